@@ -1,0 +1,146 @@
+#pragma once
+#include "Expr/Body.h"
+#include "Graph/Constant.h"
+
+#include <map>
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace fusec {
+
+using TensorId = int32_t;
+
+enum class TensorKind : uint8_t { Input, Constant, Temp, Output };
+
+/// A dense tensor, row-major in the order of `shape`. A temp's dimensions may be a permutation of the
+/// graph value's (channels last, for instance): every access goes through maps, so only the producer and the
+/// readers know.
+struct Tensor {
+  std::string name; // name of the ONNX value it comes from, suffixed where one value needs several tensors
+  TensorKind kind = TensorKind::Temp;
+  DType type = DType::F32;
+  Shape shape;
+  ConstantRef constant; // kind == Constant
+};
+
+struct Axis {
+  std::string name;
+  DimExpr extent;
+};
+
+/// Reduction monoids. Tuples: ArgMax and ArgMin carry (value, index) and keep the first index on a tie,
+/// ArgMaxLast/ArgMinLast the last; results are then {value, index (i64)}.
+enum class Monoid : uint8_t { Sum, Prod, Max, Min, And, Or, Xor, ArgMax, ArgMin, ArgMaxLast, ArgMinLast };
+std::string_view name(Monoid m);
+/// Neutral element of a one-value monoid as a constant node of `t`.
+NodeId identityOf(Body &body, Monoid m, DType t);
+
+enum class Combiner : uint8_t { Assign, Add, Mul, Min, Max };
+
+enum class EquationKind : uint8_t { Map, Reduction, Scan, Scatter, Opaque };
+
+struct Equation;
+
+/// A value carried from one step of a scan to the next.
+struct ScanCarry {
+  TensorId init;     // value before the first step; shape of one step
+  TensorId previous; // what the body reads
+  TensorId next;     // what the body's equations write
+  TensorId final;    // value after the last step, or -1
+};
+/// A tensor that the body writes once a step, stacked along a new leading axis of `stacked`.
+struct ScanOutput {
+  TensorId perStep;
+  TensorId stacked; // [steps, perStep...]; step t goes to index t, or steps-1-t when reversed
+};
+
+/// One tensor equation. Domain: `axes`, the spatial ones first; spatial axis d runs over dimension d of every
+/// output.
+///
+/// Map:       out[s...] = results[0](s...)                       (several outputs: several results)
+/// Reduction: out[s...] = monoid over the reduction axes of results[0](s..., r...). Accumulated in
+///            `accumulateType`, in lexicographic order of r as far as bits are concerned in the interpreter.
+///            Sum of a product of two floats accumulates by fma. A domain with an empty reduction gives the
+///            neutral element.
+/// Scan:      for step in 0..steps: the equations of `scanBody`, which use Step for the iteration.
+/// Scatter:   out = base; then for every point s of the domain in lexicographic order:
+///            out[scatterIndex(s)...] = combiner(out[...], results[0](s)) where scatterPredicate holds
+/// Opaque:    out... = opaque(inputs...), named after a row of OpaqueOps.def, with integer attributes
+struct Equation {
+  EquationKind kind = EquationKind::Map;
+  std::string name;                   // unique in its program
+  std::vector<std::string> onnxNodes; // the model's nodes that it stands for (reports and messages)
+  std::vector<Axis> axes;
+  int numSpatial = 0;
+  std::vector<TensorId> outputs;
+  Body body;
+  std::vector<NodeId> results;
+
+  Monoid monoid = Monoid::Sum;          // Reduction
+  DType accumulateType = DType::F32;    // Reduction
+
+  TensorId base = -1;                   // Scatter
+  std::vector<NodeId> scatterIndex;     // Scatter: one i64 node per output dimension
+  NodeId scatterPredicate = kNoNode;    // Scatter: kNoNode = always
+  Combiner combiner = Combiner::Assign; // Scatter
+
+  DimExpr steps;                        // Scan
+  bool reversed = false;                // Scan: stacked outputs run backwards (bodies see Step already reversed)
+  std::vector<ScanCarry> carries;       // Scan
+  std::vector<ScanOutput> scanOutputs;  // Scan
+  std::vector<Equation> scanBody;       // Scan: Map, Reduction, Scatter
+
+  std::string opaque;                   // Opaque
+  std::vector<TensorId> opaqueInputs;   // Opaque
+  std::map<std::string, int64_t> opaqueAttributes;
+
+  int numReduction() const { return static_cast<int>(axes.size()) - numSpatial; }
+};
+
+struct Item;
+
+/// Control flow on the host: If runs one of two lists by the bool scalar `condition`; Loop repeats `body`.
+/// Before a branch or an iteration ends, `yields` are copied to `results` (If) or to the carried tensors.
+struct Control {
+  enum class Kind : uint8_t { If, Loop } kind;
+  std::string name;
+  std::vector<std::string> onnxNodes;
+  TensorId condition = -1;      // If: bool []; Loop: initial condition or -1 (true)
+  std::vector<Item> thenItems;  // If: then; Loop: body
+  std::vector<Item> elseItems;  // If: else
+  std::vector<TensorId> thenYields, elseYields; // If: values for `results`
+  std::vector<TensorId> results;                // If: outputs; Loop: final carried values
+  // Loop
+  TensorId tripCount = -1;         // i64 [] or -1 (no bound)
+  TensorId iteration = -1;         // i64 [] that the body reads
+  TensorId nextCondition = -1;     // bool [] that the body writes, or -1 (always true)
+  std::vector<TensorId> carriedInit, carriedIn, carriedOut; // equally long as results
+};
+
+struct Item {
+  std::variant<Equation, Control> value;
+};
+
+/// A model as tensor equations. Tensor names are unique; each temp and output is written by exactly one
+/// equation (or Control result).
+struct ExprProgram {
+  std::string name;
+  std::vector<Symbol> symbols;
+  std::vector<Tensor> tensors;
+  std::vector<TensorId> inputs, outputs; // in the model's order; an input may also be an output's value
+  std::vector<Item> items;               // in execution order
+
+  TensorId addTensor(Tensor t);
+};
+
+/// Text, parser and verifier; same contract as for Graph.
+std::string print(const ExprProgram &program, ConstantStore *store);
+Result<ExprProgram> parseExpr(std::string_view text, const std::string &fileName, const ConstantStore &store);
+Status verify(const ExprProgram &program);
+/// One equation alone, with axes and tensors by position instead of by name: equal for equations that differ
+/// in names only. Plan signatures hash this.
+std::string canonicalText(const Equation &equation, const ExprProgram &program);
+
+} // namespace fusec

@@ -1,0 +1,116 @@
+#pragma once
+#include "Expr/Expr.h"
+#include "Support/Dim.h"
+
+#include <string>
+#include <vector>
+
+namespace fusec {
+
+/// Where a buffer lives. Register: private to one lane (GPU: a thread's registers; CPU: one element of a
+/// vector register). Shared: private to one block (GPU: shared memory; CPU: a core's own scratch, cached).
+/// Global: device memory, a parameter of the kernel.
+enum class MemLevel : uint8_t { Register, Shared, Global };
+std::string_view name(MemLevel level);
+
+/// Loops. Block: spread over the grid (only in Phase::blocks). Unit: spread over the parallel units of a block
+/// (warps; a CPU has one). Lane: spread over the lanes of a unit (threads of a warp; elements of an LLVM
+/// vector). Seq: in order. Unroll: in order and unrolled by the emitter.
+enum class LoopKind : uint8_t { Block, Unit, Lane, Seq, Unroll };
+std::string_view name(LoopKind kind);
+
+enum class SyncScope : uint8_t { Unit, Block };
+std::string_view name(SyncScope scope);
+
+using VarId = int32_t;
+using BufferId = int32_t;
+
+/// A memory slice: `shape` elements of `type`, row-major.
+struct GirBuffer {
+  std::string name;
+  MemLevel level = MemLevel::Global;
+  DType type = DType::F32;
+  Shape shape;             // Register and Shared: constants
+  bool perLane = true;     // Register: one copy a lane; false: one value for the whole block, the same in all lanes
+  bool written = false;    // Global: the kernel writes it (it may read it too)
+  int64_t offsetBytes = -1; // Shared: set by the allocator
+};
+
+struct LoopVar {
+  std::string name;
+  LoopKind kind = LoopKind::Seq;
+};
+
+enum class StmtKind : uint8_t { Loop, If, While, Store, Accumulate, LaneReduce, Sync };
+
+/// One gOperator or one piece of control. Expressions are nodes of GirKernel::body; in them an Axis leaf is the
+/// loop variable of that id and Read/ReadIf name a buffer. A loop variable counts 0, 1, ... trip-1.
+///
+/// Loop: Unit loops have trip == GirKernel::units, Lane loops trip == GirKernel::lanes; they contain no other
+///   loop of their kind, a Unit loop contains no Sync of Block scope and a Lane loop no Sync. Unroll loops have a
+///   constant trip.
+/// If: `predicate` may differ between lanes (inside a Lane loop).
+/// While: runs body as long as `predicate` holds; only outside Lane loops, the predicate is uniform.
+/// Store: buffer[indices] = value. Outside a Lane loop a store to Shared or Global is done once a block (once a
+///   unit inside a Unit loop), by the first lane.
+/// Accumulate: buffer[indices] = monoid(buffer[indices], value); Sum of a float product (a Mul node) is one fma.
+///   For ArgMax and the like `buffer` holds the value and `indexBuffer` (same indices) the index `indexValue`.
+/// A perLane buffer that is read outside a Lane loop gives lane 0's element; a Store or Accumulate to it there
+///   goes to all lanes (the value is uniform).
+/// LaneReduce: buffer[indices] (Register, perLane) is combined over all lanes of the unit; every lane ends with the
+///   same value. Order: for d = lanes/2, ..., 2, 1: v[l] = monoid(v[l], v[l xor d]).
+/// Sync: all units of the block (Block) or all lanes of the unit (Unit) see each other's Shared and Global stores.
+struct Stmt {
+  StmtKind kind = StmtKind::Store;
+  LoopKind loop = LoopKind::Seq;
+  VarId var = -1;
+  NodeId trip = kNoNode; // i64
+  std::vector<Stmt> body;     // Loop, While, If: then
+  std::vector<Stmt> elseBody; // If
+  NodeId predicate = kNoNode; // If, While
+  BufferId buffer = -1;
+  std::vector<NodeId> indices;
+  NodeId value = kNoNode;
+  Monoid monoid = Monoid::Sum;
+  BufferId indexBuffer = -1;
+  NodeId indexValue = kNoNode;
+  SyncScope scope = SyncScope::Block;
+};
+
+/// One part of a kernel between two device-wide barriers. Its grid is the product of `blocks`, the last one
+/// running fastest with the block number. Trips depend on symbols only.
+struct Phase {
+  struct Block {
+    VarId var;
+    DimExpr trip;
+  };
+  std::vector<Block> blocks;
+  std::vector<Stmt> body;
+};
+
+/// A kernel. Global buffers come first in `buffers` and are its parameters, in this order.
+struct GirKernel {
+  std::string name;
+  std::vector<std::string> onnxNodes;
+  std::vector<Symbol> symbols;   // the model's table
+  int units = 1;                 // parallel units a block
+  int lanes = 1;                 // lanes a unit
+  std::vector<LoopVar> vars;
+  std::vector<GirBuffer> buffers;
+  Body body;
+  std::vector<Phase> phases;
+  int64_t sharedBytes = -1;      // set by the allocator
+
+  int numParams() const;
+  /// Symbols that any expression of the kernel uses, sorted: the kernel's i64 parameters, in this order.
+  std::vector<SymbolId> usedSymbols() const;
+};
+
+/// Number of blocks of a phase.
+DimExpr gridSize(const Phase &phase);
+
+std::string print(const GirKernel &kernel);
+Result<GirKernel> parseGirKernel(TextReader &in, const std::vector<Symbol> &symbols);
+Status verify(const GirKernel &kernel);
+
+} // namespace fusec

@@ -1,0 +1,54 @@
+#pragma once
+#include "Gir/Gir.h"
+
+namespace fusec {
+
+/// A test on symbols that guards a kernel variant: `value` >= 0, or `value` mod `modulus` == 0 when modulus > 0.
+struct Guard {
+  DimExpr value;
+  int64_t modulus = 0;
+};
+
+/// One choice for a launch: taken when all guards hold. The last variant of a launch has none.
+struct LaunchVariant {
+  int kernel; // index into GirProgram::kernels
+  std::vector<Guard> guards;
+  std::vector<TensorId> arguments; // one a parameter of the kernel
+};
+
+struct ExecStep;
+
+/// What the runtime walks.
+struct ExecStep {
+  enum class Kind : uint8_t { Launch, If, Loop } kind = Kind::Launch;
+  std::string name;
+  std::vector<LaunchVariant> variants; // Launch
+  // If and Loop as in expr's Control, but results and carried values are moved by copies:
+  TensorId condition = -1;
+  TensorId tripCount = -1, iteration = -1, nextCondition = -1;
+  std::vector<ExecStep> thenSteps, elseSteps; // Loop: body in thenSteps
+  struct Copy {
+    TensorId from, to; // equal type and shape
+  };
+  std::vector<Copy> before;                  // Loop: initial values -> carried
+  std::vector<Copy> thenCopies, elseCopies;  // at the end of a branch or iteration
+  std::vector<Copy> after;                   // Loop: carried -> results
+};
+
+/// Everything one target needs: kernels, tensors (temps get memory by liveness in the runtime), steps.
+/// Constants are in the layout that the kernels read (packed weights are constants of their own).
+struct GirProgram {
+  std::string name;
+  std::string target;
+  std::vector<Symbol> symbols;
+  std::vector<Tensor> tensors;
+  std::vector<TensorId> inputs, outputs;
+  std::vector<GirKernel> kernels;
+  std::vector<ExecStep> steps;
+};
+
+std::string print(const GirProgram &program, ConstantStore *store);
+Result<GirProgram> parseGirProgram(TextReader &in, const ConstantStore &store);
+Status verify(const GirProgram &program);
+
+} // namespace fusec

@@ -1,0 +1,99 @@
+#pragma once
+#include "Graph/Constant.h"
+#include "Support/DType.h"
+#include "Support/Dim.h"
+
+#include <map>
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace fusec {
+
+/// One row of Ops.def. Semantics are those of the newest ONNX opset that fusec reads (28), in one
+/// normalised form: the importer turns older forms and attributes that became inputs into it.
+enum class OpKind : uint16_t {
+#define FUSEC_OP(name, minIn, maxIn, minOut, maxOut) name,
+#include "Graph/Ops.def"
+};
+struct OpInfo {
+  std::string_view name;
+  int minInputs, maxInputs; // maxInputs -1: variadic
+  int minOutputs, maxOutputs;
+};
+const OpInfo &info(OpKind op);
+std::optional<OpKind> parseOpKind(std::string_view name);
+
+using ValueId = int32_t;
+constexpr ValueId kNoValue = -1; // an optional input or output that is absent
+
+using Attribute = std::variant<int64_t, double, std::string, std::vector<int64_t>, std::vector<double>,
+                               std::vector<std::string>, DType, ConstantRef>;
+
+/// A tensor in SSA form: defined once, by a graph input, a constant or a node output.
+struct Value {
+  std::string name; // ONNX name; unique within its graph and the graphs around it
+  DType type = DType::F32;
+  Shape shape;
+  ConstantRef constant; // set iff the value is a constant; constants are readable in every region
+  /// Elements (row-major) of a small integer or bool tensor that depends on symbols only, such as the result of
+  /// Shape; empty when not known. An annotation: the value still has its producer.
+  std::vector<DimExpr> known;
+};
+
+struct Region;
+
+/// One operation. `attributes` holds only those named in Ops.def, all present (defaults filled in).
+struct Node {
+  OpKind op;
+  std::string name;   // ONNX node name, or "<OpType>_<index>" where the model gives none
+  std::string onnxOp; // op type in the model, for messages
+  std::vector<ValueId> inputs;  // kNoValue where an optional one is absent
+  std::vector<ValueId> outputs; // likewise
+  std::map<std::string, Attribute> attributes;
+  std::vector<Region> regions; // If: then, else; Loop and Scan: body
+
+  int64_t intAttr(std::string_view key) const; // asserts presence and type
+  double floatAttr(std::string_view key) const;
+  const std::string &stringAttr(std::string_view key) const;
+  const std::vector<int64_t> &intsAttr(std::string_view key) const;
+  bool hasAttr(std::string_view key) const;
+  bool hasInput(size_t i) const { return i < inputs.size() && inputs[i] != kNoValue; }
+  bool hasOutput(size_t i) const { return i < outputs.size() && outputs[i] != kNoValue; }
+};
+
+/// A list of nodes in topological order. Values of all regions live in the one table of Graph; a region
+/// may read values of the regions around it (constants excepted) only when it lists them in `captures`.
+struct Region {
+  std::vector<ValueId> inputs;   // the graph's inputs; If: none; Loop: iteration, condition, carried...
+  std::vector<ValueId> captures; // sorted
+  std::vector<Node> nodes;
+  std::vector<ValueId> outputs;
+};
+
+/// A model after import: typed, shaped (symbolic dims allowed), functions inlined.
+struct Graph {
+  std::string name;
+  std::vector<Symbol> symbols;
+  std::vector<Value> values;
+  Region body;
+
+  ValueId addValue(Value v);
+  const Value &value(ValueId id) const { return values[id]; }
+  Value &value(ValueId id) { return values[id]; }
+};
+
+/// "f32[batch,3]", the spelling of types in the text form and in messages.
+std::string typeText(const Value &v, const std::vector<Symbol> &symbols);
+std::string typeText(DType type, const Shape &shape, const std::vector<Symbol> &symbols);
+
+/// Text form. Constants of at most 16 elements are printed in full, larger ones by digest: their bytes go
+/// to `store` (print) and come from it (parse). print(parse(print(g))) == print(g).
+std::string print(const Graph &graph, ConstantStore *store);
+Result<Graph> parseGraph(std::string_view text, const std::string &fileName, const ConstantStore &store);
+
+/// Checks every rule of this header; run at stage borders. Errors are BadIr diagnostics.
+Status verify(const Graph &graph);
+
+} // namespace fusec

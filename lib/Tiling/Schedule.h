@@ -1,0 +1,79 @@
+#pragma once
+#include "Expr/Expr.h"
+#include "Gir/Gir.h"
+
+namespace fusec {
+
+using AxisId = int32_t;
+
+/// A loop axis of a schedule: one axis of the pattern's equations, or several fused into one (the last one
+/// runs fastest). Spatial axes are shared by all equations listed, which have equal extents there.
+struct ScheduleAxis {
+  std::string name;
+  bool reduction = false;
+  std::vector<int> equations; // positions in the pattern
+  std::vector<int> positions; // axes of those equations that it stands for, outermost first
+  DimExpr extent;             // product
+};
+
+/// A digit of an operand's layout or staging buffer: (axis floordiv divide) mod modulus (0 = no mod), or with
+/// `index` >= 0 the read's index expression of that dimension instead of an axis.
+struct LayoutDigit {
+  AxisId axis = -1;
+  int index = -1;
+  int64_t divide = 1;
+  int64_t modulus = 0;
+};
+
+/// An operand kept closer than where it comes from. `read` counts the Read and ReadIf nodes of the equation's
+/// body, in node order. level Global: a constant repacked at build time into `digits` (row-major).
+/// Shared: copied into a buffer by a Stage statement, whose place in the tree fixes the buffer's extents.
+struct Operand {
+  std::string name;
+  int equation = 0;
+  int read = 0;
+  MemLevel level = MemLevel::Shared;
+  std::vector<LayoutDigit> digits;
+  int64_t padElements = 0; // Shared: added to the innermost extent against bank conflicts
+};
+
+/// Level of an internal edge: where the value of an equation is kept for the equations that read it.
+struct EdgeLevel {
+  TensorId tensor; // of the pattern
+  MemLevel level = MemLevel::Register;
+};
+
+/// Statements at the leaves of the loop tree. Init: accumulators to the neutral element. Compute: one point of
+/// the equation's domain. Combine: partial results of Lane- (and Unit-) bound reduction axes are merged. Store:
+/// the accumulator goes to its tensor. Stage: an operand's tile is copied. Carry: the values of a scan's step move on.
+enum class LeafKind : uint8_t { Init, Compute, Combine, Store, Stage, Carry };
+
+/// The tiling expression: loops nested or side by side. A loop over `axis` with step s inside another loop over
+/// the same axis with step t covers t elements; the outermost covers the extent; the innermost has step 1. A scan's
+/// step is the loop with axis == kStepAxis.
+struct TreeNode {
+  bool isLoop = true;
+  LoopKind loop = LoopKind::Seq;
+  AxisId axis = -1;
+  int64_t step = 1;
+  std::vector<TreeNode> children;
+  LeafKind leaf = LeafKind::Compute;
+  int target = 0; // leaf: equation, or operand (Stage)
+};
+constexpr AxisId kStepAxis = -2;
+
+/// How one pattern runs on one kind of target.
+struct Schedule {
+  std::string name;   // pattern's name and a suffix
+  int units = 1, lanes = 1;
+  std::vector<ScheduleAxis> axes;
+  std::vector<Operand> operands;
+  std::vector<EdgeLevel> edges;
+  std::vector<TreeNode> tree; // root's children
+};
+
+std::string print(const Schedule &schedule, const ExprProgram &pattern);
+Result<Schedule> parseSchedule(TextReader &in, const ExprProgram &pattern);
+Status verify(const Schedule &schedule, const ExprProgram &pattern);
+
+} // namespace fusec
