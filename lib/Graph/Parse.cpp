@@ -1,0 +1,303 @@
+#include "Graph/Graph.h"
+#include "Support/Text.h"
+
+#include <map>
+
+// Reads the form that Print.cpp describes. Values are numbered in the order of their definitions.
+
+namespace fusec {
+namespace {
+
+class Parser {
+public:
+  Parser(std::string_view text, const std::string &fileName, const ConstantStore &store)
+      : in(text, fileName), store(store) {}
+
+  Result<Graph> run() {
+    FUSEC_CHECK(in.expect("graph"));
+    FUSEC_TRY(graph.name, in.nameText());
+    while (in.accept("symbol"))
+      FUSEC_CHECK(symbol());
+    while (in.accept("constant"))
+      FUSEC_CHECK(constant());
+    while (in.accept("input")) {
+      FUSEC_TRY(ValueId id, definition());
+      graph.body.inputs.push_back(id);
+    }
+    FUSEC_CHECK(regionBody(graph.body, 0));
+    if (!in.atEnd())
+      return in.error("expected the end of the file after the graph's return");
+    return std::move(graph);
+  }
+
+private:
+  static constexpr int kMaxDepth = 64;
+
+  Status symbol() {
+    Symbol s;
+    FUSEC_TRY(s.name, in.nameText());
+    FUSEC_CHECK(in.expect("="));
+    FUSEC_TRY(s.min, in.integer());
+    FUSEC_CHECK(in.expect(".."));
+    FUSEC_TRY(s.max, in.integer());
+    FUSEC_CHECK(in.expect("opt"));
+    FUSEC_TRY(s.opt, in.integer());
+    FUSEC_CHECK(in.expect("divisor"));
+    FUSEC_TRY(s.divisor, in.integer());
+    graph.symbols.push_back(std::move(s));
+    return success();
+  }
+
+  Result<DType> elementType() {
+    FUSEC_TRY(std::string word, in.identifier());
+    auto type = parseDType(word);
+    if (!type)
+      return in.error("'" + word + "' is no element type");
+    return *type;
+  }
+
+  /// Comma-separated dim expressions up to and including `close`.
+  Result<Shape> dims(std::string_view close) {
+    Shape shape;
+    if (in.accept(close))
+      return shape;
+    std::string stops = "," + std::string(close);
+    do {
+      FUSEC_TRY(DimExpr d, DimExpr::parse(in.rawUntil(stops), graph.symbols));
+      shape.push_back(std::move(d));
+    } while (in.accept(","));
+    FUSEC_CHECK(in.expect(close));
+    return shape;
+  }
+
+  Result<std::pair<DType, Shape>> type() {
+    FUSEC_TRY(DType t, elementType());
+    FUSEC_CHECK(in.expect("["));
+    FUSEC_TRY(Shape shape, dims("]"));
+    return std::make_pair(t, std::move(shape));
+  }
+
+  Result<ConstantRef> constantBody() {
+    FUSEC_TRY(auto t, type());
+    if (!isStatic(t.second))
+      return in.error("a constant has a fixed shape");
+    std::vector<int64_t> sizes = staticDims(t.second);
+    if (in.accept("digest")) {
+      FUSEC_TRY(std::string hex, in.string());
+      Hash128 digest;
+      if (!Hash128::fromHex(hex, digest))
+        return in.error("a digest is 32 hexadecimal digits");
+      FUSEC_TRY(ConstantRef c, store.get(digest));
+      if (c->type != t.first || c->dims != sizes)
+        return in.error("the constant with this digest has another type or shape");
+      return c;
+    }
+    FUSEC_CHECK(in.expect("{"));
+    std::vector<uint8_t> data;
+    int64_t count = 0;
+    if (!in.accept("}")) {
+      do {
+        if (isFloat(t.first)) {
+          FUSEC_TRY(double v, in.floating());
+          appendElement(data, t.first, v);
+        } else {
+          FUSEC_TRY(int64_t v, in.integer());
+          appendElement(data, t.first, v);
+        }
+        ++count;
+      } while (in.accept(","));
+      FUSEC_CHECK(in.expect("}"));
+    }
+    auto expected = numElements(t.second);
+    if (!expected.isConst(count))
+      return in.error("the constant has " + std::to_string(count) + " elements, its type another number");
+    return makeConstant(t.first, std::move(sizes), std::move(data));
+  }
+
+  Result<ValueId> define(Value v) {
+    if (byName.count(v.name))
+      return in.error("%" + v.name + " is defined twice");
+    std::string key = v.name;
+    ValueId id = graph.addValue(std::move(v));
+    byName.emplace(std::move(key), id);
+    return id;
+  }
+
+  Status constant() {
+    Value v;
+    FUSEC_CHECK(in.expect("%"));
+    FUSEC_TRY(v.name, in.nameText());
+    FUSEC_CHECK(in.expect("="));
+    FUSEC_TRY(v.constant, constantBody());
+    v.type = v.constant->type;
+    v.shape.assign(v.constant->dims.begin(), v.constant->dims.end());
+    FUSEC_TRY([[maybe_unused]] ValueId id, define(std::move(v)));
+    return success();
+  }
+
+  /// "%name: type {known}".
+  Result<ValueId> definition() {
+    Value v;
+    FUSEC_CHECK(in.expect("%"));
+    FUSEC_TRY(v.name, in.nameText());
+    FUSEC_CHECK(in.expect(":"));
+    FUSEC_TRY(auto t, type());
+    v.type = t.first;
+    v.shape = std::move(t.second);
+    if (in.accept("{")) {
+      FUSEC_TRY(v.known, dims("}"));
+    }
+    return define(std::move(v));
+  }
+
+  Result<ValueId> use() {
+    if (in.accept("_"))
+      return kNoValue;
+    FUSEC_CHECK(in.expect("%"));
+    FUSEC_TRY(std::string name, in.nameText());
+    auto it = byName.find(name);
+    if (it == byName.end())
+      return in.error("%" + name + " is not defined before its use");
+    return it->second;
+  }
+
+  Result<std::vector<ValueId>> uses(std::string_view close) {
+    std::vector<ValueId> ids;
+    if (in.accept(close))
+      return ids;
+    do {
+      FUSEC_TRY(ValueId id, use());
+      ids.push_back(id);
+    } while (in.accept(","));
+    FUSEC_CHECK(in.expect(close));
+    return ids;
+  }
+
+  template <typename T, typename F> Result<Attribute> items(F read) {
+    std::vector<T> list;
+    FUSEC_CHECK(in.expect("["));
+    if (!in.accept("]")) {
+      do {
+        FUSEC_TRY(T item, read());
+        list.push_back(std::move(item));
+      } while (in.accept(","));
+      FUSEC_CHECK(in.expect("]"));
+    }
+    return Attribute(std::move(list));
+  }
+
+  Result<Attribute> attributeValue() {
+    if (in.peek().kind == TextReader::Kind::String) {
+      FUSEC_TRY(std::string s, in.string());
+      return Attribute(std::move(s));
+    }
+    if (in.accept("float")) {
+      FUSEC_TRY(double v, in.floating());
+      return Attribute(v);
+    }
+    if (in.accept("floats"))
+      return items<double>([&] { return in.floating(); });
+    if (in.accept("strings"))
+      return items<std::string>([&] { return in.string(); });
+    if (in.peekIs("["))
+      return items<int64_t>([&] { return in.integer(); });
+    if (in.accept("type")) {
+      FUSEC_TRY(DType t, elementType());
+      return Attribute(t);
+    }
+    if (in.accept("const")) {
+      FUSEC_TRY(ConstantRef c, constantBody());
+      return Attribute(std::move(c));
+    }
+    FUSEC_TRY(int64_t v, in.integer());
+    return Attribute(v);
+  }
+
+  Result<Node> node(int depth) {
+    Node n;
+    do {
+      if (in.accept("_")) {
+        n.outputs.push_back(kNoValue);
+        continue;
+      }
+      FUSEC_TRY(ValueId id, definition());
+      n.outputs.push_back(id);
+    } while (in.accept(","));
+    FUSEC_CHECK(in.expect("="));
+    FUSEC_TRY(std::string opName, in.identifier());
+    auto op = parseOpKind(opName);
+    if (!op)
+      return in.error("'" + opName + "' is no operator of the graph");
+    n.op = *op;
+    n.onnxOp = opName;
+    FUSEC_CHECK(in.expect("("));
+    FUSEC_TRY(n.inputs, uses(")"));
+    if (in.accept("{")) {
+      do {
+        FUSEC_TRY(std::string key, in.identifier());
+        FUSEC_CHECK(in.expect("="));
+        FUSEC_TRY(Attribute value, attributeValue());
+        if (!n.attributes.emplace(key, std::move(value)).second)
+          return in.error("attribute '" + key + "' is given twice");
+      } while (in.accept(","));
+      FUSEC_CHECK(in.expect("}"));
+    }
+    FUSEC_CHECK(in.expect("@"));
+    FUSEC_TRY(n.name, in.nameText());
+    if (in.accept("from")) {
+      FUSEC_TRY(n.onnxOp, in.nameText());
+    }
+    while (in.accept("region")) {
+      Region r;
+      FUSEC_CHECK(in.expect("("));
+      if (!in.accept(")")) {
+        do {
+          FUSEC_TRY(ValueId id, definition());
+          r.inputs.push_back(id);
+        } while (in.accept(","));
+        FUSEC_CHECK(in.expect(")"));
+      }
+      FUSEC_CHECK(in.expect("captures"));
+      FUSEC_CHECK(in.expect("("));
+      FUSEC_TRY(r.captures, uses(")"));
+      FUSEC_CHECK(regionBody(r, depth + 1));
+      FUSEC_CHECK(in.expect("end"));
+      n.regions.push_back(std::move(r));
+    }
+    return n;
+  }
+
+  Status regionBody(Region &r, int depth) {
+    if (depth > kMaxDepth)
+      return in.error("regions are nested more than " + std::to_string(kMaxDepth) + " deep");
+    while (!in.accept("return")) {
+      if (in.atEnd())
+        return in.error("expected 'return' before the end of the file");
+      FUSEC_TRY(Node n, node(depth));
+      r.nodes.push_back(std::move(n));
+    }
+    if (!in.peekIs("%"))
+      return success();
+    do {
+      FUSEC_TRY(ValueId id, use());
+      r.outputs.push_back(id);
+    } while (in.accept(","));
+    return success();
+  }
+
+  TextReader in;
+  const ConstantStore &store;
+  Graph graph;
+  std::map<std::string, ValueId> byName;
+};
+
+} // namespace
+
+Result<Graph> parseGraph(std::string_view text, const std::string &fileName,
+                         const ConstantStore &store) {
+  FUSEC_TRY(Graph graph, Parser(text, fileName, store).run());
+  FUSEC_CHECK(verify(graph));
+  return graph;
+}
+
+} // namespace fusec

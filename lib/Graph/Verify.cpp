@@ -1,0 +1,201 @@
+#include "Graph/Graph.h"
+#include "Graph/OpAttributes.h"
+#include "Support/Text.h"
+
+#include <algorithm>
+#include <set>
+
+// The rules, in the order in which they are checked:
+//  1. names of symbols and values are not empty and unique; symbol ranges are ordered;
+//  2. a constant's type and shape are those of its value; `known` has one entry an element;
+//  3. every value is defined once: constant, region input or node output; before its uses;
+//  4. a region reads outer values only through its sorted, exact captures;
+//  5. counts of inputs, outputs and regions fit the operator's row; mandatory operands are present;
+//  6. attributes are exactly those of the operator, of the right kind;
+//  7. types: operands of an arithmetic operator agree, conditions are bool.
+
+namespace fusec {
+namespace {
+
+class Verifier {
+public:
+  explicit Verifier(const Graph &graph) : g(graph), defined(graph.values.size(), false) {}
+
+  Status run() {
+    checkSymbols();
+    checkValues();
+    checkRegion(g.body, {});
+    if (errors.empty())
+      return success();
+    return std::move(errors);
+  }
+
+private:
+  void fail(const std::string &where, std::string text) {
+    if (errors.size() < 20)
+      errors.push_back({Diag::BadIr, g.name + ": " + where, std::move(text)});
+  }
+
+  void checkSymbols() {
+    std::set<std::string_view> names;
+    for (const Symbol &s : g.symbols) {
+      if (s.name.empty() || !names.insert(s.name).second)
+        fail("symbol '" + s.name + "'", "names of symbols are unique and not empty");
+      if (s.min < 0 || s.min > s.opt || s.opt > s.max || s.divisor < 1)
+        fail("symbol '" + s.name + "'", "the range must be 0 <= min <= opt <= max with divisor >= 1");
+    }
+  }
+
+  void checkValues() {
+    std::set<std::string_view> names;
+    for (size_t i = 0; i < g.values.size(); ++i) {
+      const Value &v = g.values[i];
+      if (v.name.empty() || !names.insert(v.name).second)
+        fail("value '" + v.name + "'", "names of values are unique and not empty");
+      std::vector<SymbolId> used;
+      for (const DimExpr &d : v.shape) {
+        d.collectSymbols(used);
+        if (d.isConst() && d.constValue() < 0)
+          fail("value '" + v.name + "'", "a dimension is negative");
+      }
+      for (const DimExpr &d : v.known)
+        d.collectSymbols(used);
+      for (SymbolId s : used)
+        if (s < 0 || s >= static_cast<SymbolId>(g.symbols.size()))
+          fail("value '" + v.name + "'", "its shape uses a symbol that the graph does not have");
+      if (!v.known.empty() && !numElements(v.shape).isConst(static_cast<int64_t>(v.known.size())))
+        fail("value '" + v.name + "'", "known elements do not fit the shape");
+      if (v.constant) {
+        defined[i] = true;
+        if (v.constant->type != v.type || !isStatic(v.shape) || staticDims(v.shape) != v.constant->dims)
+          fail("value '" + v.name + "'", "type or shape differ from those of its constant");
+      }
+    }
+  }
+
+  bool inRange(ValueId id) const { return id >= 0 && id < static_cast<ValueId>(g.values.size()); }
+
+  void define(ValueId id, const std::string &where, std::set<ValueId> &own) {
+    if (!inRange(id))
+      return fail(where, "defines a value that the graph does not have");
+    if (defined[id])
+      fail(where, "defines %" + g.value(id).name + ", which is defined already");
+    defined[id] = true;
+    own.insert(id);
+  }
+
+  void checkRegion(const Region &r, const std::vector<ValueId> &captures) {
+    std::set<ValueId> visible(captures.begin(), captures.end());
+    std::set<ValueId> captureUse;
+    auto use = [&](ValueId id, const std::string &where) {
+      if (!inRange(id))
+        return fail(where, "reads a value that the graph does not have");
+      if (g.value(id).constant)
+        return;
+      if (!visible.count(id))
+        fail(where, "reads %" + g.value(id).name + ", which is not defined here or not captured");
+      captureUse.insert(id);
+    };
+    for (ValueId id : r.inputs)
+      define(id, "region input", visible);
+    for (const Node &n : r.nodes) {
+      std::string where = "node '" + n.name + "' (" + std::string(info(n.op).name) + ")";
+      for (ValueId id : n.inputs)
+        if (id != kNoValue)
+          use(id, where);
+      for (const Region &inner : n.regions) {
+        if (!std::is_sorted(inner.captures.begin(), inner.captures.end()))
+          fail(where, "captures must be sorted");
+        for (ValueId id : inner.captures)
+          use(id, where);
+        checkRegion(inner, inner.captures);
+      }
+      for (ValueId id : n.outputs)
+        if (id != kNoValue)
+          define(id, where, visible);
+      checkNode(n, where);
+    }
+    for (ValueId id : r.outputs)
+      use(id, "return");
+    for (ValueId id : captures)
+      if (!captureUse.count(id))
+        fail("captures", "%" + g.value(id).name + " is captured and not used");
+  }
+
+  void checkNode(const Node &n, const std::string &where) {
+    const OpInfo &row = info(n.op);
+    auto outside = [](size_t count, int min, int max) {
+      return static_cast<int>(count) < min || (max >= 0 && static_cast<int>(count) > max);
+    };
+    if (n.op == OpKind::Constant)
+      fail(where, "constants are values, not nodes");
+    if (outside(n.inputs.size(), row.minInputs, row.maxInputs))
+      return fail(where, "has " + std::to_string(n.inputs.size()) + " inputs");
+    if (outside(n.outputs.size(), row.minOutputs, row.maxOutputs))
+      return fail(where, "has " + std::to_string(n.outputs.size()) + " outputs");
+    size_t regions = n.op == OpKind::If ? 2 : n.op == OpKind::Loop || n.op == OpKind::Scan ? 1 : 0;
+    if (n.regions.size() != regions)
+      return fail(where, "has " + std::to_string(n.regions.size()) + " regions");
+    for (int i = 0; i < row.minInputs; ++i) {
+      bool mayMiss = n.op == OpKind::Loop || (n.op == OpKind::Range && i == 1);
+      if (n.inputs[i] == kNoValue && !mayMiss)
+        return fail(where, "input " + std::to_string(i) + " is missing");
+    }
+    checkAttributes(n, where);
+    checkTypes(n, where);
+  }
+
+  void checkAttributes(const Node &n, const std::string &where) {
+    size_t found = 0;
+    for (const AttributeRule &rule : attributeRules(n.op)) {
+      auto it = n.attributes.find(std::string(rule.name));
+      if (it == n.attributes.end()) {
+        if (!rule.optional)
+          fail(where, "attribute '" + std::string(rule.name) + "' is missing");
+        continue;
+      }
+      ++found;
+      if (it->second.index() != rule.kind)
+        fail(where, "attribute '" + std::string(rule.name) + "' has another type");
+    }
+    if (found != n.attributes.size())
+      fail(where, "has an attribute that the operator does not have");
+  }
+
+  void checkTypes(const Node &n, const std::string &where) {
+    auto type = [&](size_t i) { return g.value(n.inputs[i]).type; };
+    switch (n.op) {
+    case OpKind::Add:
+    case OpKind::Sub:
+    case OpKind::Mul:
+    case OpKind::Div:
+    case OpKind::Equal:
+    case OpKind::Less:
+    case OpKind::Greater:
+    case OpKind::Concat:
+    case OpKind::Max:
+    case OpKind::Min:
+    case OpKind::MatMul:
+      for (size_t i = 1; i < n.inputs.size(); ++i)
+        if (n.inputs[i] != kNoValue && type(i) != type(0))
+          fail(where, "operands have different types");
+      break;
+    case OpKind::Where:
+    case OpKind::If:
+      if (type(0) != DType::Bool)
+        fail(where, "the condition must be bool");
+      break;
+    default: break;
+    }
+  }
+
+  const Graph &g;
+  std::vector<bool> defined;
+  Diagnostics errors;
+};
+
+} // namespace
+
+Status verify(const Graph &graph) { return Verifier(graph).run(); }
+
+} // namespace fusec
