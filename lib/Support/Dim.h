@@ -77,9 +77,9 @@ public:
 
 private:
   struct Node;
+  friend struct DimBuilder; // DimNode.h
   std::shared_ptr<const Node> node; // nullptr is not allowed
   explicit DimExpr(std::shared_ptr<const Node> n) : node(std::move(n)) {}
-  static DimExpr make(Op op, std::vector<DimExpr> operands);
 };
 
 using Shape = std::vector<DimExpr>;
@@ -89,7 +89,7 @@ DimExpr numElements(const Shape &shape);
 bool isStatic(const Shape &shape);
 /// Dims of a static shape; asserts isStatic().
 std::vector<int64_t> staticDims(const Shape &shape);
-/// "1x128x768", "[]" for rank 0, symbolic dims as their text in parentheses where they are not a name.
+/// "1x128x768", "(batch)x128" with symbolic dims in parentheses, "[]" for rank 0.
 std::string str(const Shape &shape, const std::vector<Symbol> &symbols);
 
 } // namespace fusec

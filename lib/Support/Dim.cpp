@@ -1,0 +1,272 @@
+#include "Support/Dim.h"
+#include "Support/DimNode.h"
+
+#include <algorithm>
+#include <numeric>
+
+// The normal form is a polynomial: products are distributed over sums and equal monomials merged. Division and
+// remainder first hand over what divides exactly:
+//   floordiv(n*768 + h*64 + 65, 64)  ->  n*12 + h + 1
+// A division by an expression that can be zero is simplified as if it were not: where the original has no
+// value, the simplified form may have one.
+
+namespace fusec {
+
+using dim::fits;
+using dim::Polynomial;
+using dim::Term;
+using dim::Wide;
+
+static size_t mix(size_t h, size_t v) { return (h ^ v) * 0x9e3779b97f4a7c15ull + (h >> 29); }
+
+DimExpr::DimExpr(int64_t value) {
+  Node n;
+  n.value = value;
+  n.hash = mix(1, static_cast<size_t>(value));
+  node = std::make_shared<const Node>(std::move(n));
+}
+
+DimExpr DimExpr::symbol(SymbolId id) {
+  Node n;
+  n.op = Op::Symbol;
+  n.value = id;
+  n.hash = mix(2, static_cast<size_t>(id));
+  return DimExpr(std::make_shared<const Node>(std::move(n)));
+}
+
+DimExpr DimBuilder::make(DimExpr::Op op, std::vector<DimExpr> operands, bool raw) {
+  DimExpr::Node n;
+  n.op = op;
+  n.raw = raw;
+  n.hash = mix(3 + static_cast<size_t>(op), raw);
+  for (const DimExpr &e : operands)
+    n.hash = mix(n.hash, e.hash());
+  n.operands = std::move(operands);
+  return DimExpr(std::make_shared<const DimExpr::Node>(std::move(n)));
+}
+
+bool DimExpr::isConst() const { return node->op == Op::Const; }
+int64_t DimExpr::constValue() const {
+  assert(isConst());
+  return node->value;
+}
+DimExpr::Op DimExpr::op() const { return node->op; }
+SymbolId DimExpr::symbolId() const {
+  assert(node->op == Op::Symbol);
+  return static_cast<SymbolId>(node->value);
+}
+const std::vector<DimExpr> &DimExpr::operands() const { return node->operands; }
+size_t DimExpr::hash() const { return node->hash; }
+
+bool DimExpr::operator==(const DimExpr &other) const {
+  const Node &a = *node, &b = *other.node;
+  return &a == &b || (a.hash == b.hash && a.op == b.op && a.raw == b.raw && a.value == b.value &&
+                      a.operands == b.operands);
+}
+
+bool DimExpr::structurallyLess(const DimExpr &other) const {
+  const Node &a = *node, &b = *other.node;
+  if (a.op != b.op)
+    return a.op < b.op;
+  if (a.raw != b.raw)
+    return b.raw;
+  if (a.value != b.value)
+    return a.value < b.value;
+  return std::lexicographical_compare(
+      a.operands.begin(), a.operands.end(), b.operands.begin(), b.operands.end(),
+      [](const DimExpr &x, const DimExpr &y) { return x.structurallyLess(y); });
+}
+
+DimExpr operator+(const DimExpr &a, const DimExpr &b) {
+  if (auto s = dim::sum(dim::polynomial(a), dim::polynomial(b)))
+    return dim::fromPolynomial(*s);
+  return DimBuilder::make(DimExpr::Op::Add, {a, b}, /*raw=*/true);
+}
+
+DimExpr operator-(const DimExpr &a, const DimExpr &b) { return a + b * DimExpr(-1); }
+
+DimExpr operator*(const DimExpr &a, const DimExpr &b) {
+  if (auto p = dim::product(dim::polynomial(a), dim::polynomial(b)))
+    return dim::fromPolynomial(*p);
+  return DimBuilder::make(DimExpr::Op::Mul, {a, b}, /*raw=*/true);
+}
+
+/// Moves whole multiples of `c` > 0 from `rest` to `quotient` (9*n = 8*n + n) and divides out what the remaining
+/// coefficients share with c; c*quotient + rest keeps its floor quotient by c.
+static void reduceByConstant(Polynomial &quotient, Polynomial &rest, int64_t &c) {
+  Polynomial whole;
+  for (const Term &t : rest)
+    if (!t.atoms.empty() && t.coefficient / c != 0)
+      whole.push_back({t.atoms, t.coefficient / c});
+  if (auto q = dim::sum(quotient, whole)) {
+    quotient = std::move(*q);
+    for (Term &t : rest)
+      if (!t.atoms.empty())
+        t.coefficient %= c;
+  }
+  int64_t shared = c;
+  for (const Term &t : rest)
+    if (!t.atoms.empty())
+      shared = std::gcd(shared, t.coefficient); // INT64_MIN: its gcd with c > 0 fits
+  for (Term &t : rest)
+    t.coefficient = static_cast<int64_t>(dim::floorDivide(t.coefficient, shared));
+  c /= shared;
+  if (!rest.empty() && rest.back().atoms.empty()) {
+    int64_t k = rest.back().coefficient;
+    int64_t times = static_cast<int64_t>(dim::floorDivide(k, c));
+    if (auto q = dim::sum(quotient, times ? Polynomial{{{}, times}} : Polynomial{})) {
+      quotient = std::move(*q);
+      rest.back().coefficient = k - times * c;
+    }
+    if (rest.back().coefficient == 0)
+      rest.pop_back();
+  }
+}
+
+DimExpr floorDiv(const DimExpr &a, const DimExpr &b) {
+  if (b.isConst(0))
+    return DimBuilder::make(DimExpr::Op::FloorDiv, {a, b});
+  if (a.isConst() && b.isConst()) {
+    Wide q = dim::floorDivide(a.constValue(), b.constValue());
+    return fits(q) ? DimExpr(static_cast<int64_t>(q)) : DimBuilder::make(DimExpr::Op::FloorDiv, {a, b});
+  }
+  dim::Division d = dim::divide(dim::polynomial(a), dim::polynomial(b));
+  DimExpr divisor = b;
+  if (b.isConst() && b.constValue() > 0) {
+    int64_t c = b.constValue();
+    reduceByConstant(d.quotient, d.rest, c);
+    divisor = c;
+  }
+  if (d.rest.empty())
+    return dim::fromPolynomial(d.quotient);
+  DimExpr rest = dim::fromPolynomial(d.rest);
+  if (divisor.isConst(1))
+    return dim::fromPolynomial(d.quotient) + rest;
+  if (rest.isConst() && divisor.isConst()) // 0 < rest < divisor
+    return dim::fromPolynomial(d.quotient) + floorDiv(rest, divisor);
+  bool nested = rest.op() == DimExpr::Op::FloorDiv && divisor.isConst() && divisor.constValue() > 0 &&
+                rest.operands()[1].isConst() && rest.operands()[1].constValue() > 0;
+  if (nested) {
+    Wide both = static_cast<Wide>(rest.operands()[1].constValue()) * divisor.constValue();
+    if (fits(both))
+      return dim::fromPolynomial(d.quotient) +
+             floorDiv(rest.operands()[0], static_cast<int64_t>(both));
+  }
+  return dim::fromPolynomial(d.quotient) + DimBuilder::make(DimExpr::Op::FloorDiv, {rest, divisor});
+}
+
+DimExpr ceilDiv(const DimExpr &a, const DimExpr &b) {
+  if (b.isConst(0))
+    return DimBuilder::make(DimExpr::Op::CeilDiv, {a, b});
+  if (b.isConst() && b.constValue() > 0) // one form for ceildiv(n, 8) and floordiv(n + 7, 8)
+    return floorDiv(a + DimExpr(b.constValue() - 1), b);
+  if (a.isConst() && b.isConst()) {
+    Wide q = dim::ceilDivide(a.constValue(), b.constValue());
+    return fits(q) ? DimExpr(static_cast<int64_t>(q)) : DimBuilder::make(DimExpr::Op::CeilDiv, {a, b});
+  }
+  dim::Division d = dim::divide(dim::polynomial(a), dim::polynomial(b));
+  DimExpr whole = dim::fromPolynomial(d.quotient);
+  if (d.rest.empty())
+    return whole;
+  return whole + DimBuilder::make(DimExpr::Op::CeilDiv, {dim::fromPolynomial(d.rest), b});
+}
+
+DimExpr mod(const DimExpr &a, const DimExpr &b) {
+  if (b.isConst(0))
+    return DimBuilder::make(DimExpr::Op::Mod, {a, b});
+  if (a.isConst() && b.isConst())
+    return static_cast<int64_t>(dim::floorModulo(a.constValue(), b.constValue()));
+  Polynomial rest = dim::divide(dim::polynomial(a), dim::polynomial(b)).rest;
+  if (b.isConst() && b.constValue() > 0)
+    for (Term &t : rest)
+      t.coefficient = static_cast<int64_t>(dim::floorModulo(t.coefficient, b.constValue()));
+  DimExpr e = dim::fromPolynomial(rest);
+  if (e.isConst())
+    return e.isConst(0) ? e : b.isConst() ? mod(e, b) : DimBuilder::make(DimExpr::Op::Mod, {e, b});
+  bool nested = e.op() == DimExpr::Op::Mod && b.isConst() && b.constValue() > 0 &&
+                e.operands()[1].isConst() && e.operands()[1].constValue() > 0 &&
+                e.operands()[1].constValue() % b.constValue() == 0;
+  if (nested)
+    return mod(e.operands()[0], b);
+  return DimBuilder::make(DimExpr::Op::Mod, {e, b});
+}
+
+/// Min and Max share everything but the choice between two operands with a known difference.
+static DimExpr extremum(DimExpr::Op op, const DimExpr &a, const DimExpr &b) {
+  std::vector<DimExpr> list;
+  auto flatten = [&](const DimExpr &e) {
+    DimExpr rest = e;
+    for (; rest.op() == op; rest = DimExpr(rest.operands()[0]))
+      list.push_back(rest.operands()[1]);
+    list.push_back(rest);
+  };
+  flatten(a);
+  flatten(b);
+  for (size_t i = 0; i < list.size(); ++i)
+    for (size_t j = i + 1; j < list.size();) {
+      DimExpr difference = list[i] - list[j];
+      if (!difference.isConst()) {
+        ++j;
+        continue;
+      }
+      bool keepFirst = (difference.constValue() <= 0) == (op == DimExpr::Op::Min);
+      if (!keepFirst)
+        list[i] = list[j];
+      list.erase(list.begin() + static_cast<long>(j));
+    }
+  std::sort(list.begin(), list.end(), [](const DimExpr &x, const DimExpr &y) {
+    return x.isConst() != y.isConst() ? y.isConst() : x.structurallyLess(y);
+  });
+  DimExpr out = list[0];
+  for (size_t i = 1; i < list.size(); ++i)
+    out = DimBuilder::make(op, {out, list[i]});
+  return out;
+}
+
+DimExpr min(const DimExpr &a, const DimExpr &b) { return extremum(DimExpr::Op::Min, a, b); }
+DimExpr max(const DimExpr &a, const DimExpr &b) { return extremum(DimExpr::Op::Max, a, b); }
+
+DimExpr DimExpr::substitute(const std::function<std::optional<DimExpr>(SymbolId)> &map) const {
+  if (op() == Op::Const)
+    return *this;
+  if (op() == Op::Symbol) {
+    auto replacement = map(symbolId());
+    return replacement ? *replacement : *this;
+  }
+  DimExpr out = operands()[0].substitute(map);
+  for (size_t i = 1; i < operands().size(); ++i) {
+    DimExpr next = operands()[i].substitute(map);
+    switch (op()) {
+    case Op::Add: out = out + next; break;
+    case Op::Mul: out = out * next; break;
+    case Op::FloorDiv: out = floorDiv(out, next); break;
+    case Op::CeilDiv: out = ceilDiv(out, next); break;
+    case Op::Mod: out = mod(out, next); break;
+    case Op::Min: out = fusec::min(out, next); break;
+    case Op::Max: out = fusec::max(out, next); break;
+    case Op::Const:
+    case Op::Symbol: break;
+    }
+  }
+  return out;
+}
+
+DimExpr numElements(const Shape &shape) {
+  DimExpr n = 1;
+  for (const DimExpr &d : shape)
+    n = n * d;
+  return n;
+}
+
+bool isStatic(const Shape &shape) {
+  return std::all_of(shape.begin(), shape.end(), [](const DimExpr &d) { return d.isConst(); });
+}
+
+std::vector<int64_t> staticDims(const Shape &shape) {
+  std::vector<int64_t> dims;
+  for (const DimExpr &d : shape)
+    dims.push_back(d.constValue());
+  return dims;
+}
+
+} // namespace fusec

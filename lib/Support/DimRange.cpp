@@ -1,0 +1,196 @@
+#include "Support/DimNode.h"
+
+#include <algorithm>
+#include <numeric>
+
+// Values, bounds and divisors of expressions under given or possible symbol values. Intermediates are 128 bits
+// wide, so that a normal form such as a*a - b*b has a value wherever (a + b)*(a - b) fits 64 bits.
+
+namespace fusec {
+
+using dim::Wide;
+
+namespace {
+
+std::optional<Wide> evaluateWide(const DimExpr &e, const std::vector<int64_t> &symbols) {
+  using Op = DimExpr::Op;
+  if (e.op() == Op::Const)
+    return e.constValue();
+  if (e.op() == Op::Symbol) {
+    SymbolId id = e.symbolId();
+    if (id < 0 || static_cast<size_t>(id) >= symbols.size())
+      return std::nullopt;
+    return symbols[static_cast<size_t>(id)];
+  }
+  std::optional<Wide> value = evaluateWide(e.operands()[0], symbols);
+  for (size_t i = 1; value && i < e.operands().size(); ++i) {
+    std::optional<Wide> next = evaluateWide(e.operands()[i], symbols);
+    if (!next)
+      return std::nullopt;
+    Wide a = *value, b = *next;
+    bool divides = e.op() == Op::FloorDiv || e.op() == Op::CeilDiv || e.op() == Op::Mod;
+    if (divides && b == 0)
+      return std::nullopt;
+    switch (e.op()) {
+    case Op::Add: value = dim::add(a, b); break;
+    case Op::Mul: value = dim::multiply(a, b); break;
+    case Op::FloorDiv: value = dim::floorDivide(a, b); break;
+    case Op::CeilDiv: value = dim::ceilDivide(a, b); break;
+    case Op::Mod: value = dim::floorModulo(a, b); break;
+    case Op::Min: value = std::min(a, b); break;
+    case Op::Max: value = std::max(a, b); break;
+    case Op::Const:
+    case Op::Symbol: break;
+    }
+  }
+  return value;
+}
+
+struct WideRange {
+  Wide min, max;
+};
+
+Wide clampWide(std::optional<Wide> v, bool negative) {
+  return v ? *v : negative ? 1 - dim::kWideLimit : dim::kWideLimit - 1;
+}
+WideRange addRanges(WideRange a, WideRange b) {
+  return {clampWide(dim::add(a.min, b.min), a.min < 0), clampWide(dim::add(a.max, b.max), a.max < 0)};
+}
+WideRange multiplyRanges(WideRange a, WideRange b) {
+  WideRange r{dim::kWideLimit, -dim::kWideLimit};
+  for (Wide x : {a.min, a.max})
+    for (Wide y : {b.min, b.max}) {
+      Wide v = clampWide(dim::multiply(x, y), (x < 0) != (y < 0));
+      r = {std::min(r.min, v), std::max(r.max, v)};
+    }
+  return r;
+}
+
+/// Legal values never divide by zero, so zero is left out of the divisor's range.
+WideRange divideRanges(WideRange a, WideRange b, Wide (*divide)(Wide, Wide)) {
+  WideRange r{dim::kWideLimit, -dim::kWideLimit};
+  for (Wide y : {b.min, b.max, Wide(-1), Wide(1)}) {
+    if (y == 0 || y < b.min || y > b.max)
+      continue;
+    for (Wide x : {a.min, a.max}) {
+      Wide v = divide(x, y);
+      r = {std::min(r.min, v), std::max(r.max, v)};
+    }
+  }
+  return r.min > r.max ? WideRange{INT64_MIN, INT64_MAX} : r;
+}
+
+WideRange moduloRange(WideRange a, WideRange b) {
+  bool unchanged = a.min >= 0 && b.min > 0 && a.max < b.min;
+  if (unchanged)
+    return a;
+  WideRange r{b.min < 0 ? b.min + 1 : 0, b.max > 0 ? b.max - 1 : 0};
+  if (a.min >= 0 && b.min > 0)
+    r.max = std::min(r.max, a.max);
+  return r;
+}
+
+WideRange wideRange(const DimExpr &e, const std::vector<Symbol> &symbols) {
+  using Op = DimExpr::Op;
+  if (e.op() == Op::Const)
+    return {e.constValue(), e.constValue()};
+  if (e.op() == Op::Symbol) {
+    auto id = static_cast<size_t>(e.symbolId());
+    if (id >= symbols.size())
+      return {INT64_MIN, INT64_MAX};
+    return {symbols[id].min, symbols[id].max};
+  }
+  WideRange r = wideRange(e.operands()[0], symbols);
+  for (size_t i = 1; i < e.operands().size(); ++i) {
+    WideRange n = wideRange(e.operands()[i], symbols);
+    switch (e.op()) {
+    case Op::Add: r = addRanges(r, n); break;
+    case Op::Mul: r = multiplyRanges(r, n); break;
+    case Op::FloorDiv: r = divideRanges(r, n, dim::floorDivide); break;
+    case Op::CeilDiv: r = divideRanges(r, n, dim::ceilDivide); break;
+    case Op::Mod: r = moduloRange(r, n); break;
+    case Op::Min: r = {std::min(r.min, n.min), std::min(r.max, n.max)}; break;
+    case Op::Max: r = {std::max(r.min, n.min), std::max(r.max, n.max)}; break;
+    case Op::Const:
+    case Op::Symbol: break;
+    }
+  }
+  return r;
+}
+
+/// A divisor of `m` > 0 that also divides every value of `e`.
+int64_t commonDivisor(const DimExpr &e, int64_t m, const std::vector<Symbol> &symbols) {
+  using Op = DimExpr::Op;
+  switch (e.op()) {
+  case Op::Const: return std::gcd(e.constValue() % m, m);
+  case Op::Symbol: {
+    auto id = static_cast<size_t>(e.symbolId());
+    if (id >= symbols.size())
+      return 1;
+    const Symbol &s = symbols[id];
+    return std::gcd(s.min == s.max ? s.min : s.divisor, m);
+  }
+  case Op::Mul: {
+    int64_t found = 1;
+    for (const DimExpr &factor : e.operands())
+      found *= commonDivisor(factor, m / found, symbols);
+    return found;
+  }
+  case Op::FloorDiv:
+  case Op::CeilDiv: {
+    const DimExpr &a = e.operands()[0], &b = e.operands()[1];
+    if (!b.isConst() || b.constValue() <= 0)
+      return 1;
+    Wide scaled = static_cast<Wide>(m) * b.constValue();
+    bool exact = dim::fits(scaled) && a.divisibleBy(static_cast<int64_t>(scaled), symbols);
+    return exact ? m : 1;
+  }
+  case Op::Add:
+  case Op::Mod:
+  case Op::Min:
+  case Op::Max: {
+    int64_t found = m;
+    for (const DimExpr &operand : e.operands())
+      found = commonDivisor(operand, found, symbols);
+    return found;
+  }
+  }
+  return 1;
+}
+
+} // namespace
+
+std::optional<int64_t> DimExpr::evaluate(const std::vector<int64_t> &symbols) const {
+  std::optional<Wide> v = evaluateWide(*this, symbols);
+  if (!v || !dim::fits(*v))
+    return std::nullopt;
+  return static_cast<int64_t>(*v);
+}
+
+DimExpr::Range DimExpr::range(const std::vector<Symbol> &symbols) const {
+  WideRange r = wideRange(*this, symbols);
+  auto clamp = [](Wide v) {
+    return static_cast<int64_t>(std::clamp(v, Wide(INT64_MIN), Wide(INT64_MAX)));
+  };
+  return {clamp(r.min), clamp(r.max)};
+}
+
+bool DimExpr::divisibleBy(int64_t m, const std::vector<Symbol> &symbols) const {
+  assert(m > 0);
+  return commonDivisor(*this, m, symbols) == m;
+}
+
+static void collect(const DimExpr &e, std::vector<SymbolId> &out) {
+  if (e.op() == DimExpr::Op::Symbol)
+    out.push_back(e.symbolId());
+  for (const DimExpr &operand : e.operands())
+    collect(operand, out);
+}
+
+void DimExpr::collectSymbols(std::vector<SymbolId> &out) const {
+  collect(*this, out);
+  std::sort(out.begin(), out.end());
+  out.erase(std::unique(out.begin(), out.end()), out.end());
+}
+
+} // namespace fusec
