@@ -60,6 +60,7 @@ public:
   NodeId add(Scalar s);
   /// Hash-conses without simplifying: for the text parser, which must give back what was printed.
   NodeId addExact(Scalar s);
+  NodeId find(const Scalar &s) const; // kNoNode when there is no such node
   const Scalar &operator[](NodeId id) const { return nodes[id]; }
 
   NodeId constant(DType t, double v);     // floats (rounded to t), or integers of exact value
@@ -118,13 +119,15 @@ struct BodyNames {
   std::function<std::string(int32_t)> axis;   // "i"
   std::function<std::string(int32_t)> tensor; // "%x"
   const std::vector<Symbol> *symbols;
+  std::vector<DType> rootTypes; // what the context asks for, where it is known
 };
 std::string print(const Body &body, const std::vector<NodeId> &roots, const BodyNames &names, int indent);
 /// Inverse: reads lets and `count` comma-separated roots.
 struct BodyParser {
   std::function<std::optional<int32_t>(std::string_view)> axis;
-  std::function<std::optional<std::pair<int32_t, DType>>(std::string_view)> tensor;
+  std::function<std::optional<std::pair<int32_t, DType>>(std::string_view)> tensor; // name without '%'
   const std::vector<Symbol> *symbols;
+  std::vector<DType> rootTypes;
 };
 Result<std::vector<NodeId>> parseBody(TextReader &in, Body &body, const BodyParser &names, size_t count);
 
