@@ -191,6 +191,17 @@ DimExpr mod(const DimExpr &a, const DimExpr &b) {
   return DimBuilder::make(DimExpr::Op::Mod, {e, b});
 }
 
+/// a <= b where that is known for all symbol values. Asked both ways: one of the differences may overflow.
+static std::optional<bool> lessOrEqual(const DimExpr &a, const DimExpr &b) {
+  if (a.isConst() && b.isConst())
+    return a.constValue() <= b.constValue();
+  if (DimExpr d = a - b; d.isConst())
+    return d.constValue() <= 0;
+  if (DimExpr d = b - a; d.isConst())
+    return d.constValue() >= 0;
+  return std::nullopt;
+}
+
 /// Min and Max share everything but the choice between two operands with a known difference.
 static DimExpr extremum(DimExpr::Op op, const DimExpr &a, const DimExpr &b) {
   std::vector<DimExpr> list;
@@ -204,12 +215,12 @@ static DimExpr extremum(DimExpr::Op op, const DimExpr &a, const DimExpr &b) {
   flatten(b);
   for (size_t i = 0; i < list.size(); ++i)
     for (size_t j = i + 1; j < list.size();) {
-      DimExpr difference = list[i] - list[j];
-      if (!difference.isConst()) {
+      std::optional<bool> firstIsLess = lessOrEqual(list[i], list[j]);
+      if (!firstIsLess) {
         ++j;
         continue;
       }
-      bool keepFirst = (difference.constValue() <= 0) == (op == DimExpr::Op::Min);
+      bool keepFirst = *firstIsLess == (op == DimExpr::Op::Min);
       if (!keepFirst)
         list[i] = list[j];
       list.erase(list.begin() + static_cast<long>(j));

@@ -1,0 +1,190 @@
+#include "Support/Dim.h"
+
+#include <catch2/catch_all.hpp>
+
+#include <random>
+
+using namespace fusec;
+
+namespace {
+
+const std::vector<Symbol> symbols = {{"n", 0, 8, 64, 1}, {"seq", 8, 64, 512, 8}, {"weird name", 1, 1, 4, 1},
+                                     {"min", 3, 3, 3, 1}};
+DimExpr n() { return DimExpr::symbol(0); }
+DimExpr seq() { return DimExpr::symbol(1); }
+
+/// Evaluates while building, without any normal form: the other side of the property tests.
+struct Checked {
+  DimExpr expr;
+  std::optional<__int128> value;
+};
+
+class Generator {
+public:
+  explicit Generator(uint32_t seed) : rng(seed) {
+    for (const Symbol &s : symbols)
+      values.push_back(s.min + static_cast<int64_t>(rng() % static_cast<uint64_t>(s.max - s.min + 1)) /
+                                   s.divisor * s.divisor);
+    if (values[1] < 8)
+      values[1] = 8;
+  }
+
+  Checked make(int depth) {
+    if (depth == 0 || rng() % 6 == 0) {
+      if (rng() % 2)
+        return symbol(static_cast<SymbolId>(rng() % symbols.size()));
+      int64_t c = constants[rng() % std::size(constants)];
+      return {DimExpr(c), c};
+    }
+    Checked a = make(depth - 1), b = make(depth - 1);
+    switch (rng() % 8) {
+    case 0: return {a.expr + b.expr, both(a, b, [](auto x, auto y) { return x + y; })};
+    case 1: return {a.expr - b.expr, both(a, b, [](auto x, auto y) { return x - y; })};
+    case 2:
+    case 3: return {a.expr * b.expr, both(a, b, [](auto x, auto y) { return x * y; })};
+    case 4: return {floorDiv(a.expr, b.expr), divided(a, b, floorQuotient)};
+    case 5: return {ceilDiv(a.expr, b.expr), divided(a, b, [](auto x, auto y) {
+                      return -floorQuotient(-x, y);
+                    })};
+    case 6: return {mod(a.expr, b.expr), divided(a, b, [](auto x, auto y) {
+                      return x - floorQuotient(x, y) * y;
+                    })};
+    default:
+      if (rng() % 2)
+        return {min(a.expr, b.expr), both(a, b, [](auto x, auto y) { return x < y ? x : y; })};
+      return {max(a.expr, b.expr), both(a, b, [](auto x, auto y) { return x > y ? x : y; })};
+    }
+  }
+  std::vector<int64_t> values;
+
+private:
+  static __int128 floorQuotient(__int128 a, __int128 b) {
+    __int128 q = a / b;
+    return q * b != a && (a < 0) != (b < 0) ? q - 1 : q;
+  }
+  Checked symbol(SymbolId id) { return {DimExpr::symbol(id), values[static_cast<size_t>(id)]}; }
+  /// Results beyond int64 count as undefined, so that products of two stay inside 128 bits.
+  template <typename F> std::optional<__int128> both(const Checked &a, const Checked &b, F f) {
+    if (!a.value || !b.value)
+      return std::nullopt;
+    __int128 v = f(*a.value, *b.value);
+    return v >= INT64_MIN && v <= INT64_MAX ? std::optional(v) : std::nullopt;
+  }
+  template <typename F> std::optional<__int128> divided(const Checked &a, const Checked &b, F f) {
+    return b.value && *b.value == 0 ? std::nullopt : both(a, b, f);
+  }
+
+  static constexpr int64_t constants[] = {0, 1, 2, 3, 7, 8, 12, 64, 768, -1, -5, INT64_MAX, INT64_MIN};
+  std::mt19937 rng;
+};
+
+} // namespace
+
+TEST_CASE("equal expressions have equal normal forms") {
+  CHECK(n() * 2 + n() == n() * 3);
+  CHECK((n() + 1) * (n() - 1) == n() * n() - 1);
+  CHECK(n() - n() == DimExpr(0));
+  CHECK(floorDiv(n() * 768 + 65, 64) == n() * 12 + 1);
+  CHECK(floorDiv(n() * seq() * 768, n() * seq()) == DimExpr(768));
+  CHECK(floorDiv((n() + 1) * seq(), n() + 1) == seq());
+  CHECK(floorDiv(floorDiv(n(), 4), 8) == floorDiv(n(), 32));
+  CHECK(floorDiv(n() * 9, 8) == n() + floorDiv(n(), 8));
+  CHECK(floorDiv(n() * 6 + 5, 4) == n() + floorDiv(n() + 2, 2));
+  CHECK(ceilDiv(n(), 8) == floorDiv(n() + 7, 8));
+  CHECK(mod(n() * 16 + seq() * 9 + 17, 8) == mod(seq() + 1, 8));
+  CHECK(mod(mod(n(), 16), 8) == mod(n(), 8));
+  CHECK(min(n() + 1, min(seq(), n())) == min(seq(), n()));
+  CHECK(max(max(n(), 4), 2) == max(4, n()));
+  CHECK(n() != seq());
+}
+
+TEST_CASE("constants that overflow stay symbolic and have no value") {
+  DimExpr e = DimExpr(INT64_MAX) + DimExpr(1);
+  CHECK_FALSE(e.isConst());
+  CHECK_FALSE(e.evaluate({}).has_value());
+  CHECK((e - DimExpr(1)).evaluate({}) == INT64_MAX);
+  CHECK_FALSE(floorDiv(DimExpr(INT64_MIN), -1).evaluate({}).has_value());
+  CHECK_FALSE(floorDiv(n(), 0).evaluate({1, 8, 1, 3}).has_value());
+  CHECK_FALSE(mod(1, n()).evaluate({0, 8, 1, 3}).has_value());
+  CHECK_FALSE(DimExpr::symbol(9).evaluate({1}).has_value());
+}
+
+TEST_CASE("the normal form keeps the value of random expressions") {
+  int defined = 0;
+  for (uint32_t seed = 1; seed <= 20000; ++seed) {
+    Generator g(seed);
+    Checked c = g.make(1 + static_cast<int>(seed % 5));
+    INFO("seed " << seed << ": " << c.expr.str(symbols));
+    if (c.value) {
+      ++defined;
+      REQUIRE(c.expr.evaluate(g.values) == static_cast<int64_t>(*c.value));
+      DimExpr::Range r = c.expr.range(symbols);
+      REQUIRE(r.min <= *c.value);
+      REQUIRE(*c.value <= r.max);
+      for (int64_t m : {2, 3, 8, 12})
+        if (c.expr.divisibleBy(m, symbols))
+          REQUIRE(*c.value % m == 0);
+    }
+    auto again = DimExpr::parse(c.expr.str(symbols), symbols);
+    REQUIRE(again.ok());
+    REQUIRE(*again == c.expr);
+    REQUIRE(again->hash() == c.expr.hash());
+    REQUIRE(again->str(symbols) == c.expr.str(symbols));
+  }
+  CHECK(defined > 5000);
+}
+
+TEST_CASE("substitution is evaluation in two steps") {
+  for (uint32_t seed = 1; seed <= 3000; ++seed) {
+    Generator g(seed);
+    Checked c = g.make(4);
+    if (!c.value)
+      continue;
+    DimExpr closed = c.expr.substitute(
+        [&](SymbolId id) { return std::optional<DimExpr>(g.values[static_cast<size_t>(id)]); });
+    INFO("seed " << seed << ": " << c.expr.str(symbols));
+    REQUIRE(closed.evaluate({}) == static_cast<int64_t>(*c.value));
+  }
+}
+
+TEST_CASE("ranges and divisors") {
+  CHECK((n() * seq() + 1).range(symbols).max == 64 * 512 + 1);
+  CHECK(ceilDiv(seq(), 8).range(symbols).min == 1);
+  CHECK(DimExpr(mod(seq(), 5)).range(symbols).max == 4);
+  CHECK((n() * INT64_MAX).range(symbols).max == INT64_MAX);
+  CHECK((seq() * 3).divisibleBy(24, symbols));
+  CHECK_FALSE((seq() * 3).divisibleBy(16, symbols));
+  CHECK((seq() * n() + 16).divisibleBy(8, symbols));
+  CHECK(DimExpr(0).divisibleBy(7, symbols));
+  CHECK(DimExpr::symbol(3).divisibleBy(3, symbols));
+  std::vector<SymbolId> used;
+  (seq() * seq() + n() * seq()).collectSymbols(used);
+  CHECK(used == std::vector<SymbolId>{0, 1});
+}
+
+TEST_CASE("text of dimensions") {
+  CHECK((n() * seq() * 2 - n() + 3).str(symbols) == "n*seq*2 - n + 3");
+  CHECK(floorDiv(n() + 1, 2).str(symbols) == "floordiv(n + 1, 2)");
+  CHECK(DimExpr::symbol(2).str(symbols) == "`weird name`");
+  CHECK(DimExpr::symbol(3).str(symbols) == "`min`");
+  CHECK((n() * -2).str(symbols) == "n*-2");
+  CHECK(str(Shape{1, n(), n() * 2, 768}, symbols) == "1x(n)x(n*2)x768");
+  CHECK(str(Shape{}, symbols) == "[]");
+  CHECK(numElements(Shape{2, n(), 3}) == n() * 6);
+  CHECK(numElements(Shape{}) == DimExpr(1));
+}
+
+TEST_CASE("text that is no dimension is refused with its column") {
+  auto message = [](std::string_view text) {
+    auto r = DimExpr::parse(text, symbols);
+    REQUIRE_FALSE(r.ok());
+    return format(r.errors()[0]);
+  };
+  CHECK(message("n + m") == "error[E3002] dimension 'n + m': unknown symbol 'm' at column 6");
+  CHECK(message("") == "error[E3002] dimension '': expected a dimension at column 1");
+  CHECK(message("n n") == "error[E3002] dimension 'n n': unexpected text at column 3");
+  CHECK(message("min(n)") == "error[E3002] dimension 'min(n)': expected ',' at column 6");
+  CHECK(message("9223372036854775808") ==
+        "error[E3002] dimension '9223372036854775808': integer does not fit 64 bits at column 1");
+  CHECK_FALSE(DimExpr::parse(std::string(100000, '('), symbols).ok());
+}
