@@ -1,0 +1,157 @@
+/* The bundle file and the kernel ABI: the contract between the compiler (writer) and the runtime (reader).
+ *
+ * Stand-alone C99, no other dependency. Both sides include it. All integers are little-endian, all offsets
+ * are from the start of the file, all structs below have no padding.
+ *
+ *   offset 0        fusec_bundle_header            (128 bytes)
+ *   offset 128      fusec_bundle_section[count]    (64 bytes each), in file order
+ *   then            the sections, each at a multiple of FUSEC_SECTION_ALIGN
+ *   end of file     = end of the last section
+ *
+ * No byte is outside a section, the header or the table, except the padding in front of a section, which is
+ * zero and shorter than FUSEC_SECTION_ALIGN. Sections neither overlap nor nest.
+ *
+ * Sections, in this order:
+ *   MANIFEST   one; a FlatBuffer of type Manifest (lib/Bundle/Manifest.fbs), identifier "FUSM"
+ *   CODE       one an image (a target has one or more, see Manifest.Image.section)
+ *   WEIGHTS    none or one; constants, each at a multiple of FUSEC_WEIGHT_ALIGN, gaps zero
+ *   DIGESTS    one where there is WEIGHTS: the BLAKE2b-256 of each FUSEC_WEIGHT_CHUNK bytes of WEIGHTS, the
+ *              last chunk being shorter
+ *
+ * Digests are BLAKE2b with 32 bytes of output and no key. Those of MANIFEST, CODE and DIGESTS cover all bytes
+ * of the section; that of WEIGHTS equals that of DIGESTS, so that the header protects the weights and each
+ * chunk can be checked alone. header.digest covers header (with digest as zeros) and section table.
+ */
+#ifndef FUSEC_BUNDLE_FORMAT_H
+#define FUSEC_BUNDLE_FORMAT_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define FUSEC_BUNDLE_MAGIC "FUSECBDL" /* 8 bytes, no terminator */
+#define FUSEC_FORMAT_VERSION 1u
+#define FUSEC_RUNTIME_VERSION 1u         /* what `min_runtime` is compared with */
+#define FUSEC_ENDIAN_TAG 0x01020304u     /* reads differently on a big-endian machine */
+#define FUSEC_SECTION_ALIGN 4096u
+#define FUSEC_WEIGHT_ALIGN 64u
+#define FUSEC_WEIGHT_CHUNK (4u << 20)
+#define FUSEC_DIGEST_BYTES 32u
+#define FUSEC_MAX_SECTIONS 1024u
+#define FUSEC_MAX_RANK 64u
+
+typedef struct {
+  uint8_t magic[8];       /* FUSEC_BUNDLE_MAGIC */
+  uint32_t version;       /* FUSEC_FORMAT_VERSION */
+  uint32_t min_runtime;   /* lowest FUSEC_RUNTIME_VERSION that can run the file */
+  uint32_t endian_tag;    /* FUSEC_ENDIAN_TAG */
+  uint32_t pointer_bytes; /* 8 */
+  uint32_t section_count; /* 1..FUSEC_MAX_SECTIONS */
+  uint32_t section_size;  /* sizeof(fusec_bundle_section) */
+  uint64_t file_bytes;    /* size of the whole file */
+  uint8_t reserved[56];   /* zero */
+  uint8_t digest[32];     /* of header and section table, see above */
+} fusec_bundle_header;    /* 128 bytes */
+
+enum { /* fusec_bundle_section.kind */
+  FUSEC_SECTION_MANIFEST = 1,
+  FUSEC_SECTION_CODE = 2,
+  FUSEC_SECTION_WEIGHTS = 3,
+  FUSEC_SECTION_DIGESTS = 4,
+};
+
+typedef struct {
+  uint32_t kind;
+  uint32_t reserved0;   /* zero */
+  uint64_t offset;      /* multiple of FUSEC_SECTION_ALIGN */
+  uint64_t size;        /* bytes, not zero */
+  uint64_t reserved1;   /* zero */
+  uint8_t digest[32];
+} fusec_bundle_section; /* 64 bytes */
+
+/* ---- Kernel ABI -------------------------------------------------------------------------------------------
+ *
+ * A kernel has P buffers (parameters), D dims (the model symbols that it uses, ascending) and F phases. Phase f
+ * has a grid: a number of blocks, an expression over the symbols, 0 included (nothing runs). All blocks of a
+ * phase may run in any order and at once; a phase starts when the one before has ended (a device-wide barrier).
+ * Buffers of different tensors do not overlap. A buffer is aligned to its element size at least (to 16 bytes on
+ * a GPU); runtime-owned memory and weights to 64 bytes. Memory of a tensor with no elements is never touched.
+ *
+ * CPU: one exported function a kernel, of type fusec_cpu_kernel. It is called once for each phase and block.
+ * `scratch` points to Kernel.scratch_bytes of memory of the calling worker (aligned to 64, contents undefined at
+ * the start of every call). Returns FUSEC_KERNEL_OK or another of the codes. The floating point environment is:
+ * round to nearest, no flush to zero, all exceptions masked; vector upper halves are clean at entry and exit.
+ *
+ * The image of a CPU or sim target is an x86-64 ELF shared object: ET_DYN, a System V hash table (DT_HASH),
+ * loadable segments read-only or read-execute, no writable segment; no relocations, needed libraries, undefined
+ * symbols, initialisers, interpreter, thread-local storage. `ld.lld -shared -z rodynamic -z norelro
+ * -z noexecstack --hash-style=sysv -Bsymbolic --no-undefined -s` makes it.
+ *
+ * NVIDIA, AMD: one entry for each phase, named after the kernel's symbol with "_p0", "_p1", ... appended (a
+ * kernel with one phase too). Parameters: one 64-bit device pointer a buffer, then one int64 a dim. The grid is
+ * one-dimensional (block number = x); a block has Kernel.units * Kernel.lanes threads in x, thread t being lane
+ * t % lanes of unit t / lanes. Shared memory is static in the image. A kernel reports nothing.
+ *
+ * sim: one entry for each phase, named as on a GPU, of type fusec_sim_kernel, called for each thread of each
+ * block. Before each access to global or shared memory it calls `access`; other hooks stand for the machine's
+ * instructions. Hooks do not return when a check fails.
+ */
+enum { /* what a kernel returns */
+  FUSEC_KERNEL_OK = 0,
+  FUSEC_KERNEL_INDEX_OUT_OF_RANGE = 1, /* a run-time index or size in the data is outside its bounds */
+  FUSEC_KERNEL_BAD_VALUE = 2,          /* another run-time value that the operator forbids */
+};
+
+typedef struct {
+  void *const *buffers;   /* [P] */
+  const int64_t *dims;    /* [D] values */
+  void *scratch;
+} fusec_kernel_args;
+
+typedef int32_t (*fusec_cpu_kernel)(const fusec_kernel_args *args, int32_t phase, int64_t block);
+
+typedef struct fusec_sim_thread fusec_sim_thread;
+
+enum { /* flags of fusec_sim_hooks.access */
+  FUSEC_SIM_READ = 1,
+  FUSEC_SIM_WRITE = 2, /* READ | WRITE: an update in place */
+};
+
+/* `site` numbers the instruction inside one kernel phase: 0, 1, 2, ... each access, sync and shuffle in the
+ * program text has its own. Lanes of one unit that make the n-th access of one site at the same loop iteration
+ * count as one transaction. */
+typedef struct {
+  uint32_t struct_size; /* bytes of this struct; newer members come at the end */
+  uint32_t reserved;
+  /* Access of `bytes` bytes at `address`. `param`: index of the global buffer, or -1 for shared memory (address
+   * between shared and shared + scratch_bytes). */
+  void (*access)(fusec_sim_thread *t, const void *address, int32_t bytes, int32_t flags, int32_t param,
+                 int32_t site);
+  /* Barrier of all threads of the block. */
+  void (*block_sync)(fusec_sim_thread *t, int32_t site);
+  /* Barrier of all lanes of the unit (a memory fence among them). */
+  void (*unit_sync)(fusec_sim_thread *t, int32_t site);
+  /* `bits` as given by lane (own lane xor `lane_mask`); all lanes of the unit take part. */
+  uint64_t (*shuffle_xor)(fusec_sim_thread *t, uint64_t bits, int32_t lane_mask, int32_t site);
+  /* Ends the run with a status other than FUSEC_KERNEL_OK. */
+  void (*fail)(fusec_sim_thread *t, int32_t status, int32_t site);
+} fusec_sim_hooks;
+
+struct fusec_sim_thread {
+  const fusec_sim_hooks *hooks;
+  void *const *buffers; /* [P] */
+  const int64_t *dims;  /* [D] */
+  void *shared;         /* the block's shared memory, Kernel.scratch_bytes, contents undefined */
+  int64_t block;        /* 0 .. grid-1 */
+  int32_t thread;       /* 0 .. units*lanes-1 */
+  int32_t reserved;
+};
+
+typedef void (*fusec_sim_kernel)(fusec_sim_thread *t);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

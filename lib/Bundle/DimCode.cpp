@@ -1,0 +1,180 @@
+#include "Bundle/DimCode.h"
+
+#include "Bundle/Model.h"
+
+#include <algorithm>
+
+namespace fusec::bundle {
+
+namespace {
+
+std::optional<int64_t> apply(DimCode::Op op, int64_t a, int64_t b) {
+  using Op = DimCode::Op;
+  int64_t r;
+  switch (op) {
+  case Op::Add:
+    return __builtin_add_overflow(a, b, &r) ? std::nullopt : std::optional<int64_t>(r);
+  case Op::Mul:
+    return __builtin_mul_overflow(a, b, &r) ? std::nullopt : std::optional<int64_t>(r);
+  case Op::Min:
+    return std::min(a, b);
+  case Op::Max:
+    return std::max(a, b);
+  default:
+    break;
+  }
+  if (b <= 0)
+    return std::nullopt;
+  int64_t quotient = a / b, rest = a % b;
+  if (rest < 0) {
+    quotient -= 1;
+    rest += b;
+  }
+  if (op == Op::FloorDiv)
+    return quotient;
+  if (op == Op::Mod)
+    return rest;
+  return quotient + (rest != 0); // |quotient| < |a| when rest != 0: no overflow
+}
+
+DimCode::Op opOf(DimExpr::Op op) {
+  switch (op) {
+  case DimExpr::Op::Const:
+    return DimCode::Op::Const;
+  case DimExpr::Op::Symbol:
+    return DimCode::Op::Symbol;
+  case DimExpr::Op::Add:
+    return DimCode::Op::Add;
+  case DimExpr::Op::Mul:
+    return DimCode::Op::Mul;
+  case DimExpr::Op::FloorDiv:
+    return DimCode::Op::FloorDiv;
+  case DimExpr::Op::CeilDiv:
+    return DimCode::Op::CeilDiv;
+  case DimExpr::Op::Mod:
+    return DimCode::Op::Mod;
+  case DimExpr::Op::Min:
+    return DimCode::Op::Min;
+  case DimExpr::Op::Max:
+    return DimCode::Op::Max;
+  }
+  return DimCode::Op::Const;
+}
+
+void append(const DimExpr &e, std::vector<DimCode::Instr> &out) {
+  if (e.op() == DimExpr::Op::Const) {
+    out.push_back({DimCode::Op::Const, e.constValue()});
+    return;
+  }
+  if (e.op() == DimExpr::Op::Symbol) {
+    out.push_back({DimCode::Op::Symbol, e.symbolId()});
+    return;
+  }
+  const std::vector<DimExpr> &operands = e.operands();
+  append(operands[0], out);
+  for (size_t i = 1; i < operands.size(); ++i) {
+    append(operands[i], out);
+    out.push_back({opOf(e.op()), 0});
+  }
+}
+
+} // namespace
+
+DimCode::DimCode(const DimExpr &expr) { append(expr, code); }
+
+DimCode DimCode::symbol(SymbolId id) {
+  DimCode d;
+  d.code = {{Op::Symbol, id}};
+  return d;
+}
+
+bool DimCode::valid(size_t numSymbols) const {
+  if (code.empty() || code.size() > kMaxLength)
+    return false;
+  int depth = 0;
+  for (const Instr &i : code) {
+    switch (i.op) {
+    case Op::Symbol:
+      if (i.value < 0 || static_cast<uint64_t>(i.value) >= numSymbols)
+        return false;
+      [[fallthrough]];
+    case Op::Const:
+      if (++depth > kMaxStack)
+        return false;
+      break;
+    default:
+      if (i.op > Op::Max || i.value != 0 || depth < 2)
+        return false;
+      --depth;
+    }
+  }
+  return depth == 1;
+}
+
+std::optional<int64_t> DimCode::evaluate(const std::vector<int64_t> &symbols) const {
+  int64_t stack[kMaxStack];
+  int depth = 0;
+  for (const Instr &i : code) {
+    if (i.op == Op::Const) {
+      stack[depth++] = i.value;
+    } else if (i.op == Op::Symbol) {
+      stack[depth++] = symbols[i.value];
+    } else {
+      std::optional<int64_t> r = apply(i.op, stack[depth - 2], stack[depth - 1]);
+      if (!r)
+        return std::nullopt;
+      stack[--depth - 1] = *r;
+    }
+  }
+  return stack[0];
+}
+
+std::string DimCode::str(const std::vector<Symbol> &symbols) const {
+  struct Part {
+    std::string text;
+    bool sum; // needs parentheses as a factor
+  };
+  std::vector<Part> stack;
+  for (const Instr &i : code) {
+    if (i.op == Op::Const) {
+      stack.push_back({std::to_string(i.value), i.value < 0});
+      continue;
+    }
+    if (i.op == Op::Symbol) {
+      stack.push_back({symbols[i.value].name, false});
+      continue;
+    }
+    Part b = std::move(stack.back());
+    stack.pop_back();
+    Part &a = stack.back();
+    auto factor = [](const Part &p) { return p.sum ? "(" + p.text + ")" : p.text; };
+    static const char *const names[] = {"", "", "", "", "floordiv", "ceildiv", "mod", "min", "max"};
+    if (i.op == Op::Add)
+      a = {a.text + " + " + b.text, true};
+    else if (i.op == Op::Mul)
+      a = {factor(a) + "*" + factor(b), false};
+    else
+      a = {std::string(names[static_cast<int>(i.op)]) + "(" + a.text + ", " + b.text + ")", false};
+  }
+  return stack.back().text;
+}
+
+std::optional<int64_t> evaluateElements(DType type, const std::vector<DimCode> &shape,
+                                        const std::vector<int64_t> &symbols) {
+  int64_t elements = 1;
+  bool empty = false, overflow = false;
+  for (const DimCode &d : shape) {
+    std::optional<int64_t> v = d.evaluate(symbols);
+    if (!v || *v < 0)
+      return std::nullopt;
+    empty |= *v == 0;
+    overflow |= __builtin_mul_overflow(elements, *v, &elements);
+  }
+  if (empty)
+    return 0;
+  if (overflow || elements > (int64_t{1} << 62) / sizeInBytes(type))
+    return std::nullopt;
+  return elements;
+}
+
+} // namespace fusec::bundle

@@ -1,0 +1,144 @@
+#include "Bundle/Manifest.h"
+
+#include "Manifest_generated.h"
+
+#include <map>
+
+namespace fusec::bundle {
+
+namespace {
+
+class Encoder {
+public:
+  flatbuffers::FlatBufferBuilder fb;
+  explicit Encoder(const std::vector<uint32_t> &sections) : imageSections(sections) {}
+
+  flatbuffers::Offset<fb::Manifest> manifest(const Model &m, const std::vector<WeightRange> &ranges) {
+    auto symbols = list<fb::Symbol>(m.symbols, [&](const Symbol &s) {
+      return fb::CreateSymbol(fb, fb.CreateString(s.name), s.min, s.opt, s.max, s.divisor);
+    });
+    auto inputs = values(m.inputs), outputs = values(m.outputs);
+    std::vector<fb::Weight> weights;
+    for (const WeightRange &r : ranges)
+      weights.emplace_back(r.offset, r.size, static_cast<uint8_t>(r.type));
+    auto weightList = fb.CreateVectorOfStructs(weights);
+    auto programs = list<fb::Program>(m.programs, [&](const Program &p) { return program(p); });
+    auto name = fb.CreateString(m.name), producer = fb.CreateString(m.producer);
+    return fb::CreateManifest(fb, name, producer, symbols, inputs, outputs, weightList, programs);
+  }
+
+private:
+  const std::vector<uint32_t> &imageSections;
+  size_t nextImage = 0;
+  struct CodeLess {
+    bool operator()(const DimCode &a, const DimCode &b) const {
+      if (a.code.size() != b.code.size())
+        return a.code.size() < b.code.size();
+      for (size_t i = 0; i < a.code.size(); ++i) {
+        if (a.code[i].op != b.code[i].op)
+          return a.code[i].op < b.code[i].op;
+        if (a.code[i].value != b.code[i].value)
+          return a.code[i].value < b.code[i].value;
+      }
+      return false;
+    }
+  };
+  std::map<DimCode, flatbuffers::Offset<fb::Expr>, CodeLess> exprs; // equal expressions are stored once
+
+  template <typename T, typename In, typename F>
+  flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<T>>> list(const std::vector<In> &in, F make) {
+    std::vector<flatbuffers::Offset<T>> out;
+    for (const In &x : in)
+      out.push_back(make(x));
+    return fb.CreateVector(out);
+  }
+
+  flatbuffers::Offset<fb::Expr> expr(const DimCode &d) {
+    auto found = exprs.find(d);
+    if (found != exprs.end())
+      return found->second;
+    std::vector<fb::DimOp> ops;
+    for (const DimCode::Instr &i : d.code)
+      ops.emplace_back(static_cast<fb::DimOpCode>(i.op), i.value);
+    auto e = fb::CreateExpr(fb, fb.CreateVectorOfStructs(ops));
+    exprs.emplace(d, e);
+    return e;
+  }
+  auto exprList(const std::vector<DimCode> &dims) {
+    return list<fb::Expr>(dims, [&](const DimCode &d) { return expr(d); });
+  }
+  flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<fb::Value>>>
+  values(const std::vector<Value> &in) {
+    return list<fb::Value>(in, [&](const Value &v) {
+      auto name = fb.CreateString(v.name);
+      return fb::CreateValue(fb, name, static_cast<uint8_t>(v.type), exprList(v.shape));
+    });
+  }
+  auto copies(const std::vector<Copy> &in) {
+    std::vector<fb::Copy> out;
+    for (const Copy &c : in)
+      out.emplace_back(c.from, c.to);
+    return fb.CreateVectorOfStructs(out);
+  }
+
+  flatbuffers::Offset<fb::Kernel> kernel(const Kernel &k) {
+    auto symbol = fb.CreateString(k.symbol);
+    auto grids = exprList(k.grids);
+    std::vector<fb::Param> params;
+    for (const Param &p : k.params)
+      params.emplace_back(static_cast<uint8_t>(p.type), p.written);
+    auto paramList = fb.CreateVectorOfStructs(params);
+    auto dims = fb.CreateVector(k.dims);
+    auto nodes = fb.CreateVectorOfStrings(k.onnxNodes);
+    return fb::CreateKernel(fb, symbol, grids, paramList, dims, k.scratchBytes, k.units, k.lanes, nodes);
+  }
+
+  flatbuffers::Offset<fb::Variant> variant(const Variant &v) {
+    auto guards = list<fb::Guard>(
+        v.guards, [&](const Guard &g) { return fb::CreateGuard(fb, expr(g.value), g.modulus); });
+    return fb::CreateVariant(fb, v.kernel, guards, fb.CreateVector(v.arguments));
+  }
+
+  flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<fb::Step>>>
+  steps(const std::vector<Step> &in) {
+    return list<fb::Step>(in, [&](const Step &s) {
+      auto name = fb.CreateString(s.name);
+      auto variants = list<fb::Variant>(s.variants, [&](const Variant &v) { return variant(v); });
+      auto thenSteps = steps(s.thenSteps), elseSteps = steps(s.elseSteps);
+      auto before = copies(s.before), thenCopies = copies(s.thenCopies);
+      auto elseCopies = copies(s.elseCopies), after = copies(s.after);
+      return fb::CreateStep(fb, static_cast<fb::StepKind>(s.kind), name, variants, s.condition, s.tripCount,
+                            s.iteration, s.nextCondition, thenSteps, elseSteps, before, thenCopies,
+                            elseCopies, after);
+    });
+  }
+
+  flatbuffers::Offset<fb::Program> program(const Program &p) {
+    auto target = fb.CreateString(p.target);
+    auto images = list<fb::Image>(p.images, [&](const Image &i) {
+      return fb::CreateImage(fb, static_cast<fb::ImageKind>(i.kind), imageSections[nextImage++], i.minDriver);
+    });
+    auto kernels = list<fb::Kernel>(p.kernels, [&](const Kernel &k) { return kernel(k); });
+    auto tensors = list<fb::Tensor>(p.tensors, [&](const Tensor &t) {
+      auto name = fb.CreateString(t.name);
+      auto shape = exprList(t.shape);
+      return fb::CreateTensor(fb, name, static_cast<fb::TensorKind>(t.kind), static_cast<uint8_t>(t.type),
+                              shape, t.weight, t.firstStep, t.lastStep);
+    });
+    auto inputs = fb.CreateVector(p.inputs), outputs = fb.CreateVector(p.outputs);
+    auto stepList = steps(p.steps);
+    return fb::CreateProgram(fb, target, images, kernels, tensors, inputs, outputs, stepList);
+  }
+};
+
+} // namespace
+
+std::vector<uint8_t> encodeManifest(const Model &model, const std::vector<WeightRange> &weights,
+                                    const std::vector<uint32_t> &imageSections) {
+  Encoder encoder(imageSections);
+  fb::FinishManifestBuffer(encoder.fb, encoder.manifest(model, weights));
+  const uint8_t *data = encoder.fb.GetBufferPointer();
+  return std::vector<uint8_t>(data, data + encoder.fb.GetSize());
+}
+
+} // namespace fusec::bundle

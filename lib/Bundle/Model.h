@@ -1,0 +1,122 @@
+#pragma once
+#include "Bundle/DimCode.h"
+#include "Support/DType.h"
+#include "Support/Dim.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+/// What a bundle holds, as plain data: the writer takes it, the reader gives it back. Kernel ABI and meaning of
+/// the fields: include/fusec/bundle_format.h.
+namespace fusec::bundle {
+
+enum class TensorKind : uint8_t { Input = 0, Constant = 1, Temp = 2, Output = 3 };
+
+/// An input or output of the model.
+struct Value {
+  std::string name;
+  DType type = DType::F32;
+  std::vector<DimCode> shape;
+};
+
+struct Tensor {
+  std::string name;
+  TensorKind kind = TensorKind::Temp;
+  DType type = DType::F32;
+  std::vector<DimCode> shape;
+  int32_t weight = -1; // kind == Constant: index into Model::weights of equal type and byte size
+  // kind == Temp: first and last step that touches it, in the numbering of Liveness.h. Filled by the writer.
+  int32_t firstStep = -1, lastStep = -1;
+};
+
+struct Param {
+  DType type = DType::F32;
+  bool written = false; // the kernel writes it (it may read it too)
+};
+
+struct Kernel {
+  std::string symbol;
+  std::vector<DimCode> grids; // blocks of each phase
+  std::vector<Param> params;
+  std::vector<SymbolId> dims; // ascending
+  int64_t scratchBytes = 0;   // CPU: scratch of a worker; GPU and sim: shared memory of a block
+  int32_t units = 1, lanes = 1;
+  std::vector<std::string> onnxNodes;
+};
+
+/// `value` >= 0, or value mod modulus == 0 when modulus > 0.
+struct Guard {
+  DimCode value;
+  int64_t modulus = 0;
+};
+
+struct Variant {
+  int32_t kernel = 0;
+  std::vector<Guard> guards;
+  std::vector<int32_t> arguments; // tensors, one a parameter
+};
+
+struct Copy {
+  int32_t from = 0, to = 0; // equal type and byte size
+};
+
+enum class StepKind : uint8_t { Launch = 0, If = 1, Loop = 2 };
+
+/// What the executor walks.
+/// Launch: the first variant whose guards hold; the last one has none.
+/// If:   thenSteps, thenCopies when the bool scalar `condition` holds, elseSteps, elseCopies otherwise.
+/// Loop: copies `before`; while the trip bound (`tripCount`, i64 scalar, -1: none) and the condition
+///       (`condition`, then `nextCondition` after each round; -1: true) allow: writes the round's number to
+///       `iteration`, runs thenSteps, thenCopies; copies `after`.
+struct Step {
+  StepKind kind = StepKind::Launch;
+  std::string name;
+  std::vector<Variant> variants;
+  int32_t condition = -1, tripCount = -1, iteration = -1, nextCondition = -1;
+  std::vector<Step> thenSteps, elseSteps;
+  std::vector<Copy> before, thenCopies, elseCopies, after;
+};
+
+enum class ImageKind : uint8_t { Elf = 0, Cubin = 1, Ptx = 2, CodeObject = 3 };
+
+/// One form of a program's machine code. The runtime takes the first that the device loads.
+struct Image {
+  ImageKind kind = ImageKind::Elf;
+  std::vector<uint8_t> code;
+  int32_t minDriver = 0; // as cuDriverGetVersion counts: 12040; 0 = any
+};
+
+/// The model for one target.
+struct Program {
+  std::string target; // "x86-64-v3", "sm_90", "sim:sm_90", "gfx942"
+  std::vector<Image> images;
+  std::vector<Kernel> kernels;
+  std::vector<Tensor> tensors;
+  std::vector<int32_t> inputs, outputs; // tensors, in the order of Model::inputs and outputs; an output may be
+                                        // any tensor, the same one twice too
+  std::vector<Step> steps;
+};
+
+/// Constant data, row-major, little-endian. Not owned.
+struct Weight {
+  DType type = DType::F32;
+  const uint8_t *bytes = nullptr;
+  int64_t sizeBytes = 0;
+};
+
+struct Model {
+  std::string name;
+  std::string producer; // "fusec 0.1.0"
+  std::vector<Symbol> symbols;
+  std::vector<Value> inputs, outputs;
+  std::vector<Weight> weights;
+  std::vector<Program> programs;
+};
+
+/// Number of elements under an assignment of the symbols; nullopt on overflow, a negative dimension or more than
+/// 2^62 bytes.
+std::optional<int64_t> evaluateElements(DType type, const std::vector<DimCode> &shape,
+                                        const std::vector<int64_t> &symbols);
+
+} // namespace fusec::bundle

@@ -1,0 +1,218 @@
+#include "Bundle/Writer.h"
+
+#include "Bundle/AtomicFile.h"
+#include "Bundle/Check.h"
+#include "Bundle/Digest.h"
+#include "Bundle/Liveness.h"
+#include "Bundle/Manifest.h"
+#include "Support/Hash.h"
+#include "fusec/bundle_format.h"
+
+#include <cstring>
+#include <map>
+
+namespace fusec::bundle {
+
+namespace {
+
+uint64_t alignUp(uint64_t v, uint64_t to) { return (v + to - 1) / to * to; }
+
+/// Replaces equal weights by the first of them and drops those that no tensor uses.
+void shareWeights(Model &model) {
+  std::vector<bool> used(model.weights.size(), false);
+  for (const Program &p : model.programs)
+    for (const Tensor &t : p.tensors)
+      if (t.kind == TensorKind::Constant && t.weight >= 0 &&
+          static_cast<size_t>(t.weight) < used.size())
+        used[t.weight] = true;
+  std::map<std::pair<Hash128, DType>, int32_t> known; // 128 bits: equal hashes mean equal bytes
+  std::vector<int32_t> newIndex(model.weights.size(), -1);
+  std::vector<Weight> kept;
+  for (size_t i = 0; i < model.weights.size(); ++i) {
+    if (!used[i])
+      continue;
+    const Weight &w = model.weights[i];
+    auto [at, fresh] = known.try_emplace(
+        {hash128(w.bytes, static_cast<size_t>(w.sizeBytes)), w.type}, static_cast<int32_t>(kept.size()));
+    if (fresh)
+      kept.push_back(w);
+    newIndex[i] = at->second;
+  }
+  model.weights = std::move(kept);
+  for (Program &p : model.programs)
+    for (Tensor &t : p.tensors)
+      if (t.kind == TensorKind::Constant && t.weight >= 0 &&
+          static_cast<size_t>(t.weight) < newIndex.size())
+        t.weight = newIndex[t.weight];
+}
+
+void fillLiveness(Program &program) {
+  std::vector<Interval> live = computeLiveness(program);
+  for (size_t i = 0; i < live.size(); ++i)
+    if (program.tensors[i].kind == TensorKind::Temp) {
+      program.tensors[i].firstStep = live[i].first;
+      program.tensors[i].lastStep = live[i].last;
+    }
+}
+
+/// computeLiveness indexes by these numbers before check() can run.
+bool tensorIndicesInRange(const std::vector<Step> &steps, size_t count) {
+  auto in = [&](int32_t t) { return t >= -1 && t < static_cast<int64_t>(count); };
+  for (const Step &s : steps) {
+    for (const Variant &v : s.variants)
+      for (int32_t t : v.arguments)
+        if (!in(t))
+          return false;
+    for (const auto *list : {&s.before, &s.thenCopies, &s.elseCopies, &s.after})
+      for (const Copy &c : *list)
+        if (!in(c.from) || !in(c.to))
+          return false;
+    if (!in(s.condition) || !in(s.tripCount) || !in(s.iteration) || !in(s.nextCondition) ||
+        !tensorIndicesInRange(s.thenSteps, count) || !tensorIndicesInRange(s.elseSteps, count))
+      return false;
+  }
+  return true;
+}
+
+/// A bundle ready to be written: everything except the weights, which are streamed.
+struct Layout {
+  fusec_bundle_header header{};
+  std::vector<fusec_bundle_section> sections;
+  std::vector<uint8_t> manifest, digests;
+  std::vector<WeightRange> ranges;
+};
+
+void addSection(Layout &out, uint32_t kind, uint64_t size, const Digest &digest) {
+  fusec_bundle_section s{};
+  s.kind = kind;
+  s.size = size;
+  std::memcpy(s.digest, digest.data(), digest.size());
+  out.sections.push_back(s);
+}
+
+Layout layOut(const Model &model) {
+  static const uint8_t zeros[FUSEC_WEIGHT_ALIGN] = {};
+  Layout out;
+  std::vector<uint32_t> imageSections;
+  uint32_t next = 1; // the manifest is section 0
+  for (const Program &p : model.programs)
+    for (size_t i = 0; i < p.images.size(); ++i)
+      imageSections.push_back(next++);
+
+  uint64_t weightBytes = 0;
+  ChunkDigester chunks;
+  for (const Weight &w : model.weights) {
+    const uint64_t offset = alignUp(weightBytes, FUSEC_WEIGHT_ALIGN);
+    chunks.add(zeros, offset - weightBytes);
+    chunks.add(w.bytes, static_cast<size_t>(w.sizeBytes));
+    out.ranges.push_back({offset, static_cast<uint64_t>(w.sizeBytes), w.type});
+    weightBytes = offset + static_cast<uint64_t>(w.sizeBytes);
+  }
+  out.manifest = encodeManifest(model, out.ranges, imageSections);
+
+  addSection(out, FUSEC_SECTION_MANIFEST, out.manifest.size(),
+             digestOf(out.manifest.data(), out.manifest.size()));
+  for (const Program &p : model.programs)
+    for (const Image &i : p.images)
+      addSection(out, FUSEC_SECTION_CODE, i.code.size(), digestOf(i.code.data(), i.code.size()));
+  if (weightBytes > 0) {
+    out.digests = chunks.finish();
+    const Digest all = digestOf(out.digests.data(), out.digests.size());
+    addSection(out, FUSEC_SECTION_WEIGHTS, weightBytes, all);
+    addSection(out, FUSEC_SECTION_DIGESTS, out.digests.size(), all);
+  }
+  uint64_t at = sizeof(fusec_bundle_header) + out.sections.size() * sizeof(fusec_bundle_section);
+  for (fusec_bundle_section &s : out.sections) {
+    s.offset = alignUp(at, FUSEC_SECTION_ALIGN);
+    at = s.offset + s.size;
+  }
+
+  fusec_bundle_header &h = out.header;
+  std::memcpy(h.magic, FUSEC_BUNDLE_MAGIC, sizeof h.magic);
+  h.version = FUSEC_FORMAT_VERSION;
+  h.min_runtime = 1;
+  h.endian_tag = FUSEC_ENDIAN_TAG;
+  h.pointer_bytes = 8;
+  h.section_count = static_cast<uint32_t>(out.sections.size());
+  h.section_size = sizeof(fusec_bundle_section);
+  h.file_bytes = at;
+  std::vector<uint8_t> signedBytes(sizeof h + out.sections.size() * sizeof(fusec_bundle_section));
+  std::memcpy(signedBytes.data(), &h, sizeof h);
+  std::memcpy(signedBytes.data() + sizeof h, out.sections.data(), signedBytes.size() - sizeof h);
+  const Digest d = digestOf(signedBytes.data(), signedBytes.size());
+  std::memcpy(h.digest, d.data(), d.size());
+  return out;
+}
+
+/// Calls put(bytes, size) with the whole file, in order.
+template <typename Put> Status emit(const Model &model, const Layout &layout, Put put) {
+  static const std::vector<uint8_t> zeros(FUSEC_SECTION_ALIGN, 0);
+  uint64_t at = 0;
+  auto write = [&](const void *data, uint64_t size) -> Status {
+    at += size;
+    return put(data, static_cast<size_t>(size));
+  };
+  FUSEC_CHECK(write(&layout.header, sizeof layout.header));
+  FUSEC_CHECK(write(layout.sections.data(), layout.sections.size() * sizeof(fusec_bundle_section)));
+  size_t section = 0;
+  auto pad = [&] { return write(zeros.data(), layout.sections[section++].offset - at); };
+  FUSEC_CHECK(pad());
+  FUSEC_CHECK(write(layout.manifest.data(), layout.manifest.size()));
+  for (const Program &p : model.programs)
+    for (const Image &i : p.images) {
+      FUSEC_CHECK(pad());
+      FUSEC_CHECK(write(i.code.data(), i.code.size()));
+    }
+  if (layout.digests.empty())
+    return success();
+  FUSEC_CHECK(pad());
+  const uint64_t start = at;
+  for (size_t w = 0; w < model.weights.size(); ++w) {
+    FUSEC_CHECK(write(zeros.data(), layout.ranges[w].offset - (at - start)));
+    FUSEC_CHECK(write(model.weights[w].bytes, layout.ranges[w].size));
+  }
+  FUSEC_CHECK(pad());
+  return write(layout.digests.data(), layout.digests.size());
+}
+
+Status prepare(Model &model) {
+  size_t images = 0;
+  for (Program &p : model.programs) {
+    if (!tensorIndicesInRange(p.steps, p.tensors.size()))
+      return Diagnostic{Diag::InternalError, "bundle", "a step names a tensor that does not exist"};
+    fillLiveness(p);
+    images += p.images.size();
+    for (const Image &i : p.images)
+      if (i.code.empty())
+        return Diagnostic{Diag::InternalError, "bundle", "an image for '" + p.target + "' is empty"};
+  }
+  if (images > FUSEC_MAX_SECTIONS - 3)
+    return Diagnostic{Diag::LimitExceeded, "bundle", "more than 1021 images of machine code"};
+  shareWeights(model);
+  return check(model);
+}
+
+} // namespace
+
+Status writeBundle(Model model, const std::string &path) {
+  FUSEC_CHECK(prepare(model));
+  const Layout layout = layOut(model);
+  AtomicFile file(path);
+  FUSEC_CHECK(file.open());
+  FUSEC_CHECK(emit(model, layout, [&](const void *data, size_t n) { return file.write(data, n); }));
+  return file.commit();
+}
+
+Result<std::vector<uint8_t>> writeBundle(Model model) {
+  FUSEC_CHECK(prepare(model));
+  const Layout layout = layOut(model);
+  std::vector<uint8_t> out;
+  FUSEC_CHECK(emit(model, layout, [&](const void *data, size_t n) {
+    const auto *p = static_cast<const uint8_t *>(data);
+    out.insert(out.end(), p, p + n);
+    return success();
+  }));
+  return out;
+}
+
+} // namespace fusec::bundle
