@@ -1,0 +1,53 @@
+# fusec_stage(<Name> [SOURCES file...] [DEPS stage...] [LIBS target...])
+#
+# The static library fusec<Name> of lib/<Name>. SOURCES are relative to that folder and sorted, DEPS are names of
+# stages, LIBS are other targets that this stage alone needs. Includes are written "Stage/File.h". A stage without
+# sources is a header-only one.
+function(fusec_stage name)
+  cmake_parse_arguments(arg "" "" "SOURCES;DEPS;LIBS" ${ARGN})
+  if(arg_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "fusec_stage(${name}): unexpected ${arg_UNPARSED_ARGUMENTS}")
+  endif()
+  list(TRANSFORM arg_DEPS PREPEND fusec)
+  if(arg_SOURCES)
+    add_library(fusec${name} STATIC ${arg_SOURCES})
+    set(scope PUBLIC)
+    target_link_libraries(fusec${name} PRIVATE fusecFlags)
+  else()
+    add_library(fusec${name} INTERFACE)
+    set(scope INTERFACE)
+  endif()
+  target_include_directories(fusec${name} ${scope} ${PROJECT_SOURCE_DIR}/lib ${PROJECT_SOURCE_DIR}/include)
+  target_link_libraries(fusec${name} ${scope} ${arg_DEPS} ${arg_LIBS})
+
+  # A file that no list names is compiled by nobody: say so at once.
+  file(GLOB_RECURSE present CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} *.cpp)
+  list(REMOVE_ITEM present ${arg_SOURCES} "")
+  if(present)
+    message(STATUS "lib/${name}/CMakeLists.txt does not list: ${present}")
+  endif()
+endfunction()
+
+# fusec_tool(<name> [STATIC] [SOURCES file...] [DEPS stage...] [LIBS target...])
+#
+# The program tools/<name>. STATIC asks for a fully static one; the others take only libstdc++ and libgcc along.
+function(fusec_tool name)
+  cmake_parse_arguments(arg "STATIC" "" "SOURCES;DEPS;LIBS" ${ARGN})
+  if(arg_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "fusec_tool(${name}): unexpected ${arg_UNPARSED_ARGUMENTS}")
+  endif()
+  if(NOT arg_SOURCES)
+    return()
+  endif()
+  list(TRANSFORM arg_DEPS PREPEND fusec)
+  add_executable(${name} ${arg_SOURCES})
+  target_link_libraries(${name} PRIVATE fusecFlags ${arg_DEPS} ${arg_LIBS})
+  target_compile_definitions(${name} PRIVATE FUSEC_VERSION="${PROJECT_VERSION}")
+  if(arg_STATIC AND FUSEC_STATIC_TOOLS)
+    target_link_options(${name} PRIVATE -static)
+  elseif(NOT FUSEC_SANITIZE)
+    target_link_options(${name} PRIVATE -static-libstdc++ -static-libgcc)
+  endif()
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
+  install(TARGETS ${name} RUNTIME COMPONENT tools)
+endfunction()
