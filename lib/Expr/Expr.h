@@ -34,10 +34,14 @@ struct Axis {
 /// ArgMaxLast/ArgMinLast the last; results are then {value, index (i64)}.
 enum class Monoid : uint8_t { Sum, Prod, Max, Min, And, Or, Xor, ArgMax, ArgMin, ArgMaxLast, ArgMinLast };
 std::string_view name(Monoid m);
+std::optional<Monoid> parseMonoid(std::string_view text);
+bool isArgMonoid(Monoid m);
 /// Neutral element of a one-value monoid as a constant node of `t`.
 NodeId identityOf(Body &body, Monoid m, DType t);
 
 enum class Combiner : uint8_t { Assign, Add, Mul, Min, Max };
+std::string_view name(Combiner c);
+std::optional<Combiner> parseCombiner(std::string_view text);
 
 enum class EquationKind : uint8_t { Map, Reduction, Scan, Scatter, Opaque };
 
@@ -63,8 +67,9 @@ struct ScanOutput {
 /// Reduction: out[s...] = monoid over the reduction axes of results[0](s..., r...). Accumulated in
 ///            `accumulateType`, in lexicographic order of r as far as bits are concerned in the interpreter.
 ///            Sum of a product of two floats accumulates by fma. A domain with an empty reduction gives the
-///            neutral element.
+///            neutral element. Arg monoids: results = {value, index (i64)}, two outputs likewise.
 /// Scan:      for step in 0..steps: the equations of `scanBody`, which use Step for the iteration.
+///            `outputs` = the carries' finals (those present), then the stacked tensors; no axes.
 /// Scatter:   out = base; then for every point s of the domain in lexicographic order:
 ///            out[scatterIndex(s)...] = combiner(out[...], results[0](s)) where scatterPredicate holds
 /// Opaque:    out... = opaque(inputs...), named after a row of OpaqueOps.def, with integer attributes
@@ -98,6 +103,13 @@ struct Equation {
 
   int numReduction() const { return static_cast<int>(axes.size()) - numSpatial; }
 };
+
+/// All roots in `body`: results, scatter indices, scatter predicate.
+std::vector<NodeId> rootsOf(const Equation &equation);
+/// Renumbers the bodies in the order of their text (Body::compact), those of a scan's equations too.
+void compact(Equation &equation);
+/// Hands the extents of the axes (and of `steps`, inside a scan) to the body's simplifier.
+void setRanges(Equation &equation, const std::vector<Symbol> &symbols, const DimExpr *steps = nullptr);
 
 struct Item;
 
