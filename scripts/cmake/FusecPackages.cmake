@@ -12,11 +12,11 @@ target_link_libraries(fusecFmt INTERFACE fmt::fmt-header-only)
 add_library(fusecCli11 INTERFACE)
 target_link_libraries(fusecCli11 INTERFACE CLI11::CLI11)
 
-# XXH_INLINE_ALL: no library, no clash with another copy in the program that links libfusert.
+# A header only: who includes it defines XXH_INLINE_ALL, so that it cannot clash with another copy in the program that
+# links libfusert.
 find_path(xxhashInclude xxhash.h REQUIRED)
 add_library(fusecXxhash INTERFACE)
 target_include_directories(fusecXxhash SYSTEM INTERFACE ${xxhashInclude})
-target_compile_definitions(fusecXxhash INTERFACE XXH_INLINE_ALL)
 
 find_path(sodiumInclude sodium.h REQUIRED)
 find_library(FUSEC_SODIUM_ARCHIVE libsodium.a REQUIRED)
