@@ -1,0 +1,34 @@
+#pragma once
+#include "Gir/Gir.h"
+
+#include <functional>
+
+namespace fusec {
+
+/// Renumbers nodes, loop variables and their names in the order of the kernel's text; each loop gets a
+/// variable of its own, buffers and variables get names that the text can hold. Required before print.
+void canonicalise(GirKernel &kernel);
+
+/// Drops what does nothing: If with a known predicate, loops of no or one iteration, empty control, buffers
+/// that nothing reads; folds the expressions again under the loops' ranges. Canonical afterwards.
+void simplify(GirKernel &kernel);
+
+/// Inserts the barriers that a kernel without Sync statements needs, and no more than its structure asks for.
+/// Must run before allocate: two buffers that share bytes need a barrier between their uses, which it puts.
+void insertSyncs(GirKernel &kernel);
+
+/// Gives every Shared buffer its offset, with reuse of dead space, and sets `sharedBytes`.
+void allocate(GirKernel &kernel);
+
+/// Bytes of Register buffers that one lane holds.
+int64_t registerBytesPerLane(const GirKernel &kernel);
+
+/// A pass that fusec-opt can run by name.
+struct GirPass {
+  std::string_view name;
+  std::string_view summary;
+  void (*run)(GirKernel &kernel);
+};
+const std::vector<GirPass> &girPasses();
+
+} // namespace fusec

@@ -1,0 +1,152 @@
+// Text of a kernel.
+//
+//   kernel @mm_0 units 1 lanes 8 shared 4352 for ("fc1") {
+//     symbol batch = 1..64 opt 8 divisor 1
+//     param %a f32[batch, 768]
+//     param out %c f32[batch, 48]
+//     register %acc f32[6, 2]
+//     register uniform %m f32[]
+//     shared %as f32[16, 68] at 0
+//     phase (bm: ceildiv(batch, 6), bn: 3) {
+//       seq k in 768 {
+//         unroll i in 6 {
+//           lane l in 8 {
+//             %acc[i, 0] sum= mul(%a[bm*6 + i, k], %as[k, l])
+//           }
+//         }
+//       }
+//       sync block
+//     }
+//   }
+//
+// "sum=" and its kin are Accumulate; "%v[i], %ix argmax= value, index" is its form with an index buffer;
+// "lanereduce max %acc[i]" is LaneReduce. Lets stand before the statement that uses them. The symbol lines say what this kernel may assume of the symbols that
+// it uses: a variant's guards can promise more than the model's table does.
+#include "Expr/BodyText.h"
+#include "Gir/TextParts.h"
+#include "Gir/Walk.h"
+
+namespace fusec {
+namespace {
+
+class Printer {
+public:
+  explicit Printer(const GirKernel &kernel) : kernel(kernel) {
+    names.axis = [&kernel](int32_t v) { return kernel.vars[v].name; };
+    names.tensor = [&kernel](int32_t b) { return "%" + nameToText(kernel.buffers[b].name); };
+    names.symbols = &kernel.symbols;
+  }
+
+  std::string run() {
+    out = "kernel @" + nameToText(kernel.name) + " units " + std::to_string(kernel.units) + " lanes " +
+          std::to_string(kernel.lanes);
+    if (kernel.sharedBytes >= 0)
+      out += " shared " + std::to_string(kernel.sharedBytes);
+    for (size_t i = 0; i < kernel.onnxNodes.size(); ++i)
+      out += (i ? ", " : " for (") + quoted(kernel.onnxNodes[i]);
+    out += kernel.onnxNodes.empty() ? " {\n" : ") {\n";
+    for (SymbolId id : kernel.usedSymbols())
+      out += "  symbol " + girtext::symbolText(kernel.symbols[id]) + "\n";
+    for (const GirBuffer &b : kernel.buffers)
+      out += "  " + buffer(b) + "\n";
+    for (const Phase &p : kernel.phases)
+      phase(p);
+    return out + "}\n";
+  }
+
+private:
+  std::string buffer(const GirBuffer &b) const {
+    std::string text = b.level == MemLevel::Global ? (b.written ? "param out" : "param")
+                                                   : std::string(name(b.level));
+    if (b.level == MemLevel::Register && !b.perLane)
+      text += " uniform";
+    text += " %" + nameToText(b.name) + " " + girtext::typeText(b.type, b.shape, kernel.symbols);
+    if (b.offsetBytes >= 0)
+      text += " at " + std::to_string(b.offsetBytes);
+    return text;
+  }
+
+  void phase(const Phase &p) {
+    out += "  phase (";
+    for (size_t i = 0; i < p.blocks.size(); ++i)
+      out += (i ? ", " : "") + kernel.vars[p.blocks[i].var].name + ": " +
+             p.blocks[i].trip.str(kernel.symbols);
+    out += ") {\n";
+    statements(p.body, 4);
+    out += "  }\n";
+  }
+
+  void statements(const std::vector<Stmt> &stmts, int indent) {
+    for (const Stmt &s : stmts)
+      statement(s, indent);
+  }
+
+  void block(const std::vector<Stmt> &stmts, int indent) {
+    out += " {\n";
+    statements(stmts, indent + 2);
+    out += std::string(static_cast<size_t>(indent), ' ') + "}";
+  }
+
+  /// Types that the context gives to exprRefs(s).
+  std::vector<DType> rootTypes(const Stmt &s) const {
+    if (s.kind == StmtKind::If || s.kind == StmtKind::While)
+      return {DType::Bool};
+    std::vector<DType> types(std::max<size_t>(s.indices.size(), 1), DType::I64);
+    if (s.kind == StmtKind::Store || s.kind == StmtKind::Accumulate) {
+      types.resize(s.indices.size());
+      types.push_back(kernel.buffers[s.buffer].type);
+      if (s.indexBuffer >= 0)
+        types.push_back(kernel.buffers[s.indexBuffer].type);
+    }
+    return types;
+  }
+
+  void statement(const Stmt &s, int indent) {
+    names.rootTypes = rootTypes(s);
+    BodyText text = textOf(kernel.body, exprRoots(s), names, indent);
+    out += text.lets + std::string(static_cast<size_t>(indent), ' ');
+    switch (s.kind) {
+    case StmtKind::Loop:
+      out += std::string(name(s.loop)) + " " + kernel.vars[s.var].name + " in " + text.roots[0];
+      block(s.body, indent);
+      break;
+    case StmtKind::If:
+    case StmtKind::While:
+      out += (s.kind == StmtKind::If ? "if " : "while ") + text.roots[0];
+      block(s.body, indent);
+      if (!s.elseBody.empty()) {
+        out += " else";
+        block(s.elseBody, indent);
+      }
+      break;
+    case StmtKind::Sync: out += "sync " + std::string(name(s.scope)); break;
+    default: out += update(s, text.roots);
+    }
+    out += "\n";
+  }
+
+  /// Store, Accumulate or LaneReduce; `roots` are the texts of exprRefs(s).
+  std::string update(const Stmt &s, const std::vector<std::string> &roots) const {
+    size_t rank = s.indices.size();
+    std::string target = names.tensor(s.buffer) + "[";
+    for (size_t i = 0; i < rank; ++i)
+      target += (i ? ", " : "") + roots[i];
+    target += "]";
+    if (s.indexBuffer >= 0)
+      target += ", " + names.tensor(s.indexBuffer);
+    if (s.kind == StmtKind::LaneReduce)
+      return "lanereduce " + std::string(name(s.monoid)) + " " + target;
+    target += s.kind == StmtKind::Store ? " = " : " " + std::string(name(s.monoid)) + "= ";
+    return target + roots[rank] + (s.indexBuffer >= 0 ? ", " + roots[rank + 1] : "");
+  }
+
+  const GirKernel &kernel;
+  BodyNames names;
+  std::string out;
+};
+
+} // namespace
+
+std::string print(const GirKernel &kernel) { return Printer(kernel).run(); }
+
+} // namespace fusec

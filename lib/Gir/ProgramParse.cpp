@@ -1,0 +1,211 @@
+// Reads the text that ProgramPrint.cpp describes.
+#include "Expr/ConstantText.h"
+#include "Gir/Program.h"
+#include "Gir/TextParts.h"
+
+#include <map>
+
+namespace fusec {
+namespace {
+
+constexpr int kMaxDepth = 64;
+
+class Parser {
+public:
+  Parser(TextReader &in, const ConstantStore &store) : in(in), store(store) {}
+
+  Result<GirProgram> run() {
+    FUSEC_CHECK(in.expect("program"));
+    FUSEC_TRY(program.name, in.nameText());
+    FUSEC_CHECK(in.expect("target"));
+    FUSEC_TRY(program.target, in.string());
+    while (in.accept("symbol")) {
+      FUSEC_TRY(Symbol s, girtext::parseSymbol(in));
+      program.symbols.push_back(std::move(s));
+    }
+    while (!in.peekIs("inputs"))
+      FUSEC_CHECK(tensor());
+    FUSEC_CHECK(in.expect("inputs"));
+    FUSEC_TRY(program.inputs, list());
+    FUSEC_CHECK(in.expect("outputs"));
+    FUSEC_TRY(program.outputs, list());
+    while (in.peekIs("kernel"))
+      FUSEC_CHECK(kernel());
+    while (in.accept("step"))
+      FUSEC_CHECK(step(program.steps, 0));
+    if (!in.atEnd())
+      return in.error("expected a step or the end of the program");
+    return std::move(program);
+  }
+
+private:
+  Status tensor() {
+    constexpr std::string_view kinds[] = {"input", "constant", "temp", "output"};
+    FUSEC_TRY(std::string word, in.identifier());
+    Tensor t;
+    int kind = 0;
+    while (kind < 4 && kinds[kind] != word)
+      ++kind;
+    if (kind == 4)
+      return in.error("'" + word + "' begins no tensor; expected input, constant, temp, output or inputs");
+    t.kind = static_cast<TensorKind>(kind);
+    FUSEC_CHECK(in.expect("%"));
+    FUSEC_TRY(t.name, in.nameText());
+    FUSEC_TRY(auto type, girtext::parseType(in, program.symbols));
+    t.type = type.first;
+    t.shape = std::move(type.second);
+    if (t.kind == TensorKind::Constant) {
+      if (!isStatic(t.shape))
+        return in.error("a constant has a fixed shape");
+      FUSEC_TRY(t.constant, parseConstantData(in, t.type, staticDims(t.shape), store));
+    }
+    if (!tensorIds.emplace(t.name, static_cast<TensorId>(program.tensors.size())).second)
+      return in.error("%" + t.name + " is defined twice");
+    program.tensors.push_back(std::move(t));
+    return success();
+  }
+
+  Result<TensorId> ref() {
+    FUSEC_CHECK(in.expect("%"));
+    FUSEC_TRY(std::string tensorName, in.nameText());
+    auto it = tensorIds.find(tensorName);
+    if (it == tensorIds.end())
+      return in.error("there is no tensor %" + nameToText(tensorName));
+    return it->second;
+  }
+
+  Result<std::vector<TensorId>> list() {
+    FUSEC_CHECK(in.expect("("));
+    std::vector<TensorId> ids;
+    while (!in.accept(")")) {
+      if (!ids.empty())
+        FUSEC_CHECK(in.expect(","));
+      FUSEC_TRY(TensorId id, ref());
+      ids.push_back(id);
+    }
+    return ids;
+  }
+
+  Status kernel() {
+    FUSEC_TRY(GirKernel k, parseGirKernel(in, program.symbols));
+    if (!kernelIds.emplace(k.name, static_cast<int>(program.kernels.size())).second)
+      return in.error("kernel @" + nameToText(k.name) + " is defined twice");
+    program.kernels.push_back(std::move(k));
+    return success();
+  }
+
+  Result<std::vector<ExecStep::Copy>> copies(std::string_view keyword) {
+    std::vector<ExecStep::Copy> out;
+    if (!in.accept(keyword))
+      return out;
+    FUSEC_CHECK(in.expect("("));
+    do {
+      FUSEC_TRY(TensorId from, ref());
+      FUSEC_CHECK(in.expect("->"));
+      FUSEC_TRY(TensorId to, ref());
+      out.push_back({from, to});
+    } while (in.accept(","));
+    FUSEC_CHECK(in.expect(")"));
+    return out;
+  }
+
+  Status block(std::vector<ExecStep> &out, int depth) {
+    if (depth > kMaxDepth)
+      return in.error("steps are nested more than " + std::to_string(kMaxDepth) + " deep");
+    FUSEC_CHECK(in.expect("{"));
+    while (in.accept("step"))
+      FUSEC_CHECK(step(out, depth));
+    return in.expect("}");
+  }
+
+  Status step(std::vector<ExecStep> &out, int depth) {
+    ExecStep s;
+    FUSEC_TRY(s.name, in.nameText());
+    if (in.accept("launch")) {
+      FUSEC_CHECK(launch(s));
+    } else if (in.accept("if")) {
+      s.kind = ExecStep::Kind::If;
+      FUSEC_TRY(s.condition, ref());
+      FUSEC_CHECK(block(s.thenSteps, depth + 1));
+      FUSEC_TRY(s.thenCopies, copies("copies"));
+      FUSEC_CHECK(in.expect("else"));
+      FUSEC_CHECK(block(s.elseSteps, depth + 1));
+      FUSEC_TRY(s.elseCopies, copies("copies"));
+    } else {
+      FUSEC_CHECK(in.expect("loop"));
+      s.kind = ExecStep::Kind::Loop;
+      FUSEC_TRY(s.tripCount, optional("trip"));
+      FUSEC_TRY(s.condition, optional("condition"));
+      FUSEC_TRY(s.iteration, optional("iteration"));
+      FUSEC_TRY(s.nextCondition, optional("next"));
+      FUSEC_TRY(s.before, copies("before"));
+      FUSEC_CHECK(block(s.thenSteps, depth + 1));
+      FUSEC_TRY(s.thenCopies, copies("copies"));
+      FUSEC_TRY(s.after, copies("after"));
+    }
+    out.push_back(std::move(s));
+    return success();
+  }
+
+  Result<TensorId> optional(std::string_view keyword) {
+    if (!in.accept(keyword))
+      return -1;
+    return ref();
+  }
+
+  Status launch(ExecStep &s) {
+    FUSEC_CHECK(in.expect("{"));
+    while (!in.accept("}")) {
+      LaunchVariant v;
+      if (!in.accept("else")) {
+        FUSEC_CHECK(in.expect("when"));
+        do {
+          FUSEC_TRY(Guard g, guard());
+          v.guards.push_back(std::move(g));
+        } while (in.peekIs("("));
+      }
+      FUSEC_CHECK(in.expect("@"));
+      FUSEC_TRY(std::string kernelName, in.nameText());
+      auto it = kernelIds.find(kernelName);
+      if (it == kernelIds.end())
+        return in.error("there is no kernel @" + nameToText(kernelName));
+      v.kernel = it->second;
+      FUSEC_TRY(v.arguments, list());
+      s.variants.push_back(std::move(v));
+    }
+    return success();
+  }
+
+  /// "(value >= 0)" or "(value % modulus == 0)"
+  Result<Guard> guard() {
+    Guard g;
+    FUSEC_CHECK(in.expect("("));
+    FUSEC_TRY(g.value, DimExpr::parse(in.rawUntil(">%"), program.symbols));
+    if (in.accept("%")) {
+      FUSEC_TRY(g.modulus, in.integer());
+      FUSEC_CHECK(in.expect("="));
+    } else {
+      FUSEC_CHECK(in.expect(">"));
+    }
+    FUSEC_CHECK(in.expect("="));
+    FUSEC_CHECK(in.expect("0"));
+    FUSEC_CHECK(in.expect(")"));
+    return g;
+  }
+
+  TextReader &in;
+  const ConstantStore &store;
+  GirProgram program;
+  std::map<std::string, TensorId> tensorIds;
+  std::map<std::string, int> kernelIds;
+};
+
+} // namespace
+
+Result<GirProgram> parseGirProgram(TextReader &in, const ConstantStore &store) {
+  FUSEC_TRY(GirProgram program, Parser(in, store).run());
+  FUSEC_CHECK(verify(program));
+  return program;
+}
+
+} // namespace fusec
