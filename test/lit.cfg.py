@@ -1,0 +1,49 @@
+# Text tests: a file with RUN lines beside what it tests, named after the behaviour. `%s` is the file, `%t` a scratch
+# path. The values of `fusec` come from lit.site.cfg.py, which CMake writes.
+import os
+import shutil
+
+import lit.formats
+
+site = config.fusec
+
+config.name = "fusec"
+config.test_format = lit.formats.ShTest(execute_external=False)
+config.suffixes = [".test", ".graph", ".expr", ".plan", ".schedule", ".gir", ".ll"]
+config.excludes = ["Unit", "Inputs", "CMakeLists.txt"]
+config.test_source_root = os.path.join(site["source"], "test")
+config.test_exec_root = os.path.join(site["build"], "test", "lit")
+
+# One locale and a fixed PATH: a test sees the same world wherever it runs.
+path = [site["bin"], site["llvmTools"], os.path.dirname(site["python"]), config.environment["PATH"]]
+config.environment["PATH"] = os.pathsep.join(path)
+config.environment["LC_ALL"] = "C"
+for name in ("CUDA_HOME", "HOME", "ASAN_OPTIONS", "UBSAN_OPTIONS"):
+    if name in os.environ:
+        config.environment[name] = os.environ[name]
+
+for name in ("fusec-opt", "fusec-reduce", "fusec", "fusert"):
+    config.substitutions.append((r"%" + name + r"(?![\w-])", os.path.join(site["bin"], name)))
+config.substitutions += [
+    ("%python", site["python"]),
+    ("%source", site["source"]),
+    ("%build", site["build"]),
+    ("%models", os.path.join(site["source"], "models")),
+]
+
+# REQUIRES: and UNSUPPORTED: may name these.
+for name in ("fusec", "fusert", "fusec-opt", "fusec-reduce"):
+    if os.path.exists(os.path.join(site["bin"], name)):
+        config.available_features.add(name)
+if shutil.which("ptxas", path=config.environment["PATH"]) or os.path.exists(
+    os.path.join(os.environ.get("CUDA_HOME", "/usr/local/cuda"), "bin", "ptxas")
+):
+    config.available_features.add("ptxas")
+if os.path.exists("/dev/nvidiactl"):
+    config.available_features.add("cuda")
+if shutil.which("strace"):
+    config.available_features.add("strace")
+if site["sanitize"]:
+    config.available_features.add("asan")
+else:
+    config.available_features.add("not-asan")
