@@ -1,0 +1,40 @@
+#include "Cost/Cost.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace fusec::cost {
+
+namespace {
+
+/// Seconds that one core (SM, CU) needs for one block's instructions and inner-memory traffic. Two fma ports and two
+/// load ports on a CPU; on a GPU flopsPerSec already counts all of an SM's schedulers.
+double blockSeconds(const Counts &c, const Target &target) {
+  bool cpu = target.kind == TargetKind::Cpu;
+  double flopsPerCore = cpu ? target.flopsPerSec : target.flopsPerSec / target.cores;
+  double vectorsPerSec = flopsPerCore / (2.0 * target.lanes);
+  double arithmetic = c.vectorOps / vectorsPerSec;
+  // Loads issue beside arithmetic, at the same rate on a CPU, at a quarter of it on a GPU (load/store units).
+  double loads = c.vectorLoads / (cpu ? vectorsPerSec : vectorsPerSec / 4);
+  double gathers = c.gathers / (cpu ? vectorsPerSec : vectorsPerSec * 2);
+  double inner = target.memory.empty() ? 0 : c.innerBytes / target.memory.front().bytesPerSec;
+  return std::max({arithmetic, loads + gathers, inner}) * c.unitsPerBlock;
+}
+
+} // namespace
+
+double delta(const Counts &c, const Target &target) {
+  double parallel = std::max(1.0, std::min(c.blocks, double(target.cores)));
+  double bandwidth = target.memory.empty() ? 1e11 : target.memory.back().bytesPerSec;
+  return c.launches * target.launchSec +
+         std::max(blockSeconds(c, target) * c.blocks / parallel, c.globalBytes / bandwidth);
+}
+
+double latency(const Counts &c, const Target &target) {
+  double waves = std::ceil(std::max(1.0, c.blocks) / target.cores);
+  double bandwidth = target.memory.empty() ? 1e11 : target.memory.back().bytesPerSec;
+  double work = waves * (blockSeconds(c, target) + c.barriers * target.blockBarrierSec);
+  return c.launches * target.launchSec + std::max(work, c.globalBytes / bandwidth);
+}
+
+} // namespace fusec::cost

@@ -1,0 +1,24 @@
+#pragma once
+#include "Target/Target.h"
+
+namespace fusec::cost {
+
+/// Plain counts of one kernel launch. "Vector" = one instruction for all lanes of a unit.
+struct Counts {
+  double vectorOps = 0;      // arithmetic, expensive functions counted by their length
+  double vectorLoads = 0;    // contiguous or broadcast loads and stores
+  double gathers = 0;        // lane accesses of loads and stores without a pattern
+  double globalBytes = 0;    // compulsory: every tensor once
+  double innerBytes = 0;     // bytes asked of the first cache level or shared memory
+  double barriers = 0;       // block barriers in one block
+  double blocks = 1;         // grid size
+  double unitsPerBlock = 1;
+  double launches = 1;
+};
+
+/// Seconds of one launch: launch cost + waves of blocks, each bounded by the slowest of issue, inner memory and
+/// global bandwidth (roofline), + barriers. The quick fidelity `delta` leaves waves and barriers out.
+double latency(const Counts &counts, const Target &target);
+double delta(const Counts &counts, const Target &target);
+
+} // namespace fusec::cost

@@ -1,0 +1,50 @@
+#pragma once
+#include "Expr/Expr.h"
+#include "Support/Hash.h"
+
+#include <functional>
+
+namespace fusec {
+
+/// A kernel's worth of equations, cut out of the program: tensors are numbered arguments first (inputs in order of
+/// use, then outputs), then internal temps, and carry no names of the model, so that patterns that differ in names only
+/// are equal. A constant argument is a Constant tensor without data.
+struct Pattern {
+  ExprProgram program;
+  int numArguments = 0;
+  Hash128 signature; // of the canonical text
+};
+
+struct PlanStep {
+  enum class Kind : uint8_t { Launch, If, Loop } kind = Kind::Launch;
+  std::string name;
+  std::vector<std::string> onnxNodes;
+  // Launch
+  std::vector<std::string> equations; // names, in program order
+  int pattern = -1;
+  std::vector<TensorId> arguments; // tensors of the ExprProgram, one an argument of the pattern
+  // If, Loop: the Control they come from, with its items replaced by steps
+  Control control;
+  std::vector<PlanStep> thenSteps, elseSteps;
+};
+
+/// A partition of a program's equations into patterns (convex sets) and the order in which they run.
+struct Plan {
+  std::vector<Pattern> patterns;
+  std::vector<PlanStep> steps;
+};
+
+/// Predicted seconds of a pattern on the target that is compiled for; negative when it cannot be scheduled as one
+/// kernel. Handed in by the driver, implemented by Tiling.
+using ScheduleOracle = std::function<Result<double>(const Pattern &)>;
+
+/// One kernel per reduction, contraction or output; a map that finishes a reduction over the same domain joins it
+/// when the oracle finds that no slower than two kernels. Equal patterns are one.
+Result<Plan> buildPlan(const ExprProgram &program, const ScheduleOracle &oracle);
+
+std::string print(const Plan &plan, const ExprProgram &program);
+Result<Plan> parsePlan(TextReader &in, const ExprProgram &program);
+/// Every equation in exactly one launch, every value produced before it is read.
+Status verify(const Plan &plan, const ExprProgram &program);
+
+} // namespace fusec

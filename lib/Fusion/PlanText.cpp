@@ -1,0 +1,217 @@
+#include "Fusion/CutPattern.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace fusec {
+
+namespace {
+
+void printSteps(const std::vector<PlanStep> &steps, int indent, std::string &out) {
+  for (const PlanStep &step : steps) {
+    out.append(indent * 2, ' ');
+    if (step.kind == PlanStep::Kind::Launch) {
+      out += "launch {";
+      for (const std::string &name : step.equations)
+        out += " " + nameToText(name);
+      out += " }\n";
+      continue;
+    }
+    out += (step.kind == PlanStep::Kind::If ? "if " : "loop ") + nameToText(step.name) + " {\n";
+    printSteps(step.thenSteps, indent + 1, out);
+    out.append(indent * 2, ' ');
+    out += "} else {\n";
+    printSteps(step.elseSteps, indent + 1, out);
+    out.append(indent * 2, ' ');
+    out += "}\n";
+  }
+}
+
+/// Equations and control items of all lists by name.
+struct Index {
+  std::map<std::string, const Equation *> equations;
+  std::map<std::string, const Control *> controls;
+  std::map<TensorId, int> uses;
+
+  void add(const std::vector<Item> &items) {
+    for (const Item &item : items) {
+      if (const auto *equation = std::get_if<Equation>(&item.value)) {
+        equations[equation->name] = equation;
+        for (TensorId t : tensorsRead(*equation))
+          ++uses[t];
+        continue;
+      }
+      const Control &control = std::get<Control>(item.value);
+      controls[control.name] = &control;
+      for (TensorId t : controlReads(control))
+        ++uses[t];
+      add(control.thenItems);
+      add(control.elseItems);
+    }
+  }
+};
+
+class Parser {
+public:
+  Parser(TextReader &in, const ExprProgram &program) : in(in), program(program) {
+    index.add(program.items);
+    for (TensorId t : program.outputs)
+      ++index.uses[t];
+  }
+
+  Result<Plan> parse() {
+    FUSEC_CHECK(in.expect("plan"));
+    FUSEC_CHECK(in.expect("{"));
+    FUSEC_TRY(plan.steps, parseSteps());
+    return std::move(plan);
+  }
+
+private:
+  Result<std::vector<PlanStep>> parseSteps() {
+    std::vector<PlanStep> steps;
+    while (!in.accept("}")) {
+      if (in.accept("launch")) {
+        FUSEC_TRY(PlanStep step, parseLaunch());
+        steps.push_back(std::move(step));
+        continue;
+      }
+      bool isIf = in.accept("if");
+      if (!isIf)
+        FUSEC_CHECK(in.expect("loop"));
+      FUSEC_TRY(std::string name, in.nameText());
+      auto it = index.controls.find(name);
+      if (it == index.controls.end())
+        return in.error("no control item is named '" + name + "'");
+      PlanStep step = controlStep(*it->second);
+      FUSEC_CHECK(in.expect("{"));
+      FUSEC_TRY(step.thenSteps, parseSteps());
+      FUSEC_CHECK(in.expect("else"));
+      FUSEC_CHECK(in.expect("{"));
+      FUSEC_TRY(step.elseSteps, parseSteps());
+      steps.push_back(std::move(step));
+    }
+    return steps;
+  }
+
+  Result<PlanStep> parseLaunch() {
+    std::vector<const Equation *> equations;
+    FUSEC_CHECK(in.expect("{"));
+    while (!in.accept("}")) {
+      FUSEC_TRY(std::string name, in.nameText());
+      auto it = index.equations.find(name);
+      if (it == index.equations.end())
+        return in.error("no equation is named '" + name + "'");
+      equations.push_back(it->second);
+    }
+    return launchStep(program, equations, index.uses, plan, signatures);
+  }
+
+  TextReader &in;
+  const ExprProgram &program;
+  Index index;
+  Plan plan;
+  std::map<Hash128, int> signatures;
+};
+
+Status verifySteps(const std::vector<PlanStep> &steps, const std::map<std::string, const Equation *> &equations,
+                   std::set<TensorId> &known, std::set<std::string> &seen) {
+  auto error = [](const std::string &where, const std::string &text) {
+    return Diagnostic{Diag::BadIr, "plan: launch of " + where, text};
+  };
+  for (const PlanStep &step : steps) {
+    if (step.kind != PlanStep::Kind::Launch) {
+      known.insert(step.control.carriedIn.begin(), step.control.carriedIn.end());
+      known.insert(step.control.iteration);
+      FUSEC_CHECK(verifySteps(step.thenSteps, equations, known, seen));
+      FUSEC_CHECK(verifySteps(step.elseSteps, equations, known, seen));
+      known.insert(step.control.results.begin(), step.control.results.end());
+      continue;
+    }
+    for (const std::string &name : step.equations) {
+      if (!seen.insert(name).second)
+        return error(step.name, "equation " + name + " is launched twice");
+      for (TensorId t : tensorsRead(*equations.at(name)))
+        if (!known.count(t))
+          return error(step.name, "a value is read before it is made");
+      for (TensorId t : tensorsWritten(*equations.at(name)))
+        known.insert(t);
+    }
+  }
+  return success();
+}
+
+} // namespace
+
+std::vector<TensorId> controlReads(const Control &c) {
+  std::vector<TensorId> reads = {c.condition, c.tripCount, c.nextCondition};
+  for (const auto *list : {&c.thenYields, &c.elseYields, &c.carriedInit, &c.carriedOut})
+    reads.insert(reads.end(), list->begin(), list->end());
+  std::erase(reads, -1);
+  return reads;
+}
+
+PlanStep controlStep(const Control &control) {
+  PlanStep step;
+  step.kind = control.kind == Control::Kind::If ? PlanStep::Kind::If : PlanStep::Kind::Loop;
+  step.name = control.name;
+  step.onnxNodes = control.onnxNodes;
+  step.control = control;
+  step.control.thenItems.clear();
+  step.control.elseItems.clear();
+  return step;
+}
+
+PlanStep launchStep(const ExprProgram &program, const std::vector<const Equation *> &equations,
+                    const std::map<TensorId, int> &uses, Plan &plan, std::map<Hash128, int> &signatures) {
+  PlanStep step;
+  for (const Equation *e : equations) {
+    step.name += (step.name.empty() ? "" : "+") + e->name;
+    step.equations.push_back(e->name);
+    for (const std::string &node : e->onnxNodes)
+      if (std::find(step.onnxNodes.begin(), step.onnxNodes.end(), node) == step.onnxNodes.end())
+        step.onnxNodes.push_back(node);
+  }
+  Pattern pattern = cutPattern(
+      program, equations, [&](TensorId t) { return isUsedOutside(equations, uses, t); }, step.arguments);
+  auto [it, isNew] = signatures.emplace(pattern.signature, static_cast<int>(plan.patterns.size()));
+  if (isNew)
+    plan.patterns.push_back(std::move(pattern));
+  step.pattern = it->second;
+  return step;
+}
+
+bool isUsedOutside(const std::vector<const Equation *> &group, const std::map<TensorId, int> &uses, TensorId t) {
+  int inside = 0;
+  for (const Equation *e : group) {
+    std::vector<TensorId> reads = tensorsRead(*e);
+    inside += static_cast<int>(std::count(reads.begin(), reads.end(), t));
+  }
+  auto it = uses.find(t);
+  return it != uses.end() && it->second > inside;
+}
+
+std::string print(const Plan &plan, const ExprProgram &) {
+  std::string out = "plan {\n";
+  printSteps(plan.steps, 1, out);
+  return out + "}\n";
+}
+
+Result<Plan> parsePlan(TextReader &in, const ExprProgram &program) { return Parser(in, program).parse(); }
+
+Status verify(const Plan &plan, const ExprProgram &program) {
+  Index index;
+  index.add(program.items);
+  std::set<TensorId> known;
+  for (size_t t = 0; t < program.tensors.size(); ++t)
+    if (program.tensors[t].kind == TensorKind::Input || program.tensors[t].kind == TensorKind::Constant)
+      known.insert(static_cast<TensorId>(t));
+  std::set<std::string> seen;
+  FUSEC_CHECK(verifySteps(plan.steps, index.equations, known, seen));
+  for (const auto &[name, equation] : index.equations)
+    if (!seen.count(name))
+      return Diagnostic{Diag::BadIr, "plan", "equation " + name + " is in no launch"};
+  return success();
+}
+
+} // namespace fusec

@@ -1,0 +1,40 @@
+// x86-64 levels. Numbers are of a generic 3 GHz server core with two fma ports; they rank schedules, and no test
+// depends on them. `fusert calibrate` style measurements replace them per machine.
+#include "Target/Tables.h"
+
+namespace fusec {
+
+namespace {
+
+Target cpuTarget(const char *name, int lanes, int registers) {
+  constexpr double kHertz = 3.0e9;
+  Target t;
+  t.name = name;
+  t.kind = TargetKind::Cpu;
+  t.triple = "x86_64-unknown-linux-gnu";
+  t.cpu = name;
+  t.lanes = lanes;
+  t.vectorRegisters = registers;
+  t.maxUnits = 1;
+  t.cores = 2;
+  t.sharedBytesPerBlock = 512 << 10; // half of a 1 MiB L2
+  t.registersPerCore = 0;
+  t.maxThreadsPerCore = 1;
+  t.flopsPerSec = kHertz * lanes * 2 * 2; // two ports, two flop an fma
+  t.launchSec = 1.0e-6;                   // handing blocks to a thread pool
+  t.blockBarrierSec = 0;
+  t.deviceBarrierSec = 2.0e-6;
+  // Intel 64 and IA-32 Architectures Optimization Reference Manual: 64 B a cycle from L1 with two loads of 32 B.
+  t.memory = {{"l1", 32 << 10, kHertz * lanes * 4 * 2},
+              {"l2", 1 << 20, kHertz * 32},
+              {"dram", 0, 24e9}}; // copy bandwidth of a two-core cloud machine
+  return t;
+}
+
+} // namespace
+
+std::vector<Target> cpuTargets() {
+  return {cpuTarget("x86-64-v3", 8, 16), cpuTarget("x86-64-v4", 16, 32)};
+}
+
+} // namespace fusec

@@ -1,0 +1,50 @@
+#pragma once
+#include "Expr/Expr.h"
+
+#include <optional>
+#include <vector>
+
+namespace fusec {
+
+/// Equations that a schedule talks about: those of the pattern, or the body of its one Scan.
+std::vector<const Equation *> scheduledEquations(const ExprProgram &pattern);
+/// The pattern's Scan, or nullptr.
+const Equation *scanOf(const ExprProgram &pattern);
+
+/// Nodes of all Read and ReadIf of an equation's body that its results (or scatter nodes) reach, in node order.
+std::vector<NodeId> readsOf(const Equation &equation);
+/// Roots of everything the equation evaluates.
+std::vector<NodeId> rootsOf(const Equation &equation);
+
+/// Row-major strides of a shape in elements.
+std::vector<DimExpr> stridesOf(const Shape &shape);
+
+/// A read as a flat, row-major element address that is affine in the equation's axes:
+/// address = constant + sum of stride[axis] * axis + sum of rests. nullopt where it is not (divisions, gathers).
+struct FlatAccess {
+  std::vector<DimExpr> stride; // one an axis
+  DimExpr constant;
+  struct Rest {
+    NodeId value;   // axis-free i64 node of the equation's body, such as a scan's step
+    DimExpr stride; // multiplies it
+  };
+  std::vector<Rest> rests;
+};
+std::optional<FlatAccess> flatAccess(const Equation &equation, NodeId read, const ExprProgram &program);
+
+/// Index operands of a Read or ReadIf node, without predicate and else-value.
+std::vector<NodeId> indexOperands(const Scalar &read);
+
+/// Bit a set iff node `id` depends on axis a (equations have at most 64 axes).
+uint64_t axisDependence(const Body &body, NodeId id);
+
+/// True if every conjunct of the ReadIf's predicate only keeps an index expression of the read within bounds
+/// (lower <= index or index <= upper), as padding does. `bounds` gets the inclusive bounds per dimension (unset
+/// sides from the tensor's shape).
+struct IndexBounds {
+  DimExpr lower, upper;
+};
+std::optional<std::vector<IndexBounds>> paddingBounds(const Equation &equation, NodeId readIf,
+                                                      const ExprProgram &program);
+
+} // namespace fusec

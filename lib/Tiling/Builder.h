@@ -1,0 +1,76 @@
+#pragma once
+// Pieces from which the generators of candidate schedules are put together. Internal to Tiling.
+#include "Target/Target.h"
+#include "Tiling/Access.h"
+#include "Tiling/Schedule.h"
+
+namespace fusec::tiling {
+
+/// The pattern as the generators see it: one equation (or a reduction and the map that finishes it), its axes
+/// merged where all addresses allow, axes of extent 1 dropped.
+struct View {
+  const ExprProgram *pattern;
+  const Target *target;
+  std::vector<const Equation *> equations;
+  int first = 0;      // the equation that is tiled: index into `equations`
+  int finish = -1;    // the map after a reduction, or -1
+  std::vector<std::vector<int>> spatial;   // merged groups of axis positions, outermost first
+  std::vector<std::vector<int>> reduction; // of `first`
+
+  const Equation &equation() const { return *equations[first]; }
+  DimExpr extent(const std::vector<int> &group) const;
+  /// Extent at the symbols' opt values.
+  int64_t opt(const std::vector<int> &group) const;
+};
+/// Groups of `first` (and `finish`): see View.
+View makeView(const ExprProgram &pattern, const Target &target, int first, int finish);
+
+/// One read of the tiled equation.
+struct ReadInfo {
+  int ordinal;
+  NodeId node;
+  TensorId tensor;
+  bool guarded;                      // ReadIf
+  bool constant;                     // of a Constant tensor
+  uint64_t axes;                     // axis positions it depends on
+  std::optional<FlatAccess> access;
+  bool dependsOn(const std::vector<int> &group) const;
+  /// Element stride of the group's fastest axis; nullopt when unknown or symbolic.
+  std::optional<int64_t> stride(const std::vector<int> &group) const;
+};
+std::vector<ReadInfo> readInfos(const View &view);
+
+/// Schedule under construction.
+class Builder {
+public:
+  Builder(const View &view, std::string name, int units, int lanes);
+  Schedule schedule;
+  const View &view;
+
+  AxisId addSpatial(const std::string &name, std::vector<std::vector<int>> groups);
+  AxisId addReduction(const std::string &name, std::vector<std::vector<int>> groups);
+
+  static TreeNode loop(LoopKind kind, AxisId axis, int64_t step);
+  static TreeNode leaf(LeafKind kind, int target);
+  /// loops[0] outermost around `children`.
+  static TreeNode nest(std::vector<TreeNode> loops, std::vector<TreeNode> children);
+  /// Leaf that ends the pattern: Compute of the finishing map, else Store of the reduction.
+  TreeNode finishLeaf() const;
+  /// Level entries of the pattern's internal edges (Register).
+  void registerEdges();
+  /// Adds a Shared operand over the given axes and returns its index.
+  int stage(const ReadInfo &read, std::vector<LayoutDigit> digits, int64_t pad);
+};
+
+int64_t roundUp(int64_t value, int64_t multiple);
+bool isContraction(const View &view);
+
+using Candidates = std::vector<Schedule>;
+Candidates mapCandidates(const View &view);
+Candidates reductionCandidates(const View &view);
+Candidates cpuContractionCandidates(const View &view);
+Candidates gpuContractionCandidates(const View &view);
+Candidates scanCandidates(const ExprProgram &pattern, const Target &target);
+Candidates scatterCandidates(const View &view);
+
+} // namespace fusec::tiling

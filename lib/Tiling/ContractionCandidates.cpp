@@ -1,0 +1,403 @@
+// Schedules of contractions: register tiles of rows x vectors over packed or contiguous operands.
+//
+// Roles. The last spatial group L runs over lanes. Reads that depend on it are the vector operands ("B"); the
+// others are broadcast ("A"). A row group M is one that no vector operand depends on, so that a vector loaded once
+// serves all rows of the register tile. Example, C[m, n] = sum_k A[m, k] * B[k, n] on AVX2 with rows 6, vectors 2:
+//
+//   block n:16 { block m:96 { seq n:16 { seq m:6 {
+//     unroll m:1 { unroll n:8 { lane n:1 { init } } }
+//     seq k:1 { unroll m:1 { unroll n:8 { lane n:1 { compute } } } }      # 2 vector loads, 6 broadcasts, 12 fma
+//     unroll m:1 { unroll n:8 { lane n:1 { store } } } } } } }
+#include "Tiling/Builder.h"
+
+#include <algorithm>
+
+namespace fusec::tiling {
+
+namespace {
+
+constexpr int64_t kPanel = 16;             // floats of a packed panel's row: one layout for AVX2 and AVX-512
+constexpr int64_t kStageBytes = 512 << 10; // staged operands stay within a core's L2
+
+struct RegisterTile {
+  int64_t rows, vectors;
+};
+
+/// Tiles whose accumulators, vector operands and one broadcast fit the register file, best first by the time of one
+/// step of k over the whole M x N domain: fma and load ports, and waste at the edges.
+std::vector<RegisterTile> registerTiles(const Target &target, int64_t rowsTotal, int64_t columnsTotal) {
+  std::vector<std::pair<double, RegisterTile>> ranked;
+  int64_t vectorsTotal = (columnsTotal + target.lanes - 1) / target.lanes;
+  for (int64_t rows = 1; rows <= 14; ++rows)
+    for (int64_t vectors = 1; vectors <= 8; ++vectors) {
+      // AVX-512 takes broadcasts as memory operands of the fma; AVX2 needs a register for one.
+      int64_t registers = rows * vectors + vectors + (target.vectorRegisters >= 32 ? 0 : 1);
+      if (registers > target.vectorRegisters || (vectors > 1 && vectors > vectorsTotal) ||
+          (rows > 1 && rows > rowsTotal))
+        continue;
+      double fma = rows * vectors / 2.0, loads = (rows + vectors) / 2.0;
+      constexpr double kLatencyBound = 4.0; // cycles of a dependent fma
+      double cycles = std::max({fma, loads * (target.vectorRegisters >= 32 ? 0.75 : 1.0), kLatencyBound});
+      double tiles = double((rowsTotal + rows - 1) / rows) * double((vectorsTotal + vectors - 1) / vectors);
+      ranked.push_back({tiles * cycles, {rows, vectors}});
+    }
+  std::stable_sort(ranked.begin(), ranked.end(), [](const auto &a, const auto &b) { return a.first < b.first; });
+  std::vector<RegisterTile> out;
+  for (const auto &entry : ranked)
+    out.push_back(entry.second);
+  return out;
+}
+
+struct Roles {
+  int lane = -1;           // group index
+  int row = -1;            // group index or -1
+  std::vector<int> blocks; // other spatial groups
+};
+
+Roles rolesOf(const View &view, const std::vector<ReadInfo> &reads) {
+  Roles roles;
+  roles.lane = static_cast<int>(view.spatial.size()) - 1;
+  const std::vector<int> &lane = view.spatial[roles.lane];
+  for (int g = roles.lane - 1; g >= 0; --g) {
+    bool inVector = std::any_of(reads.begin(), reads.end(), [&](const ReadInfo &r) {
+      return r.dependsOn(lane) && r.dependsOn(view.spatial[g]);
+    });
+    if (roles.row < 0 && !inVector)
+      roles.row = g;
+  }
+  for (int g = 0; g < roles.lane; ++g)
+    if (g != roles.row)
+      roles.blocks.push_back(g);
+  return roles;
+}
+
+class CpuContraction {
+public:
+  CpuContraction(const View &view, RegisterTile tile, const Roles &roles)
+      : view(view), tile(tile), roles(roles), reads(readInfos(view)),
+        b(view, "mm", 1, view.target->lanes) {}
+
+  Schedule build() {
+    b.registerEdges();
+    for (int g : roles.blocks)
+      blockAxes.push_back(b.addSpatial("i" + std::to_string(g), {view.spatial[g]}));
+    if (roles.row >= 0)
+      m = b.addSpatial("m", {view.spatial[roles.row]});
+    n = b.addSpatial("n", {view.spatial[roles.lane]});
+    orderReduction();
+    chooseBlocks();
+    std::vector<TreeNode> around, inner;
+    for (size_t i = 0; i < blockAxes.size(); ++i)
+      around.push_back(Builder::loop(LoopKind::Block, blockAxes[i], 1));
+    if (m >= 0)
+      around.push_back(Builder::loop(LoopKind::Block, m, rowsPerBlock));
+    around.push_back(Builder::loop(LoopKind::Block, n, columnsPerBlock));
+    std::vector<TreeNode> body = stages();
+    int64_t columns = tile.vectors * b.schedule.lanes;
+    if (columnsPerBlock > columns)
+      inner.push_back(Builder::loop(LoopKind::Seq, n, columns));
+    if (m >= 0 && rowsPerBlock > tile.rows)
+      inner.push_back(Builder::loop(LoopKind::Seq, m, tile.rows));
+    std::vector<TreeNode> reduce;
+    for (AxisId r : reduced)
+      reduce.push_back(Builder::loop(LoopKind::Seq, r, 1));
+    std::vector<TreeNode> steps = {overTile(Builder::leaf(LeafKind::Init, view.first)),
+                                   Builder::nest(reduce, {overTile(Builder::leaf(LeafKind::Compute, view.first))}),
+                                   overTile(b.finishLeaf())};
+    if (inner.empty())
+      body.insert(body.end(), steps.begin(), steps.end());
+    else
+      body.push_back(Builder::nest(inner, steps));
+    b.schedule.tree = {Builder::nest(around, body)};
+    return b.schedule;
+  }
+
+private:
+  TreeNode overTile(TreeNode leaf) const {
+    std::vector<TreeNode> loops;
+    if (m >= 0)
+      loops.push_back(Builder::loop(LoopKind::Unroll, m, 1));
+    loops.push_back(Builder::loop(LoopKind::Unroll, n, b.schedule.lanes));
+    loops.push_back(Builder::loop(LoopKind::Lane, n, 1));
+    return Builder::nest(loops, {leaf});
+  }
+
+  /// Reduction loops in an order that walks the broadcast operand contiguously inside.
+  void orderReduction() {
+    std::vector<std::pair<int64_t, size_t>> order;
+    for (size_t g = 0; g < view.reduction.size(); ++g) {
+      int64_t stride = INT64_MAX;
+      for (const ReadInfo &read : reads)
+        if (!read.dependsOn(view.spatial[roles.lane]))
+          stride = std::min(stride, read.stride(view.reduction[g]).value_or(INT64_MAX - 1));
+      order.push_back({stride, g});
+    }
+    std::stable_sort(order.begin(), order.end(), [](auto &a, auto &b) { return a.first > b.first; });
+    for (const auto &[stride, g] : order)
+      reduced.push_back(b.addReduction("k" + std::to_string(g), {view.reduction[g]}));
+  }
+
+  int64_t reductionSize() const {
+    int64_t size = 1;
+    for (const auto &group : view.reduction)
+      size *= view.opt(group);
+    return size;
+  }
+
+  void chooseBlocks() {
+    int64_t columns = tile.vectors * b.schedule.lanes;
+    int64_t rowBytes = reductionSize() * 4;
+    constexpr int64_t kOperandBytes = 256 << 10;
+    columnsPerBlock = columns;
+    while (columnsPerBlock * 2 * rowBytes <= kOperandBytes / 2 &&
+           columnsPerBlock * 2 <= roundUp(view.opt(view.spatial[roles.lane]), columns))
+      columnsPerBlock *= 2;
+    if (m < 0)
+      return;
+    int64_t rows = view.opt(view.spatial[roles.row]);
+    int64_t fit = std::max<int64_t>(1, kOperandBytes * 2 / std::max<int64_t>(1, rowBytes) / tile.rows) * tile.rows;
+    rowsPerBlock = std::min(roundUp(rows, tile.rows), fit);
+    // Enough blocks that several cores have work, as long as a block keeps a few register tiles.
+    int64_t others = 1;
+    for (int g : roles.blocks)
+      others *= view.opt(view.spatial[g]);
+    auto blocks = [&] {
+      return others * ((rows + rowsPerBlock - 1) / rowsPerBlock) *
+             ((view.opt(view.spatial[roles.lane]) + columnsPerBlock - 1) / columnsPerBlock);
+    };
+    while (blocks() < 16 && columnsPerBlock > columns)
+      columnsPerBlock = std::max(columns, roundUp(columnsPerBlock / 2, columns));
+    while (blocks() < 8 && rowsPerBlock > 2 * tile.rows)
+      rowsPerBlock = roundUp(rowsPerBlock / 2, tile.rows);
+  }
+
+  /// Operands that are brought closer: constants repacked at build time, transposed or padded ones per block.
+  std::vector<TreeNode> stages() {
+    std::vector<TreeNode> out;
+    const std::vector<int> &lane = view.spatial[roles.lane];
+    for (const ReadInfo &read : reads) {
+      std::optional<int64_t> laneStride = read.stride(lane);
+      if (read.dependsOn(lane)) {
+        if (read.constant && read.access && !read.guarded && dependsOnReduction(read))
+          packConstant(read);
+        else if ((!laneStride || (*laneStride != 0 && *laneStride != 1)) && dependsOnReduction(read))
+          stageOver(read, out);
+      } else if (read.guarded && paddingBounds(view.equation(), read.node, *view.pattern)) {
+        stageIndices(read, out);
+      }
+    }
+    return out;
+  }
+
+  bool dependsOnReduction(const ReadInfo &read) const {
+    return std::any_of(view.reduction.begin(), view.reduction.end(),
+                       [&](const auto &group) { return read.dependsOn(group); });
+  }
+
+  void packConstant(const ReadInfo &read) {
+    Operand operand;
+    operand.name = "w" + std::to_string(b.schedule.operands.size());
+    operand.equation = view.first;
+    operand.read = read.ordinal;
+    operand.level = MemLevel::Global;
+    for (size_t i = 0; i < blockAxes.size(); ++i)
+      if (read.dependsOn(view.spatial[roles.blocks[i]]))
+        operand.digits.push_back({blockAxes[i]});
+    operand.digits.push_back({n, -1, kPanel, 0});
+    for (AxisId r : reduced)
+      if (read.dependsOn(b.schedule.axes[r].positions))
+        operand.digits.push_back({r});
+    operand.digits.push_back({n, -1, 1, kPanel});
+    b.schedule.operands.push_back(std::move(operand));
+  }
+
+  bool fits(const std::vector<int64_t> &extents) {
+    int64_t bytes = 4;
+    for (int64_t x : extents)
+      bytes *= x;
+    stagedBytes += bytes;
+    if (stagedBytes <= kStageBytes)
+      return true;
+    stagedBytes -= bytes;
+    return false;
+  }
+
+  /// A vector operand that is not contiguous along the lanes: [k..., n] tiles of a block.
+  void stageOver(const ReadInfo &read, std::vector<TreeNode> &out) {
+    std::vector<LayoutDigit> digits;
+    std::vector<int64_t> extents;
+    for (AxisId r : reduced) {
+      if (!read.dependsOn(b.schedule.axes[r].positions))
+        continue;
+      if (!b.schedule.axes[r].extent.isConst())
+        return;
+      digits.push_back({r});
+      extents.push_back(b.schedule.axes[r].extent.constValue());
+    }
+    digits.push_back({n});
+    extents.push_back(columnsPerBlock);
+    if (fits(extents))
+      out.push_back(Builder::leaf(LeafKind::Stage, b.stage(read, digits, 0)));
+  }
+
+  /// A padded broadcast operand: the box of the tensor that a block touches, with the padding written out.
+  void stageIndices(const ReadInfo &read, std::vector<TreeNode> &out) {
+    const Equation &e = view.equation();
+    std::vector<LayoutDigit> digits;
+    std::vector<int64_t> extents;
+    std::vector<NodeId> indices = indexOperands(e.body[read.node]);
+    for (size_t d = 0; d < indices.size(); ++d) {
+      digits.push_back({-1, static_cast<int>(d)});
+      std::optional<AffineForm> form = affineForm(e.body, indices[d], static_cast<int>(e.axes.size()));
+      if (!form)
+        return;
+      int64_t span = 1;
+      for (size_t p = 0; p < e.axes.size(); ++p) {
+        if (form->coefficients[p].isConst(0) || e.axes[p].extent.isConst(1))
+          continue;
+        std::optional<int64_t> below = elementsBelow(static_cast<int>(p));
+        if (!form->coefficients[p].isConst() || !below)
+          return;
+        span += std::abs(form->coefficients[p].constValue()) * (*below - 1);
+      }
+      extents.push_back(span);
+    }
+    if (fits(extents))
+      out.push_back(Builder::leaf(LeafKind::Stage, b.stage(read, digits, 0)));
+  }
+
+  /// Elements of an axis position that one block covers; nullopt when symbolic or part of a merged group.
+  std::optional<int64_t> elementsBelow(int position) const {
+    for (int g : roles.blocks)
+      if (view.spatial[g] == std::vector<int>{position})
+        return 1;
+    if (roles.row >= 0 && view.spatial[roles.row] == std::vector<int>{position})
+      return rowsPerBlock;
+    if (view.spatial[roles.lane] == std::vector<int>{position})
+      return columnsPerBlock;
+    for (const auto &group : view.reduction)
+      if (group == std::vector<int>{position} && view.extent(group).isConst())
+        return view.extent(group).constValue();
+    return std::nullopt;
+  }
+
+  const View &view;
+  RegisterTile tile;
+  Roles roles;
+  std::vector<ReadInfo> reads;
+  Builder b;
+  std::vector<AxisId> blockAxes, reduced;
+  AxisId m = -1, n = -1;
+  int64_t rowsPerBlock = 1, columnsPerBlock = 1, stagedBytes = 0;
+};
+
+} // namespace
+
+Candidates cpuContractionCandidates(const View &view) {
+  Candidates out;
+  if (view.spatial.empty())
+    return reductionCandidates(view);
+  std::vector<ReadInfo> reads = readInfos(view);
+  Roles roles = rolesOf(view, reads);
+  int64_t rows = roles.row >= 0 ? view.opt(view.spatial[roles.row]) : 1;
+  int64_t columns = view.opt(view.spatial[roles.lane]);
+  constexpr size_t kCandidates = 3;
+  for (RegisterTile tile : registerTiles(*view.target, rows, columns)) {
+    if (out.size() == kCandidates)
+      break;
+    out.push_back(CpuContraction(view, tile, roles).build());
+  }
+  return out;
+}
+
+namespace {
+
+/// Block tiles through shared memory, one register tile a thread. m: rows, n: columns (lanes), k: everything reduced.
+Schedule gpuContraction(const View &view, int64_t rowsPerUnit, int64_t vectors, int64_t depth) {
+  int lanes = view.target->lanes, units = 256 / lanes;
+  Builder b(view, "mm", units, lanes);
+  b.registerEdges();
+  std::vector<ReadInfo> reads = readInfos(view);
+  const std::vector<int> &lane = view.spatial.back();
+  auto inVector = [&](const std::vector<int> &group) {
+    return std::any_of(reads.begin(), reads.end(),
+                       [&](const ReadInfo &r) { return r.dependsOn(lane) && r.dependsOn(group); });
+  };
+  auto inBroadcast = [&](const std::vector<int> &group) {
+    return std::any_of(reads.begin(), reads.end(),
+                       [&](const ReadInfo &r) { return !r.dependsOn(lane) && r.dependsOn(group); });
+  };
+  std::vector<std::vector<int>> rows, columns;
+  std::vector<TreeNode> around;
+  for (const std::vector<int> &group : view.spatial) {
+    bool vector = group == lane || inVector(group), broadcast = group != lane && inBroadcast(group);
+    if (vector && !broadcast)
+      columns.push_back(group);
+    else if (broadcast && !vector)
+      rows.push_back(group);
+    else
+      around.push_back(Builder::loop(
+          LoopKind::Block, b.addSpatial("i" + std::to_string(around.size()), {group}), 1));
+  }
+  AxisId n = b.addSpatial("n", columns);
+  AxisId k = b.addReduction("k", view.reduction);
+  int64_t columnsTotal = 1;
+  for (const auto &group : columns)
+    columnsTotal *= view.opt(group);
+  vectors = std::min<int64_t>(vectors, roundUp(columnsTotal, lanes) / lanes);
+  auto stageAll = [&](AxisId rowAxis) {
+    std::vector<TreeNode> out;
+    for (const ReadInfo &read : reads) {
+      bool reduces = std::any_of(view.reduction.begin(), view.reduction.end(),
+                                 [&](const auto &g) { return read.dependsOn(g); });
+      bool onColumns = read.dependsOn(b.schedule.axes[n].positions);
+      bool onRows = rowAxis >= 0 && read.dependsOn(b.schedule.axes[rowAxis].positions);
+      if (reduces && onColumns != onRows)
+        out.push_back(Builder::leaf(LeafKind::Stage, b.stage(read, {{k}, {onColumns ? n : rowAxis}}, 1)));
+    }
+    return out;
+  };
+  auto overTile = [&](AxisId m, TreeNode leaf) {
+    std::vector<TreeNode> loops;
+    if (m >= 0)
+      loops.push_back(Builder::loop(LoopKind::Unroll, m, 1));
+    loops.push_back(Builder::loop(LoopKind::Unroll, n, lanes));
+    loops.push_back(Builder::loop(LoopKind::Lane, n, 1));
+    return Builder::nest(loops, {leaf});
+  };
+  auto inUnit = [&](AxisId m, TreeNode child) {
+    int64_t step = m >= 0 ? rowsPerUnit : vectors * lanes;
+    return Builder::nest({Builder::loop(LoopKind::Unit, m >= 0 ? m : n, step)}, {child});
+  };
+  AxisId m = -1;
+  if (!rows.empty()) {
+    m = b.addSpatial("m", rows);
+    int64_t rowsTotal = 1;
+    for (const auto &group : rows)
+      rowsTotal *= view.opt(group);
+    rowsPerUnit = std::min(rowsPerUnit, (rowsTotal + units - 1) / units);
+    around.push_back(Builder::loop(LoopKind::Block, m, rowsPerUnit * units));
+    around.push_back(Builder::loop(LoopKind::Block, n, vectors * lanes));
+  } else {
+    vectors = 1;
+    around.push_back(Builder::loop(LoopKind::Block, n, int64_t{lanes} * units));
+  }
+  std::vector<TreeNode> step = stageAll(m);
+  step.push_back(inUnit(m, Builder::nest({Builder::loop(LoopKind::Seq, k, 1)},
+                                         {overTile(m, Builder::leaf(LeafKind::Compute, view.first))})));
+  std::vector<TreeNode> body = {inUnit(m, overTile(m, Builder::leaf(LeafKind::Init, view.first))),
+                                Builder::nest({Builder::loop(LoopKind::Seq, k, depth)}, step),
+                                inUnit(m, overTile(m, b.finishLeaf()))};
+  b.schedule.tree = {Builder::nest(around, body)};
+  return b.schedule;
+}
+
+} // namespace
+
+Candidates gpuContractionCandidates(const View &view) {
+  if (view.spatial.empty())
+    return reductionCandidates(view);
+  return {gpuContraction(view, 8, 2, 16), gpuContraction(view, 4, 1, 32)};
+}
+
+} // namespace fusec::tiling

@@ -1,0 +1,122 @@
+#pragma once
+// State of one lowering from Schedule to Gir, shared by Lower.cpp (the tree), LowerAccess.cpp (addresses and
+// reads) and LowerLeaf.cpp (statements). Internal to Tiling.
+#include "Tiling/Access.h"
+#include "Tiling/Lower.h"
+
+#include <map>
+
+namespace fusec::lowering {
+
+/// A loop on the way from the root to the current statement.
+struct PathLoop {
+  const TreeNode *node; // identity of the loop in the tree
+  AxisId axis;
+  int64_t step;
+  LoopKind kind;
+  VarId var;
+};
+using Path = std::vector<PathLoop>;
+
+/// Chain of tree nodes from the root to a leaf, leaf included.
+using TreePath = std::vector<const TreeNode *>;
+
+/// How far an axis may run past its extent inside the current statement.
+enum class Check : uint8_t { None, Needed };
+
+class Lowering {
+public:
+  Lowering(const ExprProgram &pattern, const Schedule &schedule, const std::vector<Symbol> &symbols);
+  Result<LoweredKernel> run();
+
+private:
+  // Lower.cpp: the tree
+  Status prepare();
+  void lowerChildren(const std::vector<TreeNode> &nodes, std::vector<Stmt> &out);
+  void lowerLoop(const TreeNode &node, std::vector<Stmt> &out);
+  bool tilesOf(const TreeNode &node) const;
+  Phase lowerTree(const std::vector<TreeNode> &tree);
+  Phase copyPhase(TensorId from, TensorId to);
+  NodeId tripOf(const TreeNode &node);
+  std::optional<TreePath> findLeaf(LeafKind kind, int target) const;
+  std::optional<TreePath> findConsumer(TensorId tensor) const;
+  int64_t tileIn(const TreePath &chain, size_t length, AxisId axis) const;
+  void materialiseEdges();
+  VarId newVar(const std::string &name, LoopKind kind, IndexRange range);
+
+  // LowerAccess.cpp: axes, addresses, reads
+  DimExpr extent(AxisId axis) const;
+  NodeId axisValue(AxisId axis);
+  NodeId axisOffset(AxisId axis, size_t fromDepth);
+  int64_t tileAt(AxisId axis, size_t depth) const; // elements of `axis` below the first `depth` loops; 0: symbolic
+  bool onLanes(AxisId axis) const;
+  NodeId equationAxis(int equation, int position);
+  AxisId scheduleAxis(int equation, int position) const;
+  NodeId flatIndex(int equation, NodeId read);
+  NodeId tensorIndex(const Shape &shape, const std::vector<NodeId> &indices);
+  NodeId outputIndex(int equation, size_t output);
+  NodeId importValue(int equation, NodeId root);
+  NodeId stackedStep();
+  NodeId readTensor(int equation, NodeId original, const Scalar &copied);
+  NodeId readOperand(size_t operand);
+  NodeId lanePredicate(int equation, uint64_t axes);
+  NodeId inBounds(int equation, bool spatial, bool reduction, bool lanesOnly);
+  BufferId globalBuffer(TensorId tensor);
+  MemLevel levelOf(TensorId tensor) const;
+  int producerOf(TensorId tensor) const;
+  std::vector<NodeId> unrollIndices(int equation);
+  NodeId edgeIndex(int equation, TensorId tensor);
+
+  // LowerLeaf.cpp: statements
+  void lowerLeaf(const TreeNode &node, std::vector<Stmt> &out);
+  void lowerInit(int equation, std::vector<Stmt> &out);
+  void lowerCompute(int equation, std::vector<Stmt> &out);
+  void lowerCombine(int equation, std::vector<Stmt> &out);
+  void lowerStore(int equation, std::vector<Stmt> &out);
+  void lowerStage(size_t operand, std::vector<Stmt> &out);
+  void lowerCarry(int when, std::vector<Stmt> &out);
+  void storeResult(int equation, size_t output, NodeId value, std::vector<Stmt> &out);
+  void guarded(NodeId predicate, std::vector<Stmt> body, std::vector<Stmt> &out);
+  /// Spreads [0, total) over units and lanes (or, on a CPU, over vectors); `emit` gets the flat position.
+  void cooperative(NodeId total, const std::function<std::vector<Stmt>(NodeId)> &emit, std::vector<Stmt> &out);
+  void stageOnCpu(const std::vector<size_t> &order, const std::vector<int64_t> &extents,
+                  const std::function<std::vector<Stmt>(NodeId)> &emit, std::vector<Stmt> &out);
+  Status makeBuffers();
+  Status makeAccumulators(int equation);
+
+  const ExprProgram &pattern;
+  const Schedule &schedule;
+  const std::vector<Symbol> &symbols;
+  std::vector<TreeNode> tree; // the schedule's, with the stores that edge levels ask for
+  std::vector<const Equation *> equations;
+  const Equation *scan = nullptr;
+  LoweredKernel out;
+  GirKernel &kernel;
+  Body &body;
+
+  void problem(std::string text); // remembered; run() turns it into BadIr diagnostics
+  std::vector<std::string> problems;
+
+  Path path;
+  bool clampSpatial = false; // reads of a reduction past a spatial extent are moved to the last element
+  std::map<AxisId, Check> checks;
+  std::map<AxisId, NodeId> axisOverride; // while a stage's element is evaluated
+  std::map<TensorId, BufferId> globals;
+  std::map<TensorId, BufferId> locals; // Register and Shared edges
+  std::map<TensorId, size_t> localDepth; // path depth below which a Shared edge's tile lies; SIZE_MAX = whole tensor
+  struct Accumulator {
+    BufferId value = -1, index = -1;
+    std::vector<std::pair<AxisId, int>> dims; // (axis, which of its Unroll loops)
+    bool lanesReduce = false, unitsReduce = false;
+  };
+  std::vector<Accumulator> accumulators; // one an equation (unused for maps that go to memory)
+  struct Staged {
+    BufferId buffer = -1;
+    std::vector<int64_t> extents;
+    std::vector<NodeId> bases; // index digits: value at the tile's origin
+    size_t depth = 0;          // loops of `path` around the Stage leaf
+  };
+  std::vector<Staged> staged; // one an operand
+};
+
+} // namespace fusec::lowering

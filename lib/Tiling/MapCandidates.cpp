@@ -1,0 +1,118 @@
+// Schedules of a single map: vectors along the last axis, rows and chunks over the blocks.
+#include "Tiling/Builder.h"
+
+#include <algorithm>
+
+namespace fusec::tiling {
+
+namespace {
+
+/// A read whose addresses jump along the lanes although another axis is contiguous: a transposition.
+const ReadInfo *transposedRead(const View &view, const std::vector<ReadInfo> &reads, size_t &contiguousGroup) {
+  for (const ReadInfo &read : reads) {
+    std::optional<int64_t> last = read.stride(view.spatial.back());
+    if (!last || *last == 0 || *last == 1 || read.guarded)
+      continue;
+    for (size_t g = 0; g + 1 < view.spatial.size(); ++g)
+      if (read.stride(view.spatial[g]) == 1 && view.opt(view.spatial[g]) >= 8) {
+        contiguousGroup = g;
+        return &read;
+      }
+  }
+  return nullptr;
+}
+
+Schedule cpuMap(const View &view, int unroll) {
+  int lanes = view.target->lanes;
+  Builder b(view, "map", 1, lanes);
+  std::vector<TreeNode> loops;
+  if (view.spatial.empty()) {
+    b.schedule.tree = {Builder::leaf(LeafKind::Compute, view.first)};
+    return b.schedule;
+  }
+  std::vector<std::vector<int>> groups = view.spatial;
+  // A last axis much shorter than a vector would leave most lanes idle: walk all axes as one instead.
+  bool fuse = groups.size() > 1 && view.opt(groups.back()) * 2 <= lanes;
+  constexpr int64_t kElementsPerBlock = 8192;
+  if (groups.size() == 1 || fuse) {
+    AxisId x = b.addSpatial("x", groups);
+    int64_t vector = int64_t{lanes} * unroll;
+    loops = {Builder::loop(LoopKind::Block, x, roundUp(kElementsPerBlock, vector)),
+             Builder::loop(LoopKind::Seq, x, vector), Builder::loop(LoopKind::Unroll, x, lanes),
+             Builder::loop(LoopKind::Lane, x, 1)};
+  } else {
+    int64_t rowElements = view.opt(groups.back());
+    std::vector<TreeNode> inner;
+    for (size_t g = 0; g + 1 < groups.size(); ++g) {
+      AxisId axis = b.addSpatial("i" + std::to_string(g), {groups[g]});
+      bool last = g + 2 == groups.size();
+      int64_t rows = last ? std::clamp<int64_t>(kElementsPerBlock / rowElements, 1, view.opt(groups[g])) : 1;
+      loops.push_back(Builder::loop(LoopKind::Block, axis, rows));
+      if (rows > 1)
+        inner.push_back(Builder::loop(LoopKind::Seq, axis, 1));
+    }
+    AxisId x = b.addSpatial("x", {groups.back()});
+    int64_t vector = std::min<int64_t>(int64_t{lanes} * unroll, roundUp(rowElements, lanes));
+    loops.insert(loops.end(), inner.begin(), inner.end());
+    loops.push_back(Builder::loop(LoopKind::Seq, x, vector));
+    loops.push_back(Builder::loop(LoopKind::Unroll, x, lanes));
+    loops.push_back(Builder::loop(LoopKind::Lane, x, 1));
+  }
+  b.schedule.tree = {Builder::nest(loops, {Builder::leaf(LeafKind::Compute, view.first)})};
+  return b.schedule;
+}
+
+Schedule gpuMap(const View &view, int unroll) {
+  int lanes = view.target->lanes, units = 256 / lanes;
+  Builder b(view, "map", units, lanes);
+  AxisId x = b.addSpatial("x", view.spatial);
+  int64_t perUnit = int64_t{lanes} * unroll;
+  b.schedule.tree = {Builder::nest({Builder::loop(LoopKind::Block, x, perUnit * units),
+                                    Builder::loop(LoopKind::Unit, x, perUnit),
+                                    Builder::loop(LoopKind::Unroll, x, lanes),
+                                    Builder::loop(LoopKind::Lane, x, 1)},
+                                   {Builder::leaf(LeafKind::Compute, view.first)})};
+  return b.schedule;
+}
+
+/// Square tiles through shared memory: read along the source's contiguous axis, written along the output's.
+Schedule gpuTranspose(const View &view, const ReadInfo &read, size_t contiguousGroup) {
+  int lanes = view.target->lanes, units = 256 / lanes;
+  Builder b(view, "transpose", units, lanes);
+  std::vector<TreeNode> loops;
+  for (size_t g = 0; g + 1 < view.spatial.size(); ++g)
+    if (g != contiguousGroup)
+      loops.push_back(Builder::loop(LoopKind::Block, b.addSpatial("i" + std::to_string(g), {view.spatial[g]}), 1));
+  AxisId p = b.addSpatial("p", {view.spatial[contiguousGroup]});
+  AxisId x = b.addSpatial("x", {view.spatial.back()});
+  loops.push_back(Builder::loop(LoopKind::Block, p, lanes));
+  loops.push_back(Builder::loop(LoopKind::Block, x, lanes));
+  int operand = b.stage(read, {{p}, {x}}, 1);
+  TreeNode compute = Builder::nest({Builder::loop(LoopKind::Unit, p, lanes / units),
+                                    Builder::loop(LoopKind::Unroll, p, 1), Builder::loop(LoopKind::Lane, x, 1)},
+                                   {Builder::leaf(LeafKind::Compute, view.first)});
+  b.schedule.tree = {Builder::nest(loops, {Builder::leaf(LeafKind::Stage, operand), compute})};
+  return b.schedule;
+}
+
+} // namespace
+
+Candidates mapCandidates(const View &view) {
+  Candidates out;
+  if (view.target->kind == TargetKind::Cpu) {
+    out.push_back(cpuMap(view, 4));
+    out.push_back(cpuMap(view, 1));
+    return out;
+  }
+  if (!view.spatial.empty()) {
+    size_t group = 0;
+    std::vector<ReadInfo> reads = readInfos(view);
+    if (const ReadInfo *read = transposedRead(view, reads, group))
+      out.push_back(gpuTranspose(view, *read, group));
+  }
+  out.push_back(gpuMap(view, 4));
+  out.push_back(gpuMap(view, 1));
+  return out;
+}
+
+} // namespace fusec::tiling

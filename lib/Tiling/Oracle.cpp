@@ -1,0 +1,223 @@
+#include "Tiling/Oracle.h"
+
+#include "Tiling/Builder.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace fusec {
+
+using namespace tiling;
+
+namespace {
+
+/// Length of one scalar operation in vector instructions (Support/MathPoly.h has the sequences).
+double weight(ScalarOp op) {
+  switch (op) {
+  case ScalarOp::Const:
+  case ScalarOp::Axis:
+  case ScalarOp::Step:
+  case ScalarOp::Dim:
+  case ScalarOp::Read:
+  case ScalarOp::ReadIf:
+    return 0;
+  case ScalarOp::Exp:
+  case ScalarOp::Sigmoid:
+    return 16;
+  case ScalarOp::Div:
+  case ScalarOp::Sqrt:
+    return 5;
+  case ScalarOp::Tanh:
+  case ScalarOp::Erf:
+  case ScalarOp::Log:
+    return 24;
+  default:
+    return op >= ScalarOp::Exp && op <= ScalarOp::Atanh ? 40 : op == ScalarOp::Pow ? 60 : 1;
+  }
+}
+
+class Counter {
+public:
+  Counter(const Schedule &schedule, const ExprProgram &pattern, const Target &target)
+      : schedule(schedule), pattern(pattern), equations(scheduledEquations(pattern)) {
+    for (const Symbol &s : pattern.symbols)
+      symbols.push_back(s.opt);
+    counts.unitsPerBlock = 1;
+    walk(schedule.tree, 1.0);
+    for (const Tensor &t : pattern.tensors)
+      if (t.kind != TensorKind::Temp)
+        counts.globalBytes += double(valueOf(numElements(t.shape))) * sizeInBytes(t.type);
+    (void)target;
+  }
+  cost::Counts counts;
+
+private:
+  int64_t valueOf(const DimExpr &e) const { return e.evaluate(symbols).value_or(1); }
+
+  double tripOf(const TreeNode &node) const {
+    if (node.axis == kStepAxis)
+      return double(valueOf(scanOf(pattern)->steps));
+    int64_t tile = valueOf(schedule.axes[node.axis].extent);
+    for (const TreeNode *loop : path)
+      if (loop->axis == node.axis)
+        tile = loop->step;
+    return std::ceil(double(tile) / double(node.step));
+  }
+
+  void walk(const std::vector<TreeNode> &nodes, double times) {
+    for (const TreeNode &node : nodes) {
+      if (!node.isLoop) {
+        leaf(node, times);
+        continue;
+      }
+      double trip = tripOf(node);
+      if (node.loop == LoopKind::Block)
+        counts.blocks *= trip;
+      double inner = node.loop == LoopKind::Seq || node.loop == LoopKind::Unroll ? times * trip : times;
+      if (node.loop == LoopKind::Unit)
+        counts.unitsPerBlock = std::max(counts.unitsPerBlock, trip);
+      path.push_back(&node);
+      trips.push_back(trip);
+      walk(node.children, inner);
+      path.pop_back();
+      trips.pop_back();
+    }
+  }
+
+  /// A value that does not depend on an Unroll axis is computed once for all its iterations.
+  double shared(const Equation &e, int equation, NodeId id) const {
+    uint64_t axes = axisDependence(e.body, id);
+    double factor = 1;
+    for (size_t i = 0; i < path.size(); ++i) {
+      if (path[i]->loop != LoopKind::Unroll || path[i]->axis < 0)
+        continue;
+      const ScheduleAxis &axis = schedule.axes[path[i]->axis];
+      bool depends = std::count(axis.equations.begin(), axis.equations.end(), equation) == 0;
+      for (int position : axis.positions)
+        depends = depends || (axes >> position & 1);
+      if (!depends)
+        factor /= trips[i];
+    }
+    return factor;
+  }
+
+  bool hasLanes(AxisId &axis) const {
+    for (const TreeNode *loop : path)
+      if (loop->loop == LoopKind::Lane) {
+        axis = loop->axis;
+        return true;
+      }
+    return false;
+  }
+
+  void leaf(const TreeNode &node, double times) {
+    if (node.leaf == LeafKind::Stage) {
+      counts.barriers += 2 * times;
+      return;
+    }
+    if (node.leaf == LeafKind::Combine) {
+      counts.vectorOps += 10 * times;
+      return;
+    }
+    if (node.leaf != LeafKind::Compute) {
+      counts.vectorLoads += times;
+      return;
+    }
+    const Equation &e = *equations[node.target];
+    AxisId laneAxis = -1;
+    bool lanes = hasLanes(laneAxis);
+    std::vector<NodeId> reads = readsOf(e);
+    for (size_t r = 0; r < reads.size(); ++r) {
+      double loads = times * shared(e, node.target, reads[r]);
+      bool operand = std::any_of(schedule.operands.begin(), schedule.operands.end(), [&](const Operand &o) {
+        return o.equation == node.target && o.read == static_cast<int>(r);
+      });
+      bool strided = false;
+      if (!operand && lanes && laneAxis >= 0) {
+        std::optional<FlatAccess> access = flatAccess(e, reads[r], pattern);
+        int position = schedule.axes[laneAxis].positions.back();
+        bool listed = std::count(schedule.axes[laneAxis].equations.begin(),
+                                 schedule.axes[laneAxis].equations.end(), node.target) != 0;
+        if (listed)
+          strided = !access || !(access->stride[position].isConst(0) || access->stride[position].isConst(1));
+      }
+      if (strided)
+        counts.gathers += loads * schedule.lanes;
+      else
+        counts.vectorLoads += loads;
+    }
+    for (NodeId id : e.body.reachable(rootsOf(e)))
+      counts.vectorOps += times * weight(e.body[id].op) * (weight(e.body[id].op) > 0 ? shared(e, node.target, id) : 0);
+    if (e.kind != EquationKind::Reduction)
+      counts.vectorLoads += times;
+  }
+
+  const Schedule &schedule;
+  const ExprProgram &pattern;
+  std::vector<const Equation *> equations;
+  std::vector<int64_t> symbols;
+  std::vector<const TreeNode *> path;
+  std::vector<double> trips;
+};
+
+} // namespace
+
+Result<std::vector<Schedule>> candidateSchedules(const ExprProgram &pattern, const Target &target) {
+  if (scanOf(pattern))
+    return scanCandidates(pattern, target);
+  std::vector<const Equation *> equations = scheduledEquations(pattern);
+  const Equation &first = *equations[0];
+  assert(equations.size() <= 2 && "a plan makes patterns of one equation, or of a reduction and a map");
+  View view = makeView(pattern, target, 0, equations.size() == 2 ? 1 : -1);
+  switch (first.kind) {
+  case EquationKind::Map:
+    return mapCandidates(view);
+  case EquationKind::Scatter:
+    return scatterCandidates(view);
+  case EquationKind::Reduction:
+    if (!isContraction(view))
+      return reductionCandidates(view);
+    return target.kind == TargetKind::Cpu ? cpuContractionCandidates(view) : gpuContractionCandidates(view);
+  default: {
+    std::string where = first.onnxNodes.empty() ? first.name : first.onnxNodes[0];
+    return Diagnostic{Diag::UnsupportedOp, "node '" + where + "'",
+                      "no kernel for '" + first.opaque + "' on target " + target.name};
+  }
+  }
+}
+
+cost::Counts countWork(const Schedule &schedule, const ExprProgram &pattern, const Target &target) {
+  return Counter(schedule, pattern, target).counts;
+}
+
+Result<std::vector<ScheduleVariant>> bestSchedules(const ExprProgram &pattern, const Target &target) {
+  FUSEC_TRY(std::vector<Schedule> candidates, candidateSchedules(pattern, target));
+  ScheduleVariant best;
+  best.seconds = -1;
+  for (Schedule &candidate : candidates) {
+    double seconds = cost::latency(countWork(candidate, pattern, target), target);
+    if (best.seconds < 0 || seconds < best.seconds) {
+      best.schedule = std::move(candidate);
+      best.seconds = seconds;
+    }
+  }
+  std::vector<ScheduleVariant> variants;
+  // A contraction whose tiles may be cut pays for its checks in code size and branches: one variant for symbols
+  // that are multiples of 16 goes without.
+  ScheduleVariant aligned = best;
+  for (const ScheduleAxis &axis : best.schedule.axes) {
+    std::vector<SymbolId> used;
+    axis.extent.collectSymbols(used);
+    for (SymbolId s : used)
+      if (pattern.symbols[s].divisor % 16 != 0 && pattern.symbols[s].max >= 16 &&
+          std::none_of(aligned.divisors.begin(), aligned.divisors.end(), [&](const auto &d) { return d.first == s; }))
+        aligned.divisors.push_back({s, 16});
+  }
+  View view = makeView(pattern, target, 0, -1);
+  if (!aligned.divisors.empty() && !scanOf(pattern) && isContraction(view))
+    variants.push_back(std::move(aligned));
+  variants.push_back(std::move(best));
+  return variants;
+}
+
+} // namespace fusec

@@ -1,0 +1,26 @@
+#pragma once
+#include "Cost/Cost.h"
+#include "Support/Result.h"
+#include "Target/Target.h"
+#include "Tiling/Schedule.h"
+
+namespace fusec {
+
+/// A pattern's schedule for one set of symbol values. The last variant of a pattern has no guards.
+struct ScheduleVariant {
+  std::vector<std::pair<SymbolId, int64_t>> divisors; // guards: symbol is a multiple of
+  Schedule schedule;
+  double seconds = 0; // predicted, at the symbols' opt values
+};
+
+/// All schedules that Tiling knows for a pattern on a target (two or more), unranked.
+Result<std::vector<Schedule>> candidateSchedules(const ExprProgram &pattern, const Target &target);
+
+/// Work of one schedule, counted over its loop tree at the symbols' opt values.
+cost::Counts countWork(const Schedule &schedule, const ExprProgram &pattern, const Target &target);
+
+/// Answers "how would this pattern run, and how fast" for Fusion: the cheapest candidate, and a guarded variant in
+/// front of it where knowing that a symbol is a multiple of the lanes saves bounds checks.
+Result<std::vector<ScheduleVariant>> bestSchedules(const ExprProgram &pattern, const Target &target);
+
+} // namespace fusec

@@ -1,0 +1,268 @@
+#include "Tiling/Schedule.h"
+
+#include "Tiling/Access.h"
+
+namespace fusec {
+
+namespace {
+
+constexpr std::string_view kLeafNames[] = {"init", "compute", "combine", "store", "stage", "carry"};
+constexpr std::string_view kLoopNames[] = {"block", "unit", "lane", "seq", "unroll"};
+
+std::string axisName(const Schedule &schedule, AxisId axis) {
+  return axis == kStepAxis ? "step" : schedule.axes[axis].name;
+}
+
+std::string digitText(const Schedule &schedule, const LayoutDigit &digit) {
+  std::string text = digit.index >= 0 ? "[" + std::to_string(digit.index) + "]"
+                                      : axisName(schedule, digit.axis);
+  if (digit.divide != 1)
+    text += "/" + std::to_string(digit.divide);
+  if (digit.modulus != 0)
+    text += "%" + std::to_string(digit.modulus);
+  return text;
+}
+
+void printTree(const Schedule &schedule, const std::vector<TreeNode> &nodes, int indent, std::string &out) {
+  for (const TreeNode &node : nodes) {
+    out.append(indent * 2, ' ');
+    if (node.isLoop) {
+      out += kLoopNames[static_cast<int>(node.loop)];
+      out += " " + axisName(schedule, node.axis) + ":" + std::to_string(node.step) + " {\n";
+      printTree(schedule, node.children, indent + 1, out);
+      out.append(indent * 2, ' ');
+      out += "}\n";
+      continue;
+    }
+    out += kLeafNames[static_cast<int>(node.leaf)];
+    if (node.leaf == LeafKind::Stage)
+      out += " " + schedule.operands[node.target].name;
+    else if (node.leaf == LeafKind::Carry)
+      out += " " + std::to_string(node.target);
+    else
+      out += " e" + std::to_string(node.target);
+    out += "\n";
+  }
+}
+
+class Parser {
+public:
+  Parser(TextReader &in, const ExprProgram &pattern) : in(in), pattern(pattern) {}
+
+  Result<Schedule> parse() {
+    FUSEC_CHECK(in.expect("schedule"));
+    FUSEC_TRY(schedule.name, in.nameText());
+    FUSEC_CHECK(in.expect("units"));
+    FUSEC_TRY(int64_t units, in.integer());
+    FUSEC_CHECK(in.expect("lanes"));
+    FUSEC_TRY(int64_t lanes, in.integer());
+    schedule.units = static_cast<int>(units);
+    schedule.lanes = static_cast<int>(lanes);
+    FUSEC_CHECK(in.expect("{"));
+    while (!in.peekIs("tree")) {
+      if (in.accept("axis"))
+        FUSEC_CHECK(parseAxis());
+      else if (in.accept("operand"))
+        FUSEC_CHECK(parseOperand());
+      else if (in.accept("edge"))
+        FUSEC_CHECK(parseEdge());
+      else
+        return in.error("expected 'axis', 'operand', 'edge' or 'tree'");
+    }
+    FUSEC_CHECK(in.expect("tree"));
+    FUSEC_CHECK(in.expect("{"));
+    FUSEC_CHECK(parseTree(schedule.tree));
+    FUSEC_CHECK(in.expect("}"));
+    return std::move(schedule);
+  }
+
+private:
+  Result<int> equationRef() {
+    FUSEC_TRY(std::string text, in.identifier());
+    size_t count = scheduledEquations(pattern).size();
+    for (size_t e = 0; e < count; ++e)
+      if (text == "e" + std::to_string(e))
+        return static_cast<int>(e);
+    return in.error("expected an equation e0.." + std::to_string(count) + ", found '" + text + "'");
+  }
+
+  Status parseAxis() {
+    ScheduleAxis axis;
+    FUSEC_TRY(axis.name, in.nameText());
+    axis.reduction = in.accept("reduction");
+    if (!axis.reduction)
+      FUSEC_CHECK(in.expect("spatial"));
+    FUSEC_CHECK(in.expect("("));
+    do {
+      FUSEC_TRY(int64_t position, in.integer());
+      axis.positions.push_back(static_cast<int>(position));
+    } while (in.accept(","));
+    FUSEC_CHECK(in.expect(")"));
+    FUSEC_CHECK(in.expect("of"));
+    auto equations = scheduledEquations(pattern);
+    do {
+      FUSEC_TRY(int equation, equationRef());
+      axis.equations.push_back(equation);
+    } while (in.accept(","));
+    axis.extent = DimExpr(1);
+    const Equation &first = *equations[axis.equations[0]];
+    for (int position : axis.positions) {
+      if (position < 0 || position >= static_cast<int>(first.axes.size()))
+        return in.error("axis position " + std::to_string(position) + " does not exist");
+      axis.extent = axis.extent * first.axes[position].extent;
+    }
+    schedule.axes.push_back(std::move(axis));
+    return success();
+  }
+
+  Result<AxisId> axisRef() {
+    FUSEC_TRY(std::string name, in.nameText());
+    if (name == "step")
+      return AxisId{kStepAxis};
+    for (size_t a = 0; a < schedule.axes.size(); ++a)
+      if (schedule.axes[a].name == name)
+        return static_cast<AxisId>(a);
+    return in.error("unknown axis '" + name + "'");
+  }
+
+  Status parseOperand() {
+    Operand operand;
+    FUSEC_TRY(operand.name, in.nameText());
+    FUSEC_TRY(std::string place, in.identifier()); // "e0.r1" is one identifier token
+    size_t dot = place.find(".r");
+    if (dot == std::string::npos || place[0] != 'e')
+      return in.error("expected an operand such as e0.r1, found '" + place + "'");
+    operand.equation = std::atoi(place.c_str() + 1);
+    operand.read = std::atoi(place.c_str() + dot + 2);
+    FUSEC_TRY(operand.level, parseLevel());
+    FUSEC_CHECK(in.expect("("));
+    do {
+      LayoutDigit digit;
+      if (in.accept("[")) {
+        FUSEC_TRY(int64_t index, in.integer());
+        digit.index = static_cast<int>(index);
+        FUSEC_CHECK(in.expect("]"));
+      } else {
+        FUSEC_TRY(digit.axis, axisRef());
+      }
+      if (in.accept("/")) {
+        FUSEC_TRY(digit.divide, in.integer());
+      }
+      if (in.accept("%")) {
+        FUSEC_TRY(digit.modulus, in.integer());
+      }
+      operand.digits.push_back(digit);
+    } while (in.accept(","));
+    FUSEC_CHECK(in.expect(")"));
+    if (in.accept("pad")) {
+      FUSEC_TRY(operand.padElements, in.integer());
+    }
+    schedule.operands.push_back(std::move(operand));
+    return success();
+  }
+
+  Result<MemLevel> parseLevel() {
+    for (MemLevel level : {MemLevel::Register, MemLevel::Shared, MemLevel::Global})
+      if (in.accept(name(level)))
+        return level;
+    return in.error("expected register, shared or global");
+  }
+
+  Status parseEdge() {
+    FUSEC_TRY(std::string tensor, in.nameText());
+    for (size_t t = 0; t < pattern.tensors.size(); ++t) {
+      if (pattern.tensors[t].name != tensor)
+        continue;
+      FUSEC_TRY(MemLevel level, parseLevel());
+      schedule.edges.push_back({static_cast<TensorId>(t), level});
+      return success();
+    }
+    return in.error("unknown tensor '" + tensor + "'");
+  }
+
+  Status parseTree(std::vector<TreeNode> &nodes) {
+    while (!in.accept("}")) {
+      TreeNode node;
+      FUSEC_TRY(std::string word, in.identifier());
+      bool known = false;
+      for (size_t k = 0; k < std::size(kLoopNames); ++k) {
+        if (word != kLoopNames[k])
+          continue;
+        known = true;
+        node.loop = static_cast<LoopKind>(k);
+        FUSEC_TRY(node.axis, axisRef());
+        FUSEC_CHECK(in.expect(":"));
+        FUSEC_TRY(node.step, in.integer());
+        FUSEC_CHECK(in.expect("{"));
+        FUSEC_CHECK(parseTree(node.children));
+      }
+      for (size_t k = 0; !known && k < std::size(kLeafNames); ++k) {
+        if (word != kLeafNames[k])
+          continue;
+        known = true;
+        node.isLoop = false;
+        node.leaf = static_cast<LeafKind>(k);
+        if (node.leaf == LeafKind::Carry) {
+          FUSEC_TRY(int64_t target, in.integer());
+          node.target = static_cast<int>(target);
+        } else if (node.leaf == LeafKind::Stage) {
+          FUSEC_TRY(std::string operand, in.nameText());
+          node.target = -1;
+          for (size_t o = 0; o < schedule.operands.size(); ++o)
+            if (schedule.operands[o].name == operand)
+              node.target = static_cast<int>(o);
+          if (node.target < 0)
+            return in.error("unknown operand '" + operand + "'");
+        } else {
+          FUSEC_TRY(node.target, equationRef());
+        }
+      }
+      if (!known)
+        return in.error("expected a loop or a statement, found '" + word + "'");
+      nodes.push_back(std::move(node));
+    }
+    return success();
+  }
+
+  TextReader &in;
+  const ExprProgram &pattern;
+  Schedule schedule;
+};
+
+} // namespace
+
+std::string print(const Schedule &schedule, const ExprProgram &pattern) {
+  std::string out = "schedule " + nameToText(schedule.name) + " units " + std::to_string(schedule.units) +
+                    " lanes " + std::to_string(schedule.lanes) + " {\n";
+  for (const ScheduleAxis &axis : schedule.axes) {
+    out += "  axis " + nameToText(axis.name) + (axis.reduction ? " reduction (" : " spatial (");
+    for (size_t i = 0; i < axis.positions.size(); ++i)
+      out += (i ? ", " : "") + std::to_string(axis.positions[i]);
+    out += ") of ";
+    for (size_t i = 0; i < axis.equations.size(); ++i)
+      out += (i ? ", e" : "e") + std::to_string(axis.equations[i]);
+    out += " # extent " + axis.extent.str(pattern.symbols) + "\n";
+  }
+  for (const Operand &operand : schedule.operands) {
+    out += "  operand " + nameToText(operand.name) + " e" + std::to_string(operand.equation) + ".r" +
+           std::to_string(operand.read) + " " + std::string(name(operand.level)) + " (";
+    for (size_t i = 0; i < operand.digits.size(); ++i)
+      out += (i ? ", " : "") + digitText(schedule, operand.digits[i]);
+    out += ")";
+    if (operand.padElements != 0)
+      out += " pad " + std::to_string(operand.padElements);
+    out += "\n";
+  }
+  for (const EdgeLevel &edge : schedule.edges)
+    out += "  edge " + nameToText(pattern.tensors[edge.tensor].name) + " " +
+           std::string(name(edge.level)) + "\n";
+  out += "  tree {\n";
+  printTree(schedule, schedule.tree, 2, out);
+  return out + "  }\n}\n";
+}
+
+Result<Schedule> parseSchedule(TextReader &in, const ExprProgram &pattern) {
+  return Parser(in, pattern).parse();
+}
+
+} // namespace fusec
