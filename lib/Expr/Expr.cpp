@@ -64,7 +64,7 @@ TensorId ExprProgram::addTensor(Tensor t) {
   return static_cast<TensorId>(tensors.size()) - 1;
 }
 
-std::vector<NodeId> rootsOf(const Equation &e) {
+std::vector<NodeId> bodyRoots(const Equation &e) {
   std::vector<NodeId> roots = e.results;
   roots.insert(roots.end(), e.scatterIndex.begin(), e.scatterIndex.end());
   if (e.scatterPredicate != kNoNode)

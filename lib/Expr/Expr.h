@@ -105,7 +105,7 @@ struct Equation {
 };
 
 /// All roots in `body`: results, scatter indices, scatter predicate.
-std::vector<NodeId> rootsOf(const Equation &equation);
+std::vector<NodeId> bodyRoots(const Equation &equation);
 /// Renumbers the bodies in the order of their text (Body::compact), those of a scan's equations too.
 void compact(Equation &equation);
 /// Hands the extents of the axes (and of `steps`, inside a scan) to the body's simplifier.
@@ -116,7 +116,7 @@ struct Item;
 /// Control flow on the host: If runs one of two lists by the bool scalar `condition`; Loop repeats `body`.
 /// Before a branch or an iteration ends, `yields` are copied to `results` (If) or to the carried tensors.
 struct Control {
-  enum class Kind : uint8_t { If, Loop } kind;
+  enum class Kind : uint8_t { If, Loop } kind = Kind::If;
   std::string name;
   std::vector<std::string> onnxNodes;
   TensorId condition = -1;      // If: bool []; Loop: initial condition or -1 (true)

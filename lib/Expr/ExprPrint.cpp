@@ -107,7 +107,7 @@ private:
                                     : program.tensors[e.outputs[i]].type);
     names.rootTypes.resize(e.results.size() + e.scatterIndex.size(), DType::I64);
     names.rootTypes.push_back(DType::Bool);
-    BodyText text = textOf(e.body, rootsOf(e), names, indent);
+    BodyText text = textOf(e.body, bodyRoots(e), names, indent);
     out += text.lets;
     for (size_t i = 0; i < e.results.size(); ++i) {
       out += pad(indent) + ref(e.outputs[i]);

@@ -162,10 +162,10 @@ private:
     if (!names.insert(e.name).second)
       fail(where, "two equations have this name");
     axes(e, where);
-    for (NodeId r : rootsOf(e))
+    for (NodeId r : bodyRoots(e))
       if (r < 0 || r >= static_cast<NodeId>(e.body.nodes.size()))
         return fail(where, "a root that does not exist");
-    for (NodeId id : e.body.reachable(rootsOf(e)))
+    for (NodeId id : e.body.reachable(bodyRoots(e)))
       node(e, id, where);
     switch (e.kind) {
     case EquationKind::Map:

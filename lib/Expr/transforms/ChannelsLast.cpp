@@ -1,0 +1,162 @@
+// Stores images [N, C, H, W, ...] between convolutions as [N, H, W, C]: then a convolution's inner product runs over
+// contiguous channels and its outputs are contiguous channels too. Only the order of a temp's dimensions changes,
+// together with the spatial axes of the equation that writes it and the indices of all reads:
+//
+//   tensor %c: f32[1,64,56,56] temp                          ->  tensor %c: f32[1,56,56,64] temp
+//   reduction conv [n:1, o:64, y:56, x:56; c:3, r:3, s:3]        reduction conv [n:1, y:56, x:56, o:64; c:3, r:3, s:3]
+//     %c = mul(%in[n, c, y + r, x + s], %w[o, c, r, s])            %c = mul(%in[n, c, y + r, x + s], %w[o, c, r, s])
+//   map relu [n:1, c:64, y:56, x:56]                             map relu [n:1, c:64, y:56, x:56]
+//     %y = max(%c[n, c, y, x], 0.0)                                %y = max(%c[n, y, x, c], 0.0)
+//
+// Reduction axes keep their order, so that sums keep their bits. The model's inputs and outputs and tensors that a
+// scan, a branch, a scatter or an opaque equation takes as a whole keep their layout.
+//
+// Temps are grouped by equations that read and write images at the same place (activations, pools, residual sums);
+// a group with a convolution in it changes. Must run after compose: until then, transposes of the model hide which
+// axis is the channel.
+#include "Expr/Passes.h"
+#include "Expr/transforms/Walk.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace fusec {
+namespace {
+
+constexpr int kMinRank = 4; // batch, channel and two image axes
+
+class ChannelsLast {
+public:
+  explicit ChannelsLast(ExprProgram &program)
+      : program(program), whole(wholeUses(program)), parent(program.tensors.size()),
+        eligible(program.tensors.size()), seeded(program.tensors.size()), changes(program.tensors.size()) {
+    std::iota(parent.begin(), parent.end(), 0);
+  }
+
+  void run() {
+    forEachEquation(program.items, [&](Equation &e, const DimExpr *) { findEligible(e); });
+    forEachEquation(program.items, [&](Equation &e, const DimExpr *) { connect(e); });
+    std::vector<bool> groupChanges(parent.size());
+    for (size_t i = 0; i < parent.size(); ++i)
+      if (seeded[i])
+        groupChanges[find(i)] = true;
+    for (size_t i = 0; i < parent.size(); ++i)
+      changes[i] = eligible[i] && groupChanges[find(i)];
+    for (size_t i = 0; i < parent.size(); ++i)
+      if (changes[i]) {
+        Shape &shape = program.tensors[i].shape;
+        std::rotate(shape.begin() + 1, shape.begin() + 2, shape.end());
+      }
+    forEachEquation(program.items, [&](Equation &e, const DimExpr *steps) { rewrite(e, steps); });
+  }
+
+private:
+  size_t find(size_t i) {
+    while (parent[i] != i)
+      i = parent[i] = parent[parent[i]];
+    return i;
+  }
+
+  void findEligible(const Equation &e) {
+    if ((e.kind != EquationKind::Map && e.kind != EquationKind::Reduction) || e.outputs.size() != 1 ||
+        e.numSpatial < kMinRank || e.axes.size() > 63)
+      return;
+    TensorId out = e.outputs[0];
+    eligible[out] = program.tensors[out].kind == TensorKind::Temp && !whole[out];
+  }
+
+  /// Indices (b, c, y, x, ...) at the image position of the equation's own axes: the batch index depends on axis 0
+  /// alone, each image index on its axis and no other spatial one, the channel index on no other axis than 1.
+  bool isImageRead(const Equation &e, const std::vector<uint64_t> &axes, const Scalar &read) const {
+    size_t first = read.op == ScalarOp::ReadIf ? 2 : 0;
+    if (static_cast<int>(read.args.size() - first) != e.numSpatial)
+      return false;
+    uint64_t spatial = (uint64_t(1) << e.numSpatial) - 1;
+    for (int d = 0; d < e.numSpatial; ++d) {
+      uint64_t depends = axes[read.args[first + d]] & spatial;
+      uint64_t own = uint64_t(1) << d;
+      bool fixed = depends == 0 && e.axes[d].extent.isConst(1);
+      if (d == 1 ? (depends & ~own) != 0 : depends != own && !fixed)
+        return false;
+    }
+    return true;
+  }
+
+  /// A sum of products of an image and weights that depend on neither batch nor place; 1x1 convolutions too.
+  bool isConvolution(const Equation &e, const std::vector<uint64_t> &axes) const {
+    if (e.kind != EquationKind::Reduction || e.monoid != Monoid::Sum)
+      return false;
+    NodeId root = e.results[0];
+    while (e.body[root].op == ScalarOp::Cast)
+      root = e.body[root].args[0];
+    if (e.body[root].op != ScalarOp::Mul)
+      return false;
+    uint64_t places = ((uint64_t(1) << e.numSpatial) - 1) & ~uint64_t(2); // all spatial axes but the channel
+    for (int side = 0; side < 2; ++side) {
+      NodeId image = e.body[root].args[side], weights = e.body[root].args[1 - side];
+      if ((axes[weights] & places) != 0 || axes[weights] == 0)
+        continue;
+      for (NodeId id : e.body.reachable({image}))
+        if (isRead(e.body[id]) && isImageRead(e, axes, e.body[id]))
+          return true;
+    }
+    return false;
+  }
+
+  void connect(const Equation &e) {
+    if ((e.kind != EquationKind::Map && e.kind != EquationKind::Reduction) || e.numSpatial < kMinRank ||
+        e.axes.size() > 63)
+      return;
+    std::vector<uint64_t> axes = axisDependences(e.body);
+    TensorId out = e.outputs[0];
+    bool convolution = isConvolution(e, axes);
+    if (convolution && e.outputs.size() == 1)
+      seeded[out] = true;
+    for (NodeId id : e.body.reachable(bodyRoots(e))) {
+      const Scalar &s = e.body[id];
+      if (!isRead(s) || !eligible[s.index] || !isImageRead(e, axes, s))
+        continue;
+      if (convolution)
+        seeded[s.index] = true;
+      if (eligible[out])
+        parent[find(s.index)] = find(out);
+    }
+  }
+
+  /// Position of the old dimension d among the new ones.
+  static int moved(int d, int rank) { return d == 0 ? 0 : d == 1 ? rank - 1 : d - 1; }
+
+  void rewrite(Equation &e, const DimExpr *steps) {
+    bool writes = !e.outputs.empty() && changes[e.outputs[0]];
+    bool reads = std::any_of(e.body.nodes.begin(), e.body.nodes.end(),
+                             [&](const Scalar &s) { return isRead(s) && changes[s.index]; });
+    if (!writes && !reads)
+      return;
+    if (writes)
+      std::rotate(e.axes.begin() + 1, e.axes.begin() + 2, e.axes.begin() + e.numSpatial);
+    rebuild(e, program.symbols, steps, [&](Body &body, const Scalar &s, NodeId) {
+      if (s.op == ScalarOp::Axis)
+        return writes && s.index < e.numSpatial ? body.axis(moved(s.index, e.numSpatial)) : kNoNode;
+      if (!isRead(s) || !changes[s.index])
+        return kNoNode;
+      Scalar t = s;
+      std::rotate(t.args.begin() + (s.op == ScalarOp::ReadIf ? 2 : 0) + 1,
+                  t.args.begin() + (s.op == ScalarOp::ReadIf ? 2 : 0) + 2, t.args.end());
+      return body.add(std::move(t));
+    });
+  }
+
+  ExprProgram &program;
+  std::vector<bool> whole;
+  std::vector<size_t> parent; // union-find over tensors
+  std::vector<bool> eligible, seeded, changes;
+};
+
+} // namespace
+
+ExprProgram channelsLast(ExprProgram program) {
+  ChannelsLast(program).run();
+  return program;
+}
+
+} // namespace fusec

@@ -1,0 +1,341 @@
+// Vertical composition (Souffle 6.2): a map is written into the equations that read it, until nothing more is
+// worth it. A read of the map's output becomes the map's value at the read's indices. With
+//
+//   map b [i:4, j:8]  %b = %a[2*i, j]        ->   map d [i:8, j:4]  %d = %a[j*2, i]
+//   map d [i:8, j:4]  %d = %b[j, i]
+//
+// the reader's indices (j, i) stand in for the producer's axes (i, j): D[i,j] = B[j,i] = A[2j,i]. (The paper's
+// Fig. 4 composes the two access matrices the wrong way round and prints A[j,2i].)
+//
+// A conditional read guards what is written in its place: see Inline.h. There are two phases, because a map that
+// only moves data should reach its readers before arithmetic is merged into it, and stay movement.
+//
+//   1. Movement (isMovement): transpose, reshape, slice, pad, split, broadcast, gather, iota; into every reader,
+//      operands of contractions included. A choice between several tensors (concat) is not written into a
+//      contraction, whose inner loop would then test it once for every use of an element instead of once an
+//      element.
+//   2. Arithmetic, where the reader does not repeat it (mayRepeat) and where it does not cost traffic: see
+//      `arithmeticFits`. Operands of contractions stay as they are: each element is used many times there.
+//
+// Reductions, scans, scatters and opaque equations are never written into their readers. A tensor that must exist
+// anyway (an output, a scan's input...) is read as it is, unless the map is a plain view.
+#include "Expr/Passes.h"
+#include "Expr/transforms/Inline.h"
+#include "Expr/transforms/Walk.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace fusec {
+namespace {
+
+constexpr size_t kMaxBodyNodes = 512;
+constexpr int kCheapOps = 2;
+constexpr int kMaxRounds = 16;
+
+bool isConversion(ScalarOp op) {
+  return op == ScalarOp::Cast || op == ScalarOp::CastSat || op == ScalarOp::Bitcast;
+}
+bool isExpensive(ScalarOp op) {
+  return op == ScalarOp::Div || op == ScalarOp::Rem || op == ScalarOp::Pow || op == ScalarOp::Sqrt ||
+         (op >= ScalarOp::Exp && op <= ScalarOp::Atanh);
+}
+
+/// What a map's value is made of, index computations aside.
+struct Profile {
+  bool movement = true;
+  int operations = 0; // arithmetic nodes
+  bool expensive = false;
+  std::set<NodeId> valueReads; // reads whose element is the value or an operand of it
+};
+
+class Profiler {
+public:
+  explicit Profiler(const Body &body) : body(body), seen(body.nodes.size()), data(body.nodes.size()) {
+    for (size_t i = 0; i < body.nodes.size(); ++i) {
+      data[i] = isRead(body.nodes[i]);
+      for (NodeId a : body.nodes[i].args)
+        data[i] = data[i] || data[a];
+    }
+  }
+  Profile profile;
+
+  void value(NodeId id) {
+    if (seen[id])
+      return;
+    seen[id] = true;
+    const Scalar &s = body[id];
+    switch (s.op) {
+    case ScalarOp::Const:
+    case ScalarOp::Dim:
+    case ScalarOp::Axis:
+    case ScalarOp::Step: return;
+    case ScalarOp::Read: profile.valueReads.insert(id); return;
+    case ScalarOp::ReadIf:
+      profile.valueReads.insert(id);
+      value(s.args[1]);
+      return;
+    case ScalarOp::Select:
+      if (data[s.args[0]]) // a Where by data is arithmetic
+        break;
+      value(s.args[1]);
+      value(s.args[2]);
+      return;
+    default: break;
+    }
+    if (s.type == DType::I64 && !data[id])
+      return; // iota: index arithmetic as a value
+    profile.movement = false;
+    ++profile.operations;
+    profile.expensive |= isExpensive(s.op);
+    for (NodeId a : s.args)
+      value(a);
+  }
+
+private:
+  const Body &body;
+  std::vector<bool> seen, data; // data: some read is below
+};
+
+Profile profileOf(const Equation &e) {
+  Profiler p(e.body);
+  for (NodeId r : e.results)
+    p.value(r);
+  return p.profile;
+}
+
+NodeId stripConversions(const Body &body, NodeId id) {
+  while (isConversion(body[id].op))
+    id = body[id].args[0];
+  return id;
+}
+
+/// A sum of products in which either factor is used by several outputs: there is a spatial axis that the left
+/// factor does not depend on, and one for the right.
+bool isContraction(const Equation &e) {
+  if (e.kind != EquationKind::Reduction || e.monoid != Monoid::Sum)
+    return false;
+  const Scalar &s = e.body[stripConversions(e.body, e.results[0])];
+  if (s.op != ScalarOp::Mul)
+    return false;
+  std::vector<uint64_t> axes = axisDependences(e.body);
+  auto reused = [&](NodeId factor) {
+    for (int a = 0; a < std::min(e.numSpatial, 63); ++a)
+      if (!e.axes[a].extent.isConst(1) && !(axes[factor] >> a & 1))
+        return true;
+    return false;
+  };
+  return reused(s.args[0]) && reused(s.args[1]);
+}
+
+/// Definition of a tensor by a map.
+struct Definition {
+  const Equation *map = nullptr;
+  size_t output = 0;
+  int scope = 0;
+};
+
+struct Reader {
+  Equation *equation;
+  const DimExpr *steps;
+  int scope; // equations of one list or of one scan's body share it
+};
+
+class Composer {
+public:
+  explicit Composer(ExprProgram &program)
+      : program(program), whole(wholeUses(program)), definitions(program.tensors.size()) {
+    collect(program.items);
+  }
+
+  void inlineMovement() {
+    for (Reader &r : order)
+      simplifyAndInline(r, [&](const Reader &reader, TensorId t) { return movementFits(reader, t); });
+  }
+  /// True if anything was inlined.
+  bool inlineArithmetic() {
+    countReaders();
+    bool changed = false;
+    for (Reader &r : order)
+      changed |=
+          simplifyAndInline(r, [&](const Reader &reader, TensorId t) { return arithmeticFits(reader, t); });
+    return changed;
+  }
+
+private:
+  void collect(std::vector<Item> &items) {
+    int scope = ++scopes;
+    for (Item &item : items) {
+      if (auto *e = std::get_if<Equation>(&item.value)) {
+        add(*e, nullptr, scope);
+        int inner = e->scanBody.empty() ? 0 : ++scopes;
+        for (Equation &b : e->scanBody)
+          add(b, &e->steps, inner);
+      } else {
+        auto &c = std::get<Control>(item.value);
+        collect(c.thenItems);
+        collect(c.elseItems);
+      }
+    }
+  }
+
+  void add(Equation &e, const DimExpr *steps, int scope) {
+    if (e.kind == EquationKind::Map)
+      for (size_t i = 0; i < e.outputs.size(); ++i)
+        definitions[e.outputs[i]] = {&e, i, scope};
+    if (!bodyRoots(e).empty())
+      order.push_back({&e, steps, scope});
+  }
+
+  /// Rebuilds the reader with every read for which `fits` replaced. Producers come first in `order` and are done.
+  bool simplifyAndInline(Reader &r, const std::function<bool(const Reader &, TensorId)> &fits) {
+    std::map<TensorId, bool> decided; // once a tensor, on the equation as it was
+    for (NodeId id : r.equation->body.reachable(bodyRoots(*r.equation)))
+      if (const Scalar &s = r.equation->body[id]; isRead(s))
+        if (decided.find(s.index) == decided.end())
+          decided[s.index] = fits(r, s.index);
+    bool any = std::any_of(decided.begin(), decided.end(), [](const auto &d) { return d.second; });
+    Equation before = any ? *r.equation : Equation();
+    rebuild(*r.equation, program.symbols, r.steps, [&](Body &body, const Scalar &s, NodeId) {
+      if (!isRead(s) || !decided[s.index])
+        return kNoNode;
+      const Definition &d = definitions[s.index];
+      bool guarded = s.op == ScalarOp::ReadIf;
+      return inlineMap(body, *d.map, d.output,
+                       {s.args.begin() + (guarded ? 2 : 0), s.args.end()},
+                       guarded ? s.args[0] : kNoNode, guarded ? s.args[1] : kNoNode);
+    });
+    if (!any)
+      return false;
+    if (r.equation->body.nodes.size() > std::max(kMaxBodyNodes, before.body.nodes.size())) {
+      *r.equation = std::move(before); // too large: keep the reads
+      rebuild(*r.equation, program.symbols, r.steps, nullptr);
+      return false;
+    }
+    std::vector<std::string> origin;
+    for (const auto &[tensor, inlined] : decided)
+      if (inlined)
+        addOrigin(origin, definitions[tensor].map->onnxNodes);
+    addOrigin(origin, r.equation->onnxNodes);
+    r.equation->onnxNodes = std::move(origin);
+    return true;
+  }
+
+  static void addOrigin(std::vector<std::string> &to, const std::vector<std::string> &from) {
+    for (const std::string &n : from)
+      if (std::find(to.begin(), to.end(), n) == to.end())
+        to.push_back(n);
+  }
+
+  bool movementFits(const Reader &reader, TensorId tensor) const {
+    const Definition &d = definitions[tensor];
+    if (!d.map)
+      return false;
+    Profile p = profileOf(*d.map);
+    if (!p.movement)
+      return false;
+    const Scalar &root = d.map->body[d.map->results[d.output]];
+    if (whole[tensor])
+      return root.op == ScalarOp::Read; // it exists anyway: only a plain view is as cheap
+    return p.valueReads.size() <= 1 || !isContraction(*reader.equation);
+  }
+
+  void countReaders() {
+    readers.assign(program.tensors.size(), {});
+    for (size_t i = 0; i < order.size(); ++i) {
+      std::set<TensorId> seen;
+      const Equation &e = *order[i].equation;
+      for (NodeId id : e.body.reachable(bodyRoots(e)))
+        if (isRead(e.body[id]) && seen.insert(e.body[id].index).second)
+          readers[e.body[id].index].push_back(i);
+    }
+  }
+
+  /// How often the reader evaluates an element of the tensor, on average.
+  double repetition(const Equation &reader, TensorId tensor) const {
+    Shape domain;
+    for (const Axis &a : reader.axes)
+      domain.push_back(a.extent);
+    double reads = 0;
+    for (NodeId id : reader.body.reachable(bodyRoots(reader)))
+      reads += isRead(reader.body[id]) && reader.body[id].index == tensor;
+    double elements = typicalElements(program.tensors[tensor].shape, program.symbols);
+    return elements == 0 ? 1 : reads * typicalElements(domain, program.symbols) / elements;
+  }
+
+  /// At most two cheap operations, and no more bytes to read than the map's own result has: broadcast operands
+  /// are small, so that a chain of residual sums is not read again by each of its readers.
+  bool isLean(const Equation &map, const Profile &p) const {
+    if (p.operations > kCheapOps || p.expensive)
+      return false;
+    double size = typicalElements(program.tensors[map.outputs[0]].shape, program.symbols), total = 0;
+    for (NodeId id : p.valueReads)
+      total += typicalElements(program.tensors[map.body[id].index].shape, program.symbols);
+    return total <= 1.25 * size + 64;
+  }
+
+  bool mayTake(const Reader &reader, TensorId tensor, const Definition &d, bool lean) const {
+    const Equation &e = *reader.equation;
+    if (reader.scope != d.scope || isContraction(e))
+      return false;
+    // Scatter indices and predicates may be evaluated apart from the values.
+    if (e.kind == EquationKind::Scatter && !lean)
+      return false;
+    double times = repetition(e, tensor);
+    return times <= 1 || (lean && e.kind == EquationKind::Map) || (lean && times <= 2);
+  }
+
+  bool arithmeticFits(const Reader &reader, TensorId tensor) {
+    const Definition &d = definitions[tensor];
+    if (!d.map || whole[tensor])
+      return false;
+    auto [it, isNew] = verdicts.try_emplace(tensor);
+    Verdict &v = it->second;
+    if (isNew) {
+      v.lean = isLean(*d.map, profileOf(*d.map));
+      // All readers or none: where one needs the tensor in memory, reading it is cheapest for the others too.
+      v.fits = readers[tensor].size() == 1 || v.lean;
+      for (size_t i = 0; v.fits && i < readers[tensor].size(); ++i)
+        v.fits = mayTake(order[readers[tensor][i]], tensor, d, v.lean);
+    }
+    return v.fits && mayTake(reader, tensor, d, v.lean);
+  }
+
+  struct Verdict {
+    bool fits = false, lean = false;
+  };
+
+  ExprProgram &program;
+  std::vector<bool> whole;
+  std::vector<Definition> definitions;
+  std::vector<Reader> order;
+  std::vector<std::vector<size_t>> readers; // by tensor: positions in `order`, after the first phase
+  std::map<TensorId, Verdict> verdicts;     // of arithmeticFits
+  int scopes = 0;
+};
+
+} // namespace
+
+ExprProgram compose(ExprProgram program) {
+  Composer(program).inlineMovement();
+  program = eliminateDeadCode(std::move(program));
+  // A map with two readers may have one after these were merged: a few rounds reach the fixpoint.
+  for (int round = 0; round < kMaxRounds; ++round) {
+    bool changed = Composer(program).inlineArithmetic();
+    program = eliminateDeadCode(std::move(program));
+    if (!changed)
+      break;
+  }
+  return program;
+}
+
+ExprProgram simplify(ExprProgram program) {
+  forEachEquation(program.items, [&](Equation &e, const DimExpr *steps) {
+    if (!bodyRoots(e).empty())
+      rebuild(e, program.symbols, steps, nullptr);
+  });
+  return program;
+}
+
+} // namespace fusec
