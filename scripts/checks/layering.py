@@ -1,0 +1,102 @@
+"""Who may include whom. A stage sees only what lies before it in the flow of data, foreign headers stay with the one
+stage that wraps them, and nothing hand-tuned by a vendor comes in."""
+
+import re
+
+from common import STAGES, Problem
+
+MAY_INCLUDE = {
+    "Support": "",
+    "Target": "Support",
+    "Graph": "Support Target",
+    "Onnx": "Support Target Graph",
+    "Expr": "Support Target Graph",
+    "Search": "Support",
+    "Cost": "Support Target",
+    "Gir": "Support Target Graph Expr Search Cost",
+    "Tiling": "Support Target Graph Expr Search Cost Gir",
+    "Fusion": "Support Target Graph Expr Search Cost",  # Tiling only through the ScheduleOracle
+    "Codegen": "Support Target Graph Expr Cost Gir",
+    "Bundle": "Support",
+    "Runtime": "Support Bundle",
+    "Reference": "Support Target Graph Expr Gir",
+    "Driver": " ".join(STAGES),
+}
+# The public headers stand alone; fusert proves that the runtime library is enough.
+OTHERS_MAY_INCLUDE = {"include/": "", "tools/fusert/": "Support Onnx"}
+
+# Foreign header -> the folders that may include it.
+OWNERS = [
+    (r"(llvm|lld)(-c)?/", ("lib/Codegen/", "test/Unit/Codegen/")),
+    (r"google/protobuf/|.*\.pb\.h$", ("lib/Onnx/", "tools/fusert/", "test/Unit/Onnx/")),
+    (r"flatbuffers/|Manifest_generated\.h$", ("lib/Bundle/", "test/Unit/Bundle/")),
+    (r"sodium", ("lib/Bundle/", "test/Unit/Bundle/")),
+    (r"CLI/", ("tools/",)),
+    (r"cuda\.h$|hip/", ("test/",)),  # the runtime has its own declarations; a test compares them
+    (r"dlfcn\.h$", ("lib/Runtime/", "test/")),
+    (r"fmt/", tuple(f"lib/{stage}/" for stage in STAGES if stage not in ("Bundle", "Runtime")) + ("tools/", "test/")),
+]
+VENDOR_LIBRARY = re.compile(
+    r"\b(lib)?(cblas|openblas|blas\b|mkl(_\w+)?\.h|mkl_|dnnl|onednn|oneDNN|cublas\w*|cudnn\w*|cutlass|rocblas|hipblas\w*"
+    r"|MIOpen|miopen|xnnpack|Eigen/)",
+    re.IGNORECASE,
+)
+INCLUDE = re.compile(r'\s*#\s*include\s*[<"]([^>"]+)[>"]')
+ENVIRONMENT = re.compile(r"\b(secure_getenv|getenv|environ)\b")
+COMMENT = re.compile(r"//.*")
+DEPS = re.compile(r"DEPS\s+((?:[A-Z]\w+\s*)+?)(?=\)|LIBS|SOURCES)")
+
+
+def check(tree):
+    problems = []
+    for path in tree.sources("lib/", "include/", "tools/", "test/"):
+        for number, line in tree.lines(path):
+            code = COMMENT.sub("", line)
+            match = INCLUDE.match(line)
+            if match:
+                problems += (Problem(path, number, text) for text in includeProblems(path, match[1]))
+            if VENDOR_LIBRARY.search(code):
+                problems.append(Problem(path, number, "vendor or BLAS library: kernels are our own"))
+            if ENVIRONMENT.search(code) and not path.startswith(("tools/", "test/")):
+                problems.append(Problem(path, number, "the environment is read only in tools/"))
+    for path in tree.files:
+        if path.endswith(("CMakeLists.txt", ".cmake")):
+            problems += cmakeProblems(tree, path)
+    return problems
+
+
+def allowedFor(path):
+    stage = stageOf(path)
+    if stage:
+        return MAY_INCLUDE[stage].split() + [stage]
+    for prefix, allowed in OTHERS_MAY_INCLUDE.items():
+        if path.startswith(prefix):
+            return allowed.split()
+    return STAGES
+
+
+def stageOf(path):
+    parts = path.split("/")
+    return parts[1] if parts[0] == "lib" and len(parts) > 2 and parts[1] in MAY_INCLUDE else None
+
+
+def includeProblems(path, header):
+    target = header.split("/")[0]
+    if target in MAY_INCLUDE and "/" in header and target not in allowedFor(path):
+        yield f"{stageOf(path) or path.rsplit('/', 1)[0]} may not include {target} ({header})"
+    for pattern, owners in OWNERS:
+        if re.match(pattern, header) and not path.startswith(owners):
+            yield f"{header} belongs to {', '.join(owners)}"
+
+
+def cmakeProblems(tree, path):
+    text = re.sub(r"#.*", "", tree.text(path))
+    for match in VENDOR_LIBRARY.finditer(text):
+        yield Problem(path, 0, f"vendor or BLAS library: {match[0]}")
+    stage = stageOf(path)
+    if not stage or path.count("/") != 2:
+        return
+    for match in DEPS.finditer(text):
+        for name in match[1].split():
+            if name not in MAY_INCLUDE[stage].split():
+                yield Problem(path, 0, f"{stage} may not depend on {name}")

@@ -1,0 +1,58 @@
+"""The maps against the tree: stage READMEs, the project README, and the file lists of CMake."""
+
+import re
+
+from common import STAGES, Problem
+
+LONGEST_README = 60
+TOP_LEVEL = set("CMakeLists.txt CMakePresets.json LICENSE README.md include lib models scripts test tools".split())
+# A link of the README, or a path that it quotes.
+POINTER = re.compile(r"\]\((?!https?:|#)([^)#]+)\)|`((?:lib|scripts|include|tools)/[\w./-]+)`")
+
+
+def check(tree):
+    problems = []
+    for path in sorted({path.split("/")[0] for path in tree.files}):
+        if path not in TOP_LEVEL and not path.startswith("."):
+            problems.append(Problem(path, 0, "not one of the top-level entries"))
+
+    folders = sorted({path.split("/")[1] for path in tree.files if path.startswith("lib/") and path.count("/") > 1})
+    for folder in folders:
+        if folder not in STAGES:
+            problems.append(Problem(f"lib/{folder}", 0, "not a stage"))
+    for stage in STAGES:
+        problems += stageProblems(tree, stage)
+
+    cmake = tree.text("CMakeLists.txt") if "CMakeLists.txt" in tree.files else ""
+    if not re.search(r"\s+".join(STAGES), cmake):
+        problems.append(Problem("CMakeLists.txt", 0, "FUSEC_STAGES is not the list of stages in data-flow order"))
+
+    readme = tree.text("README.md") if "README.md" in tree.files else ""
+    for stage in STAGES:
+        if not re.search(rf"\blib/{stage}\b", readme):
+            problems.append(Problem("README.md", 0, f"does not name lib/{stage}"))
+    # What the README points at must be there.
+    for match in POINTER.finditer(readme):
+        target = (match[1] or match[2]).rstrip("/")
+        if not any(path == target or path.startswith(target + "/") for path in tree.files):
+            problems.append(Problem("README.md", 0, f"names {target}, which does not exist"))
+    return problems
+
+
+def stageProblems(tree, stage):
+    path = f"lib/{stage}/README.md"
+    if path not in tree.files:
+        yield Problem(path, 0, "missing")
+    elif tree.text(path).count("\n") > LONGEST_README:
+        yield Problem(path, 0, f"over {LONGEST_README} lines")
+
+    lists = f"lib/{stage}/CMakeLists.txt"
+    if lists not in tree.files:
+        yield Problem(lists, 0, "missing")
+        return
+    listed = re.findall(r"^\s+([\w./-]+\.cpp)\)?\s*$", tree.text(lists), re.MULTILINE)
+    if listed != sorted(listed):
+        yield Problem(lists, 0, "sources are not sorted")
+    present = {p[len(f"lib/{stage}/"):] for p in tree.files if p.startswith(f"lib/{stage}/") and p.endswith(".cpp")}
+    for name in sorted(present - set(listed)):
+        yield Problem(lists, 0, f"does not list {name}")

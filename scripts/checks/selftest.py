@@ -1,0 +1,102 @@
+"""Plants one violation after the other in a small tree and demands that scripts/check names it, and that the untouched
+tree passes. Run by ctest."""
+
+import os
+import subprocess
+import sys
+import tempfile
+
+sys.dont_write_bytecode = True
+from common import STAGES
+
+CHECK = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "check")
+
+# What is written where, and a part of the line that must come back.
+PLANTED = [
+    ("lib/Graph/Bad.h", '#include "Expr/Expr.h"\n', "Graph may not include Expr"),
+    ("lib/Fusion/Bad.h", '#include "Tiling/Schedule.h"\n', "Fusion may not include Tiling"),
+    ("lib/Runtime/Bad.h", '#include "Graph/Graph.h"\n', "Runtime may not include Graph"),
+    ("lib/Runtime/Bad.h", "#include <fmt/format.h>\n", "fmt/format.h belongs to"),
+    ("include/fusec/bad.h", '#include "Support/Result.h"\n', "may not include Support"),
+    ("tools/fusert/bad.h", '#include "Bundle/Reader.h"\n', "may not include Bundle"),
+    ("lib/Tiling/Bad.h", "#include <llvm/IR/Module.h>\n", "llvm/IR/Module.h belongs to lib/Codegen/"),
+    ("lib/Driver/Bad.h", "#include <lld/Common/Driver.h>\n", "lld/Common/Driver.h belongs to"),
+    ("lib/Graph/Bad.h", '#include "onnx-ml.pb.h"\n', "onnx-ml.pb.h belongs to lib/Onnx/"),
+    ("lib/Driver/Bad.h", "#include <google/protobuf/message.h>\n", "belongs to lib/Onnx/"),
+    ("lib/Runtime/Bad.h", '#include "Manifest_generated.h"\n', "belongs to lib/Bundle/"),
+    ("lib/Runtime/Bad.h", "#include <cuda.h>\n", "cuda.h belongs to test/"),
+    ("lib/Codegen/Bad.h", "#include <cblas.h>\n", "vendor or BLAS library"),
+    ("lib/Runtime/Bad.h", 'const char *name = "libcublas.so.12";\n', "vendor or BLAS library"),
+    ("lib/Codegen/extra.cmake", "find_library(x dnnl)\n", "vendor or BLAS library"),
+    ("lib/Search/Bad.h", 'const char *home = getenv("HOME");\n', "the environment is read only in tools/"),
+    ("lib/Search/CMakeLists.txt", "fusec_stage(Search\n  DEPS Support Graph)\n", "Search may not depend on Graph"),
+    ("lib/Graph/Bad.h", "int x;\n" * 401, "401 lines: over 400 needs a reason"),
+    ("lib/Graph/Bad.h", "int x;\n" * 701, "701 lines: over 700 needs an exemption"),
+    ("scripts/checks/long-files.txt", "lib/Gone.h reason 500 a table\n", "lib/Gone.h does not exist"),
+    ("scripts/checks/long-files.txt", "lib/Gone.h because\n", "expected: path reason|exemption limit text"),
+    ("lib/Graph/README.md", "line\n" * 61, "over 60 lines"),
+    ("lib/Graph/README.md", None, "lib/Graph/README.md: missing"),
+    ("lib/Graph/Unlisted.cpp", "int x;\n", "does not list Unlisted.cpp"),
+    ("lib/Graph/CMakeLists.txt", "fusec_stage(Graph\n  SOURCES\n    B.cpp\n    A.cpp)\n", "sources are not sorted"),
+    ("lib/Movement/README.md", "# Movement\n", "lib/Movement: not a stage"),
+    ("docs/page.md", "text\n", "docs: not one of the top-level entries"),
+    ("README.md", "# fusec\n", "does not name lib/Support"),
+    ("README.md", "see [there](lib/Nowhere)\n", "names lib/Nowhere, which does not exist"),
+    ("CMakeLists.txt", "project(x)\n", "FUSEC_STAGES is not the list of stages"),
+    ("lib/Graph/Bad.h", "// see /ho" "me/someone/x\n", "a path of one machine"),
+    ("scripts/lib.sh", "pip install --index-" "url x\n", "a registry's host"),
+    ("lib/Graph/Bad.h", "// TO" "DO later\n", "unfinished"),
+    ("lib/Graph/Bad.h", "int x; \n", "white space at the end"),
+    ("lib/Graph/Bad.h", "int x;", "no newline at the end"),
+    ("lib/Graph/Bad.h", "// " + "x" * 120 + "\n", "over 120 columns"),
+    ("lib/Graph/Bad.h", "int   x  ;\n", "not formatted"),
+]
+
+
+def cleanTree():
+    files = {
+        "CMakeLists.txt": f"set(FUSEC_STAGES {' '.join(STAGES)})\n",
+        "README.md": "".join(f"- lib/{stage}\n" for stage in STAGES),
+        ".clang-format": "BasedOnStyle: LLVM\n",
+        "lib/Graph/Graph.h": '#pragma once\n#include "Support/Result.h"\n',
+        "lib/Codegen/Emitter.h": "#pragma once\n#include <llvm/IR/Module.h>\n",
+        "lib/Runtime/Model.h": "#pragma once\n#include <dlfcn.h>\n",
+    }
+    for stage in STAGES:
+        files[f"lib/{stage}/README.md"] = f"# {stage}\n"
+        files[f"lib/{stage}/CMakeLists.txt"] = f"fusec_stage({stage})\n"
+    return files
+
+
+def run(files):
+    with tempfile.TemporaryDirectory() as root:
+        for path, text in files.items():
+            full = os.path.join(root, path)
+            os.makedirs(os.path.dirname(full), exist_ok=True)
+            with open(full, "w", encoding="utf-8") as file:
+                file.write(text)
+        return subprocess.run([sys.executable, CHECK, "--root", root], capture_output=True, text=True, check=False)
+
+
+def main():
+    clean = cleanTree()
+    failures = []
+    result = run(clean)
+    if result.returncode != 0:
+        failures.append(f"the clean tree does not pass:\n{result.stdout}{result.stderr}")
+    for path, text, expected in PLANTED:
+        files = dict(clean)
+        if text is None:
+            del files[path]
+        else:
+            files[path] = text
+        result = run(files)
+        if result.returncode != 1 or expected not in result.stdout:
+            failures.append(f"{path}: expected '{expected}', got:\n{result.stdout}{result.stderr}")
+    for failure in failures:
+        print(failure)
+    print(f"{len(PLANTED) - len(failures)} of {len(PLANTED)} planted violations caught")
+    return 1 if failures else 0
+
+
+sys.exit(main())

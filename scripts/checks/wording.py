@@ -1,0 +1,36 @@
+"""What text files may not hold: paths of one machine, registry hosts, unfinished business, stray white space."""
+
+import re
+
+from common import Problem
+
+LONGEST_LINE = 120
+# Spelled in pieces, so that this file passes its own check.
+MACHINE_PATH = re.compile(r"(?<![\w.<%$}*-])/(?:wo" r"rk|ho" r"me|Us" r"ers|ro" r"ot|workspa" r"ce)/\w")
+REGISTRY = re.compile(
+    r"py" r"pi\.org|pythonho" r"sted\.org|deb\.debi" r"an\.org|archive\.ubun" r"tu\.com|index-" r"url"
+)
+UNFINISHED = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X)\b")
+MAY_BE_WIDE = tuple(".md .def .txt .ll .json .graph .expr .plan .schedule .gir .test .proto".split())
+
+
+def check(tree):
+    problems = []
+    for path in tree.textFiles():
+        text = tree.text(path)
+        if "\0" in text:
+            continue
+        if text and not text.endswith("\n"):
+            problems.append(Problem(path, 0, "no newline at the end"))
+        for number, line in tree.lines(path):
+            if MACHINE_PATH.search(line):
+                problems.append(Problem(path, number, "a path of one machine"))
+            if REGISTRY.search(line):
+                problems.append(Problem(path, number, "a registry's host: the user's own configuration decides"))
+            if UNFINISHED.search(line):
+                problems.append(Problem(path, number, "unfinished: do it, or refuse with a diagnostic"))
+            if line != line.rstrip() and not path.endswith(".md"):
+                problems.append(Problem(path, number, "white space at the end"))
+            if len(line) > LONGEST_LINE and not path.endswith(MAY_BE_WIDE):
+                problems.append(Problem(path, number, f"over {LONGEST_LINE} columns"))
+    return problems
