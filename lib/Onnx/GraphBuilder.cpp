@@ -1,0 +1,294 @@
+#include "Onnx/GraphBuilder.h"
+#include "Onnx/Tensors.h"
+
+namespace fusec {
+
+GraphBuilder::GraphBuilder(const std::string &path, const ImportOptions &options)
+    : options(options), path(path), files(path) {}
+
+Result<Graph> GraphBuilder::run(onnx::ModelProto &model) {
+  FUSEC_CHECK(header(model));
+  const onnx::GraphProto &proto = model.graph();
+  graph.name = proto.name().empty() ? "main" : proto.name();
+  NameScope scope;
+  auto declared = declarations(proto);
+  ImportFrame top;
+  top.scope = &scope;
+  top.region = &graph.body;
+  top.opsets = &opsets;
+  top.declared = &declared;
+  frame = &top;
+  FUSEC_CHECK(initialisers(proto, ""));
+  FUSEC_CHECK(graphInputs(proto, scope));
+  importNodes(proto.node());
+  if (!errors.empty())
+    return std::move(errors);
+  FUSEC_CHECK(graphOutputs(proto, scope));
+  FUSEC_CHECK(markOutputs(scope));
+  for (const auto &[name, range] : options.dims)
+    if (!symbolIds.count(name))
+      return Diagnostic{Diag::BadOption, "--dim " + name,
+                        "no input of the model has a dimension of this name"};
+  frame = nullptr;
+  computeCaptures(graph);
+  return std::move(graph);
+}
+
+Status GraphBuilder::header(const onnx::ModelProto &model) {
+  auto bad = [&](std::string text) { return Diagnostic{Diag::BadModelHeader, path, std::move(text)}; };
+  if (!model.has_ir_version() || model.ir_version() < 1 || model.ir_version() > 1000)
+    return bad("IR version " + std::to_string(model.ir_version()) + " does not exist");
+  if (!model.has_graph())
+    return bad("the model has no graph");
+  if (model.opset_import_size() == 0)
+    return bad("the model does not say which operator set it uses (opset_import)");
+  for (const auto &o : model.opset_import()) {
+    std::string domain = o.domain() == "ai.onnx" ? "" : o.domain();
+    if (o.version() < 1 || (domain.empty() && o.version() > 28))
+      return bad("opset " + std::to_string(o.version()) + " of domain '" + o.domain() +
+                 "' is not known; 6 to 28 are supported");
+    if (!opsets.emplace(domain, static_cast<int>(std::min<int64_t>(o.version(), INT32_MAX))).second)
+      return bad("domain '" + o.domain() + "' is imported twice");
+  }
+  for (const auto &f : model.functions()) {
+    if (f.name().empty())
+      return bad("a function has no name");
+    if (!functions.emplace(functionKey(f.domain(), f.name(), f.overload()), &f).second)
+      return bad("function '" + f.name() + "' is defined twice");
+  }
+  return checkFunctions(model, functions, options.limits, path);
+}
+
+SymbolId GraphBuilder::symbolNamed(const std::string &name) {
+  auto [it, isNew] = symbolIds.emplace(name, static_cast<SymbolId>(graph.symbols.size()));
+  if (isNew) {
+    Symbol s;
+    s.name = name;
+    if (auto range = options.dims.find(name); range != options.dims.end()) {
+      s = range->second;
+      s.name = name;
+    }
+    graph.symbols.push_back(std::move(s));
+  }
+  return it->second;
+}
+
+/// The symbol, or its value where the range leaves only one.
+static DimExpr symbolDim(const std::vector<Symbol> &symbols, SymbolId id) {
+  const Symbol &s = symbols[static_cast<size_t>(id)];
+  return s.min == s.max ? DimExpr(s.min) : DimExpr::symbol(id);
+}
+
+DeclaredType GraphBuilder::readType(const onnx::TypeProto &type) {
+  DeclaredType d;
+  if (!type.has_tensor_type())
+    return d;
+  d.type = dtypeOfOnnx(type.tensor_type().elem_type());
+  d.hasShape = type.tensor_type().has_shape();
+  for (const auto &dim : type.tensor_type().shape().dim()) {
+    std::optional<DimExpr> size;
+    if (dim.has_dim_value())
+      size = DimExpr(dim.dim_value());
+    else if (auto it = symbolIds.find(dim.dim_param()); it != symbolIds.end())
+      size = symbolDim(graph.symbols, it->second);
+    d.dims.push_back(std::move(size));
+  }
+  return d;
+}
+
+std::map<std::string, DeclaredType> GraphBuilder::declarations(const onnx::GraphProto &proto) {
+  // Symbols that inputs name must exist before value_info refers to them.
+  for (const auto &input : proto.input())
+    for (const auto &dim : input.type().tensor_type().shape().dim())
+      if (!frame && !dim.dim_param().empty() && !options.shapes.count(input.name()))
+        symbolNamed(dim.dim_param());
+  std::map<std::string, DeclaredType> map;
+  for (const auto &v : proto.value_info())
+    map[v.name()] = readType(v.type());
+  for (const auto &v : proto.output())
+    map[v.name()] = readType(v.type());
+  return map;
+}
+
+const DeclaredType *GraphBuilder::declaredType(const std::string &name) const {
+  // Sizes given on the command line make the sizes in the file stale.
+  if (!frame->declared || !options.shapes.empty())
+    return nullptr;
+  auto it = frame->declared->find(name);
+  return it == frame->declared->end() ? nullptr : &it->second;
+}
+
+Result<ConstantRef> GraphBuilder::tensor(const onnx::TensorProto &t, const std::string &place) {
+  if (auto it = tensors.find(&t); it != tensors.end())
+    return it->second;
+  // The data moves out of the message, which belongs to this builder's caller for the whole import.
+  FUSEC_TRY(ConstantRef c, readTensor(const_cast<onnx::TensorProto &>(t), &files, options.limits, place));
+  tensors.emplace(&t, c);
+  return c;
+}
+
+Status GraphBuilder::initialisers(const onnx::GraphProto &proto, const std::string &prefix) {
+  auto add = [&](const std::string &name, Result<ConstantRef> c) -> Status {
+    std::string place = where("initialiser '" + name + "'");
+    if (name.empty())
+      return Diagnostic{Diag::BadGraph, where("initialiser"), "it has no name"};
+    FUSEC_TRY(ConstantRef constant, std::move(c));
+    return bind(name, constantValue(std::move(constant), prefix + name), place);
+  };
+  Diagnostics failed;
+  for (const auto &t : proto.initializer()) {
+    Status s = add(t.name(), tensor(t, where("initialiser '" + t.name() + "'")));
+    if (!s.ok())
+      failed.insert(failed.end(), s.errors().begin(), s.errors().end());
+  }
+  for (const auto &t : proto.sparse_initializer()) {
+    std::string name = t.values().name();
+    Status s = add(name, readSparseTensor(const_cast<onnx::SparseTensorProto &>(t), &files,
+                                          options.limits, where("initialiser '" + name + "'")));
+    if (!s.ok())
+      failed.insert(failed.end(), s.errors().begin(), s.errors().end());
+  }
+  if (!failed.empty())
+    return failed;
+  return success();
+}
+
+Status GraphBuilder::graphInputs(const onnx::GraphProto &proto, NameScope &scope) {
+  std::set<std::string> unusedShapes, seen;
+  for (const auto &[name, shape] : options.shapes)
+    unusedShapes.insert(name);
+  for (const auto &input : proto.input()) {
+    const std::string &name = input.name();
+    std::string place = where("input '" + name + "'");
+    if (!seen.insert(name).second)
+      return Diagnostic{Diag::BadGraph, place, "is listed twice"};
+    if (scope.names.count(name))
+      continue; // an initialiser of the same name is its default value, which we take as fixed
+    const auto &t = input.type();
+    if (!t.has_tensor_type())
+      return Diagnostic{Diag::UnsupportedType, place, "only tensors are supported as inputs"};
+    auto type = dtypeOfOnnx(t.tensor_type().elem_type());
+    if (!type)
+      return Diagnostic{t.tensor_type().elem_type() == 0 ? Diag::BadGraph : Diag::UnsupportedType, place,
+                        "element type " + onnxTypeName(t.tensor_type().elem_type()) +
+                            " is not supported"};
+    Shape shape;
+    const auto &dims = t.tensor_type().shape().dim();
+    if (auto given = options.shapes.find(name); given != options.shapes.end()) {
+      unusedShapes.erase(name);
+      if (t.tensor_type().has_shape() && dims.size() != static_cast<int>(given->second.size()))
+        return Diagnostic{Diag::BadOption, "--shape " + name,
+                          "gives " + std::to_string(given->second.size()) + " dimensions; the model has " +
+                              std::to_string(dims.size())};
+      for (const ShapeEntry &e : given->second) {
+        if (const auto *n = std::get_if<int64_t>(&e))
+          shape.push_back(*n);
+        else
+          shape.push_back(symbolDim(graph.symbols, symbolNamed(std::get<std::string>(e))));
+      }
+    } else {
+      if (!t.tensor_type().has_shape())
+        return Diagnostic{Diag::UnsupportedShape, place,
+                          "the model does not give its shape; pass --shape " + name + ":AxBxC"};
+      if (dims.size() > options.limits.rank)
+        return Diagnostic{Diag::LimitExceeded, place, "rank " + std::to_string(dims.size())};
+      for (int i = 0; i < dims.size(); ++i) {
+        const auto &dim = dims[i];
+        if (dim.has_dim_value()) {
+          if (dim.dim_value() < 0 || dim.dim_value() > (int64_t(1) << 48))
+            return Diagnostic{Diag::BadGraph, place,
+                              "dimension " + std::to_string(dim.dim_value()) + " is not a size"};
+          shape.push_back(dim.dim_value());
+        } else {
+          std::string symbol = dim.dim_param().empty() ? name + "_d" + std::to_string(i) : dim.dim_param();
+          shape.push_back(symbolDim(graph.symbols, symbolNamed(symbol)));
+        }
+      }
+    }
+    ValueId id = newValue(name, *type, std::move(shape));
+    graph.body.inputs.push_back(id);
+    FUSEC_CHECK(bind(name, id, place));
+  }
+  if (!unusedShapes.empty())
+    return Diagnostic{Diag::BadOption, "--shape " + *unusedShapes.begin(),
+                      "the model has no input of this name"};
+  return success();
+}
+
+Status GraphBuilder::checkDeclared(ValueId id, const DeclaredType &declared, const std::string &name) {
+  const Value &v = graph.value(id);
+  bool wrong = declared.type && *declared.type != v.type;
+  if (options.shapes.empty() && declared.hasShape) {
+    wrong = wrong || declared.dims.size() != v.shape.size();
+    for (size_t i = 0; !wrong && i < v.shape.size(); ++i)
+      wrong = declared.dims[i] && declared.dims[i]->isConst() && v.shape[i].isConst() &&
+              *declared.dims[i] != v.shape[i];
+  }
+  if (!wrong)
+    return success();
+  std::string dims;
+  for (size_t i = 0; i < declared.dims.size(); ++i)
+    dims += (i ? "," : "") + (declared.dims[i] ? declared.dims[i]->str(graph.symbols) : std::string("?"));
+  return Diagnostic{Diag::ShapeMismatch, where("output '" + name + "'"),
+                    "the model declares " + (declared.type ? std::string(fusec::name(*declared.type)) : "?") + "[" + dims +
+                        "], its nodes make " + typeText(v, graph.symbols)};
+}
+
+Status GraphBuilder::graphOutputs(const onnx::GraphProto &proto, const NameScope &scope) {
+  if (proto.output_size() == 0)
+    return Diagnostic{Diag::BadGraph, path, "the graph has no outputs"};
+  std::set<ValueId> taken(graph.body.inputs.begin(), graph.body.inputs.end());
+  for (const auto &output : proto.output()) {
+    auto it = scope.names.find(output.name());
+    if (it == scope.names.end() || output.name().empty())
+      return Diagnostic{Diag::BadGraph, where("output '" + output.name() + "'"), "no node makes it"};
+    ValueId id = it->second;
+    FUSEC_CHECK(checkDeclared(id, readType(output.type()), output.name()));
+    Value &v = graph.value(id);
+    if (v.name != output.name() && !taken.count(id) && !v.constant && usedNames.insert(output.name()).second)
+      v.name = output.name();
+    bool isInput = std::find(graph.body.inputs.begin(), graph.body.inputs.end(), id) !=
+                   graph.body.inputs.end();
+    if (v.constant || (v.name != output.name() && !isInput) || (isInput && v.name != output.name())) {
+      // An output is a value with the output's name: copy where the value has another one already.
+      Node copy;
+      copy.op = OpKind::Identity;
+      copy.name = "output_" + output.name();
+      copy.onnxOp = "Identity";
+      copy.inputs = {id};
+      if (v.constant && v.name == output.name()) {
+        v.name = uniqueName(output.name());
+        usedNames.erase(output.name());
+      }
+      DType type = v.type;
+      Shape shape = v.shape;
+      id = newValue(output.name(), type, std::move(shape));
+      copy.outputs = {id};
+      graph.body.nodes.push_back(std::move(copy));
+    }
+    taken.insert(id);
+    graph.body.outputs.push_back(id);
+  }
+  return success();
+}
+
+Status GraphBuilder::markOutputs(const NameScope &scope) {
+  for (const std::string &name : options.markOutputs) {
+    ValueId id = kNoValue;
+    if (auto it = scope.names.find(name); it != scope.names.end())
+      id = it->second;
+    for (const Node &n : graph.body.nodes)
+      for (ValueId out : n.outputs)
+        if (id == kNoValue && out != kNoValue && graph.value(out).name == name)
+          id = out;
+    if (id == kNoValue || graph.value(id).constant)
+      return Diagnostic{Diag::BadOption, "--mark-output " + name,
+                        "no node of the main graph computes a tensor of this name"};
+    auto &outputs = graph.body.outputs;
+    if (std::find(outputs.begin(), outputs.end(), id) == outputs.end())
+      outputs.push_back(id);
+  }
+  return success();
+}
+
+} // namespace fusec

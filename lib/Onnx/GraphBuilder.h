@@ -1,0 +1,117 @@
+#pragma once
+#include "Onnx/FileReader.h"
+#include "Onnx/Import.h"
+#include "Onnx/NodeImporter.h"
+
+#include "onnx-ml.pb.h"
+
+#include <set>
+#include <unordered_map>
+#include <unordered_set>
+
+namespace fusec {
+
+/// Names visible at one place of a model. A subgraph sees the names around it, a function only its own.
+struct NameScope {
+  const NameScope *outer = nullptr;
+  std::unordered_map<std::string, ValueId> names;
+};
+
+using OnnxAttributes = std::map<std::string, const onnx::AttributeProto *>;
+using OnnxNodes = google::protobuf::RepeatedPtrField<onnx::NodeProto>;
+using OnnxFunctions = std::map<std::string, const onnx::FunctionProto *>; // by functionKey()
+std::string functionKey(const std::string &domain, const std::string &name, const std::string &overload);
+
+/// Refuses recursion, calls deeper than the limit and models whose functions expand to too many nodes,
+/// before anything is expanded.
+Status checkFunctions(const onnx::ModelProto &model, const OnnxFunctions &functions, const Limits &limits,
+                      const std::string &path);
+
+/// A type as a model declares it: any part may be missing.
+struct DeclaredType {
+  std::optional<DType> type;
+  bool hasShape = false;
+  std::vector<std::optional<DimExpr>> dims;
+};
+
+/// Where nodes are being imported to.
+struct ImportFrame {
+  NameScope *scope;
+  Region *region;
+  const std::map<std::string, int> *opsets;                            // by domain
+  const OnnxAttributes *functionAttributes = nullptr;   // nullptr outside functions
+  const std::map<std::string, DeclaredType> *declared = nullptr; // value_info and outputs by name
+  std::string prefix;                                   // of names inside functions
+  int depth = 0;                                        // functions and subgraphs around this place
+};
+
+/// Builds a Graph from a parsed model: scopes, functions, subgraphs, diagnostics.
+class GraphBuilder {
+public:
+  /// The id of values whose producer was refused; what depends on them is only checked by name.
+  static constexpr ValueId kPoisoned = -2;
+
+  GraphBuilder(const std::string &path, const ImportOptions &options);
+  Result<Graph> run(onnx::ModelProto &model);
+
+  /// Imports a subgraph into a region: `inputTypes` are the types of its inputs. The frame is that of
+  /// the node that is being imported.
+  Result<Region> importSubgraph(const onnx::GraphProto &proto, const std::vector<TypedShape> &inputTypes,
+                                const std::string &nodeName);
+  /// Imports a subgraph without inputs in place (If with a constant condition) and returns its outputs.
+  Result<std::vector<ValueId>> inlineSubgraph(const onnx::GraphProto &proto, const std::string &nodeName);
+
+  std::string where(const std::string &what) const { return path + ": " + what; }
+  ValueId constantValue(ConstantRef c, const std::string &name = "");
+  std::string uniqueName(const std::string &wanted);
+  SymbolId symbolNamed(const std::string &name);
+  Result<ConstantRef> tensor(const onnx::TensorProto &t, const std::string &where);
+
+  Graph graph;
+  const ImportOptions &options;
+  Diagnostics errors;
+  ImportFrame *frame = nullptr;
+
+  /// What the model declares for a tensor named `name` here.
+  const DeclaredType *declaredType(const std::string &name) const;
+  /// Gives a value that an operator made up the name of the model's tensor.
+  void nameValue(ValueId id, const std::string &name);
+  ValueId newValue(const std::string &wantedName, DType type, Shape shape);
+
+private:
+  Status header(const onnx::ModelProto &model);
+  Status initialisers(const onnx::GraphProto &proto, const std::string &prefix);
+  Status graphInputs(const onnx::GraphProto &proto, NameScope &scope);
+  Status graphOutputs(const onnx::GraphProto &proto, const NameScope &scope);
+  Status checkDeclared(ValueId id, const DeclaredType &declared, const std::string &name);
+  Status markOutputs(const NameScope &scope);
+  DeclaredType readType(const onnx::TypeProto &type);
+  std::map<std::string, DeclaredType> declarations(const onnx::GraphProto &proto);
+  Status subgraphBody(const onnx::GraphProto &proto, NameScope &scope, Region &region,
+                      std::vector<ValueId> &outputs);
+  void importNodes(const OnnxNodes &nodes);
+  void importNode(const onnx::NodeProto &node, size_t index);
+  Status tryNode(const onnx::NodeProto &node, const std::string &nodeName);
+  Result<OnnxAttributes> attributesOf(const onnx::NodeProto &node, const std::string &place);
+  Status importOperator(const onnx::NodeProto &node, const std::string &nodeName, int opset,
+                        OnnxAttributes attributes, std::vector<ValueId> inputs, const OpRow &row);
+  Status inlineFunction(const onnx::NodeProto &node, const onnx::FunctionProto &function,
+                        const std::string &nodeName, OnnxAttributes attributes,
+                        const std::vector<ValueId> &inputs);
+  std::optional<ValueId> lookUp(const std::string &name) const;
+  Status bind(const std::string &name, ValueId value, const std::string &place);
+  std::string describe(const std::vector<ValueId> &inputs) const;
+
+  std::string path;
+  ExternalFiles files;
+  std::map<std::string, int> opsets;
+  OnnxFunctions functions;
+  std::unordered_set<std::string> usedNames;
+  std::unordered_map<std::string, int> nextSuffix;
+  std::unordered_set<ValueId> madeUp; // values that have no name of the model's yet
+  std::map<Hash128, ValueId> constantIds;
+  std::unordered_map<const onnx::TensorProto *, ConstantRef> tensors;
+  std::map<std::string, SymbolId> symbolIds;
+};
+
+} // namespace fusec

@@ -1,0 +1,50 @@
+#pragma once
+#include "Graph/Graph.h"
+#include "Graph/Passes.h"
+
+#include <map>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace fusec {
+
+/// One entry of `--shape x:[batch,3,224,224]`: a size or the name of a symbol.
+using ShapeEntry = std::variant<int64_t, std::string>;
+
+/// Bounds against hostile or runaway models; exceeding one is a LimitExceeded diagnostic.
+struct Limits {
+  int subgraphDepth = 32;
+  int functionDepth = 100;
+  int64_t functions = 10'000;
+  int64_t nodes = 5'000'000; // after inlining
+  int64_t rank = 64;
+  int64_t nameBytes = 64 << 10;
+  int64_t tensorBytes = int64_t(1) << 40; // declared; memory is taken only for data that is there
+  int64_t modelBytes = int64_t(1) << 31;  // the wire format's own limit
+};
+
+struct ImportOptions {
+  std::map<std::string, Symbol> dims; // range of a dim_param, from --dim
+  std::map<std::string, std::vector<ShapeEntry>> shapes;
+  std::vector<std::string> markOutputs; // inner tensors that become outputs as well
+  Limits limits;
+  ConstantEvaluator evaluator; // folds small constant work when set
+};
+
+/// "batch=4", "batch=1..64" or "batch=1..64:8" (the value to tune for).
+Status parseDimOption(std::string_view text, ImportOptions &options);
+/// "x:1x3x224x224" or "x:[batch,3,224,224]". The last colon separates, so names may contain colons.
+Status parseShapeOption(std::string_view text, ImportOptions &options);
+
+/// Reads an ONNX model: checks its bytes, inlines functions, infers types and shapes, folds shape
+/// arithmetic and removes dead code. Everything unsupported is reported in one run.
+Result<Graph> importOnnx(const std::string &path, const ImportOptions &options);
+
+/// Reads a file that holds one TensorProto.
+Result<ConstantRef> readTensorFile(const std::string &path, const Limits &limits = {});
+
+/// The operators that importOnnx accepts, as a Markdown table.
+std::string supportedOperatorsMarkdown();
+
+} // namespace fusec

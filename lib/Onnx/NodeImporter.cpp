@@ -1,0 +1,221 @@
+#include "Onnx/NodeImporter.h"
+#include "Onnx/DimTools.h"
+#include "Onnx/GraphBuilder.h"
+#include "Onnx/KnownValues.h"
+
+#include <algorithm>
+
+namespace fusec {
+
+NodeImporter::NodeImporter(GraphBuilder &builder, std::string opType, int opset, std::string nodeName,
+                           std::map<std::string, const onnx::AttributeProto *> attributes,
+                           std::vector<ValueId> inputs, std::vector<std::string> outputNames)
+    : builder(builder), opType(std::move(opType)), opsetVersion(opset), nodeName(std::move(nodeName)),
+      attributes(std::move(attributes)), inputs(std::move(inputs)),
+      outputNames(std::move(outputNames)) {
+  results.assign(this->outputNames.size(), kNoValue);
+}
+
+const Graph &NodeImporter::graph() const { return builder.graph; }
+const Value &NodeImporter::in(size_t i) const {
+  assert(has(i));
+  return builder.graph.value(inputs[i]);
+}
+const Shape &NodeImporter::shapeOf(ValueId id) const { return builder.graph.value(id).shape; }
+DType NodeImporter::typeOf(ValueId id) const { return builder.graph.value(id).type; }
+
+std::optional<std::vector<DimExpr>> NodeImporter::known(size_t i) const {
+  return has(i) ? knownElements(in(i)) : std::nullopt;
+}
+
+std::optional<std::vector<int64_t>> NodeImporter::ints(size_t i) const {
+  auto elements = known(i);
+  if (!elements)
+    return std::nullopt;
+  std::vector<int64_t> list;
+  for (const DimExpr &e : *elements) {
+    if (!e.isConst())
+      return std::nullopt;
+    list.push_back(e.constValue());
+  }
+  return list;
+}
+
+ConstantRef NodeImporter::constant(size_t i) const { return has(i) ? in(i).constant : nullptr; }
+
+std::optional<TypedShape> NodeImporter::declared(size_t i) const {
+  const DeclaredType *d = wants(i) ? builder.declaredType(outputNames[i]) : nullptr;
+  if (!d || !d->type || !d->hasShape)
+    return std::nullopt;
+  TypedShape t{*d->type, {}};
+  for (const auto &dim : d->dims) {
+    if (!dim)
+      return std::nullopt;
+    t.shape.push_back(*dim);
+  }
+  return t;
+}
+
+std::vector<ValueId> NodeImporter::emit(OpKind op, std::vector<ValueId> in, Attributes attrs,
+                                        std::vector<TypedShape> outs) {
+  Node node;
+  node.op = op;
+  node.name = nodeName;
+  node.onnxOp = opType;
+  node.inputs = std::move(in);
+  node.attributes = std::move(attrs);
+  std::vector<ValueId> ids;
+  for (TypedShape &t : outs)
+    ids.push_back(builder.newValue("", t.type, std::move(t.shape)));
+  node.outputs = ids;
+  Graph &g = builder.graph;
+  if (auto elements = followValues(g, node)) {
+    Value &v = g.value(ids[0]);
+    if (ConstantRef c = constantFromElements(v.type, v.shape, *elements))
+      return {builder.constantValue(std::move(c))};
+    v.known = std::move(*elements);
+  }
+  if (auto folded = foldNode(g, node, builder.options.evaluator)) {
+    for (size_t i = 0; i < ids.size(); ++i)
+      ids[i] = builder.constantValue((*folded)[i]);
+    return ids;
+  }
+  builder.frame->region->nodes.push_back(std::move(node));
+  return ids;
+}
+
+ValueId NodeImporter::emitOne(OpKind op, std::vector<ValueId> in, Attributes attrs, DType type,
+                              Shape shape) {
+  std::vector<TypedShape> outs;
+  outs.push_back({type, std::move(shape)});
+  return emit(op, std::move(in), std::move(attrs), std::move(outs))[0];
+}
+
+void NodeImporter::result(size_t i, ValueId value) {
+  if (i < results.size())
+    results[i] = value;
+}
+
+Status NodeImporter::finish(OpKind op, std::vector<ValueId> in, Attributes attrs,
+                            std::vector<TypedShape> outs, std::vector<Region> regions) {
+  std::vector<ValueId> ids;
+  if (regions.empty()) {
+    ids = emit(op, std::move(in), std::move(attrs), std::move(outs));
+  } else {
+    Node node;
+    node.op = op;
+    node.name = nodeName;
+    node.onnxOp = opType;
+    node.inputs = std::move(in);
+    node.attributes = std::move(attrs);
+    node.regions = std::move(regions);
+    for (TypedShape &t : outs)
+      ids.push_back(builder.newValue("", t.type, std::move(t.shape)));
+    node.outputs = ids;
+    builder.frame->region->nodes.push_back(std::move(node));
+  }
+  // Outputs that the model leaves out are absent, not unused.
+  auto &nodes = builder.frame->region->nodes;
+  if (!nodes.empty() && nodes.back().outputs == ids) {
+    auto &outputs = nodes.back().outputs;
+    for (size_t i = 1; i < outputs.size(); ++i)
+      if (!wants(i))
+        outputs[i] = kNoValue;
+    while (outputs.size() > 1 && outputs.back() == kNoValue)
+      outputs.pop_back();
+  }
+  for (size_t i = 0; i < ids.size(); ++i)
+    if (wants(i))
+      result(i, ids[i]);
+  return success();
+}
+
+ValueId NodeImporter::constantValue(ConstantRef c) { return builder.constantValue(std::move(c)); }
+
+ValueId NodeImporter::intsValue(const std::vector<int64_t> &v) {
+  return constantValue(makeIntConstant({static_cast<int64_t>(v.size())}, v));
+}
+
+ValueId NodeImporter::scalarValue(DType type, double v) {
+  return constantValue(makeScalarConstant(type, v));
+}
+
+ValueId NodeImporter::shapeOperand(const Shape &shape) {
+  return isStatic(shape) ? intsValue(staticDims(shape)) : kNoValue;
+}
+
+ValueId NodeImporter::reshape(ValueId x, Shape shape) {
+  if (shapeOf(x) == shape)
+    return x;
+  std::vector<ValueId> in{x};
+  if (ValueId operand = shapeOperand(shape); operand != kNoValue)
+    in.push_back(operand);
+  return emitOne(OpKind::Reshape, std::move(in), {}, typeOf(x), std::move(shape));
+}
+
+Diagnostic NodeImporter::fail(Diag id, std::string text) const { return {id, "", std::move(text)}; }
+
+std::string NodeImporter::inputTypes() const {
+  std::string text = "(";
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    text += i ? ", " : "";
+    text += has(i) ? typeText(in(i), symbols()) : "absent";
+  }
+  return text + ")";
+}
+
+Diagnostic NodeImporter::mismatch(std::string text) const {
+  return fail(Diag::ShapeMismatch, text + "; the inputs are " + inputTypes());
+}
+
+Diagnostic NodeImporter::unsupported(std::string text) const {
+  return fail(Diag::UnsupportedOp, text + "; the inputs are " + inputTypes());
+}
+
+Result<int64_t> NodeImporter::axis(int64_t a, int64_t rank) const {
+  if (a < -rank || a >= rank)
+    return fail(Diag::BadAttribute, "axis " + std::to_string(a) + " is out of range for rank " +
+                                        std::to_string(rank));
+  return a < 0 ? a + rank : a;
+}
+
+Result<std::vector<int64_t>> NodeImporter::axes(const std::vector<int64_t> &list, int64_t rank) const {
+  std::vector<int64_t> out;
+  for (int64_t a : list) {
+    FUSEC_TRY(int64_t normal, axis(a, rank));
+    out.push_back(normal);
+  }
+  std::sort(out.begin(), out.end());
+  if (std::adjacent_find(out.begin(), out.end()) != out.end())
+    return fail(Diag::BadAttribute, "an axis is given twice");
+  return out;
+}
+
+Result<Shape> NodeImporter::broadcast(const std::vector<const Shape *> &shapes) const {
+  size_t rank = 0;
+  for (const Shape *s : shapes)
+    rank = std::max(rank, s->size());
+  Shape out(rank, DimExpr(1));
+  for (const Shape *s : shapes) {
+    size_t shift = rank - s->size();
+    for (size_t i = 0; i < s->size(); ++i) {
+      auto d = broadcastDim(out[shift + i], (*s)[i]);
+      if (!d)
+        return mismatch(isStatic(*s) ? "the shapes cannot be broadcast together"
+                                     : "the dimensions " + out[shift + i].str(symbols()) + " and " +
+                                           (*s)[i].str(symbols()) +
+                                           " must be equal and may differ; give both one name with --shape "
+                                           "or fix one with --dim");
+      out[shift + i] = *d;
+    }
+  }
+  return out;
+}
+
+Result<DimExpr> NodeImporter::sameDim(const DimExpr &a, const DimExpr &b, const std::string &what) const {
+  if (a == b)
+    return a;
+  return mismatch(what + " must be equal: " + a.str(symbols()) + " and " + b.str(symbols()));
+}
+
+} // namespace fusec

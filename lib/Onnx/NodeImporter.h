@@ -1,0 +1,136 @@
+#pragma once
+#include "Onnx/Import.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace onnx {
+class AttributeProto;
+class GraphProto;
+} // namespace onnx
+
+namespace fusec {
+
+class GraphBuilder;
+
+using Attributes = std::map<std::string, Attribute>;
+struct TypedShape {
+  DType type;
+  Shape shape;
+};
+
+/// What the function of an operator family sees of one ONNX node, and what it makes of it. Attribute
+/// accessors record a diagnostic and return the default when the attribute is unusable; the caller looks
+/// at `errors` after the function returned, and refuses attributes that nobody asked for.
+class NodeImporter {
+public:
+  NodeImporter(GraphBuilder &builder, std::string opType, int opset, std::string nodeName,
+               std::map<std::string, const onnx::AttributeProto *> attributes,
+               std::vector<ValueId> inputs, std::vector<std::string> outputNames);
+
+  const std::string &op() const { return opType; }
+  int opset() const { return opsetVersion; }
+  const std::string &name() const { return nodeName; }
+  GraphBuilder &graphBuilder() { return builder; }
+  const Graph &graph() const;
+  const std::vector<Symbol> &symbols() const { return graph().symbols; }
+
+  // Inputs
+  size_t numInputs() const { return inputs.size(); }
+  bool has(size_t i) const { return i < inputs.size() && inputs[i] != kNoValue; }
+  ValueId id(size_t i) const { return i < inputs.size() ? inputs[i] : kNoValue; }
+  const std::vector<ValueId> &ids() const { return inputs; }
+  const Value &in(size_t i) const;
+  const Shape &shape(size_t i) const { return in(i).shape; }
+  DType type(size_t i) const { return in(i).type; }
+  int64_t rank(size_t i) const { return static_cast<int64_t>(in(i).shape.size()); }
+  const Shape &shapeOf(ValueId id) const;
+  DType typeOf(ValueId id) const;
+  /// Elements of an integer input when they are constants or expressions over symbols.
+  std::optional<std::vector<DimExpr>> known(size_t i) const;
+  /// Elements of a constant integer input.
+  std::optional<std::vector<int64_t>> ints(size_t i) const;
+  ConstantRef constant(size_t i) const;
+
+  // Outputs
+  size_t numOutputs() const { return outputNames.size(); }
+  bool wants(size_t i) const { return i < outputNames.size() && !outputNames[i].empty(); }
+  /// Type and shape that the model declares for output `i`.
+  std::optional<TypedShape> declared(size_t i) const;
+
+  // Attributes
+  bool hasAttribute(const std::string &key) const { return attributes.count(key) != 0; }
+  int64_t attrInt(const std::string &key, std::optional<int64_t> defaultValue = std::nullopt);
+  double attrFloat(const std::string &key, std::optional<double> defaultValue = std::nullopt);
+  std::string attrString(const std::string &key, const std::string &defaultValue);
+  std::vector<int64_t> attrInts(const std::string &key, std::vector<int64_t> defaultValue = {});
+  std::vector<double> attrFloats(const std::string &key);
+  std::vector<std::string> attrStrings(const std::string &key, std::vector<std::string> defaultValue = {});
+  std::optional<DType> attrType(const std::string &key); // an ONNX element type number
+  ConstantRef attrTensor(const std::string &key);        // nullptr when absent
+  const onnx::GraphProto *attrGraph(const std::string &key);
+  /// Marks an attribute as read where it has no effect on the result.
+  void ignore(const std::string &key) { used.push_back(key); }
+
+  // Making nodes
+  /// Adds one operation and returns its outputs; what is known at compile time becomes a constant.
+  std::vector<ValueId> emit(OpKind op, std::vector<ValueId> in, Attributes attrs,
+                            std::vector<TypedShape> outs);
+  ValueId emitOne(OpKind op, std::vector<ValueId> in, Attributes attrs, DType type, Shape shape);
+  /// Binds ONNX output `i` to a value.
+  void result(size_t i, ValueId value);
+  /// emit() whose outputs are the node's outputs, in order; those that the model leaves out are absent.
+  Status finish(OpKind op, std::vector<ValueId> in, Attributes attrs, std::vector<TypedShape> outs,
+                std::vector<Region> regions = {});
+  ValueId constantValue(ConstantRef c);
+  ValueId intsValue(const std::vector<int64_t> &v); // vector i64
+  ValueId scalarValue(DType type, double v);
+  /// A Reshape to `shape`, whose dims may be symbolic.
+  ValueId reshape(ValueId x, Shape shape);
+  /// The operand that describes `shape`: a constant, or kNoValue where it is symbolic.
+  ValueId shapeOperand(const Shape &shape);
+
+  // Diagnostics
+  Diagnostic fail(Diag id, std::string text) const;
+  Diagnostic mismatch(std::string text) const; // ShapeMismatch, with the inputs' types
+  Diagnostic unsupported(std::string text) const;
+  std::string inputTypes() const;
+
+  // Common checks
+  Result<int64_t> axis(int64_t a, int64_t rank) const; // to 0..rank-1
+  Result<std::vector<int64_t>> axes(const std::vector<int64_t> &list, int64_t rank) const; // sorted, unique
+  Result<Shape> broadcast(const std::vector<const Shape *> &shapes) const;
+  /// The one size of two dims that must be equal.
+  Result<DimExpr> sameDim(const DimExpr &a, const DimExpr &b, const std::string &what) const;
+
+  Diagnostics errors;
+  std::vector<ValueId> results; // by output
+  std::string unusedAttribute() const;
+
+private:
+  const onnx::AttributeProto *attribute(const std::string &key, int type);
+  void attributeError(const std::string &key, const std::string &text);
+
+  GraphBuilder &builder;
+  std::string opType;
+  int opsetVersion;
+  std::string nodeName;
+  std::map<std::string, const onnx::AttributeProto *> attributes;
+  std::vector<ValueId> inputs;
+  std::vector<std::string> outputNames;
+  std::vector<std::string> used;
+};
+
+/// One operator of a family: the ONNX name, the opset versions it is served for, its operand counts (-1:
+/// any number) and the function that makes Graph nodes of it.
+struct OpRow {
+  std::string_view name;
+  int minOpset, maxOpset;
+  int minInputs, maxInputs;
+  int maxOutputs;
+  Status (*import)(NodeImporter &node);
+  std::string_view note = ""; // restrictions, for the generated operator list
+};
+
+} // namespace fusec

@@ -1,0 +1,47 @@
+#include "Onnx/OpTable.h"
+#include "Onnx/Import.h"
+
+#include <map>
+
+namespace fusec {
+
+const std::vector<OpFamily> &opFamilies() {
+  static const std::vector<OpFamily> families = {
+      {"Element-wise", elementwiseOps()},   {"Reductions and softmax", reduceOps()},
+      {"Contractions", matMulOps()},        {"Convolutions", convOps()},
+      {"Pools", poolOps()},                 {"Normalisations", normOps()},
+      {"Data movement", movementOps()},     {"Slices and pads", sliceOps()},
+      {"Gather, scatter, order", gatherOps()}, {"Resampling", resizeOps()},
+      {"Recurrent", recurrentOps()},        {"Control flow", controlFlowOps()},
+      {"Quantisation", quantOps()},         {"Generators", generatorOps()},
+      {"Losses", lossOps()},
+  };
+  return families;
+}
+
+const OpRow *findOpRow(std::string_view name, int opset) {
+  static const auto index = [] {
+    std::multimap<std::string_view, const OpRow *> map;
+    for (const OpFamily &family : opFamilies())
+      for (const OpRow &row : family.rows)
+        map.emplace(row.name, &row);
+    return map;
+  }();
+  auto [begin, end] = index.equal_range(name);
+  for (auto it = begin; it != end; ++it)
+    if (opset >= it->second->minOpset && opset <= it->second->maxOpset)
+      return it->second;
+  return nullptr;
+}
+
+std::string supportedOperatorsMarkdown() {
+  std::string text = "| family | operator | opsets | remarks |\n|---|---|---|---|\n";
+  for (const OpFamily &family : opFamilies())
+    for (const OpRow &row : family.rows)
+      text += "| " + std::string(family.title) + " | " + std::string(row.name) + " | " +
+              std::to_string(row.minOpset) + "-" + std::to_string(row.maxOpset) + " | " +
+              std::string(row.note) + " |\n";
+  return text;
+}
+
+} // namespace fusec

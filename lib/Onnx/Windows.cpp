@@ -1,0 +1,83 @@
+#include "Onnx/Windows.h"
+
+#include <algorithm>
+
+namespace fusec {
+
+Attributes Window::attributes() const {
+  return {{"kernel_shape", kernel}, {"strides", strides}, {"dilations", dilations}, {"pads", pads}};
+}
+
+Result<Window> readWindow(NodeImporter &n, std::vector<int64_t> kernel, const Shape &spatial) {
+  constexpr int64_t kLargest = int64_t(1) << 31;
+  size_t rank = spatial.size();
+  Window w;
+  w.kernel = std::move(kernel);
+  w.strides = n.attrInts("strides", std::vector<int64_t>(rank, 1));
+  w.dilations = n.attrInts("dilations", std::vector<int64_t>(rank, 1));
+  w.pads = n.attrInts("pads", std::vector<int64_t>(2 * rank, 0));
+  std::string autoPad = n.attrString("auto_pad", "NOTSET");
+  auto bad = [&](std::string text) { return n.fail(Diag::BadAttribute, std::move(text)); };
+  if (w.strides.empty())
+    w.strides.assign(rank, 1);
+  if (w.dilations.empty())
+    w.dilations.assign(rank, 1);
+  if (w.pads.empty())
+    w.pads.assign(2 * rank, 0);
+  if (w.kernel.size() != rank || w.strides.size() != rank || w.dilations.size() != rank ||
+      w.pads.size() != 2 * rank)
+    return bad("kernel_shape, strides and dilations need " + std::to_string(rank) +
+               " entries and pads twice as many, one for each spatial axis");
+  for (size_t i = 0; i < rank; ++i)
+    if (w.kernel[i] < 1 || w.kernel[i] > kLargest || w.strides[i] < 1 || w.strides[i] > kLargest ||
+        w.dilations[i] < 1 || w.dilations[i] > kLargest)
+      return bad("kernel_shape, strides and dilations must be between 1 and 2^31");
+  for (int64_t p : w.pads)
+    if (p < 0 || p > kLargest)
+      return bad("pads must be between 0 and 2^31");
+  if (autoPad == "NOTSET" || autoPad.empty())
+    return w;
+  if (autoPad == "VALID") {
+    w.pads.assign(2 * rank, 0);
+    return w;
+  }
+  if (autoPad != "SAME_UPPER" && autoPad != "SAME_LOWER")
+    return bad("auto_pad is '" + autoPad + "'; NOTSET, VALID, SAME_UPPER or SAME_LOWER is needed");
+  for (size_t i = 0; i < rank; ++i) {
+    int64_t extent = (w.kernel[i] - 1) * w.dilations[i] + 1, total;
+    if (spatial[i].isConst()) {
+      int64_t in = spatial[i].constValue();
+      int64_t out = (in + w.strides[i] - 1) / w.strides[i];
+      total = std::max<int64_t>((out - 1) * w.strides[i] + extent - in, 0);
+    } else if (w.strides[i] == 1) {
+      total = extent - 1;
+    } else {
+      return n.fail(Diag::UnsupportedShape, "auto_pad with a stride needs fixed spatial sizes; give them "
+                                            "with --shape");
+    }
+    int64_t smaller = total / 2;
+    w.pads[i] = autoPad == "SAME_UPPER" ? smaller : total - smaller;
+    w.pads[rank + i] = total - w.pads[i];
+  }
+  return w;
+}
+
+Result<DimExpr> windowCount(NodeImporter &n, const Window &w, size_t i, const DimExpr &in, bool ceilMode) {
+  int64_t extent = (w.kernel[i] - 1) * w.dilations[i] + 1;
+  int64_t begin = w.pads[i], end = w.pads[w.kernel.size() + i], stride = w.strides[i];
+  if (in.isConst() && in.constValue() + begin + end < extent)
+    return n.mismatch("the window of " + std::to_string(extent) + " is larger than the padded size " +
+                      std::to_string(in.constValue() + begin + end));
+  DimExpr room = in + DimExpr(begin + end - extent);
+  if (!ceilMode)
+    return floorDiv(room, DimExpr(stride)) + DimExpr(1);
+  DimExpr count = ceilDiv(room, DimExpr(stride)) + DimExpr(1);
+  // A window that would start in the padding at the end does not count.
+  if (count.isConst())
+    return count.constValue() > 1 && (count.constValue() - 1) * stride >= in.constValue() + begin
+               ? count - DimExpr(1)
+               : count;
+  return min(count, ceilDiv(in + DimExpr(begin), DimExpr(stride)));
+}
+
+} // namespace fusec

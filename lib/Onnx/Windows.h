@@ -1,0 +1,20 @@
+#pragma once
+#include "Onnx/NodeImporter.h"
+
+namespace fusec {
+
+/// Geometry of a convolution or pool over the spatial axes (all axes after the first two).
+struct Window {
+  std::vector<int64_t> kernel, strides, dilations;
+  std::vector<int64_t> pads; // begins, then ends
+  Attributes attributes() const;
+};
+
+/// Reads strides, dilations, pads and auto_pad; `kernel` are the sizes of the window. auto_pad is resolved
+/// with the sizes of `spatial`.
+Result<Window> readWindow(NodeImporter &n, std::vector<int64_t> kernel, const Shape &spatial);
+
+/// Number of window positions along spatial axis `i` of size `in`.
+Result<DimExpr> windowCount(NodeImporter &n, const Window &w, size_t i, const DimExpr &in, bool ceilMode);
+
+} // namespace fusec

@@ -1,0 +1,178 @@
+#include "Onnx/DimTools.h"
+#include "Onnx/GraphBuilder.h"
+#include "Onnx/KnownValues.h"
+#include "Onnx/OpTable.h"
+
+// If, Loop and Scan. Bodies become regions; an If whose condition is constant is replaced by its branch.
+
+namespace fusec {
+namespace {
+
+/// The type of value `id` as a region's output.
+TypedShape typeOf(NodeImporter &n, ValueId id) { return {n.typeOf(id), n.shapeOf(id)}; }
+
+Status ifOp(NodeImporter &n) {
+  if (n.type(0) != DType::Bool || !numElements(n.shape(0)).isConst(1))
+    return n.mismatch("the condition must be one bool");
+  const onnx::GraphProto *thenGraph = n.attrGraph("then_branch"), *elseGraph = n.attrGraph("else_branch");
+  if (!thenGraph || !elseGraph)
+    return success(); // recorded in n.errors
+  GraphBuilder &builder = n.graphBuilder();
+  if (auto condition = n.ints(0)) {
+    FUSEC_TRY(auto outputs, builder.inlineSubgraph((*condition)[0] ? *thenGraph : *elseGraph, n.name()));
+    if (outputs.size() != n.numOutputs())
+      return n.fail(Diag::BadGraph, "the branch makes another number of outputs than the node has");
+    for (size_t i = 0; i < outputs.size(); ++i)
+      n.result(i, outputs[i]);
+    return success();
+  }
+  FUSEC_TRY(Region thenRegion, builder.importSubgraph(*thenGraph, {}, n.name()));
+  FUSEC_TRY(Region elseRegion, builder.importSubgraph(*elseGraph, {}, n.name()));
+  if (thenRegion.outputs.size() != n.numOutputs() || elseRegion.outputs.size() != n.numOutputs())
+    return n.fail(Diag::BadGraph, "both branches must make as many outputs as the node has");
+  std::vector<TypedShape> outs;
+  for (size_t i = 0; i < n.numOutputs(); ++i) {
+    TypedShape a = typeOf(n, thenRegion.outputs[i]), b = typeOf(n, elseRegion.outputs[i]);
+    if (a.type != b.type)
+      return n.fail(Diag::ShapeMismatch, "output " + std::to_string(i) + " is " +
+                                             typeText(a.type, a.shape, n.symbols()) + " in one branch and " +
+                                             typeText(b.type, b.shape, n.symbols()) + " in the other");
+    if (a.shape != b.shape)
+      return n.fail(Diag::UnsupportedShape,
+                    "output " + std::to_string(i) + " has the shape " + typeText(a.type, a.shape, n.symbols()) +
+                        " in one branch and " + typeText(b.type, b.shape, n.symbols()) +
+                        " in the other; both must be equal");
+    outs.push_back(std::move(a));
+  }
+  std::vector<Region> regions;
+  regions.push_back(std::move(thenRegion));
+  regions.push_back(std::move(elseRegion));
+  return n.finish(OpKind::If, {n.reshape(n.id(0), {})}, {}, std::move(outs), std::move(regions));
+}
+
+Status loop(NodeImporter &n) {
+  const onnx::GraphProto *body = n.attrGraph("body");
+  if (!body)
+    return success(); // recorded in n.errors
+  size_t carried = n.numInputs() < 2 ? 0 : n.numInputs() - 2;
+  if (n.numOutputs() < carried)
+    return n.fail(Diag::BadGraph, "the node has fewer outputs than carried values");
+  if ((n.has(0) && n.type(0) != DType::I64) || (n.has(1) && n.type(1) != DType::Bool))
+    return n.mismatch("the trip count must be i64 and the condition bool");
+  std::vector<TypedShape> types{{DType::I64, {}}, {DType::Bool, {}}};
+  for (size_t i = 0; i < carried; ++i)
+    types.push_back({n.type(i + 2), n.shape(i + 2)});
+  FUSEC_TRY(Region region, n.graphBuilder().importSubgraph(*body, types, n.name()));
+  if (region.outputs.size() != n.numOutputs() + 1)
+    return n.fail(Diag::BadGraph, "the body must make the condition, the carried values and the scan outputs");
+  if (n.typeOf(region.outputs[0]) != DType::Bool)
+    return n.mismatch("the body's condition must be bool");
+  std::vector<TypedShape> outs;
+  for (size_t i = 0; i < carried; ++i) {
+    TypedShape in = types[i + 2], out = typeOf(n, region.outputs[i + 1]);
+    if (in.type != out.type)
+      return n.mismatch("carried value " + std::to_string(i) + " changes its type");
+    if (in.shape != out.shape)
+      return n.fail(Diag::UnsupportedShape, "carried value " + std::to_string(i) + " grows from " +
+                                                typeText(in.type, in.shape, n.symbols()) + " to " +
+                                                typeText(out.type, out.shape, n.symbols()));
+    outs.push_back(std::move(out));
+  }
+  // Scan outputs are as long as the loop runs: that is known when nothing can end it early.
+  auto trips = n.known(0);
+  auto start = n.ints(1);
+  auto stays = knownElements(n.graph().value(region.outputs[0]));
+  bool passes = region.inputs.size() > 1 && region.outputs[0] == region.inputs[1];
+  bool always = (!n.has(1) || (start && (*start)[0])) && ((stays && (*stays)[0].isConst(1)) || passes);
+  for (size_t i = carried; i < n.numOutputs(); ++i) {
+    if (!trips || !always)
+      return n.fail(Diag::UnsupportedShape, "how often the loop runs depends on the data, and so does the size "
+                                            "of output " + std::to_string(i));
+    TypedShape t = typeOf(n, region.outputs[i + 1]);
+    DimExpr count = (*trips)[0];
+    t.shape.insert(t.shape.begin(), count.isConst() && count.constValue() < 0 ? DimExpr(0) : count);
+    outs.push_back(std::move(t));
+  }
+  std::vector<ValueId> in = n.ids();
+  in.resize(std::max<size_t>(in.size(), 2), kNoValue);
+  for (size_t i = 0; i < 2; ++i)
+    if (in[i] != kNoValue)
+      in[i] = n.reshape(in[i], {});
+  std::vector<Region> regions;
+  regions.push_back(std::move(region));
+  return n.finish(OpKind::Loop, std::move(in), {}, std::move(outs), std::move(regions));
+}
+
+Status scan(NodeImporter &n) {
+  const onnx::GraphProto *body = n.attrGraph("body");
+  int64_t scanned = n.attrInt("num_scan_inputs");
+  if (!body || scanned < 1 || scanned > static_cast<int64_t>(n.numInputs()))
+    return n.fail(Diag::BadAttribute, "num_scan_inputs must be between 1 and the number of inputs");
+  auto states = static_cast<int64_t>(n.numInputs()) - scanned;
+  auto scanOutputs = static_cast<int64_t>(n.numOutputs()) - states;
+  if (scanOutputs < 0)
+    return n.fail(Diag::BadGraph, "the node has fewer outputs than states");
+  auto list = [&](const char *key, int64_t count) {
+    return n.attrInts(key, std::vector<int64_t>(static_cast<size_t>(count), 0));
+  };
+  std::vector<int64_t> inAxes = list("scan_input_axes", scanned), outAxes = list("scan_output_axes", scanOutputs),
+                       inDirections = list("scan_input_directions", scanned),
+                       outDirections = list("scan_output_directions", scanOutputs);
+  if (inAxes.size() != static_cast<size_t>(scanned) || inDirections.size() != static_cast<size_t>(scanned) ||
+      outAxes.size() != static_cast<size_t>(scanOutputs) ||
+      outDirections.size() != static_cast<size_t>(scanOutputs))
+    return n.fail(Diag::BadAttribute, "axes and directions need one entry a scan input or output");
+  std::vector<TypedShape> types;
+  for (size_t i = 0; i < static_cast<size_t>(states); ++i)
+    types.push_back({n.type(i), n.shape(i)});
+  std::optional<DimExpr> length;
+  for (size_t i = 0; i < static_cast<size_t>(scanned); ++i) {
+    size_t input = i + static_cast<size_t>(states);
+    FUSEC_TRY(inAxes[i], n.axis(inAxes[i], n.rank(input)));
+    Shape slice = n.shape(input);
+    DimExpr size = slice[static_cast<size_t>(inAxes[i])];
+    if (length) {
+      FUSEC_TRY(length, n.sameDim(*length, size, "the lengths to scan"));
+    }
+    length = size;
+    slice.erase(slice.begin() + inAxes[i]);
+    types.push_back({n.type(input), std::move(slice)});
+  }
+  FUSEC_TRY(Region region, n.graphBuilder().importSubgraph(*body, types, n.name()));
+  if (region.outputs.size() != n.numOutputs())
+    return n.fail(Diag::BadGraph, "the body must make as many outputs as the node has");
+  std::vector<TypedShape> outs;
+  for (size_t i = 0; i < region.outputs.size(); ++i) {
+    TypedShape t = typeOf(n, region.outputs[i]);
+    if (i < static_cast<size_t>(states)) {
+      if (t.type != types[i].type || t.shape != types[i].shape)
+        return n.mismatch("state " + std::to_string(i) + " changes its type or shape");
+    } else {
+      size_t k = i - static_cast<size_t>(states);
+      FUSEC_TRY(outAxes[k], n.axis(outAxes[k], static_cast<int64_t>(t.shape.size()) + 1));
+      t.shape.insert(t.shape.begin() + outAxes[k], *length);
+    }
+    outs.push_back(std::move(t));
+  }
+  std::vector<Region> regions;
+  regions.push_back(std::move(region));
+  return n.finish(OpKind::Scan, n.ids(),
+                  {{"num_scan_inputs", scanned},
+                   {"scan_input_axes", inAxes},
+                   {"scan_input_directions", inDirections},
+                   {"scan_output_axes", outAxes},
+                   {"scan_output_directions", outDirections}},
+                  std::move(outs), std::move(regions));
+}
+
+constexpr OpRow kRows[] = {
+    {"If", 1, 28, 1, 1, -1, ifOp, "both branches make equal shapes, or the condition is constant"},
+    {"Loop", 1, 28, 2, -1, -1, loop, "carried values keep their shape; scan outputs need a fixed trip count"},
+    {"Scan", 9, 28, 1, -1, -1, scan},
+};
+
+} // namespace
+
+std::span<const OpRow> controlFlowOps() { return kRows; }
+
+} // namespace fusec

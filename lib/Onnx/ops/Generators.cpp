@@ -1,0 +1,183 @@
+#include "Onnx/DimTools.h"
+#include "Onnx/OpTable.h"
+
+#include <cmath>
+
+// Operators that make tensors out of parameters.
+
+namespace fusec {
+namespace {
+
+Status constant(NodeImporter &n) {
+  ConstantRef c;
+  int given = 0;
+  if (n.hasAttribute("value")) {
+    c = n.attrTensor("value");
+    ++given;
+  }
+  if (n.hasAttribute("value_int")) {
+    c = makeIntConstant({}, {n.attrInt("value_int")});
+    ++given;
+  }
+  if (n.hasAttribute("value_ints")) {
+    std::vector<int64_t> v = n.attrInts("value_ints");
+    c = makeIntConstant({static_cast<int64_t>(v.size())}, v);
+    ++given;
+  }
+  if (n.hasAttribute("value_float")) {
+    c = makeScalarConstant(DType::F32, n.attrFloat("value_float"));
+    ++given;
+  }
+  if (n.hasAttribute("value_floats")) {
+    std::vector<uint8_t> data;
+    std::vector<double> v = n.attrFloats("value_floats");
+    for (double x : v)
+      appendElement(data, DType::F32, x);
+    c = makeConstant(DType::F32, {static_cast<int64_t>(v.size())}, std::move(data));
+    ++given;
+  }
+  if (n.hasAttribute("value_string") || n.hasAttribute("value_strings"))
+    return n.fail(Diag::UnsupportedType, "element type string is not supported");
+  if (n.hasAttribute("sparse_value"))
+    return n.unsupported("a sparse constant");
+  if (given != 1)
+    return n.fail(Diag::BadAttribute, "exactly one value is needed");
+  if (!c)
+    return success(); // recorded in n.errors
+  n.result(0, n.constantValue(c));
+  return success();
+}
+
+Status constantOfShape(NodeImporter &n) {
+  ConstantRef value = n.hasAttribute("value") ? n.attrTensor("value") : makeScalarConstant(DType::F32, 0);
+  if (!value)
+    return success(); // recorded in n.errors
+  if (value->numElements() != 1)
+    return n.fail(Diag::BadAttribute, "value must have one element");
+  if (n.rank(0) != 1 || n.type(0) != DType::I64)
+    return n.mismatch("the shape must be a vector of i64");
+  auto wanted = n.known(0);
+  Shape out;
+  if (wanted) {
+    out = *wanted;
+  } else if (auto declared = n.declared(0);
+             declared && n.shape(0)[0].isConst(static_cast<int64_t>(declared->shape.size()))) {
+    out = declared->shape;
+  } else {
+    return n.fail(Diag::UnsupportedShape, "the shape is a run-time value; it must follow from constants and "
+                                          "input shapes");
+  }
+  for (const DimExpr &d : out)
+    if (d.range(n.symbols()).min < 0)
+      return n.fail(Diag::BadOperand, "the size " + d.str(n.symbols()) + " may be negative");
+  std::vector<uint8_t> bytes(value->bytes, value->bytes + value->sizeBytes);
+  ConstantRef scalar = makeConstant(value->type, {}, std::move(bytes));
+  std::vector<ValueId> in;
+  if (ValueId operand = n.shapeOperand(out); operand != kNoValue)
+    in.push_back(operand);
+  return n.finish(OpKind::ConstantOfShape, std::move(in), {{"value", scalar}}, {{value->type, out}});
+}
+
+Status range(NodeImporter &n) {
+  for (size_t i = 0; i < 3; ++i)
+    if (n.type(i) != n.type(0) || !numElements(n.shape(i)).isConst(1))
+      return n.mismatch("start, limit and delta must be scalars of one type");
+  DimExpr count;
+  auto start = n.known(0), limit = n.known(1), delta = n.known(2);
+  ConstantRef cs = n.constant(0), cl = n.constant(1), cd = n.constant(2);
+  if (cs && cl && cd && isFloat(n.type(0))) {
+    double steps = std::ceil((cl->floatAt(0) - cs->floatAt(0)) / cd->floatAt(0));
+    if (!(steps < 1e12))
+      return n.fail(Diag::BadOperand, "the range has no end");
+    count = DimExpr(static_cast<int64_t>(std::max(steps, 0.0)));
+  } else if (start && limit && delta && (*delta)[0].isConst()) {
+    int64_t d = (*delta)[0].constValue();
+    if (d == 0)
+      return n.fail(Diag::BadOperand, "delta is 0");
+    if ((*start)[0].isConst() && (*limit)[0].isConst()) {
+      auto a = static_cast<__int128>((*start)[0].constValue()), b = static_cast<__int128>((*limit)[0].constValue());
+      __int128 steps = d > 0 ? (b - a + d - 1) / d : (a - b - d - 1) / -static_cast<__int128>(d);
+      if (steps > (int64_t(1) << 40))
+        return n.fail(Diag::LimitExceeded, "the range has more than 2^40 elements");
+      count = DimExpr(static_cast<int64_t>(std::max<__int128>((d > 0 ? b > a : a > b) ? steps : 0, 0)));
+    } else {
+      DimExpr span = d > 0 ? (*limit)[0] - (*start)[0] : (*start)[0] - (*limit)[0];
+      count = ceilDiv(span, DimExpr(d > 0 ? d : -d));
+      if (count.range(n.symbols()).min < 0)
+        count = max(count, DimExpr(0));
+    }
+  } else if (auto declared = n.declared(0); declared && declared->shape.size() == 1) {
+    count = declared->shape[0];
+  } else {
+    return n.fail(Diag::UnsupportedShape, "the length of the range must follow from constants and input shapes");
+  }
+  ValueId limitOperand = cl ? n.reshape(n.id(1), {}) : kNoValue;
+  return n.finish(OpKind::Range, {n.reshape(n.id(0), {}), limitOperand, n.reshape(n.id(2), {})}, {},
+                  {{n.type(0), {count}}});
+}
+
+Status eyeLike(NodeImporter &n) {
+  if (n.rank(0) != 2)
+    return n.mismatch("the operand must be a matrix");
+  DType type = n.attrType("dtype").value_or(n.type(0));
+  return n.finish(OpKind::EyeLike, {n.id(0)}, {{"k", n.attrInt("k", 0)}, {"dtype", type}},
+                  {{type, n.shape(0)}});
+}
+
+Status oneHot(NodeImporter &n) {
+  int64_t rank = n.rank(0) + 1;
+  FUSEC_TRY(int64_t axis, n.axis(n.attrInt("axis", -1), rank));
+  if (n.rank(2) != 1 || !n.shape(2)[0].isConst(2))
+    return n.mismatch("values must be the pair off, on");
+  ConstantRef depthConstant = n.constant(1);
+  auto declared = n.declared(0);
+  int64_t depth;
+  if (depthConstant && depthConstant->numElements() == 1)
+    depth = depthConstant->intAt(0);
+  else if (!depthConstant && declared && static_cast<int64_t>(declared->shape.size()) == rank &&
+           declared->shape[static_cast<size_t>(axis)].isConst())
+    depth = declared->shape[static_cast<size_t>(axis)].constValue();
+  else
+    return n.fail(Diag::UnsupportedShape, "depth is a run-time value; it must be constant");
+  if (depth < 1 || depth > int64_t(1) << 40)
+    return n.fail(Diag::BadOperand, "depth must be positive");
+  Shape out = n.shape(0);
+  out.insert(out.begin() + axis, DimExpr(depth));
+  return n.finish(OpKind::OneHot, {n.id(0), n.constantValue(makeIntConstant({}, {depth})), n.id(2)},
+                  {{"axis", axis}}, {{n.type(2), std::move(out)}});
+}
+
+Status window(NodeImporter &n) {
+  DType type = n.attrType("output_datatype").value_or(DType::F32);
+  auto size = n.ints(0);
+  auto declared = n.declared(0);
+  int64_t count;
+  if (size && size->size() == 1)
+    count = (*size)[0];
+  else if (!size && declared && declared->shape.size() == 1 && declared->shape[0].isConst())
+    count = declared->shape[0].constValue();
+  else
+    return n.fail(Diag::UnsupportedShape, "the size is a run-time value; it must be constant");
+  if (count < 0 || count > int64_t(1) << 32)
+    return n.fail(Diag::BadOperand, "the size is out of range");
+  return n.finish(*parseOpKind(n.op()), {n.constantValue(makeIntConstant({}, {count}))},
+                  {{"periodic", n.attrInt("periodic", 1)}, {"output_datatype", type}},
+                  {{type, {DimExpr(count)}}});
+}
+
+constexpr OpRow kRows[] = {
+    {"BlackmanWindow", 17, 28, 1, 1, 1, window, "size known at compile time or declared"},
+    {"Constant", 1, 28, 0, 0, 1, constant},
+    {"ConstantOfShape", 9, 28, 1, 1, 1, constantOfShape, "shape known at compile time or declared"},
+    {"EyeLike", 9, 28, 1, 1, 1, eyeLike},
+    {"HammingWindow", 17, 28, 1, 1, 1, window, "size known at compile time or declared"},
+    {"HannWindow", 17, 28, 1, 1, 1, window, "size known at compile time or declared"},
+    {"OneHot", 9, 28, 3, 3, 1, oneHot, "depth known at compile time or declared"},
+    {"Range", 11, 28, 3, 3, 1, range, "length known at compile time or declared"},
+};
+
+} // namespace
+
+std::span<const OpRow> generatorOps() { return kRows; }
+
+} // namespace fusec

@@ -1,0 +1,385 @@
+#include "Onnx/DimTools.h"
+#include "Onnx/OpTable.h"
+
+#include <algorithm>
+#include <numeric>
+
+// Reshape and its kin, Transpose, Concat, Split, Expand, Tile, depth/space.
+
+namespace fusec {
+namespace {
+
+/// The target dims of a Reshape: 0 copies a dim, -1 takes what is left.
+Result<Shape> reshapeTarget(NodeImporter &n, const std::vector<DimExpr> &wanted, bool allowZero) {
+  const Shape &in = n.shape(0);
+  Shape out;
+  std::optional<size_t> rest;
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    DimExpr d = wanted[i];
+    if (d.isConst(-1)) {
+      if (rest)
+        return n.fail(Diag::BadOperand, "the target shape has two -1");
+      rest = i;
+      d = DimExpr(1);
+    } else if (d.isConst(0) && !allowZero) {
+      if (i >= in.size())
+        return n.fail(Diag::BadOperand, "the target shape copies a dimension that the operand lacks");
+      d = in[i];
+    } else if (d.isConst() && d.constValue() < 0) {
+      return n.fail(Diag::BadOperand, "the target shape has the size " + std::to_string(d.constValue()));
+    }
+    out.push_back(d);
+  }
+  if (rest) {
+    auto size = exactQuotient(in, out, n.symbols());
+    if (!size)
+      return n.mismatch("the operand's elements do not divide into the target shape " +
+                        typeText(n.type(0), out, n.symbols()));
+    out[*rest] = *size;
+    return out;
+  }
+  if (numElements(in) != numElements(out))
+    return n.mismatch("the target shape " + typeText(n.type(0), out, n.symbols()) +
+                      " has another number of elements");
+  return out;
+}
+
+Status reshape(NodeImporter &n) {
+  bool allowZero = n.attrInt("allowzero", 0) != 0;
+  Shape out;
+  if (n.opset() < 5) {
+    std::vector<int64_t> shape = n.attrInts("shape");
+    FUSEC_TRY(out, reshapeTarget(n, {shape.begin(), shape.end()}, false));
+  } else {
+    if (!n.has(1) || n.type(1) != DType::I64 || n.rank(1) != 1)
+      return n.mismatch("the target shape must be a vector of i64");
+    if (auto wanted = n.known(1)) {
+      FUSEC_TRY(out, reshapeTarget(n, *wanted, allowZero));
+    } else if (auto declared = n.declared(0);
+               declared && n.shape(1)[0].isConst(static_cast<int64_t>(declared->shape.size())) &&
+               numElements(declared->shape) == numElements(n.shape(0))) {
+      out = declared->shape;
+    } else {
+      return n.fail(Diag::UnsupportedShape, "the target shape is a run-time value; it must follow from "
+                                            "constants and input shapes");
+    }
+  }
+  std::vector<ValueId> in{n.id(0)};
+  if (ValueId operand = n.shapeOperand(out); operand != kNoValue)
+    in.push_back(operand);
+  return n.finish(OpKind::Reshape, std::move(in), {}, {{n.type(0), std::move(out)}});
+}
+
+Status flatten(NodeImporter &n) {
+  int64_t rank = n.rank(0), axis = n.attrInt("axis", 1);
+  if (axis < -rank || axis > rank)
+    return n.fail(Diag::BadAttribute, "axis " + std::to_string(axis) + " is out of range");
+  axis = axis < 0 ? axis + rank : axis;
+  Shape out{product(n.shape(0), 0, static_cast<size_t>(axis)),
+            product(n.shape(0), static_cast<size_t>(axis), n.shape(0).size())};
+  return n.finish(OpKind::Flatten, {n.id(0)}, {{"axis", axis}}, {{n.type(0), std::move(out)}});
+}
+
+/// Axes of Squeeze and Unsqueeze: an attribute before opset 13.
+Result<std::optional<std::vector<int64_t>>> axesOperand(NodeImporter &n) {
+  if (n.opset() < 13)
+    return n.hasAttribute("axes") ? std::optional(n.attrInts("axes")) : std::nullopt;
+  if (!n.has(1))
+    return std::optional<std::vector<int64_t>>();
+  if (auto axes = n.ints(1))
+    return axes;
+  return std::optional<std::vector<int64_t>>();
+}
+
+Status squeeze(NodeImporter &n) {
+  FUSEC_TRY(auto given, axesOperand(n));
+  const Shape &in = n.shape(0);
+  std::vector<int64_t> axes;
+  if (given) {
+    FUSEC_TRY(axes, n.axes(*given, n.rank(0)));
+  } else {
+    auto declared = n.declared(0);
+    for (size_t i = 0; i < in.size(); ++i)
+      if (in[i].isConst(1))
+        axes.push_back(static_cast<int64_t>(i));
+      else if (!in[i].isConst() && !n.has(1))
+        return n.fail(Diag::UnsupportedShape, "the axes must be given where sizes are symbolic");
+    // A run-time list of axes can be followed only when it must name all axes of size 1.
+    if (n.has(1) && !(declared && declared->shape.size() == in.size() - axes.size() &&
+                      n.shape(1) == Shape{DimExpr(static_cast<int64_t>(axes.size()))}))
+      return n.fail(Diag::UnsupportedShape, "the axes are a run-time value; they must be constant");
+  }
+  Shape out;
+  for (size_t i = 0; i < in.size(); ++i) {
+    bool removed = std::find(axes.begin(), axes.end(), static_cast<int64_t>(i)) != axes.end();
+    if (removed && !in[i].isConst(1))
+      return n.mismatch("axis " + std::to_string(i) + " to remove does not have size 1");
+    if (!removed)
+      out.push_back(in[i]);
+  }
+  return n.finish(OpKind::Squeeze, {n.id(0)}, {{"axes", axes}}, {{n.type(0), std::move(out)}});
+}
+
+Status unsqueeze(NodeImporter &n) {
+  FUSEC_TRY(auto given, axesOperand(n));
+  if (!given) {
+    // Any placement of size-1 axes that gives the declared shape means the same data.
+    auto declared = n.declared(0);
+    const Shape &in = n.shape(0);
+    if (!n.has(1) || !declared)
+      return n.fail(Diag::UnsupportedShape, "the axes are missing or a run-time value; they must be constant");
+    std::vector<int64_t> axes;
+    size_t next = 0;
+    for (size_t i = 0; i < declared->shape.size(); ++i) {
+      if (next < in.size() && declared->shape[i] == in[next])
+        ++next;
+      else if (declared->shape[i].isConst(1))
+        axes.push_back(static_cast<int64_t>(i));
+      else
+        return n.mismatch("the declared output shape does not fit");
+    }
+    if (next != in.size())
+      return n.mismatch("the declared output shape does not fit");
+    given = axes;
+  }
+  int64_t rank = n.rank(0) + static_cast<int64_t>(given->size());
+  FUSEC_TRY(std::vector<int64_t> axes, n.axes(*given, rank));
+  Shape out;
+  size_t next = 0;
+  for (int64_t i = 0; i < rank; ++i)
+    out.push_back(std::binary_search(axes.begin(), axes.end(), i) ? DimExpr(1) : n.shape(0)[next++]);
+  return n.finish(OpKind::Unsqueeze, {n.id(0)}, {{"axes", axes}}, {{n.type(0), std::move(out)}});
+}
+
+Status transpose(NodeImporter &n) {
+  std::vector<int64_t> perm(static_cast<size_t>(n.rank(0)));
+  std::iota(perm.rbegin(), perm.rend(), 0);
+  perm = n.attrInts("perm", perm);
+  std::vector<int64_t> sorted = perm;
+  std::sort(sorted.begin(), sorted.end());
+  bool isPermutation = static_cast<int64_t>(perm.size()) == n.rank(0);
+  for (size_t i = 0; i < sorted.size(); ++i)
+    isPermutation = isPermutation && sorted[i] == static_cast<int64_t>(i);
+  if (!isPermutation)
+    return n.fail(Diag::BadAttribute, "perm must name each axis of the operand once");
+  Shape out;
+  for (int64_t p : perm)
+    out.push_back(n.shape(0)[static_cast<size_t>(p)]);
+  return n.finish(OpKind::Transpose, {n.id(0)}, {{"perm", perm}}, {{n.type(0), std::move(out)}});
+}
+
+Status concat(NodeImporter &n) {
+  FUSEC_TRY(int64_t axis, n.axis(n.opset() < 4 ? n.attrInt("axis", 1) : n.attrInt("axis"), n.rank(0)));
+  Shape out = n.shape(0);
+  for (size_t i = 1; i < n.numInputs(); ++i) {
+    if (!n.has(i) || n.type(i) != n.type(0) || n.rank(i) != n.rank(0))
+      return n.mismatch("the operands must have one type and rank");
+    for (size_t k = 0; k < out.size(); ++k) {
+      if (static_cast<int64_t>(k) == axis) {
+        out[k] = out[k] + n.shape(i)[k];
+        continue;
+      }
+      FUSEC_TRY(out[k], n.sameDim(out[k], n.shape(i)[k], "sizes off the axis"));
+    }
+  }
+  return n.finish(OpKind::Concat, n.ids(), {{"axis", axis}}, {{n.type(0), std::move(out)}});
+}
+
+Status split(NodeImporter &n) {
+  FUSEC_TRY(int64_t axis, n.axis(n.attrInt("axis", 0), n.rank(0)));
+  auto a = static_cast<size_t>(axis);
+  const DimExpr size = n.shape(0)[a];
+  auto parts = static_cast<int64_t>(n.numOutputs());
+  std::optional<std::vector<int64_t>> sizes;
+  if (n.hasAttribute("split"))
+    sizes = n.attrInts("split");
+  int64_t asked = n.attrInt("num_outputs", parts);
+  if (asked != parts)
+    return n.fail(Diag::BadAttribute, "num_outputs is " + std::to_string(asked) + ", the node has " +
+                                          std::to_string(parts) + " outputs");
+  if (n.has(1)) {
+    sizes = n.ints(1);
+    if (!sizes) {
+      sizes.emplace();
+      for (size_t i = 0; i < n.numOutputs(); ++i) {
+        auto declared = n.declared(i);
+        if (!declared || declared->shape.size() <= a || !declared->shape[a].isConst())
+          return n.fail(Diag::UnsupportedShape, "the sizes are a run-time value; they must be constant");
+        sizes->push_back(declared->shape[a].constValue());
+      }
+    }
+  }
+  std::vector<DimExpr> dims;
+  if (sizes) {
+    int64_t total = 0;
+    for (int64_t s : *sizes) {
+      if (s < 0 || __builtin_add_overflow(total, s, &total))
+        return n.fail(Diag::BadOperand, "a part has the size " + std::to_string(s));
+      dims.push_back(s);
+    }
+    if (static_cast<int64_t>(dims.size()) != parts || size != DimExpr(total))
+      return n.mismatch("the parts' sizes must be as many as the outputs and sum to the axis");
+  } else if (size.isConst()) {
+    int64_t each = (size.constValue() + parts - 1) / parts, left = size.constValue();
+    if (n.opset() < 18 && each * parts != left)
+      return n.mismatch("the axis does not divide into " + std::to_string(parts) + " equal parts");
+    for (int64_t i = 0; i < parts; ++i, left -= dims.back().constValue())
+      dims.push_back(std::min(each, left));
+  } else {
+    if (!size.divisibleBy(parts, n.symbols()))
+      return n.fail(Diag::UnsupportedShape, "a symbolic axis must be known to divide into equal parts");
+    dims.assign(static_cast<size_t>(parts), floorDiv(size, DimExpr(parts)));
+  }
+  std::vector<TypedShape> outs;
+  for (const DimExpr &d : dims) {
+    Shape s = n.shape(0);
+    s[a] = d;
+    outs.push_back({n.type(0), std::move(s)});
+  }
+  return n.finish(OpKind::Split, {n.id(0)}, {{"axis", axis}}, std::move(outs));
+}
+
+/// Emits an operator whose second operand only describes the output's shape.
+Status finishShaped(NodeImporter &n, OpKind op, Shape out) {
+  std::vector<ValueId> in{n.id(0)};
+  if (ValueId operand = n.shapeOperand(out); operand != kNoValue)
+    in.push_back(operand);
+  return n.finish(op, std::move(in), {}, {{n.type(0), std::move(out)}});
+}
+
+Status expand(NodeImporter &n) {
+  auto wanted = n.known(1);
+  if (!wanted) {
+    auto declared = n.declared(0);
+    if (!declared)
+      return n.fail(Diag::UnsupportedShape, "the target shape is a run-time value; it must follow from "
+                                            "constants and input shapes");
+    FUSEC_TRY(Shape both, n.broadcast({&n.shape(0), &declared->shape}));
+    return finishShaped(n, OpKind::Expand, std::move(both));
+  }
+  for (const DimExpr &d : *wanted)
+    if (d.isConst() && d.constValue() < 0)
+      return n.fail(Diag::BadOperand, "the target shape has a negative size");
+  FUSEC_TRY(Shape out, n.broadcast({&n.shape(0), &*wanted}));
+  return finishShaped(n, OpKind::Expand, std::move(out));
+}
+
+Status tile(NodeImporter &n) {
+  if (n.opset() < 6)
+    return n.unsupported("the form of Tile before opset 6");
+  if (n.rank(1) != 1 || n.shape(1)[0] != DimExpr(n.rank(0)))
+    return n.mismatch("one repeat count for each axis is needed");
+  auto repeats = n.known(1);
+  Shape out;
+  if (repeats) {
+    for (size_t i = 0; i < repeats->size(); ++i) {
+      const DimExpr &r = (*repeats)[i];
+      if (r.isConst() && r.constValue() < 0)
+        return n.fail(Diag::BadOperand, "a repeat count is negative");
+      int64_t checked;
+      if (r.isConst() && n.shape(0)[i].isConst() &&
+          (__builtin_mul_overflow(r.constValue(), n.shape(0)[i].constValue(), &checked)))
+        return n.fail(Diag::LimitExceeded, "the output is too large");
+      out.push_back(n.shape(0)[i] * r);
+    }
+  } else if (auto declared = n.declared(0); declared && declared->shape.size() == n.shape(0).size()) {
+    out = declared->shape;
+  } else {
+    return n.fail(Diag::UnsupportedShape, "the repeat counts are a run-time value; they must follow from "
+                                          "constants and input shapes");
+  }
+  std::vector<ValueId> in{n.id(0)};
+  if (repeats && n.constant(1)) {
+    in.push_back(n.id(1));
+  } else if (isStatic(out) && isStatic(n.shape(0)) && !numElements(n.shape(0)).isConst(0)) {
+    std::vector<int64_t> counts;
+    for (size_t i = 0; i < out.size(); ++i)
+      counts.push_back(out[i].constValue() / n.shape(0)[i].constValue());
+    in.push_back(n.intsValue(counts));
+  }
+  return n.finish(OpKind::Tile, std::move(in), {}, {{n.type(0), std::move(out)}});
+}
+
+Status depthToSpace(NodeImporter &n) {
+  bool toSpace = n.op() == "DepthToSpace";
+  int64_t b = n.attrInt("blocksize");
+  if (b < 1 || b > 1 << 20 || n.rank(0) != 4)
+    return n.fail(Diag::BadAttribute, "blocksize must be positive and the data have rank 4");
+  const Shape &in = n.shape(0);
+  DimExpr block(b), area(b * b);
+  Attributes a{{"blocksize", b}};
+  Shape out;
+  if (toSpace) {
+    std::string mode = n.attrString("mode", "DCR");
+    if (mode != "DCR" && mode != "CRD")
+      return n.fail(Diag::BadAttribute, "mode must be DCR or CRD");
+    a.emplace("mode", mode);
+    if (!in[1].divisibleBy(b * b, n.symbols()))
+      return n.mismatch("the channels must be a multiple of blocksize squared");
+    out = {in[0], floorDiv(in[1], area), in[2] * block, in[3] * block};
+  } else {
+    if (!in[2].divisibleBy(b, n.symbols()) || !in[3].divisibleBy(b, n.symbols()))
+      return n.mismatch("height and width must be multiples of blocksize");
+    out = {in[0], in[1] * area, floorDiv(in[2], block), floorDiv(in[3], block)};
+  }
+  return n.finish(*parseOpKind(n.op()), {n.id(0)}, std::move(a), {{n.type(0), std::move(out)}});
+}
+
+Status shape(NodeImporter &n) {
+  int64_t rank = n.rank(0), start = n.attrInt("start", 0), end = n.attrInt("end", rank);
+  auto clamp = [&](int64_t v) { return std::clamp<int64_t>(v < 0 ? v + rank : v, 0, rank); };
+  start = clamp(start);
+  end = std::max(clamp(end), start);
+  return n.finish(OpKind::Shape, {n.id(0)}, {{"start", start}, {"end", end}},
+                  {{DType::I64, {DimExpr(end - start)}}});
+}
+
+Status size(NodeImporter &n) { return n.finish(OpKind::Size, {n.id(0)}, {}, {{DType::I64, {}}}); }
+
+Status trilu(NodeImporter &n) {
+  if (n.rank(0) < 2)
+    return n.mismatch("the operand must be at least a matrix");
+  std::vector<ValueId> in{n.id(0)};
+  if (n.has(1)) {
+    auto k = n.ints(1);
+    if (!k || k->size() != 1)
+      return n.unsupported("a diagonal that is a run-time value");
+    in.push_back(n.constantValue(makeIntConstant({}, {(*k)[0]})));
+  }
+  return n.finish(OpKind::Trilu, std::move(in), {{"upper", n.attrInt("upper", 1)}},
+                  {{n.type(0), n.shape(0)}});
+}
+
+Status reverseSequence(NodeImporter &n) {
+  int64_t batch = n.attrInt("batch_axis", 1), time = n.attrInt("time_axis", 0);
+  if (n.rank(0) < 2 || batch == time || batch < 0 || batch > 1 || time < 0 || time > 1)
+    return n.fail(Diag::BadAttribute, "batch_axis and time_axis must be 0 and 1 in either order");
+  if (n.type(1) != DType::I64 || n.shape(1) != Shape{n.shape(0)[static_cast<size_t>(batch)]})
+    return n.mismatch("one length of type i64 for each batch entry is needed");
+  return n.finish(OpKind::ReverseSequence, n.ids(), {{"batch_axis", batch}, {"time_axis", time}},
+                  {{n.type(0), n.shape(0)}});
+}
+
+constexpr OpRow kRows[] = {
+    {"Concat", 1, 28, 1, -1, 1, concat},
+    {"DepthToSpace", 1, 28, 1, 1, 1, depthToSpace},
+    {"Expand", 8, 28, 2, 2, 1, expand, "shape known at compile time or declared"},
+    {"Flatten", 1, 28, 1, 1, 1, flatten},
+    {"Reshape", 1, 28, 1, 2, 1, reshape, "shape known at compile time or declared"},
+    {"ReverseSequence", 10, 28, 2, 2, 1, reverseSequence},
+    {"Shape", 1, 28, 1, 1, 1, shape},
+    {"Size", 1, 28, 1, 1, 1, size},
+    {"SpaceToDepth", 1, 28, 1, 1, 1, depthToSpace},
+    {"Split", 2, 28, 1, 2, -1, split, "sizes known at compile time or declared"},
+    {"Squeeze", 1, 28, 1, 2, 1, squeeze, "constant axes"},
+    {"Tile", 6, 28, 2, 2, 1, tile, "repeats known at compile time or declared"},
+    {"Transpose", 1, 28, 1, 1, 1, transpose},
+    {"Trilu", 14, 28, 1, 2, 1, trilu, "constant diagonal"},
+    {"Unsqueeze", 1, 28, 1, 2, 1, unsqueeze, "constant axes"},
+};
+
+} // namespace
+
+std::span<const OpRow> movementOps() { return kRows; }
+
+} // namespace fusec

@@ -1,0 +1,140 @@
+#include "Onnx/DimTools.h"
+#include "Onnx/OpTable.h"
+
+#include <numeric>
+
+// Normalisations. Statistics are computed in float32 (stash_type 1), the only form in use.
+
+namespace fusec {
+namespace {
+
+constexpr double kEpsilon = static_cast<double>(1e-5f);
+
+Status vectorOf(NodeImporter &n, size_t i, const DimExpr &size, const char *what) {
+  if (!n.has(i))
+    return success();
+  if (n.rank(i) != 1 || n.shape(i)[0] != size)
+    return n.mismatch(std::string(what) + " must be a vector of " + size.str(n.symbols()));
+  return success();
+}
+
+Status batchNorm(NodeImporter &n) {
+  n.ignore("momentum");
+  n.ignore("consumed_inputs");
+  if (n.attrInt("training_mode", 0))
+    return n.unsupported("batch normalisation in training mode");
+  if (n.opset() < 7 && n.attrInt("is_test", 0) == 0)
+    return n.unsupported("batch normalisation in training mode (is_test = 0)");
+  if (n.opset() < 9 && n.attrInt("spatial", 1) == 0)
+    return n.unsupported("batch normalisation with spatial = 0");
+  if (n.rank(0) < 1)
+    return n.mismatch("the data must have channels");
+  DimExpr channels = n.rank(0) > 1 ? n.shape(0)[1] : DimExpr(1);
+  for (size_t i = 1; i < 5; ++i)
+    FUSEC_CHECK(vectorOf(n, i, channels, "scale, bias, mean and variance"));
+  return n.finish(OpKind::BatchNormalization, n.ids(), {{"epsilon", n.attrFloat("epsilon", kEpsilon)}},
+                  {{n.type(0), n.shape(0)}});
+}
+
+Status groupNorm(NodeImporter &n) {
+  n.ignore("stash_type");
+  int64_t groups = n.attrInt("num_groups");
+  if (n.rank(0) < 3 || !n.shape(0)[1].isConst())
+    return n.mismatch("the data must have rank 3 or more and a fixed number of channels");
+  int64_t channels = n.shape(0)[1].constValue();
+  if (groups < 1 || channels % groups)
+    return n.fail(Diag::BadAttribute, "num_groups must divide the number of channels");
+  std::vector<ValueId> in = n.ids();
+  for (size_t i = 1; i < 3; ++i) {
+    // Opset 18 has one scale and bias a group.
+    bool perGroup = n.opset() < 21;
+    FUSEC_CHECK(vectorOf(n, i, DimExpr(perGroup ? groups : channels), "scale and bias"));
+    if (!perGroup || groups == channels)
+      continue;
+    Shape wide{DimExpr(groups), DimExpr(channels / groups)};
+    ValueId column = n.reshape(in[i], {DimExpr(groups), DimExpr(1)});
+    ValueId rows = n.emitOne(OpKind::Expand, {column, n.shapeOperand(wide)}, {}, n.type(i), wide);
+    in[i] = n.reshape(rows, {DimExpr(channels)});
+  }
+  return n.finish(OpKind::GroupNormalization, std::move(in),
+                  {{"epsilon", n.attrFloat("epsilon", kEpsilon)}, {"num_groups", groups}},
+                  {{n.type(0), n.shape(0)}});
+}
+
+Status instanceNorm(NodeImporter &n) {
+  n.ignore("consumed_inputs");
+  if (n.rank(0) < 3)
+    return n.mismatch("the data must have rank 3 or more");
+  for (size_t i = 1; i < 3; ++i)
+    FUSEC_CHECK(vectorOf(n, i, n.shape(0)[1], "scale and bias"));
+  return n.finish(OpKind::InstanceNormalization, n.ids(), {{"epsilon", n.attrFloat("epsilon", kEpsilon)}},
+                  {{n.type(0), n.shape(0)}});
+}
+
+Status layerNorm(NodeImporter &n) {
+  bool rms = n.op() == "RMSNormalization";
+  if (n.attrInt("stash_type", 1) != 1)
+    return n.unsupported("a stash_type other than float32");
+  FUSEC_TRY(int64_t axis, n.axis(n.attrInt("axis", -1), n.rank(0)));
+  Attributes a{{"axis", axis}, {"epsilon", n.attrFloat("epsilon", kEpsilon)}};
+  for (size_t i = 1; i < n.numInputs(); ++i) {
+    if (!n.has(i))
+      continue;
+    FUSEC_TRY(Shape all, n.broadcast({&n.shape(0), &n.shape(i)}));
+    if (all != n.shape(0))
+      return n.mismatch("scale and bias must broadcast to the data's shape");
+  }
+  std::vector<TypedShape> outs{{n.type(0), n.shape(0)}};
+  if (!rms && (n.wants(1) || n.wants(2))) {
+    Shape stats = n.shape(0);
+    for (size_t i = static_cast<size_t>(axis); i < stats.size(); ++i)
+      stats[i] = DimExpr(1);
+    outs.push_back({DType::F32, stats});
+    outs.push_back({DType::F32, stats});
+  }
+  return n.finish(*parseOpKind(n.op()), n.ids(), std::move(a), std::move(outs));
+}
+
+Status lpNorm(NodeImporter &n) {
+  FUSEC_TRY(int64_t axis, n.axis(n.attrInt("axis", -1), n.rank(0)));
+  int64_t p = n.attrInt("p", 2);
+  if (p != 1 && p != 2)
+    return n.fail(Diag::BadAttribute, "p must be 1 or 2");
+  return n.finish(OpKind::LpNormalization, {n.id(0)}, {{"axis", axis}, {"p", p}},
+                  {{n.type(0), n.shape(0)}});
+}
+
+Status lrn(NodeImporter &n) {
+  int64_t size = n.attrInt("size");
+  if (size < 1 || n.rank(0) < 2)
+    return n.fail(Diag::BadAttribute, "size must be at least 1 and the data have channels");
+  return n.finish(OpKind::LRN, {n.id(0)},
+                  {{"alpha", n.attrFloat("alpha", static_cast<double>(1e-4f))},
+                   {"beta", n.attrFloat("beta", 0.75)},
+                   {"bias", n.attrFloat("bias", 1.0)},
+                   {"size", size}},
+                  {{n.type(0), n.shape(0)}});
+}
+
+Status meanVariance(NodeImporter &n) {
+  FUSEC_TRY(std::vector<int64_t> axes, n.axes(n.attrInts("axes", {0, 2, 3}), n.rank(0)));
+  return n.finish(OpKind::MeanVarianceNormalization, {n.id(0)}, {{"axes", axes}},
+                  {{n.type(0), n.shape(0)}});
+}
+
+constexpr OpRow kRows[] = {
+    {"BatchNormalization", 1, 28, 5, 5, 5, batchNorm, "inference only"},
+    {"GroupNormalization", 18, 28, 3, 3, 1, groupNorm},
+    {"InstanceNormalization", 1, 28, 3, 3, 1, instanceNorm},
+    {"LRN", 1, 28, 1, 1, 1, lrn},
+    {"LayerNormalization", 17, 28, 2, 3, 3, layerNorm},
+    {"LpNormalization", 1, 28, 1, 1, 1, lpNorm},
+    {"MeanVarianceNormalization", 9, 28, 1, 1, 1, meanVariance},
+    {"RMSNormalization", 23, 28, 2, 2, 1, layerNorm},
+};
+
+} // namespace
+
+std::span<const OpRow> normOps() { return kRows; }
+
+} // namespace fusec

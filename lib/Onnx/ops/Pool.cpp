@@ -1,0 +1,74 @@
+#include "Onnx/OpTable.h"
+#include "Onnx/Windows.h"
+
+// Pools over x [N, C, spatial...].
+
+namespace fusec {
+namespace {
+
+Status pool(NodeImporter &n, OpKind op, Attributes extra) {
+  if (n.rank(0) < 3)
+    return n.mismatch("the data must have rank 3 or more");
+  if (!n.hasAttribute("kernel_shape"))
+    return n.fail(Diag::BadAttribute, "attribute 'kernel_shape' is missing");
+  const Shape &in = n.shape(0);
+  Shape spatial(in.begin() + 2, in.end());
+  FUSEC_TRY(Window w, readWindow(n, n.attrInts("kernel_shape"), spatial));
+  int64_t ceilMode = n.attrInt("ceil_mode", 0) != 0;
+  Shape out{in[0], in[1]};
+  for (size_t i = 0; i < spatial.size(); ++i) {
+    int64_t extent = (w.kernel[i] - 1) * w.dilations[i] + 1;
+    if (w.pads[i] >= extent || w.pads[spatial.size() + i] >= extent)
+      return n.fail(Diag::BadAttribute, "pads must be smaller than the window, or windows would hold "
+                                        "padding only");
+    FUSEC_TRY(DimExpr d, windowCount(n, w, i, spatial[i], ceilMode));
+    out.push_back(d);
+  }
+  Attributes a = w.attributes();
+  a.emplace("ceil_mode", ceilMode);
+  a.merge(extra);
+  std::vector<TypedShape> outs{{n.type(0), out}};
+  if (n.wants(1))
+    outs.push_back({DType::I64, out});
+  return n.finish(op, {n.id(0)}, std::move(a), std::move(outs));
+}
+
+Status maxPool(NodeImporter &n) {
+  return pool(n, OpKind::MaxPool, {{"storage_order", n.attrInt("storage_order", 0)}});
+}
+Status averagePool(NodeImporter &n) {
+  return pool(n, OpKind::AveragePool, {{"count_include_pad", n.attrInt("count_include_pad", 0)}});
+}
+Status lpPool(NodeImporter &n) {
+  int64_t p = n.opset() < 2 ? static_cast<int64_t>(n.attrFloat("p", 2.0)) : n.attrInt("p", 2);
+  if (p < 1)
+    return n.fail(Diag::BadAttribute, "p must be at least 1");
+  return pool(n, OpKind::LpPool, {{"p", p}});
+}
+
+Status globalPool(NodeImporter &n) {
+  if (n.rank(0) < 3)
+    return n.mismatch("the data must have rank 3 or more");
+  Shape out = n.shape(0);
+  for (size_t i = 2; i < out.size(); ++i)
+    out[i] = DimExpr(1);
+  Attributes a;
+  if (n.op() == "GlobalLpPool")
+    a.emplace("p", n.opset() < 2 ? static_cast<int64_t>(n.attrFloat("p", 2.0)) : n.attrInt("p", 2));
+  return n.finish(*parseOpKind(n.op()), {n.id(0)}, std::move(a), {{n.type(0), std::move(out)}});
+}
+
+constexpr OpRow kRows[] = {
+    {"AveragePool", 1, 28, 1, 1, 1, averagePool},
+    {"GlobalAveragePool", 1, 28, 1, 1, 1, globalPool},
+    {"GlobalLpPool", 1, 28, 1, 1, 1, globalPool},
+    {"GlobalMaxPool", 1, 28, 1, 1, 1, globalPool},
+    {"LpPool", 1, 28, 1, 1, 1, lpPool},
+    {"MaxPool", 1, 28, 1, 1, 2, maxPool},
+};
+
+} // namespace
+
+std::span<const OpRow> poolOps() { return kRows; }
+
+} // namespace fusec

@@ -1,0 +1,90 @@
+#include "Onnx/OpTable.h"
+
+// Linear quantisation.
+
+namespace fusec {
+namespace {
+
+/// Checks scale and zero point against the data: one value, one an axis entry, or one a block.
+Status checkScale(NodeImporter &n, int64_t &axis, int64_t blockSize) {
+  if (blockSize < 0)
+    return n.fail(Diag::BadAttribute, "block_size must not be negative");
+  if (n.has(2) && n.shape(2) != n.shape(1))
+    return n.mismatch("scale and zero point must have one shape");
+  bool scalar = n.rank(1) == 0 || (n.rank(1) == 1 && n.shape(1)[0].isConst(1) && n.rank(0) != 1);
+  if (scalar && blockSize == 0) {
+    axis = 0;
+    return success();
+  }
+  FUSEC_TRY(axis, n.axis(axis, n.rank(0)));
+  auto a = static_cast<size_t>(axis);
+  if (blockSize == 0) {
+    if (n.rank(1) != 1 || n.shape(1)[0] != n.shape(0)[a])
+      return n.mismatch("the scale must have one value for each entry of the axis");
+    return success();
+  }
+  if (n.rank(1) != n.rank(0))
+    return n.mismatch("a block scale must have the data's rank");
+  for (size_t i = 0; i < n.shape(0).size(); ++i) {
+    DimExpr expected = i == a ? ceilDiv(n.shape(0)[i], DimExpr(blockSize)) : n.shape(0)[i];
+    if (n.shape(1)[i] != expected)
+      return n.mismatch("the scale does not fit blocks of " + std::to_string(blockSize));
+  }
+  return success();
+}
+
+Status dequantize(NodeImporter &n) {
+  int64_t axis = n.attrInt("axis", 1), blockSize = n.attrInt("block_size", 0);
+  if (!isInteger(n.type(0)))
+    return n.mismatch("the data must be integers");
+  FUSEC_CHECK(checkScale(n, axis, blockSize));
+  DType out = n.attrType("output_dtype").value_or(n.type(1));
+  if (out != n.type(1))
+    return n.unsupported("an output_dtype other than the scale's type");
+  return n.finish(OpKind::DequantizeLinear, n.ids(), {{"axis", axis}, {"block_size", blockSize}},
+                  {{out, n.shape(0)}});
+}
+
+Status quantize(NodeImporter &n) {
+  int64_t axis = n.attrInt("axis", 1), blockSize = n.attrInt("block_size", 0);
+  int64_t saturate = n.attrInt("saturate", 1), precision = n.attrInt("precision", 0);
+  FUSEC_CHECK(checkScale(n, axis, blockSize));
+  DType out = DType::U8;
+  if (n.has(2))
+    out = n.type(2);
+  else if (n.attrInt("output_dtype", 0) != 0)
+    out = n.attrType("output_dtype").value_or(DType::U8);
+  if (!isInteger(out) || precision != 0)
+    return n.unsupported("quantisation to a float type or with a precision");
+  std::vector<ValueId> in = n.ids();
+  if (!n.has(2) && out != DType::U8) {
+    Shape scale = n.shape(1);
+    in.resize(2);
+    ValueId operand = n.shapeOperand(scale);
+    if (operand == kNoValue)
+      return n.fail(Diag::UnsupportedShape, "the scale must have a fixed shape");
+    in.push_back(n.emitOne(OpKind::ConstantOfShape, {operand}, {{"value", makeScalarConstant(out, 0)}}, out,
+                           scale));
+  }
+  return n.finish(OpKind::QuantizeLinear, std::move(in),
+                  {{"axis", axis}, {"block_size", blockSize}, {"saturate", saturate}}, {{out, n.shape(0)}});
+}
+
+Status dynamicQuantize(NodeImporter &n) {
+  if (n.type(0) != DType::F32)
+    return n.mismatch("the data must be f32");
+  return n.finish(OpKind::DynamicQuantizeLinear, {n.id(0)}, {},
+                  {{DType::U8, n.shape(0)}, {DType::F32, {}}, {DType::U8, {}}});
+}
+
+constexpr OpRow kRows[] = {
+    {"DequantizeLinear", 10, 28, 2, 3, 1, dequantize},
+    {"DynamicQuantizeLinear", 11, 28, 1, 1, 3, dynamicQuantize},
+    {"QuantizeLinear", 10, 28, 2, 3, 1, quantize, "to integer types"},
+};
+
+} // namespace
+
+std::span<const OpRow> quantOps() { return kRows; }
+
+} // namespace fusec

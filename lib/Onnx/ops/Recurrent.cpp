@@ -1,0 +1,124 @@
+#include "Onnx/OpTable.h"
+
+#include <cctype>
+
+// LSTM, GRU and RNN. Results have layout 0: x [T, B, I], Y [T, dirs, B, H], states [dirs, B, H]. Layout 1
+// (batch first) is transposed on the way in and out.
+
+namespace fusec {
+namespace {
+
+struct Cell {
+  OpKind op;
+  int64_t gates;
+  std::vector<std::string> defaults; // activations of one direction
+};
+
+/// Names are case-insensitive; "" means the name is unknown.
+std::string activationName(const std::string &given) {
+  static const char *const names[] = {"Relu", "Tanh", "Sigmoid", "Affine", "LeakyRelu", "ThresholdedRelu",
+                                      "ScaledTanh", "HardSigmoid", "Elu", "Softsign", "Softplus"};
+  for (const char *name : names) {
+    std::string candidate = name;
+    bool same = candidate.size() == given.size();
+    for (size_t i = 0; same && i < given.size(); ++i)
+      same = std::tolower(static_cast<unsigned char>(given[i])) ==
+             std::tolower(static_cast<unsigned char>(candidate[i]));
+    if (same)
+      return candidate;
+  }
+  return "";
+}
+
+ValueId transposed(NodeImporter &n, ValueId x, const std::vector<int64_t> &perm) {
+  Shape shape;
+  for (int64_t p : perm)
+    shape.push_back(n.shapeOf(x)[static_cast<size_t>(p)]);
+  return n.emitOne(OpKind::Transpose, {x}, {{"perm", perm}}, n.typeOf(x), std::move(shape));
+}
+
+Status recurrent(NodeImporter &n, const Cell &cell) {
+  std::string direction = n.attrString("direction", "forward");
+  if (direction != "forward" && direction != "reverse" && direction != "bidirectional")
+    return n.fail(Diag::BadAttribute, "direction must be forward, reverse or bidirectional");
+  int64_t dirs = direction == "bidirectional" ? 2 : 1;
+  bool batchFirst = n.attrInt("layout", 0) != 0;
+  n.ignore("output_sequence"); // before opset 7: whether Y is wanted, which its name says as well
+  if (n.rank(0) != 3 || n.rank(1) != 3 || n.rank(2) != 3)
+    return n.mismatch("x, W and R must have rank 3");
+  if (!n.shape(2)[2].isConst())
+    return n.fail(Diag::UnsupportedShape, "the weights must have a fixed shape");
+  int64_t hidden = n.attrInt("hidden_size", n.shape(2)[2].constValue());
+  std::vector<ValueId> in = n.ids();
+  in.resize(cell.op == OpKind::LSTM ? 8 : 6, kNoValue);
+  if (batchFirst) {
+    in[0] = transposed(n, in[0], {1, 0, 2});
+    for (size_t i = 5; i < std::min<size_t>(in.size(), 7); ++i)
+      if (in[i] != kNoValue)
+        in[i] = transposed(n, in[i], {1, 0, 2});
+  }
+  const Shape x = n.shapeOf(in[0]);
+  Shape weights{DimExpr(dirs), DimExpr(cell.gates * hidden), x[2]};
+  Shape recurrence{DimExpr(dirs), DimExpr(cell.gates * hidden), DimExpr(hidden)};
+  Shape bias{DimExpr(dirs), DimExpr(2 * cell.gates * hidden)};
+  Shape state{DimExpr(dirs), x[1], DimExpr(hidden)};
+  const std::pair<size_t, Shape> expected[] = {
+      {1, weights}, {2, recurrence}, {3, bias}, {4, {x[1]}}, {5, state}, {6, state},
+      {7, {DimExpr(dirs), DimExpr(3 * hidden)}}};
+  for (const auto &[i, shape] : expected)
+    if (i < in.size() && in[i] != kNoValue && n.shapeOf(in[i]) != shape)
+      return n.mismatch("input " + std::to_string(i) + " must be " + typeText(n.typeOf(in[i]), shape, n.symbols()));
+  std::vector<std::string> activations = n.attrStrings("activations");
+  if (activations.empty())
+    for (int64_t d = 0; d < dirs; ++d)
+      activations.insert(activations.end(), cell.defaults.begin(), cell.defaults.end());
+  if (activations.size() != cell.defaults.size() * static_cast<size_t>(dirs))
+    return n.fail(Diag::BadAttribute, "activations must name " + std::to_string(cell.defaults.size()) +
+                                          " functions a direction");
+  for (std::string &a : activations) {
+    std::string known = activationName(a);
+    if (known.empty())
+      return n.fail(Diag::BadAttribute, "activation '" + a + "' does not exist");
+    a = known;
+  }
+  Attributes attrs{{"direction", direction},
+                   {"hidden_size", hidden},
+                   {"layout", int64_t(0)},
+                   {"activations", activations},
+                   {"activation_alpha", n.attrFloats("activation_alpha")},
+                   {"activation_beta", n.attrFloats("activation_beta")},
+                   {"clip", n.attrFloat("clip", 0.0)}};
+  if (cell.op == OpKind::LSTM)
+    attrs.emplace("input_forget", n.attrInt("input_forget", 0));
+  if (cell.op == OpKind::GRU)
+    attrs.emplace("linear_before_reset", n.attrInt("linear_before_reset", 0));
+  while (in.back() == kNoValue)
+    in.pop_back();
+  DType type = n.type(0);
+  std::vector<TypedShape> outs{{type, {x[0], DimExpr(dirs), x[1], DimExpr(hidden)}}, {type, state}};
+  if (cell.op == OpKind::LSTM)
+    outs.push_back({type, state});
+  if (!batchFirst)
+    return n.finish(cell.op, std::move(in), std::move(attrs), std::move(outs));
+  std::vector<ValueId> results = n.emit(cell.op, std::move(in), std::move(attrs), std::move(outs));
+  for (size_t i = 0; i < results.size(); ++i)
+    if (n.wants(i))
+      n.result(i, i == 0 ? transposed(n, results[0], {2, 0, 1, 3}) : transposed(n, results[i], {1, 0, 2}));
+  return success();
+}
+
+Status lstm(NodeImporter &n) { return recurrent(n, {OpKind::LSTM, 4, {"Sigmoid", "Tanh", "Tanh"}}); }
+Status gru(NodeImporter &n) { return recurrent(n, {OpKind::GRU, 3, {"Sigmoid", "Tanh"}}); }
+Status rnn(NodeImporter &n) { return recurrent(n, {OpKind::RNN, 1, {"Tanh"}}); }
+
+constexpr OpRow kRows[] = {
+    {"GRU", 3, 28, 3, 6, 2, gru},
+    {"LSTM", 1, 28, 3, 8, 3, lstm},
+    {"RNN", 1, 28, 3, 6, 2, rnn},
+};
+
+} // namespace
+
+std::span<const OpRow> recurrentOps() { return kRows; }
+
+} // namespace fusec

@@ -1,0 +1,241 @@
+#include "Onnx/OpTable.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+// Resize (and Upsample, its ancestor), GridSample and Col2Im.
+
+namespace fusec {
+namespace {
+
+struct ResizeForm {
+  std::string transform = "half_pixel", mode = "nearest", nearest = "round_prefer_floor",
+              policy = "stretch";
+  std::vector<int64_t> axes;
+  double cubic = -0.75, extrapolation = 0;
+  int64_t antialias = 0, excludeOutside = 0;
+};
+
+bool oneOf(const std::string &s, std::initializer_list<const char *> list) {
+  return std::any_of(list.begin(), list.end(), [&](const char *x) { return s == x; });
+}
+
+/// The scales as f32 over the chosen axes, and the output shape; emits the node.
+Status finishResize(NodeImporter &n, const ResizeForm &f, ConstantRef roi, ConstantRef scales,
+                    std::optional<std::vector<int64_t>> sizes) {
+  Shape out = n.shape(0);
+  size_t count = f.axes.size();
+  std::vector<double> factors;
+  if (scales && static_cast<size_t>(scales->numElements()) != count)
+    return n.mismatch("one scale for each axis is needed");
+  if (sizes && sizes->size() != count)
+    return n.mismatch("one size for each axis is needed");
+  bool isCrop = f.transform == "tf_crop_and_resize";
+  if (isCrop && (!roi || static_cast<size_t>(roi->numElements()) != 2 * count))
+    return n.mismatch("tf_crop_and_resize needs a constant roi with two values for each axis");
+  double keep = 0; // the common scale of keep_aspect_ratio_policy
+  for (size_t i = 0; i < count; ++i) {
+    const DimExpr &d = out[static_cast<size_t>(f.axes[i])];
+    if (!d.isConst() && (sizes || scales->floatAt(static_cast<int64_t>(i)) != 1.0))
+      return n.fail(Diag::UnsupportedShape, "the axes to resize must have fixed sizes; give them with --shape");
+    if (!sizes || f.policy == "stretch")
+      continue;
+    double s = static_cast<double>((*sizes)[i]) / static_cast<double>(d.constValue());
+    keep = i == 0 ? s : f.policy == "not_larger" ? std::min(keep, s) : std::max(keep, s);
+  }
+  for (size_t i = 0; i < count; ++i) {
+    DimExpr &d = out[static_cast<size_t>(f.axes[i])];
+    if (!d.isConst()) {
+      factors.push_back(1);
+      continue;
+    }
+    int64_t in = d.constValue(), size;
+    double factor;
+    if (sizes && f.policy == "stretch") {
+      size = (*sizes)[i];
+      factor = in ? static_cast<double>(size) / static_cast<double>(in) : 1;
+    } else if (sizes) {
+      factor = keep;
+      size = static_cast<int64_t>(std::floor(keep * static_cast<double>(in) + 0.5));
+    } else {
+      factor = scales->floatAt(static_cast<int64_t>(i));
+      double extent = static_cast<double>(in);
+      if (isCrop)
+        extent *= roi->floatAt(static_cast<int64_t>(i + count)) - roi->floatAt(static_cast<int64_t>(i));
+      double wide = std::floor(extent * factor);
+      if (!(factor > 0) || !(wide >= 0) || wide > 1e12)
+        return n.fail(Diag::BadOperand, "a scale must be positive and finite");
+      size = static_cast<int64_t>(wide);
+    }
+    if (size < 0 || size > int64_t(1) << 40)
+      return n.fail(Diag::BadOperand, "an output size is out of range");
+    factors.push_back(factor);
+    d = DimExpr(size);
+  }
+  std::vector<ValueId> in{n.id(0), roi ? n.constantValue(roi) : kNoValue};
+  if (sizes) {
+    in.push_back(kNoValue);
+    in.push_back(n.intsValue(*sizes));
+  } else {
+    in.push_back(n.constantValue(scales));
+  }
+  return n.finish(OpKind::Resize, std::move(in),
+                  {{"antialias", f.antialias},
+                   {"axes", f.axes},
+                   {"coordinate_transformation_mode", f.transform},
+                   {"cubic_coeff_a", f.cubic},
+                   {"exclude_outside", f.excludeOutside},
+                   {"extrapolation_value", f.extrapolation},
+                   {"keep_aspect_ratio_policy", f.policy},
+                   {"mode", f.mode},
+                   {"nearest_mode", f.nearest}},
+                  {{n.type(0), std::move(out)}});
+}
+
+Status resize(NodeImporter &n) {
+  ResizeForm f;
+  bool first = n.opset() < 11; // opset 10: inputs x, scales; asymmetric, floor
+  f.axes.resize(static_cast<size_t>(n.rank(0)));
+  std::iota(f.axes.begin(), f.axes.end(), 0);
+  if (!first) {
+    f.transform = n.attrString("coordinate_transformation_mode", f.transform);
+    f.nearest = n.attrString("nearest_mode", f.nearest);
+    f.cubic = n.attrFloat("cubic_coeff_a", -0.75);
+    f.excludeOutside = n.attrInt("exclude_outside", 0);
+    f.extrapolation = n.attrFloat("extrapolation_value", 0.0);
+    f.antialias = n.attrInt("antialias", 0);
+    f.policy = n.attrString("keep_aspect_ratio_policy", f.policy);
+    if (n.hasAttribute("axes")) {
+      std::vector<int64_t> axes;
+      for (int64_t a : n.attrInts("axes")) {
+        FUSEC_TRY(int64_t normal, n.axis(a, n.rank(0)));
+        axes.push_back(normal);
+      }
+      f.axes = axes;
+    }
+  } else {
+    f.transform = "asymmetric";
+    f.nearest = "floor";
+  }
+  f.mode = n.attrString("mode", f.mode);
+  if (!oneOf(f.mode, {"nearest", "linear", "cubic"}) ||
+      !oneOf(f.transform, {"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners",
+                           "asymmetric", "tf_crop_and_resize", "tf_half_pixel_for_nn"}) ||
+      !oneOf(f.nearest, {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"}) ||
+      !oneOf(f.policy, {"stretch", "not_larger", "not_smaller"}))
+    return n.fail(Diag::BadAttribute, "mode, coordinate_transformation_mode, nearest_mode or "
+                                      "keep_aspect_ratio_policy has an unknown value");
+  size_t scaleInput = first ? 1 : 2;
+  auto empty = [&](size_t i) { return !n.has(i) || numElements(n.shape(i)).isConst(0); };
+  ConstantRef roi = !first && !empty(1) ? n.constant(1) : nullptr;
+  if (!empty(3)) {
+    auto sizes = n.ints(3);
+    auto declared = n.declared(0);
+    if (!sizes && declared && declared->shape.size() == n.shape(0).size() && isStatic(declared->shape) &&
+        f.policy == "stretch") {
+      sizes.emplace();
+      for (int64_t a : f.axes)
+        sizes->push_back(declared->shape[static_cast<size_t>(a)].constValue());
+    }
+    if (!sizes)
+      return n.fail(Diag::UnsupportedShape, "the sizes are a run-time value; they must be constant");
+    return finishResize(n, f, roi, nullptr, sizes);
+  }
+  if (empty(scaleInput) || !n.constant(scaleInput))
+    return n.fail(Diag::UnsupportedShape, "the scales are missing or a run-time value; they must be constant");
+  return finishResize(n, f, roi, n.constant(scaleInput), std::nullopt);
+}
+
+Status upsample(NodeImporter &n) {
+  ResizeForm f;
+  f.transform = "asymmetric";
+  f.nearest = "floor";
+  f.mode = n.attrString("mode", "nearest");
+  if (!oneOf(f.mode, {"nearest", "linear"}))
+    return n.fail(Diag::BadAttribute, "mode must be nearest or linear");
+  f.axes.resize(static_cast<size_t>(n.rank(0)));
+  std::iota(f.axes.begin(), f.axes.end(), 0);
+  ConstantRef scales;
+  if (n.opset() < 9) {
+    std::vector<double> list = n.attrFloats("scales");
+    std::vector<uint8_t> data;
+    for (double s : list)
+      appendElement(data, DType::F32, s);
+    scales = makeConstant(DType::F32, {static_cast<int64_t>(list.size())}, std::move(data));
+  } else {
+    scales = n.constant(1);
+  }
+  if (!scales)
+    return n.fail(Diag::UnsupportedShape, "the scales are a run-time value; they must be constant");
+  return finishResize(n, f, nullptr, scales, std::nullopt);
+}
+
+Status gridSample(NodeImporter &n) {
+  int64_t spatial = n.rank(0) - 2;
+  if (spatial < 1 || n.rank(1) != n.rank(0) || !n.shape(1).back().isConst(spatial))
+    return n.mismatch("the grid must have the data's rank and one coordinate for each spatial axis");
+  std::string mode = n.attrString("mode", n.opset() < 20 ? "bilinear" : "linear");
+  if (mode == "bilinear")
+    mode = "linear";
+  if (mode == "bicubic")
+    mode = "cubic";
+  std::string padding = n.attrString("padding_mode", "zeros");
+  if (!oneOf(mode, {"linear", "nearest", "cubic"}) || !oneOf(padding, {"zeros", "border", "reflection"}))
+    return n.fail(Diag::BadAttribute, "mode or padding_mode has an unknown value");
+  FUSEC_TRY([[maybe_unused]] DimExpr batch, n.sameDim(n.shape(0)[0], n.shape(1)[0], "batch sizes"));
+  Shape out{n.shape(0)[0], n.shape(0)[1]};
+  out.insert(out.end(), n.shape(1).begin() + 1, n.shape(1).end() - 1);
+  return n.finish(OpKind::GridSample, n.ids(),
+                  {{"align_corners", n.attrInt("align_corners", 0)}, {"mode", mode}, {"padding_mode", padding}},
+                  {{n.type(0), std::move(out)}});
+}
+
+Status col2Im(NodeImporter &n) {
+  auto image = n.ints(1), block = n.ints(2);
+  auto declared = n.declared(0);
+  if (!block || (!image && !declared))
+    return n.fail(Diag::UnsupportedShape, "image and block shape are run-time values; they must be constant");
+  size_t rank = block->size();
+  if (!image) {
+    image.emplace();
+    for (size_t i = 2; i < declared->shape.size(); ++i)
+      image->push_back(declared->shape[i].isConst() ? declared->shape[i].constValue() : -1);
+  }
+  std::vector<int64_t> dilations = n.attrInts("dilations", std::vector<int64_t>(rank, 1)),
+                       strides = n.attrInts("strides", std::vector<int64_t>(rank, 1)),
+                       pads = n.attrInts("pads", std::vector<int64_t>(2 * rank, 0));
+  if (n.rank(0) != 3 || image->size() != rank || dilations.size() != rank || strides.size() != rank ||
+      pads.size() != 2 * rank)
+    return n.mismatch("data of rank 3 and one entry for each image axis are needed");
+  int64_t area = 1, positions = 1;
+  for (size_t i = 0; i < rank; ++i) {
+    int64_t b = (*block)[i], size = (*image)[i];
+    if (b < 1 || size < 1 || strides[i] < 1 || dilations[i] < 1 || b > 1 << 20 || size > 1 << 30 ||
+        dilations[i] > 1 << 20 || pads[i] < 0 || pads[rank + i] < 0)
+      return n.fail(Diag::BadOperand, "image, block, strides, dilations and pads must be positive");
+    int64_t room = size + pads[i] + pads[rank + i] - (dilations[i] * (b - 1) + 1);
+    if (room < 0 || __builtin_mul_overflow(area, b, &area) ||
+        __builtin_mul_overflow(positions, room / strides[i] + 1, &positions))
+      return n.mismatch("the block does not fit the image");
+  }
+  if (!n.shape(0)[1].isConst() || n.shape(0)[1].constValue() % area || n.shape(0)[2] != DimExpr(positions))
+    return n.mismatch("the data does not fit image and block");
+  Shape out{n.shape(0)[0], DimExpr(n.shape(0)[1].constValue() / area)};
+  out.insert(out.end(), image->begin(), image->end());
+  return n.finish(OpKind::Col2Im, {n.id(0), n.intsValue(*image), n.intsValue(*block)},
+                  {{"dilations", dilations}, {"pads", pads}, {"strides", strides}}, {{n.type(0), std::move(out)}});
+}
+
+constexpr OpRow kRows[] = {
+    {"Col2Im", 18, 28, 3, 3, 1, col2Im, "constant block shape"},
+    {"GridSample", 16, 28, 2, 2, 1, gridSample},
+    {"Resize", 10, 28, 1, 4, 1, resize, "constant scales, or sizes known at compile time or declared"},
+    {"Upsample", 7, 9, 1, 2, 1, upsample, "constant scales"},
+};
+
+} // namespace
+
+std::span<const OpRow> resizeOps() { return kRows; }
+
+} // namespace fusec
