@@ -1,0 +1,229 @@
+/* libfusert: loads a bundle made by fusec and runs it. C99, no dependencies.
+ *
+ *   fusert_model model;
+ *   fusert_context context;
+ *   fusert_load_file("m.bundle", NULL, &model);
+ *   fusert_context_create(model, NULL, &context);
+ *   fusert_buffer in = {x, sizeof x}, out = {y, sizeof y};
+ *   fusert_run(context, &in, 1, &out, 1);
+ *
+ * A model is one program of a bundle, loaded for one device; it is immutable and may be used by any number of
+ * threads. A context holds the memory of one run at a time; a call on a context that is in another call returns
+ * FUSERT_BUSY. Handles are numbers: one that is stale, destroyed or of the wrong kind gives
+ * FUSERT_INVALID_HANDLE. A context keeps its model alive: unloading a model first is fine.
+ *
+ * Every function is safe to call with null pointers (FUSERT_INVALID_ARGUMENT). No function throws, exits, prints,
+ * installs signal handlers or leaves the floating point environment or the locale changed. Option structs begin
+ * with struct_size = sizeof(the struct): older, smaller ones are taken too. Reserved members must be zero.
+ */
+#ifndef FUSEC_RUNTIME_H
+#define FUSEC_RUNTIME_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(_WIN32)
+#define FUSERT_API
+#else
+#define FUSERT_API __attribute__((visibility("default")))
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define FUSERT_VERSION 1u
+
+typedef enum {
+  FUSERT_OK = 0,
+  FUSERT_INVALID_ARGUMENT = 1, /* null, wrong size, shape out of range, ... */
+  FUSERT_INVALID_HANDLE = 2,
+  FUSERT_NOT_READY = 3,    /* shapes of a model with symbolic dims are not set yet */
+  FUSERT_BUSY = 4,         /* the context is in use by another call */
+  FUSERT_BAD_BUNDLE = 5,   /* malformed, cut off or changed */
+  FUSERT_UNSUPPORTED = 6,  /* no program for this machine, or a newer format */
+  FUSERT_IO_ERROR = 7,     /* the file cannot be read */
+  FUSERT_NO_MEMORY = 8,
+  FUSERT_OUT_OF_RANGE = 9, /* a run-time index or value in the data is not allowed; the context stays usable */
+  FUSERT_UNAVAILABLE = 10, /* the GPU's driver is missing or too old, or there is no such device */
+  FUSERT_DEVICE_ERROR = 11,
+  FUSERT_DEVICE_LOST = 12, /* after an error that the device cannot recover from, for ever */
+  FUSERT_CHECK_FAILED = 13, /* a sim target found a broken rule in a kernel */
+  FUSERT_INTERNAL = 14
+} fusert_status;
+
+/* "INVALID_ARGUMENT" and so on; never null. */
+FUSERT_API const char *fusert_status_name(fusert_status status);
+/* What the last call of this thread that failed had to say; "" before. Valid until the thread's next call. */
+FUSERT_API const char *fusert_last_error(void);
+/* FUSERT_VERSION of the library, and the newest bundle format that it reads. */
+FUSERT_API uint32_t fusert_version(void);
+FUSERT_API uint32_t fusert_format_version(void);
+
+typedef uint64_t fusert_model;   /* 0 is never valid */
+typedef uint64_t fusert_context;
+
+typedef enum {
+  FUSERT_BOOL = 0, /* one byte, 0 or 1 */
+  FUSERT_I8 = 1,
+  FUSERT_I16 = 2,
+  FUSERT_I32 = 3,
+  FUSERT_I64 = 4,
+  FUSERT_U8 = 5,
+  FUSERT_U16 = 6,
+  FUSERT_U32 = 7,
+  FUSERT_U64 = 8,
+  FUSERT_F16 = 9,
+  FUSERT_BF16 = 10,
+  FUSERT_F32 = 11,
+  FUSERT_F64 = 12
+} fusert_dtype;
+
+/* ---- What the caller may bring ---- */
+
+/* Host memory. `allocate` returns memory aligned to `alignment` (a power of two) or null. */
+typedef struct {
+  size_t struct_size;
+  void *user;
+  void *(*allocate)(void *user, size_t bytes, size_t alignment);
+  void (*release)(void *user, void *memory, size_t bytes);
+} fusert_allocator;
+
+/* Calls task(argument, i) once for each i in 0 .. count-1, on any threads, in any order, at once or one after
+ * another, and returns when all have returned. `width` is the number of tasks that it is worth to make. */
+typedef struct {
+  size_t struct_size;
+  void *user;
+  int32_t width;
+  void (*parallel)(void *user, int32_t count, void (*task)(void *argument, int32_t index), void *argument);
+} fusert_thread_pool;
+
+typedef enum { FUSERT_LOG_ERROR = 0, FUSERT_LOG_WARNING = 1, FUSERT_LOG_INFO = 2 } fusert_log_level;
+typedef void (*fusert_log_fn)(void *user, fusert_log_level level, const char *message);
+
+/* ---- Models ---- */
+
+typedef enum {
+  FUSERT_VERIFY_FULL = 0, /* all digests */
+  FUSERT_VERIFY_CODE = 1  /* all but those of the weights: faster, weights are paged in as they are used */
+} fusert_verify;
+
+typedef enum {
+  FUSERT_WEIGHTS_MAP = 0, /* the file stays mapped: shared between processes, must not be truncated */
+  FUSERT_WEIGHTS_COPY = 1 /* independent of the file (or of the caller's memory) after loading */
+} fusert_weights;
+
+typedef struct {
+  size_t struct_size;
+  const char *target;   /* name of a program in the bundle ("sm_90", "sim:sm_90"); null: the best one for this
+                           CPU. Never another device than asked for. */
+  fusert_verify verify;
+  fusert_weights weights;
+  int32_t device;       /* ordinal of the GPU */
+  int32_t reserved;
+  fusert_log_fn log;    /* may be null; called from the calling thread */
+  void *log_user;
+} fusert_load_options;
+
+FUSERT_API fusert_status fusert_load_file(const char *path, const fusert_load_options *options,
+                                          fusert_model *model);
+/* `bytes` must stay valid and unchanged until the model and its contexts are gone (FUSERT_WEIGHTS_MAP), or only
+ * during the call (FUSERT_WEIGHTS_COPY). Any alignment. */
+FUSERT_API fusert_status fusert_load_memory(const void *bytes, size_t size, const fusert_load_options *options,
+                                            fusert_model *model);
+FUSERT_API fusert_status fusert_unload(fusert_model model);
+
+/* Strings and arrays in the info structs live as long as the model. */
+typedef struct {
+  int64_t min, max;  /* equal for a fixed dimension; what the symbols' ranges allow otherwise, INT64_MAX: open */
+  const char *text;  /* "128", "batch", "2*n + 1" */
+} fusert_dim;
+
+typedef struct {
+  size_t struct_size;
+  const char *name;
+  fusert_dtype type;
+  int32_t rank;
+  const fusert_dim *dims; /* [rank] */
+} fusert_value_info;
+
+typedef struct {
+  size_t struct_size;
+  const char *name;
+  int64_t min, opt, max, divisor; /* max INT64_MAX: open */
+} fusert_symbol_info;
+
+typedef struct {
+  size_t struct_size;
+  const char *name, *producer, *target;
+  size_t inputs, outputs, symbols, kernels, steps;
+  uint64_t weight_bytes, code_bytes;
+} fusert_model_info;
+
+FUSERT_API fusert_status fusert_get_model_info(fusert_model model, fusert_model_info *info);
+FUSERT_API fusert_status fusert_get_input_info(fusert_model model, size_t index, fusert_value_info *info);
+FUSERT_API fusert_status fusert_get_output_info(fusert_model model, size_t index, fusert_value_info *info);
+FUSERT_API fusert_status fusert_get_symbol_info(fusert_model model, size_t index, fusert_symbol_info *info);
+FUSERT_API size_t fusert_dtype_bytes(fusert_dtype type); /* 0 when unknown */
+
+/* ---- Contexts ---- */
+
+typedef struct {
+  size_t struct_size;
+  int32_t threads;                 /* 0: as many as the process may use; 1: only the caller's */
+  int32_t counters;                /* 1: a sim target counts, a CPU takes the time of each kernel */
+  const fusert_thread_pool *pool;  /* null: threads of our own. Copied; used during runs only. */
+  const fusert_allocator *memory;  /* null: malloc. Copied; must outlive the context. */
+  void *stream;                    /* GPU: CUstream or hipStream_t to launch on; null: one of our own */
+} fusert_context_options;
+
+FUSERT_API fusert_status fusert_context_create(fusert_model model, const fusert_context_options *options,
+                                               fusert_context *context);
+/* FUSERT_BUSY while a run is under way. */
+FUSERT_API fusert_status fusert_context_destroy(fusert_context context);
+
+typedef struct {
+  int32_t rank;
+  const int64_t *dims;
+} fusert_shape;
+
+/* Shapes of all inputs, in order. Needed once where a dimension is symbolic; allowed again at any time. A failed
+ * call leaves the shapes as they were. */
+FUSERT_API fusert_status fusert_set_shapes(fusert_context context, const fusert_shape *shapes, size_t count);
+/* The same by the symbols' values, in the order of the model's symbols. */
+FUSERT_API fusert_status fusert_set_symbols(fusert_context context, const int64_t *values, size_t count);
+
+/* Shape under the symbols set: *rank in: capacity of `dims`, out: the rank. */
+FUSERT_API fusert_status fusert_get_input_shape(fusert_context context, size_t index, int64_t *dims, int32_t *rank);
+FUSERT_API fusert_status fusert_get_output_shape(fusert_context context, size_t index, int64_t *dims,
+                                                 int32_t *rank);
+
+/* Bytes of device memory for intermediates under the shapes set. By default the context allocates them. */
+FUSERT_API fusert_status fusert_workspace_bytes(fusert_context context, size_t *bytes);
+/* Use the caller's memory (aligned to 256) until shapes are set again. */
+FUSERT_API fusert_status fusert_set_workspace(fusert_context context, void *memory, size_t bytes);
+
+/* Buffers of the context's own, made at the first call: host memory, filled or read by the caller. */
+FUSERT_API fusert_status fusert_input_buffer(fusert_context context, size_t index, void **data, size_t *bytes);
+FUSERT_API fusert_status fusert_output_buffer(fusert_context context, size_t index, void **data, size_t *bytes);
+
+typedef struct {
+  void *data;    /* null: the context's own buffer, or no elements */
+  size_t bytes;  /* exactly the tensor's size under the shapes set */
+} fusert_buffer;
+
+/* Runs once. `inputs` and `outputs` have one entry each in the model's order; null (with count 0): the context's
+ * own buffers. An output may overlap neither an input nor another output. On a GPU, pointers may be host or device
+ * memory (asked of the driver); with a caller's stream and device memory only, the call returns when all is
+ * enqueued, otherwise when the outputs are written. */
+FUSERT_API fusert_status fusert_run(fusert_context context, const fusert_buffer *inputs, size_t input_count,
+                                    const fusert_buffer *outputs, size_t output_count);
+
+/* What the context's runs have counted so far, as one JSON object: {"kernels":[{"name":...,...}]}. Valid until
+ * the next call on the context. Needs fusert_context_options.counters. */
+FUSERT_API fusert_status fusert_counters_json(fusert_context context, const char **json);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

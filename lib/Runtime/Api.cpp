@@ -1,0 +1,333 @@
+// The C API: checks arguments, finds the objects behind handles, keeps exceptions inside.
+#include "Runtime/Context.h"
+#include "Runtime/Error.h"
+#include "Runtime/Handles.h"
+#include "fusec/bundle_format.h"
+
+#include <cstring>
+#include <new>
+
+using namespace fusec;
+using namespace fusec::rt;
+
+namespace {
+
+// Never destroyed: handles stay checkable in atexit handlers.
+Handles<Model, 0x4d> &models() {
+  static auto *table = new Handles<Model, 0x4d>;
+  return *table;
+}
+Handles<Context, 0x43> &contexts() {
+  static auto *table = new Handles<Context, 0x43>;
+  return *table;
+}
+
+template <typename F> fusert_status guarded(F f) {
+  try {
+    return f();
+  } catch (const std::bad_alloc &) {
+    return fail(FUSERT_NO_MEMORY, "out of memory");
+  } catch (const std::exception &e) {
+    return fail(FUSERT_INTERNAL, e.what());
+  } catch (...) {
+    return fail(FUSERT_INTERNAL, "unknown exception");
+  }
+}
+
+fusert_status nullArgument(const char *name) {
+  return fail(FUSERT_INVALID_ARGUMENT, std::string("argument '") + name + "' is null");
+}
+
+/// Copies a caller's option struct of any known size over the defaults. The first member is struct_size.
+template <typename T> fusert_status readOptions(const T *given, T &out, const char *name) {
+  out = T{};
+  if (given) {
+    if (given->struct_size < sizeof(size_t) || given->struct_size > sizeof(T) + 1024)
+      return fail(FUSERT_INVALID_ARGUMENT, std::string(name) + ".struct_size is not that of a known version");
+    const auto *bytes = reinterpret_cast<const unsigned char *>(given);
+    for (size_t i = sizeof(T); i < given->struct_size; ++i)
+      if (bytes[i] != 0)
+        return fail(FUSERT_INVALID_ARGUMENT, std::string(name) + " asks for something that this runtime is too old for");
+    std::memcpy(static_cast<void *>(&out), given, std::min(given->struct_size, sizeof(T)));
+  }
+  out.struct_size = sizeof(T);
+  return FUSERT_OK;
+}
+
+/// Fills a caller's info struct as far as it reaches.
+template <typename T> fusert_status writeInfo(T info, T *out) {
+  if (!out)
+    return nullArgument("info");
+  const size_t size = out->struct_size;
+  if (size < sizeof(size_t) || size > sizeof(T) + 1024)
+    return fail(FUSERT_INVALID_ARGUMENT, "info.struct_size is not that of a known version");
+  info.struct_size = size;
+  std::memcpy(static_cast<void *>(out), &info, std::min(size, sizeof(T)));
+  return FUSERT_OK;
+}
+
+template <typename F> fusert_status withModel(fusert_model handle, F f) {
+  return guarded([&]() -> fusert_status {
+    std::shared_ptr<Model> m = models().get(handle);
+    if (!m)
+      return fail(FUSERT_INVALID_HANDLE, "not a loaded model");
+    return f(m);
+  });
+}
+
+template <typename F> fusert_status withContext(fusert_context handle, F f) {
+  return guarded([&]() -> fusert_status {
+    std::shared_ptr<Context> c = contexts().get(handle);
+    if (!c)
+      return fail(FUSERT_INVALID_HANDLE, "not a context");
+    if (c->busy.exchange(true, std::memory_order_acquire))
+      return fail(FUSERT_BUSY, "the context is in use by another call");
+    struct Release {
+      std::atomic<bool> &busy;
+      ~Release() { busy.store(false, std::memory_order_release); }
+    } release{c->busy};
+    return f(*c);
+  });
+}
+
+template <typename Open>
+fusert_status load(const fusert_load_options *given, fusert_model *out, const std::string &where, Open open) {
+  fusert_load_options options;
+  FUSERT_TRY(readOptions(given, options, "options"));
+  if (options.reserved != 0 || options.verify > FUSERT_VERIFY_CODE || options.weights > FUSERT_WEIGHTS_COPY ||
+      options.device < 0)
+    return fail(FUSERT_INVALID_ARGUMENT, "options have an unknown value");
+  auto m = std::make_shared<Model>();
+  fusert_status status = open(*m, options.weights == FUSERT_WEIGHTS_COPY);
+  if (status == FUSERT_OK)
+    status = m->load(options, where);
+  if (options.log) {
+    if (status == FUSERT_OK)
+      options.log(options.log_user, FUSERT_LOG_INFO,
+                  (where + ": loaded the program for '" + m->program->target + "'").c_str());
+    else
+      options.log(options.log_user, FUSERT_LOG_ERROR, lastError());
+  }
+  if (status == FUSERT_OK)
+    *out = models().add(std::move(m));
+  return status;
+}
+
+fusert_status valueInfo(const bundle::Value &v, const Model::ValueText &text, fusert_value_info *out) {
+  fusert_value_info info{};
+  info.name = v.name.c_str();
+  info.type = static_cast<fusert_dtype>(v.type);
+  info.rank = static_cast<int32_t>(v.shape.size());
+  info.dims = text.dims.data();
+  return writeInfo(info, out);
+}
+
+size_t countSteps(const std::vector<bundle::Step> &steps) {
+  size_t n = steps.size();
+  for (const bundle::Step &s : steps)
+    n += countSteps(s.thenSteps) + countSteps(s.elseSteps);
+  return n;
+}
+
+fusert_status noSuch(const char *what, size_t index) {
+  return fail(FUSERT_INVALID_ARGUMENT, std::string("there is no ") + what + " number " + std::to_string(index));
+}
+
+} // namespace
+
+extern "C" {
+
+const char *fusert_status_name(fusert_status status) {
+  static const char *const names[] = {"OK",          "INVALID_ARGUMENT", "INVALID_HANDLE", "NOT_READY",
+                                      "BUSY",        "BAD_BUNDLE",       "UNSUPPORTED",    "IO_ERROR",
+                                      "NO_MEMORY",   "OUT_OF_RANGE",     "UNAVAILABLE",    "DEVICE_ERROR",
+                                      "DEVICE_LOST", "CHECK_FAILED",     "INTERNAL"};
+  const auto i = static_cast<unsigned>(status);
+  return i < sizeof names / sizeof *names ? names[i] : "UNKNOWN";
+}
+const char *fusert_last_error(void) { return lastError(); }
+uint32_t fusert_version(void) { return FUSERT_VERSION; }
+uint32_t fusert_format_version(void) { return FUSEC_FORMAT_VERSION; }
+size_t fusert_dtype_bytes(fusert_dtype type) {
+  return static_cast<unsigned>(type) < kNumDTypes ? static_cast<size_t>(sizeInBytes(static_cast<DType>(type))) : 0;
+}
+
+fusert_status fusert_load_file(const char *path, const fusert_load_options *options, fusert_model *model) {
+  return guarded([&]() -> fusert_status {
+    if (!path)
+      return nullArgument("path");
+    if (!model)
+      return nullArgument("model");
+    return load(options, model, path, [&](Model &m, bool copy) { return m.file.openFile(path, copy); });
+  });
+}
+
+fusert_status fusert_load_memory(const void *bytes, size_t size, const fusert_load_options *options,
+                                 fusert_model *model) {
+  return guarded([&]() -> fusert_status {
+    if (!bytes)
+      return nullArgument("bytes");
+    if (!model)
+      return nullArgument("model");
+    return load(options, model, "bundle", [&](Model &m, bool copy) { return m.file.useMemory(bytes, size, copy); });
+  });
+}
+
+fusert_status fusert_unload(fusert_model model) {
+  return guarded([&]() -> fusert_status {
+    if (!models().remove(model))
+      return fail(FUSERT_INVALID_HANDLE, "not a loaded model");
+    return FUSERT_OK;
+  });
+}
+
+fusert_status fusert_get_model_info(fusert_model model, fusert_model_info *out) {
+  return withModel(model, [&](const std::shared_ptr<Model> &m) {
+    fusert_model_info info{};
+    info.name = m->content.name.c_str();
+    info.producer = m->content.producer.c_str();
+    info.target = m->program->target.c_str();
+    info.inputs = m->content.inputs.size();
+    info.outputs = m->content.outputs.size();
+    info.symbols = m->content.symbols.size();
+    info.kernels = m->program->kernels.size();
+    info.steps = countSteps(m->program->steps);
+    for (const bundle::Weight &w : m->content.weights)
+      info.weight_bytes += static_cast<uint64_t>(w.sizeBytes);
+    for (const bundle::Image &i : m->program->images)
+      info.code_bytes += i.code.size();
+    return writeInfo(info, out);
+  });
+}
+
+fusert_status fusert_get_input_info(fusert_model model, size_t index, fusert_value_info *info) {
+  return withModel(model, [&](const std::shared_ptr<Model> &m) {
+    return index < m->content.inputs.size() ? valueInfo(m->content.inputs[index], m->inputTexts[index], info)
+                                            : noSuch("input", index);
+  });
+}
+
+fusert_status fusert_get_output_info(fusert_model model, size_t index, fusert_value_info *info) {
+  return withModel(model, [&](const std::shared_ptr<Model> &m) {
+    return index < m->content.outputs.size() ? valueInfo(m->content.outputs[index], m->outputTexts[index], info)
+                                             : noSuch("output", index);
+  });
+}
+
+fusert_status fusert_get_symbol_info(fusert_model model, size_t index, fusert_symbol_info *out) {
+  return withModel(model, [&](const std::shared_ptr<Model> &m) {
+    if (index >= m->content.symbols.size())
+      return noSuch("symbol", index);
+    const Symbol &s = m->content.symbols[index];
+    return writeInfo(fusert_symbol_info{0, s.name.c_str(), s.min, s.opt, s.max, s.divisor}, out);
+  });
+}
+
+fusert_status fusert_context_create(fusert_model model, const fusert_context_options *given,
+                                    fusert_context *context) {
+  return withModel(model, [&](const std::shared_ptr<Model> &m) -> fusert_status {
+    if (!context)
+      return nullArgument("context");
+    fusert_context_options options;
+    FUSERT_TRY(readOptions(given, options, "options"));
+    fusert_thread_pool pool;
+    fusert_allocator memory;
+    if (options.pool) {
+      FUSERT_TRY(readOptions(options.pool, pool, "options.pool"));
+      if (!pool.parallel)
+        return nullArgument("options.pool->parallel");
+      options.pool = &pool;
+    }
+    if (options.memory) {
+      FUSERT_TRY(readOptions(options.memory, memory, "options.memory"));
+      if (!memory.allocate || !memory.release)
+        return nullArgument("options.memory->allocate or release");
+      options.memory = &memory;
+    }
+    if (options.threads < 0)
+      return fail(FUSERT_INVALID_ARGUMENT, "options.threads is negative");
+    auto c = std::make_shared<Context>(m);
+    FUSERT_TRY(c->init(options));
+    *context = contexts().add(std::move(c));
+    return FUSERT_OK;
+  });
+}
+
+fusert_status fusert_context_destroy(fusert_context context) {
+  return guarded([&]() -> fusert_status {
+    std::shared_ptr<Context> c = contexts().get(context);
+    if (!c)
+      return fail(FUSERT_INVALID_HANDLE, "not a context");
+    // Stays busy for ever: a call that found the object meanwhile must not start.
+    if (c->busy.exchange(true, std::memory_order_acquire))
+      return fail(FUSERT_BUSY, "the context is in use by another call");
+    contexts().remove(context);
+    return FUSERT_OK;
+  });
+}
+
+fusert_status fusert_set_shapes(fusert_context context, const fusert_shape *shapes, size_t count) {
+  return withContext(context, [&](Context &c) {
+    return shapes || count == 0 ? c.setShapes(shapes, count) : nullArgument("shapes");
+  });
+}
+
+fusert_status fusert_set_symbols(fusert_context context, const int64_t *values, size_t count) {
+  return withContext(context, [&](Context &c) {
+    if (count != c.model->content.symbols.size())
+      return fail(FUSERT_INVALID_ARGUMENT, "the model has " + std::to_string(c.model->content.symbols.size()) +
+                                               " symbols, given are " + std::to_string(count));
+    return values || count == 0 ? c.setSymbols(std::vector<int64_t>(values, values + count)) : nullArgument("values");
+  });
+}
+
+fusert_status fusert_get_input_shape(fusert_context context, size_t index, int64_t *dims, int32_t *rank) {
+  return withContext(context, [&](Context &c) {
+    if (!rank || (!dims && *rank > 0))
+      return nullArgument("dims or rank");
+    return index < c.model->content.inputs.size() ? c.shapeOf(c.model->content.inputs[index], dims, rank)
+                                                  : noSuch("input", index);
+  });
+}
+
+fusert_status fusert_get_output_shape(fusert_context context, size_t index, int64_t *dims, int32_t *rank) {
+  return withContext(context, [&](Context &c) {
+    if (!rank || (!dims && *rank > 0))
+      return nullArgument("dims or rank");
+    return index < c.model->content.outputs.size() ? c.shapeOf(c.model->content.outputs[index], dims, rank)
+                                                   : noSuch("output", index);
+  });
+}
+
+fusert_status fusert_workspace_bytes(fusert_context context, size_t *bytes) {
+  return withContext(context,
+                     [&](Context &c) { return bytes ? c.workspaceBytes(bytes) : nullArgument("bytes"); });
+}
+
+fusert_status fusert_set_workspace(fusert_context context, void *memory, size_t bytes) {
+  return withContext(context,
+                     [&](Context &c) { return memory ? c.setWorkspace(memory, bytes) : nullArgument("memory"); });
+}
+
+fusert_status fusert_input_buffer(fusert_context context, size_t index, void **data, size_t *bytes) {
+  return withContext(context, [&](Context &c) {
+    return data && bytes ? c.ownBuffer(true, index, data, bytes) : nullArgument("data or bytes");
+  });
+}
+
+fusert_status fusert_output_buffer(fusert_context context, size_t index, void **data, size_t *bytes) {
+  return withContext(context, [&](Context &c) {
+    return data && bytes ? c.ownBuffer(false, index, data, bytes) : nullArgument("data or bytes");
+  });
+}
+
+fusert_status fusert_run(fusert_context context, const fusert_buffer *inputs, size_t input_count,
+                         const fusert_buffer *outputs, size_t output_count) {
+  return withContext(context, [&](Context &c) { return c.run(inputs, input_count, outputs, output_count); });
+}
+
+fusert_status fusert_counters_json(fusert_context context, const char **json) {
+  return withContext(context, [&](Context &c) { return json ? c.counters(json) : nullArgument("json"); });
+}
+
+} // extern "C"

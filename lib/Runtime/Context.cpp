@@ -1,0 +1,300 @@
+#include "Runtime/Context.h"
+
+#include "Runtime/DimBounds.h"
+#include "Runtime/Error.h"
+#include "Runtime/Executor.h"
+#include "Runtime/FpEnvironment.h"
+
+#include <set>
+
+namespace fusec::rt {
+
+Context::~Context() { releaseDeviceMemory(); }
+
+fusert_status Context::init(const fusert_context_options &options) {
+  memory = options.memory ? *options.memory : defaultAllocator();
+  counting = options.counters != 0;
+  callerStream = options.stream != nullptr;
+  QueueOptions q;
+  q.threads = options.threads;
+  q.counters = counting;
+  q.ownPool = options.pool == nullptr;
+  if (options.pool)
+    q.pool = *options.pool;
+  q.memory = memory;
+  q.stream = options.stream;
+  FUSERT_TRY(model->device->createQueue(q, queue));
+
+  const bundle::Program &p = *model->program;
+  for (int32_t t : p.inputs)
+    inputs.push_back({t, true, {}});
+  std::set<int32_t> seen;
+  for (int32_t t : p.outputs)
+    outputs.push_back({t, p.tensors[t].kind == bundle::TensorKind::Output && seen.insert(t).second, {}});
+  if (model->content.symbols.empty())
+    return setSymbols({});
+  return FUSERT_OK;
+}
+
+fusert_status Context::ready() const {
+  if (!plan)
+    return fail(FUSERT_NOT_READY, "the model has symbolic dimensions: set shapes first");
+  return FUSERT_OK;
+}
+
+fusert_status Context::setShapes(const fusert_shape *shapes, size_t count) {
+  const std::vector<bundle::Value> &values = model->content.inputs;
+  if (count != values.size())
+    return fail(FUSERT_INVALID_ARGUMENT, "the model has " + std::to_string(values.size()) + " inputs, given are " +
+                                             std::to_string(count) + " shapes");
+  std::vector<const bundle::DimCode *> exprs;
+  std::vector<int64_t> dims;
+  for (size_t i = 0; i < count; ++i) {
+    const auto rank = static_cast<int32_t>(values[i].shape.size());
+    if (shapes[i].rank != rank || (rank > 0 && !shapes[i].dims))
+      return fail(FUSERT_INVALID_ARGUMENT, "input '" + values[i].name + "' has rank " + std::to_string(rank) +
+                                               ", given is " + std::to_string(shapes[i].rank));
+    for (int32_t d = 0; d < rank; ++d) {
+      exprs.push_back(&values[i].shape[d]);
+      dims.push_back(shapes[i].dims[d]);
+    }
+  }
+  std::string problem;
+  std::optional<std::vector<int64_t>> solved = solveSymbols(exprs, dims, model->content.symbols, problem);
+  if (!solved)
+    return fail(FUSERT_INVALID_ARGUMENT, problem);
+  return setSymbols(std::move(*solved));
+}
+
+fusert_status Context::setSymbols(std::vector<int64_t> values) {
+  if (std::string problem = checkSymbols(values, model->content.symbols); !problem.empty())
+    return fail(FUSERT_INVALID_ARGUMENT, problem);
+  if (plan && values == symbols)
+    return FUSERT_OK;
+  auto fresh = std::make_unique<ExecPlan>();
+  FUSERT_TRY(fresh->build(*model, values));
+  plan = std::move(fresh);
+  symbols = std::move(values);
+  callerWorkspace = nullptr;
+  bound = false;
+  for (std::vector<Slot> *side : {&inputs, &outputs})
+    for (Slot &s : *side) {
+      s.data = nullptr;
+      s.own.reset();
+      if (s.device)
+        model->device->release(s.device);
+      s.device = nullptr;
+    }
+  return FUSERT_OK;
+}
+
+fusert_status Context::shapeOf(const bundle::Value &value, int64_t *dims, int32_t *rank) const {
+  FUSERT_TRY(ready());
+  const auto n = static_cast<int32_t>(value.shape.size());
+  if (*rank < n) {
+    *rank = n;
+    return fail(FUSERT_INVALID_ARGUMENT, "no room for " + std::to_string(n) + " dimensions");
+  }
+  *rank = n;
+  for (int32_t d = 0; d < n; ++d)
+    dims[d] = value.shape[d].evaluate(symbols).value_or(0);
+  return FUSERT_OK;
+}
+
+fusert_status Context::workspaceBytes(size_t *bytes) const {
+  FUSERT_TRY(ready());
+  *bytes = plan->workspaceBytes;
+  return FUSERT_OK;
+}
+
+fusert_status Context::setWorkspace(void *p, size_t bytes) {
+  FUSERT_TRY(ready());
+  if (bytes < plan->workspaceBytes || reinterpret_cast<uintptr_t>(p) % kAlign != 0)
+    return fail(FUSERT_INVALID_ARGUMENT, "the workspace must have " + std::to_string(plan->workspaceBytes) +
+                                             " bytes and be aligned to " + std::to_string(kAlign));
+  if (!model->device->isDevicePointer(p))
+    return fail(FUSERT_INVALID_ARGUMENT, "the workspace is not memory of the device");
+  callerWorkspace = p;
+  bound = false;
+  return FUSERT_OK;
+}
+
+fusert_status Context::ensureWorkspace() {
+  if (bound)
+    return FUSERT_OK;
+  void *base = callerWorkspace;
+  if (!base && plan->workspaceBytes > 0) {
+    if (model->device->hostMemory()) {
+      if (ownWorkspace.size() < plan->workspaceBytes)
+        FUSERT_TRY(ownWorkspace.allocate(memory, plan->workspaceBytes));
+      base = ownWorkspace.data();
+    } else {
+      if (deviceWorkspaceBytes < plan->workspaceBytes) {
+        if (deviceWorkspace)
+          model->device->release(deviceWorkspace);
+        deviceWorkspace = nullptr;
+        deviceWorkspaceBytes = 0;
+        FUSERT_TRY(model->device->allocate(plan->workspaceBytes, &deviceWorkspace));
+        deviceWorkspaceBytes = plan->workspaceBytes;
+      }
+      base = deviceWorkspace;
+    }
+  }
+  plan->bindWorkspace(*model, base);
+  bound = true;
+  return FUSERT_OK;
+}
+
+fusert_status Context::ownBuffer(bool input, size_t index, void **data, size_t *bytes) {
+  FUSERT_TRY(ready());
+  std::vector<Slot> &side = input ? inputs : outputs;
+  if (index >= side.size())
+    return fail(FUSERT_INVALID_ARGUMENT, "no such " + std::string(input ? "input" : "output"));
+  Slot &s = side[index];
+  *bytes = plan->tensorBytes[s.tensor];
+  if (!s.own.data())
+    FUSERT_TRY(s.own.allocate(memory, *bytes));
+  *data = s.own.data();
+  return FUSERT_OK;
+}
+
+fusert_status Context::resolve(std::vector<Slot> &slots, const fusert_buffer *buffers, size_t count, bool input,
+                               bool &changed) {
+  if (buffers ? count != slots.size() : count != 0)
+    return fail(FUSERT_INVALID_ARGUMENT, "the model has " + std::to_string(slots.size()) +
+                                             (input ? " inputs" : " outputs") + ", given are " +
+                                             std::to_string(count) + " buffers");
+  for (size_t i = 0; i < slots.size(); ++i) {
+    Slot &s = slots[i];
+    void *p = buffers ? buffers[i].data : nullptr;
+    const size_t bytes = plan->tensorBytes[s.tensor];
+    if (p) {
+      if (buffers[i].bytes != bytes) [[unlikely]]
+        return fail(FUSERT_INVALID_ARGUMENT,
+                    std::string(input ? "input '" : "output '") + model->program->tensors[s.tensor].name + "' has " +
+                        std::to_string(bytes) + " bytes, given are " + std::to_string(buffers[i].bytes));
+      if (p == s.data)
+        continue;
+      const auto align = static_cast<uintptr_t>(sizeInBytes(model->program->tensors[s.tensor].type));
+      if (reinterpret_cast<uintptr_t>(p) % align != 0)
+        return fail(FUSERT_INVALID_ARGUMENT, "the buffer of '" + model->program->tensors[s.tensor].name +
+                                                 "' is not aligned to its element type");
+    } else if (bytes > 0) {
+      size_t n;
+      FUSERT_TRY(ownBuffer(input, i, &p, &n));
+    }
+    changed |= p != s.data;
+    s.data = p;
+  }
+  return FUSERT_OK;
+}
+
+fusert_status Context::checkOverlap() const {
+  auto overlap = [&](const Slot &a, const Slot &b) {
+    const auto x = reinterpret_cast<uintptr_t>(a.data), y = reinterpret_cast<uintptr_t>(b.data);
+    return x < y + plan->tensorBytes[b.tensor] && y < x + plan->tensorBytes[a.tensor];
+  };
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    bool bad = false;
+    for (const Slot &in : inputs)
+      bad |= overlap(outputs[i], in);
+    for (size_t j = 0; j < i; ++j)
+      bad |= overlap(outputs[i], outputs[j]);
+    if (bad)
+      return fail(FUSERT_INVALID_ARGUMENT, "the buffer of output '" + model->content.outputs[i].name +
+                                               "' overlaps that of an input or of another output");
+  }
+  return FUSERT_OK;
+}
+
+fusert_status Context::stage(Slot &s) {
+  s.staged = false;
+  void *address = s.data;
+  if (s.data && !model->device->isDevicePointer(s.data)) {
+    s.staged = true;
+    if (!s.device)
+      FUSERT_TRY(model->device->allocate(plan->tensorBytes[s.tensor], &s.device));
+    address = s.device;
+  }
+  if (s.primary)
+    plan->setAddress(s.tensor, address);
+  return FUSERT_OK;
+}
+
+fusert_status Context::execute() {
+  const bool host = model->device->hostMemory();
+  if (!host)
+    for (Slot &s : inputs)
+      if (s.staged)
+        FUSERT_TRY(queue->copy(s.device, s.data, plan->tensorBytes[s.tensor], Direction::ToDevice));
+  FUSERT_TRY(Executor(*plan, *queue, host).run());
+  for (Slot &s : outputs) {
+    const size_t bytes = plan->tensorBytes[s.tensor];
+    if (bytes == 0)
+      continue;
+    if (!s.primary)
+      FUSERT_TRY(queue->copy(s.data, plan->addresses[s.tensor], bytes,
+                             host || !s.staged ? Direction::OnDevice : Direction::ToHost));
+    else if (s.staged)
+      FUSERT_TRY(queue->copy(s.data, s.device, bytes, Direction::ToHost));
+  }
+  return FUSERT_OK;
+}
+
+fusert_status Context::run(const fusert_buffer *in, size_t inputCount, const fusert_buffer *out,
+                           size_t outputCount) {
+  FUSERT_TRY(ready());
+  bool changed = !bound;
+  fusert_status resolved = resolve(inputs, in, inputCount, true, changed);
+  if (resolved == FUSERT_OK)
+    resolved = resolve(outputs, out, outputCount, false, changed);
+  if (resolved == FUSERT_OK && changed)
+    resolved = checkOverlap();
+  if (resolved != FUSERT_OK) {
+    bound = false; // some slots may have changed already: all are bound anew next time
+    return resolved;
+  }
+  if (changed) {
+    FUSERT_TRY(ensureWorkspace());
+    bound = false; // until all slots are bound
+    for (std::vector<Slot> *side : {&inputs, &outputs})
+      for (Slot &s : *side)
+        FUSERT_TRY(stage(s));
+    bound = true;
+  }
+  FpEnvironment environment;
+  FUSERT_TRY(queue->begin());
+  fusert_status status = execute();
+  bool wait = !callerStream;
+  for (std::vector<Slot> *side : {&inputs, &outputs})
+    for (const Slot &s : *side)
+      wait |= s.staged;
+  if (wait) {
+    const fusert_status finished = queue->finish();
+    if (status == FUSERT_OK)
+      status = finished;
+  }
+  queue->end();
+  return status;
+}
+
+fusert_status Context::counters(const char **json) {
+  if (!counting)
+    return fail(FUSERT_INVALID_ARGUMENT, "the context was made without counters");
+  countersText = queue->countersJson();
+  *json = countersText.c_str();
+  return FUSERT_OK;
+}
+
+void Context::releaseDeviceMemory() {
+  if (queue)
+    queue->finish();
+  for (std::vector<Slot> *side : {&inputs, &outputs})
+    for (Slot &s : *side)
+      if (s.device)
+        model->device->release(s.device);
+  if (deviceWorkspace)
+    model->device->release(deviceWorkspace);
+}
+
+} // namespace fusec::rt

@@ -1,0 +1,77 @@
+#pragma once
+#include "Bundle/Model.h"
+#include "fusec/bundle_format.h"
+#include "fusec/runtime.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace fusec::rt {
+
+/// A kernel launch with everything resolved when shapes are set.
+struct Launch {
+  int32_t kernel = 0;                 // index into Program::kernels
+  std::vector<void *> buffers;        // [P]; entries of the model's inputs and outputs are set at each run
+  std::vector<int64_t> bufferBytes;   // [P]
+  std::vector<int64_t> dims;          // [D]
+  std::vector<int64_t> grids;         // blocks of each phase
+  std::vector<int64_t> cycles;        // CPU: estimate for each phase on one thread, -1 unknown
+  const std::string *step = nullptr;  // name of the step, for messages
+};
+
+enum class Direction { ToDevice, ToHost, OnDevice };
+
+/// What one context does on its device, in order.
+class Queue {
+public:
+  virtual ~Queue() = default;
+  virtual fusert_status begin() = 0; // of a run
+  virtual fusert_status launch(Launch &launch) = 0;
+  virtual fusert_status copy(void *to, const void *from, size_t bytes, Direction direction) = 0;
+  /// Waits for everything before; the only call that may report what a launch or copy did wrong.
+  virtual fusert_status finish() = 0;
+  /// After begin(), whatever happened since.
+  virtual void end() = 0;
+  virtual std::string countersJson() = 0;
+};
+
+struct QueueOptions {
+  int32_t threads = 0;
+  bool counters = false;
+  bool ownPool = true;
+  fusert_thread_pool pool{};
+  fusert_allocator memory{};
+  void *stream = nullptr;
+};
+
+/// One program of a bundle loaded on one device. Immutable after load().
+class Device {
+public:
+  virtual ~Device() = default;
+  /// Loads the code and uploads the weights. `program` and `weights` outlive the device.
+  virtual fusert_status load(const bundle::Program &program,
+                             const std::vector<bundle::Weight> &weights) = 0;
+  virtual bool hostMemory() const = 0; // kernels read and write host memory
+  virtual void *weight(int32_t index) const = 0;
+  virtual fusert_status allocate(size_t bytes, void **memory) = 0; // only where !hostMemory()
+  virtual void release(void *memory) = 0;
+  /// True for memory of this device that kernels can use as it is.
+  virtual bool isDevicePointer(const void *p) const = 0;
+  virtual fusert_status createQueue(const QueueOptions &options, std::unique_ptr<Queue> &queue) = 0;
+};
+
+/// The device table: one row a kind of target.
+struct DeviceKind {
+  const char *name;
+  bool (*serves)(const std::string &target);
+  std::unique_ptr<Device> (*make)(int32_t ordinal);
+};
+const DeviceKind *findDeviceKind(const std::string &target);
+
+std::unique_ptr<Device> makeCpuDevice(int32_t ordinal);
+std::unique_ptr<Device> makeSimDevice(int32_t ordinal);
+std::unique_ptr<Device> makeCudaDevice(int32_t ordinal);
+std::unique_ptr<Device> makeHipDevice(int32_t ordinal);
+
+} // namespace fusec::rt

@@ -1,0 +1,26 @@
+#pragma once
+#include "Runtime/ExecPlan.h"
+
+namespace fusec::rt {
+
+/// Walks the nodes of a plan. Branches and loops are decided on the host.
+class Executor {
+public:
+  Executor(ExecPlan &plan, Queue &queue, bool hostMemory)
+      : plan(plan), queue(queue), hostMemory(hostMemory) {}
+  fusert_status run() { return run(plan.nodes); }
+
+private:
+  fusert_status run(std::vector<ExecPlan::Node> &nodes);
+  fusert_status runLoop(ExecPlan::Node &node);
+  /// As if all at once: a source that an earlier copy overwrites is put aside first.
+  fusert_status copies(const std::vector<ExecPlan::Copy> &list);
+  fusert_status readBool(int32_t tensor, bool &value);
+  template <typename T> fusert_status read(int32_t tensor, T &value);
+
+  ExecPlan &plan;
+  Queue &queue;
+  const bool hostMemory;
+};
+
+} // namespace fusec::rt

@@ -1,0 +1,53 @@
+#pragma once
+#include "Bundle/Model.h"
+#include "Runtime/Device.h"
+#include "fusec/runtime.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace fusec::rt {
+
+/// The bytes of a bundle for as long as weights point into them: a mapped file, a copy, or the caller's.
+class FileBytes {
+public:
+  FileBytes() = default;
+  FileBytes(const FileBytes &) = delete;
+  FileBytes &operator=(const FileBytes &) = delete;
+  ~FileBytes();
+
+  fusert_status openFile(const char *path, bool copy);
+  fusert_status useMemory(const void *bytes, size_t size, bool copy);
+  const uint8_t *data = nullptr;
+  size_t size = 0;
+
+private:
+  fusert_status allocate(size_t bytes);
+  void *mapped = nullptr;
+};
+
+/// What a fusert_model handle stands for.
+class Model {
+public:
+  /// Checks and loads; `where` names the bundle in messages.
+  fusert_status load(const fusert_load_options &options, const std::string &where);
+
+  FileBytes file;
+  bundle::Model content;
+  const bundle::Program *program = nullptr;
+  std::unique_ptr<Device> device;
+
+  /// Texts and bounds of the dimensions, for the info functions.
+  struct ValueText {
+    std::vector<std::string> texts;
+    std::vector<fusert_dim> dims;
+  };
+  std::vector<ValueText> inputTexts, outputTexts;
+
+private:
+  fusert_status choose(const char *target);
+  void describe();
+};
+
+} // namespace fusec::rt

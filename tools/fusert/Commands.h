@@ -1,0 +1,36 @@
+#pragma once
+#include "Session.h"
+
+namespace fusert {
+
+struct RunOptions {
+  SessionOptions session;
+  std::string outputDir;
+};
+struct BenchOptions {
+  SessionOptions session;
+  double minSeconds = 1.0;
+  int warmUp = 3;
+  bool json = false;
+};
+struct InfoOptions {
+  SessionOptions session;
+  bool json = false;
+};
+struct CheckOptions {
+  SessionOptions session;
+  std::vector<std::string> expected; // NAME=FILE
+  double rtol = 1e-3, atol = 1e-7;
+};
+
+// Each returns the tool's exit code or throws a ToolError.
+int run(const RunOptions &options);
+int bench(const BenchOptions &options);
+int info(const InfoOptions &options);
+int check(const CheckOptions &options);
+
+std::string jsonString(const std::string &text);
+/// Text with control bytes as \xNN, so that it stays on one line.
+std::string printable(const std::string &text);
+
+} // namespace fusert

@@ -1,0 +1,63 @@
+#include "Commands.h"
+#include "ToolError.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <set>
+
+namespace fusert {
+
+namespace {
+
+std::string fileNameOf(const std::string &name) {
+  std::string out = name;
+  for (char &c : out)
+    if (!((c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '.' || c == '_' ||
+          c == '-'))
+      c = '_';
+  return out;
+}
+
+void summary(const std::string &name, const HostTensor &t) {
+  const int64_t n = t.numElements();
+  std::printf("%s: %s", printable(name).c_str(), t.describe().c_str());
+  double low = 0, high = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    const double v = t.at(i);
+    low = i == 0 ? v : std::min(low, v);
+    high = i == 0 ? v : std::max(high, v);
+  }
+  if (n > 0)
+    std::printf(" min %g max %g", low, high);
+  std::printf("\n");
+}
+
+} // namespace
+
+int run(const RunOptions &options) {
+  Session session(options.session, true);
+  session.run();
+  std::set<std::string> used;
+  if (!options.outputDir.empty()) {
+    std::error_code error;
+    std::filesystem::create_directories(options.outputDir, error);
+    if (error)
+      throw ToolError(fusec::ExitCode::Environment, options.outputDir + ": " + error.message());
+  }
+  for (size_t i = 0; i < session.outputs.size(); ++i) {
+    const HostTensor t = session.output(i);
+    summary(session.outputs[i].name, t);
+    if (options.outputDir.empty())
+      continue;
+    const std::string file = fileNameOf(session.outputs[i].name);
+    if (!used.insert(file).second)
+      throw ToolError(fusec::ExitCode::BadInput, "two outputs would be written to " + file + ".npy");
+    writeNpy(options.outputDir + "/" + file + ".npy", t);
+  }
+  if (options.session.counters)
+    std::printf("%s\n", session.counters().c_str());
+  return 0;
+}
+
+} // namespace fusert

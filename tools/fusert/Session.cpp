@@ -1,0 +1,215 @@
+#include "Session.h"
+
+#include "ToolError.h"
+
+#include <algorithm>
+#include <set>
+
+namespace fusert {
+
+using fusec::ExitCode;
+
+namespace {
+
+ExitCode exitCodeOf(fusert_status status) {
+  switch (status) {
+  case FUSERT_OK:
+    return ExitCode::Done;
+  case FUSERT_UNSUPPORTED:
+    return ExitCode::Unsupported;
+  case FUSERT_NO_MEMORY:
+  case FUSERT_UNAVAILABLE:
+  case FUSERT_DEVICE_ERROR:
+  case FUSERT_DEVICE_LOST:
+    return ExitCode::Environment;
+  case FUSERT_CHECK_FAILED:
+  case FUSERT_INTERNAL:
+    return ExitCode::Internal;
+  default:
+    return ExitCode::BadInput;
+  }
+}
+
+int64_t parseInteger(const std::string &text, const std::string &option) {
+  try {
+    size_t used = 0;
+    const int64_t v = std::stoll(text, &used);
+    if (used == text.size())
+      return v;
+  } catch (const std::exception &) {
+  }
+  throw ToolError(ExitCode::Usage, option + ": '" + text + "' is not an integer");
+}
+
+Session::Value describe(const fusert_value_info &info) {
+  Session::Value v{info.name, static_cast<fusec::DType>(info.type), {}};
+  for (int32_t d = 0; d < info.rank; ++d)
+    v.dims.push_back(info.dims[d].text);
+  return v;
+}
+
+template <typename Get> HostTensor emptyTensor(fusec::DType type, int32_t rank, Get shape) {
+  HostTensor t;
+  t.type = type;
+  t.dims.resize(static_cast<size_t>(rank));
+  require(shape(t.dims.data(), &rank));
+  t.bytes.resize(static_cast<size_t>(t.numElements() * fusec::sizeInBytes(type)));
+  return t;
+}
+
+} // namespace
+
+void require(fusert_status status) {
+  if (status != FUSERT_OK)
+    throw ToolError(exitCodeOf(status), std::string(fusert_last_error()) + " [" + fusert_status_name(status) + "]");
+}
+
+std::pair<std::string, std::string> splitPair(const std::string &text, const std::string &option) {
+  const size_t at = text.rfind('=');
+  if (at == std::string::npos || at == 0 || at + 1 == text.size())
+    throw ToolError(ExitCode::Usage, option + " " + text + ": expected NAME=VALUE");
+  return {text.substr(0, at), text.substr(at + 1)};
+}
+
+Session::Session(const SessionOptions &options, bool withInputs) {
+  try {
+    load(options);
+    if (!withInputs)
+      return;
+    std::map<std::string, HostTensor> files;
+    for (const std::string &text : options.inputs) {
+      auto [name, path] = splitPair(text, "--input");
+      if (std::none_of(inputs.begin(), inputs.end(), [&, &n = name](const Value &v) { return v.name == n; }))
+        throw ToolError(ExitCode::BadInput, "the model has no input '" + name + "'");
+      if (!files.emplace(name, readTensor(path)).second)
+        throw ToolError(ExitCode::Usage, "--input gives '" + name + "' twice");
+    }
+    setShapes(options, files);
+    fillInputs(options, files);
+  } catch (...) {
+    fusert_context_destroy(context);
+    fusert_unload(model);
+    throw;
+  }
+}
+
+Session::~Session() {
+  fusert_context_destroy(context);
+  fusert_unload(model);
+}
+
+void Session::load(const SessionOptions &options) {
+  fusert_load_options load{};
+  load.struct_size = sizeof load;
+  load.target = options.target.empty() ? nullptr : options.target.c_str();
+  load.verify = options.verifyCodeOnly ? FUSERT_VERIFY_CODE : FUSERT_VERIFY_FULL;
+  load.device = options.device;
+  require(fusert_load_file(options.bundle.c_str(), &load, &model));
+  info.struct_size = sizeof info;
+  require(fusert_get_model_info(model, &info));
+  for (size_t i = 0; i < info.inputs + info.outputs; ++i) {
+    fusert_value_info v{};
+    v.struct_size = sizeof v;
+    const bool input = i < info.inputs;
+    require(input ? fusert_get_input_info(model, i, &v) : fusert_get_output_info(model, i - info.inputs, &v));
+    (input ? inputs : outputs).push_back(describe(v));
+  }
+  for (size_t i = 0; i < info.symbols; ++i) {
+    fusert_symbol_info s{};
+    s.struct_size = sizeof s;
+    require(fusert_get_symbol_info(model, i, &s));
+    symbols.push_back({s.name, s.min, s.opt, s.max, s.divisor});
+  }
+  fusert_context_options create{};
+  create.struct_size = sizeof create;
+  create.threads = options.threads;
+  create.counters = options.counters;
+  require(fusert_context_create(model, &create, &context));
+}
+
+void Session::setShapes(const SessionOptions &options, const std::map<std::string, HostTensor> &files) {
+  std::map<std::string, int64_t> given;
+  for (const std::string &text : options.dims) {
+    auto [name, value] = splitPair(text, "--dim");
+    if (std::none_of(symbols.begin(), symbols.end(), [&, &n = name](const SymbolRange &s) { return s.name == n; }))
+      throw ToolError(ExitCode::BadInput, "the model has no symbolic dimension '" + name + "'");
+    given[name] = parseInteger(value, "--dim");
+  }
+  if (symbols.empty())
+    return;
+  if (given.empty() && files.size() == inputs.size()) {
+    std::vector<fusert_shape> shapes;
+    for (const Value &v : inputs) {
+      const HostTensor &t = files.at(v.name);
+      shapes.push_back({static_cast<int32_t>(t.dims.size()), t.dims.data()});
+    }
+    require(fusert_set_shapes(context, shapes.data(), shapes.size()));
+    return;
+  }
+  // --dim first, then dimensions of files that are a symbol alone, then what the model was tuned for.
+  for (const Value &v : inputs) {
+    auto file = files.find(v.name);
+    if (file != files.end() && file->second.dims.size() == v.dims.size())
+      for (size_t d = 0; d < v.dims.size(); ++d)
+        given.emplace(v.dims[d], file->second.dims[d]);
+  }
+  std::vector<int64_t> values;
+  for (const SymbolRange &s : symbols) {
+    auto at = given.find(s.name);
+    values.push_back(at == given.end() ? s.opt : at->second);
+  }
+  require(fusert_set_symbols(context, values.data(), values.size()));
+}
+
+void Session::fillInputs(const SessionOptions &options, const std::map<std::string, HostTensor> &files) {
+  std::string missing;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const Value &v = inputs[i];
+    HostTensor t = emptyTensor(v.type, static_cast<int32_t>(v.dims.size()), [&](int64_t *dims, int32_t *rank) {
+      return fusert_get_input_shape(context, i, dims, rank);
+    });
+    auto file = files.find(v.name);
+    if (file != files.end()) {
+      if (file->second.type != t.type || file->second.dims != t.dims)
+        throw ToolError(ExitCode::BadInput,
+                        "input '" + v.name + "' is " + t.describe() + ", given is " + file->second.describe());
+      t.bytes = file->second.bytes;
+    } else if (options.random) {
+      fillRandom(t, *options.random * 1000003 + i);
+    } else {
+      missing += (missing.empty() ? "'" : ", '") + v.name + "'";
+    }
+    inputData.push_back(std::move(t));
+  }
+  if (!missing.empty())
+    throw ToolError(ExitCode::BadInput, "no --input for " + missing + " (or give --random SEED)");
+  for (size_t i = 0; i < outputs.size(); ++i)
+    outputData.push_back(emptyTensor(outputs[i].type, static_cast<int32_t>(outputs[i].dims.size()),
+                                     [&](int64_t *dims, int32_t *rank) {
+                                       return fusert_get_output_shape(context, i, dims, rank);
+                                     }));
+  for (HostTensor &t : inputData)
+    inputBuffers.push_back({t.bytes.data(), t.bytes.size()});
+  for (HostTensor &t : outputData)
+    outputBuffers.push_back({t.bytes.data(), t.bytes.size()});
+}
+
+void Session::run() {
+  require(fusert_run(context, inputBuffers.data(), inputBuffers.size(), outputBuffers.data(), outputBuffers.size()));
+}
+
+HostTensor Session::output(size_t index) const { return outputData[index]; }
+
+size_t Session::workspaceBytes() const {
+  size_t bytes = 0;
+  require(fusert_workspace_bytes(context, &bytes));
+  return bytes;
+}
+
+std::string Session::counters() const {
+  const char *json = nullptr;
+  require(fusert_counters_json(context, &json));
+  return json;
+}
+
+} // namespace fusert

@@ -1,0 +1,70 @@
+#pragma once
+#include "HostTensor.h"
+#include "fusec/runtime.h"
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace fusert {
+
+/// What the commands share: which bundle, on what, with which inputs.
+struct SessionOptions {
+  std::string bundle, target;
+  std::vector<std::string> inputs; // NAME=FILE
+  std::vector<std::string> dims;   // NAME=VALUE
+  std::optional<uint64_t> random;  // seed for the inputs that no file gives
+  int threads = 0;
+  int device = 0;
+  bool counters = false;
+  bool verifyCodeOnly = false;
+};
+
+/// "NAME=VALUE" cut at the last '='; throws ToolError.
+std::pair<std::string, std::string> splitPair(const std::string &text, const std::string &option);
+
+/// A loaded model with a context and filled inputs. All failures are ToolErrors.
+class Session {
+public:
+  /// `withInputs` false: no input is read or made.
+  Session(const SessionOptions &options, bool withInputs);
+  ~Session();
+  Session(const Session &) = delete;
+  Session &operator=(const Session &) = delete;
+
+  struct Value {
+    std::string name;
+    fusec::DType type;
+    std::vector<std::string> dims; // as text
+  };
+  struct SymbolRange {
+    std::string name;
+    int64_t min, opt, max, divisor;
+  };
+  fusert_model_info info{};
+  std::vector<Value> inputs, outputs;
+  std::vector<SymbolRange> symbols;
+
+  void run(); // with the inputs made by the constructor
+  HostTensor output(size_t index) const;
+  size_t workspaceBytes() const;
+  std::string counters() const;
+
+private:
+  void load(const SessionOptions &options);
+  void setShapes(const SessionOptions &options, const std::map<std::string, HostTensor> &files);
+  void fillInputs(const SessionOptions &options, const std::map<std::string, HostTensor> &files);
+  fusert_model model = 0;
+  fusert_context context = 0;
+  std::vector<HostTensor> inputData, outputData;
+  std::vector<fusert_buffer> inputBuffers, outputBuffers;
+};
+
+/// Throws the ToolError that stands for a status other than FUSERT_OK.
+void require(fusert_status status);
+
+/// Deterministic contents: floats about standard normal, integers and booleans 0 or 1.
+void fillRandom(HostTensor &tensor, uint64_t seed);
+
+} // namespace fusert

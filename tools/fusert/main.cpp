@@ -1,0 +1,121 @@
+// fusert: runs, times, describes and checks bundles, over the runtime library alone.
+#include "Commands.h"
+#include "ToolError.h"
+
+#include <CLI/CLI.hpp>
+
+#include <cstdio>
+
+namespace fusert {
+
+std::string jsonString(const std::string &text) {
+  std::string out = "\"";
+  for (unsigned char c : text) {
+    char buffer[8];
+    if (c == '"' || c == '\\') {
+      out += '\\';
+      out += static_cast<char>(c);
+    } else if (c < 0x20 || c == 0x7f) {
+      std::snprintf(buffer, sizeof buffer, "\\u%04x", c);
+      out += buffer;
+    } else {
+      out += static_cast<char>(c);
+    }
+  }
+  return out + "\"";
+}
+
+std::string printable(const std::string &text) {
+  std::string out;
+  for (unsigned char c : text) {
+    char buffer[8];
+    if (c < 0x20 || c == 0x7f) {
+      std::snprintf(buffer, sizeof buffer, "\\x%02X", c);
+      out += buffer;
+    } else {
+      out += static_cast<char>(c);
+    }
+  }
+  return out;
+}
+
+namespace {
+
+void addCommon(CLI::App *command, SessionOptions &o, bool inputs) {
+  command->add_option("bundle", o.bundle, "the bundle")->required();
+  command->add_option("--target", o.target, "program to load, such as sim:sm_90 (default: best for this CPU)");
+  command->add_option("--device", o.device, "number of the GPU");
+  command->add_flag("--verify-code", o.verifyCodeOnly, "do not check the digests of the weights");
+  if (!inputs)
+    return;
+  command->add_option("--input", o.inputs, "NAME=FILE (.npy, or .pb with one TensorProto)")->allow_extra_args(false);
+  command->add_option("--random", o.random, "seed for the inputs that no file gives");
+  command->add_option("--dim", o.dims, "NAME=VALUE of a symbolic dimension")->allow_extra_args(false);
+  command->add_option("--threads", o.threads, "threads, 0 for all")->check(CLI::NonNegativeNumber);
+  command->add_flag("--counters", o.counters, "count (sim) or time (CPU) each kernel");
+}
+
+int dispatch(int argc, char **argv) {
+  CLI::App app{"Runs bundles made by fusec."};
+  app.set_version_flag("--version", FUSEC_VERSION);
+  app.require_subcommand(1);
+  RunOptions runOptions;
+  BenchOptions benchOptions;
+  InfoOptions infoOptions;
+  CheckOptions checkOptions;
+
+  CLI::App *runCommand = app.add_subcommand("run", "run once");
+  addCommon(runCommand, runOptions.session, true);
+  runCommand->add_option("--output-dir", runOptions.outputDir, "write each output to NAME.npy here");
+
+  CLI::App *benchCommand = app.add_subcommand("bench", "run again and again, print times");
+  addCommon(benchCommand, benchOptions.session, true);
+  benchCommand->add_option("--min-time", benchOptions.minSeconds, "seconds to measure")->check(CLI::NonNegativeNumber);
+  benchCommand->add_option("--warm-up", benchOptions.warmUp, "runs before")->check(CLI::NonNegativeNumber);
+  benchCommand->add_flag("--json", benchOptions.json, "print JSON");
+
+  CLI::App *infoCommand = app.add_subcommand("info", "describe");
+  addCommon(infoCommand, infoOptions.session, false);
+  infoCommand->add_flag("--json", infoOptions.json, "print JSON");
+
+  CLI::App *checkCommand = app.add_subcommand("check", "run once and compare outputs");
+  addCommon(checkCommand, checkOptions.session, true);
+  checkCommand->add_option("--expect", checkOptions.expected, "NAME=FILE")->required()->allow_extra_args(false);
+  checkCommand->add_option("--rtol", checkOptions.rtol, "relative tolerance");
+  checkCommand->add_option("--atol", checkOptions.atol, "absolute tolerance");
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError &e) {
+    const int code = app.exit(e);
+    return code == 0 ? 0 : static_cast<int>(fusec::ExitCode::Usage);
+  }
+  if (*runCommand)
+    return run(runOptions);
+  if (*benchCommand) {
+    if (!benchOptions.session.random)
+      benchOptions.session.random = 1;
+    return bench(benchOptions);
+  }
+  if (*infoCommand)
+    return info(infoOptions);
+  return check(checkOptions);
+}
+
+} // namespace
+} // namespace fusert
+
+int main(int argc, char **argv) {
+  try {
+    return fusert::dispatch(argc, argv);
+  } catch (const fusert::ToolError &e) {
+    std::fprintf(stderr, "error: %s\n", fusert::printable(e.what()).c_str());
+    return static_cast<int>(e.code);
+  } catch (const std::bad_alloc &) {
+    std::fprintf(stderr, "error: out of memory\n");
+    return static_cast<int>(fusec::ExitCode::Environment);
+  } catch (const std::exception &e) {
+    std::fprintf(stderr, "error: %s\n", fusert::printable(e.what()).c_str());
+    return static_cast<int>(fusec::ExitCode::Internal);
+  }
+}
