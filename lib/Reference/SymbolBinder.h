@@ -1,0 +1,31 @@
+#pragma once
+#include "Support/Dim.h"
+
+#include <optional>
+#include <vector>
+
+namespace fusec {
+
+/// Values of symbols, found by comparing shapes with the dims of tensors at run time.
+class SymbolBinder {
+public:
+  explicit SymbolBinder(const std::vector<Symbol> &symbols)
+      : symbols(&symbols), known(symbols.size()) {}
+
+  const std::vector<std::optional<int64_t>> &values() const { return known; }
+
+  /// Takes what `dims` says about the symbols of `shape`. Without `solve` only dims that are a symbol are
+  /// looked at; with it, expressions must agree, and one with a single unknown symbol gives its value. False
+  /// when shape and dims contradict each other or a symbol leaves its range.
+  bool bind(const Shape &shape, const std::vector<int64_t> &dims, bool solve);
+
+private:
+  bool set(SymbolId id, int64_t value);
+  bool solveFor(SymbolId id, const DimExpr &e, int64_t value);
+  std::optional<int64_t> evaluate(const DimExpr &e) const;
+
+  const std::vector<Symbol> *symbols;
+  std::vector<std::optional<int64_t>> known;
+};
+
+} // namespace fusec
