@@ -56,3 +56,5 @@ def stageProblems(tree, stage):
     present = {p[len(f"lib/{stage}/"):] for p in tree.files if p.startswith(f"lib/{stage}/") and p.endswith(".cpp")}
     for name in sorted(present - set(listed)):
         yield Problem(lists, 0, f"does not list {name}")
+    for name in sorted(set(listed) - present):
+        yield Problem(lists, 0, f"lists {name}, which does not exist")
