@@ -1,0 +1,159 @@
+// Element-wise operators with several operands, broadcast against each other.
+#include "Expr/lower/Lowering.h"
+
+namespace fusec::lower {
+namespace {
+
+/// All operands broadcast to the output's shape, 16-bit floats widened.
+std::vector<Val> operands(NodeLowering &n, EquationBuilder &b) {
+  std::vector<Val> list;
+  for (size_t i = 0; i < n.node.inputs.size(); ++i)
+    list.push_back(widen(b.broadcast(n.in(i))));
+  return list;
+}
+
+template <typename F> Status formula(NodeLowering &n, F f) {
+  n.map(n.out(), [&](EquationBuilder &b) { return cast(n.outType(), f(operands(n, b))); });
+  return success();
+}
+
+/// Binary operations and their chains (Max, Min, Sum).
+template <ScalarOp op> Status chain(NodeLowering &n) {
+  return formula(n, [](const std::vector<Val> &v) {
+    Val r = v[0];
+    for (size_t i = 1; i < v.size(); ++i)
+      r = binary(op, r, v[i]);
+    return r;
+  });
+}
+
+template <ScalarOp op, bool swapped> Status comparison(NodeLowering &n) {
+  return formula(n, [](const std::vector<Val> &v) { return binary(op, v[swapped], v[!swapped]); });
+}
+
+Status mean(NodeLowering &n) {
+  return formula(n, [](const std::vector<Val> &v) {
+    Val r = v[0];
+    for (size_t i = 1; i < v.size(); ++i)
+      r = r + v[i];
+    return r / static_cast<double>(v.size());
+  });
+}
+
+Status bitShift(NodeLowering &n) {
+  bool left = n.node.stringAttr("direction") == "LEFT";
+  return formula(n, [&](const std::vector<Val> &v) {
+    return binary(left ? ScalarOp::Shl : ScalarOp::Shr, v[0], v[1]);
+  });
+}
+
+Status mod(NodeLowering &n) {
+  bool fmod = n.node.intAttr("fmod") || isFloat(n.type(0));
+  return formula(n, [&](const std::vector<Val> &v) {
+    return binary(fmod ? ScalarOp::Rem : ScalarOp::FloorMod, v[0], v[1]);
+  });
+}
+
+Status prelu(NodeLowering &n) {
+  return formula(n, [](const std::vector<Val> &v) { return select(lt(v[0], 0), v[0] * v[1], v[0]); });
+}
+
+Status where(NodeLowering &n) {
+  n.map(n.out(), [&](EquationBuilder &b) {
+    Val p = b.broadcast(n.in(0));
+    return select(p, b.broadcast(n.in(1)), b.broadcast(n.in(2)));
+  });
+  return success();
+}
+
+Status clip(NodeLowering &n) {
+  n.map(n.out(), [&](EquationBuilder &b) {
+    Val x = widen(b.broadcast(n.in(0)));
+    if (n.has(1))
+      x = max(x, widen(b.scalar(n.in(1))));
+    if (n.has(2))
+      x = min(x, widen(b.scalar(n.in(2))));
+    return cast(n.outType(), x);
+  });
+  return success();
+}
+
+/// x^e for integers, modulo 2^width: square and multiply over all bits of the exponent. A negative exponent
+/// gives the truncated reciprocal: 1 for 1, +-1 for -1, else 0.
+Val integerPower(Val x, Val e) {
+  Val result = x.like(1), square = x;
+  Val bits = e;
+  int width = static_cast<int>(sizeInBytes(e.type())) * 8 - (isSigned(e.type()) ? 1 : 0);
+  for (int i = 0; i < width; ++i) {
+    Val odd = ne(binary(ScalarOp::And, bits, bits.like(1)), bits.like(0));
+    result = select(odd, result * square, result);
+    if (i + 1 == width)
+      break;
+    square = square * square;
+    bits = binary(ScalarOp::Shr, bits, bits.like(1));
+  }
+  if (!isSigned(e.type()))
+    return result;
+  Val even = eq(binary(ScalarOp::And, e, e.like(1)), e.like(0));
+  Val inverse = select(eq(x, 1), x, x.like(0));
+  if (isSigned(x.type()))
+    inverse = select(eq(x, -1), select(even, x.like(1), x), inverse);
+  return select(lt(e, 0), inverse, result);
+}
+
+Status power(NodeLowering &n) {
+  n.map(n.out(), [&](EquationBuilder &b) {
+    Val x = widen(b.broadcast(n.in(0))), e = widen(b.broadcast(n.in(1)));
+    if (!x.floating() && !e.floating())
+      return integerPower(x, e);
+    const Scalar &s = b.body()[e.id];
+    double fixed = s.op != ScalarOp::Const ? 0 : isFloat(s.type) ? s.fimm : static_cast<double>(s.imm);
+    if (x.floating() && fixed == 2)
+      return cast(n.outType(), x * x);
+    if (x.floating() && fixed == 3)
+      return cast(n.outType(), x * x * x);
+    if (x.floating() && fixed == 1)
+      return cast(n.outType(), x);
+    if (x.floating() && fixed == 0.5)
+      return cast(n.outType(), sqrt(x));
+    DType t = x.floating() ? x.type() : e.type() == DType::F32 ? DType::F64 : e.type();
+    return cast(n.outType(), pow(cast(t, x), cast(t, e)));
+  });
+  return success();
+}
+
+} // namespace
+
+void addUnary(HandlerTable &table);
+
+void addElementwise(HandlerTable &table) {
+  addUnary(table);
+  using enum OpKind;
+  table[Add] = chain<ScalarOp::Add>;
+  table[Sum] = chain<ScalarOp::Add>;
+  table[Sub] = chain<ScalarOp::Sub>;
+  table[Mul] = chain<ScalarOp::Mul>;
+  table[Div] = chain<ScalarOp::Div>;
+  table[Max] = chain<ScalarOp::Max>;
+  table[Min] = chain<ScalarOp::Min>;
+  table[And] = chain<ScalarOp::And>;
+  table[Or] = chain<ScalarOp::Or>;
+  table[Xor] = chain<ScalarOp::Xor>;
+  table[BitwiseAnd] = chain<ScalarOp::And>;
+  table[BitwiseOr] = chain<ScalarOp::Or>;
+  table[BitwiseXor] = chain<ScalarOp::Xor>;
+  table[Equal] = comparison<ScalarOp::Eq, false>;
+  table[Less] = comparison<ScalarOp::Lt, false>;
+  table[LessOrEqual] = comparison<ScalarOp::Le, false>;
+  table[Greater] = comparison<ScalarOp::Lt, true>;
+  table[GreaterOrEqual] = comparison<ScalarOp::Le, true>;
+  table[Mean] = mean;
+  table[BitShift] = bitShift;
+  table[Mod] = mod;
+  table[PRelu] = prelu;
+  table[Where] = where;
+  table[Clip] = clip;
+  table[Pow] = power;
+}
+
+} // namespace fusec::lower

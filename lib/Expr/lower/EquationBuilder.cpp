@@ -1,0 +1,158 @@
+#include "Expr/lower/Lowering.h"
+
+#include <cassert>
+
+namespace fusec::lower {
+
+EquationBuilder::EquationBuilder(NodeLowering &n, EquationKind kind, std::vector<TensorId> outputs)
+    : EquationBuilder(n, kind, outputs, n.shapeOf(outputs[0])) {}
+
+EquationBuilder::EquationBuilder(NodeLowering &n, EquationKind kind, std::vector<TensorId> outputs,
+                                 const Shape &domain)
+    : n(n) {
+  equation.kind = kind;
+  equation.name = n.l.program.tensors[outputs[0]].name;
+  if (!n.node.name.empty())
+    equation.onnxNodes = {n.node.name};
+  equation.outputs = std::move(outputs);
+  equation.numSpatial = static_cast<int>(domain.size());
+  for (size_t d = 0; d < domain.size(); ++d)
+    equation.axes.push_back({"d" + std::to_string(d), domain[d]});
+  setRanges(equation, n.l.program.symbols, n.l.scanSteps);
+  // An axis of length 1 is 0 everywhere, so that its index is a constant in all maps.
+  for (size_t d = 0; d < domain.size(); ++d)
+    axes.push_back(domain[d].isConst(1) ? index(0) : val(body().axis(static_cast<int32_t>(d))));
+}
+
+Val EquationBuilder::reduction(const DimExpr &extent) {
+  if (extent.isConst(1) && !isArgMonoid(equation.monoid))
+    return index(0);
+  int32_t id = static_cast<int32_t>(equation.axes.size());
+  equation.axes.push_back({"r" + std::to_string(id - equation.numSpatial), extent});
+  setRanges(equation, n.l.program.symbols, n.l.scanSteps);
+  return val(body().axis(id));
+}
+
+std::vector<Val> EquationBuilder::reductions(const Shape &extents) {
+  std::vector<Val> list;
+  for (const DimExpr &e : extents)
+    list.push_back(reduction(e));
+  return list;
+}
+
+std::vector<NodeId> EquationBuilder::ids(const std::vector<Val> &indices) const {
+  std::vector<NodeId> list;
+  for (const Val &v : indices)
+    list.push_back(v.id);
+  return list;
+}
+
+std::optional<Val> EquationBuilder::literal(TensorId t) {
+  const Tensor &tensor = n.l.program.tensors[t];
+  if (!tensor.constant || tensor.constant->numElements() != 1)
+    return std::nullopt;
+  if (isFloat(tensor.type))
+    return constant(tensor.type, tensor.constant->floatAt(0));
+  return val(body().constantInt(tensor.type, tensor.constant->intAt(0)));
+}
+
+Val EquationBuilder::load(TensorId t, const std::vector<Val> &indices) {
+  assert(indices.size() == n.shapeOf(t).size());
+  return val(body().read(t, n.typeOf(t), ids(indices)));
+}
+
+Val EquationBuilder::read(TensorId t, const std::vector<Val> &indices) {
+  auto v = literal(t);
+  return v ? *v : load(t, indices);
+}
+
+Val EquationBuilder::readIf(Val predicate, TensorId t, const std::vector<Val> &indices, Val otherwise) {
+  if (auto v = literal(t))
+    return select(predicate, *v, otherwise);
+  return val(body().readIf(t, n.typeOf(t), predicate.id, otherwise.id, ids(indices)));
+}
+
+Val EquationBuilder::broadcast(TensorId t, const std::vector<Val> &indices) {
+  const Shape &shape = n.shapeOf(t);
+  assert(shape.size() <= indices.size());
+  size_t lead = indices.size() - shape.size();
+  std::vector<Val> at;
+  for (size_t d = 0; d < shape.size(); ++d) {
+    Val i = indices[lead + d];
+    const Scalar &s = body()[i.id];
+    bool same = s.op == ScalarOp::Axis && equation.axes[s.index].extent == shape[d];
+    if (shape[d].isConst(1))
+      i = index(0);
+    else if (!same && !shape[d].isConst() && shape[d].range(n.l.program.symbols).min <= 1)
+      // Of two symbolic sizes either may be the one that is broadcast.
+      i = select(eq(index(shape[d]), 1), index(0), i);
+    at.push_back(i);
+  }
+  return read(t, at);
+}
+
+Val EquationBuilder::scalar(TensorId t) { return read(t, std::vector<Val>(n.shapeOf(t).size(), index(0))); }
+
+void EquationBuilder::finish(const std::vector<Val> &results) {
+  for (const Val &v : results)
+    equation.results.push_back(v.id);
+  if (equation.kind == EquationKind::Reduction && equation.numReduction() == 0 && !isArgMonoid(equation.monoid))
+    equation.kind = EquationKind::Map;
+  compact(equation);
+  n.l.items->push_back({std::move(equation)});
+}
+
+std::vector<Val> concat(std::vector<Val> a, const std::vector<Val> &b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
+DimExpr product(const Shape &shape, size_t from, size_t to) {
+  DimExpr p = 1;
+  for (size_t d = from; d < to; ++d)
+    p = p * shape[d];
+  return p;
+}
+
+Val wrapIndex(Val index, const DimExpr &extent) {
+  Val i = cast(DType::I64, index);
+  i = select(lt(i, 0.0), i + extent, i);
+  return min(max(i, 0.0), i.likeDim(extent - 1));
+}
+
+namespace {
+
+/// The next place (i, j) behind (i0, j0) where the products of from[0, i) and to[0, j) agree.
+std::pair<size_t, size_t> groupEnd(const Shape &from, const Shape &to, size_t i0, size_t j0) {
+  if (i0 < from.size() && from[i0].isConst(1))
+    return {i0 + 1, j0};
+  if (j0 < to.size() && to[j0].isConst(1))
+    return {i0, j0 + 1};
+  for (size_t i = i0 + 1; i <= from.size(); ++i)
+    for (size_t j = j0 + 1; j <= to.size(); ++j)
+      if (product(from, i0, i) == product(to, j0, j))
+        return {i, j};
+  return {from.size(), to.size()};
+}
+
+} // namespace
+
+std::vector<Val> reshapeIndices(const Shape &from, const Shape &to, const std::vector<Val> &indices, Body &body) {
+  std::vector<Val> result;
+  size_t i0 = 0, j0 = 0;
+  while (i0 < from.size() || j0 < to.size()) {
+    auto [i, j] = groupEnd(from, to, i0, j0);
+    Val flat{&body, body.index(0)};
+    for (size_t d = j0; d < j; ++d)
+      flat = flat + indices[d] * product(to, d + 1, j);
+    for (size_t d = i0; d < i; ++d) {
+      Val at = floorDiv(flat, product(from, d + 1, i));
+      result.push_back(d == i0 ? at : floorMod(at, from[d]));
+    }
+    i0 = i;
+    j0 = j;
+  }
+  return result;
+}
+
+} // namespace fusec::lower

@@ -1,0 +1,187 @@
+#pragma once
+#include "Expr/Lower.h"
+#include "Expr/lower/Val.h"
+
+#include <array>
+#include <set>
+
+namespace fusec::lower {
+
+/// The program under construction and where the next equation goes.
+class Lowering {
+public:
+  explicit Lowering(const Graph &graph);
+  Result<ExprProgram> run();
+
+  const Graph &graph;
+  ExprProgram program;
+  std::vector<Item> *items;            // the innermost list
+  const DimExpr *scanSteps = nullptr;  // inside a scan's body
+  Diagnostics errors;
+
+  /// The tensor of a graph value; made on the first use.
+  TensorId tensor(ValueId id);
+  /// A new temp whose name is `base`, made unique.
+  TensorId temp(const std::string &base, DType type, Shape shape);
+  TensorId constant(const std::string &base, ConstantRef data);
+  std::string uniqueName(const std::string &base);
+  void lowerNodes(const std::vector<Node> &nodes);
+  /// Lowers or moves into a list of its own.
+  template <typename F> std::vector<Item> nested(F fill) {
+    std::vector<Item> list, *outer = items;
+    items = &list;
+    fill();
+    items = outer;
+    return list;
+  }
+
+private:
+  std::vector<TensorId> tensorOf; // by ValueId; -1: not made yet
+  std::vector<bool> isOutput;     // by ValueId: an output of the whole graph, and no input
+  std::set<std::string> names;
+};
+
+class EquationBuilder;
+
+/// What the function of an operator family sees of one node.
+class NodeLowering {
+public:
+  NodeLowering(Lowering &lowering, const Node &node) : l(lowering), node(node) {}
+
+  Lowering &l;
+  const Node &node;
+
+  bool has(size_t i) const { return node.hasInput(i); }
+  bool wants(size_t i) const { return node.hasOutput(i); }
+  TensorId in(size_t i) { return l.tensor(node.inputs[i]); }
+  TensorId out(size_t i = 0) { return l.tensor(node.outputs[i]); }
+  const Value &inValue(size_t i) const { return l.graph.value(node.inputs[i]); }
+  const Value &outValue(size_t i = 0) const { return l.graph.value(node.outputs[i]); }
+  const Shape &shape(size_t i) const { return inValue(i).shape; }
+  const Shape &outShape(size_t i = 0) const { return outValue(i).shape; }
+  DType type(size_t i) const { return inValue(i).type; }
+  DType outType(size_t i = 0) const { return outValue(i).type; }
+  int rank(size_t i) const { return static_cast<int>(shape(i).size()); }
+  int outRank(size_t i = 0) const { return static_cast<int>(outShape(i).size()); }
+  const Shape &shapeOf(TensorId t) const { return l.program.tensors[t].shape; }
+  DType typeOf(TensorId t) const { return l.program.tensors[t].type; }
+
+  /// A tensor of this node's own, named after its first output: "%y.<suffix>".
+  TensorId temp(const std::string &suffix, DType type, Shape shape);
+  TensorId constant(const std::string &suffix, ConstantRef data);
+
+  /// out[s...] = f(builder). Returns `out`.
+  template <typename F> TensorId map(TensorId out, F f);
+  /// out[s...] = monoid of f(builder), which adds the reduction axes; a map where it adds none. f's value is
+  /// converted to `accumulate`; `out` has that type.
+  template <typename F> TensorId reduce(TensorId out, Monoid monoid, F f);
+  /// The same into a temp of type `accumulate` and the given shape.
+  template <typename F>
+  TensorId reduceTemp(const std::string &suffix, Monoid monoid, DType accumulate, Shape shape, F f);
+  /// Reduces to `out`, through a temp and a conversion where `out` has another type than `accumulate`.
+  template <typename F> void reduceTo(TensorId out, const std::string &suffix, Monoid monoid, DType accumulate, F f);
+  /// out = temp, converted where the types differ; shapes are equal.
+  void copy(TensorId out, TensorId from);
+  /// The elements of `from` in the shape of `out`, in row-major order.
+  void reshape(TensorId out, TensorId from);
+
+  Diagnostic fail(std::string text, Diag id = Diag::UnsupportedOp) const;
+};
+
+/// One equation under construction: spatial axes over the shape of its outputs.
+class EquationBuilder {
+public:
+  EquationBuilder(NodeLowering &n, EquationKind kind, std::vector<TensorId> outputs);
+  /// A domain of its own (scatter).
+  EquationBuilder(NodeLowering &n, EquationKind kind, std::vector<TensorId> outputs, const Shape &domain);
+
+  NodeLowering &n;
+  Equation equation;
+  std::vector<Val> axes; // spatial
+
+  Body &body() { return equation.body; }
+  Val val(NodeId id) { return {&equation.body, id}; }
+  Val axis(size_t d) { return axes[d]; }
+  /// Adds a reduction axis; an extent of 1 gives the constant 0 and no axis.
+  Val reduction(const DimExpr &extent);
+  std::vector<Val> reductions(const Shape &extents);
+  Val index(const DimExpr &d) { return val(body().dim(d)); }
+  Val constant(DType t, double v) { return val(body().constant(t, v)); }
+  Val truth(bool v) { return val(body().constantInt(DType::Bool, v)); }
+  /// A symbolic size as a number of type `t`.
+  Val number(DType t, const DimExpr &d) { return cast(t, index(d)); }
+  Val step() { return val(body().step()); }
+
+  /// Constants of one element are read as that number.
+  Val read(TensorId t, const std::vector<Val> &indices);
+  Val readIf(Val predicate, TensorId t, const std::vector<Val> &indices, Val otherwise);
+  /// The same, always as a tensor: where equal kernels matter more than a folded number.
+  Val load(TensorId t, const std::vector<Val> &indices);
+  /// Reads `t`, broadcast to a domain with the given indices (numpy rules, aligned on the right).
+  Val broadcast(TensorId t, const std::vector<Val> &indices);
+  Val broadcast(TensorId t) { return broadcast(t, axes); }
+  /// The number in a one-element tensor of any rank.
+  Val scalar(TensorId t);
+
+  void finish(const std::vector<Val> &results);
+
+private:
+  std::vector<NodeId> ids(const std::vector<Val> &indices) const;
+  std::optional<Val> literal(TensorId t);
+};
+
+template <typename F> TensorId NodeLowering::map(TensorId out, F f) {
+  EquationBuilder b(*this, EquationKind::Map, {out});
+  b.finish({f(b)});
+  return out;
+}
+template <typename F> TensorId NodeLowering::reduce(TensorId out, Monoid monoid, F f) {
+  EquationBuilder b(*this, EquationKind::Reduction, {out});
+  b.equation.monoid = monoid;
+  b.equation.accumulateType = typeOf(out);
+  Val v = f(b);
+  b.finish({cast(typeOf(out), v)});
+  return out;
+}
+template <typename F>
+TensorId NodeLowering::reduceTemp(const std::string &suffix, Monoid monoid, DType accumulate, Shape shape, F f) {
+  return reduce(temp(suffix, accumulate, std::move(shape)), monoid, f);
+}
+template <typename F>
+void NodeLowering::reduceTo(TensorId out, const std::string &suffix, Monoid monoid, DType accumulate, F f) {
+  if (typeOf(out) == accumulate)
+    reduce(out, monoid, f);
+  else
+    copy(out, reduceTemp(suffix, monoid, accumulate, shapeOf(out), f));
+}
+
+/// Index arithmetic of a reshape: the indices into a tensor of shape `from` of the element that has
+/// `indices` in shape `to`. Dimensions are matched in groups of equal products, so that a leading symbolic
+/// dimension maps to itself and only the dims inside a group are flattened.
+std::vector<Val> reshapeIndices(const Shape &from, const Shape &to, const std::vector<Val> &indices, Body &body);
+/// A negative index counts from the end; the result is clamped into [0, extent).
+Val wrapIndex(Val index, const DimExpr &extent);
+std::vector<Val> concat(std::vector<Val> a, const std::vector<Val> &b);
+DimExpr product(const Shape &shape, size_t from, size_t to);
+
+using Handler = Status (*)(NodeLowering &);
+struct HandlerTable {
+  std::array<Handler, 512> handlers{};
+  Handler &operator[](OpKind op) { return handlers[static_cast<size_t>(op)]; }
+};
+// One function a family, in <Family>.cpp: enters its operators.
+void addElementwise(HandlerTable &table);
+void addReductions(HandlerTable &table);
+void addSoftmax(HandlerTable &table);
+void addContractions(HandlerTable &table);
+void addConvolutions(HandlerTable &table);
+void addPools(HandlerTable &table);
+void addNormalisations(HandlerTable &table);
+void addMovement(HandlerTable &table);
+void addGenerators(HandlerTable &table);
+void addGathers(HandlerTable &table);
+void addScatters(HandlerTable &table);
+void addRecurrent(HandlerTable &table);
+void addControlFlow(HandlerTable &table);
+
+} // namespace fusec::lower

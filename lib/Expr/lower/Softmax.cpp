@@ -1,0 +1,64 @@
+// Softmax, LogSoftmax and Hardmax over one axis: reductions and maps, computed in at least f32.
+#include "Expr/lower/Lowering.h"
+
+namespace fusec::lower {
+namespace {
+
+std::vector<Val> without(std::vector<Val> v, size_t axis) {
+  v.erase(v.begin() + static_cast<std::ptrdiff_t>(axis));
+  return v;
+}
+std::vector<Val> with(std::vector<Val> v, size_t axis, Val at) {
+  v.insert(v.begin() + static_cast<std::ptrdiff_t>(axis), at);
+  return v;
+}
+
+template <bool isLog> Status softmax(NodeLowering &n) {
+  auto axis = static_cast<size_t>(n.node.intAttr("axis"));
+  DType t = computeType(n.type(0));
+  Shape rows = n.shape(0);
+  DimExpr extent = rows[axis];
+  rows.erase(rows.begin() + static_cast<std::ptrdiff_t>(axis));
+  auto element = [&](EquationBuilder &b) {
+    return cast(t, b.read(n.in(0), with(b.axes, axis, b.reduction(extent))));
+  };
+  TensorId m = n.reduceTemp("max", Monoid::Max, t, rows, element);
+  TensorId s = n.reduceTemp("sum", Monoid::Sum, t, rows,
+                            [&](EquationBuilder &b) { return exp(element(b) - b.read(m, b.axes)); });
+  n.map(n.out(), [&](EquationBuilder &b) {
+    std::vector<Val> row = without(b.axes, axis);
+    Val shifted = cast(t, b.read(n.in(0), b.axes)) - b.read(m, row);
+    Val sum = b.read(s, row);
+    return cast(n.outType(), isLog ? shifted - log(sum) : exp(shifted) / sum);
+  });
+  return success();
+}
+
+/// 1 at the first maximum along the axis, else 0.
+Status hardmax(NodeLowering &n) {
+  auto axis = static_cast<size_t>(n.node.intAttr("axis"));
+  DType t = computeType(n.type(0));
+  Shape rows = n.shape(0);
+  DimExpr extent = rows[axis];
+  rows.erase(rows.begin() + static_cast<std::ptrdiff_t>(axis));
+  TensorId value = n.temp("max", t, rows), index = n.temp("index", DType::I64, rows);
+  EquationBuilder b(n, EquationKind::Reduction, {value, index});
+  b.equation.monoid = Monoid::ArgMax;
+  b.equation.accumulateType = t;
+  Val at = b.reduction(extent);
+  b.finish({cast(t, b.read(n.in(0), with(b.axes, axis, at))), at});
+  n.map(n.out(), [&](EquationBuilder &m) {
+    return cast(n.outType(), eq(m.read(index, without(m.axes, axis)), m.axis(axis)));
+  });
+  return success();
+}
+
+} // namespace
+
+void addSoftmax(HandlerTable &table) {
+  table[OpKind::Softmax] = softmax<false>;
+  table[OpKind::LogSoftmax] = softmax<true>;
+  table[OpKind::Hardmax] = hardmax;
+}
+
+} // namespace fusec::lower
