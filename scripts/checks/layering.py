@@ -37,8 +37,8 @@ OWNERS = [
     (r"fmt/", tuple(f"lib/{stage}/" for stage in STAGES if stage not in ("Bundle", "Runtime")) + ("tools/", "test/")),
 ]
 VENDOR_LIBRARY = re.compile(
-    r"\b(lib)?(cblas|openblas|blas\b|mkl(_\w+)?\.h|mkl_|dnnl|onednn|oneDNN|cublas\w*|cudnn\w*|cutlass|rocblas|hipblas\w*"
-    r"|MIOpen|miopen|xnnpack|Eigen/)",
+    r"\b(lib)?(cblas|openblas|blas\b|mkl(_\w+)?\.h|mkl_|dnnl|onednn|cublas\w*|cudnn\w*|cutlass|rocblas|hipblas\w*"
+    r"|miopen|xnnpack|Eigen/)",
     re.IGNORECASE,
 )
 INCLUDE = re.compile(r'\s*#\s*include\s*[<"]([^>"]+)[>"]')

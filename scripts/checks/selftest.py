@@ -38,7 +38,7 @@ PLANTED = [
     ("lib/Graph/README.md", None, "lib/Graph/README.md: missing"),
     ("lib/Graph/Unlisted.cpp", "int x;\n", "does not list Unlisted.cpp"),
     ("lib/Graph/CMakeLists.txt", "fusec_stage(Graph\n  SOURCES\n    B.cpp\n    A.cpp)\n", "sources are not sorted"),
-    ("lib/Graph/CMakeLists.txt", "fusec_stage(Graph\n  SOURCES\n    Gone.cpp)\n", "lists Gone.cpp, which does not exist"),
+    ("lib/Graph/CMakeLists.txt", "fusec_stage(Graph\n  SOURCES\n    Gone.cpp)\n", "lists Gone.cpp, which does not"),
     ("lib/Movement/README.md", "# Movement\n", "lib/Movement: not a stage"),
     ("docs/page.md", "text\n", "docs: not one of the top-level entries"),
     ("README.md", "# fusec\n", "does not name lib/Support"),

@@ -8,13 +8,14 @@ macro(fusec_present_only)
   endforeach()
 endmacro()
 
-# fusec_stage(<Name> [SOURCES file...] [DEPS stage...] [LIBS target...])
+# fusec_stage(<Name> [SOURCES file...] [DEPS stage...] [LIBS target...] [PRIVATE_LIBS target...] [PRECOMPILE header]
+#             [NO_RTTI])
 #
 # The static library fusec<Name> of lib/<Name>. SOURCES are relative to that folder and sorted, DEPS are names of
-# stages, LIBS are other targets that this stage alone needs. Includes are written "Stage/File.h". A stage without
-# sources is a header-only one.
+# stages, LIBS are other targets that this stage needs; the include folders of PRIVATE_LIBS stay in this stage. Includes
+# are written "Stage/File.h". A stage without sources is a header-only one. NO_RTTI is for classes derived from LLVM's.
 function(fusec_stage name)
-  cmake_parse_arguments(arg "" "" "SOURCES;DEPS;LIBS" ${ARGN})
+  cmake_parse_arguments(arg "NO_RTTI" "PRECOMPILE" "SOURCES;DEPS;LIBS;PRIVATE_LIBS" ${ARGN})
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "fusec_stage(${name}): unexpected ${arg_UNPARSED_ARGUMENTS}")
   endif()
@@ -23,7 +24,13 @@ function(fusec_stage name)
   if(arg_SOURCES)
     add_library(fusec${name} STATIC ${arg_SOURCES})
     set(scope PUBLIC)
-    target_link_libraries(fusec${name} PRIVATE fusecFlags)
+    target_link_libraries(fusec${name} PRIVATE fusecFlags ${arg_PRIVATE_LIBS})
+    if(arg_NO_RTTI)
+      target_compile_options(fusec${name} PRIVATE -fno-rtti)
+    endif()
+    if(arg_PRECOMPILE)
+      target_precompile_headers(fusec${name} PRIVATE ${arg_PRECOMPILE})
+    endif()
   else()
     add_library(fusec${name} INTERFACE)
     set(scope INTERFACE)

@@ -20,11 +20,13 @@ symbols = output("nm", "-D", shared)
 versions = {tuple(map(int, v.split("."))) for v in re.findall(r"@GLIBC_([\d.]+)", symbols)}
 print("lowest glibc:", ".".join(map(str, max(versions))))
 shown = re.findall(r"^[0-9a-f]+ [A-Z] (\w+)", symbols, re.MULTILINE)
-print("foreign in the shared library:", " ".join(s for s in shown if not s.startswith(("fusert_", "FUSERT_"))) or "none")
+foreign = [name for name in shown if not name.startswith(("fusert_", "FUSERT_"))]
+print("foreign in the shared library:", " ".join(foreign) or "none")
 
 archive = output("nm", "-g", "--defined-only", f"{folder}/libfusert.a")
 shown = re.findall(r"^[0-9a-f]+ \S (\S+)", archive, re.MULTILINE)
-print("foreign in the archive:", " ".join(s for s in shown if not s.startswith("fusert_")) or "none")
+foreign = [name for name in shown if not name.startswith("fusert_")]
+print("foreign in the archive:", " ".join(foreign) or "none")
 
 with open(shared, "rb") as file:
     size = len(file.read())
