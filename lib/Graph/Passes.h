@@ -25,11 +25,19 @@ struct GraphPass {
 /// All passes in the order in which the compiler runs them.
 const std::vector<GraphPass> &graphPasses();
 
+/// Outputs of a node with constant inputs, computed by `evaluator`; nullopt when it is not set, an input
+/// is not constant, an output is too large, or the evaluator refuses the node.
+std::optional<std::vector<ConstantRef>> foldNode(const Graph &graph, const Node &node,
+                                                 const ConstantEvaluator &evaluator);
+
+/// Nodes whose inputs are constant and whose outputs are small become constants.
 Result<Graph> foldConstants(Graph graph, const GraphPassOptions &options);
+/// Removes nodes that return their operand: Identity, and data movement that moves nothing.
 Result<Graph> eliminateIdentities(Graph graph, const GraphPassOptions &options);
+/// Of equal nodes of a region one remains.
 Result<Graph> eliminateCommonSubexpressions(Graph graph, const GraphPassOptions &options);
-/// Removes nodes, region inputs' constants and values that no output needs, and renumbers values in the
-/// order of the text form, so that a parsed dump is the same graph to the last id.
+/// Removes nodes and values that no output needs and renumbers values in the order of the text form, so
+/// that a parsed dump is the same graph to the last id. Every list of passes ends with it.
 Result<Graph> eliminateDeadCode(Graph graph, const GraphPassOptions &options);
 
 /// Sets `captures` of all regions below `body` from their uses.

@@ -27,32 +27,6 @@ ConstantRef constantFromElements(DType type, const Shape &shape, const Elements 
   return makeConstant(type, staticDims(shape), std::move(data));
 }
 
-std::optional<std::vector<ConstantRef>> foldNode(const Graph &graph, const Node &node,
-                                                 const ConstantEvaluator &evaluator) {
-  if (!evaluator || !node.regions.empty())
-    return std::nullopt;
-  std::vector<ConstantRef> inputs;
-  for (ValueId id : node.inputs) {
-    inputs.push_back(id == kNoValue ? nullptr : graph.value(id).constant);
-    if (id != kNoValue && !inputs.back())
-      return std::nullopt;
-  }
-  for (ValueId id : node.outputs) {
-    if (id == kNoValue)
-      return std::nullopt;
-    int64_t count = 1;
-    for (const DimExpr &d : graph.value(id).shape)
-      if (!d.isConst() || __builtin_mul_overflow(count, d.constValue(), &count))
-        return std::nullopt;
-    if (count > kMaxFoldedElements)
-      return std::nullopt;
-  }
-  auto outputs = evaluator(graph, node, inputs);
-  if (!outputs.ok() || outputs->size() != node.outputs.size())
-    return std::nullopt;
-  return std::move(*outputs);
-}
-
 namespace {
 
 class Follower {

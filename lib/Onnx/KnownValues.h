@@ -19,9 +19,4 @@ std::optional<std::vector<DimExpr>> followValues(const Graph &graph, const Node 
 /// A constant of these elements, or nullptr when one depends on a symbol.
 ConstantRef constantFromElements(DType type, const Shape &shape, const std::vector<DimExpr> &elements);
 
-/// Outputs of a node with constant inputs, computed by `evaluator`; nullopt when it is not set, an input
-/// is not constant, an output is too large, or the evaluator refuses the node.
-std::optional<std::vector<ConstantRef>> foldNode(const Graph &graph, const Node &node,
-                                                 const ConstantEvaluator &evaluator);
-
 } // namespace fusec

@@ -80,7 +80,7 @@ Status qlinearConv(NodeImporter &n) {
 }
 
 /// The padding that makes the output as large as output_shape or auto_pad asks for.
-Status resolveTransposedPads(NodeImporter &n, Window &w, const std::vector<int64_t> &outputPadding,
+Status resolveTransposedPads(NodeImporter &n, Window &w, std::vector<int64_t> &outputPadding,
                              const Shape &spatial, const std::vector<int64_t> &outputShape,
                              const std::string &autoPad) {
   size_t rank = spatial.size();
@@ -95,8 +95,12 @@ Status resolveTransposedPads(NodeImporter &n, Window &w, const std::vector<int64
       int64_t wanted = outputShape.empty() ? in * w.strides[i] : outputShape[i];
       total = w.strides[i] * (in - 1) + natural - wanted;
     }
-    if (total < 0)
-      return n.unsupported("an output_shape larger than the kernel reaches");
+    if (total < 0) { // larger than the kernel reaches: zeros at the end
+      if (total < -(int64_t(1) << 31))
+        return n.fail(Diag::BadAttribute, "output_shape is out of range");
+      outputPadding[i] -= total;
+      total = 0;
+    }
     int64_t smaller = total / 2;
     w.pads[i] = autoPad == "SAME_UPPER" ? smaller : total - smaller;
     w.pads[rank + i] = total - w.pads[i];
