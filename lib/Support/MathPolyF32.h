@@ -1,0 +1,89 @@
+#pragma once
+// f32 functions that sit in inner loops (GELU, softmax, gates). Coefficients: Chebyshev fits of the stated
+// function, rounded to f32.
+#include "Support/MathNumber.h"
+
+namespace fusec::mathpoly {
+
+/// e^x. x = n ln2 + r, |r| <= ln2 / 2; e^r = 1 + r + r^2 q(r); 2^n is applied in two halves, so that denormal results
+/// and overflow round once.
+template <typename N> typename N::F expF32(N &n, typename N::F x) {
+  using F = typename N::F;
+  using I = typename N::I;
+  // Comparisons that a NaN fails leave it in place.
+  F z = n.select(n.less(x, n.constant(-104.0)), n.constant(-104.0), x);
+  z = n.select(n.less(n.constant(89.0), z), n.constant(89.0), z);
+  const double kMagic = 0x1.8p23; // adding it leaves the nearest integer in the low bits
+  F shifted = n.fma(z, n.constant(0x1.715476p+0), n.constant(kMagic));
+  I k = n.subInt(n.bits(shifted), n.integer(0x4b400000));
+  F kf = n.sub(shifted, n.constant(kMagic));
+  F r = n.fma(kf, n.constant(-0x1.62e4p-1), z);
+  r = n.fma(kf, n.constant(-0x1.7f7d1cp-20), r);
+  F q = poly(n, r, {0x1.fffffcp-2, 0x1.55549p-3, 0x1.5558fp-5, 0x1.123a6cp-7, 0x1.6a235ep-10});
+  F p = n.fma(n.mul(q, r), r, r);
+  I half = n.shiftRight(k, 1), rest = n.subInt(k, half);
+  F s1 = n.fromBits(n.shiftLeft(n.addInt(half, n.integer(127)), 23));
+  F s2 = n.fromBits(n.shiftLeft(n.addInt(rest, n.integer(127)), 23));
+  return n.mul(n.fma(p, s1, s1), s2);
+}
+
+/// x = 2^k m with m in [2/3, 4/3), f = m - 1: log x = k ln2 + f - f^2 / 2 + f^3 q(f).
+template <typename N> typename N::F logF32(N &n, typename N::F x) {
+  using F = typename N::F;
+  using I = typename N::I;
+  auto tiny = n.less(x, n.constant(0x1p-126));
+  F scaled = n.select(tiny, n.mul(x, n.constant(0x1p23)), x);
+  I bits = n.bits(scaled);
+  I k = n.shiftRight(n.subInt(bits, n.integer(0x3f2aaaab)), 23);
+  F m = n.fromBits(n.subInt(bits, n.shiftLeft(k, 23)));
+  F f = n.sub(m, n.constant(1));
+  F kf = n.sub(n.toFloat(k), n.select(tiny, n.constant(23), n.constant(0)));
+  F q = poly(n, f, {0x1.555556p-2, -0x1.ffffb6p-3, 0x1.999954p-3, -0x1.557832p-3, 0x1.24b28cp-3, -0x1.f75896p-4,
+                    0x1.bf1afp-4, -0x1.fcd036p-4, 0x1.d01a22p-4});
+  F ff = n.mul(f, f);
+  F low = n.fma(kf, n.constant(0x1.7f7d1cp-20), n.mul(n.mul(q, f), ff)); // f^3 q + k ln2_lo
+  low = n.fma(ff, n.constant(-0.5), low);
+  F r = n.fma(kf, n.constant(0x1.62e4p-1), n.add(f, low));
+  r = n.select(n.less(x, infinity(n)), r, x); // +inf and NaN
+  r = n.select(n.equal(x, n.constant(0)), n.constant(-std::numeric_limits<double>::infinity()), r);
+  return n.select(n.less(x, n.constant(0)), nanOf(n), r);
+}
+
+/// |x| < 0.6: odd polynomial; otherwise 1 - 2 / (e^2|x| + 1).
+template <typename N> typename N::F tanhF32(N &n, typename N::F x) {
+  using F = typename N::F;
+  F a = absolute(n, x);
+  F z = n.mul(x, x);
+  F q = poly(n, z, {-0x1.555554p-2, 0x1.110eep-3, -0x1.b955dcp-5, 0x1.59e1c8p-6, -0x1.9ada6p-8});
+  F small = n.fma(n.mul(q, z), a, a);
+  F e = expF32(n, n.add(a, a));
+  F large = n.sub(n.constant(1), n.div(n.constant(2), n.add(e, n.constant(1))));
+  F r = withSign(n, n.select(n.less(a, n.constant(0.6)), small, large), x);
+  return n.select(n.isNan(x), x, r);
+}
+
+/// |x| < 0.92: odd polynomial; otherwise 1 - e^q(|x|) with q = log(erfc), and 1 from 4 on.
+template <typename N> typename N::F erfF32(N &n, typename N::F x) {
+  using F = typename N::F;
+  F a = absolute(n, x);
+  F z = n.mul(x, x);
+  F p = poly(n, z, {0x1.06eba8p-3, -0x1.812744p-2, 0x1.ce2e1cp-4, -0x1.b8100ep-6, 0x1.54d5c4p-8, -0x1.aab506p-11,
+                    0x1.5e4ddp-14});
+  F small = n.fma(p, x, x);
+  F c = n.select(n.less(a, n.constant(4)), a, n.constant(4));
+  F q = poly(n, c, {0x1.5001dep-12, -0x1.21574p+0, -0x1.437d32p-1, -0x1.c2f26ep-4, 0x1.b10bbap-6, -0x1.382f88p-8,
+                    0x1.3963c6p-11, -0x1.835e5p-15, 0x1.b9314p-20});
+  F large = n.sub(n.constant(1), expF32(n, q));
+  F r = n.select(n.less(a, n.constant(0.92)), small, withSign(n, large, x));
+  return n.select(n.isNan(x), x, r);
+}
+
+/// 1 / (1 + e^-x), from e^-|x| so that nothing overflows.
+template <typename N> typename N::F sigmoidF32(N &n, typename N::F x) {
+  using F = typename N::F;
+  F one = n.constant(1);
+  F e = expF32(n, n.fromBits(n.orInt(n.bits(x), signMask(n))));
+  return n.div(n.select(n.less(x, n.constant(0)), e, one), n.add(one, e));
+}
+
+} // namespace fusec::mathpoly
