@@ -1,0 +1,115 @@
+#pragma once
+#include "Bundle/Model.h"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <fstream>
+#include <iterator>
+
+/// Small models over the kernels of Kernels.c.
+namespace test {
+
+using namespace fusec;
+using namespace fusec::bundle;
+
+inline std::vector<uint8_t> kernelImage() {
+  std::ifstream in(TEST_KERNELS, std::ios::binary);
+  return std::vector<uint8_t>(std::istreambuf_iterator<char>(in), {});
+}
+
+inline Tensor tensor(const std::string &name, TensorKind kind, std::vector<DimCode> shape, DType type = DType::F32) {
+  Tensor t;
+  t.name = name;
+  t.kind = kind;
+  t.type = type;
+  t.shape = std::move(shape);
+  return t;
+}
+
+inline Kernel kernel(const std::string &symbol, std::vector<DimCode> grids, std::vector<Param> params,
+                     std::vector<SymbolId> dims = {}) {
+  Kernel k;
+  k.symbol = symbol;
+  k.grids = std::move(grids);
+  k.params = std::move(params);
+  k.dims = std::move(dims);
+  k.onnxNodes = {"node_" + symbol};
+  return k;
+}
+
+inline Step launch(const std::string &name, int32_t kernel, std::vector<int32_t> arguments) {
+  Step s;
+  s.name = name;
+  s.variants = {{kernel, {}, std::move(arguments)}};
+  return s;
+}
+
+inline constexpr Param in{DType::F32, false}, out{DType::F32, true};
+
+/// floordiv(n + 63, 64)
+inline DimCode blocksOf(SymbolId n) {
+  DimCode d = DimCode::symbol(n);
+  d.code.push_back({DimCode::Op::Const, 63});
+  d.code.push_back({DimCode::Op::Add, 0});
+  d.code.push_back({DimCode::Op::Const, 64});
+  d.code.push_back({DimCode::Op::FloorDiv, 0});
+  return d;
+}
+
+inline Model emptyModel(const std::string &target = "x86-64-v1") {
+  Model m;
+  m.name = "test";
+  m.producer = "test";
+  m.symbols = {{"n", 0, 100, 1 << 20, 1}};
+  Program p;
+  p.target = target;
+  Image image;
+  image.code = kernelImage();
+  p.images.push_back(image);
+  m.programs.push_back(p);
+  return m;
+}
+
+inline void addValue(Model &m, bool input, int32_t t) {
+  const Tensor &x = m.programs[0].tensors[t];
+  (input ? m.inputs : m.outputs).push_back({x.name, x.type, x.shape});
+  (input ? m.programs[0].inputs : m.programs[0].outputs).push_back(t);
+}
+
+/// y[n] = (x + w) + x with x: f32 [n], one temporary, w: x's companion input; s[1] = sum of y.
+inline Model addModel(const std::string &target = "x86-64-v1") {
+  Model m = emptyModel(target);
+  Program &p = m.programs[0];
+  const DimCode n = DimCode::symbol(0);
+  p.tensors = {tensor("x", TensorKind::Input, {n}), tensor("w", TensorKind::Input, {n}),
+               tensor("t", TensorKind::Temp, {n}), tensor("y", TensorKind::Output, {n}),
+               tensor("partial", TensorKind::Temp, {blocksOf(0)}), tensor("s", TensorKind::Output, {1})};
+  p.kernels = {kernel("add", {blocksOf(0)}, {in, in, out}, {0}),
+               kernel("sum", {blocksOf(0), 1}, {in, out, out}, {0})};
+  p.kernels[1].scratchBytes = 64 * 4;
+  p.steps = {launch("first", 0, {0, 1, 2}), launch("second", 0, {2, 0, 3}), launch("total", 1, {3, 4, 5})};
+  addValue(m, true, 0);
+  addValue(m, true, 1);
+  addValue(m, false, 3);
+  addValue(m, false, 5);
+  return m;
+}
+
+/// y = x + w for x: f32 [4] with the constant w; no symbols.
+inline Model constantModel(const float (&w)[4], const std::string &target = "x86-64-v1") {
+  Model m = emptyModel(target);
+  Program &p = m.programs[0];
+  m.symbols = {{"n", 4, 4, 4, 1}};
+  const DimCode n = 4;
+  p.tensors = {tensor("x", TensorKind::Input, {n}), tensor("w", TensorKind::Constant, {n}),
+               tensor("y", TensorKind::Output, {n})};
+  p.tensors[1].weight = 0;
+  m.weights.push_back({DType::F32, reinterpret_cast<const uint8_t *>(w), sizeof w});
+  p.kernels = {kernel("add", {1}, {in, in, out}, {0})};
+  p.steps = {launch("add", 0, {0, 1, 2})};
+  addValue(m, true, 0);
+  addValue(m, false, 2);
+  return m;
+}
+
+} // namespace test
