@@ -92,6 +92,16 @@ std::vector<bool> laneVarying(const GirKernel &kernel) {
   return varying;
 }
 
+IndexRange rangeOfTrip(const GirKernel &kernel, NodeId trip) {
+  const Scalar &s = kernel.body[trip];
+  if (s.op == ScalarOp::Const || s.op == ScalarOp::Dim)
+    return rangeOfExtent(s.op == ScalarOp::Const ? DimExpr(s.imm) : s.dim, kernel.symbols);
+  IndexRange range{0, INT64_MAX, std::nullopt};
+  if (int64_t most = kernel.body.rangeOf(trip).max; most != INT64_MAX)
+    range.max = std::max<int64_t>(most - 1, 0);
+  return range;
+}
+
 void setRanges(GirKernel &kernel) {
   Body &body = kernel.body;
   body.symbolTable = kernel.symbols;
@@ -101,17 +111,8 @@ void setRanges(GirKernel &kernel) {
       body.axisRanges[b.var] = rangeOfExtent(b.trip, kernel.symbols);
   // Parents come first, so a trip that depends on outer loops sees their ranges.
   forEachStmtOf(kernel, [&](const Stmt &s) {
-    if (s.kind != StmtKind::Loop)
-      return;
-    const Scalar &trip = body[s.trip];
-    IndexRange range{0, INT64_MAX, std::nullopt};
-    if (trip.op == ScalarOp::Const)
-      range = rangeOfExtent(trip.imm, kernel.symbols);
-    else if (trip.op == ScalarOp::Dim)
-      range = rangeOfExtent(trip.dim, kernel.symbols);
-    else if (int64_t most = body.rangeOf(s.trip).max; most != INT64_MAX)
-      range.max = std::max<int64_t>(most - 1, 0);
-    body.axisRanges[s.var] = range;
+    if (s.kind == StmtKind::Loop)
+      body.axisRanges[s.var] = rangeOfTrip(kernel, s.trip);
   });
 }
 

@@ -20,8 +20,9 @@
 //   }
 //
 // "sum=" and its kin are Accumulate; "%v[i], %ix argmax= value, index" is its form with an index buffer;
-// "lanereduce max %acc[i]" is LaneReduce. Lets stand before the statement that uses them. The symbol lines say what this kernel may assume of the symbols that
-// it uses: a variant's guards can promise more than the model's table does.
+// "lanereduce max %acc[i]" is LaneReduce. Lets stand before the statement that uses them. The symbol lines say
+// what this kernel may assume of the symbols that it uses: a variant's guards can promise more than the model's
+// table does.
 #include "Expr/BodyText.h"
 #include "Gir/TextParts.h"
 #include "Gir/Walk.h"
@@ -52,6 +53,13 @@ public:
     for (const Phase &p : kernel.phases)
       phase(p);
     return out + "}\n";
+  }
+
+  std::string head(Stmt s) {
+    s.body.clear();
+    s.elseBody.clear();
+    statement(s, 0);
+    return out.substr(0, out.find_last_not_of(" {}\n") + 1);
   }
 
 private:
@@ -146,6 +154,8 @@ private:
 };
 
 } // namespace
+
+std::string headText(const GirKernel &kernel, const Stmt &stmt) { return Printer(kernel).head(stmt); }
 
 std::string print(const GirKernel &kernel) { return Printer(kernel).run(); }
 

@@ -31,6 +31,12 @@ inline bool writesBuffer(const Stmt &s) {
 /// that each lane has for itself.
 std::vector<bool> laneVarying(const GirKernel &kernel);
 
+/// Range of a loop variable whose loop has this trip count.
+IndexRange rangeOfTrip(const GirKernel &kernel, NodeId trip);
+
+/// The statement's own text without what is inside it, for messages.
+std::string headText(const GirKernel &kernel, const Stmt &stmt);
+
 /// Sets `kernel.body`'s tables of ranges from the trips of blocks and loops and from the symbols.
 void setRanges(GirKernel &kernel);
 

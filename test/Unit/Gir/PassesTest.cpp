@@ -1,0 +1,180 @@
+// Where barriers go, which shared buffers may share bytes, and what simplify drops.
+#include "Kernels.h"
+
+#include "Gir/Walk.h"
+
+#include <random>
+
+using namespace fusec;
+using namespace fusec::test;
+
+namespace {
+
+std::string afterSyncs(const std::string &text) {
+  GirKernel kernel = kernelFrom(text);
+  insertSyncs(kernel);
+  return print(kernel);
+}
+
+int count(const std::string &text, const std::string &what) {
+  int n = 0;
+  for (size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1))
+    ++n;
+  return n;
+}
+
+GirKernel allocated(const std::string &text) {
+  GirKernel kernel = kernelFrom(text);
+  insertSyncs(kernel);
+  allocate(kernel);
+  auto status = verify(kernel);
+  if (!status.ok())
+    FAIL(format(status.errors().front()));
+  return kernel;
+}
+
+int64_t offset(const GirKernel &kernel, const std::string &name) {
+  for (const GirBuffer &b : kernel.buffers)
+    if (b.name == name)
+      return b.offsetBytes;
+  return -2;
+}
+
+/// Body of a kernel with two shared buffers; 2 units of 4 lanes.
+std::string sharedKernel(const std::string &body, int units = 2) {
+  return "kernel @k units " + std::to_string(units) + " lanes 4 {\n  param %x f32[64]\n  param out %y f32[64]\n"
+         "  register %r f32[]\n  shared %s f32[32]\n  shared %t f32[32]\n  phase () {\n" +
+         body + "  }\n}\n";
+}
+
+const std::string kWriteS = "unit u in 2 { lane l in 4 { %s[u*4 + l] = %x[u*4 + l] } }\n";
+const std::string kReadS = "unit u in 2 { lane l in 4 { %r[] = %s[floormod(u*4 + l + 4, 8)] } }\n";
+
+} // namespace
+
+TEST_CASE("a staged matmul gets one barrier after the copies and one before the next") {
+  std::string text = afterSyncs(kStagedMatmul);
+  INFO(text);
+  CHECK(count(text, "sync block") == 2);
+  CHECK(count(text, "sync unit") == 0);
+  // The second one closes the k loop, in which both stand.
+  CHECK(text.find("      sync block\n    }\n    unit") != std::string::npos);
+}
+
+TEST_CASE("inserting barriers again changes nothing") {
+  std::string once = afterSyncs(kStagedMatmul);
+  CHECK(afterSyncs(once) == once);
+}
+
+TEST_CASE("kernels without communication get no barrier") {
+  CHECK(count(afterSyncs(kElementwise), "sync") == 0);
+  CHECK(count(afterSyncs(kRowSum), "sync") == 0);
+  // Each thread reads back its own element.
+  CHECK(count(afterSyncs(sharedKernel(kWriteS + "unit u in 2 { lane l in 4 { %r[] = %s[u*4 + l] } }\n")),
+              "sync") == 0);
+}
+
+TEST_CASE("lanes of one unit are ordered by a barrier of the unit") {
+  std::string text = afterSyncs(
+      sharedKernel("unit u in 2 { lane l in 4 { %s[u*4 + l] = 1.0 } lane l in 4 { %r[] = %s[floormod(u*4 + l + 1, 8)] } }\n"));
+  INFO(text);
+  CHECK(count(text, "sync unit") == 1);
+  CHECK(count(text, "sync block") == 0);
+}
+
+TEST_CASE("accesses in both branches of an If, and reads by all threads, are seen") {
+  CHECK(count(afterSyncs(sharedKernel("if lt(%x[0], 1.0) { " + kWriteS + "} else { %s[0] = 2.0 }\n" + kReadS)),
+              "sync block") == 1);
+  CHECK(count(afterSyncs(sharedKernel(kWriteS + "%y[0] = %s[3]\n")), "sync block") == 1);
+  CHECK(count(afterSyncs(sharedKernel("%s[0] = 1.0\n%s[0] = 2.0\n")), "sync block") == 0);
+}
+
+TEST_CASE("a barrier stands in front of a loop that needs it once, inside one that needs it each time") {
+  std::string once = afterSyncs(sharedKernel(kWriteS + "seq i in 3 { " + kReadS + "}\n"));
+  CHECK(once.find("    sync block\n    seq i") != std::string::npos);
+  CHECK(count(once, "sync") == 1);
+  std::string each = afterSyncs(sharedKernel(kWriteS + "seq i in 3 { " + kReadS + kWriteS + "}\n"));
+  INFO(each);
+  CHECK(count(each, "sync") == 2);
+}
+
+TEST_CASE("a while loop's predicate is ordered after the stores of its body") {
+  std::string text = afterSyncs(sharedKernel("%s[0] = 0.0\nwhile lt(%s[0], 3.0) { %s[0] sum= 1.0 }\n"));
+  INFO(text);
+  CHECK(text.find("sync block\n    while") != std::string::npos);
+  CHECK(text.find("sync block\n    }\n") != std::string::npos);
+}
+
+TEST_CASE("buffers that are never live together share bytes, with a barrier between") {
+  std::string body = "seq i in 3 {\n" + kWriteS + kReadS + "unit u in 2 { lane l in 4 { %t[u*4 + l] = %r[] } }\n" +
+                     "unit u in 2 { lane l in 4 { %y[u*4 + l] = %t[floormod(u*4 + l + 4, 8)] } }\n}\n";
+  GirKernel kernel = allocated(sharedKernel(body));
+  std::string text = print(kernel);
+  INFO(text);
+  CHECK(kernel.sharedBytes == 128);
+  CHECK(offset(kernel, "s") == 0);
+  CHECK(offset(kernel, "t") == 0);
+  CHECK(count(text, "sync block") == 4);
+}
+
+TEST_CASE("a value that an earlier iteration wrote keeps its bytes through the loop") {
+  std::string body = "seq i in 3 {\n if lt(i, 1) {" + kWriteS + "}\n" + kReadS +
+                     "unit u in 2 { lane l in 4 { %t[u*4 + l] = %r[] } }\n" +
+                     "unit u in 2 { lane l in 4 { %y[u*4 + l] = %t[floormod(u*4 + l + 4, 8)] } }\n}\n";
+  GirKernel kernel = allocated(sharedKernel(body));
+  CHECK(kernel.sharedBytes == 256);
+}
+
+TEST_CASE("buffers of random kernels that are live together never overlap") {
+  // Straight-line kernels: write buffer a, later read it. Live ranges are then known exactly.
+  for (unsigned seed = 1; seed <= 50; ++seed) {
+    std::mt19937 random(seed);
+    int buffers = 2 + static_cast<int>(random() % 6), steps = 3 * buffers;
+    std::string head = "kernel @k units 2 lanes 4 {\n  param out %y f32[64]\n  register %r f32[]\n", body;
+    std::vector<int> first(buffers, -1), last(buffers, -1);
+    std::vector<int64_t> sizes(buffers);
+    for (int b = 0; b < buffers; ++b) {
+      sizes[b] = 8 + static_cast<int64_t>(random() % 100);
+      head += "  shared %s" + std::to_string(b) + " f32[" + std::to_string(sizes[b]) + "]\n";
+    }
+    for (int i = 0; i < steps; ++i) {
+      int b = static_cast<int>(random() % static_cast<unsigned>(buffers));
+      std::string element = "%s" + std::to_string(b) + "[u*4 + l]";
+      body += "unit u in 2 { lane l in 4 { " +
+              (first[b] < 0 ? element + " = 1.0" : "%y[u*4 + l] = " + element) + " } }\n";
+      first[b] = first[b] < 0 ? i : first[b];
+      last[b] = i;
+    }
+    GirKernel kernel = allocated(head + "  phase () {\n" + body + "  }\n}\n");
+    auto at = [&](int b) { return offset(kernel, "s" + std::to_string(b)); };
+    for (int a = 0; a < buffers; ++a)
+      for (int b = a + 1; b < buffers; ++b) {
+        if (first[a] < 0 || first[b] < 0 || last[a] < first[b] || last[b] < first[a])
+          continue;
+        INFO("seed " << seed << " buffers " << a << " and " << b);
+        CHECK((at(a) + sizes[a] * 4 <= at(b) || at(b) + sizes[b] * 4 <= at(a)));
+        CHECK(at(a) % 128 == 0);
+      }
+  }
+}
+
+TEST_CASE("simplify drops known predicates, single iterations and dead buffers") {
+  GirKernel kernel = kernelFrom(sharedKernel("seq i in 1 {\n"
+                                             "  if le(i*8 + 8, 8) { %y[i] = 1.0 } else { %y[i] = 2.0 }\n"
+                                             "  %t[0] = 3.0\n"
+                                             "}\n"
+                                             "seq j in 0 { %y[j] = 4.0 }\n"
+                                             "seq k in 4 { if lt(k, 0) { %y[k] = 5.0 } }\n"));
+  simplify(kernel);
+  CHECK(print(kernel) == "kernel @k units 2 lanes 4 {\n"
+                         "  param %x f32[64]\n"
+                         "  param out %y f32[64]\n"
+                         "  phase () {\n"
+                         "    %y[0] = 1.0\n"
+                         "  }\n"
+                         "}\n");
+}
+
+TEST_CASE("registers are counted a lane") {
+  CHECK(registerBytesPerLane(kernelFrom(kStagedMatmul)) == 32);
+}
