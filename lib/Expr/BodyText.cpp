@@ -10,7 +10,7 @@ namespace {
 
 bool isLeaf(const Scalar &s) {
   return s.op == ScalarOp::Const || s.op == ScalarOp::Axis || s.op == ScalarOp::Step ||
-         s.op == ScalarOp::Dim;
+         s.op == ScalarOp::Dim || (s.op == ScalarOp::Read && s.args.empty());
 }
 bool isComparison(ScalarOp op) {
   return op == ScalarOp::Eq || op == ScalarOp::Ne || op == ScalarOp::Lt || op == ScalarOp::Le;

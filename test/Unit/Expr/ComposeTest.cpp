@@ -1,0 +1,234 @@
+// Vertical composition: what is written into which reader, and that the maps compose in the right order.
+#include "ProgramTools.h"
+
+using namespace fusec;
+using namespace fusec::test;
+
+namespace {
+ExprProgram composed(const std::string &text) {
+  ExprProgram p = compose(parse(text));
+  requireValid(p);
+  return p;
+}
+} // namespace
+
+TEST_CASE("a slice under a transpose composes in the right order (Souffle Fig. 4, corrected)") {
+  auto p = composed(R"(expr fig4
+tensor %b: f32[8,3] input
+tensor %c: f32[4,3] temp
+tensor %d: f32[3,4] output
+inputs (%b)
+outputs (%d)
+map c [i:4, j:3]
+  %c = %b[i*2, j]
+map d [i:3, j:4]
+  %d = max(%c[j, i], 0.0)
+)");
+  REQUIRE(p.items.size() == 1);
+  CHECK(body(p, 0) == "%d = max(%b[j*2, i], 0.0)");
+}
+
+TEST_CASE("split heads, transpose, transpose back and merge is the identity") {
+  auto p = composed(R"(expr heads
+symbol n = 1..512 opt 128 divisor 1
+tensor %x: f32[1,n,768] input
+tensor %r: f32[1,n,12,64] temp
+tensor %t: f32[1,12,n,64] temp
+tensor %u: f32[1,n,12,64] temp
+tensor %y: f32[1,n,768] output
+inputs (%x)
+outputs (%y)
+map r [b:1, s:n, h:12, d:64]
+  %r = %x[floordiv(b*dim(n*768) + s*768 + h*64 + d, dim(n*768)), floormod(floordiv(b*dim(n*768) + s*768 + h*64 + d, 768), dim(n)), floormod(b*dim(n*768) + s*768 + h*64 + d, 768)]
+map t [b:1, h:12, s:n, d:64]
+  %t = %r[b, s, h, d]
+map u [b:1, s:n, h:12, d:64]
+  %u = %t[b, h, s, d]
+map y [b:1, s:n, k:768]
+  %y = exp(%u[b, s, floordiv(k, 64), floormod(k, 64)])
+)");
+  REQUIRE(p.items.size() == 1);
+  CHECK(body(p, 0) == "%y = exp(%x[b, s, k])");
+}
+
+TEST_CASE("concat, shuffle and split leave no intermediate tensor") {
+  const char *text = R"(expr shuffle
+tensor %a: f32[1,4,5] input
+tensor %b: f32[1,4,5] input
+tensor %cat: f32[1,8,5] temp
+tensor %group: f32[1,2,4,5] temp
+tensor %swap: f32[1,4,2,5] temp
+tensor %flat: f32[1,8,5] temp
+tensor %left: f32[1,4,5] output
+tensor %right: f32[1,4,5] output
+inputs (%a, %b)
+outputs (%left, %right)
+map cat [n:1, c:8, x:5]
+  %cat = if(lt(c, 4), %a[n, c, x], if(lt(3, c), %b[n, c - 4, x], 0.0))
+map group [n:1, g:2, c:4, x:5]
+  %group = %cat[n, g*4 + c, x]
+map swap [n:1, c:4, g:2, x:5]
+  %swap = %group[n, g, c, x]
+map flat [n:1, c:8, x:5]
+  %flat = %swap[n, floordiv(c, 2), floormod(c, 2), x]
+map left [n:1, c:4, x:5]
+  %left = %flat[n, c, x]
+map right [n:1, c:4, x:5]
+  %right = %flat[n, c + 4, x]
+)";
+  auto p = composed(text);
+  CHECK(p.items.size() == 2);
+  CHECK(p.tensors.size() == 4);
+  std::mt19937 random(1);
+  auto inputs = randomInputs(p, {}, random);
+  CHECK(sameBits(run(parse(text), inputs), run(p, inputs)));
+}
+
+TEST_CASE("a pad is written into a convolution, an activation is not") {
+  auto p = composed(R"(expr conv
+tensor %x: f32[1,3,8,8] input
+tensor %w: f32[4,3,3,3] input
+tensor %act: f32[1,3,8,8] temp
+tensor %pad: f32[1,3,10,10] temp
+tensor %y: f32[1,4,8,8] output
+inputs (%x, %w)
+outputs (%y)
+map act [n:1, c:3, y:8, x:8]
+  %act = max(%x[n, c, y, x], 0.0)
+map pad [n:1, c:3, y:10, x:10]
+  %pad = if(and(and(lt(0, y), lt(y, 9)), and(lt(0, x), lt(x, 9))), %act[n, c, y - 1, x - 1], 0.0)
+reduction conv [n:1, o:4, y:8, x:8; c:3, r:3, s:3] sum f32
+  %y = mul(%pad[n, c, y + r, x + s], %w[o, c, r, s])
+)");
+  REQUIRE(p.items.size() == 2);
+  CHECK(body(p, 1) == "%y = mul(if(and(and(and(lt(0, y + r), lt(y + r, 9)), lt(0, x + s)), lt(x + s, 9)), "
+                      "%act[n, c, y + r - 1, x + s - 1], 0.0), %w[o, c, r, s])");
+}
+
+TEST_CASE("a guard covers the reads of what is written in its place") {
+  const char *text = R"(expr guard
+tensor %ids: i64[4] input
+tensor %x: f32[40] input
+tensor %g: f32[4] temp
+tensor %y: f32[8] output
+inputs (%ids, %x)
+outputs (%y)
+map g [i:4]
+  %g = neg(%x[%ids[i]])
+map y [i:8]
+  %y = if(lt(3, i), %g[i - 4], -1.0)
+)";
+  auto p = composed(text);
+  REQUIRE(p.items.size() == 1);
+  std::mt19937 random(2);
+  auto inputs = randomInputs(p, {}, random);
+  CHECK(sameBits(run(parse(text), inputs), run(p, inputs)));
+}
+
+TEST_CASE("a residual sum with several readers is kept, a cheap one with broadcast operands is not") {
+  auto p = composed(R"(expr residual
+tensor %x: f32[64,64] input
+tensor %r: f32[64,64] input
+tensor %b: f32[64] input
+tensor %sum: f32[64,64] temp
+tensor %bias: f32[64,64] temp
+tensor %m: f32[64] output
+tensor %y: f32[64,64] output
+tensor %z: f32[64] output
+tensor %v: f32[64,64] output
+inputs (%x, %r, %b)
+outputs (%m, %y, %z, %v)
+map sum [i:64, j:64]
+  %sum = add(%x[i, j], %r[i, j])
+map bias [i:64, j:64]
+  %bias = add(%x[i, j], %b[j])
+reduction m [i:64; j:64] max f32
+  %m = %sum[i, j]
+map y [i:64, j:64]
+  %y = exp(%sum[i, j])
+reduction z [i:64; j:64] max f32
+  %z = %bias[i, j]
+map v [i:64, j:64]
+  %v = exp(%bias[i, j])
+)");
+  REQUIRE(p.items.size() == 5);
+  CHECK(body(p, 0) == "%sum = add(%x[i, j], %r[i, j])");
+  CHECK(body(p, 3) == "%z = add(%x[i, j], %b[j])");
+}
+
+TEST_CASE("an expensive value is not computed again for every use") {
+  auto p = composed(R"(expr broadcast
+tensor %x: f32[64] input
+tensor %e: f32[64] temp
+tensor %y: f32[32,64] output
+inputs (%x)
+outputs (%y)
+map e [j:64]
+  %e = exp(%x[j])
+map y [i:32, j:64]
+  %y = neg(%e[j])
+)");
+  CHECK(p.items.size() == 2);
+}
+
+TEST_CASE("equal equations are computed once") {
+  auto p = parse(R"(expr twins
+tensor %x: f32[4] input
+tensor %a: f32[] temp
+tensor %b: f32[] temp
+tensor %y: f32[4] output
+inputs (%x)
+outputs (%y)
+reduction a [; i:4] sum f32
+  %a = %x[i]
+reduction b [; i:4] sum f32
+  %b = %x[i]
+map y [i:4]
+  %y = add(%a[], mul(%b[], %x[i]))
+)");
+  p = eliminateCommonEquations(std::move(p));
+  requireValid(p);
+  CHECK(p.items.size() == 2);
+  CHECK(body(p, 1) == "%y = add(%a[], mul(%a[], %x[i]))");
+}
+
+TEST_CASE("convolutions keep their images with the channel innermost") {
+  const char *text = R"(expr cnn
+tensor %x: f32[1,3,8,8] input
+tensor %w: f32[4,3,3,3] input
+tensor %v: f32[5,4] input
+tensor %c: f32[1,4,6,6] temp
+tensor %p: f32[1,4,3,3] temp
+tensor %y: f32[1,5,3,3] output
+inputs (%x, %w, %v)
+outputs (%y)
+reduction c [n:1, o:4, y:6, x:6; c:3, r:3, s:3] sum f32
+  %c = mul(%x[n, c, y + r, x + s], %w[o, c, r, s])
+reduction p [n:1, c:4, y:3, x:3; r:2, s:2] max f32
+  %p = max(%c[n, c, y*2 + r, x*2 + s], 0.0)
+reduction d [n:1, o:5, y:3, x:3; c:4] sum f32
+  %y = mul(%p[n, c, y, x], %v[o, c])
+)";
+  auto before = parse(text);
+  auto p = channelsLast(parse(text));
+  requireValid(p);
+  CHECK(print(p, nullptr) == R"(expr cnn
+tensor %x: f32[1,3,8,8] input
+tensor %w: f32[4,3,3,3] input
+tensor %v: f32[5,4] input
+tensor %c: f32[1,6,6,4] temp
+tensor %p: f32[1,3,3,4] temp
+tensor %y: f32[1,5,3,3] output
+inputs (%x, %w, %v)
+outputs (%y)
+reduction c [n:1, y:6, x:6, o:4; c:3, r:3, s:3] sum f32
+  %c = mul(%x[n, c, y + r, x + s], %w[o, c, r, s])
+reduction p [n:1, y:3, x:3, c:4; r:2, s:2] max f32
+  %p = max(%c[n, y*2 + r, x*2 + s, c], 0.0)
+reduction d [n:1, o:5, y:3, x:3; c:4] sum f32
+  %y = mul(%p[n, y, x, c], %v[o, c])
+)");
+  std::mt19937 random(3);
+  auto inputs = randomInputs(p, {}, random);
+  CHECK(sameBits(run(before, inputs), run(p, inputs)));
+}
