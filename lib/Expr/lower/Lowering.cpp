@@ -20,8 +20,12 @@ const HandlerTable &handlers() {
     addGenerators(t);
     addGathers(t);
     addScatters(t);
+    addResize(t);
+    addQuantisation(t);
     addRecurrent(t);
+    addOrdering(t);
     addControlFlow(t);
+    addMisc(t);
     return t;
   }();
   return table;

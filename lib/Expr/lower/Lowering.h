@@ -181,7 +181,11 @@ void addMovement(HandlerTable &table);
 void addGenerators(HandlerTable &table);
 void addGathers(HandlerTable &table);
 void addScatters(HandlerTable &table);
+void addResize(HandlerTable &table);
+void addQuantisation(HandlerTable &table);
 void addRecurrent(HandlerTable &table);
+void addOrdering(HandlerTable &table);
 void addControlFlow(HandlerTable &table);
+void addMisc(HandlerTable &table);
 
 } // namespace fusec::lower
