@@ -67,7 +67,8 @@ struct ScanOutput {
 /// Reduction: out[s...] = monoid over the reduction axes of results[0](s..., r...). Accumulated in
 ///            `accumulateType`, in lexicographic order of r as far as bits are concerned in the interpreter.
 ///            Sum of a product of two floats accumulates by fma. A domain with an empty reduction gives the
-///            neutral element. Arg monoids: results = {value, index (i64)}, two outputs likewise.
+///            neutral element. Arg monoids: results = {value, index (i64)}, two outputs likewise; a NaN wins over
+///            numbers.
 /// Scan:      for step in 0..steps: the equations of `scanBody`, which use Step for the iteration.
 ///            `outputs` = the carries' finals (those present), then the stacked tensors; no axes.
 /// Scatter:   out = base; then for every point s of the domain in lexicographic order:

@@ -1,5 +1,6 @@
 #include "Expr/ScalarEval.h"
 #include "Support/Half.h"
+#include "Support/MathPoly.h"
 
 #include <bit>
 #include <cmath>
@@ -72,7 +73,22 @@ ScalarValue fromBits(DType t, uint64_t bits) {
   }
 }
 
+/// The maths functions stand in ScalarOps.def in the order of MathFn, Pow apart. f16 and bf16 are computed in f32.
+std::optional<double> evaluateMaths(ScalarOp op, DType type, const ScalarValue *v) {
+  if (op != ScalarOp::Pow && (op < ScalarOp::Exp || op > ScalarOp::Atanh))
+    return std::nullopt;
+  MathFn fn = op == ScalarOp::Pow
+                  ? MathFn::Pow
+                  : static_cast<MathFn>(static_cast<int>(op) - static_cast<int>(ScalarOp::Exp) + 1);
+  double y = op == ScalarOp::Pow ? v[1].f : 0;
+  if (type == DType::F64)
+    return evaluateMath(fn, v[0].f, y);
+  return evaluateMath(fn, static_cast<float>(v[0].f), static_cast<float>(y));
+}
+
 std::optional<double> evaluateFloat(ScalarOp op, DType type, const ScalarValue *v) {
+  if (auto r = evaluateMaths(op, type, v))
+    return r;
   double a = v[0].f, b = v[1].f;
   switch (op) {
   case ScalarOp::Add: return a + b;

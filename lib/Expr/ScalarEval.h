@@ -15,7 +15,8 @@ double roundToType(DType t, double v);
 int64_t wrapToType(DType t, int64_t v);
 
 /// One operation on constants with the bits that ScalarOps.def promises. `operandType` is the type of the
-/// last operand (Select: of the values). nullopt for leaves and for the maths functions.
+/// last operand (Select: of the values). nullopt for leaves and for operations
+/// that the type does not have.
 std::optional<ScalarValue> evaluateScalar(ScalarOp op, DType type, DType operandType,
                                           const ScalarValue *args);
 

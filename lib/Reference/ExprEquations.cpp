@@ -32,14 +32,18 @@ public:
       acc.value = *evaluateScalar(operation(), type, type, operands);
       return;
     }
-    bool greater = monoid == Monoid::ArgMax || monoid == Monoid::ArgMaxLast;
-    bool last = monoid == Monoid::ArgMaxLast || monoid == Monoid::ArgMinLast;
-    ScalarValue ordered[] = {acc.value, isFloat(type) ? ScalarValue{0, v.f} : ScalarValue{v.i, 0}};
-    const ScalarValue candidate = ordered[1];
-    if (!greater)
-      std::swap(ordered[0], ordered[1]);
-    // better: acc < candidate (max), candidate < acc (min); ties replace only for the "last" monoids
-    if (evaluateScalar(last ? ScalarOp::Le : ScalarOp::Lt, DType::Bool, type, ordered)->i)
+    // Better: a strictly larger (smaller) value, a NaN before a number, on a tie the lower (higher) index.
+    const bool largest = monoid == Monoid::ArgMax || monoid == Monoid::ArgMaxLast;
+    const bool last = monoid == Monoid::ArgMaxLast || monoid == Monoid::ArgMinLast;
+    ScalarValue now = acc.value, candidate = isFloat(type) ? ScalarValue{0, v.f} : ScalarValue{v.i, 0};
+    ScalarValue ordered[] = {largest ? now : candidate, largest ? candidate : now};
+    bool better = evaluateScalar(ScalarOp::Lt, DType::Bool, type, ordered)->i;
+    bool tie = evaluateScalar(ScalarOp::Eq, DType::Bool, type, ordered)->i;
+    if (isFloat(type)) {
+      better |= std::isnan(candidate.f) && !std::isnan(now.f);
+      tie |= std::isnan(candidate.f) && std::isnan(now.f);
+    }
+    if (better || (tie && (last ? acc.index < index : index < acc.index)))
       acc = {candidate, index};
   }
 

@@ -18,41 +18,6 @@ template <typename T> void storeAs(uint8_t *bytes, int64_t element, T v) {
   std::memcpy(bytes + element * static_cast<int64_t>(sizeof(T)), &v, sizeof(T));
 }
 
-/// One maths function in double; nullopt for other operations.
-std::optional<double> mathFunction(ScalarOp op, double x) {
-  switch (op) {
-  case ScalarOp::Exp: return std::exp(x);
-  case ScalarOp::Log: return std::log(x);
-  case ScalarOp::Log1p: return std::log1p(x);
-  case ScalarOp::Expm1: return std::expm1(x);
-  case ScalarOp::Tanh: return std::tanh(x);
-  case ScalarOp::Erf: return std::erf(x);
-  case ScalarOp::Sigmoid: return 1 / (1 + std::exp(-x));
-  case ScalarOp::Sin: return std::sin(x);
-  case ScalarOp::Cos: return std::cos(x);
-  case ScalarOp::Tan: return std::tan(x);
-  case ScalarOp::Asin: return std::asin(x);
-  case ScalarOp::Acos: return std::acos(x);
-  case ScalarOp::Atan: return std::atan(x);
-  case ScalarOp::Sinh: return std::sinh(x);
-  case ScalarOp::Cosh: return std::cosh(x);
-  case ScalarOp::Asinh: return std::asinh(x);
-  case ScalarOp::Acosh: return std::acosh(x);
-  case ScalarOp::Atanh: return std::atanh(x);
-  default: return std::nullopt;
-  }
-}
-
-int64_t power(int64_t base, int64_t exponent) {
-  if (exponent < 0)
-    return base == 1 ? 1 : base == -1 ? (exponent % 2 ? -1 : 1) : 0;
-  uint64_t result = 1, factor = static_cast<uint64_t>(base);
-  for (; exponent; exponent >>= 1, factor *= factor)
-    if (exponent & 1)
-      result *= factor;
-  return static_cast<int64_t>(result);
-}
-
 void roundLanes(DType type, Lane *d, int count) {
   if (type == DType::F32)
     for (int l = 0; l < count; ++l)
@@ -81,18 +46,14 @@ bool fastFloat(ScalarOp op, Lane *d, const Lane *a, const Lane *b, const Lane *c
     return each([&](int l) { return std::isnan(a[l].f) || a[l].f > b[l].f ? a[l].f : b[l].f; });
   case ScalarOp::Min:
     return each([&](int l) { return std::isnan(a[l].f) || a[l].f < b[l].f ? a[l].f : b[l].f; });
-  case ScalarOp::Pow: return each([&](int l) { return std::pow(a[l].f, b[l].f); });
   case ScalarOp::Fma:
     if (type == DType::F64)
       return each([&](int l) { return std::fma(a[l].f, b[l].f, c[l].f); });
     return each([&](int l) {
       return std::fmaf(static_cast<float>(a[l].f), static_cast<float>(b[l].f), static_cast<float>(c[l].f));
     });
-  default: break;
+  default: return false;
   }
-  if (!mathFunction(op, 0.0))
-    return false;
-  return each([&](int l) { return *mathFunction(op, a[l].f); });
 }
 
 /// The frequent i64 operations and those on bool.
@@ -309,8 +270,6 @@ bool Machine::execute(const std::vector<Instruction> &list, int count) {
       for (int k = 0; k < 3 && operands[k]; ++k)
         v[k] = isFloat(in.operandType) ? ScalarValue{0, operands[k][l].f} : ScalarValue{operands[k][l].i, 0};
       auto r = evaluateScalar(in.op, in.type, in.operandType, v);
-      if (!r && in.op == ScalarOp::Pow)
-        r = ScalarValue{wrapToType(in.type, power(v[0].i, v[1].i)), 0};
       assert(r && "an operation without a meaning");
       if (floats)
         d[l].f = r->f;
