@@ -1,0 +1,132 @@
+// The stage's page: kernels -> modules -> images. Each kernel has a module and a context of its own, so kernels are
+// compiled at once; what is made of them is put together in their order.
+#include "Codegen/Codegen.h"
+
+#include "Codegen/Emitter.h"
+#include "Codegen/Images.h"
+#include "Codegen/Pipeline.h"
+#include "Codegen/Sim/SimModule.h"
+
+#include "llvm/IR/Verifier.h"
+
+#include <atomic>
+#include <mutex>
+#include <set>
+#include <thread>
+
+namespace fusec {
+
+std::vector<KernelCode> kernelCodes(const std::vector<GirKernel> &kernels) {
+  std::vector<KernelCode> codes;
+  std::set<std::string> taken;
+  for (const GirKernel &k : kernels) {
+    std::string symbol = "k_";
+    for (char c : k.name)
+      symbol += std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
+    if (!taken.insert(symbol).second) {
+      symbol += "_" + std::to_string(codes.size());
+      while (!taken.insert(symbol).second)
+        symbol += "_";
+    }
+    codes.push_back({symbol, static_cast<int>(k.phases.size()), std::max<int64_t>(k.sharedBytes, 0), k.units, k.lanes});
+  }
+  return codes;
+}
+
+namespace {
+
+/// A kernel's module, as the emitter made it and completed with the target's bodies of fusec.gpu.*.
+Result<std::unique_ptr<llvm::Module>> emitModule(llvm::LLVMContext &context, const GirKernel &kernel,
+                                                 const KernelCode &code, const Target &target,
+                                                 const llvm::TargetMachine &machine) {
+  std::unique_ptr<TargetHooks> hooks = target.sim                           ? makeSimHooks()
+                                       : target.kind == TargetKind::Cpu    ? makeCpuHooks(target)
+                                       : target.kind == TargetKind::Nvidia ? makeNvptxHooks(target)
+                                                                           : makeAmdgpuHooks(target);
+  auto module = std::make_unique<llvm::Module>(code.symbol, context);
+  module->setTargetTriple(machine.getTargetTriple().str());
+  module->setDataLayout(machine.createDataLayout());
+  Emitter emitter(kernel, code, *hooks, *module);
+  FUSEC_CHECK(emitter.run());
+  hooks->defineMachine(*module, kernel);
+  std::string problem;
+  llvm::raw_string_ostream out(problem);
+  if (llvm::verifyModule(*module, &out))
+    return Diagnostic{Diag::InternalError, "kernel '" + kernel.name + "'", "the emitter made wrong LLVM IR: " + problem};
+  return module;
+}
+
+/// Calls work(i) for 0 <= i < count on `threads` threads.
+template <typename F> void forEach(size_t count, int threads, F &&work) {
+  std::atomic<size_t> next = 0;
+  auto run = [&] {
+    for (size_t i; (i = next++) < count;)
+      work(i);
+  };
+  std::vector<std::thread> others;
+  for (int t = 1; t < threads && t < static_cast<int>(count); ++t)
+    others.emplace_back(run);
+  run();
+  for (std::thread &t : others)
+    t.join();
+}
+
+/// Compiles each kernel to an object or to assembly text.
+Result<std::vector<std::string>> compileEach(const std::vector<GirKernel> &kernels, const Target &target, int threads,
+                                             bool assembly) {
+  const std::vector<KernelCode> codes = kernelCodes(kernels);
+  std::vector<std::string> outputs(kernels.size());
+  std::vector<Diagnostics> errors(kernels.size());
+  initialiseLlvm();
+  forEach(kernels.size(), threads, [&](size_t i) {
+    llvm::LLVMContext context;
+    auto machine = makeTargetMachine(target.sim ? simHost() : target);
+    auto module = emitModule(context, kernels[i], codes[i], target, *machine);
+    if (!module) {
+      errors[i] = std::move(module.errors());
+      return;
+    }
+    optimise(**module, *machine);
+    outputs[i] = emitCode(**module, *machine, assembly);
+  });
+  Diagnostics all;
+  for (Diagnostics &e : errors)
+    all.insert(all.end(), e.begin(), e.end());
+  if (!all.empty())
+    return all;
+  return outputs;
+}
+
+} // namespace
+
+Result<std::string> emitLlvmText(const std::vector<GirKernel> &kernels, const Target &target) {
+  const std::vector<KernelCode> codes = kernelCodes(kernels);
+  std::string text;
+  llvm::raw_string_ostream out(text);
+  initialiseLlvm();
+  for (size_t i = 0; i < kernels.size(); ++i) {
+    llvm::LLVMContext context;
+    auto machine = makeTargetMachine(target.sim ? simHost() : target);
+    FUSEC_TRY(auto module, emitModule(context, kernels[i], codes[i], target, *machine));
+    module->print(out, nullptr);
+  }
+  return text;
+}
+
+Result<std::vector<CodeImage>> compileKernels(const std::vector<GirKernel> &kernels, const Target &target,
+                                              const CodegenOptions &options) {
+  if (target.kind == TargetKind::Nvidia && !target.sim) {
+    FUSEC_TRY(auto texts, compileEach(kernels, target, options.threads, true));
+    return ptxImages(texts, target, options);
+  }
+  FUSEC_TRY(auto objects, compileEach(kernels, target, options.threads, false));
+  const bool amd = target.kind == TargetKind::Amd && !target.sim;
+  FUSEC_TRY(auto bytes, linkImage(objects, amd, options.tempDir));
+  CodeImage image;
+  image.format = target.sim ? CodeImage::Format::SimElf : amd ? CodeImage::Format::Hsaco : CodeImage::Format::Elf;
+  image.arch = target.sim ? "x86-64-v3" : target.cpu;
+  image.bytes = std::move(bytes);
+  return std::vector<CodeImage>{std::move(image)};
+}
+
+} // namespace fusec

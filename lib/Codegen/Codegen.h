@@ -1,0 +1,48 @@
+#pragma once
+#include "Gir/Gir.h"
+#include "Target/Target.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace fusec {
+
+/// What a launcher needs to know of a compiled kernel. Entry points: CPU: `symbol`; GPUs and sim: one a phase,
+/// `symbol` + "_p0", "_p1", ...
+struct KernelCode {
+  std::string symbol;
+  int phases = 1;
+  int64_t sharedBytes = 0; // shared memory of a block, scratch on a CPU
+  int units = 1, lanes = 1;
+};
+
+/// One loadable file with the code of all kernels.
+struct CodeImage {
+  enum class Format : uint8_t { Elf, Ptx, Cubin, Hsaco, SimElf };
+  Format format = Format::Elf;
+  std::string arch;        // "x86-64-v3", "sm_90", "gfx90a"
+  int ptxIsa = 0;          // Ptx: 10 * major + minor of the text's .version
+  int minDriverCuda = 0;   // Ptx, Cubin: lowest CUDA version (1000 * major + 10 * minor) whose driver loads it
+  std::vector<uint8_t> bytes;
+};
+
+struct CodegenOptions {
+  int threads = 1;
+  std::string ptxasPath;        // empty: NVIDIA targets get PTX only
+  std::string tempDir = "/tmp"; // of the files that linker and ptxas exchange
+};
+
+/// Symbols and facts of the kernels, in order; symbols are C identifiers and unique.
+std::vector<KernelCode> kernelCodes(const std::vector<GirKernel> &kernels);
+
+/// LLVM IR as the emitter makes it, before any optimisation: stage "llvm".
+Result<std::string> emitLlvmText(const std::vector<GirKernel> &kernels, const Target &target);
+
+/// Machine code: stage "object". The kernels have passed `verify` and `allocate`. The bytes do not depend on
+/// `threads`. The first image is the preferred one; an NVIDIA target has its cubin (where ptxas is given)
+/// before its PTX.
+Result<std::vector<CodeImage>> compileKernels(const std::vector<GirKernel> &kernels, const Target &target,
+                                              const CodegenOptions &options);
+
+} // namespace fusec

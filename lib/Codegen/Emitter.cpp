@@ -1,0 +1,226 @@
+// Functions, parameters and phases. Expressions, statements and operations are in the files beside this one.
+#include "Codegen/Emitter.h"
+
+#include "Gir/Walk.h"
+
+namespace fusec {
+
+using llvm::Value;
+
+Emitter::Emitter(const GirKernel &k, const KernelCode &code, const TargetHooks &hooks, llvm::Module &module)
+    : kernel(k), code(code), hooks(hooks), module(module), context(module.getContext()),
+      b(context, llvm::InstSimplifyFolder(module.getDataLayout())), threads(hooks.lanesAreThreads()),
+      width(threads ? 1 : k.lanes), symbols(k.usedSymbols()) {
+  setRanges(kernel);
+  const std::vector<Scalar> &nodes = kernel.body.nodes;
+  readsMemory.resize(nodes.size());
+  for (size_t id = 0; id < nodes.size(); ++id) {
+    const Scalar &s = nodes[id];
+    bool reads = (s.op == ScalarOp::Read || s.op == ScalarOp::ReadIf) &&
+                 kernel.buffers[s.index].level != MemLevel::Register;
+    for (NodeId a : s.args)
+      reads = reads || readsMemory[a];
+    readsMemory[id] = reads;
+  }
+}
+
+void Emitter::problem(const std::string &what) {
+  std::string where = "kernel '" + kernel.name + "'";
+  if (!kernel.onnxNodes.empty())
+    where += " (node '" + kernel.onnxNodes.front() + "')";
+  errors.push_back({Diag::UnsupportedOp, where, what});
+}
+
+Status Emitter::run() {
+  if (threads)
+    for (size_t p = 0; p < kernel.phases.size(); ++p)
+      emitGpuPhase(p);
+  else
+    emitCpuKernel();
+  if (!errors.empty())
+    return std::move(errors);
+  return success();
+}
+
+/// Creates the function with a parameter for each Global buffer and each dim and positions the builder in it.
+/// `noalias` holds: buffers of different tensors do not overlap (bundle_format.h).
+llvm::Function *Emitter::beginPhase(const std::string &name, llvm::GlobalValue::LinkageTypes linkage,
+                                    llvm::Type *result, bool withScratchAndBlock) {
+  const int params = kernel.numParams();
+  llvm::Type *i64 = b.getInt64Ty();
+  std::vector<llvm::Type *> types(params, llvm::PointerType::get(context, threads ? 1 : 0));
+  types.insert(types.end(), symbols.size(), i64);
+  if (withScratchAndBlock) {
+    types.push_back(b.getPtrTy());
+    types.push_back(i64);
+  }
+  function = llvm::Function::Create(llvm::FunctionType::get(result, types, false), linkage, name, module);
+  hooks.markEntry(*function, kernel);
+  b.SetInsertPoint(llvm::BasicBlock::Create(context, "entry", function));
+
+  buffers.assign(kernel.buffers.size(), nullptr);
+  for (int i = 0; i < params; ++i) {
+    llvm::Argument *arg = function->getArg(i);
+    arg->setName(kernel.buffers[i].name);
+    arg->addAttr(llvm::Attribute::NoAlias);
+    if (!kernel.buffers[i].written)
+      arg->addAttr(llvm::Attribute::ReadOnly);
+    buffers[i] = arg;
+  }
+  dims.clear();
+  for (size_t d = 0; d < symbols.size(); ++d) {
+    llvm::Argument *arg = function->getArg(params + d);
+    arg->setName(kernel.symbols[symbols[d]].name);
+    dims.push_back(arg);
+  }
+  vars.assign(kernel.vars.size(), {});
+  cache.assign(kernel.body.nodes.size(), {});
+  epoch = 0;
+  inLane = inUnit = false;
+  mask = guard = vectorGuard = nullptr;
+  return function;
+}
+
+/// Register buffers become allocas (all promoted where their indices are constant), Shared ones addresses.
+void Emitter::declareLocals() {
+  Value *shared = nullptr;
+  if (!threads) {
+    shared = function->getArg(function->arg_size() - 2);
+    static_cast<llvm::Argument *>(shared)->addAttr(llvm::Attribute::NoAlias);
+    safePlace = b.CreateAlloca(llvm::ArrayType::get(b.getInt64Ty(), width), nullptr, "nowhere");
+  } else if (code.sharedBytes > 0) {
+    auto *type = llvm::ArrayType::get(b.getInt8Ty(), code.sharedBytes);
+    auto *global = new llvm::GlobalVariable(module, type, false, llvm::GlobalValue::InternalLinkage,
+                                            llvm::UndefValue::get(type), function->getName() + "_shared", nullptr,
+                                            llvm::GlobalValue::NotThreadLocal, 3);
+    global->setAlignment(llvm::Align(64));
+    shared = global;
+  }
+  for (size_t i = 0; i < kernel.buffers.size(); ++i) {
+    const GirBuffer &buffer = kernel.buffers[i];
+    if (buffer.level == MemLevel::Shared) {
+      buffers[i] = b.CreateConstGEP1_64(b.getInt8Ty(), shared, buffer.offsetBytes, buffer.name);
+    } else if (buffer.level == MemLevel::Register) {
+      llvm::Type *element = storageType(buffer.type);
+      if (buffer.perLane && width > 1)
+        element = llvm::FixedVectorType::get(element, width);
+      auto *type = llvm::ArrayType::get(element, numElements(buffer.shape).constValue());
+      buffers[i] = b.CreateAlloca(type, nullptr, buffer.name);
+    }
+  }
+}
+
+/// Decodes the block number (the last block variable runs fastest) and emits the statements.
+void Emitter::emitPhaseBody(const Phase &phase, Value *block) {
+  declareLocals();
+  for (size_t i = phase.blocks.size(); i-- > 0;) {
+    Value *trip = dimValue(phase.blocks[i].trip), *digit = block;
+    if (i > 0) {
+      // A GPU grid has fewer than 2^31 blocks, so 32-bit divisions do there, which are several times cheaper.
+      if (threads) {
+        Value *narrow = b.CreateTrunc(block, b.getInt32Ty()), *by = b.CreateTrunc(trip, b.getInt32Ty());
+        digit = b.CreateZExt(b.CreateURem(narrow, by), b.getInt64Ty());
+        block = b.CreateZExt(b.CreateUDiv(narrow, by), b.getInt64Ty());
+      } else {
+        digit = b.CreateURem(block, trip);
+        block = b.CreateUDiv(block, trip);
+      }
+    }
+    vars[phase.blocks[i].var] = {digit};
+  }
+  emit(phase.body);
+}
+
+/// i32 symbol(const fusec_kernel_args *args, i32 phase, i64 block): fetches the arguments and calls the phase's own
+/// function, whose parameters can say that they do not alias.
+void Emitter::emitCpuKernel() {
+  llvm::Type *i32 = b.getInt32Ty(), *i64 = b.getInt64Ty(), *ptr = b.getPtrTy();
+  std::vector<llvm::Function *> phases;
+  for (size_t p = 0; p < kernel.phases.size(); ++p) {
+    phases.push_back(beginPhase(code.symbol + ".p" + std::to_string(p), llvm::GlobalValue::InternalLinkage, i32, true));
+    emitPhaseBody(kernel.phases[p], function->getArg(function->arg_size() - 1));
+    b.CreateRet(b.getInt32(0));
+  }
+  auto *entry = llvm::Function::Create(llvm::FunctionType::get(i32, {ptr, i32, i64}, false),
+                                       llvm::GlobalValue::ExternalLinkage, code.symbol, module);
+  hooks.markEntry(*entry, kernel);
+  b.SetInsertPoint(llvm::BasicBlock::Create(context, "entry", entry));
+  auto field = [&](unsigned index) {
+    return b.CreateLoad(ptr, b.CreateConstGEP1_64(ptr, entry->getArg(0), index));
+  };
+  std::vector<Value *> args;
+  Value *bufferTable = field(0), *dimTable = field(1), *scratch = field(2);
+  for (int i = 0; i < kernel.numParams(); ++i)
+    args.push_back(b.CreateLoad(ptr, b.CreateConstGEP1_64(ptr, bufferTable, i)));
+  for (size_t d = 0; d < symbols.size(); ++d)
+    args.push_back(b.CreateLoad(i64, b.CreateConstGEP1_64(i64, dimTable, d)));
+  args.push_back(scratch);
+  args.push_back(entry->getArg(2));
+  auto *unknown = llvm::BasicBlock::Create(context, "unknown", entry);
+  auto *choice = b.CreateSwitch(entry->getArg(1), unknown, phases.size());
+  for (size_t p = 0; p < phases.size(); ++p) {
+    auto *target = llvm::BasicBlock::Create(context, "phase", entry);
+    choice->addCase(b.getInt32(p), target);
+    b.SetInsertPoint(target);
+    b.CreateRet(b.CreateCall(phases[p], args));
+  }
+  b.SetInsertPoint(unknown);
+  b.CreateUnreachable();
+}
+
+void Emitter::emitGpuPhase(size_t p) {
+  beginPhase(code.symbol + "_p" + std::to_string(p), llvm::GlobalValue::ExternalLinkage, b.getVoidTy(), false);
+  llvm::Type *i32 = b.getInt32Ty(), *i64 = b.getInt64Ty();
+  Value *thread = b.CreateCall(machine("fusec.gpu.thread", i32, {}), {}, "thread");
+  Value *block = b.CreateZExt(b.CreateCall(machine("fusec.gpu.block", i32, {})), i64, "block");
+  Value *lanes = b.getInt32(kernel.lanes);
+  bool oneUnit = kernel.units == 1;
+  threadLane = b.CreateZExt(oneUnit ? thread : b.CreateURem(thread, lanes), i64, "lane");
+  threadUnit = oneUnit ? b.getInt64(0) : b.CreateZExt(b.CreateUDiv(thread, lanes), i64, "unit");
+  emitPhaseBody(kernel.phases[p], block);
+  b.CreateRetVoid();
+}
+
+llvm::Function *Emitter::machine(const char *name, llvm::Type *result, llvm::ArrayRef<llvm::Type *> params) {
+  auto callee = module.getOrInsertFunction(name, llvm::FunctionType::get(result, params, false));
+  auto *f = llvm::cast<llvm::Function>(callee.getCallee());
+  f->addFnAttr(llvm::Attribute::NoUnwind);
+  f->addFnAttr(llvm::Attribute::WillReturn);
+  // Communication between threads must not move into or out of divergent code.
+  if (llvm::StringRef(name).contains("sync") || llvm::StringRef(name).contains("shuffle") ||
+      llvm::StringRef(name).contains("lane0"))
+    f->addFnAttr(llvm::Attribute::Convergent);
+  else
+    f->setDoesNotAccessMemory();
+  return f;
+}
+
+llvm::Type *Emitter::valueType(DType t) {
+  switch (t) {
+  case DType::Bool: return b.getInt1Ty();
+  case DType::F16:
+  case DType::BF16:
+  case DType::F32: return b.getFloatTy();
+  case DType::F64: return b.getDoubleTy();
+  default: return b.getIntNTy(sizeInBytes(t) * 8);
+  }
+}
+
+llvm::Type *Emitter::storageType(DType t) { return t == DType::Bool ? b.getInt8Ty() : valueType(t); }
+
+llvm::Type *Emitter::withShapeOf(llvm::Type *element, llvm::Type *like) {
+  auto *vector = llvm::dyn_cast<llvm::FixedVectorType>(like);
+  return vector ? llvm::FixedVectorType::get(element, vector->getNumElements()) : element;
+}
+
+llvm::Constant *Emitter::constantLike(llvm::Type *type, double v) { return llvm::ConstantFP::get(type, v); }
+
+llvm::Constant *Emitter::integerLike(llvm::Type *type, int64_t v) {
+  return llvm::ConstantInt::get(type, static_cast<uint64_t>(v), true);
+}
+
+Value *Emitter::intrinsic(llvm::Intrinsic::ID id, llvm::ArrayRef<Value *> args) {
+  return b.CreateIntrinsic(id, {args[0]->getType()}, args);
+}
+
+} // namespace fusec

@@ -1,0 +1,157 @@
+#pragma once
+#include "Codegen/Codegen.h"
+#include "Codegen/TargetHooks.h"
+
+#include <map>
+
+namespace fusec {
+
+using Builder = llvm::IRBuilder<llvm::InstSimplifyFolder>;
+
+/// Value of a node. Where lanes are vector elements it is one of: the same in all lanes (a scalar), linear in the
+/// lane number (a scalar i64 of lane 0 and a constant step), or varying (a vector). Where lanes are threads every
+/// value is a scalar.
+///
+/// f16 and bf16 values are held as f32 (each node rounds), bool as i1, unsigned integers as integers.
+struct Val {
+  llvm::Value *v = nullptr;
+  int64_t step = 0;
+  bool varying = false;
+  bool uniform() const { return !varying && step == 0; }
+};
+
+/// A predicate: `lanes` is an i1 or a vector of i1; `any` and `all` say at how many of the lanes it holds (i1).
+struct Predicate {
+  Val lanes;
+  llvm::Value *any = nullptr, *all = nullptr;
+};
+
+/// Makes one LLVM module for one kernel. One object, one kernel; the members are grouped by file.
+class Emitter {
+public:
+  Emitter(const GirKernel &kernel, const KernelCode &code, const TargetHooks &hooks, llvm::Module &module);
+  /// Entry points of all phases. A construct that the emitter does not have is reported.
+  Status run();
+
+private:
+  // Emitter.cpp: functions and parameters.
+  void emitCpuKernel();
+  void emitGpuPhase(size_t phase);
+  llvm::Function *beginPhase(const std::string &name, llvm::GlobalValue::LinkageTypes linkage,
+                             llvm::Type *result, bool withScratchAndBlock);
+  void emitPhaseBody(const Phase &phase, llvm::Value *block);
+  void declareLocals();
+  void problem(const std::string &what);
+
+  // Statements.cpp
+  void emit(const std::vector<Stmt> &stmts);
+  void emit(const Stmt &s);
+  void emitLoop(const Stmt &s);
+  void emitSeq(const Stmt &s, llvm::Value *trip);
+  void emitIf(const Stmt &s);
+  void emitMasked(const std::vector<Stmt> &stmts, const Predicate &p, bool versioned);
+  void emitWhile(const Stmt &s);
+  void emitStore(const Stmt &s);
+  void emitAccumulate(const Stmt &s);
+  void emitLaneReduce(const Stmt &s);
+  void emitSync(SyncScope scope);
+  template <typename F> void emitWhere(llvm::Value *condition, F &&body);
+  /// Stores to shared and global memory are made by one thread where the statement stands outside Lane loops.
+  template <typename F> void emitByWriter(const GirBuffer &buffer, F &&body);
+
+  // Expressions.cpp
+  Val eval(NodeId id);
+  Val evalUncached(NodeId id, const Scalar &s);
+  Val evalIndexSum(const Scalar &s);
+  llvm::Value *evalScalar(NodeId id); // asserts that it is uniform
+  llvm::Value *dimValue(const DimExpr &d);
+  llvm::Value *asVector(const Val &v);                 // a vector of all lanes (a scalar on GPUs)
+  llvm::Value *asLike(const Val &v, bool vector) { return vector ? asVector(v) : v.v; }
+  Predicate evalPredicate(NodeId id);
+  Predicate both(const Predicate &a, const Predicate &b);
+  Predicate reduced(const Val &lanes);
+  Predicate negated(const Predicate &p);
+  bool hasRead(NodeId id) const { return readsMemory[id]; }
+  void forget();
+
+  // Memory.cpp
+  struct Place {
+    llvm::Value *base = nullptr; // pointer
+    Val index;                   // element number
+  };
+  Place place(BufferId buffer, const std::vector<Val> &indices);
+  std::vector<Val> evalAll(const std::vector<NodeId> &ids, size_t first = 0);
+  Val load(BufferId buffer, const std::vector<Val> &indices);
+  void store(BufferId buffer, const std::vector<Val> &indices, const Val &value);
+  Val evalReadIf(const Scalar &s);
+  Val loadRegister(BufferId buffer, const std::vector<Val> &indices);
+  void storeRegister(BufferId buffer, const std::vector<Val> &indices, const Val &value);
+  llvm::Value *registerSlot(BufferId buffer, const std::vector<Val> &indices);
+  Val loadScalarGuarded(llvm::Value *pointer, DType t, llvm::Value *guard);
+  llvm::Value *fromMemory(DType t, llvm::Value *v);
+  llvm::Value *toMemory(DType t, llvm::Value *v);
+  llvm::Type *storageType(DType t);
+  llvm::Value *pointers(const Place &p, DType t);
+
+  // Scalars.cpp, Casts.cpp, Maths.cpp, Monoids.cpp: operations on scalars or vectors alike.
+  llvm::Type *valueType(DType t);
+  llvm::Value *binary(ScalarOp op, DType type, DType operandType, llvm::Value *a, llvm::Value *c);
+  llvm::Value *unary(ScalarOp op, DType type, DType operandType, llvm::Value *a);
+  llvm::Value *integerDivision(ScalarOp op, DType type, llvm::Value *a, llvm::Value *c);
+  llvm::Value *floatRemainder(DType type, llvm::Value *a, llvm::Value *c);
+  llvm::Value *fma(DType type, llvm::Value *a, llvm::Value *c, llvm::Value *d);
+  llvm::Value *rounded(DType t, llvm::Value *f32);          // f32 -> nearest f16 or bf16, as f32
+  llvm::Value *roundedFromDouble(DType t, llvm::Value *f64);
+  llvm::Value *narrowBits(DType t, llvm::Value *v);         // exact f16 or bf16 value, as f32 -> i16 bits
+  llvm::Value *widenBits(DType t, llvm::Value *bits);
+  llvm::Value *cast(DType to, DType from, llvm::Value *v);
+  llvm::Value *castSat(DType to, DType from, llvm::Value *v);
+  llvm::Value *bitcast(DType to, DType from, llvm::Value *v);
+  llvm::Value *maths(ScalarOp op, DType type, llvm::Value *a, llvm::Value *c);
+  llvm::Value *combine(Monoid m, DType t, llvm::Value *a, llvm::Value *c);
+  std::pair<llvm::Value *, llvm::Value *> combineArg(Monoid m, DType t, DType indexType,
+                                                     std::pair<llvm::Value *, llvm::Value *> a,
+                                                     std::pair<llvm::Value *, llvm::Value *> c);
+  llvm::Value *shuffleXor(llvm::Value *v, int distance);
+  llvm::Value *overLanes(llvm::Value *v, llvm::Function *perWord, llvm::Value *extra);
+
+  llvm::Constant *constantLike(llvm::Type *type, double v);
+  llvm::Constant *integerLike(llvm::Type *type, int64_t v);
+  llvm::Type *withShapeOf(llvm::Type *element, llvm::Type *like);
+  llvm::Value *intrinsic(llvm::Intrinsic::ID id, llvm::ArrayRef<llvm::Value *> args);
+  llvm::Function *machine(const char *name, llvm::Type *result, llvm::ArrayRef<llvm::Type *> params);
+
+  GirKernel kernel; // with ranges set
+  const KernelCode &code;
+  const TargetHooks &hooks;
+  llvm::Module &module;
+  llvm::LLVMContext &context;
+  Builder b;
+  const bool threads;  // lanes are threads
+  const int width;     // lanes that one vector holds; 1 where lanes are threads
+  std::vector<SymbolId> symbols;
+  std::vector<bool> readsMemory; // node -> a Read of Shared or Global memory is among its operands or itself
+  Diagnostics errors;
+
+  // Of the phase that is being emitted.
+  llvm::Function *function = nullptr;
+  std::vector<llvm::Value *> buffers;     // Global and Shared: address; Register: alloca
+  std::vector<llvm::Value *> dims;        // values of `symbols`
+  llvm::Value *safePlace = nullptr;       // readable memory that a suppressed access is sent to
+  std::vector<Val> vars;
+  llvm::Value *threadLane = nullptr, *threadUnit = nullptr; // i64, where lanes are threads
+  bool inLane = false, inUnit = false;
+  llvm::Value *mask = nullptr;            // lanes that are on; null: all
+  // i1, null for true: the predicates of the ReadIfs around an expression that scalar accesses obey ("some lane
+  // wants it"), and those of them that are the same in all lanes and hold back a whole vector.
+  llvm::Value *guard = nullptr, *vectorGuard = nullptr;
+
+  struct Cached {
+    Val value;
+    int64_t epoch = -1;
+  };
+  std::vector<Cached> cache;
+  int64_t epoch = 0;
+};
+
+} // namespace fusec

@@ -1,0 +1,260 @@
+// Addresses, loads and stores. An access whose index is linear in the lane is scalar (step 0), a vector access
+// (step 1), or a gather or scatter; a mask or the predicate of a ReadIf keeps suppressed lanes from memory.
+#include "Codegen/Emitter.h"
+
+namespace fusec {
+
+using llvm::Value;
+
+namespace {
+
+/// Type in memory: bool is a byte, f16 and bf16 are 16-bit integers.
+llvm::Type *elementInMemory(Builder &b, DType t) {
+  if (t == DType::F32)
+    return b.getFloatTy();
+  if (t == DType::F64)
+    return b.getDoubleTy();
+  return b.getIntNTy(sizeInBytes(t) * 8);
+}
+
+} // namespace
+
+Value *Emitter::fromMemory(DType t, Value *v) {
+  if (t == DType::Bool)
+    return b.CreateICmpNE(v, llvm::Constant::getNullValue(v->getType()));
+  if (t == DType::F16 || t == DType::BF16)
+    return widenBits(t, v);
+  return v;
+}
+
+Value *Emitter::toMemory(DType t, Value *v) {
+  if (t == DType::Bool)
+    return b.CreateZExt(v, withShapeOf(b.getInt8Ty(), v->getType()));
+  if (t == DType::F16 || t == DType::BF16)
+    return narrowBits(t, v);
+  return v;
+}
+
+/// Row-major element number; linear as long as the indices are and the strides are constant.
+Emitter::Place Emitter::place(BufferId id, const std::vector<Val> &indices) {
+  const GirBuffer &buffer = kernel.buffers[id];
+  Val sum{b.getInt64(0)};
+  DimExpr stride = 1;
+  for (size_t d = indices.size(); d-- > 0;) {
+    const Val &index = indices[d];
+    Value *factor = dimValue(stride);
+    auto *constant = llvm::dyn_cast<llvm::ConstantInt>(factor);
+    Val term = index;
+    if (index.varying || (index.step != 0 && !constant)) {
+      Value *lanes = asVector(index);
+      term = {b.CreateMul(lanes, b.CreateVectorSplat(width, factor)), 0, true};
+    } else {
+      term.v = b.CreateMul(index.v, factor);
+      term.step = constant ? index.step * constant->getSExtValue() : 0;
+    }
+    if (sum.varying || term.varying)
+      sum = {b.CreateAdd(asVector(sum), asVector(term)), 0, true};
+    else
+      sum = {b.CreateAdd(sum.v, term.v), sum.step + term.step};
+    stride = stride * buffer.shape[d];
+  }
+  return {buffers[id], sum};
+}
+
+Value *Emitter::pointers(const Place &p, DType t) {
+  return b.CreateGEP(elementInMemory(b, t), p.base, asVector(p.index));
+}
+
+/// A scalar from `pointer`; where `condition` does not hold, the access goes elsewhere and the value is arbitrary.
+Val Emitter::loadScalarGuarded(Value *pointer, DType t, Value *condition) {
+  if (condition && safePlace)
+    pointer = b.CreateSelect(condition, pointer, safePlace);
+  llvm::Type *type = elementInMemory(b, t);
+  return {fromMemory(t, b.CreateAlignedLoad(type, pointer, llvm::Align(sizeInBytes(t))))};
+}
+
+Val Emitter::load(BufferId id, const std::vector<Val> &indices) {
+  const GirBuffer &buffer = kernel.buffers[id];
+  if (buffer.level == MemLevel::Register)
+    return loadRegister(id, indices);
+  const DType t = buffer.type;
+  const llvm::Align align(sizeInBytes(t));
+  Place p = place(id, indices);
+  llvm::Type *element = elementInMemory(b, t);
+  if (p.index.uniform())
+    return loadScalarGuarded(b.CreateGEP(element, p.base, p.index.v), t, guard);
+  auto *type = llvm::FixedVectorType::get(element, width);
+  Value *on = mask;
+  Value *nothing = llvm::Constant::getNullValue(type);
+  Value *loaded;
+  const int64_t step = p.index.step;
+  if (!p.index.varying && (step == 1 || step == -1)) {
+    Value *first = step == 1 ? p.index.v : b.CreateSub(p.index.v, b.getInt64(width - 1));
+    Value *pointer = b.CreateGEP(element, p.base, first);
+    if (vectorGuard)
+      pointer = b.CreateSelect(vectorGuard, pointer, safePlace);
+    std::vector<int> reverse;
+    for (int l = width - 1; l >= 0; --l)
+      reverse.push_back(l);
+    if (on)
+      loaded = b.CreateMaskedLoad(type, pointer, align, step == 1 ? on : b.CreateShuffleVector(on, reverse), nothing);
+    else
+      loaded = b.CreateAlignedLoad(type, pointer, align);
+    if (step == -1)
+      loaded = b.CreateShuffleVector(loaded, reverse);
+  } else {
+    Value *all = on ? on : llvm::Constant::getAllOnesValue(llvm::FixedVectorType::get(b.getInt1Ty(), width));
+    if (vectorGuard)
+      all = b.CreateAnd(all, b.CreateVectorSplat(width, vectorGuard));
+    loaded = b.CreateMaskedGather(type, pointers(p, t), align, all, nothing);
+  }
+  return {fromMemory(t, loaded), 0, true};
+}
+
+void Emitter::store(BufferId id, const std::vector<Val> &indices, const Val &value) {
+  const GirBuffer &buffer = kernel.buffers[id];
+  if (buffer.level == MemLevel::Register)
+    return storeRegister(id, indices, value);
+  const DType t = buffer.type;
+  const llvm::Align align(sizeInBytes(t));
+  Place p = place(id, indices);
+  llvm::Type *element = elementInMemory(b, t);
+  if (p.index.uniform() && value.uniform()) {
+    b.CreateAlignedStore(toMemory(t, value.v), b.CreateGEP(element, p.base, p.index.v), align);
+    return;
+  }
+  Value *stored = toMemory(t, asVector(value));
+  if (!p.index.varying && p.index.step == 1) {
+    Value *pointer = b.CreateGEP(element, p.base, p.index.v);
+    if (mask)
+      b.CreateMaskedStore(stored, pointer, align, mask);
+    else
+      b.CreateAlignedStore(stored, pointer, align);
+    return;
+  }
+  // Lanes are written in order: where several go to one element, the last one that is on stays.
+  b.CreateMaskedScatter(stored, pointers(p, t), align, mask);
+}
+
+/// The else-value where the predicate fails; there, neither the indices nor the element are touched.
+Val Emitter::evalReadIf(const Scalar &s) {
+  Predicate p = evalPredicate(s.args[0]);
+  Val otherwise = eval(s.args[1]);
+  bool indicesRead = false;
+  for (size_t i = 2; i < s.args.size(); ++i)
+    indicesRead = indicesRead || hasRead(s.args[i]);
+  // What does not read memory may be computed in any case.
+  std::vector<Val> indices;
+  if (!indicesRead)
+    indices = evalAll(s.args, 2);
+  const bool fromRegister = kernel.buffers[s.index].level == MemLevel::Register;
+
+  if (threads) {
+    auto *then = llvm::BasicBlock::Create(context, "read", function);
+    auto *after = llvm::BasicBlock::Create(context, "after", function);
+    auto *from = b.GetInsertBlock();
+    b.CreateCondBr(p.lanes.v, then, after);
+    b.SetInsertPoint(then);
+    std::vector<Cached> saved = cache; // what is computed here does not dominate what follows
+    if (indicesRead)
+      indices = evalAll(s.args, 2);
+    Val value = load(s.index, indices);
+    cache = std::move(saved);
+    auto *end = b.GetInsertBlock();
+    b.CreateBr(after);
+    b.SetInsertPoint(after);
+    auto *merged = b.CreatePHI(value.v->getType(), 2);
+    merged->addIncoming(otherwise.v, from);
+    merged->addIncoming(value.v, end);
+    return {merged};
+  }
+
+  Value *outerMask = mask, *outerGuard = guard, *outerVectorGuard = vectorGuard;
+  if (p.lanes.varying) {
+    mask = outerMask ? b.CreateAnd(outerMask, p.lanes.v) : p.lanes.v;
+    guard = outerGuard ? b.CreateAnd(outerGuard, p.any) : p.any;
+    // A scalar element is read if any lane wants it; vectors are masked by lanes.
+    if (outerMask)
+      guard = b.CreateAnd(guard, reduced({mask, 0, true}).any);
+  } else {
+    guard = outerGuard ? b.CreateAnd(outerGuard, p.lanes.v) : p.lanes.v;
+    vectorGuard = outerVectorGuard ? b.CreateAnd(outerVectorGuard, p.lanes.v) : p.lanes.v;
+  }
+  Val value;
+  if (indicesRead) {
+    std::vector<Cached> saved = cache; // values read under the predicate hold under it only
+    indices = evalAll(s.args, 2);
+    value = load(s.index, indices);
+    cache = std::move(saved);
+  } else {
+    value = fromRegister ? loadRegister(s.index, indices) : load(s.index, indices);
+  }
+  mask = outerMask;
+  guard = outerGuard;
+  vectorGuard = outerVectorGuard;
+  bool vector = p.lanes.varying || !value.uniform() || !otherwise.uniform();
+  return {b.CreateSelect(asLike(p.lanes, vector), asLike(value, vector), asLike(otherwise, vector)), 0, vector};
+}
+
+/// Address of a register buffer's element: of all its lanes, where each lane has one.
+Value *Emitter::registerSlot(BufferId id, const std::vector<Val> &indices) {
+  Place p = place(id, indices);
+  if (!p.index.uniform())
+    return nullptr;
+  auto *slots = llvm::cast<llvm::AllocaInst>(buffers[id]);
+  return b.CreateGEP(slots->getAllocatedType(), slots, {b.getInt64(0), p.index.v});
+}
+
+Val Emitter::loadRegister(BufferId id, const std::vector<Val> &indices) {
+  const GirBuffer &buffer = kernel.buffers[id];
+  auto *slots = llvm::cast<llvm::AllocaInst>(buffers[id]);
+  llvm::Type *type = llvm::cast<llvm::ArrayType>(slots->getAllocatedType())->getElementType();
+  auto narrowed = [&](Value *v) {
+    return buffer.type == DType::Bool ? b.CreateTrunc(v, withShapeOf(b.getInt1Ty(), v->getType())) : v;
+  };
+  Value *slot = registerSlot(id, indices);
+  if (!slot) { // each lane has its own index: its own column of the array of vectors, or of the common array
+    Value *index = asVector(place(id, indices).index);
+    llvm::Type *element = storageType(buffer.type);
+    if (buffer.perLane) {
+      index = b.CreateMul(index, integerLike(index->getType(), width));
+      index = b.CreateAdd(index, asVector({b.getInt64(0), 1}));
+    }
+    auto *vectorType = llvm::FixedVectorType::get(element, width);
+    Value *on = mask ? mask : llvm::Constant::getAllOnesValue(llvm::FixedVectorType::get(b.getInt1Ty(), width));
+    Value *v = b.CreateMaskedGather(vectorType, b.CreateGEP(element, slots, index), llvm::Align(sizeInBytes(buffer.type)),
+                                    on, llvm::Constant::getNullValue(vectorType));
+    return {narrowed(v), 0, true};
+  }
+  // A ReadIf's index may be outside where its predicate fails.
+  bool known = llvm::isa<llvm::ConstantInt>(place(id, indices).index.v);
+  if (guard && !known && safePlace)
+    slot = b.CreateSelect(guard, slot, safePlace);
+  Value *v = narrowed(b.CreateLoad(type, slot));
+  if (!buffer.perLane)
+    return {v};
+  if (inLane)
+    return {v, 0, width > 1};
+  if (!threads) // outside Lane loops: lane 0's element
+    return {width > 1 ? b.CreateExtractElement(v, uint64_t(0)) : v};
+  llvm::Type *i32 = b.getInt32Ty();
+  return {kernel.lanes > 1 ? overLanes(v, machine("fusec.gpu.lane0", i32, {i32}), nullptr) : v};
+}
+
+void Emitter::storeRegister(BufferId id, const std::vector<Val> &indices, const Val &value) {
+  const GirBuffer &buffer = kernel.buffers[id];
+  Value *slot = registerSlot(id, indices);
+  if (!slot) {
+    problem("a register that is written at an index of each lane's own");
+    return;
+  }
+  Value *v = buffer.perLane ? asVector(value) : value.v;
+  assert((buffer.perLane || value.uniform()) && "a uniform register holds what is the same in all lanes");
+  if (buffer.type == DType::Bool)
+    v = b.CreateZExt(v, withShapeOf(b.getInt8Ty(), v->getType()));
+  if (mask && buffer.perLane && width > 1)
+    v = b.CreateSelect(mask, v, b.CreateLoad(v->getType(), slot));
+  b.CreateStore(v, slot);
+}
+
+} // namespace fusec

@@ -1,0 +1,118 @@
+#include "Codegen/Images.h"
+
+#include <spawn.h>
+#include <sys/wait.h>
+
+#include <charconv>
+#include <cstdio>
+#include <fcntl.h>
+
+namespace fusec {
+namespace {
+
+/// Runs a program with stdout and stderr going to a file; its exit status, or -1.
+int runTool(const std::vector<std::string> &args, const std::string &messages) {
+  std::vector<char *> argv;
+  for (const std::string &a : args)
+    argv.push_back(const_cast<char *>(a.c_str()));
+  argv.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, 1, messages.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  posix_spawn_file_actions_adddup2(&actions, 1, 2);
+  pid_t pid;
+  char *noEnvironment[] = {nullptr}; // so that the result does not depend on the caller's
+  int failed = posix_spawn(&pid, argv[0], &actions, nullptr, argv.data(), noEnvironment);
+  posix_spawn_file_actions_destroy(&actions);
+  int status;
+  if (failed || waitpid(pid, &status, 0) < 0 || !WIFEXITED(status))
+    return -1;
+  return WEXITSTATUS(status);
+}
+
+/// ".version 8.5" -> 85.
+int isaVersion(const std::string &ptx) {
+  size_t at = ptx.find(".version ");
+  if (at == std::string::npos)
+    return 0;
+  int major = 0, minor = 0;
+  const char *end = ptx.data() + ptx.size();
+  auto [next, ok] = std::from_chars(ptx.data() + at + 9, end, major);
+  if (ok == std::errc() && next != end)
+    std::from_chars(next + 1, end, minor);
+  return major * 10 + minor;
+}
+
+/// Lowest CUDA version whose driver takes the PTX ISA (PTX ISA manual, release notes): 7.0 came with 11.0, 8.0 with
+/// 12.0, each minor with one of CUDA.
+int cudaOfIsa(int isa) {
+  int major = isa / 10, minor = isa % 10;
+  return (major == 7 ? 11000 : major == 8 ? 12000 : 13000) + 10 * minor;
+}
+
+/// Texts of modules differ in names alone: the header is kept once.
+std::string joined(const std::vector<std::string> &texts) {
+  std::string all;
+  for (const std::string &t : texts) {
+    size_t body = t.find(".address_size 64");
+    body = body == std::string::npos ? 0 : t.find('\n', body) + 1;
+    all += all.empty() ? t : t.substr(body);
+  }
+  return all;
+}
+
+/// "release 13.0, V13.0.88" of `ptxas --version`.
+int cudaOfPtxas(const std::string &path, const std::string &messages) {
+  if (runTool({path, "--version"}, messages) != 0)
+    return 0;
+  auto bytes = readFile(messages);
+  if (!bytes)
+    return 0;
+  std::string text(bytes->begin(), bytes->end());
+  size_t at = text.find("release ");
+  int major = 0, minor = 0;
+  if (at == std::string::npos || std::sscanf(text.c_str() + at, "release %d.%d", &major, &minor) != 2)
+    return 0;
+  return major * 1000 + minor * 10;
+}
+
+} // namespace
+
+Result<std::vector<CodeImage>> ptxImages(const std::vector<std::string> &texts, const Target &target,
+                                         const CodegenOptions &options) {
+  std::vector<CodeImage> images;
+  const std::string ptx = joined(texts);
+  const int isa = isaVersion(ptx);
+  if (!options.ptxasPath.empty()) {
+    FUSEC_TRY(TempDir dir, TempDir::create(options.tempDir));
+    const std::string in = dir.path() + "/kernels.ptx", out = dir.path() + "/kernels.cubin",
+                      log = dir.path() + "/log";
+    FUSEC_CHECK(writeFile(in, ptx));
+    int cuda = cudaOfPtxas(options.ptxasPath, log);
+    if (cuda == 0)
+      return Diagnostic{Diag::ToolMissing, options.ptxasPath, "expected NVIDIA's ptxas; this does not run as one"};
+    if (runTool({options.ptxasPath, "-O3", "-arch=" + target.cpu, in, "-o", out}, log) != 0) {
+      auto messages = readFile(log);
+      return Diagnostic{Diag::ToolMissing, options.ptxasPath,
+                        "refuses the PTX for " + target.cpu + ": " +
+                            (messages ? std::string(messages->begin(), messages->end()) : std::string())};
+    }
+    FUSEC_TRY(auto bytes, readFile(out));
+    CodeImage cubin;
+    cubin.format = CodeImage::Format::Cubin;
+    cubin.arch = target.cpu;
+    cubin.minDriverCuda = cuda / 1000 * 1000; // minor versions of one major run each other's cubins
+    cubin.bytes = std::move(bytes);
+    images.push_back(std::move(cubin));
+  }
+  CodeImage text;
+  text.format = CodeImage::Format::Ptx;
+  text.arch = target.cpu;
+  text.ptxIsa = isa;
+  text.minDriverCuda = cudaOfIsa(isa);
+  text.bytes.assign(ptx.begin(), ptx.end());
+  images.push_back(std::move(text));
+  return images;
+}
+
+} // namespace fusec

@@ -1,0 +1,31 @@
+#pragma once
+#include "Codegen/Llvm.h"
+#include "Gir/Gir.h"
+#include "Target/Target.h"
+
+#include <memory>
+
+namespace fusec {
+
+/// What differs between targets in the emitter's module. Threads and their communication appear in it as calls
+/// to functions of these names, which `defineMachine` gives bodies:
+///   i32  fusec.gpu.thread()                    thread number in the block
+///   i32  fusec.gpu.block()                     block number in the grid
+///   void fusec.gpu.sync.block(), fusec.gpu.sync.unit()
+///   i32  fusec.gpu.shuffle.xor(i32 value, i32 laneMask)   the value of lane (own xor laneMask) of the unit
+///   i32  fusec.gpu.lane0(i32 value)                       the value of the unit's first lane
+class TargetHooks {
+public:
+  virtual ~TargetHooks() = default;
+  /// False: a Lane loop becomes LLVM vectors and a block is one call.
+  virtual bool lanesAreThreads() const = 0;
+  /// Calling convention and attributes of an entry point (of the inner function of a phase on a CPU).
+  virtual void markEntry(llvm::Function &entry, const GirKernel &kernel) const = 0;
+  virtual void defineMachine(llvm::Module &module, const GirKernel &kernel) const = 0;
+};
+
+std::unique_ptr<TargetHooks> makeCpuHooks(const Target &target);
+std::unique_ptr<TargetHooks> makeNvptxHooks(const Target &target);
+std::unique_ptr<TargetHooks> makeAmdgpuHooks(const Target &target);
+
+} // namespace fusec
