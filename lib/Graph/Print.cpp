@@ -6,8 +6,8 @@
 
 // graph main
 // symbol batch = 1..64 opt 8 divisor 1
-// constant %w: f32[2,2] = {1, 2, 3, 4}
-// constant %big: f32[768,768] = digest 00112233445566778899aabbccddeeff
+// constant %w = f32[2,2] {1.0, 2.0, 3.0, 4.0}
+// constant %big = f32[768,768] digest "00112233445566778899aabbccddeeff"
 // input %x: f32[batch,2]
 // %y: f32[batch,2] = MatMul(%x, %w) @mm
 // %n: i64[2] {batch, 2} = Shape(%y) {end = 2, start = 0} @shape from Shape

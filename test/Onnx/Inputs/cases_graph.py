@@ -1,0 +1,193 @@
+"""Groups G (graph) and T (tensors)."""
+
+import numpy as np
+from cases import BAD, LIMIT, OK, UNSUPPORTED, Case, field, helper, model, of, relu, value, varint
+from onnx import TensorProto, numpy_helper
+
+
+def node(op, inputs, outputs=("y",), **attributes):
+    return helper.make_node(op, list(inputs), list(outputs), name="n", **attributes)
+
+
+def one(op, inputs=("x",), **attributes):
+    return of(lambda: model([node(op, inputs, **attributes)]))
+
+
+def nodes(*list_of_nodes, **extra):
+    return of(lambda: model(list_of_nodes, **extra))
+
+
+def function(name, body, inputs=("a",), outputs=("b",)):
+    imports = [helper.make_opsetid("", 18), helper.make_opsetid("own", 1)]
+    return helper.make_function("own", name, list(inputs), list(outputs), body, imports)
+
+
+def call(name, x="x", y="y"):
+    return helper.make_node(name, [x], [y], domain="own")
+
+
+def recursive():
+    return model([call("f")], functions=[function("f", [call("f", "a", "b")])])
+
+
+def mutual():
+    return model(
+        [call("f")], functions=[function("f", [call("g", "a", "b")]), function("g", [call("f", "a", "b")])]
+    )
+
+
+def doubling():
+    fs = [function("f0", [relu("a", "b")])]
+    for i in range(1, 31):
+        fs.append(function(f"f{i}", [call(f"f{i - 1}", "a", "t"), call(f"f{i - 1}", "t", "b")]))
+    return model([call("f30")], functions=fs)
+
+
+def chain_of_functions(count):
+    fs = [function("f0", [relu("a", "b")])]
+    fs += [function(f"f{i}", [call(f"f{i - 1}", "a", "b")]) for i in range(1, count)]
+    return model([call(f"f{count - 1}")], functions=fs)
+
+
+def long_chain(count):
+    list_of_nodes = [relu("x" if i == 0 else f"t{i}", "y" if i == count - 1 else f"t{i + 1}") for i in range(count)]
+    return model(list_of_nodes)
+
+
+def twice_an_attribute():
+    n = node("LeakyRelu", ["x"], alpha=0.5)
+    n.attribute.append(n.attribute[0])
+    return model([n])
+
+
+def referring_attribute():
+    n = node("LeakyRelu", ["x"], alpha=0.5)
+    n.attribute[0].ref_attr_name = "outer"
+    return model([n])
+
+
+def subgraph_on_relu():
+    inner = helper.make_graph([relu("x", "z")], "inner", [], [value("z")])
+    return model([node("Relu", ["x"], body=inner)])
+
+
+def shadowing():
+    inner = helper.make_graph([relu("c2", "x")], "inner", [], [value("x")])
+    n = node("If", ["c"], then_branch=inner, else_branch=inner)
+    return model([n], inputs=["x", value("c", (), TensorProto.BOOL), value("c2")])
+
+
+def tensor(dims, kind=TensorProto.FLOAT, name="w", **fields):
+    t = TensorProto()
+    t.name = name
+    t.data_type = kind
+    t.dims.extend(dims)
+    for key, v in fields.items():
+        if key == "raw":
+            t.raw_data = v
+        else:
+            getattr(t, key).extend(v)
+    return t
+
+
+def with_tensor(t, op="Add"):
+    return of(lambda: model([node(op, ["x", "w"])], initializer=[t]))
+
+
+def with_value(t):
+    """The tensor feeds nothing but an output."""
+    return of(lambda: model([relu(), node("Identity", ["w"], ["z"])], outputs=["y"], initializer=[t]))
+
+
+def wrap_dims():
+    t = field(1, varint(1 << 62) + varint(4)) + varint(2 << 3) + varint(1) + field(8, b"w")
+    m = model([node("Add", ["x", "w"])])
+    graph = m.graph.SerializeToString() + field(5, t)
+    m.ClearField("graph")
+    return m.SerializeToString() + field(7, graph)
+
+
+def segment():
+    t = tensor([2, 3], raw=bytes(24))
+    t.segment.begin = 0
+    return t
+
+
+def sparse(indices, values=(1.0,), dims=(2, 3)):
+    v = tensor([len(values)], float_data=values)
+    i = tensor([len(indices)], TensorProto.INT64, "", int64_data=indices)
+    s = helper.make_sparse_tensor(v, i, list(dims))
+    return of(lambda: model([node("Add", ["x", "w"])], sparse_initializer=[s]))
+
+
+def half(values):
+    t = tensor([2, 3], TensorProto.FLOAT16, int32_data=values)
+    return of(lambda: model([node("Identity", ["w"])], outputs=[value("y", (2, 3), TensorProto.FLOAT16)], initializer=[t]))
+
+
+ONES = numpy_helper.from_array(np.ones((2, 3), np.float32), "w")
+
+CASES = [
+    Case("G1-cycle", nodes(relu("b", "a"), relu("a", "b"), relu("a", "y")), BAD, "not defined before", several=True),
+    Case("G2-self-loop", nodes(relu("y", "y")), BAD, "not defined before"),
+    Case("G3-duplicate", nodes(relu("x", "y"), relu("x", "y")), BAD, "defined a second time"),
+    Case("G3-shadowing", of(shadowing), BAD, "defined a second time", several=True),
+    Case("G4-undefined", nodes(relu("nothing", "y")), BAD, "input 'nothing' is not defined"),
+    Case("G5-no-producer", nodes(relu("x", "z")), BAD, "no node makes it"),
+    Case("G6-unsorted", nodes(relu("t", "y"), relu("x", "t")), BAD, "must be sorted"),
+    Case("G7-no-nodes", of(lambda: model([], outputs=["x"])), OK),
+    Case("G8-output-twice", of(lambda: model([relu()], outputs=["y", "y"])), OK),
+    Case("G9-initialiser-output", of(lambda: model([], outputs=["w"], initializer=[ONES])), OK),
+    Case("G10-default", of(lambda: model([node("Add", ["x", "w"])], inputs=["x", "w"], initializer=[ONES])), OK),
+    Case("G11-empty-mandatory", one("Add", ["x", ""]), BAD, "mandatory"),
+    Case("G11-empty-optional", one("Clip", ["x", "", ""]), OK),
+    Case("G12-many-inputs", one("Relu", ["x"] * 50), BAD, "50 inputs"),
+    Case("G13-no-inputs", one("Add", []), BAD, "0 inputs"),
+    Case("G14-attribute-type", one("LeakyRelu", alpha=1), BAD, "must be of type float, not int"),
+    Case("G14-attribute-twice", of(twice_an_attribute), BAD, "given twice"),
+    Case("G14-attribute-unknown", one("Relu", foo=1), BAD, "no attribute 'foo'"),
+    Case("G15-reference", of(referring_attribute), BAD, "outside a function"),
+    Case("G16-subgraph", of(subgraph_on_relu), BAD, "no attribute 'body'"),
+    Case("G19-recursive", of(recursive), BAD, "recursive"),
+    Case("G19-mutual", of(mutual), BAD, "recursive"),
+    Case("G20-doubling", of(doubling), LIMIT, "nodes after functions are inlined"),
+    Case("G21-chain", of(lambda: chain_of_functions(5000)), LIMIT, "nested more than 100 deep"),
+    Case("G21-short-chain", of(lambda: chain_of_functions(90)), OK),
+    Case("G22-long", of(lambda: long_chain(100_000)), OK),
+    Case("G23-wide", of(lambda: model([node("Sum", ["x"] * 20_000)])), OK),
+    Case("G25-dead-bad", nodes(relu(), node("LeakyRelu", ["x"], ["z"], alpha="a")), BAD, "alpha"),
+    Case("G26-names", nodes(helper.make_node("Foo", ["x"], ["y"], name='a"\n*/\x1b[31m')), UNSUPPORTED, "\\x1b"),
+    Case("G28-names", nodes(relu("x", 't"\n*/ system("')
+                            , relu('t"\n*/ system("', "y")), OK),
+    Case("G29-name", nodes(relu("x", "n" * (1 << 20)), relu("n" * (1 << 20), "y")), LIMIT, "names have at most"),
+    Case("G30-case", nodes(relu("x", "A"), relu("A", "a"), relu("a", "y")), OK),
+    Case("G31-negative", of(lambda: model([relu()], inputs=[value("x", (-5,))], outputs=[value("y", None)])), BAD, "dimension -5"),
+    Case("G31-zero", of(lambda: model([relu()], inputs=[value("x", (0,))], outputs=[value("y", (0,))])), OK),
+    Case("G31-huge", of(lambda: model([relu()], inputs=[value("x", (1 << 62,))], outputs=[value("y", (1 << 62,))])), BAD),
+    Case("G32-shape", of(lambda: model([relu()], outputs=[value("y", (4, 4))])), BAD, "declares f32[4,4], its nodes make f32[2,3]"),
+    Case("G32-type", of(lambda: model([relu()], outputs=[value("y", (2, 3), TensorProto.INT8)])), BAD, "declares i8[2,3]"),
+    Case("T1-negative", with_tensor(tensor([-1])), BAD, "negative"),
+    Case("T2-overflow", with_tensor(tensor([1 << 32, 1 << 32, 2])), LIMIT),
+    Case("T3-wrap", of(wrap_dims), LIMIT),
+    Case("T4-empty", with_value(tensor([0, (1 << 63) - 1, (1 << 63) - 1])), OK),
+    Case("T5-no-data", with_tensor(tensor([10**11])), BAD, "0 are given"),
+    Case("T6-short", with_tensor(tensor([100], raw=bytes(4))), BAD, "need 400 bytes, 4 are given"),
+    Case("T6-long", with_tensor(tensor([1], raw=bytes(400))), BAD, "need 4 bytes, 400 are given"),
+    Case("T6-odd", with_tensor(tensor([2], raw=bytes(7))), BAD, "need 8 bytes, 7 are given"),
+    Case("T7-two-fields", with_tensor(tensor([2, 3], raw=bytes(24), float_data=[0] * 6)), BAD, "more than one field"),
+    Case("T8-type-0", with_tensor(tensor([1], 0, raw=bytes(4))), BAD, "element type 0"),
+    Case("T8-type-999", with_tensor(tensor([1], 999, raw=bytes(4))), BAD, "element type 999"),
+    Case("T9-string", with_tensor(tensor([1], TensorProto.STRING, string_data=[b"a"])), UNSUPPORTED, "string"),
+    Case("T11-bool", with_tensor(tensor([1], TensorProto.BOOL, raw=b"\x07")), BAD, "bool element is 7"),
+    Case("T12-half", half([70_000] * 6), BAD, "no 16-bit pattern"),
+    Case("T12-half-good", half([15360] * 6), OK),
+    Case("T13-rank", with_tensor(tensor([1] * 10_000, raw=bytes(4))), LIMIT, "rank 10000"),
+    Case("T14-segment", with_tensor(segment()), BAD, "segmented"),
+    Case("T15-sparse", sparse([1]), OK),
+    Case("T15-range", sparse([6]), BAD, "out of range"),
+    Case("T15-order", sparse([3, 1], (1.0, 2.0)), BAD, "sorted"),
+    Case("T15-twice", sparse([1, 1], (1.0, 2.0)), BAD, "sorted and unique"),
+    Case("T15-count", sparse([1, 2], (1.0,)), BAD, "shape"),
+    Case("T15-huge", sparse([1], dims=(1 << 20, 1 << 20)), LIMIT, "256 MiB"),
+    Case("T17-twice", of(lambda: model([relu()], initializer=[ONES, ONES])), BAD, "second time"),
+]

@@ -1,0 +1,126 @@
+// Shape arithmetic that exporters write around Reshape, Expand, Slice and Range folds away, with fixed and with
+// symbolic sizes.
+#include "Models.h"
+
+#include <catch2/catch_test_macros.hpp>
+
+using namespace fusec;
+using namespace fusec::test;
+
+TEST_CASE("a reshape computed from Shape, Gather and Concat leaves only the reshape") {
+  ModelMaker m;
+  m.input("x", {"batch", "seq", 768}).output("y").ints("i0", {0}).ints("i1", {1}).ints("heads", {12, 64});
+  m.node("Shape", {"x"}, {"s"});
+  m.node("Gather", {"s", "i0"}, {"b"});
+  m.node("Gather", {"s", "i1"}, {"t"});
+  attribute(m.node("Concat", {"b", "t", "heads"}, {"target"}), "axis", 0);
+  m.node("Reshape", {"x", "target"}, {"y"});
+  auto g = m.import();
+  REQUIRE(outcome(g) == "f32[batch,seq,12,64]\n");
+  CHECK(g->body.nodes.size() == 1);
+}
+
+TEST_CASE("-1 in a target shape divides symbols") {
+  ModelMaker m;
+  m.input("x", {"batch", 12, "seq", 64}).output("y").ints("target", {0, -1, 768});
+  m.node("Reshape", {"x", "target"}, {"y"});
+  CHECK(outcome(m.import()) == "f32[batch,seq,768]\n");
+}
+
+TEST_CASE("arithmetic on sizes stays symbolic") {
+  ModelMaker m;
+  m.input("x", {"n"}).output("y").ints("two", {2}, true).ints("one", {1}, true).ints("zero", {0}, true);
+  m.node("Size", {"x"}, {"n"});
+  m.node("Div", {"n", "two"}, {"h"});
+  m.node("Add", {"h", "one"}, {"limit"});
+  m.node("Range", {"zero", "limit", "one"}, {"y"});
+  CHECK(outcome(m.import()) == "i64[floordiv(n, 2) + 1]\n");
+}
+
+TEST_CASE("Where over Equal with -1 chooses at compile time") {
+  ModelMaker m; // the expand() of the TorchScript exporter
+  m.input("x", {"batch", 1}).output("y").ints("want", {-1, 5}).ints("minus", {-1}).ints("ones", {1, 1});
+  m.node("Equal", {"want", "minus"}, {"is"});
+  m.node("Where", {"is", "ones", "want"}, {"target"});
+  m.node("Expand", {"x", "target"}, {"y"});
+  auto g = m.import();
+  CHECK(outcome(g) == "f32[batch,5]\n");
+}
+
+TEST_CASE("slices of a symbolic axis") {
+  ModelMaker m;
+  m.input("x", {"n", 4}).output("a").output("b").output("c");
+  m.ints("zero", {0}).ints("one", {1}).ints("minus", {-1}).ints("end", {INT64_MAX});
+  m.node("Slice", {"x", "one", "end", "zero"}, {"a"});
+  m.node("Slice", {"x", "minus", "end", "zero"}, {"b"});
+  m.node("Slice", {"x", "zero", "minus", "zero"}, {"c"});
+  ImportOptions options;
+  REQUIRE(parseDimOption("n=2..100:8", options).ok());
+  auto g = m.import(options);
+  REQUIRE(outcome(g) == "f32[n - 1,4]\nf32[1,4]\nf32[n - 1,4]\n");
+  CHECK(count(*g, OpKind::Slice) == 2);
+  CHECK(count(*g, OpKind::SliceDynamic) == 1);
+}
+
+TEST_CASE("sizes that may differ are refused with advice") {
+  ModelMaker m;
+  m.input("a", {"n"}).input("b", {"k"}).output("y");
+  m.node("Add", {"a", "b"}, {"y"});
+  CHECK(outcome(m.import()) ==
+        "error[E3107] model-under-test.onnx: node 'Add_y' (Add, opset 18): the dimensions n and k must be equal and "
+        "may differ; give both one name with --shape or fix one with --dim; the inputs are (f32[n], f32[k])\n");
+  ImportOptions options;
+  REQUIRE(parseShapeOption("b:[n]", options).ok());
+  CHECK(outcome(m.import(options)) == "f32[n]\n");
+}
+
+TEST_CASE("--dim fixes and bounds, --shape replaces") {
+  ModelMaker m;
+  m.input("x", {"batch", 3}).output("y");
+  m.node("Relu", {"x"}, {"y"});
+  ImportOptions fixed;
+  REQUIRE(parseDimOption("batch=4", fixed).ok());
+  CHECK(outcome(m.import(fixed)) == "f32[4,3]\n");
+  ImportOptions bounded;
+  REQUIRE(parseDimOption("batch=1..64:8", bounded).ok());
+  auto g = m.import(bounded);
+  REQUIRE(g.ok());
+  CHECK(g->symbols[0].min == 1);
+  CHECK(g->symbols[0].opt == 8);
+  CHECK(g->symbols[0].max == 64);
+  ImportOptions shaped;
+  REQUIRE(parseShapeOption("x:7x3", shaped).ok());
+  CHECK(outcome(m.import(shaped)) == "f32[7,3]\n");
+  ImportOptions wrong;
+  REQUIRE(parseDimOption("bach=4", wrong).ok());
+  CHECK(outcome(m.import(wrong)) == "error[E2001] --dim bach: no input of the model has a dimension of this name\n");
+  ImportOptions bad;
+  CHECK_FALSE(parseDimOption("batch=8..4", bad).ok());
+  CHECK_FALSE(parseDimOption("batch", bad).ok());
+  CHECK_FALSE(parseShapeOption("x", bad).ok());
+  CHECK_FALSE(parseShapeOption("x:1xbatch", bad).ok());
+}
+
+TEST_CASE("If with a condition that follows from shapes is replaced by its branch") {
+  ModelMaker m;
+  m.input("x", {"batch", 3}).output("y").ints("two", {2}, true).ints("i1", {1}, true);
+  m.node("Shape", {"x"}, {"s"});
+  m.node("Gather", {"s", "i1"}, {"width"});
+  m.node("Greater", {"width", "two"}, {"c"});
+  auto &n = m.node("If", {"c"}, {"y"});
+  for (const char *branch : {"then_branch", "else_branch"}) {
+    auto *a = n.add_attribute();
+    a->set_name(branch);
+    a->set_type(onnx::AttributeProto::GRAPH);
+    auto *inner = a->mutable_g()->add_node();
+    inner->set_op_type(branch == std::string("then_branch") ? "Relu" : "Neg");
+    inner->add_input("x");
+    inner->add_output(std::string("r_") + branch);
+    a->mutable_g()->add_output()->set_name(std::string("r_") + branch);
+  }
+  auto g = m.import();
+  REQUIRE(outcome(g) == "f32[batch,3]\n");
+  REQUIRE(g->body.nodes.size() == 1);
+  CHECK(g->body.nodes[0].op == OpKind::Relu);
+  CHECK(g->value(g->body.outputs[0]).name == "y");
+}
