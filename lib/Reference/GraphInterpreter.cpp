@@ -138,6 +138,8 @@ private:
       if (node.outputs[i] == kNoValue)
         continue;
       assert(i < outs.size());
+      if (options.roundEachValue)
+        outs[i].round();
       FUSEC_CHECK(define(node.outputs[i], std::make_shared<TensorValue>(std::move(outs[i]))));
     }
     return success();

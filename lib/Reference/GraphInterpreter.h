@@ -11,6 +11,9 @@ struct GraphInterpreterOptions {
   /// Called with every value that the top level of the graph computes, before rounding.
   std::function<void(ValueId, const TensorValue &)> observer;
   int64_t maxLoopTrips = 10'000'000;
+  /// Rounds every node's results to their declared types, as a program that stores them would: for comparisons
+  /// with single operators' expected outputs, where rounding decides ties.
+  bool roundEachValue = false;
 };
 
 /// Runs a graph on given inputs (one a graph input, in order) and returns its outputs, rounded to their

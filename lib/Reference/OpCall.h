@@ -22,6 +22,13 @@ struct OpCall {
     assert(has(i));
     return *inputs[i];
   }
+  /// Input `i` rounded to its declared type: for operators that are not continuous (rounding, comparing,
+  /// ordering), where the excess precision of a double would decide otherwise than any real computation.
+  TensorValue rounded(size_t i) const {
+    TensorValue t = in(i);
+    t.round();
+    return t;
+  }
   DType outType(size_t i = 0) const;
   /// Dims of output `i` as the graph states them, where all their symbols are known.
   std::optional<Dims> outDims(size_t i = 0) const;
@@ -109,7 +116,7 @@ private:
   bool finished = false;
 };
 
-/// A tensor seen as [outer, extent, inner] around one axis.
+/// A tensor seen as [outer, extent, inner] around one axis; an axis beyond the rank has extent 1.
 struct AxisView {
   int64_t outer = 1, extent = 1, inner = 1;
   AxisView(const Dims &dims, int64_t axis);

@@ -22,7 +22,9 @@ Result<Dims> commonDims(const OpCall &call) {
 template <typename F, typename G>
 Result<Outputs> binary(const OpCall &call, DType outType, F onFloats, G onInts) {
   FUSEC_TRY(Dims dims, commonDims(call));
-  const TensorValue &a = call.in(0), &b = call.in(1);
+  bool discontinuous = outType == DType::Bool || call.node.op == OpKind::Mod;
+  const TensorValue a = discontinuous ? call.rounded(0) : call.in(0);
+  const TensorValue b = discontinuous ? call.rounded(1) : call.in(1);
   TensorValue out(outType, dims);
   size_t i = 0;
   for (Walker w(dims, {broadcastStrides(a.dims, dims), broadcastStrides(b.dims, dims)}); !w.done();

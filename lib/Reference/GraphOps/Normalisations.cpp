@@ -26,10 +26,7 @@ Moments momentsOf(const double *v, int64_t n) {
 Result<Outputs> batchNormalization(const OpCall &call) {
   TensorValue y = call.in(0);
   double epsilon = call.node.floatAttr("epsilon");
-  Dims dims = y.dims;
-  if (dims.size() == 1) // one channel
-    dims.push_back(1);
-  AxisView v(dims, 1);
+  AxisView v(y.dims, 1); // rank 1: one channel
   for (size_t k = 1; k <= 4; ++k)
     if (call.in(k).numElements() != v.extent)
       return call.fail("scale, bias, mean and variance must have one element a channel",

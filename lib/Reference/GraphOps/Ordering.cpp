@@ -9,7 +9,7 @@ namespace {
 
 /// Equal values keep the order of their indices; a NaN counts as larger than any number.
 Result<Outputs> topK(const OpCall &call) {
-  const TensorValue &x = call.in(0);
+  const TensorValue x = call.rounded(0);
   int64_t axis = call.node.intAttr("axis"), k = call.in(1).ints[0];
   bool largest = call.node.intAttr("largest");
   AxisView v(x.dims, axis);

@@ -155,7 +155,7 @@ Result<Outputs> reduce(const OpCall &call) {
 
 /// A NaN counts as the extreme; of equal ones the first or, with select_last_index, the last is taken.
 template <bool max> Result<Outputs> argExtreme(const OpCall &call) {
-  const TensorValue &x = call.in(0);
+  const TensorValue x = call.rounded(0);
   int64_t axis = call.node.intAttr("axis");
   bool last = call.node.intAttr("select_last_index");
   AxisView v(x.dims, axis);

@@ -121,21 +121,25 @@ Result<Outputs> expand(const OpCall &call) {
   return Outputs{std::move(out)};
 }
 
-/// ceil((limit - start) / delta) elements; integers are computed exactly.
-Result<Outputs> range(const OpCall &call) {
-  const TensorValue &start = call.in(0), &limit = call.in(1), &delta = call.in(2);
-  double count;
-  if (start.isFloating()) {
-    count = std::ceil((limit.floats[0] - start.floats[0]) / delta.floats[0]);
-  } else {
-    if (delta.ints[0] == 0)
-      return call.fail("delta is 0");
-    double span = static_cast<double>(limit.ints[0]) - static_cast<double>(start.ints[0]);
-    count = std::ceil(span / static_cast<double>(delta.ints[0]));
+/// ceil((limit - start) / delta) elements, or as the graph says where the limit is absent.
+Result<int64_t> rangeLength(const OpCall &call) {
+  if (!call.has(1)) {
+    FUSEC_TRY(Dims dims, call.knownOutDims());
+    return dims[0];
   }
+  const TensorValue &start = call.in(0), &limit = call.in(1), &delta = call.in(2);
+  if (delta.number(0) == 0)
+    return call.fail("delta is 0");
+  double count = std::ceil((limit.number(0) - start.number(0)) / delta.number(0));
   if (std::isnan(count) || count > static_cast<double>(kMaxElements))
     return call.fail("the range has too many elements", Diag::LimitExceeded);
-  TensorValue out(start.type, {count > 0 ? static_cast<int64_t>(count) : 0});
+  return count > 0 ? static_cast<int64_t>(count) : 0;
+}
+
+Result<Outputs> range(const OpCall &call) {
+  const TensorValue &start = call.in(0), &delta = call.in(2);
+  FUSEC_TRY(int64_t count, rangeLength(call));
+  TensorValue out(start.type, {count});
   for (int64_t i = 0; i < out.dims[0]; ++i) {
     auto p = static_cast<size_t>(i);
     if (out.isFloating())

@@ -17,6 +17,14 @@ template <auto f> Result<Outputs> floatOp(const OpCall &call) {
   return Outputs{std::move(out)};
 }
 
+/// The same for functions with jumps: the operand is rounded to its declared type first.
+template <auto f> Result<Outputs> stepOp(const OpCall &call) {
+  TensorValue out = call.rounded(0);
+  for (double &v : out.floats)
+    v = f(v, call.node);
+  return Outputs{std::move(out)};
+}
+
 template <auto f, auto g> Result<Outputs> numericOp(const OpCall &call) {
   TensorValue out = call.in(0);
   for (double &v : out.floats)
@@ -174,14 +182,14 @@ void addUnary(OpTable &t) {
   entry(t, Atanh) = floatOp<[](double x, const Node &) { return std::atanh(x); }>;
   entry(t, BitwiseNot) = bitwiseNot;
   entry(t, Cast) = cast;
-  entry(t, Ceil) = floatOp<[](double x, const Node &) { return std::ceil(x); }>;
+  entry(t, Ceil) = stepOp<[](double x, const Node &) { return std::ceil(x); }>;
   entry(t, Celu) = floatOp<[](double x, const Node &n) { return x < 0 ? alpha(n) * std::expm1(x / alpha(n)) : x; }>;
   entry(t, Cos) = floatOp<[](double x, const Node &) { return std::cos(x); }>;
   entry(t, Cosh) = floatOp<[](double x, const Node &) { return std::cosh(x); }>;
   entry(t, Elu) = floatOp<[](double x, const Node &n) { return x < 0 ? alpha(n) * std::expm1(x) : x; }>;
   entry(t, Erf) = floatOp<[](double x, const Node &) { return std::erf(x); }>;
   entry(t, Exp) = floatOp<[](double x, const Node &) { return std::exp(x); }>;
-  entry(t, Floor) = floatOp<[](double x, const Node &) { return std::floor(x); }>;
+  entry(t, Floor) = stepOp<[](double x, const Node &) { return std::floor(x); }>;
   entry(t, Gelu) = floatOp<geluOf>;
   entry(t, HardSigmoid) = floatOp<hardSigmoidOf>;
   entry(t, HardSwish) = floatOp<hardSwishOf>;
@@ -195,7 +203,7 @@ void addUnary(OpTable &t) {
   entry(t, Not) = logicalNot;
   entry(t, Reciprocal) = floatOp<[](double x, const Node &) { return 1 / x; }>;
   entry(t, Relu) = magnitudeOp<reluOf, reluOfInt>;
-  entry(t, Round) = floatOp<[](double x, const Node &) { return std::nearbyint(x); }>;
+  entry(t, Round) = stepOp<[](double x, const Node &) { return std::nearbyint(x); }>;
   entry(t, Selu) = floatOp<[](double x, const Node &n) { return n.floatAttr("gamma") * (x <= 0 ? alpha(n) * std::expm1(x) : x); }>;
   entry(t, Shrink) = shrink;
   entry(t, Sigmoid) = floatOp<[](double x, const Node &) { return stableSigmoid(x); }>;

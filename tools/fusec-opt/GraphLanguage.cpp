@@ -1,0 +1,67 @@
+#include "Language.h"
+
+#include "Graph/Passes.h"
+#include "Reference/GraphInterpreter.h"
+
+namespace fusec::opt {
+
+namespace {
+
+class GraphProgram : public Program {
+public:
+  explicit GraphProgram(Graph graph) : graph(std::move(graph)) {}
+
+  Status runPass(const std::string &name) override {
+    for (const GraphPass &pass : graphPasses())
+      if (pass.name == name) {
+        FUSEC_TRY(graph, pass.run(std::move(graph), {referenceEvaluator()}));
+        return success();
+      }
+    return Diagnostic{Diag::BadOption, "--passes", "graph has no pass '" + name + "'"};
+  }
+  Status verify() const override { return fusec::verify(graph); }
+  std::string print(ConstantStore *store) const override { return fusec::print(graph, store); }
+
+  Result<std::vector<NamedTensor>> interpret(const std::vector<NamedTensor> &inputs,
+                                             bool roundEachValue) const override {
+    std::vector<TensorValue> values;
+    for (ValueId id : graph.body.inputs) {
+      FUSEC_TRY(TensorValue v, findInput(inputs, graph.value(id).name));
+      values.push_back(std::move(v));
+    }
+    GraphInterpreterOptions options;
+    options.roundEachValue = roundEachValue;
+    FUSEC_TRY(std::vector<TensorValue> results, evaluate(graph, values, options));
+    std::vector<NamedTensor> outputs;
+    for (size_t i = 0; i < results.size(); ++i)
+      outputs.push_back({graph.value(graph.body.outputs[i]).name, std::move(results[i])});
+    return outputs;
+  }
+
+private:
+  Graph graph;
+};
+
+Result<std::unique_ptr<Program>> parse(const std::string &text, const std::string &path,
+                                       const ConstantStore &store) {
+  FUSEC_TRY(Graph graph, parseGraph(text, path, store));
+  return std::unique_ptr<Program>(std::make_unique<GraphProgram>(std::move(graph)));
+}
+
+std::vector<Pass> passes() {
+  std::vector<Pass> list;
+  for (const GraphPass &p : graphPasses())
+    list.push_back({std::string(p.name), std::string(p.help)});
+  return list;
+}
+
+} // namespace
+
+const Language graphLanguage = {"graph", "graph", parse, passes};
+
+Result<std::unique_ptr<Program>> importModel(const std::string &path, const ImportOptions &options) {
+  FUSEC_TRY(Graph graph, importOnnx(path, options));
+  return std::unique_ptr<Program>(std::make_unique<GraphProgram>(std::move(graph)));
+}
+
+} // namespace fusec::opt

@@ -1,0 +1,50 @@
+#pragma once
+#include "Graph/Constant.h"
+#include "Onnx/Import.h"
+#include "Reference/TensorValue.h"
+#include "Support/Result.h"
+
+#include <functional>
+#include <memory>
+
+namespace fusec::opt {
+
+/// What an interpreter run is given: tensors by input name, and where to write the outputs.
+struct NamedTensor {
+  std::string name;
+  TensorValue value;
+};
+
+/// A program in one of the textual IRs. Each language implements this over its stage's own functions.
+class Program {
+public:
+  virtual ~Program() = default;
+  virtual Status runPass(const std::string &name) = 0;
+  virtual Status verify() const = 0;
+  virtual std::string print(ConstantStore *store) const = 0;
+  /// `roundEachValue` matters to graphs alone: the other IRs state their own rounding.
+  virtual Result<std::vector<NamedTensor>> interpret(const std::vector<NamedTensor> &inputs,
+                                                     bool roundEachValue) const = 0;
+};
+
+struct Pass {
+  std::string name, help;
+};
+
+struct Language {
+  std::string_view name;       // for messages
+  std::string_view firstToken; // of its text
+  Result<std::unique_ptr<Program>> (*parse)(const std::string &text, const std::string &path,
+                                            const ConstantStore &store);
+  std::vector<Pass> (*passes)();
+};
+
+const std::vector<Language> &languages();
+
+extern const Language graphLanguage;
+Result<std::unique_ptr<Program>> importModel(const std::string &path, const ImportOptions &options);
+
+/// The tensor called `name`, or a diagnostic.
+Result<TensorValue> findInput(const std::vector<NamedTensor> &inputs, const std::string &name);
+
+} // namespace fusec::opt

@@ -1,0 +1,160 @@
+// fusec-opt: reads a program in any textual IR, or an ONNX model as a graph, runs named passes over it and prints
+// it, or runs it in the reference interpreter.
+#include "Language.h"
+#include "NpyWriter.h"
+
+#include "Onnx/Import.h"
+#include "Reference/GraphInterpreter.h"
+#include "Support/Text.h"
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <sstream>
+
+namespace fusec::opt {
+
+const std::vector<Language> &languages() {
+  static const std::vector<Language> list = {graphLanguage};
+  return list;
+}
+
+Result<TensorValue> findInput(const std::vector<NamedTensor> &inputs, const std::string &name) {
+  for (const NamedTensor &t : inputs)
+    if (t.name == name)
+      return t.value;
+  return Diagnostic{Diag::BadOption, "--input", "no value is given for input '" + name + "'"};
+}
+
+namespace {
+
+struct CommandLine {
+  std::string file, output = "-", constants, outputDir;
+  std::vector<std::string> passes, inputs, dims, shapes;
+  bool interpret = false, listPasses = false, noFold = false, roundEach = false;
+};
+
+Result<std::string> readFile(const std::string &path) {
+  std::ifstream file(path, std::ios::binary);
+  std::stringstream text;
+  if (path == "-")
+    text << std::cin.rdbuf();
+  else if (file)
+    text << file.rdbuf();
+  else
+    return Diagnostic{Diag::UnreadableFile, path, "cannot be read"};
+  return text.str();
+}
+
+Result<std::unique_ptr<Program>> load(const CommandLine &line, const ConstantStore &store) {
+  if (std::filesystem::path(line.file).extension() == ".onnx") {
+    ImportOptions options;
+    for (const std::string &d : line.dims)
+      FUSEC_CHECK(parseDimOption(d, options));
+    for (const std::string &s : line.shapes)
+      FUSEC_CHECK(parseShapeOption(s, options));
+    if (!line.noFold)
+      options.evaluator = referenceEvaluator();
+    return importModel(line.file, options);
+  }
+  FUSEC_TRY(std::string text, readFile(line.file));
+  TextReader reader(text, line.file);
+  for (const Language &l : languages())
+    if (reader.peekIs(l.firstToken))
+      return l.parse(text, line.file, store);
+  return reader.error("the text begins with none of the IRs' first words");
+}
+
+Result<std::vector<NamedTensor>> readInputs(const CommandLine &line) {
+  std::vector<NamedTensor> list;
+  for (const std::string &spec : line.inputs) {
+    size_t at = spec.rfind('=');
+    if (at == std::string::npos)
+      return Diagnostic{Diag::BadOption, "--input " + spec, "expected NAME=FILE.pb"};
+    FUSEC_TRY(ConstantRef c, readTensorFile(spec.substr(at + 1)));
+    list.push_back({spec.substr(0, at), toTensorValue(*c)});
+  }
+  return list;
+}
+
+Status interpret(const CommandLine &line, const Program &program) {
+  FUSEC_TRY(auto inputs, readInputs(line));
+  FUSEC_TRY(auto outputs, program.interpret(inputs, line.roundEach));
+  for (const NamedTensor &t : outputs) {
+    ConstantRef c = toConstant(t.value);
+    std::string shape;
+    for (int64_t d : c->dims)
+      shape += (shape.empty() ? "" : "x") + std::to_string(d);
+    std::printf("%s: %s %s\n", t.name.c_str(), std::string(name(c->type)).c_str(), shape.c_str());
+    if (!line.outputDir.empty())
+      FUSEC_CHECK(writeNpy(line.outputDir + "/" + fileNameFor(t.name) + ".npy", *c));
+  }
+  return success();
+}
+
+Status run(const CommandLine &line) {
+  ConstantStore store(line.constants);
+  FUSEC_TRY(auto program, load(line, store));
+  FUSEC_CHECK(program->verify());
+  for (const std::string &pass : line.passes) {
+    FUSEC_CHECK(program->runPass(pass));
+    FUSEC_CHECK(program->verify());
+  }
+  if (line.interpret)
+    return interpret(line, *program);
+  std::string text = program->print(&store);
+  if (line.output == "-") {
+    std::fwrite(text.data(), 1, text.size(), stdout);
+    return success();
+  }
+  std::ofstream out(line.output, std::ios::binary);
+  out << text;
+  out.close();
+  if (!out)
+    return Diagnostic{Diag::CannotWrite, line.output, "cannot be written"};
+  return success();
+}
+
+} // namespace
+} // namespace fusec::opt
+
+int main(int argc, char **argv) {
+  using namespace fusec;
+  opt::CommandLine line;
+  CLI::App app("Runs passes and interpreters over fusec's textual IRs", "fusec-opt");
+  app.add_option("file", line.file, "program text, - for standard input, or a model.onnx");
+  app.add_option("--passes", line.passes, "passes to run, in order")->delimiter(',');
+  app.add_option("-o", line.output, "where the text goes (default: standard output)");
+  app.add_option("--constants", line.constants, "folder of constants too large to print");
+  app.add_flag("--interpret", line.interpret, "run the program instead of printing it");
+  app.add_flag("--round-each-value", line.roundEach, "graph: round every value to its declared type");
+  app.add_option("--input", line.inputs, "NAME=FILE.pb: value of an input")->type_name("NAME=FILE");
+  app.add_option("--output-dir", line.outputDir, "folder for outputs as NAME.npy");
+  app.add_option("--dim", line.dims, "NAME=MIN..MAX[:OPT] of a model's symbolic dim");
+  app.add_option("--shape", line.shapes, "INPUT:1x3x224x224 or INPUT:[batch,3]");
+  app.add_flag("--no-fold", line.noFold, "import a model without folding constants");
+  app.add_flag("--list-passes", line.listPasses, "print the passes of every IR");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError &e) {
+    return app.exit(e) == 0 ? 0 : static_cast<int>(ExitCode::Usage);
+  }
+  if (line.listPasses) {
+    for (const opt::Language &l : opt::languages())
+      for (const opt::Pass &p : l.passes())
+        std::printf("%s: %s - %s\n", std::string(l.name).c_str(), p.name.c_str(), p.help.c_str());
+    return 0;
+  }
+  if (line.file.empty()) {
+    std::fprintf(stderr, "%s\n", format({Diag::BadOption, "", "no input file"}).c_str());
+    return static_cast<int>(ExitCode::Usage);
+  }
+  Status status = opt::run(line);
+  if (status.ok())
+    return 0;
+  for (const Diagnostic &d : status.errors())
+    std::fprintf(stderr, "%s\n", format(d).c_str());
+  return static_cast<int>(exitCode(status.errors()));
+}
