@@ -7,6 +7,7 @@ namespace {
 
 const DeviceKind kinds[] = {
     {"Cpu", [](const std::string &t) { return levelOfTarget(t) > 0; }, makeCpuDevice},
+    {"Sim", [](const std::string &t) { return t.rfind("sim:", 0) == 0; }, makeSimDevice},
 };
 
 } // namespace

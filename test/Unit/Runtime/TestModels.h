@@ -12,8 +12,8 @@ namespace test {
 using namespace fusec;
 using namespace fusec::bundle;
 
-inline std::vector<uint8_t> kernelImage() {
-  std::ifstream in(TEST_KERNELS, std::ios::binary);
+inline std::vector<uint8_t> kernelImage(const std::string &target) {
+  std::ifstream in(target.rfind("sim:", 0) == 0 ? TEST_SIM_KERNELS : TEST_KERNELS, std::ios::binary);
   return std::vector<uint8_t>(std::istreambuf_iterator<char>(in), {});
 }
 
@@ -64,7 +64,7 @@ inline Model emptyModel(const std::string &target = "x86-64-v1") {
   Program p;
   p.target = target;
   Image image;
-  image.code = kernelImage();
+  image.code = kernelImage(target);
   p.images.push_back(image);
   m.programs.push_back(p);
   return m;

@@ -1,0 +1,86 @@
+#include "Runtime/Fiber.h"
+
+#include "Runtime/Error.h"
+
+#include <cerrno>
+#include <cstring>
+#include <sys/mman.h>
+
+// The registers that the System V ABI lets a function keep, then the stack. A fresh fiber starts in
+// fusertFiberStart with its entry in r12 and the argument in r13.
+__asm__(R"(
+  .text
+  .hidden fusertSwitchFiber
+  .globl fusertSwitchFiber
+  .type fusertSwitchFiber, @function
+fusertSwitchFiber:
+  pushq %rbp
+  pushq %rbx
+  pushq %r12
+  pushq %r13
+  pushq %r14
+  pushq %r15
+  movq %rsp, (%rdi)
+  movq %rsi, %rsp
+  popq %r15
+  popq %r14
+  popq %r13
+  popq %r12
+  popq %rbx
+  popq %rbp
+  retq
+  .size fusertSwitchFiber, .-fusertSwitchFiber
+
+  .hidden fusertFiberStart
+  .globl fusertFiberStart
+  .type fusertFiberStart, @function
+fusertFiberStart:
+  movq %r13, %rdi
+  callq *%r12
+  ud2
+  .size fusertFiberStart, .-fusertFiberStart
+)");
+
+extern "C" void fusertFiberStart();
+
+namespace fusec::rt {
+
+FiberStacks::~FiberStacks() {
+  if (base)
+    munmap(base, kStackBytes * static_cast<size_t>(count));
+}
+
+fusert_status FiberStacks::reserve(int32_t wanted) {
+  if (wanted <= count)
+    return FUSERT_OK;
+  void *p = mmap(nullptr, kStackBytes * static_cast<size_t>(wanted), PROT_READ | PROT_WRITE,
+                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+  if (p == MAP_FAILED)
+    return fail(FUSERT_NO_MEMORY, std::string("no memory for the stacks of a simulated block: ") + std::strerror(errno));
+  if (base)
+    munmap(base, kStackBytes * static_cast<size_t>(count));
+  base = static_cast<uint8_t *>(p);
+  count = wanted;
+  for (int32_t i = 0; i < count; ++i)
+    if (mprotect(base + kStackBytes * static_cast<size_t>(i), 4096, PROT_NONE) != 0)
+      return fail(FUSERT_NO_MEMORY, std::string("mprotect: ") + std::strerror(errno));
+  return FUSERT_OK;
+}
+
+void *FiberStacks::prepare(int32_t index, void (*entry)(void *), void *argument) {
+  auto *top = reinterpret_cast<uint64_t *>(base + kStackBytes * static_cast<size_t>(index + 1));
+  // From the top: alignment, return address (fusertFiberStart), rbp, rbx, r12, r13, r14, r15. At the call in
+  // fusertFiberStart the stack is aligned to 16.
+  *--top = 0;
+  *--top = 0;
+  *--top = reinterpret_cast<uint64_t>(&fusertFiberStart);
+  *--top = 0;
+  *--top = 0;
+  *--top = reinterpret_cast<uint64_t>(entry);
+  *--top = reinterpret_cast<uint64_t>(argument);
+  *--top = 0;
+  *--top = 0;
+  return top;
+}
+
+} // namespace fusec::rt

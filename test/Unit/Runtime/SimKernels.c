@@ -1,0 +1,139 @@
+/* Kernels by hand for the sim device: good ones, and one for each rule that can be broken. Every kernel has one
+ * phase; dims[0] is the number of elements. */
+#include "fusec/bundle_format.h"
+
+#define KERNEL(name) __attribute__((visibility("default"))) void name##_p0(fusec_sim_thread *t)
+
+enum { kLanes = 32 };
+
+static float load(fusec_sim_thread *t, int32_t param, int64_t i, int32_t site) {
+  const float *p = (const float *)t->buffers[param] + i;
+  t->hooks->access(t, p, 4, FUSEC_SIM_READ, param, site);
+  return *p;
+}
+static void store(fusec_sim_thread *t, int32_t param, int64_t i, float v, int32_t site) {
+  float *p = (float *)t->buffers[param] + i;
+  t->hooks->access(t, p, 4, FUSEC_SIM_WRITE, param, site);
+  *p = v;
+}
+static float loadShared(fusec_sim_thread *t, int64_t i, int32_t site) {
+  const float *p = (const float *)t->shared + i;
+  t->hooks->access(t, p, 4, FUSEC_SIM_READ, -1, site);
+  return *p;
+}
+static void storeShared(fusec_sim_thread *t, int64_t i, float v, int32_t site) {
+  float *p = (float *)t->shared + i;
+  t->hooks->access(t, p, 4, FUSEC_SIM_WRITE, -1, site);
+  *p = v;
+}
+
+/* out = x + y, 64 threads a block */
+KERNEL(good_add) {
+  const int64_t i = t->block * 64 + t->thread;
+  if (i < t->dims[0])
+    store(t, 2, i, load(t, 0, i, 0) + load(t, 1, i, 1), 2);
+}
+
+/* out[i] = x[63-i] within each block of 64, by way of shared memory and a barrier */
+KERNEL(good_reverse) {
+  const int64_t base = t->block * 64;
+  storeShared(t, t->thread, load(t, 0, base + t->thread, 0), 1);
+  t->hooks->block_sync(t, 2);
+  store(t, 1, base + t->thread, loadShared(t, 63 - t->thread, 3), 4);
+}
+
+/* The same without the barrier. */
+KERNEL(missing_barrier) {
+  const int64_t base = t->block * 64;
+  storeShared(t, t->thread, load(t, 0, base + t->thread, 0), 1);
+  store(t, 1, base + t->thread, loadShared(t, 63 - t->thread, 3), 4);
+}
+
+/* Overwrites what others may still have to read. */
+KERNEL(overwrite) {
+  const int64_t base = t->block * 64;
+  storeShared(t, t->thread, load(t, 0, base + t->thread, 0), 1);
+  t->hooks->block_sync(t, 2);
+  store(t, 1, base + t->thread, loadShared(t, 63 - t->thread, 3), 4);
+  storeShared(t, t->thread, 0, 5);
+}
+
+/* A unit barrier orders the lanes of a unit only: thread 63-i is of the other unit. */
+KERNEL(weak_barrier) {
+  const int64_t base = t->block * 64;
+  storeShared(t, t->thread, load(t, 0, base + t->thread, 0), 1);
+  t->hooks->unit_sync(t, 2);
+  store(t, 1, base + t->thread, loadShared(t, 63 - t->thread, 3), 4);
+}
+
+/* Reverse within each unit: here a unit barrier is enough. */
+KERNEL(good_unit_reverse) {
+  const int64_t base = t->block * 64;
+  const int32_t unit = t->thread / kLanes * kLanes;
+  storeShared(t, t->thread, load(t, 0, base + t->thread, 0), 1);
+  t->hooks->unit_sync(t, 2);
+  store(t, 1, base + t->thread, loadShared(t, unit + kLanes - 1 - (t->thread - unit), 3), 4);
+}
+
+/* out[block] = sum of the unit's 32 values, one unit a block */
+KERNEL(good_sum) {
+  union {
+    float f;
+    uint32_t u;
+  } v;
+  v.f = load(t, 0, t->block * kLanes + t->thread, 0);
+  for (int32_t d = kLanes / 2; d > 0; d /= 2) {
+    union {
+      float f;
+      uint32_t u;
+    } other;
+    other.u = (uint32_t)t->hooks->shuffle_xor(t, v.u, d, 1);
+    v.f += other.f;
+  }
+  if (t->thread == 0)
+    store(t, 1, t->block, v.f, 2);
+}
+
+/* Reads one element behind the end in the last block. */
+KERNEL(out_of_bounds) {
+  const int64_t i = t->block * 64 + t->thread;
+  if (i <= t->dims[0])
+    store(t, 1, i < t->dims[0] ? i : 0, load(t, 0, i, 0), 1);
+}
+
+/* Half of the threads skip the barrier. */
+KERNEL(divergent_barrier) {
+  if (t->thread < kLanes)
+    t->hooks->block_sync(t, 0);
+  store(t, 1, t->block * 64 + t->thread, 0, 1);
+}
+
+/* One lane does not come to the shuffle. */
+KERNEL(divergent_shuffle) {
+  if (t->thread != 3)
+    t->hooks->shuffle_xor(t, 0, 1, 0);
+  store(t, 1, t->block * kLanes + t->thread, 0, 1);
+}
+
+KERNEL(uninitialised) {
+  store(t, 1, t->block * 64 + t->thread, loadShared(t, t->thread, 0), 1);
+}
+
+/* Two blocks write the same element. */
+KERNEL(block_race) { store(t, 1, t->thread, load(t, 0, t->thread, 0), 1); }
+
+KERNEL(writes_input) {
+  store(t, 0, t->block * 64 + t->thread, 0, 0);
+}
+
+/* Threads of a unit touch elements 8 apart: a sector each; and the same bank each. */
+KERNEL(strided) {
+  const int64_t i = t->block * 64 + t->thread;
+  storeShared(t, t->thread * kLanes, load(t, 0, i * 8 % t->dims[0], 0), 1);
+  store(t, 1, i, loadShared(t, t->thread * kLanes, 2), 3);
+}
+
+KERNEL(fails) {
+  if (t->thread == 5)
+    t->hooks->fail(t, FUSEC_KERNEL_INDEX_OUT_OF_RANGE, 0);
+}
