@@ -1,8 +1,8 @@
 // Schedules of contractions: register tiles of rows x vectors over packed or contiguous operands.
 //
 // Roles. The last spatial group L runs over lanes. Reads that depend on it are the vector operands ("B"); the
-// others are broadcast ("A"). A row group M is one that no vector operand depends on, so that a vector loaded once
-// serves all rows of the register tile. Example, C[m, n] = sum_k A[m, k] * B[k, n] on AVX2 with rows 6, vectors 2:
+// others are broadcast ("A"). A row group M is one that some vector operand does not depend on, so that a vector
+// loaded once serves all rows of the register tile (a depthwise convolution's weights, for instance). Example, C[m, n] = sum_k A[m, k] * B[k, n] on AVX2 with rows 6, vectors 2:
 //
 //   block n:16 { block m:96 { seq n:16 { seq m:6 {
 //     unroll m:1 { unroll n:8 { lane n:1 { init } } }
@@ -37,7 +37,8 @@ std::vector<RegisterTile> registerTiles(const Target &target, int64_t rowsTotal,
         continue;
       double fma = rows * vectors / 2.0, loads = (rows + vectors) / 2.0;
       constexpr double kLatencyBound = 4.0; // cycles of a dependent fma
-      double cycles = std::max({fma, loads * (target.vectorRegisters >= 32 ? 0.75 : 1.0), kLatencyBound});
+      // Loop control and loads that miss the first cache grow with the number of steps and loads.
+      double cycles = std::max({fma, loads, kLatencyBound}) + 0.5 + 0.1 * loads;
       double tiles = double((rowsTotal + rows - 1) / rows) * double((vectorsTotal + vectors - 1) / vectors);
       ranked.push_back({tiles * cycles, {rows, vectors}});
     }
@@ -59,10 +60,10 @@ Roles rolesOf(const View &view, const std::vector<ReadInfo> &reads) {
   roles.lane = static_cast<int>(view.spatial.size()) - 1;
   const std::vector<int> &lane = view.spatial[roles.lane];
   for (int g = roles.lane - 1; g >= 0; --g) {
-    bool inVector = std::any_of(reads.begin(), reads.end(), [&](const ReadInfo &r) {
-      return r.dependsOn(lane) && r.dependsOn(view.spatial[g]);
+    bool reused = std::any_of(reads.begin(), reads.end(), [&](const ReadInfo &r) {
+      return r.dependsOn(lane) && !r.dependsOn(view.spatial[g]);
     });
-    if (roles.row < 0 && !inVector)
+    if (roles.row < 0 && reused)
       roles.row = g;
   }
   for (int g = 0; g < roles.lane; ++g)
@@ -87,8 +88,12 @@ public:
     orderReduction();
     chooseBlocks();
     std::vector<TreeNode> around, inner;
-    for (size_t i = 0; i < blockAxes.size(); ++i)
-      around.push_back(Builder::loop(LoopKind::Block, blockAxes[i], 1));
+    for (size_t i = 0; i < blockAxes.size(); ++i) {
+      bool last = i + 1 == blockAxes.size();
+      around.push_back(Builder::loop(LoopKind::Block, blockAxes[i], last ? lastBlockStep : 1));
+      if (last && lastBlockStep > 1)
+        inner.push_back(Builder::loop(LoopKind::Seq, blockAxes[i], 1));
+    }
     if (m >= 0)
       around.push_back(Builder::loop(LoopKind::Block, m, rowsPerBlock));
     around.push_back(Builder::loop(LoopKind::Block, n, columnsPerBlock));
@@ -169,6 +174,19 @@ private:
       columnsPerBlock = std::max(columns, roundUp(columnsPerBlock / 2, columns));
     while (blocks() < 8 && rowsPerBlock > 2 * tile.rows)
       rowsPerBlock = roundUp(rowsPerBlock / 2, tile.rows);
+    enlargeBlocks(blocks());
+  }
+
+  /// Handing out a block costs as much as some thousand fmas: small blocks take several steps of the innermost outer
+  /// axis, as long as all cores keep work.
+  void enlargeBlocks(int64_t blocks) {
+    constexpr int64_t kFmasPerBlock = 1 << 16;
+    if (roles.blocks.empty())
+      return;
+    int64_t extent = view.opt(view.spatial[roles.blocks.back()]);
+    int64_t work = rowsPerBlock * columnsPerBlock * reductionSize();
+    while (lastBlockStep * 2 <= extent && work * lastBlockStep < kFmasPerBlock && blocks / lastBlockStep > 32)
+      lastBlockStep *= 2;
   }
 
   /// Operands that are brought closer: constants repacked at build time, transposed or padded ones per block.
@@ -177,13 +195,14 @@ private:
     const std::vector<int> &lane = view.spatial[roles.lane];
     for (const ReadInfo &read : reads) {
       std::optional<int64_t> laneStride = read.stride(lane);
-      if (read.dependsOn(lane)) {
+      bool padded = read.guarded && paddingBounds(view.equation(), read.node, *view.pattern);
+      if (padded && !read.constant) {
+        stageIndices(read, out);
+      } else if (read.dependsOn(lane)) {
         if (read.constant && read.access && !read.guarded && dependsOnReduction(read))
           packConstant(read);
         else if ((!laneStride || (*laneStride != 0 && *laneStride != 1)) && dependsOnReduction(read))
           stageOver(read, out);
-      } else if (read.guarded && paddingBounds(view.equation(), read.node, *view.pattern)) {
-        stageIndices(read, out);
       }
     }
     return out;
@@ -270,7 +289,7 @@ private:
   std::optional<int64_t> elementsBelow(int position) const {
     for (int g : roles.blocks)
       if (view.spatial[g] == std::vector<int>{position})
-        return 1;
+        return g == roles.blocks.back() ? lastBlockStep : 1;
     if (roles.row >= 0 && view.spatial[roles.row] == std::vector<int>{position})
       return rowsPerBlock;
     if (view.spatial[roles.lane] == std::vector<int>{position})
@@ -288,7 +307,7 @@ private:
   Builder b;
   std::vector<AxisId> blockAxes, reduced;
   AxisId m = -1, n = -1;
-  int64_t rowsPerBlock = 1, columnsPerBlock = 1, stagedBytes = 0;
+  int64_t rowsPerBlock = 1, columnsPerBlock = 1, lastBlockStep = 1, stagedBytes = 0;
 };
 
 } // namespace

@@ -80,7 +80,7 @@ private:
   /// Spreads [0, total) over units and lanes (or, on a CPU, over vectors); `emit` gets the flat position.
   void cooperative(NodeId total, const std::function<std::vector<Stmt>(NodeId)> &emit, std::vector<Stmt> &out);
   void stageOnCpu(const std::vector<size_t> &order, const std::vector<int64_t> &extents,
-                  const std::function<std::vector<Stmt>(NodeId)> &emit, std::vector<Stmt> &out);
+                  const std::function<std::vector<Stmt>(const std::vector<NodeId> &)> &emit, std::vector<Stmt> &out);
   Status makeBuffers();
   Status makeAccumulators(int equation);
 

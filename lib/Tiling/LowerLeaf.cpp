@@ -482,16 +482,7 @@ void Lowering::lowerStage(size_t index, std::vector<Stmt> &result) {
   for (int64_t x : extents)
     total *= x;
 
-  auto emit = [&](NodeId flat) {
-    std::vector<NodeId> digits(operand.digits.size());
-    NodeId rest = flat;
-    for (size_t i = 0; i < order.size(); ++i) {
-      NodeId size = body.index(extents[order[i]]);
-      bool last = i + 1 == order.size();
-      digits[order[i]] = last ? rest : body.binary(ScalarOp::FloorMod, rest, size);
-      if (!last)
-        rest = body.binary(ScalarOp::FloorDiv, rest, size);
-    }
+  auto emit = [&](const std::vector<NodeId> &digits) {
     NodeId valid = kNoNode;
     NodeId value;
     if (operand.digits[0].index >= 0) {
@@ -541,31 +532,43 @@ void Lowering::lowerStage(size_t index, std::vector<Stmt> &result) {
     return std::vector<Stmt>{storeStmt(stage.buffer, {tensorIndex(shape, digits)}, value)};
   };
 
-  if (schedule.units > 1)
-    return cooperative(body.index(total), emit, result);
-  stageOnCpu(order, extents, emit, result);
+  if (schedule.units == 1)
+    return stageOnCpu(order, extents, emit, result);
+  auto emitFlat = [&](NodeId flat) {
+    std::vector<NodeId> digits(order.size());
+    for (size_t i = 0; i < order.size(); ++i) {
+      NodeId size = body.index(extents[order[i]]);
+      bool last = i + 1 == order.size();
+      digits[order[i]] = last ? flat : body.binary(ScalarOp::FloorMod, flat, size);
+      if (!last)
+        flat = body.binary(ScalarOp::FloorDiv, flat, size);
+    }
+    return emit(digits);
+  };
+  cooperative(body.index(total), emitFlat, result);
 }
 
-/// One unit: plain loops instead of a flat index, so that no address needs a division, with vectors along the
+/// One unit: a loop a digit instead of a flat index, so that no address needs a division, with vectors along the
 /// digit that is contiguous in memory.
 void Lowering::stageOnCpu(const std::vector<size_t> &order, const std::vector<int64_t> &extents,
-                          const std::function<std::vector<Stmt>(NodeId)> &emit, std::vector<Stmt> &result) {
+                          const std::function<std::vector<Stmt>(const std::vector<NodeId> &)> &emit,
+                          std::vector<Stmt> &result) {
   std::vector<Stmt> loops;
-  NodeId flat = body.index(0);
-  int64_t stride = extents[order[0]];
+  std::vector<NodeId> digits(order.size());
   for (size_t i = 1; i < order.size(); ++i) {
     Stmt loop;
     loop.kind = StmtKind::Loop;
     loop.trip = body.index(extents[order[i]]);
     loop.var = newVar("s", LoopKind::Seq, {0, extents[order[i]] - 1, std::nullopt});
-    flat = body.binary(ScalarOp::Add, flat,
-                       body.binary(ScalarOp::Mul, body.axis(loop.var), body.index(stride)));
-    stride *= extents[order[i]];
+    digits[order[i]] = body.axis(loop.var);
     loops.insert(loops.begin(), std::move(loop));
   }
   std::vector<Stmt> innermost;
-  NodeId total = body.index(extents[order[0]]);
-  cooperative(total, [&](NodeId position) { return emit(body.binary(ScalarOp::Add, flat, position)); }, innermost);
+  auto emitLane = [&](NodeId position) {
+    digits[order[0]] = position;
+    return emit(digits);
+  };
+  cooperative(body.index(extents[order[0]]), emitLane, innermost);
   for (size_t i = loops.size(); i-- > 0;) {
     loops[i].body = std::move(innermost);
     innermost.clear();

@@ -1,0 +1,231 @@
+#include "Driver/State.h"
+#include "Gir/Passes.h"
+#include "Tiling/Lower.h"
+
+#include <algorithm>
+
+namespace fusec {
+
+namespace {
+
+/// Kernels of one schedule variant and what their parameters stand for.
+struct BuiltKernel {
+  int kernel;
+  std::vector<KernelParam> params;
+};
+
+class Assembler {
+public:
+  Assembler(const ExprProgram &program, const TargetState &state) : program(program), state(state) {
+    gir.name = program.name;
+    gir.target = state.target.name;
+    gir.symbols = program.symbols;
+    gir.tensors = program.tensors;
+    gir.inputs = program.inputs;
+    gir.outputs = program.outputs;
+  }
+
+  Result<GirProgram> run(int threads) {
+    for (size_t p = 0; p < state.plan.patterns.size(); ++p)
+      FUSEC_CHECK(buildKernels(p));
+    FUSEC_TRY(gir.steps, buildSteps(state.plan.steps));
+    dropUnusedTensors();
+    packer.run(gir, threads);
+    FUSEC_CHECK(verify(gir));
+    return std::move(gir);
+  }
+
+private:
+  Status buildKernels(size_t p) {
+    const Pattern &pattern = state.plan.patterns[p];
+    built.emplace_back();
+    for (const ScheduleVariant &variant : state.schedules[p]) {
+      std::vector<Symbol> symbols = program.symbols;
+      for (auto [symbol, divisor] : variant.divisors)
+        symbols[symbol].divisor = divisor;
+      FUSEC_TRY(LoweredKernel lowered, lowerSchedule(pattern.program, variant.schedule, symbols));
+      GirKernel &kernel = lowered.kernel;
+      kernel.name = pattern.program.name;
+      if (&variant != &state.schedules[p].back())
+        kernel.name += "_v" + std::to_string(&variant - state.schedules[p].data());
+      kernel.symbols = program.symbols;
+      kernel.body.symbolTable = program.symbols;
+      simplify(kernel);
+      insertSyncs(kernel);
+      allocate(kernel);
+      canonicalise(kernel);
+      FUSEC_CHECK(verify(kernel));
+      gir.kernels.push_back(std::move(kernel));
+      built.back().push_back({static_cast<int>(gir.kernels.size() - 1), std::move(lowered.params)});
+    }
+    return success();
+  }
+
+  Result<std::vector<ExecStep>> buildSteps(const std::vector<PlanStep> &steps) {
+    std::vector<ExecStep> result;
+    for (const PlanStep &step : steps) {
+      if (step.kind == PlanStep::Kind::Launch) {
+        result.push_back(buildLaunch(step));
+        continue;
+      }
+      FUSEC_TRY(ExecStep control, buildControl(step));
+      result.push_back(std::move(control));
+    }
+    return result;
+  }
+
+  ExecStep buildLaunch(const PlanStep &step) {
+    const Pattern &pattern = state.plan.patterns[step.pattern];
+    ExecStep launch;
+    launch.name = step.name;
+    std::map<TensorId, TensorId> workspace; // pattern's temp -> tensor of this launch
+    for (size_t v = 0; v < built[step.pattern].size(); ++v) {
+      const BuiltKernel &kernel = built[step.pattern][v];
+      const ScheduleVariant &variant = state.schedules[step.pattern][v];
+      noteNodes(gir.kernels[kernel.kernel], step.onnxNodes);
+      LaunchVariant choice;
+      choice.kernel = kernel.kernel;
+      for (auto [symbol, divisor] : variant.divisors)
+        choice.guards.push_back({DimExpr::symbol(symbol), divisor});
+      for (const KernelParam &param : kernel.params) {
+        if (param.operand >= 0)
+          choice.arguments.push_back(packer.packed(gir, step.arguments[param.tensor], pattern.program,
+                                                   variant.schedule, static_cast<size_t>(param.operand)));
+        else if (param.tensor < pattern.numArguments)
+          choice.arguments.push_back(step.arguments[param.tensor]);
+        else
+          choice.arguments.push_back(workspaceTensor(workspace, pattern, param.tensor, step.name));
+      }
+      launch.variants.push_back(std::move(choice));
+    }
+    return launch;
+  }
+
+  TensorId workspaceTensor(std::map<TensorId, TensorId> &workspace, const Pattern &pattern, TensorId tensor,
+                           const std::string &launch) {
+    auto [it, isNew] = workspace.emplace(tensor, static_cast<TensorId>(gir.tensors.size()));
+    if (isNew) {
+      Tensor temp = pattern.program.tensors[tensor];
+      temp.name = launch + "." + temp.name;
+      temp.kind = TensorKind::Temp;
+      gir.tensors.push_back(std::move(temp));
+    }
+    return it->second;
+  }
+
+  static void noteNodes(GirKernel &kernel, const std::vector<std::string> &nodes) {
+    for (const std::string &node : nodes)
+      if (std::find(kernel.onnxNodes.begin(), kernel.onnxNodes.end(), node) == kernel.onnxNodes.end())
+        kernel.onnxNodes.push_back(node);
+  }
+
+  Result<ExecStep> buildControl(const PlanStep &step) {
+    const Control &control = step.control;
+    ExecStep result;
+    result.name = step.name;
+    result.condition = control.condition;
+    FUSEC_TRY(result.thenSteps, buildSteps(step.thenSteps));
+    auto copies = [](const std::vector<TensorId> &from, const std::vector<TensorId> &to) {
+      std::vector<ExecStep::Copy> list;
+      for (size_t i = 0; i < from.size(); ++i)
+        if (from[i] != to[i])
+          list.push_back({from[i], to[i]});
+      return list;
+    };
+    if (step.kind == PlanStep::Kind::If) {
+      result.kind = ExecStep::Kind::If;
+      FUSEC_TRY(result.elseSteps, buildSteps(step.elseSteps));
+      result.thenCopies = copies(control.thenYields, control.results);
+      result.elseCopies = copies(control.elseYields, control.results);
+      return result;
+    }
+    result.kind = ExecStep::Kind::Loop;
+    result.tripCount = control.tripCount;
+    result.iteration = control.iteration;
+    result.nextCondition = control.nextCondition;
+    result.before = copies(control.carriedInit, control.carriedIn);
+    result.thenCopies = copies(control.carriedOut, control.carriedIn);
+    result.after = copies(control.carriedIn, control.results);
+    return result;
+  }
+
+  /// Raw constants that only packed copies stand for, and temps that live inside kernels.
+  void dropUnusedTensors() {
+    std::vector<bool> used(gir.tensors.size(), false);
+    std::function<void(const std::vector<ExecStep> &)> mark = [&](const std::vector<ExecStep> &steps) {
+      for (const ExecStep &step : steps) {
+        for (const LaunchVariant &variant : step.variants)
+          for (TensorId t : variant.arguments)
+            used[t] = true;
+        for (TensorId t : {step.condition, step.tripCount, step.iteration, step.nextCondition})
+          if (t >= 0)
+            used[t] = true;
+        for (const auto *list : {&step.before, &step.thenCopies, &step.elseCopies, &step.after})
+          for (const ExecStep::Copy &copy : *list)
+            used[copy.from] = used[copy.to] = true;
+        mark(step.thenSteps);
+        mark(step.elseSteps);
+      }
+    };
+    mark(gir.steps);
+    for (TensorId t : gir.inputs)
+      used[t] = true;
+    for (TensorId t : gir.outputs)
+      used[t] = true;
+    for (size_t t = 0; t < used.size(); ++t)
+      if (!used[t])
+        gir.tensors[t].constant = nullptr;
+    removeTensors(used);
+  }
+
+  void removeTensors(const std::vector<bool> &used) {
+    std::vector<TensorId> number(used.size(), -1);
+    std::vector<Tensor> kept;
+    for (size_t t = 0; t < used.size(); ++t)
+      if (used[t]) {
+        number[t] = static_cast<TensorId>(kept.size());
+        kept.push_back(std::move(gir.tensors[t]));
+      }
+    gir.tensors = std::move(kept);
+    auto renumber = [&](TensorId &t) {
+      if (t >= 0)
+        t = number[t];
+    };
+    std::function<void(std::vector<ExecStep> &)> visit = [&](std::vector<ExecStep> &steps) {
+      for (ExecStep &step : steps) {
+        for (LaunchVariant &variant : step.variants)
+          for (TensorId &t : variant.arguments)
+            renumber(t);
+        for (TensorId *t : {&step.condition, &step.tripCount, &step.iteration, &step.nextCondition})
+          renumber(*t);
+        for (auto *list : {&step.before, &step.thenCopies, &step.elseCopies, &step.after})
+          for (ExecStep::Copy &copy : *list) {
+            renumber(copy.from);
+            renumber(copy.to);
+          }
+        visit(step.thenSteps);
+        visit(step.elseSteps);
+      }
+    };
+    visit(gir.steps);
+    for (TensorId &t : gir.inputs)
+      renumber(t);
+    for (TensorId &t : gir.outputs)
+      renumber(t);
+    packer.renumber(number);
+  }
+
+  const ExprProgram &program;
+  const TargetState &state;
+  GirProgram gir;
+  std::vector<std::vector<BuiltKernel>> built; // one list a pattern
+  ConstantPacker packer;
+};
+
+} // namespace
+
+Result<GirProgram> assemble(const ExprProgram &program, const TargetState &state, int threads) {
+  return Assembler(program, state).run(threads);
+}
+
+} // namespace fusec

@@ -1,0 +1,129 @@
+#include "Driver/BundleModel.h"
+
+namespace fusec {
+
+namespace {
+
+std::vector<bundle::DimCode> dimCodes(const Shape &shape) {
+  std::vector<bundle::DimCode> codes;
+  for (const DimExpr &d : shape)
+    codes.emplace_back(d);
+  return codes;
+}
+
+bundle::ImageKind imageKind(CodeImage::Format format) {
+  switch (format) {
+  case CodeImage::Format::Ptx:
+    return bundle::ImageKind::Ptx;
+  case CodeImage::Format::Cubin:
+    return bundle::ImageKind::Cubin;
+  case CodeImage::Format::Hsaco:
+    return bundle::ImageKind::CodeObject;
+  default:
+    return bundle::ImageKind::Elf;
+  }
+}
+
+std::vector<bundle::Copy> copies(const std::vector<ExecStep::Copy> &list) {
+  std::vector<bundle::Copy> out;
+  for (const ExecStep::Copy &c : list)
+    out.push_back({c.from, c.to});
+  return out;
+}
+
+std::vector<bundle::Step> bundleSteps(const std::vector<ExecStep> &steps) {
+  std::vector<bundle::Step> out;
+  for (const ExecStep &step : steps) {
+    bundle::Step s;
+    s.kind = step.kind == ExecStep::Kind::Launch ? bundle::StepKind::Launch
+             : step.kind == ExecStep::Kind::If   ? bundle::StepKind::If
+                                                 : bundle::StepKind::Loop;
+    s.name = step.name;
+    for (const LaunchVariant &variant : step.variants) {
+      bundle::Variant v;
+      v.kernel = variant.kernel;
+      for (const Guard &guard : variant.guards)
+        v.guards.push_back({bundle::DimCode(guard.value), guard.modulus});
+      v.arguments = variant.arguments;
+      s.variants.push_back(std::move(v));
+    }
+    s.condition = step.condition;
+    s.tripCount = step.tripCount;
+    s.iteration = step.iteration;
+    s.nextCondition = step.nextCondition;
+    s.thenSteps = bundleSteps(step.thenSteps);
+    s.elseSteps = bundleSteps(step.elseSteps);
+    s.before = copies(step.before);
+    s.thenCopies = copies(step.thenCopies);
+    s.elseCopies = copies(step.elseCopies);
+    s.after = copies(step.after);
+    out.push_back(std::move(s));
+  }
+  return out;
+}
+
+bundle::Program bundleProgram(const TargetState &target, std::map<Hash128, int32_t> &weightOf,
+                              bundle::Model &model) {
+  const GirProgram &gir = target.gir;
+  bundle::Program program;
+  program.target = target.target.name;
+  for (const CodeImage &image : target.images)
+    program.images.push_back({imageKind(image.format), image.bytes, image.minDriverCuda});
+  std::vector<KernelCode> codes = kernelCodes(gir.kernels);
+  for (size_t k = 0; k < gir.kernels.size(); ++k) {
+    const GirKernel &kernel = gir.kernels[k];
+    bundle::Kernel out;
+    out.symbol = codes[k].symbol;
+    for (const Phase &phase : kernel.phases)
+      out.grids.emplace_back(gridSize(phase));
+    for (int p = 0; p < kernel.numParams(); ++p)
+      out.params.push_back({kernel.buffers[p].type, kernel.buffers[p].written});
+    out.dims = kernel.usedSymbols();
+    out.scratchBytes = codes[k].sharedBytes;
+    out.units = codes[k].units;
+    out.lanes = codes[k].lanes;
+    out.onnxNodes = kernel.onnxNodes;
+    program.kernels.push_back(std::move(out));
+  }
+  for (const Tensor &tensor : gir.tensors) {
+    bundle::Tensor out;
+    out.name = tensor.name;
+    out.kind = static_cast<bundle::TensorKind>(tensor.kind);
+    out.type = tensor.type;
+    out.shape = dimCodes(tensor.shape);
+    if (tensor.kind == TensorKind::Constant) {
+      auto [it, isNew] = weightOf.emplace(tensor.constant->digest, static_cast<int32_t>(model.weights.size()));
+      if (isNew)
+        model.weights.push_back({tensor.type, tensor.constant->bytes, tensor.constant->sizeBytes});
+      out.weight = it->second;
+    }
+    program.tensors.push_back(std::move(out));
+  }
+  program.inputs = gir.inputs;
+  program.outputs = gir.outputs;
+  program.steps = bundleSteps(gir.steps);
+  return program;
+}
+
+} // namespace
+
+bundle::Model bundleModel(const CompileState &state) {
+  const GirProgram &first = state.targets[0].gir;
+  bundle::Model model;
+  model.name = first.name;
+  model.producer = "fusec 0.1.0";
+  model.symbols = first.symbols;
+  auto value = [&](TensorId t) {
+    return bundle::Value{first.tensors[t].name, first.tensors[t].type, dimCodes(first.tensors[t].shape)};
+  };
+  for (TensorId t : first.inputs)
+    model.inputs.push_back(value(t));
+  for (TensorId t : first.outputs)
+    model.outputs.push_back(value(t));
+  std::map<Hash128, int32_t> weightOf;
+  for (const TargetState &target : state.targets)
+    model.programs.push_back(bundleProgram(target, weightOf, model));
+  return model;
+}
+
+} // namespace fusec

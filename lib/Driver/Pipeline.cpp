@@ -1,0 +1,299 @@
+#include "Driver/Pipeline.h"
+
+#include "Bundle/Writer.h"
+#include "Driver/BundleModel.h"
+#include "Driver/State.h"
+#include "Expr/Lower.h"
+#include "Expr/Passes.h"
+#include "Reference/GraphInterpreter.h"
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+namespace fusec {
+
+namespace {
+
+class Pipeline {
+public:
+  explicit Pipeline(const CompileOptions &options) : options(options), store(options.dumpDir) {}
+
+  /// The whole compiler in the order of the data. Each stage is one call; `begin` asks whether a dump has already
+  /// supplied its result, `end` dumps it and tells whether to go on.
+  Result<CompileReport> run() {
+    FUSEC_CHECK(load());
+    if (begin(Stage::Graph)) {
+      FUSEC_CHECK(timed("import", [&] { return import(); }));
+      FUSEC_CHECK(timed("graph", [&] { return optimiseGraph(); }));
+    }
+    FUSEC_TRY(bool goOn, end(Stage::Graph));
+    if (goOn && begin(Stage::Expr))
+      FUSEC_CHECK(timed("expr", [&] { return lowerToExpr(); }));
+    if (goOn) {
+      FUSEC_TRY(goOn, end(Stage::Expr));
+    }
+    if (goOn && begin(Stage::Plan))
+      FUSEC_CHECK(timed("plan", [&] { return forEachTarget(&Pipeline::plan); }));
+    if (goOn) {
+      FUSEC_TRY(goOn, end(Stage::Plan));
+    }
+    if (goOn && begin(Stage::Schedule))
+      FUSEC_CHECK(timed("schedule", [&] { return forEachTarget(&Pipeline::schedule); }));
+    if (goOn) {
+      FUSEC_TRY(goOn, end(Stage::Schedule));
+    }
+    if (goOn && begin(Stage::Gir))
+      FUSEC_CHECK(timed("gir", [&] { return forEachTarget(&Pipeline::lowerToGir); }));
+    if (goOn) {
+      FUSEC_TRY(goOn, end(Stage::Gir));
+    }
+    if (goOn) {
+      FUSEC_TRY(goOn, end(Stage::Llvm));
+    }
+    if (goOn)
+      FUSEC_CHECK(timed("object", [&] { return forEachTarget(&Pipeline::generateCode); }));
+    if (goOn) {
+      FUSEC_TRY(goOn, end(Stage::Object));
+    }
+    if (goOn)
+      FUSEC_CHECK(timed("bundle", [&] { return write(); }));
+    return std::move(report);
+  }
+
+private:
+  bool begin(Stage stage) const { return !loadedStage || stage > *loadedStage; }
+
+  Result<bool> end(Stage stage) {
+    bool isStop = options.stopAfter == stage;
+    // A dump that was loaded passes the same border as a stage that ran.
+    bool ran = !loadedStage || stage >= *loadedStage;
+    if (!ran)
+      return true;
+    bool toText = std::count(options.dumpToText.begin(), options.dumpToText.end(), stage) != 0;
+    bool toFile = !options.dumpDir.empty() && (!options.stopAfter || stage <= *options.stopAfter);
+    if (stage <= Stage::Gir) {
+      if (toText || toFile) {
+        std::string text = dumpStage(stage, state, store);
+        if (toText)
+          options.print(text);
+        if (toFile)
+          FUSEC_CHECK(writeFile(std::string(name(stage)) + ".txt", text.data(), text.size()));
+      }
+    } else {
+      FUSEC_CHECK(dumpCode(stage, toText, toFile));
+    }
+    return !isStop;
+  }
+
+  Status dumpCode(Stage stage, bool toText, bool toFile) {
+    if (!toText && !toFile)
+      return success();
+    constexpr std::string_view kSuffix[] = {"elf", "ptx", "cubin", "hsaco", "sim.elf"};
+    for (const TargetState &target : state.targets) {
+      if (stage == Stage::Llvm) {
+        FUSEC_TRY(std::string text, emitLlvmText(target.gir.kernels, target.target));
+        if (toText)
+          options.print("=== llvm " + target.target.name + "\n" + text);
+        if (toFile)
+          FUSEC_CHECK(writeFile("llvm." + fileName(target.target.name) + ".ll", text.data(), text.size()));
+        continue;
+      }
+      for (const CodeImage &image : target.images) {
+        std::string file = "object." + fileName(target.target.name) + "." +
+                           std::string(kSuffix[static_cast<int>(image.format)]);
+        if (toText)
+          options.print("=== object " + file + ": " + std::to_string(image.bytes.size()) + " bytes\n");
+        if (toFile)
+          FUSEC_CHECK(writeFile(file, image.bytes.data(), image.bytes.size()));
+      }
+    }
+    return success();
+  }
+
+  static std::string fileName(std::string text) {
+    for (char &c : text)
+      if (c == ':')
+        c = '-';
+    return text;
+  }
+
+  Status writeFile(const std::string &file, const void *data, size_t size) {
+    std::error_code error;
+    std::filesystem::create_directories(options.dumpDir, error);
+    std::string path = options.dumpDir + "/" + file;
+    std::ofstream out(path, std::ios::binary);
+    out.write(static_cast<const char *>(data), static_cast<std::streamsize>(size));
+    out.close();
+    if (!out)
+      return Diagnostic{Diag::CannotWrite, path, "the dump cannot be written; is the folder writable?"};
+    return success();
+  }
+
+  Status timed(const std::string &what, const std::function<Status()> &work) {
+    if (options.progress)
+      options.progress(what, "");
+    auto start = std::chrono::steady_clock::now();
+    Status status = work();
+    report.times.push_back(
+        {what, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count()});
+    return status;
+  }
+
+  Status forEachTarget(Status (Pipeline::*step)(TargetState &)) {
+    for (TargetState &target : state.targets)
+      FUSEC_CHECK((this->*step)(target));
+    return success();
+  }
+
+  /// Targets, and the state that a dump holds.
+  Status load() {
+    std::vector<Target> targets;
+    for (const std::string &wanted : options.targets) {
+      FUSEC_TRY(Target target, lookupTarget(wanted));
+      bool repeated = std::any_of(targets.begin(), targets.end(), [&](const Target &t) { return t.name == target.name; });
+      if (!repeated)
+        targets.push_back(std::move(target));
+    }
+    std::string head = readHead();
+    Stage stage;
+    if (isDump(head, stage)) {
+      std::ifstream in(options.inputPath, std::ios::binary);
+      std::stringstream text;
+      text << in.rdbuf();
+      ConstantStore constants(std::filesystem::path(options.inputPath).parent_path().string());
+      loadedStage = stage;
+      FUSEC_CHECK(loadDump(text.str(), options.inputPath, targets, constants, state));
+      return verifyLoaded(stage);
+    }
+    if (targets.empty()) {
+      FUSEC_TRY(Target host, lookupTarget("host"));
+      targets.push_back(std::move(host));
+    }
+    for (Target &target : targets)
+      state.targets.push_back({std::move(target), {}, {}, {}, {}});
+    return success();
+  }
+
+  Status verifyLoaded(Stage stage) {
+    if (stage == Stage::Graph)
+      return verify(state.graph);
+    if (stage != Stage::Gir)
+      FUSEC_CHECK(verify(state.program));
+    for (const TargetState &target : state.targets) {
+      if (stage == Stage::Plan || stage == Stage::Schedule)
+        FUSEC_CHECK(verify(target.plan, state.program));
+      if (stage == Stage::Gir)
+        FUSEC_CHECK(verify(target.gir));
+    }
+    return success();
+  }
+
+  /// First bytes of a regular file; empty for anything else, which the importer then reports.
+  std::string readHead() const {
+    std::error_code error;
+    if (!std::filesystem::is_regular_file(options.inputPath, error))
+      return "";
+    std::ifstream in(options.inputPath, std::ios::binary);
+    std::string head(64, '\0');
+    in.read(head.data(), static_cast<std::streamsize>(head.size()));
+    head.resize(static_cast<size_t>(in.gcount()));
+    return head;
+  }
+
+  Status import() {
+    ImportOptions import = options.import;
+    import.evaluator = referenceEvaluator();
+    FUSEC_TRY(state.graph, importOnnx(options.inputPath, import));
+    return verify(state.graph);
+  }
+
+  Status optimiseGraph() {
+    GraphPassOptions passOptions;
+    passOptions.evaluator = referenceEvaluator();
+    for (const GraphPass &pass : graphPasses()) {
+      FUSEC_TRY(state.graph, pass.run(std::move(state.graph), passOptions));
+      FUSEC_CHECK(verify(state.graph));
+    }
+    return success();
+  }
+
+  Status lowerToExpr() {
+    FUSEC_TRY(state.program, lowerGraph(state.graph));
+    FUSEC_CHECK(verify(state.program));
+    for (const ExprPass &pass : exprPasses()) {
+      state.program = pass.run(std::move(state.program));
+      FUSEC_CHECK(verify(state.program));
+    }
+    return success();
+  }
+
+  Status plan(TargetState &target) {
+    std::map<Hash128, double> known;
+    ScheduleOracle oracle = [&](const Pattern &pattern) -> Result<double> {
+      if (auto it = known.find(pattern.signature); it != known.end())
+        return it->second;
+      FUSEC_TRY(std::vector<ScheduleVariant> variants, bestSchedules(pattern.program, target.target));
+      return known[pattern.signature] = variants.back().seconds;
+    };
+    FUSEC_TRY(target.plan, buildPlan(state.program, oracle));
+    return verify(target.plan, state.program);
+  }
+
+  Status schedule(TargetState &target) {
+    Diagnostics errors;
+    for (const Pattern &pattern : target.plan.patterns) {
+      Result<std::vector<ScheduleVariant>> variants = bestSchedules(pattern.program, target.target);
+      if (!variants) {
+        errors.insert(errors.end(), variants.errors().begin(), variants.errors().end());
+        continue;
+      }
+      for (size_t v = 0; v < variants->size(); ++v)
+        (*variants)[v].schedule.name = pattern.program.name + "." + (*variants)[v].schedule.name;
+      target.schedules.push_back(std::move(*variants));
+    }
+    if (!errors.empty())
+      return errors;
+    return success();
+  }
+
+  Status lowerToGir(TargetState &target) {
+    FUSEC_TRY(target.gir, assemble(state.program, target, options.threads));
+    return success();
+  }
+
+  Status generateCode(TargetState &target) {
+    if (options.progress)
+      options.progress("object", target.target.name);
+    CodegenOptions codegen;
+    codegen.threads = options.threads;
+    codegen.ptxasPath = options.ptxasPath;
+    FUSEC_TRY(target.images, compileKernels(target.gir.kernels, target.target, codegen));
+    if (target.target.kind == TargetKind::Nvidia && !target.target.sim && options.ptxasPath.empty())
+      report.notes.push_back("target " + target.target.name +
+                             ": no ptxas found, the bundle carries PTX that the driver compiles at load");
+    report.targets.push_back({target.target.name, static_cast<int>(target.gir.kernels.size()),
+                              static_cast<int>(target.gir.steps.size())});
+    return success();
+  }
+
+  Status write() {
+    FUSEC_CHECK(bundle::writeBundle(bundleModel(state), options.outputPath));
+    std::error_code error;
+    report.bundleBytes = static_cast<int64_t>(std::filesystem::file_size(options.outputPath, error));
+    return success();
+  }
+
+  const CompileOptions &options;
+  ConstantStore store;
+  CompileState state;
+  std::optional<Stage> loadedStage;
+  CompileReport report;
+};
+
+} // namespace
+
+Result<CompileReport> compile(const CompileOptions &options) { return Pipeline(options).run(); }
+
+} // namespace fusec

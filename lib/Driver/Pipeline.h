@@ -1,0 +1,46 @@
+#pragma once
+#include "Driver/Stages.h"
+#include "Onnx/Import.h"
+#include "Support/Result.h"
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace fusec {
+
+struct CompileOptions {
+  std::string inputPath;  // an ONNX model or a dump
+  std::string outputPath; // bundle; unused when stopAfter is set
+  ImportOptions import;
+  std::vector<std::string> targets; // empty: host, or the targets that a dump names
+  std::vector<Stage> dumpToText;    // printed through `print`
+  std::string dumpDir;              // one file a stage and the constants; empty: none
+  std::optional<Stage> stopAfter;
+  int threads = 1;
+  std::string ptxasPath;
+  std::function<void(const std::string &text)> print;                      // --dump-ir
+  std::function<void(std::string_view what, const std::string &target)> progress; // a step begins
+};
+
+struct StageTime {
+  std::string what; // stage or pass
+  double seconds;
+};
+
+struct CompileReport {
+  std::vector<StageTime> times;
+  int64_t bundleBytes = 0;
+  struct TargetReport {
+    std::string target;
+    int kernels = 0, launches = 0;
+  };
+  std::vector<TargetReport> targets;
+  std::vector<std::string> notes; // facts the user should know: no cubin without ptxas, ...
+};
+
+/// The compiler: model or dump in, bundle out (or nothing but dumps with stopAfter).
+Result<CompileReport> compile(const CompileOptions &options);
+
+} // namespace fusec

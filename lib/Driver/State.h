@@ -1,0 +1,70 @@
+#pragma once
+#include "Codegen/Codegen.h"
+#include "Driver/Stages.h"
+#include "Expr/Expr.h"
+#include "Fusion/Plan.h"
+#include "Gir/Program.h"
+#include "Graph/Graph.h"
+#include "Tiling/Oracle.h"
+
+#include <map>
+
+namespace fusec {
+
+/// What the pipeline knows of one target.
+struct TargetState {
+  Target target;
+  Plan plan;
+  std::vector<std::vector<ScheduleVariant>> schedules; // one list a pattern of the plan
+  GirProgram gir;
+  std::vector<CodeImage> images;
+};
+
+/// The model on its way through the compiler; later stages fill their part.
+struct CompileState {
+  Graph graph;
+  ExprProgram program;
+  std::vector<TargetState> targets;
+};
+
+/// Text of one stage with everything that the rest of the pipeline needs. `store` takes the constants' data.
+std::string dumpStage(Stage stage, const CompileState &state, ConstantStore &store);
+/// True if the bytes begin like a dump; `stage` tells which.
+bool isDump(std::string_view text, Stage &stage);
+/// Inverse of dumpStage for graph to gir. `targets`: what the user asked for; empty takes the dump's own list.
+Status loadDump(std::string_view text, const std::string &fileName, const std::vector<Target> &targets,
+                const ConstantStore &store, CompileState &state);
+
+/// Plan + schedules -> kernels, packed constants and the execution plan.
+Result<GirProgram> assemble(const ExprProgram &program, const TargetState &state, int threads);
+
+/// Copies of constants in the layouts that kernels read, made once for each constant and layout.
+class ConstantPacker {
+public:
+  /// Tensor of `gir` that holds operand `operand` of `schedule` for the constant `source`; added when it is new.
+  TensorId packed(GirProgram &gir, TensorId source, const ExprProgram &pattern, const Schedule &schedule,
+                  size_t operand);
+  /// The tensors of `gir` got other numbers.
+  void renumber(const std::vector<TensorId> &numbers) {
+    for (Job &job : jobs)
+      job.target = numbers[job.target];
+  }
+  /// Fills in the data of all tensors that `packed` added.
+  void run(GirProgram &gir, int threads);
+
+private:
+  struct Job {
+    TensorId target;
+    ConstantRef source;
+    std::vector<std::vector<int64_t>> digitOffsets; // [digit][value]: elements into the source
+    std::vector<std::vector<int64_t>> digitValues;  // [digit][value]: contribution to its axis
+    std::vector<int> digitAxis;                     // [digit]: position in axisExtents
+    std::vector<int64_t> axisExtents;
+    int64_t base = 0;
+  };
+  static std::vector<uint8_t> pack(const Job &job);
+  std::map<std::string, TensorId> known;
+  std::vector<Job> jobs;
+};
+
+} // namespace fusec
