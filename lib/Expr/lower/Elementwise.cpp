@@ -81,7 +81,8 @@ Status clip(NodeLowering &n) {
 /// x^e for integers, modulo 2^width: square and multiply over all bits of the exponent. A negative exponent
 /// gives the truncated reciprocal: 1 for 1, +-1 for -1, else 0.
 Val integerPower(Val x, Val e) {
-  Val result = x.like(1), square = x;
+  // In u64, whose low bits are those of every integer type, and which is no index arithmetic.
+  Val result = cast(DType::U64, x).like(1), square = cast(DType::U64, x);
   Val bits = e;
   int width = static_cast<int>(sizeInBytes(e.type())) * 8 - (isSigned(e.type()) ? 1 : 0);
   for (int i = 0; i < width; ++i) {
@@ -92,6 +93,7 @@ Val integerPower(Val x, Val e) {
     square = square * square;
     bits = binary(ScalarOp::Shr, bits, bits.like(1));
   }
+  result = cast(x.type(), result);
   if (!isSigned(e.type()))
     return result;
   Val even = eq(binary(ScalarOp::And, e, e.like(1)), e.like(0));

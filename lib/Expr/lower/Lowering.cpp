@@ -21,6 +21,7 @@ const HandlerTable &handlers() {
     addGathers(t);
     addScatters(t);
     addResize(t);
+    addGridSample(t);
     addQuantisation(t);
     addRecurrent(t);
     addOrdering(t);

@@ -182,6 +182,7 @@ void addGenerators(HandlerTable &table);
 void addGathers(HandlerTable &table);
 void addScatters(HandlerTable &table);
 void addResize(HandlerTable &table);
+void addGridSample(HandlerTable &table);
 void addQuantisation(HandlerTable &table);
 void addRecurrent(HandlerTable &table);
 void addOrdering(HandlerTable &table);

@@ -148,7 +148,7 @@ Status groupNorm(NodeLowering &n) {
   return groupedNorm(n, groups, floorDiv(n.shape(0)[1], DimExpr(groups)));
 }
 
-/// x / (sum |x|^p)^(1/p) along one axis; 0/0 where all elements are zero.
+/// x / (sum |x|^p)^(1/p) along one axis; 0 where all elements are zero.
 Status lpNorm(NodeLowering &n) {
   auto axis = static_cast<std::ptrdiff_t>(n.node.intAttr("axis"));
   bool l1 = n.node.intAttr("p") == 1;
@@ -166,7 +166,7 @@ Status lpNorm(NodeLowering &n) {
     std::vector<Val> row = b.axes;
     row.erase(row.begin() + axis);
     Val s = b.read(norm, row), x = cast(t, b.read(n.in(0), b.axes));
-    return cast(n.outType(), x / (l1 ? s : sqrt(s)));
+    return cast(n.outType(), select(eq(s, 0), s, x / (l1 ? s : sqrt(s))));
   });
   return success();
 }
