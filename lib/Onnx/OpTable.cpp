@@ -8,7 +8,8 @@ namespace fusec {
 const std::vector<OpFamily> &opFamilies() {
   static const std::vector<OpFamily> families = {
       {"Element-wise", elementwiseOps()},   {"Reductions and softmax", reduceOps()},
-      {"Contractions", matMulOps()},        {"Convolutions", convOps()},
+      {"Contractions", matMulOps()},        {"Attention", attentionOps()},
+      {"Convolutions", convOps()},
       {"Pools", poolOps()},                 {"Normalisations", normOps()},
       {"Data movement", movementOps()},     {"Slices and pads", sliceOps()},
       {"Gather, scatter, order", gatherOps()}, {"Resampling", resizeOps()},

@@ -9,6 +9,7 @@ namespace fusec {
 std::span<const OpRow> elementwiseOps();
 std::span<const OpRow> reduceOps();
 std::span<const OpRow> matMulOps();
+std::span<const OpRow> attentionOps();
 std::span<const OpRow> convOps();
 std::span<const OpRow> poolOps();
 std::span<const OpRow> normOps();

@@ -1,3 +1,4 @@
+#include "Onnx/Compose.h"
 #include "Onnx/DimTools.h"
 #include "Onnx/OpTable.h"
 
@@ -336,14 +337,30 @@ Status shape(NodeImporter &n) {
 
 Status size(NodeImporter &n) { return n.finish(OpKind::Size, {n.id(0)}, {}, {{DType::I64, {}}}); }
 
+/// A diagonal that is known at run time only: column - row is compared with it.
+Status triluByMask(NodeImporter &n) {
+  Compose c(n);
+  const Shape s = n.shape(0);
+  ValueId rows = n.reshape(c.iota(s[s.size() - 2]), {s[s.size() - 2], DimExpr(1)});
+  FUSEC_TRY(ValueId offset, c.binary(OpKind::Sub, c.iota(s.back()), rows));
+  bool upper = n.attrInt("upper", 1) != 0;
+  FUSEC_TRY(ValueId kept, c.binary(upper ? OpKind::GreaterOrEqual : OpKind::LessOrEqual, offset,
+                                   n.reshape(n.id(1), {})));
+  FUSEC_TRY(ValueId y, c.where(kept, n.id(0), c.scalar(n.type(0), 0)));
+  n.result(0, y);
+  return success();
+}
+
 Status trilu(NodeImporter &n) {
   if (n.rank(0) < 2)
     return n.mismatch("the operand must be at least a matrix");
   std::vector<ValueId> in{n.id(0)};
   if (n.has(1)) {
     auto k = n.ints(1);
-    if (!k || k->size() != 1)
-      return n.unsupported("a diagonal that is a run-time value");
+    if (numElements(n.shape(1)) != DimExpr(1))
+      return n.mismatch("the diagonal must be one number");
+    if (!k)
+      return triluByMask(n);
     in.push_back(n.constantValue(makeIntConstant({}, {(*k)[0]})));
   }
   return n.finish(OpKind::Trilu, std::move(in), {{"upper", n.attrInt("upper", 1)}},
@@ -374,7 +391,7 @@ constexpr OpRow kRows[] = {
     {"Squeeze", 1, 28, 1, 2, 1, squeeze, "constant axes"},
     {"Tile", 6, 28, 2, 2, 1, tile, "repeats known at compile time or declared"},
     {"Transpose", 1, 28, 1, 1, 1, transpose},
-    {"Trilu", 14, 28, 1, 2, 1, trilu, "constant diagonal"},
+    {"Trilu", 14, 28, 1, 2, 1, trilu},
     {"Unsqueeze", 1, 28, 1, 2, 1, unsqueeze, "constant axes"},
 };
 

@@ -1,0 +1,30 @@
+#pragma once
+#include "Onnx/NodeImporter.h"
+
+namespace fusec {
+
+/// Short forms for operators that are decomposed where they are imported. Shapes must fit: callers check
+/// their operands first.
+class Compose {
+public:
+  explicit Compose(NodeImporter &n) : n(n) {}
+
+  ValueId unary(OpKind op, ValueId x) { return n.emitOne(op, {x}, {}, n.typeOf(x), n.shapeOf(x)); }
+  ValueId cast(ValueId x, DType to);
+  /// Element-wise with broadcasting; comparisons make bool.
+  Result<ValueId> binary(OpKind op, ValueId a, ValueId b);
+  Result<ValueId> where(ValueId condition, ValueId a, ValueId b);
+  ValueId transpose(ValueId x, const std::vector<int64_t> &perm);
+  ValueId concat(const std::vector<ValueId> &parts, int64_t axis);
+  /// Elements start, start + step, ... of `axis`; `count` of them.
+  ValueId slice(ValueId x, int64_t axis, int64_t start, int64_t count, int64_t step = 1);
+  /// 0, 1, ..., count - 1 as i64.
+  ValueId iota(const DimExpr &count);
+  Result<ValueId> matMul(ValueId a, ValueId b);
+  ValueId scalar(DType type, double v) { return n.scalarValue(type, v); }
+
+private:
+  NodeImporter &n;
+};
+
+} // namespace fusec
