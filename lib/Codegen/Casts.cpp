@@ -93,7 +93,7 @@ Value *Emitter::cast(DType to, DType from, Value *v) {
     llvm::Type *i64 = v->getType();
     Value *magnitude = isSigned(from) ? b.CreateSelect(b.CreateICmpSLT(v, integerLike(i64, 0)), b.CreateNeg(v), v) : v;
     Value *low = b.CreateICmpNE(b.CreateAnd(magnitude, integerLike(i64, 2047)), integerLike(i64, 0));
-    Value *sticky = b.CreateAdd(b.CreateAnd(magnitude, integerLike(i64, -2048)),
+    Value *sticky = b.CreateOr(b.CreateAnd(magnitude, integerLike(i64, -2048)),
                                 b.CreateSelect(low, integerLike(i64, 2048), integerLike(i64, 0)));
     Value *large = b.CreateICmpNE(b.CreateLShr(magnitude, integerLike(i64, 53)), integerLike(i64, 0));
     Value *d = b.CreateUIToFP(b.CreateSelect(large, sticky, magnitude), f64);

@@ -110,6 +110,13 @@ void Emitter::declareLocals() {
   }
 }
 
+/// An alloca outside all loops, which is what promotion looks for.
+llvm::AllocaInst *Emitter::entryAlloca(llvm::Type *type, const std::string &name) {
+  llvm::BasicBlock &entry = function->getEntryBlock();
+  llvm::IRBuilder<> at(&entry, entry.begin());
+  return at.CreateAlloca(type, nullptr, name);
+}
+
 /// Decodes the block number (the last block variable runs fastest) and emits the statements.
 void Emitter::emitPhaseBody(const Phase &phase, Value *block) {
   declareLocals();

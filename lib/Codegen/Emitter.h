@@ -41,6 +41,7 @@ private:
                              llvm::Type *result, bool withScratchAndBlock);
   void emitPhaseBody(const Phase &phase, llvm::Value *block);
   void declareLocals();
+  llvm::AllocaInst *entryAlloca(llvm::Type *type, const std::string &name);
   void problem(const std::string &what);
 
   // Statements.cpp

@@ -61,21 +61,23 @@ void Emitter::emitSeq(const Stmt &s, Value *trip) {
     vars[s.var] = {b.getInt64(0)};
     return emit(s.body);
   }
-  BasicBlock *before = b.GetInsertBlock();
   auto *loop = BasicBlock::Create(context, kernel.vars[s.var].name, function);
   auto *after = BasicBlock::Create(context, "after", function);
   Value *zero = b.getInt64(0);
+  // The counter is in memory until SROA promotes it: the folding builder would take a phi that has only its first
+  // operand yet for a constant.
+  Value *counter = entryAlloca(b.getInt64Ty(), kernel.vars[s.var].name);
+  b.CreateStore(zero, counter);
   if (constant)
     b.CreateBr(loop);
   else
     b.CreateCondBr(b.CreateICmpSGT(trip, zero), loop, after);
   b.SetInsertPoint(loop);
-  auto *count = b.CreatePHI(b.getInt64Ty(), 2, kernel.vars[s.var].name);
-  count->addIncoming(zero, before);
+  Value *count = b.CreateLoad(b.getInt64Ty(), counter);
   vars[s.var] = {count};
   emit(s.body);
   Value *next = b.CreateNSWAdd(count, b.getInt64(1));
-  count->addIncoming(next, b.GetInsertBlock());
+  b.CreateStore(next, counter);
   b.CreateCondBr(b.CreateICmpSLT(next, trip), loop, after);
   b.SetInsertPoint(after);
 }

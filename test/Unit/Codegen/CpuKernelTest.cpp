@@ -1,0 +1,180 @@
+// Compiled CPU kernels give the interpreter's bits.
+#include "Harness.h"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+using namespace fusec;
+using namespace fusec::test;
+
+namespace {
+
+const std::vector<Symbol> kN = {{"n", 1, 100, 4096, 1}};
+const char *const kHeadN = "symbol n = 1..4096 opt 100 divisor 1\n";
+
+/// y[i] = f(x[i], z[i]) with ragged edges.
+std::string elementwise(const std::string &type, const std::string &result, const std::string &expression) {
+  return std::string("kernel @e units 1 lanes 8 {\n") + kHeadN + "param %x " + type + "[n]\nparam %z " + type +
+         "[n]\nparam out %y " + result + "[n]\nphase (b: floordiv(n + 7, 8)) {\nlane l in 8 {\nif lt(b*8 + l, dim(n)) {\n" +
+         "%y[b*8 + l] = " + expression + "\n}\n}\n}\n}\n";
+}
+
+DType typeNamed(const std::string &name) { return *parseDType(name); }
+
+void checkElementwise(const std::string &type, const std::string &result, const std::string &expression) {
+  INFO(type << " -> " << result << ": " << expression);
+  GirKernel kernel = kernelFrom(elementwise(type, result, expression), kN);
+  for (int64_t n : {1, 8, 61}) {
+    std::vector<Bytes> arguments = {randomBytes(typeNamed(type), n, 1, true), randomBytes(typeNamed(type), n, 2, true),
+                                    Bytes(n * sizeInBytes(typeNamed(result)))};
+    requireSameBits(kernel, arguments, {n});
+  }
+}
+
+const char *const kX = "%x[b*8 + l]", *const kZ = "%z[b*8 + l]";
+std::string apply(const std::string &op, int operands) {
+  return op + "(" + kX + (operands == 2 ? std::string(", ") + kZ : "") + ")";
+}
+
+} // namespace
+
+TEST_CASE("arithmetic of every type", "[codegen]") {
+  const std::string type = GENERATE("f16", "bf16", "f32", "f64", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64");
+  const bool isF = isFloat(typeNamed(type));
+  for (const char *op : {"add", "sub", "mul", "div", "min", "max", "rem"})
+    checkElementwise(type, type, apply(op, 2));
+  for (const char *op : {"neg", "abs"})
+    checkElementwise(type, type, apply(op, 1));
+  for (const char *op : {"eq", "ne", "lt", "le"})
+    checkElementwise(type, "bool", apply(op, 2));
+  if (isF) {
+    for (const char *op : {"sqrt", "floor", "ceil", "trunc", "roundeven"})
+      checkElementwise(type, type, apply(op, 1));
+    for (const char *op : {"isnan", "isinf"})
+      checkElementwise(type, "bool", apply(op, 1));
+    checkElementwise(type, type, std::string("fma(") + kX + ", " + kZ + ", " + kX + ")");
+  } else {
+    for (const char *op : {"floordiv", "floormod", "and", "or", "xor", "shl", "shr"})
+      checkElementwise(type, type, apply(op, 2));
+    checkElementwise(type, type, apply("not", 1));
+  }
+}
+
+TEST_CASE("conversions between all types", "[codegen]") {
+  const char *const types[] = {"bool", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"};
+  const std::string from = GENERATE("bool", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f16", "bf16", "f32", "f64");
+  for (const char *to : types) {
+    if (to == from)
+      continue;
+    checkElementwise(from, to, std::string("cast(") + to + ", " + kX + ")");
+    if (isFloat(typeNamed(from)) && !isFloat(typeNamed(to)) && std::string(to) != "bool")
+      checkElementwise(from, to, std::string("castsat(") + to + ", " + kX + ")");
+  }
+}
+
+TEST_CASE("maths functions", "[codegen]") {
+  const std::string type = GENERATE("f32", "f64", "f16");
+  for (const char *op : {"exp", "log", "log1p", "expm1", "tanh", "erf", "sigmoid", "sin", "cos", "tan", "asin", "acos",
+                         "atan", "sinh", "cosh", "asinh", "acosh", "atanh"})
+    checkElementwise(type, type, apply(op, 1));
+  checkElementwise(type, type, apply("pow", 2));
+}
+
+TEST_CASE("gathers, strides and conditional reads", "[codegen]") {
+  GirKernel kernel = kernelFrom(R"(kernel @g units 1 lanes 8 {
+    param %x f32[40]
+    param %i i64[16]
+    param out %y f32[16]
+    param out %r f32[16]
+    param out %p f32[16]
+    param out %s f32[48]
+    phase (b: 2) {
+      lane l in 8 {
+        %y[b*8 + l] = %x[%i[b*8 + l]]
+        %r[b*8 + l] = add(%x[l*3 + b], %x[l*-1 + 20])
+        %p[b*8 + l] = if(lt(b*8 + l, 11), %x[b*8 + l + 29], 7.0)
+        %s[(b*8 + l)*3 + 1] = mul(%x[b], %x[l])
+      }
+    }
+  })");
+  Bytes index;
+  for (int64_t i = 0; i < 16; ++i) {
+    int64_t v = (i * 7) % 40;
+    index.insert(index.end(), reinterpret_cast<uint8_t *>(&v), reinterpret_cast<uint8_t *>(&v) + 8);
+  }
+  requireSameBits(kernel, {randomBytes(DType::F32, 40, 3), index, Bytes(64), Bytes(64), Bytes(64), Bytes(192)});
+}
+
+TEST_CASE("row sums reduce over lanes in the documented order", "[codegen]") {
+  GirKernel kernel = kernelFrom(R"(kernel @rowsum units 1 lanes 8 {
+    param %x f32[6, 100]
+    param out %y f32[6]
+    param out %m f32[6]
+    param out %a i64[6]
+    register %acc f32[]
+    register %best f32[]
+    register %at i64[]
+    phase (b: 6) {
+      %acc[] = 0.0
+      %best[] = -1000.0
+      %at[] = 0
+      seq c in 13 {
+        lane l in 8 {
+          if lt(c*8 + l, 100) {
+            %acc[] sum= mul(%x[b, c*8 + l], %x[b, c*8 + l])
+            %best[], %at argmax= %x[b, c*8 + l], c*8 + l
+          }
+        }
+      }
+      lanereduce sum %acc[]
+      lanereduce argmax %best[], %at
+      %y[b] = %acc[]
+      %m[b] = %best[]
+      %a[b] = %at[]
+    }
+  })");
+  requireSameBits(kernel, {randomBytes(DType::F32, 600, 4), Bytes(24), Bytes(24), Bytes(48)});
+}
+
+TEST_CASE("a staged product through shared memory", "[codegen]") {
+  GirKernel kernel = kernelFrom(R"(kernel @mm units 1 lanes 8 {
+    param %a f32[12, 20]
+    param %b f32[20, 16]
+    param out %c f32[12, 16]
+    register %acc f32[6, 2]
+    shared %bs f32[20, 16]
+    phase (bm: 2) {
+      unroll i in 6 {
+        unroll j in 2 {
+          lane l in 8 {
+            %acc[i, j] = 0.0
+          }
+        }
+      }
+      seq k in 20 {
+        unroll j in 2 {
+          lane l in 8 {
+            %bs[k, j*8 + l] = %b[k, j*8 + l]
+          }
+        }
+      }
+      seq k in 20 {
+        unroll i in 6 {
+          unroll j in 2 {
+            lane l in 8 {
+              %acc[i, j] sum= mul(%a[bm*6 + i, k], %bs[k, j*8 + l])
+            }
+          }
+        }
+      }
+      unroll i in 6 {
+        unroll j in 2 {
+          lane l in 8 {
+            %c[bm*6 + i, j*8 + l] = %acc[i, j]
+          }
+        }
+      }
+    }
+  })");
+  requireSameBits(kernel, {randomBytes(DType::F32, 240, 5), randomBytes(DType::F32, 320, 6), Bytes(768)});
+}

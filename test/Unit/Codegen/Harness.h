@@ -1,0 +1,44 @@
+#pragma once
+// Kernels as text, compiled and run on this machine, beside the Gir interpreter.
+#include "Codegen/Codegen.h"
+#include "Gir/Passes.h"
+
+#include <string>
+#include <vector>
+
+namespace fusec::test {
+
+GirKernel kernelFrom(const std::string &text, const std::vector<Symbol> &symbols = {});
+Target targetNamed(const std::string &name);
+/// True if this machine can run the code of the CPU target.
+bool canRun(const Target &cpu);
+
+/// A loaded CPU image.
+class LoadedImage {
+public:
+  explicit LoadedImage(const std::vector<uint8_t> &elf);
+  LoadedImage(const LoadedImage &) = delete;
+  ~LoadedImage();
+  void *symbol(const std::string &name) const;
+
+private:
+  void *handle = nullptr;
+};
+
+using Bytes = std::vector<uint8_t>;
+
+/// Compiles for `target` and runs all phases and blocks over `arguments` (in place).
+void runCompiled(const GirKernel &kernel, const Target &target, std::vector<Bytes> &arguments,
+                 const std::vector<int64_t> &symbols = {});
+/// The same by the interpreter.
+void runInterpreted(const GirKernel &kernel, std::vector<Bytes> &arguments, const std::vector<int64_t> &symbols = {});
+
+/// Compiled and interpreted results have the same bits, from the same arguments, for both CPU targets that can run
+/// here. Returns the results.
+std::vector<Bytes> requireSameBits(const GirKernel &kernel, const std::vector<Bytes> &arguments,
+                                   const std::vector<int64_t> &symbols = {});
+
+/// `count` elements of `type`: small numbers, or, with `wild`, any bit patterns too.
+Bytes randomBytes(DType type, int64_t count, uint64_t seed, bool wild = false);
+
+} // namespace fusec::test
