@@ -1,0 +1,117 @@
+#include "RawBundle.h"
+
+#include <filesystem>
+#include <sys/stat.h>
+#include <unistd.h>
+
+using namespace test;
+
+namespace {
+
+const float kWeight[4] = {1, 2, 3, 4};
+
+/// A model with every kind of step, a guard, a second image and a constant.
+Model richModel() {
+  Model m = addModel();
+  Program &p = m.programs[0];
+  p.tensors.push_back(tensor("c", TensorKind::Constant, {4}));
+  p.tensors.back().weight = 0;
+  m.weights.push_back({DType::F32, reinterpret_cast<const uint8_t *>(kWeight), sizeof kWeight});
+  p.tensors.push_back(tensor("flag", TensorKind::Temp, {}, DType::Bool));
+  p.tensors.push_back(tensor("i", TensorKind::Temp, {}, DType::I64));
+  p.tensors.push_back(tensor("u", TensorKind::Temp, {DimCode::symbol(0)}));
+  p.kernels.push_back(kernel("greater", {1}, {in, in, {DType::Bool, true}}));
+  const int32_t flag = 7, iteration = 8, u = 9;
+  p.steps.push_back(launch("compare", 2, {5, 5, flag}));
+  Step branch;
+  branch.kind = StepKind::If;
+  branch.name = "branch";
+  branch.condition = flag;
+  branch.thenSteps = {launch("then", 0, {0, 1, u})};
+  branch.elseCopies = {{0, u}};
+  p.steps.push_back(branch);
+  Step loop;
+  loop.kind = StepKind::Loop;
+  loop.name = "loop";
+  loop.condition = flag;
+  loop.iteration = iteration;
+  loop.nextCondition = flag;
+  loop.thenSteps = {launch("again", 2, {5, 5, flag})};
+  loop.after = {{u, 3}};
+  p.steps.push_back(loop);
+  p.steps[0].variants.insert(p.steps[0].variants.begin(), Variant{0, {{DimCode::symbol(0), 8}}, {0, 1, 2}});
+  return m;
+}
+
+} // namespace
+
+TEST_CASE("what is written is read back") {
+  std::vector<uint8_t> file = *writeBundle(richModel());
+  Result<Model> read = readBundle(file.data(), file.size(), Verify::Full, "b");
+  INFO(refusal(file));
+  REQUIRE(read.ok());
+  CHECK(read->name == "test");
+  CHECK(read->symbols[0].max == 1 << 20);
+  const Program &p = read->programs[0];
+  CHECK(p.images[0].code == kernelImage("x86-64-v1"));
+  REQUIRE(p.steps.size() == 6);
+  CHECK(p.steps[0].variants.size() == 2);
+  CHECK(p.steps[0].variants[0].guards[0].modulus == 8);
+  CHECK(p.steps[4].thenSteps[0].name == "then");
+  CHECK(p.steps[5].after[0].to == 3);
+  CHECK(p.kernels[1].scratchBytes == 256);
+  CHECK(p.kernels[1].grids[0].str(read->symbols) == "floordiv(n + 63, 64)");
+  REQUIRE(read->weights.size() == 1);
+  CHECK(std::memcmp(read->weights[0].bytes, kWeight, sizeof kWeight) == 0);
+  CHECK((read->weights[0].bytes - file.data()) % 4096 == 0);
+}
+
+TEST_CASE("the same model gives the same bytes; equal weights are stored once") {
+  CHECK(*writeBundle(richModel()) == *writeBundle(richModel()));
+  Model m = constantModel(kWeight);
+  static const float copy[4] = {1, 2, 3, 4}, other[4] = {1, 2, 3, 5};
+  m.programs.push_back(m.programs[0]);
+  m.programs[1].target = "x86-64-v2";
+  m.programs[1].tensors[1].weight = 1;
+  m.weights.push_back({DType::F32, reinterpret_cast<const uint8_t *>(copy), sizeof copy});
+  m.weights.push_back({DType::F32, reinterpret_cast<const uint8_t *>(other), sizeof other}); // used by nobody
+  std::vector<uint8_t> file = *writeBundle(m);
+  Result<Model> read = readBundle(file.data(), file.size(), Verify::Full, "b");
+  REQUIRE(read.ok());
+  CHECK(read->weights.size() == 1);
+}
+
+TEST_CASE("lifetimes: a loop keeps what crosses its body") {
+  Program p = richModel().programs[0];
+  std::vector<Interval> live = computeLiveness(p);
+  // first 0, second 1, total 2, compare 3, if 4, then 5, copies 6, else copies 7, loop 8, again 9, copies 10, after 11
+  CHECK((live[2].first == 0 && live[2].last == 1));
+  CHECK((live[7].first == 3 && live[7].last == 11)); // flag: set before, set again inside
+  CHECK((live[9].first == 5 && live[9].last == 11));
+}
+
+TEST_CASE("files appear whole or not at all") {
+  namespace fs = std::filesystem;
+  const fs::path dir = fs::temp_directory_path() / ("fusec-bundle-test-" + std::to_string(getpid()));
+  fs::create_directories(dir);
+  const std::string path = dir / "m.bundle";
+  std::ofstream(path) << "old";
+  std::ofstream(path + ".tmp.999999999.0") << "left behind by a process that is gone";
+  const mode_t old = umask(027);
+  Status written = writeBundle(richModel(), path);
+  umask(old);
+  REQUIRE(written.ok());
+  struct stat st;
+  REQUIRE(stat(path.c_str(), &st) == 0);
+  CHECK((st.st_mode & 0777) == 0640);
+  size_t entries = 0;
+  for ([[maybe_unused]] const auto &e : fs::directory_iterator(dir))
+    ++entries;
+  CHECK(entries == 1);
+  std::ifstream in(path, std::ios::binary);
+  CHECK(std::vector<uint8_t>(std::istreambuf_iterator<char>(in), {}) == *writeBundle(richModel()));
+  CHECK(!writeBundle(richModel(), dir / "no" / "such" / "folder").ok());
+  CHECK(!writeBundle(richModel(), dir.string()).ok());
+  CHECK(!writeBundle(richModel(), "/dev/full").ok());
+  fs::remove_all(dir);
+}
