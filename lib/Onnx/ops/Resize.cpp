@@ -32,8 +32,10 @@ Status finishResize(NodeImporter &n, const ResizeForm &f, ConstantRef roi, Const
   if (sizes && sizes->size() != count)
     return n.mismatch("one size for each axis is needed");
   bool isCrop = f.transform == "tf_crop_and_resize";
-  if (isCrop && (!roi || static_cast<size_t>(roi->numElements()) != 2 * count))
-    return n.mismatch("tf_crop_and_resize needs a constant roi with two values for each axis");
+  if (isCrop && !roi)
+    return n.fail(Diag::UnsupportedShape, "the roi is a run-time value; it must be constant");
+  if (isCrop && static_cast<size_t>(roi->numElements()) != 2 * count)
+    return n.mismatch("tf_crop_and_resize needs a roi with two values for each axis");
   double keep = 0; // the common scale of keep_aspect_ratio_policy
   for (size_t i = 0; i < count; ++i) {
     const DimExpr &d = out[static_cast<size_t>(f.axes[i])];
