@@ -13,7 +13,7 @@
 //   1. Movement (isMovement): transpose, reshape, slice, pad, split, broadcast, gather, iota; into every reader,
 //      operands of contractions included. A choice between several tensors (concat) is not written into a
 //      contraction, whose inner loop would then test it once for every use of an element instead of once an
-//      element.
+//      element, nor into a reader that would choose from more than kMaxChoices.
 //   2. Arithmetic, where the reader does not repeat it (mayRepeat) and where it does not cost traffic: see
 //      `arithmeticFits`. Operands of contractions stay as they are: each element is used many times there.
 //
@@ -21,6 +21,7 @@
 // anyway (an output, a scan's input...) is read as it is, unless the map is a plain view.
 #include "Expr/Passes.h"
 #include "Expr/transforms/Inline.h"
+#include "Expr/transforms/Profile.h"
 #include "Expr/transforms/Walk.h"
 
 #include <algorithm>
@@ -31,103 +32,9 @@ namespace fusec {
 namespace {
 
 constexpr size_t kMaxBodyNodes = 512;
+constexpr size_t kMaxChoices = 6; // tensors that one element is chosen from
 constexpr int kCheapOps = 2;
 constexpr int kMaxRounds = 16;
-
-bool isConversion(ScalarOp op) {
-  return op == ScalarOp::Cast || op == ScalarOp::CastSat || op == ScalarOp::Bitcast;
-}
-bool isExpensive(ScalarOp op) {
-  return op == ScalarOp::Div || op == ScalarOp::Rem || op == ScalarOp::Pow || op == ScalarOp::Sqrt ||
-         (op >= ScalarOp::Exp && op <= ScalarOp::Atanh);
-}
-
-/// What a map's value is made of, index computations aside.
-struct Profile {
-  bool movement = true;
-  int operations = 0; // arithmetic nodes
-  bool expensive = false;
-  std::set<NodeId> valueReads; // reads whose element is the value or an operand of it
-};
-
-class Profiler {
-public:
-  explicit Profiler(const Body &body) : body(body), seen(body.nodes.size()), data(body.nodes.size()) {
-    for (size_t i = 0; i < body.nodes.size(); ++i) {
-      data[i] = isRead(body.nodes[i]);
-      for (NodeId a : body.nodes[i].args)
-        data[i] = data[i] || data[a];
-    }
-  }
-  Profile profile;
-
-  void value(NodeId id) {
-    if (seen[id])
-      return;
-    seen[id] = true;
-    const Scalar &s = body[id];
-    switch (s.op) {
-    case ScalarOp::Const:
-    case ScalarOp::Dim:
-    case ScalarOp::Axis:
-    case ScalarOp::Step: return;
-    case ScalarOp::Read: profile.valueReads.insert(id); return;
-    case ScalarOp::ReadIf:
-      profile.valueReads.insert(id);
-      value(s.args[1]);
-      return;
-    case ScalarOp::Select:
-      if (data[s.args[0]]) // a Where by data is arithmetic
-        break;
-      value(s.args[1]);
-      value(s.args[2]);
-      return;
-    default: break;
-    }
-    if (s.type == DType::I64 && !data[id])
-      return; // iota: index arithmetic as a value
-    profile.movement = false;
-    ++profile.operations;
-    profile.expensive |= isExpensive(s.op);
-    for (NodeId a : s.args)
-      value(a);
-  }
-
-private:
-  const Body &body;
-  std::vector<bool> seen, data; // data: some read is below
-};
-
-Profile profileOf(const Equation &e) {
-  Profiler p(e.body);
-  for (NodeId r : e.results)
-    p.value(r);
-  return p.profile;
-}
-
-NodeId stripConversions(const Body &body, NodeId id) {
-  while (isConversion(body[id].op))
-    id = body[id].args[0];
-  return id;
-}
-
-/// A sum of products in which either factor is used by several outputs: there is a spatial axis that the left
-/// factor does not depend on, and one for the right.
-bool isContraction(const Equation &e) {
-  if (e.kind != EquationKind::Reduction || e.monoid != Monoid::Sum)
-    return false;
-  const Scalar &s = e.body[stripConversions(e.body, e.results[0])];
-  if (s.op != ScalarOp::Mul)
-    return false;
-  std::vector<uint64_t> axes = axisDependences(e.body);
-  auto reused = [&](NodeId factor) {
-    for (int a = 0; a < std::min(e.numSpatial, 63); ++a)
-      if (!e.axes[a].extent.isConst(1) && !(axes[factor] >> a & 1))
-        return true;
-    return false;
-  };
-  return reused(s.args[0]) && reused(s.args[1]);
-}
 
 /// Definition of a tensor by a map.
 struct Definition {
@@ -238,7 +145,11 @@ private:
     const Scalar &root = d.map->body[d.map->results[d.output]];
     if (whole[tensor])
       return root.op == ScalarOp::Read; // it exists anyway: only a plain view is as cheap
-    return p.valueReads.size() <= 1 || !isContraction(*reader.equation);
+    if (p.valueReads.size() <= 1)
+      return true;
+    // Chains of concats would end in choices between dozens of tensors for every element.
+    return !isContraction(*reader.equation) &&
+           p.valueReads.size() + profileOf(*reader.equation).valueReads.size() <= kMaxChoices + 1;
   }
 
   void countReaders() {

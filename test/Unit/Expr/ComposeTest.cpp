@@ -232,3 +232,22 @@ reduction d [n:1, o:5, y:3, x:3; c:4] sum f32
   auto inputs = randomInputs(p, {}, random);
   CHECK(sameBits(run(before, inputs), run(p, inputs)));
 }
+
+TEST_CASE("a reduction over merged heads is affine again") {
+  const char *text = R"(expr merge
+tensor %ctx: f32[4,5,6] input
+tensor %w: f32[24,7] input
+tensor %y: f32[5,7] output
+inputs (%ctx, %w)
+outputs (%y)
+reduction o [s:5, j:7; r:24] sum f32
+  %y = mul(%ctx[floordiv(r, 6), s, floormod(r, 6)], %w[r, j])
+)";
+  auto p = splitAxes(parse(text));
+  requireValid(p);
+  CHECK(body(p, 0) == "%y = mul(%ctx[r.0, s, r.1], %w[r.0*6 + r.1, j])");
+  CHECK(equation(p, 0).axes.size() == 4);
+  std::mt19937 random(4);
+  auto inputs = randomInputs(p, {}, random);
+  CHECK(sameBits(run(parse(text), inputs), run(p, inputs)));
+}

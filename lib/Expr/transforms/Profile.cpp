@@ -1,0 +1,97 @@
+#include "Expr/transforms/Profile.h"
+
+#include "Expr/transforms/Walk.h"
+
+#include <algorithm>
+
+namespace fusec {
+namespace {
+
+bool isConversion(ScalarOp op) {
+  return op == ScalarOp::Cast || op == ScalarOp::CastSat || op == ScalarOp::Bitcast;
+}
+bool isExpensive(ScalarOp op) {
+  return op == ScalarOp::Div || op == ScalarOp::Rem || op == ScalarOp::Pow || op == ScalarOp::Sqrt ||
+         (op >= ScalarOp::Exp && op <= ScalarOp::Atanh);
+}
+
+class Profiler {
+public:
+  explicit Profiler(const Body &body) : body(body), seen(body.nodes.size()), data(body.nodes.size()) {
+    for (size_t i = 0; i < body.nodes.size(); ++i) {
+      data[i] = isRead(body.nodes[i]);
+      for (NodeId a : body.nodes[i].args)
+        data[i] = data[i] || data[a];
+    }
+  }
+  Profile profile;
+
+  void value(NodeId id) {
+    if (seen[id])
+      return;
+    seen[id] = true;
+    const Scalar &s = body[id];
+    switch (s.op) {
+    case ScalarOp::Const:
+    case ScalarOp::Dim:
+    case ScalarOp::Axis:
+    case ScalarOp::Step: return;
+    case ScalarOp::Read: profile.valueReads.insert(id); return;
+    case ScalarOp::ReadIf:
+      profile.valueReads.insert(id);
+      value(s.args[1]);
+      return;
+    case ScalarOp::Select:
+      if (data[s.args[0]]) // a Where by data is arithmetic
+        break;
+      value(s.args[1]);
+      value(s.args[2]);
+      return;
+    default: break;
+    }
+    if (s.type == DType::I64 && !data[id])
+      return; // iota: index arithmetic as a value
+    profile.movement = false;
+    ++profile.operations;
+    profile.expensive |= isExpensive(s.op);
+    for (NodeId a : s.args)
+      value(a);
+  }
+
+private:
+  const Body &body;
+  std::vector<bool> seen, data; // data: some read is below
+};
+
+} // namespace
+
+Profile profileOf(const Equation &e) {
+  Profiler p(e.body);
+  for (NodeId r : e.results)
+    p.value(r);
+  return p.profile;
+}
+
+static NodeId stripConversions(const Body &body, NodeId id) {
+  while (isConversion(body[id].op))
+    id = body[id].args[0];
+  return id;
+}
+
+bool isContraction(const Equation &e) {
+  if (e.kind != EquationKind::Reduction || e.monoid != Monoid::Sum)
+    return false;
+  const Scalar &s = e.body[stripConversions(e.body, e.results[0])];
+  if (s.op != ScalarOp::Mul)
+    return false;
+  std::vector<uint64_t> axes = axisDependences(e.body);
+  auto reused = [&](NodeId factor) {
+    for (int a = 0; a < std::min(e.numSpatial, 63); ++a)
+      if (!e.axes[a].extent.isConst(1) && !(axes[factor] >> a & 1))
+        return true;
+    return false;
+  };
+  return reused(s.args[0]) && reused(s.args[1]);
+}
+
+} // namespace fusec

@@ -1,0 +1,21 @@
+#pragma once
+#include "Expr/Expr.h"
+
+#include <set>
+
+namespace fusec {
+
+/// What the values of a map or reduction are made of, index computations aside.
+struct Profile {
+  bool movement = true;  // reads, choices by place, constants and iota only
+  int operations = 0;    // arithmetic nodes
+  bool expensive = false; // a division, root or maths function among them
+  std::set<NodeId> valueReads; // reads whose element is the value or an operand of it
+};
+Profile profileOf(const Equation &e);
+
+/// A sum of products in which either factor is used by several outputs: there is a spatial axis that the left
+/// factor does not depend on, and one for the right.
+bool isContraction(const Equation &e);
+
+} // namespace fusec
