@@ -8,6 +8,8 @@ namespace {
 const DeviceKind kinds[] = {
     {"Cpu", [](const std::string &t) { return levelOfTarget(t) > 0; }, makeCpuDevice},
     {"Sim", [](const std::string &t) { return t.rfind("sim:", 0) == 0; }, makeSimDevice},
+    {"Cuda", [](const std::string &t) { return t.rfind("sm_", 0) == 0; }, makeCudaDevice},
+    {"Hip", [](const std::string &t) { return t.rfind("gfx", 0) == 0; }, makeHipDevice},
 };
 
 } // namespace

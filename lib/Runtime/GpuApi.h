@@ -1,0 +1,57 @@
+#pragma once
+#include "fusec/runtime.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace fusec::rt {
+
+enum class GpuVendor { Nvidia, Amd };
+
+/// The driver functions that the runtime uses, from libcuda.so.1 or libamdhip64.so. Both have the same shape: status
+/// int (0 = success), device pointers of 64 bits, opaque handles. Where the vendors differ, the member of the other
+/// one is null. The declarations are ours; test/Unit/Runtime compares them with the vendors' headers where found.
+struct GpuApi {
+  using Handle = void *;
+  using Pointer = uint64_t;
+
+  int (*init)(unsigned flags);
+  int (*driverVersion)(int *version);
+  int (*deviceCount)(int *count);
+  int (*deviceGet)(int *device, int ordinal);
+  int (*retainContext)(Handle *context, int device); // NVIDIA
+  int (*releaseContext)(int device);                 // NVIDIA
+  int (*pushContext)(Handle context);                // NVIDIA
+  int (*popContext)(Handle *context);                // NVIDIA
+  int (*getDevice)(int *ordinal);                    // AMD
+  int (*setDevice)(int ordinal);                     // AMD
+  int (*moduleLoad)(Handle *module, const void *image);
+  int (*moduleUnload)(Handle module);
+  int (*moduleFunction)(Handle *function, Handle module, const char *name);
+  int (*allocate)(Pointer *memory, size_t bytes);
+  int (*release)(Pointer memory);
+  int (*upload)(Pointer to, const void *from, size_t bytes); // waits
+  int (*uploadAsync)(Pointer to, const void *from, size_t bytes, Handle stream);
+  int (*downloadAsync)(void *to, Pointer from, size_t bytes, Handle stream);
+  int (*copyAsync)(Pointer to, Pointer from, size_t bytes, Handle stream);
+  int (*streamCreate)(Handle *stream, unsigned flags);
+  int (*streamDestroy)(Handle stream);
+  int (*streamWait)(Handle stream);
+  int (*launch)(Handle function, unsigned gridX, unsigned gridY, unsigned gridZ, unsigned blockX, unsigned blockY,
+                unsigned blockZ, unsigned sharedBytes, Handle stream, void **parameters, void **extra);
+  int (*addressRange)(Pointer *base, size_t *bytes, Pointer inside); // fails for memory that is not the device's
+  GpuVendor vendor;
+};
+
+/// Opens the vendor's driver library once. FUSERT_UNAVAILABLE when it is missing or lacks a function.
+fusert_status openGpuApi(GpuVendor vendor, const GpuApi **api);
+
+/// What a driver status means for the caller. The numbers are those of CUresult; hipError_t has the same ones.
+fusert_status statusOfGpuError(int error);
+/// True for errors after which the device's context is of no more use.
+bool isStickyGpuError(int error);
+/// True when the image is not for this device or too new for this driver: another image may do.
+bool isImageGpuError(int error);
+
+} // namespace fusec::rt
