@@ -234,12 +234,14 @@ private:
   /// Accesses of the statement itself.
   void expressions(const Stmt &s, Summary &sum) {
     Accesses accesses;
+    // What only the storing thread uses is read by it alone.
+    bool byStore = writesBuffer(s) && kernel.buffers[s.buffer].level != MemLevel::Register;
     for (NodeId id : kernel.body.reachable(exprRoots(s))) {
       Scalar node = kernel.body[id];
       if (node.op != ScalarOp::Read && node.op != ScalarOp::ReadIf)
         continue;
       size_t first = node.op == ScalarOp::ReadIf ? 2 : 0;
-      add(accesses, node.index, false, false, {node.args.begin() + static_cast<long>(first), node.args.end()});
+      add(accesses, node.index, false, byStore, {node.args.begin() + static_cast<long>(first), node.args.end()});
     }
     if (writesBuffer(s)) {
       ++statementNumber;

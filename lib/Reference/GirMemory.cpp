@@ -1,0 +1,175 @@
+#include "Reference/GirMemory.h"
+
+#include <algorithm>
+
+namespace fusec::girvm {
+
+Status Memory::bind(const std::vector<GirArgument> &arguments) {
+  auto fail = [&](std::string text) { return Diagnostic{Diag::BadIr, "kernel @" + kernel.name, std::move(text)}; };
+  if (static_cast<int>(arguments.size()) != kernel.numParams())
+    return fail("got " + std::to_string(arguments.size()) + " arguments for " +
+                std::to_string(kernel.numParams()) + " parameters");
+  unitEpochs.assign(static_cast<size_t>(kernel.units), 0);
+  globalShadows.resize(kernel.buffers.size());
+  for (size_t i = 0; i < kernel.buffers.size(); ++i) {
+    const GirBuffer &g = kernel.buffers[i];
+    Buffer b{g.level, g.type, sizeInBytes(g.type), {}, 1, nullptr, {}, {}, 1, nullptr, 0, 1};
+    for (const DimExpr &d : g.shape) {
+      auto size = d.evaluate(symbols);
+      if (!size || *size < 0)
+        return fail("a dimension of %" + g.name + " has no value");
+      b.dims.push_back(*size);
+      b.elements *= *size;
+    }
+    if (g.level == MemLevel::Global) {
+      if (arguments[i].sizeBytes < b.elements * b.sizeBytes)
+        return fail("%" + g.name + " needs " + std::to_string(b.elements * b.sizeBytes) + " bytes, its argument has " +
+                    std::to_string(arguments[i].sizeBytes));
+      b.bytes = arguments[i].bytes;
+    } else if (g.level == MemLevel::Register) {
+      b.lanes = g.perLane ? kernel.lanes : 1;
+      size_t cells = static_cast<size_t>(kernel.units * b.lanes * b.elements);
+      b.cells.assign(cells, Cell{.i = 0});
+      b.initialised.assign(cells, false);
+    }
+    buffers.push_back(std::move(b));
+    if (checks && g.level == MemLevel::Global && g.written) {
+      globalShadows[i].resize(static_cast<size_t>(buffers[i].elements));
+      buffers[i].shadows = &globalShadows[i];
+    }
+  }
+  layOutShared();
+  return success();
+}
+
+/// Shared buffers lie as the allocator said, so that its mistakes show; one after the other before it ran.
+void Memory::layOutShared() {
+  int64_t end = 0, granule = 8;
+  for (size_t i = 0; i < buffers.size(); ++i)
+    if (buffers[i].level == MemLevel::Shared)
+      granule = std::min(granule, buffers[i].sizeBytes);
+  std::vector<int64_t> offsets(buffers.size());
+  for (size_t i = 0; i < buffers.size(); ++i) {
+    Buffer &b = buffers[i];
+    if (b.level != MemLevel::Shared)
+      continue;
+    bool allocated = kernel.buffers[i].offsetBytes >= 0;
+    offsets[i] = allocated ? kernel.buffers[i].offsetBytes : (end + 127) / 128 * 128;
+    end = std::max(end, offsets[i] + b.elements * b.sizeBytes);
+  }
+  shared.assign(static_cast<size_t>(end), 0);
+  if (checks)
+    sharedShadows.resize(static_cast<size_t>((end + granule - 1) / granule));
+  for (size_t i = 0; i < buffers.size(); ++i) {
+    Buffer &b = buffers[i];
+    if (b.level != MemLevel::Shared)
+      continue;
+    b.bytes = shared.data() + offsets[i];
+    b.shadows = checks ? &sharedShadows : nullptr;
+    b.firstShadow = offsets[i] / granule;
+    b.shadowsPerElement = b.sizeBytes / granule;
+  }
+}
+
+void Memory::beginPhase() { firstBlockOfPhase = block + 1; }
+
+void Memory::beginBlock() {
+  ++block;
+  ++epoch;
+  for (Buffer &b : buffers)
+    if (b.level == MemLevel::Register)
+      b.initialised.assign(b.initialised.size(), false);
+}
+
+Cell Memory::load(BufferId id, int64_t element, Thread by) {
+  Buffer &b = buffers[id];
+  if (b.level == MemLevel::Register) {
+    int64_t at = (by.unit * b.elements + element) * b.lanes + (b.lanes > 1 ? by.lane : 0);
+    if (checks && !b.initialised[static_cast<size_t>(at)])
+      setFault("reads element " + std::to_string(element) + " of register %" + kernel.buffers[id].name + " in lane " +
+               std::to_string(by.lane) + " of unit " + std::to_string(by.unit) + " before it is written");
+    return b.cells[static_cast<size_t>(at)];
+  }
+  if (b.shadows)
+    noteRead(b, id, element, by);
+  return loadCell(b.type, b.bytes + element * b.sizeBytes);
+}
+
+void Memory::store(BufferId id, int64_t element, Thread by, Cell value) {
+  Buffer &b = buffers[id];
+  if (b.level == MemLevel::Register) {
+    int64_t at = (by.unit * b.elements + element) * b.lanes + (b.lanes > 1 ? by.lane : 0);
+    b.cells[static_cast<size_t>(at)] = value;
+    if (checks)
+      b.initialised[static_cast<size_t>(at)] = true;
+    return;
+  }
+  if (b.shadows)
+    noteWrite(b, id, element, by);
+  storeCell(b.type, b.bytes + element * b.sizeBytes, value);
+}
+
+void Memory::race(BufferId id, int64_t element, const char *what) {
+  setFault("element " + std::to_string(element) + " of %" + kernel.buffers[id].name + " is " + what);
+}
+
+/// Whether an earlier access by (unitA, laneA), in the same block and epoch, and one by `b` may be done by different
+/// threads without a Unit sync between.
+bool Memory::conflicts(int unitA, int laneA, int32_t unitEpochA, Thread b) const {
+  bool sameUnit = kernel.units == 1 || (unitA != kAll && unitA == b.unit);
+  if (!sameUnit)
+    return true;
+  bool sameLane = kernel.lanes == 1 || (laneA != kAll && laneA == b.lane);
+  return !sameLane && unitEpochA == unitEpochs[static_cast<size_t>(std::max(b.unit, 0))];
+}
+
+void Memory::noteRead(Buffer &b, BufferId id, int64_t element, Thread by) {
+  int32_t unitEpoch = unitEpochs[static_cast<size_t>(std::max(by.unit, 0))];
+  for (int64_t k = 0; k < b.shadowsPerElement; ++k) {
+    Shadow &s = (*b.shadows)[static_cast<size_t>(b.firstShadow + element * b.shadowsPerElement + k)];
+    if (b.level == MemLevel::Shared && s.writeBlock != block)
+      return race(id, element, "read before this block wrote it");
+    if (b.level == MemLevel::Shared && s.writer != id)
+      return race(id, element, "read after another buffer took its bytes");
+    if (s.writeBlock >= firstBlockOfPhase && s.writeBlock != block)
+      return race(id, element, "read by one block and written by another in the same phase");
+    if (s.writeEpoch == epoch && conflicts(s.writeUnit, s.writeLane, s.writeUnitEpoch, by))
+      return race(id, element, "read by another thread than the one that wrote it, without a barrier between");
+    s.manyReadBlocks = s.readBlock >= firstBlockOfPhase && (s.manyReadBlocks || s.readBlock != block);
+    s.readBlock = block;
+    if (s.readEpoch != epoch) {
+      s.readEpoch = epoch;
+      s.readUnit = static_cast<int16_t>(by.unit);
+      s.readLane = static_cast<int16_t>(by.lane);
+    } else if (s.readUnit != by.unit) {
+      s.readUnit = s.readLane = kAll;
+    } else if (s.readLane != by.lane) {
+      s.readLane = static_cast<int16_t>(s.readUnitEpoch == unitEpoch ? kAll : by.lane);
+    }
+    s.readUnitEpoch = unitEpoch;
+  }
+}
+
+void Memory::noteWrite(Buffer &b, BufferId id, int64_t element, Thread by) {
+  for (int64_t k = 0; k < b.shadowsPerElement; ++k) {
+    Shadow &s = (*b.shadows)[static_cast<size_t>(b.firstShadow + element * b.shadowsPerElement + k)];
+    if (b.level == MemLevel::Global) {
+      if (s.writeBlock >= firstBlockOfPhase && s.writeBlock != block)
+        return race(id, element, "written by two blocks in the same phase");
+      if (s.readBlock >= firstBlockOfPhase && (s.manyReadBlocks || s.readBlock != block))
+        return race(id, element, "written by one block and read by another in the same phase");
+    }
+    if (s.writeEpoch == epoch && conflicts(s.writeUnit, s.writeLane, s.writeUnitEpoch, by))
+      return race(id, element, "written by two threads without a barrier between");
+    if (s.readEpoch == epoch && conflicts(s.readUnit, s.readLane, s.readUnitEpoch, by))
+      return race(id, element, "written by another thread than one that read it, without a barrier between");
+    s.writeBlock = block;
+    s.writeEpoch = epoch;
+    s.writeUnitEpoch = unitEpochs[static_cast<size_t>(std::max(by.unit, 0))];
+    s.writeUnit = static_cast<int16_t>(by.unit);
+    s.writeLane = static_cast<int16_t>(by.lane);
+    s.writer = static_cast<int16_t>(id);
+  }
+}
+
+} // namespace fusec::girvm

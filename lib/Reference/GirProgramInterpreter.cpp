@@ -1,0 +1,161 @@
+// Steps of a program: launches, branches and loops over tensors in plain memory.
+#include "Reference/GirInterpreter.h"
+#include "Reference/SymbolBinder.h"
+
+#include <cstring>
+
+namespace fusec {
+namespace {
+
+constexpr uint8_t kPoison = 0xcd;
+
+class ProgramInterpreter {
+public:
+  ProgramInterpreter(const GirProgram &program, const GirInterpreterOptions &options)
+      : program(program), options(options), memory(program.tensors.size()) {}
+
+  Result<std::vector<ConstantRef>> run(const std::vector<ConstantRef> &inputs) {
+    FUSEC_CHECK(bindInputs(inputs));
+    for (size_t t = 0; t < program.tensors.size(); ++t)
+      FUSEC_CHECK(allocate(static_cast<TensorId>(t)));
+    for (size_t i = 0; i < inputs.size(); ++i)
+      std::memcpy(memory[program.inputs[i]].data(), inputs[i]->bytes, static_cast<size_t>(inputs[i]->sizeBytes));
+    FUSEC_CHECK(steps(program.steps));
+    std::vector<ConstantRef> outputs;
+    for (TensorId t : program.outputs) {
+      FUSEC_TRY(auto dims, dimsOf(t));
+      outputs.push_back(makeConstant(program.tensors[t].type, std::move(dims), memory[t]));
+    }
+    return outputs;
+  }
+
+private:
+  Diagnostic fail(const std::string &text, Diag id = Diag::BadOperand) const {
+    return {id, "program " + program.name, text};
+  }
+
+  Status bindInputs(const std::vector<ConstantRef> &inputs) {
+    if (inputs.size() != program.inputs.size())
+      return fail("got " + std::to_string(inputs.size()) + " inputs, the program has " +
+                  std::to_string(program.inputs.size()));
+    SymbolBinder binder(program.symbols);
+    for (bool solve : {false, true})
+      for (size_t i = 0; i < inputs.size(); ++i) {
+        const Tensor &t = program.tensors[program.inputs[i]];
+        if (inputs[i]->type != t.type || !binder.bind(t.shape, inputs[i]->dims, solve))
+          return fail("input %" + t.name + " is not of type " + std::string(name(t.type)) + " and shape " +
+                      str(t.shape, program.symbols));
+      }
+    for (size_t s = 0; s < program.symbols.size(); ++s) {
+      if (!binder.values()[s])
+        return fail("the inputs give symbol '" + program.symbols[s].name + "' no value", Diag::UnsupportedShape);
+      symbols.push_back(*binder.values()[s]);
+    }
+    return success();
+  }
+
+  Result<std::vector<int64_t>> dimsOf(TensorId t) const {
+    std::vector<int64_t> dims;
+    for (const DimExpr &d : program.tensors[t].shape) {
+      auto v = d.evaluate(symbols);
+      if (!v || *v < 0)
+        return fail("a dimension of %" + program.tensors[t].name + " has no value");
+      dims.push_back(*v);
+    }
+    return dims;
+  }
+
+  Status allocate(TensorId t) {
+    const Tensor &tensor = program.tensors[t];
+    if (tensor.kind == TensorKind::Constant) {
+      memory[t].assign(tensor.constant->bytes, tensor.constant->bytes + tensor.constant->sizeBytes);
+      return success();
+    }
+    FUSEC_TRY(auto dims, dimsOf(t));
+    int64_t bytes = sizeInBytes(tensor.type);
+    for (int64_t d : dims)
+      if (__builtin_mul_overflow(bytes, d, &bytes) || bytes > kMaxBytes)
+        return fail("%" + tensor.name + " is too large for the interpreter", Diag::LimitExceeded);
+    memory[t].assign(static_cast<size_t>(bytes), kPoison);
+    return success();
+  }
+
+  Status steps(const std::vector<ExecStep> &list) {
+    for (const ExecStep &s : list) {
+      switch (s.kind) {
+      case ExecStep::Kind::Launch: FUSEC_CHECK(launch(s)); break;
+      case ExecStep::Kind::If: {
+        bool holds = memory[s.condition][0] != 0;
+        FUSEC_CHECK(steps(holds ? s.thenSteps : s.elseSteps));
+        copy(holds ? s.thenCopies : s.elseCopies);
+        break;
+      }
+      case ExecStep::Kind::Loop: FUSEC_CHECK(loop(s)); break;
+      }
+    }
+    return success();
+  }
+
+  Status loop(const ExecStep &s) {
+    copy(s.before);
+    bool goesOn = s.condition < 0 || memory[s.condition][0] != 0;
+    int64_t trips = INT64_MAX;
+    if (s.tripCount >= 0)
+      std::memcpy(&trips, memory[s.tripCount].data(), sizeof trips);
+    for (int64_t i = 0; goesOn && i < trips; ++i) {
+      if (i == options.maxLoopTrips)
+        return fail("loop " + s.name + " runs more than " + std::to_string(i) + " times", Diag::LimitExceeded);
+      if (s.iteration >= 0)
+        std::memcpy(memory[s.iteration].data(), &i, sizeof i);
+      FUSEC_CHECK(steps(s.thenSteps));
+      goesOn = s.nextCondition < 0 || memory[s.nextCondition][0] != 0;
+      copy(s.thenCopies);
+    }
+    copy(s.after);
+    return success();
+  }
+
+  /// All copies of a list happen at once: carried values may change places.
+  void copy(const std::vector<ExecStep::Copy> &copies) {
+    std::vector<std::vector<uint8_t>> values;
+    for (const ExecStep::Copy &c : copies)
+      values.push_back(memory[c.from]);
+    for (size_t i = 0; i < copies.size(); ++i)
+      memory[copies[i].to] = std::move(values[i]);
+  }
+
+  bool holds(const Guard &g) const {
+    auto v = g.value.evaluate(symbols);
+    return v && (g.modulus > 0 ? *v % g.modulus == 0 : *v >= 0);
+  }
+
+  Status launch(const ExecStep &s) {
+    for (const LaunchVariant &v : s.variants) {
+      bool taken = true;
+      for (const Guard &g : v.guards)
+        taken = taken && holds(g);
+      if (!taken)
+        continue;
+      std::vector<GirArgument> arguments;
+      for (TensorId t : v.arguments)
+        arguments.push_back({memory[t].data(), static_cast<int64_t>(memory[t].size())});
+      return fusec::run(program.kernels[v.kernel], arguments, symbols, options);
+    }
+    return fail("no variant of " + s.name + " fits");
+  }
+
+  static constexpr int64_t kMaxBytes = int64_t(1) << 34;
+  const GirProgram &program;
+  const GirInterpreterOptions &options;
+  std::vector<std::vector<uint8_t>> memory; // by tensor
+  std::vector<int64_t> symbols;
+};
+
+} // namespace
+
+Result<std::vector<ConstantRef>> evaluate(const GirProgram &program, const std::vector<ConstantRef> &inputs,
+                                          const GirInterpreterOptions &options) {
+  return ProgramInterpreter(program, options).run(inputs);
+}
+
+} // namespace fusec
