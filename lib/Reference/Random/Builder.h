@@ -1,0 +1,103 @@
+#pragma once
+#include "Reference/RandomGraph.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+namespace fusec::random {
+
+using SymbolicDims = Shape; // where OpKind::Shape hides the name
+
+/// splitmix64; the standard library's distributions differ between implementations.
+class Rng {
+public:
+  explicit Rng(uint64_t seed) : state(seed) {}
+  uint64_t next() {
+    uint64_t z = (state += 0x9e3779b97f4a7c15ull);
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
+    return z ^ (z >> 31);
+  }
+  int64_t below(int64_t n) { return static_cast<int64_t>(next() % static_cast<uint64_t>(n)); }
+  int64_t between(int64_t low, int64_t high) { return low + below(high - low + 1); } // inclusive
+  bool chance(int percent) { return below(100) < percent; }
+  double unit() { return static_cast<double>(next() >> 11) * 0x1p-53; }
+  template <typename T> const T &pick(const std::vector<T> &list) {
+    return list[static_cast<size_t>(below(static_cast<int64_t>(list.size())))];
+  }
+
+private:
+  uint64_t state;
+};
+
+/// What is known of a float value: bounds of its elements, and how far an implementation in the declared types may
+/// be off. Integers are exact and their bounds unused.
+struct Facts {
+  double low = 0, high = 0, error = 0;
+  double largest() const { return std::max(std::fabs(low), std::fabs(high)); }
+  bool exact() const { return error == 0; }
+};
+
+/// Relative rounding error of one operation, and the largest magnitude that values of the type may reach here.
+double unitRoundoff(DType t);
+double magnitudeLimit(DType t);
+
+class Builder {
+public:
+  Builder(uint64_t seed, const RandomGraphOptions &options) : rng(seed), options(options) {}
+
+  Rng rng;
+  Graph graph;
+  std::vector<Facts> facts;   // by ValueId
+  std::vector<ValueId> pool;  // values that nodes may read
+  std::vector<bool> consumed; // by ValueId
+  const RandomGraphOptions &options;
+  int nodes = 0;
+
+  const Value &value(ValueId v) const { return graph.value(v); }
+  const Shape &shape(ValueId v) const { return graph.value(v).shape; }
+  DType type(ValueId v) const { return graph.value(v).type; }
+  int64_t rank(ValueId v) const { return static_cast<int64_t>(shape(v).size()); }
+
+  /// A value of the pool for which `wanted` holds, or kNoValue.
+  ValueId pick(const std::function<bool(ValueId)> &wanted);
+  ValueId pickFloat() {
+    return pick([&](ValueId v) { return isFloat(type(v)); });
+  }
+  /// Upper bound of a dim, or of the number of elements.
+  int64_t most(const DimExpr &d) const { return d.range(graph.symbols).max; }
+  int64_t least(const DimExpr &d) const { return d.range(graph.symbols).min; }
+  bool fits(const Shape &s) const { return most(numElements(s)) <= options.maxElements; }
+  std::optional<Shape> broadcast(const Shape &a, const Shape &b) const;
+
+  /// Facts after one more rounding to `t`; nullopt where the value would grow or lose too much.
+  std::optional<Facts> rounded(DType t, Facts f, double operations = 1) const;
+
+  ValueId addInput(DType t, Shape s);
+  ValueId addConstant(DType t, std::vector<int64_t> dims);             // random elements
+  ValueId addInts(std::vector<int64_t> dims, std::vector<int64_t> v);  // i64
+  ValueId addScalar(DType t, double v);
+  ValueId addNode(OpKind op, std::vector<ValueId> inputs, std::map<std::string, Attribute> attributes, DType t,
+                  Shape s, Facts f);
+  /// A node with several outputs; `wanted` says which exist.
+  std::vector<ValueId> addNodes(OpKind op, std::vector<ValueId> inputs,
+                                std::map<std::string, Attribute> attributes, std::vector<DType> types,
+                                std::vector<Shape> shapes, std::vector<Facts> outFacts);
+
+private:
+  ValueId addValue(DType t, Shape s, Facts f, ConstantRef c, const std::string &prefix);
+};
+
+/// One attempt to add a node of some family; false where the pool has no fitting operands.
+using Attempt = bool (*)(Builder &);
+const std::vector<Attempt> &mathsAttempts();
+const std::vector<Attempt> &contractionAttempts();
+const std::vector<Attempt> &movementAttempts();
+
+/// A random element of an input or constant of this type.
+double randomFloat(Rng &rng, DType t);
+int64_t randomInt(Rng &rng, DType t);
+constexpr double kInputRange = 4; // |x| <= kInputRange for float inputs and constants
+
+} // namespace fusec::random

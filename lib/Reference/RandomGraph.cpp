@@ -1,0 +1,126 @@
+#include "Reference/RandomGraph.h"
+
+#include "Reference/Random/Builder.h"
+
+// A graph grows from inputs that broadcast with each other: each has a suffix of one master shape, with some dims
+// replaced by 1. Nodes are added until the wanted count is reached; whatever nothing reads is an output.
+
+namespace fusec {
+
+using random::Builder;
+using random::Rng;
+
+static Shape masterShape(Builder &b) {
+  Shape s;
+  for (int64_t d = b.rng.between(0, 6); d > 0; --d) {
+    if (!b.graph.symbols.empty() && b.rng.chance(30))
+      s.push_back(DimExpr::symbol(static_cast<SymbolId>(b.rng.below(static_cast<int64_t>(b.graph.symbols.size())))));
+    else
+      s.push_back(b.rng.chance(2) ? 0 : b.rng.pick(std::vector<int64_t>{1, 2, 3, 4, 5, 7, 8}));
+    if (!b.fits(s))
+      s.back() = 1;
+  }
+  return s;
+}
+
+static void addInputs(Builder &b) {
+  // f32 is common; every type occurs.
+  auto type = [&] { return b.rng.chance(40) ? DType::F32 : static_cast<DType>(b.rng.below(kNumDTypes)); };
+  Shape master = masterShape(b);
+  DType mainType = type();
+  for (int64_t i = b.rng.between(1, 4); i > 0; --i) {
+    Shape s(master.begin() + b.rng.between(0, static_cast<int64_t>(master.size())), master.end());
+    if (i == 1)
+      s = master;
+    for (DimExpr &d : s)
+      if (i != 1 && b.rng.chance(20))
+        d = 1;
+    b.addInput(b.rng.chance(60) ? mainType : type(), s);
+  }
+}
+
+RandomGraph makeRandomGraph(uint64_t seed, const RandomGraphOptions &options) {
+  Builder b(seed, options);
+  b.graph.name = "random" + std::to_string(seed);
+  if (options.symbols && b.rng.chance(40))
+    for (int64_t i = b.rng.between(1, 2); i > 0; --i) {
+      Symbol s;
+      s.name = i == 1 ? "n" : "m";
+      s.min = b.rng.chance(15) ? 0 : 1;
+      s.max = b.rng.between(s.min + 1, 6);
+      s.opt = b.rng.between(s.min, s.max);
+      b.graph.symbols.push_back(s);
+    }
+  addInputs(b);
+  int64_t wanted = b.rng.between(options.minNodes, options.maxNodes);
+  for (int attempts = 0; b.nodes < wanted && attempts < 2000; ++attempts) {
+    int64_t family = b.rng.below(10);
+    const auto &list = family < 5   ? random::mathsAttempts()
+                       : family < 7 ? random::contractionAttempts()
+                                    : random::movementAttempts();
+    b.rng.pick(list)(b);
+  }
+  RandomGraph out;
+  for (const Node &n : b.graph.body.nodes)
+    for (ValueId v : n.outputs)
+      if (!b.consumed[static_cast<size_t>(v)] || b.rng.chance(5)) {
+        b.graph.body.outputs.push_back(v);
+        out.tolerance.push_back(isFloat(b.type(v)) ? b.facts[static_cast<size_t>(v)].error : 0);
+      }
+  // Constants that a rejected attempt left behind are read by nobody; they are legal and go with dead code.
+  out.graph = std::move(b.graph);
+  return out;
+}
+
+std::vector<int64_t> randomSymbolValues(const Graph &graph, uint64_t seed) {
+  Rng rng(seed);
+  std::vector<int64_t> values;
+  for (const Symbol &s : graph.symbols) {
+    int64_t first = (s.min + s.divisor - 1) / s.divisor, last = s.max / s.divisor;
+    values.push_back(rng.between(first, last) * s.divisor);
+  }
+  return values;
+}
+
+std::vector<TensorValue> randomInputs(const Graph &graph, const std::vector<int64_t> &symbols, uint64_t seed) {
+  Rng rng(seed);
+  std::vector<TensorValue> inputs;
+  for (ValueId id : graph.body.inputs) {
+    const Value &v = graph.value(id);
+    std::vector<int64_t> dims;
+    for (const DimExpr &d : v.shape)
+      dims.push_back(*d.evaluate(symbols));
+    TensorValue t(v.type, dims);
+    for (double &x : t.floats)
+      x = random::randomFloat(rng, v.type);
+    for (int64_t &x : t.ints)
+      x = random::randomInt(rng, v.type);
+    inputs.push_back(std::move(t));
+  }
+  return inputs;
+}
+
+std::string compareOutputs(const RandomGraph &random, const std::vector<TensorValue> &expected,
+                           const std::vector<TensorValue> &actual) {
+  if (expected.size() != actual.size())
+    return "different numbers of outputs";
+  for (size_t i = 0; i < expected.size(); ++i) {
+    const TensorValue &e = expected[i], &a = actual[i];
+    std::string where = "output " + std::to_string(i) + " (" +
+                        random.graph.value(random.graph.body.outputs[i]).name + ")";
+    if (e.type != a.type || e.dims != a.dims)
+      return where + ": type or shape differ";
+    for (int64_t k = 0; k < e.numElements(); ++k) {
+      auto p = static_cast<size_t>(k);
+      bool equal = e.isFloating() ? e.floats[p] == a.floats[p] || (std::isnan(e.floats[p]) && std::isnan(a.floats[p])) ||
+                                        std::fabs(e.floats[p] - a.floats[p]) <= random.tolerance[i]
+                                  : e.ints[p] == a.ints[p];
+      if (!equal)
+        return where + " element " + std::to_string(k) + ": expected " + std::to_string(e.number(k)) + ", got " +
+               std::to_string(a.number(k)) + ", tolerance " + std::to_string(random.tolerance[i]);
+    }
+  }
+  return "";
+}
+
+} // namespace fusec

@@ -1,0 +1,37 @@
+#pragma once
+#include "Graph/Graph.h"
+#include "Reference/TensorValue.h"
+
+#include <string>
+
+namespace fusec {
+
+struct RandomGraphOptions {
+  int minNodes = 6;
+  int maxNodes = 26;
+  int64_t maxElements = 2048; // of one tensor, at the symbols' largest values
+  bool symbols = true;        // some graphs get one or two symbolic dims
+};
+
+/// A graph that verifies, with a bound for what the declared types' rounding may do to each output: an
+/// implementation that rounds after every operation stays within `tolerance[i]` of the float64 interpreter;
+/// 0 asks for equality.
+struct RandomGraph {
+  Graph graph;
+  std::vector<double> tolerance; // absolute, one an output
+};
+
+/// The same seed and options give the same graph on every machine.
+RandomGraph makeRandomGraph(uint64_t seed, const RandomGraphOptions &options = {});
+
+/// A legal value of every symbol.
+std::vector<int64_t> randomSymbolValues(const Graph &graph, uint64_t seed);
+
+/// Inputs for these symbol values, within the ranges that the tolerances rely on.
+std::vector<TensorValue> randomInputs(const Graph &graph, const std::vector<int64_t> &symbols, uint64_t seed);
+
+/// Empty when all types, dims and values agree within the tolerances, else the first difference.
+std::string compareOutputs(const RandomGraph &random, const std::vector<TensorValue> &expected,
+                           const std::vector<TensorValue> &actual);
+
+} // namespace fusec
