@@ -3,8 +3,8 @@
 
 namespace fusec {
 
-GraphBuilder::GraphBuilder(const std::string &path, const ImportOptions &options)
-    : options(options), path(path), files(path) {}
+GraphBuilder::GraphBuilder(const std::string &path, const ImportOptions &options, ImportMemory &memory)
+    : options(options), path(path), files(path), memory(memory) {}
 
 Result<Graph> GraphBuilder::run(onnx::ModelProto &model) {
   FUSEC_CHECK(header(model));
@@ -67,10 +67,29 @@ SymbolId GraphBuilder::symbolNamed(const std::string &name) {
     if (auto range = options.dims.find(name); range != options.dims.end()) {
       s = range->second;
       s.name = name;
+    } else if (auto bound = memory.impliedMax.find(name); bound != memory.impliedMax.end()) {
+      s.max = bound->second;
     }
     graph.symbols.push_back(std::move(s));
   }
   return it->second;
+}
+
+std::optional<std::string> GraphBuilder::noteImpliedBound(const DimExpr &a, const DimExpr &b) {
+  for (auto [bounded, plain] : {std::pair(&a, &b), std::pair(&b, &a)}) {
+    if (bounded->op() != DimExpr::Op::Min || plain->op() != DimExpr::Op::Symbol)
+      continue;
+    const auto &parts = bounded->operands();
+    if (parts.size() != 2 || !parts[1].isConst() || parts[0] != *plain || parts[1].constValue() < 1)
+      continue;
+    const std::string &name = graph.symbols[static_cast<size_t>(plain->symbolId())].name;
+    int64_t bound = parts[1].constValue();
+    if (options.dims.count(name))
+      return "the model allows at most " + std::to_string(bound) + " for " + name + "; pass a --dim range within that";
+    memory.impliedMax[name] = bound;
+    foundBound = true;
+  }
+  return std::nullopt;
 }
 
 /// The symbol, or its value where the range leaves only one.
@@ -119,11 +138,11 @@ const DeclaredType *GraphBuilder::declaredType(const std::string &name) const {
 }
 
 Result<ConstantRef> GraphBuilder::tensor(const onnx::TensorProto &t, const std::string &place) {
-  if (auto it = tensors.find(&t); it != tensors.end())
+  if (auto it = memory.tensors.find(&t); it != memory.tensors.end())
     return it->second;
   // The data moves out of the message, which belongs to this builder's caller for the whole import.
   FUSEC_TRY(ConstantRef c, readTensor(const_cast<onnx::TensorProto &>(t), &files, options.limits, place));
-  tensors.emplace(&t, c);
+  memory.tensors.emplace(&t, c);
   return c;
 }
 

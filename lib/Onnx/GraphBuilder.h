@@ -45,13 +45,19 @@ struct ImportFrame {
   int depth = 0;                                        // functions and subgraphs around this place
 };
 
+/// What a second import of the same model takes over from the first.
+struct ImportMemory {
+  std::unordered_map<const onnx::TensorProto *, ConstantRef> tensors; // whose data left the message
+  std::map<std::string, int64_t> impliedMax; // bounds of symbols that the model's own nodes imply
+};
+
 /// Builds a Graph from a parsed model: scopes, functions, subgraphs, diagnostics.
 class GraphBuilder {
 public:
   /// The id of values whose producer was refused; what depends on them is only checked by name.
   static constexpr ValueId kPoisoned = -2;
 
-  GraphBuilder(const std::string &path, const ImportOptions &options);
+  GraphBuilder(const std::string &path, const ImportOptions &options, ImportMemory &memory);
   Result<Graph> run(onnx::ModelProto &model);
 
   /// Imports a subgraph into a region: `inputTypes` are the types of its inputs. The frame is that of
@@ -76,6 +82,11 @@ public:
   const DeclaredType *declaredType(const std::string &name) const;
   /// Gives a value that an operator made up the name of the model's tensor.
   void nameValue(ValueId id, const std::string &name);
+  /// Two dims that must be equal and are n and min(n, c), as where positions are sliced from a table of c
+  /// rows: notes that n is at most c. The import is then repeated under that bound. Returns advice where
+  /// the user's own range contradicts.
+  std::optional<std::string> noteImpliedBound(const DimExpr &a, const DimExpr &b);
+  bool foundBound = false;
   ValueId newValue(const std::string &wantedName, DType type, Shape shape);
 
 private:
@@ -110,7 +121,7 @@ private:
   std::unordered_map<std::string, int> nextSuffix;
   std::unordered_set<ValueId> madeUp; // values that have no name of the model's yet
   std::map<Hash128, ValueId> constantIds;
-  std::unordered_map<const onnx::TensorProto *, ConstantRef> tensors;
+  ImportMemory &memory;
   std::map<std::string, SymbolId> symbolIds;
 };
 

@@ -27,8 +27,16 @@ Result<Graph> importOnnx(const std::string &path, const ImportOptions &options) 
     if (!parseMessage(view, model))
       return Diagnostic{Diag::MalformedModel, path, "the bytes are not an ONNX model"};
   }
-  GraphBuilder builder(path, options);
-  FUSEC_TRY(Graph graph, builder.run(model));
+  ImportMemory memory;
+  Result<Graph> imported = Diagnostics{};
+  // Each repetition tightens the bound of a symbol; a model has few.
+  for (int round = 0; round < 16; ++round) {
+    GraphBuilder builder(path, options, memory);
+    imported = builder.run(model);
+    if (imported.ok() || !builder.foundBound)
+      break;
+  }
+  FUSEC_TRY(Graph graph, std::move(imported));
   FUSEC_TRY(graph, eliminateDeadCode(std::move(graph), {}));
   FUSEC_CHECK(verify(graph));
   return graph;

@@ -201,11 +201,7 @@ Result<Shape> NodeImporter::broadcast(const std::vector<const Shape *> &shapes) 
     for (size_t i = 0; i < s->size(); ++i) {
       auto d = broadcastDim(out[shift + i], (*s)[i]);
       if (!d)
-        return mismatch(isStatic(*s) ? "the shapes cannot be broadcast together"
-                                     : "the dimensions " + out[shift + i].str(symbols()) + " and " +
-                                           (*s)[i].str(symbols()) +
-                                           " must be equal and may differ; give both one name with --shape "
-                                           "or fix one with --dim");
+        return mayDiffer(out[shift + i], (*s)[i], "the sizes to broadcast together");
       out[shift + i] = *d;
     }
   }
@@ -215,7 +211,16 @@ Result<Shape> NodeImporter::broadcast(const std::vector<const Shape *> &shapes) 
 Result<DimExpr> NodeImporter::sameDim(const DimExpr &a, const DimExpr &b, const std::string &what) const {
   if (a == b)
     return a;
-  return mismatch(what + " must be equal: " + a.str(symbols()) + " and " + b.str(symbols()));
+  return mayDiffer(a, b, what);
+}
+
+Diagnostic NodeImporter::mayDiffer(const DimExpr &a, const DimExpr &b, const std::string &what) const {
+  std::string text = what + " must be equal: " + a.str(symbols()) + " and " + b.str(symbols());
+  if (a.isConst() && b.isConst())
+    return mismatch(text);
+  if (auto advice = builder.noteImpliedBound(a, b))
+    return mismatch(text + "; " + *advice);
+  return mismatch(text + " may differ; give both one name with --shape or fix one with --dim");
 }
 
 } // namespace fusec

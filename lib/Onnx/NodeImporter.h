@@ -96,6 +96,8 @@ public:
   Diagnostic mismatch(std::string text) const; // ShapeMismatch, with the inputs' types
   Diagnostic unsupported(std::string text) const;
   std::string inputTypes() const;
+  /// For two sizes that must be equal, are not the same expression, and may differ.
+  Diagnostic mayDiffer(const DimExpr &a, const DimExpr &b, const std::string &what) const;
 
   // Common checks
   Result<int64_t> axis(int64_t a, int64_t rank) const; // to 0..rank-1

@@ -67,11 +67,28 @@ TEST_CASE("sizes that may differ are refused with advice") {
   m.input("a", {"n"}).input("b", {"k"}).output("y");
   m.node("Add", {"a", "b"}, {"y"});
   CHECK(outcome(m.import()) ==
-        "error[E3107] model-under-test.onnx: node 'Add_y' (Add, opset 18): the dimensions n and k must be equal and "
-        "may differ; give both one name with --shape or fix one with --dim; the inputs are (f32[n], f32[k])\n");
+        "error[E3107] model-under-test.onnx: node 'Add_y' (Add, opset 18): the sizes to broadcast together must be "
+        "equal: n and k may differ; give both one name with --shape or fix one with --dim; the inputs are (f32[n], f32[k])\n");
   ImportOptions options;
   REQUIRE(parseShapeOption("b:[n]", options).ok());
   CHECK(outcome(m.import(options)) == "f32[n]\n");
+}
+
+TEST_CASE("a table of positions bounds the sequence") {
+  ModelMaker m;
+  m.input("x", {"batch", "seq"}, onnx::TensorProto::INT64).output("y");
+  m.ints("positions", {0, 1, 2, 3, 4, 5, 6, 7}).ints("zero", {0}).ints("one", {1});
+  m.node("Shape", {"x"}, {"s"});
+  m.node("Gather", {"s", "one"}, {"length"});
+  m.node("Slice", {"positions", "zero", "length", "zero"}, {"p"});
+  m.node("Add", {"x", "p"}, {"y"});
+  auto g = m.import();
+  REQUIRE(outcome(g) == "i64[batch,seq]\n");
+  CHECK(g->symbols[1].max == 8);
+  ImportOptions options;
+  REQUIRE(parseDimOption("seq=1..16", options).ok());
+  CHECK(outcome(m.import(options)).find("the model allows at most 8 for seq; pass a --dim range within that") !=
+        std::string::npos);
 }
 
 TEST_CASE("--dim fixes and bounds, --shape replaces") {
