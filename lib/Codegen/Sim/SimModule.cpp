@@ -4,6 +4,7 @@
 
 #include "llvm/Analysis/ValueTracking.h"
 #include "llvm/IR/InstIterator.h"
+#include "llvm/IR/ReplaceConstant.h"
 
 #include <cstddef>
 
@@ -46,7 +47,8 @@ public:
     }
     if (auto *shared = module.getNamedGlobal(name + "_shared")) {
       Value *memory = b.CreateAddrSpaceCast(field(ptr, offsetof(fusec_sim_thread, shared)), shared->getType());
-      replaceInFunction(shared, memory);
+      llvm::convertUsersOfConstantsToInstructions({shared});
+      shared->replaceAllUsesWith(memory);
       shared->eraseFromParent();
     }
     threadNumber = field(i32, offsetof(fusec_sim_thread, thread));
@@ -59,29 +61,6 @@ public:
 private:
   Value *field(llvm::Type *type, size_t offset) {
     return b.CreateLoad(type, b.CreateConstGEP1_64(b.getInt8Ty(), thread, offset));
-  }
-
-  /// Constant expressions over the global become instructions first.
-  void replaceInFunction(llvm::GlobalVariable *global, Value *by) {
-    for (bool again = true; again;) {
-      again = false;
-      for (llvm::User *u : global->users())
-        if (auto *e = llvm::dyn_cast<llvm::ConstantExpr>(u)) {
-          llvm::SmallVector<llvm::User *> users(e->users());
-          for (llvm::User *user : users)
-            if (auto *at = llvm::dyn_cast<llvm::Instruction>(user)) {
-              llvm::Instruction *copy = e->getAsInstruction();
-              copy->insertBefore(llvm::isa<llvm::PHINode>(at) ? sim->begin()->getFirstNonPHI() : at);
-              at->replaceUsesOfWith(e, copy);
-            }
-          if (e->use_empty()) {
-            e->destroyConstant();
-            again = true;
-            break;
-          }
-        }
-    }
-    global->replaceAllUsesWith(by);
   }
 
   /// Marks each access to memory that the simulator watches by a call in front of it.

@@ -1,0 +1,131 @@
+// What the GPU back ends make of a kernel: entry points, instructions, images that their tools take.
+#include "Harness.h"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <filesystem>
+
+using namespace fusec;
+using namespace fusec::test;
+
+namespace {
+
+std::string kernelText(int lanes) {
+  const std::string l = std::to_string(lanes);
+  return "kernel @norm units 4 lanes " + l + R"( {
+  param %x f32[32, 256]
+  param out %y f32[32, 256]
+  register %acc f32[]
+  shared %part f32[4]
+  phase (b: 32) {
+    %acc[] = 0.0
+    unit u in 4 {
+      seq c in )" + std::to_string(64 / lanes) + R"( {
+        lane l in )" + l + R"( {
+          %acc[] sum= mul(%x[b, u*64 + c*)" + l + R"( + l], %x[b, u*64 + c*)" + l + R"( + l])
+        }
+      }
+      lanereduce sum %acc[]
+      %part[u] = %acc[]
+    }
+    unit u in 4 {
+      seq c in )" + std::to_string(64 / lanes) + R"( {
+        lane l in )" + l + R"( {
+          %y[b, u*64 + c*)" + l + R"( + l] = mul(%x[b, u*64 + c*)" + l + R"( + l], tanh(add(add(%part[0], %part[1]), add(%part[2], %part[3]))))
+        }
+      }
+    }
+  }
+}
+)";
+}
+
+bool contains(const std::string &text, const std::string &part) { return text.find(part) != std::string::npos; }
+
+std::vector<CodeImage> compiled(const std::string &target, const CodegenOptions &options = {}) {
+  Target t = targetNamed(target);
+  auto images = compileKernels({kernelFrom(kernelText(t.lanes))}, t, options);
+  if (!images.ok())
+    FAIL(format(images.errors().front()));
+  return std::move(*images);
+}
+
+} // namespace
+
+TEST_CASE("PTX has one entry a phase, barriers, shuffles and strict arithmetic", "[codegen][nvptx]") {
+  const std::string target = GENERATE("sm_80", "sm_90");
+  auto images = compiled(target);
+  REQUIRE(images.size() == 1);
+  REQUIRE(images[0].format == CodeImage::Format::Ptx);
+  CHECK(images[0].ptxIsa >= 70);
+  CHECK(images[0].minDriverCuda >= 11000);
+  std::string ptx(images[0].bytes.begin(), images[0].bytes.end());
+  INFO(ptx);
+  CHECK(contains(ptx, ".target " + target));
+  CHECK(contains(ptx, ".visible .entry k_norm_p0("));
+  CHECK(contains(ptx, ".maxntid 128"));
+  CHECK(contains(ptx, "bar.sync"));
+  CHECK(contains(ptx, "shfl.sync.bfly.b32"));
+  CHECK(contains(ptx, "fma.rn.f32"));
+  CHECK(contains(ptx, "div.rn.f32"));
+  CHECK_FALSE(contains(ptx, "approx"));
+  CHECK_FALSE(contains(ptx, ".ftz"));
+  CHECK_FALSE(contains(ptx, ".local")); // registers were promoted
+  CHECK_FALSE(contains(ptx, "call"));
+}
+
+TEST_CASE("ptxas takes the PTX", "[codegen][nvptx]") {
+  std::string ptxas;
+  for (const char *path : {"/usr/local/cuda/bin/ptxas", "/usr/local/bin/ptxas", "/usr/bin/ptxas"})
+    if (ptxas.empty() && std::filesystem::exists(path))
+      ptxas = path;
+  if (ptxas.empty())
+    SKIP("no ptxas on this machine");
+  CodegenOptions options;
+  options.ptxasPath = ptxas;
+  for (const char *target : {"sm_80", "sm_90"}) {
+    auto images = compiled(target, options);
+    REQUIRE(images.size() == 2);
+    CHECK(images[0].format == CodeImage::Format::Cubin);
+    CHECK(images[0].minDriverCuda >= 11000);
+    CHECK(images[0].bytes.size() > 64);
+  }
+}
+
+TEST_CASE("a missing ptxas is reported", "[codegen][nvptx]") {
+  CodegenOptions options;
+  options.ptxasPath = "/nonexistent/ptxas";
+  auto images = compileKernels({kernelFrom(kernelText(32))}, targetNamed("sm_90"), options);
+  REQUIRE_FALSE(images.ok());
+  CHECK(format(images.errors().front()) ==
+        "error[E6002] /nonexistent/ptxas: expected NVIDIA's ptxas; this does not run as one");
+}
+
+TEST_CASE("AMD code objects", "[codegen][amdgpu]") {
+  const std::string target = GENERATE("gfx90a", "gfx942", "gfx1100");
+  auto images = compiled(target);
+  REQUIRE(images.size() == 1);
+  CHECK(images[0].format == CodeImage::Format::Hsaco);
+  std::string bytes(images[0].bytes.begin(), images[0].bytes.end());
+  CHECK(bytes.substr(1, 3) == "ELF");
+  CHECK(contains(bytes, "k_norm_p0.kd"));
+  CHECK(contains(bytes, "amdgcn-amd-amdhsa--" + target));
+}
+
+TEST_CASE("images do not depend on the number of threads", "[codegen]") {
+  const std::string target = GENERATE("x86-64-v3", "sm_90", "gfx90a", "sim:sm_90");
+  Target t = targetNamed(target);
+  std::vector<GirKernel> kernels;
+  for (int i = 0; i < 5; ++i) {
+    kernels.push_back(kernelFrom(kernelText(t.kind == TargetKind::Amd ? 64 : 32)));
+    kernels.back().name += std::to_string(i);
+  }
+  CodegenOptions one, four;
+  four.threads = 4;
+  auto a = compileKernels(kernels, t, one), b = compileKernels(kernels, t, four);
+  if (!a.ok() || !b.ok())
+    FAIL(format((a.ok() ? b : a).errors().front()));
+  REQUIRE(a->size() == b->size());
+  for (size_t i = 0; i < a->size(); ++i)
+    CHECK((*a)[i].bytes == (*b)[i].bytes);
+}
