@@ -95,7 +95,8 @@ private:
                             std::string(name(t.type))};
     if (!binder.bind(v.shape, t.dims, solve))
       return Diagnostic{Diag::ShapeMismatch, "input '" + v.name + "'",
-                        "expected shape " + str(v.shape, graph.symbols) + ", got " + dimsText(t.dims)};
+                        "expected shape " + str(v.shape, graph.symbols) + ", got " +
+                            dimsText(t.dims)};
     return success();
   }
 
@@ -105,8 +106,8 @@ private:
     if (t->type != v.type || !binder.bind(v.shape, t->dims, true))
       return Diagnostic{Diag::InternalError, "value '" + v.name + "'",
                         "the graph says " + std::string(name(v.type)) + " " +
-                            str(v.shape, graph.symbols) + ", computed is " + std::string(name(t->type)) +
-                            " " + dimsText(t->dims)};
+                            str(v.shape, graph.symbols) + ", computed is " +
+                            std::string(name(t->type)) + " " + dimsText(t->dims)};
     values[index(id)] = std::move(t);
     return success();
   }
@@ -231,7 +232,8 @@ private:
     const Region &body = node.regions[0];
     auto numScans = static_cast<size_t>(node.intAttr("num_scan_inputs"));
     size_t states = node.inputs.size() - numScans;
-    const auto &axes = node.intsAttr("scan_input_axes"), &directions = node.intsAttr("scan_input_directions"),
+    const auto &axes = node.intsAttr("scan_input_axes"),
+               &directions = node.intsAttr("scan_input_directions"),
                &outAxes = node.intsAttr("scan_output_axes"),
                &outDirections = node.intsAttr("scan_output_directions");
     std::vector<TensorRef> state, sequences;
@@ -289,7 +291,8 @@ private:
 
 } // namespace
 
-Result<std::vector<TensorValue>> evaluate(const Graph &graph, const std::vector<TensorValue> &inputs,
+Result<std::vector<TensorValue>> evaluate(const Graph &graph,
+                                          const std::vector<TensorValue> &inputs,
                                           const GraphInterpreterOptions &options) {
   return Interpreter(graph, options).run(inputs);
 }

@@ -20,7 +20,8 @@ struct GraphInterpreterOptions {
 /// declared types. Float arithmetic is done in double throughout, whatever the declared type; see README.md
 /// for the rounding, integer and NaN rules. Symbols take their values from the inputs' dims and, where they
 /// depend on data, from what the nodes compute; a computed shape that contradicts the graph's is an error.
-Result<std::vector<TensorValue>> evaluate(const Graph &graph, const std::vector<TensorValue> &inputs,
+Result<std::vector<TensorValue>> evaluate(const Graph &graph,
+                                          const std::vector<TensorValue> &inputs,
                                           const GraphInterpreterOptions &options = {});
 
 /// Evaluates one node on constants, for the importer's folding. Nodes with regions are not folded.

@@ -30,7 +30,8 @@ std::optional<Dims> OpCall::outDims(size_t i) const {
 Result<Dims> OpCall::knownOutDims(size_t i) const {
   auto dims = outDims(i);
   if (!dims)
-    return fail("the shape of output " + std::to_string(i) + " is not known", Diag::UnsupportedShape);
+    return fail("the shape of output " + std::to_string(i) + " is not known",
+                Diag::UnsupportedShape);
   FUSEC_CHECK(checkSize(*dims));
   return *dims;
 }

@@ -14,7 +14,8 @@ static Shape masterShape(Builder &b) {
   Shape s;
   for (int64_t d = b.rng.between(0, 6); d > 0; --d) {
     if (!b.graph.symbols.empty() && b.rng.chance(30))
-      s.push_back(DimExpr::symbol(static_cast<SymbolId>(b.rng.below(static_cast<int64_t>(b.graph.symbols.size())))));
+      s.push_back(DimExpr::symbol(
+          static_cast<SymbolId>(b.rng.below(static_cast<int64_t>(b.graph.symbols.size())))));
     else
       s.push_back(b.rng.chance(2) ? 0 : b.rng.pick(std::vector<int64_t>{1, 2, 3, 4, 5, 7, 8}));
     if (!b.fits(s))
@@ -25,7 +26,9 @@ static Shape masterShape(Builder &b) {
 
 static void addInputs(Builder &b) {
   // f32 is common; every type occurs.
-  auto type = [&] { return b.rng.chance(40) ? DType::F32 : static_cast<DType>(b.rng.below(kNumDTypes)); };
+  auto type = [&] {
+    return b.rng.chance(40) ? DType::F32 : static_cast<DType>(b.rng.below(kNumDTypes));
+  };
   Shape master = masterShape(b);
   DType mainType = type();
   for (int64_t i = b.rng.between(1, 4); i > 0; --i) {
@@ -82,7 +85,8 @@ std::vector<int64_t> randomSymbolValues(const Graph &graph, uint64_t seed) {
   return values;
 }
 
-std::vector<TensorValue> randomInputs(const Graph &graph, const std::vector<int64_t> &symbols, uint64_t seed) {
+std::vector<TensorValue> randomInputs(const Graph &graph, const std::vector<int64_t> &symbols,
+                                      uint64_t seed) {
   Rng rng(seed);
   std::vector<TensorValue> inputs;
   for (ValueId id : graph.body.inputs) {
@@ -112,12 +116,14 @@ std::string compareOutputs(const RandomGraph &random, const std::vector<TensorVa
       return where + ": type or shape differ";
     for (int64_t k = 0; k < e.numElements(); ++k) {
       auto p = static_cast<size_t>(k);
-      bool equal = e.isFloating() ? e.floats[p] == a.floats[p] || (std::isnan(e.floats[p]) && std::isnan(a.floats[p])) ||
+      bool equal = e.isFloating() ? e.floats[p] == a.floats[p] ||
+                                        (std::isnan(e.floats[p]) && std::isnan(a.floats[p])) ||
                                         std::fabs(e.floats[p] - a.floats[p]) <= random.tolerance[i]
                                   : e.ints[p] == a.ints[p];
       if (!equal)
-        return where + " element " + std::to_string(k) + ": expected " + std::to_string(e.number(k)) + ", got " +
-               std::to_string(a.number(k)) + ", tolerance " + std::to_string(random.tolerance[i]);
+        return where + " element " + std::to_string(k) + ": expected " +
+               std::to_string(e.number(k)) + ", got " + std::to_string(a.number(k)) +
+               ", tolerance " + std::to_string(random.tolerance[i]);
     }
   }
   return "";

@@ -28,7 +28,8 @@ RandomGraph makeRandomGraph(uint64_t seed, const RandomGraphOptions &options = {
 std::vector<int64_t> randomSymbolValues(const Graph &graph, uint64_t seed);
 
 /// Inputs for these symbol values, within the ranges that the tolerances rely on.
-std::vector<TensorValue> randomInputs(const Graph &graph, const std::vector<int64_t> &symbols, uint64_t seed);
+std::vector<TensorValue> randomInputs(const Graph &graph, const std::vector<int64_t> &symbols,
+                                      uint64_t seed);
 
 /// Empty when all types, dims and values agree within the tolerances, else the first difference.
 std::string compareOutputs(const RandomGraph &random, const std::vector<TensorValue> &expected,

@@ -25,7 +25,8 @@ int64_t checkedProduct(const std::vector<int64_t> &dims) {
   return n;
 }
 
-TensorValue::TensorValue(DType type, std::vector<int64_t> dims) : type(type), dims(std::move(dims)) {
+TensorValue::TensorValue(DType type, std::vector<int64_t> dims)
+    : type(type), dims(std::move(dims)) {
   int64_t n = checkedProduct(this->dims);
   assert(n >= 0 && "the interpreter checks sizes before it makes tensors");
   if (isFloat(type))
@@ -39,11 +40,13 @@ int64_t TensorValue::numElements() const {
 }
 
 double numberOf(DType t, int64_t bits) {
-  return t == DType::U64 ? static_cast<double>(static_cast<uint64_t>(bits)) : static_cast<double>(bits);
+  return t == DType::U64 ? static_cast<double>(static_cast<uint64_t>(bits))
+                         : static_cast<double>(bits);
 }
 
 double TensorValue::number(int64_t i) const {
-  return isFloating() ? floats[static_cast<size_t>(i)] : numberOf(type, ints[static_cast<size_t>(i)]);
+  return isFloating() ? floats[static_cast<size_t>(i)]
+                      : numberOf(type, ints[static_cast<size_t>(i)]);
 }
 
 void TensorValue::setNumber(int64_t i, double v) {

@@ -23,7 +23,9 @@ void appendHexEscape(std::string &out, unsigned char c) {
 
 /// Length of the well-formed UTF-8 sequence at `s[i]`, or 0.
 size_t utf8Length(std::string_view s, size_t i) {
-  auto byte = [&](size_t k) { return i + k < s.size() ? static_cast<unsigned char>(s[i + k]) : 0u; };
+  auto byte = [&](size_t k) {
+    return i + k < s.size() ? static_cast<unsigned char>(s[i + k]) : 0u;
+  };
   auto tail = [&](size_t k) { return (byte(k) & 0xc0) == 0x80; };
   unsigned a = byte(0), b = byte(1);
   if (a < 0x80)
@@ -33,8 +35,9 @@ size_t utf8Length(std::string_view s, size_t i) {
   if (a >= 0xe0 && a <= 0xef) // no overlong forms, no surrogates
     return tail(1) && tail(2) && !(a == 0xe0 && b < 0xa0) && !(a == 0xed && b >= 0xa0) ? 3 : 0;
   if (a >= 0xf0 && a <= 0xf4)
-    return tail(1) && tail(2) && tail(3) && !(a == 0xf0 && b < 0x90) && !(a == 0xf4 && b >= 0x90) ? 4
-                                                                                                   : 0;
+    return tail(1) && tail(2) && tail(3) && !(a == 0xf0 && b < 0x90) && !(a == 0xf4 && b >= 0x90)
+               ? 4
+               : 0;
   return 0;
 }
 

@@ -128,7 +128,8 @@ DimExpr floorDiv(const DimExpr &a, const DimExpr &b) {
     return DimBuilder::make(DimExpr::Op::FloorDiv, {a, b});
   if (a.isConst() && b.isConst()) {
     Wide q = dim::floorDivide(a.constValue(), b.constValue());
-    return fits(q) ? DimExpr(static_cast<int64_t>(q)) : DimBuilder::make(DimExpr::Op::FloorDiv, {a, b});
+    return fits(q) ? DimExpr(static_cast<int64_t>(q))
+                   : DimBuilder::make(DimExpr::Op::FloorDiv, {a, b});
   }
   dim::Division d = dim::divide(dim::polynomial(a), dim::polynomial(b));
   DimExpr divisor = b;
@@ -144,8 +145,9 @@ DimExpr floorDiv(const DimExpr &a, const DimExpr &b) {
     return dim::fromPolynomial(d.quotient) + rest;
   if (rest.isConst() && divisor.isConst()) // 0 < rest < divisor
     return dim::fromPolynomial(d.quotient) + floorDiv(rest, divisor);
-  bool nested = rest.op() == DimExpr::Op::FloorDiv && divisor.isConst() && divisor.constValue() > 0 &&
-                rest.operands()[1].isConst() && rest.operands()[1].constValue() > 0;
+  bool nested = rest.op() == DimExpr::Op::FloorDiv && divisor.isConst() &&
+                divisor.constValue() > 0 && rest.operands()[1].isConst() &&
+                rest.operands()[1].constValue() > 0;
   if (nested) {
     Wide both = static_cast<Wide>(rest.operands()[1].constValue()) * divisor.constValue();
     if (fits(both))
@@ -162,7 +164,8 @@ DimExpr ceilDiv(const DimExpr &a, const DimExpr &b) {
     return floorDiv(a + DimExpr(b.constValue() - 1), b);
   if (a.isConst() && b.isConst()) {
     Wide q = dim::ceilDivide(a.constValue(), b.constValue());
-    return fits(q) ? DimExpr(static_cast<int64_t>(q)) : DimBuilder::make(DimExpr::Op::CeilDiv, {a, b});
+    return fits(q) ? DimExpr(static_cast<int64_t>(q))
+                   : DimBuilder::make(DimExpr::Op::CeilDiv, {a, b});
   }
   dim::Division d = dim::divide(dim::polynomial(a), dim::polynomial(b));
   DimExpr whole = dim::fromPolynomial(d.quotient);

@@ -15,8 +15,8 @@ bool exprLess(const DimExpr &a, const DimExpr &b) { return a.structurallyLess(b)
 bool termLess(const Term &a, const Term &b) {
   if (a.atoms.size() != b.atoms.size())
     return a.atoms.size() > b.atoms.size();
-  return std::lexicographical_compare(a.atoms.begin(), a.atoms.end(), b.atoms.begin(), b.atoms.end(),
-                                      exprLess);
+  return std::lexicographical_compare(a.atoms.begin(), a.atoms.end(), b.atoms.begin(),
+                                      b.atoms.end(), exprLess);
 }
 
 std::optional<Polynomial> normalise(Polynomial list) {
@@ -93,8 +93,8 @@ DimExpr fromPolynomial(const Polynomial &terms) {
     std::vector<DimExpr> factors = t.atoms;
     if (factors.empty() || t.coefficient != 1)
       factors.push_back(t.coefficient);
-    operands.push_back(factors.size() == 1 ? factors[0]
-                                           : DimBuilder::make(DimExpr::Op::Mul, std::move(factors)));
+    operands.push_back(
+        factors.size() == 1 ? factors[0] : DimBuilder::make(DimExpr::Op::Mul, std::move(factors)));
   }
   if (operands.empty())
     return 0;

@@ -54,7 +54,8 @@ Wide clampWide(std::optional<Wide> v, bool negative) {
   return v ? *v : negative ? 1 - dim::kWideLimit : dim::kWideLimit - 1;
 }
 WideRange addRanges(WideRange a, WideRange b) {
-  return {clampWide(dim::add(a.min, b.min), a.min < 0), clampWide(dim::add(a.max, b.max), a.max < 0)};
+  return {clampWide(dim::add(a.min, b.min), a.min < 0),
+          clampWide(dim::add(a.max, b.max), a.max < 0)};
 }
 WideRange multiplyRanges(WideRange a, WideRange b) {
   WideRange r{dim::kWideLimit, -dim::kWideLimit};

@@ -17,8 +17,10 @@ struct Function {
   std::string_view name;
   Op op;
 };
-constexpr Function functions[] = {{"floordiv", Op::FloorDiv}, {"ceildiv", Op::CeilDiv},
-                                  {"mod", Op::Mod},           {"min", Op::Min},
+constexpr Function functions[] = {{"floordiv", Op::FloorDiv},
+                                  {"ceildiv", Op::CeilDiv},
+                                  {"mod", Op::Mod},
+                                  {"min", Op::Min},
                                   {"max", Op::Max}};
 
 bool isNameStart(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
@@ -72,7 +74,8 @@ public:
     }
     for (const Function &f : functions)
       if (f.op == e.op())
-        return std::string(f.name) + '(' + text(e.operands()[0]) + ", " + text(e.operands()[1]) + ')';
+        return std::string(f.name) + '(' + text(e.operands()[0]) + ", " + text(e.operands()[1]) +
+               ')';
     return {};
   }
 
@@ -106,7 +109,8 @@ private:
 
 class Parser {
 public:
-  Parser(std::string_view text, const std::vector<Symbol> &symbols) : text(text), symbols(symbols) {}
+  Parser(std::string_view text, const std::vector<Symbol> &symbols)
+      : text(text), symbols(symbols) {}
 
   Result<DimExpr> run() {
     std::optional<DimExpr> e = sum(0);

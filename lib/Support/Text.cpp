@@ -185,7 +185,8 @@ Result<std::string> TextReader::string() {
       out += '\t';
     else if (c == '\\' || c == '"')
       out += c;
-    else if (c == 'x' && i + 3 < raw.size() && hexDigit(raw[i + 1]) >= 0 && hexDigit(raw[i + 2]) >= 0) {
+    else if (c == 'x' && i + 3 < raw.size() && hexDigit(raw[i + 1]) >= 0 &&
+             hexDigit(raw[i + 2]) >= 0) {
       out += static_cast<char>(hexDigit(raw[i + 1]) << 4 | hexDigit(raw[i + 2]));
       i += 2;
     } else

@@ -59,7 +59,8 @@ std::vector<Pass> passes() {
 
 const Language graphLanguage = {"graph", "graph", parse, passes};
 
-Result<std::unique_ptr<Program>> importModel(const std::string &path, const ImportOptions &options) {
+Result<std::unique_ptr<Program>> importModel(const std::string &path,
+                                             const ImportOptions &options) {
   FUSEC_TRY(Graph graph, importOnnx(path, options));
   return std::unique_ptr<Program>(std::make_unique<GraphProgram>(std::move(graph)));
 }

@@ -41,7 +41,7 @@ struct Language {
 
 const std::vector<Language> &languages();
 
-extern const Language graphLanguage;
+extern const Language graphLanguage, exprLanguage, girLanguage, kernelLanguage;
 Result<std::unique_ptr<Program>> importModel(const std::string &path, const ImportOptions &options);
 
 /// The tensor called `name`, or a diagnostic.

@@ -11,7 +11,8 @@ static std::string_view numpyType(DType t) {
 }
 
 Status writeNpy(const std::string &path, const Constant &c) {
-  std::string header = "{'descr': '" + std::string(numpyType(c.type)) + "', 'fortran_order': False, 'shape': (";
+  std::string header =
+      "{'descr': '" + std::string(numpyType(c.type)) + "', 'fortran_order': False, 'shape': (";
   for (int64_t d : c.dims)
     header += std::to_string(d) + ",";
   header += "), }";
@@ -31,8 +32,8 @@ Status writeNpy(const std::string &path, const Constant &c) {
 std::string fileNameFor(const std::string &tensor) {
   std::string out = tensor;
   for (char &c : out) {
-    bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
-                 c == '_' || c == '-';
+    bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                 c == '.' || c == '_' || c == '-';
     if (!plain)
       c = '_';
   }

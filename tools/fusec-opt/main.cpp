@@ -17,7 +17,8 @@
 namespace fusec::opt {
 
 const std::vector<Language> &languages() {
-  static const std::vector<Language> list = {graphLanguage};
+  static const std::vector<Language> list = {graphLanguage, exprLanguage, girLanguage,
+                                             kernelLanguage};
   return list;
 }
 
@@ -129,7 +130,8 @@ int main(int argc, char **argv) {
   app.add_option("-o", line.output, "where the text goes (default: standard output)");
   app.add_option("--constants", line.constants, "folder of constants too large to print");
   app.add_flag("--interpret", line.interpret, "run the program instead of printing it");
-  app.add_flag("--round-each-value", line.roundEach, "graph: round every value to its declared type");
+  app.add_flag("--round-each-value", line.roundEach,
+               "graph: round every value to its declared type");
   app.add_option("--input", line.inputs, "NAME=FILE.pb: value of an input")->type_name("NAME=FILE");
   app.add_option("--output-dir", line.outputDir, "folder for outputs as NAME.npy");
   app.add_option("--dim", line.dims, "NAME=MIN..MAX[:OPT] of a model's symbolic dim");

@@ -21,7 +21,8 @@ void multiplyInto(T *c, const T *a, const T *b, int64_t m, int64_t k, int64_t n)
 }
 
 /// numpy.matmul; integers wrap to `outType`.
-Result<TensorValue> matMul(const OpCall &call, const TensorValue &a, const TensorValue &b, DType outType) {
+Result<TensorValue> matMul(const OpCall &call, const TensorValue &a, const TensorValue &b,
+                           DType outType) {
   if (a.dims.empty() || b.dims.empty())
     return call.fail("scalars cannot be multiplied as matrices", Diag::ShapeMismatch);
   Dims ad = a.dims, bd = b.dims;
@@ -51,8 +52,8 @@ Result<TensorValue> matMul(const OpCall &call, const TensorValue &a, const Tenso
     } else {
       auto bits = [](const int64_t *p) { return reinterpret_cast<const uint64_t *>(p); };
       multiplyInto(reinterpret_cast<uint64_t *>(out.ints.data()) + i * m * n,
-                   bits(a.ints.data()) + w.offset(0) * m * k, bits(b.ints.data()) + w.offset(1) * k * n,
-                   m, k, n);
+                   bits(a.ints.data()) + w.offset(0) * m * k,
+                   bits(b.ints.data()) + w.offset(1) * k * n, m, k, n);
     }
   }
   for (int64_t &v : out.ints)
@@ -187,7 +188,8 @@ Result<Outputs> einsum(const OpCall &call) {
       uint64_t p = 1;
       for (size_t t = 0; t < terms.size(); ++t)
         p *= static_cast<uint64_t>(call.in(t).ints[static_cast<size_t>(w.offset(t))]);
-      out.ints[o] = wrapToDType(out.type, static_cast<int64_t>(static_cast<uint64_t>(out.ints[o]) + p));
+      out.ints[o] =
+          wrapToDType(out.type, static_cast<int64_t>(static_cast<uint64_t>(out.ints[o]) + p));
     }
   }
   return Outputs{std::move(out)};

@@ -25,8 +25,16 @@ Result<Geometry> readGeometry(const OpCall &call, const Dims &x, const Dims &w) 
   if (x.size() < 3 || w.size() != x.size())
     return call.fail("expects tensors [N, C, ...] and [M, C, ...]", Diag::ShapeMismatch);
   const auto &pads = call.node.intsAttr("pads");
-  Geometry g{x[0], x[1], w[0], call.node.intAttr("group"), tail(x), tail(w), {},
-             call.node.intsAttr("strides"), call.node.intsAttr("dilations"), {}};
+  Geometry g{x[0],
+             x[1],
+             w[0],
+             call.node.intAttr("group"),
+             tail(x),
+             tail(w),
+             {},
+             call.node.intsAttr("strides"),
+             call.node.intsAttr("dilations"),
+             {}};
   g.padBegin.assign(pads.begin(), pads.begin() + static_cast<long>(g.rank()));
   for (size_t d = 0; d < g.rank(); ++d) {
     int64_t span = g.in[d] + pads[d] + pads[d + g.rank()] - g.dilations[d] * (g.kernel[d] - 1) - 1;
@@ -106,8 +114,8 @@ Result<Outputs> conv(const OpCall &call) {
 }
 
 /// Zero points are taken off first, so that padding adds nothing. The weights' zero point may be [M].
-Result<TensorValue> convIntegers(const OpCall &call, TensorValue x, TensorValue w, const TensorValue *xZero,
-                                 const TensorValue *wZero) {
+Result<TensorValue> convIntegers(const OpCall &call, TensorValue x, TensorValue w,
+                                 const TensorValue *xZero, const TensorValue *wZero) {
   FUSEC_TRY(Geometry g, readGeometry(call, x.dims, w.dims));
   FUSEC_CHECK(call.checkSize(outputDims(g)));
   if (xZero)
@@ -126,8 +134,9 @@ Result<TensorValue> convIntegers(const OpCall &call, TensorValue x, TensorValue 
 }
 
 Result<Outputs> convInteger(const OpCall &call) {
-  FUSEC_TRY(TensorValue y, convIntegers(call, call.in(0), call.in(1), call.has(2) ? &call.in(2) : nullptr,
-                                        call.has(3) ? &call.in(3) : nullptr));
+  FUSEC_TRY(TensorValue y,
+            convIntegers(call, call.in(0), call.in(1), call.has(2) ? &call.in(2) : nullptr,
+                         call.has(3) ? &call.in(3) : nullptr));
   return Outputs{std::move(y)};
 }
 
@@ -150,7 +159,8 @@ Result<Outputs> convTranspose(const OpCall &call) {
   TensorValue y(x.type, dims);
   int64_t group = call.node.intAttr("group"), channels = x.dims[1], perGroup = channels / group;
   int64_t filters = w.dims[1]; // of one group
-  Dims in = tail(x.dims), kernel = tail(w.dims), out = tail(dims), outStrides = rowMajorStrides(out);
+  Dims in = tail(x.dims), kernel = tail(w.dims), out = tail(dims),
+       outStrides = rowMajorStrides(out);
   int64_t inSize = product(in), outSize = product(out), kernelSize = product(kernel);
   const auto &strides = call.node.intsAttr("strides"), &dilations = call.node.intsAttr("dilations"),
              &pads = call.node.intsAttr("pads");

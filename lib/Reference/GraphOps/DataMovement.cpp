@@ -50,7 +50,8 @@ Result<Outputs> split(const OpCall &call) {
       int64_t before = each * static_cast<int64_t>(k);
       sizes.push_back(std::clamp<int64_t>(x.dims[axis] - before, 0, each));
     } else
-      return call.fail("the size of part " + std::to_string(k) + " is not known", Diag::UnsupportedShape);
+      return call.fail("the size of part " + std::to_string(k) + " is not known",
+                       Diag::UnsupportedShape);
   }
   AxisView from(x.dims, static_cast<int64_t>(axis));
   Outputs outs;
@@ -107,7 +108,8 @@ Result<Outputs> sliceBy(const OpCall &call, const Dims &starts, const Dims &ends
 
 Result<Outputs> slice(const OpCall &call) {
   const Node &n = call.node;
-  return sliceBy(call, n.intsAttr("starts"), n.intsAttr("ends"), n.intsAttr("axes"), n.intsAttr("steps"));
+  return sliceBy(call, n.intsAttr("starts"), n.intsAttr("ends"), n.intsAttr("axes"),
+                 n.intsAttr("steps"));
 }
 
 Result<Outputs> sliceDynamic(const OpCall &call) {
@@ -225,7 +227,8 @@ Result<Outputs> spaceToDepth(const OpCall &call) {
   int64_t b = call.node.intAttr("blocksize"), channels = x.dims[1], h = x.dims[2], w = x.dims[3];
   return Outputs{rearrange(x, {x.dims[0], channels * b * b, h / b, w / b}, [&](const Dims &c) {
     int64_t block = c[1] / channels;
-    return ((c[0] * channels + c[1] % channels) * h + c[2] * b + block / b) * w + c[3] * b + block % b;
+    return ((c[0] * channels + c[1] % channels) * h + c[2] * b + block / b) * w + c[3] * b +
+           block % b;
   })};
 }
 

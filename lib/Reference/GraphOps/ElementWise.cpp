@@ -37,7 +37,8 @@ Result<Outputs> binary(const OpCall &call, DType outType, F onFloats, G onInts) 
       else
         out.ints[i] = static_cast<int64_t>(v);
     } else {
-      out.ints[i] = wrapToDType(outType, static_cast<int64_t>(onInts(a.ints[p], b.ints[q], a.type)));
+      out.ints[i] =
+          wrapToDType(outType, static_cast<int64_t>(onInts(a.ints[p], b.ints[q], a.type)));
     }
   }
   return Outputs{std::move(out)};
@@ -76,36 +77,41 @@ bool lessInts(int64_t a, int64_t b, DType t) {
 }
 
 Result<Outputs> add(const OpCall &call) {
-  return binary(call, call.in(0).type, [](double a, double b) { return a + b; },
-                [](int64_t a, int64_t b, DType) { return static_cast<U>(a) + static_cast<U>(b); });
+  return binary(
+      call, call.in(0).type, [](double a, double b) { return a + b; },
+      [](int64_t a, int64_t b, DType) { return static_cast<U>(a) + static_cast<U>(b); });
 }
 Result<Outputs> sub(const OpCall &call) {
-  return binary(call, call.in(0).type, [](double a, double b) { return a - b; },
-                [](int64_t a, int64_t b, DType) { return static_cast<U>(a) - static_cast<U>(b); });
+  return binary(
+      call, call.in(0).type, [](double a, double b) { return a - b; },
+      [](int64_t a, int64_t b, DType) { return static_cast<U>(a) - static_cast<U>(b); });
 }
 Result<Outputs> mul(const OpCall &call) {
-  return binary(call, call.in(0).type, [](double a, double b) { return a * b; },
-                [](int64_t a, int64_t b, DType) { return static_cast<U>(a) * static_cast<U>(b); });
+  return binary(
+      call, call.in(0).type, [](double a, double b) { return a * b; },
+      [](int64_t a, int64_t b, DType) { return static_cast<U>(a) * static_cast<U>(b); });
 }
 Result<Outputs> div(const OpCall &call) {
   return binary(call, call.in(0).type, [](double a, double b) { return a / b; }, divideInts);
 }
 Result<Outputs> modulo(const OpCall &call) {
   if (call.node.intAttr("fmod"))
-    return binary(call, call.in(0).type, [](double a, double b) { return std::fmod(a, b); },
-                  remainderInts);
+    return binary(
+        call, call.in(0).type, [](double a, double b) { return std::fmod(a, b); }, remainderInts);
   return binary(call, call.in(0).type, floorMod, floorModInts);
 }
 Result<Outputs> prelu(const OpCall &call) {
-  return binary(call, call.in(0).type, [](double x, double s) { return x < 0 ? x * s : x; },
-                [](int64_t x, int64_t s, DType t) {
-                  return isSigned(t) && x < 0 ? static_cast<U>(x) * static_cast<U>(s) : static_cast<U>(x);
-                });
+  return binary(
+      call, call.in(0).type, [](double x, double s) { return x < 0 ? x * s : x; },
+      [](int64_t x, int64_t s, DType t) {
+        return isSigned(t) && x < 0 ? static_cast<U>(x) * static_cast<U>(s) : static_cast<U>(x);
+      });
 }
 
 template <typename F> Result<Outputs> bits(const OpCall &call, F f) {
-  return binary(call, call.in(0).type, [](double, double) { return 0.0; },
-                [f](int64_t a, int64_t b, DType t) { return f(a, b, t); });
+  return binary(
+      call, call.in(0).type, [](double, double) { return 0.0; },
+      [f](int64_t a, int64_t b, DType t) { return f(a, b, t); });
 }
 Result<Outputs> bitAnd(const OpCall &call) {
   return bits(call, [](int64_t a, int64_t b, DType) { return a & b; });
@@ -127,23 +133,27 @@ Result<Outputs> bitShift(const OpCall &call) {
 }
 
 Result<Outputs> equal(const OpCall &call) {
-  return binary(call, DType::Bool, [](double a, double b) { return a == b; },
-                [](int64_t a, int64_t b, DType) { return a == b; });
+  return binary(
+      call, DType::Bool, [](double a, double b) { return a == b; },
+      [](int64_t a, int64_t b, DType) { return a == b; });
 }
 Result<Outputs> less(const OpCall &call) {
   return binary(call, DType::Bool, [](double a, double b) { return a < b; }, lessInts);
 }
 Result<Outputs> lessOrEqual(const OpCall &call) {
-  return binary(call, DType::Bool, [](double a, double b) { return a <= b; },
-                [](int64_t a, int64_t b, DType t) { return !lessInts(b, a, t); });
+  return binary(
+      call, DType::Bool, [](double a, double b) { return a <= b; },
+      [](int64_t a, int64_t b, DType t) { return !lessInts(b, a, t); });
 }
 Result<Outputs> greater(const OpCall &call) {
-  return binary(call, DType::Bool, [](double a, double b) { return a > b; },
-                [](int64_t a, int64_t b, DType t) { return lessInts(b, a, t); });
+  return binary(
+      call, DType::Bool, [](double a, double b) { return a > b; },
+      [](int64_t a, int64_t b, DType t) { return lessInts(b, a, t); });
 }
 Result<Outputs> greaterOrEqual(const OpCall &call) {
-  return binary(call, DType::Bool, [](double a, double b) { return a >= b; },
-                [](int64_t a, int64_t b, DType t) { return !lessInts(a, b, t); });
+  return binary(
+      call, DType::Bool, [](double a, double b) { return a >= b; },
+      [](int64_t a, int64_t b, DType t) { return !lessInts(a, b, t); });
 }
 
 /// b^e mod 2^64 for e >= 0.
@@ -168,8 +178,8 @@ Result<Outputs> pow(const OpCall &call) {
     int64_t e = integral ? b.ints[static_cast<size_t>(q)] : 0;
     if (integral && (e >= 0 || b.type == DType::U64))
       out.ints[static_cast<size_t>(i)] = wrapToDType(
-          a.type, static_cast<int64_t>(powerOf(static_cast<U>(a.ints[static_cast<size_t>(p)]),
-                                               static_cast<U>(e))));
+          a.type, static_cast<int64_t>(
+                      powerOf(static_cast<U>(a.ints[static_cast<size_t>(p)]), static_cast<U>(e))));
     else
       out.setNumber(i, std::pow(a.number(p), b.number(q)));
   }
@@ -203,7 +213,8 @@ template <Fold f> Result<Outputs> variadic(const OpCall &call) {
       if (x.isFloating())
         out.floats[i] = k ? foldFloats(f, out.floats[i], x.floats[p]) : x.floats[p];
       else
-        out.ints[i] = k ? wrapToDType(x.type, foldInts(f, out.ints[i], x.ints[p], x.type)) : x.ints[p];
+        out.ints[i] =
+            k ? wrapToDType(x.type, foldInts(f, out.ints[i], x.ints[p], x.type)) : x.ints[p];
     }
   }
   if (f == Fold::Mean) {

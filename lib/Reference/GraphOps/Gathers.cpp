@@ -144,7 +144,8 @@ Result<Outputs> nonZero(const OpCall &call) {
   const TensorValue &x = call.in(0);
   Dims found;
   for (int64_t i = 0; i < x.numElements(); ++i)
-    if (x.isFloating() ? x.floats[static_cast<size_t>(i)] != 0 : x.ints[static_cast<size_t>(i)] != 0)
+    if (x.isFloating() ? x.floats[static_cast<size_t>(i)] != 0
+                       : x.ints[static_cast<size_t>(i)] != 0)
       found.push_back(i);
   Dims strides = rowMajorStrides(x.dims);
   auto count = static_cast<int64_t>(found.size());

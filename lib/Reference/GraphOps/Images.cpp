@@ -18,9 +18,8 @@ Result<Outputs> col2Im(const OpCall &call) {
   Dims positions;
   for (size_t d = 0; d < rank; ++d) {
     blockSize *= block[d];
-    positions.push_back((image[d] + pads[d] + pads[d + rank] - dilations[d] * (block[d] - 1) - 1) /
-                            strides[d] +
-                        1);
+    positions.push_back(
+        (image[d] + pads[d] + pads[d + rank] - dilations[d] * (block[d] - 1) - 1) / strides[d] + 1);
   }
   int64_t count = checkedProduct(positions);
   if (x.rank() != 3 || x.dims[1] % blockSize != 0 || count != x.dims[2])
@@ -118,7 +117,8 @@ private:
     return i >= 0 && i < dims[d] ? i * strides[d] : -1;
   }
 
-  double interpolate(const double *plane, const std::vector<double> &x, size_t d, int64_t offset) const {
+  double interpolate(const double *plane, const std::vector<double> &x, size_t d,
+                     int64_t offset) const {
     if (d == dims.size())
       return plane[offset];
     double base = std::floor(x[d]), t = x[d] - base;
@@ -132,7 +132,8 @@ private:
       constexpr double a = -0.75;
       for (int k = 0; k < 4; ++k) {
         double s = std::fabs(t - (k - 1));
-        weights[k] = s <= 1 ? ((a + 2) * s - (a + 3)) * s * s + 1 : ((a * s - 5 * a) * s + 8 * a) * s - 4 * a;
+        weights[k] = s <= 1 ? ((a + 2) * s - (a + 3)) * s * s + 1
+                            : ((a * s - 5 * a) * s + 8 * a) * s - 4 * a;
       }
     }
     double sum = 0;

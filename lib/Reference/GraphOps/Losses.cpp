@@ -24,7 +24,8 @@ Result<TensorValue> negativeLogLikelihood(const OpCall &call, const TensorValue 
       if (ignores && c == ignored)
         continue;
       if (c < 0 || c >= v.extent)
-        return call.fail("class " + std::to_string(c) + " is outside 0.." + std::to_string(v.extent - 1));
+        return call.fail("class " + std::to_string(c) + " is outside 0.." +
+                         std::to_string(v.extent - 1));
       double weight = call.has(2) ? call.in(2).floats[static_cast<size_t>(c)] : 1;
       loss.floats[at] = -weight * scores.floats[static_cast<size_t>(v.index(o, c, i))];
       sum += loss.floats[at];

@@ -76,11 +76,13 @@ Result<Outputs> rotaryEmbedding(const OpCall &call) {
   int64_t rows = cosCache.dims.size() == 2 ? cosCache.dims[0] : cosCache.dims[0] * cosCache.dims[1];
   for (int64_t b = 0; b < x.dims[0]; ++b)
     for (int64_t s = 0; s < tokens; ++s) {
-      int64_t row = call.has(3) ? call.in(3).ints[static_cast<size_t>(b * tokens + s)] : b * tokens + s;
+      int64_t row =
+          call.has(3) ? call.in(3).ints[static_cast<size_t>(b * tokens + s)] : b * tokens + s;
       if (row < 0 || row >= rows)
         return call.fail("position " + std::to_string(row) + " is outside the cache");
       for (int64_t h = 0; h < heads; ++h) {
-        int64_t base = packed ? ((b * tokens + s) * heads + h) * size : ((b * heads + h) * tokens + s) * size;
+        int64_t base =
+            packed ? ((b * tokens + s) * heads + h) * size : ((b * heads + h) * tokens + s) * size;
         for (int64_t k = 0; k < half; ++k) {
           auto p = static_cast<size_t>(base + (interleaved ? 2 * k : k));
           auto q = static_cast<size_t>(base + (interleaved ? 2 * k + 1 : k + half));

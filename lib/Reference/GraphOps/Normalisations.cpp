@@ -72,7 +72,8 @@ Result<Outputs> instanceNormalization(const OpCall &call) {
 }
 
 /// Multiplies by `scale` and adds `bias` (if any), which broadcast to y.
-Status applyAffine(const OpCall &call, TensorValue &y, const TensorValue &scale, const TensorValue *bias) {
+Status applyAffine(const OpCall &call, TensorValue &y, const TensorValue &scale,
+                   const TensorValue *bias) {
   Dims biasDims = bias ? bias->dims : Dims{};
   auto dims = broadcastDims({y.dims, scale.dims, biasDims});
   if (!dims || *dims != y.dims)

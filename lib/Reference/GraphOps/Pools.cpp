@@ -22,10 +22,17 @@ Result<Windows> readWindows(const OpCall &call) {
     return call.fail("expects a tensor [N, C, ...]", Diag::ShapeMismatch);
   const auto &pads = call.node.intsAttr("pads");
   size_t rank = x.dims.size() - 2;
-  Windows w{Dims(x.dims.begin() + 2, x.dims.end()), Dims(dims.begin() + 2, dims.end()),
-            call.node.intsAttr("kernel_shape"),     call.node.intsAttr("strides"),
-            call.node.intsAttr("dilations"),        {}, {}, {},
-            x.dims[0] * x.dims[1],                  1,  1};
+  Windows w{Dims(x.dims.begin() + 2, x.dims.end()),
+            Dims(dims.begin() + 2, dims.end()),
+            call.node.intsAttr("kernel_shape"),
+            call.node.intsAttr("strides"),
+            call.node.intsAttr("dilations"),
+            {},
+            {},
+            {},
+            x.dims[0] * x.dims[1],
+            1,
+            1};
   w.padBegin.assign(pads.begin(), pads.begin() + static_cast<long>(rank));
   w.padEnd.assign(pads.begin() + static_cast<long>(rank), pads.end());
   w.inStrides = rowMajorStrides(w.in);
@@ -107,7 +114,8 @@ Result<Outputs> maxPool(const OpCall &call) {
         auto p = static_cast<size_t>(base + offset), q = static_cast<size_t>(base + best);
         bool better = best < 0;
         if (!better && x.isFloating())
-          better = x.floats[p] > x.floats[q] || (std::isnan(x.floats[p]) && !std::isnan(x.floats[q]));
+          better =
+              x.floats[p] > x.floats[q] || (std::isnan(x.floats[p]) && !std::isnan(x.floats[q]));
         else if (!better)
           better = x.type == DType::U64
                        ? static_cast<uint64_t>(x.ints[p]) > static_cast<uint64_t>(x.ints[q])

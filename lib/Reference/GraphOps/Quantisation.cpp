@@ -67,7 +67,8 @@ Result<TensorValue> quantise(const OpCall &call, const TensorValue &x, const Ten
        !w.done(); w.next(), ++i) {
     double s = scale.floats[static_cast<size_t>(w.offset(0))];
     // The quotient is rounded as the declared types round it: ties are decided on that value.
-    double q = roundToDType(scale.type, roundToDType(x.type, x.number(static_cast<int64_t>(i))) / s);
+    double q =
+        roundToDType(scale.type, roundToDType(x.type, x.number(static_cast<int64_t>(i))) / s);
     out.ints[i] = saturateTo(zeroPoint.type, q, zeroPoint.ints[static_cast<size_t>(w.offset(1))]);
   }
   return out;
@@ -103,7 +104,8 @@ Status checkScale(const OpCall &call, const TensorValue &x, const TensorValue &s
   int64_t axis = call.node.intAttr("axis"), block = call.node.intAttr("block_size");
   bool fits = block ? scale.rank() == x.rank() : scale.numElements() == 1;
   if (!block && !fits)
-    fits = scale.rank() == 1 && axis < x.rank() && scale.dims[0] == x.dims[static_cast<size_t>(axis)];
+    fits =
+        scale.rank() == 1 && axis < x.rank() && scale.dims[0] == x.dims[static_cast<size_t>(axis)];
   for (size_t d = 0; block && fits && d < x.dims.size(); ++d) {
     int64_t blocks = static_cast<int64_t>(d) == axis ? (x.dims[d] + block - 1) / block : x.dims[d];
     fits = scale.dims[d] == blocks;

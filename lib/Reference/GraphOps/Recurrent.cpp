@@ -47,11 +47,11 @@ struct Defaults {
   double alpha, beta;
 };
 constexpr Defaults activationDefaults[] = {
-    {"Sigmoid", false, false, 0, 0},      {"Tanh", false, false, 0, 0},
-    {"Relu", false, false, 0, 0},         {"Affine", true, true, 1, 0},
-    {"LeakyRelu", true, false, 0.01, 0},  {"ThresholdedRelu", true, false, 1, 0},
-    {"ScaledTanh", true, true, 1, 1},     {"HardSigmoid", true, true, 0.2, 0.5},
-    {"Elu", true, false, 1, 0},           {"Softsign", false, false, 0, 0},
+    {"Sigmoid", false, false, 0, 0},     {"Tanh", false, false, 0, 0},
+    {"Relu", false, false, 0, 0},        {"Affine", true, true, 1, 0},
+    {"LeakyRelu", true, false, 0.01, 0}, {"ThresholdedRelu", true, false, 1, 0},
+    {"ScaledTanh", true, true, 1, 1},    {"HardSigmoid", true, true, 0.2, 0.5},
+    {"Elu", true, false, 1, 0},          {"Softsign", false, false, 0, 0},
     {"Softplus", false, false, 0, 0}};
 
 /// alpha and beta are consumed in order by the functions that have such a parameter.
@@ -106,7 +106,9 @@ struct Layer {
   double recurrentBias(int64_t gate, int64_t j) const {
     return bias ? bias[(gates + gate) * hidden + j] : 0;
   }
-  double biasOf(int64_t gate, int64_t j) const { return inputBias(gate, j) + recurrentBias(gate, j); }
+  double biasOf(int64_t gate, int64_t j) const {
+    return inputBias(gate, j) + recurrentBias(gate, j);
+  }
 };
 
 /// One step of one batch row: h and c are replaced.
@@ -118,7 +120,9 @@ void lstmCell(const OpCall &call, const Layer &l, const double *x, double *h, do
   bool coupled = call.node.intAttr("input_forget");
   for (int64_t j = 0; j < l.hidden; ++j) {
     auto gate = [&](int64_t g) { return l.input(g, j, x) + l.recurrent(g, j, h) + l.biasOf(g, j); };
-    auto peep = [&](int64_t g, double cell) { return l.peephole ? l.peephole[g * l.hidden + j] * cell : 0; };
+    auto peep = [&](int64_t g, double cell) {
+      return l.peephole ? l.peephole[g * l.hidden + j] * cell : 0;
+    };
     double i = l.bound(l.f[0], gate(0) + peep(0, c[j]));
     double f = coupled ? 1 - i : l.bound(l.f[0], gate(2) + peep(2, c[j]));
     double cell = f * c[j] + i * l.bound(l.f[1], gate(3));
@@ -160,26 +164,34 @@ void rnnCell(const OpCall &, const Layer &l, const double *x, double *h, double 
 
 /// Steps beyond a row's sequence length give zeros in Y and leave the state; the reverse direction starts at
 /// the row's last valid step.
-Result<Outputs> recur(const OpCall &call, int64_t gates, size_t activationsPerDirection, Cell cell) {
+Result<Outputs> recur(const OpCall &call, int64_t gates, size_t activationsPerDirection,
+                      Cell cell) {
   const TensorValue &x = call.in(0), &w = call.in(1), &r = call.in(2);
   if (x.rank() != 3 || w.rank() != 3 || r.rank() != 3 || call.node.intAttr("layout") != 0)
     return call.fail("expects X, W and R of rank 3 and layout 0", Diag::ShapeMismatch);
   FUSEC_TRY(std::vector<Activation> activations, readActivations(call));
   const std::string &direction = call.node.stringAttr("direction");
   int64_t directions = direction == "bidirectional" ? 2 : 1;
-  int64_t steps = x.dims[0], batch = x.dims[1], inputs = x.dims[2], hidden = call.node.intAttr("hidden_size");
+  int64_t steps = x.dims[0], batch = x.dims[1], inputs = x.dims[2],
+          hidden = call.node.intAttr("hidden_size");
   Dims stateDims{directions, batch, hidden};
   if (w.dims != Dims{directions, gates * hidden, inputs} ||
       r.dims != Dims{directions, gates * hidden, hidden} ||
       activations.size() != activationsPerDirection * static_cast<size_t>(directions))
     return call.fail("weights, activations and hidden_size do not fit", Diag::ShapeMismatch);
-  TensorValue y(x.type, {steps, directions, batch, hidden}), h(x.type, stateDims), c(x.type, stateDims);
+  TensorValue y(x.type, {steps, directions, batch, hidden}), h(x.type, stateDims),
+      c(x.type, stateDims);
   if (call.has(5))
     h.floats = call.in(5).floats;
   if (call.has(6))
     c.floats = call.in(6).floats;
   for (int64_t d = 0; d < directions; ++d) {
-    Layer l{steps, batch, inputs, hidden, gates, w.floats.data() + d * gates * hidden * inputs,
+    Layer l{steps,
+            batch,
+            inputs,
+            hidden,
+            gates,
+            w.floats.data() + d * gates * hidden * inputs,
             r.floats.data() + d * gates * hidden * hidden,
             call.has(3) ? call.in(3).floats.data() + d * 2 * gates * hidden : nullptr,
             call.has(7) ? call.in(7).floats.data() + d * 3 * hidden : nullptr,

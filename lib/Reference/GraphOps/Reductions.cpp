@@ -42,7 +42,8 @@ double extremeFloat(const Group &g, bool max) {
 int64_t extremeInt(const Group &g, bool max) {
   int64_t best = max ? lowestInt(g.type) : highestInt(g.type);
   for (int64_t v : g.ints) {
-    bool less = g.type == DType::U64 ? static_cast<uint64_t>(v) < static_cast<uint64_t>(best) : v < best;
+    bool less =
+        g.type == DType::U64 ? static_cast<uint64_t>(v) < static_cast<uint64_t>(best) : v < best;
     if (less != max)
       best = v;
   }
@@ -200,7 +201,8 @@ template <bool product> Result<Outputs> cumulate(const OpCall &call) {
   if (axis < 0)
     axis += x.rank();
   if (axis < 0 || axis >= x.rank())
-    return call.fail("axis " + std::to_string(call.in(1).ints[0]) + " is outside the tensor's rank");
+    return call.fail("axis " + std::to_string(call.in(1).ints[0]) +
+                     " is outside the tensor's rank");
   bool exclusive = call.node.intAttr("exclusive"), reverse = call.node.intAttr("reverse");
   AxisView v(x.dims, axis);
   TensorValue out(x.type, x.dims);
@@ -229,8 +231,8 @@ template <bool product> Result<Outputs> cumulate(const OpCall &call) {
 
 void addReductions(OpTable &t) {
   using enum OpKind;
-  for (OpKind op : {ReduceL1, ReduceL2, ReduceLogSum, ReduceLogSumExp, ReduceMax, ReduceMean, ReduceMin,
-                    ReduceProd, ReduceSum, ReduceSumSquare})
+  for (OpKind op : {ReduceL1, ReduceL2, ReduceLogSum, ReduceLogSumExp, ReduceMax, ReduceMean,
+                    ReduceMin, ReduceProd, ReduceSum, ReduceSumSquare})
     entry(t, op) = reduce;
   entry(t, ArgMax) = argExtreme<true>;
   entry(t, ArgMin) = argExtreme<false>;

@@ -12,7 +12,7 @@ namespace fusec {
 namespace {
 
 struct Axis {
-  double scale = 1;       // as given, or output / input size
+  double scale = 1; // as given, or output / input size
   int64_t in = 1, out = 1;
   double roiBegin = 0, roiEnd = 1;
 };
@@ -137,8 +137,8 @@ TensorValue resample(const OpCall &call, const TensorValue &x, size_t axis, cons
       taps = {{std::clamp<int64_t>(nearest(n.stringAttr("nearest_mode"), p), 0, a.in - 1)}, {1}};
     else
       taps = interpolate(n, a, p);
-    bool extrapolated = coordinates == "tf_crop_and_resize" &&
-                        (p < 0 || p > static_cast<double>(a.in - 1));
+    bool extrapolated =
+        coordinates == "tf_crop_and_resize" && (p < 0 || p > static_cast<double>(a.in - 1));
     for (int64_t o = 0; o < from.outer; ++o)
       for (int64_t i = 0; i < from.inner; ++i) {
         double v = 0;

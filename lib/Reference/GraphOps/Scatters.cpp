@@ -7,7 +7,8 @@ namespace fusec {
 namespace {
 
 /// out[i] = reduction(out[i], update[j]); applied in the order of the updates.
-Status combine(const OpCall &call, TensorValue &out, int64_t i, const TensorValue &update, int64_t j) {
+Status combine(const OpCall &call, TensorValue &out, int64_t i, const TensorValue &update,
+               int64_t j) {
   const std::string &reduction = call.node.stringAttr("reduction");
   if (reduction == "none") {
     out.copyElement(i, update, j);
@@ -25,7 +26,8 @@ Status combine(const OpCall &call, TensorValue &out, int64_t i, const TensorValu
   }
   int64_t &a = out.ints[p], b = update.ints[q];
   if (max || min) {
-    bool less = out.type == DType::U64 ? static_cast<uint64_t>(a) < static_cast<uint64_t>(b) : a < b;
+    bool less =
+        out.type == DType::U64 ? static_cast<uint64_t>(a) < static_cast<uint64_t>(b) : a < b;
     a = less == max ? b : a;
     return success();
   }
@@ -81,7 +83,8 @@ Result<Outputs> scatterNd(const OpCall &call) {
   for (int64_t t = 0; t < tuples; ++t) {
     int64_t offset = 0;
     for (size_t d = 0; d < depth; ++d) {
-      FUSEC_TRY(int64_t e, position(call, indices.ints[static_cast<size_t>(t) * depth + d], out.dims[d]));
+      FUSEC_TRY(int64_t e,
+                position(call, indices.ints[static_cast<size_t>(t) * depth + d], out.dims[d]));
       offset += e * strides[d];
     }
     for (int64_t i = 0; i < slice; ++i)

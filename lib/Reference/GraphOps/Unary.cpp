@@ -103,7 +103,8 @@ Result<Outputs> shrink(const OpCall &call) {
 
 Result<Outputs> isInf(const OpCall &call) {
   const TensorValue &x = call.in(0);
-  bool negative = call.node.intAttr("detect_negative"), positive = call.node.intAttr("detect_positive");
+  bool negative = call.node.intAttr("detect_negative"),
+       positive = call.node.intAttr("detect_positive");
   TensorValue out(DType::Bool, x.dims);
   for (size_t i = 0; i < x.floats.size(); ++i)
     out.ints[i] = std::isinf(x.floats[i]) && (x.floats[i] < 0 ? negative : positive);
@@ -183,10 +184,13 @@ void addUnary(OpTable &t) {
   entry(t, BitwiseNot) = bitwiseNot;
   entry(t, Cast) = cast;
   entry(t, Ceil) = stepOp<[](double x, const Node &) { return std::ceil(x); }>;
-  entry(t, Celu) = floatOp<[](double x, const Node &n) { return x < 0 ? alpha(n) * std::expm1(x / alpha(n)) : x; }>;
+  entry(t, Celu) = floatOp<[](double x, const Node &n) {
+    return x < 0 ? alpha(n) * std::expm1(x / alpha(n)) : x;
+  }>;
   entry(t, Cos) = floatOp<[](double x, const Node &) { return std::cos(x); }>;
   entry(t, Cosh) = floatOp<[](double x, const Node &) { return std::cosh(x); }>;
-  entry(t, Elu) = floatOp<[](double x, const Node &n) { return x < 0 ? alpha(n) * std::expm1(x) : x; }>;
+  entry(t, Elu) =
+      floatOp<[](double x, const Node &n) { return x < 0 ? alpha(n) * std::expm1(x) : x; }>;
   entry(t, Erf) = floatOp<[](double x, const Node &) { return std::erf(x); }>;
   entry(t, Exp) = floatOp<[](double x, const Node &) { return std::exp(x); }>;
   entry(t, Floor) = stepOp<[](double x, const Node &) { return std::floor(x); }>;
@@ -204,7 +208,9 @@ void addUnary(OpTable &t) {
   entry(t, Reciprocal) = floatOp<[](double x, const Node &) { return 1 / x; }>;
   entry(t, Relu) = magnitudeOp<reluOf, reluOfInt>;
   entry(t, Round) = stepOp<[](double x, const Node &) { return std::nearbyint(x); }>;
-  entry(t, Selu) = floatOp<[](double x, const Node &n) { return n.floatAttr("gamma") * (x <= 0 ? alpha(n) * std::expm1(x) : x); }>;
+  entry(t, Selu) = floatOp<[](double x, const Node &n) {
+    return n.floatAttr("gamma") * (x <= 0 ? alpha(n) * std::expm1(x) : x);
+  }>;
   entry(t, Shrink) = shrink;
   entry(t, Sigmoid) = floatOp<[](double x, const Node &) { return stableSigmoid(x); }>;
   entry(t, Sign) = magnitudeOp<signOf, signOfInt>;
@@ -213,10 +219,12 @@ void addUnary(OpTable &t) {
   entry(t, Softplus) = floatOp<[](double x, const Node &) { return stableSoftplus(x); }>;
   entry(t, Softsign) = floatOp<[](double x, const Node &) { return x / (1 + std::fabs(x)); }>;
   entry(t, Sqrt) = floatOp<[](double x, const Node &) { return std::sqrt(x); }>;
-  entry(t, Swish) = floatOp<[](double x, const Node &n) { return x * stableSigmoid(alpha(n) * x); }>;
+  entry(t, Swish) =
+      floatOp<[](double x, const Node &n) { return x * stableSigmoid(alpha(n) * x); }>;
   entry(t, Tan) = floatOp<[](double x, const Node &) { return std::tan(x); }>;
   entry(t, Tanh) = floatOp<[](double x, const Node &) { return std::tanh(x); }>;
-  entry(t, ThresholdedRelu) = floatOp<[](double x, const Node &n) { return alpha(n) < x ? x : 0.0; }>;
+  entry(t, ThresholdedRelu) =
+      floatOp<[](double x, const Node &n) { return alpha(n) < x ? x : 0.0; }>;
 }
 
 } // namespace fusec

@@ -24,9 +24,10 @@ int64_t randomInt(Rng &rng, DType t) {
   if (t == DType::Bool)
     return rng.below(2);
   if (rng.chance(10)) // corners: 0, -1, lowest and highest
-    return wrapToDType(t, rng.pick(std::vector<int64_t>{
-                              0, -1, int64_t(1) << (8 * sizeInBytes(t) - 1),
-                              static_cast<int64_t>((uint64_t(1) << (8 * sizeInBytes(t) - 1)) - 1)}));
+    return wrapToDType(t,
+                       rng.pick(std::vector<int64_t>{
+                           0, -1, int64_t(1) << (8 * sizeInBytes(t) - 1),
+                           static_cast<int64_t>((uint64_t(1) << (8 * sizeInBytes(t) - 1)) - 1)}));
   return wrapToDType(t, rng.between(-20, 20));
 }
 

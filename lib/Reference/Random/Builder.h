@@ -75,15 +75,16 @@ public:
   std::optional<Facts> rounded(DType t, Facts f, double operations = 1) const;
 
   ValueId addInput(DType t, Shape s);
-  ValueId addConstant(DType t, std::vector<int64_t> dims);             // random elements
-  ValueId addInts(std::vector<int64_t> dims, std::vector<int64_t> v);  // i64
+  ValueId addConstant(DType t, std::vector<int64_t> dims);            // random elements
+  ValueId addInts(std::vector<int64_t> dims, std::vector<int64_t> v); // i64
   ValueId addScalar(DType t, double v);
-  ValueId addNode(OpKind op, std::vector<ValueId> inputs, std::map<std::string, Attribute> attributes, DType t,
-                  Shape s, Facts f);
+  ValueId addNode(OpKind op, std::vector<ValueId> inputs,
+                  std::map<std::string, Attribute> attributes, DType t, Shape s, Facts f);
   /// A node with several outputs; `wanted` says which exist.
   std::vector<ValueId> addNodes(OpKind op, std::vector<ValueId> inputs,
-                                std::map<std::string, Attribute> attributes, std::vector<DType> types,
-                                std::vector<Shape> shapes, std::vector<Facts> outFacts);
+                                std::map<std::string, Attribute> attributes,
+                                std::vector<DType> types, std::vector<Shape> shapes,
+                                std::vector<Facts> outFacts);
 
 private:
   ValueId addValue(DType t, Shape s, Facts f, ConstantRef c, const std::string &prefix);

@@ -20,8 +20,9 @@ SymbolicDims withoutAxes(const SymbolicDims &s, const std::vector<int64_t> &axes
 }
 
 bool addReduction(Builder &b) {
-  OpKind op = b.rng.pick(std::vector<OpKind>{ReduceSum, ReduceSum, ReduceMean, ReduceMax, ReduceMin, ReduceL1,
-                                             ReduceSumSquare, ReduceLogSumExp, ReduceProd});
+  OpKind op =
+      b.rng.pick(std::vector<OpKind>{ReduceSum, ReduceSum, ReduceMean, ReduceMax, ReduceMin,
+                                     ReduceL1, ReduceSumSquare, ReduceLogSumExp, ReduceProd});
   ValueId x = b.pick([&](ValueId v) {
     DType t = b.type(v);
     if (op == ReduceProd)
@@ -67,14 +68,15 @@ bool addReduction(Builder &b) {
       out.high += out.error;
     }
   }
-  b.addNode(op, {x}, {{"axes", axes}, {"keepdims", int64_t(keep)}}, b.type(x), withoutAxes(b.shape(x), axes, keep),
-            out);
+  b.addNode(op, {x}, {{"axes", axes}, {"keepdims", int64_t(keep)}}, b.type(x),
+            withoutAxes(b.shape(x), axes, keep), out);
   return true;
 }
 
 bool addArgExtreme(Builder &b) {
   ValueId x = b.pick([&](ValueId v) {
-    return b.rank(v) > 0 && (isInteger(b.type(v)) || (isFloat(b.type(v)) && b.facts[size_t(v)].exact()));
+    return b.rank(v) > 0 &&
+           (isInteger(b.type(v)) || (isFloat(b.type(v)) && b.facts[size_t(v)].exact()));
   });
   if (x == kNoValue)
     return false;
@@ -83,15 +85,16 @@ bool addArgExtreme(Builder &b) {
     return false;
   bool keep = b.rng.chance(50);
   b.addNode(b.rng.chance(50) ? ArgMax : ArgMin, {x},
-            {{"axis", axis}, {"keepdims", int64_t(keep)}, {"select_last_index", b.rng.below(2)}}, DType::I64,
-            withoutAxes(b.shape(x), {axis}, keep), {});
+            {{"axis", axis}, {"keepdims", int64_t(keep)}, {"select_last_index", b.rng.below(2)}},
+            DType::I64, withoutAxes(b.shape(x), {axis}, keep), {});
   return true;
 }
 
 bool addCumSum(Builder &b) {
   ValueId x = b.pick([&](ValueId v) {
     DType t = b.type(v);
-    return b.rank(v) > 0 && (t == DType::F32 || t == DType::F64 || t == DType::I32 || t == DType::I64);
+    return b.rank(v) > 0 &&
+           (t == DType::F32 || t == DType::F64 || t == DType::I32 || t == DType::I64);
   });
   if (x == kNoValue)
     return false;
@@ -105,8 +108,9 @@ bool addCumSum(Builder &b) {
       return false;
     out = *r;
   }
-  b.addNode(CumSum, {x, b.addInts({}, {axis})}, {{"exclusive", b.rng.below(2)}, {"reverse", b.rng.below(2)}},
-            b.type(x), b.shape(x), out);
+  b.addNode(CumSum, {x, b.addInts({}, {axis})},
+            {{"exclusive", b.rng.below(2)}, {"reverse", b.rng.below(2)}}, b.type(x), b.shape(x),
+            out);
   return true;
 }
 
@@ -178,8 +182,9 @@ bool addMatMul(Builder &b) {
 bool addWindowed(Builder &b) {
   ValueId x = b.pick([&](ValueId v) {
     const SymbolicDims &s = b.shape(v);
-    return isFloat(b.type(v)) && s.size() == 4 && s[1].isConst() && s[2].isConst() && s[3].isConst() &&
-           s[1].constValue() > 0 && s[2].constValue() > 0 && s[3].constValue() > 0;
+    return isFloat(b.type(v)) && s.size() == 4 && s[1].isConst() && s[2].isConst() &&
+           s[3].isConst() && s[1].constValue() > 0 && s[2].constValue() > 0 &&
+           s[3].constValue() > 0;
   });
   if (x == kNoValue)
     return false;
@@ -197,13 +202,15 @@ bool addWindowed(Builder &b) {
     out.push_back((s[2 + d].constValue() + pads[d] + pads[d + 2] - kernel[d]) / strides[d] + 1);
   }
   auto window = static_cast<double>(kernel[0] * kernel[1]);
-  Attributes attributes = {{"kernel_shape", kernel}, {"strides", strides}, {"dilations", dilations}, {"pads", pads}};
+  Attributes attributes = {
+      {"kernel_shape", kernel}, {"strides", strides}, {"dilations", dilations}, {"pads", pads}};
   int kind = static_cast<int>(b.rng.below(3));
   if (kind == 0) {
     int64_t group = s[1].constValue() % 2 == 0 && b.rng.chance(30) ? 2 : 1;
     int64_t filters = group * b.rng.between(1, 4), perGroup = s[1].constValue() / group;
     out[1] = filters;
-    double taps = window * static_cast<double>(perGroup), bound = taps * f.largest() * kInputRange + kInputRange;
+    double taps = window * static_cast<double>(perGroup),
+           bound = taps * f.largest() * kInputRange + kInputRange;
     auto r = b.rounded(t, {-bound, bound, taps * kInputRange * f.error}, taps + 3);
     if (!r || !b.fits(out))
       return false;
@@ -230,7 +237,8 @@ bool addWindowed(Builder &b) {
 
 bool addLayerNorm(Builder &b) {
   ValueId x = b.pick([&](ValueId v) {
-    return isFloat(b.type(v)) && b.rank(v) > 0 && b.shape(v).back().isConst() && b.shape(v).back().constValue() > 0;
+    return isFloat(b.type(v)) && b.rank(v) > 0 && b.shape(v).back().isConst() &&
+           b.shape(v).back().constValue() > 0;
   });
   if (x == kNoValue)
     return false;
@@ -242,19 +250,22 @@ bool addLayerNorm(Builder &b) {
   double top = std::sqrt(static_cast<double>(n)), gain = (2 + 2 * top) / std::sqrt(epsilon);
   double centred = f.largest() * gain * unitRoundoff(t) * static_cast<double>(n + 8);
   double bound = top * kInputRange + kInputRange;
-  auto r = b.rounded(t, {-bound, bound, kInputRange * (gain * f.error + centred)}, static_cast<double>(n + 16));
+  auto r = b.rounded(t, {-bound, bound, kInputRange * (gain * f.error + centred)},
+                     static_cast<double>(n + 16));
   if (!r)
     return false;
   ValueId scale = b.addConstant(t, {n}), bias = b.addConstant(t, {n});
-  b.addNode(LayerNormalization, {x, scale, bias}, {{"axis", b.rank(x) - 1}, {"epsilon", epsilon}}, t, b.shape(x), *r);
+  b.addNode(LayerNormalization, {x, scale, bias}, {{"axis", b.rank(x) - 1}, {"epsilon", epsilon}},
+            t, b.shape(x), *r);
   return true;
 }
 
 } // namespace
 
 const std::vector<Attempt> &contractionAttempts() {
-  static const std::vector<Attempt> list = {addReduction, addReduction, addArgExtreme, addCumSum, addSoftmax,
-                                            addMatMul,    addMatMul,    addWindowed,   addLayerNorm};
+  static const std::vector<Attempt> list = {addReduction, addReduction, addArgExtreme,
+                                            addCumSum,    addSoftmax,   addMatMul,
+                                            addMatMul,    addWindowed,  addLayerNorm};
   return list;
 }
 

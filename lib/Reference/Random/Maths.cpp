@@ -30,7 +30,13 @@ const std::vector<Unary> &unaries() {
       {Abs, always, [](double x) { return std::fabs(x); }, 1, 0},
       {Neg, always, [](double x) { return -x; }, 1, 0},
       {Relu, always, [](double x) { return std::fmax(x, 0); }, 1, 0},
-      {LeakyRelu, always, [](double x) { return x < 0 ? 0.125 * x : x; }, 1, 1, false, {{"alpha", 0.125}}},
+      {LeakyRelu,
+       always,
+       [](double x) { return x < 0 ? 0.125 * x : x; },
+       1,
+       1,
+       false,
+       {{"alpha", 0.125}}},
       {Identity, always, [](double x) { return x; }, 1, 0},
       {Sigmoid, always, [](double x) { return 1 / (1 + std::exp(-x)); }, 0.25, 8},
       {Tanh, always, [](double x) { return std::tanh(x); }, 1, 8},
@@ -38,12 +44,29 @@ const std::vector<Unary> &unaries() {
       {Sin, always, [](double) { return 1.0; }, 1, 8},
       {Cos, always, [](double) { return 1.0; }, 1, 8},
       {Atan, always, [](double x) { return std::atan(x); }, 1, 8},
-      {Softplus, always, [](double x) { return std::fmax(x, 0) + std::log1p(std::exp(-std::fabs(x))); }, 1, 8},
-      {HardSigmoid, always, [](double x) { return std::fmin(std::fmax(0.25 * x + 0.5, 0), 1); }, 0.25, 4,
-       false, {{"alpha", 0.25}, {"beta", 0.5}}},
-      {Elu, always, [](double x) { return x < 0 ? std::expm1(x) : x; }, 1, 8, false, {{"alpha", 1.0}}},
+      {Softplus, always,
+       [](double x) { return std::fmax(x, 0) + std::log1p(std::exp(-std::fabs(x))); }, 1, 8},
+      {HardSigmoid,
+       always,
+       [](double x) { return std::fmin(std::fmax(0.25 * x + 0.5, 0), 1); },
+       0.25,
+       4,
+       false,
+       {{"alpha", 0.25}, {"beta", 0.5}}},
+      {Elu,
+       always,
+       [](double x) { return x < 0 ? std::expm1(x) : x; },
+       1,
+       8,
+       false,
+       {{"alpha", 1.0}}},
       {Softsign, always, [](double x) { return x / (1 + std::fabs(x)); }, 1, 4},
-      {Gelu, always, [](double x) { return x > 0 ? x : -0.2; }, 1.2, 16, false,
+      {Gelu,
+       always,
+       [](double x) { return x > 0 ? x : -0.2; },
+       1.2,
+       16,
+       false,
        {{"approximate", std::string("none")}}},
       {HardSwish, always, [](double x) { return x > 0 ? x : -0.4; }, 1.6, 8},
       {Mish, always, [](double x) { return x > 0 ? x : -0.4; }, 1.2, 16},
@@ -63,7 +86,8 @@ const std::vector<Unary> &unaries() {
 bool addUnary(Builder &b) {
   const Unary &u = b.rng.pick(unaries());
   ValueId x = b.pick([&](ValueId v) {
-    return isFloat(b.type(v)) && u.legal(b.facts[size_t(v)]) && (!u.jumps || b.facts[size_t(v)].exact());
+    return isFloat(b.type(v)) && u.legal(b.facts[size_t(v)]) &&
+           (!u.jumps || b.facts[size_t(v)].exact());
   });
   if (x == kNoValue)
     return false;
@@ -134,7 +158,8 @@ bool addFloatBinary(Builder &b) {
   ValueId x = b.pickFloat();
   if (x == kNoValue)
     return false;
-  ValueId y = partner(b, x, [&](ValueId v) { return op != Div || awayFromZero(b.facts[size_t(v)]); });
+  ValueId y =
+      partner(b, x, [&](ValueId v) { return op != Div || awayFromZero(b.facts[size_t(v)]); });
   if (y == kNoValue)
     return false;
   const Facts &f = b.facts[size_t(x)], &g = b.facts[size_t(y)];
@@ -179,8 +204,8 @@ bool addFloatBinary(Builder &b) {
 
 bool addIntBinary(Builder &b) {
   using enum OpKind;
-  OpKind op = b.rng.pick(std::vector<OpKind>{Add, Sub, Mul, Div, Mod, Max, Min, BitwiseAnd, BitwiseOr,
-                                             BitwiseXor, BitShift, And, Or, Xor});
+  OpKind op = b.rng.pick(std::vector<OpKind>{Add, Sub, Mul, Div, Mod, Max, Min, BitwiseAnd,
+                                             BitwiseOr, BitwiseXor, BitShift, And, Or, Xor});
   bool logical = op == And || op == Or || op == Xor;
   ValueId x = b.pick([&](ValueId v) {
     DType t = b.type(v);
@@ -267,17 +292,18 @@ bool addClip(Builder &b) {
     return false;
   double low = -1.5, high = 2;
   Facts f = b.facts[size_t(x)];
-  b.addNode(OpKind::Clip, {x, b.addScalar(b.type(x), low), b.addScalar(b.type(x), high)}, {}, b.type(x),
-            b.shape(x), {std::clamp(f.low, low, high), std::clamp(f.high, low, high), f.error});
+  b.addNode(OpKind::Clip, {x, b.addScalar(b.type(x), low), b.addScalar(b.type(x), high)}, {},
+            b.type(x), b.shape(x),
+            {std::clamp(f.low, low, high), std::clamp(f.high, low, high), f.error});
   return true;
 }
 
 } // namespace
 
 const std::vector<Attempt> &mathsAttempts() {
-  static const std::vector<Attempt> list = {addUnary,      addUnary,     addFloatBinary, addFloatBinary,
-                                            addIntUnary,   addIntBinary, addComparison,  addWhere,
-                                            addCast,       addClip};
+  static const std::vector<Attempt> list = {
+      addUnary,     addUnary,      addFloatBinary, addFloatBinary, addIntUnary,
+      addIntBinary, addComparison, addWhere,       addCast,        addClip};
   return list;
 }
 

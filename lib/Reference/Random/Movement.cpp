@@ -38,8 +38,8 @@ std::optional<StaticAxis> pickStaticAxis(Builder &b) {
 }
 
 /// Adds a node that only moves elements of x.
-bool move(Builder &b, OpKind op, ValueId x, std::vector<ValueId> more, std::map<std::string, Attribute> attributes,
-          SymbolicDims s, bool withZero = false) {
+bool move(Builder &b, OpKind op, ValueId x, std::vector<ValueId> more,
+          std::map<std::string, Attribute> attributes, SymbolicDims s, bool withZero = false) {
   if (!b.fits(s))
     return false;
   Facts f = b.facts[size_t(x)];
@@ -67,7 +67,8 @@ bool addSlice(Builder &b) {
   auto a = pickStaticAxis(b);
   if (!a)
     return false;
-  int64_t start = b.rng.below(a->size), end = b.rng.between(start, a->size), step = b.rng.between(1, 2);
+  int64_t start = b.rng.below(a->size), end = b.rng.between(start, a->size),
+          step = b.rng.between(1, 2);
   SymbolicDims s = b.shape(a->x);
   s[size_t(a->axis)] = end > start ? (end - start - 1) / step + 1 : 0;
   if (b.rng.chance(30)) { // backwards over all
@@ -77,7 +78,11 @@ bool addSlice(Builder &b) {
     s[size_t(a->axis)] = (a->size - 1) / -step + 1;
   }
   return move(b, Slice, a->x, {},
-              {{"starts", Ints{start}}, {"ends", Ints{end}}, {"axes", Ints{a->axis}}, {"steps", Ints{step}}}, s);
+              {{"starts", Ints{start}},
+               {"ends", Ints{end}},
+               {"axes", Ints{a->axis}},
+               {"steps", Ints{step}}},
+              s);
 }
 
 bool addConcat(Builder &b) {
@@ -114,7 +119,8 @@ bool addSplit(Builder &b) {
   t[size_t(a->axis)] = a->size - first;
   ValueId sizes = b.addInts({2}, {first, a->size - first});
   const Facts f = b.facts[size_t(a->x)];
-  b.addNodes(Split, {a->x, sizes}, {{"axis", a->axis}}, {b.type(a->x), b.type(a->x)}, {s, t}, {f, f});
+  b.addNodes(Split, {a->x, sizes}, {{"axis", a->axis}}, {b.type(a->x), b.type(a->x)}, {s, t},
+             {f, f});
   return true;
 }
 
@@ -217,7 +223,8 @@ bool addGather(Builder &b) {
     indices.push_back(b.rng.between(-a->size, a->size - 1));
   SymbolicDims s = b.shape(a->x);
   s[size_t(a->axis)] = int64_t(indices.size());
-  return move(b, Gather, a->x, {b.addInts({int64_t(indices.size())}, indices)}, {{"axis", a->axis}}, s);
+  return move(b, Gather, a->x, {b.addInts({int64_t(indices.size())}, indices)}, {{"axis", a->axis}},
+              s);
 }
 
 /// Indices of a whole static tensor, one for each element of `dims`, into an axis of `size`.
@@ -235,7 +242,8 @@ bool addGatherElements(Builder &b) {
   Ints dims = staticDims(b.shape(a->x));
   dims[size_t(a->axis)] = b.rng.between(1, 4);
   ValueId indices = elementIndices(b, dims, a->size);
-  return move(b, GatherElements, a->x, {indices}, {{"axis", a->axis}}, SymbolicDims(dims.begin(), dims.end()));
+  return move(b, GatherElements, a->x, {indices}, {{"axis", a->axis}},
+              SymbolicDims(dims.begin(), dims.end()));
 }
 
 bool addScatterElements(Builder &b) {
@@ -246,26 +254,28 @@ bool addScatterElements(Builder &b) {
   dims[size_t(a->axis)] = b.rng.between(1, 3);
   ValueId updates = b.addConstant(b.type(a->x), dims);
   bool integer = isInteger(b.type(a->x));
-  std::string reduction = b.rng.pick(integer ? std::vector<std::string>{"none", "add", "mul", "max", "min"}
-                                             : std::vector<std::string>{"none", "max", "min"});
+  std::string reduction =
+      b.rng.pick(integer ? std::vector<std::string>{"none", "add", "mul", "max", "min"}
+                         : std::vector<std::string>{"none", "max", "min"});
   const Facts &f = b.facts[size_t(a->x)];
   Facts out{std::min(f.low, -kInputRange), std::max(f.high, kInputRange), f.error};
   ValueId indices = elementIndices(b, dims, a->size);
-  b.addNode(ScatterElements, {a->x, indices, updates}, {{"axis", a->axis}, {"reduction", reduction}}, b.type(a->x),
-            b.shape(a->x), out);
+  b.addNode(ScatterElements, {a->x, indices, updates},
+            {{"axis", a->axis}, {"reduction", reduction}}, b.type(a->x), b.shape(a->x), out);
   return true;
 }
 
 bool addTopK(Builder &b) {
   auto a = pickStaticAxis(b);
-  if (!a || b.type(a->x) == DType::Bool || (isFloat(b.type(a->x)) && !b.facts[size_t(a->x)].exact()))
+  if (!a || b.type(a->x) == DType::Bool ||
+      (isFloat(b.type(a->x)) && !b.facts[size_t(a->x)].exact()))
     return false;
   int64_t k = b.rng.between(1, a->size);
   SymbolicDims s = b.shape(a->x);
   s[size_t(a->axis)] = k;
   b.addNodes(TopK, {a->x, b.addInts({1}, {k})},
-             {{"axis", a->axis}, {"largest", b.rng.below(2)}, {"sorted", int64_t(1)}}, {b.type(a->x), DType::I64},
-             {s, s}, {b.facts[size_t(a->x)], {}});
+             {{"axis", a->axis}, {"largest", b.rng.below(2)}, {"sorted", int64_t(1)}},
+             {b.type(a->x), DType::I64}, {s, s}, {b.facts[size_t(a->x)], {}});
   return true;
 }
 
@@ -273,7 +283,8 @@ bool addTrilu(Builder &b) {
   ValueId x = b.pick([&](ValueId v) { return b.rank(v) >= 2; });
   if (x == kNoValue)
     return false;
-  return move(b, Trilu, x, {b.addInts({}, {b.rng.between(-2, 2)})}, {{"upper", b.rng.below(2)}}, b.shape(x), true);
+  return move(b, Trilu, x, {b.addInts({}, {b.rng.between(-2, 2)})}, {{"upper", b.rng.below(2)}},
+              b.shape(x), true);
 }
 
 bool addDepthToSpace(Builder &b) {
@@ -308,9 +319,10 @@ bool addOneHot(Builder &b) {
 
 const std::vector<Attempt> &movementAttempts() {
   static const std::vector<Attempt> list = {
-      addTranspose, addTranspose, addSlice,   addConcat,         addSplit,           addReshape, addUnsqueeze,
-      addSqueeze,   addFlatten,   addExpand,  addTile,           addPad,             addGather,  addGatherElements,
-      addTopK,      addTrilu,     addOneHot,  addScatterElements, addDepthToSpace};
+      addTranspose, addTranspose, addSlice,           addConcat,         addSplit,
+      addReshape,   addUnsqueeze, addSqueeze,         addFlatten,        addExpand,
+      addTile,      addPad,       addGather,          addGatherElements, addTopK,
+      addTrilu,     addOneHot,    addScatterElements, addDepthToSpace};
   return list;
 }
 

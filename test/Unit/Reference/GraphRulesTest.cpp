@@ -9,8 +9,8 @@ using namespace fusec;
 
 namespace {
 
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-constexpr double inf = std::numeric_limits<double>::infinity();
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kInf = std::numeric_limits<double>::infinity();
 
 TensorValue ints(DType t, std::vector<int64_t> dims, std::vector<int64_t> v) {
   TensorValue out(t, std::move(dims));
@@ -57,8 +57,10 @@ TEST_CASE("integers wrap, and no division traps") {
   auto a = ints(DType::I8, {4}, {-128, 127, 5, -7}), b = ints(DType::I8, {4}, {-1, 1, 0, 2});
   CHECK(run("%y: i8[4] = Div(%x0, %x1) @n", {a, b}).ints == std::vector<int64_t>{-128, 127, 0, -3});
   CHECK(run("%y: i8[4] = Add(%x0, %x1) @n", {a, b}).ints == std::vector<int64_t>{127, -128, 5, -5});
-  CHECK(run("%y: i8[4] = Mod(%x0, %x1) {fmod = 0} @n", {a, b}).ints == std::vector<int64_t>{0, 0, 0, 1});
-  CHECK(run("%y: i8[4] = Mod(%x0, %x1) {fmod = 1} @n", {a, b}).ints == std::vector<int64_t>{0, 0, 0, -1});
+  CHECK(run("%y: i8[4] = Mod(%x0, %x1) {fmod = 0} @n", {a, b}).ints ==
+        std::vector<int64_t>{0, 0, 0, 1});
+  CHECK(run("%y: i8[4] = Mod(%x0, %x1) {fmod = 1} @n", {a, b}).ints ==
+        std::vector<int64_t>{0, 0, 0, -1});
   CHECK(run("%y: i8[4] = Neg(%x0) @n", {a}).ints == std::vector<int64_t>{-128, -127, -5, 7});
   CHECK(run("%y: i8[4] = Abs(%x0) @n", {a}).ints == std::vector<int64_t>{-128, 127, 5, 7});
   auto m = ints(DType::I64, {2}, {INT64_MIN, INT64_MIN}), n = ints(DType::I64, {2}, {-1, 0});
@@ -78,33 +80,33 @@ TEST_CASE("shifts by the width or more give 0") {
 }
 
 TEST_CASE("casts of floats to integers truncate and wrap") {
-  auto x = floats({7}, {300.7, -1.5, nan, inf, -inf, 1e30, -0.9});
-  CHECK(run("%y: u8[7] = Cast(%x0) {saturate = 1, to = u8} @n", {x}).ints ==
+  auto x = floats({7}, {300.7, -1.5, kNan, kInf, -kInf, 1e30, -0.9});
+  CHECK(run("%y: u8[7] = Cast(%x0) {saturate = 1, to = type u8} @n", {x}).ints ==
         std::vector<int64_t>{44, 255, 0, 0, 0, 0, 0});
-  CHECK(run("%y: i64[7] = Cast(%x0) {saturate = 1, to = i64} @n", {x}).ints ==
+  CHECK(run("%y: i64[7] = Cast(%x0) {saturate = 1, to = type i64} @n", {x}).ints ==
         std::vector<int64_t>{300, -1, INT64_MIN, INT64_MIN, INT64_MIN, INT64_MIN, 0});
-  CHECK(run("%y: bool[7] = Cast(%x0) {saturate = 1, to = bool} @n", {x}).ints ==
+  CHECK(run("%y: bool[7] = Cast(%x0) {saturate = 1, to = type bool} @n", {x}).ints ==
         std::vector<int64_t>{1, 1, 1, 1, 1, 1, 1});
 }
 
 TEST_CASE("large integers round once to floats") {
   // 2^60 + 2^52 + 1 lies just above the middle of two bf16 values; a detour through double loses the 1.
   auto x = ints(DType::I64, {2}, {(int64_t(1) << 60) + (int64_t(1) << 52) + 1, INT64_MIN});
-  checkFloats(run("%y: bf16[2] = Cast(%x0) {saturate = 1, to = bf16} @n", {x}),
+  checkFloats(run("%y: bf16[2] = Cast(%x0) {saturate = 1, to = type bf16} @n", {x}),
               {0x1p60 + 0x1p53, -0x1p63});
 }
 
 TEST_CASE("NaN goes through maxima, minima and clamps") {
-  auto x = floats({3}, {nan, 1, -2}), y = floats({3}, {0, nan, 0});
-  checkFloats(run("%y: f32[3] = Max(%x0, %x1) @n", {x, y}), {nan, nan, 0});
-  checkFloats(run("%y: f32[3] = Min(%x0, %x1) @n", {x, y}), {nan, nan, -2});
-  checkFloats(run("%y: f32[3] = Relu(%x0) @n", {x}), {nan, 1, 0});
+  auto x = floats({3}, {kNan, 1, -2}), y = floats({3}, {0, kNan, 0});
+  checkFloats(run("%y: f32[3] = Max(%x0, %x1) @n", {x, y}), {kNan, kNan, 0});
+  checkFloats(run("%y: f32[3] = Min(%x0, %x1) @n", {x, y}), {kNan, kNan, -2});
+  checkFloats(run("%y: f32[3] = Relu(%x0) @n", {x}), {kNan, 1, 0});
   checkFloats(run("%y: f32[3] = Clip(%x0, %x1, %x2) @n", {x, floats({}, {0}), floats({}, {0.5})}),
-              {nan, 0.5, 0});
-  checkFloats(run("%y: f32[] = ReduceMax(%x0) {axes = [0], keepdims = 0} @n", {x}), {nan});
-  checkFloats(run("%y: f32[] = ReduceMin(%x0) {axes = [0], keepdims = 0} @n", {x}), {nan});
+              {kNan, 0.5, 0});
+  checkFloats(run("%y: f32[] = ReduceMax(%x0) {axes = [0], keepdims = 0} @n", {x}), {kNan});
+  checkFloats(run("%y: f32[] = ReduceMin(%x0) {axes = [0], keepdims = 0} @n", {x}), {kNan});
   CHECK(run("%y: i64[] = ArgMin(%x0) {axis = 0, keepdims = 0, select_last_index = 0} @n",
-            {floats({3}, {1, nan, 0})})
+            {floats({3}, {1, kNan, 0})})
             .ints == std::vector<int64_t>{1});
 }
 
@@ -115,22 +117,23 @@ TEST_CASE("empty reductions give the neutral element") {
   };
   checkFloats(reduce("ReduceSum"), {0, 0});
   checkFloats(reduce("ReduceProd"), {1, 1});
-  checkFloats(reduce("ReduceMax"), {-inf, -inf});
-  checkFloats(reduce("ReduceMin"), {inf, inf});
-  checkFloats(reduce("ReduceMean"), {nan, nan});
-  checkFloats(reduce("ReduceLogSumExp"), {-inf, -inf});
+  checkFloats(reduce("ReduceMax"), {-kInf, -kInf});
+  checkFloats(reduce("ReduceMin"), {kInf, kInf});
+  checkFloats(reduce("ReduceMean"), {kNan, kNan});
+  checkFloats(reduce("ReduceLogSumExp"), {-kInf, -kInf});
   auto i = ints(DType::I32, {2, 0}, {});
   CHECK(run("%y: i32[2] = ReduceMax(%x0) {axes = [1], keepdims = 0} @n", {i}).ints ==
         std::vector<int64_t>{INT32_MIN, INT32_MIN});
 }
 
 TEST_CASE("softmax of nothing but -inf is NaN, and large inputs do not overflow") {
-  checkFloats(run("%y: f32[2,2] = Softmax(%x0) {axis = 1} @n", {floats({2, 2}, {-inf, -inf, 1e4, 1e4})}),
-              {nan, nan, 0.5, 0.5});
+  checkFloats(
+      run("%y: f32[2,2] = Softmax(%x0) {axis = 1} @n", {floats({2, 2}, {-kInf, -kInf, 1e4, 1e4})}),
+      {kNan, kNan, 0.5, 0.5});
 }
 
 TEST_CASE("quantisation saturates and rounds ties to even") {
-  auto x = floats({6}, {0.5, 1.5, 2.5, 1000, -1000, nan});
+  auto x = floats({6}, {0.5, 1.5, 2.5, 1000, -1000, kNan});
   auto scale = floats({}, {1}), zero = ints(DType::U8, {}, {10});
   CHECK(run("%y: u8[6] = QuantizeLinear(%x0, %x1, %x2) {axis = 0, block_size = 0, saturate = 1} @n",
             {x, scale, zero})
@@ -139,7 +142,7 @@ TEST_CASE("quantisation saturates and rounds ties to even") {
 
 TEST_CASE("a loop stacks its scan outputs") {
   const char *text = R"(%s: i64[], %y: i64[3] = Loop(%x0, _, %x1) @loop
-  region (%i: i64[], %c: bool[], %v: i64[])
+  region (%i: i64[], %c: bool[], %v: i64[]) captures ()
     %w: i64[] = Add(%v, %i) @add
     %k: bool[] = Identity(%c) @keep
     return %k, %w, %w
@@ -155,18 +158,21 @@ TEST_CASE("an index outside its axis is an error, not a crash") {
   REQUIRE(graph.ok());
   auto out = evaluate(*graph, {floats({2}, {1, 2}), ints(DType::I64, {1}, {INT64_MIN})});
   REQUIRE_FALSE(out.ok());
-  CHECK(format(out.errors()[0]) == "error[E3108] node 'pick' (Gather): index -9223372036854775808 is outside an "
-                                   "axis of size 2");
+  CHECK(format(out.errors()[0]) ==
+        "error[E3108] node 'pick' (Gather): index -9223372036854775808 is outside an "
+        "axis of size 2");
 }
 
 TEST_CASE("inputs must have the types and shapes that the graph declares") {
-  auto graph = parseGraph("graph g\nsymbol n = 1..4 opt 2 divisor 1\ninput %x: f32[n]\ninput %z: f32[n*2]\n"
-                          "%y: f32[n] = Neg(%x) @n\nreturn %y\n",
-                          "test", ConstantStore());
+  auto graph =
+      parseGraph("graph g\nsymbol n = 1..4 opt 2 divisor 1\ninput %x: f32[n]\ninput %z: f32[n*2]\n"
+                 "%y: f32[n] = Neg(%x) @n\nreturn %y\n",
+                 "test", ConstantStore());
   REQUIRE(graph.ok());
   CHECK(evaluate(*graph, {floats({2}, {1, 2}), floats({4}, {1, 2, 3, 4})}).ok());
   CHECK_FALSE(evaluate(*graph, {floats({2}, {1, 2}), floats({3}, {1, 2, 3})}).ok());
-  CHECK_FALSE(evaluate(*graph, {floats({5}, {1, 2, 3, 4, 5}), floats({10}, std::vector<double>(10))}).ok());
+  CHECK_FALSE(
+      evaluate(*graph, {floats({5}, {1, 2, 3, 4, 5}), floats({10}, std::vector<double>(10))}).ok());
   CHECK_FALSE(evaluate(*graph, {ints(DType::I32, {2}, {1, 2}), floats({4}, {1, 2, 3, 4})}).ok());
   CHECK_FALSE(evaluate(*graph, {}).ok());
 }

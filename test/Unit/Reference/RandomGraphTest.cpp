@@ -1,5 +1,5 @@
-#include "Reference/GraphInterpreter.h"
 #include "Reference/RandomGraph.h"
+#include "Reference/GraphInterpreter.h"
 
 #include <catch2/catch_all.hpp>
 
@@ -8,7 +8,8 @@
 
 using namespace fusec;
 
-TEST_CASE("random graphs verify, print, and stay within their tolerances when every value is rounded") {
+TEST_CASE(
+    "random graphs verify, print, and stay within their tolerances when every value is rounded") {
   std::vector<size_t> sizes;
   std::set<DType> types;
   std::set<size_t> ranks;

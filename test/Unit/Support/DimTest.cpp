@@ -8,8 +8,8 @@ using namespace fusec;
 
 namespace {
 
-const std::vector<Symbol> symbols = {{"n", 0, 8, 64, 1}, {"seq", 8, 64, 512, 8}, {"weird name", 1, 1, 4, 1},
-                                     {"min", 3, 3, 3, 1}};
+const std::vector<Symbol> symbols = {
+    {"n", 0, 8, 64, 1}, {"seq", 8, 64, 512, 8}, {"weird name", 1, 1, 4, 1}, {"min", 3, 3, 3, 1}};
 DimExpr n() { return DimExpr::symbol(0); }
 DimExpr seq() { return DimExpr::symbol(1); }
 
@@ -23,8 +23,9 @@ class Generator {
 public:
   explicit Generator(uint32_t seed) : rng(seed) {
     for (const Symbol &s : symbols)
-      values.push_back(s.min + static_cast<int64_t>(rng() % static_cast<uint64_t>(s.max - s.min + 1)) /
-                                   s.divisor * s.divisor);
+      values.push_back(s.min +
+                       static_cast<int64_t>(rng() % static_cast<uint64_t>(s.max - s.min + 1)) /
+                           s.divisor * s.divisor);
     if (values[1] < 8)
       values[1] = 8;
   }
@@ -43,12 +44,12 @@ public:
     case 2:
     case 3: return {a.expr * b.expr, both(a, b, [](auto x, auto y) { return x * y; })};
     case 4: return {floorDiv(a.expr, b.expr), divided(a, b, floorQuotient)};
-    case 5: return {ceilDiv(a.expr, b.expr), divided(a, b, [](auto x, auto y) {
-                      return -floorQuotient(-x, y);
-                    })};
-    case 6: return {mod(a.expr, b.expr), divided(a, b, [](auto x, auto y) {
-                      return x - floorQuotient(x, y) * y;
-                    })};
+    case 5:
+      return {ceilDiv(a.expr, b.expr),
+              divided(a, b, [](auto x, auto y) { return -floorQuotient(-x, y); })};
+    case 6:
+      return {mod(a.expr, b.expr),
+              divided(a, b, [](auto x, auto y) { return x - floorQuotient(x, y) * y; })};
     default:
       if (rng() % 2)
         return {min(a.expr, b.expr), both(a, b, [](auto x, auto y) { return x < y ? x : y; })};
@@ -74,7 +75,8 @@ private:
     return b.value && *b.value == 0 ? std::nullopt : both(a, b, f);
   }
 
-  static constexpr int64_t constants[] = {0, 1, 2, 3, 7, 8, 12, 64, 768, -1, -5, INT64_MAX, INT64_MIN};
+  static constexpr int64_t constants[] = {0,  1,   2,  3,  7,         8,        12,
+                                          64, 768, -1, -5, INT64_MAX, INT64_MIN};
   std::mt19937 rng;
 };
 

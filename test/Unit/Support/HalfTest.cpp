@@ -14,7 +14,8 @@ struct Format {
   double (*widen)(uint16_t);
   uint16_t (*narrow)(double);
 };
-const Format formats[] = {{5, 10, halfToDouble, halfFromDouble}, {8, 7, bfloatToDouble, bfloatFromDouble}};
+const Format formats[] = {{5, 10, halfToDouble, halfFromDouble},
+                          {8, 7, bfloatToDouble, bfloatFromDouble}};
 
 /// The value of a pattern by its definition.
 double byDefinition(uint16_t bits, const Format &f) {

@@ -23,15 +23,23 @@ long double sigmoid(long double x) {
 }
 
 const Function kFunctions[] = {
-    {MathFn::Exp, "exp", expl, 2, 2},       {MathFn::Log, "log", logl, 2, 2},
-    {MathFn::Log1p, "log1p", log1pl, 1, 4}, {MathFn::Expm1, "expm1", expm1l, 1, 4},
-    {MathFn::Tanh, "tanh", tanhl, 2, 4},    {MathFn::Erf, "erf", erfl, 2, 4},
+    {MathFn::Exp, "exp", expl, 2, 2},
+    {MathFn::Log, "log", logl, 2, 2},
+    {MathFn::Log1p, "log1p", log1pl, 1, 4},
+    {MathFn::Expm1, "expm1", expm1l, 1, 4},
+    {MathFn::Tanh, "tanh", tanhl, 2, 4},
+    {MathFn::Erf, "erf", erfl, 2, 4},
     {MathFn::Sigmoid, "sigmoid", sigmoid, 3, 4},
-    {MathFn::Sin, "sin", sinl, 1, 4},       {MathFn::Cos, "cos", cosl, 1, 4},
-    {MathFn::Tan, "tan", tanl, 1, 4},       {MathFn::Asin, "asin", asinl, 1, 4},
-    {MathFn::Acos, "acos", acosl, 1, 4},    {MathFn::Atan, "atan", atanl, 1, 4},
-    {MathFn::Sinh, "sinh", sinhl, 1, 4},    {MathFn::Cosh, "cosh", coshl, 1, 4},
-    {MathFn::Asinh, "asinh", asinhl, 1, 4}, {MathFn::Acosh, "acosh", acoshl, 1, 4},
+    {MathFn::Sin, "sin", sinl, 1, 4},
+    {MathFn::Cos, "cos", cosl, 1, 4},
+    {MathFn::Tan, "tan", tanl, 1, 4},
+    {MathFn::Asin, "asin", asinl, 1, 4},
+    {MathFn::Acos, "acos", acosl, 1, 4},
+    {MathFn::Atan, "atan", atanl, 1, 4},
+    {MathFn::Sinh, "sinh", sinhl, 1, 4},
+    {MathFn::Cosh, "cosh", coshl, 1, 4},
+    {MathFn::Asinh, "asinh", asinhl, 1, 4},
+    {MathFn::Acosh, "acosh", acoshl, 1, 4},
     {MathFn::Atanh, "atanh", atanhl, 1, 4},
 };
 
@@ -48,7 +56,8 @@ template <typename T> double errorInUlp(T got, long double exact) {
 bool periodic(MathFn fn) { return fn == MathFn::Sin || fn == MathFn::Cos || fn == MathFn::Tan; }
 
 bool sameNumber(double a, double b) {
-  return (std::isnan(a) && std::isnan(b)) || std::bit_cast<uint64_t>(a) == std::bit_cast<uint64_t>(b);
+  return (std::isnan(a) && std::isnan(b)) ||
+         std::bit_cast<uint64_t>(a) == std::bit_cast<uint64_t>(b);
 }
 
 } // namespace
@@ -77,7 +86,9 @@ TEST_CASE("errors of the f64 functions", "[mathpoly]") {
     for (int i = 0; i < 60000; ++i) {
       state ^= state << 13, state ^= state >> 7, state ^= state << 17;
       double unit = static_cast<double>(static_cast<int64_t>(state)) / 9.3e18;
-      double x = i % 3 == 0 ? std::bit_cast<double>(state) : i % 3 == 1 ? unit * 30 : std::ldexp(unit, i % 21 - 10);
+      double x = i % 3 == 0   ? std::bit_cast<double>(state)
+                 : i % 3 == 1 ? unit * 30
+                              : std::ldexp(unit, i % 21 - 10);
       if (periodic(f.fn) && !(std::fabs(x) < 0x1p51))
         continue;
       double e = errorInUlp(evaluateMath(f.fn, x), f.exact(x));
@@ -90,7 +101,8 @@ TEST_CASE("errors of the f64 functions", "[mathpoly]") {
 }
 
 TEST_CASE("zeros, infinities, NaN and denormals", "[mathpoly]") {
-  const double inf = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
+  const double inf = std::numeric_limits<double>::infinity(),
+               nan = std::numeric_limits<double>::quiet_NaN();
   for (const Function &f : kFunctions)
     for (double x : {0.0, -0.0, 1.0, -1.0, inf, -inf, nan, 1e-310, -1e-310}) {
       INFO(f.name << "(" << x << ")");
@@ -107,8 +119,10 @@ TEST_CASE("zeros, infinities, NaN and denormals", "[mathpoly]") {
 }
 
 TEST_CASE("pow at every pair of edges, and its error", "[mathpoly]") {
-  const double inf = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
-  const double edges[] = {0.0, -0.0, 1, -1, 2, -2, 3, -3, 0.5, -0.5, inf, -inf, nan, 1e300, -1e300, 1e-310, 2.5};
+  const double inf = std::numeric_limits<double>::infinity(),
+               nan = std::numeric_limits<double>::quiet_NaN();
+  const double edges[] = {0.0,  -0.0, 1,    -1,  2,     -2,     3,      -3, 0.5,
+                          -0.5, inf,  -inf, nan, 1e300, -1e300, 1e-310, 2.5};
   for (double x : edges)
     for (double y : edges) {
       INFO("pow(" << x << ", " << y << ")");
@@ -122,7 +136,8 @@ TEST_CASE("pow at every pair of edges, and its error", "[mathpoly]") {
   double worst = 0;
   for (int i = 0; i < 60000; ++i) {
     state ^= state << 13, state ^= state >> 7, state ^= state << 17;
-    double x = std::ldexp(1.0 + static_cast<double>(state >> 32) / 4294967296.0, static_cast<int>(state % 64) - 32);
+    double x = std::ldexp(1.0 + static_cast<double>(state >> 32) / 4294967296.0,
+                          static_cast<int>(state % 64) - 32);
     double y = std::ldexp(static_cast<double>(static_cast<int64_t>(state * 5)) / 9.3e18, i % 12);
     worst = std::fmax(worst, errorInUlp(evaluateMath(MathFn::Pow, x, y), powl(x, y)));
   }

@@ -1,7 +1,7 @@
+#include "Support/Text.h"
 #include "Support/DType.h"
 #include "Support/Diagnostic.h"
 #include "Support/Hash.h"
-#include "Support/Text.h"
 
 #include <catch2/catch_all.hpp>
 
@@ -92,9 +92,10 @@ TEST_CASE("floats read back to the same bits") {
 TEST_CASE("diagnostics are one line of valid text") {
   Diagnostic d{Diag::BadGraph, "m.onnx: node 'a\nb'", "bad \xff \"quote\" \xc3\xa4"};
   CHECK(format(d) == "error[E3103] m.onnx: node 'a\\x0ab': bad \\xff \"quote\" \xc3\xa4");
-  CHECK(formatJson(d) ==
-        R"({"level":"error","code":"E3103","id":"BadGraph","where":"m.onnx: node 'a\\x0ab'","text":)"
-        "\"bad \\\\xff \\\"quote\\\" \xc3\xa4\"}");
+  CHECK(
+      formatJson(d) ==
+      R"({"level":"error","code":"E3103","id":"BadGraph","where":"m.onnx: node 'a\\x0ab'","text":)"
+      "\"bad \\\\xff \\\"quote\\\" \xc3\xa4\"}");
   CHECK(exitCode(Diag::BadGraph) == ExitCode::BadInput);
   CHECK(exitCode(Diagnostics{}) == ExitCode::Done);
   CHECK(exitCode(Diagnostics{{Diag::UnsupportedOp, "", ""}, d}) == ExitCode::Unsupported);

@@ -1,0 +1,96 @@
+#include "Language.h"
+
+#include "Gir/Passes.h"
+#include "Gir/Program.h"
+#include "Reference/GirInterpreter.h"
+
+namespace fusec::opt {
+
+namespace {
+
+Status runOn(GirKernel &kernel, const std::string &name) {
+  for (const GirPass &pass : girPasses())
+    if (pass.name == name) {
+      pass.run(kernel);
+      return success();
+    }
+  return Diagnostic{Diag::BadOption, "--passes", "gir has no pass '" + name + "'"};
+}
+
+class GirLanguageProgram : public Program {
+public:
+  explicit GirLanguageProgram(GirProgram program) : program(std::move(program)) {}
+
+  Status runPass(const std::string &name) override {
+    for (GirKernel &kernel : program.kernels)
+      FUSEC_CHECK(runOn(kernel, name));
+    return success();
+  }
+  Status verify() const override { return fusec::verify(program); }
+  std::string print(ConstantStore *store) const override { return fusec::print(program, store); }
+
+  Result<std::vector<NamedTensor>> interpret(const std::vector<NamedTensor> &inputs,
+                                             bool /*roundEachValue: always*/) const override {
+    std::vector<ConstantRef> values;
+    for (TensorId id : program.inputs) {
+      FUSEC_TRY(TensorValue v, findInput(inputs, program.tensors[static_cast<size_t>(id)].name));
+      values.push_back(toConstant(v));
+    }
+    FUSEC_TRY(std::vector<ConstantRef> results, evaluate(program, values));
+    std::vector<NamedTensor> outputs;
+    for (size_t i = 0; i < results.size(); ++i)
+      outputs.push_back(
+          {program.tensors[static_cast<size_t>(program.outputs[i])].name, toTensorValue(*results[i])});
+    return outputs;
+  }
+
+private:
+  GirProgram program;
+};
+
+/// A kernel alone, for tests of passes.
+class KernelLanguageProgram : public Program {
+public:
+  explicit KernelLanguageProgram(GirKernel kernel) : kernel(std::move(kernel)) {}
+
+  Status runPass(const std::string &name) override { return runOn(kernel, name); }
+  Status verify() const override { return fusec::verify(kernel); }
+  std::string print(ConstantStore *) const override { return fusec::print(kernel); }
+
+  Result<std::vector<NamedTensor>> interpret(const std::vector<NamedTensor> &, bool) const override {
+    return Diagnostic{Diag::BadOption, "--interpret", "a kernel alone cannot run; give a program that launches it"};
+  }
+
+private:
+  GirKernel kernel;
+};
+
+Result<std::unique_ptr<Program>> parseProgram(const std::string &text, const std::string &path,
+                                              const ConstantStore &store) {
+  TextReader in(text, path);
+  FUSEC_TRY(GirProgram program, parseGirProgram(in, store));
+  return std::unique_ptr<Program>(std::make_unique<GirLanguageProgram>(std::move(program)));
+}
+
+Result<std::unique_ptr<Program>> parseKernel(const std::string &text, const std::string &path,
+                                             const ConstantStore &) {
+  TextReader in(text, path);
+  FUSEC_TRY(GirKernel kernel, parseGirKernel(in, {}));
+  if (!in.atEnd())
+    return in.error("expected the end of the file after the kernel");
+  return std::unique_ptr<Program>(std::make_unique<KernelLanguageProgram>(std::move(kernel)));
+}
+
+std::vector<Pass> passes() {
+  std::vector<Pass> list;
+  for (const GirPass &p : girPasses())
+    list.push_back({std::string(p.name), std::string(p.summary)});
+  return list;
+}
+
+} // namespace
+
+const Language girLanguage = {"gir", "program", parseProgram, passes};
+const Language kernelLanguage = {"gir", "kernel", parseKernel, passes};
+
+} // namespace fusec::opt
