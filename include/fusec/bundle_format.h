@@ -33,8 +33,8 @@ extern "C" {
 
 #define FUSEC_BUNDLE_MAGIC "FUSECBDL" /* 8 bytes, no terminator */
 #define FUSEC_FORMAT_VERSION 1u
-#define FUSEC_RUNTIME_VERSION 1u         /* what `min_runtime` is compared with */
-#define FUSEC_ENDIAN_TAG 0x01020304u     /* reads differently on a big-endian machine */
+#define FUSEC_RUNTIME_VERSION 1u     /* what `min_runtime` is compared with */
+#define FUSEC_ENDIAN_TAG 0x01020304u /* reads differently on a big-endian machine */
 #define FUSEC_SECTION_ALIGN 4096u
 #define FUSEC_WEIGHT_ALIGN 64u
 #define FUSEC_WEIGHT_CHUNK (4u << 20)
@@ -56,18 +56,18 @@ typedef struct {
 } fusec_bundle_header;    /* 128 bytes */
 
 enum { /* fusec_bundle_section.kind */
-  FUSEC_SECTION_MANIFEST = 1,
-  FUSEC_SECTION_CODE = 2,
-  FUSEC_SECTION_WEIGHTS = 3,
-  FUSEC_SECTION_DIGESTS = 4,
+       FUSEC_SECTION_MANIFEST = 1,
+       FUSEC_SECTION_CODE = 2,
+       FUSEC_SECTION_WEIGHTS = 3,
+       FUSEC_SECTION_DIGESTS = 4,
 };
 
 typedef struct {
   uint32_t kind;
-  uint32_t reserved0;   /* zero */
-  uint64_t offset;      /* multiple of FUSEC_SECTION_ALIGN */
-  uint64_t size;        /* bytes, not zero */
-  uint64_t reserved1;   /* zero */
+  uint32_t reserved0; /* zero */
+  uint64_t offset;    /* multiple of FUSEC_SECTION_ALIGN */
+  uint64_t size;      /* bytes, not zero */
+  uint64_t reserved1; /* zero */
   uint8_t digest[32];
 } fusec_bundle_section; /* 64 bytes */
 
@@ -99,14 +99,15 @@ typedef struct {
  * instructions. Hooks do not return when a check fails.
  */
 enum { /* what a kernel returns */
-  FUSEC_KERNEL_OK = 0,
-  FUSEC_KERNEL_INDEX_OUT_OF_RANGE = 1, /* a run-time index or size in the data is outside its bounds */
-  FUSEC_KERNEL_BAD_VALUE = 2,          /* another run-time value that the operator forbids */
+       FUSEC_KERNEL_OK = 0,
+       FUSEC_KERNEL_INDEX_OUT_OF_RANGE =
+           1,                      /* a run-time index or size in the data is outside its bounds */
+       FUSEC_KERNEL_BAD_VALUE = 2, /* another run-time value that the operator forbids */
 };
 
 typedef struct {
-  void *const *buffers;   /* [P] */
-  const int64_t *dims;    /* [D] values */
+  void *const *buffers; /* [P] */
+  const int64_t *dims;  /* [D] values */
   void *scratch;
 } fusec_kernel_args;
 
@@ -115,8 +116,8 @@ typedef int32_t (*fusec_cpu_kernel)(const fusec_kernel_args *args, int32_t phase
 typedef struct fusec_sim_thread fusec_sim_thread;
 
 enum { /* flags of fusec_sim_hooks.access */
-  FUSEC_SIM_READ = 1,
-  FUSEC_SIM_WRITE = 2, /* READ | WRITE: an update in place */
+       FUSEC_SIM_READ = 1,
+       FUSEC_SIM_WRITE = 2, /* READ | WRITE: an update in place */
 };
 
 /* `site` numbers the instruction inside one kernel phase: 0, 1, 2, ... each access, sync and shuffle in the
@@ -127,8 +128,8 @@ typedef struct {
   uint32_t reserved;
   /* Access of `bytes` bytes at `address`. `param`: index of the global buffer, or -1 for shared memory (address
    * between shared and shared + scratch_bytes). */
-  void (*access)(fusec_sim_thread *t, const void *address, int32_t bytes, int32_t flags, int32_t param,
-                 int32_t site);
+  void (*access)(fusec_sim_thread *t, const void *address, int32_t bytes, int32_t flags,
+                 int32_t param, int32_t site);
   /* Barrier of all threads of the block. */
   void (*block_sync)(fusec_sim_thread *t, int32_t site);
   /* Barrier of all lanes of the unit (a memory fence among them). */

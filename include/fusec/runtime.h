@@ -38,16 +38,17 @@ typedef enum {
   FUSERT_OK = 0,
   FUSERT_INVALID_ARGUMENT = 1, /* null, wrong size, shape out of range, ... */
   FUSERT_INVALID_HANDLE = 2,
-  FUSERT_NOT_READY = 3,    /* shapes of a model with symbolic dims are not set yet */
-  FUSERT_BUSY = 4,         /* the context is in use by another call */
-  FUSERT_BAD_BUNDLE = 5,   /* malformed, cut off or changed */
-  FUSERT_UNSUPPORTED = 6,  /* no program for this machine, or a newer format */
-  FUSERT_IO_ERROR = 7,     /* the file cannot be read */
+  FUSERT_NOT_READY = 3,   /* shapes of a model with symbolic dims are not set yet */
+  FUSERT_BUSY = 4,        /* the context is in use by another call */
+  FUSERT_BAD_BUNDLE = 5,  /* malformed, cut off or changed */
+  FUSERT_UNSUPPORTED = 6, /* no program for this machine, or a newer format */
+  FUSERT_IO_ERROR = 7,    /* the file cannot be read */
   FUSERT_NO_MEMORY = 8,
-  FUSERT_OUT_OF_RANGE = 9, /* a run-time index or value in the data is not allowed; the context stays usable */
+  FUSERT_OUT_OF_RANGE =
+      9, /* a run-time index or value in the data is not allowed; the context stays usable */
   FUSERT_UNAVAILABLE = 10, /* the GPU's driver is missing or too old, or there is no such device */
   FUSERT_DEVICE_ERROR = 11,
-  FUSERT_DEVICE_LOST = 12, /* after an error that the device cannot recover from, for ever */
+  FUSERT_DEVICE_LOST = 12,  /* after an error that the device cannot recover from, for ever */
   FUSERT_CHECK_FAILED = 13, /* a sim target found a broken rule in a kernel */
   FUSERT_INTERNAL = 14
 } fusert_status;
@@ -60,7 +61,7 @@ FUSERT_API const char *fusert_last_error(void);
 FUSERT_API uint32_t fusert_version(void);
 FUSERT_API uint32_t fusert_format_version(void);
 
-typedef uint64_t fusert_model;   /* 0 is never valid */
+typedef uint64_t fusert_model; /* 0 is never valid */
 typedef uint64_t fusert_context;
 
 typedef enum {
@@ -95,7 +96,8 @@ typedef struct {
   size_t struct_size;
   void *user;
   int32_t width;
-  void (*parallel)(void *user, int32_t count, void (*task)(void *argument, int32_t index), void *argument);
+  void (*parallel)(void *user, int32_t count, void (*task)(void *argument, int32_t index),
+                   void *argument);
 } fusert_thread_pool;
 
 typedef enum { FUSERT_LOG_ERROR = 0, FUSERT_LOG_WARNING = 1, FUSERT_LOG_INFO = 2 } fusert_log_level;
@@ -105,23 +107,26 @@ typedef void (*fusert_log_fn)(void *user, fusert_log_level level, const char *me
 
 typedef enum {
   FUSERT_VERIFY_FULL = 0, /* all digests */
-  FUSERT_VERIFY_CODE = 1  /* all but those of the weights: faster, weights are paged in as they are used */
+  FUSERT_VERIFY_CODE =
+      1 /* all but those of the weights: faster, weights are paged in as they are used */
 } fusert_verify;
 
 typedef enum {
-  FUSERT_WEIGHTS_MAP = 0, /* the file stays mapped: shared between processes, must not be truncated */
+  FUSERT_WEIGHTS_MAP =
+      0, /* the file stays mapped: shared between processes, must not be truncated */
   FUSERT_WEIGHTS_COPY = 1 /* independent of the file (or of the caller's memory) after loading */
 } fusert_weights;
 
 typedef struct {
   size_t struct_size;
-  const char *target;   /* name of a program in the bundle ("sm_90", "sim:sm_90"); null: the best one for this
+  const char *
+      target; /* name of a program in the bundle ("sm_90", "sim:sm_90"); null: the best one for this
                            CPU. Never another device than asked for. */
   fusert_verify verify;
   fusert_weights weights;
-  int32_t device;       /* ordinal of the GPU */
+  int32_t device; /* ordinal of the GPU */
   int32_t reserved;
-  fusert_log_fn log;    /* may be null; called from the calling thread */
+  fusert_log_fn log; /* may be null; called from the calling thread */
   void *log_user;
 } fusert_load_options;
 
@@ -129,14 +134,16 @@ FUSERT_API fusert_status fusert_load_file(const char *path, const fusert_load_op
                                           fusert_model *model);
 /* `bytes` must stay valid and unchanged until the model and its contexts are gone (FUSERT_WEIGHTS_MAP), or only
  * during the call (FUSERT_WEIGHTS_COPY). Any alignment. */
-FUSERT_API fusert_status fusert_load_memory(const void *bytes, size_t size, const fusert_load_options *options,
+FUSERT_API fusert_status fusert_load_memory(const void *bytes, size_t size,
+                                            const fusert_load_options *options,
                                             fusert_model *model);
 FUSERT_API fusert_status fusert_unload(fusert_model model);
 
 /* Strings and arrays in the info structs live as long as the model. */
 typedef struct {
-  int64_t min, max;  /* equal for a fixed dimension; what the symbols' ranges allow otherwise, INT64_MAX: open */
-  const char *text;  /* "128", "batch", "2*n + 1" */
+  int64_t min,
+      max; /* equal for a fixed dimension; what the symbols' ranges allow otherwise, INT64_MAX: open */
+  const char *text; /* "128", "batch", "2*n + 1" */
 } fusert_dim;
 
 typedef struct {
@@ -161,23 +168,27 @@ typedef struct {
 } fusert_model_info;
 
 FUSERT_API fusert_status fusert_get_model_info(fusert_model model, fusert_model_info *info);
-FUSERT_API fusert_status fusert_get_input_info(fusert_model model, size_t index, fusert_value_info *info);
-FUSERT_API fusert_status fusert_get_output_info(fusert_model model, size_t index, fusert_value_info *info);
-FUSERT_API fusert_status fusert_get_symbol_info(fusert_model model, size_t index, fusert_symbol_info *info);
+FUSERT_API fusert_status fusert_get_input_info(fusert_model model, size_t index,
+                                               fusert_value_info *info);
+FUSERT_API fusert_status fusert_get_output_info(fusert_model model, size_t index,
+                                                fusert_value_info *info);
+FUSERT_API fusert_status fusert_get_symbol_info(fusert_model model, size_t index,
+                                                fusert_symbol_info *info);
 FUSERT_API size_t fusert_dtype_bytes(fusert_dtype type); /* 0 when unknown */
 
 /* ---- Contexts ---- */
 
 typedef struct {
   size_t struct_size;
-  int32_t threads;                 /* 0: as many as the process may use; 1: only the caller's */
-  int32_t counters;                /* 1: a sim target counts, a CPU takes the time of each kernel */
-  const fusert_thread_pool *pool;  /* null: threads of our own. Copied; used during runs only. */
-  const fusert_allocator *memory;  /* null: malloc. Copied; must outlive the context. */
-  void *stream;                    /* GPU: CUstream or hipStream_t to launch on; null: one of our own */
+  int32_t threads;                /* 0: as many as the process may use; 1: only the caller's */
+  int32_t counters;               /* 1: a sim target counts, a CPU takes the time of each kernel */
+  const fusert_thread_pool *pool; /* null: threads of our own. Copied; used during runs only. */
+  const fusert_allocator *memory; /* null: malloc. Copied; must outlive the context. */
+  void *stream; /* GPU: CUstream or hipStream_t to launch on; null: one of our own */
 } fusert_context_options;
 
-FUSERT_API fusert_status fusert_context_create(fusert_model model, const fusert_context_options *options,
+FUSERT_API fusert_status fusert_context_create(fusert_model model,
+                                               const fusert_context_options *options,
                                                fusert_context *context);
 /* FUSERT_BUSY while a run is under way. */
 FUSERT_API fusert_status fusert_context_destroy(fusert_context context);
@@ -189,14 +200,17 @@ typedef struct {
 
 /* Shapes of all inputs, in order. Needed once where a dimension is symbolic; allowed again at any time. A failed
  * call leaves the shapes as they were. */
-FUSERT_API fusert_status fusert_set_shapes(fusert_context context, const fusert_shape *shapes, size_t count);
+FUSERT_API fusert_status fusert_set_shapes(fusert_context context, const fusert_shape *shapes,
+                                           size_t count);
 /* The same by the symbols' values, in the order of the model's symbols. */
-FUSERT_API fusert_status fusert_set_symbols(fusert_context context, const int64_t *values, size_t count);
+FUSERT_API fusert_status fusert_set_symbols(fusert_context context, const int64_t *values,
+                                            size_t count);
 
 /* Shape under the symbols set: *rank in: capacity of `dims`, out: the rank. */
-FUSERT_API fusert_status fusert_get_input_shape(fusert_context context, size_t index, int64_t *dims, int32_t *rank);
-FUSERT_API fusert_status fusert_get_output_shape(fusert_context context, size_t index, int64_t *dims,
-                                                 int32_t *rank);
+FUSERT_API fusert_status fusert_get_input_shape(fusert_context context, size_t index, int64_t *dims,
+                                                int32_t *rank);
+FUSERT_API fusert_status fusert_get_output_shape(fusert_context context, size_t index,
+                                                 int64_t *dims, int32_t *rank);
 
 /* Bytes of device memory for intermediates under the shapes set. By default the context allocates them. */
 FUSERT_API fusert_status fusert_workspace_bytes(fusert_context context, size_t *bytes);
@@ -204,20 +218,23 @@ FUSERT_API fusert_status fusert_workspace_bytes(fusert_context context, size_t *
 FUSERT_API fusert_status fusert_set_workspace(fusert_context context, void *memory, size_t bytes);
 
 /* Buffers of the context's own, made at the first call: host memory, filled or read by the caller. */
-FUSERT_API fusert_status fusert_input_buffer(fusert_context context, size_t index, void **data, size_t *bytes);
-FUSERT_API fusert_status fusert_output_buffer(fusert_context context, size_t index, void **data, size_t *bytes);
+FUSERT_API fusert_status fusert_input_buffer(fusert_context context, size_t index, void **data,
+                                             size_t *bytes);
+FUSERT_API fusert_status fusert_output_buffer(fusert_context context, size_t index, void **data,
+                                              size_t *bytes);
 
 typedef struct {
-  void *data;    /* null: the context's own buffer, or no elements */
-  size_t bytes;  /* exactly the tensor's size under the shapes set */
+  void *data;   /* null: the context's own buffer, or no elements */
+  size_t bytes; /* exactly the tensor's size under the shapes set */
 } fusert_buffer;
 
 /* Runs once. `inputs` and `outputs` have one entry each in the model's order; null (with count 0): the context's
  * own buffers. An output may overlap neither an input nor another output. On a GPU, pointers may be host or device
  * memory (asked of the driver); with a caller's stream and device memory only, the call returns when all is
  * enqueued, otherwise when the outputs are written. */
-FUSERT_API fusert_status fusert_run(fusert_context context, const fusert_buffer *inputs, size_t input_count,
-                                    const fusert_buffer *outputs, size_t output_count);
+FUSERT_API fusert_status fusert_run(fusert_context context, const fusert_buffer *inputs,
+                                    size_t input_count, const fusert_buffer *outputs,
+                                    size_t output_count);
 
 /* What the context's runs have counted so far, as one JSON object: {"kernels":[{"name":...,...}]}. Valid until
  * the next call on the context. Needs fusert_context_options.counters. */

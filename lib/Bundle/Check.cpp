@@ -10,11 +10,11 @@ namespace fusec::bundle {
 
 namespace {
 
-constexpr size_t kMaxValues = 1 << 20;   // inputs, outputs, tensors, kernels of one bundle
-constexpr int kMaxStepDepth = 64;        // nesting of If and Loop
-constexpr int64_t kMaxThreads = 1024;    // of a block
-constexpr int64_t kMaxSharedBytes = 256 << 10;   // GPU
-constexpr int64_t kMaxScratchBytes = 256 << 20;  // CPU, a worker
+constexpr size_t kMaxValues = 1 << 20;          // inputs, outputs, tensors, kernels of one bundle
+constexpr int kMaxStepDepth = 64;               // nesting of If and Loop
+constexpr int64_t kMaxThreads = 1024;           // of a block
+constexpr int64_t kMaxSharedBytes = 256 << 10;  // GPU
+constexpr int64_t kMaxScratchBytes = 256 << 20; // CPU, a worker
 constexpr int64_t kMaxGpuGrid = INT32_MAX;
 constexpr int64_t kMaxGpuParamBytes = 4096;
 
@@ -59,7 +59,9 @@ private:
   std::vector<bool> written; // by an earlier step on some path
   int64_t numSteps = 0;
 
-  std::string tensorPlace(int32_t t) const { return where + ", tensor '" + program.tensors[t].name + "'"; }
+  std::string tensorPlace(int32_t t) const {
+    return where + ", tensor '" + program.tensors[t].name + "'";
+  }
 
   Status kernels() {
     std::set<std::string> symbols;
@@ -72,14 +74,16 @@ private:
       if (k.units < 1 || k.lanes < 1 || int64_t{k.units} * k.lanes > kMaxThreads)
         return bad(place, "a block must have 1 to 1024 threads");
       if (k.scratchBytes < 0 || k.scratchBytes > (gpu ? kMaxSharedBytes : kMaxScratchBytes))
-        return bad(place, "scratch memory of " + std::to_string(k.scratchBytes) + " bytes is out of range");
+        return bad(place, "scratch memory of " + std::to_string(k.scratchBytes) +
+                              " bytes is out of range");
       if (k.grids.empty() || k.grids.size() > 4096)
         return bad(place, "a kernel has 1 to 4096 phases");
       for (const DimCode &g : k.grids) {
         if (!g.valid(model.symbols.size()))
           return bad(place, "a grid expression is malformed");
         if (g.isConst() && (g.constValue() < 0 || (gpu && g.constValue() > kMaxGpuGrid)))
-          return bad(place, "a grid of " + std::to_string(g.constValue()) + " blocks is out of range");
+          return bad(place,
+                     "a grid of " + std::to_string(g.constValue()) + " blocks is out of range");
       }
       for (const Param &p : k.params)
         if (static_cast<int>(p.type) >= kNumDTypes)
@@ -133,13 +137,15 @@ private:
       for (const DimCode &d : t.shape)
         if (!d.isConst())
           return bad(place, "a constant's dimensions must be constants");
-      if (w.type != t.type || w.sizeBytes != *evaluateElements(t.type, t.shape, {}) * sizeInBytes(t.type))
+      if (w.type != t.type ||
+          w.sizeBytes != *evaluateElements(t.type, t.shape, {}) * sizeInBytes(t.type))
         return bad(place, "type and shape do not agree with the weight's type and size");
     }
     return success();
   }
 
-  Status sideMatches(const std::vector<Value> &values, const std::vector<int32_t> &ids, bool input) {
+  Status sideMatches(const std::vector<Value> &values, const std::vector<int32_t> &ids,
+                     bool input) {
     const std::string side = input ? "inputs" : "outputs";
     if (values.size() != ids.size())
       return bad(where, "the number of " + side + " differs from the model's");
@@ -170,7 +176,8 @@ private:
     for (size_t i = 0; i < program.tensors.size(); ++i) {
       const TensorKind k = program.tensors[i].kind;
       if ((k == TensorKind::Input || k == TensorKind::Output) && !listed[i])
-        return bad(tensorPlace(static_cast<int32_t>(i)), "is an input or output that the model does not have");
+        return bad(tensorPlace(static_cast<int32_t>(i)),
+                   "is an input or output that the model does not have");
     }
     return success();
   }
@@ -190,7 +197,8 @@ private:
     FUSEC_CHECK(tensorIndex(t, place));
     const TensorKind k = program.tensors[t].kind;
     if (k == TensorKind::Input || k == TensorKind::Constant)
-      return bad(place, "writes '" + program.tensors[t].name + "', which is an input or a constant");
+      return bad(place,
+                 "writes '" + program.tensors[t].name + "', which is an input or a constant");
     written[t] = true;
     return success();
   }
@@ -199,10 +207,12 @@ private:
     FUSEC_CHECK(tensorIndex(t, place));
     const Tensor &x = program.tensors[t];
     std::optional<int64_t> n;
-    if (x.type == type && std::all_of(x.shape.begin(), x.shape.end(), [](auto &d) { return d.isConst(); }))
+    if (x.type == type &&
+        std::all_of(x.shape.begin(), x.shape.end(), [](auto &d) { return d.isConst(); }))
       n = evaluateElements(type, x.shape, {});
     if (n != 1)
-      return bad(place, "'" + x.name + "' must hold one element of type " + std::string(name(type)));
+      return bad(place,
+                 "'" + x.name + "' must hold one element of type " + std::string(name(type)));
     return success();
   }
   Status copies(const std::vector<Copy> &list, const std::string &place) {
@@ -226,15 +236,16 @@ private:
         return bad(place, "the kernel's index is out of range");
       const Kernel &k = program.kernels[v.kernel];
       if (v.arguments.size() != k.params.size())
-        return bad(place, "the kernel takes " + std::to_string(k.params.size()) + " arguments, given are " +
-                              std::to_string(v.arguments.size()));
+        return bad(place, "the kernel takes " + std::to_string(k.params.size()) +
+                              " arguments, given are " + std::to_string(v.arguments.size()));
       for (const Guard &g : v.guards)
         if (!g.value.valid(model.symbols.size()) || g.modulus < 0)
           return bad(place, "a guard is malformed");
       for (size_t i = 0; i < v.arguments.size(); ++i) {
         FUSEC_CHECK(tensorIndex(v.arguments[i], place));
         if (program.tensors[v.arguments[i]].type != k.params[i].type)
-          return bad(place, "argument " + std::to_string(i) + " has another element type than the parameter");
+          return bad(place, "argument " + std::to_string(i) +
+                                " has another element type than the parameter");
         if (k.params[i].written)
           results.push_back(v.arguments[i]);
         else
@@ -254,9 +265,7 @@ private:
       if (++numSteps > static_cast<int64_t>(kMaxValues))
         return bad(place, "too many steps");
       switch (s.kind) {
-      case StepKind::Launch:
-        FUSEC_CHECK(launch(s, place));
-        break;
+      case StepKind::Launch: FUSEC_CHECK(launch(s, place)); break;
       case StepKind::If:
         FUSEC_CHECK(scalar(s.condition, DType::Bool, place));
         FUSEC_CHECK(reads(s.condition, place));
@@ -265,11 +274,8 @@ private:
         FUSEC_CHECK(steps(s.elseSteps, depth + 1));
         FUSEC_CHECK(copies(s.elseCopies, place));
         break;
-      case StepKind::Loop:
-        FUSEC_CHECK(loop(s, place, depth));
-        break;
-      default:
-        return bad(place, "unknown kind of step");
+      case StepKind::Loop: FUSEC_CHECK(loop(s, place, depth)); break;
+      default: return bad(place, "unknown kind of step");
       }
     }
     return success();
@@ -306,7 +312,8 @@ private:
       const Tensor &t = program.tensors[i];
       const Interval want = t.kind == TensorKind::Temp ? live[i] : Interval{};
       if (t.firstStep != want.first || t.lastStep != want.last)
-        return bad(tensorPlace(static_cast<int32_t>(i)), "the stored lifetime is not that of its uses");
+        return bad(tensorPlace(static_cast<int32_t>(i)),
+                   "the stored lifetime is not that of its uses");
     }
     return success();
   }

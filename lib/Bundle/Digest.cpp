@@ -26,8 +26,8 @@ void initSodium() {
 Digest digestOf(const void *data, size_t sizeBytes) {
   initSodium();
   Digest d;
-  crypto_generichash_blake2b(d.data(), d.size(), static_cast<const unsigned char *>(data), sizeBytes,
-                             nullptr, 0);
+  crypto_generichash_blake2b(d.data(), d.size(), static_cast<const unsigned char *>(data),
+                             sizeBytes, nullptr, 0);
   return d;
 }
 

@@ -12,16 +12,11 @@ std::optional<int64_t> apply(DimCode::Op op, int64_t a, int64_t b) {
   using Op = DimCode::Op;
   int64_t r;
   switch (op) {
-  case Op::Add:
-    return __builtin_add_overflow(a, b, &r) ? std::nullopt : std::optional<int64_t>(r);
-  case Op::Mul:
-    return __builtin_mul_overflow(a, b, &r) ? std::nullopt : std::optional<int64_t>(r);
-  case Op::Min:
-    return std::min(a, b);
-  case Op::Max:
-    return std::max(a, b);
-  default:
-    break;
+  case Op::Add: return __builtin_add_overflow(a, b, &r) ? std::nullopt : std::optional<int64_t>(r);
+  case Op::Mul: return __builtin_mul_overflow(a, b, &r) ? std::nullopt : std::optional<int64_t>(r);
+  case Op::Min: return std::min(a, b);
+  case Op::Max: return std::max(a, b);
+  default: break;
   }
   if (b <= 0)
     return std::nullopt;
@@ -39,24 +34,15 @@ std::optional<int64_t> apply(DimCode::Op op, int64_t a, int64_t b) {
 
 DimCode::Op opOf(DimExpr::Op op) {
   switch (op) {
-  case DimExpr::Op::Const:
-    return DimCode::Op::Const;
-  case DimExpr::Op::Symbol:
-    return DimCode::Op::Symbol;
-  case DimExpr::Op::Add:
-    return DimCode::Op::Add;
-  case DimExpr::Op::Mul:
-    return DimCode::Op::Mul;
-  case DimExpr::Op::FloorDiv:
-    return DimCode::Op::FloorDiv;
-  case DimExpr::Op::CeilDiv:
-    return DimCode::Op::CeilDiv;
-  case DimExpr::Op::Mod:
-    return DimCode::Op::Mod;
-  case DimExpr::Op::Min:
-    return DimCode::Op::Min;
-  case DimExpr::Op::Max:
-    return DimCode::Op::Max;
+  case DimExpr::Op::Const: return DimCode::Op::Const;
+  case DimExpr::Op::Symbol: return DimCode::Op::Symbol;
+  case DimExpr::Op::Add: return DimCode::Op::Add;
+  case DimExpr::Op::Mul: return DimCode::Op::Mul;
+  case DimExpr::Op::FloorDiv: return DimCode::Op::FloorDiv;
+  case DimExpr::Op::CeilDiv: return DimCode::Op::CeilDiv;
+  case DimExpr::Op::Mod: return DimCode::Op::Mod;
+  case DimExpr::Op::Min: return DimCode::Op::Min;
+  case DimExpr::Op::Max: return DimCode::Op::Max;
   }
   return DimCode::Op::Const;
 }

@@ -97,8 +97,7 @@ private:
         if (p.p_flags & PF_X)
           return bad("asks for an executable stack");
         break;
-      default:
-        break; // headers and notes say nothing about loading
+      default: break; // headers and notes say nothing about loading
       }
     }
     if (image.segments.empty() || !haveDynamic || end == 0)
@@ -113,20 +112,11 @@ private:
       if (at - dynamicHeader.p_vaddr >= dynamicHeader.p_memsz || !readMemory(at, d))
         return bad("the dynamic section is cut off");
       switch (d.d_tag) {
-      case DT_NULL:
-        return success();
-      case DT_HASH:
-        hash = d.d_un.d_ptr;
-        break;
-      case DT_SYMTAB:
-        symtab = d.d_un.d_ptr;
-        break;
-      case DT_STRTAB:
-        strtab = d.d_un.d_ptr;
-        break;
-      case DT_STRSZ:
-        strBytes = d.d_un.d_val;
-        break;
+      case DT_NULL: return success();
+      case DT_HASH: hash = d.d_un.d_ptr; break;
+      case DT_SYMTAB: symtab = d.d_un.d_ptr; break;
+      case DT_STRTAB: strtab = d.d_un.d_ptr; break;
+      case DT_STRSZ: strBytes = d.d_un.d_val; break;
       case DT_SYMENT:
         if (d.d_un.d_val != sizeof(Elf64_Sym))
           return bad("symbols of an unknown size");
@@ -135,8 +125,7 @@ private:
       case DT_GNU_HASH:
       case DT_FLAGS:
       case DT_FLAGS_1:
-      case DT_SYMBOLIC:
-        break;
+      case DT_SYMBOLIC: break;
       default:
         // Needed libraries, relocations, initialisers and all else that a loader would have to act on.
         return bad("the dynamic section has the entry " + std::to_string(d.d_tag) +
@@ -147,7 +136,8 @@ private:
 
   Status symbols() {
     uint32_t counts[2]; // buckets, chains = symbols
-    if (hash == 0 || symtab == 0 || strtab == 0 || !readMemory(hash, counts) || counts[1] > kMaxSymbols)
+    if (hash == 0 || symtab == 0 || strtab == 0 || !readMemory(hash, counts) ||
+        counts[1] > kMaxSymbols)
       return bad("no usable symbol table");
     for (uint32_t i = 1; i < counts[1]; ++i) {
       Elf64_Sym s;

@@ -72,9 +72,8 @@ Step step(const fb::Step *s) {
   each(s->variants(), [&](const fb::Variant *v) {
     Variant variant;
     variant.kernel = v->kernel();
-    each(v->guards(), [&](const fb::Guard *g) {
-      variant.guards.push_back({expr(g->value()), g->modulus()});
-    });
+    each(v->guards(),
+         [&](const fb::Guard *g) { variant.guards.push_back({expr(g->value()), g->modulus()}); });
     variant.arguments = ints(v->arguments());
     out.variants.push_back(std::move(variant));
   });
@@ -121,10 +120,12 @@ Program program(const fb::Program *p, std::vector<uint32_t> &imageSections) {
 
 } // namespace
 
-Result<DecodedManifest> decodeManifest(const uint8_t *bytes, size_t size, const std::string &where) {
+Result<DecodedManifest> decodeManifest(const uint8_t *bytes, size_t size,
+                                       const std::string &where) {
   flatbuffers::Verifier verifier(bytes, size, kMaxTableDepth, kMaxTables);
   if (size < 8 || !fb::VerifyManifestBuffer(verifier))
-    return Diagnostic{Diag::BadBundle, where, "the manifest is not a well-formed FlatBuffer of type FUSM"};
+    return Diagnostic{Diag::BadBundle, where,
+                      "the manifest is not a well-formed FlatBuffer of type FUSM"};
   const fb::Manifest *m = fb::GetManifest(bytes);
   DecodedManifest out;
   out.model.name = text(m->name());

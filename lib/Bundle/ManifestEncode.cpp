@@ -13,7 +13,8 @@ public:
   flatbuffers::FlatBufferBuilder fb;
   explicit Encoder(const std::vector<uint32_t> &sections) : imageSections(sections) {}
 
-  flatbuffers::Offset<fb::Manifest> manifest(const Model &m, const std::vector<WeightRange> &ranges) {
+  flatbuffers::Offset<fb::Manifest> manifest(const Model &m,
+                                             const std::vector<WeightRange> &ranges) {
     auto symbols = list<fb::Symbol>(m.symbols, [&](const Symbol &s) {
       return fb::CreateSymbol(fb, fb.CreateString(s.name), s.min, s.opt, s.max, s.divisor);
     });
@@ -43,10 +44,12 @@ private:
       return false;
     }
   };
-  std::map<DimCode, flatbuffers::Offset<fb::Expr>, CodeLess> exprs; // equal expressions are stored once
+  std::map<DimCode, flatbuffers::Offset<fb::Expr>, CodeLess>
+      exprs; // equal expressions are stored once
 
   template <typename T, typename In, typename F>
-  flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<T>>> list(const std::vector<In> &in, F make) {
+  flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<T>>> list(const std::vector<In> &in,
+                                                                        F make) {
     std::vector<flatbuffers::Offset<T>> out;
     for (const In &x : in)
       out.push_back(make(x));
@@ -90,7 +93,8 @@ private:
     auto paramList = fb.CreateVectorOfStructs(params);
     auto dims = fb.CreateVector(k.dims);
     auto nodes = fb.CreateVectorOfStrings(k.onnxNodes);
-    return fb::CreateKernel(fb, symbol, grids, paramList, dims, k.scratchBytes, k.units, k.lanes, nodes);
+    return fb::CreateKernel(fb, symbol, grids, paramList, dims, k.scratchBytes, k.units, k.lanes,
+                            nodes);
   }
 
   flatbuffers::Offset<fb::Variant> variant(const Variant &v) {
@@ -107,23 +111,25 @@ private:
       auto thenSteps = steps(s.thenSteps), elseSteps = steps(s.elseSteps);
       auto before = copies(s.before), thenCopies = copies(s.thenCopies);
       auto elseCopies = copies(s.elseCopies), after = copies(s.after);
-      return fb::CreateStep(fb, static_cast<fb::StepKind>(s.kind), name, variants, s.condition, s.tripCount,
-                            s.iteration, s.nextCondition, thenSteps, elseSteps, before, thenCopies,
-                            elseCopies, after);
+      return fb::CreateStep(fb, static_cast<fb::StepKind>(s.kind), name, variants, s.condition,
+                            s.tripCount, s.iteration, s.nextCondition, thenSteps, elseSteps, before,
+                            thenCopies, elseCopies, after);
     });
   }
 
   flatbuffers::Offset<fb::Program> program(const Program &p) {
     auto target = fb.CreateString(p.target);
     auto images = list<fb::Image>(p.images, [&](const Image &i) {
-      return fb::CreateImage(fb, static_cast<fb::ImageKind>(i.kind), imageSections[nextImage++], i.minDriver);
+      return fb::CreateImage(fb, static_cast<fb::ImageKind>(i.kind), imageSections[nextImage++],
+                             i.minDriver);
     });
     auto kernels = list<fb::Kernel>(p.kernels, [&](const Kernel &k) { return kernel(k); });
     auto tensors = list<fb::Tensor>(p.tensors, [&](const Tensor &t) {
       auto name = fb.CreateString(t.name);
       auto shape = exprList(t.shape);
-      return fb::CreateTensor(fb, name, static_cast<fb::TensorKind>(t.kind), static_cast<uint8_t>(t.type),
-                              shape, t.weight, t.firstStep, t.lastStep);
+      return fb::CreateTensor(fb, name, static_cast<fb::TensorKind>(t.kind),
+                              static_cast<uint8_t>(t.type), shape, t.weight, t.firstStep,
+                              t.lastStep);
     });
     auto inputs = fb.CreateVector(p.inputs), outputs = fb.CreateVector(p.outputs);
     auto stepList = steps(p.steps);

@@ -93,8 +93,9 @@ struct Program {
   std::vector<Image> images;
   std::vector<Kernel> kernels;
   std::vector<Tensor> tensors;
-  std::vector<int32_t> inputs, outputs; // tensors, in the order of Model::inputs and outputs; an output may be
-                                        // any tensor, the same one twice too
+  std::vector<int32_t> inputs,
+      outputs; // tensors, in the order of Model::inputs and outputs; an output may be
+               // any tensor, the same one twice too
   std::vector<Step> steps;
 };
 

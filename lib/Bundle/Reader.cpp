@@ -42,7 +42,9 @@ private:
   fusec_bundle_header header{};
   std::vector<fusec_bundle_section> table;
 
-  Diagnostic bad(std::string text) const { return Diagnostic{Diag::BadBundle, where, std::move(text)}; }
+  Diagnostic bad(std::string text) const {
+    return Diagnostic{Diag::BadBundle, where, std::move(text)};
+  }
 
   Status readHeader() {
     if (size < sizeof header)
@@ -55,7 +57,8 @@ private:
     if (header.version > FUSEC_FORMAT_VERSION || header.min_runtime > FUSEC_RUNTIME_VERSION)
       return Diagnostic{Diag::UnsupportedTarget, where,
                         "format version " + std::to_string(header.version) + ", runtime version " +
-                            std::to_string(header.min_runtime) + " needed; this runtime knows format " +
+                            std::to_string(header.min_runtime) +
+                            " needed; this runtime knows format " +
                             std::to_string(FUSEC_FORMAT_VERSION) + " and is version " +
                             std::to_string(FUSEC_RUNTIME_VERSION)};
     if (header.version == 0 || header.min_runtime == 0)
@@ -93,7 +96,8 @@ private:
       const std::string place = "section " + std::to_string(i);
       if (s.reserved0 != 0 || s.reserved1 != 0)
         return bad(place + ": reserved bytes are not zero");
-      if (s.size == 0 || s.offset % FUSEC_SECTION_ALIGN != 0 || s.offset > size || s.size > size - s.offset)
+      if (s.size == 0 || s.offset % FUSEC_SECTION_ALIGN != 0 || s.offset > size ||
+          s.size > size - s.offset)
         return bad(place + " is empty, not aligned or outside the file");
       if (s.offset < end || s.offset - end >= FUSEC_SECTION_ALIGN)
         return bad(place + " overlaps its neighbour or leaves a hole");
@@ -102,10 +106,10 @@ private:
       digests += s.kind == FUSEC_SECTION_DIGESTS;
       const bool first = i == 0;
       const size_t last = table.size() - 1;
-      const bool inOrder =
-          (s.kind == FUSEC_SECTION_MANIFEST && first) || (s.kind == FUSEC_SECTION_CODE && !first) ||
-          (s.kind == FUSEC_SECTION_WEIGHTS && i + 1 == last) ||
-          (s.kind == FUSEC_SECTION_DIGESTS && !first && i == last);
+      const bool inOrder = (s.kind == FUSEC_SECTION_MANIFEST && first) ||
+                           (s.kind == FUSEC_SECTION_CODE && !first) ||
+                           (s.kind == FUSEC_SECTION_WEIGHTS && i + 1 == last) ||
+                           (s.kind == FUSEC_SECTION_DIGESTS && !first && i == last);
       if (!inOrder || (s.kind == FUSEC_SECTION_CODE && weights + digests > 0))
         return bad(place + " is of unknown kind or stands in the wrong place");
     }
@@ -154,7 +158,8 @@ private:
       for (Image &image : p.images) {
         const uint32_t i = m.imageSections[next++];
         if (i >= table.size() || table[i].kind != FUSEC_SECTION_CODE || taken[i])
-          return bad("an image of '" + p.target + "' names a section that is not its own code section");
+          return bad("an image of '" + p.target +
+                     "' names a section that is not its own code section");
         taken[i] = true;
         if (image.kind > ImageKind::CodeObject || image.minDriver < 0)
           return bad("an image of '" + p.target + "' is of unknown kind");
@@ -168,7 +173,8 @@ private:
     const bool present = table.back().kind == FUSEC_SECTION_DIGESTS;
     const fusec_bundle_section section = present ? table[table.size() - 2] : fusec_bundle_section{};
     for (const WeightRange &r : m.weights) {
-      const uint64_t want = (end + FUSEC_WEIGHT_ALIGN - 1) / FUSEC_WEIGHT_ALIGN * FUSEC_WEIGHT_ALIGN;
+      const uint64_t want =
+          (end + FUSEC_WEIGHT_ALIGN - 1) / FUSEC_WEIGHT_ALIGN * FUSEC_WEIGHT_ALIGN;
       if (r.offset != want || r.size > section.size || r.offset > section.size - r.size)
         return bad("a weight is outside its section, overlaps another or leaves a hole");
       end = r.offset + r.size;
@@ -188,7 +194,8 @@ private:
       return success();
     for (uint64_t c = 0; c < chunks; ++c) {
       const uint64_t at = c * FUSEC_WEIGHT_CHUNK;
-      if (!matches(bytes + section.offset + at, std::min<uint64_t>(FUSEC_WEIGHT_CHUNK, section.size - at),
+      if (!matches(bytes + section.offset + at,
+                   std::min<uint64_t>(FUSEC_WEIGHT_CHUNK, section.size - at),
                    digests.data() + c * FUSEC_DIGEST_BYTES))
         return bad("the weights were changed (digest of chunk " + std::to_string(c) + " differs)");
     }
@@ -219,7 +226,8 @@ private:
 
 } // namespace
 
-Result<Model> readBundle(const uint8_t *bytes, size_t size, Verify verify, const std::string &where) {
+Result<Model> readBundle(const uint8_t *bytes, size_t size, Verify verify,
+                         const std::string &where) {
   return Reader(bytes, size, verify, where).run();
 }
 

@@ -12,6 +12,7 @@ enum class Verify {
 /// Checks a bundle and reads it: header, section table, digests, manifest (structure and rules), images for
 /// CPUs. `bytes` must outlive the result: weights point into it; everything else is copied before it is checked.
 /// Each failure is a BadBundle diagnostic, or UnsupportedTarget where the file needs a newer runtime.
-Result<Model> readBundle(const uint8_t *bytes, size_t size, Verify verify, const std::string &where);
+Result<Model> readBundle(const uint8_t *bytes, size_t size, Verify verify,
+                         const std::string &where);
 
 } // namespace fusec::bundle

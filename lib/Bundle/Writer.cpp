@@ -32,8 +32,9 @@ void shareWeights(Model &model) {
     if (!used[i])
       continue;
     const Weight &w = model.weights[i];
-    auto [at, fresh] = known.try_emplace(
-        {hash128(w.bytes, static_cast<size_t>(w.sizeBytes)), w.type}, static_cast<int32_t>(kept.size()));
+    auto [at, fresh] =
+        known.try_emplace({hash128(w.bytes, static_cast<size_t>(w.sizeBytes)), w.type},
+                          static_cast<int32_t>(kept.size()));
     if (fresh)
       kept.push_back(w);
     newIndex[i] = at->second;
@@ -184,7 +185,8 @@ Status prepare(Model &model) {
     images += p.images.size();
     for (const Image &i : p.images)
       if (i.code.empty())
-        return Diagnostic{Diag::InternalError, "bundle", "an image for '" + p.target + "' is empty"};
+        return Diagnostic{Diag::InternalError, "bundle",
+                          "an image for '" + p.target + "' is empty"};
   }
   if (images > FUSEC_MAX_SECTIONS - 3)
     return Diagnostic{Diag::LimitExceeded, "bundle", "more than 1021 images of machine code"};

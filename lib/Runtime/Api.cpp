@@ -43,11 +43,13 @@ template <typename T> fusert_status readOptions(const T *given, T &out, const ch
   out = T{};
   if (given) {
     if (given->struct_size < sizeof(size_t) || given->struct_size > sizeof(T) + 1024)
-      return fail(FUSERT_INVALID_ARGUMENT, std::string(name) + ".struct_size is not that of a known version");
+      return fail(FUSERT_INVALID_ARGUMENT,
+                  std::string(name) + ".struct_size is not that of a known version");
     const auto *bytes = reinterpret_cast<const unsigned char *>(given);
     for (size_t i = sizeof(T); i < given->struct_size; ++i)
       if (bytes[i] != 0)
-        return fail(FUSERT_INVALID_ARGUMENT, std::string(name) + " asks for something that this runtime is too old for");
+        return fail(FUSERT_INVALID_ARGUMENT,
+                    std::string(name) + " asks for something that this runtime is too old for");
     std::memcpy(static_cast<void *>(&out), given, std::min(given->struct_size, sizeof(T)));
   }
   out.struct_size = sizeof(T);
@@ -91,11 +93,12 @@ template <typename F> fusert_status withContext(fusert_context handle, F f) {
 }
 
 template <typename Open>
-fusert_status load(const fusert_load_options *given, fusert_model *out, const std::string &where, Open open) {
+fusert_status load(const fusert_load_options *given, fusert_model *out, const std::string &where,
+                   Open open) {
   fusert_load_options options;
   FUSERT_TRY(readOptions(given, options, "options"));
-  if (options.reserved != 0 || options.verify > FUSERT_VERIFY_CODE || options.weights > FUSERT_WEIGHTS_COPY ||
-      options.device < 0)
+  if (options.reserved != 0 || options.verify > FUSERT_VERIFY_CODE ||
+      options.weights > FUSERT_WEIGHTS_COPY || options.device < 0)
     return fail(FUSERT_INVALID_ARGUMENT, "options have an unknown value");
   auto m = std::make_shared<Model>();
   fusert_status status = open(*m, options.weights == FUSERT_WEIGHTS_COPY);
@@ -113,7 +116,8 @@ fusert_status load(const fusert_load_options *given, fusert_model *out, const st
   return status;
 }
 
-fusert_status valueInfo(const bundle::Value &v, const Model::ValueText &text, fusert_value_info *out) {
+fusert_status valueInfo(const bundle::Value &v, const Model::ValueText &text,
+                        fusert_value_info *out) {
   fusert_value_info info{};
   info.name = v.name.c_str();
   info.type = static_cast<fusert_dtype>(v.type);
@@ -130,7 +134,8 @@ size_t countSteps(const std::vector<bundle::Step> &steps) {
 }
 
 fusert_status noSuch(const char *what, size_t index) {
-  return fail(FUSERT_INVALID_ARGUMENT, std::string("there is no ") + what + " number " + std::to_string(index));
+  return fail(FUSERT_INVALID_ARGUMENT,
+              std::string("there is no ") + what + " number " + std::to_string(index));
 }
 
 } // namespace
@@ -138,10 +143,10 @@ fusert_status noSuch(const char *what, size_t index) {
 extern "C" {
 
 const char *fusert_status_name(fusert_status status) {
-  static const char *const names[] = {"OK",          "INVALID_ARGUMENT", "INVALID_HANDLE", "NOT_READY",
-                                      "BUSY",        "BAD_BUNDLE",       "UNSUPPORTED",    "IO_ERROR",
-                                      "NO_MEMORY",   "OUT_OF_RANGE",     "UNAVAILABLE",    "DEVICE_ERROR",
-                                      "DEVICE_LOST", "CHECK_FAILED",     "INTERNAL"};
+  static const char *const names[] = {
+      "OK",          "INVALID_ARGUMENT", "INVALID_HANDLE", "NOT_READY",    "BUSY",
+      "BAD_BUNDLE",  "UNSUPPORTED",      "IO_ERROR",       "NO_MEMORY",    "OUT_OF_RANGE",
+      "UNAVAILABLE", "DEVICE_ERROR",     "DEVICE_LOST",    "CHECK_FAILED", "INTERNAL"};
   const auto i = static_cast<unsigned>(status);
   return i < sizeof names / sizeof *names ? names[i] : "UNKNOWN";
 }
@@ -149,16 +154,20 @@ const char *fusert_last_error(void) { return lastError(); }
 uint32_t fusert_version(void) { return FUSERT_VERSION; }
 uint32_t fusert_format_version(void) { return FUSEC_FORMAT_VERSION; }
 size_t fusert_dtype_bytes(fusert_dtype type) {
-  return static_cast<unsigned>(type) < kNumDTypes ? static_cast<size_t>(sizeInBytes(static_cast<DType>(type))) : 0;
+  return static_cast<unsigned>(type) < kNumDTypes
+             ? static_cast<size_t>(sizeInBytes(static_cast<DType>(type)))
+             : 0;
 }
 
-fusert_status fusert_load_file(const char *path, const fusert_load_options *options, fusert_model *model) {
+fusert_status fusert_load_file(const char *path, const fusert_load_options *options,
+                               fusert_model *model) {
   return guarded([&]() -> fusert_status {
     if (!path)
       return nullArgument("path");
     if (!model)
       return nullArgument("model");
-    return load(options, model, path, [&](Model &m, bool copy) { return m.file.openFile(path, copy); });
+    return load(options, model, path,
+                [&](Model &m, bool copy) { return m.file.openFile(path, copy); });
   });
 }
 
@@ -169,7 +178,8 @@ fusert_status fusert_load_memory(const void *bytes, size_t size, const fusert_lo
       return nullArgument("bytes");
     if (!model)
       return nullArgument("model");
-    return load(options, model, "bundle", [&](Model &m, bool copy) { return m.file.useMemory(bytes, size, copy); });
+    return load(options, model, "bundle",
+                [&](Model &m, bool copy) { return m.file.useMemory(bytes, size, copy); });
   });
 }
 
@@ -202,15 +212,17 @@ fusert_status fusert_get_model_info(fusert_model model, fusert_model_info *out) 
 
 fusert_status fusert_get_input_info(fusert_model model, size_t index, fusert_value_info *info) {
   return withModel(model, [&](const std::shared_ptr<Model> &m) {
-    return index < m->content.inputs.size() ? valueInfo(m->content.inputs[index], m->inputTexts[index], info)
-                                            : noSuch("input", index);
+    return index < m->content.inputs.size()
+               ? valueInfo(m->content.inputs[index], m->inputTexts[index], info)
+               : noSuch("input", index);
   });
 }
 
 fusert_status fusert_get_output_info(fusert_model model, size_t index, fusert_value_info *info) {
   return withModel(model, [&](const std::shared_ptr<Model> &m) {
-    return index < m->content.outputs.size() ? valueInfo(m->content.outputs[index], m->outputTexts[index], info)
-                                             : noSuch("output", index);
+    return index < m->content.outputs.size()
+               ? valueInfo(m->content.outputs[index], m->outputTexts[index], info)
+               : noSuch("output", index);
   });
 }
 
@@ -275,47 +287,56 @@ fusert_status fusert_set_shapes(fusert_context context, const fusert_shape *shap
 fusert_status fusert_set_symbols(fusert_context context, const int64_t *values, size_t count) {
   return withContext(context, [&](Context &c) {
     if (count != c.model->content.symbols.size())
-      return fail(FUSERT_INVALID_ARGUMENT, "the model has " + std::to_string(c.model->content.symbols.size()) +
+      return fail(FUSERT_INVALID_ARGUMENT, "the model has " +
+                                               std::to_string(c.model->content.symbols.size()) +
                                                " symbols, given are " + std::to_string(count));
-    return values || count == 0 ? c.setSymbols(std::vector<int64_t>(values, values + count)) : nullArgument("values");
+    return values || count == 0 ? c.setSymbols(std::vector<int64_t>(values, values + count))
+                                : nullArgument("values");
   });
 }
 
-fusert_status fusert_get_input_shape(fusert_context context, size_t index, int64_t *dims, int32_t *rank) {
+fusert_status fusert_get_input_shape(fusert_context context, size_t index, int64_t *dims,
+                                     int32_t *rank) {
   return withContext(context, [&](Context &c) {
     if (!rank || (!dims && *rank > 0))
       return nullArgument("dims or rank");
-    return index < c.model->content.inputs.size() ? c.shapeOf(c.model->content.inputs[index], dims, rank)
-                                                  : noSuch("input", index);
+    return index < c.model->content.inputs.size()
+               ? c.shapeOf(c.model->content.inputs[index], dims, rank)
+               : noSuch("input", index);
   });
 }
 
-fusert_status fusert_get_output_shape(fusert_context context, size_t index, int64_t *dims, int32_t *rank) {
+fusert_status fusert_get_output_shape(fusert_context context, size_t index, int64_t *dims,
+                                      int32_t *rank) {
   return withContext(context, [&](Context &c) {
     if (!rank || (!dims && *rank > 0))
       return nullArgument("dims or rank");
-    return index < c.model->content.outputs.size() ? c.shapeOf(c.model->content.outputs[index], dims, rank)
-                                                   : noSuch("output", index);
+    return index < c.model->content.outputs.size()
+               ? c.shapeOf(c.model->content.outputs[index], dims, rank)
+               : noSuch("output", index);
   });
 }
 
 fusert_status fusert_workspace_bytes(fusert_context context, size_t *bytes) {
-  return withContext(context,
-                     [&](Context &c) { return bytes ? c.workspaceBytes(bytes) : nullArgument("bytes"); });
+  return withContext(
+      context, [&](Context &c) { return bytes ? c.workspaceBytes(bytes) : nullArgument("bytes"); });
 }
 
 fusert_status fusert_set_workspace(fusert_context context, void *memory, size_t bytes) {
-  return withContext(context,
-                     [&](Context &c) { return memory ? c.setWorkspace(memory, bytes) : nullArgument("memory"); });
+  return withContext(context, [&](Context &c) {
+    return memory ? c.setWorkspace(memory, bytes) : nullArgument("memory");
+  });
 }
 
-fusert_status fusert_input_buffer(fusert_context context, size_t index, void **data, size_t *bytes) {
+fusert_status fusert_input_buffer(fusert_context context, size_t index, void **data,
+                                  size_t *bytes) {
   return withContext(context, [&](Context &c) {
     return data && bytes ? c.ownBuffer(true, index, data, bytes) : nullArgument("data or bytes");
   });
 }
 
-fusert_status fusert_output_buffer(fusert_context context, size_t index, void **data, size_t *bytes) {
+fusert_status fusert_output_buffer(fusert_context context, size_t index, void **data,
+                                   size_t *bytes) {
   return withContext(context, [&](Context &c) {
     return data && bytes ? c.ownBuffer(false, index, data, bytes) : nullArgument("data or bytes");
   });
@@ -323,11 +344,13 @@ fusert_status fusert_output_buffer(fusert_context context, size_t index, void **
 
 fusert_status fusert_run(fusert_context context, const fusert_buffer *inputs, size_t input_count,
                          const fusert_buffer *outputs, size_t output_count) {
-  return withContext(context, [&](Context &c) { return c.run(inputs, input_count, outputs, output_count); });
+  return withContext(context,
+                     [&](Context &c) { return c.run(inputs, input_count, outputs, output_count); });
 }
 
 fusert_status fusert_counters_json(fusert_context context, const char **json) {
-  return withContext(context, [&](Context &c) { return json ? c.counters(json) : nullArgument("json"); });
+  return withContext(context,
+                     [&](Context &c) { return json ? c.counters(json) : nullArgument("json"); });
 }
 
 } // extern "C"

@@ -21,7 +21,8 @@ fusert_status CodeImage::load(const std::vector<uint8_t> &elf) {
   span = parsed->spanBytes;
   void *memory = mmap(nullptr, span, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED)
-    return fail(FUSERT_NO_MEMORY, std::string("no memory for machine code: ") + std::strerror(errno));
+    return fail(FUSERT_NO_MEMORY,
+                std::string("no memory for machine code: ") + std::strerror(errno));
   base = static_cast<uint8_t *>(memory);
   for (const bundle::ElfImage::Segment &s : parsed->segments)
     std::memcpy(base + s.address, elf.data() + s.fileOffset, s.fileBytes);
@@ -35,8 +36,8 @@ fusert_status CodeImage::load(const std::vector<uint8_t> &elf) {
     const uint64_t first = s.address / page * page;
     const uint64_t end = (s.address + s.memoryBytes + page - 1) / page * page;
     if (mprotect(base + first, end - first, PROT_READ | PROT_EXEC) != 0)
-      return fail(FUSERT_UNSUPPORTED,
-                  std::string("the system does not allow executable memory: ") + std::strerror(errno));
+      return fail(FUSERT_UNSUPPORTED, std::string("the system does not allow executable memory: ") +
+                                          std::strerror(errno));
   }
   functions = std::move(parsed->functions);
   return FUSERT_OK;

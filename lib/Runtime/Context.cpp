@@ -30,7 +30,8 @@ fusert_status Context::init(const fusert_context_options &options) {
     inputs.push_back({t, true, {}});
   std::set<int32_t> seen;
   for (int32_t t : p.outputs)
-    outputs.push_back({t, p.tensors[t].kind == bundle::TensorKind::Output && seen.insert(t).second, {}});
+    outputs.push_back(
+        {t, p.tensors[t].kind == bundle::TensorKind::Output && seen.insert(t).second, {}});
   if (model->content.symbols.empty())
     return setSymbols({});
   return FUSERT_OK;
@@ -45,22 +46,25 @@ fusert_status Context::ready() const {
 fusert_status Context::setShapes(const fusert_shape *shapes, size_t count) {
   const std::vector<bundle::Value> &values = model->content.inputs;
   if (count != values.size())
-    return fail(FUSERT_INVALID_ARGUMENT, "the model has " + std::to_string(values.size()) + " inputs, given are " +
-                                             std::to_string(count) + " shapes");
+    return fail(FUSERT_INVALID_ARGUMENT, "the model has " + std::to_string(values.size()) +
+                                             " inputs, given are " + std::to_string(count) +
+                                             " shapes");
   std::vector<const bundle::DimCode *> exprs;
   std::vector<int64_t> dims;
   for (size_t i = 0; i < count; ++i) {
     const auto rank = static_cast<int32_t>(values[i].shape.size());
     if (shapes[i].rank != rank || (rank > 0 && !shapes[i].dims))
-      return fail(FUSERT_INVALID_ARGUMENT, "input '" + values[i].name + "' has rank " + std::to_string(rank) +
-                                               ", given is " + std::to_string(shapes[i].rank));
+      return fail(FUSERT_INVALID_ARGUMENT, "input '" + values[i].name + "' has rank " +
+                                               std::to_string(rank) + ", given is " +
+                                               std::to_string(shapes[i].rank));
     for (int32_t d = 0; d < rank; ++d) {
       exprs.push_back(&values[i].shape[d]);
       dims.push_back(shapes[i].dims[d]);
     }
   }
   std::string problem;
-  std::optional<std::vector<int64_t>> solved = solveSymbols(exprs, dims, model->content.symbols, problem);
+  std::optional<std::vector<int64_t>> solved =
+      solveSymbols(exprs, dims, model->content.symbols, problem);
   if (!solved)
     return fail(FUSERT_INVALID_ARGUMENT, problem);
   return setSymbols(std::move(*solved));
@@ -110,7 +114,8 @@ fusert_status Context::workspaceBytes(size_t *bytes) const {
 fusert_status Context::setWorkspace(void *p, size_t bytes) {
   FUSERT_TRY(ready());
   if (bytes < plan->workspaceBytes || reinterpret_cast<uintptr_t>(p) % kAlign != 0)
-    return fail(FUSERT_INVALID_ARGUMENT, "the workspace must have " + std::to_string(plan->workspaceBytes) +
+    return fail(FUSERT_INVALID_ARGUMENT, "the workspace must have " +
+                                             std::to_string(plan->workspaceBytes) +
                                              " bytes and be aligned to " + std::to_string(kAlign));
   if (!model->device->isDevicePointer(p))
     return fail(FUSERT_INVALID_ARGUMENT, "the workspace is not memory of the device");
@@ -158,8 +163,8 @@ fusert_status Context::ownBuffer(bool input, size_t index, void **data, size_t *
   return FUSERT_OK;
 }
 
-fusert_status Context::resolve(std::vector<Slot> &slots, const fusert_buffer *buffers, size_t count, bool input,
-                               bool &changed) {
+fusert_status Context::resolve(std::vector<Slot> &slots, const fusert_buffer *buffers, size_t count,
+                               bool input, bool &changed) {
   if (buffers ? count != slots.size() : count != 0)
     return fail(FUSERT_INVALID_ARGUMENT, "the model has " + std::to_string(slots.size()) +
                                              (input ? " inputs" : " outputs") + ", given are " +
@@ -170,14 +175,17 @@ fusert_status Context::resolve(std::vector<Slot> &slots, const fusert_buffer *bu
     const size_t bytes = plan->tensorBytes[s.tensor];
     if (p) {
       if (buffers[i].bytes != bytes) [[unlikely]]
-        return fail(FUSERT_INVALID_ARGUMENT,
-                    std::string(input ? "input '" : "output '") + model->program->tensors[s.tensor].name + "' has " +
-                        std::to_string(bytes) + " bytes, given are " + std::to_string(buffers[i].bytes));
+        return fail(FUSERT_INVALID_ARGUMENT, std::string(input ? "input '" : "output '") +
+                                                 model->program->tensors[s.tensor].name + "' has " +
+                                                 std::to_string(bytes) + " bytes, given are " +
+                                                 std::to_string(buffers[i].bytes));
       if (p == s.data)
         continue;
-      const auto align = static_cast<uintptr_t>(sizeInBytes(model->program->tensors[s.tensor].type));
+      const auto align =
+          static_cast<uintptr_t>(sizeInBytes(model->program->tensors[s.tensor].type));
       if (reinterpret_cast<uintptr_t>(p) % align != 0)
-        return fail(FUSERT_INVALID_ARGUMENT, "the buffer of '" + model->program->tensors[s.tensor].name +
+        return fail(FUSERT_INVALID_ARGUMENT, "the buffer of '" +
+                                                 model->program->tensors[s.tensor].name +
                                                  "' is not aligned to its element type");
     } else if (bytes > 0) {
       size_t n;
@@ -201,7 +209,8 @@ fusert_status Context::checkOverlap() const {
     for (size_t j = 0; j < i; ++j)
       bad |= overlap(outputs[i], outputs[j]);
     if (bad)
-      return fail(FUSERT_INVALID_ARGUMENT, "the buffer of output '" + model->content.outputs[i].name +
+      return fail(FUSERT_INVALID_ARGUMENT, "the buffer of output '" +
+                                               model->content.outputs[i].name +
                                                "' overlaps that of an input or of another output");
   }
   return FUSERT_OK;

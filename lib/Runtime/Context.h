@@ -30,17 +30,17 @@ private:
   /// One input or output.
   struct Slot {
     int32_t tensor;
-    bool primary;            // the kernels use this buffer themselves; else it is copied to at the end
+    bool primary; // the kernels use this buffer themselves; else it is copied to at the end
     HostBlock own;
-    void *device = nullptr;  // GPU: stands in for a buffer in host memory
-    void *data = nullptr;    // as given for the current run
-    bool staged = false;     // GPU: `data` is host memory
+    void *device = nullptr; // GPU: stands in for a buffer in host memory
+    void *data = nullptr;   // as given for the current run
+    bool staged = false;    // GPU: `data` is host memory
   };
 
   fusert_status ready() const;
   fusert_status ensureWorkspace();
-  fusert_status resolve(std::vector<Slot> &slots, const fusert_buffer *buffers, size_t count, bool input,
-                        bool &changed);
+  fusert_status resolve(std::vector<Slot> &slots, const fusert_buffer *buffers, size_t count,
+                        bool input, bool &changed);
   fusert_status checkOverlap() const;
   fusert_status stage(Slot &slot);
   fusert_status execute();

@@ -67,7 +67,8 @@ class CpuDevice final : public Device {
 public:
   fusert_status load(const bundle::Program &p, const std::vector<bundle::Weight> &w) override {
     if (levelOfTarget(p.target) > cpuLevel())
-      return fail(FUSERT_UNSUPPORTED, "the program for '" + p.target + "' needs a newer processor: this one is x86-64-v" +
+      return fail(FUSERT_UNSUPPORTED, "the program for '" + p.target +
+                                          "' needs a newer processor: this one is x86-64-v" +
                                           std::to_string(cpuLevel()));
     program = &p;
     weights = &w;
@@ -82,8 +83,12 @@ public:
     return FUSERT_OK;
   }
   bool hostMemory() const override { return true; }
-  void *weight(int32_t index) const override { return const_cast<uint8_t *>((*weights)[index].bytes); }
-  fusert_status allocate(size_t, void **) override { return fail(FUSERT_INTERNAL, "a CPU uses host memory"); }
+  void *weight(int32_t index) const override {
+    return const_cast<uint8_t *>((*weights)[index].bytes);
+  }
+  fusert_status allocate(size_t, void **) override {
+    return fail(FUSERT_INTERNAL, "a CPU uses host memory");
+  }
   void release(void *) override {}
   bool isDevicePointer(const void *) const override { return true; }
   fusert_status createQueue(const QueueOptions &options, std::unique_ptr<Queue> &queue) override {
@@ -168,7 +173,8 @@ fusert_status CpuQueue::launch(Launch &launch) {
   for (size_t phase = 0; phase < launch.grids.size(); ++phase) {
     if (launch.grids[phase] == 0)
       continue;
-    if (int32_t status = runPhase(launch, entry, static_cast<int32_t>(phase)); status != FUSEC_KERNEL_OK)
+    if (int32_t status = runPhase(launch, entry, static_cast<int32_t>(phase));
+        status != FUSEC_KERNEL_OK)
       return kernelFailed(*device.program, launch, status);
   }
   if (counting)

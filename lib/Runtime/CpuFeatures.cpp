@@ -24,7 +24,8 @@ int detect() {
   __get_cpuid_count(7, 0, &x, &b7, &y, &z);
   __get_cpuid(0x80000001, &x, &y, &cExt, &z);
 
-  constexpr uint32_t v2 = bit_SSE3 | bit_SSSE3 | bit_CMPXCHG16B | bit_SSE4_1 | bit_SSE4_2 | bit_POPCNT;
+  constexpr uint32_t v2 =
+      bit_SSE3 | bit_SSSE3 | bit_CMPXCHG16B | bit_SSE4_1 | bit_SSE4_2 | bit_POPCNT;
   if (!has(c, v2) || !has(cExt, bit_LAHF_LM))
     return 1;
   constexpr uint32_t v3 = bit_FMA | bit_MOVBE | bit_OSXSAVE | bit_AVX | bit_F16C;

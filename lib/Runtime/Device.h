@@ -11,13 +11,13 @@ namespace fusec::rt {
 
 /// A kernel launch with everything resolved when shapes are set.
 struct Launch {
-  int32_t kernel = 0;                 // index into Program::kernels
-  std::vector<void *> buffers;        // [P]; entries of the model's inputs and outputs are set at each run
-  std::vector<int64_t> bufferBytes;   // [P]
-  std::vector<int64_t> dims;          // [D]
-  std::vector<int64_t> grids;         // blocks of each phase
-  std::vector<int64_t> cycles;        // CPU: estimate for each phase on one thread, -1 unknown
-  const std::string *step = nullptr;  // name of the step, for messages
+  int32_t kernel = 0;          // index into Program::kernels
+  std::vector<void *> buffers; // [P]; entries of the model's inputs and outputs are set at each run
+  std::vector<int64_t> bufferBytes;  // [P]
+  std::vector<int64_t> dims;         // [D]
+  std::vector<int64_t> grids;        // blocks of each phase
+  std::vector<int64_t> cycles;       // CPU: estimate for each phase on one thread, -1 unknown
+  const std::string *step = nullptr; // name of the step, for messages
 };
 
 enum class Direction { ToDevice, ToHost, OnDevice };

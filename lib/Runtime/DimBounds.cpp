@@ -20,7 +20,8 @@ DimBounds combine(DimCode::Op op, DimBounds a, DimBounds b) {
     return {saturate(Wide{a.min} + b.min),
             a.max == INT64_MAX || b.max == INT64_MAX ? INT64_MAX : saturate(Wide{a.max} + b.max)};
   case Op::Mul: {
-    const Wide p[] = {Wide{a.min} * b.min, Wide{a.min} * b.max, Wide{a.max} * b.min, Wide{a.max} * b.max};
+    const Wide p[] = {Wide{a.min} * b.min, Wide{a.min} * b.max, Wide{a.max} * b.min,
+                      Wide{a.max} * b.max};
     return {saturate(*std::min_element(p, p + 4)), saturate(*std::max_element(p, p + 4))};
   }
   case Op::FloorDiv:
@@ -28,15 +29,13 @@ DimBounds combine(DimCode::Op op, DimBounds a, DimBounds b) {
     if (b.min < 1)
       return {0, INT64_MAX};
     const int64_t up = op == Op::CeilDiv ? 1 : 0;
-    return {a.min >= 0 ? a.min / b.max : a.min / b.min - 1,
-            a.max == INT64_MAX ? INT64_MAX : a.max >= 0 ? a.max / b.min + up : 0};
+    return {a.min >= 0 ? a.min / b.max : a.min / b.min - 1, a.max == INT64_MAX ? INT64_MAX
+                                                            : a.max >= 0       ? a.max / b.min + up
+                                                                               : 0};
   }
-  case Op::Mod:
-    return {0, b.max == INT64_MAX ? INT64_MAX : std::max<int64_t>(b.max - 1, 0)};
-  case Op::Min:
-    return {std::min(a.min, b.min), std::min(a.max, b.max)};
-  default:
-    return {std::max(a.min, b.min), std::max(a.max, b.max)};
+  case Op::Mod: return {0, b.max == INT64_MAX ? INT64_MAX : std::max<int64_t>(b.max - 1, 0)};
+  case Op::Min: return {std::min(a.min, b.min), std::min(a.max, b.max)};
+  default: return {std::max(a.min, b.min), std::max(a.max, b.max)};
   }
 }
 
@@ -51,7 +50,8 @@ std::vector<int32_t> unknownIn(const DimCode &code, const std::vector<bool> &kno
 }
 
 /// Smallest value of symbol `s` for which `code` reaches `target`; the largest possible when it never does.
-int64_t bisect(const DimCode &code, int32_t s, int64_t target, std::vector<int64_t> values, const Symbol &symbol) {
+int64_t bisect(const DimCode &code, int32_t s, int64_t target, std::vector<int64_t> values,
+               const Symbol &symbol) {
   int64_t low = symbol.min, high = std::min(symbol.max, int64_t{1} << 40);
   while (low < high) {
     const int64_t middle = low + (high - low) / 2;
@@ -85,7 +85,8 @@ DimBounds boundsOf(const DimCode &dim, const std::vector<Symbol> &symbols) {
 
 std::optional<std::vector<int64_t>> solveSymbols(const std::vector<const DimCode *> &exprs,
                                                  const std::vector<int64_t> &dims,
-                                                 const std::vector<Symbol> &symbols, std::string &problem) {
+                                                 const std::vector<Symbol> &symbols,
+                                                 std::string &problem) {
   std::vector<int64_t> values(symbols.size(), 0);
   std::vector<bool> known(symbols.size(), false);
   for (size_t i = 0; i < exprs.size(); ++i) // the plain ones first: they need no assumption
@@ -106,14 +107,16 @@ std::optional<std::vector<int64_t>> solveSymbols(const std::vector<const DimCode
   }
   for (size_t s = 0; s < symbols.size(); ++s)
     if (!known[s]) {
-      problem = "symbol '" + symbols[s].name + "' does not follow from the inputs' shapes; use fusert_set_symbols";
+      problem = "symbol '" + symbols[s].name +
+                "' does not follow from the inputs' shapes; use fusert_set_symbols";
       return std::nullopt;
     }
   for (size_t i = 0; i < exprs.size(); ++i) {
     std::optional<int64_t> v = exprs[i]->evaluate(values);
     if (!v || *v != dims[i]) {
-      problem = "dimension '" + exprs[i]->str(symbols) + "' is " + (v ? std::to_string(*v) : "not computable") +
-                ", given is " + std::to_string(dims[i]);
+      problem = "dimension '" + exprs[i]->str(symbols) + "' is " +
+                (v ? std::to_string(*v) : "not computable") + ", given is " +
+                std::to_string(dims[i]);
       return std::nullopt;
     }
   }
@@ -124,7 +127,8 @@ std::string checkSymbols(const std::vector<int64_t> &values, const std::vector<S
   for (size_t s = 0; s < symbols.size(); ++s) {
     const Symbol &x = symbols[s];
     if (values[s] < x.min || values[s] > x.max || values[s] % x.divisor != 0)
-      return "'" + x.name + "' is " + std::to_string(values[s]) + ", allowed are " + std::to_string(x.min) +
+      return "'" + x.name + "' is " + std::to_string(values[s]) + ", allowed are " +
+             std::to_string(x.min) +
              (x.max == INT64_MAX ? " and more" : " to " + std::to_string(x.max)) +
              (x.divisor > 1 ? " in multiples of " + std::to_string(x.divisor) : "");
   }

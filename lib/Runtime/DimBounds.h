@@ -16,7 +16,8 @@ DimBounds boundsOf(const bundle::DimCode &dim, const std::vector<Symbol> &symbol
 /// symbol that no input determines; `problem` says which.
 std::optional<std::vector<int64_t>> solveSymbols(const std::vector<const bundle::DimCode *> &exprs,
                                                  const std::vector<int64_t> &dims,
-                                                 const std::vector<Symbol> &symbols, std::string &problem);
+                                                 const std::vector<Symbol> &symbols,
+                                                 std::string &problem);
 /// Empty when every value obeys its symbol's range and divisor.
 std::string checkSymbols(const std::vector<int64_t> &values, const std::vector<Symbol> &symbols);
 

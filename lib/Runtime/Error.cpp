@@ -20,17 +20,10 @@ fusert_status fail(const Diagnostics &list) {
   const Diagnostic &d = list.front();
   fusert_status status = FUSERT_INTERNAL;
   switch (d.id) {
-  case Diag::BadBundle:
-    status = FUSERT_BAD_BUNDLE;
-    break;
-  case Diag::UnsupportedTarget:
-    status = FUSERT_UNSUPPORTED;
-    break;
-  case Diag::UnreadableFile:
-    status = FUSERT_IO_ERROR;
-    break;
-  default:
-    break;
+  case Diag::BadBundle: status = FUSERT_BAD_BUNDLE; break;
+  case Diag::UnsupportedTarget: status = FUSERT_UNSUPPORTED; break;
+  case Diag::UnreadableFile: status = FUSERT_IO_ERROR; break;
+  default: break;
   }
   return fail(status, d.where.empty() ? d.text : d.where + ": " + d.text);
 }

@@ -26,8 +26,8 @@ fusert_status ExecPlan::build(const Model &model, const std::vector<int64_t> &sy
   for (const bundle::Tensor &t : program.tensors) {
     std::optional<int64_t> n = bundle::evaluateElements(t.type, t.shape, symbols);
     if (!n)
-      return fail(FUSERT_INVALID_ARGUMENT,
-                  "under these shapes tensor '" + t.name + "' has a negative dimension or too many elements");
+      return fail(FUSERT_INVALID_ARGUMENT, "under these shapes tensor '" + t.name +
+                                               "' has a negative dimension or too many elements");
     tensorBytes.push_back(static_cast<size_t>(*n * sizeInBytes(t.type)));
   }
   uses.assign(program.tensors.size(), {});
@@ -56,8 +56,8 @@ fusert_status ExecPlan::build(const Model &model, const std::vector<int64_t> &sy
   return FUSERT_OK;
 }
 
-fusert_status ExecPlan::buildNodes(const bundle::Program &program, const std::vector<bundle::Step> &steps,
-                                   std::vector<Node> &out) {
+fusert_status ExecPlan::buildNodes(const bundle::Program &program,
+                                   const std::vector<bundle::Step> &steps, std::vector<Node> &out) {
   for (const bundle::Step &s : steps) {
     Node node;
     node.kind = s.kind;
@@ -78,11 +78,13 @@ fusert_status ExecPlan::buildNodes(const bundle::Program &program, const std::ve
   return FUSERT_OK;
 }
 
-fusert_status ExecPlan::buildLaunch(const bundle::Program &program, const bundle::Step &step, Node &node) {
+fusert_status ExecPlan::buildLaunch(const bundle::Program &program, const bundle::Step &step,
+                                    Node &node) {
   const bundle::Variant *chosen = nullptr;
   for (const bundle::Variant &v : step.variants) {
     chosen = &v;
-    if (std::all_of(v.guards.begin(), v.guards.end(), [&](auto &g) { return holds(g, symbolValues); }))
+    if (std::all_of(v.guards.begin(), v.guards.end(),
+                    [&](auto &g) { return holds(g, symbolValues); }))
       break;
   }
   const bundle::Kernel &kernel = program.kernels[chosen->kernel];
@@ -100,7 +102,8 @@ fusert_status ExecPlan::buildLaunch(const bundle::Program &program, const bundle
   for (const bundle::DimCode &g : kernel.grids) {
     std::optional<int64_t> blocks = g.evaluate(symbolValues);
     if (!blocks || *blocks < 0)
-      return fail(FUSERT_INVALID_ARGUMENT, "under these shapes kernel '" + kernel.symbol + "' has no grid");
+      return fail(FUSERT_INVALID_ARGUMENT,
+                  "under these shapes kernel '" + kernel.symbol + "' has no grid");
     launch.grids.push_back(*blocks);
   }
   launch.cycles.assign(launch.grids.size(), -1);
@@ -108,14 +111,15 @@ fusert_status ExecPlan::buildLaunch(const bundle::Program &program, const bundle
   return FUSERT_OK;
 }
 
-fusert_status ExecPlan::buildCopies(const bundle::Program &program, const std::vector<bundle::Copy> &list,
-                                    std::vector<Copy> &out) {
+fusert_status ExecPlan::buildCopies(const bundle::Program &program,
+                                    const std::vector<bundle::Copy> &list, std::vector<Copy> &out) {
   size_t staged = 0;
   std::vector<bool> overwritten(list.empty() ? 0 : program.tensors.size(), false);
   for (const bundle::Copy &c : list) {
     if (tensorBytes[c.from] != tensorBytes[c.to])
-      return fail(FUSERT_INVALID_ARGUMENT, "under these shapes '" + program.tensors[c.from].name + "' and '" +
-                                               program.tensors[c.to].name + "' differ in size, but must not");
+      return fail(FUSERT_INVALID_ARGUMENT, "under these shapes '" + program.tensors[c.from].name +
+                                               "' and '" + program.tensors[c.to].name +
+                                               "' differ in size, but must not");
     Copy copy{c.from, c.to, tensorBytes[c.from], -1};
     if (overwritten[c.from]) {
       copy.staging = static_cast<int64_t>(staged);
@@ -137,7 +141,8 @@ void ExecPlan::bindWorkspace(const Model &model, void *base) {
     if (x.kind == bundle::TensorKind::Constant)
       setAddress(static_cast<int32_t>(t), model.device->weight(x.weight));
     else if (tempOffsets[t] >= 0)
-      setAddress(static_cast<int32_t>(t), base ? static_cast<char *>(base) + tempOffsets[t] : nullptr);
+      setAddress(static_cast<int32_t>(t),
+                 base ? static_cast<char *>(base) + tempOffsets[t] : nullptr);
   }
 }
 

@@ -26,11 +26,13 @@ fusert_status Executor::copies(const std::vector<ExecPlan::Copy> &list) {
   char *base = static_cast<char *>(plan.workspace);
   for (const ExecPlan::Copy &c : list)
     if (c.staging >= 0 && c.bytes > 0)
-      FUSERT_TRY(queue.copy(base + c.staging, plan.addresses[c.from], c.bytes, Direction::OnDevice));
+      FUSERT_TRY(
+          queue.copy(base + c.staging, plan.addresses[c.from], c.bytes, Direction::OnDevice));
   for (const ExecPlan::Copy &c : list)
     if (c.bytes > 0)
-      FUSERT_TRY(queue.copy(plan.addresses[c.to], c.staging >= 0 ? base + c.staging : plan.addresses[c.from],
-                            c.bytes, Direction::OnDevice));
+      FUSERT_TRY(queue.copy(plan.addresses[c.to],
+                            c.staging >= 0 ? base + c.staging : plan.addresses[c.from], c.bytes,
+                            Direction::OnDevice));
   return FUSERT_OK;
 }
 

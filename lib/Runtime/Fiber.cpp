@@ -56,7 +56,8 @@ fusert_status FiberStacks::reserve(int32_t wanted) {
   void *p = mmap(nullptr, kStackBytes * static_cast<size_t>(wanted), PROT_READ | PROT_WRITE,
                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
   if (p == MAP_FAILED)
-    return fail(FUSERT_NO_MEMORY, std::string("no memory for the stacks of a simulated block: ") + std::strerror(errno));
+    return fail(FUSERT_NO_MEMORY, std::string("no memory for the stacks of a simulated block: ") +
+                                      std::strerror(errno));
   if (base)
     munmap(base, kStackBytes * static_cast<size_t>(count));
   base = static_cast<uint8_t *>(p);

@@ -62,14 +62,15 @@ fusert_status FileBytes::openFile(const char *path, bool copy) {
   FUSERT_TRY(allocate(bytes));
   size_t done = 0;
   while (done < bytes) {
-    const ssize_t n = pread(file.fd, static_cast<char *>(mapped) + done, std::min<size_t>(bytes - done, 1 << 30),
-                            static_cast<off_t>(done));
+    const ssize_t n = pread(file.fd, static_cast<char *>(mapped) + done,
+                            std::min<size_t>(bytes - done, 1 << 30), static_cast<off_t>(done));
     if (n < 0 && errno == EINTR)
       continue;
     if (n < 0)
       return fail(FUSERT_IO_ERROR, std::string(path) + ": " + std::strerror(errno));
     if (n == 0)
-      return fail(FUSERT_BAD_BUNDLE, std::string(path) + ": the file became shorter while it was read");
+      return fail(FUSERT_BAD_BUNDLE,
+                  std::string(path) + ": the file became shorter while it was read");
     done += static_cast<size_t>(n);
   }
   return FUSERT_OK;

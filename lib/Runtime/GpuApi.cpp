@@ -47,8 +47,8 @@ fusert_status open(GpuVendor vendor, GpuApi &api) {
   const bool nvidia = vendor == GpuVendor::Nvidia;
   // The plain name of HIP's library is there with development packages only.
   static const char *const nvidiaNames[] = {"libcuda.so.1", nullptr};
-  static const char *const amdNames[] = {"libamdhip64.so", "libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5",
-                                         nullptr};
+  static const char *const amdNames[] = {"libamdhip64.so", "libamdhip64.so.7", "libamdhip64.so.6",
+                                         "libamdhip64.so.5", nullptr};
   void *library = nullptr;
   for (const char *const *name = nvidia ? nvidiaNames : amdNames; *name && !library; ++name)
     library = dlopen(*name, RTLD_NOW | RTLD_LOCAL);
@@ -89,8 +89,7 @@ fusert_status openGpuApi(GpuVendor vendor, const GpuApi **api) {
 
 fusert_status statusOfGpuError(int error) {
   switch (error) {
-  case 0:
-    return FUSERT_OK;
+  case 0: return FUSERT_OK;
   case 2: // out of memory
     return FUSERT_NO_MEMORY;
   case 3:   // not initialised
@@ -102,7 +101,9 @@ fusert_status statusOfGpuError(int error) {
   case 803: // driver mismatch
     return FUSERT_UNAVAILABLE;
   default:
-    return isStickyGpuError(error) ? FUSERT_DEVICE_LOST : isImageGpuError(error) ? FUSERT_UNSUPPORTED : FUSERT_DEVICE_ERROR;
+    return isStickyGpuError(error)  ? FUSERT_DEVICE_LOST
+           : isImageGpuError(error) ? FUSERT_UNSUPPORTED
+                                    : FUSERT_DEVICE_ERROR;
   }
 }
 
@@ -123,14 +124,14 @@ bool isStickyGpuError(int error) {
   case 719: // launch failed
   case 999: // unknown
     return true;
-  default:
-    return false;
+  default: return false;
   }
 }
 
 bool isImageGpuError(int error) {
-  return error == 200 /* invalid image */ || error == 209 /* no binary for the device */ || error == 218 /* bad PTX */ ||
-         error == 222 /* PTX too new */ || error == 221 /* no JIT compiler */ || error == 301 /* file not found */;
+  return error == 200 /* invalid image */ || error == 209 /* no binary for the device */ ||
+         error == 218 /* bad PTX */ || error == 222 /* PTX too new */ ||
+         error == 221 /* no JIT compiler */ || error == 301 /* file not found */;
 }
 
 } // namespace fusec::rt

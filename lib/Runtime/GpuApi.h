@@ -38,9 +38,11 @@ struct GpuApi {
   int (*streamCreate)(Handle *stream, unsigned flags);
   int (*streamDestroy)(Handle stream);
   int (*streamWait)(Handle stream);
-  int (*launch)(Handle function, unsigned gridX, unsigned gridY, unsigned gridZ, unsigned blockX, unsigned blockY,
-                unsigned blockZ, unsigned sharedBytes, Handle stream, void **parameters, void **extra);
-  int (*addressRange)(Pointer *base, size_t *bytes, Pointer inside); // fails for memory that is not the device's
+  int (*launch)(Handle function, unsigned gridX, unsigned gridY, unsigned gridZ, unsigned blockX,
+                unsigned blockY, unsigned blockZ, unsigned sharedBytes, Handle stream,
+                void **parameters, void **extra);
+  int (*addressRange)(Pointer *base, size_t *bytes,
+                      Pointer inside); // fails for memory that is not the device's
   GpuVendor vendor;
 };
 

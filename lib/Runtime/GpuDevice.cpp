@@ -31,9 +31,12 @@ public:
   GpuDevice(GpuVendor vendor, int32_t ordinal) : vendor(vendor), ordinal(ordinal) {}
   ~GpuDevice() override;
 
-  fusert_status load(const bundle::Program &program, const std::vector<bundle::Weight> &weights) override;
+  fusert_status load(const bundle::Program &program,
+                     const std::vector<bundle::Weight> &weights) override;
   bool hostMemory() const override { return false; }
-  void *weight(int32_t index) const override { return reinterpret_cast<void *>(weightBase + weightOffsets[index]); }
+  void *weight(int32_t index) const override {
+    return reinterpret_cast<void *>(weightBase + weightOffsets[index]);
+  }
   fusert_status allocate(size_t bytes, void **memory) override;
   void release(void *memory) override;
   bool isDevicePointer(const void *p) const override;
@@ -86,7 +89,8 @@ fusert_status GpuDevice::check(int error, const char *what) const {
     return FUSERT_OK;
   if (isStickyGpuError(error))
     lost = true;
-  return fail(statusOfGpuError(error), std::string(what) + " failed: driver error " + std::to_string(error));
+  return fail(statusOfGpuError(error),
+              std::string(what) + " failed: driver error " + std::to_string(error));
 }
 
 fusert_status GpuDevice::openDevice() {
@@ -95,8 +99,8 @@ fusert_status GpuDevice::openDevice() {
   int count = 0;
   FUSERT_TRY(check(api->deviceCount(&count), "counting devices"));
   if (ordinal >= count)
-    return fail(FUSERT_UNAVAILABLE,
-                "there is no GPU number " + std::to_string(ordinal) + ", the driver has " + std::to_string(count));
+    return fail(FUSERT_UNAVAILABLE, "there is no GPU number " + std::to_string(ordinal) +
+                                        ", the driver has " + std::to_string(count));
   FUSERT_TRY(check(api->deviceGet(&device, ordinal), "opening the device"));
   if (vendor == GpuVendor::Nvidia)
     FUSERT_TRY(check(api->retainContext(&context, device), "making a context"));
@@ -104,7 +108,8 @@ fusert_status GpuDevice::openDevice() {
   return FUSERT_OK;
 }
 
-fusert_status GpuDevice::load(const bundle::Program &p, const std::vector<bundle::Weight> &weights) {
+fusert_status GpuDevice::load(const bundle::Program &p,
+                              const std::vector<bundle::Weight> &weights) {
   program = &p;
   FUSERT_TRY(openDevice());
   Current current(*this);
@@ -134,18 +139,21 @@ fusert_status GpuDevice::loadModule() {
       return check(error, "loading the kernels");
   }
   if (!module && error == 0)
-    return fail(FUSERT_UNAVAILABLE, "the driver is too old: it has version " + std::to_string(version) + ", version " +
+    return fail(FUSERT_UNAVAILABLE, "the driver is too old: it has version " +
+                                        std::to_string(version) + ", version " +
                                         std::to_string(lowest) + " is needed");
   if (!module)
-    return fail(FUSERT_UNSUPPORTED, "the program for '" + program->target + "' does not run on GPU number " +
-                                        std::to_string(ordinal) + " (driver error " + std::to_string(error) +
+    return fail(FUSERT_UNSUPPORTED, "the program for '" + program->target +
+                                        "' does not run on GPU number " + std::to_string(ordinal) +
+                                        " (driver error " + std::to_string(error) +
                                         "). Compile for this GPU's target");
   for (const bundle::Kernel &k : program->kernels) {
     entries.emplace_back();
     for (size_t phase = 0; phase < k.grids.size(); ++phase) {
       const std::string name = k.symbol + "_p" + std::to_string(phase);
       GpuApi::Handle function = nullptr;
-      FUSERT_TRY(check(api->moduleFunction(&function, module, name.c_str()), ("finding kernel '" + name + "'").c_str()));
+      FUSERT_TRY(check(api->moduleFunction(&function, module, name.c_str()),
+                       ("finding kernel '" + name + "'").c_str()));
       entries.back().push_back(function);
     }
   }
@@ -153,7 +161,8 @@ fusert_status GpuDevice::loadModule() {
 }
 
 fusert_status GpuDevice::uploadWeights(const std::vector<bundle::Weight> &weights) {
-  std::vector<bool> used(weights.size(), false); // other programs of the bundle may have weights of their own
+  std::vector<bool> used(weights.size(),
+                         false); // other programs of the bundle may have weights of their own
   for (const bundle::Tensor &t : program->tensors)
     if (t.weight >= 0)
       used[t.weight] = true;
@@ -206,7 +215,8 @@ bool GpuDevice::isDevicePointer(const void *p) const {
   Current current(*this);
   GpuApi::Pointer base = 0;
   size_t bytes = 0;
-  return current.error() == 0 && api->addressRange(&base, &bytes, reinterpret_cast<GpuApi::Pointer>(p)) == 0;
+  return current.error() == 0 &&
+         api->addressRange(&base, &bytes, reinterpret_cast<GpuApi::Pointer>(p)) == 0;
 }
 
 class GpuQueue final : public Queue {
@@ -242,7 +252,8 @@ public:
   }
   fusert_status launch(Launch &l) override;
   fusert_status copy(void *to, const void *from, size_t bytes, Direction direction) override {
-    const auto source = reinterpret_cast<GpuApi::Pointer>(from), target = reinterpret_cast<GpuApi::Pointer>(to);
+    const auto source = reinterpret_cast<GpuApi::Pointer>(from),
+               target = reinterpret_cast<GpuApi::Pointer>(to);
     switch (direction) {
     case Direction::ToDevice:
       return device.check(api.uploadAsync(target, from, bytes, stream), "copying to the device");
@@ -280,9 +291,11 @@ fusert_status GpuQueue::launch(Launch &l) {
     if (l.grids[phase] == 0)
       continue;
     if (l.grids[phase] > INT32_MAX)
-      return fail(FUSERT_INVALID_ARGUMENT, "under these shapes kernel '" + k.symbol + "' has too many blocks");
-    const int error = api.launch(device.entries[l.kernel][phase], static_cast<unsigned>(l.grids[phase]), 1, 1,
-                                 static_cast<unsigned>(k.units * k.lanes), 1, 1, 0, stream, parameters.data(), nullptr);
+      return fail(FUSERT_INVALID_ARGUMENT,
+                  "under these shapes kernel '" + k.symbol + "' has too many blocks");
+    const int error = api.launch(
+        device.entries[l.kernel][phase], static_cast<unsigned>(l.grids[phase]), 1, 1,
+        static_cast<unsigned>(k.units * k.lanes), 1, 1, 0, stream, parameters.data(), nullptr);
     if (error != 0)
       return device.check(error, ("launching kernel '" + k.symbol + "'").c_str());
   }

@@ -35,7 +35,8 @@ std::optional<MemoryPlan> planMemory(const std::vector<MemoryRequest> &requests)
     if (r.bytes == 0)
       continue;
     const uint64_t need = aligned(r.bytes);
-    uint64_t best = 0, bestGap = UINT64_MAX, end = 0; // `end`: behind all that live at the same time
+    uint64_t best = 0, bestGap = UINT64_MAX,
+             end = 0; // `end`: behind all that live at the same time
     bool found = false;
     if (pack) {
       for (size_t j : placed) {
@@ -60,9 +61,10 @@ std::optional<MemoryPlan> planMemory(const std::vector<MemoryRequest> &requests)
     if (plan.totalBytes > kMaxTotal)
       return std::nullopt;
     if (pack)
-      placed.insert(std::upper_bound(placed.begin(), placed.end(), i,
-                                     [&](size_t a, size_t b) { return plan.offsets[a] < plan.offsets[b]; }),
-                    i);
+      placed.insert(
+          std::upper_bound(placed.begin(), placed.end(), i,
+                           [&](size_t a, size_t b) { return plan.offsets[a] < plan.offsets[b]; }),
+          i);
   }
   return plan;
 }

@@ -18,7 +18,8 @@ fusert_status Model::load(const fusert_load_options &options, const std::string 
   describe();
   const DeviceKind *kind = findDeviceKind(program->target);
   if (!kind)
-    return fail(FUSERT_UNSUPPORTED, where + ": this runtime has no device for target '" + program->target + "'");
+    return fail(FUSERT_UNSUPPORTED,
+                where + ": this runtime has no device for target '" + program->target + "'");
   device = kind->make(options.device);
   return device->load(*program, content.weights);
 }
@@ -40,7 +41,8 @@ fusert_status Model::choose(const char *target) {
   if (program)
     return FUSERT_OK;
   if (target)
-    return fail(FUSERT_UNSUPPORTED, "the bundle has no program for '" + std::string(target) + "'; it has " + inside +
+    return fail(FUSERT_UNSUPPORTED, "the bundle has no program for '" + std::string(target) +
+                                        "'; it has " + inside +
                                         ". Compile with --target=" + target);
   return fail(FUSERT_UNSUPPORTED, "the bundle has no program for this processor (x86-64-v" +
                                       std::to_string(cpuLevel()) + "); it has " + inside +

@@ -30,9 +30,11 @@ std::string Profile::json() const {
       continue;
     out += first ? "" : ",";
     first = false;
-    out += "{\"name\":" + jsonString(r.kernel->symbol) + ",\"nodes\":" + jsonStrings(r.kernel->onnxNodes) +
-           ",\"launches\":" + std::to_string(r.launches) + ",\"blocks\":" + std::to_string(r.blocks) +
-           ",\"ns\":" + std::to_string(r.nanoseconds) + "}";
+    out += "{\"name\":" + jsonString(r.kernel->symbol) +
+           ",\"nodes\":" + jsonStrings(r.kernel->onnxNodes) +
+           ",\"launches\":" + std::to_string(r.launches) +
+           ",\"blocks\":" + std::to_string(r.blocks) + ",\"ns\":" + std::to_string(r.nanoseconds) +
+           "}";
   }
   return out + "]}";
 }

@@ -14,8 +14,8 @@ public:
   explicit SimBlockRunner(bool counting) : counting(counting) {}
 
   /// Before the blocks of a phase.
-  fusert_status startPhase(const bundle::Kernel &kernel, int32_t phase, const Launch &launch, void *entry,
-                           SimCounts &counts);
+  fusert_status startPhase(const bundle::Kernel &kernel, int32_t phase, const Launch &launch,
+                           void *entry, SimCounts &counts);
   /// FUSERT_OK, FUSERT_CHECK_FAILED, or FUSERT_OUT_OF_RANGE with kernelStatus() set.
   fusert_status runBlock(int64_t block);
   int32_t kernelStatus() const { return status; }
@@ -45,18 +45,20 @@ private:
 
   static const fusec_sim_hooks hooks;
   static void threadMain(void *thread);
-  static void onAccess(fusec_sim_thread *t, const void *address, int32_t bytes, int32_t flags, int32_t param,
-                       int32_t site);
+  static void onAccess(fusec_sim_thread *t, const void *address, int32_t bytes, int32_t flags,
+                       int32_t param, int32_t site);
   static void onBlockSync(fusec_sim_thread *t, int32_t site);
   static void onUnitSync(fusec_sim_thread *t, int32_t site);
   static uint64_t onShuffle(fusec_sim_thread *t, uint64_t bits, int32_t laneMask, int32_t site);
   static void onFail(fusec_sim_thread *t, int32_t status, int32_t site);
 
   void park(Thread &t, State state, int32_t site); // returns when the thread may go on
-  void checkGlobal(Thread &t, uint64_t address, int32_t bytes, int32_t flags, int32_t param, int32_t site);
+  void checkGlobal(Thread &t, uint64_t address, int32_t bytes, int32_t flags, int32_t param,
+                   int32_t site);
   void checkShared(Thread &t, uint64_t address, int32_t bytes, int32_t flags, int32_t site);
   [[noreturn]] void violation(Thread &t, const std::string &what, int32_t site);
-  bool runUnit(int32_t unit);   // until all its lanes wait at a block barrier or are done; false: stopped
+  bool
+  runUnit(int32_t unit); // until all its lanes wait at a block barrier or are done; false: stopped
   bool rendezvous(int32_t unit, State state);
   bool report(const std::string &what);
   SimAccess accessOf(const Thread &t, bool write) const;

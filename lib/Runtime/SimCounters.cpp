@@ -95,8 +95,9 @@ std::string simCountersJson(const bundle::Program &program, const std::vector<Si
     const bundle::Kernel &kernel = program.kernels[k];
     out += firstRow ? "" : ",";
     firstRow = false;
-    out += "{\"name\":" + jsonString(kernel.symbol) + ",\"nodes\":" + jsonStrings(kernel.onnxNodes) +
-           ",\"units\":" + std::to_string(kernel.units) + ",\"lanes\":" + std::to_string(kernel.lanes);
+    out +=
+        "{\"name\":" + jsonString(kernel.symbol) + ",\"nodes\":" + jsonStrings(kernel.onnxNodes) +
+        ",\"units\":" + std::to_string(kernel.units) + ",\"lanes\":" + std::to_string(kernel.lanes);
     const std::pair<const char *, uint64_t> fields[] = {{"launches", c.launches},
                                                         {"blocks", c.blocks},
                                                         {"threads", c.threads},

@@ -12,8 +12,8 @@ struct SimCounts {
   uint64_t launches = 0, blocks = 0, threads = 0;
   uint64_t readBytes = 0, writeBytes = 0;     // global, as asked for by the threads
   uint64_t readSectors = 0, writeSectors = 0; // summed over transactions
-  uint64_t tileSectors = 0;                   // different sectors that each block touches, summed over blocks
-  uint64_t sharedBytes = 0, sharedConflicts = 0; // conflicts: extra passes over the banks
+  uint64_t tileSectors = 0; // different sectors that each block touches, summed over blocks
+  uint64_t sharedBytes = 0, sharedConflicts = 0;      // conflicts: extra passes over the banks
   uint64_t barriers = 0, unitSyncs = 0, shuffles = 0; // of a block, of a unit, of a unit
 };
 

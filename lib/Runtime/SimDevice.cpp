@@ -13,8 +13,12 @@ class SimDevice final : public Device {
 public:
   fusert_status load(const bundle::Program &p, const std::vector<bundle::Weight> &w) override;
   bool hostMemory() const override { return true; }
-  void *weight(int32_t index) const override { return const_cast<uint8_t *>((*weights)[index].bytes); }
-  fusert_status allocate(size_t, void **) override { return fail(FUSERT_INTERNAL, "sim uses host memory"); }
+  void *weight(int32_t index) const override {
+    return const_cast<uint8_t *>((*weights)[index].bytes);
+  }
+  fusert_status allocate(size_t, void **) override {
+    return fail(FUSERT_INTERNAL, "sim uses host memory");
+  }
   void release(void *) override {}
   bool isDevicePointer(const void *) const override { return true; }
   fusert_status createQueue(const QueueOptions &options, std::unique_ptr<Queue> &queue) override;
@@ -30,7 +34,8 @@ private:
 class SimQueue final : public Queue {
 public:
   SimQueue(const SimDevice &device, bool counting)
-      : device(device), counting(counting), runner(counting), counts(device.program->kernels.size()) {}
+      : device(device), counting(counting), runner(counting),
+        counts(device.program->kernels.size()) {}
   fusert_status begin() override { return FUSERT_OK; }
   fusert_status launch(Launch &l) override {
     const bundle::Kernel &k = device.program->kernels[l.kernel];
@@ -39,10 +44,13 @@ public:
     for (size_t phase = 0; phase < l.grids.size(); ++phase) {
       if (l.grids[phase] == 0)
         continue;
-      FUSERT_TRY(runner.startPhase(k, static_cast<int32_t>(phase), l, device.entries[l.kernel][phase], c));
+      FUSERT_TRY(
+          runner.startPhase(k, static_cast<int32_t>(phase), l, device.entries[l.kernel][phase], c));
       for (int64_t block = 0; block < l.grids[phase]; ++block)
         if (fusert_status status = runner.runBlock(block); status != FUSERT_OK)
-          return status == FUSERT_OUT_OF_RANGE ? kernelFailed(*device.program, l, runner.kernelStatus()) : status;
+          return status == FUSERT_OUT_OF_RANGE
+                     ? kernelFailed(*device.program, l, runner.kernelStatus())
+                     : status;
     }
     return FUSERT_OK;
   }

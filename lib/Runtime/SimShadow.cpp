@@ -21,7 +21,8 @@ bool SimShadow::unorderedRead(const Cell &c, const SimAccess &a) {
          !(c.readers != Many && c.readUnit == a.unit && c.readUnitEpoch < a.unitEpoch);
 }
 
-SimShadow::Found SimShadow::access(size_t granule, const SimAccess &a, uint64_t oldestBlock, bool mustBeWritten) {
+SimShadow::Found SimShadow::access(size_t granule, const SimAccess &a, uint64_t oldestBlock,
+                                   bool mustBeWritten) {
   Cell &c = cells[granule];
   if (c.writeBlock < oldestBlock)
     c.writeBlock = 0;

@@ -22,8 +22,18 @@ constexpr bool isNvidia = false;
 
 namespace {
 
-enum { kSuccess = 0, kInvalidValue = 1, kNoMemory = 2, kNotInitialised = 3, kInvalidDevice = 101, kInvalidContext = 201,
-       kInvalidImage = 200, kNoBinary = 209, kNotFound = 500, kInvalidHandle = 400 };
+enum {
+  kSuccess = 0,
+  kInvalidValue = 1,
+  kNoMemory = 2,
+  kNotInitialised = 3,
+  kInvalidDevice = 101,
+  kInvalidContext = 201,
+  kInvalidImage = 200,
+  kNoBinary = 209,
+  kNotFound = 500,
+  kInvalidHandle = 400
+};
 
 using Work = std::function<void()>;
 struct Module {
@@ -49,7 +59,8 @@ struct Driver {
   std::map<std::pair<Module *, std::string>, Function> functions;
 } driver;
 
-thread_local std::vector<int> currentContexts; // NVIDIA: the stack, entries are all the primary context
+thread_local std::vector<int>
+    currentContexts; // NVIDIA: the stack, entries are all the primary context
 [[maybe_unused]] thread_local int currentDevice = 0; // AMD
 
 int misuse(const std::string &text, int error) {
@@ -75,9 +86,9 @@ int enter(const char *name, bool needsContext) {
   return kSuccess;
 }
 
-#define ENTER(name, needsContext)                                                                                      \
-  std::lock_guard lock(driver.mutex);                                                                                  \
-  if (int error = enter(name, needsContext); error != kSuccess)                                                        \
+#define ENTER(name, needsContext)                                                                  \
+  std::lock_guard lock(driver.mutex);                                                              \
+  if (int error = enter(name, needsContext); error != kSuccess)                                    \
   return error
 
 bool insideAllocation(uint64_t p, size_t bytes) {
@@ -157,7 +168,8 @@ EXPORT int cuDevicePrimaryCtxRetain(void **context, int) {
 }
 EXPORT int cuDevicePrimaryCtxRelease_v2(int) {
   ENTER("releaseContext", false);
-  return driver.retained-- > 0 ? kSuccess : misuse("releaseContext once too often", kInvalidContext);
+  return driver.retained-- > 0 ? kSuccess
+                               : misuse("releaseContext once too often", kInvalidContext);
 }
 EXPORT int cuCtxPushCurrent_v2(void *context) {
   ENTER("pushContext", false);
@@ -183,7 +195,9 @@ EXPORT int hipGetDevice(int *ordinal) {
 EXPORT int hipSetDevice(int ordinal) {
   ENTER("setDevice", false);
   currentDevice = ordinal;
-  return ordinal < driver.devices ? kSuccess : misuse("setDevice of a device that does not exist", kInvalidDevice);
+  return ordinal < driver.devices
+             ? kSuccess
+             : misuse("setDevice of a device that does not exist", kInvalidDevice);
 }
 #endif
 
@@ -211,7 +225,8 @@ EXPORT int NAME(cuModuleUnload, hipModuleUnload)(void *module) {
   delete m;
   return kSuccess;
 }
-EXPORT int NAME(cuModuleGetFunction, hipModuleGetFunction)(void **function, void *module, const char *name) {
+EXPORT int NAME(cuModuleGetFunction, hipModuleGetFunction)(void **function, void *module,
+                                                           const char *name) {
   ENTER("moduleFunction", true);
   auto *m = static_cast<Module *>(module);
   if (!driver.modules.count(m))
@@ -252,24 +267,28 @@ EXPORT int NAME(cuMemcpyHtoD_v2, hipMemcpyHtoD)(uint64_t to, const void *from, s
   std::memcpy(reinterpret_cast<void *>(to), from, bytes);
   return kSuccess;
 }
-EXPORT int NAME(cuMemcpyHtoDAsync_v2, hipMemcpyHtoDAsync)(uint64_t to, const void *from, size_t bytes, void *stream) {
+EXPORT int NAME(cuMemcpyHtoDAsync_v2, hipMemcpyHtoDAsync)(uint64_t to, const void *from,
+                                                          size_t bytes, void *stream) {
   ENTER("uploadAsync", true);
   if (!insideAllocation(to, bytes))
     return misuse("uploadAsync outside of an allocation", kInvalidValue);
   const auto *source = static_cast<const char *>(from);
-  std::vector<char> staged(source, source + bytes); // pageable memory is read before the call returns
+  std::vector<char> staged(source,
+                           source + bytes); // pageable memory is read before the call returns
   return enqueue(stream, "uploadAsync", [to, staged = std::move(staged)] {
     std::memcpy(reinterpret_cast<void *>(to), staged.data(), staged.size());
   });
 }
-EXPORT int NAME(cuMemcpyDtoHAsync_v2, hipMemcpyDtoHAsync)(void *to, uint64_t from, size_t bytes, void *stream) {
+EXPORT int NAME(cuMemcpyDtoHAsync_v2, hipMemcpyDtoHAsync)(void *to, uint64_t from, size_t bytes,
+                                                          void *stream) {
   ENTER("downloadAsync", true);
   if (!insideAllocation(from, bytes))
     return misuse("downloadAsync outside of an allocation", kInvalidValue);
   return enqueue(stream, "downloadAsync",
                  [=] { std::memcpy(to, reinterpret_cast<const void *>(from), bytes); });
 }
-EXPORT int NAME(cuMemcpyDtoDAsync_v2, hipMemcpyDtoDAsync)(uint64_t to, uint64_t from, size_t bytes, void *stream) {
+EXPORT int NAME(cuMemcpyDtoDAsync_v2, hipMemcpyDtoDAsync)(uint64_t to, uint64_t from, size_t bytes,
+                                                          void *stream) {
   ENTER("copyAsync", true);
   if (!insideAllocation(to, bytes) || !insideAllocation(from, bytes))
     return misuse("copyAsync outside of an allocation", kInvalidValue);
@@ -307,13 +326,14 @@ EXPORT int NAME(cuStreamDestroy_v2, hipStreamDestroy)(void *stream) {
   delete s;
   return kSuccess;
 }
-EXPORT int NAME(cuLaunchKernel, hipModuleLaunchKernel)(void *function, unsigned gridX, unsigned gridY, unsigned gridZ,
-                                                       unsigned blockX, unsigned blockY, unsigned blockZ,
-                                                       unsigned sharedBytes, void *stream, void **parameters,
-                                                       void **extra) {
+EXPORT int NAME(cuLaunchKernel,
+                hipModuleLaunchKernel)(void *function, unsigned gridX, unsigned gridY,
+                                       unsigned gridZ, unsigned blockX, unsigned blockY,
+                                       unsigned blockZ, unsigned sharedBytes, void *stream,
+                                       void **parameters, void **extra) {
   ENTER("launch", true);
-  if (gridX == 0 || gridY != 1 || gridZ != 1 || blockX == 0 || blockX > 1024 || blockY != 1 || blockZ != 1 ||
-      sharedBytes != 0 || extra)
+  if (gridX == 0 || gridY != 1 || gridZ != 1 || blockX == 0 || blockX > 1024 || blockY != 1 ||
+      blockZ != 1 || sharedBytes != 0 || extra)
     return misuse("launch with an impossible grid", kInvalidValue);
   const Function *known = nullptr;
   for (const auto &[key, f] : driver.functions)
@@ -331,7 +351,8 @@ EXPORT int NAME(cuLaunchKernel, hipModuleLaunchKernel)(void *function, unsigned 
     kernel(pointers.data(), gridX, blockX);
   });
 }
-EXPORT int NAME(cuMemGetAddressRange_v2, hipMemGetAddressRange)(uint64_t *base, size_t *bytes, uint64_t inside) {
+EXPORT int NAME(cuMemGetAddressRange_v2, hipMemGetAddressRange)(uint64_t *base, size_t *bytes,
+                                                                uint64_t inside) {
   ENTER("addressRange", true);
   auto at = driver.allocations.upper_bound(inside);
   if (at == driver.allocations.begin() || !insideAllocation(inside, 1))

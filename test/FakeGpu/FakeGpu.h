@@ -11,8 +11,8 @@ extern "C" {
 typedef void (*FakeKernel)(void **parameters, unsigned grid, unsigned block);
 
 typedef struct {
-  int calls;      /* since reset */
-  int misuses;    /* calls with wrong arguments or at the wrong time */
+  int calls;                                   /* since reset */
+  int misuses;                                 /* calls with wrong arguments or at the wrong time */
   int contexts, modules, streams, allocations; /* not released yet */
   char firstMisuse[200];
   char log[8192]; /* names of the calls, one a line, as far as there is room */

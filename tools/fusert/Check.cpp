@@ -10,10 +10,11 @@ namespace fusert {
 namespace {
 
 /// Compares as numpy.allclose does, NaN equal to NaN. Prints one line; true when all is within the tolerances.
-bool compare(const std::string &name, const HostTensor &got, const HostTensor &want, double rtol, double atol) {
+bool compare(const std::string &name, const HostTensor &got, const HostTensor &want, double rtol,
+             double atol) {
   if (got.type != want.type || got.dims != want.dims) {
-    std::printf("%s: MISMATCH is %s, expected %s\n", printable(name).c_str(), got.describe().c_str(),
-                want.describe().c_str());
+    std::printf("%s: MISMATCH is %s, expected %s\n", printable(name).c_str(),
+                got.describe().c_str(), want.describe().c_str());
     return false;
   }
   int64_t wrong = 0, firstWrong = -1;
@@ -31,13 +32,14 @@ bool compare(const std::string &name, const HostTensor &got, const HostTensor &w
       squaredWant += w * w;
     }
   }
-  const double l2 = squaredWant > 0 ? std::sqrt(squaredError / squaredWant) : std::sqrt(squaredError);
-  std::printf("%s: %s max abs error %.3g, relative L2 %.3g", printable(name).c_str(), wrong ? "MISMATCH" : "ok",
-              maxError, l2);
+  const double l2 =
+      squaredWant > 0 ? std::sqrt(squaredError / squaredWant) : std::sqrt(squaredError);
+  std::printf("%s: %s max abs error %.3g, relative L2 %.3g", printable(name).c_str(),
+              wrong ? "MISMATCH" : "ok", maxError, l2);
   if (wrong)
     std::printf(", %lld elements differ, the first is number %lld: %.9g, expected %.9g",
-                static_cast<long long>(wrong), static_cast<long long>(firstWrong), got.at(firstWrong),
-                want.at(firstWrong));
+                static_cast<long long>(wrong), static_cast<long long>(firstWrong),
+                got.at(firstWrong), want.at(firstWrong));
   std::printf("\n");
   return wrong == 0;
 }
@@ -54,8 +56,8 @@ int check(const CheckOptions &options) {
                            [&, &n = name](const Session::Value &v) { return v.name == n; });
     if (at == session.outputs.end())
       throw ToolError(fusec::ExitCode::BadInput, "the model has no output '" + name + "'");
-    good &= compare(name, session.output(static_cast<size_t>(at - session.outputs.begin())), readTensor(path),
-                    options.rtol, options.atol);
+    good &= compare(name, session.output(static_cast<size_t>(at - session.outputs.begin())),
+                    readTensor(path), options.rtol, options.atol);
   }
   return static_cast<int>(good ? fusec::ExitCode::Done : fusec::ExitCode::Mismatch);
 }

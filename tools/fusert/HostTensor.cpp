@@ -17,7 +17,8 @@ template <typename T> T load(const HostTensor &t, int64_t i) {
 }
 
 bool endsWith(const std::string &s, const std::string &suffix) {
-  return s.size() >= suffix.size() && s.compare(s.size() - suffix.size(), suffix.size(), suffix) == 0;
+  return s.size() >= suffix.size() &&
+         s.compare(s.size() - suffix.size(), suffix.size(), suffix) == 0;
 }
 
 } // namespace
@@ -26,30 +27,18 @@ double HostTensor::at(int64_t i) const {
   using fusec::DType;
   switch (type) {
   case DType::Bool:
-  case DType::U8:
-    return load<uint8_t>(*this, i);
-  case DType::I8:
-    return load<int8_t>(*this, i);
-  case DType::I16:
-    return load<int16_t>(*this, i);
-  case DType::I32:
-    return load<int32_t>(*this, i);
-  case DType::I64:
-    return static_cast<double>(load<int64_t>(*this, i));
-  case DType::U16:
-    return load<uint16_t>(*this, i);
-  case DType::U32:
-    return load<uint32_t>(*this, i);
-  case DType::U64:
-    return static_cast<double>(load<uint64_t>(*this, i));
-  case DType::F16:
-    return fusec::halfToDouble(load<uint16_t>(*this, i));
-  case DType::BF16:
-    return fusec::bfloatToDouble(load<uint16_t>(*this, i));
-  case DType::F32:
-    return load<float>(*this, i);
-  case DType::F64:
-    return load<double>(*this, i);
+  case DType::U8: return load<uint8_t>(*this, i);
+  case DType::I8: return load<int8_t>(*this, i);
+  case DType::I16: return load<int16_t>(*this, i);
+  case DType::I32: return load<int32_t>(*this, i);
+  case DType::I64: return static_cast<double>(load<int64_t>(*this, i));
+  case DType::U16: return load<uint16_t>(*this, i);
+  case DType::U32: return load<uint32_t>(*this, i);
+  case DType::U64: return static_cast<double>(load<uint64_t>(*this, i));
+  case DType::F16: return fusec::halfToDouble(load<uint16_t>(*this, i));
+  case DType::BF16: return fusec::bfloatToDouble(load<uint16_t>(*this, i));
+  case DType::F32: return load<float>(*this, i);
+  case DType::F64: return load<double>(*this, i);
   }
   return 0;
 }
@@ -58,10 +47,12 @@ HostTensor readTensor(const std::string &path) {
   if (endsWith(path, ".npy"))
     return readNpy(path);
   if (!endsWith(path, ".pb"))
-    throw ToolError(fusec::ExitCode::Usage, path + ": give a .npy file or a .pb file with one TensorProto");
+    throw ToolError(fusec::ExitCode::Usage,
+                    path + ": give a .npy file or a .pb file with one TensorProto");
   fusec::Result<fusec::ConstantRef> read = fusec::readTensorFile(path);
   if (!read)
-    throw ToolError(fusec::exitCode(read.errors()), read.errors().front().where + ": " + read.errors().front().text);
+    throw ToolError(fusec::exitCode(read.errors()),
+                    read.errors().front().where + ": " + read.errors().front().text);
   const fusec::Constant &c = **read;
   return {c.type, c.dims, std::vector<uint8_t>(c.bytes, c.bytes + c.sizeBytes)};
 }

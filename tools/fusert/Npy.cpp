@@ -16,9 +16,10 @@ struct NpyType {
   DType type;
 };
 constexpr NpyType types[] = {
-    {"|b1", DType::Bool}, {"|i1", DType::I8},  {"<i2", DType::I16}, {"<i4", DType::I32}, {"<i8", DType::I64},
-    {"|u1", DType::U8},   {"<u2", DType::U16}, {"<u4", DType::U32}, {"<u8", DType::U64}, {"<f2", DType::F16},
-    {"|V2", DType::BF16}, {"<f4", DType::F32}, {"<f8", DType::F64}, {"<V2", DType::BF16},
+    {"|b1", DType::Bool}, {"|i1", DType::I8},   {"<i2", DType::I16},  {"<i4", DType::I32},
+    {"<i8", DType::I64},  {"|u1", DType::U8},   {"<u2", DType::U16},  {"<u4", DType::U32},
+    {"<u8", DType::U64},  {"<f2", DType::F16},  {"|V2", DType::BF16}, {"<f4", DType::F32},
+    {"<f8", DType::F64},  {"<V2", DType::BF16},
 };
 
 [[noreturn]] void bad(const std::string &path, const std::string &text) {
@@ -100,11 +101,13 @@ HostTensor readNpy(const std::string &path) {
       known = true;
     }
   if (!known)
-    throw ToolError(ExitCode::Unsupported, path + ": element type '" + descr + "' is not supported");
+    throw ToolError(ExitCode::Unsupported,
+                    path + ": element type '" + descr + "' is not supported");
   t.dims = parseShape(valueOf(header, "shape", path), path);
   const bool fortran = valueOf(header, "fortran_order", path).rfind("True", 0) == 0;
   if (fortran && t.dims.size() > 1)
-    throw ToolError(ExitCode::Unsupported, path + ": is in Fortran order; save it with numpy.ascontiguousarray");
+    throw ToolError(ExitCode::Unsupported,
+                    path + ": is in Fortran order; save it with numpy.ascontiguousarray");
 
   const std::streamoff start = in.tellg();
   in.seekg(0, std::ios::end);
@@ -114,7 +117,8 @@ HostTensor readNpy(const std::string &path) {
     if (__builtin_mul_overflow(want, d, &want))
       bad(path, "the .npy shape is out of range");
   if (want != present)
-    bad(path, "the shape needs " + std::to_string(want) + " bytes, the file has " + std::to_string(present));
+    bad(path, "the shape needs " + std::to_string(want) + " bytes, the file has " +
+                  std::to_string(present));
   in.seekg(start);
   t.bytes.resize(static_cast<size_t>(want));
   if (want > 0 && !in.read(reinterpret_cast<char *>(t.bytes.data()), want))
@@ -131,17 +135,21 @@ void writeNpy(const std::string &path, const HostTensor &t) {
     }
   std::string header = std::string("{'descr': '") + descr + "', 'fortran_order': False, 'shape': (";
   for (size_t i = 0; i < t.dims.size(); ++i)
-    header += std::to_string(t.dims[i]) + (t.dims.size() == 1 ? "," : i + 1 < t.dims.size() ? ", " : "");
+    header += std::to_string(t.dims[i]) + (t.dims.size() == 1      ? ","
+                                           : i + 1 < t.dims.size() ? ", "
+                                                                   : "");
   header += "), }";
   const size_t total = (10 + header.size() + 1 + 63) / 64 * 64; // data starts at a multiple of 64
   header.resize(total - 10 - 1, ' ');
   header += '\n';
   std::ofstream out(path, std::ios::binary | std::ios::trunc);
   out.write("\x93NUMPY\x01\x00", 8);
-  const char length[2] = {static_cast<char>(header.size() & 0xff), static_cast<char>(header.size() >> 8)};
+  const char length[2] = {static_cast<char>(header.size() & 0xff),
+                          static_cast<char>(header.size() >> 8)};
   out.write(length, 2);
   out.write(header.data(), static_cast<std::streamsize>(header.size()));
-  out.write(reinterpret_cast<const char *>(t.bytes.data()), static_cast<std::streamsize>(t.bytes.size()));
+  out.write(reinterpret_cast<const char *>(t.bytes.data()),
+            static_cast<std::streamsize>(t.bytes.size()));
   out.close();
   if (!out)
     throw ToolError(ExitCode::Environment, path + ": cannot be written: " + std::strerror(errno));

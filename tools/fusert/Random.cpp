@@ -19,7 +19,8 @@ struct Generator {
   /// Sum of four 16-bit uniform numbers, scaled to mean 0 and variance 1; no library function involved.
   double normal() {
     const uint64_t r = next();
-    const double sum = double(r & 0xffff) + double(r >> 16 & 0xffff) + double(r >> 32 & 0xffff) + double(r >> 48);
+    const double sum =
+        double(r & 0xffff) + double(r >> 16 & 0xffff) + double(r >> 32 & 0xffff) + double(r >> 48);
     return (sum / 65536.0 - 2.0) * 1.7320508075688772;
   }
 };

@@ -13,8 +13,8 @@ namespace {
 std::string fileNameOf(const std::string &name) {
   std::string out = name;
   for (char &c : out)
-    if (!((c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '.' || c == '_' ||
-          c == '-'))
+    if (!((c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '.' ||
+          c == '_' || c == '-'))
       c = '_';
   return out;
 }
@@ -52,7 +52,8 @@ int run(const RunOptions &options) {
       continue;
     const std::string file = fileNameOf(session.outputs[i].name);
     if (!used.insert(file).second)
-      throw ToolError(fusec::ExitCode::BadInput, "two outputs would be written to " + file + ".npy");
+      throw ToolError(fusec::ExitCode::BadInput,
+                      "two outputs would be written to " + file + ".npy");
     writeNpy(options.outputDir + "/" + file + ".npy", t);
   }
   if (options.session.counters)

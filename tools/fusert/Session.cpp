@@ -13,20 +13,15 @@ namespace {
 
 ExitCode exitCodeOf(fusert_status status) {
   switch (status) {
-  case FUSERT_OK:
-    return ExitCode::Done;
-  case FUSERT_UNSUPPORTED:
-    return ExitCode::Unsupported;
+  case FUSERT_OK: return ExitCode::Done;
+  case FUSERT_UNSUPPORTED: return ExitCode::Unsupported;
   case FUSERT_NO_MEMORY:
   case FUSERT_UNAVAILABLE:
   case FUSERT_DEVICE_ERROR:
-  case FUSERT_DEVICE_LOST:
-    return ExitCode::Environment;
+  case FUSERT_DEVICE_LOST: return ExitCode::Environment;
   case FUSERT_CHECK_FAILED:
-  case FUSERT_INTERNAL:
-    return ExitCode::Internal;
-  default:
-    return ExitCode::BadInput;
+  case FUSERT_INTERNAL: return ExitCode::Internal;
+  default: return ExitCode::BadInput;
   }
 }
 
@@ -61,7 +56,8 @@ template <typename Get> HostTensor emptyTensor(fusec::DType type, int32_t rank, 
 
 void require(fusert_status status) {
   if (status != FUSERT_OK)
-    throw ToolError(exitCodeOf(status), std::string(fusert_last_error()) + " [" + fusert_status_name(status) + "]");
+    throw ToolError(exitCodeOf(status),
+                    std::string(fusert_last_error()) + " [" + fusert_status_name(status) + "]");
 }
 
 std::pair<std::string, std::string> splitPair(const std::string &text, const std::string &option) {
@@ -79,7 +75,8 @@ Session::Session(const SessionOptions &options, bool withInputs) {
     std::map<std::string, HostTensor> files;
     for (const std::string &text : options.inputs) {
       auto [name, path] = splitPair(text, "--input");
-      if (std::none_of(inputs.begin(), inputs.end(), [&, &n = name](const Value &v) { return v.name == n; }))
+      if (std::none_of(inputs.begin(), inputs.end(),
+                       [&, &n = name](const Value &v) { return v.name == n; }))
         throw ToolError(ExitCode::BadInput, "the model has no input '" + name + "'");
       if (!files.emplace(name, readTensor(path)).second)
         throw ToolError(ExitCode::Usage, "--input gives '" + name + "' twice");
@@ -111,7 +108,8 @@ void Session::load(const SessionOptions &options) {
     fusert_value_info v{};
     v.struct_size = sizeof v;
     const bool input = i < info.inputs;
-    require(input ? fusert_get_input_info(model, i, &v) : fusert_get_output_info(model, i - info.inputs, &v));
+    require(input ? fusert_get_input_info(model, i, &v)
+                  : fusert_get_output_info(model, i - info.inputs, &v));
     (input ? inputs : outputs).push_back(describe(v));
   }
   for (size_t i = 0; i < info.symbols; ++i) {
@@ -127,11 +125,13 @@ void Session::load(const SessionOptions &options) {
   require(fusert_context_create(model, &create, &context));
 }
 
-void Session::setShapes(const SessionOptions &options, const std::map<std::string, HostTensor> &files) {
+void Session::setShapes(const SessionOptions &options,
+                        const std::map<std::string, HostTensor> &files) {
   std::map<std::string, int64_t> given;
   for (const std::string &text : options.dims) {
     auto [name, value] = splitPair(text, "--dim");
-    if (std::none_of(symbols.begin(), symbols.end(), [&, &n = name](const SymbolRange &s) { return s.name == n; }))
+    if (std::none_of(symbols.begin(), symbols.end(),
+                     [&, &n = name](const SymbolRange &s) { return s.name == n; }))
       throw ToolError(ExitCode::BadInput, "the model has no symbolic dimension '" + name + "'");
     given[name] = parseInteger(value, "--dim");
   }
@@ -161,18 +161,20 @@ void Session::setShapes(const SessionOptions &options, const std::map<std::strin
   require(fusert_set_symbols(context, values.data(), values.size()));
 }
 
-void Session::fillInputs(const SessionOptions &options, const std::map<std::string, HostTensor> &files) {
+void Session::fillInputs(const SessionOptions &options,
+                         const std::map<std::string, HostTensor> &files) {
   std::string missing;
   for (size_t i = 0; i < inputs.size(); ++i) {
     const Value &v = inputs[i];
-    HostTensor t = emptyTensor(v.type, static_cast<int32_t>(v.dims.size()), [&](int64_t *dims, int32_t *rank) {
-      return fusert_get_input_shape(context, i, dims, rank);
-    });
+    HostTensor t =
+        emptyTensor(v.type, static_cast<int32_t>(v.dims.size()), [&](int64_t *dims, int32_t *rank) {
+          return fusert_get_input_shape(context, i, dims, rank);
+        });
     auto file = files.find(v.name);
     if (file != files.end()) {
       if (file->second.type != t.type || file->second.dims != t.dims)
-        throw ToolError(ExitCode::BadInput,
-                        "input '" + v.name + "' is " + t.describe() + ", given is " + file->second.describe());
+        throw ToolError(ExitCode::BadInput, "input '" + v.name + "' is " + t.describe() +
+                                                ", given is " + file->second.describe());
       t.bytes = file->second.bytes;
     } else if (options.random) {
       fillRandom(t, *options.random * 1000003 + i);
@@ -195,7 +197,8 @@ void Session::fillInputs(const SessionOptions &options, const std::map<std::stri
 }
 
 void Session::run() {
-  require(fusert_run(context, inputBuffers.data(), inputBuffers.size(), outputBuffers.data(), outputBuffers.size()));
+  require(fusert_run(context, inputBuffers.data(), inputBuffers.size(), outputBuffers.data(),
+                     outputBuffers.size()));
 }
 
 HostTensor Session::output(size_t index) const { return outputData[index]; }

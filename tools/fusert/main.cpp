@@ -43,14 +43,17 @@ namespace {
 
 void addCommon(CLI::App *command, SessionOptions &o, bool inputs) {
   command->add_option("bundle", o.bundle, "the bundle")->required();
-  command->add_option("--target", o.target, "program to load, such as sim:sm_90 (default: best for this CPU)");
+  command->add_option("--target", o.target,
+                      "program to load, such as sim:sm_90 (default: best for this CPU)");
   command->add_option("--device", o.device, "number of the GPU");
   command->add_flag("--verify-code", o.verifyCodeOnly, "do not check the digests of the weights");
   if (!inputs)
     return;
-  command->add_option("--input", o.inputs, "NAME=FILE (.npy, or .pb with one TensorProto)")->allow_extra_args(false);
+  command->add_option("--input", o.inputs, "NAME=FILE (.npy, or .pb with one TensorProto)")
+      ->allow_extra_args(false);
   command->add_option("--random", o.random, "seed for the inputs that no file gives");
-  command->add_option("--dim", o.dims, "NAME=VALUE of a symbolic dimension")->allow_extra_args(false);
+  command->add_option("--dim", o.dims, "NAME=VALUE of a symbolic dimension")
+      ->allow_extra_args(false);
   command->add_option("--threads", o.threads, "threads, 0 for all")->check(CLI::NonNegativeNumber);
   command->add_flag("--counters", o.counters, "count (sim) or time (CPU) each kernel");
 }
@@ -66,12 +69,15 @@ int dispatch(int argc, char **argv) {
 
   CLI::App *runCommand = app.add_subcommand("run", "run once");
   addCommon(runCommand, runOptions.session, true);
-  runCommand->add_option("--output-dir", runOptions.outputDir, "write each output to NAME.npy here");
+  runCommand->add_option("--output-dir", runOptions.outputDir,
+                         "write each output to NAME.npy here");
 
   CLI::App *benchCommand = app.add_subcommand("bench", "run again and again, print times");
   addCommon(benchCommand, benchOptions.session, true);
-  benchCommand->add_option("--min-time", benchOptions.minSeconds, "seconds to measure")->check(CLI::NonNegativeNumber);
-  benchCommand->add_option("--warm-up", benchOptions.warmUp, "runs before")->check(CLI::NonNegativeNumber);
+  benchCommand->add_option("--min-time", benchOptions.minSeconds, "seconds to measure")
+      ->check(CLI::NonNegativeNumber);
+  benchCommand->add_option("--warm-up", benchOptions.warmUp, "runs before")
+      ->check(CLI::NonNegativeNumber);
   benchCommand->add_flag("--json", benchOptions.json, "print JSON");
 
   CLI::App *infoCommand = app.add_subcommand("info", "describe");
@@ -80,7 +86,9 @@ int dispatch(int argc, char **argv) {
 
   CLI::App *checkCommand = app.add_subcommand("check", "run once and compare outputs");
   addCommon(checkCommand, checkOptions.session, true);
-  checkCommand->add_option("--expect", checkOptions.expected, "NAME=FILE")->required()->allow_extra_args(false);
+  checkCommand->add_option("--expect", checkOptions.expected, "NAME=FILE")
+      ->required()
+      ->allow_extra_args(false);
   checkCommand->add_option("--rtol", checkOptions.rtol, "relative tolerance");
   checkCommand->add_option("--atol", checkOptions.atol, "absolute tolerance");
 

@@ -52,33 +52,40 @@ TEST_CASE("an image that obeys the rules") {
 
 TEST_CASE("images that a loader would have to trust are refused") {
   refused("not an ELF file", [](auto &e) { e = {1, 2, 3}; });
-  refused("not an x86-64 shared object", [](auto &e) { at<Elf64_Ehdr>(e, 0)->e_machine = EM_AARCH64; });
+  refused("not an x86-64 shared object",
+          [](auto &e) { at<Elf64_Ehdr>(e, 0)->e_machine = EM_AARCH64; });
   refused("not an x86-64 shared object", [](auto &e) { at<Elf64_Ehdr>(e, 0)->e_type = ET_EXEC; });
   refused("not an x86-64 shared object", [](auto &e) { e[EI_CLASS] = ELFCLASS32; });
   refused("unusable program headers", [](auto &e) { at<Elf64_Ehdr>(e, 0)->e_phnum = 0; });
   refused("outside the file", [](auto &e) { at<Elf64_Ehdr>(e, 0)->e_phoff = UINT64_MAX - 8; });
   refused("writable segment", [](auto &e) {
-    eachSegment(e, [](Elf64_Phdr &p) { p.p_flags |= p.p_type == PT_LOAD && (p.p_flags & PF_X) ? PF_W : 0; });
+    eachSegment(e, [](Elf64_Phdr &p) {
+      p.p_flags |= p.p_type == PT_LOAD && (p.p_flags & PF_X) ? PF_W : 0;
+    });
   });
   refused("executable stack", [](auto &e) {
     eachSegment(e, [](Elf64_Phdr &p) { p.p_flags |= p.p_type == PT_GNU_STACK ? PF_X : 0; });
   });
   refused("interpreter", [](auto &e) {
-    eachSegment(e, [](Elf64_Phdr &p) { p.p_type = p.p_type == PT_GNU_STACK ? PT_INTERP : p.p_type; });
+    eachSegment(e,
+                [](Elf64_Phdr &p) { p.p_type = p.p_type == PT_GNU_STACK ? PT_INTERP : p.p_type; });
   });
   refused("thread-local", [](auto &e) {
     eachSegment(e, [](Elf64_Phdr &p) { p.p_type = p.p_type == PT_GNU_STACK ? PT_TLS : p.p_type; });
   });
   refused("outside the file", [](auto &e) {
-    eachSegment(e, [](Elf64_Phdr &p) { p.p_filesz = p.p_type == PT_LOAD ? UINT64_MAX / 2 : p.p_filesz; });
+    eachSegment(
+        e, [](Elf64_Phdr &p) { p.p_filesz = p.p_type == PT_LOAD ? UINT64_MAX / 2 : p.p_filesz; });
   });
   refused("overlap or are too large", [](auto &e) {
-    eachSegment(e, [](Elf64_Phdr &p) { p.p_memsz = p.p_type == PT_LOAD ? UINT64_MAX / 2 : p.p_memsz; });
+    eachSegment(
+        e, [](Elf64_Phdr &p) { p.p_memsz = p.p_type == PT_LOAD ? UINT64_MAX / 2 : p.p_memsz; });
   });
   refused("overlap or are too large", [](auto &e) {
     eachSegment(e, [](Elf64_Phdr &p) { p.p_vaddr = p.p_type == PT_LOAD ? 0 : p.p_vaddr; });
   });
-  for (int64_t tag : {DT_NEEDED, DT_RPATH, DT_RUNPATH, DT_INIT, DT_INIT_ARRAY, DT_FINI, DT_RELA, DT_JMPREL, DT_TEXTREL})
+  for (int64_t tag : {DT_NEEDED, DT_RPATH, DT_RUNPATH, DT_INIT, DT_INIT_ARRAY, DT_FINI, DT_RELA,
+                      DT_JMPREL, DT_TEXTREL})
     refused("the dynamic section has the entry " + std::to_string(tag),
             [tag](auto &e) { at<Elf64_Dyn>(e, dynamicOffset(e))->d_tag = tag; });
 }
@@ -87,12 +94,14 @@ TEST_CASE("symbols") {
   auto symbolTable = [](std::vector<uint8_t> &e) {
     for (auto *d = at<Elf64_Dyn>(e, dynamicOffset(e)); d->d_tag != DT_NULL; ++d)
       if (d->d_tag == DT_SYMTAB)
-        return at<Elf64_Sym>(e, d->d_un.d_ptr); // the first segment is loaded where it lies in the file
+        return at<Elf64_Sym>(
+            e, d->d_un.d_ptr); // the first segment is loaded where it lies in the file
     return static_cast<Elf64_Sym *>(nullptr);
   };
   refused("has an undefined symbol", [&](auto &e) { symbolTable(e)[1].st_shndx = SHN_UNDEF; });
   refused("outside the executable segments", [&](auto &e) { symbolTable(e)[1].st_value = 0; });
-  refused("outside the executable segments", [&](auto &e) { symbolTable(e)[1].st_value = UINT64_MAX; });
+  refused("outside the executable segments",
+          [&](auto &e) { symbolTable(e)[1].st_value = UINT64_MAX; });
   refused("name is cut off", [&](auto &e) { symbolTable(e)[1].st_name = UINT32_MAX; });
   refused("stands twice", [&](auto &e) { symbolTable(e)[1].st_name = symbolTable(e)[2].st_name; });
 }

@@ -68,7 +68,9 @@ TEST_CASE("weights are looked at only when asked for") {
 TEST_CASE("header and section table") {
   auto table = [](auto edit) {
     return [edit](RawBundle &r) {
-      r.editTable = [edit](fusec_bundle_header &h, std::vector<fusec_bundle_section> &s) { edit(h, s); };
+      r.editTable = [edit](fusec_bundle_header &h, std::vector<fusec_bundle_section> &s) {
+        edit(h, s);
+      };
     };
   };
   refused("this runtime knows format 1", table([](auto &h, auto &) { h.version = 2; }));
@@ -99,15 +101,18 @@ TEST_CASE("weights of the manifest") {
   refused("do not fill their section", [](RawBundle &r) { r.ranges[0].size = 12; });
   refused("type and shape do not agree", [](RawBundle &r) { r.ranges[0].type = DType::F64; });
   refused("unknown element type", [](RawBundle &r) { r.ranges[0].type = static_cast<DType>(200); });
-  refused("weight's index is out of range", [](RawBundle &r) { r.model.programs[0].tensors[1].weight = 1; });
+  refused("weight's index is out of range",
+          [](RawBundle &r) { r.model.programs[0].tensors[1].weight = 1; });
   refused("overlaps another", [](RawBundle &r) { r.ranges.push_back(r.ranges[0]); });
   refused("names a section that is not its own", [](RawBundle &r) { r.imageSections[0] = 2; });
   refused("names a section that is not its own", [](RawBundle &r) { r.imageSections[0] = 77; });
 }
 
 TEST_CASE("the manifest is no FlatBuffer") {
-  refused("not a well-formed FlatBuffer", [](RawBundle &r) { r.editManifest = [](auto &m) { m.resize(7); }; });
-  refused("not a well-formed FlatBuffer", [](RawBundle &r) { r.editManifest = [](auto &m) { m[4] = 'X'; }; });
+  refused("not a well-formed FlatBuffer",
+          [](RawBundle &r) { r.editManifest = [](auto &m) { m.resize(7); }; });
+  refused("not a well-formed FlatBuffer",
+          [](RawBundle &r) { r.editManifest = [](auto &m) { m[4] = 'X'; }; });
   // Any damage with right digests: refused or harmless, never a crash.
   std::vector<uint8_t> manifest;
   RawBundle look(addModel());
@@ -123,15 +128,19 @@ TEST_CASE("the manifest is no FlatBuffer") {
 TEST_CASE("names, types and shapes") {
   refusedAdd("stands twice", [](Model &m, Program &) { m.inputs[1].name = "x"; });
   refusedAdd("the name is empty", [](Model &m, Program &) { m.outputs[0].name = ""; });
-  refusedAdd("holds a zero byte", [](Model &m, Program &) { m.inputs[0].name = std::string("a\0b", 3); });
+  refusedAdd("holds a zero byte",
+             [](Model &m, Program &) { m.inputs[0].name = std::string("a\0b", 3); });
   refusedAdd("needs 0 <= min <= opt <= max", [](Model &m, Program &) { m.symbols[0].min = 200; });
   refusedAdd("divisor >= 1", [](Model &m, Program &) { m.symbols[0].divisor = 0; });
-  refusedAdd("unknown element type", [](Model &, Program &p) { p.tensors[2].type = static_cast<DType>(255); });
+  refusedAdd("unknown element type",
+             [](Model &, Program &p) { p.tensors[2].type = static_cast<DType>(255); });
   refusedAdd("rank 65", [](Model &, Program &p) { p.tensors[2].shape.assign(65, 1); });
-  refusedAdd("product overflows",
-             [](Model &, Program &p) { p.tensors[2].shape = {int64_t{1} << 32, int64_t{1} << 32}; });
+  refusedAdd("product overflows", [](Model &, Program &p) {
+    p.tensors[2].shape = {int64_t{1} << 32, int64_t{1} << 32};
+  });
   refusedAdd("negative", [](Model &, Program &p) { p.tensors[2].shape = {-1}; });
-  refusedAdd("differ from the model's inputs", [](Model &m, Program &) { m.inputs[0].shape = {3}; });
+  refusedAdd("differ from the model's inputs",
+             [](Model &m, Program &) { m.inputs[0].shape = {3}; });
   refusedAdd("number of outputs differs", [](Model &m, Program &) { m.outputs.pop_back(); });
   refusedAdd("target stands twice", [](Model &m, Program &) {
     m.programs.push_back(m.programs[0]);
@@ -172,21 +181,29 @@ TEST_CASE("dimension expressions") {
 TEST_CASE("kernels") {
   refusedAdd("threads", [](Model &, Program &p) { p.kernels[0].units = 0; });
   refusedAdd("threads", [](Model &, Program &p) { p.kernels[0].lanes = 1 << 30; });
-  refusedAdd("scratch memory", [](Model &, Program &p) { p.kernels[0].scratchBytes = int64_t{1} << 40; });
+  refusedAdd("scratch memory",
+             [](Model &, Program &p) { p.kernels[0].scratchBytes = int64_t{1} << 40; });
   refusedAdd("a grid of -1 blocks", [](Model &, Program &p) { p.kernels[0].grids = {-1}; });
   refusedAdd("phases", [](Model &, Program &p) { p.kernels[0].grids.clear(); });
   refusedAdd("ascending symbols", [](Model &, Program &p) { p.kernels[0].dims = {5}; });
-  refusedAdd("the symbol is empty or stands twice", [](Model &, Program &p) { p.kernels[1].symbol = "add"; });
-  refusedAdd("has no function 'system'", [](Model &, Program &p) { p.kernels[0].symbol = "system"; });
+  refusedAdd("the symbol is empty or stands twice",
+             [](Model &, Program &p) { p.kernels[1].symbol = "add"; });
+  refusedAdd("has no function 'system'",
+             [](Model &, Program &p) { p.kernels[0].symbol = "system"; });
 }
 
 TEST_CASE("steps") {
-  auto arguments = [](Program &p) -> std::vector<int32_t> & { return p.steps[0].variants[0].arguments; };
-  refusedAdd("kernel's index is out of range", [](Model &, Program &p) { p.steps[0].variants[0].kernel = 9; });
+  auto arguments = [](Program &p) -> std::vector<int32_t> & {
+    return p.steps[0].variants[0].arguments;
+  };
+  refusedAdd("kernel's index is out of range",
+             [](Model &, Program &p) { p.steps[0].variants[0].kernel = 9; });
   refusedAdd("takes 3 arguments", [&](Model &, Program &p) { arguments(p).pop_back(); });
-  refusedAdd("another element type", [](Model &, Program &p) { p.kernels[0].params[1].type = DType::I32; });
+  refusedAdd("another element type",
+             [](Model &, Program &p) { p.kernels[0].params[1].type = DType::I32; });
   refusedAdd("which is an input or a constant", [&](Model &, Program &p) { arguments(p)[2] = 0; });
-  refusedAdd("which no earlier step writes", [](Model &, Program &p) { std::swap(p.steps[0], p.steps[1]); });
+  refusedAdd("which no earlier step writes",
+             [](Model &, Program &p) { std::swap(p.steps[0], p.steps[1]); });
   refusedAdd("no step writes this output", [](Model &, Program &p) { p.steps.pop_back(); });
   refusedAdd("unguarded", [](Model &, Program &p) { p.steps[0].variants[0].guards = {{1, 0}}; });
   refusedAdd("neither a trip count nor a condition", [](Model &, Program &p) {
@@ -214,7 +231,8 @@ TEST_CASE("steps") {
   });
   RawBundle overlapping(addModel()); // two temporaries would share memory while both are needed
   overlapping.fillLiveness = false;
-  CHECK(refusal(overlapping.bytes()).find("the stored lifetime is not that of its uses") != std::string::npos);
+  CHECK(refusal(overlapping.bytes()).find("the stored lifetime is not that of its uses") !=
+        std::string::npos);
 }
 
 TEST_CASE("steps that name tensors which do not exist") {

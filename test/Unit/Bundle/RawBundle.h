@@ -49,7 +49,8 @@ struct RawBundle {
     std::vector<uint8_t> manifest = encodeManifest(model, ranges, imageSections);
     if (editManifest)
       editManifest(manifest);
-    std::vector<std::pair<uint32_t, std::vector<uint8_t>>> parts = {{FUSEC_SECTION_MANIFEST, manifest}};
+    std::vector<std::pair<uint32_t, std::vector<uint8_t>>> parts = {
+        {FUSEC_SECTION_MANIFEST, manifest}};
     for (const Program &p : model.programs)
       for (const Image &i : p.images)
         parts.push_back({FUSEC_SECTION_CODE, i.code});
@@ -67,8 +68,9 @@ struct RawBundle {
       s.offset = (at + 4095) / 4096 * 4096;
       s.size = data.size();
       at = s.offset + s.size;
-      const Digest d = digestOf(kind == FUSEC_SECTION_WEIGHTS ? parts.back().second.data() : data.data(),
-                                kind == FUSEC_SECTION_WEIGHTS ? parts.back().second.size() : data.size());
+      const Digest d =
+          digestOf(kind == FUSEC_SECTION_WEIGHTS ? parts.back().second.data() : data.data(),
+                   kind == FUSEC_SECTION_WEIGHTS ? parts.back().second.size() : data.size());
       std::memcpy(s.digest, d.data(), d.size());
       table.push_back(s);
     }

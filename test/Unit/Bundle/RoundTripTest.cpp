@@ -39,7 +39,8 @@ Model richModel() {
   loop.thenSteps = {launch("again", 2, {5, 5, flag})};
   loop.after = {{u, 3}};
   p.steps.push_back(loop);
-  p.steps[0].variants.insert(p.steps[0].variants.begin(), Variant{0, {{DimCode::symbol(0), 8}}, {0, 1, 2}});
+  p.steps[0].variants.insert(p.steps[0].variants.begin(),
+                             Variant{0, {{DimCode::symbol(0), 8}}, {0, 1, 2}});
   return m;
 }
 
@@ -74,7 +75,8 @@ TEST_CASE("the same model gives the same bytes; equal weights are stored once") 
   m.programs[1].target = "x86-64-v2";
   m.programs[1].tensors[1].weight = 1;
   m.weights.push_back({DType::F32, reinterpret_cast<const uint8_t *>(copy), sizeof copy});
-  m.weights.push_back({DType::F32, reinterpret_cast<const uint8_t *>(other), sizeof other}); // used by nobody
+  m.weights.push_back(
+      {DType::F32, reinterpret_cast<const uint8_t *>(other), sizeof other}); // used by nobody
   std::vector<uint8_t> file = *writeBundle(m);
   Result<Model> read = readBundle(file.data(), file.size(), Verify::Full, "b");
   REQUIRE(read.ok());
@@ -92,7 +94,8 @@ TEST_CASE("lifetimes: a loop keeps what crosses its body") {
 
 TEST_CASE("files appear whole or not at all") {
   namespace fs = std::filesystem;
-  const fs::path dir = fs::temp_directory_path() / ("fusec-bundle-test-" + std::to_string(getpid()));
+  const fs::path dir =
+      fs::temp_directory_path() / ("fusec-bundle-test-" + std::to_string(getpid()));
   fs::create_directories(dir);
   const std::string path = dir / "m.bundle";
   std::ofstream(path) << "old";

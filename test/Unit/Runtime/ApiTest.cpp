@@ -32,7 +32,9 @@ struct Loaded {
   }
 };
 
-template <typename T> fusert_buffer buffer(std::vector<T> &v) { return {v.data(), v.size() * sizeof(T)}; }
+template <typename T> fusert_buffer buffer(std::vector<T> &v) {
+  return {v.data(), v.size() * sizeof(T)};
+}
 
 /// Runs addModel with n elements and checks the outputs.
 void runAdd(Loaded &l, int64_t n) {
@@ -90,7 +92,8 @@ TEST_CASE("the same bits for any number of threads and the caller's pool") {
   backwards.width = 5;
   int calls = 0;
   backwards.user = &calls;
-  backwards.parallel = [](void *user, int32_t count, void (*task)(void *, int32_t), void *argument) {
+  backwards.parallel = [](void *user, int32_t count, void (*task)(void *, int32_t),
+                          void *argument) {
     ++*static_cast<int *>(user);
     for (int32_t i = count; i-- > 0;)
       task(argument, i);
@@ -175,8 +178,8 @@ TEST_CASE("an index out of range is reported and the context stays usable") {
   m.symbols = {};
   m.symbols.push_back({"size", 3, 3, 3, 1});
   Program &p = m.programs[0];
-  p.tensors = {tensor("table", TensorKind::Input, {DimCode::symbol(0)}), tensor("i", TensorKind::Input, {}, DType::I64),
-               tensor("y", TensorKind::Output, {})};
+  p.tensors = {tensor("table", TensorKind::Input, {DimCode::symbol(0)}),
+               tensor("i", TensorKind::Input, {}, DType::I64), tensor("y", TensorKind::Output, {})};
   p.kernels = {kernel("gather", {1}, {in, {DType::I64, false}, out}, {0})};
   p.steps = {launch("gather", 0, {0, 1, 2})};
   addValue(m, true, 0);
@@ -189,7 +192,8 @@ TEST_CASE("an index out of range is reported and the context stays usable") {
   std::vector<int64_t> i{3};
   fusert_buffer inputs[] = {buffer(table), buffer(i)}, output = buffer(y);
   CHECK(fusert_run(l.context, inputs, 2, &output, 1) == FUSERT_OUT_OF_RANGE);
-  CHECK(std::string(fusert_last_error()) == "kernel 'gather' (node 'node_gather'): an index in the data is out of range");
+  CHECK(std::string(fusert_last_error()) ==
+        "kernel 'gather' (node 'node_gather'): an index in the data is out of range");
   i[0] = 1;
   CHECK(fusert_run(l.context, inputs, 2, &output, 1) == FUSERT_OK);
   CHECK(y[0] == 2);
@@ -243,7 +247,8 @@ TEST_CASE("misuse gives defined errors") {
   fusert_shape contradiction[2] = {{1, &a}, {1, &b}};
   CHECK(fusert_set_shapes(l.context, contradiction, 2) == FUSERT_INVALID_ARGUMENT);
   fusert_context_options options{};
-  CHECK(fusert_context_create(l.model, &options, &dead) == FUSERT_INVALID_ARGUMENT); // struct_size 0
+  CHECK(fusert_context_create(l.model, &options, &dead) ==
+        FUSERT_INVALID_ARGUMENT); // struct_size 0
   options.struct_size = sizeof options;
   options.threads = -1;
   CHECK(fusert_context_create(l.model, &options, &dead) == FUSERT_INVALID_ARGUMENT);

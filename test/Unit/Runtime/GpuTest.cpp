@@ -23,7 +23,9 @@ struct Fake {
     REQUIRE(dlsym(library, "fakeGpuReset")); // not a real driver
     call<void()>("fakeGpuReset")();
   }
-  template <typename F> F *call(const char *name) const { return reinterpret_cast<F *>(dlsym(library, name)); }
+  template <typename F> F *call(const char *name) const {
+    return reinterpret_cast<F *>(dlsym(library, name));
+  }
   FakeGpuState state() const {
     FakeGpuState s;
     call<void(FakeGpuState *)>("fakeGpuGetState")(&s);
@@ -41,7 +43,9 @@ struct Fake {
   }
 };
 
-std::vector<uint8_t> text(const std::string &s) { return std::vector<uint8_t>(s.c_str(), s.c_str() + s.size() + 1); }
+std::vector<uint8_t> text(const std::string &s) {
+  return std::vector<uint8_t>(s.c_str(), s.c_str() + s.size() + 1);
+}
 
 /// t = x + w, y = t + x; x: f32 [100].
 std::vector<uint8_t> gpuBundle(const std::string &target, const std::string &firstImage = "") {
@@ -70,7 +74,8 @@ std::vector<uint8_t> gpuBundle(const std::string &target, const std::string &fir
 }
 
 /// Loads, runs once with host buffers, takes everything down; the first status that is not FUSERT_OK.
-fusert_status wholeLife(const std::vector<uint8_t> &bytes, const char *target, int runs = 1, int device = 0) {
+fusert_status wholeLife(const std::vector<uint8_t> &bytes, const char *target, int runs = 1,
+                        int device = 0) {
   fusert_load_options load{};
   load.struct_size = sizeof load;
   load.target = target;
@@ -107,9 +112,9 @@ TEST_CASE("gpu: load, run, unload, in the right order and without leaks") {
     fake.requireClean();
     const std::string log = fake.state().log;
     size_t at = 0;
-    for (const char *name : {"init", "moduleLoad", "moduleFunction", "allocate", "upload\n", "streamCreate", "uploadAsync",
-                             "launch", "launch", "downloadAsync", "streamWait", "uploadAsync", "streamDestroy",
-                             "moduleUnload"}) {
+    for (const char *name : {"init", "moduleLoad", "moduleFunction", "allocate", "upload\n",
+                             "streamCreate", "uploadAsync", "launch", "launch", "downloadAsync",
+                             "streamWait", "uploadAsync", "streamDestroy", "moduleUnload"}) {
       at = log.find(name, at);
       INFO(name << " in\n" << log);
       REQUIRE(at != std::string::npos);

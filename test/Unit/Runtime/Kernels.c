@@ -44,7 +44,8 @@ EXPORT int32_t sum(const fusec_kernel_args *args, int32_t phase, int64_t block) 
 /* out = x > limit, scalars */
 EXPORT int32_t greater(const fusec_kernel_args *args, int32_t phase, int64_t block) {
   (void)phase, (void)block;
-  *(uint8_t *)args->buffers[2] = *(const float *)args->buffers[0] > *(const float *)args->buffers[1];
+  *(uint8_t *)args->buffers[2] =
+      *(const float *)args->buffers[0] > *(const float *)args->buffers[1];
   return FUSEC_KERNEL_OK;
 }
 

@@ -115,16 +115,12 @@ KERNEL(divergent_shuffle) {
   store(t, 1, t->block * kLanes + t->thread, 0, 1);
 }
 
-KERNEL(uninitialised) {
-  store(t, 1, t->block * 64 + t->thread, loadShared(t, t->thread, 0), 1);
-}
+KERNEL(uninitialised) { store(t, 1, t->block * 64 + t->thread, loadShared(t, t->thread, 0), 1); }
 
 /* Two blocks write the same element. */
 KERNEL(block_race) { store(t, 1, t->thread, load(t, 0, t->thread, 0), 1); }
 
-KERNEL(writes_input) {
-  store(t, 0, t->block * 64 + t->thread, 0, 0);
-}
+KERNEL(writes_input) { store(t, 0, t->block * 64 + t->thread, 0, 0); }
 
 /* Threads of a unit touch elements 8 apart: a sector each; and the same bank each. */
 KERNEL(strided) {

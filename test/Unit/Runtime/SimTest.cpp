@@ -15,8 +15,8 @@ struct Outcome {
 };
 
 /// Runs one sim kernel with the inputs x (0, 1, 2, ...) of `size` elements and an output of `outSize`.
-Outcome runSim(const std::string &symbol, int64_t size, int64_t outSize, int64_t blocks, int32_t units,
-               int32_t inputs = 1) {
+Outcome runSim(const std::string &symbol, int64_t size, int64_t outSize, int64_t blocks,
+               int32_t units, int32_t inputs = 1) {
   Model m = emptyModel("sim:sm_90");
   m.symbols = {{"n", 0, size, size, 1}};
   Program &p = m.programs[0];
@@ -68,7 +68,8 @@ Outcome runSim(const std::string &symbol, int64_t size, int64_t outSize, int64_t
   return r;
 }
 
-void broken(const std::string &symbol, const std::string &text, int32_t units = 2, int64_t blocks = 2) {
+void broken(const std::string &symbol, const std::string &text, int32_t units = 2,
+            int64_t blocks = 2) {
   const Outcome r = runSim(symbol, 128, 128, blocks, units);
   CHECK(r.status == FUSERT_CHECK_FAILED);
   INFO(r.error);
@@ -123,7 +124,8 @@ TEST_CASE("sim: sectors and bank conflicts") {
   INFO(r.error);
   REQUIRE(r.status == FUSERT_OK);
   CHECK(counter(r, "read_sectors") >= 64);
-  CHECK(counter(r, "write_sectors") <= 2 * 5); // 128 bytes a unit, the buffer need not begin with a sector
+  CHECK(counter(r, "write_sectors") <=
+        2 * 5); // 128 bytes a unit, the buffer need not begin with a sector
   CHECK(counter(r, "shared_conflicts") == 4 * 31);
 }
 
@@ -131,7 +133,8 @@ TEST_CASE("sim: each broken rule is found and names the kernel") {
   broken("missing_barrier", "read of shared memory that this block has not written yet");
   broken("weak_barrier", "read of shared memory that this block has not written yet");
   broken("overwrite", "race on shared memory");
-  broken("out_of_bounds", "read of 4 bytes at offset 512 of parameter 0, which has 512 bytes", 2, 3);
+  broken("out_of_bounds", "read of 4 bytes at offset 512 of parameter 0, which has 512 bytes", 2,
+         3);
   broken("divergent_barrier", "while thread 0 waits at barrier 0");
   broken("divergent_shuffle", "is not at the same shuffle", 1);
   broken("uninitialised", "read of shared memory that this block has not written yet");

@@ -13,11 +13,13 @@ using namespace fusec;
 using namespace fusec::bundle;
 
 inline std::vector<uint8_t> kernelImage(const std::string &target) {
-  std::ifstream in(target.rfind("sim:", 0) == 0 ? TEST_SIM_KERNELS : TEST_KERNELS, std::ios::binary);
+  std::ifstream in(target.rfind("sim:", 0) == 0 ? TEST_SIM_KERNELS : TEST_KERNELS,
+                   std::ios::binary);
   return std::vector<uint8_t>(std::istreambuf_iterator<char>(in), {});
 }
 
-inline Tensor tensor(const std::string &name, TensorKind kind, std::vector<DimCode> shape, DType type = DType::F32) {
+inline Tensor tensor(const std::string &name, TensorKind kind, std::vector<DimCode> shape,
+                     DType type = DType::F32) {
   Tensor t;
   t.name = name;
   t.kind = kind;
@@ -26,8 +28,8 @@ inline Tensor tensor(const std::string &name, TensorKind kind, std::vector<DimCo
   return t;
 }
 
-inline Kernel kernel(const std::string &symbol, std::vector<DimCode> grids, std::vector<Param> params,
-                     std::vector<SymbolId> dims = {}) {
+inline Kernel kernel(const std::string &symbol, std::vector<DimCode> grids,
+                     std::vector<Param> params, std::vector<SymbolId> dims = {}) {
   Kernel k;
   k.symbol = symbol;
   k.grids = std::move(grids);
@@ -81,13 +83,17 @@ inline Model addModel(const std::string &target = "x86-64-v1") {
   Model m = emptyModel(target);
   Program &p = m.programs[0];
   const DimCode n = DimCode::symbol(0);
-  p.tensors = {tensor("x", TensorKind::Input, {n}), tensor("w", TensorKind::Input, {n}),
-               tensor("t", TensorKind::Temp, {n}), tensor("y", TensorKind::Output, {n}),
-               tensor("partial", TensorKind::Temp, {blocksOf(0)}), tensor("s", TensorKind::Output, {1})};
+  p.tensors = {tensor("x", TensorKind::Input, {n}),
+               tensor("w", TensorKind::Input, {n}),
+               tensor("t", TensorKind::Temp, {n}),
+               tensor("y", TensorKind::Output, {n}),
+               tensor("partial", TensorKind::Temp, {blocksOf(0)}),
+               tensor("s", TensorKind::Output, {1})};
   p.kernels = {kernel("add", {blocksOf(0)}, {in, in, out}, {0}),
                kernel("sum", {blocksOf(0), 1}, {in, out, out}, {0})};
   p.kernels[1].scratchBytes = 64 * 4;
-  p.steps = {launch("first", 0, {0, 1, 2}), launch("second", 0, {2, 0, 3}), launch("total", 1, {3, 4, 5})};
+  p.steps = {launch("first", 0, {0, 1, 2}), launch("second", 0, {2, 0, 3}),
+             launch("total", 1, {3, 4, 5})};
   addValue(m, true, 0);
   addValue(m, true, 1);
   addValue(m, false, 3);
