@@ -110,6 +110,7 @@ struct GirKernel {
 DimExpr gridSize(const Phase &phase);
 
 std::string print(const GirKernel &kernel);
+/// `symbols`: the model's table; with an empty one the kernel's own symbol lines make it.
 Result<GirKernel> parseGirKernel(TextReader &in, const std::vector<Symbol> &symbols);
 Status verify(const GirKernel &kernel);
 

@@ -20,7 +20,7 @@ template <typename E> std::optional<E> enumNamed(std::string_view word, E last) 
 
 class Parser {
 public:
-  Parser(TextReader &in, const std::vector<Symbol> &symbols) : in(in) {
+  Parser(TextReader &in, const std::vector<Symbol> &symbols) : in(in), standalone(symbols.empty()) {
     kernel.symbols = symbols;
     names.symbols = &kernel.symbols;
     names.axis = [this](std::string_view word) -> std::optional<int32_t> {
@@ -83,6 +83,10 @@ private:
         s = std::move(facts);
         return success();
       }
+    if (standalone) {
+      kernel.symbols.push_back(std::move(facts));
+      return success();
+    }
     return in.error("there is no symbol '" + facts.name + "'");
   }
 
@@ -247,6 +251,7 @@ private:
   }
 
   TextReader &in;
+  bool standalone; // no table of a model: the symbol lines make one
   GirKernel kernel;
   BodyParser names;
   std::map<std::string, BufferId> bufferIds;
