@@ -71,7 +71,7 @@ Status applySlice(NodeImporter &n, const SliceSpec &spec, std::vector<ValueId> d
         return unknown();
       DimExpr length = atLeastZero(*end - *start, n.symbols());
       out[axis] = step == 1 ? length : ceilDiv(length, DimExpr(step));
-      fixed = fixed && start->isConst();
+      fixed = fixed && start->isConst() && (end->isConst() || *end == size);
       starts.push_back(start->isConst() ? start->constValue() : 0);
       ends.push_back(end->isConst() ? end->constValue() : INT64_MAX);
       continue;

@@ -58,8 +58,8 @@ TEST_CASE("slices of a symbolic axis") {
   REQUIRE(parseDimOption("n=2..100:8", options).ok());
   auto g = m.import(options);
   REQUIRE(outcome(g) == "f32[n - 1,4]\nf32[1,4]\nf32[n - 1,4]\n");
-  CHECK(count(*g, OpKind::Slice) == 2);
-  CHECK(count(*g, OpKind::SliceDynamic) == 1);
+  CHECK(count(*g, OpKind::Slice) == 1);
+  CHECK(count(*g, OpKind::SliceDynamic) == 2); // a start or an end that is symbolic and not that of the axis
 }
 
 TEST_CASE("sizes that may differ are refused with advice") {
