@@ -62,8 +62,9 @@ private:
 
   // Expressions.cpp
   Val eval(NodeId id);
-  Val evalUncached(NodeId id, const Scalar &s);
+  Val evalUncached(const Scalar &s);
   Val evalIndexSum(const Scalar &s);
+  llvm::Value *linearComparison(const Scalar &s, const std::vector<Val> &args);
   llvm::Value *evalScalar(NodeId id); // asserts that it is uniform
   llvm::Value *dimValue(const DimExpr &d);
   llvm::Value *asVector(const Val &v);                 // a vector of all lanes (a scalar on GPUs)

@@ -11,7 +11,7 @@ Val Emitter::eval(NodeId id) {
   Cached &known = cache[id];
   if (known.epoch == epoch)
     return known.value;
-  Val v = evalUncached(id, kernel.body[id]);
+  Val v = evalUncached(kernel.body[id]);
   cache[id] = {v, epoch};
   return v;
 }
@@ -29,7 +29,7 @@ std::vector<Val> Emitter::evalAll(const std::vector<NodeId> &ids, size_t first) 
   return values;
 }
 
-Val Emitter::evalUncached(NodeId id, const Scalar &s) {
+Val Emitter::evalUncached(const Scalar &s) {
   switch (s.op) {
   case ScalarOp::Const: {
     llvm::Type *type = valueType(s.type);
@@ -48,7 +48,7 @@ Val Emitter::evalUncached(NodeId id, const Scalar &s) {
     if (Val v = evalIndexSum(s); v.v)
       return v;
     // Vector divisions of 64-bit integers are done lane by lane; those of 32-bit ones by constants are not.
-    if (args.size() == 2 && args[0].varying | (args[0].step != 0) && args[1].uniform() &&
+    if (args.size() == 2 && !args[0].uniform() && args[1].uniform() &&
         (s.op == ScalarOp::FloorDiv || s.op == ScalarOp::FloorMod)) {
       IndexRange x = kernel.body.rangeOf(s.args[0]), y = kernel.body.rangeOf(s.args[1]);
       if (x.min >= 0 && x.max <= INT32_MAX && y.min > 0 && y.max <= INT32_MAX) {
@@ -61,6 +61,8 @@ Val Emitter::evalUncached(NodeId id, const Scalar &s) {
       }
     }
   }
+  if (Value *lanes = linearComparison(s, args))
+    return {lanes, 0, true};
   bool vector = false;
   for (const Val &a : args)
     vector = vector || !a.uniform();
@@ -83,7 +85,6 @@ Val Emitter::evalUncached(NodeId id, const Scalar &s) {
     }
     result = v.size() == 2 ? binary(s.op, s.type, operandType, v[0], v[1]) : unary(s.op, s.type, operandType, v[0]);
   }
-  (void)id;
   return {result, 0, vector && width > 1};
 }
 
@@ -107,6 +108,27 @@ Val Emitter::evalIndexSum(const Scalar &s) {
   }
   default: return {};
   }
+}
+
+/// x + p l < y + q l is (p - q) l < y - x: a comparison of 32-bit constants with one number, clamped to where nothing
+/// changes any more. Null where the operands are not of that form.
+Value *Emitter::linearComparison(const Scalar &s, const std::vector<Val> &args) {
+  const bool compares = s.op == ScalarOp::Lt || s.op == ScalarOp::Le || s.op == ScalarOp::Eq || s.op == ScalarOp::Ne;
+  if (!compares || kernel.body[s.args[0]].type != DType::I64 || args[0].varying || args[1].varying)
+    return nullptr;
+  constexpr int64_t kLimit = int64_t(1) << 30;
+  const int64_t step = args[0].step - args[1].step;
+  if (step == 0 || std::abs(step) >= kLimit / width)
+    return nullptr;
+  Value *difference = b.CreateSub(args[1].v, args[0].v);
+  Value *low = b.getInt64(-kLimit), *high = b.getInt64(kLimit);
+  difference = b.CreateSelect(b.CreateICmpSLT(difference, low), low, difference);
+  difference = b.CreateSelect(b.CreateICmpSGT(difference, high), high, difference);
+  Value *bound = b.CreateVectorSplat(width, b.CreateTrunc(difference, b.getInt32Ty()));
+  std::vector<llvm::Constant *> lanes;
+  for (int l = 0; l < width; ++l)
+    lanes.push_back(b.getInt32(static_cast<uint32_t>(step * l)));
+  return binary(s.op, DType::Bool, DType::I32, llvm::ConstantVector::get(lanes), bound);
 }
 
 Value *Emitter::asVector(const Val &v) {

@@ -1,0 +1,146 @@
+// The inner loops of register tiles are what one would write by hand: all products as fma, no spills, no other work.
+#include "Harness.h"
+
+#include <catch2/catch_test_macros.hpp>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <regex>
+#include <sstream>
+#include <unistd.h>
+
+using namespace fusec;
+using namespace fusec::test;
+
+namespace {
+
+/// c[rows, columns * lanes] = a^T b with packed operands, the tile in registers.
+std::string tile(int rows, int columns, int lanes) {
+  std::string text = R"(kernel @tile units 1 lanes LANES {
+  symbol n = 1..4096 opt 100 divisor 1
+  param %a f32[n, ROWS]
+  param %b f32[n, WIDTH]
+  param out %c f32[ROWS, WIDTH]
+  register %acc f32[ROWS, COLS]
+  phase () {
+    unroll i in ROWS {
+      unroll j in COLS {
+        lane l in LANES {
+          %acc[i, j] = 0.0
+        }
+      }
+    }
+    seq k in dim(n) {
+      unroll i in ROWS {
+        unroll j in COLS {
+          lane l in LANES {
+            %acc[i, j] sum= mul(%a[k, i], %b[k, j*LANES + l])
+          }
+        }
+      }
+    }
+    unroll i in ROWS {
+      unroll j in COLS {
+        lane l in LANES {
+          %c[i, j*LANES + l] = %acc[i, j]
+        }
+      }
+    }
+  }
+}
+)";
+  for (auto [word, number] : {std::pair{"ROWS", rows}, {"COLS", columns}, {"LANES", lanes}, {"WIDTH", columns * lanes}})
+    text = std::regex_replace(text, std::regex(word), std::to_string(number));
+  return text;
+}
+
+/// Instructions of the innermost loop that has the most fma instructions.
+std::vector<std::string> hotLoop(const std::vector<uint8_t> &elf, const std::string &objdump) {
+  const std::string file = std::filesystem::temp_directory_path() / ("tile-" + std::to_string(getpid()));
+  std::ofstream(file, std::ios::binary).write(reinterpret_cast<const char *>(elf.data()), elf.size());
+  std::string text;
+  if (FILE *pipe = popen((objdump + " -d --no-show-raw-insn " + file).c_str(), "r")) {
+    char part[4096];
+    for (size_t n; (n = fread(part, 1, sizeof part, pipe)) > 0;)
+      text.append(part, n);
+    pclose(pipe);
+  }
+  std::filesystem::remove(file);
+  std::vector<std::pair<uint64_t, std::string>> code;
+  std::istringstream lines(text);
+  const std::regex instruction(R"(\s*([0-9a-f]+):\s+(.*))"), jump(R"(j\w+\s+0x([0-9a-f]+).*)");
+  std::smatch m;
+  for (std::string line; std::getline(lines, line);)
+    if (std::regex_match(line, m, instruction))
+      code.emplace_back(std::stoull(m[1], nullptr, 16), m[2]);
+  std::vector<std::string> best;
+  long most = 0;
+  for (size_t end = 0; end < code.size(); ++end)
+    if (std::regex_match(code[end].second, m, jump)) {
+      uint64_t to = std::stoull(m[1], nullptr, 16);
+      std::vector<std::string> loop;
+      for (size_t i = 0; i <= end; ++i)
+        if (to <= code[i].first)
+          loop.push_back(code[i].second);
+      long count = std::count_if(loop.begin(), loop.end(), [](auto &s) { return s.starts_with("vfmadd"); });
+      if (to < code[end].first && count > most && loop.size() < 100)
+        most = count, best = loop;
+    }
+  return best;
+}
+
+} // namespace
+
+TEST_CASE("register tiles compile to loops of fma without spills", "[codegen]") {
+  const std::string objdump = "/usr/lib/llvm-19/bin/llvm-objdump";
+  if (!std::filesystem::exists(objdump))
+    SKIP("no llvm-objdump");
+  struct Case {
+    const char *target;
+    int rows, columns, lanes;
+  };
+  for (Case c : {Case{"x86-64-v3", 6, 2, 8}, Case{"x86-64-v3", 4, 3, 8}, Case{"x86-64-v4", 8, 3, 16},
+                 Case{"x86-64-v4", 14, 2, 16}}) {
+    INFO(c.target << " " << c.rows << " x " << c.columns);
+    GirKernel kernel = kernelFrom(tile(c.rows, c.columns, c.lanes), {{"n", 1, 100, 4096, 1}});
+    auto images = compileKernels({kernel}, targetNamed(c.target), {});
+    REQUIRE(images.ok());
+    std::vector<std::string> loop = hotLoop(images->front().bytes, objdump);
+    auto count = [&](const char *part) {
+      return std::count_if(loop.begin(), loop.end(), [&](auto &s) { return s.find(part) != std::string::npos; });
+    };
+    CHECK(count("vfmadd") == c.rows * c.columns);
+    CHECK(count("vbroadcastss") <= c.rows);
+    CHECK(count("rsp") == 0);
+    CHECK(static_cast<int>(loop.size()) <= c.rows * c.columns + c.rows + c.columns + 5);
+  }
+}
+
+TEST_CASE("images of CPU kernels import nothing", "[codegen]") {
+  // A copy, a fill, roundings and remainders: where a compiler would call memcpy, memset, roundevenf and fmod.
+  GirKernel kernel = kernelFrom(R"(kernel @calls units 1 lanes 8 {
+    param %x f32[4096]
+    param out %y f32[4096]
+    param out %z f64[4096]
+    phase () {
+      seq i in 512 {
+        lane l in 8 {
+          %y[i*8 + l] = 0.0
+          %z[i*8 + l] = 0.0
+        }
+      }
+      seq i in 512 {
+        lane l in 8 {
+          %y[i*8 + l] = %x[i*8 + l]
+        }
+      }
+      seq i in 512 {
+        lane l in 8 {
+          %z[i*8 + l] = cast(f64, rem(roundeven(%x[i*8 + l]), cast(f32, cast(f16, fma(%x[i*8 + l], 3.0, 1.0)))))
+        }
+      }
+    }
+  })");
+  // compileKernels checks each image and fails where there is an import or a relocation.
+  requireSameBits(kernel, {randomBytes(DType::F32, 4096, 1), Bytes(4096 * 4), Bytes(4096 * 8)});
+}
