@@ -226,7 +226,7 @@ void lstmStep(RecurrentCell &cell) {
     n.map(hNext, [&](EquationBuilder &b) {
       Val state = b.read(cNext, b.axes);
       Val out = f[0](cell.clipped(peephole(b, gate(b, 1), 1, state)));
-      return select(cell.valid(b), out * f[2](state), b.read(h, b.axes));
+      return select(cell.valid(b), out * f[2](cell.clipped(state)), b.read(h, b.axes));
     });
   });
 }

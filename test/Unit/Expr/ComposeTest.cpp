@@ -101,8 +101,9 @@ reduction conv [n:1, o:4, y:8, x:8; c:3, r:3, s:3] sum f32
   %y = mul(%pad[n, c, y + r, x + s], %w[o, c, r, s])
 )");
   REQUIRE(p.items.size() == 2);
-  CHECK(body(p, 1) == "%y = mul(if(and(and(and(lt(0, y + r), lt(y + r, 9)), lt(0, x + s)), lt(x + s, 9)), "
-                      "%act[n, c, y + r - 1, x + s - 1], 0.0), %w[o, c, r, s])");
+  CHECK(body(p, 1) ==
+        "%y = mul(if(and(and(and(lt(0, y + r), lt(y + r, 9)), lt(0, x + s)), lt(x + s, 9)), "
+        "%act[n, c, y + r - 1, x + s - 1], 0.0), %w[o, c, r, s])");
 }
 
 TEST_CASE("a guard covers the reads of what is written in its place") {
@@ -125,7 +126,8 @@ map y [i:8]
   CHECK(sameBits(run(parse(text), inputs), run(p, inputs)));
 }
 
-TEST_CASE("a residual sum with several readers is kept, a cheap one with broadcast operands is not") {
+TEST_CASE(
+    "a residual sum with several readers is kept, a cheap one with broadcast operands is not") {
   auto p = composed(R"(expr residual
 tensor %x: f32[64,64] input
 tensor %r: f32[64,64] input

@@ -115,10 +115,10 @@ TEST_CASE("every construct survives the round trip through text") {
 TEST_CASE("canonical text knows no names") {
   ConstantStore store;
   auto program = [&](const std::string &a, const std::string &i, const std::string &n) {
-    auto p = parseExpr("expr p\nsymbol " + n + " = 1..9 opt 1 divisor 1\ntensor %" + a + ": f32[" + n +
-                           "] input\ntensor %z: f32[" + n + "] output\ninputs (%" + a +
-                           ")\noutputs (%z)\nmap m_" + a + " [" + i + ":" + n + "] @\"" + a + "\"\n  %z = exp(%" + a +
-                           "[" + i + "])\n",
+    auto p = parseExpr("expr p\nsymbol " + n + " = 1..9 opt 1 divisor 1\ntensor %" + a + ": f32[" +
+                           n + "] input\ntensor %z: f32[" + n + "] output\ninputs (%" + a +
+                           ")\noutputs (%z)\nmap m_" + a + " [" + i + ":" + n + "] @\"" + a +
+                           "\"\n  %z = exp(%" + a + "[" + i + "])\n",
                        "t", store);
     REQUIRE(p.ok());
     return canonicalText(std::get<Equation>(p->items[0].value), *p);
@@ -129,9 +129,11 @@ TEST_CASE("canonical text knows no names") {
 TEST_CASE("the verifier rejects what breaks a rule") {
   ConstantStore store;
   auto message = [&](const std::string &rest) {
-    auto p = parseExpr("expr p\ntensor %x: f32[4] input\ntensor %t: f32[4] temp\ntensor %y: f32[4] output\n"
-                       "inputs (%x)\noutputs (%y)\n" + rest,
-                       "t", store);
+    auto p = parseExpr(
+        "expr p\ntensor %x: f32[4] input\ntensor %t: f32[4] temp\ntensor %y: f32[4] output\n"
+        "inputs (%x)\noutputs (%y)\n" +
+            rest,
+        "t", store);
     if (!p.ok())
       return p.errors().front().text;
     auto status = verify(*p);

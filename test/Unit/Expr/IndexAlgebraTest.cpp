@@ -55,7 +55,8 @@ TEST_CASE("a reshape of a reshape gives the axes back") {
 TEST_CASE("what was taken apart is put together") {
   Fixture f;
   f.body.axisRanges[0] = rangeOfExtent(98304, {});
-  NodeId apart = f.add(f.add(f.mul(f.div(f.s, 768), 768), f.mul(f.mod(f.div(f.s, 64), 12), 64)), f.mod(f.s, 64));
+  NodeId apart = f.add(f.add(f.mul(f.div(f.s, 768), 768), f.mul(f.mod(f.div(f.s, 64), 12), 64)),
+                       f.mod(f.s, 64));
   CHECK(apart == f.s);
   NodeId part = f.add(f.mul(f.mod(f.div(f.s, 64), 12), 64), f.mod(f.s, 64));
   CHECK(part == f.mod(f.s, 768));
@@ -69,7 +70,8 @@ TEST_CASE("divisions by symbolic extents fold") {
                      rangeOfExtent(64, body.symbolTable)};
   NodeId bi = body.axis(0), ni = body.axis(1), di = body.axis(2);
   auto mul = [&](NodeId a, const DimExpr &c) { return body.binary(ScalarOp::Mul, a, body.dim(c)); };
-  NodeId flat = body.binary(ScalarOp::Add, body.binary(ScalarOp::Add, mul(bi, n * 64), mul(ni, 64)), di);
+  NodeId flat =
+      body.binary(ScalarOp::Add, body.binary(ScalarOp::Add, mul(bi, n * 64), mul(ni, 64)), di);
   CHECK(body.binary(ScalarOp::FloorDiv, flat, body.dim(n * 64)) == bi);
   NodeId row = body.binary(ScalarOp::FloorDiv, flat, body.dim(64));
   CHECK(body.binary(ScalarOp::FloorMod, row, body.dim(n)) == ni);
@@ -120,7 +122,8 @@ TEST_CASE("random index expressions keep their value") {
   for (int round = 0; round < 4000; ++round) {
     Body exact, simple;
     std::vector<Symbol> symbols = {{"n", 1, 4, 12, 1}, {"m", 1, 4, 9, 1}};
-    std::vector<DimExpr> extents = {pick(1, 24), DimExpr::symbol(0), DimExpr::symbol(1), pick(1, 8)};
+    std::vector<DimExpr> extents = {pick(1, 24), DimExpr::symbol(0), DimExpr::symbol(1),
+                                    pick(1, 8)};
     for (Body *b : {&exact, &simple}) {
       b->symbolTable = symbols;
       for (const DimExpr &e : extents)
@@ -144,7 +147,8 @@ TEST_CASE("random index expressions keep their value") {
       };
       auto emit = [&](ScalarOp op, std::pair<NodeId, NodeId> y) {
         bool comparison = op == ScalarOp::Lt || op == ScalarOp::Le || op == ScalarOp::Eq;
-        NodeId e = exact.addExact({op, comparison ? DType::Bool : DType::I64, {a.first, y.first}, 0, 0, 0, 0});
+        NodeId e = exact.addExact(
+            {op, comparison ? DType::Bool : DType::I64, {a.first, y.first}, 0, 0, 0, 0});
         NodeId s = simple.binary(op, a.second, y.second);
         if (comparison) {
           e = exact.addExact({ScalarOp::Select, DType::I64, {e, a.first, b.first}, 0, 0, 0, 0});

@@ -27,8 +27,8 @@ inline void requireValid(const ExprProgram &p) {
 }
 
 /// Small integers and halves, so that sums are exact and NaN does not hide differences.
-inline std::vector<TensorValue> randomInputs(const ExprProgram &p, const std::vector<int64_t> &symbols,
-                                             std::mt19937 &random) {
+inline std::vector<TensorValue>
+randomInputs(const ExprProgram &p, const std::vector<int64_t> &symbols, std::mt19937 &random) {
   std::vector<TensorValue> out;
   for (TensorId id : p.inputs) {
     std::vector<int64_t> dims;
@@ -36,7 +36,9 @@ inline std::vector<TensorValue> randomInputs(const ExprProgram &p, const std::ve
       dims.push_back(*d.evaluate(symbols));
     TensorValue t(p.tensors[id].type, dims);
     for (int64_t i = 0; i < t.numElements(); ++i)
-      t.setNumber(i, static_cast<double>(static_cast<int>(random() % 33)) / (t.isFloating() ? 2.0 : 1.0) - (t.isFloating() ? 8 : 0));
+      t.setNumber(i, static_cast<double>(static_cast<int>(random() % 33)) /
+                             (t.isFloating() ? 2.0 : 1.0) -
+                         (t.isFloating() ? 8 : 0));
     out.push_back(std::move(t));
   }
   return out;
@@ -53,7 +55,8 @@ inline bool sameBits(const std::vector<TensorValue> &a, const std::vector<Tensor
   if (a.size() != b.size())
     return false;
   for (size_t i = 0; i < a.size(); ++i) {
-    if (a[i].dims != b[i].dims || a[i].ints != b[i].ints || a[i].floats.size() != b[i].floats.size())
+    if (a[i].dims != b[i].dims || a[i].ints != b[i].ints ||
+        a[i].floats.size() != b[i].floats.size())
       return false;
     for (size_t k = 0; k < a[i].floats.size(); ++k) {
       double x = a[i].floats[k], y = b[i].floats[k];
@@ -64,7 +67,9 @@ inline bool sameBits(const std::vector<TensorValue> &a, const std::vector<Tensor
   return true;
 }
 
-inline const Equation &equation(const ExprProgram &p, size_t i) { return std::get<Equation>(p.items.at(i).value); }
+inline const Equation &equation(const ExprProgram &p, size_t i) {
+  return std::get<Equation>(p.items.at(i).value);
+}
 inline std::string body(const ExprProgram &p, size_t i) {
   std::string text = print(p, nullptr);
   size_t at = text.find("\n", text.find("outputs (")) + 1;

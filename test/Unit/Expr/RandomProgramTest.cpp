@@ -16,12 +16,14 @@ public:
     program.name = "random";
     program.symbols = {{"n", 1, 3, 6, 1}, {"m", 1, 4, 6, 1}};
     for (int i = 0; i < 3; ++i)
-      program.inputs.push_back(program.addTensor({"x" + std::to_string(i), TensorKind::Input, DType::F32, shape(), nullptr}));
-    program.inputs.push_back(program.addTensor({"ids", TensorKind::Input, DType::I64, {DimExpr(5)}, nullptr}));
+      program.inputs.push_back(program.addTensor(
+          {"x" + std::to_string(i), TensorKind::Input, DType::F32, shape(), nullptr}));
+    program.inputs.push_back(
+        program.addTensor({"ids", TensorKind::Input, DType::I64, {DimExpr(5)}, nullptr}));
     pool = {0, 1, 2};
     for (int i = 0; i < equations; ++i)
       step(i);
-    
+
     for (size_t t = 4; t < program.tensors.size(); ++t)
       if (!read.count(static_cast<TensorId>(t)) || pick(8) == 0) {
         program.tensors[t].kind = TensorKind::Output;
@@ -69,14 +71,17 @@ private:
     e.name = "e" + std::to_string(i);
     e.onnxNodes = {"node" + std::to_string(i)};
     e.results = {result};
-    e.outputs = {program.addTensor({"t" + std::to_string(i), TensorKind::Temp, DType::F32, out, nullptr})};
+    e.outputs = {
+        program.addTensor({"t" + std::to_string(i), TensorKind::Temp, DType::F32, out, nullptr})};
     compact(e);
     pool.push_back(e.outputs[0]);
     program.items.push_back({e});
   }
   NodeId op(ScalarOp o, NodeId a, NodeId b) { return e.body.binary(o, a, b); }
   NodeId number(double v) { return e.body.constant(DType::F32, v); }
-  NodeId readAt(TensorId t, std::vector<NodeId> at) { return e.body.read(t, DType::F32, std::move(at)); }
+  NodeId readAt(TensorId t, std::vector<NodeId> at) {
+    return e.body.read(t, DType::F32, std::move(at));
+  }
 
   void step(int i) {
     TensorId t = source();
@@ -119,7 +124,8 @@ private:
       to[d] = s[d] + before + after;
       begin(to);
       NodeId at = op(ScalarOp::Sub, axes[d], e.body.index(before));
-      NodeId p = e.body.logicalAnd(op(ScalarOp::Le, e.body.index(0), at), op(ScalarOp::Lt, at, e.body.dim(s[d])));
+      NodeId p = e.body.logicalAnd(op(ScalarOp::Le, e.body.index(0), at),
+                                   op(ScalarOp::Lt, at, e.body.dim(s[d])));
       std::vector<NodeId> indices = axes;
       indices[d] = at;
       return end(i, e.body.readIf(t, DType::F32, p, number(pick(3) - 1), indices));
@@ -131,7 +137,8 @@ private:
       NodeId first = op(ScalarOp::Lt, axes[0], e.body.dim(s[0]));
       std::vector<NodeId> second = axes;
       second[0] = op(ScalarOp::Sub, e.body.dim(s[0] * 2 - 1), axes[0]);
-      NodeId rest = e.body.readIf(t, DType::F32, op(ScalarOp::Le, e.body.dim(s[0]), axes[0]), number(0), second);
+      NodeId rest = e.body.readIf(t, DType::F32, op(ScalarOp::Le, e.body.dim(s[0]), axes[0]),
+                                  number(0), second);
       return end(i, e.body.readIf(t, DType::F32, first, rest, axes));
     }
     case 4: { // gather along the first dimension, clamped
@@ -167,7 +174,8 @@ private:
       case 1: return end(i, op(ScalarOp::Max, a, number(0)));
       case 2: return end(i, op(ScalarOp::Add, op(ScalarOp::Mul, a, number(0.5)), number(1)));
       default:
-        return end(i, e.body.select(op(ScalarOp::Lt, a, number(1)), op(ScalarOp::Div, number(1), a), a));
+        return end(
+            i, e.body.select(op(ScalarOp::Lt, a, number(1)), op(ScalarOp::Div, number(1), a), a));
       }
     }
     }
@@ -215,7 +223,9 @@ TEST_CASE("random programs keep their bits through all passes and through text")
       requireValid(q);
       auto got = run(q, inputs);
       if (!sameBits(expected, got))
-        FAIL("seed " << seed << " pass " << pass.name << "\n" << print(p, nullptr) << "\n" << print(q, nullptr));
+        FAIL("seed " << seed << " pass " << pass.name << "\n"
+                     << print(p, nullptr) << "\n"
+                     << print(q, nullptr));
       p = std::move(q);
     }
     std::string text = print(p, nullptr);
