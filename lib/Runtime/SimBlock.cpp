@@ -45,6 +45,11 @@ fusert_status SimBlockRunner::runBlock(int64_t block) {
   stopped = false;
   status = 0;
   std::memset(shared, 0xff, static_cast<size_t>(kernel->scratchBytes)); // a NaN, an unlikely index
+  for (Unit &u : units) {
+    u.epoch = 0;
+    if (counting)
+      u.log.start(kernel->lanes);
+  }
   for (size_t i = 0; i < threads.size(); ++i) {
     Thread &t = threads[i];
     t.visible = {
@@ -52,12 +57,10 @@ fusert_status SimBlockRunner::runBlock(int64_t block) {
         0};
     t.runner = this;
     t.state = State::Ready;
+    t.unit = static_cast<int32_t>(i) / kernel->lanes;
+    t.lane = static_cast<int32_t>(i) % kernel->lanes;
+    noteEpochs(t);
     t.stack = stacks.prepare(static_cast<int32_t>(i), threadMain, &t);
-  }
-  for (Unit &u : units) {
-    u.epoch = 0;
-    if (counting)
-      u.log.start(kernel->lanes);
   }
   for (;;) {
     for (int32_t u = 0; u < kernel->units; ++u)
@@ -80,8 +83,10 @@ fusert_status SimBlockRunner::runBlock(int64_t block) {
       break;
     ++epoch;
     ++counts->barriers;
-    for (Thread &t : threads)
+    for (Thread &t : threads) {
       t.state = State::Ready;
+      noteEpochs(t);
+    }
   }
   ++counts->blocks;
   counts->threads += threads.size();
@@ -144,6 +149,7 @@ bool SimBlockRunner::rendezvous(int32_t unit, State state) {
   for (int32_t lane = 0; lane < kernel->lanes; ++lane) {
     lanes[lane].state = State::Ready;
     lanes[lane].laneMask = 0;
+    noteEpochs(lanes[lane]);
   }
   return true;
 }
@@ -178,9 +184,8 @@ void SimBlockRunner::violation(Thread &t, const std::string &what, int32_t site)
   __builtin_unreachable();
 }
 
-SimAccess SimBlockRunner::accessOf(const Thread &t, bool write) const {
-  const int32_t unit = t.visible.thread / kernel->lanes;
-  return {serial, epoch, units[unit].epoch, t.visible.thread, unit, write};
+void SimBlockRunner::noteEpochs(Thread &t) const {
+  t.who = {serial, epoch, units[t.unit].epoch, t.visible.thread, t.unit, false};
 }
 
 namespace {
@@ -204,7 +209,8 @@ void SimBlockRunner::checkGlobal(Thread &t, uint64_t address, int32_t bytes, int
   if ((flags & FUSEC_SIM_WRITE) && !p.written)
     violation(t, "write to " + name() + ", which is read-only", site);
   if (p.written) {
-    const SimAccess a = accessOf(t, (flags & FUSEC_SIM_WRITE) != 0);
+    SimAccess &a = t.who;
+    a.write = (flags & FUSEC_SIM_WRITE) != 0;
     const size_t first = (address - p.begin) / static_cast<uint64_t>(p.elementBytes);
     const size_t last = (address - p.begin + static_cast<uint64_t>(bytes) - 1) /
                         static_cast<uint64_t>(p.elementBytes);
@@ -238,7 +244,8 @@ void SimBlockRunner::checkShared(Thread &t, uint64_t address, int32_t bytes, int
   // A granule is a byte. A read looks at one byte of each 4-byte word, a write marks all.
   const bool write = (flags & FUSEC_SIM_WRITE) != 0;
   const uint64_t step = write ? 1 : bytes % 4 == 0 ? 4 : 1;
-  const SimAccess a = accessOf(t, write);
+  SimAccess &a = t.who;
+  a.write = write;
   for (uint64_t b = 0; b < static_cast<uint64_t>(bytes); b += step) {
     if ((flags & FUSEC_SIM_READ) && write) { // an update reads first
       SimAccess read = a;
@@ -281,12 +288,11 @@ void SimBlockRunner::onAccess(fusec_sim_thread *visible, const void *address, in
     r.checkShared(t, at, bytes, flags, site);
   if (!r.counting)
     return;
-  SimLog &log = r.units[static_cast<size_t>(visible->thread / r.kernel->lanes)].log;
-  const int32_t lane = visible->thread % r.kernel->lanes;
-  if (log.full(lane))
+  SimLog &log = r.units[t.unit].log;
+  if (log.full(t.lane))
     r.park(t, State::LogFull, site);
   const uint64_t where = param >= 0 ? at : at - reinterpret_cast<uint64_t>(r.shared);
-  log.add(lane,
+  log.add(t.lane,
           {where, site, static_cast<uint16_t>(bytes), static_cast<uint8_t>(flags), param < 0});
 }
 

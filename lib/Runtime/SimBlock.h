@@ -30,6 +30,8 @@ private:
     int32_t site = 0;     // where it waits
     int32_t laneMask = 0; // Shuffle
     uint64_t bits = 0;    // Shuffle: in and out
+    int32_t unit = 0, lane = 0;
+    SimAccess who{}; // for the shadows; `write` is set at each access
   };
   struct Unit {
     uint32_t epoch = 0;
@@ -61,7 +63,7 @@ private:
   runUnit(int32_t unit); // until all its lanes wait at a block barrier or are done; false: stopped
   bool rendezvous(int32_t unit, State state);
   bool report(const std::string &what);
-  SimAccess accessOf(const Thread &t, bool write) const;
+  void noteEpochs(Thread &t) const;
 
   const bool counting;
   FiberStacks stacks;

@@ -65,7 +65,8 @@ void SimLog::count(const std::vector<Entry> &entries, SimCounts &counts) {
     for (uint64_t u = e.address / grain; u <= (e.address + e.bytes - 1) / grain; ++u)
       units.push_back(u);
   }
-  std::sort(units.begin(), units.end());
+  if (!std::is_sorted(units.begin(), units.end())) // side by side or all the same: the usual cases
+    std::sort(units.begin(), units.end());
   units.erase(std::unique(units.begin(), units.end()), units.end());
   if (!first.shared) {
     if (first.flags & FUSEC_SIM_READ) {
