@@ -62,7 +62,11 @@ Emitter::Place Emitter::place(BufferId id, const std::vector<Val> &indices) {
 }
 
 Value *Emitter::pointers(const Place &p, DType t) {
-  return b.CreateGEP(elementInMemory(b, t), p.base, asVector(p.index));
+  llvm::Type *element = elementInMemory(b, t);
+  if (p.index.varying)
+    return b.CreateGEP(element, p.base, p.index.v);
+  // One scalar address and constant distances, which gather instructions take as they are.
+  return b.CreateGEP(element, b.CreateGEP(element, p.base, p.index.v), asVector({b.getInt64(0), p.index.step}));
 }
 
 /// A scalar from `pointer`; where `condition` does not hold, the access goes elsewhere and the value is arbitrary.

@@ -52,14 +52,40 @@ void Emitter::emitLoop(const Stmt &s) {
   }
 }
 
-/// for (i = 0; i < trip; ++i), with the test at the end and one before it.
+/// Statements that are emitted for a list, or `limit` as soon as that is reached. A Seq loop counts as its limit:
+/// loops around it gain nothing by being unrolled.
+int64_t Emitter::emittedStatements(const std::vector<Stmt> &stmts, int64_t limit) const {
+  int64_t sum = 0;
+  for (const Stmt &s : stmts) {
+    int64_t once = 1 + emittedStatements(s.body, limit) + emittedStatements(s.elseBody, limit);
+    const Scalar *trip = s.kind == StmtKind::Loop ? &kernel.body[s.trip] : nullptr;
+    if (s.kind == StmtKind::While || (trip && s.loop == LoopKind::Seq && !isShort(*trip)))
+      return limit;
+    if (trip && (s.loop == LoopKind::Unroll || s.loop == LoopKind::Seq))
+      once *= trip->imm;
+    sum += once;
+    if (sum >= limit)
+      return limit;
+  }
+  return sum;
+}
+
+bool Emitter::isShort(const Scalar &trip) const { return trip.op == ScalarOp::Const && trip.imm <= 8; }
+
+/// for (i = 0; i < trip; ++i), with the test at the end and one before it. A few iterations of little work (the taps of
+/// a filter) are written out.
 void Emitter::emitSeq(const Stmt &s, Value *trip) {
   auto *constant = llvm::dyn_cast<llvm::ConstantInt>(trip);
   if (constant && constant->getSExtValue() <= 0)
     return;
-  if (constant && constant->isOne()) {
-    vars[s.var] = {b.getInt64(0)};
-    return emit(s.body);
+  constexpr int64_t kMostStatements = 300;
+  const Scalar &node = kernel.body[s.trip];
+  if (isShort(node) && emittedStatements(s.body, kMostStatements) * node.imm < kMostStatements) {
+    for (int64_t i = 0; i < node.imm; ++i) {
+      vars[s.var] = {b.getInt64(i)};
+      emit(s.body);
+    }
+    return;
   }
   auto *loop = BasicBlock::Create(context, kernel.vars[s.var].name, function);
   auto *after = BasicBlock::Create(context, "after", function);
