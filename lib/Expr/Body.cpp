@@ -21,8 +21,8 @@ constexpr OpRow kOps[] = {
 };
 
 bool equal(const Scalar &a, const Scalar &b) {
-  return a.op == b.op && a.type == b.type && a.index == b.index && a.imm == b.imm && a.args == b.args &&
-         sameBits(a.fimm, b.fimm) && (a.op != ScalarOp::Dim || a.dim == b.dim);
+  return a.op == b.op && a.type == b.type && a.index == b.index && a.imm == b.imm &&
+         a.args == b.args && sameBits(a.fimm, b.fimm) && (a.op != ScalarOp::Dim || a.dim == b.dim);
 }
 
 size_t hashOf(const Scalar &s) {
@@ -75,7 +75,8 @@ NodeId Body::addExact(Scalar s) {
 NodeId Body::find(const Scalar &s) const {
   if (slots.empty())
     return kNoNode;
-  for (size_t mask = slots.size() - 1, at = hashOf(s) & mask; slots[at] != kNoNode; at = (at + 1) & mask)
+  for (size_t mask = slots.size() - 1, at = hashOf(s) & mask; slots[at] != kNoNode;
+       at = (at + 1) & mask)
     if (equal(nodes[slots[at]], s))
       return slots[at];
   return kNoNode;
@@ -127,7 +128,8 @@ NodeId Body::unary(ScalarOp op, NodeId a) {
 
 NodeId Body::binary(ScalarOp op, NodeId a, NodeId b) {
   assert(nodes[a].type == nodes[b].type);
-  bool comparison = op == ScalarOp::Eq || op == ScalarOp::Ne || op == ScalarOp::Lt || op == ScalarOp::Le;
+  bool comparison =
+      op == ScalarOp::Eq || op == ScalarOp::Ne || op == ScalarOp::Lt || op == ScalarOp::Le;
   return add({op, comparison ? DType::Bool : nodes[a].type, {a, b}, 0, 0, 0, 0});
 }
 

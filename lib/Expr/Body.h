@@ -22,19 +22,20 @@ constexpr NodeId kNoNode = -1;
 /// One scalar operation of a Body.
 struct Scalar {
   ScalarOp op;
-  DType type;              // result type
+  DType type;               // result type
   std::vector<NodeId> args; // earlier nodes of the same Body
-  int32_t index = 0;       // Axis: axis or loop variable; Read, ReadIf: tensor or buffer
-  int64_t imm = 0;         // Const of an integer or bool type
-  double fimm = 0;         // Const of a float type (exactly representable in `type`)
-  DimExpr dim;             // Dim
+  int32_t index = 0;        // Axis: axis or loop variable; Read, ReadIf: tensor or buffer
+  int64_t imm = 0;          // Const of an integer or bool type
+  double fimm = 0;          // Const of a float type (exactly representable in `type`)
+  DimExpr dim;              // Dim
   bool operator==(const Scalar &) const = default;
 };
 
 /// Inclusive bounds of an integer node.
 struct IndexRange {
   int64_t min = INT64_MIN, max = INT64_MAX;
-  std::optional<DimExpr> extent; // of a leaf: its values are < extent, where that says more than `max`
+  std::optional<DimExpr>
+      extent; // of a leaf: its values are < extent, where that says more than `max`
 };
 /// Range of an axis that runs over [0, extent): numeric bounds under the symbols' ranges and, where the extent
 /// is symbolic, the extent itself, so that divisions by it fold too.
@@ -70,14 +71,16 @@ public:
   NodeId step();
   NodeId dim(const DimExpr &d); // Const when d is constant
   NodeId read(int32_t tensor, DType t, std::vector<NodeId> indices);
-  NodeId readIf(int32_t tensor, DType t, NodeId predicate, NodeId otherwise, std::vector<NodeId> indices);
+  NodeId readIf(int32_t tensor, DType t, NodeId predicate, NodeId otherwise,
+                std::vector<NodeId> indices);
   NodeId unary(ScalarOp op, NodeId a);
   NodeId binary(ScalarOp op, NodeId a, NodeId b); // comparisons give bool
   NodeId fma(NodeId a, NodeId b, NodeId c);
   NodeId select(NodeId predicate, NodeId then, NodeId otherwise);
   NodeId cast(DType to, NodeId a); // no node when the type is already `to`
   NodeId castSat(DType to, NodeId a);
-  NodeId logicalAnd(NodeId a, NodeId b); // bool; kNoNode means "true" on either side and as the result
+  NodeId logicalAnd(NodeId a,
+                    NodeId b); // bool; kNoNode means "true" on either side and as the result
 
   /// Copies node `root` of `from` into this body. `leaf` is asked for every Axis, Step, Read and ReadIf (with
   /// its operands already copied) and returns the replacement, or kNoNode to copy it as it is.
@@ -121,14 +124,17 @@ struct BodyNames {
   const std::vector<Symbol> *symbols;
   std::vector<DType> rootTypes; // what the context asks for, where it is known
 };
-std::string print(const Body &body, const std::vector<NodeId> &roots, const BodyNames &names, int indent);
+std::string print(const Body &body, const std::vector<NodeId> &roots, const BodyNames &names,
+                  int indent);
 /// Inverse: reads lets and `count` comma-separated roots.
 struct BodyParser {
   std::function<std::optional<int32_t>(std::string_view)> axis;
-  std::function<std::optional<std::pair<int32_t, DType>>(std::string_view)> tensor; // name without '%'
+  std::function<std::optional<std::pair<int32_t, DType>>(std::string_view)>
+      tensor; // name without '%'
   const std::vector<Symbol> *symbols;
   std::vector<DType> rootTypes;
 };
-Result<std::vector<NodeId>> parseBody(TextReader &in, Body &body, const BodyParser &names, size_t count);
+Result<std::vector<NodeId>> parseBody(TextReader &in, Body &body, const BodyParser &names,
+                                      size_t count);
 
 } // namespace fusec

@@ -159,7 +159,8 @@ Result<NodeId> BodyReader::conditionalRead() {
   FUSEC_TRY(NodeId otherwise, sum(source.second));
   FUSEC_CHECK(in.expect(")"));
   if (body[predicate].type != DType::Bool || body[otherwise].type != source.second)
-    return in.error("if(predicate, %tensor[..], else) needs a bool and an else-value of the tensor's type");
+    return in.error(
+        "if(predicate, %tensor[..], else) needs a bool and an else-value of the tensor's type");
   args.insert(args.begin(), {predicate, otherwise});
   return make(ScalarOp::ReadIf, source.second, std::move(args), source.first);
 }
@@ -212,21 +213,24 @@ Result<NodeId> BodyReader::call(const std::string &word, Context context) {
   size_t firstValue = *op == ScalarOp::Select ? 1 : 0;
   for (size_t i = firstValue; i < args.size(); ++i)
     if (body[args[i]].type != body[args[firstValue]].type)
-      return in.error("operands of " + word + " are " + std::string(name(body[args[firstValue]].type)) +
-                      " and " + std::string(name(body[args[i]].type)));
+      return in.error("operands of " + word + " are " +
+                      std::string(name(body[args[firstValue]].type)) + " and " +
+                      std::string(name(body[args[i]].type)));
   DType type = boolResult ? DType::Bool : target.value_or(body[args[firstValue]].type);
   return make(*op, type, std::move(args));
 }
 
-Result<std::vector<NodeId>> parseBody(TextReader &in, Body &body, const BodyParser &names, size_t count) {
+Result<std::vector<NodeId>> parseBody(TextReader &in, Body &body, const BodyParser &names,
+                                      size_t count) {
   BodyReader reader(in, body, names);
   FUSEC_CHECK(reader.readLets());
   std::vector<NodeId> roots;
   for (size_t i = 0; i < count; ++i) {
     if (i > 0)
       FUSEC_CHECK(in.expect(","));
-    FUSEC_TRY(NodeId root, reader.expression(i < names.rootTypes.size() ? std::optional(names.rootTypes[i])
-                                                                       : std::nullopt));
+    FUSEC_TRY(NodeId root,
+              reader.expression(i < names.rootTypes.size() ? std::optional(names.rootTypes[i])
+                                                           : std::nullopt));
     roots.push_back(root);
   }
   return roots;

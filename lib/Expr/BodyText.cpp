@@ -52,7 +52,8 @@ private:
       nodes = std::min(nodes + size[a], kInlineNodes + 1);
       depth[id] = std::max(depth[id], depth[a] + 1);
     }
-    if (s.type != DType::I64 || s.op == ScalarOp::Read || s.op == ScalarOp::ReadIf || isConversion(s.op))
+    if (s.type != DType::I64 || s.op == ScalarOp::Read || s.op == ScalarOp::ReadIf ||
+        isConversion(s.op))
       nodes = kInlineNodes + 1;
     size[id] = nodes;
     if ((uses[id] > 1 && !isLeaf(s) && nodes > kInlineNodes) || depth[id] > kInlineDepth) {
@@ -89,8 +90,8 @@ public:
     case ScalarOp::Dim: return "dim(" + s.dim.str(*names.symbols) + ")";
     case ScalarOp::Read: return names.tensor(s.index) + indices(s, 0);
     case ScalarOp::ReadIf:
-      return "if(" + text(s.args[0], DType::Bool) + ", " + names.tensor(s.index) + indices(s, 2) + ", " +
-             text(s.args[1], s.type) + ")";
+      return "if(" + text(s.args[0], DType::Bool) + ", " + names.tensor(s.index) + indices(s, 2) +
+             ", " + text(s.args[1], s.type) + ")";
     case ScalarOp::Select:
       return "select(" + text(s.args[0], DType::Bool) + ", " + text(s.args[1], context) + ", " +
              text(s.args[2], body[s.args[1]].type) + ")";
@@ -99,12 +100,13 @@ public:
     if (s.type == DType::I64 && s.op == ScalarOp::Add)
       return parenthesised(level > Sum, sum(s));
     if (s.type == DType::I64 && s.op == ScalarOp::Mul)
-      return parenthesised(level > Term,
-                           text(s.args[0], DType::I64, Term) + "*" + text(s.args[1], DType::I64, Primary));
+      return parenthesised(level > Term, text(s.args[0], DType::I64, Term) + "*" +
+                                             text(s.args[1], DType::I64, Primary));
     std::string out = std::string(mnemonic(s.op)) + "(";
     if (isConversion(s.op))
       out += std::string(name(s.type)) + ", ";
-    Context operand = isComparison(s.op) || isTest(s.op) || isConversion(s.op) ? Context() : context;
+    Context operand =
+        isComparison(s.op) || isTest(s.op) || isConversion(s.op) ? Context() : context;
     for (size_t i = 0; i < s.args.size(); ++i) {
       out += (i ? ", " : "") + text(s.args[i], operand);
       operand = body[s.args[0]].type;
@@ -113,7 +115,9 @@ public:
   }
 
 private:
-  static std::string parenthesised(bool needed, std::string s) { return needed ? "(" + s + ")" : s; }
+  static std::string parenthesised(bool needed, std::string s) {
+    return needed ? "(" + s + ")" : s;
+  }
 
   std::string sum(const Scalar &s) {
     const Scalar &b = body[s.args[1]];
@@ -146,7 +150,8 @@ private:
 
 } // namespace
 
-BodyText textOf(const Body &body, const std::vector<NodeId> &roots, const BodyNames &names, int indent) {
+BodyText textOf(const Body &body, const std::vector<NodeId> &roots, const BodyNames &names,
+                int indent) {
   LetOrder order(body, roots);
   BodyPrinter printer(body, names);
   BodyText out;
@@ -170,7 +175,8 @@ BodyText textOf(const Body &body, const std::vector<NodeId> &roots, const BodyNa
   return out;
 }
 
-std::string print(const Body &body, const std::vector<NodeId> &roots, const BodyNames &names, int indent) {
+std::string print(const Body &body, const std::vector<NodeId> &roots, const BodyNames &names,
+                  int indent) {
   BodyText parts = textOf(body, roots, names, indent);
   std::string out;
   if (!parts.lets.empty())

@@ -10,13 +10,15 @@ struct BodyText {
   std::string lets; // one line each, indented, with line ends
   std::vector<std::string> roots;
 };
-BodyText textOf(const Body &body, const std::vector<NodeId> &roots, const BodyNames &names, int indent);
+BodyText textOf(const Body &body, const std::vector<NodeId> &roots, const BodyNames &names,
+                int indent);
 
 /// Reads the parts again: first the lets, then expressions one by one. Nodes are made as written, without
 /// simplification.
 class BodyReader {
 public:
-  BodyReader(TextReader &in, Body &body, const BodyParser &names) : in(in), body(body), names(names) {}
+  BodyReader(TextReader &in, Body &body, const BodyParser &names)
+      : in(in), body(body), names(names) {}
 
   Status readLets();
   /// One expression; a constant without a type takes `context` (i64 when there is none).

@@ -70,7 +70,8 @@ Result<ConstantRef> parseConstantData(TextReader &in, DType type, std::vector<in
       appendFloat(data, type, v);
     } else {
       FUSEC_TRY(int64_t v, in.integer());
-      const auto *bytes = reinterpret_cast<const uint8_t *>(&v); // little-endian: the low bytes come first
+      const auto *bytes =
+          reinterpret_cast<const uint8_t *>(&v); // little-endian: the low bytes come first
       data.insert(data.end(), bytes, bytes + sizeInBytes(type));
     }
   }
@@ -79,7 +80,8 @@ Result<ConstantRef> parseConstantData(TextReader &in, DType type, std::vector<in
     if (d < 0 || __builtin_mul_overflow(expected, d, &expected))
       return in.error("the constant's shape is too large");
   if (static_cast<int64_t>(data.size()) != expected)
-    return in.error("the constant has " + std::to_string(static_cast<int64_t>(data.size()) / sizeInBytes(type)) +
+    return in.error("the constant has " +
+                    std::to_string(static_cast<int64_t>(data.size()) / sizeInBytes(type)) +
                     " elements, its shape " + std::to_string(expected / sizeInBytes(type)));
   return makeConstant(type, std::move(dims), std::move(data));
 }

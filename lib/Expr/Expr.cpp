@@ -5,7 +5,7 @@
 namespace fusec {
 namespace {
 
-constexpr std::string_view kMonoids[] = {"sum", "prod", "max", "min", "and", "or",
+constexpr std::string_view kMonoids[] = {"sum", "prod",   "max",    "min",        "and",       "or",
                                          "xor", "argmax", "argmin", "argmaxlast", "argminlast"};
 constexpr std::string_view kCombiners[] = {"assign", "add", "mul", "min", "max"};
 
@@ -17,7 +17,9 @@ int64_t lowestInt(DType t) {
 int64_t highestInt(DType t) {
   if (t == DType::Bool)
     return 1;
-  return t == DType::U64 ? -1 : isSigned(t) ? ~lowestInt(t) : (int64_t(1) << sizeInBytes(t) * 8) - 1;
+  return t == DType::U64 ? -1
+         : isSigned(t)   ? ~lowestInt(t)
+                         : (int64_t(1) << sizeInBytes(t) * 8) - 1;
 }
 
 } // namespace
@@ -49,10 +51,12 @@ NodeId identityOf(Body &body, Monoid m, DType t) {
   case Monoid::And: return body.constantInt(t, t == DType::Bool ? 1 : -1);
   case Monoid::Max:
   case Monoid::ArgMax:
-  case Monoid::ArgMaxLast: return isFloat(t) ? body.constant(t, -infinity) : body.constantInt(t, lowestInt(t));
+  case Monoid::ArgMaxLast:
+    return isFloat(t) ? body.constant(t, -infinity) : body.constantInt(t, lowestInt(t));
   case Monoid::Min:
   case Monoid::ArgMin:
-  case Monoid::ArgMinLast: return isFloat(t) ? body.constant(t, infinity) : body.constantInt(t, highestInt(t));
+  case Monoid::ArgMinLast:
+    return isFloat(t) ? body.constant(t, infinity) : body.constantInt(t, highestInt(t));
   }
   return kNoNode;
 }

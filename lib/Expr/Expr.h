@@ -18,7 +18,8 @@ enum class TensorKind : uint8_t { Input, Constant, Temp, Output };
 /// graph value's (channels last, for instance): every access goes through maps, so only the producer and the
 /// readers know.
 struct Tensor {
-  std::string name; // name of the ONNX value it comes from, suffixed where one value needs several tensors
+  std::string
+      name; // name of the ONNX value it comes from, suffixed where one value needs several tensors
   TensorKind kind = TensorKind::Temp;
   DType type = DType::F32;
   Shape shape;
@@ -32,7 +33,19 @@ struct Axis {
 
 /// Reduction monoids. Tuples: ArgMax and ArgMin carry (value, index) and keep the first index on a tie,
 /// ArgMaxLast/ArgMinLast the last; results are then {value, index (i64)}.
-enum class Monoid : uint8_t { Sum, Prod, Max, Min, And, Or, Xor, ArgMax, ArgMin, ArgMaxLast, ArgMinLast };
+enum class Monoid : uint8_t {
+  Sum,
+  Prod,
+  Max,
+  Min,
+  And,
+  Or,
+  Xor,
+  ArgMax,
+  ArgMin,
+  ArgMaxLast,
+  ArgMinLast
+};
 std::string_view name(Monoid m);
 std::optional<Monoid> parseMonoid(std::string_view text);
 bool isArgMonoid(Monoid m);
@@ -84,22 +97,22 @@ struct Equation {
   Body body;
   std::vector<NodeId> results;
 
-  Monoid monoid = Monoid::Sum;          // Reduction
-  DType accumulateType = DType::F32;    // Reduction
+  Monoid monoid = Monoid::Sum;       // Reduction
+  DType accumulateType = DType::F32; // Reduction
 
   TensorId base = -1;                   // Scatter
   std::vector<NodeId> scatterIndex;     // Scatter: one i64 node per output dimension
   NodeId scatterPredicate = kNoNode;    // Scatter: kNoNode = always
   Combiner combiner = Combiner::Assign; // Scatter
 
-  DimExpr steps;                        // Scan
-  bool reversed = false;                // Scan: stacked outputs run backwards (bodies see Step already reversed)
-  std::vector<ScanCarry> carries;       // Scan
-  std::vector<ScanOutput> scanOutputs;  // Scan
-  std::vector<Equation> scanBody;       // Scan: Map, Reduction, Scatter
+  DimExpr steps;         // Scan
+  bool reversed = false; // Scan: stacked outputs run backwards (bodies see Step already reversed)
+  std::vector<ScanCarry> carries;      // Scan
+  std::vector<ScanOutput> scanOutputs; // Scan
+  std::vector<Equation> scanBody;      // Scan: Map, Reduction, Scatter
 
-  std::string opaque;                   // Opaque
-  std::vector<TensorId> opaqueInputs;   // Opaque
+  std::string opaque;                 // Opaque
+  std::vector<TensorId> opaqueInputs; // Opaque
   std::map<std::string, int64_t> opaqueAttributes;
 
   int numReduction() const { return static_cast<int>(axes.size()) - numSpatial; }
@@ -110,7 +123,8 @@ std::vector<NodeId> bodyRoots(const Equation &equation);
 /// Renumbers the bodies in the order of their text (Body::compact), those of a scan's equations too.
 void compact(Equation &equation);
 /// Hands the extents of the axes (and of `steps`, inside a scan) to the body's simplifier.
-void setRanges(Equation &equation, const std::vector<Symbol> &symbols, const DimExpr *steps = nullptr);
+void setRanges(Equation &equation, const std::vector<Symbol> &symbols,
+               const DimExpr *steps = nullptr);
 
 struct Item;
 
@@ -120,15 +134,15 @@ struct Control {
   enum class Kind : uint8_t { If, Loop } kind = Kind::If;
   std::string name;
   std::vector<std::string> onnxNodes;
-  TensorId condition = -1;      // If: bool []; Loop: initial condition or -1 (true)
-  std::vector<Item> thenItems;  // If: then; Loop: body
-  std::vector<Item> elseItems;  // If: else
+  TensorId condition = -1;                      // If: bool []; Loop: initial condition or -1 (true)
+  std::vector<Item> thenItems;                  // If: then; Loop: body
+  std::vector<Item> elseItems;                  // If: else
   std::vector<TensorId> thenYields, elseYields; // If: values for `results`
   std::vector<TensorId> results;                // If: outputs; Loop: final carried values
   // Loop
-  TensorId tripCount = -1;         // i64 [] or -1 (no bound)
-  TensorId iteration = -1;         // i64 [] that the body reads
-  TensorId nextCondition = -1;     // bool [] that the body writes, or -1 (always true)
+  TensorId tripCount = -1;     // i64 [] or -1 (no bound)
+  TensorId iteration = -1;     // i64 [] that the body reads
+  TensorId nextCondition = -1; // bool [] that the body writes, or -1 (always true)
   std::vector<TensorId> carriedInit, carriedIn, carriedOut; // equally long as results
 };
 
@@ -142,15 +156,17 @@ struct ExprProgram {
   std::string name;
   std::vector<Symbol> symbols;
   std::vector<Tensor> tensors;
-  std::vector<TensorId> inputs, outputs; // in the model's order; an input may also be an output's value
-  std::vector<Item> items;               // in execution order
+  std::vector<TensorId> inputs,
+      outputs;             // in the model's order; an input may also be an output's value
+  std::vector<Item> items; // in execution order
 
   TensorId addTensor(Tensor t);
 };
 
 /// Text, parser and verifier; same contract as for Graph.
 std::string print(const ExprProgram &program, ConstantStore *store);
-Result<ExprProgram> parseExpr(std::string_view text, const std::string &fileName, const ConstantStore &store);
+Result<ExprProgram> parseExpr(std::string_view text, const std::string &fileName,
+                              const ConstantStore &store);
 Status verify(const ExprProgram &program);
 /// One equation alone, with axes and tensors by position instead of by name: equal for equations that differ
 /// in names only. Plan signatures hash this.

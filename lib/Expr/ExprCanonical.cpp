@@ -20,7 +20,8 @@ public:
       for (const DimExpr &d : t.shape)
         shape.push_back(dim(d));
       constants += t.kind == TensorKind::Constant ? "c" : "t";
-      out.addTensor({"t" + std::to_string(out.tensors.size()), TensorKind::Temp, t.type, shape, nullptr});
+      out.addTensor(
+          {"t" + std::to_string(out.tensors.size()), TensorKind::Temp, t.type, shape, nullptr});
     }
     out.items.push_back({std::move(e)});
     return print(out, nullptr) + constants;

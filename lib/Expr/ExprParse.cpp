@@ -80,7 +80,9 @@ private:
     FUSEC_CHECK(in.expect("]"));
     FUSEC_TRY(std::string kind, in.identifier());
     if (kind == "input" || kind == "temp" || kind == "output") {
-      t.kind = kind == "input" ? TensorKind::Input : kind == "temp" ? TensorKind::Temp : TensorKind::Output;
+      t.kind = kind == "input"  ? TensorKind::Input
+               : kind == "temp" ? TensorKind::Temp
+                                : TensorKind::Output;
     } else if (kind == "constant") {
       t.kind = TensorKind::Constant;
       if (!isStatic(t.shape))
@@ -162,21 +164,20 @@ private:
 
   /// "%out[at...] = value where predicate", once for every output.
   Status assignments(Equation &e) {
-    BodyParser names{
-        [&](std::string_view n) -> std::optional<int32_t> {
-          for (size_t i = 0; i < e.axes.size(); ++i)
-            if (e.axes[i].name == n)
-              return static_cast<int32_t>(i);
-          return std::nullopt;
-        },
-        [&](std::string_view n) -> std::optional<std::pair<int32_t, DType>> {
-          auto it = tensors.find(std::string(n));
-          if (it == tensors.end())
-            return std::nullopt;
-          return std::make_pair(it->second, program.tensors[it->second].type);
-        },
-        &program.symbols,
-        {}};
+    BodyParser names{[&](std::string_view n) -> std::optional<int32_t> {
+                       for (size_t i = 0; i < e.axes.size(); ++i)
+                         if (e.axes[i].name == n)
+                           return static_cast<int32_t>(i);
+                       return std::nullopt;
+                     },
+                     [&](std::string_view n) -> std::optional<std::pair<int32_t, DType>> {
+                       auto it = tensors.find(std::string(n));
+                       if (it == tensors.end())
+                         return std::nullopt;
+                       return std::make_pair(it->second, program.tensors[it->second].type);
+                     },
+                     &program.symbols,
+                     {}};
     BodyReader reader(in, e.body, names);
     FUSEC_CHECK(reader.readLets());
     while (in.peekIs("%")) {
@@ -202,7 +203,8 @@ private:
     FUSEC_TRY(std::string kind, in.identifier());
     FUSEC_TRY(e.name, in.nameText());
     if (kind == "scan")
-      return steps ? Result<Equation>(in.error("a scan cannot stand inside a scan")) : scan(std::move(e));
+      return steps ? Result<Equation>(in.error("a scan cannot stand inside a scan"))
+                   : scan(std::move(e));
     if (kind == "opaque")
       return opaque(std::move(e));
     if (kind == "map") {
@@ -227,7 +229,8 @@ private:
       FUSEC_CHECK(in.expect("base"));
       FUSEC_TRY(e.base, ref());
     } else {
-      return in.error("expected map, reduction, scatter, scan, opaque, if or loop, found '" + kind + "'");
+      return in.error("expected map, reduction, scatter, scan, opaque, if or loop, found '" + kind +
+                      "'");
     }
     FUSEC_TRY(e.onnxNodes, origin());
     setRanges(e, program.symbols, steps);

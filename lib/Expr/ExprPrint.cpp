@@ -44,8 +44,9 @@ public:
   std::string run() {
     out = "expr " + nameToText(program.name) + "\n";
     for (const Symbol &s : program.symbols)
-      out += "symbol " + nameToText(s.name) + " = " + std::to_string(s.min) + ".." + std::to_string(s.max) +
-             " opt " + std::to_string(s.opt) + " divisor " + std::to_string(s.divisor) + "\n";
+      out += "symbol " + nameToText(s.name) + " = " + std::to_string(s.min) + ".." +
+             std::to_string(s.max) + " opt " + std::to_string(s.opt) + " divisor " +
+             std::to_string(s.divisor) + "\n";
     for (const Tensor &t : program.tensors)
       tensor(t);
     out += "inputs " + list(program.inputs) + "\noutputs " + list(program.outputs) + "\n";
@@ -99,8 +100,10 @@ private:
   }
 
   void assignments(const Equation &e, int indent) {
-    BodyNames names{[&](int32_t a) { return e.axes[a].name; }, [&](int32_t t) { return ref(t); },
-                    &program.symbols, {}};
+    BodyNames names{[&](int32_t a) { return e.axes[a].name; },
+                    [&](int32_t t) { return ref(t); },
+                    &program.symbols,
+                    {}};
     for (size_t i = 0; i < e.results.size(); ++i)
       names.rootTypes.push_back(e.kind == EquationKind::Reduction && i == 0
                                     ? e.accumulateType
@@ -134,17 +137,19 @@ private:
              std::string(name(e.accumulateType));
       break;
     case EquationKind::Scatter:
-      out += "scatter " + head + axes(e) + " " + std::string(name(e.combiner)) + " base " + ref(e.base);
+      out += "scatter " + head + axes(e) + " " + std::string(name(e.combiner)) + " base " +
+             ref(e.base);
       break;
     case EquationKind::Scan:
-      out += "scan " + head + " steps(" + e.steps.str(program.symbols) + ")" + (e.reversed ? " reversed" : "");
+      out += "scan " + head + " steps(" + e.steps.str(program.symbols) + ")" +
+             (e.reversed ? " reversed" : "");
       out += origin(e.onnxNodes) + "\n";
       scanBody(e, indent + 2);
       out += pad(indent) + "end\n";
       return;
     case EquationKind::Opaque:
-      out += "opaque " + head + " " + nameToText(e.opaque) + attributes(e) + " " + list(e.opaqueInputs) +
-             " -> " + list(e.outputs) + origin(e.onnxNodes) + "\n";
+      out += "opaque " + head + " " + nameToText(e.opaque) + attributes(e) + " " +
+             list(e.opaqueInputs) + " -> " + list(e.outputs) + origin(e.onnxNodes) + "\n";
       return;
     }
     out += origin(e.onnxNodes) + "\n";
@@ -160,8 +165,8 @@ private:
 
   void scanBody(const Equation &e, int indent) {
     for (const ScanCarry &c : e.carries)
-      out += pad(indent) + "carry " + ref(c.previous) + " = " + ref(c.init) + " next " + ref(c.next) +
-             (c.final >= 0 ? " final " + ref(c.final) : "") + "\n";
+      out += pad(indent) + "carry " + ref(c.previous) + " = " + ref(c.init) + " next " +
+             ref(c.next) + (c.final >= 0 ? " final " + ref(c.final) : "") + "\n";
     for (const ScanOutput &o : e.scanOutputs)
       out += pad(indent) + "stack " + ref(o.perStep) + " -> " + ref(o.stacked) + "\n";
     for (const Equation &inner : e.scanBody)
@@ -176,7 +181,8 @@ private:
 
   void control(const Control &c, int indent) {
     if (c.kind == Control::Kind::If) {
-      out += pad(indent) + "if " + nameToText(c.name) + " " + ref(c.condition) + origin(c.onnxNodes) + "\n";
+      out += pad(indent) + "if " + nameToText(c.name) + " " + ref(c.condition) +
+             origin(c.onnxNodes) + "\n";
       branch(c.thenItems, c.thenYields, indent + 2);
       out += pad(indent) + "else\n";
       branch(c.elseItems, c.elseYields, indent + 2);
@@ -194,8 +200,8 @@ private:
     optional("next", c.nextCondition);
     out += origin(c.onnxNodes) + "\n";
     for (size_t i = 0; i < c.carriedIn.size(); ++i)
-      out += pad(indent + 2) + "carry " + ref(c.carriedIn[i]) + " = " + ref(c.carriedInit[i]) + " next " +
-             ref(c.carriedOut[i]) + " final " + ref(c.results[i]) + "\n";
+      out += pad(indent + 2) + "carry " + ref(c.carriedIn[i]) + " = " + ref(c.carriedInit[i]) +
+             " next " + ref(c.carriedOut[i]) + " final " + ref(c.results[i]) + "\n";
     for (const Item &item : c.thenItems)
       print(item, indent + 2);
     out += pad(indent) + "end\n";
@@ -208,6 +214,8 @@ private:
 
 } // namespace
 
-std::string print(const ExprProgram &program, ConstantStore *store) { return Printer(program, store).run(); }
+std::string print(const ExprProgram &program, ConstantStore *store) {
+  return Printer(program, store).run();
+}
 
 } // namespace fusec

@@ -6,12 +6,13 @@
 namespace fusec {
 namespace {
 
-const std::set<std::string, std::less<>> kReserved = {"step", "true", "false", "let", "where", "dim", "if",
-                                                      "inf",  "nan"};
+const std::set<std::string, std::less<>> kReserved = {"step", "true", "false", "let", "where",
+                                                      "dim",  "if",   "inf",   "nan"};
 
 class Verifier {
 public:
-  explicit Verifier(const ExprProgram &program) : program(program), written(program.tensors.size()) {}
+  explicit Verifier(const ExprProgram &program)
+      : program(program), written(program.tensors.size()) {}
 
   Status run() {
     tensors();
@@ -52,7 +53,8 @@ private:
         fail("%" + t.name, "constants have data, other tensors have none");
       if (t.constant) {
         written[i] = true;
-        if (t.constant->type != t.type || Shape(t.constant->dims.begin(), t.constant->dims.end()) != t.shape)
+        if (t.constant->type != t.type ||
+            Shape(t.constant->dims.begin(), t.constant->dims.end()) != t.shape)
           fail("%" + t.name, "type or shape differs from that of its data");
       }
     }
@@ -67,7 +69,8 @@ private:
       return;
     if (written[id])
       fail(where, "writes " + ref(id) + ", which has a value already");
-    else if (program.tensors[id].kind != TensorKind::Temp && program.tensors[id].kind != TensorKind::Output)
+    else if (program.tensors[id].kind != TensorKind::Temp &&
+             program.tensors[id].kind != TensorKind::Output)
       fail(where, "writes " + ref(id) + ", which is neither a temp nor an output");
     written[id] = true;
   }
@@ -185,15 +188,16 @@ private:
     bool reduction = e.kind == EquationKind::Reduction;
     size_t expected = !reduction ? e.outputs.size() : isArgMonoid(e.monoid) ? 2 : 1;
     if (e.results.empty() || e.results.size() != expected || e.outputs.size() != expected)
-      return fail(where, "one result for each output (argmax and argmin: two, other reductions: one)");
+      return fail(where,
+                  "one result for each output (argmax and argmin: two, other reductions: one)");
     for (size_t i = 0; i < e.outputs.size(); ++i) {
       if (!valid(e.outputs[i], where))
         continue;
       DType type = e.body[e.results[i]].type;
       DType wanted = !reduction ? typeOf(e.outputs[i]) : i == 0 ? e.accumulateType : DType::I64;
       if (type != wanted)
-        fail(where, "the value for " + ref(e.outputs[i]) + " is " + std::string(name(type)) + ", not " +
-                        std::string(name(wanted)));
+        fail(where, "the value for " + ref(e.outputs[i]) + " is " + std::string(name(type)) +
+                        ", not " + std::string(name(wanted)));
       const Shape &shape = program.tensors[e.outputs[i]].shape;
       if (static_cast<int>(shape.size()) != e.numSpatial)
         fail(where, ref(e.outputs[i]) + " needs one spatial axis for each dimension");
@@ -201,8 +205,8 @@ private:
         for (int d = 0; d < e.numSpatial; ++d)
           if (e.axes[d].extent != shape[d])
             fail(where, "axis " + e.axes[d].name + " is " + e.axes[d].extent.str(program.symbols) +
-                            " long, dimension " + std::to_string(d) + " of " + ref(e.outputs[i]) + " " +
-                            shape[d].str(program.symbols));
+                            " long, dimension " + std::to_string(d) + " of " + ref(e.outputs[i]) +
+                            " " + shape[d].str(program.symbols));
     }
   }
 
@@ -253,7 +257,8 @@ private:
       Shape expected = program.tensors[o.perStep].shape;
       expected.insert(expected.begin(), e.steps);
       if (program.tensors[o.stacked].shape != expected || typeOf(o.stacked) != typeOf(o.perStep))
-        fail(where, ref(o.stacked) + " must be " + ref(o.perStep) + " with a leading axis of the steps");
+        fail(where,
+             ref(o.stacked) + " must be " + ref(o.perStep) + " with a leading axis of the steps");
     }
     if (outputs != e.outputs)
       fail(where, "outputs are the finals, then the stacked tensors");
@@ -286,7 +291,8 @@ private:
           fail(where, "one yield for each result");
         for (size_t i = 0; i < yields.size() && i < c.results.size(); ++i) {
           reads(yields[i], where);
-          if (valid(yields[i], where) && valid(c.results[i], where) && typeOf(yields[i]) != typeOf(c.results[i]))
+          if (valid(yields[i], where) && valid(c.results[i], where) &&
+              typeOf(yields[i]) != typeOf(c.results[i]))
             fail(where, "a yield has another type than its result");
         }
         written = before;

@@ -89,7 +89,8 @@ NodeId IndexAlgebra::constantNode(const DimExpr &d) {
 NodeId IndexAlgebra::buildTerm(const LinearForm::Term &t) {
   if (t.coefficient.isConst(1))
     return t.atom;
-  return body.addExact({ScalarOp::Mul, DType::I64, {t.atom, constantNode(t.coefficient)}, 0, 0, 0, 0});
+  return body.addExact(
+      {ScalarOp::Mul, DType::I64, {t.atom, constantNode(t.coefficient)}, 0, 0, 0, 0});
 }
 
 NodeId IndexAlgebra::build(LinearForm f) {
@@ -100,8 +101,9 @@ NodeId IndexAlgebra::build(LinearForm f) {
             [&](const auto &a, const auto &b) { return compare(a.atom, b.atom) < 0; });
   NodeId result = kNoNode;
   auto append = [&](NodeId term) {
-    result = result == kNoNode ? term
-                               : body.addExact({ScalarOp::Add, DType::I64, {result, term}, 0, 0, 0, 0});
+    result = result == kNoNode
+                 ? term
+                 : body.addExact({ScalarOp::Add, DType::I64, {result, term}, 0, 0, 0, 0});
   };
   for (const auto &t : f.terms)
     append(buildTerm(t));
@@ -150,7 +152,8 @@ bool IndexAlgebra::recombineOnce(LinearForm &f) {
       const Scalar o = body[other];
       DimExpr k;
       bool whole = other == quotient;
-      bool part = o.op == ScalarOp::FloorMod && o.args[0] == quotient && positiveConstant(o.args[1], k);
+      bool part =
+          o.op == ScalarOp::FloorMod && o.args[0] == quotient && positiveConstant(o.args[1], k);
       if (!whole && !part)
         continue;
       addTerm(f, other, product(scaled, -1));
@@ -192,8 +195,9 @@ void IndexAlgebra::split(const LinearForm &f, const DimExpr &divisor, LinearForm
     rest.constant = f.constant.constValue() - q * divisor.constValue();
     return;
   }
-  std::vector<DimExpr> parts = f.constant.op() == DimExpr::Op::Add ? f.constant.operands()
-                                                                   : std::vector<DimExpr>{f.constant};
+  std::vector<DimExpr> parts = f.constant.op() == DimExpr::Op::Add
+                                   ? f.constant.operands()
+                                   : std::vector<DimExpr>{f.constant};
   for (const DimExpr &part : parts) {
     auto q = exactQuotient(part, divisor);
     (q ? quotient : rest).constant = q ? quotient.constant + *q : rest.constant + part;
@@ -362,7 +366,8 @@ NodeId IndexAlgebra::remainder(NodeId dividend, NodeId divisor) {
 NodeId IndexAlgebra::simplify(const Scalar &s) {
   overflow = false;
   if (s.op == ScalarOp::FloorDiv || s.op == ScalarOp::FloorMod) {
-    NodeId r = s.op == ScalarOp::FloorDiv ? divide(s.args[0], s.args[1]) : remainder(s.args[0], s.args[1]);
+    NodeId r =
+        s.op == ScalarOp::FloorDiv ? divide(s.args[0], s.args[1]) : remainder(s.args[0], s.args[1]);
     return overflow ? kNoNode : r;
   }
   assert(isSumOp(s.op));
@@ -434,10 +439,12 @@ NodeId IndexAlgebra::simplifyComparison(const Scalar &s) {
   LinearForm left, right;
   for (const auto &t : room.terms) {
     bool negative = t.coefficient.range(body.symbolTable).max <= 0;
-    (negative ? left : right).terms.push_back({t.atom, negative ? product(t.coefficient, -1) : t.coefficient});
+    (negative ? left : right)
+        .terms.push_back({t.atom, negative ? product(t.coefficient, -1) : t.coefficient});
   }
   DimExpr constant = sum(room.constant, 1);
-  bool constantLeft = right.terms.empty() ? false : left.terms.empty() || constant.range(body.symbolTable).max <= 0;
+  bool constantLeft =
+      right.terms.empty() ? false : left.terms.empty() || constant.range(body.symbolTable).max <= 0;
   (constantLeft ? left : right).constant = constantLeft ? product(constant, -1) : constant;
   NodeId l = build(std::move(left)), r = build(std::move(right));
   if (overflow || l == kNoNode || r == kNoNode)

@@ -34,8 +34,8 @@ int64_t floorDivide(int64_t a, int64_t b) { // b > 0
 IndexRange make(int64_t min, int64_t max) { return {min, max, std::nullopt}; }
 
 IndexRange productRange(const IndexRange &a, const IndexRange &b) {
-  int64_t p[] = {saturatingMul(a.min, b.min), saturatingMul(a.min, b.max), saturatingMul(a.max, b.min),
-                 saturatingMul(a.max, b.max)};
+  int64_t p[] = {saturatingMul(a.min, b.min), saturatingMul(a.min, b.max),
+                 saturatingMul(a.max, b.min), saturatingMul(a.max, b.max)};
   return make(*std::min_element(p, p + 4), *std::max_element(p, p + 4));
 }
 
@@ -264,10 +264,11 @@ std::optional<DimExpr> IndexAlgebra::bound(NodeId atom, bool upper) {
   const Scalar &s = body[atom];
   IndexRange r = body.rangeOf(atom);
   if (upper) {
-    const auto leafExtent = s.op == ScalarOp::Axis && static_cast<size_t>(s.index) < body.axisRanges.size()
-                                ? body.axisRanges[s.index].extent
-                            : s.op == ScalarOp::Step ? body.stepRange.extent
-                                                     : std::nullopt;
+    const auto leafExtent =
+        s.op == ScalarOp::Axis && static_cast<size_t>(s.index) < body.axisRanges.size()
+            ? body.axisRanges[s.index].extent
+        : s.op == ScalarOp::Step ? body.stepRange.extent
+                                 : std::nullopt;
     if (leafExtent)
       return *leafExtent - 1;
     DimExpr d;
@@ -279,7 +280,9 @@ std::optional<DimExpr> IndexAlgebra::bound(NodeId atom, bool upper) {
       most = f.constant;
       for (const auto &t : f.terms) {
         auto c = t.coefficient.range(body.symbolTable);
-        auto b = c.min >= 0 ? bound(t.atom, true) : c.max <= 0 ? bound(t.atom, false) : std::nullopt;
+        auto b = c.min >= 0   ? bound(t.atom, true)
+                 : c.max <= 0 ? bound(t.atom, false)
+                              : std::nullopt;
         if (!b)
           return std::nullopt;
         most = most + t.coefficient * *b;

@@ -156,7 +156,8 @@ std::optional<int64_t> evaluateInt(ScalarOp op, DType type, const ScalarValue *v
   case ScalarOp::Or: return a | b;
   case ScalarOp::Xor: return a ^ b;
   case ScalarOp::Not: return type == DType::Bool ? !a : ~a;
-  case ScalarOp::Shl: return ub >= static_cast<uint64_t>(width) ? 0 : static_cast<int64_t>(ua << ub);
+  case ScalarOp::Shl:
+    return ub >= static_cast<uint64_t>(width) ? 0 : static_cast<int64_t>(ua << ub);
   case ScalarOp::Shr:
     if (ub >= static_cast<uint64_t>(width))
       return 0;
@@ -210,7 +211,9 @@ int64_t wrapToType(DType t, int64_t v) {
   }
 }
 
-bool sameBits(double a, double b) { return std::bit_cast<uint64_t>(a) == std::bit_cast<uint64_t>(b); }
+bool sameBits(double a, double b) {
+  return std::bit_cast<uint64_t>(a) == std::bit_cast<uint64_t>(b);
+}
 
 std::optional<ScalarValue> evaluateScalar(ScalarOp op, DType type, DType operandType,
                                           const ScalarValue *args) {

@@ -230,7 +230,8 @@ NodeId simplifyScalar(Body &body, const Scalar &s) {
   if (s.type == DType::Bool && s.op == ScalarOp::And)
     if (NodeId r = conjunction(body, s); r != kNoNode)
       return r;
-  if (commutes(s.op)) { // the order as written stays, for the text's sake, unless its twin is there already
+  if (commutes(
+          s.op)) { // the order as written stays, for the text's sake, unless its twin is there already
     Scalar twin = s;
     std::swap(twin.args[0], twin.args[1]);
     return body.find(twin);

@@ -35,8 +35,8 @@ void copyStrided(const T *source, T *out, const std::vector<int64_t> &extents,
   }
 }
 
-void copyStrided(const uint8_t *source, uint8_t *out, int64_t elementBytes, const std::vector<int64_t> &extents,
-                 const std::vector<int64_t> &strides) {
+void copyStrided(const uint8_t *source, uint8_t *out, int64_t elementBytes,
+                 const std::vector<int64_t> &extents, const std::vector<int64_t> &strides) {
   auto as = [&](auto element) {
     using T = decltype(element);
     copyStrided(reinterpret_cast<const T *>(source), reinterpret_cast<T *>(out), extents, strides);
@@ -80,17 +80,19 @@ std::optional<Affine> affineRead(const Body &body, const Scalar &read, const Con
 
 } // namespace
 
-Status evaluateBox(const Body &body, NodeId root, const ExprProgram &program, const std::vector<int64_t> &extents,
-                   uint8_t *out) {
+Status evaluateBox(const Body &body, NodeId root, const ExprProgram &program,
+                   const std::vector<int64_t> &extents, uint8_t *out) {
   for (int64_t n : extents)
     if (n == 0)
       return success();
   for (NodeId id : body.reachable({root})) {
     const Scalar &s = body[id];
     if (s.op == ScalarOp::Dim || s.op == ScalarOp::Step ||
-        ((s.op == ScalarOp::Read || s.op == ScalarOp::ReadIf) && !program.tensors[s.index].constant))
-      return Diagnostic{Diag::BadIr, "expr " + program.name,
-                        "a value that is needed when the bundle is made depends on more than constants"};
+        ((s.op == ScalarOp::Read || s.op == ScalarOp::ReadIf) &&
+         !program.tensors[s.index].constant))
+      return Diagnostic{
+          Diag::BadIr, "expr " + program.name,
+          "a value that is needed when the bundle is made depends on more than constants"};
   }
   const Scalar &top = body[root];
   if (top.op == ScalarOp::Read) {

@@ -24,7 +24,8 @@ public:
 
   void add(Accumulator &acc, Lane v, int64_t index) const {
     if (!isArgMonoid(monoid)) {
-      ScalarValue operands[] = {acc.value, isFloat(type) ? ScalarValue{0, v.f} : ScalarValue{v.i, 0}};
+      ScalarValue operands[] = {acc.value,
+                                isFloat(type) ? ScalarValue{0, v.f} : ScalarValue{v.i, 0}};
       if (monoid == Monoid::Sum && isFloat(type)) {
         acc.value.f = roundToType(type, acc.value.f + v.f);
         return;
@@ -35,7 +36,8 @@ public:
     // Better: a strictly larger (smaller) value, a NaN before a number, on a tie the lower (higher) index.
     const bool largest = monoid == Monoid::ArgMax || monoid == Monoid::ArgMaxLast;
     const bool last = monoid == Monoid::ArgMaxLast || monoid == Monoid::ArgMinLast;
-    ScalarValue now = acc.value, candidate = isFloat(type) ? ScalarValue{0, v.f} : ScalarValue{v.i, 0};
+    ScalarValue now = acc.value,
+                candidate = isFloat(type) ? ScalarValue{0, v.f} : ScalarValue{v.i, 0};
     ScalarValue ordered[] = {largest ? now : candidate, largest ? candidate : now};
     bool better = evaluateScalar(ScalarOp::Lt, DType::Bool, type, ordered)->i;
     bool tie = evaluateScalar(ScalarOp::Eq, DType::Bool, type, ordered)->i;
@@ -53,7 +55,8 @@ public:
       acc.value.f = std::fma(a.f, b.f, acc.value.f);
       return;
     }
-    float r = std::fmaf(static_cast<float>(a.f), static_cast<float>(b.f), static_cast<float>(acc.value.f));
+    float r = std::fmaf(static_cast<float>(a.f), static_cast<float>(b.f),
+                        static_cast<float>(acc.value.f));
     acc.value.f = type == DType::F32 ? r : roundToType(type, r);
   }
 
@@ -100,7 +103,8 @@ public:
     // A sum of products accumulates by fma: then the product itself is not a root.
     if (e.kind == EquationKind::Reduction) {
       const Scalar &s = e.body[roots[0]];
-      fused = e.monoid == Monoid::Sum && s.op == ScalarOp::Mul && isFloat(s.type) && s.type == e.accumulateType;
+      fused = e.monoid == Monoid::Sum && s.op == ScalarOp::Mul && isFloat(s.type) &&
+              s.type == e.accumulateType;
       if (fused)
         roots = s.args;
     }
@@ -114,7 +118,8 @@ public:
       std::vector<Lane *> registers;
       for (size_t a = from; a < to; ++a)
         registers.push_back(a < usedAxes() ? machine.axis(static_cast<int>(a)) : nullptr);
-      return Odometer({extents.begin() + static_cast<ptrdiff_t>(from), extents.begin() + static_cast<ptrdiff_t>(to)},
+      return Odometer({extents.begin() + static_cast<ptrdiff_t>(from),
+                       extents.begin() + static_cast<ptrdiff_t>(to)},
                       registers);
     };
     auto numSpatial = static_cast<size_t>(e.numSpatial);
@@ -122,9 +127,10 @@ public:
     bool fine = e.kind == EquationKind::Reduction ? reduce(machine, roots, spatial, reduction)
                                                   : pointwise(machine, spatial);
     if (!fine)
-      return state.error(e.name, machine.fault >= 0
-                                     ? "reads outside %" + state.program.tensors[machine.fault].name
-                                     : "writes outside %" + state.program.tensors[e.outputs[0]].name);
+      return state.error(e.name,
+                         machine.fault >= 0
+                             ? "reads outside %" + state.program.tensors[machine.fault].name
+                             : "writes outside %" + state.program.tensors[e.outputs[0]].name);
     for (TensorId id : e.outputs)
       state.written(id);
     return success();
@@ -174,7 +180,8 @@ private:
       at = at * out.dims[d] + index;
     }
     ScalarValue v = valueOf(machine.value(e.results[0])[l], out.storage);
-    constexpr ScalarOp ops[] = {ScalarOp::Const, ScalarOp::Add, ScalarOp::Mul, ScalarOp::Min, ScalarOp::Max};
+    constexpr ScalarOp ops[] = {ScalarOp::Const, ScalarOp::Add, ScalarOp::Mul, ScalarOp::Min,
+                                ScalarOp::Max};
     if (e.combiner != Combiner::Assign) {
       ScalarValue operands[] = {load(out, at), v};
       v = *evaluateScalar(ops[static_cast<int>(e.combiner)], out.storage, out.storage, operands);
@@ -183,24 +190,28 @@ private:
     return true;
   }
 
-  void accumulate(const Reducer &reducer, Machine &machine, const std::vector<NodeId> &roots, Accumulator &acc,
-                  int l) const {
+  void accumulate(const Reducer &reducer, Machine &machine, const std::vector<NodeId> &roots,
+                  Accumulator &acc, int l) const {
     if (fused)
       reducer.addProduct(acc, machine.value(roots[0])[l], machine.value(roots[1])[l]);
     else
-      reducer.add(acc, machine.value(roots[0])[l], roots.size() > 1 ? machine.value(roots[1])[l].i : 0);
+      reducer.add(acc, machine.value(roots[0])[l],
+                  roots.size() > 1 ? machine.value(roots[1])[l].i : 0);
   }
 
   void finish(const Accumulator &acc, int64_t element) {
     Array &out = state.arrays[e.outputs[0]];
-    store(out, element, *evaluateScalar(ScalarOp::Cast, out.storage, state.storage(e.accumulateType), &acc.value));
+    store(
+        out, element,
+        *evaluateScalar(ScalarOp::Cast, out.storage, state.storage(e.accumulateType), &acc.value));
     if (e.outputs.size() > 1)
       store(state.arrays[e.outputs[1]], element, {acc.index, 0});
   }
 
   /// Lanes run over outputs, or over the reduction where there are few outputs; either way each output's terms
   /// come in lexicographic order.
-  bool reduce(Machine &machine, const std::vector<NodeId> &roots, Odometer &spatial, Odometer &reduction) {
+  bool reduce(Machine &machine, const std::vector<NodeId> &roots, Odometer &spatial,
+              Odometer &reduction) {
     constexpr int64_t kFewOutputs = 32;
     const Reducer reducer(e.monoid, state.storage(e.accumulateType));
     const int64_t outputs = spatial.numPoints(), terms = reduction.numPoints();
@@ -272,7 +283,8 @@ Result<int64_t> State::evaluate(const DimExpr &d, const std::string &where) cons
   d.collectSymbols(used);
   for (SymbolId s : used)
     if (!symbolKnown[static_cast<size_t>(s)])
-      return error(where, "the symbol " + program.symbols[static_cast<size_t>(s)].name + " has no value yet");
+      return error(where, "the symbol " + program.symbols[static_cast<size_t>(s)].name +
+                              " has no value yet");
   auto v = d.evaluate(symbols);
   if (!v)
     return error(where, "the size " + d.str(program.symbols) + " cannot be computed");
@@ -365,6 +377,8 @@ void Odometer::nextToAll(int count) {
 
 void Odometer::restart() { std::fill(at.begin(), at.end(), 0); }
 
-Status runDense(State &state, const Equation &e, int64_t step) { return Dense(state, e, step).run(); }
+Status runDense(State &state, const Equation &e, int64_t step) {
+  return Dense(state, e, step).run();
+}
 
 } // namespace fusec::machine

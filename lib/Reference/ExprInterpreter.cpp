@@ -39,15 +39,16 @@ public:
       : options(options), state(program, options.floatsInDouble) {
     state.written = [this](TensorId id) {
       if (this->options.observer)
-        this->options.observer(id, machine::toTensorValue(state.arrays[id], state.program.tensors[id].type));
+        this->options.observer(
+            id, machine::toTensorValue(state.arrays[id], state.program.tensors[id].type));
     };
   }
 
   Result<std::vector<TensorValue>> run(const std::vector<TensorValue> &inputs) {
     const ExprProgram &program = state.program;
     if (inputs.size() != program.inputs.size())
-      return state.error("", "the program has " + std::to_string(program.inputs.size()) + " inputs, " +
-                                 std::to_string(inputs.size()) + " are given");
+      return state.error("", "the program has " + std::to_string(program.inputs.size()) +
+                                 " inputs, " + std::to_string(inputs.size()) + " are given");
     for (size_t i = 0; i < inputs.size(); ++i) {
       TensorId id = program.inputs[i];
       const Tensor &t = program.tensors[id];
@@ -146,7 +147,8 @@ private:
       carried.push_back(state.copy(id));
     for (int64_t i = 0; i < trips && more; ++i) {
       if (i >= options.maxLoopTrips)
-        return state.error(c.name, "the loop runs longer than " + std::to_string(options.maxLoopTrips) + " times");
+        return state.error(c.name, "the loop runs longer than " +
+                                       std::to_string(options.maxLoopTrips) + " times");
       for (size_t k = 0; k < carried.size(); ++k)
         FUSEC_CHECK(give(c.carriedIn[k], std::move(carried[k])));
       if (c.iteration >= 0) {
@@ -172,7 +174,8 @@ private:
 
 } // namespace
 
-Result<std::vector<TensorValue>> evaluate(const ExprProgram &program, const std::vector<TensorValue> &inputs,
+Result<std::vector<TensorValue>> evaluate(const ExprProgram &program,
+                                          const std::vector<TensorValue> &inputs,
                                           const ExprInterpreterOptions &options) {
   return Runner(program, options).run(inputs);
 }

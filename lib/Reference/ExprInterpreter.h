@@ -18,7 +18,8 @@ struct ExprInterpreterOptions {
 /// Runs a verified program on its inputs, in their order, and returns its outputs. Reductions accumulate in the
 /// declared type and in lexicographic order of their axes. Symbols take their values from the inputs' dims and
 /// from what opaque equations produce. A read outside its tensor is an error, not undefined.
-Result<std::vector<TensorValue>> evaluate(const ExprProgram &program, const std::vector<TensorValue> &inputs,
+Result<std::vector<TensorValue>> evaluate(const ExprProgram &program,
+                                          const std::vector<TensorValue> &inputs,
                                           const ExprInterpreterOptions &options = {});
 
 /// Evaluates `root` at every point of the box 0 <= axis a < extents[a], row-major, into `out`, which holds as many

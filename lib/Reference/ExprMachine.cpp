@@ -28,7 +28,8 @@ void roundLanes(DType type, Lane *d, int count) {
 }
 
 /// The frequent float operations, whole registers at a time. False when the operation is none of them.
-bool fastFloat(ScalarOp op, Lane *d, const Lane *a, const Lane *b, const Lane *c, DType type, int count) {
+bool fastFloat(ScalarOp op, Lane *d, const Lane *a, const Lane *b, const Lane *c, DType type,
+               int count) {
   auto each = [&](auto f) {
     for (int l = 0; l < count; ++l)
       d[l].f = f(l);
@@ -50,7 +51,8 @@ bool fastFloat(ScalarOp op, Lane *d, const Lane *a, const Lane *b, const Lane *c
     if (type == DType::F64)
       return each([&](int l) { return std::fma(a[l].f, b[l].f, c[l].f); });
     return each([&](int l) {
-      return std::fmaf(static_cast<float>(a[l].f), static_cast<float>(b[l].f), static_cast<float>(c[l].f));
+      return std::fmaf(static_cast<float>(a[l].f), static_cast<float>(b[l].f),
+                       static_cast<float>(c[l].f));
     });
   default: return false;
   }
@@ -68,13 +70,17 @@ bool fastInt(ScalarOp op, DType operandType, Lane *d, const Lane *a, const Lane 
   if (!floats && operandType == DType::U64)
     return false;
   switch (op) {
-  case ScalarOp::Add: return each([&](int l) { return static_cast<int64_t>(u(a[l].i) + u(b[l].i)); });
-  case ScalarOp::Sub: return each([&](int l) { return static_cast<int64_t>(u(a[l].i) - u(b[l].i)); });
-  case ScalarOp::Mul: return each([&](int l) { return static_cast<int64_t>(u(a[l].i) * u(b[l].i)); });
+  case ScalarOp::Add:
+    return each([&](int l) { return static_cast<int64_t>(u(a[l].i) + u(b[l].i)); });
+  case ScalarOp::Sub:
+    return each([&](int l) { return static_cast<int64_t>(u(a[l].i) - u(b[l].i)); });
+  case ScalarOp::Mul:
+    return each([&](int l) { return static_cast<int64_t>(u(a[l].i) * u(b[l].i)); });
   case ScalarOp::And: return each([&](int l) { return a[l].i & b[l].i; });
   case ScalarOp::Or: return each([&](int l) { return a[l].i | b[l].i; });
   case ScalarOp::Lt:
-    return floats ? each([&](int l) { return a[l].f < b[l].f; }) : each([&](int l) { return a[l].i < b[l].i; });
+    return floats ? each([&](int l) { return a[l].f < b[l].f; })
+                  : each([&](int l) { return a[l].i < b[l].i; });
   case ScalarOp::Le:
     return floats ? each([&](int l) { return a[l].f <= b[l].f; })
                   : each([&](int l) { return a[l].i <= b[l].i; });
@@ -138,8 +144,9 @@ void store(Array &a, int64_t e, ScalarValue v) {
 }
 
 Machine::Machine(const Body &body, const std::vector<NodeId> &roots,
-                 const std::function<const Array *(TensorId)> &lookup, const std::vector<int64_t> &symbols,
-                 int64_t step, bool floatsInDouble, uint64_t reductionAxes)
+                 const std::function<const Array *(TensorId)> &lookup,
+                 const std::vector<int64_t> &symbols, int64_t step, bool floatsInDouble,
+                 uint64_t reductionAxes)
     : registerOf(body.nodes.size(), -1) {
   auto computeType = [&](DType t) { return floatsInDouble && isFloat(t) ? DType::F64 : t; };
   int count = 0;
@@ -170,7 +177,8 @@ Machine::Machine(const Body &body, const std::vector<NodeId> &roots,
       continue;
     default: break;
     }
-    Instruction in{s.op, computeType(s.type), DType::I64, registerOf[id], -1, -1, -1, {}, {}, nullptr, -1};
+    Instruction in{
+        s.op, computeType(s.type), DType::I64, registerOf[id], -1, -1, -1, {}, {}, nullptr, -1};
     bool isRead = s.op == ScalarOp::Read || s.op == ScalarOp::ReadIf;
     size_t first = s.op == ScalarOp::ReadIf ? 2 : 0;
     if (isRead) {
@@ -211,7 +219,8 @@ bool Machine::read(const Instruction &in, int count) {
     const int64_t stride = in.strides[k];
     for (int l = 0; l < count; ++l) {
       fine &= !inside[l] || static_cast<uint64_t>(index[l].i) < extent;
-      address[l] += static_cast<int64_t>(static_cast<uint64_t>(index[l].i) * static_cast<uint64_t>(stride));
+      address[l] +=
+          static_cast<int64_t>(static_cast<uint64_t>(index[l].i) * static_cast<uint64_t>(stride));
     }
   }
   if (!fine) {
@@ -249,15 +258,16 @@ bool Machine::execute(const std::vector<Instruction> &list, int count) {
         return false;
       continue;
     }
-    const Lane *a = lanes(in.a), *b = in.b >= 0 ? lanes(in.b) : nullptr, *c = in.c >= 0 ? lanes(in.c) : nullptr;
+    const Lane *a = lanes(in.a), *b = in.b >= 0 ? lanes(in.b) : nullptr,
+               *c = in.c >= 0 ? lanes(in.c) : nullptr;
     if (in.op == ScalarOp::Select) {
       for (int l = 0; l < count; ++l)
         d[l] = a[l].i ? b[l] : c[l];
       continue;
     }
     bool floats = isFloat(in.type);
-    if (floats && isFloat(in.operandType) && in.op != ScalarOp::Cast && in.op != ScalarOp::Bitcast &&
-        fastFloat(in.op, d, a, b, c, in.type, count)) {
+    if (floats && isFloat(in.operandType) && in.op != ScalarOp::Cast &&
+        in.op != ScalarOp::Bitcast && fastFloat(in.op, d, a, b, c, in.type, count)) {
       roundLanes(in.type, d, count);
       continue;
     }
@@ -268,7 +278,8 @@ bool Machine::execute(const std::vector<Instruction> &list, int count) {
       ScalarValue v[3];
       const Lane *operands[] = {a, b, c};
       for (int k = 0; k < 3 && operands[k]; ++k)
-        v[k] = isFloat(in.operandType) ? ScalarValue{0, operands[k][l].f} : ScalarValue{operands[k][l].i, 0};
+        v[k] = isFloat(in.operandType) ? ScalarValue{0, operands[k][l].f}
+                                       : ScalarValue{operands[k][l].i, 0};
       auto r = evaluateScalar(in.op, in.type, in.operandType, v);
       assert(r && "an operation without a meaning");
       if (floats)

@@ -41,7 +41,9 @@ public:
   /// read left its tensor: `fault` says which.
   bool runSpatial(int count);
   bool run(int count);
-  const Lane *value(NodeId id) const { return &registers[static_cast<size_t>(registerOf[id]) * kLanes]; }
+  const Lane *value(NodeId id) const {
+    return &registers[static_cast<size_t>(registerOf[id]) * kLanes];
+  }
 
   TensorId fault = -1;
 

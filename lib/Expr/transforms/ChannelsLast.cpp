@@ -29,7 +29,8 @@ class ChannelsLast {
 public:
   explicit ChannelsLast(ExprProgram &program)
       : program(program), whole(wholeUses(program)), parent(program.tensors.size()),
-        eligible(program.tensors.size()), seeded(program.tensors.size()), changes(program.tensors.size()) {
+        eligible(program.tensors.size()), seeded(program.tensors.size()),
+        changes(program.tensors.size()) {
     std::iota(parent.begin(), parent.end(), 0);
   }
 
@@ -58,8 +59,8 @@ private:
   }
 
   void findEligible(const Equation &e) {
-    if ((e.kind != EquationKind::Map && e.kind != EquationKind::Reduction) || e.outputs.size() != 1 ||
-        e.numSpatial < kMinRank || e.axes.size() > 63)
+    if ((e.kind != EquationKind::Map && e.kind != EquationKind::Reduction) ||
+        e.outputs.size() != 1 || e.numSpatial < kMinRank || e.axes.size() > 63)
       return;
     TensorId out = e.outputs[0];
     eligible[out] = program.tensors[out].kind == TensorKind::Temp && !whole[out];
@@ -91,7 +92,8 @@ private:
       root = e.body[root].args[0];
     if (e.body[root].op != ScalarOp::Mul)
       return false;
-    uint64_t places = ((uint64_t(1) << e.numSpatial) - 1) & ~uint64_t(2); // all spatial axes but the channel
+    uint64_t places =
+        ((uint64_t(1) << e.numSpatial) - 1) & ~uint64_t(2); // all spatial axes but the channel
     for (int side = 0; side < 2; ++side) {
       NodeId image = e.body[root].args[side], weights = e.body[root].args[1 - side];
       if ((axes[weights] & places) != 0 || axes[weights] == 0)
@@ -104,8 +106,8 @@ private:
   }
 
   void connect(const Equation &e) {
-    if ((e.kind != EquationKind::Map && e.kind != EquationKind::Reduction) || e.numSpatial < kMinRank ||
-        e.axes.size() > 63)
+    if ((e.kind != EquationKind::Map && e.kind != EquationKind::Reduction) ||
+        e.numSpatial < kMinRank || e.axes.size() > 63)
       return;
     std::vector<uint64_t> axes = axisDependences(e.body);
     TensorId out = e.outputs[0];

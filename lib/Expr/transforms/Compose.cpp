@@ -58,15 +58,16 @@ public:
 
   void inlineMovement() {
     for (Reader &r : order)
-      simplifyAndInline(r, [&](const Reader &reader, TensorId t) { return movementFits(reader, t); });
+      simplifyAndInline(r,
+                        [&](const Reader &reader, TensorId t) { return movementFits(reader, t); });
   }
   /// True if anything was inlined.
   bool inlineArithmetic() {
     countReaders();
     bool changed = false;
     for (Reader &r : order)
-      changed |=
-          simplifyAndInline(r, [&](const Reader &reader, TensorId t) { return arithmeticFits(reader, t); });
+      changed |= simplifyAndInline(
+          r, [&](const Reader &reader, TensorId t) { return arithmeticFits(reader, t); });
     return changed;
   }
 
@@ -109,8 +110,7 @@ private:
         return kNoNode;
       const Definition &d = definitions[s.index];
       bool guarded = s.op == ScalarOp::ReadIf;
-      return inlineMap(body, *d.map, d.output,
-                       {s.args.begin() + (guarded ? 2 : 0), s.args.end()},
+      return inlineMap(body, *d.map, d.output, {s.args.begin() + (guarded ? 2 : 0), s.args.end()},
                        guarded ? s.args[0] : kNoNode, guarded ? s.args[1] : kNoNode);
     });
     if (!any)
@@ -180,7 +180,8 @@ private:
   bool isLean(const Equation &map, const Profile &p) const {
     if (p.operations > kCheapOps || p.expensive)
       return false;
-    double size = typicalElements(program.tensors[map.outputs[0]].shape, program.symbols), total = 0;
+    double size = typicalElements(program.tensors[map.outputs[0]].shape, program.symbols),
+           total = 0;
     for (NodeId id : p.valueReads)
       total += typicalElements(program.tensors[map.body[id].index].shape, program.symbols);
     return total <= 1.25 * size + 64;
@@ -221,8 +222,9 @@ private:
   std::vector<bool> whole;
   std::vector<Definition> definitions;
   std::vector<Reader> order;
-  std::vector<std::vector<size_t>> readers; // by tensor: positions in `order`, after the first phase
-  std::map<TensorId, Verdict> verdicts;     // of arithmeticFits
+  std::vector<std::vector<size_t>>
+      readers;                          // by tensor: positions in `order`, after the first phase
+  std::map<TensorId, Verdict> verdicts; // of arithmeticFits
   int scopes = 0;
 };
 

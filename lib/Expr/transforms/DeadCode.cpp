@@ -169,7 +169,8 @@ private:
     forEachControl(program.items, [&](Control &c) {
       for (TensorId *id : {&c.condition, &c.tripCount, &c.iteration, &c.nextCondition})
         visit(*id);
-      for (auto *list : {&c.thenYields, &c.elseYields, &c.results, &c.carriedInit, &c.carriedIn, &c.carriedOut})
+      for (auto *list :
+           {&c.thenYields, &c.elseYields, &c.results, &c.carriedInit, &c.carriedIn, &c.carriedOut})
         for (TensorId &id : *list)
           visit(id);
     });

@@ -4,8 +4,8 @@
 
 namespace fusec {
 
-NodeId inlineMap(Body &into, const Equation &producer, size_t output, const std::vector<NodeId> &indices,
-                 NodeId predicate, NodeId otherwise) {
+NodeId inlineMap(Body &into, const Equation &producer, size_t output,
+                 const std::vector<NodeId> &indices, NodeId predicate, NodeId otherwise) {
   assert(producer.kind == EquationKind::Map && indices.size() == producer.axes.size());
   const NodeId root = producer.results[output];
   bool choose = predicate != kNoNode; // the copy's value still holds elsewhere: select at the end
@@ -16,7 +16,7 @@ NodeId inlineMap(Body &into, const Equation &producer, size_t output, const std:
       return kNoNode;
     // A read outside the predicate gives a value nobody looks at; at the root it gives the result.
     bool guarded = s.op == ScalarOp::ReadIf;
-    NodeId elsewhere = guarded              ? s.args[1]
+    NodeId elsewhere = guarded            ? s.args[1]
                        : original == root ? otherwise
                                           : into.constantInt(s.type, 0);
     if (original == root && elsewhere == otherwise)

@@ -6,7 +6,7 @@ namespace fusec {
 /// The value of output `output` of the map `producer` at `indices`, built in `into` (whose axes, step and
 /// symbols give the ranges). With a predicate (kNoNode: none) the indices are only valid where it holds: then
 /// every read of the copy is guarded by it, and the result is `otherwise` elsewhere.
-NodeId inlineMap(Body &into, const Equation &producer, size_t output, const std::vector<NodeId> &indices,
-                 NodeId predicate, NodeId otherwise);
+NodeId inlineMap(Body &into, const Equation &producer, size_t output,
+                 const std::vector<NodeId> &indices, NodeId predicate, NodeId otherwise);
 
 } // namespace fusec

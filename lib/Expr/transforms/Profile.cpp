@@ -11,13 +11,14 @@ bool isConversion(ScalarOp op) {
   return op == ScalarOp::Cast || op == ScalarOp::CastSat || op == ScalarOp::Bitcast;
 }
 bool isExpensive(ScalarOp op) {
-  return op == ScalarOp::Div || op == ScalarOp::Rem || op == ScalarOp::Pow || op == ScalarOp::Sqrt ||
-         (op >= ScalarOp::Exp && op <= ScalarOp::Atanh);
+  return op == ScalarOp::Div || op == ScalarOp::Rem || op == ScalarOp::Pow ||
+         op == ScalarOp::Sqrt || (op >= ScalarOp::Exp && op <= ScalarOp::Atanh);
 }
 
 class Profiler {
 public:
-  explicit Profiler(const Body &body) : body(body), seen(body.nodes.size()), data(body.nodes.size()) {
+  explicit Profiler(const Body &body)
+      : body(body), seen(body.nodes.size()), data(body.nodes.size()) {
     for (size_t i = 0; i < body.nodes.size(); ++i) {
       data[i] = isRead(body.nodes[i]);
       for (NodeId a : body.nodes[i].args)

@@ -7,9 +7,9 @@ namespace fusec {
 
 /// What the values of a map or reduction are made of, index computations aside.
 struct Profile {
-  bool movement = true;  // reads, choices by place, constants and iota only
-  int operations = 0;    // arithmetic nodes
-  bool expensive = false; // a division, root or maths function among them
+  bool movement = true;        // reads, choices by place, constants and iota only
+  int operations = 0;          // arithmetic nodes
+  bool expensive = false;      // a division, root or maths function among them
   std::set<NodeId> valueReads; // reads whose element is the value or an operand of it
 };
 Profile profileOf(const Equation &e);

@@ -48,7 +48,8 @@ std::optional<Split> findSplit(const Equation &e) {
   return best;
 }
 
-void apply(Equation &e, const Split &split, const std::vector<Symbol> &symbols, const DimExpr *steps) {
+void apply(Equation &e, const Split &split, const std::vector<Symbol> &symbols,
+           const DimExpr *steps) {
   Axis whole = e.axes[split.axis];
   Axis outer{whole.name + ".0", *exactQuotient(whole.extent, split.inner)};
   Axis inner{whole.name + ".1", split.inner};

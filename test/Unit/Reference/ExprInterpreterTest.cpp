@@ -63,7 +63,8 @@ reduction s [; i:2] sum f32
   %y = mul(%x[i], %z[i])
 )";
   // -1 + (1 + 2^-12)^2 = 2^-11 + 2^-24 needs the whole product; rounded before the sum it loses 2^-24.
-  auto a = floats(DType::F32, {2}, {1, 1 + 0x1p-12}), b = floats(DType::F32, {2}, {-1, 1 + 0x1p-12});
+  auto a = floats(DType::F32, {2}, {1, 1 + 0x1p-12}),
+       b = floats(DType::F32, {2}, {-1, 1 + 0x1p-12});
   CHECK(run(dot, {a, b})[0].floats[0] == 0x1p-11 + 0x1p-24);
 }
 
@@ -90,7 +91,8 @@ reduction m [; k:4] argmax f32
   %i = k
 )";
   CHECK(run(arg, {floats(DType::F32, {4}, {1, 7, 7, 2})})[1].ints[0] == 1);
-  CHECK(run(arg, {floats(DType::F32, {4}, {-HUGE_VAL, -HUGE_VAL, -HUGE_VAL, -HUGE_VAL})})[1].ints[0] == 0);
+  CHECK(run(arg, {floats(DType::F32, {4}, {-HUGE_VAL, -HUGE_VAL, -HUGE_VAL, -HUGE_VAL})})[1]
+            .ints[0] == 0);
   CHECK(run(arg, {floats(DType::F32, {4}, {1, NAN, 7, NAN})})[1].ints[0] == 1);
 }
 
@@ -195,8 +197,8 @@ outputs ()
   std::vector<float> out(12);
   auto *bytes = reinterpret_cast<uint8_t *>(out.data());
   // Panels of two columns: [panel, k, lane] reads w[k, panel*2 + lane]; the first four columns need no guard.
-  NodeId column =
-      body.binary(ScalarOp::Add, body.binary(ScalarOp::Mul, body.axis(0), body.index(2)), body.axis(2));
+  NodeId column = body.binary(
+      ScalarOp::Add, body.binary(ScalarOp::Mul, body.axis(0), body.index(2)), body.axis(2));
   NodeId plain = body.read(0, DType::F32, {body.axis(1), column});
   REQUIRE(evaluateBox(body, plain, p, {2, 3, 2}, bytes).ok());
   CHECK(out == std::vector<float>{0, 1, 5, 6, 10, 11, 2, 3, 7, 8, 12, 13});
