@@ -20,15 +20,18 @@ struct Window {
   Window(const Node &node, const Shape &inputShape);
   size_t rank() const { return kernel.size(); }
   /// Position in the input that kernel position `k` at output position `o` reads, and where it is inside.
-  Val at(size_t d, Val o, Val k) const { return o * double(strides[d]) + k * double(dilations[d]) - double(padsBegin[d]); }
+  Val at(size_t d, Val o, Val k) const {
+    return o * double(strides[d]) + k * double(dilations[d]) - double(padsBegin[d]);
+  }
   Val inside(size_t d, Val position) const;
 };
 
 /// The sum of products of a convolution into `out` [N, M, spatial...], which has the accumulation type.
 /// `readX` reads x at [n, c, position...] where the predicate holds and gives its contribution of nothing
 /// elsewhere; `readW` reads the weight.
-void convolve(NodeLowering &n, TensorId out, const Shape &w, int64_t group, const Window &window,
-              const std::function<Val(EquationBuilder &, Val inside, const std::vector<Val> &)> &readX,
-              const std::function<Val(EquationBuilder &, const std::vector<Val> &)> &readW);
+void convolve(
+    NodeLowering &n, TensorId out, const Shape &w, int64_t group, const Window &window,
+    const std::function<Val(EquationBuilder &, Val inside, const std::vector<Val> &)> &readX,
+    const std::function<Val(EquationBuilder &, const std::vector<Val> &)> &readW);
 
 } // namespace fusec::lower

@@ -11,7 +11,8 @@ namespace {
 TensorId asScalar(NodeLowering &n, TensorId value, const std::string &suffix) {
   if (n.shapeOf(value).empty())
     return value;
-  return n.map(n.temp(suffix, n.typeOf(value), {}), [&](EquationBuilder &b) { return b.scalar(value); });
+  return n.map(n.temp(suffix, n.typeOf(value), {}),
+               [&](EquationBuilder &b) { return b.scalar(value); });
 }
 
 /// What is written to several places, or was not computed here, is copied: carried tensors are updated one
@@ -23,7 +24,8 @@ public:
       if (const auto *e = std::get_if<Equation>(&item.value))
         fresh.insert(e->outputs.begin(), e->outputs.end());
       else
-        fresh.insert(std::get<Control>(item.value).results.begin(), std::get<Control>(item.value).results.end());
+        fresh.insert(std::get<Control>(item.value).results.begin(),
+                     std::get<Control>(item.value).results.end());
     }
   }
   TensorId take(TensorId t) {
@@ -43,7 +45,8 @@ Status sameShape(NodeLowering &n, const Shape &a, const Shape &b, const char *wh
   if (a == b)
     return success();
   const auto &symbols = n.l.program.symbols;
-  return n.fail(std::string(what) + " changes its shape: " + str(a, symbols) + " and " + str(b, symbols),
+  return n.fail(std::string(what) + " changes its shape: " + str(a, symbols) + " and " +
+                    str(b, symbols),
                 Diag::UnsupportedShape);
 }
 
@@ -57,7 +60,8 @@ Status ifElse(NodeLowering &n) {
       for (size_t i = 0; i < region.outputs.size(); ++i) {
         if (!n.wants(i))
           continue;
-        Status s = sameShape(n, n.l.graph.value(region.outputs[i]).shape, n.outShape(i), "a result of the branches");
+        Status s = sameShape(n, n.l.graph.value(region.outputs[i]).shape, n.outShape(i),
+                             "a result of the branches");
         if (!s.ok())
           errors.insert(errors.end(), s.errors().begin(), s.errors().end());
         yields.push_back(n.l.tensor(region.outputs[i]));
@@ -78,7 +82,9 @@ Status ifElse(NodeLowering &n) {
 
 /// Whether the region or one inside it uses the value.
 bool reads(const Region &region, ValueId id) {
-  auto has = [id](const std::vector<ValueId> &list) { return std::find(list.begin(), list.end(), id) != list.end(); };
+  auto has = [id](const std::vector<ValueId> &list) {
+    return std::find(list.begin(), list.end(), id) != list.end();
+  };
   if (has(region.outputs))
     return true;
   for (const Node &node : region.nodes) {
@@ -110,7 +116,8 @@ bool alwaysTrue(const Graph &g, const Region &region, ValueId id, ValueId condit
 class LoopBuilder {
 public:
   explicit LoopBuilder(NodeLowering &n)
-      : n(n), c{Control::Kind::Loop, "", {n.node.name}, -1, {}, {}, {}, {}, {}, -1, -1, -1, {}, {}, {}} {
+      : n(n),
+        c{Control::Kind::Loop, "", {n.node.name}, -1, {}, {}, {}, {}, {}, -1, -1, -1, {}, {}, {}} {
     c.iteration = n.temp("iteration", DType::I64, {});
   }
   NodeLowering &n;
@@ -128,9 +135,11 @@ public:
   /// Before the loop: a zeroed tensor for stacked results along `axis`. In the body: see writeSlice.
   void stack(size_t output, size_t axis, bool backwards) {
     TensorId result = n.out(output);
-    TensorId zero = n.map(n.temp("stack" + std::to_string(output), n.typeOf(result), n.shapeOf(result)),
-                          [&](EquationBuilder &b) { return b.constant(n.typeOf(result), 0); });
-    TensorId current = n.temp("stacked" + std::to_string(output), n.typeOf(result), n.shapeOf(result));
+    TensorId zero =
+        n.map(n.temp("stack" + std::to_string(output), n.typeOf(result), n.shapeOf(result)),
+              [&](EquationBuilder &b) { return b.constant(n.typeOf(result), 0); });
+    TensorId current =
+        n.temp("stacked" + std::to_string(output), n.typeOf(result), n.shapeOf(result));
     c.carriedInit.push_back(zero);
     c.carriedIn.push_back(current);
     c.results.push_back(result);
@@ -170,8 +179,9 @@ private:
 
 /// The result tensor of a carried value, a temp when nobody wants it.
 TensorId resultOf(NodeLowering &n, size_t output, TensorId like) {
-  return n.wants(output) ? n.out(output)
-                         : n.temp("final" + std::to_string(output), n.typeOf(like), n.shapeOf(like));
+  return n.wants(output)
+             ? n.out(output)
+             : n.temp("final" + std::to_string(output), n.typeOf(like), n.shapeOf(like));
 }
 
 Status loop(NodeLowering &n) {
@@ -202,7 +212,8 @@ Status loop(NodeLowering &n) {
     if (trips && trips->isConst() && trips->constValue() < 0)
       trips = 0;
     if (!continues || !startsTrue || !trips || *trips != n.outShape(output)[0])
-      return n.fail("stacked outputs need a number of trips that follows from shapes and constants, and a condition "
+      return n.fail("stacked outputs need a number of trips that follows from shapes and "
+                    "constants, and a condition "
                     "that is always true",
                     Diag::UnsupportedShape);
     loop.stack(output, 0, false);
@@ -237,15 +248,18 @@ Status scan(NodeLowering &n) {
   const Region &body = n.node.regions[0];
   auto numScan = static_cast<size_t>(n.node.intAttr("num_scan_inputs"));
   size_t carried = body.inputs.size() - numScan;
-  const auto &inAxes = n.node.intsAttr("scan_input_axes"), &inDirections = n.node.intsAttr("scan_input_directions");
+  const auto &inAxes = n.node.intsAttr("scan_input_axes"),
+             &inDirections = n.node.intsAttr("scan_input_directions");
   const auto &outAxes = n.node.intsAttr("scan_output_axes"),
              &outDirections = n.node.intsAttr("scan_output_directions");
   LoopBuilder loop(n);
   Control &c = loop.c;
   const DimExpr &trips = n.shape(carried)[static_cast<size_t>(inAxes[0])];
-  c.tripCount = n.map(n.temp("trips", DType::I64, {}), [&](EquationBuilder &b) { return b.index(trips); });
+  c.tripCount =
+      n.map(n.temp("trips", DType::I64, {}), [&](EquationBuilder &b) { return b.index(trips); });
   for (size_t i = 0; i < carried; ++i)
-    FUSEC_CHECK(loop.carry(n.in(i), n.l.tensor(body.inputs[i]), body.outputs[i], resultOf(n, i, n.in(i))));
+    FUSEC_CHECK(
+        loop.carry(n.in(i), n.l.tensor(body.inputs[i]), body.outputs[i], resultOf(n, i, n.in(i))));
   size_t stacked = body.outputs.size() - carried;
   for (size_t i = 0; i < stacked; ++i)
     if (n.wants(carried + i))

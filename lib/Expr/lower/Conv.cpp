@@ -23,9 +23,10 @@ Val Window::inside(size_t d, Val position) const {
   return both(low, high);
 }
 
-void convolve(NodeLowering &n, TensorId out, const Shape &w, int64_t group, const Window &window,
-              const std::function<Val(EquationBuilder &, Val inside, const std::vector<Val> &)> &readX,
-              const std::function<Val(EquationBuilder &, const std::vector<Val> &)> &readW) {
+void convolve(
+    NodeLowering &n, TensorId out, const Shape &w, int64_t group, const Window &window,
+    const std::function<Val(EquationBuilder &, Val inside, const std::vector<Val> &)> &readX,
+    const std::function<Val(EquationBuilder &, const std::vector<Val> &)> &readW) {
   DimExpr perGroupIn = w[1], perGroupOut = floorDiv(w[0], DimExpr(group));
   // The layout of the equation's axes before the spatial ones: [n, oc], [n, g] or [n, g, oc/g].
   bool splits = group > 1 && !perGroupOut.isConst(1);
@@ -112,7 +113,8 @@ Status convTranspose(NodeLowering &n) {
     Val inside;
     for (size_t d = 0; d < window.rank(); ++d) {
       Val k = b.reduction(window.kernel[d]);
-      Val shifted = b.axis(lead + d) - k * double(window.dilations[d]) + double(window.padsBegin[d]);
+      Val shifted =
+          b.axis(lead + d) - k * double(window.dilations[d]) + double(window.padsBegin[d]);
       Val position = floorDiv(shifted, window.strides[d]);
       if (window.strides[d] > 1)
         inside = both(inside, eq(floorMod(shifted, window.strides[d]), 0));
@@ -120,7 +122,8 @@ Status convTranspose(NodeLowering &n) {
       atX.push_back(position);
       atW.push_back(k);
     }
-    return cast(t, b.readIf(inside, n.in(0), atX, b.constant(n.type(0), 0))) * cast(t, b.read(n.in(1), atW));
+    return cast(t, b.readIf(inside, n.in(0), atX, b.constant(n.type(0), 0))) *
+           cast(t, b.read(n.in(1), atW));
   });
   if (splits)
     n.reshape(sum, target);

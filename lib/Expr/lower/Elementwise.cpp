@@ -55,7 +55,8 @@ Status mod(NodeLowering &n) {
 }
 
 Status prelu(NodeLowering &n) {
-  return formula(n, [](const std::vector<Val> &v) { return select(lt(v[0], 0), v[0] * v[1], v[0]); });
+  return formula(n,
+                 [](const std::vector<Val> &v) { return select(lt(v[0], 0), v[0] * v[1], v[0]); });
 }
 
 Status where(NodeLowering &n) {
@@ -109,7 +110,9 @@ Status power(NodeLowering &n) {
     if (!x.floating() && !e.floating())
       return integerPower(x, e);
     const Scalar &s = b.body()[e.id];
-    double fixed = s.op != ScalarOp::Const ? 0 : isFloat(s.type) ? s.fimm : static_cast<double>(s.imm);
+    double fixed = s.op != ScalarOp::Const ? 0
+                   : isFloat(s.type)       ? s.fimm
+                                           : static_cast<double>(s.imm);
     if (x.floating() && fixed == 2)
       return cast(n.outType(), x * x);
     if (x.floating() && fixed == 3)

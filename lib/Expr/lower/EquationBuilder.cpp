@@ -47,9 +47,26 @@ std::vector<NodeId> EquationBuilder::ids(const std::vector<Val> &indices) const 
   return list;
 }
 
+namespace {
+
+/// One element, or a small integer tensor of equal elements: the zeros that exporters write as token types and
+/// offsets. Floats stay tensors, so that kernels do not depend on what the weights are.
+bool isOneNumber(const Constant &c) {
+  constexpr int64_t kMaxCompared = 64 * 1024;
+  int64_t count = c.numElements();
+  if (count <= 1 || isFloat(c.type) || count > kMaxCompared)
+    return count == 1;
+  for (int64_t i = 1; i < count; ++i)
+    if (c.intAt(i) != c.intAt(0))
+      return false;
+  return true;
+}
+
+} // namespace
+
 std::optional<Val> EquationBuilder::literal(TensorId t) {
   const Tensor &tensor = n.l.program.tensors[t];
-  if (!tensor.constant || tensor.constant->numElements() != 1)
+  if (!tensor.constant || !isOneNumber(*tensor.constant))
     return std::nullopt;
   if (isFloat(tensor.type))
     return constant(tensor.type, tensor.constant->floatAt(0));
@@ -66,7 +83,8 @@ Val EquationBuilder::read(TensorId t, const std::vector<Val> &indices) {
   return v ? *v : load(t, indices);
 }
 
-Val EquationBuilder::readIf(Val predicate, TensorId t, const std::vector<Val> &indices, Val otherwise) {
+Val EquationBuilder::readIf(Val predicate, TensorId t, const std::vector<Val> &indices,
+                            Val otherwise) {
   if (auto v = literal(t))
     return select(predicate, *v, otherwise);
   return val(body().readIf(t, n.typeOf(t), predicate.id, otherwise.id, ids(indices)));
@@ -91,12 +109,15 @@ Val EquationBuilder::broadcast(TensorId t, const std::vector<Val> &indices) {
   return read(t, at);
 }
 
-Val EquationBuilder::scalar(TensorId t) { return read(t, std::vector<Val>(n.shapeOf(t).size(), index(0))); }
+Val EquationBuilder::scalar(TensorId t) {
+  return read(t, std::vector<Val>(n.shapeOf(t).size(), index(0)));
+}
 
 void EquationBuilder::finish(const std::vector<Val> &results) {
   for (const Val &v : results)
     equation.results.push_back(v.id);
-  if (equation.kind == EquationKind::Reduction && equation.numReduction() == 0 && !isArgMonoid(equation.monoid))
+  if (equation.kind == EquationKind::Reduction && equation.numReduction() == 0 &&
+      !isArgMonoid(equation.monoid))
     equation.kind = EquationKind::Map;
   compact(equation);
   n.l.items->push_back({std::move(equation)});
@@ -137,7 +158,8 @@ std::pair<size_t, size_t> groupEnd(const Shape &from, const Shape &to, size_t i0
 
 } // namespace
 
-std::vector<Val> reshapeIndices(const Shape &from, const Shape &to, const std::vector<Val> &indices, Body &body) {
+std::vector<Val> reshapeIndices(const Shape &from, const Shape &to, const std::vector<Val> &indices,
+                                Body &body) {
   std::vector<Val> result;
   size_t i0 = 0, j0 = 0;
   while (i0 < from.size() || j0 < to.size()) {

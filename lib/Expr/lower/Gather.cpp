@@ -36,7 +36,8 @@ Status gatherND(NodeLowering &n) {
   int64_t depth = n.shape(1).back().constValue();
   std::ptrdiff_t lead = n.rank(1) - 1;
   n.map(n.out(), [&](EquationBuilder &b) {
-    std::vector<Val> at(b.axes.begin(), b.axes.begin() + batch), which(b.axes.begin(), b.axes.begin() + lead);
+    std::vector<Val> at(b.axes.begin(), b.axes.begin() + batch),
+        which(b.axes.begin(), b.axes.begin() + lead);
     for (int64_t i = 0; i < depth; ++i)
       at.push_back(wrapIndex(b.read(n.in(1), concat(which, {b.index(i)})),
                              n.shape(0)[static_cast<size_t>(batch + i)]));

@@ -75,7 +75,8 @@ private:
     return result;
   }
 
-  Val sum(EquationBuilder &b, const std::vector<SampledAxis> &axes, const std::vector<Val> &at, Val inside) {
+  Val sum(EquationBuilder &b, const std::vector<SampledAxis> &axes, const std::vector<Val> &at,
+          Val inside) {
     DType t = computeType(n.type(0));
     size_t d = at.size() - 2;
     if (d == axes.size())

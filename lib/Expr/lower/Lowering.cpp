@@ -35,7 +35,8 @@ const HandlerTable &handlers() {
 } // namespace
 
 Lowering::Lowering(const Graph &graph)
-    : graph(graph), items(&program.items), tensorOf(graph.values.size(), -1), isOutput(graph.values.size()) {
+    : graph(graph), items(&program.items), tensorOf(graph.values.size(), -1),
+      isOutput(graph.values.size()) {
   program.name = graph.name;
   program.symbols = graph.symbols;
   // Values keep the names of the model; temps get what is left.
@@ -47,7 +48,9 @@ TensorId Lowering::tensor(ValueId id) {
   assert(id >= 0);
   if (tensorOf[id] < 0) {
     const Value &v = graph.value(id);
-    TensorKind kind = v.constant ? TensorKind::Constant : isOutput[id] ? TensorKind::Output : TensorKind::Temp;
+    TensorKind kind = v.constant     ? TensorKind::Constant
+                      : isOutput[id] ? TensorKind::Output
+                                     : TensorKind::Temp;
     tensorOf[id] = program.addTensor({v.name, kind, v.type, v.shape, v.constant});
   }
   return tensorOf[id];
@@ -60,7 +63,8 @@ TensorId Lowering::temp(const std::string &base, DType type, Shape shape) {
 TensorId Lowering::constant(const std::string &base, ConstantRef data) {
   Shape shape(data->dims.begin(), data->dims.end());
   DType type = data->type;
-  return program.addTensor({uniqueName(base), TensorKind::Constant, type, std::move(shape), std::move(data)});
+  return program.addTensor(
+      {uniqueName(base), TensorKind::Constant, type, std::move(shape), std::move(data)});
 }
 
 std::string Lowering::uniqueName(const std::string &base) {
@@ -126,7 +130,8 @@ void NodeLowering::copy(TensorId out, TensorId from) {
 
 void NodeLowering::reshape(TensorId out, TensorId from) {
   map(out, [&](EquationBuilder &b) {
-    return cast(typeOf(out), b.read(from, reshapeIndices(shapeOf(from), shapeOf(out), b.axes, b.body())));
+    return cast(typeOf(out),
+                b.read(from, reshapeIndices(shapeOf(from), shapeOf(out), b.axes, b.body())));
   });
 }
 
@@ -135,7 +140,8 @@ Diagnostic NodeLowering::fail(std::string text, Diag id) const {
   std::string types;
   for (ValueId v : node.inputs)
     types += (types.empty() ? "" : ", ") + (v == kNoValue ? "-" : typeText(g.value(v), g.symbols));
-  return {id, g.name + ": node '" + node.name + "' (" + node.onnxOp + ")", text + "; inputs: " + types};
+  return {id, g.name + ": node '" + node.name + "' (" + node.onnxOp + ")",
+          text + "; inputs: " + types};
 }
 
 } // namespace lower

@@ -15,8 +15,8 @@ public:
 
   const Graph &graph;
   ExprProgram program;
-  std::vector<Item> *items;            // the innermost list
-  const DimExpr *scanSteps = nullptr;  // inside a scan's body
+  std::vector<Item> *items;           // the innermost list
+  const DimExpr *scanSteps = nullptr; // inside a scan's body
   Diagnostics errors;
 
   /// The tensor of a graph value; made on the first use.
@@ -79,7 +79,8 @@ public:
   template <typename F>
   TensorId reduceTemp(const std::string &suffix, Monoid monoid, DType accumulate, Shape shape, F f);
   /// Reduces to `out`, through a temp and a conversion where `out` has another type than `accumulate`.
-  template <typename F> void reduceTo(TensorId out, const std::string &suffix, Monoid monoid, DType accumulate, F f);
+  template <typename F>
+  void reduceTo(TensorId out, const std::string &suffix, Monoid monoid, DType accumulate, F f);
   /// out = temp, converted where the types differ; shapes are equal.
   void copy(TensorId out, TensorId from);
   /// The elements of `from` in the shape of `out`, in row-major order.
@@ -93,7 +94,8 @@ class EquationBuilder {
 public:
   EquationBuilder(NodeLowering &n, EquationKind kind, std::vector<TensorId> outputs);
   /// A domain of its own (scatter).
-  EquationBuilder(NodeLowering &n, EquationKind kind, std::vector<TensorId> outputs, const Shape &domain);
+  EquationBuilder(NodeLowering &n, EquationKind kind, std::vector<TensorId> outputs,
+                  const Shape &domain);
 
   NodeLowering &n;
   Equation equation;
@@ -112,7 +114,7 @@ public:
   Val number(DType t, const DimExpr &d) { return cast(t, index(d)); }
   Val step() { return val(body().step()); }
 
-  /// Constants of one element are read as that number.
+  /// Constants that hold one number are read as that number.
   Val read(TensorId t, const std::vector<Val> &indices);
   Val readIf(Val predicate, TensorId t, const std::vector<Val> &indices, Val otherwise);
   /// The same, always as a tensor: where equal kernels matter more than a folded number.
@@ -144,11 +146,13 @@ template <typename F> TensorId NodeLowering::reduce(TensorId out, Monoid monoid,
   return out;
 }
 template <typename F>
-TensorId NodeLowering::reduceTemp(const std::string &suffix, Monoid monoid, DType accumulate, Shape shape, F f) {
+TensorId NodeLowering::reduceTemp(const std::string &suffix, Monoid monoid, DType accumulate,
+                                  Shape shape, F f) {
   return reduce(temp(suffix, accumulate, std::move(shape)), monoid, f);
 }
 template <typename F>
-void NodeLowering::reduceTo(TensorId out, const std::string &suffix, Monoid monoid, DType accumulate, F f) {
+void NodeLowering::reduceTo(TensorId out, const std::string &suffix, Monoid monoid,
+                            DType accumulate, F f) {
   if (typeOf(out) == accumulate)
     reduce(out, monoid, f);
   else
@@ -158,7 +162,8 @@ void NodeLowering::reduceTo(TensorId out, const std::string &suffix, Monoid mono
 /// Index arithmetic of a reshape: the indices into a tensor of shape `from` of the element that has
 /// `indices` in shape `to`. Dimensions are matched in groups of equal products, so that a leading symbolic
 /// dimension maps to itself and only the dims inside a group are flattened.
-std::vector<Val> reshapeIndices(const Shape &from, const Shape &to, const std::vector<Val> &indices, Body &body);
+std::vector<Val> reshapeIndices(const Shape &from, const Shape &to, const std::vector<Val> &indices,
+                                Body &body);
 /// A negative index counts from the end; the result is clamped into [0, extent).
 Val wrapIndex(Val index, const DimExpr &extent);
 std::vector<Val> concat(std::vector<Val> a, const std::vector<Val> &b);

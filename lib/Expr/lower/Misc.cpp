@@ -12,7 +12,8 @@ void negativeLogLikelihood(NodeLowering &n, TensorId scores, DType t) {
   const Shape &targets = n.shape(1);
   const std::string &reduction = n.node.stringAttr("reduction");
   auto valid = [&](EquationBuilder &, Val c) {
-    return n.node.hasAttr("ignore_index") ? ne(c, c.likeInt(n.node.intAttr("ignore_index"))) : Val{};
+    return n.node.hasAttr("ignore_index") ? ne(c, c.likeInt(n.node.intAttr("ignore_index")))
+                                          : Val{};
   };
   auto weight = [&](EquationBuilder &b, Val c) {
     return n.has(2) ? cast(t, b.read(n.in(2), {wrapIndex(c, n.shape(0)[1])})) : b.constant(t, 1);
@@ -37,7 +38,9 @@ void negativeLogLikelihood(NodeLowering &n, TensorId scores, DType t) {
     Val w = weight(b, c);
     return select(valid(b, c), w, w.like(0));
   });
-  n.map(n.out(), [&](EquationBuilder &b) { return cast(n.outType(), b.read(sum, {}) / b.read(weights, {})); });
+  n.map(n.out(), [&](EquationBuilder &b) {
+    return cast(n.outType(), b.read(sum, {}) / b.read(weights, {}));
+  });
 }
 
 Status nllLoss(NodeLowering &n) {
@@ -57,8 +60,9 @@ Status crossEntropyLoss(NodeLowering &n) {
     return cast(t, b.read(n.in(0), at));
   };
   TensorId m = n.reduceTemp("max", Monoid::Max, t, rows, element);
-  TensorId s = n.reduceTemp("expsum", Monoid::Sum, t, rows,
-                            [&](EquationBuilder &b) { return exp(element(b) - b.read(m, b.axes)); });
+  TensorId s = n.reduceTemp("expsum", Monoid::Sum, t, rows, [&](EquationBuilder &b) {
+    return exp(element(b) - b.read(m, b.axes));
+  });
   TensorId logs = n.map(n.temp("logs", t, shape), [&](EquationBuilder &b) {
     std::vector<Val> row = b.axes;
     row.erase(row.begin() + 1);
@@ -76,8 +80,8 @@ constexpr int64_t kMaxDeterminant = 5; // Laplace's expansion has n! products
 Status determinant(NodeLowering &n) {
   const DimExpr &size = n.shape(0).back();
   if (!size.isConst() || size.constValue() > kMaxDeterminant)
-    return n.fail("matrices up to " + std::to_string(kMaxDeterminant) + " by " + std::to_string(kMaxDeterminant) +
-                  " only");
+    return n.fail("matrices up to " + std::to_string(kMaxDeterminant) + " by " +
+                  std::to_string(kMaxDeterminant) + " only");
   int64_t length = size.constValue();
   DType t = n.outType() == DType::F64 ? DType::F64 : DType::F32;
   n.map(n.out(), [&](EquationBuilder &b) {
@@ -85,17 +89,17 @@ Status determinant(NodeLowering &n) {
       return cast(t, b.read(n.in(0), concat(b.axes, {b.index(i), b.index(j)})));
     };
     // The minor of rows from `row` on and the given columns.
-    std::function<Val(int64_t, const std::vector<int64_t> &)> minor = [&](int64_t row,
-                                                                          const std::vector<int64_t> &columns) {
-      Val sum = b.constant(t, columns.empty() ? 1 : 0);
-      for (size_t k = 0; k < columns.size(); ++k) {
-        std::vector<int64_t> rest = columns;
-        rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(k));
-        Val term = element(row, columns[k]) * minor(row + 1, rest);
-        sum = k == 0 ? term : k % 2 ? sum - term : sum + term;
-      }
-      return sum;
-    };
+    std::function<Val(int64_t, const std::vector<int64_t> &)> minor =
+        [&](int64_t row, const std::vector<int64_t> &columns) {
+          Val sum = b.constant(t, columns.empty() ? 1 : 0);
+          for (size_t k = 0; k < columns.size(); ++k) {
+            std::vector<int64_t> rest = columns;
+            rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(k));
+            Val term = element(row, columns[k]) * minor(row + 1, rest);
+            sum = k == 0 ? term : k % 2 ? sum - term : sum + term;
+          }
+          return sum;
+        };
     std::vector<int64_t> all;
     for (int64_t c = 0; c < length; ++c)
       all.push_back(c);
@@ -158,7 +162,8 @@ Status col2Im(NodeLowering &n) {
     Val row = b.axis(1), column = b.index(0), inside;
     for (size_t d = 0; d < rank; ++d) {
       int64_t kernel = block->intAt(static_cast<int64_t>(d));
-      DimExpr span = out[2 + d] + DimExpr(pads[d] + pads[d + rank] - dilations[d] * (kernel - 1) - 1);
+      DimExpr span =
+          out[2 + d] + DimExpr(pads[d] + pads[d + rank] - dilations[d] * (kernel - 1) - 1);
       DimExpr positions = floorDiv(span, DimExpr(strides[d])) + DimExpr(1);
       Val k = b.reduction(kernel);
       Val shifted = b.axis(2 + d) - k * double(dilations[d]) + double(pads[d]);

@@ -31,7 +31,8 @@ Status tile(NodeLowering &n) {
   n.map(n.out(), [&](EquationBuilder &b) {
     std::vector<Val> at;
     for (size_t d = 0; d < b.axes.size(); ++d)
-      at.push_back(n.shape(0)[d] == n.outShape()[d] ? b.axis(d) : floorMod(b.axis(d), n.shape(0)[d]));
+      at.push_back(n.shape(0)[d] == n.outShape()[d] ? b.axis(d)
+                                                    : floorMod(b.axis(d), n.shape(0)[d]));
     return b.read(n.in(0), at);
   });
   return success();
@@ -76,7 +77,9 @@ Status split(NodeLowering &n) {
 
 /// First index that a slice reads: `start` counted from the end when negative, clamped.
 DimExpr sliceStart(const DimExpr &extent, int64_t start, int64_t step) {
-  DimExpr s = start >= 0 ? DimExpr(start) : start == INT64_MIN ? DimExpr(0) : extent + DimExpr(start);
+  DimExpr s = start >= 0           ? DimExpr(start)
+              : start == INT64_MIN ? DimExpr(0)
+                                   : extent + DimExpr(start);
   DimExpr last = step > 0 ? extent : extent - 1;
   if (start == INT64_MAX)
     return last;
@@ -110,13 +113,15 @@ Status sliceDynamic(NodeLowering &n) {
     std::vector<Val> at = b.axes;
     for (size_t i = 0; i < count; ++i) {
       Val which = b.index(static_cast<int64_t>(i));
-      int64_t axis = n.has(3) ? n.inValue(3).constant->intAt(static_cast<int64_t>(i)) : static_cast<int64_t>(i);
+      int64_t axis = n.has(3) ? n.inValue(3).constant->intAt(static_cast<int64_t>(i))
+                              : static_cast<int64_t>(i);
       auto d = static_cast<size_t>(axis < 0 ? axis + n.rank(0) : axis);
       const DimExpr &extent = n.shape(0)[d];
       auto element = [&](size_t input) {
         // Values that follow from shapes are expressions, so that the map stays affine.
         const Value &v = n.inValue(input);
-        return v.known.empty() ? cast(DType::I64, b.read(n.in(input), {which})) : b.index(v.known[i]);
+        return v.known.empty() ? cast(DType::I64, b.read(n.in(input), {which}))
+                               : b.index(v.known[i]);
       };
       Val start = element(1), step = n.has(4) ? element(4) : b.index(1);
       start = select(lt(start, 0), start + extent, start);
@@ -188,7 +193,8 @@ Status spaceToDepth(NodeLowering &n) {
   DimExpr channels = n.shape(0)[1];
   n.map(n.out(), [&](EquationBuilder &b) {
     Val sub = floorDiv(b.axis(1), channels), c = floorMod(b.axis(1), channels);
-    Val h = b.axis(2) * double(block) + floorDiv(sub, block), w = b.axis(3) * double(block) + floorMod(sub, block);
+    Val h = b.axis(2) * double(block) + floorDiv(sub, block),
+        w = b.axis(3) * double(block) + floorMod(sub, block);
     return b.read(n.in(0), {b.axis(0), c, h, w});
   });
   return success();

@@ -13,8 +13,8 @@ namespace {
 struct Moments {
   TensorId mean, inverse;
 };
-Moments moments(NodeLowering &n, const Shape &statShape, DType t, const DimExpr &count, double epsilon,
-                const std::function<Val(EquationBuilder &)> &element) {
+Moments moments(NodeLowering &n, const Shape &statShape, DType t, const DimExpr &count,
+                double epsilon, const std::function<Val(EquationBuilder &)> &element) {
   TensorId sum = n.reduceTemp("sum", Monoid::Sum, t, statShape, element);
   TensorId mean = n.map(n.temp("mean", t, statShape), [&](EquationBuilder &b) {
     return b.read(sum, b.axes) / b.number(t, count);
@@ -107,9 +107,8 @@ Status batchNorm(NodeLowering &n) {
     offset = n.constant("offset", floatConstant(offsets));
   } else {
     auto read = [&](EquationBuilder &b, size_t i) { return cast(t, b.read(n.in(i), b.axes)); };
-    factor = n.map(n.temp("factor", t, n.shape(1)), [&](EquationBuilder &b) {
-      return read(b, 1) / sqrt(read(b, 4) + epsilon);
-    });
+    factor = n.map(n.temp("factor", t, n.shape(1)),
+                   [&](EquationBuilder &b) { return read(b, 1) / sqrt(read(b, 4) + epsilon); });
     offset = n.map(n.temp("offset", t, n.shape(1)), [&](EquationBuilder &b) {
       return read(b, 2) - read(b, 3) * b.read(factor, b.axes);
     });
@@ -128,11 +127,12 @@ Status groupedNorm(NodeLowering &n, DimExpr groups, DimExpr perGroup) {
   Shape inner = n.shape(0);
   inner.erase(inner.begin(), inner.begin() + 2);
   auto channel = [&](Val g, Val c) { return g * perGroup + c; };
-  Moments m = moments(n, {n.shape(0)[0], groups}, t, perGroup * product(inner, 0, inner.size()),
-                      n.node.floatAttr("epsilon"), [&](EquationBuilder &b) {
-                        Val c = channel(b.axis(1), b.reduction(perGroup));
-                        return cast(t, b.read(n.in(0), concat({b.axis(0), c}, b.reductions(inner))));
-                      });
+  Moments m =
+      moments(n, {n.shape(0)[0], groups}, t, perGroup * product(inner, 0, inner.size()),
+              n.node.floatAttr("epsilon"), [&](EquationBuilder &b) {
+                Val c = channel(b.axis(1), b.reduction(perGroup));
+                return cast(t, b.read(n.in(0), concat({b.axis(0), c}, b.reductions(inner))));
+              });
   n.map(n.out(), [&](EquationBuilder &b) {
     std::vector<Val> group{b.axis(0), floorDiv(b.axis(1), perGroup)};
     Val x = (cast(t, b.read(n.in(0), b.axes)) - b.read(m.mean, group)) * b.read(m.inverse, group);
@@ -182,7 +182,8 @@ Status lrn(NodeLowering &n) {
     return x * x;
   });
   n.map(n.out(), [&](EquationBuilder &b) {
-    Val base = b.read(squares, b.axes) * (n.node.floatAttr("alpha") / double(size)) + n.node.floatAttr("bias");
+    Val base = b.read(squares, b.axes) * (n.node.floatAttr("alpha") / double(size)) +
+               n.node.floatAttr("bias");
     Val x = cast(t, b.read(n.in(0), b.axes));
     return cast(n.outType(), x / pow(base, base.like(n.node.floatAttr("beta"))));
   });
@@ -212,8 +213,9 @@ Status meanVariance(NodeLowering &n) {
     return cast(t, b.read(n.in(0), at));
   };
   TensorId sum = n.reduceTemp("sum", Monoid::Sum, t, kept, element);
-  TensorId mean = n.map(n.temp("mean", t, kept),
-                        [&](EquationBuilder &b) { return b.read(sum, b.axes) / b.number(t, count); });
+  TensorId mean = n.map(n.temp("mean", t, kept), [&](EquationBuilder &b) {
+    return b.read(sum, b.axes) / b.number(t, count);
+  });
   TensorId squares = n.reduceTemp("squares", Monoid::Sum, t, kept, [&](EquationBuilder &b) {
     Val centred = element(b) - b.read(mean, b.axes);
     return centred * centred;

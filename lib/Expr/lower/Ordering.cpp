@@ -25,7 +25,8 @@ Status topK(NodeLowering &n) {
     std::vector<Val> other = b.axes;
     other[axis] = b.reduction(shape[axis]);
     Val self = b.read(n.in(0), b.axes), x = b.read(n.in(0), other);
-    Val first = largest ? less(self, x) : less(x, self), second = largest ? less(x, self) : less(self, x);
+    Val first = largest ? less(self, x) : less(x, self),
+        second = largest ? less(x, self) : less(self, x);
     Val tie = select(second, b.truth(false), lt(other[axis], b.axis(axis)));
     return cast(DType::I32, select(first, b.truth(true), tie));
   });

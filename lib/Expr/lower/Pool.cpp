@@ -105,7 +105,9 @@ Val powerOf(Val x, int64_t p) {
   x = abs(x);
   return p == 1 ? x : p == 2 ? x * x : pow(x, x.like(double(p)));
 }
-Val rootOf(Val x, int64_t p) { return p == 1 ? x : p == 2 ? sqrt(x) : pow(x, x.like(1.0 / double(p))); }
+Val rootOf(Val x, int64_t p) {
+  return p == 1 ? x : p == 2 ? sqrt(x) : pow(x, x.like(1.0 / double(p)));
+}
 
 Status lpPool(NodeLowering &n) {
   Window window(n.node, n.shape(0));
@@ -114,7 +116,8 @@ Status lpPool(NodeLowering &n) {
   TensorId sum = n.reduceTemp("sum", Monoid::Sum, t, n.outShape(), [&](EquationBuilder &b) {
     return powerOf(cast(t, windowRead(n, b, window, b.constant(n.type(0), 0)).value), p);
   });
-  n.map(n.out(), [&](EquationBuilder &b) { return cast(n.outType(), rootOf(b.read(sum, b.axes), p)); });
+  n.map(n.out(),
+        [&](EquationBuilder &b) { return cast(n.outType(), rootOf(b.read(sum, b.axes), p)); });
   return success();
 }
 
@@ -143,7 +146,8 @@ Status globalMax(NodeLowering &n) {
 Status globalLp(NodeLowering &n) {
   int64_t p = n.node.intAttr("p");
   TensorId sum = globalReduce(n, Monoid::Sum, [p](Val x) { return powerOf(x, p); });
-  n.map(n.out(), [&](EquationBuilder &b) { return cast(n.outType(), rootOf(b.read(sum, b.axes), p)); });
+  n.map(n.out(),
+        [&](EquationBuilder &b) { return cast(n.outType(), rootOf(b.read(sum, b.axes), p)); });
   return success();
 }
 

@@ -12,7 +12,8 @@ bool isOne(const Shape &shape) { return numElements(shape).isConst(1); }
 
 /// Element of a scale or zero point at an element of the data: one for all, one an entry of `axis`, or one a
 /// block of `blockSize` entries.
-Val parameter(EquationBuilder &b, TensorId t, const std::vector<Val> &at, size_t axis, int64_t blockSize) {
+Val parameter(EquationBuilder &b, TensorId t, const std::vector<Val> &at, size_t axis,
+              int64_t blockSize) {
   if (blockSize > 0) {
     std::vector<Val> block = at;
     block[axis] = floorDiv(at[axis], blockSize);
@@ -62,13 +63,16 @@ Status dequantizeLinear(NodeLowering &n) {
 /// scale = (max(x, 0) - min(x, 0)) / 255, zero = round(-min / scale), both of their own type before use.
 Status dynamicQuantizeLinear(NodeLowering &n) {
   auto extreme = [&](Monoid m, const char *suffix) {
-    return n.reduceTemp(suffix, m, DType::F32, {},
-                        [&](EquationBuilder &b) { return b.read(n.in(0), b.reductions(n.shape(0))); });
+    return n.reduceTemp(suffix, m, DType::F32, {}, [&](EquationBuilder &b) {
+      return b.read(n.in(0), b.reductions(n.shape(0)));
+    });
   };
   TensorId high = extreme(Monoid::Max, "max"), low = extreme(Monoid::Min, "min");
   TensorId scale = n.wants(1) ? n.out(1) : n.temp("scale", DType::F32, {});
   TensorId zero = n.wants(2) ? n.out(2) : n.temp("zero", DType::U8, {});
-  n.map(scale, [&](EquationBuilder &b) { return (max(b.read(high, {}), 0) - min(b.read(low, {}), 0)) / 255; });
+  n.map(scale, [&](EquationBuilder &b) {
+    return (max(b.read(high, {}), 0) - min(b.read(low, {}), 0)) / 255;
+  });
   n.map(zero, [&](EquationBuilder &b) {
     Val s = b.read(scale, {}), quotient = -min(b.read(low, {}), 0) / s;
     return castSat(DType::U8, select(eq(s, 0), s.like(0), quotient));
@@ -93,7 +97,8 @@ Val sideParameter(EquationBuilder &b, TensorId t, bool left) {
 }
 
 /// The i32 product of operands `x` and `w` with optional zero points, into `out`.
-void integerMatMul(NodeLowering &n, TensorId out, TensorId x, TensorId w, TensorId zeroX, TensorId zeroW) {
+void integerMatMul(NodeLowering &n, TensorId out, TensorId x, TensorId w, TensorId zeroX,
+                   TensorId zeroW) {
   n.reduce(out, Monoid::Sum, [&](EquationBuilder &b) {
     auto centred = [&](TensorId zero, bool left) {
       return [&b, zero, left](Val v) {
@@ -121,7 +126,8 @@ Status qLinearMatMul(NodeLowering &n) {
   TensorId sum = n.temp("acc", DType::I32, n.outShape());
   integerMatMul(n, sum, n.in(0), n.in(3), n.in(2), n.in(5));
   n.map(n.out(), [&](EquationBuilder &b) {
-    Val y = rescaled(b.read(sum, b.axes), sideParameter(b, n.in(1), true), sideParameter(b, n.in(4), false));
+    Val y = rescaled(b.read(sum, b.axes), sideParameter(b, n.in(1), true),
+                     sideParameter(b, n.in(4), false));
     Val scale = sideParameter(b, n.in(6), true);
     Val quotient = cast(scale.type(), cast(DType::F32, y) / cast(DType::F32, scale));
     return quantised(n.outType(), quotient, sideParameter(b, n.in(7), true));

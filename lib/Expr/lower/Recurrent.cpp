@@ -20,9 +20,10 @@ std::vector<Activation> activationsOf(const Node &node) {
     double alpha, beta; // defaults
     bool hasAlpha, hasBeta;
   };
-  constexpr Row rows[] = {{"Affine", 1, 0, true, true},          {"LeakyRelu", 0.01, 0, true, false},
-                          {"ThresholdedRelu", 1, 0, true, false}, {"ScaledTanh", 1, 1, true, true},
-                          {"HardSigmoid", 0.2, 0.5, true, true},  {"Elu", 1, 0, true, false}};
+  constexpr Row rows[] = {
+      {"Affine", 1, 0, true, true},           {"LeakyRelu", 0.01, 0, true, false},
+      {"ThresholdedRelu", 1, 0, true, false}, {"ScaledTanh", 1, 1, true, true},
+      {"HardSigmoid", 0.2, 0.5, true, true},  {"Elu", 1, 0, true, false}};
   // Values are consumed in the order of the functions that take one.
   size_t nextAlpha = 0, nextBeta = 0;
   std::vector<Activation> list;
@@ -63,8 +64,9 @@ Val Activation::operator()(Val x) const {
 }
 
 RecurrentCell::RecurrentCell(NodeLowering &n, int64_t gates, int64_t direction)
-    : n(n), d(direction), gates(gates), hidden(n.node.intAttr("hidden_size")), t(computeType(n.type(0))),
-      steps(n.shape(0)[0]), batch(n.shape(0)[1]), clip(n.node.floatAttr("clip")) {
+    : n(n), d(direction), gates(gates), hidden(n.node.intAttr("hidden_size")),
+      t(computeType(n.type(0))), steps(n.shape(0)[0]), batch(n.shape(0)[1]),
+      clip(n.node.floatAttr("clip")) {
   const std::string &name = n.node.stringAttr("direction");
   bool backward = name == "reverse" || d == 1;
   prefix = backward ? "bw." : "fw.";
@@ -115,11 +117,13 @@ TensorId RecurrentCell::carry(const std::string &name, size_t initialInput) {
   return previous;
 }
 
-TensorId RecurrentCell::recur(TensorId state, const std::string &name, int64_t firstGate, int64_t count) {
+TensorId RecurrentCell::recur(TensorId state, const std::string &name, int64_t firstGate,
+                              int64_t count) {
   TensorId rh = temp(name, {batch, count * hidden});
   n.reduce(rh, Monoid::Sum, [&](EquationBuilder &b) {
     Val k = b.reduction(hidden);
-    return b.read(state, {b.axis(0), k}) * weight(b, 2, {b.axis(1) + double(firstGate * hidden), k});
+    return b.read(state, {b.axis(0), k}) *
+           weight(b, 2, {b.axis(1) + double(firstGate * hidden), k});
   });
   return rh;
 }
@@ -212,7 +216,9 @@ void lstmStep(RecurrentCell &cell) {
   bool coupled = n.node.intAttr("input_forget");
   cell.run([&] {
     TensorId rh = cell.recur(h, "rh", 0, 4);
-    auto gate = [&](EquationBuilder &b, int64_t g) { return cell.input(b, g) + cell.gateOf(b, rh, g); };
+    auto gate = [&](EquationBuilder &b, int64_t g) {
+      return cell.input(b, g) + cell.gateOf(b, rh, g);
+    };
     auto peephole = [&](EquationBuilder &b, Val x, int64_t g, Val state) {
       return n.has(7) ? x + cell.weight(b, 7, {b.axis(1) + double(g * cell.hidden)}) * state : x;
     };

@@ -21,7 +21,8 @@ struct Reduced {
     count = product(extents, 0, extents.size());
   }
   /// Input indices from those of the kept dims and of the reduced ones.
-  std::vector<Val> indices(const std::vector<Val> &keptAt, const std::vector<Val> &reducedAt) const {
+  std::vector<Val> indices(const std::vector<Val> &keptAt,
+                           const std::vector<Val> &reducedAt) const {
     std::vector<Val> at;
     size_t k = 0, r = 0;
     for (bool isReduced : reduced)
@@ -42,7 +43,8 @@ struct Reduced {
 
 /// out = post(monoid of pre(x)); `post` also gets the builder.
 template <typename Pre, typename Post>
-Status reduceWith(NodeLowering &n, Monoid monoid, DType accumulate, Pre pre, Post post, bool hasPost) {
+Status reduceWith(NodeLowering &n, Monoid monoid, DType accumulate, Pre pre, Post post,
+                  bool hasPost) {
   Reduced r(n.shape(0), n.node.intsAttr("axes"));
   auto element = [&](EquationBuilder &b) {
     std::vector<Val> kept = r.keptOf(b.axes);
@@ -53,7 +55,8 @@ Status reduceWith(NodeLowering &n, Monoid monoid, DType accumulate, Pre pre, Pos
     return success();
   }
   TensorId t = n.reduceTemp("acc", monoid, accumulate, n.outShape(), element);
-  n.map(n.out(), [&](EquationBuilder &b) { return cast(n.outType(), post(b, b.read(t, b.axes), r)); });
+  n.map(n.out(),
+        [&](EquationBuilder &b) { return cast(n.outType(), post(b, b.read(t, b.axes), r)); });
   return success();
 }
 
@@ -70,11 +73,13 @@ template <Monoid monoid> Status plain(NodeLowering &n) {
 Status mean(NodeLowering &n) {
   return reduceWith(
       n, Monoid::Sum, computeType(n.type(0)), same,
-      [](EquationBuilder &b, Val x, const Reduced &r) { return x / b.number(x.type(), r.count); }, true);
+      [](EquationBuilder &b, Val x, const Reduced &r) { return x / b.number(x.type(), r.count); },
+      true);
 }
 
 Status l1(NodeLowering &n) {
-  return reduceWith(n, Monoid::Sum, computeType(n.type(0)), [](Val x) { return abs(x); }, samePost, false);
+  return reduceWith(
+      n, Monoid::Sum, computeType(n.type(0)), [](Val x) { return abs(x); }, samePost, false);
 }
 Val squared(Val x) { return x * x; }
 Status sumSquare(NodeLowering &n) {
@@ -83,12 +88,14 @@ Status sumSquare(NodeLowering &n) {
 /// The root or logarithm of an integer sum is taken in f64.
 Val inFloat(Val x) { return x.floating() ? x : cast(DType::F64, x); }
 Status l2(NodeLowering &n) {
-  return reduceWith(n, Monoid::Sum, computeType(n.type(0)), squared,
-                    [](EquationBuilder &, Val x, const Reduced &) { return sqrt(inFloat(x)); }, true);
+  return reduceWith(
+      n, Monoid::Sum, computeType(n.type(0)), squared,
+      [](EquationBuilder &, Val x, const Reduced &) { return sqrt(inFloat(x)); }, true);
 }
 Status logSum(NodeLowering &n) {
-  return reduceWith(n, Monoid::Sum, computeType(n.type(0)), same,
-                    [](EquationBuilder &, Val x, const Reduced &) { return log(inFloat(x)); }, true);
+  return reduceWith(
+      n, Monoid::Sum, computeType(n.type(0)), same,
+      [](EquationBuilder &, Val x, const Reduced &) { return log(inFloat(x)); }, true);
 }
 
 /// m + log(sum(exp(x - m))) with m the maximum, or 0 where that is infinite.
@@ -103,8 +110,9 @@ Status logSumExp(NodeLowering &n) {
     Val v = b.read(m, b.axes);
     return select(isInf(v), v.like(0), v);
   });
-  TensorId s = n.reduceTemp("sum", Monoid::Sum, t, n.outShape(),
-                            [&](EquationBuilder &b) { return exp(element(b) - b.read(shift, b.axes)); });
+  TensorId s = n.reduceTemp("sum", Monoid::Sum, t, n.outShape(), [&](EquationBuilder &b) {
+    return exp(element(b) - b.read(shift, b.axes));
+  });
   n.map(n.out(), [&](EquationBuilder &b) {
     return cast(n.outType(), log(b.read(s, b.axes)) + b.read(shift, b.axes));
   });
@@ -141,8 +149,9 @@ template <ScalarOp op> Status cumulative(NodeLowering &n) {
   Shape stackedShape = r.kept;
   stackedShape.insert(stackedShape.begin(), steps);
 
-  TensorId init = n.map(n.temp("init", t, r.kept),
-                        [&](EquationBuilder &b) { return b.constant(t, op == ScalarOp::Add ? 0 : 1); });
+  TensorId init = n.map(n.temp("init", t, r.kept), [&](EquationBuilder &b) {
+    return b.constant(t, op == ScalarOp::Add ? 0 : 1);
+  });
   Equation scan;
   scan.kind = EquationKind::Scan;
   scan.onnxNodes = {n.node.name};

@@ -35,7 +35,9 @@ double sourcePosition(const std::string &mode, const ResizedAxis &a, int64_t i) 
   if (mode == "pytorch_half_pixel" && width == 1)
     return -0.5;
   double halfPixel = (x + 0.5) / a.scale - 0.5;
-  return mode == "half_pixel_symmetric" ? in / 2 * (1 - static_cast<double>(a.out) / width) + halfPixel : halfPixel;
+  return mode == "half_pixel_symmetric"
+             ? in / 2 * (1 - static_cast<double>(a.out) / width) + halfPixel
+             : halfPixel;
 }
 
 int64_t nearest(const std::string &mode, double x) {
@@ -63,7 +65,8 @@ void interpolate(const Node &n, const ResizedAxis &a, double x, TapTable &table)
   table.taps = 2 - 2 * first;
   for (int64_t i = first; i <= 1 - first; ++i) {
     double distance = (static_cast<double>(i) - ratio) * stretch;
-    double w = cubic ? cubicWeight(distance, n.floatAttr("cubic_coeff_a")) : std::max(0.0, 1 - std::fabs(distance));
+    double w = cubic ? cubicWeight(distance, n.floatAttr("cubic_coeff_a"))
+                     : std::max(0.0, 1 - std::fabs(distance));
     int64_t index = static_cast<int64_t>(base) + i;
     if ((index < 0 || index >= a.in) && n.intAttr("exclude_outside"))
       w = 0;
@@ -71,7 +74,8 @@ void interpolate(const Node &n, const ResizedAxis &a, double x, TapTable &table)
     table.index.push_back(std::clamp<int64_t>(index, 0, a.in - 1));
     table.weight.push_back(w);
   }
-  for (auto w = table.weight.end() - static_cast<std::ptrdiff_t>(table.taps); w != table.weight.end(); ++w)
+  for (auto w = table.weight.end() - static_cast<std::ptrdiff_t>(table.taps);
+       w != table.weight.end(); ++w)
     *w = sum == 0 ? *w : *w / sum;
 }
 
@@ -81,12 +85,14 @@ TapTable tapsOf(const Node &n, const ResizedAxis &a) {
   for (int64_t i = 0; i < a.out; ++i) {
     double x = sourcePosition(coordinates, a, i);
     if (n.stringAttr("mode") == "nearest") {
-      table.index.push_back(std::clamp<int64_t>(nearest(n.stringAttr("nearest_mode"), x), 0, a.in - 1));
+      table.index.push_back(
+          std::clamp<int64_t>(nearest(n.stringAttr("nearest_mode"), x), 0, a.in - 1));
       table.weight.push_back(1);
     } else {
       interpolate(n, a, x, table);
     }
-    bool beyond = coordinates == "tf_crop_and_resize" && (x < 0 || x > static_cast<double>(a.in - 1));
+    bool beyond =
+        coordinates == "tf_crop_and_resize" && (x < 0 || x > static_cast<double>(a.in - 1));
     table.beyond.push_back(beyond);
   }
   return table;
@@ -111,7 +117,8 @@ ConstantRef weightConstant(DType t, const TapTable &table) {
 }
 
 /// Resamples one axis of `x` into `out`, which has type `t`.
-void resample(NodeLowering &n, TensorId out, TensorId x, size_t axis, const ResizedAxis &a, DType t) {
+void resample(NodeLowering &n, TensorId out, TensorId x, size_t axis, const ResizedAxis &a,
+              DType t) {
   TapTable table = tapsOf(n.node, a);
   std::string suffix = std::to_string(axis);
   if (int64_t factor = wholeFactor(table, a)) {
@@ -126,7 +133,8 @@ void resample(NodeLowering &n, TensorId out, TensorId x, size_t axis, const Resi
   bool weighted = table.taps > 1;
   TensorId weight = weighted ? n.constant("weight" + suffix, weightConstant(t, table)) : -1;
   bool extrapolates = std::count(table.beyond.begin(), table.beyond.end(), 1) > 0;
-  TensorId beyond = extrapolates ? n.constant("beyond" + suffix, makeIntConstant({a.out}, table.beyond)) : -1;
+  TensorId beyond =
+      extrapolates ? n.constant("beyond" + suffix, makeIntConstant({a.out}, table.beyond)) : -1;
   n.map(out, [&](EquationBuilder &b) {
     std::vector<Val> at = b.axes;
     Val place = b.axis(axis), sum = b.constant(t, 0);
@@ -169,7 +177,9 @@ Result<std::vector<ResizedAxis>> readAxes(NodeLowering &n) {
     } else {
       int64_t wanted = sizes ? sizes->intAt(static_cast<int64_t>(k)) : a.out;
       a.scale = static_cast<double>(wanted) / static_cast<double>(a.in);
-      common = k == 0 ? a.scale : policy == "not_larger" ? std::min(common, a.scale) : std::max(common, a.scale);
+      common = k == 0                   ? a.scale
+               : policy == "not_larger" ? std::min(common, a.scale)
+                                        : std::max(common, a.scale);
     }
     if (roi && n.node.stringAttr("coordinate_transformation_mode") == "tf_crop_and_resize") {
       a.roiBegin = roi->floatAt(static_cast<int64_t>(k));

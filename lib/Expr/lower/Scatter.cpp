@@ -21,7 +21,8 @@ Val counted(Val i, const DimExpr &extent) {
 }
 
 /// Scatters into a copy of `base`. 16-bit floats are combined in f32, through temps.
-template <typename F> Status scatter(NodeLowering &n, TensorId base, const Shape &domain, Combiner combiner, F f) {
+template <typename F>
+Status scatter(NodeLowering &n, TensorId base, const Shape &domain, Combiner combiner, F f) {
   DType t = n.outType(), wide = combiner == Combiner::Assign ? t : computeType(t);
   TensorId from = base, to = n.out();
   if (wide != t) {
@@ -66,7 +67,8 @@ Status scatterND(NodeLowering &n) {
   return scatter(n, n.in(0), n.shape(2), combiner, [&](EquationBuilder &b, std::vector<Val> &at) {
     std::vector<Val> which(b.axes.begin(), b.axes.begin() + lead);
     for (int64_t i = 0; i < depth; ++i)
-      at.push_back(counted(b.read(n.in(1), concat(which, {b.index(i)})), n.shape(0)[static_cast<size_t>(i)]));
+      at.push_back(counted(b.read(n.in(1), concat(which, {b.index(i)})),
+                           n.shape(0)[static_cast<size_t>(i)]));
     at.insert(at.end(), b.axes.begin() + lead, b.axes.end());
     return b.read(n.in(2), b.axes);
   });
@@ -76,14 +78,15 @@ Status scatterND(NodeLowering &n) {
 Status tensorScatter(NodeLowering &n) {
   auto axis = static_cast<size_t>(n.node.intAttr("axis"));
   bool circular = n.node.stringAttr("mode") == "circular";
-  return scatter(n, n.in(0), n.shape(1), Combiner::Assign, [&](EquationBuilder &b, std::vector<Val> &at) {
-    at = b.axes;
-    if (n.has(2))
-      at[axis] = at[axis] + cast(DType::I64, b.read(n.in(2), {b.axis(0)}));
-    if (circular)
-      at[axis] = floorMod(at[axis], n.shape(0)[axis]);
-    return b.read(n.in(1), b.axes);
-  });
+  return scatter(n, n.in(0), n.shape(1), Combiner::Assign,
+                 [&](EquationBuilder &b, std::vector<Val> &at) {
+                   at = b.axes;
+                   if (n.has(2))
+                     at[axis] = at[axis] + cast(DType::I64, b.read(n.in(2), {b.axis(0)}));
+                   if (circular)
+                     at[axis] = floorMod(at[axis], n.shape(0)[axis]);
+                   return b.read(n.in(1), b.axes);
+                 });
 }
 
 } // namespace

@@ -23,8 +23,9 @@ template <bool isLog> Status softmax(NodeLowering &n) {
     return cast(t, b.read(n.in(0), with(b.axes, axis, b.reduction(extent))));
   };
   TensorId m = n.reduceTemp("max", Monoid::Max, t, rows, element);
-  TensorId s = n.reduceTemp("sum", Monoid::Sum, t, rows,
-                            [&](EquationBuilder &b) { return exp(element(b) - b.read(m, b.axes)); });
+  TensorId s = n.reduceTemp("sum", Monoid::Sum, t, rows, [&](EquationBuilder &b) {
+    return exp(element(b) - b.read(m, b.axes));
+  });
   n.map(n.out(), [&](EquationBuilder &b) {
     std::vector<Val> row = without(b.axes, axis);
     Val shifted = cast(t, b.read(n.in(0), b.axes)) - b.read(m, row);

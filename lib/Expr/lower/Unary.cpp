@@ -41,7 +41,8 @@ Val isInfinite(Val x, const Node &n) {
     return isInf(x);
   if (!negative && !positive)
     return {x.body, x.body->constantInt(DType::Bool, 0)};
-  return eq(x, positive ? std::numeric_limits<double>::infinity() : -std::numeric_limits<double>::infinity());
+  return eq(x, positive ? std::numeric_limits<double>::infinity()
+                        : -std::numeric_limits<double>::infinity());
 }
 Val isNotANumber(Val x, const Node &) {
   return x.floating() ? isNan(x) : Val{x.body, x.body->constantInt(DType::Bool, 0)};
@@ -58,7 +59,8 @@ Val shrink(Val x, const Node &n) {
   if (!x.floating()) {
     // The comparison and the sum are made on the mathematical values.
     Val wide = cast(DType::F64, x);
-    Val r = select(lt(wide, -lambd), wide + bias, select(gt(wide, lambd), wide - bias, wide.like(0)));
+    Val r =
+        select(lt(wide, -lambd), wide + bias, select(gt(wide, lambd), wide - bias, wide.like(0)));
     return cast(x.type(), r);
   }
   return select(lt(x, -lambd), x + bias, select(gt(x, lambd), x - bias, x.like(0)));
@@ -71,11 +73,10 @@ Val sign(Val x, const Node &) {
 }
 Val softsign(Val x, const Node &) { return x / (abs(x) + 1); }
 Val swish(Val x, const Node &n) { return x * sigmoid(x * n.floatAttr("alpha")); }
-Val thresholdedRelu(Val x, const Node &n) { return select(gt(x, n.floatAttr("alpha")), x, x.like(0)); }
-Val castTo(Val x, const Node &n) {
-  // A conversion of float to unsigned 64 bits goes through f64 alone where the value is above INT64_MAX.
-  return cast(std::get<DType>(n.attributes.at("to")), x);
+Val thresholdedRelu(Val x, const Node &n) {
+  return select(gt(x, n.floatAttr("alpha")), x, x.like(0));
 }
+Val castTo(Val x, const Node &n) { return cast(std::get<DType>(n.attributes.at("to")), x); }
 
 Formula formulaOf(OpKind op) {
   using enum OpKind;
