@@ -1,18 +1,27 @@
-"""Inputs and expected outputs of two.graph, in the folder given: x.npy, y.npy, wrong.npy, short.npy, x.pb."""
+"""The model two.onnx with inputs and expected outputs, in the folder given."""
 
 import pathlib
 import sys
 
 import numpy
 import onnx
+from onnx import TensorProto, helper, numpy_helper
 
 folder = pathlib.Path(sys.argv[1])
 x = numpy.arange(8, dtype=numpy.float32).reshape(4, 2) - 3
 w = numpy.array([[1.5, -0.5], [2, 3]], dtype=numpy.float32)
 y = numpy.maximum(x @ w, 0)
+graph = helper.make_graph(
+    [helper.make_node("MatMul", ["x", "w"], ["m"], name="matmul"), helper.make_node("Relu", ["m"], ["y"], name="relu")],
+    "two",
+    [helper.make_tensor_value_info("x", TensorProto.FLOAT, [4, 2])],
+    [helper.make_tensor_value_info("y", TensorProto.FLOAT, [4, 2])],
+    [numpy_helper.from_array(w, "w")],
+)
+onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), folder / "two.onnx")
 numpy.save(folder / "x.npy", x)
 numpy.save(folder / "y.npy", y)
 numpy.save(folder / "wrong.npy", y + numpy.float32(0.01))
 numpy.save(folder / "short.npy", x[:3])
 numpy.save(folder / "fortran.npy", numpy.asfortranarray(x))
-(folder / "x.pb").write_bytes(onnx.numpy_helper.from_array(x, "x").SerializeToString())
+(folder / "x.pb").write_bytes(numpy_helper.from_array(x, "x").SerializeToString())
