@@ -3,7 +3,7 @@
 #include "Support/Text.h"
 
 #include <algorithm>
-#include <set>
+#include <unordered_set>
 
 // The rules, in the order in which they are checked:
 //  1. names of symbols and values are not empty and unique; symbol ranges are ordered;
@@ -37,7 +37,7 @@ private:
   }
 
   void checkSymbols() {
-    std::set<std::string_view> names;
+    std::unordered_set<std::string_view> names;
     for (const Symbol &s : g.symbols) {
       if (s.name.empty() || !names.insert(s.name).second)
         fail("symbol '" + s.name + "'", "names of symbols are unique and not empty");
@@ -47,7 +47,7 @@ private:
   }
 
   void checkValues() {
-    std::set<std::string_view> names;
+    std::unordered_set<std::string_view> names;
     for (size_t i = 0; i < g.values.size(); ++i) {
       const Value &v = g.values[i];
       if (v.name.empty() || !names.insert(v.name).second)
@@ -75,7 +75,7 @@ private:
 
   bool inRange(ValueId id) const { return id >= 0 && id < static_cast<ValueId>(g.values.size()); }
 
-  void define(ValueId id, const std::string &where, std::set<ValueId> &own) {
+  void define(ValueId id, const std::string &where, std::unordered_set<ValueId> &own) {
     if (!inRange(id))
       return fail(where, "defines a value that the graph does not have");
     if (defined[id])
@@ -85,8 +85,8 @@ private:
   }
 
   void checkRegion(const Region &r, const std::vector<ValueId> &captures) {
-    std::set<ValueId> visible(captures.begin(), captures.end());
-    std::set<ValueId> captureUse;
+    std::unordered_set<ValueId> visible(captures.begin(), captures.end());
+    std::unordered_set<ValueId> captureUse;
     auto use = [&](ValueId id, const std::string &where) {
       if (!inRange(id))
         return fail(where, "reads a value that the graph does not have");
@@ -99,7 +99,7 @@ private:
     for (ValueId id : r.inputs)
       define(id, "region input", visible);
     for (const Node &n : r.nodes) {
-      std::string where = "node '" + n.name + "' (" + std::string(info(n.op).name) + ")";
+      const std::string where = "node '" + n.name + "' (" + std::string(info(n.op).name) + ")";
       for (ValueId id : n.inputs)
         if (id != kNoValue)
           use(id, where);

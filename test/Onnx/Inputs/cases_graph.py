@@ -125,6 +125,39 @@ def half(values):
     return of(lambda: model([node("Identity", ["w"])], outputs=[value("y", (2, 3), TensorProto.FLOAT16)], initializer=[t]))
 
 
+def gather(index):
+    indices = numpy_helper.from_array(np.array([index], np.int64), "i")
+    return of(lambda: model([node("Gather", ["x", "i"])], outputs=[value("y", None)], initializer=[indices]))
+
+
+def reshape_at_run_time():
+    infos = [value("x", (2, 3)), value("s", ("k",), TensorProto.INT64)]
+    return model([node("Reshape", ["x", "s"])], inputs=infos, outputs=[value("y", None)])
+
+
+def reshape_to(*target):
+    shape = numpy_helper.from_array(np.array(target, np.int64), "s")
+    return of(lambda: model([node("Reshape", ["x", "s"])], outputs=[value("y", None)], initializer=[shape]))
+
+
+def sliced(start, end, step):
+    operands = [numpy_helper.from_array(np.array([v], np.int64), k) for k, v in zip("seap", (start, end, 0, step))]
+    return of(
+        lambda: model([node("Slice", ["x", "s", "e", "a", "p"])], outputs=[value("y", None)], initializer=operands)
+    )
+
+
+def conv(x=(1, 4, 8, 8), w=(4, 4, 3, 3), **attributes):
+    infos = [value("x", x), value("w", w)]
+    return of(lambda: model([node("Conv", ["x", "w"], **attributes)], inputs=infos, outputs=[value("y", None)]))
+
+
+def pool(**attributes):
+    infos = [value("x", (1, 4, 8, 8))]
+    return of(lambda: model([node("MaxPool", ["x"], **attributes)], inputs=infos, outputs=[value("y", None)]))
+
+
+LOWEST, HIGHEST = -(1 << 63), (1 << 63) - 1
 ONES = numpy_helper.from_array(np.ones((2, 3), np.float32), "w")
 
 CASES = [
@@ -166,6 +199,36 @@ CASES = [
     Case("G31-huge", of(lambda: model([relu()], inputs=[value("x", (1 << 62,))], outputs=[value("y", (1 << 62,))])), BAD),
     Case("G32-shape", of(lambda: model([relu()], outputs=[value("y", (4, 4))])), BAD, "declares f32[4,4], its nodes make f32[2,3]"),
     Case("G32-type", of(lambda: model([relu()], outputs=[value("y", (2, 3), TensorProto.INT8)])), BAD, "declares i8[2,3]"),
+    Case("O1-gather-99", gather(99), BAD, "index 99 is out of range"),
+    Case("O1-gather-lowest", gather(LOWEST), BAD, "out of range"),
+    Case("O2-step-0", sliced(0, 2, 0), BAD, "a step is 0"),
+    Case("O2-lowest", sliced(LOWEST, HIGHEST, LOWEST), OK),
+    Case("O2-backwards", sliced(HIGHEST, LOWEST, LOWEST), OK),
+    Case("O3-two-rests", reshape_to(-1, -1), BAD, "two -1"),
+    Case("O3-overflow", reshape_to(1 << 62, 4), BAD),
+    Case("O3-negative", reshape_to(-2, -3), BAD, "the size -2"),
+    Case("O3-rest-of-zero", reshape_to(0, 0, 0), BAD),
+    Case("O3-run-time", of(reshape_at_run_time), UNSUPPORTED, "run-time value"),
+    Case("O8-group-0", conv(group=0), BAD, "group is 0"),
+    Case("O8-group-3", conv(group=3), BAD, "group is 3"),
+    Case("O8-stride-0", conv(strides=[0, 1]), BAD, "between 1 and 2^31"),
+    Case("O8-dilation", conv(dilations=[HIGHEST, 1]), BAD, "between 1 and 2^31"),
+    Case("O8-pads", conv(pads=[-99, 0, 0, 0]), BAD, "pads must be"),
+    Case("O8-kernel-rank", conv(w=(4, 4, 3, 3, 3)), BAD, "one rank"),
+    Case("O8-kernel-shape", conv(kernel_shape=[5, 5]), BAD, "does not agree"),
+    Case("O8-no-channels", conv(w=(4, 0, 3, 3)), BAD, "channels"),
+    Case("O9-kernel-0", pool(kernel_shape=[0, 2]), BAD, "between 1 and 2^31"),
+    Case("O9-kernel-huge", pool(kernel_shape=[1 << 40, 2]), BAD, "between 1 and 2^31"),
+    Case("O9-pads", pool(kernel_shape=[2, 2], pads=[2, 0, 0, 0]), BAD, "smaller than the window"),
+    Case("O13-perm-twice", one("Transpose", perm=[0, 0]), BAD, "each axis"),
+    Case("O13-perm-range", one("Transpose", perm=[0, 9]), BAD, "each axis"),
+    Case("O14-softmax", one("Softmax", axis=9), BAD, "axis 9 is out of range"),
+    Case("O14-softmax-lowest", one("Softmax", axis=LOWEST), BAD, "out of range"),
+    Case("O14-concat", one("Concat", ["x", "x"], axis=LOWEST), BAD, "out of range"),
+    Case("O14-flatten", one("Flatten", axis=LOWEST), BAD, "out of range"),
+    Case("O16-einsum", one("Einsum", equation="i->"), BAD, "does not fit an operand of rank 2"),
+    Case("O16-long", one("Einsum", equation="a" * 100_000), BAD, "longer than 4096"),
+    Case("O16-repeated", one("Einsum", equation="ij->ii"), BAD, "repeated"),
     Case("T1-negative", with_tensor(tensor([-1])), BAD, "negative"),
     Case("T2-overflow", with_tensor(tensor([1 << 32, 1 << 32, 2])), LIMIT),
     Case("T3-wrap", of(wrap_dims), LIMIT),
