@@ -48,12 +48,9 @@ private:
       kernel.name = pattern.program.name;
       if (&variant != &state.schedules[p].back())
         kernel.name += "_v" + std::to_string(&variant - state.schedules[p].data());
-      kernel.symbols = program.symbols;
-      kernel.body.symbolTable = program.symbols;
       simplify(kernel);
       insertSyncs(kernel);
       allocate(kernel);
-      canonicalise(kernel);
       FUSEC_CHECK(verify(kernel));
       gir.kernels.push_back(std::move(kernel));
       built.back().push_back({static_cast<int>(gir.kernels.size() - 1), std::move(lowered.params)});

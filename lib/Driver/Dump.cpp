@@ -22,6 +22,8 @@ std::string printSchedules(const TargetState &state) {
   std::string out;
   for (size_t p = 0; p < state.schedules.size(); ++p)
     for (const ScheduleVariant &variant : state.schedules[p]) {
+      for (const search::Evaluation &e : variant.considered)
+        out += "# " + std::string(e.chosen ? "chosen: " : "considered: ") + e.name + ", " + floatToText(e.score) + " s\n";
       out += "pattern " + std::to_string(p) + " {";
       for (auto [symbol, divisor] : variant.divisors)
         out += " " + std::to_string(symbol) + ":" + std::to_string(divisor);

@@ -241,10 +241,19 @@ private:
     return false;
   }
 
-  /// A vector operand that is not contiguous along the lanes: [k..., n] tiles of a block.
+  /// A vector operand that is not contiguous along the lanes: [i, m, k..., n] tiles of a block, as far as the operand
+  /// depends on them and the block holds more than one value of them.
   void stageOver(const ReadInfo &read, std::vector<TreeNode> &out) {
     std::vector<LayoutDigit> digits;
     std::vector<int64_t> extents;
+    if (lastBlockStep > 1 && read.dependsOn(view.spatial[roles.blocks.back()])) {
+      digits.push_back({blockAxes.back()});
+      extents.push_back(lastBlockStep);
+    }
+    if (m >= 0 && read.dependsOn(view.spatial[roles.row])) {
+      digits.push_back({m});
+      extents.push_back(rowsPerBlock);
+    }
     for (AxisId r : reduced) {
       if (!read.dependsOn(b.schedule.axes[r].positions))
         continue;

@@ -79,6 +79,7 @@ private:
   void guarded(NodeId predicate, std::vector<Stmt> body, std::vector<Stmt> &out);
   /// Spreads [0, total) over units and lanes (or, on a CPU, over vectors); `emit` gets the flat position.
   void cooperative(NodeId total, const std::function<std::vector<Stmt>(NodeId)> &emit, std::vector<Stmt> &out);
+  void checkStageCovers(const Operand &operand, uint64_t axes);
   void stageOnCpu(const std::vector<size_t> &order, const std::vector<int64_t> &extents,
                   const std::function<std::vector<Stmt>(const std::vector<NodeId> &)> &emit, std::vector<Stmt> &out);
   Status makeBuffers();

@@ -448,6 +448,8 @@ void Lowering::lowerStage(size_t index, std::vector<Stmt> &result) {
   }
   if (std::count(extents.begin(), extents.end(), 0) != 0)
     return problem("the tile of operand " + operand.name + " has no constant size");
+  if (operand.digits[0].index < 0)
+    checkStageCovers(operand, axisDependence(e.body, read));
   if (stage.buffer < 0) {
     GirBuffer buffer;
     buffer.name = operand.name;
@@ -546,6 +548,20 @@ void Lowering::lowerStage(size_t index, std::vector<Stmt> &result) {
     return emit(digits);
   };
   cooperative(body.index(total), emitFlat, result);
+}
+
+/// Every axis that the operand depends on is either fixed where it is staged or one of its digits.
+void Lowering::checkStageCovers(const Operand &operand, uint64_t axes) {
+  for (size_t p = 0; p < equations[operand.equation]->axes.size(); ++p) {
+    AxisId a = scheduleAxis(operand.equation, static_cast<int>(p));
+    if (!(axes >> p & 1) || a < 0 || tileAt(a, path.size()) == 1)
+      continue;
+    bool isDigit = std::any_of(operand.digits.begin(), operand.digits.end(),
+                               [&](const LayoutDigit &digit) { return digit.axis == a; });
+    if (!isDigit)
+      problem("operand " + operand.name + " varies with axis " + schedule.axes[a].name +
+              " inside its tile, but has no digit for it");
+  }
 }
 
 /// One unit: a loop a digit instead of a flat index, so that no address needs a division, with vectors along the

@@ -65,6 +65,10 @@ Schedule cpuMap(const View &view, int unroll) {
 Schedule gpuMap(const View &view, int unroll) {
   int lanes = view.target->lanes, units = 256 / lanes;
   Builder b(view, "map", units, lanes);
+  if (view.spatial.empty()) {
+    b.schedule.tree = {Builder::leaf(LeafKind::Compute, view.first)};
+    return b.schedule;
+  }
   AxisId x = b.addSpatial("x", view.spatial);
   int64_t perUnit = int64_t{lanes} * unroll;
   b.schedule.tree = {Builder::nest({Builder::loop(LoopKind::Block, x, perUnit * units),

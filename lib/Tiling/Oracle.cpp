@@ -160,6 +160,21 @@ private:
   std::vector<double> trips;
 };
 
+/// The loops of the tree's first path, such as "mm m:26 n:64 m:2 m:1 n:16".
+std::string describe(const Schedule &schedule) {
+  std::string text = schedule.name;
+  const std::vector<TreeNode> *level = &schedule.tree;
+  while (!level->empty()) {
+    auto loop = std::find_if(level->begin(), level->end(), [](const TreeNode &n) { return n.isLoop; });
+    if (loop == level->end())
+      break;
+    if (loop->axis >= 0)
+      text += " " + schedule.axes[loop->axis].name + ":" + std::to_string(loop->step);
+    level = &loop->children;
+  }
+  return text;
+}
+
 } // namespace
 
 Result<std::vector<Schedule>> candidateSchedules(const ExprProgram &pattern, const Target &target) {
@@ -193,14 +208,12 @@ cost::Counts countWork(const Schedule &schedule, const ExprProgram &pattern, con
 Result<std::vector<ScheduleVariant>> bestSchedules(const ExprProgram &pattern, const Target &target) {
   FUSEC_TRY(std::vector<Schedule> candidates, candidateSchedules(pattern, target));
   ScheduleVariant best;
-  best.seconds = -1;
-  for (Schedule &candidate : candidates) {
-    double seconds = cost::latency(countWork(candidate, pattern, target), target);
-    if (best.seconds < 0 || seconds < best.seconds) {
-      best.schedule = std::move(candidate);
-      best.seconds = seconds;
-    }
-  }
+  size_t chosen = search::chooseLowest(
+      candidates.size(),
+      [&](size_t i) { return cost::latency(countWork(candidates[i], pattern, target), target); },
+      [&](size_t i) { return describe(candidates[i]); }, best.considered);
+  best.schedule = std::move(candidates[chosen]);
+  best.seconds = best.considered[chosen].score;
   std::vector<ScheduleVariant> variants;
   // A contraction whose tiles may be cut pays for its checks in code size and branches: one variant for symbols
   // that are multiples of 16 goes without.

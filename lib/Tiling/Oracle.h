@@ -1,5 +1,6 @@
 #pragma once
 #include "Cost/Cost.h"
+#include "Search/Choose.h"
 #include "Support/Result.h"
 #include "Target/Target.h"
 #include "Tiling/Schedule.h"
@@ -11,6 +12,7 @@ struct ScheduleVariant {
   std::vector<std::pair<SymbolId, int64_t>> divisors; // guards: symbol is a multiple of
   Schedule schedule;
   double seconds = 0; // predicted, at the symbols' opt values
+  search::Log considered; // candidates and their predicted seconds
 };
 
 /// All schedules that Tiling knows for a pattern on a target (two or more), unranked.
