@@ -1,0 +1,91 @@
+// Every allocation of load, create, run and destroy may fail: the call says NO_MEMORY, nothing leaks, the next try works.
+#include "Bundle/Writer.h"
+#include "TestModels.h"
+#include "fusec/runtime.h"
+
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
+namespace {
+
+std::atomic<long> live{0};
+thread_local long failAt = 0; // the n-th allocation of this thread from now fails; 0: none
+
+void *take(std::size_t bytes) {
+  if (failAt > 0 && --failAt == 0)
+    throw std::bad_alloc();
+  void *p = std::malloc(bytes ? bytes : 1);
+  if (!p)
+    throw std::bad_alloc();
+  ++live;
+  return p;
+}
+void give(void *p) {
+  if (p)
+    --live;
+  std::free(p);
+}
+
+} // namespace
+
+void *operator new(std::size_t bytes) { return take(bytes); }
+void *operator new[](std::size_t bytes) { return take(bytes); }
+void operator delete(void *p) noexcept { give(p); }
+void operator delete[](void *p) noexcept { give(p); }
+void operator delete(void *p, std::size_t) noexcept { give(p); }
+void operator delete[](void *p, std::size_t) noexcept { give(p); }
+
+using namespace test;
+
+namespace {
+
+/// One whole life of a model; the first status that is not FUSERT_OK.
+fusert_status wholeLife(const std::vector<uint8_t> &bytes) {
+  static float x[100], w[100], y[100], s[1];
+  fusert_model model = 0;
+  fusert_context context = 0;
+  fusert_context_options options{};
+  options.struct_size = sizeof options;
+  options.threads = 2;
+  int64_t n = 100;
+  fusert_buffer inputs[] = {{x, sizeof x}, {w, sizeof w}}, outputs[] = {{y, sizeof y}, {s, sizeof s}};
+  fusert_status status = fusert_load_memory(bytes.data(), bytes.size(), nullptr, &model);
+  if (status == FUSERT_OK)
+    status = fusert_context_create(model, &options, &context);
+  if (status == FUSERT_OK)
+    status = fusert_set_symbols(context, &n, 1);
+  if (status == FUSERT_OK)
+    status = fusert_run(context, inputs, 2, outputs, 2);
+  const long armed = failAt;
+  failAt = 0;
+  fusert_context_destroy(context);
+  fusert_unload(model);
+  failAt = armed;
+  return status;
+}
+
+} // namespace
+
+TEST_CASE("the n-th allocation fails") {
+  const std::vector<uint8_t> bytes = *writeBundle(addModel());
+  REQUIRE(wholeLife(bytes) == FUSERT_OK); // tables that stay
+  long n = 1;
+  for (;; ++n) {
+    const long before = live; // the checks below allocate too
+    failAt = n;
+    const fusert_status status = wholeLife(bytes);
+    const bool unused = failAt > 0;
+    failAt = 0;
+    const long leaked = live - before;
+    REQUIRE(leaked == 0);
+    if (unused) {
+      REQUIRE(status == FUSERT_OK);
+      break;
+    }
+    INFO("allocation " << n << ": " << fusert_last_error());
+    REQUIRE((status == FUSERT_NO_MEMORY || status == FUSERT_OK)); // a thread that cannot start is no error
+  }
+  CHECK(n > 50);
+  CHECK(wholeLife(bytes) == FUSERT_OK);
+}
