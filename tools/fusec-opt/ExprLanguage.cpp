@@ -1,18 +1,27 @@
 #include "Language.h"
 
 #include "Expr/Passes.h"
+#include "Reference/ExprFold.h"
 #include "Reference/ExprInterpreter.h"
 
 namespace fusec::opt {
 
 namespace {
 
+/// The stage's own passes, and the one that needs its interpreter.
+std::vector<ExprPass> allPasses() {
+  std::vector<ExprPass> list = {
+      {"fold-constants", "compute what depends on constants alone", foldConstants}};
+  list.insert(list.end(), exprPasses().begin(), exprPasses().end());
+  return list;
+}
+
 class ExprLanguageProgram : public Program {
 public:
   explicit ExprLanguageProgram(ExprProgram program) : program(std::move(program)) {}
 
   Status runPass(const std::string &name) override {
-    for (const ExprPass &pass : exprPasses())
+    for (const ExprPass &pass : allPasses())
       if (pass.name == name) {
         program = pass.run(std::move(program));
         return success();
@@ -49,7 +58,7 @@ Result<std::unique_ptr<Program>> parse(const std::string &text, const std::strin
 
 std::vector<Pass> passes() {
   std::vector<Pass> list;
-  for (const ExprPass &p : exprPasses())
+  for (const ExprPass &p : allPasses())
     list.push_back({std::string(p.name), std::string(p.help)});
   return list;
 }

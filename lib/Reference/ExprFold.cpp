@@ -1,0 +1,117 @@
+#include "Reference/ExprFold.h"
+
+#include "Expr/Passes.h"
+#include "Expr/transforms/Profile.h"
+#include "Expr/transforms/Walk.h"
+#include "Reference/ExprEquations.h"
+
+#include <algorithm>
+
+namespace fusec {
+namespace {
+
+class Folder {
+public:
+  explicit Folder(ExprProgram &program) : program(program), known(program.tensors.size()) {
+    for (size_t i = 0; i < program.tensors.size(); ++i)
+      known[i] = program.tensors[i].constant != nullptr;
+  }
+
+  void run() {
+    std::vector<const Equation *> computable;
+    for (const Item &item : program.items)
+      if (const auto *e = std::get_if<Equation>(&item.value); e && isComputable(*e)) {
+        computable.push_back(e);
+        for (TensorId id : e->outputs)
+          known[id] = true;
+      }
+    if (computable.empty())
+      return;
+    // `state` refers to the program as it was, so that results are stored at the end.
+    std::vector<std::pair<TensorId, ConstantRef>> results;
+    machine::State state(program, false);
+    state.written = [](TensorId) {};
+    std::vector<bool> valid = std::vector<bool>(program.tensors.size());
+    for (size_t i = 0; i < valid.size(); ++i)
+      valid[i] = program.tensors[i].constant != nullptr;
+    for (const Equation *e : computable) {
+      // A read outside its tensor is the program's fault and no reason to stop here: it stays to be found later.
+      if (!readsAre(*e, valid) || !machine::runDense(state, *e, 0).ok())
+        continue;
+      for (TensorId id : e->outputs) {
+        valid[id] = true;
+        if (isWorthFolding(*e))
+          results.emplace_back(id, makeConstant(program.tensors[id].type, state.arrays[id].dims,
+                                                state.arrays[id].owned));
+      }
+    }
+    store(results);
+  }
+
+private:
+  bool readsAre(const Equation &e, const std::vector<bool> &available) const {
+    if (e.base >= 0 && !available[e.base])
+      return false;
+    for (NodeId id : e.body.reachable(bodyRoots(e)))
+      if (isRead(e.body[id]) && !available[e.body[id].index])
+        return false;
+    return true;
+  }
+
+  bool isComputable(const Equation &e) const {
+    if (e.kind == EquationKind::Scan || e.kind == EquationKind::Opaque || !readsAre(e, known))
+      return false;
+    std::vector<NodeId> nodes = e.body.reachable(bodyRoots(e));
+    auto reads = [&](NodeId id) { return isRead(e.body[id]); };
+    if (std::none_of(nodes.begin(), nodes.end(), reads) && e.base < 0)
+      return false; // made from the place alone: cheaper to compute again than to load
+    auto work = static_cast<int64_t>(nodes.size() + 1);
+    for (const Axis &a : e.axes)
+      if (!a.extent.isConst() || __builtin_mul_overflow(work, a.extent.constValue(), &work))
+        return false;
+    for (NodeId id : nodes)
+      if (e.body[id].op == ScalarOp::Dim)
+        return false;
+    if (work > kMaxFoldedWork)
+      return false;
+    return std::all_of(e.outputs.begin(), e.outputs.end(), [&](TensorId id) {
+      int64_t bytes = sizeInBytes(program.tensors[id].type);
+      for (const DimExpr &d : program.tensors[id].shape)
+        if (!d.isConst() || __builtin_mul_overflow(bytes, d.constValue(), &bytes))
+          return false;
+      return bytes <= kMaxFoldedBytes;
+    });
+  }
+
+  bool isWorthFolding(const Equation &e) const {
+    bool allTemps = std::all_of(e.outputs.begin(), e.outputs.end(), [&](TensorId id) {
+      return program.tensors[id].kind == TensorKind::Temp;
+    });
+    return allTemps && (e.kind != EquationKind::Map || !profileOf(e).movement);
+  }
+
+  void store(const std::vector<std::pair<TensorId, ConstantRef>> &results) {
+    std::vector<bool> folded(program.tensors.size());
+    for (const auto &[id, constant] : results) {
+      program.tensors[id].kind = TensorKind::Constant;
+      program.tensors[id].constant = constant;
+      folded[id] = true;
+    }
+    std::erase_if(program.items, [&](const Item &item) {
+      const auto *e = std::get_if<Equation>(&item.value);
+      return e && !e->outputs.empty() && folded[e->outputs[0]];
+    });
+  }
+
+  ExprProgram &program;
+  std::vector<bool> known;
+};
+
+} // namespace
+
+ExprProgram foldConstants(ExprProgram program) {
+  Folder(program).run();
+  return eliminateDeadCode(std::move(program));
+}
+
+} // namespace fusec
