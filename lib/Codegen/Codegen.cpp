@@ -89,6 +89,14 @@ Result<std::vector<std::string>> compileEach(const std::vector<GirKernel> &kerne
     optimise(**module, *machine);
     outputs[i] = emitCode(**module, *machine, assembly);
   });
+  if (kernels.empty()) { // a program of copies and branches alone still has an image
+    llvm::LLVMContext context;
+    auto machine = makeTargetMachine(target.sim ? simHost() : target);
+    llvm::Module module("none", context);
+    module.setTargetTriple(machine->getTargetTriple().str());
+    module.setDataLayout(machine->createDataLayout());
+    outputs.push_back(emitCode(module, *machine, assembly));
+  }
   Diagnostics all;
   for (Diagnostics &e : errors)
     all.insert(all.end(), e.begin(), e.end());

@@ -129,3 +129,12 @@ TEST_CASE("images do not depend on the number of threads", "[codegen]") {
   for (size_t i = 0; i < a->size(); ++i)
     CHECK((*a)[i].bytes == (*b)[i].bytes);
 }
+
+TEST_CASE("a program without kernels has an image", "[codegen]") {
+  const std::string target = GENERATE("x86-64-v3", "sm_90", "gfx90a", "sim:sm_90");
+  auto images = compileKernels({}, targetNamed(target), {});
+  if (!images.ok())
+    FAIL(format(images.errors().front()));
+  REQUIRE(images->size() == 1);
+  CHECK_FALSE(images->front().bytes.empty());
+}
