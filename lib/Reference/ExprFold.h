@@ -11,6 +11,6 @@ namespace fusec {
 ExprProgram foldConstants(ExprProgram program);
 
 constexpr int64_t kMaxFoldedBytes = int64_t(256) << 20; // of one tensor
-constexpr int64_t kMaxFoldedWork = int64_t(1) << 30; // points of the domain times nodes of the body
+constexpr int64_t kMaxFoldedWork = int64_t(1) << 28; // points of the domain times nodes of the body
 
 } // namespace fusec
