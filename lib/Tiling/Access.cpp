@@ -119,6 +119,8 @@ std::optional<std::vector<IndexBounds>> paddingBounds(const Equation &equation, 
   const Scalar &node = body[readIf];
   const Shape &shape = program.tensors[node.index].shape;
   int numAxes = static_cast<int>(equation.axes.size());
+  if (body[node.args[1]].op != ScalarOp::Const) // another tensor beyond the bounds: a concatenation
+    return std::nullopt;
   std::vector<AffineForm> indices;
   for (NodeId id : indexOperands(node)) {
     std::optional<AffineForm> form = affineForm(body, id, numAxes);

@@ -38,8 +38,8 @@ std::vector<NodeId> indexOperands(const Scalar &read);
 /// Bit a set iff node `id` depends on axis a (equations have at most 64 axes).
 uint64_t axisDependence(const Body &body, NodeId id);
 
-/// True if every conjunct of the ReadIf's predicate only keeps an index expression of the read within bounds
-/// (lower <= index or index <= upper), as padding does. `bounds` gets the inclusive bounds per dimension (unset
+/// The ReadIf is padding: every conjunct of its predicate only keeps an index expression of the read within bounds
+/// (lower <= index or index <= upper), and the else-value is a constant. `bounds` gets the inclusive bounds per dimension (unset
 /// sides from the tensor's shape).
 struct IndexBounds {
   DimExpr lower, upper;

@@ -25,10 +25,11 @@ struct RegisterTile {
 
 /// Tiles whose accumulators, vector operands and one broadcast fit the register file, best first by the time of one
 /// step of k over the whole M x N domain: fma and load ports, and waste at the edges.
-std::vector<RegisterTile> registerTiles(const Target &target, int64_t rowsTotal, int64_t columnsTotal) {
+std::vector<RegisterTile> registerTiles(const Target &target, int64_t rowsTotal, int64_t columnsTotal,
+                                        int64_t maxRows) {
   std::vector<std::pair<double, RegisterTile>> ranked;
   int64_t vectorsTotal = (columnsTotal + target.lanes - 1) / target.lanes;
-  for (int64_t rows = 1; rows <= 14; ++rows)
+  for (int64_t rows = 1; rows <= maxRows; ++rows)
     for (int64_t vectors = 1; vectors <= 8; ++vectors) {
       // AVX-512 takes broadcasts as memory operands of the fma; AVX2 needs a register for one.
       int64_t registers = rows * vectors + vectors + (target.vectorRegisters >= 32 ? 0 : 1);
@@ -36,9 +37,11 @@ std::vector<RegisterTile> registerTiles(const Target &target, int64_t rowsTotal,
           (rows > 1 && rows > rowsTotal))
         continue;
       double fma = rows * vectors / 2.0, loads = (rows + vectors) / 2.0;
-      constexpr double kLatencyBound = 4.0; // cycles of a dependent fma
-      // Loop control and loads that miss the first cache grow with the number of steps and loads.
-      double cycles = std::max({fma, loads, kLatencyBound}) + 0.5 + 0.1 * loads;
+      constexpr double kLatencyBound = 4.0;     // cycles of a dependent fma
+      constexpr double kL2BytesPerCycle = 20.0; // sustained; panels are larger than the first cache
+      double panel = double(vectors * target.lanes * 4) / kL2BytesPerCycle;
+      // Loop control and misses grow with the number of steps and loads.
+      double cycles = std::max({fma, loads, panel, kLatencyBound}) + 0.5 + 0.1 * loads;
       double tiles = double((rowsTotal + rows - 1) / rows) * double((vectorsTotal + vectors - 1) / vectors);
       ranked.push_back({tiles * cycles, {rows, vectors}});
     }
@@ -161,7 +164,8 @@ private:
       return;
     int64_t rows = view.opt(view.spatial[roles.row]);
     int64_t fit = std::max<int64_t>(1, kOperandBytes * 2 / std::max<int64_t>(1, rowBytes) / tile.rows) * tile.rows;
-    rowsPerBlock = std::min(roundUp(rows, tile.rows), fit);
+    int64_t parts = (rows + fit - 1) / fit; // of equal size
+    rowsPerBlock = roundUp((rows + parts - 1) / parts, tile.rows);
     // Enough blocks that several cores have work, as long as a block keeps a few register tiles.
     int64_t others = 1;
     for (int g : roles.blocks)
@@ -321,6 +325,19 @@ private:
 
 } // namespace
 
+/// Rows whose distance is a multiple of 4096 bytes share one set of the first cache (8 ways on small cores).
+static int64_t maxRows(const View &view, const std::vector<ReadInfo> &reads, const Roles &roles) {
+  constexpr int64_t kSetBytes = 4096, kWays = 8, kMost = 14;
+  if (roles.row < 0)
+    return kMost;
+  for (const ReadInfo &read : reads) {
+    std::optional<int64_t> stride = read.stride(view.spatial[roles.row]);
+    if (!read.dependsOn(view.spatial[roles.lane]) && stride && *stride != 0 && *stride * 4 % kSetBytes == 0)
+      return kWays;
+  }
+  return kMost;
+}
+
 Candidates cpuContractionCandidates(const View &view) {
   Candidates out;
   if (view.spatial.empty())
@@ -330,102 +347,12 @@ Candidates cpuContractionCandidates(const View &view) {
   int64_t rows = roles.row >= 0 ? view.opt(view.spatial[roles.row]) : 1;
   int64_t columns = view.opt(view.spatial[roles.lane]);
   constexpr size_t kCandidates = 3;
-  for (RegisterTile tile : registerTiles(*view.target, rows, columns)) {
+  for (RegisterTile tile : registerTiles(*view.target, rows, columns, maxRows(view, reads, roles))) {
     if (out.size() == kCandidates)
       break;
     out.push_back(CpuContraction(view, tile, roles).build());
   }
   return out;
-}
-
-namespace {
-
-/// Block tiles through shared memory, one register tile a thread. m: rows, n: columns (lanes), k: everything reduced.
-Schedule gpuContraction(const View &view, int64_t rowsPerUnit, int64_t vectors, int64_t depth) {
-  int lanes = view.target->lanes, units = 256 / lanes;
-  Builder b(view, "mm", units, lanes);
-  b.registerEdges();
-  std::vector<ReadInfo> reads = readInfos(view);
-  const std::vector<int> &lane = view.spatial.back();
-  auto inVector = [&](const std::vector<int> &group) {
-    return std::any_of(reads.begin(), reads.end(),
-                       [&](const ReadInfo &r) { return r.dependsOn(lane) && r.dependsOn(group); });
-  };
-  auto inBroadcast = [&](const std::vector<int> &group) {
-    return std::any_of(reads.begin(), reads.end(),
-                       [&](const ReadInfo &r) { return !r.dependsOn(lane) && r.dependsOn(group); });
-  };
-  std::vector<std::vector<int>> rows, columns;
-  std::vector<TreeNode> around;
-  for (const std::vector<int> &group : view.spatial) {
-    bool vector = group == lane || inVector(group), broadcast = group != lane && inBroadcast(group);
-    if (vector && !broadcast)
-      columns.push_back(group);
-    else if (broadcast && !vector)
-      rows.push_back(group);
-    else
-      around.push_back(Builder::loop(
-          LoopKind::Block, b.addSpatial("i" + std::to_string(around.size()), {group}), 1));
-  }
-  AxisId n = b.addSpatial("n", columns);
-  AxisId k = b.addReduction("k", view.reduction);
-  int64_t columnsTotal = 1;
-  for (const auto &group : columns)
-    columnsTotal *= view.opt(group);
-  vectors = std::min<int64_t>(vectors, roundUp(columnsTotal, lanes) / lanes);
-  auto stageAll = [&](AxisId rowAxis) {
-    std::vector<TreeNode> out;
-    for (const ReadInfo &read : reads) {
-      bool reduces = std::any_of(view.reduction.begin(), view.reduction.end(),
-                                 [&](const auto &g) { return read.dependsOn(g); });
-      bool onColumns = read.dependsOn(b.schedule.axes[n].positions);
-      bool onRows = rowAxis >= 0 && read.dependsOn(b.schedule.axes[rowAxis].positions);
-      if (reduces && onColumns != onRows)
-        out.push_back(Builder::leaf(LeafKind::Stage, b.stage(read, {{k}, {onColumns ? n : rowAxis}}, 1)));
-    }
-    return out;
-  };
-  auto overTile = [&](AxisId m, TreeNode leaf) {
-    std::vector<TreeNode> loops;
-    if (m >= 0)
-      loops.push_back(Builder::loop(LoopKind::Unroll, m, 1));
-    loops.push_back(Builder::loop(LoopKind::Unroll, n, lanes));
-    loops.push_back(Builder::loop(LoopKind::Lane, n, 1));
-    return Builder::nest(loops, {leaf});
-  };
-  auto inUnit = [&](AxisId m, TreeNode child) {
-    int64_t step = m >= 0 ? rowsPerUnit : vectors * lanes;
-    return Builder::nest({Builder::loop(LoopKind::Unit, m >= 0 ? m : n, step)}, {child});
-  };
-  AxisId m = -1;
-  if (!rows.empty()) {
-    m = b.addSpatial("m", rows);
-    int64_t rowsTotal = 1;
-    for (const auto &group : rows)
-      rowsTotal *= view.opt(group);
-    rowsPerUnit = std::min(rowsPerUnit, (rowsTotal + units - 1) / units);
-    around.push_back(Builder::loop(LoopKind::Block, m, rowsPerUnit * units));
-    around.push_back(Builder::loop(LoopKind::Block, n, vectors * lanes));
-  } else {
-    vectors = 1;
-    around.push_back(Builder::loop(LoopKind::Block, n, int64_t{lanes} * units));
-  }
-  std::vector<TreeNode> step = stageAll(m);
-  step.push_back(inUnit(m, Builder::nest({Builder::loop(LoopKind::Seq, k, 1)},
-                                         {overTile(m, Builder::leaf(LeafKind::Compute, view.first))})));
-  std::vector<TreeNode> body = {inUnit(m, overTile(m, Builder::leaf(LeafKind::Init, view.first))),
-                                Builder::nest({Builder::loop(LoopKind::Seq, k, depth)}, step),
-                                inUnit(m, overTile(m, b.finishLeaf()))};
-  b.schedule.tree = {Builder::nest(around, body)};
-  return b.schedule;
-}
-
-} // namespace
-
-Candidates gpuContractionCandidates(const View &view) {
-  if (view.spatial.empty())
-    return reductionCandidates(view);
-  return {gpuContraction(view, 8, 2, 16), gpuContraction(view, 4, 1, 32)};
 }
 
 } // namespace fusec::tiling

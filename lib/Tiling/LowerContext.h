@@ -1,6 +1,6 @@
 #pragma once
 // State of one lowering from Schedule to Gir, shared by Lower.cpp (the tree), LowerAccess.cpp (addresses and
-// reads) and LowerLeaf.cpp (statements). Internal to Tiling.
+// reads), LowerBuffers.cpp, LowerLeaf.cpp (statements) and LowerStage.cpp. Internal to Tiling.
 #include "Tiling/Access.h"
 #include "Tiling/Lower.h"
 
@@ -20,6 +20,15 @@ using Path = std::vector<PathLoop>;
 
 /// Chain of tree nodes from the root to a leaf, leaf included.
 using TreePath = std::vector<const TreeNode *>;
+
+inline Stmt storeStmt(BufferId buffer, std::vector<NodeId> indices, NodeId value) {
+  Stmt s;
+  s.kind = StmtKind::Store;
+  s.buffer = buffer;
+  s.indices = std::move(indices);
+  s.value = value;
+  return s;
+}
 
 /// How far an axis may run past its extent inside the current statement.
 enum class Check : uint8_t { None, Needed };

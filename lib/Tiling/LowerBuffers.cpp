@@ -1,0 +1,174 @@
+// Buffers of a lowered kernel: parameters, shared edges, accumulators.
+#include "Tiling/LowerContext.h"
+
+#include <algorithm>
+
+namespace fusec::lowering {
+
+Status Lowering::makeBuffers() {
+  std::vector<bool> raw(pattern.tensors.size(), false), written(pattern.tensors.size(), false);
+  auto need = [&](TensorId t, bool writes) {
+    if (t < 0)
+      return;
+    raw[t] = true;
+    written[t] = written[t] || writes;
+  };
+  for (size_t e = 0; e < equations.size(); ++e) {
+    const Equation &equation = *equations[e];
+    std::vector<NodeId> reads = readsOf(equation);
+    for (size_t r = 0; r < reads.size(); ++r) {
+      bool packed = std::any_of(schedule.operands.begin(), schedule.operands.end(), [&](const Operand &o) {
+        return o.level == MemLevel::Global && o.equation == static_cast<int>(e) && o.read == static_cast<int>(r);
+      });
+      if (!packed && levelOf(equation.body[reads[r]].index) == MemLevel::Global)
+        need(equation.body[reads[r]].index, false);
+    }
+    for (TensorId t : equation.outputs)
+      if (levelOf(t) == MemLevel::Global)
+        need(t, true);
+    need(equation.base, false);
+  }
+  if (scan) {
+    for (const ScanCarry &carry : scan->carries) {
+      need(carry.init, false);
+      need(carry.final, true);
+      if (levelOf(carry.previous) == MemLevel::Global)
+        need(carry.previous, true);
+    }
+    for (const ScanOutput &output : scan->scanOutputs) {
+      need(output.stacked, true);
+      raw[output.perStep] = false; // lives in its slice of the stacked tensor
+    }
+  }
+  auto addParam = [&](const std::string &bufferName, DType type, Shape shape, bool isWritten, KernelParam param) {
+    GirBuffer buffer;
+    buffer.name = bufferName;
+    buffer.type = type;
+    buffer.shape = {numElements(shape)};
+    buffer.written = isWritten;
+    kernel.buffers.push_back(std::move(buffer));
+    out.params.push_back(param);
+    return static_cast<BufferId>(kernel.buffers.size() - 1);
+  };
+  for (size_t t = 0; t < pattern.tensors.size(); ++t) {
+    const Tensor &tensor = pattern.tensors[t];
+    if (raw[t])
+      globals[static_cast<TensorId>(t)] =
+          addParam(tensor.name, tensor.type, tensor.shape, written[t], {static_cast<TensorId>(t), -1});
+  }
+  for (size_t o = 0; o < schedule.operands.size(); ++o) {
+    const Operand &operand = schedule.operands[o];
+    if (operand.level != MemLevel::Global)
+      continue;
+    const Equation &e = *equations[operand.equation];
+    TensorId tensor = e.body[readsOf(e)[operand.read]].index;
+    globals[-2 - static_cast<TensorId>(o)] =
+        addParam(operand.name, pattern.tensors[tensor].type, packedShape(schedule, operand), false,
+                 {tensor, static_cast<int>(o)});
+  }
+  if (scan)
+    for (const ScanOutput &output : scan->scanOutputs)
+      globals[output.perStep] = globals.at(output.stacked);
+
+  for (const EdgeLevel &edge : schedule.edges) {
+    if (edge.level != MemLevel::Shared)
+      continue;
+    const Tensor &tensor = pattern.tensors[edge.tensor];
+    GirBuffer buffer;
+    buffer.name = tensor.name + ".shared";
+    buffer.level = MemLevel::Shared;
+    buffer.type = tensor.type;
+    localDepth[edge.tensor] = SIZE_MAX;
+    int64_t elements = 1;
+    int producer = producerOf(edge.tensor);
+    if (scan || producer < 0) {
+      DimExpr total = numElements(tensor.shape);
+      if (!total.isConst())
+        return Diagnostic{Diag::BadIr, "schedule " + schedule.name,
+                          "edge " + tensor.name + " cannot be shared: its size is symbolic"};
+      elements = total.constValue();
+    } else {
+      auto consumer = findConsumer(edge.tensor);
+      auto leaf = equations[producer]->kind == EquationKind::Reduction ? findLeaf(LeafKind::Store, producer)
+                                                                        : findLeaf(LeafKind::Compute, producer);
+      if (!consumer || !leaf)
+        return Diagnostic{Diag::BadIr, "schedule " + schedule.name,
+                          "edge " + tensor.name + " has no statement that writes or reads it"};
+      size_t common = 0;
+      while (common < leaf->size() && (*leaf)[common] == (*consumer)[common])
+        ++common;
+      localDepth[edge.tensor] = common;
+      for (size_t a = 0; a < schedule.axes.size(); ++a) {
+        const ScheduleAxis &axis = schedule.axes[a];
+        if (axis.reduction || std::count(axis.equations.begin(), axis.equations.end(), producer) == 0)
+          continue;
+        elements *= tileIn(*leaf, common, static_cast<AxisId>(a));
+      }
+      if (elements == 0)
+        return Diagnostic{Diag::BadIr, "schedule " + schedule.name,
+                          "edge " + tensor.name + " cannot be shared: its tile is symbolic"};
+    }
+    buffer.shape = {DimExpr(elements)};
+    locals[edge.tensor] = static_cast<BufferId>(kernel.buffers.size());
+    kernel.buffers.push_back(std::move(buffer));
+  }
+  return success();
+}
+
+/// Accumulators live in registers: one element for each iteration of the Unroll loops over spatial axes around
+/// the Compute statement, a copy a lane where a Lane loop is around it.
+Status Lowering::makeAccumulators(int equation) {
+  const Equation &e = *equations[equation];
+  bool reduces = e.kind == EquationKind::Reduction;
+  if (!reduces && levelOf(e.outputs[0]) != MemLevel::Register)
+    return success();
+  auto chain = findLeaf(LeafKind::Compute, equation);
+  if (!chain)
+    return Diagnostic{Diag::BadIr, "schedule " + schedule.name,
+                      "no compute statement for e" + std::to_string(equation)};
+  Accumulator acc;
+  Shape shape;
+  bool lanes = false;
+  std::map<AxisId, int> ordinals;
+  std::vector<std::pair<std::pair<AxisId, int>, int64_t>> dims;
+  for (size_t i = 0; i + 1 < chain->size(); ++i) {
+    const TreeNode &node = *(*chain)[i];
+    lanes = lanes || node.loop == LoopKind::Lane;
+    if (node.axis == kStepAxis)
+      continue;
+    bool reductionAxis = schedule.axes[node.axis].reduction;
+    if (node.loop == LoopKind::Lane)
+      acc.lanesReduce = acc.lanesReduce || reductionAxis;
+    if (node.loop == LoopKind::Unit)
+      acc.unitsReduce = acc.unitsReduce || reductionAxis;
+    if (node.loop != LoopKind::Unroll || reductionAxis)
+      continue;
+    int64_t tile = tileIn(*chain, i, node.axis);
+    if (tile == 0)
+      return Diagnostic{Diag::BadIr, "schedule " + schedule.name,
+                        "unroll loop over " + schedule.axes[node.axis].name + " needs a constant trip"};
+    dims.push_back({{node.axis, ordinals[node.axis]++}, (tile + node.step - 1) / node.step});
+  }
+  std::sort(dims.begin(), dims.end());
+  for (const auto &[key, trip] : dims) {
+    acc.dims.push_back(key);
+    shape.push_back(DimExpr(trip));
+  }
+  auto addRegister = [&](const std::string &suffix, DType type) {
+    GirBuffer buffer;
+    buffer.name = pattern.tensors[e.outputs[0]].name + suffix;
+    buffer.level = MemLevel::Register;
+    buffer.type = type;
+    buffer.shape = shape;
+    buffer.perLane = lanes;
+    kernel.buffers.push_back(std::move(buffer));
+    return static_cast<BufferId>(kernel.buffers.size() - 1);
+  };
+  acc.value = addRegister(".acc", reduces ? e.accumulateType : pattern.tensors[e.outputs[0]].type);
+  if (reduces && isArgMonoid(e.monoid))
+    acc.index = addRegister(".index", DType::I64);
+  accumulators[equation] = acc;
+  return success();
+}
+
+} // namespace fusec::lowering
