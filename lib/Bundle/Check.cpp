@@ -35,8 +35,8 @@ public:
   Status run() {
     if (!usableName(program.target))
       return bad(where, "the target has no usable name");
-    if (program.images.empty())
-      return bad(where, "there is no machine code");
+    if (program.images.empty() != program.kernels.empty())
+      return bad(where, "there must be machine code exactly when there are kernels");
     FUSEC_CHECK(kernels());
     FUSEC_CHECK(tensors());
     FUSEC_CHECK(interface());

@@ -89,8 +89,8 @@ struct Image {
 
 /// The model for one target.
 struct Program {
-  std::string target; // "x86-64-v3", "sm_90", "sim:sm_90", "gfx942"
-  std::vector<Image> images;
+  std::string target;        // "x86-64-v3", "sm_90", "sim:sm_90", "gfx942"
+  std::vector<Image> images; // none exactly when there are no kernels
   std::vector<Kernel> kernels;
   std::vector<Tensor> tensors;
   std::vector<int32_t> inputs,

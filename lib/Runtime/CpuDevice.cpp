@@ -72,7 +72,8 @@ public:
                                           std::to_string(cpuLevel()));
     program = &p;
     weights = &w;
-    FUSERT_TRY(code.load(p.images.front().code));
+    if (!p.images.empty()) // a model of copies and branches alone has no kernels
+      FUSERT_TRY(code.load(p.images.front().code));
     for (const bundle::Kernel &k : p.kernels) {
       void *f = code.function(k.symbol);
       if (!f)

@@ -114,7 +114,8 @@ fusert_status GpuDevice::load(const bundle::Program &p,
   FUSERT_TRY(openDevice());
   Current current(*this);
   FUSERT_TRY(check(current.error(), "making the device current"));
-  FUSERT_TRY(loadModule());
+  if (!p.images.empty())
+    FUSERT_TRY(loadModule());
   return uploadWeights(weights);
 }
 

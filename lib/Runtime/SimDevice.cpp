@@ -72,7 +72,8 @@ private:
 fusert_status SimDevice::load(const bundle::Program &p, const std::vector<bundle::Weight> &w) {
   program = &p;
   weights = &w;
-  FUSERT_TRY(code.load(p.images.front().code));
+  if (!p.images.empty())
+    FUSERT_TRY(code.load(p.images.front().code));
   for (const bundle::Kernel &k : p.kernels) {
     entries.emplace_back();
     for (size_t phase = 0; phase < k.grids.size(); ++phase) {

@@ -188,6 +188,8 @@ TEST_CASE("kernels") {
   refusedAdd("ascending symbols", [](Model &, Program &p) { p.kernels[0].dims = {5}; });
   refusedAdd("the symbol is empty or stands twice",
              [](Model &, Program &p) { p.kernels[1].symbol = "add"; });
+  refusedAdd("machine code exactly when there are kernels",
+             [](Model &, Program &p) { p.images.clear(); });
   refusedAdd("has no function 'system'",
              [](Model &, Program &p) { p.kernels[0].symbol = "system"; });
 }

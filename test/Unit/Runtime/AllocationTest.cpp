@@ -49,7 +49,8 @@ fusert_status wholeLife(const std::vector<uint8_t> &bytes) {
   options.struct_size = sizeof options;
   options.threads = 2;
   int64_t n = 100;
-  fusert_buffer inputs[] = {{x, sizeof x}, {w, sizeof w}}, outputs[] = {{y, sizeof y}, {s, sizeof s}};
+  fusert_buffer inputs[] = {{x, sizeof x}, {w, sizeof w}},
+                outputs[] = {{y, sizeof y}, {s, sizeof s}};
   fusert_status status = fusert_load_memory(bytes.data(), bytes.size(), nullptr, &model);
   if (status == FUSERT_OK)
     status = fusert_context_create(model, &options, &context);
@@ -84,7 +85,8 @@ TEST_CASE("the n-th allocation fails") {
       break;
     }
     INFO("allocation " << n << ": " << fusert_last_error());
-    REQUIRE((status == FUSERT_NO_MEMORY || status == FUSERT_OK)); // a thread that cannot start is no error
+    REQUIRE((status == FUSERT_NO_MEMORY ||
+             status == FUSERT_OK)); // a thread that cannot start is no error
   }
   CHECK(n > 50);
   CHECK(wholeLife(bytes) == FUSERT_OK);

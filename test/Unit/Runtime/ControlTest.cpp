@@ -15,7 +15,8 @@ struct ScalarModel {
   Program &p = model.programs[0];
   ScalarModel() {
     model.symbols = {{"n", 1, 1, 1, 1}};
-    p.kernels = {kernel("add", {1}, {in, in, out}, {0}), kernel("greater", {1}, {in, in, {DType::Bool, true}})};
+    p.kernels = {kernel("add", {1}, {in, in, out}, {0}),
+                 kernel("greater", {1}, {in, in, {DType::Bool, true}})};
   }
   int32_t add(const std::string &name, TensorKind kind, DType type = DType::F32) {
     p.tensors.push_back(tensor(name, kind, {}, type));
@@ -39,10 +40,12 @@ struct ScalarModel {
     std::vector<float> floats(values.begin(), values.end()), results(model.outputs.size(), -99);
     std::vector<int64_t> ints(values.begin(), values.end());
     for (size_t i = 0; i < values.size(); ++i)
-      inputs.push_back(model.inputs[i].type == DType::I64 ? fusert_buffer{&ints[i], 8} : fusert_buffer{&floats[i], 4});
+      inputs.push_back(model.inputs[i].type == DType::I64 ? fusert_buffer{&ints[i], 8}
+                                                          : fusert_buffer{&floats[i], 4});
     for (float &r : results)
       outputs.push_back({&r, 4});
-    REQUIRE(fusert_run(c, inputs.data(), inputs.size(), outputs.data(), outputs.size()) == FUSERT_OK);
+    REQUIRE(fusert_run(c, inputs.data(), inputs.size(), outputs.data(), outputs.size()) ==
+            FUSERT_OK);
     fusert_context_destroy(c);
     fusert_unload(m);
     return results;
@@ -54,7 +57,8 @@ struct ScalarModel {
 TEST_CASE("If takes the branch that the data says") {
   ScalarModel m;
   const int32_t a = m.add("a", TensorKind::Input), b = m.add("b", TensorKind::Input);
-  const int32_t flag = m.add("flag", TensorKind::Temp, DType::Bool), y = m.add("y", TensorKind::Output);
+  const int32_t flag = m.add("flag", TensorKind::Temp, DType::Bool),
+                y = m.add("y", TensorKind::Output);
   const int32_t t = m.add("t", TensorKind::Temp), twice = m.add("twice", TensorKind::Temp);
   Step branch;
   branch.kind = StepKind::If;
@@ -73,7 +77,8 @@ TEST_CASE("Loop: carried values move as if all at once") {
   ScalarModel m;
   const int32_t trips = m.add("trips", TensorKind::Input, DType::I64);
   const int32_t a0 = m.add("a0", TensorKind::Input), b0 = m.add("b0", TensorKind::Input);
-  const int32_t a = m.add("a", TensorKind::Temp), b = m.add("b", TensorKind::Temp), sum = m.add("sum", TensorKind::Temp);
+  const int32_t a = m.add("a", TensorKind::Temp), b = m.add("b", TensorKind::Temp),
+                sum = m.add("sum", TensorKind::Temp);
   const int32_t i = m.add("i", TensorKind::Temp, DType::I64);
   const int32_t ya = m.add("ya", TensorKind::Output), yb = m.add("yb", TensorKind::Output);
   Step loop;
@@ -96,7 +101,8 @@ TEST_CASE("Loop ends when its condition says so, nested in another one") {
   const int32_t outerTrips = m.add("trips", TensorKind::Input, DType::I64);
   const int32_t x0 = m.add("x0", TensorKind::Input), limit = m.add("limit", TensorKind::Input);
   const int32_t x = m.add("x", TensorKind::Temp), next = m.add("next", TensorKind::Temp);
-  const int32_t more = m.add("more", TensorKind::Temp, DType::Bool), y = m.add("y", TensorKind::Output);
+  const int32_t more = m.add("more", TensorKind::Temp, DType::Bool),
+                y = m.add("y", TensorKind::Output);
   Step inner;
   inner.kind = StepKind::Loop;
   inner.condition = more;
@@ -131,6 +137,22 @@ TEST_CASE("an input, a constant and one tensor twice as outputs") {
   also("input", x);
   also("constant", 2);
   CHECK(m.run({4}) == std::vector<float>{8, 8, 4, 7});
+}
+
+TEST_CASE("a model without kernels") {
+  ScalarModel m;
+  m.p.kernels.clear();
+  m.p.images.clear();
+  const int32_t trips = m.add("trips", TensorKind::Input, DType::I64),
+                x = m.add("x", TensorKind::Input);
+  const int32_t t = m.add("t", TensorKind::Temp), y = m.add("y", TensorKind::Output);
+  Step loop;
+  loop.kind = StepKind::Loop;
+  loop.tripCount = trips;
+  loop.before = {{x, t}};
+  loop.after = {{t, y}};
+  m.p.steps = {loop};
+  CHECK(m.run({3, 8}) == std::vector<float>{8});
 }
 
 TEST_CASE("many threads, each with contexts of its own, and one that is shared") {

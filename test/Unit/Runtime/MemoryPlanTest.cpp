@@ -20,12 +20,14 @@ TEST_CASE("requests that live at the same time never overlap, the others share")
     REQUIRE(plan);
     for (size_t i = 0; i < requests.size(); ++i) {
       REQUIRE(plan->offsets[i] % 256 == 0);
-      REQUIRE(plan->offsets[i] + requests[i].bytes <= std::max<uint64_t>(plan->totalBytes, requests[i].bytes));
+      REQUIRE(plan->offsets[i] + requests[i].bytes <=
+              std::max<uint64_t>(plan->totalBytes, requests[i].bytes));
       for (size_t j = 0; j < i; ++j) {
         const MemoryRequest &a = requests[i], &b = requests[j];
         if (a.bytes == 0 || b.bytes == 0 || a.last < b.first || b.last < a.first)
           continue;
-        REQUIRE((plan->offsets[i] >= plan->offsets[j] + b.bytes || plan->offsets[j] >= plan->offsets[i] + a.bytes));
+        REQUIRE((plan->offsets[i] >= plan->offsets[j] + b.bytes ||
+                 plan->offsets[j] >= plan->offsets[i] + a.bytes));
       }
     }
   }

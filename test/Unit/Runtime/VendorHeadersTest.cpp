@@ -20,8 +20,9 @@ using fusec::rt::GpuApi;
 
 /// Passed the same way: both pointers or integers (also enums) of one size.
 template <typename A, typename B>
-constexpr bool sameArgument = sizeof(A) == sizeof(B) && !std::is_class_v<A> && !std::is_floating_point_v<A> &&
-                              !std::is_class_v<B> && !std::is_floating_point_v<B>;
+constexpr bool sameArgument =
+    sizeof(A) == sizeof(B) && !std::is_class_v<A> && !std::is_floating_point_v<A> &&
+    !std::is_class_v<B> && !std::is_floating_point_v<B>;
 template <typename Ours, typename Theirs> struct SameShape : std::false_type {};
 template <typename R, typename... A, typename S, typename... B>
   requires(sizeof...(A) == sizeof...(B))
@@ -66,7 +67,8 @@ SAME(setDevice, hipSetDevice);
 SAME(moduleLoad, hipModuleLoadData);
 SAME(moduleUnload, hipModuleUnload);
 SAME(moduleFunction, hipModuleGetFunction);
-static_assert(SameShape<decltype(GpuApi::allocate), hipError_t (*)(void **, size_t)>::value); // overloaded in C++
+static_assert(SameShape<decltype(GpuApi::allocate),
+                        hipError_t (*)(void **, size_t)>::value); // overloaded in C++
 SAME(release, hipFree);
 SAME(upload, hipMemcpyHtoD);
 SAME(uploadAsync, hipMemcpyHtoDAsync);
