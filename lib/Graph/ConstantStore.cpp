@@ -46,7 +46,9 @@ Result<ConstantRef> ConstantStore::get(Hash128 digest) const {
     return it->second;
   }
   std::string path = directory + "/" + digest.hex() + ".bin";
-  auto bad = [&](std::string text) { return Diagnostic{Diag::UnreadableFile, path, std::move(text)}; };
+  auto bad = [&](std::string text) {
+    return Diagnostic{Diag::UnreadableFile, path, std::move(text)};
+  };
   std::ifstream in(path, std::ios::binary);
   std::string head;
   if (!in || !std::getline(in, head))
@@ -62,7 +64,8 @@ Result<ConstantRef> ConstantStore::get(Hash128 digest) const {
   for (size_t pos = 0; pos < dimText.size();) {
     size_t end = dimText.find('x', pos);
     std::string part = dimText.substr(pos, end == std::string::npos ? end : end - pos);
-    if (part.empty() || part.size() > 18 || part.find_first_not_of("0123456789") != std::string::npos)
+    if (part.empty() || part.size() > 18 ||
+        part.find_first_not_of("0123456789") != std::string::npos)
       return bad("the first line must be an element type and dims, such as 'f32 2x3'");
     dims.push_back(std::stoll(part));
     if (__builtin_mul_overflow(count, dims.back(), &count))

@@ -28,8 +28,8 @@ std::optional<OpKind> parseOpKind(std::string_view name);
 using ValueId = int32_t;
 constexpr ValueId kNoValue = -1; // an optional input or output that is absent
 
-using Attribute = std::variant<int64_t, double, std::string, std::vector<int64_t>, std::vector<double>,
-                               std::vector<std::string>, DType, ConstantRef>;
+using Attribute = std::variant<int64_t, double, std::string, std::vector<int64_t>,
+                               std::vector<double>, std::vector<std::string>, DType, ConstantRef>;
 
 /// A tensor in SSA form: defined once, by a graph input, a constant or a node output.
 struct Value {
@@ -47,8 +47,8 @@ struct Region;
 /// One operation. `attributes` holds only those named in Ops.def, all present (defaults filled in).
 struct Node {
   OpKind op;
-  std::string name;   // ONNX node name, or "<OpType>_<index>" where the model gives none
-  std::string onnxOp; // op type in the model, for messages
+  std::string name;             // ONNX node name, or "<OpType>_<index>" where the model gives none
+  std::string onnxOp;           // op type in the model, for messages
   std::vector<ValueId> inputs;  // kNoValue where an optional one is absent
   std::vector<ValueId> outputs; // likewise
   std::map<std::string, Attribute> attributes;
@@ -66,7 +66,8 @@ struct Node {
 /// A list of nodes in topological order. Values of all regions live in the one table of Graph; a region
 /// may read values of the regions around it (constants excepted) only when it lists them in `captures`.
 struct Region {
-  std::vector<ValueId> inputs;   // the graph's inputs; If: none; Loop: iteration, condition, carried...
+  std::vector<ValueId>
+      inputs; // the graph's inputs; If: none; Loop: iteration, condition, carried...
   std::vector<ValueId> captures; // sorted
   std::vector<Node> nodes;
   std::vector<ValueId> outputs;
@@ -91,7 +92,8 @@ std::string typeText(DType type, const Shape &shape, const std::vector<Symbol> &
 /// Text form. Constants of at most 16 elements are printed in full, larger ones by digest: their bytes go
 /// to `store` (print) and come from it (parse). print(parse(print(g))) == print(g).
 std::string print(const Graph &graph, ConstantStore *store);
-Result<Graph> parseGraph(std::string_view text, const std::string &fileName, const ConstantStore &store);
+Result<Graph> parseGraph(std::string_view text, const std::string &fileName,
+                         const ConstantStore &store);
 
 /// Checks every rule of this header; run at stage borders. Errors are BadIr diagnostics.
 Status verify(const Graph &graph);

@@ -121,7 +121,8 @@ std::vector<AttributeRule> attributeRules(OpKind op) {
     std::string_view word = text.substr(0, end);
     text.remove_prefix(std::min(end + 1, text.size()));
     size_t colon = word.find(':');
-    assert(colon != std::string_view::npos && kinds.find(word[colon + 1]) != std::string_view::npos);
+    assert(colon != std::string_view::npos &&
+           kinds.find(word[colon + 1]) != std::string_view::npos);
     rules.push_back({word.substr(0, colon), kinds.find(word[colon + 1]), word.back() == '?'});
   }
   return rules;

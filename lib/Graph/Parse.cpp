@@ -110,7 +110,8 @@ private:
     }
     auto expected = numElements(t.second);
     if (!expected.isConst(count))
-      return in.error("the constant has " + std::to_string(count) + " elements, its type another number");
+      return in.error("the constant has " + std::to_string(count) +
+                      " elements, its type another number");
     return makeConstant(t.first, std::move(sizes), std::move(data));
   }
 

@@ -37,7 +37,8 @@ public:
              std::to_string(s.divisor) + "\n";
     for (const Value &v : graph.values)
       if (v.constant)
-        out += "constant %" + nameToText(v.name) + " = " + constantText(*v.constant, v.constant) + "\n";
+        out += "constant %" + nameToText(v.name) + " = " + constantText(*v.constant, v.constant) +
+               "\n";
     for (ValueId id : graph.body.inputs)
       out += "input " + typed(id) + "\n";
     regionBody(graph.body, "");
@@ -135,8 +136,8 @@ private:
       out += " from " + nameToText(n.onnxOp);
     out += "\n";
     for (const Region &r : n.regions) {
-      out += indent + "  region (" + list(r.inputs, true) + ") captures (" + list(r.captures, false) +
-             ")\n";
+      out += indent + "  region (" + list(r.inputs, true) + ") captures (" +
+             list(r.captures, false) + ")\n";
       regionBody(r, indent + "    ");
       out += indent + "  end\n";
     }
@@ -155,8 +156,6 @@ private:
 
 } // namespace
 
-std::string print(const Graph &graph, ConstantStore *store) {
-  return Printer(graph, store).run();
-}
+std::string print(const Graph &graph, ConstantStore *store) { return Printer(graph, store).run(); }
 
 } // namespace fusec

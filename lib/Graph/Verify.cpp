@@ -42,7 +42,8 @@ private:
       if (s.name.empty() || !names.insert(s.name).second)
         fail("symbol '" + s.name + "'", "names of symbols are unique and not empty");
       if (s.min < 0 || s.min > s.opt || s.opt > s.max || s.divisor < 1)
-        fail("symbol '" + s.name + "'", "the range must be 0 <= min <= opt <= max with divisor >= 1");
+        fail("symbol '" + s.name + "'",
+             "the range must be 0 <= min <= opt <= max with divisor >= 1");
     }
   }
 
@@ -67,7 +68,8 @@ private:
         fail("value '" + v.name + "'", "known elements do not fit the shape");
       if (v.constant) {
         defined[i] = true;
-        if (v.constant->type != v.type || !isStatic(v.shape) || staticDims(v.shape) != v.constant->dims)
+        if (v.constant->type != v.type || !isStatic(v.shape) ||
+            staticDims(v.shape) != v.constant->dims)
           fail("value '" + v.name + "'", "type or shape differ from those of its constant");
       }
     }

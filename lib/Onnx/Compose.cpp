@@ -40,14 +40,17 @@ ValueId Compose::slice(ValueId x, int64_t axis, int64_t start, int64_t count, in
   shape[static_cast<size_t>(axis)] = DimExpr(count);
   auto one = [](int64_t v) { return std::vector<int64_t>{v}; };
   int64_t end = count ? start + (count - 1) * step + 1 : start;
-  return n.emitOne(OpKind::Slice, {x},
-                   {{"starts", one(start)}, {"ends", one(end)}, {"axes", one(axis)}, {"steps", one(step)}},
-                   n.typeOf(x), std::move(shape));
+  return n.emitOne(
+      OpKind::Slice, {x},
+      {{"starts", one(start)}, {"ends", one(end)}, {"axes", one(axis)}, {"steps", one(step)}},
+      n.typeOf(x), std::move(shape));
 }
 
 ValueId Compose::iota(const DimExpr &count) {
-  ValueId zero = n.constantValue(makeIntConstant({}, {0})), one = n.constantValue(makeIntConstant({}, {1}));
-  ValueId limit = count.isConst() ? n.constantValue(makeIntConstant({}, {count.constValue()})) : kNoValue;
+  ValueId zero = n.constantValue(makeIntConstant({}, {0})),
+          one = n.constantValue(makeIntConstant({}, {1}));
+  ValueId limit =
+      count.isConst() ? n.constantValue(makeIntConstant({}, {count.constValue()})) : kNoValue;
   return n.emitOne(OpKind::Range, {zero, limit, one}, {}, DType::I64, {count});
 }
 
@@ -55,7 +58,8 @@ Result<ValueId> Compose::matMul(ValueId a, ValueId b) {
   const Shape &x = n.shapeOf(a), &y = n.shapeOf(b);
   Shape leadA(x.begin(), x.end() - 2), leadB(y.begin(), y.end() - 2);
   FUSEC_TRY(Shape shape, n.broadcast({&leadA, &leadB}));
-  FUSEC_TRY([[maybe_unused]] DimExpr k, n.sameDim(x.back(), y[y.size() - 2], "the sizes to sum over"));
+  FUSEC_TRY([[maybe_unused]] DimExpr k,
+            n.sameDim(x.back(), y[y.size() - 2], "the sizes to sum over"));
   shape.push_back(x[x.size() - 2]);
   shape.push_back(y.back());
   return n.emitOne(OpKind::MatMul, {a, b}, {}, n.typeOf(a), std::move(shape));

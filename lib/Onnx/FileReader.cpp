@@ -47,14 +47,16 @@ Result<Bytes> readWholeFile(const std::string &path, int64_t limit, const std::s
   if (file.get() < 0 || ::fstat(file.get(), &info) != 0)
     return fail(Diag::UnreadableFile, "cannot open the " + noun + ": " + std::strerror(errno));
   if (!S_ISREG(info.st_mode))
-    return fail(Diag::UnreadableFile, "cannot read the " + noun + ": it is " + kindOf(info.st_mode));
+    return fail(Diag::UnreadableFile,
+                "cannot read the " + noun + ": it is " + kindOf(info.st_mode));
   if (info.st_size >= limit)
-    return fail(Diag::LimitExceeded, "the " + noun + " has " + std::to_string(info.st_size) + " bytes, > " +
-                                         std::to_string(limit >> 30) +
+    return fail(Diag::LimitExceeded, "the " + noun + " has " + std::to_string(info.st_size) +
+                                         " bytes, > " + std::to_string(limit >> 30) +
                                          " GiB; store large weights as external data");
   auto bytes = std::make_shared<std::vector<uint8_t>>(static_cast<size_t>(info.st_size));
   if (!readFully(file.get(), bytes->data(), info.st_size, 0))
-    return fail(Diag::UnreadableFile, "cannot read the " + noun + ": it changed or the disk failed");
+    return fail(Diag::UnreadableFile,
+                "cannot read the " + noun + ": it changed or the disk failed");
   return Bytes(std::move(bytes));
 }
 
@@ -140,7 +142,8 @@ Result<const ExternalFiles::Opened *> ExternalFiles::open(const std::string &loc
     return fail("it is the model itself");
   if (info.st_nlink != 1)
     return fail("the file has several hard links; copy it into the model's folder");
-  auto it = opened.emplace(location, Opened{std::move(file), static_cast<int64_t>(info.st_size)}).first;
+  auto it =
+      opened.emplace(location, Opened{std::move(file), static_cast<int64_t>(info.st_size)}).first;
   return &it->second;
 }
 

@@ -2,7 +2,8 @@
 
 namespace fusec {
 
-std::string functionKey(const std::string &domain, const std::string &name, const std::string &overload) {
+std::string functionKey(const std::string &domain, const std::string &name,
+                        const std::string &overload) {
   std::string key = domain == "ai.onnx" ? "" : domain;
   key += '\0';
   key += name;
@@ -76,7 +77,8 @@ private:
 
   Diagnostic tooDeep(const onnx::FunctionProto &f) const {
     return {Diag::LimitExceeded, path + ": function '" + f.name() + "'",
-            "function calls are nested more than " + std::to_string(limits.functionDepth) + " deep"};
+            "function calls are nested more than " + std::to_string(limits.functionDepth) +
+                " deep"};
   }
 
   struct Entry {
@@ -92,8 +94,8 @@ private:
 
 } // namespace
 
-Status checkFunctions(const onnx::ModelProto &model, const OnnxFunctions &functions, const Limits &limits,
-                      const std::string &path) {
+Status checkFunctions(const onnx::ModelProto &model, const OnnxFunctions &functions,
+                      const Limits &limits, const std::string &path) {
   Counter counter(functions, limits, path);
   FUSEC_TRY([[maybe_unused]] int64_t total, counter.nodes(model.graph().node(), 0));
   for (const auto &f : model.functions()) {

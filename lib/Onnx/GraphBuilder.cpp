@@ -3,7 +3,8 @@
 
 namespace fusec {
 
-GraphBuilder::GraphBuilder(const std::string &path, const ImportOptions &options, ImportMemory &memory)
+GraphBuilder::GraphBuilder(const std::string &path, const ImportOptions &options,
+                           ImportMemory &memory)
     : options(options), path(path), files(path), memory(memory) {}
 
 Result<Graph> GraphBuilder::run(onnx::ModelProto &model) {
@@ -35,7 +36,9 @@ Result<Graph> GraphBuilder::run(onnx::ModelProto &model) {
 }
 
 Status GraphBuilder::header(const onnx::ModelProto &model) {
-  auto bad = [&](std::string text) { return Diagnostic{Diag::BadModelHeader, path, std::move(text)}; };
+  auto bad = [&](std::string text) {
+    return Diagnostic{Diag::BadModelHeader, path, std::move(text)};
+  };
   if (!model.has_ir_version() || model.ir_version() < 1 || model.ir_version() > 1000)
     return bad("IR version " + std::to_string(model.ir_version()) + " does not exist");
   if (!model.has_graph())
@@ -85,7 +88,8 @@ std::optional<std::string> GraphBuilder::noteImpliedBound(const DimExpr &a, cons
     const std::string &name = graph.symbols[static_cast<size_t>(plain->symbolId())].name;
     int64_t bound = parts[1].constValue();
     if (options.dims.count(name))
-      return "the model allows at most " + std::to_string(bound) + " for " + name + "; pass a --dim range within that";
+      return "the model allows at most " + std::to_string(bound) + " for " + name +
+             "; pass a --dim range within that";
     memory.impliedMax[name] = bound;
     foundBound = true;
   }
@@ -141,7 +145,8 @@ Result<ConstantRef> GraphBuilder::tensor(const onnx::TensorProto &t, const std::
   if (auto it = memory.tensors.find(&t); it != memory.tensors.end())
     return it->second;
   // The data moves out of the message, which belongs to this builder's caller for the whole import.
-  FUSEC_TRY(ConstantRef c, readTensor(const_cast<onnx::TensorProto &>(t), &files, options.limits, place));
+  FUSEC_TRY(ConstantRef c,
+            readTensor(const_cast<onnx::TensorProto &>(t), &files, options.limits, place));
   memory.tensors.emplace(&t, c);
   return c;
 }
@@ -188,17 +193,17 @@ Status GraphBuilder::graphInputs(const onnx::GraphProto &proto, NameScope &scope
       return Diagnostic{Diag::UnsupportedType, place, "only tensors are supported as inputs"};
     auto type = dtypeOfOnnx(t.tensor_type().elem_type());
     if (!type)
-      return Diagnostic{t.tensor_type().elem_type() == 0 ? Diag::BadGraph : Diag::UnsupportedType, place,
-                        "element type " + onnxTypeName(t.tensor_type().elem_type()) +
-                            " is not supported"};
+      return Diagnostic{
+          t.tensor_type().elem_type() == 0 ? Diag::BadGraph : Diag::UnsupportedType, place,
+          "element type " + onnxTypeName(t.tensor_type().elem_type()) + " is not supported"};
     Shape shape;
     const auto &dims = t.tensor_type().shape().dim();
     if (auto given = options.shapes.find(name); given != options.shapes.end()) {
       unusedShapes.erase(name);
       if (t.tensor_type().has_shape() && dims.size() != static_cast<int>(given->second.size()))
         return Diagnostic{Diag::BadOption, "--shape " + name,
-                          "gives " + std::to_string(given->second.size()) + " dimensions; the model has " +
-                              std::to_string(dims.size())};
+                          "gives " + std::to_string(given->second.size()) +
+                              " dimensions; the model has " + std::to_string(dims.size())};
       for (const ShapeEntry &e : given->second) {
         if (const auto *n = std::get_if<int64_t>(&e))
           shape.push_back(*n);
@@ -219,7 +224,8 @@ Status GraphBuilder::graphInputs(const onnx::GraphProto &proto, NameScope &scope
                               "dimension " + std::to_string(dim.dim_value()) + " is not a size"};
           shape.push_back(dim.dim_value());
         } else {
-          std::string symbol = dim.dim_param().empty() ? name + "_d" + std::to_string(i) : dim.dim_param();
+          std::string symbol =
+              dim.dim_param().empty() ? name + "_d" + std::to_string(i) : dim.dim_param();
           shape.push_back(symbolDim(graph.symbols, symbolNamed(symbol)));
         }
       }
@@ -234,7 +240,8 @@ Status GraphBuilder::graphInputs(const onnx::GraphProto &proto, NameScope &scope
   return success();
 }
 
-Status GraphBuilder::checkDeclared(ValueId id, const DeclaredType &declared, const std::string &name) {
+Status GraphBuilder::checkDeclared(ValueId id, const DeclaredType &declared,
+                                   const std::string &name) {
   const Value &v = graph.value(id);
   bool wrong = declared.type && *declared.type != v.type;
   if (options.shapes.empty() && declared.hasShape) {
@@ -247,10 +254,12 @@ Status GraphBuilder::checkDeclared(ValueId id, const DeclaredType &declared, con
     return success();
   std::string dims;
   for (size_t i = 0; i < declared.dims.size(); ++i)
-    dims += (i ? "," : "") + (declared.dims[i] ? declared.dims[i]->str(graph.symbols) : std::string("?"));
+    dims += (i ? "," : "") +
+            (declared.dims[i] ? declared.dims[i]->str(graph.symbols) : std::string("?"));
   return Diagnostic{Diag::ShapeMismatch, where("output '" + name + "'"),
-                    "the model declares " + (declared.type ? std::string(fusec::name(*declared.type)) : "?") + "[" + dims +
-                        "], its nodes make " + typeText(v, graph.symbols)};
+                    "the model declares " +
+                        (declared.type ? std::string(fusec::name(*declared.type)) : "?") + "[" +
+                        dims + "], its nodes make " + typeText(v, graph.symbols)};
 }
 
 Status GraphBuilder::graphOutputs(const onnx::GraphProto &proto, const NameScope &scope) {
@@ -260,15 +269,18 @@ Status GraphBuilder::graphOutputs(const onnx::GraphProto &proto, const NameScope
   for (const auto &output : proto.output()) {
     auto it = scope.names.find(output.name());
     if (it == scope.names.end() || output.name().empty())
-      return Diagnostic{Diag::BadGraph, where("output '" + output.name() + "'"), "no node makes it"};
+      return Diagnostic{Diag::BadGraph, where("output '" + output.name() + "'"),
+                        "no node makes it"};
     ValueId id = it->second;
     FUSEC_CHECK(checkDeclared(id, readType(output.type()), output.name()));
     Value &v = graph.value(id);
-    if (v.name != output.name() && !taken.count(id) && !v.constant && usedNames.insert(output.name()).second)
+    if (v.name != output.name() && !taken.count(id) && !v.constant &&
+        usedNames.insert(output.name()).second)
       v.name = output.name();
     bool isInput = std::find(graph.body.inputs.begin(), graph.body.inputs.end(), id) !=
                    graph.body.inputs.end();
-    if (v.constant || (v.name != output.name() && !isInput) || (isInput && v.name != output.name())) {
+    if (v.constant || (v.name != output.name() && !isInput) ||
+        (isInput && v.name != output.name())) {
       // An output is a value with the output's name: copy where the value has another one already.
       Node copy;
       copy.op = OpKind::Identity;

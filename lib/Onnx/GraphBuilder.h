@@ -20,12 +20,13 @@ struct NameScope {
 using OnnxAttributes = std::map<std::string, const onnx::AttributeProto *>;
 using OnnxNodes = google::protobuf::RepeatedPtrField<onnx::NodeProto>;
 using OnnxFunctions = std::map<std::string, const onnx::FunctionProto *>; // by functionKey()
-std::string functionKey(const std::string &domain, const std::string &name, const std::string &overload);
+std::string functionKey(const std::string &domain, const std::string &name,
+                        const std::string &overload);
 
 /// Refuses recursion, calls deeper than the limit and models whose functions expand to too many nodes,
 /// before anything is expanded.
-Status checkFunctions(const onnx::ModelProto &model, const OnnxFunctions &functions, const Limits &limits,
-                      const std::string &path);
+Status checkFunctions(const onnx::ModelProto &model, const OnnxFunctions &functions,
+                      const Limits &limits, const std::string &path);
 
 /// A type as a model declares it: any part may be missing.
 struct DeclaredType {
@@ -38,11 +39,11 @@ struct DeclaredType {
 struct ImportFrame {
   NameScope *scope;
   Region *region;
-  const std::map<std::string, int> *opsets;                            // by domain
-  const OnnxAttributes *functionAttributes = nullptr;   // nullptr outside functions
+  const std::map<std::string, int> *opsets;                      // by domain
+  const OnnxAttributes *functionAttributes = nullptr;            // nullptr outside functions
   const std::map<std::string, DeclaredType> *declared = nullptr; // value_info and outputs by name
-  std::string prefix;                                   // of names inside functions
-  int depth = 0;                                        // functions and subgraphs around this place
+  std::string prefix;                                            // of names inside functions
+  int depth = 0; // functions and subgraphs around this place
 };
 
 /// What a second import of the same model takes over from the first.
@@ -62,10 +63,12 @@ public:
 
   /// Imports a subgraph into a region: `inputTypes` are the types of its inputs. The frame is that of
   /// the node that is being imported.
-  Result<Region> importSubgraph(const onnx::GraphProto &proto, const std::vector<TypedShape> &inputTypes,
+  Result<Region> importSubgraph(const onnx::GraphProto &proto,
+                                const std::vector<TypedShape> &inputTypes,
                                 const std::string &nodeName);
   /// Imports a subgraph without inputs in place (If with a constant condition) and returns its outputs.
-  Result<std::vector<ValueId>> inlineSubgraph(const onnx::GraphProto &proto, const std::string &nodeName);
+  Result<std::vector<ValueId>> inlineSubgraph(const onnx::GraphProto &proto,
+                                              const std::string &nodeName);
 
   std::string where(const std::string &what) const { return path + ": " + what; }
   ValueId constantValue(ConstantRef c, const std::string &name = "");

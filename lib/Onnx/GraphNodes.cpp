@@ -72,7 +72,7 @@ std::string GraphBuilder::describe(const std::vector<ValueId> &inputs) const {
   std::string text;
   for (size_t i = 0; i < inputs.size(); ++i) {
     text += i ? ", " : "";
-    text += inputs[i] >= 0             ? typeText(graph.value(inputs[i]), graph.symbols)
+    text += inputs[i] >= 0          ? typeText(graph.value(inputs[i]), graph.symbols)
             : inputs[i] == kNoValue ? "absent"
                                     : "unknown";
   }
@@ -98,14 +98,16 @@ void GraphBuilder::importNode(const onnx::NodeProto &node, size_t index) {
       frame->scope->names.emplace(out, kPoisoned);
 }
 
-Result<OnnxAttributes> GraphBuilder::attributesOf(const onnx::NodeProto &node, const std::string &place) {
+Result<OnnxAttributes> GraphBuilder::attributesOf(const onnx::NodeProto &node,
+                                                  const std::string &place) {
   OnnxAttributes map;
   for (const auto &a : node.attribute()) {
     const onnx::AttributeProto *actual = &a;
     if (!a.ref_attr_name().empty()) {
       if (!frame->functionAttributes)
         return Diagnostic{Diag::BadAttribute, place,
-                          "attribute '" + a.name() + "' refers to a function's attribute outside a function"};
+                          "attribute '" + a.name() +
+                              "' refers to a function's attribute outside a function"};
       auto it = frame->functionAttributes->find(a.ref_attr_name());
       if (it == frame->functionAttributes->end())
         continue; // the caller leaves it out, so the operator's default holds
@@ -121,8 +123,9 @@ Status GraphBuilder::tryNode(const onnx::NodeProto &node, const std::string &nod
   std::string domain = node.domain() == "ai.onnx" ? "" : node.domain();
   auto opset = frame->opsets->find(domain);
   std::string shown = domain.empty() ? node.op_type() : domain + "::" + node.op_type();
-  std::string place = where("node '" + nodeName + "' (" + shown + ", opset " +
-                            (opset == frame->opsets->end() ? "?" : std::to_string(opset->second)) + ")");
+  std::string place =
+      where("node '" + nodeName + "' (" + shown + ", opset " +
+            (opset == frame->opsets->end() ? "?" : std::to_string(opset->second)) + ")");
   std::vector<ValueId> inputs;
   bool poisoned = false;
   for (const std::string &name : node.input()) {
@@ -131,7 +134,8 @@ Status GraphBuilder::tryNode(const onnx::NodeProto &node, const std::string &nod
       auto found = lookUp(name);
       if (!found)
         return Diagnostic{Diag::BadGraph, place,
-                          "input '" + name + "' is not defined before this node; nodes must be sorted"};
+                          "input '" + name +
+                              "' is not defined before this node; nodes must be sorted"};
       id = *found;
     }
     poisoned = poisoned || id == kPoisoned;
@@ -151,7 +155,8 @@ Status GraphBuilder::tryNode(const onnx::NodeProto &node, const std::string &nod
       return Diagnostic{Diag::UnsupportedOp, place,
                         "the operator is not supported; its inputs are (" + describe(inputs) + ")"};
     if (!poisoned) {
-      Status s = importOperator(node, nodeName, opset->second, std::move(attributes), std::move(inputs), *row);
+      Status s = importOperator(node, nodeName, opset->second, std::move(attributes),
+                                std::move(inputs), *row);
       if (!s.ok())
         for (Diagnostic &d : s.errors())
           if (d.where.empty())
@@ -165,17 +170,18 @@ Status GraphBuilder::tryNode(const onnx::NodeProto &node, const std::string &nod
   return success();
 }
 
-Status GraphBuilder::importOperator(const onnx::NodeProto &node, const std::string &nodeName, int opset,
-                                    OnnxAttributes attributes, std::vector<ValueId> inputs,
-                                    const OpRow &row) {
+Status GraphBuilder::importOperator(const onnx::NodeProto &node, const std::string &nodeName,
+                                    int opset, OnnxAttributes attributes,
+                                    std::vector<ValueId> inputs, const OpRow &row) {
   auto fail = [&](Diag id, std::string text) { return Diagnostic{id, "", std::move(text)}; };
   int count = static_cast<int>(inputs.size());
   if (count < row.minInputs || (row.maxInputs >= 0 && count > row.maxInputs))
-    return fail(Diag::BadGraph, std::to_string(count) + " inputs; the operator takes " +
-                                    std::to_string(row.minInputs) +
-                                    (row.maxInputs < 0                ? " or more"
-                                     : row.maxInputs == row.minInputs ? ""
-                                                                      : " to " + std::to_string(row.maxInputs)));
+    return fail(Diag::BadGraph,
+                std::to_string(count) + " inputs; the operator takes " +
+                    std::to_string(row.minInputs) +
+                    (row.maxInputs < 0                ? " or more"
+                     : row.maxInputs == row.minInputs ? ""
+                                                      : " to " + std::to_string(row.maxInputs)));
   for (int i = 0; i < row.minInputs; ++i)
     if (inputs[static_cast<size_t>(i)] == kNoValue && row.name != "Loop")
       return fail(Diag::BadGraph, "input " + std::to_string(i) + " is mandatory and has no name");
@@ -183,8 +189,8 @@ Status GraphBuilder::importOperator(const onnx::NodeProto &node, const std::stri
     return fail(Diag::BadGraph, std::to_string(node.output_size()) + " outputs; the operator has " +
                                     std::to_string(row.maxOutputs));
   std::vector<std::string> outputNames(node.output().begin(), node.output().end());
-  NodeImporter importer(*this, node.op_type(), opset, nodeName, std::move(attributes), std::move(inputs),
-                        outputNames);
+  NodeImporter importer(*this, node.op_type(), opset, nodeName, std::move(attributes),
+                        std::move(inputs), outputNames);
   Status s = row.import(importer);
   if (!s.ok())
     return s;
@@ -196,14 +202,16 @@ Status GraphBuilder::importOperator(const onnx::NodeProto &node, const std::stri
     if (outputNames[i].empty())
       continue;
     if (i >= importer.results.size() || importer.results[i] == kNoValue)
-      return fail(Diag::UnsupportedOp, "output " + std::to_string(i) + " of this operator is not supported");
+      return fail(Diag::UnsupportedOp,
+                  "output " + std::to_string(i) + " of this operator is not supported");
     nameValue(importer.results[i], frame->prefix + outputNames[i]);
     FUSEC_CHECK(bind(outputNames[i], importer.results[i], where("node '" + nodeName + "'")));
   }
   return success();
 }
 
-Status GraphBuilder::inlineFunction(const onnx::NodeProto &node, const onnx::FunctionProto &function,
+Status GraphBuilder::inlineFunction(const onnx::NodeProto &node,
+                                    const onnx::FunctionProto &function,
                                     const std::string &nodeName, OnnxAttributes attributes,
                                     const std::vector<ValueId> &inputs) {
   std::string place = where("node '" + nodeName + "' (function " + function.name() + ")");
@@ -234,7 +242,9 @@ Status GraphBuilder::inlineFunction(const onnx::NodeProto &node, const onnx::Fun
   frame = &inner;
   Status status = success();
   for (int i = 0; i < function.input_size() && status.ok(); ++i)
-    status = bind(function.input(i), static_cast<size_t>(i) < inputs.size() ? inputs[static_cast<size_t>(i)] : kNoValue, place);
+    status = bind(
+        function.input(i),
+        static_cast<size_t>(i) < inputs.size() ? inputs[static_cast<size_t>(i)] : kNoValue, place);
   size_t before = errors.size();
   if (status.ok())
     importNodes(function.node());
@@ -274,8 +284,9 @@ Status GraphBuilder::subgraphBody(const onnx::GraphProto &proto, NameScope &scop
     if (id && *id >= 0)
       outputs.push_back(*id);
     else if (errors.size() == before && !id)
-      status = Diagnostic{Diag::BadGraph, where("output '" + proto.output(i).name() + "' of a subgraph"),
-                          "no node makes it"};
+      status =
+          Diagnostic{Diag::BadGraph, where("output '" + proto.output(i).name() + "' of a subgraph"),
+                     "no node makes it"};
     else if (errors.size() == before)
       status = Diagnostics{}; // depends on a value that was refused before: reported there
   }
@@ -293,8 +304,8 @@ Result<Region> GraphBuilder::importSubgraph(const onnx::GraphProto &proto,
     return Diagnostic{Diag::LimitExceeded, place, "functions and subgraphs are nested too deeply"};
   if (proto.input_size() != static_cast<int>(inputTypes.size()))
     return Diagnostic{Diag::BadGraph, place,
-                      "it has " + std::to_string(proto.input_size()) + " inputs; the operator passes " +
-                          std::to_string(inputTypes.size())};
+                      "it has " + std::to_string(proto.input_size()) +
+                          " inputs; the operator passes " + std::to_string(inputTypes.size())};
   NameScope scope;
   scope.outer = frame->scope;
   Region region;

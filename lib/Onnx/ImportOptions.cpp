@@ -16,7 +16,8 @@ static bool parseSize(std::string_view text, int64_t &out) {
 Status parseDimOption(std::string_view text, ImportOptions &options) {
   std::string where = "--dim " + std::string(text);
   auto bad = [&] {
-    return badOption(where, "expected NAME=N, NAME=MIN..MAX or NAME=MIN..MAX:OPT with 0 <= MIN <= OPT <= MAX");
+    return badOption(
+        where, "expected NAME=N, NAME=MIN..MAX or NAME=MIN..MAX:OPT with 0 <= MIN <= OPT <= MAX");
   };
   size_t equals = text.rfind('=');
   if (equals == std::string_view::npos || equals == 0)
@@ -47,7 +48,9 @@ Status parseDimOption(std::string_view text, ImportOptions &options) {
 
 Status parseShapeOption(std::string_view text, ImportOptions &options) {
   std::string where = "--shape " + std::string(text);
-  auto bad = [&] { return badOption(where, "expected NAME:1x3x224x224 or NAME:[batch,3,224,224]"); };
+  auto bad = [&] {
+    return badOption(where, "expected NAME:1x3x224x224 or NAME:[batch,3,224,224]");
+  };
   size_t colon = text.rfind(':');
   if (colon == std::string_view::npos || colon == 0)
     return bad();

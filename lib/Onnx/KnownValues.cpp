@@ -31,7 +31,8 @@ namespace {
 
 class Follower {
 public:
-  Follower(const Graph &graph, const Node &node) : graph(graph), node(node), out(graph.value(node.outputs[0])) {}
+  Follower(const Graph &graph, const Node &node)
+      : graph(graph), node(node), out(graph.value(node.outputs[0])) {}
 
   std::optional<Elements> run() {
     if (isFloat(out.type) || !isStatic(out.shape))
@@ -56,7 +57,9 @@ public:
   }
 
 private:
-  const Value *input(size_t i) const { return node.hasInput(i) ? &graph.value(node.inputs[i]) : nullptr; }
+  const Value *input(size_t i) const {
+    return node.hasInput(i) ? &graph.value(node.inputs[i]) : nullptr;
+  }
   std::optional<Elements> elements(size_t i) const {
     const Value *v = input(i);
     return v ? knownElements(*v) : std::nullopt;

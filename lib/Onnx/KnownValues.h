@@ -17,6 +17,7 @@ std::optional<std::vector<DimExpr>> knownElements(const Value &v);
 std::optional<std::vector<DimExpr>> followValues(const Graph &graph, const Node &node);
 
 /// A constant of these elements, or nullptr when one depends on a symbol.
-ConstantRef constantFromElements(DType type, const Shape &shape, const std::vector<DimExpr> &elements);
+ConstantRef constantFromElements(DType type, const Shape &shape,
+                                 const std::vector<DimExpr> &elements);
 
 } // namespace fusec

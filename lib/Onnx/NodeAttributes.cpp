@@ -23,13 +23,13 @@ const AttributeProto *NodeImporter::attribute(const std::string &key, int type) 
   const AttributeProto *a = it->second;
   int given = a->type();
   if (given == AttributeProto::UNDEFINED) { // IR version 1 left the type out
-    given = a->has_f()         ? AttributeProto::FLOAT
-            : a->has_i()       ? AttributeProto::INT
-            : a->has_s()       ? AttributeProto::STRING
-            : a->has_t()       ? AttributeProto::TENSOR
-            : a->has_g()       ? AttributeProto::GRAPH
-            : a->floats_size() ? AttributeProto::FLOATS
-            : a->ints_size()   ? AttributeProto::INTS
+    given = a->has_f()          ? AttributeProto::FLOAT
+            : a->has_i()        ? AttributeProto::INT
+            : a->has_s()        ? AttributeProto::STRING
+            : a->has_t()        ? AttributeProto::TENSOR
+            : a->has_g()        ? AttributeProto::GRAPH
+            : a->floats_size()  ? AttributeProto::FLOATS
+            : a->ints_size()    ? AttributeProto::INTS
             : a->strings_size() ? AttributeProto::STRINGS
                                 : type;
   }
@@ -37,7 +37,8 @@ const AttributeProto *NodeImporter::attribute(const std::string &key, int type) 
     auto kind = [](int t) {
       std::string text = onnx::AttributeProto_AttributeType_Name(
           static_cast<onnx::AttributeProto_AttributeType>(t));
-      std::transform(text.begin(), text.end(), text.begin(), [](char c) { return static_cast<char>(std::tolower(c)); });
+      std::transform(text.begin(), text.end(), text.begin(),
+                     [](char c) { return static_cast<char>(std::tolower(c)); });
       return text;
     };
     attributeError(key, "must be of type " + kind(type) + ", not " + kind(given));
@@ -65,7 +66,8 @@ std::string NodeImporter::attrString(const std::string &key, const std::string &
   return a ? a->s() : defaultValue;
 }
 
-std::vector<int64_t> NodeImporter::attrInts(const std::string &key, std::vector<int64_t> defaultValue) {
+std::vector<int64_t> NodeImporter::attrInts(const std::string &key,
+                                            std::vector<int64_t> defaultValue) {
   const AttributeProto *a = attribute(key, AttributeProto::INTS);
   return a ? std::vector<int64_t>(a->ints().begin(), a->ints().end()) : defaultValue;
 }
@@ -85,15 +87,16 @@ std::optional<DType> NodeImporter::attrType(const std::string &key) {
   const AttributeProto *a = attribute(key, AttributeProto::INT);
   if (!a)
     return std::nullopt;
-  if (a->i() < 0 || a->i() > INT32_MAX || !onnx::TensorProto_DataType_IsValid(static_cast<int>(a->i())))  {
+  if (a->i() < 0 || a->i() > INT32_MAX ||
+      !onnx::TensorProto_DataType_IsValid(static_cast<int>(a->i()))) {
     attributeError(key, "is " + std::to_string(a->i()) + ", which is no element type");
     return std::nullopt;
   }
   auto type = dtypeOfOnnx(static_cast<int32_t>(a->i()));
   if (!type)
-    errors.push_back(fail(Diag::UnsupportedType, "element type " +
-                                                     onnxTypeName(static_cast<int32_t>(a->i())) +
-                                                     " of attribute '" + key + "' is not supported"));
+    errors.push_back(
+        fail(Diag::UnsupportedType, "element type " + onnxTypeName(static_cast<int32_t>(a->i())) +
+                                        " of attribute '" + key + "' is not supported"));
   return type;
 }
 
@@ -101,7 +104,8 @@ ConstantRef NodeImporter::attrTensor(const std::string &key) {
   const AttributeProto *a = attribute(key, AttributeProto::TENSOR);
   if (!a)
     return nullptr;
-  auto c = builder.tensor(a->t(), builder.where("attribute '" + key + "' of node '" + nodeName + "'"));
+  auto c =
+      builder.tensor(a->t(), builder.where("attribute '" + key + "' of node '" + nodeName + "'"));
   if (c.ok())
     return *c;
   errors.insert(errors.end(), c.errors().begin(), c.errors().end());

@@ -7,11 +7,12 @@
 
 namespace fusec {
 
-NodeImporter::NodeImporter(GraphBuilder &builder, std::string opType, int opset, std::string nodeName,
+NodeImporter::NodeImporter(GraphBuilder &builder, std::string opType, int opset,
+                           std::string nodeName,
                            std::map<std::string, const onnx::AttributeProto *> attributes,
                            std::vector<ValueId> inputs, std::vector<std::string> outputNames)
-    : builder(builder), opType(std::move(opType)), opsetVersion(opset), nodeName(std::move(nodeName)),
-      attributes(std::move(attributes)), inputs(std::move(inputs)),
+    : builder(builder), opType(std::move(opType)), opsetVersion(opset),
+      nodeName(std::move(nodeName)), attributes(std::move(attributes)), inputs(std::move(inputs)),
       outputNames(std::move(outputNames)) {
   results.assign(this->outputNames.size(), kNoValue);
 }
@@ -174,12 +175,13 @@ Diagnostic NodeImporter::unsupported(std::string text) const {
 
 Result<int64_t> NodeImporter::axis(int64_t a, int64_t rank) const {
   if (a < -rank || a >= rank)
-    return fail(Diag::BadAttribute, "axis " + std::to_string(a) + " is out of range for rank " +
-                                        std::to_string(rank));
+    return fail(Diag::BadAttribute,
+                "axis " + std::to_string(a) + " is out of range for rank " + std::to_string(rank));
   return a < 0 ? a + rank : a;
 }
 
-Result<std::vector<int64_t>> NodeImporter::axes(const std::vector<int64_t> &list, int64_t rank) const {
+Result<std::vector<int64_t>> NodeImporter::axes(const std::vector<int64_t> &list,
+                                                int64_t rank) const {
   std::vector<int64_t> out;
   for (int64_t a : list) {
     FUSEC_TRY(int64_t normal, axis(a, rank));
@@ -208,13 +210,15 @@ Result<Shape> NodeImporter::broadcast(const std::vector<const Shape *> &shapes) 
   return out;
 }
 
-Result<DimExpr> NodeImporter::sameDim(const DimExpr &a, const DimExpr &b, const std::string &what) const {
+Result<DimExpr> NodeImporter::sameDim(const DimExpr &a, const DimExpr &b,
+                                      const std::string &what) const {
   if (a == b)
     return a;
   return mayDiffer(a, b, what);
 }
 
-Diagnostic NodeImporter::mayDiffer(const DimExpr &a, const DimExpr &b, const std::string &what) const {
+Diagnostic NodeImporter::mayDiffer(const DimExpr &a, const DimExpr &b,
+                                   const std::string &what) const {
   std::string text = what + " must be equal: " + a.str(symbols()) + " and " + b.str(symbols());
   if (a.isConst() && b.isConst())
     return mismatch(text);

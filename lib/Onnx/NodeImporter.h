@@ -66,7 +66,8 @@ public:
   std::string attrString(const std::string &key, const std::string &defaultValue);
   std::vector<int64_t> attrInts(const std::string &key, std::vector<int64_t> defaultValue = {});
   std::vector<double> attrFloats(const std::string &key);
-  std::vector<std::string> attrStrings(const std::string &key, std::vector<std::string> defaultValue = {});
+  std::vector<std::string> attrStrings(const std::string &key,
+                                       std::vector<std::string> defaultValue = {});
   std::optional<DType> attrType(const std::string &key); // an ONNX element type number
   ConstantRef attrTensor(const std::string &key);        // nullptr when absent
   const onnx::GraphProto *attrGraph(const std::string &key);
@@ -101,7 +102,8 @@ public:
 
   // Common checks
   Result<int64_t> axis(int64_t a, int64_t rank) const; // to 0..rank-1
-  Result<std::vector<int64_t>> axes(const std::vector<int64_t> &list, int64_t rank) const; // sorted, unique
+  Result<std::vector<int64_t>> axes(const std::vector<int64_t> &list,
+                                    int64_t rank) const; // sorted, unique
   Result<Shape> broadcast(const std::vector<const Shape *> &shapes) const;
   /// The one size of two dims that must be equal.
   Result<DimExpr> sameDim(const DimExpr &a, const DimExpr &b, const std::string &what) const;

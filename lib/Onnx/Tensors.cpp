@@ -28,10 +28,10 @@ std::optional<DType> dtypeOfOnnx(int32_t dataType) {
 }
 
 std::string onnxTypeName(int32_t dataType) {
-  std::string text = onnx::TensorProto_DataType_IsValid(dataType)
-                         ? onnx::TensorProto_DataType_Name(
-                               static_cast<onnx::TensorProto_DataType>(dataType))
-                         : "number " + std::to_string(dataType);
+  std::string text =
+      onnx::TensorProto_DataType_IsValid(dataType)
+          ? onnx::TensorProto_DataType_Name(static_cast<onnx::TensorProto_DataType>(dataType))
+          : "number " + std::to_string(dataType);
   for (char &c : text)
     c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   return text;
@@ -46,12 +46,14 @@ std::optional<int64_t> parseCount(const std::string &text) {
   uint64_t v = 0;
   for (char c : text)
     v = v * 10 + static_cast<uint64_t>(c - '0');
-  return v > static_cast<uint64_t>(INT64_MAX) ? std::nullopt : std::optional(static_cast<int64_t>(v));
+  return v > static_cast<uint64_t>(INT64_MAX) ? std::nullopt
+                                              : std::optional(static_cast<int64_t>(v));
 }
 
 class TensorReader {
 public:
-  TensorReader(onnx::TensorProto &t, ExternalFiles *files, const Limits &limits, const std::string &where)
+  TensorReader(onnx::TensorProto &t, ExternalFiles *files, const Limits &limits,
+               const std::string &where)
       : t(t), files(files), limits(limits), where(where) {}
 
   Result<ConstantRef> run() {
@@ -67,8 +69,8 @@ public:
       return bad("segmented tensors are not supported");
     FUSEC_CHECK(checkDims());
     int fields = t.has_raw_data() + (t.float_data_size() > 0) + (t.int32_data_size() > 0) +
-                 (t.int64_data_size() > 0) + (t.double_data_size() > 0) + (t.uint64_data_size() > 0) +
-                 (t.string_data_size() > 0);
+                 (t.int64_data_size() > 0) + (t.double_data_size() > 0) +
+                 (t.uint64_data_size() > 0) + (t.string_data_size() > 0);
     bool external = t.data_location() == onnx::TensorProto::EXTERNAL;
     if (!external && t.external_data_size() > 0)
       return bad("has external_data but its data_location is not EXTERNAL");
@@ -151,7 +153,8 @@ private:
         appendElement(data, DType::U16, static_cast<int64_t>(v));
       } else {
         if (!fits(static_cast<int64_t>(v)))
-          return bad("element " + std::to_string(v) + " does not fit into " + std::string(name(type)));
+          return bad("element " + std::to_string(v) + " does not fit into " +
+                     std::string(name(type)));
         appendElement(data, type, static_cast<int64_t>(v));
       }
     }
@@ -181,8 +184,8 @@ private:
   }
 
   template <typename Field> Result<ConstantRef> only(const Field &field, const char *fieldName) {
-    int others = t.float_data_size() + t.int32_data_size() + t.int64_data_size() + t.double_data_size() +
-                 t.uint64_data_size() + t.string_data_size() - field.size();
+    int others = t.float_data_size() + t.int32_data_size() + t.int64_data_size() +
+                 t.double_data_size() + t.uint64_data_size() + t.string_data_size() - field.size();
     if (others)
       return bad("data of type " + std::string(name(type)) + " belongs into " + fieldName);
     return take(field);
@@ -196,7 +199,8 @@ private:
       return badData("external data is not allowed here");
     std::map<std::string, std::string> entries;
     for (const auto &e : t.external_data()) {
-      if (e.key() != "location" && e.key() != "offset" && e.key() != "length" && e.key() != "checksum")
+      if (e.key() != "location" && e.key() != "offset" && e.key() != "length" &&
+          e.key() != "checksum")
         return badData("unknown key '" + e.key() + "' in external_data");
       if (!entries.emplace(e.key(), e.value()).second)
         return badData("key '" + e.key() + "' is given twice in external_data");
@@ -230,8 +234,8 @@ private:
 
 } // namespace
 
-Result<ConstantRef> readTensor(onnx::TensorProto &tensor, ExternalFiles *files, const Limits &limits,
-                               const std::string &where) {
+Result<ConstantRef> readTensor(onnx::TensorProto &tensor, ExternalFiles *files,
+                               const Limits &limits, const std::string &where) {
   return TensorReader(tensor, files, limits, where).run();
 }
 

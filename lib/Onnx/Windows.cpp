@@ -52,8 +52,9 @@ Result<Window> readWindow(NodeImporter &n, std::vector<int64_t> kernel, const Sh
     } else if (w.strides[i] == 1) {
       total = extent - 1;
     } else {
-      return n.fail(Diag::UnsupportedShape, "auto_pad with a stride needs fixed spatial sizes; give them "
-                                            "with --shape");
+      return n.fail(Diag::UnsupportedShape,
+                    "auto_pad with a stride needs fixed spatial sizes; give them "
+                    "with --shape");
     }
     int64_t smaller = total / 2;
     w.pads[i] = autoPad == "SAME_UPPER" ? smaller : total - smaller;
@@ -62,11 +63,13 @@ Result<Window> readWindow(NodeImporter &n, std::vector<int64_t> kernel, const Sh
   return w;
 }
 
-Result<DimExpr> windowCount(NodeImporter &n, const Window &w, size_t i, const DimExpr &in, bool ceilMode) {
+Result<DimExpr> windowCount(NodeImporter &n, const Window &w, size_t i, const DimExpr &in,
+                            bool ceilMode) {
   int64_t extent = (w.kernel[i] - 1) * w.dilations[i] + 1;
   int64_t begin = w.pads[i], end = w.pads[w.kernel.size() + i], stride = w.strides[i];
   if (in.isConst() && in.constValue() + begin + end < extent)
-    return n.mismatch("the window of " + std::to_string(extent) + " is larger than the padded size " +
+    return n.mismatch("the window of " + std::to_string(extent) +
+                      " is larger than the padded size " +
                       std::to_string(in.constValue() + begin + end));
   DimExpr room = in + DimExpr(begin + end - extent);
   if (!ceilMode)

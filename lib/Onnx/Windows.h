@@ -15,6 +15,7 @@ struct Window {
 Result<Window> readWindow(NodeImporter &n, std::vector<int64_t> kernel, const Shape &spatial);
 
 /// Number of window positions along spatial axis `i` of size `in`.
-Result<DimExpr> windowCount(NodeImporter &n, const Window &w, size_t i, const DimExpr &in, bool ceilMode);
+Result<DimExpr> windowCount(NodeImporter &n, const Window &w, size_t i, const DimExpr &in,
+                            bool ceilMode);
 
 } // namespace fusec

@@ -38,7 +38,8 @@ public:
 private:
   Diagnostic malformed(const std::string &what) const {
     return {Diag::MalformedModel, fileName,
-            what + " at byte " + std::to_string(pos) + "; the file is damaged or is not an ONNX model"};
+            what + " at byte " + std::to_string(pos) +
+                "; the file is damaged or is not an ONNX model"};
   }
   Diagnostic tooMuch(const std::string &what) const {
     return {Diag::LimitExceeded, fileName, what};
@@ -89,7 +90,8 @@ private:
     if (f) {
       bool packed = wire == 2 && f->is_packable();
       if (wire != wireTypeOf(f) && !packed)
-        return malformed("field '" + f->name() + "' of " + message->name() + " has the wrong wire type");
+        return malformed("field '" + f->name() + "' of " + message->name() +
+                         " has the wrong wire type");
       if (!f->is_repeated()) {
         uint64_t bit = uint64_t(1) << (f->index() & 63);
         if (stack.back().seen & bit)
@@ -110,7 +112,8 @@ private:
       FUSEC_TRY(length, varint());
     }
     if (length > stack.back().end - pos)
-      return malformed("a field of " + std::to_string(length) + " bytes runs past the end of its message");
+      return malformed("a field of " + std::to_string(length) +
+                       " bytes runs past the end of its message");
     if (!f || wire != 2 || f->type() != FieldDescriptor::TYPE_MESSAGE) {
       if (f && f->type() == FieldDescriptor::TYPE_STRING &&
           length > static_cast<uint64_t>(limits.nameBytes) && f->name() != "doc_string" &&
@@ -131,10 +134,12 @@ private:
         return tooMuch("the model has more than " + std::to_string(limits.nodes) + " nodes");
     } else if (kind == "FunctionProto") {
       if (++functions > limits.functions)
-        return tooMuch("the model has more than " + std::to_string(limits.functions) + " functions");
+        return tooMuch("the model has more than " + std::to_string(limits.functions) +
+                       " functions");
     } else if (kind == "GraphProto") {
       if (++graphs > limits.subgraphDepth + 1)
-        return tooMuch("subgraphs are nested more than " + std::to_string(limits.subgraphDepth) + " deep");
+        return tooMuch("subgraphs are nested more than " + std::to_string(limits.subgraphDepth) +
+                       " deep");
     }
     if (stack.size() >= kMaxFrames)
       return tooMuch("messages are nested more than " + std::to_string(kMaxFrames) + " deep");

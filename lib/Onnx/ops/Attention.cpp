@@ -70,7 +70,8 @@ public:
     if (!isFloat(precision))
       return n.fail(Diag::BadAttribute, "softmax_precision must be a float type");
     ValueId wide = c.cast(scores, precision);
-    ValueId weights = n.emitOne(OpKind::Softmax, {wide}, {{"axis", int64_t(3)}}, precision, n.shapeOf(wide));
+    ValueId weights =
+        n.emitOne(OpKind::Softmax, {wide}, {{"axis", int64_t(3)}}, precision, n.shapeOf(wide));
     weights = c.cast(weights, type);
     if (mode == 3)
       n.result(3, weights);
@@ -114,7 +115,8 @@ private:
       for (size_t i = 4; i < 6; ++i) {
         ValueId &now = i == 4 ? k : v;
         const Shape &past = n.shape(i), &s = n.shapeOf(now);
-        if (n.type(i) != n.type(0) || past.size() != 4 || past[0] != s[0] || past[1] != s[1] || past[3] != s[3])
+        if (n.type(i) != n.type(0) || past.size() != 4 || past[0] != s[0] || past[1] != s[1] ||
+            past[3] != s[3])
           return n.mismatch("past keys and values must fit the new ones");
         now = c.concat({n.id(i), now}, 2);
       }
@@ -135,8 +137,9 @@ private:
       // Row i sees columns up to i, counted from the end of the past.
       ValueId rows = n.reshape(c.iota(length), {length, DimExpr(1)});
       if (n.has(4)) {
-        ValueId past = n.emitOne(OpKind::Shape, {n.id(4)}, {{"start", int64_t(2)}, {"end", int64_t(3)}},
-                                 DType::I64, {DimExpr(1)});
+        ValueId past =
+            n.emitOne(OpKind::Shape, {n.id(4)}, {{"start", int64_t(2)}, {"end", int64_t(3)}},
+                      DType::I64, {DimExpr(1)});
         FUSEC_TRY(rows, c.binary(OpKind::Add, rows, past));
       }
       FUSEC_TRY(ValueId seen, c.binary(OpKind::LessOrEqual, c.iota(total), rows));
@@ -172,7 +175,8 @@ private:
     Shape padded = s;
     padded.back() = total;
     return n.emitOne(OpKind::Pad, {mask, kNoValue, minusInfinity()},
-                     {{"mode", std::string("constant")}, {"pads", pads}}, n.typeOf(mask), std::move(padded));
+                     {{"mode", std::string("constant")}, {"pads", pads}}, n.typeOf(mask),
+                     std::move(padded));
   }
 
   NodeImporter &n;
@@ -209,7 +213,8 @@ Status rotaryEmbedding(NodeImporter &n) {
     dims = head;
   int64_t half = dims / 2;
   if (dims < 0 || dims > head || dims % 2)
-    return n.fail(Diag::BadAttribute, "rotary_embedding_dim must be even and at most the head size");
+    return n.fail(Diag::BadAttribute,
+                  "rotary_embedding_dim must be even and at most the head size");
   ValueId caches[2] = {n.id(1), n.id(2)};
   for (ValueId &cache : caches) {
     if (n.has(3)) { // [max, half] looked up by position: [B, S, half]
@@ -217,7 +222,8 @@ Status rotaryEmbedding(NodeImporter &n) {
       if (looked.size() != 2 || n.shapeOf(cache).size() != 2)
         return n.mismatch("caches and position_ids must be matrices");
       looked.push_back(n.shapeOf(cache)[1]);
-      cache = n.emitOne(OpKind::Gather, {cache, n.id(3)}, {{"axis", int64_t(0)}}, n.typeOf(cache), looked);
+      cache = n.emitOne(OpKind::Gather, {cache, n.id(3)}, {{"axis", int64_t(0)}}, n.typeOf(cache),
+                        looked);
     }
     const Shape cs = n.shapeOf(cache);
     if (cs.size() != 3 || cs[2] != DimExpr(half) || n.typeOf(cache) != n.type(0))
@@ -268,7 +274,8 @@ Status causalConv(NodeImporter &n) {
     std::vector<ValueId> in;
     if (ValueId operand = n.shapeOperand(state); operand != kNoValue)
       in.push_back(operand);
-    past = n.emitOne(OpKind::ConstantOfShape, in, {{"value", makeScalarConstant(n.type(0), 0)}}, n.type(0), state);
+    past = n.emitOne(OpKind::ConstantOfShape, in, {{"value", makeScalarConstant(n.type(0), 0)}},
+                     n.type(0), state);
   }
   ValueId padded = c.concat({past, n.id(0)}, 2);
   using Ints = std::vector<int64_t>;
@@ -287,7 +294,8 @@ Status causalConv(NodeImporter &n) {
   n.result(0, y);
   if (n.wants(1)) {
     if (!x[2].isConst())
-      return n.fail(Diag::UnsupportedShape, "the length must be fixed where the new state is an output");
+      return n.fail(Diag::UnsupportedShape,
+                    "the length must be fixed where the new state is an output");
     n.result(1, c.slice(padded, 2, x[2].constValue(), kernel - 1));
   }
   return success();

@@ -14,12 +14,14 @@ TypedShape typeOf(NodeImporter &n, ValueId id) { return {n.typeOf(id), n.shapeOf
 Status ifOp(NodeImporter &n) {
   if (n.type(0) != DType::Bool || !numElements(n.shape(0)).isConst(1))
     return n.mismatch("the condition must be one bool");
-  const onnx::GraphProto *thenGraph = n.attrGraph("then_branch"), *elseGraph = n.attrGraph("else_branch");
+  const onnx::GraphProto *thenGraph = n.attrGraph("then_branch"),
+                         *elseGraph = n.attrGraph("else_branch");
   if (!thenGraph || !elseGraph)
     return success(); // recorded in n.errors
   GraphBuilder &builder = n.graphBuilder();
   if (auto condition = n.ints(0)) {
-    FUSEC_TRY(auto outputs, builder.inlineSubgraph((*condition)[0] ? *thenGraph : *elseGraph, n.name()));
+    FUSEC_TRY(auto outputs,
+              builder.inlineSubgraph((*condition)[0] ? *thenGraph : *elseGraph, n.name()));
     if (outputs.size() != n.numOutputs())
       return n.fail(Diag::BadGraph, "the branch makes another number of outputs than the node has");
     for (size_t i = 0; i < outputs.size(); ++i)
@@ -34,14 +36,16 @@ Status ifOp(NodeImporter &n) {
   for (size_t i = 0; i < n.numOutputs(); ++i) {
     TypedShape a = typeOf(n, thenRegion.outputs[i]), b = typeOf(n, elseRegion.outputs[i]);
     if (a.type != b.type)
-      return n.fail(Diag::ShapeMismatch, "output " + std::to_string(i) + " is " +
-                                             typeText(a.type, a.shape, n.symbols()) + " in one branch and " +
-                                             typeText(b.type, b.shape, n.symbols()) + " in the other");
+      return n.fail(Diag::ShapeMismatch,
+                    "output " + std::to_string(i) + " is " +
+                        typeText(a.type, a.shape, n.symbols()) + " in one branch and " +
+                        typeText(b.type, b.shape, n.symbols()) + " in the other");
     if (a.shape != b.shape)
-      return n.fail(Diag::UnsupportedShape,
-                    "output " + std::to_string(i) + " has the shape " + typeText(a.type, a.shape, n.symbols()) +
-                        " in one branch and " + typeText(b.type, b.shape, n.symbols()) +
-                        " in the other; both must be equal");
+      return n.fail(Diag::UnsupportedShape, "output " + std::to_string(i) + " has the shape " +
+                                                typeText(a.type, a.shape, n.symbols()) +
+                                                " in one branch and " +
+                                                typeText(b.type, b.shape, n.symbols()) +
+                                                " in the other; both must be equal");
     outs.push_back(std::move(a));
   }
   std::vector<Region> regions;
@@ -64,7 +68,8 @@ Status loop(NodeImporter &n) {
     types.push_back({n.type(i + 2), n.shape(i + 2)});
   FUSEC_TRY(Region region, n.graphBuilder().importSubgraph(*body, types, n.name()));
   if (region.outputs.size() != n.numOutputs() + 1)
-    return n.fail(Diag::BadGraph, "the body must make the condition, the carried values and the scan outputs");
+    return n.fail(Diag::BadGraph,
+                  "the body must make the condition, the carried values and the scan outputs");
   if (n.typeOf(region.outputs[0]) != DType::Bool)
     return n.mismatch("the body's condition must be bool");
   std::vector<TypedShape> outs;
@@ -83,11 +88,14 @@ Status loop(NodeImporter &n) {
   auto start = n.ints(1);
   auto stays = knownElements(n.graph().value(region.outputs[0]));
   bool passes = region.inputs.size() > 1 && region.outputs[0] == region.inputs[1];
-  bool always = (!n.has(1) || (start && (*start)[0])) && ((stays && (*stays)[0].isConst(1)) || passes);
+  bool always =
+      (!n.has(1) || (start && (*start)[0])) && ((stays && (*stays)[0].isConst(1)) || passes);
   for (size_t i = carried; i < n.numOutputs(); ++i) {
     if (!trips || !always)
-      return n.fail(Diag::UnsupportedShape, "how often the loop runs depends on the data, and so does the size "
-                                            "of output " + std::to_string(i));
+      return n.fail(Diag::UnsupportedShape,
+                    "how often the loop runs depends on the data, and so does the size "
+                    "of output " +
+                        std::to_string(i));
     TypedShape t = typeOf(n, region.outputs[i + 1]);
     DimExpr count = (*trips)[0];
     t.shape.insert(t.shape.begin(), count.isConst() && count.constValue() < 0 ? DimExpr(0) : count);
@@ -115,10 +123,12 @@ Status scan(NodeImporter &n) {
   auto list = [&](const char *key, int64_t count) {
     return n.attrInts(key, std::vector<int64_t>(static_cast<size_t>(count), 0));
   };
-  std::vector<int64_t> inAxes = list("scan_input_axes", scanned), outAxes = list("scan_output_axes", scanOutputs),
+  std::vector<int64_t> inAxes = list("scan_input_axes", scanned),
+                       outAxes = list("scan_output_axes", scanOutputs),
                        inDirections = list("scan_input_directions", scanned),
                        outDirections = list("scan_output_directions", scanOutputs);
-  if (inAxes.size() != static_cast<size_t>(scanned) || inDirections.size() != static_cast<size_t>(scanned) ||
+  if (inAxes.size() != static_cast<size_t>(scanned) ||
+      inDirections.size() != static_cast<size_t>(scanned) ||
       outAxes.size() != static_cast<size_t>(scanOutputs) ||
       outDirections.size() != static_cast<size_t>(scanOutputs))
     return n.fail(Diag::BadAttribute, "axes and directions need one entry a scan input or output");
@@ -167,7 +177,8 @@ Status scan(NodeImporter &n) {
 
 constexpr OpRow kRows[] = {
     {"If", 1, 28, 1, 1, -1, ifOp, "both branches make equal shapes, or the condition is constant"},
-    {"Loop", 1, 28, 2, -1, -1, loop, "carried values keep their shape; scan outputs need a fixed trip count"},
+    {"Loop", 1, 28, 2, -1, -1, loop,
+     "carried values keep their shape; scan outputs need a fixed trip count"},
     {"Scan", 9, 28, 1, -1, -1, scan},
 };
 

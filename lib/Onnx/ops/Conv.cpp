@@ -36,8 +36,8 @@ Result<ConvForm> convForm(NodeImporter &n, size_t x, size_t w) {
   int64_t channels = n.shape(w)[1].constValue(), filters = n.shape(w)[0].constValue();
   int64_t all;
   if (f.group < 1 || filters % f.group || __builtin_mul_overflow(channels, f.group, &all))
-    return n.fail(Diag::BadAttribute, "group is " + std::to_string(f.group) +
-                                          "; it must divide the number of filters");
+    return n.fail(Diag::BadAttribute,
+                  "group is " + std::to_string(f.group) + "; it must divide the number of filters");
   if (channels < 1 || n.shape(x)[1] != DimExpr(all))
     return n.mismatch("the data must have " + std::to_string(all) + " channels for these weights");
   f.out = {n.shape(x)[0], DimExpr(filters)};
@@ -123,7 +123,8 @@ Status convTranspose(NodeImporter &n) {
   if (outputShape.size() == rank + 2) // some exporters include batch and channels
     outputShape.erase(outputShape.begin(), outputShape.begin() + 2);
   if (outputPadding.size() != rank || (!outputShape.empty() && outputShape.size() != rank))
-    return n.fail(Diag::BadAttribute, "output_padding and output_shape need one entry a spatial axis");
+    return n.fail(Diag::BadAttribute,
+                  "output_padding and output_shape need one entry a spatial axis");
   for (int64_t p : outputPadding)
     if (p < 0 || p > INT32_MAX)
       return n.fail(Diag::BadAttribute, "output_padding must not be negative");
@@ -140,7 +141,8 @@ Status convTranspose(NodeImporter &n) {
     return n.mismatch("the number of filters overflows");
   Shape out{n.shape(0)[0], DimExpr(filters)};
   for (size_t i = 0; i < rank; ++i) {
-    int64_t extra = outputPadding[i] + (w.kernel[i] - 1) * w.dilations[i] + 1 - w.pads[i] - w.pads[rank + i];
+    int64_t extra =
+        outputPadding[i] + (w.kernel[i] - 1) * w.dilations[i] + 1 - w.pads[i] - w.pads[rank + i];
     DimExpr d = (spatial[i] - DimExpr(1)) * DimExpr(w.strides[i]) + DimExpr(extra);
     if (d.isConst() && d.constValue() < 1)
       return n.mismatch("the pads remove the whole output");

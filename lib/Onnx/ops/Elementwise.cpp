@@ -46,7 +46,8 @@ Status leakyRelu(NodeImporter &n) {
   return withAttributes(n, {{"alpha", n.attrFloat("alpha", f32(0.01f))}});
 }
 Status hardSigmoid(NodeImporter &n) {
-  return withAttributes(n, {{"alpha", n.attrFloat("alpha", f32(0.2f))}, {"beta", n.attrFloat("beta", 0.5)}});
+  return withAttributes(
+      n, {{"alpha", n.attrFloat("alpha", f32(0.2f))}, {"beta", n.attrFloat("beta", 0.5)}});
 }
 Status selu(NodeImporter &n) {
   bool old = n.opset() < 6;
@@ -107,9 +108,10 @@ Status cast(NodeImporter &n) {
   } else if (n.opset() < 6) {
     std::string text = n.attrString("to", "");
     static const std::map<std::string, DType> names = {
-        {"FLOAT", DType::F32}, {"DOUBLE", DType::F64}, {"INT32", DType::I32}, {"INT64", DType::I64},
-        {"FLOAT16", DType::F16}, {"BOOL", DType::Bool}, {"INT8", DType::I8}, {"UINT8", DType::U8},
-        {"INT16", DType::I16}, {"UINT16", DType::U16}, {"UINT32", DType::U32}, {"UINT64", DType::U64}};
+        {"FLOAT", DType::F32},  {"DOUBLE", DType::F64},  {"INT32", DType::I32},
+        {"INT64", DType::I64},  {"FLOAT16", DType::F16}, {"BOOL", DType::Bool},
+        {"INT8", DType::I8},    {"UINT8", DType::U8},    {"INT16", DType::I16},
+        {"UINT16", DType::U16}, {"UINT32", DType::U32},  {"UINT64", DType::U64}};
     auto it = names.find(text);
     if (it == names.end())
       return n.fail(Diag::BadAttribute, "'to' is '" + text + "', which is no element type");
@@ -130,7 +132,8 @@ Status cast(NodeImporter &n) {
     n.result(0, n.id(0));
     return success();
   }
-  return n.finish(OpKind::Cast, {n.id(0)}, {{"to", to}, {"saturate", saturate}}, {{to, n.shape(0)}});
+  return n.finish(OpKind::Cast, {n.id(0)}, {{"to", to}, {"saturate", saturate}},
+                  {{to, n.shape(0)}});
 }
 
 /// Aligns the second operand of an opset 1-6 binary operator.

@@ -16,7 +16,8 @@ Status checkIndices(NodeImporter &n, size_t i, const DimExpr &size) {
     return success();
   for (int64_t v : *indices)
     if (v < -size.constValue() || v >= size.constValue())
-      return n.fail(Diag::BadOperand, "index " + std::to_string(v) + " is out of range for an axis of size " +
+      return n.fail(Diag::BadOperand, "index " + std::to_string(v) +
+                                          " is out of range for an axis of size " +
                                           std::to_string(size.constValue()));
   return success();
 }
@@ -57,13 +58,15 @@ Status gatherND(NodeImporter &n) {
   }
   Shape out(n.shape(1).begin(), n.shape(1).end() - 1);
   out.insert(out.end(), n.shape(0).begin() + batch + depth, n.shape(0).end());
-  return n.finish(OpKind::GatherND, n.ids(), {{"batch_dims", batch}}, {{n.type(0), std::move(out)}});
+  return n.finish(OpKind::GatherND, n.ids(), {{"batch_dims", batch}},
+                  {{n.type(0), std::move(out)}});
 }
 
 Result<std::string> reduction(NodeImporter &n) {
   std::string r = n.attrString("reduction", "none");
   if (r != "none" && r != "add" && r != "mul" && r != "max" && r != "min")
-    return n.fail(Diag::BadAttribute, "reduction is '" + r + "'; none, add, mul, max or min is needed");
+    return n.fail(Diag::BadAttribute,
+                  "reduction is '" + r + "'; none, add, mul, max or min is needed");
   return r;
 }
 
@@ -71,7 +74,8 @@ Status scatterElements(NodeImporter &n) {
   FUSEC_TRY(int64_t axis, n.axis(n.attrInt("axis", 0), n.rank(0)));
   FUSEC_TRY(std::string r, reduction(n));
   if (n.shape(1) != n.shape(2) || n.rank(1) != n.rank(0) || n.type(2) != n.type(0))
-    return n.mismatch("indices and updates must have one shape of the data's rank, updates the data's type");
+    return n.mismatch(
+        "indices and updates must have one shape of the data's rank, updates the data's type");
   FUSEC_CHECK(checkIndices(n, 1, n.shape(0)[static_cast<size_t>(axis)]));
   return n.finish(OpKind::ScatterElements, n.ids(), {{"axis", axis}, {"reduction", r}},
                   {{n.type(0), n.shape(0)}});
@@ -79,7 +83,8 @@ Status scatterElements(NodeImporter &n) {
 
 Status scatterND(NodeImporter &n) {
   FUSEC_TRY(std::string r, reduction(n));
-  if (!isIndex(n.type(1)) || n.rank(1) < 1 || !n.shape(1).back().isConst() || n.type(2) != n.type(0))
+  if (!isIndex(n.type(1)) || n.rank(1) < 1 || !n.shape(1).back().isConst() ||
+      n.type(2) != n.type(0))
     return n.mismatch("indices must be i64 with a fixed last axis and updates of the data's type");
   int64_t depth = n.shape(1).back().constValue();
   if (depth < 1 || depth > n.rank(0))
@@ -87,7 +92,8 @@ Status scatterND(NodeImporter &n) {
   Shape expected(n.shape(1).begin(), n.shape(1).end() - 1);
   expected.insert(expected.end(), n.shape(0).begin() + depth, n.shape(0).end());
   if (n.shape(2) != expected)
-    return n.mismatch("the updates must have the shape " + typeText(n.type(2), expected, n.symbols()));
+    return n.mismatch("the updates must have the shape " +
+                      typeText(n.type(2), expected, n.symbols()));
   return n.finish(OpKind::ScatterND, n.ids(), {{"reduction", r}}, {{n.type(0), n.shape(0)}});
 }
 
@@ -110,18 +116,21 @@ Status topK(NodeImporter &n) {
   Shape out = n.shape(0);
   DimExpr &size = out[static_cast<size_t>(axis)];
   if (k < 0 || k > size.range(n.symbols()).min)
-    return n.fail(Diag::BadOperand, "k is " + std::to_string(k) + "; it must be between 0 and the axis' size");
+    return n.fail(Diag::BadOperand,
+                  "k is " + std::to_string(k) + "; it must be between 0 and the axis' size");
   size = DimExpr(k);
-  return n.finish(OpKind::TopK, {n.id(0), n.intsValue({k})},
-                  {{"axis", axis}, {"largest", n.attrInt("largest", 1)}, {"sorted", n.attrInt("sorted", 1)}},
-                  {{n.type(0), out}, {DType::I64, out}});
+  return n.finish(
+      OpKind::TopK, {n.id(0), n.intsValue({k})},
+      {{"axis", axis}, {"largest", n.attrInt("largest", 1)}, {"sorted", n.attrInt("sorted", 1)}},
+      {{n.type(0), out}, {DType::I64, out}});
 }
 
 Status nonZero(NodeImporter &n) {
   ConstantRef c = n.constant(0);
   if (!c || c->numElements() > kMaxFoldedElements)
-    return n.fail(Diag::UnsupportedShape, "how many elements are not zero depends on the data; the operand "
-                                          "must be constant");
+    return n.fail(Diag::UnsupportedShape,
+                  "how many elements are not zero depends on the data; the operand "
+                  "must be constant");
   auto rank = static_cast<int64_t>(c->dims.size());
   std::vector<int64_t> found;
   for (int64_t i = 0; i < c->numElements(); ++i)
@@ -146,8 +155,9 @@ Status compress(NodeImporter &n) {
   }
   auto condition = n.ints(1);
   if (!condition || n.type(1) != DType::Bool)
-    return n.fail(Diag::UnsupportedShape, "how many elements remain depends on the data; the condition must "
-                                          "be constant");
+    return n.fail(Diag::UnsupportedShape,
+                  "how many elements remain depends on the data; the condition must "
+                  "be constant");
   DimExpr size = flat ? numElements(n.shape(0)) : n.shape(0)[static_cast<size_t>(axis)];
   if (static_cast<int64_t>(condition->size()) > size.range(n.symbols()).min)
     return n.fail(Diag::BadOperand, "the condition is longer than the axis");
@@ -170,7 +180,8 @@ Status tensorScatter(NodeImporter &n) {
   if (mode != "linear" && mode != "circular")
     return n.fail(Diag::BadAttribute, "mode must be linear or circular");
   if (axis == 0 || n.rank(1) != n.rank(0) || n.type(1) != n.type(0))
-    return n.mismatch("cache and update must have one type and rank, and the axis must not be the batch");
+    return n.mismatch(
+        "cache and update must have one type and rank, and the axis must not be the batch");
   return n.finish(OpKind::TensorScatter, n.ids(), {{"axis", axis}, {"mode", mode}},
                   {{n.type(0), n.shape(0)}});
 }

@@ -49,7 +49,8 @@ Status constant(NodeImporter &n) {
 }
 
 Status constantOfShape(NodeImporter &n) {
-  ConstantRef value = n.hasAttribute("value") ? n.attrTensor("value") : makeScalarConstant(DType::F32, 0);
+  ConstantRef value =
+      n.hasAttribute("value") ? n.attrTensor("value") : makeScalarConstant(DType::F32, 0);
   if (!value)
     return success(); // recorded in n.errors
   if (value->numElements() != 1)
@@ -64,8 +65,9 @@ Status constantOfShape(NodeImporter &n) {
              declared && n.shape(0)[0].isConst(static_cast<int64_t>(declared->shape.size()))) {
     out = declared->shape;
   } else {
-    return n.fail(Diag::UnsupportedShape, "the shape is a run-time value; it must follow from constants and "
-                                          "input shapes");
+    return n.fail(Diag::UnsupportedShape,
+                  "the shape is a run-time value; it must follow from constants and "
+                  "input shapes");
   }
   for (const DimExpr &d : out)
     if (d.range(n.symbols()).min < 0)
@@ -75,7 +77,8 @@ Status constantOfShape(NodeImporter &n) {
   std::vector<ValueId> in;
   if (ValueId operand = n.shapeOperand(out); operand != kNoValue)
     in.push_back(operand);
-  return n.finish(OpKind::ConstantOfShape, std::move(in), {{"value", scalar}}, {{value->type, out}});
+  return n.finish(OpKind::ConstantOfShape, std::move(in), {{"value", scalar}},
+                  {{value->type, out}});
 }
 
 Status range(NodeImporter &n) {
@@ -95,11 +98,13 @@ Status range(NodeImporter &n) {
     if (d == 0)
       return n.fail(Diag::BadOperand, "delta is 0");
     if ((*start)[0].isConst() && (*limit)[0].isConst()) {
-      auto a = static_cast<__int128>((*start)[0].constValue()), b = static_cast<__int128>((*limit)[0].constValue());
+      auto a = static_cast<__int128>((*start)[0].constValue()),
+           b = static_cast<__int128>((*limit)[0].constValue());
       __int128 steps = d > 0 ? (b - a + d - 1) / d : (a - b - d - 1) / -static_cast<__int128>(d);
       if (steps > (int64_t(1) << 40))
         return n.fail(Diag::LimitExceeded, "the range has more than 2^40 elements");
-      count = DimExpr(static_cast<int64_t>(std::max<__int128>((d > 0 ? b > a : a > b) ? steps : 0, 0)));
+      count =
+          DimExpr(static_cast<int64_t>(std::max<__int128>((d > 0 ? b > a : a > b) ? steps : 0, 0)));
     } else {
       DimExpr span = d > 0 ? (*limit)[0] - (*start)[0] : (*start)[0] - (*limit)[0];
       count = ceilDiv(span, DimExpr(d > 0 ? d : -d));
@@ -109,7 +114,8 @@ Status range(NodeImporter &n) {
   } else if (auto declared = n.declared(0); declared && declared->shape.size() == 1) {
     count = declared->shape[0];
   } else {
-    return n.fail(Diag::UnsupportedShape, "the length of the range must follow from constants and input shapes");
+    return n.fail(Diag::UnsupportedShape,
+                  "the length of the range must follow from constants and input shapes");
   }
   ValueId limitOperand = cl ? n.reshape(n.id(1), {}) : kNoValue;
   return n.finish(OpKind::Range, {n.reshape(n.id(0), {}), limitOperand, n.reshape(n.id(2), {})}, {},

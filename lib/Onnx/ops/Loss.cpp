@@ -10,7 +10,8 @@ Status loss(NodeImporter &n) {
   if (n.rank(0) < 2 || n.rank(1) != n.rank(0) - 1)
     return n.mismatch("the target must have one axis less than the data");
   for (size_t i = 0; i < n.shape(1).size(); ++i) {
-    FUSEC_TRY([[maybe_unused]] DimExpr d, n.sameDim(n.shape(0)[i ? i + 1 : 0], n.shape(1)[i], "data and target sizes"));
+    FUSEC_TRY([[maybe_unused]] DimExpr d,
+              n.sameDim(n.shape(0)[i ? i + 1 : 0], n.shape(1)[i], "data and target sizes"));
   }
   if (n.has(2) && n.shape(2) != Shape{n.shape(0)[1]})
     return n.mismatch("there must be one weight a class");

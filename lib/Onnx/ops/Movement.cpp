@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
-// Reshape and its kin, Transpose, Concat, Split, Expand, Tile, depth/space.
+// Reshape and its kin, Transpose, Concat, Split, Expand, Tile.
 
 namespace fusec {
 namespace {
@@ -24,10 +24,12 @@ Result<Shape> reshapeTarget(NodeImporter &n, const std::vector<DimExpr> &wanted,
       d = DimExpr(1);
     } else if (d.isConst(0) && !allowZero) {
       if (i >= in.size())
-        return n.fail(Diag::BadOperand, "the target shape copies a dimension that the operand lacks");
+        return n.fail(Diag::BadOperand,
+                      "the target shape copies a dimension that the operand lacks");
       d = in[i];
     } else if (d.isConst() && d.constValue() < 0) {
-      return n.fail(Diag::BadOperand, "the target shape has the size " + std::to_string(d.constValue()));
+      return n.fail(Diag::BadOperand,
+                    "the target shape has the size " + std::to_string(d.constValue()));
     }
     out.push_back(d);
   }
@@ -61,8 +63,9 @@ Status reshape(NodeImporter &n) {
                numElements(declared->shape) == numElements(n.shape(0))) {
       out = declared->shape;
     } else {
-      return n.fail(Diag::UnsupportedShape, "the target shape is a run-time value; it must follow from "
-                                            "constants and input shapes");
+      return n.fail(Diag::UnsupportedShape,
+                    "the target shape is a run-time value; it must follow from "
+                    "constants and input shapes");
     }
   }
   std::vector<ValueId> in{n.id(0)};
@@ -128,7 +131,8 @@ Status unsqueeze(NodeImporter &n) {
     auto declared = n.declared(0);
     const Shape &in = n.shape(0);
     if (!n.has(1) || !declared)
-      return n.fail(Diag::UnsupportedShape, "the axes are missing or a run-time value; they must be constant");
+      return n.fail(Diag::UnsupportedShape,
+                    "the axes are missing or a run-time value; they must be constant");
     std::vector<int64_t> axes;
     size_t next = 0;
     for (size_t i = 0; i < declared->shape.size(); ++i) {
@@ -148,7 +152,8 @@ Status unsqueeze(NodeImporter &n) {
   Shape out;
   size_t next = 0;
   for (int64_t i = 0; i < rank; ++i)
-    out.push_back(std::binary_search(axes.begin(), axes.end(), i) ? DimExpr(1) : n.shape(0)[next++]);
+    out.push_back(std::binary_search(axes.begin(), axes.end(), i) ? DimExpr(1)
+                                                                  : n.shape(0)[next++]);
   return n.finish(OpKind::Unsqueeze, {n.id(0)}, {{"axes", axes}}, {{n.type(0), std::move(out)}});
 }
 
@@ -170,7 +175,8 @@ Status transpose(NodeImporter &n) {
 }
 
 Status concat(NodeImporter &n) {
-  FUSEC_TRY(int64_t axis, n.axis(n.opset() < 4 ? n.attrInt("axis", 1) : n.attrInt("axis"), n.rank(0)));
+  FUSEC_TRY(int64_t axis,
+            n.axis(n.opset() < 4 ? n.attrInt("axis", 1) : n.attrInt("axis"), n.rank(0)));
   Shape out = n.shape(0);
   for (size_t i = 1; i < n.numInputs(); ++i) {
     if (!n.has(i) || n.type(i) != n.type(0) || n.rank(i) != n.rank(0))
@@ -196,8 +202,8 @@ Status split(NodeImporter &n) {
     sizes = n.attrInts("split");
   int64_t asked = n.attrInt("num_outputs", parts);
   if (asked != parts)
-    return n.fail(Diag::BadAttribute, "num_outputs is " + std::to_string(asked) + ", the node has " +
-                                          std::to_string(parts) + " outputs");
+    return n.fail(Diag::BadAttribute, "num_outputs is " + std::to_string(asked) +
+                                          ", the node has " + std::to_string(parts) + " outputs");
   if (n.has(1)) {
     sizes = n.ints(1);
     if (!sizes) {
@@ -205,7 +211,8 @@ Status split(NodeImporter &n) {
       for (size_t i = 0; i < n.numOutputs(); ++i) {
         auto declared = n.declared(i);
         if (!declared || declared->shape.size() <= a || !declared->shape[a].isConst())
-          return n.fail(Diag::UnsupportedShape, "the sizes are a run-time value; they must be constant");
+          return n.fail(Diag::UnsupportedShape,
+                        "the sizes are a run-time value; they must be constant");
         sizes->push_back(declared->shape[a].constValue());
       }
     }
@@ -228,7 +235,8 @@ Status split(NodeImporter &n) {
       dims.push_back(std::min(each, left));
   } else {
     if (!size.divisibleBy(parts, n.symbols()))
-      return n.fail(Diag::UnsupportedShape, "a symbolic axis must be known to divide into equal parts");
+      return n.fail(Diag::UnsupportedShape,
+                    "a symbolic axis must be known to divide into equal parts");
     dims.assign(static_cast<size_t>(parts), floorDiv(size, DimExpr(parts)));
   }
   std::vector<TypedShape> outs;
@@ -253,8 +261,9 @@ Status expand(NodeImporter &n) {
   if (!wanted) {
     auto declared = n.declared(0);
     if (!declared)
-      return n.fail(Diag::UnsupportedShape, "the target shape is a run-time value; it must follow from "
-                                            "constants and input shapes");
+      return n.fail(Diag::UnsupportedShape,
+                    "the target shape is a run-time value; it must follow from "
+                    "constants and input shapes");
     FUSEC_TRY(Shape both, n.broadcast({&n.shape(0), &declared->shape}));
     return finishShaped(n, OpKind::Expand, std::move(both));
   }
@@ -283,11 +292,13 @@ Status tile(NodeImporter &n) {
         return n.fail(Diag::LimitExceeded, "the output is too large");
       out.push_back(n.shape(0)[i] * r);
     }
-  } else if (auto declared = n.declared(0); declared && declared->shape.size() == n.shape(0).size()) {
+  } else if (auto declared = n.declared(0);
+             declared && declared->shape.size() == n.shape(0).size()) {
     out = declared->shape;
   } else {
-    return n.fail(Diag::UnsupportedShape, "the repeat counts are a run-time value; they must follow from "
-                                          "constants and input shapes");
+    return n.fail(Diag::UnsupportedShape,
+                  "the repeat counts are a run-time value; they must follow from "
+                  "constants and input shapes");
   }
   std::vector<ValueId> in{n.id(0)};
   if (repeats && n.constant(1)) {
@@ -299,31 +310,6 @@ Status tile(NodeImporter &n) {
     in.push_back(n.intsValue(counts));
   }
   return n.finish(OpKind::Tile, std::move(in), {}, {{n.type(0), std::move(out)}});
-}
-
-Status depthToSpace(NodeImporter &n) {
-  bool toSpace = n.op() == "DepthToSpace";
-  int64_t b = n.attrInt("blocksize");
-  if (b < 1 || b > 1 << 20 || n.rank(0) != 4)
-    return n.fail(Diag::BadAttribute, "blocksize must be positive and the data have rank 4");
-  const Shape &in = n.shape(0);
-  DimExpr block(b), area(b * b);
-  Attributes a{{"blocksize", b}};
-  Shape out;
-  if (toSpace) {
-    std::string mode = n.attrString("mode", "DCR");
-    if (mode != "DCR" && mode != "CRD")
-      return n.fail(Diag::BadAttribute, "mode must be DCR or CRD");
-    a.emplace("mode", mode);
-    if (!in[1].divisibleBy(b * b, n.symbols()))
-      return n.mismatch("the channels must be a multiple of blocksize squared");
-    out = {in[0], floorDiv(in[1], area), in[2] * block, in[3] * block};
-  } else {
-    if (!in[2].divisibleBy(b, n.symbols()) || !in[3].divisibleBy(b, n.symbols()))
-      return n.mismatch("height and width must be multiples of blocksize");
-    out = {in[0], in[1] * area, floorDiv(in[2], block), floorDiv(in[3], block)};
-  }
-  return n.finish(*parseOpKind(n.op()), {n.id(0)}, std::move(a), {{n.type(0), std::move(out)}});
 }
 
 Status shape(NodeImporter &n) {
@@ -379,14 +365,12 @@ Status reverseSequence(NodeImporter &n) {
 
 constexpr OpRow kRows[] = {
     {"Concat", 1, 28, 1, -1, 1, concat},
-    {"DepthToSpace", 1, 28, 1, 1, 1, depthToSpace},
     {"Expand", 8, 28, 2, 2, 1, expand, "shape known at compile time or declared"},
     {"Flatten", 1, 28, 1, 1, 1, flatten},
     {"Reshape", 1, 28, 1, 2, 1, reshape, "shape known at compile time or declared"},
     {"ReverseSequence", 10, 28, 2, 2, 1, reverseSequence},
     {"Shape", 1, 28, 1, 1, 1, shape},
     {"Size", 1, 28, 1, 1, 1, size},
-    {"SpaceToDepth", 1, 28, 1, 1, 1, depthToSpace},
     {"Split", 2, 28, 1, 2, -1, split, "sizes known at compile time or declared"},
     {"Squeeze", 1, 28, 1, 2, 1, squeeze, "constant axes"},
     {"Tile", 6, 28, 2, 2, 1, tile, "repeats known at compile time or declared"},

@@ -32,8 +32,8 @@ Status batchNorm(NodeImporter &n) {
   DimExpr channels = n.rank(0) > 1 ? n.shape(0)[1] : DimExpr(1);
   for (size_t i = 1; i < 5; ++i)
     FUSEC_CHECK(vectorOf(n, i, channels, "scale, bias, mean and variance"));
-  return n.finish(OpKind::BatchNormalization, n.ids(), {{"epsilon", n.attrFloat("epsilon", kEpsilon)}},
-                  {{n.type(0), n.shape(0)}});
+  return n.finish(OpKind::BatchNormalization, n.ids(),
+                  {{"epsilon", n.attrFloat("epsilon", kEpsilon)}}, {{n.type(0), n.shape(0)}});
 }
 
 Status groupNorm(NodeImporter &n) {
@@ -67,8 +67,8 @@ Status instanceNorm(NodeImporter &n) {
     return n.mismatch("the data must have rank 3 or more");
   for (size_t i = 1; i < 3; ++i)
     FUSEC_CHECK(vectorOf(n, i, n.shape(0)[1], "scale and bias"));
-  return n.finish(OpKind::InstanceNormalization, n.ids(), {{"epsilon", n.attrFloat("epsilon", kEpsilon)}},
-                  {{n.type(0), n.shape(0)}});
+  return n.finish(OpKind::InstanceNormalization, n.ids(),
+                  {{"epsilon", n.attrFloat("epsilon", kEpsilon)}}, {{n.type(0), n.shape(0)}});
 }
 
 Status layerNorm(NodeImporter &n) {

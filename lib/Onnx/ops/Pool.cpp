@@ -19,8 +19,9 @@ Status pool(NodeImporter &n, OpKind op, Attributes extra) {
   for (size_t i = 0; i < spatial.size(); ++i) {
     int64_t extent = (w.kernel[i] - 1) * w.dilations[i] + 1;
     if (w.pads[i] >= extent || w.pads[spatial.size() + i] >= extent)
-      return n.fail(Diag::BadAttribute, "pads must be smaller than the window, or windows would hold "
-                                        "padding only");
+      return n.fail(Diag::BadAttribute,
+                    "pads must be smaller than the window, or windows would hold "
+                    "padding only");
     FUSEC_TRY(DimExpr d, windowCount(n, w, i, spatial[i], ceilMode));
     out.push_back(d);
   }
@@ -59,12 +60,9 @@ Status globalPool(NodeImporter &n) {
 }
 
 constexpr OpRow kRows[] = {
-    {"AveragePool", 1, 28, 1, 1, 1, averagePool},
-    {"GlobalAveragePool", 1, 28, 1, 1, 1, globalPool},
-    {"GlobalLpPool", 1, 28, 1, 1, 1, globalPool},
-    {"GlobalMaxPool", 1, 28, 1, 1, 1, globalPool},
-    {"LpPool", 1, 28, 1, 1, 1, lpPool},
-    {"MaxPool", 1, 28, 1, 1, 2, maxPool},
+    {"AveragePool", 1, 28, 1, 1, 1, averagePool}, {"GlobalAveragePool", 1, 28, 1, 1, 1, globalPool},
+    {"GlobalLpPool", 1, 28, 1, 1, 1, globalPool}, {"GlobalMaxPool", 1, 28, 1, 1, 1, globalPool},
+    {"LpPool", 1, 28, 1, 1, 1, lpPool},           {"MaxPool", 1, 28, 1, 1, 2, maxPool},
 };
 
 } // namespace

@@ -63,11 +63,12 @@ Status quantize(NodeImporter &n) {
     ValueId operand = n.shapeOperand(scale);
     if (operand == kNoValue)
       return n.fail(Diag::UnsupportedShape, "the scale must have a fixed shape");
-    in.push_back(n.emitOne(OpKind::ConstantOfShape, {operand}, {{"value", makeScalarConstant(out, 0)}}, out,
-                           scale));
+    in.push_back(n.emitOne(OpKind::ConstantOfShape, {operand},
+                           {{"value", makeScalarConstant(out, 0)}}, out, scale));
   }
   return n.finish(OpKind::QuantizeLinear, std::move(in),
-                  {{"axis", axis}, {"block_size", blockSize}, {"saturate", saturate}}, {{out, n.shape(0)}});
+                  {{"axis", axis}, {"block_size", blockSize}, {"saturate", saturate}},
+                  {{out, n.shape(0)}});
 }
 
 Status dynamicQuantize(NodeImporter &n) {

@@ -16,8 +16,9 @@ struct Cell {
 
 /// Names are case-insensitive; "" means the name is unknown.
 std::string activationName(const std::string &given) {
-  static const char *const names[] = {"Relu", "Tanh", "Sigmoid", "Affine", "LeakyRelu", "ThresholdedRelu",
-                                      "ScaledTanh", "HardSigmoid", "Elu", "Softsign", "Softplus"};
+  static const char *const names[] = {
+      "Relu",       "Tanh",        "Sigmoid", "Affine",   "LeakyRelu", "ThresholdedRelu",
+      "ScaledTanh", "HardSigmoid", "Elu",     "Softsign", "Softplus"};
   for (const char *name : names) {
     std::string candidate = name;
     bool same = candidate.size() == given.size();
@@ -62,18 +63,24 @@ Status recurrent(NodeImporter &n, const Cell &cell) {
   Shape recurrence{DimExpr(dirs), DimExpr(cell.gates * hidden), DimExpr(hidden)};
   Shape bias{DimExpr(dirs), DimExpr(2 * cell.gates * hidden)};
   Shape state{DimExpr(dirs), x[1], DimExpr(hidden)};
-  const std::pair<size_t, Shape> expected[] = {
-      {1, weights}, {2, recurrence}, {3, bias}, {4, {x[1]}}, {5, state}, {6, state},
-      {7, {DimExpr(dirs), DimExpr(3 * hidden)}}};
+  const std::pair<size_t, Shape> expected[] = {{1, weights},
+                                               {2, recurrence},
+                                               {3, bias},
+                                               {4, {x[1]}},
+                                               {5, state},
+                                               {6, state},
+                                               {7, {DimExpr(dirs), DimExpr(3 * hidden)}}};
   for (const auto &[i, shape] : expected)
     if (i < in.size() && in[i] != kNoValue && n.shapeOf(in[i]) != shape)
-      return n.mismatch("input " + std::to_string(i) + " must be " + typeText(n.typeOf(in[i]), shape, n.symbols()));
+      return n.mismatch("input " + std::to_string(i) + " must be " +
+                        typeText(n.typeOf(in[i]), shape, n.symbols()));
   std::vector<std::string> activations = n.attrStrings("activations");
   if (activations.empty())
     for (int64_t d = 0; d < dirs; ++d)
       activations.insert(activations.end(), cell.defaults.begin(), cell.defaults.end());
   if (activations.size() != cell.defaults.size() * static_cast<size_t>(dirs))
-    return n.fail(Diag::BadAttribute, "activations must name " + std::to_string(cell.defaults.size()) +
+    return n.fail(Diag::BadAttribute, "activations must name " +
+                                          std::to_string(cell.defaults.size()) +
                                           " functions a direction");
   for (std::string &a : activations) {
     std::string known = activationName(a);
@@ -103,11 +110,14 @@ Status recurrent(NodeImporter &n, const Cell &cell) {
   std::vector<ValueId> results = n.emit(cell.op, std::move(in), std::move(attrs), std::move(outs));
   for (size_t i = 0; i < results.size(); ++i)
     if (n.wants(i))
-      n.result(i, i == 0 ? transposed(n, results[0], {2, 0, 1, 3}) : transposed(n, results[i], {1, 0, 2}));
+      n.result(i, i == 0 ? transposed(n, results[0], {2, 0, 1, 3})
+                         : transposed(n, results[i], {1, 0, 2}));
   return success();
 }
 
-Status lstm(NodeImporter &n) { return recurrent(n, {OpKind::LSTM, 4, {"Sigmoid", "Tanh", "Tanh"}}); }
+Status lstm(NodeImporter &n) {
+  return recurrent(n, {OpKind::LSTM, 4, {"Sigmoid", "Tanh", "Tanh"}});
+}
 Status gru(NodeImporter &n) { return recurrent(n, {OpKind::GRU, 3, {"Sigmoid", "Tanh"}}); }
 Status rnn(NodeImporter &n) { return recurrent(n, {OpKind::RNN, 1, {"Tanh"}}); }
 

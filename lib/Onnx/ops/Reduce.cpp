@@ -74,7 +74,8 @@ Status reduce(NodeImporter &n) {
     if (!fromInput)
       return n.fail(Diag::UnsupportedShape, "the axes are a run-time value; they must be constant");
     list = *fromInput;
-    if (list.empty() && !n.ints(1) && !n.shape(1)[0].isConst(0)) // nothing to reduce but size-1 axes
+    if (list.empty() && !n.ints(1) &&
+        !n.shape(1)[0].isConst(0)) // nothing to reduce but size-1 axes
       noop = true;
   }
   FUSEC_TRY(std::vector<int64_t> axes, n.axes(list, n.rank(0)));
@@ -125,7 +126,8 @@ Status softmax(NodeImporter &n) {
   bool coerces = n.opset() < 13;
   if (n.rank(0) == 0)
     return n.mismatch("the operand must have at least one axis");
-  FUSEC_TRY(int64_t axis, n.axis(n.attrInt("axis", coerces ? 1 : -1), std::max<int64_t>(n.rank(0), 1)));
+  FUSEC_TRY(int64_t axis,
+            n.axis(n.attrInt("axis", coerces ? 1 : -1), std::max<int64_t>(n.rank(0), 1)));
   OpKind op = *parseOpKind(n.op());
   if (!coerces || axis == n.rank(0) - 1)
     return n.finish(op, {n.id(0)}, {{"axis", axis}}, {{n.type(0), n.shape(0)}});

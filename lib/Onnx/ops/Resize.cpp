@@ -4,7 +4,8 @@
 #include <cmath>
 #include <numeric>
 
-// Resize (and Upsample, its ancestor), GridSample and Col2Im.
+// Operators that move between spatial sizes: Resize (and Upsample, its ancestor), GridSample, Col2Im,
+// DepthToSpace and SpaceToDepth.
 
 namespace fusec {
 namespace {
@@ -40,7 +41,8 @@ Status finishResize(NodeImporter &n, const ResizeForm &f, ConstantRef roi, Const
   for (size_t i = 0; i < count; ++i) {
     const DimExpr &d = out[static_cast<size_t>(f.axes[i])];
     if (!d.isConst() && (sizes || scales->floatAt(static_cast<int64_t>(i)) != 1.0))
-      return n.fail(Diag::UnsupportedShape, "the axes to resize must have fixed sizes; give them with --shape");
+      return n.fail(Diag::UnsupportedShape,
+                    "the axes to resize must have fixed sizes; give them with --shape");
     if (!sizes || f.policy == "stretch")
       continue;
     double s = static_cast<double>((*sizes)[i]) / static_cast<double>(d.constValue());
@@ -64,7 +66,8 @@ Status finishResize(NodeImporter &n, const ResizeForm &f, ConstantRef roi, Const
       factor = scales->floatAt(static_cast<int64_t>(i));
       double extent = static_cast<double>(in);
       if (isCrop)
-        extent *= roi->floatAt(static_cast<int64_t>(i + count)) - roi->floatAt(static_cast<int64_t>(i));
+        extent *=
+            roi->floatAt(static_cast<int64_t>(i + count)) - roi->floatAt(static_cast<int64_t>(i));
       double wide = std::floor(extent * factor);
       if (!(factor > 0) || !(wide >= 0) || wide > 1e12)
         return n.fail(Diag::BadOperand, "a scale must be positive and finite");
@@ -122,8 +125,9 @@ Status resize(NodeImporter &n) {
   }
   f.mode = n.attrString("mode", f.mode);
   if (!oneOf(f.mode, {"nearest", "linear", "cubic"}) ||
-      !oneOf(f.transform, {"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners",
-                           "asymmetric", "tf_crop_and_resize", "tf_half_pixel_for_nn"}) ||
+      !oneOf(f.transform,
+             {"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners",
+              "asymmetric", "tf_crop_and_resize", "tf_half_pixel_for_nn"}) ||
       !oneOf(f.nearest, {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"}) ||
       !oneOf(f.policy, {"stretch", "not_larger", "not_smaller"}))
     return n.fail(Diag::BadAttribute, "mode, coordinate_transformation_mode, nearest_mode or "
@@ -134,18 +138,20 @@ Status resize(NodeImporter &n) {
   if (!empty(3)) {
     auto sizes = n.ints(3);
     auto declared = n.declared(0);
-    if (!sizes && declared && declared->shape.size() == n.shape(0).size() && isStatic(declared->shape) &&
-        f.policy == "stretch") {
+    if (!sizes && declared && declared->shape.size() == n.shape(0).size() &&
+        isStatic(declared->shape) && f.policy == "stretch") {
       sizes.emplace();
       for (int64_t a : f.axes)
         sizes->push_back(declared->shape[static_cast<size_t>(a)].constValue());
     }
     if (!sizes)
-      return n.fail(Diag::UnsupportedShape, "the sizes are a run-time value; they must be constant");
+      return n.fail(Diag::UnsupportedShape,
+                    "the sizes are a run-time value; they must be constant");
     return finishResize(n, f, roi, nullptr, sizes);
   }
   if (empty(scaleInput) || !n.constant(scaleInput))
-    return n.fail(Diag::UnsupportedShape, "the scales are missing or a run-time value; they must be constant");
+    return n.fail(Diag::UnsupportedShape,
+                  "the scales are missing or a run-time value; they must be constant");
   return finishResize(n, f, roi, n.constant(scaleInput), std::nullopt);
 }
 
@@ -176,28 +182,32 @@ Status upsample(NodeImporter &n) {
 Status gridSample(NodeImporter &n) {
   int64_t spatial = n.rank(0) - 2;
   if (spatial < 1 || n.rank(1) != n.rank(0) || !n.shape(1).back().isConst(spatial))
-    return n.mismatch("the grid must have the data's rank and one coordinate for each spatial axis");
+    return n.mismatch(
+        "the grid must have the data's rank and one coordinate for each spatial axis");
   std::string mode = n.attrString("mode", n.opset() < 20 ? "bilinear" : "linear");
   if (mode == "bilinear")
     mode = "linear";
   if (mode == "bicubic")
     mode = "cubic";
   std::string padding = n.attrString("padding_mode", "zeros");
-  if (!oneOf(mode, {"linear", "nearest", "cubic"}) || !oneOf(padding, {"zeros", "border", "reflection"}))
+  if (!oneOf(mode, {"linear", "nearest", "cubic"}) ||
+      !oneOf(padding, {"zeros", "border", "reflection"}))
     return n.fail(Diag::BadAttribute, "mode or padding_mode has an unknown value");
   FUSEC_TRY([[maybe_unused]] DimExpr batch, n.sameDim(n.shape(0)[0], n.shape(1)[0], "batch sizes"));
   Shape out{n.shape(0)[0], n.shape(0)[1]};
   out.insert(out.end(), n.shape(1).begin() + 1, n.shape(1).end() - 1);
-  return n.finish(OpKind::GridSample, n.ids(),
-                  {{"align_corners", n.attrInt("align_corners", 0)}, {"mode", mode}, {"padding_mode", padding}},
-                  {{n.type(0), std::move(out)}});
+  return n.finish(
+      OpKind::GridSample, n.ids(),
+      {{"align_corners", n.attrInt("align_corners", 0)}, {"mode", mode}, {"padding_mode", padding}},
+      {{n.type(0), std::move(out)}});
 }
 
 Status col2Im(NodeImporter &n) {
   auto image = n.ints(1), block = n.ints(2);
   auto declared = n.declared(0);
   if (!block || (!image && !declared))
-    return n.fail(Diag::UnsupportedShape, "image and block shape are run-time values; they must be constant");
+    return n.fail(Diag::UnsupportedShape,
+                  "image and block shape are run-time values; they must be constant");
   size_t rank = block->size();
   if (!image) {
     image.emplace();
@@ -207,8 +217,8 @@ Status col2Im(NodeImporter &n) {
   std::vector<int64_t> dilations = n.attrInts("dilations", std::vector<int64_t>(rank, 1)),
                        strides = n.attrInts("strides", std::vector<int64_t>(rank, 1)),
                        pads = n.attrInts("pads", std::vector<int64_t>(2 * rank, 0));
-  if (n.rank(0) != 3 || image->size() != rank || dilations.size() != rank || strides.size() != rank ||
-      pads.size() != 2 * rank)
+  if (n.rank(0) != 3 || image->size() != rank || dilations.size() != rank ||
+      strides.size() != rank || pads.size() != 2 * rank)
     return n.mismatch("data of rank 3 and one entry for each image axis are needed");
   int64_t area = 1, positions = 1;
   for (size_t i = 0; i < rank; ++i) {
@@ -221,18 +231,48 @@ Status col2Im(NodeImporter &n) {
         __builtin_mul_overflow(positions, room / strides[i] + 1, &positions))
       return n.mismatch("the block does not fit the image");
   }
-  if (!n.shape(0)[1].isConst() || n.shape(0)[1].constValue() % area || n.shape(0)[2] != DimExpr(positions))
+  if (!n.shape(0)[1].isConst() || n.shape(0)[1].constValue() % area ||
+      n.shape(0)[2] != DimExpr(positions))
     return n.mismatch("the data does not fit image and block");
   Shape out{n.shape(0)[0], DimExpr(n.shape(0)[1].constValue() / area)};
   out.insert(out.end(), image->begin(), image->end());
   return n.finish(OpKind::Col2Im, {n.id(0), n.intsValue(*image), n.intsValue(*block)},
-                  {{"dilations", dilations}, {"pads", pads}, {"strides", strides}}, {{n.type(0), std::move(out)}});
+                  {{"dilations", dilations}, {"pads", pads}, {"strides", strides}},
+                  {{n.type(0), std::move(out)}});
+}
+
+Status depthToSpace(NodeImporter &n) {
+  bool toSpace = n.op() == "DepthToSpace";
+  int64_t b = n.attrInt("blocksize");
+  if (b < 1 || b > 1 << 20 || n.rank(0) != 4)
+    return n.fail(Diag::BadAttribute, "blocksize must be positive and the data have rank 4");
+  const Shape &in = n.shape(0);
+  DimExpr block(b), area(b * b);
+  Attributes a{{"blocksize", b}};
+  Shape out;
+  if (toSpace) {
+    std::string mode = n.attrString("mode", "DCR");
+    if (mode != "DCR" && mode != "CRD")
+      return n.fail(Diag::BadAttribute, "mode must be DCR or CRD");
+    a.emplace("mode", mode);
+    if (!in[1].divisibleBy(b * b, n.symbols()))
+      return n.mismatch("the channels must be a multiple of blocksize squared");
+    out = {in[0], floorDiv(in[1], area), in[2] * block, in[3] * block};
+  } else {
+    if (!in[2].divisibleBy(b, n.symbols()) || !in[3].divisibleBy(b, n.symbols()))
+      return n.mismatch("height and width must be multiples of blocksize");
+    out = {in[0], in[1] * area, floorDiv(in[2], block), floorDiv(in[3], block)};
+  }
+  return n.finish(*parseOpKind(n.op()), {n.id(0)}, std::move(a), {{n.type(0), std::move(out)}});
 }
 
 constexpr OpRow kRows[] = {
     {"Col2Im", 18, 28, 3, 3, 1, col2Im, "constant block shape"},
+    {"DepthToSpace", 1, 28, 1, 1, 1, depthToSpace},
     {"GridSample", 16, 28, 2, 2, 1, gridSample},
-    {"Resize", 10, 28, 1, 4, 1, resize, "constant scales, or sizes known at compile time or declared"},
+    {"Resize", 10, 28, 1, 4, 1, resize,
+     "constant scales, or sizes known at compile time or declared"},
+    {"SpaceToDepth", 1, 28, 1, 1, 1, depthToSpace},
     {"Upsample", 7, 9, 1, 2, 1, upsample, "constant scales"},
 };
 

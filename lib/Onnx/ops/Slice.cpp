@@ -59,8 +59,9 @@ Status applySlice(NodeImporter &n, const SliceSpec &spec, std::vector<ValueId> d
     if (step == 0)
       return n.fail(Diag::BadOperand, "a step is 0");
     auto unknown = [&] {
-      return n.fail(Diag::UnsupportedShape, "starts, ends and steps must follow from constants and input "
-                                            "shapes");
+      return n.fail(Diag::UnsupportedShape,
+                    "starts, ends and steps must follow from constants and input "
+                    "shapes");
     };
     if (!spec.starts[i] || !spec.ends[i])
       return unknown();
@@ -78,12 +79,14 @@ Status applySlice(NodeImporter &n, const SliceSpec &spec, std::vector<ValueId> d
     }
     if (!size.isConst() || !spec.starts[i]->isConst() || !spec.ends[i]->isConst())
       return n.fail(Diag::UnsupportedShape, "a negative step over a symbolic size");
-    int64_t s = size.constValue(), start = spec.starts[i]->constValue(), end = spec.ends[i]->constValue();
+    int64_t s = size.constValue(), start = spec.starts[i]->constValue(),
+            end = spec.ends[i]->constValue();
     auto backward = [&](int64_t v, int64_t top) {
       return std::clamp<int64_t>(v < 0 ? (v < -s ? -1 : v + s) : v, -1, top);
     };
     start = std::max<int64_t>(backward(start, s - 1), s ? 0 : -1);
-    if (spec.starts[i]->constValue() < -s) // before the first element: numpy starts at -1, nothing is read
+    if (spec.starts[i]->constValue() <
+        -s) // before the first element: numpy starts at -1, nothing is read
       start = -1;
     end = backward(end, s - 1);
     // -(start - end) / step, written so that no step overflows
@@ -94,10 +97,12 @@ Status applySlice(NodeImporter &n, const SliceSpec &spec, std::vector<ValueId> d
     ends.push_back(end);
   }
   if (fixed)
-    return n.finish(OpKind::Slice, {n.id(0)},
-                    {{"starts", starts}, {"ends", ends}, {"axes", spec.axes}, {"steps", spec.steps}},
-                    {{n.type(0), std::move(out)}});
-  return n.finish(OpKind::SliceDynamic, std::move(dynamicInputs), {}, {{n.type(0), std::move(out)}});
+    return n.finish(
+        OpKind::Slice, {n.id(0)},
+        {{"starts", starts}, {"ends", ends}, {"axes", spec.axes}, {"steps", spec.steps}},
+        {{n.type(0), std::move(out)}});
+  return n.finish(OpKind::SliceDynamic, std::move(dynamicInputs), {},
+                  {{n.type(0), std::move(out)}});
 }
 
 Status slice(NodeImporter &n) {
@@ -135,13 +140,15 @@ Status slice(NodeImporter &n) {
     if (n.has(3)) {
       auto given = n.ints(3);
       if (!given)
-        return n.fail(Diag::UnsupportedShape, "the axes are a run-time value; they must be constant");
+        return n.fail(Diag::UnsupportedShape,
+                      "the axes are a run-time value; they must be constant");
       axes = *given;
     }
     if (n.has(4)) {
       auto given = n.ints(4);
       if (!given)
-        return n.fail(Diag::UnsupportedShape, "the steps are a run-time value; they must be constant");
+        return n.fail(Diag::UnsupportedShape,
+                      "the steps are a run-time value; they must be constant");
       spec.steps = *given;
     }
   }
@@ -160,7 +167,8 @@ Status pad(NodeImporter &n) {
   std::vector<int64_t> pads;
   std::string mode = n.attrString("mode", "constant");
   if (mode != "constant" && mode != "reflect" && mode != "edge" && mode != "wrap")
-    return n.fail(Diag::BadAttribute, "mode is '" + mode + "'; constant, reflect, edge or wrap is needed");
+    return n.fail(Diag::BadAttribute,
+                  "mode is '" + mode + "'; constant, reflect, edge or wrap is needed");
   std::vector<ValueId> in{n.id(0)};
   auto rank = static_cast<size_t>(n.rank(0));
   if (n.opset() < 11) {
@@ -176,7 +184,8 @@ Status pad(NodeImporter &n) {
     if (n.has(3)) {
       auto list = n.ints(3);
       if (!list)
-        return n.fail(Diag::UnsupportedShape, "the axes are a run-time value; they must be constant");
+        return n.fail(Diag::UnsupportedShape,
+                      "the axes are a run-time value; they must be constant");
       if (pads.size() != 2 * list->size())
         return n.mismatch("two pads for each axis are needed");
       std::vector<int64_t> all(2 * rank, 0);
@@ -230,7 +239,8 @@ Status centerCropPad(NodeImporter &n) {
   auto sizes = n.ints(1);
   auto declared = n.declared(0);
   if (!sizes && (!declared || declared->shape.size() != out.size()))
-    return n.fail(Diag::UnsupportedShape, "the target sizes are a run-time value; they must be constant");
+    return n.fail(Diag::UnsupportedShape,
+                  "the target sizes are a run-time value; they must be constant");
   if (sizes && sizes->size() != axes.size())
     return n.mismatch("one target size for each axis is needed");
   // The result is a crop followed by a pad with fixed amounts, centred as the operator's function says.
@@ -240,7 +250,8 @@ Status centerCropPad(NodeImporter &n) {
     auto a = static_cast<size_t>(axes[i]);
     if (!out[a].isConst() || (!sizes && !declared->shape[a].isConst()))
       return n.fail(Diag::UnsupportedShape, "the axes must have fixed sizes");
-    int64_t have = out[a].constValue(), want = sizes ? (*sizes)[i] : declared->shape[a].constValue();
+    int64_t have = out[a].constValue(),
+            want = sizes ? (*sizes)[i] : declared->shape[a].constValue();
     if (want < 0 || want > int64_t(1) << 40)
       return n.fail(Diag::BadOperand, "a target size is out of range");
     int64_t start = have > want ? (have - want) / 2 : 0;

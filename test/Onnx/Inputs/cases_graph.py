@@ -122,7 +122,13 @@ def sparse(indices, values=(1.0,), dims=(2, 3)):
 
 def half(values):
     t = tensor([2, 3], TensorProto.FLOAT16, int32_data=values)
-    return of(lambda: model([node("Identity", ["w"])], outputs=[value("y", (2, 3), TensorProto.FLOAT16)], initializer=[t]))
+    out = value("y", (2, 3), TensorProto.FLOAT16)
+    return of(lambda: model([node("Identity", ["w"])], outputs=[out], initializer=[t]))
+
+
+def declared(dims, out=None, out_type=TensorProto.FLOAT):
+    """A Relu over an input of these dims, with the output declared as `out`."""
+    return of(lambda: model([relu()], inputs=[value("x", dims)], outputs=[value("y", out, out_type)]))
 
 
 def gather(index):
@@ -190,15 +196,14 @@ CASES = [
     Case("G23-wide", of(lambda: model([node("Sum", ["x"] * 20_000)])), OK),
     Case("G25-dead-bad", nodes(relu(), node("LeakyRelu", ["x"], ["z"], alpha="a")), BAD, "alpha"),
     Case("G26-names", nodes(helper.make_node("Foo", ["x"], ["y"], name='a"\n*/\x1b[31m')), UNSUPPORTED, "\\x1b"),
-    Case("G28-names", nodes(relu("x", 't"\n*/ system("')
-                            , relu('t"\n*/ system("', "y")), OK),
+    Case("G28-names", nodes(relu("x", 't"\n*/ system("'), relu('t"\n*/ system("', "y")), OK),
     Case("G29-name", nodes(relu("x", "n" * (1 << 20)), relu("n" * (1 << 20), "y")), LIMIT, "names have at most"),
     Case("G30-case", nodes(relu("x", "A"), relu("A", "a"), relu("a", "y")), OK),
-    Case("G31-negative", of(lambda: model([relu()], inputs=[value("x", (-5,))], outputs=[value("y", None)])), BAD, "dimension -5"),
-    Case("G31-zero", of(lambda: model([relu()], inputs=[value("x", (0,))], outputs=[value("y", (0,))])), OK),
-    Case("G31-huge", of(lambda: model([relu()], inputs=[value("x", (1 << 62,))], outputs=[value("y", (1 << 62,))])), BAD),
-    Case("G32-shape", of(lambda: model([relu()], outputs=[value("y", (4, 4))])), BAD, "declares f32[4,4], its nodes make f32[2,3]"),
-    Case("G32-type", of(lambda: model([relu()], outputs=[value("y", (2, 3), TensorProto.INT8)])), BAD, "declares i8[2,3]"),
+    Case("G31-negative", declared((-5,)), BAD, "dimension -5"),
+    Case("G31-zero", declared((0,), (0,)), OK),
+    Case("G31-huge", declared((1 << 62,)), BAD),
+    Case("G32-shape", declared((2, 3), (4, 4)), BAD, "declares f32[4,4], its nodes make f32[2,3]"),
+    Case("G32-type", declared((2, 3), (2, 3), TensorProto.INT8), BAD, "declares i8[2,3]"),
     Case("O1-gather-99", gather(99), BAD, "index 99 is out of range"),
     Case("O1-gather-lowest", gather(LOWEST), BAD, "out of range"),
     Case("O2-step-0", sliced(0, 2, 0), BAD, "a step is 0"),

@@ -1,8 +1,9 @@
 """Makes damaged and hostile models and checks what the compiler says about each.
 
 Contract for a refusal: exit code 3 (bad input), 4 (unsupported) or 5 (limit), one line on stderr that begins with
-"error[E....] ", within 5 seconds of processor time and max(512 MiB, 4 times the input), no output file and no temporary file left. Accepted models are imported
-(--stop-after=graph). Groups: W wire, H header, G graph, T tensors, E external data.
+"error[E....] ", within 5 seconds of processor time and max(512 MiB, 4 times the input), no output file and no
+temporary file left. Accepted models are imported (--stop-after=graph). Groups: W wire, H header, G graph, O operators,
+T tensors, E external data.
 """
 
 import argparse

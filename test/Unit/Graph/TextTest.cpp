@@ -19,9 +19,11 @@ static std::string sample() {
          "input %\"x 1\": f32[batch,2]\n"
          "input %p: bool[]\n"
          "%s: i64[2] {batch, 2} = Shape(%\"x 1\") {end = 2, start = 0} @shape\n"
-         "%y: f32[batch,2] = Gemm(%\"x 1\", %w) {alpha = float 1.0, beta = float 0.5, transA = 0, transB = 1} "
+         "%y: f32[batch,2] = Gemm(%\"x 1\", %w) {alpha = float 1.0, beta = float 0.5, transA = 0, "
+         "transB = 1} "
          "@\"a \\\"b\\\"\" from FusedGemm\n"
-         "%v: f32[batch,1], _, _ = LayerNormalization(%y, %w) {axis = 1, epsilon = float 1e-05} @ln\n"
+         "%v: f32[batch,1], _, _ = LayerNormalization(%y, %w) {axis = 1, epsilon = float 1e-05} "
+         "@ln\n"
          "%z: f32[batch,2] = If(%p) @if1\n"
          "  region () captures (%y)\n"
          "    %t: f32[batch,2] = Relu(%y) @r\n"
@@ -149,8 +151,8 @@ TEST_CASE("constants fold through the evaluator, outputs of the graph stay compu
   REQUIRE(g.ok());
   GraphPassOptions options;
   int calls = 0;
-  options.evaluator = [&](const Graph &, const Node &, const std::vector<ConstantRef> &in)
-      -> Result<std::vector<ConstantRef>> {
+  options.evaluator = [&](const Graph &, const Node &,
+                          const std::vector<ConstantRef> &in) -> Result<std::vector<ConstantRef>> {
     ++calls;
     std::vector<uint8_t> data;
     for (int64_t i = 0; i < 2; ++i)

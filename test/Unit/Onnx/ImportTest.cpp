@@ -12,11 +12,12 @@ TEST_CASE("every unsupported node is reported in one run") {
   m.node("Foo", {"x"}, {"a"});
   m.node("Relu", {"a"}, {"b"});
   m.node("Bar", {"b", "x"}, {"y"});
-  CHECK(outcome(m.import()) ==
-        "error[E4001] model-under-test.onnx: node 'Foo_a' (Foo, opset 18): the operator is not supported; its inputs "
-        "are (f32[2,3])\n"
-        "error[E4001] model-under-test.onnx: node 'Bar_y' (Bar, opset 18): the operator is not supported; its inputs "
-        "are (unknown, f32[2,3])\n");
+  CHECK(outcome(m.import()) == "error[E4001] model-under-test.onnx: node 'Foo_a' (Foo, opset 18): "
+                               "the operator is not supported; its inputs "
+                               "are (f32[2,3])\n"
+                               "error[E4001] model-under-test.onnx: node 'Bar_y' (Bar, opset 18): "
+                               "the operator is not supported; its inputs "
+                               "are (unknown, f32[2,3])\n");
 }
 
 TEST_CASE("functions are inlined, attributes are bound and defaulted, inner names are prefixed") {

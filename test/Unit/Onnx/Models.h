@@ -19,7 +19,8 @@ struct D {
   std::string param;
 };
 
-inline void setType(onnx::ValueInfoProto &v, const std::string &name, int type, const std::vector<D> &dims) {
+inline void setType(onnx::ValueInfoProto &v, const std::string &name, int type,
+                    const std::vector<D> &dims) {
   v.set_name(name);
   auto *t = v.mutable_type()->mutable_tensor_type();
   t->set_elem_type(type);
@@ -63,7 +64,8 @@ public:
       n->add_output(o);
     return *n;
   }
-  ModelMaker &ints(const std::string &name, const std::vector<int64_t> &values, bool scalar = false) {
+  ModelMaker &ints(const std::string &name, const std::vector<int64_t> &values,
+                   bool scalar = false) {
     auto *t = model.mutable_graph()->add_initializer();
     t->set_name(name);
     t->set_data_type(onnx::TensorProto::INT64);

@@ -9,7 +9,11 @@ using namespace fusec::test;
 
 TEST_CASE("a reshape computed from Shape, Gather and Concat leaves only the reshape") {
   ModelMaker m;
-  m.input("x", {"batch", "seq", 768}).output("y").ints("i0", {0}).ints("i1", {1}).ints("heads", {12, 64});
+  m.input("x", {"batch", "seq", 768})
+      .output("y")
+      .ints("i0", {0})
+      .ints("i1", {1})
+      .ints("heads", {12, 64});
   m.node("Shape", {"x"}, {"s"});
   m.node("Gather", {"s", "i0"}, {"b"});
   m.node("Gather", {"s", "i1"}, {"t"});
@@ -29,7 +33,11 @@ TEST_CASE("-1 in a target shape divides symbols") {
 
 TEST_CASE("arithmetic on sizes stays symbolic") {
   ModelMaker m;
-  m.input("x", {"n"}).output("y").ints("two", {2}, true).ints("one", {1}, true).ints("zero", {0}, true);
+  m.input("x", {"n"})
+      .output("y")
+      .ints("two", {2}, true)
+      .ints("one", {1}, true)
+      .ints("zero", {0}, true);
   m.node("Size", {"x"}, {"n"});
   m.node("Div", {"n", "two"}, {"h"});
   m.node("Add", {"h", "one"}, {"limit"});
@@ -39,7 +47,11 @@ TEST_CASE("arithmetic on sizes stays symbolic") {
 
 TEST_CASE("Where over Equal with -1 chooses at compile time") {
   ModelMaker m; // the expand() of the TorchScript exporter
-  m.input("x", {"batch", 1}).output("y").ints("want", {-1, 5}).ints("minus", {-1}).ints("ones", {1, 1});
+  m.input("x", {"batch", 1})
+      .output("y")
+      .ints("want", {-1, 5})
+      .ints("minus", {-1})
+      .ints("ones", {1, 1});
   m.node("Equal", {"want", "minus"}, {"is"});
   m.node("Where", {"is", "ones", "want"}, {"target"});
   m.node("Expand", {"x", "target"}, {"y"});
@@ -59,16 +71,18 @@ TEST_CASE("slices of a symbolic axis") {
   auto g = m.import(options);
   REQUIRE(outcome(g) == "f32[n - 1,4]\nf32[1,4]\nf32[n - 1,4]\n");
   CHECK(count(*g, OpKind::Slice) == 1);
-  CHECK(count(*g, OpKind::SliceDynamic) == 2); // a start or an end that is symbolic and not that of the axis
+  CHECK(count(*g, OpKind::SliceDynamic) ==
+        2); // a start or an end that is symbolic and not that of the axis
 }
 
 TEST_CASE("sizes that may differ are refused with advice") {
   ModelMaker m;
   m.input("a", {"n"}).input("b", {"k"}).output("y");
   m.node("Add", {"a", "b"}, {"y"});
-  CHECK(outcome(m.import()) ==
-        "error[E3107] model-under-test.onnx: node 'Add_y' (Add, opset 18): the sizes to broadcast together must be "
-        "equal: n and k may differ; give both one name with --shape or fix one with --dim; the inputs are (f32[n], f32[k])\n");
+  CHECK(outcome(m.import()) == "error[E3107] model-under-test.onnx: node 'Add_y' (Add, opset 18): "
+                               "the sizes to broadcast together must be "
+                               "equal: n and k may differ; give both one name with --shape or fix "
+                               "one with --dim; the inputs are (f32[n], f32[k])\n");
   ImportOptions options;
   REQUIRE(parseShapeOption("b:[n]", options).ok());
   CHECK(outcome(m.import(options)) == "f32[n]\n");
@@ -87,7 +101,8 @@ TEST_CASE("a table of positions bounds the sequence") {
   CHECK(g->symbols[1].max == 8);
   ImportOptions options;
   REQUIRE(parseDimOption("seq=1..16", options).ok());
-  CHECK(outcome(m.import(options)).find("the model allows at most 8 for seq; pass a --dim range within that") !=
+  CHECK(outcome(m.import(options))
+            .find("the model allows at most 8 for seq; pass a --dim range within that") !=
         std::string::npos);
 }
 
@@ -110,7 +125,8 @@ TEST_CASE("--dim fixes and bounds, --shape replaces") {
   CHECK(outcome(m.import(shaped)) == "f32[7,3]\n");
   ImportOptions wrong;
   REQUIRE(parseDimOption("bach=4", wrong).ok());
-  CHECK(outcome(m.import(wrong)) == "error[E2001] --dim bach: no input of the model has a dimension of this name\n");
+  CHECK(outcome(m.import(wrong)) ==
+        "error[E2001] --dim bach: no input of the model has a dimension of this name\n");
   ImportOptions bad;
   CHECK_FALSE(parseDimOption("batch=8..4", bad).ok());
   CHECK_FALSE(parseDimOption("batch", bad).ok());
