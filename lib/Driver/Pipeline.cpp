@@ -5,6 +5,7 @@
 #include "Driver/State.h"
 #include "Expr/Lower.h"
 #include "Expr/Passes.h"
+#include "Reference/ExprFold.h"
 #include "Reference/GraphInterpreter.h"
 
 #include <chrono>
@@ -222,6 +223,8 @@ private:
   Status lowerToExpr() {
     FUSEC_TRY(state.program, lowerGraph(state.graph));
     FUSEC_CHECK(verify(state.program));
+    state.program = foldConstants(std::move(state.program));
+    FUSEC_CHECK(verify(state.program));
     for (const ExprPass &pass : exprPasses()) {
       state.program = pass.run(std::move(state.program));
       FUSEC_CHECK(verify(state.program));
@@ -266,6 +269,8 @@ private:
   Status generateCode(TargetState &target) {
     if (options.progress)
       options.progress("object", target.target.name);
+    if (target.gir.kernels.empty()) // copies and branches alone need no machine code
+      return success();
     CodegenOptions codegen;
     codegen.threads = options.threads;
     codegen.ptxasPath = options.ptxasPath;
