@@ -112,9 +112,16 @@ static int openBeneath(int folder, const std::string &location) {
     pos = end + 1;
     if (part.empty() || part == ".")
       continue;
-    at = File(::openat(at.get(), part.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-    if (at.get() < 0)
+    File inner(::openat(at.get(), part.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    if (inner.get() < 0) {
+      struct stat info;
+      int error = errno;
+      bool isLink = ::fstatat(at.get(), part.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0 &&
+                    S_ISLNK(info.st_mode);
+      errno = isLink ? ELOOP : error;
       return -1;
+    }
+    at = std::move(inner);
   }
 }
 
