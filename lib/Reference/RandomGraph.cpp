@@ -42,6 +42,25 @@ static void addInputs(Builder &b) {
   }
 }
 
+/// Drops symbols that no input has: their values could not be told from the inputs' shapes.
+static void dropUnusedSymbols(Graph &graph) {
+  std::vector<SymbolId> used;
+  for (ValueId id : graph.body.inputs)
+    for (const DimExpr &d : graph.value(id).shape)
+      d.collectSymbols(used);
+  std::vector<Symbol> kept;
+  std::vector<SymbolId> newIds(graph.symbols.size());
+  for (size_t s = 0; s < graph.symbols.size(); ++s)
+    if (std::find(used.begin(), used.end(), static_cast<SymbolId>(s)) != used.end()) {
+      newIds[s] = static_cast<SymbolId>(kept.size());
+      kept.push_back(graph.symbols[s]);
+    }
+  for (ValueId id : graph.body.inputs)
+    for (DimExpr &d : graph.value(id).shape)
+      d = d.substitute([&](SymbolId s) { return DimExpr::symbol(newIds[static_cast<size_t>(s)]); });
+  graph.symbols = std::move(kept);
+}
+
 RandomGraph makeRandomGraph(uint64_t seed, const RandomGraphOptions &options) {
   Builder b(seed, options);
   b.graph.name = "random" + std::to_string(seed);
@@ -55,6 +74,7 @@ RandomGraph makeRandomGraph(uint64_t seed, const RandomGraphOptions &options) {
       b.graph.symbols.push_back(s);
     }
   addInputs(b);
+  dropUnusedSymbols(b.graph);
   int64_t wanted = b.rng.between(options.minNodes, options.maxNodes);
   for (int attempts = 0; b.nodes < wanted && attempts < 2000; ++attempts) {
     int64_t family = b.rng.below(10);

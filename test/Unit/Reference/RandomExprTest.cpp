@@ -16,7 +16,8 @@ constexpr uint64_t kSeeds = 2000;
 std::string firstError(const Diagnostics &errors) { return format(errors[0]); }
 
 /// Compares `program` with the graph's own results; text of the difference, empty if none.
-std::string difference(const RandomGraph &r, const ExprProgram &program, const std::vector<TensorValue> &inputs,
+std::string difference(const RandomGraph &r, const ExprProgram &program,
+                       const std::vector<TensorValue> &inputs,
                        const std::vector<TensorValue> &expected) {
   Status status = verify(program);
   if (!status.ok())

@@ -53,7 +53,7 @@ TEST_CASE(
   CHECK(types.size() == kNumDTypes);
   for (size_t rank = 0; rank <= 6; ++rank)
     CHECK(ranks.count(rank) == 1);
-  CHECK(symbolic > 400);
+  CHECK(symbolic > 300);
   CHECK(empty > 50);
   CHECK(ops.size() >= 80);
 }
