@@ -37,20 +37,23 @@ Value *Emitter::rounded(DType t, Value *v) {
   Value *odd = b.CreateAnd(b.CreateLShr(bits, integerLike(i32, 16)), integerLike(i32, 1));
   Value *up = b.CreateAdd(bits, b.CreateAdd(odd, integerLike(i32, 0x7fff)));
   Value *quiet = b.CreateOr(bits, integerLike(i32, 0x400000));
-  Value *kept = b.CreateAnd(b.CreateSelect(b.CreateFCmpUNO(v, v), quiet, up), integerLike(i32, -65536));
+  Value *kept =
+      b.CreateAnd(b.CreateSelect(b.CreateFCmpUNO(v, v), quiet, up), integerLike(i32, -65536));
   return b.CreateBitCast(kept, v->getType());
 }
 
 /// Rounds once: the f32 in between is rounded to odd, which keeps the information that the second rounding needs.
 Value *Emitter::roundedFromDouble(DType t, Value *v) {
-  llvm::Type *f32 = withShapeOf(b.getFloatTy(), v->getType()), *i32 = withShapeOf(b.getInt32Ty(), v->getType());
+  llvm::Type *f32 = withShapeOf(b.getFloatTy(), v->getType()),
+             *i32 = withShapeOf(b.getInt32Ty(), v->getType());
   Value *near = b.CreateFPTrunc(v, f32);
   if (t != DType::F16 && t != DType::BF16)
     return near;
   Value *back = b.CreateFPExt(near, v->getType());
   Value *bits = b.CreateBitCast(near, i32);
   // Truncate towards zero: step back where rounding went away from zero.
-  Value *away = b.CreateFCmpOGT(intrinsic(llvm::Intrinsic::fabs, {back}), intrinsic(llvm::Intrinsic::fabs, {v}));
+  Value *away = b.CreateFCmpOGT(intrinsic(llvm::Intrinsic::fabs, {back}),
+                                intrinsic(llvm::Intrinsic::fabs, {v}));
   Value *truncated = b.CreateSub(bits, b.CreateZExt(away, i32));
   Value *odd = b.CreateOr(truncated, integerLike(i32, 1));
   Value *inexact = b.CreateFCmpONE(back, v);
@@ -91,11 +94,15 @@ Value *Emitter::cast(DType to, DType from, Value *v) {
   if (sizeInBytes(from) == 8) {
     // Beyond 2^53 a sticky bit keeps the second rounding right.
     llvm::Type *i64 = v->getType();
-    Value *magnitude = isSigned(from) ? b.CreateSelect(b.CreateICmpSLT(v, integerLike(i64, 0)), b.CreateNeg(v), v) : v;
-    Value *low = b.CreateICmpNE(b.CreateAnd(magnitude, integerLike(i64, 2047)), integerLike(i64, 0));
+    Value *magnitude =
+        isSigned(from) ? b.CreateSelect(b.CreateICmpSLT(v, integerLike(i64, 0)), b.CreateNeg(v), v)
+                       : v;
+    Value *low =
+        b.CreateICmpNE(b.CreateAnd(magnitude, integerLike(i64, 2047)), integerLike(i64, 0));
     Value *sticky = b.CreateOr(b.CreateAnd(magnitude, integerLike(i64, -2048)),
-                                b.CreateSelect(low, integerLike(i64, 2048), integerLike(i64, 0)));
-    Value *large = b.CreateICmpNE(b.CreateLShr(magnitude, integerLike(i64, 53)), integerLike(i64, 0));
+                               b.CreateSelect(low, integerLike(i64, 2048), integerLike(i64, 0)));
+    Value *large =
+        b.CreateICmpNE(b.CreateLShr(magnitude, integerLike(i64, 53)), integerLike(i64, 0));
     Value *d = b.CreateUIToFP(b.CreateSelect(large, sticky, magnitude), f64);
     if (isSigned(from))
       d = b.CreateSelect(b.CreateICmpSLT(v, integerLike(i64, 0)), b.CreateFNeg(d), d);
@@ -121,10 +128,12 @@ Value *Emitter::castSat(DType to, DType from, Value *v) {
   Value *safe = b.CreateSelect(inside, r, low);
   // Small types by way of i32, which vectors convert at once.
   llvm::Type *wide = withShapeOf(b.getIntNTy(sizeInBytes(to) <= 2 ? 32 : sizeInBytes(to) * 8), f);
-  Value *converted = isSigned(to) || sizeInBytes(to) <= 2 ? b.CreateFPToSI(safe, wide) : b.CreateFPToUI(safe, wide);
+  Value *converted = isSigned(to) || sizeInBytes(to) <= 2 ? b.CreateFPToSI(safe, wide)
+                                                          : b.CreateFPToUI(safe, wide);
   converted = b.CreateIntCast(converted, type, true);
   const int width = static_cast<int>(sizeInBytes(to)) * 8;
-  llvm::APInt most = isSigned(to) ? llvm::APInt::getSignedMaxValue(width) : llvm::APInt::getMaxValue(width);
+  llvm::APInt most =
+      isSigned(to) ? llvm::APInt::getSignedMaxValue(width) : llvm::APInt::getMaxValue(width);
   converted = b.CreateSelect(over, llvm::ConstantInt::get(type, most), converted);
   return b.CreateSelect(isNan, llvm::Constant::getNullValue(type), converted);
 }

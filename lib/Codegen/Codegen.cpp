@@ -28,7 +28,8 @@ std::vector<KernelCode> kernelCodes(const std::vector<GirKernel> &kernels) {
       while (!taken.insert(symbol).second)
         symbol += "_";
     }
-    codes.push_back({symbol, static_cast<int>(k.phases.size()), std::max<int64_t>(k.sharedBytes, 0), k.units, k.lanes});
+    codes.push_back({symbol, static_cast<int>(k.phases.size()), std::max<int64_t>(k.sharedBytes, 0),
+                     k.units, k.lanes});
   }
   return codes;
 }
@@ -36,13 +37,15 @@ std::vector<KernelCode> kernelCodes(const std::vector<GirKernel> &kernels) {
 namespace {
 
 /// A kernel's module, as the emitter made it and completed with the target's bodies of fusec.gpu.*.
-Result<std::unique_ptr<llvm::Module>> emitModule(llvm::LLVMContext &context, const GirKernel &kernel,
-                                                 const KernelCode &code, const Target &target,
+Result<std::unique_ptr<llvm::Module>> emitModule(llvm::LLVMContext &context,
+                                                 const GirKernel &kernel, const KernelCode &code,
+                                                 const Target &target,
                                                  const llvm::TargetMachine &machine) {
-  std::unique_ptr<TargetHooks> hooks = target.sim                           ? makeSimHooks()
-                                       : target.kind == TargetKind::Cpu    ? makeCpuHooks(target)
-                                       : target.kind == TargetKind::Nvidia ? makeNvptxHooks(target)
-                                                                           : makeAmdgpuHooks(target);
+  std::unique_ptr<TargetHooks> hooks = target.sim                       ? makeSimHooks()
+                                       : target.kind == TargetKind::Cpu ? makeCpuHooks(target)
+                                       : target.kind == TargetKind::Nvidia
+                                           ? makeNvptxHooks(target)
+                                           : makeAmdgpuHooks(target);
   auto module = std::make_unique<llvm::Module>(code.symbol, context);
   module->setTargetTriple(machine.getTargetTriple().str());
   module->setDataLayout(machine.createDataLayout());
@@ -52,7 +55,8 @@ Result<std::unique_ptr<llvm::Module>> emitModule(llvm::LLVMContext &context, con
   std::string problem;
   llvm::raw_string_ostream out(problem);
   if (llvm::verifyModule(*module, &out))
-    return Diagnostic{Diag::InternalError, "kernel '" + kernel.name + "'", "the emitter made wrong LLVM IR: " + problem};
+    return Diagnostic{Diag::InternalError, "kernel '" + kernel.name + "'",
+                      "the emitter made wrong LLVM IR: " + problem};
   return module;
 }
 
@@ -72,8 +76,8 @@ template <typename F> void forEach(size_t count, int threads, F &&work) {
 }
 
 /// Compiles each kernel to an object or to assembly text.
-Result<std::vector<std::string>> compileEach(const std::vector<GirKernel> &kernels, const Target &target, int threads,
-                                             bool assembly) {
+Result<std::vector<std::string>> compileEach(const std::vector<GirKernel> &kernels,
+                                             const Target &target, int threads, bool assembly) {
   const std::vector<KernelCode> codes = kernelCodes(kernels);
   std::vector<std::string> outputs(kernels.size());
   std::vector<Diagnostics> errors(kernels.size());
@@ -121,8 +125,8 @@ Result<std::string> emitLlvmText(const std::vector<GirKernel> &kernels, const Ta
   return text;
 }
 
-Result<std::vector<CodeImage>> compileKernels(const std::vector<GirKernel> &kernels, const Target &target,
-                                              const CodegenOptions &options) {
+Result<std::vector<CodeImage>> compileKernels(const std::vector<GirKernel> &kernels,
+                                              const Target &target, const CodegenOptions &options) {
   if (target.kind == TargetKind::Nvidia && !target.sim) {
     FUSEC_TRY(auto texts, compileEach(kernels, target, options.threads, true));
     return ptxImages(texts, target, options);
@@ -131,7 +135,9 @@ Result<std::vector<CodeImage>> compileKernels(const std::vector<GirKernel> &kern
   const bool amd = target.kind == TargetKind::Amd && !target.sim;
   FUSEC_TRY(auto bytes, linkImage(objects, amd, options.tempDir));
   CodeImage image;
-  image.format = target.sim ? CodeImage::Format::SimElf : amd ? CodeImage::Format::Hsaco : CodeImage::Format::Elf;
+  image.format = target.sim ? CodeImage::Format::SimElf
+                 : amd      ? CodeImage::Format::Hsaco
+                            : CodeImage::Format::Elf;
   image.arch = target.sim ? "x86-64-v3" : target.cpu;
   image.bytes = std::move(bytes);
   return std::vector<CodeImage>{std::move(image)};

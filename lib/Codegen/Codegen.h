@@ -21,9 +21,10 @@ struct KernelCode {
 struct CodeImage {
   enum class Format : uint8_t { Elf, Ptx, Cubin, Hsaco, SimElf };
   Format format = Format::Elf;
-  std::string arch;        // "x86-64-v3", "sm_90", "gfx90a"
-  int ptxIsa = 0;          // Ptx: 10 * major + minor of the text's .version
-  int minDriverCuda = 0;   // Ptx, Cubin: lowest CUDA version (1000 * major + 10 * minor) whose driver loads it
+  std::string arch; // "x86-64-v3", "sm_90", "gfx90a"
+  int ptxIsa = 0;   // Ptx: 10 * major + minor of the text's .version
+  int minDriverCuda =
+      0; // Ptx, Cubin: lowest CUDA version (1000 * major + 10 * minor) whose driver loads it
   std::vector<uint8_t> bytes;
 };
 
@@ -42,7 +43,7 @@ Result<std::string> emitLlvmText(const std::vector<GirKernel> &kernels, const Ta
 /// Machine code: stage "object". The kernels have passed `verify` and `allocate`. The bytes do not depend on
 /// `threads`. The first image is the preferred one; an NVIDIA target has its cubin (where ptxas is given)
 /// before its PTX.
-Result<std::vector<CodeImage>> compileKernels(const std::vector<GirKernel> &kernels, const Target &target,
-                                              const CodegenOptions &options);
+Result<std::vector<CodeImage>> compileKernels(const std::vector<GirKernel> &kernels,
+                                              const Target &target, const CodegenOptions &options);
 
 } // namespace fusec

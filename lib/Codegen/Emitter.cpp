@@ -7,10 +7,11 @@ namespace fusec {
 
 using llvm::Value;
 
-Emitter::Emitter(const GirKernel &k, const KernelCode &code, const TargetHooks &hooks, llvm::Module &module)
+Emitter::Emitter(const GirKernel &k, const KernelCode &code, const TargetHooks &hooks,
+                 llvm::Module &module)
     : kernel(k), code(code), hooks(hooks), module(module), context(module.getContext()),
-      b(context, llvm::InstSimplifyFolder(module.getDataLayout())), threads(hooks.lanesAreThreads()),
-      width(threads ? 1 : k.lanes), symbols(k.usedSymbols()) {
+      b(context, llvm::InstSimplifyFolder(module.getDataLayout())),
+      threads(hooks.lanesAreThreads()), width(threads ? 1 : k.lanes), symbols(k.usedSymbols()) {
   setRanges(kernel);
   const std::vector<Scalar> &nodes = kernel.body.nodes;
   readsMemory.resize(nodes.size());
@@ -44,8 +45,9 @@ Status Emitter::run() {
 
 /// Creates the function with a parameter for each Global buffer and each dim and positions the builder in it.
 /// `noalias` holds: buffers of different tensors do not overlap (bundle_format.h).
-llvm::Function *Emitter::beginPhase(const std::string &name, llvm::GlobalValue::LinkageTypes linkage,
-                                    llvm::Type *result, bool withScratchAndBlock) {
+llvm::Function *Emitter::beginPhase(const std::string &name,
+                                    llvm::GlobalValue::LinkageTypes linkage, llvm::Type *result,
+                                    bool withScratchAndBlock) {
   const int params = kernel.numParams();
   llvm::Type *i64 = b.getInt64Ty();
   std::vector<llvm::Type *> types(params, llvm::PointerType::get(context, threads ? 1 : 0));
@@ -54,7 +56,8 @@ llvm::Function *Emitter::beginPhase(const std::string &name, llvm::GlobalValue::
     types.push_back(b.getPtrTy());
     types.push_back(i64);
   }
-  function = llvm::Function::Create(llvm::FunctionType::get(result, types, false), linkage, name, module);
+  function =
+      llvm::Function::Create(llvm::FunctionType::get(result, types, false), linkage, name, module);
   hooks.markEntry(*function, kernel);
   b.SetInsertPoint(llvm::BasicBlock::Create(context, "entry", function));
 
@@ -90,9 +93,9 @@ void Emitter::declareLocals() {
     safePlace = b.CreateAlloca(llvm::ArrayType::get(b.getInt64Ty(), width), nullptr, "nowhere");
   } else if (code.sharedBytes > 0) {
     auto *type = llvm::ArrayType::get(b.getInt8Ty(), code.sharedBytes);
-    auto *global = new llvm::GlobalVariable(module, type, false, llvm::GlobalValue::InternalLinkage,
-                                            llvm::UndefValue::get(type), function->getName() + "_shared", nullptr,
-                                            llvm::GlobalValue::NotThreadLocal, 3);
+    auto *global = new llvm::GlobalVariable(
+        module, type, false, llvm::GlobalValue::InternalLinkage, llvm::UndefValue::get(type),
+        function->getName() + "_shared", nullptr, llvm::GlobalValue::NotThreadLocal, 3);
     global->setAlignment(llvm::Align(64));
     shared = global;
   }
@@ -125,7 +128,8 @@ void Emitter::emitPhaseBody(const Phase &phase, Value *block) {
     if (i > 0) {
       // A GPU grid has fewer than 2^31 blocks, so 32-bit divisions do there, which are several times cheaper.
       if (threads) {
-        Value *narrow = b.CreateTrunc(block, b.getInt32Ty()), *by = b.CreateTrunc(trip, b.getInt32Ty());
+        Value *narrow = b.CreateTrunc(block, b.getInt32Ty()),
+              *by = b.CreateTrunc(trip, b.getInt32Ty());
         digit = b.CreateZExt(b.CreateURem(narrow, by), b.getInt64Ty());
         block = b.CreateZExt(b.CreateUDiv(narrow, by), b.getInt64Ty());
       } else {
@@ -144,7 +148,8 @@ void Emitter::emitCpuKernel() {
   llvm::Type *i32 = b.getInt32Ty(), *i64 = b.getInt64Ty(), *ptr = b.getPtrTy();
   std::vector<llvm::Function *> phases;
   for (size_t p = 0; p < kernel.phases.size(); ++p) {
-    phases.push_back(beginPhase(code.symbol + ".p" + std::to_string(p), llvm::GlobalValue::InternalLinkage, i32, true));
+    phases.push_back(beginPhase(code.symbol + ".p" + std::to_string(p),
+                                llvm::GlobalValue::InternalLinkage, i32, true));
     emitPhaseBody(kernel.phases[p], function->getArg(function->arg_size() - 1));
     b.CreateRet(b.getInt32(0));
   }
@@ -176,7 +181,8 @@ void Emitter::emitCpuKernel() {
 }
 
 void Emitter::emitGpuPhase(size_t p) {
-  beginPhase(code.symbol + "_p" + std::to_string(p), llvm::GlobalValue::ExternalLinkage, b.getVoidTy(), false);
+  beginPhase(code.symbol + "_p" + std::to_string(p), llvm::GlobalValue::ExternalLinkage,
+             b.getVoidTy(), false);
   llvm::Type *i32 = b.getInt32Ty(), *i64 = b.getInt64Ty();
   Value *thread = b.CreateCall(machine("fusec.gpu.thread", i32, {}), {}, "thread");
   Value *block = b.CreateZExt(b.CreateCall(machine("fusec.gpu.block", i32, {})), i64, "block");
@@ -188,7 +194,8 @@ void Emitter::emitGpuPhase(size_t p) {
   b.CreateRetVoid();
 }
 
-llvm::Function *Emitter::machine(const char *name, llvm::Type *result, llvm::ArrayRef<llvm::Type *> params) {
+llvm::Function *Emitter::machine(const char *name, llvm::Type *result,
+                                 llvm::ArrayRef<llvm::Type *> params) {
   auto callee = module.getOrInsertFunction(name, llvm::FunctionType::get(result, params, false));
   auto *f = llvm::cast<llvm::Function>(callee.getCallee());
   f->addFnAttr(llvm::Attribute::NoUnwind);
@@ -213,14 +220,18 @@ llvm::Type *Emitter::valueType(DType t) {
   }
 }
 
-llvm::Type *Emitter::storageType(DType t) { return t == DType::Bool ? b.getInt8Ty() : valueType(t); }
+llvm::Type *Emitter::storageType(DType t) {
+  return t == DType::Bool ? b.getInt8Ty() : valueType(t);
+}
 
 llvm::Type *Emitter::withShapeOf(llvm::Type *element, llvm::Type *like) {
   auto *vector = llvm::dyn_cast<llvm::FixedVectorType>(like);
   return vector ? llvm::FixedVectorType::get(element, vector->getNumElements()) : element;
 }
 
-llvm::Constant *Emitter::constantLike(llvm::Type *type, double v) { return llvm::ConstantFP::get(type, v); }
+llvm::Constant *Emitter::constantLike(llvm::Type *type, double v) {
+  return llvm::ConstantFP::get(type, v);
+}
 
 llvm::Constant *Emitter::integerLike(llvm::Type *type, int64_t v) {
   return llvm::ConstantInt::get(type, static_cast<uint64_t>(v), true);

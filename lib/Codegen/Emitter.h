@@ -29,7 +29,8 @@ struct Predicate {
 /// Makes one LLVM module for one kernel. One object, one kernel; the members are grouped by file.
 class Emitter {
 public:
-  Emitter(const GirKernel &kernel, const KernelCode &code, const TargetHooks &hooks, llvm::Module &module);
+  Emitter(const GirKernel &kernel, const KernelCode &code, const TargetHooks &hooks,
+          llvm::Module &module);
   /// Entry points of all phases. A construct that the emitter does not have is reported.
   Status run();
 
@@ -69,7 +70,7 @@ private:
   llvm::Value *linearComparison(const Scalar &s, const std::vector<Val> &args);
   llvm::Value *evalScalar(NodeId id); // asserts that it is uniform
   llvm::Value *dimValue(const DimExpr &d);
-  llvm::Value *asVector(const Val &v);                 // a vector of all lanes (a scalar on GPUs)
+  llvm::Value *asVector(const Val &v); // a vector of all lanes (a scalar on GPUs)
   llvm::Value *asLike(const Val &v, bool vector) { return vector ? asVector(v) : v.v; }
   Predicate evalPredicate(NodeId id);
   Predicate both(const Predicate &a, const Predicate &b);
@@ -104,9 +105,9 @@ private:
   llvm::Value *integerDivision(ScalarOp op, DType type, llvm::Value *a, llvm::Value *c);
   llvm::Value *floatRemainder(DType type, llvm::Value *a, llvm::Value *c);
   llvm::Value *fma(DType type, llvm::Value *a, llvm::Value *c, llvm::Value *d);
-  llvm::Value *rounded(DType t, llvm::Value *f32);          // f32 -> nearest f16 or bf16, as f32
+  llvm::Value *rounded(DType t, llvm::Value *f32); // f32 -> nearest f16 or bf16, as f32
   llvm::Value *roundedFromDouble(DType t, llvm::Value *f64);
-  llvm::Value *narrowBits(DType t, llvm::Value *v);         // exact f16 or bf16 value, as f32 -> i16 bits
+  llvm::Value *narrowBits(DType t, llvm::Value *v); // exact f16 or bf16 value, as f32 -> i16 bits
   llvm::Value *widenBits(DType t, llvm::Value *bits);
   llvm::Value *cast(DType to, DType from, llvm::Value *v);
   llvm::Value *castSat(DType to, DType from, llvm::Value *v);
@@ -123,7 +124,8 @@ private:
   llvm::Constant *integerLike(llvm::Type *type, int64_t v);
   llvm::Type *withShapeOf(llvm::Type *element, llvm::Type *like);
   llvm::Value *intrinsic(llvm::Intrinsic::ID id, llvm::ArrayRef<llvm::Value *> args);
-  llvm::Function *machine(const char *name, llvm::Type *result, llvm::ArrayRef<llvm::Type *> params);
+  llvm::Function *machine(const char *name, llvm::Type *result,
+                          llvm::ArrayRef<llvm::Type *> params);
 
   GirKernel kernel; // with ranges set
   const KernelCode &code;
@@ -131,21 +133,22 @@ private:
   llvm::Module &module;
   llvm::LLVMContext &context;
   Builder b;
-  const bool threads;  // lanes are threads
-  const int width;     // lanes that one vector holds; 1 where lanes are threads
+  const bool threads; // lanes are threads
+  const int width;    // lanes that one vector holds; 1 where lanes are threads
   std::vector<SymbolId> symbols;
-  std::vector<bool> readsMemory; // node -> a Read of Shared or Global memory is among its operands or itself
+  std::vector<bool>
+      readsMemory; // node -> a Read of Shared or Global memory is among its operands or itself
   Diagnostics errors;
 
   // Of the phase that is being emitted.
   llvm::Function *function = nullptr;
-  std::vector<llvm::Value *> buffers;     // Global and Shared: address; Register: alloca
-  std::vector<llvm::Value *> dims;        // values of `symbols`
-  llvm::Value *safePlace = nullptr;       // readable memory that a suppressed access is sent to
+  std::vector<llvm::Value *> buffers; // Global and Shared: address; Register: alloca
+  std::vector<llvm::Value *> dims;    // values of `symbols`
+  llvm::Value *safePlace = nullptr;   // readable memory that a suppressed access is sent to
   std::vector<Val> vars;
   llvm::Value *threadLane = nullptr, *threadUnit = nullptr; // i64, where lanes are threads
   bool inLane = false, inUnit = false;
-  llvm::Value *mask = nullptr;            // lanes that are on; null: all
+  llvm::Value *mask = nullptr; // lanes that are on; null: all
   // i1, null for true: the predicates of the ReadIfs around an expression that scalar accesses obey ("some lane
   // wants it"), and those of them that are the same in all lanes and hold back a whole vector.
   llvm::Value *guard = nullptr, *vectorGuard = nullptr;

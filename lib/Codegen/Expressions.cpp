@@ -83,7 +83,8 @@ Val Emitter::evalUncached(const Scalar &s) {
       result = s.op == ScalarOp::FloorDiv ? b.CreateUDiv(v[0], v[1]) : b.CreateURem(v[0], v[1]);
       break;
     }
-    result = v.size() == 2 ? binary(s.op, s.type, operandType, v[0], v[1]) : unary(s.op, s.type, operandType, v[0]);
+    result = v.size() == 2 ? binary(s.op, s.type, operandType, v[0], v[1])
+                           : unary(s.op, s.type, operandType, v[0]);
   }
   return {result, 0, vector && width > 1};
 }
@@ -113,7 +114,8 @@ Val Emitter::evalIndexSum(const Scalar &s) {
 /// x + p l < y + q l is (p - q) l < y - x: a comparison of 32-bit constants with one number, clamped to where nothing
 /// changes any more. Null where the operands are not of that form.
 Value *Emitter::linearComparison(const Scalar &s, const std::vector<Val> &args) {
-  const bool compares = s.op == ScalarOp::Lt || s.op == ScalarOp::Le || s.op == ScalarOp::Eq || s.op == ScalarOp::Ne;
+  const bool compares =
+      s.op == ScalarOp::Lt || s.op == ScalarOp::Le || s.op == ScalarOp::Eq || s.op == ScalarOp::Ne;
   if (!compares || kernel.body[s.args[0]].type != DType::I64 || args[0].varying || args[1].varying)
     return nullptr;
   constexpr int64_t kLimit = int64_t(1) << 30;
@@ -206,7 +208,9 @@ Predicate Emitter::evalPredicate(NodeId id) {
     Val x = eval(s.args[0]), y = eval(s.args[1]);
     if (!x.varying && !y.varying && (x.step != 0 || y.step != 0)) {
       const int64_t last = width - 1;
-      auto at = [&](const Val &v, int64_t lane) { return b.CreateAdd(v.v, b.getInt64(v.step * lane)); };
+      auto at = [&](const Val &v, int64_t lane) {
+        return b.CreateAdd(v.v, b.getInt64(v.step * lane));
+      };
       auto compare = [&](Value *p, Value *q) {
         return s.op == ScalarOp::Lt ? b.CreateICmpSLT(p, q) : b.CreateICmpSLE(p, q);
       };

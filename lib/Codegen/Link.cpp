@@ -19,7 +19,8 @@ namespace fs = std::filesystem;
 Result<TempDir> TempDir::create(const std::string &parent) {
   std::string pattern = parent + "/fusec-XXXXXX";
   if (!mkdtemp(pattern.data()))
-    return Diagnostic{Diag::CannotWrite, parent, "cannot make a temporary folder here; give another with --temp-dir"};
+    return Diagnostic{Diag::CannotWrite, parent,
+                      "cannot make a temporary folder here; give another with --temp-dir"};
   return TempDir(pattern);
 }
 
@@ -34,7 +35,8 @@ Status writeFile(const std::string &path, const std::string &bytes) {
   out.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   out.close();
   if (!out)
-    return Diagnostic{Diag::CannotWrite, path, "cannot write this temporary file; is the disk full?"};
+    return Diagnostic{Diag::CannotWrite, path,
+                      "cannot write this temporary file; is the disk full?"};
   return success();
 }
 
@@ -49,10 +51,11 @@ Result<std::vector<uint8_t>> readFile(const std::string &path) {
 Result<std::vector<uint8_t>> linkImage(const std::vector<std::string> &objects, bool amd,
                                        const std::string &tempDir) {
   FUSEC_TRY(TempDir dir, TempDir::create(tempDir));
-  std::vector<std::string> args = {"ld.lld", "-shared", "--threads=1", "--no-undefined", "-Bsymbolic"};
+  std::vector<std::string> args = {"ld.lld", "-shared", "--threads=1", "--no-undefined",
+                                   "-Bsymbolic"};
   if (!amd)
-    for (const char *a : {"-z", "rodynamic", "-z", "norelro", "-z", "noexecstack", "--hash-style=sysv", "-s",
-                          "--build-id=none"})
+    for (const char *a : {"-z", "rodynamic", "-z", "norelro", "-z", "noexecstack",
+                          "--hash-style=sysv", "-s", "--build-id=none"})
       args.push_back(a);
   for (size_t i = 0; i < objects.size(); ++i) {
     std::string path = dir.path() + "/" + std::to_string(i) + ".o";
@@ -88,7 +91,8 @@ Status checkCpuImage(const std::vector<uint8_t> &image) {
   auto file = llvm::object::ELFFile<Elf>::create(bytes);
   if (!file)
     return bad(llvm::toString(file.takeError()));
-  if (file->getHeader().e_type != llvm::ELF::ET_DYN || file->getHeader().e_machine != llvm::ELF::EM_X86_64)
+  if (file->getHeader().e_type != llvm::ELF::ET_DYN ||
+      file->getHeader().e_machine != llvm::ELF::EM_X86_64)
     return bad("not an x86-64 shared object");
   auto segments = file->program_headers();
   if (!segments)

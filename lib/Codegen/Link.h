@@ -26,7 +26,8 @@ Result<std::vector<uint8_t>> readFile(const std::string &path);
 
 /// Links relocatable objects, in this order, to one shared object, with lld in this process. x86-64 images come out
 /// as bundle_format.h asks for and are checked for it; AMD ones are what the HIP runtime loads.
-Result<std::vector<uint8_t>> linkImage(const std::vector<std::string> &objects, bool amd, const std::string &tempDir);
+Result<std::vector<uint8_t>> linkImage(const std::vector<std::string> &objects, bool amd,
+                                       const std::string &tempDir);
 
 /// What an x86-64 image must be to run from anonymous memory: no relocations, imports, initialisers, writable or
 /// thread-local segments. A failure is a bug of the emitter.

@@ -55,7 +55,8 @@ template <typename Float> struct ValueNumber {
 MathFn functionOf(ScalarOp op) {
   if (op == ScalarOp::Pow)
     return MathFn::Pow;
-  return static_cast<MathFn>(static_cast<int>(op) - static_cast<int>(ScalarOp::Exp) + static_cast<int>(MathFn::Exp));
+  return static_cast<MathFn>(static_cast<int>(op) - static_cast<int>(ScalarOp::Exp) +
+                             static_cast<int>(MathFn::Exp));
 }
 static_assert(static_cast<int>(ScalarOp::Atanh) - static_cast<int>(ScalarOp::Exp) ==
               static_cast<int>(MathFn::Atanh) - static_cast<int>(MathFn::Exp));
@@ -77,7 +78,9 @@ Value *Emitter::maths(ScalarOp op, DType type, Value *x, Value *y) {
   ValueNumber<double> n(b, f64);
   Value *wideX = b.CreateFPExt(x, f64), *wideY = y ? b.CreateFPExt(y, f64) : nullptr;
   Value *r = mathpoly::evaluateF64(fn, n, wideX, wideY);
-  return type == DType::F64 ? r : rounded(type, b.CreateFPTrunc(r, withShapeOf(b.getFloatTy(), r->getType())));
+  return type == DType::F64
+             ? r
+             : rounded(type, b.CreateFPTrunc(r, withShapeOf(b.getFloatTy(), r->getType())));
 }
 
 } // namespace fusec

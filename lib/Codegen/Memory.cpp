@@ -66,7 +66,8 @@ Value *Emitter::pointers(const Place &p, DType t) {
   if (p.index.varying)
     return b.CreateGEP(element, p.base, p.index.v);
   // One scalar address and constant distances, which gather instructions take as they are.
-  return b.CreateGEP(element, b.CreateGEP(element, p.base, p.index.v), asVector({b.getInt64(0), p.index.step}));
+  return b.CreateGEP(element, b.CreateGEP(element, p.base, p.index.v),
+                     asVector({b.getInt64(0), p.index.step}));
 }
 
 /// A scalar from `pointer`; where `condition` does not hold, the access goes elsewhere and the value is arbitrary.
@@ -101,13 +102,15 @@ Val Emitter::load(BufferId id, const std::vector<Val> &indices) {
     for (int l = width - 1; l >= 0; --l)
       reverse.push_back(l);
     if (on)
-      loaded = b.CreateMaskedLoad(type, pointer, align, step == 1 ? on : b.CreateShuffleVector(on, reverse), nothing);
+      loaded = b.CreateMaskedLoad(type, pointer, align,
+                                  step == 1 ? on : b.CreateShuffleVector(on, reverse), nothing);
     else
       loaded = b.CreateAlignedLoad(type, pointer, align);
     if (step == -1)
       loaded = b.CreateShuffleVector(loaded, reverse);
   } else {
-    Value *all = on ? on : llvm::Constant::getAllOnesValue(llvm::FixedVectorType::get(b.getInt1Ty(), width));
+    Value *all =
+        on ? on : llvm::Constant::getAllOnesValue(llvm::FixedVectorType::get(b.getInt1Ty(), width));
     if (vectorGuard)
       all = b.CreateAnd(all, b.CreateVectorSplat(width, vectorGuard));
     loaded = b.CreateMaskedGather(type, pointers(p, t), align, all, nothing);
@@ -197,7 +200,8 @@ Val Emitter::evalReadIf(const Scalar &s) {
   guard = outerGuard;
   vectorGuard = outerVectorGuard;
   bool vector = p.lanes.varying || !value.uniform() || !otherwise.uniform();
-  return {b.CreateSelect(asLike(p.lanes, vector), asLike(value, vector), asLike(otherwise, vector)), 0, vector};
+  return {b.CreateSelect(asLike(p.lanes, vector), asLike(value, vector), asLike(otherwise, vector)),
+          0, vector};
 }
 
 /// Address of a register buffer's element: of all its lanes, where each lane has one.
@@ -214,7 +218,8 @@ Val Emitter::loadRegister(BufferId id, const std::vector<Val> &indices) {
   auto *slots = llvm::cast<llvm::AllocaInst>(buffers[id]);
   llvm::Type *type = llvm::cast<llvm::ArrayType>(slots->getAllocatedType())->getElementType();
   auto narrowed = [&](Value *v) {
-    return buffer.type == DType::Bool ? b.CreateTrunc(v, withShapeOf(b.getInt1Ty(), v->getType())) : v;
+    return buffer.type == DType::Bool ? b.CreateTrunc(v, withShapeOf(b.getInt1Ty(), v->getType()))
+                                      : v;
   };
   Value *slot = registerSlot(id, indices);
   if (!slot) { // each lane has its own index: its own column of the array of vectors, or of the common array
@@ -225,9 +230,12 @@ Val Emitter::loadRegister(BufferId id, const std::vector<Val> &indices) {
       index = b.CreateAdd(index, asVector({b.getInt64(0), 1}));
     }
     auto *vectorType = llvm::FixedVectorType::get(element, width);
-    Value *on = mask ? mask : llvm::Constant::getAllOnesValue(llvm::FixedVectorType::get(b.getInt1Ty(), width));
-    Value *v = b.CreateMaskedGather(vectorType, b.CreateGEP(element, slots, index), llvm::Align(sizeInBytes(buffer.type)),
-                                    on, llvm::Constant::getNullValue(vectorType));
+    Value *on =
+        mask ? mask
+             : llvm::Constant::getAllOnesValue(llvm::FixedVectorType::get(b.getInt1Ty(), width));
+    Value *v = b.CreateMaskedGather(vectorType, b.CreateGEP(element, slots, index),
+                                    llvm::Align(sizeInBytes(buffer.type)), on,
+                                    llvm::Constant::getNullValue(vectorType));
     return {narrowed(v), 0, true};
   }
   // A ReadIf's index may be outside where its predicate fails.
@@ -253,7 +261,8 @@ void Emitter::storeRegister(BufferId id, const std::vector<Val> &indices, const 
     return;
   }
   Value *v = buffer.perLane ? asVector(value) : value.v;
-  assert((buffer.perLane || value.uniform()) && "a uniform register holds what is the same in all lanes");
+  assert((buffer.perLane || value.uniform()) &&
+         "a uniform register holds what is the same in all lanes");
   if (buffer.type == DType::Bool)
     v = b.CreateZExt(v, withShapeOf(b.getInt8Ty(), v->getType()));
   if (mask && buffer.perLane && width > 1)

@@ -19,7 +19,8 @@ Value *Emitter::combine(Monoid m, DType t, Value *a, Value *c) {
 }
 
 /// The pair that wins: a strictly better value, a NaN before a number, and on a tie the lower (or higher) index.
-std::pair<Value *, Value *> Emitter::combineArg(Monoid m, DType t, DType indexType, std::pair<Value *, Value *> a,
+std::pair<Value *, Value *> Emitter::combineArg(Monoid m, DType t, DType indexType,
+                                                std::pair<Value *, Value *> a,
                                                 std::pair<Value *, Value *> c) {
   const bool largest = m == Monoid::ArgMax || m == Monoid::ArgMaxLast;
   const bool last = m == Monoid::ArgMaxLast || m == Monoid::ArgMinLast;
@@ -62,8 +63,10 @@ Value *Emitter::overLanes(Value *v, llvm::Function *perWord, Value *extra) {
   if (bits <= 32) {
     result = b.CreateTrunc(send(b.CreateZExt(raw, i32)), b.getIntNTy(bits));
   } else {
-    Value *low = send(b.CreateTrunc(raw, i32)), *high = send(b.CreateTrunc(b.CreateLShr(raw, b.getInt64(32)), i32));
-    result = b.CreateOr(b.CreateZExt(low, i64), b.CreateShl(b.CreateZExt(high, i64), b.getInt64(32)));
+    Value *low = send(b.CreateTrunc(raw, i32)),
+          *high = send(b.CreateTrunc(b.CreateLShr(raw, b.getInt64(32)), i32));
+    result =
+        b.CreateOr(b.CreateZExt(low, i64), b.CreateShl(b.CreateZExt(high, i64), b.getInt64(32)));
   }
   return b.CreateBitCast(result, type);
 }

@@ -47,9 +47,9 @@ std::unique_ptr<llvm::TargetMachine> makeTargetMachine(const Target &target) {
   assert(backend && "the targets of lib/Target are linked in");
   llvm::TargetOptions options;
   options.AllowFPOpFusion = llvm::FPOpFusion::Strict;
-  return std::unique_ptr<llvm::TargetMachine>(
-      backend->createTargetMachine(target.triple, target.cpu, target.features, options, llvm::Reloc::PIC_,
-                                   std::nullopt, llvm::CodeGenOptLevel::Aggressive));
+  return std::unique_ptr<llvm::TargetMachine>(backend->createTargetMachine(
+      target.triple, target.cpu, target.features, options, llvm::Reloc::PIC_, std::nullopt,
+      llvm::CodeGenOptLevel::Aggressive));
 }
 
 void optimise(llvm::Module &module, llvm::TargetMachine &machine) {
@@ -95,7 +95,8 @@ std::string emitCode(llvm::Module &module, llvm::TargetMachine &machine, bool as
   llvm::raw_svector_ostream out(bytes); // outlives the pass manager, which holds it
   llvm::legacy::PassManager passes;
   [[maybe_unused]] bool failed = machine.addPassesToEmitFile(
-      passes, out, nullptr, assembly ? llvm::CodeGenFileType::AssemblyFile : llvm::CodeGenFileType::ObjectFile);
+      passes, out, nullptr,
+      assembly ? llvm::CodeGenFileType::AssemblyFile : llvm::CodeGenFileType::ObjectFile);
   assert(!failed && "every target of ours writes objects and assembly");
   passes.run(module);
   return std::string(bytes.begin(), bytes.end());

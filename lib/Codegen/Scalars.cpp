@@ -4,16 +4,18 @@
 
 namespace fusec {
 
-using llvm::Intrinsic::ID;
 using llvm::Value;
+using llvm::Intrinsic::ID;
 
 Value *Emitter::binary(ScalarOp op, DType type, DType operandType, Value *a, Value *c) {
   const bool isF = isFloat(operandType), isS = isSigned(operandType);
   switch (op) {
   case ScalarOp::Eq: return isF ? b.CreateFCmpOEQ(a, c) : b.CreateICmpEQ(a, c);
   case ScalarOp::Ne: return isF ? b.CreateFCmpUNE(a, c) : b.CreateICmpNE(a, c);
-  case ScalarOp::Lt: return isF ? b.CreateFCmpOLT(a, c) : isS ? b.CreateICmpSLT(a, c) : b.CreateICmpULT(a, c);
-  case ScalarOp::Le: return isF ? b.CreateFCmpOLE(a, c) : isS ? b.CreateICmpSLE(a, c) : b.CreateICmpULE(a, c);
+  case ScalarOp::Lt:
+    return isF ? b.CreateFCmpOLT(a, c) : isS ? b.CreateICmpSLT(a, c) : b.CreateICmpULT(a, c);
+  case ScalarOp::Le:
+    return isF ? b.CreateFCmpOLE(a, c) : isS ? b.CreateICmpSLE(a, c) : b.CreateICmpULE(a, c);
   default: break;
   }
   if (isF) {
@@ -29,7 +31,8 @@ Value *Emitter::binary(ScalarOp op, DType type, DType operandType, Value *a, Val
                                  b.CreateXor(b.CreateFCmpOLT(r, zero), b.CreateFCmpOLT(c, zero)));
       return b.CreateSelect(wrong, rounded(type, b.CreateFAdd(r, c)), r);
     }
-    case ScalarOp::FloorDiv: return rounded(type, intrinsic(llvm::Intrinsic::floor, {b.CreateFDiv(a, c)}));
+    case ScalarOp::FloorDiv:
+      return rounded(type, intrinsic(llvm::Intrinsic::floor, {b.CreateFDiv(a, c)}));
     // The first NaN wins; of equals the second one.
     case ScalarOp::Min:
       return b.CreateSelect(b.CreateFCmpUNO(a, a), a, b.CreateSelect(b.CreateFCmpOLT(a, c), a, c));
@@ -46,8 +49,10 @@ Value *Emitter::binary(ScalarOp op, DType type, DType operandType, Value *a, Val
   case ScalarOp::And: return b.CreateAnd(a, c);
   case ScalarOp::Or: return b.CreateOr(a, c);
   case ScalarOp::Xor: return b.CreateXor(a, c);
-  case ScalarOp::Min: return b.CreateSelect(isS ? b.CreateICmpSLT(a, c) : b.CreateICmpULT(a, c), a, c);
-  case ScalarOp::Max: return b.CreateSelect(isS ? b.CreateICmpSGT(a, c) : b.CreateICmpUGT(a, c), a, c);
+  case ScalarOp::Min:
+    return b.CreateSelect(isS ? b.CreateICmpSLT(a, c) : b.CreateICmpULT(a, c), a, c);
+  case ScalarOp::Max:
+    return b.CreateSelect(isS ? b.CreateICmpSGT(a, c) : b.CreateICmpUGT(a, c), a, c);
   case ScalarOp::Shl:
   case ScalarOp::Shr: {
     Value *bits = integerLike(a->getType(), isBool ? 1 : sizeInBytes(type) * 8);
@@ -55,14 +60,18 @@ Value *Emitter::binary(ScalarOp op, DType type, DType operandType, Value *a, Val
     if (isBool)
       return b.CreateAnd(a, b.CreateNot(c));
     Value *count = b.CreateSelect(fits, c, zero);
-    Value *shifted = op == ScalarOp::Shl ? b.CreateShl(a, count) : isS ? b.CreateAShr(a, count) : b.CreateLShr(a, count);
+    Value *shifted = op == ScalarOp::Shl ? b.CreateShl(a, count)
+                     : isS               ? b.CreateAShr(a, count)
+                                         : b.CreateLShr(a, count);
     return b.CreateSelect(fits, shifted, zero);
   }
   case ScalarOp::Div:
   case ScalarOp::Rem:
   case ScalarOp::FloorDiv:
   case ScalarOp::FloorMod: return integerDivision(op, type, a, c);
-  default: problem("the operation " + std::string(mnemonic(op)) + " on " + std::string(name(type))); return a;
+  default:
+    problem("the operation " + std::string(mnemonic(op)) + " on " + std::string(name(type)));
+    return a;
   }
 }
 
@@ -84,8 +93,9 @@ Value *Emitter::integerDivision(ScalarOp op, DType type, Value *a, Value *c) {
   Value *divisor = b.CreateSelect(b.CreateOr(byZero, byMinusOne), one, c);
   Value *q = b.CreateSDiv(a, divisor);
   Value *r = b.CreateSub(a, b.CreateMul(q, divisor));
-  Value *corrected = b.CreateAnd(b.CreateICmpNE(r, zero),
-                                 b.CreateXor(b.CreateICmpSLT(r, zero), b.CreateICmpSLT(divisor, zero)));
+  Value *corrected =
+      b.CreateAnd(b.CreateICmpNE(r, zero),
+                  b.CreateXor(b.CreateICmpSLT(r, zero), b.CreateICmpSLT(divisor, zero)));
   Value *result = nullptr;
   switch (op) {
   case ScalarOp::Div:
@@ -106,7 +116,8 @@ Value *Emitter::unary(ScalarOp op, DType type, DType operandType, Value *a) {
   auto infinity = [&] { return llvm::ConstantFP::getInfinity(t); };
   switch (op) {
   case ScalarOp::IsNan:
-    return isF ? b.CreateFCmpUNO(a, a) : llvm::Constant::getNullValue(withShapeOf(b.getInt1Ty(), t));
+    return isF ? b.CreateFCmpUNO(a, a)
+               : llvm::Constant::getNullValue(withShapeOf(b.getInt1Ty(), t));
   case ScalarOp::IsInf:
     return isF ? b.CreateFCmpOEQ(intrinsic(llvm::Intrinsic::fabs, {a}), infinity())
                : llvm::Constant::getNullValue(withShapeOf(b.getInt1Ty(), t));
@@ -135,7 +146,9 @@ Value *Emitter::unary(ScalarOp op, DType type, DType operandType, Value *a) {
   case ScalarOp::Ceil:
   case ScalarOp::Trunc:
   case ScalarOp::RoundEven: return a;
-  default: problem("the operation " + std::string(mnemonic(op)) + " on " + std::string(name(type))); return a;
+  default:
+    problem("the operation " + std::string(mnemonic(op)) + " on " + std::string(name(type)));
+    return a;
   }
 }
 
@@ -150,15 +163,16 @@ Value *Emitter::floatRemainder(DType type, Value *a, Value *c) {
   const std::string name = code.symbol + ".fmod"; // PTX texts of several kernels are joined
   llvm::Function *fmod = module.getFunction(name);
   if (!fmod) {
-    fmod = llvm::Function::Create(llvm::FunctionType::get(f64, {f64, f64}, false), llvm::GlobalValue::InternalLinkage,
-                                  name, module);
+    fmod = llvm::Function::Create(llvm::FunctionType::get(f64, {f64, f64}, false),
+                                  llvm::GlobalValue::InternalLinkage, name, module);
     fmod->addFnAttr(llvm::Attribute::NoUnwind);
     if (!threads)
       hooks.markEntry(*fmod, kernel);
     auto saved = b.saveIP();
     auto block = [&](const char *n) { return llvm::BasicBlock::Create(context, n, fmod); };
-    auto *entry = block("entry"), *finite = block("finite"), *small = block("small"), *scaleUp = block("up"),
-         *down = block("down"), *subtract = block("subtract"), *done = block("done"), *bad = block("bad");
+    auto *entry = block("entry"), *finite = block("finite"), *small = block("small"),
+         *scaleUp = block("up"), *down = block("down"), *subtract = block("subtract"),
+         *done = block("done"), *bad = block("bad");
     b.SetInsertPoint(entry);
     Value *x = fmod->getArg(0), *y = fmod->getArg(1);
     Value *ax = intrinsic(llvm::Intrinsic::fabs, {x}), *ay = intrinsic(llvm::Intrinsic::fabs, {y});
@@ -203,7 +217,8 @@ Value *Emitter::floatRemainder(DType type, Value *a, Value *c) {
   if (!vector)
     result = one(a, c);
   for (unsigned l = 0; vector && l < vector->getNumElements(); ++l)
-    result = b.CreateInsertElement(result, one(b.CreateExtractElement(a, l), b.CreateExtractElement(c, l)), l);
+    result = b.CreateInsertElement(
+        result, one(b.CreateExtractElement(a, l), b.CreateExtractElement(c, l)), l);
   return rounded(type, result);
 }
 

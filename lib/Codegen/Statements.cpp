@@ -70,7 +70,9 @@ int64_t Emitter::emittedStatements(const std::vector<Stmt> &stmts, int64_t limit
   return sum;
 }
 
-bool Emitter::isShort(const Scalar &trip) const { return trip.op == ScalarOp::Const && trip.imm <= 8; }
+bool Emitter::isShort(const Scalar &trip) const {
+  return trip.op == ScalarOp::Const && trip.imm <= 8;
+}
 
 /// for (i = 0; i < trip; ++i), with the test at the end and one before it. A few iterations of little work (the taps of
 /// a filter) are written out.
@@ -206,9 +208,9 @@ void Emitter::emitAccumulate(const Stmt &s) {
     emitByWriter(kernel.buffers[s.buffer], [&] {
       Val oldValue = load(s.buffer, indices), oldIndex = load(s.indexBuffer, indices);
       bool vector = oldValue.varying || oldIndex.varying || !value.uniform() || !index.uniform();
-      auto [newValue, newIndex] =
-          combineArg(s.monoid, type, indexType, {asLike(oldValue, vector), asLike(oldIndex, vector)},
-                     {asLike(value, vector), asLike(index, vector)});
+      auto [newValue, newIndex] = combineArg(s.monoid, type, indexType,
+                                             {asLike(oldValue, vector), asLike(oldIndex, vector)},
+                                             {asLike(value, vector), asLike(index, vector)});
       store(s.buffer, indices, {newValue, 0, vector});
       store(s.indexBuffer, indices, {newIndex, 0, vector});
     });
@@ -229,7 +231,8 @@ void Emitter::emitAccumulate(const Stmt &s) {
   emitByWriter(kernel.buffers[s.buffer], [&] {
     Val old = load(s.buffer, indices);
     bool vector = old.varying || !value.uniform();
-    store(s.buffer, indices, {combine(s.monoid, type, asLike(old, vector), asLike(value, vector)), 0, vector});
+    store(s.buffer, indices,
+          {combine(s.monoid, type, asLike(old, vector), asLike(value, vector)), 0, vector});
   });
 }
 
@@ -237,13 +240,15 @@ void Emitter::emitAccumulate(const Stmt &s) {
 void Emitter::emitLaneReduce(const Stmt &s) {
   const DType type = kernel.buffers[s.buffer].type;
   std::vector<Val> indices = evalAll(s.indices);
-  bool wasInLane = std::exchange(inLane, true); // each lane's own element, also where no Lane loop is around
+  bool wasInLane =
+      std::exchange(inLane, true); // each lane's own element, also where no Lane loop is around
   Val value = load(s.buffer, indices);
   if (s.indexBuffer >= 0) {
     const DType indexType = kernel.buffers[s.indexBuffer].type;
     std::pair<Value *, Value *> pair = {value.v, load(s.indexBuffer, indices).v};
     for (int d = kernel.lanes / 2; d >= 1; d /= 2)
-      pair = combineArg(s.monoid, type, indexType, pair, {shuffleXor(pair.first, d), shuffleXor(pair.second, d)});
+      pair = combineArg(s.monoid, type, indexType, pair,
+                        {shuffleXor(pair.first, d), shuffleXor(pair.second, d)});
     store(s.buffer, indices, {pair.first, 0, width > 1});
     store(s.indexBuffer, indices, {pair.second, 0, width > 1});
   } else {
@@ -256,7 +261,8 @@ void Emitter::emitLaneReduce(const Stmt &s) {
 
 void Emitter::emitSync(SyncScope scope) {
   if (threads)
-    b.CreateCall(machine(scope == SyncScope::Block ? "fusec.gpu.sync.block" : "fusec.gpu.sync.unit", b.getVoidTy(), {}));
+    b.CreateCall(machine(scope == SyncScope::Block ? "fusec.gpu.sync.block" : "fusec.gpu.sync.unit",
+                         b.getVoidTy(), {}));
 }
 
 } // namespace fusec

@@ -6,7 +6,8 @@ namespace fusec::mathpoly {
 
 /// Functions that have f32 code of their own.
 constexpr bool hasF32Code(MathFn fn) {
-  return fn == MathFn::Exp || fn == MathFn::Log || fn == MathFn::Tanh || fn == MathFn::Erf || fn == MathFn::Sigmoid;
+  return fn == MathFn::Exp || fn == MathFn::Log || fn == MathFn::Tanh || fn == MathFn::Erf ||
+         fn == MathFn::Sigmoid;
 }
 
 template <typename N> typename N::F evaluateF32(MathFn fn, N &n, typename N::F x) {

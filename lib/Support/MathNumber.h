@@ -72,8 +72,12 @@ template <typename N> typename N::F absolute(N &n, typename N::F x) {
 template <typename N> typename N::F withSign(N &n, typename N::F magnitude, typename N::F sign) {
   return n.fromBits(n.orInt(n.bits(magnitude), n.andInt(n.bits(sign), signMask(n))));
 }
-template <typename N> typename N::F nanOf(N &n) { return n.constant(std::numeric_limits<double>::quiet_NaN()); }
-template <typename N> typename N::F infinity(N &n) { return n.constant(std::numeric_limits<double>::infinity()); }
+template <typename N> typename N::F nanOf(N &n) {
+  return n.constant(std::numeric_limits<double>::quiet_NaN());
+}
+template <typename N> typename N::F infinity(N &n) {
+  return n.constant(std::numeric_limits<double>::infinity());
+}
 
 } // namespace mathpoly
 } // namespace fusec

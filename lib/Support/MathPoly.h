@@ -5,7 +5,25 @@ namespace fusec {
 
 /// The maths functions of the scalar language, in the order of Expr/ScalarOps.def (Pow first).
 enum class MathFn : uint8_t {
-  Pow, Exp, Log, Log1p, Expm1, Tanh, Erf, Sigmoid, Sin, Cos, Tan, Asin, Acos, Atan, Sinh, Cosh, Asinh, Acosh, Atanh
+  Pow,
+  Exp,
+  Log,
+  Log1p,
+  Expm1,
+  Tanh,
+  Erf,
+  Sigmoid,
+  Sin,
+  Cos,
+  Tan,
+  Asin,
+  Acos,
+  Atan,
+  Sinh,
+  Cosh,
+  Asinh,
+  Acosh,
+  Atanh
 };
 
 /// One definition for interpreters and generated code: polynomials over IEEE operations and integer bit operations

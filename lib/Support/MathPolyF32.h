@@ -38,8 +38,9 @@ template <typename N> typename N::F logF32(N &n, typename N::F x) {
   F m = n.fromBits(n.subInt(bits, n.shiftLeft(k, 23)));
   F f = n.sub(m, n.constant(1));
   F kf = n.sub(n.toFloat(k), n.select(tiny, n.constant(23), n.constant(0)));
-  F q = poly(n, f, {0x1.555556p-2, -0x1.ffffb6p-3, 0x1.999954p-3, -0x1.557832p-3, 0x1.24b28cp-3, -0x1.f75896p-4,
-                    0x1.bf1afp-4, -0x1.fcd036p-4, 0x1.d01a22p-4});
+  F q = poly(n, f,
+             {0x1.555556p-2, -0x1.ffffb6p-3, 0x1.999954p-3, -0x1.557832p-3, 0x1.24b28cp-3,
+              -0x1.f75896p-4, 0x1.bf1afp-4, -0x1.fcd036p-4, 0x1.d01a22p-4});
   F ff = n.mul(f, f);
   F low = n.fma(kf, n.constant(0x1.7f7d1cp-20), n.mul(n.mul(q, f), ff)); // f^3 q + k ln2_lo
   low = n.fma(ff, n.constant(-0.5), low);
@@ -67,12 +68,14 @@ template <typename N> typename N::F erfF32(N &n, typename N::F x) {
   using F = typename N::F;
   F a = absolute(n, x);
   F z = n.mul(x, x);
-  F p = poly(n, z, {0x1.06eba8p-3, -0x1.812744p-2, 0x1.ce2e1cp-4, -0x1.b8100ep-6, 0x1.54d5c4p-8, -0x1.aab506p-11,
-                    0x1.5e4ddp-14});
+  F p = poly(n, z,
+             {0x1.06eba8p-3, -0x1.812744p-2, 0x1.ce2e1cp-4, -0x1.b8100ep-6, 0x1.54d5c4p-8,
+              -0x1.aab506p-11, 0x1.5e4ddp-14});
   F small = n.fma(p, x, x);
   F c = n.select(n.less(a, n.constant(4)), a, n.constant(4));
-  F q = poly(n, c, {0x1.5001dep-12, -0x1.21574p+0, -0x1.437d32p-1, -0x1.c2f26ep-4, 0x1.b10bbap-6, -0x1.382f88p-8,
-                    0x1.3963c6p-11, -0x1.835e5p-15, 0x1.b9314p-20});
+  F q = poly(n, c,
+             {0x1.5001dep-12, -0x1.21574p+0, -0x1.437d32p-1, -0x1.c2f26ep-4, 0x1.b10bbap-6,
+              -0x1.382f88p-8, 0x1.3963c6p-11, -0x1.835e5p-15, 0x1.b9314p-20});
   F large = n.sub(n.constant(1), expF32(n, q));
   F r = n.select(n.less(a, n.constant(0.92)), small, withSign(n, large, x));
   return n.select(n.isNan(x), x, r);

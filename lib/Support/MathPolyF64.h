@@ -5,7 +5,8 @@
 namespace fusec::mathpoly {
 
 constexpr double kLn2 = 0x1.62e42fefa39efp-1, kLn2Low = 0x1.abc9e3b39803fp-56;
-constexpr double kHalfPi = 0x1.921fb54442d18p+0, kHalfPiLow = 0x1.1a62633145c07p-54, kHalfPiLow2 = -0x1.f1976b7ed8fbcp-110;
+constexpr double kHalfPi = 0x1.921fb54442d18p+0, kHalfPiLow = 0x1.1a62633145c07p-54,
+                 kHalfPiLow2 = -0x1.f1976b7ed8fbcp-110;
 
 /// x = k ln2 + r with |r| <= ln2 / 2; `e` = e^r - 1 - r.
 template <typename N> struct ExpParts {
@@ -19,9 +20,11 @@ template <typename N> ExpParts<N> expParts(N &n, typename N::F x, typename N::F 
   F kf = n.sub(shifted, n.constant(kMagic));
   F r = n.fma(kf, n.constant(-kLn2), x);
   r = n.add(n.fma(kf, n.constant(-kLn2Low), r), xLow);
-  F q = poly(n, r, {0.5, 0x1.5555555555555p-3, 0x1.5555555555557p-5, 0x1.1111111111111p-7, 0x1.6c16c16c158f5p-10,
-                    0x1.a01a01a0195e6p-13, 0x1.a01a01aa828e2p-16, 0x1.71de3a5af94e9p-19, 0x1.27e4d2841fc93p-22,
-                    0x1.ae642ad2afd38p-26, 0x1.1f820dbf5e732p-29, 0x1.61c2c1ba3877dp-33});
+  F q = poly(n, r,
+             {0.5, 0x1.5555555555555p-3, 0x1.5555555555557p-5, 0x1.1111111111111p-7,
+              0x1.6c16c16c158f5p-10, 0x1.a01a01a0195e6p-13, 0x1.a01a01aa828e2p-16,
+              0x1.71de3a5af94e9p-19, 0x1.27e4d2841fc93p-22, 0x1.ae642ad2afd38p-26,
+              0x1.1f820dbf5e732p-29, 0x1.61c2c1ba3877dp-33});
   return {n.subInt(n.bits(shifted), n.integer(0x4338000000000000)), kf, r, n.mul(n.mul(q, r), r)};
 }
 template <typename N> typename N::F powerOfTwo(N &n, typename N::I k) {
@@ -39,7 +42,9 @@ template <typename N> typename N::F expF64(N &n, typename N::F x, typename N::F 
   typename N::F s1 = powerOfTwo(n, half), s2 = powerOfTwo(n, n.subInt(p.k, half));
   return n.mul(n.fma(n.add(p.r, p.e), s1, s1), s2);
 }
-template <typename N> typename N::F expF64(N &n, typename N::F x) { return expF64(n, x, n.constant(0)); }
+template <typename N> typename N::F expF64(N &n, typename N::F x) {
+  return expF64(n, x, n.constant(0));
+}
 
 /// 2^k (e^r - 1) + (2^k - 1) up to k = 60, e^x beyond.
 template <typename N> typename N::F expm1F64(N &n, typename N::F x) {
@@ -58,7 +63,8 @@ template <typename N> typename N::F expm1F64(N &n, typename N::F x) {
 template <typename N> struct Sum {
   typename N::F high, low;
 };
-template <typename N> Sum<N> fastTwoSum(N &n, typename N::F a, typename N::F b) { // |a| >= |b| or a == 0
+template <typename N>
+Sum<N> fastTwoSum(N &n, typename N::F a, typename N::F b) { // |a| >= |b| or a == 0
   typename N::F s = n.add(a, b);
   return {s, n.sub(b, n.sub(s, a))};
 }
@@ -79,8 +85,10 @@ template <typename N> LogParts<N> logParts(N &n, typename N::F x) {
   F dLow = n.sub(f, n.sub(d, n.constant(2)));
   F sLow = n.div(n.fma(n.sub(n.constant(0), s), dLow, n.fma(n.sub(n.constant(0), s), d, f)), d);
   F z = n.mul(s, s);
-  F tail = poly(n, z, {0x1.9999999999998p-2, 0x1.249249249295dp-2, 0x1.c71c71c64bff9p-3, 0x1.745d17d3a387ap-3,
-                       0x1.3b137b1bd652bp-3, 0x1.111d2b673d7e2p-3, 0x1.debe214e33b96p-4, 0x1.e6b660fec7379p-4});
+  F tail = poly(n, z,
+                {0x1.9999999999998p-2, 0x1.249249249295dp-2, 0x1.c71c71c64bff9p-3,
+                 0x1.745d17d3a387ap-3, 0x1.3b137b1bd652bp-3, 0x1.111d2b673d7e2p-3,
+                 0x1.debe214e33b96p-4, 0x1.e6b660fec7379p-4});
   F kf = n.sub(n.toFloat(k), n.select(tiny, n.constant(54), n.constant(0)));
   return {kf, f, s, sLow, z, tail};
 }
@@ -101,7 +109,8 @@ template <typename N> Sum<N> logSum(N &n, typename N::F x) {
   tLow = n.fma(n.mul(cube, p.z), p.tail, tLow);
   Sum<N> m = fastTwoSum(n, n.add(p.s, p.s), t);
   F low = n.add(m.low, n.fma(p.sLow, n.constant(2), tLow));
-  const double ln2High = 0x1.62e42fefa0000p-1, ln2Low = 0x1.cf79abc9e3b3ap-40; // k * ln2High is exact
+  const double ln2High = 0x1.62e42fefa0000p-1,
+               ln2Low = 0x1.cf79abc9e3b3ap-40; // k * ln2High is exact
   Sum<N> total = fastTwoSum(n, n.mul(p.kf, n.constant(ln2High)), m.high);
   low = n.add(total.low, n.fma(p.kf, n.constant(ln2Low), low));
   return fastTwoSum(n, total.high, low);
@@ -133,7 +142,8 @@ template <typename N> typename N::F log1pF64(N &n, typename N::F x) {
   F r = n.mul(logF64(n, u), n.div(x, n.select(same, one, d)));
   r = n.select(same, x, r);
   r = n.select(n.equal(x, infinity(n)), x, r);
-  return n.select(n.equal(u, n.constant(0)), n.constant(-std::numeric_limits<double>::infinity()), r);
+  return n.select(n.equal(u, n.constant(0)), n.constant(-std::numeric_limits<double>::infinity()),
+                  r);
 }
 
 template <typename N> typename N::F tanhF64(N &n, typename N::F x) {
@@ -155,21 +165,25 @@ template <typename N> typename N::F sigmoidF64(N &n, typename N::F x) {
 template <typename N> typename N::F erfF64(N &n, typename N::F x) {
   using F = typename N::F;
   F a = absolute(n, x), z = n.mul(x, x);
-  F small = n.mul(x, poly(n, z, {0x1.20dd750429b6dp+0, -0x1.812746b0379e7p-2, 0x1.ce2f21a042bdep-4,
-                                 -0x1.b82ce312889bap-6, 0x1.565bcd0e6502dp-8, -0x1.c02db3feeb579p-11,
-                                 0x1.f9a326c233146p-14, -0x1.f4d2561aeafd4p-17, 0x1.b9e6509b9867dp-20,
-                                 -0x1.5f6d925a0bc7ap-23, 0x1.fc4356498c2d9p-27, -0x1.4e607b41a6416p-30,
-                                 0x1.7f072188e194dp-34, -0x1.29b9f1b3df556p-38}));
+  F small = n.mul(x, poly(n, z,
+                          {0x1.20dd750429b6dp+0, -0x1.812746b0379e7p-2, 0x1.ce2f21a042bdep-4,
+                           -0x1.b82ce312889bap-6, 0x1.565bcd0e6502dp-8, -0x1.c02db3feeb579p-11,
+                           0x1.f9a326c233146p-14, -0x1.f4d2561aeafd4p-17, 0x1.b9e6509b9867dp-20,
+                           -0x1.5f6d925a0bc7ap-23, 0x1.fc4356498c2d9p-27, -0x1.4e607b41a6416p-30,
+                           0x1.7f072188e194dp-34, -0x1.29b9f1b3df556p-38}));
   F c = n.select(n.less(a, n.constant(6)), a, n.constant(6));
   F t = n.div(n.constant(1), n.fma(c, n.constant(0.5), n.constant(1)));
-  F q = poly(n, t, {-0x1.9a478ca49a851p-26, 0x1.20ddbcf5464fap-2, 0x1.20d78ac3b1f97p-2, 0x1.fa1e9e543956ep-3,
-                    0x1.638b3bc3631f0p-3, 0x1.a1efa68546bfep-4, -0x1.96018cfbb9610p-4, 0x1.4e4c1a50c47bbp-2,
-                    -0x1.4701bc1721715p+0, 0x1.8b7b95d08467fp+1, -0x1.86b9a37a5076bp+2, 0x1.31ba40d38016cp+3,
-                    -0x1.62a7d9764b6c7p+3, 0x1.27fba3ef9870dp+3, -0x1.5b0561aa5bc1dp+2, 0x1.10ff424e04a6ap+1,
-                    -0x1.0443d4c2cf0ecp-1, 0x1.c8a7742b18ac6p-5});
+  F q = poly(n, t,
+             {-0x1.9a478ca49a851p-26, 0x1.20ddbcf5464fap-2, 0x1.20d78ac3b1f97p-2,
+              0x1.fa1e9e543956ep-3, 0x1.638b3bc3631f0p-3, 0x1.a1efa68546bfep-4,
+              -0x1.96018cfbb9610p-4, 0x1.4e4c1a50c47bbp-2, -0x1.4701bc1721715p+0,
+              0x1.8b7b95d08467fp+1, -0x1.86b9a37a5076bp+2, 0x1.31ba40d38016cp+3,
+              -0x1.62a7d9764b6c7p+3, 0x1.27fba3ef9870dp+3, -0x1.5b0561aa5bc1dp+2,
+              0x1.10ff424e04a6ap+1, -0x1.0443d4c2cf0ecp-1, 0x1.c8a7742b18ac6p-5});
   F square = n.mul(c, c), squareLow = n.fma(c, c, n.sub(n.constant(0), square));
   F e = expF64(n, n.sub(n.constant(0), square), n.sub(n.constant(0), squareLow));
-  F r = n.select(n.less(a, n.constant(1)), small, withSign(n, n.sub(n.constant(1), n.mul(e, q)), x));
+  F r =
+      n.select(n.less(a, n.constant(1)), small, withSign(n, n.sub(n.constant(1), n.mul(e, q)), x));
   return n.select(n.isNan(x), x, r);
 }
 
@@ -190,10 +204,14 @@ template <typename N> Quadrant<N> quadrant(N &n, typename N::F x) {
   r = n.fma(minus, n.constant(kHalfPiLow), r);
   r = n.fma(minus, n.constant(kHalfPiLow2), r);
   F z = n.mul(r, r);
-  F s = poly(n, z, {-0x1.5555555555555p-3, 0x1.1111111111111p-7, -0x1.a01a01a01a018p-13, 0x1.71de3a556c253p-19,
-                    -0x1.ae64567e6098ap-26, 0x1.61245f9d3b3f9p-33, -0x1.ae7c35b540f5ep-41, 0x1.9233dff606efep-49});
-  F c = poly(n, z, {0x1.5555555555555p-5, -0x1.6c16c16c16c16p-10, 0x1.a01a01a019cb9p-16, -0x1.27e4fb7709081p-22,
-                    0x1.1eed8ddabb3c0p-29, -0x1.93949f9713b1ap-37, 0x1.ab68e984a643fp-45});
+  F s = poly(n, z,
+             {-0x1.5555555555555p-3, 0x1.1111111111111p-7, -0x1.a01a01a01a018p-13,
+              0x1.71de3a556c253p-19, -0x1.ae64567e6098ap-26, 0x1.61245f9d3b3f9p-33,
+              -0x1.ae7c35b540f5ep-41, 0x1.9233dff606efep-49});
+  F c = poly(n, z,
+             {0x1.5555555555555p-5, -0x1.6c16c16c16c16p-10, 0x1.a01a01a019cb9p-16,
+              -0x1.27e4fb7709081p-22, 0x1.1eed8ddabb3c0p-29, -0x1.93949f9713b1ap-37,
+              0x1.ab68e984a643fp-45});
   F sine = n.fma(n.mul(s, z), r, r);
   F halfZ = n.mul(n.constant(0.5), z);
   F w = n.sub(n.constant(1), halfZ);
@@ -210,7 +228,9 @@ template <typename N> typename N::F sineOf(N &n, const Quadrant<N> &q, int64_t s
 template <typename N> typename N::F sinF64(N &n, typename N::F x) {
   return n.select(n.equal(x, n.constant(0)), x, sineOf(n, quadrant(n, x), 0));
 }
-template <typename N> typename N::F cosF64(N &n, typename N::F x) { return sineOf(n, quadrant(n, x), 1); }
+template <typename N> typename N::F cosF64(N &n, typename N::F x) {
+  return sineOf(n, quadrant(n, x), 1);
+}
 template <typename N> typename N::F tanF64(N &n, typename N::F x) {
   Quadrant<N> q = quadrant(n, x);
   return n.select(n.equal(x, n.constant(0)), x, n.div(sineOf(n, q, 0), sineOf(n, q, 1)));
@@ -218,11 +238,12 @@ template <typename N> typename N::F tanF64(N &n, typename N::F x) {
 
 /// asin of |x| <= 1/2.
 template <typename N> typename N::F asinCore(N &n, typename N::F x, typename N::F z) {
-  typename N::F q = poly(n, z, {0x1.5555555555555p-3, 0x1.3333333333389p-4, 0x1.6db6db6dac0eap-5,
-                                0x1.f1c71c7a5e151p-6, 0x1.6e8ba121b9d5fp-6, 0x1.1c4efd20ebb99p-6,
-                                0x1.c990a42b32b03p-7, 0x1.7b02ef007d23ep-7, 0x1.3b462d121c5d2p-7,
-                                0x1.31777489dfd29p-7, 0x1.8dcdf11997e0fp-9, 0x1.40c91fa8deb7ep-6,
-                                -0x1.3bd7e353ddbc2p-6, 0x1.e58a4f278e007p-6});
+  typename N::F q =
+      poly(n, z,
+           {0x1.5555555555555p-3, 0x1.3333333333389p-4, 0x1.6db6db6dac0eap-5, 0x1.f1c71c7a5e151p-6,
+            0x1.6e8ba121b9d5fp-6, 0x1.1c4efd20ebb99p-6, 0x1.c990a42b32b03p-7, 0x1.7b02ef007d23ep-7,
+            0x1.3b462d121c5d2p-7, 0x1.31777489dfd29p-7, 0x1.8dcdf11997e0fp-9, 0x1.40c91fa8deb7ep-6,
+            -0x1.3bd7e353ddbc2p-6, 0x1.e58a4f278e007p-6});
   return n.fma(n.mul(q, z), x, x);
 }
 template <typename N> typename N::F asinF64(N &n, typename N::F x) {
@@ -252,13 +273,16 @@ template <typename N> typename N::F acosF64(N &n, typename N::F x) {
 template <typename N> typename N::F atanF64(N &n, typename N::F x) {
   using F = typename N::F;
   F a = absolute(n, x), one = n.constant(1), zero = n.constant(0);
-  auto far = n.less(n.constant(0x1.3504f333f9de6p+1), a), middle = n.less(n.constant(0x1.a827999fcef32p-2), a);
+  auto far = n.less(n.constant(0x1.3504f333f9de6p+1), a),
+       middle = n.less(n.constant(0x1.a827999fcef32p-2), a);
   F top = n.select(far, n.constant(-1), n.select(middle, n.sub(a, one), a));
   F bottom = n.select(far, a, n.select(middle, n.add(a, one), one));
   F t = n.div(top, bottom), z = n.mul(t, t);
-  F q = poly(n, z, {-0x1.5555555555555p-2, 0x1.9999999999953p-3, -0x1.249249248d768p-3, 0x1.c71c71c2fe5d9p-4,
-                    -0x1.745d165cb83aap-4, 0x1.3b1392b641b06p-4, -0x1.110e858a72e28p-4, 0x1.e199da4156fd9p-5,
-                    -0x1.ac78ec6b8cb98p-5, 0x1.74d64aa665b0ap-5, -0x1.1b2058fb5da30p-5, 0x1.0aa87c56e3eb5p-6});
+  F q = poly(n, z,
+             {-0x1.5555555555555p-2, 0x1.9999999999953p-3, -0x1.249249248d768p-3,
+              0x1.c71c71c2fe5d9p-4, -0x1.745d165cb83aap-4, 0x1.3b1392b641b06p-4,
+              -0x1.110e858a72e28p-4, 0x1.e199da4156fd9p-5, -0x1.ac78ec6b8cb98p-5,
+              0x1.74d64aa665b0ap-5, -0x1.1b2058fb5da30p-5, 0x1.0aa87c56e3eb5p-6});
   F high = n.select(far, n.constant(kHalfPi), n.select(middle, n.constant(kHalfPi / 2), zero));
   F low = n.select(far, n.constant(kHalfPiLow), n.select(middle, n.constant(kHalfPiLow / 2), zero));
   F r = n.add(high, n.add(t, n.fma(n.mul(q, z), t, low)));
@@ -277,7 +301,8 @@ template <typename N> typename N::F coshF64(N &n, typename N::F x) {
   using F = typename N::F;
   F a = absolute(n, x), half = n.constant(0.5);
   F e = expF64(n, a), w = expF64(n, n.mul(half, a));
-  return n.select(n.less(a, n.constant(40)), n.fma(half, e, n.div(half, e)), n.mul(n.mul(half, w), w));
+  return n.select(n.less(a, n.constant(40)), n.fma(half, e, n.div(half, e)),
+                  n.mul(n.mul(half, w), w));
 }
 template <typename N> typename N::F asinhF64(N &n, typename N::F x) {
   using F = typename N::F;
@@ -319,7 +344,8 @@ template <typename N> typename N::F powF64(N &n, typename N::F x, typename N::F 
   F ay = absolute(n, y);
   F whole = n.trunc(y), half = n.mul(y, n.constant(0.5));
   auto integer = n.equal(whole, y);
-  auto odd = n.both(n.both(integer, n.less(ay, n.constant(0x1p53))), n.negate(n.equal(n.trunc(half), half)));
+  auto odd = n.both(n.both(integer, n.less(ay, n.constant(0x1p53))),
+                    n.negate(n.equal(n.trunc(half), half)));
   auto invalid = n.both(n.both(n.less(x, zero), finite), n.negate(integer));
   r = n.select(invalid, nanOf(n), n.select(odd, withSign(n, r, x), r));
   r = n.select(n.both(n.equal(a, one), n.equal(ay, infinity(n))), one, r);

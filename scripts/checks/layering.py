@@ -44,7 +44,7 @@ VENDOR_LIBRARY = re.compile(
 INCLUDE = re.compile(r'\s*#\s*include\s*[<"]([^>"]+)[>"]')
 ENVIRONMENT = re.compile(r"\b(secure_getenv|getenv|environ)\b")
 COMMENT = re.compile(r"//.*")
-DEPS = re.compile(r"DEPS\s+((?:[A-Z]\w+\s*)+?)(?=\)|LIBS|SOURCES)")
+DEPS = re.compile(r"DEPS\s+((?:[A-Z]\w+\s*)+?)(?=\)|LIBS|SOURCES|PRIVATE_LIBS)")
 
 
 def check(tree):

@@ -35,9 +35,9 @@ public:
     entry.addFnAttr("uniform-work-group-size", "true");
     // What is not used needs no register and no hidden argument.
     for (const char *unused :
-         {"dispatch-ptr", "queue-ptr", "dispatch-id", "implicitarg-ptr", "workgroup-id-y", "workgroup-id-z",
-          "workitem-id-y", "workitem-id-z", "lds-kernel-id", "completion-action", "default-queue", "heap-ptr",
-          "hostcall-ptr", "multigrid-sync-arg"})
+         {"dispatch-ptr", "queue-ptr", "dispatch-id", "implicitarg-ptr", "workgroup-id-y",
+          "workgroup-id-z", "workitem-id-y", "workitem-id-z", "lds-kernel-id", "completion-action",
+          "default-queue", "heap-ptr", "hostcall-ptr", "multigrid-sync-arg"})
       entry.addFnAttr(std::string("amdgpu-no-") + unused);
   }
 
@@ -51,12 +51,10 @@ public:
     auto fetch = [&](llvm::IRBuilder<> &b, Value *lane, Value *v) {
       return b.CreateIntrinsic(in::amdgcn_ds_bpermute, {}, {b.CreateShl(lane, b.getInt32(2)), v});
     };
-    define(module, "fusec.gpu.thread", [&](auto &b, auto &) {
-      return b.CreateIntrinsic(in::amdgcn_workitem_id_x, {}, {});
-    });
-    define(module, "fusec.gpu.block", [&](auto &b, auto &) {
-      return b.CreateIntrinsic(in::amdgcn_workgroup_id_x, {}, {});
-    });
+    define(module, "fusec.gpu.thread",
+           [&](auto &b, auto &) { return b.CreateIntrinsic(in::amdgcn_workitem_id_x, {}, {}); });
+    define(module, "fusec.gpu.block",
+           [&](auto &b, auto &) { return b.CreateIntrinsic(in::amdgcn_workgroup_id_x, {}, {}); });
     auto ordered = [&](llvm::IRBuilder<> &b, const char *scope, in::ID barrier) -> Value * {
       auto id = context.getOrInsertSyncScopeID(scope);
       b.CreateFence(llvm::AtomicOrdering::Release, id);

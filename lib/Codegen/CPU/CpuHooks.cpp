@@ -27,6 +27,8 @@ private:
 
 } // namespace
 
-std::unique_ptr<TargetHooks> makeCpuHooks(const Target &target) { return std::make_unique<CpuHooks>(target); }
+std::unique_ptr<TargetHooks> makeCpuHooks(const Target &target) {
+  return std::make_unique<CpuHooks>(target);
+}
 
 } // namespace fusec

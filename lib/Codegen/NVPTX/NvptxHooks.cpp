@@ -31,8 +31,10 @@ public:
     entry.setCallingConv(llvm::CallingConv::PTX_Kernel);
     entry.addFnAttr(llvm::Attribute::NoUnwind);
     llvm::LLVMContext &context = entry.getContext();
-    auto *count = llvm::ConstantInt::get(llvm::Type::getInt32Ty(context), kernel.units * kernel.lanes);
-    entry.getParent()->getOrInsertNamedMetadata("nvvm.annotations")
+    auto *count =
+        llvm::ConstantInt::get(llvm::Type::getInt32Ty(context), kernel.units * kernel.lanes);
+    entry.getParent()
+        ->getOrInsertNamedMetadata("nvvm.annotations")
         ->addOperand(llvm::MDNode::get(context, {llvm::ValueAsMetadata::get(&entry),
                                                  llvm::MDString::get(context, "maxntidx"),
                                                  llvm::ConstantAsMetadata::get(count)}));
@@ -65,16 +67,20 @@ public:
       return nullptr;
     });
     define(module, "fusec.gpu.shuffle.xor", [&](auto &b, llvm::Function &f) {
-      return b.CreateIntrinsic(in::nvvm_shfl_sync_bfly_i32, {}, {members(b), f.getArg(0), f.getArg(1), segment});
+      return b.CreateIntrinsic(in::nvvm_shfl_sync_bfly_i32, {},
+                               {members(b), f.getArg(0), f.getArg(1), segment});
     });
     define(module, "fusec.gpu.lane0", [&](auto &b, llvm::Function &f) {
-      return b.CreateIntrinsic(in::nvvm_shfl_sync_idx_i32, {}, {members(b), f.getArg(0), b.getInt32(0), segment});
+      return b.CreateIntrinsic(in::nvvm_shfl_sync_idx_i32, {},
+                               {members(b), f.getArg(0), b.getInt32(0), segment});
     });
   }
 };
 
 } // namespace
 
-std::unique_ptr<TargetHooks> makeNvptxHooks(const Target &) { return std::make_unique<NvptxHooks>(); }
+std::unique_ptr<TargetHooks> makeNvptxHooks(const Target &) {
+  return std::make_unique<NvptxHooks>();
+}
 
 } // namespace fusec

@@ -18,7 +18,8 @@ int runTool(const std::vector<std::string> &args, const std::string &messages) {
   argv.push_back(nullptr);
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addopen(&actions, 1, messages.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  posix_spawn_file_actions_addopen(&actions, 1, messages.c_str(), O_WRONLY | O_CREAT | O_TRUNC,
+                                   0600);
   posix_spawn_file_actions_adddup2(&actions, 1, 2);
   pid_t pid;
   char *noEnvironment[] = {nullptr}; // so that the result does not depend on the caller's
@@ -71,15 +72,16 @@ int cudaOfPtxas(const std::string &path, const std::string &messages) {
   std::string text(bytes->begin(), bytes->end());
   size_t at = text.find("release ");
   int major = 0, minor = 0;
-  if (at == std::string::npos || std::sscanf(text.c_str() + at, "release %d.%d", &major, &minor) != 2)
+  if (at == std::string::npos ||
+      std::sscanf(text.c_str() + at, "release %d.%d", &major, &minor) != 2)
     return 0;
   return major * 1000 + minor * 10;
 }
 
 } // namespace
 
-Result<std::vector<CodeImage>> ptxImages(const std::vector<std::string> &texts, const Target &target,
-                                         const CodegenOptions &options) {
+Result<std::vector<CodeImage>> ptxImages(const std::vector<std::string> &texts,
+                                         const Target &target, const CodegenOptions &options) {
   std::vector<CodeImage> images;
   const std::string ptx = joined(texts);
   const int isa = isaVersion(ptx);
@@ -90,12 +92,14 @@ Result<std::vector<CodeImage>> ptxImages(const std::vector<std::string> &texts, 
     FUSEC_CHECK(writeFile(in, ptx));
     int cuda = cudaOfPtxas(options.ptxasPath, log);
     if (cuda == 0)
-      return Diagnostic{Diag::ToolMissing, options.ptxasPath, "expected NVIDIA's ptxas; this does not run as one"};
+      return Diagnostic{Diag::ToolMissing, options.ptxasPath,
+                        "expected NVIDIA's ptxas; this does not run as one"};
     if (runTool({options.ptxasPath, "-O3", "-arch=" + target.cpu, in, "-o", out}, log) != 0) {
       auto messages = readFile(log);
-      return Diagnostic{Diag::ToolMissing, options.ptxasPath,
-                        "refuses the PTX for " + target.cpu + ": " +
-                            (messages ? std::string(messages->begin(), messages->end()) : std::string())};
+      return Diagnostic{
+          Diag::ToolMissing, options.ptxasPath,
+          "refuses the PTX for " + target.cpu + ": " +
+              (messages ? std::string(messages->begin(), messages->end()) : std::string())};
     }
     FUSEC_TRY(auto bytes, readFile(out));
     CodeImage cubin;

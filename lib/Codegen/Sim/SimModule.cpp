@@ -17,7 +17,8 @@ using llvm::Value;
 class SimPhase {
 public:
   SimPhase(llvm::Function &gpu, const GirKernel &kernel)
-      : gpu(gpu), kernel(kernel), module(*gpu.getParent()), context(module.getContext()), b(context) {}
+      : gpu(gpu), kernel(kernel), module(*gpu.getParent()), context(module.getContext()),
+        b(context) {}
 
   void run() {
     announceAccesses();
@@ -38,15 +39,19 @@ public:
     unsigned index = 0;
     const unsigned params = kernel.numParams();
     for (llvm::Argument &arg : gpu.args()) {
-      Value *v = index < params
-                     ? b.CreateAddrSpaceCast(b.CreateLoad(ptr, b.CreateConstGEP1_64(ptr, buffers, index)), arg.getType())
-                     : b.CreateLoad(b.getInt64Ty(), b.CreateConstGEP1_64(b.getInt64Ty(), dims, index - params));
+      Value *v =
+          index < params
+              ? b.CreateAddrSpaceCast(b.CreateLoad(ptr, b.CreateConstGEP1_64(ptr, buffers, index)),
+                                      arg.getType())
+              : b.CreateLoad(b.getInt64Ty(),
+                             b.CreateConstGEP1_64(b.getInt64Ty(), dims, index - params));
       v->takeName(&arg);
       arg.replaceAllUsesWith(v);
       ++index;
     }
     if (auto *shared = module.getNamedGlobal(name + "_shared")) {
-      Value *memory = b.CreateAddrSpaceCast(field(ptr, offsetof(fusec_sim_thread, shared)), shared->getType());
+      Value *memory =
+          b.CreateAddrSpaceCast(field(ptr, offsetof(fusec_sim_thread, shared)), shared->getType());
       llvm::convertUsersOfConstantsToInstructions({shared});
       shared->replaceAllUsesWith(memory);
       shared->eraseFromParent();
@@ -67,11 +72,13 @@ private:
   void announceAccesses() {
     llvm::SmallVector<llvm::Instruction *> accesses;
     for (llvm::Instruction &i : llvm::instructions(gpu))
-      if (const Value *p = llvm::getLoadStorePointerOperand(&i); p && p->getType()->getPointerAddressSpace() != 0)
+      if (const Value *p = llvm::getLoadStorePointerOperand(&i);
+          p && p->getType()->getPointerAddressSpace() != 0)
         accesses.push_back(&i);
     llvm::Type *i32 = b.getInt32Ty(), *generic = llvm::PointerType::get(context, 0);
     auto marker = module.getOrInsertFunction(
-        "fusec.sim.access", llvm::FunctionType::get(b.getVoidTy(), {generic, i32, i32, i32}, false));
+        "fusec.sim.access",
+        llvm::FunctionType::get(b.getVoidTy(), {generic, i32, i32, i32}, false));
     for (llvm::Instruction *i : accesses) {
       b.SetInsertPoint(i);
       Value *p = const_cast<Value *>(llvm::getLoadStorePointerOperand(i));
@@ -94,7 +101,8 @@ private:
   }
 
   Value *shuffle(Value *v, Value *laneMask) {
-    Value *r = hook(offsetof(fusec_sim_hooks, shuffle_xor), b.getInt64Ty(), {b.CreateZExt(v, b.getInt64Ty()), laneMask});
+    Value *r = hook(offsetof(fusec_sim_hooks, shuffle_xor), b.getInt64Ty(),
+                    {b.CreateZExt(v, b.getInt64Ty()), laneMask});
     return b.CreateTrunc(r, b.getInt32Ty());
   }
 
@@ -134,7 +142,8 @@ private:
         }
       } else {
         hook(offsetof(fusec_sim_hooks, access), none,
-             {call->getArgOperand(0), call->getArgOperand(1), call->getArgOperand(2), call->getArgOperand(3)});
+             {call->getArgOperand(0), call->getArgOperand(1), call->getArgOperand(2),
+              call->getArgOperand(3)});
         ++site;
       }
       if (r)

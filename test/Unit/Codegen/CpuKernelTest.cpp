@@ -13,19 +13,23 @@ const std::vector<Symbol> kN = {{"n", 1, 100, 4096, 1}};
 const char *const kHeadN = "symbol n = 1..4096 opt 100 divisor 1\n";
 
 /// y[i] = f(x[i], z[i]) with ragged edges.
-std::string elementwise(const std::string &type, const std::string &result, const std::string &expression) {
-  return std::string("kernel @e units 1 lanes 8 {\n") + kHeadN + "param %x " + type + "[n]\nparam %z " + type +
-         "[n]\nparam out %y " + result + "[n]\nphase (b: floordiv(n + 7, 8)) {\nlane l in 8 {\nif lt(b*8 + l, dim(n)) {\n" +
+std::string elementwise(const std::string &type, const std::string &result,
+                        const std::string &expression) {
+  return std::string("kernel @e units 1 lanes 8 {\n") + kHeadN + "param %x " + type +
+         "[n]\nparam %z " + type + "[n]\nparam out %y " + result +
+         "[n]\nphase (b: floordiv(n + 7, 8)) {\nlane l in 8 {\nif lt(b*8 + l, dim(n)) {\n" +
          "%y[b*8 + l] = " + expression + "\n}\n}\n}\n}\n";
 }
 
 DType typeNamed(const std::string &name) { return *parseDType(name); }
 
-void checkElementwise(const std::string &type, const std::string &result, const std::string &expression) {
+void checkElementwise(const std::string &type, const std::string &result,
+                      const std::string &expression) {
   INFO(type << " -> " << result << ": " << expression);
   GirKernel kernel = kernelFrom(elementwise(type, result, expression), kN);
   for (int64_t n : {1, 8, 61}) {
-    std::vector<Bytes> arguments = {randomBytes(typeNamed(type), n, 1, true), randomBytes(typeNamed(type), n, 2, true),
+    std::vector<Bytes> arguments = {randomBytes(typeNamed(type), n, 1, true),
+                                    randomBytes(typeNamed(type), n, 2, true),
                                     Bytes(n * sizeInBytes(typeNamed(result)))};
     requireSameBits(kernel, arguments, {n});
   }
@@ -39,7 +43,8 @@ std::string apply(const std::string &op, int operands) {
 } // namespace
 
 TEST_CASE("arithmetic of every type", "[codegen]") {
-  const std::string type = GENERATE("f16", "bf16", "f32", "f64", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64");
+  const std::string type =
+      GENERATE("f16", "bf16", "f32", "f64", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64");
   const bool isF = isFloat(typeNamed(type));
   for (const char *op : {"add", "sub", "mul", "div", "min", "max", "rem"})
     checkElementwise(type, type, apply(op, 2));
@@ -61,8 +66,10 @@ TEST_CASE("arithmetic of every type", "[codegen]") {
 }
 
 TEST_CASE("conversions between all types", "[codegen]") {
-  const char *const types[] = {"bool", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"};
-  const std::string from = GENERATE("bool", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f16", "bf16", "f32", "f64");
+  const char *const types[] = {"bool", "i8",  "i16", "i32",  "i64", "u8", "u16",
+                               "u32",  "u64", "f16", "bf16", "f32", "f64"};
+  const std::string from = GENERATE("bool", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64",
+                                    "f16", "bf16", "f32", "f64");
   for (const char *to : types) {
     if (to == from)
       continue;
@@ -74,8 +81,8 @@ TEST_CASE("conversions between all types", "[codegen]") {
 
 TEST_CASE("maths functions", "[codegen]") {
   const std::string type = GENERATE("f32", "f64", "f16");
-  for (const char *op : {"exp", "log", "log1p", "expm1", "tanh", "erf", "sigmoid", "sin", "cos", "tan", "asin", "acos",
-                         "atan", "sinh", "cosh", "asinh", "acosh", "atanh"})
+  for (const char *op : {"exp", "log", "log1p", "expm1", "tanh", "erf", "sigmoid", "sin", "cos",
+                         "tan", "asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh", "atanh"})
     checkElementwise(type, type, apply(op, 1));
   checkElementwise(type, type, apply("pow", 2));
 }
@@ -102,7 +109,8 @@ TEST_CASE("gathers, strides and conditional reads", "[codegen]") {
     int64_t v = (i * 7) % 40;
     index.insert(index.end(), reinterpret_cast<uint8_t *>(&v), reinterpret_cast<uint8_t *>(&v) + 8);
   }
-  requireSameBits(kernel, {randomBytes(DType::F32, 40, 3), index, Bytes(64), Bytes(64), Bytes(64), Bytes(192)});
+  requireSameBits(
+      kernel, {randomBytes(DType::F32, 40, 3), index, Bytes(64), Bytes(64), Bytes(64), Bytes(192)});
 }
 
 TEST_CASE("row sums reduce over lanes in the documented order", "[codegen]") {
@@ -176,5 +184,6 @@ TEST_CASE("a staged product through shared memory", "[codegen]") {
       }
     }
   })");
-  requireSameBits(kernel, {randomBytes(DType::F32, 240, 5), randomBytes(DType::F32, 320, 6), Bytes(768)});
+  requireSameBits(kernel,
+                  {randomBytes(DType::F32, 240, 5), randomBytes(DType::F32, 320, 6), Bytes(768)});
 }

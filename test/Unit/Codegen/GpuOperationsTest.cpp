@@ -15,7 +15,9 @@ std::string everyOperation(const std::string &type, int lanes) {
   const bool isF = isFloat(*parseDType(type));
   std::vector<std::pair<std::string, std::string>> statements; // result type, value
   const std::string x = "%x[l]", z = "%z[l]";
-  auto unary = [&](const char *op, const std::string &result) { statements.emplace_back(result, std::string(op) + "(" + x + ")"); };
+  auto unary = [&](const char *op, const std::string &result) {
+    statements.emplace_back(result, std::string(op) + "(" + x + ")");
+  };
   auto binary = [&](const char *op, const std::string &result) {
     statements.emplace_back(result, std::string(op) + "(" + x + ", " + z + ")");
   };
@@ -26,9 +28,10 @@ std::string everyOperation(const std::string &type, int lanes) {
   for (const char *op : {"neg", "abs"})
     unary(op, type);
   if (isF) {
-    for (const char *op : {"sqrt", "floor", "ceil", "trunc", "roundeven", "exp", "log", "log1p", "expm1", "tanh", "erf",
-                           "sigmoid", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh",
-                           "atanh"})
+    for (const char *op :
+         {"sqrt",  "floor", "ceil", "trunc",   "roundeven", "exp",   "log",  "log1p",
+          "expm1", "tanh",  "erf",  "sigmoid", "sin",       "cos",   "tan",  "asin",
+          "acos",  "atan",  "sinh", "cosh",    "asinh",     "acosh", "atanh"})
       unary(op, type);
     unary("isnan", "bool");
     unary("isinf", "bool");
@@ -41,7 +44,8 @@ std::string everyOperation(const std::string &type, int lanes) {
       binary(op, type);
     unary("not", type);
   }
-  for (const char *to : {"bool", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"})
+  for (const char *to :
+       {"bool", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"})
     if (to != type)
       statements.emplace_back(to, std::string("cast(") + to + ", " + x + ")");
   const std::string l = std::to_string(lanes);
@@ -50,8 +54,9 @@ std::string everyOperation(const std::string &type, int lanes) {
     params += "param out %y" + std::to_string(i) + " " + statements[i].first + "[" + l + "]\n";
     body += "%y" + std::to_string(i) + "[l] = " + statements[i].second + "\n";
   }
-  return "kernel @all units 1 lanes " + l + " {\nparam %x " + type + "[" + l + "]\nparam %z " + type + "[" + l + "]\n" +
-         params + "phase () {\nlane l in " + l + " {\n" + body + "}\n}\n}\n";
+  return "kernel @all units 1 lanes " + l + " {\nparam %x " + type + "[" + l + "]\nparam %z " +
+         type + "[" + l + "]\n" + params + "phase () {\nlane l in " + l + " {\n" + body +
+         "}\n}\n}\n";
 }
 
 } // namespace

@@ -20,18 +20,25 @@ std::string kernelText(int lanes) {
   phase (b: 32) {
     %acc[] = 0.0
     unit u in 4 {
-      seq c in )" + std::to_string(64 / lanes) + R"( {
-        lane l in )" + l + R"( {
-          %acc[] sum= mul(%x[b, u*64 + c*)" + l + R"( + l], %x[b, u*64 + c*)" + l + R"( + l])
+      seq c in )" +
+         std::to_string(64 / lanes) + R"( {
+        lane l in )" +
+         l + R"( {
+          %acc[] sum= mul(%x[b, u*64 + c*)" +
+         l + R"( + l], %x[b, u*64 + c*)" + l + R"( + l])
         }
       }
       lanereduce sum %acc[]
       %part[u] = %acc[]
     }
     unit u in 4 {
-      seq c in )" + std::to_string(64 / lanes) + R"( {
-        lane l in )" + l + R"( {
-          %y[b, u*64 + c*)" + l + R"( + l] = mul(%x[b, u*64 + c*)" + l + R"( + l], tanh(add(add(%part[0], %part[1]), add(%part[2], %part[3]))))
+      seq c in )" +
+         std::to_string(64 / lanes) + R"( {
+        lane l in )" +
+         l + R"( {
+          %y[b, u*64 + c*)" +
+         l + R"( + l] = mul(%x[b, u*64 + c*)" + l +
+         R"( + l], tanh(add(add(%part[0], %part[1]), add(%part[2], %part[3]))))
         }
       }
     }
@@ -40,7 +47,9 @@ std::string kernelText(int lanes) {
 )";
 }
 
-bool contains(const std::string &text, const std::string &part) { return text.find(part) != std::string::npos; }
+bool contains(const std::string &text, const std::string &part) {
+  return text.find(part) != std::string::npos;
+}
 
 std::vector<CodeImage> compiled(const std::string &target, const CodegenOptions &options = {}) {
   Target t = targetNamed(target);
@@ -52,7 +61,8 @@ std::vector<CodeImage> compiled(const std::string &target, const CodegenOptions 
 
 } // namespace
 
-TEST_CASE("PTX has one entry a phase, barriers, shuffles and strict arithmetic", "[codegen][nvptx]") {
+TEST_CASE("PTX has one entry a phase, barriers, shuffles and strict arithmetic",
+          "[codegen][nvptx]") {
   const std::string target = GENERATE("sm_80", "sm_90");
   auto images = compiled(target);
   REQUIRE(images.size() == 1);

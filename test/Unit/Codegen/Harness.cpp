@@ -84,7 +84,8 @@ void runCompiled(const GirKernel &kernel, const Target &target, std::vector<Byte
   std::free(scratch);
 }
 
-void runInterpreted(const GirKernel &kernel, std::vector<Bytes> &arguments, const std::vector<int64_t> &symbols) {
+void runInterpreted(const GirKernel &kernel, std::vector<Bytes> &arguments,
+                    const std::vector<int64_t> &symbols) {
   std::vector<GirArgument> args;
   for (Bytes &a : arguments)
     args.push_back({a.data(), static_cast<int64_t>(a.size())});
@@ -129,8 +130,8 @@ std::vector<Bytes> requireSameBits(const GirKernel &kernel, const std::vector<By
       const DType t = kernel.buffers[i].type;
       for (size_t at = 0; at < actual[i].size(); at += sizeInBytes(t))
         if (!sameElement(t, &actual[i][at], &expected[i][at])) {
-          INFO("kernel " << kernel.name << " on " << name << ": buffer " << kernel.buffers[i].name << ", element "
-                         << at / sizeInBytes(t));
+          INFO("kernel " << kernel.name << " on " << name << ": buffer " << kernel.buffers[i].name
+                         << ", element " << at / sizeInBytes(t));
           uint64_t got = 0, want = 0;
           std::memcpy(&got, &actual[i][at], sizeInBytes(t));
           std::memcpy(&want, &expected[i][at], sizeInBytes(t));

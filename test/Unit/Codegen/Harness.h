@@ -31,7 +31,8 @@ using Bytes = std::vector<uint8_t>;
 void runCompiled(const GirKernel &kernel, const Target &target, std::vector<Bytes> &arguments,
                  const std::vector<int64_t> &symbols = {});
 /// The same by the interpreter.
-void runInterpreted(const GirKernel &kernel, std::vector<Bytes> &arguments, const std::vector<int64_t> &symbols = {});
+void runInterpreted(const GirKernel &kernel, std::vector<Bytes> &arguments,
+                    const std::vector<int64_t> &symbols = {});
 
 /// Compiled and interpreted results have the same bits, from the same arguments, for both CPU targets that can run
 /// here. Returns the results.

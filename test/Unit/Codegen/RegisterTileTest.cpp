@@ -49,15 +49,18 @@ std::string tile(int rows, int columns, int lanes) {
   }
 }
 )";
-  for (auto [word, number] : {std::pair{"ROWS", rows}, {"COLS", columns}, {"LANES", lanes}, {"WIDTH", columns * lanes}})
+  for (auto [word, number] :
+       {std::pair{"ROWS", rows}, {"COLS", columns}, {"LANES", lanes}, {"WIDTH", columns * lanes}})
     text = std::regex_replace(text, std::regex(word), std::to_string(number));
   return text;
 }
 
 /// Instructions of the innermost loop that has the most fma instructions.
 std::vector<std::string> hotLoop(const std::vector<uint8_t> &elf, const std::string &objdump) {
-  const std::string file = std::filesystem::temp_directory_path() / ("tile-" + std::to_string(getpid()));
-  std::ofstream(file, std::ios::binary).write(reinterpret_cast<const char *>(elf.data()), elf.size());
+  const std::string file =
+      std::filesystem::temp_directory_path() / ("tile-" + std::to_string(getpid()));
+  std::ofstream(file, std::ios::binary)
+      .write(reinterpret_cast<const char *>(elf.data()), elf.size());
   std::string text;
   if (FILE *pipe = popen((objdump + " -d --no-show-raw-insn " + file).c_str(), "r")) {
     char part[4096];
@@ -82,7 +85,8 @@ std::vector<std::string> hotLoop(const std::vector<uint8_t> &elf, const std::str
       for (size_t i = 0; i <= end; ++i)
         if (to <= code[i].first)
           loop.push_back(code[i].second);
-      long count = std::count_if(loop.begin(), loop.end(), [](auto &s) { return s.starts_with("vfmadd"); });
+      long count =
+          std::count_if(loop.begin(), loop.end(), [](auto &s) { return s.starts_with("vfmadd"); });
       if (to < code[end].first && count > most && loop.size() < 100)
         most = count, best = loop;
     }
@@ -99,15 +103,16 @@ TEST_CASE("register tiles compile to loops of fma without spills", "[codegen]") 
     const char *target;
     int rows, columns, lanes;
   };
-  for (Case c : {Case{"x86-64-v3", 6, 2, 8}, Case{"x86-64-v3", 4, 3, 8}, Case{"x86-64-v4", 8, 3, 16},
-                 Case{"x86-64-v4", 14, 2, 16}}) {
+  for (Case c : {Case{"x86-64-v3", 6, 2, 8}, Case{"x86-64-v3", 4, 3, 8},
+                 Case{"x86-64-v4", 8, 3, 16}, Case{"x86-64-v4", 14, 2, 16}}) {
     INFO(c.target << " " << c.rows << " x " << c.columns);
     GirKernel kernel = kernelFrom(tile(c.rows, c.columns, c.lanes), {{"n", 1, 100, 4096, 1}});
     auto images = compileKernels({kernel}, targetNamed(c.target), {});
     REQUIRE(images.ok());
     std::vector<std::string> loop = hotLoop(images->front().bytes, objdump);
     auto count = [&](const char *part) {
-      return std::count_if(loop.begin(), loop.end(), [&](auto &s) { return s.find(part) != std::string::npos; });
+      return std::count_if(loop.begin(), loop.end(),
+                           [&](auto &s) { return s.find(part) != std::string::npos; });
     };
     CHECK(count("vfmadd") == c.rows * c.columns);
     CHECK(count("vbroadcastss") <= c.rows);

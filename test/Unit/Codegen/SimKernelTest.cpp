@@ -27,17 +27,22 @@ struct Machine {
   std::vector<std::unique_ptr<std::barrier<>>> unit;
   std::vector<uint64_t> slots;
   std::atomic<int64_t> reads = 0, writes = 0, blockSyncs = 0, outside = 0;
-  std::vector<std::pair<const uint8_t *, const uint8_t *>> ranges; // of the parameters, then shared memory
+  std::vector<std::pair<const uint8_t *, const uint8_t *>>
+      ranges; // of the parameters, then shared memory
 };
 struct Thread : fusec_sim_thread {
   Machine *machine;
 };
 Machine &machineOf(fusec_sim_thread *t) { return *static_cast<Thread *>(t)->machine; }
-std::barrier<> &unitOf(fusec_sim_thread *t) { return *machineOf(t).unit[t->thread / machineOf(t).lanes]; }
+std::barrier<> &unitOf(fusec_sim_thread *t) {
+  return *machineOf(t).unit[t->thread / machineOf(t).lanes];
+}
 
 const fusec_sim_hooks kHooks = {
-    sizeof(fusec_sim_hooks), 0,
-    [](fusec_sim_thread *t, const void *address, int32_t bytes, int32_t flags, int32_t param, int32_t) {
+    sizeof(fusec_sim_hooks),
+    0,
+    [](fusec_sim_thread *t, const void *address, int32_t bytes, int32_t flags, int32_t param,
+       int32_t) {
       Machine &m = machineOf(t);
       m.reads += (flags & FUSEC_SIM_READ) != 0;
       m.writes += (flags & FUSEC_SIM_WRITE) != 0;
@@ -65,7 +70,8 @@ struct Counts {
   int64_t reads, writes, blockSyncs;
 };
 
-Counts requireSimBits(const GirKernel &kernel, const std::string &targetName, const std::vector<Bytes> &arguments,
+Counts requireSimBits(const GirKernel &kernel, const std::string &targetName,
+                      const std::vector<Bytes> &arguments,
                       const std::vector<int64_t> &symbols = {}) {
   std::vector<Bytes> expected = arguments, actual = arguments;
   runInterpreted(kernel, expected, symbols);
@@ -87,13 +93,16 @@ Counts requireSimBits(const GirKernel &kernel, const std::string &targetName, co
   for (SymbolId s : kernel.usedSymbols())
     dims.push_back(symbols[s]);
   for (size_t p = 0; p < kernel.phases.size(); ++p) {
-    auto entry = reinterpret_cast<fusec_sim_kernel>(image.symbol(code.symbol + "_p" + std::to_string(p)));
-    for (int64_t block = 0, grid = *gridSize(kernel.phases[p]).evaluate(symbols); block < grid; ++block) {
+    auto entry =
+        reinterpret_cast<fusec_sim_kernel>(image.symbol(code.symbol + "_p" + std::to_string(p)));
+    for (int64_t block = 0, grid = *gridSize(kernel.phases[p]).evaluate(symbols); block < grid;
+         ++block) {
       std::vector<std::thread> threads;
       for (int32_t i = 0; i < kernel.units * kernel.lanes; ++i)
         threads.emplace_back([&, i] {
           Thread t;
-          static_cast<fusec_sim_thread &>(t) = {&kHooks, buffers.data(), dims.data(), shared.data(), block, i, 0};
+          static_cast<fusec_sim_thread &>(t) = {
+              &kHooks, buffers.data(), dims.data(), shared.data(), block, i, 0};
           t.machine = &machine;
           entry(&t);
         });
@@ -116,9 +125,12 @@ std::string rowSum(int lanes) {
     unit u in 2 {
       %acc[] = 0.0
       seq c in 4 {
-        lane l in )" + l + R"( {
-          if lt(c*)" + l + R"( + l, 100) {
-            %acc[] sum= %x[b*2 + u, c*)" + l + R"( + l]
+        lane l in )" +
+         l + R"( {
+          if lt(c*)" +
+         l + R"( + l, 100) {
+            %acc[] sum= %x[b*2 + u, c*)" +
+         l + R"( + l]
           }
         }
       }
@@ -145,7 +157,9 @@ const char *const kStaged = R"(kernel @mm units 4 lanes 32 {
       unit u in 4 {
         seq r in 4 {
           lane l in 32 {
-            %as[u*8 + r*2 + floordiv(l, 16), floormod(l, 16)] = %a[bm*32 + u*8 + r*2 + floordiv(l, 16), k*16 + floormod(l, 16)]
+            let t0 = u*8 + r*2 + floordiv(l, 16);
+            let t1 = floormod(l, 16);
+            %as[t0, t1] = %a[bm*32 + t0, k*16 + t1]
             %bs[u*4 + r, l] = %b[k*16 + u*4 + r, l]
           }
         }
@@ -184,8 +198,8 @@ TEST_CASE("row sums of warps and waves", "[codegen][sim]") {
 }
 
 TEST_CASE("a product staged through shared memory", "[codegen][sim]") {
-  std::vector<Bytes> arguments = {randomBytes(DType::F32, 64 * 48, 2), randomBytes(DType::F32, 48 * 32, 3),
-                                  Bytes(64 * 32 * 4)};
+  std::vector<Bytes> arguments = {randomBytes(DType::F32, 64 * 48, 2),
+                                  randomBytes(DType::F32, 48 * 32, 3), Bytes(64 * 32 * 4)};
   Counts counts = requireSimBits(kernelFrom(kStaged), "sim:sm_90", arguments);
   CHECK(counts.blockSyncs > 0);
   CHECK(counts.writes == 2 * 3 * (32 * 16 * 2) + 64 * 32); // the staged tiles and the result
@@ -214,7 +228,8 @@ TEST_CASE("phases, symbols and stores by one thread", "[codegen][sim]") {
       }
       %y[0] = cast(f64, %acc[])
     }
-  })", {{"n", 1, 100, 4096, 1}});
+  })",
+                                {{"n", 1, 100, 4096, 1}});
   std::vector<Bytes> arguments = {randomBytes(DType::F16, 130, 4), Bytes(130 * 4), Bytes(8)};
   Counts counts = requireSimBits(kernel, "sim:sm_90", arguments, {130});
   CHECK(counts.writes == 130 + 1);
