@@ -43,6 +43,12 @@ fusertFiberStart:
 
 extern "C" void fusertFiberStart();
 
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/asan_interface.h>
+#else
+#define ASAN_UNPOISON_MEMORY_REGION(address, bytes)
+#endif
+
 namespace fusec::rt {
 
 FiberStacks::~FiberStacks() {
@@ -63,12 +69,15 @@ fusert_status FiberStacks::reserve(int32_t wanted) {
   base = static_cast<uint8_t *>(p);
   count = wanted;
   for (int32_t i = 0; i < count; ++i)
-    if (mprotect(base + kStackBytes * static_cast<size_t>(i), 4096, PROT_NONE) != 0)
+    if (mprotect(base + kStackBytes * static_cast<size_t>(i), kGuardBytes, PROT_NONE) != 0)
       return fail(FUSERT_NO_MEMORY, std::string("mprotect: ") + std::strerror(errno));
   return FUSERT_OK;
 }
 
 void *FiberStacks::prepare(int32_t index, void (*entry)(void *), void *argument) {
+  // A fiber that was given up in the middle of a call left its frames' red zones behind.
+  ASAN_UNPOISON_MEMORY_REGION(base + kStackBytes * static_cast<size_t>(index) + kGuardBytes,
+                              kStackBytes - kGuardBytes);
   auto *top = reinterpret_cast<uint64_t *>(base + kStackBytes * static_cast<size_t>(index + 1));
   // From the top: alignment, return address (fusertFiberStart), rbp, rbx, r12, r13, r14, r15. At the call in
   // fusertFiberStart the stack is aligned to 16.

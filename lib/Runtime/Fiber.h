@@ -20,7 +20,7 @@ public:
   void *prepare(int32_t index, void (*entry)(void *), void *argument);
 
 private:
-  static constexpr size_t kStackBytes = 256 << 10;
+  static constexpr size_t kStackBytes = 256 << 10, kGuardBytes = 4096;
   uint8_t *base = nullptr;
   int32_t count = 0;
 };

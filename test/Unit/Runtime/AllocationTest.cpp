@@ -1,4 +1,5 @@
-// Every allocation of load, create, run and destroy may fail: the call says NO_MEMORY, nothing leaks, the next try works.
+// Every allocation of load, create, run and destroy may fail: the call says NO_MEMORY, nothing leaks, the next try
+// works.
 #include "Bundle/Writer.h"
 #include "TestModels.h"
 #include "fusec/runtime.h"
@@ -31,7 +32,15 @@ void give(void *p) {
 
 void *operator new(std::size_t bytes) { return take(bytes); }
 void *operator new[](std::size_t bytes) { return take(bytes); }
+void *operator new(std::size_t bytes, const std::nothrow_t &) noexcept {
+  try {
+    return take(bytes);
+  } catch (const std::bad_alloc &) {
+    return nullptr;
+  }
+}
 void operator delete(void *p) noexcept { give(p); }
+void operator delete(void *p, const std::nothrow_t &) noexcept { give(p); }
 void operator delete[](void *p) noexcept { give(p); }
 void operator delete(void *p, std::size_t) noexcept { give(p); }
 void operator delete[](void *p, std::size_t) noexcept { give(p); }
