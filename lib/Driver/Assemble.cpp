@@ -86,8 +86,9 @@ private:
         choice.guards.push_back({DimExpr::symbol(symbol), divisor});
       for (const KernelParam &param : kernel.params) {
         if (param.operand >= 0)
-          choice.arguments.push_back(packer.packed(gir, step.arguments[param.tensor], pattern.program,
-                                                   variant.schedule, static_cast<size_t>(param.operand)));
+          choice.arguments.push_back(packer.packed(gir, step.arguments[param.tensor],
+                                                   pattern.program, variant.schedule,
+                                                   static_cast<size_t>(param.operand)));
         else if (param.tensor < pattern.numArguments)
           choice.arguments.push_back(step.arguments[param.tensor]);
         else
@@ -98,8 +99,8 @@ private:
     return launch;
   }
 
-  TensorId workspaceTensor(std::map<TensorId, TensorId> &workspace, const Pattern &pattern, TensorId tensor,
-                           const std::string &launch) {
+  TensorId workspaceTensor(std::map<TensorId, TensorId> &workspace, const Pattern &pattern,
+                           TensorId tensor, const std::string &launch) {
     auto [it, isNew] = workspace.emplace(tensor, static_cast<TensorId>(gir.tensors.size()));
     if (isNew) {
       Tensor temp = pattern.program.tensors[tensor];
@@ -112,7 +113,8 @@ private:
 
   static void noteNodes(GirKernel &kernel, const std::vector<std::string> &nodes) {
     for (const std::string &node : nodes)
-      if (std::find(kernel.onnxNodes.begin(), kernel.onnxNodes.end(), node) == kernel.onnxNodes.end())
+      if (std::find(kernel.onnxNodes.begin(), kernel.onnxNodes.end(), node) ==
+          kernel.onnxNodes.end())
         kernel.onnxNodes.push_back(node);
   }
 
@@ -149,21 +151,22 @@ private:
   /// Raw constants that only packed copies stand for, and temps that live inside kernels.
   void dropUnusedTensors() {
     std::vector<bool> used(gir.tensors.size(), false);
-    std::function<void(const std::vector<ExecStep> &)> mark = [&](const std::vector<ExecStep> &steps) {
-      for (const ExecStep &step : steps) {
-        for (const LaunchVariant &variant : step.variants)
-          for (TensorId t : variant.arguments)
-            used[t] = true;
-        for (TensorId t : {step.condition, step.tripCount, step.iteration, step.nextCondition})
-          if (t >= 0)
-            used[t] = true;
-        for (const auto *list : {&step.before, &step.thenCopies, &step.elseCopies, &step.after})
-          for (const ExecStep::Copy &copy : *list)
-            used[copy.from] = used[copy.to] = true;
-        mark(step.thenSteps);
-        mark(step.elseSteps);
-      }
-    };
+    std::function<void(const std::vector<ExecStep> &)> mark =
+        [&](const std::vector<ExecStep> &steps) {
+          for (const ExecStep &step : steps) {
+            for (const LaunchVariant &variant : step.variants)
+              for (TensorId t : variant.arguments)
+                used[t] = true;
+            for (TensorId t : {step.condition, step.tripCount, step.iteration, step.nextCondition})
+              if (t >= 0)
+                used[t] = true;
+            for (const auto *list : {&step.before, &step.thenCopies, &step.elseCopies, &step.after})
+              for (const ExecStep::Copy &copy : *list)
+                used[copy.from] = used[copy.to] = true;
+            mark(step.thenSteps);
+            mark(step.elseSteps);
+          }
+        };
     mark(gir.steps);
     for (TensorId t : gir.inputs)
       used[t] = true;

@@ -13,14 +13,10 @@ std::vector<bundle::DimCode> dimCodes(const Shape &shape) {
 
 bundle::ImageKind imageKind(CodeImage::Format format) {
   switch (format) {
-  case CodeImage::Format::Ptx:
-    return bundle::ImageKind::Ptx;
-  case CodeImage::Format::Cubin:
-    return bundle::ImageKind::Cubin;
-  case CodeImage::Format::Hsaco:
-    return bundle::ImageKind::CodeObject;
-  default:
-    return bundle::ImageKind::Elf;
+  case CodeImage::Format::Ptx: return bundle::ImageKind::Ptx;
+  case CodeImage::Format::Cubin: return bundle::ImageKind::Cubin;
+  case CodeImage::Format::Hsaco: return bundle::ImageKind::CodeObject;
+  default: return bundle::ImageKind::Elf;
   }
 }
 
@@ -92,7 +88,8 @@ bundle::Program bundleProgram(const TargetState &target, std::map<Hash128, int32
     out.type = tensor.type;
     out.shape = dimCodes(tensor.shape);
     if (tensor.kind == TensorKind::Constant) {
-      auto [it, isNew] = weightOf.emplace(tensor.constant->digest, static_cast<int32_t>(model.weights.size()));
+      auto [it, isNew] =
+          weightOf.emplace(tensor.constant->digest, static_cast<int32_t>(model.weights.size()));
       if (isNew)
         model.weights.push_back({tensor.type, tensor.constant->bytes, tensor.constant->sizeBytes});
       out.weight = it->second;
@@ -114,7 +111,8 @@ bundle::Model bundleModel(const CompileState &state) {
   model.producer = "fusec 0.1.0";
   model.symbols = first.symbols;
   auto value = [&](TensorId t) {
-    return bundle::Value{first.tensors[t].name, first.tensors[t].type, dimCodes(first.tensors[t].shape)};
+    return bundle::Value{first.tensors[t].name, first.tensors[t].type,
+                         dimCodes(first.tensors[t].shape)};
   };
   for (TensorId t : first.inputs)
     model.inputs.push_back(value(t));

@@ -23,7 +23,8 @@ std::string printSchedules(const TargetState &state) {
   for (size_t p = 0; p < state.schedules.size(); ++p)
     for (const ScheduleVariant &variant : state.schedules[p]) {
       for (const search::Evaluation &e : variant.considered)
-        out += "# " + std::string(e.chosen ? "chosen: " : "considered: ") + e.name + ", " + floatToText(e.score) + " s\n";
+        out += "# " + std::string(e.chosen ? "chosen: " : "considered: ") + e.name + ", " +
+               floatToText(e.score) + " s\n";
       out += "pattern " + std::to_string(p) + " {";
       for (auto [symbol, divisor] : variant.divisors)
         out += " " + std::to_string(symbol) + ":" + std::to_string(divisor);
@@ -45,7 +46,9 @@ Status parseSchedules(TextReader &in, TargetState &state) {
       FUSEC_TRY(int64_t symbol, in.integer());
       FUSEC_CHECK(in.expect(":"));
       FUSEC_TRY(int64_t divisor, in.integer());
-      if (symbol < 0 || symbol >= static_cast<int64_t>(state.plan.patterns[p].program.symbols.size()) || divisor < 1)
+      if (symbol < 0 ||
+          symbol >= static_cast<int64_t>(state.plan.patterns[p].program.symbols.size()) ||
+          divisor < 1)
         return in.error("no such guard");
       variant.divisors.push_back({static_cast<SymbolId>(symbol), divisor});
     }
@@ -77,7 +80,8 @@ std::vector<Section> splitSections(std::string_view text) {
     if (space != std::string_view::npos)
       s.target = std::string(head.substr(space + 1));
     size_t end = next == std::string_view::npos ? text.size() : next + 1;
-    s.text = lineEnd < text.size() ? text.substr(lineEnd + 1, end - lineEnd - 1) : std::string_view();
+    s.text =
+        lineEnd < text.size() ? text.substr(lineEnd + 1, end - lineEnd - 1) : std::string_view();
     sections.push_back(std::move(s));
     position = next;
   }
@@ -118,10 +122,12 @@ bool isDump(std::string_view text, Stage &stage) {
   return true;
 }
 
-Status loadDump(std::string_view text, const std::string &fileName, const std::vector<Target> &targets,
-                const ConstantStore &store, CompileState &state) {
+Status loadDump(std::string_view text, const std::string &fileName,
+                const std::vector<Target> &targets, const ConstantStore &store,
+                CompileState &state) {
   std::string_view firstLine = text.substr(0, text.find('\n'));
-  std::string_view list = firstLine.substr(std::min(firstLine.size(), firstLine.find(' ', kMagic.size()) + 1));
+  std::string_view list =
+      firstLine.substr(std::min(firstLine.size(), firstLine.find(' ', kMagic.size()) + 1));
   if (targets.empty()) {
     while (!list.empty()) {
       size_t comma = std::min(list.find(','), list.size());

@@ -69,7 +69,8 @@ std::vector<uint8_t> ConstantPacker::pack(const Job &job) {
   std::vector<uint8_t> out(static_cast<size_t>(elements * size), 0); // padding stays zero
   std::vector<int64_t> counter(digits, 0);
   std::vector<int64_t> axisValue(job.axisExtents.size(), 0);
-  const std::vector<int64_t> &lastOffsets = job.digitOffsets.back(), &lastValues = job.digitValues.back();
+  const std::vector<int64_t> &lastOffsets = job.digitOffsets.back(),
+                             &lastValues = job.digitValues.back();
   int lastAxis = job.digitAxis.back();
   uint8_t *write = out.data();
   for (int64_t done = 0; done < elements; done += static_cast<int64_t>(lastOffsets.size())) {

@@ -98,14 +98,16 @@ private:
         if (toText)
           options.print("=== llvm " + target.target.name + "\n" + text);
         if (toFile)
-          FUSEC_CHECK(writeFile("llvm." + fileName(target.target.name) + ".ll", text.data(), text.size()));
+          FUSEC_CHECK(
+              writeFile("llvm." + fileName(target.target.name) + ".ll", text.data(), text.size()));
         continue;
       }
       for (const CodeImage &image : target.images) {
         std::string file = "object." + fileName(target.target.name) + "." +
                            std::string(kSuffix[static_cast<int>(image.format)]);
         if (toText)
-          options.print("=== object " + file + ": " + std::to_string(image.bytes.size()) + " bytes\n");
+          options.print("=== object " + file + ": " + std::to_string(image.bytes.size()) +
+                        " bytes\n");
         if (toFile)
           FUSEC_CHECK(writeFile(file, image.bytes.data(), image.bytes.size()));
       }
@@ -128,7 +130,8 @@ private:
     out.write(static_cast<const char *>(data), static_cast<std::streamsize>(size));
     out.close();
     if (!out)
-      return Diagnostic{Diag::CannotWrite, path, "the dump cannot be written; is the folder writable?"};
+      return Diagnostic{Diag::CannotWrite, path,
+                        "the dump cannot be written; is the folder writable?"};
     return success();
   }
 
@@ -153,7 +156,8 @@ private:
     std::vector<Target> targets;
     for (const std::string &wanted : options.targets) {
       FUSEC_TRY(Target target, lookupTarget(wanted));
-      bool repeated = std::any_of(targets.begin(), targets.end(), [&](const Target &t) { return t.name == target.name; });
+      bool repeated = std::any_of(targets.begin(), targets.end(),
+                                  [&](const Target &t) { return t.name == target.name; });
       if (!repeated)
         targets.push_back(std::move(target));
     }
@@ -237,7 +241,8 @@ private:
     ScheduleOracle oracle = [&](const Pattern &pattern) -> Result<double> {
       if (auto it = known.find(pattern.signature); it != known.end())
         return it->second;
-      FUSEC_TRY(std::vector<ScheduleVariant> variants, bestSchedules(pattern.program, target.target));
+      FUSEC_TRY(std::vector<ScheduleVariant> variants,
+                bestSchedules(pattern.program, target.target));
       return known[pattern.signature] = variants.back().seconds;
     };
     FUSEC_TRY(target.plan, buildPlan(state.program, oracle));
@@ -276,8 +281,9 @@ private:
     codegen.ptxasPath = options.ptxasPath;
     FUSEC_TRY(target.images, compileKernels(target.gir.kernels, target.target, codegen));
     if (target.target.kind == TargetKind::Nvidia && !target.target.sim && options.ptxasPath.empty())
-      report.notes.push_back("target " + target.target.name +
-                             ": no ptxas found, the bundle carries PTX that the driver compiles at load");
+      report.notes.push_back(
+          "target " + target.target.name +
+          ": no ptxas found, the bundle carries PTX that the driver compiles at load");
     report.targets.push_back({target.target.name, static_cast<int>(target.gir.kernels.size()),
                               static_cast<int>(target.gir.steps.size())});
     return success();
@@ -286,7 +292,8 @@ private:
   Status write() {
     FUSEC_CHECK(bundle::writeBundle(bundleModel(state), options.outputPath));
     std::error_code error;
-    report.bundleBytes = static_cast<int64_t>(std::filesystem::file_size(options.outputPath, error));
+    report.bundleBytes =
+        static_cast<int64_t>(std::filesystem::file_size(options.outputPath, error));
     return success();
   }
 

@@ -20,7 +20,7 @@ struct CompileOptions {
   std::optional<Stage> stopAfter;
   int threads = 1;
   std::string ptxasPath;
-  std::function<void(const std::string &text)> print;                      // --dump-ir
+  std::function<void(const std::string &text)> print;                             // --dump-ir
   std::function<void(std::string_view what, const std::string &target)> progress; // a step begins
 };
 

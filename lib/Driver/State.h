@@ -32,8 +32,9 @@ std::string dumpStage(Stage stage, const CompileState &state, ConstantStore &sto
 /// True if the bytes begin like a dump; `stage` tells which.
 bool isDump(std::string_view text, Stage &stage);
 /// Inverse of dumpStage for graph to gir. `targets`: what the user asked for; empty takes the dump's own list.
-Status loadDump(std::string_view text, const std::string &fileName, const std::vector<Target> &targets,
-                const ConstantStore &store, CompileState &state);
+Status loadDump(std::string_view text, const std::string &fileName,
+                const std::vector<Target> &targets, const ConstantStore &store,
+                CompileState &state);
 
 /// Plan + schedules -> kernels, packed constants and the execution plan.
 Result<GirProgram> assemble(const ExprProgram &program, const TargetState &state, int threads);
@@ -42,8 +43,8 @@ Result<GirProgram> assemble(const ExprProgram &program, const TargetState &state
 class ConstantPacker {
 public:
   /// Tensor of `gir` that holds operand `operand` of `schedule` for the constant `source`; added when it is new.
-  TensorId packed(GirProgram &gir, TensorId source, const ExprProgram &pattern, const Schedule &schedule,
-                  size_t operand);
+  TensorId packed(GirProgram &gir, TensorId source, const ExprProgram &pattern,
+                  const Schedule &schedule, size_t operand);
   /// The tensors of `gir` got other numbers.
   void renumber(const std::vector<TensorId> &numbers) {
     for (Job &job : jobs)

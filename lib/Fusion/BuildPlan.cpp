@@ -45,7 +45,8 @@ bool sameDomain(const Equation &reduction, const Equation &map) {
 
 class PlanBuilder {
 public:
-  PlanBuilder(const ExprProgram &program, const ScheduleOracle &oracle) : program(program), oracle(oracle) {
+  PlanBuilder(const ExprProgram &program, const ScheduleOracle &oracle)
+      : program(program), oracle(oracle) {
     countUses(program.items);
     for (TensorId t : program.outputs)
       ++uses[t];
@@ -98,8 +99,7 @@ private:
 
   Status joinFinishingMaps(std::vector<Group> &groups) {
     std::map<TensorId, size_t> producer;
-    for (size_t g = 0; g < groups.size(); ++g)
-    {
+    for (size_t g = 0; g < groups.size(); ++g) {
       for (const Equation *e : groups[g].equations)
         for (TensorId t : tensorsWritten(*e))
           producer[t] = g;
@@ -119,7 +119,8 @@ private:
           continue;
         const Equation &reduction = *groups[it->second].equations[0];
         if (reduction.kind != EquationKind::Reduction || isArgMonoid(reduction.monoid) ||
-            isUsedOutside({&reduction, &map}, uses, t) || !sameDomain(reduction, map) || !readsAtOwnPoint(map, t))
+            isUsedOutside({&reduction, &map}, uses, t) || !sameDomain(reduction, map) ||
+            !readsAtOwnPoint(map, t))
           continue;
         if (best == SIZE_MAX || it->second > best)
           best = it->second;
@@ -139,7 +140,8 @@ private:
 
   /// The map moves up to the reduction's place: everything else that it reads must be there by then. Program order
   /// stays a topological order of the groups.
-  static bool othersComeBefore(const Equation &map, const std::map<TensorId, size_t> &producer, size_t reduction) {
+  static bool othersComeBefore(const Equation &map, const std::map<TensorId, size_t> &producer,
+                               size_t reduction) {
     std::vector<TensorId> reads = tensorsRead(map);
     return std::all_of(reads.begin(), reads.end(), [&](TensorId t) {
       auto it = producer.find(t);
@@ -151,7 +153,8 @@ private:
     auto cost = [&](std::vector<const Equation *> equations) {
       std::vector<TensorId> arguments;
       return oracle(cutPattern(
-          program, equations, [&](TensorId t) { return isUsedOutside(equations, uses, t); }, arguments));
+          program, equations, [&](TensorId t) { return isUsedOutside(equations, uses, t); },
+          arguments));
     };
     FUSEC_TRY(double together, cost({reduction, map}));
     FUSEC_TRY(double first, cost({reduction}));

@@ -106,7 +106,8 @@ std::vector<TensorId> tensorsWritten(const Equation &equation) {
 }
 
 Pattern cutPattern(const ExprProgram &program, const std::vector<const Equation *> &equations,
-                   const std::function<bool(TensorId)> &isUsedOutside, std::vector<TensorId> &arguments) {
+                   const std::function<bool(TensorId)> &isUsedOutside,
+                   std::vector<TensorId> &arguments) {
   Cutter cutter(program);
   cutter.program.symbols = program.symbols;
   for (size_t s = 0; s < cutter.program.symbols.size(); ++s)
@@ -122,7 +123,8 @@ Pattern cutPattern(const ExprProgram &program, const std::vector<const Equation 
       if (known || std::find(made.begin(), made.end(), t) != made.end())
         continue;
       bool constant = program.tensors[t].kind == TensorKind::Constant;
-      cutter.program.inputs.push_back(cutter.number(t, constant ? TensorKind::Constant : TensorKind::Input));
+      cutter.program.inputs.push_back(
+          cutter.number(t, constant ? TensorKind::Constant : TensorKind::Input));
       arguments.push_back(t);
     }
   for (TensorId t : made)

@@ -114,7 +114,8 @@ private:
   std::map<Hash128, int> signatures;
 };
 
-Status verifySteps(const std::vector<PlanStep> &steps, const std::map<std::string, const Equation *> &equations,
+Status verifySteps(const std::vector<PlanStep> &steps,
+                   const std::map<std::string, const Equation *> &equations,
                    std::set<TensorId> &known, std::set<std::string> &seen) {
   auto error = [](const std::string &where, const std::string &text) {
     return Diagnostic{Diag::BadIr, "plan: launch of " + where, text};
@@ -163,7 +164,8 @@ PlanStep controlStep(const Control &control) {
 }
 
 PlanStep launchStep(const ExprProgram &program, const std::vector<const Equation *> &equations,
-                    const std::map<TensorId, int> &uses, Plan &plan, std::map<Hash128, int> &signatures) {
+                    const std::map<TensorId, int> &uses, Plan &plan,
+                    std::map<Hash128, int> &signatures) {
   PlanStep step;
   for (const Equation *e : equations) {
     step.name += (step.name.empty() ? "" : "+") + e->name;
@@ -173,7 +175,8 @@ PlanStep launchStep(const ExprProgram &program, const std::vector<const Equation
         step.onnxNodes.push_back(node);
   }
   Pattern pattern = cutPattern(
-      program, equations, [&](TensorId t) { return isUsedOutside(equations, uses, t); }, step.arguments);
+      program, equations, [&](TensorId t) { return isUsedOutside(equations, uses, t); },
+      step.arguments);
   auto [it, isNew] = signatures.emplace(pattern.signature, static_cast<int>(plan.patterns.size()));
   if (isNew)
     plan.patterns.push_back(std::move(pattern));
@@ -181,7 +184,8 @@ PlanStep launchStep(const ExprProgram &program, const std::vector<const Equation
   return step;
 }
 
-bool isUsedOutside(const std::vector<const Equation *> &group, const std::map<TensorId, int> &uses, TensorId t) {
+bool isUsedOutside(const std::vector<const Equation *> &group, const std::map<TensorId, int> &uses,
+                   TensorId t) {
   int inside = 0;
   for (const Equation *e : group) {
     std::vector<TensorId> reads = tensorsRead(*e);
@@ -197,14 +201,17 @@ std::string print(const Plan &plan, const ExprProgram &) {
   return out + "}\n";
 }
 
-Result<Plan> parsePlan(TextReader &in, const ExprProgram &program) { return Parser(in, program).parse(); }
+Result<Plan> parsePlan(TextReader &in, const ExprProgram &program) {
+  return Parser(in, program).parse();
+}
 
 Status verify(const Plan &plan, const ExprProgram &program) {
   Index index;
   index.add(program.items);
   std::set<TensorId> known;
   for (size_t t = 0; t < program.tensors.size(); ++t)
-    if (program.tensors[t].kind == TensorKind::Input || program.tensors[t].kind == TensorKind::Constant)
+    if (program.tensors[t].kind == TensorKind::Input ||
+        program.tensors[t].kind == TensorKind::Constant)
       known.insert(static_cast<TensorId>(t));
   std::set<std::string> seen;
   FUSEC_CHECK(verifySteps(plan.steps, index.equations, known, seen));

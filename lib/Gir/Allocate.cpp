@@ -89,7 +89,8 @@ private:
       size_t firstInner = accesses.size();
       int from = now;
       bool before = atomic;
-      atomic = atomic || (s.kind == StmtKind::Loop && (s.loop == LoopKind::Unit || s.loop == LoopKind::Lane));
+      atomic = atomic ||
+               (s.kind == StmtKind::Loop && (s.loop == LoopKind::Unit || s.loop == LoopKind::Lane));
       if (s.kind == StmtKind::If || s.kind == StmtKind::While)
         predicates.push_back(s.predicate);
       list(s.body);
@@ -97,8 +98,9 @@ private:
       if (s.kind == StmtKind::If || s.kind == StmtKind::While)
         predicates.pop_back();
       atomic = before;
-      bool repeats = s.kind == StmtKind::While ||
-                     (s.kind == StmtKind::Loop && (s.loop == LoopKind::Seq || s.loop == LoopKind::Unroll));
+      bool repeats =
+          s.kind == StmtKind::While ||
+          (s.kind == StmtKind::Loop && (s.loop == LoopKind::Seq || s.loop == LoopKind::Unroll));
       if (repeats && !atomic)
         widen(s, firstAccess, firstInner, from);
     }
@@ -108,7 +110,8 @@ private:
   void widen(const Stmt &s, size_t firstAccess, size_t firstInner, int from) {
     loops.push_back({from, now});
     for (BufferId b = 0; b < static_cast<BufferId>(kernel.buffers.size()); ++b) {
-      if (ranges[b].empty() || ranges[b].last < from || freshEachIteration(s, b, firstAccess, firstInner))
+      if (ranges[b].empty() || ranges[b].last < from ||
+          freshEachIteration(s, b, firstAccess, firstInner))
         continue;
       ranges[b].include(from, now);
       carries[b] = true;
@@ -170,7 +173,9 @@ private:
   bool atomic = false; // inside a Unit or Lane loop
 };
 
-int64_t sizeOf(const GirBuffer &b) { return numElements(b.shape).constValue() * sizeInBytes(b.type); }
+int64_t sizeOf(const GirBuffer &b) {
+  return numElements(b.shape).constValue() * sizeInBytes(b.type);
+}
 
 } // namespace
 
@@ -190,7 +195,8 @@ void allocate(GirKernel &kernel) {
     GirBuffer &buffer = kernel.buffers[b];
     std::vector<std::pair<int64_t, int64_t>> taken; // [begin, end) of buffers live at the same time
     for (BufferId other : placed) {
-      bool together = !ranges[b].empty() && !ranges[other].empty() && ranges[b].first <= ranges[other].last &&
+      bool together = !ranges[b].empty() && !ranges[other].empty() &&
+                      ranges[b].first <= ranges[other].last &&
                       ranges[other].first <= ranges[b].last;
       int64_t begin = kernel.buffers[other].offsetBytes;
       if (together)

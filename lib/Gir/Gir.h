@@ -30,9 +30,10 @@ struct GirBuffer {
   std::string name;
   MemLevel level = MemLevel::Global;
   DType type = DType::F32;
-  Shape shape;             // Register and Shared: constants
-  bool perLane = true;     // Register: one copy a lane; false: one value for the whole block, the same in all lanes
-  bool written = false;    // Global: the kernel writes it (it may read it too)
+  Shape shape; // Register and Shared: constants
+  bool perLane =
+      true; // Register: one copy a lane; false: one value for the whole block, the same in all lanes
+  bool written = false;     // Global: the kernel writes it (it may read it too)
   int64_t offsetBytes = -1; // Shared: set by the allocator
 };
 
@@ -64,7 +65,7 @@ struct Stmt {
   StmtKind kind = StmtKind::Store;
   LoopKind loop = LoopKind::Seq;
   VarId var = -1;
-  NodeId trip = kNoNode; // i64
+  NodeId trip = kNoNode;      // i64
   std::vector<Stmt> body;     // Loop, While, If: then
   std::vector<Stmt> elseBody; // If
   NodeId predicate = kNoNode; // If, While
@@ -92,14 +93,14 @@ struct Phase {
 struct GirKernel {
   std::string name;
   std::vector<std::string> onnxNodes;
-  std::vector<Symbol> symbols;   // the model's table
-  int units = 1;                 // parallel units a block
-  int lanes = 1;                 // lanes a unit
+  std::vector<Symbol> symbols; // the model's table
+  int units = 1;               // parallel units a block
+  int lanes = 1;               // lanes a unit
   std::vector<LoopVar> vars;
   std::vector<GirBuffer> buffers;
   Body body;
   std::vector<Phase> phases;
-  int64_t sharedBytes = -1;      // set by the allocator
+  int64_t sharedBytes = -1; // set by the allocator
 
   int numParams() const;
   /// Symbols that any expression of the kernel uses, sorted: the kernel's i64 parameters, in this order.

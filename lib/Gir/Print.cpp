@@ -39,8 +39,8 @@ public:
   }
 
   std::string run() {
-    out = "kernel @" + nameToText(kernel.name) + " units " + std::to_string(kernel.units) + " lanes " +
-          std::to_string(kernel.lanes);
+    out = "kernel @" + nameToText(kernel.name) + " units " + std::to_string(kernel.units) +
+          " lanes " + std::to_string(kernel.lanes);
     if (kernel.sharedBytes >= 0)
       out += " shared " + std::to_string(kernel.sharedBytes);
     for (size_t i = 0; i < kernel.onnxNodes.size(); ++i)
@@ -155,7 +155,9 @@ private:
 
 } // namespace
 
-std::string headText(const GirKernel &kernel, const Stmt &stmt) { return Printer(kernel).head(stmt); }
+std::string headText(const GirKernel &kernel, const Stmt &stmt) {
+  return Printer(kernel).head(stmt);
+}
 
 std::string print(const GirKernel &kernel) { return Printer(kernel).run(); }
 

@@ -30,9 +30,9 @@ struct ExecStep {
   struct Copy {
     TensorId from, to; // equal type and shape
   };
-  std::vector<Copy> before;                  // Loop: initial values -> carried
-  std::vector<Copy> thenCopies, elseCopies;  // at the end of a branch or iteration
-  std::vector<Copy> after;                   // Loop: carried -> results
+  std::vector<Copy> before;                 // Loop: initial values -> carried
+  std::vector<Copy> thenCopies, elseCopies; // at the end of a branch or iteration
+  std::vector<Copy> after;                  // Loop: carried -> results
 };
 
 /// Everything one target needs: kernels, tensors (temps get memory by liveness in the runtime), steps.

@@ -47,7 +47,8 @@ private:
     while (kind < 4 && kinds[kind] != word)
       ++kind;
     if (kind == 4)
-      return in.error("'" + word + "' begins no tensor; expected input, constant, temp, output or inputs");
+      return in.error("'" + word +
+                      "' begins no tensor; expected input, constant, temp, output or inputs");
     t.kind = static_cast<TensorKind>(kind);
     FUSEC_CHECK(in.expect("%"));
     FUSEC_TRY(t.name, in.nameText());

@@ -134,6 +134,8 @@ private:
 
 } // namespace
 
-std::string print(const GirProgram &program, ConstantStore *store) { return Printer(program, store).run(); }
+std::string print(const GirProgram &program, ConstantStore *store) {
+  return Printer(program, store).run();
+}
 
 } // namespace fusec

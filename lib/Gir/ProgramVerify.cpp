@@ -14,8 +14,8 @@ public:
     std::set<std::string> names;
     for (const Tensor &t : program.tensors) {
       need(names.insert(t.name).second, "tensors have different names", t.name);
-      need((t.kind == TensorKind::Constant) == (t.constant != nullptr), "constants, and no others, have data",
-           t.name);
+      need((t.kind == TensorKind::Constant) == (t.constant != nullptr),
+           "constants, and no others, have data", t.name);
     }
     names.clear();
     for (const GirKernel &k : program.kernels) {
@@ -36,10 +36,13 @@ public:
 private:
   void need(bool holds, const std::string &rule, const std::string &given = "") {
     if (!holds)
-      errors.push_back({Diag::BadIr, "program " + program.name, rule + (given.empty() ? "" : "; " + given)});
+      errors.push_back(
+          {Diag::BadIr, "program " + program.name, rule + (given.empty() ? "" : "; " + given)});
   }
 
-  bool known(TensorId t) const { return t >= 0 && t < static_cast<TensorId>(program.tensors.size()); }
+  bool known(TensorId t) const {
+    return t >= 0 && t < static_cast<TensorId>(program.tensors.size());
+  }
 
   void steps(const std::vector<ExecStep> &list) {
     for (const ExecStep &s : list) {
@@ -65,21 +68,25 @@ private:
   }
 
   void scalar(TensorId t, DType type, const std::string &rule) {
-    need(known(t) && program.tensors[t].type == type && numElements(program.tensors[t].shape).isConst(1), rule);
+    need(known(t) && program.tensors[t].type == type &&
+             numElements(program.tensors[t].shape).isConst(1),
+         rule);
   }
 
   void copy(const ExecStep::Copy &c, const std::string &step) {
     if (!known(c.from) || !known(c.to))
       return need(false, "copies name tensors", step);
     const Tensor &from = program.tensors[c.from], &to = program.tensors[c.to];
-    need(from.type == to.type && from.shape == to.shape, "copies are between tensors of one type and shape",
+    need(from.type == to.type && from.shape == to.shape,
+         "copies are between tensors of one type and shape",
          step + ": " + from.name + " -> " + to.name);
-    need(to.kind == TensorKind::Temp || to.kind == TensorKind::Output, "copies go to temps and outputs",
-         step + ": " + to.name);
+    need(to.kind == TensorKind::Temp || to.kind == TensorKind::Output,
+         "copies go to temps and outputs", step + ": " + to.name);
   }
 
   void launch(const ExecStep &s) {
-    need(!s.variants.empty() && s.variants.back().guards.empty(), "the last variant has no guard", s.name);
+    need(!s.variants.empty() && s.variants.back().guards.empty(), "the last variant has no guard",
+         s.name);
     for (size_t i = 0; i + 1 < s.variants.size(); ++i)
       need(!s.variants[i].guards.empty(), "only the last variant has no guard", s.name);
     for (const LaunchVariant &v : s.variants) {
@@ -89,7 +96,8 @@ private:
       }
       const GirKernel &k = program.kernels[v.kernel];
       std::string given = s.name + ": @" + k.name;
-      need(static_cast<int>(v.arguments.size()) == k.numParams(), "a launch has one argument a parameter", given);
+      need(static_cast<int>(v.arguments.size()) == k.numParams(),
+           "a launch has one argument a parameter", given);
       for (size_t i = 0; i < v.arguments.size() && i < k.buffers.size(); ++i)
         argument(v.arguments[i], k.buffers[i], given);
     }
@@ -102,7 +110,8 @@ private:
     // A variant may know more of its shapes than the model's table does, so only ranks of static shapes compare.
     bool bothStatic = isStatic(t.shape) && isStatic(param.shape);
     need(t.type == param.type && (!bothStatic || numElements(t.shape) == numElements(param.shape)),
-         "an argument has its parameter's type and size", given + " %" + param.name + " = %" + t.name);
+         "an argument has its parameter's type and size",
+         given + " %" + param.name + " = %" + t.name);
     need(!param.written || t.kind == TensorKind::Temp || t.kind == TensorKind::Output,
          "kernels write temps and outputs", given + " %" + param.name + " = %" + t.name);
   }

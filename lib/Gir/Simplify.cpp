@@ -94,7 +94,8 @@ private:
       Scalar s = old[id];
       for (NodeId &a : s.args)
         a = made[a];
-      made[id] = s.op == ScalarOp::Axis && isZero[s.index] ? kernel.body.index(0) : kernel.body.add(std::move(s));
+      made[id] = s.op == ScalarOp::Axis && isZero[s.index] ? kernel.body.index(0)
+                                                           : kernel.body.add(std::move(s));
     }
     return made[root];
   }

@@ -44,13 +44,18 @@ namespace {
 struct Access {
   BufferId buffer = -1;
   bool write = false;
-  int statement = -1; // number of the Store, for writes
-  int unitRun = -1, laneRun = -1; // number of the Unit and Lane loop around it; -1: none
+  int statement = -1;                    // number of the Store, for writes
+  int unitRun = -1, laneRun = -1;        // number of the Unit and Lane loop around it; -1: none
   bool ownUnit = false, ownLane = false; // the element's index names the thread
-  bool byStore = false;    // done by the storing thread alone; other reads outside the loops are done by all
-  bool unitSynced = false; // a Sync of Unit scope lies between it and the end of the list in question
+  bool byStore =
+      false; // done by the storing thread alone; other reads outside the loops are done by all
+  bool unitSynced =
+      false; // a Sync of Unit scope lies between it and the end of the list in question
 
-  auto key() const { return std::tie(buffer, write, statement, unitRun, laneRun, ownUnit, ownLane, byStore, unitSynced); }
+  auto key() const {
+    return std::tie(buffer, write, statement, unitRun, laneRun, ownUnit, ownLane, byStore,
+                    unitSynced);
+  }
   bool operator<(const Access &o) const { return key() < o.key(); }
   bool operator==(const Access &o) const { return key() == o.key(); }
 };
@@ -161,8 +166,9 @@ private:
     for (Stmt &s : stmts) {
       int firstRun = nextRun;
       Summary child = statement(s);
-      bool repeats = s.kind == StmtKind::While ||
-                     (s.kind == StmtKind::Loop && (s.loop == LoopKind::Seq || s.loop == LoopKind::Unroll));
+      bool repeats =
+          s.kind == StmtKind::While ||
+          (s.kind == StmtKind::Loop && (s.loop == LoopKind::Seq || s.loop == LoopKind::Unroll));
       Need carried = repeats ? between(child.tail, child.head, firstRun) : Need::None;
       if (carried != Need::None && laneRun == -1) {
         // What a predicate or a trip count reads is read before the body's start.
@@ -207,9 +213,7 @@ private:
       append(sum, then);
       return sum;
     }
-    case StmtKind::While:
-      append(sum, list(s.body));
-      return sum;
+    case StmtKind::While: append(sum, list(s.body)); return sum;
     case StmtKind::Loop: {
       int saved = unitRun, savedLane = laneRun;
       VarId savedVar = unitVar, savedLaneVar = laneVar;
@@ -241,7 +245,8 @@ private:
       if (node.op != ScalarOp::Read && node.op != ScalarOp::ReadIf)
         continue;
       size_t first = node.op == ScalarOp::ReadIf ? 2 : 0;
-      add(accesses, node.index, false, byStore, {node.args.begin() + static_cast<long>(first), node.args.end()});
+      add(accesses, node.index, false, byStore,
+          {node.args.begin() + static_cast<long>(first), node.args.end()});
     }
     if (writesBuffer(s)) {
       ++statementNumber;
@@ -257,17 +262,19 @@ private:
     merge(sum.tail, accesses);
   }
 
-  void add(Accesses &accesses, BufferId buffer, bool write, bool byStore, std::vector<NodeId> indices) {
+  void add(Accesses &accesses, BufferId buffer, bool write, bool byStore,
+           std::vector<NodeId> indices) {
     if (!isSynchronised(buffer))
       return;
-    Access a{buffer, write, write ? statementNumber : -1, unitRun, laneRun, false, false, byStore, false};
+    Access a{buffer,  write, write ? statementNumber : -1, unitRun, laneRun, false, false,
+             byStore, false};
     if (indices.size() == 1 && laneVar >= 0) {
       Body &body = kernel.body;
       NodeId lanes = body.index(kernel.lanes), units = body.index(kernel.units);
       a.ownLane = body.binary(ScalarOp::FloorMod, indices[0], lanes) == body.axis(laneVar);
-      a.ownUnit = unitVar >= 0 &&
-                  body.binary(ScalarOp::FloorMod, body.binary(ScalarOp::FloorDiv, indices[0], lanes), units) ==
-                      body.axis(unitVar);
+      a.ownUnit = unitVar >= 0 && body.binary(ScalarOp::FloorMod,
+                                              body.binary(ScalarOp::FloorDiv, indices[0], lanes),
+                                              units) == body.axis(unitVar);
     }
     accesses.push_back(a);
   }

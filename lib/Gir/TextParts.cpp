@@ -27,8 +27,8 @@ Result<std::pair<DType, Shape>> parseType(TextReader &in, const std::vector<Symb
 }
 
 std::string symbolText(const Symbol &s) {
-  return nameToText(s.name) + " = " + std::to_string(s.min) + ".." + std::to_string(s.max) + " opt " +
-         std::to_string(s.opt) + " divisor " + std::to_string(s.divisor);
+  return nameToText(s.name) + " = " + std::to_string(s.min) + ".." + std::to_string(s.max) +
+         " opt " + std::to_string(s.opt) + " divisor " + std::to_string(s.divisor);
 }
 
 Result<Symbol> parseSymbol(TextReader &in) {

@@ -38,7 +38,8 @@ private:
   void need(bool holds, const std::string &rule, const std::string &given = "") {
     if (holds || errors.size() >= kMaxErrors)
       return;
-    errors.push_back({Diag::BadIr, "kernel @" + kernel.name, rule + (given.empty() ? "" : "; " + given)});
+    errors.push_back(
+        {Diag::BadIr, "kernel @" + kernel.name, rule + (given.empty() ? "" : "; " + given)});
   }
 
   bool validDim(const DimExpr &d) const {
@@ -66,12 +67,15 @@ private:
       need(!b.written, "only Global buffers are marked as written", "%" + b.name);
       need(isStatic(b.shape), "Register and Shared buffers have constant shapes", "%" + b.name);
       for (const DimExpr &d : b.shape)
-        need(!d.isConst() || d.constValue() >= 1, "Register and Shared buffers are not empty", "%" + b.name);
-      need(b.perLane || b.level == MemLevel::Register, "only Register buffers are uniform", "%" + b.name);
+        need(!d.isConst() || d.constValue() >= 1, "Register and Shared buffers are not empty",
+             "%" + b.name);
+      need(b.perLane || b.level == MemLevel::Register, "only Register buffers are uniform",
+           "%" + b.name);
       if (b.level == MemLevel::Register)
         need(b.offsetBytes == -1, "only Shared buffers have an offset", "%" + b.name);
       else if (b.offsetBytes >= 0 && isStatic(b.shape))
-        need(b.offsetBytes + numElements(b.shape).constValue() * sizeInBytes(b.type) <= kernel.sharedBytes,
+        need(b.offsetBytes + numElements(b.shape).constValue() * sizeInBytes(b.type) <=
+                 kernel.sharedBytes,
              "Shared buffers lie inside the kernel's shared bytes", "%" + b.name);
     }
   }
@@ -83,12 +87,12 @@ private:
       std::string where = "node " + std::to_string(id) + " (" + std::string(mnemonic(s.op)) + ")";
       for (NodeId a : s.args)
         need(a >= 0 && a < id, "a node's operands come before it", where);
-      need(arity(s.op) < 0 || arity(s.op) == static_cast<int>(s.args.size()), "operations have their arity",
-           where);
+      need(arity(s.op) < 0 || arity(s.op) == static_cast<int>(s.args.size()),
+           "operations have their arity", where);
       need(s.op != ScalarOp::Step, "Step belongs to Expr alone", where);
       if (s.op == ScalarOp::Axis)
-        need(s.index >= 0 && s.index < static_cast<int32_t>(kernel.vars.size()), "an axis is a loop variable",
-             where);
+        need(s.index >= 0 && s.index < static_cast<int32_t>(kernel.vars.size()),
+             "an axis is a loop variable", where);
       if (s.op == ScalarOp::Dim)
         need(validDim(s.dim), "dimensions use symbols of the table", where);
       if (s.op == ScalarOp::Read || s.op == ScalarOp::ReadIf)
@@ -102,7 +106,8 @@ private:
     const GirBuffer &b = kernel.buffers[s.index];
     size_t extra = s.op == ScalarOp::ReadIf ? 2 : 0;
     need(s.type == b.type, "a read has its buffer's type", where + " of %" + b.name);
-    need(s.args.size() == b.shape.size() + extra, "a read has one index a dimension", where + " of %" + b.name);
+    need(s.args.size() == b.shape.size() + extra, "a read has one index a dimension",
+         where + " of %" + b.name);
     for (size_t i = extra; i < s.args.size(); ++i)
       need(kernel.body[s.args[i]].type == DType::I64, "indices are i64", where + " of %" + b.name);
   }
@@ -124,8 +129,8 @@ private:
       return false;
     const LoopVar &v = kernel.vars[var];
     need(v.kind == kind, "a loop and its variable are of one kind", v.name);
-    need(!inScope[var] && scopeNames.insert(v.name).second, "loops inside each other have different names",
-         v.name);
+    need(!inScope[var] && scopeNames.insert(v.name).second,
+         "loops inside each other have different names", v.name);
     inScope[var] = true;
     ++scopeVersion;
     return true;
@@ -156,7 +161,8 @@ private:
     checked[id] = scopeVersion;
     const Scalar &s = kernel.body[id];
     if (s.op == ScalarOp::Axis)
-      need(inScope[s.index], "expressions use variables of the loops around them", kernel.vars[s.index].name);
+      need(inScope[s.index], "expressions use variables of the loops around them",
+           kernel.vars[s.index].name);
     for (NodeId a : s.args)
       variables(a);
   }
@@ -199,8 +205,11 @@ private:
       return;
     const Scalar &trip = kernel.body[s.trip];
     bool constant = trip.op == ScalarOp::Const;
-    const std::string given = "loop '" + (s.var >= 0 && s.var < static_cast<VarId>(kernel.vars.size())
-                                              ? kernel.vars[s.var].name : "") + "'";
+    const std::string given =
+        "loop '" +
+        (s.var >= 0 && s.var < static_cast<VarId>(kernel.vars.size()) ? kernel.vars[s.var].name
+                                                                      : "") +
+        "'";
     need(s.elseBody.empty(), "only If has an else", given);
     switch (s.loop) {
     case LoopKind::Block: need(false, "Block loops stand in a phase's head", given); break;
@@ -216,7 +225,8 @@ private:
       break;
     case LoopKind::Unroll: need(constant, "an Unroll loop has a constant trip", given); break;
     case LoopKind::Seq:
-      need(!c.lane || !varying[s.trip], "inside a Lane loop trips are the same in all lanes", given);
+      need(!c.lane || !varying[s.trip], "inside a Lane loop trips are the same in all lanes",
+           given);
       break;
     }
     if (!bind(s.var, s.loop))
@@ -236,8 +246,8 @@ private:
     need(s.indices.size() == b.shape.size(), "an element has one index a dimension", given);
     for (NodeId i : s.indices)
       expr(i, DType::I64, "an index of " + given);
-    need(b.level != MemLevel::Global || b.written, "a Global buffer that is stored to is marked as written",
-         given);
+    need(b.level != MemLevel::Global || b.written,
+         "a Global buffer that is stored to is marked as written", given);
     need(b.perLane || b.level != MemLevel::Register || !c.lane,
          "a uniform register is written outside Lane loops", given);
     return true;
@@ -245,7 +255,8 @@ private:
 
   void indexBuffer(const Stmt &s) {
     bool tuple = s.monoid >= Monoid::ArgMax;
-    need(tuple == (s.indexBuffer >= 0), "monoids over (value, index), and no others, have an index buffer",
+    need(tuple == (s.indexBuffer >= 0),
+         "monoids over (value, index), and no others, have an index buffer",
          std::string(name(s.monoid)));
     if (s.indexBuffer < 0)
       return;
@@ -272,7 +283,8 @@ private:
     if (!element(s, c))
       return;
     const GirBuffer &b = kernel.buffers[s.buffer];
-    need(b.level == MemLevel::Register && b.perLane, "LaneReduce works on registers that each lane has", "%" + b.name);
+    need(b.level == MemLevel::Register && b.perLane,
+         "LaneReduce works on registers that each lane has", "%" + b.name);
     need(!c.divergent, "LaneReduce is reached by all lanes or none", "%" + b.name);
     for (NodeId i : s.indices)
       need(i < 0 || !varying[i], "LaneReduce has the same indices in all lanes", "%" + b.name);

@@ -24,7 +24,8 @@ template <typename Kernel, typename F> void forEachStmtOf(Kernel &kernel, F &&vi
 
 /// True for statements that read and write one element of `buffer`.
 inline bool writesBuffer(const Stmt &s) {
-  return s.kind == StmtKind::Store || s.kind == StmtKind::Accumulate || s.kind == StmtKind::LaneReduce;
+  return s.kind == StmtKind::Store || s.kind == StmtKind::Accumulate ||
+         s.kind == StmtKind::LaneReduce;
 }
 
 /// Nodes whose value may differ between the lanes of a unit: what depends on a Lane variable or on a register

@@ -88,7 +88,8 @@ Cells::Cells(const GirKernel &kernel, const std::vector<int64_t> &symbols)
       if (!isFloat(s.type))
         *columns[id] = intCell(s.imm);
       else
-        *columns[id] = s.type == DType::F64 ? Cell{.d = s.fimm} : floatCell(static_cast<float>(s.fimm));
+        *columns[id] =
+            s.type == DType::F64 ? Cell{.d = s.fimm} : floatCell(static_cast<float>(s.fimm));
     } else if (s.op == ScalarOp::Dim) {
       *columns[id] = intCell(s.dim.evaluate(symbols).value_or(0));
     } else if (s.op == ScalarOp::Axis) {

@@ -66,8 +66,9 @@ private:
   std::vector<Cell> storage;
   std::vector<Cell *> columns;
   std::vector<Instruction> code;
-  std::vector<std::vector<NodeId>> ofVar; // pure nodes by the innermost variable that they depend on
-  std::vector<NodeId> axisNode;           // by variable
+  std::vector<std::vector<NodeId>>
+      ofVar;                    // pure nodes by the innermost variable that they depend on
+  std::vector<NodeId> axisNode; // by variable
 };
 
 } // namespace fusec::girvm

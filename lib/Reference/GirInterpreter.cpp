@@ -23,7 +23,8 @@ struct Op {
 
 class Interpreter {
 public:
-  Interpreter(const GirKernel &kernel, const std::vector<int64_t> &symbols, const GirInterpreterOptions &options)
+  Interpreter(const GirKernel &kernel, const std::vector<int64_t> &symbols,
+              const GirInterpreterOptions &options)
       : kernel(kernel), symbols(symbols), checks(options.checks), cells(kernel, symbols),
         memory(kernel, symbols, options.checks) {}
 
@@ -64,7 +65,8 @@ private:
       for (NodeId id : op.impure) {
         const Scalar &node = kernel.body[id];
         bool read = node.op == ScalarOp::Read || node.op == ScalarOp::ReadIf;
-        op.readsRegisters = op.readsRegisters || (read && kernel.buffers[node.index].level == MemLevel::Register);
+        op.readsRegisters =
+            op.readsRegisters || (read && kernel.buffers[node.index].level == MemLevel::Register);
       }
       if (s.kind == StmtKind::Accumulate) {
         DType type = kernel.buffers[s.buffer].type;
@@ -82,7 +84,8 @@ private:
   bool active(int lane) const { return !mask || (*mask)[static_cast<size_t>(lane)]; }
 
   void evaluate(const Op &op) {
-    writesMemory = writesBuffer(*op.stmt) && kernel.buffers[op.stmt->buffer].level != MemLevel::Register;
+    writesMemory =
+        writesBuffer(*op.stmt) && kernel.buffers[op.stmt->buffer].level != MemLevel::Register;
     for (NodeId id : op.impure) {
       const Scalar &s = kernel.body[id];
       if (s.op == ScalarOp::Read || s.op == ScalarOp::ReadIf)
@@ -96,10 +99,12 @@ private:
   int64_t element(BufferId b, const NodeId *indices, size_t rank, int lane) {
     int64_t at = 0;
     for (size_t d = 0; d < rank; ++d) {
-      int64_t i = cells.column(indices[d])[lane * cells.step(indices[d])].i, size = memory.dimOf(b, d);
+      int64_t i = cells.column(indices[d])[lane * cells.step(indices[d])].i,
+              size = memory.dimOf(b, d);
       if (i < 0 || i >= size) {
-        memory.setFault("index " + std::to_string(i) + " of dimension " + std::to_string(d) + " is outside %" +
-                        kernel.buffers[b].name + ", whose extent is " + std::to_string(size));
+        memory.setFault("index " + std::to_string(i) + " of dimension " + std::to_string(d) +
+                        " is outside %" + kernel.buffers[b].name + ", whose extent is " +
+                        std::to_string(size));
         return -1;
       }
       at = at * size + i;
@@ -256,7 +261,9 @@ private:
 
   Cell value(NodeId id, int lane) { return cells.column(id)[lane * cells.step(id)]; }
 
-  void update(const Op &op) { return op.stmt->kind == StmtKind::Store ? store(op) : accumulate(op); }
+  void update(const Op &op) {
+    return op.stmt->kind == StmtKind::Store ? store(op) : accumulate(op);
+  }
 
   void store(const Op &op) {
     const Stmt &s = *op.stmt;
@@ -279,7 +286,8 @@ private:
       Cell before = memory.load(s.buffer, at, by);
       if (s.indexBuffer >= 0) {
         Cell index = memory.load(s.indexBuffer, at, by);
-        if (winsArg(s.monoid, type, before, index.i, value(s.value, lane), value(s.indexValue, lane).i)) {
+        if (winsArg(s.monoid, type, before, index.i, value(s.value, lane),
+                    value(s.indexValue, lane).i)) {
           memory.store(s.buffer, at, by, value(s.value, lane));
           memory.store(s.indexBuffer, at, by, value(s.indexValue, lane));
         }
@@ -288,7 +296,8 @@ private:
       if (op.fused) {
         const Scalar &product = kernel.body[s.value];
         return memory.store(s.buffer, at, by,
-                            fusedMultiplyAdd(type, value(product.args[0], lane), value(product.args[1], lane), before));
+                            fusedMultiplyAdd(type, value(product.args[0], lane),
+                                             value(product.args[1], lane), before));
       }
       memory.store(s.buffer, at, by, combine(s.monoid, type, before, value(s.value, lane)));
     });
@@ -315,7 +324,8 @@ private:
           nextValues[l] = combine(s.monoid, type, values[l], values[other]);
           continue;
         }
-        bool wins = winsArg(s.monoid, type, values[l], indices[l].i, values[other], indices[other].i);
+        bool wins =
+            winsArg(s.monoid, type, values[l], indices[l].i, values[other], indices[other].i);
         nextValues[l] = values[wins ? other : l];
         nextIndices[l] = indices[wins ? other : l];
       }

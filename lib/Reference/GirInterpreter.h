@@ -25,7 +25,8 @@ Status run(const GirKernel &kernel, const std::vector<GirArgument> &arguments,
 
 /// Runs a verified program on its inputs, in their order, and returns its outputs. Temps start with bytes 0xcd, so
 /// that one that is read before it was written shows.
-Result<std::vector<ConstantRef>> evaluate(const GirProgram &program, const std::vector<ConstantRef> &inputs,
+Result<std::vector<ConstantRef>> evaluate(const GirProgram &program,
+                                          const std::vector<ConstantRef> &inputs,
                                           const GirInterpreterOptions &options = {});
 
 } // namespace fusec

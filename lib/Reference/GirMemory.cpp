@@ -5,7 +5,9 @@
 namespace fusec::girvm {
 
 Status Memory::bind(const std::vector<GirArgument> &arguments) {
-  auto fail = [&](std::string text) { return Diagnostic{Diag::BadIr, "kernel @" + kernel.name, std::move(text)}; };
+  auto fail = [&](std::string text) {
+    return Diagnostic{Diag::BadIr, "kernel @" + kernel.name, std::move(text)};
+  };
   if (static_cast<int>(arguments.size()) != kernel.numParams())
     return fail("got " + std::to_string(arguments.size()) + " arguments for " +
                 std::to_string(kernel.numParams()) + " parameters");
@@ -23,8 +25,8 @@ Status Memory::bind(const std::vector<GirArgument> &arguments) {
     }
     if (g.level == MemLevel::Global) {
       if (arguments[i].sizeBytes < b.elements * b.sizeBytes)
-        return fail("%" + g.name + " needs " + std::to_string(b.elements * b.sizeBytes) + " bytes, its argument has " +
-                    std::to_string(arguments[i].sizeBytes));
+        return fail("%" + g.name + " needs " + std::to_string(b.elements * b.sizeBytes) +
+                    " bytes, its argument has " + std::to_string(arguments[i].sizeBytes));
       b.bytes = arguments[i].bytes;
     } else if (g.level == MemLevel::Register) {
       b.lanes = g.perLane ? kernel.lanes : 1;
@@ -86,8 +88,9 @@ Cell Memory::load(BufferId id, int64_t element, Thread by) {
   if (b.level == MemLevel::Register) {
     int64_t at = (by.unit * b.elements + element) * b.lanes + (b.lanes > 1 ? by.lane : 0);
     if (checks && !b.initialised[static_cast<size_t>(at)])
-      setFault("reads element " + std::to_string(element) + " of register %" + kernel.buffers[id].name + " in lane " +
-               std::to_string(by.lane) + " of unit " + std::to_string(by.unit) + " before it is written");
+      setFault("reads element " + std::to_string(element) + " of register %" +
+               kernel.buffers[id].name + " in lane " + std::to_string(by.lane) + " of unit " +
+               std::to_string(by.unit) + " before it is written");
     return b.cells[static_cast<size_t>(at)];
   }
   if (b.shadows)
@@ -110,7 +113,8 @@ void Memory::store(BufferId id, int64_t element, Thread by, Cell value) {
 }
 
 void Memory::race(BufferId id, int64_t element, const char *what) {
-  setFault("element " + std::to_string(element) + " of %" + kernel.buffers[id].name + " is " + what);
+  setFault("element " + std::to_string(element) + " of %" + kernel.buffers[id].name + " is " +
+           what);
 }
 
 /// Whether an earlier access by (unitA, laneA), in the same block and epoch, and one by `b` may be done by different
@@ -126,7 +130,8 @@ bool Memory::conflicts(int unitA, int laneA, int32_t unitEpochA, Thread b) const
 void Memory::noteRead(Buffer &b, BufferId id, int64_t element, Thread by) {
   int32_t unitEpoch = unitEpochs[static_cast<size_t>(std::max(by.unit, 0))];
   for (int64_t k = 0; k < b.shadowsPerElement; ++k) {
-    Shadow &s = (*b.shadows)[static_cast<size_t>(b.firstShadow + element * b.shadowsPerElement + k)];
+    Shadow &s =
+        (*b.shadows)[static_cast<size_t>(b.firstShadow + element * b.shadowsPerElement + k)];
     if (b.level == MemLevel::Shared && s.writeBlock != block)
       return race(id, element, "read before this block wrote it");
     if (b.level == MemLevel::Shared && s.writer != id)
@@ -134,8 +139,10 @@ void Memory::noteRead(Buffer &b, BufferId id, int64_t element, Thread by) {
     if (s.writeBlock >= firstBlockOfPhase && s.writeBlock != block)
       return race(id, element, "read by one block and written by another in the same phase");
     if (s.writeEpoch == epoch && conflicts(s.writeUnit, s.writeLane, s.writeUnitEpoch, by))
-      return race(id, element, "read by another thread than the one that wrote it, without a barrier between");
-    s.manyReadBlocks = s.readBlock >= firstBlockOfPhase && (s.manyReadBlocks || s.readBlock != block);
+      return race(id, element,
+                  "read by another thread than the one that wrote it, without a barrier between");
+    s.manyReadBlocks =
+        s.readBlock >= firstBlockOfPhase && (s.manyReadBlocks || s.readBlock != block);
     s.readBlock = block;
     if (s.readEpoch != epoch) {
       s.readEpoch = epoch;
@@ -152,7 +159,8 @@ void Memory::noteRead(Buffer &b, BufferId id, int64_t element, Thread by) {
 
 void Memory::noteWrite(Buffer &b, BufferId id, int64_t element, Thread by) {
   for (int64_t k = 0; k < b.shadowsPerElement; ++k) {
-    Shadow &s = (*b.shadows)[static_cast<size_t>(b.firstShadow + element * b.shadowsPerElement + k)];
+    Shadow &s =
+        (*b.shadows)[static_cast<size_t>(b.firstShadow + element * b.shadowsPerElement + k)];
     if (b.level == MemLevel::Global) {
       if (s.writeBlock >= firstBlockOfPhase && s.writeBlock != block)
         return race(id, element, "written by two blocks in the same phase");
@@ -162,7 +170,8 @@ void Memory::noteWrite(Buffer &b, BufferId id, int64_t element, Thread by) {
     if (s.writeEpoch == epoch && conflicts(s.writeUnit, s.writeLane, s.writeUnitEpoch, by))
       return race(id, element, "written by two threads without a barrier between");
     if (s.readEpoch == epoch && conflicts(s.readUnit, s.readLane, s.readUnitEpoch, by))
-      return race(id, element, "written by another thread than one that read it, without a barrier between");
+      return race(id, element,
+                  "written by another thread than one that read it, without a barrier between");
     s.writeBlock = block;
     s.writeEpoch = epoch;
     s.writeUnitEpoch = unitEpochs[static_cast<size_t>(std::max(by.unit, 0))];

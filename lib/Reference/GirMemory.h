@@ -45,7 +45,7 @@ private:
     int32_t writeEpoch = -1, readEpoch = -1;
     int32_t writeUnitEpoch = 0, readUnitEpoch = 0; // Unit syncs of that unit before the access
     int16_t writeUnit = 0, writeLane = 0, readUnit = 0, readLane = 0;
-    int16_t writer = -1;       // buffer: shared ones may have bytes in common
+    int16_t writer = -1;         // buffer: shared ones may have bytes in common
     bool manyReadBlocks = false; // more than one block read it since readBlock's phase began
   };
   struct Buffer {
@@ -54,10 +54,10 @@ private:
     int64_t sizeBytes; // of an element
     std::vector<int64_t> dims;
     int64_t elements = 1;
-    uint8_t *bytes = nullptr;         // Global, Shared
-    std::vector<Cell> cells;          // Register: [unit][element][lane]
-    std::vector<bool> initialised;    // Register
-    int lanes = 1;                    // Register: copies a unit
+    uint8_t *bytes = nullptr;      // Global, Shared
+    std::vector<Cell> cells;       // Register: [unit][element][lane]
+    std::vector<bool> initialised; // Register
+    int lanes = 1;                 // Register: copies a unit
     std::vector<Shadow> *shadows = nullptr;
     int64_t firstShadow = 0, shadowsPerElement = 1;
   };

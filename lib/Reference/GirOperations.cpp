@@ -76,7 +76,8 @@ template <typename From, typename To, typename F> Instruction::Function unary() 
 template <typename From, typename To, typename F> Instruction::Function binary() {
   return [](const Instruction &in, int count) {
     for (int l = 0; l < count; ++l)
-      To::put(in.out[l], F()(From::get(in.operands[0][l * in.steps[0]]), From::get(in.operands[1][l * in.steps[1]])));
+      To::put(in.out[l], F()(From::get(in.operands[0][l * in.steps[0]]),
+                             From::get(in.operands[1][l * in.steps[1]])));
   };
 }
 
@@ -106,10 +107,14 @@ struct Div {
   template <typename T> T operator()(T a, T b) const { return a / b; }
 };
 struct Minimum {
-  template <typename T> T operator()(T a, T b) const { return a != a ? a : b != b ? b : a < b ? a : b; }
+  template <typename T> T operator()(T a, T b) const {
+    return a != a ? a : b != b ? b : a < b ? a : b;
+  }
 };
 struct Maximum {
-  template <typename T> T operator()(T a, T b) const { return a != a ? a : b != b ? b : a > b ? a : b; }
+  template <typename T> T operator()(T a, T b) const {
+    return a != a ? a : b != b ? b : a > b ? a : b;
+  }
 };
 struct Less {
   template <typename T> int64_t operator()(T a, T b) const { return a < b; }
@@ -182,20 +187,22 @@ template <typename N> Instruction::Function comparison(ScalarOp op) {
 
 void select(const Instruction &in, int count) {
   for (int l = 0; l < count; ++l)
-    in.out[l] = in.operands[0][l * in.steps[0]].i ? in.operands[1][l * in.steps[1]] : in.operands[2][l * in.steps[2]];
+    in.out[l] = in.operands[0][l * in.steps[0]].i ? in.operands[1][l * in.steps[1]]
+                                                  : in.operands[2][l * in.steps[2]];
 }
 
 void fma(const Instruction &in, int count) {
   for (int l = 0; l < count; ++l)
-    in.out[l] = fusedMultiplyAdd(in.type, in.operands[0][l * in.steps[0]], in.operands[1][l * in.steps[1]],
-                                 in.operands[2][l * in.steps[2]]);
+    in.out[l] = fusedMultiplyAdd(in.type, in.operands[0][l * in.steps[0]],
+                                 in.operands[1][l * in.steps[1]], in.operands[2][l * in.steps[2]]);
 }
 
 std::optional<MathFn> mathFunction(ScalarOp op) {
   if (op == ScalarOp::Pow)
     return MathFn::Pow;
   if (op >= ScalarOp::Exp && op <= ScalarOp::Atanh)
-    return static_cast<MathFn>(static_cast<int>(op) - static_cast<int>(ScalarOp::Exp) + static_cast<int>(MathFn::Exp));
+    return static_cast<MathFn>(static_cast<int>(op) - static_cast<int>(ScalarOp::Exp) +
+                               static_cast<int>(MathFn::Exp));
   return std::nullopt;
 }
 

@@ -19,7 +19,8 @@ public:
     for (size_t t = 0; t < program.tensors.size(); ++t)
       FUSEC_CHECK(allocate(static_cast<TensorId>(t)));
     for (size_t i = 0; i < inputs.size(); ++i)
-      std::memcpy(memory[program.inputs[i]].data(), inputs[i]->bytes, static_cast<size_t>(inputs[i]->sizeBytes));
+      std::memcpy(memory[program.inputs[i]].data(), inputs[i]->bytes,
+                  static_cast<size_t>(inputs[i]->sizeBytes));
     FUSEC_CHECK(steps(program.steps));
     std::vector<ConstantRef> outputs;
     for (TensorId t : program.outputs) {
@@ -43,12 +44,13 @@ private:
       for (size_t i = 0; i < inputs.size(); ++i) {
         const Tensor &t = program.tensors[program.inputs[i]];
         if (inputs[i]->type != t.type || !binder.bind(t.shape, inputs[i]->dims, solve))
-          return fail("input %" + t.name + " is not of type " + std::string(name(t.type)) + " and shape " +
-                      str(t.shape, program.symbols));
+          return fail("input %" + t.name + " is not of type " + std::string(name(t.type)) +
+                      " and shape " + str(t.shape, program.symbols));
       }
     for (size_t s = 0; s < program.symbols.size(); ++s) {
       if (!binder.values()[s])
-        return fail("the inputs give symbol '" + program.symbols[s].name + "' no value", Diag::UnsupportedShape);
+        return fail("the inputs give symbol '" + program.symbols[s].name + "' no value",
+                    Diag::UnsupportedShape);
       symbols.push_back(*binder.values()[s]);
     }
     return success();
@@ -104,7 +106,8 @@ private:
       std::memcpy(&trips, memory[s.tripCount].data(), sizeof trips);
     for (int64_t i = 0; goesOn && i < trips; ++i) {
       if (i == options.maxLoopTrips)
-        return fail("loop " + s.name + " runs more than " + std::to_string(i) + " times", Diag::LimitExceeded);
+        return fail("loop " + s.name + " runs more than " + std::to_string(i) + " times",
+                    Diag::LimitExceeded);
       if (s.iteration >= 0)
         std::memcpy(memory[s.iteration].data(), &i, sizeof i);
       FUSEC_CHECK(steps(s.thenSteps));
@@ -153,7 +156,8 @@ private:
 
 } // namespace
 
-Result<std::vector<ConstantRef>> evaluate(const GirProgram &program, const std::vector<ConstantRef> &inputs,
+Result<std::vector<ConstantRef>> evaluate(const GirProgram &program,
+                                          const std::vector<ConstantRef> &inputs,
                                           const GirInterpreterOptions &options) {
   return ProgramInterpreter(program, options).run(inputs);
 }

@@ -29,9 +29,7 @@ constexpr int64_t sizeInBytes(DType t) {
   return table[static_cast<int>(t)];
 }
 constexpr bool isFloat(DType t) { return t >= DType::F16; }
-constexpr bool isSigned(DType t) {
-  return isFloat(t) || (t >= DType::I8 && t <= DType::I64);
-}
+constexpr bool isSigned(DType t) { return isFloat(t) || (t >= DType::I8 && t <= DType::I64); }
 constexpr bool isInteger(DType t) { return t >= DType::I8 && t <= DType::U64; }
 
 /// Textual name used in every IR: "f32", "i64", "bool", ...

@@ -6,7 +6,16 @@
 namespace fusec {
 
 /// Process exit codes of the tools; every diagnostic belongs to one.
-enum class ExitCode { Done = 0, Internal = 1, Usage = 2, BadInput = 3, Unsupported = 4, Limit = 5, Environment = 6, Mismatch = 7 };
+enum class ExitCode {
+  Done = 0,
+  Internal = 1,
+  Usage = 2,
+  BadInput = 3,
+  Unsupported = 4,
+  Limit = 5,
+  Environment = 6,
+  Mismatch = 7
+};
 
 /// One entry for each row of Diagnostics.def.
 enum class Diag {

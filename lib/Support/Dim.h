@@ -77,7 +77,7 @@ public:
 
 private:
   struct Node;
-  friend struct DimBuilder; // DimNode.h
+  friend struct DimBuilder;         // DimNode.h
   std::shared_ptr<const Node> node; // nullptr is not allowed
   explicit DimExpr(std::shared_ptr<const Node> n) : node(std::move(n)) {}
 };

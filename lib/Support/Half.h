@@ -18,17 +18,19 @@ constexpr uint16_t narrowDouble(uint64_t d, int expBits, int manBits) {
   int exp = static_cast<int>(d >> 52 & 0x7ff);
   uint64_t man = d & ((uint64_t(1) << 52) - 1);
   if (exp == 0x7ff)
-    return sign | inf | (man ? 1u << (manBits - 1) | static_cast<uint16_t>(man >> (52 - manBits)) : 0);
+    return sign | inf |
+           (man ? 1u << (manBits - 1) | static_cast<uint16_t>(man >> (52 - manBits)) : 0);
   if (exp == 0)
     return sign; // below half of the smallest subnormal of either format
   man |= uint64_t(1) << 52;
-  int e = exp - 1023 + bias;       // exponent field in the result if normal
-  int drop = 52 - manBits;         // low bits that do not fit
+  int e = exp - 1023 + bias; // exponent field in the result if normal
+  int drop = 52 - manBits;   // low bits that do not fit
   if (e <= 0)
     drop += 1 - e;
   if (drop > 63)
     return sign;
-  uint64_t kept = man >> drop, rest = man & ((uint64_t(1) << drop) - 1), half = uint64_t(1) << (drop - 1);
+  uint64_t kept = man >> drop, rest = man & ((uint64_t(1) << drop) - 1),
+           half = uint64_t(1) << (drop - 1);
   if (rest > half || (rest == half && (kept & 1)))
     ++kept;
   // A carry out of the mantissa runs into the exponent field, which is what rounding up means.

@@ -26,7 +26,9 @@ public:
   bool atEnd() const { return current.kind == Kind::End; }
   /// Consumes the token if its text is `t` (identifier or punctuation).
   bool accept(std::string_view t);
-  bool peekIs(std::string_view t) const { return current.kind != Kind::String && current.text == t; }
+  bool peekIs(std::string_view t) const {
+    return current.kind != Kind::String && current.text == t;
+  }
 
   // Each of these consumes one construct or returns a BadIrText diagnostic with file and line.
   Status expect(std::string_view t);

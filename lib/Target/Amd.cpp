@@ -31,7 +31,8 @@ Target amdTarget(const char *name, int lanes, int cores, double flops, double dr
 } // namespace
 
 std::vector<Target> amdTargets() {
-  return {amdTarget("gfx90a", 64, 110, 23.9e12, 1600e9), amdTarget("gfx942", 64, 304, 81.7e12, 5300e9),
+  return {amdTarget("gfx90a", 64, 110, 23.9e12, 1600e9),
+          amdTarget("gfx942", 64, 304, 81.7e12, 5300e9),
           amdTarget("gfx1100", 32, 96, 61.0e12, 960e9)};
 }
 

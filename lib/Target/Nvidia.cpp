@@ -6,8 +6,8 @@ namespace fusec {
 
 namespace {
 
-Target nvidiaTarget(const char *name, int cores, double flops, double dramBytesPerSec, double l2BytesPerSec,
-                    double launchSec) {
+Target nvidiaTarget(const char *name, int cores, double flops, double dramBytesPerSec,
+                    double l2BytesPerSec, double launchSec) {
   Target t;
   t.name = name;
   t.kind = TargetKind::Nvidia;

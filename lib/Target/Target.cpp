@@ -10,7 +10,7 @@ namespace fusec {
 namespace {
 
 constexpr std::pair<std::string_view, std::string_view> kProducts[] = {
-    {"a100", "sm_80"}, {"h100", "sm_90"},   {"h200", "sm_90"},
+    {"a100", "sm_80"},   {"h100", "sm_90"},    {"h200", "sm_90"},
     {"mi250", "gfx90a"}, {"mi300x", "gfx942"}, {"rx7900", "gfx1100"},
 };
 

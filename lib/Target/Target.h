@@ -12,25 +12,26 @@ enum class TargetKind : uint8_t { Cpu, Nvidia, Amd };
 
 /// One level of memory, from the unit that computes outwards.
 struct MemoryLevel {
-  std::string name;            // "l1", "l2", "shared", "dram"
-  int64_t capacityBytes;       // a core's or SM's share; 0 = unbounded
-  double bytesPerSec;          // a core's or SM's share; for the last level of the whole device
+  std::string name;      // "l1", "l2", "shared", "dram"
+  int64_t capacityBytes; // a core's or SM's share; 0 = unbounded
+  double bytesPerSec;    // a core's or SM's share; for the last level of the whole device
 };
 
 /// A compilation target as plain data. Tables in Cpu.cpp, Nvidia.cpp, Amd.cpp name the source of each number.
 struct Target {
-  std::string name;     // as on the command line: "x86-64-v3", "sm_90", "gfx90a", "sim:sm_90"
+  std::string name; // as on the command line: "x86-64-v3", "sm_90", "gfx90a", "sim:sm_90"
   TargetKind kind;
-  bool sim = false;     // run the GPU kernels on the CPU with checks
+  bool sim = false;                  // run the GPU kernels on the CPU with checks
   std::string triple, cpu, features; // for LLVM
-  int lanes;            // f32 elements a vector register (CPU), threads a warp or wave (GPU)
-  int vectorRegisters;  // CPU: architectural vector registers; GPU: 32-bit registers a thread at most
-  int maxUnits;         // warps or waves a block; 1 on a CPU
-  int cores;            // SMs or CUs; for a CPU the number that Cost assumes
-  int64_t sharedBytesPerBlock; // GPU: static shared memory limit used; CPU: scratch a core (L2 share)
-  int64_t registersPerCore;    // GPU: 32-bit registers an SM; CPU: 0
-  int maxThreadsPerCore;       // GPU
-  double flopsPerSec;          // fp32 FMA peak of the device (a core's share on a CPU), 2 flop an FMA
+  int lanes;           // f32 elements a vector register (CPU), threads a warp or wave (GPU)
+  int vectorRegisters; // CPU: architectural vector registers; GPU: 32-bit registers a thread at most
+  int maxUnits;        // warps or waves a block; 1 on a CPU
+  int cores;           // SMs or CUs; for a CPU the number that Cost assumes
+  int64_t
+      sharedBytesPerBlock;  // GPU: static shared memory limit used; CPU: scratch a core (L2 share)
+  int64_t registersPerCore; // GPU: 32-bit registers an SM; CPU: 0
+  int maxThreadsPerCore;    // GPU
+  double flopsPerSec;       // fp32 FMA peak of the device (a core's share on a CPU), 2 flop an FMA
   double launchSec, blockBarrierSec, deviceBarrierSec;
   std::vector<MemoryLevel> memory;
 };

@@ -56,7 +56,8 @@ std::vector<NodeId> indexOperands(const Scalar &read) {
   return {begin, read.args.end()};
 }
 
-std::optional<FlatAccess> flatAccess(const Equation &equation, NodeId read, const ExprProgram &program) {
+std::optional<FlatAccess> flatAccess(const Equation &equation, NodeId read,
+                                     const ExprProgram &program) {
   const Scalar &node = equation.body[read];
   std::vector<DimExpr> strides = stridesOf(program.tensors[node.index].shape);
   int numAxes = static_cast<int>(equation.axes.size());
@@ -96,9 +97,8 @@ std::optional<std::pair<size_t, DimExpr>> matchIndex(const std::vector<AffineFor
 }
 
 bool isAxisFree(const AffineForm &form) {
-  return form.rest == kNoNode &&
-         std::all_of(form.coefficients.begin(), form.coefficients.end(),
-                     [](const DimExpr &c) { return c.isConst(0); });
+  return form.rest == kNoNode && std::all_of(form.coefficients.begin(), form.coefficients.end(),
+                                             [](const DimExpr &c) { return c.isConst(0); });
 }
 
 void collectConjuncts(const Body &body, NodeId id, std::vector<NodeId> &out) {

@@ -30,7 +30,8 @@ struct FlatAccess {
   };
   std::vector<Rest> rests;
 };
-std::optional<FlatAccess> flatAccess(const Equation &equation, NodeId read, const ExprProgram &program);
+std::optional<FlatAccess> flatAccess(const Equation &equation, NodeId read,
+                                     const ExprProgram &program);
 
 /// Index operands of a Read or ReadIf node, without predicate and else-value.
 std::vector<NodeId> indexOperands(const Scalar &read);
@@ -39,8 +40,8 @@ std::vector<NodeId> indexOperands(const Scalar &read);
 uint64_t axisDependence(const Body &body, NodeId id);
 
 /// The ReadIf is padding: every conjunct of its predicate only keeps an index expression of the read within bounds
-/// (lower <= index or index <= upper), and the else-value is a constant. `bounds` gets the inclusive bounds per dimension (unset
-/// sides from the tensor's shape).
+/// (lower <= index or index <= upper), and the else-value is a constant. The result has the inclusive bounds of each
+/// dimension; sides that the predicate leaves open come from the tensor's shape.
 struct IndexBounds {
   DimExpr lower, upper;
 };

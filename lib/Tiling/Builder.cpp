@@ -4,7 +4,9 @@
 
 namespace fusec::tiling {
 
-int64_t roundUp(int64_t value, int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
+int64_t roundUp(int64_t value, int64_t multiple) {
+  return (value + multiple - 1) / multiple * multiple;
+}
 
 DimExpr View::extent(const std::vector<int> &group) const {
   DimExpr product(1);
@@ -36,7 +38,9 @@ uint64_t directAxes(const Equation &e) {
     const Scalar &node = e.body[id];
     if (node.op == ScalarOp::Axis)
       mask |= uint64_t{1} << node.index;
-    size_t count = node.op == ScalarOp::Read ? 0 : node.op == ScalarOp::ReadIf ? 2 : node.args.size();
+    size_t count = node.op == ScalarOp::Read     ? 0
+                   : node.op == ScalarOp::ReadIf ? 2
+                                                 : node.args.size();
     pending.insert(pending.end(), node.args.begin(), node.args.begin() + count);
   }
   return mask;
@@ -176,11 +180,13 @@ TreeNode Builder::nest(std::vector<TreeNode> loops, std::vector<TreeNode> childr
 }
 
 TreeNode Builder::finishLeaf() const {
-  return view.finish >= 0 ? leaf(LeafKind::Compute, view.finish) : leaf(LeafKind::Store, view.first);
+  return view.finish >= 0 ? leaf(LeafKind::Compute, view.finish)
+                          : leaf(LeafKind::Store, view.first);
 }
 
 void Builder::registerEdges() {
-  if (view.finish >= 0 && view.pattern->tensors[view.equation().outputs[0]].kind == TensorKind::Temp)
+  if (view.finish >= 0 &&
+      view.pattern->tensors[view.equation().outputs[0]].kind == TensorKind::Temp)
     schedule.edges.push_back({view.equation().outputs[0], MemLevel::Register});
 }
 

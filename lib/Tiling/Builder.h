@@ -12,8 +12,8 @@ struct View {
   const ExprProgram *pattern;
   const Target *target;
   std::vector<const Equation *> equations;
-  int first = 0;      // the equation that is tiled: index into `equations`
-  int finish = -1;    // the map after a reduction, or -1
+  int first = 0;                           // the equation that is tiled: index into `equations`
+  int finish = -1;                         // the map after a reduction, or -1
   std::vector<std::vector<int>> spatial;   // merged groups of axis positions, outermost first
   std::vector<std::vector<int>> reduction; // of `first`
 
@@ -30,9 +30,9 @@ struct ReadInfo {
   int ordinal;
   NodeId node;
   TensorId tensor;
-  bool guarded;                      // ReadIf
-  bool constant;                     // of a Constant tensor
-  uint64_t axes;                     // axis positions it depends on
+  bool guarded;  // ReadIf
+  bool constant; // of a Constant tensor
+  uint64_t axes; // axis positions it depends on
   std::optional<FlatAccess> access;
   bool dependsOn(const std::vector<int> &group) const;
   /// Element stride of the group's fastest axis; nullopt when unknown or symbolic.

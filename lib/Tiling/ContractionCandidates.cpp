@@ -2,7 +2,8 @@
 //
 // Roles. The last spatial group L runs over lanes. Reads that depend on it are the vector operands ("B"); the
 // others are broadcast ("A"). A row group M is one that some vector operand does not depend on, so that a vector
-// loaded once serves all rows of the register tile (a depthwise convolution's weights, for instance). Example, C[m, n] = sum_k A[m, k] * B[k, n] on AVX2 with rows 6, vectors 2:
+// loaded once serves all rows of the register tile (a depthwise convolution's weights, for instance).
+// Example, C[m, n] = sum_k A[m, k] * B[k, n] on AVX2 with rows 6, vectors 2:
 //
 //   block n:16 { block m:96 { seq n:16 { seq m:6 {
 //     unroll m:1 { unroll n:8 { lane n:1 { init } } }
@@ -16,7 +17,7 @@ namespace fusec::tiling {
 
 namespace {
 
-constexpr int64_t kPanel = 16;             // floats of a packed panel's row: one layout for AVX2 and AVX-512
+constexpr int64_t kPanel = 16; // floats of a packed panel's row: one layout for AVX2 and AVX-512
 constexpr int64_t kStageBytes = 512 << 10; // staged operands stay within a core's L2
 
 struct RegisterTile {
@@ -25,8 +26,8 @@ struct RegisterTile {
 
 /// Tiles whose accumulators, vector operands and one broadcast fit the register file, best first by the time of one
 /// step of k over the whole M x N domain: fma and load ports, and waste at the edges.
-std::vector<RegisterTile> registerTiles(const Target &target, int64_t rowsTotal, int64_t columnsTotal,
-                                        int64_t maxRows) {
+std::vector<RegisterTile> registerTiles(const Target &target, int64_t rowsTotal,
+                                        int64_t columnsTotal, int64_t maxRows) {
   std::vector<std::pair<double, RegisterTile>> ranked;
   int64_t vectorsTotal = (columnsTotal + target.lanes - 1) / target.lanes;
   for (int64_t rows = 1; rows <= maxRows; ++rows)
@@ -42,10 +43,12 @@ std::vector<RegisterTile> registerTiles(const Target &target, int64_t rowsTotal,
       double panel = double(vectors * target.lanes * 4) / kL2BytesPerCycle;
       // Loop control and misses grow with the number of steps and loads.
       double cycles = std::max({fma, loads, panel, kLatencyBound}) + 0.5 + 0.1 * loads;
-      double tiles = double((rowsTotal + rows - 1) / rows) * double((vectorsTotal + vectors - 1) / vectors);
+      double tiles =
+          double((rowsTotal + rows - 1) / rows) * double((vectorsTotal + vectors - 1) / vectors);
       ranked.push_back({tiles * cycles, {rows, vectors}});
     }
-  std::stable_sort(ranked.begin(), ranked.end(), [](const auto &a, const auto &b) { return a.first < b.first; });
+  std::stable_sort(ranked.begin(), ranked.end(),
+                   [](const auto &a, const auto &b) { return a.first < b.first; });
   std::vector<RegisterTile> out;
   for (const auto &entry : ranked)
     out.push_back(entry.second);
@@ -109,9 +112,10 @@ public:
     std::vector<TreeNode> reduce;
     for (AxisId r : reduced)
       reduce.push_back(Builder::loop(LoopKind::Seq, r, 1));
-    std::vector<TreeNode> steps = {overTile(Builder::leaf(LeafKind::Init, view.first)),
-                                   Builder::nest(reduce, {overTile(Builder::leaf(LeafKind::Compute, view.first))}),
-                                   overTile(b.finishLeaf())};
+    std::vector<TreeNode> steps = {
+        overTile(Builder::leaf(LeafKind::Init, view.first)),
+        Builder::nest(reduce, {overTile(Builder::leaf(LeafKind::Compute, view.first))}),
+        overTile(b.finishLeaf())};
     if (inner.empty())
       body.insert(body.end(), steps.begin(), steps.end());
     else
@@ -140,7 +144,8 @@ private:
           stride = std::min(stride, read.stride(view.reduction[g]).value_or(INT64_MAX - 1));
       order.push_back({stride, g});
     }
-    std::stable_sort(order.begin(), order.end(), [](auto &a, auto &b) { return a.first > b.first; });
+    std::stable_sort(order.begin(), order.end(),
+                     [](auto &a, auto &b) { return a.first > b.first; });
     for (const auto &[stride, g] : order)
       reduced.push_back(b.addReduction("k" + std::to_string(g), {view.reduction[g]}));
   }
@@ -163,7 +168,9 @@ private:
     if (m < 0)
       return;
     int64_t rows = view.opt(view.spatial[roles.row]);
-    int64_t fit = std::max<int64_t>(1, kOperandBytes * 2 / std::max<int64_t>(1, rowBytes) / tile.rows) * tile.rows;
+    int64_t fit =
+        std::max<int64_t>(1, kOperandBytes * 2 / std::max<int64_t>(1, rowBytes) / tile.rows) *
+        tile.rows;
     int64_t parts = (rows + fit - 1) / fit; // of equal size
     rowsPerBlock = roundUp((rows + parts - 1) / parts, tile.rows);
     // Enough blocks that several cores have work, as long as a block keeps a few register tiles.
@@ -189,7 +196,8 @@ private:
       return;
     int64_t extent = view.opt(view.spatial[roles.blocks.back()]);
     int64_t work = rowsPerBlock * columnsPerBlock * reductionSize();
-    while (lastBlockStep * 2 <= extent && work * lastBlockStep < kFmasPerBlock && blocks / lastBlockStep > 32)
+    while (lastBlockStep * 2 <= extent && work * lastBlockStep < kFmasPerBlock &&
+           blocks / lastBlockStep > 32)
       lastBlockStep *= 2;
   }
 
@@ -205,7 +213,8 @@ private:
       } else if (read.dependsOn(lane)) {
         if (read.constant && read.access && !read.guarded && dependsOnReduction(read))
           packConstant(read);
-        else if ((!laneStride || (*laneStride != 0 && *laneStride != 1)) && dependsOnReduction(read))
+        else if ((!laneStride || (*laneStride != 0 && *laneStride != 1)) &&
+                 dependsOnReduction(read))
           stageOver(read, out);
       }
     }
@@ -280,7 +289,8 @@ private:
     std::vector<NodeId> indices = indexOperands(e.body[read.node]);
     for (size_t d = 0; d < indices.size(); ++d) {
       digits.push_back({-1, static_cast<int>(d)});
-      std::optional<AffineForm> form = affineForm(e.body, indices[d], static_cast<int>(e.axes.size()));
+      std::optional<AffineForm> form =
+          affineForm(e.body, indices[d], static_cast<int>(e.axes.size()));
       if (!form)
         return;
       int64_t span = 1;
@@ -332,7 +342,8 @@ static int64_t maxRows(const View &view, const std::vector<ReadInfo> &reads, con
     return kMost;
   for (const ReadInfo &read : reads) {
     std::optional<int64_t> stride = read.stride(view.spatial[roles.row]);
-    if (!read.dependsOn(view.spatial[roles.lane]) && stride && *stride != 0 && *stride * 4 % kSetBytes == 0)
+    if (!read.dependsOn(view.spatial[roles.lane]) && stride && *stride != 0 &&
+        *stride * 4 % kSetBytes == 0)
       return kWays;
   }
   return kMost;
@@ -347,7 +358,8 @@ Candidates cpuContractionCandidates(const View &view) {
   int64_t rows = roles.row >= 0 ? view.opt(view.spatial[roles.row]) : 1;
   int64_t columns = view.opt(view.spatial[roles.lane]);
   constexpr size_t kCandidates = 3;
-  for (RegisterTile tile : registerTiles(*view.target, rows, columns, maxRows(view, reads, roles))) {
+  for (RegisterTile tile :
+       registerTiles(*view.target, rows, columns, maxRows(view, reads, roles))) {
     if (out.size() == kCandidates)
       break;
     out.push_back(CpuContraction(view, tile, roles).build());

@@ -48,7 +48,8 @@ Schedule gpuContraction(const View &view, int64_t rowsPerUnit, int64_t vectors, 
       bool onColumns = read.dependsOn(b.schedule.axes[n].positions);
       bool onRows = rowAxis >= 0 && read.dependsOn(b.schedule.axes[rowAxis].positions);
       if (reduces && onColumns != onRows)
-        out.push_back(Builder::leaf(LeafKind::Stage, b.stage(read, {{k}, {onColumns ? n : rowAxis}}, 1)));
+        out.push_back(
+            Builder::leaf(LeafKind::Stage, b.stage(read, {{k}, {onColumns ? n : rowAxis}}, 1)));
     }
     return out;
   };
@@ -78,8 +79,9 @@ Schedule gpuContraction(const View &view, int64_t rowsPerUnit, int64_t vectors, 
     around.push_back(Builder::loop(LoopKind::Block, n, int64_t{lanes} * units));
   }
   std::vector<TreeNode> step = stageAll(m);
-  step.push_back(inUnit(m, Builder::nest({Builder::loop(LoopKind::Seq, k, 1)},
-                                         {overTile(m, Builder::leaf(LeafKind::Compute, view.first))})));
+  step.push_back(
+      inUnit(m, Builder::nest({Builder::loop(LoopKind::Seq, k, 1)},
+                              {overTile(m, Builder::leaf(LeafKind::Compute, view.first))})));
   std::vector<TreeNode> body = {inUnit(m, overTile(m, Builder::leaf(LeafKind::Init, view.first))),
                                 Builder::nest({Builder::loop(LoopKind::Seq, k, depth)}, step),
                                 inUnit(m, overTile(m, b.finishLeaf()))};

@@ -4,9 +4,11 @@
 
 namespace fusec::lowering {
 
-Lowering::Lowering(const ExprProgram &pattern, const Schedule &schedule, const std::vector<Symbol> &symbols)
+Lowering::Lowering(const ExprProgram &pattern, const Schedule &schedule,
+                   const std::vector<Symbol> &symbols)
     : pattern(pattern), schedule(schedule), symbols(symbols), tree(schedule.tree),
-      equations(scheduledEquations(pattern)), scan(scanOf(pattern)), kernel(out.kernel), body(out.kernel.body) {}
+      equations(scheduledEquations(pattern)), scan(scanOf(pattern)), kernel(out.kernel),
+      body(out.kernel.body) {}
 
 void Lowering::problem(std::string text) { problems.push_back(std::move(text)); }
 
@@ -19,8 +21,8 @@ VarId Lowering::newVar(const std::string &name, LoopKind kind, IndexRange range)
 
 namespace {
 
-bool findIn(const std::vector<TreeNode> &nodes, const std::function<bool(const TreeNode &)> &matches,
-            TreePath &chain) {
+bool findIn(const std::vector<TreeNode> &nodes,
+            const std::function<bool(const TreeNode &)> &matches, TreePath &chain) {
   for (const TreeNode &node : nodes) {
     chain.push_back(&node);
     if (node.isLoop ? findIn(node.children, matches, chain) : matches(node))
@@ -123,7 +125,8 @@ NodeId Lowering::tripOf(const TreeNode &node) {
     return body.dim(ceilDiv(whole, DimExpr(node.step)));
   if (tile % node.step != 0)
     problem("loop " + std::string(name(node.loop)) + " " + schedule.axes[node.axis].name + ":" +
-            std::to_string(node.step) + " does not divide the " + std::to_string(tile) + " around it");
+            std::to_string(node.step) + " does not divide the " + std::to_string(tile) +
+            " around it");
   if (node.loop != LoopKind::Seq || whole.divisibleBy(tile, symbols))
     return body.index(tile / node.step);
   // The last tile of an outer loop is cut at the extent.
@@ -139,8 +142,8 @@ void Lowering::lowerLoop(const TreeNode &node, std::vector<Stmt> &result) {
   loop.loop = node.loop;
   loop.trip = tripOf(node);
   if (isConstantTrip(node.loop) && body[loop.trip].op != ScalarOp::Const)
-    return problem("a " + std::string(name(node.loop)) + " loop over " + schedule.axes[node.axis].name +
-                   " needs a constant trip");
+    return problem("a " + std::string(name(node.loop)) + " loop over " +
+                   schedule.axes[node.axis].name + " needs a constant trip");
   IndexRange range = body.rangeOf(loop.trip);
   int64_t maxTrip = range.max == INT64_MAX ? INT64_MAX : range.max - 1;
   std::string axisName = node.axis == kStepAxis ? "step" : schedule.axes[node.axis].name;
@@ -195,8 +198,9 @@ void Lowering::lowerChildren(const std::vector<TreeNode> &nodes, std::vector<Stm
   std::erase_if(undecided, [&](AxisId a) { return checks[a] == Check::Needed; });
   if (undecided.empty())
     return lowerAll(result);
-  bool alreadyChecked = std::any_of(checks.begin(), checks.end(),
-                                    [](const auto &entry) { return entry.second == Check::Needed; });
+  bool alreadyChecked = std::any_of(checks.begin(), checks.end(), [](const auto &entry) {
+    return entry.second == Check::Needed;
+  });
   if (alreadyChecked) { // a third version would only save the checks of one axis in a rare tile
     for (AxisId a : undecided)
       checks[a] = Check::Needed;
@@ -211,7 +215,8 @@ void Lowering::lowerChildren(const std::vector<TreeNode> &nodes, std::vector<Stm
   for (AxisId a : undecided) {
     int64_t tile = tileAt(a, path.size());
     NodeId end = body.binary(ScalarOp::Add, axisValue(a), body.index(tile));
-    choice.predicate = body.logicalAnd(choice.predicate, body.binary(ScalarOp::Le, end, body.dim(extent(a))));
+    choice.predicate =
+        body.logicalAnd(choice.predicate, body.binary(ScalarOp::Le, end, body.dim(extent(a))));
   }
   lowerAll(choice.body);
   for (AxisId a : undecided)
@@ -228,7 +233,8 @@ Phase Lowering::lowerTree(const std::vector<TreeNode> &nodes) {
   while (level->size() == 1 && (*level)[0].isLoop && (*level)[0].loop == LoopKind::Block) {
     const TreeNode &node = (*level)[0];
     DimExpr trip = ceilDiv(extent(node.axis), DimExpr(node.step));
-    VarId var = newVar(schedule.axes[node.axis].name, LoopKind::Block, rangeOfExtent(trip, symbols));
+    VarId var =
+        newVar(schedule.axes[node.axis].name, LoopKind::Block, rangeOfExtent(trip, symbols));
     phase.blocks.push_back({var, trip});
     path.push_back({&node, node.axis, node.step, LoopKind::Block, var});
     level = &node.children;

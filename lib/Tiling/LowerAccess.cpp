@@ -18,8 +18,9 @@ NodeId Lowering::axisOffset(AxisId axis, size_t fromDepth) {
   NodeId sum = body.index(0);
   for (size_t i = fromDepth; i < path.size(); ++i)
     if (path[i].axis == axis)
-      sum = body.binary(ScalarOp::Add, sum,
-                        body.binary(ScalarOp::Mul, body.axis(path[i].var), body.index(path[i].step)));
+      sum =
+          body.binary(ScalarOp::Add, sum,
+                      body.binary(ScalarOp::Mul, body.axis(path[i].var), body.index(path[i].step)));
   return sum;
 }
 
@@ -58,13 +59,15 @@ NodeId Lowering::equationAxis(int equation, int position) {
   if (clampSpatial && !axis.reduction && checks[a] == Check::Needed && !onLanes(a))
     value = body.binary(ScalarOp::Min, value, body.dim(axis.extent - DimExpr(1)));
   DimExpr inner(1);
-  size_t place = std::find(axis.positions.begin(), axis.positions.end(), position) - axis.positions.begin();
+  size_t place =
+      std::find(axis.positions.begin(), axis.positions.end(), position) - axis.positions.begin();
   for (size_t i = place + 1; i < axis.positions.size(); ++i)
     inner = inner * equations[equation]->axes[axis.positions[i]].extent;
   if (!inner.isConst(1))
     value = body.binary(ScalarOp::FloorDiv, value, body.dim(inner));
   if (place > 0)
-    value = body.binary(ScalarOp::FloorMod, value, body.dim(equations[equation]->axes[position].extent));
+    value = body.binary(ScalarOp::FloorMod, value,
+                        body.dim(equations[equation]->axes[position].extent));
   return value;
 }
 
@@ -92,7 +95,8 @@ NodeId Lowering::tensorIndex(const Shape &shape, const std::vector<NodeId> &indi
   std::vector<DimExpr> strides = stridesOf(shape);
   NodeId flat = body.index(0);
   for (size_t d = 0; d < indices.size(); ++d)
-    flat = body.binary(ScalarOp::Add, flat, body.binary(ScalarOp::Mul, indices[d], body.dim(strides[d])));
+    flat = body.binary(ScalarOp::Add, flat,
+                       body.binary(ScalarOp::Mul, indices[d], body.dim(strides[d])));
   return flat;
 }
 
@@ -172,7 +176,8 @@ NodeId Lowering::inBounds(int equation, bool spatial, bool reduction, bool lanes
         (lanesOnly && !onLanes(id)) ||
         std::count(axis.equations.begin(), axis.equations.end(), equation) == 0)
       continue;
-    predicate = body.logicalAnd(predicate, body.binary(ScalarOp::Lt, axisValue(id), body.dim(axis.extent)));
+    predicate =
+        body.logicalAnd(predicate, body.binary(ScalarOp::Lt, axisValue(id), body.dim(axis.extent)));
   }
   return predicate;
 }
@@ -184,9 +189,11 @@ NodeId Lowering::lanePredicate(int equation, uint64_t axes) {
     return predicate;
   for (size_t p = 0; p < equations[equation]->axes.size(); ++p) {
     AxisId a = scheduleAxis(equation, static_cast<int>(p));
-    if (a < 0 || schedule.axes[a].reduction || !(axes >> p & 1) || checks[a] != Check::Needed || !onLanes(a))
+    if (a < 0 || schedule.axes[a].reduction || !(axes >> p & 1) || checks[a] != Check::Needed ||
+        !onLanes(a))
       continue;
-    predicate = body.logicalAnd(predicate, body.binary(ScalarOp::Lt, axisValue(a), body.dim(extent(a))));
+    predicate =
+        body.logicalAnd(predicate, body.binary(ScalarOp::Lt, axisValue(a), body.dim(extent(a))));
   }
   return predicate;
 }
@@ -217,7 +224,8 @@ NodeId Lowering::edgeIndex(int equation, TensorId tensor) {
     const ScheduleAxis &axis = schedule.axes[a];
     if (axis.reduction || std::count(axis.equations.begin(), axis.equations.end(), equation) == 0)
       continue;
-    NodeId scaled = body.binary(ScalarOp::Mul, flat, body.index(tileAt(static_cast<AxisId>(a), depth)));
+    NodeId scaled =
+        body.binary(ScalarOp::Mul, flat, body.index(tileAt(static_cast<AxisId>(a), depth)));
     flat = body.binary(ScalarOp::Add, scaled, axisOffset(static_cast<AxisId>(a), depth));
   }
   return flat;
@@ -311,8 +319,9 @@ NodeId Lowering::readTensor(int equation, NodeId original, const Scalar &copied)
   if (scan)
     for (const ScanOutput &output : scan->scanOutputs)
       if (output.perStep == tensor && buffer == globalBuffer(output.stacked))
-        flat = body.binary(ScalarOp::Add, flat,
-                           body.binary(ScalarOp::Mul, stackedStep(), body.dim(numElements(info.shape))));
+        flat = body.binary(
+            ScalarOp::Add, flat,
+            body.binary(ScalarOp::Mul, stackedStep(), body.dim(numElements(info.shape))));
   if (predicate == kNoNode)
     return body.read(buffer, info.type, {flat});
   NodeId otherwise = copied.op == ScalarOp::ReadIf ? copied.args[1] : body.constant(info.type, 0);
@@ -335,12 +344,9 @@ NodeId Lowering::importValue(int equation, NodeId root) {
   const Equation &e = *equations[equation];
   return body.import(e.body, root, [&](const Scalar &copied, NodeId original) -> NodeId {
     switch (copied.op) {
-    case ScalarOp::Axis:
-      return equationAxis(equation, copied.index);
-    case ScalarOp::Step:
-      return stackedStep();
-    default:
-      return readTensor(equation, original, copied);
+    case ScalarOp::Axis: return equationAxis(equation, copied.index);
+    case ScalarOp::Step: return stackedStep();
+    default: return readTensor(equation, original, copied);
     }
   });
 }

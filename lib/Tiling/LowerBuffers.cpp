@@ -17,9 +17,11 @@ Status Lowering::makeBuffers() {
     const Equation &equation = *equations[e];
     std::vector<NodeId> reads = readsOf(equation);
     for (size_t r = 0; r < reads.size(); ++r) {
-      bool packed = std::any_of(schedule.operands.begin(), schedule.operands.end(), [&](const Operand &o) {
-        return o.level == MemLevel::Global && o.equation == static_cast<int>(e) && o.read == static_cast<int>(r);
-      });
+      bool packed =
+          std::any_of(schedule.operands.begin(), schedule.operands.end(), [&](const Operand &o) {
+            return o.level == MemLevel::Global && o.equation == static_cast<int>(e) &&
+                   o.read == static_cast<int>(r);
+          });
       if (!packed && levelOf(equation.body[reads[r]].index) == MemLevel::Global)
         need(equation.body[reads[r]].index, false);
     }
@@ -40,7 +42,8 @@ Status Lowering::makeBuffers() {
       raw[output.perStep] = false; // lives in its slice of the stacked tensor
     }
   }
-  auto addParam = [&](const std::string &bufferName, DType type, Shape shape, bool isWritten, KernelParam param) {
+  auto addParam = [&](const std::string &bufferName, DType type, Shape shape, bool isWritten,
+                      KernelParam param) {
     GirBuffer buffer;
     buffer.name = bufferName;
     buffer.type = type;
@@ -53,8 +56,8 @@ Status Lowering::makeBuffers() {
   for (size_t t = 0; t < pattern.tensors.size(); ++t) {
     const Tensor &tensor = pattern.tensors[t];
     if (raw[t])
-      globals[static_cast<TensorId>(t)] =
-          addParam(tensor.name, tensor.type, tensor.shape, written[t], {static_cast<TensorId>(t), -1});
+      globals[static_cast<TensorId>(t)] = addParam(tensor.name, tensor.type, tensor.shape,
+                                                   written[t], {static_cast<TensorId>(t), -1});
   }
   for (size_t o = 0; o < schedule.operands.size(); ++o) {
     const Operand &operand = schedule.operands[o];
@@ -89,8 +92,9 @@ Status Lowering::makeBuffers() {
       elements = total.constValue();
     } else {
       auto consumer = findConsumer(edge.tensor);
-      auto leaf = equations[producer]->kind == EquationKind::Reduction ? findLeaf(LeafKind::Store, producer)
-                                                                        : findLeaf(LeafKind::Compute, producer);
+      auto leaf = equations[producer]->kind == EquationKind::Reduction
+                      ? findLeaf(LeafKind::Store, producer)
+                      : findLeaf(LeafKind::Compute, producer);
       if (!consumer || !leaf)
         return Diagnostic{Diag::BadIr, "schedule " + schedule.name,
                           "edge " + tensor.name + " has no statement that writes or reads it"};
@@ -100,7 +104,8 @@ Status Lowering::makeBuffers() {
       localDepth[edge.tensor] = common;
       for (size_t a = 0; a < schedule.axes.size(); ++a) {
         const ScheduleAxis &axis = schedule.axes[a];
-        if (axis.reduction || std::count(axis.equations.begin(), axis.equations.end(), producer) == 0)
+        if (axis.reduction ||
+            std::count(axis.equations.begin(), axis.equations.end(), producer) == 0)
           continue;
         elements *= tileIn(*leaf, common, static_cast<AxisId>(a));
       }
@@ -146,7 +151,8 @@ Status Lowering::makeAccumulators(int equation) {
     int64_t tile = tileIn(*chain, i, node.axis);
     if (tile == 0)
       return Diagnostic{Diag::BadIr, "schedule " + schedule.name,
-                        "unroll loop over " + schedule.axes[node.axis].name + " needs a constant trip"};
+                        "unroll loop over " + schedule.axes[node.axis].name +
+                            " needs a constant trip"};
     dims.push_back({{node.axis, ordinals[node.axis]++}, (tile + node.step - 1) / node.step});
   }
   std::sort(dims.begin(), dims.end());

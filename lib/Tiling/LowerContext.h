@@ -35,7 +35,8 @@ enum class Check : uint8_t { None, Needed };
 
 class Lowering {
 public:
-  Lowering(const ExprProgram &pattern, const Schedule &schedule, const std::vector<Symbol> &symbols);
+  Lowering(const ExprProgram &pattern, const Schedule &schedule,
+           const std::vector<Symbol> &symbols);
   Result<LoweredKernel> run();
 
 private:
@@ -57,7 +58,9 @@ private:
   DimExpr extent(AxisId axis) const;
   NodeId axisValue(AxisId axis);
   NodeId axisOffset(AxisId axis, size_t fromDepth);
-  int64_t tileAt(AxisId axis, size_t depth) const; // elements of `axis` below the first `depth` loops; 0: symbolic
+  int64_t
+  tileAt(AxisId axis,
+         size_t depth) const; // elements of `axis` below the first `depth` loops; 0: symbolic
   bool onLanes(AxisId axis) const;
   NodeId equationAxis(int equation, int position);
   AxisId scheduleAxis(int equation, int position) const;
@@ -87,10 +90,12 @@ private:
   void storeResult(int equation, size_t output, NodeId value, std::vector<Stmt> &out);
   void guarded(NodeId predicate, std::vector<Stmt> body, std::vector<Stmt> &out);
   /// Spreads [0, total) over units and lanes (or, on a CPU, over vectors); `emit` gets the flat position.
-  void cooperative(NodeId total, const std::function<std::vector<Stmt>(NodeId)> &emit, std::vector<Stmt> &out);
+  void cooperative(NodeId total, const std::function<std::vector<Stmt>(NodeId)> &emit,
+                   std::vector<Stmt> &out);
   void checkStageCovers(const Operand &operand, uint64_t axes);
   void stageOnCpu(const std::vector<size_t> &order, const std::vector<int64_t> &extents,
-                  const std::function<std::vector<Stmt>(const std::vector<NodeId> &)> &emit, std::vector<Stmt> &out);
+                  const std::function<std::vector<Stmt>(const std::vector<NodeId> &)> &emit,
+                  std::vector<Stmt> &out);
   Status makeBuffers();
   Status makeAccumulators(int equation);
 
@@ -108,12 +113,14 @@ private:
   std::vector<std::string> problems;
 
   Path path;
-  bool clampSpatial = false; // reads of a reduction past a spatial extent are moved to the last element
+  bool clampSpatial =
+      false; // reads of a reduction past a spatial extent are moved to the last element
   std::map<AxisId, Check> checks;
   std::map<AxisId, NodeId> axisOverride; // while a stage's element is evaluated
   std::map<TensorId, BufferId> globals;
   std::map<TensorId, BufferId> locals; // Register and Shared edges
-  std::map<TensorId, size_t> localDepth; // path depth below which a Shared edge's tile lies; SIZE_MAX = whole tensor
+  std::map<TensorId, size_t>
+      localDepth; // path depth below which a Shared edge's tile lies; SIZE_MAX = whole tensor
   struct Accumulator {
     BufferId value = -1, index = -1;
     std::vector<std::pair<AxisId, int>> dims; // (axis, which of its Unroll loops)

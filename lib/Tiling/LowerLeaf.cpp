@@ -31,8 +31,9 @@ void Lowering::cooperative(NodeId total, const std::function<std::vector<Stmt>(N
                       {0, range.max == INT64_MAX ? INT64_MAX : range.max - 1, std::nullopt});
     return loop;
   };
-  NodeId rounds = body.binary(ScalarOp::FloorDiv, body.binary(ScalarOp::Add, total, body.index(width - 1)),
-                              body.index(width));
+  NodeId rounds =
+      body.binary(ScalarOp::FloorDiv, body.binary(ScalarOp::Add, total, body.index(width - 1)),
+                  body.index(width));
   Stmt round = loopOf(LoopKind::Seq, rounds, "round");
   NodeId flat = body.binary(ScalarOp::Mul, body.axis(round.var), body.index(width));
   Stmt unit;
@@ -58,18 +59,12 @@ void Lowering::cooperative(NodeId total, const std::function<std::vector<Stmt>(N
 
 void Lowering::lowerLeaf(const TreeNode &node, std::vector<Stmt> &result) {
   switch (node.leaf) {
-  case LeafKind::Init:
-    return lowerInit(node.target, result);
-  case LeafKind::Compute:
-    return lowerCompute(node.target, result);
-  case LeafKind::Combine:
-    return lowerCombine(node.target, result);
-  case LeafKind::Store:
-    return lowerStore(node.target, result);
-  case LeafKind::Stage:
-    return lowerStage(static_cast<size_t>(node.target), result);
-  case LeafKind::Carry:
-    return lowerCarry(node.target, result);
+  case LeafKind::Init: return lowerInit(node.target, result);
+  case LeafKind::Compute: return lowerCompute(node.target, result);
+  case LeafKind::Combine: return lowerCombine(node.target, result);
+  case LeafKind::Store: return lowerStore(node.target, result);
+  case LeafKind::Stage: return lowerStage(static_cast<size_t>(node.target), result);
+  case LeafKind::Carry: return lowerCarry(node.target, result);
   }
 }
 
@@ -105,17 +100,20 @@ void Lowering::lowerCompute(int equation, std::vector<Stmt> &result) {
   }
   if (e.kind == EquationKind::Scatter) {
     const Shape &shape = pattern.tensors[e.outputs[0]].shape;
-    NodeId predicate = e.scatterPredicate == kNoNode ? kNoNode : importValue(equation, e.scatterPredicate);
+    NodeId predicate =
+        e.scatterPredicate == kNoNode ? kNoNode : importValue(equation, e.scatterPredicate);
     std::vector<NodeId> indices;
     for (NodeId index : e.scatterIndex)
       indices.push_back(importValue(equation, index));
     for (size_t d = 0; d < indices.size(); ++d) {
       predicate = body.logicalAnd(predicate, body.binary(ScalarOp::Le, body.index(0), indices[d]));
-      predicate = body.logicalAnd(predicate, body.binary(ScalarOp::Lt, indices[d], body.dim(shape[d])));
+      predicate =
+          body.logicalAnd(predicate, body.binary(ScalarOp::Lt, indices[d], body.dim(shape[d])));
     }
     Stmt s = storeStmt(globalBuffer(e.outputs[0]), {tensorIndex(shape, indices)},
                        importValue(equation, e.results[0]));
-    constexpr Monoid kMonoids[] = {Monoid::Sum, Monoid::Sum, Monoid::Prod, Monoid::Min, Monoid::Max};
+    constexpr Monoid kMonoids[] = {Monoid::Sum, Monoid::Sum, Monoid::Prod, Monoid::Min,
+                                   Monoid::Max};
     if (e.combiner != Combiner::Assign) {
       s.kind = StmtKind::Accumulate;
       s.monoid = kMonoids[static_cast<int>(e.combiner)];
@@ -152,8 +150,9 @@ void Lowering::storeResult(int equation, size_t output, NodeId value, std::vecto
   if (scan)
     for (const ScanOutput &stackedOutput : scan->scanOutputs)
       if (stackedOutput.perStep == tensor)
-        index = body.binary(ScalarOp::Add, index,
-                            body.binary(ScalarOp::Mul, stackedStep(), body.dim(numElements(info.shape))));
+        index = body.binary(
+            ScalarOp::Add, index,
+            body.binary(ScalarOp::Mul, stackedStep(), body.dim(numElements(info.shape))));
   result.push_back(storeStmt(globalBuffer(tensor), {index}, value));
 }
 
@@ -209,7 +208,8 @@ void Lowering::lowerCombine(int equation, std::vector<Stmt> &result) {
   unit.body.push_back(storeStmt(values, {body.axis(unit.var)},
                                 body.read(acc.value, kernel.buffers[acc.value].type, indices)));
   if (indexes >= 0)
-    unit.body.push_back(storeStmt(indexes, {body.axis(unit.var)}, body.read(acc.index, DType::I64, indices)));
+    unit.body.push_back(
+        storeStmt(indexes, {body.axis(unit.var)}, body.read(acc.index, DType::I64, indices)));
   result.push_back(std::move(unit));
   lowerInit(equation, result);
   Stmt fold;
@@ -248,7 +248,8 @@ void Lowering::lowerCarry(int when, std::vector<Stmt> &result) {
     if (when == 1)
       for (const ScanOutput &output : scan->scanOutputs)
         if (output.perStep == from && locals.count(from) == 0)
-          origin = body.binary(ScalarOp::Mul, stackedStep(), body.dim(numElements(pattern.tensors[from].shape)));
+          origin = body.binary(ScalarOp::Mul, stackedStep(),
+                               body.dim(numElements(pattern.tensors[from].shape)));
     cooperative(
         body.dim(numElements(pattern.tensors[to].shape)),
         [&](NodeId flat) {

@@ -31,7 +31,8 @@ void Lowering::lowerStage(size_t index, std::vector<Stmt> &result) {
       if (form->coefficients[p].isConst(0) || a < 0)
         continue;
       int64_t tile = tileAt(a, path.size());
-      bool usable = form->coefficients[p].isConst() && tile > 0 && schedule.axes[a].positions.size() == 1;
+      bool usable =
+          form->coefficients[p].isConst() && tile > 0 && schedule.axes[a].positions.size() == 1;
       span = usable ? span + std::abs(form->coefficients[p].constValue()) * (tile - 1) : 0;
       if (!usable)
         break;
@@ -63,8 +64,10 @@ void Lowering::lowerStage(size_t index, std::vector<Stmt> &result) {
   size_t rank = tensor.shape.size();
   for (size_t d = 0; d < operand.digits.size(); ++d) {
     const LayoutDigit &digit = operand.digits[d];
-    bool unit = digit.index >= 0 ? digit.index + 1 == static_cast<int>(rank)
-                                 : access && access->stride[schedule.axes[digit.axis].positions.back()].isConst(1);
+    bool unit =
+        digit.index >= 0
+            ? digit.index + 1 == static_cast<int>(rank)
+            : access && access->stride[schedule.axes[digit.axis].positions.back()].isConst(1);
     if (unit && extents[d] > 1)
       lanesDigit = d;
   }
@@ -120,7 +123,8 @@ void Lowering::lowerStage(size_t index, std::vector<Stmt> &result) {
     std::vector<Stmt> statements;
     guarded(cut, {storeStmt(stage.buffer, {place}, value)}, statements);
     if (cut != kNoNode)
-      statements[0].elseBody.push_back(storeStmt(stage.buffer, {place}, body.constant(tensor.type, 0)));
+      statements[0].elseBody.push_back(
+          storeStmt(stage.buffer, {place}, body.constant(tensor.type, 0)));
     return statements;
   };
 

@@ -8,7 +8,8 @@ namespace fusec::tiling {
 namespace {
 
 /// A read whose addresses jump along the lanes although another axis is contiguous: a transposition.
-const ReadInfo *transposedRead(const View &view, const std::vector<ReadInfo> &reads, size_t &contiguousGroup) {
+const ReadInfo *transposedRead(const View &view, const std::vector<ReadInfo> &reads,
+                               size_t &contiguousGroup) {
   for (const ReadInfo &read : reads) {
     std::optional<int64_t> last = read.stride(view.spatial.back());
     if (!last || *last == 0 || *last == 1 || read.guarded)
@@ -46,7 +47,8 @@ Schedule cpuMap(const View &view, int unroll) {
     for (size_t g = 0; g + 1 < groups.size(); ++g) {
       AxisId axis = b.addSpatial("i" + std::to_string(g), {groups[g]});
       bool last = g + 2 == groups.size();
-      int64_t rows = last ? std::clamp<int64_t>(kElementsPerBlock / rowElements, 1, view.opt(groups[g])) : 1;
+      int64_t rows =
+          last ? std::clamp<int64_t>(kElementsPerBlock / rowElements, 1, view.opt(groups[g])) : 1;
       loops.push_back(Builder::loop(LoopKind::Block, axis, rows));
       if (rows > 1)
         inner.push_back(Builder::loop(LoopKind::Seq, axis, 1));
@@ -86,15 +88,17 @@ Schedule gpuTranspose(const View &view, const ReadInfo &read, size_t contiguousG
   std::vector<TreeNode> loops;
   for (size_t g = 0; g + 1 < view.spatial.size(); ++g)
     if (g != contiguousGroup)
-      loops.push_back(Builder::loop(LoopKind::Block, b.addSpatial("i" + std::to_string(g), {view.spatial[g]}), 1));
+      loops.push_back(Builder::loop(LoopKind::Block,
+                                    b.addSpatial("i" + std::to_string(g), {view.spatial[g]}), 1));
   AxisId p = b.addSpatial("p", {view.spatial[contiguousGroup]});
   AxisId x = b.addSpatial("x", {view.spatial.back()});
   loops.push_back(Builder::loop(LoopKind::Block, p, lanes));
   loops.push_back(Builder::loop(LoopKind::Block, x, lanes));
   int operand = b.stage(read, {{p}, {x}}, 1);
-  TreeNode compute = Builder::nest({Builder::loop(LoopKind::Unit, p, lanes / units),
-                                    Builder::loop(LoopKind::Unroll, p, 1), Builder::loop(LoopKind::Lane, x, 1)},
-                                   {Builder::leaf(LeafKind::Compute, view.first)});
+  TreeNode compute =
+      Builder::nest({Builder::loop(LoopKind::Unit, p, lanes / units),
+                     Builder::loop(LoopKind::Unroll, p, 1), Builder::loop(LoopKind::Lane, x, 1)},
+                    {Builder::leaf(LeafKind::Compute, view.first)});
   b.schedule.tree = {Builder::nest(loops, {Builder::leaf(LeafKind::Stage, operand), compute})};
   return b.schedule;
 }

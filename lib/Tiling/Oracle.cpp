@@ -19,20 +19,15 @@ double weight(ScalarOp op) {
   case ScalarOp::Step:
   case ScalarOp::Dim:
   case ScalarOp::Read:
-  case ScalarOp::ReadIf:
-    return 0;
+  case ScalarOp::ReadIf: return 0;
   case ScalarOp::Exp:
-  case ScalarOp::Sigmoid:
-    return 16;
+  case ScalarOp::Sigmoid: return 16;
   case ScalarOp::Div:
-  case ScalarOp::Sqrt:
-    return 5;
+  case ScalarOp::Sqrt: return 5;
   case ScalarOp::Tanh:
   case ScalarOp::Erf:
-  case ScalarOp::Log:
-    return 24;
-  default:
-    return op >= ScalarOp::Exp && op <= ScalarOp::Atanh ? 40 : op == ScalarOp::Pow ? 60 : 1;
+  case ScalarOp::Log: return 24;
+  default: return op >= ScalarOp::Exp && op <= ScalarOp::Atanh ? 40 : op == ScalarOp::Pow ? 60 : 1;
   }
 }
 
@@ -73,7 +68,8 @@ private:
       double trip = tripOf(node);
       if (node.loop == LoopKind::Block)
         counts.blocks *= trip;
-      double inner = node.loop == LoopKind::Seq || node.loop == LoopKind::Unroll ? times * trip : times;
+      double inner =
+          node.loop == LoopKind::Seq || node.loop == LoopKind::Unroll ? times * trip : times;
       if (node.loop == LoopKind::Unit)
         counts.unitsPerBlock = std::max(counts.unitsPerBlock, trip);
       path.push_back(&node);
@@ -129,9 +125,10 @@ private:
     std::vector<NodeId> reads = readsOf(e);
     for (size_t r = 0; r < reads.size(); ++r) {
       double loads = times * shared(e, node.target, reads[r]);
-      bool operand = std::any_of(schedule.operands.begin(), schedule.operands.end(), [&](const Operand &o) {
-        return o.equation == node.target && o.read == static_cast<int>(r);
-      });
+      bool operand =
+          std::any_of(schedule.operands.begin(), schedule.operands.end(), [&](const Operand &o) {
+            return o.equation == node.target && o.read == static_cast<int>(r);
+          });
       bool strided = false;
       if (!operand && lanes && laneAxis >= 0) {
         std::optional<FlatAccess> access = flatAccess(e, reads[r], pattern);
@@ -139,7 +136,8 @@ private:
         bool listed = std::count(schedule.axes[laneAxis].equations.begin(),
                                  schedule.axes[laneAxis].equations.end(), node.target) != 0;
         if (listed)
-          strided = !access || !(access->stride[position].isConst(0) || access->stride[position].isConst(1));
+          strided = !access ||
+                    !(access->stride[position].isConst(0) || access->stride[position].isConst(1));
       }
       if (strided)
         counts.gathers += loads * schedule.lanes;
@@ -147,7 +145,8 @@ private:
         counts.vectorLoads += loads;
     }
     for (NodeId id : e.body.reachable(rootsOf(e)))
-      counts.vectorOps += times * weight(e.body[id].op) * (weight(e.body[id].op) > 0 ? shared(e, node.target, id) : 0);
+      counts.vectorOps += times * weight(e.body[id].op) *
+                          (weight(e.body[id].op) > 0 ? shared(e, node.target, id) : 0);
     if (e.kind != EquationKind::Reduction)
       counts.vectorLoads += times;
   }
@@ -165,7 +164,8 @@ std::string describe(const Schedule &schedule) {
   std::string text = schedule.name;
   const std::vector<TreeNode> *level = &schedule.tree;
   while (!level->empty()) {
-    auto loop = std::find_if(level->begin(), level->end(), [](const TreeNode &n) { return n.isLoop; });
+    auto loop =
+        std::find_if(level->begin(), level->end(), [](const TreeNode &n) { return n.isLoop; });
     if (loop == level->end())
       break;
     if (loop->axis >= 0)
@@ -182,17 +182,17 @@ Result<std::vector<Schedule>> candidateSchedules(const ExprProgram &pattern, con
     return scanCandidates(pattern, target);
   std::vector<const Equation *> equations = scheduledEquations(pattern);
   const Equation &first = *equations[0];
-  assert(equations.size() <= 2 && "a plan makes patterns of one equation, or of a reduction and a map");
+  assert(equations.size() <= 2 &&
+         "a plan makes patterns of one equation, or of a reduction and a map");
   View view = makeView(pattern, target, 0, equations.size() == 2 ? 1 : -1);
   switch (first.kind) {
-  case EquationKind::Map:
-    return mapCandidates(view);
-  case EquationKind::Scatter:
-    return scatterCandidates(view);
+  case EquationKind::Map: return mapCandidates(view);
+  case EquationKind::Scatter: return scatterCandidates(view);
   case EquationKind::Reduction:
     if (!isContraction(view))
       return reductionCandidates(view);
-    return target.kind == TargetKind::Cpu ? cpuContractionCandidates(view) : gpuContractionCandidates(view);
+    return target.kind == TargetKind::Cpu ? cpuContractionCandidates(view)
+                                          : gpuContractionCandidates(view);
   default: {
     std::string where = first.onnxNodes.empty() ? first.name : first.onnxNodes[0];
     return Diagnostic{Diag::UnsupportedOp, "node '" + where + "'",
@@ -205,7 +205,8 @@ cost::Counts countWork(const Schedule &schedule, const ExprProgram &pattern, con
   return Counter(schedule, pattern, target).counts;
 }
 
-Result<std::vector<ScheduleVariant>> bestSchedules(const ExprProgram &pattern, const Target &target) {
+Result<std::vector<ScheduleVariant>> bestSchedules(const ExprProgram &pattern,
+                                                   const Target &target) {
   FUSEC_TRY(std::vector<Schedule> candidates, candidateSchedules(pattern, target));
   ScheduleVariant best;
   size_t chosen = search::chooseLowest(
@@ -223,7 +224,8 @@ Result<std::vector<ScheduleVariant>> bestSchedules(const ExprProgram &pattern, c
     axis.extent.collectSymbols(used);
     for (SymbolId s : used)
       if (pattern.symbols[s].divisor % 16 != 0 && pattern.symbols[s].max >= 16 &&
-          std::none_of(aligned.divisors.begin(), aligned.divisors.end(), [&](const auto &d) { return d.first == s; }))
+          std::none_of(aligned.divisors.begin(), aligned.divisors.end(),
+                       [&](const auto &d) { return d.first == s; }))
         aligned.divisors.push_back({s, 16});
   }
   View view = makeView(pattern, target, 0, -1);

@@ -11,7 +11,7 @@ namespace fusec {
 struct ScheduleVariant {
   std::vector<std::pair<SymbolId, int64_t>> divisors; // guards: symbol is a multiple of
   Schedule schedule;
-  double seconds = 0; // predicted, at the symbols' opt values
+  double seconds = 0;     // predicted, at the symbols' opt values
   search::Log considered; // candidates and their predicted seconds
 };
 
@@ -23,6 +23,7 @@ cost::Counts countWork(const Schedule &schedule, const ExprProgram &pattern, con
 
 /// Answers "how would this pattern run, and how fast" for Fusion: the cheapest candidate, and a guarded variant in
 /// front of it where knowing that a symbol is a multiple of the lanes saves bounds checks.
-Result<std::vector<ScheduleVariant>> bestSchedules(const ExprProgram &pattern, const Target &target);
+Result<std::vector<ScheduleVariant>> bestSchedules(const ExprProgram &pattern,
+                                                   const Target &target);
 
 } // namespace fusec

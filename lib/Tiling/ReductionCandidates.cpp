@@ -81,9 +81,11 @@ Schedule columnReduction(const View &view, int unroll) {
   if (fuse) {
     x = b.addSpatial("x", view.spatial);
     if (cpu) {
-      around = {Builder::loop(LoopKind::Block, x, vector * 8), Builder::loop(LoopKind::Seq, x, vector)};
+      around = {Builder::loop(LoopKind::Block, x, vector * 8),
+                Builder::loop(LoopKind::Seq, x, vector)};
     } else {
-      around = {Builder::loop(LoopKind::Block, x, vector * units), Builder::loop(LoopKind::Unit, x, vector)};
+      around = {Builder::loop(LoopKind::Block, x, vector * units),
+                Builder::loop(LoopKind::Unit, x, vector)};
     }
   } else {
     for (size_t g = 0; g + 1 < view.spatial.size(); ++g) {
@@ -96,7 +98,8 @@ Schedule columnReduction(const View &view, int unroll) {
     around.push_back(Builder::loop(LoopKind::Seq, x, vector));
   }
   auto overLanes = [&](TreeNode leaf) {
-    return Builder::nest({Builder::loop(LoopKind::Unroll, x, lanes), Builder::loop(LoopKind::Lane, x, 1)}, {leaf});
+    return Builder::nest(
+        {Builder::loop(LoopKind::Unroll, x, lanes), Builder::loop(LoopKind::Lane, x, 1)}, {leaf});
   };
   std::vector<TreeNode> loops;
   for (AxisId r : reduced)
@@ -104,8 +107,8 @@ Schedule columnReduction(const View &view, int unroll) {
   TreeNode compute = overLanes(Builder::leaf(LeafKind::Compute, view.first));
   if (!loops.empty())
     compute = Builder::nest(loops, {compute});
-  b.schedule.tree = {Builder::nest(
-      around, {overLanes(Builder::leaf(LeafKind::Init, view.first)), compute, overLanes(b.finishLeaf())})};
+  b.schedule.tree = {Builder::nest(around, {overLanes(Builder::leaf(LeafKind::Init, view.first)),
+                                            compute, overLanes(b.finishLeaf())})};
   return b.schedule;
 }
 

@@ -46,7 +46,8 @@ Schedule stepMap(const View &view, int units) {
     return b.schedule;
   }
   AxisId x = b.addSpatial("x", view.spatial);
-  std::vector<TreeNode> loops = {Builder::loop(LoopKind::Seq, x, int64_t{units} * view.target->lanes)};
+  std::vector<TreeNode> loops = {
+      Builder::loop(LoopKind::Seq, x, int64_t{units} * view.target->lanes)};
   if (units > 1)
     loops.push_back(Builder::loop(LoopKind::Unit, x, view.target->lanes));
   loops.push_back(Builder::loop(LoopKind::Lane, x, 1));
@@ -83,9 +84,11 @@ Schedule stepColumns(const View &view, int64_t maxVectors) {
     int64_t vectors = std::clamp<int64_t>(roundUp(view.opt(last), lanes) / lanes, 1, maxVectors);
     around.push_back(Builder::loop(LoopKind::Seq, n, vectors * lanes));
     for (auto *leaf : {&init, &compute, &store})
-      *leaf = {Builder::nest({Builder::loop(LoopKind::Unroll, n, lanes), Builder::loop(LoopKind::Lane, n, 1)}, *leaf)};
+      *leaf = {Builder::nest(
+          {Builder::loop(LoopKind::Unroll, n, lanes), Builder::loop(LoopKind::Lane, n, 1)}, *leaf)};
     for (const ReadInfo &read : readInfos(view)) {
-      if (!read.constant || !read.access || read.guarded || !read.dependsOn(last) || view.reduction.empty())
+      if (!read.constant || !read.access || read.guarded || !read.dependsOn(last) ||
+          view.reduction.empty())
         continue;
       Operand operand;
       operand.name = "w" + std::to_string(b.schedule.operands.size());
@@ -122,10 +125,10 @@ Schedule stepRows(const View &view, int units) {
     if (last)
       reduce.push_back(Builder::loop(LoopKind::Lane, k, 1));
   }
-  std::vector<TreeNode> row = {Builder::leaf(LeafKind::Init, view.first),
-                               Builder::nest(reduce, {Builder::leaf(LeafKind::Compute, view.first)}),
-                               Builder::leaf(LeafKind::Combine, view.first),
-                               Builder::leaf(LeafKind::Store, view.first)};
+  std::vector<TreeNode> row = {
+      Builder::leaf(LeafKind::Init, view.first),
+      Builder::nest(reduce, {Builder::leaf(LeafKind::Compute, view.first)}),
+      Builder::leaf(LeafKind::Combine, view.first), Builder::leaf(LeafKind::Store, view.first)};
   if (view.spatial.empty()) {
     b.schedule.tree = row;
     return b.schedule;
@@ -136,7 +139,8 @@ Schedule stepRows(const View &view, int units) {
   return b.schedule;
 }
 
-Schedule scanSchedule(const ExprProgram &pattern, const Target &target, int64_t vectors, int units) {
+Schedule scanSchedule(const ExprProgram &pattern, const Target &target, int64_t vectors,
+                      int units) {
   const Equation &scan = *scanOf(pattern);
   Schedule schedule;
   schedule.name = "scan";
@@ -144,7 +148,8 @@ Schedule scanSchedule(const ExprProgram &pattern, const Target &target, int64_t 
   schedule.lanes = target.lanes;
   int64_t budget = target.sharedBytesPerBlock;
   auto place = [&](TensorId tensor) {
-    if (std::any_of(schedule.edges.begin(), schedule.edges.end(), [&](const EdgeLevel &e) { return e.tensor == tensor; }))
+    if (std::any_of(schedule.edges.begin(), schedule.edges.end(),
+                    [&](const EdgeLevel &e) { return e.tensor == tensor; }))
       return;
     DimExpr elements = numElements(pattern.tensors[tensor].shape);
     if (!elements.isConst())
@@ -158,7 +163,8 @@ Schedule scanSchedule(const ExprProgram &pattern, const Target &target, int64_t 
   for (const ScanCarry &carry : scan.carries)
     place(carry.previous);
   auto isStacked = [&](TensorId t) {
-    return std::any_of(scan.scanOutputs.begin(), scan.scanOutputs.end(), [&](const ScanOutput &o) { return o.perStep == t; });
+    return std::any_of(scan.scanOutputs.begin(), scan.scanOutputs.end(),
+                       [&](const ScanOutput &o) { return o.perStep == t; });
   };
   for (const Equation &e : scan.scanBody)
     for (TensorId t : e.outputs)
@@ -187,7 +193,8 @@ Schedule scanSchedule(const ExprProgram &pattern, const Target &target, int64_t 
 Candidates scanCandidates(const ExprProgram &pattern, const Target &target) {
   if (target.kind == TargetKind::Cpu)
     return {scanSchedule(pattern, target, 8, 1), scanSchedule(pattern, target, 4, 1)};
-  return {scanSchedule(pattern, target, 1, 1024 / target.lanes), scanSchedule(pattern, target, 1, 256 / target.lanes)};
+  return {scanSchedule(pattern, target, 1, 1024 / target.lanes),
+          scanSchedule(pattern, target, 1, 256 / target.lanes)};
 }
 
 /// Axes that address a dimension of the output one to one cannot collide: they run in parallel. The others keep

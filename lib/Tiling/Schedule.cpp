@@ -14,8 +14,8 @@ std::string axisName(const Schedule &schedule, AxisId axis) {
 }
 
 std::string digitText(const Schedule &schedule, const LayoutDigit &digit) {
-  std::string text = digit.index >= 0 ? "[" + std::to_string(digit.index) + "]"
-                                      : axisName(schedule, digit.axis);
+  std::string text =
+      digit.index >= 0 ? "[" + std::to_string(digit.index) + "]" : axisName(schedule, digit.axis);
   if (digit.divide != 1)
     text += "/" + std::to_string(digit.divide);
   if (digit.modulus != 0)
@@ -23,7 +23,8 @@ std::string digitText(const Schedule &schedule, const LayoutDigit &digit) {
   return text;
 }
 
-void printTree(const Schedule &schedule, const std::vector<TreeNode> &nodes, int indent, std::string &out) {
+void printTree(const Schedule &schedule, const std::vector<TreeNode> &nodes, int indent,
+               std::string &out) {
   for (const TreeNode &node : nodes) {
     out.append(indent * 2, ' ');
     if (node.isLoop) {
@@ -232,8 +233,9 @@ private:
 } // namespace
 
 std::string print(const Schedule &schedule, const ExprProgram &pattern) {
-  std::string out = "schedule " + nameToText(schedule.name) + " units " + std::to_string(schedule.units) +
-                    " lanes " + std::to_string(schedule.lanes) + " {\n";
+  std::string out = "schedule " + nameToText(schedule.name) + " units " +
+                    std::to_string(schedule.units) + " lanes " + std::to_string(schedule.lanes) +
+                    " {\n";
   for (const ScheduleAxis &axis : schedule.axes) {
     out += "  axis " + nameToText(axis.name) + (axis.reduction ? " reduction (" : " spatial (");
     for (size_t i = 0; i < axis.positions.size(); ++i)
@@ -244,8 +246,8 @@ std::string print(const Schedule &schedule, const ExprProgram &pattern) {
     out += " # extent " + axis.extent.str(pattern.symbols) + "\n";
   }
   for (const Operand &operand : schedule.operands) {
-    out += "  operand " + nameToText(operand.name) + " e" + std::to_string(operand.equation) + ".r" +
-           std::to_string(operand.read) + " " + std::string(name(operand.level)) + " (";
+    out += "  operand " + nameToText(operand.name) + " e" + std::to_string(operand.equation) +
+           ".r" + std::to_string(operand.read) + " " + std::string(name(operand.level)) + " (";
     for (size_t i = 0; i < operand.digits.size(); ++i)
       out += (i ? ", " : "") + digitText(schedule, operand.digits[i]);
     out += ")";

@@ -64,7 +64,7 @@ constexpr AxisId kStepAxis = -2;
 
 /// How one pattern runs on one kind of target.
 struct Schedule {
-  std::string name;   // pattern's name and a suffix
+  std::string name; // pattern's name and a suffix
   int units = 1, lanes = 1;
   std::vector<ScheduleAxis> axes;
   std::vector<Operand> operands;

@@ -39,8 +39,8 @@ public:
     FUSEC_TRY(std::vector<ConstantRef> results, evaluate(program, values));
     std::vector<NamedTensor> outputs;
     for (size_t i = 0; i < results.size(); ++i)
-      outputs.push_back(
-          {program.tensors[static_cast<size_t>(program.outputs[i])].name, toTensorValue(*results[i])});
+      outputs.push_back({program.tensors[static_cast<size_t>(program.outputs[i])].name,
+                         toTensorValue(*results[i])});
     return outputs;
   }
 
@@ -57,8 +57,10 @@ public:
   Status verify() const override { return fusec::verify(kernel); }
   std::string print(ConstantStore *) const override { return fusec::print(kernel); }
 
-  Result<std::vector<NamedTensor>> interpret(const std::vector<NamedTensor> &, bool) const override {
-    return Diagnostic{Diag::BadOption, "--interpret", "a kernel alone cannot run; give a program that launches it"};
+  Result<std::vector<NamedTensor>> interpret(const std::vector<NamedTensor> &,
+                                             bool) const override {
+    return Diagnostic{Diag::BadOption, "--interpret",
+                      "a kernel alone cannot run; give a program that launches it"};
   }
 
 private:

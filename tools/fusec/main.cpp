@@ -90,7 +90,8 @@ Status interpret(CommandLine &line) {
     FUSEC_TRY(Stage parsed, stage("--stop-after", line.stopAfter));
     options.stopAfter = parsed;
   } else if (options.outputPath.empty()) {
-    return Diagnostic{Diag::BadOption, "-o", "expected the bundle to write, as in: fusec model.onnx -o model.bundle"};
+    return Diagnostic{Diag::BadOption, "-o",
+                      "expected the bundle to write, as in: fusec model.onnx -o model.bundle"};
   }
   if (options.threads < 1)
     return Diagnostic{Diag::BadOption, "--threads", "expected a positive number"};
@@ -112,7 +113,8 @@ void printReport(const CommandLine &line, const CompileReport &report) {
   if (json) {
     std::string out = "{\"bundle_bytes\":" + std::to_string(report.bundleBytes) + ",\"seconds\":{";
     for (size_t i = 0; i < report.times.size(); ++i)
-      out += (i ? "," : "") + jsonText(report.times[i].what) + ":" + std::to_string(report.times[i].seconds);
+      out += (i ? "," : "") + jsonText(report.times[i].what) + ":" +
+             std::to_string(report.times[i].seconds);
     out += "},\"targets\":[";
     for (size_t i = 0; i < report.targets.size(); ++i)
       out += (i ? ",{" : "{") + std::string("\"name\":") + jsonText(report.targets[i].target) +
@@ -131,26 +133,40 @@ void printReport(const CommandLine &line, const CompileReport &report) {
       std::fprintf(stderr, "%10.3f ms  %s\n", time.seconds * 1e3, time.what.c_str());
   if (line.verbose)
     for (const auto &target : report.targets)
-      std::fprintf(stderr, "%s: %d kernels, %d steps\n", target.target.c_str(), target.kernels, target.launches);
+      std::fprintf(stderr, "%s: %d kernels, %d steps\n", target.target.c_str(), target.kernels,
+                   target.launches);
 }
 
 } // namespace
 
 int main(int argc, char **argv) {
   CommandLine line;
-  CLI::App app{"fusec: compiles an ONNX model (or a dump of one of its stages) into one bundle", "fusec"};
+  CLI::App app{"fusec: compiles an ONNX model (or a dump of one of its stages) into one bundle",
+               "fusec"};
   app.add_option("model", line.compile.inputPath, "ONNX model or dump file");
   app.add_option("-o", line.compile.outputPath, "bundle to write");
-  app.add_option("--target", line.targets, "comma-separated targets (default host): host, x86-64-v3, sm_90, gfx942, sim:sm_90, ...");
-  app.add_option("--dim", line.dims, "range of a symbolic dimension: batch=1..64 or batch=1..64:8 (tune for 8) or batch=4");
+  app.add_option(
+      "--target", line.targets,
+      "comma-separated targets (default host): host, x86-64-v3, sm_90, gfx942, sim:sm_90, ...");
+  app.add_option(
+      "--dim", line.dims,
+      "range of a symbolic dimension: batch=1..64 or batch=1..64:8 (tune for 8) or batch=4");
   app.add_option("--shape", line.shapes, "shape of an input: x:1x3x224x224 or x:[batch,3,224,224]");
-  app.add_option("--mark-output", line.compile.import.markOutputs, "inner tensor that becomes an output as well");
-  app.add_option("--dump-ir", line.dumpIr, "print these stages (comma-separated; all of them without a value)")->expected(0, 1)->default_str("all");
-  app.add_option("--dump-dir", line.compile.dumpDir, "write one file a stage, and the constants, into this folder");
-  app.add_option("--stop-after", line.stopAfter, "stop after this stage: graph, expr, plan, schedule, gir, llvm, object");
-  app.add_option("--threads", line.compile.threads, "threads that compile (default: all)")->default_val(std::max(1u, std::thread::hardware_concurrency()));
+  app.add_option("--mark-output", line.compile.import.markOutputs,
+                 "inner tensor that becomes an output as well");
+  app.add_option("--dump-ir", line.dumpIr,
+                 "print these stages (comma-separated; all of them without a value)")
+      ->expected(0, 1)
+      ->default_str("all");
+  app.add_option("--dump-dir", line.compile.dumpDir,
+                 "write one file a stage, and the constants, into this folder");
+  app.add_option("--stop-after", line.stopAfter,
+                 "stop after this stage: graph, expr, plan, schedule, gir, llvm, object");
+  app.add_option("--threads", line.compile.threads, "threads that compile (default: all)")
+      ->default_val(std::max(1u, std::thread::hardware_concurrency()));
   app.add_option("--ptxas", line.ptxas, "ptxas to use; 'none' for PTX only");
-  app.add_option("--log-format", line.logFormat, "text or json")->check(CLI::IsMember({"text", "json"}));
+  app.add_option("--log-format", line.logFormat, "text or json")
+      ->check(CLI::IsMember({"text", "json"}));
   app.add_flag("--print-pass-times", line.printTimes, "print the seconds of each stage");
   app.add_flag("-v,--verbose", line.verbose, "say more");
   app.add_flag("--list-targets", line.listTargets, "list the targets");
@@ -161,7 +177,8 @@ int main(int argc, char **argv) {
   } catch (const CLI::ParseError &error) {
     if (error.get_exit_code() == 0)
       return app.exit(error);
-    return report({{Diag::BadOption, "command line", std::string(error.what()) + " (fusec --help lists the options)"}});
+    return report({{Diag::BadOption, "command line",
+                    std::string(error.what()) + " (fusec --help lists the options)"}});
   }
   json = line.logFormat == "json";
   if (line.listTargets) {
@@ -174,14 +191,16 @@ int main(int argc, char **argv) {
     return 0;
   }
   if (line.compile.inputPath.empty())
-    return report({{Diag::BadOption, "command line", "expected a model, as in: fusec model.onnx -o model.bundle"}});
+    return report({{Diag::BadOption, "command line",
+                    "expected a model, as in: fusec model.onnx -o model.bundle"}});
   if (Status status = interpret(line); !status.ok())
     return report(status.errors());
   line.compile.print = [](const std::string &text) { std::printf("%s", text.c_str()); };
   bool terminal = isatty(STDERR_FILENO) && !json;
   if (terminal)
     line.compile.progress = [](std::string_view what, const std::string &target) {
-      std::fprintf(stderr, "\r\x1b[Kfusec: %.*s %s", static_cast<int>(what.size()), what.data(), target.c_str());
+      std::fprintf(stderr, "\r\x1b[Kfusec: %.*s %s", static_cast<int>(what.size()), what.data(),
+                   target.c_str());
     };
   Result<CompileReport> result = compile(line.compile);
   if (terminal)

@@ -1,4 +1,4 @@
-"""fresh.py SMALL_MODELS AGAINST_ORT FUSEC FUSERT SEED_FILE: each kind of small model from one seed, on host and sims."""
+"""fresh.py SMALL_MODELS AGAINST_ORT FUSEC FUSERT SEED_FILE: each kind of model from one seed, on host and sims."""
 
 import subprocess
 import sys

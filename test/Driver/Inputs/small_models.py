@@ -33,7 +33,8 @@ class Graph:
         return self.name(base)
 
     def op(self, kind, inputs, base, **attributes):
-        self.nodes.append(helper.make_node(kind, inputs, [self.name(base)], name=self.name(base + "_node"), **attributes))
+        node = helper.make_node(kind, inputs, [self.name(base)], name=self.name(base + "_node"), **attributes)
+        self.nodes.append(node)
         return self.name(base)
 
     def output(self, name, *shape):
@@ -84,8 +85,8 @@ def conv(g):
     value = g.input("x", 2, channels, size, size)
     for layer in range(g.size(1, 3)):
         wider = g.size(3, 20)
-        value = g.op("Conv", [value, g.weight(f"w{layer}", wider, channels, 3, 3), g.weight(f"b{layer}", wider)], f"c{layer}",
-                     pads=[1, 1, 1, 1], kernel_shape=[3, 3])
+        weights = [g.weight(f"w{layer}", wider, channels, 3, 3), g.weight(f"b{layer}", wider)]
+        value = g.op("Conv", [value] + weights, f"c{layer}", pads=[1, 1, 1, 1], kernel_shape=[3, 3])
         value = g.op("Relu", [value], f"r{layer}")
         channels = wider
     pooled = g.op("GlobalAveragePool", [value], "pooled")

@@ -12,7 +12,8 @@ from onnx import TensorProto, helper, numpy_helper
 fusec, fusert, folder = sys.argv[1:]
 M, N, K = 64, 64, 64
 random = np.random.default_rng(0)
-weights = [numpy_helper.from_array(random.standard_normal(s).astype(np.float32), n) for n, s in (("w", (K, N)), ("b", (N,)))]
+weights = [numpy_helper.from_array(random.standard_normal(s).astype(np.float32), n)
+           for n, s in (("w", (K, N)), ("b", (N,)))]
 nodes = [helper.make_node("MatMul", ["x", "w"], ["p"]), helper.make_node("Add", ["p", "b"], ["q"]),
          helper.make_node("Relu", ["q"], ["y"])]
 info = lambda n, *s: helper.make_tensor_value_info(n, TensorProto.FLOAT, s)
@@ -21,7 +22,8 @@ onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], 
 
 
 def dump(target):
-    subprocess.run([fusec, folder + "/m.onnx", "--target", target, "--stop-after=schedule", "--dump-dir", folder], check=True)
+    subprocess.run([fusec, folder + "/m.onnx", "--target", target, "--stop-after=schedule", "--dump-dir", folder],
+                   check=True)
     return open(folder + "/schedule.txt").read()
 
 

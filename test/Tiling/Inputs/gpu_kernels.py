@@ -15,13 +15,14 @@ node = helper.make_node
 CASES = {  # name: (sectors allowed for each that the tiles need, nodes, inputs, outputs)
     "element-wise": (2, [node("Add", ["x", "z"], ["a"]), node("Tanh", ["a"], ["y"])],
                      [info("x", 128, 200), info("z", 128, 200)], [info("y", 128, 200)]),
-    "reduction": (2, [node("ReduceSum", ["x"], ["y"], keepdims=0, axes=None)], None, None),
+    "reduction": (2, [node("ReduceSum", ["x", "axes"], ["y"], keepdims=0)],
+                  [info("x", 4096, 64)], [info("y", 4096)]),
     "softmax": (2, [node("Softmax", ["x"], ["y"], axis=-1)], [info("x", 512, 256)], [info("y", 512, 256)]),
     "transpose": (2, [node("Transpose", ["x"], ["y"], perm=[1, 0])], [info("x", 192, 160)], [info("y", 160, 192)]),
-    "contraction": (4, [node("MatMul", ["x", "z"], ["y"])], [info("x", 128, 96), info("z", 96, 128)], [info("y", 128, 128)]),
+    "contraction": (4, [node("MatMul", ["x", "z"], ["y"])],
+                    [info("x", 128, 96), info("z", 96, 128)], [info("y", 128, 128)]),
 }
 axes = numpy_helper.from_array(np.array([1], np.int64), "axes")
-CASES["reduction"] = (2, [node("ReduceSum", ["x", "axes"], ["y"], keepdims=0)], [info("x", 4096, 64)], [info("y", 4096)])
 
 for name, (allowed, nodes, inputs, outputs) in CASES.items():
     graph = helper.make_graph(nodes, "g", inputs, outputs, [axes] if name == "reduction" else [])

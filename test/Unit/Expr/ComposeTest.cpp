@@ -39,7 +39,8 @@ tensor %y: f32[1,n,768] output
 inputs (%x)
 outputs (%y)
 map r [b:1, s:n, h:12, d:64]
-  %r = %x[floordiv(b*dim(n*768) + s*768 + h*64 + d, dim(n*768)), floormod(floordiv(b*dim(n*768) + s*768 + h*64 + d, 768), dim(n)), floormod(b*dim(n*768) + s*768 + h*64 + d, 768)]
+  let t0 = b*dim(n*768) + s*768 + h*64 + d;
+  %r = %x[floordiv(t0, dim(n*768)), floormod(floordiv(t0, 768), dim(n)), floormod(t0, 768)]
 map t [b:1, h:12, s:n, d:64]
   %t = %r[b, s, h, d]
 map u [b:1, s:n, h:12, d:64]

@@ -94,30 +94,38 @@ TEST_CASE("a missing barrier is reported with kernel, statement and buffer") {
   auto status = run(kernelFrom(kStagedMatmul), arguments, {100});
   REQUIRE(!status.ok());
   CHECK(format(status.errors().front()) ==
-        "error[E3003] kernel @mm: '%acc[i] sum= mul(%as[u*8 + i, kk], %bs[kk, l])' element 0 of %as is read by "
+        "error[E3003] kernel @mm: '%acc[i] sum= mul(%as[u*8 + i, kk], %bs[kk, l])' element 0 of "
+        "%as is read by "
         "another thread than the one that wrote it, without a barrier between");
   // Each of the two barriers is needed.
   std::string text = print(withSyncs(kStagedMatmul));
   std::string first = without(text, "      sync block\n      unit");
   first.insert(text.find("      sync block\n      unit"), "      unit");
-  CHECK(faultOf(kernelFrom(first), arguments).find("without a barrier between") != std::string::npos);
+  CHECK(faultOf(kernelFrom(first), arguments).find("without a barrier between") !=
+        std::string::npos);
   std::string second = without(text, "      sync block\n    }");
   second.insert(text.find("      sync block\n    }"), "    }");
-  CHECK(faultOf(kernelFrom(second), arguments).find("written by another thread than one that read it") !=
-        std::string::npos);
+  CHECK(faultOf(kernelFrom(second), arguments)
+            .find("written by another thread than one that read it") != std::string::npos);
 }
 
 TEST_CASE("lanes that exchange values inside a Lane loop, and blocks that meet, are reported") {
-  std::string head = "kernel @k units 1 lanes 4 {\n  param %x f32[8]\n  param out %y f32[8]\n  shared %s f32[4]\n";
+  std::string head =
+      "kernel @k units 1 lanes 4 {\n  param %x f32[8]\n  param out %y f32[8]\n  shared %s f32[4]\n";
   std::vector<float> x(8, 1.0f), y(8);
   std::vector<GirArgument> arguments = {argument(x), argument(y)};
-  CHECK(faultOf(kernelFrom(head + "phase () { lane l in 4 { %s[l] = 1.0 %y[l] = %s[floormod(l + 1, 4)] } } }"),
-        arguments) == "'%y[l] = %s[floormod(l + 1, 4)]' element 1 of %s is read by another thread than the one "
-                      "that wrote it, without a barrier between");
+  CHECK(faultOf(
+            kernelFrom(head +
+                       "phase () { lane l in 4 { %s[l] = 1.0 %y[l] = %s[floormod(l + 1, 4)] } } }"),
+            arguments) ==
+        "'%y[l] = %s[floormod(l + 1, 4)]' element 1 of %s is read by another thread than the one "
+        "that wrote it, without a barrier between");
   CHECK(faultOf(kernelFrom(head + "phase (b: 2) { %y[0] = 1.0 } }"), arguments) ==
         "'%y[0] = 1.0' element 0 of %y is written by two blocks in the same phase");
-  CHECK(faultOf(kernelFrom(head + "phase (b: 2) { %y[b] = 1.0 } phase (b: 2) { %y[b + 2] = %y[b*-1 + 1] } }"),
-        arguments) == "");
+  CHECK(faultOf(
+            kernelFrom(head +
+                       "phase (b: 2) { %y[b] = 1.0 } phase (b: 2) { %y[b + 2] = %y[b*-1 + 1] } }"),
+            arguments) == "");
   CHECK(y == std::vector<float>{1, 1, 1, 1, 0, 0, 0, 0});
 }
 
@@ -126,7 +134,8 @@ TEST_CASE("an index outside its buffer is reported") {
   std::string text = kElementwise;
   text.replace(text.find("dim(n)"), 6, "dim(n + 1)");
   CHECK(faultOf(kernelFrom(text), {argument(x), argument(y)}) ==
-        "'%y[b*8 + l] = add(max(%x[b*8 + l], 0.0), 1.0)' index 100 of dimension 0 is outside %x, whose extent is 100");
+        "'%y[b*8 + l] = add(max(%x[b*8 + l], 0.0), 1.0)' index 100 of dimension 0 is outside %x, "
+        "whose extent is 100");
   std::vector<float> tooSmall(99);
   CHECK(faultOf(kernelFrom(kElementwise), {argument(x), argument(tooSmall)}) ==
         "%y needs 400 bytes, its argument has 396");
@@ -135,7 +144,8 @@ TEST_CASE("an index outside its buffer is reported") {
 TEST_CASE("reads of what nobody wrote are reported") {
   std::vector<float> x(600), y(8);
   CHECK(faultOf(kernelFrom(without(kRowSum, "%acc[] = 0.0\n")), {argument(x), argument(y)}) ==
-        "'%acc[] sum= %x[b*2 + u, c*32 + l]' reads element 0 of register %acc in lane 0 of unit 0 before it is "
+        "'%acc[] sum= %x[b*2 + u, c*32 + l]' reads element 0 of register %acc in lane 0 of unit 0 "
+        "before it is "
         "written");
   std::string text = "kernel @k units 1 lanes 4 {\n param out %y f32[8]\n shared %s f32[4]\n"
                      " phase () { %s[0] = 1.0 %y[0] = %s[1] } }";
@@ -144,19 +154,21 @@ TEST_CASE("reads of what nobody wrote are reported") {
 }
 
 TEST_CASE("a wrong allocation shows as a buffer that lost its bytes") {
-  std::string text = "kernel @k units 1 lanes 4 shared 32 {\n param out %y f32[8]\n shared %s f32[4] at 0\n"
-                     " shared %t f32[4] at 8\n phase () { lane l in 4 { %s[l] = 1.0 } sync block\n"
-                     " lane l in 4 { %t[l] = 2.0 } sync block\n lane l in 4 { %y[l] = %s[l] } } }";
+  std::string text =
+      "kernel @k units 1 lanes 4 shared 32 {\n param out %y f32[8]\n shared %s f32[4] at 0\n"
+      " shared %t f32[4] at 8\n phase () { lane l in 4 { %s[l] = 1.0 } sync block\n"
+      " lane l in 4 { %t[l] = 2.0 } sync block\n lane l in 4 { %y[l] = %s[l] } } }";
   std::vector<float> y(8);
   CHECK(faultOf(kernelFrom(text), {argument(y)}) ==
         "'%y[l] = %s[l]' element 2 of %s is read after another buffer took its bytes");
 }
 
 TEST_CASE("arg-max over lanes keeps the first index, and NaN wins") {
-  std::string text = "kernel @k units 1 lanes 4 {\n param %x f32[16]\n param out %y f32[1]\n param out %i i64[1]\n"
-                     " register %v f32[]\n register %at i64[]\n phase () {\n %v[] = -inf\n %at[] = 0\n"
-                     " seq c in 4 { lane l in 4 { %v[], %at argmax= %x[c*4 + l], c*4 + l } }\n"
-                     " lanereduce argmax %v[], %at\n %y[0] = %v[]\n %i[0] = %at[] } }";
+  std::string text =
+      "kernel @k units 1 lanes 4 {\n param %x f32[16]\n param out %y f32[1]\n param out %i i64[1]\n"
+      " register %v f32[]\n register %at i64[]\n phase () {\n %v[] = -inf\n %at[] = 0\n"
+      " seq c in 4 { lane l in 4 { %v[], %at argmax= %x[c*4 + l], c*4 + l } }\n"
+      " lanereduce argmax %v[], %at\n %y[0] = %v[]\n %i[0] = %at[] } }";
   std::vector<float> x(16, 1.0f), y(1);
   std::vector<int64_t> i(1);
   x[6] = x[9] = x[13] = 3.0f;
@@ -169,10 +181,13 @@ TEST_CASE("arg-max over lanes keeps the first index, and NaN wins") {
 }
 
 TEST_CASE("half arithmetic rounds after every operation, f32 maths are the project's own") {
-  std::string text = "kernel @k units 1 lanes 4 {\n param %x f16[4]\n param out %y f16[4]\n param out %e f32[4]\n"
-                     " phase () { lane l in 4 { %y[l] = sub(add(%x[l], 2048.0), 2048.0)\n"
-                     " %e[l] = exp(cast(f32, %x[l])) } } }";
-  std::vector<uint16_t> x = {halfFromFloat(1.0f), halfFromFloat(0.5f), halfFromFloat(3.0f), halfFromFloat(-1.0f)}, y(4);
+  std::string text =
+      "kernel @k units 1 lanes 4 {\n param %x f16[4]\n param out %y f16[4]\n param out %e f32[4]\n"
+      " phase () { lane l in 4 { %y[l] = sub(add(%x[l], 2048.0), 2048.0)\n"
+      " %e[l] = exp(cast(f32, %x[l])) } } }";
+  std::vector<uint16_t> x = {halfFromFloat(1.0f), halfFromFloat(0.5f), halfFromFloat(3.0f),
+                             halfFromFloat(-1.0f)},
+                        y(4);
   std::vector<float> e(4);
   REQUIRE(faultOf(kernelFrom(text), {argument(x), argument(y), argument(e)}) == "");
   CHECK(halfToFloat(y[0]) == 0.0f); // 2049 rounds to 2048
@@ -182,30 +197,36 @@ TEST_CASE("half arithmetic rounds after every operation, f32 maths are the proje
 }
 
 TEST_CASE("while and scalar control run once a block") {
-  std::string text = "kernel @k units 2 lanes 4 {\n param %x i64[8]\n param out %y i64[8]\n register uniform %i i64[]\n"
-                     " phase () {\n %i[] = 0\n while lt(%i[], 8) {\n if lt(%x[%i[]], 0) { %y[%i[]] = 0 } else {"
-                     " %y[%i[]] = %x[%i[]]*2 }\n %i[] = %i[] + 1\n } } }";
+  std::string text =
+      "kernel @k units 2 lanes 4 {\n param %x i64[8]\n param out %y i64[8]\n register uniform %i "
+      "i64[]\n"
+      " phase () {\n %i[] = 0\n while lt(%i[], 8) {\n if lt(%x[%i[]], 0) { %y[%i[]] = 0 } else {"
+      " %y[%i[]] = %x[%i[]]*2 }\n %i[] = %i[] + 1\n } } }";
   std::vector<int64_t> x = {1, -2, 3, -4, 5, -6, 7, -8}, y(8, 99);
   REQUIRE(faultOf(kernelFrom(text), {argument(x), argument(y)}) == "");
   CHECK(y == std::vector<int64_t>{2, 0, 6, 0, 10, 0, 14, 0});
 }
 
 TEST_CASE("a program runs its variants, branches and loops") {
-  std::string twice = "kernel @%name units 1 lanes 8 {\n symbol n = 1..4096 opt 100 divisor 1\n param %x f32[n]\n"
-                      " param out %y f32[n]\n phase (b: floordiv(n + 7, 8)) { lane l in 8 {"
-                      " if lt(b*8 + l, dim(n)) { %y[b*8 + l] = mul(%x[b*8 + l], %factor) } } } }\n";
+  std::string twice =
+      "kernel @%name units 1 lanes 8 {\n symbol n = 1..4096 opt 100 divisor 1\n param %x f32[n]\n"
+      " param out %y f32[n]\n phase (b: floordiv(n + 7, 8)) { lane l in 8 {"
+      " if lt(b*8 + l, dim(n)) { %y[b*8 + l] = mul(%x[b*8 + l], %factor) } } } }\n";
   auto kernel = [&](const std::string &name, const std::string &factor) {
     std::string text = twice;
     text.replace(text.find("%name"), 5, name);
     return text.replace(text.find("%factor"), 7, factor);
   };
-  std::string text = "program p target \"none\"\nsymbol n = 1..4096 opt 100 divisor 1\ninput %x f32[n]\ninput %c bool[]\n"
-                     "constant %three i64[] {3}\ntemp %t f32[n]\ntemp %u f32[n]\noutput %y f32[n]\n"
-                     "inputs (%x, %c)\noutputs (%y)\n" + kernel("double", "2.0") + kernel("half", "0.5") +
-                     "step a launch { when (n - 10 >= 0) @half(%x, %t) else @double(%x, %t) }\n"
-                     "step b if %c { step c launch { else @double(%t, %u) } } else { } copies (%t -> %u)\n"
-                     "step d loop trip %three before (%u -> %t) { step e launch { else @double(%t, %u) } }"
-                     " copies (%u -> %t) after (%t -> %y)\n";
+  std::string text =
+      "program p target \"none\"\nsymbol n = 1..4096 opt 100 divisor 1\ninput %x f32[n]\ninput %c "
+      "bool[]\n"
+      "constant %three i64[] {3}\ntemp %t f32[n]\ntemp %u f32[n]\noutput %y f32[n]\n"
+      "inputs (%x, %c)\noutputs (%y)\n" +
+      kernel("double", "2.0") + kernel("half", "0.5") +
+      "step a launch { when (n - 10 >= 0) @half(%x, %t) else @double(%x, %t) }\n"
+      "step b if %c { step c launch { else @double(%t, %u) } } else { } copies (%t -> %u)\n"
+      "step d loop trip %three before (%u -> %t) { step e launch { else @double(%t, %u) } }"
+      " copies (%u -> %t) after (%t -> %y)\n";
   ConstantStore store;
   TextReader in(text, "test");
   auto program = parseGirProgram(in, store);
@@ -215,7 +236,8 @@ TEST_CASE("a program runs its variants, branches and loops") {
     std::vector<uint8_t> x, c = {condition};
     for (int64_t i = 0; i < n; ++i)
       appendElement(x, DType::F32, 1.0);
-    auto outputs = evaluate(*program, {makeConstant(DType::F32, {n}, x), makeConstant(DType::Bool, {}, c)});
+    auto outputs =
+        evaluate(*program, {makeConstant(DType::F32, {n}, x), makeConstant(DType::Bool, {}, c)});
     if (!outputs.ok())
       FAIL(format(outputs.errors().front()));
     CHECK(outputs->front()->dims == std::vector<int64_t>{n});

@@ -10,7 +10,8 @@ namespace fusec::test {
 
 inline std::vector<Symbol> oneSymbol() { return {{"n", 1, 100, 4096, 1}}; }
 
-inline GirKernel kernelFrom(const std::string &text, const std::vector<Symbol> &symbols = oneSymbol()) {
+inline GirKernel kernelFrom(const std::string &text,
+                            const std::vector<Symbol> &symbols = oneSymbol()) {
   TextReader in(text, "test");
   auto kernel = parseGirKernel(in, symbols);
   if (!kernel.ok())
@@ -72,7 +73,8 @@ inline const char *const kStagedMatmul = R"(kernel @mm units 4 lanes 32 {
       unit u in 4 {
         seq r in 4 {
           lane l in 32 {
-            %as[u*8 + r*2 + floordiv(l, 16), floormod(l, 16)] = %a[bm*32 + u*8 + r*2 + floordiv(l, 16), k*16 + floormod(l, 16)]
+            %as[u*8 + r*2 + floordiv(l, 16), floormod(l, 16)] =
+              %a[bm*32 + u*8 + r*2 + floordiv(l, 16), k*16 + floormod(l, 16)]
             %bs[u*4 + r, l] = %b[k*16 + u*4 + r, l]
           }
         }

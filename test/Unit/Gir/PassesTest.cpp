@@ -42,7 +42,8 @@ int64_t offset(const GirKernel &kernel, const std::string &name) {
 
 /// Body of a kernel with two shared buffers; 2 units of 4 lanes.
 std::string sharedKernel(const std::string &body, int units = 2) {
-  return "kernel @k units " + std::to_string(units) + " lanes 4 {\n  param %x f32[64]\n  param out %y f32[64]\n"
+  return "kernel @k units " + std::to_string(units) +
+         " lanes 4 {\n  param %x f32[64]\n  param out %y f32[64]\n"
          "  register %r f32[]\n  shared %s f32[32]\n  shared %t f32[32]\n  phase () {\n" +
          body + "  }\n}\n";
 }
@@ -70,26 +71,29 @@ TEST_CASE("kernels without communication get no barrier") {
   CHECK(count(afterSyncs(kElementwise), "sync") == 0);
   CHECK(count(afterSyncs(kRowSum), "sync") == 0);
   // Each thread reads back its own element.
-  CHECK(count(afterSyncs(sharedKernel(kWriteS + "unit u in 2 { lane l in 4 { %r[] = %s[u*4 + l] } }\n")),
+  CHECK(count(afterSyncs(
+                  sharedKernel(kWriteS + "unit u in 2 { lane l in 4 { %r[] = %s[u*4 + l] } }\n")),
               "sync") == 0);
 }
 
 TEST_CASE("lanes of one unit are ordered by a barrier of the unit") {
-  std::string text = afterSyncs(
-      sharedKernel("unit u in 2 { lane l in 4 { %s[u*4 + l] = 1.0 } lane l in 4 { %r[] = %s[floormod(u*4 + l + 1, 8)] } }\n"));
+  std::string text = afterSyncs(sharedKernel("unit u in 2 { lane l in 4 { %s[u*4 + l] = 1.0 } lane "
+                                             "l in 4 { %r[] = %s[floormod(u*4 + l + 1, 8)] } }\n"));
   INFO(text);
   CHECK(count(text, "sync unit") == 1);
   CHECK(count(text, "sync block") == 0);
 }
 
 TEST_CASE("accesses in both branches of an If, and reads by all threads, are seen") {
-  CHECK(count(afterSyncs(sharedKernel("if lt(%x[0], 1.0) { " + kWriteS + "} else { %s[0] = 2.0 }\n" + kReadS)),
+  CHECK(count(afterSyncs(sharedKernel("if lt(%x[0], 1.0) { " + kWriteS +
+                                      "} else { %s[0] = 2.0 }\n" + kReadS)),
               "sync block") == 1);
   CHECK(count(afterSyncs(sharedKernel(kWriteS + "%y[0] = %s[3]\n")), "sync block") == 1);
   CHECK(count(afterSyncs(sharedKernel("%s[0] = 1.0\n%s[0] = 2.0\n")), "sync block") == 0);
 }
 
-TEST_CASE("a barrier stands in front of a loop that needs it once, inside one that needs it each time") {
+TEST_CASE(
+    "a barrier stands in front of a loop that needs it once, inside one that needs it each time") {
   std::string once = afterSyncs(sharedKernel(kWriteS + "seq i in 3 { " + kReadS + "}\n"));
   CHECK(once.find("    sync block\n    seq i") != std::string::npos);
   CHECK(count(once, "sync") == 1);
@@ -99,15 +103,17 @@ TEST_CASE("a barrier stands in front of a loop that needs it once, inside one th
 }
 
 TEST_CASE("a while loop's predicate is ordered after the stores of its body") {
-  std::string text = afterSyncs(sharedKernel("%s[0] = 0.0\nwhile lt(%s[0], 3.0) { %s[0] sum= 1.0 }\n"));
+  std::string text =
+      afterSyncs(sharedKernel("%s[0] = 0.0\nwhile lt(%s[0], 3.0) { %s[0] sum= 1.0 }\n"));
   INFO(text);
   CHECK(text.find("sync block\n    while") != std::string::npos);
   CHECK(text.find("sync block\n    }\n") != std::string::npos);
 }
 
 TEST_CASE("buffers that are never live together share bytes, with a barrier between") {
-  std::string body = "seq i in 3 {\n" + kWriteS + kReadS + "unit u in 2 { lane l in 4 { %t[u*4 + l] = %r[] } }\n" +
-                     "unit u in 2 { lane l in 4 { %y[u*4 + l] = %t[floormod(u*4 + l + 4, 8)] } }\n}\n";
+  std::string body =
+      "seq i in 3 {\n" + kWriteS + kReadS + "unit u in 2 { lane l in 4 { %t[u*4 + l] = %r[] } }\n" +
+      "unit u in 2 { lane l in 4 { %y[u*4 + l] = %t[floormod(u*4 + l + 4, 8)] } }\n}\n";
   GirKernel kernel = allocated(sharedKernel(body));
   std::string text = print(kernel);
   INFO(text);
@@ -118,9 +124,10 @@ TEST_CASE("buffers that are never live together share bytes, with a barrier betw
 }
 
 TEST_CASE("a value that an earlier iteration wrote keeps its bytes through the loop") {
-  std::string body = "seq i in 3 {\n if lt(i, 1) {" + kWriteS + "}\n" + kReadS +
-                     "unit u in 2 { lane l in 4 { %t[u*4 + l] = %r[] } }\n" +
-                     "unit u in 2 { lane l in 4 { %y[u*4 + l] = %t[floormod(u*4 + l + 4, 8)] } }\n}\n";
+  std::string body =
+      "seq i in 3 {\n if lt(i, 1) {" + kWriteS + "}\n" + kReadS +
+      "unit u in 2 { lane l in 4 { %t[u*4 + l] = %r[] } }\n" +
+      "unit u in 2 { lane l in 4 { %y[u*4 + l] = %t[floormod(u*4 + l + 4, 8)] } }\n}\n";
   GirKernel kernel = allocated(sharedKernel(body));
   CHECK(kernel.sharedBytes == 256);
 }
@@ -130,7 +137,8 @@ TEST_CASE("buffers of random kernels that are live together never overlap") {
   for (unsigned seed = 1; seed <= 50; ++seed) {
     std::mt19937 random(seed);
     int buffers = 2 + static_cast<int>(random() % 6), steps = 3 * buffers;
-    std::string head = "kernel @k units 2 lanes 4 {\n  param out %y f32[64]\n  register %r f32[]\n", body;
+    std::string head = "kernel @k units 2 lanes 4 {\n  param out %y f32[64]\n  register %r f32[]\n",
+                body;
     std::vector<int> first(buffers, -1), last(buffers, -1);
     std::vector<int64_t> sizes(buffers);
     for (int b = 0; b < buffers; ++b) {
@@ -159,12 +167,13 @@ TEST_CASE("buffers of random kernels that are live together never overlap") {
 }
 
 TEST_CASE("simplify drops known predicates, single iterations and dead buffers") {
-  GirKernel kernel = kernelFrom(sharedKernel("seq i in 1 {\n"
-                                             "  if le(i*8 + 8, 8) { %y[i] = 1.0 } else { %y[i] = 2.0 }\n"
-                                             "  %t[0] = 3.0\n"
-                                             "}\n"
-                                             "seq j in 0 { %y[j] = 4.0 }\n"
-                                             "seq k in 4 { if lt(k, 0) { %y[k] = 5.0 } }\n"));
+  GirKernel kernel =
+      kernelFrom(sharedKernel("seq i in 1 {\n"
+                              "  if le(i*8 + 8, 8) { %y[i] = 1.0 } else { %y[i] = 2.0 }\n"
+                              "  %t[0] = 3.0\n"
+                              "}\n"
+                              "seq j in 0 { %y[j] = 4.0 }\n"
+                              "seq k in 4 { if lt(k, 0) { %y[k] = 5.0 } }\n"));
   simplify(kernel);
   CHECK(print(kernel) == "kernel @k units 2 lanes 4 {\n"
                          "  param %x f32[64]\n"

@@ -24,7 +24,8 @@ bool sameStatements(const std::vector<Stmt> &a, const std::vector<Stmt> &b) {
 }
 
 bool sameKernel(const GirKernel &a, const GirKernel &b) {
-  if (a.phases.size() != b.phases.size() || a.body.nodes != b.body.nodes || a.vars.size() != b.vars.size())
+  if (a.phases.size() != b.phases.size() || a.body.nodes != b.body.nodes ||
+      a.vars.size() != b.vars.size())
     return false;
   for (size_t i = 0; i < a.vars.size(); ++i)
     if (a.vars[i].name != b.vars[i].name || a.vars[i].kind != b.vars[i].kind ||
@@ -61,7 +62,8 @@ GirKernel untidyKernel() {
   NodeId four = b.index(4), lane = b.axis(0), seq = b.axis(1), block = b.axis(2);
   NodeId x = b.read(0, DType::F32, {block, lane});
   NodeId square = b.binary(ScalarOp::Mul, x, x);
-  NodeId value = b.binary(ScalarOp::Add, square, b.binary(ScalarOp::Mul, square, b.constant(DType::F32, 0.1)));
+  NodeId value =
+      b.binary(ScalarOp::Add, square, b.binary(ScalarOp::Mul, square, b.constant(DType::F32, 0.1)));
   auto loop = [&](LoopKind kind, VarId var, NodeId trip, std::vector<Stmt> body) {
     Stmt s;
     s.kind = StmtKind::Loop;
@@ -142,8 +144,10 @@ TEST_CASE("the verifier names the rule that is broken") {
         "a uniform register is written outside Lane loops; %acc");
   CHECK(firstError(with(kRowSum, "sum= %x", "argmax= %x")) ==
         "monoids over (value, index), and no others, have an index buffer; argmax");
-  CHECK(firstError(with(kRowSum, "seq c in 4", "unroll c in %acc[]")) == "expected a value of type i64, this one is f32");
-  CHECK(firstError(with(kRowSum, "lane l in 32", "lane b in 32")) == "a loop around this one is named 'b' too");
+  CHECK(firstError(with(kRowSum, "seq c in 4", "unroll c in %acc[]")) ==
+        "expected a value of type i64, this one is f32");
+  CHECK(firstError(with(kRowSum, "lane l in 32", "lane b in 32")) ==
+        "a loop around this one is named 'b' too");
 }
 
 TEST_CASE("text of a program is reproduced by print") {
