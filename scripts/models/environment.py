@@ -1,0 +1,39 @@
+"""The Python environment build/venv-models: made on first use, shared by the scripts that make and time models."""
+
+import os
+import subprocess
+import sys
+
+root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+venv = os.path.join(root, "build", "venv-models")
+
+
+def enter():
+    """Goes on in build/venv-models, made or brought up to date as scripts/requirements-models.txt says."""
+    requirements = os.path.join(root, "scripts", "requirements-models.txt")
+    done = os.path.join(venv, "requirements.done")
+    with open(requirements, encoding="utf-8") as file:
+        wanted = file.read()
+    have = None
+    if os.path.exists(done):
+        with open(done, encoding="utf-8") as file:
+            have = file.read()
+    python = os.path.join(venv, "bin", "python3")
+    if have != wanted:
+        print("== python environment build/venv-models", file=sys.stderr, flush=True)
+        subprocess.run([sys.executable, "-m", "venv", venv], check=True)
+        subprocess.run(
+            [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r", requirements], check=True
+        )
+        with open(done, "w", encoding="utf-8") as file:
+            file.write(wanted)
+    if os.path.abspath(sys.prefix) != venv:
+        os.execv(python, [python] + sys.argv)
+
+
+def program(name, preset="release"):
+    """The path of one of our own programs; scripts/test and scripts/demo build them."""
+    path = os.path.join(root, "build", preset, "bin", name)
+    if not os.path.exists(path):
+        sys.exit(f"{path} is missing: build it with cmake --preset {preset} && cmake --build build/{preset}")
+    return path
