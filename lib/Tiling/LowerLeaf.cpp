@@ -48,13 +48,17 @@ void Lowering::cooperative(NodeId total, const std::function<std::vector<Stmt>(N
   if (body[total].op != ScalarOp::Const || body[total].imm % width != 0)
     predicate = body.binary(ScalarOp::Lt, flat, total);
   guarded(predicate, emit(flat), lane.body);
-  if (schedule.units > 1) {
-    unit.body.push_back(std::move(lane));
-    round.body.push_back(std::move(unit));
-  } else {
+  if (schedule.units == 1) {
     round.body.push_back(std::move(lane));
+    result.push_back(std::move(round));
+    return;
   }
-  result.push_back(std::move(round));
+  // Rounds go inside: between them no unit waits for another.
+  round.body = std::move(lane.body);
+  lane.body.clear();
+  lane.body.push_back(std::move(round));
+  unit.body.push_back(std::move(lane));
+  result.push_back(std::move(unit));
 }
 
 void Lowering::lowerLeaf(const TreeNode &node, std::vector<Stmt> &result) {
