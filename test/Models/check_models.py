@@ -1,0 +1,198 @@
+"""The tiny models against ONNX Runtime: check_models.py PROGRAMS FOLDER CHECK [MODEL]...
+
+  reference  outputs on the host for the committed inputs, relative L2 <= 1e-4
+  simulated  the same on two simulated GPUs
+  inner      five inner tensors as outputs
+  apart      two inputs give outputs over 10 % apart, each as ONNX Runtime's (a random network can collapse)
+  symbolic   twenty pairs of batch and length from one bundle of the symbolic BERT
+  resume     going on from the dump of any stage gives the bundle of the direct way, byte for byte"""
+
+import os
+import random
+import shutil
+import sys
+
+sys.dont_write_bytecode = True
+root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(root, "scripts", "models"))
+
+import numpy
+import onnx
+import onnxruntime
+
+import bundle
+
+TINY = os.path.join(root, "models", "tiny")
+TOLERANCE = 1e-4  # relative L2
+RANGES = {"bert-sym": ["--dim", "batch=1..8", "--dim", "seq=1..64"]}
+SIMULATED = ("sim:sm_90", "sim:gfx90a")
+INNER = 5
+
+
+class Model:
+    def __init__(self, programs, folder, name):
+        self.name, self.folder = name, os.path.join(folder, name)
+        self.fusec, self.fusert = (os.path.join(programs, program) for program in ("fusec", "fusert"))
+        self.path = os.path.join(TINY, f"{name}.onnx")
+        self.proto = onnx.load(self.path)
+        self.inputs = [value.name for value in self.proto.graph.input]
+        self.outputs = [value.name for value in self.proto.graph.output]
+        shutil.rmtree(self.folder, ignore_errors=True)
+        os.makedirs(self.folder)
+
+    def compile(self, *options, source=None, out="bundle"):
+        made = os.path.join(self.folder, out)
+        ranges = RANGES.get(self.name, []) if source is None else []
+        bundle.execute([self.fusec, source or self.path, "-o", made, *ranges, *options])
+        return made
+
+    def run(self, made, feeds, *options):
+        return bundle.run(self.fusert, made, feeds, os.path.join(self.folder, "run"), *options)
+
+    def committed(self):
+        """The feeds, and output -> expected values, that lie beside the model."""
+        folder = os.path.join(TINY, self.name)
+
+        def load(names, prefix):
+            return {name: numpy.load(os.path.join(folder, f"{prefix}{i}.npy")) for i, name in enumerate(names)}
+
+        return load(self.inputs, "in"), load(self.outputs, "out")
+
+    def freshFeeds(self, generator):
+        """Values like the committed ones, of the same shapes."""
+        feeds = {}
+        for name, value in self.committed()[0].items():
+            if value.dtype == numpy.float32:
+                feeds[name] = generator.standard_normal(value.shape).astype(numpy.float32)
+            elif "ids" in name:
+                feeds[name] = generator.integers(0, 200, value.shape)
+            else:
+                feeds[name] = value
+        return feeds
+
+
+def expected(source, feeds, outputs):
+    session = onnxruntime.InferenceSession(source, providers=["CPUExecutionProvider"])
+    return dict(zip(outputs, session.run(list(outputs), feeds)))
+
+
+def compare(model, where, got, wanted):
+    """The lines that say how far each output is off; a failure where that is too far."""
+    for name, value in wanted.items():
+        error = bundle.relativeL2(got(name), value)
+        if not error <= TOLERANCE:
+            raise bundle.Failed(f"{model.name}, {where}: {name} is off by a relative L2 of {error:.2e}")
+        print(f"{model.name}, {where}: {name} within {error:.1e}")
+
+
+def checkReference(model):
+    feeds, wanted = model.committed()
+    compare(model, "host", model.run(model.compile(), feeds), wanted)
+
+
+def checkSimulated(model):
+    feeds, wanted = model.committed()
+    made = model.compile("--target", ",".join(SIMULATED))
+    for target in SIMULATED:
+        compare(model, target, model.run(made, feeds, "--target", target), wanted)
+
+
+def innerTensors(proto):
+    """Float results of nodes that hang on the values of an input and are no outputs."""
+    inferred = onnx.shape_inference.infer_shapes(proto)
+    floats = {v.name for v in inferred.graph.value_info if v.type.tensor_type.elem_type == onnx.TensorProto.FLOAT}
+    live = {value.name for value in proto.graph.input}
+    outputs = {value.name for value in proto.graph.output}
+    found = []
+    for node in proto.graph.node:
+        if node.op_type != "Shape" and live.intersection(node.input):
+            live.update(node.output)
+            found += [name for name in node.output if name in floats and name not in outputs]
+    return found
+
+
+def checkInner(model):
+    names = innerTensors(model.proto)
+    # Spread over the depth of the network, the same ones each time; a model of few nodes has fewer.
+    places = sorted({round(i * (len(names) - 1) / (INNER - 1)) for i in range(INNER)}) if names else []
+    chosen = [names[place] for place in places]
+    if len(chosen) < min(INNER, len(names)) or not chosen:
+        raise bundle.Failed(f"{model.name}: only {len(chosen)} inner tensors")
+    marked = onnx.ModelProto()
+    marked.CopyFrom(model.proto)
+    marked.graph.output.extend(
+        onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, None) for name in chosen
+    )
+    feeds, _ = model.committed()
+    made = model.compile(*(word for name in chosen for word in ("--mark-output", name)))
+    wanted = expected(marked.SerializeToString(), feeds, model.outputs + chosen)
+    compare(model, "host, inner", model.run(made, feeds), wanted)
+
+
+def checkApart(model):
+    feeds, _ = model.committed()
+    other = model.freshFeeds(numpy.random.default_rng(7))
+    made = model.compile()
+    results = []
+    for which, values in enumerate((feeds, other)):
+        wanted = expected(model.path, values, model.outputs)
+        got = model.run(made, values)
+        compare(model, f"input {which}", got, wanted)
+        results.append({name: got(name) for name in model.outputs})
+    for name in model.outputs:
+        distance = bundle.relativeL2(results[1][name], results[0][name])
+        print(f"{model.name}: {name} differs by {distance:.0%} between two inputs")
+        if not 0.1 < distance < float("inf"):
+            raise bundle.Failed(f"{model.name}: {name} hardly depends on the input: {distance:.1%}")
+
+
+def checkSymbolic(model):
+    made = model.compile()
+    seed = random.SystemRandom().randrange(1 << 32)
+    print(f"seed {seed}")
+    generator = numpy.random.default_rng(seed)
+    pairs = {(1, 1), (8, 64)}
+    while len(pairs) < 20:
+        pairs.add((int(generator.integers(1, 9)), int(generator.integers(1, 65))))
+    for batch, length in sorted(pairs):
+        mask = (generator.random((batch, length)) < 0.8).astype(numpy.int64)
+        mask[:, 0] = 1
+        feeds = {"input_ids": generator.integers(0, 200, (batch, length)), "attention_mask": mask}
+        compare(model, f"batch {batch}, seq {length}", model.run(made, feeds),
+                expected(model.path, feeds, model.outputs))
+
+
+def checkResume(model):
+    targets = ("--target", "x86-64-v3,sm_90,gfx942")
+    fast = ("--ptxas", "none")
+    with open(model.compile(*targets, *fast), "rb") as file:
+        direct = file.read()
+    for stage in ("graph", "expr", "plan", "schedule", "gir"):
+        dumps = os.path.join(model.folder, stage)
+        model.compile(*targets, "--stop-after", stage, "--dump-dir", dumps, out="unused")
+        with open(model.compile(*fast, source=os.path.join(dumps, f"{stage}.txt"), out="resumed"), "rb") as file:
+            if file.read() != direct:
+                raise bundle.Failed(f"{model.name}: going on from {stage} gives another bundle")
+        print(f"{model.name}: {stage} gives the same {len(direct)} bytes")
+
+
+def main():
+    programs, folder, check, *names = sys.argv[1:]
+    action = {"reference": checkReference, "simulated": checkSimulated, "inner": checkInner, "apart": checkApart,
+              "symbolic": checkSymbolic, "resume": checkResume}[check]
+    present = sorted(name[:-5] for name in os.listdir(TINY) if name.endswith(".onnx"))
+    if check == "symbolic":
+        present = [name for name in present if name in RANGES]
+    if not present:
+        sys.exit(f"no models in {TINY}")
+    failures = 0
+    for name in names or present:
+        try:
+            action(Model(programs, folder, name))
+        except bundle.Failed as failed:
+            print(f"FAILED {failed}", flush=True)
+            failures += 1
+    sys.exit(1 if failures else 0)
+
+
+main()
