@@ -267,6 +267,13 @@ private:
   }
 
   Status lowerToGir(TargetState &target) {
+    Diagnostics errors;
+    for (size_t p = 0; p < target.schedules.size(); ++p)
+      for (const ScheduleVariant &variant : target.schedules[p])
+        if (Status status = verify(variant.schedule, target.plan.patterns[p].program); !status.ok())
+          errors.insert(errors.end(), status.errors().begin(), status.errors().end());
+    if (!errors.empty())
+      return errors;
     FUSEC_TRY(target.gir, assemble(state.program, target, options.threads));
     return success();
   }

@@ -1,0 +1,174 @@
+// The rules of a schedule. A dump edited by hand passes here before it is lowered.
+#include "Tiling/Access.h"
+#include "Tiling/Schedule.h"
+
+#include <algorithm>
+#include <set>
+
+namespace fusec {
+
+namespace {
+
+class Verifier {
+public:
+  Verifier(const Schedule &schedule, const ExprProgram &pattern)
+      : schedule(schedule), pattern(pattern), equations(scheduledEquations(pattern)) {}
+
+  Status run() {
+    require(schedule.units >= 1 && schedule.lanes >= 1, "units and lanes are positive");
+    for (const ScheduleAxis &axis : schedule.axes)
+      verifyAxis(axis);
+    if (problems.empty()) { // the rest looks axes up
+      for (const Operand &operand : schedule.operands)
+        verifyOperand(operand);
+      for (const EdgeLevel &edge : schedule.edges)
+        require(pattern.tensors[edge.tensor].kind == TensorKind::Temp,
+                "edge " + pattern.tensors[edge.tensor].name + " is a value inside the pattern");
+      verifyTree(schedule.tree, true);
+      verifyLeaves();
+    }
+    if (problems.empty())
+      return success();
+    return problems;
+  }
+
+private:
+  void require(bool holds, const std::string &rule) {
+    if (!holds)
+      problems.push_back({Diag::BadIr, "schedule " + schedule.name, "broken rule: " + rule});
+  }
+
+  bool isEquation(int e) const { return e >= 0 && e < static_cast<int>(equations.size()); }
+
+  void verifyAxis(const ScheduleAxis &axis) {
+    std::string who = "axis " + axis.name;
+    require(!axis.equations.empty() && !axis.positions.empty(),
+            who + " stands for axes of an equation");
+    for (int e : axis.equations) {
+      require(isEquation(e), who + " names an equation of the pattern");
+      for (int position : axis.positions) {
+        bool exists = isEquation(e) && position >= 0 &&
+                      position < static_cast<int>(equations[e]->axes.size());
+        require(exists, who + " names axes that exist");
+        if (!exists)
+          continue;
+        require((position >= equations[e]->numSpatial) == axis.reduction,
+                who + " is of one kind, spatial or reduced");
+        const Equation &first = *equations[axis.equations[0]];
+        require(position < static_cast<int>(first.axes.size()) &&
+                    equations[e]->axes[position].extent == first.axes[position].extent,
+                who + " has one extent in all its equations");
+      }
+    }
+  }
+
+  void verifyOperand(const Operand &operand) {
+    std::string who = "operand " + operand.name;
+    if (!isEquation(operand.equation))
+      return require(false, who + " belongs to an equation of the pattern");
+    const Equation &e = *equations[operand.equation];
+    std::vector<NodeId> reads = readsOf(e);
+    if (operand.read < 0 || operand.read >= static_cast<int>(reads.size()))
+      return require(false, who + " is a read of its equation");
+    require(operand.level != MemLevel::Register, who + " is shared or global");
+    require(!operand.digits.empty(), who + " has a layout");
+    const Tensor &tensor = pattern.tensors[e.body[reads[operand.read]].index];
+    size_t rank = tensor.shape.size();
+    for (const LayoutDigit &digit : operand.digits) {
+      require(digit.divide >= 1 && digit.modulus >= 0, who + " divides by positive numbers");
+      require(digit.index >= 0 ? digit.index < static_cast<int>(rank) : digit.axis >= 0,
+              who + " has digits of axes, or of indices that the tensor has");
+      require((digit.index >= 0) == (operand.digits[0].index >= 0),
+              who + " has digits of one kind");
+    }
+    if (operand.level == MemLevel::Global) {
+      require(tensor.kind == TensorKind::Constant && operand.digits[0].index < 0,
+              who + " is a constant repacked by axes");
+      require(flatAccess(e, reads[operand.read], pattern).has_value(),
+              who + " is read at affine addresses");
+    } else if (operand.digits[0].index >= 0) {
+      bool padded = e.body[reads[operand.read]].op == ScalarOp::ReadIf;
+      require(operand.digits.size() == rank, who + " has a digit for every index");
+      require(!padded || paddingBounds(e, reads[operand.read], pattern),
+              who + " is padded by constants");
+    }
+  }
+
+  void verifyTree(const std::vector<TreeNode> &nodes, bool blocksAllowed) {
+    for (const TreeNode &node : nodes) {
+      if (!node.isLoop) {
+        leaves.push_back(&node);
+        continue;
+      }
+      std::string who = std::string(name(node.loop)) + " loop over " +
+                        (node.axis == kStepAxis ? "step" : schedule.axes[node.axis].name);
+      require(node.step >= 1, who + " has a positive step");
+      require(!node.children.empty(), who + " is not empty");
+      require(node.loop != LoopKind::Block || (blocksAllowed && nodes.size() == 1),
+              "block loops are a chain at the root; " + who + " is not");
+      require(node.axis != kStepAxis || (scanOf(pattern) && node.loop == LoopKind::Seq),
+              "only a scan has a step loop, and it is sequential");
+      for (const TreeNode *outer : path) {
+        require(node.loop != outer->loop ||
+                    (node.loop != LoopKind::Unit && node.loop != LoopKind::Lane),
+                who + " is not inside another one of its kind");
+        require(outer->axis != node.axis || outer->step % node.step == 0,
+                who + " divides the step of the loop around it");
+      }
+      path.push_back(&node);
+      verifyTree(node.children, blocksAllowed && node.loop == LoopKind::Block);
+      path.pop_back();
+    }
+  }
+
+  /// Every equation is computed once, reductions after their accumulators were set; operands are staged.
+  void verifyLeaves() {
+    std::set<int> initialised;
+    std::vector<int> computed(equations.size(), 0);
+    for (const TreeNode *leaf : leaves) {
+      if (leaf->leaf == LeafKind::Stage) {
+        require(leaf->target >= 0 && leaf->target < static_cast<int>(schedule.operands.size()) &&
+                    schedule.operands[leaf->target].level == MemLevel::Shared,
+                "stage takes a shared operand");
+        continue;
+      }
+      if (leaf->leaf == LeafKind::Carry) {
+        require(scanOf(pattern) && leaf->target >= 0 && leaf->target <= 2,
+                "carry 0, 1 or 2 belongs to a scan");
+        continue;
+      }
+      if (!isEquation(leaf->target)) {
+        require(false, "statements name equations of the pattern");
+        continue;
+      }
+      std::string who = "e" + std::to_string(leaf->target);
+      bool reduces = equations[leaf->target]->kind == EquationKind::Reduction;
+      if (leaf->leaf == LeafKind::Compute) {
+        ++computed[leaf->target];
+        require(!reduces || initialised.count(leaf->target),
+                who + " is initialised before it is computed");
+      } else {
+        require(reduces,
+                std::string("only reductions have init, combine and store; ") + who + " is none");
+        if (leaf->leaf == LeafKind::Init)
+          initialised.insert(leaf->target);
+      }
+    }
+    for (size_t e = 0; e < computed.size(); ++e)
+      require(computed[e] == 1, "e" + std::to_string(e) + " is computed by one statement");
+  }
+
+  const Schedule &schedule;
+  const ExprProgram &pattern;
+  std::vector<const Equation *> equations;
+  std::vector<const TreeNode *> path, leaves;
+  Diagnostics problems;
+};
+
+} // namespace
+
+Status verify(const Schedule &schedule, const ExprProgram &pattern) {
+  return Verifier(schedule, pattern).run();
+}
+
+} // namespace fusec
