@@ -6,6 +6,7 @@ import sys
 
 root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 venv = os.path.join(root, "build", "venv-models")
+preset = "release"  # the folder under build/ with our programs
 
 
 def enter():
@@ -31,7 +32,7 @@ def enter():
         os.execv(python, [python] + sys.argv)
 
 
-def program(name, preset="release"):
+def program(name):
     """The path of one of our own programs; scripts/test and scripts/demo build them."""
     path = os.path.join(root, "build", preset, "bin", name)
     if not os.path.exists(path):
