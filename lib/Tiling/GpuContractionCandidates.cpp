@@ -40,16 +40,22 @@ Schedule gpuContraction(const View &view, int64_t rowsPerUnit, int64_t vectors, 
   for (const auto &group : columns)
     columnsTotal *= view.opt(group);
   vectors = std::min<int64_t>(vectors, roundUp(columnsTotal, lanes) / lanes);
-  auto stageAll = [&](AxisId rowAxis) {
+  // Operands that no longer fit the block's memory are read where they are.
+  int64_t sharedLeft = view.target->sharedBytesPerBlock;
+  auto stageAll = [&](AxisId rowAxis, int64_t rowTile, int64_t columnTile) {
     std::vector<TreeNode> out;
     for (const ReadInfo &read : reads) {
       bool reduces = std::any_of(view.reduction.begin(), view.reduction.end(),
                                  [&](const auto &g) { return read.dependsOn(g); });
       bool onColumns = read.dependsOn(b.schedule.axes[n].positions);
       bool onRows = rowAxis >= 0 && read.dependsOn(b.schedule.axes[rowAxis].positions);
-      if (reduces && onColumns != onRows)
-        out.push_back(
-            Builder::leaf(LeafKind::Stage, b.stage(read, {{k}, {onColumns ? n : rowAxis}}, 1)));
+      int64_t bytes = depth * ((onColumns ? columnTile : rowTile) + 1) *
+                      sizeInBytes(view.pattern->tensors[read.tensor].type);
+      if (!reduces || onColumns == onRows || roundUp(bytes, 128) > sharedLeft)
+        continue;
+      sharedLeft -= roundUp(bytes, 128);
+      out.push_back(
+          Builder::leaf(LeafKind::Stage, b.stage(read, {{k}, {onColumns ? n : rowAxis}}, 1)));
     }
     return out;
   };
@@ -78,7 +84,8 @@ Schedule gpuContraction(const View &view, int64_t rowsPerUnit, int64_t vectors, 
     vectors = 1;
     around.push_back(Builder::loop(LoopKind::Block, n, int64_t{lanes} * units));
   }
-  std::vector<TreeNode> step = stageAll(m);
+  std::vector<TreeNode> step =
+      stageAll(m, rowsPerUnit * units, rows.empty() ? int64_t{lanes} * units : vectors * lanes);
   step.push_back(
       inUnit(m, Builder::nest({Builder::loop(LoopKind::Seq, k, 1)},
                               {overTile(m, Builder::leaf(LeafKind::Compute, view.first))})));
