@@ -27,8 +27,10 @@ target_compile_options(fusecFlags INTERFACE
   -Wall -Wextra -Werror -ffunction-sections -fdata-sections
   -ffile-prefix-map=${PROJECT_SOURCE_DIR}/= -ffile-prefix-map=${PROJECT_BINARY_DIR}/=)
 # gcc 12 sees the inactive members of moved std::variants as uninitialised reads, and overlapping copies in a literal
-# plus a std::string. clang has no such flags.
-target_compile_options(fusecFlags INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized;-Wno-restrict>)
+# plus a std::string. clang 19 complains of std::stable_sort in the headers of gcc 12.
+target_compile_options(fusecFlags INTERFACE
+  $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized;-Wno-restrict>
+  $<$<CXX_COMPILER_ID:Clang>:-Wno-deprecated-declarations>)
 target_link_options(fusecFlags INTERFACE -Wl,--gc-sections)
 if(FUSEC_SANITIZE)
   # vptr needs RTTI, which LLVM's classes do not have.
