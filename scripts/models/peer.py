@@ -1,5 +1,6 @@
-"""Times one peer on one model, in a process of its own: peer.py ort|openvino MODEL FEEDS.npz THREADS SECONDS [OUTPUTS.npz]
--> one line of JSON. OUTPUTS takes what the peer computes, by position."""
+"""Times one peer on one model, in a process of its own, and prints one line of JSON:
+  peer.py ort|openvino MODEL FEEDS.npz THREADS SECONDS [OUTPUTS.npz]
+OUTPUTS takes what the peer computes, by position."""
 
 import json
 import statistics
