@@ -58,7 +58,8 @@ inline const char *const kRowSum = R"(kernel @rowsum units 2 lanes 32 {
 
 /// c = a b with 32 x 32 tiles: 4 units of 32 lanes, 8 rows a unit, one column a lane; a and b are staged
 /// through shared memory 16 columns of k at a time. Without barriers.
-inline const char *const kStagedMatmul = R"(kernel @mm units 4 lanes 32 {
+inline const char *const kStagedMatmul =
+    R"(kernel @mm units 4 lanes 32 {
   param %a f32[64, 48]
   param %b f32[48, 32]
   param out %c f32[64, 32]
@@ -73,8 +74,8 @@ inline const char *const kStagedMatmul = R"(kernel @mm units 4 lanes 32 {
       unit u in 4 {
         seq r in 4 {
           lane l in 32 {
-            %as[u*8 + r*2 + floordiv(l, 16), floormod(l, 16)] =
-              %a[bm*32 + u*8 + r*2 + floordiv(l, 16), k*16 + floormod(l, 16)]
+            %as[u*8 + r*2 + floordiv(l, 16), floormod(l, 16)] = )"
+    R"(%a[bm*32 + u*8 + r*2 + floordiv(l, 16), k*16 + floormod(l, 16)]
             %bs[u*4 + r, l] = %b[k*16 + u*4 + r, l]
           }
         }
