@@ -25,6 +25,13 @@ Status Lowering::makeBuffers() {
       if (!packed && levelOf(equation.body[reads[r]].index) == MemLevel::Global)
         need(equation.body[reads[r]].index, false);
     }
+    // A staged element is evaluated from the tensors themselves, with all reads inside its indices and predicate.
+    for (const Operand &operand : schedule.operands)
+      if (operand.level == MemLevel::Shared && operand.equation == static_cast<int>(e))
+        for (NodeId id : equation.body.reachable({reads[operand.read]}))
+          if (std::find(reads.begin(), reads.end(), id) != reads.end() &&
+              levelOf(equation.body[id].index) == MemLevel::Global)
+            need(equation.body[id].index, false);
     for (TensorId t : equation.outputs)
       if (levelOf(t) == MemLevel::Global)
         need(t, true);
