@@ -147,7 +147,7 @@ class Lstm(nn.Module):
         self.lstm = nn.LSTM(width, width, layers)
         for name, parameter in self.lstm.named_parameters():
             if "weight" in name:
-                nn.init.normal_(parameter, std=2.5 * width ** -0.5)
+                nn.init.normal_(parameter, std=1.5 * width ** -0.5)
 
     def forward(self, x):
         return self.lstm(x)[0]

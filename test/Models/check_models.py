@@ -1,4 +1,5 @@
-"""The tiny models against ONNX Runtime: check_models.py PROGRAMS FOLDER CHECK [MODEL]...
+"""Models against ONNX Runtime: check_models.py [--models DIR] PROGRAMS FOLDER CHECK [MODEL]...
+The tiny models with the inputs and outputs beside them; or those of scripts/export-models in DIR, with random inputs.
 
   reference  outputs on the host for the committed inputs, relative L2 <= 1e-4
   simulated  the same on two simulated GPUs
@@ -7,6 +8,7 @@
   symbolic   twenty pairs of batch and length from one bundle of the symbolic BERT
   resume     going on from the dump of any stage gives the bundle of the direct way, byte for byte"""
 
+import argparse
 import os
 import random
 import shutil
@@ -24,16 +26,19 @@ import bundle
 
 TINY = os.path.join(root, "models", "tiny")
 TOLERANCE = 1e-4  # relative L2
-RANGES = {"bert-sym": ["--dim", "batch=1..8", "--dim", "seq=1..64"]}
+LONGEST = 64  # positions that the tiny BERT knows
+RANGES = {"bert-sym": ["--dim", "batch=1..8", "--dim", f"seq=1..{LONGEST}"]}
+SIZES = {"batch": 2, "seq": 12}  # where no input lies beside the model
 SIMULATED = ("sim:sm_90", "sim:gfx90a")
 INNER = 5
 
 
 class Model:
-    def __init__(self, programs, folder, name):
+    def __init__(self, programs, folder, models, name):
         self.name, self.folder = name, os.path.join(folder, name)
+        self.references = os.path.join(models, name)
         self.fusec, self.fusert = (os.path.join(programs, program) for program in ("fusec", "fusert"))
-        self.path = os.path.join(TINY, f"{name}.onnx")
+        self.path = os.path.join(models, f"{name}.onnx")
         self.proto = onnx.load(self.path)
         self.inputs = [value.name for value in self.proto.graph.input]
         self.outputs = [value.name for value in self.proto.graph.output]
@@ -49,25 +54,29 @@ class Model:
     def run(self, made, feeds, *options):
         return bundle.run(self.fusert, made, feeds, os.path.join(self.folder, "run"), *options)
 
-    def committed(self):
-        """The feeds, and output -> expected values, that lie beside the model."""
-        folder = os.path.join(TINY, self.name)
+    def reference(self):
+        """The feeds, and output -> expected values: what lies beside the model, else random ones and ONNX Runtime's."""
+        if not os.path.isdir(self.references):
+            feeds = self.freshFeeds(numpy.random.default_rng(3))
+            return feeds, expected(self.path, feeds, self.outputs)
 
         def load(names, prefix):
-            return {name: numpy.load(os.path.join(folder, f"{prefix}{i}.npy")) for i, name in enumerate(names)}
+            return {name: numpy.load(os.path.join(self.references, f"{prefix}{i}.npy")) for i, name in enumerate(names)}
 
         return load(self.inputs, "in"), load(self.outputs, "out")
 
     def freshFeeds(self, generator):
-        """Values like the committed ones, of the same shapes."""
+        """Random values: token numbers below 200, nothing masked, five rounds of a loop."""
         feeds = {}
-        for name, value in self.committed()[0].items():
-            if value.dtype == numpy.float32:
-                feeds[name] = generator.standard_normal(value.shape).astype(numpy.float32)
-            elif "ids" in name:
-                feeds[name] = generator.integers(0, 200, value.shape)
+        for value in self.proto.graph.input:
+            kind = value.type.tensor_type
+            shape = [SIZES[dim.dim_param] if dim.dim_param else dim.dim_value for dim in kind.shape.dim]
+            if kind.elem_type == onnx.TensorProto.FLOAT:
+                feeds[value.name] = generator.standard_normal(shape).astype(numpy.float32)
+            elif "ids" in value.name:
+                feeds[value.name] = generator.integers(0, 200, shape)
             else:
-                feeds[name] = value
+                feeds[value.name] = numpy.full(shape, 1 if "mask" in value.name else 5, numpy.int64)
         return feeds
 
 
@@ -86,12 +95,12 @@ def compare(model, where, got, wanted):
 
 
 def checkReference(model):
-    feeds, wanted = model.committed()
+    feeds, wanted = model.reference()
     compare(model, "host", model.run(model.compile(), feeds), wanted)
 
 
 def checkSimulated(model):
-    feeds, wanted = model.committed()
+    feeds, wanted = model.reference()
     made = model.compile("--target", ",".join(SIMULATED))
     for target in SIMULATED:
         compare(model, target, model.run(made, feeds, "--target", target), wanted)
@@ -123,14 +132,14 @@ def checkInner(model):
     marked.graph.output.extend(
         onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, None) for name in chosen
     )
-    feeds, _ = model.committed()
+    feeds, _ = model.reference()
     made = model.compile(*(word for name in chosen for word in ("--mark-output", name)))
     wanted = expected(marked.SerializeToString(), feeds, model.outputs + chosen)
     compare(model, "host, inner", model.run(made, feeds), wanted)
 
 
 def checkApart(model):
-    feeds, _ = model.committed()
+    feeds, _ = model.reference()
     other = model.freshFeeds(numpy.random.default_rng(7))
     made = model.compile()
     results = []
@@ -151,9 +160,9 @@ def checkSymbolic(model):
     seed = random.SystemRandom().randrange(1 << 32)
     print(f"seed {seed}")
     generator = numpy.random.default_rng(seed)
-    pairs = {(1, 1), (8, 64)}
+    pairs = {(1, 1), (8, LONGEST)}
     while len(pairs) < 20:
-        pairs.add((int(generator.integers(1, 9)), int(generator.integers(1, 65))))
+        pairs.add((int(generator.integers(1, 9)), int(generator.integers(1, LONGEST + 1))))
     for batch, length in sorted(pairs):
         mask = (generator.random((batch, length)) < 0.8).astype(numpy.int64)
         mask[:, 0] = 1
@@ -177,18 +186,24 @@ def checkResume(model):
 
 
 def main():
-    programs, folder, check, *names = sys.argv[1:]
-    action = {"reference": checkReference, "simulated": checkSimulated, "inner": checkInner, "apart": checkApart,
-              "symbolic": checkSymbolic, "resume": checkResume}[check]
-    present = sorted(name[:-5] for name in os.listdir(TINY) if name.endswith(".onnx"))
-    if check == "symbolic":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--models", default=TINY)
+    parser.add_argument("programs")
+    parser.add_argument("folder")
+    actions = {"reference": checkReference, "simulated": checkSimulated, "inner": checkInner, "apart": checkApart,
+               "symbolic": checkSymbolic, "resume": checkResume}
+    parser.add_argument("check", choices=actions)
+    parser.add_argument("name", nargs="*")
+    arguments = parser.parse_args()
+    present = sorted(name[:-5] for name in os.listdir(arguments.models) if name.endswith(".onnx"))
+    if arguments.check == "symbolic":
         present = [name for name in present if name in RANGES]
     if not present:
-        sys.exit(f"no models in {TINY}")
+        sys.exit(f"no models in {arguments.models}")
     failures = 0
-    for name in names or present:
+    for name in arguments.name or present:
         try:
-            action(Model(programs, folder, name))
+            actions[arguments.check](Model(arguments.programs, arguments.folder, arguments.models, name))
         except bundle.Failed as failed:
             print(f"FAILED {failed}", flush=True)
             failures += 1
