@@ -4,6 +4,7 @@
 #include "Driver/State.h"
 
 #include <algorithm>
+#include <set>
 
 namespace fusec {
 
@@ -138,11 +139,19 @@ Status loadDump(std::string_view text, const std::string &fileName,
   }
   for (const Target &target : targets)
     state.targets.push_back({target, {}, {}, {}, {}});
+  Stage stage = Stage::Graph;
+  if (state.targets.empty() || !isDump(text, stage))
+    return Diagnostic{Diag::BadIrText, fileName,
+                      "the first line of a dump names its stage and its targets"};
+  std::set<std::string> found;
   for (const Section &s : splitSections(text)) {
     auto target = std::find_if(state.targets.begin(), state.targets.end(),
                                [&](const TargetState &t) { return t.target.name == s.target; });
     if (!s.target.empty() && target == state.targets.end())
       continue; // a target that was not asked for
+    if (!found.insert(s.what + " " + s.target).second)
+      return Diagnostic{Diag::BadIrText, fileName,
+                        "section '" + s.what + " " + s.target + "' stands twice"};
     TextReader in(s.text, fileName);
     if (s.what == "graph") {
       FUSEC_TRY(state.graph, parseGraph(s.text, fileName, store));
@@ -158,6 +167,24 @@ Status loadDump(std::string_view text, const std::string &fileName,
       return in.error("unknown section '" + s.what + "'");
     }
   }
+  std::vector<std::string> needed;
+  if (stage == Stage::Graph)
+    needed.push_back("graph ");
+  else if (stage != Stage::Gir)
+    needed.push_back("expr ");
+  for (const TargetState &target : state.targets) {
+    if (stage == Stage::Plan || stage == Stage::Schedule)
+      needed.push_back("plan " + target.target.name);
+    if (stage == Stage::Schedule)
+      needed.push_back("schedules " + target.target.name);
+    if (stage == Stage::Gir)
+      needed.push_back("gir " + target.target.name);
+  }
+  for (const std::string &name : needed)
+    if (!found.count(name))
+      return Diagnostic{Diag::BadIrText, fileName,
+                        "section '" + name +
+                            "' is missing; compile the model for this target instead"};
   return success();
 }
 

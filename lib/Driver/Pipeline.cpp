@@ -169,6 +169,11 @@ private:
       text << in.rdbuf();
       ConstantStore constants(std::filesystem::path(options.inputPath).parent_path().string());
       loadedStage = stage;
+      const ImportOptions &import = options.import;
+      if (!import.dims.empty() || !import.shapes.empty() || !import.markOutputs.empty())
+        return Diagnostic{
+            Diag::BadOption, options.inputPath,
+            "--dim, --shape and --mark-output belong to the model, not to a dump of a later stage"};
       FUSEC_CHECK(loadDump(text.str(), options.inputPath, targets, constants, state));
       return verifyLoaded(stage);
     }

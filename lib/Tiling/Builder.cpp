@@ -19,7 +19,9 @@ int64_t View::opt(const std::vector<int> &group) const {
   std::vector<int64_t> values;
   for (const Symbol &s : pattern->symbols)
     values.push_back(s.opt);
-  return std::max<int64_t>(1, extent(group).evaluate(values).value_or(1));
+  constexpr int64_t kMost =
+      int64_t{1} << 24; // beyond it sizes no longer change a choice, and products stay small
+  return std::clamp<int64_t>(extent(group).evaluate(values).value_or(kMost), 1, kMost);
 }
 
 namespace {
