@@ -37,10 +37,11 @@ template <typename N> typename N::F clamp(N &n, typename N::F x, double low, dou
 
 /// e^(x + xLow), |xLow| below an ulp of x.
 template <typename N> typename N::F expF64(N &n, typename N::F x, typename N::F xLow) {
-  ExpParts<N> p = expParts(n, clamp(n, x, -746.0, 710.0), xLow);
+  auto vanishes = n.less(x, n.constant(-746.0)); // see expF32
+  ExpParts<N> p = expParts(n, clamp(n, n.select(vanishes, n.constant(0), x), -746.0, 710.0), xLow);
   typename N::I half = n.shiftRight(p.k, 1);
   typename N::F s1 = powerOfTwo(n, half), s2 = powerOfTwo(n, n.subInt(p.k, half));
-  return n.mul(n.fma(n.add(p.r, p.e), s1, s1), s2);
+  return n.select(vanishes, n.constant(0), n.mul(n.fma(n.add(p.r, p.e), s1, s1), s2));
 }
 template <typename N> typename N::F expF64(N &n, typename N::F x) {
   return expF64(n, x, n.constant(0));
