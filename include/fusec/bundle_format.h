@@ -4,12 +4,13 @@
  * are from the start of the file, all structs below have no padding.
  *
  *   offset 0        fusec_bundle_header            (128 bytes)
- *   offset 128      fusec_bundle_section[count]    (64 bytes each), in file order
+ *   offset 128      fusec_bundle_signature         (96 bytes), only where header.signature_kind is not 0
+ *   then            fusec_bundle_section[count]    (64 bytes each), in file order
  *   then            the sections, each at a multiple of FUSEC_SECTION_ALIGN
  *   end of file     = end of the last section
  *
- * No byte is outside a section, the header or the table, except the padding in front of a section, which is
- * zero and shorter than FUSEC_SECTION_ALIGN. Sections neither overlap nor nest.
+ * No byte is outside a section, the header, the signature or the table, except the padding in front of a section,
+ * which is zero and shorter than FUSEC_SECTION_ALIGN. Sections neither overlap nor nest.
  *
  * Sections, in this order:
  *   MANIFEST   one; a FlatBuffer of type Manifest (lib/Bundle/Manifest.fbs), identifier "FUSM"
@@ -21,6 +22,10 @@
  * Digests are BLAKE2b with 32 bytes of output and no key. Those of MANIFEST, CODE and DIGESTS cover all bytes
  * of the section; that of WEIGHTS equals that of DIGESTS, so that the header protects the weights and each
  * chunk can be checked alone. header.digest covers header (with digest as zeros) and section table.
+ *
+ * The signature is Ed25519 (RFC 8032, pure) of the 128 bytes of the header, digest included: by way of the digests it
+ * covers the whole file, and who holds the public key checks it before reading anything else. A reader without a key
+ * checks it against the public key in the file, so that no changed byte goes unseen; that proves no origin.
  */
 #ifndef FUSEC_BUNDLE_FORMAT_H
 #define FUSEC_BUNDLE_FORMAT_H
@@ -43,17 +48,28 @@ extern "C" {
 #define FUSEC_MAX_RANK 64u
 
 typedef struct {
-  uint8_t magic[8];       /* FUSEC_BUNDLE_MAGIC */
-  uint32_t version;       /* FUSEC_FORMAT_VERSION */
-  uint32_t min_runtime;   /* lowest FUSEC_RUNTIME_VERSION that can run the file */
-  uint32_t endian_tag;    /* FUSEC_ENDIAN_TAG */
-  uint32_t pointer_bytes; /* 8 */
-  uint32_t section_count; /* 1..FUSEC_MAX_SECTIONS */
-  uint32_t section_size;  /* sizeof(fusec_bundle_section) */
-  uint64_t file_bytes;    /* size of the whole file */
-  uint8_t reserved[56];   /* zero */
-  uint8_t digest[32];     /* of header and section table, see above */
-} fusec_bundle_header;    /* 128 bytes */
+  uint8_t magic[8];        /* FUSEC_BUNDLE_MAGIC */
+  uint32_t version;        /* FUSEC_FORMAT_VERSION */
+  uint32_t min_runtime;    /* lowest FUSEC_RUNTIME_VERSION that can run the file */
+  uint32_t endian_tag;     /* FUSEC_ENDIAN_TAG */
+  uint32_t pointer_bytes;  /* 8 */
+  uint32_t section_count;  /* 1..FUSEC_MAX_SECTIONS */
+  uint32_t section_size;   /* sizeof(fusec_bundle_section) */
+  uint64_t file_bytes;     /* size of the whole file */
+  uint32_t signature_kind; /* FUSEC_SIGNATURE_NONE or FUSEC_SIGNATURE_ED25519 */
+  uint8_t reserved[52];    /* zero */
+  uint8_t digest[32];      /* of header and section table, see above */
+} fusec_bundle_header;     /* 128 bytes */
+
+enum { /* fusec_bundle_header.signature_kind */
+       FUSEC_SIGNATURE_NONE = 0,
+       FUSEC_SIGNATURE_ED25519 = 1,
+};
+
+typedef struct {
+  uint8_t public_key[32];
+  uint8_t signature[64];  /* of the header */
+} fusec_bundle_signature; /* 96 bytes */
 
 enum { /* fusec_bundle_section.kind */
        FUSEC_SECTION_MANIFEST = 1,
@@ -148,6 +164,8 @@ struct fusec_sim_thread {
   int64_t block;        /* 0 .. grid-1 */
   int32_t thread;       /* 0 .. units*lanes-1 */
   int32_t reserved;
+  int64_t
+      flops; /* the kernel adds the floating-point operations that this thread did; fused multiply-add: 2 */
 };
 
 typedef void (*fusec_sim_kernel)(fusec_sim_thread *t);

@@ -50,7 +50,9 @@ typedef enum {
   FUSERT_DEVICE_ERROR = 11,
   FUSERT_DEVICE_LOST = 12,  /* after an error that the device cannot recover from, for ever */
   FUSERT_CHECK_FAILED = 13, /* a sim target found a broken rule in a kernel */
-  FUSERT_INTERNAL = 14
+  FUSERT_INTERNAL = 14,
+  /* A public key was given, and the bundle's signature is missing or not by that key. */
+  FUSERT_BAD_SIGNATURE = 15
 } fusert_status;
 
 /* "INVALID_ARGUMENT" and so on; never null. */
@@ -119,15 +121,20 @@ typedef enum {
 
 typedef struct {
   size_t struct_size;
-  const char *
-      target; /* name of a program in the bundle ("sm_90", "sim:sm_90"); null: the best one for this
-                           CPU. Never another device than asked for. */
+  /* Name of a program in the bundle ("sm_90", "sim:sm_90"), or "cuda" or "hip": the best one for the vendor's GPU
+   * number `device`; null: the best one for this CPU. Never another device than asked for. */
+  const char *target;
   fusert_verify verify;
   fusert_weights weights;
   int32_t device; /* ordinal of the GPU */
-  int32_t reserved;
+  /* 1: checked and read for the info functions alone; no driver, device or memory for code is asked for, and no
+   * context can be made. `target` null: of no program in particular. */
+  int32_t info_only;
   fusert_log_fn log; /* may be null; called from the calling thread */
   void *log_user;
+  /* Ed25519, 32 bytes: take only bundles signed by this key (with FUSERT_VERIFY_CODE the weights stay unchecked);
+   * null: any. Read during the call only. */
+  const uint8_t *public_key;
 } fusert_load_options;
 
 FUSERT_API fusert_status fusert_load_file(const char *path, const fusert_load_options *options,
@@ -162,10 +169,31 @@ typedef struct {
 
 typedef struct {
   size_t struct_size;
-  const char *name, *producer, *target;
+  const char *name, *producer;
+  /* Of the program loaded; "" where info_only named none, and its counts are 0. */
+  const char *target;
   size_t inputs, outputs, symbols, kernels, steps;
   uint64_t weight_bytes, code_bytes;
+  size_t programs; /* of the whole bundle */
 } fusert_model_info;
+
+/* One program of the bundle, loaded or not. */
+typedef struct {
+  size_t struct_size;
+  const char *target;
+  size_t kernels, steps, images;
+  uint64_t code_bytes;
+} fusert_program_info;
+
+/* One form of a program's code: the first that the device loads is taken. */
+typedef struct {
+  size_t struct_size;
+  const char *format; /* "elf", "cubin", "ptx", "code object" */
+  uint64_t bytes;
+  /* Lowest CUDA version of a driver that loads it, as cuDriverGetVersion counts (12040: 12.4); 0: any. */
+  int32_t min_driver;
+  int32_t reserved;
+} fusert_image_info;
 
 FUSERT_API fusert_status fusert_get_model_info(fusert_model model, fusert_model_info *info);
 FUSERT_API fusert_status fusert_get_input_info(fusert_model model, size_t index,
@@ -174,6 +202,10 @@ FUSERT_API fusert_status fusert_get_output_info(fusert_model model, size_t index
                                                 fusert_value_info *info);
 FUSERT_API fusert_status fusert_get_symbol_info(fusert_model model, size_t index,
                                                 fusert_symbol_info *info);
+FUSERT_API fusert_status fusert_get_program_info(fusert_model model, size_t index,
+                                                 fusert_program_info *info);
+FUSERT_API fusert_status fusert_get_image_info(fusert_model model, size_t program, size_t index,
+                                               fusert_image_info *info);
 FUSERT_API size_t fusert_dtype_bytes(fusert_dtype type); /* 0 when unknown */
 
 /* ---- Contexts ---- */
@@ -185,6 +217,8 @@ typedef struct {
   const fusert_thread_pool *pool; /* null: threads of our own. Copied; used during runs only. */
   const fusert_allocator *memory; /* null: malloc. Copied; must outlive the context. */
   void *stream; /* GPU: CUstream or hipStream_t to launch on; null: one of our own */
+  /* A sim target: 0: blocks and threads run in order; else: in an order drawn from this number. */
+  uint64_t sim_seed;
 } fusert_context_options;
 
 FUSERT_API fusert_status fusert_context_create(fusert_model model,

@@ -37,6 +37,10 @@ public:
       return bad(where, "the target has no usable name");
     if (program.images.empty() != program.kernels.empty())
       return bad(where, "there must be machine code exactly when there are kernels");
+    if (gpu ? program.maxBlockThreads < 1 || program.maxBlockThreads > kMaxThreads ||
+                  program.maxSharedBytes < 0 || program.maxSharedBytes > kMaxSharedBytes
+            : program.maxBlockThreads != 0 || program.maxSharedBytes != 0)
+      return bad(where, "the limits of a block are missing or out of range");
     FUSEC_CHECK(kernels());
     FUSEC_CHECK(tensors());
     FUSEC_CHECK(interface());

@@ -93,6 +93,8 @@ Step step(const fb::Step *s) {
 Program program(const fb::Program *p, std::vector<uint32_t> &imageSections) {
   Program out;
   out.target = text(p->target());
+  out.maxBlockThreads = p->max_block_threads();
+  out.maxSharedBytes = p->max_shared_bytes();
   each(p->images(), [&](const fb::Image *i) {
     Image image;
     image.kind = static_cast<ImageKind>(i->kind());

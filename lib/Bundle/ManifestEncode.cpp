@@ -133,7 +133,8 @@ private:
     });
     auto inputs = fb.CreateVector(p.inputs), outputs = fb.CreateVector(p.outputs);
     auto stepList = steps(p.steps);
-    return fb::CreateProgram(fb, target, images, kernels, tensors, inputs, outputs, stepList);
+    return fb::CreateProgram(fb, target, images, kernels, tensors, inputs, outputs, stepList,
+                             p.maxBlockThreads, p.maxSharedBytes);
   }
 };
 

@@ -91,6 +91,9 @@ struct Image {
 struct Program {
   std::string target;        // "x86-64-v3", "sm_90", "sim:sm_90", "gfx942"
   std::vector<Image> images; // none exactly when there are no kernels
+  // GPU and sim: threads and bytes of shared memory that a block may have on this device; CPU: 0.
+  int32_t maxBlockThreads = 0;
+  int64_t maxSharedBytes = 0;
   std::vector<Kernel> kernels;
   std::vector<Tensor> tensors;
   std::vector<int32_t> inputs,

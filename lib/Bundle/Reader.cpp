@@ -15,10 +15,14 @@ namespace {
 
 class Reader {
 public:
-  Reader(const uint8_t *bytes, size_t size, Verify verify, const std::string &where)
-      : bytes(bytes), size(size), verify(verify), where(where) {}
+  Reader(const uint8_t *bytes, size_t size, Verify verify, const std::string &where,
+         const PublicKey *key)
+      : bytes(bytes), size(size), verify(verify), where(where), key(key) {}
 
   Result<Model> run() {
+    copyHeader();
+    if (key)
+      FUSEC_CHECK(checkOrigin());
     FUSEC_CHECK(readHeader());
     FUSEC_CHECK(readTable());
     FUSEC_CHECK(checkPadding());
@@ -39,17 +43,47 @@ private:
   const size_t size;
   const Verify verify;
   const std::string &where;
+  const PublicKey *key;
   fusec_bundle_header header{};
+  fusec_bundle_signature signature{}; // whatever follows the header
   std::vector<fusec_bundle_section> table;
 
   Diagnostic bad(std::string text) const {
     return Diagnostic{Diag::BadBundle, where, std::move(text)};
   }
 
+  void copyHeader() {
+    if (size >= sizeof header)
+      std::memcpy(&header, bytes, sizeof header);
+    if (size >= sizeof header + sizeof signature)
+      std::memcpy(&signature, bytes + sizeof header, sizeof signature);
+  }
+
+  bool isSigned() const { return header.signature_kind != FUSEC_SIGNATURE_NONE; }
+  /// Bytes in front of the section table.
+  size_t tableStart() const { return sizeof header + (isSigned() ? sizeof signature : 0); }
+
+  /// Refuses what the holder of `key` did not sign; reads the file's content for the message alone.
+  Status checkOrigin() const {
+    const auto refused = [&](std::string text) {
+      return Diagnostic{Diag::BadSignature, where, std::move(text)};
+    };
+    const bool there = size >= sizeof header + sizeof signature;
+    const bool sameKey = std::memcmp(signature.public_key, key->data(), key->size()) == 0;
+    if (there && sameKey && signatureFits(header, signature, *key))
+      return success();
+    if (!there || header.signature_kind != FUSEC_SIGNATURE_ED25519)
+      return refused("not signed, but a public key was given: sign it with fusec --sign");
+    if (!sameKey)
+      return refused("signed with another key: the given public key is " +
+                     hex(key->data(), key->size()) + ", the file's is " +
+                     hex(signature.public_key, sizeof signature.public_key));
+    return refused("the signature does not fit the header: one of them was changed");
+  }
+
   Status readHeader() {
     if (size < sizeof header)
       return bad("too short for a bundle (" + std::to_string(size) + " bytes)");
-    std::memcpy(&header, bytes, sizeof header);
     if (std::memcmp(header.magic, FUSEC_BUNDLE_MAGIC, sizeof header.magic) != 0)
       return bad("not a fusec bundle (the first bytes are not FUSECBDL)");
     if (header.endian_tag != FUSEC_ENDIAN_TAG || header.pointer_bytes != 8)
@@ -72,16 +106,24 @@ private:
     for (uint8_t b : header.reserved)
       if (b != 0)
         return bad("reserved bytes of the header are not zero");
+    if (!isSigned())
+      return success();
+    if (header.signature_kind != FUSEC_SIGNATURE_ED25519)
+      return bad("signature of unknown kind " + std::to_string(header.signature_kind));
+    PublicKey own;
+    std::memcpy(own.data(), signature.public_key, own.size());
+    if (size < tableStart() || (!key && !signatureFits(header, signature, own)))
+      return bad("the signature or the header was changed (they do not fit each other)");
     return success();
   }
 
   Status readTable() {
     const size_t tableBytes = header.section_count * sizeof(fusec_bundle_section);
-    if (size - sizeof header < tableBytes)
+    if (size < tableStart() || size - tableStart() < tableBytes)
       return bad("the section table is cut off");
     std::vector<uint8_t> covered(sizeof header + tableBytes);
     table.resize(header.section_count);
-    std::memcpy(table.data(), bytes + sizeof header, tableBytes);
+    std::memcpy(table.data(), bytes + tableStart(), tableBytes);
     fusec_bundle_header bare = header;
     std::memset(bare.digest, 0, sizeof bare.digest);
     std::memcpy(covered.data(), &bare, sizeof bare);
@@ -89,7 +131,7 @@ private:
     if (!matches(covered.data(), covered.size(), header.digest))
       return bad("the header or the section table was changed (digest differs)");
 
-    uint64_t end = covered.size();
+    uint64_t end = tableStart() + tableBytes;
     size_t weights = 0, digests = 0;
     for (size_t i = 0; i < table.size(); ++i) {
       const fusec_bundle_section &s = table[i];
@@ -123,7 +165,7 @@ private:
   }
 
   Status checkPadding() {
-    uint64_t at = sizeof header + table.size() * sizeof(fusec_bundle_section);
+    uint64_t at = tableStart() + table.size() * sizeof(fusec_bundle_section);
     for (const fusec_bundle_section &s : table) {
       for (; at < s.offset; ++at)
         if (bytes[at] != 0)
@@ -226,9 +268,9 @@ private:
 
 } // namespace
 
-Result<Model> readBundle(const uint8_t *bytes, size_t size, Verify verify,
-                         const std::string &where) {
-  return Reader(bytes, size, verify, where).run();
+Result<Model> readBundle(const uint8_t *bytes, size_t size, Verify verify, const std::string &where,
+                         const PublicKey *key) {
+  return Reader(bytes, size, verify, where, key).run();
 }
 
 } // namespace fusec::bundle

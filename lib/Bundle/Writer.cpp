@@ -78,6 +78,7 @@ bool tensorIndicesInRange(const std::vector<Step> &steps, size_t count) {
 /// A bundle ready to be written: everything except the weights, which are streamed.
 struct Layout {
   fusec_bundle_header header{};
+  std::optional<fusec_bundle_signature> signature;
   std::vector<fusec_bundle_section> sections;
   std::vector<uint8_t> manifest, digests;
   std::vector<WeightRange> ranges;
@@ -91,7 +92,7 @@ void addSection(Layout &out, uint32_t kind, uint64_t size, const Digest &digest)
   out.sections.push_back(s);
 }
 
-Layout layOut(const Model &model) {
+Layout layOut(const Model &model, const SecretKey *key) {
   static const uint8_t zeros[FUSEC_WEIGHT_ALIGN] = {};
   Layout out;
   std::vector<uint32_t> imageSections;
@@ -122,7 +123,8 @@ Layout layOut(const Model &model) {
     addSection(out, FUSEC_SECTION_WEIGHTS, weightBytes, all);
     addSection(out, FUSEC_SECTION_DIGESTS, out.digests.size(), all);
   }
-  uint64_t at = sizeof(fusec_bundle_header) + out.sections.size() * sizeof(fusec_bundle_section);
+  uint64_t at = sizeof(fusec_bundle_header) + (key ? sizeof(fusec_bundle_signature) : 0) +
+                out.sections.size() * sizeof(fusec_bundle_section);
   for (fusec_bundle_section &s : out.sections) {
     s.offset = alignUp(at, FUSEC_SECTION_ALIGN);
     at = s.offset + s.size;
@@ -137,11 +139,14 @@ Layout layOut(const Model &model) {
   h.section_count = static_cast<uint32_t>(out.sections.size());
   h.section_size = sizeof(fusec_bundle_section);
   h.file_bytes = at;
-  std::vector<uint8_t> signedBytes(sizeof h + out.sections.size() * sizeof(fusec_bundle_section));
-  std::memcpy(signedBytes.data(), &h, sizeof h);
-  std::memcpy(signedBytes.data() + sizeof h, out.sections.data(), signedBytes.size() - sizeof h);
-  const Digest d = digestOf(signedBytes.data(), signedBytes.size());
+  h.signature_kind = key ? FUSEC_SIGNATURE_ED25519 : FUSEC_SIGNATURE_NONE;
+  std::vector<uint8_t> digested(sizeof h + out.sections.size() * sizeof(fusec_bundle_section));
+  std::memcpy(digested.data(), &h, sizeof h);
+  std::memcpy(digested.data() + sizeof h, out.sections.data(), digested.size() - sizeof h);
+  const Digest d = digestOf(digested.data(), digested.size());
   std::memcpy(h.digest, d.data(), d.size());
+  if (key)
+    out.signature = sign(h, *key);
   return out;
 }
 
@@ -154,6 +159,8 @@ template <typename Put> Status emit(const Model &model, const Layout &layout, Pu
     return put(data, static_cast<size_t>(size));
   };
   FUSEC_CHECK(write(&layout.header, sizeof layout.header));
+  if (layout.signature)
+    FUSEC_CHECK(write(&*layout.signature, sizeof *layout.signature));
   FUSEC_CHECK(write(layout.sections.data(), layout.sections.size() * sizeof(fusec_bundle_section)));
   size_t section = 0;
   auto pad = [&] { return write(zeros.data(), layout.sections[section++].offset - at); };
@@ -196,18 +203,18 @@ Status prepare(Model &model) {
 
 } // namespace
 
-Status writeBundle(Model model, const std::string &path) {
+Status writeBundle(Model model, const std::string &path, const SecretKey *key) {
   FUSEC_CHECK(prepare(model));
-  const Layout layout = layOut(model);
+  const Layout layout = layOut(model, key);
   AtomicFile file(path);
   FUSEC_CHECK(file.open());
   FUSEC_CHECK(emit(model, layout, [&](const void *data, size_t n) { return file.write(data, n); }));
   return file.commit();
 }
 
-Result<std::vector<uint8_t>> writeBundle(Model model) {
+Result<std::vector<uint8_t>> writeBundle(Model model, const SecretKey *key) {
   FUSEC_CHECK(prepare(model));
-  const Layout layout = layOut(model);
+  const Layout layout = layOut(model, key);
   std::vector<uint8_t> out;
   FUSEC_CHECK(emit(model, layout, [&](const void *data, size_t n) {
     const auto *p = static_cast<const uint8_t *>(data);

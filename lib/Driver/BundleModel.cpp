@@ -63,6 +63,10 @@ bundle::Program bundleProgram(const TargetState &target, std::map<Hash128, int32
   const GirProgram &gir = target.gir;
   bundle::Program program;
   program.target = target.target.name;
+  if (target.target.kind != TargetKind::Cpu) {
+    program.maxBlockThreads = target.target.maxUnits * target.target.lanes;
+    program.maxSharedBytes = target.target.sharedBytesPerBlock;
+  }
   for (const CodeImage &image : target.images)
     program.images.push_back({imageKind(image.format), image.bytes, image.minDriverCuda});
   std::vector<KernelCode> codes = kernelCodes(gir.kernels);

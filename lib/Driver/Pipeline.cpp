@@ -24,6 +24,9 @@ public:
   /// The whole compiler in the order of the data. Each stage is one call; `begin` asks whether a dump has already
   /// supplied its result, `end` dumps it and tells whether to go on.
   Result<CompileReport> run() {
+    if (!options.signingKeyPath.empty()) {
+      FUSEC_TRY(signingKey, bundle::readSecretKey(options.signingKeyPath));
+    }
     FUSEC_CHECK(load());
     if (begin(Stage::Graph)) {
       FUSEC_CHECK(timed("import", [&] { return import(); }));
@@ -58,7 +61,8 @@ public:
     if (goOn) {
       FUSEC_TRY(goOn, end(Stage::Object));
     }
-    if (goOn)
+    // A stop after the last stage leaves nothing out.
+    if (goOn || (options.stopAfter == Stage::Object && !options.outputPath.empty()))
       FUSEC_CHECK(timed("bundle", [&] { return write(); }));
     return std::move(report);
   }
@@ -302,7 +306,8 @@ private:
   }
 
   Status write() {
-    FUSEC_CHECK(bundle::writeBundle(bundleModel(state), options.outputPath));
+    FUSEC_CHECK(bundle::writeBundle(bundleModel(state), options.outputPath,
+                                    signingKey ? &*signingKey : nullptr));
     std::error_code error;
     report.bundleBytes =
         static_cast<int64_t>(std::filesystem::file_size(options.outputPath, error));
@@ -314,6 +319,7 @@ private:
   CompileState state;
   std::optional<Stage> loadedStage;
   CompileReport report;
+  std::optional<bundle::SecretKey> signingKey;
 };
 
 } // namespace

@@ -12,7 +12,7 @@ namespace fusec {
 
 struct CompileOptions {
   std::string inputPath;  // an ONNX model or a dump
-  std::string outputPath; // bundle; unused when stopAfter is set
+  std::string outputPath; // bundle; empty with a stopAfter before the last stage
   ImportOptions import;
   std::vector<std::string> targets; // empty: host, or the targets that a dump names
   std::vector<Stage> dumpToText;    // printed through `print`
@@ -20,6 +20,8 @@ struct CompileOptions {
   std::optional<Stage> stopAfter;
   int threads = 1;
   std::string ptxasPath;
+  std::string
+      signingKeyPath; // Ed25519 secret key that the bundle is signed with; empty: not signed
   std::function<void(const std::string &text)> print;                             // --dump-ir
   std::function<void(std::string_view what, const std::string &target)> progress; // a step begins
 };

@@ -2,6 +2,7 @@
 #include "Runtime/Context.h"
 #include "Runtime/Error.h"
 #include "Runtime/Handles.h"
+#include "Runtime/Structs.h"
 #include "fusec/bundle_format.h"
 
 #include <cstring>
@@ -34,40 +35,6 @@ template <typename F> fusert_status guarded(F f) {
   }
 }
 
-fusert_status nullArgument(const char *name) {
-  return fail(FUSERT_INVALID_ARGUMENT, std::string("argument '") + name + "' is null");
-}
-
-/// Copies a caller's option struct of any known size over the defaults. The first member is struct_size.
-template <typename T> fusert_status readOptions(const T *given, T &out, const char *name) {
-  out = T{};
-  if (given) {
-    if (given->struct_size < sizeof(size_t) || given->struct_size > sizeof(T) + 1024)
-      return fail(FUSERT_INVALID_ARGUMENT,
-                  std::string(name) + ".struct_size is not that of a known version");
-    const auto *bytes = reinterpret_cast<const unsigned char *>(given);
-    for (size_t i = sizeof(T); i < given->struct_size; ++i)
-      if (bytes[i] != 0)
-        return fail(FUSERT_INVALID_ARGUMENT,
-                    std::string(name) + " asks for something that this runtime is too old for");
-    std::memcpy(static_cast<void *>(&out), given, std::min(given->struct_size, sizeof(T)));
-  }
-  out.struct_size = sizeof(T);
-  return FUSERT_OK;
-}
-
-/// Fills a caller's info struct as far as it reaches.
-template <typename T> fusert_status writeInfo(T info, T *out) {
-  if (!out)
-    return nullArgument("info");
-  const size_t size = out->struct_size;
-  if (size < sizeof(size_t) || size > sizeof(T) + 1024)
-    return fail(FUSERT_INVALID_ARGUMENT, "info.struct_size is not that of a known version");
-  info.struct_size = size;
-  std::memcpy(static_cast<void *>(out), &info, std::min(size, sizeof(T)));
-  return FUSERT_OK;
-}
-
 template <typename F> fusert_status withModel(fusert_model handle, F f) {
   return guarded([&]() -> fusert_status {
     std::shared_ptr<Model> m = models().get(handle);
@@ -97,7 +64,7 @@ fusert_status load(const fusert_load_options *given, fusert_model *out, const st
                    Open open) {
   fusert_load_options options;
   FUSERT_TRY(readOptions(given, options, "options"));
-  if (options.reserved != 0 || options.verify > FUSERT_VERIFY_CODE ||
+  if (options.info_only < 0 || options.info_only > 1 || options.verify > FUSERT_VERIFY_CODE ||
       options.weights > FUSERT_WEIGHTS_COPY || options.device < 0)
     return fail(FUSERT_INVALID_ARGUMENT, "options have an unknown value");
   auto m = std::make_shared<Model>();
@@ -107,7 +74,9 @@ fusert_status load(const fusert_load_options *given, fusert_model *out, const st
   if (options.log) {
     if (status == FUSERT_OK)
       options.log(options.log_user, FUSERT_LOG_INFO,
-                  (where + ": loaded the program for '" + m->program->target + "'").c_str());
+                  (where + (m->device ? ": loaded the program for '" + m->program->target + "'"
+                                      : ": read for information"))
+                      .c_str());
     else
       options.log(options.log_user, FUSERT_LOG_ERROR, lastError());
   }
@@ -124,6 +93,13 @@ fusert_status valueInfo(const bundle::Value &v, const Model::ValueText &text,
   info.rank = static_cast<int32_t>(v.shape.size());
   info.dims = text.dims.data();
   return writeInfo(info, out);
+}
+
+uint64_t codeBytes(const bundle::Program &program) {
+  uint64_t bytes = 0;
+  for (const bundle::Image &i : program.images)
+    bytes += i.code.size();
+  return bytes;
 }
 
 size_t countSteps(const std::vector<bundle::Step> &steps) {
@@ -144,9 +120,10 @@ extern "C" {
 
 const char *fusert_status_name(fusert_status status) {
   static const char *const names[] = {
-      "OK",          "INVALID_ARGUMENT", "INVALID_HANDLE", "NOT_READY",    "BUSY",
-      "BAD_BUNDLE",  "UNSUPPORTED",      "IO_ERROR",       "NO_MEMORY",    "OUT_OF_RANGE",
-      "UNAVAILABLE", "DEVICE_ERROR",     "DEVICE_LOST",    "CHECK_FAILED", "INTERNAL"};
+      "OK",          "INVALID_ARGUMENT", "INVALID_HANDLE", "NOT_READY",
+      "BUSY",        "BAD_BUNDLE",       "UNSUPPORTED",    "IO_ERROR",
+      "NO_MEMORY",   "OUT_OF_RANGE",     "UNAVAILABLE",    "DEVICE_ERROR",
+      "DEVICE_LOST", "CHECK_FAILED",     "INTERNAL",       "BAD_SIGNATURE"};
   const auto i = static_cast<unsigned>(status);
   return i < sizeof names / sizeof *names ? names[i] : "UNKNOWN";
 }
@@ -196,16 +173,18 @@ fusert_status fusert_get_model_info(fusert_model model, fusert_model_info *out) 
     fusert_model_info info{};
     info.name = m->content.name.c_str();
     info.producer = m->content.producer.c_str();
-    info.target = m->program->target.c_str();
+    info.target = m->program ? m->program->target.c_str() : "";
     info.inputs = m->content.inputs.size();
     info.outputs = m->content.outputs.size();
     info.symbols = m->content.symbols.size();
-    info.kernels = m->program->kernels.size();
-    info.steps = countSteps(m->program->steps);
+    info.programs = m->content.programs.size();
     for (const bundle::Weight &w : m->content.weights)
       info.weight_bytes += static_cast<uint64_t>(w.sizeBytes);
-    for (const bundle::Image &i : m->program->images)
-      info.code_bytes += i.code.size();
+    if (m->program) {
+      info.kernels = m->program->kernels.size();
+      info.steps = countSteps(m->program->steps);
+      info.code_bytes = codeBytes(*m->program);
+    }
     return writeInfo(info, out);
   });
 }
@@ -235,11 +214,45 @@ fusert_status fusert_get_symbol_info(fusert_model model, size_t index, fusert_sy
   });
 }
 
+fusert_status fusert_get_program_info(fusert_model model, size_t index, fusert_program_info *out) {
+  return withModel(model, [&](const std::shared_ptr<Model> &m) {
+    if (index >= m->content.programs.size())
+      return noSuch("program", index);
+    const bundle::Program &p = m->content.programs[index];
+    fusert_program_info info{};
+    info.target = p.target.c_str();
+    info.kernels = p.kernels.size();
+    info.steps = countSteps(p.steps);
+    info.images = p.images.size();
+    info.code_bytes = codeBytes(p);
+    return writeInfo(info, out);
+  });
+}
+
+fusert_status fusert_get_image_info(fusert_model model, size_t program, size_t index,
+                                    fusert_image_info *out) {
+  return withModel(model, [&](const std::shared_ptr<Model> &m) {
+    static const char *const formats[] = {"elf", "cubin", "ptx", "code object"};
+    if (program >= m->content.programs.size())
+      return noSuch("program", program);
+    const bundle::Program &p = m->content.programs[program];
+    if (index >= p.images.size())
+      return noSuch("image", index);
+    fusert_image_info info{};
+    info.format = formats[static_cast<int>(p.images[index].kind)];
+    info.bytes = p.images[index].code.size();
+    info.min_driver = p.images[index].minDriver;
+    return writeInfo(info, out);
+  });
+}
+
 fusert_status fusert_context_create(fusert_model model, const fusert_context_options *given,
                                     fusert_context *context) {
   return withModel(model, [&](const std::shared_ptr<Model> &m) -> fusert_status {
     if (!context)
       return nullArgument("context");
+    if (!m->device)
+      return fail(FUSERT_INVALID_ARGUMENT, "the model was loaded with info_only");
     fusert_context_options options;
     FUSERT_TRY(readOptions(given, options, "options"));
     fusert_thread_pool pool;

@@ -23,6 +23,7 @@ fusert_status Context::init(const fusert_context_options &options) {
     q.pool = *options.pool;
   q.memory = memory;
   q.stream = options.stream;
+  q.simSeed = options.sim_seed;
   FUSERT_TRY(model->device->createQueue(q, queue));
 
   const bundle::Program &p = *model->program;

@@ -2,10 +2,9 @@
 #include "Runtime/CpuFeatures.h"
 #include "Runtime/Device.h"
 #include "Runtime/Error.h"
-#include "Runtime/FpEnvironment.h"
 #include "Runtime/Memory.h"
 #include "Runtime/Profile.h"
-#include "Runtime/ThreadPool.h"
+#include "Runtime/Workers.h"
 
 #include <algorithm>
 #include <atomic>
@@ -41,7 +40,6 @@ public:
 private:
   /// One phase of a launch, shared by the threads that work on it.
   struct Work {
-    CpuQueue *queue;
     const Launch *launch;
     fusec_cpu_kernel entry;
     int32_t phase;
@@ -53,10 +51,7 @@ private:
   int32_t runPhase(Launch &launch, fusec_cpu_kernel entry, int32_t phase);
 
   const CpuDevice &device;
-  ThreadPool ownPool;
-  fusert_thread_pool pool{};
-  bool useOwnPool = true;
-  int32_t width = 1;
+  Workers workers;
   HostBlock scratch;
   size_t scratchStride = 0;
   bool counting = false;
@@ -93,6 +88,8 @@ public:
   void release(void *) override {}
   bool isDevicePointer(const void *) const override { return true; }
   fusert_status createQueue(const QueueOptions &options, std::unique_ptr<Queue> &queue) override {
+    if (options.simSeed != 0)
+      return fail(FUSERT_INVALID_ARGUMENT, "a seed is for sim targets");
     auto q = std::make_unique<CpuQueue>(*this);
     FUSERT_TRY(q->init(options));
     queue = std::move(q);
@@ -110,16 +107,12 @@ private:
 
 fusert_status CpuQueue::init(const QueueOptions &options) {
   counting = options.counters;
-  useOwnPool = options.ownPool;
-  pool = options.pool;
-  width = useOwnPool ? options.threads > 0 ? options.threads : availableProcessors() : pool.width;
-  width = std::clamp(width, 1, 1024);
-  if (useOwnPool)
-    width = ownPool.start(width);
+  workers.start(options, 1024);
   // A cache line between two workers' scratch, whatever the kernels ask for.
   scratchStride = (static_cast<size_t>(device.scratchBytes) + 127) / 64 * 64;
   profile.reset(device.program->kernels.size());
-  return scratch.allocate(options.memory, device.scratchBytes > 0 ? scratchStride * width : 0);
+  return scratch.allocate(options.memory,
+                          device.scratchBytes > 0 ? scratchStride * workers.width() : 0);
 }
 
 void CpuQueue::runBlocks(Work &work, int32_t worker) {
@@ -142,9 +135,9 @@ void CpuQueue::runBlocks(Work &work, int32_t worker) {
 int32_t CpuQueue::runPhase(Launch &launch, fusec_cpu_kernel entry, int32_t phase) {
   const int64_t blocks = launch.grids[phase];
   int64_t &estimate = launch.cycles[phase];
-  Work work{this, &launch, entry, phase, blocks, 1, {0}, {FUSEC_KERNEL_OK}};
+  Work work{&launch, entry, phase, blocks, 1, {0}, {FUSEC_KERNEL_OK}};
   const uint64_t start = __rdtsc();
-  if (width == 1 || blocks == 1 || (estimate >= 0 && estimate < kParallelCycles)) {
+  if (workers.width() == 1 || blocks == 1 || (estimate >= 0 && estimate < kParallelCycles)) {
     work.part = blocks;
     runBlocks(work, 0);
     // The lowest time seen is the one without interruptions.
@@ -152,17 +145,10 @@ int32_t CpuQueue::runPhase(Launch &launch, fusec_cpu_kernel entry, int32_t phase
     estimate = estimate < 0 ? spent : std::min(estimate, spent);
     return work.status;
   }
-  const int32_t tasks = static_cast<int32_t>(std::min<int64_t>(width, blocks));
+  const int32_t tasks = static_cast<int32_t>(std::min<int64_t>(workers.width(), blocks));
   work.part = std::max<int64_t>(1, blocks / (tasks * kPartsPerThread));
-  auto task = [](void *argument, int32_t index) {
-    FpEnvironment environment;
-    Work &w = *static_cast<Work *>(argument);
-    w.queue->runBlocks(w, index);
-  };
-  if (useOwnPool)
-    ownPool.parallel(tasks, task, &work);
-  else
-    pool.parallel(pool.user, tasks, task, &work);
+  auto task = [&](int32_t worker) { runBlocks(work, worker); };
+  workers.parallel(tasks, task);
   const auto spent = static_cast<int64_t>(__rdtsc() - start) * tasks;
   estimate = estimate < 0 ? spent : std::min(estimate, spent);
   return work.status;

@@ -43,6 +43,7 @@ struct QueueOptions {
   fusert_thread_pool pool{};
   fusert_allocator memory{};
   void *stream = nullptr;
+  uint64_t simSeed = 0;
 };
 
 /// One program of a bundle loaded on one device. Immutable after load().
@@ -64,10 +65,12 @@ public:
 /// The device table: one row a kind of target.
 struct DeviceKind {
   const char *name;
+  const char *any; // stands for the best program that the device loads; null: has no such word
   bool (*serves)(const std::string &target);
   std::unique_ptr<Device> (*make)(int32_t ordinal);
 };
 const DeviceKind *findDeviceKind(const std::string &target);
+const DeviceKind *findDeviceKindByWord(const std::string &any);
 
 std::unique_ptr<Device> makeCpuDevice(int32_t ordinal);
 std::unique_ptr<Device> makeSimDevice(int32_t ordinal);

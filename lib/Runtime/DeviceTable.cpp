@@ -6,10 +6,10 @@ namespace fusec::rt {
 namespace {
 
 const DeviceKind kinds[] = {
-    {"Cpu", [](const std::string &t) { return levelOfTarget(t) > 0; }, makeCpuDevice},
-    {"Sim", [](const std::string &t) { return t.rfind("sim:", 0) == 0; }, makeSimDevice},
-    {"Cuda", [](const std::string &t) { return t.rfind("sm_", 0) == 0; }, makeCudaDevice},
-    {"Hip", [](const std::string &t) { return t.rfind("gfx", 0) == 0; }, makeHipDevice},
+    {"Cpu", nullptr, [](const std::string &t) { return levelOfTarget(t) > 0; }, makeCpuDevice},
+    {"Sim", nullptr, [](const std::string &t) { return t.rfind("sim:", 0) == 0; }, makeSimDevice},
+    {"Cuda", "cuda", [](const std::string &t) { return t.rfind("sm_", 0) == 0; }, makeCudaDevice},
+    {"Hip", "hip", [](const std::string &t) { return t.rfind("gfx", 0) == 0; }, makeHipDevice},
 };
 
 } // namespace
@@ -17,6 +17,13 @@ const DeviceKind kinds[] = {
 const DeviceKind *findDeviceKind(const std::string &target) {
   for (const DeviceKind &k : kinds)
     if (k.serves(target))
+      return &k;
+  return nullptr;
+}
+
+const DeviceKind *findDeviceKindByWord(const std::string &any) {
+  for (const DeviceKind &k : kinds)
+    if (k.any && any == k.any)
       return &k;
   return nullptr;
 }

@@ -21,6 +21,7 @@ fusert_status fail(const Diagnostics &list) {
   fusert_status status = FUSERT_INTERNAL;
   switch (d.id) {
   case Diag::BadBundle: status = FUSERT_BAD_BUNDLE; break;
+  case Diag::BadSignature: status = FUSERT_BAD_SIGNATURE; break;
   case Diag::UnsupportedTarget: status = FUSERT_UNSUPPORTED; break;
   case Diag::UnreadableFile: status = FUSERT_IO_ERROR; break;
   default: break;

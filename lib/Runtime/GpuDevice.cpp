@@ -306,6 +306,8 @@ fusert_status GpuQueue::launch(Launch &l) {
 fusert_status GpuDevice::createQueue(const QueueOptions &options, std::unique_ptr<Queue> &queue) {
   if (options.counters)
     return fail(FUSERT_INVALID_ARGUMENT, "a GPU has no counters; use a sim target");
+  if (options.simSeed != 0)
+    return fail(FUSERT_INVALID_ARGUMENT, "a seed is for sim targets");
   auto q = std::make_unique<GpuQueue>(*this);
   FUSERT_TRY(q->init(options.stream));
   queue = std::move(q);

@@ -5,17 +5,28 @@
 #include "Runtime/DimBounds.h"
 #include "Runtime/Error.h"
 
+#include <algorithm>
+#include <cstring>
+
 namespace fusec::rt {
 
 fusert_status Model::load(const fusert_load_options &options, const std::string &where) {
   const auto verify =
       options.verify == FUSERT_VERIFY_CODE ? bundle::Verify::Code : bundle::Verify::Full;
-  Result<bundle::Model> read = bundle::readBundle(file.data, file.size, verify, where);
+  bundle::PublicKey key;
+  if (options.public_key)
+    std::memcpy(key.data(), options.public_key, key.size());
+  Result<bundle::Model> read =
+      bundle::readBundle(file.data, file.size, verify, where, options.public_key ? &key : nullptr);
   if (!read)
     return fail(read.errors());
   content = std::move(*read);
-  FUSERT_TRY(choose(options.target));
   describe();
+  if (options.info_only)
+    return options.target ? choose(options.target) : FUSERT_OK;
+  if (const DeviceKind *any = findDeviceKindByWord(options.target ? options.target : ""))
+    return loadBest(*any, options.device);
+  FUSERT_TRY(choose(options.target));
   const DeviceKind *kind = findDeviceKind(program->target);
   if (!kind)
     return fail(FUSERT_UNSUPPORTED,
@@ -48,6 +59,36 @@ fusert_status Model::choose(const char *target) {
                                       std::to_string(cpuLevel()) + "); it has " + inside +
                                       ". Name one of them, or compile with --target=x86-64-v" +
                                       std::to_string(cpuLevel()));
+}
+
+/// The newest architecture whose code the device takes: a GPU runs no code for a newer one than it is, and the driver
+/// knows best which older ones it runs.
+fusert_status Model::loadBest(const DeviceKind &kind, int32_t ordinal) {
+  std::vector<const bundle::Program *> candidates;
+  std::string inside;
+  for (const bundle::Program &p : content.programs) {
+    inside += (inside.empty() ? "" : ", ") + p.target;
+    if (kind.serves(p.target))
+      candidates.push_back(&p);
+  }
+  if (candidates.empty())
+    return fail(FUSERT_UNSUPPORTED,
+                "the bundle has no program for '" + std::string(kind.any) + "'; it has " + inside);
+  const auto newer = [](const bundle::Program *a, const bundle::Program *b) {
+    return std::pair(a->target.size(), a->target) > std::pair(b->target.size(), b->target);
+  };
+  std::stable_sort(candidates.begin(), candidates.end(), newer);
+  for (const bundle::Program *p : candidates) {
+    program = p;
+    device = kind.make(ordinal);
+    const fusert_status status = device->load(*p, content.weights);
+    if (status != FUSERT_UNSUPPORTED)
+      return status;
+  }
+  device.reset();
+  return fail(FUSERT_UNSUPPORTED, "GPU number " + std::to_string(ordinal) +
+                                      " runs none of the bundle's programs (" + inside +
+                                      "). Compile for this GPU's target");
 }
 
 void Model::describe() {

@@ -35,8 +35,8 @@ public:
 
   FileBytes file;
   bundle::Model content;
-  const bundle::Program *program = nullptr;
-  std::unique_ptr<Device> device;
+  const bundle::Program *program = nullptr; // the one chosen
+  std::unique_ptr<Device> device;           // null for one that is loaded for its information alone
 
   /// Texts and bounds of the dimensions, for the info functions.
   struct ValueText {
@@ -47,6 +47,7 @@ public:
 
 private:
   fusert_status choose(const char *target);
+  fusert_status loadBest(const DeviceKind &kind, int32_t ordinal);
   void describe();
 };
 

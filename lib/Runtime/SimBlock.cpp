@@ -1,8 +1,7 @@
 #include "Runtime/SimBlock.h"
 
-#include "Runtime/Error.h"
-
 #include <cstring>
+#include <new>
 
 namespace fusec::rt {
 
@@ -10,21 +9,26 @@ const fusec_sim_hooks SimBlockRunner::hooks = {
     sizeof(fusec_sim_hooks), 0, onAccess, onBlockSync, onUnitSync, onShuffle, onFail};
 
 fusert_status SimBlockRunner::startPhase(const bundle::Kernel &k, int32_t p, const Launch &l,
-                                         void *function, SimCounts &c) {
+                                         void *function, uint64_t number) {
   kernel = &k;
   phase = p;
   launch = &l;
   entry = reinterpret_cast<fusec_sim_kernel>(function);
-  counts = &c;
+  phaseNumber = number;
+  counts = {};
+  failed = Failure::None;
   const int32_t count = k.units * k.lanes;
-  FUSERT_TRY(stacks.reserve(count));
+  if (fusert_status reserved = stacks.reserve(count); reserved != FUSERT_OK)
+    return reserved;
   threads.resize(static_cast<size_t>(count));
+  ready.reserve(static_cast<size_t>(count));
   units.resize(static_cast<size_t>(k.units));
   sharedMemory.resize(static_cast<size_t>(k.scratchBytes) + 128);
   shared = reinterpret_cast<uint8_t *>((reinterpret_cast<uintptr_t>(sharedMemory.data()) + 127) /
                                        128 * 128);
   sharedShadow.reserve(static_cast<size_t>(k.scratchBytes));
   phaseSerial = serial + 1;
+  phaseBlocks.clear();
   parameters.resize(k.params.size());
   for (size_t i = 0; i < k.params.size(); ++i) {
     Parameter &x = parameters[i];
@@ -34,17 +38,24 @@ fusert_status SimBlockRunner::startPhase(const bundle::Kernel &k, int32_t p, con
     x.written = k.params[i].written;
     if (x.written)
       x.shadow.reserve(static_cast<size_t>(l.bufferBytes[i] / x.elementBytes));
-    x.sectorBlock.assign(counting && x.end > x.begin ? (x.end - 1) / 32 - x.begin / 32 + 1 : 0, 0);
+    x.shadow.forgetRange();
+    x.sectorBlock.assign(counting ? (x.end - x.begin + 31) / 32 : 0, 0);
   }
   return FUSERT_OK;
 }
 
-fusert_status SimBlockRunner::runBlock(int64_t block) {
+void SimBlockRunner::startThreads(int64_t block) {
   ++serial;
+  phaseBlocks.push_back(block);
   epoch = 0;
   stopped = false;
   status = 0;
-  std::memset(shared, 0xff, static_cast<size_t>(kernel->scratchBytes)); // a NaN, an unlikely index
+  int poison = 0xff; // a NaN, an unlikely index
+  if (seed != 0) {
+    random = SimRandom(seed, phaseNumber, static_cast<uint64_t>(block));
+    poison = static_cast<int>(random.below(256));
+  }
+  std::memset(shared, poison, static_cast<size_t>(kernel->scratchBytes));
   for (Unit &u : units) {
     u.epoch = 0;
     if (counting)
@@ -52,9 +63,14 @@ fusert_status SimBlockRunner::runBlock(int64_t block) {
   }
   for (size_t i = 0; i < threads.size(); ++i) {
     Thread &t = threads[i];
-    t.visible = {
-        &hooks, launch->buffers.data(), launch->dims.data(), shared, block, static_cast<int32_t>(i),
-        0};
+    t.visible = {&hooks,
+                 launch->buffers.data(),
+                 launch->dims.data(),
+                 shared,
+                 block,
+                 static_cast<int32_t>(i),
+                 0,
+                 0};
     t.runner = this;
     t.state = State::Ready;
     t.unit = static_cast<int32_t>(i) / kernel->lanes;
@@ -62,67 +78,126 @@ fusert_status SimBlockRunner::runBlock(int64_t block) {
     noteEpochs(t);
     t.stack = stacks.prepare(static_cast<int32_t>(i), threadMain, &t);
   }
-  for (;;) {
-    for (int32_t u = 0; u < kernel->units; ++u)
-      if (!runUnit(u))
-        return status != 0 ? FUSERT_OUT_OF_RANGE : fail(FUSERT_CHECK_FAILED, message);
-    // Every thread waits at a block barrier or is done: all must do the same, at the same place.
-    for (const Thread &t : threads)
-      if (t.state != threads[0].state ||
-          (t.state == State::BlockSync && t.site != threads[0].site)) {
-        report("block " + std::to_string(block) + ": thread " + std::to_string(t.visible.thread) +
-               (t.state == State::Done ? " has ended"
-                                       : " waits at barrier " + std::to_string(t.site)) +
-               " while thread 0 " +
-               (threads[0].state == State::Done
-                    ? "has ended"
-                    : "waits at barrier " + std::to_string(threads[0].site)));
-        return fail(FUSERT_CHECK_FAILED, message);
-      }
-    if (threads[0].state == State::Done)
-      break;
-    ++epoch;
-    ++counts->barriers;
-    for (Thread &t : threads) {
-      t.state = State::Ready;
-      noteEpochs(t);
-    }
-  }
-  ++counts->blocks;
-  counts->threads += threads.size();
-  return FUSERT_OK;
 }
 
-bool SimBlockRunner::runUnit(int32_t unit) {
-  Thread *first = &threads[static_cast<size_t>(unit * kernel->lanes)];
-  for (;;) {
-    for (int32_t lane = 0; lane < kernel->lanes; ++lane) {
-      if (first[lane].state != State::Ready)
-        continue;
-      fusertSwitchFiber(&scheduler, first[lane].stack);
-      if (stopped)
+bool SimBlockRunner::runBlock(int64_t block) {
+  try {
+    startThreads(block);
+    for (bool done = false; !done;)
+      if (!(seed == 0 ? runInOrder() : runShuffled()) || !blockBarrier(done)) {
+        if (failed == Failure::None)
+          failed = Failure::KernelStatus;
         return false;
+      }
+  } catch (const std::bad_alloc &) {
+    failed = Failure::NoMemory;
+    return false;
+  }
+  ++counts.blocks;
+  counts.threads += threads.size();
+  for (const Thread &t : threads)
+    counts.flops += static_cast<uint64_t>(t.visible.flops);
+  return true;
+}
+
+/// Every thread waits at a block barrier or is done: all must do the same, at the same place.
+bool SimBlockRunner::blockBarrier(bool &done) {
+  const Thread &first = threads[0];
+  for (const Thread &t : threads)
+    if (t.state != first.state || (t.state == State::BlockSync && t.site != first.site))
+      return broken(
+          "block " + std::to_string(t.visible.block) + ": thread " +
+          std::to_string(t.visible.thread) +
+          (t.state == State::Done ? " has ended" : " waits at barrier " + std::to_string(t.site)) +
+          " while thread 0 " +
+          (first.state == State::Done ? "has ended"
+                                      : "waits at barrier " + std::to_string(first.site)));
+  done = first.state == State::Done;
+  if (done)
+    return true;
+  ++epoch;
+  ++counts.barriers;
+  for (Thread &t : threads) {
+    t.state = State::Ready;
+    noteEpochs(t);
+  }
+  return true;
+}
+
+bool SimBlockRunner::runInOrder() {
+  for (int32_t u = 0; u < kernel->units; ++u) {
+    Settled settled = Settled::GoesOn;
+    while (settled == Settled::GoesOn) {
+      for (int32_t lane = 0; lane < kernel->lanes; ++lane) {
+        Thread &t = threads[static_cast<size_t>(u * kernel->lanes + lane)];
+        if (t.state != State::Ready)
+          continue;
+        resume(t);
+        if (stopped)
+          return false;
+      }
+      settled = settle(u);
     }
-    if (counting)
-      units[unit].log.flush(*counts);
-    bool full = false;
-    State waiting = State::Done;
-    for (int32_t lane = 0; lane < kernel->lanes; ++lane) {
-      full |= first[lane].state == State::LogFull;
-      if (first[lane].state == State::UnitSync || first[lane].state == State::Shuffle)
-        waiting = first[lane].state;
-    }
-    if (full) {
-      for (int32_t lane = 0; lane < kernel->lanes; ++lane)
-        if (first[lane].state == State::LogFull)
-          first[lane].state = State::Ready;
-      continue;
-    }
-    if (waiting == State::Done)
-      return true; // done, or at a block barrier
-    if (!rendezvous(unit, waiting))
+    if (settled == Settled::Broken)
       return false;
   }
+  return true;
+}
+
+bool SimBlockRunner::runShuffled() {
+  const auto addReady = [&](int32_t unit) {
+    for (int32_t i = unit * kernel->lanes; i < (unit + 1) * kernel->lanes; ++i)
+      if (threads[static_cast<size_t>(i)].state == State::Ready) {
+        ready.push_back(i);
+        ++units[static_cast<size_t>(unit)].running;
+      }
+  };
+  ready.clear();
+  for (int32_t u = 0; u < kernel->units; ++u) {
+    units[static_cast<size_t>(u)].running = 0;
+    addReady(u);
+  }
+  while (!ready.empty()) {
+    int32_t &drawn = ready[random.below(ready.size())];
+    Thread &t = threads[static_cast<size_t>(drawn)];
+    resume(t);
+    if (stopped)
+      return false;
+    if (t.state == State::Ready) // gave way to others
+      continue;
+    drawn = ready.back();
+    ready.pop_back();
+    if (--units[static_cast<size_t>(t.unit)].running > 0)
+      continue;
+    const Settled settled = settle(t.unit);
+    if (settled == Settled::Broken)
+      return false;
+    if (settled == Settled::GoesOn)
+      addReady(t.unit);
+  }
+  return true;
+}
+
+SimBlockRunner::Settled SimBlockRunner::settle(int32_t unit) {
+  Thread *lanes = &threads[static_cast<size_t>(unit * kernel->lanes)];
+  if (counting)
+    units[static_cast<size_t>(unit)].log.flush(counts);
+  bool full = false;
+  State waiting = State::Done;
+  for (int32_t lane = 0; lane < kernel->lanes; ++lane) {
+    full |= lanes[lane].state == State::LogFull;
+    if (lanes[lane].state == State::UnitSync || lanes[lane].state == State::Shuffle)
+      waiting = lanes[lane].state;
+  }
+  if (full) {
+    for (int32_t lane = 0; lane < kernel->lanes; ++lane)
+      if (lanes[lane].state == State::LogFull)
+        lanes[lane].state = State::Ready;
+    return Settled::GoesOn;
+  }
+  if (waiting == State::Done)
+    return Settled::Waits; // done, or at a block barrier
+  return rendezvous(unit, waiting) ? Settled::GoesOn : Settled::Broken;
 }
 
 bool SimBlockRunner::rendezvous(int32_t unit, State state) {
@@ -130,21 +205,20 @@ bool SimBlockRunner::rendezvous(int32_t unit, State state) {
   for (int32_t lane = 0; lane < kernel->lanes; ++lane)
     if (lanes[lane].state != state || lanes[lane].site != lanes[0].site ||
         lanes[lane].laneMask != lanes[0].laneMask)
-      return report("block " + std::to_string(lanes[0].visible.block) + ": lane " +
+      return broken("block " + std::to_string(lanes[0].visible.block) + ": lane " +
                     std::to_string(lane) + " of unit " + std::to_string(unit) +
                     " is not at the same " +
                     (state == State::Shuffle ? "shuffle" : "unit barrier") + " as lane 0 (site " +
                     std::to_string(lanes[0].site) + ")");
   if (state == State::Shuffle) {
-    ++counts->shuffles;
-    std::vector<uint64_t> given;
+    ++counts.shuffles;
+    // Exchanges pairs; where the mask is 0 a lane gets its own bits.
     for (int32_t lane = 0; lane < kernel->lanes; ++lane)
-      given.push_back(lanes[lane].bits);
-    for (int32_t lane = 0; lane < kernel->lanes; ++lane)
-      lanes[lane].bits = given[static_cast<size_t>(lane ^ lanes[lane].laneMask)];
+      if (const int32_t other = lane ^ lanes[lane].laneMask; lane < other)
+        std::swap(lanes[lane].bits, lanes[other].bits);
   } else {
-    ++counts->unitSyncs;
-    ++units[unit].epoch;
+    ++counts.unitSyncs;
+    ++units[static_cast<size_t>(unit)].epoch;
   }
   for (int32_t lane = 0; lane < kernel->lanes; ++lane) {
     lanes[lane].state = State::Ready;
@@ -152,14 +226,6 @@ bool SimBlockRunner::rendezvous(int32_t unit, State state) {
     noteEpochs(lanes[lane]);
   }
   return true;
-}
-
-bool SimBlockRunner::report(const std::string &what) {
-  message = "kernel '" + kernel->symbol + "'";
-  if (!kernel->onnxNodes.empty())
-    message += " (node '" + kernel->onnxNodes.front() + "')";
-  message += ", phase " + std::to_string(phase) + ": " + what;
-  return false;
 }
 
 void SimBlockRunner::threadMain(void *argument) {
@@ -176,124 +242,43 @@ void SimBlockRunner::park(Thread &t, State state, int32_t site) {
   fusertSwitchFiber(&t.stack, scheduler);
 }
 
-void SimBlockRunner::violation(Thread &t, const std::string &what, int32_t site) {
-  report("block " + std::to_string(t.visible.block) + ", thread " +
-         std::to_string(t.visible.thread) + ", site " + std::to_string(site) + ": " + what);
+void SimBlockRunner::giveUp(Thread &t) {
   stopped = true;
   fusertSwitchFiber(&t.stack, scheduler);
   __builtin_unreachable();
 }
 
 void SimBlockRunner::noteEpochs(Thread &t) const {
-  t.who = {serial, epoch, units[t.unit].epoch, t.visible.thread, t.unit, false};
+  t.who = {serial,           epoch,  units[static_cast<size_t>(t.unit)].epoch,
+           t.visible.thread, t.unit, false};
 }
 
-namespace {
-
-std::string verb(int32_t flags) { return flags & FUSEC_SIM_WRITE ? "write" : "read"; }
-
-} // namespace
-
-void SimBlockRunner::checkGlobal(Thread &t, uint64_t address, int32_t bytes, int32_t flags,
-                                 int32_t param, int32_t site) {
-  if (param >= static_cast<int32_t>(parameters.size()))
-    violation(t, "access to parameter " + std::to_string(param) + ", which does not exist", site);
-  Parameter &p = parameters[static_cast<size_t>(param)];
-  const auto name = [&] { return "parameter " + std::to_string(param); };
-  if (address < p.begin || address > p.end || p.end - address < static_cast<uint64_t>(bytes))
-    violation(t,
-              verb(flags) + " of " + std::to_string(bytes) + " bytes at offset " +
-                  std::to_string(static_cast<int64_t>(address - p.begin)) + " of " + name() +
-                  ", which has " + std::to_string(p.end - p.begin) + " bytes",
-              site);
-  if ((flags & FUSEC_SIM_WRITE) && !p.written)
-    violation(t, "write to " + name() + ", which is read-only", site);
-  if (p.written) {
-    SimAccess &a = t.who;
-    a.write = (flags & FUSEC_SIM_WRITE) != 0;
-    const size_t first = (address - p.begin) / static_cast<uint64_t>(p.elementBytes);
-    const size_t last = (address - p.begin + static_cast<uint64_t>(bytes) - 1) /
-                        static_cast<uint64_t>(p.elementBytes);
-    for (size_t g = first; g <= last; ++g)
-      if (p.shadow.access(g, a, phaseSerial, false) == SimShadow::Found::Race)
-        violation(t,
-                  "race on element " + std::to_string(g) + " of " + name() + " between this " +
-                      verb(flags) + " and thread " + std::to_string(p.shadow.otherThread()) +
-                      " of the same or another block, with no barrier between them",
-                  site);
-  }
-  if (counting)
-    for (uint64_t s = address / 32 - p.begin / 32;
-         s <= (address + static_cast<uint64_t>(bytes) - 1) / 32 - p.begin / 32; ++s)
-      if (p.sectorBlock[s] != serial) {
-        p.sectorBlock[s] = serial;
-        ++counts->tileSectors;
-      }
-}
-
-void SimBlockRunner::checkShared(Thread &t, uint64_t address, int32_t bytes, int32_t flags,
-                                 int32_t site) {
-  const uint64_t offset = address - reinterpret_cast<uint64_t>(shared);
-  const auto size = static_cast<uint64_t>(kernel->scratchBytes);
-  if (offset > size || size - offset < static_cast<uint64_t>(bytes))
-    violation(t,
-              verb(flags) + " of " + std::to_string(bytes) + " bytes at offset " +
-                  std::to_string(static_cast<int64_t>(offset)) + " of shared memory, which has " +
-                  std::to_string(size) + " bytes",
-              site);
-  // A granule is a byte. A read looks at one byte of each 4-byte word, a write marks all.
-  const bool write = (flags & FUSEC_SIM_WRITE) != 0;
-  const uint64_t step = write ? 1 : bytes % 4 == 0 ? 4 : 1;
-  SimAccess &a = t.who;
-  a.write = write;
-  for (uint64_t b = 0; b < static_cast<uint64_t>(bytes); b += step) {
-    if ((flags & FUSEC_SIM_READ) && write) { // an update reads first
-      SimAccess read = a;
-      read.write = false;
-      if (sharedShadow.access(offset + b, read, serial, true) == SimShadow::Found::Uninitialised)
-        violation(t,
-                  "update of shared memory that this block has not written yet, offset " +
-                      std::to_string(offset + b),
-                  site);
-    }
-    switch (sharedShadow.access(offset + b, a, serial, true)) {
-    case SimShadow::Found::Nothing: break;
-    case SimShadow::Found::Uninitialised:
-      violation(t,
-                "read of shared memory that this block has not written yet, offset " +
-                    std::to_string(offset + b),
-                site);
-    case SimShadow::Found::Race:
-      violation(t,
-                "race on shared memory, offset " + std::to_string(offset + b) + ", between this " +
-                    verb(flags) + " and thread " + std::to_string(sharedShadow.otherThread()) +
-                    ", with no barrier between them",
-                site);
-    }
-  }
-}
+// Hooks run on a fiber's stack. Nothing may be alive there that has a destructor when a fiber is given up, and no
+// exception may reach the kernel's frames, which have no unwind tables.
 
 void SimBlockRunner::onAccess(fusec_sim_thread *visible, const void *address, int32_t bytes,
                               int32_t flags, int32_t param, int32_t site) {
   Thread &t = *reinterpret_cast<Thread *>(visible);
   SimBlockRunner &r = *t.runner;
-  const auto at = reinterpret_cast<uint64_t>(address);
-  if (bytes <= 0 || bytes > 64 || (flags & (FUSEC_SIM_READ | FUSEC_SIM_WRITE)) == 0)
-    r.violation(t, "malformed access", site);
-  if ((bytes & (bytes - 1)) == 0 && at % static_cast<uint64_t>(bytes) != 0)
-    r.violation(t, verb(flags) + " of " + std::to_string(bytes) + " bytes is not aligned", site);
-  if (param >= 0)
-    r.checkGlobal(t, at, bytes, flags, param, site);
-  else
-    r.checkShared(t, at, bytes, flags, site);
+  if (r.seed != 0 && r.random.below(4) == 0)
+    r.park(t, State::Ready, site);
+  bool good = false;
+  try {
+    good = r.checkAccess(t, reinterpret_cast<uint64_t>(address), bytes, flags, param, site);
+  } catch (const std::bad_alloc &) {
+    r.failed = Failure::NoMemory;
+  }
+  if (!good)
+    r.giveUp(t);
   if (!r.counting)
     return;
-  SimLog &log = r.units[t.unit].log;
+  SimLog &log = r.units[static_cast<size_t>(t.unit)].log;
   if (log.full(t.lane))
     r.park(t, State::LogFull, site);
-  const uint64_t where = param >= 0 ? at : at - reinterpret_cast<uint64_t>(r.shared);
-  log.add(t.lane,
-          {where, site, static_cast<uint16_t>(bytes), static_cast<uint8_t>(flags), param < 0});
+  const uint64_t base = param >= 0 ? r.parameters[static_cast<size_t>(param)].begin
+                                   : reinterpret_cast<uint64_t>(r.shared);
+  log.add(t.lane, {reinterpret_cast<uint64_t>(address) - base, site, static_cast<uint16_t>(bytes),
+                   static_cast<uint8_t>(flags), param < 0});
 }
 
 void SimBlockRunner::onBlockSync(fusec_sim_thread *t, int32_t site) {
@@ -309,19 +294,25 @@ void SimBlockRunner::onUnitSync(fusec_sim_thread *t, int32_t site) {
 uint64_t SimBlockRunner::onShuffle(fusec_sim_thread *t, uint64_t bits, int32_t laneMask,
                                    int32_t site) {
   Thread &thread = *reinterpret_cast<Thread *>(t);
-  if (laneMask < 0 || laneMask >= thread.runner->kernel->lanes)
-    thread.runner->violation(thread, "shuffle with lane mask " + std::to_string(laneMask), site);
+  SimBlockRunner &r = *thread.runner;
+  if (laneMask < 0 || laneMask >= r.kernel->lanes) {
+    try {
+      r.broken(thread, site, "shuffle with lane mask " + std::to_string(laneMask));
+    } catch (const std::bad_alloc &) {
+      r.failed = Failure::NoMemory;
+    }
+    r.giveUp(thread);
+  }
   thread.bits = bits;
   thread.laneMask = laneMask;
-  thread.runner->park(thread, State::Shuffle, site);
+  r.park(thread, State::Shuffle, site);
   return thread.bits;
 }
 
 void SimBlockRunner::onFail(fusec_sim_thread *t, int32_t status, int32_t) {
   Thread &thread = *reinterpret_cast<Thread *>(t);
   thread.runner->status = status;
-  thread.runner->stopped = true;
-  fusertSwitchFiber(&thread.stack, thread.runner->scheduler);
+  thread.runner->giveUp(thread);
 }
 
 } // namespace fusec::rt

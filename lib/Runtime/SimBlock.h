@@ -1,24 +1,35 @@
 #pragma once
 #include "Runtime/Fiber.h"
 #include "Runtime/SimCounters.h"
+#include "Runtime/SimRandom.h"
 #include "Runtime/SimShadow.h"
 
 #include <string>
 
 namespace fusec::rt {
 
-/// Runs the blocks of one kernel phase of a sim target: every GPU thread is a fiber, lanes of a unit run one after
-/// the other up to their next rendezvous. Checks every access and every barrier.
+/// Runs blocks of one kernel phase of a sim target, one after the other: every GPU thread is a fiber. Checks every
+/// access and every barrier. Threads run in order, each up to its next rendezvous (a lane waits for its unit, a unit
+/// for its block), or, with a seed, in an order drawn from it, with changes of thread in front of accesses as well.
 class SimBlockRunner {
 public:
-  explicit SimBlockRunner(bool counting) : counting(counting) {}
+  SimBlockRunner(bool counting, uint64_t seed) : counting(counting), seed(seed) {}
 
-  /// Before the blocks of a phase.
+  /// Before the blocks of a phase. `phaseNumber` counts the phases that the queue has run.
   fusert_status startPhase(const bundle::Kernel &kernel, int32_t phase, const Launch &launch,
-                           void *entry, SimCounts &counts);
-  /// FUSERT_OK, FUSERT_CHECK_FAILED, or FUSERT_OUT_OF_RANGE with kernelStatus() set.
-  fusert_status runBlock(int64_t block);
+                           void *entry, uint64_t phaseNumber);
+  /// False when the block did not end well: see failure().
+  bool runBlock(int64_t block);
+
+  enum class Failure { None, BrokenRule, KernelStatus, NoMemory };
+  Failure failure() const { return failed; }
   int32_t kernelStatus() const { return status; }
+  const std::string &message() const { return text; } // BrokenRule
+  /// What the blocks since startPhase() did.
+  const SimCounts &phaseCounts() const { return counts; }
+  /// Finds two blocks of this phase, one run here and one by `other`, that touched the same element, one of them
+  /// writing. False, and this runner fails, when there are.
+  bool independentOf(const SimBlockRunner &other);
 
 private:
   enum class State : uint8_t { Ready, BlockSync, UnitSync, Shuffle, LogFull, Done };
@@ -35,6 +46,7 @@ private:
   };
   struct Unit {
     uint32_t epoch = 0;
+    int32_t running = 0; // lanes that are Ready, with a seed
     SimLog log;
   };
   struct Parameter {
@@ -54,20 +66,36 @@ private:
   static uint64_t onShuffle(fusec_sim_thread *t, uint64_t bits, int32_t laneMask, int32_t site);
   static void onFail(fusec_sim_thread *t, int32_t status, int32_t site);
 
+  // SimBlock.cpp
+  void startThreads(int64_t block);
+  void resume(Thread &t) { fusertSwitchFiber(&scheduler, t.stack); }
   void park(Thread &t, State state, int32_t site); // returns when the thread may go on
-  void checkGlobal(Thread &t, uint64_t address, int32_t bytes, int32_t flags, int32_t param,
-                   int32_t site);
-  void checkShared(Thread &t, uint64_t address, int32_t bytes, int32_t flags, int32_t site);
-  [[noreturn]] void violation(Thread &t, const std::string &what, int32_t site);
-  bool
-  runUnit(int32_t unit); // until all its lanes wait at a block barrier or are done; false: stopped
+  // Until no thread is Ready or waits for its unit; false: a thread or a rule failed.
+  bool runInOrder();
+  bool runShuffled();
+  /// Where no lane of the unit is Ready: brings them on when they wait for each other.
+  enum class Settled { GoesOn, Waits, Broken };
+  Settled settle(int32_t unit);
   bool rendezvous(int32_t unit, State state);
-  bool report(const std::string &what);
+  bool blockBarrier(bool &done);
   void noteEpochs(Thread &t) const;
+  [[noreturn]] void giveUp(Thread &t); // the fiber is not continued
+
+  // SimChecks.cpp: false when a rule is broken, which is then noted.
+  bool checkAccess(Thread &t, uint64_t address, int32_t bytes, int32_t flags, int32_t param,
+                   int32_t site);
+  bool checkGlobal(Thread &t, Parameter &p, uint64_t offset, int32_t bytes, int32_t flags,
+                   int32_t param, int32_t site);
+  bool checkShared(Thread &t, uint64_t address, int32_t bytes, int32_t flags, int32_t site);
+  bool broken(const Thread &t, int32_t site, const std::string &what);
+  bool broken(const std::string &what);
 
   const bool counting;
+  const uint64_t seed; // 0: in order
+  SimRandom random;
   FiberStacks stacks;
   std::vector<Thread> threads;
+  std::vector<int32_t> ready; // with a seed: threads that are Ready
   std::vector<Unit> units;
   std::vector<Parameter> parameters;
   std::vector<uint8_t> sharedMemory; // with room to align it to 128
@@ -77,14 +105,17 @@ private:
   int32_t phase = 0;
   const Launch *launch = nullptr;
   fusec_sim_kernel entry = nullptr;
-  SimCounts *counts = nullptr;
-  uint64_t serial = 0;      // blocks run so far, over all launches
-  uint64_t phaseSerial = 1; // the first one of this phase
+  SimCounts counts;
+  uint64_t phaseNumber = 0;
+  uint64_t serial = 0;              // blocks run so far, over all launches
+  uint64_t phaseSerial = 1;         // the first one of this phase
+  std::vector<int64_t> phaseBlocks; // numbers of the blocks of this phase
   uint32_t epoch = 0;
   void *scheduler = nullptr; // stack pointer while a thread runs
   bool stopped = false;
+  Failure failed = Failure::None;
   int32_t status = 0;
-  std::string message;
+  std::string text;
 };
 
 } // namespace fusec::rt

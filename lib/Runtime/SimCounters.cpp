@@ -8,6 +8,28 @@ namespace fusec::rt {
 
 namespace {
 constexpr uint64_t kSectorBytes = 32, kBankBytes = 4, kBanks = 32;
+
+constexpr std::pair<const char *, uint64_t SimCounts::*> kFields[] = {
+    {"launches", &SimCounts::launches},
+    {"blocks", &SimCounts::blocks},
+    {"threads", &SimCounts::threads},
+    {"flops", &SimCounts::flops},
+    {"read_bytes", &SimCounts::readBytes},
+    {"write_bytes", &SimCounts::writeBytes},
+    {"read_sectors", &SimCounts::readSectors},
+    {"write_sectors", &SimCounts::writeSectors},
+    {"tile_sectors", &SimCounts::tileSectors},
+    {"shared_bytes", &SimCounts::sharedBytes},
+    {"shared_conflicts", &SimCounts::sharedConflicts},
+    {"barriers", &SimCounts::barriers},
+    {"unit_syncs", &SimCounts::unitSyncs},
+    {"shuffles", &SimCounts::shuffles}};
+static_assert(sizeof(SimCounts) == std::size(kFields) * sizeof(uint64_t));
+} // namespace
+
+void SimCounts::add(const SimCounts &more) {
+  for (const auto &[name, member] : kFields)
+    this->*member += more.*member;
 }
 
 void SimLog::start(int32_t n) {
@@ -99,21 +121,8 @@ std::string simCountersJson(const bundle::Program &program, const std::vector<Si
     out +=
         "{\"name\":" + jsonString(kernel.symbol) + ",\"nodes\":" + jsonStrings(kernel.onnxNodes) +
         ",\"units\":" + std::to_string(kernel.units) + ",\"lanes\":" + std::to_string(kernel.lanes);
-    const std::pair<const char *, uint64_t> fields[] = {{"launches", c.launches},
-                                                        {"blocks", c.blocks},
-                                                        {"threads", c.threads},
-                                                        {"read_bytes", c.readBytes},
-                                                        {"write_bytes", c.writeBytes},
-                                                        {"read_sectors", c.readSectors},
-                                                        {"write_sectors", c.writeSectors},
-                                                        {"tile_sectors", c.tileSectors},
-                                                        {"shared_bytes", c.sharedBytes},
-                                                        {"shared_conflicts", c.sharedConflicts},
-                                                        {"barriers", c.barriers},
-                                                        {"unit_syncs", c.unitSyncs},
-                                                        {"shuffles", c.shuffles}};
-    for (const auto &[name, value] : fields)
-      out += std::string(",\"") + name + "\":" + std::to_string(value);
+    for (const auto &[name, member] : kFields)
+      out += std::string(",\"") + name + "\":" + std::to_string(c.*member);
     out += "}";
   }
   return out + "]}";

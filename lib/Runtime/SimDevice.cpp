@@ -2,8 +2,11 @@
 #include "Runtime/Error.h"
 #include "Runtime/Profile.h"
 #include "Runtime/SimBlock.h"
+#include "Runtime/Workers.h"
 
+#include <atomic>
 #include <cstring>
+#include <numeric>
 
 namespace fusec::rt {
 
@@ -33,27 +36,14 @@ private:
 
 class SimQueue final : public Queue {
 public:
-  SimQueue(const SimDevice &device, bool counting)
-      : device(device), counting(counting), runner(counting),
-        counts(device.program->kernels.size()) {}
-  fusert_status begin() override { return FUSERT_OK; }
-  fusert_status launch(Launch &l) override {
-    const bundle::Kernel &k = device.program->kernels[l.kernel];
-    SimCounts &c = counts[static_cast<size_t>(l.kernel)];
-    ++c.launches;
-    for (size_t phase = 0; phase < l.grids.size(); ++phase) {
-      if (l.grids[phase] == 0)
-        continue;
-      FUSERT_TRY(
-          runner.startPhase(k, static_cast<int32_t>(phase), l, device.entries[l.kernel][phase], c));
-      for (int64_t block = 0; block < l.grids[phase]; ++block)
-        if (fusert_status status = runner.runBlock(block); status != FUSERT_OK)
-          return status == FUSERT_OUT_OF_RANGE
-                     ? kernelFailed(*device.program, l, runner.kernelStatus())
-                     : status;
-    }
-    return FUSERT_OK;
+  SimQueue(const SimDevice &device, const QueueOptions &options)
+      : device(device), seed(options.simSeed), counts(device.program->kernels.size()) {
+    workers.start(options, kMaxThreads);
+    for (int32_t i = 0; i < workers.width(); ++i)
+      runners.push_back(std::make_unique<SimBlockRunner>(options.counters, seed));
   }
+  fusert_status begin() override { return FUSERT_OK; }
+  fusert_status launch(Launch &l) override;
   fusert_status copy(void *to, const void *from, size_t bytes, Direction) override {
     std::memcpy(to, from, bytes);
     return FUSERT_OK;
@@ -63,11 +53,99 @@ public:
   std::string countersJson() override { return simCountersJson(*device.program, counts); }
 
 private:
+  fusert_status runPhase(const Launch &l, int32_t phase);
+  fusert_status failed(const Launch &l, const SimBlockRunner &runner) const;
+
+  static constexpr int32_t kMaxThreads = 16; // each one has the stacks and shadows of a whole block
   const SimDevice &device;
-  const bool counting;
-  SimBlockRunner runner;
-  std::vector<SimCounts> counts;
+  const uint64_t seed;
+  Workers workers;
+  std::vector<std::unique_ptr<SimBlockRunner>> runners; // one a worker
+  std::vector<int64_t> order;                           // with a seed: blocks of the phase
+  std::vector<SimCounts> counts;                        // of each kernel
+  uint64_t phases = 0;                                  // run so far
 };
+
+fusert_status SimQueue::launch(Launch &l) {
+  ++counts[static_cast<size_t>(l.kernel)].launches;
+  for (size_t phase = 0; phase < l.grids.size(); ++phase) {
+    if (l.grids[phase] == 0)
+      continue;
+    if (l.grids[phase] > INT32_MAX)
+      return fail(FUSERT_INVALID_ARGUMENT, "under these shapes kernel '" +
+                                               device.program->kernels[l.kernel].symbol +
+                                               "' has too many blocks");
+    FUSERT_TRY(runPhase(l, static_cast<int32_t>(phase)));
+  }
+  return FUSERT_OK;
+}
+
+/// Each worker takes a fixed share of the blocks, so that what is counted and found does not depend on the time.
+fusert_status SimQueue::runPhase(const Launch &l, int32_t phase) {
+  const int64_t blocks = l.grids[phase];
+  const auto tasks = static_cast<int32_t>(std::min<int64_t>(workers.width(), blocks));
+  for (int32_t i = 0; i < tasks; ++i)
+    FUSERT_TRY(runners[i]->startPhase(device.program->kernels[l.kernel], phase, l,
+                                      device.entries[l.kernel][phase], phases));
+  if (seed != 0) {
+    order.resize(static_cast<size_t>(blocks));
+    std::iota(order.begin(), order.end(), 0);
+    SimRandom(seed, phases).shuffle(order);
+  }
+  ++phases;
+  // The first worker that fails decides; those after it stop, those before go on, so that it is always the same one.
+  std::atomic<int32_t> firstFailed{tasks};
+  auto share = [&](int32_t worker) {
+    for (int64_t i = blocks * worker / tasks; i < blocks * (worker + 1) / tasks; ++i) {
+      if (firstFailed.load(std::memory_order_relaxed) < worker)
+        return;
+      if (runners[worker]->runBlock(seed != 0 ? order[static_cast<size_t>(i)] : i))
+        continue;
+      int32_t seen = firstFailed.load();
+      while (worker < seen && !firstFailed.compare_exchange_weak(seen, worker)) {
+      }
+      return;
+    }
+  };
+  if (tasks == 1)
+    share(0);
+  else
+    workers.parallel(tasks, share);
+  if (firstFailed.load() < tasks)
+    return failed(l, *runners[firstFailed.load()]);
+  for (int32_t i = 0; i < tasks; ++i)
+    for (int32_t j = i + 1; j < tasks; ++j)
+      if (!runners[i]->independentOf(*runners[j]))
+        return failed(l, *runners[i]);
+  for (int32_t i = 0; i < tasks; ++i)
+    counts[static_cast<size_t>(l.kernel)].add(runners[i]->phaseCounts());
+  return FUSERT_OK;
+}
+
+fusert_status SimQueue::failed(const Launch &l, const SimBlockRunner &runner) const {
+  switch (runner.failure()) {
+  case SimBlockRunner::Failure::KernelStatus:
+    return kernelFailed(*device.program, l, runner.kernelStatus());
+  case SimBlockRunner::Failure::BrokenRule: return fail(FUSERT_CHECK_FAILED, runner.message());
+  default: return fail(FUSERT_NO_MEMORY, "out of memory");
+  }
+}
+
+/// What the device that is simulated would refuse.
+fusert_status checkLimits(const bundle::Program &p, const bundle::Kernel &k) {
+  const auto refuse = [&](int64_t given, const char *what, int64_t most) {
+    std::string text = "kernel '" + k.symbol + "'";
+    if (!k.onnxNodes.empty())
+      text += " (node '" + k.onnxNodes.front() + "')";
+    return fail(FUSERT_CHECK_FAILED, text + ": a block has " + std::to_string(given) + " " + what +
+                                         ", '" + p.target + "' allows " + std::to_string(most));
+  };
+  if (k.units * k.lanes > p.maxBlockThreads)
+    return refuse(k.units * k.lanes, "threads", p.maxBlockThreads);
+  if (k.scratchBytes > p.maxSharedBytes)
+    return refuse(k.scratchBytes, "bytes of shared memory", p.maxSharedBytes);
+  return FUSERT_OK;
+}
 
 fusert_status SimDevice::load(const bundle::Program &p, const std::vector<bundle::Weight> &w) {
   program = &p;
@@ -75,6 +153,7 @@ fusert_status SimDevice::load(const bundle::Program &p, const std::vector<bundle
   if (!p.images.empty())
     FUSERT_TRY(code.load(p.images.front().code));
   for (const bundle::Kernel &k : p.kernels) {
+    FUSERT_TRY(checkLimits(p, k));
     entries.emplace_back();
     for (size_t phase = 0; phase < k.grids.size(); ++phase) {
       const std::string name = k.symbol + "_p" + std::to_string(phase);
@@ -87,7 +166,7 @@ fusert_status SimDevice::load(const bundle::Program &p, const std::vector<bundle
 }
 
 fusert_status SimDevice::createQueue(const QueueOptions &options, std::unique_ptr<Queue> &queue) {
-  queue = std::make_unique<SimQueue>(*this, options.counters);
+  queue = std::make_unique<SimQueue>(*this, options);
   return FUSERT_OK;
 }
 

@@ -1,6 +1,8 @@
 #pragma once
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace fusec::rt {
@@ -30,6 +32,17 @@ public:
   /// The thread that did the other half of the race just found.
   int32_t otherThread() const { return other; }
 
+  /// What conflict() looks through: granules accessed from here on.
+  void forgetRange() { first = SIZE_MAX, last = 0; }
+  struct Conflict {
+    size_t granule;
+    uint64_t block, otherBlock;
+  };
+  /// The first granule that blocks from `oldest` on in one shadow and blocks from `otherOldest` on in the other
+  /// touched, one of them writing. The two number their blocks apart.
+  static std::optional<Conflict> conflict(const SimShadow &one, uint64_t oldest,
+                                          const SimShadow &two, uint64_t otherOldest);
+
 private:
   enum Readers : uint8_t { None, One, OneUnit, Many };
   struct Cell {
@@ -42,6 +55,7 @@ private:
   bool unorderedRead(const Cell &c, const SimAccess &a);
   std::vector<Cell> cells;
   int32_t other = 0;
+  size_t first = SIZE_MAX, last = 0; // granules accessed since forgetRange()
 };
 
 inline bool SimShadow::unorderedWrite(const Cell &c, const SimAccess &a) {
@@ -66,6 +80,8 @@ inline bool SimShadow::unorderedRead(const Cell &c, const SimAccess &a) {
 inline SimShadow::Found SimShadow::access(size_t granule, const SimAccess &a, uint64_t oldestBlock,
                                           bool mustBeWritten) {
   Cell &c = cells[granule];
+  first = std::min(first, granule);
+  last = std::max(last, granule);
   if (c.writeBlock < oldestBlock)
     c.writeBlock = 0;
   if (c.readBlock < oldestBlock)
@@ -101,6 +117,26 @@ inline SimShadow::Found SimShadow::access(size_t granule, const SimAccess &a, ui
   c.readThread = static_cast<int16_t>(a.thread);
   c.readUnit = static_cast<int16_t>(a.unit);
   return Found::Nothing;
+}
+
+inline std::optional<SimShadow::Conflict> SimShadow::conflict(const SimShadow &one, uint64_t oldest,
+                                                              const SimShadow &two,
+                                                              uint64_t otherOldest) {
+  const auto written = [](const Cell &c, uint64_t from) {
+    return c.writeBlock >= from ? c.writeBlock : 0;
+  };
+  const auto touched = [&](const Cell &c, uint64_t from) {
+    const uint64_t block = written(c, from);
+    return block == 0 && c.readers != None && c.readBlock >= from ? c.readBlock : block;
+  };
+  for (size_t g = std::max(one.first, two.first); g <= std::min(one.last, two.last); ++g) {
+    const Cell &a = one.cells[g], &b = two.cells[g];
+    if (written(a, oldest) != 0 && touched(b, otherOldest) != 0)
+      return Conflict{g, written(a, oldest), touched(b, otherOldest)};
+    if (written(b, otherOldest) != 0 && touched(a, oldest) != 0)
+      return Conflict{g, touched(a, oldest), written(b, otherOldest)};
+  }
+  return std::nullopt;
 }
 
 } // namespace fusec::rt

@@ -60,6 +60,7 @@ public:
     blockNumber = b.CreateTrunc(field(b.getInt64Ty(), offsetof(fusec_sim_thread, block)), i32);
     b.CreateBr(&*std::next(sim->begin()));
     replaceMachine();
+    countFlops();
     gpu.eraseFromParent();
   }
 
@@ -87,6 +88,41 @@ private:
       const int flags = llvm::isa<llvm::LoadInst>(i) ? FUSEC_SIM_READ : FUSEC_SIM_WRITE;
       b.CreateCall(marker, {b.CreateAddrSpaceCast(p, generic), b.getInt32(bytes), b.getInt32(flags),
                             b.getInt32(arg ? static_cast<int>(arg->getArgNo()) : -1)});
+    }
+  }
+
+  /// Floating-point operations of one instruction as SimCounts counts them: a fused multiply-add is two; comparisons,
+  /// minima, signs, roundings and conversions are none. A call of a function of the module is a remainder.
+  static int flopsOf(const llvm::Instruction &i) {
+    switch (i.getOpcode()) {
+    case llvm::Instruction::FAdd:
+    case llvm::Instruction::FSub:
+    case llvm::Instruction::FMul:
+    case llvm::Instruction::FDiv:
+    case llvm::Instruction::FRem: return 1;
+    default: break;
+    }
+    const auto *call = llvm::dyn_cast<llvm::CallInst>(&i);
+    const llvm::Function *callee = call ? call->getCalledFunction() : nullptr;
+    if (!callee || !call->getType()->isFloatingPointTy())
+      return 0;
+    if (callee->getIntrinsicID() == llvm::Intrinsic::fma)
+      return 2;
+    return callee->getIntrinsicID() == llvm::Intrinsic::sqrt || !callee->isDeclaration() ? 1 : 0;
+  }
+
+  /// Adds what a basic block computes to the thread's count at the block's end.
+  void countFlops() {
+    llvm::Type *i64 = b.getInt64Ty();
+    for (llvm::BasicBlock &block : *sim) {
+      int64_t flops = 0;
+      for (const llvm::Instruction &i : block)
+        flops += flopsOf(i);
+      if (flops == 0)
+        continue;
+      b.SetInsertPoint(block.getTerminator());
+      Value *at = b.CreateConstGEP1_64(b.getInt8Ty(), thread, offsetof(fusec_sim_thread, flops));
+      b.CreateStore(b.CreateAdd(b.CreateLoad(i64, at), b.getInt64(flops)), at);
     }
   }
 

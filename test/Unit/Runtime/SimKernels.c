@@ -129,6 +129,49 @@ KERNEL(strided) {
   store(t, 1, i, loadShared(t, t->thread * kLanes, 2), 3);
 }
 
+/* Does not announce that it writes which block came when: shows the order in which blocks run. out[block] = how many
+ * blocks ran before; out[blocks] counts them. */
+KERNEL(block_order) {
+  float *out = (float *)t->buffers[1];
+  if (t->thread == 0)
+    out[t->block] = out[t->dims[0] - 1]++;
+}
+
+/* The same for the threads of one block: out[thread] = how many came before it. */
+KERNEL(thread_order) {
+  float *out = (float *)t->buffers[1];
+  load(t, 0, t->thread, 0);
+  out[t->thread] = out[t->dims[0] - 1]++;
+}
+
+/* Blocks far from each other write one element; each is alone with the rest. */
+KERNEL(far_race) {
+  const int64_t i = t->block * 64 + t->thread;
+  store(t, 1, i, load(t, 0, i, 0), 1);
+  if (i == t->dims[0] - 1)
+    store(t, 1, 0, 1, 2);
+}
+
+/* Each thread reads what the block on its left writes. */
+KERNEL(far_read) {
+  const int64_t i = t->block * 64 + t->thread;
+  store(t, 1, i, i >= 64 ? load(t, 1, i - 64, 0) : 1, 1);
+}
+
+/* A lane that reads what another one of its unit wrote, with nothing between. */
+KERNEL(unit_race) {
+  storeShared(t, t->thread, 1, 0);
+  store(t, 1, t->block * 64 + t->thread, loadShared(t, t->thread ^ 1, 1), 2);
+}
+
+/* Counts its own operations: 3 for each thread. */
+KERNEL(three_flops) {
+  const int64_t i = t->block * 64 + t->thread;
+  const float x = load(t, 0, i, 0);
+  store(t, 1, i, x * x + x / 2, 1);
+  t->flops += 3;
+}
+
 KERNEL(fails) {
   if (t->thread == 5)
     t->hooks->fail(t, FUSEC_KERNEL_INDEX_OUT_OF_RANGE, 0);

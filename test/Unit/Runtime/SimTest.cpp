@@ -3,6 +3,7 @@
 #include "fusec/runtime.h"
 
 #include <numeric>
+#include <set>
 
 using namespace test;
 
@@ -14,28 +15,36 @@ struct Outcome {
   std::vector<float> out;
 };
 
-/// Runs one sim kernel with the inputs x (0, 1, 2, ...) of `size` elements and an output of `outSize`.
-Outcome runSim(const std::string &symbol, int64_t size, int64_t outSize, int64_t blocks,
-               int32_t units, int32_t inputs = 1) {
+struct SimRun {
+  int64_t size, outSize, blocks; // of each input x = 0, 1, 2, ...; of the output
+  int32_t units;
+  int32_t inputs = 1;
+  int32_t threads = 1; // of the host
+  uint64_t seed = 0;
+  int64_t sharedBytes = 8192;
+};
+
+/// Runs one sim kernel.
+Outcome runSim(const std::string &symbol, const SimRun &run) {
   Model m = emptyModel("sim:sm_90");
-  m.symbols = {{"n", 0, size, size, 1}};
+  m.symbols = {{"n", 0, run.size, run.size, 1}};
   Program &p = m.programs[0];
   std::vector<int32_t> arguments;
   std::vector<Param> params;
-  for (int32_t i = 0; i < inputs; ++i) {
+  for (int32_t i = 0; i < run.inputs; ++i) {
     p.tensors.push_back(tensor("x" + std::to_string(i), TensorKind::Input, {DimCode::symbol(0)}));
     arguments.push_back(i);
     params.push_back(in);
     addValue(m, true, i);
   }
-  p.tensors.push_back(tensor("y", TensorKind::Output, {outSize}));
-  arguments.push_back(inputs);
+  p.tensors.push_back(tensor("y", TensorKind::Output, {run.outSize}));
+  arguments.push_back(run.inputs);
   params.push_back(out);
-  addValue(m, false, inputs);
-  Kernel k = kernel(symbol, {blocks}, params, {0});
-  k.units = units;
+  addValue(m, false, run.inputs);
+  Kernel k = kernel(symbol, {run.blocks}, params, {0});
+  k.units = run.units;
   k.lanes = 32;
-  k.scratchBytes = 8192;
+  k.scratchBytes = run.sharedBytes;
   p.kernels = {k};
   p.steps = {launch(symbol, 0, arguments)};
 
@@ -45,18 +54,23 @@ Outcome runSim(const std::string &symbol, int64_t size, int64_t outSize, int64_t
   load.target = "sim:sm_90";
   fusert_model model = 0;
   fusert_context context = 0;
-  INFO(fusert_last_error());
-  REQUIRE(fusert_load_memory(bytes.data(), bytes.size(), &load, &model) == FUSERT_OK);
+  Outcome r;
+  r.status = fusert_load_memory(bytes.data(), bytes.size(), &load, &model);
+  if (r.status != FUSERT_OK) {
+    r.error = fusert_last_error();
+    return r;
+  }
   fusert_context_options options{};
   options.struct_size = sizeof options;
   options.counters = 1;
+  options.threads = run.threads;
+  options.sim_seed = run.seed;
   REQUIRE(fusert_context_create(model, &options, &context) == FUSERT_OK);
-  REQUIRE(fusert_set_symbols(context, &size, 1) == FUSERT_OK);
-  std::vector<float> x(size), y(outSize, -1);
+  REQUIRE(fusert_set_symbols(context, &run.size, 1) == FUSERT_OK);
+  std::vector<float> x(run.size), y(run.outSize, 0);
   std::iota(x.begin(), x.end(), 0.f);
-  std::vector<fusert_buffer> in(inputs, {x.data(), x.size() * 4});
+  std::vector<fusert_buffer> in(run.inputs, {x.data(), x.size() * 4});
   fusert_buffer o{y.data(), y.size() * 4};
-  Outcome r;
   r.status = fusert_run(context, in.data(), in.size(), &o, 1);
   r.error = r.status == FUSERT_OK ? "" : fusert_last_error();
   const char *json = nullptr;
@@ -68,13 +82,24 @@ Outcome runSim(const std::string &symbol, int64_t size, int64_t outSize, int64_t
   return r;
 }
 
-void broken(const std::string &symbol, const std::string &text, int32_t units = 2,
-            int64_t blocks = 2) {
-  const Outcome r = runSim(symbol, 128, 128, blocks, units);
-  CHECK(r.status == FUSERT_CHECK_FAILED);
-  INFO(r.error);
-  CHECK(r.error.rfind("kernel '" + symbol + "' (node 'node_" + symbol + "'), phase 0: ", 0) == 0);
-  CHECK(r.error.find(text) != std::string::npos);
+/// The rule is found broken in order, in shuffled orders (where what is found first may be another side of it) and on
+/// two threads.
+void broken(const std::string &symbol, const std::string &inOrder, const std::string &shuffled,
+            int32_t units = 2, int64_t blocks = 2) {
+  for (const uint64_t seed : {0, 1, 2, 3})
+    for (const int32_t threads : {1, 2}) {
+      const Outcome r = runSim(symbol, {.size = 128,
+                                        .outSize = 128,
+                                        .blocks = blocks,
+                                        .units = units,
+                                        .threads = threads,
+                                        .seed = seed});
+      CHECK(r.status == FUSERT_CHECK_FAILED);
+      INFO(r.error << "\nthreads " << threads << ", seed " << seed);
+      CHECK(r.error.rfind("kernel '" + symbol + "' (node 'node_" + symbol + "'), phase 0: ", 0) ==
+            0);
+      CHECK(r.error.find(seed == 0 ? inOrder : shuffled) != std::string::npos);
+    }
 }
 
 uint64_t counter(const Outcome &r, const std::string &key) {
@@ -86,7 +111,7 @@ uint64_t counter(const Outcome &r, const std::string &key) {
 } // namespace
 
 TEST_CASE("sim: kernels that keep the rules") {
-  Outcome add = runSim("good_add", 1000, 1000, 16, 2, 2);
+  Outcome add = runSim("good_add", {1000, 1000, 16, 2, 2});
   INFO(add.error);
   REQUIRE(add.status == FUSERT_OK);
   for (int i = 0; i < 1000; ++i)
@@ -96,7 +121,7 @@ TEST_CASE("sim: kernels that keep the rules") {
   CHECK(counter(add, "read_bytes") == 8000);
   CHECK(counter(add, "write_bytes") == 4000);
 
-  Outcome reverse = runSim("good_reverse", 128, 128, 2, 2);
+  Outcome reverse = runSim("good_reverse", {128, 128, 2, 2});
   INFO(reverse.error);
   REQUIRE(reverse.status == FUSERT_OK);
   for (int i = 0; i < 128; ++i)
@@ -105,13 +130,13 @@ TEST_CASE("sim: kernels that keep the rules") {
   CHECK(counter(reverse, "shared_bytes") == 2 * 128 * 4);
   CHECK(counter(reverse, "shared_conflicts") == 0);
 
-  Outcome unit = runSim("good_unit_reverse", 128, 128, 2, 2);
+  Outcome unit = runSim("good_unit_reverse", {128, 128, 2, 2});
   INFO(unit.error);
   REQUIRE(unit.status == FUSERT_OK);
   CHECK(unit.out[0] == 31);
   CHECK(counter(unit, "unit_syncs") == 4);
 
-  Outcome sum = runSim("good_sum", 96, 3, 3, 1);
+  Outcome sum = runSim("good_sum", {96, 3, 3, 1});
   INFO(sum.error);
   REQUIRE(sum.status == FUSERT_OK);
   CHECK(sum.out == std::vector<float>{496, 1520, 2544});
@@ -120,30 +145,134 @@ TEST_CASE("sim: kernels that keep the rules") {
 
 TEST_CASE("sim: sectors and bank conflicts") {
   // 1024 elements: 64 threads read every eighth, a sector each; the stores of a unit lie side by side.
-  Outcome r = runSim("strided", 1024, 1024, 1, 2);
+  Outcome r = runSim("strided", {1024, 1024, 1, 2});
   INFO(r.error);
   REQUIRE(r.status == FUSERT_OK);
-  CHECK(counter(r, "read_sectors") >= 64);
-  CHECK(counter(r, "write_sectors") <=
-        2 * 5); // 128 bytes a unit, the buffer need not begin with a sector
+  CHECK(counter(r, "read_sectors") == 64);
+  CHECK(counter(r, "write_sectors") == 2 * 4); // 128 bytes a unit
+  CHECK(counter(r, "tile_sectors") == 64 + 8);
   CHECK(counter(r, "shared_conflicts") == 4 * 31);
 }
 
 TEST_CASE("sim: each broken rule is found and names the kernel") {
-  broken("missing_barrier", "read of shared memory that this block has not written yet");
-  broken("weak_barrier", "read of shared memory that this block has not written yet");
-  broken("overwrite", "race on shared memory");
-  broken("out_of_bounds", "read of 4 bytes at offset 512 of parameter 0, which has 512 bytes", 2,
-         3);
-  broken("divergent_barrier", "while thread 0 waits at barrier 0");
-  broken("divergent_shuffle", "is not at the same shuffle", 1);
-  broken("uninitialised", "read of shared memory that this block has not written yet");
-  broken("block_race", "race on element 0 of parameter 1");
-  broken("writes_input", "write to parameter 0, which is read-only");
+  const std::string unwritten = "read of shared memory that this block has not written yet",
+                    sharedRace = "race on shared memory", shared = "shared memory";
+  broken("missing_barrier", unwritten, shared);
+  broken("weak_barrier", unwritten, shared);
+  broken("unit_race", unwritten, shared);
+  broken("overwrite", sharedRace, sharedRace);
+  broken("uninitialised", unwritten, unwritten);
+  const std::string outside = " of parameter 0, which has 512 bytes";
+  broken("out_of_bounds", "read of 4 bytes at offset 512" + outside, outside, 2, 3);
+  const std::string barrier = " while thread 0 waits at barrier 0";
+  broken("divergent_barrier", barrier, barrier);
+  broken("divergent_shuffle", "is not at the same shuffle", "is not at the same shuffle", 1);
+  broken("block_race", "race on element ", "race on element ");
+  broken("far_race", "race on element 0 of parameter 1 ", "race on element 0 of parameter 1 ");
+  broken("far_read", "race on element ", "race on element ");
+  broken("writes_input", "write to parameter 0, which is read-only",
+         "write to parameter 0, which is read-only");
 }
 
 TEST_CASE("sim: a kernel may report bad data") {
-  const Outcome r = runSim("fails", 64, 64, 1, 2);
+  const Outcome r = runSim("fails", {64, 64, 1, 2});
   CHECK(r.status == FUSERT_OUT_OF_RANGE);
   CHECK(r.error == "kernel 'fails' (node 'node_fails'): an index in the data is out of range");
+}
+
+TEST_CASE("sim: a block that the device would refuse") {
+  const Outcome memory =
+      runSim("good_reverse",
+             {.size = 128, .outSize = 128, .blocks = 2, .units = 2, .sharedBytes = (48 << 10) + 1});
+  CHECK(memory.status == FUSERT_CHECK_FAILED);
+  CHECK(memory.error == "kernel 'good_reverse' (node 'node_good_reverse'): a block has 49153 bytes "
+                        "of shared memory, 'sim:sm_90' allows 49152");
+  Model m = emptyModel("sim:sm_90");
+  Program &p = m.programs[0];
+  m.symbols = {{"n", 64, 64, 64, 1}};
+  p.maxBlockThreads = 32;
+  p.tensors = {tensor("x", TensorKind::Input, {64}), tensor("y", TensorKind::Output, {64})};
+  addValue(m, true, 0);
+  addValue(m, false, 1);
+  p.kernels = {kernel("good_reverse", {1}, {in, out}, {0})};
+  p.kernels[0].units = 2;
+  p.kernels[0].lanes = 32;
+  p.kernels[0].scratchBytes = 256;
+  p.steps = {launch("s", 0, {0, 1})};
+  const auto load = [&] {
+    const std::vector<uint8_t> bytes = *writeBundle(m);
+    fusert_load_options options{};
+    options.struct_size = sizeof options;
+    options.target = "sim:sm_90";
+    fusert_model model = 0;
+    const fusert_status status = fusert_load_memory(bytes.data(), bytes.size(), &options, &model);
+    if (status == FUSERT_OK)
+      fusert_unload(model);
+    return status;
+  };
+  CHECK(load() == FUSERT_CHECK_FAILED);
+  CHECK(std::string(fusert_last_error()) == "kernel 'good_reverse' (node 'node_good_reverse'): a "
+                                            "block has 64 threads, 'sim:sm_90' allows 32");
+  p.maxBlockThreads = 64;
+  CHECK(load() == FUSERT_OK);
+}
+
+TEST_CASE("sim: a seed changes the order, and nothing else of a kernel that keeps the rules") {
+  const auto order = [](const char *kernel, uint64_t seed, int64_t blocks, int32_t units) {
+    const Outcome r =
+        runSim(kernel, {.size = 65, .outSize = 65, .blocks = blocks, .units = units, .seed = seed});
+    INFO(r.error);
+    REQUIRE(r.status == FUSERT_OK);
+    return r.out;
+  };
+  for (const auto &[kernel, blocks, units] :
+       {std::tuple{"block_order", 64, 1}, std::tuple{"thread_order", 1, 2}}) {
+    std::vector<float> inOrder(65);
+    std::iota(inOrder.begin(), inOrder.end(), 0.f);
+    CHECK(order(kernel, 0, blocks, units) == inOrder);
+    const std::vector<float> one = order(kernel, 1, blocks, units);
+    CHECK(one != inOrder);
+    CHECK(order(kernel, 1, blocks, units) == one);
+    CHECK(order(kernel, 2, blocks, units) != one);
+    CHECK(std::set<float>(one.begin(), one.end()).size() == 65);
+  }
+  for (const auto &[kernel, run] :
+       {std::pair{"good_add", SimRun{1000, 1000, 16, 2, 2}},
+        std::pair{"good_reverse", SimRun{128, 128, 2, 2}},
+        std::pair{"good_unit_reverse", SimRun{128, 128, 2, 2}},
+        std::pair{"good_sum", SimRun{96, 3, 3, 1}}, std::pair{"strided", SimRun{1024, 1024, 1, 2}},
+        std::pair{"three_flops", SimRun{128, 128, 2, 2}}}) {
+    const Outcome expected = runSim(kernel, run);
+    REQUIRE(expected.status == FUSERT_OK);
+    for (uint64_t seed = 0; seed < 20; ++seed)
+      for (const int32_t threads : {1, 2, 3, 7}) {
+        SimRun other = run;
+        other.seed = seed;
+        other.threads = threads;
+        const Outcome r = runSim(kernel, other);
+        INFO(kernel << ", seed " << seed << ", threads " << threads << ": " << r.error);
+        REQUIRE(r.status == FUSERT_OK);
+        REQUIRE(r.out == expected.out);
+        REQUIRE(r.counters == expected.counters);
+      }
+  }
+}
+
+TEST_CASE("sim: flops") {
+  const Outcome r = runSim("three_flops", {.size = 128, .outSize = 128, .blocks = 2, .units = 2});
+  REQUIRE(r.status == FUSERT_OK);
+  CHECK(counter(r, "flops") == 3 * 128);
+}
+
+TEST_CASE("a seed is for sim targets") {
+  const std::vector<uint8_t> bytes = *writeBundle(addModel());
+  fusert_model model = 0;
+  fusert_context context = 0;
+  REQUIRE(fusert_load_memory(bytes.data(), bytes.size(), nullptr, &model) == FUSERT_OK);
+  fusert_context_options options{};
+  options.struct_size = sizeof options;
+  options.sim_seed = 1;
+  CHECK(fusert_context_create(model, &options, &context) == FUSERT_INVALID_ARGUMENT);
+  CHECK(std::string(fusert_last_error()) == "a seed is for sim targets");
+  fusert_unload(model);
 }

@@ -58,13 +58,21 @@ inline DimCode blocksOf(SymbolId n) {
   return d;
 }
 
+/// The target of a program and the limits that go with it.
+inline void setTarget(Program &p, const std::string &target) {
+  const bool gpu = target.rfind("x86-64-", 0) != 0;
+  p.target = target;
+  p.maxBlockThreads = gpu ? 1024 : 0;
+  p.maxSharedBytes = gpu ? 48 << 10 : 0;
+}
+
 inline Model emptyModel(const std::string &target = "x86-64-v1") {
   Model m;
   m.name = "test";
   m.producer = "test";
   m.symbols = {{"n", 0, 100, 1 << 20, 1}};
   Program p;
-  p.target = target;
+  setTarget(p, target);
   Image image;
   image.code = kernelImage(target);
   p.images.push_back(image);

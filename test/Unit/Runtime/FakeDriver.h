@@ -1,0 +1,119 @@
+#pragma once
+#include "../../FakeGpu/FakeGpu.h"
+#include "Bundle/Writer.h"
+#include "TestModels.h"
+#include "fusec/runtime.h"
+
+#include <dlfcn.h>
+
+/// The fake drivers, and models that run on them.
+namespace test {
+
+struct Vendor {
+  const char *target, *library;
+};
+inline const Vendor vendors[] = {{"sm_90", "libcuda.so.1"}, {"gfx90a", "libamdhip64.so"}};
+
+/// The control functions of a fake driver.
+struct Fake {
+  void *library;
+  explicit Fake(const Vendor &v) : library(dlopen(v.library, RTLD_NOW | RTLD_LOCAL)) {
+    REQUIRE(library);
+    REQUIRE(dlsym(library, "fakeGpuReset")); // not a real driver
+    call<void()>("fakeGpuReset")();
+  }
+  template <typename F> F *call(const char *name) const {
+    return reinterpret_cast<F *>(dlsym(library, name));
+  }
+  FakeGpuState state() const {
+    FakeGpuState s;
+    call<void(FakeGpuState *)>("fakeGpuGetState")(&s);
+    return s;
+  }
+  void failAt(int n, int error) const { call<void(int, int)>("fakeGpuFailAt")(n, error); }
+  void requireClean() const {
+    const FakeGpuState s = state();
+    INFO(s.firstMisuse);
+    CHECK(s.misuses == 0);
+    CHECK(s.contexts == 0);
+    CHECK(s.modules == 0);
+    CHECK(s.streams == 0);
+    CHECK(s.allocations == 0);
+  }
+};
+
+inline std::vector<uint8_t> text(const std::string &s) {
+  return std::vector<uint8_t>(s.c_str(), s.c_str() + s.size() + 1);
+}
+
+inline const std::string kGoodImage = std::string("FAKE:") + TEST_FAKE_KERNELS;
+
+/// t = x + w, y = t + x; x: f32 [100]. Each program has these images.
+inline Model gpuModel(const std::vector<std::string> &targets,
+                      const std::vector<std::string> &images) {
+  static const std::vector<float> w(100, 10.f);
+  Model m = emptyModel();
+  m.symbols = {{"n", 100, 100, 100, 1}};
+  Program &p = m.programs[0];
+  setTarget(p, targets[0]);
+  p.images.clear();
+  const ImageKind kind = targets[0][0] == 's' ? ImageKind::Cubin : ImageKind::CodeObject;
+  for (const std::string &image : images)
+    p.images.push_back({kind, text(image), image == kGoodImage ? 12000 : 0});
+  p.tensors = {tensor("x", TensorKind::Input, {100}), tensor("w", TensorKind::Constant, {100}),
+               tensor("t", TensorKind::Temp, {100}), tensor("y", TensorKind::Output, {100}),
+               tensor("unused", TensorKind::Temp, {100})};
+  p.tensors[1].weight = 0;
+  m.weights.push_back({DType::F32, reinterpret_cast<const uint8_t *>(w.data()), 400});
+  p.kernels = {kernel("add", {2}, {in, in, out}, {0})};
+  p.kernels[0].units = 2;
+  p.kernels[0].lanes = 32;
+  p.steps = {launch("a", 0, {0, 1, 2}), launch("b", 0, {2, 0, 3})};
+  addValue(m, true, 0);
+  addValue(m, false, 3);
+  for (size_t i = 1; i < targets.size(); ++i) {
+    m.programs.push_back(m.programs[0]);
+    setTarget(m.programs.back(), targets[i]);
+  }
+  return m;
+}
+
+inline std::vector<uint8_t> gpuBundle(const std::string &target,
+                                      const std::string &firstImage = "") {
+  std::vector<std::string> images = {kGoodImage};
+  if (!firstImage.empty())
+    images.insert(images.begin(), firstImage);
+  return *writeBundle(gpuModel({target}, images));
+}
+
+/// Loads, runs once with host buffers, takes everything down; the first status that is not FUSERT_OK.
+inline fusert_status wholeLife(const std::vector<uint8_t> &bytes, const char *target, int runs = 1,
+                               int device = 0) {
+  fusert_load_options load{};
+  load.struct_size = sizeof load;
+  load.target = target;
+  load.device = device;
+  fusert_model model = 0;
+  fusert_context context = 0;
+  fusert_status status = fusert_load_memory(bytes.data(), bytes.size(), &load, &model);
+  if (status == FUSERT_OK)
+    status = fusert_context_create(model, nullptr, &context);
+  int64_t n = 100;
+  if (status == FUSERT_OK)
+    status = fusert_set_symbols(context, &n, 1);
+  std::vector<float> x(100, 1), y(100, -1);
+  fusert_buffer in{x.data(), 400}, out{y.data(), 400};
+  for (int i = 0; i < runs && status == FUSERT_OK; ++i) {
+    y.assign(100, -1);
+    status = fusert_run(context, &in, 1, &out, 1);
+    if (status == FUSERT_OK)
+      CHECK(y == std::vector<float>(100, 12.f));
+  }
+  if (context != 0)
+    CHECK(fusert_context_destroy(context) == FUSERT_OK);
+  if (model != 0)
+    CHECK(fusert_unload(model) == FUSERT_OK);
+  return status;
+}
+
+} // namespace test
