@@ -2,6 +2,7 @@
 #include "Expr/BodyText.h"
 #include "Expr/ConstantText.h"
 #include "Expr/Expr.h"
+#include "Support/TypeText.h"
 
 namespace fusec {
 namespace {
@@ -14,8 +15,10 @@ public:
   Result<ExprProgram> run() {
     FUSEC_CHECK(in.expect("expr"));
     FUSEC_TRY(program.name, in.nameText());
-    while (in.accept("symbol"))
-      FUSEC_CHECK(symbol());
+    while (in.accept("symbol")) {
+      FUSEC_TRY(Symbol s, parseSymbol(in));
+      program.symbols.push_back(std::move(s));
+    }
     while (in.accept("tensor"))
       FUSEC_CHECK(tensor());
     FUSEC_CHECK(in.expect("inputs"));
@@ -32,52 +35,14 @@ public:
 private:
   static constexpr int kMaxNesting = 64;
 
-  Status symbol() {
-    Symbol s;
-    FUSEC_TRY(s.name, in.nameText());
-    FUSEC_CHECK(in.expect("="));
-    FUSEC_TRY(s.min, in.integer());
-    FUSEC_CHECK(in.expect(".."));
-    FUSEC_TRY(s.max, in.integer());
-    FUSEC_CHECK(in.expect("opt"));
-    FUSEC_TRY(s.opt, in.integer());
-    FUSEC_CHECK(in.expect("divisor"));
-    FUSEC_TRY(s.divisor, in.integer());
-    program.symbols.push_back(std::move(s));
-    return success();
-  }
-
-  Result<DType> elementType() {
-    FUSEC_TRY(std::string word, in.identifier());
-    auto type = parseDType(word);
-    if (!type)
-      return in.error("'" + word + "' is no element type");
-    return *type;
-  }
-
-  /// An embedded DimExpr up to one of `stops`.
-  Result<DimExpr> dimension(std::string_view stops) {
-    std::string raw(in.rawUntil(stops));
-    auto d = DimExpr::parse(raw, program.symbols);
-    if (!d.ok())
-      return in.error("'" + raw + "' is no dimension: " + d.errors().front().text);
-    return *d;
-  }
-
   Status tensor() {
     Tensor t;
     FUSEC_CHECK(in.expect("%"));
     FUSEC_TRY(t.name, in.nameText());
     FUSEC_CHECK(in.expect(":"));
-    FUSEC_TRY(t.type, elementType());
-    FUSEC_CHECK(in.expect("["));
-    while (!in.peekIs("]")) {
-      if (!t.shape.empty())
-        FUSEC_CHECK(in.expect(","));
-      FUSEC_TRY(DimExpr d, dimension(",]"));
-      t.shape.push_back(std::move(d));
-    }
-    FUSEC_CHECK(in.expect("]"));
+    FUSEC_TRY(auto type, parseType(in, program.symbols));
+    t.type = type.first;
+    t.shape = std::move(type.second);
     FUSEC_TRY(std::string kind, in.identifier());
     if (kind == "input" || kind == "temp" || kind == "output") {
       t.kind = kind == "input"  ? TensorKind::Input
@@ -155,7 +120,7 @@ private:
       Axis a;
       FUSEC_TRY(a.name, in.identifier());
       FUSEC_CHECK(in.expect(":"));
-      FUSEC_TRY(a.extent, dimension(",;]"));
+      FUSEC_TRY(a.extent, parseDim(in, ",;]", program.symbols));
       e.axes.push_back(std::move(a));
     }
     mark();
@@ -217,7 +182,7 @@ private:
       if (!monoid)
         return in.error("'" + word + "' is no monoid");
       e.monoid = *monoid;
-      FUSEC_TRY(e.accumulateType, elementType());
+      FUSEC_TRY(e.accumulateType, parseElementType(in));
     } else if (kind == "scatter") {
       e.kind = EquationKind::Scatter;
       FUSEC_CHECK(axes(e));
@@ -242,7 +207,7 @@ private:
     e.kind = EquationKind::Scan;
     FUSEC_CHECK(in.expect("steps"));
     FUSEC_CHECK(in.expect("("));
-    FUSEC_TRY(e.steps, dimension(")"));
+    FUSEC_TRY(e.steps, parseDim(in, ")", program.symbols));
     FUSEC_CHECK(in.expect(")"));
     e.reversed = in.accept("reversed");
     FUSEC_TRY(e.onnxNodes, origin());

@@ -33,6 +33,7 @@
 #include "Expr/BodyText.h"
 #include "Expr/ConstantText.h"
 #include "Expr/Expr.h"
+#include "Support/TypeText.h"
 
 namespace fusec {
 namespace {
@@ -44,9 +45,7 @@ public:
   std::string run() {
     out = "expr " + nameToText(program.name) + "\n";
     for (const Symbol &s : program.symbols)
-      out += "symbol " + nameToText(s.name) + " = " + std::to_string(s.min) + ".." +
-             std::to_string(s.max) + " opt " + std::to_string(s.opt) + " divisor " +
-             std::to_string(s.divisor) + "\n";
+      out += "symbol " + symbolText(s) + "\n";
     for (const Tensor &t : program.tensors)
       tensor(t);
     out += "inputs " + list(program.inputs) + "\noutputs " + list(program.outputs) + "\n";
@@ -74,10 +73,8 @@ private:
   }
 
   void tensor(const Tensor &t) {
-    out += "tensor %" + nameToText(t.name) + ": " + std::string(name(t.type)) + "[";
-    for (size_t i = 0; i < t.shape.size(); ++i)
-      out += (i ? "," : "") + t.shape[i].str(program.symbols);
-    out += "] " + std::string(kKinds[static_cast<int>(t.kind)]);
+    out += "tensor %" + nameToText(t.name) + ": " + typeText(t.type, t.shape, program.symbols) +
+           " " + std::string(kKinds[static_cast<int>(t.kind)]);
     if (t.constant)
       out += " " + constantDataText(t.constant, store);
     out += "\n";

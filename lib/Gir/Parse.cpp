@@ -1,7 +1,7 @@
 // Reads the text that Print.cpp describes. The result is canonical (Passes.h).
 #include "Expr/BodyText.h"
-#include "Gir/TextParts.h"
 #include "Gir/Walk.h"
+#include "Support/TypeText.h"
 
 #include <map>
 
@@ -77,7 +77,7 @@ private:
   }
 
   Status symbolFacts() {
-    FUSEC_TRY(Symbol facts, girtext::parseSymbol(in));
+    FUSEC_TRY(Symbol facts, parseSymbol(in));
     for (Symbol &s : kernel.symbols)
       if (s.name == facts.name) {
         s = std::move(facts);
@@ -104,7 +104,7 @@ private:
     }
     FUSEC_CHECK(in.expect("%"));
     FUSEC_TRY(b.name, in.nameText());
-    FUSEC_TRY(auto type, girtext::parseType(in, kernel.symbols));
+    FUSEC_TRY(auto type, parseType(in, kernel.symbols));
     b.type = type.first;
     b.shape = std::move(type.second);
     if (in.accept("at")) {

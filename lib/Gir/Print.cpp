@@ -2,11 +2,11 @@
 //
 //   kernel @mm_0 units 1 lanes 8 shared 4352 for ("fc1") {
 //     symbol batch = 1..64 opt 8 divisor 1
-//     param %a f32[batch, 768]
-//     param out %c f32[batch, 48]
-//     register %acc f32[6, 2]
+//     param %a f32[batch,768]
+//     param out %c f32[batch,48]
+//     register %acc f32[6,2]
 //     register uniform %m f32[]
-//     shared %as f32[16, 68] at 0
+//     shared %as f32[16,68] at 0
 //     phase (bm: ceildiv(batch, 6), bn: 3) {
 //       seq k in 768 {
 //         unroll i in 6 {
@@ -24,8 +24,8 @@
 // what this kernel may assume of the symbols that it uses: a variant's guards can promise more than the model's
 // table does.
 #include "Expr/BodyText.h"
-#include "Gir/TextParts.h"
 #include "Gir/Walk.h"
+#include "Support/TypeText.h"
 
 namespace fusec {
 namespace {
@@ -47,7 +47,7 @@ public:
       out += (i ? ", " : " for (") + quoted(kernel.onnxNodes[i]);
     out += kernel.onnxNodes.empty() ? " {\n" : ") {\n";
     for (SymbolId id : kernel.usedSymbols())
-      out += "  symbol " + girtext::symbolText(kernel.symbols[id]) + "\n";
+      out += "  symbol " + symbolText(kernel.symbols[id]) + "\n";
     for (const GirBuffer &b : kernel.buffers)
       out += "  " + buffer(b) + "\n";
     for (const Phase &p : kernel.phases)
@@ -68,7 +68,7 @@ private:
                                                    : std::string(name(b.level));
     if (b.level == MemLevel::Register && !b.perLane)
       text += " uniform";
-    text += " %" + nameToText(b.name) + " " + girtext::typeText(b.type, b.shape, kernel.symbols);
+    text += " %" + nameToText(b.name) + " " + typeText(b.type, b.shape, kernel.symbols);
     if (b.offsetBytes >= 0)
       text += " at " + std::to_string(b.offsetBytes);
     return text;

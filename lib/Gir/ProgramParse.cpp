@@ -1,7 +1,7 @@
 // Reads the text that ProgramPrint.cpp describes.
 #include "Expr/ConstantText.h"
 #include "Gir/Program.h"
-#include "Gir/TextParts.h"
+#include "Support/TypeText.h"
 
 #include <map>
 
@@ -20,7 +20,7 @@ public:
     FUSEC_CHECK(in.expect("target"));
     FUSEC_TRY(program.target, in.string());
     while (in.accept("symbol")) {
-      FUSEC_TRY(Symbol s, girtext::parseSymbol(in));
+      FUSEC_TRY(Symbol s, parseSymbol(in));
       program.symbols.push_back(std::move(s));
     }
     while (!in.peekIs("inputs"))
@@ -52,7 +52,7 @@ private:
     t.kind = static_cast<TensorKind>(kind);
     FUSEC_CHECK(in.expect("%"));
     FUSEC_TRY(t.name, in.nameText());
-    FUSEC_TRY(auto type, girtext::parseType(in, program.symbols));
+    FUSEC_TRY(auto type, parseType(in, program.symbols));
     t.type = type.first;
     t.shape = std::move(type.second);
     if (t.kind == TensorKind::Constant) {

@@ -2,11 +2,11 @@
 //
 //   program main target "x86-64-v3"
 //   symbol batch = 1..64 opt 8 divisor 1
-//   input %x f32[batch, 768]
+//   input %x f32[batch,768]
 //   constant %w f32[2] {1, 0.5}
-//   constant %big f32[768, 768] digest "00112233445566778899aabbccddeeff"
-//   temp %t f32[batch, 768]
-//   output %y f32[batch, 768]
+//   constant %big f32[768,768] digest "00112233445566778899aabbccddeeff"
+//   temp %t f32[batch,768]
+//   output %y f32[batch,768]
 //   inputs (%x)
 //   outputs (%y)
 //   kernel @mm_0 ... { ... }
@@ -20,7 +20,7 @@
 //   } copies (%s2 -> %s) after (%s -> %y)
 #include "Expr/ConstantText.h"
 #include "Gir/Program.h"
-#include "Gir/TextParts.h"
+#include "Support/TypeText.h"
 
 namespace fusec {
 namespace {
@@ -37,7 +37,7 @@ public:
   std::string run() {
     out = "program " + nameToText(program.name) + " target " + quoted(program.target) + "\n";
     for (const Symbol &s : program.symbols)
-      out += "symbol " + girtext::symbolText(s) + "\n";
+      out += "symbol " + symbolText(s) + "\n";
     for (const Tensor &t : program.tensors)
       tensor(t);
     out += "inputs " + list(program.inputs) + "\noutputs " + list(program.outputs) + "\n";
@@ -59,7 +59,7 @@ private:
 
   void tensor(const Tensor &t) {
     out += std::string(kindName(t.kind)) + " %" + nameToText(t.name) + " " +
-           girtext::typeText(t.type, t.shape, program.symbols);
+           typeText(t.type, t.shape, program.symbols);
     if (t.kind == TensorKind::Constant)
       out += " " + constantDataText(t.constant, store);
     out += "\n";

@@ -1,4 +1,5 @@
 #include "Graph/Graph.h"
+#include "Support/TypeText.h"
 
 #include <algorithm>
 #include <array>
@@ -54,17 +55,6 @@ bool Node::hasAttr(std::string_view key) const { return attributes.count(std::st
 ValueId Graph::addValue(Value v) {
   values.push_back(std::move(v));
   return static_cast<ValueId>(values.size() - 1);
-}
-
-std::string typeText(DType type, const Shape &shape, const std::vector<Symbol> &symbols) {
-  std::string text(name(type));
-  text += '[';
-  for (size_t i = 0; i < shape.size(); ++i) {
-    if (i)
-      text += ',';
-    text += shape[i].str(symbols);
-  }
-  return text + ']';
 }
 
 std::string typeText(const Value &v, const std::vector<Symbol> &symbols) {

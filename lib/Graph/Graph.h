@@ -2,6 +2,7 @@
 #include "Graph/Constant.h"
 #include "Support/DType.h"
 #include "Support/Dim.h"
+#include "Support/TypeText.h"
 
 #include <map>
 #include <memory>
@@ -87,7 +88,6 @@ struct Graph {
 
 /// "f32[batch,3]", the spelling of types in the text form and in messages.
 std::string typeText(const Value &v, const std::vector<Symbol> &symbols);
-std::string typeText(DType type, const Shape &shape, const std::vector<Symbol> &symbols);
 
 /// Text form. Constants of at most 16 elements are printed in full, larger ones by digest: their bytes go
 /// to `store` (print) and come from it (parse). print(parse(print(g))) == print(g).

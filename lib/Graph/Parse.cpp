@@ -1,5 +1,5 @@
 #include "Graph/Graph.h"
-#include "Support/Text.h"
+#include "Support/TypeText.h"
 
 #include <map>
 
@@ -16,8 +16,10 @@ public:
   Result<Graph> run() {
     FUSEC_CHECK(in.expect("graph"));
     FUSEC_TRY(graph.name, in.nameText());
-    while (in.accept("symbol"))
-      FUSEC_CHECK(symbol());
+    while (in.accept("symbol")) {
+      FUSEC_TRY(Symbol s, parseSymbol(in));
+      graph.symbols.push_back(std::move(s));
+    }
     while (in.accept("constant"))
       FUSEC_CHECK(constant());
     while (in.accept("input")) {
@@ -33,52 +35,8 @@ public:
 private:
   static constexpr int kMaxDepth = 64;
 
-  Status symbol() {
-    Symbol s;
-    FUSEC_TRY(s.name, in.nameText());
-    FUSEC_CHECK(in.expect("="));
-    FUSEC_TRY(s.min, in.integer());
-    FUSEC_CHECK(in.expect(".."));
-    FUSEC_TRY(s.max, in.integer());
-    FUSEC_CHECK(in.expect("opt"));
-    FUSEC_TRY(s.opt, in.integer());
-    FUSEC_CHECK(in.expect("divisor"));
-    FUSEC_TRY(s.divisor, in.integer());
-    graph.symbols.push_back(std::move(s));
-    return success();
-  }
-
-  Result<DType> elementType() {
-    FUSEC_TRY(std::string word, in.identifier());
-    auto type = parseDType(word);
-    if (!type)
-      return in.error("'" + word + "' is no element type");
-    return *type;
-  }
-
-  /// Comma-separated dim expressions up to and including `close`.
-  Result<Shape> dims(std::string_view close) {
-    Shape shape;
-    if (in.accept(close))
-      return shape;
-    std::string stops = "," + std::string(close);
-    do {
-      FUSEC_TRY(DimExpr d, DimExpr::parse(in.rawUntil(stops), graph.symbols));
-      shape.push_back(std::move(d));
-    } while (in.accept(","));
-    FUSEC_CHECK(in.expect(close));
-    return shape;
-  }
-
-  Result<std::pair<DType, Shape>> type() {
-    FUSEC_TRY(DType t, elementType());
-    FUSEC_CHECK(in.expect("["));
-    FUSEC_TRY(Shape shape, dims("]"));
-    return std::make_pair(t, std::move(shape));
-  }
-
   Result<ConstantRef> constantBody() {
-    FUSEC_TRY(auto t, type());
+    FUSEC_TRY(auto t, parseType(in, graph.symbols));
     if (!isStatic(t.second))
       return in.error("a constant has a fixed shape");
     std::vector<int64_t> sizes = staticDims(t.second);
@@ -142,11 +100,11 @@ private:
     FUSEC_CHECK(in.expect("%"));
     FUSEC_TRY(v.name, in.nameText());
     FUSEC_CHECK(in.expect(":"));
-    FUSEC_TRY(auto t, type());
+    FUSEC_TRY(auto t, parseType(in, graph.symbols));
     v.type = t.first;
     v.shape = std::move(t.second);
     if (in.accept("{")) {
-      FUSEC_TRY(v.known, dims("}"));
+      FUSEC_TRY(v.known, parseDims(in, "}", graph.symbols));
     }
     return define(std::move(v));
   }
@@ -203,7 +161,7 @@ private:
     if (in.peekIs("["))
       return items<int64_t>([&] { return in.integer(); });
     if (in.accept("type")) {
-      FUSEC_TRY(DType t, elementType());
+      FUSEC_TRY(DType t, parseElementType(in));
       return Attribute(t);
     }
     if (in.accept("const")) {

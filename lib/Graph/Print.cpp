@@ -1,5 +1,5 @@
 #include "Graph/Graph.h"
-#include "Support/Text.h"
+#include "Support/TypeText.h"
 
 #include <cmath>
 #include <set>
@@ -32,9 +32,7 @@ public:
   std::string run() {
     out = "graph " + nameToText(graph.name) + "\n";
     for (const Symbol &s : graph.symbols)
-      out += "symbol " + nameToText(s.name) + " = " + std::to_string(s.min) + ".." +
-             std::to_string(s.max) + " opt " + std::to_string(s.opt) + " divisor " +
-             std::to_string(s.divisor) + "\n";
+      out += "symbol " + symbolText(s) + "\n";
     for (const Value &v : graph.values)
       if (v.constant)
         out += "constant %" + nameToText(v.name) + " = " + constantText(*v.constant, v.constant) +

@@ -115,7 +115,7 @@ TEST_CASE("gathers, strides and conditional reads", "[codegen]") {
 
 TEST_CASE("row sums reduce over lanes in the documented order", "[codegen]") {
   GirKernel kernel = kernelFrom(R"(kernel @rowsum units 1 lanes 8 {
-    param %x f32[6, 100]
+    param %x f32[6,100]
     param out %y f32[6]
     param out %m f32[6]
     param out %a i64[6]
@@ -146,11 +146,11 @@ TEST_CASE("row sums reduce over lanes in the documented order", "[codegen]") {
 
 TEST_CASE("a staged product through shared memory", "[codegen]") {
   GirKernel kernel = kernelFrom(R"(kernel @mm units 1 lanes 8 {
-    param %a f32[12, 20]
-    param %b f32[20, 16]
-    param out %c f32[12, 16]
-    register %acc f32[6, 2]
-    shared %bs f32[20, 16]
+    param %a f32[12,20]
+    param %b f32[20,16]
+    param out %c f32[12,16]
+    register %acc f32[6,2]
+    shared %bs f32[20,16]
     phase (bm: 2) {
       unroll i in 6 {
         unroll j in 2 {

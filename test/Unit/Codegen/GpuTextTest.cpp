@@ -13,8 +13,8 @@ namespace {
 std::string kernelText(int lanes) {
   const std::string l = std::to_string(lanes);
   return "kernel @norm units 4 lanes " + l + R"( {
-  param %x f32[32, 256]
-  param out %y f32[32, 256]
+  param %x f32[32,256]
+  param out %y f32[32,256]
   register %acc f32[]
   shared %part f32[4]
   phase (b: 32) {

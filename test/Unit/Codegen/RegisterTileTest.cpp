@@ -18,10 +18,10 @@ namespace {
 std::string tile(int rows, int columns, int lanes) {
   std::string text = R"(kernel @tile units 1 lanes LANES {
   symbol n = 1..4096 opt 100 divisor 1
-  param %a f32[n, ROWS]
-  param %b f32[n, WIDTH]
-  param out %c f32[ROWS, WIDTH]
-  register %acc f32[ROWS, COLS]
+  param %a f32[n,ROWS]
+  param %b f32[n,WIDTH]
+  param out %c f32[ROWS,WIDTH]
+  register %acc f32[ROWS,COLS]
   phase () {
     unroll i in ROWS {
       unroll j in COLS {

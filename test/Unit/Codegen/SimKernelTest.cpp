@@ -102,7 +102,7 @@ Counts requireSimBits(const GirKernel &kernel, const std::string &targetName,
         threads.emplace_back([&, i] {
           Thread t;
           static_cast<fusec_sim_thread &>(t) = {
-              &kHooks, buffers.data(), dims.data(), shared.data(), block, i, 0, 0};
+              &kHooks, buffers.data(), dims.data(), shared.data(), block, i, 0};
           t.machine = &machine;
           entry(&t);
         });
@@ -118,7 +118,7 @@ Counts requireSimBits(const GirKernel &kernel, const std::string &targetName,
 std::string rowSum(int lanes) {
   const std::string l = std::to_string(lanes);
   return "kernel @rowsum units 2 lanes " + l + R"( {
-  param %x f32[6, 100]
+  param %x f32[6,100]
   param out %y f32[6]
   register %acc f32[]
   phase (b: 3) {
@@ -143,12 +143,12 @@ std::string rowSum(int lanes) {
 }
 
 const char *const kStaged = R"(kernel @mm units 4 lanes 32 {
-  param %a f32[64, 48]
-  param %b f32[48, 32]
-  param out %c f32[64, 32]
+  param %a f32[64,48]
+  param %b f32[48,32]
+  param out %c f32[64,32]
   register %acc f32[8]
-  shared %as f32[32, 16]
-  shared %bs f32[16, 32]
+  shared %as f32[32,16]
+  shared %bs f32[16,32]
   phase (bm: 2) {
     unroll i in 8 {
       %acc[i] = 0.0

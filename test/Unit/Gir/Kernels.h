@@ -36,7 +36,7 @@ inline const char *const kElementwise = R"(kernel @relu units 1 lanes 8 for ("re
 
 /// y[r] = sum over 100 columns of x[r, c] times (softmax-like) exp-free weight; 32 lanes stride over a row.
 inline const char *const kRowSum = R"(kernel @rowsum units 2 lanes 32 {
-  param %x f32[6, 100]
+  param %x f32[6,100]
   param out %y f32[6]
   register %acc f32[]
   phase (b: 3) {
@@ -60,12 +60,12 @@ inline const char *const kRowSum = R"(kernel @rowsum units 2 lanes 32 {
 /// through shared memory 16 columns of k at a time. Without barriers.
 inline const char *const kStagedMatmul =
     R"(kernel @mm units 4 lanes 32 {
-  param %a f32[64, 48]
-  param %b f32[48, 32]
-  param out %c f32[64, 32]
+  param %a f32[64,48]
+  param %b f32[48,32]
+  param out %c f32[64,32]
   register %acc f32[8]
-  shared %as f32[32, 16]
-  shared %bs f32[16, 32]
+  shared %as f32[32,16]
+  shared %bs f32[16,32]
   phase (bm: 2) {
     unroll i in 8 {
       %acc[i] = 0.0

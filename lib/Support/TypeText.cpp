@@ -1,0 +1,73 @@
+#include "Support/TypeText.h"
+
+namespace fusec {
+
+Result<DType> parseElementType(TextReader &in) {
+  FUSEC_TRY(std::string word, in.identifier());
+  auto type = parseDType(word);
+  if (!type)
+    return in.error("'" + word + "' is no element type");
+  return *type;
+}
+
+Result<DimExpr> parseDim(TextReader &in, std::string_view stops,
+                         const std::vector<Symbol> &symbols) {
+  std::string raw(in.rawUntil(stops));
+  auto dim = DimExpr::parse(raw, symbols);
+  if (!dim.ok())
+    return in.error("'" + raw + "' is no dimension: " + dim.errors().front().text);
+  return *dim;
+}
+
+Result<Shape> parseDims(TextReader &in, std::string_view close,
+                        const std::vector<Symbol> &symbols) {
+  Shape shape;
+  if (in.accept(close))
+    return shape;
+  const std::string stops = "," + std::string(close);
+  do {
+    FUSEC_TRY(DimExpr dim, parseDim(in, stops, symbols));
+    shape.push_back(std::move(dim));
+  } while (in.accept(","));
+  FUSEC_CHECK(in.expect(close));
+  return shape;
+}
+
+Result<std::pair<DType, Shape>> parseType(TextReader &in, const std::vector<Symbol> &symbols) {
+  FUSEC_TRY(DType type, parseElementType(in));
+  FUSEC_CHECK(in.expect("["));
+  FUSEC_TRY(Shape shape, parseDims(in, "]", symbols));
+  return std::make_pair(type, std::move(shape));
+}
+
+std::string typeText(DType type, const Shape &shape, const std::vector<Symbol> &symbols) {
+  std::string text(name(type));
+  text += '[';
+  for (size_t i = 0; i < shape.size(); ++i) {
+    if (i)
+      text += ',';
+    text += shape[i].str(symbols);
+  }
+  return text + ']';
+}
+
+Result<Symbol> parseSymbol(TextReader &in) {
+  Symbol s;
+  FUSEC_TRY(s.name, in.nameText());
+  FUSEC_CHECK(in.expect("="));
+  FUSEC_TRY(s.min, in.integer());
+  FUSEC_CHECK(in.expect(".."));
+  FUSEC_TRY(s.max, in.integer());
+  FUSEC_CHECK(in.expect("opt"));
+  FUSEC_TRY(s.opt, in.integer());
+  FUSEC_CHECK(in.expect("divisor"));
+  FUSEC_TRY(s.divisor, in.integer());
+  return s;
+}
+
+std::string symbolText(const Symbol &s) {
+  return nameToText(s.name) + " = " + std::to_string(s.min) + ".." + std::to_string(s.max) +
+         " opt " + std::to_string(s.opt) + " divisor " + std::to_string(s.divisor);
+}
+
+} // namespace fusec
