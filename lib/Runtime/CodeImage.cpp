@@ -9,6 +9,17 @@
 
 namespace fusec::rt {
 
+namespace {
+
+fusert_status protectFailed() {
+  return errno == ENOMEM ? fail(FUSERT_NO_MEMORY, "no memory to protect machine code")
+                         : fail(FUSERT_UNSUPPORTED,
+                                std::string("the system does not allow executable memory: ") +
+                                    std::strerror(errno));
+}
+
+} // namespace
+
 CodeImage::~CodeImage() {
   if (base)
     munmap(base, span);
@@ -28,7 +39,7 @@ fusert_status CodeImage::load(const std::vector<uint8_t> &elf) {
     std::memcpy(base + s.address, elf.data() + s.fileOffset, s.fileBytes);
   // Everything read-only first: no page is ever writable and executable.
   if (mprotect(base, span, PROT_READ) != 0)
-    return fail(FUSERT_INTERNAL, std::string("mprotect: ") + std::strerror(errno));
+    return protectFailed();
   constexpr uint64_t page = 4096;
   for (const bundle::ElfImage::Segment &s : parsed->segments) {
     if (!s.executable)
@@ -36,8 +47,7 @@ fusert_status CodeImage::load(const std::vector<uint8_t> &elf) {
     const uint64_t first = s.address / page * page;
     const uint64_t end = (s.address + s.memoryBytes + page - 1) / page * page;
     if (mprotect(base + first, end - first, PROT_READ | PROT_EXEC) != 0)
-      return fail(FUSERT_UNSUPPORTED, std::string("the system does not allow executable memory: ") +
-                                          std::strerror(errno));
+      return protectFailed();
   }
   functions = std::move(parsed->functions);
   return FUSERT_OK;

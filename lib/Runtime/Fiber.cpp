@@ -64,13 +64,19 @@ fusert_status FiberStacks::reserve(int32_t wanted) {
   if (p == MAP_FAILED)
     return fail(FUSERT_NO_MEMORY, std::string("no memory for the stacks of a simulated block: ") +
                                       std::strerror(errno));
+  auto *fresh = static_cast<uint8_t *>(p);
+  for (int32_t i = 0; i < wanted; ++i)
+    if (mprotect(fresh + kStackBytes * static_cast<size_t>(i), kGuardBytes, PROT_NONE) != 0) {
+      const int error = errno;
+      munmap(p, kStackBytes * static_cast<size_t>(wanted));
+      return fail(FUSERT_NO_MEMORY,
+                  std::string("no memory for guard pages of a simulated block's stacks: ") +
+                      std::strerror(error));
+    }
   if (base)
     munmap(base, kStackBytes * static_cast<size_t>(count));
-  base = static_cast<uint8_t *>(p);
+  base = fresh;
   count = wanted;
-  for (int32_t i = 0; i < count; ++i)
-    if (mprotect(base + kStackBytes * static_cast<size_t>(i), kGuardBytes, PROT_NONE) != 0)
-      return fail(FUSERT_NO_MEMORY, std::string("mprotect: ") + std::strerror(errno));
   return FUSERT_OK;
 }
 

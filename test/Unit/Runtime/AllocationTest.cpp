@@ -4,9 +4,11 @@
 #include "TestModels.h"
 #include "fusec/runtime.h"
 
+#include <array>
 #include <atomic>
 #include <cstdlib>
 #include <new>
+#include <sodium.h>
 
 namespace {
 
@@ -50,7 +52,7 @@ using namespace test;
 namespace {
 
 /// One whole life of a model; the first status that is not FUSERT_OK.
-fusert_status wholeLife(const std::vector<uint8_t> &bytes) {
+fusert_status wholeLife(const std::vector<uint8_t> &bytes, const fusert_load_options *load) {
   static float x[100], w[100], y[100], s[1];
   fusert_model model = 0;
   fusert_context context = 0;
@@ -60,7 +62,7 @@ fusert_status wholeLife(const std::vector<uint8_t> &bytes) {
   int64_t n = 100;
   fusert_buffer inputs[] = {{x, sizeof x}, {w, sizeof w}},
                 outputs[] = {{y, sizeof y}, {s, sizeof s}};
-  fusert_status status = fusert_load_memory(bytes.data(), bytes.size(), nullptr, &model);
+  fusert_status status = fusert_load_memory(bytes.data(), bytes.size(), load, &model);
   if (status == FUSERT_OK)
     status = fusert_context_create(model, &options, &context);
   if (status == FUSERT_OK)
@@ -75,16 +77,13 @@ fusert_status wholeLife(const std::vector<uint8_t> &bytes) {
   return status;
 }
 
-} // namespace
-
-TEST_CASE("the n-th allocation fails") {
-  const std::vector<uint8_t> bytes = *writeBundle(addModel());
-  REQUIRE(wholeLife(bytes) == FUSERT_OK); // tables that stay
+void eachAllocationFails(const std::vector<uint8_t> &bytes, const fusert_load_options *load) {
+  REQUIRE(wholeLife(bytes, load) == FUSERT_OK); // tables that stay
   long n = 1;
   for (;; ++n) {
     const long before = live; // the checks below allocate too
     failAt = n;
-    const fusert_status status = wholeLife(bytes);
+    const fusert_status status = wholeLife(bytes, load);
     const bool unused = failAt > 0;
     failAt = 0;
     const long leaked = live - before;
@@ -98,5 +97,37 @@ TEST_CASE("the n-th allocation fails") {
              status == FUSERT_OK)); // a thread that cannot start is no error
   }
   CHECK(n > 50);
-  CHECK(wholeLife(bytes) == FUSERT_OK);
+  CHECK(wholeLife(bytes, load) == FUSERT_OK);
+}
+
+} // namespace
+
+TEST_CASE("the n-th allocation fails") { eachAllocationFails(*writeBundle(addModel()), nullptr); }
+
+TEST_CASE("the n-th allocation fails: signed") {
+  std::array<uint8_t, 32> open{}, seed{1};
+  SecretKey secret{};
+  REQUIRE(crypto_sign_seed_keypair(open.data(), secret.data(), seed.data()) == 0);
+  fusert_load_options load{};
+  load.struct_size = sizeof load;
+  load.public_key = open.data();
+  eachAllocationFails(*writeBundle(addModel(), &secret), &load);
+}
+
+TEST_CASE("the n-th allocation fails: sim") {
+  Model m = addModel();
+  Program &p = m.programs[0];
+  setTarget(p, "sim:sm_90");
+  p.images[0].code = kernelImage("sim:sm_90");
+  p.tensors[4].shape = {100}; // "partial"
+  p.kernels = {kernel("good_add", {2}, {in, in, out}, {0}),
+               kernel("good_pair", {2}, {in, out, out}, {0})};
+  for (Kernel &k : p.kernels) {
+    k.units = 2;
+    k.lanes = 32;
+  }
+  fusert_load_options load{};
+  load.struct_size = sizeof load;
+  load.target = "sim:sm_90";
+  eachAllocationFails(*writeBundle(m), &load);
 }

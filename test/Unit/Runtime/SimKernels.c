@@ -34,6 +34,15 @@ KERNEL(good_add) {
     store(t, 2, i, load(t, 0, i, 0) + load(t, 1, i, 1), 2);
 }
 
+/* out = x, total = x of thread 0 */
+KERNEL(good_pair) {
+  const int64_t i = t->block * 64 + t->thread;
+  if (i < t->dims[0])
+    store(t, 1, i, load(t, 0, i, 0), 1);
+  if (i == 0)
+    store(t, 2, 0, load(t, 0, 0, 2), 3);
+}
+
 /* out[i] = x[63-i] within each block of 64, by way of shared memory and a barrier */
 KERNEL(good_reverse) {
   const int64_t base = t->block * 64;

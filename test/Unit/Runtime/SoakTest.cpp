@@ -1,0 +1,133 @@
+// What must not grow, and what must not be busy: many runs, loads, failures and threads.
+#include "Bundle/Writer.h"
+#include "TestModels.h"
+#include "fusec/runtime.h"
+
+#include <filesystem>
+#include <sys/resource.h>
+#include <thread>
+#include <unistd.h>
+
+using namespace test;
+namespace fs = std::filesystem;
+
+namespace {
+
+size_t entries(const char *folder) {
+  return static_cast<size_t>(std::distance(fs::directory_iterator(folder), {}));
+}
+
+long residentBytes() {
+  std::ifstream in("/proc/self/statm");
+  long total = 0, resident = 0;
+  in >> total >> resident;
+  return resident * sysconf(_SC_PAGESIZE);
+}
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kOwnAllocator = true; // keeps what was freed
+#else
+constexpr bool kOwnAllocator = false;
+#endif
+
+/// Does `work` `count` times; after the first tenth nothing may be left over.
+template <typename F> void flat(int count, F work) {
+  for (int i = 0; i < count / 10; ++i)
+    work();
+  const long resident = residentBytes();
+  const size_t files = entries("/proc/self/fd"), threads = entries("/proc/self/task");
+  for (int i = 0; i < count; ++i)
+    work();
+  if (!kOwnAllocator)
+    CHECK(residentBytes() - resident < (256 << 10));
+  CHECK(entries("/proc/self/fd") == files);
+  CHECK(entries("/proc/self/task") == threads);
+}
+
+struct Loaded {
+  std::vector<uint8_t> bytes = *writeBundle(addModel());
+  fusert_model model = 0;
+  fusert_context context = 0;
+  float x[100] = {}, w[100] = {}, y[100] = {}, s[1] = {};
+  explicit Loaded(int32_t threads) {
+    fusert_context_options options{};
+    options.struct_size = sizeof options;
+    options.threads = threads;
+    int64_t n = 100;
+    REQUIRE(fusert_load_memory(bytes.data(), bytes.size(), nullptr, &model) == FUSERT_OK);
+    REQUIRE(fusert_context_create(model, &options, &context) == FUSERT_OK);
+    REQUIRE(fusert_set_symbols(context, &n, 1) == FUSERT_OK);
+  }
+  ~Loaded() {
+    fusert_context_destroy(context);
+    fusert_unload(model);
+  }
+  bool run() {
+    fusert_buffer inputs[] = {{x, sizeof x}, {w, sizeof w}},
+                  outputs[] = {{y, sizeof y}, {s, sizeof s}};
+    return fusert_run(context, inputs, 2, outputs, 2) == FUSERT_OK;
+  }
+};
+
+double cpuSeconds() {
+  rusage use{};
+  getrusage(RUSAGE_SELF, &use);
+  const auto seconds = [](const timeval &t) { return double(t.tv_sec) + double(t.tv_usec) * 1e-6; };
+  return seconds(use.ru_utime) + seconds(use.ru_stime);
+}
+
+} // namespace
+
+TEST_CASE("a million runs") {
+  Loaded l(2);
+  int bad = 0;
+  flat(kOwnAllocator ? 20000 : 1000000, [&] { bad += !l.run(); });
+  CHECK(bad == 0);
+}
+
+TEST_CASE("thousands of loads, contexts and failures") {
+  const std::vector<uint8_t> bytes = *writeBundle(addModel());
+  std::vector<uint8_t> damaged = bytes;
+  damaged[5000] ^= 1;
+  int bad = 0;
+  flat(2000, [&] {
+    Loaded l(2);
+    bad += !l.run();
+    int64_t n = -1;
+    bad += fusert_set_symbols(l.context, &n, 1) != FUSERT_INVALID_ARGUMENT;
+    fusert_model none = 0;
+    bad += fusert_load_memory(damaged.data(), damaged.size(), nullptr, &none) != FUSERT_BAD_BUNDLE;
+    bad += fusert_load_memory(bytes.data(), bytes.size() / 2, nullptr, &none) != FUSERT_BAD_BUNDLE;
+    bad += fusert_load_file("/nonexistent", nullptr, &none) != FUSERT_IO_ERROR;
+    bad += fusert_run(l.context, nullptr, 1, nullptr, 0) != FUSERT_INVALID_ARGUMENT;
+  });
+  CHECK(bad == 0);
+}
+
+TEST_CASE("thousands of threads that run once and end") {
+  Loaded l(2);
+  int bad = 0;
+  flat(5000, [&] { std::thread([&] { bad += !l.run(); }).join(); });
+  CHECK(bad == 0);
+}
+
+TEST_CASE("more threads than processors, and none of them busy between runs") {
+  const std::vector<uint8_t> bytes = *writeBundle(addModel());
+  fusert_model model = 0;
+  fusert_context context = 0;
+  fusert_context_options options{};
+  options.struct_size = sizeof options;
+  options.threads = 32;
+  int64_t n = 1 << 20;
+  REQUIRE(fusert_load_memory(bytes.data(), bytes.size(), nullptr, &model) == FUSERT_OK);
+  REQUIRE(fusert_context_create(model, &options, &context) == FUSERT_OK);
+  REQUIRE(fusert_set_symbols(context, &n, 1) == FUSERT_OK);
+  for (int i = 0; i < 5; ++i)
+    REQUIRE(fusert_run(context, nullptr, 0, nullptr, 0) == FUSERT_OK);
+  usleep(20000);
+  const double before = cpuSeconds();
+  usleep(200000);
+  CHECK(cpuSeconds() - before < 0.01);
+  fusert_context_destroy(context);
+  fusert_unload(model);
+}
