@@ -20,7 +20,8 @@ std::vector<KernelCode> kernelCodes(const std::vector<GirKernel> &kernels) {
   std::vector<KernelCode> codes;
   std::set<std::string> taken;
   for (const GirKernel &k : kernels) {
-    std::string symbol = "k_";
+    // No name of ours may meet one of the C library's.
+    std::string symbol = k.name.rfind("k_", 0) == 0 ? "" : "k_";
     for (char c : k.name)
       symbol += std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
     if (!taken.insert(symbol).second) {

@@ -112,7 +112,7 @@ bundle::Model bundleModel(const CompileState &state) {
   const GirProgram &first = state.targets[0].gir;
   bundle::Model model;
   model.name = first.name;
-  model.producer = "fusec 0.1.0";
+  model.producer = "fusec " FUSEC_VERSION;
   model.symbols = first.symbols;
   auto value = [&](TensorId t) {
     return bundle::Value{first.tensors[t].name, first.tensors[t].type,

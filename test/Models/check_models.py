@@ -51,6 +51,13 @@ class Model:
         bundle.execute([self.fusec, source or self.path, "-o", made, *ranges, *options])
         return made
 
+    def dump(self, stage, *options):
+        """The folder with the dumps of all stages up to this one."""
+        folder = os.path.join(self.folder, stage)
+        ranges = RANGES.get(self.name, [])
+        bundle.execute([self.fusec, self.path, "--stop-after", stage, "--dump-dir", folder, *ranges, *options])
+        return folder
+
     def run(self, made, feeds, *options):
         return bundle.run(self.fusert, made, feeds, os.path.join(self.folder, "run"), *options)
 
@@ -177,8 +184,7 @@ def checkResume(model):
     with open(model.compile(*targets, *fast), "rb") as file:
         direct = file.read()
     for stage in ("graph", "expr", "plan", "schedule", "gir"):
-        dumps = os.path.join(model.folder, stage)
-        model.compile(*targets, "--stop-after", stage, "--dump-dir", dumps, out="unused")
+        dumps = model.dump(stage, *targets)
         with open(model.compile(*fast, source=os.path.join(dumps, f"{stage}.txt"), out="resumed"), "rb") as file:
             if file.read() != direct:
                 raise bundle.Failed(f"{model.name}: going on from {stage} gives another bundle")

@@ -7,7 +7,7 @@
 namespace fusert {
 
 int bench(const BenchOptions &options) {
-  Session session(options.session, true);
+  Session session(options.session, Session::Use::Run);
   for (int i = 0; i < options.warmUp; ++i)
     session.run();
   using Clock = std::chrono::steady_clock;

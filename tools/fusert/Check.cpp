@@ -47,7 +47,11 @@ bool compare(const std::string &name, const HostTensor &got, const HostTensor &w
 } // namespace
 
 int check(const CheckOptions &options) {
-  Session session(options.session, true);
+  for (auto [option, value] : {std::pair{"--rtol", options.rtol}, {"--atol", options.atol}})
+    if (!std::isfinite(value) || value < 0)
+      throw ToolError(fusec::Diag::BadOption, option,
+                      "expected a finite number that is not negative");
+  Session session(options.session, Session::Use::Run);
   session.run();
   bool good = true;
   for (const std::string &text : options.expected) {
@@ -55,7 +59,8 @@ int check(const CheckOptions &options) {
     auto at = std::find_if(session.outputs.begin(), session.outputs.end(),
                            [&, &n = name](const Session::Value &v) { return v.name == n; });
     if (at == session.outputs.end())
-      throw ToolError(fusec::ExitCode::BadInput, "the model has no output '" + name + "'");
+      throw ToolError(fusec::Diag::BadRunInput, "--expect " + text,
+                      "the model has no output '" + name + "'");
     good &= compare(name, session.output(static_cast<size_t>(at - session.outputs.begin())),
                     readTensor(path), options.rtol, options.atol);
   }

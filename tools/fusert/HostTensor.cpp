@@ -47,12 +47,11 @@ HostTensor readTensor(const std::string &path) {
   if (endsWith(path, ".npy"))
     return readNpy(path);
   if (!endsWith(path, ".pb"))
-    throw ToolError(fusec::ExitCode::Usage,
-                    path + ": give a .npy file or a .pb file with one TensorProto");
+    throw ToolError(fusec::Diag::BadOption, path,
+                    "give a .npy file or a .pb file with one TensorProto");
   fusec::Result<fusec::ConstantRef> read = fusec::readTensorFile(path);
   if (!read)
-    throw ToolError(fusec::exitCode(read.errors()),
-                    read.errors().front().where + ": " + read.errors().front().text);
+    throw ToolError(read.errors().front());
   const fusec::Constant &c = **read;
   return {c.type, c.dims, std::vector<uint8_t>(c.bytes, c.bytes + c.sizeBytes)};
 }

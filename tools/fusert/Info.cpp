@@ -1,65 +1,102 @@
 #include "Commands.h"
 
+#include <algorithm>
 #include <cstdio>
 
 namespace fusert {
 
 namespace {
 
-std::string join(const std::vector<std::string> &list, const char *separator) {
+template <typename List, typename Text>
+std::string join(const List &list, const char *separator, Text text) {
   std::string out;
-  for (size_t i = 0; i < list.size(); ++i)
-    out += (i ? separator : "") + list[i];
+  for (const auto &item : list)
+    out += (out.empty() ? "" : separator) + text(item);
   return out;
 }
 
+/// The programs that --target leaves: all of them without it.
+std::vector<Session::Program> chosen(const Session &s) {
+  std::vector<Session::Program> out = s.programs;
+  const std::string target = s.info.target;
+  std::erase_if(out, [&](const auto &p) { return !target.empty() && p.target != target; });
+  return out;
+}
+
+/// Of all forms of the code together: the lowest one that some form asks for, 0 where one asks for none.
+int32_t minDriver(const Session::Program &p) {
+  int32_t lowest = p.images.empty() ? 0 : p.images[0].minDriver;
+  for (const Session::Image &image : p.images)
+    lowest = std::min(lowest, image.minDriver);
+  return lowest;
+}
+
 std::string jsonValues(const std::vector<Session::Value> &values) {
-  std::vector<std::string> rows;
-  for (const Session::Value &v : values) {
-    std::vector<std::string> dims;
-    for (const std::string &d : v.dims)
-      dims.push_back(jsonString(d));
-    rows.push_back("{\"name\":" + jsonString(v.name) + ",\"type\":\"" +
-                   std::string(fusec::name(v.type)) + "\",\"shape\":[" + join(dims, ",") + "]}");
-  }
-  return "[" + join(rows, ",") + "]";
+  auto dim = [](const Session::Value::Dim &d) {
+    return d.constant ? std::to_string(*d.constant) : jsonString(d.text);
+  };
+  auto value = [&](const Session::Value &v) {
+    return "{\"name\":" + jsonString(v.name) + ",\"type\":\"" + std::string(fusec::name(v.type)) +
+           "\",\"shape\":[" + join(v.dims, ",", dim) + "]}";
+  };
+  return "[" + join(values, ",", value) + "]";
+}
+
+std::string jsonProgram(const Session::Program &p) {
+  auto image = [](const Session::Image &i) {
+    return "{\"format\":" + jsonString(i.format) + ",\"bytes\":" + std::to_string(i.bytes) +
+           ",\"min_driver\":" + std::to_string(i.minDriver) + "}";
+  };
+  return "{\"target\":" + jsonString(p.target) + ",\"kernels\":" + std::to_string(p.kernels) +
+         ",\"steps\":" + std::to_string(p.steps) +
+         ",\"code_bytes\":" + std::to_string(p.codeBytes) +
+         ",\"min_driver\":" + std::to_string(minDriver(p)) + ",\"images\":[" +
+         join(p.images, ",", image) + "]}";
 }
 
 void printJson(const Session &s) {
-  std::vector<std::string> symbols;
-  for (const Session::SymbolRange &x : s.symbols)
-    symbols.push_back("{\"name\":" + jsonString(x.name) + ",\"min\":" + std::to_string(x.min) +
-                      ",\"opt\":" + std::to_string(x.opt) + ",\"max\":" + std::to_string(x.max) +
-                      ",\"divisor\":" + std::to_string(x.divisor) + "}");
-  std::printf(
-      "{\"name\":%s,\"producer\":%s,\"target\":%s,\"inputs\":%s,\"outputs\":%s,\"symbols\":[%s],"
-      "\"kernels\":%zu,\"steps\":%zu,\"weight_bytes\":%llu,\"code_bytes\":%llu}\n",
-      jsonString(s.info.name).c_str(), jsonString(s.info.producer).c_str(),
-      jsonString(s.info.target).c_str(), jsonValues(s.inputs).c_str(),
-      jsonValues(s.outputs).c_str(), join(symbols, ",").c_str(), s.info.kernels, s.info.steps,
-      static_cast<unsigned long long>(s.info.weight_bytes),
-      static_cast<unsigned long long>(s.info.code_bytes));
+  auto symbol = [](const Session::SymbolRange &x) {
+    return "{\"name\":" + jsonString(x.name) + ",\"min\":" + std::to_string(x.min) +
+           ",\"opt\":" + std::to_string(x.opt) + ",\"max\":" + std::to_string(x.max) +
+           ",\"divisor\":" + std::to_string(x.divisor) + "}";
+  };
+  std::printf("{\"name\":%s,\"producer\":%s,\"inputs\":%s,\"outputs\":%s,\"symbols\":[%s],"
+              "\"weight_bytes\":%llu,\"programs\":[%s]}\n",
+              jsonString(s.info.name).c_str(), jsonString(s.info.producer).c_str(),
+              jsonValues(s.inputs).c_str(), jsonValues(s.outputs).c_str(),
+              join(s.symbols, ",", symbol).c_str(),
+              static_cast<unsigned long long>(s.info.weight_bytes),
+              join(chosen(s), ",", jsonProgram).c_str());
 }
 
 void printValues(const char *side, const std::vector<Session::Value> &values) {
+  auto dim = [](const Session::Value::Dim &d) { return d.text; };
   for (const Session::Value &v : values)
     std::printf("%s %s: %s [%s]\n", side, printable(v.name).c_str(),
-                std::string(fusec::name(v.type)).c_str(), printable(join(v.dims, ", ")).c_str());
+                std::string(fusec::name(v.type)).c_str(),
+                printable(join(v.dims, ", ", dim)).c_str());
+}
+
+/// "cubin for drivers of CUDA 13.0 and newer"
+std::string describe(const Session::Image &image) {
+  std::string out = image.format;
+  if (image.minDriver)
+    out += " for drivers of CUDA " + std::to_string(image.minDriver / 1000) + "." +
+           std::to_string(image.minDriver % 1000 / 10) + " and newer";
+  return out;
 }
 
 } // namespace
 
 int info(const InfoOptions &options) {
-  Session s(options.session, false);
+  Session s(options.session, Session::Use::Info);
   if (options.json) {
     printJson(s);
     return 0;
   }
-  std::printf("model %s, made by %s, program for %s\n", printable(s.info.name).c_str(),
-              printable(s.info.producer).c_str(), printable(s.info.target).c_str());
-  std::printf("%zu kernels, %zu steps, %llu bytes of weights, %llu bytes of code\n", s.info.kernels,
-              s.info.steps, static_cast<unsigned long long>(s.info.weight_bytes),
-              static_cast<unsigned long long>(s.info.code_bytes));
+  std::printf("model %s, made by %s, %llu bytes of weights\n", printable(s.info.name).c_str(),
+              printable(s.info.producer).c_str(),
+              static_cast<unsigned long long>(s.info.weight_bytes));
   printValues("input", s.inputs);
   printValues("output", s.outputs);
   for (const Session::SymbolRange &x : s.symbols)
@@ -67,6 +104,12 @@ int info(const InfoOptions &options) {
                 printable(x.name).c_str(), static_cast<long long>(x.min),
                 static_cast<long long>(x.max), static_cast<long long>(x.opt),
                 static_cast<long long>(x.divisor));
+  for (const Session::Program &p : chosen(s)) {
+    std::printf("program %s: %zu kernels, %zu steps, %llu bytes of code",
+                printable(p.target).c_str(), p.kernels, p.steps,
+                static_cast<unsigned long long>(p.codeBytes));
+    std::printf("%s%s\n", p.images.empty() ? "" : ": ", join(p.images, ", ", describe).c_str());
+  }
   return 0;
 }
 

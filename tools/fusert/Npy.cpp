@@ -8,8 +8,8 @@ namespace fusert {
 
 namespace {
 
+using fusec::Diag;
 using fusec::DType;
-using fusec::ExitCode;
 
 struct NpyType {
   const char *descr;
@@ -23,7 +23,7 @@ constexpr NpyType types[] = {
 };
 
 [[noreturn]] void bad(const std::string &path, const std::string &text) {
-  throw ToolError(ExitCode::BadInput, path + ": " + text);
+  throw ToolError(Diag::BadTensor, path, text);
 }
 
 /// Text between `key` and the end of its value in the header's Python dictionary.
@@ -78,7 +78,7 @@ std::string HostTensor::describe() const {
 HostTensor readNpy(const std::string &path) {
   std::ifstream in(path, std::ios::binary);
   if (!in)
-    bad(path, std::string("cannot be read: ") + std::strerror(errno));
+    throw ToolError(Diag::UnreadableFile, path, std::strerror(errno));
   unsigned char magic[8];
   if (!in.read(reinterpret_cast<char *>(magic), 8) || std::memcmp(magic, "\x93NUMPY", 6) != 0)
     bad(path, "is not a .npy file");
@@ -101,13 +101,12 @@ HostTensor readNpy(const std::string &path) {
       known = true;
     }
   if (!known)
-    throw ToolError(ExitCode::Unsupported,
-                    path + ": element type '" + descr + "' is not supported");
+    throw ToolError(Diag::UnsupportedType, path, "element type '" + descr + "' is not supported");
   t.dims = parseShape(valueOf(header, "shape", path), path);
   const bool fortran = valueOf(header, "fortran_order", path).rfind("True", 0) == 0;
   if (fortran && t.dims.size() > 1)
-    throw ToolError(ExitCode::Unsupported,
-                    path + ": is in Fortran order; save it with numpy.ascontiguousarray");
+    throw ToolError(Diag::UnsupportedType, path,
+                    "is in Fortran order; save it with numpy.ascontiguousarray");
 
   const std::streamoff start = in.tellg();
   in.seekg(0, std::ios::end);
@@ -122,7 +121,7 @@ HostTensor readNpy(const std::string &path) {
   in.seekg(start);
   t.bytes.resize(static_cast<size_t>(want));
   if (want > 0 && !in.read(reinterpret_cast<char *>(t.bytes.data()), want))
-    bad(path, "cannot be read");
+    throw ToolError(Diag::UnreadableFile, path, std::strerror(errno));
   return t;
 }
 
@@ -152,7 +151,7 @@ void writeNpy(const std::string &path, const HostTensor &t) {
             static_cast<std::streamsize>(t.bytes.size()));
   out.close();
   if (!out)
-    throw ToolError(ExitCode::Environment, path + ": cannot be written: " + std::strerror(errno));
+    throw ToolError(Diag::CannotWrite, path, std::strerror(errno));
 }
 
 } // namespace fusert

@@ -36,14 +36,14 @@ void summary(const std::string &name, const HostTensor &t) {
 } // namespace
 
 int run(const RunOptions &options) {
-  Session session(options.session, true);
+  Session session(options.session, Session::Use::Run);
   session.run();
   std::set<std::string> used;
   if (!options.outputDir.empty()) {
     std::error_code error;
     std::filesystem::create_directories(options.outputDir, error);
     if (error)
-      throw ToolError(fusec::ExitCode::Environment, options.outputDir + ": " + error.message());
+      throw ToolError(fusec::Diag::CannotWrite, options.outputDir, error.message());
   }
   for (size_t i = 0; i < session.outputs.size(); ++i) {
     const HostTensor t = session.output(i);
@@ -52,7 +52,7 @@ int run(const RunOptions &options) {
       continue;
     const std::string file = fileNameOf(session.outputs[i].name);
     if (!used.insert(file).second)
-      throw ToolError(fusec::ExitCode::BadInput,
+      throw ToolError(fusec::Diag::BadRunInput, "--output-dir",
                       "two outputs would be written to " + file + ".npy");
     writeNpy(options.outputDir + "/" + file + ".npy", t);
   }

@@ -1,5 +1,6 @@
 #include "Session.h"
 
+#include "KeyFile.h"
 #include "ToolError.h"
 
 #include <algorithm>
@@ -7,21 +8,24 @@
 
 namespace fusert {
 
-using fusec::ExitCode;
+using fusec::Diag;
 
 namespace {
 
-ExitCode exitCodeOf(fusert_status status) {
+Diag diagnosticOf(fusert_status status) {
   switch (status) {
-  case FUSERT_OK: return ExitCode::Done;
-  case FUSERT_UNSUPPORTED: return ExitCode::Unsupported;
-  case FUSERT_NO_MEMORY:
-  case FUSERT_UNAVAILABLE:
+  case FUSERT_INVALID_ARGUMENT:
+  case FUSERT_OUT_OF_RANGE: return Diag::BadRunInput;
+  case FUSERT_BAD_BUNDLE: return Diag::BadBundle;
+  case FUSERT_BAD_SIGNATURE: return Diag::BadSignature;
+  case FUSERT_UNSUPPORTED: return Diag::UnsupportedTarget;
+  case FUSERT_IO_ERROR: return Diag::UnreadableFile;
+  case FUSERT_NO_MEMORY: return Diag::OutOfMemory;
+  case FUSERT_UNAVAILABLE: return Diag::DeviceUnavailable;
   case FUSERT_DEVICE_ERROR:
-  case FUSERT_DEVICE_LOST: return ExitCode::Environment;
-  case FUSERT_CHECK_FAILED:
-  case FUSERT_INTERNAL: return ExitCode::Internal;
-  default: return ExitCode::BadInput;
+  case FUSERT_DEVICE_LOST: return Diag::DeviceFailed;
+  case FUSERT_CHECK_FAILED: return Diag::BrokenKernel;
+  default: return Diag::InternalError;
   }
 }
 
@@ -33,13 +37,16 @@ int64_t parseInteger(const std::string &text, const std::string &option) {
       return v;
   } catch (const std::exception &) {
   }
-  throw ToolError(ExitCode::Usage, option + ": '" + text + "' is not an integer");
+  throw ToolError(Diag::BadOption, option, "'" + text + "' is not an integer");
 }
 
 Session::Value describe(const fusert_value_info &info) {
   Session::Value v{info.name, static_cast<fusec::DType>(info.type), {}};
-  for (int32_t d = 0; d < info.rank; ++d)
-    v.dims.push_back(info.dims[d].text);
+  for (int32_t d = 0; d < info.rank; ++d) {
+    const fusert_dim &dim = info.dims[d];
+    const bool constant = dim.min == dim.max && dim.text == std::to_string(dim.min);
+    v.dims.push_back({dim.text, constant ? std::optional(dim.min) : std::nullopt});
+  }
   return v;
 }
 
@@ -56,30 +63,31 @@ template <typename Get> HostTensor emptyTensor(fusec::DType type, int32_t rank, 
 
 void require(fusert_status status) {
   if (status != FUSERT_OK)
-    throw ToolError(exitCodeOf(status),
-                    std::string(fusert_last_error()) + " [" + fusert_status_name(status) + "]");
+    throw ToolError(diagnosticOf(status), "", fusert_last_error());
 }
 
 std::pair<std::string, std::string> splitPair(const std::string &text, const std::string &option) {
   const size_t at = text.rfind('=');
   if (at == std::string::npos || at == 0 || at + 1 == text.size())
-    throw ToolError(ExitCode::Usage, option + " " + text + ": expected NAME=VALUE");
+    throw ToolError(Diag::BadOption, option + " " + text, "expected NAME=VALUE");
   return {text.substr(0, at), text.substr(at + 1)};
 }
 
-Session::Session(const SessionOptions &options, bool withInputs) {
+Session::Session(const SessionOptions &options, Use use) {
   try {
-    load(options);
-    if (!withInputs)
+    load(options, use);
+    if (use == Use::Info)
       return;
     std::map<std::string, HostTensor> files;
     for (const std::string &text : options.inputs) {
       auto [name, path] = splitPair(text, "--input");
       if (std::none_of(inputs.begin(), inputs.end(),
                        [&, &n = name](const Value &v) { return v.name == n; }))
-        throw ToolError(ExitCode::BadInput, "the model has no input '" + name + "'");
+        throw ToolError(Diag::BadRunInput, "--input " + text,
+                        "the model has no input '" + name + "'");
       if (!files.emplace(name, readTensor(path)).second)
-        throw ToolError(ExitCode::Usage, "--input gives '" + name + "' twice");
+        throw ToolError(Diag::BadOption, "--input " + text,
+                        "the input '" + name + "' is given twice");
     }
     setShapes(options, files);
     fillInputs(options, files);
@@ -95,12 +103,18 @@ Session::~Session() {
   fusert_unload(model);
 }
 
-void Session::load(const SessionOptions &options) {
+void Session::load(const SessionOptions &options, Use use) {
   fusert_load_options load{};
   load.struct_size = sizeof load;
   load.target = options.target.empty() ? nullptr : options.target.c_str();
   load.verify = options.verifyCodeOnly ? FUSERT_VERIFY_CODE : FUSERT_VERIFY_FULL;
   load.device = options.device;
+  PublicKey key;
+  if (!options.publicKey.empty()) {
+    key = readPublicKey(options.publicKey);
+    load.public_key = key.data();
+  }
+  load.info_only = use == Use::Info;
   require(fusert_load_file(options.bundle.c_str(), &load, &model));
   info.struct_size = sizeof info;
   require(fusert_get_model_info(model, &info));
@@ -118,11 +132,30 @@ void Session::load(const SessionOptions &options) {
     require(fusert_get_symbol_info(model, i, &s));
     symbols.push_back({s.name, s.min, s.opt, s.max, s.divisor});
   }
+  readPrograms();
+  if (use == Use::Info)
+    return;
   fusert_context_options create{};
   create.struct_size = sizeof create;
   create.threads = options.threads;
   create.counters = options.counters;
+  create.sim_seed = options.simSeed;
   require(fusert_context_create(model, &create, &context));
+}
+
+void Session::readPrograms() {
+  for (size_t i = 0; i < info.programs; ++i) {
+    fusert_program_info p{};
+    p.struct_size = sizeof p;
+    require(fusert_get_program_info(model, i, &p));
+    programs.push_back({p.target, p.kernels, p.steps, p.code_bytes, {}});
+    for (size_t j = 0; j < p.images; ++j) {
+      fusert_image_info image{};
+      image.struct_size = sizeof image;
+      require(fusert_get_image_info(model, i, j, &image));
+      programs.back().images.push_back({image.format, image.bytes, image.min_driver});
+    }
+  }
 }
 
 void Session::setShapes(const SessionOptions &options,
@@ -132,7 +165,8 @@ void Session::setShapes(const SessionOptions &options,
     auto [name, value] = splitPair(text, "--dim");
     if (std::none_of(symbols.begin(), symbols.end(),
                      [&, &n = name](const SymbolRange &s) { return s.name == n; }))
-      throw ToolError(ExitCode::BadInput, "the model has no symbolic dimension '" + name + "'");
+      throw ToolError(Diag::BadRunInput, "--dim " + text,
+                      "the model has no symbolic dimension '" + name + "'");
     given[name] = parseInteger(value, "--dim");
   }
   if (symbols.empty())
@@ -151,7 +185,7 @@ void Session::setShapes(const SessionOptions &options,
     auto file = files.find(v.name);
     if (file != files.end() && file->second.dims.size() == v.dims.size())
       for (size_t d = 0; d < v.dims.size(); ++d)
-        given.emplace(v.dims[d], file->second.dims[d]);
+        given.emplace(v.dims[d].text, file->second.dims[d]);
   }
   std::vector<int64_t> values;
   for (const SymbolRange &s : symbols) {
@@ -173,8 +207,8 @@ void Session::fillInputs(const SessionOptions &options,
     auto file = files.find(v.name);
     if (file != files.end()) {
       if (file->second.type != t.type || file->second.dims != t.dims)
-        throw ToolError(ExitCode::BadInput, "input '" + v.name + "' is " + t.describe() +
-                                                ", given is " + file->second.describe());
+        throw ToolError(Diag::BadRunInput, "input '" + v.name + "'",
+                        "is " + t.describe() + ", given is " + file->second.describe());
       t.bytes = file->second.bytes;
     } else if (options.random) {
       fillRandom(t, *options.random * 1000003 + i);
@@ -184,7 +218,8 @@ void Session::fillInputs(const SessionOptions &options,
     inputData.push_back(std::move(t));
   }
   if (!missing.empty())
-    throw ToolError(ExitCode::BadInput, "no --input for " + missing + " (or give --random SEED)");
+    throw ToolError(Diag::BadRunInput, "",
+                    "no --input for " + missing + " (or give --random SEED)");
   for (size_t i = 0; i < outputs.size(); ++i)
     outputData.push_back(emptyTensor(outputs[i].type, static_cast<int32_t>(outputs[i].dims.size()),
                                      [&](int64_t *dims, int32_t *rank) {

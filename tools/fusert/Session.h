@@ -19,6 +19,8 @@ struct SessionOptions {
   int device = 0;
   bool counters = false;
   bool verifyCodeOnly = false;
+  std::string publicKey; // file; empty: signatures are not asked for
+  uint64_t simSeed = 0;
 };
 
 /// "NAME=VALUE" cut at the last '='; throws ToolError.
@@ -27,8 +29,11 @@ std::pair<std::string, std::string> splitPair(const std::string &text, const std
 /// A loaded model with a context and filled inputs. All failures are ToolErrors.
 class Session {
 public:
-  /// `withInputs` false: no input is read or made.
-  Session(const SessionOptions &options, bool withInputs);
+  enum class Use {
+    Run,
+    Info // the bundle alone is read: no device is opened, no input is read or made
+  };
+  Session(const SessionOptions &options, Use use);
   ~Session();
   Session(const Session &) = delete;
   Session &operator=(const Session &) = delete;
@@ -36,15 +41,31 @@ public:
   struct Value {
     std::string name;
     fusec::DType type;
-    std::vector<std::string> dims; // as text
+    struct Dim {
+      std::string text;
+      std::optional<int64_t> constant;
+    };
+    std::vector<Dim> dims;
   };
   struct SymbolRange {
     std::string name;
     int64_t min, opt, max, divisor;
   };
+  struct Image {
+    std::string format;
+    uint64_t bytes;
+    int32_t minDriver; // 12040 is 12.4, 0 any
+  };
+  struct Program {
+    std::string target;
+    size_t kernels, steps;
+    uint64_t codeBytes;
+    std::vector<Image> images;
+  };
   fusert_model_info info{};
   std::vector<Value> inputs, outputs;
   std::vector<SymbolRange> symbols;
+  std::vector<Program> programs; // all of the bundle
 
   void run(); // with the inputs made by the constructor
   HostTensor output(size_t index) const;
@@ -52,7 +73,8 @@ public:
   std::string counters() const;
 
 private:
-  void load(const SessionOptions &options);
+  void load(const SessionOptions &options, Use use);
+  void readPrograms();
   void setShapes(const SessionOptions &options, const std::map<std::string, HostTensor> &files);
   void fillInputs(const SessionOptions &options, const std::map<std::string, HostTensor> &files);
   fusert_model model = 0;

@@ -44,23 +44,38 @@ namespace {
 void addCommon(CLI::App *command, SessionOptions &o, bool inputs) {
   command->add_option("bundle", o.bundle, "the bundle")->required();
   command->add_option("--target", o.target,
-                      "program to load, such as sim:sm_90 (default: best for this CPU)");
-  command->add_option("--device", o.device, "number of the GPU");
-  command->add_flag("--verify-code", o.verifyCodeOnly, "do not check the digests of the weights");
+                      inputs ? "program to load, such as sim:sm_90 (default: best for this CPU)"
+                             : "only this program (default: all)");
+  command->add_flag("--verify-code", o.verifyCodeOnly,
+                    "check the digests of the code alone, not those of the weights");
+  command->add_option("--public-key", o.publicKey,
+                      "file with an Ed25519 key: refuse a bundle that is not signed by it");
   if (!inputs)
     return;
+  command->add_option("--device", o.device, "number of the GPU");
   command->add_option("--input", o.inputs, "NAME=FILE (.npy, or .pb with one TensorProto)")
       ->allow_extra_args(false);
   command->add_option("--random", o.random, "seed for the inputs that no file gives");
   command->add_option("--dim", o.dims, "NAME=VALUE of a symbolic dimension")
       ->allow_extra_args(false);
-  command->add_option("--threads", o.threads, "threads, 0 for all")->check(CLI::NonNegativeNumber);
+  command->add_option_function<int>(
+      "--threads",
+      [&o](int threads) {
+        if (threads < 1)
+          throw ToolError(fusec::Diag::BadOption, "--threads", "expected a positive number");
+        o.threads = threads;
+      },
+      "threads that run (default: all)");
   command->add_flag("--counters", o.counters, "count (sim) or time (CPU) each kernel");
+  command
+      ->add_option("--sim-seed", o.simSeed,
+                   "sim: run blocks and threads in an order drawn from this number")
+      ->check(CLI::PositiveNumber);
 }
 
 int dispatch(int argc, char **argv) {
   CLI::App app{"Runs bundles made by fusec."};
-  app.set_version_flag("--version", FUSEC_VERSION);
+  app.set_version_flag("--version", "fusert " FUSEC_VERSION);
   app.require_subcommand(1);
   RunOptions runOptions;
   BenchOptions benchOptions;
@@ -80,7 +95,7 @@ int dispatch(int argc, char **argv) {
       ->check(CLI::NonNegativeNumber);
   benchCommand->add_flag("--json", benchOptions.json, "print JSON");
 
-  CLI::App *infoCommand = app.add_subcommand("info", "describe");
+  CLI::App *infoCommand = app.add_subcommand("info", "print what a bundle holds; needs no device");
   addCommon(infoCommand, infoOptions.session, false);
   infoCommand->add_flag("--json", infoOptions.json, "print JSON");
 
@@ -89,14 +104,16 @@ int dispatch(int argc, char **argv) {
   checkCommand->add_option("--expect", checkOptions.expected, "NAME=FILE")
       ->required()
       ->allow_extra_args(false);
-  checkCommand->add_option("--rtol", checkOptions.rtol, "relative tolerance");
-  checkCommand->add_option("--atol", checkOptions.atol, "absolute tolerance");
+  checkCommand->add_option("--rtol", checkOptions.rtol, "relative tolerance (default 1e-3)");
+  checkCommand->add_option("--atol", checkOptions.atol, "absolute tolerance (default 1e-7)");
 
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError &e) {
-    const int code = app.exit(e);
-    return code == 0 ? 0 : static_cast<int>(fusec::ExitCode::Usage);
+    if (e.get_exit_code() == 0)
+      return app.exit(e);
+    throw ToolError(fusec::Diag::BadOption, "command line",
+                    std::string(e.what()) + " (fusert --help lists the forms)");
   }
   if (*runCommand)
     return run(runOptions);
@@ -114,16 +131,17 @@ int dispatch(int argc, char **argv) {
 } // namespace fusert
 
 int main(int argc, char **argv) {
+  auto fail = [](const fusec::Diagnostic &d) {
+    std::fprintf(stderr, "%s\n", fusec::format(d).c_str());
+    return static_cast<int>(fusec::exitCode(d.id));
+  };
   try {
     return fusert::dispatch(argc, argv);
   } catch (const fusert::ToolError &e) {
-    std::fprintf(stderr, "error: %s\n", fusert::printable(e.what()).c_str());
-    return static_cast<int>(e.code);
+    return fail(e.diagnostic);
   } catch (const std::bad_alloc &) {
-    std::fprintf(stderr, "error: out of memory\n");
-    return static_cast<int>(fusec::ExitCode::Environment);
+    return fail({fusec::Diag::OutOfMemory, "", "no memory for the inputs and outputs"});
   } catch (const std::exception &e) {
-    std::fprintf(stderr, "error: %s\n", fusert::printable(e.what()).c_str());
-    return static_cast<int>(fusec::ExitCode::Internal);
+    return fail({fusec::Diag::InternalError, "", e.what()});
   }
 }

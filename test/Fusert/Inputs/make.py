@@ -1,4 +1,4 @@
-"""The model two.onnx with inputs and expected outputs, in the folder given."""
+"""The model two.onnx with inputs and expected outputs, and symbolic.onnx with a batch, in the folder given."""
 
 import pathlib
 import sys
@@ -11,14 +11,25 @@ folder = pathlib.Path(sys.argv[1])
 x = numpy.arange(8, dtype=numpy.float32).reshape(4, 2) - 3
 w = numpy.array([[1.5, -0.5], [2, 3]], dtype=numpy.float32)
 y = numpy.maximum(x @ w, 0)
-graph = helper.make_graph(
-    [helper.make_node("MatMul", ["x", "w"], ["m"], name="matmul"), helper.make_node("Relu", ["m"], ["y"], name="relu")],
-    "two",
-    [helper.make_tensor_value_info("x", TensorProto.FLOAT, [4, 2])],
-    [helper.make_tensor_value_info("y", TensorProto.FLOAT, [4, 2])],
-    [numpy_helper.from_array(w, "w")],
-)
-onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), folder / "two.onnx")
+
+
+def save(name, rows):
+    graph = helper.make_graph(
+        [
+            helper.make_node("MatMul", ["x", "w"], ["m"], name="matmul"),
+            helper.make_node("Relu", ["m"], ["y"], name="relu"),
+        ],
+        name,
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [rows, 2])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [rows, 2])],
+        [numpy_helper.from_array(w, "w")],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    onnx.save(model, folder / f"{name}.onnx")
+
+
+save("two", 4)
+save("symbolic", "batch")
 numpy.save(folder / "x.npy", x)
 numpy.save(folder / "y.npy", y)
 numpy.save(folder / "wrong.npy", y + numpy.float32(0.01))

@@ -1,0 +1,96 @@
+// The compiler as a C++ library: options in, one bundle out. Needs the standard library alone; the program fusec is a
+// command line over it.
+//
+//   fusec::compiler::Options options;
+//   options.input = "model.onnx";
+//   options.output = "model.bundle";
+//   options.targets = {"host", "sm_90"};
+//   fusec::compiler::Outcome outcome = fusec::compiler::compile(options);
+//   for (const fusec::compiler::Error &error : outcome.errors)
+//     std::cerr << error.line << '\n';
+//
+// No function throws, prints or reads the environment. Calls may run side by side. The bytes of a bundle depend on the
+// input and the targets alone: not on threads, folders, the time, the locale or earlier calls.
+#ifndef FUSEC_COMPILER_H
+#define FUSEC_COMPILER_H
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace fusec::compiler {
+
+/// What is asked for, in the words of fusec's command line.
+struct Options {
+  std::string input;                // ONNX model, or a dump of one of the stages
+  std::string output;               // bundle to write, through a temporary file beside it
+  std::vector<std::string> targets; // "host", "sm_90", "sim:gfx90a"; none: host, or a dump's own
+  std::vector<std::string> dims;    // "batch=4", "batch=1..64", "batch=1..64:8"
+  std::vector<std::string> shapes;  // "x:1x3x224x224", "x:[batch,3,224,224]"
+  std::vector<std::string> markOutputs; // inner tensors that become outputs as well
+  std::vector<std::string> dumpStages;  // stages whose text goes to `print`; "all": each one
+  std::string dumpDir;                  // takes one file a stage and the constants; empty: none
+  std::string stopAfter; // no bundle is made, except after the last stage where one is asked for
+  std::string ptxasPath; // empty: targets of NVIDIA get PTX only
+  std::string signingKeyPath; // Ed25519 secret key that signs the bundle; empty: it is not signed
+  int threads = 0;            // that compile; 0: one a core
+  std::function<void(std::string_view text)> print;
+  std::function<void(std::string_view what, std::string_view target)> progress; // a step begins
+};
+
+/// One thing that is wrong with the input, the options or the machine.
+struct Error {
+  std::string code;     // stable, such as "E3102"
+  int exitCode;         // 1 internal, 2 usage, 3 bad input, 4 unsupported, 5 limit, 6 environment
+  std::string where;    // file, and node or tensor of the model
+  std::string text;     // what was expected, what was given, what to do
+  std::string line;     // all of it: "error[E3102] m.onnx: ...", without a line break
+  std::string jsonLine; // the same as one JSON object
+};
+
+struct Report {
+  struct Step {
+    std::string what;
+    double seconds;
+  };
+  struct Target {
+    std::string name;
+    int kernels, steps;
+  };
+  std::vector<Step> times;
+  std::vector<Target> targets;
+  std::vector<std::string> notes; // facts to know: no machine code without ptxas, ...
+  int64_t bundleBytes = 0;
+};
+
+struct Outcome {
+  std::vector<Error> errors; // all that were found in one run; none: done
+  Report report;             // of a run without errors
+  bool ok() const { return errors.empty(); }
+  int exitCode() const { return ok() ? 0 : errors.front().exitCode; }
+};
+
+Outcome compile(const Options &options);
+
+/// Makes an Ed25519 key pair: the secret key in a new file `path`, the public one in `path`.pub.
+std::vector<Error> makeSigningKey(const std::string &path);
+
+/// An error about the command line, made by the same rules.
+Error usageError(std::string where, std::string text);
+
+struct StageName {
+  std::string_view name, help;
+};
+/// Names for dumpStages and stopAfter, in the order of the data.
+std::vector<StageName> stages();
+/// Names for targets; those of GPUs also after "sim:".
+std::vector<std::string> targets();
+/// The operators of ONNX that are compiled, as a Markdown table.
+std::string operatorsMarkdown();
+std::string_view version(); // "0.1.0"
+
+} // namespace fusec::compiler
+
+#endif

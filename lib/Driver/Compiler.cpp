@@ -1,0 +1,145 @@
+// The public C++ entry: texts in, texts out, around the pipeline.
+#include "fusec/compiler.h"
+
+#include "Bundle/Signature.h"
+#include "Driver/Pipeline.h"
+#include "Support/Diagnostic.h"
+#include "Target/Target.h"
+
+#include <algorithm>
+#include <new>
+#include <thread>
+#include <unistd.h>
+
+namespace fusec::compiler {
+
+namespace {
+
+Error publicError(const Diagnostic &d) {
+  return {std::string(code(d.id)),
+          static_cast<int>(exitCode(d.id)),
+          d.where,
+          d.text,
+          format(d),
+          formatJson(d)};
+}
+
+Result<Stage> stageNamed(const std::string &option, const std::string &text) {
+  if (std::optional<Stage> parsed = parseStage(text))
+    return *parsed;
+  std::string known;
+  for (const StageInfo &info : kStages)
+    known += (known.empty() ? "" : ", ") + std::string(info.name);
+  return Diagnostic{Diag::BadOption, option + "=" + text, "no such stage; stages are " + known};
+}
+
+Result<CompileOptions> pipelineOptions(const Options &given) {
+  CompileOptions options;
+  if (given.input.empty())
+    return Diagnostic{Diag::BadOption, "command line",
+                      "expected a model, as in: fusec model.onnx -o model.bundle"};
+  options.inputPath = given.input;
+  options.outputPath = given.output;
+  for (const std::string &text : given.dims)
+    FUSEC_CHECK(parseDimOption(text, options.import));
+  for (const std::string &text : given.shapes)
+    FUSEC_CHECK(parseShapeOption(text, options.import));
+  options.import.markOutputs = given.markOutputs;
+  options.targets = given.targets;
+  for (const std::string &text : given.dumpStages) {
+    if (text == "all") {
+      for (const StageInfo &info : kStages)
+        options.dumpToText.push_back(info.stage);
+      continue;
+    }
+    FUSEC_TRY(Stage stage, stageNamed("--dump-ir", text));
+    options.dumpToText.push_back(stage);
+  }
+  options.dumpDir = given.dumpDir;
+  if (!given.stopAfter.empty()) {
+    FUSEC_TRY(Stage stage, stageNamed("--stop-after", given.stopAfter));
+    options.stopAfter = stage;
+    if (stage != std::end(kStages)[-1].stage && !given.output.empty())
+      return Diagnostic{Diag::BadOption, "-o " + given.output,
+                        "no bundle is made with --stop-after=" + given.stopAfter +
+                            "; leave one of the two out (--dump-dir writes the stages' text)"};
+  } else if (given.output.empty()) {
+    return Diagnostic{Diag::BadOption, "-o",
+                      "expected the bundle to write, as in: fusec model.onnx -o model.bundle"};
+  }
+  if (given.threads < 0)
+    return Diagnostic{Diag::BadOption, "--threads", "expected a positive number"};
+  options.threads = given.threads
+                        ? given.threads
+                        : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  if (!given.ptxasPath.empty() && access(given.ptxasPath.c_str(), X_OK) != 0)
+    return Diagnostic{Diag::ToolMissing, "--ptxas " + given.ptxasPath, "not an executable file"};
+  options.ptxasPath = given.ptxasPath;
+  if (!given.signingKeyPath.empty() && given.output.empty())
+    return Diagnostic{Diag::BadOption, "--sign " + given.signingKeyPath,
+                      "there is no bundle to sign without -o"};
+  options.signingKeyPath = given.signingKeyPath;
+  options.print = [&given](const std::string &text) {
+    if (given.print)
+      given.print(text);
+  };
+  if (given.progress)
+    options.progress = [&given](std::string_view what, const std::string &target) {
+      given.progress(what, target);
+    };
+  return options;
+}
+
+Result<CompileReport> run(const Options &given) {
+  FUSEC_TRY(CompileOptions options, pipelineOptions(given));
+  return fusec::compile(options);
+}
+
+} // namespace
+
+Outcome compile(const Options &options) {
+  Outcome outcome;
+  try {
+    Result<CompileReport> result = run(options);
+    if (!result) {
+      for (const Diagnostic &d : result.errors())
+        outcome.errors.push_back(publicError(d));
+      return outcome;
+    }
+    for (const StageTime &time : result->times)
+      outcome.report.times.push_back({time.what, time.seconds});
+    for (const CompileReport::TargetReport &target : result->targets)
+      outcome.report.targets.push_back({target.target, target.kernels, target.launches});
+    outcome.report.notes = result->notes;
+    outcome.report.bundleBytes = result->bundleBytes;
+  } catch (const std::bad_alloc &) {
+    outcome.errors.push_back(publicError(
+        {Diag::OutOfMemory, options.input, "the machine has not enough memory for this model"}));
+  }
+  return outcome;
+}
+
+std::vector<Error> makeSigningKey(const std::string &path) {
+  std::vector<Error> errors;
+  if (Status made = bundle::makeKey(path); !made.ok())
+    for (const Diagnostic &d : made.errors())
+      errors.push_back(publicError(d));
+  return errors;
+}
+
+Error usageError(std::string where, std::string text) {
+  return publicError({Diag::BadOption, std::move(where), std::move(text)});
+}
+
+std::vector<StageName> stages() {
+  std::vector<StageName> names;
+  for (const StageInfo &info : kStages)
+    names.push_back({info.name, info.help});
+  return names;
+}
+
+std::vector<std::string> targets() { return targetNames(); }
+std::string operatorsMarkdown() { return supportedOperatorsMarkdown(); }
+std::string_view version() { return FUSEC_VERSION; }
+
+} // namespace fusec::compiler
