@@ -1,6 +1,7 @@
 # Options and the flags that hold for every target.
 
 option(FUSEC_TESTS "Build the tests" ON)
+option(FUSEC_MODEL_TESTS "Tests that make and judge models with Python's onnx and onnxruntime" ON)
 option(FUSEC_STATIC_TOOLS "Link fusec fully static, so that it runs on any Linux" ON)
 option(FUSEC_SANITIZE "Address and undefined-behaviour sanitizers" OFF)
 set(FUSEC_VENV ${PROJECT_SOURCE_DIR}/build/venv CACHE PATH "Python environment made by scripts/setup")
