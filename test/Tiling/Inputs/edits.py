@@ -1,4 +1,5 @@
-"""edits.py FUSEC FUSERT FOLDER: compiles a product with a bias from edited schedule dumps and compares counters."""
+"""edits.py FUSEC FUSERT FOLDER: compiles a product with a bias from edited schedule dumps and compares counters, and on
+the host the instructions in the machine code."""
 
 import json
 import re
@@ -38,13 +39,21 @@ def run(text, target):
     return json.loads(counters.group(0))["kernels"] if counters else None, np.load(folder + "/y.npy")
 
 
+def edited(text, old, new):
+    """The text with one pattern replaced, which must be there."""
+    changed, count = re.subn(old, new, text)
+    assert count and changed != text, (old, text)
+    return changed
+
+
 text = dump("sim:sm_90")
 tile = int(re.search(r"seq k:(\d+) \{\s+stage", text).group(1))
-text = re.sub(r"seq k:%d \{(\s+stage)" % tile, r"seq k:16 {\1", text)
+if tile != 16:
+    text = edited(text, r"seq k:%d \{(\s+stage)" % tile, r"seq k:16 {\1")
 base, expected = run(text, "sim:sm_90")
 assert len(base) == 1, "the bias and the rectifier finish the product in one kernel"
 
-halved, y = run(re.sub(r"seq k:16 \{(\s+stage)", r"seq k:8 {\1", text), "sim:sm_90")
+halved, y = run(edited(text, r"seq k:16 \{(\s+stage)", r"seq k:8 {\1"), "sim:sm_90")
 assert np.array_equal(y, expected), "outputs changed"
 # Every step of k costs the same number of barriers, and there are none outside.
 assert halved[0]["barriers"] == 2 * base[0]["barriers"], (base[0]["barriers"], halved[0]["barriers"])
@@ -52,17 +61,35 @@ assert halved[0]["write_bytes"] == base[0]["write_bytes"]
 print("depth 16 -> 8: barriers doubled")
 
 edge = re.search(r"edge (\S+) register", text).group(1)
-shared, y = run(text.replace(f"edge {edge} register", f"edge {edge} shared"), "sim:sm_90")
+shared, y = run(edited(text, f"edge {edge} register", f"edge {edge} shared"), "sim:sm_90")
 assert np.array_equal(y, expected), "outputs changed"
 extra = shared[0]["shared_bytes"] - base[0]["shared_bytes"]
 assert extra == 2 * M * N * 4, extra  # each sum is written once and read once
 assert shared[0]["barriers"] >= base[0]["barriers"]
 print("edge register -> shared: shared bytes as predicted")
 
+
+
+def instructions(text):
+    """Multiply-adds of whole vectors and broadcasts of single elements in the machine code that the schedule makes."""
+    with open(folder + "/edited.txt", "w") as file:
+        file.write(text)
+    subprocess.run([fusec, folder + "/edited.txt", "--stop-after=object", "--dump-dir", folder + "/code"], check=True)
+    code = subprocess.run(["llvm-objdump", "-d", folder + "/code/object.x86-64-v3.elf"], check=True,
+                          capture_output=True, text=True).stdout
+    return tuple(len(re.findall(rf"\s{kind}\s.*%ymm", code)) for kind in (r"vfmadd\w+ps", r"vbroadcastss"))
+
+
 text = dump("x86-64-v3")
 _, expected = run(text, "x86-64-v3")
-rows = [int(r) for r in re.findall(r"seq m:(\d+)", text)]
-assert rows, text
-_, y = run(text.replace(f"seq m:{rows[0]} ", "seq m:1 "), "x86-64-v3")
+# A tile of rows x columns of sums in registers: a step of k broadcasts one element a row and multiplies it with each
+# vector of 8 columns. Half the rows: half of both.
+rows = int(re.search(r"seq m:(\d+) \{", text).group(1))
+vectors = int(re.search(r"block n:(\d+) \{", text).group(1)) // 8
+assert rows % 2 == 0 and vectors >= 1, text
+assert instructions(text) == (rows * vectors, rows), (instructions(text), rows, vectors)
+halved = edited(text, rf"seq m:{rows} \{{", f"seq m:{rows // 2} {{")
+assert instructions(halved) == (rows // 2 * vectors, rows // 2), (instructions(halved), rows, vectors)
+_, y = run(halved, "x86-64-v3")
 assert np.array_equal(y, expected), "outputs changed"
-print("host tile: outputs hold")
+print(f"host rows {rows} -> {rows // 2}: half the multiply-adds and broadcasts a step")
