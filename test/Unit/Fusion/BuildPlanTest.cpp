@@ -1,0 +1,148 @@
+// Plans of small programs with an oracle of the test's own: what shares a kernel, what joins one, what must not.
+#include "Fusion/Plan.h"
+#include "Support/Text.h"
+
+#include <catch2/catch_all.hpp>
+
+using namespace fusec;
+
+namespace {
+
+/// A product with a map behind it: %y reads %c at its own point, and %d is a second product with other names.
+const std::string kHead = R"(expr test
+tensor %a: f32[8,16] input
+tensor %b: f32[16,4] input
+tensor %a2: f32[8,16] input
+tensor %b2: f32[16,4] input
+)";
+const std::string kProducts = R"(reduction c [i:8, j:4; k:16] sum f32 @"first"
+  %c = mul(%a[i, k], %b[k, j])
+reduction d [row:8, column:4; depth:16] sum f32 @"second"
+  %d = mul(%a2[row, depth], %b2[depth, column])
+)";
+
+ExprProgram parse(const std::string &text) {
+  ConstantStore store;
+  Result<ExprProgram> program = parseExpr(text, "test", store);
+  if (!program)
+    FAIL(format(program.errors().front()) << "\n" << text);
+  if (Status status = verify(*program); !status)
+    FAIL(format(status.errors().front()) << "\n" << text);
+  return std::move(*program);
+}
+
+/// Costs by the number of equations: `together` for two.
+struct Oracle {
+  double together = 1;
+  int asked = 0;
+  ScheduleOracle function() {
+    return [this](const Pattern &pattern) -> Result<double> {
+      ++asked;
+      return pattern.program.items.size() == 2 ? together : 1;
+    };
+  }
+};
+
+Plan planOf(const ExprProgram &program, Oracle &oracle) {
+  Result<Plan> plan = buildPlan(program, oracle.function());
+  if (!plan)
+    FAIL(format(plan.errors().front()));
+  if (Status status = verify(*plan, program); !status)
+    FAIL(format(status.errors().front()) << "\n" << print(*plan, program));
+  return std::move(*plan);
+}
+
+ExprProgram withMap(const std::string &map, const std::string &outputs = "%y, %d") {
+  const std::string kind = outputs.find("%c") == std::string::npos ? "temp" : "output";
+  return parse(kHead + "tensor %c: f32[8,4] " + kind + "\ntensor %d: f32[8,4] output\n" +
+               "tensor %y: f32[8,4] output\ninputs (%a, %b, %a2, %b2)\noutputs (" + outputs +
+               ")\n" + kProducts + map);
+}
+
+const std::string kFinish = "map y [i:8, j:4]\n  %y = max(%c[i, j], 0.0)\n";
+
+} // namespace
+
+TEST_CASE("Equations that differ in names only share a pattern") {
+  Oracle oracle;
+  ExprProgram program = parse(kHead +
+                              "tensor %c: f32[8,4] output\ntensor %d: f32[8,4] output\n"
+                              "inputs (%a, %b, %a2, %b2)\noutputs (%c, %d)\n" +
+                              kProducts);
+  Plan plan = planOf(program, oracle);
+  REQUIRE(plan.steps.size() == 2);
+  CHECK(plan.patterns.size() == 1);
+  CHECK(plan.steps[0].pattern == plan.steps[1].pattern);
+  CHECK(plan.steps[0].arguments != plan.steps[1].arguments);
+  CHECK(plan.steps[0].onnxNodes == std::vector<std::string>{"first"});
+  CHECK(plan.steps[1].onnxNodes == std::vector<std::string>{"second"});
+}
+
+TEST_CASE("Another extent, monoid or operation is another pattern") {
+  const std::string tail = "inputs (%a, %b, %a2, %b2)\noutputs (%c, %d)\n";
+  auto patterns = [&](const std::string &second) {
+    Oracle oracle;
+    ExprProgram program =
+        parse(kHead + "tensor %c: f32[8,4] output\ntensor %d: f32[8,4] output\n" + tail +
+              "reduction c [i:8, j:4; k:16] sum f32\n  %c = mul(%a[i, k], %b[k, j])\n" + second);
+    return planOf(program, oracle).patterns.size();
+  };
+  CHECK(patterns("reduction d [i:8, j:4; k:16] sum f32\n  %d = mul(%a2[i, k], %b2[k, j])\n") == 1);
+  CHECK(patterns("reduction d [i:8, j:4; k:15] sum f32\n  %d = mul(%a2[i, k], %b2[k, j])\n") == 2);
+  CHECK(patterns("reduction d [i:8, j:4; k:16] max f32\n  %d = mul(%a2[i, k], %b2[k, j])\n") == 2);
+  CHECK(patterns("reduction d [i:8, j:4; k:16] sum f32\n  %d = add(%a2[i, k], %b2[k, j])\n") == 2);
+}
+
+TEST_CASE("A map that finishes a reduction joins it when the oracle finds that no slower") {
+  for (double together : {1.0, 2.0, 2.1, -1.0}) {
+    INFO(together);
+    Oracle oracle{together};
+    ExprProgram program = withMap(kFinish);
+    Plan plan = planOf(program, oracle);
+    bool joins = together >= 0 && together <= 2;
+    REQUIRE(plan.steps.size() == (joins ? 2 : 3));
+    CHECK(oracle.asked > 0);
+    if (!joins)
+      continue;
+    CHECK(plan.steps[0].equations == std::vector<std::string>{"c", "y"});
+    // The result of the product stays inside: the arguments are %a, %b and %y.
+    CHECK(plan.steps[0].arguments.size() == 3);
+  }
+}
+
+TEST_CASE("A map stays apart where joining would change what it reads or hide what others need") {
+  Oracle oracle{0};
+  SECTION("the product is an output as well") {
+    CHECK(planOf(withMap(kFinish, "%y, %d, %c"), oracle).steps.size() == 3);
+  }
+  SECTION("it reads the product at another point") {
+    CHECK(planOf(withMap("map y [i:8, j:4]\n  %y = max(%c[i*-1 + 7, j], 0.0)\n"), oracle)
+              .steps.size() == 3);
+  }
+  SECTION("it reads what is computed after the product") {
+    CHECK(planOf(withMap("map y [i:8, j:4]\n  %y = add(%c[i, j], %d[i, j])\n"), oracle)
+              .steps.size() == 3);
+  }
+}
+
+TEST_CASE(
+    "Plans print, parse and verify; one that runs an equation never, twice or too early does not") {
+  Oracle oracle{3};
+  ExprProgram program = withMap(kFinish);
+  Plan plan = planOf(program, oracle);
+  REQUIRE(plan.steps.size() == 3);
+  std::string text = print(plan, program);
+  TextReader in(text, "plan");
+  Result<Plan> again = parsePlan(in, program);
+  REQUIRE(again.ok());
+  CHECK(print(*again, program) == text);
+  Plan cut = plan;
+  cut.steps.pop_back();
+  CHECK_FALSE(verify(cut, program).ok());
+  Plan doubled = plan;
+  doubled.steps.push_back(doubled.steps.front());
+  CHECK_FALSE(verify(doubled, program).ok());
+  Plan early = plan;
+  std::swap(early.steps.front(), early.steps.back());
+  CHECK_FALSE(verify(early, program).ok());
+}
