@@ -64,8 +64,9 @@ fusert_status load(const fusert_load_options *given, fusert_model *out, const st
                    Open open) {
   fusert_load_options options;
   FUSERT_TRY(readOptions(given, options, "options"));
-  if (options.info_only < 0 || options.info_only > 1 || options.verify > FUSERT_VERIFY_CODE ||
-      options.weights > FUSERT_WEIGHTS_COPY || options.device < 0)
+  if (options.info_only < 0 || options.info_only > 1 ||
+      bitsOf(options.verify) > FUSERT_VERIFY_CODE ||
+      bitsOf(options.weights) > FUSERT_WEIGHTS_COPY || options.device < 0)
     return fail(FUSERT_INVALID_ARGUMENT, "options have an unknown value");
   auto m = std::make_shared<Model>();
   fusert_status status = open(*m, options.weights == FUSERT_WEIGHTS_COPY);
@@ -124,16 +125,14 @@ const char *fusert_status_name(fusert_status status) {
       "BUSY",        "BAD_BUNDLE",       "UNSUPPORTED",    "IO_ERROR",
       "NO_MEMORY",   "OUT_OF_RANGE",     "UNAVAILABLE",    "DEVICE_ERROR",
       "DEVICE_LOST", "CHECK_FAILED",     "INTERNAL",       "BAD_SIGNATURE"};
-  const auto i = static_cast<unsigned>(status);
+  const uint32_t i = bitsOf(status);
   return i < sizeof names / sizeof *names ? names[i] : "UNKNOWN";
 }
 const char *fusert_last_error(void) { return lastError(); }
 uint32_t fusert_version(void) { return FUSERT_VERSION; }
 uint32_t fusert_format_version(void) { return FUSEC_FORMAT_VERSION; }
 size_t fusert_dtype_bytes(fusert_dtype type) {
-  return static_cast<unsigned>(type) < kNumDTypes
-             ? static_cast<size_t>(sizeInBytes(static_cast<DType>(type)))
-             : 0;
+  return bitsOf(type) < kNumDTypes ? static_cast<size_t>(sizeInBytes(static_cast<DType>(type))) : 0;
 }
 
 fusert_status fusert_load_file(const char *path, const fusert_load_options *options,

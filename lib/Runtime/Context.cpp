@@ -233,6 +233,10 @@ fusert_status Context::stage(Slot &s) {
 
 fusert_status Context::execute() {
   const bool host = model->device->hostMemory();
+  model->device->poison(plan->workspace, plan->workspaceBytes);
+  for (const Slot &s : outputs)
+    if (s.primary)
+      model->device->poison(s.data, plan->tensorBytes[s.tensor]);
   if (!host)
     for (Slot &s : inputs)
       if (s.staged)

@@ -59,6 +59,8 @@ public:
   virtual void release(void *memory) = 0;
   /// True for memory of this device that kernels can use as it is.
   virtual bool isDevicePointer(const void *p) const = 0;
+  /// Called at the start of a run for memory that its kernels have to write before they read it.
+  virtual void poison(void *, size_t) const {}
   virtual fusert_status createQueue(const QueueOptions &options, std::unique_ptr<Queue> &queue) = 0;
 };
 

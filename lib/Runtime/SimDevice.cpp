@@ -24,6 +24,10 @@ public:
   }
   void release(void *) override {}
   bool isDevicePointer(const void *) const override { return true; }
+  void poison(void *memory, size_t bytes) const override {
+    if (bytes > 0)
+      std::memset(memory, 0xff, bytes); // NaN, -1
+  }
   fusert_status createQueue(const QueueOptions &options, std::unique_ptr<Queue> &queue) override;
 
   const bundle::Program *program = nullptr;

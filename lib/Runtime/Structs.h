@@ -11,6 +11,14 @@ inline fusert_status nullArgument(const char *name) {
   return fail(FUSERT_INVALID_ARGUMENT, std::string("argument '") + name + "' is null");
 }
 
+/// The number in an enum of the API: a caller's may be none of the enumerators, which C++ must not read as one.
+template <typename Enum> uint32_t bitsOf(const Enum &value) {
+  uint32_t bits;
+  static_assert(sizeof value == sizeof bits);
+  std::memcpy(&bits, &value, sizeof bits);
+  return bits;
+}
+
 /// Copies a caller's option struct of any known size over the defaults.
 template <typename T> fusert_status readOptions(const T *given, T &out, const char *name) {
   out = T{};

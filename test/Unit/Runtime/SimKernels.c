@@ -139,18 +139,21 @@ KERNEL(strided) {
 }
 
 /* Does not announce that it writes which block came when: shows the order in which blocks run. out[block] = how many
- * blocks ran before; out[blocks] counts them. */
+ * blocks ran before; out[blocks] counts them, beginning with a NaN, the poison. */
+static void note(fusec_sim_thread *t, int64_t i) {
+  float *out = (float *)t->buffers[1], *count = out + t->dims[0] - 1;
+  out[i] = *count != *count ? 0 : *count;
+  *count = out[i] + 1;
+}
 KERNEL(block_order) {
-  float *out = (float *)t->buffers[1];
   if (t->thread == 0)
-    out[t->block] = out[t->dims[0] - 1]++;
+    note(t, t->block);
 }
 
 /* The same for the threads of one block: out[thread] = how many came before it. */
 KERNEL(thread_order) {
-  float *out = (float *)t->buffers[1];
   load(t, 0, t->thread, 0);
-  out[t->thread] = out[t->dims[0] - 1]++;
+  note(t, t->thread);
 }
 
 /* Blocks far from each other write one element; each is alone with the rest. */
@@ -171,6 +174,13 @@ KERNEL(far_read) {
 KERNEL(unit_race) {
   storeShared(t, t->thread, 1, 0);
   store(t, 1, t->block * 64 + t->thread, loadShared(t, t->thread ^ 1, 1), 2);
+}
+
+/* Leaves the second half unwritten. */
+KERNEL(half) {
+  const int64_t i = t->block * 64 + t->thread;
+  if (i < t->dims[0] / 2)
+    store(t, 1, i, load(t, 0, i, 0), 1);
 }
 
 /* Counts its own operations: 3 for each thread. */
