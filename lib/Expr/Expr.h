@@ -86,7 +86,8 @@ struct ScanOutput {
 ///            `outputs` = the carries' finals (those present), then the stacked tensors; no axes.
 /// Scatter:   out = base; then for every point s of the domain in lexicographic order:
 ///            out[scatterIndex(s)...] = combiner(out[...], results[0](s)) where scatterPredicate holds
-/// Opaque:    out... = opaque(inputs...), named after a row of OpaqueOps.def, with integer attributes
+/// Opaque:    out... = opaque(inputs...), named after a row of OpaqueOps.def, with integer attributes; no body. What
+///            the axes stand for is said there.
 struct Equation {
   EquationKind kind = EquationKind::Map;
   std::string name;                   // unique in its program

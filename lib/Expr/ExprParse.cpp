@@ -242,7 +242,8 @@ private:
 
   Result<Equation> opaque(Equation e) {
     e.kind = EquationKind::Opaque;
-    e.body.symbolTable = program.symbols;
+    FUSEC_CHECK(axes(e));
+    setRanges(e, program.symbols);
     FUSEC_TRY(e.opaque, in.nameText());
     FUSEC_CHECK(in.expect("{"));
     while (!in.peekIs("}")) {

@@ -18,7 +18,7 @@
 //   stack %o -> %y
 //   <equations>
 // end
-// opaque top TopK {k = 5} (%x, %k) -> (%v, %i)
+// opaque top [i:4, k:5; j:n] topk {largest = 1} (%x) -> (%v, %i)
 // if branch %cond
 //   <items>
 //   yield (%a)
@@ -145,7 +145,7 @@ private:
       out += pad(indent) + "end\n";
       return;
     case EquationKind::Opaque:
-      out += "opaque " + head + " " + nameToText(e.opaque) + attributes(e) + " " +
+      out += "opaque " + head + axes(e) + " " + nameToText(e.opaque) + attributes(e) + " " +
              list(e.opaqueInputs) + " -> " + list(e.outputs) + origin(e.onnxNodes) + "\n";
       return;
     }

@@ -1,5 +1,6 @@
 // The rules of Expr.h, read from top to bottom: tensors, then every equation in order of execution.
 #include "Expr/Expr.h"
+#include "Expr/OpaqueOps.h"
 
 #include <set>
 
@@ -156,8 +157,9 @@ private:
       if (!names.insert(a.name).second || kReserved.count(a.name) || nameToText(a.name) != a.name)
         fail(where, "axis names are distinct identifiers and no keywords: '" + a.name + "'");
     if (e.numSpatial < 0 || e.numSpatial > static_cast<int>(e.axes.size()) ||
-        (e.kind != EquationKind::Reduction && e.numReduction() != 0))
-      fail(where, "only reductions have reduction axes");
+        (e.kind != EquationKind::Reduction && e.kind != EquationKind::Opaque &&
+         e.numReduction() != 0))
+      fail(where, "only reductions and opaque equations have reduction axes");
   }
 
   void equation(const Equation &e) {
@@ -175,10 +177,7 @@ private:
     case EquationKind::Reduction: dense(e, where); break;
     case EquationKind::Scatter: scatter(e, where); break;
     case EquationKind::Scan: return scan(e, where);
-    case EquationKind::Opaque:
-      for (TensorId id : e.opaqueInputs)
-        reads(id, where);
-      break;
+    case EquationKind::Opaque: opaque(e, where); break;
     }
     for (TensorId id : e.outputs)
       writes(id, where);
@@ -224,6 +223,19 @@ private:
         fail(where, "indices are i64");
     if (e.scatterPredicate != kNoNode && e.body[e.scatterPredicate].type != DType::Bool)
       fail(where, "the predicate is a bool");
+  }
+
+  void opaque(const Equation &e, const std::string &where) {
+    bool exist = true;
+    for (TensorId id : e.opaqueInputs) {
+      reads(id, where);
+      exist = exist && valid(id, where);
+    }
+    for (TensorId id : e.outputs)
+      exist = exist && valid(id, where);
+    if (exist)
+      for (const std::string &rule : checkOpaque(e, program))
+        fail(where, rule);
   }
 
   void scan(const Equation &e, const std::string &where) {

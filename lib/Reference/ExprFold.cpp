@@ -36,7 +36,7 @@ public:
       valid[i] = program.tensors[i].constant != nullptr;
     for (const Equation *e : computable) {
       // A read outside its tensor is the program's fault and no reason to stop here: it stays to be found later.
-      if (!readsAre(*e, valid) || !machine::runDense(state, *e, 0).ok())
+      if (!readsAre(*e, valid) || !run(state, *e).ok())
         continue;
       for (TensorId id : e->outputs) {
         valid[id] = true;
@@ -49,9 +49,17 @@ public:
   }
 
 private:
+  static Status run(machine::State &state, const Equation &e) {
+    return e.kind == EquationKind::Opaque ? machine::runOpaque(state, e)
+                                          : machine::runDense(state, e, 0);
+  }
+
   bool readsAre(const Equation &e, const std::vector<bool> &available) const {
     if (e.base >= 0 && !available[e.base])
       return false;
+    for (TensorId id : e.opaqueInputs)
+      if (!available[id])
+        return false;
     for (NodeId id : e.body.reachable(bodyRoots(e)))
       if (isRead(e.body[id]) && !available[e.body[id].index])
         return false;
@@ -59,11 +67,11 @@ private:
   }
 
   bool isComputable(const Equation &e) const {
-    if (e.kind == EquationKind::Scan || e.kind == EquationKind::Opaque || !readsAre(e, known))
+    if (e.kind == EquationKind::Scan || !readsAre(e, known))
       return false;
     std::vector<NodeId> nodes = e.body.reachable(bodyRoots(e));
     auto reads = [&](NodeId id) { return isRead(e.body[id]); };
-    if (std::none_of(nodes.begin(), nodes.end(), reads) && e.base < 0)
+    if (std::none_of(nodes.begin(), nodes.end(), reads) && e.base < 0 && e.opaqueInputs.empty())
       return false; // made from the place alone: cheaper to compute again than to load
     auto work = static_cast<int64_t>(nodes.size() + 1);
     for (const Axis &a : e.axes)

@@ -72,5 +72,6 @@ Candidates cpuContractionCandidates(const View &view);
 Candidates gpuContractionCandidates(const View &view);
 Candidates scanCandidates(const ExprProgram &pattern, const Target &target);
 Candidates scatterCandidates(const View &view);
+Candidates topKCandidates(const View &view);
 
 } // namespace fusec::tiling

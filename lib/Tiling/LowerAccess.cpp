@@ -100,19 +100,21 @@ NodeId Lowering::tensorIndex(const Shape &shape, const std::vector<NodeId> &indi
   return flat;
 }
 
-/// Flat address of a read that is affine in the equation's axes. Axes fused in the schedule keep a single term
-/// when the address runs over them without a gap. kNoNode where the read is not affine.
+/// Flat address of a read that is affine in the equation's axes. kNoNode where it is not.
 NodeId Lowering::flatIndex(int equation, NodeId read) {
+  std::optional<FlatAccess> access = flatAccess(*equations[equation], read, pattern);
+  return access ? addressOf(equation, *access) : kNoNode;
+}
+
+/// Axes fused in the schedule keep a single term where the address runs over them without a gap.
+NodeId Lowering::addressOf(int equation, const FlatAccess &access) {
   const Equation &e = *equations[equation];
-  std::optional<FlatAccess> access = flatAccess(e, read, pattern);
-  if (!access)
-    return kNoNode;
-  NodeId flat = body.dim(access->constant);
+  NodeId flat = body.dim(access.constant);
   auto addTerm = [&](NodeId value, const DimExpr &stride) {
     if (!stride.isConst(0))
       flat = body.binary(ScalarOp::Add, flat, body.binary(ScalarOp::Mul, value, body.dim(stride)));
   };
-  for (const FlatAccess::Rest &rest : access->rests)
+  for (const FlatAccess::Rest &rest : access.rests)
     addTerm(importValue(equation, rest.value), rest.stride);
   std::vector<bool> done(e.axes.size(), false);
   for (size_t p = 0; p < e.axes.size(); ++p) {
@@ -122,19 +124,19 @@ NodeId Lowering::flatIndex(int equation, NodeId read) {
     const std::vector<int> &members = schedule.axes[a].positions;
     bool contiguous = true;
     for (size_t i = 0; i + 1 < members.size(); ++i)
-      contiguous &= access->stride[members[i]] ==
-                    access->stride[members[i + 1]] * e.axes[members[i + 1]].extent;
+      contiguous &= access.stride[members[i]] ==
+                    access.stride[members[i + 1]] * e.axes[members[i + 1]].extent;
     for (int member : members)
       done[member] = true;
     if (contiguous) {
       NodeId value = axisValue(a);
       if (clampSpatial && !schedule.axes[a].reduction && checks[a] == Check::Needed && !onLanes(a))
         value = body.binary(ScalarOp::Min, value, body.dim(extent(a) - DimExpr(1)));
-      addTerm(value, access->stride[members.back()]);
+      addTerm(value, access.stride[members.back()]);
       continue;
     }
     for (int member : members)
-      addTerm(equationAxis(equation, member), access->stride[member]);
+      addTerm(equationAxis(equation, member), access.stride[member]);
   }
   return flat;
 }

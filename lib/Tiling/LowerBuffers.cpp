@@ -36,6 +36,8 @@ Status Lowering::makeBuffers() {
       if (levelOf(t) == MemLevel::Global)
         need(t, true);
     need(equation.base, false);
+    for (TensorId t : equation.opaqueInputs)
+      need(t, false);
   }
   if (scan) {
     for (const ScanCarry &carry : scan->carries) {
@@ -132,6 +134,10 @@ Status Lowering::makeBuffers() {
 Status Lowering::makeAccumulators(int equation) {
   const Equation &e = *equations[equation];
   bool reduces = e.kind == EquationKind::Reduction;
+  if (isTopK(equation)) {
+    makeTopK(equation);
+    return success();
+  }
   if (!reduces && levelOf(e.outputs[0]) != MemLevel::Register)
     return success();
   auto chain = findLeaf(LeafKind::Compute, equation);

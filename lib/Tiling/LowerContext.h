@@ -65,6 +65,7 @@ private:
   NodeId equationAxis(int equation, int position);
   AxisId scheduleAxis(int equation, int position) const;
   NodeId flatIndex(int equation, NodeId read);
+  NodeId addressOf(int equation, const FlatAccess &access);
   NodeId tensorIndex(const Shape &shape, const std::vector<NodeId> &indices);
   NodeId outputIndex(int equation, size_t output);
   NodeId importValue(int equation, NodeId root);
@@ -82,6 +83,7 @@ private:
   // LowerLeaf.cpp: statements
   void lowerLeaf(const TreeNode &node, std::vector<Stmt> &out);
   void lowerInit(int equation, std::vector<Stmt> &out);
+  void resetAccumulator(int equation, std::vector<Stmt> &out);
   void lowerCompute(int equation, std::vector<Stmt> &out);
   void lowerCombine(int equation, std::vector<Stmt> &out);
   void lowerStore(int equation, std::vector<Stmt> &out);
@@ -109,6 +111,20 @@ private:
   GirKernel &kernel;
   Body &body;
 
+  // LowerTopK.cpp: the opaque equation topk
+  bool isTopK(int equation) const;
+  Monoid monoidOf(int equation) const; // of the values that lanes and units combine
+  NodeId topKAddress(int equation, NodeId j);
+  void makeTopK(int equation);
+  void resetTopK(int equation, std::vector<Stmt> &out);
+  void initTopK(int equation, std::vector<Stmt> &out);
+  void computeTopK(int equation, std::vector<Stmt> &out);
+  std::vector<Stmt> putTopK(int equation, NodeId index);
+  void storeTopK(int equation, std::vector<Stmt> &out);
+  void sortTopK(int equation, std::vector<Stmt> &out);
+  void sortRound(int equation, int64_t pairs, int64_t distance, bool mirrored,
+                 std::vector<Stmt> &out);
+
   void problem(std::string text); // remembered; run() turns it into BadIr diagnostics
   std::vector<std::string> problems;
 
@@ -127,6 +143,14 @@ private:
     bool lanesReduce = false, unitsReduce = false;
   };
   std::vector<Accumulator> accumulators; // one an equation (unused for maps that go to memory)
+  struct TopK {
+    DType keyType = DType::I32, indexType = DType::I32;
+    bool largest = true;
+    bool sorts = false;                      // else it selects
+    BufferId otherKey = -1, otherIndex = -1; // registers
+    BufferId keys = -1, indices = -1;        // Shared, of a sort
+  };
+  std::map<int, TopK> topKs; // by equation
   struct Staged {
     BufferId buffer = -1;
     std::vector<int64_t> extents;

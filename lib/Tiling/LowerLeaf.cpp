@@ -69,10 +69,17 @@ void Lowering::lowerLeaf(const TreeNode &node, std::vector<Stmt> &result) {
   case LeafKind::Store: return lowerStore(node.target, result);
   case LeafKind::Stage: return lowerStage(static_cast<size_t>(node.target), result);
   case LeafKind::Carry: return lowerCarry(node.target, result);
+  case LeafKind::Sort: return sortTopK(node.target, result);
   }
 }
 
 void Lowering::lowerInit(int equation, std::vector<Stmt> &result) {
+  isTopK(equation) ? initTopK(equation, result) : resetAccumulator(equation, result);
+}
+
+void Lowering::resetAccumulator(int equation, std::vector<Stmt> &result) {
+  if (isTopK(equation))
+    return resetTopK(equation, result);
   const Equation &e = *equations[equation];
   const Accumulator &acc = accumulators[equation];
   std::vector<NodeId> indices = unrollIndices(equation);
@@ -84,6 +91,8 @@ void Lowering::lowerInit(int equation, std::vector<Stmt> &result) {
 void Lowering::lowerCompute(int equation, std::vector<Stmt> &result) {
   const Equation &e = *equations[equation];
   std::vector<Stmt> statements;
+  if (isTopK(equation))
+    return computeTopK(equation, result);
   if (e.kind == EquationKind::Reduction) {
     const Accumulator &acc = accumulators[equation];
     clampSpatial = true;
@@ -161,6 +170,8 @@ void Lowering::storeResult(int equation, size_t output, NodeId value, std::vecto
 }
 
 void Lowering::lowerStore(int equation, std::vector<Stmt> &result) {
+  if (isTopK(equation))
+    return storeTopK(equation, result);
   const Equation &e = *equations[equation];
   const Accumulator &acc = accumulators[equation];
   std::vector<Stmt> statements;
@@ -176,15 +187,15 @@ void Lowering::lowerStore(int equation, std::vector<Stmt> &result) {
 }
 
 void Lowering::lowerCombine(int equation, std::vector<Stmt> &result) {
-  const Equation &e = *equations[equation];
   const Accumulator &acc = accumulators[equation];
   std::vector<NodeId> indices = unrollIndices(equation);
+  const Monoid monoid = monoidOf(equation);
   if (acc.lanesReduce) {
     Stmt reduce;
     reduce.kind = StmtKind::LaneReduce;
     reduce.buffer = acc.value;
     reduce.indices = indices;
-    reduce.monoid = e.monoid;
+    reduce.monoid = monoid;
     reduce.indexBuffer = acc.index;
     result.push_back(std::move(reduce));
   }
@@ -212,10 +223,10 @@ void Lowering::lowerCombine(int equation, std::vector<Stmt> &result) {
   unit.body.push_back(storeStmt(values, {body.axis(unit.var)},
                                 body.read(acc.value, kernel.buffers[acc.value].type, indices)));
   if (indexes >= 0)
-    unit.body.push_back(
-        storeStmt(indexes, {body.axis(unit.var)}, body.read(acc.index, DType::I64, indices)));
+    unit.body.push_back(storeStmt(indexes, {body.axis(unit.var)},
+                                  body.read(acc.index, kernel.buffers[acc.index].type, indices)));
   result.push_back(std::move(unit));
-  lowerInit(equation, result);
+  resetAccumulator(equation, result);
   Stmt fold;
   fold.kind = StmtKind::Loop;
   fold.loop = LoopKind::Seq;
@@ -225,11 +236,11 @@ void Lowering::lowerCombine(int equation, std::vector<Stmt> &result) {
   merge.kind = StmtKind::Accumulate;
   merge.buffer = acc.value;
   merge.indices = indices;
-  merge.monoid = e.monoid;
+  merge.monoid = monoid;
   merge.value = body.read(values, kernel.buffers[values].type, {body.axis(fold.var)});
   if (indexes >= 0) {
     merge.indexBuffer = acc.index;
-    merge.indexValue = body.read(indexes, DType::I64, {body.axis(fold.var)});
+    merge.indexValue = body.read(indexes, kernel.buffers[indexes].type, {body.axis(fold.var)});
   }
   fold.body.push_back(std::move(merge));
   result.push_back(std::move(fold));

@@ -1,6 +1,7 @@
 #include "Tiling/Oracle.h"
 
 #include "Tiling/Builder.h"
+#include "Tiling/TopK.h"
 
 #include <algorithm>
 #include <cmath>
@@ -34,7 +35,8 @@ double weight(ScalarOp op) {
 class Counter {
 public:
   Counter(const Schedule &schedule, const ExprProgram &pattern, const Target &target)
-      : schedule(schedule), pattern(pattern), equations(scheduledEquations(pattern)) {
+      : schedule(schedule), pattern(pattern), target(target),
+        equations(scheduledEquations(pattern)) {
     for (const Symbol &s : pattern.symbols)
       symbols.push_back(s.opt);
     counts.unitsPerBlock = 1;
@@ -42,7 +44,6 @@ public:
     for (const Tensor &t : pattern.tensors)
       if (t.kind != TensorKind::Temp)
         counts.globalBytes += double(valueOf(numElements(t.shape))) * sizeInBytes(t.type);
-    (void)target;
   }
   cost::Counts counts;
 
@@ -111,6 +112,10 @@ private:
       counts.barriers += 2 * times;
       return;
     }
+    if (node.leaf != LeafKind::Carry && equations[node.target]->kind == EquationKind::Opaque) {
+      bool cpu = target.kind == TargetKind::Cpu;
+      return addTopKWork(schedule, pattern, node, path, times, cpu, counts);
+    }
     if (node.leaf == LeafKind::Combine) {
       counts.vectorOps += 10 * times;
       return;
@@ -153,6 +158,7 @@ private:
 
   const Schedule &schedule;
   const ExprProgram &pattern;
+  const Target &target;
   std::vector<const Equation *> equations;
   std::vector<int64_t> symbols;
   std::vector<const TreeNode *> path;
@@ -193,12 +199,11 @@ Result<std::vector<Schedule>> candidateSchedules(const ExprProgram &pattern, con
       return reductionCandidates(view);
     return target.kind == TargetKind::Cpu ? cpuContractionCandidates(view)
                                           : gpuContractionCandidates(view);
-  default: {
-    std::string where = first.onnxNodes.empty() ? first.name : first.onnxNodes[0];
-    return Diagnostic{Diag::UnsupportedOp, "node '" + where + "'",
-                      "no kernel for '" + first.opaque + "' on target " + target.name};
+  case EquationKind::Opaque: return topKCandidates(view);
+  case EquationKind::Scan: break;
   }
-  }
+  assert(false && "scans are patterns of their own");
+  return Candidates{};
 }
 
 cost::Counts countWork(const Schedule &schedule, const ExprProgram &pattern, const Target &target) {

@@ -6,7 +6,8 @@ namespace fusec {
 
 namespace {
 
-constexpr std::string_view kLeafNames[] = {"init", "compute", "combine", "store", "stage", "carry"};
+constexpr std::string_view kLeafNames[] = {"init",  "compute", "combine", "store",
+                                           "stage", "carry",   "sort"};
 constexpr std::string_view kLoopNames[] = {"block", "unit", "lane", "seq", "unroll"};
 
 std::string axisName(const Schedule &schedule, AxisId axis) {

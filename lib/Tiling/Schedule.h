@@ -46,7 +46,8 @@ struct EdgeLevel {
 /// Statements at the leaves of the loop tree. Init: accumulators to the neutral element. Compute: one point of
 /// the equation's domain. Combine: partial results of Lane- (and Unit-) bound reduction axes are merged. Store:
 /// the accumulator goes to its tensor. Stage: an operand's tile is copied. Carry: the values of a scan's step move on.
-enum class LeafKind : uint8_t { Init, Compute, Combine, Store, Stage, Carry };
+/// Sort: all threads of the block put a row of topk's operand in order, in shared memory; a Store then writes it.
+enum class LeafKind : uint8_t { Init, Compute, Combine, Store, Stage, Carry, Sort };
 
 /// The tiling expression: loops nested or side by side. A loop over `axis` with step s inside another loop over
 /// the same axis with step t covers t elements; the outermost covers the extent; the innermost has step 1. A scan's

@@ -1,6 +1,7 @@
 // The rules of a schedule. A dump edited by hand passes here before it is lowered.
 #include "Tiling/Access.h"
 #include "Tiling/Schedule.h"
+#include "Tiling/TopK.h"
 
 #include <algorithm>
 #include <set>
@@ -142,8 +143,12 @@ private:
         continue;
       }
       std::string who = "e" + std::to_string(leaf->target);
-      bool reduces = equations[leaf->target]->kind == EquationKind::Reduction;
-      if (leaf->leaf == LeafKind::Compute) {
+      bool isTopK = equations[leaf->target]->kind == EquationKind::Opaque;
+      bool reduces = isTopK || equations[leaf->target]->kind == EquationKind::Reduction;
+      if (leaf->leaf == LeafKind::Sort) {
+        ++computed[leaf->target];
+        require(isTopK, std::string("only topk is sorted; ") + who + " is none");
+      } else if (leaf->leaf == LeafKind::Compute) {
         ++computed[leaf->target];
         require(!reduces || initialised.count(leaf->target),
                 who + " is initialised before it is computed");
@@ -154,8 +159,12 @@ private:
           initialised.insert(leaf->target);
       }
     }
-    for (size_t e = 0; e < computed.size(); ++e)
+    for (size_t e = 0; e < computed.size(); ++e) {
       require(computed[e] == 1, "e" + std::to_string(e) + " is computed by one statement");
+      if (equations[e]->kind == EquationKind::Opaque)
+        for (const std::string &rule : tiling::topKProblems(schedule, pattern, static_cast<int>(e)))
+          require(false, rule);
+    }
   }
 
   const Schedule &schedule;

@@ -1,48 +1,51 @@
-// TopK by counting: the rank of an element is the number of elements that come before it, and the element of
-// rank k goes to place k. That is quadratic in the length of the axis, and made of reductions alone, so that
-// every target has it and fusion sees it; an order of selections pays off for long axes only.
-//
-//   %rank[i] = sum_j before(x[j], x[i]);  %index[k] = sum_i (rank[i] == k ? i : 0);  values[k] = x[index[k]]
-//
-// Equal values keep the order of their indices; a NaN counts as larger than every number.
+// TopK: the opaque equation topk searches the last axis, so that another one is moved there and back by maps.
 #include "Expr/lower/Lowering.h"
+
+#include <algorithm>
 
 namespace fusec::lower {
 namespace {
 
-Val less(Val a, Val b) {
-  if (!a.floating())
-    return lt(a, b);
-  return select(isNan(b), logicalNot(isNan(a)), lt(a, b));
+/// `shape` with dimension `axis` behind the others.
+Shape withLast(Shape shape, size_t axis) {
+  std::rotate(shape.begin() + static_cast<long>(axis), shape.begin() + static_cast<long>(axis) + 1,
+              shape.end());
+  return shape;
 }
 
 Status topK(NodeLowering &n) {
   auto axis = static_cast<size_t>(n.node.intAttr("axis"));
-  bool largest = n.node.intAttr("largest");
-  const Shape &shape = n.shape(0);
-  size_t any = n.wants(1) ? 1 : 0;
-  TensorId rank = n.reduceTemp("rank", Monoid::Sum, DType::I32, shape, [&](EquationBuilder &b) {
-    std::vector<Val> other = b.axes;
-    other[axis] = b.reduction(shape[axis]);
-    Val self = b.read(n.in(0), b.axes), x = b.read(n.in(0), other);
-    Val first = largest ? less(self, x) : less(x, self),
-        second = largest ? less(x, self) : less(self, x);
-    Val tie = select(second, b.truth(false), lt(other[axis], b.axis(axis)));
-    return cast(DType::I32, select(first, b.truth(true), tie));
-  });
-  TensorId index = n.wants(1) ? n.out(1) : n.temp("index", DType::I64, n.outShape(any));
-  n.reduce(index, Monoid::Sum, [&](EquationBuilder &b) {
-    std::vector<Val> from = b.axes;
-    from[axis] = b.reduction(shape[axis]);
-    Val hit = eq(b.read(rank, from), cast(DType::I32, b.axis(axis)));
-    return select(hit, from[axis], b.index(0));
-  });
-  if (n.wants(0))
-    n.map(n.out(), [&](EquationBuilder &b) {
+  size_t last = static_cast<size_t>(n.rank(0)) - 1;
+  bool moved = axis != last;
+  TensorId x = n.in(0);
+  if (moved)
+    x = n.map(n.temp("moved", n.type(0), withLast(n.shape(0), axis)), [&](EquationBuilder &b) {
       std::vector<Val> from = b.axes;
-      from[axis] = b.read(index, b.axes);
-      return b.read(n.in(0), from);
+      from.insert(from.begin() + static_cast<long>(axis), from.back());
+      from.pop_back();
+      return b.load(n.in(0), from);
     });
+  Shape found = withLast(n.outShape(n.wants(0) ? 0 : 1), axis);
+  TensorId outputs[2];
+  DType types[] = {n.type(0), DType::I64};
+  const char *suffixes[] = {"values", "indices"};
+  for (size_t o : {0, 1})
+    outputs[o] = n.wants(o) && !moved ? n.out(o) : n.temp(suffixes[o], types[o], found);
+  EquationBuilder b(n, EquationKind::Opaque, {outputs[0], outputs[1]});
+  b.equation.opaque = "topk";
+  b.equation.opaqueInputs = {x};
+  b.equation.opaqueAttributes["largest"] = n.node.intAttr("largest") != 0;
+  b.equation.axes.push_back({"r0", n.shape(0)[axis]});
+  b.finish({});
+  if (moved)
+    for (size_t o : {0, 1})
+      if (n.wants(o))
+        n.map(n.out(o), [&](EquationBuilder &back) {
+          std::vector<Val> from = back.axes;
+          from.push_back(from[axis]);
+          from.erase(from.begin() + static_cast<long>(axis));
+          return back.load(outputs[o], from);
+        });
   return success();
 }
 

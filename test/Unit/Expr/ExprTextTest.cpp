@@ -66,7 +66,7 @@ scan rnn steps(n) reversed @"LSTM"
   map copy [j:4]
     %o = %hn[j]
 end
-opaque top TopK {k = 2, largest = 1} (%y) -> (%v, %i) @"topk"
+opaque top [i:n, k:2; j:4] topk {largest = 1} (%y) -> (%v, %i) @"topk"
 if branch %cond @"If_1"
   map a [j:4]
     %a = %v[0, 0]
