@@ -1,0 +1,309 @@
+// Every candidate of every kind of pattern, not the chosen one alone, is right: it verifies, survives its text, lowers
+// to a valid kernel and gives the numbers of the equations. Inputs are small whole numbers, so that sums are exact in
+// any order.
+#include "Candidates.h"
+
+using namespace fusec;
+using namespace fusec::test;
+
+namespace {
+
+/// Inputs for the pattern, with symbols at the given values.
+std::vector<TensorValue> randomInputs(const ExprProgram &pattern,
+                                      const std::vector<int64_t> &symbols, int range = 4) {
+  std::mt19937 random(7);
+  std::vector<TensorValue> inputs;
+  for (TensorId id : pattern.inputs) {
+    const Tensor &t = pattern.tensors[id];
+    std::vector<int64_t> dims;
+    for (const DimExpr &d : t.shape)
+      dims.push_back(*d.evaluate(symbols));
+    inputs.push_back(randomTensor(random, t.type, dims, range));
+  }
+  return inputs;
+}
+
+void check(const std::string &text, const std::vector<int64_t> &symbols = {}, double tolerance = 0,
+           size_t atLeast = 2) {
+  INFO(text);
+  ExprProgram pattern = patternFrom(text);
+  checkCandidates(pattern, randomInputs(pattern, symbols), symbols, tolerance, atLeast);
+}
+
+/// Makes the input a constant with whole numbers in it.
+void fix(ExprProgram &pattern, const std::string &name) {
+  std::mt19937 random(9);
+  for (size_t t = 0; t < pattern.tensors.size(); ++t) {
+    Tensor &tensor = pattern.tensors[t];
+    if (tensor.name != name)
+      continue;
+    tensor.kind = TensorKind::Constant;
+    tensor.constant = toConstant(randomTensor(random, tensor.type, staticDims(tensor.shape), 4));
+    std::erase(pattern.inputs, static_cast<TensorId>(t));
+  }
+  require(verify(pattern));
+}
+
+const std::string kSymbols = "symbol n = 1..300 opt 64 divisor 1\n";
+
+} // namespace
+
+TEST_CASE("candidates: maps") {
+  for (const char *shape : {"7", "1000", "3,5", "64,128", "2,3,4", "33,1"}) {
+    std::string s = shape, axes, at;
+    int rank = 0;
+    for (size_t begin = 0; begin <= s.size(); begin = s.find(',', begin) + 1) {
+      std::string axis = "i" + std::to_string(rank++);
+      axes += (axes.empty() ? "" : ", ") + axis + ":" +
+              s.substr(begin, std::min(s.find(',', begin), s.size()) - begin);
+      at += (at.empty() ? "" : ", ") + axis;
+      if (s.find(',', begin) == std::string::npos)
+        break;
+    }
+    check("expr p\ntensor %x: f32[" + s + "] input\ntensor %y: f32[" + s +
+          "] output\ninputs (%x)\noutputs (%y)\nmap m [" + axes + "]\n  %y = add(%x[" + at +
+          "], 1.5)\n");
+  }
+  check(R"(expr scalar
+tensor %x: f32[] input
+tensor %y: f32[] output
+inputs (%x)
+outputs (%y)
+map m []
+  %y = neg(%x[])
+)",
+        {}, 0, 1);
+  check("expr symbolic\n" + kSymbols + R"(tensor %x: f32[n,20] input
+tensor %b: f32[20] input
+tensor %y: f32[n,20] output
+tensor %z: i32[n,20] output
+inputs (%x, %b)
+outputs (%y, %z)
+map m [i:n, j:20]
+  %y = max(add(%x[i, j], %b[j]), 0.0)
+  %z = cast(i32, %x[i, j])
+)",
+        {37});
+}
+
+TEST_CASE("candidates: maps that move data") {
+  for (const char *sizes : {"40 24", "9 100", "128 64", "1 17"}) {
+    std::string s = sizes, n = s.substr(0, s.find(' ')), m = s.substr(s.find(' ') + 1);
+    check("expr transpose\ntensor %x: f32[" + n + "," + m + "] input\ntensor %y: f32[" + m + "," +
+          n + "] output\ninputs (%x)\noutputs (%y)\nmap t [i:" + m + ", j:" + n +
+          "]\n  %y = mul(%x[j, i], 2.0)\n");
+  }
+  check(R"(expr pad
+tensor %x: f32[5,30] input
+tensor %y: f32[7,40] output
+inputs (%x)
+outputs (%y)
+map p [i:7, j:40]
+  %y = if(and(and(le(1, i), le(i, 5)), and(le(3, j), le(j, 32))), %x[i - 1, j - 3], -1.0)
+)");
+  check(R"(expr gather
+tensor %x: f32[9,30] input
+tensor %i: u8[11] input
+tensor %y: f32[11,30] output
+inputs (%x, %i)
+outputs (%y)
+map g [i:11, j:30]
+  %y = %x[cast(i64, %i[i]), j]
+)");
+  check(R"(expr reshape
+tensor %x: f32[6,50] input
+tensor %y: f32[15,20] output
+inputs (%x)
+outputs (%y)
+map r [i:15, j:20]
+  %y = %x[floordiv(i*20 + j, 50), floormod(i*20 + j, 50)]
+)");
+}
+
+TEST_CASE("candidates: reductions") {
+  for (const char *monoid : {"sum", "max", "min"}) {
+    std::string m = monoid;
+    for (const char *length : {"1", "5", "64", "1000"}) {
+      std::string k = length;
+      check(
+          "expr rows\ntensor %x: f32[9," + k +
+              "] input\ntensor %y: f32[9] output\ninputs (%x)\noutputs (%y)\nreduction r [i:9; k:" +
+              k + "] " + m + " f32\n  %y = %x[i, k]\n",
+          {}, 0, k.size() > 1 ? 2 : 1);
+      check("expr columns\ntensor %x: f32[" + k +
+                ",37] input\ntensor %y: f32[37] output\ninputs (%x)\noutputs (%y)\nreduction r "
+                "[i:37; k:" +
+                k + "] " + m + " f32\n  %y = %x[k, i]\n",
+            {}, 0, 1);
+      check("expr all\ntensor %x: f32[3," + k +
+                "] input\ntensor %y: f32[] output\ninputs (%x)\noutputs (%y)\nreduction r [; i:3, "
+                "k:" +
+                k + "] " + m + " f32\n  %y = %x[i, k]\n",
+            {}, 0, 1);
+    }
+  }
+  check("expr symbolic\n" + kSymbols + R"(tensor %x: f32[n,n] input
+tensor %y: f32[n] output
+inputs (%x)
+outputs (%y)
+reduction r [i:n; k:n] sum f32
+  %y = mul(%x[i, k], %x[i, k])
+)",
+        {37});
+  check(R"(expr window
+tensor %x: f32[2,20,20] input
+tensor %y: f32[2,18,18] output
+inputs (%x)
+outputs (%y)
+reduction r [b:2, i:18, j:18; u:3, v:3] max f32
+  %y = %x[b, i + u, j + v]
+)",
+        {}, 0, 1);
+  check(R"(expr integers
+tensor %x: i8[5,100] input
+tensor %y: i32[5] output
+inputs (%x)
+outputs (%y)
+reduction r [i:5; k:100] sum i32
+  %y = mul(cast(i32, %x[i, k]), cast(i32, %x[i, k]))
+)");
+}
+
+TEST_CASE("candidates: the place of an extreme, with ties") {
+  for (const char *monoid : {"argmax", "argmin", "argmaxlast", "argminlast"})
+    for (const char *read : {"%x[i, k]", "%x[k, i]"})
+      check(std::string("expr arg\ntensor %x: f32[65,65] input\ntensor %y: f32[65] output\n"
+                        "tensor %w: i64[65] output\ninputs (%x)\noutputs (%y, %w)\n"
+                        "reduction r [i:65; k:65] ") +
+                monoid + " f32\n  %y = " + read + "\n  %w = k\n",
+            {}, 0, 1);
+}
+
+TEST_CASE("candidates: a reduction and the map that finishes it") {
+  check(R"(expr norm
+tensor %x: f32[10,100] input
+tensor %b: f32[10] input
+tensor %s: f32[10] temp
+tensor %y: f32[10] output
+inputs (%x, %b)
+outputs (%y)
+reduction r [i:10; k:100] sum f32
+  %s = mul(%x[i, k], %x[i, k])
+map f [i:10]
+  %y = add(mul(%s[i], 0.5), %b[i])
+)");
+  check(R"(expr columns
+tensor %x: f32[30,4,50] input
+tensor %s: f32[4,50] temp
+tensor %y: f32[4,50] output
+inputs (%x)
+outputs (%y)
+reduction r [i:4, j:50; k:30] max f32
+  %s = %x[k, i, j]
+map f [i:4, j:50]
+  %y = max(%s[i, j], 1.0)
+)",
+        {}, 0, 1);
+}
+
+TEST_CASE("candidates: contractions") {
+  for (const char *sizes : {"33 37 41", "1 64 100", "64 64 64", "130 17 5", "5 1 200"}) {
+    std::string s = sizes, m = s.substr(0, s.find(' ')), rest = s.substr(m.size() + 1),
+                n = rest.substr(0, rest.find(' ')), k = rest.substr(n.size() + 1);
+    std::string text = "expr mm\ntensor %a: f32[" + m + "," + k + "] input\ntensor %w: f32[" + k +
+                       "," + n + "] input\ntensor %b: f32[" + n + "] input\ntensor %c: f32[" + m +
+                       "," + n + "] temp\ntensor %y: f32[" + m + "," + n +
+                       "] output\ninputs (%a, %w, %b)\noutputs (%y)\nreduction r [i:" + m +
+                       ", j:" + n + "; k:" + k + "] sum f32\n  %c = mul(%a[i, k], %w[k, j])\n" +
+                       "map f [i:" + m + ", j:" + n + "]\n  %y = max(add(%c[i, j], %b[j]), 0.0)\n";
+    check(text, {}, 0, 1);
+    INFO("constant weights\n" << text);
+    ExprProgram pattern = patternFrom(text);
+    fix(pattern, "w");
+    checkCandidates(pattern, randomInputs(pattern, {}), {}, 0, 1);
+  }
+  check("expr batched\n" + kSymbols + R"(tensor %a: f32[3,n,20] input
+tensor %b: f32[3,24,20] input
+tensor %y: f32[3,n,24] output
+inputs (%a, %b)
+outputs (%y)
+reduction r [b:3, i:n, j:24; k:20] sum f32
+  %y = mul(%a[b, i, k], %b[b, j, k])
+)",
+        {37});
+  check(R"(expr half
+tensor %a: f16[40,50] input
+tensor %b: f16[50,30] input
+tensor %c: f32[40,30] temp
+tensor %y: f16[40,30] output
+inputs (%a, %b)
+outputs (%y)
+reduction r [i:40, j:30; k:50] sum f32
+  %c = mul(cast(f32, %a[i, k]), cast(f32, %b[k, j]))
+map f [i:40, j:30]
+  %y = cast(f16, %c[i, j])
+)");
+}
+
+TEST_CASE("candidates: convolutions with padding") {
+  std::string text = R"(expr conv
+tensor %x: f32[2,9,11,5] input
+tensor %w: f32[3,3,5,18] input
+tensor %y: f32[2,9,11,18] output
+inputs (%x, %w)
+outputs (%y)
+reduction r [b:2, i:9, j:11, o:18; u:3, v:3, c:5] sum f32
+  %y = mul(if(and(and(le(0, i + u - 1), le(i + u, 9)), and(le(0, j + v - 1), le(j + v, 11))), %x[b, i + u - 1, j + v - 1, c], 0.0), %w[u, v, c, o])
+)";
+  check(text, {}, 0, 1);
+  ExprProgram pattern = patternFrom(text);
+  fix(pattern, "w");
+  checkCandidates(pattern, randomInputs(pattern, {}), {}, 0, 1);
+}
+
+TEST_CASE("candidates: scans") {
+  for (const char *direction : {"", " reversed"}) {
+    std::string text = R"(expr rnn
+tensor %x: f32[6,5,12] input
+tensor %h0: f32[5,20] input
+tensor %w: f32[20,20] input
+tensor %u: f32[12,20] input
+tensor %h: f32[5,20] temp
+tensor %a: f32[5,20] temp
+tensor %b: f32[5,20] temp
+tensor %hn: f32[5,20] temp
+tensor %o: f32[5,20] temp
+tensor %hs: f32[6,5,20] output
+tensor %hl: f32[5,20] output
+inputs (%x, %h0, %w, %u)
+outputs (%hl, %hs)
+scan rnn steps(6)DIRECTION
+  carry %h = %h0 next %hn final %hl
+  stack %o -> %hs
+  reduction a [i:5, j:20; k:20] sum f32
+    %a = mul(%h[i, k], %w[k, j])
+  reduction b [i:5, j:20; k:12] sum f32
+    %b = mul(%x[step, i, k], %u[k, j])
+  map hn [i:5, j:20]
+    %hn = min(max(add(%a[i, j], %b[i, j]), -3.0), 3.0)
+  map o [i:5, j:20]
+    %o = %hn[i, j]
+end
+)";
+    text.replace(text.find("DIRECTION"), 9, direction);
+    check(text);
+    INFO("constant weights" << direction);
+    ExprProgram pattern = patternFrom(text);
+    fix(pattern, "w");
+    fix(pattern, "u");
+    checkCandidates(pattern, randomInputs(pattern, {}), {}, 0);
+  }
+}
+
+TEST_CASE("candidates: scatters, with duplicates") {
+  for (const char *combiner : {"assign", "add", "mul", "min", "max"})
+    check(std::string("expr s\ntensor %base: f32[9,40] input\ntensor %i: u8[13] input\n"
+                      "tensor %u: f32[13,40] input\ntensor %y: f32[9,40] output\n"
+                      "inputs (%base, %i, %u)\noutputs (%y)\nscatter s [i:13, j:40] ") +
+          combiner + " base %base\n  %y[cast(i64, %i[i]), j] = %u[i, j] where lt(i, 12)\n");
+}
