@@ -89,6 +89,16 @@ void printReport(const CommandLine &line, const Report &report) {
                    target.steps);
 }
 
+/// Errors of the command line are JSON too where that was asked for, before or after what is wrong.
+bool asksForJson(int argc, char **argv) {
+  bool found = false;
+  for (int i = 1; i < argc; ++i) {
+    std::string_view word = argv[i], next = i + 1 < argc ? argv[i + 1] : "";
+    found |= word == "--log-format=json" || (word == "--log-format" && next == "json");
+  }
+  return found;
+}
+
 std::string stageList() {
   std::string list;
   for (const StageName &stage : stages())
@@ -137,6 +147,7 @@ int main(int argc, char **argv) {
   app.add_flag("--list-targets", line.listTargets, "list the targets");
   app.add_flag("--list-operators", line.listOps, "list the operators as a Markdown table");
   app.set_version_flag("--version", "fusec " + std::string(version()));
+  json = asksForJson(argc, argv);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError &error) {
@@ -145,7 +156,6 @@ int main(int argc, char **argv) {
     return report({usageError("command line",
                               std::string(error.what()) + " (fusec --help lists the options)")});
   }
-  json = line.logFormat == "json";
   if (line.listTargets) {
     for (const std::string &name : targets())
       std::printf("%s\n", name.c_str());
