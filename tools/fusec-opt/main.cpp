@@ -132,16 +132,26 @@ int main(int argc, char **argv) {
   app.add_flag("--interpret", line.interpret, "run the program instead of printing it");
   app.add_flag("--round-each-value", line.roundEach,
                "graph: round every value to its declared type");
-  app.add_option("--input", line.inputs, "NAME=FILE.pb: value of an input")->type_name("NAME=FILE");
+  app.add_option("--input", line.inputs, "NAME=FILE.pb: value of an input")
+      ->type_name("NAME=FILE")
+      ->allow_extra_args(false);
   app.add_option("--output-dir", line.outputDir, "folder for outputs as NAME.npy");
-  app.add_option("--dim", line.dims, "NAME=MIN..MAX[:OPT] of a model's symbolic dim");
-  app.add_option("--shape", line.shapes, "INPUT:1x3x224x224 or INPUT:[batch,3]");
+  app.add_option("--dim", line.dims, "NAME=N or NAME=MIN..MAX[:OPT] of a model's symbolic dim")
+      ->allow_extra_args(false);
+  app.add_option("--shape", line.shapes, "INPUT:1x3x224x224 or INPUT:[batch,3]")
+      ->allow_extra_args(false);
   app.add_flag("--no-fold", line.noFold, "import a model without folding constants");
   app.add_flag("--list-passes", line.listPasses, "print the passes of every IR");
+  app.set_version_flag("--version", "fusec-opt " FUSEC_VERSION);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError &e) {
-    return app.exit(e) == 0 ? 0 : static_cast<int>(ExitCode::Usage);
+    if (e.get_exit_code() == 0)
+      return app.exit(e);
+    Diagnostic wrong{Diag::BadOption, "command line",
+                     std::string(e.what()) + " (fusec-opt --help lists the options)"};
+    std::fprintf(stderr, "%s\n", format(wrong).c_str());
+    return static_cast<int>(ExitCode::Usage);
   }
   if (line.listPasses) {
     for (const opt::Language &l : opt::languages())

@@ -246,6 +246,7 @@ int main(int argc, char **argv) {
   app.add_option("command", line.command,
                  "after --: the command; the path of a candidate becomes its last argument")
       ->required();
+  app.set_version_flag("--version", "fusec-reduce " FUSEC_VERSION);
   auto fail = [](const Diagnostics &errors) {
     for (const Diagnostic &d : errors)
       std::fprintf(stderr, "%s\n", format(d).c_str());

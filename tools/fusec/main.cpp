@@ -2,6 +2,7 @@
 #include "fusec/compiler.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <sstream>
@@ -99,6 +100,26 @@ bool asksForJson(int argc, char **argv) {
   return found;
 }
 
+/// The words of the command line, the last one first, as CLI11 wants them. A --dump-ir without stages behind it does not
+/// take the model's name for one.
+std::vector<std::string> words(int argc, char **argv) {
+  auto isStages = [](const std::string &text) {
+    for (const std::string &part : splitCommas(text)) {
+      const std::vector<StageName> known = stages();
+      if (part != "all" && std::none_of(known.begin(), known.end(),
+                                        [&](const StageName &s) { return s.name == part; }))
+        return false;
+    }
+    return true;
+  };
+  std::vector<std::string> list(argv + 1, argv + argc);
+  for (size_t i = 0; i < list.size(); ++i)
+    if (list[i] == "--dump-ir" && (i + 1 == list.size() || !isStages(list[i + 1])))
+      list[i] = "--dump-ir=all";
+  std::reverse(list.begin(), list.end());
+  return list;
+}
+
 std::string stageList() {
   std::string list;
   for (const StageName &stage : stages())
@@ -119,12 +140,15 @@ int main(int argc, char **argv) {
       "--target", line.targets,
       "comma-separated targets (default host): host, x86-64-v3, sm_90, gfx942, sim:sm_90, ...");
   app.add_option(
-      "--dim", options.dims,
-      "range of a symbolic dimension: batch=1..64 or batch=1..64:8 (tune for 8) or batch=4");
+         "--dim", options.dims,
+         "range of a symbolic dimension: batch=1..64 or batch=1..64:8 (tune for 8) or batch=4")
+      ->allow_extra_args(false);
   app.add_option("--shape", options.shapes,
-                 "shape of an input: x:1x3x224x224 or x:[batch,3,224,224]");
+                 "shape of an input: x:1x3x224x224 or x:[batch,3,224,224]")
+      ->allow_extra_args(false);
   app.add_option("--mark-output", options.markOutputs,
-                 "inner tensor that becomes an output as well");
+                 "inner tensor that becomes an output as well")
+      ->allow_extra_args(false);
   app.add_option("--dump-ir", line.dumpIr,
                  "print these stages (comma-separated; all of them without a value)")
       ->expected(0, 1)
@@ -149,7 +173,7 @@ int main(int argc, char **argv) {
   app.set_version_flag("--version", "fusec " + std::string(version()));
   json = asksForJson(argc, argv);
   try {
-    app.parse(argc, argv);
+    app.parse(words(argc, argv));
   } catch (const CLI::ParseError &error) {
     if (error.get_exit_code() == 0)
       return app.exit(error);
