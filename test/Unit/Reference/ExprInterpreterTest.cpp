@@ -239,3 +239,26 @@ reduction y [j:2; i:2] sum f32
   auto x = floats(DType::F32, {2}, {1, 10});
   CHECK(evaluate(folded, {x})->at(0).floats == evaluate(p, {x})->at(0).floats);
 }
+
+TEST_CASE("the order of constants is known before the program runs") {
+  auto p = parse(R"(expr fold
+tensor %x: f32[2,3] input
+tensor %c: f32[2,4] constant {nan, 2.0, 5.0, 5.0, -0.0, 0.0, -1.0, inf}
+tensor %v: f32[2,3] temp
+tensor %i: i64[2,3] temp
+tensor %y: f32[2,3] output
+inputs (%x)
+outputs (%y)
+opaque top [r:2, p:3; j:4] topk {largest = 0} (%c) -> (%v, %i)
+map y [r:2, p:3]
+  %y = add(mul(%x[r, p], %v[r, p]), cast(f32, %i[r, p]))
+)");
+  ExprProgram folded = foldConstants(p);
+  REQUIRE(verify(folded).ok());
+  REQUIRE(folded.items.size() == 1);
+  std::string text = print(folded, nullptr);
+  CHECK(text.find("%v: f32[2,3] constant {2.0, 5.0, 5.0, -1.0, -0.0, 0.0}") != std::string::npos);
+  CHECK(text.find("%i: i64[2,3] constant {1, 2, 3, 2, 0, 1}") != std::string::npos);
+  auto x = floats(DType::F32, {2, 3}, {1, 2, 3, 4, 5, 6});
+  CHECK(evaluate(folded, {x})->at(0).floats == evaluate(p, {x})->at(0).floats);
+}

@@ -253,7 +253,8 @@ tensor %y: f32[2,9,11,18] output
 inputs (%x, %w)
 outputs (%y)
 reduction r [b:2, i:9, j:11, o:18; u:3, v:3, c:5] sum f32
-  %y = mul(if(and(and(le(0, i + u - 1), le(i + u, 9)), and(le(0, j + v - 1), le(j + v, 11))), %x[b, i + u - 1, j + v - 1, c], 0.0), %w[u, v, c, o])
+  %y = mul(if(and(and(le(0, i + u - 1), le(i + u, 9)), and(le(0, j + v - 1), le(j + v, 11))),
+              %x[b, i + u - 1, j + v - 1, c], 0.0), %w[u, v, c, o])
 )";
   check(text, {}, 0, 1);
   ExprProgram pattern = patternFrom(text);
