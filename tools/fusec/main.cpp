@@ -100,8 +100,8 @@ bool asksForJson(int argc, char **argv) {
   return found;
 }
 
-/// The words of the command line, the last one first, as CLI11 wants them. A --dump-ir without stages behind it does not
-/// take the model's name for one.
+/// The words of the command line, the last one first, as CLI11 wants them. A --dump-ir without stages behind it does
+/// not take the name of the model for one.
 std::vector<std::string> words(int argc, char **argv) {
   auto isStages = [](const std::string &text) {
     for (const std::string &part : splitCommas(text)) {
