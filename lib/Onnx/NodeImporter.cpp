@@ -210,6 +210,13 @@ Result<Shape> NodeImporter::broadcast(const std::vector<const Shape *> &shapes) 
   return out;
 }
 
+Status NodeImporter::quantParameter(size_t i, const DimExpr &count) const {
+  if (!has(i) || numElements(shape(i)).isConst(1) || shape(i) == Shape{count})
+    return success();
+  return mismatch("input " + std::to_string(i) + " must be one number or have the shape [" +
+                  count.str(symbols()) + "]");
+}
+
 Result<DimExpr> NodeImporter::sameDim(const DimExpr &a, const DimExpr &b,
                                       const std::string &what) const {
   if (a == b)

@@ -105,6 +105,8 @@ public:
   Result<std::vector<int64_t>> axes(const std::vector<int64_t> &list,
                                     int64_t rank) const; // sorted, unique
   Result<Shape> broadcast(const std::vector<const Shape *> &shapes) const;
+  /// Input `i`, where there is one, is a scale or a zero point: one number, or one for each of `count`.
+  Status quantParameter(size_t i, const DimExpr &count) const;
   /// The one size of two dims that must be equal.
   Result<DimExpr> sameDim(const DimExpr &a, const DimExpr &b, const std::string &what) const;
 

@@ -9,7 +9,7 @@ Attributes Window::attributes() const {
 }
 
 Result<Window> readWindow(NodeImporter &n, std::vector<int64_t> kernel, const Shape &spatial) {
-  constexpr int64_t kLargest = int64_t(1) << 31;
+  constexpr int64_t kLargest = int64_t(1) << 31, kMostTaps = int64_t(1) << 24;
   size_t rank = spatial.size();
   Window w;
   w.kernel = std::move(kernel);
@@ -32,6 +32,10 @@ Result<Window> readWindow(NodeImporter &n, std::vector<int64_t> kernel, const Sh
     if (w.kernel[i] < 1 || w.kernel[i] > kLargest || w.strides[i] < 1 || w.strides[i] > kLargest ||
         w.dilations[i] < 1 || w.dilations[i] > kLargest)
       return bad("kernel_shape, strides and dilations must be between 1 and 2^31");
+  int64_t taps = 1;
+  for (int64_t k : w.kernel)
+    if ((taps *= k) > kMostTaps) // factors up to 2^31: no overflow before it shows
+      return n.fail(Diag::LimitExceeded, "the window has more than 2^24 elements");
   for (int64_t p : w.pads)
     if (p < 0 || p > kLargest)
       return bad("pads must be between 0 and 2^31");

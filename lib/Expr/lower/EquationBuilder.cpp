@@ -90,6 +90,14 @@ Val EquationBuilder::readIf(Val predicate, TensorId t, const std::vector<Val> &i
   return val(body().readIf(t, n.typeOf(t), predicate.id, otherwise.id, ids(indices)));
 }
 
+Val EquationBuilder::readClamped(TensorId t, const std::vector<Val> &indices) {
+  Val some;
+  for (const DimExpr &extent : n.shapeOf(t))
+    if (extent.range(n.l.program.symbols).min < 1)
+      some = both(some, ge(index(extent), 1));
+  return some.always() ? read(t, indices) : readIf(some, t, indices, constant(n.typeOf(t), 0));
+}
+
 Val EquationBuilder::broadcast(TensorId t, const std::vector<Val> &indices) {
   const Shape &shape = n.shapeOf(t);
   assert(shape.size() <= indices.size());

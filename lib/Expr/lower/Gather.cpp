@@ -13,7 +13,7 @@ Status gather(NodeLowering &n) {
     std::vector<Val> at(b.axes.begin(), b.axes.begin() + axis);
     std::vector<Val> which(b.axes.begin() + axis, b.axes.begin() + inner);
     at.push_back(wrapIndex(b.read(n.in(1), which), extent));
-    return b.read(n.in(0), concat(at, {b.axes.begin() + inner, b.axes.end()}));
+    return b.readClamped(n.in(0), concat(at, {b.axes.begin() + inner, b.axes.end()}));
   });
   return success();
 }
@@ -23,7 +23,7 @@ Status gatherElements(NodeLowering &n) {
   n.map(n.out(), [&](EquationBuilder &b) {
     std::vector<Val> at = b.axes;
     at[axis] = wrapIndex(b.read(n.in(1), b.axes), n.shape(0)[axis]);
-    return b.read(n.in(0), at);
+    return b.readClamped(n.in(0), at);
   });
   return success();
 }
@@ -41,7 +41,7 @@ Status gatherND(NodeLowering &n) {
     for (int64_t i = 0; i < depth; ++i)
       at.push_back(wrapIndex(b.read(n.in(1), concat(which, {b.index(i)})),
                              n.shape(0)[static_cast<size_t>(batch + i)]));
-    return b.read(n.in(0), concat(at, {b.axes.begin() + lead, b.axes.end()}));
+    return b.readClamped(n.in(0), concat(at, {b.axes.begin() + lead, b.axes.end()}));
   });
   return success();
 }

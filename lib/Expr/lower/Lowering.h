@@ -117,6 +117,8 @@ public:
   /// Constants that hold one number are read as that number.
   Val read(TensorId t, const std::vector<Val> &indices);
   Val readIf(Val predicate, TensorId t, const std::vector<Val> &indices, Val otherwise);
+  /// Reads at indices of which some went through wrapIndex: 0 where `t` is empty and has nothing to clamp to.
+  Val readClamped(TensorId t, const std::vector<Val> &indices);
   /// The same, always as a tensor: where equal kernels matter more than a folded number.
   Val load(TensorId t, const std::vector<Val> &indices);
   /// Reads `t`, broadcast to a domain with the given indices (numpy rules, aligned on the right).

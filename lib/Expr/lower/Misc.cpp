@@ -16,13 +16,14 @@ void negativeLogLikelihood(NodeLowering &n, TensorId scores, DType t) {
                                           : Val{};
   };
   auto weight = [&](EquationBuilder &b, Val c) {
-    return n.has(2) ? cast(t, b.read(n.in(2), {wrapIndex(c, n.shape(0)[1])})) : b.constant(t, 1);
+    return n.has(2) ? cast(t, b.readClamped(n.in(2), {wrapIndex(c, n.shape(0)[1])}))
+                    : b.constant(t, 1);
   };
   auto loss = [&](EquationBuilder &b, const std::vector<Val> &at) {
     Val c = cast(DType::I64, b.read(n.in(1), at));
     std::vector<Val> from = at;
     from.insert(from.begin() + 1, wrapIndex(c, n.shape(0)[1]));
-    Val v = -(weight(b, c) * cast(t, b.read(scores, from)));
+    Val v = -(weight(b, c) * cast(t, b.readClamped(scores, from)));
     return select(valid(b, c), v, v.like(0));
   };
   if (reduction == "none") {
@@ -135,7 +136,7 @@ Status rotaryEmbedding(NodeLowering &n) {
       if (n.rank(cache) == 3)
         return cast(t, b.read(n.in(cache), {b.axis(0), token, pair}));
       Val row = wrapIndex(b.read(n.in(3), {b.axis(0), token}), n.shape(cache)[0]);
-      return cast(t, b.read(n.in(cache), {row, pair}));
+      return cast(t, b.readClamped(n.in(cache), {row, pair}));
     };
     std::vector<Val> at = b.axes;
     Val self = cast(t, b.read(n.in(0), at));

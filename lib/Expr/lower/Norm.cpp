@@ -1,6 +1,7 @@
 // Normalisations. Statistics are taken in two passes (mean, then centred variance), in at least f32.
 #include "Expr/lower/Lowering.h"
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 
@@ -174,10 +175,14 @@ Status lpNorm(NodeLowering &n) {
 /// x / (bias + alpha/size * sum of squares over `size` neighbouring channels)^beta
 Status lrn(NodeLowering &n) {
   int64_t size = n.node.intAttr("size");
+  // Neighbours further away than there are channels do not exist.
+  int64_t furthest = std::max<int64_t>(n.shape(0)[1].range(n.l.program.symbols).max, 1) - 1;
+  int64_t before = std::min((size - 1) / 2, furthest);
+  int64_t after = std::min(size - 1 - (size - 1) / 2, furthest);
   DType t = computeType(n.outType());
   TensorId squares = n.reduceTemp("squares", Monoid::Sum, t, n.shape(0), [&](EquationBuilder &b) {
     std::vector<Val> at = b.axes;
-    at[1] = b.axis(1) + b.reduction(size) - double((size - 1) / 2);
+    at[1] = b.axis(1) + b.reduction(before + after + 1) - double(before);
     Val x = cast(t, b.readIf(inRange(at[1], n.shape(0)[1]), n.in(0), at, b.constant(n.type(0), 0)));
     return x * x;
   });

@@ -263,6 +263,8 @@ Status causalConv(NodeImporter &n) {
   if (x.size() != 3 || w.size() != 3 || !isStatic(w) || w[0] != x[1] || !w[1].isConst(1) ||
       w[2].constValue() < 1 || n.type(1) != n.type(0))
     return n.mismatch("x must be [B,C,L] and the weights [C,1,K]");
+  if (n.has(2) && (n.shape(2) != Shape{w[0]} || n.type(2) != n.type(0)))
+    return n.mismatch("the bias must be [C]");
   int64_t channels = w[0].constValue(), kernel = w[2].constValue();
   Shape state{x[0], x[1], DimExpr(kernel - 1)};
   ValueId past;

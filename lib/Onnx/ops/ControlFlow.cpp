@@ -116,6 +116,9 @@ Status scan(NodeImporter &n) {
   int64_t scanned = n.attrInt("num_scan_inputs");
   if (!body || scanned < 1 || scanned > static_cast<int64_t>(n.numInputs()))
     return n.fail(Diag::BadAttribute, "num_scan_inputs must be between 1 and the number of inputs");
+  for (size_t i = 0; i < n.numInputs(); ++i)
+    if (!n.has(i))
+      return n.fail(Diag::BadGraph, "input " + std::to_string(i) + " is missing");
   auto states = static_cast<int64_t>(n.numInputs()) - scanned;
   auto scanOutputs = static_cast<int64_t>(n.numOutputs()) - states;
   if (scanOutputs < 0)

@@ -70,12 +70,25 @@ Status conv(NodeImporter &n) {
 
 Status convInteger(NodeImporter &n) {
   FUSEC_TRY(ConvForm f, convForm(n, 0, 1));
+  for (size_t i : {2, 3})
+    if (n.has(i) && n.type(i) != n.type(i - 2))
+      return n.mismatch("a zero point must have its operand's type");
+  FUSEC_CHECK(n.quantParameter(2, DimExpr(1)));
+  FUSEC_CHECK(n.quantParameter(3, f.out[1]));
   return n.finish(OpKind::ConvInteger, n.ids(), attributesOf(f), {{DType::I32, f.out}});
 }
 
 Status qlinearConv(NodeImporter &n) {
   FUSEC_TRY(ConvForm f, convForm(n, 0, 3));
   FUSEC_CHECK(checkBias(n, 8, f.out[1]));
+  if (n.type(2) != n.type(0) || n.type(5) != n.type(3) || !isFloat(n.type(1)) ||
+      !isFloat(n.type(4)) || !isFloat(n.type(6)) || (n.has(8) && n.type(8) != DType::I32))
+    return n.mismatch(
+        "the scales must be floats, zero points of their operand's type, the bias i32");
+  for (size_t i : {1, 2, 6, 7})
+    FUSEC_CHECK(n.quantParameter(i, DimExpr(1)));
+  for (size_t i : {4, 5})
+    FUSEC_CHECK(n.quantParameter(i, f.out[1]));
   return n.finish(OpKind::QLinearConv, n.ids(), attributesOf(f), {{n.type(7), f.out}});
 }
 

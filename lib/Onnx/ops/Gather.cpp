@@ -11,6 +11,8 @@ bool isIndex(DType t) { return t == DType::I32 || t == DType::I64; }
 Status checkIndices(NodeImporter &n, size_t i, const DimExpr &size) {
   if (!isIndex(n.type(i)))
     return n.mismatch("indices must be i32 or i64");
+  if (size.isConst(0) && !numElements(n.shape(i)).isConst(0))
+    return n.mismatch("the axis that the indices are for is empty");
   auto indices = n.ints(i);
   if (!indices || !size.isConst())
     return success();
@@ -32,15 +34,30 @@ Status gather(NodeImporter &n) {
   return n.finish(OpKind::Gather, n.ids(), {{"axis", axis}}, {{n.type(0), std::move(out)}});
 }
 
+/// The indices (input 1) have no more entries than the data (input 0) along all axes but `axis`.
+Status checkWithin(NodeImporter &n, int64_t axis) {
+  for (size_t i = 0; i < n.shape(0).size(); ++i) {
+    const DimExpr &data = n.shape(0)[i], &indices = n.shape(1)[i];
+    if (static_cast<int64_t>(i) == axis || data == indices)
+      continue;
+    if (indices.range(n.symbols()).max <= data.range(n.symbols()).min)
+      continue;
+    if (data.isConst() && indices.isConst())
+      return n.mismatch("the indices reach beyond the data");
+    return n.fail(Diag::UnsupportedShape,
+                  "along axis " + std::to_string(i) + " the data has " + data.str(n.symbols()) +
+                      " entries and the indices " + indices.str(n.symbols()) +
+                      ", which may be more; give both with --dim or --shape");
+  }
+  return success();
+}
+
 Status gatherElements(NodeImporter &n) {
   FUSEC_TRY(int64_t axis, n.axis(n.attrInt("axis", 0), n.rank(0)));
   if (n.rank(1) != n.rank(0))
     return n.mismatch("data and indices must have one rank");
   FUSEC_CHECK(checkIndices(n, 1, n.shape(0)[static_cast<size_t>(axis)]));
-  for (size_t i = 0; i < n.shape(0).size(); ++i)
-    if (static_cast<int64_t>(i) != axis && n.shape(0)[i].isConst() && n.shape(1)[i].isConst() &&
-        n.shape(1)[i].constValue() > n.shape(0)[i].constValue())
-      return n.mismatch("the indices reach beyond the data");
+  FUSEC_CHECK(checkWithin(n, axis));
   return n.finish(OpKind::GatherElements, n.ids(), {{"axis", axis}}, {{n.type(0), n.shape(1)}});
 }
 
@@ -77,6 +94,7 @@ Status scatterElements(NodeImporter &n) {
     return n.mismatch(
         "indices and updates must have one shape of the data's rank, updates the data's type");
   FUSEC_CHECK(checkIndices(n, 1, n.shape(0)[static_cast<size_t>(axis)]));
+  FUSEC_CHECK(checkWithin(n, axis));
   return n.finish(OpKind::ScatterElements, n.ids(), {{"axis", axis}, {"reduction", r}},
                   {{n.type(0), n.shape(0)}});
 }
@@ -182,6 +200,13 @@ Status tensorScatter(NodeImporter &n) {
   if (axis == 0 || n.rank(1) != n.rank(0) || n.type(1) != n.type(0))
     return n.mismatch(
         "cache and update must have one type and rank, and the axis must not be the batch");
+  for (size_t i = 0; i < n.shape(0).size(); ++i)
+    if (static_cast<int64_t>(i) != axis) {
+      FUSEC_TRY([[maybe_unused]] DimExpr d,
+                n.sameDim(n.shape(0)[i], n.shape(1)[i], "the sizes of cache and update"));
+    }
+  if (n.has(2) && (n.type(2) != DType::I64 || n.shape(2) != Shape{n.shape(0)[0]}))
+    return n.mismatch("the write indices must be i64, one for each batch entry");
   return n.finish(OpKind::TensorScatter, n.ids(), {{"axis", axis}, {"mode", mode}},
                   {{n.type(0), n.shape(0)}});
 }

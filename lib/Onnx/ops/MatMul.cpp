@@ -33,6 +33,22 @@ Status matMul(NodeImporter &n) {
 
 bool isByte(DType t) { return t == DType::U8 || t == DType::I8; }
 
+/// A scale or a zero point of a factor or of the product: one number; one a row ([M] or [..,M,1], `rows`) or one a
+/// column ([N] or [..,1,N]) of `product`.
+Status sideParameter(NodeImporter &n, size_t i, const Shape &product, bool rows) {
+  if (!n.has(i))
+    return success();
+  const Shape &shape = n.shape(i);
+  if (shape.size() >= 2) {
+    auto all = n.broadcast({&shape, &product});
+    if (all.ok() && *all == product && shape[shape.size() - (rows ? 1 : 2)].isConst(1))
+      return success();
+  } else if (product.size() >= 2) {
+    return n.quantParameter(i, product[product.size() - (rows ? 2 : 1)]);
+  }
+  return n.quantParameter(i, DimExpr(1));
+}
+
 Status matMulInteger(NodeImporter &n) {
   if (!isByte(n.type(0)) || !isByte(n.type(1)))
     return n.mismatch("the operands must be i8 or u8");
@@ -41,13 +57,21 @@ Status matMulInteger(NodeImporter &n) {
   for (size_t i = 2; i < in.size(); ++i)
     if (n.has(i) && n.type(i) != n.type(i - 2))
       return n.mismatch("a zero point must have its operand's type");
+  FUSEC_CHECK(sideParameter(n, 2, out, true));
+  FUSEC_CHECK(sideParameter(n, 3, out, false));
   return n.finish(OpKind::MatMulInteger, std::move(in), {}, {{DType::I32, std::move(out)}});
 }
 
 Status qlinearMatMul(NodeImporter &n) {
   if (!isByte(n.type(0)) || !isByte(n.type(3)) || n.type(2) != n.type(0) || n.type(5) != n.type(3))
     return n.mismatch("the operands and their zero points must be i8 or u8");
+  if (!isFloat(n.type(1)) || !isFloat(n.type(4)) || !isFloat(n.type(6)) || !isByte(n.type(7)))
+    return n.mismatch("the scales must be floats, the output's zero point i8 or u8");
   FUSEC_TRY(Shape out, matMulShape(n, n.shape(0), n.shape(3)));
+  for (size_t i : {1, 2, 6, 7})
+    FUSEC_CHECK(sideParameter(n, i, out, true));
+  for (size_t i : {4, 5})
+    FUSEC_CHECK(sideParameter(n, i, out, false));
   return n.finish(OpKind::QLinearMatMul, n.ids(), {}, {{n.type(7), std::move(out)}});
 }
 

@@ -343,8 +343,8 @@ Status trilu(NodeImporter &n) {
   std::vector<ValueId> in{n.id(0)};
   if (n.has(1)) {
     auto k = n.ints(1);
-    if (numElements(n.shape(1)) != DimExpr(1))
-      return n.mismatch("the diagonal must be one number");
+    if (n.type(1) != DType::I64 || numElements(n.shape(1)) != DimExpr(1))
+      return n.mismatch("the diagonal must be one number of type i64");
     if (!k)
       return triluByMask(n);
     in.push_back(n.constantValue(makeIntConstant({}, {(*k)[0]})));

@@ -1,0 +1,107 @@
+// Operands whose type or shape the lowering relies on are checked where the model is read.
+#include "Models.h"
+
+#include <catch2/catch_test_macros.hpp>
+
+using namespace fusec;
+using namespace fusec::test;
+
+namespace {
+
+constexpr int kI32 = onnx::TensorProto::INT32, kI64 = onnx::TensorProto::INT64,
+              kU8 = onnx::TensorProto::UINT8;
+
+/// What the diagnostic says behind the operator's name.
+std::string complaint(const ModelMaker &m) {
+  std::string text = outcome(m.import());
+  size_t from = text.find("): "), to = text.find("; the inputs are");
+  return from == std::string::npos ? text : text.substr(from + 3, to - from - 3);
+}
+
+} // namespace
+
+TEST_CASE("the diagonal of Trilu is an i64") {
+  ModelMaker m;
+  m.input("x", {3, 5}).input("k", {}, kI32).output("y");
+  m.node("Trilu", {"x", "k"}, {"y"});
+  CHECK(complaint(m) == "the diagonal must be one number of type i64");
+}
+
+TEST_CASE("an empty axis cannot be indexed") {
+  ModelMaker m;
+  m.input("x", {0, 4}).input("i", {2}, kI64).output("y");
+  m.node("Gather", {"x", "i"}, {"y"});
+  CHECK(complaint(m) == "the axis that the indices are for is empty");
+
+  ModelMaker none;
+  none.input("x", {0, 4}).input("i", {0}, kI64).output("y");
+  none.node("Gather", {"x", "i"}, {"y"});
+  CHECK(outcome(none.import()) == "f32[0,4]\n");
+}
+
+TEST_CASE("indices of single elements stay within the data along the other axes") {
+  ModelMaker m;
+  m.input("x", {4, 4}).input("i", {5, 2}, kI64).output("y");
+  m.node("GatherElements", {"x", "i"}, {"y"}); // axis 0
+  CHECK(outcome(m.import()) == "f32[5,2]\n");
+
+  ModelMaker wide;
+  wide.input("x", {4, 4}).input("i", {2, 5}, kI64).output("y");
+  wide.node("GatherElements", {"x", "i"}, {"y"});
+  CHECK(complaint(wide) == "the indices reach beyond the data");
+
+  ModelMaker unknown;
+  unknown.input("x", {4, "n"}).input("i", {2, "k"}, kI64).input("u", {2, "k"}).output("y");
+  unknown.node("ScatterElements", {"x", "i", "u"}, {"y"});
+  CHECK(complaint(unknown).starts_with(
+      "along axis 1 the data has n entries and the indices k, which may "
+      "be more; give both with --dim or --shape"));
+}
+
+TEST_CASE("scales and zero points of products fit the product") {
+  auto quantised = [](const std::vector<D> &zeroA, const std::vector<D> &zeroB) {
+    ModelMaker m(21);
+    m.input("a", {2, 4}, kU8).input("as", {1}).input("az", zeroA, kU8);
+    m.input("b", {4, 3}, kU8).input("bs", {1}).input("bz", zeroB, kU8);
+    m.input("ys", {1}).input("yz", {1}, kU8).output("y");
+    m.node("QLinearMatMul", {"a", "as", "az", "b", "bs", "bz", "ys", "yz"}, {"y"});
+    return complaint(m);
+  };
+  CHECK(quantised({1}, {}) == "u8[2,3]\n");
+  CHECK(quantised({2}, {3}) == "u8[2,3]\n");
+  CHECK(quantised({2, 1}, {1, 3}) == "u8[2,3]\n");
+  CHECK(quantised({0}, {1}) == "input 2 must be one number or have the shape [2]");
+  CHECK(quantised({3}, {1}) == "input 2 must be one number or have the shape [2]");
+  CHECK(quantised({1}, {2}) == "input 5 must be one number or have the shape [3]");
+  CHECK(quantised({1, 3}, {1}) == "input 2 must be one number or have the shape [1]");
+
+  ModelMaker conv(10);
+  conv.input("x", {1, 1, 3, 3}, kU8).input("w", {1, 1, 2, 2}, kU8);
+  conv.input("xz", {}, kU8).input("wz", {1, 1, 2, 2}, kU8).output("y");
+  conv.node("ConvInteger", {"x", "w", "xz", "wz"}, {"y"});
+  CHECK(complaint(conv) == "input 3 must be one number or have the shape [1]");
+}
+
+TEST_CASE("a written cache and its indices fit each other") {
+  auto written = [](const std::vector<D> &update, const std::vector<D> &indices) {
+    ModelMaker m(24);
+    m.input("cache", {3, 4, 5}).input("u", update).input("i", indices, kI64).output("y");
+    m.node("TensorScatter", {"cache", "u", "i"}, {"y"});
+    return complaint(m);
+  };
+  CHECK(written({3, 2, 5}, {3}) == "f32[3,4,5]\n");
+  CHECK(written({3, 2, 5}, {3, 1}) == "the write indices must be i64, one for each batch entry");
+  CHECK(written({3, 2, 6}, {3}) == "the sizes of cache and update must be equal: 5 and 6");
+}
+
+TEST_CASE("a window that would take for ever is refused") {
+  ModelMaker m;
+  m.input("x", {1, 1, 5, 5}).output("y");
+  auto &n = m.node("MaxPool", {"x"}, {"y"});
+  attribute(n, "kernel_shape", std::vector<int64_t>{int64_t(1) << 31, 2});
+  auto *a = n.add_attribute();
+  a->set_name("auto_pad");
+  a->set_type(onnx::AttributeProto::STRING);
+  a->set_s("SAME_UPPER");
+  CHECK(complaint(m) == "the window has more than 2^24 elements\n");
+}
