@@ -1,6 +1,7 @@
 #include "Commands.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdio>
 
 namespace fusert {
@@ -54,10 +55,21 @@ std::string jsonProgram(const Session::Program &p) {
          join(p.images, ",", image) + "]}";
 }
 
+bool isOpen(const Session::SymbolRange &x) { return x.max == INT64_MAX; }
+
+/// "symbol batch: 1..64, tuned for 8, multiples of 4"
+std::string symbolText(const Session::SymbolRange &x) {
+  std::string out = "symbol " + printable(x.name) + ": " + std::to_string(x.min) +
+                    (isOpen(x) ? " and more" : ".." + std::to_string(x.max)) + ", tuned for " +
+                    std::to_string(x.opt);
+  return x.divisor > 1 ? out + ", multiples of " + std::to_string(x.divisor) : out;
+}
+
 void printJson(const Session &s) {
   auto symbol = [](const Session::SymbolRange &x) {
     return "{\"name\":" + jsonString(x.name) + ",\"min\":" + std::to_string(x.min) +
-           ",\"opt\":" + std::to_string(x.opt) + ",\"max\":" + std::to_string(x.max) +
+           ",\"opt\":" + std::to_string(x.opt) +
+           ",\"max\":" + (isOpen(x) ? "null" : std::to_string(x.max)) +
            ",\"divisor\":" + std::to_string(x.divisor) + "}";
   };
   std::printf("{\"name\":%s,\"producer\":%s,\"inputs\":%s,\"outputs\":%s,\"symbols\":[%s],"
@@ -78,7 +90,7 @@ void printValues(const char *side, const std::vector<Session::Value> &values) {
 }
 
 /// "cubin for drivers of CUDA 13.0 and newer"
-std::string describe(const Session::Image &image) {
+std::string imageText(const Session::Image &image) {
   std::string out = image.format;
   if (image.minDriver)
     out += " for drivers of CUDA " + std::to_string(image.minDriver / 1000) + "." +
@@ -100,15 +112,12 @@ int info(const InfoOptions &options) {
   printValues("input", s.inputs);
   printValues("output", s.outputs);
   for (const Session::SymbolRange &x : s.symbols)
-    std::printf("symbol %s: %lld..%lld, tuned for %lld, multiples of %lld\n",
-                printable(x.name).c_str(), static_cast<long long>(x.min),
-                static_cast<long long>(x.max), static_cast<long long>(x.opt),
-                static_cast<long long>(x.divisor));
+    std::printf("%s\n", symbolText(x).c_str());
   for (const Session::Program &p : chosen(s)) {
     std::printf("program %s: %zu kernels, %zu steps, %llu bytes of code",
                 printable(p.target).c_str(), p.kernels, p.steps,
                 static_cast<unsigned long long>(p.codeBytes));
-    std::printf("%s%s\n", p.images.empty() ? "" : ": ", join(p.images, ", ", describe).c_str());
+    std::printf("%s%s\n", p.images.empty() ? "" : ": ", join(p.images, ", ", imageText).c_str());
   }
   return 0;
 }
