@@ -1,5 +1,4 @@
-#include "Graph/Graph.h"
-#include "Graph/OpAttributes.h"
+#include "Graph/CheckOperator.h"
 #include "Support/Text.h"
 
 #include <algorithm>
@@ -10,9 +9,8 @@
 //  2. a constant's type and shape are those of its value; `known` has one entry an element;
 //  3. every value is defined once: constant, region input or node output; before its uses;
 //  4. a region reads outer values only through its sorted, exact captures;
-//  5. counts of inputs, outputs and regions fit the operator's row; mandatory operands are present;
-//  6. attributes are exactly those of the operator, of the right kind;
-//  7. types: operands of an arithmetic operator agree, conditions are bool.
+//  5. checkOperator(): counts of inputs, outputs and regions fit the operator's row; mandatory operands are present;
+//     attributes are exactly those of the operator, of the right kind; then the operator's own rule.
 
 namespace fusec {
 namespace {
@@ -125,70 +123,21 @@ private:
   }
 
   void checkNode(const Node &n, const std::string &where) {
-    const OpInfo &row = info(n.op);
-    auto outside = [](size_t count, int min, int max) {
-      return static_cast<int>(count) < min || (max >= 0 && static_cast<int>(count) > max);
+    auto exist = [this](const std::vector<ValueId> &ids) {
+      return std::all_of(ids.begin(), ids.end(),
+                         [this](ValueId id) { return id == kNoValue || inRange(id); });
     };
-    if (n.op == OpKind::Constant)
-      fail(where, "constants are values, not nodes");
-    if (outside(n.inputs.size(), row.minInputs, row.maxInputs))
-      return fail(where, "has " + std::to_string(n.inputs.size()) + " inputs");
-    if (outside(n.outputs.size(), row.minOutputs, row.maxOutputs))
-      return fail(where, "has " + std::to_string(n.outputs.size()) + " outputs");
-    size_t regions = n.op == OpKind::If ? 2 : n.op == OpKind::Loop || n.op == OpKind::Scan ? 1 : 0;
-    if (n.regions.size() != regions)
-      return fail(where, "has " + std::to_string(n.regions.size()) + " regions");
-    for (int i = 0; i < row.minInputs; ++i) {
-      bool mayMiss = n.op == OpKind::Loop || (n.op == OpKind::Range && i == 1);
-      if (n.inputs[i] == kNoValue && !mayMiss)
-        return fail(where, "input " + std::to_string(i) + " is missing");
-    }
-    checkAttributes(n, where);
-    checkTypes(n, where);
-  }
-
-  void checkAttributes(const Node &n, const std::string &where) {
-    size_t found = 0;
-    for (const AttributeRule &rule : attributeRules(n.op)) {
-      auto it = n.attributes.find(std::string(rule.name));
-      if (it == n.attributes.end()) {
-        if (!rule.optional)
-          fail(where, "attribute '" + std::string(rule.name) + "' is missing");
-        continue;
-      }
-      ++found;
-      if (it->second.index() != rule.kind)
-        fail(where, "attribute '" + std::string(rule.name) + "' has another type");
-    }
-    if (found != n.attributes.size())
-      fail(where, "has an attribute that the operator does not have");
-  }
-
-  void checkTypes(const Node &n, const std::string &where) {
-    auto type = [&](size_t i) { return g.value(n.inputs[i]).type; };
-    switch (n.op) {
-    case OpKind::Add:
-    case OpKind::Sub:
-    case OpKind::Mul:
-    case OpKind::Div:
-    case OpKind::Equal:
-    case OpKind::Less:
-    case OpKind::Greater:
-    case OpKind::Concat:
-    case OpKind::Max:
-    case OpKind::Min:
-    case OpKind::MatMul:
-      for (size_t i = 1; i < n.inputs.size(); ++i)
-        if (n.inputs[i] != kNoValue && type(i) != type(0))
-          fail(where, "operands have different types");
-      break;
-    case OpKind::Where:
-    case OpKind::If:
-      if (type(0) != DType::Bool)
-        fail(where, "the condition must be bool");
-      break;
-    default: break;
-    }
+    auto present = [this](const std::vector<ValueId> &ids) {
+      return std::all_of(ids.begin(), ids.end(), [this](ValueId id) { return inRange(id); });
+    };
+    if (!exist(n.inputs) || !exist(n.outputs))
+      return; // said already
+    for (const Region &r : n.regions)
+      if (!present(r.inputs) || !present(r.outputs))
+        return;
+    if (Status status = checkOperator(g, n); !status.ok())
+      for (const Diagnostic &d : status.errors())
+        fail(where, d.text);
   }
 
   const Graph &g;

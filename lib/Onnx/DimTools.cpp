@@ -36,36 +36,85 @@ static bool factorise(const Shape &dims, std::vector<DimExpr> &factors, int64_t 
   return true;
 }
 
-std::optional<DimExpr> exactQuotient(const Shape &num, const Shape &den,
-                                     const std::vector<Symbol> &symbols) {
-  std::vector<DimExpr> up, down;
+namespace {
+
+/// A fraction after common factors are gone; nothing where the constants overflow or divide by zero.
+struct Fraction {
+  std::vector<DimExpr> up, down; // not constant
   int64_t upConstant = 1, downConstant = 1;
-  if (!factorise(num, up, upConstant) || !factorise(den, down, downConstant) || downConstant == 0)
+};
+std::optional<Fraction> reduce(const Shape &num, const Shape &den) {
+  Fraction f;
+  if (!factorise(num, f.up, f.upConstant) || !factorise(den, f.down, f.downConstant) ||
+      f.downConstant == 0)
     return std::nullopt;
-  for (auto it = down.begin(); it != down.end();) {
-    auto same = std::find(up.begin(), up.end(), *it);
-    if (same == up.end()) {
+  for (auto it = f.down.begin(); it != f.down.end();) {
+    auto same = std::find(f.up.begin(), f.up.end(), *it);
+    if (same == f.up.end()) {
       ++it;
       continue;
     }
-    up.erase(same);
-    it = down.erase(it);
+    f.up.erase(same);
+    it = f.down.erase(it);
   }
-  int64_t common = upConstant ? std::gcd(upConstant, downConstant) : downConstant;
-  upConstant /= common;
-  downConstant /= common;
-  DimExpr top(upConstant);
-  for (const DimExpr &d : up)
-    top = top * d;
-  if (!down.empty()) {
-    // One factor below may still divide a sum above: (n*4 + 4) / (n + 1) is beyond us.
+  int64_t common = f.upConstant ? std::gcd(f.upConstant, f.downConstant) : f.downConstant;
+  f.upConstant /= common;
+  f.downConstant /= common;
+  return f;
+}
+
+} // namespace
+
+std::optional<DimExpr> exactQuotient(const Shape &num, const Shape &den,
+                                     const std::vector<Symbol> &symbols) {
+  auto f = reduce(num, den);
+  // One factor below may still divide a sum above: (n*4 + 4) / (n + 1) is beyond us.
+  if (!f || !f->down.empty())
     return std::nullopt;
-  }
-  if (downConstant == 1)
+  DimExpr top(f->upConstant);
+  for (const DimExpr &d : f->up)
+    top = top * d;
+  if (f->downConstant == 1)
     return top;
-  if (top.divisibleBy(downConstant, symbols))
-    return floorDiv(top, DimExpr(downConstant));
+  if (top.divisibleBy(f->downConstant, symbols))
+    return floorDiv(top, DimExpr(f->downConstant));
   return std::nullopt;
+}
+
+std::optional<std::pair<DimExpr, int64_t>> missingDivisor(const Shape &num, const Shape &den) {
+  auto f = reduce(num, den);
+  if (!f || !f->down.empty() || f->up.size() != 1 || f->downConstant == 1)
+    return std::nullopt;
+  return std::pair(f->up[0], f->downConstant);
+}
+
+std::optional<std::pair<DimExpr, int64_t>> truncatedSymbol(const DimExpr &d) {
+  if (d.isConst() || d.op() == DimExpr::Op::Symbol)
+    return std::nullopt;
+  const std::vector<DimExpr> &parts = d.operands();
+  if (d.op() == DimExpr::Op::FloorDiv && parts[0].op() == DimExpr::Op::Symbol &&
+      parts[1].isConst() && parts[1].constValue() > 1)
+    return std::pair(parts[0], parts[1].constValue());
+  for (const DimExpr &p : parts)
+    if (auto found = truncatedSymbol(p))
+      return found;
+  return std::nullopt;
+}
+
+std::string tooLarge(DType type, const Shape &shape, const std::vector<Symbol> &symbols,
+                     const Limits &limits) {
+  int64_t bytes = sizeInBytes(type);
+  bool over = false;
+  for (const DimExpr &d : shape) {
+    int64_t least = std::max<int64_t>(d.range(symbols).min, 0);
+    if (least == 0)
+      return "";
+    over = over || __builtin_mul_overflow(bytes, least, &bytes);
+  }
+  if (!over && bytes <= limits.tensorBytes)
+    return "";
+  return typeText(type, shape, symbols) + " has more than " + std::to_string(limits.tensorBytes) +
+         " bytes";
 }
 
 } // namespace fusec

@@ -1,5 +1,5 @@
 #pragma once
-#include "Support/Dim.h"
+#include "Onnx/Import.h"
 
 #include <optional>
 
@@ -12,6 +12,17 @@ std::optional<DimExpr> broadcastDim(const DimExpr &a, const DimExpr &b);
 /// symbolically.
 std::optional<DimExpr> exactQuotient(const Shape &num, const Shape &den,
                                      const std::vector<Symbol> &symbols);
+
+/// The one factor of `num` that must be a multiple of the second, so that (product of `num`) / (product of `den`) is
+/// exact; nullopt where there is no such single requirement.
+std::optional<std::pair<DimExpr, int64_t>> missingDivisor(const Shape &num, const Shape &den);
+
+/// A symbol that is divided with a remainder inside `d`, and by what.
+std::optional<std::pair<DimExpr, int64_t>> truncatedSymbol(const DimExpr &d);
+
+/// Says so where a tensor would have more bytes than the limit, for the smallest sizes already; "" where it may fit.
+std::string tooLarge(DType type, const Shape &shape, const std::vector<Symbol> &symbols,
+                     const Limits &limits);
 
 /// Product of dims [begin, end).
 DimExpr product(const Shape &shape, size_t begin, size_t end);

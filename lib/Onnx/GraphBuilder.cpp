@@ -1,5 +1,8 @@
 #include "Onnx/GraphBuilder.h"
+#include "Onnx/DimTools.h"
 #include "Onnx/Tensors.h"
+
+#include <numeric>
 
 namespace fusec {
 
@@ -67,12 +70,11 @@ SymbolId GraphBuilder::symbolNamed(const std::string &name) {
   if (isNew) {
     Symbol s;
     s.name = name;
-    if (auto range = options.dims.find(name); range != options.dims.end()) {
+    if (auto range = options.dims.find(name); range != options.dims.end())
       s = range->second;
-      s.name = name;
-    } else if (auto bound = memory.impliedMax.find(name); bound != memory.impliedMax.end()) {
-      s.max = bound->second;
-    }
+    if (auto implied = memory.implied.find(name); implied != memory.implied.end())
+      s = implied->second;
+    s.name = name;
     graph.symbols.push_back(std::move(s));
   }
   return it->second;
@@ -90,10 +92,45 @@ std::optional<std::string> GraphBuilder::noteImpliedBound(const DimExpr &a, cons
     if (options.dims.count(name))
       return "the model allows at most " + std::to_string(bound) + " for " + name +
              "; pass a --dim range within that";
-    memory.impliedMax[name] = bound;
-    foundBound = true;
+    noteImplied(*plain, [&](Symbol &s) { s.max = std::min(s.max, bound); });
   }
   return std::nullopt;
+}
+
+/// Multiples of the divisor only: the range shrinks to them. False where none is left.
+static bool roundToDivisor(Symbol &s) {
+  int64_t rest = s.min % s.divisor;
+  if (rest && __builtin_add_overflow(s.min, s.divisor - rest, &s.min))
+    return false;
+  s.max -= s.max == INT64_MAX ? 0 : s.max % s.divisor;
+  s.opt = std::max(s.min, std::min(s.max, s.opt) / s.divisor * s.divisor);
+  return s.min <= s.max;
+}
+
+bool GraphBuilder::noteImplied(const DimExpr &size, const std::function<void(Symbol &)> &restrict) {
+  if (size.op() != DimExpr::Op::Symbol)
+    return false;
+  const Symbol &now = graph.symbols[static_cast<size_t>(size.symbolId())];
+  Symbol s = now;
+  restrict(s);
+  bool narrower = s.min != now.min || s.max != now.max || s.divisor != now.divisor;
+  if (!narrower || !roundToDivisor(s))
+    return false;
+  memory.implied[s.name] = std::move(s);
+  foundBound = true;
+  return true;
+}
+
+bool GraphBuilder::noteImpliedMin(const DimExpr &size, int64_t least) {
+  return noteImplied(size, [&](Symbol &s) { s.min = std::max(s.min, least); });
+}
+
+bool GraphBuilder::noteImpliedDivisor(const DimExpr &size, int64_t divisor) {
+  return noteImplied(size, [&](Symbol &s) {
+    int64_t common;
+    if (!__builtin_mul_overflow(s.divisor / std::gcd(s.divisor, divisor), divisor, &common))
+      s.divisor = common;
+  });
 }
 
 /// The symbol, or its value where the range leaves only one.
@@ -230,6 +267,8 @@ Status GraphBuilder::graphInputs(const onnx::GraphProto &proto, NameScope &scope
         }
       }
     }
+    if (std::string size = tooLarge(*type, shape, graph.symbols, options.limits); !size.empty())
+      return Diagnostic{Diag::LimitExceeded, place, size};
     ValueId id = newValue(name, *type, std::move(shape));
     graph.body.inputs.push_back(id);
     FUSEC_CHECK(bind(name, id, place));
@@ -266,7 +305,11 @@ Status GraphBuilder::graphOutputs(const onnx::GraphProto &proto, const NameScope
   if (proto.output_size() == 0)
     return Diagnostic{Diag::BadGraph, path, "the graph has no outputs"};
   std::set<ValueId> taken(graph.body.inputs.begin(), graph.body.inputs.end());
+  std::set<std::string_view> listed;
   for (const auto &output : proto.output()) {
+    if (!listed.insert(output.name()).second)
+      return Diagnostic{Diag::BadGraph, where("output '" + output.name() + "'"),
+                        "is listed twice; give the copy a name of its own with an Identity node"};
     auto it = scope.names.find(output.name());
     if (it == scope.names.end() || output.name().empty())
       return Diagnostic{Diag::BadGraph, where("output '" + output.name() + "'"),

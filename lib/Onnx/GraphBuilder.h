@@ -49,7 +49,7 @@ struct ImportFrame {
 /// What a second import of the same model takes over from the first.
 struct ImportMemory {
   std::unordered_map<const onnx::TensorProto *, ConstantRef> tensors; // whose data left the message
-  std::map<std::string, int64_t> impliedMax; // bounds of symbols that the model's own nodes imply
+  std::map<std::string, Symbol> implied; // ranges of symbols that the model's own nodes imply
 };
 
 /// Builds a Graph from a parsed model: scopes, functions, subgraphs, diagnostics.
@@ -89,6 +89,10 @@ public:
   /// rows: notes that n is at most c. The import is then repeated under that bound. Returns advice where
   /// the user's own range contradicts.
   std::optional<std::string> noteImpliedBound(const DimExpr &a, const DimExpr &b);
+  /// The same for a size that must be at least `least`, or a multiple of `divisor`; false where the size is no plain
+  /// symbol or the range that the user gave has no such value.
+  bool noteImpliedMin(const DimExpr &size, int64_t least);
+  bool noteImpliedDivisor(const DimExpr &size, int64_t divisor);
   bool foundBound = false;
   ValueId newValue(const std::string &wantedName, DType type, Shape shape);
 
@@ -97,6 +101,7 @@ private:
   Status initialisers(const onnx::GraphProto &proto, const std::string &prefix);
   Status graphInputs(const onnx::GraphProto &proto, NameScope &scope);
   Status graphOutputs(const onnx::GraphProto &proto, const NameScope &scope);
+  bool noteImplied(const DimExpr &size, const std::function<void(Symbol &)> &restrict);
   Status checkDeclared(ValueId id, const DeclaredType &declared, const std::string &name);
   Status markOutputs(const NameScope &scope);
   DeclaredType readType(const onnx::TypeProto &type);

@@ -1,4 +1,5 @@
 #include "Onnx/NodeImporter.h"
+#include "Graph/CheckOperator.h"
 #include "Onnx/DimTools.h"
 #include "Onnx/GraphBuilder.h"
 #include "Onnx/KnownValues.h"
@@ -69,6 +70,8 @@ std::vector<ValueId> NodeImporter::emit(OpKind op, std::vector<ValueId> in, Attr
   for (TypedShape &t : outs)
     ids.push_back(builder.newValue("", t.type, std::move(t.shape)));
   node.outputs = ids;
+  if (!accepts(node))
+    return ids;
   Graph &g = builder.graph;
   if (auto elements = followValues(g, node)) {
     Value &v = g.value(ids[0]);
@@ -83,6 +86,27 @@ std::vector<ValueId> NodeImporter::emit(OpKind op, std::vector<ValueId> in, Attr
   }
   builder.frame->region->nodes.push_back(std::move(node));
   return ids;
+}
+
+/// What an operator's function lets pass is checked once more, by the rule that every later stage relies on.
+bool NodeImporter::accepts(const Node &node) {
+  Graph &g = builder.graph;
+  size_t before = errors.size();
+  for (ValueId id : node.outputs)
+    if (std::string size =
+            tooLarge(g.value(id).type, g.value(id).shape, g.symbols, builder.options.limits);
+        !size.empty())
+      errors.push_back(fail(Diag::LimitExceeded, outputNames.empty()
+                                                     ? size
+                                                     : "output '" + outputNames[0] + "': " + size));
+  if (errors.size() != before)
+    return false;
+  if (Status status = checkOperator(g, node); !status.ok())
+    for (const Diagnostic &d : status.errors())
+      errors.push_back(d.id == Diag::UnsupportedShape
+                           ? undecided(d.text + "; fix the sizes with --dim or --shape")
+                           : mismatch(d.text));
+  return errors.size() == before;
 }
 
 ValueId NodeImporter::emitOne(OpKind op, std::vector<ValueId> in, Attributes attrs, DType type,
@@ -113,7 +137,8 @@ Status NodeImporter::finish(OpKind op, std::vector<ValueId> in, Attributes attrs
     for (TypedShape &t : outs)
       ids.push_back(builder.newValue("", t.type, std::move(t.shape)));
     node.outputs = ids;
-    builder.frame->region->nodes.push_back(std::move(node));
+    if (accepts(node))
+      builder.frame->region->nodes.push_back(std::move(node));
   }
   // Outputs that the model leaves out are absent, not unused.
   auto &nodes = builder.frame->region->nodes;
@@ -167,6 +192,10 @@ std::string NodeImporter::inputTypes() const {
 
 Diagnostic NodeImporter::mismatch(std::string text) const {
   return fail(Diag::ShapeMismatch, text + "; the inputs are " + inputTypes());
+}
+
+Diagnostic NodeImporter::undecided(std::string text) const {
+  return fail(Diag::UnsupportedShape, text + "; the inputs are " + inputTypes());
 }
 
 Diagnostic NodeImporter::unsupported(std::string text) const {
@@ -229,9 +258,32 @@ Diagnostic NodeImporter::mayDiffer(const DimExpr &a, const DimExpr &b,
   std::string text = what + " must be equal: " + a.str(symbols()) + " and " + b.str(symbols());
   if (a.isConst() && b.isConst())
     return mismatch(text);
+  DimExpr::Range difference = (a - b).range(symbols());
+  if (difference.min > 0 || difference.max < 0)
+    return mismatch(text);
   if (auto advice = builder.noteImpliedBound(a, b))
-    return mismatch(text + "; " + *advice);
-  return mismatch(text + " may differ; give both one name with --shape or fix one with --dim");
+    return undecided(text + "; " + *advice);
+  return undecided(text + " may differ; give both one name with --shape or fix one with --dim");
+}
+
+Diagnostic NodeImporter::needsMultiple(const DimExpr &size, int64_t divisor,
+                                       const std::string &what) const {
+  std::string text =
+      what + " must be a multiple of " + std::to_string(divisor) + "; it is " + size.str(symbols());
+  if (size.isConst())
+    return mismatch(text);
+  builder.noteImpliedDivisor(size, divisor);
+  return undecided(text + ", which may be none; fix it with --dim");
+}
+
+Diagnostic NodeImporter::needsAtLeast(const DimExpr &size, int64_t least,
+                                      const std::string &what) const {
+  std::string text =
+      what + " must be at least " + std::to_string(least) + "; it is " + size.str(symbols());
+  if (size.range(symbols()).max < least)
+    return mismatch(text);
+  builder.noteImpliedMin(size, least);
+  return undecided(text + ", which may be less; give a range with --dim");
 }
 
 } // namespace fusec

@@ -94,11 +94,16 @@ public:
 
   // Diagnostics
   Diagnostic fail(Diag id, std::string text) const;
-  Diagnostic mismatch(std::string text) const; // ShapeMismatch, with the inputs' types
+  Diagnostic mismatch(std::string text) const;  // ShapeMismatch, with the inputs' types
+  Diagnostic undecided(std::string text) const; // UnsupportedShape, likewise
   Diagnostic unsupported(std::string text) const;
   std::string inputTypes() const;
   /// For two sizes that must be equal, are not the same expression, and may differ.
   Diagnostic mayDiffer(const DimExpr &a, const DimExpr &b, const std::string &what) const;
+  /// For a size that may be no multiple of `divisor`, or smaller than `least`. Where that is a matter of
+  /// one symbol, its range is narrowed and the import repeated; else the diagnostic stands.
+  Diagnostic needsMultiple(const DimExpr &size, int64_t divisor, const std::string &what) const;
+  Diagnostic needsAtLeast(const DimExpr &size, int64_t least, const std::string &what) const;
 
   // Common checks
   Result<int64_t> axis(int64_t a, int64_t rank) const; // to 0..rank-1
@@ -115,6 +120,7 @@ public:
   std::string unusedAttribute() const;
 
 private:
+  bool accepts(const Node &node);
   const onnx::AttributeProto *attribute(const std::string &key, int type);
   void attributeError(const std::string &key, const std::string &text);
 

@@ -43,6 +43,7 @@ PLANTED = [
     ("docs/page.md", "text\n", "docs: not one of the top-level entries"),
     ("README.md", "# fusec\n", "does not name lib/Support"),
     ("README.md", "see [there](lib/Nowhere)\n", "names lib/Nowhere, which does not exist"),
+    ("lib/Support/Diagnostics.def", 'FUSEC_DIAG(A, "E1234", Usage, "x")\n', "E1234 has no test under test/"),
     ("CMakeLists.txt", "project(x)\n", "FUSEC_STAGES is not the list of stages"),
     ("lib/Graph/Bad.h", "// see /ho" "me/someone/x\n", "a path of one machine"),
     ("scripts/lib.sh", "pip install --index-" "url x\n", "a registry's host"),

@@ -145,7 +145,7 @@ Val padIndex(const std::string &mode, Val i, const DimExpr &extent) {
   // Triangle wave of period 2(extent - 1); one element is all there is when the extent is 1.
   if (extent.isConst(1))
     return i.like(0);
-  DimExpr period = (extent - 1) * DimExpr(2);
+  DimExpr period = max((extent - 1) * DimExpr(2), DimExpr(1));
   Val m = floorMod(i, period);
   return min(m, i.likeDim(period) - m);
 }
@@ -206,7 +206,8 @@ Status reverseSequence(NodeLowering &n) {
   auto batch = static_cast<size_t>(n.node.intAttr("batch_axis"));
   n.map(n.out(), [&](EquationBuilder &b) {
     std::vector<Val> at = b.axes;
-    Val length = cast(DType::I64, b.read(n.in(1), {b.axis(batch)})), t = b.axis(time);
+    Val t = b.axis(time), length = cast(DType::I64, b.read(n.in(1), {b.axis(batch)}));
+    length = min(length, length.likeDim(n.shape(0)[time])); // data, which may say too much
     at[time] = select(lt(t, length), length - t - 1, t);
     return b.read(n.in(0), at);
   });

@@ -116,6 +116,16 @@ ConstantRef weightConstant(DType t, const TapTable &table) {
   return makeConstant(t, {static_cast<int64_t>(table.beyond.size()), table.taps}, std::move(bytes));
 }
 
+/// Entries that the tables of one axis may have; larger ones are beyond any image.
+constexpr double kMaxTableEntries = 1 << 26;
+
+bool fitsTable(const Node &n, const ResizedAxis &a) {
+  double taps = 4;
+  if (n.stringAttr("mode") != "nearest" && n.intAttr("antialias"))
+    taps = 4 / std::min(a.scale, 1.0) + 2;
+  return static_cast<double>(a.out) * taps <= kMaxTableEntries;
+}
+
 /// Resamples one axis of `x` into `out`, which has type `t`.
 void resample(NodeLowering &n, TensorId out, TensorId x, size_t axis, const ResizedAxis &a,
               DType t) {
@@ -205,6 +215,10 @@ Status resize(NodeLowering &n) {
     const ResizedAxis &a = axes[d];
     if (a.scale == 1 && a.in == a.out && a.roiBegin == 0 && a.roiEnd == 1)
       continue;
+    if (!fitsTable(n.node, a))
+      return n.fail("axis " + std::to_string(d) + " is resized to " + std::to_string(a.out) +
+                        " elements; the table of weights would be larger than 2^26 entries",
+                    Diag::LimitExceeded);
     shape[d] = n.outShape()[d];
     TensorId out = n.temp("axis" + std::to_string(d), t, shape);
     resample(n, out, x, d, a, t);

@@ -54,6 +54,14 @@ Status ifOp(NodeImporter &n) {
   return n.finish(OpKind::If, {n.reshape(n.id(0), {})}, {}, std::move(outs), std::move(regions));
 }
 
+/// Whether `id` is the region's input `index`, passed on by any number of Identity nodes.
+bool passesOn(const Region &region, ValueId id, size_t index) {
+  for (auto node = region.nodes.rbegin(); node != region.nodes.rend(); ++node)
+    if (node->op == OpKind::Identity && node->outputs[0] == id)
+      id = node->inputs[0];
+  return index < region.inputs.size() && id == region.inputs[index];
+}
+
 Status loop(NodeImporter &n) {
   const onnx::GraphProto *body = n.attrGraph("body");
   if (!body)
@@ -87,7 +95,7 @@ Status loop(NodeImporter &n) {
   auto trips = n.known(0);
   auto start = n.ints(1);
   auto stays = knownElements(n.graph().value(region.outputs[0]));
-  bool passes = region.inputs.size() > 1 && region.outputs[0] == region.inputs[1];
+  bool passes = passesOn(region, region.outputs[0], 1);
   bool always =
       (!n.has(1) || (start && (*start)[0])) && ((stays && (*stays)[0].isConst(1)) || passes);
   for (size_t i = carried; i < n.numOutputs(); ++i) {

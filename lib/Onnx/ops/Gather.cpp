@@ -133,9 +133,11 @@ Status topK(NodeImporter &n) {
   }
   Shape out = n.shape(0);
   DimExpr &size = out[static_cast<size_t>(axis)];
-  if (k < 0 || k > size.range(n.symbols()).min)
+  if (k < 0 || (size.isConst() && k > size.constValue()))
     return n.fail(Diag::BadOperand,
                   "k is " + std::to_string(k) + "; it must be between 0 and the axis' size");
+  if (k > size.range(n.symbols()).min)
+    return n.needsAtLeast(size, k, "the axis of which the k largest are taken");
   size = DimExpr(k);
   return n.finish(
       OpKind::TopK, {n.id(0), n.intsValue({k})},

@@ -1,3 +1,4 @@
+#include "Graph/CheckOperator.h"
 #include "Onnx/Compose.h"
 #include "Onnx/DimTools.h"
 #include "Onnx/OpTable.h"
@@ -35,16 +36,30 @@ Result<Shape> reshapeTarget(NodeImporter &n, const std::vector<DimExpr> &wanted,
   }
   if (rest) {
     auto size = exactQuotient(in, out, n.symbols());
-    if (!size)
-      return n.mismatch("the operand's elements do not divide into the target shape " +
-                        typeText(n.type(0), out, n.symbols()));
+    if (auto missing = missingDivisor(in, out); !size && missing)
+      return n.needsMultiple(missing->first, missing->second,
+                             "for the target shape " + typeText(n.type(0), out, n.symbols()) +
+                                 " a size of the operand");
+    if (!size) {
+      std::string text = "the operand's elements do not divide into the target shape " +
+                         typeText(n.type(0), out, n.symbols());
+      return isStatic(in) && isStatic(out) ? n.mismatch(text) : n.undecided(text);
+    }
     out[*rest] = *size;
     return out;
   }
-  if (numElements(in) != numElements(out))
+  if (sameSize(numElements(in), numElements(out), n.symbols()))
+    return out;
+  if (isStatic(in) && isStatic(out))
     return n.mismatch("the target shape " + typeText(n.type(0), out, n.symbols()) +
                       " has another number of elements");
-  return out;
+  // n/2 stands for half of n only where n is even.
+  for (const DimExpr &d : out)
+    if (auto part = truncatedSymbol(d))
+      return n.needsMultiple(part->first, part->second, "what the target shape divides");
+  return n.undecided("whether the target shape " + typeText(n.type(0), out, n.symbols()) +
+                     " has as many elements as the operand depends on sizes that are not fixed; "
+                     "give them with --dim or --shape");
 }
 
 Status reshape(NodeImporter &n) {
@@ -235,8 +250,7 @@ Status split(NodeImporter &n) {
       dims.push_back(std::min(each, left));
   } else {
     if (!size.divisibleBy(parts, n.symbols()))
-      return n.fail(Diag::UnsupportedShape,
-                    "a symbolic axis must be known to divide into equal parts");
+      return n.needsMultiple(size, parts, "an axis that is split into equal parts");
     dims.assign(static_cast<size_t>(parts), floorDiv(size, DimExpr(parts)));
   }
   std::vector<TypedShape> outs;

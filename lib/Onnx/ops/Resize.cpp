@@ -256,11 +256,12 @@ Status depthToSpace(NodeImporter &n) {
       return n.fail(Diag::BadAttribute, "mode must be DCR or CRD");
     a.emplace("mode", mode);
     if (!in[1].divisibleBy(b * b, n.symbols()))
-      return n.mismatch("the channels must be a multiple of blocksize squared");
+      return n.needsMultiple(in[1], b * b, "the number of channels");
     out = {in[0], floorDiv(in[1], area), in[2] * block, in[3] * block};
   } else {
-    if (!in[2].divisibleBy(b, n.symbols()) || !in[3].divisibleBy(b, n.symbols()))
-      return n.mismatch("height and width must be multiples of blocksize");
+    for (size_t d : {2, 3})
+      if (!in[d].divisibleBy(b, n.symbols()))
+        return n.needsMultiple(in[d], b, d == 2 ? "the height" : "the width");
     out = {in[0], in[1] * area, floorDiv(in[2], block), floorDiv(in[3], block)};
   }
   return n.finish(*parseOpKind(n.op()), {n.id(0)}, std::move(a), {{n.type(0), std::move(out)}});

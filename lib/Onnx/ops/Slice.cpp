@@ -93,8 +93,9 @@ Status applySlice(NodeImporter &n, const SliceSpec &spec, std::vector<ValueId> d
     uint64_t length = start > end ? static_cast<uint64_t>(start - end) : 0;
     uint64_t stride = static_cast<uint64_t>(-(step + 1)) + 1;
     out[axis] = DimExpr(static_cast<int64_t>(length ? (length - 1) / stride + 1 : 0));
-    starts.push_back(start);
-    ends.push_back(end);
+    // Before the first element: -1 would be the last one.
+    starts.push_back(start < 0 ? INT64_MIN : start);
+    ends.push_back(end < 0 ? INT64_MIN : end);
   }
   if (fixed)
     return n.finish(
@@ -216,7 +217,7 @@ Status pad(NodeImporter &n) {
       return n.fail(Diag::LimitExceeded, "a pad is larger than 2^40");
     DimExpr d = n.shape(0)[i] + DimExpr(before + after);
     if (d.range(n.symbols()).min < 0)
-      return n.mismatch("negative pads remove more than there is");
+      return n.needsAtLeast(n.shape(0)[i], -(before + after), "an axis with negative pads");
     bool mirrors = mode == "reflect" && (before > 0 || after > 0);
     if (mirrors && n.shape(0)[i].isConst() &&
         std::max(before, after) >= std::max<int64_t>(n.shape(0)[i].constValue(), 1))

@@ -62,6 +62,20 @@ def nested(folder):
     (folder / "sub" / "w.bin").write_bytes(bytes(24))
 
 
+def overlapping(folder):
+    """Two tensors share bytes 8 to 23 of one file."""
+    data(32)(folder)
+    tensors = []
+    for name, begin in (("w", 0), ("v", 8)):
+        t = TensorProto(name=name, data_type=TensorProto.FLOAT, dims=(2, 3), data_location=TensorProto.EXTERNAL)
+        for key, text in (("location", "w.bin"), ("offset", str(begin)), ("length", "24")):
+            entry = t.external_data.add()
+            entry.key, entry.value = key, text
+        tensors.append(t)
+    nodes = [helper.make_node("Add", ["x", "w"], ["t"]), helper.make_node("Add", ["t", "v"], ["y"])]
+    return save(model(nodes, initializer=tensors), folder)
+
+
 def in_branch(folder):
     """External data inside a subgraph is checked in the same way."""
     t = TensorProto()
@@ -119,6 +133,7 @@ CASES = [
     Case("E20-other", length("20"), BAD, "length 20 is not"),
     Case("E21-unaligned", offset("3", data(27)), OK),
     Case("E20-short", at("w.bin", data(20)), BAD, "reach past the end"),
+    Case("E22-overlapping", overlapping, OK),
     Case("E25-subgraph", in_branch, BAD, "'..'", several=True),
     Case("E25-attribute", in_attribute, BAD, "absolute"),
 ]

@@ -153,6 +153,30 @@ def sliced(start, end, step):
     )
 
 
+def expanded(*dims):
+    shape = numpy_helper.from_array(np.array(dims, np.int64), "s")
+    infos, outs = [value("x", (1,))], [value("y", None)]
+    return of(lambda: model([node("Expand", ["x", "s"])], inputs=infos, outputs=outs, initializer=[shape]))
+
+
+def tiled(*counts):
+    repeats = numpy_helper.from_array(np.array(counts, np.int64), "r")
+    return of(lambda: model([node("Tile", ["x", "r"])], outputs=[value("y", None)], initializer=[repeats]))
+
+
+def resized(size):
+    sizes = numpy_helper.from_array(np.array([1, 1, 2, size], np.int64), "s")
+    infos = [value("x", (1, 1, 2, 3))]
+    return of(
+        lambda: model(
+            [node("Resize", ["x", "", "", "s"], mode="linear")],
+            inputs=infos,
+            outputs=[value("y", None)],
+            initializer=[sizes],
+        )
+    )
+
+
 def conv(x=(1, 4, 8, 8), w=(4, 4, 3, 3), **attributes):
     infos = [value("x", x), value("w", w)]
     return of(lambda: model([node("Conv", ["x", "w"], **attributes)], inputs=infos, outputs=[value("y", None)]))
@@ -163,6 +187,7 @@ def pool(**attributes):
     return of(lambda: model([node("MaxPool", ["x"], **attributes)], inputs=infos, outputs=[value("y", None)]))
 
 
+ENDLESS = "f32[1099511627776,1099511627776]"
 LOWEST, HIGHEST = -(1 << 63), (1 << 63) - 1
 ONES = numpy_helper.from_array(np.ones((2, 3), np.float32), "w")
 
@@ -175,7 +200,7 @@ CASES = [
     Case("G5-no-producer", nodes(relu("x", "z")), BAD, "no node makes it"),
     Case("G6-unsorted", nodes(relu("t", "y"), relu("x", "t")), BAD, "must be sorted"),
     Case("G7-no-nodes", of(lambda: model([], outputs=["x"])), OK),
-    Case("G8-output-twice", of(lambda: model([relu()], outputs=["y", "y"])), OK),
+    Case("G8-output-twice", of(lambda: model([relu()], outputs=["y", "y"])), BAD, "'y': is listed twice"),
     Case("G9-initialiser-output", of(lambda: model([], outputs=["w"], initializer=[ONES])), OK),
     Case("G10-default", of(lambda: model([node("Add", ["x", "w"])], inputs=["x", "w"], initializer=[ONES])), OK),
     Case("G11-empty-mandatory", one("Add", ["x", ""]), BAD, "mandatory"),
@@ -202,6 +227,10 @@ CASES = [
     Case("G31-negative", declared((-5,)), BAD, "dimension -5"),
     Case("G31-zero", declared((0,), (0,)), OK),
     Case("G31-huge", declared((1 << 62,)), BAD),
+    Case("G31-product", declared((1 << 40, 1 << 40)), LIMIT, f"input 'x': {ENDLESS} has more than"),
+    Case("O4-expand", expanded(1 << 40, 1 << 40), LIMIT, f"output 'y': {ENDLESS} has more than"),
+    Case("O4-tile", tiled(1 << 39, 1 << 39), LIMIT, "output 'y'"),
+    Case("O4-resize", resized(1 << 27), LIMIT, "the table of weights would be larger than 2^26 entries"),
     Case("G32-shape", declared((2, 3), (4, 4)), BAD, "declares f32[4,4], its nodes make f32[2,3]"),
     Case("G32-type", declared((2, 3), (2, 3), TensorProto.INT8), BAD, "declares i8[2,3]"),
     Case("O1-gather-99", gather(99), BAD, "index 99 is out of range"),
@@ -209,6 +238,7 @@ CASES = [
     Case("O2-step-0", sliced(0, 2, 0), BAD, "a step is 0"),
     Case("O2-lowest", sliced(LOWEST, HIGHEST, LOWEST), OK),
     Case("O2-backwards", sliced(HIGHEST, LOWEST, LOWEST), OK),
+    Case("O2-forward", sliced(LOWEST, 1, 1), OK),
     Case("O3-two-rests", reshape_to(-1, -1), BAD, "two -1"),
     Case("O3-overflow", reshape_to(1 << 62, 4), BAD),
     Case("O3-negative", reshape_to(-2, -3), BAD, "the size -2"),

@@ -79,13 +79,50 @@ TEST_CASE("sizes that may differ are refused with advice") {
   ModelMaker m;
   m.input("a", {"n"}).input("b", {"k"}).output("y");
   m.node("Add", {"a", "b"}, {"y"});
-  CHECK(outcome(m.import()) == "error[E3107] model-under-test.onnx: node 'Add_y' (Add, opset 18): "
+  CHECK(outcome(m.import()) == "error[E4004] model-under-test.onnx: node 'Add_y' (Add, opset 18): "
                                "the sizes to broadcast together must be "
                                "equal: n and k may differ; give both one name with --shape or fix "
                                "one with --dim; the inputs are (f32[n], f32[k])\n");
   ImportOptions options;
   REQUIRE(parseShapeOption("b:[n]", options).ok());
   CHECK(outcome(m.import(options)) == "f32[n]\n");
+}
+
+TEST_CASE("what only some sizes allow narrows their range") {
+  ModelMaker m;
+  m.input("x", {"n", 6}).output("y").output("z").output("w");
+  m.ints("to", {-1, 12}).ints("two", {2}).ints("twelve", {12}).ints("zero", {0}).ints("k", {3});
+  m.node("Reshape", {"x", "to"}, {"y"});
+  m.node("Shape", {"x"}, {"s"});
+  m.node("Gather", {"s", "zero"}, {"rows"});
+  m.node("Div", {"rows", "two"}, {"half"});
+  m.node("Concat", {"half", "twelve"}, {"t"});
+  attribute(*m.model.mutable_graph()->mutable_node(4), "axis", 0);
+  m.node("Reshape", {"x", "t"}, {"z"});
+  attribute(m.node("TopK", {"x", "k"}, {"w"}), "axis", 0);
+  auto g = m.import();
+  REQUIRE(outcome(g) == "f32[floordiv(n, 2),12]\nf32[floordiv(n, 2),12]\nf32[3,6]\n");
+  CHECK(g->symbols[0].min == 4);
+  CHECK(g->symbols[0].divisor == 2);
+  ImportOptions small;
+  REQUIRE(parseDimOption("n=1..2", small).ok());
+  CHECK(outcome(m.import(small)) ==
+        "error[E3108] model-under-test.onnx: node 'TopK_w' (TopK, opset 18): k is 3; it must be "
+        "between 0 and the axis' size\n");
+  ImportOptions odd;
+  REQUIRE(parseDimOption("n=5", odd).ok());
+  CHECK(outcome(m.import(odd)).find("error[E3107]") == 0);
+}
+
+TEST_CASE("sizes that nobody can decide are unsupported, not wrong") {
+  ModelMaker m;
+  m.input("x", {"n", "k"}).output("y");
+  m.ints("to", {-1, 12});
+  m.node("Reshape", {"x", "to"}, {"y"});
+  CHECK(outcome(m.import()) ==
+        "error[E4004] model-under-test.onnx: node 'Reshape_y' (Reshape, opset 18): the operand's "
+        "elements do not divide into the target shape f32[1,12]; the inputs are (f32[n,k], "
+        "i64[2])\n");
 }
 
 TEST_CASE("a table of positions bounds the sequence") {

@@ -1,0 +1,128 @@
+// If, Loop and Scan: the regions' inputs and outputs fit the node's.
+#include "Graph/rules/OpCheck.h"
+
+namespace fusec::rules {
+namespace {
+
+Status truth(const OpCheck &c, size_t i) {
+  FUSEC_CHECK(c.expect(!c.has(i) || c.type(i) == DType::Bool, "the condition must be bool"));
+  return c.oneNumber(i);
+}
+
+const Value &outputOf(const OpCheck &c, size_t region, size_t i) {
+  return c.graph.value(c.node.regions[region].outputs[i]);
+}
+const Value &inputOf(const OpCheck &c, size_t i) {
+  return c.graph.value(c.node.regions[0].inputs[i]);
+}
+
+Status valueIs(const OpCheck &c, const Value &v, DType type, const Shape &shape) {
+  return c.expect(v.type == type && c.same(v.shape, shape),
+                  "%" + v.name + " is " + typeText(v, c.graph.symbols) + ", it must be " +
+                      typeText(type, shape, c.graph.symbols));
+}
+
+Status oneOfType(const OpCheck &c, const Value &v, DType type) {
+  return c.expect(v.type == type && numElements(v.shape).isConst(1),
+                  "%" + v.name + " must be one " + std::string(name(type)));
+}
+
+Status ifElse(const OpCheck &c) {
+  FUSEC_CHECK(truth(c, 0));
+  for (size_t r = 0; r < 2; ++r) {
+    const Region &region = c.node.regions[r];
+    FUSEC_CHECK(c.expect(region.inputs.empty(), "a branch has no inputs"));
+    FUSEC_CHECK(c.expect(region.outputs.size() >= c.node.outputs.size(),
+                         "a branch makes fewer values than the node has outputs"));
+    for (size_t i = 0; i < c.node.outputs.size(); ++i)
+      FUSEC_CHECK(c.output(i, outputOf(c, r, i).type, outputOf(c, r, i).shape));
+  }
+  return success();
+}
+
+/// Node: trip?, condition?, carried...; body: iteration, condition, carried... to condition, carried..., stacked...
+Status loop(const OpCheck &c) {
+  const Region &body = c.node.regions[0];
+  size_t carried = c.node.inputs.size() - 2;
+  FUSEC_CHECK(c.expect(body.inputs.size() == carried + 2 && body.outputs.size() >= carried + 1 &&
+                           c.node.outputs.size() <= body.outputs.size() - 1,
+                       "the body's inputs and outputs do not fit the node's"));
+  FUSEC_CHECK(c.expect(!c.has(0) || c.type(0) == DType::I64, "the trip count must be i64"));
+  FUSEC_CHECK(c.oneNumber(0));
+  FUSEC_CHECK(truth(c, 1));
+  FUSEC_CHECK(oneOfType(c, inputOf(c, 0), DType::I64));
+  FUSEC_CHECK(oneOfType(c, inputOf(c, 1), DType::Bool));
+  FUSEC_CHECK(oneOfType(c, outputOf(c, 0, 0), DType::Bool));
+  for (size_t i = 0; i < carried; ++i) {
+    const Value &init = c.in(i + 2);
+    FUSEC_CHECK(valueIs(c, inputOf(c, i + 2), init.type, init.shape));
+    FUSEC_CHECK(valueIs(c, outputOf(c, 0, i + 1), init.type, init.shape));
+    FUSEC_CHECK(c.output(i, init.type, init.shape));
+  }
+  for (size_t i = carried; i < c.node.outputs.size(); ++i) {
+    if (!c.wants(i))
+      continue;
+    const Value &slice = outputOf(c, 0, i + 1);
+    FUSEC_CHECK(c.expect(!c.outShape(i).empty(), "a stacked output needs an axis"));
+    Shape stacked = slice.shape;
+    stacked.insert(stacked.begin(), c.outShape(i)[0]);
+    FUSEC_CHECK(c.output(i, slice.type, stacked));
+  }
+  return success();
+}
+
+Status scan(const OpCheck &c) {
+  const Region &body = c.node.regions[0];
+  int64_t given = c.node.intAttr("num_scan_inputs");
+  FUSEC_CHECK(c.expect(given >= 1 && given <= static_cast<int64_t>(c.node.inputs.size()),
+                       "num_scan_inputs must be between 1 and the number of inputs"));
+  auto scanned = static_cast<size_t>(given);
+  size_t states = c.node.inputs.size() - scanned;
+  FUSEC_CHECK(c.expect(body.inputs.size() == c.node.inputs.size() &&
+                           body.outputs.size() >= states &&
+                           c.node.outputs.size() <= body.outputs.size(),
+                       "the body's inputs and outputs do not fit the node's"));
+  size_t stacked = body.outputs.size() - states;
+  const auto &inAxes = c.node.intsAttr("scan_input_axes"),
+             &outAxes = c.node.intsAttr("scan_output_axes");
+  FUSEC_CHECK(c.expect(
+      inAxes.size() == scanned && c.node.intsAttr("scan_input_directions").size() == scanned &&
+          outAxes.size() == stacked && c.node.intsAttr("scan_output_directions").size() == stacked,
+      "axes and directions need one entry a scan input or output"));
+  for (size_t i = 0; i < states; ++i) {
+    FUSEC_CHECK(valueIs(c, inputOf(c, i), c.type(i), c.shape(i)));
+    FUSEC_CHECK(valueIs(c, outputOf(c, 0, i), c.type(i), c.shape(i)));
+    FUSEC_CHECK(c.output(i, c.type(i), c.shape(i)));
+  }
+  std::optional<DimExpr> length;
+  for (size_t i = 0; i < scanned; ++i) {
+    Shape slice = c.shape(states + i);
+    FUSEC_CHECK(c.expect(inAxes[i] >= 0 && inAxes[i] < static_cast<int64_t>(slice.size()),
+                         "an axis to scan is out of range"));
+    auto at = slice.begin() + static_cast<std::ptrdiff_t>(inAxes[i]);
+    if (length)
+      FUSEC_CHECK(c.sameDim(*length, *at, "lengths to scan"));
+    length = *at;
+    slice.erase(at);
+    FUSEC_CHECK(valueIs(c, inputOf(c, states + i), c.type(states + i), slice));
+  }
+  for (size_t i = 0; i < stacked; ++i) {
+    const Value &slice = outputOf(c, 0, states + i);
+    FUSEC_CHECK(c.expect(outAxes[i] >= 0 && outAxes[i] <= static_cast<int64_t>(slice.shape.size()),
+                         "an axis to stack along is out of range"));
+    Shape whole = slice.shape;
+    whole.insert(whole.begin() + static_cast<std::ptrdiff_t>(outAxes[i]), *length);
+    FUSEC_CHECK(c.output(states + i, slice.type, whole));
+  }
+  return success();
+}
+
+} // namespace
+
+void addControlFlow(RuleTable &table) {
+  table[OpKind::If] = ifElse;
+  table[OpKind::Loop] = loop;
+  table[OpKind::Scan] = scan;
+}
+
+} // namespace fusec::rules

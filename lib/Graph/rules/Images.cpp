@@ -1,0 +1,149 @@
+// Operators between spatial sizes: Resize, GridSample, Col2Im, DepthToSpace, SpaceToDepth.
+#include "Graph/rules/OpCheck.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace fusec::rules {
+namespace {
+
+/// A constant operand of `count` numbers; absent or empty counts as absent.
+Result<ConstantRef> numbers(const OpCheck &c, size_t i, size_t count, Kind kind) {
+  if (!c.has(i))
+    return ConstantRef();
+  FUSEC_CHECK(c.kind(i, kind));
+  ConstantRef data = c.constant(i);
+  if (!data)
+    return c.fail("operand " + std::to_string(i) + " must be a constant");
+  if (data->numElements() == 0)
+    return ConstantRef();
+  FUSEC_CHECK(c.expect(static_cast<size_t>(data->numElements()) == count,
+                       "operand " + std::to_string(i) + " must have " + std::to_string(count) +
+                           " elements"));
+  return data;
+}
+
+Status resize(const OpCheck &c) {
+  FUSEC_CHECK(c.kind(0, Kind::Number));
+  FUSEC_CHECK(c.oneOf("mode", {"nearest", "linear", "cubic"}));
+  FUSEC_CHECK(c.oneOf("coordinate_transformation_mode",
+                      {"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners",
+                       "asymmetric", "tf_crop_and_resize", "tf_half_pixel_for_nn"}));
+  FUSEC_CHECK(
+      c.oneOf("nearest_mode", {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"}));
+  FUSEC_CHECK(c.oneOf("keep_aspect_ratio_policy", {"stretch", "not_larger", "not_smaller"}));
+  FUSEC_CHECK(c.axes("axes", c.rank(0)));
+  const auto &axes = c.node.intsAttr("axes");
+  bool crops = c.node.stringAttr("coordinate_transformation_mode") == "tf_crop_and_resize";
+  if (crops) {
+    FUSEC_TRY(ConstantRef roi, numbers(c, 1, 2 * axes.size(), Kind::Float));
+    FUSEC_CHECK(c.expect(roi || axes.empty(), "the region to crop is missing"));
+  }
+  FUSEC_TRY(ConstantRef scales, numbers(c, 2, axes.size(), Kind::Float));
+  FUSEC_TRY(ConstantRef sizes, numbers(c, 3, axes.size(), Kind::Integer));
+  for (int64_t i = 0; scales && i < scales->numElements(); ++i)
+    FUSEC_CHECK(c.expect(scales->floatAt(i) > 0 && std::isfinite(scales->floatAt(i)),
+                         "a scale must be positive and finite"));
+  for (int64_t i = 0; sizes && i < sizes->numElements(); ++i)
+    FUSEC_CHECK(c.expect(sizes->intAt(i) >= 0, "a size is negative"));
+  FUSEC_CHECK(c.expect(c.outShape().size() == c.shape(0).size(),
+                       "the output must have the operand's rank"));
+  Shape out = c.shape(0);
+  for (int64_t a : axes) {
+    auto d = static_cast<size_t>(a);
+    const DimExpr &from = c.shape(0)[d], &to = c.outShape()[d];
+    FUSEC_CHECK(c.expect(from == to || (from.isConst() && to.isConst()),
+                         "the axes to resize must have fixed sizes"));
+    FUSEC_CHECK(c.expect(!from.isConst(0) || to.isConst(0), "an empty axis cannot grow"));
+    out[d] = to;
+  }
+  return c.output(c.type(0), out);
+}
+
+Status gridSample(const OpCheck &c) {
+  FUSEC_CHECK(c.kind(0, Kind::Number));
+  FUSEC_CHECK(c.kind(1, Kind::Float));
+  FUSEC_CHECK(c.oneOf("mode", {"linear", "nearest", "cubic"}));
+  FUSEC_CHECK(c.oneOf("padding_mode", {"zeros", "border", "reflection"}));
+  FUSEC_CHECK(c.expect(c.rank(0) >= 3 && c.rank(0) <= 5, "the data must have rank 3 to 5"));
+  FUSEC_CHECK(c.exactRank(1, c.rank(0)));
+  FUSEC_CHECK(c.expect(c.shape(1).back().isConst(c.rank(0) - 2),
+                       "the grid must have one coordinate for each spatial axis"));
+  FUSEC_CHECK(c.sameDim(c.shape(0)[0], c.shape(1)[0], "batch sizes"));
+  Shape out{c.shape(0)[0], c.shape(0)[1]};
+  out.insert(out.end(), c.shape(1).begin() + 1, c.shape(1).end() - 1);
+  return c.output(c.type(0), out);
+}
+
+Status col2Im(const OpCheck &c) {
+  FUSEC_CHECK(c.kind(0, Kind::Number));
+  FUSEC_CHECK(c.exactRank(0, 3));
+  auto image = c.ints(1), block = c.ints(2);
+  const auto &dilations = c.node.intsAttr("dilations"), &pads = c.node.intsAttr("pads"),
+             &strides = c.node.intsAttr("strides");
+  FUSEC_CHECK(c.expect(
+      image && block && image->size() == block->size() && dilations.size() == block->size() &&
+          strides.size() == block->size() && pads.size() == 2 * block->size(),
+      "image and block need constant sizes, and the attributes one entry an axis"));
+  constexpr int64_t kLargest = int64_t(1) << 30;
+  auto outside = [](int64_t v, int64_t least) { return v < least || v > kLargest; };
+  int64_t area = 1, positions = 1;
+  Shape out{c.shape(0)[0], 0};
+  for (size_t d = 0; d < block->size(); ++d) {
+    int64_t b = (*block)[d], size = (*image)[d];
+    FUSEC_CHECK(c.expect(!outside(b, 1) && !outside(size, 1) && !outside(strides[d], 1) &&
+                             !outside(dilations[d], 1) && !outside(pads[d], 0) &&
+                             !outside(pads[block->size() + d], 0),
+                         "a size, stride, dilation or pad is out of range"));
+    int64_t room = size + pads[d] + pads[block->size() + d] - (dilations[d] * (b - 1) + 1);
+    FUSEC_CHECK(c.expect(room >= 0 && !__builtin_mul_overflow(area, b, &area) &&
+                             !__builtin_mul_overflow(positions, room / strides[d] + 1, &positions),
+                         "the block does not fit the image"));
+    out.push_back(size);
+  }
+  FUSEC_CHECK(c.expect(c.shape(0)[1].divisibleBy(area, c.graph.symbols),
+                       "the rows are no multiple of the block"));
+  FUSEC_CHECK(c.sameDim(c.shape(0)[2], positions, "columns and positions of the block"));
+  out[1] = floorDiv(c.shape(0)[1], DimExpr(area));
+  return c.output(c.type(0), out);
+}
+
+Result<int64_t> blockSize(const OpCheck &c) {
+  FUSEC_CHECK(c.exactRank(0, 4));
+  int64_t block = c.node.intAttr("blocksize");
+  FUSEC_CHECK(c.expect(block >= 1 && block <= 1 << 20, "blocksize must be between 1 and 2^20"));
+  return block;
+}
+
+Status depthToSpace(const OpCheck &c) {
+  FUSEC_TRY(int64_t block, blockSize(c));
+  FUSEC_CHECK(c.oneOf("mode", {"DCR", "CRD"}));
+  const Shape &in = c.shape(0);
+  FUSEC_CHECK(c.expect(in[1].divisibleBy(block * block, c.graph.symbols),
+                       "the channels must be a multiple of blocksize squared"));
+  return c.output(c.type(0), {in[0], floorDiv(in[1], DimExpr(block * block)),
+                              in[2] * DimExpr(block), in[3] * DimExpr(block)});
+}
+
+Status spaceToDepth(const OpCheck &c) {
+  FUSEC_TRY(int64_t block, blockSize(c));
+  const Shape &in = c.shape(0);
+  FUSEC_CHECK(c.expect(in[2].divisibleBy(block, c.graph.symbols) &&
+                           in[3].divisibleBy(block, c.graph.symbols),
+                       "height and width must be multiples of blocksize"));
+  return c.output(c.type(0), {in[0], in[1] * DimExpr(block * block),
+                              floorDiv(in[2], DimExpr(block)), floorDiv(in[3], DimExpr(block))});
+}
+
+} // namespace
+
+void addImages(RuleTable &table) {
+  using enum OpKind;
+  table[Resize] = resize;
+  table[GridSample] = gridSample;
+  table[Col2Im] = col2Im;
+  table[DepthToSpace] = depthToSpace;
+  table[SpaceToDepth] = spaceToDepth;
+}
+
+} // namespace fusec::rules

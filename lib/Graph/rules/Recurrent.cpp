@@ -1,0 +1,55 @@
+// LSTM, GRU and RNN: x [T,B,I], W [dirs,G*H,I], R [dirs,G*H,H], B [dirs,2*G*H], lengths [B], states [dirs,B,H],
+// peepholes [dirs,3*H]; outputs [T,dirs,B,H] and [dirs,B,H].
+#include "Graph/rules/OpCheck.h"
+
+#include <algorithm>
+
+namespace fusec::rules {
+namespace {
+
+constexpr const char *kActivations[] = {
+    "Relu",       "Tanh",        "Sigmoid", "Affine",   "LeakyRelu", "ThresholdedRelu",
+    "ScaledTanh", "HardSigmoid", "Elu",     "Softsign", "Softplus"};
+
+template <int64_t gates, size_t functions> Status recurrent(const OpCheck &c) {
+  FUSEC_CHECK(c.oneOf("direction", {"forward", "reverse", "bidirectional"}));
+  int64_t dirs = c.node.stringAttr("direction") == "bidirectional" ? 2 : 1;
+  int64_t hidden = c.node.intAttr("hidden_size");
+  FUSEC_CHECK(c.expect(hidden >= 1 && hidden <= int64_t(1) << 31,
+                       "hidden_size must be between 1 and 2^31"));
+  FUSEC_CHECK(c.expect(c.node.intAttr("layout") == 0, "layout must be 0"));
+  const auto &names = std::get<std::vector<std::string>>(c.node.attributes.at("activations"));
+  FUSEC_CHECK(
+      c.expect(names.size() == functions * static_cast<size_t>(dirs),
+               "activations must name " + std::to_string(functions) + " functions a direction"));
+  for (const std::string &name : names)
+    FUSEC_CHECK(c.expect(std::find(std::begin(kActivations), std::end(kActivations), name) !=
+                             std::end(kActivations),
+                         "activation '" + name + "' does not exist"));
+  FUSEC_CHECK(c.kind(0, Kind::Float));
+  FUSEC_CHECK(c.exactRank(0, 3));
+  FUSEC_CHECK(c.sameTypes({0, 1, 2, 3, 5, 6, 7}));
+  FUSEC_CHECK(c.kind(4, Kind::Integer));
+  const Shape &x = c.shape(0);
+  Shape state{DimExpr(dirs), x[1], DimExpr(hidden)};
+  FUSEC_CHECK(c.shapeIs(1, {DimExpr(dirs), DimExpr(gates * hidden), x[2]}));
+  FUSEC_CHECK(c.shapeIs(2, {DimExpr(dirs), DimExpr(gates * hidden), DimExpr(hidden)}));
+  FUSEC_CHECK(c.shapeIs(3, {DimExpr(dirs), DimExpr(2 * gates * hidden)}));
+  FUSEC_CHECK(c.shapeIs(4, {x[1]}));
+  FUSEC_CHECK(c.shapeIs(5, state));
+  FUSEC_CHECK(c.shapeIs(6, state));
+  FUSEC_CHECK(c.shapeIs(7, {DimExpr(dirs), DimExpr(3 * hidden)}));
+  FUSEC_CHECK(c.output(0, c.type(0), {x[0], DimExpr(dirs), x[1], DimExpr(hidden)}));
+  FUSEC_CHECK(c.output(1, c.type(0), state));
+  return c.output(2, c.type(0), state);
+}
+
+} // namespace
+
+void addRecurrent(RuleTable &table) {
+  table[OpKind::LSTM] = recurrent<4, 3>;
+  table[OpKind::GRU] = recurrent<3, 2>;
+  table[OpKind::RNN] = recurrent<1, 1>;
+}
+
+} // namespace fusec::rules

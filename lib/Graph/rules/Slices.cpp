@@ -1,0 +1,139 @@
+// Slice, SliceDynamic, Pad and CenterCropPad: what is read lies inside the operand.
+#include "Graph/rules/OpCheck.h"
+
+#include <algorithm>
+
+namespace fusec::rules {
+namespace {
+
+/// Number of elements that numpy's rule selects from `size`; nullopt when the span overflows.
+std::optional<int64_t> selected(int64_t size, int64_t start, int64_t end, int64_t step) {
+  int64_t low = step > 0 ? 0 : -1, high = step > 0 ? size : size - 1;
+  auto place = [&](int64_t v) {
+    return v < 0 ? (v < -size ? low : std::clamp(v + size, low, high)) : std::min(v, high);
+  };
+  int64_t from = place(start), to = place(end);
+  int64_t span = step > 0 ? to - from : from - to;
+  if (span <= 0)
+    return 0;
+  uint64_t width = step > 0 ? static_cast<uint64_t>(step) : static_cast<uint64_t>(-(step + 1)) + 1;
+  return static_cast<int64_t>(static_cast<uint64_t>(span - 1) / width) + 1;
+}
+
+using Element = std::vector<DimExpr>;
+
+Status sliced(const OpCheck &c, const std::vector<int64_t> &axes, const Element &starts,
+              const Element &ends, const std::vector<int64_t> &steps) {
+  const Shape &in = c.shape(0), &out = c.outShape();
+  FUSEC_CHECK(c.expect(starts.size() == axes.size() && ends.size() == axes.size() &&
+                           steps.size() == axes.size(),
+                       "starts, ends, axes and steps must have one length"));
+  FUSEC_CHECK(c.expect(out.size() == in.size(), "the output must have the operand's rank"));
+  std::vector<bool> seen(in.size(), false);
+  Shape expected = in;
+  for (size_t i = 0; i < axes.size(); ++i) {
+    FUSEC_CHECK(c.expect(axes[i] >= 0 && axes[i] < static_cast<int64_t>(in.size()) &&
+                             !seen[static_cast<size_t>(axes[i])],
+                         "an axis is out of range or given twice"));
+    auto a = static_cast<size_t>(axes[i]);
+    seen[a] = true;
+    FUSEC_CHECK(c.expect(steps[i] != 0, "a step is 0"));
+    bool right = c.forSamples([&](const std::vector<int64_t> &symbols) -> std::optional<bool> {
+      auto size = in[a].evaluate(symbols), count = out[a].evaluate(symbols);
+      auto start = starts[i].evaluate(symbols), end = ends[i].evaluate(symbols);
+      if (!size || !count || !start || !end)
+        return std::nullopt;
+      return selected(*size, *start, *end, steps[i]) == *count;
+    });
+    FUSEC_CHECK(c.expect(right, "the output's size " + out[a].str(c.graph.symbols) + " on axis " +
+                                    std::to_string(a) + " is not what the slice selects"));
+    expected[a] = out[a];
+  }
+  return c.output(c.type(0), expected);
+}
+
+Status slice(const OpCheck &c) {
+  const auto &starts = c.node.intsAttr("starts"), &ends = c.node.intsAttr("ends");
+  return sliced(c, c.node.intsAttr("axes"), Element(starts.begin(), starts.end()),
+                Element(ends.begin(), ends.end()), c.node.intsAttr("steps"));
+}
+
+/// The bounds follow from shapes and constants, axes and steps are constants.
+Status sliceDynamic(const OpCheck &c) {
+  auto elements = [&](size_t i) -> std::optional<Element> {
+    if (!c.in(i).known.empty())
+      return c.in(i).known;
+    auto list = c.ints(i);
+    return list ? std::optional(Element(list->begin(), list->end())) : std::nullopt;
+  };
+  for (size_t i = 1; i < c.node.inputs.size(); ++i) {
+    FUSEC_CHECK(c.kind(i, Kind::Integer));
+    FUSEC_CHECK(c.exactRank(i, 1));
+  }
+  auto starts = elements(1), ends = elements(2);
+  auto axes = c.has(3) ? c.ints(3) : std::nullopt, steps = c.has(4) ? c.ints(4) : std::nullopt;
+  FUSEC_CHECK(c.expect(starts && ends && (axes || !c.has(3)) && (steps || !c.has(4)),
+                       "starts and ends must be known, axes and steps constant"));
+  // The lowering walks as many axes as there are starts.
+  size_t count = starts->size();
+  if (!axes) {
+    axes.emplace();
+    for (size_t i = 0; i < count; ++i)
+      axes->push_back(static_cast<int64_t>(i));
+  }
+  for (int64_t &a : *axes)
+    a = a < 0 ? a + c.rank(0) : a;
+  if (!steps)
+    steps.emplace(count, 1);
+  return sliced(c, *axes, *starts, *ends, *steps);
+}
+
+Status pad(const OpCheck &c) {
+  constexpr int64_t kLargest = int64_t(1) << 42;
+  FUSEC_CHECK(c.oneOf("mode", {"constant", "reflect", "edge", "wrap"}));
+  bool constant = c.node.stringAttr("mode") == "constant";
+  FUSEC_CHECK(c.expect(!c.has(1), "the pads are an attribute"));
+  FUSEC_CHECK(c.sameTypes({0, 2}));
+  FUSEC_CHECK(c.oneNumber(2));
+  const auto &pads = c.node.intsAttr("pads");
+  const Shape &in = c.shape(0);
+  FUSEC_CHECK(c.expect(pads.size() == 2 * in.size(), "two pads for each axis are needed"));
+  Shape out;
+  for (size_t d = 0; d < in.size(); ++d) {
+    int64_t begin = pads[d], end = pads[in.size() + d];
+    FUSEC_CHECK(
+        c.expect(begin >= -kLargest && begin <= kLargest && end >= -kLargest && end <= kLargest,
+                 "a pad is larger than 2^42"));
+    DimExpr size = in[d] + DimExpr(begin + end);
+    FUSEC_CHECK(c.atMost(0, size, "negative pads and the axis: what is removed"));
+    bool repeats = !constant && (begin > 0 || end > 0);
+    FUSEC_CHECK(c.expect(!repeats || !in[d].isConst(0), "an empty axis cannot be repeated"));
+    bool tooFar = c.node.stringAttr("mode") == "reflect" && repeats && in[d].isConst() &&
+                  std::max(begin, end) >= in[d].constValue();
+    FUSEC_CHECK(c.expect(!tooFar, "a reflecting pad must be smaller than the axis"));
+    out.push_back(size);
+  }
+  return c.output(c.type(0), out);
+}
+
+Status centerCropPad(const OpCheck &c) {
+  FUSEC_CHECK(c.axes("axes", c.rank(0)));
+  FUSEC_CHECK(c.expect(c.outShape().size() == c.shape(0).size(),
+                       "the output must have the operand's rank"));
+  Shape out = c.shape(0);
+  for (int64_t a : c.node.intsAttr("axes"))
+    out[static_cast<size_t>(a)] = c.outShape()[static_cast<size_t>(a)];
+  return c.output(c.type(0), out);
+}
+
+} // namespace
+
+void addSlices(RuleTable &table) {
+  using enum OpKind;
+  table[Slice] = slice;
+  table[SliceDynamic] = sliceDynamic;
+  table[Pad] = pad;
+  table[CenterCropPad] = centerCropPad;
+}
+
+} // namespace fusec::rules

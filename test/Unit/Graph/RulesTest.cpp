@@ -1,0 +1,181 @@
+// The rule of every operator family refuses attributes, types and shapes that later stages could not survive.
+#include "Graph/CheckOperator.h"
+
+#include <catch2/catch_test_macros.hpp>
+
+using namespace fusec;
+
+namespace {
+
+const std::string kHead = "graph g\n"
+                          "symbol n = 1..64 opt 8 divisor 1\n"
+                          "symbol even = 2..64 opt 8 divisor 2\n"
+                          "constant %one = i64[1] {1}\n"
+                          "constant %three = i64[] {3}\n"
+                          "constant %true = bool[] {1}\n"
+                          "input %x: f32[4,6]\n"
+                          "input %y: f32[6,3]\n"
+                          "input %v: f32[6]\n"
+                          "input %i: i64[4,6]\n"
+                          "input %j: i64[5,6]\n"
+                          "input %p: bool[]\n"
+                          "input %b: u8[4,6]\n"
+                          "input %s: f32[n,6]\n"
+                          "input %e: f32[even,6]\n"
+                          "input %m: f32[1,4,8,8]\n"
+                          "input %w: f32[8,2,3,3]\n"
+                          "input %a: f32[3,2,4]\n"
+                          "input %aw: f32[1,12,4]\n"
+                          "input %ar: f32[1,12,3]\n"
+                          "input %grid: f32[1,5,5,2]\n";
+
+std::string firstError(const std::string &nodes) {
+  auto g = parseGraph(kHead + nodes + " @k\nreturn %r\n", "t", ConstantStore());
+  return g.ok() ? "" : g.errors()[0].text;
+}
+
+struct Wrong {
+  std::string node, text;
+};
+
+} // namespace
+
+TEST_CASE("what is right passes") {
+  for (std::string node : {
+           "%r: f32[4,3] = MatMul(%x, %y)",
+           "%r: f32[n,6] = Add(%s, %v)",
+           "%r: f32[4,3], _ = TopK(%x, %three) {axis = 1, largest = 1, sorted = 1}",
+           "%r: f32[floordiv(even, 2),12] = Reshape(%e)",
+           "%r: f32[4,2] = Slice(%x) {axes = [1], ends = [-9223372036854775808], starts = [-2], "
+           "steps "
+           "= [-3]}",
+           "%r: f32[1,8,4,4] = Conv(%m, %w) {dilations = [1, 1], group = 2, kernel_shape = [3, 3], "
+           "pads = [1, 1, 1, 1], strides = [2, 2]}",
+           "%r: f32[3,1,2,3] = LSTM(%a, %aw, %ar) {activation_alpha = floats [], activation_beta = "
+           "floats [], activations = strings [\"Sigmoid\", \"Tanh\", \"Tanh\"], clip = float 0.0, "
+           "direction = \"forward\", hidden_size = 3, input_forget = 0, layout = 0}",
+       }) {
+    CAPTURE(node);
+    CHECK(firstError(node) == "");
+  }
+}
+
+TEST_CASE("attributes out of range") {
+  const std::string pool = "%r: f32[1,4,8,8] = MaxPool(%m) {ceil_mode = 0, ";
+  const std::string conv = "%r: f32[1,8,8,8] = Conv(%m, %w) {dilations = [1, 1], ";
+  for (const Wrong &w : std::vector<Wrong>{
+           {"%r: f32[4,3], _ = TopK(%x, %three) {axis = 3, largest = 1, sorted = 1}",
+            "attribute 'axis' is 3, out of range for rank 2"},
+           {"%r: f32[4,6] = Softmax(%x) {axis = 3}",
+            "attribute 'axis' is 3, out of range for rank 2"},
+           {"%r: f32[4,6] = Softmax(%x) {axis = -1}",
+            "attribute 'axis' is -1, out of range for rank 2"},
+           {"%r: f32[4,6] = ScatterElements(%x, %i, %x) {axis = 4294967296, reduction = \"add\"}",
+            "attribute 'axis' is 4294967296, out of range for rank 2"},
+           {"%r: f32[4,6] = ScatterElements(%x, %i, %x) {axis = 0, reduction = \"sum\"}",
+            "attribute 'reduction' is 'sum', which does not exist"},
+           {"%r: f32[4,1] = ReduceSum(%x) {axes = [1, 1], keepdims = 1}",
+            "attribute 'axes' must name different axes of rank 2"},
+           {"%r: f32[6,4] = Transpose(%x) {perm = [1]}", "perm must name each axis once"},
+           {"%r: f32[6,4] = Transpose(%x) {perm = [1, 2]}",
+            "attribute 'perm' must name different axes of rank 2"},
+           {"%r: f32[8,6] = Concat(%x, %x) {axis = 2}",
+            "attribute 'axis' is 2, out of range for rank 2"},
+           {"%r: i64[2] = Shape(%x) {end = 3, start = 1}",
+            "start and end are out of range for rank 2"},
+           {"%r: f32[4,6] = Slice(%x) {axes = [1], ends = [6], starts = [0], steps = [0]}",
+            "a step is 0"},
+           {"%r: f32[4,6] = Slice(%x) {axes = [2], ends = [6], starts = [0], steps = [1]}",
+            "an axis is out of range or given twice"},
+           {"%r: f32[6,6] = Pad(%x) {mode = \"reflect\", pads = [4, 0, -2, 0]}",
+            "a reflecting pad must be smaller than the axis"},
+           {"%r: f32[4,6] = Pad(%x) {mode = \"constant\", pads = [0, 0]}",
+            "two pads for each axis are needed"},
+           {pool + "dilations = [1, 1], kernel_shape = [0, 1], pads = [0, 0, 0, 0], storage_order "
+                   "= 0, strides = [1, 1]}",
+            "attribute 'kernel_shape' needs one entry from 1 to 2^31 for each spatial axis"},
+           {pool + "dilations = [1, 1], kernel_shape = [2, 2], pads = [2, 0, 0, 0], storage_order "
+                   "= 0, strides = [1, 1]}",
+            "pads must be smaller than the window"},
+           {conv + "group = 3, kernel_shape = [3, 3], pads = [1, 1, 1, 1], strides = [1, 1]}",
+            "group must divide the number of filters"},
+           {conv + "group = 2, kernel_shape = [3, 3], pads = [1, 1], strides = [1, 1]}",
+            "attribute 'pads' needs two entries from 0 to 2^31 for each spatial axis"},
+           {conv + "group = 2, kernel_shape = [3, 3], pads = [1, 1, 1, 1], strides = [1, 0]}",
+            "attribute 'strides' needs one entry from 1 to 2^31 for each spatial axis"},
+           {"%r: f32[1,1,16,16] = DepthToSpace(%m) {blocksize = 0, mode = \"DCR\"}",
+            "blocksize must be between 1 and 2^20"},
+           {"%r: f32[1,4,8,8] = LRN(%m) {alpha = float 1.0, beta = float 1.0, bias = float 1.0, "
+            "size = 0}",
+            "attribute 'size' must be at least 1"},
+           {"%r: f32[4,6] = LpNormalization(%x) {axis = 0, p = 3}", "p must be 1 or 2"},
+           {"%r: f32[1,4,5,5] = GridSample(%m, %grid) {align_corners = 0, mode = \"linear\", "
+            "padding_mode = \"wrong\"}",
+            "attribute 'padding_mode' is 'wrong', which does not exist"},
+           {"%r: f32[4,6] = DequantizeLinear(%b, %v) {axis = 7, block_size = 0}",
+            "attribute 'axis' is 7, out of range for rank 2"},
+           {"%r: f32[3,1,2,3] = LSTM(%a, %aw, %ar) {activation_alpha = floats [], activation_beta "
+            "= floats [], activations = strings [\"Sigmoid\"], clip = float 0.0, direction = "
+            "\"forward\", hidden_size = 3, input_forget = 0, layout = 0}",
+            "activations must name 3 functions a direction"},
+       }) {
+    CAPTURE(w.node);
+    CHECK(firstError(w.node) == w.text);
+  }
+}
+
+TEST_CASE("types and shapes that do not fit") {
+  for (const Wrong &w : std::vector<Wrong>{
+           {"%r: f32[4,6] = Add(%x, %i)", "operands have different types: f32 and i64"},
+           {"%r: f32[4,6] = Exp(%i)", "operand 0 must be a float"},
+           {"%r: f32[4,6] = Where(%i, %x, %x)", "the condition must be bool"},
+           {"%r: f32[4,5] = Relu(%x)", "output 0 is f32[4,5], it must be f32[4,6]"},
+           {"%r: f16[4,6] = Relu(%x)", "output 0 is f16[4,6], it must be f32[4,6]"},
+           {"%r: f32[4,6] = Add(%x, %s)", "sizes to broadcast together must be equal: 4 and n"},
+           {"%r: f32[n,6] = Add(%s, %e)", "sizes to broadcast together must be equal: n and even"},
+           {"%r: f32[6,6] = MatMul(%x, %x)", "sizes to sum over must be equal: 6 and 4"},
+           {"%r: f32[4,4] = Einsum(%x, %x) {equation = \"ij,k->ik\"}",
+            "equation 'ij,k->ik': term 1 does not fit its operand"},
+           {"%r: f32[4,7] = Reshape(%x)", "numbers of elements must be equal: 24 and 28"},
+           {"%r: f32[floordiv(n, 2),12] = Reshape(%s)",
+            "numbers of elements must be equal: n*6 and floordiv(n, 2)*12"},
+           {"%r: f32[4,6] = Expand(%s)", "sizes to broadcast together must be equal: n and 4"},
+           {"%r: f32[5,6] = GatherElements(%x, %j) {axis = 1}",
+            "sizes of operand 1 and of the data off the axis: the first must not be larger: 5 and "
+            "4"},
+           {"%r: f32[3,6], _ = TopK(%s, %three) {axis = 0, largest = 1, sorted = 1}",
+            "k and the size of the axis: k must not be larger: 3 and n"},
+           {"%r: f32[4,3] = Slice(%x) {axes = [1], ends = [6], starts = [4], steps = [1]}",
+            "the output's size 3 on axis 1 is not what the slice selects"},
+           {"%r: f32[4,6] = ReverseSequence(%x, %one) {batch_axis = 0, time_axis = 1}",
+            "operand 1 must have the shape 4"},
+           {"%r: f32[4,2], %t: f32[4,3] = Split(%x) {axis = 1}",
+            "the parts' sum and the axis must be equal: 5 and 6"},
+           {"%r: f32[4,6] = BatchNormalization(%x, %v, %v, %v, %one) {epsilon = float 0.0}",
+            "operand 4 must be a float"},
+           {"%r: f32[8,6] = Tile(%x, %one)", "one count for each axis is needed"},
+           {"_ = Relu(%x) @q\n%r: f32[4,6] = Relu(%x)", "its output is missing"},
+           {"%r: f32[4,6] = Sum(%x, _)", "input 1 is missing"},
+           {"%r: f32[4,6] = If(%p) @i\n  region () captures ()\n    return %three\n  end\n"
+            "  region () captures ()\n    return %three\n  end\n%q: f32[4,6] = Relu(%x)",
+            "output 0 is f32[4,6], it must be i64[]"},
+           {"%r: f32[4,6] = Loop(%three, %true, %x) @l\n"
+            "  region (%it: i64[], %c: bool[], %h: f32[4,5]) captures ()\n    return %c, %h\n  "
+            "end\n"
+            "%q: f32[4,6] = Relu(%x)",
+            "%h is f32[4,5], it must be f32[4,6]"},
+       }) {
+    CAPTURE(w.node);
+    CHECK(firstError(w.node) == w.text);
+  }
+}
+
+TEST_CASE("sizes are compared by value where their expressions differ") {
+  std::vector<Symbol> symbols{{"n", 1, 8, 64, 1}, {"even", 2, 8, 64, 2}};
+  DimExpr n = DimExpr::symbol(0), even = DimExpr::symbol(1);
+  CHECK(sameSize(floorDiv(even, DimExpr(2)) * DimExpr(2), even, symbols));
+  CHECK_FALSE(sameSize(floorDiv(n, DimExpr(2)) * DimExpr(2), n, symbols));
+  CHECK_FALSE(sameSize(n, even, symbols));
+  CHECK_FALSE(sameSize(n, DimExpr(8), symbols));
+  CHECK(sameSize(max(n, DimExpr(1)), n, symbols));
+}
