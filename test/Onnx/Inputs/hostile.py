@@ -25,7 +25,8 @@ ELSEWHERE = {"E23": "external.py", "E24": "external.py"}
 
 
 def execute(command, patience=60):
-    """Runs a command, for at most `patience` seconds: exit code (negative: a signal), stderr, processor seconds, peak bytes."""
+    """Runs a command: exit code (negative: a signal), stderr, processor seconds, peak bytes. It is killed after
+    `patience` seconds."""
     with tempfile.TemporaryFile() as errors, open(os.devnull, "wb") as nothing:
         pid = os.posix_spawn(
             command[0],

@@ -1,0 +1,134 @@
+"""Compiles small models, runs them for given sizes and compares every output with ONNX Runtime."""
+
+import argparse
+import pathlib
+import re
+import shutil
+import subprocess
+
+import numpy as np
+import onnxruntime
+from onnx import TensorProto, helper, numpy_helper
+
+FLOAT, INT64, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
+TARGETS = ("x86-64-v3", "sim:sm_90")
+
+
+def info(name, shape, kind=FLOAT):
+    return helper.make_tensor_value_info(name, kind, shape)
+
+
+def ints(name, values):
+    return numpy_helper.from_array(np.array(values, np.int64), name)
+
+
+def model(nodes, inputs, outputs, data=()):
+    graph = helper.make_graph(nodes, "g", inputs, [helper.make_empty_tensor_value_info(o) for o in outputs], list(data))
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+
+
+def loop(condition, trips=4):
+    """A loop of `trips` rounds that collects a value of each; `condition` are the nodes that make "go2" from "go"."""
+    body = helper.make_graph(
+        [
+            *condition,
+            helper.make_node("Add", ["v", "x"], ["v2"]),
+            helper.make_node("Cast", ["it"], ["round"], to=FLOAT),
+            helper.make_node("Mul", ["v2", "round"], ["s"]),
+        ],
+        "body",
+        [info("it", (), INT64), info("go", (), BOOL), info("v", (3,))],
+        [info("go2", (), BOOL), info("v2", (3,)), info("s", (3,))],
+    )
+    data = [ints("trips", trips), numpy_helper.from_array(np.array(True), "true")]
+    node = helper.make_node("Loop", ["trips", "true", "x"], ["y", "z"], name="l", body=body)
+    return model([node], [info("x", (3,))], ["y", "z"], data)
+
+
+def until():
+    """Ends by itself: only the carried value is an output."""
+    body = helper.make_graph(
+        [
+            helper.make_node("Add", ["v", "v"], ["v2"]),
+            helper.make_node("ReduceMax", ["v2"], ["top"], keepdims=0),
+            helper.make_node("Less", ["top", "limit"], ["small"]),
+            helper.make_node("Identity", ["small"], ["go2"]),
+        ],
+        "body",
+        [info("it", (), INT64), info("go", (), BOOL), info("v", (3,))],
+        [info("go2", (), BOOL), info("v2", (3,))],
+    )
+    data = [ints("trips", 50), numpy_helper.from_array(np.array(True), "true")]
+    data.append(numpy_helper.from_array(np.float32(100), "limit"))
+    node = helper.make_node("Loop", ["trips", "true", "x"], ["y"], name="l", body=body)
+    return model([node], [info("x", (3,))], ["y"], data)
+
+
+def identity(a, b):
+    return helper.make_node("Identity", [a], [b])
+
+
+def one(op, *operands, shape=("n", 6), outputs=("y",), **attributes):
+    node = helper.make_node(op, ["x", *(t.name for t in operands)], list(outputs), name="n", **attributes)
+    return model([node], [info("x", shape)], list(outputs), operands)
+
+
+def reverse():
+    lengths = numpy_helper.from_array(np.array([2, 5, 0], np.int64), "lengths")
+    return one("ReverseSequence", lengths, shape=(5, 3, 2), batch_axis=1, time_axis=0)
+
+
+# Name, model, shape of x.
+CASES = [
+    ("loop, condition passed on", loop([identity("go", "go2")]), (3,)),
+    ("loop, condition passed on twice", loop([identity("go", "t"), identity("t", "go2")]), (3,)),
+    ("loop, condition true again", loop([identity("true", "go2")]), (3,)),
+    ("loop, carried condition", until(), (3,)),
+    *((f"reshape of even rows, n={n}", one("Reshape", ints("to", [-1, 12])), (n, 6)) for n in (4, 6, 5)),
+    *(
+        (f"largest of n, n={n}", one("TopK", ints("k", [3]), outputs=("y", "z"), axis=0), (n, 6))
+        for n in (3, 9, 2)
+    ),
+    (
+        "slice backwards",
+        one("Slice", ints("s", [-1]), ints("e", [-(1 << 63)]), ints("a", [1]), ints("p", [-2]), shape=(2, 6)),
+        (2, 6),
+    ),
+    *((f"reflecting pad, n={n}", one("Pad", ints("p", [1, 0, 1, 0]), mode="reflect"), (n, 6)) for n in (3, 2)),
+    ("reversed sequences", reverse(), (5, 3, 2)),
+]
+
+
+def run(options, name, proto, shape, target):
+    folder = options.work / target.replace(":", "_") / re.sub("[ =,]+", "-", name)
+    folder.mkdir(parents=True)
+    (folder / "m.onnx").write_bytes(proto.SerializeToString())
+    x = np.random.default_rng(1).standard_normal(shape).astype(np.float32)
+    np.save(folder / "x.npy", x)
+    subprocess.run([options.fusec, folder / "m.onnx", "-o", folder / "b", "--target", target], check=True)
+    command = [options.fusert, "run", folder / "b", "--target", target, "--input", f"x={folder}/x.npy"]
+    result = subprocess.run([*command, "--output-dir", folder], capture_output=True, text=True, check=False)
+    if result.returncode:
+        return result.stderr.strip()
+    expected = onnxruntime.InferenceSession(proto.SerializeToString()).run(None, {"x": x})
+    for output, value in zip(proto.graph.output, expected):
+        ours = np.load(folder / f"{output.name}.npy")
+        if ours.shape != value.shape or ours.dtype != value.dtype or not np.allclose(ours, value, 1e-5, 1e-6):
+            return f"{output.name} differs: {ours} {value}"
+    return "same"
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--fusec", required=True)
+    parser.add_argument("--fusert", required=True)
+    parser.add_argument("--work", required=True, type=pathlib.Path)
+    options = parser.parse_args()
+    shutil.rmtree(options.work, ignore_errors=True)
+    for name, proto, shape in CASES:
+        answers = [run(options, name, proto, shape, target) for target in TARGETS]
+        print(f"{name}: {answers[0] if answers[0] == answers[1] else answers}")
+
+
+if __name__ == "__main__":
+    main()
