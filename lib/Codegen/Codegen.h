@@ -30,7 +30,8 @@ struct CodeImage {
 
 struct CodegenOptions {
   int threads = 1;
-  std::string ptxasPath;        // empty: NVIDIA targets get PTX only
+  std::string ptxasPath; // empty: NVIDIA targets get PTX only
+  int minDriverCuda = 0; // leave out images that a driver of this CUDA version cannot load; 0: none
   std::string tempDir = "/tmp"; // of the files that linker and ptxas exchange
 };
 

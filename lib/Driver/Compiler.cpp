@@ -7,6 +7,7 @@
 #include "Target/Target.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <new>
 #include <thread>
 #include <unistd.h>
@@ -31,6 +32,18 @@ Result<Stage> stageNamed(const std::string &option, const std::string &text) {
   for (const StageInfo &info : kStages)
     known += (known.empty() ? "" : ", ") + std::string(info.name);
   return Diagnostic{Diag::BadOption, option + "=" + text, "no such stage; stages are " + known};
+}
+
+/// "12.4" as 12040; 0 for no text.
+Result<int> cudaVersion(const std::string &text) {
+  int major = 0, minor = 0, end = 0;
+  if (text.empty())
+    return 0;
+  if (std::sscanf(text.c_str(), "%2d.%1d%n", &major, &minor, &end) != 2 ||
+      end != static_cast<int>(text.size()) || major < 1 || minor < 0)
+    return Diagnostic{Diag::BadOption, "--min-driver " + text,
+                      "expected a version of CUDA, such as 12.4"};
+  return major * 1000 + minor * 10;
 }
 
 Result<CompileOptions> pipelineOptions(const Options &given) {
@@ -59,10 +72,6 @@ Result<CompileOptions> pipelineOptions(const Options &given) {
   if (!given.stopAfter.empty()) {
     FUSEC_TRY(Stage stage, stageNamed("--stop-after", given.stopAfter));
     options.stopAfter = stage;
-    if (stage != std::end(kStages)[-1].stage && !given.output.empty())
-      return Diagnostic{Diag::BadOption, "-o " + given.output,
-                        "no bundle is made with --stop-after=" + given.stopAfter +
-                            "; leave one of the two out (--dump-dir writes the stages' text)"};
   } else if (given.output.empty()) {
     return Diagnostic{Diag::BadOption, "-o",
                       "expected the bundle to write, as in: fusec model.onnx -o model.bundle"};
@@ -75,6 +84,7 @@ Result<CompileOptions> pipelineOptions(const Options &given) {
   if (!given.ptxasPath.empty() && access(given.ptxasPath.c_str(), X_OK) != 0)
     return Diagnostic{Diag::ToolMissing, "--ptxas " + given.ptxasPath, "not an executable file"};
   options.ptxasPath = given.ptxasPath;
+  FUSEC_TRY(options.minDriverCuda, cudaVersion(given.minDriver));
   if (!given.signingKeyPath.empty() && given.output.empty())
     return Diagnostic{Diag::BadOption, "--sign " + given.signingKeyPath,
                       "there is no bundle to sign without -o"};

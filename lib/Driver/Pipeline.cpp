@@ -64,6 +64,9 @@ public:
     // A stop after the last stage leaves nothing out.
     if (goOn || (options.stopAfter == Stage::Object && !options.outputPath.empty()))
       FUSEC_CHECK(timed("bundle", [&] { return write(); }));
+    else if (!options.outputPath.empty())
+      report.notes.push_back("stopped after " + std::string(name(*options.stopAfter)) + ": " +
+                             options.outputPath + " is not written");
     return std::move(report);
   }
 
@@ -295,11 +298,16 @@ private:
     CodegenOptions codegen;
     codegen.threads = options.threads;
     codegen.ptxasPath = options.ptxasPath;
+    codegen.minDriverCuda = options.minDriverCuda;
     FUSEC_TRY(target.images, compileKernels(target.gir.kernels, target.target, codegen));
-    if (target.target.kind == TargetKind::Nvidia && !target.target.sim && options.ptxasPath.empty())
-      report.notes.push_back(
-          "target " + target.target.name +
-          ": no ptxas found, the bundle carries PTX that the driver compiles at load");
+    const bool onlyPtx =
+        target.images.size() == 1 && target.images[0].format == CodeImage::Format::Ptx;
+    if (onlyPtx)
+      report.notes.push_back("target " + target.target.name + ": " +
+                             (options.ptxasPath.empty()
+                                  ? "no ptxas found"
+                                  : "machine code of this ptxas needs newer drivers") +
+                             ", the bundle carries PTX that the driver compiles at load");
     report.targets.push_back({target.target.name, static_cast<int>(target.gir.kernels.size()),
                               static_cast<int>(target.gir.steps.size())});
     return success();

@@ -160,6 +160,9 @@ int main(int argc, char **argv) {
   app.add_option("--threads", options.threads, "threads that compile (default: all)")
       ->default_val(std::max(1u, std::thread::hardware_concurrency()));
   app.add_option("--ptxas", line.ptxas, "ptxas to use; 'none' for PTX only");
+  app.add_option(
+      "--min-driver", options.minDriver,
+      "CUDA version of the oldest NVIDIA driver that must load the bundle, such as 12.4");
   app.add_option("--log-format", line.logFormat, "text or json")
       ->check(CLI::IsMember({"text", "json"}));
   app.add_option("--sign", options.signingKeyPath,

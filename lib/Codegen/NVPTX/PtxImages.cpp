@@ -51,6 +51,11 @@ int cudaOfIsa(int isa) {
   return (major == 7 ? 11000 : major == 8 ? 12000 : 13000) + 10 * minor;
 }
 
+/// 12040 as "12.4".
+std::string cudaText(int version) {
+  return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+}
+
 /// Texts of modules differ in names alone: the header is kept once.
 std::string joined(const std::vector<std::string> &texts) {
   std::string all;
@@ -116,6 +121,14 @@ Result<std::vector<CodeImage>> ptxImages(const std::vector<std::string> &texts,
   text.minDriverCuda = cudaOfIsa(isa);
   text.bytes.assign(ptx.begin(), ptx.end());
   images.push_back(std::move(text));
+  const int lowest = images.back().minDriverCuda;
+  if (options.minDriverCuda != 0)
+    std::erase_if(images,
+                  [&](const CodeImage &i) { return i.minDriverCuda > options.minDriverCuda; });
+  if (images.empty())
+    return Diagnostic{Diag::UnsupportedTarget, "target '" + target.name + "'",
+                      "needs a driver of CUDA " + cudaText(lowest) +
+                          " or newer; --min-driver asks for " + cudaText(options.minDriverCuda)};
   return images;
 }
 
