@@ -22,8 +22,8 @@ MAY_INCLUDE = {
     "Reference": "Support Target Graph Expr Gir",
     "Driver": " ".join(STAGES),
 }
-# The public headers stand alone; fusert proves that the runtime library is enough.
-OTHERS_MAY_INCLUDE = {"include/": "", "tools/fusert/": "Support Onnx"}
+# The public headers stand alone; fusec and fusert prove that compiler.h and the runtime library are enough.
+OTHERS_MAY_INCLUDE = {"include/": "", "tools/fusec/": "", "tools/fusert/": "Support Onnx"}
 
 # Foreign header -> the folders that may include it.
 OWNERS = [

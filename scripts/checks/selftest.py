@@ -18,6 +18,7 @@ PLANTED = [
     ("lib/Runtime/Bad.h", '#include "Graph/Graph.h"\n', "Runtime may not include Graph"),
     ("lib/Runtime/Bad.h", "#include <fmt/format.h>\n", "fmt/format.h belongs to"),
     ("include/fusec/bad.h", '#include "Support/Result.h"\n', "may not include Support"),
+    ("tools/fusec/bad.h", '#include "Driver/Pipeline.h"\n', "may not include Driver"),
     ("tools/fusert/bad.h", '#include "Bundle/Reader.h"\n', "may not include Bundle"),
     ("lib/Tiling/Bad.h", "#include <llvm/IR/Module.h>\n", "llvm/IR/Module.h belongs to lib/Codegen/"),
     ("lib/Driver/Bad.h", "#include <lld/Common/Driver.h>\n", "lld/Common/Driver.h belongs to"),
