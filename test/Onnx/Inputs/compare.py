@@ -78,6 +78,16 @@ def reverse():
     return one("ReverseSequence", lengths, shape=(5, 3, 2), batch_axis=1, time_axis=0)
 
 
+def lengths_at_run_time():
+    node = helper.make_node("ReverseSequence", ["x", "l"], ["y"], name="n", batch_axis=1, time_axis=0)
+    return model([node], [info("x", (5, 3, 2)), info("l", (3,), INT64)], ["y"])
+
+
+# What ONNX calls invalid data: nothing outside the operand is read. A simulated GPU reports what is.
+TOLERATED = [
+    ("sequence lengths beyond the sequence", lengths_at_run_time(), {"x": (5, 3, 2), "l": [9, -3, 1 << 62]}),
+    ("reflecting pad of one row", one("Pad", ints("p", [1, 0, 1, 0]), mode="reflect"), {"x": (1, 6)}),
+]
 # Name, model, shape of x.
 CASES = [
     ("loop, condition passed on", loop([identity("go", "go2")]), (3,)),
@@ -99,22 +109,36 @@ CASES = [
 ]
 
 
-def run(options, name, proto, shape, target):
+def ours(options, name, proto, inputs, target):
+    """Outputs of the compiled model by name, or what it said."""
     folder = options.work / target.replace(":", "_") / re.sub("[ =,]+", "-", name)
     folder.mkdir(parents=True)
     (folder / "m.onnx").write_bytes(proto.SerializeToString())
-    x = np.random.default_rng(1).standard_normal(shape).astype(np.float32)
-    np.save(folder / "x.npy", x)
     subprocess.run([options.fusec, folder / "m.onnx", "-o", folder / "b", "--target", target], check=True)
-    command = [options.fusert, "run", folder / "b", "--target", target, "--input", f"x={folder}/x.npy"]
-    result = subprocess.run([*command, "--output-dir", folder], capture_output=True, text=True, check=False)
+    command = [options.fusert, "run", folder / "b", "--target", target, "--output-dir", folder]
+    for key, data in inputs.items():
+        np.save(folder / f"{key}.npy", data)
+        command += ["--input", f"{key}={folder}/{key}.npy"]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
     if result.returncode:
         return result.stderr.strip()
+    return {output.name: np.load(folder / f"{output.name}.npy") for output in proto.graph.output}
+
+
+def floats(shape):
+    return np.random.default_rng(1).standard_normal(shape).astype(np.float32)
+
+
+def run(options, name, proto, shape, target):
+    x = floats(shape)
+    found = ours(options, name, proto, {"x": x}, target)
+    if isinstance(found, str):
+        return found
     expected = onnxruntime.InferenceSession(proto.SerializeToString()).run(None, {"x": x})
     for output, value in zip(proto.graph.output, expected):
-        ours = np.load(folder / f"{output.name}.npy")
-        if ours.shape != value.shape or ours.dtype != value.dtype or not np.allclose(ours, value, 1e-5, 1e-6):
-            return f"{output.name} differs: {ours} {value}"
+        mine = found[output.name]
+        if mine.shape != value.shape or mine.dtype != value.dtype or not np.allclose(mine, value, 1e-5, 1e-6):
+            return f"{output.name} differs: {mine} {value}"
     return "same"
 
 
@@ -128,6 +152,12 @@ def main():
     for name, proto, shape in CASES:
         answers = [run(options, name, proto, shape, target) for target in TARGETS]
         print(f"{name}: {answers[0] if answers[0] == answers[1] else answers}")
+    for name, proto, given in TOLERATED:
+        inputs = {k: np.array(v, np.int64) if isinstance(v, list) else floats(v) for k, v in given.items()}
+        found = [ours(options, name, proto, inputs, target) for target in TARGETS]
+        same = all(isinstance(f, dict) for f in found) and np.array_equal(found[0]["y"], found[1]["y"])
+        inside = same and np.isin(found[0]["y"], inputs["x"]).all()
+        print(f"{name}: {'inside the operand' if inside else found}")
 
 
 if __name__ == "__main__":
