@@ -34,7 +34,7 @@ struct Options {
   std::string dumpDir;                  // takes one file a stage and the constants; empty: none
   std::string stopAfter; // no bundle is made, except after the last stage where one is asked for
   std::string ptxasPath; // empty: targets of NVIDIA get PTX only
-  std::string minDriver; // CUDA version of the oldest driver that must load the bundle: "12.4"; empty: any
+  std::string minDriver; // CUDA version of the oldest driver to load it: "12.4"; empty: any
   std::string signingKeyPath; // Ed25519 secret key that signs the bundle; empty: it is not signed
   int threads = 0;            // that compile; 0: one a core
   std::function<void(std::string_view text)> print;

@@ -125,9 +125,19 @@ TEST_CASE("What is asked for wrongly comes back as coded errors") {
   options.stopAfter = "nowhere";
   CHECK(only(options).line == "error[E2001] --stop-after=nowhere: no such stage; stages are graph, "
                               "expr, plan, schedule, gir, llvm, object");
+}
+
+TEST_CASE("A stop makes no bundle and says so") {
+  Folder folder;
+  Options options;
+  options.input = kModel;
+  options.output = folder / "b";
   options.stopAfter = "expr";
-  CHECK(only(options).exitCode == 2);
-  CHECK_FALSE(fs::exists(folder / "b"));
+  Outcome outcome = compile(options);
+  REQUIRE(outcome.ok());
+  CHECK(outcome.report.notes ==
+        std::vector<std::string>{"stopped after expr: " + options.output + " is not written"});
+  CHECK_FALSE(fs::exists(options.output));
 }
 
 TEST_CASE("Dumps and progress reach the caller in the order of the data") {
