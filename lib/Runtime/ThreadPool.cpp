@@ -66,11 +66,14 @@ bool ThreadPool::runOne() {
 }
 
 void ThreadPool::work() {
-  while (!stop.load(std::memory_order_relaxed)) {
+  for (;;) {
     if (runOne())
       continue;
     const uint32_t seen = jobNumber.load();
-    if (runOne()) // a job that came before `seen` was read
+    // What came before `seen` was read raises it no more: the end of the pool, or a job.
+    if (stop.load())
+      return;
+    if (runOne())
       continue;
     const uint64_t start = __rdtsc();
     while (jobNumber.load(std::memory_order_relaxed) == seen && __rdtsc() - start < kSpinCycles)

@@ -4,11 +4,9 @@
 #include "TestModels.h"
 #include "fusec/runtime.h"
 
-#include <array>
 #include <atomic>
 #include <cstdlib>
 #include <new>
-#include <sodium.h>
 
 namespace {
 
@@ -105,13 +103,10 @@ void eachAllocationFails(const std::vector<uint8_t> &bytes, const fusert_load_op
 TEST_CASE("the n-th allocation fails") { eachAllocationFails(*writeBundle(addModel()), nullptr); }
 
 TEST_CASE("the n-th allocation fails: signed") {
-  std::array<uint8_t, 32> open{}, seed{1};
-  SecretKey secret{};
-  REQUIRE(crypto_sign_seed_keypair(open.data(), secret.data(), seed.data()) == 0);
   fusert_load_options load{};
   load.struct_size = sizeof load;
-  load.public_key = open.data();
-  eachAllocationFails(*writeBundle(addModel(), &secret), &load);
+  load.public_key = kPublicKey.data();
+  eachAllocationFails(*writeBundle(addModel(), &kSecretKey), &load);
 }
 
 TEST_CASE("the n-th allocation fails: sim") {

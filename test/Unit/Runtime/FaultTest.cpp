@@ -32,6 +32,12 @@ bool fails() {
   return true;
 }
 
+/// What the program would call without the definitions below: libc's, or a sanitizer's, which has to see mappings
+/// and threads.
+template <typename F> F next(const char *name) {
+  return reinterpret_cast<F>(dlsym(RTLD_NEXT, name));
+}
+
 } // namespace
 
 // The program's own definitions come before those of libc.
@@ -50,17 +56,19 @@ ssize_t pread(int fd, void *to, size_t size, off_t at) {
   return fails() ? -1 : syscall(SYS_pread64, fd, to, size, at);
 }
 void *mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset) noexcept {
+  static auto *real = next<decltype(&mmap)>("mmap");
   if (fails())
     return MAP_FAILED;
-  auto *p = reinterpret_cast<void *>(syscall(SYS_mmap, at, size, protection, flags, fd, offset));
+  void *p = real(at, size, protection, flags, fd, offset);
   if (watched && p != MAP_FAILED)
     mapped += static_cast<long>(size);
   return p;
 }
 int munmap(void *at, size_t size) noexcept {
+  static auto *real = next<decltype(&munmap)>("munmap");
   if (watched)
     mapped -= static_cast<long>(size);
-  return static_cast<int>(syscall(SYS_munmap, at, size));
+  return real(at, size);
 }
 int mprotect(void *at, size_t size, int protection) noexcept {
   return fails() ? -1 : static_cast<int>(syscall(SYS_mprotect, at, size, protection));
@@ -69,8 +77,7 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*
                    void *argument) {
   if (fails())
     return EAGAIN;
-  static auto *real =
-      reinterpret_cast<decltype(&pthread_create)>(dlsym(RTLD_NEXT, "pthread_create"));
+  static auto *real = next<decltype(&pthread_create)>("pthread_create");
   return real(thread, attributes, start, argument);
 }
 }

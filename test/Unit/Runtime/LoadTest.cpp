@@ -3,10 +3,8 @@
 #include "TestModels.h"
 #include "fusec/runtime.h"
 
-#include <array>
 #include <atomic>
 #include <filesystem>
-#include <sodium.h>
 #include <sys/stat.h>
 #include <thread>
 #include <unistd.h>
@@ -188,14 +186,12 @@ TEST_CASE("weights are paged in when they are used") {
 
 TEST_CASE("a public key at the C API") {
   Folder folder;
-  std::array<uint8_t, 32> open{}, seed{1};
-  SecretKey secret{};
-  REQUIRE(crypto_sign_seed_keypair(open.data(), secret.data(), seed.data()) == 0);
+  const PublicKey other{1};
   const std::string path = folder.dir / "signed";
-  REQUIRE(writeBundle(constantModel(kWeight), path, &secret).ok());
+  REQUIRE(writeBundle(constantModel(kWeight), path, &kSecretKey).ok());
   fusert_load_options options{};
   options.struct_size = sizeof options;
-  options.public_key = open.data();
+  options.public_key = kPublicKey.data();
   for (const fusert_verify verify : {FUSERT_VERIFY_FULL, FUSERT_VERIFY_CODE}) {
     options.verify = verify;
     fusert_model model = 0;
@@ -205,9 +201,9 @@ TEST_CASE("a public key at the C API") {
     CHECK(fusert_load_file(folder.put("plain", kWeight).c_str(), &options, &model) ==
           FUSERT_BAD_SIGNATURE);
     CHECK(std::string(fusert_status_name(FUSERT_BAD_SIGNATURE)) == "BAD_SIGNATURE");
-    options.public_key = seed.data();
+    options.public_key = other.data();
     CHECK(fusert_load_file(path.c_str(), &options, &model) == FUSERT_BAD_SIGNATURE);
-    options.public_key = open.data();
+    options.public_key = kPublicKey.data();
   }
   // A caller with an older header does not ask for a signature.
   options.struct_size = offsetof(fusert_load_options, public_key);

@@ -53,3 +53,13 @@ TEST_CASE("thread pool: every task once, also when threads sleep in between") {
       std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }
 }
+
+TEST_CASE("thread pool: threads end with the pool, wherever they are") {
+  // Just after a job its threads are between looking for the next one and going to sleep.
+  for (int i = 0; i < 4000; ++i) {
+    ThreadPool pool;
+    pool.start(16);
+    for (int job = i % 3; job > 0; --job)
+      pool.parallel(16, [](void *, int32_t) {}, nullptr);
+  }
+}

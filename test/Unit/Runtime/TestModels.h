@@ -1,5 +1,6 @@
 #pragma once
 #include "Bundle/Model.h"
+#include "Bundle/Signature.h"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -125,5 +126,16 @@ inline Model constantModel(const float (&w)[4], const std::string &target = "x86
   addValue(m, false, 2);
   return m;
 }
+
+/// A key pair that is always the same: the seed is 1 and zeros.
+inline constexpr PublicKey kPublicKey = {
+    0xce, 0xcc, 0x15, 0x07, 0xdc, 0x1d, 0xdd, 0x72, 0x95, 0x95, 0x1c, 0x29, 0x08, 0x88, 0xf0, 0x95,
+    0xad, 0xb9, 0x04, 0x4d, 0x1b, 0x73, 0xd6, 0x96, 0xe6, 0xdf, 0x06, 0x5d, 0x68, 0x3b, 0xd4, 0xfc};
+inline constexpr SecretKey kSecretKey = [] {
+  SecretKey key{1};
+  for (size_t i = 0; i < kPublicKey.size(); ++i)
+    key[32 + i] = kPublicKey[i];
+  return key;
+}();
 
 } // namespace test
