@@ -349,6 +349,17 @@ static int64_t maxRows(const View &view, const std::vector<ReadInfo> &reads, con
   return kMost;
 }
 
+/// A matrix that no layout can be chosen for and whose elements are used once each, in a row along the summed axis:
+/// lanes along that axis read it as it lies, lanes along the output would gather.
+static bool sumsAlongMemory(const View &view, const std::vector<ReadInfo> &reads) {
+  return std::any_of(reads.begin(), reads.end(), [&](const ReadInfo &r) {
+    return !r.constant && r.stride(view.reduction.back()) == 1 &&
+           std::any_of(view.spatial.begin(), view.spatial.end(), [&](const std::vector<int> &g) {
+             return view.opt(g) > 1 && r.dependsOn(g);
+           });
+  });
+}
+
 Candidates cpuContractionCandidates(const View &view) {
   Candidates out;
   if (view.spatial.empty())
@@ -357,6 +368,8 @@ Candidates cpuContractionCandidates(const View &view) {
   Roles roles = rolesOf(view, reads);
   int64_t rows = roles.row >= 0 ? view.opt(view.spatial[roles.row]) : 1;
   int64_t columns = view.opt(view.spatial[roles.lane]);
+  if ((rows == 1 || columns == 1) && sumsAlongMemory(view, reads))
+    return reductionCandidates(view);
   constexpr size_t kCandidates = 3;
   for (RegisterTile tile :
        registerTiles(*view.target, rows, columns, maxRows(view, reads, roles))) {
@@ -364,6 +377,9 @@ Candidates cpuContractionCandidates(const View &view) {
       break;
     out.push_back(CpuContraction(view, tile, roles).build());
   }
+  if (out.size() < 2)
+    for (Schedule &schedule : reductionCandidates(view))
+      out.push_back(std::move(schedule));
   return out;
 }
 

@@ -55,11 +55,11 @@ Schedule rowReduction(const View &view, int unroll, bool wholeBlock) {
   return b.schedule;
 }
 
-/// Lanes walk the last spatial axis; each lane reduces on its own.
-Schedule columnReduction(const View &view, int unroll) {
+/// Lanes walk the last spatial axis; each lane reduces on its own. `threads`: of a block, on a GPU.
+Schedule columnReduction(const View &view, int unroll, int threads) {
   const Target &target = *view.target;
   bool cpu = target.kind == TargetKind::Cpu;
-  int lanes = target.lanes, units = cpu ? 1 : 256 / lanes;
+  int lanes = target.lanes, units = cpu ? 1 : threads / lanes;
   Builder b(view, "column", units, lanes);
   b.registerEdges();
   std::vector<AxisId> reduced;
@@ -129,9 +129,9 @@ Candidates reductionCandidates(const View &view) {
     if (view.spatial.empty())
       return out;
   }
-  out.push_back(columnReduction(view, 1));
-  if (cpu)
-    out.push_back(columnReduction(view, 4));
+  out.push_back(columnReduction(view, 1, 256));
+  // GPU: small blocks spread few columns over more multiprocessors.
+  out.push_back(cpu ? columnReduction(view, 4, 1) : columnReduction(view, 1, 64));
   return out;
 }
 

@@ -72,7 +72,7 @@ outputs (%y)
 map m []
   %y = neg(%x[])
 )",
-        {}, 0, 1);
+        {}, 0);
   check("expr symbolic\n" + kSymbols + R"(tensor %x: f32[n,20] input
 tensor %b: f32[20] input
 tensor %y: f32[n,20] output
@@ -134,12 +134,12 @@ TEST_CASE("candidates: reductions") {
                 ",37] input\ntensor %y: f32[37] output\ninputs (%x)\noutputs (%y)\nreduction r "
                 "[i:37; k:" +
                 k + "] " + m + " f32\n  %y = %x[k, i]\n",
-            {}, 0, 1);
+            {}, 0);
       check("expr all\ntensor %x: f32[3," + k +
                 "] input\ntensor %y: f32[] output\ninputs (%x)\noutputs (%y)\nreduction r [; i:3, "
                 "k:" +
                 k + "] " + m + " f32\n  %y = %x[i, k]\n",
-            {}, 0, 1);
+            {}, 0);
     }
   }
   check("expr symbolic\n" + kSymbols + R"(tensor %x: f32[n,n] input
@@ -158,7 +158,7 @@ outputs (%y)
 reduction r [b:2, i:18, j:18; u:3, v:3] max f32
   %y = %x[b, i + u, j + v]
 )",
-        {}, 0, 1);
+        {}, 0);
   check(R"(expr integers
 tensor %x: i8[5,100] input
 tensor %y: i32[5] output
@@ -176,7 +176,7 @@ TEST_CASE("candidates: the place of an extreme, with ties") {
                         "tensor %w: i64[65] output\ninputs (%x)\noutputs (%y, %w)\n"
                         "reduction r [i:65; k:65] ") +
                 monoid + " f32\n  %y = " + read + "\n  %w = k\n",
-            {}, 0, 1);
+            {}, 0);
 }
 
 TEST_CASE("candidates: a reduction and the map that finishes it") {
@@ -203,7 +203,7 @@ reduction r [i:4, j:50; k:30] max f32
 map f [i:4, j:50]
   %y = max(%s[i, j], 1.0)
 )",
-        {}, 0, 1);
+        {}, 0);
 }
 
 TEST_CASE("candidates: contractions") {
@@ -216,11 +216,11 @@ TEST_CASE("candidates: contractions") {
                        "] output\ninputs (%a, %w, %b)\noutputs (%y)\nreduction r [i:" + m +
                        ", j:" + n + "; k:" + k + "] sum f32\n  %c = mul(%a[i, k], %w[k, j])\n" +
                        "map f [i:" + m + ", j:" + n + "]\n  %y = max(add(%c[i, j], %b[j]), 0.0)\n";
-    check(text, {}, 0, 1);
+    check(text, {}, 0);
     INFO("constant weights\n" << text);
     ExprProgram pattern = patternFrom(text);
     fix(pattern, "w");
-    checkCandidates(pattern, randomInputs(pattern, {}), {}, 0, 1);
+    checkCandidates(pattern, randomInputs(pattern, {}), {}, 0);
   }
   check("expr batched\n" + kSymbols + R"(tensor %a: f32[3,n,20] input
 tensor %b: f32[3,24,20] input
@@ -256,10 +256,10 @@ reduction r [b:2, i:9, j:11, o:18; u:3, v:3, c:5] sum f32
   %y = mul(if(and(and(le(0, i + u - 1), le(i + u, 9)), and(le(0, j + v - 1), le(j + v, 11))),
               %x[b, i + u - 1, j + v - 1, c], 0.0), %w[u, v, c, o])
 )";
-  check(text, {}, 0, 1);
+  check(text, {}, 0);
   ExprProgram pattern = patternFrom(text);
   fix(pattern, "w");
-  checkCandidates(pattern, randomInputs(pattern, {}), {}, 0, 1);
+  checkCandidates(pattern, randomInputs(pattern, {}), {}, 0);
 }
 
 TEST_CASE("candidates: scans") {
