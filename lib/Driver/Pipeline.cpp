@@ -174,7 +174,9 @@ private:
       std::ifstream in(options.inputPath, std::ios::binary);
       std::stringstream text;
       text << in.rdbuf();
-      ConstantStore constants(std::filesystem::path(options.inputPath).parent_path().string());
+      // A dump's constants lie beside it; an empty name would be a store in memory.
+      const auto folder = std::filesystem::path(options.inputPath).parent_path();
+      ConstantStore constants(folder.empty() ? "." : folder.string());
       loadedStage = stage;
       const ImportOptions &import = options.import;
       if (!import.dims.empty() || !import.shapes.empty() || !import.markOutputs.empty())

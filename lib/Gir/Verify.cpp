@@ -15,6 +15,8 @@ public:
   Status run() {
     need(kernel.units >= 1 && kernel.lanes >= 1, "units and lanes are at least 1");
     need((kernel.lanes & (kernel.lanes - 1)) == 0, "lanes is a power of two");
+    need(kernel.units <= kMaxThreads && kernel.lanes <= kMaxThreads,
+         "units and lanes are at most " + std::to_string(kMaxThreads));
     buffers();
     nodes();
     if (errors.empty()) // statements index the tables that were checked so far
@@ -32,7 +34,10 @@ private:
     bool unit = false, lane = false;
     bool divergent = false; // under an If whose predicate differs between lanes
     int depth = 0;
+    int64_t copies = 1; // of the emitter's code, by the Unroll loops around it
   };
+  // Far above what any target has or any schedule makes: texts that say more would not end in code.
+  static constexpr int64_t kMaxThreads = 1024, kMaxCopies = 1 << 16;
   static constexpr size_t kMaxErrors = 20;
 
   void need(bool holds, const std::string &rule, const std::string &given = "") {
@@ -223,7 +228,14 @@ private:
       need(constant && trip.imm == kernel.lanes, "a Lane loop runs over the kernel's lanes", given);
       c.lane = true;
       break;
-    case LoopKind::Unroll: need(constant, "an Unroll loop has a constant trip", given); break;
+    case LoopKind::Unroll:
+      need(constant, "an Unroll loop has a constant trip", given);
+      if (constant && trip.imm > 0 &&
+          (__builtin_mul_overflow(c.copies, trip.imm, &c.copies) || c.copies > kMaxCopies)) {
+        need(false, "Unroll loops make at most " + std::to_string(kMaxCopies) + " copies", given);
+        c.copies = 1; // said once
+      }
+      break;
     case LoopKind::Seq:
       need(!c.lane || !varying[s.trip], "inside a Lane loop trips are the same in all lanes",
            given);

@@ -19,6 +19,7 @@ public:
     require(schedule.units >= 1 && schedule.lanes >= 1, "units and lanes are positive");
     for (const ScheduleAxis &axis : schedule.axes)
       verifyAxis(axis);
+    verifyCoverage();
     if (problems.empty()) { // the rest looks axes up
       for (const Operand &operand : schedule.operands)
         verifyOperand(operand);
@@ -63,6 +64,22 @@ private:
     }
   }
 
+  /// Every axis of an equation stands in one axis of the schedule; those of length 1 may be left out.
+  void verifyCoverage() {
+    for (size_t e = 0; e < equations.size(); ++e) {
+      std::vector<int> stands(equations[e]->axes.size(), 0);
+      for (const ScheduleAxis &axis : schedule.axes)
+        if (std::count(axis.equations.begin(), axis.equations.end(), static_cast<int>(e)))
+          for (int position : axis.positions)
+            if (position >= 0 && position < static_cast<int>(stands.size()))
+              ++stands[position];
+      for (size_t i = 0; i < stands.size(); ++i)
+        require(stands[i] == 1 || (stands[i] == 0 && equations[e]->axes[i].extent.isConst(1)),
+                "axis " + std::to_string(i) + " of e" + std::to_string(e) +
+                    " stands in one axis of the schedule");
+    }
+  }
+
   void verifyOperand(const Operand &operand) {
     std::string who = "operand " + operand.name;
     if (!isEquation(operand.equation))
@@ -99,6 +116,10 @@ private:
     for (const TreeNode &node : nodes) {
       if (!node.isLoop) {
         leaves.push_back(&node);
+        bool inStep = std::any_of(path.begin(), path.end(),
+                                  [](const TreeNode *outer) { return outer->axis == kStepAxis; });
+        require(node.leaf != LeafKind::Carry || inStep == (node.target == 1),
+                "carry 1 stands in the step loop, 0 and 2 outside");
         continue;
       }
       std::string who = std::string(name(node.loop)) + " loop over " +

@@ -1,3 +1,4 @@
+#include "Onnx/Compose.h"
 #include "Onnx/DimTools.h"
 #include "Onnx/OpTable.h"
 
@@ -21,40 +22,73 @@ Shape reducedShape(const Shape &in, const std::vector<int64_t> &axes, bool keep)
   return out;
 }
 
-/// Axes that are a run-time input, from the output shape that the model declares. An axis of size 1 may
-/// be reduced or not, the result is the same. Without keepdims the kept axes must be unambiguous.
-std::optional<std::vector<int64_t>> axesFromDeclared(NodeImporter &n, bool keep) {
+using Axes = std::vector<int64_t>;
+
+/// Sets of axes that a run-time input may name, from the output shape that the model declares. An axis of size 1 may
+/// be reduced or not, the result is the same: with keepdims there is one set.
+std::vector<Axes> axesFromDeclared(NodeImporter &n, bool keep) {
+  constexpr size_t kMaxSets = 8;
   auto declared = n.declared(0);
   if (!declared)
-    return std::nullopt;
+    return {};
   const Shape &in = n.shape(0), &out = declared->shape;
   if (keep) {
     if (out.size() != in.size())
-      return std::nullopt;
-    std::vector<int64_t> axes;
+      return {};
+    Axes axes;
     for (size_t i = 0; i < in.size(); ++i) {
       if (out[i] != in[i] && !out[i].isConst(1))
-        return std::nullopt;
+        return {};
       if (out[i] != in[i])
         axes.push_back(static_cast<int64_t>(i));
     }
-    return axes;
+    return {axes};
   }
   if (in.size() > 16 || out.size() > in.size())
-    return std::nullopt;
-  std::optional<std::vector<int64_t>> found;
+    return {};
+  std::vector<Axes> sets;
   for (uint32_t mask = 0; mask < (1u << in.size()); ++mask) {
-    std::vector<int64_t> axes;
+    Axes axes;
     for (size_t i = 0; i < in.size(); ++i)
       if (mask >> i & 1)
         axes.push_back(static_cast<int64_t>(i));
-    if (in.size() - axes.size() != out.size() || reducedShape(in, axes, false) != out)
-      continue;
-    if (found)
-      return std::nullopt;
-    found = axes;
+    if (in.size() - axes.size() == out.size() && reducedShape(in, axes, false) == out)
+      sets.push_back(std::move(axes));
   }
-  return found;
+  return sets.size() <= kMaxSets ? sets : std::vector<Axes>{};
+}
+
+/// Reduces over each of several sets of axes of one size, and takes the result of the set that input 1 names:
+///   where(all(axes in sets[0]), reduce(x, sets[0]), where(..., reduce(x, sets.back())))
+Status reduceByChoice(NodeImporter &n, const std::vector<Axes> &sets) {
+  if (n.shape(1) != Shape{DimExpr(static_cast<int64_t>(sets[0].size()))} || n.type(1) != DType::I64)
+    return n.mismatch("the axes must be as many as the declared output lacks");
+  Compose c(n);
+  auto number = [&](int64_t v) { return n.constantValue(makeIntConstant({}, {v})); };
+  auto reduced = [&](const Axes &axes) {
+    return n.emitOne(*parseOpKind(n.op()), {n.id(0)}, {{"axes", axes}, {"keepdims", int64_t(0)}},
+                     n.type(0), reducedShape(n.shape(0), axes, false));
+  };
+  ValueId axes = n.id(1);
+  FUSEC_TRY(ValueId negative, c.binary(OpKind::Less, axes, number(0)));
+  FUSEC_TRY(ValueId wrapped, c.binary(OpKind::Add, axes, number(n.rank(0))));
+  FUSEC_TRY(axes, c.where(negative, wrapped, axes));
+  ValueId result = reduced(sets.back());
+  for (size_t i = sets.size() - 1; i-- > 0;) {
+    ValueId within = kNoValue;
+    for (int64_t a : sets[i]) {
+      FUSEC_TRY(ValueId isIt, c.binary(OpKind::Equal, axes, number(a)));
+      if (within != kNoValue) {
+        FUSEC_TRY(isIt, c.binary(OpKind::Or, within, isIt));
+      }
+      within = isIt;
+    }
+    ValueId all = n.emitOne(OpKind::ReduceMin, {within},
+                            {{"axes", Axes{0}}, {"keepdims", int64_t(0)}}, DType::Bool, {});
+    FUSEC_TRY(result, c.where(all, reduced(sets[i]), result));
+  }
+  n.result(0, result);
+  return success();
 }
 
 Status reduce(NodeImporter &n) {
@@ -67,9 +101,13 @@ Status reduce(NodeImporter &n) {
   std::vector<int64_t> list = n.attrInts("axes");
   if (n.has(1)) {
     auto fromInput = n.ints(1);
-    if (!fromInput && n.shape(1).size() == 1 && !n.shape(1)[0].isConst(0))
-      fromInput = axesFromDeclared(n, keep);
-    else if (!fromInput && n.shape(1).size() == 1)
+    if (!fromInput && n.shape(1).size() == 1 && !n.shape(1)[0].isConst(0)) {
+      std::vector<Axes> sets = axesFromDeclared(n, keep);
+      if (sets.size() > 1)
+        return reduceByChoice(n, sets);
+      if (!sets.empty())
+        fromInput = sets[0];
+    } else if (!fromInput && n.shape(1).size() == 1)
       fromInput = std::vector<int64_t>{};
     if (!fromInput)
       return n.fail(Diag::UnsupportedShape, "the axes are a run-time value; they must be constant");
@@ -146,16 +184,26 @@ constexpr OpRow kRows[] = {
     {"CumSum", 11, 28, 2, 2, 1, cumulative, "constant axis"},
     {"Hardmax", 1, 28, 1, 1, 1, softmax},
     {"LogSoftmax", 1, 28, 1, 1, 1, softmax},
-    {"ReduceL1", 1, 28, 1, 2, 1, reduce, "constant axes"},
-    {"ReduceL2", 1, 28, 1, 2, 1, reduce, "constant axes"},
-    {"ReduceLogSum", 1, 28, 1, 2, 1, reduce, "constant axes"},
-    {"ReduceLogSumExp", 1, 28, 1, 2, 1, reduce, "constant axes"},
-    {"ReduceMax", 1, 28, 1, 2, 1, reduce, "constant axes"},
-    {"ReduceMean", 1, 28, 1, 2, 1, reduce, "constant axes"},
-    {"ReduceMin", 1, 28, 1, 2, 1, reduce, "constant axes"},
-    {"ReduceProd", 1, 28, 1, 2, 1, reduce, "constant axes"},
-    {"ReduceSum", 1, 28, 1, 2, 1, reduce, "constant axes"},
-    {"ReduceSumSquare", 1, 28, 1, 2, 1, reduce, "constant axes"},
+    {"ReduceL1", 1, 28, 1, 2, 1, reduce,
+     "axes known at compile time or that fit the declared output"},
+    {"ReduceL2", 1, 28, 1, 2, 1, reduce,
+     "axes known at compile time or that fit the declared output"},
+    {"ReduceLogSum", 1, 28, 1, 2, 1, reduce,
+     "axes known at compile time or that fit the declared output"},
+    {"ReduceLogSumExp", 1, 28, 1, 2, 1, reduce,
+     "axes known at compile time or that fit the declared output"},
+    {"ReduceMax", 1, 28, 1, 2, 1, reduce,
+     "axes known at compile time or that fit the declared output"},
+    {"ReduceMean", 1, 28, 1, 2, 1, reduce,
+     "axes known at compile time or that fit the declared output"},
+    {"ReduceMin", 1, 28, 1, 2, 1, reduce,
+     "axes known at compile time or that fit the declared output"},
+    {"ReduceProd", 1, 28, 1, 2, 1, reduce,
+     "axes known at compile time or that fit the declared output"},
+    {"ReduceSum", 1, 28, 1, 2, 1, reduce,
+     "axes known at compile time or that fit the declared output"},
+    {"ReduceSumSquare", 1, 28, 1, 2, 1, reduce,
+     "axes known at compile time or that fit the declared output"},
     {"Softmax", 1, 28, 1, 1, 1, softmax},
 };
 

@@ -78,6 +78,20 @@ def reverse():
     return one("ReverseSequence", lengths, shape=(5, 3, 2), batch_axis=1, time_axis=0)
 
 
+def reduced_at_run_time(op):
+    """The declared output leaves three choices of axes; the input says which."""
+    node = helper.make_node(op, ["x", "a"], ["y"], name="n", keepdims=0)
+    graph = helper.make_graph([node], "g", [info("x", (3, 3, 3, 2)), info("a", (2,), INT64)], [info("y", (3, 2))])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+
+
+def unpooled():
+    """The maxima of 2x2 windows back where they were."""
+    pool = helper.make_node("MaxPool", ["x"], ["m", "i"], kernel_shape=[2, 2], strides=[2, 2])
+    unpool = helper.make_node("MaxUnpool", ["m", "i"], ["y"], kernel_shape=[2, 2], strides=[2, 2])
+    return model([pool, unpool], [info("x", (1, 2, 4, 6))], ["y"])
+
+
 def lengths_at_run_time():
     node = helper.make_node("ReverseSequence", ["x", "l"], ["y"], name="n", batch_axis=1, time_axis=0)
     return model([node], [info("x", (5, 3, 2)), info("l", (3,), INT64)], ["y"])
@@ -88,7 +102,7 @@ TOLERATED = [
     ("sequence lengths beyond the sequence", lengths_at_run_time(), {"x": (5, 3, 2), "l": [9, -3, 1 << 62]}),
     ("reflecting pad of one row", one("Pad", ints("p", [1, 0, 1, 0]), mode="reflect"), {"x": (1, 6)}),
 ]
-# Name, model, shape of x.
+# Name, model, shape of x or all inputs: shapes of floats, or lists of integers.
 CASES = [
     ("loop, condition passed on", loop([identity("go", "go2")]), (3,)),
     ("loop, condition passed on twice", loop([identity("go", "t"), identity("t", "go2")]), (3,)),
@@ -106,6 +120,11 @@ CASES = [
     ),
     *((f"reflecting pad, n={n}", one("Pad", ints("p", [1, 0, 1, 0]), mode="reflect"), (n, 6)) for n in (3, 2)),
     ("reversed sequences", reverse(), (5, 3, 2)),
+    *(
+        (f"{op} over axes {axes}", reduced_at_run_time(op), {"x": (3, 3, 3, 2), "a": axes})
+        for op, axes in (("ReduceSum", [0, 1]), ("ReduceMax", [2, 0]), ("ReduceL2", [-3, -2]))
+    ),
+    ("unpooled", unpooled(), (1, 2, 4, 6)),
 ]
 
 
@@ -129,12 +148,16 @@ def floats(shape):
     return np.random.default_rng(1).standard_normal(shape).astype(np.float32)
 
 
-def run(options, name, proto, shape, target):
-    x = floats(shape)
-    found = ours(options, name, proto, {"x": x}, target)
+def arrays(given):
+    return {k: np.array(v, np.int64) if isinstance(v, list) else floats(v) for k, v in given.items()}
+
+
+def run(options, name, proto, given, target):
+    inputs = arrays(given if isinstance(given, dict) else {"x": given})
+    found = ours(options, name, proto, inputs, target)
     if isinstance(found, str):
         return found
-    expected = onnxruntime.InferenceSession(proto.SerializeToString()).run(None, {"x": x})
+    expected = onnxruntime.InferenceSession(proto.SerializeToString()).run(None, inputs)
     for output, value in zip(proto.graph.output, expected):
         mine = found[output.name]
         if mine.shape != value.shape or mine.dtype != value.dtype or not np.allclose(mine, value, 1e-5, 1e-6):
@@ -149,11 +172,11 @@ def main():
     parser.add_argument("--work", required=True, type=pathlib.Path)
     options = parser.parse_args()
     shutil.rmtree(options.work, ignore_errors=True)
-    for name, proto, shape in CASES:
-        answers = [run(options, name, proto, shape, target) for target in TARGETS]
+    for name, proto, given in CASES:
+        answers = [run(options, name, proto, given, target) for target in TARGETS]
         print(f"{name}: {answers[0] if answers[0] == answers[1] else answers}")
     for name, proto, given in TOLERATED:
-        inputs = {k: np.array(v, np.int64) if isinstance(v, list) else floats(v) for k, v in given.items()}
+        inputs = arrays(given)
         found = [ours(options, name, proto, inputs, target) for target in TARGETS]
         same = all(isinstance(f, dict) for f in found) and np.array_equal(found[0]["y"], found[1]["y"])
         inside = same and np.isin(found[0]["y"], inputs["x"]).all()

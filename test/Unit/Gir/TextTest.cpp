@@ -134,6 +134,10 @@ TEST_CASE("the verifier names the rule that is broken") {
   };
   CHECK(firstError(with(kElementwise, "lanes 8", "lanes 4")) ==
         "a Lane loop runs over the kernel's lanes; loop 'l'");
+  CHECK(firstError(with(kElementwise, "lanes 8", "lanes 2048")) ==
+        "units and lanes are at most 1024");
+  CHECK(firstError(with(kStagedMatmul, "unroll i in 8", "unroll i in 1099511627776")) ==
+        "Unroll loops make at most 65536 copies; loop 'i'");
   CHECK(firstError(with(kElementwise, "param out", "param")) ==
         "a Global buffer that is stored to is marked as written; %y");
   CHECK(firstError(with(kElementwise, "%x[b*8 + l]", "%x[b, l]")) ==

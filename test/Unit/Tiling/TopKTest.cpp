@@ -174,4 +174,7 @@ TEST_CASE("topk: a schedule that breaks a rule is refused") {
   breaks(refusal("sort", "seq row:1", "unroll row:1"), "has its rows in block, sequential");
   breaks(refusal("sort", "seq row:1", "seq place:1"), "is sorted inside loops over rows alone");
   breaks(refusal("select", "lane j:1", "lane place:1"), "searches one row in a pass");
+  CHECK(refusal("sort", "  axis place spatial (1) of e0 # extent 5\n", "")
+            .find("broken rule: axis 1 of e0 stands in one axis of the schedule") !=
+        std::string::npos);
 }
