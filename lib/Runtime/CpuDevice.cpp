@@ -48,6 +48,7 @@ private:
     std::atomic<int32_t> status;
   };
   void runBlocks(Work &work, int32_t worker);
+  int32_t runAlone(const Launch &launch, fusec_cpu_kernel entry, int32_t phase);
   int32_t runPhase(Launch &launch, fusec_cpu_kernel entry, int32_t phase);
 
   const CpuDevice &device;
@@ -132,24 +133,30 @@ void CpuQueue::runBlocks(Work &work, int32_t worker) {
   }
 }
 
+/// On the calling thread.
+int32_t CpuQueue::runAlone(const Launch &launch, fusec_cpu_kernel entry, int32_t phase) {
+  const fusec_kernel_args args{launch.buffers.data(), launch.dims.data(), scratch.data()};
+  for (int64_t block = 0; block < launch.grids[phase]; ++block)
+    if (int32_t status = entry(&args, phase, block); status != FUSEC_KERNEL_OK)
+      return status;
+  return FUSEC_KERNEL_OK;
+}
+
 int32_t CpuQueue::runPhase(Launch &launch, fusec_cpu_kernel entry, int32_t phase) {
   const int64_t blocks = launch.grids[phase];
   int64_t &estimate = launch.cycles[phase];
-  Work work{&launch, entry, phase, blocks, 1, {0}, {FUSEC_KERNEL_OK}};
+  // An estimate only falls: one that is low enough is not taken again, since reading the clock costs as much as a
+  // small kernel.
+  if (workers.width() == 1 || blocks == 1 || (estimate >= 0 && estimate < kParallelCycles))
+    return runAlone(launch, entry, phase);
   const uint64_t start = __rdtsc();
-  if (workers.width() == 1 || blocks == 1 || (estimate >= 0 && estimate < kParallelCycles)) {
-    work.part = blocks;
-    runBlocks(work, 0);
-    // The lowest time seen is the one without interruptions.
-    const auto spent = static_cast<int64_t>(__rdtsc() - start);
-    estimate = estimate < 0 ? spent : std::min(estimate, spent);
-    return work.status;
-  }
   const int32_t tasks = static_cast<int32_t>(std::min<int64_t>(workers.width(), blocks));
+  Work work{&launch, entry, phase, blocks, 1, {0}, {FUSEC_KERNEL_OK}};
   work.part = std::max<int64_t>(1, blocks / (tasks * kPartsPerThread));
   auto task = [&](int32_t worker) { runBlocks(work, worker); };
   workers.parallel(tasks, task);
-  const auto spent = static_cast<int64_t>(__rdtsc() - start) * tasks;
+  // The lowest time seen is the one without interruptions.
+  const int64_t spent = static_cast<int64_t>(__rdtsc() - start) * tasks;
   estimate = estimate < 0 ? spent : std::min(estimate, spent);
   return work.status;
 }

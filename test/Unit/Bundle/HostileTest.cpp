@@ -194,6 +194,28 @@ TEST_CASE("kernels") {
              [](Model &, Program &p) { p.kernels[0].symbol = "system"; });
 }
 
+TEST_CASE("limits of a GPU") {
+  const auto sim = [](const std::string &text, const std::function<void(Program &)> &edit) {
+    refusedAdd(text, [&](Model &, Program &p) {
+      setTarget(p, "sim:sm_90");
+      edit(p);
+    });
+  };
+  const std::string limits = "the limits of a block are missing or out of range";
+  sim(limits, [](Program &p) { p.maxBlockThreads = 0; });
+  sim(limits, [](Program &p) { p.maxBlockThreads = 1 << 20; });
+  sim(limits, [](Program &p) { p.maxSharedBytes = -1; });
+  sim(limits, [](Program &p) { p.maxSharedBytes = int64_t{1} << 40; });
+  sim("scratch memory", [](Program &p) { p.kernels[0].scratchBytes = 1 << 30; });
+  sim("a grid of 2147483648 blocks",
+      [](Program &p) { p.kernels[0].grids = {int64_t{INT32_MAX} + 1}; });
+  refusedAdd(limits, [](Model &, Program &p) { p.maxBlockThreads = 1024; }); // a CPU has none
+  refusedAdd("take more than 4096 bytes", [](Model &, Program &p) {
+    setTarget(p, "sm_90");
+    p.kernels[0].params.assign(600, in);
+  });
+}
+
 TEST_CASE("steps") {
   auto arguments = [](Program &p) -> std::vector<int32_t> & {
     return p.steps[0].variants[0].arguments;
