@@ -124,7 +124,10 @@ private:
       }
       std::string who = std::string(name(node.loop)) + " loop over " +
                         (node.axis == kStepAxis ? "step" : schedule.axes[node.axis].name);
-      require(node.step >= 1, who + " has a positive step");
+      if (node.step < 1) { // what follows divides by it
+        require(false, who + " has a positive step");
+        continue;
+      }
       require(!node.children.empty(), who + " is not empty");
       require(node.loop != LoopKind::Block || (blocksAllowed && nodes.size() == 1),
               "block loops are a chain at the root; " + who + " is not");

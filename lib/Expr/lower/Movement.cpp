@@ -1,7 +1,7 @@
 // Operators that only move data: maps with index arithmetic.
 #include "Expr/lower/Lowering.h"
 
-#include <limits>
+#include <algorithm>
 
 namespace fusec::lower {
 namespace {
@@ -166,7 +166,10 @@ Status pad(NodeLowering &n) {
         inside = both(inside, begin > 0 ? ge(at[d], 0) : Val{});
         inside = both(inside, end > 0 ? lt(at[d], n.shape(0)[d]) : Val{});
       } else if (begin > 0 || end > 0) {
-        at[d] = padIndex(mode, at[d], n.shape(0)[d]);
+        // What a negative pad cuts is gone before the rest is repeated.
+        int64_t before = std::max<int64_t>(-begin, 0), behind = std::max<int64_t>(-end, 0);
+        DimExpr rest = n.shape(0)[d] - DimExpr(before + behind);
+        at[d] = padIndex(mode, at[d] - double(before), rest) + double(before);
       }
     }
     Val fill = n.has(2) ? b.scalar(n.in(2)) : b.constant(n.outType(), 0);

@@ -24,7 +24,7 @@ def ints(name, values):
 
 def model(nodes, inputs, outputs, data=()):
     graph = helper.make_graph(nodes, "g", inputs, [helper.make_empty_tensor_value_info(o) for o in outputs], list(data))
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 19)], ir_version=9)
 
 
 def loop(condition, trips=4):
@@ -85,6 +85,13 @@ def reduced_at_run_time(op):
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
 
 
+def padded(mode):
+    """Only the input says how the declared size is shared between both ends."""
+    node = helper.make_node("Pad", ["x", "p"], ["y"], name="n", mode=mode)
+    graph = helper.make_graph([node], "g", [info("x", (3, 4)), info("p", (4,), INT64)], [info("y", (5, 5))])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 19)], ir_version=9)
+
+
 def unpooled():
     """The maxima of 2x2 windows back where they were."""
     pool = helper.make_node("MaxPool", ["x"], ["m", "i"], kernel_shape=[2, 2], strides=[2, 2])
@@ -118,11 +125,20 @@ CASES = [
         one("Slice", ints("s", [-1]), ints("e", [-(1 << 63)]), ints("a", [1]), ints("p", [-2]), shape=(2, 6)),
         (2, 6),
     ),
+    *(
+        (f"{mode} pad that cuts", one("Pad", ints("p", [0, 2, 0, -2]), mode=mode, shape=(2, 6)), (2, 6))
+        for mode in ("reflect", "edge", "wrap")
+    ),
     *((f"reflecting pad, n={n}", one("Pad", ints("p", [1, 0, 1, 0]), mode="reflect"), (n, 6)) for n in (3, 2)),
     ("reversed sequences", reverse(), (5, 3, 2)),
     *(
         (f"{op} over axes {axes}", reduced_at_run_time(op), {"x": (3, 3, 3, 2), "a": axes})
         for op, axes in (("ReduceSum", [0, 1]), ("ReduceMax", [2, 0]), ("ReduceL2", [-3, -2]))
+    ),
+    *(
+        (f"pads {pads}, {mode}", padded(mode), {"x": (3, 4), "p": pads})
+        for mode in ("constant", "edge", "reflect", "wrap")
+        for pads in ([1, 2, 1, -1], [0, 0, 2, 1])
     ),
     ("unpooled", unpooled(), (1, 2, 4, 6)),
 ]
