@@ -143,18 +143,33 @@ Status cumulative(NodeImporter &n) {
   auto axis = n.ints(1);
   if (axis && axis->size() != 1)
     return n.mismatch("the axis must be one number");
-  ValueId axisValue = n.id(1);
+  Compose c(n);
+  Attributes attributes{{"exclusive", n.attrInt("exclusive", 0)},
+                        {"reverse", n.attrInt("reverse", 0)}};
+  auto number = [&](int64_t v) { return n.constantValue(makeIntConstant({}, {v})); };
+  auto along = [&](int64_t a) {
+    return n.emitOne(*parseOpKind(n.op()), {n.id(0), number(a)}, attributes, n.type(0), n.shape(0));
+  };
   if (axis) {
     FUSEC_TRY(int64_t a, n.axis((*axis)[0], n.rank(0)));
-    axisValue = n.constantValue(makeIntConstant({}, {a}));
-  } else if (n.rank(0) == 1) {
-    axisValue = n.constantValue(makeIntConstant({}, {0})); // the only axis there is
-  } else {
-    return n.unsupported("an axis that is a run-time value");
+    n.result(0, along(a));
+    return success();
   }
-  return n.finish(*parseOpKind(n.op()), {n.id(0), axisValue},
-                  {{"exclusive", n.attrInt("exclusive", 0)}, {"reverse", n.attrInt("reverse", 0)}},
-                  {{n.type(0), n.shape(0)}});
+  constexpr int64_t kMaxChoices = 8;
+  if (n.rank(0) < 1 || n.rank(0) > kMaxChoices || !isInteger(n.type(1)) ||
+      !numElements(n.shape(1)).isConst(1))
+    return n.unsupported("an axis that is a run-time value, for data of this rank");
+  // A run-time axis chooses between the results along all of them.
+  ValueId given = c.cast(n.reshape(n.id(1), {}), DType::I64);
+  ValueId result = along(n.rank(0) - 1);
+  for (int64_t a = n.rank(0) - 1; a-- > 0;) {
+    FUSEC_TRY(ValueId first, c.binary(OpKind::Equal, given, number(a)));
+    FUSEC_TRY(ValueId second, c.binary(OpKind::Equal, given, number(a - n.rank(0))));
+    FUSEC_TRY(ValueId isIt, c.binary(OpKind::Or, first, second));
+    FUSEC_TRY(result, c.where(isIt, along(a), result));
+  }
+  n.result(0, result);
+  return success();
 }
 
 /// Before opset 13 the operand is seen as a matrix [prod(0..axis), prod(axis..rank)].
@@ -180,8 +195,8 @@ Status softmax(NodeImporter &n) {
 constexpr OpRow kRows[] = {
     {"ArgMax", 1, 28, 1, 1, 1, argReduce},
     {"ArgMin", 1, 28, 1, 1, 1, argReduce},
-    {"CumProd", 26, 28, 2, 2, 1, cumulative, "constant axis"},
-    {"CumSum", 11, 28, 2, 2, 1, cumulative, "constant axis"},
+    {"CumProd", 26, 28, 2, 2, 1, cumulative},
+    {"CumSum", 11, 28, 2, 2, 1, cumulative},
     {"Hardmax", 1, 28, 1, 1, 1, softmax},
     {"LogSoftmax", 1, 28, 1, 1, 1, softmax},
     {"ReduceL1", 1, 28, 1, 2, 1, reduce,

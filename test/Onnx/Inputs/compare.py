@@ -85,6 +85,11 @@ def reduced_at_run_time(op):
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
 
 
+def summed_at_run_time():
+    node = helper.make_node("CumSum", ["x", "a"], ["y"], name="n", reverse=1)
+    return model([node], [info("x", (2, 3, 4)), info("a", (1,), INT64)], ["y"])
+
+
 def padded(mode):
     """Only the input says how the declared size is shared between both ends."""
     node = helper.make_node("Pad", ["x", "p"], ["y"], name="n", mode=mode)
@@ -135,6 +140,7 @@ CASES = [
         (f"{op} over axes {axes}", reduced_at_run_time(op), {"x": (3, 3, 3, 2), "a": axes})
         for op, axes in (("ReduceSum", [0, 1]), ("ReduceMax", [2, 0]), ("ReduceL2", [-3, -2]))
     ),
+    *((f"running sum along {a}", summed_at_run_time(), {"x": (2, 3, 4), "a": [a]}) for a in (0, 1, 2, -2)),
     *(
         (f"pads {pads}, {mode}", padded(mode), {"x": (3, 4), "p": pads})
         for mode in ("constant", "edge", "reflect", "wrap")
