@@ -16,7 +16,8 @@ double blockSeconds(const Counts &c, const Target &target) {
   double arithmetic = c.vectorOps / vectorsPerSec;
   // Loads issue beside arithmetic, at the same rate on a CPU, at a quarter of it on a GPU (load/store units).
   double loads = c.vectorLoads / (cpu ? vectorsPerSec : vectorsPerSec / 4);
-  double gathers = c.gathers / (cpu ? vectorsPerSec : vectorsPerSec * 2);
+  // Lanes that lie apart are served one by one: each takes a load of its own.
+  double gathers = c.gathers / (cpu ? vectorsPerSec : vectorsPerSec / 4);
   double inner = target.memory.empty() ? 0 : c.innerBytes / target.memory.front().bytesPerSec;
   return std::max({arithmetic, loads + gathers, inner}) * c.unitsPerBlock;
 }

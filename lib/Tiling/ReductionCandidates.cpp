@@ -112,13 +112,59 @@ Schedule columnReduction(const View &view, int unroll, int threads) {
   return b.schedule;
 }
 
+/// Rows too short for the lanes of a unit: the block copies its rows into shared memory as they lie, and each lane
+/// reduces one from there. Read directly, every step of every lane would touch another sector.
+Schedule shortRows(const View &view, const std::vector<ReadInfo> &reads, int threads) {
+  int lanes = view.target->lanes, units = threads / lanes;
+  Builder b(view, "short-rows", units, lanes);
+  b.registerEdges();
+  AxisId k = b.addReduction("k", {view.reduction.back()});
+  AxisId x = b.addSpatial("x", view.spatial);
+  std::vector<TreeNode> tile;
+  for (const ReadInfo &read : reads)
+    if (read.stride(view.reduction.back()) == 1 && !read.guarded)
+      tile.push_back(Builder::leaf(LeafKind::Stage, b.stage(read, {{x}, {k}}, 1)));
+  auto overLanes = [&](TreeNode leaf) {
+    return Builder::nest({Builder::loop(LoopKind::Lane, x, 1)}, {leaf});
+  };
+  TreeNode sum = Builder::nest({Builder::loop(LoopKind::Seq, k, 1)},
+                               {overLanes(Builder::leaf(LeafKind::Compute, view.first))});
+  tile.push_back(Builder::nest(
+      {Builder::loop(LoopKind::Unit, x, lanes)},
+      {overLanes(Builder::leaf(LeafKind::Init, view.first)), sum, overLanes(b.finishLeaf())}));
+  b.schedule.tree = {Builder::nest({Builder::loop(LoopKind::Block, x, threads)}, tile)};
+  return b.schedule;
+}
+
+int64_t outputsOf(const View &view) {
+  int64_t outputs = 1;
+  for (const std::vector<int> &group : view.spatial)
+    outputs = std::min(outputs * view.opt(group), int64_t{1} << 24);
+  return outputs;
+}
+
+/// Bytes of a row in shared memory; 0 where rows are long, of unknown length or not the only reduced axis.
+int64_t shortRowBytes(const View &view, const std::vector<ReadInfo> &reads) {
+  constexpr int64_t kLongest = 64;
+  if (view.target->kind == TargetKind::Cpu || view.reduction.size() != 1 || view.spatial.empty() ||
+      !view.extent(view.reduction.back()).isConst() || view.opt(view.reduction.back()) > kLongest)
+    return 0;
+  int64_t bytes = 0;
+  for (const ReadInfo &read : reads)
+    if (read.stride(view.reduction.back()) == 1 && !read.guarded)
+      bytes += (view.opt(view.reduction.back()) + 1) *
+               sizeInBytes(view.pattern->tensors[read.tensor].type);
+  return bytes;
+}
+
 } // namespace
 
 Candidates reductionCandidates(const View &view) {
   Candidates out;
   bool contiguousRow = false;
+  const std::vector<ReadInfo> reads = readInfos(view);
   if (!view.reduction.empty())
-    for (const ReadInfo &read : readInfos(view))
+    for (const ReadInfo &read : reads)
       contiguousRow = contiguousRow || read.stride(view.reduction.back()) == 1;
   bool cpu = view.target->kind == TargetKind::Cpu;
   if (contiguousRow && view.opt(view.reduction.back()) * 2 >= view.target->lanes) {
@@ -129,9 +175,18 @@ Candidates reductionCandidates(const View &view) {
     if (view.spatial.empty())
       return out;
   }
+  constexpr int64_t kSharedBytes = 32 * 1024;
+  // GPU: small blocks spread few outputs over more multiprocessors.
+  bool few = outputsOf(view) < 4096;
+  if (int64_t bytes = shortRowBytes(view, reads); bytes > 0)
+    for (int threads : {256, 64})
+      if (threads * bytes <= kSharedBytes && (threads == 256 || few))
+        out.push_back(shortRows(view, reads, threads));
   out.push_back(columnReduction(view, 1, 256));
-  // GPU: small blocks spread few columns over more multiprocessors.
-  out.push_back(cpu ? columnReduction(view, 4, 1) : columnReduction(view, 1, 64));
+  if (cpu)
+    out.push_back(columnReduction(view, 4, 1));
+  else
+    out.push_back(few ? columnReduction(view, 1, 64) : columnReduction(view, 2, 256));
   return out;
 }
 

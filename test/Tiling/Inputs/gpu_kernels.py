@@ -19,6 +19,9 @@ CASES = {  # name: (sectors allowed for each that the tiles need, nodes, inputs,
                      [info("x", 128, 200), info("z", 128, 200)], [info("y", 128, 200)]),
     "reduction": (2, [node("ReduceSum", ["x", "axes"], ["y"], keepdims=0)],
                   [info("x", 4096, 64)], [info("y", 4096)]),
+    "short rows": (2, [node("ReduceMax", ["x", "axes"], ["y"], keepdims=0)],
+                   [info("x", 6000, 7)], [info("y", 6000)]),
+    "softmax of short rows": (2, [node("Softmax", ["x"], ["y"], axis=-1)], [info("x", 4096, 8)], [info("y", 4096, 8)]),
     "softmax": (2, [node("Softmax", ["x"], ["y"], axis=-1)], [info("x", 512, 256)], [info("y", 512, 256)]),
     "transpose": (2, [node("Transpose", ["x"], ["y"], perm=[1, 0])], [info("x", 192, 160)], [info("y", 160, 192)]),
     "contraction": (4, [node("MatMul", ["x", "z"], ["y"])],
@@ -53,7 +56,7 @@ def check(name, target, kernel, allowed):
 
 
 for name, (allowed, nodes, inputs, outputs) in CASES.items():
-    graph = helper.make_graph(nodes, "g", inputs, outputs, [axes] if name == "reduction" else [])
+    graph = helper.make_graph(nodes, "g", inputs, outputs, [axes] if "axes" in nodes[0].input else [])
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9), folder + "/m.onnx")
     for target in TARGETS:
         kernels = counters(folder + "/m.onnx", target, ["--random", "1"])
