@@ -102,7 +102,7 @@ Counts requireSimBits(const GirKernel &kernel, const std::string &targetName,
         threads.emplace_back([&, i] {
           Thread t;
           static_cast<fusec_sim_thread &>(t) = {
-              &kHooks, buffers.data(), dims.data(), shared.data(), block, i, 0};
+              &kHooks, buffers.data(), dims.data(), shared.data(), block, i, 0, 0};
           t.machine = &machine;
           entry(&t);
         });
