@@ -50,6 +50,8 @@ private:
       const Tensor &t = program.tensors[i];
       if (!names.insert(t.name).second)
         fail("%" + t.name, "two tensors have this name");
+      for (const DimExpr &d : t.shape)
+        notNegative(d, "%" + t.name, "a dimension");
       if ((t.kind == TensorKind::Constant) != (t.constant != nullptr))
         fail("%" + t.name, "constants have data, other tensors have none");
       if (t.constant) {
@@ -59,6 +61,11 @@ private:
           fail("%" + t.name, "type or shape differs from that of its data");
       }
     }
+  }
+
+  void notNegative(const DimExpr &size, const std::string &where, const std::string &what) {
+    if (size.isConst() && size.constValue() < 0)
+      fail(where, what + " is " + size.str(program.symbols) + " long");
   }
 
   void reads(TensorId id, const std::string &where) {
@@ -156,6 +163,9 @@ private:
     for (const Axis &a : e.axes)
       if (!names.insert(a.name).second || kReserved.count(a.name) || nameToText(a.name) != a.name)
         fail(where, "axis names are distinct identifiers and no keywords: '" + a.name + "'");
+    for (const Axis &a : e.axes)
+      notNegative(a.extent, where, "axis " + a.name);
+    notNegative(e.steps, where, "the number of steps");
     if (e.numSpatial < 0 || e.numSpatial > static_cast<int>(e.axes.size()) ||
         (e.kind != EquationKind::Reduction && e.kind != EquationKind::Opaque &&
          e.numReduction() != 0))

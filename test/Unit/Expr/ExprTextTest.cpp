@@ -141,6 +141,8 @@ TEST_CASE("the verifier rejects what breaks a rule") {
   };
   CHECK(message("map m [i:4]\n %y = %x[i]\n") == "");
   CHECK(message("map m [i:3]\n %y = %x[i]\n") == "axis i is 3 long, dimension 0 of %y 4");
+  CHECK(message("reduction m [i:4; r:-9223372036854775808] sum f32\n %y = %x[i]\n") ==
+        "axis r is -9223372036854775808 long");
   CHECK(message("map m [i:4]\n %y = %t[i]\n") == "reads %t before it is written");
   CHECK(message("map m [i:4]\n %y = %x[i, i]\n") == "reads %x with a wrong number of indices");
   CHECK(message("map m [i:4]\n %y = add(%x[i], i)\n") == "operands of add are f32 and i64");
