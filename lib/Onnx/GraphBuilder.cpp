@@ -22,11 +22,16 @@ Result<Graph> GraphBuilder::run(onnx::ModelProto &model) {
   top.opsets = &opsets;
   top.declared = &declared;
   frame = &top;
-  FUSEC_CHECK(initialisers(proto, ""));
-  FUSEC_CHECK(graphInputs(proto, scope));
+  reserveNames(proto);
+  initialisers(proto, "");
+  graphInputs(proto, scope);
+  bool usable = errors.empty();
   importNodes(proto.node());
-  if (!errors.empty())
+  if (!errors.empty()) {
+    // What nodes imply about the sizes does not help where an input or an initialiser was refused.
+    foundBound = foundBound && usable;
     return std::move(errors);
+  }
   FUSEC_CHECK(graphOutputs(proto, scope));
   FUSEC_CHECK(markOutputs(scope));
   for (const auto &[name, range] : options.dims)
@@ -52,7 +57,7 @@ Status GraphBuilder::header(const onnx::ModelProto &model) {
     std::string domain = o.domain() == "ai.onnx" ? "" : o.domain();
     if (o.version() < 1 || (domain.empty() && o.version() > 28))
       return bad("opset " + std::to_string(o.version()) + " of domain '" + o.domain() +
-                 "' is not known; 6 to 28 are supported");
+                 "' is not known; 1 to 28 are supported");
     if (!opsets.emplace(domain, static_cast<int>(std::min<int64_t>(o.version(), INT32_MAX))).second)
       return bad("domain '" + o.domain() + "' is imported twice");
   }
@@ -133,9 +138,9 @@ bool GraphBuilder::noteImpliedDivisor(const DimExpr &size, int64_t divisor) {
   });
 }
 
-/// The symbol, or its value where the range leaves only one.
-static DimExpr symbolDim(const std::vector<Symbol> &symbols, SymbolId id) {
-  const Symbol &s = symbols[static_cast<size_t>(id)];
+DimExpr GraphBuilder::sizeNamed(const std::string &name) {
+  SymbolId id = symbolNamed(name);
+  const Symbol &s = graph.symbols[static_cast<size_t>(id)];
   return s.min == s.max ? DimExpr(s.min) : DimExpr::symbol(id);
 }
 
@@ -149,8 +154,8 @@ DeclaredType GraphBuilder::readType(const onnx::TypeProto &type) {
     std::optional<DimExpr> size;
     if (dim.has_dim_value())
       size = DimExpr(dim.dim_value());
-    else if (auto it = symbolIds.find(dim.dim_param()); it != symbolIds.end())
-      size = symbolDim(graph.symbols, it->second);
+    else if (symbolIds.count(dim.dim_param()))
+      size = sizeNamed(dim.dim_param());
     d.dims.push_back(std::move(size));
   }
   return d;
@@ -188,95 +193,32 @@ Result<ConstantRef> GraphBuilder::tensor(const onnx::TensorProto &t, const std::
   return c;
 }
 
-Status GraphBuilder::initialisers(const onnx::GraphProto &proto, const std::string &prefix) {
-  auto add = [&](const std::string &name, Result<ConstantRef> c) -> Status {
-    std::string place = where("initialiser '" + name + "'");
-    if (name.empty())
-      return Diagnostic{Diag::BadGraph, where("initialiser"), "it has no name"};
-    FUSEC_TRY(ConstantRef constant, std::move(c));
-    return bind(name, constantValue(std::move(constant), prefix + name), place);
-  };
-  Diagnostics failed;
-  for (const auto &t : proto.initializer()) {
-    Status s = add(t.name(), tensor(t, where("initialiser '" + t.name() + "'")));
-    if (!s.ok())
-      failed.insert(failed.end(), s.errors().begin(), s.errors().end());
-  }
-  for (const auto &t : proto.sparse_initializer()) {
-    std::string name = t.values().name();
-    Status s = add(name, readSparseTensor(const_cast<onnx::SparseTensorProto &>(t), &files,
-                                          options.limits, where("initialiser '" + name + "'")));
-    if (!s.ok())
-      failed.insert(failed.end(), s.errors().begin(), s.errors().end());
-  }
-  if (!failed.empty())
-    return failed;
-  return success();
+Result<ConstantRef> GraphBuilder::sparseTensor(const onnx::SparseTensorProto &t,
+                                               const std::string &place) {
+  if (auto it = memory.tensors.find(&t.values()); it != memory.tensors.end())
+    return it->second;
+  FUSEC_TRY(ConstantRef c, readSparseTensor(const_cast<onnx::SparseTensorProto &>(t), &files,
+                                            options.limits, place));
+  memory.tensors.emplace(&t.values(), c);
+  return c;
 }
 
-Status GraphBuilder::graphInputs(const onnx::GraphProto &proto, NameScope &scope) {
-  std::set<std::string> unusedShapes, seen;
-  for (const auto &[name, shape] : options.shapes)
-    unusedShapes.insert(name);
-  for (const auto &input : proto.input()) {
-    const std::string &name = input.name();
-    std::string place = where("input '" + name + "'");
-    if (!seen.insert(name).second)
-      return Diagnostic{Diag::BadGraph, place, "is listed twice"};
-    if (scope.names.count(name))
-      continue; // an initialiser of the same name is its default value, which we take as fixed
-    const auto &t = input.type();
-    if (!t.has_tensor_type())
-      return Diagnostic{Diag::UnsupportedType, place, "only tensors are supported as inputs"};
-    auto type = dtypeOfOnnx(t.tensor_type().elem_type());
-    if (!type)
-      return Diagnostic{
-          t.tensor_type().elem_type() == 0 ? Diag::BadGraph : Diag::UnsupportedType, place,
-          "element type " + onnxTypeName(t.tensor_type().elem_type()) + " is not supported"};
-    Shape shape;
-    const auto &dims = t.tensor_type().shape().dim();
-    if (auto given = options.shapes.find(name); given != options.shapes.end()) {
-      unusedShapes.erase(name);
-      if (t.tensor_type().has_shape() && dims.size() != static_cast<int>(given->second.size()))
-        return Diagnostic{Diag::BadOption, "--shape " + name,
-                          "gives " + std::to_string(given->second.size()) +
-                              " dimensions; the model has " + std::to_string(dims.size())};
-      for (const ShapeEntry &e : given->second) {
-        if (const auto *n = std::get_if<int64_t>(&e))
-          shape.push_back(*n);
-        else
-          shape.push_back(symbolDim(graph.symbols, symbolNamed(std::get<std::string>(e))));
-      }
-    } else {
-      if (!t.tensor_type().has_shape())
-        return Diagnostic{Diag::UnsupportedShape, place,
-                          "the model does not give its shape; pass --shape " + name + ":AxBxC"};
-      if (dims.size() > options.limits.rank)
-        return Diagnostic{Diag::LimitExceeded, place, "rank " + std::to_string(dims.size())};
-      for (int i = 0; i < dims.size(); ++i) {
-        const auto &dim = dims[i];
-        if (dim.has_dim_value()) {
-          if (dim.dim_value() < 0 || dim.dim_value() > (int64_t(1) << 48))
-            return Diagnostic{Diag::BadGraph, place,
-                              "dimension " + std::to_string(dim.dim_value()) + " is not a size"};
-          shape.push_back(dim.dim_value());
-        } else {
-          std::string symbol =
-              dim.dim_param().empty() ? name + "_d" + std::to_string(i) : dim.dim_param();
-          shape.push_back(symbolDim(graph.symbols, symbolNamed(symbol)));
-        }
-      }
-    }
-    if (std::string size = tooLarge(*type, shape, graph.symbols, options.limits); !size.empty())
-      return Diagnostic{Diag::LimitExceeded, place, size};
-    ValueId id = newValue(name, *type, std::move(shape));
-    graph.body.inputs.push_back(id);
-    FUSEC_CHECK(bind(name, id, place));
-  }
-  if (!unusedShapes.empty())
-    return Diagnostic{Diag::BadOption, "--shape " + *unusedShapes.begin(),
-                      "the model has no input of this name"};
-  return success();
+void GraphBuilder::initialisers(const onnx::GraphProto &proto, const std::string &prefix) {
+  auto add = [&](const std::string &name, auto &&read) {
+    std::string place = where("initialiser" + (name.empty() ? "" : " '" + name + "'"));
+    auto bound = [&]() -> Status {
+      if (name.empty())
+        return Diagnostic{Diag::BadGraph, place, "it has no name"};
+      FUSEC_TRY(ConstantRef constant, read(place));
+      return bind(name, constantValue(std::move(constant), prefix + name), place);
+    };
+    if (!note(bound()))
+      frame->scope->names.emplace(name, kPoisoned);
+  };
+  for (const auto &t : proto.initializer())
+    add(t.name(), [&](const std::string &place) { return tensor(t, place); });
+  for (const auto &t : proto.sparse_initializer())
+    add(t.values().name(), [&](const std::string &place) { return sparseTensor(t, place); });
 }
 
 Status GraphBuilder::checkDeclared(ValueId id, const DeclaredType &declared,
@@ -317,8 +259,7 @@ Status GraphBuilder::graphOutputs(const onnx::GraphProto &proto, const NameScope
     ValueId id = it->second;
     FUSEC_CHECK(checkDeclared(id, readType(output.type()), output.name()));
     Value &v = graph.value(id);
-    if (v.name != output.name() && !taken.count(id) && !v.constant &&
-        usedNames.insert(output.name()).second)
+    if (v.name != output.name() && !taken.count(id) && !v.constant && mainName(output.name()))
       v.name = output.name();
     bool isInput = std::find(graph.body.inputs.begin(), graph.body.inputs.end(), id) !=
                    graph.body.inputs.end();
@@ -332,11 +273,11 @@ Status GraphBuilder::graphOutputs(const onnx::GraphProto &proto, const NameScope
       copy.inputs = {id};
       if (v.constant && v.name == output.name()) {
         v.name = uniqueName(output.name());
-        usedNames.erase(output.name());
+        mainNames.insert(output.name());
       }
       DType type = v.type;
       Shape shape = v.shape;
-      id = newValue(output.name(), type, std::move(shape));
+      id = mainValue(output.name(), type, std::move(shape));
       copy.outputs = {id};
       graph.body.nodes.push_back(std::move(copy));
     }

@@ -98,8 +98,24 @@ public:
 
 private:
   Status header(const onnx::ModelProto &model);
-  Status initialisers(const onnx::GraphProto &proto, const std::string &prefix);
-  Status graphInputs(const onnx::GraphProto &proto, NameScope &scope);
+  /// Keeps the diagnostics of a failed step and goes on, so that one run lists all of them.
+  bool note(Status status);
+  /// What is refused here is noted, and its name is bound to kPoisoned.
+  void initialisers(const onnx::GraphProto &proto, const std::string &prefix);
+  void graphInputs(const onnx::GraphProto &proto, NameScope &scope);
+  Status graphInput(const onnx::ValueInfoProto &input);
+  Result<Shape> givenShape(const onnx::TypeProto_Tensor &type, const std::string &name,
+                           const std::vector<ShapeEntry> &entries);
+  Result<Shape> declaredShape(const onnx::ValueInfoProto &input, const std::string &place);
+  /// The symbol of this name, or its value where the range leaves only one.
+  DimExpr sizeNamed(const std::string &name);
+  Result<ConstantRef> sparseTensor(const onnx::SparseTensorProto &t, const std::string &place);
+  /// Keeps the names of the main graph from what is imported in between, such as subgraphs.
+  void reserveNames(const onnx::GraphProto &proto);
+  /// Takes a name reserved for the main graph; false where it is none or was taken before.
+  bool mainName(const std::string &name);
+  /// An input or output of the main graph, under its own name.
+  ValueId mainValue(const std::string &name, DType type, Shape shape);
   Status graphOutputs(const onnx::GraphProto &proto, const NameScope &scope);
   bool noteImplied(const DimExpr &size, const std::function<void(Symbol &)> &restrict);
   Status checkDeclared(ValueId id, const DeclaredType &declared, const std::string &name);
@@ -108,6 +124,8 @@ private:
   std::map<std::string, DeclaredType> declarations(const onnx::GraphProto &proto);
   Status subgraphBody(const onnx::GraphProto &proto, NameScope &scope, Region &region,
                       std::vector<ValueId> &outputs);
+  /// Names the unsupported operators of a subgraph whose inputs are not known.
+  void checkSubgraphs(const onnx::NodeProto &node, const std::string &nodeName);
   void importNodes(const OnnxNodes &nodes);
   void importNode(const onnx::NodeProto &node, size_t index);
   Status tryNode(const onnx::NodeProto &node, const std::string &nodeName);
@@ -126,6 +144,8 @@ private:
   std::map<std::string, int> opsets;
   OnnxFunctions functions;
   std::unordered_set<std::string> usedNames;
+  std::unordered_set<std::string> mainNames; // of usedNames: reserved for the main graph, not taken
+  std::set<std::string> dimNames;            // every dim_param of the model
   std::unordered_map<std::string, int> nextSuffix;
   std::unordered_set<ValueId> madeUp; // values that have no name of the model's yet
   std::map<Hash128, ValueId> constantIds;

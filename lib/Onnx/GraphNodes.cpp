@@ -8,6 +8,34 @@
 
 namespace fusec {
 
+bool GraphBuilder::note(Status status) {
+  if (status.ok())
+    return true;
+  errors.insert(errors.end(), status.errors().begin(), status.errors().end());
+  return false;
+}
+
+void GraphBuilder::reserveNames(const onnx::GraphProto &proto) {
+  auto reserve = [&](const std::string &name) {
+    if (!name.empty() && usedNames.insert(name).second)
+      mainNames.insert(name);
+  };
+  for (const auto *list : {&proto.input(), &proto.output()})
+    for (const auto &value : *list)
+      reserve(value.name());
+  for (const auto &t : proto.initializer())
+    reserve(t.name());
+  for (const auto &t : proto.sparse_initializer())
+    reserve(t.values().name());
+  for (const auto &node : proto.node())
+    for (const std::string &name : node.output())
+      reserve(name);
+}
+
+bool GraphBuilder::mainName(const std::string &name) {
+  return frame->depth == 0 && mainNames.erase(name);
+}
+
 std::string GraphBuilder::uniqueName(const std::string &wanted) {
   if (!wanted.empty() && usedNames.insert(wanted).second)
     return wanted;
@@ -29,11 +57,17 @@ ValueId GraphBuilder::newValue(const std::string &wantedName, DType type, Shape 
   return graph.addValue(std::move(v));
 }
 
+ValueId GraphBuilder::mainValue(const std::string &name, DType type, Shape shape) {
+  if (mainName(name))
+    usedNames.erase(name);
+  return newValue(name, type, std::move(shape));
+}
+
 void GraphBuilder::nameValue(ValueId id, const std::string &name) {
   if (id < 0 || !madeUp.erase(id))
     return;
   usedNames.erase(graph.value(id).name);
-  graph.value(id).name = uniqueName(name);
+  graph.value(id).name = mainName(name) ? name : uniqueName(name);
 }
 
 ValueId GraphBuilder::constantValue(ConstantRef c, const std::string &name) {
@@ -43,7 +77,7 @@ ValueId GraphBuilder::constantValue(ConstantRef c, const std::string &name) {
       return it->second;
   }
   Value v;
-  v.name = uniqueName(name.empty() ? "const" : name);
+  v.name = mainName(name) ? name : uniqueName(name.empty() ? "const" : name);
   v.type = c->type;
   v.shape.assign(c->dims.begin(), c->dims.end());
   v.constant = c;
@@ -89,10 +123,8 @@ void GraphBuilder::importNode(const onnx::NodeProto &node, size_t index) {
   std::string nodeName =
       frame->prefix +
       (node.name().empty() ? node.op_type() + "_" + std::to_string(index) : node.name());
-  Status s = tryNode(node, nodeName);
-  if (s.ok())
+  if (note(tryNode(node, nodeName)))
     return;
-  errors.insert(errors.end(), s.errors().begin(), s.errors().end());
   for (const std::string &out : node.output())
     if (!out.empty())
       frame->scope->names.emplace(out, kPoisoned);
@@ -144,17 +176,21 @@ Status GraphBuilder::tryNode(const onnx::NodeProto &node, const std::string &nod
   FUSEC_TRY(OnnxAttributes attributes, attributesOf(node, place));
   auto function = functions.find(functionKey(domain, node.op_type(), node.overload()));
   if (function != functions.end()) {
-    if (!poisoned)
-      return inlineFunction(node, *function->second, nodeName, std::move(attributes), inputs);
+    return inlineFunction(node, *function->second, nodeName, std::move(attributes), inputs);
   } else {
     if (opset == frame->opsets->end())
       return Diagnostic{Diag::BadModelHeader, place,
                         "domain '" + node.domain() + "' is not in the model's opset_import"};
     const OpRow *row = domain.empty() ? findOpRow(node.op_type(), opset->second) : nullptr;
-    if (!row)
-      return Diagnostic{Diag::UnsupportedOp, place,
-                        "the operator is not supported; its inputs are (" + describe(inputs) + ")"};
-    if (!poisoned) {
+    if (!row) {
+      note(Diagnostic{Diag::UnsupportedOp, place,
+                      "the operator is not supported; its inputs are (" + describe(inputs) + ")"});
+      checkSubgraphs(node, nodeName);
+      return Diagnostics{};
+    }
+    if (poisoned) {
+      checkSubgraphs(node, nodeName);
+    } else {
       Status s = importOperator(node, nodeName, opset->second, std::move(attributes),
                                 std::move(inputs), *row);
       if (!s.ok())
@@ -276,9 +312,9 @@ Status GraphBuilder::subgraphBody(const onnx::GraphProto &proto, NameScope &scop
   ImportFrame *outer = frame;
   frame = &inner;
   size_t before = errors.size();
-  Status status = initialisers(proto, frame->prefix);
-  if (status.ok())
-    importNodes(proto.node());
+  Status status = success();
+  initialisers(proto, frame->prefix);
+  importNodes(proto.node());
   for (int i = 0; status.ok() && i < proto.output_size(); ++i) {
     auto id = lookUp(proto.output(i).name());
     if (id && *id >= 0)
@@ -319,6 +355,29 @@ Result<Region> GraphBuilder::importSubgraph(const onnx::GraphProto &proto,
   }
   FUSEC_CHECK(subgraphBody(proto, scope, region, region.outputs));
   return region;
+}
+
+void GraphBuilder::checkSubgraphs(const onnx::NodeProto &node, const std::string &nodeName) {
+  if (frame->depth >= options.limits.functionDepth + options.limits.subgraphDepth) {
+    note(Diagnostic{Diag::LimitExceeded, where("subgraph of node '" + nodeName + "'"),
+                    "functions and subgraphs are nested too deeply"});
+    return;
+  }
+  auto check = [&](const onnx::GraphProto &proto) {
+    NameScope scope;
+    scope.outer = frame->scope;
+    for (const auto &input : proto.input())
+      scope.names.emplace(input.name(), kPoisoned);
+    Region region;
+    std::vector<ValueId> outputs;
+    note(subgraphBody(proto, scope, region, outputs));
+  };
+  for (const auto &a : node.attribute()) {
+    if (a.has_g())
+      check(a.g());
+    for (const auto &g : a.graphs())
+      check(g);
+  }
 }
 
 Result<std::vector<ValueId>> GraphBuilder::inlineSubgraph(const onnx::GraphProto &proto,

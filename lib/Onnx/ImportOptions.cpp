@@ -64,10 +64,11 @@ Status parseShapeOption(std::string_view text, ImportOptions &options) {
     separator = ',';
   }
   std::vector<ShapeEntry> entries;
-  while (!dims.empty()) {
+  for (bool more = !dims.empty(); more;) {
     size_t end = std::min(dims.find(separator), dims.size());
     std::string_view item = dims.substr(0, end);
-    dims.remove_prefix(std::min(end + 1, dims.size()));
+    more = end < dims.size(); // a separator, so an entry must follow
+    dims.remove_prefix(more ? end + 1 : end);
     while (!item.empty() && item.front() == ' ')
       item.remove_prefix(1);
     while (!item.empty() && item.back() == ' ')

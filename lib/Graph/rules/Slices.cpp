@@ -6,13 +6,15 @@
 namespace fusec::rules {
 namespace {
 
-/// Number of elements that numpy's rule selects from `size`; nullopt when the span overflows.
+/// Number of elements that the slice selects from `size`; nullopt when the span overflows. By the operator's
+/// text a step backwards clamps the start to [0, size-1] and the end to [-1, size-1].
 std::optional<int64_t> selected(int64_t size, int64_t start, int64_t end, int64_t step) {
-  int64_t low = step > 0 ? 0 : -1, high = step > 0 ? size : size - 1;
-  auto place = [&](int64_t v) {
-    return v < 0 ? (v < -size ? low : std::clamp(v + size, low, high)) : std::min(v, high);
+  if (size == 0)
+    return 0;
+  auto place = [&](int64_t v, int64_t low) {
+    return std::clamp(v < 0 ? std::max(v, -size - 1) + size : v, low, step > 0 ? size : size - 1);
   };
-  int64_t from = place(start), to = place(end);
+  int64_t from = place(start, 0), to = place(end, step > 0 ? 0 : -1);
   int64_t span = step > 0 ? to - from : from - to;
   if (span <= 0)
     return 0;

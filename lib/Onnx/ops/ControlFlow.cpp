@@ -28,8 +28,16 @@ Status ifOp(NodeImporter &n) {
       n.result(i, outputs[i]);
     return success();
   }
-  FUSEC_TRY(Region thenRegion, builder.importSubgraph(*thenGraph, {}, n.name()));
-  FUSEC_TRY(Region elseRegion, builder.importSubgraph(*elseGraph, {}, n.name()));
+  // Both, so that what one branch lacks does not hide what the other one lacks.
+  auto thenResult = builder.importSubgraph(*thenGraph, {}, n.name());
+  auto elseResult = builder.importSubgraph(*elseGraph, {}, n.name());
+  Diagnostics refused;
+  for (auto *branch : {&thenResult, &elseResult})
+    if (!branch->ok())
+      refused.insert(refused.end(), branch->errors().begin(), branch->errors().end());
+  if (!thenResult.ok() || !elseResult.ok())
+    return refused;
+  Region thenRegion = std::move(*thenResult), elseRegion = std::move(*elseResult);
   if (thenRegion.outputs.size() != n.numOutputs() || elseRegion.outputs.size() != n.numOutputs())
     return n.fail(Diag::BadGraph, "both branches must make as many outputs as the node has");
   std::vector<TypedShape> outs;

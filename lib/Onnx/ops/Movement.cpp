@@ -36,17 +36,17 @@ Result<Shape> reshapeTarget(NodeImporter &n, const std::vector<DimExpr> &wanted,
   }
   if (rest) {
     auto size = exactQuotient(in, out, n.symbols());
-    if (auto missing = missingDivisor(in, out); !size && missing)
-      return n.needsMultiple(missing->first, missing->second,
-                             "for the target shape " + typeText(n.type(0), out, n.symbols()) +
-                                 " a size of the operand");
-    if (!size) {
-      std::string text = "the operand's elements do not divide into the target shape " +
-                         typeText(n.type(0), out, n.symbols());
-      return isStatic(in) && isStatic(out) ? n.mismatch(text) : n.undecided(text);
-    }
-    out[*rest] = *size;
-    return out;
+    auto missing = missingDivisor(in, out);
+    out[*rest] = size.value_or(DimExpr(-1));
+    if (size)
+      return out;
+    std::string target = "the target shape " + typeText(n.type(0), out, n.symbols());
+    if (missing)
+      return n.needsMultiple(missing->first, missing->second, "for " + target + " one size");
+    if (isStatic(in) && isStatic(out))
+      return n.mismatch("the operand's elements do not divide into " + target);
+    return n.undecided("whether the operand's elements divide into " + target +
+                       " depends on sizes that are not fixed; give them with --dim or --shape");
   }
   if (sameSize(numElements(in), numElements(out), n.symbols()))
     return out;

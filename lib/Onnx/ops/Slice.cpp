@@ -82,20 +82,18 @@ Status applySlice(NodeImporter &n, const SliceSpec &spec, std::vector<ValueId> d
       return n.fail(Diag::UnsupportedShape, "a negative step over a symbolic size");
     int64_t s = size.constValue(), start = spec.starts[i]->constValue(),
             end = spec.ends[i]->constValue();
-    auto backward = [&](int64_t v, int64_t top) {
-      return std::clamp<int64_t>(v < 0 ? (v < -s ? -1 : v + s) : v, -1, top);
+    // By the operator's text the start is clamped to [0, s-1] and the end to [-1, s-1].
+    auto backward = [&](int64_t v, int64_t low) {
+      return std::clamp<int64_t>(v < 0 ? std::max(v, -s - 1) + s : v, low, s - 1);
     };
-    start = std::max<int64_t>(backward(start, s - 1), s ? 0 : -1);
-    if (spec.starts[i]->constValue() <
-        -s) // before the first element: numpy starts at -1, nothing is read
-      start = -1;
-    end = backward(end, s - 1);
+    start = backward(start, s ? 0 : -1);
+    end = backward(end, -1);
     // -(start - end) / step, written so that no step overflows
     uint64_t length = start > end ? static_cast<uint64_t>(start - end) : 0;
     uint64_t stride = static_cast<uint64_t>(-(step + 1)) + 1;
     out[axis] = DimExpr(static_cast<int64_t>(length ? (length - 1) / stride + 1 : 0));
+    starts.push_back(std::max<int64_t>(start, 0));
     // Before the first element: -1 would be the last one.
-    starts.push_back(start < 0 ? INT64_MIN : start);
     ends.push_back(end < 0 ? INT64_MIN : end);
   }
   if (fixed)

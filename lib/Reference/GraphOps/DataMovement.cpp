@@ -74,7 +74,8 @@ Result<Outputs> split(const OpCall &call) {
   return outs;
 }
 
-/// Numpy's rules: negative positions count from the end, all are clamped to the tensor.
+/// Negative positions count from the end; then the start is clamped to an element (forwards: or the end of the
+/// axis), and the end to one beyond the last that can be read in either direction.
 Result<Outputs> sliceBy(const OpCall &call, const Dims &starts, const Dims &ends, const Dims &axes,
                         const Dims &steps) {
   const TensorValue &x = call.in(0);
@@ -88,15 +89,14 @@ Result<Outputs> sliceBy(const OpCall &call, const Dims &starts, const Dims &ends
       return call.fail("an axis is outside the rank or a step is 0");
     auto a = static_cast<size_t>(axis);
     int64_t n = x.dims[a];
-    auto position = [n](int64_t p, int64_t low, int64_t high) {
-      return std::clamp(p < 0 ? p + n : p, low, high);
+    auto position = [n, by](int64_t p, int64_t low) {
+      return std::clamp(p < 0 ? p + n : p, low, std::max(low, by > 0 ? n : n - 1));
     };
-    int64_t begin = by > 0 ? position(starts[k], 0, n) : position(starts[k], -1, n - 1);
-    int64_t end = by > 0 ? position(ends[k], 0, n) : position(ends[k], -1, n - 1);
+    int64_t begin = position(starts[k], 0), end = position(ends[k], by > 0 ? 0 : -1);
     int64_t span = by > 0 ? end - begin : begin - end, width = by > 0 ? by : -by;
     first[a] = begin;
     step[a] = by;
-    dims[a] = span > 0 ? (span - 1) / width + 1 : 0;
+    dims[a] = n > 0 && span > 0 ? (span - 1) / width + 1 : 0;
   }
   return Outputs{rearrange(x, dims, [&](const Dims &c) {
     int64_t offset = 0;

@@ -68,6 +68,22 @@ def identity(a, b):
     return helper.make_node("Identity", [a], [b])
 
 
+def branch_names():
+    """Both branches make a y and a t of their own before the model does."""
+
+    def branch(op):
+        nodes = [helper.make_node(op, ["x"], ["y"]), helper.make_node("Neg", ["y"], ["t"])]
+        return helper.make_graph(nodes, op, [], [info("t", (3,))])
+
+    nodes = [
+        helper.make_node("Cast", ["c"], ["one"], to=BOOL),
+        helper.make_node("If", ["one"], ["h"], name="i", then_branch=branch("Abs"), else_branch=branch("Exp")),
+        helper.make_node("Relu", ["h"], ["t"]),
+        helper.make_node("Sub", ["t", "x"], ["y"]),
+    ]
+    return model(nodes, [info("x", (3,)), info("c", (1,), INT64)], ["y", "t"])
+
+
 def one(op, *operands, shape=("n", 6), outputs=("y",), **attributes):
     node = helper.make_node(op, ["x", *(t.name for t in operands)], list(outputs), name="n", **attributes)
     return model([node], [info("x", shape)], list(outputs), operands)
@@ -130,6 +146,22 @@ CASES = [
         one("Slice", ints("s", [-1]), ints("e", [-(1 << 63)]), ints("a", [1]), ints("p", [-2]), shape=(2, 6)),
         (2, 6),
     ),
+    *(
+        (
+            f"slice {start}:{end}:{step} of 5",
+            one("Slice", ints("s", [start]), ints("e", [end]), ints("a", [0]), ints("p", [step]), shape=(5, 4)),
+            (5, 4),
+        )
+        for start, end, step in (
+            (-9, -99, -1),
+            (-6, -(1 << 63), -2),
+            (-(1 << 63), -(1 << 63), -1),
+            (-9, 0, -1),
+            (9, -6, -3),
+            (7, -9, 1),
+        )
+    ),
+    ("branches that use names of outputs", branch_names(), {"x": (3,), "c": [2]}),
     *(
         (f"{mode} pad that cuts", one("Pad", ints("p", [0, 2, 0, -2]), mode=mode, shape=(2, 6)), (2, 6))
         for mode in ("reflect", "edge", "wrap")

@@ -120,9 +120,9 @@ TEST_CASE("sizes that nobody can decide are unsupported, not wrong") {
   m.ints("to", {-1, 12});
   m.node("Reshape", {"x", "to"}, {"y"});
   CHECK(outcome(m.import()) ==
-        "error[E4004] model-under-test.onnx: node 'Reshape_y' (Reshape, opset 18): the operand's "
-        "elements do not divide into the target shape f32[1,12]; the inputs are (f32[n,k], "
-        "i64[2])\n");
+        "error[E4004] model-under-test.onnx: node 'Reshape_y' (Reshape, opset 18): whether "
+        "the operand's elements divide into the target shape f32[-1,12] depends on sizes that are "
+        "not fixed; give them with --dim or --shape; the inputs are (f32[n,k], i64[2])\n");
 }
 
 TEST_CASE("a table of positions bounds the sequence") {
