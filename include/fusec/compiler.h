@@ -33,7 +33,7 @@ struct Options {
   std::vector<std::string> dumpStages;  // stages whose text goes to `print`; "all": each one
   std::string dumpDir;                  // takes one file a stage and the constants; empty: none
   std::string stopAfter; // no bundle is made, except after the last stage where one is asked for
-  std::string ptxasPath; // empty: targets of NVIDIA get PTX only
+  std::string ptxasPath; // empty: targets of NVIDIA get PTX only; "none": the same, by wish
   std::string minDriver; // CUDA version of the oldest driver to load it: "12.4"; empty: any
   std::string signingKeyPath; // Ed25519 secret key that signs the bundle; empty: it is not signed
   int threads = 0;            // that compile; 0: one a core

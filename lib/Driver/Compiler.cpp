@@ -81,9 +81,12 @@ Result<CompileOptions> pipelineOptions(const Options &given) {
   options.threads = given.threads
                         ? given.threads
                         : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  if (!given.ptxasPath.empty() && access(given.ptxasPath.c_str(), X_OK) != 0)
-    return Diagnostic{Diag::ToolMissing, "--ptxas " + given.ptxasPath, "not an executable file"};
-  options.ptxasPath = given.ptxasPath;
+  options.ptxOnly = given.ptxasPath == "none";
+  if (!options.ptxOnly) {
+    if (!given.ptxasPath.empty() && access(given.ptxasPath.c_str(), X_OK) != 0)
+      return Diagnostic{Diag::ToolMissing, "--ptxas " + given.ptxasPath, "not an executable file"};
+    options.ptxasPath = given.ptxasPath;
+  }
   FUSEC_TRY(options.minDriverCuda, cudaVersion(given.minDriver));
   if (!given.signingKeyPath.empty() && given.output.empty())
     return Diagnostic{Diag::BadOption, "--sign " + given.signingKeyPath,

@@ -168,9 +168,12 @@ private:
       if (!repeated)
         targets.push_back(std::move(target));
     }
+    FUSEC_CHECK(checkOutput());
     std::string head = readHead();
+    FUSEC_CHECK(refuseLateForms(head, options.inputPath));
     Stage stage;
     if (isDump(head, stage)) {
+      FUSEC_CHECK(checkStages(stage));
       std::ifstream in(options.inputPath, std::ios::binary);
       std::stringstream text;
       text << in.rdbuf();
@@ -184,7 +187,8 @@ private:
             Diag::BadOption, options.inputPath,
             "--dim, --shape and --mark-output belong to the model, not to a dump of a later stage"};
       FUSEC_CHECK(loadDump(text.str(), options.inputPath, targets, constants, state));
-      return verifyLoaded(stage);
+      FUSEC_CHECK(checkMinDriver());
+      return verifyState(stage, state);
     }
     if (targets.empty()) {
       FUSEC_TRY(Target host, lookupTarget("host"));
@@ -192,20 +196,43 @@ private:
     }
     for (Target &target : targets)
       state.targets.push_back({std::move(target), {}, {}, {}, {}});
+    return checkMinDriver();
+  }
+
+  Status checkMinDriver() const {
+    auto isNvidia = [](const TargetState &t) {
+      return t.target.kind == TargetKind::Nvidia && !t.target.sim;
+    };
+    if (options.minDriverCuda && std::none_of(state.targets.begin(), state.targets.end(), isNvidia))
+      return Diagnostic{Diag::BadOption, "--min-driver",
+                        "no target is a GPU of NVIDIA, and the option speaks of those alone"};
     return success();
   }
 
-  Status verifyLoaded(Stage stage) {
-    if (stage == Stage::Graph)
-      return verify(state.graph);
-    if (stage != Stage::Gir)
-      FUSEC_CHECK(verify(state.program));
-    for (const TargetState &target : state.targets) {
-      if (stage == Stage::Plan || stage == Stage::Schedule)
-        FUSEC_CHECK(verify(target.plan, state.program));
-      if (stage == Stage::Gir)
-        FUSEC_CHECK(verify(target.gir));
-    }
+  Status checkOutput() const {
+    std::error_code error;
+    if (std::filesystem::equivalent(options.inputPath, options.outputPath, error))
+      return Diagnostic{Diag::BadOption, "-o " + options.outputPath,
+                        "is the input itself, which the bundle would replace; give another name"};
+    return success();
+  }
+
+  /// Stages before that of a dump do not run again.
+  Status checkStages(Stage loaded) const {
+    auto bad = [&](std::string_view option, Stage stage) {
+      return Diagnostic{Diag::BadOption, std::string(option) + "=" + std::string(name(stage)),
+                        options.inputPath + " is a dump of " + std::string(name(loaded)) +
+                            ", which comes after that stage; give the model or an earlier dump"};
+    };
+    if (options.stopAfter && *options.stopAfter < loaded)
+      return bad("--stop-after", *options.stopAfter);
+    const std::vector<Stage> &printed = options.dumpToText;
+    const bool all = std::all_of(std::begin(kStages), std::end(kStages), [&](const StageInfo &s) {
+      return std::count(printed.begin(), printed.end(), s.stage) != 0;
+    });
+    for (Stage stage : printed)
+      if (stage < loaded && !all)
+        return bad("--dump-ir", stage);
     return success();
   }
 
@@ -224,6 +251,7 @@ private:
   Status import() {
     ImportOptions import = options.import;
     import.evaluator = referenceEvaluator();
+    import.outputPath = options.outputPath;
     FUSEC_TRY(state.graph, importOnnx(options.inputPath, import));
     return verify(state.graph);
   }
@@ -306,9 +334,10 @@ private:
         target.images.size() == 1 && target.images[0].format == CodeImage::Format::Ptx;
     if (onlyPtx)
       report.notes.push_back("target " + target.target.name + ": " +
-                             (options.ptxasPath.empty()
-                                  ? "no ptxas found"
-                                  : "machine code of this ptxas needs newer drivers") +
+                             (options.ptxOnly             ? "PTX only, as asked"
+                              : options.ptxasPath.empty() ? "no ptxas found"
+                                                          : "machine code of this ptxas needs "
+                                                            "newer drivers") +
                              ", the bundle carries PTX that the driver compiles at load");
     report.targets.push_back({target.target.name, static_cast<int>(target.gir.kernels.size()),
                               static_cast<int>(target.gir.steps.size())});

@@ -20,6 +20,7 @@ struct CompileOptions {
   std::optional<Stage> stopAfter;
   int threads = 1;
   std::string ptxasPath;
+  bool ptxOnly = false;  // no ptxas by the user's wish: its absence is not reported as a lack
   int minDriverCuda = 0; // see CodegenOptions
   std::string
       signingKeyPath; // Ed25519 secret key that the bundle is signed with; empty: not signed

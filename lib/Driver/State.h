@@ -31,10 +31,15 @@ struct CompileState {
 std::string dumpStage(Stage stage, const CompileState &state, ConstantStore &store);
 /// True if the bytes begin like a dump; `stage` tells which.
 bool isDump(std::string_view text, Stage &stage);
+/// An error where the bytes begin like what comes behind gir, which cannot be gone on from: LLVM IR, machine code, a
+/// bundle.
+Status refuseLateForms(std::string_view text, const std::string &fileName);
 /// Inverse of dumpStage for graph to gir. `targets`: what the user asked for; empty takes the dump's own list.
 Status loadDump(std::string_view text, const std::string &fileName,
                 const std::vector<Target> &targets, const ConstantStore &store,
                 CompileState &state);
+/// The verifiers of all that a dump of this stage holds.
+Status verifyState(Stage stage, const CompileState &state);
 
 /// Plan + schedules -> kernels, packed constants and the execution plan.
 Result<GirProgram> assemble(const ExprProgram &program, const TargetState &state, int threads);

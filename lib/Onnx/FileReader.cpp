@@ -60,7 +60,8 @@ Result<Bytes> readWholeFile(const std::string &path, int64_t limit, const std::s
   return Bytes(std::move(bytes));
 }
 
-ExternalFiles::ExternalFiles(const std::string &modelPath) {
+ExternalFiles::ExternalFiles(const std::string &modelPath, std::string outputPath)
+    : outputPath(std::move(outputPath)) {
   size_t slash = modelPath.rfind('/');
   folder = slash == std::string::npos ? "." : slash == 0 ? "/" : modelPath.substr(0, slash);
   folderFile = File(::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
@@ -147,6 +148,12 @@ Result<const ExternalFiles::Opened *> ExternalFiles::open(const std::string &loc
     return fail("it is " + kindOf(info.st_mode) + "; a regular file is needed");
   if (info.st_dev == modelDevice && info.st_ino == modelInode)
     return fail("it is the model itself");
+  struct stat output;
+  if (!outputPath.empty() && ::stat(outputPath.c_str(), &output) == 0 &&
+      info.st_dev == output.st_dev && info.st_ino == output.st_ino)
+    return Diagnostic{Diag::BadOption, "-o " + outputPath,
+                      "holds data of the model (" + where +
+                          "), which the bundle would replace; give another name"};
   if (info.st_nlink != 1)
     return fail("the file has several hard links; copy it into the model's folder");
   auto it =

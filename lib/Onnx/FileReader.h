@@ -37,7 +37,8 @@ Result<Bytes> readWholeFile(const std::string &path, int64_t limit, const std::s
 /// read, so a file swapped in between cannot be read.
 class ExternalFiles {
 public:
-  explicit ExternalFiles(const std::string &modelPath);
+  /// `outputPath`: what the compiler will replace, so that it may not be one of these files; empty: nothing.
+  explicit ExternalFiles(const std::string &modelPath, std::string outputPath = "");
   ~ExternalFiles();
   /// Bytes [offset, offset + length) of `location`, or of the rest of the file when length < 0. `where`
   /// names the tensor. `expected` is the size that the tensor's type and shape need.
@@ -50,7 +51,7 @@ private:
     int64_t size;
   };
   Result<const Opened *> open(const std::string &location, const std::string &where);
-  std::string folder;
+  std::string folder, outputPath;
   File folderFile;
   dev_t modelDevice = 0;
   ino_t modelInode = 0;

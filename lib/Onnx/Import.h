@@ -28,6 +28,7 @@ struct ImportOptions {
   std::map<std::string, Symbol> dims; // range of a dim_param, from --dim
   std::map<std::string, std::vector<ShapeEntry>> shapes;
   std::vector<std::string> markOutputs; // inner tensors that become outputs as well
+  std::string outputPath; // a file that will be replaced: refused as external data; empty: none
   Limits limits;
   ConstantEvaluator evaluator; // folds small constant work when set
 };

@@ -166,7 +166,11 @@ fusert_status Context::ownBuffer(bool input, size_t index, void **data, size_t *
 
 fusert_status Context::resolve(std::vector<Slot> &slots, const fusert_buffer *buffers, size_t count,
                                bool input, bool &changed) {
-  if (buffers ? count != slots.size() : count != 0)
+  if (!buffers && count != 0)
+    return fail(FUSERT_INVALID_ARGUMENT, std::string(input ? "inputs" : "outputs") +
+                                             " is null, given with a count of " +
+                                             std::to_string(count) + " instead of 0");
+  if (buffers && count != slots.size())
     return fail(FUSERT_INVALID_ARGUMENT, "the model has " + std::to_string(slots.size()) +
                                              (input ? " inputs" : " outputs") + ", given are " +
                                              std::to_string(count) + " buffers");

@@ -17,31 +17,42 @@ Status runOn(GirKernel &kernel, const std::string &name) {
   return Diagnostic{Diag::BadOption, "--passes", "gir has no pass '" + name + "'"};
 }
 
+} // namespace
+
+Status runPass(GirProgram &program, const std::string &name) {
+  for (GirKernel &kernel : program.kernels)
+    FUSEC_CHECK(runOn(kernel, name));
+  return success();
+}
+
+Result<std::vector<NamedTensor>> interpret(const GirProgram &program,
+                                           const std::vector<NamedTensor> &inputs) {
+  std::vector<ConstantRef> values;
+  for (TensorId id : program.inputs) {
+    FUSEC_TRY(TensorValue v, findInput(inputs, program.tensors[static_cast<size_t>(id)].name));
+    values.push_back(toConstant(v));
+  }
+  FUSEC_TRY(std::vector<ConstantRef> results, evaluate(program, values));
+  std::vector<NamedTensor> outputs;
+  for (size_t i = 0; i < results.size(); ++i)
+    outputs.push_back({program.tensors[static_cast<size_t>(program.outputs[i])].name,
+                       toTensorValue(*results[i])});
+  return outputs;
+}
+
+namespace {
+
 class GirLanguageProgram : public Program {
 public:
   explicit GirLanguageProgram(GirProgram program) : program(std::move(program)) {}
 
-  Status runPass(const std::string &name) override {
-    for (GirKernel &kernel : program.kernels)
-      FUSEC_CHECK(runOn(kernel, name));
-    return success();
-  }
+  Status runPass(const std::string &name) override { return opt::runPass(program, name); }
   Status verify() const override { return fusec::verify(program); }
   std::string print(ConstantStore *store) const override { return fusec::print(program, store); }
 
   Result<std::vector<NamedTensor>> interpret(const std::vector<NamedTensor> &inputs,
                                              bool /*roundEachValue: always*/) const override {
-    std::vector<ConstantRef> values;
-    for (TensorId id : program.inputs) {
-      FUSEC_TRY(TensorValue v, findInput(inputs, program.tensors[static_cast<size_t>(id)].name));
-      values.push_back(toConstant(v));
-    }
-    FUSEC_TRY(std::vector<ConstantRef> results, evaluate(program, values));
-    std::vector<NamedTensor> outputs;
-    for (size_t i = 0; i < results.size(); ++i)
-      outputs.push_back({program.tensors[static_cast<size_t>(program.outputs[i])].name,
-                         toTensorValue(*results[i])});
-    return outputs;
+    return opt::interpret(program, inputs);
   }
 
 private:

@@ -5,37 +5,44 @@
 
 namespace fusec::opt {
 
+Status runPass(Graph &graph, const std::string &name) {
+  for (const GraphPass &pass : graphPasses())
+    if (pass.name == name) {
+      FUSEC_TRY(graph, pass.run(std::move(graph), {referenceEvaluator()}));
+      return success();
+    }
+  return Diagnostic{Diag::BadOption, "--passes", "graph has no pass '" + name + "'"};
+}
+
+Result<std::vector<NamedTensor>>
+interpret(const Graph &graph, const std::vector<NamedTensor> &inputs, bool roundEachValue) {
+  std::vector<TensorValue> values;
+  for (ValueId id : graph.body.inputs) {
+    FUSEC_TRY(TensorValue v, findInput(inputs, graph.value(id).name));
+    values.push_back(std::move(v));
+  }
+  GraphInterpreterOptions options;
+  options.roundEachValue = roundEachValue;
+  FUSEC_TRY(std::vector<TensorValue> results, evaluate(graph, values, options));
+  std::vector<NamedTensor> outputs;
+  for (size_t i = 0; i < results.size(); ++i)
+    outputs.push_back({graph.value(graph.body.outputs[i]).name, std::move(results[i])});
+  return outputs;
+}
+
 namespace {
 
 class GraphProgram : public Program {
 public:
   explicit GraphProgram(Graph graph) : graph(std::move(graph)) {}
 
-  Status runPass(const std::string &name) override {
-    for (const GraphPass &pass : graphPasses())
-      if (pass.name == name) {
-        FUSEC_TRY(graph, pass.run(std::move(graph), {referenceEvaluator()}));
-        return success();
-      }
-    return Diagnostic{Diag::BadOption, "--passes", "graph has no pass '" + name + "'"};
-  }
+  Status runPass(const std::string &name) override { return opt::runPass(graph, name); }
   Status verify() const override { return fusec::verify(graph); }
   std::string print(ConstantStore *store) const override { return fusec::print(graph, store); }
 
   Result<std::vector<NamedTensor>> interpret(const std::vector<NamedTensor> &inputs,
                                              bool roundEachValue) const override {
-    std::vector<TensorValue> values;
-    for (ValueId id : graph.body.inputs) {
-      FUSEC_TRY(TensorValue v, findInput(inputs, graph.value(id).name));
-      values.push_back(std::move(v));
-    }
-    GraphInterpreterOptions options;
-    options.roundEachValue = roundEachValue;
-    FUSEC_TRY(std::vector<TensorValue> results, evaluate(graph, values, options));
-    std::vector<NamedTensor> outputs;
-    for (size_t i = 0; i < results.size(); ++i)
-      outputs.push_back({graph.value(graph.body.outputs[i]).name, std::move(results[i])});
-    return outputs;
+    return opt::interpret(graph, inputs, roundEachValue);
   }
 
 private:

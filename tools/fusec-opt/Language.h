@@ -1,5 +1,7 @@
 #pragma once
-#include "Graph/Constant.h"
+#include "Expr/Expr.h"
+#include "Gir/Program.h"
+#include "Graph/Graph.h"
 #include "Onnx/Import.h"
 #include "Reference/TensorValue.h"
 #include "Support/Result.h"
@@ -41,8 +43,23 @@ struct Language {
 
 const std::vector<Language> &languages();
 
+// Passes and interpreters of the programs themselves: for a text alone and for a dump.
+Status runPass(Graph &graph, const std::string &name);
+Status runPass(ExprProgram &program, const std::string &name);
+Status runPass(GirProgram &program, const std::string &name);
+Result<std::vector<NamedTensor>>
+interpret(const Graph &graph, const std::vector<NamedTensor> &inputs, bool roundEachValue);
+Result<std::vector<NamedTensor>> interpret(const ExprProgram &program,
+                                           const std::vector<NamedTensor> &inputs);
+Result<std::vector<NamedTensor>> interpret(const GirProgram &program,
+                                           const std::vector<NamedTensor> &inputs);
+
 extern const Language graphLanguage, exprLanguage, girLanguage, kernelLanguage;
 Result<std::unique_ptr<Program>> importModel(const std::string &path, const ImportOptions &options);
+
+/// A dump file of any stage of fusec; it is printed as one again.
+Result<std::unique_ptr<Program>> parseDump(const std::string &text, const std::string &path,
+                                           const ConstantStore &store);
 
 /// The tensor called `name`, or a diagnostic.
 Result<TensorValue> findInput(const std::vector<NamedTensor> &inputs, const std::string &name);

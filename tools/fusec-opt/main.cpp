@@ -1,8 +1,10 @@
 // fusec-opt: reads a program in any textual IR, or an ONNX model as a graph, runs named passes over it and prints
 // it, or runs it in the reference interpreter.
 #include "Language.h"
-#include "NpyWriter.h"
+#include "common/NpyWriter.h"
+#include "common/StandardOutput.h"
 
+#include "Driver/State.h"
 #include "Onnx/Import.h"
 #include "Reference/GraphInterpreter.h"
 #include "Support/Text.h"
@@ -49,6 +51,22 @@ Result<std::string> readFile(const std::string &path) {
   return text.str();
 }
 
+Result<std::unique_ptr<Program>> parse(const std::string &text, const std::string &path,
+                                       const ConstantStore &store) {
+  if (Stage stage; isDump(text, stage))
+    return parseDump(text, path, store);
+  TextReader reader(text, path);
+  for (const Language &l : languages())
+    if (reader.peekIs(l.firstToken))
+      return l.parse(text, path, store);
+  return reader.error("the text begins with none of the IRs' first words");
+}
+
+std::string folderOf(const std::string &path) {
+  const std::string folder = std::filesystem::path(path).parent_path().string();
+  return folder.empty() ? "." : folder;
+}
+
 Result<std::unique_ptr<Program>> load(const CommandLine &line, const ConstantStore &store) {
   if (std::filesystem::path(line.file).extension() == ".onnx") {
     ImportOptions options;
@@ -61,11 +79,7 @@ Result<std::unique_ptr<Program>> load(const CommandLine &line, const ConstantSto
     return importModel(line.file, options);
   }
   FUSEC_TRY(std::string text, readFile(line.file));
-  TextReader reader(text, line.file);
-  for (const Language &l : languages())
-    if (reader.peekIs(l.firstToken))
-      return l.parse(text, line.file, store);
-  return reader.error("the text begins with none of the IRs' first words");
+  return parse(text, line.file, store);
 }
 
 Result<std::vector<NamedTensor>> readInputs(const CommandLine &line) {
@@ -90,14 +104,16 @@ Status interpret(const CommandLine &line, const Program &program) {
       shape += (shape.empty() ? "" : "x") + std::to_string(d);
     std::printf("%s: %s %s\n", t.name.c_str(), std::string(name(c->type)).c_str(), shape.c_str());
     if (!line.outputDir.empty())
-      FUSEC_CHECK(writeNpy(line.outputDir + "/" + fileNameFor(t.name) + ".npy", *c));
+      FUSEC_CHECK(tools::writeNpy(line.outputDir + "/" + tools::fileNameFor(t.name) + ".npy",
+                                  c->type, c->dims, c->bytes, c->sizeBytes));
   }
   return success();
 }
 
 Status run(const CommandLine &line) {
-  ConstantStore store(line.constants);
-  FUSEC_TRY(auto program, load(line, store));
+  const bool toFile = line.output != "-";
+  const ConstantStore given(line.constants.empty() ? folderOf(line.file) : line.constants);
+  FUSEC_TRY(auto program, load(line, given));
   FUSEC_CHECK(program->verify());
   for (const std::string &pass : line.passes) {
     FUSEC_CHECK(program->runPass(pass));
@@ -105,8 +121,23 @@ Status run(const CommandLine &line) {
   }
   if (line.interpret)
     return interpret(line, *program);
-  std::string text = program->print(&store);
-  if (line.output == "-") {
+  std::error_code error;
+  if (toFile && std::filesystem::equivalent(line.file, line.output, error) &&
+      std::filesystem::path(line.file).extension() == ".onnx")
+    return Diagnostic{Diag::BadOption, "-o " + line.output,
+                      "is the model itself, which the text would replace; give another name"};
+  ConstantStore taken(!line.constants.empty() ? line.constants
+                      : toFile                ? folderOf(line.output)
+                                              : "");
+  const std::string text = program->print(&taken);
+  if (!taken.failures().empty())
+    return taken.failures();
+  // Without a folder of its own the text must find its constants where the input's are.
+  if (!toFile && line.constants.empty() && !parse(text, line.file, given))
+    return Diagnostic{Diag::BadOption, "--constants",
+                      "the text has constants that are too large to print; give a folder for "
+                      "them, or a file with -o, beside which they are written"};
+  if (!toFile) {
     std::fwrite(text.data(), 1, text.size(), stdout);
     return success();
   }
@@ -118,17 +149,14 @@ Status run(const CommandLine &line) {
   return success();
 }
 
-} // namespace
-} // namespace fusec::opt
-
-int main(int argc, char **argv) {
-  using namespace fusec;
-  opt::CommandLine line;
+int runTool(int argc, char **argv) {
+  CommandLine line;
   CLI::App app("Runs passes and interpreters over fusec's textual IRs", "fusec-opt");
   app.add_option("file", line.file, "program text, - for standard input, or a model.onnx");
   app.add_option("--passes", line.passes, "passes to run, in order")->delimiter(',');
   app.add_option("-o", line.output, "where the text goes (default: standard output)");
-  app.add_option("--constants", line.constants, "folder of constants too large to print");
+  app.add_option("--constants", line.constants,
+                 "folder of constants too large to print (default: the folder of the text)");
   app.add_flag("--interpret", line.interpret, "run the program instead of printing it");
   app.add_flag("--round-each-value", line.roundEach,
                "graph: round every value to its declared type");
@@ -154,8 +182,8 @@ int main(int argc, char **argv) {
     return static_cast<int>(ExitCode::Usage);
   }
   if (line.listPasses) {
-    for (const opt::Language &l : opt::languages())
-      for (const opt::Pass &p : l.passes())
+    for (const Language &l : {graphLanguage, exprLanguage, girLanguage})
+      for (const Pass &p : l.passes())
         std::printf("%s: %s - %s\n", std::string(l.name).c_str(), p.name.c_str(), p.help.c_str());
     return 0;
   }
@@ -163,10 +191,18 @@ int main(int argc, char **argv) {
     std::fprintf(stderr, "%s\n", format({Diag::BadOption, "", "no input file"}).c_str());
     return static_cast<int>(ExitCode::Usage);
   }
-  Status status = opt::run(line);
+  Status status = run(line);
   if (status.ok())
     return 0;
   for (const Diagnostic &d : status.errors())
     std::fprintf(stderr, "%s\n", format(d).c_str());
   return static_cast<int>(exitCode(status.errors()));
+}
+
+} // namespace
+} // namespace fusec::opt
+
+int main(int argc, char **argv) {
+  fusec::tools::StandardOutput output;
+  return output.finish(fusec::opt::runTool(argc, argv));
 }

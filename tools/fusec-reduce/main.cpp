@@ -3,6 +3,7 @@
 #include "Minimise.h"
 #include "Parts.h"
 #include "Trial.h"
+#include "common/StandardOutput.h"
 
 #include "Driver/State.h"
 #include "fusec/compiler.h"
@@ -223,9 +224,7 @@ Status reduceInput(const CommandLine &line) {
   return success();
 }
 
-} // namespace
-
-int main(int argc, char **argv) {
+int runTool(int argc, char **argv) {
   CommandLine line;
   CLI::App app{"Makes a model or a dump smaller for as long as a command exits with 0.\n"
                "A model becomes a dump of its graph; dumps of graph and expr lose nodes, then "
@@ -262,4 +261,11 @@ int main(int argc, char **argv) {
   }
   Status status = reduceInput(line);
   return status ? 0 : fail(status.errors());
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  tools::StandardOutput output;
+  return output.finish(runTool(argc, argv));
 }

@@ -1,6 +1,8 @@
 // The compiler's command line over fusec/compiler.h. Exit codes: Error::exitCode.
 #include "fusec/compiler.h"
 
+#include "common/StandardOutput.h"
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
@@ -127,9 +129,7 @@ std::string stageList() {
   return list;
 }
 
-} // namespace
-
-int main(int argc, char **argv) {
+int runTool(int argc, char **argv) {
   CommandLine line;
   Options &options = line.compile;
   CLI::App app{"fusec: compiles an ONNX model (or a dump of one of its stages) into one bundle",
@@ -201,7 +201,7 @@ int main(int argc, char **argv) {
   if (options.threads < 1)
     return report({usageError("--threads", "expected a positive number")});
   // Given by name it must work; found by itself it may be missing.
-  options.ptxasPath = line.ptxas.empty() ? findPtxas() : line.ptxas == "none" ? "" : line.ptxas;
+  options.ptxasPath = line.ptxas.empty() ? findPtxas() : line.ptxas;
   options.print = [](std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); };
   bool terminal = isatty(STDERR_FILENO) && !json;
   if (terminal)
@@ -216,4 +216,12 @@ int main(int argc, char **argv) {
     return report(outcome.errors);
   printReport(line, outcome.report);
   return 0;
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  fusec::tools::StandardOutput output;
+  const int code = runTool(argc, argv);
+  return output.finish(code, json);
 }

@@ -1,12 +1,17 @@
 #include "Commands.h"
+#include "ToolError.h"
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 
 namespace fusert {
 
 int bench(const BenchOptions &options) {
+  if (!std::isfinite(options.minSeconds) || options.minSeconds < 0)
+    throw ToolError(fusec::Diag::BadOption, "--min-time",
+                    "expected a finite number of seconds that is not negative");
   Session session(options.session, Session::Use::Run);
   for (int i = 0; i < options.warmUp; ++i)
     session.run();

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <set>
 
 namespace fusert {
 
@@ -17,7 +18,7 @@ bool compare(const std::string &name, const HostTensor &got, const HostTensor &w
                 got.describe().c_str(), want.describe().c_str());
     return false;
   }
-  int64_t wrong = 0, firstWrong = -1;
+  int64_t wrong = 0, firstWrong = -1, nanOnOneSide = 0;
   double maxError = 0, squaredError = 0, squaredWant = 0;
   for (int64_t i = 0, n = got.numElements(); i < n; ++i) {
     const double g = got.at(i), w = want.at(i);
@@ -26,6 +27,7 @@ bool compare(const std::string &name, const HostTensor &got, const HostTensor &w
     if (!same && !(error <= atol + rtol * std::abs(w))) {
       firstWrong = wrong++ == 0 ? i : firstWrong;
     }
+    nanOnOneSide += std::isnan(g) != std::isnan(w);
     maxError = std::max(maxError, error);
     if (std::isfinite(w) && std::isfinite(g)) {
       squaredError += error * error;
@@ -40,6 +42,9 @@ bool compare(const std::string &name, const HostTensor &got, const HostTensor &w
     std::printf(", %lld elements differ, the first is number %lld: %.9g, expected %.9g",
                 static_cast<long long>(wrong), static_cast<long long>(firstWrong),
                 got.at(firstWrong), want.at(firstWrong));
+  if (nanOnOneSide)
+    std::printf("; %lld are NaN on one side alone and count in neither error",
+                static_cast<long long>(nanOnOneSide));
   std::printf("\n");
   return wrong == 0;
 }
@@ -51,6 +56,11 @@ int check(const CheckOptions &options) {
     if (!std::isfinite(value) || value < 0)
       throw ToolError(fusec::Diag::BadOption, option,
                       "expected a finite number that is not negative");
+  std::set<std::string> given;
+  for (const std::string &text : options.expected)
+    if (const std::string name = splitPair(text, "--expect").first; !given.insert(name).second)
+      throw ToolError(fusec::Diag::BadOption, "--expect " + text,
+                      "the output '" + name + "' is given twice");
   Session session(options.session, Session::Use::Run);
   session.run();
   bool good = true;

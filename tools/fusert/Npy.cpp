@@ -1,5 +1,6 @@
 #include "HostTensor.h"
 #include "ToolError.h"
+#include "common/NpyWriter.h"
 
 #include <cstring>
 #include <fstream>
@@ -126,32 +127,10 @@ HostTensor readNpy(const std::string &path) {
 }
 
 void writeNpy(const std::string &path, const HostTensor &t) {
-  const char *descr = "";
-  for (const NpyType &k : types)
-    if (k.type == t.type) {
-      descr = k.descr;
-      break;
-    }
-  std::string header = std::string("{'descr': '") + descr + "', 'fortran_order': False, 'shape': (";
-  for (size_t i = 0; i < t.dims.size(); ++i)
-    header += std::to_string(t.dims[i]) + (t.dims.size() == 1      ? ","
-                                           : i + 1 < t.dims.size() ? ", "
-                                                                   : "");
-  header += "), }";
-  const size_t total = (10 + header.size() + 1 + 63) / 64 * 64; // data starts at a multiple of 64
-  header.resize(total - 10 - 1, ' ');
-  header += '\n';
-  std::ofstream out(path, std::ios::binary | std::ios::trunc);
-  out.write("\x93NUMPY\x01\x00", 8);
-  const char length[2] = {static_cast<char>(header.size() & 0xff),
-                          static_cast<char>(header.size() >> 8)};
-  out.write(length, 2);
-  out.write(header.data(), static_cast<std::streamsize>(header.size()));
-  out.write(reinterpret_cast<const char *>(t.bytes.data()),
-            static_cast<std::streamsize>(t.bytes.size()));
-  out.close();
-  if (!out)
-    throw ToolError(Diag::CannotWrite, path, std::strerror(errno));
+  fusec::Status written = fusec::tools::writeNpy(path, t.type, t.dims, t.bytes.data(),
+                                                 static_cast<int64_t>(t.bytes.size()));
+  if (!written)
+    throw ToolError(written.errors().front());
 }
 
 } // namespace fusert

@@ -1,5 +1,6 @@
 #include "Commands.h"
 #include "ToolError.h"
+#include "common/NpyWriter.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -9,15 +10,6 @@
 namespace fusert {
 
 namespace {
-
-std::string fileNameOf(const std::string &name) {
-  std::string out = name;
-  for (char &c : out)
-    if (!((c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '.' ||
-          c == '_' || c == '-'))
-      c = '_';
-  return out;
-}
 
 void summary(const std::string &name, const HostTensor &t) {
   const int64_t n = t.numElements();
@@ -50,7 +42,7 @@ int run(const RunOptions &options) {
     summary(session.outputs[i].name, t);
     if (options.outputDir.empty())
       continue;
-    const std::string file = fileNameOf(session.outputs[i].name);
+    const std::string file = fusec::tools::fileNameFor(session.outputs[i].name);
     if (!used.insert(file).second)
       throw ToolError(fusec::Diag::BadRunInput, "--output-dir",
                       "two outputs would be written to " + file + ".npy");

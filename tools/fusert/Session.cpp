@@ -118,6 +118,11 @@ void Session::load(const SessionOptions &options, Use use) {
   require(fusert_load_file(options.bundle.c_str(), &load, &model));
   info.struct_size = sizeof info;
   require(fusert_get_model_info(model, &info));
+  const std::string loaded = info.target;
+  const bool onGpu = loaded.rfind("sm_", 0) == 0 || loaded.rfind("gfx", 0) == 0;
+  if (options.device != 0 && !onGpu)
+    throw ToolError(Diag::BadOption, "--device " + std::to_string(options.device),
+                    "is the number of a GPU, and the program '" + loaded + "' runs on the CPU");
   for (size_t i = 0; i < info.inputs + info.outputs; ++i) {
     fusert_value_info v{};
     v.struct_size = sizeof v;
@@ -167,7 +172,9 @@ void Session::setShapes(const SessionOptions &options,
                      [&, &n = name](const SymbolRange &s) { return s.name == n; }))
       throw ToolError(Diag::BadRunInput, "--dim " + text,
                       "the model has no symbolic dimension '" + name + "'");
-    given[name] = parseInteger(value, "--dim");
+    if (!given.emplace(name, parseInteger(value, "--dim")).second)
+      throw ToolError(Diag::BadOption, "--dim " + text,
+                      "the dimension '" + name + "' is given twice");
   }
   if (symbols.empty())
     return;

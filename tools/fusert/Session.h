@@ -16,7 +16,7 @@ struct SessionOptions {
   std::vector<std::string> dims;   // NAME=VALUE
   std::optional<uint64_t> random;  // seed for the inputs that no file gives
   int threads = 0;
-  int device = 0;
+  int device = 0; // number of the GPU
   bool counters = false;
   bool verifyCodeOnly = false;
   std::string publicKey; // file; empty: signatures are not asked for

@@ -1,6 +1,7 @@
 // fusert: runs, times, describes and checks bundles, over the runtime library alone.
 #include "Commands.h"
 #include "ToolError.h"
+#include "common/StandardOutput.h"
 
 #include <CLI/CLI.hpp>
 
@@ -52,10 +53,17 @@ void addCommon(CLI::App *command, SessionOptions &o, bool inputs) {
                       "file with an Ed25519 key: refuse a bundle that is not signed by it");
   if (!inputs)
     return;
-  command->add_option("--device", o.device, "number of the GPU");
+  command->add_option("--device", o.device, "number of the GPU")->check(CLI::NonNegativeNumber);
   command->add_option("--input", o.inputs, "NAME=FILE (.npy, or .pb with one TensorProto)")
       ->allow_extra_args(false);
-  command->add_option("--random", o.random, "seed for the inputs that no file gives");
+  command
+      ->add_option("--random", o.random,
+                   "seed for the inputs that no file gives (bench: 1 where none is given)")
+      ->check([](const std::string &text) {
+        // The conversion to an unsigned number would take a sign.
+        return text.find('-') == std::string::npos ? std::string()
+                                                   : "expected a number from 0, given is " + text;
+      });
   command->add_option("--dim", o.dims, "NAME=VALUE of a symbolic dimension")
       ->allow_extra_args(false);
   command->add_option_function<int>(
@@ -89,8 +97,7 @@ int dispatch(int argc, char **argv) {
 
   CLI::App *benchCommand = app.add_subcommand("bench", "run again and again, print times");
   addCommon(benchCommand, benchOptions.session, true);
-  benchCommand->add_option("--min-time", benchOptions.minSeconds, "seconds to measure")
-      ->check(CLI::NonNegativeNumber);
+  benchCommand->add_option("--min-time", benchOptions.minSeconds, "seconds to measure (default 1)");
   benchCommand->add_option("--warm-up", benchOptions.warmUp, "runs before")
       ->check(CLI::NonNegativeNumber);
   benchCommand->add_flag("--json", benchOptions.json, "print JSON");
@@ -131,12 +138,13 @@ int dispatch(int argc, char **argv) {
 } // namespace fusert
 
 int main(int argc, char **argv) {
+  fusec::tools::StandardOutput output;
   auto fail = [](const fusec::Diagnostic &d) {
     std::fprintf(stderr, "%s\n", fusec::format(d).c_str());
     return static_cast<int>(fusec::exitCode(d.id));
   };
   try {
-    return fusert::dispatch(argc, argv);
+    return output.finish(fusert::dispatch(argc, argv));
   } catch (const fusert::ToolError &e) {
     return fail(e.diagnostic);
   } catch (const std::bad_alloc &) {
