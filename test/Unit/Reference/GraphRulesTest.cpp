@@ -176,3 +176,21 @@ TEST_CASE("inputs must have the types and shapes that the graph declares") {
   CHECK_FALSE(evaluate(*graph, {ints(DType::I32, {2}, {1, 2}), floats({4}, {1, 2, 3, 4})}).ok());
   CHECK_FALSE(evaluate(*graph, {}).ok());
 }
+
+TEST_CASE("a slice backwards starts at an element and may end before the first") {
+  auto x = floats({5}, {0, 1, 2, 3, 4});
+  auto sliced = [&](int64_t size, const std::string &start, const std::string &end,
+                    const std::string &step) {
+    return run("%y: f32[" + std::to_string(size) + "] = Slice(%x0) {axes = [0], ends = [" + end +
+                   "], starts = [" + start + "], steps = [" + step + "]} @n",
+               {x});
+  };
+  checkFloats(sliced(1, "-9", "-99", "-1"), {0});
+  checkFloats(sliced(1, "-6", "-9223372036854775808", "-2"), {0});
+  checkFloats(sliced(0, "-9", "0", "-1"), {});
+  checkFloats(sliced(2, "9", "-5", "-3"), {4, 1});
+  checkFloats(sliced(5, "-9", "9", "1"), {0, 1, 2, 3, 4});
+  CHECK(run("%y: f32[0] = Slice(%x0) {axes = [0], ends = [-9], starts = [0], steps = [-1]} @n",
+            {floats({0}, {})})
+            .dims == std::vector<int64_t>{0});
+}
