@@ -8,7 +8,7 @@ namespace fusec {
 
 GraphBuilder::GraphBuilder(const std::string &path, const ImportOptions &options,
                            ImportMemory &memory)
-    : options(options), path(path), files(path), memory(memory) {}
+    : options(options), path(path), files(path, options.outputPath), memory(memory) {}
 
 Result<Graph> GraphBuilder::run(onnx::ModelProto &model) {
   FUSEC_CHECK(header(model));
