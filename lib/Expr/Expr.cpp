@@ -77,10 +77,11 @@ std::vector<NodeId> bodyRoots(const Equation &e) {
 }
 
 void compact(Equation &e) {
+  // In the order of the text, so that an equation and its printed and parsed twin number their nodes alike.
   std::vector<NodeId *> roots;
-  for (NodeId &r : e.results)
-    roots.push_back(&r);
   for (NodeId &r : e.scatterIndex)
+    roots.push_back(&r);
+  for (NodeId &r : e.results)
     roots.push_back(&r);
   if (e.scatterPredicate != kNoNode)
     roots.push_back(&e.scatterPredicate);

@@ -104,10 +104,10 @@ private:
     if (a.write && b.write && same &&
         (a.statement == b.statement || kernel.buffers[a.buffer].level == MemLevel::Global))
       return Need::None;
-    // Stores outside the loops are all done by the first thread.
+    // Stores outside the loops are all done by the first thread; what they read may be read by all of them.
     auto oneThread = [&](int runA, int runB, bool ownA, bool ownB) {
       if (runA == -1 && runB == -1)
-        return a.byStore && b.byStore;
+        return a.byStore && b.byStore && a.write && b.write;
       return (runA == runB && runA < firstRun) || (same && ownA && ownB);
     };
     bool sameUnit = kernel.units == 1 || oneThread(a.unitRun, b.unitRun, a.ownUnit, b.ownUnit);

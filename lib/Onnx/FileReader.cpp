@@ -154,7 +154,13 @@ Result<const ExternalFiles::Opened *> ExternalFiles::open(const std::string &loc
     return Diagnostic{Diag::BadOption, "-o " + outputPath,
                       "holds data of the model (" + where +
                           "), which the bundle would replace; give another name"};
-  if (info.st_nlink != 1)
+  // Somebody may put another file there between the opening and the look at it: a link to a foreign file, opened and
+  // then unlinked, has one name left, elsewhere. So the name is asked once more, in one call.
+  struct stat named;
+  if (::fstatat(folderFile.get(), location.c_str(), &named, AT_SYMLINK_NOFOLLOW) != 0 ||
+      named.st_dev != info.st_dev || named.st_ino != info.st_ino)
+    return fail("the file is being replaced");
+  if (info.st_nlink != 1 || named.st_nlink != 1)
     return fail("the file has several hard links; copy it into the model's folder");
   auto it =
       opened.emplace(location, Opened{std::move(file), static_cast<int64_t>(info.st_size)}).first;
