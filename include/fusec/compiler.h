@@ -24,7 +24,7 @@ namespace fusec::compiler {
 
 /// What is asked for, in the words of fusec's command line.
 struct Options {
-  std::string input;                // ONNX model, or a dump of one of the stages
+  std::string input;                // ONNX model, or a dump of a stage up to gir
   std::string output;               // bundle to write, through a temporary file beside it
   std::vector<std::string> targets; // "host", "sm_90", "sim:gfx90a"; none: host, or a dump's own
   std::vector<std::string> dims;    // "batch=4", "batch=1..64", "batch=1..64:8"

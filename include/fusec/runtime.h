@@ -44,8 +44,11 @@ typedef enum {
   FUSERT_UNSUPPORTED = 6, /* no program for this machine, or a newer format */
   FUSERT_IO_ERROR = 7,    /* the file cannot be read */
   FUSERT_NO_MEMORY = 8,
-  FUSERT_OUT_OF_RANGE =
-      9, /* a run-time index or value in the data is not allowed; the context stays usable */
+  /* A kernel found an index or a value in the data that is not allowed; the context stays usable. The kernels that
+   * fusec makes do not look: an index is clamped or dropped, and a value that contradicts a declared shape (k of TopK,
+   * the shape of Reshape or Expand, the depth of OneHot, the bounds of Range) is ignored in favour of the shape.
+   * Callers that cannot trust their data check it before a run. */
+  FUSERT_OUT_OF_RANGE = 9,
   FUSERT_UNAVAILABLE = 10, /* the GPU's driver is missing or too old, or there is no such device */
   FUSERT_DEVICE_ERROR = 11,
   FUSERT_DEVICE_LOST = 12,  /* after an error that the device cannot recover from, for ever */

@@ -153,7 +153,10 @@ int runTool(int argc, char **argv) {
   CommandLine line;
   CLI::App app("Runs passes and interpreters over fusec's textual IRs", "fusec-opt");
   app.add_option("file", line.file, "program text, - for standard input, or a model.onnx");
-  app.add_option("--passes", line.passes, "passes to run, in order")->delimiter(',');
+  app.add_option("--passes", line.passes, "comma-separated passes to run, in order")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->option_text("TEXT (repeatable)");
   app.add_option("-o", line.output, "where the text goes (default: standard output)");
   app.add_option("--constants", line.constants,
                  "folder of constants too large to print (default: the folder of the text)");
@@ -161,13 +164,15 @@ int runTool(int argc, char **argv) {
   app.add_flag("--round-each-value", line.roundEach,
                "graph: round every value to its declared type");
   app.add_option("--input", line.inputs, "NAME=FILE.pb: value of an input")
-      ->type_name("NAME=FILE")
-      ->allow_extra_args(false);
+      ->allow_extra_args(false)
+      ->option_text("TEXT (repeatable)");
   app.add_option("--output-dir", line.outputDir, "folder for outputs as NAME.npy");
   app.add_option("--dim", line.dims, "NAME=N or NAME=MIN..MAX[:OPT] of a model's symbolic dim")
-      ->allow_extra_args(false);
+      ->allow_extra_args(false)
+      ->option_text("TEXT (repeatable)");
   app.add_option("--shape", line.shapes, "INPUT:1x3x224x224 or INPUT:[batch,3]")
-      ->allow_extra_args(false);
+      ->allow_extra_args(false)
+      ->option_text("TEXT (repeatable)");
   app.add_flag("--no-fold", line.noFold, "import a model without folding constants");
   app.add_flag("--list-passes", line.listPasses, "print the passes of every IR");
   app.set_version_flag("--version", "fusec-opt " FUSEC_VERSION);

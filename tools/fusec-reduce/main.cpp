@@ -234,12 +234,16 @@ int runTool(int argc, char **argv) {
   app.add_option("input", line.import.input, "ONNX model or dump")->required();
   app.add_option("-o", line.output, "where the smaller dump goes; its constants go beside it")
       ->required();
-  app.add_option("--dim", line.import.dims, "as of fusec, for a model")->allow_extra_args(false);
+  app.add_option("--dim", line.import.dims, "as of fusec, for a model")
+      ->allow_extra_args(false)
+      ->option_text("TEXT (repeatable)");
   app.add_option("--shape", line.import.shapes, "as of fusec, for a model")
-      ->allow_extra_args(false);
+      ->allow_extra_args(false)
+      ->option_text("TEXT (repeatable)");
   app.add_option("--target", line.import.targets, "targets that the dump names (default host)")
       ->delimiter(',')
-      ->allow_extra_args(false);
+      ->allow_extra_args(false)
+      ->option_text("TEXT (repeatable)");
   app.add_option("--timeout", line.seconds, "seconds after which a command counts as failed")
       ->check(CLI::PositiveNumber);
   app.add_option("command", line.command,

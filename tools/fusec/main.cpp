@@ -142,13 +142,16 @@ int runTool(int argc, char **argv) {
   app.add_option(
          "--dim", options.dims,
          "range of a symbolic dimension: batch=1..64 or batch=1..64:8 (tune for 8) or batch=4")
-      ->allow_extra_args(false);
+      ->allow_extra_args(false)
+      ->option_text("TEXT (repeatable)");
   app.add_option("--shape", options.shapes,
                  "shape of an input: x:1x3x224x224 or x:[batch,3,224,224]")
-      ->allow_extra_args(false);
+      ->allow_extra_args(false)
+      ->option_text("TEXT (repeatable)");
   app.add_option("--mark-output", options.markOutputs,
                  "inner tensor that becomes an output as well")
-      ->allow_extra_args(false);
+      ->allow_extra_args(false)
+      ->option_text("TEXT (repeatable)");
   app.add_option("--dump-ir", line.dumpIr,
                  "print these stages (comma-separated; all of them without a value)")
       ->expected(0, 1)

@@ -55,7 +55,8 @@ void addCommon(CLI::App *command, SessionOptions &o, bool inputs) {
     return;
   command->add_option("--device", o.device, "number of the GPU")->check(CLI::NonNegativeNumber);
   command->add_option("--input", o.inputs, "NAME=FILE (.npy, or .pb with one TensorProto)")
-      ->allow_extra_args(false);
+      ->allow_extra_args(false)
+      ->option_text("TEXT (repeatable)");
   command
       ->add_option("--random", o.random,
                    "seed for the inputs that no file gives (bench: 1 where none is given)")
@@ -65,7 +66,8 @@ void addCommon(CLI::App *command, SessionOptions &o, bool inputs) {
                                                    : "expected a number from 0, given is " + text;
       });
   command->add_option("--dim", o.dims, "NAME=VALUE of a symbolic dimension")
-      ->allow_extra_args(false);
+      ->allow_extra_args(false)
+      ->option_text("TEXT (repeatable)");
   command->add_option_function<int>(
       "--threads",
       [&o](int threads) {
@@ -110,7 +112,8 @@ int dispatch(int argc, char **argv) {
   addCommon(checkCommand, checkOptions.session, true);
   checkCommand->add_option("--expect", checkOptions.expected, "NAME=FILE")
       ->required()
-      ->allow_extra_args(false);
+      ->allow_extra_args(false)
+      ->option_text("TEXT (repeatable) REQUIRED");
   checkCommand->add_option("--rtol", checkOptions.rtol, "relative tolerance (default 1e-3)");
   checkCommand->add_option("--atol", checkOptions.atol, "absolute tolerance (default 1e-7)");
 

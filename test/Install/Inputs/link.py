@@ -16,6 +16,7 @@ def run(*command):
 run("cmake", "-G", "Ninja", "-S", sources, "-B", f"{work}/cmake", f"-DCMAKE_PREFIX_PATH={work}/prefix")
 run("cmake", "--build", f"{work}/cmake")
 compile = ["cc", "-std=c99", "-Wall", "-Wextra", "-Werror", f"{sources}/example.c"]
-run(*compile, *run("pkg-config", "--cflags", "--libs", "fusert"), "-o", f"{work}/example_pkgconfig")
+rpath = f"-Wl,-rpath,{work}/prefix/lib"
+run(*compile, *run("pkg-config", "--cflags", "--libs", "fusert"), rpath, "-o", f"{work}/example_pkgconfig")
 flags = run("pkg-config", "--cflags", "fusert")
 run(*compile, *flags, f"{work}/prefix/lib/libfusert.a", "-lpthread", "-o", f"{work}/example_archive")
