@@ -243,6 +243,8 @@ TEST_CASE("misuse gives defined errors") {
   CHECK(l.setLength((1 << 20) + 1) == FUSERT_INVALID_ARGUMENT);
   CHECK(std::string(fusert_last_error()) == "'n' is 1048577, allowed are 0 to 1048576");
   REQUIRE(l.setLength(4) == FUSERT_OK);
+  CHECK(fusert_run(l.context, nullptr, 1, nullptr, 0) == FUSERT_INVALID_ARGUMENT);
+  CHECK(std::string(fusert_last_error()) == "inputs is null, given with a count of 1 instead of 0");
   int64_t a = 4, b = 5;
   fusert_shape contradiction[2] = {{1, &a}, {1, &b}};
   CHECK(fusert_set_shapes(l.context, contradiction, 2) == FUSERT_INVALID_ARGUMENT);
