@@ -350,14 +350,14 @@ static int64_t maxRows(const View &view, const std::vector<ReadInfo> &reads, con
 }
 
 /// A matrix that no layout can be chosen for and whose elements are used once each, in a row along the summed axis:
-/// lanes along that axis read it as it lies, lanes along the output would gather.
+/// lanes along that axis read it as it lies, lanes along the output would gather. Not for batches of matrices: the keys
+/// of GPT-2's attention took twice as long so.
 static bool sumsAlongMemory(const View &view, const std::vector<ReadInfo> &reads) {
-  return std::any_of(reads.begin(), reads.end(), [&](const ReadInfo &r) {
-    return !r.constant && r.stride(view.reduction.back()) == 1 &&
-           std::any_of(view.spatial.begin(), view.spatial.end(), [&](const std::vector<int> &g) {
-             return view.opt(g) > 1 && r.dependsOn(g);
-           });
-  });
+  return view.spatial.size() == 1 &&
+         std::any_of(reads.begin(), reads.end(), [&](const ReadInfo &r) {
+           return !r.constant && r.stride(view.reduction.back()) == 1 &&
+                  view.opt(view.spatial[0]) > 1 && r.dependsOn(view.spatial[0]);
+         });
 }
 
 Candidates cpuContractionCandidates(const View &view) {
