@@ -192,6 +192,8 @@ Status softmax(NodeImporter &n) {
   return success();
 }
 
+constexpr const char *kAxes = "axes known at compile time or that fit the declared output";
+
 constexpr OpRow kRows[] = {
     {"ArgMax", 1, 28, 1, 1, 1, argReduce},
     {"ArgMin", 1, 28, 1, 1, 1, argReduce},
@@ -199,26 +201,16 @@ constexpr OpRow kRows[] = {
     {"CumSum", 11, 28, 2, 2, 1, cumulative},
     {"Hardmax", 1, 28, 1, 1, 1, softmax},
     {"LogSoftmax", 1, 28, 1, 1, 1, softmax},
-    {"ReduceL1", 1, 28, 1, 2, 1, reduce,
-     "axes known at compile time or that fit the declared output"},
-    {"ReduceL2", 1, 28, 1, 2, 1, reduce,
-     "axes known at compile time or that fit the declared output"},
-    {"ReduceLogSum", 1, 28, 1, 2, 1, reduce,
-     "axes known at compile time or that fit the declared output"},
-    {"ReduceLogSumExp", 1, 28, 1, 2, 1, reduce,
-     "axes known at compile time or that fit the declared output"},
-    {"ReduceMax", 1, 28, 1, 2, 1, reduce,
-     "axes known at compile time or that fit the declared output"},
-    {"ReduceMean", 1, 28, 1, 2, 1, reduce,
-     "axes known at compile time or that fit the declared output"},
-    {"ReduceMin", 1, 28, 1, 2, 1, reduce,
-     "axes known at compile time or that fit the declared output"},
-    {"ReduceProd", 1, 28, 1, 2, 1, reduce,
-     "axes known at compile time or that fit the declared output"},
-    {"ReduceSum", 1, 28, 1, 2, 1, reduce,
-     "axes known at compile time or that fit the declared output"},
-    {"ReduceSumSquare", 1, 28, 1, 2, 1, reduce,
-     "axes known at compile time or that fit the declared output"},
+    {"ReduceL1", 1, 28, 1, 2, 1, reduce, kAxes},
+    {"ReduceL2", 1, 28, 1, 2, 1, reduce, kAxes},
+    {"ReduceLogSum", 1, 28, 1, 2, 1, reduce, kAxes},
+    {"ReduceLogSumExp", 1, 28, 1, 2, 1, reduce, kAxes},
+    {"ReduceMax", 1, 28, 1, 2, 1, reduce, kAxes},
+    {"ReduceMean", 1, 28, 1, 2, 1, reduce, kAxes},
+    {"ReduceMin", 1, 28, 1, 2, 1, reduce, kAxes},
+    {"ReduceProd", 1, 28, 1, 2, 1, reduce, kAxes},
+    {"ReduceSum", 1, 28, 1, 2, 1, reduce, kAxes},
+    {"ReduceSumSquare", 1, 28, 1, 2, 1, reduce, kAxes},
     {"Softmax", 1, 28, 1, 1, 1, softmax},
 };
 
