@@ -1,5 +1,6 @@
 // Axes, addresses and reads of a lowering.
 #include "Tiling/LowerContext.h"
+#include "Tiling/StagedTile.h"
 
 #include <algorithm>
 
@@ -38,15 +39,7 @@ bool Lowering::onLanes(AxisId axis) const {
 }
 
 AxisId Lowering::scheduleAxis(int equation, int position) const {
-  bool reduction = position >= equations[equation]->numSpatial;
-  for (size_t a = 0; a < schedule.axes.size(); ++a) {
-    const ScheduleAxis &axis = schedule.axes[a];
-    if (axis.reduction == reduction &&
-        std::count(axis.equations.begin(), axis.equations.end(), equation) != 0 &&
-        std::count(axis.positions.begin(), axis.positions.end(), position) != 0)
-      return static_cast<AxisId>(a);
-  }
-  return -1; // an axis of extent 1 that no loop runs over
+  return tiling::axisOf(schedule, *equations[equation], equation, position);
 }
 
 /// Value of an equation's axis: the schedule axis itself, or its digit when that one is fused from several.

@@ -94,6 +94,7 @@ private:
   /// Spreads [0, total) over units and lanes (or, on a CPU, over vectors); `emit` gets the flat position.
   void cooperative(NodeId total, const std::function<std::vector<Stmt>(NodeId)> &emit,
                    std::vector<Stmt> &out);
+  NodeId lowestIndex(int equation, NodeId index);
   void checkStageCovers(const Operand &operand, uint64_t axes);
   void stageOnCpu(const std::vector<size_t> &order, const std::vector<int64_t> &extents,
                   const std::function<std::vector<Stmt>(const std::vector<NodeId> &)> &emit,
@@ -154,7 +155,7 @@ private:
   struct Staged {
     BufferId buffer = -1;
     std::vector<int64_t> extents;
-    std::vector<NodeId> bases; // index digits: value at the tile's origin
+    std::vector<NodeId> bases; // index digits: the index's least value over the tile
     size_t depth = 0;          // loops of `path` around the Stage leaf
   };
   std::vector<Staged> staged; // one an operand

@@ -1,5 +1,6 @@
 // Staging of operands into a block's own memory.
 #include "Tiling/LowerContext.h"
+#include "Tiling/StagedTile.h"
 
 #include <algorithm>
 
@@ -15,33 +16,13 @@ void Lowering::lowerStage(size_t index, std::vector<Stmt> &result) {
   Staged &stage = staged[index];
   stage.depth = path.size();
   stage.bases.assign(operand.digits.size(), kNoNode);
-  std::vector<int64_t> extents;
-  int numAxes = static_cast<int>(e.axes.size());
-  for (size_t d = 0; d < operand.digits.size(); ++d) {
-    const LayoutDigit &digit = operand.digits[d];
-    if (digit.index < 0) {
-      extents.push_back(tileAt(digit.axis, path.size()));
-      continue;
-    }
-    NodeId position = indexOperands(e.body[read])[digit.index];
-    std::optional<AffineForm> form = affineForm(e.body, position, numAxes);
-    int64_t span = 1;
-    for (int p = 0; form && p < numAxes; ++p) {
-      AxisId a = scheduleAxis(operand.equation, p);
-      if (form->coefficients[p].isConst(0) || a < 0)
-        continue;
-      int64_t tile = tileAt(a, path.size());
-      bool usable =
-          form->coefficients[p].isConst() && tile > 0 && schedule.axes[a].positions.size() == 1;
-      span = usable ? span + std::abs(form->coefficients[p].constValue()) * (tile - 1) : 0;
-      if (!usable)
-        break;
-    }
-    extents.push_back(form ? span : 0);
-    stage.bases[d] = importValue(operand.equation, position);
-  }
+  std::vector<int64_t> extents =
+      tiling::stagedExtents(schedule, e, operand, [&](AxisId a) { return tileAt(a, path.size()); });
   if (std::count(extents.begin(), extents.end(), 0) != 0)
     return problem("the tile of operand " + operand.name + " has no constant size");
+  for (size_t d = 0; d < operand.digits.size(); ++d)
+    if (int dimension = operand.digits[d].index; dimension >= 0)
+      stage.bases[d] = lowestIndex(operand.equation, indexOperands(e.body[read])[dimension]);
   if (operand.digits[0].index < 0)
     checkStageCovers(operand, axisDependence(e.body, read));
   if (stage.buffer < 0) {
@@ -142,6 +123,29 @@ void Lowering::lowerStage(size_t index, std::vector<Stmt> &result) {
     return emit(digits);
   };
   cooperative(body.index(total), emitFlat, result);
+}
+
+/// The least value of an affine index expression over the tile below the current loops.
+NodeId Lowering::lowestIndex(int equation, NodeId index) {
+  const Equation &e = *equations[equation];
+  int numAxes = static_cast<int>(e.axes.size());
+  std::optional<AffineForm> form = affineForm(e.body, index, numAxes);
+  NodeId lowest = body.dim(form->constant);
+  if (form->rest != kNoNode)
+    lowest = body.binary(ScalarOp::Add, lowest, importValue(equation, form->rest));
+  for (int p = 0; p < numAxes; ++p) {
+    AxisId a = scheduleAxis(equation, p);
+    if (form->coefficients[p].isConst(0) || a < 0)
+      continue;
+    std::optional<tiling::PositionTile> part =
+        tiling::positionTile(e, schedule.axes[a], p, tileAt(a, path.size()));
+    NodeId value = part->fromZero ? body.index(0) : equationAxis(equation, p);
+    if (form->coefficients[p].constValue() < 0) // the last one is lowest
+      value = body.binary(ScalarOp::Add, value, body.index(part->size - 1));
+    lowest = body.binary(ScalarOp::Add, lowest,
+                         body.binary(ScalarOp::Mul, value, body.dim(form->coefficients[p])));
+  }
+  return lowest;
 }
 
 /// Every axis that the operand depends on is either fixed where it is staged or one of its digits.

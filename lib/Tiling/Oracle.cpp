@@ -1,6 +1,7 @@
 #include "Tiling/Oracle.h"
 
 #include "Tiling/Builder.h"
+#include "Tiling/StagedTile.h"
 #include "Tiling/TopK.h"
 
 #include <algorithm>
@@ -53,11 +54,16 @@ private:
   double tripOf(const TreeNode &node) const {
     if (node.axis == kStepAxis)
       return double(valueOf(scanOf(pattern)->steps));
-    int64_t tile = valueOf(schedule.axes[node.axis].extent);
+    return std::ceil(double(tileOf(node.axis)) / double(node.step));
+  }
+
+  /// Elements of the axis below the loops of the path.
+  int64_t tileOf(AxisId axis) const {
+    int64_t tile = valueOf(schedule.axes[axis].extent);
     for (const TreeNode *loop : path)
-      if (loop->axis == node.axis)
+      if (loop->axis == axis)
         tile = loop->step;
-    return std::ceil(double(tile) / double(node.step));
+    return tile;
   }
 
   void walk(const std::vector<TreeNode> &nodes, double times) {
@@ -107,9 +113,21 @@ private:
     return false;
   }
 
+  /// Elements of the operand's tile that each thread of the block copies.
+  double copiesPerThread(const Operand &operand) const {
+    double elements = 1;
+    const Equation &e = *equations[operand.equation];
+    for (int64_t extent :
+         stagedExtents(schedule, e, operand, [&](AxisId axis) { return tileOf(axis); }))
+      elements *= double(extent);
+    return elements / (double(schedule.units) * double(schedule.lanes));
+  }
+
   void leaf(const TreeNode &node, double times) {
     if (node.leaf == LeafKind::Stage) {
       counts.barriers += 2 * times;
+      counts.vectorLoads +=
+          2 * times * copiesPerThread(schedule.operands[node.target]); // and stores
       return;
     }
     if (node.leaf != LeafKind::Carry && equations[node.target]->kind == EquationKind::Opaque) {

@@ -262,6 +262,44 @@ reduction r [b:2, i:9, j:11, o:18; u:3, v:3, c:5] sum f32
   checkCandidates(pattern, randomInputs(pattern, {}), {}, 0);
 }
 
+/// A convolution of images [b, c, height, width] with `filters` windows of 3x3; `backwards` walks the window from its
+/// last row and column, as a transposed convolution does.
+static std::string windows(int height, int width, int channels, int filters, int stride,
+                           bool backwards, bool filtersLast) {
+  std::string h = std::to_string(height), w = std::to_string(width), c = std::to_string(channels),
+              o = std::to_string(filters), s = std::to_string(stride);
+  std::string rows = std::to_string((height - 3) / stride + 1),
+              columns = std::to_string((width - 3) / stride + 1);
+  std::string u = backwards ? "u*-1 + 2" : "u", v = backwards ? "v*-1 + 2" : "v";
+  std::string domain = filtersLast ? "b:2, i:" + rows + ", j:" + columns + ", o:" + o
+                                   : "b:2, o:" + o + ", i:" + rows + ", j:" + columns;
+  std::string shape =
+      filtersLast ? "2," + rows + "," + columns + "," + o : "2," + o + "," + rows + "," + columns;
+  return "expr windows\ntensor %x: f32[2," + c + "," + h + "," + w + "] input\ntensor %f: f32[" +
+         o + "," + c + ",3,3] input\ntensor %y: f32[" + shape +
+         "] output\ninputs (%x, %f)\noutputs (%y)\nreduction r [" + domain + "; c:" + c +
+         ", u:3, v:3] sum f32\n  %y = mul(%x[b, c, i*" + s + " + " + u + ", j*" + s + " + " + v +
+         "], %f[o, c, u, v])\n";
+}
+
+TEST_CASE("candidates: windows that slide, boxes of them in a GPU's shared memory") {
+  // Lines of 8, 16 and 32 elements divide the tiles or are divided by them; lines of 11 and 27 do neither.
+  for (int width : {10, 18, 34, 13, 29})
+    for (bool filtersLast : {true, false})
+      check(windows(9, width, 3, 18, 1, false, filtersLast));
+  check(windows(19, 67, 5, 10, 2, false, true));
+  for (bool filtersLast : {true, false})
+    check(windows(12, 17, 2, 7, 1, true, filtersLast));
+  ExprProgram pattern = patternFrom(windows(9, 34, 3, 18, 1, false, true));
+  for (const char *target : {"sim:sm_90", "sim:gfx90a"}) {
+    int boxes = 0;
+    for (const Schedule &schedule : valueOf(candidateSchedules(pattern, targetNamed(target))))
+      for (const Operand &operand : schedule.operands)
+        boxes += operand.digits[0].index >= 0;
+    CHECK(boxes == 2);
+  }
+}
+
 TEST_CASE("candidates: scans") {
   for (const char *direction : {"", " reversed"}) {
     std::string text = R"(expr rnn

@@ -1,0 +1,71 @@
+#include "Tiling/StagedTile.h"
+
+#include <algorithm>
+
+namespace fusec::tiling {
+
+AxisId axisOf(const Schedule &schedule, const Equation &equation, int ordinal, int position) {
+  bool reduction = position >= equation.numSpatial;
+  for (size_t a = 0; a < schedule.axes.size(); ++a) {
+    const ScheduleAxis &axis = schedule.axes[a];
+    if (axis.reduction == reduction &&
+        std::count(axis.equations.begin(), axis.equations.end(), ordinal) != 0 &&
+        std::count(axis.positions.begin(), axis.positions.end(), position) != 0)
+      return static_cast<AxisId>(a);
+  }
+  return -1;
+}
+
+std::optional<PositionTile> positionTile(const Equation &equation, const ScheduleAxis &axis,
+                                         int position, int64_t tile) {
+  auto here = std::find(axis.positions.begin(), axis.positions.end(), position);
+  int64_t inner = 1; // steps of the fused axis that keep the position where it is
+  for (auto p = here + 1; p != axis.positions.end(); ++p) {
+    if (!equation.axes[*p].extent.isConst())
+      return std::nullopt;
+    inner *= equation.axes[*p].extent.constValue();
+  }
+  bool aligned = inner % tile == 0 || tile % inner == 0;
+  int64_t values = inner % tile == 0   ? 1
+                   : tile % inner == 0 ? tile / inner
+                                       : (tile + inner - 2) / inner + 1;
+  if (here == axis.positions.begin())
+    return PositionTile{values, false};
+  if (!equation.axes[position].extent.isConst())
+    return std::nullopt;
+  int64_t extent = equation.axes[position].extent.constValue();
+  if (aligned && extent % values == 0)
+    return PositionTile{values, false};
+  return PositionTile{extent, true};
+}
+
+std::vector<int64_t> stagedExtents(const Schedule &schedule, const Equation &equation,
+                                   const Operand &operand, const TileOf &tileOf) {
+  std::vector<int64_t> extents;
+  std::vector<NodeId> indices = indexOperands(equation.body[readsOf(equation)[operand.read]]);
+  int numAxes = static_cast<int>(equation.axes.size());
+  auto span = [&](NodeId index) -> int64_t {
+    std::optional<AffineForm> form = affineForm(equation.body, index, numAxes);
+    if (!form)
+      return 0;
+    int64_t elements = 1;
+    for (int p = 0; p < numAxes; ++p) {
+      AxisId a = axisOf(schedule, equation, operand.equation, p);
+      if (form->coefficients[p].isConst(0) || a < 0)
+        continue;
+      int64_t tile = tileOf(a);
+      if (tile <= 0 || !form->coefficients[p].isConst())
+        return 0;
+      std::optional<PositionTile> part = positionTile(equation, schedule.axes[a], p, tile);
+      if (!part)
+        return 0;
+      elements += std::abs(form->coefficients[p].constValue()) * (part->size - 1);
+    }
+    return elements;
+  };
+  for (const LayoutDigit &digit : operand.digits)
+    extents.push_back(digit.index < 0 ? tileOf(digit.axis) : span(indices[digit.index]));
+  return extents;
+}
+
+} // namespace fusec::tiling

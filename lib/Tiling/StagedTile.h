@@ -1,0 +1,31 @@
+#pragma once
+// The tile of an operand that a Stage statement copies, for the generators, the cost model and the lowering.
+#include "Tiling/Access.h"
+#include "Tiling/Schedule.h"
+
+#include <functional>
+
+namespace fusec::tiling {
+
+/// The schedule's axis that stands for axis `position` of equation `ordinal`; -1 for one of extent 1 without a loop.
+AxisId axisOf(const Schedule &schedule, const Equation &equation, int ordinal, int position);
+
+/// Elements of a schedule axis below the loops around a statement; 0: no constant.
+using TileOf = std::function<int64_t(AxisId)>;
+
+/// Values that one axis of an equation takes while the schedule's axis that it is part of runs through a tile.
+struct PositionTile {
+  int64_t size = 1;
+  bool fromZero = false; // the tile may begin anywhere in the axis and go round: all of it is taken
+};
+
+/// For tiles that begin at multiples of `tile`. nullopt where an extent that matters is symbolic.
+std::optional<PositionTile> positionTile(const Equation &equation, const ScheduleAxis &axis,
+                                         int position, int64_t tile);
+
+/// Extents of a Shared operand's buffer, one a digit; 0 where there is no constant size. An index digit spans every
+/// value of the index expression over the tile: the buffer is the smallest box that holds what is read.
+std::vector<int64_t> stagedExtents(const Schedule &schedule, const Equation &equation,
+                                   const Operand &operand, const TileOf &tileOf);
+
+} // namespace fusec::tiling
