@@ -6,9 +6,10 @@
 //   %c[i,j] = sum_k a[i,k]*b[k,j]        \  one kernel, %c stays in registers
 //   %y[i,j] = gelu(%c[i,j] + bias[j])    /
 // Not handled here: chains of reductions, several finishing maps, horizontal packing.
+#include "Cost/SecondsText.h"
 #include "Fusion/CutPattern.h"
 
-#include <algorithm>
+#include <cassert>
 #include <map>
 
 namespace fusec {
@@ -47,7 +48,7 @@ class PlanBuilder {
 public:
   PlanBuilder(const ExprProgram &program, const ScheduleOracle &oracle)
       : program(program), oracle(oracle) {
-    countUses(program.items);
+    countUses(program.items, uses);
     for (TensorId t : program.outputs)
       ++uses[t];
   }
@@ -73,6 +74,16 @@ public:
     return steps;
   }
 
+  /// Of a value that stands between two kernels of the plan that was built.
+  std::string whyApart(TensorId t, const Equation &consumer) const {
+    if (consumer.kind != EquationKind::Map)
+      return consumer.name + " is " + std::string(kindOf(consumer)) +
+             ", and only a map joins the kernel of what it reads";
+    auto it = reasons.find({t, &consumer});
+    assert(it != reasons.end() && "every value that a map reads from a kernel was looked at");
+    return it->second;
+  }
+
   Plan plan;
 
 private:
@@ -81,21 +92,6 @@ private:
     const Control *control = nullptr;
     bool gone = false;
   };
-
-  void countUses(const std::vector<Item> &items) {
-    for (const Item &item : items) {
-      if (const auto *equation = std::get_if<Equation>(&item.value)) {
-        for (TensorId t : tensorsRead(*equation))
-          ++uses[t];
-        continue;
-      }
-      for (TensorId t : controlReads(std::get<Control>(item.value)))
-        ++uses[t];
-      const Control &control = std::get<Control>(item.value);
-      countUses(control.thenItems);
-      countUses(control.elseItems);
-    }
-  }
 
   Status joinFinishingMaps(std::vector<Group> &groups) {
     std::map<TensorId, size_t> producer;
@@ -113,22 +109,30 @@ private:
       const Equation &map = *groups[g].equations[0];
       // The latest reduction is the one whose other inputs are all there.
       size_t best = SIZE_MAX;
+      TensorId joined = -1;
       for (TensorId t : tensorsRead(map)) {
         auto it = producer.find(t);
-        if (it == producer.end() || groups[it->second].equations.size() != 1)
+        if (it == producer.end() || groups[it->second].control)
           continue;
-        const Equation &reduction = *groups[it->second].equations[0];
-        if (reduction.kind != EquationKind::Reduction || isArgMonoid(reduction.monoid) ||
-            isUsedOutside({&reduction, &map}, uses, t) || !sameDomain(reduction, map) ||
-            !readsAtOwnPoint(map, t))
+        std::string &reason = reasons[{t, &map}];
+        reason = whyNotFinishing(groups[it->second], map, t);
+        if (!reason.empty())
           continue;
-        if (best == SIZE_MAX || it->second > best)
+        reason = map.name + " joins the latest reduction that it reads or none";
+        if (best == SIZE_MAX || it->second > best) {
           best = it->second;
+          joined = t;
+        }
       }
-      if (best == SIZE_MAX || !othersComeBefore(map, producer, best))
+      if (best == SIZE_MAX)
         continue;
-      FUSEC_TRY(bool pays, joiningPays(groups[best].equations[0], &map));
-      if (!pays)
+      std::string &reason = reasons[{joined, &map}];
+      if (const std::string *later = latestAfter(map, producer, groups, best)) {
+        reason = map.name + " also reads what " + *later + " makes later";
+        continue;
+      }
+      FUSEC_TRY(reason, whyJoiningLoses(groups[best].equations[0], &map));
+      if (!reason.empty())
         continue;
       groups[best].equations.push_back(&map);
       groups[g].gone = true;
@@ -138,28 +142,67 @@ private:
     return success();
   }
 
-  /// The map moves up to the reduction's place: everything else that it reads must be there by then. Program order
-  /// stays a topological order of the groups.
-  static bool othersComeBefore(const Equation &map, const std::map<TensorId, size_t> &producer,
-                               size_t reduction) {
-    std::vector<TensorId> reads = tensorsRead(map);
-    return std::all_of(reads.begin(), reads.end(), [&](TensorId t) {
-      auto it = producer.find(t);
-      return it == producer.end() || it->second <= reduction;
-    });
+  /// Empty if the map may finish the group's reduction.
+  std::string whyNotFinishing(const Group &group, const Equation &map, TensorId t) const {
+    const Equation &from = *group.equations.front();
+    if (group.equations.size() > 1)
+      return "the kernel of " + from.name + " ends with " + group.equations.back()->name +
+             " already";
+    if (from.kind != EquationKind::Reduction)
+      return from.name + " is no reduction, and a map finishes those alone";
+    if (isArgMonoid(from.monoid))
+      return from.name + " gives a value and its index, which no map finishes";
+    if (isUsedOutside({&from, &map}, uses, t))
+      return "others than " + map.name + " need it too";
+    if (!sameDomain(from, map))
+      return map.name + " runs over another domain than " + from.name;
+    if (!readsAtOwnPoint(map, t))
+      return map.name + " reads it at other points than its own";
+    return "";
   }
 
-  Result<bool> joiningPays(const Equation *reduction, const Equation *map) {
-    auto cost = [&](std::vector<const Equation *> equations) {
+  /// The map moves up to the reduction's place: everything else that it reads must be there by then, so that program
+  /// order stays a topological order of the groups. Null if it is, else the name of what is too late.
+  static const std::string *latestAfter(const Equation &map,
+                                        const std::map<TensorId, size_t> &producer,
+                                        const std::vector<Group> &groups, size_t reduction) {
+    for (TensorId t : tensorsRead(map))
+      if (auto it = producer.find(t); it != producer.end() && it->second > reduction) {
+        const Group &group = groups[it->second];
+        return group.control ? &group.control->name : &group.equations.front()->name;
+      }
+    return nullptr;
+  }
+
+  /// Empty if one kernel is no slower than two.
+  Result<std::string> whyJoiningLoses(const Equation *reduction, const Equation *map) {
+    auto seconds = [&](std::vector<const Equation *> equations) {
       std::vector<TensorId> arguments;
       return oracle(cutPattern(
           program, equations, [&](TensorId t) { return isUsedOutside(equations, uses, t); },
           arguments));
     };
-    FUSEC_TRY(double together, cost({reduction, map}));
-    FUSEC_TRY(double first, cost({reduction}));
-    FUSEC_TRY(double second, cost({map}));
-    return together >= 0 && together <= first + second;
+    FUSEC_TRY(double together, seconds({reduction, map}));
+    FUSEC_TRY(double first, seconds({reduction}));
+    FUSEC_TRY(double second, seconds({map}));
+    if (together < 0)
+      return std::string("no schedule runs both as one kernel");
+    if (together > first + second)
+      return "one kernel would take " + cost::secondsText(together) + ", two take " +
+             cost::secondsText(first + second);
+    return std::string();
+  }
+
+  static std::string_view kindOf(const Equation &e) {
+    switch (e.kind) {
+    case EquationKind::Map: return "a map";
+    case EquationKind::Reduction: return "a reduction";
+    case EquationKind::Scan: return "a scan";
+    case EquationKind::Scatter: return "a scatter";
+    case EquationKind::Opaque: return "opaque";
+    }
+    assert(false && "all kinds are above");
+    return "";
   }
 
   Result<PlanStep> makeStep(const Group &group) {
@@ -175,6 +218,7 @@ private:
   const ScheduleOracle &oracle;
   std::map<TensorId, int> uses;
   std::map<Hash128, int> signatures;
+  std::map<std::pair<TensorId, const Equation *>, std::string> reasons; // value, map that reads it
 };
 
 } // namespace
@@ -183,6 +227,10 @@ Result<Plan> buildPlan(const ExprProgram &program, const ScheduleOracle &oracle)
   PlanBuilder builder(program, oracle);
   FUSEC_TRY(std::vector<PlanStep> steps, builder.build(program.items));
   builder.plan.steps = std::move(steps);
+  builder.plan.apart = valuesBetween(builder.plan, program,
+                                     [&](TensorId t, const Equation &, const Equation &consumer) {
+                                       return builder.whyApart(t, consumer);
+                                     });
   return std::move(builder.plan);
 }
 

@@ -17,6 +17,8 @@ Pattern cutPattern(const ExprProgram &program, const std::vector<const Equation 
                    const std::function<bool(TensorId)> &isUsedOutside,
                    std::vector<TensorId> &arguments);
 
+/// Adds how many equations and control items read each tensor.
+void countUses(const std::vector<Item> &items, std::map<TensorId, int> &uses);
 /// True if a tensor that the group writes is read by others, given the number of equations and control items that read
 /// each tensor (an output of the model counts as one).
 bool isUsedOutside(const std::vector<const Equation *> &group, const std::map<TensorId, int> &uses,

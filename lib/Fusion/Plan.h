@@ -28,10 +28,18 @@ struct PlanStep {
   std::vector<PlanStep> thenSteps, elseSteps;
 };
 
+/// A value that goes from one launch to another through device memory, and why no kernel holds both ends.
+struct Apart {
+  TensorId tensor;                // of the ExprProgram
+  std::string producer, consumer; // equations or control items
+  std::string reason;             // for people: "y reads it at other points than its own"
+};
+
 /// A partition of a program's equations into patterns (convex sets) and the order in which they run.
 struct Plan {
   std::vector<Pattern> patterns;
   std::vector<PlanStep> steps;
+  std::vector<Apart> apart; // see valuesBetween
 };
 
 /// Predicted seconds of a pattern on the target that is compiled for; negative when it cannot be scheduled as one
@@ -41,6 +49,15 @@ using ScheduleOracle = std::function<Result<double>(const Pattern &)>;
 /// One kernel per reduction, contraction or output; a map that finishes a reduction over the same domain joins it
 /// when the oracle finds that no slower than two kernels. Equal patterns are one.
 Result<Plan> buildPlan(const ExprProgram &program, const ScheduleOracle &oracle);
+
+/// Every equation a kernel of its own, in program order: what a plan is compared with.
+Plan unfusedPlan(const ExprProgram &program);
+
+/// The values that pass between launches of the plan, ordered by consumer. `why` gives the reason for two equations of
+/// one list; where a branch or a loop of the host stands between, that is the reason.
+using WhyApart =
+    std::function<std::string(TensorId, const Equation &producer, const Equation &consumer)>;
+std::vector<Apart> valuesBetween(const Plan &plan, const ExprProgram &program, const WhyApart &why);
 
 std::string print(const Plan &plan, const ExprProgram &program);
 Result<Plan> parsePlan(TextReader &in, const ExprProgram &program);

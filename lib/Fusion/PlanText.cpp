@@ -33,6 +33,7 @@ struct Index {
   std::map<std::string, const Equation *> equations;
   std::map<std::string, const Control *> controls;
   std::map<TensorId, int> uses;
+  std::map<std::string, TensorId> tensors; // by name; only where the parser asks
 
   void add(const std::vector<Item> &items) {
     for (const Item &item : items) {
@@ -58,12 +59,16 @@ public:
     index.add(program.items);
     for (TensorId t : program.outputs)
       ++index.uses[t];
+    for (size_t t = 0; t < program.tensors.size(); ++t)
+      index.tensors[program.tensors[t].name] = static_cast<TensorId>(t);
   }
 
   Result<Plan> parse() {
     FUSEC_CHECK(in.expect("plan"));
     FUSEC_CHECK(in.expect("{"));
     FUSEC_TRY(plan.steps, parseSteps());
+    while (in.accept("apart"))
+      FUSEC_CHECK(parseApart());
     return std::move(plan);
   }
 
@@ -105,6 +110,26 @@ private:
       equations.push_back(it->second);
     }
     return launchStep(program, equations, index.uses, plan, signatures);
+  }
+
+  Status parseApart() {
+    Apart apart;
+    FUSEC_CHECK(in.expect("%"));
+    FUSEC_TRY(std::string tensor, in.nameText());
+    auto it = index.tensors.find(tensor);
+    if (it == index.tensors.end())
+      return in.error("no tensor is named '" + tensor + "'");
+    apart.tensor = it->second;
+    FUSEC_CHECK(in.expect("from"));
+    FUSEC_TRY(apart.producer, in.nameText());
+    FUSEC_CHECK(in.expect("to"));
+    FUSEC_TRY(apart.consumer, in.nameText());
+    for (const std::string &end : {apart.producer, apart.consumer})
+      if (!index.equations.count(end) && !index.controls.count(end))
+        return in.error("no equation or control item is named '" + end + "'");
+    FUSEC_TRY(apart.reason, in.string());
+    plan.apart.push_back(std::move(apart));
+    return success();
   }
 
   TextReader &in;
@@ -195,10 +220,15 @@ bool isUsedOutside(const std::vector<const Equation *> &group, const std::map<Te
   return it != uses.end() && it->second > inside;
 }
 
-std::string print(const Plan &plan, const ExprProgram &) {
+std::string print(const Plan &plan, const ExprProgram &program) {
   std::string out = "plan {\n";
   printSteps(plan.steps, 1, out);
-  return out + "}\n";
+  out += "}\n";
+  for (const Apart &apart : plan.apart)
+    out += "apart %" + nameToText(program.tensors[apart.tensor].name) + " from " +
+           nameToText(apart.producer) + " to " + nameToText(apart.consumer) + " " +
+           quoted(apart.reason) + "\n";
+  return out;
 }
 
 Result<Plan> parsePlan(TextReader &in, const ExprProgram &program) {

@@ -61,6 +61,14 @@ ExprProgram withMap(const std::string &map, const std::string &outputs = "%y, %d
 
 const std::string kFinish = "map y [i:8, j:4]\n  %y = max(%c[i, j], 0.0)\n";
 
+/// "from -> to: reason" of each value between launches.
+std::vector<std::string> apartOf(const Plan &plan) {
+  std::vector<std::string> lines;
+  for (const Apart &apart : plan.apart)
+    lines.push_back(apart.producer + " -> " + apart.consumer + ": " + apart.reason);
+  return lines;
+}
+
 } // namespace
 
 TEST_CASE("Equations that differ in names only share a pattern") {
@@ -125,6 +133,55 @@ TEST_CASE("A map stays apart where joining would change what it reads or hide wh
   }
 }
 
+TEST_CASE("The plan says of every value between two launches why they are two") {
+  using Lines = std::vector<std::string>;
+  Oracle oracle{0};
+  SECTION("none") { CHECK(apartOf(planOf(withMap(kFinish), oracle)).empty()); }
+  SECTION("others need it") {
+    CHECK(apartOf(planOf(withMap(kFinish, "%y, %d, %c"), oracle)) ==
+          Lines{"c -> y: others than y need it too"});
+  }
+  SECTION("other points") {
+    CHECK(apartOf(planOf(withMap("map y [i:8, j:4]\n  %y = max(%c[i*-1 + 7, j], 0.0)\n"),
+                         oracle)) == Lines{"c -> y: y reads it at other points than its own"});
+  }
+  SECTION("other points of one, and another input that others need") {
+    CHECK(apartOf(planOf(withMap("map y [i:8, j:4]\n  %y = max(%c[i, 0], %d[i, j])\n"), oracle)) ==
+          Lines{"c -> y: y reads it at other points than its own",
+                "d -> y: others than y need it too"});
+  }
+  SECTION("a later input") {
+    CHECK(apartOf(planOf(withMap("map y [i:8, j:4]\n  %y = add(%c[i, j], %d[i, j])\n"), oracle)) ==
+          Lines{"c -> y: y also reads what d makes later", "d -> y: others than y need it too"});
+  }
+  SECTION("slower") {
+    oracle.together = 2.5;
+    CHECK(apartOf(planOf(withMap(kFinish), oracle)) ==
+          Lines{"c -> y: one kernel would take 2.5 s, two take 2 s"});
+  }
+  SECTION("no schedule") {
+    oracle.together = -1;
+    CHECK(apartOf(planOf(withMap(kFinish), oracle)) ==
+          Lines{"c -> y: no schedule runs both as one kernel"});
+  }
+  SECTION("no map reads it") {
+    CHECK(apartOf(
+              planOf(withMap("reduction y [i:8, j:4; k:3] sum f32\n  %y = %c[i, j]\n"), oracle)) ==
+          Lines{"c -> y: y is a reduction, and only a map joins the kernel of what it reads"});
+  }
+}
+
+TEST_CASE("Unfused, every equation is a kernel of its own") {
+  ExprProgram program = withMap(kFinish);
+  Plan plan = unfusedPlan(program);
+  REQUIRE(verify(plan, program).ok());
+  REQUIRE(plan.steps.size() == 3);
+  CHECK(plan.patterns.size() == 2); // the products are equal
+  CHECK(plan.steps[2].equations == std::vector<std::string>{"y"});
+  CHECK(apartOf(Plan{{}, plan.steps, valuesBetween(plan, program, [](auto...) { return "x"; })}) ==
+        std::vector<std::string>{"c -> y: x"});
+}
+
 TEST_CASE(
     "Plans print, parse and verify; one that runs an equation never, twice or too early does not") {
   Oracle oracle{3};
@@ -136,6 +193,8 @@ TEST_CASE(
   Result<Plan> again = parsePlan(in, program);
   REQUIRE(again.ok());
   CHECK(print(*again, program) == text);
+  CHECK(apartOf(*again) == apartOf(plan));
+  REQUIRE(plan.apart.size() == 1);
   Plan cut = plan;
   cut.steps.pop_back();
   CHECK_FALSE(verify(cut, program).ok());
