@@ -1,0 +1,94 @@
+"""How the benchmarks time programs: a process for each, on the same cores, and what this machine can do at most."""
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+
+import bundle
+import environment
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+PEER = [sys.executable, os.path.join(HERE, "peer.py")]
+
+
+def onCores(threads):
+    """One thread stays on one core, in all processes the same one."""
+    cores = sorted(os.sched_getaffinity(0))
+    return (lambda: os.sched_setaffinity(0, {cores[-1]})) if threads == 1 else None
+
+
+def outputOf(command, threads):
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, preexec_fn=onCores(threads))
+    if done.returncode:
+        raise bundle.Failed(f"exit code {done.returncode} from: {' '.join(map(str, command))}\n{done.stderr[-2000:]}")
+    return json.loads(done.stdout.strip().splitlines()[-1])
+
+
+class Peer:
+    """A process of peer.py that stays and measures again whenever it is asked."""
+
+    def __init__(self, who, model, feeds, threads, seconds, *outputs):
+        command = [*PEER, who, model, feeds, threads, seconds, *outputs, "--again"]
+        self.command = [str(word) for word in command]
+        self.errors = tempfile.TemporaryFile("w+")
+        self.process = subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        stderr=self.errors, text=True, preexec_fn=onCores(threads))
+        self.line()  # the first measurement, in which all is warmed up
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self.process.kill()
+        self.process.communicate()
+        self.errors.close()
+
+    def line(self):
+        """What it prints next, as JSON. The rest of its standard output is warnings of libraries."""
+        for text in self.process.stdout:
+            if text.startswith("{"):
+                return json.loads(text)
+        code = self.process.wait()
+        self.errors.seek(0)
+        said = self.errors.read()
+        raise bundle.Failed(f"exit code {code} from: {' '.join(self.command)}\n{said[-2000:]}")
+
+    def measure(self):
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+        return self.line()
+
+
+# A process that starts another passes its own peak of memory on to it: this small one stands between.
+TIMED = """import resource, subprocess, sys, time
+started = time.time()
+status = subprocess.run(sys.argv[1:]).returncode
+print(time.time() - started, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
+sys.exit(status)"""
+
+
+def compileModel(path, made, options):
+    """Seconds, and the most memory the compiler had in use, in MiB."""
+    command = [sys.executable, "-S", "-c", TIMED, environment.program("fusec"), path, "-o", made, *options]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        raise bundle.Failed(f"{path}: fusec ended with {done.returncode}\n{done.stderr[:2000]}")
+    seconds, kibibytes = done.stdout.split()
+    return float(seconds), int(kibibytes) / 1024
+
+
+def roofline(folder, threads, workingSet):
+    """Gflop/s, and GB/s of reading and of copying a working set of so many bytes."""
+    program = os.path.join(folder, "roofline")
+    if not os.path.exists(program):
+        source = os.path.join(HERE, "roofline.c")
+        subprocess.run(["cc", "-O3", "-march=native", source, "-o", program, "-lpthread"], check=True)
+    return outputOf([program, threads, max(workingSet, 1 << 16)], threads)
+
+
+def summary(values):
+    middle = statistics.median(values)
+    return {"ms": middle, "spread": (max(values) - min(values)) / middle}
