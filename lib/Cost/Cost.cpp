@@ -27,15 +27,15 @@ double blockSeconds(const Counts &c, const Target &target) {
 double delta(const Counts &c, const Target &target) {
   double parallel = std::max(1.0, std::min(c.blocks, double(target.cores)));
   double bandwidth = target.memory.empty() ? 1e11 : target.memory.back().bytesPerSec;
-  return c.launches * target.launchSec +
-         std::max(blockSeconds(c, target) * c.blocks / parallel, c.globalBytes / bandwidth);
+  return c.launches * target.launchSec + std::max(blockSeconds(c, target) * c.blocks / parallel,
+                                                  (c.readBytes + c.writtenBytes) / bandwidth);
 }
 
 double latency(const Counts &c, const Target &target) {
   double waves = std::ceil(std::max(1.0, c.blocks) / target.cores);
   double bandwidth = target.memory.empty() ? 1e11 : target.memory.back().bytesPerSec;
   double work = waves * (blockSeconds(c, target) + c.barriers * target.blockBarrierSec);
-  return c.launches * target.launchSec + std::max(work, c.globalBytes / bandwidth);
+  return c.launches * target.launchSec + std::max(work, (c.readBytes + c.writtenBytes) / bandwidth);
 }
 
 } // namespace fusec::cost

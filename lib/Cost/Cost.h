@@ -5,13 +5,14 @@ namespace fusec::cost {
 
 /// Plain counts of one kernel launch. "Vector" = one instruction for all lanes of a unit.
 struct Counts {
-  double vectorOps = 0;   // arithmetic, expensive functions counted by their length
-  double vectorLoads = 0; // contiguous or broadcast loads and stores
-  double gathers = 0;     // lane accesses of loads and stores without a pattern
-  double globalBytes = 0; // compulsory: every tensor once
-  double innerBytes = 0;  // bytes asked of the first cache level or shared memory
-  double barriers = 0;    // block barriers in one block
-  double blocks = 1;      // grid size
+  double vectorOps = 0;    // arithmetic, expensive functions counted by their length
+  double vectorLoads = 0;  // contiguous or broadcast loads and stores
+  double gathers = 0;      // lane accesses of loads and stores without a pattern
+  double readBytes = 0;    // of device memory, compulsory: every element once
+  double writtenBytes = 0; // the same
+  double innerBytes = 0;   // bytes asked of the first cache level or shared memory
+  double barriers = 0;     // block barriers in one block
+  double blocks = 1;       // grid size
   double unitsPerBlock = 1;
   double launches = 1;
 };

@@ -3,6 +3,7 @@
 #include "Tiling/Builder.h"
 #include "Tiling/StagedTile.h"
 #include "Tiling/TopK.h"
+#include "Tiling/Traffic.h"
 
 #include <algorithm>
 #include <cmath>
@@ -42,9 +43,9 @@ public:
       symbols.push_back(s.opt);
     counts.unitsPerBlock = 1;
     walk(schedule.tree, 1.0);
-    for (const Tensor &t : pattern.tensors)
-      if (t.kind != TensorKind::Temp)
-        counts.globalBytes += double(valueOf(numElements(t.shape))) * sizeInBytes(t.type);
+    const Traffic traffic = compulsoryTraffic(pattern);
+    counts.readBytes = traffic.readBytes;
+    counts.writtenBytes = traffic.writtenBytes;
   }
   cost::Counts counts;
 

@@ -13,10 +13,15 @@ namespace {
 
 using Member = double Counts::*;
 constexpr std::pair<const char *, Member> kMembers[] = {
-    {"vectorOps", &Counts::vectorOps},   {"vectorLoads", &Counts::vectorLoads},
-    {"gathers", &Counts::gathers},       {"globalBytes", &Counts::globalBytes},
-    {"innerBytes", &Counts::innerBytes}, {"barriers", &Counts::barriers},
-    {"blocks", &Counts::blocks},         {"unitsPerBlock", &Counts::unitsPerBlock},
+    {"vectorOps", &Counts::vectorOps},
+    {"vectorLoads", &Counts::vectorLoads},
+    {"gathers", &Counts::gathers},
+    {"readBytes", &Counts::readBytes},
+    {"writtenBytes", &Counts::writtenBytes},
+    {"innerBytes", &Counts::innerBytes},
+    {"barriers", &Counts::barriers},
+    {"blocks", &Counts::blocks},
+    {"unitsPerBlock", &Counts::unitsPerBlock},
     {"launches", &Counts::launches},
 };
 
@@ -35,7 +40,8 @@ Counts randomCounts(std::mt19937 &random) {
   c.vectorOps = number(1e6);
   c.vectorLoads = number(1e6);
   c.gathers = number(1e4);
-  c.globalBytes = number(1e9);
+  c.readBytes = number(1e9);
+  c.writtenBytes = number(1e9);
   c.innerBytes = number(1e7);
   c.barriers = number(100);
   c.blocks = 1 + number(10000);
@@ -80,7 +86,7 @@ TEST_CASE("At the limits the roofline and the launch cost are left alone") {
     CHECK(latency(nothing, target) == Catch::Approx(7 * target.launchSec));
 
     Counts copy; // bytes alone
-    copy.globalBytes = 1e12;
+    copy.readBytes = 1e12;
     copy.launches = 0;
     CHECK(latency(copy, target) == Catch::Approx(1e12 / target.memory.back().bytesPerSec));
 

@@ -1,0 +1,20 @@
+#pragma once
+#include "Expr/Expr.h"
+
+namespace fusec {
+
+struct Traffic {
+  double readBytes = 0, writtenBytes = 0;
+};
+
+/// Device memory traffic that no schedule of the pattern avoids: every element of an argument that its equations read,
+/// once (constants too), and every element of an argument that they write, once; at the symbols' opt values. What lives
+/// inside the pattern costs nothing here.
+///
+/// Which elements are read follows from the access maps: a slice reads its part, two taps of a window share what they
+/// both read, padding reads nothing, a gather reads at most one element a point of its indices. Where a map is taken
+/// apart by divisions over many points, and where predicates leave out more than what lies outside of the tensor, the
+/// result is an upper bound.
+Traffic compulsoryTraffic(const ExprProgram &pattern);
+
+} // namespace fusec
