@@ -151,7 +151,7 @@ TEST_CASE("Tiny networks: the same bits for one thread, two, and a serial pool o
     ++models;
   }
   fs::remove_all(folder);
-  CHECK(models == 8);
+  CHECK(models == 16);
   CHECK(tasks > 100); // the pools did have work
   CHECK(widest >= 5);
 }

@@ -40,7 +40,7 @@ template <typename Visit> void forEachTiny(Visit visit) {
       visit(importTiny(entry.path().string()));
       ++seen;
     }
-  CHECK(seen == 8);
+  CHECK(seen == 16);
 }
 
 Kept randomKept(size_t count, std::mt19937 &random) {
