@@ -277,6 +277,42 @@ FUSERT_API fusert_status fusert_run(fusert_context context, const fusert_buffer 
  * the next call on the context. Needs fusert_context_options.counters. */
 FUSERT_API fusert_status fusert_counters_json(fusert_context context, const char **json);
 
+/* ---- What this machine can do ---- */
+
+typedef struct {
+  size_t struct_size;
+  const char *target;    /* a CPU's ("x86-64-v4"); null: this CPU */
+  int32_t threads;       /* 0: as many as the process may use */
+  int32_t repetitions;   /* 0: 5 */
+  int64_t largest_bytes; /* of memory to measure, all threads together; 0: 1 GiB */
+} fusert_calibrate_options;
+
+/* One figure, of each repetition: the lowest, the median and the highest. */
+typedef struct {
+  size_t struct_size;
+  const char *device; /* what was measured, in the words of its vendor; valid during the call */
+  /* Seconds, of kernels that do nothing, through the executor that runs models:
+   *   "launch", "phase"                a launch of one block, a phase of one block, on the calling thread;
+   *   "shared_launch", "shared_phase"  of a block for each thread, which wait for each other: until all have it,
+   *                                    and are done;
+   *   "woken_launch"                   a shared launch that finds the other threads asleep.
+   * Bytes a second of all threads together, each with memory of its own:
+   *   "read", "copy"                   a copy counts both ways;
+   *   "stream"                         a copy whose stores go past the caches. */
+  const char *what;
+  int32_t threads;
+  int32_t reserved;
+  int64_t
+      bytes; /* of all threads together that are read or copied again and again; 0 for seconds */
+  double lowest, median, highest;
+} fusert_figure;
+typedef void (*fusert_figure_fn)(void *user, const fusert_figure *figure);
+
+/* Measures launches, phases and bandwidths for one thread and for all, and calls `take` for each figure: some seconds
+ * of work. FUSERT_UNSUPPORTED for targets that it cannot measure. */
+FUSERT_API fusert_status fusert_calibrate(const fusert_calibrate_options *options,
+                                          fusert_figure_fn take, void *user);
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,4 +1,5 @@
 // The C API: checks arguments, finds the objects behind handles, keeps exceptions inside.
+#include "Runtime/Calibrate.h"
 #include "Runtime/Context.h"
 #include "Runtime/Error.h"
 #include "Runtime/Handles.h"
@@ -363,6 +364,27 @@ fusert_status fusert_run(fusert_context context, const fusert_buffer *inputs, si
 fusert_status fusert_counters_json(fusert_context context, const char **json) {
   return withContext(context,
                      [&](Context &c) { return json ? c.counters(json) : nullArgument("json"); });
+}
+
+fusert_status fusert_calibrate(const fusert_calibrate_options *given, fusert_figure_fn take,
+                               void *user) {
+  return guarded([&]() -> fusert_status {
+    fusert_calibrate_options options;
+    FUSERT_TRY(readOptions(given, options, "options"));
+    if (!take)
+      return nullArgument("take");
+    constexpr int32_t kRepetitions = 5, kMost = 1000, kMostThreads = 1024;
+    constexpr int64_t kLargest = int64_t{1} << 30, kMostBytes = int64_t{1} << 40;
+    if (options.repetitions == 0)
+      options.repetitions = kRepetitions;
+    if (options.largest_bytes == 0)
+      options.largest_bytes = kLargest;
+    if (options.threads < 0 || options.threads > kMostThreads || options.repetitions < 1 ||
+        options.repetitions > kMost || options.largest_bytes < 1 ||
+        options.largest_bytes > kMostBytes)
+      return fail(FUSERT_INVALID_ARGUMENT, "options have an unknown value");
+    return calibrate(options, take, user);
+  });
 }
 
 } // extern "C"

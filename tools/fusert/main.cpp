@@ -1,4 +1,4 @@
-// fusert: runs, times, describes and checks bundles, over the runtime library alone.
+// fusert: runs, times, describes and checks bundles and measures machines, over the runtime library alone.
 #include "Commands.h"
 #include "ToolError.h"
 #include "common/StandardOutput.h"
@@ -83,6 +83,29 @@ void addCommon(CLI::App *command, SessionOptions &o, bool inputs) {
       ->check(CLI::PositiveNumber);
 }
 
+void addCalibrate(CLI::App *command, CalibrateOptions &o) {
+  command->add_option("--target", o.target, "what to measure: a CPU's name (default: this CPU)");
+  command->add_option("--threads", o.threads, "threads to measure beside one (default: all)")
+      ->check(CLI::PositiveNumber);
+  command->add_option("--repetitions", o.repetitions, "of each measurement (default 5)")
+      ->check(CLI::Range(1, 1000));
+  command->add_option("--largest", o.largestMebibytes, "MiB of memory to measure (default 1024)")
+      ->check(CLI::Range(1, 1 << 20));
+  command->add_flag("--json", o.json, "print JSON: seconds, bytes a second");
+  command->footer(R"(Figures, each the median of the repetitions:
+  launch         a kernel of one empty block, launched on the calling thread by the executor
+  phase          a further phase of such a kernel
+  shared_launch  a kernel of a block for each thread: handed to them all, which meet, and joined
+  shared_phase   a further phase of such a kernel: what a barrier between all cores costs
+  woken_launch   a shared launch when the other threads sleep, as at the start of a run
+  read           sums of vectors; copy: loads and stores, both counted; stream: a copy with stores
+                 that go past the caches. Each thread has memory of its own.
+The table is in the form of lib/Target/Cpu.cpp: launchSec and deviceBarrierSec are shared_launch and
+shared_phase (those of one thread where there is one). A level of memory has the copy of a working
+set: of half its size for a core's own cache, well beyond those for a shared cache, the largest for
+dram. All are a core's share, that of dram is of all threads together.)");
+}
+
 int dispatch(int argc, char **argv) {
   CLI::App app{"Runs bundles made by fusec."};
   app.set_version_flag("--version", "fusert " FUSEC_VERSION);
@@ -91,6 +114,7 @@ int dispatch(int argc, char **argv) {
   BenchOptions benchOptions;
   InfoOptions infoOptions;
   CheckOptions checkOptions;
+  CalibrateOptions calibrateOptions;
 
   CLI::App *runCommand = app.add_subcommand("run", "run once");
   addCommon(runCommand, runOptions.session, true);
@@ -117,6 +141,10 @@ int dispatch(int argc, char **argv) {
   checkCommand->add_option("--rtol", checkOptions.rtol, "relative tolerance (default 1e-3)");
   checkCommand->add_option("--atol", checkOptions.atol, "absolute tolerance (default 1e-7)");
 
+  CLI::App *calibrateCommand =
+      app.add_subcommand("calibrate", "measure launches, barriers and bandwidths of this machine");
+  addCalibrate(calibrateCommand, calibrateOptions);
+
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError &e) {
@@ -134,6 +162,8 @@ int dispatch(int argc, char **argv) {
   }
   if (*infoCommand)
     return info(infoOptions);
+  if (*calibrateCommand)
+    return calibrate(calibrateOptions);
   return check(checkOptions);
 }
 

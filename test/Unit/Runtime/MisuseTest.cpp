@@ -81,6 +81,7 @@ TEST_CASE("null for each argument in turn") {
       fusert_output_buffer(l.context, 0, &data, nullptr),
       fusert_run(l.context, nullptr, 2, nullptr, 2),
       fusert_counters_json(l.context, nullptr),
+      fusert_calibrate(nullptr, nullptr, nullptr),
   };
   for (const fusert_status &status : statuses) {
     INFO("number " << &status - statuses);

@@ -1,0 +1,98 @@
+// Measuring the machine: which figures come, and what is refused. No test looks at how fast it is.
+#include "fusec/runtime.h"
+
+#include <catch2/catch_test_macros.hpp>
+#include <string>
+#include <vector>
+
+namespace {
+
+struct Figure {
+  std::string device, what;
+  int threads;
+  int64_t bytes;
+  double lowest, median, highest;
+};
+
+fusert_status calibrate(const fusert_calibrate_options &options, std::vector<Figure> &figures) {
+  return fusert_calibrate(
+      &options,
+      [](void *user, const fusert_figure *f) {
+        REQUIRE(f->struct_size == sizeof *f);
+        static_cast<std::vector<Figure> *>(user)->push_back(
+            {f->device, f->what, f->threads, f->bytes, f->lowest, f->median, f->highest});
+      },
+      &figures);
+}
+
+fusert_calibrate_options smallOptions() {
+  fusert_calibrate_options o{};
+  o.struct_size = sizeof o;
+  o.threads = 3;
+  o.repetitions = 3;
+  o.largest_bytes = 96 << 10;
+  return o;
+}
+
+} // namespace
+
+TEST_CASE("launches, phases and bandwidths are measured for one thread and for all") {
+  std::vector<Figure> figures;
+  REQUIRE(calibrate(smallOptions(), figures) == FUSERT_OK);
+  std::vector<std::string> names;
+  for (const Figure &f : figures) {
+    names.push_back(f.what + " " + std::to_string(f.threads) + " " + std::to_string(f.bytes >> 10));
+    CHECK(f.device == figures[0].device);
+    CHECK(f.lowest > 0);
+    CHECK(f.lowest <= f.median);
+    CHECK(f.median <= f.highest);
+  }
+  CHECK(!figures[0].device.empty());
+  CHECK(names == std::vector<std::string>{
+                     "launch 1 0",       "phase 1 0",   "shared_launch 3 0", "shared_phase 3 0",
+                     "woken_launch 3 0", "read 1 16",   "copy 1 16",         "stream 1 16",
+                     "read 1 32",        "copy 1 32",   "stream 1 32",       "read 1 64",
+                     "copy 1 64",        "stream 1 64", "read 3 48",         "copy 3 48",
+                     "stream 3 48",      "read 3 96",   "copy 3 96",         "stream 3 96"});
+}
+
+TEST_CASE("one thread has nobody to share with") {
+  fusert_calibrate_options o = smallOptions();
+  o.threads = 1;
+  o.largest_bytes = 1; // less than the smallest working set
+  std::vector<Figure> figures;
+  REQUIRE(calibrate(o, figures) == FUSERT_OK);
+  REQUIRE(figures.size() == 5);
+  CHECK(figures[1].what == "phase");
+  CHECK(figures[2].what == "read");
+}
+
+TEST_CASE("what cannot be measured is refused by its name") {
+  std::vector<Figure> figures;
+  fusert_calibrate_options o = smallOptions();
+  for (const char *target : {"sm_90", "cuda", "gfx90a", "sim:sm_90", "x86-64-v5"}) {
+    o.target = target;
+    CHECK(calibrate(o, figures) == FUSERT_UNSUPPORTED);
+    CHECK(fusert_last_error() ==
+          "'" + std::string(target) +
+              "' cannot be measured: only processors can, such as x86-64-v3");
+  }
+  CHECK(figures.empty());
+}
+
+TEST_CASE("options that make no sense are refused") {
+  std::vector<Figure> figures;
+  fusert_calibrate_options bad[5];
+  for (fusert_calibrate_options &o : bad)
+    o = smallOptions();
+  bad[0].threads = -1;
+  bad[1].repetitions = -1;
+  bad[2].largest_bytes = -1;
+  bad[3].struct_size = 1;
+  bad[4].threads = 1 << 20;
+  for (const fusert_calibrate_options &o : bad) {
+    INFO("number " << &o - bad);
+    CHECK(calibrate(o, figures) == FUSERT_INVALID_ARGUMENT);
+  }
+  CHECK(figures.empty());
+}
