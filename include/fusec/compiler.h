@@ -59,6 +59,7 @@ struct Report {
   struct Target {
     std::string name;
     int kernels, steps;
+    double predictedSec; // of a run: branches at their slower side, loops once; negative: not known
   };
   std::vector<Step> times;
   std::vector<Target> targets;

@@ -122,7 +122,8 @@ Outcome compile(const Options &options) {
     for (const StageTime &time : result->times)
       outcome.report.times.push_back({time.what, time.seconds});
     for (const CompileReport::TargetReport &target : result->targets)
-      outcome.report.targets.push_back({target.target, target.kernels, target.launches});
+      outcome.report.targets.push_back(
+          {target.target, target.kernels, target.launches, target.predictedSec.value_or(-1)});
     outcome.report.notes = result->notes;
     outcome.report.bundleBytes = result->bundleBytes;
   } catch (const std::bad_alloc &) {

@@ -17,6 +17,17 @@ namespace fusec {
 
 namespace {
 
+/// Sizes are the symbols' opt values, as for the search. A branch takes its slower side, a loop runs once.
+double predictedSeconds(const TargetState &target, const std::vector<PlanStep> &steps) {
+  double seconds = 0;
+  for (const PlanStep &step : steps)
+    seconds += step.kind == PlanStep::Kind::Launch
+                   ? target.schedules[static_cast<size_t>(step.pattern)].back().seconds
+                   : std::max(predictedSeconds(target, step.thenSteps),
+                              predictedSeconds(target, step.elseSteps));
+  return seconds;
+}
+
 class Pipeline {
 public:
   explicit Pipeline(const CompileOptions &options) : options(options), store(options.dumpDir) {}
@@ -340,7 +351,9 @@ private:
                                                             "newer drivers") +
                              ", the bundle carries PTX that the driver compiles at load");
     report.targets.push_back({target.target.name, static_cast<int>(target.gir.kernels.size()),
-                              static_cast<int>(target.gir.steps.size())});
+                              static_cast<int>(target.gir.steps.size()), std::nullopt});
+    if (!loadedStage || *loadedStage < Stage::Schedule)
+      report.targets.back().predictedSec = predictedSeconds(target, target.plan.steps);
     return success();
   }
 

@@ -39,6 +39,8 @@ struct CompileReport {
   struct TargetReport {
     std::string target;
     int kernels = 0, launches = 0;
+    std::optional<double>
+        predictedSec; // of a run; none for a dump whose schedules were made before
   };
   std::vector<TargetReport> targets;
   std::vector<std::string> notes; // facts the user should know: no cubin without ptxas, ...

@@ -4,7 +4,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from nets import Network, Picked
+from network import Network, Picked
 
 
 class Norm(nn.Module):

@@ -71,13 +71,17 @@ sys.exit(status)"""
 
 
 def compileModel(path, made, options):
-    """Seconds, and the most memory the compiler had in use, in MiB."""
-    command = [sys.executable, "-S", "-c", TIMED, environment.program("fusec"), path, "-o", made, *options]
-    done = subprocess.run(command, capture_output=True, text=True)
+    """Seconds, the most memory the compiler had in use, and what it says of the program: kernels, the steps that launch
+    them, the predicted time of a run."""
+    command = [environment.program("fusec"), path, "-o", made, "--log-format=json", *options]
+    done = subprocess.run([sys.executable, "-S", "-c", TIMED, *command], capture_output=True, text=True)
     if done.returncode:
         raise bundle.Failed(f"{path}: fusec ended with {done.returncode}\n{done.stderr[:2000]}")
-    seconds, kibibytes = done.stdout.split()
-    return float(seconds), int(kibibytes) / 1024
+    report, used = done.stdout.splitlines()
+    seconds, kibibytes = used.split()
+    target = json.loads(report)["targets"][0]
+    return {"compile_s": float(seconds), "compile_mib": int(kibibytes) / 1024, "kernels": target["kernels"],
+            "steps": target["steps"], "predicted_ms": target["predicted_s"] * 1e3}
 
 
 def roofline(folder, threads, workingSet):

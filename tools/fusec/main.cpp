@@ -64,6 +64,13 @@ std::string jsonText(const std::string &text) {
   return out + "\"";
 }
 
+/// null, as JSON has it, where a dump brought the schedules.
+std::string predictedText(const Report::Target &target) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.4g", target.predictedSec);
+  return target.predictedSec < 0 ? "null" : text;
+}
+
 void printReport(const CommandLine &line, const Report &report) {
   if (json) {
     std::string out = "{\"bundle_bytes\":" + std::to_string(report.bundleBytes) + ",\"seconds\":{";
@@ -74,7 +81,8 @@ void printReport(const CommandLine &line, const Report &report) {
     for (size_t i = 0; i < report.targets.size(); ++i)
       out += (i ? ",{" : "{") + std::string("\"name\":") + jsonText(report.targets[i].name) +
              ",\"kernels\":" + std::to_string(report.targets[i].kernels) +
-             ",\"steps\":" + std::to_string(report.targets[i].steps) + "}";
+             ",\"steps\":" + std::to_string(report.targets[i].steps) +
+             ",\"predicted_s\":" + predictedText(report.targets[i]) + "}";
     out += "],\"notes\":[";
     for (size_t i = 0; i < report.notes.size(); ++i)
       out += (i ? "," : "") + jsonText(report.notes[i]);
@@ -88,8 +96,8 @@ void printReport(const CommandLine &line, const Report &report) {
       std::fprintf(stderr, "%10.3f ms  %s\n", step.seconds * 1e3, step.what.c_str());
   if (line.verbose)
     for (const Report::Target &target : report.targets)
-      std::fprintf(stderr, "%s: %d kernels, %d steps\n", target.name.c_str(), target.kernels,
-                   target.steps);
+      std::fprintf(stderr, "%s: %d kernels, %d steps, predicted seconds: %s\n", target.name.c_str(),
+                   target.kernels, target.steps, predictedText(target).c_str());
 }
 
 /// Errors of the command line are JSON too where that was asked for, before or after what is wrong.
