@@ -8,14 +8,17 @@ from torch import nn
 from network import Network
 
 
-def settled(module, size):
+def settled(module, size, quiet=()):
     """Batch normalisations get the mean and variance of random images, as after training; without them the signal of a
-    random network vanishes."""
+    random network vanishes. Those in `quiet` scale less: the last ones of many residual branches, each of which would
+    let rounding errors grow."""
     for part in module.modules():
         if isinstance(part, nn.BatchNorm2d):
             part.momentum = None  # plain average
             nn.init.uniform_(part.weight, 0.5, 1.5)
             nn.init.normal_(part.bias, std=0.2)
+    for part in quiet:
+        part.weight.data *= 0.3
     module.train()
     with torch.no_grad():
         module(torch.randn(8, 3, size, size))
@@ -23,14 +26,14 @@ def settled(module, size):
 
 
 def stirred(module):
-    """Products get weights that keep the size of a signal; those that an untrained transformer starts with would leave
-    of an image hardly more than its mean, and its head gives zeros."""
+    """Products get weights that let the signal grow; those that an untrained transformer starts with would leave of an
+    image hardly more than its mean, and its head gives zeros."""
     for part in module.modules():
         if isinstance(part, nn.MultiheadAttention):
-            nn.init.normal_(part.in_proj_weight, std=1.5 * part.embed_dim ** -0.5)
+            nn.init.normal_(part.in_proj_weight, std=2 * part.embed_dim ** -0.5)
             nn.init.normal_(part.in_proj_bias, std=0.2)
         elif isinstance(part, nn.Linear):
-            nn.init.normal_(part.weight, std=1.5 * part.in_features ** -0.5)
+            nn.init.normal_(part.weight, std=2 * part.in_features ** -0.5)
             if part.bias is not None:
                 nn.init.normal_(part.bias, std=0.2)
         elif isinstance(part, nn.LayerNorm):
@@ -70,12 +73,14 @@ def resnet50(tiny):
 def resnext101(tiny):
     """ResNeXt-101 32x8d; the tiny one has convolutions of four groups of 2 to 16 channels."""
     from torchvision import models
+    from torchvision.models import resnet
 
     if tiny:
         module, size = narrowResNet(16, 10, groups=4, width_per_group=32), 64
     else:
         module, size = models.resnext101_32x8d(weights=None), 224
-    return ofImage(settled(module, size), size)
+    quiet = [part.bn3 for part in module.modules() if isinstance(part, resnet.Bottleneck)]
+    return ofImage(settled(module, size, quiet), size)
 
 
 def mobilenetV2(tiny):
