@@ -5,9 +5,29 @@
 
 namespace fusec::mathpoly {
 
-/// e^x. x = n ln2 + r, |r| <= ln2 / 2; e^r = 1 + r + r^2 q(r); 2^n is applied in two halves, so that denormal results
-/// and overflow round once. Where the result is 0 nothing is scaled down: a product that underflows costs an x86 core
-/// over a hundred cycles, and a masked softmax is full of them.
+/// x = n ln2 + r, |r| <= ln2 / 2.
+template <typename F> struct Reduced {
+  F shifted; // n + magic: n in the low bits; those above leave when they are shifted into an exponent
+  F r;
+};
+template <typename N> Reduced<typename N::F> reduceForExp(N &n, typename N::F x, double magic) {
+  using F = typename N::F;
+  F shifted = n.fma(x, n.constant(0x1.715476p+0), n.constant(magic));
+  F kf = n.sub(shifted, n.constant(magic));
+  F r = n.fma(kf, n.constant(-0x1.62e4p-1), x);
+  return {shifted, n.fma(kf, n.constant(-0x1.7f7d1cp-20), r)};
+}
+
+/// e^r - 1 = r + r^2 q(r) for |r| <= ln2 / 2.
+template <typename N> typename N::F expTail(N &n, typename N::F r) {
+  using F = typename N::F;
+  F q = poly(n, r, {0x1.fffffcp-2, 0x1.55549p-3, 0x1.5558fp-5, 0x1.123a6cp-7, 0x1.6a235ep-10});
+  return n.fma(n.mul(q, r), r, r);
+}
+
+/// e^x. 2^n is applied in two halves, so that denormal results and overflow round once. Where the result is 0 nothing
+/// is scaled down: a product that underflows costs an x86 core over a hundred cycles, and a masked softmax is full of
+/// them.
 template <typename N> typename N::F expF32(N &n, typename N::F x) {
   using F = typename N::F;
   using I = typename N::I;
@@ -15,17 +35,13 @@ template <typename N> typename N::F expF32(N &n, typename N::F x) {
   auto vanishes = n.less(x, n.constant(-104.0));
   F z = n.select(vanishes, n.constant(0), x);
   z = n.select(n.less(n.constant(89.0), z), n.constant(89.0), z);
-  const double kMagic = 0x1.8p23; // adding it leaves the nearest integer in the low bits
-  F shifted = n.fma(z, n.constant(0x1.715476p+0), n.constant(kMagic));
-  I k = n.subInt(n.bits(shifted), n.integer(0x4b400000));
-  F kf = n.sub(shifted, n.constant(kMagic));
-  F r = n.fma(kf, n.constant(-0x1.62e4p-1), z);
-  r = n.fma(kf, n.constant(-0x1.7f7d1cp-20), r);
-  F q = poly(n, r, {0x1.fffffcp-2, 0x1.55549p-3, 0x1.5558fp-5, 0x1.123a6cp-7, 0x1.6a235ep-10});
-  F p = n.fma(n.mul(q, r), r, r);
-  I half = n.shiftRight(k, 1), rest = n.subInt(k, half);
-  F s1 = n.fromBits(n.shiftLeft(n.addInt(half, n.integer(127)), 23));
-  F s2 = n.fromBits(n.shiftLeft(n.addInt(rest, n.integer(127)), 23));
+  // In the low bits of `shifted` stands, beside n, the bias of an exponent for each half.
+  const double kMagic = 0x1.8p23 + 2 * 127;
+  Reduced reduced = reduceForExp(n, z, kMagic);
+  F p = expTail(n, reduced.r);
+  I both = n.bits(reduced.shifted), half = n.shiftRight(both, 1);
+  F s1 = n.fromBits(n.shiftLeft(half, 23));
+  F s2 = n.fromBits(n.shiftLeft(n.subInt(both, half), 23));
   return n.select(vanishes, n.constant(0), n.mul(n.fma(p, s1, s1), s2));
 }
 
@@ -52,17 +68,24 @@ template <typename N> typename N::F logF32(N &n, typename N::F x) {
   return n.select(n.less(x, n.constant(0)), nanOf(n), r);
 }
 
-/// |x| < 0.6: odd polynomial; otherwise 1 - 2 / (e^2|x| + 1).
+/// |x| < 0.6: odd polynomial; otherwise 1 - 2 / (e^2|x| + 1), and 1 from 10 on. The power is below 2^30: it needs none
+/// of the care of expF32, whose polynomial it shares.
 template <typename N> typename N::F tanhF32(N &n, typename N::F x) {
   using F = typename N::F;
+  using I = typename N::I;
   F a = absolute(n, x);
   F z = n.mul(x, x);
   F q = poly(n, z, {-0x1.555554p-2, 0x1.110eep-3, -0x1.b955dcp-5, 0x1.59e1c8p-6, -0x1.9ada6p-8});
   F small = n.fma(n.mul(q, z), a, a);
-  F e = expF32(n, n.add(a, a));
+  F twice = n.add(a, a);
+  twice = n.select(n.less(twice, n.constant(20)), twice, n.constant(20));
+  Reduced reduced = reduceForExp(n, twice, 0x1.8p23);
+  F power = n.add(expTail(n, reduced.r), n.constant(1));
+  I exponent = n.shiftLeft(n.bits(reduced.shifted), 23);
+  F e = n.fromBits(n.addInt(n.bits(power), exponent));
   F large = n.sub(n.constant(1), n.div(n.constant(2), n.add(e, n.constant(1))));
-  F r = withSign(n, n.select(n.less(a, n.constant(0.6)), small, large), x);
-  return n.select(n.isNan(x), x, r);
+  // A NaN is not at least 0.6, and the polynomial keeps it.
+  return withSign(n, n.select(n.lessEqual(n.constant(0.6), a), large, small), x);
 }
 
 /// |x| < 1: odd polynomial; otherwise 1 - 2^q(|x|) with q = log2(erfc), and 1 from 4 on. The power is between 2^-26 and
@@ -80,7 +103,7 @@ template <typename N> typename N::F erfF32(N &n, typename N::F x) {
   F q = poly(n, c,
              {-0x1.ef4194p-9, -0x1.9cc568p+0, -0x1.e342bp-1, -0x1.065f42p-3, 0x1.5e959ep-6,
               -0x1.b5a898p-10});
-  const double kMagic = 0x1.8p23; // as in expF32; all its bits but the integer's leave by the shift
+  const double kMagic = 0x1.8p23; // as in expF32, without a bias
   F shifted = n.add(q, n.constant(kMagic));
   F f = n.sub(q, n.sub(shifted, n.constant(kMagic)));
   F power =
