@@ -14,6 +14,8 @@ import numpy
 WARM_UP = 2
 LEAST_RUNS = 5
 
+# Each peer gives a function for one run, which gives one for the outputs of that run.
+
 
 def onnxRuntime(model, feeds, threads):
     import onnxruntime
@@ -22,7 +24,18 @@ def onnxRuntime(model, feeds, threads):
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
     session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
-    return lambda: session.run(None, feeds)
+    # A few microseconds less than with arrays at each run.
+    binding = session.io_binding()
+    for name, value in feeds.items():
+        binding.bind_cpu_input(name, value)
+    for output in session.get_outputs():
+        binding.bind_output(output.name)
+
+    def run():
+        session.run_with_iobinding(binding)
+        return binding.copy_outputs_to_cpu
+
+    return run
 
 
 def openVino(model, feeds, threads):
@@ -40,14 +53,14 @@ def openVino(model, feeds, threads):
 
     def run():
         request.infer(values, share_inputs=True)
-        return [request.get_output_tensor(i).data for i in range(len(compiled.outputs))]
+        return lambda: [request.get_output_tensor(i).data for i in range(len(compiled.outputs))]
 
     return run
 
 
 def keepMemory():
-    """Tensors that PyTorch makes for each run come from memory that is there already, as those of the others do: large
-    ones would be mapped, and their pages cleared, again and again."""
+    """Tensors that a peer makes for each run come from memory that is there already: large ones would be mapped, and
+    their pages cleared, again and again."""
     import ctypes
 
     trimThreshold, mmapMax = -1, -4  # M_TRIM_THRESHOLD, M_MMAP_MAX of malloc.h
@@ -60,7 +73,6 @@ def inductor(model, feeds, threads):
     os.environ["OMP_NUM_THREADS"] = str(threads)
     os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"
     os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", os.path.join(os.path.dirname(os.path.abspath(model)), "inductor"))
-    keepMemory()
     import torch
     import torch._inductor.config
 
@@ -74,7 +86,8 @@ def inductor(model, feeds, threads):
 
     def run():
         with torch.no_grad():
-            return [compiled(*arguments).numpy()]
+            output = compiled(*arguments)
+        return lambda: [output.numpy()]
 
     return run
 
@@ -91,12 +104,13 @@ def measured(run, seconds):
 def main():
     words = [word for word in sys.argv[1:] if word != "--again"]
     peer, model, feedsPath, threads, seconds, *rest = words
+    keepMemory()
     feeds = dict(numpy.load(feedsPath))
     run = {"ort": onnxRuntime, "openvino": openVino, "inductor": inductor}[peer](model, feeds, int(threads))
     for _ in range(WARM_UP):
         outputs = run()
     if rest:
-        numpy.savez(rest[0], *outputs)
+        numpy.savez(rest[0], *outputs())
     print(measured(run, float(seconds)), flush=True)
     if "--again" in sys.argv:
         for _ in sys.stdin:
