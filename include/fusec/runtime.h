@@ -260,6 +260,7 @@ FUSERT_API fusert_status fusert_input_buffer(fusert_context context, size_t inde
 FUSERT_API fusert_status fusert_output_buffer(fusert_context context, size_t index, void **data,
                                               size_t *bytes);
 
+/* Memory that begins with a cache line (64 bytes) is the fastest. */
 typedef struct {
   void *data;   /* null: the context's own buffer, or no elements */
   size_t bytes; /* exactly the tensor's size under the shapes set */

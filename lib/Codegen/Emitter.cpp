@@ -23,6 +23,7 @@ Emitter::Emitter(const GirKernel &k, const KernelCode &code, const TargetHooks &
       reads = reads || readsMemory[a];
     readsMemory[id] = reads;
   }
+  noteStreamed();
 }
 
 void Emitter::problem(const std::string &what) {
@@ -79,7 +80,7 @@ llvm::Function *Emitter::beginPhase(const std::string &name,
   vars.assign(kernel.vars.size(), {});
   cache.assign(kernel.body.nodes.size(), {});
   epoch = 0;
-  inLane = inUnit = false;
+  inLane = inUnit = hasStreamed = false;
   mask = guard = vectorGuard = nullptr;
   return function;
 }
@@ -151,6 +152,8 @@ void Emitter::emitCpuKernel() {
     phases.push_back(beginPhase(code.symbol + ".p" + std::to_string(p),
                                 llvm::GlobalValue::InternalLinkage, i32, true));
     emitPhaseBody(kernel.phases[p], function->getArg(function->arg_size() - 1));
+    if (hasStreamed)
+      hooks.completeStreamed(b);
     b.CreateRet(b.getInt32(0));
   }
   auto *entry = llvm::Function::Create(llvm::FunctionType::get(i32, {ptr, i32, i64}, false),

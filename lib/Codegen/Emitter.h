@@ -97,6 +97,8 @@ private:
   llvm::Value *toMemory(DType t, llvm::Value *v);
   llvm::Type *storageType(DType t);
   llvm::Value *pointers(const Place &p, DType t);
+  void noteStreamed();
+  void storeStreamed(llvm::Value *stored, llvm::Value *pointer, llvm::Align align);
 
   // Scalars.cpp, Casts.cpp, Maths.cpp, Monoids.cpp: operations on scalars or vectors alike.
   llvm::Type *valueType(DType t);
@@ -138,6 +140,7 @@ private:
   std::vector<SymbolId> symbols;
   std::vector<bool>
       readsMemory; // node -> a Read of Shared or Global memory is among its operands or itself
+  std::vector<bool> streamed; // buffer -> whole lines of it are stored past the caches
   Diagnostics errors;
 
   // Of the phase that is being emitted.
@@ -147,7 +150,7 @@ private:
   llvm::Value *safePlace = nullptr;   // readable memory that a suppressed access is sent to
   std::vector<Val> vars;
   llvm::Value *threadLane = nullptr, *threadUnit = nullptr; // i64, where lanes are threads
-  bool inLane = false, inUnit = false;
+  bool inLane = false, inUnit = false, hasStreamed = false;
   llvm::Value *mask = nullptr; // lanes that are on; null: all
   // i1, null for true: the predicates of the ReadIfs around an expression that scalar accesses obey ("some lane
   // wants it"), and those of them that are the same in all lanes and hold back a whole vector.

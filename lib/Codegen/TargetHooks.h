@@ -22,6 +22,10 @@ public:
   /// Calling convention and attributes of an entry point (of the inner function of a phase on a CPU).
   virtual void markEntry(llvm::Function &entry, const GirKernel &kernel) const = 0;
   virtual void defineMachine(llvm::Module &module, const GirKernel &kernel) const = 0;
+  /// Tensors of so many bytes and more that a kernel writes and does not read are stored past the caches; 0: none.
+  virtual int64_t streamedBytes() const { return 0; }
+  /// At the end of a block: such stores may overtake what tells others that it has ended.
+  virtual void completeStreamed(llvm::IRBuilderBase &) const {}
 };
 
 std::unique_ptr<TargetHooks> makeCpuHooks(const Target &target);

@@ -53,7 +53,7 @@ HostTensor readTensor(const std::string &path) {
   if (!read)
     throw ToolError(read.errors().front());
   const fusec::Constant &c = **read;
-  return {c.type, c.dims, std::vector<uint8_t>(c.bytes, c.bytes + c.sizeBytes)};
+  return {c.type, c.dims, HostBytes(c.bytes, c.bytes + c.sizeBytes)};
 }
 
 } // namespace fusert

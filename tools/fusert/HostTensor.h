@@ -2,16 +2,29 @@
 #include "Support/DType.h"
 
 #include <cstdint>
+#include <new>
 #include <string>
 #include <vector>
 
 namespace fusert {
 
+/// Memory that begins with a line of the caches, as kernels read and write it fastest.
+template <typename T> struct LineAllocator {
+  using value_type = T;
+  static constexpr std::align_val_t kAlign{64};
+  LineAllocator() = default;
+  template <typename U> LineAllocator(const LineAllocator<U> &) {}
+  T *allocate(size_t n) { return static_cast<T *>(::operator new(n * sizeof(T), kAlign)); }
+  void deallocate(T *p, size_t) { ::operator delete(p, kAlign); }
+  bool operator==(const LineAllocator &) const = default;
+};
+using HostBytes = std::vector<uint8_t, LineAllocator<uint8_t>>;
+
 /// A tensor in host memory, row-major.
 struct HostTensor {
   fusec::DType type = fusec::DType::F32;
   std::vector<int64_t> dims;
-  std::vector<uint8_t> bytes;
+  HostBytes bytes;
 
   int64_t numElements() const;
   /// Element `i` as a double, whatever the type.

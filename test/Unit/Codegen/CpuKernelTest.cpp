@@ -1,6 +1,7 @@
 // Compiled CPU kernels give the interpreter's bits.
 #include "Harness.h"
 
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 
@@ -186,4 +187,23 @@ TEST_CASE("a staged product through shared memory", "[codegen]") {
   })");
   requireSameBits(kernel,
                   {randomBytes(DType::F32, 240, 5), randomBytes(DType::F32, 320, 6), Bytes(768)});
+}
+
+TEST_CASE("lines of large tensors are stored past the caches wherever the tensor begins",
+          "[codegen]") {
+  // Each of the 16 places in a line; the tensor is large enough, what is stored of it is not.
+  GirKernel kernel = kernelFrom(R"(kernel @k units 1 lanes 16 {
+    param %x f32[64]
+    param out %y f32[4194304]
+    phase (b: 4) {
+      seq r in 16 {
+        lane l in 16 {
+          %y[r*4097 + b*16 + l] = add(%x[b*16 + l], 1.0)
+        }
+      }
+    }
+  })");
+  std::vector<Bytes> result =
+      requireSameBits(kernel, {randomBytes(DType::F32, 64, 5), Bytes(4194304 * 4)});
+  CHECK(std::count(result[1].begin(), result[1].end(), 0) < 4194304 * 4);
 }
