@@ -12,7 +12,8 @@ config.test_format = lit.formats.ShTest(execute_external=False)
 config.suffixes = [".test", ".graph", ".expr", ".plan", ".schedule", ".gir", ".ll"]
 config.excludes = ["Unit", "Inputs", "CMakeLists.txt"]
 if not site["modelTests"]:  # these make their models with Python's onnx
-    config.excludes += ["Diagnostics", "Driver", "Fusert", "Fusion", "Graph", "Onnx", "Tiling", "onnx-suite.test"]
+    config.excludes += ["Diagnostics", "Driver", "Explain", "Fusert", "Fusion", "Graph", "Onnx", "Tiling"]
+    config.excludes += ["onnx-suite.test"]
 config.test_source_root = os.path.join(site["source"], "test")
 config.test_exec_root = os.path.join(site["build"], "test", "lit")
 
@@ -41,6 +42,10 @@ if shutil.which("ptxas", path=config.environment["PATH"]) or os.path.exists(
     os.path.join(os.environ.get("CUDA_HOME", "/usr/local/cuda"), "bin", "ptxas")
 ):
     config.available_features.add("ptxas")
+browser = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+if browser:
+    config.available_features.add("browser")
+    config.substitutions.append(("%browser", browser))
 if os.path.exists("/dev/nvidiactl"):
     config.available_features.add("cuda")
 if shutil.which("strace"):

@@ -13,7 +13,8 @@
  * which is zero and shorter than FUSEC_SECTION_ALIGN. Sections neither overlap nor nest.
  *
  * Sections, in this order:
- *   MANIFEST   one; a FlatBuffer of type Manifest (lib/Bundle/Manifest.fbs), identifier "FUSM"
+ *   MANIFEST   one; a FlatBuffer of type Manifest (lib/Bundle/Manifest.fbs), identifier "FUSM". For each target it
+ *              also tells what the compiler decided (Program.decisions), which no reader needs in order to run it
  *   CODE       one an image (a target has one or more, see Manifest.Image.section)
  *   WEIGHTS    none or one; constants, each at a multiple of FUSEC_WEIGHT_ALIGN, gaps zero
  *   DIGESTS    one where there is WEIGHTS: the BLAKE2b-256 of each FUSEC_WEIGHT_CHUNK bytes of WEIGHTS, the

@@ -33,8 +33,10 @@ struct Options {
   std::vector<std::string> dumpStages;  // stages whose text goes to `print`; "all": each one
   std::string dumpDir;                  // takes one file a stage and the constants; empty: none
   std::string stopAfter; // no bundle is made, except after the last stage where one is asked for
-  std::string ptxasPath; // empty: targets of NVIDIA get PTX only; "none": the same, by wish
-  std::string minDriver; // CUDA version of the oldest driver to load it: "12.4"; empty: any
+  std::string decisions; // file of plan and schedules to follow instead of searching
+  std::string emitDecisions; // file that takes plan and schedules; without output: all that is made
+  std::string ptxasPath;     // empty: targets of NVIDIA get PTX only; "none": the same, by wish
+  std::string minDriver;     // CUDA version of the oldest driver to load it: "12.4"; empty: any
   std::string signingKeyPath; // Ed25519 secret key that signs the bundle; empty: it is not signed
   int threads = 0;            // that compile; 0: one a core
   std::function<void(std::string_view text)> print;
@@ -76,11 +78,34 @@ struct Outcome {
 
 Outcome compile(const Options &options);
 
+/// What a compiler would do with the model and why: kernels, predicted bytes and seconds beside those of the plan in
+/// which every equation is a kernel of its own, and for each value that passes between kernels the reason.
+struct Explanation {
+  std::vector<Error> errors;
+  std::string text;
+  std::string json; // a line for each target
+  std::string html; // one page that needs nothing else
+  bool ok() const { return errors.empty(); }
+};
+/// Makes neither bundle nor code; `output` and `stopAfter` must be empty.
+Explanation explain(const Options &options);
+
+/// Decisions, kernels, sizes and weights of two bundles.
+struct Difference {
+  std::vector<Error> errors;
+  bool equal = false; // byte for byte
+  std::string text;
+  std::string json; // one line
+  bool ok() const { return errors.empty(); }
+};
+Difference diff(const std::string &bundleA, const std::string &bundleB);
+
 /// Makes an Ed25519 key pair: the secret key in a new file `path`, the public one in `path`.pub.
 std::vector<Error> makeSigningKey(const std::string &path);
 
-/// An error about the command line, made by the same rules.
+/// An error about the command line, or about a file that cannot be written, made by the same rules.
 Error usageError(std::string where, std::string text);
+Error writeError(std::string path, std::string text);
 
 struct StageName {
   std::string_view name, help;

@@ -41,6 +41,8 @@ public:
                   program.maxSharedBytes < 0 || program.maxSharedBytes > kMaxSharedBytes
             : program.maxBlockThreads != 0 || program.maxSharedBytes != 0)
       return bad(where, "the limits of a block are missing or out of range");
+    if (program.decisions.find('\0') != std::string::npos)
+      return bad(where, "the decisions are no text");
     FUSEC_CHECK(kernels());
     FUSEC_CHECK(tensors());
     FUSEC_CHECK(interface());

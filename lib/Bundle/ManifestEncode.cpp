@@ -118,7 +118,7 @@ private:
   }
 
   flatbuffers::Offset<fb::Program> program(const Program &p) {
-    auto target = fb.CreateString(p.target);
+    auto target = fb.CreateString(p.target), decisions = fb.CreateString(p.decisions);
     auto images = list<fb::Image>(p.images, [&](const Image &i) {
       return fb::CreateImage(fb, static_cast<fb::ImageKind>(i.kind), imageSections[nextImage++],
                              i.minDriver);
@@ -134,7 +134,7 @@ private:
     auto inputs = fb.CreateVector(p.inputs), outputs = fb.CreateVector(p.outputs);
     auto stepList = steps(p.steps);
     return fb::CreateProgram(fb, target, images, kernels, tensors, inputs, outputs, stepList,
-                             p.maxBlockThreads, p.maxSharedBytes);
+                             p.maxBlockThreads, p.maxSharedBytes, decisions);
   }
 };
 

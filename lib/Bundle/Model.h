@@ -96,6 +96,7 @@ struct Program {
   int64_t maxSharedBytes = 0;
   std::vector<Kernel> kernels;
   std::vector<Tensor> tensors;
+  std::string decisions; // text for people and fusec diff; not needed to run
   std::vector<int32_t> inputs,
       outputs; // tensors, in the order of Model::inputs and outputs; an output may be
                // any tensor, the same one twice too

@@ -103,6 +103,7 @@ bundle::Program bundleProgram(const TargetState &target, std::map<Hash128, int32
   program.inputs = gir.inputs;
   program.outputs = gir.outputs;
   program.steps = bundleSteps(gir.steps);
+  program.decisions = target.decisions;
   return program;
 }
 

@@ -2,6 +2,7 @@
 #include "fusec/compiler.h"
 
 #include "Bundle/Signature.h"
+#include "Driver/Diff.h"
 #include "Driver/Pipeline.h"
 #include "Support/Diagnostic.h"
 #include "Target/Target.h"
@@ -69,9 +70,19 @@ Result<CompileOptions> pipelineOptions(const Options &given) {
     options.dumpToText.push_back(stage);
   }
   options.dumpDir = given.dumpDir;
+  options.decisionsPath = given.decisions;
+  options.emitDecisionsPath = given.emitDecisions;
   if (!given.stopAfter.empty()) {
     FUSEC_TRY(Stage stage, stageNamed("--stop-after", given.stopAfter));
     options.stopAfter = stage;
+    if (stage < Stage::Schedule && !given.emitDecisions.empty())
+      return Diagnostic{Diag::BadOption, "--stop-after=" + given.stopAfter,
+                        "--emit-decisions needs what is decided later, up to schedule"};
+    if (stage < Stage::Plan && !given.decisions.empty())
+      return Diagnostic{Diag::BadOption, "--stop-after=" + given.stopAfter,
+                        "--decisions speaks of what comes later, plan and schedule"};
+  } else if (given.output.empty() && !given.emitDecisions.empty()) {
+    options.decisionsOnly = true;
   } else if (given.output.empty()) {
     return Diagnostic{Diag::BadOption, "-o",
                       "expected the bundle to write, as in: fusec model.onnx -o model.bundle"};
@@ -133,6 +144,58 @@ Outcome compile(const Options &options) {
   return outcome;
 }
 
+Explanation explain(const Options &given) {
+  Explanation out;
+  auto refuse = [&](const Diagnostics &errors) {
+    for (const Diagnostic &d : errors)
+      out.errors.push_back(publicError(d));
+  };
+  Options options = given;
+  if (!given.output.empty() || !given.stopAfter.empty()) {
+    refuse({{Diag::BadOption, "explain", "makes no bundle and stops where the plan is known"}});
+    return out;
+  }
+  options.stopAfter = "schedule";
+  try {
+    Result<CompileOptions> pipeline = pipelineOptions(options);
+    if (!pipeline) {
+      refuse(pipeline.errors());
+      return out;
+    }
+    pipeline->inspect = [&](const CompileState &state) -> Status {
+      FUSEC_TRY(std::vector<ExplainedTarget> targets, fusec::explain(state));
+      out.text = explanationText(targets);
+      out.json = explanationJson(targets);
+      out.html = explanationHtml(targets);
+      return success();
+    };
+    if (Result<CompileReport> report = fusec::compile(*pipeline); !report)
+      refuse(report.errors());
+  } catch (const std::bad_alloc &) {
+    refuse({{Diag::OutOfMemory, given.input, "the machine has not enough memory for this model"}});
+  }
+  return out;
+}
+
+Difference diff(const std::string &bundleA, const std::string &bundleB) {
+  Difference out;
+  try {
+    Result<BundleDiff> result = diffBundles(bundleA, bundleB);
+    if (!result) {
+      for (const Diagnostic &d : result.errors())
+        out.errors.push_back(publicError(d));
+      return out;
+    }
+    out.equal = result->identical;
+    out.text = diffText(*result);
+    out.json = diffJson(*result);
+  } catch (const std::bad_alloc &) {
+    out.errors.push_back(publicError({Diag::OutOfMemory, bundleA + ", " + bundleB,
+                                      "the machine has not enough memory for both"}));
+  }
+  return out;
+}
+
 std::vector<Error> makeSigningKey(const std::string &path) {
   std::vector<Error> errors;
   if (Status made = bundle::makeKey(path); !made.ok())
@@ -143,6 +206,10 @@ std::vector<Error> makeSigningKey(const std::string &path) {
 
 Error usageError(std::string where, std::string text) {
   return publicError({Diag::BadOption, std::move(where), std::move(text)});
+}
+
+Error writeError(std::string path, std::string text) {
+  return publicError({Diag::CannotWrite, std::move(path), std::move(text)});
 }
 
 std::vector<StageName> stages() {

@@ -1,8 +1,9 @@
 #include "Driver/Pipeline.h"
 
+#include "Bundle/AtomicFile.h"
 #include "Bundle/Writer.h"
 #include "Driver/BundleModel.h"
-#include "Driver/State.h"
+#include "Driver/Decisions.h"
 #include "Expr/Lower.h"
 #include "Expr/Passes.h"
 #include "Reference/ExprFold.h"
@@ -49,13 +50,19 @@ public:
     if (goOn) {
       FUSEC_TRY(goOn, end(Stage::Expr));
     }
-    if (goOn && begin(Stage::Plan))
+    if (goOn && !options.decisionsPath.empty())
+      FUSEC_CHECK(timed("decisions", [&] { return replay(); }));
+    else if (goOn && begin(Stage::Plan))
       FUSEC_CHECK(timed("plan", [&] { return forEachTarget(&Pipeline::plan); }));
     if (goOn) {
       FUSEC_TRY(goOn, end(Stage::Plan));
     }
-    if (goOn && begin(Stage::Schedule))
+    if (goOn && begin(Stage::Schedule) && options.decisionsPath.empty())
       FUSEC_CHECK(timed("schedule", [&] { return forEachTarget(&Pipeline::schedule); }));
+    if (goOn) {
+      FUSEC_CHECK(decide());
+      goOn = !options.decisionsOnly;
+    }
     if (goOn) {
       FUSEC_TRY(goOn, end(Stage::Schedule));
     }
@@ -75,7 +82,7 @@ public:
     // A stop after the last stage leaves nothing out.
     if (goOn || (options.stopAfter == Stage::Object && !options.outputPath.empty()))
       FUSEC_CHECK(timed("bundle", [&] { return write(); }));
-    else if (!options.outputPath.empty())
+    else if (!options.outputPath.empty() && options.stopAfter)
       report.notes.push_back("stopped after " + std::string(name(*options.stopAfter)) + ": " +
                              options.outputPath + " is not written");
     return std::move(report);
@@ -98,59 +105,14 @@ private:
         if (toText)
           options.print(text);
         if (toFile)
-          FUSEC_CHECK(writeFile(std::string(name(stage)) + ".txt", text.data(), text.size()));
+          FUSEC_CHECK(writeDump(options.dumpDir, std::string(name(stage)) + ".txt", text.data(),
+                                text.size()));
       }
     } else {
-      FUSEC_CHECK(dumpCode(stage, toText, toFile));
+      FUSEC_CHECK(
+          dumpCode(stage, state, toText ? options.print : nullptr, toFile ? options.dumpDir : ""));
     }
     return !isStop;
-  }
-
-  Status dumpCode(Stage stage, bool toText, bool toFile) {
-    if (!toText && !toFile)
-      return success();
-    constexpr std::string_view kSuffix[] = {"elf", "ptx", "cubin", "hsaco", "sim.elf"};
-    for (const TargetState &target : state.targets) {
-      if (stage == Stage::Llvm) {
-        FUSEC_TRY(std::string text, emitLlvmText(target.gir.kernels, target.target));
-        if (toText)
-          options.print("=== llvm " + target.target.name + "\n" + text);
-        if (toFile)
-          FUSEC_CHECK(
-              writeFile("llvm." + fileName(target.target.name) + ".ll", text.data(), text.size()));
-        continue;
-      }
-      for (const CodeImage &image : target.images) {
-        std::string file = "object." + fileName(target.target.name) + "." +
-                           std::string(kSuffix[static_cast<int>(image.format)]);
-        if (toText)
-          options.print("=== object " + file + ": " + std::to_string(image.bytes.size()) +
-                        " bytes\n");
-        if (toFile)
-          FUSEC_CHECK(writeFile(file, image.bytes.data(), image.bytes.size()));
-      }
-    }
-    return success();
-  }
-
-  static std::string fileName(std::string text) {
-    for (char &c : text)
-      if (c == ':')
-        c = '-';
-    return text;
-  }
-
-  Status writeFile(const std::string &file, const void *data, size_t size) {
-    std::error_code error;
-    std::filesystem::create_directories(options.dumpDir, error);
-    std::string path = options.dumpDir + "/" + file;
-    std::ofstream out(path, std::ios::binary);
-    out.write(static_cast<const char *>(data), static_cast<std::streamsize>(size));
-    out.close();
-    if (!out)
-      return Diagnostic{Diag::CannotWrite, path,
-                        "the dump cannot be written; is the folder writable?"};
-    return success();
   }
 
   Status timed(const std::string &what, const std::function<Status()> &work) {
@@ -206,7 +168,7 @@ private:
       targets.push_back(std::move(host));
     }
     for (Target &target : targets)
-      state.targets.push_back({std::move(target), {}, {}, {}, {}});
+      state.targets.push_back({std::move(target), {}, {}, {}, {}, {}});
     return checkMinDriver();
   }
 
@@ -225,6 +187,12 @@ private:
     if (std::filesystem::equivalent(options.inputPath, options.outputPath, error))
       return Diagnostic{Diag::BadOption, "-o " + options.outputPath,
                         "is the input itself, which the bundle would replace; give another name"};
+    const std::string &emit = options.emitDecisionsPath;
+    for (const std::string *other : {&options.inputPath, &options.outputPath})
+      if (!emit.empty() && std::filesystem::weakly_canonical(emit, error) ==
+                               std::filesystem::weakly_canonical(*other, error))
+        return Diagnostic{Diag::BadOption, "--emit-decisions=" + emit,
+                          "is the model or the bundle, which it would replace; give another name"};
     return success();
   }
 
@@ -237,6 +205,10 @@ private:
     };
     if (options.stopAfter && *options.stopAfter < loaded)
       return bad("--stop-after", *options.stopAfter);
+    if (!options.decisionsPath.empty() && loaded >= Stage::Plan)
+      return Diagnostic{Diag::BadOption, "--decisions=" + options.decisionsPath,
+                        options.inputPath + " is a dump of " + std::string(name(loaded)) +
+                            ", which holds a plan already; give the model or an earlier dump"};
     const std::vector<Stage> &printed = options.dumpToText;
     const bool all = std::all_of(std::begin(kStages), std::end(kStages), [&](const StageInfo &s) {
       return std::count(printed.begin(), printed.end(), s.stage) != 0;
@@ -319,7 +291,41 @@ private:
     return success();
   }
 
-  Status lowerToGir(TargetState &target) {
+  /// Plan and schedules from a file instead of the search.
+  Status replay() {
+    std::ifstream in(options.decisionsPath, std::ios::binary);
+    std::stringstream text;
+    text << in.rdbuf();
+    if (!in || in.bad())
+      return Diagnostic{Diag::UnreadableFile, options.decisionsPath,
+                        "the decisions cannot be read; is it a file that --emit-decisions wrote?"};
+    return replayDecisions(text.str(), options.decisionsPath, state);
+  }
+
+  /// What was decided, for the bundle and for --emit-decisions. A dump of gir brings it along.
+  Status decide() {
+    if (begin(Stage::Gir))
+      FUSEC_CHECK(forEachTarget(&Pipeline::checkSchedules));
+    if (begin(Stage::Gir))
+      for (TargetState &target : state.targets)
+        target.decisions = decisionsText(state.program, target);
+    if (options.inspect)
+      FUSEC_CHECK(options.inspect(state));
+    if (options.emitDecisionsPath.empty())
+      return success();
+    for (const TargetState &target : state.targets)
+      if (target.decisions.empty())
+        return Diagnostic{Diag::BadOption, "--emit-decisions=" + options.emitDecisionsPath,
+                          options.inputPath + " is a dump of gir without a section 'decisions " +
+                              target.target.name + "'; give the model or an earlier dump"};
+    const std::string text = decisionsFile(state);
+    bundle::AtomicFile file(options.emitDecisionsPath);
+    FUSEC_CHECK(file.open());
+    FUSEC_CHECK(file.write(text.data(), text.size()));
+    return file.commit();
+  }
+
+  Status checkSchedules(TargetState &target) {
     Diagnostics errors;
     for (size_t p = 0; p < target.schedules.size(); ++p)
       for (const ScheduleVariant &variant : target.schedules[p])
@@ -327,6 +333,10 @@ private:
           errors.insert(errors.end(), status.errors().begin(), status.errors().end());
     if (!errors.empty())
       return errors;
+    return success();
+  }
+
+  Status lowerToGir(TargetState &target) {
     FUSEC_TRY(target.gir, assemble(state.program, target, options.threads));
     return success();
   }

@@ -10,6 +10,8 @@
 
 namespace fusec {
 
+struct CompileState;
+
 struct CompileOptions {
   std::string inputPath;  // an ONNX model or a dump
   std::string outputPath; // bundle; empty with a stopAfter before the last stage
@@ -18,13 +20,17 @@ struct CompileOptions {
   std::vector<Stage> dumpToText;    // printed through `print`
   std::string dumpDir;              // one file a stage and the constants; empty: none
   std::optional<Stage> stopAfter;
+  std::string decisionsPath;     // plan and schedules to take instead of searching; empty: search
+  std::string emitDecisionsPath; // takes the plan and schedules as text; empty: none
+  bool decisionsOnly = false;    // nothing is made behind them
   int threads = 1;
   std::string ptxasPath;
   bool ptxOnly = false;  // no ptxas by the user's wish: its absence is not reported as a lack
   int minDriverCuda = 0; // see CodegenOptions
   std::string
       signingKeyPath; // Ed25519 secret key that the bundle is signed with; empty: not signed
-  std::function<void(const std::string &text)> print;                             // --dump-ir
+  std::function<Status(const CompileState &)> inspect; // sees plan and schedules of all targets
+  std::function<void(const std::string &text)> print;  // --dump-ir
   std::function<void(std::string_view what, const std::string &target)> progress; // a step begins
 };
 

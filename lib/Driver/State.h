@@ -7,6 +7,7 @@
 #include "Graph/Graph.h"
 #include "Tiling/Oracle.h"
 
+#include <functional>
 #include <map>
 
 namespace fusec {
@@ -16,6 +17,7 @@ struct TargetState {
   Target target;
   Plan plan;
   std::vector<std::vector<ScheduleVariant>> schedules; // one list a pattern of the plan
+  std::string decisions;                               // decisionsText of both; the bundle tells it
   GirProgram gir;
   std::vector<CodeImage> images;
 };
@@ -29,6 +31,13 @@ struct CompileState {
 
 /// Text of one stage with everything that the rest of the pipeline needs. `store` takes the constants' data.
 std::string dumpStage(Stage stage, const CompileState &state, ConstantStore &store);
+/// One file of a dump folder, which is made where it is missing.
+Status writeDump(const std::string &folder, const std::string &file, const void *data,
+                 size_t sizeBytes);
+/// LLVM IR or machine code of all targets: to `print` where there is one, and to `folder` unless it is empty.
+Status dumpCode(Stage stage, const CompileState &state,
+                const std::function<void(const std::string &text)> &print,
+                const std::string &folder);
 /// True if the bytes begin like a dump; `stage` tells which.
 bool isDump(std::string_view text, Stage &stage);
 /// An error where the bytes begin like what comes behind gir, which cannot be gone on from: LLVM IR, machine code, a

@@ -15,7 +15,10 @@ void printSteps(const std::vector<PlanStep> &steps, int indent, std::string &out
       out += "launch {";
       for (const std::string &name : step.equations)
         out += " " + nameToText(name);
-      out += " }\n";
+      out += " }";
+      for (const std::string &node : step.onnxNodes)
+        out += (&node == step.onnxNodes.data() ? " # " : ", ") + nameToText(node);
+      out += "\n";
       continue;
     }
     out += (step.kind == PlanStep::Kind::If ? "if " : "loop ") + nameToText(step.name) + " {\n";

@@ -21,6 +21,8 @@ fusert_status Model::load(const fusert_load_options &options, const std::string 
   if (!read)
     return fail(read.errors());
   content = std::move(*read);
+  for (bundle::Program &p : content.programs)
+    p.decisions = {}; // for people alone, and as long as the model is large
   describe();
   if (options.info_only)
     return options.target ? choose(options.target) : FUSERT_OK;

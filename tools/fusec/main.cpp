@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <sstream>
 #include <thread>
 #include <unistd.h>
@@ -18,6 +19,8 @@ namespace {
 struct CommandLine {
   Options compile;
   std::string targets, dumpIr, ptxas, makeKey, logFormat = "text";
+  std::string html, bundleA, bundleB;
+  bool explainJson = false, diffJson = false;
   bool printTimes = false, verbose = false, listTargets = false, listOps = false;
 };
 
@@ -137,13 +140,10 @@ std::string stageList() {
   return list;
 }
 
-int runTool(int argc, char **argv) {
-  CommandLine line;
+/// What the model is and for which targets.
+void addModelOptions(CLI::App &app, CommandLine &line) {
   Options &options = line.compile;
-  CLI::App app{"fusec: compiles an ONNX model (or a dump of one of its stages) into one bundle",
-               "fusec"};
   app.add_option("model", options.input, "ONNX model or dump file");
-  app.add_option("-o", options.output, "bundle to write");
   app.add_option(
       "--target", line.targets,
       "comma-separated targets (default host): host, x86-64-v3, sm_90, gfx942, sim:sm_90, ...");
@@ -160,6 +160,17 @@ int runTool(int argc, char **argv) {
                  "inner tensor that becomes an output as well")
       ->allow_extra_args(false)
       ->option_text("TEXT (repeatable)");
+  app.add_option("--emit-decisions", options.emitDecisions,
+                 "write plan and schedules into this file, to commit and review");
+  app.add_option("--decisions", options.decisions,
+                 "follow the plan and schedules of this file; an error where they do not fit");
+  app.add_option("--log-format", line.logFormat, "text or json")
+      ->check(CLI::IsMember({"text", "json"}));
+}
+
+void addCompileOptions(CLI::App &app, CommandLine &line) {
+  Options &options = line.compile;
+  app.add_option("-o", options.output, "bundle to write");
   app.add_option("--dump-ir", line.dumpIr,
                  "print these stages (comma-separated; all of them without a value)")
       ->expected(0, 1)
@@ -174,8 +185,6 @@ int runTool(int argc, char **argv) {
   app.add_option(
       "--min-driver", options.minDriver,
       "CUDA version of the oldest NVIDIA driver that must load the bundle, such as 12.4");
-  app.add_option("--log-format", line.logFormat, "text or json")
-      ->check(CLI::IsMember({"text", "json"}));
   app.add_option("--sign", options.signingKeyPath,
                  "sign the bundle with the Ed25519 secret key in this file");
   app.add_option("--make-key", line.makeKey,
@@ -185,15 +194,10 @@ int runTool(int argc, char **argv) {
   app.add_flag("--list-targets", line.listTargets, "list the targets");
   app.add_flag("--list-operators", line.listOps, "list the operators as a Markdown table");
   app.set_version_flag("--version", "fusec " + std::string(version()));
-  json = asksForJson(argc, argv);
-  try {
-    app.parse(words(argc, argv));
-  } catch (const CLI::ParseError &error) {
-    if (error.get_exit_code() == 0)
-      return app.exit(error);
-    return report({usageError("command line",
-                              std::string(error.what()) + " (fusec --help lists the options)")});
-  }
+}
+
+int runCompile(CommandLine &line) {
+  Options &options = line.compile;
   if (line.listTargets) {
     for (const std::string &name : targets())
       std::printf("%s\n", name.c_str());
@@ -227,6 +231,67 @@ int runTool(int argc, char **argv) {
     return report(outcome.errors);
   printReport(line, outcome.report);
   return 0;
+}
+
+/// Text or JSON goes to standard output; a page to its file.
+int runExplain(CommandLine &line) {
+  Options &options = line.compile;
+  options.targets = splitCommas(line.targets);
+  const Explanation explanation = explain(options);
+  if (!explanation.ok())
+    return report(explanation.errors);
+  if (!line.html.empty()) {
+    std::ofstream page(line.html, std::ios::binary);
+    page << explanation.html;
+    page.close();
+    if (!page)
+      return report({writeError(line.html, "the page cannot be written; is the folder writable?")});
+  }
+  const std::string &said = line.explainJson ? explanation.json : explanation.text;
+  if (line.html.empty() || line.explainJson)
+    std::fwrite(said.data(), 1, said.size(), stdout);
+  return 0;
+}
+
+constexpr int kDifferent = 7; // Error::exitCode of a mismatch
+
+int runDiff(const CommandLine &line) {
+  const Difference difference = diff(line.bundleA, line.bundleB);
+  if (!difference.ok())
+    return report(difference.errors);
+  const std::string &said = line.diffJson ? difference.json : difference.text;
+  std::fwrite(said.data(), 1, said.size(), stdout);
+  return difference.equal ? 0 : kDifferent;
+}
+
+int runTool(int argc, char **argv) {
+  CommandLine line;
+  CLI::App app{"fusec: compiles an ONNX model (or a dump of one of its stages) into one bundle",
+               "fusec"};
+  addModelOptions(app, line);
+  addCompileOptions(app, line);
+  CLI::App *explained = app.add_subcommand(
+      "explain", "say which kernels the model becomes, what they move and take, and why");
+  addModelOptions(*explained, line);
+  explained->add_flag("--json", line.explainJson, "one JSON object a target, each on one line");
+  explained->add_option("--html", line.html, "write a page to click through into this file");
+  CLI::App *diffed = app.add_subcommand(
+      "diff", "compare two bundles: decisions, kernels, bytes; exit code 7 where they differ");
+  diffed->add_option("a", line.bundleA, "bundle")->required();
+  diffed->add_option("b", line.bundleB, "bundle")->required();
+  diffed->add_flag("--json", line.diffJson, "one JSON object");
+  json = asksForJson(argc, argv);
+  try {
+    app.parse(words(argc, argv));
+  } catch (const CLI::ParseError &error) {
+    if (error.get_exit_code() == 0)
+      return app.exit(error);
+    return report({usageError("command line",
+                              std::string(error.what()) + " (fusec --help lists the options)")});
+  }
+  if (*explained)
+    return runExplain(line);
+  return *diffed ? runDiff(line) : runCompile(line);
 }
 
 } // namespace

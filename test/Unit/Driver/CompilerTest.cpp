@@ -166,3 +166,34 @@ TEST_CASE("Dumps and progress reach the caller in the order of the data") {
   CHECK(operatorsMarkdown().find("| Softmax |") != std::string::npos);
   CHECK(std::count(version().begin(), version().end(), '.') == 2);
 }
+
+TEST_CASE("Explanations and differences come as texts, whatever the locale") {
+  Folder folder;
+  Options options;
+  options.input = kModel;
+  options.targets = {"x86-64-v3", "sm_90"};
+  const Explanation first = explain(options);
+  REQUIRE(first.ok());
+  CHECK(first.text.find(" for sm_90: ") != std::string::npos);
+  CHECK(std::count(first.json.begin(), first.json.end(), '\n') == 2);
+  CHECK(first.html.rfind("<!DOCTYPE html>", 0) == 0);
+
+  options.output = folder / "bundle";
+  CHECK(explain(options).errors.at(0).line ==
+        "error[E2001] explain: makes no bundle and stops where the plan is known");
+  compiled(options);
+  Difference same = diff(options.output, options.output);
+  REQUIRE(same.ok());
+  CHECK(same.equal);
+
+  GlobalLocale foreign;
+  options.output.clear();
+  const Explanation again = explain(options);
+  CHECK(again.text == first.text);
+  CHECK(again.json == first.json);
+  CHECK(again.html == first.html);
+  options.output = folder / "bundle";
+  CHECK(diff(options.output, options.output).text == same.text);
+  CHECK(diff(options.output, options.output).json == same.json);
+  CHECK(diff(options.output, folder / "none").errors.at(0).code == "E3001");
+}

@@ -1,0 +1,319 @@
+// The decisions file: what a search found, to be committed, reviewed and replayed. Names of equations and signatures of
+// patterns tie it to the model; sizes, weights and code are not in it.
+#include "Driver/Decisions.h"
+
+#include "Driver/Sections.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace fusec {
+
+namespace {
+
+constexpr char kProducer[] = "fusec " FUSEC_VERSION;
+constexpr std::string_view kMagic = "# fusec decisions 1\n";
+constexpr std::string_view kAnyMagic = "# fusec decisions ";
+constexpr size_t kMaxDiffering = 8; // patterns that one message each is given for
+
+/// Every error of a replay, whichever stage found it.
+class Replay {
+public:
+  Replay(std::string_view text, const std::string &fileName, CompileState &state)
+      : text(text), fileName(fileName), state(state) {}
+
+  Status run() {
+    if (text.substr(0, kMagic.size()) != kMagic)
+      return refuse(isDecisionsFile(text)
+                        ? std::string("is of another format than ") + kProducer + " reads"
+                        : "is not a file that --emit-decisions writes");
+    FUSEC_CHECK(readHead());
+    const std::vector<Section> sections = splitSections(text);
+    std::string there, missing;
+    for (const Section &s : sections)
+      there += (there.empty() ? "" : ", ") + s.target;
+    for (const TargetState &target : state.targets)
+      if (find(sections, target.target.name) == sections.end())
+        missing += (missing.empty() ? "" : ", ") + target.target.name;
+    if (!missing.empty())
+      return refuse("has no decisions for " + missing + " (it has " + there +
+                    "); emit them for these targets too");
+    for (TargetState &target : state.targets)
+      FUSEC_CHECK(replay(*find(sections, target.target.name), target));
+    return success();
+  }
+
+private:
+  static std::vector<Section>::const_iterator find(const std::vector<Section> &sections,
+                                                   const std::string &target) {
+    return std::find_if(sections.begin(), sections.end(),
+                        [&](const Section &s) { return s.what == "target" && s.target == target; });
+  }
+
+  Diagnostic refuse(std::string why) const {
+    if (!madeBy.empty() && madeBy != kProducer)
+      why += "; they were made by " + madeBy + ", this is " + kProducer;
+    if (!madeFor.empty() && madeFor != state.program.name)
+      why += "; they were made for model '" + madeFor + "', this is '" + state.program.name + "'";
+    return {Diag::StaleDecisions, fileName, std::move(why)};
+  }
+
+  /// Errors of parsers and verifiers say where and what; here they mean that the file does not fit.
+  Diagnostics refuse(const Diagnostics &errors, const std::string &target) const {
+    Diagnostics out;
+    for (const Diagnostic &d : errors) {
+      Diagnostic refused = refuse("the decisions for " + target + " do not fit: " + d.text);
+      refused.where = d.where.rfind(fileName, 0) == 0 ? d.where : fileName + ": " + d.where;
+      out.push_back(std::move(refused));
+    }
+    return out;
+  }
+
+  Status readHead() {
+    TextReader in(text, fileName);
+    auto read = [&]() -> Status {
+      FUSEC_CHECK(in.expect("decisions"));
+      FUSEC_TRY(madeBy, in.string());
+      FUSEC_CHECK(in.expect("model"));
+      FUSEC_TRY(madeFor, in.string());
+      return success();
+    };
+    if (Status status = read(); !status.ok())
+      return refuse(status.errors().front().text);
+    return success();
+  }
+
+  Status replay(const Section &section, TargetState &target) {
+    const std::string padded = std::string(static_cast<size_t>(section.line - 1), '\n') +
+                               std::string(section.text); // so that errors name the file's lines
+    TextReader in(padded, fileName);
+    Result<Plan> plan = parsePlan(in, state.program);
+    if (!plan)
+      return refuse(plan.errors(), target.target.name);
+    target.plan = std::move(*plan);
+    if (Status status = verify(target.plan, state.program); !status.ok())
+      return refuse(status.errors(), target.target.name);
+    target.schedules.assign(target.plan.patterns.size(), {});
+    if (Status status = readKernels(in, target); !status.ok())
+      return status.errors().front().id == Diag::StaleDecisions
+                 ? status
+                 : Status(refuse(status.errors(), target.target.name));
+    return success();
+  }
+
+  Status readKernels(TextReader &in, TargetState &target) {
+    Diagnostics differing;
+    size_t p = 0;
+    while (!in.atEnd()) {
+      const int line = in.peek().line;
+      FUSEC_TRY(Hash128 signature, readKernelLine(in));
+      if (p >= target.plan.patterns.size())
+        return in.error("the plan has " + std::to_string(p) +
+                        " different kernels, here is another");
+      const Pattern &pattern = target.plan.patterns[p];
+      if (signature != pattern.signature) {
+        if (differing.size() < kMaxDiffering)
+          differing.push_back(differs(line, p, signature, target));
+        skipSchedules(in);
+      }
+      ++p;
+      while (in.peekIs("pattern"))
+        FUSEC_CHECK(parseSchedule(in, target));
+    }
+    if (!differing.empty())
+      return differing;
+    if (p < target.plan.patterns.size())
+      return in.error("kernel " + target.plan.patterns[p].program.name + " has no schedule");
+    FUSEC_CHECK(checkSchedules(in, target));
+    for (size_t i = 0; i < target.schedules.size(); ++i)
+      for (const ScheduleVariant &variant : target.schedules[i])
+        FUSEC_CHECK(verify(variant.schedule, target.plan.patterns[i].program));
+    return success();
+  }
+
+  static Result<Hash128> readKernelLine(TextReader &in) {
+    FUSEC_CHECK(in.expect("kernel"));
+    FUSEC_TRY(std::string name, in.identifier());
+    for (const char *word : {"launches", "reads", "writes", "seconds"}) {
+      FUSEC_CHECK(in.expect(word));
+      FUSEC_TRY(double number, in.floating());
+      (void)number; // told, and made anew
+    }
+    FUSEC_CHECK(in.expect("signature"));
+    FUSEC_TRY(std::string digits, in.string());
+    Hash128 signature;
+    if (!Hash128::fromHex(digits, signature))
+      return in.error("a signature has 32 digits");
+    return signature;
+  }
+
+  /// They speak of axes and operands of another pattern.
+  static void skipSchedules(TextReader &in) {
+    while (!in.atEnd() && !in.peekIs("kernel"))
+      in.next();
+  }
+
+  Diagnostic differs(int line, size_t p, const Hash128 &signature,
+                     const TargetState &target) const {
+    std::string equations, nodes;
+    std::function<bool(const std::vector<PlanStep> &)> first =
+        [&](const std::vector<PlanStep> &steps) {
+          for (const PlanStep &step : steps) {
+            if (step.kind == PlanStep::Kind::Launch && step.pattern == static_cast<int>(p)) {
+              for (const std::string &e : step.equations)
+                equations += (equations.empty() ? "" : ", ") + e;
+              for (const std::string &n : step.onnxNodes)
+                nodes += (nodes.empty() ? "" : ", ") + n;
+              return true;
+            }
+            if (first(step.thenSteps) || first(step.elseSteps))
+              return true;
+          }
+          return false;
+        };
+    first(target.plan.steps);
+    Diagnostic d =
+        refuse("the decisions for " + target.target.name + " do not fit: the kernel of " +
+               equations + (nodes.empty() ? "" : " (ONNX nodes " + nodes + ")") +
+               " computes something else or with other shapes or types now (signature " +
+               target.plan.patterns[p].signature.hex() + ", there " + signature.hex() +
+               "); emit them anew");
+    d.where += ":" + std::to_string(line);
+    return d;
+  }
+
+  std::string_view text;
+  const std::string &fileName;
+  CompileState &state;
+  std::string madeBy, madeFor;
+};
+
+} // namespace
+
+Prediction predict(const Pattern &pattern, const ScheduleVariant &variant, const Target &target) {
+  const cost::Counts counts = countWork(variant.schedule, pattern.program, target);
+  return {cost::latency(counts, target), counts.readBytes, counts.writtenBytes};
+}
+
+std::vector<int> countLaunches(const Plan &plan) {
+  std::vector<int> launches(plan.patterns.size(), 0);
+  std::function<void(const std::vector<PlanStep> &)> count =
+      [&](const std::vector<PlanStep> &steps) {
+        for (const PlanStep &step : steps) {
+          if (step.kind == PlanStep::Kind::Launch)
+            ++launches[static_cast<size_t>(step.pattern)];
+          count(step.thenSteps);
+          count(step.elseSteps);
+        }
+      };
+  count(plan.steps);
+  return launches;
+}
+
+std::string printSchedule(size_t pattern, const ScheduleVariant &variant, const Plan &plan) {
+  std::string out = "pattern " + std::to_string(pattern) + " {";
+  for (auto [symbol, divisor] : variant.divisors)
+    out += " " + std::to_string(symbol) + ":" + std::to_string(divisor);
+  return out + " } " + print(variant.schedule, plan.patterns[pattern].program);
+}
+
+Status parseSchedule(TextReader &in, TargetState &state) {
+  FUSEC_CHECK(in.expect("pattern"));
+  FUSEC_TRY(int64_t p, in.integer());
+  if (p < 0 || p >= static_cast<int64_t>(state.schedules.size()))
+    return in.error("pattern " + std::to_string(p) + " does not exist");
+  const ExprProgram &pattern = state.plan.patterns[static_cast<size_t>(p)].program;
+  ScheduleVariant variant;
+  FUSEC_CHECK(in.expect("{"));
+  while (!in.accept("}")) {
+    FUSEC_TRY(int64_t symbol, in.integer());
+    FUSEC_CHECK(in.expect(":"));
+    FUSEC_TRY(int64_t divisor, in.integer());
+    if (symbol < 0 || symbol >= static_cast<int64_t>(pattern.symbols.size()) || divisor < 1)
+      return in.error("no such guard");
+    variant.divisors.push_back({static_cast<SymbolId>(symbol), divisor});
+  }
+  FUSEC_TRY(variant.schedule, parseSchedule(in, pattern));
+  state.schedules[static_cast<size_t>(p)].push_back(std::move(variant));
+  return success();
+}
+
+Status checkSchedules(TextReader &in, const TargetState &state) {
+  for (size_t p = 0; p < state.schedules.size(); ++p)
+    if (state.schedules[p].empty() || !state.schedules[p].back().divisors.empty())
+      return in.error("pattern " + std::to_string(p) + " has no schedule without guards");
+  return success();
+}
+
+std::string decisionsText(const ExprProgram &program, const TargetState &state) {
+  std::string out = print(state.plan, program);
+  const std::vector<int> launches = countLaunches(state.plan);
+  for (size_t p = 0; p < state.plan.patterns.size(); ++p) {
+    const Pattern &pattern = state.plan.patterns[p];
+    const Prediction prediction = predict(pattern, state.schedules[p].back(), state.target);
+    out += "kernel " + pattern.program.name + " launches " + std::to_string(launches[p]) +
+           " reads " + std::to_string(std::llround(prediction.readBytes)) + " writes " +
+           std::to_string(std::llround(prediction.writtenBytes)) + " seconds " +
+           floatToText(prediction.seconds) + " signature " + quoted(pattern.signature.hex()) + "\n";
+    for (const ScheduleVariant &variant : state.schedules[p])
+      out += printSchedule(p, variant, state.plan);
+  }
+  return out;
+}
+
+std::string decisionsFile(const CompileState &state) {
+  std::string out(kMagic);
+  out += "# Which equations form a kernel, why others stay apart, and how each kernel iterates, "
+         "for every target.\n"
+         "# To commit and review; fusec MODEL -o BUNDLE --decisions=FILE makes the same bundle "
+         "again.\n";
+  const std::string &model =
+      state.program.items.empty() ? state.targets[0].gir.name : state.program.name;
+  out += "decisions " + quoted(kProducer) + " model " + quoted(model) + "\n";
+  for (const TargetState &target : state.targets)
+    out += "=== target " + target.target.name + "\n" + target.decisions;
+  return out;
+}
+
+bool isDecisionsFile(std::string_view text) {
+  return text.substr(0, kAnyMagic.size()) == kAnyMagic;
+}
+
+Status replayDecisions(std::string_view text, const std::string &fileName, CompileState &state) {
+  return Replay(text, fileName, state).run();
+}
+
+Result<DecidedPlan> readDecisions(std::string_view text, const std::string &fileName) {
+  DecidedPlan decided;
+  std::string *part = &decided.plan;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find('\n'), text.size() - 1) + 1;
+    const std::string_view row = text.substr(0, end);
+    text.remove_prefix(end);
+    if (row.rfind("kernel ", 0) != 0) {
+      // The pattern's number is its place in the plan, no part of its schedule.
+      const bool isSchedule = row.rfind("pattern ", 0) == 0;
+      part->append(isSchedule ? row.substr(std::min(row.find('{'), row.size())) : row);
+      continue;
+    }
+    TextReader in(row, fileName);
+    DecidedKernel kernel;
+    auto number = [&](std::string_view word, double &value) -> Status {
+      FUSEC_CHECK(in.expect(word));
+      FUSEC_TRY(value, in.floating());
+      return success();
+    };
+    FUSEC_CHECK(in.expect("kernel"));
+    FUSEC_TRY(kernel.name, in.identifier());
+    FUSEC_CHECK(in.expect("launches"));
+    FUSEC_TRY(kernel.launches, in.integer());
+    FUSEC_CHECK(number("reads", kernel.prediction.readBytes));
+    FUSEC_CHECK(number("writes", kernel.prediction.writtenBytes));
+    FUSEC_CHECK(number("seconds", kernel.prediction.seconds));
+    decided.kernels.push_back(std::move(kernel));
+    part = &decided.kernels.back().schedules;
+  }
+  return decided;
+}
+
+} // namespace fusec

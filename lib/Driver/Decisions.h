@@ -1,0 +1,48 @@
+#pragma once
+#include "Driver/State.h"
+
+namespace fusec {
+
+/// Predicted seconds of one launch and its compulsory traffic in bytes, at the symbols' opt values.
+struct Prediction {
+  double seconds = 0, readBytes = 0, writtenBytes = 0;
+};
+Prediction predict(const Pattern &pattern, const ScheduleVariant &variant, const Target &target);
+
+/// Launches of each pattern, those in branches and loops counted once.
+std::vector<int> countLaunches(const Plan &plan);
+
+/// Schedules of a pattern as dumps and decisions hold them: guards, then the schedule.
+std::string printSchedule(size_t pattern, const ScheduleVariant &variant, const Plan &plan);
+/// Inverse; adds the schedule to its pattern in `state`.
+Status parseSchedule(TextReader &in, TargetState &state);
+/// Each pattern has a schedule without guards, behind those with guards.
+Status checkSchedules(TextReader &in, const TargetState &state);
+
+/// What was decided for one target, as text: the plan with its reasons, and for each kernel a line
+///   kernel k_0123456789abcdef launches 12 reads 4096 writes 1024 seconds 1.5e-06 signature 0123...
+/// (numbers of one launch) in front of its schedules. The same from the search and from a replay of the text.
+std::string decisionsText(const ExprProgram &program, const TargetState &state);
+
+/// The file of --emit-decisions: all targets.
+std::string decisionsFile(const CompileState &state);
+bool isDecisionsFile(std::string_view text);
+
+/// Takes plan and schedules of all targets from such a file. Whatever does not fit the program, or is missing, is a
+/// StaleDecisions diagnostic: nothing is chosen in its place.
+Status replayDecisions(std::string_view text, const std::string &fileName, CompileState &state);
+
+/// One kernel of a decisions text, read without the program.
+struct DecidedKernel {
+  std::string name; // of the pattern: k_...
+  int64_t launches = 0;
+  Prediction prediction; // of one launch
+  std::string schedules; // text, without the pattern's number
+};
+struct DecidedPlan {
+  std::string plan; // text
+  std::vector<DecidedKernel> kernels;
+};
+Result<DecidedPlan> readDecisions(std::string_view text, const std::string &fileName);
+
+} // namespace fusec

@@ -1,0 +1,187 @@
+#include "Driver/Explain.h"
+
+#include "Fusion/CutPattern.h"
+#include "Tiling/Access.h"
+
+#include <algorithm>
+
+namespace fusec {
+
+namespace {
+
+class Explainer {
+public:
+  Explainer(const ExprProgram &program, const TargetState &state)
+      : program(program), state(state), launches(countLaunches(state.plan)) {
+    noteEquations(program.items);
+  }
+
+  Result<ExplainedTarget> run() {
+    out.model = program.name;
+    out.target = state.target.name;
+    FUSEC_CHECK(measureUnfused());
+    for (size_t p = 0; p < state.plan.patterns.size(); ++p)
+      predictions.push_back(
+          predict(state.plan.patterns[p], state.schedules[p].back(), state.target));
+    addKernels(state.plan.steps, "");
+    for (const Apart &apart : state.plan.apart)
+      out.apart.push_back({program.tensors[apart.tensor].name, apart.producer, apart.consumer,
+                           apart.reason, kernelOf(apart.producer), kernelOf(apart.consumer)});
+    return std::move(out);
+  }
+
+private:
+  void noteEquations(const std::vector<Item> &items) {
+    for (const Item &item : items) {
+      if (const auto *equation = std::get_if<Equation>(&item.value)) {
+        equations[equation->name] = equation;
+        continue;
+      }
+      noteEquations(std::get<Control>(item.value).thenItems);
+      noteEquations(std::get<Control>(item.value).elseItems);
+    }
+  }
+
+  static void add(Sums &sums, const Prediction &prediction) {
+    ++sums.launches;
+    sums.readBytes += prediction.readBytes;
+    sums.writtenBytes += prediction.writtenBytes;
+    sums.seconds += prediction.seconds;
+  }
+  static void add(Sums &sums, const Sums &more) {
+    sums.launches += more.launches;
+    sums.readBytes += more.readBytes;
+    sums.writtenBytes += more.writtenBytes;
+    sums.seconds += more.seconds;
+  }
+
+  /// The same oracle as the search's, for each equation alone.
+  Status measureUnfused() {
+    const Plan plan = unfusedPlan(program);
+    std::vector<Prediction> ofPattern;
+    for (const Pattern &pattern : plan.patterns) {
+      FUSEC_TRY(std::vector<ScheduleVariant> variants,
+                bestSchedules(pattern.program, state.target));
+      ofPattern.push_back(predict(pattern, variants.back(), state.target));
+    }
+    std::function<void(const std::vector<PlanStep> &)> visit =
+        [&](const std::vector<PlanStep> &steps) {
+          for (const PlanStep &step : steps) {
+            if (step.kind == PlanStep::Kind::Launch)
+              add(alone[step.equations[0]], ofPattern[static_cast<size_t>(step.pattern)]);
+            visit(step.thenSteps);
+            visit(step.elseSteps);
+          }
+        };
+    visit(plan.steps);
+    for (const auto &[name, sums] : alone)
+      add(out.unfused, sums);
+    return success();
+  }
+
+  void addKernels(const std::vector<PlanStep> &steps, const std::string &within) {
+    for (const PlanStep &step : steps) {
+      if (step.kind == PlanStep::Kind::Launch) {
+        addKernel(step, within);
+        continue;
+      }
+      const bool isLoop = step.kind == PlanStep::Kind::Loop;
+      const std::string inside =
+          (within.empty() ? "" : within + ", ") + (isLoop ? "loop " : "branch of ") + step.name;
+      addKernels(step.thenSteps, inside);
+      addKernels(step.elseSteps, inside);
+    }
+  }
+
+  void addKernel(const PlanStep &step, const std::string &within) {
+    const auto p = static_cast<size_t>(step.pattern);
+    const Pattern &pattern = state.plan.patterns[p];
+    ExplainedKernel kernel;
+    kernel.name = pattern.program.name;
+    kernel.launches = launches[p];
+    kernel.step = step.name;
+    kernel.within = within;
+    kernel.nodes = step.onnxNodes;
+    kernel.equations = step.equations;
+    for (size_t a = 0; a < step.arguments.size(); ++a) {
+      const bool written = pattern.program.tensors[argument(pattern, a)].kind == TensorKind::Output;
+      (written ? kernel.outputs : kernel.inputs).push_back(program.tensors[step.arguments[a]].name);
+    }
+    addEdges(step, pattern.program, state.schedules[p].back().schedule, kernel);
+    kernel.prediction = predictions[p];
+    for (const std::string &name : step.equations)
+      add(kernel.unfused, alone[name]);
+    for (const ScheduleVariant &variant : state.schedules[p])
+      kernel.schedules.push_back(print(variant.schedule, pattern.program));
+    kernel.considered = state.schedules[p].back().considered;
+    add(out.totals, kernel.prediction);
+    for (const std::string &name : step.equations)
+      kernelOfEquation[name] = static_cast<int>(out.kernels.size());
+    out.kernels.push_back(std::move(kernel));
+  }
+
+  /// Inputs come first, in the pattern's order, then outputs.
+  static TensorId argument(const Pattern &pattern, size_t a) {
+    const std::vector<TensorId> &inputs = pattern.program.inputs;
+    return a < inputs.size() ? inputs[a] : pattern.program.outputs[a - inputs.size()];
+  }
+
+  /// Names come from the model's equations, levels from the pattern's.
+  void addEdges(const PlanStep &step, const ExprProgram &pattern, const Schedule &schedule,
+                ExplainedKernel &kernel) const {
+    std::vector<const Equation *> own, theirs = scheduledEquations(pattern);
+    for (const std::string &name : step.equations)
+      own.push_back(equations.at(name));
+    if (scanOf(pattern)) {
+      const Equation *scan = own[0];
+      own.clear();
+      for (const Equation &e : scan->scanBody)
+        own.push_back(&e);
+    }
+    std::vector<std::vector<TensorId>> reads;
+    for (const Equation *e : own)
+      reads.push_back(tensorsRead(*e));
+    for (size_t from = 0; from < own.size(); ++from)
+      for (size_t o = 0; o < own[from]->outputs.size(); ++o)
+        for (size_t to = 0; to < own.size(); ++to) {
+          if (to == from || !std::count(reads[to].begin(), reads[to].end(), own[from]->outputs[o]))
+            continue;
+          kernel.edges.push_back({program.tensors[own[from]->outputs[o]].name, own[from]->name,
+                                  own[to]->name, levelOf(schedule, theirs[from]->outputs[o])});
+        }
+  }
+
+  static std::string levelOf(const Schedule &schedule, TensorId tensor) {
+    for (const EdgeLevel &edge : schedule.edges)
+      if (edge.tensor == tensor && edge.level != MemLevel::Global)
+        return std::string(name(edge.level));
+    return "device";
+  }
+
+  int kernelOf(const std::string &equation) const {
+    auto it = kernelOfEquation.find(equation);
+    return it == kernelOfEquation.end() ? -1 : it->second;
+  }
+
+  const ExprProgram &program;
+  const TargetState &state;
+  const std::vector<int> launches;
+  std::map<std::string, const Equation *> equations;
+  std::map<std::string, Sums> alone; // by equation
+  std::map<std::string, int> kernelOfEquation;
+  std::vector<Prediction> predictions; // one a pattern
+  ExplainedTarget out;
+};
+
+} // namespace
+
+Result<std::vector<ExplainedTarget>> explain(const CompileState &state) {
+  std::vector<ExplainedTarget> targets;
+  for (const TargetState &target : state.targets) {
+    FUSEC_TRY(ExplainedTarget explained, Explainer(state.program, target).run());
+    targets.push_back(std::move(explained));
+  }
+  return targets;
+}
+
+} // namespace fusec

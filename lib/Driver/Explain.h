@@ -1,0 +1,56 @@
+#pragma once
+#include "Driver/Decisions.h"
+
+namespace fusec {
+
+/// Launches and what they are predicted to take, at the symbols' opt values; those in branches and loops counted once.
+struct Sums {
+  int64_t launches = 0;
+  double readBytes = 0, writtenBytes = 0, seconds = 0;
+};
+
+/// A value that one equation of a kernel hands to another.
+struct InnerEdge {
+  std::string tensor, producer, consumer;
+  std::string level; // "register", "shared", "device"
+};
+
+struct ExplainedKernel {
+  std::string name;   // of the code: k_...; several launches may run it
+  int launches = 0;   // of this code in the plan
+  std::string step;   // of the execution plan
+  std::string within; // branch or loop that holds it; empty: none
+  std::vector<std::string> nodes, equations;
+  std::vector<std::string> inputs, outputs; // tensors
+  std::vector<InnerEdge> edges;
+  Prediction prediction;              // of one launch
+  Sums unfused;                       // its equations, a kernel each
+  std::vector<std::string> schedules; // text, one a variant
+  search::Log considered;             // of the last variant; empty where the plan was not searched
+};
+
+struct ExplainedTarget {
+  std::string model, target;
+  std::vector<ExplainedKernel> kernels; // in launch order
+  Sums totals, unfused;
+  struct Between {
+    std::string tensor, producer, consumer, reason;
+    int from = -1, to = -1; // kernels; -1: a branch or loop of the host
+  };
+  std::vector<Between> apart;
+};
+
+/// The plan of every target beside the plan in which every equation is a kernel of its own. `state` holds plan and
+/// schedules.
+Result<std::vector<ExplainedTarget>> explain(const CompileState &state);
+
+std::string explanationText(const std::vector<ExplainedTarget> &targets);
+/// One object a line, a line for each target.
+std::string explanationJson(const std::vector<ExplainedTarget> &targets);
+/// One page with all that it shows inside.
+std::string explanationHtml(const std::vector<ExplainedTarget> &targets);
+
+/// "1.23 MB", three digits, independent of the locale.
+std::string bytesText(double bytes);
+
+} // namespace fusec

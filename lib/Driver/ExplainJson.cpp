@@ -1,0 +1,81 @@
+#include "Driver/Explain.h"
+#include "Support/JsonText.h"
+
+#include <cmath>
+
+namespace fusec {
+
+namespace {
+
+template <typename T, typename F> std::string list(const std::vector<T> &items, F text) {
+  std::string out = "[";
+  for (size_t i = 0; i < items.size(); ++i)
+    out += (i ? "," : "") + text(items[i]);
+  return out + "]";
+}
+
+std::string names(const std::vector<std::string> &items) {
+  return list(items, [](const std::string &s) { return jsonString(s); });
+}
+
+std::string lines(const std::string &text) {
+  std::vector<std::string> rows;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find('\n', at), text.size());
+    rows.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return names(rows);
+}
+
+std::string numbers(double readBytes, double writtenBytes, double seconds) {
+  return "\"bytes_read\":" + std::to_string(std::llround(readBytes)) +
+         ",\"bytes_written\":" + std::to_string(std::llround(writtenBytes)) +
+         ",\"predicted_s\":" + floatToText(seconds);
+}
+
+std::string sums(const Sums &s) {
+  return "{\"launches\":" + std::to_string(s.launches) + "," +
+         numbers(s.readBytes, s.writtenBytes, s.seconds) + "}";
+}
+
+std::string edge(const InnerEdge &e) {
+  return "{\"tensor\":" + jsonString(e.tensor) + ",\"producer\":" + jsonString(e.producer) +
+         ",\"consumer\":" + jsonString(e.consumer) + ",\"level\":" + jsonString(e.level) + "}";
+}
+
+std::string kernel(const ExplainedKernel &k) {
+  auto evaluation = [](const search::Evaluation &e) {
+    return "{\"name\":" + jsonString(e.name) + ",\"predicted_s\":" + floatToText(e.score) +
+           ",\"chosen\":" + (e.chosen ? "true" : "false") + "}";
+  };
+  return "{\"name\":" + jsonString(k.name) + ",\"launches\":" + std::to_string(k.launches) +
+         ",\"step\":" + jsonString(k.step) + ",\"within\":" + jsonString(k.within) +
+         ",\"nodes\":" + names(k.nodes) + ",\"equations\":" + names(k.equations) +
+         ",\"inputs\":" + names(k.inputs) + ",\"outputs\":" + names(k.outputs) +
+         ",\"edges\":" + list(k.edges, edge) + "," +
+         numbers(k.prediction.readBytes, k.prediction.writtenBytes, k.prediction.seconds) +
+         ",\"unfused\":" + sums(k.unfused) + ",\"schedules\":" + list(k.schedules, lines) +
+         ",\"considered\":" + list(k.considered, evaluation) + "}";
+}
+
+std::string between(const ExplainedTarget::Between &b) {
+  auto index = [](int k) { return k < 0 ? std::string("null") : std::to_string(k); };
+  return "{\"tensor\":" + jsonString(b.tensor) + ",\"producer\":" + jsonString(b.producer) +
+         ",\"consumer\":" + jsonString(b.consumer) + ",\"reason\":" + jsonString(b.reason) +
+         ",\"from\":" + index(b.from) + ",\"to\":" + index(b.to) + "}";
+}
+
+} // namespace
+
+std::string explanationJson(const std::vector<ExplainedTarget> &targets) {
+  std::string out;
+  for (const ExplainedTarget &t : targets)
+    out += "{\"model\":" + jsonString(t.model) + ",\"target\":" + jsonString(t.target) +
+           ",\"totals\":" + sums(t.totals) + ",\"unfused\":" + sums(t.unfused) +
+           ",\"kernels\":" + list(t.kernels, kernel) + ",\"apart\":" + list(t.apart, between) +
+           "}\n";
+  return out;
+}
+
+} // namespace fusec

@@ -1,0 +1,131 @@
+#include "Cost/SecondsText.h"
+#include "Driver/Explain.h"
+#include "Support/JsonText.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+
+namespace fusec {
+
+namespace {
+
+constexpr size_t kMostRejected = 3; // rejected schedules that the text shows
+
+std::string join(const std::vector<std::string> &list) {
+  std::string out;
+  for (const std::string &s : list)
+    out += (out.empty() ? "" : ", ") + oneLine(s);
+  return out;
+}
+
+std::string sumsText(const Sums &s) {
+  return std::to_string(s.launches) + (s.launches == 1 ? " kernel, " : " kernels, ") +
+         cost::secondsText(s.seconds) + ", " + bytesText(s.readBytes) + " read, " +
+         bytesText(s.writtenBytes) + " written";
+}
+
+/// "31 %", of what the unfused plan takes.
+std::string share(double part, double whole) {
+  return whole > 0 ? std::to_string(std::lround(100 * part / whole)) + " %" : "-";
+}
+
+std::string scheduleName(const std::string &text) {
+  TextReader in(text, "schedule");
+  in.next();
+  Result<std::string> name = in.nameText();
+  return name ? *name : "";
+}
+
+void addSchedules(const ExplainedKernel &kernel, std::string &out) {
+  out += "     schedule   ";
+  for (size_t v = 0; v < kernel.schedules.size(); ++v)
+    out += (v ? ", then " : "") + oneLine(scheduleName(kernel.schedules[v]));
+  if (kernel.schedules.size() > 1)
+    out += " (the first where its dimensions are multiples of the lanes)";
+  out += "\n";
+  search::Log rejected;
+  for (const search::Evaluation &e : kernel.considered) {
+    if (e.chosen)
+      out += "     chosen     " + oneLine(e.name) + ": " + cost::secondsText(e.score) + "\n";
+    else
+      rejected.push_back(e);
+  }
+  std::stable_sort(rejected.begin(), rejected.end(),
+                   [](const auto &a, const auto &b) { return a.score < b.score; });
+  for (size_t r = 0; r < std::min(kMostRejected, rejected.size()); ++r)
+    out += "     considered " + oneLine(rejected[r].name) + ": " +
+           cost::secondsText(rejected[r].score) + "\n";
+  if (rejected.size() > kMostRejected)
+    out += "     considered " + std::to_string(rejected.size() - kMostRejected) + " more\n";
+}
+
+std::string kernelText(const ExplainedTarget &target, size_t k,
+                       std::map<std::string, size_t> &firstOf) {
+  const ExplainedKernel &kernel = target.kernels[k];
+  char number[16];
+  std::snprintf(number, sizeof number, "%3zu. ", k + 1);
+  std::string out = number + kernel.name + ": " + cost::secondsText(kernel.prediction.seconds) +
+                    ", " + bytesText(kernel.prediction.readBytes) + " read, " +
+                    bytesText(kernel.prediction.writtenBytes) + " written";
+  if (kernel.equations.size() > 1)
+    out += "; unfused " + sumsText(kernel.unfused);
+  out += "\n     nodes      " + join(kernel.nodes) + "\n     equations  " + join(kernel.equations) +
+         "\n";
+  if (!kernel.within.empty())
+    out += "     inside     " + oneLine(kernel.within) + "\n";
+  for (const InnerEdge &edge : kernel.edges)
+    out += "     " + edge.level + std::string(11 - std::min<size_t>(10, edge.level.size()), ' ') +
+           "%" + oneLine(edge.tensor) + " from " + oneLine(edge.producer) + " to " +
+           oneLine(edge.consumer) + "\n";
+  auto [first, isNew] = firstOf.emplace(kernel.name, k);
+  if (isNew)
+    addSchedules(kernel, out);
+  else
+    out += "     schedule   that of " + std::to_string(first->second + 1) + "\n";
+  return out;
+}
+
+std::string place(int kernel) { return kernel < 0 ? "" : " (" + std::to_string(kernel + 1) + ")"; }
+
+} // namespace
+
+std::string bytesText(double bytes) {
+  constexpr struct {
+    double size;
+    const char *unit;
+  } kUnits[] = {{1e9, " GB"}, {1e6, " MB"}, {1e3, " KB"}, {1, " B"}};
+  for (const auto &unit : kUnits) {
+    if (bytes < unit.size * 0.9995 && unit.size > 1)
+      continue;
+    char buffer[32];
+    const auto end =
+        std::to_chars(buffer, std::end(buffer), bytes / unit.size, std::chars_format::general, 3);
+    return std::string(buffer, end.ptr) + unit.unit;
+  }
+  return "";
+}
+
+std::string explanationText(const std::vector<ExplainedTarget> &targets) {
+  std::string out;
+  for (const ExplainedTarget &target : targets) {
+    const Sums &all = target.totals, &unfused = target.unfused;
+    out += (out.empty() ? "" : "\n") + oneLine(target.model) + " for " + target.target + ": " +
+           sumsText(all) + "\nunfused: " + sumsText(unfused) + "; the plan takes " +
+           share(all.seconds, unfused.seconds) + " of the time and " +
+           share(all.readBytes + all.writtenBytes, unfused.readBytes + unfused.writtenBytes) +
+           " of the bytes\npredicted for one run; a branch or a loop counts once\n\n";
+    std::map<std::string, size_t> firstOf;
+    for (size_t k = 0; k < target.kernels.size(); ++k)
+      out += kernelText(target, k, firstOf);
+    out += target.apart.empty() ? "\nno value passes from one kernel to another\n"
+                                : "\nvalues that pass from one kernel to another:\n";
+    for (const ExplainedTarget::Between &b : target.apart)
+      out += "  %" + oneLine(b.tensor) + " from " + oneLine(b.producer) + place(b.from) + " to " +
+             oneLine(b.consumer) + place(b.to) + ": " + oneLine(b.reason) + "\n";
+  }
+  return out;
+}
+
+} // namespace fusec

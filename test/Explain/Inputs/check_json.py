@@ -1,0 +1,46 @@
+"""check_json.py MODEL.onnx < JSON: what `fusec explain --json` says adds up, and speaks of the model's nodes."""
+
+import json
+import sys
+
+import onnx
+
+SUMS = ("launches", "bytes_read", "bytes_written", "predicted_s")
+LEVELS = {"register", "shared", "device"}
+
+
+def close(a, b):
+    return abs(a - b) <= 1e-9 * max(abs(a), abs(b))
+
+
+nodes = {n.name for n in onnx.load(sys.argv[1]).graph.node}
+for line in sys.stdin:
+    target = json.loads(line)
+    kernels, apart = target["kernels"], target["apart"]
+    for key in SUMS[1:]:
+        assert close(sum(k[key] for k in kernels), target["totals"][key]), key
+    for key in SUMS:
+        assert close(sum(k["unfused"][key] for k in kernels), target["unfused"][key]), key
+    assert target["totals"]["launches"] == len(kernels)
+    fewer = sum(len(k["equations"]) - 1 for k in kernels)
+    assert target["unfused"]["launches"] - len(kernels) == fewer
+    for k in kernels:
+        assert k["nodes"] and set(k["nodes"]) <= nodes, k["nodes"]
+        assert k["bytes_read"] >= 0 and k["bytes_written"] > 0 and k["predicted_s"] > 0
+        moved = k["bytes_read"] + k["bytes_written"]
+        apiece = k["unfused"]["bytes_read"] + k["unfused"]["bytes_written"]
+        assert moved < apiece if len(k["equations"]) > 1 else moved == apiece, k["name"]
+        assert sum(x["name"] == k["name"] for x in kernels) == k["launches"]
+        assert {e["level"] for e in k["edges"]} <= LEVELS
+        assert len(k["edges"]) >= len(k["equations"]) - 1
+        chosen = [c for c in k["considered"] if c["chosen"]]
+        assert len(chosen) == 1 and len(k["considered"]) > 1
+        assert chosen[0]["predicted_s"] == min(c["predicted_s"] for c in k["considered"]) == k["predicted_s"]
+        assert k["schedules"] and k["schedules"][0][0].startswith("schedule ")
+    # A value that a kernel reads and another wrote has a reason.
+    writer = {t: i for i, k in enumerate(kernels) for t in k["outputs"]}
+    between = {(writer[t], i, t) for i, k in enumerate(kernels) for t in k["inputs"] if t in writer}
+    listed = {(a["from"], a["to"], a["tensor"]) for a in apart if a["from"] is not None and a["to"] is not None}
+    assert between == listed, between ^ listed
+    assert all(a["reason"] for a in apart)
+    print(target["target"], len(kernels), "kernels", len(apart), "apart: adds up")

@@ -1,0 +1,70 @@
+"""page.py PAGE.html BROWSER: opens the page in a headless browser, clicks through it, and prints what it then shows.
+
+The clicks are a script behind the page's own in a copy of it; what they find is the title of the document."""
+
+import html
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+CLICKS = """
+<script>
+const seen = {}, at = s => document.querySelector(s), text = s => at(s).innerText;
+const count = s => document.querySelectorAll(s).length;
+try {
+  seen.rows = count('#kernels tbody tr');
+  seen.title = at('h1').textContent;
+  seen.first = text('#right h2');
+  document.querySelectorAll('#kernels tbody tr')[1].click();
+  seen.second = text('#right h2');
+  seen.selected = at('tr.on').dataset.kernel;
+  seen.reasons = text('#right').includes('apart: ');
+  seen.schedule = text('#right pre');
+  seen.considered = text('#right').includes('(chosen)');
+  at('#right a').click();
+  seen.followed = text('#right h2');
+  at('#tab-Graph').click();
+  seen.boxes = count('#graph g'); seen.lines = count('#graph path');
+  document.querySelectorAll('#graph g')[2].dispatchEvent(new MouseEvent('click'));
+  seen.third = text('#right h2'); seen.marked = count('#graph g.on');
+  at('#tab-Compare').click();
+  seen.compared = count('#compare tbody tr');
+  const choice = at('#target');
+  choice.value = 1; choice.dispatchEvent(new Event('change'));
+  at('#tab-Kernels').click();
+  seen.other = t.target; seen.otherRows = count('#kernels tbody tr');
+} catch (e) { seen.error = String(e); }
+document.documentElement.dataset.seen = JSON.stringify(seen);
+</script>
+"""
+
+page, browser = pathlib.Path(sys.argv[1]), sys.argv[2]
+source = page.read_text()
+assert source.count("</body>") == 1
+targets = json.loads(re.search(r'id="data">(.*?)</script>', source, re.DOTALL)[1])
+with tempfile.TemporaryDirectory() as folder:
+    copy = pathlib.Path(folder) / "page.html"
+    copy.write_text(source.replace("</body>", CLICKS + "</body>"))
+    command = [browser, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={folder}/profile",
+               "--virtual-time-budget=5000", "--dump-dom", copy.as_uri()]
+    dom = subprocess.run(command, check=True, capture_output=True, text=True, timeout=300).stdout
+seen = json.loads(html.unescape(re.search(r'data-seen="([^"]*)"', dom)[1]))
+assert "error" not in seen, seen["error"]
+
+kernels = targets[0]["kernels"]
+heading = lambda i: f"Kernel {i + 1}: {kernels[i]['name']}"
+assert seen["title"] == targets[0]["model"]
+assert seen["rows"] == seen["boxes"] == len(kernels) > 3
+assert (seen["first"], seen["second"], seen["selected"]) == (heading(0), heading(1), "1")
+assert seen["reasons"] and seen["considered"]
+assert seen["schedule"] == "\n".join(kernels[1]["schedules"][0])
+assert seen["followed"] != heading(1)
+assert seen["third"] == heading(2) and seen["marked"] == 1
+inside = [a for a in targets[0]["apart"] if a["from"] is not None and a["to"] is not None]
+assert seen["lines"] == len(inside) > 0
+assert seen["compared"] == 1 + sum(k["unfused"]["launches"] > 1 for k in kernels) > 1
+assert seen["other"] == targets[1]["target"] and seen["otherRows"] == len(targets[1]["kernels"])
+print(f"{len(kernels)} kernels: listed, drawn, compared, clicked through")
