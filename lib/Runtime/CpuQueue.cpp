@@ -3,6 +3,7 @@
 #include "Runtime/Error.h"
 #include "Runtime/Memory.h"
 #include "Runtime/Profile.h"
+#include "Runtime/Shares.h"
 #include "Runtime/Workers.h"
 
 #include <algorithm>
@@ -16,7 +17,7 @@ namespace {
 
 // A phase that takes less than this on one thread is not worth to wake others for (about 8 us).
 constexpr int64_t kParallelCycles = 20000;
-// Parts that each thread's share of the blocks is cut into, so that an interrupted thread does not hold up the rest.
+// Parts that each thread takes its share of the blocks in: others help one that is interrupted.
 constexpr int64_t kPartsPerThread = 4;
 
 class CpuQueue final : public Queue {
@@ -39,9 +40,7 @@ private:
   struct Work {
     const Launch *launch;
     fusec_cpu_kernel entry;
-    int32_t phase;
-    int64_t blocks, part;
-    std::atomic<int64_t> next;
+    int32_t phase, tasks;
     std::atomic<int32_t> status;
   };
   void runBlocks(Work &work, int32_t worker);
@@ -50,6 +49,7 @@ private:
 
   const CpuCode &code;
   Workers workers;
+  Shares shares; // of the phase that is being run
   HostBlock scratch;
   size_t scratchStride = 0;
   bool counting = false;
@@ -59,6 +59,7 @@ private:
 fusert_status CpuQueue::init(const QueueOptions &options) {
   counting = options.counters;
   workers.start(options, 1024);
+  shares.reserve(workers.width());
   // A cache line between two workers' scratch, whatever the kernels ask for.
   scratchStride = (static_cast<size_t>(code.scratchBytes) + 127) / 64 * 64;
   profile.reset(code.program->kernels.size());
@@ -70,17 +71,14 @@ void CpuQueue::runBlocks(Work &work, int32_t worker) {
   fusec_kernel_args args{work.launch->buffers.data(), work.launch->dims.data(), nullptr};
   if (scratch.data())
     args.scratch = static_cast<char *>(scratch.data()) + scratchStride * worker;
-  while (work.status.load(std::memory_order_relaxed) == FUSEC_KERNEL_OK) {
-    const int64_t first = work.next.fetch_add(work.part, std::memory_order_relaxed);
-    if (first >= work.blocks)
-      return;
-    const int64_t end = std::min(first + work.part, work.blocks);
-    for (int64_t block = first; block < end; ++block)
+  int32_t at = workers.home(worker) % work.tasks;
+  Shares::Range range;
+  while (work.status.load(std::memory_order_relaxed) == FUSEC_KERNEL_OK && shares.take(at, range))
+    for (int64_t block = range.first; block < range.end; ++block)
       if (int32_t status = work.entry(&args, work.phase, block); status != FUSEC_KERNEL_OK) {
         work.status.store(status, std::memory_order_relaxed);
         return;
       }
-  }
 }
 
 /// On the calling thread.
@@ -101,8 +99,8 @@ int32_t CpuQueue::runPhase(Launch &launch, fusec_cpu_kernel entry, int32_t phase
     return runAlone(launch, entry, phase);
   const uint64_t start = __rdtsc();
   const int32_t tasks = static_cast<int32_t>(std::min<int64_t>(workers.width(), blocks));
-  Work work{&launch, entry, phase, blocks, 1, {0}, {FUSEC_KERNEL_OK}};
-  work.part = std::max<int64_t>(1, blocks / (tasks * kPartsPerThread));
+  Work work{&launch, entry, phase, tasks, {FUSEC_KERNEL_OK}};
+  shares.deal(blocks, tasks, std::max<int64_t>(1, blocks / (tasks * kPartsPerThread)));
   auto task = [&](int32_t worker) { runBlocks(work, worker); };
   workers.parallel(tasks, task);
   // The lowest time seen is the one without interruptions.

@@ -13,6 +13,7 @@ namespace {
 
 constexpr uint64_t kSpinCycles = 40000; // about 15 us
 constexpr uint64_t kField = 0xffff;
+thread_local int32_t threadNumber = 0;
 
 uint32_t countOf(uint64_t t) { return (t >> 16) & kField; }
 uint32_t nextOf(uint64_t t) { return t & kField; }
@@ -37,7 +38,10 @@ void ThreadPool::wake(std::atomic<uint32_t> &word) {
 int32_t ThreadPool::start(int32_t width) {
   try {
     while (static_cast<int32_t>(threads.size()) + 1 < width)
-      threads.emplace_back([this] { work(); });
+      threads.emplace_back([this, number = static_cast<int32_t>(threads.size()) + 1] {
+        threadNumber = number;
+        work();
+      });
   } catch (const std::system_error &) {
     // Fewer threads compute the same.
   }
@@ -51,6 +55,8 @@ ThreadPool::~ThreadPool() {
   for (std::thread &t : threads)
     t.join();
 }
+
+int32_t ThreadPool::numberOfThread() { return threadNumber; }
 
 bool ThreadPool::runOne() {
   uint64_t t = ticket.load(std::memory_order_acquire);

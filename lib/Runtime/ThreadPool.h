@@ -21,6 +21,8 @@ public:
   int32_t start(int32_t width);
   /// task(argument, i) for i in 0 .. count-1, count < 65536; the caller takes part. Not reentrant.
   void parallel(int32_t count, Task task, void *argument);
+  /// 1, 2, ... for the threads of a pool, 0 for all others.
+  static int32_t numberOfThread();
 
 private:
   void work();

@@ -11,6 +11,8 @@ public:
   /// `most` bounds what the options ask for.
   void start(const QueueOptions &options, int32_t most);
   int32_t width() const { return reached; }
+  /// In task `index`: a number that tends to be the same for the same thread in all jobs.
+  int32_t home(int32_t index) const { return useOwn ? ThreadPool::numberOfThread() : index; }
   /// task(argument, i) for i in 0 .. count-1, with the floating point environment of kernels.
   template <typename Work> void parallel(int32_t count, Work &work) {
     run(
