@@ -7,19 +7,25 @@ namespace fusec::rt {
 
 namespace {
 
-constexpr size_t kUnroll = 8; // sums in flight: the latency of an addition times two loads a cycle
-
+// Eight sums in flight: the latency of an addition times two loads a cycle.
 [[gnu::target("avx512f")]] void readWide(const void *from, size_t bytes) {
   const float *p = static_cast<const float *>(from);
-  __m512 sums[kUnroll];
-  for (__m512 &sum : sums)
-    sum = _mm512_setzero_ps();
-  for (const float *end = p + bytes / sizeof(float); p != end; p += kUnroll * 16)
-    for (size_t i = 0; i < kUnroll; ++i)
-      sums[i] = _mm512_add_ps(sums[i], _mm512_load_ps(p + i * 16));
-  for (size_t i = 1; i < kUnroll; ++i)
-    sums[0] = _mm512_add_ps(sums[0], sums[i]);
-  __asm__ volatile("" : : "v"(sums[0]) : "memory"); // the sum is wanted
+  __m512 a = _mm512_setzero_ps(), b = a, c = a, d = a, e = a, f = a, g = a, h = a;
+  for (const float *end = p + bytes / sizeof(float); p != end; p += 128) {
+    a = _mm512_add_ps(a, _mm512_load_ps(p));
+    b = _mm512_add_ps(b, _mm512_load_ps(p + 16));
+    c = _mm512_add_ps(c, _mm512_load_ps(p + 32));
+    d = _mm512_add_ps(d, _mm512_load_ps(p + 48));
+    e = _mm512_add_ps(e, _mm512_load_ps(p + 64));
+    f = _mm512_add_ps(f, _mm512_load_ps(p + 80));
+    g = _mm512_add_ps(g, _mm512_load_ps(p + 96));
+    h = _mm512_add_ps(h, _mm512_load_ps(p + 112));
+  }
+  // The sums are wanted.
+  __asm__ volatile(""
+                   :
+                   : "v"(a), "v"(b), "v"(c), "v"(d), "v"(e), "v"(f), "v"(g), "v"(h)
+                   : "memory");
 }
 
 [[gnu::target("avx512f")]] void copyWide(void *to, const void *from, size_t bytes) {
@@ -52,15 +58,21 @@ constexpr size_t kUnroll = 8; // sums in flight: the latency of an addition time
 
 [[gnu::target("avx")]] void readNarrow(const void *from, size_t bytes) {
   const float *p = static_cast<const float *>(from);
-  __m256 sums[kUnroll];
-  for (__m256 &sum : sums)
-    sum = _mm256_setzero_ps();
-  for (const float *end = p + bytes / sizeof(float); p != end; p += kUnroll * 8)
-    for (size_t i = 0; i < kUnroll; ++i)
-      sums[i] = _mm256_add_ps(sums[i], _mm256_load_ps(p + i * 8));
-  for (size_t i = 1; i < kUnroll; ++i)
-    sums[0] = _mm256_add_ps(sums[0], sums[i]);
-  __asm__ volatile("" : : "x"(sums[0]) : "memory");
+  __m256 a = _mm256_setzero_ps(), b = a, c = a, d = a, e = a, f = a, g = a, h = a;
+  for (const float *end = p + bytes / sizeof(float); p != end; p += 64) {
+    a = _mm256_add_ps(a, _mm256_load_ps(p));
+    b = _mm256_add_ps(b, _mm256_load_ps(p + 8));
+    c = _mm256_add_ps(c, _mm256_load_ps(p + 16));
+    d = _mm256_add_ps(d, _mm256_load_ps(p + 24));
+    e = _mm256_add_ps(e, _mm256_load_ps(p + 32));
+    f = _mm256_add_ps(f, _mm256_load_ps(p + 40));
+    g = _mm256_add_ps(g, _mm256_load_ps(p + 48));
+    h = _mm256_add_ps(h, _mm256_load_ps(p + 56));
+  }
+  __asm__ volatile(""
+                   :
+                   : "x"(a), "x"(b), "x"(c), "x"(d), "x"(e), "x"(f), "x"(g), "x"(h)
+                   : "memory");
 }
 
 [[gnu::target("avx")]] void copyNarrow(void *to, const void *from, size_t bytes) {
