@@ -84,13 +84,12 @@ def compileModel(path, made, options):
             "steps": target["steps"], "predicted_ms": target["predicted_s"] * 1e3}
 
 
-def roofline(folder, threads, workingSet):
-    """Gflop/s, and GB/s of reading and of copying a working set of so many bytes."""
-    program = os.path.join(folder, "roofline")
-    if not os.path.exists(program):
-        source = os.path.join(HERE, "roofline.c")
+def roofline(folder, threads, workingSet, *what):
+    """Gflop/s, and GB/s of reading and of copying a working set of so many bytes; what: "copy" for that alone."""
+    program, source = os.path.join(folder, "roofline"), os.path.join(HERE, "roofline.c")
+    if not os.path.exists(program) or os.path.getmtime(program) < os.path.getmtime(source):
         subprocess.run(["cc", "-O3", "-march=native", source, "-o", program, "-lpthread"], check=True)
-    return outputOf([program, threads, max(workingSet, 1 << 16)], threads)
+    return outputOf([program, threads, max(workingSet, 1 << 16), *what], threads)
 
 
 def summary(values):
