@@ -4,6 +4,7 @@
 #include "Tiling/Access.h"
 
 #include <algorithm>
+#include <tuple>
 
 namespace fusec {
 
@@ -24,13 +25,25 @@ public:
       predictions.push_back(
           predict(state.plan.patterns[p], state.schedules[p].back(), state.target));
     addKernels(state.plan.steps, "");
-    for (const Apart &apart : state.plan.apart)
-      out.apart.push_back({program.tensors[apart.tensor].name, apart.producer, apart.consumer,
-                           apart.reason, kernelOf(apart.producer), kernelOf(apart.consumer)});
+    addApart();
     return std::move(out);
   }
 
 private:
+  /// A plan that was edited has values without a reason.
+  void addApart() {
+    std::map<std::tuple<TensorId, std::string, std::string>, std::string> reasons;
+    for (const Apart &apart : state.plan.apart)
+      reasons[{apart.tensor, apart.producer, apart.consumer}] = apart.reason;
+    auto why = [&](TensorId t, const Equation &producer, const Equation &consumer) {
+      auto it = reasons.find({t, producer.name, consumer.name});
+      return it == reasons.end() ? "no reason: the search did not make this plan" : it->second;
+    };
+    for (const Apart &apart : valuesBetween(state.plan, program, why))
+      out.apart.push_back({program.tensors[apart.tensor].name, apart.producer, apart.consumer,
+                           apart.reason, kernelOf(apart.producer), kernelOf(apart.consumer)});
+  }
+
   void noteEquations(const std::vector<Item> &items) {
     for (const Item &item : items) {
       if (const auto *equation = std::get_if<Equation>(&item.value)) {

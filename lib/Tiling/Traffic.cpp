@@ -3,7 +3,8 @@
 //
 //   %x[oh*2 + kh]  ->  {0, 2, .. 54} + {0, 1, 2}  =  0..56
 //
-// Indices that are no progression are enumerated while they have few points; those that depend on data may be anywhere.
+// Indices that are no progression, or that a predicate tests, are enumerated while they have few points; those that
+// depend on data may be anywhere.
 // A read touches the product over its dimensions, and never more elements than it has points; several reads of one
 // tensor touch their sum, and never more than the product of each dimension's union.
 #include "Tiling/Traffic.h"
@@ -13,7 +14,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
+#include <map>
 
 namespace fusec {
 
@@ -42,11 +43,13 @@ public:
   /// Elements of the read's index sets, one a dimension; `elements` of them in all.
   std::vector<IndexSet> touched(NodeId read, const Shape &shape, double &elements) const {
     std::vector<IndexSet> sets;
-    std::vector<NodeId> indices = indexOperands(body[read]);
+    std::vector<NodeId> indices = indexOperands(body[read]), tests;
+    if (body[read].op == ScalarOp::ReadIf)
+      splitConjunction(body[read].args[0], tests);
     elements = 1;
     std::vector<NodeId> all;
     for (size_t d = 0; d < indices.size(); ++d) {
-      sets.push_back(valuesOf(indices[d], valueOf(shape[d])));
+      sets.push_back(valuesOf(indices[d], valueOf(shape[d]), tests));
       elements *= double(sets.back().count);
       all.push_back(indices[d]);
     }
@@ -89,18 +92,47 @@ private:
     return false;
   }
 
-  IndexSet valuesOf(NodeId index, int64_t dimension) const {
+  void splitConjunction(NodeId id, std::vector<NodeId> &tests) const {
+    if (body[id].op != ScalarOp::And) {
+      tests.push_back(id);
+      return;
+    }
+    for (NodeId arg : body[id].args)
+      splitConjunction(arg, tests);
+  }
+
+  /// The tests that speak of these leaves alone.
+  std::vector<NodeId> testsOf(const std::vector<Leaf> &leaves,
+                              const std::vector<NodeId> &tests) const {
+    std::vector<NodeId> own;
+    for (NodeId test : tests) {
+      const std::vector<Leaf> used = leavesOf({test});
+      auto known = [&](const Leaf &leaf) {
+        return std::any_of(leaves.begin(), leaves.end(),
+                           [&](const Leaf &l) { return l.node == leaf.node; });
+      };
+      if (!used.empty() && !isData(test) && std::all_of(used.begin(), used.end(), known))
+        own.push_back(test);
+    }
+    return own;
+  }
+
+  IndexSet valuesOf(NodeId index, int64_t dimension, const std::vector<NodeId> &tests) const {
     const std::vector<Leaf> leaves = leavesOf({index});
     const double points = pointsOf(leaves);
     if (points < 1 || dimension < 1)
       return {};
     IndexSet set;
     if (!isData(index)) {
+      const std::vector<NodeId> own = testsOf(leaves, tests);
+      const bool few = points <= double(kMaxEnumerated);
+      if (few && !own.empty() && enumerate(index, own, leaves, dimension, set))
+        return set;
       if (progression(index, leaves, set)) {
         clip(set, dimension);
         return set;
       }
-      if (points <= double(kMaxEnumerated) && enumerate(index, leaves, dimension, set))
+      if (few && enumerate(index, {}, leaves, dimension, set))
         return set;
     }
     const IndexRange range = body.rangeOf(index);
@@ -180,31 +212,49 @@ private:
       set.step = 1;
   }
 
-  bool enumerate(NodeId index, const std::vector<Leaf> &leaves, int64_t dimension,
-                 IndexSet &set) const {
-    const std::vector<NodeId> order = body.reachable({index});
-    std::vector<int64_t> place(leaves.size(), 0);
-    std::map<NodeId, ScalarValue> value;
-    std::set<int64_t> values;
-    for (size_t digit = 0; digit < leaves.size() || leaves.empty();) {
+  /// Values of the index where all tests hold; false where an operation is not known.
+  bool enumerate(NodeId index, const std::vector<NodeId> &tests, const std::vector<Leaf> &leaves,
+                 int64_t dimension, IndexSet &set) const {
+    std::vector<NodeId> roots = tests;
+    roots.push_back(index);
+    const std::vector<NodeId> order = body.reachable(roots);
+    std::vector<ScalarValue> value(body.nodes.size());
+    std::vector<int64_t> place(leaves.size(), 0), found;
+    for (bool more = true; more;) {
       for (size_t l = 0; l < leaves.size(); ++l)
         value[leaves[l].node].i = place[l];
       for (NodeId id : order)
         if (!evaluate(id, value))
           return false;
-      if (const int64_t v = value[index].i; v >= 0 && v < dimension)
-        values.insert(v);
-      for (digit = 0; digit < leaves.size() && ++place[digit] == leaves[digit].extent; ++digit)
-        place[digit] = 0;
-      if (leaves.empty())
-        break;
+      const int64_t v = value[index].i;
+      if (v >= 0 && v < dimension &&
+          std::all_of(tests.begin(), tests.end(), [&](NodeId t) { return value[t].i != 0; }))
+        found.push_back(v);
+      more = false;
+      for (size_t digit = 0; digit < leaves.size() && !more; ++digit) {
+        more = ++place[digit] < leaves[digit].extent;
+        if (!more)
+          place[digit] = 0;
+      }
     }
-    set.listed.assign(values.begin(), values.end());
-    set.count = static_cast<int64_t>(values.size());
+    std::sort(found.begin(), found.end());
+    found.erase(std::unique(found.begin(), found.end()), found.end());
+    set = fromList(std::move(found));
     return true;
   }
 
-  bool evaluate(NodeId id, std::map<NodeId, ScalarValue> &value) const {
+  /// A list without gaps is an interval.
+  static IndexSet fromList(std::vector<int64_t> list) {
+    IndexSet set;
+    set.count = static_cast<int64_t>(list.size());
+    if (set.count > 0 && list.back() - list.front() + 1 == set.count)
+      set.first = list.front();
+    else
+      set.listed = std::move(list);
+    return set;
+  }
+
+  bool evaluate(NodeId id, std::vector<ScalarValue> &value) const {
     const Scalar &node = body[id];
     switch (node.op) {
     case ScalarOp::Axis:
@@ -213,13 +263,13 @@ private:
     case ScalarOp::Dim: value[id].i = valueOf(node.dim); return true;
     default: break;
     }
-    std::vector<ScalarValue> args;
-    for (NodeId arg : node.args)
-      args.push_back(value[arg]);
-    if (args.empty())
+    ScalarValue args[3];
+    if (node.args.empty() || node.args.size() > std::size(args))
       return false;
+    for (size_t a = 0; a < node.args.size(); ++a)
+      args[a] = value[node.args[a]];
     std::optional<ScalarValue> result =
-        evaluateScalar(node.op, node.type, body[node.args.back()].type, args.data());
+        evaluateScalar(node.op, node.type, body[node.args.back()].type, args);
     if (result)
       value[id] = *result;
     return result.has_value();

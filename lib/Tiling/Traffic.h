@@ -13,8 +13,8 @@ struct Traffic {
 ///
 /// Which elements are read follows from the access maps: a slice reads its part, two taps of a window share what they
 /// both read, padding reads nothing, a gather reads at most one element a point of its indices. Where a map is taken
-/// apart by divisions over many points, and where predicates leave out more than what lies outside of the tensor, the
-/// result is an upper bound.
+/// apart by divisions over many points, and where a predicate tests more than one dimension at once, the result is an
+/// upper bound.
 Traffic compulsoryTraffic(const ExprProgram &pattern);
 
 } // namespace fusec

@@ -126,6 +126,8 @@ TEST_CASE("the manifest is no FlatBuffer") {
 }
 
 TEST_CASE("names, types and shapes") {
+  refusedAdd("the decisions are no text",
+             [](Model &, Program &p) { p.decisions = std::string("plan\0", 5); });
   refusedAdd("stands twice", [](Model &m, Program &) { m.inputs[1].name = "x"; });
   refusedAdd("the name is empty", [](Model &m, Program &) { m.outputs[0].name = ""; });
   refusedAdd("holds a zero byte",

@@ -50,6 +50,19 @@ TEST_CASE("What two reads share is read once, padding never") {
   CHECK(mapOf("100", 110, "if(and(le(5, i), le(i, 104)), %x[i - 5], 0.0)") == Elements{100, 110});
 }
 
+TEST_CASE("A choice between tensors reads the chosen part of each") {
+  // A concatenation, split in two channels and shuffled: traffic = inputs + outputs.
+  CHECK(trafficOf("tensor %a: f32[16] input\ntensor %b: f32[16] input\ntensor %y: f32[32] output\n"
+                  "inputs (%a, %b)\noutputs (%y)\nmap y [i:32]\n"
+                  "  let t0 = floordiv(i, 2) + floormod(i, 2)*16;\n"
+                  "  %y = if(lt(t0, 16), %a[t0], if(lt(15, t0), %b[t0 - 16], 0.0))\n") ==
+        Elements{32, 32});
+  // Its second half alone.
+  CHECK(trafficOf("tensor %a: f32[64] input\ntensor %y: f32[32] output\n"
+                  "inputs (%a)\noutputs (%y)\nmap y [i:32]\n"
+                  "  %y = if(and(lt(15, i), lt(i, 24)), %a[i], 0.0)\n") == Elements{8, 32});
+}
+
 TEST_CASE("A window reads its halo once, and a product each operand once") {
   CHECK(trafficOf("tensor %x: f32[57] input\ntensor %w: f32[3] input\ntensor %y: f32[28] output\n"
                   "inputs (%x, %w)\noutputs (%y)\nreduction y [o:28; k:3] sum f32\n"
