@@ -5,7 +5,7 @@
 #include "Driver/Sections.h"
 
 #include <algorithm>
-#include <cmath>
+#include <charconv>
 
 namespace fusec {
 
@@ -14,6 +14,7 @@ namespace {
 constexpr char kProducer[] = "fusec " FUSEC_VERSION;
 constexpr std::string_view kMagic = "# fusec decisions 1\n";
 constexpr std::string_view kAnyMagic = "# fusec decisions ";
+constexpr double kLargestNumber = 1e18;
 constexpr size_t kMaxDiffering = 8; // patterns that one message each is given for
 
 /// Every error of a replay, whichever stage found it.
@@ -195,6 +196,12 @@ Prediction predict(const Pattern &pattern, const ScheduleVariant &variant, const
   return {cost::latency(counts, target), counts.readBytes, counts.writtenBytes};
 }
 
+std::string wholeText(double number) {
+  char buffer[400]; // the largest double has 309 digits
+  return std::string(
+      buffer, std::to_chars(buffer, std::end(buffer), number, std::chars_format::fixed, 0).ptr);
+}
+
 std::vector<int> countLaunches(const Plan &plan) {
   std::vector<int> launches(plan.patterns.size(), 0);
   std::function<void(const std::vector<PlanStep> &)> count =
@@ -252,9 +259,9 @@ std::string decisionsText(const ExprProgram &program, const TargetState &state) 
     const Pattern &pattern = state.plan.patterns[p];
     const Prediction prediction = predict(pattern, state.schedules[p].back(), state.target);
     out += "kernel " + pattern.program.name + " launches " + std::to_string(launches[p]) +
-           " reads " + std::to_string(std::llround(prediction.readBytes)) + " writes " +
-           std::to_string(std::llround(prediction.writtenBytes)) + " seconds " +
-           floatToText(prediction.seconds) + " signature " + quoted(pattern.signature.hex()) + "\n";
+           " reads " + wholeText(prediction.readBytes) + " writes " +
+           wholeText(prediction.writtenBytes) + " seconds " + floatToText(prediction.seconds) +
+           " signature " + quoted(pattern.signature.hex()) + "\n";
     for (const ScheduleVariant &variant : state.schedules[p])
       out += printSchedule(p, variant, state.plan);
   }
@@ -301,12 +308,16 @@ Result<DecidedPlan> readDecisions(std::string_view text, const std::string &file
     auto number = [&](std::string_view word, double &value) -> Status {
       FUSEC_CHECK(in.expect(word));
       FUSEC_TRY(value, in.floating());
+      if (!(value >= 0 && value <= kLargestNumber))
+        return in.error("the number behind '" + std::string(word) + "' is out of range");
       return success();
     };
     FUSEC_CHECK(in.expect("kernel"));
     FUSEC_TRY(kernel.name, in.identifier());
     FUSEC_CHECK(in.expect("launches"));
     FUSEC_TRY(kernel.launches, in.integer());
+    if (kernel.launches < 0 || kernel.launches > INT32_MAX)
+      return in.error("the number of launches is out of range");
     FUSEC_CHECK(number("reads", kernel.prediction.readBytes));
     FUSEC_CHECK(number("writes", kernel.prediction.writtenBytes));
     FUSEC_CHECK(number("seconds", kernel.prediction.seconds));

@@ -9,6 +9,9 @@ struct Prediction {
 };
 Prediction predict(const Pattern &pattern, const ScheduleVariant &variant, const Target &target);
 
+/// A whole number in full, however large: 4096.
+std::string wholeText(double number);
+
 /// Launches of each pattern, those in branches and loops counted once.
 std::vector<int> countLaunches(const Plan &plan);
 
@@ -43,6 +46,7 @@ struct DecidedPlan {
   std::string plan; // text
   std::vector<DecidedKernel> kernels;
 };
+/// Takes texts that nobody vouches for: numbers are finite and at most 1e18, launches below 2^31.
 Result<DecidedPlan> readDecisions(std::string_view text, const std::string &fileName);
 
 } // namespace fusec

@@ -78,8 +78,12 @@ struct Side {
 };
 
 Result<Side> programSide(const bundle::Program &program, const std::string &path) {
-  FUSEC_TRY(DecidedPlan decided,
-            readDecisions(program.decisions, path + ": decisions for " + program.target));
+  Result<DecidedPlan> read = readDecisions(program.decisions, path);
+  if (!read)
+    return Diagnostic{Diag::BadBundle, path,
+                      "the decisions for " + program.target +
+                          " cannot be read: " + read.errors().front().text};
+  DecidedPlan &decided = *read;
   std::map<std::string, const bundle::Kernel *> kernels;
   for (const bundle::Kernel &k : program.kernels)
     kernels[k.symbol] = &k;

@@ -3,7 +3,6 @@
 #include "Support/JsonText.h"
 
 #include <algorithm>
-#include <cmath>
 
 namespace fusec {
 
@@ -81,8 +80,8 @@ std::string jsonKernel(const DiffedKernel &k) {
   const Prediction &p = k.decided.prediction;
   return "{\"name\":" + jsonString(k.name) + ",\"launches\":" + std::to_string(k.decided.launches) +
          ",\"nodes\":[" + join(k.nodes, ",", [](const std::string &s) { return jsonString(s); }) +
-         "],\"bytes_read\":" + std::to_string(std::llround(p.readBytes)) +
-         ",\"bytes_written\":" + std::to_string(std::llround(p.writtenBytes)) +
+         "],\"bytes_read\":" + wholeText(p.readBytes) +
+         ",\"bytes_written\":" + wholeText(p.writtenBytes) +
          ",\"predicted_s\":" + floatToText(p.seconds) + "}";
 }
 
@@ -92,8 +91,8 @@ std::string jsonPair(const DiffedTarget::Pair &p) {
 
 std::string jsonSums(const Sums &s) {
   return "{\"launches\":" + std::to_string(s.launches) +
-         ",\"bytes_read\":" + std::to_string(std::llround(s.readBytes)) +
-         ",\"bytes_written\":" + std::to_string(std::llround(s.writtenBytes)) +
+         ",\"bytes_read\":" + wholeText(s.readBytes) +
+         ",\"bytes_written\":" + wholeText(s.writtenBytes) +
          ",\"predicted_s\":" + floatToText(s.seconds) + "}";
 }
 

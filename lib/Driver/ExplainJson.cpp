@@ -1,8 +1,6 @@
 #include "Driver/Explain.h"
 #include "Support/JsonText.h"
 
-#include <cmath>
-
 namespace fusec {
 
 namespace {
@@ -29,8 +27,8 @@ std::string lines(const std::string &text) {
 }
 
 std::string numbers(double readBytes, double writtenBytes, double seconds) {
-  return "\"bytes_read\":" + std::to_string(std::llround(readBytes)) +
-         ",\"bytes_written\":" + std::to_string(std::llround(writtenBytes)) +
+  return "\"bytes_read\":" + wholeText(readBytes) +
+         ",\"bytes_written\":" + wholeText(writtenBytes) +
          ",\"predicted_s\":" + floatToText(seconds);
 }
 

@@ -13,7 +13,14 @@ def close(a, b):
     return abs(a - b) <= 1e-9 * max(abs(a), abs(b))
 
 
-nodes = {n.name for n in onnx.load(sys.argv[1]).graph.node}
+def names(graph):
+    for node in graph.node:
+        yield node.name
+        for attribute in node.attribute:
+            yield from names(attribute.g)
+
+
+nodes = set(names(onnx.load(sys.argv[1]).graph))
 for line in sys.stdin:
     target = json.loads(line)
     kernels, apart = target["kernels"], target["apart"]
