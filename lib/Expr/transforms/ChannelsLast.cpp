@@ -8,6 +8,9 @@
 //   map relu [n:1, c:64, y:56, x:56]                             map relu [n:1, c:64, y:56, x:56]
 //     %y = max(%c[n, c, y, x], 0.0)                                %y = max(%c[n, y, x, c], 0.0)
 //
+// A convolution in groups has two such axes, [n, group, channel, y, x], and both go behind the image: the channels of a
+// group share what they read, and [group, channel] lies as the channels of the next image do.
+//
 // Reduction axes keep their order, so that sums keep their bits. The model's inputs and outputs and tensors that a
 // scan, a branch, a scatter or an opaque equation takes as a whole keep their layout.
 //
@@ -30,7 +33,7 @@ public:
   explicit ChannelsLast(ExprProgram &program)
       : program(program), whole(wholeUses(program)), parent(program.tensors.size()),
         eligible(program.tensors.size()), seeded(program.tensors.size()),
-        changes(program.tensors.size()) {
+        channels(program.tensors.size(), 1), moves(program.tensors.size()) {
     std::iota(parent.begin(), parent.end(), 0);
   }
 
@@ -42,12 +45,13 @@ public:
       if (seeded[i])
         groupChanges[find(i)] = true;
     for (size_t i = 0; i < parent.size(); ++i)
-      changes[i] = eligible[i] && groupChanges[find(i)];
-    for (size_t i = 0; i < parent.size(); ++i)
-      if (changes[i]) {
-        Shape &shape = program.tensors[i].shape;
-        std::rotate(shape.begin() + 1, shape.begin() + 2, shape.end());
-      }
+      if (eligible[i] && groupChanges[find(i)])
+        moves[i] = channels[i];
+    for (size_t i = 0; i < parent.size(); ++i) {
+      Shape &shape = program.tensors[i].shape;
+      if (moves[i] > 0)
+        std::rotate(shape.begin() + 1, shape.begin() + 1 + moves[i], shape.end());
+    }
     forEachEquation(program.items, [&](Equation &e, const DimExpr *steps) { rewrite(e, steps); });
   }
 
@@ -67,16 +71,20 @@ private:
   }
 
   /// Indices (b, c, y, x, ...) at the image position of the equation's own axes: the batch index depends on axis 0
-  /// alone, each image index on its axis and no other spatial one, the channel index on no other axis than 1.
-  bool isImageRead(const Equation &e, const std::vector<uint64_t> &axes, const Scalar &read) const {
+  /// alone, each image index on its axis and no other spatial one, the channel index on no other axis than 1. With two
+  /// `channelAxes` the equation has one axis more, 2, that no index depends on.
+  bool isImageRead(const Equation &e, const std::vector<uint64_t> &axes, const Scalar &read,
+                   int channelAxes = 1) const {
     size_t first = read.op == ScalarOp::ReadIf ? 2 : 0;
-    if (static_cast<int>(read.args.size() - first) != e.numSpatial)
+    const int rank = static_cast<int>(read.args.size() - first);
+    if (rank < kMinRank || rank + channelAxes - 1 != e.numSpatial)
       return false;
     uint64_t spatial = (uint64_t(1) << e.numSpatial) - 1;
-    for (int d = 0; d < e.numSpatial; ++d) {
+    for (int d = 0; d < rank; ++d) {
       uint64_t depends = axes[read.args[first + d]] & spatial;
-      uint64_t own = uint64_t(1) << d;
-      bool fixed = depends == 0 && e.axes[d].extent.isConst(1);
+      const int axis = d < 2 ? d : d + channelAxes - 1;
+      uint64_t own = uint64_t(1) << axis;
+      bool fixed = depends == 0 && e.axes[axis].extent.isConst(1);
       if (d == 1 ? (depends & ~own) != 0 : depends != own && !fixed)
         return false;
     }
@@ -84,7 +92,7 @@ private:
   }
 
   /// A sum of products of an image and weights that depend on neither batch nor place; 1x1 convolutions too.
-  bool isConvolution(const Equation &e, const std::vector<uint64_t> &axes) const {
+  bool isConvolution(const Equation &e, const std::vector<uint64_t> &axes, int channelAxes) const {
     if (e.kind != EquationKind::Reduction || e.monoid != Monoid::Sum)
       return false;
     NodeId root = e.results[0];
@@ -92,14 +100,15 @@ private:
       root = e.body[root].args[0];
     if (e.body[root].op != ScalarOp::Mul)
       return false;
-    uint64_t places =
-        ((uint64_t(1) << e.numSpatial) - 1) & ~uint64_t(2); // all spatial axes but the channel
+    uint64_t places = (uint64_t(1) << e.numSpatial) - 1; // all spatial axes but the channel's
+    for (int axis = 1; axis <= channelAxes; ++axis)
+      places &= ~(uint64_t(1) << axis);
     for (int side = 0; side < 2; ++side) {
       NodeId image = e.body[root].args[side], weights = e.body[root].args[1 - side];
       if ((axes[weights] & places) != 0 || axes[weights] == 0)
         continue;
       for (NodeId id : e.body.reachable({image}))
-        if (isRead(e.body[id]) && isImageRead(e, axes, e.body[id]))
+        if (isRead(e.body[id]) && isImageRead(e, axes, e.body[id], channelAxes))
           return true;
     }
     return false;
@@ -111,39 +120,45 @@ private:
       return;
     std::vector<uint64_t> axes = axisDependences(e.body);
     TensorId out = e.outputs[0];
-    bool convolution = isConvolution(e, axes);
-    if (convolution && e.outputs.size() == 1)
+    const bool plain = isConvolution(e, axes, 1), grouped = !plain && isConvolution(e, axes, 2);
+    if ((plain || grouped) && e.outputs.size() == 1)
       seeded[out] = true;
+    if (grouped)
+      channels[out] = 2;
     for (NodeId id : e.body.reachable(bodyRoots(e))) {
       const Scalar &s = e.body[id];
-      if (!isRead(s) || !eligible[s.index] || !isImageRead(e, axes, s))
+      if (!isRead(s) || !eligible[s.index] || !isImageRead(e, axes, s, channels[out]))
         continue;
-      if (convolution)
+      if (plain || grouped)
         seeded[s.index] = true;
-      if (eligible[out])
+      if (eligible[out] && channels[s.index] == channels[out] && !grouped)
         parent[find(s.index)] = find(out);
     }
   }
 
-  /// Position of the old dimension d among the new ones.
-  static int moved(int d, int rank) { return d == 0 ? 0 : d == 1 ? rank - 1 : d - 1; }
+  /// Position of the old dimension d among the new ones, where dimensions 1 to `count` went behind the others.
+  static int moved(int d, int rank, int count) {
+    return d == 0 ? 0 : d <= count ? d + rank - 1 - count : d - count;
+  }
 
   void rewrite(Equation &e, const DimExpr *steps) {
-    bool writes = !e.outputs.empty() && changes[e.outputs[0]];
+    const int writes = e.outputs.empty() ? 0 : moves[e.outputs[0]];
     bool reads = std::any_of(e.body.nodes.begin(), e.body.nodes.end(),
-                             [&](const Scalar &s) { return isRead(s) && changes[s.index]; });
-    if (!writes && !reads)
+                             [&](const Scalar &s) { return isRead(s) && moves[s.index] > 0; });
+    if (writes == 0 && !reads)
       return;
-    if (writes)
-      std::rotate(e.axes.begin() + 1, e.axes.begin() + 2, e.axes.begin() + e.numSpatial);
+    if (writes > 0)
+      std::rotate(e.axes.begin() + 1, e.axes.begin() + 1 + writes, e.axes.begin() + e.numSpatial);
     rebuild(e, program.symbols, steps, [&](Body &body, const Scalar &s, NodeId) {
       if (s.op == ScalarOp::Axis)
-        return writes && s.index < e.numSpatial ? body.axis(moved(s.index, e.numSpatial)) : kNoNode;
-      if (!isRead(s) || !changes[s.index])
+        return writes > 0 && s.index < e.numSpatial
+                   ? body.axis(moved(s.index, e.numSpatial, writes))
+                   : kNoNode;
+      if (!isRead(s) || moves[s.index] == 0)
         return kNoNode;
       Scalar t = s;
-      std::rotate(t.args.begin() + (s.op == ScalarOp::ReadIf ? 2 : 0) + 1,
-                  t.args.begin() + (s.op == ScalarOp::ReadIf ? 2 : 0) + 2, t.args.end());
+      const auto first = t.args.begin() + (s.op == ScalarOp::ReadIf ? 2 : 0);
+      std::rotate(first + 1, first + 1 + moves[s.index], t.args.end());
       return body.add(std::move(t));
     });
   }
@@ -151,7 +166,9 @@ private:
   ExprProgram &program;
   std::vector<bool> whole;
   std::vector<size_t> parent; // union-find over tensors
-  std::vector<bool> eligible, seeded, changes;
+  std::vector<bool> eligible, seeded;
+  std::vector<int> channels; // dimensions from 1 on that go behind the others if the tensor changes
+  std::vector<int> moves;    // as many, where it does; else 0
 };
 
 } // namespace

@@ -236,6 +236,55 @@ reduction d [n:1, o:5, y:3, x:3; c:4] sum f32
   CHECK(sameBits(run(before, inputs), run(p, inputs)));
 }
 
+TEST_CASE("between convolutions in groups, groups and their channels go behind the image") {
+  const char *text = R"(expr groups
+tensor %x: f32[1,6,5,7] input
+tensor %u: f32[4,6] input
+tensor %w: f32[6,2,3,3] input
+tensor %v: f32[5,6] input
+tensor %a: f32[1,4,5,7] temp
+tensor %g: f32[1,2,3,3,5] temp
+tensor %b: f32[1,6,3,5] temp
+tensor %y: f32[1,5,3,5] output
+inputs (%x, %u, %w, %v)
+outputs (%y)
+reduction a [n:1, o:4, y:5, x:7; c:6] sum f32
+  %a = mul(%x[n, c, y, x], %u[o, c])
+reduction g [n:1, g:2, o:3, y:3, x:5; c:2, r:3, s:3] sum f32
+  %g = mul(%a[n, g*2 + c, y + r, x + s], %w[g*3 + o, c, r, s])
+map b [n:1, c:6, y:3, x:5]
+  %b = max(%g[n, floordiv(c, 3), floormod(c, 3), y, x], 0.0)
+reduction d [n:1, o:5, y:3, x:5; c:6] sum f32
+  %y = mul(%b[n, c, y, x], %v[o, c])
+)";
+  auto before = parse(text);
+  auto p = channelsLast(parse(text));
+  requireValid(p);
+  CHECK(print(p, nullptr) == R"(expr groups
+tensor %x: f32[1,6,5,7] input
+tensor %u: f32[4,6] input
+tensor %w: f32[6,2,3,3] input
+tensor %v: f32[5,6] input
+tensor %a: f32[1,5,7,4] temp
+tensor %g: f32[1,3,5,2,3] temp
+tensor %b: f32[1,3,5,6] temp
+tensor %y: f32[1,5,3,5] output
+inputs (%x, %u, %w, %v)
+outputs (%y)
+reduction a [n:1, y:5, x:7, o:4; c:6] sum f32
+  %a = mul(%x[n, c, y, x], %u[o, c])
+reduction g [n:1, y:3, x:5, g:2, o:3; c:2, r:3, s:3] sum f32
+  %g = mul(%a[n, y + r, x + s, g*2 + c], %w[g*3 + o, c, r, s])
+map b [n:1, y:3, x:5, c:6]
+  %b = max(%g[n, y, x, floordiv(c, 3), floormod(c, 3)], 0.0)
+reduction d [n:1, o:5, y:3, x:5; c:6] sum f32
+  %y = mul(%b[n, y, x, c], %v[o, c])
+)");
+  std::mt19937 random(5);
+  auto inputs = randomInputs(p, {}, random);
+  CHECK(sameBits(run(before, inputs), run(p, inputs)));
+}
+
 TEST_CASE("a reduction over merged heads is affine again") {
   const char *text = R"(expr merge
 tensor %ctx: f32[4,5,6] input
