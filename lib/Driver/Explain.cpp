@@ -12,15 +12,21 @@ namespace {
 
 class Explainer {
 public:
-  Explainer(const ExprProgram &program, const TargetState &state)
-      : program(program), state(state), launches(countLaunches(state.plan)) {
+  Explainer(const CompileState &compiled, const TargetState &state)
+      : program(compiled.program), uncomposed(compiled.uncomposed), state(state),
+        launches(countLaunches(state.plan)) {
     noteEquations(program.items);
   }
 
   Result<ExplainedTarget> run() {
     out.model = program.name;
     out.target = state.target.name;
-    FUSEC_CHECK(measureUnfused());
+    FUSEC_TRY(alone, measureAlone(program));
+    out.unfused = total(alone);
+    if (uncomposed) {
+      FUSEC_TRY(auto parts, measureAlone(*uncomposed));
+      out.uncomposed = total(parts);
+    }
     for (size_t p = 0; p < state.plan.patterns.size(); ++p)
       predictions.push_back(
           predict(state.plan.patterns[p], state.schedules[p].back(), state.target));
@@ -68,28 +74,34 @@ private:
     sums.seconds += more.seconds;
   }
 
-  /// The same oracle as the search's, for each equation alone.
-  Status measureUnfused() {
-    const Plan plan = unfusedPlan(program);
+  /// Each equation alone, by name, by the same oracle as the search's.
+  Result<std::map<std::string, Sums>> measureAlone(const ExprProgram &equations) const {
+    const Plan plan = unfusedPlan(equations);
     std::vector<Prediction> ofPattern;
     for (const Pattern &pattern : plan.patterns) {
       FUSEC_TRY(std::vector<ScheduleVariant> variants,
                 bestSchedules(pattern.program, state.target));
       ofPattern.push_back(predict(pattern, variants.back(), state.target));
     }
+    std::map<std::string, Sums> sums;
     std::function<void(const std::vector<PlanStep> &)> visit =
         [&](const std::vector<PlanStep> &steps) {
           for (const PlanStep &step : steps) {
             if (step.kind == PlanStep::Kind::Launch)
-              add(alone[step.equations[0]], ofPattern[static_cast<size_t>(step.pattern)]);
+              add(sums[step.equations[0]], ofPattern[static_cast<size_t>(step.pattern)]);
             visit(step.thenSteps);
             visit(step.elseSteps);
           }
         };
     visit(plan.steps);
-    for (const auto &[name, sums] : alone)
-      add(out.unfused, sums);
-    return success();
+    return sums;
+  }
+
+  static Sums total(const std::map<std::string, Sums> &parts) {
+    Sums all;
+    for (const auto &[name, sums] : parts)
+      add(all, sums);
+    return all;
   }
 
   void addKernels(const std::vector<PlanStep> &steps, const std::string &within) {
@@ -177,6 +189,7 @@ private:
   }
 
   const ExprProgram &program;
+  const std::optional<ExprProgram> &uncomposed;
   const TargetState &state;
   const std::vector<int> launches;
   std::map<std::string, const Equation *> equations;
@@ -191,7 +204,7 @@ private:
 Result<std::vector<ExplainedTarget>> explain(const CompileState &state) {
   std::vector<ExplainedTarget> targets;
   for (const TargetState &target : state.targets) {
-    FUSEC_TRY(ExplainedTarget explained, Explainer(state.program, target).run());
+    FUSEC_TRY(ExplainedTarget explained, Explainer(state, target).run());
     targets.push_back(std::move(explained));
   }
   return targets;

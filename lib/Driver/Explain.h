@@ -33,6 +33,8 @@ struct ExplainedTarget {
   std::string model, target;
   std::vector<ExplainedKernel> kernels; // in launch order
   Sums totals, unfused;
+  std::optional<Sums>
+      uncomposed; // without vertical composition; absent where a dump holds the composed equations
   struct Between {
     std::string tensor, producer, consumer, reason;
     int from = -1, to = -1; // kernels; -1: a branch or loop of the host
@@ -40,8 +42,8 @@ struct ExplainedTarget {
   std::vector<Between> apart;
 };
 
-/// The plan of every target beside the plan in which every equation is a kernel of its own. `state` holds plan and
-/// schedules.
+/// The plan of every target beside the plans in which every equation is a kernel of its own, composed and not. `state`
+/// holds plan and schedules.
 Result<std::vector<ExplainedTarget>> explain(const CompileState &state);
 
 std::string explanationText(const std::vector<ExplainedTarget> &targets);

@@ -86,9 +86,11 @@ const moved = k => k.bytes_read + k.bytes_written;
 const title = k => k.nodes.length ? k.nodes.join(', ') : k.equations.join(', ');
 const short = (s, n) => s.length > n ? s.slice(0, n - 1) + '\u2026' : s;
 
-function sum(label, now, before, text) {
+function sum(label, of, text) {
+  const now = of(t.totals), before = of(t.unfused), apiece = t.uncomposed && of(t.uncomposed);
   return el('div', {class: 'sum'}, el('b', {}, text(now)), ' ' + label + ' ',
-    el('small', {}, 'unfused ' + text(before)),
+    el('small', {title: 'every equation a kernel; uncomposed: before maps are written into them'},
+       'unfused ' + text(before) + (t.uncomposed ? ', uncomposed ' + text(apiece) : '')),
     el('div', {class: 'bar'},
        el('i', {style: 'width:' + Math.min(100, before ? 100 * now / before : 100) + '%'})));
 }
@@ -215,9 +217,8 @@ function show() {
     [el('button', {'aria-selected': name === tab, id: 'tab-' + name,
                    onclick: () => { tab = name; show(); }}, name), ' ']));
   by('sums').replaceChildren(
-    sum('kernels', t.totals.launches, t.unfused.launches, v => v),
-    sum('', t.totals.predicted_s, t.unfused.predicted_s, time),
-    sum('moved', moved(t.totals), moved(t.unfused), bytes));
+    sum('kernels', s => s.launches, v => v), sum('', s => s.predicted_s, time),
+    sum('moved', moved, bytes));
   by('left').replaceChildren(views[tab]());
   select(Math.min(on, Math.max(0, t.kernels.length - 1)));
 }

@@ -71,6 +71,7 @@ std::string explanationJson(const std::vector<ExplainedTarget> &targets) {
   for (const ExplainedTarget &t : targets)
     out += "{\"model\":" + jsonString(t.model) + ",\"target\":" + jsonString(t.target) +
            ",\"totals\":" + sums(t.totals) + ",\"unfused\":" + sums(t.unfused) +
+           ",\"uncomposed\":" + (t.uncomposed ? sums(*t.uncomposed) : "null") +
            ",\"kernels\":" + list(t.kernels, kernel) + ",\"apart\":" + list(t.apart, between) +
            "}\n";
   return out;

@@ -115,7 +115,9 @@ std::string explanationText(const std::vector<ExplainedTarget> &targets) {
            sumsText(all) + "\nunfused: " + sumsText(unfused) + "; the plan takes " +
            share(all.seconds, unfused.seconds) + " of the time and " +
            share(all.readBytes + all.writtenBytes, unfused.readBytes + unfused.writtenBytes) +
-           " of the bytes\npredicted for one run; a branch or a loop counts once\n\n";
+           " of the bytes\n" +
+           (target.uncomposed ? "uncomposed: " + sumsText(*target.uncomposed) + "\n" : "") +
+           "predicted for one run; a branch or a loop counts once\n\n";
     std::map<std::string, size_t> firstOf;
     for (size_t k = 0; k < target.kernels.size(); ++k)
       out += kernelText(target, k, firstOf);

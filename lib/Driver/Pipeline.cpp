@@ -4,9 +4,6 @@
 #include "Bundle/Writer.h"
 #include "Driver/BundleModel.h"
 #include "Driver/Decisions.h"
-#include "Expr/Lower.h"
-#include "Expr/Passes.h"
-#include "Reference/ExprFold.h"
 #include "Reference/GraphInterpreter.h"
 
 #include <chrono>
@@ -250,13 +247,9 @@ private:
   }
 
   Status lowerToExpr() {
-    FUSEC_TRY(state.program, lowerGraph(state.graph));
-    FUSEC_CHECK(verify(state.program));
-    state.program = foldConstants(std::move(state.program));
-    FUSEC_CHECK(verify(state.program));
-    for (const ExprPass &pass : exprPasses()) {
-      state.program = pass.run(std::move(state.program));
-      FUSEC_CHECK(verify(state.program));
+    FUSEC_TRY(state.program, lowerProgram(state.graph, true));
+    if (options.inspect) {
+      FUSEC_TRY(state.uncomposed, lowerProgram(state.graph, false));
     }
     return success();
   }

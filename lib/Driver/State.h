@@ -9,6 +9,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 
 namespace fusec {
 
@@ -26,9 +27,13 @@ struct TargetState {
 struct CompileState {
   Graph graph;
   ExprProgram program;
+  std::optional<ExprProgram>
+      uncomposed; // `program` without vertical composition, to be compared with
   std::vector<TargetState> targets;
 };
 
+/// Graph -> equations, all passes run; without `composed` all but the vertical composition.
+Result<ExprProgram> lowerProgram(const Graph &graph, bool composed);
 /// Text of one stage with everything that the rest of the pipeline needs. `store` takes the constants' data.
 std::string dumpStage(Stage stage, const CompileState &state, ConstantStore &store);
 /// One file of a dump folder, which is made where it is missing.

@@ -29,6 +29,8 @@ for line in sys.stdin:
     for key in SUMS:
         assert close(sum(k["unfused"][key] for k in kernels), target["unfused"][key]), key
     assert target["totals"]["launches"] == len(kernels)
+    for key in SUMS:
+        assert target["totals"][key] < target["uncomposed"][key] and target["unfused"][key] < target["uncomposed"][key]
     fewer = sum(len(k["equations"]) - 1 for k in kernels)
     assert target["unfused"]["launches"] - len(kernels) == fewer
     for k in kernels:
