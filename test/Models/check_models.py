@@ -1,5 +1,6 @@
-"""Models against ONNX Runtime: check_models.py [--models DIR] PROGRAMS FOLDER CHECK [MODEL]...
+"""Models against ONNX Runtime: check_models.py [--models DIR] [--target T] PROGRAMS FOLDER CHECK [MODEL]...
 The tiny models with the inputs and outputs beside them; or those of scripts/export-models in DIR, with random inputs.
+What runs on the host comes from a bundle for T, such as host,sm_90,gfx942.
 
   reference  outputs on the host for the committed inputs, relative L2 <= 1e-4
   simulated  the same on two simulated GPUs
@@ -34,7 +35,8 @@ INNER = 5
 
 
 class Model:
-    def __init__(self, programs, folder, models, name):
+    def __init__(self, programs, folder, models, name, target):
+        self.target = target
         self.name, self.folder = name, os.path.join(folder, name)
         self.references = os.path.join(models, name)
         self.fusec, self.fusert = (os.path.join(programs, program) for program in ("fusec", "fusert"))
@@ -48,7 +50,8 @@ class Model:
     def compile(self, *options, source=None, out="bundle"):
         made = os.path.join(self.folder, out)
         ranges = RANGES.get(self.name, []) if source is None else []
-        bundle.execute([self.fusec, source or self.path, "-o", made, *ranges, *options])
+        targets = [] if "--target" in options or source else ["--target", self.target]
+        bundle.execute([self.fusec, source or self.path, "-o", made, *ranges, *targets, *options])
         return made
 
     def dump(self, stage, *options):
@@ -194,6 +197,7 @@ def checkResume(model):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--models", default=TINY)
+    parser.add_argument("--target", default="host")
     parser.add_argument("programs")
     parser.add_argument("folder")
     actions = {"reference": checkReference, "simulated": checkSimulated, "inner": checkInner, "apart": checkApart,
@@ -209,7 +213,8 @@ def main():
     failures = 0
     for name in arguments.name or present:
         try:
-            actions[arguments.check](Model(arguments.programs, arguments.folder, arguments.models, name))
+            actions[arguments.check](Model(arguments.programs, arguments.folder, arguments.models, name,
+                                            arguments.target))
         except bundle.Failed as failed:
             print(f"FAILED {failed}", flush=True)
             failures += 1
