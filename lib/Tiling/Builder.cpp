@@ -64,10 +64,12 @@ bool mergeable(const Equation &e, const ExprProgram &pattern, int p) {
 }
 
 std::vector<std::vector<int>> mergeGroups(const std::vector<const Equation *> &equations,
-                                          const ExprProgram &pattern, int begin, int end) {
+                                          const ExprProgram &pattern, int begin, int end,
+                                          const std::vector<int> &without) {
   std::vector<std::vector<int>> groups;
   for (int p = begin; p < end; ++p) {
-    if (equations[0]->axes[p].extent.isConst(1))
+    if (equations[0]->axes[p].extent.isConst(1) ||
+        std::count(without.begin(), without.end(), p) != 0)
       continue;
     bool joins = !groups.empty() && groups.back().back() == p - 1;
     for (const Equation *e : equations)
@@ -82,14 +84,15 @@ std::vector<std::vector<int>> mergeGroups(const std::vector<const Equation *> &e
 
 } // namespace
 
-View makeView(const ExprProgram &pattern, const Target &target, int first, int finish) {
+View makeView(const ExprProgram &pattern, const Target &target, int first, int finish,
+              const std::vector<int> &without) {
   View view{&pattern, &target, scheduledEquations(pattern), first, finish, {}, {}};
   std::vector<const Equation *> both = {view.equations[first]};
   if (finish >= 0)
     both.push_back(view.equations[finish]);
   const Equation &e = view.equation();
-  view.spatial = mergeGroups(both, pattern, 0, e.numSpatial);
-  view.reduction = mergeGroups({&e}, pattern, e.numSpatial, static_cast<int>(e.axes.size()));
+  view.spatial = mergeGroups(both, pattern, 0, e.numSpatial, without);
+  view.reduction = mergeGroups({&e}, pattern, e.numSpatial, static_cast<int>(e.axes.size()), {});
   return view;
 }
 

@@ -22,8 +22,10 @@ struct View {
   /// Extent at the symbols' opt values.
   int64_t opt(const std::vector<int> &group) const;
 };
-/// Groups of `first` (and `finish`): see View.
-View makeView(const ExprProgram &pattern, const Target &target, int first, int finish);
+/// Groups of `first` (and `finish`): see View. The axis positions in `without` are in no group: loops of the caller's
+/// run over them.
+View makeView(const ExprProgram &pattern, const Target &target, int first, int finish,
+              const std::vector<int> &without = {});
 
 /// One read of the tiled equation.
 struct ReadInfo {
@@ -73,5 +75,7 @@ Candidates gpuContractionCandidates(const View &view);
 Candidates scanCandidates(const ExprProgram &pattern, const Target &target);
 Candidates scatterCandidates(const View &view);
 Candidates topKCandidates(const View &view);
+/// None where the equations share no rows.
+Candidates stitchCandidates(const ExprProgram &pattern, const Target &target);
 
 } // namespace fusec::tiling

@@ -36,13 +36,22 @@ bool isConstantTrip(LoopKind kind) {
   return kind == LoopKind::Unit || kind == LoopKind::Lane || kind == LoopKind::Unroll;
 }
 
-/// First loop over `axis` below `nodes`, if it has a constant trip.
+bool hasSeqLoop(const std::vector<TreeNode> &nodes, AxisId axis) {
+  return std::any_of(nodes.begin(), nodes.end(), [&](const TreeNode &n) {
+    return n.isLoop &&
+           ((n.axis == axis && n.loop == LoopKind::Seq) || hasSeqLoop(n.children, axis));
+  });
+}
+
+/// True if the first loop over `axis` below `nodes` has a constant trip and no loop inside that ends at the extent, as
+/// a unit's loop over its rows does.
 bool nextLoopIsConstantTrip(const std::vector<TreeNode> &nodes, AxisId axis) {
   for (const TreeNode &node : nodes) {
     if (!node.isLoop)
       continue;
     if (node.axis == axis) {
-      if (isConstantTrip(node.loop))
+      if (isConstantTrip(node.loop) &&
+          (node.loop != LoopKind::Unit || !hasSeqLoop(node.children, axis)))
         return true;
       continue;
     }
@@ -62,12 +71,18 @@ std::optional<TreePath> Lowering::findLeaf(LeafKind kind, int target) const {
   return std::nullopt;
 }
 
-std::optional<TreePath> Lowering::findConsumer(TensorId tensor) const {
-  for (size_t e = 0; e < equations.size(); ++e)
-    for (NodeId read : readsOf(*equations[e]))
-      if (equations[e]->body[read].index == tensor)
-        return findLeaf(LeafKind::Compute, static_cast<int>(e));
-  return std::nullopt;
+/// Paths to the statements that read the tensor.
+std::vector<TreePath> Lowering::findConsumers(TensorId tensor) const {
+  std::vector<TreePath> paths;
+  for (size_t e = 0; e < equations.size(); ++e) {
+    std::vector<NodeId> reads = readsOf(*equations[e]);
+    bool consumes = std::any_of(reads.begin(), reads.end(), [&](NodeId read) {
+      return equations[e]->body[read].index == tensor;
+    });
+    if (auto path = consumes ? findLeaf(LeafKind::Compute, static_cast<int>(e)) : std::nullopt)
+      paths.push_back(std::move(*path));
+  }
+  return paths;
 }
 
 int64_t Lowering::tileIn(const TreePath &chain, size_t length, AxisId axis) const {
@@ -86,10 +101,11 @@ void Lowering::materialiseEdges() {
     if (edge.level == MemLevel::Register || producer < 0 ||
         equations[producer]->kind != EquationKind::Reduction || findLeaf(LeafKind::Store, producer))
       continue;
-    auto consumer = findConsumer(edge.tensor);
+    std::vector<TreePath> consumers = findConsumers(edge.tensor);
     auto compute = findLeaf(LeafKind::Compute, producer);
-    if (!consumer || !compute)
+    if (consumers.empty() || !compute)
       continue;
+    const TreePath *consumer = &consumers[0];
     size_t common = 0;
     while ((*consumer)[common] == (*compute)[common])
       ++common;
@@ -114,10 +130,12 @@ NodeId Lowering::tripOf(const TreeNode &node) {
   if (node.axis == kStepAxis)
     return body.dim(scan->steps);
   DimExpr whole = extent(node.axis);
-  bool outermost = true;
+  bool outermost = true, unitsPastEnd = false; // units of the last block that have nothing to do
   int64_t tile = 0;
   for (const PathLoop &loop : path)
     if (loop.axis == node.axis) {
+      if (loop.kind == LoopKind::Unit && !outermost)
+        unitsPastEnd = !whole.divisibleBy(tile, symbols);
       outermost = false;
       tile = loop.step;
     }
@@ -127,11 +145,13 @@ NodeId Lowering::tripOf(const TreeNode &node) {
     problem("loop " + std::string(name(node.loop)) + " " + schedule.axes[node.axis].name + ":" +
             std::to_string(node.step) + " does not divide the " + std::to_string(tile) +
             " around it");
-  if (node.loop != LoopKind::Seq || whole.divisibleBy(tile, symbols))
+  if (node.loop != LoopKind::Seq || (whole.divisibleBy(tile, symbols) && !unitsPastEnd))
     return body.index(tile / node.step);
   // The last tile of an outer loop is cut at the extent.
   NodeId left = body.binary(ScalarOp::Sub, body.dim(whole), axisValue(node.axis));
   NodeId here = body.binary(ScalarOp::Min, left, body.index(tile));
+  if (unitsPastEnd)
+    here = body.binary(ScalarOp::Max, here, body.index(0));
   NodeId rounded = body.binary(ScalarOp::Add, here, body.index(node.step - 1));
   return body.binary(ScalarOp::FloorDiv, rounded, body.index(node.step));
 }

@@ -211,17 +211,36 @@ std::vector<NodeId> Lowering::unrollIndices(int equation) {
   return indices;
 }
 
-/// Index into the Shared buffer that holds (a tile of) an internal tensor, at the current point.
-NodeId Lowering::edgeIndex(int equation, TensorId tensor) {
-  size_t depth = localDepth.at(tensor);
+/// Index into the Shared buffer that holds a tile of an internal tensor, for the element at `indices`, which are
+/// values of the kernel's body.
+NodeId Lowering::edgeIndex(int equation, TensorId tensor, const std::vector<NodeId> &indices) {
+  const Local &local = locals.at(tensor);
+  const int producer = producerOf(tensor);
   NodeId flat = body.index(0);
-  for (size_t a = 0; a < schedule.axes.size(); ++a) {
-    const ScheduleAxis &axis = schedule.axes[a];
-    if (axis.reduction || std::count(axis.equations.begin(), axis.equations.end(), equation) == 0)
+  for (auto [a, tile] : local.tiles) {
+    if (tile == 1)
       continue;
-    NodeId scaled =
-        body.binary(ScalarOp::Mul, flat, body.index(tileAt(static_cast<AxisId>(a), depth)));
-    flat = body.binary(ScalarOp::Add, scaled, axisOffset(static_cast<AxisId>(a), depth));
+    NodeId inside = kNoNode; // element of the axis, counted from the tile's origin
+    const std::vector<int> &positions = schedule.axes[a].positions;
+    bool own = std::all_of(positions.begin(), positions.end(), [&](int p) {
+      return scheduleAxis(equation, p) == a && indices[p] == equationAxis(equation, p);
+    });
+    if (own) {
+      inside = axisOffset(a, local.depth);
+    } else {
+      inside = body.index(0);
+      for (int p : positions) {
+        const DimExpr &size = equations[producer]->axes[p].extent;
+        inside = body.binary(ScalarOp::Add, body.binary(ScalarOp::Mul, inside, body.dim(size)),
+                             indices[p]);
+      }
+      for (size_t i = 0; i < local.depth; ++i)
+        if (path[i].axis == a)
+          inside = body.binary(
+              ScalarOp::Sub, inside,
+              body.binary(ScalarOp::Mul, body.axis(path[i].var), body.index(path[i].step)));
+    }
+    flat = body.binary(ScalarOp::Add, body.binary(ScalarOp::Mul, flat, body.index(tile)), inside);
   }
   return flat;
 }
@@ -296,8 +315,8 @@ NodeId Lowering::readTensor(int equation, NodeId original, const Scalar &copied)
   BufferId buffer;
   bool whole = true;
   if (auto it = locals.find(tensor); it != locals.end()) {
-    buffer = it->second;
-    whole = localDepth.at(tensor) == SIZE_MAX;
+    buffer = it->second.buffer;
+    whole = it->second.whole;
   } else {
     buffer = globalBuffer(tensor);
   }
@@ -307,7 +326,7 @@ NodeId Lowering::readTensor(int equation, NodeId original, const Scalar &copied)
       flat = tensorIndex(info.shape, indexOperands(copied));
     }
   } else {
-    flat = edgeIndex(equation, tensor);
+    flat = edgeIndex(equation, tensor, indexOperands(copied));
   }
   NodeId predicate = copied.op == ScalarOp::ReadIf ? copied.args[0] : kNoNode;
   predicate = body.logicalAnd(predicate, lanePredicate(equation, axisDependence(e.body, original)));

@@ -90,7 +90,7 @@ Status Lowering::makeBuffers() {
     buffer.name = tensor.name + ".shared";
     buffer.level = MemLevel::Shared;
     buffer.type = tensor.type;
-    localDepth[edge.tensor] = SIZE_MAX;
+    Local local;
     int64_t elements = 1;
     int producer = producerOf(edge.tensor);
     if (scan || producer < 0) {
@@ -100,30 +100,38 @@ Status Lowering::makeBuffers() {
                           "edge " + tensor.name + " cannot be shared: its size is symbolic"};
       elements = total.constValue();
     } else {
-      auto consumer = findConsumer(edge.tensor);
+      std::vector<TreePath> consumers = findConsumers(edge.tensor);
       auto leaf = equations[producer]->kind == EquationKind::Reduction
                       ? findLeaf(LeafKind::Store, producer)
                       : findLeaf(LeafKind::Compute, producer);
-      if (!consumer || !leaf)
+      if (consumers.empty() || !leaf)
         return Diagnostic{Diag::BadIr, "schedule " + schedule.name,
                           "edge " + tensor.name + " has no statement that writes or reads it"};
+      // Units and lanes have a tile each: it lies outside their loops.
       size_t common = 0;
-      while (common < leaf->size() && (*leaf)[common] == (*consumer)[common])
+      while ((*leaf)[common]->isLoop && (*leaf)[common]->loop != LoopKind::Unit &&
+             (*leaf)[common]->loop != LoopKind::Lane &&
+             std::all_of(consumers.begin(), consumers.end(),
+                         [&](const TreePath &c) { return c[common] == (*leaf)[common]; }))
         ++common;
-      localDepth[edge.tensor] = common;
+      local.whole = false;
+      local.depth = common;
       for (size_t a = 0; a < schedule.axes.size(); ++a) {
         const ScheduleAxis &axis = schedule.axes[a];
         if (axis.reduction ||
             std::count(axis.equations.begin(), axis.equations.end(), producer) == 0)
           continue;
-        elements *= tileIn(*leaf, common, static_cast<AxisId>(a));
+        local.tiles.push_back(
+            {static_cast<AxisId>(a), tileIn(*leaf, common, static_cast<AxisId>(a))});
+        elements *= local.tiles.back().second;
       }
       if (elements == 0)
         return Diagnostic{Diag::BadIr, "schedule " + schedule.name,
                           "edge " + tensor.name + " cannot be shared: its tile is symbolic"};
     }
     buffer.shape = {DimExpr(elements)};
-    locals[edge.tensor] = static_cast<BufferId>(kernel.buffers.size());
+    local.buffer = static_cast<BufferId>(kernel.buffers.size());
+    locals[edge.tensor] = std::move(local);
     kernel.buffers.push_back(std::move(buffer));
   }
   return success();
@@ -157,8 +165,10 @@ Status Lowering::makeAccumulators(int equation) {
     bool reductionAxis = schedule.axes[node.axis].reduction;
     if (node.loop == LoopKind::Lane)
       acc.lanesReduce = acc.lanesReduce || reductionAxis;
-    if (node.loop == LoopKind::Unit)
+    if (node.loop == LoopKind::Unit) {
       acc.unitsReduce = acc.unitsReduce || reductionAxis;
+      lanes = true; // each unit has its own value
+    }
     if (node.loop != LoopKind::Unroll || reductionAxis)
       continue;
     int64_t tile = tileIn(*chain, i, node.axis);

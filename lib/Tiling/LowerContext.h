@@ -49,7 +49,7 @@ private:
   Phase copyPhase(TensorId from, TensorId to);
   NodeId tripOf(const TreeNode &node);
   std::optional<TreePath> findLeaf(LeafKind kind, int target) const;
-  std::optional<TreePath> findConsumer(TensorId tensor) const;
+  std::vector<TreePath> findConsumers(TensorId tensor) const;
   int64_t tileIn(const TreePath &chain, size_t length, AxisId axis) const;
   void materialiseEdges();
   VarId newVar(const std::string &name, LoopKind kind, IndexRange range);
@@ -78,7 +78,7 @@ private:
   MemLevel levelOf(TensorId tensor) const;
   int producerOf(TensorId tensor) const;
   std::vector<NodeId> unrollIndices(int equation);
-  NodeId edgeIndex(int equation, TensorId tensor);
+  NodeId edgeIndex(int equation, TensorId tensor, const std::vector<NodeId> &indices);
 
   // LowerLeaf.cpp: statements
   void lowerLeaf(const TreeNode &node, std::vector<Stmt> &out);
@@ -135,9 +135,15 @@ private:
   std::map<AxisId, Check> checks;
   std::map<AxisId, NodeId> axisOverride; // while a stage's element is evaluated
   std::map<TensorId, BufferId> globals;
-  std::map<TensorId, BufferId> locals; // Register and Shared edges
-  std::map<TensorId, size_t>
-      localDepth; // path depth below which a Shared edge's tile lies; SIZE_MAX = whole tensor
+  /// Memory of a block's own that holds an internal tensor: all of it, or the tile below the loops that its producer
+  /// and its readers have in common.
+  struct Local {
+    BufferId buffer = -1;
+    bool whole = true;
+    size_t depth = 0;                              // loops of `path` around the tile
+    std::vector<std::pair<AxisId, int64_t>> tiles; // the producer's axes and their elements in it
+  };
+  std::map<TensorId, Local> locals; // Shared edges
   struct Accumulator {
     BufferId value = -1, index = -1;
     std::vector<std::pair<AxisId, int>> dims; // (axis, which of its Unroll loops)

@@ -154,9 +154,12 @@ void Lowering::storeResult(int equation, size_t output, NodeId value, std::vecto
     return;
   }
   if (level == MemLevel::Shared) {
-    NodeId index = localDepth.at(tensor) == SIZE_MAX ? outputIndex(equation, output)
-                                                     : edgeIndex(equation, tensor);
-    result.push_back(storeStmt(locals.at(tensor), {index}, value));
+    const Local &local = locals.at(tensor);
+    std::vector<NodeId> own;
+    for (size_t d = 0; !local.whole && d < info.shape.size(); ++d)
+      own.push_back(equationAxis(equation, static_cast<int>(d)));
+    NodeId index = local.whole ? outputIndex(equation, output) : edgeIndex(equation, tensor, own);
+    result.push_back(storeStmt(local.buffer, {index}, value));
     return;
   }
   NodeId index = outputIndex(equation, output);
@@ -251,7 +254,7 @@ void Lowering::lowerCombine(int equation, std::vector<Stmt> &result) {
 void Lowering::lowerCarry(int when, std::vector<Stmt> &result) {
   auto place = [&](TensorId tensor) {
     auto it = locals.find(tensor);
-    return it != locals.end() ? it->second : globalBuffer(tensor);
+    return it != locals.end() ? it->second.buffer : globalBuffer(tensor);
   };
   for (const ScanCarry &carry : scan->carries) {
     TensorId from = when == 0 ? carry.init : when == 1 ? carry.next : carry.previous;

@@ -1,5 +1,6 @@
 #include "Tiling/Oracle.h"
 
+#include "Expr/Rows.h"
 #include "Tiling/Builder.h"
 #include "Tiling/StagedTile.h"
 #include "Tiling/TopK.h"
@@ -207,8 +208,9 @@ Result<std::vector<Schedule>> candidateSchedules(const ExprProgram &pattern, con
     return scanCandidates(pattern, target);
   std::vector<const Equation *> equations = scheduledEquations(pattern);
   const Equation &first = *equations[0];
-  assert(equations.size() <= 2 &&
-         "a plan makes patterns of one equation, or of a reduction and a map");
+  const bool finished = equations.size() == 2 && finishesReduction(first, *equations[1]);
+  if (equations.size() > 1 && !finished)
+    return stitchCandidates(pattern, target);
   View view = makeView(pattern, target, 0, equations.size() == 2 ? 1 : -1);
   switch (first.kind) {
   case EquationKind::Map: return mapCandidates(view);
@@ -232,6 +234,8 @@ cost::Counts countWork(const Schedule &schedule, const ExprProgram &pattern, con
 Result<std::vector<ScheduleVariant>> bestSchedules(const ExprProgram &pattern,
                                                    const Target &target) {
   FUSEC_TRY(std::vector<Schedule> candidates, candidateSchedules(pattern, target));
+  if (candidates.empty())
+    return std::vector<ScheduleVariant>{};
   ScheduleVariant best;
   size_t chosen = search::chooseLowest(
       candidates.size(),

@@ -15,14 +15,15 @@ struct ScheduleVariant {
   search::Log considered; // candidates and their predicted seconds
 };
 
-/// All schedules that Tiling knows for a pattern on a target (two or more), unranked.
+/// All schedules that Tiling knows for a pattern on a target, unranked; none where no single kernel can hold it.
 Result<std::vector<Schedule>> candidateSchedules(const ExprProgram &pattern, const Target &target);
 
 /// Work of one schedule, counted over its loop tree at the symbols' opt values.
 cost::Counts countWork(const Schedule &schedule, const ExprProgram &pattern, const Target &target);
 
 /// Answers "how would this pattern run, and how fast" for Fusion: the cheapest candidate, and a guarded variant in
-/// front of it where knowing that a symbol is a multiple of the lanes saves bounds checks.
+/// front of it where knowing that a symbol is a multiple of the lanes saves bounds checks. Empty where no single kernel
+/// can hold the pattern.
 Result<std::vector<ScheduleVariant>> bestSchedules(const ExprProgram &pattern,
                                                    const Target &target);
 

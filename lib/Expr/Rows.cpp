@@ -1,0 +1,77 @@
+#include "Expr/Rows.h"
+
+#include <algorithm>
+#include <map>
+
+namespace fusec {
+
+namespace {
+
+bool isRead(const Scalar &s) { return s.op == ScalarOp::Read || s.op == ScalarOp::ReadIf; }
+
+/// Index operand d of the read is axis d of the reader.
+bool readsOwnRow(const Equation &reader, const Scalar &read, int d) {
+  size_t first = read.op == ScalarOp::ReadIf ? 2 : 0;
+  if (first + d >= read.args.size())
+    return false;
+  const Scalar &index = reader.body[read.args[first + d]];
+  return index.op == ScalarOp::Axis && index.index == d;
+}
+
+} // namespace
+
+std::vector<int> commonRows(const std::vector<const Equation *> &equations) {
+  std::map<TensorId, const Equation *> producers;
+  int count = INT32_MAX;
+  for (const Equation *e : equations) {
+    if (e->kind != EquationKind::Map && e->kind != EquationKind::Reduction)
+      return {};
+    count = std::min(count, e->numSpatial);
+    for (TensorId t : e->outputs)
+      producers[t] = e;
+  }
+  std::vector<int> rows;
+  for (int d = 0; d < count; ++d) {
+    const DimExpr &extent = equations[0]->axes[d].extent;
+    bool shared = !extent.isConst(1) &&
+                  std::all_of(equations.begin(), equations.end(),
+                              [&](const Equation *e) { return e->axes[d].extent == extent; });
+    for (size_t i = 0; shared && i < equations.size(); ++i) {
+      const Equation &e = *equations[i];
+      for (NodeId id : e.body.reachable(bodyRoots(e)))
+        if (isRead(e.body[id]) && producers.count(e.body[id].index) != 0)
+          shared = shared && readsOwnRow(e, e.body[id], d);
+    }
+    if (shared)
+      rows.push_back(d);
+  }
+  return rows;
+}
+
+bool finishesReduction(const Equation &reduction, const Equation &map) {
+  if (reduction.kind != EquationKind::Reduction || map.kind != EquationKind::Map ||
+      isArgMonoid(reduction.monoid) || reduction.numSpatial != map.numSpatial)
+    return false;
+  for (int d = 0; d < map.numSpatial; ++d)
+    if (reduction.axes[d].extent != map.axes[d].extent)
+      return false;
+  bool reads = false;
+  for (NodeId id : map.body.reachable(map.results)) {
+    const Scalar &node = map.body[id];
+    if (!isRead(node) || node.index != reduction.outputs[0])
+      continue;
+    reads = true;
+    if (node.op == ScalarOp::ReadIf || static_cast<int>(node.args.size()) != map.numSpatial)
+      return false;
+    for (size_t d = 0; d < node.args.size(); ++d) {
+      const Scalar &index = map.body[node.args[d]];
+      bool own = index.op == ScalarOp::Axis && index.index == static_cast<int>(d);
+      bool single = map.axes[d].extent.isConst(1) && index.op == ScalarOp::Const && index.imm == 0;
+      if (!own && !single)
+        return false;
+    }
+  }
+  return reads;
+}
+
+} // namespace fusec

@@ -1,0 +1,21 @@
+#pragma once
+// Trees of single equations from which the schedules of scans and of stitched patterns are put together: inside the
+// loops that all equations share, one piece follows another.
+#include "Tiling/Builder.h"
+
+namespace fusec::tiling {
+
+/// A map, or a reduction that has nothing to reduce: `units` units side by side, each with `unroll` vectors a step.
+Schedule mapPiece(const View &view, int units, int unroll);
+/// A reduction with lanes along the last spatial axis, up to `maxVectors` of them at once to hide the fma's latency;
+/// constants repacked for that. For one unit.
+Schedule columnsPiece(const View &view, int64_t maxVectors);
+/// A reduction with a unit for each output, its lanes along the innermost reduced axis.
+Schedule rowsPiece(const View &view, int units);
+/// A reduction to one value by all lanes of `units` units, `unroll` vectors a step.
+Schedule valuePiece(const View &view, int units, int unroll);
+
+/// Adds the axes and operands of `piece` to `into` and returns its tree with the new numbers.
+std::vector<TreeNode> appendPiece(Schedule &into, Schedule piece, const std::string &suffix);
+
+} // namespace fusec::tiling
