@@ -22,18 +22,24 @@ double blockSeconds(const Counts &c, const Target &target) {
   return std::max({arithmetic, loads + gathers, inner}) * c.unitsPerBlock;
 }
 
+/// Of the device's memory, for that many blocks: a core draws its share and no more.
+double bandwidthFor(double parallel, const Target &target) {
+  double whole = target.memory.empty() ? 1e11 : target.memory.back().bytesPerSec;
+  return whole * parallel / target.cores;
+}
+
 } // namespace
 
 double delta(const Counts &c, const Target &target) {
   double parallel = std::max(1.0, std::min(c.blocks, double(target.cores)));
-  double bandwidth = target.memory.empty() ? 1e11 : target.memory.back().bytesPerSec;
+  double bandwidth = bandwidthFor(parallel, target);
   return c.launches * target.launchSec + std::max(blockSeconds(c, target) * c.blocks / parallel,
                                                   (c.readBytes + c.writtenBytes) / bandwidth);
 }
 
 double latency(const Counts &c, const Target &target) {
   double waves = std::ceil(std::max(1.0, c.blocks) / target.cores);
-  double bandwidth = target.memory.empty() ? 1e11 : target.memory.back().bytesPerSec;
+  double bandwidth = bandwidthFor(std::clamp(c.blocks, 1.0, double(target.cores)), target);
   double work = waves * (blockSeconds(c, target) + c.barriers * target.blockBarrierSec);
   return c.launches * target.launchSec + std::max(work, (c.readBytes + c.writtenBytes) / bandwidth);
 }

@@ -261,9 +261,9 @@ private:
         return it->second;
       FUSEC_TRY(std::vector<ScheduleVariant> variants,
                 bestSchedules(pattern.program, target.target));
-      return known[pattern.signature] = variants.back().seconds;
+      return known[pattern.signature] = variants.empty() ? -1 : variants.back().seconds;
     };
-    FUSEC_TRY(target.plan, buildPlan(state.program, oracle));
+    FUSEC_TRY(target.plan, buildPlan(state.program, target.target, oracle));
     return verify(target.plan, state.program);
   }
 
@@ -273,6 +273,12 @@ private:
       Result<std::vector<ScheduleVariant>> variants = bestSchedules(pattern.program, target.target);
       if (!variants) {
         errors.insert(errors.end(), variants.errors().begin(), variants.errors().end());
+        continue;
+      }
+      if (variants->empty()) {
+        errors.push_back({Diag::BadIr, "plan for " + target.target.name,
+                          "no schedule runs the equations of " + pattern.program.name +
+                              " as one kernel: one of them is a scan, a scatter or opaque"});
         continue;
       }
       for (size_t v = 0; v < variants->size(); ++v)

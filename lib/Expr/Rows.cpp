@@ -48,30 +48,33 @@ std::vector<int> commonRows(const std::vector<const Equation *> &equations) {
   return rows;
 }
 
-bool finishesReduction(const Equation &reduction, const Equation &map) {
-  if (reduction.kind != EquationKind::Reduction || map.kind != EquationKind::Map ||
-      isArgMonoid(reduction.monoid) || reduction.numSpatial != map.numSpatial)
-    return false;
-  for (int d = 0; d < map.numSpatial; ++d)
-    if (reduction.axes[d].extent != map.axes[d].extent)
-      return false;
+std::string whyNotFinishing(const Equation &reduction, const Equation &map) {
+  if (reduction.kind != EquationKind::Reduction)
+    return reduction.name + " is no reduction";
+  if (isArgMonoid(reduction.monoid))
+    return reduction.name + " gives a value and its index, which no map finishes";
+  if (map.kind != EquationKind::Map)
+    return map.name + " is no map, and only a map finishes a reduction";
+  bool same = reduction.numSpatial == map.numSpatial;
+  for (int d = 0; same && d < map.numSpatial; ++d)
+    same = reduction.axes[d].extent == map.axes[d].extent;
+  if (!same)
+    return map.name + " runs over another domain than " + reduction.name;
   bool reads = false;
   for (NodeId id : map.body.reachable(map.results)) {
     const Scalar &node = map.body[id];
     if (!isRead(node) || node.index != reduction.outputs[0])
       continue;
     reads = true;
-    if (node.op == ScalarOp::ReadIf || static_cast<int>(node.args.size()) != map.numSpatial)
-      return false;
-    for (size_t d = 0; d < node.args.size(); ++d) {
-      const Scalar &index = map.body[node.args[d]];
-      bool own = index.op == ScalarOp::Axis && index.index == static_cast<int>(d);
-      bool single = map.axes[d].extent.isConst(1) && index.op == ScalarOp::Const && index.imm == 0;
-      if (!own && !single)
-        return false;
+    bool own = node.op == ScalarOp::Read;
+    for (int d = 0; d < map.numSpatial; ++d) {
+      bool single = map.axes[d].extent.isConst(1); // whose index is 0 without an axis
+      own = own && (single || readsOwnRow(map, node, d));
     }
+    if (!own)
+      return map.name + " reads it at other points than its own";
   }
-  return reads;
+  return reads ? "" : map.name + " does not read " + reduction.name;
 }
 
 } // namespace fusec

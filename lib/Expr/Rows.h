@@ -12,8 +12,11 @@ namespace fusec {
 /// rows. Ascending; empty where the equations share no rows, or are no maps and reductions.
 std::vector<int> commonRows(const std::vector<const Equation *> &equations);
 
-/// True for a map over the spatial domain of `reduction` that reads its result at its own point alone (and reads it):
-/// the map can end the reduction's loops, with the sum still in registers.
-bool finishesReduction(const Equation &reduction, const Equation &map);
+/// Why `map` cannot end the loops of `reduction` with its result still in registers, for people; empty if it can: it is
+/// a map over the same spatial domain and reads the result at its own point alone.
+std::string whyNotFinishing(const Equation &reduction, const Equation &map);
+inline bool finishesReduction(const Equation &reduction, const Equation &map) {
+  return whyNotFinishing(reduction, map).empty();
+}
 
 } // namespace fusec

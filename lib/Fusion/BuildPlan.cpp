@@ -1,237 +1,312 @@
 // The plan: which equations form a kernel.
 //
-// Every equation starts as a pattern of its own. A map E that finishes a reduction R (same spatial domain, reads R's
-// result only at its own point) joins it when everything else that E reads is there before R runs, and when the
-// oracle predicts no loss. Example, after vertical composition:
-//   %c[i,j] = sum_k a[i,k]*b[k,j]        \  one kernel, %c stays in registers
-//   %y[i,j] = gelu(%c[i,j] + bias[j])    /
-// Not handled here: chains of reductions, several finishing maps, horizontal packing.
+// Each list of items is searched on its own. Searches by the quick model (Beam.h) propose drafts: FusionStitching's
+// beam over candidate patterns, greedy merging, Souffle's partition from the top. The accurate model, which asks for a
+// schedule of every pattern, judges them, and the best ones are improved: a kernel is joined with that of a neighbour,
+// or cut in two, wherever that makes the plan faster. Example, softmax over the rows of x:
+//   %m[i] = max_k x[i,k]           |
+//   %e[i,j] = exp(x[i,j] - m[i])   |  one kernel: a block owns rows, %m and %s stay in registers,
+//   %s[i] = sum_k e[i,k]           |  %e in the block's own memory; x is read once, y written once
+//   %y[i,j] = e[i,j] / s[i]        |
+// Not handled here: kernels whose blocks wait for each other (device-wide barriers), packing of independent equations.
 #include "Cost/SecondsText.h"
+#include "Fusion/Beam.h"
 #include "Fusion/CutPattern.h"
 
+#include <algorithm>
 #include <cassert>
-#include <map>
+#include <cmath>
+#include <limits>
+#include <set>
 
 namespace fusec {
 
 namespace {
 
-/// Reads of `tensor` in `map` are all at the point of the spatial domain itself.
-bool readsAtOwnPoint(const Equation &map, TensorId tensor) {
-  for (NodeId id : map.body.reachable(map.results)) {
-    const Scalar &node = map.body[id];
-    if ((node.op != ScalarOp::Read && node.op != ScalarOp::ReadIf) || node.index != tensor)
-      continue;
-    if (node.op == ScalarOp::ReadIf || static_cast<int>(node.args.size()) != map.numSpatial)
-      return false;
-    for (size_t d = 0; d < node.args.size(); ++d) {
-      const Scalar &index = map.body[node.args[d]];
-      bool own = index.op == ScalarOp::Axis && index.index == static_cast<int>(d);
-      bool single = map.axes[d].extent.isConst(1) && index.op == ScalarOp::Const && index.imm == 0;
-      if (!own && !single)
-        return false;
-    }
-  }
-  return true;
-}
+constexpr double kNever = std::numeric_limits<double>::infinity();
 
-bool sameDomain(const Equation &reduction, const Equation &map) {
-  if (reduction.numSpatial != map.numSpatial)
-    return false;
-  for (int d = 0; d < map.numSpatial; ++d)
-    if (reduction.axes[d].extent != map.axes[d].extent)
-      return false;
-  return true;
-}
-
-class PlanBuilder {
+/// Seconds of kernels by the accurate model, each asked for once.
+class Judge {
 public:
-  PlanBuilder(const ExprProgram &program, const ScheduleOracle &oracle)
-      : program(program), oracle(oracle) {
-    countUses(program.items, uses);
-    for (TensorId t : program.outputs)
-      ++uses[t];
-  }
+  Judge(const FusionContext &context, const Region &region, const ScheduleOracle &oracle)
+      : context(context), region(region), oracle(oracle) {}
 
-  Result<std::vector<PlanStep>> build(const std::vector<Item> &items) {
-    std::vector<Group> groups;
-    for (const Item &item : items) {
-      Group group;
-      if (const auto *equation = std::get_if<Equation>(&item.value))
-        group.equations = {equation};
-      else
-        group.control = &std::get<Control>(item.value);
-      groups.push_back(std::move(group));
-    }
-    FUSEC_CHECK(joinFinishingMaps(groups));
-    std::vector<PlanStep> steps;
-    for (const Group &group : groups) {
-      if (group.gone)
-        continue;
-      FUSEC_TRY(PlanStep step, makeStep(group));
-      steps.push_back(std::move(step));
-    }
-    return steps;
+  /// Infinite where no schedule runs the vertices as one kernel.
+  Result<double> kernelSeconds(const std::vector<int> &vertices) {
+    if (!region.vertices[vertices[0]].equation)
+      return 0.0;
+    if (auto it = known.find(vertices); it != known.end())
+      return it->second;
+    std::vector<const Equation *> equations = equationsOf(region, vertices);
+    std::vector<TensorId> arguments;
+    FUSEC_TRY(
+        double seconds,
+        oracle(cutPattern(
+            context.program, equations,
+            [&](TensorId t) { return isUsedOutside(equations, context.uses, t); }, arguments)));
+    return known[vertices] = seconds < 0 ? kNever : seconds;
   }
-
-  /// Of a value that stands between two kernels of the plan that was built.
-  std::string whyApart(TensorId t, const Equation &consumer) const {
-    if (consumer.kind != EquationKind::Map)
-      return consumer.name + " is " + std::string(kindOf(consumer)) +
-             ", and only a map joins the kernel of what it reads";
-    auto it = reasons.find({t, &consumer});
-    assert(it != reasons.end() && "every value that a map reads from a kernel was looked at");
-    return it->second;
-  }
-
-  Plan plan;
 
 private:
-  struct Group {
-    std::vector<const Equation *> equations;
-    const Control *control = nullptr;
-    bool gone = false;
-  };
+  const FusionContext &context;
+  const Region &region;
+  const ScheduleOracle &oracle;
+  std::map<std::vector<int>, double> known;
+};
 
-  Status joinFinishingMaps(std::vector<Group> &groups) {
-    std::map<TensorId, size_t> producer;
-    for (size_t g = 0; g < groups.size(); ++g) {
-      for (const Equation *e : groups[g].equations)
-        for (TensorId t : tensorsWritten(*e))
-          producer[t] = g;
-      if (groups[g].control)
-        for (TensorId t : groups[g].control->results)
-          producer[t] = g;
+/// One list of items on its way into kernels.
+class RegionSearch {
+public:
+  RegionSearch(const FusionContext &context, const std::vector<Item> &items, const Target &target,
+               const ScheduleOracle &oracle, const PlanOptions &options)
+      : context(context), region(makeRegion(items)), score(context, region, target),
+        judge(context, region, oracle), options(options) {}
+
+  Status run() {
+    FUSEC_TRY(std::vector<PlanDraft> drafts, judged(propose()));
+    std::stable_sort(drafts.begin(), drafts.end(),
+                     [](const PlanDraft &a, const PlanDraft &b) { return a.seconds < b.seconds; });
+    if (options.mode == SearchMode::Full) {
+      if (static_cast<int>(drafts.size()) > options.limits.beamWidth)
+        drafts.resize(options.limits.beamWidth);
+      for (PlanDraft &draft : drafts)
+        FUSEC_CHECK(improve(draft));
+      std::stable_sort(drafts.begin(), drafts.end(), [](const PlanDraft &a, const PlanDraft &b) {
+        return a.seconds < b.seconds;
+      });
     }
-    for (size_t g = 0; g < groups.size(); ++g) {
-      if (groups[g].equations.size() != 1 || groups[g].equations[0]->kind != EquationKind::Map)
-        continue;
-      const Equation &map = *groups[g].equations[0];
-      // The latest reduction is the one whose other inputs are all there.
-      size_t best = SIZE_MAX;
-      TensorId joined = -1;
-      for (TensorId t : tensorsRead(map)) {
-        auto it = producer.find(t);
-        if (it == producer.end() || groups[it->second].control)
+    chosen = std::move(drafts[0]);
+    return success();
+  }
+
+  VertexSets kernels() const { return topologicalOrder(region, sets, chosen.partition); }
+
+  /// Why the kernels of two vertices are two.
+  Result<std::string> whyApart(const Equation &producer, const Equation &consumer) {
+    std::vector<int> a = kernelOf(vertexOf(producer)), b = kernelOf(vertexOf(consumer));
+    std::vector<int> all = united(a, b);
+    if (std::string reason = whyNotOneKernel(context, region, all); !reason.empty())
+      return reason;
+    if (!staysAcyclic(region, sets, chosen.partition, all))
+      return std::string("another kernel needs the one and makes what the other one needs");
+    FUSEC_TRY(double together, judge.kernelSeconds(all));
+    FUSEC_TRY(double first, judge.kernelSeconds(a));
+    FUSEC_TRY(double second, judge.kernelSeconds(b));
+    if (together == kNever)
+      return std::string("no schedule runs both as one kernel");
+    if (together >= first + second)
+      return "one kernel would take " + cost::secondsText(together) + ", two take " +
+             cost::secondsText(first + second);
+    return std::string("this search mode does not join them");
+  }
+
+  const Region &vertices() const { return region; }
+
+private:
+  std::vector<PlanDraft> propose() {
+    const SearchMode mode = options.mode;
+    const bool full = mode == SearchMode::Full;
+    std::vector<PlanDraft> drafts;
+    if (full || mode == SearchMode::Fs)
+      drafts = beamSearch(region, explorePatterns(context, region, score, options.limits),
+                          options.limits, sets);
+    if (full || mode == SearchMode::PowerFusion)
+      drafts.push_back(greedyMerge(context, region, score, sets));
+    if (full || mode == SearchMode::Souffle)
+      drafts.push_back(topDown(context, region, score, sets));
+    if (mode == SearchMode::None)
+      drafts.push_back({"none", Partition(region.vertices.size(), -1)});
+    return drafts;
+  }
+
+  Result<std::vector<PlanDraft>> judged(std::vector<PlanDraft> drafts) {
+    for (PlanDraft &draft : drafts) {
+      for (size_t v = 0; v < draft.partition.size(); ++v) {
+        std::vector<int> kernel = kernelOf(draft.partition, static_cast<int>(v));
+        if (kernel.front() != static_cast<int>(v))
           continue;
-        std::string &reason = reasons[{t, &map}];
-        reason = whyNotFinishing(groups[it->second], map, t);
-        if (!reason.empty())
-          continue;
-        reason = map.name + " joins the latest reduction that it reads or none";
-        if (best == SIZE_MAX || it->second > best) {
-          best = it->second;
-          joined = t;
+        FUSEC_TRY(double seconds, judge.kernelSeconds(kernel));
+        if (seconds == kNever && kernel.size() > 1) { // the quick model knows no schedules
+          seconds = 0;
+          for (int u : kernel) {
+            draft.partition[u] = -1;
+            FUSEC_TRY(double alone, judge.kernelSeconds({u}));
+            seconds += alone;
+          }
         }
+        draft.seconds += seconds;
       }
-      if (best == SIZE_MAX)
-        continue;
-      std::string &reason = reasons[{joined, &map}];
-      if (const std::string *later = latestAfter(map, producer, groups, best)) {
-        reason = map.name + " also reads what " + *later + " makes later";
-        continue;
+    }
+    return drafts;
+  }
+
+  std::vector<int> kernelOf(const Partition &partition, int v) const {
+    return partition[v] < 0 ? std::vector<int>{v} : sets[partition[v]];
+  }
+  std::vector<int> kernelOf(int v) const { return kernelOf(chosen.partition, v); }
+
+  static std::vector<int> united(const std::vector<int> &a, const std::vector<int> &b) {
+    std::vector<int> all;
+    std::set_union(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(all));
+    return all;
+  }
+
+  void assign(PlanDraft &draft, const std::vector<int> &vertices) {
+    int set = -1;
+    if (vertices.size() > 1) {
+      set = static_cast<int>(sets.size());
+      sets.push_back(vertices);
+    }
+    for (int v : vertices)
+      draft.partition[v] = set;
+  }
+
+  /// Hill climbing with two moves, in the order of the vertices, until a round changes nothing.
+  Status improve(PlanDraft &draft) {
+    constexpr int kMaxRounds = 4;
+    bool changed = true;
+    for (int round = 0; changed && round < kMaxRounds; ++round) {
+      changed = false;
+      for (int v = 0; v < static_cast<int>(region.vertices.size()); ++v) {
+        if (!region.vertices[v].equation)
+          continue;
+        FUSEC_TRY(bool joined, joinWithConsumers(draft, v));
+        FUSEC_TRY(bool cut, cutBefore(draft, v));
+        changed = changed || joined || cut;
       }
-      FUSEC_TRY(reason, whyJoiningLoses(groups[best].equations[0], &map));
-      if (!reason.empty())
-        continue;
-      groups[best].equations.push_back(&map);
-      groups[g].gone = true;
-      for (TensorId t : map.outputs)
-        producer[t] = best;
     }
     return success();
   }
 
-  /// Empty if the map may finish the group's reduction.
-  std::string whyNotFinishing(const Group &group, const Equation &map, TensorId t) const {
-    const Equation &from = *group.equations.front();
-    if (group.equations.size() > 1)
-      return "the kernel of " + from.name + " ends with " + group.equations.back()->name +
-             " already";
-    if (from.kind != EquationKind::Reduction)
-      return from.name + " is no reduction, and a map finishes those alone";
-    if (isArgMonoid(from.monoid))
-      return from.name + " gives a value and its index, which no map finishes";
-    if (isUsedOutside({&from, &map}, uses, t))
-      return "others than " + map.name + " need it too";
-    if (!sameDomain(from, map))
-      return map.name + " runs over another domain than " + from.name;
-    if (!readsAtOwnPoint(map, t))
-      return map.name + " reads it at other points than its own";
-    return "";
-  }
-
-  /// The map moves up to the reduction's place: everything else that it reads must be there by then, so that program
-  /// order stays a topological order of the groups. Null if it is, else the name of what is too late.
-  static const std::string *latestAfter(const Equation &map,
-                                        const std::map<TensorId, size_t> &producer,
-                                        const std::vector<Group> &groups, size_t reduction) {
-    for (TensorId t : tensorsRead(map))
-      if (auto it = producer.find(t); it != producer.end() && it->second > reduction) {
-        const Group &group = groups[it->second];
-        return group.control ? &group.control->name : &group.equations.front()->name;
-      }
-    return nullptr;
-  }
-
-  /// Empty if one kernel is no slower than two.
-  Result<std::string> whyJoiningLoses(const Equation *reduction, const Equation *map) {
-    auto seconds = [&](std::vector<const Equation *> equations) {
-      std::vector<TensorId> arguments;
-      return oracle(cutPattern(
-          program, equations, [&](TensorId t) { return isUsedOutside(equations, uses, t); },
-          arguments));
-    };
-    FUSEC_TRY(double together, seconds({reduction, map}));
-    FUSEC_TRY(double first, seconds({reduction}));
-    FUSEC_TRY(double second, seconds({map}));
-    if (together < 0)
-      return std::string("no schedule runs both as one kernel");
-    if (together > first + second)
-      return "one kernel would take " + cost::secondsText(together) + ", two take " +
-             cost::secondsText(first + second);
-    return std::string();
-  }
-
-  static std::string_view kindOf(const Equation &e) {
-    switch (e.kind) {
-    case EquationKind::Map: return "a map";
-    case EquationKind::Reduction: return "a reduction";
-    case EquationKind::Scan: return "a scan";
-    case EquationKind::Scatter: return "a scatter";
-    case EquationKind::Opaque: return "opaque";
+  Result<bool> joinWithConsumers(PlanDraft &draft, int v) {
+    bool changed = false;
+    for (int c : region.vertices[v].consumers) {
+      std::vector<int> a = kernelOf(draft.partition, v), b = kernelOf(draft.partition, c);
+      if (a == b || !region.vertices[c].equation)
+        continue;
+      std::vector<int> all = united(a, b);
+      if (!whyNotOneKernel(context, region, all).empty() ||
+          !staysAcyclic(region, sets, draft.partition, all))
+        continue;
+      // The accurate model is asked where the quick one sees a chance.
+      constexpr double kChance = 1.5;
+      if (score.kernelSeconds(all) > kChance * (score.kernelSeconds(a) + score.kernelSeconds(b)))
+        continue;
+      FUSEC_TRY(double together, judge.kernelSeconds(all));
+      FUSEC_TRY(double first, judge.kernelSeconds(a));
+      FUSEC_TRY(double second, judge.kernelSeconds(b));
+      if (together >= first + second)
+        continue;
+      draft.seconds += together - first - second;
+      assign(draft, all);
+      changed = true;
     }
-    assert(false && "all kinds are above");
-    return "";
+    return changed;
   }
 
-  Result<PlanStep> makeStep(const Group &group) {
-    if (!group.control)
-      return launchStep(program, group.equations, uses, plan, signatures);
-    PlanStep step = controlStep(*group.control);
-    FUSEC_TRY(step.thenSteps, build(group.control->thenItems));
-    FUSEC_TRY(step.elseSteps, build(group.control->elseItems));
-    return step;
+  /// The kernel of v becomes two: what comes before v, and v with the rest.
+  Result<bool> cutBefore(PlanDraft &draft, int v) {
+    std::vector<int> whole = kernelOf(draft.partition, v);
+    auto place = std::find(whole.begin(), whole.end(), v);
+    if (place == whole.begin())
+      return false;
+    std::vector<int> head(whole.begin(), place), tail(place, whole.end());
+    if (!whyNotOneKernel(context, region, head).empty() ||
+        !whyNotOneKernel(context, region, tail).empty())
+      return false;
+    FUSEC_TRY(double together, judge.kernelSeconds(whole));
+    FUSEC_TRY(double first, judge.kernelSeconds(head));
+    FUSEC_TRY(double second, judge.kernelSeconds(tail));
+    if (first + second >= together)
+      return false;
+    draft.seconds += first + second - together;
+    assign(draft, head);
+    assign(draft, tail);
+    return true;
   }
 
-  const ExprProgram &program;
+  int vertexOf(const Equation &equation) const {
+    for (size_t v = 0; v < region.vertices.size(); ++v)
+      if (region.vertices[v].equation == &equation)
+        return static_cast<int>(v);
+    assert(false && "the equation is of this list");
+    return 0;
+  }
+
+  const FusionContext &context;
+  Region region;
+  Score score;
+  Judge judge;
+  const PlanOptions &options;
+  VertexSets sets;
+  PlanDraft chosen;
+};
+
+class PlanBuilder {
+public:
+  PlanBuilder(const ExprProgram &program, const Target &target, const ScheduleOracle &oracle,
+              const PlanOptions &options)
+      : context{program, {}}, target(target), oracle(oracle), options(options) {
+    countUses(program.items, context.uses);
+    for (TensorId t : program.outputs)
+      ++context.uses[t];
+  }
+
+  Result<Plan> build() {
+    FUSEC_TRY(plan.steps, steps(context.program.items));
+    Status status = success();
+    plan.apart = valuesBetween(
+        plan, context.program,
+        [&](TensorId, const Equation &producer, const Equation &consumer) -> std::string {
+          Result<std::string> why = searchOf.at(&producer)->whyApart(producer, consumer);
+          if (why.ok())
+            return *why;
+          status = why.errors();
+          return "";
+        });
+    FUSEC_CHECK(std::move(status));
+    return std::move(plan);
+  }
+
+private:
+  Result<std::vector<PlanStep>> steps(const std::vector<Item> &items) {
+    searches.push_back(std::make_unique<RegionSearch>(context, items, target, oracle, options));
+    RegionSearch &search = *searches.back();
+    FUSEC_CHECK(search.run());
+    for (const Region::Vertex &v : search.vertices().vertices)
+      if (v.equation)
+        searchOf[v.equation] = &search;
+    std::vector<PlanStep> list;
+    for (const std::vector<int> &kernel : search.kernels()) {
+      const Region::Vertex &first = search.vertices().vertices[kernel[0]];
+      if (first.equation) {
+        list.push_back(launchStep(context.program, equationsOf(search.vertices(), kernel),
+                                  context.uses, plan, signatures));
+        continue;
+      }
+      PlanStep step = controlStep(*first.control);
+      FUSEC_TRY(step.thenSteps, steps(first.control->thenItems));
+      FUSEC_TRY(step.elseSteps, steps(first.control->elseItems));
+      list.push_back(std::move(step));
+    }
+    return list;
+  }
+
+  FusionContext context;
+  const Target &target;
   const ScheduleOracle &oracle;
-  std::map<TensorId, int> uses;
+  const PlanOptions &options;
+  Plan plan;
   std::map<Hash128, int> signatures;
-  std::map<std::pair<TensorId, const Equation *>, std::string> reasons; // value, map that reads it
+  std::vector<std::unique_ptr<RegionSearch>> searches;
+  std::map<const Equation *, RegionSearch *> searchOf;
 };
 
 } // namespace
 
-Result<Plan> buildPlan(const ExprProgram &program, const ScheduleOracle &oracle) {
-  PlanBuilder builder(program, oracle);
-  FUSEC_TRY(std::vector<PlanStep> steps, builder.build(program.items));
-  builder.plan.steps = std::move(steps);
-  builder.plan.apart = valuesBetween(builder.plan, program,
-                                     [&](TensorId t, const Equation &, const Equation &consumer) {
-                                       return builder.whyApart(t, consumer);
-                                     });
-  return std::move(builder.plan);
+Result<Plan> buildPlan(const ExprProgram &program, const Target &target,
+                       const ScheduleOracle &oracle, const PlanOptions &options) {
+  return PlanBuilder(program, target, oracle, options).build();
 }
 
 } // namespace fusec

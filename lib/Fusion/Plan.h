@@ -1,6 +1,7 @@
 #pragma once
 #include "Expr/Expr.h"
 #include "Support/Hash.h"
+#include "Target/Target.h"
 
 #include <functional>
 
@@ -46,9 +47,35 @@ struct Plan {
 /// kernel. Handed in by the driver, implemented by Tiling.
 using ScheduleOracle = std::function<Result<double>(const Pattern &)>;
 
-/// One kernel per reduction, contraction or output; a map that finishes a reduction over the same domain joins it
-/// when the oracle finds that no slower than two kernels. Equal patterns are one.
-Result<Plan> buildPlan(const ExprProgram &program, const ScheduleOracle &oracle);
+/// Which search cuts a program into kernels: each paper's alone, for comparison, or all of them as seeds of one.
+enum class SearchMode : uint8_t { None, Fs, Souffle, PowerFusion, Full };
+struct SearchModeInfo {
+  SearchMode mode;
+  std::string_view name, help;
+};
+inline constexpr SearchModeInfo kSearchModes[] = {
+    {SearchMode::Full, "full", "all seeds, improved under the accurate model"},
+    {SearchMode::Fs, "fs", "FusionStitching: candidate patterns of each vertex, beam search"},
+    {SearchMode::Souffle, "souffle", "Souffle: from the top down, everything between contractions"},
+    {SearchMode::PowerFusion, "powerfusion", "PowerFusion: greedy merging along values"},
+    {SearchMode::None, "none", "every equation a kernel of its own"},
+};
+
+/// Sizes of the search; the defaults are FusionStitching's (section 5).
+struct FusionLimits {
+  int topPatterns = 3;       // candidates kept for each vertex
+  int consumersTogether = 2; // consumers whose candidates are combined at once
+  int beamWidth = 3;
+};
+
+struct PlanOptions {
+  SearchMode mode = SearchMode::Full;
+  FusionLimits limits;
+};
+
+/// Searches for the kernels of a program: see BuildPlan.cpp. Equal patterns are one.
+Result<Plan> buildPlan(const ExprProgram &program, const Target &target,
+                       const ScheduleOracle &oracle, const PlanOptions &options = {});
 
 /// Every equation a kernel of its own, in program order: what a plan is compared with.
 Plan unfusedPlan(const ExprProgram &program);

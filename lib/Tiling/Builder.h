@@ -75,7 +75,7 @@ Candidates gpuContractionCandidates(const View &view);
 Candidates scanCandidates(const ExprProgram &pattern, const Target &target);
 Candidates scatterCandidates(const View &view);
 Candidates topKCandidates(const View &view);
-/// None where the equations share no rows.
+/// None where an equation is neither a map nor a reduction.
 Candidates stitchCandidates(const ExprProgram &pattern, const Target &target);
 
 } // namespace fusec::tiling

@@ -1,5 +1,6 @@
 #include "Tiling/Oracle.h"
 
+#include "Expr/OpWeight.h"
 #include "Expr/Rows.h"
 #include "Tiling/Builder.h"
 #include "Tiling/StagedTile.h"
@@ -15,26 +16,6 @@ using namespace tiling;
 
 namespace {
 
-/// Length of one scalar operation in vector instructions (Support/MathPoly.h has the sequences).
-double weight(ScalarOp op) {
-  switch (op) {
-  case ScalarOp::Const:
-  case ScalarOp::Axis:
-  case ScalarOp::Step:
-  case ScalarOp::Dim:
-  case ScalarOp::Read:
-  case ScalarOp::ReadIf: return 0;
-  case ScalarOp::Exp:
-  case ScalarOp::Sigmoid: return 16;
-  case ScalarOp::Div:
-  case ScalarOp::Sqrt: return 5;
-  case ScalarOp::Tanh:
-  case ScalarOp::Erf:
-  case ScalarOp::Log: return 24;
-  default: return op >= ScalarOp::Exp && op <= ScalarOp::Atanh ? 40 : op == ScalarOp::Pow ? 60 : 1;
-  }
-}
-
 class Counter {
 public:
   Counter(const Schedule &schedule, const ExprProgram &pattern, const Target &target)
@@ -47,10 +28,24 @@ public:
     const Traffic traffic = compulsoryTraffic(pattern);
     counts.readBytes = traffic.readBytes;
     counts.writtenBytes = traffic.writtenBytes;
+    for (size_t t = 0; t < pattern.tensors.size(); ++t)
+      if (goesOut(static_cast<TensorId>(t))) {
+        double bytes = double(valueOf(numElements(pattern.tensors[t].shape))) *
+                       sizeInBytes(pattern.tensors[t].type);
+        counts.writtenBytes += bytes;
+        counts.readBytes += bytes;
+      }
   }
   cost::Counts counts;
 
 private:
+  /// A value inside the pattern that has no place closer: it goes to device memory and comes back.
+  bool goesOut(TensorId t) const {
+    return pattern.tensors[t].kind == TensorKind::Temp && !scanOf(pattern) &&
+           std::none_of(schedule.edges.begin(), schedule.edges.end(),
+                        [&](const EdgeLevel &edge) { return edge.tensor == t; });
+  }
+
   int64_t valueOf(const DimExpr &e) const { return e.evaluate(symbols).value_or(1); }
 
   double tripOf(const TreeNode &node) const {
@@ -170,8 +165,8 @@ private:
         counts.vectorLoads += loads;
     }
     for (NodeId id : e.body.reachable(rootsOf(e)))
-      counts.vectorOps += times * weight(e.body[id].op) *
-                          (weight(e.body[id].op) > 0 ? shared(e, node.target, id) : 0);
+      if (double weight = weightOf(e.body[id].op); weight > 0)
+        counts.vectorOps += times * weight * shared(e, node.target, id);
     if (e.kind != EquationKind::Reduction)
       counts.vectorLoads += times;
   }
@@ -208,7 +203,8 @@ Result<std::vector<Schedule>> candidateSchedules(const ExprProgram &pattern, con
     return scanCandidates(pattern, target);
   std::vector<const Equation *> equations = scheduledEquations(pattern);
   const Equation &first = *equations[0];
-  const bool finished = equations.size() == 2 && finishesReduction(first, *equations[1]);
+  const bool finished = equations.size() == 2 && finishesReduction(first, *equations[1]) &&
+                        pattern.tensors[first.outputs[0]].kind == TensorKind::Temp;
   if (equations.size() > 1 && !finished)
     return stitchCandidates(pattern, target);
   View view = makeView(pattern, target, 0, equations.size() == 2 ? 1 : -1);

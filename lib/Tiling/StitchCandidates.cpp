@@ -10,7 +10,8 @@
 //     init e1  seq k1:64 { ... compute e1 ... }  combine e1                               # sum of e^(x - maximum)
 //     seq x2:64 { unroll x2:16 { lane x2:1 { compute e2 } } } } }                         # quotient
 //
-// On a GPU a row belongs to a unit (FusionStitching's warp composition) or to a block (block composition).
+// On a GPU a row belongs to a unit (FusionStitching's warp composition) or to a block (block composition). Equations
+// without common rows run in one block, which has all that they make: right for what is smaller than a launch.
 #include "Expr/Rows.h"
 #include "Tiling/Pieces.h"
 
@@ -21,10 +22,12 @@ namespace fusec::tiling {
 namespace {
 
 enum class RowOwner : uint8_t { Unit, Block };
+constexpr int kThreads = 256; // of a block on a GPU
 
 struct StitchShape {
   RowOwner owner;
-  int unroll; // vectors of a step along a row
+  int unroll;             // vectors of a step along a row
+  int threads = kThreads; // of a block on a GPU
 };
 
 class Stitch {
@@ -36,21 +39,24 @@ public:
 
   Schedule build() {
     const bool cpu = target.kind == TargetKind::Cpu;
-    const int units = cpu ? 1 : 256 / target.lanes;
-    schedule.name = shape.owner == RowOwner::Unit && !cpu ? "stitch-units" : "stitch";
+    const int units = cpu ? 1 : shape.threads / target.lanes;
+    const bool oneBlock = rowPositions.empty();
+    schedule.name = oneBlock                                ? "one-block"
+                    : shape.owner == RowOwner::Unit && !cpu ? "stitch-units"
+                                                            : "stitch";
     schedule.units = units;
     schedule.lanes = target.lanes;
-    ScheduleAxis m{"m", false, {}, rowPositions, DimExpr(1)};
-    for (size_t e = 0; e < equations.size(); ++e)
-      m.equations.push_back(static_cast<int>(e));
-    for (int p : rowPositions)
-      m.extent = m.extent * equations[0]->axes[p].extent;
-    schedule.axes.push_back(m);
+    if (!oneBlock)
+      addRows();
     pieceUnits = shape.owner == RowOwner::Unit ? 1 : units;
     sharedLeft = target.sharedBytesPerBlock / (shape.owner == RowOwner::Unit ? units : 1);
     std::vector<TreeNode> row;
     for (size_t e = 0; e < equations.size(); ++e)
       addPiece(static_cast<int>(e), row);
+    if (oneBlock) {
+      schedule.tree = std::move(row);
+      return schedule;
+    }
     std::vector<TreeNode> around;
     if (cpu) {
       around = {Builder::loop(LoopKind::Block, 0, rowsPerBlock()),
@@ -66,6 +72,15 @@ public:
   }
 
 private:
+  void addRows() {
+    ScheduleAxis m{"m", false, {}, rowPositions, DimExpr(1)};
+    for (size_t e = 0; e < equations.size(); ++e)
+      m.equations.push_back(static_cast<int>(e));
+    for (int p : rowPositions)
+      m.extent = m.extent * equations[0]->axes[p].extent;
+    schedule.axes.push_back(std::move(m));
+  }
+
   void addPiece(int e, std::vector<TreeNode> &row) {
     const Equation &equation = *equations[e];
     View view = makeView(pattern, target, e, -1, rowPositions);
@@ -92,7 +107,7 @@ private:
 
   /// Level of a value that the pattern keeps to itself.
   MemLevel place(TensorId t, bool value, const View &view) {
-    if (pattern.tensors[t].kind != TensorKind::Temp)
+    if (pattern.tensors[t].kind != TensorKind::Temp || !isRead(t))
       return MemLevel::Global;
     MemLevel level = MemLevel::Global;
     if (value && view.equation().outputs.size() == 1) {
@@ -112,6 +127,14 @@ private:
     if (level != MemLevel::Global)
       schedule.edges.push_back({t, level});
     return level;
+  }
+
+  bool isRead(TensorId t) const {
+    return std::any_of(equations.begin(), equations.end(), [&](const Equation *e) {
+      std::vector<NodeId> reads = readsOf(*e);
+      return std::any_of(reads.begin(), reads.end(),
+                         [&](NodeId read) { return e->body[read].index == t; });
+    });
   }
 
   int64_t rowsPerBlock() const {
@@ -153,12 +176,19 @@ private:
 } // namespace
 
 Candidates stitchCandidates(const ExprProgram &pattern, const Target &target) {
+  for (const Equation *e : scheduledEquations(pattern))
+    if (e->kind != EquationKind::Map && e->kind != EquationKind::Reduction)
+      return {};
   std::vector<int> rows = commonRows(scheduledEquations(pattern));
-  if (rows.empty())
-    return {};
+  const bool cpu = target.kind == TargetKind::Cpu;
   std::vector<StitchShape> shapes = {{RowOwner::Unit, 4}, {RowOwner::Unit, 1}};
-  if (target.kind != TargetKind::Cpu)
+  if (rows.empty()) {
+    shapes = {{RowOwner::Block, 4}, {RowOwner::Block, 1}};
+    if (!cpu)
+      shapes.push_back({RowOwner::Block, 1, 4 * kThreads});
+  } else if (!cpu) {
     shapes.push_back({RowOwner::Block, 1});
+  }
   Candidates out;
   for (const StitchShape &shape : shapes)
     out.push_back(Stitch(pattern, target, rows, shape).build());

@@ -23,14 +23,28 @@ template <bool isLog> Status softmax(NodeLowering &n) {
     return cast(t, b.read(n.in(0), with(b.axes, axis, b.reduction(extent))));
   };
   TensorId m = n.reduceTemp("max", Monoid::Max, t, rows, element);
+  auto shifted = [&](EquationBuilder &b) {
+    return cast(t, b.read(n.in(0), b.axes)) - b.read(m, without(b.axes, axis));
+  };
+  if (isLog) {
+    TensorId s = n.reduceTemp("sum", Monoid::Sum, t, rows, [&](EquationBuilder &b) {
+      return exp(element(b) - b.read(m, b.axes));
+    });
+    TensorId logarithm =
+        n.map(n.temp("log", t, rows), [&](EquationBuilder &b) { return log(b.read(s, b.axes)); });
+    n.map(n.out(), [&](EquationBuilder &b) {
+      return cast(n.outType(), shifted(b) - b.read(logarithm, without(b.axes, axis)));
+    });
+    return success();
+  }
+  // A tensor of its own, since two read it: whether it is kept or made twice is the search's to decide.
+  TensorId e =
+      n.map(n.temp("exp", t, n.shape(0)), [&](EquationBuilder &b) { return exp(shifted(b)); });
   TensorId s = n.reduceTemp("sum", Monoid::Sum, t, rows, [&](EquationBuilder &b) {
-    return exp(element(b) - b.read(m, b.axes));
+    return b.read(e, with(b.axes, axis, b.reduction(extent)));
   });
   n.map(n.out(), [&](EquationBuilder &b) {
-    std::vector<Val> row = without(b.axes, axis);
-    Val shifted = cast(t, b.read(n.in(0), b.axes)) - b.read(m, row);
-    Val sum = b.read(s, row);
-    return cast(n.outType(), isLog ? shifted - log(sum) : exp(shifted) / sum);
+    return cast(n.outType(), b.read(e, b.axes) / b.read(s, without(b.axes, axis)));
   });
   return success();
 }

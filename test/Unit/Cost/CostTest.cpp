@@ -58,13 +58,29 @@ TEST_CASE("More of anything never costs less, in either fidelity") {
     for (int round = 0; round < 300; ++round) {
       const Counts less = randomCounts(random);
       for (auto [name, member] : kMembers) {
-        Counts more = less;
+        Counts fewer = less;
+        if (member == &Counts::blocks) // the same bytes go faster to more blocks
+          fewer.readBytes = fewer.writtenBytes = 0;
+        Counts more = fewer;
         more.*member = more.*member * 2 + 1;
         INFO(target.name << " " << name << " " << less.*member);
-        CHECK(latency(more, target) >= latency(less, target));
-        CHECK(delta(more, target) >= delta(less, target) * (1 - 1e-12));
+        CHECK(latency(more, target) >= latency(fewer, target));
+        CHECK(delta(more, target) >= delta(fewer, target) * (1 - 1e-12));
       }
     }
+}
+
+TEST_CASE("A core draws its share of the bandwidth and no more") {
+  for (const Target &target : all()) {
+    INFO(target.name);
+    Counts c;
+    c.readBytes = 1e9;
+    double alone = latency(c, target) - target.launchSec;
+    c.blocks = target.cores;
+    CHECK(latency(c, target) - target.launchSec == Catch::Approx(alone / target.cores));
+    c.blocks = 2.0 * target.cores;
+    CHECK(latency(c, target) - target.launchSec == Catch::Approx(alone / target.cores));
+  }
 }
 
 TEST_CASE("The quick fidelity never exceeds the other: it leaves waves and barriers out") {
@@ -88,6 +104,7 @@ TEST_CASE("At the limits the roofline and the launch cost are left alone") {
     Counts copy; // bytes alone
     copy.readBytes = 1e12;
     copy.launches = 0;
+    copy.blocks = target.cores;
     CHECK(latency(copy, target) == Catch::Approx(1e12 / target.memory.back().bytesPerSec));
 
     // Every core busy with nothing but multiply-adds: the device's peak. A vector operation is one of them a lane.

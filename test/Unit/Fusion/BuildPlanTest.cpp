@@ -44,7 +44,8 @@ struct Oracle {
 };
 
 Plan planOf(const ExprProgram &program, Oracle &oracle) {
-  Result<Plan> plan = buildPlan(program, oracle.function());
+  Result<Target> target = lookupTarget("x86-64-v3");
+  Result<Plan> plan = buildPlan(program, *target, oracle.function());
   if (!plan)
     FAIL(format(plan.errors().front()));
   if (Status status = verify(*plan, program); !status)
@@ -127,10 +128,6 @@ TEST_CASE("A map stays apart where joining would change what it reads or hide wh
     CHECK(planOf(withMap("map y [i:8, j:4]\n  %y = max(%c[i*-1 + 7, j], 0.0)\n"), oracle)
               .steps.size() == 3);
   }
-  SECTION("it reads what is computed after the product") {
-    CHECK(planOf(withMap("map y [i:8, j:4]\n  %y = add(%c[i, j], %d[i, j])\n"), oracle)
-              .steps.size() == 3);
-  }
 }
 
 TEST_CASE("The plan says of every value between two launches why they are two") {
@@ -150,10 +147,6 @@ TEST_CASE("The plan says of every value between two launches why they are two") 
           Lines{"c -> y: y reads it at other points than its own",
                 "d -> y: others than y need it too"});
   }
-  SECTION("a later input") {
-    CHECK(apartOf(planOf(withMap("map y [i:8, j:4]\n  %y = add(%c[i, j], %d[i, j])\n"), oracle)) ==
-          Lines{"c -> y: y also reads what d makes later", "d -> y: others than y need it too"});
-  }
   SECTION("slower") {
     oracle.together = 2.5;
     CHECK(apartOf(planOf(withMap(kFinish), oracle)) ==
@@ -167,7 +160,7 @@ TEST_CASE("The plan says of every value between two launches why they are two") 
   SECTION("no map reads it") {
     CHECK(apartOf(
               planOf(withMap("reduction y [i:8, j:4; k:3] sum f32\n  %y = %c[i, j]\n"), oracle)) ==
-          Lines{"c -> y: y is a reduction, and only a map joins the kernel of what it reads"});
+          Lines{"c -> y: y is no map, and only a map finishes a reduction"});
   }
 }
 

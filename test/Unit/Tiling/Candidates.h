@@ -166,4 +166,42 @@ inline TensorValue randomTensor(std::mt19937 &random, DType type, std::vector<in
   return t;
 }
 
+/// Inputs for the pattern, with symbols at the given values.
+inline std::vector<TensorValue> randomInputs(const ExprProgram &pattern,
+                                             const std::vector<int64_t> &symbols, int range = 4) {
+  std::mt19937 random(7);
+  std::vector<TensorValue> inputs;
+  for (TensorId id : pattern.inputs) {
+    const Tensor &t = pattern.tensors[id];
+    std::vector<int64_t> dims;
+    for (const DimExpr &d : t.shape)
+      dims.push_back(*d.evaluate(symbols));
+    inputs.push_back(randomTensor(random, t.type, dims, range));
+  }
+  return inputs;
+}
+
+inline void check(const std::string &text, const std::vector<int64_t> &symbols = {},
+                  double tolerance = 0, size_t atLeast = 2) {
+  INFO(text);
+  ExprProgram pattern = patternFrom(text);
+  checkCandidates(pattern, randomInputs(pattern, symbols), symbols, tolerance, atLeast);
+}
+
+/// Makes the input a constant with whole numbers in it.
+inline void fix(ExprProgram &pattern, const std::string &name) {
+  std::mt19937 random(9);
+  for (size_t t = 0; t < pattern.tensors.size(); ++t) {
+    Tensor &tensor = pattern.tensors[t];
+    if (tensor.name != name)
+      continue;
+    tensor.kind = TensorKind::Constant;
+    tensor.constant = toConstant(randomTensor(random, tensor.type, staticDims(tensor.shape), 4));
+    std::erase(pattern.inputs, static_cast<TensorId>(t));
+  }
+  require(verify(pattern));
+}
+
+inline const std::string kSymbols = "symbol n = 1..300 opt 64 divisor 1\n";
+
 } // namespace fusec::test

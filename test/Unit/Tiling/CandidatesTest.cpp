@@ -6,48 +6,6 @@
 using namespace fusec;
 using namespace fusec::test;
 
-namespace {
-
-/// Inputs for the pattern, with symbols at the given values.
-std::vector<TensorValue> randomInputs(const ExprProgram &pattern,
-                                      const std::vector<int64_t> &symbols, int range = 4) {
-  std::mt19937 random(7);
-  std::vector<TensorValue> inputs;
-  for (TensorId id : pattern.inputs) {
-    const Tensor &t = pattern.tensors[id];
-    std::vector<int64_t> dims;
-    for (const DimExpr &d : t.shape)
-      dims.push_back(*d.evaluate(symbols));
-    inputs.push_back(randomTensor(random, t.type, dims, range));
-  }
-  return inputs;
-}
-
-void check(const std::string &text, const std::vector<int64_t> &symbols = {}, double tolerance = 0,
-           size_t atLeast = 2) {
-  INFO(text);
-  ExprProgram pattern = patternFrom(text);
-  checkCandidates(pattern, randomInputs(pattern, symbols), symbols, tolerance, atLeast);
-}
-
-/// Makes the input a constant with whole numbers in it.
-void fix(ExprProgram &pattern, const std::string &name) {
-  std::mt19937 random(9);
-  for (size_t t = 0; t < pattern.tensors.size(); ++t) {
-    Tensor &tensor = pattern.tensors[t];
-    if (tensor.name != name)
-      continue;
-    tensor.kind = TensorKind::Constant;
-    tensor.constant = toConstant(randomTensor(random, tensor.type, staticDims(tensor.shape), 4));
-    std::erase(pattern.inputs, static_cast<TensorId>(t));
-  }
-  require(verify(pattern));
-}
-
-const std::string kSymbols = "symbol n = 1..300 opt 64 divisor 1\n";
-
-} // namespace
-
 TEST_CASE("candidates: maps") {
   for (const char *shape : {"7", "1000", "3,5", "64,128", "2,3,4", "33,1"}) {
     std::string s = shape, axes, at;
@@ -298,86 +256,6 @@ TEST_CASE("candidates: windows that slide, boxes of them in a GPU's shared memor
         boxes += operand.digits[0].index >= 0;
     CHECK(boxes == 2);
   }
-}
-
-namespace {
-
-/// Softmax of [rows, columns] with e^(x - max) kept; small whole numbers make its sums inexact.
-std::string softmax(const std::string &rows, const std::string &columns) {
-  std::string shape = rows + "," + columns;
-  return "expr softmax\n" + kSymbols + "tensor %x: f32[" + shape + "] input\ntensor %m: f32[" +
-         rows + "] temp\ntensor %e: f32[" + shape + "] temp\ntensor %s: f32[" + rows +
-         "] temp\ntensor %y: f32[" + shape +
-         "] output\ninputs (%x)\noutputs (%y)\nreduction r0 [i:" + rows + "; k:" + columns +
-         "] max f32\n  %m = %x[i, k]\nmap m0 [i:" + rows + ", j:" + columns +
-         "]\n  %e = exp(sub(%x[i, j], %m[i]))\nreduction r1 [i:" + rows + "; k:" + columns +
-         "] sum f32\n  %s = %e[i, k]\nmap m1 [i:" + rows + ", j:" + columns +
-         "]\n  %y = div(%e[i, j], %s[i])\n";
-}
-
-} // namespace
-
-TEST_CASE("candidates: stitched rows") {
-  // Rows that divide the units of a block and the rows of a unit, and rows that do not; one row.
-  for (const char *rows : {"64", "37", "1"})
-    for (const char *columns : {"1000", "64", "7"})
-      if (rows != std::string("1"))
-        check(softmax(rows, columns), {64}, 1e-6);
-  check(softmax("n", "40"), {37}, 1e-6);
-  check(softmax("n", "40"), {64}, 1e-6);
-  // Means, a map that all later equations read, and a value of a row that is also an output.
-  check(R"(expr normalise
-tensor %x: f32[4,9,50] input
-tensor %b: f32[50] input
-tensor %a: f32[4,9,50] temp
-tensor %s: f32[4,9] output
-tensor %q: f32[4,9] temp
-tensor %v: f32[4,9] temp
-tensor %y: f32[4,9,50] output
-inputs (%x, %b)
-outputs (%s, %y)
-map m0 [h:4, i:9, j:50]
-  %a = add(%x[h, i, j], %b[j])
-reduction r0 [h:4, i:9; k:50] sum f32
-  %s = %a[h, i, k]
-reduction r1 [h:4, i:9; k:50] sum f32
-  let t0 = sub(%a[h, i, k], %s[h, i]);
-  %q = mul(t0, t0)
-map m1 [h:4, i:9]
-  %v = add(%q[h, i], 1.0)
-map m2 [h:4, i:9, j:50]
-  %y = mul(sub(%a[h, i, j], %s[h, i]), %v[h, i])
-)");
-  // The rows are the first axis alone: the second one is read in another order, and reduced over columns.
-  check(R"(expr crossed
-tensor %x: f32[33,6,20] input
-tensor %a: f32[33,6,20] temp
-tensor %c: f32[33,20] temp
-tensor %y: f32[33,20,6] output
-inputs (%x)
-outputs (%y)
-map m0 [h:33, i:6, j:20]
-  %a = max(%x[h, i, j], 0.0)
-reduction r0 [h:33, j:20; i:6] sum f32
-  %c = %a[h, i, j]
-map m1 [h:33, j:20, i:6]
-  %y = sub(%a[h, i*-1 + 5, j], %c[h, j])
-)");
-}
-
-TEST_CASE("candidates: patterns without common rows have none") {
-  ExprProgram pattern = patternFrom(R"(expr apart
-tensor %x: f32[33,6] input
-tensor %a: f32[33,6] temp
-tensor %y: f32[33,6] output
-inputs (%x)
-outputs (%y)
-map m0 [i:33, j:6]
-  %a = max(%x[i, j], 0.0)
-map m1 [i:33, j:6]
-  %y = add(%a[i*-1 + 32, j*-1 + 5], 1.0)
-)");
-  CHECK(valueOf(candidateSchedules(pattern, targetNamed("sim:sm_90"))).empty());
 }
 
 TEST_CASE("candidates: scans") {

@@ -1,0 +1,13 @@
+#pragma once
+#include "Expr/Expr.h"
+
+namespace fusec {
+
+/// Length of one scalar operation in vector instructions (Support/MathPoly.h has the sequences of the functions); 0 for
+/// what costs nothing beside its operands.
+double weightOf(ScalarOp op);
+
+/// Vector instructions for one point of the equation's domain, loads and stores aside.
+double weightOf(const Equation &equation);
+
+} // namespace fusec

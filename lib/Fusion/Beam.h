@@ -1,0 +1,31 @@
+#pragma once
+#include "Fusion/Explore.h"
+
+namespace fusec {
+
+/// A way to cut a region into kernels.
+struct PlanDraft {
+  std::string origin; // which search found it
+  Partition partition;
+  double gain = 0;    // by the quick fidelity
+  double seconds = 0; // by the accurate one, once judged
+};
+
+/// FusionStitching's beam (section 5.3): from producers to consumers, each vertex that no kernel holds yet stays
+/// alone or takes one of its candidates; the `beamWidth` drafts with the largest gain go on. Best first. Sets that
+/// the drafts use are added to `sets`.
+std::vector<PlanDraft> beamSearch(const Region &region,
+                                  const std::vector<std::vector<Candidate>> &candidates,
+                                  const FusionLimits &limits, VertexSets &sets);
+
+/// Merges kernels along values, the largest gain first, until no merge gains any more: what most compilers do, and a
+/// seed of the search.
+PlanDraft greedyMerge(const FusionContext &context, const Region &region, const Score &score,
+                      VertexSets &sets);
+
+/// Souffle's partition (section 5.3) as a seed: everything between two contractions is one kernel; what cannot be is
+/// cut where its reductions end, from the inputs on.
+PlanDraft topDown(const FusionContext &context, const Region &region, const Score &score,
+                  VertexSets &sets);
+
+} // namespace fusec

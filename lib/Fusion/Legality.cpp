@@ -1,0 +1,86 @@
+#include "Fusion/Legality.h"
+
+#include "Expr/Rows.h"
+#include "Expr/transforms/Profile.h"
+
+#include <algorithm>
+#include <set>
+
+namespace fusec {
+
+namespace {
+
+constexpr size_t kMostEquations = 64;
+constexpr size_t kMostArguments = 64; // of a kernel
+
+std::string_view kindOf(const Equation &e) {
+  switch (e.kind) {
+  case EquationKind::Scan: return "a scan";
+  case EquationKind::Scatter: return "a scatter";
+  case EquationKind::Opaque: return "opaque";
+  default: return "";
+  }
+}
+
+} // namespace
+
+// The same as isUsedOutside, without another walk over the equations: the search asks thousands of times.
+bool isNeededOutside(const FusionContext &context, const Region &region,
+                     const std::vector<int> &vertices, TensorId tensor) {
+  int inside = 0;
+  for (int v : vertices) {
+    const std::vector<TensorId> &reads = region.vertices[v].reads;
+    inside += std::find(reads.begin(), reads.end(), tensor) != reads.end();
+  }
+  auto it = context.uses.find(tensor);
+  return it != context.uses.end() && it->second > inside;
+}
+
+std::vector<const Equation *> equationsOf(const Region &region, const std::vector<int> &vertices) {
+  std::vector<const Equation *> equations;
+  for (int v : vertices)
+    equations.push_back(region.vertices[v].equation);
+  return equations;
+}
+
+std::string whyNotOneKernel(const FusionContext &context, const Region &region,
+                            const std::vector<int> &vertices) {
+  for (int v : vertices)
+    if (!region.vertices[v].equation)
+      return region.vertices[v].control->name + " is a branch or a loop of the host";
+  std::vector<const Equation *> equations = equationsOf(region, vertices);
+  if (equations.size() == 1)
+    return "";
+  std::string notFinished = "more than a reduction and a map";
+  if (equations.size() == 2) {
+    notFinished = whyNotFinishing(*equations[0], *equations[1]);
+    if (notFinished.empty() && isNeededOutside(context, region, vertices, equations[0]->outputs[0]))
+      notFinished = "others than " + equations[1]->name + " need it too";
+    if (notFinished.empty())
+      return "";
+  }
+  // Without common rows one block runs them all, contractions included: small ones then cost less than their launches.
+  const std::vector<int> rows = commonRows(equations);
+  for (const Equation *e : equations) {
+    if (std::string_view kind = kindOf(*e); !kind.empty())
+      return e->name + " is " + std::string(kind) + ", a kernel of its own";
+    if (isContraction(*e) && !rows.empty())
+      return equations.size() == 2
+                 ? notFinished
+                 : e->name + " is a contraction, which only one map that finishes it joins";
+  }
+  if (equations.size() > kMostEquations)
+    return "a kernel holds " + std::to_string(kMostEquations) + " equations at most";
+  if (vertices.back() - vertices.front() > kSearchWindow)
+    return "they lie more than " + std::to_string(kSearchWindow) + " equations apart";
+  std::set<TensorId> arguments;
+  for (int v : vertices) {
+    arguments.insert(region.vertices[v].reads.begin(), region.vertices[v].reads.end());
+    arguments.insert(region.vertices[v].writes.begin(), region.vertices[v].writes.end());
+  }
+  if (arguments.size() > kMostArguments)
+    return "a kernel takes " + std::to_string(kMostArguments) + " tensors at most";
+  return "";
+}
+
+} // namespace fusec

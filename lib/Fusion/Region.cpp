@@ -1,0 +1,143 @@
+#include "Fusion/Region.h"
+
+#include "Fusion/CutPattern.h"
+
+#include <algorithm>
+#include <cassert>
+#include <set>
+
+namespace fusec {
+
+namespace {
+
+void addOnce(std::vector<int> &list, int v) {
+  auto place = std::lower_bound(list.begin(), list.end(), v);
+  if (place == list.end() || *place != v)
+    list.insert(place, v);
+}
+
+/// Everything that the items inside a branch or loop read.
+void collectInner(const std::vector<Item> &items, std::vector<TensorId> &reads) {
+  for (const Item &item : items) {
+    if (const auto *equation = std::get_if<Equation>(&item.value)) {
+      std::vector<TensorId> more = tensorsRead(*equation);
+      reads.insert(reads.end(), more.begin(), more.end());
+      continue;
+    }
+    const Control &control = std::get<Control>(item.value);
+    std::vector<TensorId> own = controlReads(control);
+    reads.insert(reads.end(), own.begin(), own.end());
+    collectInner(control.thenItems, reads);
+    collectInner(control.elseItems, reads);
+  }
+}
+
+} // namespace
+
+Region makeRegion(const std::vector<Item> &items) {
+  Region region;
+  std::map<TensorId, int> producer;
+  for (size_t i = 0; i < items.size(); ++i) {
+    Region::Vertex v;
+    if (const auto *equation = std::get_if<Equation>(&items[i].value)) {
+      v.equation = equation;
+      v.reads = tensorsRead(*equation);
+      v.writes = tensorsWritten(*equation);
+    } else {
+      v.control = &std::get<Control>(items[i].value);
+      v.reads = controlReads(*v.control);
+      collectInner(v.control->thenItems, v.reads);
+      collectInner(v.control->elseItems, v.reads);
+      v.writes = v.control->results;
+    }
+    int self = static_cast<int>(i);
+    for (TensorId t : v.reads)
+      if (auto it = producer.find(t); it != producer.end()) {
+        addOnce(v.producers, it->second);
+        addOnce(region.vertices[it->second].consumers, self);
+      }
+    for (TensorId t : v.writes)
+      producer[t] = self;
+    region.vertices.push_back(std::move(v));
+  }
+  return region;
+}
+
+bool staysAcyclic(const Region &region, const VertexSets &sets, const Partition &partition,
+                  const std::vector<int> &vertices) {
+  const int last = vertices.back();
+  std::vector<bool> inside(region.vertices.size()), seen(region.vertices.size());
+  for (int v : vertices)
+    inside[v] = true;
+  std::vector<int> pending;
+  // Follows the values that vertex v makes; false if one comes back.
+  auto follow = [&](int v, bool own) {
+    for (int c : region.vertices[v].consumers) {
+      if (inside[c]) {
+        if (!own)
+          return false;
+      } else if (!seen[c]) {
+        seen[c] = true;
+        pending.push_back(c);
+      }
+    }
+    return true;
+  };
+  for (int v : vertices)
+    follow(v, true);
+  while (!pending.empty()) {
+    int v = pending.back();
+    pending.pop_back();
+    // A kernel that begins before the new one's end, and could lead back, ends within the window behind it.
+    if (v > last + kSearchWindow)
+      continue;
+    const int set = partition[v];
+    if (set < 0) {
+      if (!follow(v, false))
+        return false;
+      continue;
+    }
+    for (int m : sets[set]) {
+      seen[m] = true;
+      if (!follow(m, false))
+        return false;
+    }
+  }
+  return true;
+}
+
+VertexSets topologicalOrder(const Region &region, const VertexSets &sets,
+                            const Partition &partition) {
+  const int count = static_cast<int>(partition.size());
+  auto firstOf = [&](int v) { return partition[v] < 0 ? v : sets[partition[v]].front(); };
+  std::vector<std::set<int>> waits(count), followers(count); // by the kernel's first vertex
+  for (int v = 0; v < count; ++v)
+    for (int p : region.vertices[v].producers)
+      if (firstOf(p) != firstOf(v)) {
+        waits[firstOf(v)].insert(firstOf(p));
+        followers[firstOf(p)].insert(firstOf(v));
+      }
+  std::set<int> ready;
+  int kernels = 0;
+  for (int v = 0; v < count; ++v)
+    if (firstOf(v) == v) {
+      ++kernels;
+      if (waits[v].empty())
+        ready.insert(v);
+    }
+  VertexSets order;
+  while (!ready.empty()) {
+    int kernel = *ready.begin();
+    ready.erase(ready.begin());
+    order.push_back(partition[kernel] < 0 ? std::vector<int>{kernel} : sets[partition[kernel]]);
+    for (int next : followers[kernel]) {
+      waits[next].erase(kernel);
+      if (waits[next].empty())
+        ready.insert(next);
+    }
+  }
+  assert(static_cast<int>(order.size()) == kernels && "the kernels have an order");
+  return order;
+}
+
+} // namespace fusec

@@ -1,0 +1,41 @@
+#pragma once
+#include "Expr/Expr.h"
+
+#include <map>
+#include <vector>
+
+namespace fusec {
+
+/// One list of items as a graph: what the search for kernels works on. Vertices are positions in the list, which is in
+/// topological order.
+struct Region {
+  struct Vertex {
+    const Equation *equation = nullptr; // null: a branch or loop of the host
+    const Control *control = nullptr;
+    std::vector<int> producers, consumers; // without repetition, ascending
+    std::vector<TensorId> reads, writes;
+  };
+  std::vector<Vertex> vertices;
+};
+Region makeRegion(const std::vector<Item> &items);
+
+/// Vertices of one group span at most this many positions of the list, so that tests of legality look at a bounded part
+/// of the graph.
+constexpr int kSearchWindow = 128;
+
+/// Sets of vertices, ascending, that a search has met: its candidates for kernels.
+using VertexSets = std::vector<std::vector<int>>;
+/// For each vertex the number of the set in which it stands, or -1: it is a kernel of its own.
+using Partition = std::vector<int>;
+
+/// True if making one kernel of `vertices` leaves an order in which it and the partition's kernels can run: no value
+/// leaves it for another kernel and comes back. Looks no further than a window behind its last vertex, so that the
+/// work does not grow with the graph.
+bool staysAcyclic(const Region &region, const VertexSets &sets, const Partition &partition,
+                  const std::vector<int> &vertices);
+
+/// The partition's kernels in an order in which they can run, as early as their first vertex allows.
+VertexSets topologicalOrder(const Region &region, const VertexSets &sets,
+                            const Partition &partition);
+
+} // namespace fusec

@@ -1,0 +1,74 @@
+#include "Fusion/Score.h"
+
+#include "Cost/Cost.h"
+#include "Expr/OpWeight.h"
+#include "Expr/Rows.h"
+
+#include <algorithm>
+#include <set>
+
+namespace fusec {
+
+Score::Score(const FusionContext &context, const Region &region, const Target &target)
+    : context(context), region(region), target(target) {
+  for (const Symbol &s : context.program.symbols)
+    symbols.push_back(s.opt);
+  for (const Region::Vertex &v : region.vertices) {
+    works.push_back({1, v.equation ? weightOf(*v.equation) : 0});
+    for (size_t a = 0; v.equation && a < v.equation->axes.size(); ++a)
+      works.back().points *= elementsOf(v.equation->axes[a].extent);
+  }
+  for (size_t v = 0; v < region.vertices.size(); ++v)
+    alone.push_back(region.vertices[v].equation ? kernelSeconds({static_cast<int>(v)}) : 0);
+}
+
+double Score::elementsOf(const DimExpr &e) const { return double(e.evaluate(symbols).value_or(1)); }
+
+double Score::bytesOf(TensorId t) const {
+  double bytes = double(sizeInBytes(context.program.tensors[t].type));
+  for (const DimExpr &d : context.program.tensors[t].shape)
+    bytes *= elementsOf(d);
+  return bytes;
+}
+
+double Score::kernelSeconds(const std::vector<int> &vertices) const {
+  ++evaluated;
+  const std::vector<const Equation *> equations = equationsOf(region, vertices);
+  std::set<TensorId> made, read;
+  double points = 1, operations = 0;
+  for (int v : vertices) {
+    made.insert(region.vertices[v].writes.begin(), region.vertices[v].writes.end());
+    read.insert(region.vertices[v].reads.begin(), region.vertices[v].reads.end());
+    points = std::max(points, works[v].points);
+    operations += works[v].points * works[v].weight;
+  }
+  cost::Counts counts;
+  for (TensorId t : read)
+    if (made.count(t) == 0) // a gather touches no more of its table than it has points
+      counts.readBytes +=
+          std::min(bytesOf(t), points * double(sizeInBytes(context.program.tensors[t].type)));
+  for (TensorId t : made)
+    if (isNeededOutside(context, region, vertices, t))
+      counts.writtenBytes += bytesOf(t);
+  double parallel = 1; // values that can be made side by side
+  if (equations.size() == 1 || finishesReduction(*equations[0], *equations[1])) {
+    for (int d = 0; d < equations[0]->numSpatial; ++d)
+      parallel *= elementsOf(equations[0]->axes[d].extent);
+    parallel = std::max(1.0, parallel / target.lanes);
+  } else {
+    for (int d : commonRows(equations))
+      parallel *= elementsOf(equations[0]->axes[d].extent);
+  }
+  counts.blocks = parallel;
+  counts.vectorOps = operations / (target.lanes * parallel);
+  return cost::delta(counts, target);
+}
+
+double Score::gain(const std::vector<int> &vertices) const {
+  double apart = 0;
+  for (int v : vertices)
+    apart += alone[v];
+  return apart - kernelSeconds(vertices);
+}
+
+} // namespace fusec

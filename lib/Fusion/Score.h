@@ -1,0 +1,34 @@
+#pragma once
+#include "Fusion/Legality.h"
+#include "Target/Target.h"
+
+namespace fusec {
+
+/// Seconds of kernels by the cost model's quick fidelity: bytes from the tensors' shapes, operations from the
+/// equations, nothing of schedules. FusionStitching's delta score f (section 4.3) is the difference of two such sums.
+class Score {
+public:
+  Score(const FusionContext &context, const Region &region, const Target &target);
+
+  double kernelSeconds(const std::vector<int> &vertices) const;
+  /// What one kernel saves over a kernel for each vertex.
+  double gain(const std::vector<int> &vertices) const;
+  int64_t evaluations() const { return evaluated; }
+
+private:
+  double bytesOf(TensorId t) const;
+  double elementsOf(const DimExpr &e) const;
+
+  const FusionContext &context;
+  const Region &region;
+  const Target &target;
+  std::vector<int64_t> symbols; // values that the program is tuned for
+  struct Work {
+    double points, weight; // of the domain; vector instructions for one of them
+  };
+  std::vector<Work> works;
+  std::vector<double> alone; // seconds of each vertex
+  mutable int64_t evaluated = 0;
+};
+
+} // namespace fusec

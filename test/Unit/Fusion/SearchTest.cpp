@@ -1,0 +1,220 @@
+// The searches for kernels: candidates, order among kernels, drafts.
+#include "Expr/Rows.h"
+#include "Fusion/Beam.h"
+#include "Fusion/CutPattern.h"
+#include "Support/Text.h"
+
+#include <catch2/catch_all.hpp>
+#include <chrono>
+
+using namespace fusec;
+
+namespace {
+
+ExprProgram parse(const std::string &text) {
+  ConstantStore store;
+  Result<ExprProgram> program = parseExpr(text, "test", store);
+  if (!program)
+    FAIL(format(program.errors().front()) << "\n" << text);
+  if (Status status = verify(*program); !status)
+    FAIL(format(status.errors().front()) << "\n" << text);
+  return std::move(*program);
+}
+
+struct Fixture {
+  explicit Fixture(const std::string &text, const std::string &targetName = "sm_80")
+      : program(parse(text)), target(*lookupTarget(targetName)), context{program, {}},
+        region(makeRegion(program.items)) {
+    countUses(program.items, context.uses);
+    for (TensorId t : program.outputs)
+      ++context.uses[t];
+    score.emplace(context, region, target);
+  }
+  int vertex(const std::string &name) const {
+    for (size_t v = 0; v < region.vertices.size(); ++v)
+      if (region.vertices[v].equation && region.vertices[v].equation->name == name)
+        return static_cast<int>(v);
+    FAIL("no equation " << name);
+    return -1;
+  }
+  std::vector<int> vertices(const std::vector<std::string> &names) const {
+    std::vector<int> out;
+    for (const std::string &name : names)
+      out.push_back(vertex(name));
+    return out;
+  }
+  bool acyclic(const VertexSets &sets, const std::vector<std::string> &names) const {
+    Partition partition(region.vertices.size(), -1);
+    for (size_t s = 0; s < sets.size(); ++s)
+      for (int v : sets[s])
+        partition[v] = static_cast<int>(s);
+    return staysAcyclic(region, sets, partition, vertices(names));
+  }
+
+  ExprProgram program;
+  Target target;
+  FusionContext context;
+  Region region;
+  std::optional<Score> score;
+};
+
+/// Maps over [64, 256], each the sum of what it reads: "d: b c". The last one is the output.
+std::string maps(const std::vector<std::pair<std::string, std::vector<std::string>>> &equations) {
+  std::string tensors = "tensor %x: f32[64,256] input\n", bodies;
+  for (const auto &[name, reads] : equations) {
+    bool last = name == equations.back().first;
+    tensors += "tensor %" + name + ": f32[64,256] " + (last ? "output\n" : "temp\n");
+    std::string value = "%" + reads[0] + "[i, j]";
+    for (size_t r = 1; r < reads.size(); ++r)
+      value = "add(" + value + ", %" + reads[r] + "[i, j])";
+    bodies += "map " + name + " [i:64, j:256]\n  %" + name + " = add(" + value + ", 1.0)\n";
+  }
+  return "expr maps\n" + tensors + "inputs (%x)\noutputs (%" + equations.back().first + ")\n" +
+         bodies;
+}
+
+const std::string kLayerNorm = R"(expr normalise
+tensor %x: f32[4096,1024] input
+tensor %y: f32[4096,1024] output
+tensor %sum: f32[4096] temp
+tensor %mean: f32[4096] temp
+tensor %squares: f32[4096] temp
+tensor %inverse: f32[4096] temp
+inputs (%x)
+outputs (%y)
+reduction sum [i:4096; k:1024] sum f32
+  %sum = %x[i, k]
+map mean [i:4096]
+  %mean = div(%sum[i], 1024.0)
+reduction squares [i:4096; k:1024] sum f32
+  let t0 = sub(%x[i, k], %mean[i]);
+  %squares = mul(t0, t0)
+map inverse [i:4096]
+  %inverse = div(1.0, sqrt(%squares[i]))
+map y [i:4096, j:1024]
+  %y = mul(sub(%x[i, j], %mean[i]), %inverse[i])
+)";
+
+} // namespace
+
+TEST_CASE("search: a kernel must not wait for what needs it") {
+  Fixture diamond(maps({{"a", {"x"}}, {"b", {"a"}}, {"c", {"a"}}, {"d", {"b", "c"}}}));
+  CHECK(diamond.acyclic({}, {"a", "b"}));
+  CHECK(diamond.acyclic({}, {"a", "b", "c", "d"}));
+  CHECK(diamond.acyclic({}, {"b", "c"}));
+  CHECK_FALSE(diamond.acyclic({}, {"a", "d"}));
+  CHECK_FALSE(diamond.acyclic({}, {"a", "b", "d"}));
+  // Each of two kernels is convex, and each needs the other: a -> f, e -> b.
+  Fixture crossed(
+      maps({{"a", {"x"}}, {"e", {"x"}}, {"b", {"e"}}, {"f", {"a"}}, {"y", {"b", "f"}}}));
+  CHECK(crossed.acyclic({}, {"a", "b"}));
+  CHECK(crossed.acyclic({}, {"e", "f"}));
+  CHECK_FALSE(crossed.acyclic({crossed.vertices({"a", "b"})}, {"e", "f"}));
+  CHECK_FALSE(crossed.acyclic({crossed.vertices({"e", "f"})}, {"a", "b"}));
+  CHECK(crossed.acyclic({crossed.vertices({"a", "b"})}, {"f", "y"}));
+}
+
+TEST_CASE("search: a kernel that begins later leads back through one that began earlier") {
+  // {p, r} is one kernel; q lies between; joining {s, t} would need r, and p needs s.
+  Fixture f(maps({{"s", {"x"}}, {"p", {"s"}}, {"q", {"s"}}, {"r", {"q"}}, {"t", {"r", "p"}}}));
+  CHECK_FALSE(f.acyclic({f.vertices({"p", "r"})}, {"s", "t"}));
+}
+
+TEST_CASE("search: LayerNorm's equations are one candidate, with one read and one write") {
+  Fixture f(kLayerNorm);
+  std::vector<std::vector<Candidate>> found =
+      explorePatterns(f.context, f.region, *f.score, FusionLimits{});
+  REQUIRE(!found[0].empty());
+  CHECK(found[0][0].vertices == std::vector<int>{0, 1, 2, 3, 4});
+  CHECK(found[0].size() == 3);
+  VertexSets sets;
+  std::vector<PlanDraft> drafts = beamSearch(f.region, found, FusionLimits{}, sets);
+  REQUIRE(drafts.size() == 3);
+  CHECK(topologicalOrder(f.region, sets, drafts[0].partition) == VertexSets{{0, 1, 2, 3, 4}});
+  PlanDraft greedy = greedyMerge(f.context, f.region, *f.score, sets);
+  CHECK(topologicalOrder(f.region, sets, greedy.partition) == VertexSets{{0, 1, 2, 3, 4}});
+  PlanDraft down = topDown(f.context, f.region, *f.score, sets);
+  CHECK(topologicalOrder(f.region, sets, down.partition) == VertexSets{{0, 1, 2, 3, 4}});
+}
+
+TEST_CASE(
+    "search: two consumers of three candidates give fifteen combinations, of which three stay") {
+  // a has two consumers, each the head of a chain with three candidates of its own.
+  Fixture f(maps({{"a", {"x"}},
+                  {"b0", {"a"}},
+                  {"b1", {"b0"}},
+                  {"b2", {"b1"}},
+                  {"b3", {"b2"}},
+                  {"c0", {"a"}},
+                  {"c1", {"c0"}},
+                  {"c2", {"c1"}},
+                  {"c3", {"c2"}},
+                  {"y", {"b3", "c3"}}}));
+  std::vector<std::vector<Candidate>> found =
+      explorePatterns(f.context, f.region, *f.score, FusionLimits{});
+  CHECK(found[f.vertex("b0")].size() == 3);
+  CHECK(found[f.vertex("a")].size() == 3);
+  CHECK(found[f.vertex("a")][0].vertices.size() == 10);
+  FusionLimits one;
+  one.topPatterns = 1;
+  CHECK(explorePatterns(f.context, f.region, *f.score, one)[0].size() == 1);
+}
+
+TEST_CASE("search: equations without common rows are a kernel of one block, if that pays") {
+  Fixture f(maps({{"a", {"x"}}, {"b", {"a"}}}));
+  CHECK(whyNotOneKernel(f.context, f.region, {0, 1}).empty());
+  Fixture turned(R"(expr turned
+tensor %x: f32[16,16] input
+tensor %a: f32[16,16] temp
+tensor %y: f32[16,16] output
+inputs (%x)
+outputs (%y)
+map a [i:16, j:16]
+  %a = exp(%x[i, j])
+map y [i:16, j:16]
+  %y = add(%a[j, i], 1.0)
+)");
+  CHECK(commonRows(equationsOf(turned.region, {0, 1})).empty());
+  CHECK(whyNotOneKernel(turned.context, turned.region, {0, 1}).empty());
+  CHECK(turned.score->gain({0, 1}) > 0);
+  Fixture large(R"(expr large
+tensor %x: f32[4096,4096] input
+tensor %a: f32[4096,4096] temp
+tensor %y: f32[4096,4096] output
+inputs (%x)
+outputs (%y)
+map a [i:4096, j:4096]
+  %a = exp(%x[i, j])
+map y [i:4096, j:4096]
+  %y = add(%a[j, i], 1.0)
+)");
+  CHECK(large.score->gain({0, 1}) < 0);
+}
+
+TEST_CASE("search: ten thousand operations are planned in time that grows with their number") {
+  auto secondsFor = [](int blocks) {
+    std::vector<std::pair<std::string, std::vector<std::string>>> equations;
+    std::string before = "x";
+    for (int i = 0; i < blocks; ++i) { // five equations a block, with a branch and a join
+      std::string n = std::to_string(i);
+      equations.push_back({"a" + n, {before}});
+      equations.push_back({"b" + n, {"a" + n}});
+      equations.push_back({"c" + n, {"a" + n}});
+      equations.push_back({"d" + n, {"b" + n, "c" + n}});
+      equations.push_back({"e" + n, {"d" + n, before}});
+      before = "e" + n;
+    }
+    Fixture f(maps(equations));
+    auto start = std::chrono::steady_clock::now();
+    VertexSets sets;
+    beamSearch(f.region, explorePatterns(f.context, f.region, *f.score, FusionLimits{}),
+               FusionLimits{}, sets);
+    double seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    return std::pair{seconds, f.score->evaluations()};
+  };
+  auto [smallSeconds, smallEvaluations] = secondsFor(200);
+  auto [seconds, evaluations] = secondsFor(2000);
+  CHECK(double(evaluations) < 11.0 * double(smallEvaluations));
+  WARN("10000 operations: " << seconds << " s, " << evaluations << " evaluations");
+}
