@@ -38,7 +38,11 @@ struct Options {
   std::string ptxasPath;     // empty: targets of NVIDIA get PTX only; "none": the same, by wish
   std::string minDriver;     // CUDA version of the oldest driver to load it: "12.4"; empty: any
   std::string signingKeyPath; // Ed25519 secret key that signs the bundle; empty: it is not signed
-  int threads = 0;            // that compile; 0: one a core
+  std::string searchMode = "full"; // how kernels are searched: one of searchModes()
+  int fusionCandidates = 3;        // patterns kept for each equation (FusionStitching's k)
+  int fusionGroup = 2;             // consumers whose patterns are combined at once
+  int fusionBeam = 3;              // plans that the beam search keeps
+  int threads = 0;                 // that compile; 0: one a core
   std::function<void(std::string_view text)> print;
   std::function<void(std::string_view what, std::string_view target)> progress; // a step begins
 };
@@ -112,6 +116,8 @@ struct StageName {
 };
 /// Names for dumpStages and stopAfter, in the order of the data.
 std::vector<StageName> stages();
+/// Names for searchMode: "full", and each paper's search alone.
+std::vector<StageName> searchModes();
 /// Names for targets; those of GPUs also after "sim:".
 std::vector<std::string> targets();
 /// The operators of ONNX that are compiled, as a Markdown table.

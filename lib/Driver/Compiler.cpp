@@ -47,6 +47,19 @@ Result<int> cudaVersion(const std::string &text) {
   return major * 1000 + minor * 10;
 }
 
+/// Larger searches find nothing more and take long: two consumers with 16 patterns each have 288 combinations.
+constexpr int kMostSearched = 16;
+
+Result<SearchMode> searchModeNamed(const std::string &text) {
+  std::string known;
+  for (const SearchModeInfo &info : kSearchModes) {
+    if (info.name == text)
+      return info.mode;
+    known += (known.empty() ? "" : ", ") + std::string(info.name);
+  }
+  return Diagnostic{Diag::BadOption, "--search-mode=" + text, "expected one of " + known};
+}
+
 Result<CompileOptions> pipelineOptions(const Options &given) {
   CompileOptions options;
   if (given.input.empty())
@@ -92,6 +105,13 @@ Result<CompileOptions> pipelineOptions(const Options &given) {
   options.threads = given.threads
                         ? given.threads
                         : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  FUSEC_TRY(options.plan.mode, searchModeNamed(given.searchMode));
+  options.plan.limits = {given.fusionCandidates, given.fusionGroup, given.fusionBeam};
+  for (int size : {given.fusionCandidates, given.fusionGroup, given.fusionBeam})
+    if (size < 1 || size > kMostSearched)
+      return Diagnostic{Diag::BadOption, "--fusion-...",
+                        "sizes of the search for kernels lie between 1 and " +
+                            std::to_string(kMostSearched) + "; given " + std::to_string(size)};
   options.ptxOnly = given.ptxasPath == "none";
   if (!options.ptxOnly) {
     if (!given.ptxasPath.empty() && access(given.ptxasPath.c_str(), X_OK) != 0)
@@ -217,6 +237,13 @@ std::vector<StageName> stages() {
   for (const StageInfo &info : kStages)
     names.push_back({info.name, info.help});
   return names;
+}
+
+std::vector<StageName> searchModes() {
+  std::vector<StageName> list;
+  for (const SearchModeInfo &info : kSearchModes)
+    list.push_back({info.name, info.help});
+  return list;
 }
 
 std::vector<std::string> targets() { return targetNames(); }

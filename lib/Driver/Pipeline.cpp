@@ -263,7 +263,7 @@ private:
                 bestSchedules(pattern.program, target.target));
       return known[pattern.signature] = variants.empty() ? -1 : variants.back().seconds;
     };
-    FUSEC_TRY(target.plan, buildPlan(state.program, target.target, oracle));
+    FUSEC_TRY(target.plan, buildPlan(state.program, target.target, oracle, options.plan));
     return verify(target.plan, state.program);
   }
 

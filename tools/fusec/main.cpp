@@ -140,6 +140,13 @@ std::string stageList() {
   return list;
 }
 
+std::string searchModeList() {
+  std::string list;
+  for (const StageName &mode : searchModes())
+    list += (list.empty() ? "" : "; ") + std::string(mode.name) + ": " + std::string(mode.help);
+  return list;
+}
+
 /// What the model is and for which targets.
 void addModelOptions(CLI::App &app, CommandLine &line) {
   Options &options = line.compile;
@@ -164,6 +171,17 @@ void addModelOptions(CLI::App &app, CommandLine &line) {
                  "write plan and schedules into this file, to commit and review");
   app.add_option("--decisions", options.decisions,
                  "follow the plan and schedules of this file; an error where they do not fit");
+  app.add_option("--search-mode", options.searchMode,
+                 "how kernels are searched: " + searchModeList())
+      ->default_str("full");
+  app.add_option("--fusion-candidates", options.fusionCandidates,
+                 "patterns kept for each equation by the search for kernels")
+      ->default_val(options.fusionCandidates);
+  app.add_option("--fusion-group", options.fusionGroup,
+                 "consumers of an equation whose patterns are combined at once")
+      ->default_val(options.fusionGroup);
+  app.add_option("--fusion-beam", options.fusionBeam, "plans that the beam search keeps")
+      ->default_val(options.fusionBeam);
   app.add_option("--log-format", line.logFormat, "text or json")
       ->check(CLI::IsMember({"text", "json"}));
 }
