@@ -193,7 +193,17 @@ NodeId Lowering::lanePredicate(int equation, uint64_t axes) {
   return predicate;
 }
 
+/// Of the current element of an accumulator: inside the Unroll loop over its parts the part of the iteration, else the
+/// first one, which holds the result once they are folded.
 std::vector<NodeId> Lowering::unrollIndices(int equation) {
+  NodeId part = body.index(0);
+  for (const PathLoop &loop : path)
+    if (loop.kind == LoopKind::Unroll && loop.axis == accumulators[equation].partsAxis)
+      part = body.axis(loop.var);
+  return partIndices(equation, part);
+}
+
+std::vector<NodeId> Lowering::partIndices(int equation, NodeId part) {
   std::vector<NodeId> indices;
   for (auto [axis, ordinal] : accumulators[equation].dims) {
     int seen = 0;
@@ -208,6 +218,8 @@ std::vector<NodeId> Lowering::unrollIndices(int equation) {
     }
     indices.push_back(index);
   }
+  if (accumulators[equation].parts > 1)
+    indices.push_back(part);
   return indices;
 }
 

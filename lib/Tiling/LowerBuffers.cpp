@@ -155,6 +155,8 @@ Status Lowering::makeAccumulators(int equation) {
   Accumulator acc;
   Shape shape;
   bool lanes = false;
+  const bool folds =
+      reduces && !isArgMonoid(e.monoid) && findLeaf(LeafKind::Combine, equation).has_value();
   std::map<AxisId, int> ordinals;
   std::vector<std::pair<std::pair<AxisId, int>, int64_t>> dims;
   for (size_t i = 0; i + 1 < chain->size(); ++i) {
@@ -169,20 +171,28 @@ Status Lowering::makeAccumulators(int equation) {
       acc.unitsReduce = acc.unitsReduce || reductionAxis;
       lanes = true; // each unit has its own value
     }
-    if (node.loop != LoopKind::Unroll || reductionAxis)
+    if (node.loop != LoopKind::Unroll || (reductionAxis && !folds))
       continue;
     int64_t tile = tileIn(*chain, i, node.axis);
     if (tile == 0)
       return Diagnostic{Diag::BadIr, "schedule " + schedule.name,
                         "unroll loop over " + schedule.axes[node.axis].name +
                             " needs a constant trip"};
-    dims.push_back({{node.axis, ordinals[node.axis]++}, (tile + node.step - 1) / node.step});
+    int64_t trip = (tile + node.step - 1) / node.step;
+    if (!reductionAxis) {
+      dims.push_back({{node.axis, ordinals[node.axis]++}, trip});
+    } else if (acc.partsAxis < 0) {
+      acc.partsAxis = node.axis;
+      acc.parts = trip;
+    }
   }
   std::sort(dims.begin(), dims.end());
   for (const auto &[key, trip] : dims) {
     acc.dims.push_back(key);
     shape.push_back(DimExpr(trip));
   }
+  if (acc.parts > 1)
+    shape.push_back(DimExpr(acc.parts));
   auto addRegister = [&](const std::string &suffix, DType type) {
     GirBuffer buffer;
     buffer.name = pattern.tensors[e.outputs[0]].name + suffix;

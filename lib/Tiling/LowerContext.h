@@ -78,6 +78,7 @@ private:
   MemLevel levelOf(TensorId tensor) const;
   int producerOf(TensorId tensor) const;
   std::vector<NodeId> unrollIndices(int equation);
+  std::vector<NodeId> partIndices(int equation, NodeId part);
   NodeId edgeIndex(int equation, TensorId tensor, const std::vector<NodeId> &indices);
 
   // LowerLeaf.cpp: statements
@@ -147,6 +148,10 @@ private:
   struct Accumulator {
     BufferId value = -1, index = -1;
     std::vector<std::pair<AxisId, int>> dims; // (axis, which of its Unroll loops)
+    // Partial results of a reduction that Combine folds, one for each iteration of the Unroll loop over a reduced axis:
+    // a chain of dependent operations each, so that one's latency hides behind the others.
+    AxisId partsAxis = -1;
+    int64_t parts = 1;
     bool lanesReduce = false, unitsReduce = false;
   };
   std::vector<Accumulator> accumulators; // one an equation (unused for maps that go to memory)

@@ -82,10 +82,12 @@ void Lowering::resetAccumulator(int equation, std::vector<Stmt> &result) {
     return resetTopK(equation, result);
   const Equation &e = *equations[equation];
   const Accumulator &acc = accumulators[equation];
-  std::vector<NodeId> indices = unrollIndices(equation);
-  result.push_back(storeStmt(acc.value, indices, identityOf(body, e.monoid, e.accumulateType)));
-  if (acc.index >= 0)
-    result.push_back(storeStmt(acc.index, indices, body.index(0)));
+  for (int64_t part = 0; part < acc.parts; ++part) {
+    std::vector<NodeId> indices = partIndices(equation, body.index(part));
+    result.push_back(storeStmt(acc.value, indices, identityOf(body, e.monoid, e.accumulateType)));
+    if (acc.index >= 0)
+      result.push_back(storeStmt(acc.index, indices, body.index(0)));
+  }
 }
 
 void Lowering::lowerCompute(int equation, std::vector<Stmt> &result) {
@@ -193,6 +195,26 @@ void Lowering::lowerCombine(int equation, std::vector<Stmt> &result) {
   const Accumulator &acc = accumulators[equation];
   std::vector<NodeId> indices = unrollIndices(equation);
   const Monoid monoid = monoidOf(equation);
+  std::vector<Stmt> folds;
+  for (int64_t part = 1; part < acc.parts; ++part) {
+    Stmt fold;
+    fold.kind = StmtKind::Accumulate;
+    fold.buffer = acc.value;
+    fold.indices = indices;
+    fold.monoid = monoid;
+    fold.value = body.read(acc.value, kernel.buffers[acc.value].type,
+                           partIndices(equation, body.index(part)));
+    folds.push_back(std::move(fold));
+  }
+  if (!folds.empty()) { // each lane its own
+    Stmt lanes;
+    lanes.kind = StmtKind::Loop;
+    lanes.loop = LoopKind::Lane;
+    lanes.trip = body.index(schedule.lanes);
+    lanes.var = newVar("lane", LoopKind::Lane, {0, schedule.lanes - 1, std::nullopt});
+    lanes.body = std::move(folds);
+    result.push_back(std::move(lanes));
+  }
   if (acc.lanesReduce) {
     Stmt reduce;
     reduce.kind = StmtKind::LaneReduce;
