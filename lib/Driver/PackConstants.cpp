@@ -33,7 +33,7 @@ TensorId ConstantPacker::packed(GirProgram &gir, TensorId source, const ExprProg
       job.axisExtents.push_back(axis.extent.constValue());
     }
     // A digit counts in units of its divisor; merged axes are walked with one stride.
-    int64_t stride = access->stride[axis.positions.back()].constValue();
+    int64_t stride = access->stride[axis.in(operand.equation)->positions.back()].constValue();
     int64_t extent = shape[d].constValue();
     std::vector<int64_t> offsets, values;
     for (int64_t v = 0; v < extent; ++v) {

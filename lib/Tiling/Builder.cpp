@@ -130,32 +130,29 @@ Builder::Builder(const View &view, std::string name, int units, int lanes) : vie
   schedule.lanes = lanes;
 }
 
-static ScheduleAxis makeAxis(const View &view, const std::string &name,
+static ScheduleAxis makeAxis(const View &view, const std::string &name, bool reduction,
                              const std::vector<std::vector<int>> &groups) {
   ScheduleAxis axis;
   axis.name = name;
   axis.extent = DimExpr(1);
+  AxisUse use{reduction, {}, {view.first}};
+  if (!reduction && view.finish >= 0)
+    use.equations.push_back(view.finish);
   for (const std::vector<int> &group : groups) {
-    axis.positions.insert(axis.positions.end(), group.begin(), group.end());
+    use.positions.insert(use.positions.end(), group.begin(), group.end());
     axis.extent = axis.extent * view.extent(group);
   }
+  axis.uses = {std::move(use)};
   return axis;
 }
 
 AxisId Builder::addSpatial(const std::string &name, std::vector<std::vector<int>> groups) {
-  ScheduleAxis axis = makeAxis(view, name, groups);
-  axis.equations = {view.first};
-  if (view.finish >= 0)
-    axis.equations.push_back(view.finish);
-  schedule.axes.push_back(std::move(axis));
+  schedule.axes.push_back(makeAxis(view, name, false, groups));
   return static_cast<AxisId>(schedule.axes.size() - 1);
 }
 
 AxisId Builder::addReduction(const std::string &name, std::vector<std::vector<int>> groups) {
-  ScheduleAxis axis = makeAxis(view, name, groups);
-  axis.reduction = true;
-  axis.equations = {view.first};
-  schedule.axes.push_back(std::move(axis));
+  schedule.axes.push_back(makeAxis(view, name, true, groups));
   return static_cast<AxisId>(schedule.axes.size() - 1);
 }
 

@@ -52,6 +52,11 @@ public:
   AxisId addSpatial(const std::string &name, std::vector<std::vector<int>> groups);
   AxisId addReduction(const std::string &name, std::vector<std::vector<int>> groups);
 
+  /// Axis positions of the tiled equation that `axis` stands for.
+  const std::vector<int> &positionsOf(AxisId axis) const {
+    return schedule.axes[axis].in(view.first)->positions;
+  }
+
   static TreeNode loop(LoopKind kind, AxisId axis, int64_t step);
   static TreeNode leaf(LeafKind kind, int target);
   /// loops[0] outermost around `children`.

@@ -237,7 +237,7 @@ private:
         operand.digits.push_back({blockAxes[i]});
     operand.digits.push_back({n, -1, kPanel, 0});
     for (AxisId r : reduced)
-      if (read.dependsOn(b.schedule.axes[r].positions))
+      if (read.dependsOn(b.positionsOf(r)))
         operand.digits.push_back({r});
     operand.digits.push_back({n, -1, 1, kPanel});
     b.schedule.operands.push_back(std::move(operand));
@@ -268,7 +268,7 @@ private:
       extents.push_back(rowsPerBlock);
     }
     for (AxisId r : reduced) {
-      if (!read.dependsOn(b.schedule.axes[r].positions))
+      if (!read.dependsOn(b.positionsOf(r)))
         continue;
       if (!b.schedule.axes[r].extent.isConst())
         return;

@@ -115,7 +115,7 @@ private:
     uint64_t sliding = 0;
     for (const ReadInfo &read : reads)
       sliding |= slidingAxes(view, read);
-    const std::vector<int> &positions = b.schedule.axes[k].positions;
+    const std::vector<int> &positions = b.positionsOf(k);
     auto first =
         std::find_if(positions.begin(), positions.end(), [&](int p) { return sliding >> p & 1; });
     if (first == positions.end())
@@ -153,8 +153,8 @@ private:
     for (const ReadInfo &read : reads) {
       bool reduces = std::any_of(view.reduction.begin(), view.reduction.end(),
                                  [&](const auto &g) { return read.dependsOn(g); });
-      bool onColumns = read.dependsOn(b.schedule.axes[n].positions);
-      bool onRows = m >= 0 && read.dependsOn(b.schedule.axes[m].positions);
+      bool onColumns = read.dependsOn(b.positionsOf(n));
+      bool onRows = m >= 0 && read.dependsOn(b.positionsOf(m));
       if (!reduces || onColumns == onRows)
         continue;
       std::vector<LayoutDigit> digits = {{k}, {onColumns ? n : m}};

@@ -47,15 +47,15 @@ NodeId Lowering::equationAxis(int equation, int position) {
   AxisId a = scheduleAxis(equation, position);
   if (a < 0)
     return body.index(0);
-  const ScheduleAxis &axis = schedule.axes[a];
+  const AxisUse &use = *schedule.axes[a].in(equation);
   NodeId value = axisValue(a);
-  if (clampSpatial && !axis.reduction && checks[a] == Check::Needed && !onLanes(a))
-    value = body.binary(ScalarOp::Min, value, body.dim(axis.extent - DimExpr(1)));
+  if (clampSpatial && !use.reduction && checks[a] == Check::Needed && !onLanes(a))
+    value = body.binary(ScalarOp::Min, value, body.dim(extent(a) - DimExpr(1)));
   DimExpr inner(1);
   size_t place =
-      std::find(axis.positions.begin(), axis.positions.end(), position) - axis.positions.begin();
-  for (size_t i = place + 1; i < axis.positions.size(); ++i)
-    inner = inner * equations[equation]->axes[axis.positions[i]].extent;
+      std::find(use.positions.begin(), use.positions.end(), position) - use.positions.begin();
+  for (size_t i = place + 1; i < use.positions.size(); ++i)
+    inner = inner * equations[equation]->axes[use.positions[i]].extent;
   if (!inner.isConst(1))
     value = body.binary(ScalarOp::FloorDiv, value, body.dim(inner));
   if (place > 0)
@@ -114,7 +114,8 @@ NodeId Lowering::addressOf(int equation, const FlatAccess &access) {
     AxisId a = scheduleAxis(equation, static_cast<int>(p));
     if (done[p] || a < 0)
       continue;
-    const std::vector<int> &members = schedule.axes[a].positions;
+    const AxisUse &use = *schedule.axes[a].in(equation);
+    const std::vector<int> &members = use.positions;
     bool contiguous = true;
     for (size_t i = 0; i + 1 < members.size(); ++i)
       contiguous &= access.stride[members[i]] ==
@@ -123,7 +124,7 @@ NodeId Lowering::addressOf(int equation, const FlatAccess &access) {
       done[member] = true;
     if (contiguous) {
       NodeId value = axisValue(a);
-      if (clampSpatial && !schedule.axes[a].reduction && checks[a] == Check::Needed && !onLanes(a))
+      if (clampSpatial && !use.reduction && checks[a] == Check::Needed && !onLanes(a))
         value = body.binary(ScalarOp::Min, value, body.dim(extent(a) - DimExpr(1)));
       addTerm(value, access.stride[members.back()]);
       continue;
@@ -141,21 +142,22 @@ NodeId Lowering::outputIndex(int equation, size_t output) {
   std::vector<DimExpr> strides = stridesOf(shape);
   NodeId flat = body.index(0);
   for (size_t a = 0; a < schedule.axes.size(); ++a) {
-    const ScheduleAxis &axis = schedule.axes[a];
-    if (axis.reduction || std::count(axis.equations.begin(), axis.equations.end(), equation) == 0)
+    const AxisUse *use = schedule.axes[a].in(equation);
+    if (!use || use->reduction)
       continue;
+    const std::vector<int> &positions = use->positions;
     bool contiguous = true;
-    for (size_t i = 0; i + 1 < axis.positions.size(); ++i)
-      contiguous &= strides[axis.positions[i]] ==
-                    strides[axis.positions[i + 1]] * e.axes[axis.positions[i + 1]].extent;
+    for (size_t i = 0; i + 1 < positions.size(); ++i)
+      contiguous &=
+          strides[positions[i]] == strides[positions[i + 1]] * e.axes[positions[i + 1]].extent;
     auto addTerm = [&](NodeId value, int position) {
       flat = body.binary(ScalarOp::Add, flat,
                          body.binary(ScalarOp::Mul, value, body.dim(strides[position])));
     };
     if (contiguous)
-      addTerm(axisValue(static_cast<AxisId>(a)), axis.positions.back());
+      addTerm(axisValue(static_cast<AxisId>(a)), positions.back());
     else
-      for (int position : axis.positions)
+      for (int position : positions)
         addTerm(equationAxis(equation, position), position);
   }
   return flat;
@@ -167,9 +169,9 @@ NodeId Lowering::inBounds(int equation, bool spatial, bool reduction, bool lanes
   for (size_t a = 0; a < schedule.axes.size(); ++a) {
     const ScheduleAxis &axis = schedule.axes[a];
     AxisId id = static_cast<AxisId>(a);
-    if (checks[id] != Check::Needed || !(axis.reduction ? reduction : spatial) ||
-        (lanesOnly && !onLanes(id)) ||
-        std::count(axis.equations.begin(), axis.equations.end(), equation) == 0)
+    const AxisUse *use = axis.in(equation);
+    if (checks[id] != Check::Needed || !use || !(use->reduction ? reduction : spatial) ||
+        (lanesOnly && !onLanes(id)))
       continue;
     predicate =
         body.logicalAnd(predicate, body.binary(ScalarOp::Lt, axisValue(id), body.dim(axis.extent)));
@@ -184,8 +186,8 @@ NodeId Lowering::lanePredicate(int equation, uint64_t axes) {
     return predicate;
   for (size_t p = 0; p < equations[equation]->axes.size(); ++p) {
     AxisId a = scheduleAxis(equation, static_cast<int>(p));
-    if (a < 0 || schedule.axes[a].reduction || !(axes >> p & 1) || checks[a] != Check::Needed ||
-        !onLanes(a))
+    if (a < 0 || schedule.axes[a].in(equation)->reduction || !(axes >> p & 1) ||
+        checks[a] != Check::Needed || !onLanes(a))
       continue;
     predicate =
         body.logicalAnd(predicate, body.binary(ScalarOp::Lt, axisValue(a), body.dim(extent(a))));
@@ -233,7 +235,7 @@ NodeId Lowering::edgeIndex(int equation, TensorId tensor, const std::vector<Node
     if (tile == 1)
       continue;
     NodeId inside = kNoNode; // element of the axis, counted from the tile's origin
-    const std::vector<int> &positions = schedule.axes[a].positions;
+    const std::vector<int> &positions = schedule.axes[a].in(producer)->positions;
     bool own = std::all_of(positions.begin(), positions.end(), [&](int p) {
       return scheduleAxis(equation, p) == a && indices[p] == equationAxis(equation, p);
     });

@@ -117,9 +117,8 @@ Status Lowering::makeBuffers() {
       local.whole = false;
       local.depth = common;
       for (size_t a = 0; a < schedule.axes.size(); ++a) {
-        const ScheduleAxis &axis = schedule.axes[a];
-        if (axis.reduction ||
-            std::count(axis.equations.begin(), axis.equations.end(), producer) == 0)
+        const AxisUse *use = schedule.axes[a].in(producer);
+        if (!use || use->reduction)
           continue;
         local.tiles.push_back(
             {static_cast<AxisId>(a), tileIn(*leaf, common, static_cast<AxisId>(a))});
@@ -164,7 +163,8 @@ Status Lowering::makeAccumulators(int equation) {
     lanes = lanes || node.loop == LoopKind::Lane;
     if (node.axis == kStepAxis)
       continue;
-    bool reductionAxis = schedule.axes[node.axis].reduction;
+    const AxisUse *use = schedule.axes[node.axis].in(equation);
+    bool reductionAxis = use && use->reduction;
     if (node.loop == LoopKind::Lane)
       acc.lanesReduce = acc.lanesReduce || reductionAxis;
     if (node.loop == LoopKind::Unit) {

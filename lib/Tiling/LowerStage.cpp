@@ -48,7 +48,9 @@ void Lowering::lowerStage(size_t index, std::vector<Stmt> &result) {
     bool unit =
         digit.index >= 0
             ? digit.index + 1 == static_cast<int>(rank)
-            : access && access->stride[schedule.axes[digit.axis].positions.back()].isConst(1);
+            : access &&
+                  access->stride[schedule.axes[digit.axis].in(operand.equation)->positions.back()]
+                      .isConst(1);
     if (unit && extents[d] > 1)
       lanesDigit = d;
   }
@@ -137,8 +139,8 @@ NodeId Lowering::lowestIndex(int equation, NodeId index) {
     AxisId a = scheduleAxis(equation, p);
     if (form->coefficients[p].isConst(0) || a < 0)
       continue;
-    std::optional<tiling::PositionTile> part =
-        tiling::positionTile(e, schedule.axes[a], p, tileAt(a, path.size()));
+    std::optional<tiling::PositionTile> part = tiling::positionTile(
+        e, schedule.axes[a].in(equation)->positions, p, tileAt(a, path.size()));
     NodeId value = part->fromZero ? body.index(0) : equationAxis(equation, p);
     if (form->coefficients[p].constValue() < 0) // the last one is lowest
       value = body.binary(ScalarOp::Add, value, body.index(part->size - 1));

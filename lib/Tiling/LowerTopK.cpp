@@ -88,7 +88,8 @@ void Lowering::makeTopK(int equation) {
   t.sorts = findLeaf(LeafKind::Sort, equation).has_value();
   if (auto compute = findLeaf(LeafKind::Compute, equation))
     for (const TreeNode *node : *compute)
-      if (node->isLoop && schedule.axes[node->axis].reduction) {
+      if (const AxisUse *use = node->isLoop ? schedule.axes[node->axis].in(equation) : nullptr;
+          use && use->reduction) {
         acc.lanesReduce = acc.lanesReduce || node->loop == LoopKind::Lane;
         acc.unitsReduce = acc.unitsReduce || node->loop == LoopKind::Unit;
       }

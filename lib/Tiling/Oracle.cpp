@@ -92,9 +92,10 @@ private:
       if (path[i]->loop != LoopKind::Unroll || path[i]->axis < 0)
         continue;
       const ScheduleAxis &axis = schedule.axes[path[i]->axis];
-      bool depends = std::count(axis.equations.begin(), axis.equations.end(), equation) == 0;
-      for (int position : axis.positions)
-        depends = depends || (axes >> position & 1);
+      const AxisUse *use = axis.in(equation);
+      bool depends = !use;
+      for (size_t i = 0; use && i < use->positions.size(); ++i)
+        depends = depends || (axes >> use->positions[i] & 1);
       if (!depends)
         factor /= trips[i];
     }
@@ -152,12 +153,11 @@ private:
       bool strided = false;
       if (!operand && lanes && laneAxis >= 0) {
         std::optional<FlatAccess> access = flatAccess(e, reads[r], pattern);
-        int position = schedule.axes[laneAxis].positions.back();
-        bool listed = std::count(schedule.axes[laneAxis].equations.begin(),
-                                 schedule.axes[laneAxis].equations.end(), node.target) != 0;
-        if (listed)
+        if (const AxisUse *use = schedule.axes[laneAxis].in(node.target)) {
+          int position = use->positions.back();
           strided = !access ||
                     !(access->stride[position].isConst(0) || access->stride[position].isConst(1));
+        }
       }
       if (strided)
         counts.gathers += loads * schedule.lanes;

@@ -91,24 +91,27 @@ private:
   Status parseAxis() {
     ScheduleAxis axis;
     FUSEC_TRY(axis.name, in.nameText());
-    axis.reduction = in.accept("reduction");
-    if (!axis.reduction)
-      FUSEC_CHECK(in.expect("spatial"));
-    FUSEC_CHECK(in.expect("("));
     do {
-      FUSEC_TRY(int64_t position, in.integer());
-      axis.positions.push_back(static_cast<int>(position));
-    } while (in.accept(","));
-    FUSEC_CHECK(in.expect(")"));
-    FUSEC_CHECK(in.expect("of"));
-    auto equations = scheduledEquations(pattern);
-    do {
-      FUSEC_TRY(int equation, equationRef());
-      axis.equations.push_back(equation);
-    } while (in.accept(","));
+      AxisUse use;
+      use.reduction = in.accept("reduction");
+      if (!use.reduction)
+        FUSEC_CHECK(in.expect("spatial"));
+      FUSEC_CHECK(in.expect("("));
+      do {
+        FUSEC_TRY(int64_t position, in.integer());
+        use.positions.push_back(static_cast<int>(position));
+      } while (in.accept(","));
+      FUSEC_CHECK(in.expect(")"));
+      FUSEC_CHECK(in.expect("of"));
+      do {
+        FUSEC_TRY(int equation, equationRef());
+        use.equations.push_back(equation);
+      } while (in.accept(","));
+      axis.uses.push_back(std::move(use));
+    } while (in.accept("and"));
     axis.extent = DimExpr(1);
-    const Equation &first = *equations[axis.equations[0]];
-    for (int position : axis.positions) {
+    const Equation &first = *scheduledEquations(pattern)[axis.uses[0].equations[0]];
+    for (int position : axis.uses[0].positions) {
       if (position < 0 || position >= static_cast<int>(first.axes.size()))
         return in.error("axis position " + std::to_string(position) + " does not exist");
       axis.extent = axis.extent * first.axes[position].extent;
@@ -233,17 +236,28 @@ private:
 
 } // namespace
 
+const AxisUse *ScheduleAxis::in(int equation) const {
+  for (const AxisUse &use : uses)
+    if (std::count(use.equations.begin(), use.equations.end(), equation) != 0)
+      return &use;
+  return nullptr;
+}
+
 std::string print(const Schedule &schedule, const ExprProgram &pattern) {
   std::string out = "schedule " + nameToText(schedule.name) + " units " +
                     std::to_string(schedule.units) + " lanes " + std::to_string(schedule.lanes) +
                     " {\n";
   for (const ScheduleAxis &axis : schedule.axes) {
-    out += "  axis " + nameToText(axis.name) + (axis.reduction ? " reduction (" : " spatial (");
-    for (size_t i = 0; i < axis.positions.size(); ++i)
-      out += (i ? ", " : "") + std::to_string(axis.positions[i]);
-    out += ") of ";
-    for (size_t i = 0; i < axis.equations.size(); ++i)
-      out += (i ? ", e" : "e") + std::to_string(axis.equations[i]);
+    out += "  axis " + nameToText(axis.name);
+    for (const AxisUse &use : axis.uses) {
+      out += &use == &axis.uses[0] ? "" : " and";
+      out += use.reduction ? " reduction (" : " spatial (";
+      for (size_t i = 0; i < use.positions.size(); ++i)
+        out += (i ? ", " : "") + std::to_string(use.positions[i]);
+      out += ") of ";
+      for (size_t i = 0; i < use.equations.size(); ++i)
+        out += (i ? ", e" : "e") + std::to_string(use.equations[i]);
+    }
     out += " # extent " + axis.extent.str(pattern.symbols) + "\n";
   }
   for (const Operand &operand : schedule.operands) {

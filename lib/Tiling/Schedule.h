@@ -6,14 +6,23 @@ namespace fusec {
 
 using AxisId = int32_t;
 
+/// What a schedule's axis stands for in some of the pattern's equations.
+struct AxisUse {
+  bool reduction = false;     // else spatial
+  std::vector<int> positions; // axes of the equations, outermost first
+  std::vector<int> equations; // positions in the pattern
+};
+
 /// A loop axis of a schedule: one axis of the pattern's equations, or several fused into one (the last one
-/// runs fastest). Spatial axes are shared by all equations listed, which have equal extents there.
+/// runs fastest). Equations that share loops share the axis, with equal extents: a map may run along what the next
+/// equation sums.
 struct ScheduleAxis {
   std::string name;
-  bool reduction = false;
-  std::vector<int> equations; // positions in the pattern
-  std::vector<int> positions; // axes of those equations that it stands for, outermost first
-  DimExpr extent;             // product
+  std::vector<AxisUse> uses; // an equation stands in one of them at most
+  DimExpr extent;            // product
+
+  /// What it is in that equation; null where the equation does not have it.
+  const AxisUse *in(int equation) const;
 };
 
 /// A digit of an operand's layout or staging buffer: (axis floordiv divide) mod modulus (0 = no mod), or with

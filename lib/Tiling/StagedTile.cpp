@@ -7,20 +7,20 @@ namespace fusec::tiling {
 AxisId axisOf(const Schedule &schedule, const Equation &equation, int ordinal, int position) {
   bool reduction = position >= equation.numSpatial;
   for (size_t a = 0; a < schedule.axes.size(); ++a) {
-    const ScheduleAxis &axis = schedule.axes[a];
-    if (axis.reduction == reduction &&
-        std::count(axis.equations.begin(), axis.equations.end(), ordinal) != 0 &&
-        std::count(axis.positions.begin(), axis.positions.end(), position) != 0)
+    const AxisUse *use = schedule.axes[a].in(ordinal);
+    if (use && use->reduction == reduction &&
+        std::count(use->positions.begin(), use->positions.end(), position) != 0)
       return static_cast<AxisId>(a);
   }
   return -1;
 }
 
-std::optional<PositionTile> positionTile(const Equation &equation, const ScheduleAxis &axis,
-                                         int position, int64_t tile) {
-  auto here = std::find(axis.positions.begin(), axis.positions.end(), position);
+std::optional<PositionTile> positionTile(const Equation &equation,
+                                         const std::vector<int> &positions, int position,
+                                         int64_t tile) {
+  auto here = std::find(positions.begin(), positions.end(), position);
   int64_t inner = 1; // steps of the fused axis that keep the position where it is
-  for (auto p = here + 1; p != axis.positions.end(); ++p) {
+  for (auto p = here + 1; p != positions.end(); ++p) {
     if (!equation.axes[*p].extent.isConst())
       return std::nullopt;
     inner *= equation.axes[*p].extent.constValue();
@@ -29,7 +29,7 @@ std::optional<PositionTile> positionTile(const Equation &equation, const Schedul
   int64_t values = inner % tile == 0   ? 1
                    : tile % inner == 0 ? tile / inner
                                        : (tile + inner - 2) / inner + 1;
-  if (here == axis.positions.begin())
+  if (here == positions.begin())
     return PositionTile{values, false};
   if (!equation.axes[position].extent.isConst())
     return std::nullopt;
@@ -56,7 +56,8 @@ std::vector<int64_t> stagedExtents(const Schedule &schedule, const Equation &equ
       int64_t tile = tileOf(a);
       if (tile <= 0 || !form->coefficients[p].isConst())
         return 0;
-      std::optional<PositionTile> part = positionTile(equation, schedule.axes[a], p, tile);
+      std::optional<PositionTile> part =
+          positionTile(equation, schedule.axes[a].in(operand.equation)->positions, p, tile);
       if (!part)
         return 0;
       elements += std::abs(form->coefficients[p].constValue()) * (part->size - 1);

@@ -13,15 +13,16 @@ AxisId axisOf(const Schedule &schedule, const Equation &equation, int ordinal, i
 /// Elements of a schedule axis below the loops around a statement; 0: no constant.
 using TileOf = std::function<int64_t(AxisId)>;
 
-/// Values that one axis of an equation takes while the schedule's axis that it is part of runs through a tile.
+/// Values that one axis of an equation takes while a fused axis, made of `positions`, runs through a tile.
 struct PositionTile {
   int64_t size = 1;
   bool fromZero = false; // the tile may begin anywhere in the axis and go round: all of it is taken
 };
 
 /// For tiles that begin at multiples of `tile`. nullopt where an extent that matters is symbolic.
-std::optional<PositionTile> positionTile(const Equation &equation, const ScheduleAxis &axis,
-                                         int position, int64_t tile);
+std::optional<PositionTile> positionTile(const Equation &equation,
+                                         const std::vector<int> &positions, int position,
+                                         int64_t tile);
 
 /// Extents of a Shared operand's buffer, one a digit; 0 where there is no constant size. An index digit spans every
 /// value of the index expression over the tile: the buffer is the smallest box that holds what is read.

@@ -73,9 +73,9 @@ public:
 
 private:
   void addRows() {
-    ScheduleAxis m{"m", false, {}, rowPositions, DimExpr(1)};
+    ScheduleAxis m{"m", {{false, rowPositions, {}}}, DimExpr(1)};
     for (size_t e = 0; e < equations.size(); ++e)
-      m.equations.push_back(static_cast<int>(e));
+      m.uses[0].equations.push_back(static_cast<int>(e));
     for (int p : rowPositions)
       m.extent = m.extent * equations[0]->axes[p].extent;
     schedule.axes.push_back(std::move(m));

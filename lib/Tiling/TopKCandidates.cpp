@@ -114,7 +114,8 @@ void addTopKWork(const Schedule &schedule, const ExprProgram &pattern, const Tre
   double words = double(sizeInBytes(topKKeyType(pattern.tensors[e.opaqueInputs[0]].type))) / 4;
   double width = double(schedule.units) * schedule.lanes;
   bool selects = std::any_of(loops.begin(), loops.end(), [&](const TreeNode *loop) {
-    return schedule.axes[loop->axis].positions.back() == e.numSpatial - 1;
+    const AxisUse *use = schedule.axes[loop->axis].in(leaf.target);
+    return use && use->positions.back() == e.numSpatial - 1;
   });
   switch (leaf.leaf) {
   case LeafKind::Compute: // a key takes about 8 operations, the comparisons with two pairs as many

@@ -44,22 +44,26 @@ private:
 
   void verifyAxis(const ScheduleAxis &axis) {
     std::string who = "axis " + axis.name;
-    require(!axis.equations.empty() && !axis.positions.empty(),
-            who + " stands for axes of an equation");
-    for (int e : axis.equations) {
-      require(isEquation(e), who + " names an equation of the pattern");
-      for (int position : axis.positions) {
-        bool exists = isEquation(e) && position >= 0 &&
-                      position < static_cast<int>(equations[e]->axes.size());
-        require(exists, who + " names axes that exist");
-        if (!exists)
-          continue;
-        require((position >= equations[e]->numSpatial) == axis.reduction,
-                who + " is of one kind, spatial or reduced");
-        const Equation &first = *equations[axis.equations[0]];
-        require(position < static_cast<int>(first.axes.size()) &&
-                    equations[e]->axes[position].extent == first.axes[position].extent,
-                who + " has one extent in all its equations");
+    std::set<int> seen;
+    require(!axis.uses.empty(), who + " stands for axes of an equation");
+    for (const AxisUse &use : axis.uses) {
+      require(!use.equations.empty() && !use.positions.empty(),
+              who + " stands for axes of an equation");
+      for (int e : use.equations) {
+        require(isEquation(e), who + " names an equation of the pattern");
+        require(seen.insert(e).second, who + " is one thing in each equation");
+        DimExpr extent(1);
+        for (int position : use.positions) {
+          bool exists = isEquation(e) && position >= 0 &&
+                        position < static_cast<int>(equations[e]->axes.size());
+          require(exists, who + " names axes that exist");
+          if (!exists)
+            return;
+          require((position >= equations[e]->numSpatial) == use.reduction,
+                  who + " is of one kind, spatial or reduced");
+          extent = extent * equations[e]->axes[position].extent;
+        }
+        require(extent == axis.extent, who + " has one extent in all its equations");
       }
     }
   }
@@ -69,8 +73,8 @@ private:
     for (size_t e = 0; e < equations.size(); ++e) {
       std::vector<int> stands(equations[e]->axes.size(), 0);
       for (const ScheduleAxis &axis : schedule.axes)
-        if (std::count(axis.equations.begin(), axis.equations.end(), static_cast<int>(e)))
-          for (int position : axis.positions)
+        if (const AxisUse *use = axis.in(static_cast<int>(e)))
+          for (int position : use->positions)
             if (position >= 0 && position < static_cast<int>(stands.size()))
               ++stands[position];
       for (size_t i = 0; i < stands.size(); ++i)
@@ -98,6 +102,8 @@ private:
               who + " has digits of axes, or of indices that the tensor has");
       require((digit.index >= 0) == (operand.digits[0].index >= 0),
               who + " has digits of one kind");
+      require(digit.index >= 0 || digit.axis < 0 || schedule.axes[digit.axis].in(operand.equation),
+              who + " has digits of its equation's axes");
     }
     if (operand.level == MemLevel::Global) {
       require(tensor.kind == TensorKind::Constant && operand.digits[0].index < 0,

@@ -71,10 +71,10 @@ private:
   Role role(const TreeNode &loop) const {
     if (loop.axis == kStepAxis)
       return Role::Row; // refused elsewhere
-    const ScheduleAxis &axis = schedule.axes[loop.axis];
-    if (axis.reduction)
+    const AxisUse &use = schedule.axes[loop.axis].uses[0];
+    if (use.reduction)
       return Role::Searched;
-    return std::count(axis.positions.begin(), axis.positions.end(), e.numSpatial - 1) != 0
+    return std::count(use.positions.begin(), use.positions.end(), e.numSpatial - 1) != 0
                ? Role::Place
                : Role::Row;
   }

@@ -66,7 +66,7 @@ inline std::vector<uint8_t> packed(const ExprProgram &pattern, const Schedule &s
     for (auto [axis, value] : place) {
       const ScheduleAxis &info = schedule.axes[axis];
       inside = inside && value < info.extent.constValue();
-      from += value * access.stride[info.positions.back()].constValue();
+      from += value * access.stride[info.in(operand.equation)->positions.back()].constValue();
     }
     if (inside)
       std::memcpy(&out[static_cast<size_t>(at * size)], source->bytes + from * size,
