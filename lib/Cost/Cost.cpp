@@ -7,6 +7,17 @@ namespace fusec::cost {
 
 namespace {
 
+/// Part of its issue rate that a GPU's core reaches: each unit waits for its own results, some four cycles at best, and
+/// a core has four schedulers, so that 16 units keep it busy (CUDA C++ Programming Guide, multiprocessor level).
+double issueShare(const Counts &c, const Target &target) {
+  if (target.kind == TargetKind::Cpu)
+    return 1;
+  constexpr double kBusy = 16;
+  double resident = std::max(1.0, target.maxThreadsPerCore / (c.unitsPerBlock * target.lanes));
+  double blocks = std::clamp(std::ceil(c.blocks / target.cores), 1.0, resident);
+  return std::min(1.0, blocks * c.unitsPerBlock / kBusy);
+}
+
 /// Seconds that one core (SM, CU) needs for one block's instructions and inner-memory traffic. Two fma ports and two
 /// load ports on a CPU; on a GPU flopsPerSec already counts all of an SM's schedulers.
 double blockSeconds(const Counts &c, const Target &target) {
@@ -40,7 +51,8 @@ double delta(const Counts &c, const Target &target) {
 double latency(const Counts &c, const Target &target) {
   double waves = std::ceil(std::max(1.0, c.blocks) / target.cores);
   double bandwidth = bandwidthFor(std::clamp(c.blocks, 1.0, double(target.cores)), target);
-  double work = waves * (blockSeconds(c, target) + c.barriers * target.blockBarrierSec);
+  double work = waves * (blockSeconds(c, target) / issueShare(c, target) +
+                         c.barriers * target.blockBarrierSec);
   return c.launches * target.launchSec + std::max(work, (c.readBytes + c.writtenBytes) / bandwidth);
 }
 

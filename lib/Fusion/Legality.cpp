@@ -59,12 +59,15 @@ std::string whyNotOneKernel(const FusionContext &context, const Region &region,
     if (notFinished.empty())
       return "";
   }
-  // Without common rows one block runs them all, contractions included: small ones then cost less than their launches.
-  const std::vector<int> rows = commonRows(equations);
+  // Without common rows one block runs them all, a matrix times one vector included. Contractions use their operands
+  // again and again: they need tiles, which a nest among others has not.
   for (const Equation *e : equations) {
+    for (const Axis &axis : e->axes)
+      if (axis.extent.isConst(0))
+        return e->name + " has no elements";
     if (std::string_view kind = kindOf(*e); !kind.empty())
       return e->name + " is " + std::string(kind) + ", a kernel of its own";
-    if (isContraction(*e) && !rows.empty())
+    if (isContraction(*e))
       return equations.size() == 2
                  ? notFinished
                  : e->name + " is a contraction, which only one map that finishes it joins";

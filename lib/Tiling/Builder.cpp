@@ -48,21 +48,6 @@ uint64_t directAxes(const Equation &e) {
   return mask;
 }
 
-/// True if neighbouring axes p and p+1 can be walked as one in every read of the equation.
-bool mergeable(const Equation &e, const ExprProgram &pattern, int p) {
-  uint64_t pair = uint64_t{3} << p;
-  if (directAxes(e) & pair)
-    return false;
-  for (NodeId read : readsOf(e)) {
-    if ((axisDependence(e.body, read) & pair) == 0)
-      continue;
-    std::optional<FlatAccess> access = flatAccess(e, read, pattern);
-    if (!access || access->stride[p] != access->stride[p + 1] * e.axes[p + 1].extent)
-      return false;
-  }
-  return true;
-}
-
 std::vector<std::vector<int>> mergeGroups(const std::vector<const Equation *> &equations,
                                           const ExprProgram &pattern, int begin, int end,
                                           const std::vector<int> &without) {
@@ -83,6 +68,20 @@ std::vector<std::vector<int>> mergeGroups(const std::vector<const Equation *> &e
 }
 
 } // namespace
+
+bool mergeable(const Equation &e, const ExprProgram &pattern, int p) {
+  uint64_t pair = uint64_t{3} << p;
+  if (directAxes(e) & pair)
+    return false;
+  for (NodeId read : readsOf(e)) {
+    if ((axisDependence(e.body, read) & pair) == 0)
+      continue;
+    std::optional<FlatAccess> access = flatAccess(e, read, pattern);
+    if (!access || access->stride[p] != access->stride[p + 1] * e.axes[p + 1].extent)
+      return false;
+  }
+  return true;
+}
 
 View makeView(const ExprProgram &pattern, const Target &target, int first, int finish,
               const std::vector<int> &without) {

@@ -69,6 +69,8 @@ public:
   int stage(const ReadInfo &read, std::vector<LayoutDigit> digits, int64_t pad);
 };
 
+/// True if neighbouring axes p and p+1 can be walked as one in every read of the equation.
+bool mergeable(const Equation &e, const ExprProgram &pattern, int p);
 int64_t roundUp(int64_t value, int64_t multiple);
 bool isContraction(const View &view);
 
@@ -80,7 +82,8 @@ Candidates gpuContractionCandidates(const View &view);
 Candidates scanCandidates(const ExprProgram &pattern, const Target &target);
 Candidates scatterCandidates(const View &view);
 Candidates topKCandidates(const View &view);
-/// None where an equation is neither a map nor a reduction.
+/// None where an equation is neither a map nor a reduction, or has no elements, or (on a GPU, without common rows) more
+/// outputs than one block is for.
 Candidates stitchCandidates(const ExprProgram &pattern, const Target &target);
 
 } // namespace fusec::tiling

@@ -323,7 +323,10 @@ NodeId Lowering::readTensor(int equation, NodeId original, const Scalar &copied)
   if (int producer = producerOf(tensor); producer >= 0 && levelOf(tensor) == MemLevel::Register) {
     const Accumulator &acc = accumulators[producer];
     NodeId value = body.read(acc.value, kernel.buffers[acc.value].type, unrollIndices(producer));
-    return body.cast(info.type, value);
+    value = body.cast(info.type, value);
+    if (copied.op != ScalarOp::ReadIf)
+      return value;
+    return body.select(copied.args[0], value, copied.args[1]);
   }
   NodeId flat;
   BufferId buffer;

@@ -1,21 +1,24 @@
 // Schedules of stitched patterns: several reductions and maps over common rows in one kernel.
 //
-// All equations run inside the loops over the rows that they share (Expr/Rows.h), one after another, each with a tree
-// of its own for what is left of its domain. A value of one element a row stays in registers, a longer one in the
-// block's own memory while there is room, else in device memory, where only its own block reads it. Softmax of [m,k]
-// on a CPU:
+// All equations run inside the loops over the rows that they share (Expr/Rows.h), nest after nest (Nests.h). A value of
+// one element a row stays in registers, as does what its own nest alone reads; a longer one goes to the block's own
+// memory while there is room, else to device memory, where only its own block reads it. Softmax of [m,k] on a CPU:
 //
 //   block m:8 { seq m:1 {
-//     init e0  seq k0:64 { unroll k0:16 { lane k0:1 { compute e0 } } }  combine e0       # row maximum, register
-//     init e1  seq k1:64 { ... compute e1 ... }  combine e1                               # sum of e^(x - maximum)
-//     seq x2:64 { unroll x2:16 { lane x2:1 { compute e2 } } } } }                         # quotient
+//     init e0  seq x1:64 { unroll x1:16 { lane x1:1 { compute e0 } } }  combine e0             # row maximum
+//     init e2  seq x2:64 { ... { compute e1 compute e2 } } }  combine e2                        # e^(x - maximum), its sum
+//     compute e3                                                                                # 1 / sum
+//     seq x3:64 { unroll x3:16 { lane x3:1 { compute e4 } } } } }                               # product
 //
 // On a GPU a row belongs to a unit (FusionStitching's warp composition) or to a block (block composition). Equations
 // without common rows run in one block, which has all that they make: right for what is smaller than a launch.
 #include "Expr/Rows.h"
+#include "Tiling/Nests.h"
 #include "Tiling/Pieces.h"
 
 #include <algorithm>
+#include <map>
+#include <numeric>
 
 namespace fusec::tiling {
 
@@ -51,8 +54,8 @@ public:
     pieceUnits = shape.owner == RowOwner::Unit ? 1 : units;
     sharedLeft = target.sharedBytesPerBlock / (shape.owner == RowOwner::Unit ? units : 1);
     std::vector<TreeNode> row;
-    for (size_t e = 0; e < equations.size(); ++e)
-      addPiece(static_cast<int>(e), row);
+    for (const Nest &nest : makeNests(equations, rowPositions))
+      addNest(nest, row);
     if (oneBlock) {
       schedule.tree = std::move(row);
       return schedule;
@@ -81,18 +84,99 @@ private:
     schedule.axes.push_back(std::move(m));
   }
 
-  void addPiece(int e, std::vector<TreeNode> &row) {
-    const Equation &equation = *equations[e];
+  void addNest(const Nest &nest, std::vector<TreeNode> &row) {
+    const int head = nest.equations[0];
+    for (size_t i = 0; i < nest.equations.size(); ++i)
+      place(nest, i);
+    if (nest.columns)
+      return addColumns(head, row);
+    if (nest.dims[0].empty()) { // one value a row
+      row.push_back(Builder::leaf(LeafKind::Compute, head));
+      return;
+    }
+    std::vector<TreeNode> computes, combines;
+    for (int e : nest.equations) {
+      computes.push_back(Builder::leaf(LeafKind::Compute, e));
+      if (equations[e]->kind != EquationKind::Reduction)
+        continue;
+      row.push_back(Builder::leaf(LeafKind::Init, e));
+      combines.push_back(Builder::leaf(LeafKind::Combine, e));
+      if (levels.at(equations[e]->outputs[0]) != MemLevel::Register)
+        combines.push_back(Builder::leaf(LeafKind::Store, e));
+    }
+    row.push_back(Builder::nest(loopsOver(nest), std::move(computes)));
+    row.insert(row.end(), combines.begin(), combines.end());
+  }
+
+  /// Loops over a nest's axes: the outer ones in order, vectors along the last one.
+  std::vector<TreeNode> loopsOver(const Nest &nest) {
+    const Equation &head = *equations[nest.equations[0]];
+    const std::vector<int> &dims = nest.dims[0];
+    const int lanes = target.lanes;
+    // Neighbours that every equation walks without a gap are one axis.
+    std::vector<std::vector<size_t>> groups = {{0}};
+    for (size_t i = 1; i < dims.size(); ++i) {
+      bool joins = true;
+      for (size_t e = 0; e < nest.equations.size(); ++e)
+        joins = joins && nest.dims[e][i] == nest.dims[e][i - 1] + 1 &&
+                mergeable(*equations[nest.equations[e]], pattern, nest.dims[e][i - 1]);
+      if (joins)
+        groups.back().push_back(i);
+      else
+        groups.push_back({i});
+    }
+    auto elements = [&](const std::vector<size_t> &group) {
+      int64_t product = 1;
+      for (size_t i : group)
+        product = std::min(product * optOf(head.axes[dims[i]].extent), int64_t{1} << 24);
+      return product;
+    };
+    // Several units share all axes, as vectors do where the last one is much shorter than they are.
+    if (groups.size() > 1 && (pieceUnits > 1 || elements(groups.back()) * 2 <= lanes)) {
+      std::vector<size_t> all(dims.size());
+      std::iota(all.begin(), all.end(), size_t{0});
+      groups = {all};
+    }
+    std::vector<TreeNode> loops;
+    for (size_t g = 0; g + 1 < groups.size(); ++g)
+      loops.push_back(Builder::loop(LoopKind::Seq, addAxis(nest, groups[g]), 1));
+    AxisId x = addAxis(nest, groups.back());
+    int64_t vector =
+        std::min(int64_t{lanes} * shape.unroll, roundUp(elements(groups.back()), lanes));
+    loops.push_back(Builder::loop(LoopKind::Seq, x, pieceUnits * vector));
+    if (pieceUnits > 1)
+      loops.push_back(Builder::loop(LoopKind::Unit, x, vector));
+    if (vector > lanes)
+      loops.push_back(Builder::loop(LoopKind::Unroll, x, lanes));
+    loops.push_back(Builder::loop(LoopKind::Lane, x, 1));
+    return loops;
+  }
+
+  AxisId addAxis(const Nest &nest, const std::vector<size_t> &group) {
+    ScheduleAxis axis{"x" + std::to_string(schedule.axes.size()), {}, DimExpr(1)};
+    for (size_t i : group)
+      axis.extent = axis.extent * equations[nest.equations[0]]->axes[nest.dims[0][i]].extent;
+    for (size_t e = 0; e < nest.equations.size(); ++e) {
+      AxisUse use;
+      use.reduction = equations[nest.equations[e]]->kind == EquationKind::Reduction;
+      for (size_t i : group)
+        use.positions.push_back(nest.dims[e][i]);
+      auto same = std::find_if(axis.uses.begin(), axis.uses.end(), [&](const AxisUse &u) {
+        return u.reduction == use.reduction && u.positions == use.positions;
+      });
+      if (same == axis.uses.end())
+        same = axis.uses.insert(same, std::move(use));
+      same->equations.push_back(nest.equations[e]);
+    }
+    schedule.axes.push_back(std::move(axis));
+    return static_cast<AxisId>(schedule.axes.size() - 1);
+  }
+
+  /// A reduction that keeps spatial axes inside a row, or has nothing to reduce.
+  void addColumns(int e, std::vector<TreeNode> &row) {
     View view = makeView(pattern, target, e, -1, rowPositions);
-    bool value = view.spatial.empty();
-    MemLevel level = MemLevel::Global;
-    for (TensorId t : equation.outputs)
-      level = place(t, value, view);
     Schedule piece;
-    bool reduces = equation.kind == EquationKind::Reduction;
-    if (!reduces)
-      piece = mapPiece(view, pieceUnits, shape.unroll);
-    else if (value)
+    if (view.spatial.empty())
       piece = valuePiece(view, pieceUnits, shape.unroll);
     else if (pieceUnits == 1)
       piece = columnsPiece(view, shape.unroll);
@@ -101,32 +185,49 @@ private:
                                      : rowsPiece(view, pieceUnits);
     for (TreeNode &node : appendPiece(schedule, std::move(piece), std::to_string(e)))
       row.push_back(std::move(node));
-    if (reduces && value && level != MemLevel::Register)
+    if (view.spatial.empty() && levels.at(equations[e]->outputs[0]) != MemLevel::Register)
       row.push_back(Builder::leaf(LeafKind::Store, e));
   }
 
-  /// Level of a value that the pattern keeps to itself.
-  MemLevel place(TensorId t, bool value, const View &view) {
-    if (pattern.tensors[t].kind != TensorKind::Temp || !isRead(t))
-      return MemLevel::Global;
-    MemLevel level = MemLevel::Global;
-    if (value && view.equation().outputs.size() == 1) {
-      level = MemLevel::Register;
-    } else {
-      DimExpr elements(1);
-      for (const auto &group : view.spatial)
-        elements = elements * view.extent(group);
-      if (elements.isConst()) {
-        int64_t bytes = roundUp(elements.constValue() * sizeInBytes(pattern.tensors[t].type), 128);
-        if (bytes <= sharedLeft) {
-          sharedLeft -= bytes;
-          level = MemLevel::Shared;
-        }
+  /// Levels of the values that member i of the nest makes and the pattern keeps to itself: registers for one value a
+  /// row and for what the nest alone reads.
+  void place(const Nest &nest, size_t i) {
+    const Equation &e = *equations[nest.equations[i]];
+    std::vector<int> inner;
+    for (int p : nest.dims[i])
+      if (p < e.numSpatial)
+        inner.push_back(p);
+    for (TensorId t : e.outputs) {
+      MemLevel &level = levels[t] = MemLevel::Global;
+      if (pattern.tensors[t].kind != TensorKind::Temp || !isRead(t))
+        continue;
+      if (e.outputs.size() == 1 && (inner.empty() || staysIn(nest, t))) {
+        level = MemLevel::Register;
+      } else {
+        DimExpr elements(1);
+        for (int p : inner)
+          elements = elements * e.axes[p].extent;
+        int64_t bytes =
+            elements.isConst()
+                ? roundUp(elements.constValue() * sizeInBytes(pattern.tensors[t].type), 128)
+                : INT64_MAX;
+        if (bytes > sharedLeft)
+          continue;
+        sharedLeft -= bytes;
+        level = MemLevel::Shared;
       }
-    }
-    if (level != MemLevel::Global)
       schedule.edges.push_back({t, level});
-    return level;
+    }
+  }
+
+  /// True if no equation outside of the nest reads the tensor.
+  bool staysIn(const Nest &nest, TensorId t) const {
+    for (size_t e = 0; e < equations.size(); ++e)
+      if (std::count(nest.equations.begin(), nest.equations.end(), static_cast<int>(e)) == 0)
+        for (NodeId read : readsOf(*equations[e]))
+          if (equations[e]->body[read].index == t)
+            return false;
+    return true;
   }
 
   bool isRead(TensorId t) const {
@@ -169,15 +270,38 @@ private:
   std::vector<int> rowPositions;
   StitchShape shape;
   Schedule schedule;
+  std::map<TensorId, MemLevel> levels; // of what the equations make
   int pieceUnits = 1;
   int64_t sharedLeft = 0;
 };
 
 } // namespace
 
+namespace {
+
+/// On a GPU so many outputs keep several blocks busy: one block is no kernel for them.
+bool outgrowsBlock(const Equation &e, const ExprProgram &pattern) {
+  constexpr int64_t kOutputs = 4096;
+  std::vector<int64_t> values;
+  for (const Symbol &s : pattern.symbols)
+    values.push_back(s.opt);
+  int64_t outputs = 1;
+  for (int p = 0; p < e.numSpatial; ++p)
+    outputs = std::min(outputs * e.axes[p].extent.evaluate(values).value_or(1), kOutputs);
+  return outputs >= kOutputs;
+}
+
+/// Has an axis of no elements: there is nothing to save, and tiles have no size.
+bool isEmpty(const Equation &e) {
+  return std::any_of(e.axes.begin(), e.axes.end(),
+                     [](const Axis &axis) { return axis.extent.isConst(0); });
+}
+
+} // namespace
+
 Candidates stitchCandidates(const ExprProgram &pattern, const Target &target) {
   for (const Equation *e : scheduledEquations(pattern))
-    if (e->kind != EquationKind::Map && e->kind != EquationKind::Reduction)
+    if ((e->kind != EquationKind::Map && e->kind != EquationKind::Reduction) || isEmpty(*e))
       return {};
   std::vector<int> rows = commonRows(scheduledEquations(pattern));
   const bool cpu = target.kind == TargetKind::Cpu;
@@ -189,6 +313,10 @@ Candidates stitchCandidates(const ExprProgram &pattern, const Target &target) {
   } else if (!cpu) {
     shapes.push_back({RowOwner::Block, 1});
   }
+  if (rows.empty() && !cpu)
+    for (const Equation *e : scheduledEquations(pattern))
+      if (outgrowsBlock(*e, pattern))
+        return {};
   Candidates out;
   for (const StitchShape &shape : shapes)
     out.push_back(Stitch(pattern, target, rows, shape).build());

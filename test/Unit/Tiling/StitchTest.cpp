@@ -83,6 +83,33 @@ map m1 [h:33, j:20, i:6]
 }
 
 TEST_CASE("candidates: patterns without common rows run in one block") {
+  // A value in a register, read where a predicate holds.
+  check(R"(expr guarded
+tensor %x: f32[1] input
+tensor %v: f32[1] temp
+tensor %y: f32[3] output
+inputs (%x)
+outputs (%y)
+map m0 [i:1]
+  %v = add(%x[0], 1.0)
+map m1 [i:3]
+  %y = if(lt(1, i), %v[i - 2], if(lt(i, 1), %x[i], 7.0))
+)");
+  ExprProgram empty = patternFrom(R"(expr empty
+tensor %x: f32[3,0] input
+tensor %a: f32[3,0] temp
+tensor %y: f32[0,3] output
+tensor %z: f32[3] output
+inputs (%x)
+outputs (%y, %z)
+map m0 [i:3, j:0]
+  %a = exp(%x[i, j])
+map m1 [i:0, j:3]
+  %y = add(%a[j, i], 1.0)
+reduction r0 [i:3; k:0] sum f32
+  %z = %a[i, k]
+)");
+  CHECK(valueOf(candidateSchedules(empty, targetNamed("sim:sm_90"))).empty());
   check(softmax("1", "1000"), {64}, 1e-6);
   check(R"(expr apart
 tensor %x: f32[33,6] input
