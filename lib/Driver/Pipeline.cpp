@@ -276,9 +276,10 @@ private:
         continue;
       }
       if (variants->empty()) {
-        errors.push_back({Diag::BadIr, "plan for " + target.target.name,
-                          "no schedule runs the equations of " + pattern.program.name +
-                              " as one kernel: one of them is a scan, a scatter or opaque, or has no elements"});
+        errors.push_back(
+            {Diag::BadIr, "plan for " + target.target.name,
+             "no schedule runs the equations of " + pattern.program.name +
+                 " as one kernel: one of them is a scan, a scatter or opaque, or has no elements"});
         continue;
       }
       for (size_t v = 0; v < variants->size(); ++v)

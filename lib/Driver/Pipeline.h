@@ -24,7 +24,7 @@ struct CompileOptions {
   std::string decisionsPath;     // plan and schedules to take instead of searching; empty: search
   std::string emitDecisionsPath; // takes the plan and schedules as text; empty: none
   bool decisionsOnly = false;    // nothing is made behind them
-  PlanOptions plan; // how kernels are searched
+  PlanOptions plan;              // how kernels are searched
   int threads = 1;
   std::string ptxasPath;
   bool ptxOnly = false;  // no ptxas by the user's wish: its absence is not reported as a lack

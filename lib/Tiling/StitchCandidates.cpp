@@ -1,14 +1,15 @@
 // Schedules of stitched patterns: several reductions and maps over common rows in one kernel.
 //
-// All equations run inside the loops over the rows that they share (Expr/Rows.h), nest after nest (Nests.h). A value of
-// one element a row stays in registers, as does what its own nest alone reads; a longer one goes to the block's own
-// memory while there is room, else to device memory, where only its own block reads it. Softmax of [m,k] on a CPU:
+// All equations run inside the loops over the rows that they share (Expr/Rows.h), nest after nest (Nests.h). A value
+// of one element a row stays in registers, as does what its own nest alone reads; a longer one goes to the block's
+// own memory while there is room, else to device memory, where only its own block reads it. Softmax of [m,k] on a
+// CPU:
 //
 //   block m:8 { seq m:1 {
-//     init e0  seq x1:64 { unroll x1:16 { lane x1:1 { compute e0 } } }  combine e0             # row maximum
-//     init e2  seq x2:64 { ... { compute e1 compute e2 } } }  combine e2                        # e^(x - maximum), its sum
-//     compute e3                                                                                # 1 / sum
-//     seq x3:64 { unroll x3:16 { lane x3:1 { compute e4 } } } } }                               # product
+//     init e0  seq x1:64 { unroll x1:16 { lane x1:1 { compute e0 } } }  combine e0      # row maximum
+//     init e2  seq x2:64 { ... { compute e1 compute e2 } } }  combine e2                # e^(x - maximum), sum
+//     compute e3                                                                        # 1 / sum
+//     seq x3:64 { unroll x3:16 { lane x3:1 { compute e4 } } } } }                       # product
 //
 // On a GPU a row belongs to a unit (FusionStitching's warp composition) or to a block (block composition). Equations
 // without common rows run in one block, which has all that they make: right for what is smaller than a launch.
