@@ -93,9 +93,20 @@ Schedule columnsPiece(const View &view, int64_t maxVectors) {
     for (auto *leaf : {&init, &compute, &store})
       *leaf = {Builder::nest(
           {Builder::loop(LoopKind::Unroll, n, lanes), Builder::loop(LoopKind::Lane, n, 1)}, *leaf)};
+    // Repacking happens at build time: every digit has a length and a stride then.
+    auto known = [&](const ReadInfo &read, const std::vector<int> &group) {
+      return view.extent(group).isConst() && read.stride(group).has_value();
+    };
     for (const ReadInfo &read : readInfos(view)) {
       if (!read.constant || !read.access || read.guarded || !read.dependsOn(last) ||
-          view.reduction.empty())
+          view.reduction.empty() || !known(read, last))
+        continue;
+      bool packs = true;
+      for (const auto &group : view.reduction)
+        packs = packs && known(read, group);
+      for (const auto &[axis, group] : outer)
+        packs = packs && (!read.dependsOn(*group) || known(read, *group));
+      if (!packs)
         continue;
       Operand operand;
       operand.name = "w" + std::to_string(b.schedule.operands.size());

@@ -30,6 +30,8 @@ CASES = {  # name: (sectors allowed for each that the tiles need, nodes, inputs,
 axes = numpy_helper.from_array(np.array([1], np.int64), "axes")
 
 TARGETS = ("sim:sm_90", "sim:gfx90a")
+# Their rows are read by up to three nests of one kernel, one after another; the counters know no cache.
+STITCHED = {"Softmax", "LayerNormalization", "LogSoftmax", "RMSNormalization"}
 CONTRACTIONS = {"MatMul", "Gemm", "Conv", "ConvTranspose", "Einsum", "LSTM", "GRU", "RNN"}
 
 
@@ -84,7 +86,8 @@ for target in TARGETS:
                  for word in ("--input", f"{value.name}={path[:-5]}/in{i}.npy")]
         ranges = ["--dim", "batch=1..8", "--dim", "seq=1..64"] if name == "bert-sym" else []
         for kernel in counters(path, target, feeds, ranges):
-            allowed = 4 if CONTRACTIONS & {kinds.get(node) for node in kernel["nodes"]} else 2
+            inside = {kinds.get(node) for node in kernel["nodes"]}
+            allowed = 4 if CONTRACTIONS & inside else 3 if STITCHED & inside else 2
             judged += check(name, target, kernel, allowed)
     assert judged >= 5, f"only {judged} kernels of the networks on {target} have 4096 outputs"
     print(f"networks on {target}: {judged} kernels judged, real ones")
