@@ -67,8 +67,12 @@ public:
     std::stable_sort(drafts.begin(), drafts.end(),
                      [](const PlanDraft &a, const PlanDraft &b) { return a.seconds < b.seconds; });
     if (options.mode == SearchMode::Full) {
-      if (static_cast<int>(drafts.size()) > options.limits.beamWidth)
-        drafts.resize(options.limits.beamWidth);
+      // Climbing from single equations too finds what the quick model misjudges.
+      std::stable_partition(drafts.begin(), drafts.end(),
+                            [](const PlanDraft &d) { return d.origin != "none"; });
+      const auto kept = static_cast<size_t>(options.limits.beamWidth);
+      if (drafts.size() > kept)
+        drafts.erase(drafts.begin() + static_cast<std::ptrdiff_t>(kept) - 1, drafts.end() - 1);
       for (PlanDraft &draft : drafts)
         FUSEC_CHECK(improve(draft));
       std::stable_sort(drafts.begin(), drafts.end(), [](const PlanDraft &a, const PlanDraft &b) {
@@ -114,7 +118,7 @@ private:
       drafts.push_back(greedyMerge(context, region, score, sets));
     if (full || mode == SearchMode::Souffle)
       drafts.push_back(topDown(context, region, score, sets));
-    if (mode == SearchMode::None)
+    if (full || mode == SearchMode::None)
       drafts.push_back({"none", Partition(region.vertices.size(), -1)});
     return drafts;
   }

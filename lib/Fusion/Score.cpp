@@ -3,18 +3,29 @@
 #include "Cost/Cost.h"
 #include "Expr/OpWeight.h"
 #include "Expr/Rows.h"
+#include "Expr/transforms/Profile.h"
 
 #include <algorithm>
 #include <set>
 
 namespace fusec {
 
+/// Loads for one point of the domain. Register tiles use what they load many times.
+static double loadsOf(const Equation &e) {
+  constexpr double kTiled = 0.125;
+  double reads = 0;
+  for (NodeId id : e.body.reachable(bodyRoots(e)))
+    reads += e.body[id].op == ScalarOp::Read || e.body[id].op == ScalarOp::ReadIf;
+  return isContraction(e) ? reads * kTiled : reads;
+}
+
 Score::Score(const FusionContext &context, const Region &region, const Target &target)
     : context(context), region(region), target(target) {
   for (const Symbol &s : context.program.symbols)
     symbols.push_back(s.opt);
   for (const Region::Vertex &v : region.vertices) {
-    works.push_back({1, v.equation ? weightOf(*v.equation) : 0});
+    works.push_back(
+        {1, v.equation ? weightOf(*v.equation) : 0, v.equation ? loadsOf(*v.equation) : 0});
     for (size_t a = 0; v.equation && a < v.equation->axes.size(); ++a)
       works.back().points *= elementsOf(v.equation->axes[a].extent);
   }
@@ -35,12 +46,13 @@ double Score::kernelSeconds(const std::vector<int> &vertices) const {
   ++evaluated;
   const std::vector<const Equation *> equations = equationsOf(region, vertices);
   std::set<TensorId> made, read;
-  double points = 1, operations = 0;
+  double points = 1, operations = 0, loads = 0;
   for (int v : vertices) {
     made.insert(region.vertices[v].writes.begin(), region.vertices[v].writes.end());
     read.insert(region.vertices[v].reads.begin(), region.vertices[v].reads.end());
     points = std::max(points, works[v].points);
     operations += works[v].points * works[v].weight;
+    loads += works[v].points * works[v].loads;
   }
   cost::Counts counts;
   for (TensorId t : read)
@@ -61,6 +73,7 @@ double Score::kernelSeconds(const std::vector<int> &vertices) const {
   }
   counts.blocks = parallel;
   counts.vectorOps = operations / (target.lanes * parallel);
+  counts.vectorLoads = loads / (target.lanes * parallel);
   return cost::delta(counts, target);
 }
 

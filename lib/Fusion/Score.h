@@ -24,7 +24,7 @@ private:
   const Target &target;
   std::vector<int64_t> symbols; // values that the program is tuned for
   struct Work {
-    double points, weight; // of the domain; vector instructions for one of them
+    double points, weight, loads; // of the domain; vector instructions and loads for one of them
   };
   std::vector<Work> works;
   std::vector<double> alone; // seconds of each vertex

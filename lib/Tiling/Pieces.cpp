@@ -132,6 +132,8 @@ Schedule columnsPiece(const View &view, int64_t maxVectors) {
 }
 
 Schedule rowsPiece(const View &view, int units) {
+  if (view.reduction.empty())
+    return lanesPiece(view, units);
   int lanes = view.target->lanes;
   Builder b(view, "piece", units, lanes);
   std::vector<TreeNode> reduce;
@@ -151,8 +153,31 @@ Schedule rowsPiece(const View &view, int units) {
     return b.schedule;
   }
   AxisId m = b.addSpatial("m", view.spatial);
-  b.schedule.tree = {Builder::nest(
-      {Builder::loop(LoopKind::Seq, m, units), Builder::loop(LoopKind::Unit, m, 1)}, row)};
+  std::vector<TreeNode> around = {Builder::loop(LoopKind::Seq, m, units)};
+  if (units > 1)
+    around.push_back(Builder::loop(LoopKind::Unit, m, 1));
+  b.schedule.tree = {Builder::nest(around, row)};
+  return b.schedule;
+}
+
+Schedule lanesPiece(const View &view, int units) {
+  int lanes = view.target->lanes;
+  Builder b(view, "lanes", units, lanes);
+  std::vector<TreeNode> walk;
+  for (size_t g = 0; g < view.reduction.size(); ++g)
+    walk.push_back(Builder::loop(LoopKind::Seq,
+                                 b.addReduction("k" + std::to_string(g), {view.reduction[g]}), 1));
+  AxisId x = b.addSpatial("x", view.spatial);
+  auto overLanes = [&](LeafKind kind) {
+    return Builder::nest({Builder::loop(LoopKind::Lane, x, 1)}, {Builder::leaf(kind, view.first)});
+  };
+  TreeNode compute = overLanes(LeafKind::Compute);
+  std::vector<TreeNode> around = {Builder::loop(LoopKind::Seq, x, int64_t{units} * lanes)};
+  if (units > 1)
+    around.push_back(Builder::loop(LoopKind::Unit, x, lanes));
+  b.schedule.tree = {Builder::nest(around, {overLanes(LeafKind::Init),
+                                            walk.empty() ? compute : Builder::nest(walk, {compute}),
+                                            overLanes(LeafKind::Store)})};
   return b.schedule;
 }
 

@@ -12,6 +12,8 @@ Schedule mapPiece(const View &view, int units, int unroll);
 Schedule columnsPiece(const View &view, int64_t maxVectors);
 /// A reduction with a unit for each output, its lanes along the innermost reduced axis.
 Schedule rowsPiece(const View &view, int units);
+/// A reduction with a lane for each output, which walks the reduced axes alone: for sums shorter than a unit.
+Schedule lanesPiece(const View &view, int units);
 /// A reduction to one value by all lanes of `units` units, `unroll` vectors a step.
 Schedule valuePiece(const View &view, int units, int unroll);
 

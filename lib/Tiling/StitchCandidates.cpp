@@ -32,6 +32,7 @@ struct StitchShape {
   RowOwner owner;
   int unroll;             // vectors of a step along a row
   int threads = kThreads; // of a block on a GPU
+  bool laneSums = true;   // GPU: a lane for each sum of a row's columns, else a unit
 };
 
 class Stitch {
@@ -179,11 +180,10 @@ private:
     Schedule piece;
     if (view.spatial.empty())
       piece = valuePiece(view, pieceUnits, shape.unroll);
-    else if (pieceUnits == 1)
+    else if (target.kind == TargetKind::Cpu)
       piece = columnsPiece(view, shape.unroll);
     else
-      piece = view.reduction.empty() ? mapPiece(view, pieceUnits, shape.unroll)
-                                     : rowsPiece(view, pieceUnits);
+      piece = shape.laneSums ? lanesPiece(view, pieceUnits) : rowsPiece(view, pieceUnits);
     for (TreeNode &node : appendPiece(schedule, std::move(piece), std::to_string(e)))
       row.push_back(std::move(node));
     if (view.spatial.empty() && levels.at(equations[e]->outputs[0]) != MemLevel::Register)
@@ -301,10 +301,11 @@ bool isEmpty(const Equation &e) {
 } // namespace
 
 Candidates stitchCandidates(const ExprProgram &pattern, const Target &target) {
-  for (const Equation *e : scheduledEquations(pattern))
+  const std::vector<const Equation *> equations = scheduledEquations(pattern);
+  for (const Equation *e : equations)
     if ((e->kind != EquationKind::Map && e->kind != EquationKind::Reduction) || isEmpty(*e))
       return {};
-  std::vector<int> rows = commonRows(scheduledEquations(pattern));
+  std::vector<int> rows = commonRows(equations);
   const bool cpu = target.kind == TargetKind::Cpu;
   std::vector<StitchShape> shapes = {{RowOwner::Unit, 4}, {RowOwner::Unit, 1}};
   if (rows.empty()) {
@@ -314,8 +315,15 @@ Candidates stitchCandidates(const ExprProgram &pattern, const Target &target) {
   } else if (!cpu) {
     shapes.push_back({RowOwner::Block, 1});
   }
+  if (!cpu && std::any_of(equations.begin(), equations.end(), [&](const Equation *e) {
+        return e->kind == EquationKind::Reduction && e->numSpatial > static_cast<int>(rows.size());
+      }))
+    for (size_t i = 0, count = shapes.size(); i < count; ++i) {
+      shapes.push_back(shapes[i]);
+      shapes.back().laneSums = false;
+    }
   if (rows.empty() && !cpu)
-    for (const Equation *e : scheduledEquations(pattern))
+    for (const Equation *e : equations)
       if (outgrowsBlock(*e, pattern))
         return {};
   Candidates out;
