@@ -6,10 +6,10 @@
 // CPU:
 //
 //   block m:8 { seq m:1 {
-//     init e0  seq x1:64 { unroll x1:16 { lane x1:1 { compute e0 } } }  combine e0      # row maximum
-//     init e2  seq x2:64 { ... { compute e1 compute e2 } } }  combine e2                # e^(x - maximum), sum
+//     init e0  seq v1:64 { unroll v1:16 { lane v1:1 { compute e0 } } }  combine e0      # row maximum
+//     init e2  seq v2:64 { ... { compute e1 compute e2 } } }  combine e2                # e^(x - maximum), sum
 //     compute e3                                                                        # 1 / sum
-//     seq x3:64 { unroll x3:16 { lane x3:1 { compute e4 } } } } }                       # product
+//     seq v3:64 { unroll v3:16 { lane v3:1 { compute e4 } } } } }                       # product
 //
 // On a GPU a row belongs to a unit (FusionStitching's warp composition) or to a block (block composition). Equations
 // without common rows run in one block, which has all that they make: right for what is smaller than a launch.
@@ -155,7 +155,7 @@ private:
   }
 
   AxisId addAxis(const Nest &nest, const std::vector<size_t> &group) {
-    ScheduleAxis axis{"x" + std::to_string(schedule.axes.size()), {}, DimExpr(1)};
+    ScheduleAxis axis{"v" + std::to_string(schedule.axes.size()), {}, DimExpr(1)};
     for (size_t i : group)
       axis.extent = axis.extent * equations[nest.equations[0]]->axes[nest.dims[0][i]].extent;
     for (size_t e = 0; e < nest.equations.size(); ++e) {

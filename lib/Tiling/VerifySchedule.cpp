@@ -17,8 +17,11 @@ public:
 
   Status run() {
     require(schedule.units >= 1 && schedule.lanes >= 1, "units and lanes are positive");
-    for (const ScheduleAxis &axis : schedule.axes)
+    std::set<std::string> names;
+    for (const ScheduleAxis &axis : schedule.axes) {
+      require(names.insert(axis.name).second, "no two axes are called " + axis.name);
       verifyAxis(axis);
+    }
     verifyCoverage();
     if (problems.empty()) { // the rest looks axes up
       for (const Operand &operand : schedule.operands)
