@@ -18,9 +18,8 @@ struct Counts {
 };
 
 /// Seconds of one launch: launch cost + waves of blocks, each bounded by the slowest of issue, inner memory and
-/// global bandwidth (roofline; fewer blocks than cores draw on a part of it), + barriers. Units too few to
-/// hide their latency issue slower. The quick fidelity `delta`
-/// leaves waves and barriers out.
+/// global bandwidth (roofline; fewer blocks than cores draw on a part of it), + barriers. Units too few to hide their
+/// latency issue slower. The quick fidelity `delta` leaves waves, latency hiding and barriers out.
 double latency(const Counts &counts, const Target &target);
 double delta(const Counts &counts, const Target &target);
 

@@ -1,13 +1,13 @@
 #include "Expr/Rows.h"
 
+#include "Expr/transforms/Walk.h"
+
 #include <algorithm>
 #include <map>
 
 namespace fusec {
 
 namespace {
-
-bool isRead(const Scalar &s) { return s.op == ScalarOp::Read || s.op == ScalarOp::ReadIf; }
 
 /// Index operand d of the read is axis d of the reader.
 bool readsOwnRow(const Equation &reader, const Scalar &read, int d) {

@@ -44,16 +44,6 @@ std::vector<PlanDraft> beamSearch(const Region &region,
 
 namespace {
 
-std::vector<int> kernelOf(const VertexSets &sets, const Partition &partition, int v) {
-  return partition[v] < 0 ? std::vector<int>{v} : sets[partition[v]];
-}
-
-std::vector<int> united(const std::vector<int> &a, const std::vector<int> &b) {
-  std::vector<int> all;
-  std::set_union(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(all));
-  return all;
-}
-
 void take(PlanDraft &draft, VertexSets &sets, const std::vector<int> &vertices) {
   for (int v : vertices)
     draft.partition[v] = static_cast<int>(sets.size());

@@ -87,7 +87,8 @@ public:
 
   /// Why the kernels of two vertices are two.
   Result<std::string> whyApart(const Equation &producer, const Equation &consumer) {
-    std::vector<int> a = kernelOf(vertexOf(producer)), b = kernelOf(vertexOf(consumer));
+    std::vector<int> a = kernelOf(sets, chosen.partition, vertexOf(producer)),
+                     b = kernelOf(sets, chosen.partition, vertexOf(consumer));
     std::vector<int> all = united(a, b);
     if (std::string reason = whyNotOneKernel(context, region, all); !reason.empty())
       return reason;
@@ -126,7 +127,7 @@ private:
   Result<std::vector<PlanDraft>> judged(std::vector<PlanDraft> drafts) {
     for (PlanDraft &draft : drafts) {
       for (size_t v = 0; v < draft.partition.size(); ++v) {
-        std::vector<int> kernel = kernelOf(draft.partition, static_cast<int>(v));
+        std::vector<int> kernel = kernelOf(sets, draft.partition, static_cast<int>(v));
         if (kernel.front() != static_cast<int>(v))
           continue;
         FUSEC_TRY(double seconds, judge.kernelSeconds(kernel));
@@ -142,17 +143,6 @@ private:
       }
     }
     return drafts;
-  }
-
-  std::vector<int> kernelOf(const Partition &partition, int v) const {
-    return partition[v] < 0 ? std::vector<int>{v} : sets[partition[v]];
-  }
-  std::vector<int> kernelOf(int v) const { return kernelOf(chosen.partition, v); }
-
-  static std::vector<int> united(const std::vector<int> &a, const std::vector<int> &b) {
-    std::vector<int> all;
-    std::set_union(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(all));
-    return all;
   }
 
   void assign(PlanDraft &draft, const std::vector<int> &vertices) {
@@ -185,7 +175,8 @@ private:
   Result<bool> joinWithConsumers(PlanDraft &draft, int v) {
     bool changed = false;
     for (int c : region.vertices[v].consumers) {
-      std::vector<int> a = kernelOf(draft.partition, v), b = kernelOf(draft.partition, c);
+      std::vector<int> a = kernelOf(sets, draft.partition, v),
+                       b = kernelOf(sets, draft.partition, c);
       if (a == b || !region.vertices[c].equation)
         continue;
       std::vector<int> all = united(a, b);
@@ -210,7 +201,7 @@ private:
 
   /// The kernel of v becomes two: what comes before v, and v with the rest.
   Result<bool> cutBefore(PlanDraft &draft, int v) {
-    std::vector<int> whole = kernelOf(draft.partition, v);
+    std::vector<int> whole = kernelOf(sets, draft.partition, v);
     auto place = std::find(whole.begin(), whole.end(), v);
     if (place == whole.begin())
       return false;

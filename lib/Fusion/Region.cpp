@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <map>
 #include <set>
 
 namespace fusec {
@@ -61,6 +62,16 @@ Region makeRegion(const std::vector<Item> &items) {
     region.vertices.push_back(std::move(v));
   }
   return region;
+}
+
+std::vector<int> kernelOf(const VertexSets &sets, const Partition &partition, int v) {
+  return partition[v] < 0 ? std::vector<int>{v} : sets[partition[v]];
+}
+
+std::vector<int> united(const std::vector<int> &a, const std::vector<int> &b) {
+  std::vector<int> all;
+  std::set_union(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(all));
+  return all;
 }
 
 bool staysAcyclic(const Region &region, const VertexSets &sets, const Partition &partition,
@@ -129,7 +140,7 @@ VertexSets topologicalOrder(const Region &region, const VertexSets &sets,
   while (!ready.empty()) {
     int kernel = *ready.begin();
     ready.erase(ready.begin());
-    order.push_back(partition[kernel] < 0 ? std::vector<int>{kernel} : sets[partition[kernel]]);
+    order.push_back(kernelOf(sets, partition, kernel));
     for (int next : followers[kernel]) {
       waits[next].erase(kernel);
       if (waits[next].empty())

@@ -1,7 +1,6 @@
 #pragma once
 #include "Expr/Expr.h"
 
-#include <map>
 #include <vector>
 
 namespace fusec {
@@ -27,6 +26,11 @@ constexpr int kSearchWindow = 128;
 using VertexSets = std::vector<std::vector<int>>;
 /// For each vertex the number of the set in which it stands, or -1: it is a kernel of its own.
 using Partition = std::vector<int>;
+
+/// The vertices that share v's kernel, v included.
+std::vector<int> kernelOf(const VertexSets &sets, const Partition &partition, int v);
+/// All vertices of both, ascending.
+std::vector<int> united(const std::vector<int> &a, const std::vector<int> &b);
 
 /// True if making one kernel of `vertices` leaves an order in which it and the partition's kernels can run: no value
 /// leaves it for another kernel and comes back. Looks no further than a window behind its last vertex, so that the
