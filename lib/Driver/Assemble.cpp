@@ -49,8 +49,6 @@ private:
       if (&variant != &state.schedules[p].back())
         kernel.name += "_v" + std::to_string(&variant - state.schedules[p].data());
       simplify(kernel);
-      if (state.target.kind == TargetKind::Cpu)
-        splitAccumulators(kernel);
       insertSyncs(kernel);
       allocate(kernel);
       FUSEC_CHECK(verify(kernel));

@@ -13,10 +13,6 @@ void canonicalise(GirKernel &kernel);
 /// that nothing reads; folds the expressions again under the loops' ranges. Canonical afterwards.
 void simplify(GirKernel &kernel);
 
-/// Gives each copy of an unrolled reduction over lanes a partial result of its own, so that they do not wait for each
-/// other: for processors that run one thread a core. The order of a sum changes with it.
-void splitAccumulators(GirKernel &kernel);
-
 /// Inserts the barriers that a kernel without Sync statements needs, and no more than its structure asks for.
 /// Must run before allocate: two buffers that share bytes need a barrier between their uses, which it puts.
 void insertSyncs(GirKernel &kernel);

@@ -208,35 +208,3 @@ TEST_CASE("lines of large tensors are stored past the caches wherever the tensor
       requireSameBits(kernel, {randomBytes(DType::F32, 64, 5), Bytes(4194304 * 4)});
   CHECK(std::count(result[1].begin(), result[1].end(), 0) < 4194304 * 4);
 }
-
-TEST_CASE("partial results of an unrolled reduction give its sum", "[codegen]") {
-  GirKernel kernel = kernelFrom(R"(kernel @k units 1 lanes 8 {
-    param %x f32[512]
-    param out %y f32[4]
-    register %a f32[]
-    phase (m: 4) {
-      %a[] = 0.0
-      seq k in 4 {
-        unroll u in 4 {
-          lane l in 8 {
-            %a[] sum= mul(%x[m*128 + k*32 + u*8 + l], 2.0)
-          }
-        }
-      }
-      lanereduce sum %a[]
-      %y[m] = %a[]
-    }
-  })");
-  // Small integers, whose sums do not depend on the order.
-  Bytes x(512 * 4);
-  for (int i = 0; i < 512; ++i) {
-    const float v = static_cast<float>(i % 37);
-    std::memcpy(&x[static_cast<size_t>(i) * 4], &v, 4);
-  }
-  const std::vector<Bytes> arguments = {x, Bytes(16)};
-  const std::vector<Bytes> expected = requireSameBits(kernel, arguments);
-  const size_t buffers = kernel.buffers.size();
-  splitAccumulators(kernel);
-  REQUIRE(kernel.buffers.size() == buffers + 1);
-  CHECK(requireSameBits(kernel, arguments)[1] == expected[1]);
-}
