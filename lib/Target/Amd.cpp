@@ -1,12 +1,27 @@
-// AMD architectures. Sources: CDNA2, CDNA3 and RDNA3 instruction set manuals (wave size, registers, LDS), data
-// sheets of MI250X (one GCD), MI300X and RX 7900 XTX (compute units, bandwidth, fp32 rate).
+// AMD architectures. Sources: CDNA2, CDNA3 and RDNA3 instruction set manuals (wave size, registers, LDS); LLVM's
+// AMDGPUUsage and its AMDGPU::IsaInfo (waves and registers of a SIMD, granules, work-groups); data sheets of MI250X
+// (one GCD), MI300X and RX 7900 XTX (compute units, caches, bandwidth, fp32 rate).
 #include "Target/Tables.h"
 
 namespace fusec {
 
 namespace {
 
-Target amdTarget(const char *name, int lanes, int cores, double flops, double dramBytesPerSec) {
+/// What differs between a CU of one architecture and another.
+struct Core {
+  int schedulers;          // SIMDs
+  int64_t registersOfLane; // of one SIMD
+  int wavesOfScheduler;    // at most
+  int64_t registerGranule; // registers of a lane come in multiples of this
+  int workGroups;          // of several waves each, at most
+};
+constexpr Core kCdna{4, 512, 8, 8, 16}, kRdna3{2, 1536, 16, 24, 32};
+
+/// Peak of the last cache times what streams reach of such peaks (an A100's L2: 4.5 of 7.2 TB/s).
+constexpr double kCacheShare = 0.6;
+
+Target amdTarget(const char *name, int lanes, int cores, const Core &core, double flops,
+                 const MemoryLevel &cache, double dramBytesPerSec) {
   Target t;
   t.name = name;
   t.kind = TargetKind::Amd;
@@ -17,23 +32,32 @@ Target amdTarget(const char *name, int lanes, int cores, double flops, double dr
   t.maxUnits = 1024 / lanes;
   t.cores = cores;
   t.sharedBytesPerBlock = 64 << 10;
-  t.registersPerCore = 131072;
-  t.maxThreadsPerCore = 2048;
+  t.registersPerCore = core.schedulers * core.registersOfLane * lanes;
+  t.maxThreadsPerCore = core.schedulers * core.wavesOfScheduler * lanes;
+  t.maxBlocksPerCore = core.workGroups;
+  t.schedulersPerCore = core.schedulers;
+  t.registerGranule = core.registerGranule * lanes;
+  t.sharedGranuleBytes = 512;
   t.flopsPerSec = flops;
-  t.launchSec = 3.0e-6;
+  t.launchSec = t.ownLaunchSec = 3.0e-6;
   t.blockBarrierSec = 3.0e-8;
   t.deviceBarrierSec = 5.0e-6;
   constexpr double kLdsBytesPerClock = 128, kHertz = 1.7e9;
-  t.memory = {{"shared", 64 << 10, kLdsBytesPerClock * kHertz}, {"dram", 0, dramBytesPerSec}};
+  t.memory = {
+      {"shared", 64 << 10, kLdsBytesPerClock * kHertz}, cache, {"dram", 0, dramBytesPerSec, true}};
   return t;
 }
 
 } // namespace
 
 std::vector<Target> amdTargets() {
-  return {amdTarget("gfx90a", 64, 110, 23.9e12, 1600e9),
-          amdTarget("gfx942", 64, 304, 81.7e12, 5300e9),
-          amdTarget("gfx1100", 32, 96, 61.0e12, 960e9)};
+  // L2 of 32 channels, 128 B a clock each; Infinity Caches of the data sheets.
+  const MemoryLevel l2{"l2", 8 << 20, kCacheShare * 6.9e12, true};
+  const MemoryLevel mi300{"infinity", 256 << 20, kCacheShare * 17.2e12, true};
+  const MemoryLevel rx7900{"infinity", 96 << 20, kCacheShare * 3.5e12, true};
+  return {amdTarget("gfx90a", 64, 110, kCdna, 23.9e12, l2, 1600e9),
+          amdTarget("gfx942", 64, 304, kCdna, 81.7e12, mi300, 5300e9),
+          amdTarget("gfx1100", 32, 96, kRdna3, 61.0e12, rx7900, 960e9)};
 }
 
 } // namespace fusec

@@ -1,13 +1,19 @@
 // NVIDIA architectures. Sources: CUDA C++ Programming Guide, table "Technical Specifications per Compute Capability"
-// (registers, threads, shared memory); datasheets of A100 SXM4 40 GB, H100 SXM and H200 (SMs, bandwidth, fp32 rate).
+// (registers, threads, blocks, shared memory); CUDA Occupancy Calculator (granules; 1 KiB a block reserved since
+// compute capability 8.0); datasheets of A100 SXM4 40 GB, H100 SXM and H200 (SMs, L2, bandwidth, fp32 rate).
 #include "Target/Tables.h"
 
 namespace fusec {
 
 namespace {
 
-Target nvidiaTarget(const char *name, int cores, double flops, double dramBytesPerSec,
-                    double l2BytesPerSec, double launchSec) {
+struct Memory {
+  int64_t sharedBytes, l2Bytes; // of an SM, of the device
+  double l2BytesPerSec, dramBytesPerSec;
+};
+
+Target nvidiaTarget(const char *name, int cores, double flops, const Memory &memory,
+                    double launchSec) {
   Target t;
   t.name = name;
   t.kind = TargetKind::Nvidia;
@@ -20,22 +26,27 @@ Target nvidiaTarget(const char *name, int cores, double flops, double dramBytesP
   t.sharedBytesPerBlock = 48 << 10; // without opting in to more
   t.registersPerCore = 65536;
   t.maxThreadsPerCore = 2048;
+  t.maxBlocksPerCore = 32;
+  t.schedulersPerCore = 4;
+  t.registerGranule = 256;
+  t.sharedGranuleBytes = 128;
+  t.sharedReservedBytes = 1 << 10;
   t.flopsPerSec = flops;
-  t.launchSec = launchSec;
+  t.launchSec = t.ownLaunchSec = launchSec;
   t.blockBarrierSec = 2.0e-8;
   t.deviceBarrierSec = 1.3e-6;
   constexpr double kSharedBytesPerClock = 128, kHertz = 1.4e9;
-  t.memory = {{"shared", 164 << 10, kSharedBytesPerClock * kHertz},
-              {"l2", 40 << 20, l2BytesPerSec},
-              {"dram", 0, dramBytesPerSec}};
+  t.memory = {{"shared", memory.sharedBytes, kSharedBytesPerClock * kHertz},
+              {"l2", memory.l2Bytes, memory.l2BytesPerSec, true},
+              {"dram", 0, memory.dramBytesPerSec, true}};
   return t;
 }
 
 } // namespace
 
 std::vector<Target> nvidiaTargets() {
-  return {nvidiaTarget("sm_80", 108, 19.5e12, 1555e9, 4.5e12, 2.0e-6),
-          nvidiaTarget("sm_90", 132, 60.0e12, 4800e9, 5.5e12, 1.3e-6)};
+  return {nvidiaTarget("sm_80", 108, 19.5e12, {164 << 10, 40 << 20, 4.5e12, 1555e9}, 2.0e-6),
+          nvidiaTarget("sm_90", 132, 60.0e12, {228 << 10, 60 << 20, 5.5e12, 4800e9}, 1.3e-6)};
 }
 
 } // namespace fusec

@@ -12,9 +12,11 @@ enum class TargetKind : uint8_t { Cpu, Nvidia, Amd };
 
 /// One level of memory, from the unit that computes outwards.
 struct MemoryLevel {
-  std::string name;      // "l1", "l2", "shared", "dram"
-  int64_t capacityBytes; // a core's or SM's share; 0 = unbounded
-  double bytesPerSec;    // a core's or SM's share; for the last level of the whole device
+  std::string name;      // "l1", "l2", "l3", "shared", "dram"
+  int64_t capacityBytes; // 0 = unbounded
+  double bytesPerSec;
+  bool ofDevice =
+      false; // one for all cores, with the figures of the whole; else a core's or SM's own
 };
 
 /// A compilation target as plain data. Tables in Cpu.cpp, Nvidia.cpp, Amd.cpp name the source of each number.
@@ -28,11 +30,17 @@ struct Target {
   int maxUnits;        // warps or waves a block; 1 on a CPU
   int cores;           // SMs or CUs; for a CPU the number that Cost assumes
   int64_t
-      sharedBytesPerBlock;  // GPU: static shared memory limit used; CPU: scratch a core (L2 share)
-  int64_t registersPerCore; // GPU: 32-bit registers an SM; CPU: 0
-  int maxThreadsPerCore;    // GPU
-  double flopsPerSec;       // fp32 FMA peak of the device (a core's share on a CPU), 2 flop an FMA
+      sharedBytesPerBlock;   // GPU: static shared memory limit used; CPU: scratch a core (L2 share)
+  int64_t registersPerCore;  // GPU: 32-bit registers an SM; CPU: 0
+  int maxThreadsPerCore;     // GPU
+  int maxBlocksPerCore = 1;  // resident at once; on a CPU a core runs one block after the other
+  int schedulersPerCore = 1; // GPU: each has its part of the registers and of the units
+  int64_t registerGranule = 1;     // GPU: a unit gets registers in multiples of this many
+  int64_t sharedGranuleBytes = 1;  // GPU: a block gets shared memory in multiples of this
+  int64_t sharedReservedBytes = 0; // GPU: what the system takes of it for each block
+  double flopsPerSec; // fp32 FMA peak of the device (a core's share on a CPU), 2 flop an FMA
   double launchSec, blockBarrierSec, deviceBarrierSec;
+  double ownLaunchSec = 0; // CPU: of blocks that the calling thread runs itself, all of them
   std::vector<MemoryLevel> memory;
 };
 
