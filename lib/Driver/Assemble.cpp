@@ -75,10 +75,12 @@ private:
     const Pattern &pattern = state.plan.patterns[step.pattern];
     ExecStep launch;
     launch.name = step.name;
-    std::map<TensorId, TensorId> workspace; // pattern's temp -> tensor of this launch
+    std::map<std::string, TensorId>
+        workspace; // name of the pattern's temp -> tensor of this launch
     for (size_t v = 0; v < built[step.pattern].size(); ++v) {
       const BuiltKernel &kernel = built[step.pattern][v];
       const ScheduleVariant &variant = state.schedules[step.pattern][v];
+      const ScheduledPattern scheduled(variant.schedule, pattern.program);
       noteNodes(gir.kernels[kernel.kernel], step.onnxNodes);
       LaunchVariant choice;
       choice.kernel = kernel.kernel;
@@ -87,23 +89,23 @@ private:
       for (const KernelParam &param : kernel.params) {
         if (param.operand >= 0)
           choice.arguments.push_back(packer.packed(gir, step.arguments[param.tensor],
-                                                   pattern.program, variant.schedule,
+                                                   scheduled.program(), variant.schedule,
                                                    static_cast<size_t>(param.operand)));
         else if (param.tensor < pattern.numArguments)
           choice.arguments.push_back(step.arguments[param.tensor]);
         else
-          choice.arguments.push_back(workspaceTensor(workspace, pattern, param.tensor, step.name));
+          choice.arguments.push_back(
+              workspaceTensor(workspace, scheduled.program().tensors[param.tensor], step.name));
       }
       launch.variants.push_back(std::move(choice));
     }
     return launch;
   }
 
-  TensorId workspaceTensor(std::map<TensorId, TensorId> &workspace, const Pattern &pattern,
-                           TensorId tensor, const std::string &launch) {
-    auto [it, isNew] = workspace.emplace(tensor, static_cast<TensorId>(gir.tensors.size()));
+  TensorId workspaceTensor(std::map<std::string, TensorId> &workspace, Tensor temp,
+                           const std::string &launch) {
+    auto [it, isNew] = workspace.emplace(temp.name, static_cast<TensorId>(gir.tensors.size()));
     if (isNew) {
-      Tensor temp = pattern.program.tensors[tensor];
       temp.name = launch + "." + temp.name;
       temp.kind = TensorKind::Temp;
       gir.tensors.push_back(std::move(temp));

@@ -151,7 +151,8 @@ private:
     return a < inputs.size() ? inputs[a] : pattern.program.outputs[a - inputs.size()];
   }
 
-  /// Names come from the model's equations, levels from the pattern's.
+  /// Edges of the pattern as it is scheduled, under the names of the model: what an alternative adds to "e0" is called
+  /// "e0.part", and so is what it adds to the model's equation.
   void addEdges(const PlanStep &step, const ExprProgram &pattern, const Schedule &schedule,
                 ExplainedKernel &kernel) const {
     std::vector<const Equation *> own, theirs = scheduledEquations(pattern);
@@ -163,17 +164,35 @@ private:
       for (const Equation &e : scan->scanBody)
         own.push_back(&e);
     }
+    std::map<std::string, std::string> equationNames, tensorNames; // of the pattern -> of the model
+    for (size_t e = 0; e < own.size(); ++e) {
+      equationNames[theirs[e]->name] = own[e]->name;
+      for (size_t o = 0; o < own[e]->outputs.size(); ++o)
+        tensorNames[pattern.tensors[theirs[e]->outputs[o]].name] =
+            program.tensors[own[e]->outputs[o]].name;
+    }
+    auto modelName = [](const std::map<std::string, std::string> &names, const std::string &name) {
+      for (size_t end = name.size(); end != std::string::npos; end = name.rfind('.', end - 1)) {
+        if (auto it = names.find(name.substr(0, end)); it != names.end())
+          return it->second + name.substr(end);
+        if (end == 0)
+          break;
+      }
+      return name;
+    };
+    const ScheduledPattern scheduled(schedule, pattern);
+    const std::vector<const Equation *> parts = scheduledEquations(scheduled.program());
     std::vector<std::vector<TensorId>> reads;
-    for (const Equation *e : own)
+    for (const Equation *e : parts)
       reads.push_back(tensorsRead(*e));
-    for (size_t from = 0; from < own.size(); ++from)
-      for (size_t o = 0; o < own[from]->outputs.size(); ++o)
-        for (size_t to = 0; to < own.size(); ++to) {
-          if (to == from || !std::count(reads[to].begin(), reads[to].end(), own[from]->outputs[o]))
-            continue;
-          kernel.edges.push_back({program.tensors[own[from]->outputs[o]].name, own[from]->name,
-                                  own[to]->name, levelOf(schedule, theirs[from]->outputs[o])});
-        }
+    for (size_t from = 0; from < parts.size(); ++from)
+      for (TensorId t : parts[from]->outputs)
+        for (size_t to = 0; to < parts.size(); ++to)
+          if (to != from && std::count(reads[to].begin(), reads[to].end(), t) != 0)
+            kernel.edges.push_back({modelName(tensorNames, scheduled.program().tensors[t].name),
+                                    modelName(equationNames, parts[from]->name),
+                                    modelName(equationNames, parts[to]->name),
+                                    levelOf(schedule, t)});
   }
 
   static std::string levelOf(const Schedule &schedule, TensorId tensor) {

@@ -326,7 +326,8 @@ namespace fusec {
 
 Result<LoweredKernel> lowerSchedule(const ExprProgram &pattern, const Schedule &schedule,
                                     const std::vector<Symbol> &symbols) {
-  return lowering::Lowering(pattern, schedule, symbols).run();
+  const ScheduledPattern scheduled(schedule, pattern);
+  return lowering::Lowering(scheduled.program(), schedule, symbols).run();
 }
 
 Shape packedShape(const Schedule &schedule, const Operand &operand) {

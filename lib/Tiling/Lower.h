@@ -3,8 +3,8 @@
 
 namespace fusec {
 
-/// What a parameter of a lowered kernel stands for: a tensor of the pattern (inputs, outputs, and internal
-/// tensors whose edge level is Global), or the packed copy of a constant operand.
+/// What a parameter of a lowered kernel stands for: a tensor of the pattern as it is scheduled (inputs, outputs, and
+/// internal tensors whose edge level is Global), or the packed copy of a constant operand.
 struct KernelParam {
   TensorId tensor = -1;
   int operand = -1; // index into Schedule::operands when packed

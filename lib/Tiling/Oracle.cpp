@@ -183,6 +183,8 @@ private:
 /// The loops of the tree's first path, such as "mm m:26 n:64 m:2 m:1 n:16".
 std::string describe(const Schedule &schedule) {
   std::string text = schedule.name;
+  for (const Rewrite &rewrite : schedule.via)
+    text += " via " + print(rewrite);
   const std::vector<TreeNode> *level = &schedule.tree;
   while (!level->empty()) {
     auto loop =
@@ -196,9 +198,8 @@ std::string describe(const Schedule &schedule) {
   return text;
 }
 
-} // namespace
-
-Result<std::vector<Schedule>> candidateSchedules(const ExprProgram &pattern, const Target &target) {
+/// Schedules of the pattern as it is.
+Candidates plainCandidates(const ExprProgram &pattern, const Target &target) {
   if (scanOf(pattern))
     return scanCandidates(pattern, target);
   std::vector<const Equation *> equations = scheduledEquations(pattern);
@@ -223,21 +224,50 @@ Result<std::vector<Schedule>> candidateSchedules(const ExprProgram &pattern, con
   return Candidates{};
 }
 
+/// The candidates of the pattern and of its alternatives, and what each of them is about.
+struct AllCandidates {
+  Candidates schedules;
+  std::vector<RewrittenPattern> alternatives;
+  std::vector<const ExprProgram *> programs; // of each schedule
+};
+AllCandidates allCandidates(const ExprProgram &pattern, const Target &target) {
+  AllCandidates all;
+  all.schedules = plainCandidates(pattern, target);
+  all.programs.assign(all.schedules.size(), &pattern);
+  all.alternatives = applicableAlternatives(pattern, target);
+  for (const RewrittenPattern &alternative : all.alternatives)
+    for (Schedule &schedule : plainCandidates(alternative.program, target)) {
+      schedule.via = {alternative.rewrite};
+      all.schedules.push_back(std::move(schedule));
+      all.programs.push_back(&alternative.program);
+    }
+  return all;
+}
+
+} // namespace
+
+Result<std::vector<Schedule>> candidateSchedules(const ExprProgram &pattern, const Target &target) {
+  return allCandidates(pattern, target).schedules;
+}
+
 cost::Counts countWork(const Schedule &schedule, const ExprProgram &pattern, const Target &target) {
-  return Counter(schedule, pattern, target).counts;
+  const ScheduledPattern scheduled(schedule, pattern);
+  return Counter(schedule, scheduled.program(), target).counts;
 }
 
 Result<std::vector<ScheduleVariant>> bestSchedules(const ExprProgram &pattern,
                                                    const Target &target) {
-  FUSEC_TRY(std::vector<Schedule> candidates, candidateSchedules(pattern, target));
-  if (candidates.empty())
+  AllCandidates all = allCandidates(pattern, target);
+  if (all.schedules.empty())
     return std::vector<ScheduleVariant>{};
   ScheduleVariant best;
   size_t chosen = search::chooseLowest(
-      candidates.size(),
-      [&](size_t i) { return cost::latency(countWork(candidates[i], pattern, target), target); },
-      [&](size_t i) { return describe(candidates[i]); }, best.considered);
-  best.schedule = std::move(candidates[chosen]);
+      all.schedules.size(),
+      [&](size_t i) {
+        return cost::latency(Counter(all.schedules[i], *all.programs[i], target).counts, target);
+      },
+      [&](size_t i) { return describe(all.schedules[i]); }, best.considered);
+  best.schedule = std::move(all.schedules[chosen]);
   best.seconds = best.considered[chosen].score;
   std::vector<ScheduleVariant> variants;
   // A contraction whose tiles may be cut pays for its checks in code size and branches: one variant for symbols
@@ -252,7 +282,7 @@ Result<std::vector<ScheduleVariant>> bestSchedules(const ExprProgram &pattern,
                        [&](const auto &d) { return d.first == s; }))
         aligned.divisors.push_back({s, 16});
   }
-  View view = makeView(pattern, target, 0, -1);
+  View view = makeView(*all.programs[chosen], target, 0, -1);
   if (!aligned.divisors.empty() && !scanOf(pattern) && isContraction(view))
     variants.push_back(std::move(aligned));
   variants.push_back(std::move(best));

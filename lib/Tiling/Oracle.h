@@ -15,7 +15,8 @@ struct ScheduleVariant {
   search::Log considered; // candidates and their predicted seconds
 };
 
-/// All schedules that Tiling knows for a pattern on a target, unranked; none where no single kernel can hold it.
+/// All schedules that Tiling knows for a pattern on a target, unranked, those of the pattern as it is first, then those
+/// of its alternatives (Expr/Alternatives.h); none where no single kernel can hold it.
 Result<std::vector<Schedule>> candidateSchedules(const ExprProgram &pattern, const Target &target);
 
 /// Work of one schedule, counted over its loop tree at the symbols' opt values.

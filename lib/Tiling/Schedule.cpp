@@ -49,7 +49,7 @@ void printTree(const Schedule &schedule, const std::vector<TreeNode> &nodes, int
 
 class Parser {
 public:
-  Parser(TextReader &in, const ExprProgram &pattern) : in(in), pattern(pattern) {}
+  Parser(TextReader &in, const ExprProgram &original) : in(in), pattern(original) {}
 
   Result<Schedule> parse() {
     FUSEC_CHECK(in.expect("schedule"));
@@ -61,6 +61,8 @@ public:
     schedule.units = static_cast<int>(units);
     schedule.lanes = static_cast<int>(lanes);
     FUSEC_CHECK(in.expect("{"));
+    while (in.accept("via"))
+      FUSEC_CHECK(parseRewrite());
     while (!in.peekIs("tree")) {
       if (in.accept("axis"))
         FUSEC_CHECK(parseAxis());
@@ -79,6 +81,20 @@ public:
   }
 
 private:
+  Status parseRewrite() {
+    Rewrite rewrite;
+    FUSEC_TRY(rewrite.alternative, in.nameText());
+    if (in.peek().kind == TextReader::Kind::Integer) {
+      FUSEC_TRY(rewrite.choice, in.integer());
+    }
+    std::optional<ExprProgram> next = rewritten(pattern, {rewrite});
+    if (!next)
+      return in.error("alternative '" + print(rewrite) + "' does not apply to the pattern");
+    schedule.via.push_back(std::move(rewrite));
+    pattern = std::move(*next);
+    return success();
+  }
+
   Result<int> equationRef() {
     FUSEC_TRY(std::string text, in.identifier());
     size_t count = scheduledEquations(pattern).size();
@@ -230,7 +246,7 @@ private:
   }
 
   TextReader &in;
-  const ExprProgram &pattern;
+  ExprProgram pattern; // after the alternatives
   Schedule schedule;
 };
 
@@ -243,10 +259,15 @@ const AxisUse *ScheduleAxis::in(int equation) const {
   return nullptr;
 }
 
-std::string print(const Schedule &schedule, const ExprProgram &pattern) {
+std::string print(const Schedule &schedule, const ExprProgram &original) {
+  const ScheduledPattern scheduled(schedule, original);
+  const ExprProgram &pattern = scheduled.program();
   std::string out = "schedule " + nameToText(schedule.name) + " units " +
                     std::to_string(schedule.units) + " lanes " + std::to_string(schedule.lanes) +
                     " {\n";
+  for (const Rewrite &rewrite : schedule.via)
+    out += "  via " + quoted(rewrite.alternative) +
+           (rewrite.choice != 0 ? " " + std::to_string(rewrite.choice) : "") + "\n";
   for (const ScheduleAxis &axis : schedule.axes) {
     out += "  axis " + nameToText(axis.name);
     for (const AxisUse &use : axis.uses) {

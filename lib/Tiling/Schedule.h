@@ -1,4 +1,5 @@
 #pragma once
+#include "Expr/Alternatives.h"
 #include "Expr/Expr.h"
 #include "Gir/Gir.h"
 
@@ -76,10 +77,29 @@ constexpr AxisId kStepAxis = -2;
 struct Schedule {
   std::string name; // pattern's name and a suffix
   int units = 1, lanes = 1;
+  std::vector<Rewrite> via; // alternatives taken: all else is about what they make of the pattern
   std::vector<ScheduleAxis> axes;
   std::vector<Operand> operands;
   std::vector<EdgeLevel> edges;
   std::vector<TreeNode> tree; // root's children
+};
+
+/// The equations that a schedule is about: those of its pattern, or what its alternatives make of them. Everything that
+/// looks at a schedule and a pattern looks through this.
+class ScheduledPattern {
+public:
+  ScheduledPattern(const Schedule &schedule, const ExprProgram &pattern)
+      : original(pattern),
+        made(schedule.via.empty() ? std::nullopt : rewritten(pattern, schedule.via)),
+        possible(schedule.via.empty() || made) {}
+  /// False where an alternative does not apply; the program is then the pattern itself.
+  bool exists() const { return possible; }
+  const ExprProgram &program() const { return made ? *made : original; }
+
+private:
+  const ExprProgram &original;
+  std::optional<ExprProgram> made;
+  bool possible;
 };
 
 std::string print(const Schedule &schedule, const ExprProgram &pattern);

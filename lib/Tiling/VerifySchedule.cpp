@@ -210,7 +210,11 @@ private:
 } // namespace
 
 Status verify(const Schedule &schedule, const ExprProgram &pattern) {
-  return Verifier(schedule, pattern).run();
+  const ScheduledPattern scheduled(schedule, pattern);
+  if (!scheduled.exists())
+    return Diagnostic{Diag::BadIr, "schedule " + schedule.name,
+                      "broken rule: its alternatives apply to the pattern"};
+  return Verifier(schedule, scheduled.program()).run();
 }
 
 } // namespace fusec

@@ -1,8 +1,12 @@
 #include "Language.h"
 
+#include "Expr/Alternatives.h"
 #include "Expr/Passes.h"
 #include "Reference/ExprFold.h"
 #include "Reference/ExprInterpreter.h"
+
+#include <algorithm>
+#include <cstdlib>
 
 namespace fusec::opt {
 
@@ -16,6 +20,28 @@ std::vector<ExprPass> allPasses() {
   return list;
 }
 
+/// "defer-division", or with a parameter "two-phase:64". Alternatives are for patterns, which hold equations only.
+Status runAlternative(ExprProgram &program, const std::string &name) {
+  const size_t colon = std::min(name.find(':'), name.size());
+  const std::string parameter = name.substr(std::min(name.size(), colon + 1));
+  for (const Alternative &a : alternatives()) {
+    if (a.name != std::string_view(name).substr(0, colon))
+      continue;
+    const bool isPattern =
+        std::all_of(program.items.begin(), program.items.end(),
+                    [](const Item &i) { return std::holds_alternative<Equation>(i.value); });
+    std::optional<ExprProgram> next;
+    if (isPattern)
+      next = a.run(program, std::atoll(parameter.c_str()));
+    if (!next)
+      return Diagnostic{Diag::BadOption, "--passes",
+                        "alternative '" + name + "' does not apply to the program"};
+    program = std::move(*next);
+    return success();
+  }
+  return Diagnostic{Diag::BadOption, "--passes", "expr has no pass '" + name + "'"};
+}
+
 } // namespace
 
 Status runPass(ExprProgram &program, const std::string &name) {
@@ -24,7 +50,7 @@ Status runPass(ExprProgram &program, const std::string &name) {
       program = pass.run(std::move(program));
       return success();
     }
-  return Diagnostic{Diag::BadOption, "--passes", "expr has no pass '" + name + "'"};
+  return runAlternative(program, name);
 }
 
 Result<std::vector<NamedTensor>> interpret(const ExprProgram &program,
@@ -71,6 +97,8 @@ std::vector<Pass> passes() {
   std::vector<Pass> list;
   for (const ExprPass &p : allPasses())
     list.push_back({std::string(p.name), std::string(p.help)});
+  for (const Alternative &a : alternatives())
+    list.push_back({std::string(a.name) + (a.choices ? ":NUMBER" : ""), std::string(a.help)});
   return list;
 }
 

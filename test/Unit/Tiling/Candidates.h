@@ -76,10 +76,12 @@ inline std::vector<uint8_t> packed(const ExprProgram &pattern, const Schedule &s
 }
 
 /// The pattern's outputs by the kernel of this schedule. Memory that nobody writes holds 0xcd.
-inline std::vector<TensorValue> runSchedule(const ExprProgram &pattern, const Schedule &schedule,
+inline std::vector<TensorValue> runSchedule(const ExprProgram &original, const Schedule &schedule,
                                             const std::vector<TensorValue> &inputs,
                                             const std::vector<int64_t> &symbols) {
-  LoweredKernel lowered = kernelOf(pattern, schedule);
+  LoweredKernel lowered = kernelOf(original, schedule);
+  const ScheduledPattern scheduled(schedule, original);
+  const ExprProgram &pattern = scheduled.program();
   std::vector<std::vector<uint8_t>> memory;
   auto dimsOf = [&](TensorId id) {
     std::vector<int64_t> dims;

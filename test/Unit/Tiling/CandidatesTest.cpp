@@ -164,6 +164,19 @@ map f [i:4, j:50]
         {}, 0);
 }
 
+TEST_CASE("candidates: alternatives of the equations") {
+  // Halves of whole numbers divided by powers of two: exact in any order.
+  check(R"(expr deferred
+tensor %a: f32[6,70] input
+tensor %y: f32[6] output
+inputs (%a)
+outputs (%y)
+reduction y [i:6; k:70] sum f32
+  %y = div(mul(%a[i, k], %a[i, 3]), 4.0)
+)",
+        {}, 0, 8);
+}
+
 TEST_CASE("candidates: contractions") {
   for (const char *sizes : {"33 37 41", "1 64 100", "64 64 64", "130 17 5", "5 1 200"}) {
     std::string s = sizes, m = s.substr(0, s.find(' ')), rest = s.substr(m.size() + 1),

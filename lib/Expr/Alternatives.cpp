@@ -1,0 +1,123 @@
+#include "Expr/Alternatives.h"
+
+#include "Expr/transforms/Walk.h"
+
+#include <algorithm>
+
+namespace fusec {
+
+const std::vector<Alternative> &alternatives() {
+  static const std::vector<Alternative> list = {
+      {"defer-division", "multiply and divide by what a sum does not run over once, behind it",
+       nullptr, deferDivision},
+  };
+  return list;
+}
+
+std::string print(const Rewrite &rewrite) {
+  return rewrite.alternative +
+         (rewrite.choice != 0 ? " " + std::to_string(rewrite.choice) : std::string());
+}
+
+static std::optional<ExprProgram> runOne(const ExprProgram &pattern, const Rewrite &rewrite) {
+  for (const Alternative &a : alternatives())
+    if (a.name == rewrite.alternative)
+      return a.run(pattern, rewrite.choice);
+  return std::nullopt;
+}
+
+std::optional<ExprProgram> rewritten(const ExprProgram &pattern,
+                                     const std::vector<Rewrite> &rewrites) {
+  std::optional<ExprProgram> program = pattern;
+  for (size_t r = 0; program && r < rewrites.size(); ++r)
+    program = runOne(*program, rewrites[r]);
+  return program;
+}
+
+/// The verifier's opinion; a pattern's constants are arguments without data.
+[[maybe_unused]] static bool isSound(ExprProgram pattern) {
+  for (Tensor &t : pattern.tensors)
+    if (t.kind == TensorKind::Constant && !t.constant)
+      t.kind = TensorKind::Input;
+  return verify(pattern).ok();
+}
+
+std::vector<RewrittenPattern> applicableAlternatives(const ExprProgram &pattern,
+                                                     const Target &target) {
+  std::vector<RewrittenPattern> found;
+  for (const Alternative &a : alternatives())
+    for (int64_t choice : a.choices ? a.choices(pattern, target) : std::vector<int64_t>{0})
+      if (std::optional<ExprProgram> program = a.run(pattern, choice)) {
+        assert(isSound(*program) && "an alternative leaves a program that verifies");
+        found.push_back({{std::string(a.name), choice}, std::move(*program)});
+      }
+  return found;
+}
+
+void dropUnneeded(ExprProgram &pattern) {
+  std::vector<bool> needed(pattern.tensors.size(), false), written(pattern.tensors.size(), false);
+  for (TensorId t : pattern.outputs)
+    needed[t] = true;
+  std::vector<Item> kept;
+  for (auto item = pattern.items.rbegin(); item != pattern.items.rend(); ++item) {
+    Equation &e = std::get<Equation>(item->value);
+    if (std::none_of(e.outputs.begin(), e.outputs.end(), [&](TensorId t) { return needed[t]; }))
+      continue;
+    auto need = [&](TensorId &t) { needed[t] = true; };
+    auto needReads = [&](const Equation &inner) {
+      for (NodeId id : inner.body.reachable(bodyRoots(inner)))
+        if (isRead(inner.body[id]))
+          needed[inner.body[id].index] = true;
+    };
+    needReads(e);
+    forEachWholeUse(e, need);
+    for (TensorId t : e.outputs)
+      written[t] = true;
+    for (const ScanCarry &carry : e.carries)
+      written[carry.previous] = true;
+    for (Equation &inner : e.scanBody) {
+      needReads(inner);
+      forEachWholeUse(inner, need);
+      for (TensorId t : inner.outputs)
+        written[t] = true;
+    }
+    kept.push_back(std::move(*item));
+  }
+  std::reverse(kept.begin(), kept.end());
+  pattern.items = std::move(kept);
+
+  std::vector<TensorId> number(pattern.tensors.size(), -1);
+  std::vector<Tensor> tensors;
+  for (size_t t = 0; t < number.size(); ++t)
+    if (pattern.tensors[t].kind != TensorKind::Temp || written[t]) {
+      number[t] = static_cast<TensorId>(tensors.size());
+      tensors.push_back(std::move(pattern.tensors[t]));
+    }
+  pattern.tensors = std::move(tensors);
+  auto renumber = [&](TensorId &t) {
+    if (t >= 0)
+      t = number[t];
+  };
+  forEachEquation(pattern.items, [&](Equation &e, const DimExpr *) {
+    for (NodeId id = 0; id < static_cast<NodeId>(e.body.nodes.size()); ++id)
+      if (isRead(e.body[id]))
+        renumber(e.body.nodes[id].index);
+    compact(e);
+    for (TensorId &t : e.outputs)
+      renumber(t);
+    for (TensorId &t : e.opaqueInputs)
+      renumber(t);
+    renumber(e.base);
+    for (ScanCarry &c : e.carries)
+      for (TensorId *t : {&c.init, &c.previous, &c.next, &c.final})
+        renumber(*t);
+    for (ScanOutput &o : e.scanOutputs)
+      for (TensorId *t : {&o.perStep, &o.stacked})
+        renumber(*t);
+  });
+  for (auto *list : {&pattern.inputs, &pattern.outputs})
+    for (TensorId &t : *list)
+      renumber(t);
+}
+
+} // namespace fusec

@@ -1,0 +1,48 @@
+#pragma once
+#include "Expr/Expr.h"
+#include "Target/Target.h"
+
+namespace fusec {
+
+/// Another way to compute a kernel's equations, which the search weighs against them as they are: its values differ by
+/// rounding at most. A pattern is rewritten into one with the same arguments: tensors that are no temps keep their
+/// numbers, and so do equations and temps their names; what is new is named after what it stands for ("e0.part").
+struct Alternative {
+  std::string_view name; // as schedules tell it: via "defer-division"
+  std::string_view help;
+  /// Parameters worth trying on the target, such as the length of a part; none where it does not apply. Null: the
+  /// alternative has no parameter.
+  std::vector<int64_t> (*choices)(const ExprProgram &pattern, const Target &target);
+  /// The rewritten pattern; nullopt where it does not apply with this parameter (0: none).
+  std::optional<ExprProgram> (*run)(const ExprProgram &pattern, int64_t choice);
+};
+const std::vector<Alternative> &alternatives();
+
+/// One alternative taken: what a schedule remembers.
+struct Rewrite {
+  std::string alternative;
+  int64_t choice = 0;
+  bool operator==(const Rewrite &) const = default;
+};
+/// "defer-division", "two-phase 64"
+std::string print(const Rewrite &rewrite);
+
+/// The pattern after all of them, in order; nullopt where one does not exist or does not apply.
+std::optional<ExprProgram> rewritten(const ExprProgram &pattern,
+                                     const std::vector<Rewrite> &rewrites);
+
+/// Everything that applies to the pattern on the target, with what it makes of it.
+struct RewrittenPattern {
+  Rewrite rewrite;
+  ExprProgram program;
+};
+std::vector<RewrittenPattern> applicableAlternatives(const ExprProgram &pattern,
+                                                     const Target &target);
+
+/// For rewritings: drops equations that make nothing that an output needs, and temps that nobody writes any more.
+void dropUnneeded(ExprProgram &pattern);
+
+// One file each in transforms/.
+std::optional<ExprProgram> deferDivision(const ExprProgram &pattern, int64_t choice);
+
+} // namespace fusec

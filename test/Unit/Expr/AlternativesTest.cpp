@@ -1,0 +1,134 @@
+// Alternatives of a pattern compute what the pattern does, up to rounding.
+#include "Expr/Alternatives.h"
+#include "ProgramTools.h"
+
+#include <cmath>
+
+using namespace fusec;
+using namespace fusec::test;
+
+namespace {
+
+/// Relative to the largest element, for sums of numbers of either sign.
+bool close(const std::vector<TensorValue> &a, const std::vector<TensorValue> &b, double tolerance) {
+  if (a.size() != b.size())
+    return false;
+  for (size_t o = 0; o < a.size(); ++o) {
+    if (a[o].dims != b[o].dims || a[o].ints != b[o].ints)
+      return false;
+    double largest = 1;
+    for (int64_t i = 0; i < b[o].numElements(); ++i)
+      largest = std::max(largest, std::abs(b[o].number(i)));
+    for (int64_t i = 0; i < b[o].numElements(); ++i)
+      if (!(std::abs(a[o].number(i) - b[o].number(i)) <= tolerance * largest))
+        return false;
+  }
+  return true;
+}
+
+/// Numbers in [0.5, 1.5) with all bits, which products and quotients round.
+std::vector<TensorValue> roughInputs(const ExprProgram &p, std::mt19937 &random) {
+  std::vector<TensorValue> out;
+  for (TensorId id : p.inputs) {
+    std::vector<int64_t> dims;
+    for (const DimExpr &d : p.tensors[static_cast<size_t>(id)].shape)
+      dims.push_back(d.constValue());
+    TensorValue t(p.tensors[static_cast<size_t>(id)].type, dims);
+    for (int64_t i = 0; i < t.numElements(); ++i)
+      t.setNumber(i, 0.5 + static_cast<double>(random()) / 4294967296.0);
+    out.push_back(std::move(t));
+  }
+  return out;
+}
+
+ExprProgram apply(const ExprProgram &pattern, const Rewrite &rewrite) {
+  std::optional<ExprProgram> made = rewritten(pattern, {rewrite});
+  if (!made)
+    FAIL("does not apply\n" << print(pattern, nullptr));
+  requireValid(*made);
+  CHECK(made->inputs == pattern.inputs);
+  CHECK(made->outputs == pattern.outputs);
+  return std::move(*made);
+}
+
+} // namespace
+
+TEST_CASE("factors that a sum does not run over leave it") {
+  struct {
+    const char *result;
+    const char *sum, *behind; // nullptr: the alternative does not apply
+  } cases[] = {
+      {"div(%a[i, k], %d[i])", "%a[i, k]", "div(%y.sum[i], %d[i])"},
+      {"mul(%d[i], %a[i, k])", "%a[i, k]", "mul(%y.sum[i], %d[i])"},
+      {"mul(mul(%a[i, k], %d[i]), %b[k])", "mul(%a[i, k], %b[k])", "mul(%y.sum[i], %d[i])"},
+      {"div(%d[i], %a[i, k])", "div(1.0, %a[i, k])", "mul(%y.sum[i], %d[i])"},
+      {"mul(0.125, %a[i, k])", "%a[i, k]", "mul(%y.sum[i], 0.125)"},
+      {"div(mul(%a[i, k], %b[k]), mul(%d[i], 3.0))", "mul(%a[i, k], %b[k])",
+       "div(div(%y.sum[i], %d[i]), 3.0)"},
+      {"mul(%a[i, k], %b[k])", nullptr, nullptr},
+      {"mul(%d[i], %d[i])", nullptr, nullptr},
+      {"add(%d[i], %a[i, k])", nullptr, nullptr},
+      {"exp(div(%a[i, k], %d[i]))", nullptr, nullptr},
+  };
+  std::mt19937 random(1);
+  for (const auto &c : cases) {
+    INFO(c.result);
+    ExprProgram pattern = parse(std::string(R"(expr sum
+tensor %a: f32[5,7] input
+tensor %b: f32[7] input
+tensor %d: f32[5] input
+tensor %y: f32[5] output
+inputs (%a, %b, %d)
+outputs (%y)
+reduction y [i:5; k:7] sum f32
+  %y = )") + c.result + "\n");
+    if (!c.sum) {
+      CHECK(!rewritten(pattern, {{"defer-division", 0}}));
+      continue;
+    }
+    ExprProgram made = apply(pattern, {"defer-division", 0});
+    REQUIRE(made.items.size() == 2);
+    CHECK(body(made, 0) == "%y.sum = " + std::string(c.sum));
+    CHECK(body(made, 1) == "%y = " + std::string(c.behind));
+    std::vector<TensorValue> inputs = roughInputs(pattern, random);
+    CHECK(close(run(made, inputs), run(pattern, inputs), 1e-6));
+  }
+}
+
+TEST_CASE("a factor stays in sums of other types and in other monoids") {
+  for (const char *kind : {"max f32", "prod f32", "sum i32"}) {
+    std::string type = std::string(kind).substr(std::string(kind).size() - 3);
+    ExprProgram pattern =
+        parse("expr other\ntensor %a: " + type + "[5,7] input\ntensor %d: " + type +
+              "[5] input\ntensor %y: " + type +
+              "[5] output\ninputs (%a, %d)\noutputs (%y)\n"
+              "reduction y [i:5; k:7] " +
+              kind + "\n  %y = mul(%a[i, k], %d[i])\n");
+    CHECK(!rewritten(pattern, {{"defer-division", 0}}));
+  }
+}
+
+TEST_CASE("a map that others need too stays beside the sum it was written into") {
+  ExprProgram pattern = parse(R"(expr both
+tensor %e: f32[6,9] input
+tensor %l: f32[6] input
+tensor %v: f32[9,4] input
+tensor %p: f32[6,9] output
+tensor %o: f32[6,4] output
+inputs (%e, %l, %v)
+outputs (%p, %o)
+map p [s:6, t:9]
+  %p = div(%e[s, t], %l[s])
+reduction o [s:6, d:4; t:9] sum f32
+  %o = mul(%p[s, t], %v[t, d])
+)");
+  CHECK(!rewritten(pattern, {{"defer-division", 0}})); // %p is made in any case
+}
+
+TEST_CASE("alternatives that do not exist do not apply") {
+  ExprProgram pattern = parse("expr one\ntensor %a: f32[5] input\ntensor %y: f32[5] output\n"
+                              "inputs (%a)\noutputs (%y)\nmap y [i:5]\n  %y = neg(%a[i])\n");
+  CHECK(!rewritten(pattern, {{"no-such", 0}}));
+  CHECK(rewritten(pattern, {})->items.size() == 1);
+  CHECK(applicableAlternatives(pattern, *lookupTarget("sm_80")).empty());
+}
