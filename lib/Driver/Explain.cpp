@@ -27,9 +27,13 @@ public:
       FUSEC_TRY(auto parts, measureAlone(*uncomposed));
       out.uncomposed = total(parts);
     }
-    for (size_t p = 0; p < state.plan.patterns.size(); ++p)
-      predictions.push_back(
-          predict(state.plan.patterns[p], state.schedules[p].back(), state.target));
+    for (size_t p = 0; p < state.plan.patterns.size(); ++p) {
+      const Pattern &pattern = state.plan.patterns[p];
+      const ScheduleVariant &variant = state.schedules[p].back();
+      predictions.push_back(predict(pattern, variant, state.target));
+      moved.push_back(
+          movedBytes(variant.schedule, pattern.program, state.target, tiling::Effort::Thorough));
+    }
     addKernels(state.plan.steps, "");
     addApart();
     return std::move(out);
@@ -134,6 +138,7 @@ private:
     }
     addEdges(step, pattern.program, state.schedules[p].back().schedule, kernel);
     kernel.prediction = predictions[p];
+    kernel.moved = moved[p];
     for (const std::string &name : step.equations)
       add(kernel.unfused, alone[name]);
     for (const ScheduleVariant &variant : state.schedules[p])
@@ -215,6 +220,7 @@ private:
   std::map<std::string, Sums> alone; // by equation
   std::map<std::string, int> kernelOfEquation;
   std::vector<Prediction> predictions; // one a pattern
+  std::vector<Moved> moved;            // the same
   ExplainedTarget out;
 };
 

@@ -1,5 +1,6 @@
 #pragma once
 #include "Driver/Decisions.h"
+#include "Tiling/MovedBytes.h"
 
 namespace fusec {
 
@@ -24,6 +25,7 @@ struct ExplainedKernel {
   std::vector<std::string> inputs, outputs; // tensors
   std::vector<InnerEdge> edges;
   Prediction prediction;              // of one launch
+  Moved moved;                        // of one launch: what its instructions ask for
   Sums unfused;                       // its equations, a kernel each
   std::vector<std::string> schedules; // text, one a variant
   search::Log considered;             // of the last variant; empty where the plan was not searched

@@ -37,6 +37,15 @@ std::string sums(const Sums &s) {
          numbers(s.readBytes, s.writtenBytes, s.seconds) + "}";
 }
 
+std::string movedText(const Moved &m) {
+  return "{\"read_bytes\":" + wholeText(m.readBytes) +
+         ",\"write_bytes\":" + wholeText(m.writtenBytes) +
+         ",\"read_sectors\":" + wholeText(m.readSectors) +
+         ",\"write_sectors\":" + wholeText(m.writtenSectors) +
+         ",\"shared_bytes\":" + wholeText(m.sharedBytes) +
+         ",\"from_data\":" + (m.fromData ? "true" : "false") + "}";
+}
+
 std::string edge(const InnerEdge &e) {
   return "{\"tensor\":" + jsonString(e.tensor) + ",\"producer\":" + jsonString(e.producer) +
          ",\"consumer\":" + jsonString(e.consumer) + ",\"level\":" + jsonString(e.level) + "}";
@@ -53,7 +62,8 @@ std::string kernel(const ExplainedKernel &k) {
          ",\"inputs\":" + names(k.inputs) + ",\"outputs\":" + names(k.outputs) +
          ",\"edges\":" + list(k.edges, edge) + "," +
          numbers(k.prediction.readBytes, k.prediction.writtenBytes, k.prediction.seconds) +
-         ",\"unfused\":" + sums(k.unfused) + ",\"schedules\":" + list(k.schedules, lines) +
+         ",\"moved\":" + movedText(k.moved) + ",\"unfused\":" + sums(k.unfused) +
+         ",\"schedules\":" + list(k.schedules, lines) +
          ",\"considered\":" + list(k.considered, evaluation) + "}";
 }
 

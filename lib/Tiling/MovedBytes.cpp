@@ -1,0 +1,374 @@
+#include "Tiling/MovedBytes.h"
+
+#include "Tiling/StagedMeter.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+namespace fusec {
+
+using namespace tiling;
+
+namespace {
+
+class Mover {
+public:
+  Mover(const Schedule &schedule, const ExprProgram &pattern, const Target &target, Effort effort)
+      : schedule(schedule), pattern(pattern), threaded(target.kind != TargetKind::Cpu),
+        effort(effort), equations(scheduledEquations(pattern)), scan(scanOf(pattern)) {
+    for (const Symbol &s : pattern.symbols)
+      symbols.push_back(s.opt);
+    steps = scan ? valueOf(scan->steps) : 1;
+  }
+
+  Moved run() {
+    noteStores(schedule.tree);
+    if (!scan && equations.size() == 1 && equations[0]->kind == EquationKind::Scatter)
+      copy(equations[0]->base, equations[0]->outputs[0], 1);
+    walk(schedule.tree);
+    return moved;
+  }
+
+private:
+  int64_t valueOf(const DimExpr &e) const { return e.evaluate(symbols).value_or(1); }
+  int64_t bytesOf(TensorId t) const { return sizeInBytes(pattern.tensors[t].type); }
+
+  MemLevel levelOf(TensorId tensor) const {
+    for (const EdgeLevel &edge : schedule.edges)
+      if (edge.tensor == tensor)
+        return edge.level;
+    return MemLevel::Global;
+  }
+
+  void noteStores(const std::vector<TreeNode> &nodes) {
+    for (const TreeNode &node : nodes) {
+      if (!node.isLoop && node.leaf == LeafKind::Store)
+        stored.insert(node.target);
+      noteStores(node.children);
+    }
+  }
+
+  void walk(const std::vector<TreeNode> &nodes) {
+    for (const TreeNode &node : nodes) {
+      if (!node.isLoop) {
+        leaf(node, StatementLoops(schedule, path, symbols, steps));
+        continue;
+      }
+      path.push_back(&node);
+      walk(node.children);
+      path.pop_back();
+    }
+  }
+
+  static double times(const StatementLoops &loops) {
+    double product = 1;
+    for (const auto &[axis, count] : loops.iterations())
+      product *= count;
+    return product;
+  }
+
+  void leaf(const TreeNode &node, const StatementLoops &loops) {
+    switch (node.leaf) {
+    case LeafKind::Init:
+    case LeafKind::Sort: return;
+    case LeafKind::Stage: return stage(schedule.operands[node.target], loops);
+    case LeafKind::Carry: return carry(node.target, times(loops));
+    case LeafKind::Combine: return combine(node.target, loops);
+    case LeafKind::Store: return store(node.target, loops);
+    case LeafKind::Compute: return compute(node.target, loops);
+    }
+  }
+
+  AccessMeter meter(int equation, const StatementLoops &loops, AccessMeter::Bounds bounds) const {
+    return {schedule, pattern, equation, loops, symbols, bounds, threaded, effort};
+  }
+
+  void addRead(const Asked &asked) {
+    moved.readBytes += asked.bytes;
+    moved.readSectors += asked.sectors;
+    moved.fromData = moved.fromData || asked.fromData;
+  }
+  void addWritten(const Asked &asked) {
+    moved.writtenBytes += asked.bytes;
+    moved.writtenSectors += asked.sectors;
+    moved.fromData = moved.fromData || asked.fromData;
+  }
+
+  /// Threads of the block side by side, from a tensor's first element to its last.
+  Asked straight(TensorId t, double timesDone) const {
+    const double bytes = double(valueOf(numElements(pattern.tensors[t].shape)) * bytesOf(t));
+    return {timesDone * bytes, threaded ? timesDone * std::ceil(bytes / kSectorBytes) : 0};
+  }
+
+  void copy(TensorId from, TensorId to, double timesDone) {
+    if (levelOf(from) == MemLevel::Shared)
+      moved.sharedBytes += straight(to, timesDone).bytes;
+    else
+      addRead(straight(to, timesDone));
+    if (levelOf(to) == MemLevel::Shared)
+      moved.sharedBytes += straight(to, timesDone).bytes;
+    else
+      addWritten(straight(to, timesDone));
+  }
+
+  /// 0: previous = init; 1: previous = next; 2: final = previous.
+  void carry(int when, double timesDone) {
+    for (const ScanCarry &c : scan->carries) {
+      const TensorId from = when == 0 ? c.init : when == 1 ? c.next : c.previous;
+      const TensorId to = when == 2 ? c.final : c.previous;
+      if (to >= 0 && from != to)
+        copy(from, to, timesDone);
+    }
+  }
+
+  void stage(const Operand &operand, const StatementLoops &loops) {
+    if (!isRead(operand)) // as are its copies
+      return;
+    LiveReads reads(*this, operand.equation, false);
+    reads.visit(readsOf(*equations[operand.equation])[operand.read], {});
+    const Staged staged =
+        measureStage(schedule, pattern, operand, reads.memory, loops, symbols, threaded, effort);
+    addRead(staged.read);
+    moved.sharedBytes += staged.sharedBytes;
+  }
+
+  /// Partial results of units meet in shared memory, and every thread reads them all.
+  void combine(int equation, const StatementLoops &loops) {
+    const Equation &e = *equations[equation];
+    bool unitsReduce = false;
+    std::vector<const TreeNode *> chain;
+    if (schedule.units > 1 && findCompute(schedule.tree, equation, chain))
+      for (const TreeNode *node : chain) {
+        const AxisUse *use =
+            node->axis == kStepAxis ? nullptr : schedule.axes[node->axis].in(equation);
+        unitsReduce = unitsReduce || (node->loop == LoopKind::Unit && use && use->reduction);
+      }
+    if (!unitsReduce)
+      return;
+    double bytes = double(sizeInBytes(e.accumulateType));
+    if (e.kind == EquationKind::Reduction && isArgMonoid(e.monoid))
+      bytes += 8;
+    const double all = double(schedule.units) * schedule.units * schedule.lanes;
+    moved.sharedBytes += times(loops) * bytes * (schedule.units + all);
+  }
+
+  static bool findCompute(const std::vector<TreeNode> &nodes, int equation,
+                          std::vector<const TreeNode *> &chain) {
+    for (const TreeNode &node : nodes) {
+      if (!node.isLoop) {
+        if (node.leaf == LeafKind::Compute && node.target == equation)
+          return true;
+        continue;
+      }
+      chain.push_back(&node);
+      if (findCompute(node.children, equation, chain))
+        return true;
+      chain.pop_back();
+    }
+    return false;
+  }
+
+  FlatAccess outputAccess(const Equation &e, size_t output) const {
+    FlatAccess access;
+    access.stride = stridesOf(pattern.tensors[e.outputs[output]].shape);
+    access.stride.resize(e.axes.size(), DimExpr(0));
+    return access;
+  }
+
+  void storeOutputs(int equation, const StatementLoops &loops) {
+    const Equation &e = *equations[equation];
+    const AccessMeter here = meter(equation, loops, AccessMeter::Bounds::All);
+    for (size_t o = 0; o < e.outputs.size(); ++o) {
+      const TensorId t = e.outputs[o];
+      const MemLevel level = levelOf(t);
+      if (level == MemLevel::Shared)
+        moved.sharedBytes += here.threads(true) * double(bytesOf(t));
+      else if (level == MemLevel::Global)
+        addWritten(here.write(here.addressOf(outputAccess(e, o)), bytesOf(t)));
+    }
+  }
+
+  void store(int equation, const StatementLoops &loops) {
+    storeOutputs(equation, loops);
+    const Equation &e = *equations[equation];
+    if (e.kind == EquationKind::Opaque) // the element that was found
+      readOpaque(outputAccess(e, 0), meter(equation, loops, AccessMeter::Bounds::All), e);
+  }
+
+  void readOpaque(const FlatAccess &access, const AccessMeter &here, const Equation &e) {
+    addRead(here.read(here.addressOf(access), bytesOf(e.opaqueInputs[0])));
+  }
+
+  void compute(int equation, const StatementLoops &loops) {
+    const Equation &e = *equations[equation];
+    const bool reduces = e.kind == EquationKind::Reduction;
+    if (e.kind == EquationKind::Opaque) {
+      FlatAccess row;
+      row.stride = stridesOf(pattern.tensors[e.opaqueInputs[0]].shape);
+      row.stride.back() = DimExpr(0);
+      row.stride.push_back(DimExpr(1));
+      row.stride.resize(e.axes.size(), DimExpr(0));
+      return readOpaque(row, meter(equation, loops, AccessMeter::Bounds::Reduction), e);
+    }
+    const LiveReads reads = liveReads(equation);
+    for (const Operand *operand : reads.operands)
+      readOperand(*operand, loops);
+    for (const GuardedRead &read : reads.memory) {
+      readMemory(equation, read, loops);
+      storeForReader(e.body[read.read].index, loops);
+    }
+    if (e.kind == EquationKind::Map)
+      return storeOutputs(equation, loops);
+    if (reduces)
+      return;
+    const TensorId t = e.outputs[0];
+    const Asked update = meter(equation, loops, AccessMeter::Bounds::All)
+                             .write(e.scatterIndex, t, e.scatterPredicate);
+    addWritten(update);
+    if (e.combiner != Combiner::Assign)
+      addRead(update);
+  }
+
+  const Operand *operandOf(int equation, NodeId read) const {
+    const std::vector<NodeId> reads = readsOf(*equations[equation]);
+    const auto ordinal = std::find(reads.begin(), reads.end(), read) - reads.begin();
+    for (const Operand &o : schedule.operands)
+      if (o.equation == equation && o.read == ordinal)
+        return &o;
+    return nullptr;
+  }
+
+  int producerOf(TensorId tensor) const {
+    for (size_t e = 0; e < equations.size(); ++e)
+      if (std::count(equations[e]->outputs.begin(), equations[e]->outputs.end(), tensor) != 0)
+        return static_cast<int>(e);
+    return -1;
+  }
+
+  /// Reads that a statement makes: each once, those in the indices of a guarded read under its predicate. What an
+  /// operand stands for is not computed where the operand is read.
+  struct LiveReads {
+    LiveReads(const Mover &mover, int equation, bool operandsStand)
+        : mover(mover), equation(equation), operandsStand(operandsStand) {}
+
+    void visit(NodeId id, const std::vector<NodeId> &guards) {
+      if (!visited.insert(id).second)
+        return;
+      const Equation &e = *mover.equations[equation];
+      const Scalar &node = e.body[id];
+      if (node.op != ScalarOp::Read && node.op != ScalarOp::ReadIf) {
+        for (NodeId arg : node.args)
+          visit(arg, guards);
+        return;
+      }
+      if (const Operand *operand = operandsStand ? mover.operandOf(equation, id) : nullptr) {
+        operands.push_back(operand);
+        return;
+      }
+      std::vector<NodeId> inside = guards;
+      if (node.op == ScalarOp::ReadIf) {
+        visit(node.args[0], guards);
+        visit(node.args[1], guards);
+        inside.push_back(node.args[0]);
+      }
+      if (mover.producerOf(node.index) >= 0 && mover.levelOf(node.index) == MemLevel::Register)
+        return;
+      if (!flatAccess(e, id, mover.pattern))
+        for (NodeId index : indexOperands(node))
+          visit(index, inside);
+      memory.push_back({id, std::move(inside)});
+    }
+
+    const Mover &mover;
+    const int equation;
+    const bool operandsStand;
+    std::set<NodeId> visited;
+    std::vector<const Operand *> operands;
+    std::vector<GuardedRead> memory;
+  };
+
+  LiveReads liveReads(int equation) const {
+    LiveReads reads(*this, equation, true);
+    for (NodeId root : rootsOf(*equations[equation]))
+      reads.visit(root, {});
+    return reads;
+  }
+
+  bool isRead(const Operand &operand) const {
+    const LiveReads reads = liveReads(operand.equation);
+    return std::count(reads.operands.begin(), reads.operands.end(), &operand) != 0;
+  }
+
+  void readMemory(int equation, const GuardedRead &read, const StatementLoops &loops) {
+    const Equation &e = *equations[equation];
+    AccessMeter::Bounds bounds = AccessMeter::Bounds::All;
+    if (e.kind == EquationKind::Reduction) {
+      bounds = AccessMeter::Bounds::Reduction;
+      const uint64_t axes = axisDependence(e.body, read.read);
+      const AxisId lane = loops.hasLanes() ? loops.laneAxis() : -1;
+      const AxisUse *use = lane >= 0 ? schedule.axes[lane].in(equation) : nullptr;
+      for (size_t i = 0; use && i < use->positions.size(); ++i)
+        if (axes >> use->positions[i] & 1)
+          bounds = AccessMeter::Bounds::ReductionAndLanes;
+    }
+    const Asked asked = meter(equation, loops, bounds).read(read.read, read.guards);
+    if (levelOf(e.body[read.read].index) == MemLevel::Shared)
+      moved.sharedBytes += asked.bytes;
+    else
+      addRead(asked);
+  }
+
+  void readOperand(const Operand &operand, const StatementLoops &loops) {
+    const Equation &e = *equations[operand.equation];
+    const NodeId read = readsOf(e)[operand.read];
+    const int64_t bytes = bytesOf(e.body[read].index);
+    const AccessMeter here = meter(operand.equation, loops, AccessMeter::Bounds::Reduction);
+    if (operand.level == MemLevel::Shared) {
+      moved.sharedBytes += vectorShare(operand, loops) * here.threads(false) * double(bytes);
+      return;
+    }
+    addRead(here.read(packedAddress(schedule, operand, symbols), bytes));
+  }
+
+  /// On a CPU lanes that all read one element read it once.
+  double vectorShare(const Operand &operand, const StatementLoops &loops) const {
+    if (threaded || !loops.hasLanes())
+      return 1;
+    const bool varies =
+        std::any_of(operand.digits.begin(), operand.digits.end(), [&](const LayoutDigit &digit) {
+          return digit.index >= 0 || digit.axis == loops.laneAxis();
+        });
+    return varies ? 1 : 1.0 / schedule.lanes;
+  }
+
+  /// Where the tree has no store of a sum that is kept in shared memory, the lowering puts it before the first reader.
+  void storeForReader(TensorId tensor, const StatementLoops &loops) {
+    const int producer = producerOf(tensor);
+    if (producer < 0 || levelOf(tensor) != MemLevel::Shared ||
+        equations[producer]->kind != EquationKind::Reduction || !stored.insert(producer).second)
+      return;
+    storeOutputs(producer, loops);
+  }
+
+  const Schedule &schedule;
+  const ExprProgram &pattern;
+  const bool threaded;
+  const Effort effort;
+  const std::vector<const Equation *> equations;
+  const Equation *scan;
+  std::vector<int64_t> symbols;
+  int64_t steps = 1;
+  std::vector<const TreeNode *> path;
+  std::set<int> stored; // equations with a Store
+  Moved moved;
+};
+
+} // namespace
+
+Moved movedBytes(const Schedule &schedule, const ExprProgram &pattern, const Target &target,
+                 Effort effort) {
+  return Mover(schedule, pattern, target, effort).run();
+}
+
+} // namespace fusec

@@ -1,0 +1,24 @@
+#pragma once
+#include "Tiling/AccessMeter.h"
+#include "Tiling/StagedTile.h"
+
+namespace fusec::tiling {
+
+/// A read that a statement makes where all of `guards` hold, its own predicate among them.
+struct GuardedRead {
+  NodeId read;
+  std::vector<NodeId> guards;
+};
+
+struct Staged {
+  Asked read;
+  double sharedBytes = 0; // written
+};
+
+/// What a Stage statement asks of memory: the threads of a block copy a tile side by side, along the digit that is
+/// contiguous in the tensor; what lies beyond the tensor is not read. `reads`: those of the operand's value.
+Staged measureStage(const Schedule &schedule, const ExprProgram &pattern, const Operand &operand,
+                    const std::vector<GuardedRead> &reads, const StatementLoops &loops,
+                    const std::vector<int64_t> &symbols, bool lanesAreThreads, Effort effort);
+
+} // namespace fusec::tiling

@@ -1,0 +1,56 @@
+#pragma once
+#include "Tiling/Schedule.h"
+
+#include <map>
+
+namespace fusec::tiling {
+
+/// Lanes of one unit that run a statement together: the value of the lanes' axis in lane 0, and how many of them stay
+/// below the extent. `weight` groups are like this one.
+struct LaneGroup {
+  int64_t first = 0;
+  int64_t active = 0;
+  double weight = 1;
+};
+
+/// The loops around one statement of a schedule, at the symbols' opt values, and what they make of each axis: how often
+/// the statement runs for it, with which values, in which lanes.
+class StatementLoops {
+public:
+  StatementLoops(const Schedule &schedule, const std::vector<const TreeNode *> &path,
+                 const std::vector<int64_t> &symbols, int64_t steps);
+
+  bool hasLanes() const { return lanes; }
+  bool hasUnits() const { return units; }
+  AxisId laneAxis() const { return axisOfLanes; }
+  int64_t laneStep() const { return stepOfLanes; }
+  /// Axes with a loop here, the step of a scan among them (kStepAxis).
+  const std::map<AxisId, double> &iterations() const { return counts; }
+  bool has(AxisId axis) const { return counts.count(axis) != 0; }
+  int64_t extent(AxisId axis) const;
+  /// Elements of the axis below these loops.
+  int64_t tile(AxisId axis) const;
+  /// Groups with an active lane; at most about `most` of them, evenly chosen, and always the last one.
+  std::vector<LaneGroup> laneGroups(int64_t most) const;
+
+private:
+  struct Loop {
+    LoopKind kind;
+    int64_t step;
+  };
+  double iterationsFrom(const std::vector<Loop> &loops, size_t level, int64_t tile,
+                        int64_t left) const;
+  void collect(const std::vector<Loop> &loops, size_t level, int64_t tile, int64_t first,
+               double weight, int64_t most, std::vector<LaneGroup> &out) const;
+
+  const Schedule &schedule;
+  const std::vector<int64_t> &symbols;
+  const int64_t steps;
+  std::map<AxisId, std::vector<Loop>> loopsOf;
+  std::map<AxisId, double> counts;
+  bool lanes = false, units = false;
+  AxisId axisOfLanes = -1;
+  int64_t stepOfLanes = 1;
+};
+
+} // namespace fusec::tiling

@@ -1,0 +1,144 @@
+"""Predicted against counted: check_bytes.py PROGRAMS FOLDER [MODEL]...
+What the instructions of every kernel of the networks under models/tiny ask of memory: the compiler's prediction, made
+from access maps and schedules (`fusec explain --json`, "moved"), beside what simulated GPUs count of the code that runs
+(`fusert run --counters`). Bytes of device memory as asked for by the threads, 32-byte sectors of a unit's lanes, each
+read and written, and bytes of shared memory are the same within 5 %.
+
+Not predicted are the sectors of reads whose lanes go where data tells them (from_data): those are checked to lie
+within a factor of two, their bytes like all others.
+
+With a load planted in the code of one kernel the prediction must no longer fit. Prints the furthest kernels."""
+
+import json
+import os
+import re
+import sys
+
+sys.dont_write_bytecode = True
+root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(root, "scripts", "models"))
+
+import numpy
+import onnx
+
+import bundle
+
+TINY = os.path.join(root, "models", "tiny")
+TARGETS = ("sim:sm_90", "sim:gfx90a")
+RANGES = {"bert-sym": ["--dim", "batch=1..8:2", "--dim", "seq=1..64:12"]}
+SIZES = {"batch": 2, "seq": 12}  # what the predictions of symbolic networks are for
+FIELDS = ("read_bytes", "write_bytes", "read_sectors", "write_sectors", "shared_bytes")
+WITHIN = 0.05
+FROM_DATA = 2.0
+PLANTED = ("bert128", "sim:sm_90")
+
+programs, folder, *names = sys.argv[1:]
+fusec, fusert = (os.path.join(programs, program) for program in ("fusec", "fusert"))
+os.makedirs(folder, exist_ok=True)
+
+
+def feeds(name):
+    """The inputs that lie beside the network; for a symbolic one random tokens, none of them masked."""
+    found = {}
+    for i, value in enumerate(onnx.load(os.path.join(TINY, f"{name}.onnx")).graph.input):
+        beside = os.path.join(TINY, name, f"in{i}.npy")
+        shape = [SIZES.get(dim.dim_param, dim.dim_value) for dim in value.type.tensor_type.shape.dim]
+        if name not in RANGES:
+            found[value.name] = numpy.load(beside)
+        elif "mask" in value.name:
+            found[value.name] = numpy.ones(shape, numpy.int64)
+        else:
+            found[value.name] = numpy.random.default_rng(1).integers(0, 200, shape)
+    return found
+
+
+def counted(made, name, target):
+    """Kernel -> counters of one launch."""
+    options = bundle.saveInputs(os.path.join(folder, "in"), feeds(name))
+    text = bundle.execute([fusert, "run", made, "--target", target, "--counters", *options])
+    kernels = json.loads(re.search(r'^\{"kernels".*\}$', text, re.M).group(0))["kernels"]
+    return {k["name"]: {field: k[field] / k["launches"] for field in FIELDS} for k in kernels}
+
+
+def predicted(name, target):
+    text = bundle.execute([fusec, "explain", os.path.join(TINY, f"{name}.onnx"), "--target", target, "--json",
+                           *RANGES.get(name, [])])
+    return {kernel["name"]: kernel["moved"] for kernel in json.loads(text)["kernels"]}
+
+
+def distances(model, real):
+    """How far off each field is; of a read that follows data, how far beyond what is allowed."""
+    off = {}
+    for field in FIELDS:
+        error = abs(model[field] - real[field]) / max(real[field], 1)
+        if model["from_data"] and field.endswith("sectors"):
+            low, high = sorted((max(model[field], 1), max(real[field], 1)))
+            error = 0 if high <= FROM_DATA * low else error
+        off[field] = error
+    return off
+
+
+def check(name, target, made):
+    """(distance, text) of every kernel."""
+    model, real = predicted(name, target), counted(made, name, target)
+    rows = []
+    for kernel, counts in real.items():
+        own = next((known for known in model if known in kernel), None)
+        if own is None:
+            raise bundle.Failed(f"{name}, {target}: {kernel} is not in the explanation")
+        off = distances(model[own], counts)
+        field = max(off, key=off.get)
+        rows.append((off[field], f"{name} {target} {kernel}: {field} {model[own][field]} predicted, "
+                     f"{counts[field]:.0f} counted" + (", follows data" if model[own]["from_data"] else "")))
+    return rows
+
+
+def compile_(name, target, source=None):
+    made = os.path.join(folder, "bundle")
+    options = ["--target", target, *RANGES.get(name, [])] if source is None else []
+    bundle.execute([fusec, source or os.path.join(TINY, f"{name}.onnx"), "-o", made, *options])
+    return made
+
+
+def plant(name, target):
+    """A kernel that copies one of its tiles twice no longer moves what is predicted."""
+    dumps = os.path.join(folder, "planted")
+    bundle.execute([fusec, os.path.join(TINY, f"{name}.onnx"), "--target", target, "--stop-after", "gir", "--dump-dir",
+                    dumps])
+    path = os.path.join(dumps, "gir.txt")
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    tile = re.search(r"^ +%s0\[.*\] = %t\d+\[.*\n", text, re.M)
+    kernel = re.findall(r"^kernel @(\S+)", text[:tile.start()], re.M)[-1]
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text[:tile.end()] + tile.group(0) + text[tile.end():])
+    caught = [line for error, line in check(name, target, compile_(name, target, source=path)) if error > WITHIN]
+    if len(caught) != 1 or kernel not in caught[0]:
+        raise bundle.Failed(f"a load planted in {kernel} shows as {caught}")
+    print(f"planted: {caught[0]}")
+
+
+found = []
+failures = 0
+for model in names or sorted(entry[:-5] for entry in os.listdir(TINY) if entry.endswith(".onnx")):
+    for simulated in TARGETS:
+        try:
+            found += check(model, simulated, compile_(model, simulated))
+        except bundle.Failed as failed:
+            print(f"FAILED {failed}")
+            failures += 1
+found.sort(reverse=True)
+for distance, line in found[:12]:
+    print(f"{distance:7.2%} {line}")
+print(f"{len(found)} kernels, {sum(distance > WITHIN for distance, line in found)} off by more than {WITHIN:.0%}, "
+      f"{sum('follows data' in line for distance, line in found)} follow data")
+for distance, line in found:
+    if distance > WITHIN:
+        print(f"FAILED {line}")
+        failures += 1
+try:
+    plant(*PLANTED)
+except bundle.Failed as failed:
+    print(f"FAILED {failed}")
+    failures += 1
+sys.exit(1 if failures or not found else 0)
