@@ -10,6 +10,9 @@ const std::vector<Alternative> &alternatives() {
   static const std::vector<Alternative> list = {
       {"defer-division", "multiply and divide by what a sum does not run over once, behind it",
        nullptr, deferDivision},
+      {"two-phase",
+       "reduce the parts of long axes first, as many as the number says, then their results",
+       twoPhaseChoices, twoPhase},
   };
   return list;
 }

@@ -43,6 +43,8 @@ std::vector<RewrittenPattern> applicableAlternatives(const ExprProgram &pattern,
 void dropUnneeded(ExprProgram &pattern);
 
 // One file each in transforms/.
-std::optional<ExprProgram> deferDivision(const ExprProgram &pattern, int64_t choice);
+std::optional<ExprProgram> deferDivision(const ExprProgram &pattern, int64_t);
+std::vector<int64_t> twoPhaseChoices(const ExprProgram &pattern, const Target &target);
+std::optional<ExprProgram> twoPhase(const ExprProgram &pattern, int64_t parts);
 
 } // namespace fusec

@@ -125,6 +125,106 @@ reduction o [s:6, d:4; t:9] sum f32
   CHECK(!rewritten(pattern, {{"defer-division", 0}})); // %p is made in any case
 }
 
+TEST_CASE("every monoid in two phases, with parts that divide the axis and without") {
+  std::mt19937 random(2);
+  for (const char *kind : {"sum f32", "prod f32", "max f32", "min f32", "sum i32", "and i32",
+                           "or i32", "xor i32", "max i32", "argmax f32", "argmin f32",
+                           "argmaxlast f32", "argminlast f32", "argmax i32", "argminlast i32"})
+    for (int64_t length : {20000, 20011}) {
+      INFO(kind << " over " << length);
+      const std::string text = kind, type = text.substr(text.size() - 3);
+      const bool arg = text.rfind("arg", 0) == 0;
+      ExprProgram pattern =
+          parse("expr long\ntensor %x: " + type + "[3," + std::to_string(length) +
+                "] input\ntensor %y: " + type + "[3] output\n" +
+                (arg ? "tensor %at: i64[3] output\n" : "") + "inputs (%x)\noutputs (%y" +
+                (arg ? ", %at" : "") + ")\nreduction y [i:3; k:" + std::to_string(length) + "] " +
+                kind + "\n  %y = %x[i, k]\n" + (arg ? "  %at = k\n" : ""));
+      ExprProgram made = apply(pattern, {"two-phase", 16});
+      REQUIRE(made.items.size() == 2);
+      CHECK(equation(made, 0).axes[1].extent == DimExpr(16));
+      std::vector<TensorValue> inputs = randomInputs(pattern, {}, random);
+      if (text == "prod f32")
+        for (int64_t i = 0; i < inputs[0].numElements(); ++i)
+          inputs[0].setNumber(i, i % 977 == 5 ? (i % 2 ? 2 : 0.5) : i % 31 ? 1 : -1);
+      CHECK(sameBits(run(made, inputs), run(pattern, inputs))); // halves: every sum is exact
+      if (!arg && type != "f32")
+        continue;
+      // Nothing but what the neutral element is, and NaN.
+      for (double fill : {-HUGE_VAL, HUGE_VAL, std::nan("")}) {
+        if (type != "f32" || text == "prod f32")
+          continue;
+        for (int64_t i = 0; i < inputs[0].numElements(); ++i)
+          inputs[0].setNumber(i, i < length || std::isnan(fill) ? fill : 1);
+        CHECK(sameBits(run(made, inputs), run(pattern, inputs)));
+      }
+    }
+}
+
+TEST_CASE("a softmax over one long row in two phases") {
+  ExprProgram pattern = parse(R"(expr softmax
+symbol n = 1..100000 opt 50000 divisor 1
+tensor %x: f32[n] input
+tensor %m: f32[] temp
+tensor %e: f32[n] temp
+tensor %s: f32[] temp
+tensor %y: f32[n] output
+inputs (%x)
+outputs (%y)
+reduction m [; k:n] max f32
+  %m = %x[k]
+map e [i:n]
+  %e = exp(sub(%x[i], %m[]))
+reduction s [; k:n] sum f32
+  %s = %e[k]
+map y [i:n]
+  %y = div(%e[i], %s[])
+)");
+  ExprProgram made = apply(pattern, {"two-phase", 64});
+  CHECK(made.items.size() == 6);
+  std::mt19937 random(3);
+  for (int64_t n : {1, 63, 64, 65, 4096, 5000}) { // fewer elements than parts, too
+    std::vector<TensorValue> inputs = randomInputs(pattern, {n}, random);
+    CHECK(close(run(made, inputs), run(pattern, inputs), 1e-5));
+  }
+}
+
+TEST_CASE("sums of products stay sums of products when the parts are cut") {
+  ExprProgram pattern = parse(R"(expr product
+tensor %a: f32[2,30011] input
+tensor %b: f32[30011,3] input
+tensor %y: f32[2,3] output
+inputs (%a, %b)
+outputs (%y)
+reduction y [i:2, j:3; k:30011] sum f32
+  %y = mul(%a[i, k], %b[k, j])
+)");
+  ExprProgram made = apply(pattern, {"two-phase", 32});
+  const Equation &part = equation(made, 0);
+  CHECK(part.body[part.results[0]].op == ScalarOp::Mul);
+  std::mt19937 random(4);
+  std::vector<TensorValue> inputs = roughInputs(pattern, random);
+  CHECK(close(run(made, inputs), run(pattern, inputs), 1e-5));
+}
+
+TEST_CASE("only long reductions with few results are taken apart") {
+  auto choices = [](const std::string &axes, const std::string &shape, const char *target) {
+    ExprProgram pattern = parse("expr short\ntensor %x: f32[" + shape + "] input\ntensor %y: f32[" +
+                                shape.substr(0, shape.find(',')) +
+                                "] output\ninputs (%x)\noutputs (%y)\nreduction y " + axes +
+                                " sum f32\n  %y = %x[i, k]\n");
+    for (const Alternative &a : alternatives())
+      if (a.name == "two-phase")
+        return a.choices(pattern, *lookupTarget(target));
+    return std::vector<int64_t>{-1};
+  };
+  CHECK(choices("[i:1; k:10000000]", "1,10000000", "x86-64-v3") == std::vector<int64_t>{2, 8});
+  CHECK(choices("[i:1; k:10000000]", "1,10000000", "sm_80") == std::vector<int64_t>{100, 500});
+  CHECK(choices("[i:1; k:1000]", "1,1000", "sm_80").empty());           // less than a launch
+  CHECK(choices("[i:4096; k:4096]", "4096,4096", "sm_80").empty());     // rows for every core
+  CHECK(choices("[i:8; k:1000000]", "8,1000000", "x86-64-v3").empty()); // and here
+}
+
 TEST_CASE("alternatives that do not exist do not apply") {
   ExprProgram pattern = parse("expr one\ntensor %a: f32[5] input\ntensor %y: f32[5] output\n"
                               "inputs (%a)\noutputs (%y)\nmap y [i:5]\n  %y = neg(%a[i])\n");

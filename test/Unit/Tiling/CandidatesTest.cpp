@@ -175,6 +175,13 @@ reduction y [i:6; k:70] sum f32
   %y = div(mul(%a[i, k], %a[i, 3]), 4.0)
 )",
         {}, 0, 8);
+  // In two phases: 16384 and 16411 terms, the second one not in equal parts.
+  for (const char *length : {"16384", "16411"})
+    for (const char *monoid : {"sum", "max"})
+      check(std::string("expr long\ntensor %a: f32[") + length +
+                "] input\ntensor %y: f32[] output\ninputs (%a)\noutputs (%y)\nreduction y [; k:" +
+                length + "] " + monoid + " f32\n  %y = %a[k]\n",
+            {}, 0, 6);
 }
 
 TEST_CASE("candidates: contractions") {

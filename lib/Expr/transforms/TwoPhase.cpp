@@ -1,0 +1,260 @@
+// Long reductions with few results in two phases, so that many cores work on one result: the parts first, each a
+// contiguous stretch, then their results.
+//
+//   reduction o [; k:1000000] sum f32
+//     %o = %x[k]
+//
+// becomes, in 64 parts,
+//
+//   reduction o.part [p:64; k:15625] sum f32
+//     %o.part = %x[p*15625 + k]
+//   reduction o [; p:64] sum f32
+//     %o = %o.part[p]
+//
+// for every monoid, places of extremes too: a part's result is a value and its index. The number of parts is fixed when
+// the kernel is made, so that the bits do not depend on how many threads there are. What does not divide into parts is
+// guarded: elements behind the end are not read and count as the neutral element.
+//
+// Of several reduced axes the outermost one that is long enough is taken apart. Maps of the pattern that are reduced
+// along it are written into the parts: kept as tensors they would have to run over other rows than the parts do. A
+// softmax over one long row computes its exponentials twice so, and reads the row three times. Not handled: reductions
+// inside scans.
+#include "Expr/Alternatives.h"
+#include "Expr/transforms/Inline.h"
+#include "Expr/transforms/Walk.h"
+
+#include <algorithm>
+
+namespace fusec {
+namespace {
+
+constexpr int64_t kMostParts = 1 << 16;
+constexpr int64_t kShortestPart = 4; // elements of the axis that is taken apart
+constexpr double kLeastTerms =
+    1 << 14;                           // of one reduction: below, a launch costs more than the work
+constexpr double kTermsPerResult = 16; // of a reduction that is worth it, for each of its results
+constexpr size_t kMaxBodyNodes = 512;
+
+double optOf(const DimExpr &e, const std::vector<Symbol> &symbols) {
+  return typicalElements({e}, symbols);
+}
+
+double product(const Equation &e, int from, int to, const std::vector<Symbol> &symbols) {
+  double elements = 1;
+  for (int a = from; a < to; ++a)
+    elements *= optOf(e.axes[a].extent, symbols);
+  return elements;
+}
+
+/// Long, with few results: whatever the target.
+bool isLong(const Equation &e, const std::vector<Symbol> &symbols) {
+  if (e.kind != EquationKind::Reduction)
+    return false;
+  const double results = product(e, 0, e.numSpatial, symbols);
+  const double terms = product(e, e.numSpatial, static_cast<int>(e.axes.size()), symbols);
+  return results >= 1 && results * terms >= kLeastTerms && terms >= kTermsPerResult * results;
+}
+
+/// The reduced axis to take apart, or -1.
+int axisFor(const Equation &e, int64_t parts, const std::vector<Symbol> &symbols) {
+  for (int a = e.numSpatial; a < static_cast<int>(e.axes.size()); ++a)
+    if (optOf(e.axes[a].extent, symbols) >= double(parts * kShortestPart))
+      return a;
+  return -1;
+}
+
+class TwoPhase {
+public:
+  TwoPhase(const ExprProgram &pattern, int64_t parts) : program(pattern), parts(parts) {}
+
+  std::optional<ExprProgram> run() {
+    bool changed = false;
+    for (size_t i = 0; i < program.items.size(); ++i) {
+      const Equation &e = std::get<Equation>(program.items[i].value);
+      if (!isLong(e, program.symbols))
+        continue;
+      const int axis = axisFor(e, parts, program.symbols);
+      if (axis < 0 || !split(i, axis))
+        continue;
+      changed = true;
+      ++i; // the second phase
+    }
+    if (!changed)
+      return std::nullopt;
+    dropUnneeded(program);
+    return std::move(program);
+  }
+
+private:
+  const Equation *mapOf(TensorId t) const {
+    if (program.tensors[t].kind == TensorKind::Temp)
+      for (const Item &item : program.items) {
+        const Equation &e = std::get<Equation>(item.value);
+        if (e.kind == EquationKind::Map && e.outputs[0] == t && e.outputs.size() == 1)
+          return &e;
+      }
+    return nullptr;
+  }
+
+  /// Maps that are read along the axis take the place of their reads, until none is left.
+  void writeMapsInto(Equation &e, int axis) const {
+    for (bool changed = true; changed;) {
+      changed = false;
+      const std::vector<uint64_t> axes = axisDependences(e.body);
+      Equation written = e;
+      rebuild(written, program.symbols, nullptr,
+              [&](Body &body, const Scalar &s, NodeId original) -> NodeId {
+                if (!isRead(s) || !(axes[original] >> std::min(axis, 63) & 1))
+                  return kNoNode;
+                const Equation *map = mapOf(s.index);
+                if (!map)
+                  return kNoNode;
+                changed = true;
+                const bool guarded = s.op == ScalarOp::ReadIf;
+                return inlineMap(body, *map, 0, {s.args.begin() + (guarded ? 2 : 0), s.args.end()},
+                                 guarded ? s.args[0] : kNoNode, guarded ? s.args[1] : kNoNode);
+              });
+      if (!changed || written.body.nodes.size() > kMaxBodyNodes)
+        return;
+      e = std::move(written);
+    }
+  }
+
+  /// Products of reads: where the reads give zero, so do they.
+  static bool isProductOfReads(const Body &body, NodeId id) {
+    const Scalar &s = body[id];
+    if (s.op == ScalarOp::Mul)
+      return isProductOfReads(body, s.args[0]) && isProductOfReads(body, s.args[1]);
+    if (s.op == ScalarOp::Cast)
+      return isFloat(s.type) && isProductOfReads(body, s.args[0]);
+    return s.op == ScalarOp::Read;
+  }
+
+  bool split(size_t i, int axis) {
+    const Equation e = std::get<Equation>(program.items[i].value);
+    const DimExpr extent = e.axes[axis].extent;
+    const DimExpr length = ceilDiv(extent, DimExpr(parts));
+    const bool cut = length * parts != extent;
+    const bool arg = isArgMonoid(e.monoid);
+    // Behind the end, an index that loses every tie stands for the axis.
+    if (cut && arg) {
+      const Scalar &index = e.body[e.results[1]];
+      if (index.op != ScalarOp::Axis || index.index != axis)
+        return false;
+    }
+
+    Equation part = e;
+    writeMapsInto(part, axis);
+    const bool zeroes = part.monoid == Monoid::Sum && isProductOfReads(part.body, part.results[0]);
+    const int p = e.numSpatial; // position of the new axis
+    part.name += ".part";
+    part.axes[axis].extent = length;
+    part.axes.insert(part.axes.begin() + p, Axis{e.axes[axis].name + ".part", DimExpr(parts)});
+    ++part.numSpatial;
+    auto place = [&](Body &body) {
+      NodeId start = body.binary(ScalarOp::Mul, body.axis(p), body.dim(length));
+      return body.binary(ScalarOp::Add, start, body.axis(axis + 1));
+    };
+    auto inside = [&](Body &body) {
+      return body.binary(ScalarOp::Lt, place(body), body.dim(extent));
+    };
+    rebuild(part, program.symbols, nullptr, [&](Body &body, const Scalar &s, NodeId) -> NodeId {
+      if (s.op == ScalarOp::Axis)
+        return s.index == axis ? place(body) : s.index >= p ? body.axis(s.index + 1) : kNoNode;
+      if (!isRead(s) || !cut)
+        return kNoNode;
+      const bool guarded = s.op == ScalarOp::ReadIf;
+      return body.readIf(s.index, s.type,
+                         guarded ? body.logicalAnd(inside(body), s.args[0]) : inside(body),
+                         guarded ? s.args[1] : body.constantInt(s.type, 0),
+                         {s.args.begin() + (guarded ? 2 : 0), s.args.end()});
+    });
+    if (cut && !zeroes) {
+      Body &body = part.body;
+      part.results[0] = body.select(inside(body), part.results[0],
+                                    identityOf(body, part.monoid, part.accumulateType));
+      if (arg) {
+        const bool last = part.monoid == Monoid::ArgMaxLast || part.monoid == Monoid::ArgMinLast;
+        NodeId loser = last ? body.index(0) : body.dim(extent - 1);
+        part.results[1] = body.select(inside(body), part.results[1], loser);
+      }
+    }
+
+    Equation whole = e;
+    whole.body = Body();
+    whole.axes.resize(static_cast<size_t>(p));
+    whole.axes.push_back(part.axes[static_cast<size_t>(p)]);
+    setRanges(whole, program.symbols);
+    std::vector<NodeId> at;
+    for (int d = 0; d <= p; ++d)
+      at.push_back(whole.body.axis(d));
+    for (size_t o = 0; o < part.outputs.size(); ++o) {
+      Tensor tensor = program.tensors[e.outputs[o]];
+      tensor.name += ".part";
+      tensor.kind = TensorKind::Temp;
+      tensor.type = o == 0 ? e.accumulateType : DType::I64;
+      tensor.shape.push_back(DimExpr(parts));
+      const DType type = tensor.type;
+      part.outputs[o] = program.addTensor(std::move(tensor));
+      whole.results[o] = whole.body.read(part.outputs[o], type, at);
+    }
+    compact(part);
+    compact(whole);
+    program.items[i].value = std::move(part);
+    program.items.insert(program.items.begin() + static_cast<std::ptrdiff_t>(i) + 1,
+                         Item{std::move(whole)});
+    return true;
+  }
+
+  ExprProgram program;
+  int64_t parts;
+};
+
+/// The divisor of `extent` next to `wanted` (by factor at most 2) whose parts are multiples of the lanes or nearly so
+/// long; else `wanted` itself.
+int64_t partsNear(int64_t extent, int64_t wanted, int64_t lanes) {
+  int64_t best = 0;
+  auto rank = [&](int64_t parts) { // lower is better
+    return (extent / parts % lanes == 0 ? 0.0 : 0.5) +
+           std::max(double(parts) / double(wanted), double(wanted) / double(parts));
+  };
+  for (int64_t parts = std::max<int64_t>(2, (wanted + 1) / 2); parts <= 2 * wanted; ++parts)
+    if (extent % parts == 0 && (best == 0 || rank(parts) < rank(best)))
+      best = parts;
+  return best != 0 ? best : wanted;
+}
+
+} // namespace
+
+std::vector<int64_t> twoPhaseChoices(const ExprProgram &pattern, const Target &target) {
+  // Work for every core, and several blocks a core where it hides latency.
+  std::vector<int64_t> found;
+  for (const Item &item : pattern.items) {
+    const Equation &e = std::get<Equation>(item.value);
+    if (!isLong(e, pattern.symbols))
+      continue;
+    const auto results = static_cast<int64_t>(product(e, 0, e.numSpatial, pattern.symbols));
+    for (int64_t perCore : {1, 4}) {
+      const int64_t wanted = (target.cores * perCore + results - 1) / results;
+      if (wanted < 2)
+        continue;
+      const int axis = axisFor(e, wanted, pattern.symbols);
+      if (axis < 0)
+        continue;
+      const DimExpr &extent = e.axes[axis].extent;
+      const int64_t parts =
+          extent.isConst() ? partsNear(extent.constValue(), wanted, target.lanes) : wanted;
+      if (std::count(found.begin(), found.end(), parts) == 0)
+        found.push_back(parts);
+    }
+  }
+  return found;
+}
+
+std::optional<ExprProgram> twoPhase(const ExprProgram &pattern, int64_t parts) {
+  if (parts < 2 || parts > kMostParts)
+    return std::nullopt;
+  return TwoPhase(pattern, parts).run();
+}
+
+} // namespace fusec
