@@ -1,5 +1,6 @@
 #include "Driver/State.h"
 #include "Gir/Passes.h"
+#include "Gir/Rewrite.h"
 #include "Tiling/Lower.h"
 
 #include <algorithm>
@@ -13,6 +14,14 @@ struct BuiltKernel {
   int kernel;
   std::vector<KernelParam> params;
 };
+
+/// On a GPU half of a thread's registers hold values, the other half addresses and what is being computed. A core reads
+/// a row again from its first cache as fast as from anywhere else.
+RewriteLimits rewriteLimits(const Target &target) {
+  if (target.kind == TargetKind::Cpu)
+    return {};
+  return {target.vectorRegisters / 2, target.sharedBytesPerBlock};
+}
 
 class Assembler {
 public:
@@ -48,7 +57,7 @@ private:
       kernel.name = pattern.program.name;
       if (&variant != &state.schedules[p].back())
         kernel.name += "_v" + std::to_string(&variant - state.schedules[p].data());
-      simplify(kernel);
+      rewrite(kernel, rewriteLimits(state.target));
       insertSyncs(kernel);
       allocate(kernel);
       FUSEC_CHECK(verify(kernel));

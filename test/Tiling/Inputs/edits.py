@@ -63,10 +63,9 @@ print("depth 16 -> 8: barriers doubled")
 edge = re.search(r"edge (\S+) register", text).group(1)
 shared, y = run(edited(text, f"edge {edge} register", f"edge {edge} shared"), "sim:sm_90")
 assert np.array_equal(y, expected), "outputs changed"
-extra = shared[0]["shared_bytes"] - base[0]["shared_bytes"]
-assert extra == 2 * M * N * 4, extra  # each sum is written once and read once
-assert shared[0]["barriers"] >= base[0]["barriers"]
-print("edge register -> shared: shared bytes as predicted")
+# Each sum is written and read by one thread, so rewriting puts it back.
+assert shared == base, (shared, base)
+print("edge register -> shared: back in registers")
 
 
 

@@ -14,6 +14,7 @@ from onnx import TensorProto, helper, numpy_helper
 fusec, fusert, folder, tiny = sys.argv[1:]
 info = lambda n, *s: helper.make_tensor_value_info(n, TensorProto.FLOAT, s)
 node = helper.make_node
+ONCE = 1.05  # every nest of a kernel has what an earlier one read; a row may begin inside a sector
 CASES = {  # name: (sectors allowed for each that the tiles need, nodes, inputs, outputs)
     "element-wise": (2, [node("Add", ["x", "z"], ["a"]), node("Tanh", ["a"], ["y"])],
                      [info("x", 128, 200), info("z", 128, 200)], [info("y", 128, 200)]),
@@ -21,8 +22,13 @@ CASES = {  # name: (sectors allowed for each that the tiles need, nodes, inputs,
                   [info("x", 4096, 64)], [info("y", 4096)]),
     "short rows": (2, [node("ReduceMax", ["x", "axes"], ["y"], keepdims=0)],
                    [info("x", 6000, 7)], [info("y", 6000)]),
-    "softmax of short rows": (2, [node("Softmax", ["x"], ["y"], axis=-1)], [info("x", 4096, 8)], [info("y", 4096, 8)]),
-    "softmax": (2, [node("Softmax", ["x"], ["y"], axis=-1)], [info("x", 512, 256)], [info("y", 512, 256)]),
+    "softmax of short rows": (ONCE, [node("Softmax", ["x"], ["y"], axis=-1)], [info("x", 4096, 8)],
+                              [info("y", 4096, 8)]),
+    "softmax": (ONCE, [node("Softmax", ["x"], ["y"], axis=-1)], [info("x", 512, 256)], [info("y", 512, 256)]),
+    "softmax of long rows": (ONCE, [node("Softmax", ["x"], ["y"], axis=-1)], [info("x", 16, 8000)],
+                             [info("y", 16, 8000)]),
+    "layer norm": (ONCE, [node("LayerNormalization", ["x", "z", "b"], ["y"], axis=-1)],
+                   [info("x", 96, 1000), info("z", 1000), info("b", 1000)], [info("y", 96, 1000)]),
     "transpose": (2, [node("Transpose", ["x"], ["y"], perm=[1, 0])], [info("x", 192, 160)], [info("y", 160, 192)]),
     "contraction": (4, [node("MatMul", ["x", "z"], ["y"])],
                     [info("x", 128, 96), info("z", 96, 128)], [info("y", 128, 128)]),
@@ -30,8 +36,8 @@ CASES = {  # name: (sectors allowed for each that the tiles need, nodes, inputs,
 axes = numpy_helper.from_array(np.array([1], np.int64), "axes")
 
 TARGETS = ("sim:sm_90", "sim:gfx90a")
-# Their rows are read by up to three nests of one kernel, one after another; the counters know no cache.
-STITCHED = {"Softmax", "LayerNormalization", "LogSoftmax", "RMSNormalization"}
+# Units that own rows read what these have in common (a mask) each for itself; the counters know no cache.
+ROWS = {"Softmax", "LayerNormalization", "LogSoftmax", "RMSNormalization"}
 CONTRACTIONS = {"MatMul", "Gemm", "Conv", "ConvTranspose", "Einsum", "LSTM", "GRU", "RNN"}
 
 
@@ -87,7 +93,7 @@ for target in TARGETS:
         ranges = ["--dim", "batch=1..8", "--dim", "seq=1..64"] if name == "bert-sym" else []
         for kernel in counters(path, target, feeds, ranges):
             inside = {kinds.get(node) for node in kernel["nodes"]}
-            allowed = 4 if CONTRACTIONS & inside else 3 if STITCHED & inside else 2
+            allowed = 4 if CONTRACTIONS & inside else 2.5 if ROWS & inside else 2
             judged += check(name, target, kernel, allowed)
     assert judged >= 5, f"only {judged} kernels of the networks on {target} have 4096 outputs"
     print(f"networks on {target}: {judged} kernels judged, real ones")

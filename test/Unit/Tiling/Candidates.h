@@ -1,6 +1,7 @@
 #pragma once
 // Runs a pattern by a schedule under the Gir interpreter, and by the Expr interpreter.
 #include "Gir/Passes.h"
+#include "Gir/Rewrite.h"
 #include "Reference/ExprInterpreter.h"
 #include "Reference/GirInterpreter.h"
 #include "Tiling/Access.h"
@@ -34,11 +35,11 @@ inline ExprProgram patternFrom(const std::string &text) {
 
 inline Target targetNamed(const std::string &name) { return valueOf(lookupTarget(name)); }
 
-/// A kernel as the driver makes it from a schedule.
+/// A kernel as the driver makes it from a schedule, rewritten as for a GPU whatever the target.
 inline LoweredKernel kernelOf(const ExprProgram &pattern, const Schedule &schedule) {
   require(verify(schedule, pattern));
   LoweredKernel lowered = valueOf(lowerSchedule(pattern, schedule, pattern.symbols));
-  simplify(lowered.kernel);
+  rewrite(lowered.kernel, {127, 48 << 10});
   insertSyncs(lowered.kernel);
   allocate(lowered.kernel);
   require(verify(lowered.kernel));

@@ -1,0 +1,261 @@
+// Where a thread keeps a value until it needs it again.
+//
+//   seq i in 120 { unit u in 8 { lane l in 32 { .. %x[i*256 + u*32 + l] .. } } }
+//   ..
+//   seq j in 120 { unit v in 8 { lane m in 32 { .. %x[j*256 + v*32 + m] .. } } }
+// becomes
+//   unroll i in 120 { unit u in 8 { lane l in 32 { %x.kept[i] = %x[i*256 + u*32 + l]; .. %x.kept[i] .. } } }
+//   ..
+//   unroll j in 120 { unit v in 8 { lane m in 32 { .. %x.kept[j] .. } } }
+//
+// Registers have no addresses, so loops that step over them are unrolled. The registers of both branches of an If are
+// the same ones: an iteration goes one way or the other.
+//
+// Not handled: registers that are free again before their value's last use ends (a value counts from the statement
+// that makes it to the last one that needs it).
+#include "Gir/Keep.h"
+
+#include "Gir/Passes.h"
+#include "Gir/Walk.h"
+
+#include <algorithm>
+
+namespace fusec {
+namespace {
+
+// Statements that unrolling may leave where one nest stood: the code of a kernel has to fit an instruction cache.
+constexpr int64_t kMostCopies = 4096;
+
+int64_t wordsOf(DType type) { return std::max<int64_t>(1, sizeInBytes(type) / 4); }
+
+bool isInOrder(const Stmt &s) {
+  return s.kind == StmtKind::Loop && (s.loop == LoopKind::Seq || s.loop == LoopKind::Unroll);
+}
+
+} // namespace
+
+const Stmt *Keeper::loopOf(const Site &site, VarId var) const {
+  for (const PathStep &step : site.path)
+    if (step.stmt->kind == StmtKind::Loop && step.stmt->var == var)
+      return step.stmt;
+  return nullptr;
+}
+
+/// Loops whose every iteration has a value of its own, outermost first.
+std::vector<VarId> Keeper::loopsBetween(const std::vector<Site> &sites,
+                                        const KeptValue &value) const {
+  const Site &from = sites[static_cast<size_t>(value.site)];
+  size_t depth = from.path.size();
+  for (const KeptValue::Use &use : value.uses)
+    depth = std::min(depth, commonDepth(from, sites[static_cast<size_t>(use.site)]));
+  std::vector<bool> depends(kernel.vars.size());
+  for (NodeId id : kernel.body.reachable({value.node}))
+    if (kernel.body[id].op == ScalarOp::Axis)
+      depends[static_cast<size_t>(kernel.body[id].index)] = true;
+  std::vector<VarId> loops;
+  for (size_t i = depth; i < from.path.size(); ++i)
+    if (const Stmt &s = *from.path[i].stmt;
+        isInOrder(s) && (value.stored || depends[static_cast<size_t>(s.var)]))
+      loops.push_back(s.var);
+  return loops;
+}
+
+bool Keeper::fitsRegisters(const std::vector<Site> &sites, const KeptValue &value,
+                           const std::vector<VarId> &loops) const {
+  int64_t elements = 1;
+  for (VarId var : loops) {
+    const Scalar &trip = kernel.body[loopOf(sites[static_cast<size_t>(value.site)], var)->trip];
+    if (trip.op != ScalarOp::Const || trip.imm > kMostCopies ||
+        __builtin_mul_overflow(elements, trip.imm, &elements))
+      return false;
+  }
+  const int64_t words = elements * wordsOf(kernel.body[value.node].type);
+  if (words > limits.registers)
+    return false;
+  auto copies = [&](int number, const Renaming &renaming) {
+    const Site &site = sites[static_cast<size_t>(number)];
+    int64_t most = 1, product = 1;
+    for (const PathStep &step : site.path) {
+      if (!isInOrder(*step.stmt))
+        continue;
+      bool unrolled = step.stmt->loop == LoopKind::Unroll;
+      for (VarId var : loops)
+        unrolled = unrolled || renamed(renaming, var) == step.stmt->var;
+      if (unrolled && kernel.body[step.stmt->trip].op == ScalarOp::Const)
+        product = std::min(product * kernel.body[step.stmt->trip].imm, kMostCopies + 1);
+      most = std::max(most, product * (step.last - step.number));
+    }
+    return most;
+  };
+  if (!loops.empty()) {
+    int64_t most = copies(value.site, {});
+    for (const KeptValue::Use &use : value.uses)
+      most = std::max(most, copies(use.site, use.renaming));
+    if (most > kMostCopies)
+      return false;
+  }
+
+  // Registers in use at each statement; a register's last reader leaves it to what it makes.
+  std::vector<std::pair<int, int>> live(kernel.buffers.size(), {INT32_MAX, -1});
+  auto touch = [&](BufferId b, int at) {
+    if (b >= 0)
+      live[static_cast<size_t>(b)] = {std::min(live[static_cast<size_t>(b)].first, at),
+                                      std::max(live[static_cast<size_t>(b)].second, at)};
+  };
+  for (const Site &site : sites) {
+    for (NodeId id : kernel.body.reachable(exprRoots(*site.stmt)))
+      if (kernel.body[id].op == ScalarOp::Read || kernel.body[id].op == ScalarOp::ReadIf)
+        touch(kernel.body[id].index, site.number);
+    touch(site.stmt->buffer, site.number);
+    touch(site.stmt->indexBuffer, site.number);
+  }
+  std::vector<int64_t> inUse(sites.size() + 1);
+  for (size_t b = 0; b < live.size(); ++b)
+    if (const GirBuffer &buffer = kernel.buffers[b]; buffer.level == MemLevel::Register)
+      for (int at = live[b].first; at < live[b].second; ++at)
+        inUse[static_cast<size_t>(at)] +=
+            numElements(buffer.shape).constValue() * wordsOf(buffer.type);
+  int last = value.site;
+  for (const KeptValue::Use &use : value.uses)
+    last = std::max(last, use.site);
+  for (int at = value.site; at < last; ++at)
+    if (inUse[static_cast<size_t>(at)] + words > limits.registers)
+      return false;
+  return true;
+}
+
+/// The registers of another branch, or new ones.
+BufferId Keeper::registerPlace(const Site &from, const KeptValue &value,
+                               const std::vector<VarId> &loops, bool mayMake) {
+  std::vector<Around> around;
+  for (const PathStep &step : from.path) {
+    bool isLoop = step.stmt->kind == StmtKind::Loop;
+    around.push_back({isLoop, step.otherwise, isLoop ? step.stmt->var : step.condition()});
+  }
+  auto exclusive = [&](const std::vector<Around> &other) {
+    auto [a, b] = std::mismatch(around.begin(), around.end(), other.begin(), other.end());
+    return a != around.end() && b != other.end() && !a->isLoop && !b->isLoop &&
+           a->what == b->what && a->otherwise != b->otherwise;
+  };
+  for (Place &place : places) {
+    if (place.source == value.source && place.loops == loops &&
+        kernel.buffers[static_cast<size_t>(place.buffer)].type == kernel.body[value.node].type &&
+        std::all_of(place.filled.begin(), place.filled.end(), exclusive)) {
+      place.filled.push_back(std::move(around));
+      return place.buffer;
+    }
+  }
+  if (!mayMake)
+    return -1;
+  GirBuffer buffer;
+  buffer.name = (value.source >= 0 ? kernel.buffers[static_cast<size_t>(value.source)].name
+                                   : std::string("value")) +
+                ".kept";
+  buffer.level = MemLevel::Register;
+  buffer.type = kernel.body[value.node].type;
+  for (VarId var : loops)
+    buffer.shape.push_back(DimExpr(kernel.body[loopOf(from, var)->trip].imm));
+  kernel.buffers.push_back(std::move(buffer));
+  const auto id = static_cast<BufferId>(kernel.buffers.size() - 1);
+  places.push_back({id, value.source, loops, {std::move(around)}});
+  return id;
+}
+
+/// A Shared buffer with an element for each thread and iteration; -1 where the block has no room for it.
+BufferId Keeper::sharedPlace(const std::vector<Site> &sites, const KeptValue &value,
+                             const std::vector<VarId> &loops) {
+  const Site &from = sites[static_cast<size_t>(value.site)];
+  const GirBuffer *source =
+      value.source >= 0 ? &kernel.buffers[static_cast<size_t>(value.source)] : nullptr;
+  if (!source || source->level != MemLevel::Global || !loopAround(from, LoopKind::Lane) ||
+      (kernel.units > 1 && !loopAround(from, LoopKind::Unit)))
+    return -1;
+  int64_t elements = int64_t(kernel.units) * kernel.lanes;
+  for (VarId var : loops) {
+    const int64_t most = kernel.body.rangeOf(loopOf(from, var)->trip).max;
+    if (most > limits.sharedBytes || __builtin_mul_overflow(elements, most, &elements))
+      return -1;
+  }
+  const DType type = kernel.body[value.node].type;
+  if (elements > limits.sharedBytes / sizeInBytes(type))
+    return -1;
+  GirKernel trial = kernel;
+  insertSyncs(trial);
+  allocate(trial);
+  if (trial.sharedBytes + elements * sizeInBytes(type) > limits.sharedBytes)
+    return -1;
+  GirBuffer buffer;
+  buffer.name = source->name + ".kept";
+  buffer.level = MemLevel::Shared;
+  buffer.type = type;
+  buffer.shape = {DimExpr(elements)};
+  kernel.buffers.push_back(std::move(buffer));
+  const auto id = static_cast<BufferId>(kernel.buffers.size() - 1);
+  return id;
+}
+
+NodeId Keeper::element(BufferId place, const Site &at, const std::vector<VarId> &loops,
+                       const Renaming &renaming) {
+  Body &body = kernel.body;
+  const DType type = kernel.buffers[static_cast<size_t>(place)].type;
+  std::vector<NodeId> indices;
+  for (VarId var : loops)
+    indices.push_back(body.axis(renamed(renaming, var)));
+  if (kernel.buffers[static_cast<size_t>(place)].level == MemLevel::Register)
+    return body.read(place, type, indices);
+  NodeId flat = body.index(0);
+  auto digit = [&](NodeId value, NodeId size) {
+    flat = body.binary(ScalarOp::Add, body.binary(ScalarOp::Mul, flat, size), value);
+  };
+  for (size_t i = 0; i < loops.size(); ++i)
+    digit(indices[i], body.index(body.rangeOf(loopOf(at, renamed(renaming, loops[i]))->trip).max));
+  if (kernel.units > 1)
+    digit(body.axis(loopAround(at, LoopKind::Unit)->var), body.index(kernel.units));
+  digit(body.axis(loopAround(at, LoopKind::Lane)->var), body.index(kernel.lanes));
+  return body.read(place, type, {flat});
+}
+
+void Keeper::apply(const std::vector<Site> &sites, const KeptValue &value, BufferId place,
+                   const std::vector<VarId> &loops) {
+  Body &body = kernel.body;
+  const Site &from = sites[static_cast<size_t>(value.site)];
+  const bool registers = kernel.buffers[static_cast<size_t>(place)].level == MemLevel::Register;
+  auto unroll = [&](const Site &site, const Renaming &renaming) {
+    for (const PathStep &step : site.path)
+      for (VarId var : loops)
+        if (step.stmt->kind == StmtKind::Loop && step.stmt->var == renamed(renaming, var)) {
+          step.stmt->loop = LoopKind::Unroll;
+          kernel.vars[static_cast<size_t>(step.stmt->var)].kind = LoopKind::Unroll;
+        }
+  };
+  for (const KeptValue::Use &use : value.uses) {
+    const Site &to = sites[static_cast<size_t>(use.site)];
+    substitute(body, *to.stmt, use.node, element(place, to, loops, use.renaming));
+    if (registers)
+      unroll(to, use.renaming);
+  }
+  if (registers)
+    unroll(from, {});
+  const NodeId here = element(place, from, loops, {});
+  substitute(body, *from.stmt, value.node, here);
+  Stmt store;
+  store.kind = StmtKind::Store;
+  store.buffer = place;
+  store.indices = body[here].args;
+  store.value = value.node;
+  from.list->insert(from.list->begin() + static_cast<ptrdiff_t>(from.position), std::move(store));
+}
+
+bool Keeper::keep(const std::vector<Site> &sites, const KeptValue &value) {
+  const std::vector<VarId> loops = loopsBetween(sites, value);
+  const bool fits = fitsRegisters(sites, value, loops);
+  BufferId place = registerPlace(sites[static_cast<size_t>(value.site)], value, loops, fits);
+  if (place < 0)
+    place = sharedPlace(sites, value, loops);
+  if (place < 0)
+    return false;
+  apply(sites, value, place, loops);
+  return true;
+}
+
+} // namespace fusec

@@ -1,0 +1,61 @@
+#pragma once
+#include "Gir/Rewrite.h"
+#include "Gir/Sites.h"
+
+namespace fusec {
+
+/// A value that a thread has at one place and needs again at others.
+struct KeptValue {
+  int site;             // where it is computed or read first
+  NodeId node;          // among that statement's expressions
+  BufferId source = -1; // the buffer whose element it is; -1: a computed value
+  bool stored = false;  // what the statement stores: another value in each iteration of each loop
+  struct Use {
+    int site;
+    NodeId node;
+    Renaming renaming; // of the loops around `site` (see covers)
+  };
+  std::vector<Use> uses;
+};
+
+/// Gives values a place with the thread that has them: a register for each iteration of the loops between, which are
+/// unrolled for that; or else, for elements of Global buffers, Shared memory that only this thread touches.
+class Keeper {
+public:
+  Keeper(GirKernel &kernel, const RewriteLimits &limits) : kernel(kernel), limits(limits) {}
+
+  /// False, and the kernel as it was, where there is no room. The sites hold no longer where it was done.
+  bool keep(const std::vector<Site> &sites, const KeptValue &value);
+
+private:
+  /// A condition or loop on the way to a place, without what changes when statements are inserted.
+  struct Around {
+    bool isLoop, otherwise;
+    int32_t what; // variable of the loop, predicate of the If
+    bool operator==(const Around &) const = default;
+  };
+  /// A buffer made here, and where it is filled.
+  struct Place {
+    BufferId buffer, source;
+    std::vector<VarId> loops;
+    std::vector<std::vector<Around>> filled;
+  };
+  std::vector<VarId> loopsBetween(const std::vector<Site> &sites, const KeptValue &value) const;
+  bool fitsRegisters(const std::vector<Site> &sites, const KeptValue &value,
+                     const std::vector<VarId> &loops) const;
+  BufferId registerPlace(const Site &from, const KeptValue &value, const std::vector<VarId> &loops,
+                         bool mayMake);
+  BufferId sharedPlace(const std::vector<Site> &sites, const KeptValue &value,
+                       const std::vector<VarId> &loops);
+  NodeId element(BufferId place, const Site &at, const std::vector<VarId> &loops,
+                 const Renaming &renaming);
+  void apply(const std::vector<Site> &sites, const KeptValue &value, BufferId place,
+             const std::vector<VarId> &loops);
+  const Stmt *loopOf(const Site &site, VarId var) const;
+
+  GirKernel &kernel;
+  const RewriteLimits &limits;
+  std::vector<Place> places;
+};
+
+} // namespace fusec

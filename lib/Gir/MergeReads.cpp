@@ -1,0 +1,105 @@
+// merge-reads: what a thread has read from Global memory it does not read again.
+//
+// Guarantees: of several reads of one element by one thread, with no store to the buffer between, the first one stays;
+// the value waits in registers, or in Shared memory that this thread alone touches (Keep.h). A row that three nests
+// of a LayerNorm go through is read once. Needs: simplify, whose expressions are in normal form. Stands before
+// insertSyncs, since Shared buffers may come and go.
+//
+// Example: see Keep.cpp. Two reads meet where their loops pair up by kind and trip, and their indices are equal once
+// the loop variables have the same names (Sites.h, covers): a nest that goes through a row in another order, or with
+// other threads, reads it again.
+#include "Gir/Keep.h"
+#include "Gir/Walk.h"
+
+#include <algorithm>
+#include <map>
+
+namespace fusec {
+namespace {
+
+class Merger {
+public:
+  Merger(GirKernel &kernel, const RewriteLimits &limits) : kernel(kernel), keeper(kernel, limits) {}
+
+  bool run() {
+    bool changed = false;
+    for (Phase &p : kernel.phases)
+      while (once(p))
+        changed = true;
+    return changed;
+  }
+
+private:
+  struct Read {
+    int site;
+    NodeId node;
+  };
+
+  /// Reads that happen whenever their statement is reached, of places that do not depend on what is written.
+  void reads(const Stmt &s, int number, std::map<uint64_t, std::vector<Read>> &found) {
+    std::vector<bool> always(kernel.body.nodes.size());
+    std::vector<NodeId> roots = exprRoots(s);
+    for (NodeId r : roots)
+      always[static_cast<size_t>(r)] = true;
+    std::vector<NodeId> nodes = kernel.body.reachable(roots);
+    for (auto it = nodes.rbegin(); it != nodes.rend(); ++it) {
+      if (!always[static_cast<size_t>(*it)])
+        continue;
+      const Scalar &node = kernel.body[*it];
+      const size_t first = 0, end = node.op == ScalarOp::ReadIf ? 2 : node.args.size();
+      for (size_t i = first; i < end; ++i)
+        always[static_cast<size_t>(node.args[i])] = true;
+      if ((node.op != ScalarOp::Read && node.op != ScalarOp::ReadIf) ||
+          kernel.buffers[static_cast<size_t>(node.index)].level != MemLevel::Global)
+        continue;
+      if (std::all_of(node.args.begin(), node.args.end(),
+                      [&](NodeId a) { return isFixed(kernel, a); }))
+        found[shapeHash(kernel, *it)].push_back({number, *it});
+    }
+  }
+
+  bool once(Phase &phase) {
+    const std::vector<Site> sites = sitesOf(phase);
+    std::map<uint64_t, std::vector<Read>> alike;
+    for (const Site &site : sites)
+      if (site.stmt->kind == StmtKind::Store || site.stmt->kind == StmtKind::Accumulate)
+        reads(*site.stmt, site.number, alike);
+    std::vector<KeptValue> values;
+    for (const auto &[hash, list] : alike)
+      for (size_t i = 0; i + 1 < list.size(); ++i)
+        if (KeptValue value = valueOf(sites, list, i); !value.uses.empty())
+          values.push_back(std::move(value));
+    std::stable_sort(values.begin(), values.end(),
+                     [](const KeptValue &a, const KeptValue &b) { return a.site < b.site; });
+    return std::any_of(values.begin(), values.end(),
+                       [&](const KeptValue &value) { return keeper.keep(sites, value); });
+  }
+
+  KeptValue valueOf(const std::vector<Site> &sites, const std::vector<Read> &list, size_t first) {
+    const Site &from = sites[static_cast<size_t>(list[first].site)];
+    const BufferId buffer = kernel.body[list[first].node].index;
+    KeptValue value{list[first].site, list[first].node, buffer, false, {}};
+    for (size_t i = first + 1; i < list.size(); ++i) {
+      const Site &to = sites[static_cast<size_t>(list[i].site)];
+      const size_t depth = commonDepth(from, to);
+      if (isWritten(sites, buffer, extentAt(from, depth).first, extentAt(to, depth).second))
+        continue;
+      std::optional<Renaming> renaming = covers(kernel, from, to);
+      if (renaming &&
+          renamed(kernel.body, value.node, *renaming) == renamed(kernel.body, list[i].node, {}))
+        value.uses.push_back({list[i].site, list[i].node, std::move(*renaming)});
+    }
+    return value;
+  }
+
+  GirKernel &kernel;
+  Keeper keeper;
+};
+
+} // namespace
+
+bool mergeReads(GirKernel &kernel, const RewriteLimits &limits) {
+  return Merger(kernel, limits).run();
+}
+
+} // namespace fusec

@@ -1,0 +1,226 @@
+// merge-write-read: what a thread has stored it does not load back.
+//
+// Guarantees: a read of the element that the same thread stored, with no other store to the buffer between, becomes a
+// read of a register that got the value beside the store; a Shared buffer goes where all of its reads do. Needs:
+// simplify. Stands before insertSyncs: the barriers of a buffer that is gone are not needed either.
+//
+//   unit u in 8 { lane l in 32 { %s[u*32 + l] = exp(..) } }
+//   ..
+//   unit v in 8 { lane m in 32 { %y[..] = mul(%s[v*32 + m], ..) } }
+// becomes
+//   unit u in 8 { lane l in 32 { %s.kept[] = exp(..); %s[u*32 + l] = %s.kept[] } }    the second one goes
+//   ..
+//   unit v in 8 { lane m in 32 { %y[..] = mul(%s.kept[], ..) } }
+//
+// The thread that stores at an index is the one that reads there only if no two iterations and no two threads store at
+// one index: the index has to be affine in the loops between, with steps that do not overlap. What one thread stores
+// for the whole block, all of them know, as far as their units agree on the value.
+//
+// Not handled: buffers that are accumulated to; indices with divisions.
+#include "Gir/Keep.h"
+#include "Gir/Walk.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace fusec {
+namespace {
+
+class Forwarder {
+public:
+  Forwarder(GirKernel &kernel, const RewriteLimits &limits)
+      : kernel(kernel), keeper(kernel, limits) {}
+
+  bool run() {
+    bool changed = false;
+    for (Phase &p : kernel.phases)
+      while (once(p))
+        changed = true;
+    return changed;
+  }
+
+private:
+  bool once(Phase &phase) {
+    const std::vector<Site> sites = sitesOf(phase);
+    return std::any_of(sites.begin(), sites.end(), [&](const Site &from) {
+      if (from.stmt->kind != StmtKind::Store ||
+          kernel.buffers[static_cast<size_t>(from.stmt->buffer)].level == MemLevel::Register ||
+          !unitsAgree(from))
+        return false;
+      KeptValue value{from.number, from.stmt->value, from.stmt->buffer, true, {}};
+      const bool all = findUses(sites, from, value);
+      const bool shared =
+          kernel.buffers[static_cast<size_t>(value.source)].level == MemLevel::Shared;
+      return !value.uses.empty() && (!shared || all) && keeper.keep(sites, value);
+    });
+  }
+
+  /// Reads that the store serves. True where these are all reads of the buffer, and the store its only writer.
+  bool findUses(const std::vector<Site> &sites, const Site &from, KeptValue &value) {
+    bool all = true;
+    int accesses = 0, inPhase = 0;
+    forEachStmtOf(kernel, [&](const Stmt &s) { accesses += touches(s, value.source); });
+    for (const Site &to : sites) {
+      inPhase += touches(*to.stmt, value.source);
+      if (writesBuffer(*to.stmt) && to.stmt != from.stmt &&
+          (to.stmt->buffer == value.source || to.stmt->indexBuffer == value.source))
+        all = false;
+      for (NodeId id : kernel.body.reachable(exprRoots(*to.stmt))) {
+        const Scalar node = kernel.body[id];
+        if ((node.op != ScalarOp::Read && node.op != ScalarOp::ReadIf) ||
+            node.index != value.source)
+          continue;
+        std::optional<Renaming> renaming;
+        if (node.op == ScalarOp::Read && isServed(sites, from, to, node, renaming))
+          value.uses.push_back({to.number, id, std::move(*renaming)});
+        else
+          all = false;
+      }
+    }
+    return all && accesses == inPhase;
+  }
+
+  bool touches(const Stmt &s, BufferId buffer) const {
+    if (writesBuffer(s) && (s.buffer == buffer || s.indexBuffer == buffer))
+      return true;
+    for (NodeId id : kernel.body.reachable(exprRoots(s)))
+      if (const Scalar &node = kernel.body[id];
+          (node.op == ScalarOp::Read || node.op == ScalarOp::ReadIf) && node.index == buffer)
+        return true;
+    return false;
+  }
+
+  bool isServed(const std::vector<Site> &sites, const Site &from, const Site &to,
+                const Scalar &read, std::optional<Renaming> &renaming) {
+    if (to.stmt->kind != StmtKind::Store && to.stmt->kind != StmtKind::Accumulate)
+      return false;
+    const size_t depth = commonDepth(from, to);
+    if (isWritten(sites, from.stmt->buffer, extentAt(from, depth).first, extentAt(to, depth).second,
+                  from.stmt))
+      return false;
+    renaming = covers(kernel, from, to);
+    if (!renaming)
+      return false;
+    for (size_t d = 0; d < read.args.size(); ++d)
+      if (!isFixed(kernel, from.stmt->indices[d]) ||
+          renamed(kernel.body, from.stmt->indices[d], *renaming) !=
+              renamed(kernel.body, read.args[d], {}))
+        return false;
+    return isInjective(from, depth);
+  }
+
+  /// Each iteration and thread of the loops from `depth` on stores at an index of its own.
+  bool isInjective(const Site &from, size_t depth) {
+    Body &body = kernel.body;
+    const GirBuffer &buffer = kernel.buffers[static_cast<size_t>(from.stmt->buffer)];
+    NodeId flat = body.index(0);
+    for (size_t d = 0; d < from.stmt->indices.size(); ++d)
+      flat = body.binary(ScalarOp::Add, body.binary(ScalarOp::Mul, flat, body.dim(buffer.shape[d])),
+                         from.stmt->indices[d]);
+    auto form = affineForm(body, flat, static_cast<int>(kernel.vars.size()));
+    if (!form)
+      return false;
+    std::vector<std::pair<int64_t, int64_t>>
+        steps; // step of the index, largest value of the variable
+    for (size_t i = depth; i < from.path.size(); ++i) {
+      const Stmt &loop = *from.path[i].stmt;
+      if (loop.kind != StmtKind::Loop)
+        continue;
+      const int64_t last = body.rangeOf(body.axis(loop.var)).max;
+      const DimExpr &step = form->coefficients[static_cast<size_t>(loop.var)];
+      if (!step.isConst() || last > INT32_MAX || std::abs(step.constValue()) > INT32_MAX)
+        return false;
+      steps.emplace_back(std::abs(step.constValue()), last);
+    }
+    std::sort(steps.begin(), steps.end());
+    int64_t span = 0; // of the loops with smaller steps
+    for (auto [step, last] : steps) {
+      if (last > 0 && step <= span)
+        return false;
+      if (__builtin_add_overflow(span, step * last, &span))
+        return false;
+    }
+    return true;
+  }
+
+  /// Outside Unit loops the first unit stores; what the others compute has to be the same.
+  bool unitsAgree(const Site &from) {
+    return kernel.units == 1 || loopAround(from, LoopKind::Unit) ||
+           agree(*from.list, from.position, from.stmt->value);
+  }
+
+  /// Whether all units find the same value in front of statement `position` of a list outside Unit loops.
+  bool agree(const std::vector<Stmt> &list, size_t position, NodeId value) {
+    for (NodeId id : kernel.body.reachable({value})) {
+      const Scalar &s = kernel.body[id];
+      if ((s.op == ScalarOp::Read || s.op == ScalarOp::ReadIf) && isOwn(s.index) &&
+          !agreeOn(list, position, s.index))
+        return false;
+    }
+    return true;
+  }
+
+  /// A register whose value may differ between units.
+  bool isOwn(BufferId b) const {
+    const GirBuffer &buffer = kernel.buffers[static_cast<size_t>(b)];
+    return buffer.level == MemLevel::Register && buffer.perLane;
+  }
+
+  bool agreeOn(const std::vector<Stmt> &list, size_t position, BufferId buffer) {
+    if (!kernel.buffers[static_cast<size_t>(buffer)].shape.empty())
+      return false;
+    while (position-- > 0) {
+      const Stmt &s = list[position];
+      if (s.kind == StmtKind::Store && s.buffer == buffer)
+        return agree(list, position, s.value);
+      if (!combinesAlike(s, buffer))
+        return false;
+    }
+    return false;
+  }
+
+  /// Whatever this statement does to the register, it does in all units with the same operands.
+  bool combinesAlike(const Stmt &s, BufferId buffer) {
+    bool alike = true;
+    auto visit = [&](const Stmt &t) {
+      if (!writesBuffer(t) || (t.buffer != buffer && t.indexBuffer != buffer))
+        return;
+      alike = alike && t.kind == StmtKind::Accumulate && t.indexBuffer < 0;
+      for (NodeId id : kernel.body.reachable(exprRoots(t))) {
+        const Scalar &node = kernel.body[id];
+        alike = alike && !(node.op == ScalarOp::Axis &&
+                           kernel.vars[static_cast<size_t>(node.index)].kind == LoopKind::Unit);
+        alike = alike &&
+                !((node.op == ScalarOp::Read || node.op == ScalarOp::ReadIf) && isOwn(node.index));
+      }
+    };
+    visit(s);
+    forEachStmt(s.body, visit);
+    forEachStmt(s.elseBody, visit);
+    // Inside an If or While a condition decides: what it reads would have to agree as well.
+    const bool plain =
+        writesBuffer(s) || s.kind == StmtKind::Sync ||
+        (s.kind == StmtKind::Loop && s.loop != LoopKind::Unit &&
+         std::all_of(s.body.begin(), s.body.end(), [&](const Stmt &t) { return writesBuffer(t); }));
+    return alike && (plain || !writes(s, buffer));
+  }
+
+  bool writes(const Stmt &s, BufferId buffer) const {
+    bool found = writesBuffer(s) && (s.buffer == buffer || s.indexBuffer == buffer);
+    for (const auto *list : {&s.body, &s.elseBody})
+      for (const Stmt &t : *list)
+        found = found || writes(t, buffer);
+    return found;
+  }
+
+  GirKernel &kernel;
+  Keeper keeper;
+};
+
+} // namespace
+
+bool mergeWriteRead(GirKernel &kernel, const RewriteLimits &limits) {
+  return Forwarder(kernel, limits).run();
+}
+
+} // namespace fusec

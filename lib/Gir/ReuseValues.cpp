@@ -1,0 +1,143 @@
+// reuse-values: what a thread has computed dearly it does not compute again.
+//
+// Guarantees: of several computations of one value by one thread in different nests, with no store between to what
+// it is computed from, the first one stays and the value waits in a register. Needs: simplify. Stands before
+// merge-reads, which would keep the operands of a value that can be kept itself. Within one list of statements LLVM
+// sees equal values, and it sees equal addresses everywhere; what it does not see is that two loops with a barrier
+// between them go through the same values.
+//
+//   unit u { lane l { %s[] sum= exp(sub(%x[u*32 + l], %max[])) } }
+//   ..
+//   unit v { lane m { %y[v*32 + m] = div(exp(sub(%x[v*32 + m], %max[])), %s[]) } }
+// becomes
+//   unit u { lane l { %value.kept[] = exp(..); %s[] sum= %value.kept[] } }
+//   ..
+//   unit v { lane m { %y[v*32 + m] = div(%value.kept[], %s[]) } }
+#include "Gir/Keep.h"
+#include "Gir/Walk.h"
+
+#include "Expr/OpWeight.h"
+
+#include <algorithm>
+#include <map>
+
+namespace fusec {
+namespace {
+
+// Instructions from which on a value is worth a register: those of an exp and its operand.
+constexpr double kDear = 16;
+
+class Reuser {
+public:
+  Reuser(GirKernel &kernel, const RewriteLimits &limits) : kernel(kernel), keeper(kernel, limits) {}
+
+  bool run() {
+    bool changed = false;
+    for (Phase &p : kernel.phases)
+      while (once(p))
+        changed = true;
+    return changed;
+  }
+
+private:
+  struct Computation {
+    int site;
+    NodeId node;
+    double weight;
+  };
+
+  double weightOf(NodeId root) const {
+    double weight = 0;
+    for (NodeId id : kernel.body.reachable({root}))
+      weight += fusec::weightOf(kernel.body[id].op);
+    return weight;
+  }
+
+  void computations(const Site &site, std::map<uint64_t, std::vector<Computation>> &found) {
+    const Stmt &s = *site.stmt;
+    std::vector<bool> always(kernel.body.nodes.size());
+    const std::vector<NodeId> roots = exprRoots(s);
+    for (NodeId r : roots)
+      always[static_cast<size_t>(r)] = true;
+    const std::vector<NodeId> nodes = kernel.body.reachable(roots);
+    for (auto it = nodes.rbegin(); it != nodes.rend(); ++it) {
+      const Scalar &node = kernel.body[*it];
+      if (!always[static_cast<size_t>(*it)])
+        continue;
+      const size_t end = node.op == ScalarOp::ReadIf ? 2 : node.args.size();
+      for (size_t i = 0; i < end; ++i)
+        always[static_cast<size_t>(node.args[i])] = true;
+      // The product under a sum is no value: it is rounded with the sum.
+      const bool isFactor = s.kind == StmtKind::Accumulate && *it == s.value &&
+                            node.op == ScalarOp::Mul && s.monoid == Monoid::Sum;
+      if (isFactor || node.op == ScalarOp::Read || node.op == ScalarOp::ReadIf)
+        continue;
+      if (const double weight = weightOf(*it); weight >= kDear)
+        found[shapeHash(kernel, *it)].push_back({site.number, *it, weight});
+    }
+  }
+
+  bool once(Phase &phase) {
+    const std::vector<Site> sites = sitesOf(phase);
+    std::map<uint64_t, std::vector<Computation>> alike;
+    for (const Site &site : sites)
+      if (site.stmt->kind == StmtKind::Store || site.stmt->kind == StmtKind::Accumulate)
+        computations(site, alike);
+    std::vector<std::pair<double, KeptValue>>
+        values; // the heaviest first: it holds the lighter ones
+    for (const auto &[hash, list] : alike)
+      for (size_t i = 0; i + 1 < list.size(); ++i)
+        if (KeptValue value = valueOf(sites, list, i); !value.uses.empty())
+          values.emplace_back(list[i].weight, std::move(value));
+    std::stable_sort(values.begin(), values.end(), [](const auto &a, const auto &b) {
+      return a.first != b.first ? a.first > b.first : a.second.site < b.second.site;
+    });
+    return std::any_of(values.begin(), values.end(),
+                       [&](const auto &value) { return keeper.keep(sites, value.second); });
+  }
+
+  KeptValue valueOf(const std::vector<Site> &sites, const std::vector<Computation> &list,
+                    size_t first) {
+    const Site &from = sites[static_cast<size_t>(list[first].site)];
+    KeptValue value{from.number, list[first].node, -1, false, {}};
+    for (size_t i = first + 1; i < list.size(); ++i) {
+      const Site &to = sites[static_cast<size_t>(list[i].site)];
+      if (from.list == to.list || !isUnchanged(sites, from, to, value.node))
+        continue;
+      std::optional<Renaming> renaming = covers(kernel, from, to);
+      if (renaming &&
+          renamed(kernel.body, value.node, *renaming) == renamed(kernel.body, list[i].node, {}))
+        value.uses.push_back({to.number, list[i].node, std::move(*renaming)});
+    }
+    return value;
+  }
+
+  /// Nothing that `root` reads is stored to on the way, and both places see the same lane's registers.
+  bool isUnchanged(const std::vector<Site> &sites, const Site &from, const Site &to, NodeId root) {
+    const size_t depth = commonDepth(from, to);
+    const bool inLanes = loopAround(from, LoopKind::Lane) != nullptr;
+    for (NodeId id : kernel.body.reachable({root})) {
+      const Scalar &s = kernel.body[id];
+      if (s.op != ScalarOp::Read && s.op != ScalarOp::ReadIf)
+        continue;
+      const GirBuffer &b = kernel.buffers[static_cast<size_t>(s.index)];
+      if (b.level == MemLevel::Register && b.perLane &&
+          inLanes != (loopAround(to, LoopKind::Lane) != nullptr))
+        return false;
+      if (isWritten(sites, s.index, extentAt(from, depth).first, extentAt(to, depth).second))
+        return false;
+    }
+    return true;
+  }
+
+  GirKernel &kernel;
+  Keeper keeper;
+};
+
+} // namespace
+
+bool reuseValues(GirKernel &kernel, const RewriteLimits &limits) {
+  return Reuser(kernel, limits).run();
+}
+
+} // namespace fusec
