@@ -33,6 +33,7 @@
 #include "Gir/Syncs.h"
 
 #include "Gir/Passes.h"
+#include "Gir/Scope.h"
 #include "Gir/Walk.h"
 
 #include <algorithm>
@@ -73,8 +74,6 @@ struct Summary {
   bool passesUnit = true; // there is a path without any Sync
 };
 
-enum class Need { None, Unit, Block };
-
 class Inserter {
 public:
   Inserter(GirKernel &kernel, const std::function<bool(BufferId, BufferId)> &overlap)
@@ -97,13 +96,13 @@ private:
   }
 
   /// `firstRun`: runs with this number and above are other runs of the same loop, not the same run.
-  Need between(const Access &a, const Access &b, int firstRun) const {
+  Scope between(const Access &a, const Access &b, int firstRun) const {
     if ((!a.write && !b.write) || (a.buffer != b.buffer && !overlap(a.buffer, b.buffer)))
-      return Need::None;
+      return Scope::Lane;
     bool same = a.buffer == b.buffer;
     if (a.write && b.write && same &&
         (a.statement == b.statement || kernel.buffers[a.buffer].level == MemLevel::Global))
-      return Need::None;
+      return Scope::Lane;
     // Stores outside the loops are all done by the first thread; what they read may be read by all of them.
     auto oneThread = [&](int runA, int runB, bool ownA, bool ownB) {
       if (runA == -1 && runB == -1)
@@ -111,24 +110,23 @@ private:
       return (runA == runB && runA < firstRun) || (same && ownA && ownB);
     };
     bool sameUnit = kernel.units == 1 || oneThread(a.unitRun, b.unitRun, a.ownUnit, b.ownUnit);
-    if (!sameUnit)
-      return Need::Block;
     bool sameLane = kernel.lanes == 1 || oneThread(a.laneRun, b.laneRun, a.ownLane, b.ownLane);
-    return sameLane || a.unitSynced || b.unitSynced ? Need::None : Need::Unit;
+    // Within a phase elements belong to a block: the verifier sees to it.
+    return scopeOf({true, sameUnit, sameLane || a.unitSynced || b.unitSynced});
   }
 
-  Need between(const Accesses &before, const Accesses &after, int firstRun) const {
-    Need need = Need::None;
+  Scope between(const Accesses &before, const Accesses &after, int firstRun) const {
+    Scope need = Scope::Lane;
     for (const Access &a : before)
       for (const Access &b : after)
         need = std::max(need, between(a, b, firstRun));
     return need;
   }
 
-  Stmt syncFor(Need need) const {
+  Stmt syncFor(Scope need) const {
     Stmt s;
     s.kind = StmtKind::Sync;
-    bool block = need == Need::Block || (kernel.units == 1 && unitRun == -1);
+    bool block = need == Scope::Block || (kernel.units == 1 && unitRun == -1);
     s.scope = block && unitRun == -1 ? SyncScope::Block : SyncScope::Unit;
     return s;
   }
@@ -169,12 +167,12 @@ private:
       bool repeats =
           s.kind == StmtKind::While ||
           (s.kind == StmtKind::Loop && (s.loop == LoopKind::Seq || s.loop == LoopKind::Unroll));
-      Need carried = repeats ? between(child.tail, child.head, firstRun) : Need::None;
-      if (carried != Need::None && laneRun == -1) {
+      Scope carried = repeats ? between(child.tail, child.head, firstRun) : Scope::Lane;
+      if (carried != Scope::Lane && laneRun == -1) {
         // What a predicate or a trip count reads is read before the body's start.
         Summary header;
         expressions(s, header);
-        bool first = header.head.empty() && between(sum.tail, child.head, INT32_MAX) != Need::None;
+        bool first = header.head.empty() && between(sum.tail, child.head, INT32_MAX) != Scope::Lane;
         Stmt sync = syncFor(carried);
         Summary inside = ofSync(sync.scope);
         if (first) {
@@ -185,8 +183,8 @@ private:
         }
         s.body.insert(first ? s.body.begin() : s.body.end(), std::move(sync));
       }
-      Need need = between(sum.tail, child.head, INT32_MAX);
-      if (need != Need::None && laneRun == -1) {
+      Scope need = between(sum.tail, child.head, INT32_MAX);
+      if (need != Scope::Lane && laneRun == -1) {
         Stmt sync = syncFor(need);
         Summary summary = ofSync(sync.scope);
         push(std::move(sync), summary);

@@ -1,4 +1,5 @@
 // The rules of a kernel, in the order of its text.
+#include "Gir/Scope.h"
 #include "Gir/Walk.h"
 
 #include <set>
@@ -125,6 +126,18 @@ private:
     statements(p.body, {});
     for (const Phase::Block &b : p.blocks)
       unbind(b.var);
+    if (errors.empty())
+      exchanges(p);
+  }
+
+  /// Values that go from block to block need the border of two phases.
+  void exchanges(const Phase &p) {
+    for (BufferId b = 0; b < kernel.numParams(); ++b)
+      if (std::optional<Meeting> met = findMeeting(kernel, p, b))
+        need(false, "what one block stores no other one reads before the next phase",
+             "block " + std::to_string(met->readingBlock) + " reads element " +
+                 std::to_string(met->element) + " of %" + kernel.buffers[b].name +
+                 ", which block " + std::to_string(met->storingBlock) + " stores");
   }
 
   bool bind(VarId var, LoopKind kind) {

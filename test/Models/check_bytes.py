@@ -145,8 +145,8 @@ for model in names or sorted(entry[:-5] for entry in os.listdir(TINY) if entry.e
 found.sort(reverse=True)
 for distance, line in found[:12]:
     print(f"{distance:7.2%} {line}")
-print(f"{len(found)} kernels, {keeping} keep values, {sum(distance > WITHIN for distance, line in found)} off by more than {WITHIN:.0%}, "
-      f"{sum('follows data' in line for distance, line in found)} follow data")
+print(f"{len(found)} kernels, {sum(distance > WITHIN for distance, line in found)} off by more than {WITHIN:.0%}, "
+      f"{keeping} keep values, {sum('follows data' in line for distance, line in found)} follow data")
 for distance, line in found:
     if distance > WITHIN:
         print(f"FAILED {line}")

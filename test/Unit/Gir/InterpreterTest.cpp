@@ -1,6 +1,8 @@
 // The interpreter computes what kernels say, bit for bit, and reports races, bad indices and garbage.
 #include "Kernels.h"
 
+#include "Gir/Sites.h"
+#include "Gir/Walk.h"
 #include "Reference/GirInterpreter.h"
 #include "Support/Half.h"
 
@@ -127,6 +129,34 @@ TEST_CASE("lanes that exchange values inside a Lane loop, and blocks that meet, 
                        "phase (b: 2) { %y[b] = 1.0 } phase (b: 2) { %y[b + 2] = %y[b*-1 + 1] } }"),
             arguments) == "");
   CHECK(y == std::vector<float>{1, 1, 1, 1, 0, 0, 0, 0});
+}
+
+TEST_CASE("a value read by another block before the next phase is reported") {
+  // The verifier refuses the text; a kernel that got past it is caught when it runs.
+  GirKernel kernel =
+      kernelFrom("kernel @k units 1 lanes 4 {\n  param out %t f32[8]\n"
+                 "  param out %y f32[8]\n"
+                 "  phase (b: 2) { lane l in 4 { %t[b*4 + l] = 1.0 } }\n"
+                 "  phase (c: 2) { lane l in 4 { %y[c*4 + l] = %t[c*-4 + 4 + l] } } }");
+  std::vector<float> t(8), y(8);
+  CHECK(faultOf(kernel, {argument(t), argument(y)}) == "");
+  for (Stmt &s : kernel.phases[1].body) {
+    for (Stmt &inner : s.body)
+      for (NodeId *ref : exprRefs(inner))
+        *ref = renamed(kernel.body, *ref,
+                       {{kernel.phases[1].blocks[0].var, kernel.phases[0].blocks[0].var}});
+    kernel.phases[0].body.push_back(s);
+  }
+  kernel.phases.pop_back();
+  CHECK(
+      faultOf(kernel, {argument(t), argument(y)}) ==
+      "'%t[b*4 + l] = 1.0' element 4 of %t is written by one block and read by another in the same "
+      "phase");
+  auto status = verify(kernel);
+  REQUIRE(!status.ok());
+  CHECK(format(status.errors().front()) ==
+        "error[E3003] kernel @k: what one block stores no other one reads before the next phase; "
+        "block 0 reads element 4 of %t, which block 1 stores");
 }
 
 TEST_CASE("an index outside its buffer is reported") {

@@ -1,0 +1,196 @@
+// The scope rule, and the search for values that would need the whole device as their scope.
+//
+// Blocks of one phase run in any order, so what one stores another one cannot read before the next phase. The search
+// runs the index expressions of a phase, nothing else: statement by statement for a few blocks, with which block stored
+// each element written down. Not looked at are indices and conditions from data; the interpreter and the simulator
+// see those.
+#include "Gir/Scope.h"
+
+#include "Gir/Walk.h"
+
+#include "Expr/ScalarEval.h"
+
+#include <algorithm>
+#include <map>
+
+namespace fusec {
+namespace {
+
+class MeetingFinder {
+public:
+  MeetingFinder(const GirKernel &kernel, const Phase &phase, BufferId buffer)
+      : kernel(kernel), phase(phase), buffer(buffer), values(kernel.vars.size()) {
+    for (const Symbol &s : kernel.symbols)
+      opt.push_back(s.opt);
+    for (const Scalar &s : kernel.body.nodes) {
+      bool below = (s.op == ScalarOp::Read || s.op == ScalarOp::ReadIf) && s.index == buffer;
+      for (NodeId a : s.args)
+        below = below || reaches[static_cast<size_t>(a)];
+      reaches.push_back(below);
+    }
+    visited.assign(reaches.size(), 0);
+  }
+
+  std::optional<Meeting> run() {
+    for (const DimExpr &d : kernel.buffers[static_cast<size_t>(buffer)].shape)
+      extents.push_back(d.evaluate(opt).value_or(0));
+    blocks(0, 0);
+    for (auto [element, reader] : reads)
+      if (auto [at, end] = stores.equal_range(element); at != end)
+        for (; at != end; ++at)
+          if (at->second != reader)
+            return Meeting{element, at->second, reader};
+    return std::nullopt;
+  }
+
+private:
+  // The accesses that are looked at in all, and the values of a variable: enough to see neighbours meet.
+  static constexpr int64_t kMostAccesses = 1 << 14, kEnds = 4;
+
+  template <typename F> void each(int64_t trip, VarId var, F &&body) {
+    for (int64_t i = 0; i < trip && accesses < kMostAccesses; ++i) {
+      if (i == kEnds && trip > 2 * kEnds)
+        i = trip - kEnds;
+      values[static_cast<size_t>(var)] = i;
+      body(i);
+    }
+  }
+
+  void blocks(size_t depth, int64_t number) {
+    if (depth == phase.blocks.size()) {
+      block = number;
+      accesses = 0;
+      return list(phase.body);
+    }
+    const Phase::Block &b = phase.blocks[depth];
+    const int64_t trip = b.trip.evaluate(opt).value_or(0);
+    each(trip, b.var, [&](int64_t i) {
+      blocks(depth + 1, number * trip + i);
+      accesses = 0; // of each block
+    });
+  }
+
+  void list(const std::vector<Stmt> &stmts) {
+    for (const Stmt &s : stmts) {
+      ++statement;
+      for (NodeId root : exprRoots(s))
+        visit(root);
+      if (writesBuffer(s) && (s.buffer == buffer || s.indexBuffer == buffer))
+        if (std::optional<int64_t> element = flat(s.indices, 0)) {
+          stores.emplace(*element, block);
+          if (s.kind == StmtKind::Accumulate)
+            reads.emplace_back(*element, block);
+        }
+      if (s.kind == StmtKind::Loop) {
+        if (std::optional<int64_t> trip = valueOf(s.trip))
+          each(*trip, s.var, [&](int64_t) { list(s.body); });
+      } else if (s.kind == StmtKind::If) {
+        if (std::optional<int64_t> holds = valueOf(s.predicate))
+          list(*holds ? s.body : s.elseBody);
+      }
+    }
+  }
+
+  /// Notes what is read where this expression is evaluated: a guarded read only where it happens for certain.
+  void visit(NodeId id) {
+    if (!reaches[static_cast<size_t>(id)] || visited[static_cast<size_t>(id)] == statement)
+      return;
+    visited[static_cast<size_t>(id)] = statement;
+    const Scalar &s = kernel.body[id];
+    size_t first = 0;
+    if (s.op == ScalarOp::ReadIf) {
+      visit(s.args[0]);
+      visit(s.args[1]);
+      if (!valueOf(s.args[0]).value_or(0))
+        return;
+      first = 2;
+    }
+    for (size_t i = first; i < s.args.size(); ++i)
+      visit(s.args[i]);
+    if ((s.op == ScalarOp::Read || s.op == ScalarOp::ReadIf) && s.index == buffer)
+      if (std::optional<int64_t> element = flat(s.args, first))
+        reads.emplace_back(*element, block);
+  }
+
+  std::optional<int64_t> flat(const std::vector<NodeId> &indices, size_t first) {
+    int64_t sum = 0;
+    ++accesses;
+    for (size_t d = 0; d < extents.size(); ++d) {
+      std::optional<int64_t> index = valueOf(indices[first + d]);
+      if (!index)
+        return std::nullopt;
+      sum = wrapToType(DType::I64, sum * extents[d] + *index);
+    }
+    return sum;
+  }
+
+  std::optional<int64_t> valueOf(NodeId id) const {
+    const Scalar &s = kernel.body[id];
+    if (isFloat(s.type))
+      return std::nullopt;
+    switch (s.op) {
+    case ScalarOp::Const: return s.imm;
+    case ScalarOp::Axis: return values[static_cast<size_t>(s.index)];
+    case ScalarOp::Dim: return s.dim.evaluate(opt);
+    case ScalarOp::Read:
+    case ScalarOp::ReadIf: return std::nullopt;
+    default: break;
+    }
+    std::vector<ScalarValue> args;
+    for (NodeId a : s.args) {
+      std::optional<int64_t> value = valueOf(a);
+      if (!value)
+        return std::nullopt;
+      args.push_back({*value, 0});
+    }
+    std::optional<ScalarValue> result =
+        evaluateScalar(s.op, s.type, kernel.body[s.args.back()].type, args.data());
+    return result ? std::optional(result->i) : std::nullopt;
+  }
+
+  const GirKernel &kernel;
+  const Phase &phase;
+  const BufferId buffer;
+  std::vector<int64_t> opt, extents, values;      // values: of the loop variables
+  std::multimap<int64_t, int64_t> stores;         // element -> block
+  std::vector<std::pair<int64_t, int64_t>> reads; // element, block
+  std::vector<bool> reaches;                      // node -> a read of the buffer is at or below it
+  std::vector<int64_t> visited; // node -> run of a statement in which it was looked at last
+  int64_t block = 0, accesses = 0, statement = 0;
+};
+
+void note(const GirKernel &kernel, const Stmt &s, BufferId buffer, bool &stored, bool &read) {
+  for (NodeId id : kernel.body.reachable(exprRoots(s)))
+    if (const Scalar &node = kernel.body[id];
+        (node.op == ScalarOp::Read || node.op == ScalarOp::ReadIf) && node.index == buffer)
+      read = true;
+  if (writesBuffer(s) && (s.buffer == buffer || s.indexBuffer == buffer)) {
+    stored = true;
+    read = read || s.kind == StmtKind::Accumulate;
+  }
+}
+
+} // namespace
+
+Exchange exchangeOf(int64_t storingUnit, int64_t readingUnit, bool samePattern, int unitsPerBlock) {
+  return {storingUnit / unitsPerBlock == readingUnit / unitsPerBlock, storingUnit == readingUnit,
+          samePattern};
+}
+
+Scope scopeOf(const Exchange &exchange) {
+  if (!exchange.sameBlock)
+    return Scope::Device;
+  if (!exchange.sameUnit)
+    return Scope::Block;
+  return exchange.samePattern ? Scope::Lane : Scope::Unit;
+}
+
+std::optional<Meeting> findMeeting(const GirKernel &kernel, const Phase &phase, BufferId buffer) {
+  bool stored = false, read = false;
+  forEachStmt(phase.body, [&](const Stmt &s) { note(kernel, s, buffer, stored, read); });
+  if (!stored || !read || gridSize(phase).isConst(1))
+    return std::nullopt;
+  return MeetingFinder(kernel, phase, buffer).run();
+}
+
+} // namespace fusec

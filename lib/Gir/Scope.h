@@ -1,0 +1,33 @@
+#pragma once
+#include "Gir/Gir.h"
+
+#include <optional>
+
+namespace fusec {
+
+/// How far a value goes from the thread that stores it to those that read it, and so what has to stand between: Lane
+/// nothing, Unit and Block a Sync of that scope, Device the border of two phases.
+enum class Scope : uint8_t { Lane, Unit, Block, Device };
+
+/// What is known of two accesses to one element, in one run of what surrounds both.
+struct Exchange {
+  bool sameBlock = false, sameUnit = false;
+  bool samePattern = false; // each lane of a unit reads what it stored itself
+};
+/// The same with units numbered through the whole grid, `unitsPerBlock` to a block.
+Exchange exchangeOf(int64_t storingUnit, int64_t readingUnit, bool samePattern, int unitsPerBlock);
+
+/// The scope rule (PowerFusion, figure 5): one unit and one pattern: Lane; one unit: Unit; one block: Block; else
+/// Device.
+Scope scopeOf(const Exchange &exchange);
+
+/// An element of a buffer that one block stores and another one reads.
+struct Meeting {
+  int64_t element; // flat index
+  int64_t storingBlock, readingBlock;
+};
+/// Looks for one in a phase: at the symbols' `opt`, over some values of each variable (the first and last ones of long
+/// loops) where no data decides. What is found is so; that nothing is found is no proof.
+std::optional<Meeting> findMeeting(const GirKernel &kernel, const Phase &phase, BufferId buffer);
+
+} // namespace fusec

@@ -1,0 +1,73 @@
+// The scope rule, and values that go from block to block within a phase.
+#include "Kernels.h"
+
+#include "Gir/Scope.h"
+
+using namespace fusec;
+using namespace fusec::test;
+
+namespace {
+
+/// What the verifier says of a kernel with one phase over 4 blocks of 2 units of 4 lanes; empty where nothing.
+std::string refusal(const std::string &body, const std::string &blocks = "b: 4") {
+  const std::string text =
+      "kernel @k units 2 lanes 4 {\n  symbol n = 1..4096 opt 100 divisor 1\n"
+      "  param %i i64[256]\n  param out %t f32[256]\n  param out %y f32[256]\n  phase (" +
+      blocks + ") {\n" + body + "  }\n}\n";
+  TextReader in(text, "test");
+  auto kernel = parseGirKernel(in, oneSymbol());
+  return kernel.ok() ? "" : kernel.errors().front().text;
+}
+
+const std::string kOwn = "b*8 + u*4 + l";
+
+std::string storeThenRead(const std::string &stored, const std::string &read) {
+  auto nest = [](const std::string &s) { return "unit u in 2 { lane l in 4 { " + s + " } }\n"; };
+  return nest("%t[" + stored + "] = 1.0") + nest("%y[" + kOwn + "] = %t[" + read + "]");
+}
+
+} // namespace
+
+TEST_CASE("the scope of an exchange, with four warps a block") {
+  auto scope = [](int64_t storing, int64_t reading, bool samePattern) {
+    return scopeOf(exchangeOf(storing, reading, samePattern, 4));
+  };
+  CHECK(scope(5, 5, true) == Scope::Lane);
+  CHECK(scope(5, 5, false) == Scope::Unit);
+  for (int64_t reading : {4, 6, 7}) {
+    CHECK(scope(5, reading, true) == Scope::Block); // a pattern counts within one unit alone
+    CHECK(scope(5, reading, false) == Scope::Block);
+  }
+  for (int64_t reading : {0, 3, 8, 1000}) {
+    CHECK(scope(5, reading, true) == Scope::Device);
+    CHECK(scope(reading, 5, false) == Scope::Device);
+  }
+}
+
+TEST_CASE("a phase whose blocks read what others store is refused") {
+  CHECK(
+      refusal(storeThenRead(kOwn, "floormod(" + kOwn + " + 8, 32)")) ==
+      "what one block stores no other one reads before the next phase; block 0 reads element 8 of "
+      "%t, which block 1 stores");
+  CHECK(refusal(storeThenRead(kOwn, "0")) != "");
+  CHECK(refusal(storeThenRead(kOwn, "b*8 + u*4 + l + 1")) !=
+        ""); // the last lane, its neighbour's first
+  CHECK(refusal(storeThenRead("b*7 + u*4 + l", "b*7 + u*4 + l")) != ""); // blocks overlap
+  CHECK(refusal("%t[5] sum= 1.0\n") != "");
+  // Rows of a symbolic length that are one too long.
+  CHECK(refusal("seq i in dim(n + 1) { %t[b*dim(n) + i] = 1.0 }\n"
+                "seq i in dim(n) { %y[b*dim(n) + i] = %t[b*dim(n) + i] }\n") != "");
+}
+
+TEST_CASE("blocks may read what they stored themselves, and what nobody stores in the phase") {
+  CHECK(refusal(storeThenRead(kOwn, kOwn)) == "");
+  CHECK(refusal(storeThenRead(kOwn, "b*8 + u*-4 + l*-1 + 7")) == "");
+  CHECK(refusal(storeThenRead(kOwn, "32 + floormod(" + kOwn + " + 8, 32)")) == "");
+  CHECK(refusal(storeThenRead(kOwn, "0"), "b: 1") == "");
+  // A guarded read of the block's own half.
+  CHECK(refusal("unit u in 2 { lane l in 4 { if lt(l, 2) { %t[b*2 + l] = 1.0 } } }\n"
+                "unit u in 2 { lane l in 4 { %y[" +
+                kOwn + "] = if(lt(l, 2), %t[b*2 + l], 0.0) } }\n") == "");
+  // Data decides: the interpreter and the simulator would see it.
+  CHECK(refusal(storeThenRead(kOwn, "%i[" + kOwn + "]")) == "");
+}
