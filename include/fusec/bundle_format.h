@@ -110,10 +110,15 @@ typedef struct {
  * kernel with one phase too). Parameters: one 64-bit device pointer a buffer, then one int64 a dim. The grid is
  * one-dimensional (block number = x); a block has Kernel.units * Kernel.lanes threads in x, thread t being lane
  * t % lanes of unit t / lanes. Shared memory is static in the image. A kernel reports nothing.
+ * With Kernel.grid_barrier there is an entry for all phases too, named with "_grid" appended: its blocks wait for
+ * each other, so all of them must be on the device at once (a cooperative launch), any number from 1 to the largest
+ * grid of a phase. Two more parameters follow the dims: that number as int64, and a pointer to a 32-bit word in
+ * device memory, 0 before the first launch, which launches that may overlap do not share.
  *
  * sim: one entry for each phase, named as on a GPU, of type fusec_sim_kernel, called for each thread of each
- * block. Before each access to global or shared memory it calls `access`; other hooks stand for the machine's
- * instructions. Hooks do not return when a check fails.
+ * block. In the entry for all phases the number of blocks stands behind the dims. Before each access to global or
+ * shared memory it calls `access`; other hooks stand for the machine's instructions. Hooks do not return when a
+ * check fails.
  */
 enum { /* what a kernel returns */
        FUSEC_KERNEL_OK = 0,
@@ -155,6 +160,8 @@ typedef struct {
   uint64_t (*shuffle_xor)(fusec_sim_thread *t, uint64_t bits, int32_t lane_mask, int32_t site);
   /* Ends the run with a status other than FUSEC_KERNEL_OK. */
   void (*fail)(fusec_sim_thread *t, int32_t status, int32_t site);
+  /* Barrier of all threads of all blocks, in the entry for all phases. */
+  void (*grid_sync)(fusec_sim_thread *t, int32_t site);
 } fusec_sim_hooks;
 
 struct fusec_sim_thread {

@@ -61,6 +61,7 @@ Kernel kernel(const fb::Kernel *k) {
   out.units = k->units();
   out.lanes = k->lanes();
   each(k->onnx_nodes(), [&](const flatbuffers::String *s) { out.onnxNodes.push_back(text(s)); });
+  out.gridBarrier = k->grid_barrier();
   return out;
 }
 

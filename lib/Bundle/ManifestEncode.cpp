@@ -94,7 +94,7 @@ private:
     auto dims = fb.CreateVector(k.dims);
     auto nodes = fb.CreateVectorOfStrings(k.onnxNodes);
     return fb::CreateKernel(fb, symbol, grids, paramList, dims, k.scratchBytes, k.units, k.lanes,
-                            nodes);
+                            nodes, k.gridBarrier);
   }
 
   flatbuffers::Offset<fb::Variant> variant(const Variant &v) {

@@ -43,6 +43,7 @@ struct Kernel {
   int64_t scratchBytes = 0;   // CPU: scratch of a worker; GPU and sim: shared memory of a block
   int32_t units = 1, lanes = 1;
   std::vector<std::string> onnxNodes;
+  bool gridBarrier = false; // GPU and sim: there is an entry for all phases too
 };
 
 /// `value` >= 0, or value mod modulus == 0 when modulus > 0.

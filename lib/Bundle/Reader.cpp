@@ -253,13 +253,17 @@ private:
         if (!hostCode)
           continue;
         FUSEC_TRY(ElfImage elf, parseElfImage(image.code.data(), image.code.size(), where));
-        for (const Kernel &k : p.kernels)
+        for (const Kernel &k : p.kernels) {
+          const std::string all = k.symbol + "_grid";
+          if (k.gridBarrier && !elf.functions.count(all))
+            return bad("the code for '" + p.target + "' has no function '" + all + "'");
           for (size_t phase = 0; phase < k.grids.size(); ++phase) {
             const std::string entry =
                 isSimTarget(p.target) ? k.symbol + "_p" + std::to_string(phase) : k.symbol;
             if (!elf.functions.count(entry))
               return bad("the code for '" + p.target + "' has no function '" + entry + "'");
           }
+        }
       }
     }
     return success();

@@ -6,6 +6,7 @@
 #include "Codegen/Images.h"
 #include "Codegen/Pipeline.h"
 #include "Codegen/Sim/SimModule.h"
+#include "Cost/Cost.h"
 
 #include "llvm/IR/Verifier.h"
 
@@ -16,7 +17,7 @@
 
 namespace fusec {
 
-std::vector<KernelCode> kernelCodes(const std::vector<GirKernel> &kernels) {
+std::vector<KernelCode> kernelCodes(const std::vector<GirKernel> &kernels, const Target &target) {
   std::vector<KernelCode> codes;
   std::set<std::string> taken;
   for (const GirKernel &k : kernels) {
@@ -30,7 +31,7 @@ std::vector<KernelCode> kernelCodes(const std::vector<GirKernel> &kernels) {
         symbol += "_";
     }
     codes.push_back({symbol, static_cast<int>(k.phases.size()), std::max<int64_t>(k.sharedBytes, 0),
-                     k.units, k.lanes});
+                     k.units, k.lanes, k.phases.size() > 1 && cost::joinsPhases(target)});
   }
   return codes;
 }
@@ -79,7 +80,7 @@ template <typename F> void forEach(size_t count, int threads, F &&work) {
 /// Compiles each kernel to an object or to assembly text.
 Result<std::vector<std::string>> compileEach(const std::vector<GirKernel> &kernels,
                                              const Target &target, int threads, bool assembly) {
-  const std::vector<KernelCode> codes = kernelCodes(kernels);
+  const std::vector<KernelCode> codes = kernelCodes(kernels, target);
   std::vector<std::string> outputs(kernels.size());
   std::vector<Diagnostics> errors(kernels.size());
   initialiseLlvm();
@@ -113,7 +114,7 @@ Result<std::vector<std::string>> compileEach(const std::vector<GirKernel> &kerne
 } // namespace
 
 Result<std::string> emitLlvmText(const std::vector<GirKernel> &kernels, const Target &target) {
-  const std::vector<KernelCode> codes = kernelCodes(kernels);
+  const std::vector<KernelCode> codes = kernelCodes(kernels, target);
   std::string text;
   llvm::raw_string_ostream out(text);
   initialiseLlvm();

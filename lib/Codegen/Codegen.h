@@ -9,12 +9,13 @@
 namespace fusec {
 
 /// What a launcher needs to know of a compiled kernel. Entry points: CPU: `symbol`; GPUs and sim: one a phase,
-/// `symbol` + "_p0", "_p1", ...
+/// `symbol` + "_p0", "_p1", ..., and with `gridBarrier` one for all phases, `symbol` + "_grid" (bundle_format.h).
 struct KernelCode {
   std::string symbol;
   int phases = 1;
   int64_t sharedBytes = 0; // shared memory of a block, scratch on a CPU
   int units = 1, lanes = 1;
+  bool gridBarrier = false;
 };
 
 /// One loadable file with the code of all kernels.
@@ -36,7 +37,7 @@ struct CodegenOptions {
 };
 
 /// Symbols and facts of the kernels, in order; symbols are C identifiers and unique.
-std::vector<KernelCode> kernelCodes(const std::vector<GirKernel> &kernels);
+std::vector<KernelCode> kernelCodes(const std::vector<GirKernel> &kernels, const Target &target);
 
 /// LLVM IR as the emitter makes it, before any optimisation: stage "llvm".
 Result<std::string> emitLlvmText(const std::vector<GirKernel> &kernels, const Target &target);

@@ -34,29 +34,33 @@ void Emitter::problem(const std::string &what) {
 }
 
 Status Emitter::run() {
-  if (threads)
+  if (threads) {
     for (size_t p = 0; p < kernel.phases.size(); ++p)
       emitGpuPhase(p);
-  else
+    if (code.gridBarrier)
+      emitGridKernel();
+  } else {
     emitCpuKernel();
+  }
   if (!errors.empty())
     return std::move(errors);
   return success();
 }
 
 /// Creates the function with a parameter for each Global buffer and each dim and positions the builder in it.
-/// `noalias` holds: buffers of different tensors do not overlap (bundle_format.h).
-llvm::Function *Emitter::beginPhase(const std::string &name,
-                                    llvm::GlobalValue::LinkageTypes linkage, llvm::Type *result,
-                                    bool withScratchAndBlock) {
+/// `noalias` holds: buffers of different tensors do not overlap (bundle_format.h). Across a barrier of the grid it is
+/// not said of buffers that are written: LLVM would take it that the barrier leaves them as they are.
+llvm::Function *Emitter::beginFunction(const std::string &name,
+                                       llvm::GlobalValue::LinkageTypes linkage, llvm::Type *result,
+                                       Extra extra) {
   const int params = kernel.numParams();
   llvm::Type *i64 = b.getInt64Ty();
   std::vector<llvm::Type *> types(params, llvm::PointerType::get(context, threads ? 1 : 0));
   types.insert(types.end(), symbols.size(), i64);
-  if (withScratchAndBlock) {
-    types.push_back(b.getPtrTy());
-    types.push_back(i64);
-  }
+  if (extra == Extra::ScratchAndBlock)
+    types.insert(types.end(), {b.getPtrTy(), i64});
+  if (extra == Extra::Grid)
+    types.insert(types.end(), {i64, llvm::PointerType::get(context, 1)});
   function =
       llvm::Function::Create(llvm::FunctionType::get(result, types, false), linkage, name, module);
   hooks.markEntry(*function, kernel);
@@ -66,7 +70,8 @@ llvm::Function *Emitter::beginPhase(const std::string &name,
   for (int i = 0; i < params; ++i) {
     llvm::Argument *arg = function->getArg(i);
     arg->setName(kernel.buffers[i].name);
-    arg->addAttr(llvm::Attribute::NoAlias);
+    if (extra != Extra::Grid || !kernel.buffers[i].written)
+      arg->addAttr(llvm::Attribute::NoAlias);
     if (!kernel.buffers[i].written)
       arg->addAttr(llvm::Attribute::ReadOnly);
     buffers[i] = arg;
@@ -123,7 +128,6 @@ llvm::AllocaInst *Emitter::entryAlloca(llvm::Type *type, const std::string &name
 
 /// Decodes the block number (the last block variable runs fastest) and emits the statements.
 void Emitter::emitPhaseBody(const Phase &phase, Value *block) {
-  declareLocals();
   for (size_t i = phase.blocks.size(); i-- > 0;) {
     Value *trip = dimValue(phase.blocks[i].trip), *digit = block;
     if (i > 0) {
@@ -149,8 +153,10 @@ void Emitter::emitCpuKernel() {
   llvm::Type *i32 = b.getInt32Ty(), *i64 = b.getInt64Ty(), *ptr = b.getPtrTy();
   std::vector<llvm::Function *> phases;
   for (size_t p = 0; p < kernel.phases.size(); ++p) {
-    phases.push_back(beginPhase(code.symbol + ".p" + std::to_string(p),
-                                llvm::GlobalValue::InternalLinkage, i32, true));
+    phases.push_back(beginFunction(code.symbol + ".p" + std::to_string(p),
+                                   llvm::GlobalValue::InternalLinkage, i32,
+                                   Extra::ScratchAndBlock));
+    declareLocals();
     emitPhaseBody(kernel.phases[p], function->getArg(function->arg_size() - 1));
     if (hasStreamed)
       hooks.completeStreamed(b);
@@ -184,17 +190,65 @@ void Emitter::emitCpuKernel() {
 }
 
 void Emitter::emitGpuPhase(size_t p) {
-  beginPhase(code.symbol + "_p" + std::to_string(p), llvm::GlobalValue::ExternalLinkage,
-             b.getVoidTy(), false);
+  beginFunction(code.symbol + "_p" + std::to_string(p), llvm::GlobalValue::ExternalLinkage,
+                b.getVoidTy(), Extra::None);
+  numberThreads();
+  Value *block = b.CreateCall(machine("fusec.gpu.block", b.getInt32Ty(), {}));
+  declareLocals();
+  emitPhaseBody(kernel.phases[p], b.CreateZExt(block, b.getInt64Ty(), "block"));
+  b.CreateRetVoid();
+}
+
+/// void symbol_grid(buffers..., dims..., i64 blocks, ptr barrier): all phases, run by as many blocks as the device
+/// holds at once; each takes every blocks-th block of a phase, and the grid's barrier stands between phases. So it
+/// cannot deadlock: every block that waits has its place, and all of them come to the same barriers.
+void Emitter::emitGridKernel() {
+  beginFunction(code.symbol + "_grid", llvm::GlobalValue::ExternalLinkage, b.getVoidTy(),
+                Extra::Grid);
   llvm::Type *i32 = b.getInt32Ty(), *i64 = b.getInt64Ty();
-  Value *thread = b.CreateCall(machine("fusec.gpu.thread", i32, {}), {}, "thread");
-  Value *block = b.CreateZExt(b.CreateCall(machine("fusec.gpu.block", i32, {})), i64, "block");
+  Value *blocks = function->getArg(function->arg_size() - 2),
+        *barrier = function->getArg(function->arg_size() - 1);
+  blocks->setName("blocks");
+  barrier->setName("barrier");
+  numberThreads();
+  Value *own = b.CreateZExt(b.CreateCall(machine("fusec.gpu.block", i32, {})), i64, "block");
+  declareLocals();
+  llvm::Function *gridSync =
+                     machine("fusec.gpu.sync.grid", b.getVoidTy(), {barrier->getType(), i32}),
+                 *blockSync = machine("fusec.gpu.sync.block", b.getVoidTy(), {});
+  for (const Phase &phase : kernel.phases) {
+    if (&phase != kernel.phases.data())
+      b.CreateCall(gridSync, {barrier, b.CreateTrunc(blocks, i32)});
+    // What was computed for one phase does not dominate the next one.
+    cache.assign(kernel.body.nodes.size(), {});
+    auto *loop = llvm::BasicBlock::Create(context, "blocks", function),
+         *body = llvm::BasicBlock::Create(context, "block", function),
+         *after = llvm::BasicBlock::Create(context, "after", function);
+    Value *total = dimValue(gridSize(phase)), *counter = entryAlloca(i64, "next");
+    b.CreateStore(own, counter);
+    b.CreateBr(loop);
+    b.SetInsertPoint(loop);
+    Value *block = b.CreateLoad(i64, counter);
+    b.CreateCondBr(b.CreateICmpSLT(block, total), body, after);
+    b.SetInsertPoint(body);
+    emitPhaseBody(phase, block);
+    if (code.sharedBytes > 0) // the next block takes the memory over
+      b.CreateCall(blockSync);
+    b.CreateStore(b.CreateNSWAdd(block, blocks), counter);
+    b.CreateBr(loop);
+    b.SetInsertPoint(after);
+    cache.assign(kernel.body.nodes.size(), {});
+  }
+  b.CreateRetVoid();
+}
+
+void Emitter::numberThreads() {
+  llvm::Type *i64 = b.getInt64Ty();
+  Value *thread = b.CreateCall(machine("fusec.gpu.thread", b.getInt32Ty(), {}), {}, "thread");
   Value *lanes = b.getInt32(kernel.lanes);
   bool oneUnit = kernel.units == 1;
   threadLane = b.CreateZExt(oneUnit ? thread : b.CreateURem(thread, lanes), i64, "lane");
   threadUnit = oneUnit ? b.getInt64(0) : b.CreateZExt(b.CreateUDiv(thread, lanes), i64, "unit");
-  emitPhaseBody(kernel.phases[p], block);
-  b.CreateRetVoid();
 }
 
 llvm::Function *Emitter::machine(const char *name, llvm::Type *result,

@@ -38,8 +38,13 @@ private:
   // Emitter.cpp: functions and parameters.
   void emitCpuKernel();
   void emitGpuPhase(size_t phase);
-  llvm::Function *beginPhase(const std::string &name, llvm::GlobalValue::LinkageTypes linkage,
-                             llvm::Type *result, bool withScratchAndBlock);
+  void emitGridKernel();
+  /// Parameters behind buffers and dims. ScratchAndBlock: scratch, block number (CPU). Grid: number of blocks, the
+  /// barrier's word.
+  enum class Extra { None, ScratchAndBlock, Grid };
+  llvm::Function *beginFunction(const std::string &name, llvm::GlobalValue::LinkageTypes linkage,
+                                llvm::Type *result, Extra extra);
+  void numberThreads();
   void emitPhaseBody(const Phase &phase, llvm::Value *block);
   void declareLocals();
   llvm::AllocaInst *entryAlloca(llvm::Type *type, const std::string &name);

@@ -12,6 +12,7 @@ namespace fusec {
 ///   i32  fusec.gpu.thread()                    thread number in the block
 ///   i32  fusec.gpu.block()                     block number in the grid
 ///   void fusec.gpu.sync.block(), fusec.gpu.sync.unit()
+///   void fusec.gpu.sync.grid(ptr word, i32 blocks)        all blocks; the word is 0 before the first launch
 ///   i32  fusec.gpu.shuffle.xor(i32 value, i32 laneMask)   the value of lane (own xor laneMask) of the unit
 ///   i32  fusec.gpu.lane0(i32 value)                       the value of the unit's first lane
 class TargetHooks {

@@ -56,4 +56,16 @@ double latency(const Counts &c, const Target &target) {
   return c.launches * target.launchSec + std::max(work, (c.readBytes + c.writtenBytes) / bandwidth);
 }
 
+bool joinsPhases(const Target &target) {
+  return target.kind != TargetKind::Cpu && target.deviceBarrierSec < target.launchSec;
+}
+
+double latency(std::span<const Counts> phases, const Target &target) {
+  double seconds = 0;
+  for (const Counts &phase : phases)
+    seconds += latency(phase, target);
+  const double saved = joinsPhases(target) ? target.launchSec - target.deviceBarrierSec : 0;
+  return seconds - double(phases.size() - 1) * saved;
+}
+
 } // namespace fusec::cost

@@ -1,6 +1,8 @@
 #pragma once
 #include "Target/Target.h"
 
+#include <span>
+
 namespace fusec::cost {
 
 /// Plain counts of one kernel launch. "Vector" = one instruction for all lanes of a unit.
@@ -21,6 +23,11 @@ struct Counts {
 /// global bandwidth (roofline; fewer blocks than cores draw on a part of it), + barriers. Units too few to hide their
 /// latency issue slower. The quick fidelity `delta` leaves waves, latency hiding and barriers out.
 double latency(const Counts &counts, const Target &target);
+/// The same of a kernel of several phases: one after the other, with a device-wide barrier between them or, where that
+/// is dearer, another launch (`joinsPhases` says which).
+double latency(std::span<const Counts> phases, const Target &target);
+/// True where a device-wide barrier inside a kernel costs less than a launch.
+bool joinsPhases(const Target &target);
 double delta(const Counts &counts, const Target &target);
 
 } // namespace fusec::cost

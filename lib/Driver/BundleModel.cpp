@@ -69,7 +69,7 @@ bundle::Program bundleProgram(const TargetState &target, std::map<Hash128, int32
   }
   for (const CodeImage &image : target.images)
     program.images.push_back({imageKind(image.format), image.bytes, image.minDriverCuda});
-  std::vector<KernelCode> codes = kernelCodes(gir.kernels);
+  std::vector<KernelCode> codes = kernelCodes(gir.kernels, target.target);
   for (size_t k = 0; k < gir.kernels.size(); ++k) {
     const GirKernel &kernel = gir.kernels[k];
     bundle::Kernel out;
@@ -82,6 +82,7 @@ bundle::Program bundleProgram(const TargetState &target, std::map<Hash128, int32
     out.scratchBytes = codes[k].sharedBytes;
     out.units = codes[k].units;
     out.lanes = codes[k].lanes;
+    out.gridBarrier = codes[k].gridBarrier;
     out.onnxNodes = kernel.onnxNodes;
     program.kernels.push_back(std::move(out));
   }

@@ -192,8 +192,13 @@ private:
 } // namespace
 
 Prediction predict(const Pattern &pattern, const ScheduleVariant &variant, const Target &target) {
-  const cost::Counts counts = countWork(variant.schedule, pattern.program, target);
-  return {cost::latency(counts, target), counts.readBytes, counts.writtenBytes};
+  const std::vector<cost::Counts> phases = countWork(variant.schedule, pattern.program, target);
+  Prediction prediction{cost::latency(phases, target), 0, 0};
+  for (const cost::Counts &counts : phases) {
+    prediction.readBytes += counts.readBytes;
+    prediction.writtenBytes += counts.writtenBytes;
+  }
+  return prediction;
 }
 
 std::string wholeText(double number) {

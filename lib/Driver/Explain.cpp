@@ -2,6 +2,7 @@
 
 #include "Fusion/CutPattern.h"
 #include "Tiling/Access.h"
+#include "Tiling/Phases.h"
 
 #include <algorithm>
 #include <tuple>
@@ -132,6 +133,7 @@ private:
     kernel.within = within;
     kernel.nodes = step.onnxNodes;
     kernel.equations = step.equations;
+    kernel.phaseStarts = pattern.phaseStarts;
     for (size_t a = 0; a < step.arguments.size(); ++a) {
       const bool written = pattern.program.tensors[argument(pattern, a)].kind == TensorKind::Output;
       (written ? kernel.outputs : kernel.inputs).push_back(program.tensors[step.arguments[a]].name);
@@ -190,6 +192,12 @@ private:
     std::vector<std::vector<TensorId>> reads;
     for (const Equation *e : parts)
       reads.push_back(tensorsRead(*e));
+    const std::vector<int> starts = tiling::phaseStarts(schedule);
+    auto crosses = [&](size_t from, size_t to) {
+      return std::any_of(starts.begin(), starts.end(), [&](int start) {
+        return from < static_cast<size_t>(start) && static_cast<size_t>(start) <= to;
+      });
+    };
     for (size_t from = 0; from < parts.size(); ++from)
       for (TensorId t : parts[from]->outputs)
         for (size_t to = 0; to < parts.size(); ++to)
@@ -197,7 +205,7 @@ private:
             kernel.edges.push_back({modelName(tensorNames, scheduled.program().tensors[t].name),
                                     modelName(equationNames, parts[from]->name),
                                     modelName(equationNames, parts[to]->name),
-                                    levelOf(schedule, t)});
+                                    crosses(from, to) ? "barrier" : levelOf(schedule, t)});
   }
 
   static std::string levelOf(const Schedule &schedule, TensorId tensor) {

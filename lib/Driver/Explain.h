@@ -13,7 +13,8 @@ struct Sums {
 /// A value that one equation of a kernel hands to another.
 struct InnerEdge {
   std::string tensor, producer, consumer;
-  std::string level; // "register", "shared", "device"
+  std::string
+      level; // "register", "shared", "device"; "barrier": device memory and a barrier of all blocks
 };
 
 struct ExplainedKernel {
@@ -22,6 +23,7 @@ struct ExplainedKernel {
   std::string step;   // of the execution plan
   std::string within; // branch or loop that holds it; empty: none
   std::vector<std::string> nodes, equations;
+  std::vector<int> phaseStarts;             // positions of equations that begin a phase, without 0
   std::vector<std::string> inputs, outputs; // tensors
   std::vector<InnerEdge> edges;
   Prediction prediction;              // of one launch

@@ -38,7 +38,7 @@ tr[tabindex] { cursor: pointer; } tr[tabindex]:hover { background: var(--soft); 
 tr.on, tr.on:hover { background: #e4ebfb; }
 td small, .dim { color: var(--dim); } .names { overflow-wrap: anywhere; }
 .tag { display: inline-block; padding: 0 7px; border-radius: 9px; background: #e4ebfb;
-  font-size: 12px; } .tag.shared { background: #fdeccd; } .tag.device { background: #fbd9d3; }
+  font-size: 12px; } .tag.shared { background: #fdeccd; } .tag.device, .tag.barrier { background: #fbd9d3; }
 pre { background: var(--soft); padding: 10px; border-radius: 6px; overflow: auto; font-size: 12px; }
 a { color: var(--accent); cursor: pointer; text-decoration: underline; }
 svg text { font: 12px system-ui, sans-serif; pointer-events: none; }
@@ -183,7 +183,8 @@ function details(k, i) {
     u.launches > 1 ? el('p', {class: 'dim'}, 'unfused: ' + u.launches + ' kernels, ' +
       time(u.predicted_s) + ', ' + bytes(u.bytes_read) + ' read, ' + bytes(u.bytes_written) +
       ' written') : '',
-    names('ONNX nodes', k.nodes), names('equations', k.equations),
+    names('ONNX nodes', k.nodes), names('equations', k.equations.map((e, n) =>
+      k.phase_starts.includes(n) ? '| ' + e : e)),
     k.within ? names('inside', [k.within]) : '',
     names('inputs', k.inputs), names('outputs', k.outputs));
   if (k.edges.length)

@@ -59,6 +59,8 @@ std::string kernel(const ExplainedKernel &k) {
   return "{\"name\":" + jsonString(k.name) + ",\"launches\":" + std::to_string(k.launches) +
          ",\"step\":" + jsonString(k.step) + ",\"within\":" + jsonString(k.within) +
          ",\"nodes\":" + names(k.nodes) + ",\"equations\":" + names(k.equations) +
+         ",\"phase_starts\":" +
+         list(k.phaseStarts, [](int start) { return std::to_string(start); }) +
          ",\"inputs\":" + names(k.inputs) + ",\"outputs\":" + names(k.outputs) +
          ",\"edges\":" + list(k.edges, edge) + "," +
          numbers(k.prediction.readBytes, k.prediction.writtenBytes, k.prediction.seconds) +

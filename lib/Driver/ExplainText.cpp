@@ -73,6 +73,19 @@ std::string kernelText(const ExplainedTarget &target, size_t k,
     out += "; unfused " + sumsText(kernel.unfused);
   out += "\n     nodes      " + join(kernel.nodes) + "\n     equations  " + join(kernel.equations) +
          "\n";
+  if (!kernel.phaseStarts.empty()) {
+    out += "     phases     ";
+    size_t begin = 0;
+    for (size_t p = 0; p <= kernel.phaseStarts.size(); ++p) {
+      const size_t end = p < kernel.phaseStarts.size() ? static_cast<size_t>(kernel.phaseStarts[p])
+                                                       : kernel.equations.size();
+      out += (p > 0 ? " | " : "") +
+             join({kernel.equations.begin() + static_cast<std::ptrdiff_t>(begin),
+                   kernel.equations.begin() + static_cast<std::ptrdiff_t>(end)});
+      begin = end;
+    }
+    out += "\n";
+  }
   if (!kernel.within.empty())
     out += "     inside     " + oneLine(kernel.within) + "\n";
   for (const InnerEdge &edge : kernel.edges)

@@ -260,7 +260,7 @@ private:
       if (auto it = known.find(pattern.signature); it != known.end())
         return it->second;
       FUSEC_TRY(std::vector<ScheduleVariant> variants,
-                bestSchedules(pattern.program, target.target));
+                bestSchedules(pattern.program, target.target, pattern.phaseStarts));
       return known[pattern.signature] = variants.empty() ? -1 : variants.back().seconds;
     };
     FUSEC_TRY(target.plan, buildPlan(state.program, target.target, oracle, options.plan));
@@ -270,7 +270,8 @@ private:
   Status schedule(TargetState &target) {
     Diagnostics errors;
     for (const Pattern &pattern : target.plan.patterns) {
-      Result<std::vector<ScheduleVariant>> variants = bestSchedules(pattern.program, target.target);
+      Result<std::vector<ScheduleVariant>> variants =
+          bestSchedules(pattern.program, target.target, pattern.phaseStarts);
       if (!variants) {
         errors.insert(errors.end(), variants.errors().begin(), variants.errors().end());
         continue;

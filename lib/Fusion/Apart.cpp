@@ -124,7 +124,7 @@ private:
     std::vector<PlanStep> list;
     for (const Item &item : items) {
       if (const auto *equation = std::get_if<Equation>(&item.value)) {
-        list.push_back(launchStep(program, {equation}, uses, plan, signatures));
+        list.push_back(launchStep(program, {{equation}, {}}, uses, plan, signatures));
         continue;
       }
       const Control &control = std::get<Control>(item.value);

@@ -8,7 +8,9 @@
 //   %e[i,j] = exp(x[i,j] - m[i])   |  one kernel: a block owns rows, %m and %s stay in registers,
 //   %s[i] = sum_k e[i,k]           |  %e in the block's own memory; x is read once, y written once
 //   %y[i,j] = e[i,j] / s[i]        |
-// Not handled here: kernels whose blocks wait for each other (device-wide barriers), packing of independent equations.
+// Kernels that follow each other may then become phases of one, with a device-wide barrier between them (joinPhases).
+// Not handled here: packing of independent equations.
+#include "Cost/Cost.h"
 #include "Cost/SecondsText.h"
 #include "Fusion/Beam.h"
 #include "Fusion/CutPattern.h"
@@ -25,6 +27,20 @@ namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
+/// Vertices of a launch, one set a phase.
+using Phases = VertexSets;
+
+Group groupOf(const Region &region, const Phases &phases) {
+  Group group;
+  for (const std::vector<int> &phase : phases) {
+    if (!group.equations.empty())
+      group.phaseStarts.push_back(static_cast<int>(group.equations.size()));
+    for (const Equation *e : equationsOf(region, phase))
+      group.equations.push_back(e);
+  }
+  return group;
+}
+
 /// Seconds of kernels by the accurate model, each asked for once.
 class Judge {
 public:
@@ -32,26 +48,29 @@ public:
       : context(context), region(region), oracle(oracle) {}
 
   /// Infinite where no schedule runs the vertices as one kernel.
-  Result<double> kernelSeconds(const std::vector<int> &vertices) {
-    if (!region.vertices[vertices[0]].equation)
+  Result<double> kernelSeconds(const std::vector<int> &vertices) { return seconds({vertices}); }
+
+  /// Of one kernel with these phases.
+  Result<double> seconds(const Phases &phases) {
+    if (!region.vertices[phases[0][0]].equation)
       return 0.0;
-    if (auto it = known.find(vertices); it != known.end())
+    if (auto it = known.find(phases); it != known.end())
       return it->second;
-    std::vector<const Equation *> equations = equationsOf(region, vertices);
+    const Group group = groupOf(region, phases);
     std::vector<TensorId> arguments;
-    FUSEC_TRY(
-        double seconds,
-        oracle(cutPattern(
-            context.program, equations,
-            [&](TensorId t) { return isUsedOutside(equations, context.uses, t); }, arguments)));
-    return known[vertices] = seconds < 0 ? kNever : seconds;
+    FUSEC_TRY(double seconds,
+              oracle(cutPattern(
+                  context.program, group,
+                  [&](TensorId t) { return isUsedOutside(group.equations, context.uses, t); },
+                  arguments)));
+    return known[phases] = seconds < 0 ? kNever : seconds;
   }
 
 private:
   const FusionContext &context;
   const Region &region;
   const ScheduleOracle &oracle;
-  std::map<std::vector<int>, double> known;
+  std::map<Phases, double> known;
 };
 
 /// One list of items on its way into kernels.
@@ -59,7 +78,7 @@ class RegionSearch {
 public:
   RegionSearch(const FusionContext &context, const std::vector<Item> &items, const Target &target,
                const ScheduleOracle &oracle, const PlanOptions &options)
-      : context(context), region(makeRegion(items)), score(context, region, target),
+      : context(context), target(target), region(makeRegion(items)), score(context, region, target),
         judge(context, region, oracle), options(options) {}
 
   Status run() {
@@ -75,15 +94,21 @@ public:
         drafts.erase(drafts.begin() + static_cast<std::ptrdiff_t>(kept) - 1, drafts.end() - 1);
       for (PlanDraft &draft : drafts)
         FUSEC_CHECK(improve(draft));
-      std::stable_sort(drafts.begin(), drafts.end(), [](const PlanDraft &a, const PlanDraft &b) {
-        return a.seconds < b.seconds;
-      });
     }
-    chosen = std::move(drafts[0]);
+    double best = kNever;
+    for (PlanDraft &draft : drafts) {
+      FUSEC_TRY(std::vector<Phases> joined, joinPhases(draft));
+      if (!chosenLaunches.empty() && draft.seconds >= best)
+        continue;
+      best = draft.seconds;
+      chosen = std::move(draft);
+      chosenLaunches = std::move(joined);
+    }
     return success();
   }
 
-  VertexSets kernels() const { return topologicalOrder(region, sets, chosen.partition); }
+  /// In the order in which they run.
+  const std::vector<Phases> &launches() const { return chosenLaunches; }
 
   /// Why the kernels of two vertices are two.
   Result<std::string> whyApart(const Equation &producer, const Equation &consumer) {
@@ -220,6 +245,40 @@ private:
     return true;
   }
 
+  /// The draft's kernels as launches: neighbours in the order in which they run become phases of one, with a
+  /// device-wide barrier between them, where that costs less than a launch. Nothing else changes by it, so that any
+  /// order among kernels stays right. Kernels that take long stay apart: the hungriest phase sets the registers of all,
+  /// and there is little to gain.
+  Result<std::vector<Phases>> joinPhases(PlanDraft &draft) {
+    constexpr double kWorthwhile = 0.05; // part of the neighbours' time that a barrier must save
+    const bool joins = cost::joinsPhases(target) && options.mode != SearchMode::Fs &&
+                       options.mode != SearchMode::None;
+    std::vector<Phases> launches;
+    double before = 0;
+    for (std::vector<int> &kernel : topologicalOrder(region, sets, draft.partition)) {
+      FUSEC_TRY(double alone, judge.kernelSeconds(kernel));
+      bool joined = false;
+      if (joins && !launches.empty()) {
+        Phases together = launches.back();
+        together.push_back(kernel);
+        if (whyNotPhases(region, together).empty()) {
+          FUSEC_TRY(double apart, judge.seconds(launches.back()));
+          FUSEC_TRY(double seconds, judge.seconds(together));
+          const double saved = apart + alone - seconds;
+          joined = saved > 0 && saved >= kWorthwhile * (before + alone);
+          if (joined) {
+            launches.back() = std::move(together);
+            draft.seconds -= saved;
+          }
+        }
+      }
+      if (!joined)
+        launches.push_back({kernel});
+      before = alone;
+    }
+    return launches;
+  }
+
   int vertexOf(const Equation &equation) const {
     for (size_t v = 0; v < region.vertices.size(); ++v)
       if (region.vertices[v].equation == &equation)
@@ -229,12 +288,14 @@ private:
   }
 
   const FusionContext &context;
+  const Target &target;
   Region region;
   Score score;
   Judge judge;
   const PlanOptions &options;
   VertexSets sets;
   PlanDraft chosen;
+  std::vector<Phases> chosenLaunches;
 };
 
 class PlanBuilder {
@@ -272,11 +333,11 @@ private:
       if (v.equation)
         searchOf[v.equation] = &search;
     std::vector<PlanStep> list;
-    for (const std::vector<int> &kernel : search.kernels()) {
-      const Region::Vertex &first = search.vertices().vertices[kernel[0]];
+    for (const Phases &launch : search.launches()) {
+      const Region::Vertex &first = search.vertices().vertices[launch[0][0]];
       if (first.equation) {
-        list.push_back(launchStep(context.program, equationsOf(search.vertices(), kernel),
-                                  context.uses, plan, signatures));
+        list.push_back(launchStep(context.program, groupOf(search.vertices(), launch), context.uses,
+                                  plan, signatures));
         continue;
       }
       PlanStep step = controlStep(*first.control);

@@ -105,9 +105,10 @@ std::vector<TensorId> tensorsWritten(const Equation &equation) {
   return out;
 }
 
-Pattern cutPattern(const ExprProgram &program, const std::vector<const Equation *> &equations,
+Pattern cutPattern(const ExprProgram &program, const Group &group,
                    const std::function<bool(TensorId)> &isUsedOutside,
                    std::vector<TensorId> &arguments) {
+  const std::vector<const Equation *> &equations = group.equations;
   Cutter cutter(program);
   cutter.program.symbols = program.symbols;
   for (size_t s = 0; s < cutter.program.symbols.size(); ++s)
@@ -134,6 +135,7 @@ Pattern cutPattern(const ExprProgram &program, const std::vector<const Equation 
     }
   Pattern pattern;
   pattern.numArguments = static_cast<int>(arguments.size());
+  pattern.phaseStarts = group.phaseStarts;
   for (size_t i = 0; i < equations.size(); ++i) {
     Equation copy = *equations[i];
     cutter.rename(copy, "e" + std::to_string(i));
@@ -143,6 +145,8 @@ Pattern cutPattern(const ExprProgram &program, const std::vector<const Equation 
   std::string text;
   for (const Tensor &t : pattern.program.tensors)
     text += t.kind == TensorKind::Constant ? 'c' : t.kind == TensorKind::Temp ? 't' : 'a';
+  for (int start : pattern.phaseStarts)
+    text += "|" + std::to_string(start);
   text += print(pattern.program, nullptr);
   pattern.program.name = "k_" + hash128(text).hex().substr(0, 16);
   pattern.signature = hash128(text);

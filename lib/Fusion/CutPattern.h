@@ -11,9 +11,15 @@ std::vector<TensorId> tensorsRead(const Equation &equation);
 /// Tensors that other equations can see it write.
 std::vector<TensorId> tensorsWritten(const Equation &equation);
 
+/// Equations of one kernel in the order in which it runs them, and where a phase begins (Pattern::phaseStarts).
+struct Group {
+  std::vector<const Equation *> equations;
+  std::vector<int> phaseStarts;
+};
+
 /// Cuts equations out of a program. `isUsedOutside` says whether a tensor that they write is read elsewhere or is an
 /// output of the model; the others become internal temps. `arguments` gets the program's tensor for each argument.
-Pattern cutPattern(const ExprProgram &program, const std::vector<const Equation *> &equations,
+Pattern cutPattern(const ExprProgram &program, const Group &group,
                    const std::function<bool(TensorId)> &isUsedOutside,
                    std::vector<TensorId> &arguments);
 
@@ -27,7 +33,7 @@ bool isUsedOutside(const std::vector<const Equation *> &group, const std::map<Te
 std::vector<TensorId> controlReads(const Control &control);
 PlanStep controlStep(const Control &control); // without its inner steps
 /// Launch of one group; its pattern is added to the plan unless an equal one is there.
-PlanStep launchStep(const ExprProgram &program, const std::vector<const Equation *> &equations,
+PlanStep launchStep(const ExprProgram &program, const Group &group,
                     const std::map<TensorId, int> &uses, Plan &plan,
                     std::map<Hash128, int> &signatures);
 

@@ -22,6 +22,32 @@ std::string_view kindOf(const Equation &e) {
   }
 }
 
+/// Why a kernel cannot hold the equation beside others.
+std::string whyAlone(const Equation &e) {
+  for (const Axis &axis : e.axes)
+    if (axis.extent.isConst(0))
+      return e.name + " has no elements";
+  if (std::string_view kind = kindOf(e); !kind.empty())
+    return e.name + " is " + std::string(kind) + ", a kernel of its own";
+  return "";
+}
+
+/// Why so many vertices are too many for a kernel.
+std::string whyTooMany(const Region &region, const std::vector<int> &vertices) {
+  if (vertices.size() > kMostEquations)
+    return "a kernel holds " + std::to_string(kMostEquations) + " equations at most";
+  if (vertices.back() - vertices.front() > kSearchWindow)
+    return "they lie more than " + std::to_string(kSearchWindow) + " equations apart";
+  std::set<TensorId> arguments;
+  for (int v : vertices) {
+    arguments.insert(region.vertices[v].reads.begin(), region.vertices[v].reads.end());
+    arguments.insert(region.vertices[v].writes.begin(), region.vertices[v].writes.end());
+  }
+  if (arguments.size() > kMostArguments)
+    return "a kernel takes " + std::to_string(kMostArguments) + " tensors at most";
+  return "";
+}
+
 } // namespace
 
 // The same as isUsedOutside, without another walk over the equations: the search asks thousands of times.
@@ -62,28 +88,28 @@ std::string whyNotOneKernel(const FusionContext &context, const Region &region,
   // Without common rows one block runs them all, a matrix times one vector included. Contractions use their operands
   // again and again: they need tiles, which a nest among others has not.
   for (const Equation *e : equations) {
-    for (const Axis &axis : e->axes)
-      if (axis.extent.isConst(0))
-        return e->name + " has no elements";
-    if (std::string_view kind = kindOf(*e); !kind.empty())
-      return e->name + " is " + std::string(kind) + ", a kernel of its own";
+    if (std::string reason = whyAlone(*e); !reason.empty())
+      return reason;
     if (isContraction(*e))
       return equations.size() == 2
                  ? notFinished
                  : e->name + " is a contraction, which only one map that finishes it joins";
   }
-  if (equations.size() > kMostEquations)
-    return "a kernel holds " + std::to_string(kMostEquations) + " equations at most";
-  if (vertices.back() - vertices.front() > kSearchWindow)
-    return "they lie more than " + std::to_string(kSearchWindow) + " equations apart";
-  std::set<TensorId> arguments;
-  for (int v : vertices) {
-    arguments.insert(region.vertices[v].reads.begin(), region.vertices[v].reads.end());
-    arguments.insert(region.vertices[v].writes.begin(), region.vertices[v].writes.end());
-  }
-  if (arguments.size() > kMostArguments)
-    return "a kernel takes " + std::to_string(kMostArguments) + " tensors at most";
-  return "";
+  return whyTooMany(region, vertices);
+}
+
+std::string whyNotPhases(const Region &region, const VertexSets &kernels) {
+  std::vector<int> all;
+  for (const std::vector<int> &kernel : kernels)
+    for (int v : kernel) {
+      if (!region.vertices[v].equation)
+        return region.vertices[v].control->name + " is a branch or a loop of the host";
+      if (std::string reason = whyAlone(*region.vertices[v].equation); !reason.empty())
+        return reason;
+      all.push_back(v);
+    }
+  std::sort(all.begin(), all.end());
+  return whyTooMany(region, all);
 }
 
 } // namespace fusec

@@ -18,6 +18,10 @@ struct FusionContext {
 std::string whyNotOneKernel(const FusionContext &context, const Region &region,
                             const std::vector<int> &vertices);
 
+/// Why the kernels cannot be phases of one, for people; empty if they can: their equations are maps and reductions with
+/// elements, and few enough. `kernels` follow each other in an order in which they can run.
+std::string whyNotPhases(const Region &region, const VertexSets &kernels);
+
 /// True if a tensor that the vertices write is read by others, or is an output of the model.
 bool isNeededOutside(const FusionContext &context, const Region &region,
                      const std::vector<int> &vertices, TensorId tensor);

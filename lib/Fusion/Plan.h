@@ -13,7 +13,8 @@ namespace fusec {
 struct Pattern {
   ExprProgram program;
   int numArguments = 0;
-  Hash128 signature; // of the canonical text
+  std::vector<int> phaseStarts; // positions of equations that begin a phase, ascending, without 0
+  Hash128 signature;            // of the canonical text and the phases
 };
 
 struct PlanStep {
@@ -21,7 +22,7 @@ struct PlanStep {
   std::string name;
   std::vector<std::string> onnxNodes;
   // Launch
-  std::vector<std::string> equations; // names, in program order
+  std::vector<std::string> equations; // names, in program order within each phase
   int pattern = -1;
   std::vector<TensorId> arguments; // tensors of the ExprProgram, one an argument of the pattern
   // If, Loop: the Control they come from, with its items replaced by steps

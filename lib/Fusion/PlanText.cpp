@@ -8,13 +8,16 @@ namespace fusec {
 
 namespace {
 
-void printSteps(const std::vector<PlanStep> &steps, int indent, std::string &out) {
+void printSteps(const Plan &plan, const std::vector<PlanStep> &steps, int indent,
+                std::string &out) {
   for (const PlanStep &step : steps) {
     out.append(indent * 2, ' ');
     if (step.kind == PlanStep::Kind::Launch) {
       out += "launch {";
-      for (const std::string &name : step.equations)
-        out += " " + nameToText(name);
+      const std::vector<int> &starts = plan.patterns[step.pattern].phaseStarts;
+      for (size_t e = 0; e < step.equations.size(); ++e)
+        out += (std::count(starts.begin(), starts.end(), static_cast<int>(e)) ? " | " : " ") +
+               nameToText(step.equations[e]);
       out += " }";
       for (const std::string &node : step.onnxNodes)
         out += (&node == step.onnxNodes.data() ? " # " : ", ") + nameToText(node);
@@ -22,10 +25,10 @@ void printSteps(const std::vector<PlanStep> &steps, int indent, std::string &out
       continue;
     }
     out += (step.kind == PlanStep::Kind::If ? "if " : "loop ") + nameToText(step.name) + " {\n";
-    printSteps(step.thenSteps, indent + 1, out);
+    printSteps(plan, step.thenSteps, indent + 1, out);
     out.append(indent * 2, ' ');
     out += "} else {\n";
-    printSteps(step.elseSteps, indent + 1, out);
+    printSteps(plan, step.elseSteps, indent + 1, out);
     out.append(indent * 2, ' ');
     out += "}\n";
   }
@@ -103,16 +106,21 @@ private:
   }
 
   Result<PlanStep> parseLaunch() {
-    std::vector<const Equation *> equations;
+    Group group;
     FUSEC_CHECK(in.expect("{"));
     while (!in.accept("}")) {
+      if (in.accept("|")) {
+        group.phaseStarts.push_back(static_cast<int>(group.equations.size()));
+        if (in.peekIs("|") || in.peekIs("}") || group.phaseStarts.back() == 0)
+          return in.error("every phase has an equation");
+      }
       FUSEC_TRY(std::string name, in.nameText());
       auto it = index.equations.find(name);
       if (it == index.equations.end())
         return in.error("no equation is named '" + name + "'");
-      equations.push_back(it->second);
+      group.equations.push_back(it->second);
     }
-    return launchStep(program, equations, index.uses, plan, signatures);
+    return launchStep(program, group, index.uses, plan, signatures);
   }
 
   Status parseApart() {
@@ -191,9 +199,10 @@ PlanStep controlStep(const Control &control) {
   return step;
 }
 
-PlanStep launchStep(const ExprProgram &program, const std::vector<const Equation *> &equations,
+PlanStep launchStep(const ExprProgram &program, const Group &group,
                     const std::map<TensorId, int> &uses, Plan &plan,
                     std::map<Hash128, int> &signatures) {
+  const std::vector<const Equation *> &equations = group.equations;
   PlanStep step;
   for (const Equation *e : equations) {
     step.name += (step.name.empty() ? "" : "+") + e->name;
@@ -203,7 +212,7 @@ PlanStep launchStep(const ExprProgram &program, const std::vector<const Equation
         step.onnxNodes.push_back(node);
   }
   Pattern pattern = cutPattern(
-      program, equations, [&](TensorId t) { return isUsedOutside(equations, uses, t); },
+      program, group, [&](TensorId t) { return isUsedOutside(equations, uses, t); },
       step.arguments);
   auto [it, isNew] = signatures.emplace(pattern.signature, static_cast<int>(plan.patterns.size()));
   if (isNew)
@@ -225,7 +234,7 @@ bool isUsedOutside(const std::vector<const Equation *> &group, const std::map<Te
 
 std::string print(const Plan &plan, const ExprProgram &program) {
   std::string out = "plan {\n";
-  printSteps(plan.steps, 1, out);
+  printSteps(plan, plan.steps, 1, out);
   out += "}\n";
   for (const Apart &apart : plan.apart)
     out += "apart %" + nameToText(program.tensors[apart.tensor].name) + " from " +

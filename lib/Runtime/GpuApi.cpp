@@ -40,6 +40,9 @@ constexpr Entry entries[] = {
     {offsetof(GpuApi, streamDestroy), "cuStreamDestroy_v2", "hipStreamDestroy"},
     {offsetof(GpuApi, streamWait), "cuStreamSynchronize", "hipStreamSynchronize"},
     {offsetof(GpuApi, launch), "cuLaunchKernel", "hipModuleLaunchKernel"},
+    {offsetof(GpuApi, launchCooperative), "cuLaunchCooperativeKernel", nullptr},
+    {offsetof(GpuApi, residentBlocks), "cuOccupancyMaxActiveBlocksPerMultiprocessor", nullptr},
+    {offsetof(GpuApi, deviceAttribute), "cuDeviceGetAttribute", nullptr},
     {offsetof(GpuApi, addressRange), "cuMemGetAddressRange_v2", "hipMemGetAddressRange"},
 };
 

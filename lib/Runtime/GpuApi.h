@@ -41,6 +41,12 @@ struct GpuApi {
   int (*launch)(Handle function, unsigned gridX, unsigned gridY, unsigned gridZ, unsigned blockX,
                 unsigned blockY, unsigned blockZ, unsigned sharedBytes, Handle stream,
                 void **parameters, void **extra);
+  int (*launchCooperative)(Handle function, unsigned gridX, unsigned gridY, unsigned gridZ,
+                           unsigned blockX, unsigned blockY, unsigned blockZ, unsigned sharedBytes,
+                           Handle stream, void **parameters); // NVIDIA: all blocks at once or none
+  int (*residentBlocks)(int *blocks, Handle function, int blockThreads,
+                        size_t dynamicSharedBytes);              // NVIDIA: of a core
+  int (*deviceAttribute)(int *value, int attribute, int device); // NVIDIA
   int (*addressRange)(Pointer *base, size_t *bytes,
                       Pointer inside); // fails for memory that is not the device's
   GpuVendor vendor;

@@ -4,6 +4,7 @@
 #include "Runtime/GpuApi.h"
 #include "Runtime/Memory.h"
 
+#include <algorithm>
 #include <atomic>
 
 namespace fusec::rt {
@@ -51,11 +52,19 @@ public:
   GpuApi::Handle context = nullptr;
   const bundle::Program *program = nullptr;
   std::vector<std::vector<GpuApi::Handle>> entries; // [kernel][phase]
+  /// Entry for all phases of a kernel, and how many of its blocks the device holds at once; 0: the phases are launched
+  /// one after the other.
+  struct GridEntry {
+    GpuApi::Handle function = nullptr;
+    int64_t resident = 0;
+  };
+  std::vector<GridEntry> gridEntries; // [kernel]
   mutable std::atomic<bool> lost{false};
 
 private:
   fusert_status openDevice();
   fusert_status loadModule();
+  fusert_status findGridEntries();
   fusert_status uploadWeights(const std::vector<bundle::Weight> &weights);
   int device = 0;
   bool opened = false;
@@ -158,6 +167,40 @@ fusert_status GpuDevice::loadModule() {
       entries.back().push_back(function);
     }
   }
+  return findGridEntries();
+}
+
+/// The driver says how many blocks there is room for; other work on the device does not take it away, since a
+/// cooperative launch starts all of them or none.
+fusert_status GpuDevice::findGridEntries() {
+  // CUdevice_attribute of cuda.h
+  constexpr int kMultiprocessors = 16, kCooperativeLaunch = 95;
+  gridEntries.resize(program->kernels.size());
+  if (vendor != GpuVendor::Nvidia)
+    return FUSERT_OK;
+  int cores = 0, cooperative = 0;
+  for (size_t i = 0; i < program->kernels.size(); ++i) {
+    const bundle::Kernel &k = program->kernels[i];
+    if (!k.gridBarrier)
+      continue;
+    if (cores == 0) {
+      FUSERT_TRY(check(api->deviceAttribute(&cores, kMultiprocessors, device),
+                       "asking for the number of cores"));
+      FUSERT_TRY(check(api->deviceAttribute(&cooperative, kCooperativeLaunch, device),
+                       "asking for cooperative launches"));
+      if (cooperative == 0)
+        return FUSERT_OK;
+    }
+    const std::string name = k.symbol + "_grid";
+    GridEntry entry;
+    FUSERT_TRY(check(api->moduleFunction(&entry.function, module, name.c_str()),
+                     ("finding kernel '" + name + "'").c_str()));
+    int ofCore = 0;
+    FUSERT_TRY(check(api->residentBlocks(&ofCore, entry.function, k.units * k.lanes, 0),
+                     ("asking for room for kernel '" + name + "'").c_str()));
+    entry.resident = int64_t{ofCore} * cores;
+    gridEntries[i] = entry;
+  }
   return FUSERT_OK;
 }
 
@@ -224,17 +267,29 @@ class GpuQueue final : public Queue {
 public:
   explicit GpuQueue(const GpuDevice &device) : device(device), api(*device.api) {}
   ~GpuQueue() override {
-    if (!own)
+    if (!own && barrierWord == 0)
       return;
     Current current(device);
-    api.streamDestroy(stream);
+    if (own)
+      api.streamDestroy(stream);
+    if (barrierWord != 0)
+      api.release(barrierWord);
   }
   fusert_status init(GpuApi::Handle given) {
     stream = given;
-    if (given)
+    const bool grids = std::any_of(device.gridEntries.begin(), device.gridEntries.end(),
+                                   [](const GpuDevice::GridEntry &e) { return e.resident > 0; });
+    if (given && !grids)
       return FUSERT_OK;
     Current current(device);
     FUSERT_TRY(device.check(current.error(), "making the device current"));
+    if (grids) {
+      constexpr uint32_t kZero[64] = {}; // lines of its own
+      FUSERT_TRY(device.check(api.allocate(&barrierWord, sizeof kZero), "allocating a barrier"));
+      FUSERT_TRY(device.check(api.upload(barrierWord, kZero, sizeof kZero), "clearing a barrier"));
+    }
+    if (given)
+      return FUSERT_OK;
     constexpr unsigned nonBlocking = 1; // does not wait for the legacy default stream
     FUSERT_TRY(device.check(api.streamCreate(&stream, nonBlocking), "making a stream"));
     own = true;
@@ -252,6 +307,7 @@ public:
     return FUSERT_OK;
   }
   fusert_status launch(Launch &l) override;
+  fusert_status launchGrid(const Launch &l, const GpuDevice::GridEntry &entry);
   fusert_status copy(void *to, const void *from, size_t bytes, Direction direction) override {
     const auto source = reinterpret_cast<GpuApi::Pointer>(from),
                target = reinterpret_cast<GpuApi::Pointer>(to);
@@ -277,7 +333,8 @@ private:
   const GpuApi &api;
   GpuApi::Handle stream = nullptr;
   bool own = false;
-  std::optional<Current> current; // during a run
+  GpuApi::Pointer barrierWord = 0; // of this queue's grids: one of them runs at a time
+  std::optional<Current> current;  // during a run
   std::vector<void *> parameters;
 };
 
@@ -288,12 +345,15 @@ fusert_status GpuQueue::launch(Launch &l) {
     parameters.push_back(&b);
   for (int64_t &d : l.dims)
     parameters.push_back(&d);
+  for (int64_t blocks : l.grids)
+    if (blocks > INT32_MAX)
+      return fail(FUSERT_INVALID_ARGUMENT,
+                  "under these shapes kernel '" + k.symbol + "' has too many blocks");
+  if (const GpuDevice::GridEntry &entry = device.gridEntries[l.kernel]; entry.resident > 0)
+    return launchGrid(l, entry);
   for (size_t phase = 0; phase < l.grids.size(); ++phase) {
     if (l.grids[phase] == 0)
       continue;
-    if (l.grids[phase] > INT32_MAX)
-      return fail(FUSERT_INVALID_ARGUMENT,
-                  "under these shapes kernel '" + k.symbol + "' has too many blocks");
     const int error = api.launch(
         device.entries[l.kernel][phase], static_cast<unsigned>(l.grids[phase]), 1, 1,
         static_cast<unsigned>(k.units * k.lanes), 1, 1, 0, stream, parameters.data(), nullptr);
@@ -301,6 +361,22 @@ fusert_status GpuQueue::launch(Launch &l) {
       return device.check(error, ("launching kernel '" + k.symbol + "'").c_str());
   }
   return FUSERT_OK;
+}
+
+/// `parameters` holds buffers and dims.
+fusert_status GpuQueue::launchGrid(const Launch &l, const GpuDevice::GridEntry &entry) {
+  const bundle::Kernel &k = device.program->kernels[l.kernel];
+  const int64_t widest = *std::max_element(l.grids.begin(), l.grids.end());
+  if (widest == 0)
+    return FUSERT_OK;
+  int64_t blocks = std::min(widest, entry.resident);
+  parameters.push_back(&blocks);
+  parameters.push_back(&barrierWord);
+  const int error = api.launchCooperative(entry.function, static_cast<unsigned>(blocks), 1, 1,
+                                          static_cast<unsigned>(k.units * k.lanes), 1, 1, 0, stream,
+                                          parameters.data());
+  return error == 0 ? FUSERT_OK
+                    : device.check(error, ("launching kernel '" + k.symbol + "'").c_str());
 }
 
 fusert_status GpuDevice::createQueue(const QueueOptions &options, std::unique_ptr<Queue> &queue) {

@@ -6,7 +6,7 @@
 namespace fusec::rt {
 
 const fusec_sim_hooks SimBlockRunner::hooks = {
-    sizeof(fusec_sim_hooks), 0, onAccess, onBlockSync, onUnitSync, onShuffle, onFail};
+    sizeof(fusec_sim_hooks), 0, onAccess, onBlockSync, onUnitSync, onShuffle, onFail, onGridSync};
 
 fusert_status SimBlockRunner::startPhase(const bundle::Kernel &k, int32_t p, const Launch &l,
                                          void *function, uint64_t number) {
@@ -81,30 +81,76 @@ void SimBlockRunner::startThreads(int64_t block) {
 }
 
 bool SimBlockRunner::runBlock(int64_t block) {
+  switch (startBlock(block)) {
+  case Stop::Done: return true;
+  case Stop::Failed: return false;
+  case Stop::GridBarrier: break;
+  }
+  return broken("block " + std::to_string(block) +
+                " waits for the grid in an entry for one phase, where blocks run in any order");
+}
+
+SimBlockRunner::Stop SimBlockRunner::startBlock(int64_t block) {
+  startThreads(block);
+  return runOn();
+}
+
+SimBlockRunner::Stop SimBlockRunner::goOn() {
+  // What other blocks did before the barrier is in order with all that follows; shared memory is the block's own.
+  const int64_t block = phaseBlocks.back();
+  phaseSerial = ++serial;
+  phaseBlocks.assign(1, block);
+  ++phase;
+  for (Parameter &p : parameters)
+    p.shadow.forgetRange();
+  epoch = 0;
+  for (Unit &u : units)
+    u.epoch = 0;
+  for (Thread &t : threads) {
+    t.state = State::Ready;
+    noteEpochs(t);
+  }
+  return runOn();
+}
+
+SimBlockRunner::Stop SimBlockRunner::runOn() {
   try {
-    startThreads(block);
-    for (bool done = false; !done;)
-      if (!(seed == 0 ? runInOrder() : runShuffled()) || !blockBarrier(done)) {
+    for (;;) {
+      if (!(seed == 0 ? runInOrder() : runShuffled()) || !blockBarrier()) {
         if (failed == Failure::None)
           failed = Failure::KernelStatus;
-        return false;
+        return Stop::Failed;
       }
+      if (threads[0].state == State::GridSync)
+        return Stop::GridBarrier;
+      if (threads[0].state == State::Done)
+        break;
+    }
   } catch (const std::bad_alloc &) {
     failed = Failure::NoMemory;
-    return false;
+    return Stop::Failed;
   }
+  finishBlock();
+  return Stop::Done;
+}
+
+void SimBlockRunner::finishBlock() {
   ++counts.blocks;
   counts.threads += threads.size();
   for (const Thread &t : threads)
     counts.flops += static_cast<uint64_t>(t.visible.flops);
-  return true;
 }
 
-/// Every thread waits at a block barrier or is done: all must do the same, at the same place.
-bool SimBlockRunner::blockBarrier(bool &done) {
+void SimBlockRunner::reportDeadlock(int64_t block, int64_t other) {
+  broken("deadlock: block " + std::to_string(block) + " waits for the grid at barrier " +
+         std::to_string(stoppedAt()) + ", where block " + std::to_string(other) + " does not come");
+}
+
+/// Every thread waits at a barrier of the block or the grid or is done: all must do the same, at the same place.
+bool SimBlockRunner::blockBarrier() {
   const Thread &first = threads[0];
   for (const Thread &t : threads)
-    if (t.state != first.state || (t.state == State::BlockSync && t.site != first.site))
+    if (t.state != first.state || (t.state != State::Done && t.site != first.site))
       return broken(
           "block " + std::to_string(t.visible.block) + ": thread " +
           std::to_string(t.visible.thread) +
@@ -112,8 +158,7 @@ bool SimBlockRunner::blockBarrier(bool &done) {
           " while thread 0 " +
           (first.state == State::Done ? "has ended"
                                       : "waits at barrier " + std::to_string(first.site)));
-  done = first.state == State::Done;
-  if (done)
+  if (first.state != State::BlockSync)
     return true;
   ++epoch;
   ++counts.barriers;
@@ -284,6 +329,11 @@ void SimBlockRunner::onAccess(fusec_sim_thread *visible, const void *address, in
 void SimBlockRunner::onBlockSync(fusec_sim_thread *t, int32_t site) {
   Thread &thread = *reinterpret_cast<Thread *>(t);
   thread.runner->park(thread, State::BlockSync, site);
+}
+
+void SimBlockRunner::onGridSync(fusec_sim_thread *t, int32_t site) {
+  Thread &thread = *reinterpret_cast<Thread *>(t);
+  thread.runner->park(thread, State::GridSync, site);
 }
 
 void SimBlockRunner::onUnitSync(fusec_sim_thread *t, int32_t site) {

@@ -21,6 +21,16 @@ public:
   /// False when the block did not end well: see failure().
   bool runBlock(int64_t block);
 
+  /// A block of an entry for all phases (after startPhase): it runs from one barrier of the grid to the next.
+  enum class Stop { GridBarrier, Done, Failed };
+  Stop startBlock(int64_t block);
+  /// Past the barrier that it waits at, once all blocks have come.
+  Stop goOn();
+  /// This runner fails: its block waits at the grid's barrier while `other` has ended, or at another one.
+  void reportDeadlock(int64_t block, int64_t other);
+  /// Where it stopped; the same for all blocks or a deadlock.
+  int32_t stoppedAt() const { return threads[0].site; }
+
   enum class Failure { None, BrokenRule, KernelStatus, NoMemory };
   Failure failure() const { return failed; }
   int32_t kernelStatus() const { return status; }
@@ -32,7 +42,7 @@ public:
   bool independentOf(const SimBlockRunner &other);
 
 private:
-  enum class State : uint8_t { Ready, BlockSync, UnitSync, Shuffle, LogFull, Done };
+  enum class State : uint8_t { Ready, BlockSync, GridSync, UnitSync, Shuffle, LogFull, Done };
   struct Thread {
     fusec_sim_thread visible{}; // first: hooks get a pointer to it
     SimBlockRunner *runner = nullptr;
@@ -62,6 +72,7 @@ private:
   static void onAccess(fusec_sim_thread *t, const void *address, int32_t bytes, int32_t flags,
                        int32_t param, int32_t site);
   static void onBlockSync(fusec_sim_thread *t, int32_t site);
+  static void onGridSync(fusec_sim_thread *t, int32_t site);
   static void onUnitSync(fusec_sim_thread *t, int32_t site);
   static uint64_t onShuffle(fusec_sim_thread *t, uint64_t bits, int32_t laneMask, int32_t site);
   static void onFail(fusec_sim_thread *t, int32_t status, int32_t site);
@@ -77,7 +88,10 @@ private:
   enum class Settled { GoesOn, Waits, Broken };
   Settled settle(int32_t unit);
   bool rendezvous(int32_t unit, State state);
-  bool blockBarrier(bool &done);
+  /// From one barrier of the block to the next until the block is done or waits for the grid.
+  Stop runOn();
+  bool blockBarrier();
+  void finishBlock();
   void noteEpochs(Thread &t) const;
   [[noreturn]] void giveUp(Thread &t); // the fiber is not continued
 

@@ -32,6 +32,7 @@ public:
 
   const bundle::Program *program = nullptr;
   std::vector<std::vector<void *>> entries; // [kernel][phase]
+  std::vector<void *> gridEntries;          // [kernel]: for all phases, or null
 
 private:
   const std::vector<bundle::Weight> *weights = nullptr;
@@ -41,7 +42,8 @@ private:
 class SimQueue final : public Queue {
 public:
   SimQueue(const SimDevice &device, const QueueOptions &options)
-      : device(device), seed(options.simSeed), counts(device.program->kernels.size()) {
+      : device(device), seed(options.simSeed), counting(options.counters),
+        counts(device.program->kernels.size()) {
     workers.start(options, kMaxThreads);
     for (int32_t i = 0; i < workers.width(); ++i)
       runners.push_back(std::make_unique<SimBlockRunner>(options.counters, seed));
@@ -58,30 +60,72 @@ public:
 
 private:
   fusert_status runPhase(const Launch &l, int32_t phase);
+  fusert_status runGrid(Launch &l);
   fusert_status failed(const Launch &l, const SimBlockRunner &runner) const;
 
   static constexpr int32_t kMaxThreads = 16; // each one has the stacks and shadows of a whole block
   const SimDevice &device;
   const uint64_t seed;
+  const bool counting;
   Workers workers;
-  std::vector<std::unique_ptr<SimBlockRunner>> runners; // one a worker
-  std::vector<int64_t> order;                           // with a seed: blocks of the phase
-  std::vector<SimCounts> counts;                        // of each kernel
-  uint64_t phases = 0;                                  // run so far
+  std::vector<std::unique_ptr<SimBlockRunner>> runners;  // one a worker
+  std::vector<std::unique_ptr<SimBlockRunner>> resident; // one a block that waits for the grid
+  std::vector<int64_t> order;                            // with a seed: blocks of the phase
+  std::vector<SimCounts> counts;                         // of each kernel
+  uint64_t phases = 0;                                   // run so far
 };
 
 fusert_status SimQueue::launch(Launch &l) {
   ++counts[static_cast<size_t>(l.kernel)].launches;
-  for (size_t phase = 0; phase < l.grids.size(); ++phase) {
-    if (l.grids[phase] == 0)
-      continue;
-    if (l.grids[phase] > INT32_MAX)
+  for (int64_t blocks : l.grids)
+    if (blocks > INT32_MAX)
       return fail(FUSERT_INVALID_ARGUMENT, "under these shapes kernel '" +
                                                device.program->kernels[l.kernel].symbol +
                                                "' has too many blocks");
-    FUSERT_TRY(runPhase(l, static_cast<int32_t>(phase)));
-  }
+  // With a seed the phases run apart, as on a device that cannot hold the blocks: their order is drawn anew.
+  if (device.gridEntries[l.kernel] && seed == 0)
+    return runGrid(l);
+  for (size_t phase = 0; phase < l.grids.size(); ++phase)
+    if (l.grids[phase] > 0)
+      FUSERT_TRY(runPhase(l, static_cast<int32_t>(phase)));
   return FUSERT_OK;
+}
+
+/// The entry for all phases, by as many blocks as this device is taken to hold at once: few, so that each has several
+/// of a phase's blocks to do. They run in turn from one barrier of the grid to the next.
+fusert_status SimQueue::runGrid(Launch &l) {
+  constexpr int64_t kResident = 3;
+  const auto blocks = static_cast<size_t>(
+      std::clamp<int64_t>(*std::max_element(l.grids.begin(), l.grids.end()), 1, kResident));
+  while (resident.size() < blocks)
+    resident.push_back(std::make_unique<SimBlockRunner>(counting, seed));
+  l.dims.push_back(static_cast<int64_t>(blocks));
+  fusert_status status = FUSERT_OK;
+  std::vector<SimBlockRunner::Stop> stops(blocks, SimBlockRunner::Stop::GridBarrier);
+  for (size_t i = 0; status == FUSERT_OK && i < blocks; ++i)
+    status = resident[i]->startPhase(device.program->kernels[l.kernel], 0, l,
+                                     device.gridEntries[l.kernel], phases);
+  for (bool first = true; status == FUSERT_OK && stops[0] == SimBlockRunner::Stop::GridBarrier;
+       first = false, ++phases) {
+    for (size_t i = 0; i < blocks && status == FUSERT_OK; ++i) {
+      stops[i] = first ? resident[i]->startBlock(static_cast<int64_t>(i)) : resident[i]->goOn();
+      if (stops[i] == SimBlockRunner::Stop::Failed)
+        status = failed(l, *resident[i]);
+    }
+    for (size_t i = 0; i < blocks && status == FUSERT_OK; ++i)
+      for (size_t j = 0; j < blocks && status == FUSERT_OK; ++j) {
+        const bool waits = stops[i] == SimBlockRunner::Stop::GridBarrier;
+        if (waits && (stops[j] != stops[i] || resident[i]->stoppedAt() != resident[j]->stoppedAt()))
+          resident[i]->reportDeadlock(static_cast<int64_t>(i), static_cast<int64_t>(j));
+        else if (j <= i || resident[i]->independentOf(*resident[j]))
+          continue;
+        status = failed(l, *resident[i]);
+      }
+  }
+  l.dims.pop_back();
+  for (size_t i = 0; status == FUSERT_OK && i < blocks; ++i)
+    counts[static_cast<size_t>(l.kernel)].add(resident[i]->phaseCounts());
+  return status;
 }
 
 /// Each worker takes a fixed share of the blocks, so that what is counted and found does not depend on the time.
@@ -165,6 +209,9 @@ fusert_status SimDevice::load(const bundle::Program &p, const std::vector<bundle
       if (!entries.back().back())
         return fail(FUSERT_BAD_BUNDLE, "the code has no function '" + name + "'");
     }
+    gridEntries.push_back(k.gridBarrier ? code.function(k.symbol + "_grid") : nullptr);
+    if (k.gridBarrier && !gridEntries.back())
+      return fail(FUSERT_BAD_BUNDLE, "the code has no function '" + k.symbol + "_grid'");
   }
   return FUSERT_OK;
 }

@@ -46,7 +46,7 @@ Target nvidiaTarget(const char *name, int cores, double flops, const Memory &mem
 
 std::vector<Target> nvidiaTargets() {
   return {nvidiaTarget("sm_80", 108, 19.5e12, {164 << 10, 40 << 20, 4.5e12, 1555e9}, 2.0e-6),
-          nvidiaTarget("sm_90", 132, 60.0e12, {228 << 10, 60 << 20, 5.5e12, 4800e9}, 1.3e-6)};
+          nvidiaTarget("sm_90", 132, 60.0e12, {228 << 10, 60 << 20, 5.5e12, 4800e9}, 2.1e-6)};
 }
 
 } // namespace fusec

@@ -75,6 +75,8 @@ int64_t roundUp(int64_t value, int64_t multiple);
 bool isContraction(const View &view);
 
 using Candidates = std::vector<Schedule>;
+/// Schedules of the pattern as it is.
+Candidates plainCandidates(const ExprProgram &pattern, const Target &target);
 Candidates mapCandidates(const View &view);
 Candidates reductionCandidates(const View &view);
 Candidates cpuContractionCandidates(const View &view);

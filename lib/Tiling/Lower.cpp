@@ -194,7 +194,7 @@ bool Lowering::tilesOf(const TreeNode &node) const {
 
 /// Statements of one tree level. `path.back()` is the loop around them: if it steps over tiles that may be cut at
 /// the extent, the statements are made for a full tile and for a cut one.
-void Lowering::lowerChildren(const std::vector<TreeNode> &nodes, std::vector<Stmt> &result) {
+void Lowering::lowerChildren(std::span<const TreeNode> nodes, std::vector<Stmt> &result) {
   auto lowerAll = [&](std::vector<Stmt> &into) {
     for (const TreeNode &node : nodes) {
       if (node.isLoop)
@@ -247,19 +247,18 @@ void Lowering::lowerChildren(const std::vector<TreeNode> &nodes, std::vector<Stm
   result.push_back(std::move(choice));
 }
 
-Phase Lowering::lowerTree(const std::vector<TreeNode> &nodes) {
+Phase Lowering::lowerTree(std::span<const TreeNode> level) {
   Phase phase;
-  const std::vector<TreeNode> *level = &nodes;
-  while (level->size() == 1 && (*level)[0].isLoop && (*level)[0].loop == LoopKind::Block) {
-    const TreeNode &node = (*level)[0];
+  while (level.size() == 1 && level[0].isLoop && level[0].loop == LoopKind::Block) {
+    const TreeNode &node = level[0];
     DimExpr trip = ceilDiv(extent(node.axis), DimExpr(node.step));
     VarId var =
         newVar(schedule.axes[node.axis].name, LoopKind::Block, rangeOfExtent(trip, symbols));
     phase.blocks.push_back({var, trip});
     path.push_back({&node, node.axis, node.step, LoopKind::Block, var});
-    level = &node.children;
+    level = node.children;
   }
-  lowerChildren(*level, phase.body);
+  lowerChildren(level, phase.body);
   path.clear();
   return phase;
 }
@@ -310,7 +309,8 @@ Result<LoweredKernel> Lowering::run() {
   FUSEC_CHECK(prepare());
   if (!scan && equations.size() == 1 && equations[0]->kind == EquationKind::Scatter)
     kernel.phases.push_back(copyPhase(equations[0]->base, equations[0]->outputs[0]));
-  kernel.phases.push_back(lowerTree(tree));
+  for (std::span<const TreeNode> phase : phasesOf(tree))
+    kernel.phases.push_back(lowerTree(phase));
   if (!problems.empty()) {
     Diagnostics errors;
     for (const std::string &text : problems)

@@ -42,10 +42,10 @@ public:
 private:
   // Lower.cpp: the tree
   Status prepare();
-  void lowerChildren(const std::vector<TreeNode> &nodes, std::vector<Stmt> &out);
+  void lowerChildren(std::span<const TreeNode> nodes, std::vector<Stmt> &out);
   void lowerLoop(const TreeNode &node, std::vector<Stmt> &out);
   bool tilesOf(const TreeNode &node) const;
-  Phase lowerTree(const std::vector<TreeNode> &tree);
+  Phase lowerTree(std::span<const TreeNode> level);
   Phase copyPhase(TensorId from, TensorId to);
   NodeId tripOf(const TreeNode &node);
   std::optional<TreePath> findLeaf(LeafKind kind, int target) const;

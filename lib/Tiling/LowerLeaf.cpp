@@ -70,6 +70,7 @@ void Lowering::lowerLeaf(const TreeNode &node, std::vector<Stmt> &result) {
   case LeafKind::Stage: return lowerStage(static_cast<size_t>(node.target), result);
   case LeafKind::Carry: return lowerCarry(node.target, result);
   case LeafKind::Sort: return sortTopK(node.target, result);
+  case LeafKind::Barrier: break; // ends a phase (phasesOf)
   }
 }
 

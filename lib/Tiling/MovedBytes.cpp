@@ -71,7 +71,8 @@ private:
   void leaf(const TreeNode &node, const StatementLoops &loops) {
     switch (node.leaf) {
     case LeafKind::Init:
-    case LeafKind::Sort: return;
+    case LeafKind::Sort:
+    case LeafKind::Barrier: return;
     case LeafKind::Stage: return stage(schedule.operands[node.target], loops);
     case LeafKind::Carry: return carry(node.target, times(loops));
     case LeafKind::Combine: return combine(node.target, loops);
@@ -368,7 +369,8 @@ private:
 
 Moved movedBytes(const Schedule &schedule, const ExprProgram &pattern, const Target &target,
                  Effort effort) {
-  return Mover(schedule, pattern, target, effort).run();
+  const ScheduledPattern scheduled(schedule, pattern);
+  return Mover(schedule, scheduled.program(), target, effort).run();
 }
 
 } // namespace fusec

@@ -3,6 +3,7 @@
 #include "Expr/OpWeight.h"
 #include "Expr/Rows.h"
 #include "Tiling/Builder.h"
+#include "Tiling/Phases.h"
 #include "Tiling/StagedTile.h"
 #include "Tiling/TopK.h"
 #include "Tiling/Traffic.h"
@@ -198,8 +199,9 @@ std::string describe(const Schedule &schedule) {
   return text;
 }
 
-/// Schedules of the pattern as it is.
-Candidates plainCandidates(const ExprProgram &pattern, const Target &target) {
+} // namespace
+
+Candidates tiling::plainCandidates(const ExprProgram &pattern, const Target &target) {
   if (scanOf(pattern))
     return scanCandidates(pattern, target);
   std::vector<const Equation *> equations = scheduledEquations(pattern);
@@ -224,6 +226,8 @@ Candidates plainCandidates(const ExprProgram &pattern, const Target &target) {
   return Candidates{};
 }
 
+namespace {
+
 /// The candidates of the pattern and of its alternatives, and what each of them is about.
 struct AllCandidates {
   Candidates schedules;
@@ -244,27 +248,48 @@ AllCandidates allCandidates(const ExprProgram &pattern, const Target &target) {
   return all;
 }
 
+/// Work of each phase of a schedule of these very equations.
+std::vector<cost::Counts> countPhases(const Schedule &schedule, const ExprProgram &equations,
+                                      const Target &target) {
+  std::vector<cost::Counts> phases;
+  for (const PhasePart &part : partsOf(schedule, equations))
+    phases.push_back(Counter(part.schedule, part.pattern, target).counts);
+  return phases;
+}
+
 } // namespace
 
 Result<std::vector<Schedule>> candidateSchedules(const ExprProgram &pattern, const Target &target) {
   return allCandidates(pattern, target).schedules;
 }
 
-cost::Counts countWork(const Schedule &schedule, const ExprProgram &pattern, const Target &target) {
+std::vector<cost::Counts> countWork(const Schedule &schedule, const ExprProgram &pattern,
+                                    const Target &target) {
   const ScheduledPattern scheduled(schedule, pattern);
-  return Counter(schedule, scheduled.program(), target).counts;
+  return countPhases(schedule, scheduled.program(), target);
 }
 
-Result<std::vector<ScheduleVariant>> bestSchedules(const ExprProgram &pattern,
-                                                   const Target &target) {
-  AllCandidates all = allCandidates(pattern, target);
+double predictedSeconds(const Schedule &schedule, const ExprProgram &pattern,
+                        const Target &target) {
+  return cost::latency(countWork(schedule, pattern, target), target);
+}
+
+Result<std::vector<ScheduleVariant>> bestSchedules(const ExprProgram &pattern, const Target &target,
+                                                   const std::vector<int> &phaseStarts) {
+  AllCandidates all;
+  if (phaseStarts.empty()) {
+    all = allCandidates(pattern, target);
+  } else {
+    all.schedules = phasedCandidates(pattern, target, phaseStarts);
+    all.programs.assign(all.schedules.size(), &pattern);
+  }
   if (all.schedules.empty())
     return std::vector<ScheduleVariant>{};
   ScheduleVariant best;
   size_t chosen = search::chooseLowest(
       all.schedules.size(),
       [&](size_t i) {
-        return cost::latency(Counter(all.schedules[i], *all.programs[i], target).counts, target);
+        return cost::latency(countPhases(all.schedules[i], *all.programs[i], target), target);
       },
       [&](size_t i) { return describe(all.schedules[i]); }, best.considered);
   best.schedule = std::move(all.schedules[chosen]);
@@ -283,7 +308,7 @@ Result<std::vector<ScheduleVariant>> bestSchedules(const ExprProgram &pattern,
         aligned.divisors.push_back({s, 16});
   }
   View view = makeView(*all.programs[chosen], target, 0, -1);
-  if (!aligned.divisors.empty() && !scanOf(pattern) && isContraction(view))
+  if (!aligned.divisors.empty() && !scanOf(pattern) && phaseStarts.empty() && isContraction(view))
     variants.push_back(std::move(aligned));
   variants.push_back(std::move(best));
   return variants;

@@ -19,13 +19,16 @@ struct ScheduleVariant {
 /// of its alternatives (Expr/Alternatives.h); none where no single kernel can hold it.
 Result<std::vector<Schedule>> candidateSchedules(const ExprProgram &pattern, const Target &target);
 
-/// Work of one schedule, counted over its loop tree at the symbols' opt values.
-cost::Counts countWork(const Schedule &schedule, const ExprProgram &pattern, const Target &target);
+/// Work of one schedule, counted over its loop tree at the symbols' opt values: one entry a phase.
+std::vector<cost::Counts> countWork(const Schedule &schedule, const ExprProgram &pattern,
+                                    const Target &target);
+/// By the accurate fidelity of Cost.
+double predictedSeconds(const Schedule &schedule, const ExprProgram &pattern, const Target &target);
 
 /// Answers "how would this pattern run, and how fast" for Fusion: the cheapest candidate, and a guarded variant in
 /// front of it where knowing that a symbol is a multiple of the lanes saves bounds checks. Empty where no single kernel
-/// can hold the pattern.
-Result<std::vector<ScheduleVariant>> bestSchedules(const ExprProgram &pattern,
-                                                   const Target &target);
+/// can hold the pattern. `phaseStarts`: see tiling::phasedCandidates.
+Result<std::vector<ScheduleVariant>> bestSchedules(const ExprProgram &pattern, const Target &target,
+                                                   const std::vector<int> &phaseStarts = {});
 
 } // namespace fusec

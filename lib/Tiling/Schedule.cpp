@@ -7,7 +7,7 @@ namespace fusec {
 namespace {
 
 constexpr std::string_view kLeafNames[] = {"init",  "compute", "combine", "store",
-                                           "stage", "carry",   "sort"};
+                                           "stage", "carry",   "sort",    "barrier"};
 constexpr std::string_view kLoopNames[] = {"block", "unit", "lane", "seq", "unroll"};
 
 std::string axisName(const Schedule &schedule, AxisId axis) {
@@ -37,7 +37,9 @@ void printTree(const Schedule &schedule, const std::vector<TreeNode> &nodes, int
       continue;
     }
     out += kLeafNames[static_cast<int>(node.leaf)];
-    if (node.leaf == LeafKind::Stage)
+    if (node.isBarrier())
+      ; // stands for itself
+    else if (node.leaf == LeafKind::Stage)
       out += " " + schedule.operands[node.target].name;
     else if (node.leaf == LeafKind::Carry)
       out += " " + std::to_string(node.target);
@@ -223,7 +225,9 @@ private:
         known = true;
         node.isLoop = false;
         node.leaf = static_cast<LeafKind>(k);
-        if (node.leaf == LeafKind::Carry) {
+        if (node.isBarrier()) {
+          node.target = -1;
+        } else if (node.leaf == LeafKind::Carry) {
           FUSEC_TRY(int64_t target, in.integer());
           node.target = static_cast<int>(target);
         } else if (node.leaf == LeafKind::Stage) {
@@ -257,6 +261,18 @@ const AxisUse *ScheduleAxis::in(int equation) const {
     if (std::count(use.equations.begin(), use.equations.end(), equation) != 0)
       return &use;
   return nullptr;
+}
+
+std::vector<std::span<const TreeNode>> phasesOf(const std::vector<TreeNode> &tree) {
+  std::vector<std::span<const TreeNode>> list;
+  auto begin = tree.begin();
+  for (auto it = tree.begin(); it != tree.end(); ++it)
+    if (it->isBarrier()) {
+      list.emplace_back(begin, it);
+      begin = it + 1;
+    }
+  list.emplace_back(begin, tree.end());
+  return list;
 }
 
 std::string print(const Schedule &schedule, const ExprProgram &original) {

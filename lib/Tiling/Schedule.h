@@ -3,6 +3,8 @@
 #include "Expr/Expr.h"
 #include "Gir/Gir.h"
 
+#include <span>
+
 namespace fusec {
 
 using AxisId = int32_t;
@@ -57,7 +59,9 @@ struct EdgeLevel {
 /// the equation's domain. Combine: partial results of Lane- (and Unit-) bound reduction axes are merged. Store:
 /// the accumulator goes to its tensor. Stage: an operand's tile is copied. Carry: the values of a scan's step move on.
 /// Sort: all threads of the block put a row of topk's operand in order, in shared memory; a Store then writes it.
-enum class LeafKind : uint8_t { Init, Compute, Combine, Store, Stage, Carry, Sort };
+/// Barrier: at the root alone, between two phases: all blocks have ended the statements before it when the first one
+/// begins what comes after it.
+enum class LeafKind : uint8_t { Init, Compute, Combine, Store, Stage, Carry, Sort, Barrier };
 
 /// The tiling expression: loops nested or side by side. A loop over `axis` with step s inside another loop over
 /// the same axis with step t covers t elements; the outermost covers the extent; the innermost has step 1. A scan's
@@ -70,6 +74,8 @@ struct TreeNode {
   std::vector<TreeNode> children;
   LeafKind leaf = LeafKind::Compute;
   int target = 0; // leaf: equation, or operand (Stage)
+
+  bool isBarrier() const { return !isLoop && leaf == LeafKind::Barrier; }
 };
 constexpr AxisId kStepAxis = -2;
 
@@ -101,6 +107,9 @@ private:
   std::optional<ExprProgram> made;
   bool possible;
 };
+
+/// The root's children from barrier to barrier: a kernel's phases.
+std::vector<std::span<const TreeNode>> phasesOf(const std::vector<TreeNode> &tree);
 
 std::string print(const Schedule &schedule, const ExprProgram &pattern);
 Result<Schedule> parseSchedule(TextReader &in, const ExprProgram &pattern);

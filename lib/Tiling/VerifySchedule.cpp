@@ -29,8 +29,14 @@ public:
       for (const EdgeLevel &edge : schedule.edges)
         require(pattern.tensors[edge.tensor].kind == TensorKind::Temp,
                 "edge " + pattern.tensors[edge.tensor].name + " is a value inside the pattern");
-      verifyTree(schedule.tree, true);
+      for (std::span<const TreeNode> phase : phasesOf(schedule.tree)) {
+        const size_t first = leaves.size();
+        verifyTree(phase, true);
+        require(leaves.size() > first, "every phase has statements");
+        phaseOfLeaf.resize(leaves.size(), numPhases++);
+      }
       verifyLeaves();
+      verifyPhases();
     }
     if (problems.empty())
       return success();
@@ -121,9 +127,14 @@ private:
     }
   }
 
-  void verifyTree(const std::vector<TreeNode> &nodes, bool blocksAllowed) {
+  void verifyTree(std::span<const TreeNode> nodes, bool blocksAllowed) {
     for (const TreeNode &node : nodes) {
       if (!node.isLoop) {
+        if (node.isBarrier()) {
+          // Blocks that do not come here, or come here more often than others, would be waited for in vain.
+          require(false, "barriers stand at the root, where every block passes each of them once");
+          continue;
+        }
         leaves.push_back(&node);
         bool inStep = std::any_of(path.begin(), path.end(),
                                   [](const TreeNode *outer) { return outer->axis == kStepAxis; });
@@ -200,10 +211,53 @@ private:
     }
   }
 
+  /// What proves that no value is read before the barrier behind its producer: a value that crosses a barrier lies in
+  /// device memory, and its producer's phase comes first. Inside a phase a block reads only what it makes itself, which
+  /// Expr/Rows.h says of stitched equations and the order of the statements of all others.
+  void verifyPhases() {
+    if (numPhases == 1 || !problems.empty())
+      return;
+    require(!scanOf(pattern), "a scan runs in one phase");
+    std::vector<int> phaseOf(equations.size(), 0);
+    for (size_t i = 0; i < leaves.size(); ++i) {
+      const TreeNode &leaf = *leaves[i];
+      const int e =
+          leaf.leaf == LeafKind::Stage ? schedule.operands[leaf.target].equation : leaf.target;
+      if (leaf.leaf == LeafKind::Compute || leaf.leaf == LeafKind::Sort)
+        phaseOf[e] = phaseOfLeaf[i];
+    }
+    for (size_t i = 0; i < leaves.size(); ++i) {
+      const TreeNode &leaf = *leaves[i];
+      const int e =
+          leaf.leaf == LeafKind::Stage ? schedule.operands[leaf.target].equation : leaf.target;
+      require(phaseOf[e] == phaseOfLeaf[i],
+              "the statements of e" + std::to_string(e) + " stand in one phase");
+    }
+    for (size_t reader = 0; reader < equations.size(); ++reader)
+      for (NodeId read : readsOf(*equations[reader]))
+        for (size_t maker = 0; maker < equations.size(); ++maker) {
+          const TensorId t = equations[reader]->body[read].index;
+          const std::vector<TensorId> &made = equations[maker]->outputs;
+          if (maker == reader || std::count(made.begin(), made.end(), t) == 0 ||
+              phaseOf[maker] == phaseOf[reader])
+            continue;
+          const std::string who =
+              "e" + std::to_string(reader) + " reads what e" + std::to_string(maker) + " makes";
+          require(phaseOf[maker] < phaseOf[reader], who + " behind the barrier after it");
+          require(std::none_of(schedule.edges.begin(), schedule.edges.end(),
+                               [&](const EdgeLevel &edge) {
+                                 return edge.tensor == t && edge.level != MemLevel::Global;
+                               }),
+                  who + " across a barrier, from device memory");
+        }
+  }
+
   const Schedule &schedule;
   const ExprProgram &pattern;
   std::vector<const Equation *> equations;
   std::vector<const TreeNode *> path, leaves;
+  std::vector<int> phaseOfLeaf; // one a leaf
+  int numPhases = 0;
   Diagnostics problems;
 };
 

@@ -52,6 +52,7 @@ struct Driver {
   bool ready = false;
   int devices = 1, version = 12040, retained = 0;
   int failAt = 0, failWith = 0;
+  int resident = 4; // blocks of a core
   FakeGpuState state{};
   std::map<uint64_t, size_t> allocations;
   std::set<Module *> modules;
@@ -119,7 +120,9 @@ EXPORT void fakeGpuReset(void) {
   driver.failAt = 0;
   driver.devices = 1;
   driver.version = 12040;
+  driver.resident = 4;
 }
+EXPORT void fakeGpuSetResident(int blocks) { driver.resident = blocks; }
 EXPORT void fakeGpuFailAt(int n, int error) {
   std::lock_guard lock(driver.mutex);
   driver.failAt = n;
@@ -326,14 +329,12 @@ EXPORT int NAME(cuStreamDestroy_v2, hipStreamDestroy)(void *stream) {
   delete s;
   return kSuccess;
 }
-EXPORT int NAME(cuLaunchKernel,
-                hipModuleLaunchKernel)(void *function, unsigned gridX, unsigned gridY,
-                                       unsigned gridZ, unsigned blockX, unsigned blockY,
-                                       unsigned blockZ, unsigned sharedBytes, void *stream,
-                                       void **parameters, void **extra) {
-  ENTER("launch", true);
+namespace {
+int launchKernel(void *function, unsigned gridX, unsigned gridY, unsigned gridZ, unsigned blockX,
+                 unsigned blockY, unsigned blockZ, unsigned sharedBytes, void *stream,
+                 void **parameters) {
   if (gridX == 0 || gridY != 1 || gridZ != 1 || blockX == 0 || blockX > 1024 || blockY != 1 ||
-      blockZ != 1 || sharedBytes != 0 || extra)
+      blockZ != 1 || sharedBytes != 0)
     return misuse("launch with an impossible grid", kInvalidValue);
   const Function *known = nullptr;
   for (const auto &[key, f] : driver.functions)
@@ -351,6 +352,45 @@ EXPORT int NAME(cuLaunchKernel,
     kernel(pointers.data(), gridX, blockX);
   });
 }
+} // namespace
+
+EXPORT int NAME(cuLaunchKernel,
+                hipModuleLaunchKernel)(void *function, unsigned gridX, unsigned gridY,
+                                       unsigned gridZ, unsigned blockX, unsigned blockY,
+                                       unsigned blockZ, unsigned sharedBytes, void *stream,
+                                       void **parameters, void **extra) {
+  ENTER("launch", true);
+  if (extra)
+    return misuse("launch with two kinds of parameters", kInvalidValue);
+  return launchKernel(function, gridX, gridY, gridZ, blockX, blockY, blockZ, sharedBytes, stream,
+                      parameters);
+}
+#ifdef FAKE_NVIDIA
+namespace {
+constexpr int kCores = 2;
+} // namespace
+EXPORT int cuDeviceGetAttribute(int *value, int attribute, int) {
+  ENTER("deviceAttribute", false);
+  *value = attribute == 16 ? kCores : attribute == 95 ? driver.resident > 0 : -1;
+  return *value >= 0 ? kSuccess : misuse("deviceAttribute of an unknown one", kInvalidValue);
+}
+EXPORT int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, void *, int threads,
+                                                       size_t sharedBytes) {
+  ENTER("residentBlocks", true);
+  *blocks = driver.resident;
+  return threads > 0 && sharedBytes == 0 ? kSuccess
+                                         : misuse("residentBlocks of no threads", kInvalidValue);
+}
+EXPORT int cuLaunchCooperativeKernel(void *function, unsigned gridX, unsigned gridY, unsigned gridZ,
+                                     unsigned blockX, unsigned blockY, unsigned blockZ,
+                                     unsigned sharedBytes, void *stream, void **parameters) {
+  ENTER("launchCooperative", true);
+  if (gridX > static_cast<unsigned>(kCores * driver.resident))
+    return misuse("launchCooperative of more blocks than there is room for", kInvalidValue);
+  return launchKernel(function, gridX, gridY, gridZ, blockX, blockY, blockZ, sharedBytes, stream,
+                      parameters);
+}
+#endif
 EXPORT int NAME(cuMemGetAddressRange_v2, hipMemGetAddressRange)(uint64_t *base, size_t *bytes,
                                                                 uint64_t inside) {
   ENTER("addressRange", true);

@@ -23,6 +23,8 @@ void fakeGpuReset(void);
 void fakeGpuFailAt(int n, int error);
 void fakeGpuSetDevices(int count);
 void fakeGpuSetVersion(int version);
+/* Blocks of any kernel that a core holds at once (NVIDIA); 0: no cooperative launches. There are two cores. */
+void fakeGpuSetResident(int blocks);
 void fakeGpuGetState(FakeGpuState *state);
 
 #ifdef __cplusplus

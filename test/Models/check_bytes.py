@@ -31,7 +31,7 @@ SIZES = {"batch": 2, "seq": 12}  # what the predictions of symbolic networks are
 FIELDS = ("read_bytes", "write_bytes", "read_sectors", "write_sectors", "shared_bytes")
 WITHIN = 0.05
 FROM_DATA = 2.0
-PLANTED = ("bert128", "sim:sm_90")
+PLANTED = ("bert128", "sim:gfx90a")
 
 programs, folder, *names = sys.argv[1:]
 fusec, fusert = (os.path.join(programs, program) for program in ("fusec", "fusert"))

@@ -1,5 +1,6 @@
 #include "Codegen/TargetHooks.h"
 
+#include "llvm/IR/InlineAsm.h"
 #include "llvm/IR/IntrinsicsNVPTX.h"
 
 namespace fusec {
@@ -21,6 +22,40 @@ template <typename F> void define(llvm::Module &module, const char *name, F &&ma
     b.CreateRet(r);
   else
     b.CreateRetVoid();
+}
+
+/// Block 0 adds 2^31 - (blocks - 1), every other block 1, so that the word's top bit flips when all have come: it needs
+/// no reset between barriers and launches. LLVM 19 cannot select acquire loads and release stores on NVPTX and drops
+/// the order of atomic operations, hence the assembly.
+Value *gridBarrier(llvm::IRBuilder<> &b, llvm::Function &f) {
+  llvm::LLVMContext &context = f.getContext();
+  llvm::Type *i32 = b.getInt32Ty();
+  auto *arrive = llvm::BasicBlock::Create(context, "arrive", &f),
+       *wait = llvm::BasicBlock::Create(context, "wait", &f),
+       *done = llvm::BasicBlock::Create(context, "done", &f);
+  auto assembly = [&](const char *text, const char *constraints, llvm::ArrayRef<Value *> args) {
+    std::vector<llvm::Type *> types;
+    for (Value *a : args)
+      types.push_back(a->getType());
+    auto *type = llvm::FunctionType::get(i32, types, false);
+    return b.CreateCall(type, llvm::InlineAsm::get(type, text, constraints, true), args);
+  };
+  b.CreateIntrinsic(in::nvvm_barrier0, {}, {});
+  Value *thread = b.CreateIntrinsic(in::nvvm_read_ptx_sreg_tid_x, {}, {});
+  b.CreateCondBr(b.CreateICmpEQ(thread, b.getInt32(0)), arrive, done);
+  b.SetInsertPoint(arrive);
+  Value *block = b.CreateIntrinsic(in::nvvm_read_ptx_sreg_ctaid_x, {}, {});
+  Value *flip = b.CreateSub(b.getInt32(0x80000000u), b.CreateSub(f.getArg(1), b.getInt32(1)));
+  Value *added = b.CreateSelect(b.CreateICmpEQ(block, b.getInt32(0)), flip, b.getInt32(1));
+  Value *before = assembly("atom.add.release.gpu.global.u32 $0, [$1], $2;", "=r,l,r,~{memory}",
+                           {f.getArg(0), added});
+  b.CreateBr(wait);
+  b.SetInsertPoint(wait);
+  Value *now = assembly("ld.acquire.gpu.global.u32 $0, [$1];", "=r,l,~{memory}", {f.getArg(0)});
+  b.CreateCondBr(b.CreateICmpSLT(b.CreateXor(now, before), b.getInt32(0)), done, wait);
+  b.SetInsertPoint(done);
+  b.CreateIntrinsic(in::nvvm_barrier0, {}, {});
+  return nullptr;
 }
 
 class NvptxHooks final : public TargetHooks {
@@ -62,6 +97,7 @@ public:
       b.CreateIntrinsic(in::nvvm_barrier0, {}, {});
       return nullptr;
     });
+    define(module, "fusec.gpu.sync.grid", gridBarrier);
     define(module, "fusec.gpu.sync.unit", [&](auto &b, auto &) -> Value * {
       b.CreateIntrinsic(in::nvvm_bar_warp_sync, {}, {members(b)});
       return nullptr;

@@ -13,7 +13,8 @@ namespace {
 
 using llvm::Value;
 
-/// Turns one phase `void(buffers..., dims...)` into `void(fusec_sim_thread *)`.
+/// Turns one entry `void(buffers..., dims..., [i64 blocks, ptr barrier])` into `void(fusec_sim_thread *)`: the number
+/// of blocks stands behind the dims, and the simulator keeps no word for the barrier.
 class SimPhase {
 public:
   SimPhase(llvm::Function &gpu, const GirKernel &kernel)
@@ -39,13 +40,15 @@ public:
     unsigned index = 0;
     const unsigned params = kernel.numParams();
     for (llvm::Argument &arg : gpu.args()) {
-      Value *v =
-          index < params
-              ? b.CreateAddrSpaceCast(b.CreateLoad(ptr, b.CreateConstGEP1_64(ptr, buffers, index)),
-                                      arg.getType())
-              : b.CreateLoad(b.getInt64Ty(),
-                             b.CreateConstGEP1_64(b.getInt64Ty(), dims, index - params));
-      v->takeName(&arg);
+      Value *v = llvm::PoisonValue::get(arg.getType());
+      if (index < params)
+        v = b.CreateAddrSpaceCast(b.CreateLoad(ptr, b.CreateConstGEP1_64(ptr, buffers, index)),
+                                  arg.getType());
+      else if (!arg.getType()->isPointerTy())
+        v = b.CreateLoad(b.getInt64Ty(),
+                         b.CreateConstGEP1_64(b.getInt64Ty(), dims, index - params));
+      if (!llvm::isa<llvm::Constant>(v))
+        v->takeName(&arg);
       arg.replaceAllUsesWith(v);
       ++index;
     }
@@ -161,6 +164,9 @@ private:
         r = blockNumber;
       } else if (name == "fusec.gpu.sync.block") {
         hook(offsetof(fusec_sim_hooks, block_sync), none, {});
+        ++site;
+      } else if (name == "fusec.gpu.sync.grid") {
+        hook(offsetof(fusec_sim_hooks, grid_sync), none, {});
         ++site;
       } else if (name == "fusec.gpu.sync.unit") {
         hook(offsetof(fusec_sim_hooks, unit_sync), none, {});

@@ -6,7 +6,7 @@ import sys
 import onnx
 
 SUMS = ("launches", "bytes_read", "bytes_written", "predicted_s")
-LEVELS = {"register", "shared", "device"}
+LEVELS = {"register", "shared", "device", "barrier"}
 
 
 def close(a, b):
@@ -38,12 +38,14 @@ for line in sys.stdin:
         assert k["bytes_read"] >= 0 and k["bytes_written"] > 0 and k["predicted_s"] > 0
         moved = k["bytes_read"] + k["bytes_written"]
         apiece = k["unfused"]["bytes_read"] + k["unfused"]["bytes_written"]
-        assert moved < apiece if len(k["equations"]) > 1 else moved == apiece, k["name"]
+        phases = len(k["phase_starts"]) + 1
+        assert moved < apiece if len(k["equations"]) > phases else moved == apiece, k["name"]
         assert sum(x["name"] == k["name"] for x in kernels) == k["launches"]
         assert {e["level"] for e in k["edges"]} <= LEVELS
-        assert len(k["edges"]) >= len(k["equations"]) - 1
+        assert len(k["edges"]) >= len(k["equations"]) - phases
         chosen = [c for c in k["considered"] if c["chosen"]]
-        assert len(chosen) == 1 and len(k["considered"]) > 1
+        assert any(e["level"] == "barrier" for e in k["edges"]) <= (phases > 1)
+        assert len(chosen) == 1 and (len(k["considered"]) > 1 or phases > 1)
         assert chosen[0]["predicted_s"] == min(c["predicted_s"] for c in k["considered"]) == k["predicted_s"]
         assert k["schedules"] and k["schedules"][0][0].startswith("schedule ")
     # A value that a kernel reads and another wrote has a reason.

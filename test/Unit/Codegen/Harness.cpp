@@ -65,7 +65,7 @@ void runCompiled(const GirKernel &kernel, const Target &target, std::vector<Byte
   if (!images.ok())
     FAIL(format(images.errors().front()));
   LoadedImage image(images->front().bytes);
-  auto code = kernelCodes({kernel}).front();
+  auto code = kernelCodes({kernel}, target).front();
   auto entry = reinterpret_cast<fusec_cpu_kernel>(image.symbol(code.symbol));
   std::vector<void *> buffers;
   for (Bytes &a : arguments)

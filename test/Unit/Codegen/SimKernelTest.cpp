@@ -64,6 +64,7 @@ const fusec_sim_hooks kHooks = {
       return other;
     },
     [](fusec_sim_thread *, int32_t, int32_t) {},
+    [](fusec_sim_thread *, int32_t) {},
 };
 
 struct Counts {
@@ -80,7 +81,7 @@ Counts requireSimBits(const GirKernel &kernel, const std::string &targetName,
     FAIL(format(images.errors().front()));
   REQUIRE(images->front().format == CodeImage::Format::SimElf);
   LoadedImage image(images->front().bytes);
-  auto code = kernelCodes({kernel}).front();
+  auto code = kernelCodes({kernel}, targetNamed(targetName)).front();
   std::vector<void *> buffers;
   std::vector<uint8_t> shared(code.sharedBytes + 64);
   Machine machine(kernel, kernel.units, kernel.lanes);

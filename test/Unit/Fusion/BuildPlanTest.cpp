@@ -198,3 +198,64 @@ TEST_CASE(
   std::swap(early.steps.front(), early.steps.back());
   CHECK_FALSE(verify(early, program).ok());
 }
+
+TEST_CASE("plan: kernels that follow each other become phases of one where a barrier costs less "
+          "than a launch") {
+  // Three sums over everything before them: no block can have what the next one needs.
+  const ExprProgram program = parse(R"(expr chain
+tensor %x: f32[64] input
+tensor %a: f32[64] temp
+tensor %b: f32[64] temp
+tensor %y: f32[64] output
+inputs (%x)
+outputs (%y)
+reduction a [i:64; k:64] sum f32
+  %a = mul(%x[k], cast(f32, add(i, k)))
+reduction b [i:64; k:64] sum f32
+  %b = mul(%a[k], cast(f32, add(i, k)))
+reduction y [i:64; k:64] sum f32
+  %y = mul(%b[k], cast(f32, add(i, k)))
+)");
+  // No schedule runs two of them in one phase; a barrier costs 0.5, a kernel `alone`.
+  auto planFor = [&](const char *targetName, double alone, SearchMode mode) {
+    ScheduleOracle oracle = [&](const Pattern &pattern) -> Result<double> {
+      const size_t phases = pattern.phaseStarts.size() + 1;
+      if (pattern.program.items.size() != phases)
+        return -1.0;
+      return double(phases) * alone - 0.5 * double(phases - 1);
+    };
+    PlanOptions options;
+    options.mode = mode;
+    Result<Plan> plan = buildPlan(program, *lookupTarget(targetName), oracle, options);
+    REQUIRE(plan.ok());
+    REQUIRE(verify(*plan, program).ok());
+    const std::string text = print(*plan, program);
+    TextReader in(text, "plan");
+    Result<Plan> read = parsePlan(in, program);
+    REQUIRE(read.ok());
+    CHECK(print(*read, program) == text);
+    CHECK(read->patterns.size() == plan->patterns.size());
+    for (size_t p = 0; p < plan->patterns.size(); ++p)
+      CHECK(read->patterns[p].signature == plan->patterns[p].signature);
+    return text.substr(0, text.find("apart"));
+  };
+  const std::string joined = "plan {\n  launch { a | b | y }\n}\n";
+  const std::string apart = "plan {\n  launch { a }\n  launch { b }\n  launch { y }\n}\n";
+  CHECK(planFor("sm_80", 1, SearchMode::Full) == joined);
+  CHECK(planFor("sm_80", 1, SearchMode::Souffle) == joined);
+  CHECK(planFor("sm_80", 1, SearchMode::Fs) == apart);    // FusionStitching has no such barrier
+  CHECK(planFor("sm_80", 20, SearchMode::Full) == apart); // too little to gain
+  CHECK(planFor("gfx90a", 1, SearchMode::Full) == apart); // its barrier costs more than a launch
+}
+
+TEST_CASE("plan: a phase without equations is refused") {
+  const ExprProgram program = withMap(kFinish);
+  for (const char *text : {"plan {\n  launch { | c y }\n  launch { d }\n}\n",
+                           "plan {\n  launch { c | | y }\n  launch { d }\n}\n"}) {
+    TextReader in(text, "plan");
+    Result<Plan> plan = parsePlan(in, program);
+    REQUIRE(!plan.ok());
+    CHECK_THAT(format(plan.errors()[0]),
+               Catch::Matchers::ContainsSubstring("every phase has an equation"));
+  }
+}

@@ -78,6 +78,15 @@ inline Model gpuModel(const std::vector<std::string> &targets,
   return m;
 }
 
+/// The same with kernels of two phases that have an entry for both.
+inline std::vector<uint8_t> gridBundle(const std::string &target, int64_t blocks) {
+  Model m = gpuModel({target}, {kGoodImage});
+  Kernel &k = m.programs[0].kernels[0];
+  k.grids = {blocks, 1};
+  k.gridBarrier = true;
+  return *writeBundle(m);
+}
+
 inline std::vector<uint8_t> gpuBundle(const std::string &target,
                                       const std::string &firstImage = "") {
   std::vector<std::string> images = {kGoodImage};

@@ -21,34 +21,55 @@ TEST_CASE("gpu: load, run, unload, in the right order and without leaks") {
   }
 }
 
-TEST_CASE("gpu: each call may fail; nothing leaks and the next try works") {
-  for (const Vendor &v : vendors) {
+TEST_CASE("gpu: phases of one kernel are one launch where the driver holds all blocks at once") {
+  const auto launches = [](const Vendor &v, int resident, int64_t blocks) {
     Fake fake(v);
-    const std::vector<uint8_t> bytes = gpuBundle(v.target);
-    REQUIRE(wholeLife(bytes, v.target) == FUSERT_OK);
-    const int calls = fake.state().calls;
-    REQUIRE(calls > 20);
-    for (int n = 1; n <= calls; ++n) {
-      INFO("call " << n << " of " << calls);
-      fake.call<void()>("fakeGpuReset")();
-      fake.failAt(n, 2);
-      const fusert_status status = wholeLife(bytes, v.target);
-      const FakeGpuState s = fake.state();
-      INFO(s.log);
-      // Where the failed call was one that takes down, what it should have taken down is left.
-      const bool inTearDown = status == FUSERT_OK;
-      if (!inTearDown) {
-        CHECK(status == FUSERT_NO_MEMORY);
-        CHECK(s.modules + s.streams + s.allocations + s.contexts == 0);
+    fake.call<void(int)>("fakeGpuSetResident")(resident);
+    CHECK(wholeLife(gridBundle(v.target, blocks), v.target, 2) == FUSERT_OK);
+    const std::string log = "\n" + std::string(fake.state().log);
+    fake.requireClean();
+    std::pair<int, int> count;
+    for (size_t at = 0; (at = log.find("\nlaunch", at)) != std::string::npos; ++at)
+      ++(log.compare(at, 8, "\nlaunch\n") == 0 ? count.first : count.second);
+    return count;
+  };
+  const Vendor &nvidia = vendors[0], &amd = vendors[1];
+  // Two steps, two runs. The grid is cut to what there is room for.
+  CHECK(launches(nvidia, 4, 2) == std::pair(0, 4));
+  CHECK(launches(nvidia, 1, 100) == std::pair(0, 4));
+  CHECK(launches(nvidia, 0, 2) == std::pair(8, 0)); // the driver cannot: phase by phase
+  CHECK(launches(amd, 4, 2) == std::pair(8, 0));
+}
+
+TEST_CASE("gpu: each call may fail; nothing leaks and the next try works") {
+  for (const bool grid : {false, true})
+    for (const Vendor &v : vendors) {
+      Fake fake(v);
+      const std::vector<uint8_t> bytes = grid ? gridBundle(v.target, 2) : gpuBundle(v.target);
+      REQUIRE(wholeLife(bytes, v.target) == FUSERT_OK);
+      const int calls = fake.state().calls;
+      REQUIRE(calls > 20);
+      for (int n = 1; n <= calls; ++n) {
+        INFO("call " << n << " of " << calls);
+        fake.call<void()>("fakeGpuReset")();
+        fake.failAt(n, 2);
+        const fusert_status status = wholeLife(bytes, v.target);
+        const FakeGpuState s = fake.state();
+        INFO(s.log);
+        // Where the failed call was one that takes down, what it should have taken down is left.
+        const bool inTearDown = status == FUSERT_OK;
+        if (!inTearDown) {
+          CHECK(status == FUSERT_NO_MEMORY);
+          CHECK(s.modules + s.streams + s.allocations + s.contexts == 0);
+        }
+        INFO(s.firstMisuse);
+        CHECK(s.misuses == 0);
+        fake.failAt(0, 0);
+        CHECK(wholeLife(bytes, v.target) == FUSERT_OK);
+        if (inTearDown)
+          break; // from here on only the taking down is left
       }
-      INFO(s.firstMisuse);
-      CHECK(s.misuses == 0);
-      fake.failAt(0, 0);
-      CHECK(wholeLife(bytes, v.target) == FUSERT_OK);
-      if (inTearDown)
-        break; // from here on only the taking down is left
     }
-  }
 }
 
 TEST_CASE("gpu: an error that the device cannot recover from stays") {

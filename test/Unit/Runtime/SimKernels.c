@@ -1,8 +1,9 @@
 /* Kernels by hand for the sim device: good ones, and one for each rule that can be broken. Every kernel has one
- * phase; dims[0] is the number of elements. */
+ * phase, or two and an entry for both; dims[0] is the number of elements. */
 #include "fusec/bundle_format.h"
 
-#define KERNEL(name) __attribute__((visibility("default"))) void name##_p0(fusec_sim_thread *t)
+#define ENTRY(name) __attribute__((visibility("default"))) void name(fusec_sim_thread *t)
+#define KERNEL(name) ENTRY(name##_p0)
 
 enum { kLanes = 32 };
 
@@ -195,3 +196,51 @@ KERNEL(fails) {
   if (t->thread == 5)
     t->hooks->fail(t, FUSEC_KERNEL_INDEX_OUT_OF_RANGE, 0);
 }
+
+/* Two phases: out = x, then out[0] = the last element of out, which another block wrote. */
+static void copyBlock(fusec_sim_thread *t, int64_t block) {
+  const int64_t i = block * 64 + t->thread;
+  store(t, 1, i, load(t, 0, i, 0), 1);
+}
+static void takeLast(fusec_sim_thread *t) {
+  if (t->block == 0 && t->thread == 0)
+    store(t, 1, 0, load(t, 1, t->dims[0] - 1, 3), 4);
+}
+KERNEL(grid_last) { copyBlock(t, t->block); }
+ENTRY(grid_last_p1) { takeLast(t); }
+ENTRY(grid_last_grid) {
+  for (int64_t b = t->block; b < t->dims[0] / 64; b += t->dims[1])
+    copyBlock(t, b);
+  t->hooks->grid_sync(t, 2);
+  takeLast(t);
+}
+
+/* The same without the barrier between the phases. */
+KERNEL(grid_race) { copyBlock(t, t->block); }
+ENTRY(grid_race_p1) { takeLast(t); }
+ENTRY(grid_race_grid) {
+  for (int64_t b = t->block; b < t->dims[0] / 64; b += t->dims[1])
+    copyBlock(t, b);
+  takeLast(t);
+}
+
+/* Block 1 ends without coming to the barrier. */
+KERNEL(grid_deadlock) { copyBlock(t, t->block); }
+ENTRY(grid_deadlock_p1) { takeLast(t); }
+ENTRY(grid_deadlock_grid) {
+  if (t->block != 1)
+    t->hooks->grid_sync(t, 2);
+}
+
+/* Half of a block's threads wait for the grid, the others for their block. */
+KERNEL(grid_diverges) { copyBlock(t, t->block); }
+ENTRY(grid_diverges_p1) { takeLast(t); }
+ENTRY(grid_diverges_grid) {
+  if (t->thread < 32)
+    t->hooks->grid_sync(t, 2);
+  else
+    t->hooks->block_sync(t, 3);
+}
+
+/* A barrier of the grid where blocks run in any order. */
+KERNEL(grid_in_phase) { t->hooks->grid_sync(t, 0); }

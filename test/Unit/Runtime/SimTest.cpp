@@ -23,6 +23,7 @@ struct SimRun {
   int32_t threads = 1; // of the host
   uint64_t seed = 0;
   int64_t sharedBytes = 8192;
+  bool gridBarrier = false; // two phases, the second of one block, and an entry for both
 };
 
 /// Runs one sim kernel.
@@ -46,6 +47,9 @@ Outcome runSim(const std::string &symbol, const SimRun &run) {
   k.units = run.units;
   k.lanes = 32;
   k.scratchBytes = run.sharedBytes;
+  k.gridBarrier = run.gridBarrier;
+  if (run.gridBarrier)
+    k.grids.emplace_back(1);
   p.kernels = {k};
   p.steps = {launch(symbol, 0, arguments)};
 
@@ -173,6 +177,43 @@ TEST_CASE("sim: each broken rule is found and names the kernel") {
   broken("far_read", "race on element ", "race on element ");
   broken("writes_input", "write to parameter 0, which is read-only",
          "write to parameter 0, which is read-only");
+}
+
+TEST_CASE("sim: phases of one kernel with a barrier of the grid between them") {
+  const auto run = [](const std::string &symbol, int64_t size, uint64_t seed = 0) {
+    return runSim(symbol, {.size = size,
+                           .outSize = size,
+                           .blocks = size / 64,
+                           .units = 2,
+                           .seed = seed,
+                           .gridBarrier = true});
+  };
+  // With a seed the phases run one after the other, 8 blocks and 1; else three blocks share both.
+  for (const uint64_t seed : {0, 1, 2}) {
+    const Outcome r = run("grid_last", 512, seed);
+    INFO(r.error);
+    REQUIRE(r.status == FUSERT_OK);
+    CHECK(r.out[0] == 511);
+    for (int i = 1; i < 512; ++i)
+      REQUIRE(r.out[i] == float(i));
+    CHECK(counter(r, "blocks") == (seed == 0 ? 3 : 9));
+  }
+  const auto refused = [&](const std::string &symbol, const std::string &text) {
+    const Outcome r = run(symbol, 128);
+    CHECK(r.status == FUSERT_CHECK_FAILED);
+    CHECK(r.error == "kernel '" + symbol + "' (node 'node_" + symbol + "'), phase 0: " + text);
+  };
+  refused("grid_race",
+          "race on element 127 of parameter 1 between blocks 0 and 1, which may run in "
+          "any order");
+  refused("grid_deadlock",
+          "deadlock: block 0 waits for the grid at barrier 2, where block 1 does not come");
+  refused("grid_diverges",
+          "block 0: thread 32 waits at barrier 3 while thread 0 waits at barrier 2");
+  const Outcome alone = runSim("grid_in_phase", {64, 64, 1, 2});
+  CHECK(alone.status == FUSERT_CHECK_FAILED);
+  CHECK(alone.error == "kernel 'grid_in_phase' (node 'node_grid_in_phase'), phase 0: block 0 waits "
+                       "for the grid in an entry for one phase, where blocks run in any order");
 }
 
 TEST_CASE("sim: a kernel may report bad data") {

@@ -54,6 +54,11 @@ SAME(streamCreate, cuStreamCreate);
 SAME(streamDestroy, cuStreamDestroy);
 SAME(streamWait, cuStreamSynchronize);
 SAME(launch, cuLaunchKernel);
+SAME(launchCooperative, cuLaunchCooperativeKernel);
+SAME(residentBlocks, cuOccupancyMaxActiveBlocksPerMultiprocessor);
+SAME(deviceAttribute, cuDeviceGetAttribute);
+static_assert(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT == 16 &&
+              CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH == 95);
 SAME(addressRange, cuMemGetAddressRange);
 #endif
 
