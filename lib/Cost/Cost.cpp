@@ -1,25 +1,25 @@
 #include "Cost/Cost.h"
 
+#include "Cost/Occupancy.h"
+
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 
 namespace fusec::cost {
 
 namespace {
 
-/// Part of its issue rate that a GPU's core reaches: each unit waits for its own results, some four cycles at best, and
-/// a core has four schedulers, so that 16 units keep it busy (CUDA C++ Programming Guide, multiprocessor level).
-double issueShare(const Counts &c, const Target &target) {
-  if (target.kind == TargetKind::Cpu)
-    return 1;
+/// Part of its issue rate that a GPU's core reaches with that many units: each waits for its own results, some four
+/// cycles at best, and a core has four schedulers, so that 16 units keep it busy (CUDA C++ Programming Guide,
+/// multiprocessor level).
+double issueShare(double units, const Target &target) {
   constexpr double kBusy = 16;
-  double resident = std::max(1.0, target.maxThreadsPerCore / (c.unitsPerBlock * target.lanes));
-  double blocks = std::clamp(std::ceil(c.blocks / target.cores), 1.0, resident);
-  return std::min(1.0, blocks * c.unitsPerBlock / kBusy);
+  return target.kind == TargetKind::Cpu ? 1 : std::min(1.0, units / kBusy);
 }
 
-/// Seconds that one core (SM, CU) needs for one block's instructions and inner-memory traffic. Two fma ports and two
-/// load ports on a CPU; on a GPU flopsPerSec already counts all of an SM's schedulers.
+/// Seconds that one core (SM, CU) needs to issue one block's instructions. Two fma ports and two load ports on a CPU;
+/// on a GPU flopsPerSec already counts all of an SM's schedulers.
 double blockSeconds(const Counts &c, const Target &target) {
   bool cpu = target.kind == TargetKind::Cpu;
   double flopsPerCore = cpu ? target.flopsPerSec : target.flopsPerSec / target.cores;
@@ -29,32 +29,79 @@ double blockSeconds(const Counts &c, const Target &target) {
   double loads = c.vectorLoads / (cpu ? vectorsPerSec : vectorsPerSec / 4);
   // Lanes that lie apart are served one by one: each takes a load of its own.
   double gathers = c.gathers / (cpu ? vectorsPerSec : vectorsPerSec / 4);
-  double inner = target.memory.empty() ? 0 : c.innerBytes / target.memory.front().bytesPerSec;
-  return std::max({arithmetic, loads + gathers, inner}) * c.unitsPerBlock;
+  return std::max(arithmetic, loads + gathers) * c.unitsPerBlock;
 }
 
-/// Of the device's memory, for that many blocks: a core draws its share and no more.
-double bandwidthFor(double parallel, const Target &target) {
-  double whole = target.memory.empty() ? 1e11 : target.memory.back().bytesPerSec;
-  return whole * parallel / target.cores;
+/// Of a level's bandwidth, for that many cores: a core draws its share and no more.
+double bandwidth(const MemoryLevel &level, double parallel, const Target &target) {
+  return level.bytesPerSec * (level.ofDevice ? parallel / target.cores : parallel);
+}
+
+double compulsorySeconds(const Counts &c, const Target &target, double parallel) {
+  assert(target.memory.size() >= 2 && target.memory.size() <= kLevels);
+  constexpr double kManyKernels = 16;
+  const MemoryLevel &memory = target.memory.back();
+  const double all = c.readBytes + c.writtenBytes;
+  const bool cold = c.constantBytes * kManyKernels > double(target.memory.end()[-2].capacityBytes);
+  const double constants = cold ? c.constantBytes : 0;
+  double seconds = constants / bandwidth(memory, parallel, target), held = 0;
+  // A GPU's first level is what kernels manage themselves: nothing is left in it.
+  for (size_t level = target.kind == TargetKind::Cpu ? 0 : 1; level < target.memory.size();
+       ++level) {
+    const MemoryLevel &cache = target.memory[level];
+    const double capacity = double(cache.capacityBytes) * (cache.ofDevice ? 1 : parallel);
+    const bool isMemory = level + 1 == target.memory.size();
+    const double now = isMemory ? 1 : std::max(held, heldShare(all, capacity));
+    seconds += (now - held) * (all - constants) / bandwidth(cache, parallel, target);
+    held = now;
+  }
+  return seconds;
+}
+
+/// All blocks that a core runs: as many side by side as it holds, the next one when a place comes free.
+double issueSeconds(const Counts &c, const Target &target, double cores) {
+  const double each = std::ceil(std::max(1.0, c.blocks) / cores);
+  if (target.kind == TargetKind::Cpu)
+    return each * blockSeconds(c, target);
+  const auto threads =
+      std::min(int64_t(c.unitsPerBlock) * target.lanes, int64_t(target.maxThreadsPerCore));
+  const int64_t places = residentBlocksPerCore(target, int64_t(c.registersPerThread),
+                                               int64_t(c.sharedBytesPerBlock), threads);
+  const double together = std::clamp(double(places), 1.0, each);
+  return each * blockSeconds(c, target) / issueShare(together * c.unitsPerBlock, target) +
+         std::ceil(each / together) * c.barriers * target.blockBarrierSec;
+}
+
+double seconds(const Counts &c, const Target &target, double cores, double launchSec, bool quick) {
+  const double parallel = std::clamp(c.blocks, 1.0, cores);
+  double slowest = compulsorySeconds(c, target, parallel);
+  if (quick) {
+    slowest = std::max(slowest, blockSeconds(c, target) * std::max(1.0, c.blocks) / parallel);
+  } else {
+    slowest = std::max(slowest, issueSeconds(c, target, cores));
+    for (size_t level = 0; level < target.memory.size(); ++level)
+      slowest = std::max(slowest,
+                         c.levelBytes[level] / bandwidth(target.memory[level], parallel, target));
+  }
+  return c.launches * launchSec + slowest;
+}
+
+double best(const Counts &c, const Target &target, bool quick) {
+  const double together = seconds(c, target, target.cores, target.launchSec, quick);
+  if (target.kind != TargetKind::Cpu)
+    return together;
+  return std::min(together, seconds(c, target, 1, target.ownLaunchSec, quick));
 }
 
 } // namespace
 
-double delta(const Counts &c, const Target &target) {
-  double parallel = std::max(1.0, std::min(c.blocks, double(target.cores)));
-  double bandwidth = bandwidthFor(parallel, target);
-  return c.launches * target.launchSec + std::max(blockSeconds(c, target) * c.blocks / parallel,
-                                                  (c.readBytes + c.writtenBytes) / bandwidth);
+double heldShare(double bytes, double capacityBytes) {
+  return bytes <= capacityBytes ? 1 : std::max(0.0, 2 - bytes / capacityBytes);
 }
 
-double latency(const Counts &c, const Target &target) {
-  double waves = std::ceil(std::max(1.0, c.blocks) / target.cores);
-  double bandwidth = bandwidthFor(std::clamp(c.blocks, 1.0, double(target.cores)), target);
-  double work = waves * (blockSeconds(c, target) / issueShare(c, target) +
-                         c.barriers * target.blockBarrierSec);
-  return c.launches * target.launchSec + std::max(work, (c.readBytes + c.writtenBytes) / bandwidth);
-}
+double delta(const Counts &c, const Target &target) { return best(c, target, true); }
+
+double latency(const Counts &c, const Target &target) { return best(c, target, false); }
 
 bool joinsPhases(const Target &target) {
   return target.kind != TargetKind::Cpu && target.deviceBarrierSec < target.launchSec;

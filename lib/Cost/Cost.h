@@ -1,27 +1,44 @@
 #pragma once
 #include "Target/Target.h"
 
+#include <array>
 #include <span>
 
 namespace fusec::cost {
 
+constexpr size_t kLevels = 4; // of memory, in the order of Target::memory
+
 /// Plain counts of one kernel launch. "Vector" = one instruction for all lanes of a unit.
 struct Counts {
-  double vectorOps = 0;    // arithmetic, expensive functions counted by their length
-  double vectorLoads = 0;  // contiguous or broadcast loads and stores
-  double gathers = 0;      // lane accesses of loads and stores without a pattern
-  double readBytes = 0;    // of device memory, compulsory: every element once
-  double writtenBytes = 0; // the same
-  double innerBytes = 0;   // bytes asked of the first cache level or shared memory
-  double barriers = 0;     // block barriers in one block
-  double blocks = 1;       // grid size
+  double vectorOps = 0;     // arithmetic, expensive functions counted by their length; of one unit
+  double vectorLoads = 0;   // contiguous or broadcast loads and stores, of one unit
+  double gathers = 0;       // lane accesses of loads and stores without a pattern, of one unit
+  double readBytes = 0;     // of device memory, compulsory: every element once
+  double writtenBytes = 0;  // the same
+  double constantBytes = 0; // of readBytes: what no other kernel has written
+  std::array<double, kLevels>
+      levelBytes{};    // of the whole launch: what each level hands out and takes
+  double barriers = 0; // block barriers in one block
+  double blocks = 1;   // grid size
   double unitsPerBlock = 1;
+  double registersPerThread = 0; // GPU, of 32 bits; 0: few
+  double sharedBytesPerBlock = 0;
   double launches = 1;
 };
 
-/// Seconds of one launch: launch cost + waves of blocks, each bounded by the slowest of issue, inner memory and
-/// global bandwidth (roofline; fewer blocks than cores draw on a part of it), + barriers. Units too few to hide their
-/// latency issue slower. The quick fidelity `delta` leaves waves, latency hiding and barriers out.
+/// Part of `bytes` that a cache still holds when they are asked for again: all that fits, and of twice as much nothing,
+/// since each byte drives out the one that is needed next.
+double heldShare(double bytes, double capacityBytes);
+
+/// Seconds of one launch: launch cost + the slowest of instructions, where a core works on all blocks that it holds at
+/// once, and of each level's bytes (roofline; fewer blocks than cores draw on a part of it), + barriers. Units too few
+/// to hide their latency issue slower. On a CPU the calling thread does it alone where handing it out does not pay.
+///
+/// Compulsory bytes come from the smallest level that holds all of them: the kernel before has just written them. Those
+/// of constants beyond a sixteenth of the last cache come from memory: a network has more of such kernels than the
+/// cache has room for.
+///
+/// The quick fidelity `delta` knows compulsory bytes and instructions: no latency hiding, barriers, other bytes.
 double latency(const Counts &counts, const Target &target);
 /// The same of a kernel of several phases: one after the other, with a device-wide barrier between them or, where that
 /// is dearer, another launch (`joinsPhases` says which).

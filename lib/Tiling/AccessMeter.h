@@ -30,7 +30,8 @@ struct Address {
 Address packedAddress(const Schedule &schedule, const Operand &operand,
                       const std::vector<int64_t> &symbols);
 
-/// How much is looked at where no formula says it: Quick for searches, Thorough for reports.
+/// Quick, for searches: few points are looked at where no formula says it, and what the unrolled copies of a statement
+/// read in common is read once, as compiled code does. Thorough, for reports: instructions as they are emitted.
 enum class Effort : uint8_t { Quick, Thorough };
 
 /// Measures the accesses of one statement of a schedule, that belongs to an equation. Addresses that are affine in the

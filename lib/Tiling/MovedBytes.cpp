@@ -214,7 +214,7 @@ private:
     }
     const LiveReads reads = liveReads(equation);
     for (const Operand *operand : reads.operands)
-      readOperand(*operand, loops);
+      readOperand(*operand, loops, inCommon(equation, readsOf(e)[operand->read]));
     for (const GuardedRead &read : reads.memory) {
       readMemory(equation, read, loops);
       storeForReader(e.body[read.read].index, loops);
@@ -229,6 +229,13 @@ private:
     addWritten(update);
     if (e.combiner != Combiner::Assign)
       addRead(update);
+  }
+
+  /// Part of a read that is left where unrolled copies of the statement do it once.
+  double inCommon(int equation, NodeId read) const {
+    const uint64_t axes = axisDependence(equations[equation]->body, read);
+    return effort == Effort::Thorough ? 1
+                                      : 1 / unrolledCopies(schedule, path, equation, axes, symbols);
   }
 
   const Operand *operandOf(int equation, NodeId read) const {
@@ -313,23 +320,29 @@ private:
         if (axes >> use->positions[i] & 1)
           bounds = AccessMeter::Bounds::ReductionAndLanes;
     }
-    const Asked asked = meter(equation, loops, bounds).read(read.read, read.guards);
+    Asked asked = meter(equation, loops, bounds).read(read.read, read.guards);
+    const double part = inCommon(equation, read.read);
+    asked.bytes *= part;
+    asked.sectors *= part;
     if (levelOf(e.body[read.read].index) == MemLevel::Shared)
       moved.sharedBytes += asked.bytes;
     else
       addRead(asked);
   }
 
-  void readOperand(const Operand &operand, const StatementLoops &loops) {
+  void readOperand(const Operand &operand, const StatementLoops &loops, double part) {
     const Equation &e = *equations[operand.equation];
     const NodeId read = readsOf(e)[operand.read];
     const int64_t bytes = bytesOf(e.body[read].index);
     const AccessMeter here = meter(operand.equation, loops, AccessMeter::Bounds::Reduction);
     if (operand.level == MemLevel::Shared) {
-      moved.sharedBytes += vectorShare(operand, loops) * here.threads(false) * double(bytes);
+      moved.sharedBytes += part * vectorShare(operand, loops) * here.threads(false) * double(bytes);
       return;
     }
-    addRead(here.read(packedAddress(schedule, operand, symbols), bytes));
+    Asked asked = here.read(packedAddress(schedule, operand, symbols), bytes);
+    asked.bytes *= part;
+    asked.sectors *= part;
+    addRead(asked);
   }
 
   /// On a CPU lanes that all read one element read it once.
@@ -370,7 +383,12 @@ private:
 Moved movedBytes(const Schedule &schedule, const ExprProgram &pattern, const Target &target,
                  Effort effort) {
   const ScheduledPattern scheduled(schedule, pattern);
-  return Mover(schedule, scheduled.program(), target, effort).run();
+  return movedBytesOf(schedule, scheduled.program(), target, effort);
+}
+
+Moved movedBytesOf(const Schedule &schedule, const ExprProgram &equations, const Target &target,
+                   Effort effort) {
+  return Mover(schedule, equations, target, effort).run();
 }
 
 } // namespace fusec

@@ -15,9 +15,12 @@ struct Moved {
 };
 
 /// Counts over the loop tree, from the access maps and from where operands and edges live; nothing is lowered for it.
-/// Where an address or a predicate comes from data, its sectors are those of any data, and the access is taken to
-/// happen: all else is what a launch does, but for topk.
+/// Where an address or a predicate comes from data, its
+/// sectors are those of any data, and the access is taken to happen: all else is what a launch does, but for topk.
 Moved movedBytes(const Schedule &schedule, const ExprProgram &pattern, const Target &target,
                  tiling::Effort effort);
+/// Of a schedule of these very equations.
+Moved movedBytesOf(const Schedule &schedule, const ExprProgram &equations, const Target &target,
+                   tiling::Effort effort);
 
 } // namespace fusec

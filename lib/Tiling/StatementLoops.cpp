@@ -97,4 +97,25 @@ void StatementLoops::collect(const std::vector<Loop> &loops, size_t level, int64
   }
 }
 
+double unrolledCopies(const Schedule &schedule, const std::vector<const TreeNode *> &path,
+                      int equation, uint64_t positions, const std::vector<int64_t> &symbols) {
+  double copies = 1;
+  for (size_t i = 0; i < path.size(); ++i) {
+    const AxisId axis = path[i]->axis;
+    if (path[i]->loop != LoopKind::Unroll || axis < 0)
+      continue;
+    const AxisUse *use = schedule.axes[axis].in(equation);
+    const bool varies = use && std::any_of(use->positions.begin(), use->positions.end(),
+                                           [&](int p) { return (positions >> p & 1) != 0; });
+    if (varies)
+      continue;
+    int64_t tile = schedule.axes[axis].extent.evaluate(symbols).value_or(1);
+    for (size_t outer = 0; outer < i; ++outer)
+      if (path[outer]->axis == axis)
+        tile = path[outer]->step;
+    copies *= double(ceilOf(tile, path[i]->step));
+  }
+  return copies;
+}
+
 } // namespace fusec::tiling

@@ -53,4 +53,8 @@ private:
   int64_t stepOfLanes = 1;
 };
 
+/// Unrolled copies of a statement that share a value which depends on `positions` (bits: axes of the equation).
+double unrolledCopies(const Schedule &schedule, const std::vector<const TreeNode *> &path,
+                      int equation, uint64_t positions, const std::vector<int64_t> &symbols);
+
 } // namespace fusec::tiling

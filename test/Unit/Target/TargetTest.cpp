@@ -60,6 +60,8 @@ TEST_CASE("Units, registers and memory fit together") {
     CHECK(t.cores > 0);
     CHECK(t.sharedBytesPerBlock > 0);
     CHECK(t.launchSec > 0);
+    CHECK(t.ownLaunchSec > 0);
+    CHECK(t.ownLaunchSec <= t.launchSec);
     CHECK(t.deviceBarrierSec > t.blockBarrierSec);
     REQUIRE(t.memory.size() >= 2);
     CHECK(t.memory.back().capacityBytes == 0);

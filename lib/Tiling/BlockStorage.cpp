@@ -1,0 +1,181 @@
+#include "Tiling/BlockStorage.h"
+
+#include "Tiling/Access.h"
+#include "Tiling/StagedTile.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace fusec::tiling {
+
+namespace {
+
+constexpr double kRegistersForAddresses = 24;
+
+using Chain = std::vector<const TreeNode *>; // loops around a statement, outermost first
+
+class Storage {
+public:
+  Storage(const Schedule &schedule, const ExprProgram &pattern)
+      : schedule(schedule), pattern(pattern), equations(scheduledEquations(pattern)),
+        isScan(scanOf(pattern)) {
+    for (const Symbol &s : pattern.symbols)
+      symbols.push_back(s.opt);
+    Chain chain;
+    visit(schedule.tree, chain);
+  }
+
+  BlockStorage run() {
+    BlockStorage out;
+    out.registersPerThread = kRegistersForAddresses;
+    for (size_t e = 0; e < equations.size(); ++e) {
+      const Equation &equation = *equations[e];
+      auto at = computes.find(static_cast<int>(e));
+      if (at == computes.end() || equation.kind == EquationKind::Opaque)
+        continue;
+      const bool reduces = equation.kind == EquationKind::Reduction;
+      const DType type =
+          reduces ? equation.accumulateType : pattern.tensors[equation.outputs[0]].type;
+      if (reduces || levelOf(equation.outputs[0]) == MemLevel::Register)
+        out.registersPerThread += copies(static_cast<int>(e), at->second) *
+                                  double(std::max<size_t>(1, sizeInBytes(type) / 4));
+      if (reduces && combines.count(static_cast<int>(e)) && unitsReduce(int(e), at->second))
+        out.sharedBytes += double(schedule.units) * double(sizeInBytes(type));
+    }
+    for (const auto &[operand, chain] : stages)
+      out.sharedBytes += out.operands[operand] = stagedBytes(schedule.operands[operand], chain);
+    for (const EdgeLevel &edge : schedule.edges)
+      if (edge.level == MemLevel::Shared)
+        out.sharedBytes += out.edges[edge.tensor] = edgeBytes(edge.tensor);
+    return out;
+  }
+
+private:
+  int64_t valueOf(const DimExpr &e) const { return e.evaluate(symbols).value_or(1); }
+
+  MemLevel levelOf(TensorId tensor) const {
+    for (const EdgeLevel &edge : schedule.edges)
+      if (edge.tensor == tensor)
+        return edge.level;
+    return MemLevel::Global;
+  }
+
+  void visit(const std::vector<TreeNode> &nodes, Chain &chain) {
+    for (const TreeNode &node : nodes) {
+      if (node.isLoop) {
+        chain.push_back(&node);
+        visit(node.children, chain);
+        chain.pop_back();
+        continue;
+      }
+      if (node.leaf == LeafKind::Compute)
+        computes.emplace(node.target, chain);
+      if (node.leaf == LeafKind::Store)
+        stores.emplace(node.target, chain);
+      if (node.leaf == LeafKind::Stage)
+        stages.emplace(node.target, chain);
+      if (node.leaf == LeafKind::Combine)
+        combines.insert(node.target);
+    }
+  }
+
+  int64_t tileOf(const Chain &chain, size_t length, AxisId axis) const {
+    int64_t tile = valueOf(schedule.axes[axis].extent);
+    for (size_t i = 0; i < length; ++i)
+      if (chain[i]->axis == axis)
+        tile = chain[i]->step;
+    return tile;
+  }
+
+  /// Elements of an equation's accumulator in each thread: one an iteration of the Unroll loops over spatial axes, and
+  /// over the first reduced one where a Combine folds them.
+  double copies(int equation, const Chain &chain) const {
+    double product = 1;
+    for (size_t i = 0; i < chain.size(); ++i) {
+      if (chain[i]->loop != LoopKind::Unroll || chain[i]->axis < 0)
+        continue;
+      const AxisUse *use = schedule.axes[chain[i]->axis].in(equation);
+      if (use && use->reduction && !combines.count(equation))
+        continue;
+      const int64_t tile = tileOf(chain, i, chain[i]->axis);
+      product *= double((tile + chain[i]->step - 1) / chain[i]->step);
+    }
+    return product;
+  }
+
+  bool unitsReduce(int equation, const Chain &chain) const {
+    return schedule.units > 1 && std::any_of(chain.begin(), chain.end(), [&](const TreeNode *n) {
+             const AxisUse *use =
+                 n->axis == kStepAxis ? nullptr : schedule.axes[n->axis].in(equation);
+             return n->loop == LoopKind::Unit && use && use->reduction;
+           });
+  }
+
+  double stagedBytes(const Operand &operand, const Chain &chain) const {
+    const Equation &e = *equations[operand.equation];
+    const std::vector<int64_t> extents = stagedExtents(
+        schedule, e, operand, [&](AxisId axis) { return tileOf(chain, chain.size(), axis); });
+    double elements = 1;
+    for (size_t d = 0; d < extents.size(); ++d)
+      elements *= double(extents[d] + (d + 1 == extents.size() ? operand.padElements : 0));
+    const TensorId tensor = e.body[readsOf(e)[operand.read]].index;
+    return elements * double(sizeInBytes(pattern.tensors[tensor].type));
+  }
+
+  /// The tile of an inner value below the loops that its producer and its readers have in common; units and lanes share
+  /// one.
+  double edgeBytes(TensorId tensor) const {
+    const double size = double(sizeInBytes(pattern.tensors[tensor].type));
+    int producer = -1;
+    for (size_t e = 0; e < equations.size(); ++e)
+      if (std::count(equations[e]->outputs.begin(), equations[e]->outputs.end(), tensor))
+        producer = static_cast<int>(e);
+    if (isScan || producer < 0)
+      return size * double(valueOf(numElements(pattern.tensors[tensor].shape)));
+    const auto &where =
+        equations[producer]->kind == EquationKind::Reduction && stores.count(producer) ? stores
+                                                                                       : computes;
+    auto own = where.find(producer);
+    if (own == where.end())
+      return 0;
+    size_t common = 0;
+    for (; common < own->second.size(); ++common) {
+      const TreeNode *loop = own->second[common];
+      bool shared = loop->loop != LoopKind::Unit && loop->loop != LoopKind::Lane;
+      for (const auto &[reader, chain] : computes)
+        if (shared && readsTensor(reader, tensor))
+          shared = common < chain.size() && chain[common] == loop;
+      if (!shared)
+        break;
+    }
+    double elements = 1;
+    for (size_t a = 0; a < schedule.axes.size(); ++a)
+      if (const AxisUse *use = schedule.axes[a].in(producer); use && !use->reduction)
+        elements *= double(tileOf(own->second, common, static_cast<AxisId>(a)));
+    return size * elements;
+  }
+
+  bool readsTensor(int equation, TensorId tensor) const {
+    const std::vector<NodeId> reads = readsOf(*equations[equation]);
+    return std::any_of(reads.begin(), reads.end(), [&](NodeId read) {
+      return equations[equation]->body[read].index == tensor;
+    });
+  }
+
+  const Schedule &schedule;
+  const ExprProgram &pattern;
+  const std::vector<const Equation *> equations;
+  const bool isScan;
+  std::vector<int64_t> symbols;
+  std::map<int, Chain> computes, stores, stages;
+  std::set<int> combines;
+};
+
+} // namespace
+
+BlockStorage storageOf(const Schedule &schedule, const ExprProgram &pattern) {
+  return Storage(schedule, pattern).run();
+}
+
+} // namespace fusec::tiling

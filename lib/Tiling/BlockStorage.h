@@ -1,0 +1,18 @@
+#pragma once
+#include "Tiling/Schedule.h"
+
+#include <map>
+
+namespace fusec::tiling {
+
+/// What a block holds on chip, estimated from the schedule: the allocator of Gir knows it after the lowering.
+struct BlockStorage {
+  double registersPerThread = 0; // of 32 bits: accumulators and edges, and some for addresses
+  double sharedBytes =
+      0; // of `edges` and `operands`, and for what units exchange, all of it at once
+  std::map<TensorId, double> edges; // bytes of inner values in shared memory
+  std::map<int, double> operands;   // bytes of staged ones
+};
+BlockStorage storageOf(const Schedule &schedule, const ExprProgram &pattern);
+
+} // namespace fusec::tiling

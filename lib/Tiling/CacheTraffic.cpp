@@ -1,0 +1,256 @@
+// A part of the loop tree whose data fits the cache brings it in once. Of one that does not, each iteration brings in
+// what its children need, but for what the next iteration uses again and the cache can keep. C[m,n] += A[m,k] B[k,n]:
+//
+//   m:64 {            B does not fit: all of it again for every 64 rows
+//     n:16 {          A's 64 rows fit beside a panel of B: they stay for all panels
+//       k:1 { .. } } }
+#include "Tiling/CacheTraffic.h"
+
+#include "Cost/Cost.h"
+#include "Tiling/Access.h"
+#include "Tiling/StagedTile.h"
+
+#include <algorithm>
+#include <map>
+
+namespace fusec::tiling {
+
+namespace {
+
+constexpr double kLineBytes = 64;
+
+/// Something that statements touch: a tensor, or the buffer of a staged operand (numbered from -2 downwards).
+using Place = int;
+
+struct Touch {
+  Place place;
+  double elementBytes;
+  uint64_t axes;          // of the schedule that its address depends on
+  AxisId contiguous = -1; // axis along which it lies without gaps
+};
+
+class Cache {
+public:
+  Cache(const Schedule &schedule, const ExprProgram &pattern, const BlockStorage &storage,
+        double capacity)
+      : schedule(schedule), pattern(pattern), storage(storage), capacity(capacity),
+        equations(scheduledEquations(pattern)), scan(scanOf(pattern)) {
+    for (const Symbol &s : pattern.symbols)
+      symbols.push_back(s.opt);
+    for (const ScheduleAxis &axis : schedule.axes)
+      tiles.push_back(valueOf(axis.extent));
+  }
+
+  double footprint() const { return sum(touched(schedule.tree)); }
+  double missed() { return ofChildren(schedule.tree); }
+
+private:
+  using Bytes = std::map<Place, std::pair<double, uint64_t>>; // bytes, axes
+
+  int64_t valueOf(const DimExpr &e) const { return e.evaluate(symbols).value_or(1); }
+
+  MemLevel levelOf(TensorId tensor) const {
+    for (const EdgeLevel &edge : schedule.edges)
+      if (edge.tensor == tensor)
+        return edge.level;
+    return MemLevel::Global;
+  }
+
+  static double sum(const Bytes &bytes) {
+    double all = 0;
+    for (const auto &[place, amount] : bytes)
+      all += amount.first;
+    return all;
+  }
+
+  uint64_t axesOf(int equation, uint64_t positions) const {
+    uint64_t axes = 0;
+    for (size_t a = 0; a < schedule.axes.size(); ++a)
+      if (const AxisUse *use = schedule.axes[a].in(equation))
+        for (int position : use->positions)
+          if (positions >> position & 1)
+            axes |= uint64_t{1} << a;
+    return axes;
+  }
+
+  AxisId alongMemory(int equation, const std::vector<DimExpr> &stride) const {
+    for (size_t p = 0; p < stride.size(); ++p)
+      if (stride[p].isConst(1))
+        return axisOf(schedule, *equations[equation], equation, static_cast<int>(p));
+    return -1;
+  }
+
+  const std::vector<Touch> &touches(const TreeNode &leaf) const {
+    auto [known, isNew] = ofLeaf.try_emplace(&leaf);
+    if (!isNew)
+      return known->second;
+    std::vector<Touch> &out = known->second;
+    if (leaf.leaf == LeafKind::Stage) {
+      const Operand &operand = schedule.operands[leaf.target];
+      const NodeId read = readsOf(*equations[operand.equation])[operand.read];
+      out.push_back(ofRead(operand.equation, read));
+      out.push_back(ofOperand(leaf.target));
+      return out;
+    }
+    if (leaf.leaf == LeafKind::Carry) {
+      for (const ScanCarry &carry : scan->carries)
+        out.push_back(
+            {carry.previous, double(sizeInBytes(pattern.tensors[carry.previous].type)), 0});
+      return out;
+    }
+    if (leaf.leaf != LeafKind::Compute && leaf.leaf != LeafKind::Store)
+      return out;
+    const Equation &e = *equations[leaf.target];
+    if (leaf.leaf == LeafKind::Compute) {
+      const std::vector<NodeId> reads = readsOf(e);
+      for (size_t r = 0; r < reads.size(); ++r) {
+        auto operand =
+            std::find_if(schedule.operands.begin(), schedule.operands.end(), [&](const Operand &o) {
+              return o.equation == leaf.target && o.read == static_cast<int>(r);
+            });
+        if (operand != schedule.operands.end())
+          out.push_back(ofOperand(static_cast<int>(operand - schedule.operands.begin())));
+        else if (levelOf(e.body[reads[r]].index) != MemLevel::Register)
+          out.push_back(ofRead(leaf.target, reads[r]));
+      }
+      for (TensorId t : e.opaqueInputs)
+        out.push_back(
+            {t, double(sizeInBytes(pattern.tensors[t].type)), axesOf(leaf.target, ~uint64_t{0})});
+    }
+    if (leaf.leaf == LeafKind::Store || e.kind != EquationKind::Reduction)
+      for (TensorId t : e.outputs)
+        if (levelOf(t) != MemLevel::Register)
+          out.push_back({t, double(sizeInBytes(pattern.tensors[t].type)),
+                         axesOf(leaf.target, (uint64_t{1} << e.numSpatial) - 1),
+                         axisOf(schedule, e, leaf.target, e.numSpatial - 1)});
+    return out;
+  }
+
+  Touch ofRead(int equation, NodeId read) const {
+    const Equation &e = *equations[equation];
+    const TensorId t = e.body[read].index;
+    Touch touch{t, double(sizeInBytes(pattern.tensors[t].type)),
+                axesOf(equation, axisDependence(e.body, read))};
+    if (std::optional<FlatAccess> access = flatAccess(e, read, pattern)) {
+      uint64_t positions = 0;
+      for (size_t p = 0; p < access->stride.size(); ++p)
+        if (!access->stride[p].isConst(0))
+          positions |= uint64_t{1} << p;
+      touch.axes = axesOf(equation, positions);
+      touch.contiguous = alongMemory(equation, access->stride);
+    }
+    return touch;
+  }
+
+  Touch ofOperand(int ordinal) const {
+    const Operand &operand = schedule.operands[ordinal];
+    const NodeId read = readsOf(*equations[operand.equation])[operand.read];
+    Touch touch = ofRead(operand.equation, read);
+    if (operand.level == MemLevel::Shared)
+      touch.place = -2 - ordinal;
+    if (operand.digits.back().index < 0)
+      touch.contiguous = operand.digits.back().axis;
+    return touch;
+  }
+
+  double bytesOf(const Touch &touch) const {
+    double elements = 1, run = 1;
+    for (size_t a = 0; a < schedule.axes.size(); ++a) {
+      if (!(touch.axes >> a & 1))
+        continue;
+      if (static_cast<AxisId>(a) == touch.contiguous)
+        run = double(tiles[a]);
+      else
+        elements *= double(tiles[a]);
+    }
+    // What lies apart brings its line along, up to the whole of the tensor.
+    double bytes = elements * std::max(run * touch.elementBytes, kLineBytes);
+    // A block's own buffers are used again and again.
+    if (auto staged = storage.operands.find(-2 - touch.place); touch.place < 0)
+      return staged == storage.operands.end() ? 0 : std::min(bytes, staged->second);
+    if (auto edge = storage.edges.find(touch.place); edge != storage.edges.end())
+      return std::min(bytes, edge->second);
+    return std::min(bytes, double(valueOf(numElements(pattern.tensors[touch.place].shape))) *
+                               touch.elementBytes);
+  }
+
+  void collect(const std::vector<TreeNode> &nodes, Bytes &bytes) const {
+    for (const TreeNode &node : nodes) {
+      if (node.isLoop) {
+        collect(node.children, bytes);
+        continue;
+      }
+      for (const Touch &touch : touches(node)) {
+        auto &amount = bytes[touch.place];
+        amount.first = std::max(amount.first, bytesOf(touch));
+        amount.second |= touch.axes;
+      }
+    }
+  }
+
+  /// Of one execution of these statements, whose loops outside have set the tiles.
+  Bytes touched(const std::vector<TreeNode> &nodes) const {
+    Bytes bytes;
+    collect(nodes, bytes);
+    return bytes;
+  }
+
+  double ofChildren(const std::vector<TreeNode> &nodes) {
+    const double all = sum(touched(nodes));
+    if (all <= capacity)
+      return all;
+    double apart = 0;
+    bool hasLoop = false;
+    for (const TreeNode &node : nodes)
+      if (node.isLoop) {
+        hasLoop = true;
+        apart += ofLoop(node);
+      }
+    return hasLoop ? apart : all;
+  }
+
+  double ofLoop(const TreeNode &node) {
+    const bool steps = node.axis == kStepAxis;
+    const int64_t before = steps ? valueOf(scan->steps) : tiles[node.axis];
+    const double trip = double((before + node.step - 1) / node.step);
+    if (!steps)
+      tiles[node.axis] = std::min(before, node.step);
+    const Bytes each = touched(node.children);
+    double bytes = 0;
+    if (const double all = sum(each); all <= capacity) {
+      double stays = 0;
+      for (const auto &[place, amount] : each)
+        if (steps || !(amount.second >> node.axis & 1))
+          stays += amount.first;
+      bytes = stays + trip * (all - stays);
+    } else {
+      bytes = trip * ofChildren(node.children);
+    }
+    if (!steps)
+      tiles[node.axis] = before;
+    return bytes;
+  }
+
+  const Schedule &schedule;
+  const ExprProgram &pattern;
+  const BlockStorage &storage;
+  const double capacity;
+  const std::vector<const Equation *> equations;
+  const Equation *scan;
+  std::vector<int64_t> symbols;
+  std::vector<int64_t> tiles; // elements of each axis below the loops around
+  mutable std::map<const TreeNode *, std::vector<Touch>> ofLeaf;
+};
+
+} // namespace
+
+double missedBytes(const Schedule &schedule, const ExprProgram &pattern,
+                   const BlockStorage &storage, const MemoryLevel &cache, double blocks,
+                   int cores) {
+  Cache model(schedule, pattern, storage, double(cache.capacityBytes));
+  const double sharers = cache.ofDevice ? 1 : std::clamp(blocks, 1.0, double(cores));
+  const double held = cost::heldShare(model.footprint() / sharers, double(cache.capacityBytes));
+  return held < 1 ? (1 - held) * model.missed() : 0;
+}
+
+} // namespace fusec::tiling
