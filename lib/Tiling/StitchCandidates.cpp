@@ -15,6 +15,7 @@
 // without common rows run in one block, which has all that they make: right for what is smaller than a launch.
 #include "Expr/Rows.h"
 #include "Tiling/Nests.h"
+#include "Tiling/Oracle.h"
 #include "Tiling/Pieces.h"
 
 #include <algorithm>
@@ -28,11 +29,16 @@ namespace {
 enum class RowOwner : uint8_t { Unit, Block };
 constexpr int kThreads = 256; // of a block on a GPU
 
+/// How one nest's loops are made.
+struct NestShape {
+  int unroll;           // vectors of a step along a row
+  bool laneSums = true; // GPU: a lane for each sum of a row's columns, else a unit
+};
+
 struct StitchShape {
   RowOwner owner;
-  int unroll;             // vectors of a step along a row
-  int threads = kThreads; // of a block on a GPU
-  bool laneSums = true;   // GPU: a lane for each sum of a row's columns, else a unit
+  std::optional<NestShape> nests; // of all nests alike; absent: the cheapest of each
+  int threads = kThreads;         // of a block on a GPU
 };
 
 class Stitch {
@@ -55,15 +61,9 @@ public:
       addRows();
     pieceUnits = shape.owner == RowOwner::Unit ? 1 : units;
     sharedLeft = target.sharedBytesPerBlock / (shape.owner == RowOwner::Unit ? units : 1);
-    std::vector<TreeNode> row;
-    for (const Nest &nest : makeNests(equations, rowPositions))
-      addNest(nest, row);
+    std::vector<TreeNode> around; // loops over the rows
     if (oneBlock) {
-      schedule.tree = std::move(row);
-      return schedule;
-    }
-    std::vector<TreeNode> around;
-    if (cpu) {
+    } else if (cpu) {
       around = {Builder::loop(LoopKind::Block, 0, rowsPerBlock()),
                 Builder::loop(LoopKind::Seq, 0, 1)};
     } else if (shape.owner == RowOwner::Unit) {
@@ -72,7 +72,16 @@ public:
     } else {
       around = {Builder::loop(LoopKind::Block, 0, 1)};
     }
-    schedule.tree = {Builder::nest(around, row)};
+    auto treeOf = [&](std::vector<TreeNode> row) {
+      return around.empty() ? std::move(row) : std::vector{Builder::nest(around, std::move(row))};
+    };
+    std::vector<TreeNode> row;
+    for (const Nest &nest : makeNests(equations, rowPositions)) {
+      for (size_t i = 0; i < nest.equations.size(); ++i)
+        place(nest, i);
+      addShaped(nest, treeOf, row);
+    }
+    schedule.tree = treeOf(std::move(row));
     return schedule;
   }
 
@@ -86,10 +95,40 @@ private:
     schedule.axes.push_back(std::move(m));
   }
 
+  /// Nests run one after the other, so the cheapest kernel has the cheapest of each.
+  template <typename F> void addShaped(const Nest &nest, F &&treeOf, std::vector<TreeNode> &row) {
+    if (shape.nests) {
+      nestShape = *shape.nests;
+      return addNest(nest, row);
+    }
+    std::vector<NestShape> shapes = {{4}, {1}};
+    if (nest.columns && target.kind != TargetKind::Cpu)
+      shapes.insert(shapes.end(), {{4, false}, {1, false}});
+    const Schedule before = schedule;
+    Schedule best;
+    std::vector<TreeNode> bestNodes;
+    double lowest = 0;
+    for (const NestShape &tried : shapes) {
+      schedule = before;
+      nestShape = tried;
+      std::vector<TreeNode> nodes;
+      addNest(nest, nodes);
+      schedule.tree = treeOf(nodes);
+      cost::Counts counts = countWork(schedule, pattern, target)[0];
+      counts.readBytes = counts.writtenBytes = 0; // the same for all
+      const double seconds = cost::latency(counts, target);
+      if (!bestNodes.empty() && seconds >= lowest)
+        continue;
+      lowest = seconds;
+      best = std::move(schedule);
+      bestNodes = std::move(nodes);
+    }
+    schedule = std::move(best);
+    row.insert(row.end(), bestNodes.begin(), bestNodes.end());
+  }
+
   void addNest(const Nest &nest, std::vector<TreeNode> &row) {
     const int head = nest.equations[0];
-    for (size_t i = 0; i < nest.equations.size(); ++i)
-      place(nest, i);
     if (nest.columns)
       return addColumns(head, row);
     if (nest.dims[0].empty()) { // one value a row
@@ -144,7 +183,7 @@ private:
       loops.push_back(Builder::loop(LoopKind::Seq, addAxis(nest, groups[g]), 1));
     AxisId x = addAxis(nest, groups.back());
     int64_t vector =
-        std::min(int64_t{lanes} * shape.unroll, roundUp(elements(groups.back()), lanes));
+        std::min(int64_t{lanes} * nestShape.unroll, roundUp(elements(groups.back()), lanes));
     loops.push_back(Builder::loop(LoopKind::Seq, x, pieceUnits * vector));
     if (pieceUnits > 1)
       loops.push_back(Builder::loop(LoopKind::Unit, x, vector));
@@ -179,11 +218,11 @@ private:
     View view = makeView(pattern, target, e, -1, rowPositions);
     Schedule piece;
     if (view.spatial.empty())
-      piece = valuePiece(view, pieceUnits, shape.unroll);
+      piece = valuePiece(view, pieceUnits, nestShape.unroll);
     else if (target.kind == TargetKind::Cpu)
-      piece = columnsPiece(view, shape.unroll);
+      piece = columnsPiece(view, nestShape.unroll);
     else
-      piece = shape.laneSums ? lanesPiece(view, pieceUnits) : rowsPiece(view, pieceUnits);
+      piece = nestShape.laneSums ? lanesPiece(view, pieceUnits) : rowsPiece(view, pieceUnits);
     for (TreeNode &node : appendPiece(schedule, std::move(piece), std::to_string(e)))
       row.push_back(std::move(node));
     if (view.spatial.empty() && levels.at(equations[e]->outputs[0]) != MemLevel::Register)
@@ -270,6 +309,7 @@ private:
   std::vector<const Equation *> equations;
   std::vector<int> rowPositions;
   StitchShape shape;
+  NestShape nestShape{};
   Schedule schedule;
   std::map<TensorId, MemLevel> levels; // of what the equations make
   int pieceUnits = 1;
@@ -307,21 +347,14 @@ Candidates stitchCandidates(const ExprProgram &pattern, const Target &target) {
       return {};
   std::vector<int> rows = commonRows(equations);
   const bool cpu = target.kind == TargetKind::Cpu;
-  std::vector<StitchShape> shapes = {{RowOwner::Unit, 4}, {RowOwner::Unit, 1}};
-  if (rows.empty()) {
-    shapes = {{RowOwner::Block, 4}, {RowOwner::Block, 1}};
-    if (!cpu)
-      shapes.push_back({RowOwner::Block, 1, 4 * kThreads});
-  } else if (!cpu) {
-    shapes.push_back({RowOwner::Block, 1});
+  const RowOwner first = rows.empty() ? RowOwner::Block : RowOwner::Unit;
+  std::vector<StitchShape> shapes = {
+      {first, std::nullopt}, {first, NestShape{4}}, {first, NestShape{1}}};
+  if (!cpu) {
+    const StitchShape widest = rows.empty() ? StitchShape{first, std::nullopt, 4 * kThreads}
+                                            : StitchShape{RowOwner::Block, std::nullopt};
+    shapes.push_back(widest);
   }
-  if (!cpu && std::any_of(equations.begin(), equations.end(), [&](const Equation *e) {
-        return e->kind == EquationKind::Reduction && e->numSpatial > static_cast<int>(rows.size());
-      }))
-    for (size_t i = 0, count = shapes.size(); i < count; ++i) {
-      shapes.push_back(shapes[i]);
-      shapes.back().laneSums = false;
-    }
   if (rows.empty() && !cpu)
     for (const Equation *e : equations)
       if (outgrowsBlock(*e, pattern))

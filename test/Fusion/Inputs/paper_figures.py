@@ -1,0 +1,92 @@
+"""paper_figures.py FUSEC MODELS FOLDER: what Souffle, FusionStitching and PowerFusion say of their plans, asked of ours.
+Prints a line for each figure that holds; the figures are in the test."""
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+fusec, models, folder = sys.argv[1:]
+node = helper.make_node
+FLOAT = 4
+TARGETS = "x86-64-v3,sm_80,gfx90a"
+
+
+def save(name, nodes, inputs, outputs, weights):
+    """inputs: {name: shape}; weights: {name: array}."""
+    info = lambda n, shape: helper.make_tensor_value_info(n, TensorProto.FLOAT, shape)
+    infos = lambda tensors: [info(*item) for item in tensors.items()]
+    constants = [numpy_helper.from_array(array, n) for n, array in weights.items()]
+    graph = helper.make_graph(nodes, name, infos(inputs), infos(outputs), constants)
+    path = f"{folder}/{name}.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 23)], ir_version=10), path)
+    return path
+
+
+def explain(path, *options):
+    command = [fusec, "explain", path, f"--target={TARGETS}", "--json", *options]
+    lines = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
+    return [json.loads(line) for line in lines]
+
+
+generator = np.random.default_rng(1)
+
+
+def random(*shape):
+    return generator.standard_normal(shape).astype(np.float32)
+
+
+def totals(found):
+    return {key: found["totals"][key] for key in ("launches", "bytes_read", "bytes_written")}
+
+
+# FusionStitching, section 1: LayerNorm is one kernel, with one read of x and one write of y.
+rows, width = 4096, 1024
+path = save("layernorm", [node("LayerNormalization", ["x", "scale", "bias"], ["y"])], {"x": (rows, width)},
+            {"y": (rows, width)}, {"scale": random(width), "bias": random(width)})
+for found in explain(path):
+    assert totals(found) == {"launches": 1, "bytes_read": FLOAT * (rows * width + 2 * width),
+                             "bytes_written": FLOAT * rows * width}
+    assert found["unfused"]["launches"] >= 4
+print("layernorm: one kernel, one read, one write")
+
+# PowerFusion, section 2: concat, channel shuffle and split of a ShuffleNet block move the inputs and the outputs, once.
+channels, size = 58, 28
+half = (1, channels, size, size)
+nodes = [node("Concat", ["a", "b"], ["c"], axis=1), node("Reshape", ["c", "apart"], ["d"]),
+         node("Transpose", ["d"], ["e"], perm=[0, 2, 1, 3, 4]), node("Reshape", ["e", "together"], ["f"]),
+         node("Split", ["f"], ["y", "z"], axis=1, num_outputs=2)]
+path = save("shuffle", nodes, {"a": half, "b": half}, {"y": half, "z": half},
+            {"apart": np.array([1, 2, channels, size, size]), "together": np.array([1, 2 * channels, size, size])})
+for found in explain(path):
+    each = 2 * FLOAT * channels * size * size
+    assert found["totals"]["bytes_read"] == found["totals"]["bytes_written"] == each, totals(found)
+    assert not any(edge["level"] in ("device", "barrier") for kernel in found["kernels"] for edge in kernel["edges"])
+    print(f"shuffle: {found['totals']['launches']} kernel(s) on {found['target']}")
+
+# Souffle, section 8.4: squeeze-and-excitation blocks that read x once, or twice where no block holds what the gate needs.
+BLOCKS = (("M0", 112, 32, 8, 3213312, 4818944), ("M2", 56, 144, 6, 3619584, 5425920),
+          ("M9", 7, 1152, 48, 893952, 1119744))
+for name, height, channels, reduced, once, twice in BLOCKS:
+    shape = (1, channels, height, height)
+    nodes = [node("GlobalAveragePool", ["x"], ["m"]), node("Conv", ["m", "w"], ["h"]), node("Relu", ["h"], ["r"]),
+             node("Conv", ["r", "v"], ["g"]), node("Sigmoid", ["g"], ["s"]), node("Mul", ["x", "s"], ["y"])]
+    path = save(name, nodes, {"x": shape}, {"y": shape},
+                {"w": random(reduced, channels, 1, 1), "v": random(channels, reduced, 1, 1)})
+    for found in explain(path):
+        moved = found["totals"]["bytes_read"] + found["totals"]["bytes_written"]
+        assert once <= moved <= 1.02 * twice, (name, found["target"], moved)
+        print(f"{name}: {found['totals']['launches']} kernels on {found['target']}")
+
+# FusionStitching, table 2: of BERT's kernels beside the contractions (inference), 77 stay of the 277 of basic fusion.
+path = f"{models}/bert128.onnx"
+contractions = {n.name for n in onnx.load(path).graph.node if n.op_type in ("MatMul", "Gemm")}
+memory = lambda found: sum(not contractions & set(kernel["nodes"]) for kernel in found["kernels"])
+for fused, basic in zip(explain(path, "--search-mode=fs"), explain(path, "--search-mode=none")):
+    share = memory(fused) / memory(basic)
+    assert share <= 77 / 277, (share, fused["target"])
+    print(f"bert: {memory(fused)} of {memory(basic)} kernels beside contractions on {fused['target']}")
