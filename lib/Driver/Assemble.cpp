@@ -58,6 +58,10 @@ private:
       if (&variant != &state.schedules[p].back())
         kernel.name += "_v" + std::to_string(&variant - state.schedules[p].data());
       rewrite(kernel, rewriteLimits(state.target));
+      const std::vector<bool> kept = dropUnusedScratch(kernel);
+      for (size_t b = lowered.params.size(); b-- > 0;)
+        if (!kept[b])
+          lowered.params.erase(lowered.params.begin() + static_cast<ptrdiff_t>(b));
       insertSyncs(kernel);
       allocate(kernel);
       FUSEC_CHECK(verify(kernel));

@@ -34,6 +34,7 @@ struct GirBuffer {
   bool perLane =
       true; // Register: one copy a lane; false: one value for the whole block, the same in all lanes
   bool written = false;     // Global: the kernel writes it (it may read it too)
+  bool scratch = false;     // Global: written, and of no use to anybody else
   int64_t offsetBytes = -1; // Shared: set by the allocator
 };
 

@@ -94,7 +94,8 @@ private:
     GirBuffer b;
     if (in.accept("param")) {
       b.level = MemLevel::Global;
-      b.written = in.accept("out");
+      b.scratch = in.accept("scratch");
+      b.written = b.scratch || in.accept("out");
     } else if (in.accept("register")) {
       b.level = MemLevel::Register;
       b.perLane = !in.accept("uniform");

@@ -19,6 +19,9 @@ template <bool (*rule)(GirKernel &, const RewriteLimits &)> void alone(GirKernel
 const std::vector<GirPass> &girPasses() {
   static const std::vector<GirPass> passes = {
       {"simplify", "drops control and buffers that do nothing", simplify},
+      {"swap-moves", "computes behind scratch memory that values pass through", alone<swapMoves>},
+      {"merge-moves", "reads values where they came from before they passed through scratch memory",
+       alone<mergeMoves>},
       {"reuse-values", "computes once what a thread needs in several nests", alone<reuseValues>},
       {"merge-write-read", "hands on in registers what a thread reads back", alone<mergeWriteRead>},
       {"merge-reads", "reads what a thread has read once", alone<mergeReads>},

@@ -13,6 +13,9 @@ void canonicalise(GirKernel &kernel);
 /// that nothing reads; folds the expressions again under the loops' ranges. Canonical afterwards.
 void simplify(GirKernel &kernel);
 
+/// Drops scratch parameters that nothing accesses any more. Returns for each buffer there was whether it stays.
+std::vector<bool> dropUnusedScratch(GirKernel &kernel);
+
 /// Inserts the barriers that a kernel without Sync statements needs, and no more than its structure asks for.
 /// Must run before allocate: two buffers that share bytes need a barrier between their uses, which it puts.
 void insertSyncs(GirKernel &kernel);

@@ -64,8 +64,10 @@ public:
 
 private:
   std::string buffer(const GirBuffer &b) const {
-    std::string text = b.level == MemLevel::Global ? (b.written ? "param out" : "param")
-                                                   : std::string(name(b.level));
+    std::string text = b.level != MemLevel::Global ? std::string(name(b.level))
+                       : b.scratch                 ? "param scratch"
+                       : b.written                 ? "param out"
+                                                   : "param";
     if (b.level == MemLevel::Register && !b.perLane)
       text += " uniform";
     text += " %" + nameToText(b.name) + " " + typeText(b.type, b.shape, kernel.symbols);

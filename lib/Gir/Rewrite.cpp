@@ -15,7 +15,7 @@ namespace fusec {
 
 void rewrite(GirKernel &kernel, const RewriteLimits &limits) {
   using Rule = bool (*)(GirKernel &, const RewriteLimits &);
-  constexpr Rule kRules[] = {reuseValues, mergeWriteRead, mergeReads};
+  constexpr Rule kRules[] = {swapMoves, mergeMoves, reuseValues, mergeWriteRead, mergeReads};
   simplify(kernel);
   for (bool changed = true; changed;) {
     changed = false;

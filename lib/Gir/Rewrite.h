@@ -12,6 +12,8 @@ struct RewriteLimits {
 
 /// One rule, applied wherever it holds. True where something changed; each change takes an access to memory or a
 /// computation away for good, so that rules can be repeated until none holds.
+bool swapMoves(GirKernel &kernel, const RewriteLimits &limits);
+bool mergeMoves(GirKernel &kernel, const RewriteLimits &limits);
 bool mergeWriteRead(GirKernel &kernel, const RewriteLimits &limits);
 bool mergeReads(GirKernel &kernel, const RewriteLimits &limits);
 bool reuseValues(GirKernel &kernel, const RewriteLimits &limits);

@@ -106,11 +106,11 @@ private:
   std::vector<bool> isZero; // variables of loops of one iteration
 };
 
-/// Buffers that some expression reads, and all parameters.
+/// Buffers that some expression or somebody else reads.
 std::vector<bool> readBuffers(const GirKernel &kernel) {
   std::vector<bool> read(kernel.buffers.size());
   for (size_t b = 0; b < read.size(); ++b)
-    read[b] = kernel.buffers[b].level == MemLevel::Global;
+    read[b] = kernel.buffers[b].level == MemLevel::Global && !kernel.buffers[b].scratch;
   std::vector<NodeId> roots;
   forEachStmtOf(kernel, [&](const Stmt &s) {
     for (NodeId r : exprRoots(s))
@@ -138,16 +138,8 @@ bool eraseWrites(std::vector<Stmt> &stmts, const std::vector<bool> &read) {
   return std::erase_if(stmts, isDead) > 0;
 }
 
-void dropDeadBuffers(GirKernel &kernel) {
-  for (;;) {
-    std::vector<bool> read = readBuffers(kernel);
-    bool changed = false;
-    for (Phase &p : kernel.phases)
-      changed = eraseWrites(p.body, read) || changed;
-    if (!changed)
-      break;
-  }
-  std::vector<bool> used = readBuffers(kernel);
+/// Only `used` buffers stay; the others are named by dead nodes alone.
+void keepBuffers(GirKernel &kernel, const std::vector<bool> &used) {
   std::vector<BufferId> renumbered(used.size(), -1);
   std::vector<GirBuffer> kept;
   for (size_t b = 0; b < used.size(); ++b)
@@ -178,12 +170,59 @@ void dropDeadBuffers(GirKernel &kernel) {
   });
 }
 
+void dropDeadBuffers(GirKernel &kernel) {
+  for (;;) {
+    std::vector<bool> read = readBuffers(kernel);
+    bool changed = false;
+    for (Phase &p : kernel.phases)
+      changed = eraseWrites(p.body, read) || changed;
+    if (!changed)
+      break;
+  }
+  std::vector<bool> used = readBuffers(kernel);
+  for (size_t b = 0; b < used.size(); ++b) // the arguments of a launch are counted
+    used[b] = used[b] || kernel.buffers[b].level == MemLevel::Global;
+  keepBuffers(kernel, used);
+}
+
+/// A kernel keeps one phase even where it does nothing.
+void dropEmptyPhases(GirKernel &kernel) {
+  std::vector<Phase> kept;
+  for (Phase &p : kernel.phases)
+    if (!p.body.empty())
+      kept.push_back(std::move(p));
+  if (kept.empty())
+    kept.push_back(std::move(kernel.phases.front()));
+  kernel.phases = std::move(kept);
+}
+
 } // namespace
+
+std::vector<bool> dropUnusedScratch(GirKernel &kernel) {
+  std::vector<bool> accessed(kernel.buffers.size());
+  std::vector<NodeId> roots;
+  forEachStmtOf(kernel, [&](const Stmt &s) {
+    for (NodeId r : exprRoots(s))
+      roots.push_back(r);
+    for (BufferId b : {s.buffer, s.indexBuffer})
+      if (b >= 0)
+        accessed[b] = true;
+  });
+  for (NodeId id : kernel.body.reachable(roots))
+    if (kernel.body[id].op == ScalarOp::Read || kernel.body[id].op == ScalarOp::ReadIf)
+      accessed[kernel.body[id].index] = true;
+  for (size_t b = 0; b < accessed.size(); ++b)
+    accessed[b] = accessed[b] || !kernel.buffers[b].scratch;
+  keepBuffers(kernel, accessed);
+  canonicalise(kernel);
+  return accessed;
+}
 
 void simplify(GirKernel &kernel) {
   canonicalise(kernel); // every loop has a variable of its own
   Simplifier(kernel).run();
   dropDeadBuffers(kernel);
+  dropEmptyPhases(kernel);
   canonicalise(kernel);
 }
 

@@ -9,19 +9,19 @@ namespace {
 
 class Counter {
 public:
-  explicit Counter(const GirKernel &kernel) : kernel(kernel) {
+  explicit Counter(const GirKernel &kernel) : kernel(kernel), traffic(kernel.buffers.size()) {
     for (const Symbol &s : kernel.symbols)
       opt.push_back(s.opt);
   }
 
-  Traffic run() {
+  std::vector<Traffic> run() {
     for (const Phase &p : kernel.phases) {
       double blocks = 1;
       for (const Phase::Block &b : p.blocks)
         blocks *= valueOf(b.trip);
       list(p.body, blocks);
     }
-    return total;
+    return std::move(traffic);
   }
 
 private:
@@ -44,15 +44,15 @@ private:
     for (const Stmt &s : stmts) {
       for (NodeId id : kernel.body.reachable(exprRoots(s))) {
         const Scalar &node = kernel.body[id];
-        if ((node.op == ScalarOp::Read || node.op == ScalarOp::ReadIf) && isGlobal(node.index))
-          total.read += times;
+        if (node.op == ScalarOp::Read || node.op == ScalarOp::ReadIf)
+          traffic[static_cast<size_t>(node.index)].read += times;
       }
       if (writesBuffer(s))
         for (BufferId b : {s.buffer, s.indexBuffer})
-          if (b >= 0 && isGlobal(b)) {
-            total.written += times;
-            if (s.kind == StmtKind::Accumulate)
-              total.read += times;
+          if (b >= 0) {
+            traffic[static_cast<size_t>(b)].written += times;
+            if (s.kind != StmtKind::Store)
+              traffic[static_cast<size_t>(b)].read += times;
           }
       const double inside = s.kind == StmtKind::Loop ? times * trips(s.trip) : times;
       list(s.body, inside);
@@ -60,16 +60,25 @@ private:
     }
   }
 
-  bool isGlobal(BufferId b) const { return kernel.buffers[b].level == MemLevel::Global; }
-
   const GirKernel &kernel;
   std::vector<int64_t> opt;
-  Traffic total;
+  std::vector<Traffic> traffic;
 };
 
 } // namespace
 
-Traffic globalTraffic(const GirKernel &kernel) { return Counter(kernel).run(); }
+std::vector<Traffic> trafficByBuffer(const GirKernel &kernel) { return Counter(kernel).run(); }
+
+Traffic globalTraffic(const GirKernel &kernel) {
+  Traffic total;
+  const std::vector<Traffic> traffic = trafficByBuffer(kernel);
+  for (size_t b = 0; b < traffic.size(); ++b)
+    if (kernel.buffers[b].level == MemLevel::Global) {
+      total.read += traffic[b].read;
+      total.written += traffic[b].written;
+    }
+  return total;
+}
 
 bool isMonotone(const Traffic &before, const Traffic &after) {
   return after.read <= before.read && after.written <= before.written;

@@ -10,6 +10,8 @@ struct Traffic {
   double read = 0, written = 0;
 };
 Traffic globalTraffic(const GirKernel &kernel);
+/// The same of each buffer, whatever its level.
+std::vector<Traffic> trafficByBuffer(const GirKernel &kernel);
 
 /// A rewrite may not make a kernel move more.
 bool isMonotone(const Traffic &before, const Traffic &after);

@@ -64,6 +64,8 @@ private:
       need(names.insert(b.name).second, "buffers have different names", "%" + b.name);
       for (const DimExpr &d : b.shape)
         need(validDim(d), "dimensions use symbols of the table", "%" + b.name);
+      need(!b.scratch || (b.level == MemLevel::Global && b.written),
+           "scratch is a Global buffer that is written", "%" + b.name);
       if (b.level == MemLevel::Global) {
         need(!pastParams, "Global buffers come first", "%" + b.name);
         need(b.offsetBytes == -1, "only Shared buffers have an offset", "%" + b.name);

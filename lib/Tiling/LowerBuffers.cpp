@@ -58,6 +58,8 @@ Status Lowering::makeBuffers() {
     buffer.type = type;
     buffer.shape = {numElements(shape)};
     buffer.written = isWritten;
+    buffer.scratch =
+        isWritten && param.tensor >= 0 && pattern.tensors[param.tensor].kind == TensorKind::Temp;
     kernel.buffers.push_back(std::move(buffer));
     out.params.push_back(param);
     return static_cast<BufferId>(kernel.buffers.size() - 1);

@@ -61,7 +61,7 @@ void rewriteInSteps(GirKernel kernel, Found &found) {
   for (bool changed = true; changed; ++rounds) {
     REQUIRE(rounds < 8);
     changed = false;
-    for (auto rule : {reuseValues, mergeWriteRead, mergeReads}) {
+    for (auto rule : {swapMoves, mergeMoves, reuseValues, mergeWriteRead, mergeReads}) {
       const Traffic before = globalTraffic(kernel);
       const Size size = sizeOf(kernel);
       if (!rule(kernel, kRoom))

@@ -46,6 +46,9 @@ std::vector<std::vector<uint8_t>> outputsOf(GirKernel kernel) {
   auto status = run(kernel, arguments, symbols);
   if (!status.ok())
     FAIL(format(status.errors().front()) + "\n" + print(kernel));
+  for (int i = 0; i < kernel.numParams(); ++i)
+    if (kernel.buffers[static_cast<size_t>(i)].scratch)
+      memory[static_cast<size_t>(i)].clear(); // nobody looks
   return memory;
 }
 
@@ -114,6 +117,18 @@ TEST_CASE("traffic is counted by elements, trips and symbols") {
 TEST_CASE("without room everything is read again") {
   CHECK(isUnchanged(kernelWith(kReadTwice), {}));
   CHECK(isUnchanged(kernelWith(kReadTwice), {7, 100}));
+}
+
+TEST_CASE("registers that hold other values at the time leave less room") {
+  const std::string sums = "unroll a in 8 { lane l in 4 { %acc[a] = %x[128 + l] } }\n",
+                    out = "unroll a in 8 { lane l in 4 { %y[64 + a*4 + l] = %acc[a] } }\n";
+  auto with = [&](const std::string &body) {
+    std::string text = kernelWith(body);
+    return text.insert(text.find("  shared"), "  register %acc f32[8]\n");
+  };
+  const RewriteLimits room{15, 0};
+  CHECK(globalTraffic(rewritten(with(sums + kReadTwice + out), room)).read == 128 + 32);
+  CHECK(globalTraffic(rewritten(with(sums + out + kReadTwice), room)).read == 64 + 32);
 }
 
 TEST_CASE("what fits no registers waits in shared memory that needs no barrier") {
@@ -224,9 +239,68 @@ TEST_CASE("dear values are computed once, products under a sum stay what they ar
   };
   CHECK(count(print(rewritten(with(""))), "exp") == 1);
   CHECK(count(print(rewritten(with("%r[] = 2.0\n"))), "exp") == 2);
+  // Outside Lane loops all lanes compute with the first one's register.
+  CHECK(count(print(rewritten(kernelWith("unit u in 2 { lane l in 4 { %r[] = %x[u*4 + l] }\n"
+                                         "%y[u] = exp(%r[])\n"
+                                         "lane l in 4 { %z[u*4 + l] = exp(%r[]) } }\n"))),
+              "exp") == 2);
   const std::string product = "mul(exp(%x[" + kAt + "]), exp(%x[" + kAt + " + 64]))";
   GirKernel kernel = rewritten(
       kernelWith(nest("%y[" + kAt + "] = " + product) + nest("%z[" + kAt + "] sum= " + product)));
   CHECK(count(print(kernel), "mul(") == 2);
   CHECK(count(print(kernel), "exp(") == 2);
+}
+
+namespace {
+
+/// 256 elements through scratch memory: stored by one phase as `value`, read by the next one, with rows and columns
+/// exchanged, as `result`.
+std::string throughScratch(const std::string &value, const std::string &result,
+                           const std::string &index = "b*8 + l") {
+  return "kernel @k units 1 lanes 8 {\n  param %x f32[256]\n  param scratch %t f32[256]\n"
+         "  param out %y f32[256]\n"
+         "  phase (b: 32) { lane l in 8 { %t[" +
+         index + "] = " + value +
+         " } }\n"
+         "  phase (c: 8) { seq j in 4 { lane m in 8 { %y[c*32 + j*8 + m] " +
+         result + " } } }\n}\n";
+}
+
+const std::string kThere = "%t[j*64 + m*8 + c]";
+
+} // namespace
+
+TEST_CASE(
+    "four accesses to device memory become two where a computation steps behind the scratch") {
+  const std::string text = throughScratch("max(%x[b*8 + l], 0.0)", "= " + kThere);
+  const Traffic before = globalTraffic(kernelFrom(text));
+  CHECK(before.read == 2 * 256);
+  CHECK(before.written == 2 * 256);
+  GirKernel kernel = rewritten(text);
+  CHECK(globalTraffic(kernel).read == 256);
+  CHECK(globalTraffic(kernel).written == 256);
+  CHECK(kernel.phases.size() == 1);
+  CHECK(dropUnusedScratch(kernel) == std::vector<bool>{true, false, true});
+  CHECK(kernel.numParams() == 2);
+  // A move alone needs no step; an element may be read from a place that data or a division gives.
+  CHECK(rewritten(throughScratch("%x[b*8 + l]", "= sub(%t[floordiv(c*32 + j*8 + m, 2)], 1.0)"))
+            .phases.size() == 1);
+}
+
+TEST_CASE("values stay in scratch memory where another way is more work or not known") {
+  const std::string value = "max(%x[b*8 + l], 0.0)";
+  // Each element is read and would be computed twice.
+  CHECK(isUnchanged(throughScratch(value, "= add(" + kThere + ", %t[c*32 + j*8 + m])")));
+  // A product under a sum is rounded with it.
+  CHECK(isUnchanged(throughScratch("mul(%x[b*8 + l], 3.0)", "sum= " + kThere)));
+  // More than one element of memory, or the place itself, goes into the value.
+  CHECK(isUnchanged(throughScratch("add(%x[b*8 + l], %x[0])", "= " + kThere)));
+  CHECK(isUnchanged(throughScratch("mul(%x[b*8 + l], cast(f32, l))", "= " + kThere)));
+  // Which block stored an element cannot be told from its index.
+  CHECK(isUnchanged(throughScratch("max(%x[floordiv(b, 2)*8 + l], 0.0)", "= " + kThere,
+                                   "floormod(b*3, 32)*8 + l")));
+  CHECK(isUnchanged(throughScratch(value, "= if(lt(m, 4), " + kThere + ", 0.0)")));
+  // Not scratch: somebody else may want to see it.
+  std::string seen = throughScratch(value, "= " + kThere);
+  CHECK(isUnchanged(seen.replace(seen.find("scratch"), 7, "out")));
 }

@@ -53,10 +53,10 @@ GirKernel untidyKernel() {
   k.lanes = 4;
   k.vars = {{"l", LoopKind::Lane}, {"step", LoopKind::Seq}, {"l", LoopKind::Block}};
   DimExpr n = DimExpr::symbol(0);
-  k.buffers = {{"x", MemLevel::Global, DType::F32, {n, 4}, true, false, -1},
-               {"x", MemLevel::Global, DType::F32, {n, 4}, true, true, -1},
-               {"v", MemLevel::Register, DType::F32, {}, true, false, -1},
-               {"at", MemLevel::Register, DType::I64, {}, true, false, -1}};
+  k.buffers = {{"x", MemLevel::Global, DType::F32, {n, 4}, true, false, false, -1},
+               {"x", MemLevel::Global, DType::F32, {n, 4}, true, true, false, -1},
+               {"v", MemLevel::Register, DType::F32, {}, true, false, false, -1},
+               {"at", MemLevel::Register, DType::I64, {}, true, false, false, -1}};
   Body &b = k.body;
   b.constant(DType::F32, 77); // unused
   NodeId four = b.index(4), lane = b.axis(0), seq = b.axis(1), block = b.axis(2);
