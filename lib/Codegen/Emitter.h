@@ -63,6 +63,7 @@ private:
   void emitStore(const Stmt &s);
   void emitAccumulate(const Stmt &s);
   void emitLaneReduce(const Stmt &s);
+  void emitExchange(const Stmt &s);
   void emitSync(SyncScope scope);
   template <typename F> void emitWhere(llvm::Value *condition, F &&body);
   /// Stores to shared and global memory are made by one thread where the statement stands outside Lane loops.

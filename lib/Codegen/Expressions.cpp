@@ -36,7 +36,9 @@ Val Emitter::evalUncached(const Scalar &s) {
     return {isFloat(s.type) ? constantLike(type, s.fimm) : integerLike(type, s.imm)};
   }
   case ScalarOp::Axis: return vars[s.index];
-  case ScalarOp::Step: assert(false && "Step belongs to Expr"); return {};
+  case ScalarOp::Step:
+  case ScalarOp::State:
+  case ScalarOp::Part: assert(false && "Step, State and Part belong to Expr"); return {};
   case ScalarOp::Dim: return {dimValue(s.dim)};
   case ScalarOp::Read: return load(s.index, evalAll(s.args));
   case ScalarOp::ReadIf: return evalReadIf(s);

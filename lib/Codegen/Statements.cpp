@@ -23,6 +23,7 @@ void Emitter::emit(const Stmt &s) {
   case StmtKind::Store: return emitStore(s);
   case StmtKind::Accumulate: return emitAccumulate(s);
   case StmtKind::LaneReduce: return emitLaneReduce(s);
+  case StmtKind::Exchange: return emitExchange(s);
   case StmtKind::Sync: return emitSync(s.scope);
   }
 }
@@ -256,6 +257,15 @@ void Emitter::emitLaneReduce(const Stmt &s) {
       value.v = combine(s.monoid, type, value.v, shuffleXor(value.v, d));
     store(s.buffer, indices, value);
   }
+  inLane = wasInLane;
+}
+
+void Emitter::emitExchange(const Stmt &s) {
+  std::vector<Val> indices = evalAll(s.indices);
+  bool wasInLane = std::exchange(inLane, true); // as in emitLaneReduce
+  Val value = load(s.buffer, indices);
+  value.v = shuffleXor(value.v, s.distance);
+  store(s.buffer, indices, value);
   inLane = wasInLane;
 }
 

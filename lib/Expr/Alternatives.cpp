@@ -1,5 +1,6 @@
 #include "Expr/Alternatives.h"
 
+#include "Expr/Cascade.h"
 #include "Expr/transforms/Walk.h"
 
 #include <algorithm>
@@ -13,6 +14,8 @@ const std::vector<Alternative> &alternatives() {
       {"two-phase",
        "reduce the parts of long axes first, as many as the number says, then their results",
        twoPhaseChoices, twoPhase},
+      {"repair-cascades", "reductions of which one uses the other's result, in one pass", nullptr,
+       [](const ExprProgram &pattern, int64_t) { return repairCascades(pattern); }},
   };
   return list;
 }
@@ -66,6 +69,7 @@ void dropUnneeded(ExprProgram &pattern) {
     Equation &e = std::get<Equation>(item->value);
     if (std::none_of(e.outputs.begin(), e.outputs.end(), [&](TensorId t) { return needed[t]; }))
       continue;
+    dropStates(e, needed);
     auto need = [&](TensorId &t) { needed[t] = true; };
     auto needReads = [&](const Equation &inner) {
       for (NodeId id : inner.body.reachable(bodyRoots(inner)))

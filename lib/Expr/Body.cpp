@@ -102,6 +102,8 @@ NodeId Body::constantInt(DType t, int64_t v) {
 
 NodeId Body::axis(int32_t a) { return addExact({ScalarOp::Axis, DType::I64, {}, a, 0, 0, 0}); }
 NodeId Body::step() { return addExact({ScalarOp::Step, DType::I64, {}, 0, 0, 0, 0}); }
+NodeId Body::state(int32_t s, DType t) { return addExact({ScalarOp::State, t, {}, s, 0, 0, 0}); }
+NodeId Body::part(int32_t s, DType t) { return addExact({ScalarOp::Part, t, {}, s, 0, 0, 0}); }
 
 NodeId Body::dim(const DimExpr &d) {
   if (d.isConst())
@@ -159,8 +161,8 @@ NodeId Body::import(const Body &from, NodeId root,
     Scalar s = from.nodes[id];
     for (NodeId &a : s.args)
       a = copy[a];
-    bool asks = s.op == ScalarOp::Axis || s.op == ScalarOp::Step || s.op == ScalarOp::Read ||
-                s.op == ScalarOp::ReadIf;
+    bool asks = s.op == ScalarOp::Axis || s.op == ScalarOp::Step || s.op == ScalarOp::State ||
+                s.op == ScalarOp::Part || s.op == ScalarOp::Read || s.op == ScalarOp::ReadIf;
     NodeId replacement = asks && leaf ? leaf(s, id) : kNoNode;
     copy[id] = replacement != kNoNode ? replacement : add(std::move(s));
   }

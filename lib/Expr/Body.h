@@ -24,10 +24,11 @@ struct Scalar {
   ScalarOp op;
   DType type;               // result type
   std::vector<NodeId> args; // earlier nodes of the same Body
-  int32_t index = 0;        // Axis: axis or loop variable; Read, ReadIf: tensor or buffer
-  int64_t imm = 0;          // Const of an integer or bool type
-  double fimm = 0;          // Const of a float type (exactly representable in `type`)
-  DimExpr dim;              // Dim
+  int32_t index =
+      0; // Axis: axis or loop variable; Read, ReadIf: tensor or buffer; State, Part: state
+  int64_t imm = 0; // Const of an integer or bool type
+  double fimm = 0; // Const of a float type (exactly representable in `type`)
+  DimExpr dim;     // Dim
   bool operator==(const Scalar &) const = default;
 };
 
@@ -69,6 +70,8 @@ public:
   NodeId index(int64_t v) { return constantInt(DType::I64, v); }
   NodeId axis(int32_t a);
   NodeId step();
+  NodeId state(int32_t s, DType t);
+  NodeId part(int32_t s, DType t);
   NodeId dim(const DimExpr &d); // Const when d is constant
   NodeId read(int32_t tensor, DType t, std::vector<NodeId> indices);
   NodeId readIf(int32_t tensor, DType t, NodeId predicate, NodeId otherwise,
@@ -82,8 +85,8 @@ public:
   NodeId logicalAnd(NodeId a,
                     NodeId b); // bool; kNoNode means "true" on either side and as the result
 
-  /// Copies node `root` of `from` into this body. `leaf` is asked for every Axis, Step, Read and ReadIf (with
-  /// its operands already copied) and returns the replacement, or kNoNode to copy it as it is.
+  /// Copies node `root` of `from` into this body. `leaf` is asked for every Axis, Step, State, Part, Read and ReadIf
+  /// (with its operands already copied) and returns the replacement, or kNoNode to copy it as it is.
   NodeId import(const Body &from, NodeId root,
                 const std::function<NodeId(const Scalar &copied, NodeId original)> &leaf);
   /// Nodes reachable from `roots`, in id order.
@@ -133,6 +136,7 @@ struct BodyParser {
       tensor; // name without '%'
   const std::vector<Symbol> *symbols;
   std::vector<DType> rootTypes;
+  std::optional<DType> stateType = std::nullopt; // of state(i) and part(i), in a cascade
 };
 Result<std::vector<NodeId>> parseBody(TextReader &in, Body &body, const BodyParser &names,
                                       size_t count);

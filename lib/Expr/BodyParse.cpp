@@ -174,12 +174,23 @@ Result<NodeId> BodyReader::dimension() {
   return body.dim(*parsed);
 }
 
+Result<NodeId> BodyReader::cascadeState(ScalarOp op) {
+  FUSEC_TRY(int64_t state, in.integer());
+  if (!names.stateType || state < 0 || state > INT32_MAX)
+    return in.error("only cascades have states, counted from 0");
+  FUSEC_CHECK(in.expect(")"));
+  return make(op, *names.stateType, {}, static_cast<int32_t>(state));
+}
+
 Result<NodeId> BodyReader::call(const std::string &word, Context context) {
   FUSEC_CHECK(in.expect("("));
   if (word == "dim")
     return dimension();
   if (word == "if")
     return conditionalRead();
+  for (ScalarOp leaf : {ScalarOp::State, ScalarOp::Part})
+    if (word == mnemonic(leaf))
+      return cascadeState(leaf);
   std::optional<ScalarOp> op;
   for (int i = 0; i <= static_cast<int>(ScalarOp::Bitcast); ++i)
     if (mnemonic(static_cast<ScalarOp>(i)) == word)

@@ -10,7 +10,8 @@ namespace {
 
 bool isLeaf(const Scalar &s) {
   return s.op == ScalarOp::Const || s.op == ScalarOp::Axis || s.op == ScalarOp::Step ||
-         s.op == ScalarOp::Dim || (s.op == ScalarOp::Read && s.args.empty());
+         s.op == ScalarOp::Dim || s.op == ScalarOp::State || s.op == ScalarOp::Part ||
+         (s.op == ScalarOp::Read && s.args.empty());
 }
 bool isComparison(ScalarOp op) {
   return op == ScalarOp::Eq || op == ScalarOp::Ne || op == ScalarOp::Lt || op == ScalarOp::Le;
@@ -88,6 +89,8 @@ public:
     case ScalarOp::Axis: return names.axis(s.index);
     case ScalarOp::Step: return "step";
     case ScalarOp::Dim: return "dim(" + s.dim.str(*names.symbols) + ")";
+    case ScalarOp::State:
+    case ScalarOp::Part: return std::string(mnemonic(s.op)) + "(" + std::to_string(s.index) + ")";
     case ScalarOp::Read: return names.tensor(s.index) + indices(s, 0);
     case ScalarOp::ReadIf:
       return "if(" + text(s.args[0], DType::Bool) + ", " + names.tensor(s.index) + indices(s, 2) +

@@ -40,6 +40,7 @@ private:
   Result<NodeId> read();
   Result<NodeId> conditionalRead();
   Result<NodeId> dimension();
+  Result<NodeId> cascadeState(ScalarOp op);
   Result<NodeId> call(const std::string &word, Context context);
 
   TextReader &in;

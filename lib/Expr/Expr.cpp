@@ -5,8 +5,9 @@
 namespace fusec {
 namespace {
 
-constexpr std::string_view kMonoids[] = {"sum", "prod",   "max",    "min",        "and",       "or",
-                                         "xor", "argmax", "argmin", "argmaxlast", "argminlast"};
+constexpr std::string_view kMonoids[] = {"sum",    "prod",   "max",        "min",
+                                         "and",    "or",     "xor",        "cascade",
+                                         "argmax", "argmin", "argmaxlast", "argminlast"};
 constexpr std::string_view kCombiners[] = {"assign", "add", "mul", "min", "max"};
 
 int64_t lowestInt(DType t) {
@@ -57,11 +58,13 @@ NodeId identityOf(Body &body, Monoid m, DType t) {
   case Monoid::ArgMin:
   case Monoid::ArgMinLast:
     return isFloat(t) ? body.constant(t, infinity) : body.constantInt(t, highestInt(t));
+  case Monoid::Cascade: break; // each state has its own
   }
   return kNoNode;
 }
 
 bool isArgMonoid(Monoid m) { return m >= Monoid::ArgMax; }
+bool isTupleMonoid(Monoid m) { return m >= Monoid::Cascade; }
 
 TensorId ExprProgram::addTensor(Tensor t) {
   tensors.push_back(std::move(t));
@@ -70,6 +73,9 @@ TensorId ExprProgram::addTensor(Tensor t) {
 
 std::vector<NodeId> bodyRoots(const Equation &e) {
   std::vector<NodeId> roots = e.results;
+  for (const CascadeState &s : e.states)
+    if (s.correction != kNoNode)
+      roots.push_back(s.correction);
   roots.insert(roots.end(), e.scatterIndex.begin(), e.scatterIndex.end());
   if (e.scatterPredicate != kNoNode)
     roots.push_back(e.scatterPredicate);
@@ -83,6 +89,8 @@ void compact(Equation &e) {
     roots.push_back(&r);
   for (NodeId &r : e.results)
     roots.push_back(&r);
+  for (CascadeState &s : e.states)
+    roots.push_back(&s.correction);
   if (e.scatterPredicate != kNoNode)
     roots.push_back(&e.scatterPredicate);
   e.body.compact(roots);

@@ -32,7 +32,7 @@ struct Axis {
 };
 
 /// Reduction monoids. Tuples: ArgMax and ArgMin carry (value, index) and keep the first index on a tie,
-/// ArgMaxLast/ArgMinLast the last; results are then {value, index (i64)}.
+/// ArgMaxLast/ArgMinLast the last; results are then {value, index (i64)}. Cascade: see CascadeState.
 enum class Monoid : uint8_t {
   Sum,
   Prod,
@@ -41,6 +41,7 @@ enum class Monoid : uint8_t {
   And,
   Or,
   Xor,
+  Cascade,
   ArgMax,
   ArgMin,
   ArgMaxLast,
@@ -49,8 +50,24 @@ enum class Monoid : uint8_t {
 std::string_view name(Monoid m);
 std::optional<Monoid> parseMonoid(std::string_view text);
 bool isArgMonoid(Monoid m);
+/// Arg monoids and cascades: the accumulator is more than one value.
+bool isTupleMonoid(Monoid m);
 /// Neutral element of a one-value monoid as a constant node of `t`.
 NodeId identityOf(Body &body, Monoid m, DType t);
+
+/// Several reductions over the same points in one pass, where a later one may use the results of earlier ones (the
+/// running maximum in softmax's sum). State s of a set of points folds, by `monoid`, results[s] of the points, in
+/// whose body State(t), t < s, is state t of the same set. Growing a set changes its states; those that use changed
+/// ones are corrected first: `correction`, a node over Part(t), t <= s (the states of a set) and State(t), t < s
+/// (those of a larger one that it is part of), is what state s of the set is with the larger one's states in place of
+/// its own. So two sets A and B have, for s = 0, 1, ..., the states
+///     C[s] = correction(A, C[0..s)) monoid correction(B, C[0..s)),
+/// and this combination is the monoid of the whole, with the neutral elements of its parts. Example: the maximum and
+/// the sum of e^(x - maximum), where the sum's correction is part(1) * exp(part(0) - state(0)).
+struct CascadeState {
+  Monoid monoid = Monoid::Sum; // of one value
+  NodeId correction = kNoNode; // kNoNode: results[s] uses no state
+};
 
 enum class Combiner : uint8_t { Assign, Add, Mul, Min, Max };
 std::string_view name(Combiner c);
@@ -79,9 +96,11 @@ struct ScanOutput {
 /// Map:       out[s...] = results[0](s...)                       (several outputs: several results)
 /// Reduction: out[s...] = monoid over the reduction axes of results[0](s..., r...). Accumulated in
 ///            `accumulateType`, in lexicographic order of r as far as bits are concerned in the interpreter.
-///            Sum of a product of two floats accumulates by fma. A domain with an empty reduction gives the
+///            Sum of a product of two floats accumulates by fma (not in cascades). A domain with an empty reduction
+///            gives the
 ///            neutral element. Arg monoids: results = {value, index (i64)}, two outputs likewise; a NaN wins over
-///            numbers.
+///            numbers. Cascades: results = one for each state, the outputs are the last states; those in front of
+///            them are only carried.
 /// Scan:      for step in 0..steps: the equations of `scanBody`, which use Step for the iteration.
 ///            `outputs` = the carries' finals (those present), then the stacked tensors; no axes.
 /// Scatter:   out = base; then for every point s of the domain in lexicographic order:
@@ -100,6 +119,7 @@ struct Equation {
 
   Monoid monoid = Monoid::Sum;       // Reduction
   DType accumulateType = DType::F32; // Reduction
+  std::vector<CascadeState> states;  // Reduction by Monoid::Cascade
 
   TensorId base = -1;                   // Scatter
   std::vector<NodeId> scatterIndex;     // Scatter: one i64 node per output dimension
@@ -119,7 +139,7 @@ struct Equation {
   int numReduction() const { return static_cast<int>(axes.size()) - numSpatial; }
 };
 
-/// All roots in `body`: results, scatter indices, scatter predicate.
+/// All roots in `body`: results, corrections of a cascade, scatter indices, scatter predicate.
 std::vector<NodeId> bodyRoots(const Equation &equation);
 /// Renumbers the bodies in the order of their text (Body::compact), those of a scan's equations too.
 void compact(Equation &equation);

@@ -143,8 +143,13 @@ private:
                      },
                      &program.symbols,
                      {}};
+    const bool isCascade = e.kind == EquationKind::Reduction && e.monoid == Monoid::Cascade;
+    if (isCascade)
+      names.stateType = e.accumulateType;
     BodyReader reader(in, e.body, names);
     FUSEC_CHECK(reader.readLets());
+    if (isCascade)
+      return cascade(e, reader);
     while (in.peekIs("%")) {
       FUSEC_TRY(TensorId out, ref());
       bool accumulated = e.kind == EquationKind::Reduction && e.results.empty();
@@ -163,6 +168,40 @@ private:
     return success();
   }
 
+  Result<Monoid> monoid() {
+    FUSEC_TRY(std::string word, in.identifier());
+    auto found = parseMonoid(word);
+    if (!found)
+      return in.error("'" + word + "' is no monoid");
+    return *found;
+  }
+
+  /// States, those without an output first, then their corrections.
+  Status cascade(Equation &e, BodyReader &reader) {
+    while (in.peekIs("state") || in.peekIs("%")) {
+      if (!in.accept("state")) {
+        FUSEC_TRY(TensorId out, ref());
+        FUSEC_CHECK(in.expect("="));
+        e.outputs.push_back(out);
+      } else if (!e.outputs.empty()) {
+        return in.error("states without an output come first");
+      }
+      CascadeState state;
+      FUSEC_TRY(state.monoid, monoid());
+      FUSEC_TRY(NodeId value, reader.expression(e.accumulateType));
+      e.states.push_back(state);
+      e.results.push_back(value);
+    }
+    while (in.accept("correct")) {
+      FUSEC_TRY(int64_t s, in.integer());
+      if (s < 0 || s >= static_cast<int64_t>(e.states.size()))
+        return in.error("there is no state " + std::to_string(s));
+      FUSEC_CHECK(in.expect("="));
+      FUSEC_TRY(e.states[s].correction, reader.expression(e.accumulateType));
+    }
+    return success();
+  }
+
   Result<Equation> equation(const DimExpr *steps) {
     Equation e;
     FUSEC_TRY(std::string kind, in.identifier());
@@ -177,11 +216,7 @@ private:
     } else if (kind == "reduction") {
       e.kind = EquationKind::Reduction;
       FUSEC_CHECK(axes(e));
-      FUSEC_TRY(std::string word, in.identifier());
-      auto monoid = parseMonoid(word);
-      if (!monoid)
-        return in.error("'" + word + "' is no monoid");
-      e.monoid = *monoid;
+      FUSEC_TRY(e.monoid, monoid());
       FUSEC_TRY(e.accumulateType, parseElementType(in));
     } else if (kind == "scatter") {
       e.kind = EquationKind::Scatter;

@@ -8,6 +8,13 @@
 // outputs (%y)
 // reduction mm [i:n, j:768; k:768] sum f32 @"MatMul_3"
 //   %c = mul(%x[i, k], %w[k, j])
+// reduction softmax [i:n; k:768] cascade f32
+//   %max = max %x[i, k]
+//   %sum = sum exp(sub(%x[i, k], state(0)))
+//   correct 1 = mul(part(1), exp(sub(part(0), state(0))))
+// reduction lse [i:n; k:768] cascade f32          # a state without an output
+//   state max %x[i, k]
+//   ...
 // map gelu [i:n, j:768] @"Gelu_4"
 //   let t0 = %c[i, j];
 //   %y = mul(t0, sigmoid(t0))
@@ -101,6 +108,8 @@ private:
                     [&](int32_t t) { return ref(t); },
                     &program.symbols,
                     {}};
+    if (!e.states.empty())
+      return cascade(e, names, indent);
     for (size_t i = 0; i < e.results.size(); ++i)
       names.rootTypes.push_back(e.kind == EquationKind::Reduction && i == 0
                                     ? e.accumulateType
@@ -122,6 +131,21 @@ private:
         out += " where " + text.roots.back();
       out += "\n";
     }
+  }
+
+  void cascade(const Equation &e, BodyNames &names, int indent) {
+    const std::vector<NodeId> roots = bodyRoots(e);
+    names.rootTypes.assign(roots.size(), e.accumulateType);
+    BodyText text = textOf(e.body, roots, names, indent);
+    out += text.lets;
+    const size_t hidden = e.states.size() - e.outputs.size();
+    for (size_t s = 0; s < e.states.size(); ++s)
+      out += pad(indent) + (s < hidden ? "state" : ref(e.outputs[s - hidden]) + " =") + " " +
+             std::string(name(e.states[s].monoid)) + " " + text.roots[s] + "\n";
+    size_t root = e.states.size();
+    for (size_t s = 0; s < e.states.size(); ++s)
+      if (e.states[s].correction != kNoNode)
+        out += pad(indent) + "correct " + std::to_string(s) + " = " + text.roots[root++] + "\n";
   }
 
   void equation(const Equation &e, int indent) {

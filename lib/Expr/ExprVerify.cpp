@@ -1,4 +1,5 @@
 // The rules of Expr.h, read from top to bottom: tensors, then every equation in order of execution.
+#include "Expr/Cascade.h"
 #include "Expr/Expr.h"
 #include "Expr/OpaqueOps.h"
 
@@ -112,6 +113,11 @@ private:
       if (!inScan)
         fail(where, "'step' outside a scan");
       return;
+    case ScalarOp::State:
+    case ScalarOp::Part:
+      if (s.index < 0 || s.index >= static_cast<int>(e.states.size()) || s.type != e.accumulateType)
+        fail(where, "a state that does not exist");
+      return;
     case ScalarOp::Read:
     case ScalarOp::ReadIf: {
       size_t first = s.op == ScalarOp::ReadIf ? 2 : 0;
@@ -195,15 +201,21 @@ private:
 
   void dense(const Equation &e, const std::string &where) {
     bool reduction = e.kind == EquationKind::Reduction;
+    const bool isCascade = !e.states.empty() || (reduction && e.monoid == Monoid::Cascade);
     size_t expected = !reduction ? e.outputs.size() : isArgMonoid(e.monoid) ? 2 : 1;
-    if (e.results.empty() || e.results.size() != expected || e.outputs.size() != expected)
+    for (const std::string &rule : isCascade ? cascadeProblems(e) : std::vector<std::string>())
+      fail(where, rule);
+    if (isCascade && inScan)
+      fail(where, "a cascade cannot stand inside a scan");
+    if (!isCascade &&
+        (e.results.empty() || e.results.size() != expected || e.outputs.size() != expected))
       return fail(where,
                   "one result for each output (argmax and argmin: two, other reductions: one)");
     for (size_t i = 0; i < e.outputs.size(); ++i) {
       if (!valid(e.outputs[i], where))
         continue;
-      DType type = e.body[e.results[i]].type;
       DType wanted = !reduction ? typeOf(e.outputs[i]) : i == 0 ? e.accumulateType : DType::I64;
+      DType type = isCascade ? wanted : e.body[e.results[i]].type;
       if (type != wanted)
         fail(where, "the value for " + ref(e.outputs[i]) + " is " + std::string(name(type)) +
                         ", not " + std::string(name(wanted)));

@@ -8,6 +8,8 @@ double weightOf(ScalarOp op) {
   case ScalarOp::Axis:
   case ScalarOp::Step:
   case ScalarOp::Dim:
+  case ScalarOp::State:
+  case ScalarOp::Part:
   case ScalarOp::Read:
   case ScalarOp::ReadIf: return 0;
   case ScalarOp::Exp:

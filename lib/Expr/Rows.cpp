@@ -51,8 +51,8 @@ std::vector<int> commonRows(const std::vector<const Equation *> &equations) {
 std::string whyNotFinishing(const Equation &reduction, const Equation &map) {
   if (reduction.kind != EquationKind::Reduction)
     return reduction.name + " is no reduction";
-  if (isArgMonoid(reduction.monoid))
-    return reduction.name + " gives a value and its index, which no map finishes";
+  if (isTupleMonoid(reduction.monoid))
+    return reduction.name + " gives several values, which no map finishes";
   if (map.kind != EquationKind::Map)
     return map.name + " is no map, and only a map finishes a reduction";
   bool same = reduction.numSpatial == map.numSpatial;

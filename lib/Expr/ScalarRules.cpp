@@ -182,6 +182,8 @@ NodeId simplifyScalar(Body &body, const Scalar &s) {
   case ScalarOp::Const:
   case ScalarOp::Axis:
   case ScalarOp::Step:
+  case ScalarOp::State:
+  case ScalarOp::Part:
   case ScalarOp::Read: return kNoNode;
   case ScalarOp::Dim: return s.dim.isConst() ? body.index(s.dim.constValue()) : kNoNode;
   case ScalarOp::ReadIf: {

@@ -17,11 +17,7 @@ void collectReads(const Equation &e, std::vector<TensorId> &out) {
     add(carry.init);
   for (TensorId t : e.opaqueInputs)
     add(t);
-  std::vector<NodeId> roots = e.results;
-  roots.insert(roots.end(), e.scatterIndex.begin(), e.scatterIndex.end());
-  if (e.scatterPredicate != kNoNode)
-    roots.push_back(e.scatterPredicate);
-  for (NodeId id : e.body.reachable(roots))
+  for (NodeId id : e.body.reachable(bodyRoots(e)))
     if (e.body[id].op == ScalarOp::Read || e.body[id].op == ScalarOp::ReadIf)
       add(e.body[id].index);
   std::vector<TensorId> inner, made;

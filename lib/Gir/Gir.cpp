@@ -62,7 +62,7 @@ std::vector<NodeId *> exprRefs(Stmt &s) {
   std::vector<NodeId *> refs;
   for (NodeId &i : s.indices)
     refs.push_back(&i);
-  if (s.kind != StmtKind::LaneReduce)
+  if (s.kind != StmtKind::LaneReduce && s.kind != StmtKind::Exchange)
     refs.push_back(&s.value);
   if (s.kind == StmtKind::Accumulate && s.indexBuffer >= 0)
     refs.push_back(&s.indexValue);

@@ -43,7 +43,7 @@ struct LoopVar {
   LoopKind kind = LoopKind::Seq;
 };
 
-enum class StmtKind : uint8_t { Loop, If, While, Store, Accumulate, LaneReduce, Sync };
+enum class StmtKind : uint8_t { Loop, If, While, Store, Accumulate, LaneReduce, Exchange, Sync };
 
 /// One gOperator or one piece of control. Expressions are nodes of GirKernel::body; in them an Axis leaf is the
 /// loop variable of that id and Read/ReadIf name a buffer. A loop variable counts 0, 1, ... trip-1.
@@ -61,6 +61,8 @@ enum class StmtKind : uint8_t { Loop, If, While, Store, Accumulate, LaneReduce, 
 ///   goes to all lanes (the value is uniform).
 /// LaneReduce: buffer[indices] (Register, perLane) is combined over all lanes of the unit; every lane ends with the
 ///   same value. Order: for d = lanes/2, ..., 2, 1: v[l] = monoid(v[l], v[l xor d]).
+/// Exchange: buffer[indices] (Register, perLane) of every lane l becomes that of lane l xor `distance`, a power of two
+///   below the number of lanes. What LaneReduce does not know is folded over the lanes by this.
 /// Sync: all units of the block (Block) or all lanes of the unit (Unit) see each other's Shared and Global stores.
 struct Stmt {
   StmtKind kind = StmtKind::Store;
@@ -76,6 +78,7 @@ struct Stmt {
   Monoid monoid = Monoid::Sum;
   BufferId indexBuffer = -1;
   NodeId indexValue = kNoNode;
+  int distance = 0;
   SyncScope scope = SyncScope::Block;
 };
 

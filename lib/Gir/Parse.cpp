@@ -212,6 +212,16 @@ private:
       FUSEC_CHECK(element(reader, s));
       return s;
     }
+    if (word == "exchange") {
+      s.kind = StmtKind::Exchange;
+      FUSEC_CHECK(element(reader, s));
+      FUSEC_CHECK(in.expect("xor"));
+      FUSEC_TRY(int64_t distance, in.integer());
+      if (distance < 1 || distance > INT32_MAX)
+        return in.error("lanes exchange over a distance of at least 1");
+      s.distance = static_cast<int>(distance);
+      return s;
+    }
     if (word == "sync") {
       s.kind = StmtKind::Sync;
       s.scope = in.accept("unit") ? SyncScope::Unit : SyncScope::Block;

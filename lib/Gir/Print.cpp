@@ -20,9 +20,9 @@
 //   }
 //
 // "sum=" and its kin are Accumulate; "%v[i], %ix argmax= value, index" is its form with an index buffer;
-// "lanereduce max %acc[i]" is LaneReduce. Lets stand before the statement that uses them. The symbol lines say
-// what this kernel may assume of the symbols that it uses: a variant's guards can promise more than the model's
-// table does.
+// "lanereduce max %acc[i]" is LaneReduce, "exchange %acc[i] xor 4" Exchange. Lets stand before the statement that
+// uses them. The symbol lines say what this kernel may assume of the symbols that it uses: a variant's guards can
+// promise more than the model's table does.
 #include "Expr/BodyText.h"
 #include "Gir/Walk.h"
 #include "Support/TypeText.h"
@@ -135,7 +135,7 @@ private:
     out += "\n";
   }
 
-  /// Store, Accumulate or LaneReduce; `roots` are the texts of exprRefs(s).
+  /// Store, Accumulate, LaneReduce or Exchange; `roots` are the texts of exprRefs(s).
   std::string update(const Stmt &s, const std::vector<std::string> &roots) const {
     size_t rank = s.indices.size();
     std::string target = names.tensor(s.buffer) + "[";
@@ -146,6 +146,8 @@ private:
       target += ", " + names.tensor(s.indexBuffer);
     if (s.kind == StmtKind::LaneReduce)
       return "lanereduce " + std::string(name(s.monoid)) + " " + target;
+    if (s.kind == StmtKind::Exchange)
+      return "exchange " + target + " xor " + std::to_string(s.distance);
     target += s.kind == StmtKind::Store ? " = " : " " + std::string(name(s.monoid)) + "= ";
     return target + roots[rank] + (s.indexBuffer >= 0 ? ", " + roots[rank + 1] : "");
   }

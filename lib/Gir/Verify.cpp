@@ -2,6 +2,7 @@
 #include "Gir/Scope.h"
 #include "Gir/Walk.h"
 
+#include <bit>
 #include <set>
 
 namespace fusec {
@@ -97,7 +98,8 @@ private:
         need(a >= 0 && a < id, "a node's operands come before it", where);
       need(arity(s.op) < 0 || arity(s.op) == static_cast<int>(s.args.size()),
            "operations have their arity", where);
-      need(s.op != ScalarOp::Step, "Step belongs to Expr alone", where);
+      need(s.op != ScalarOp::Step && s.op != ScalarOp::State && s.op != ScalarOp::Part,
+           "Step, State and Part belong to Expr alone", where);
       if (s.op == ScalarOp::Axis)
         need(s.index >= 0 && s.index < static_cast<int32_t>(kernel.vars.size()),
              "an axis is a loop variable", where);
@@ -213,6 +215,12 @@ private:
     case StmtKind::Store:
     case StmtKind::Accumulate: return store(s, c);
     case StmtKind::LaneReduce: return laneReduce(s, c);
+    case StmtKind::Exchange:
+      need(s.distance >= 1 && s.distance < kernel.lanes &&
+               std::has_single_bit(unsigned(s.distance)),
+           "Exchange has a power of two below the lanes as its distance", "");
+      overLanes(s, c, "Exchange");
+      return;
     case StmtKind::Sync:
       need(!c.lane, "a Lane loop contains no Sync");
       need(!c.unit || s.scope == SyncScope::Unit, "a Unit loop contains no Sync of Block scope");
@@ -307,15 +315,20 @@ private:
   }
 
   void laneReduce(const Stmt &s, const Context &c) {
+    if (overLanes(s, c, "LaneReduce"))
+      indexBuffer(s);
+  }
+
+  bool overLanes(const Stmt &s, const Context &c, const std::string &what) {
     if (!element(s, c))
-      return;
+      return false;
     const GirBuffer &b = kernel.buffers[s.buffer];
     need(b.level == MemLevel::Register && b.perLane,
-         "LaneReduce works on registers that each lane has", "%" + b.name);
-    need(!c.divergent, "LaneReduce is reached by all lanes or none", "%" + b.name);
+         what + " works on registers that each lane has", "%" + b.name);
+    need(!c.divergent, what + " is reached by all lanes or none", "%" + b.name);
     for (NodeId i : s.indices)
-      need(i < 0 || !varying[i], "LaneReduce has the same indices in all lanes", "%" + b.name);
-    indexBuffer(s);
+      need(i < 0 || !varying[i], what + " has the same indices in all lanes", "%" + b.name);
+    return true;
   }
 
   const GirKernel &kernel;

@@ -4,8 +4,8 @@
 namespace fusec {
 
 /// The expressions of a statement, without those of the statements inside it, in the order of its text. Loop:
-/// trip; If, While: predicate; Store, Accumulate: indices, value, indexValue where there is one; LaneReduce:
-/// indices; Sync: none.
+/// trip; If, While: predicate; Store, Accumulate: indices, value, indexValue where there is one; LaneReduce,
+/// Exchange: indices; Sync: none.
 std::vector<NodeId *> exprRefs(Stmt &stmt);
 std::vector<NodeId> exprRoots(const Stmt &stmt);
 
@@ -25,7 +25,7 @@ template <typename Kernel, typename F> void forEachStmtOf(Kernel &kernel, F &&vi
 /// True for statements that read and write one element of `buffer`.
 inline bool writesBuffer(const Stmt &s) {
   return s.kind == StmtKind::Store || s.kind == StmtKind::Accumulate ||
-         s.kind == StmtKind::LaneReduce;
+         s.kind == StmtKind::LaneReduce || s.kind == StmtKind::Exchange;
 }
 
 /// Nodes whose value may differ between the lanes of a unit: what depends on a Lane variable or on a register

@@ -80,6 +80,10 @@ ScalarValue valueOf(Lane v, DType type) {
   return isFloat(type) ? ScalarValue{0, v.f} : ScalarValue{v.i, 0};
 }
 
+Lane laneOf(const ScalarValue &v, DType type) {
+  return isFloat(type) ? Lane{.f = v.f} : Lane{.i = v.i};
+}
+
 class Dense {
 public:
   Dense(State &state, const Equation &e, int64_t step) : state(state), e(e), step(step) {}
@@ -124,8 +128,9 @@ public:
     };
     auto numSpatial = static_cast<size_t>(e.numSpatial);
     Odometer spatial = box(0, numSpatial), reduction = box(numSpatial, e.axes.size());
-    bool fine = e.kind == EquationKind::Reduction ? reduce(machine, roots, spatial, reduction)
-                                                  : pointwise(machine, spatial);
+    bool fine = !e.states.empty()                   ? cascade(machine, spatial, reduction)
+                : e.kind == EquationKind::Reduction ? reduce(machine, roots, spatial, reduction)
+                                                    : pointwise(machine, spatial);
     if (!fine)
       return state.error(e.name,
                          machine.fault >= 0
@@ -199,12 +204,12 @@ private:
                   roots.size() > 1 ? machine.value(roots[1])[l].i : 0);
   }
 
-  void finish(const Accumulator &acc, int64_t element) {
-    Array &out = state.arrays[e.outputs[0]];
+  void finish(const Accumulator &acc, int64_t element, size_t output = 0) {
+    Array &out = state.arrays[e.outputs[output]];
     store(
         out, element,
         *evaluateScalar(ScalarOp::Cast, out.storage, state.storage(e.accumulateType), &acc.value));
-    if (e.outputs.size() > 1)
+    if (isArgMonoid(e.monoid))
       store(state.arrays[e.outputs[1]], element, {acc.index, 0});
   }
 
@@ -255,6 +260,52 @@ private:
     return true;
   }
 
+  /// Point by point: each state takes in the point after it has been corrected for the states before it.
+  bool cascade(Machine &machine, Odometer &spatial, Odometer &reduction) {
+    const DType type = state.storage(e.accumulateType);
+    std::vector<Reducer> reducers;
+    for (const CascadeState &s : e.states)
+      reducers.emplace_back(s.monoid, type);
+    const size_t hidden = e.states.size() - e.outputs.size();
+    using Values = std::vector<Accumulator>;
+    std::vector<Values> now(e.states.size(), Values(kLanes)), before = now;
+    auto give = [&](ScalarOp op, const std::vector<Values> &states, int count) {
+      for (NodeId id : e.body.reachable(bodyRoots(e))) {
+        const Scalar &s = e.body[id];
+        for (int l = 0; s.op == op && l < count; ++l)
+          machine.leaf(id)[l] = laneOf(states[static_cast<size_t>(s.index)][l].value, type);
+      }
+    };
+    for (int64_t done = 0; done < spatial.numPoints(); done += kLanes) {
+      int count = static_cast<int>(std::min<int64_t>(kLanes, spatial.numPoints() - done));
+      spatial.next(count);
+      for (size_t s = 0; s < e.states.size(); ++s)
+        std::fill(now[s].begin(), now[s].end(), reducers[s].identity);
+      if (reduction.numPoints() > 0 && !machine.runSpatial(count))
+        return false;
+      reduction.restart();
+      for (int64_t r = 0; r < reduction.numPoints(); ++r) {
+        reduction.nextToAll(count);
+        before = now;
+        give(ScalarOp::Part, before, count);
+        for (size_t s = 0; s < e.states.size(); ++s) {
+          give(ScalarOp::State, now, count);
+          if (!machine.run(count))
+            return false;
+          for (int l = 0; l < count; ++l) {
+            if (e.states[s].correction != kNoNode)
+              now[s][l].value = valueOf(machine.value(e.states[s].correction)[l], type);
+            reducers[s].add(now[s][l], machine.value(e.results[s])[l], 0);
+          }
+        }
+      }
+      for (size_t o = 0; o < e.outputs.size(); ++o)
+        for (int l = 0; l < count; ++l)
+          finish(now[hidden + o][l], done + l, o);
+    }
+    return true;
+  }
+
   State &state;
   const Equation &e;
   int64_t step;
@@ -262,120 +313,6 @@ private:
 };
 
 } // namespace
-
-State::State(const ExprProgram &program, bool floatsInDouble)
-    : program(program), floatsInDouble(floatsInDouble), arrays(program.tensors.size()),
-      symbols(program.symbols.size(), 0), symbolKnown(program.symbols.size()) {
-  for (size_t i = 0; i < program.tensors.size(); ++i)
-    if (const ConstantRef &c = program.tensors[i].constant) {
-      arrays[i].storage = c->type;
-      arrays[i].dims = c->dims;
-      arrays[i].bytes = c->bytes;
-    }
-}
-
-Diagnostic State::error(const std::string &where, const std::string &text) const {
-  return {Diag::BadIr, "expr " + program.name + (where.empty() ? "" : ": " + where), text};
-}
-
-Result<int64_t> State::evaluate(const DimExpr &d, const std::string &where) const {
-  std::vector<SymbolId> used;
-  d.collectSymbols(used);
-  for (SymbolId s : used)
-    if (!symbolKnown[static_cast<size_t>(s)])
-      return error(where, "the symbol " + program.symbols[static_cast<size_t>(s)].name +
-                              " has no value yet");
-  auto v = d.evaluate(symbols);
-  if (!v)
-    return error(where, "the size " + d.str(program.symbols) + " cannot be computed");
-  return *v;
-}
-
-Result<std::vector<int64_t>> State::dims(const Shape &shape, const std::string &where) const {
-  std::vector<int64_t> out;
-  for (const DimExpr &d : shape) {
-    FUSEC_TRY(int64_t n, evaluate(d, where));
-    out.push_back(n);
-  }
-  if (checkedProduct(out) < 0)
-    return error(where, "the shape " + str(shape, program.symbols) + " is too large or negative");
-  return out;
-}
-
-Status State::bind(TensorId id) {
-  const Tensor &t = program.tensors[static_cast<size_t>(id)];
-  const std::vector<int64_t> &actual = arrays[static_cast<size_t>(id)].dims;
-  for (size_t d = 0; d < actual.size() && d < t.shape.size(); ++d) {
-    if (t.shape[d].op() == DimExpr::Op::Symbol) {
-      auto s = static_cast<size_t>(t.shape[d].symbolId());
-      if (!symbolKnown[s]) {
-        symbolKnown[s] = true;
-        symbols[s] = actual[d];
-      }
-    }
-  }
-  FUSEC_TRY(std::vector<int64_t> expected, dims(t.shape, "%" + t.name));
-  if (expected != actual)
-    return error("%" + t.name, "the value has other dims than " + str(t.shape, program.symbols));
-  return success();
-}
-
-Status State::allocate(TensorId id, const std::string &where) {
-  const Tensor &t = program.tensors[static_cast<size_t>(id)];
-  FUSEC_TRY(std::vector<int64_t> sizes, dims(t.shape, where));
-  arrays[static_cast<size_t>(id)].allocate(storage(t.type), std::move(sizes));
-  return success();
-}
-
-Array State::copy(TensorId id) const {
-  const Array &from = arrays[static_cast<size_t>(id)];
-  Array to;
-  to.allocate(storage(program.tensors[static_cast<size_t>(id)].type), from.dims);
-  if (to.storage == from.storage)
-    std::copy(from.bytes, from.bytes + to.owned.size(), to.owned.begin());
-  else // a constant, kept as it is in its file
-    for (int64_t i = 0; i < to.numElements(); ++i)
-      store(to, i, load(from, i));
-  return to;
-}
-
-void State::take(TensorId id, Array value) {
-  Array &to = arrays[static_cast<size_t>(id)];
-  to = std::move(value);
-  to.bytes = to.owned.data();
-}
-
-Odometer::Odometer(std::vector<int64_t> extents, std::vector<Lane *> registers)
-    : extents(std::move(extents)), at(this->extents.size()), registers(std::move(registers)) {
-  for (int64_t n : this->extents)
-    points *= n;
-}
-
-void Odometer::advance() {
-  for (size_t k = extents.size(); k-- > 0;) {
-    if (++at[k] < extents[k])
-      return;
-    at[k] = 0;
-  }
-}
-
-void Odometer::next(int count) {
-  for (int l = 0; l < count; ++l) {
-    for (size_t k = 0; k < registers.size(); ++k)
-      if (registers[k])
-        registers[k][l].i = at[k];
-    advance();
-  }
-}
-
-void Odometer::nextToAll(int count) {
-  for (size_t k = 0; k < registers.size(); ++k)
-    if (registers[k])
-      std::fill(registers[k], registers[k] + count, Lane{.i = at[k]});
-  advance();
-}
-
-void Odometer::restart() { std::fill(at.begin(), at.end(), 0); }
 
 Status runDense(State &state, const Equation &e, int64_t step) {
   return Dense(state, e, step).run();

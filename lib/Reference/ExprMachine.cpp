@@ -160,13 +160,16 @@ Machine::Machine(const Body &body, const std::vector<NodeId> &roots,
   std::vector<bool> reduced(body.nodes.size());
   for (NodeId id : ids) {
     const Scalar &s = body[id];
-    reduced[id] = s.op == ScalarOp::Axis && (reductionAxes >> std::min(s.index, 63) & 1);
+    reduced[id] = s.op == ScalarOp::State || s.op == ScalarOp::Part ||
+                  (s.op == ScalarOp::Axis && (reductionAxes >> std::min(s.index, 63) & 1));
     for (NodeId a : s.args)
       reduced[id] = reduced[id] || reduced[a];
     Lane *out = lanes(registerOf[id]);
     auto fill = [&](int64_t i) { std::fill(out, out + kLanes, Lane{.i = i}); };
     switch (s.op) {
-    case ScalarOp::Axis: continue;
+    case ScalarOp::Axis:
+    case ScalarOp::State:
+    case ScalarOp::Part: continue;
     case ScalarOp::Step: fill(step); continue;
     case ScalarOp::Dim: fill(s.dim.evaluate(symbols).value_or(0)); continue;
     case ScalarOp::Const:

@@ -41,6 +41,8 @@ public:
   /// read left its tensor: `fault` says which.
   bool runSpatial(int count);
   bool run(int count);
+  /// Where the caller puts the values of a State or Part leaf before `run`.
+  Lane *leaf(NodeId id) { return lanes(registerOf[id]); }
   const Lane *value(NodeId id) const {
     return &registers[static_cast<size_t>(registerOf[id]) * kLanes];
   }

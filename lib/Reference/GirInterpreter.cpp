@@ -178,6 +178,7 @@ private:
         return update(op);
       return forUnits([&] { update(op); });
     case StmtKind::LaneReduce: return forUnits([&] { laneReduce(op); });
+    case StmtKind::Exchange: return forUnits([&] { exchange(op); });
     case StmtKind::Sync:
       if (s.scope == SyncScope::Block)
         return memory.syncBlock();
@@ -301,6 +302,19 @@ private:
       }
       memory.store(s.buffer, at, by, combine(s.monoid, type, before, value(s.value, lane)));
     });
+  }
+
+  void exchange(const Op &op) {
+    const Stmt &s = *op.stmt;
+    evaluate(op);
+    int64_t at = element(s.buffer, s.indices.data(), s.indices.size(), 0);
+    if (at < 0)
+      return;
+    std::vector<Cell> values;
+    for (int l = 0; l < kernel.lanes; ++l)
+      values.push_back(memory.load(s.buffer, at, {unit, l}));
+    for (int l = 0; l < kernel.lanes; ++l)
+      memory.store(s.buffer, at, {unit, l}, values[static_cast<size_t>(l ^ s.distance)]);
   }
 
   void laneReduce(const Op &op) {

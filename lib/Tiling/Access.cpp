@@ -23,13 +23,7 @@ std::vector<const Equation *> scheduledEquations(const ExprProgram &pattern) {
   return out;
 }
 
-std::vector<NodeId> rootsOf(const Equation &equation) {
-  std::vector<NodeId> roots = equation.results;
-  roots.insert(roots.end(), equation.scatterIndex.begin(), equation.scatterIndex.end());
-  if (equation.scatterPredicate != kNoNode)
-    roots.push_back(equation.scatterPredicate);
-  return roots;
-}
+std::vector<NodeId> rootsOf(const Equation &equation) { return bodyRoots(equation); }
 
 std::vector<NodeId> readsOf(const Equation &equation) {
   std::vector<NodeId> out;

@@ -91,12 +91,14 @@ private:
   /// Elements of an equation's accumulator in each thread: one an iteration of the Unroll loops over spatial axes, and
   /// over the first reduced one where a Combine folds them.
   double copies(int equation, const Chain &chain) const {
-    double product = 1;
+    const bool cascade =
+        !equations[equation]->states.empty(); // its own, the tile's and those before it
+    double product = cascade ? 3 * double(equations[equation]->states.size()) : 1;
     for (size_t i = 0; i < chain.size(); ++i) {
       if (chain[i]->loop != LoopKind::Unroll || chain[i]->axis < 0)
         continue;
       const AxisUse *use = schedule.axes[chain[i]->axis].in(equation);
-      if (use && use->reduction && !combines.count(equation))
+      if (use && use->reduction && (cascade || !combines.count(equation)))
         continue;
       const int64_t tile = tileOf(chain, i, chain[i]->axis);
       product *= double((tile + chain[i]->step - 1) / chain[i]->step);

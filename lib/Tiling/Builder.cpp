@@ -163,11 +163,12 @@ TreeNode Builder::loop(LoopKind kind, AxisId axis, int64_t step) {
   return node;
 }
 
-TreeNode Builder::leaf(LeafKind kind, int target) {
+TreeNode Builder::leaf(LeafKind kind, int target, int rank) {
   TreeNode node;
   node.isLoop = false;
   node.leaf = kind;
   node.target = target;
+  node.rank = rank;
   return node;
 }
 

@@ -58,7 +58,7 @@ public:
   }
 
   static TreeNode loop(LoopKind kind, AxisId axis, int64_t step);
-  static TreeNode leaf(LeafKind kind, int target);
+  static TreeNode leaf(LeafKind kind, int target, int rank = 0);
   /// loops[0] outermost around `children`.
   static TreeNode nest(std::vector<TreeNode> loops, std::vector<TreeNode> children);
   /// Leaf that ends the pattern: Compute of the finishing map, else Store of the reduction.

@@ -321,8 +321,10 @@ NodeId Lowering::readTensor(int equation, NodeId original, const Scalar &copied)
   TensorId tensor = copied.index;
   const Tensor &info = pattern.tensors[tensor];
   if (int producer = producerOf(tensor); producer >= 0 && levelOf(tensor) == MemLevel::Register) {
-    const Accumulator &acc = accumulators[producer];
-    NodeId value = body.read(acc.value, kernel.buffers[acc.value].type, unrollIndices(producer));
+    const std::vector<TensorId> &outputs = equations[producer]->outputs;
+    const auto output = std::find(outputs.begin(), outputs.end(), tensor) - outputs.begin();
+    const BufferId source = accumulatorOf(producer, static_cast<size_t>(output));
+    NodeId value = readRegister(producer, source);
     value = body.cast(info.type, value);
     if (copied.op != ScalarOp::ReadIf)
       return value;
@@ -377,6 +379,8 @@ NodeId Lowering::importValue(int equation, NodeId root) {
     switch (copied.op) {
     case ScalarOp::Axis: return equationAxis(equation, copied.index);
     case ScalarOp::Step: return stackedStep();
+    case ScalarOp::State: return readRegister(equation, cascades.at(equation).states[copied.index]);
+    case ScalarOp::Part: return readRegister(equation, (*partRegisters)[copied.index]);
     default: return readTensor(equation, original, copied);
     }
   });

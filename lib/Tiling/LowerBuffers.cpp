@@ -157,7 +157,7 @@ Status Lowering::makeAccumulators(int equation) {
   Shape shape;
   bool lanes = false;
   const bool folds =
-      reduces && !isArgMonoid(e.monoid) && findLeaf(LeafKind::Combine, equation).has_value();
+      reduces && !isTupleMonoid(e.monoid) && findLeaf(LeafKind::Combine, equation).has_value();
   std::map<AxisId, int> ordinals;
   std::vector<std::pair<std::pair<AxisId, int>, int64_t>> dims;
   for (size_t i = 0; i + 1 < chain->size(); ++i) {
@@ -205,6 +205,12 @@ Status Lowering::makeAccumulators(int equation) {
     kernel.buffers.push_back(std::move(buffer));
     return static_cast<BufferId>(kernel.buffers.size() - 1);
   };
+  if (isCascade(equation)) {
+    makeCascade(equation,
+                [&](const std::string &suffix) { return addRegister(suffix, e.accumulateType); });
+    accumulators[equation] = acc;
+    return success();
+  }
   acc.value = addRegister(".acc", reduces ? e.accumulateType : pattern.tensors[e.outputs[0]].type);
   if (reduces && isArgMonoid(e.monoid))
     acc.index = addRegister(".index", DType::I64);

@@ -1,6 +1,6 @@
 #pragma once
 // State of one lowering from Schedule to Gir, shared by Lower.cpp (the tree), LowerAccess.cpp (addresses and
-// reads), LowerBuffers.cpp, LowerLeaf.cpp (statements) and LowerStage.cpp. Internal to Tiling.
+// reads), LowerBuffers.cpp, LowerLeaf.cpp (statements), LowerCascade.cpp and LowerStage.cpp. Internal to Tiling.
 #include "Tiling/Access.h"
 #include "Tiling/Lower.h"
 
@@ -112,6 +112,28 @@ private:
   LoweredKernel out;
   GirKernel &kernel;
   Body &body;
+
+  // LowerCascade.cpp: reductions that carry several states
+  struct Cascade {
+    std::vector<int> ranks;                        // one a state, as all of these
+    std::vector<BufferId> states, before, partner; // before: -1 for the highest rank
+  };
+  bool isCascade(int equation) const;
+  void makeCascade(int equation, const std::function<BufferId(const std::string &)> &addRegister);
+  BufferId accumulatorOf(int equation, size_t output) const;
+  Stmt lanesStmt(std::vector<Stmt> statements);
+  Stmt foldStmt(int equation, BufferId buffer, Monoid monoid, NodeId value);
+  Stmt copyRegister(int equation, BufferId from, BufferId to);
+  NodeId readRegister(int equation, BufferId buffer);
+  NodeId importWithStates(int equation, NodeId root, const std::vector<BufferId> &parts);
+  static std::vector<BufferId> ownParts(const Cascade &cascade, size_t own);
+  void resetCascade(int equation, std::vector<Stmt> &out);
+  void computeCascade(int equation, int rank, std::vector<Stmt> &out);
+  void correctCascade(int equation, int rank, std::vector<Stmt> &out);
+  std::vector<Stmt> mergePartner(int equation);
+  void combineCascade(int equation, std::vector<Stmt> &out);
+  std::map<int, Cascade> cascades;                      // by equation
+  const std::vector<BufferId> *partRegisters = nullptr; // while a node of a cascade is imported
 
   // LowerTopK.cpp: the opaque equation topk
   bool isTopK(int equation) const;

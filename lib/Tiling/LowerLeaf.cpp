@@ -64,13 +64,16 @@ void Lowering::cooperative(NodeId total, const std::function<std::vector<Stmt>(N
 void Lowering::lowerLeaf(const TreeNode &node, std::vector<Stmt> &result) {
   switch (node.leaf) {
   case LeafKind::Init: return lowerInit(node.target, result);
-  case LeafKind::Compute: return lowerCompute(node.target, result);
+  case LeafKind::Compute:
+    return isCascade(node.target) ? computeCascade(node.target, node.rank, result)
+                                  : lowerCompute(node.target, result);
   case LeafKind::Combine: return lowerCombine(node.target, result);
   case LeafKind::Store: return lowerStore(node.target, result);
   case LeafKind::Stage: return lowerStage(static_cast<size_t>(node.target), result);
   case LeafKind::Carry: return lowerCarry(node.target, result);
   case LeafKind::Sort: return sortTopK(node.target, result);
   case LeafKind::Barrier: break; // ends a phase (phasesOf)
+  case LeafKind::Correct: return correctCascade(node.target, node.rank, result);
   }
 }
 
@@ -81,6 +84,8 @@ void Lowering::lowerInit(int equation, std::vector<Stmt> &result) {
 void Lowering::resetAccumulator(int equation, std::vector<Stmt> &result) {
   if (isTopK(equation))
     return resetTopK(equation, result);
+  if (isCascade(equation))
+    return resetCascade(equation, result);
   const Equation &e = *equations[equation];
   const Accumulator &acc = accumulators[equation];
   for (int64_t part = 0; part < acc.parts; ++part) {
@@ -179,20 +184,17 @@ void Lowering::lowerStore(int equation, std::vector<Stmt> &result) {
   if (isTopK(equation))
     return storeTopK(equation, result);
   const Equation &e = *equations[equation];
-  const Accumulator &acc = accumulators[equation];
   std::vector<Stmt> statements;
-  std::vector<NodeId> indices = unrollIndices(equation);
-  BufferId sources[] = {acc.value, acc.index};
-  for (size_t o = 0; o < e.outputs.size() && o < 2; ++o) {
-    if (sources[o] < 0 || levelOf(e.outputs[o]) == MemLevel::Register)
-      continue;
-    NodeId value = body.read(sources[o], kernel.buffers[sources[o]].type, indices);
-    storeResult(equation, o, value, statements);
-  }
+  for (size_t o = 0; o < e.outputs.size(); ++o)
+    if (const BufferId source = accumulatorOf(equation, o);
+        source >= 0 && levelOf(e.outputs[o]) != MemLevel::Register)
+      storeResult(equation, o, readRegister(equation, source), statements);
   guarded(inBounds(equation, true, false, false), std::move(statements), result);
 }
 
 void Lowering::lowerCombine(int equation, std::vector<Stmt> &result) {
+  if (isCascade(equation))
+    return combineCascade(equation, result);
   const Accumulator &acc = accumulators[equation];
   std::vector<NodeId> indices = unrollIndices(equation);
   const Monoid monoid = monoidOf(equation);
@@ -207,15 +209,8 @@ void Lowering::lowerCombine(int equation, std::vector<Stmt> &result) {
                            partIndices(equation, body.index(part)));
     folds.push_back(std::move(fold));
   }
-  if (!folds.empty()) { // each lane its own
-    Stmt lanes;
-    lanes.kind = StmtKind::Loop;
-    lanes.loop = LoopKind::Lane;
-    lanes.trip = body.index(schedule.lanes);
-    lanes.var = newVar("lane", LoopKind::Lane, {0, schedule.lanes - 1, std::nullopt});
-    lanes.body = std::move(folds);
-    result.push_back(std::move(lanes));
-  }
+  if (!folds.empty()) // each lane its own
+    result.push_back(lanesStmt(std::move(folds)));
   if (acc.lanesReduce) {
     Stmt reduce;
     reduce.kind = StmtKind::LaneReduce;

@@ -1,5 +1,6 @@
 #include "Tiling/MovedBytes.h"
 
+#include "Expr/Cascade.h"
 #include "Tiling/StagedMeter.h"
 
 #include <algorithm>
@@ -77,7 +78,9 @@ private:
     case LeafKind::Carry: return carry(node.target, times(loops));
     case LeafKind::Combine: return combine(node.target, loops);
     case LeafKind::Store: return store(node.target, loops);
-    case LeafKind::Compute: return compute(node.target, loops);
+    case LeafKind::Compute: return compute(node, loops);
+    case LeafKind::Correct:
+      return readAll(node.target, correctionsOfRank(*equations[node.target], node.rank), loops);
     }
   }
 
@@ -147,7 +150,8 @@ private:
       }
     if (!unitsReduce)
       return;
-    double bytes = double(sizeInBytes(e.accumulateType));
+    double bytes =
+        double(sizeInBytes(e.accumulateType)) * std::max<double>(1, double(e.states.size()));
     if (e.kind == EquationKind::Reduction && isArgMonoid(e.monoid))
       bytes += 8;
     const double all = double(schedule.units) * schedule.units * schedule.lanes;
@@ -201,9 +205,19 @@ private:
     addRead(here.read(here.addressOf(access), bytesOf(e.opaqueInputs[0])));
   }
 
-  void compute(int equation, const StatementLoops &loops) {
+  void readAll(int equation, const std::vector<NodeId> &roots, const StatementLoops &loops) {
+    const LiveReads reads = liveReads(equation, roots);
+    for (const Operand *operand : reads.operands)
+      readOperand(*operand, loops);
+    for (const GuardedRead &read : reads.memory) {
+      readMemory(equation, read, loops);
+      storeForReader(equations[equation]->body[read.read].index, loops);
+    }
+  }
+
+  void compute(const TreeNode &node, const StatementLoops &loops) {
+    const int equation = node.target;
     const Equation &e = *equations[equation];
-    const bool reduces = e.kind == EquationKind::Reduction;
     if (e.kind == EquationKind::Opaque) {
       FlatAccess row;
       row.stride = stridesOf(pattern.tensors[e.opaqueInputs[0]].shape);
@@ -212,16 +226,10 @@ private:
       row.stride.resize(e.axes.size(), DimExpr(0));
       return readOpaque(row, meter(equation, loops, AccessMeter::Bounds::Reduction), e);
     }
-    const LiveReads reads = liveReads(equation);
-    for (const Operand *operand : reads.operands)
-      readOperand(*operand, loops, inCommon(equation, readsOf(e)[operand->read]));
-    for (const GuardedRead &read : reads.memory) {
-      readMemory(equation, read, loops);
-      storeForReader(e.body[read.read].index, loops);
-    }
+    readAll(equation, resultsOfRank(e, node.rank), loops);
     if (e.kind == EquationKind::Map)
       return storeOutputs(equation, loops);
-    if (reduces)
+    if (e.kind == EquationKind::Reduction)
       return;
     const TensorId t = e.outputs[0];
     const Asked update = meter(equation, loops, AccessMeter::Bounds::All)
@@ -296,15 +304,15 @@ private:
     std::vector<GuardedRead> memory;
   };
 
-  LiveReads liveReads(int equation) const {
+  LiveReads liveReads(int equation, const std::vector<NodeId> &roots) const {
     LiveReads reads(*this, equation, true);
-    for (NodeId root : rootsOf(*equations[equation]))
+    for (NodeId root : roots)
       reads.visit(root, {});
     return reads;
   }
 
   bool isRead(const Operand &operand) const {
-    const LiveReads reads = liveReads(operand.equation);
+    const LiveReads reads = liveReads(operand.equation, rootsOf(*equations[operand.equation]));
     return std::count(reads.operands.begin(), reads.operands.end(), &operand) != 0;
   }
 
@@ -330,9 +338,10 @@ private:
       addRead(asked);
   }
 
-  void readOperand(const Operand &operand, const StatementLoops &loops, double part) {
+  void readOperand(const Operand &operand, const StatementLoops &loops) {
     const Equation &e = *equations[operand.equation];
     const NodeId read = readsOf(e)[operand.read];
+    const double part = inCommon(operand.equation, read);
     const int64_t bytes = bytesOf(e.body[read].index);
     const AccessMeter here = meter(operand.equation, loops, AccessMeter::Bounds::Reduction);
     if (operand.level == MemLevel::Shared) {

@@ -82,6 +82,8 @@ private:
       const Equation &producer = *equations[*member];
       if (producer.kind != EquationKind::Map || read.op != ScalarOp::Read)
         return false; // a sum is not there before its loops end
+      if (!equation.states.empty())
+        return false; // walks each tile several times
       const std::vector<int> &made = nest.dims[member - nest.equations.begin()];
       for (size_t i = 0; i < dims.size(); ++i) {
         const Scalar &index = equation.body[read.args[made[i]]];

@@ -40,7 +40,7 @@ Candidates tiling::plainCandidates(const ExprProgram &pattern, const Target &tar
   const Equation &first = *equations[0];
   const bool finished = equations.size() == 2 && finishesReduction(first, *equations[1]) &&
                         pattern.tensors[first.outputs[0]].kind == TensorKind::Temp;
-  if (equations.size() > 1 && !finished)
+  if ((equations.size() > 1 && !finished) || !first.states.empty())
     return stitchCandidates(pattern, target);
   View view = makeView(pattern, target, 0, equations.size() == 2 ? 1 : -1);
   switch (first.kind) {

@@ -208,4 +208,28 @@ Schedule valuePiece(const View &view, int units, int unroll) {
   return b.schedule;
 }
 
+TreeNode rankByRank(std::vector<TreeNode> loops, std::vector<std::vector<TreeNode>> computes,
+                    const std::vector<const Equation *> &equations) {
+  if (std::all_of(computes[0].begin(), computes[0].end(), [&](const TreeNode &compute) {
+        return equations[compute.target]->states.empty();
+      }))
+    return Builder::nest(std::move(loops), std::move(computes[0]));
+  auto tile = std::find_if(loops.begin(), loops.end(), [](const TreeNode &loop) {
+    return loop.loop == LoopKind::Unroll || loop.loop == LoopKind::Lane;
+  });
+  const std::vector<TreeNode> vectors(tile, loops.end());
+  loops.erase(tile, loops.end());
+  std::vector<TreeNode> inside;
+  for (size_t rank = 0; rank < computes.size(); ++rank) {
+    std::vector<TreeNode> corrections;
+    for (const TreeNode &compute : computes[rank])
+      if (!equations[compute.target]->states.empty())
+        corrections.push_back(
+            Builder::leaf(LeafKind::Correct, compute.target, static_cast<int>(rank) + 1));
+    inside.push_back(Builder::nest(vectors, std::move(computes[rank])));
+    inside.insert(inside.end(), corrections.begin(), corrections.end());
+  }
+  return Builder::nest(std::move(loops), std::move(inside));
+}
+
 } // namespace fusec::tiling

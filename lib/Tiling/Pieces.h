@@ -20,4 +20,9 @@ Schedule valuePiece(const View &view, int units, int unroll);
 /// Adds the axes and operands of `piece` to `into` and returns its tree with the new numbers.
 std::vector<TreeNode> appendPiece(Schedule &into, Schedule piece, const std::string &suffix);
 
+/// The loops of a nest around its statements, `computes` by the rank of a cascade's states; what is no cascade has rank
+/// 0. Those of each rank walk a tile, a unit's vectors of one step, before the next rank's do.
+TreeNode rankByRank(std::vector<TreeNode> loops, std::vector<std::vector<TreeNode>> computes,
+                    const std::vector<const Equation *> &equations);
+
 } // namespace fusec::tiling

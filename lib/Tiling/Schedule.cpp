@@ -6,8 +6,8 @@ namespace fusec {
 
 namespace {
 
-constexpr std::string_view kLeafNames[] = {"init",  "compute", "combine", "store",
-                                           "stage", "carry",   "sort",    "barrier"};
+constexpr std::string_view kLeafNames[] = {"init",  "compute", "combine", "store",  "stage",
+                                           "carry", "sort",    "barrier", "correct"};
 constexpr std::string_view kLoopNames[] = {"block", "unit", "lane", "seq", "unroll"};
 
 std::string axisName(const Schedule &schedule, AxisId axis) {
@@ -45,6 +45,8 @@ void printTree(const Schedule &schedule, const std::vector<TreeNode> &nodes, int
       out += " " + std::to_string(node.target);
     else
       out += " e" + std::to_string(node.target);
+    if (node.leaf == LeafKind::Correct || node.rank > 0)
+      out += " rank " + std::to_string(node.rank);
     out += "\n";
   }
 }
@@ -240,6 +242,10 @@ private:
             return in.error("unknown operand '" + operand + "'");
         } else {
           FUSEC_TRY(node.target, equationRef());
+        }
+        if (in.accept("rank")) {
+          FUSEC_TRY(int64_t rank, in.integer());
+          node.rank = static_cast<int>(std::clamp<int64_t>(rank, 0, INT32_MAX));
         }
       }
       if (!known)

@@ -61,7 +61,21 @@ struct EdgeLevel {
 /// Sort: all threads of the block put a row of topk's operand in order, in shared memory; a Store then writes it.
 /// Barrier: at the root alone, between two phases: all blocks have ended the statements before it when the first one
 /// begins what comes after it.
-enum class LeafKind : uint8_t { Init, Compute, Combine, Store, Stage, Carry, Sort, Barrier };
+/// A cascade's states have ranks (Expr/Cascade.h), and its Compute folds a point into those of one rank. Over each
+/// tile of points the tree holds, in this order: Compute of rank 0, Correct of rank 1, Compute of rank 1, and so on
+/// to a Correct behind the last rank. Correct: the states of the rank below take in what the tile gave them, and
+/// those of this rank, which hold the points of the tiles before, go over to the new states.
+enum class LeafKind : uint8_t {
+  Init,
+  Compute,
+  Combine,
+  Store,
+  Stage,
+  Carry,
+  Sort,
+  Barrier,
+  Correct
+};
 
 /// The tiling expression: loops nested or side by side. A loop over `axis` with step s inside another loop over
 /// the same axis with step t covers t elements; the outermost covers the extent; the innermost has step 1. A scan's
@@ -74,6 +88,7 @@ struct TreeNode {
   std::vector<TreeNode> children;
   LeafKind leaf = LeafKind::Compute;
   int target = 0; // leaf: equation, or operand (Stage)
+  int rank = 0;   // Compute and Correct of a cascade
 
   bool isBarrier() const { return !isLoop && leaf == LeafKind::Barrier; }
 };
@@ -90,8 +105,8 @@ struct Schedule {
   std::vector<TreeNode> tree; // root's children
 };
 
-/// The equations that a schedule is about: those of its pattern, or what its alternatives make of them. Everything that
-/// looks at a schedule and a pattern looks through this.
+/// The equations that a schedule is about: those of its pattern, or what its alternatives make of them. Everything
+/// that looks at a schedule and a pattern looks through this.
 class ScheduledPattern {
 public:
   ScheduledPattern(const Schedule &schedule, const ExprProgram &pattern)

@@ -13,6 +13,7 @@
 //
 // On a GPU a row belongs to a unit (FusionStitching's warp composition) or to a block (block composition). Equations
 // without common rows run in one block, which has all that they make: right for what is smaller than a launch.
+#include "Expr/Cascade.h"
 #include "Expr/Rows.h"
 #include "Tiling/Nests.h"
 #include "Tiling/Oracle.h"
@@ -104,6 +105,9 @@ private:
     std::vector<NestShape> shapes = {{4}, {1}};
     if (nest.columns && target.kind != TargetKind::Cpu)
       shapes.insert(shapes.end(), {{4, false}, {1, false}});
+    if (std::any_of(nest.equations.begin(), nest.equations.end(),
+                    [&](int e) { return !equations[e]->states.empty(); }))
+      shapes.push_back({8}); // fewer corrections
     const Schedule before = schedule;
     Schedule best;
     std::vector<TreeNode> bestNodes;
@@ -135,17 +139,22 @@ private:
       row.push_back(Builder::leaf(LeafKind::Compute, head));
       return;
     }
-    std::vector<TreeNode> computes, combines;
+    std::vector<std::vector<TreeNode>> computes(1); // by rank: what is no cascade has the first
+    std::vector<TreeNode> combines;
     for (int e : nest.equations) {
-      computes.push_back(Builder::leaf(LeafKind::Compute, e));
+      const int last = std::max(0, lastRank(*equations[e]));
+      computes.resize(std::max(computes.size(), static_cast<size_t>(last) + 1));
+      for (int rank = 0; rank <= last; ++rank)
+        computes[rank].push_back(Builder::leaf(LeafKind::Compute, e, rank));
       if (equations[e]->kind != EquationKind::Reduction)
         continue;
       row.push_back(Builder::leaf(LeafKind::Init, e));
       combines.push_back(Builder::leaf(LeafKind::Combine, e));
-      if (levels.at(equations[e]->outputs[0]) != MemLevel::Register)
+      if (std::any_of(equations[e]->outputs.begin(), equations[e]->outputs.end(),
+                      [&](TensorId t) { return levels.at(t) != MemLevel::Register; }))
         combines.push_back(Builder::leaf(LeafKind::Store, e));
     }
-    row.push_back(Builder::nest(loopsOver(nest), std::move(computes)));
+    row.push_back(rankByRank(loopsOver(nest), std::move(computes), equations));
     row.insert(row.end(), combines.begin(), combines.end());
   }
 
@@ -241,7 +250,8 @@ private:
       MemLevel &level = levels[t] = MemLevel::Global;
       if (pattern.tensors[t].kind != TensorKind::Temp || !isRead(t))
         continue;
-      if (e.outputs.size() == 1 && (inner.empty() || staysIn(nest, t))) {
+      const bool registers = e.outputs.size() == 1 || !e.states.empty();
+      if (registers && (inner.empty() || staysIn(nest, t))) {
         level = MemLevel::Register;
       } else {
         DimExpr elements(1);
@@ -355,6 +365,10 @@ Candidates stitchCandidates(const ExprProgram &pattern, const Target &target) {
                                             : StitchShape{RowOwner::Block, std::nullopt};
     shapes.push_back(widest);
   }
+  // A cascade runs along its reduced axes alone.
+  for (const Nest &nest : makeNests(equations, rows))
+    if (nest.columns && !equations[nest.equations[0]]->states.empty())
+      return {};
   if (rows.empty() && !cpu)
     for (const Equation *e : equations)
       if (outgrowsBlock(*e, pattern))

@@ -1,4 +1,5 @@
 // The rules of a schedule. A dump edited by hand passes here before it is lowered.
+#include "Expr/Cascade.h"
 #include "Tiling/Access.h"
 #include "Tiling/Schedule.h"
 #include "Tiling/TopK.h"
@@ -192,8 +193,11 @@ private:
       if (leaf->leaf == LeafKind::Sort) {
         ++computed[leaf->target];
         require(isTopK, std::string("only topk is sorted; ") + who + " is none");
+      } else if (leaf->leaf == LeafKind::Correct) {
+        require(!equations[leaf->target]->states.empty(),
+                "only cascades are corrected; " + who + " is none");
       } else if (leaf->leaf == LeafKind::Compute) {
-        ++computed[leaf->target];
+        computed[leaf->target] += leaf->rank == 0;
         require(!reduces || initialised.count(leaf->target),
                 who + " is initialised before it is computed");
       } else {
@@ -205,6 +209,7 @@ private:
     }
     for (size_t e = 0; e < computed.size(); ++e) {
       require(computed[e] == 1, "e" + std::to_string(e) + " is computed by one statement");
+      cascadeOrder(static_cast<int>(e));
       if (equations[e]->kind == EquationKind::Opaque)
         for (const std::string &rule : tiling::topKProblems(schedule, pattern, static_cast<int>(e)))
           require(false, rule);
@@ -250,6 +255,53 @@ private:
                                }),
                   who + " across a barrier, from device memory");
         }
+  }
+
+  /// A cascade's statements follow each other in one tile, each Compute in loops of its own over the tile's vectors.
+  void cascadeOrder(int equation) {
+    const bool cascades = !equations[equation]->states.empty();
+    const int last = std::max(0, lastRank(*equations[equation]));
+    const std::string who = "e" + std::to_string(equation);
+    std::vector<std::pair<LeafKind, int>> found, wanted;
+    for (const TreeNode *leaf : leaves)
+      if ((leaf->leaf == LeafKind::Compute || leaf->leaf == LeafKind::Correct) &&
+          leaf->target == equation)
+        found.push_back({leaf->leaf, leaf->rank});
+    if (equations[equation]->kind == EquationKind::Opaque)
+      return;
+    for (int rank = 0; rank <= last; ++rank) {
+      wanted.push_back({LeafKind::Compute, rank});
+      if (cascades)
+        wanted.push_back({LeafKind::Correct, rank + 1});
+    }
+    require(found == wanted, who + " computes and corrects its ranks one after the other");
+    if (cascades)
+      require(inOneTile(schedule.tree, equation, last),
+              who +
+                  " has its ranks in one tile, corrections outside of the loops over its vectors");
+  }
+
+  /// The list of siblings that holds the equation's statements, corrections directly and computes under Unroll and Lane
+  /// loops.
+  bool inOneTile(const std::vector<TreeNode> &nodes, int equation, int last) const {
+    int corrections = 0, computes = 0;
+    for (const TreeNode &node : nodes) {
+      corrections += !node.isLoop && node.leaf == LeafKind::Correct && node.target == equation;
+      const TreeNode *inner = &node;
+      while (inner->isLoop && !inner->children.empty() && inner->children[0].isLoop &&
+             (inner->loop == LoopKind::Unroll || inner->loop == LoopKind::Lane))
+        inner = &inner->children[0];
+      if (inner->isLoop && (inner->loop == LoopKind::Unroll || inner->loop == LoopKind::Lane))
+        computes +=
+            std::any_of(inner->children.begin(), inner->children.end(), [&](const TreeNode &leaf) {
+              return !leaf.isLoop && leaf.leaf == LeafKind::Compute && leaf.target == equation;
+            });
+    }
+    if (corrections == last + 1 && computes == last + 1)
+      return true;
+    return std::any_of(nodes.begin(), nodes.end(), [&](const TreeNode &node) {
+      return node.isLoop && inOneTile(node.children, equation, last);
+    });
   }
 
   const Schedule &schedule;

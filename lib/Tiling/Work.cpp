@@ -1,5 +1,6 @@
 #include "Tiling/Work.h"
 
+#include "Expr/Cascade.h"
 #include "Expr/OpWeight.h"
 #include "Tiling/BlockStorage.h"
 #include "Tiling/CacheTraffic.h"
@@ -150,6 +151,35 @@ private:
     return elements / (double(schedule.units) * double(schedule.lanes));
   }
 
+  const Equation *cascadeOf(const TreeNode &node) const {
+    const bool named =
+        node.leaf != LeafKind::Stage && node.leaf != LeafKind::Carry && !node.isBarrier();
+    const Equation *e = named ? equations[node.target] : nullptr;
+    return e && !e->states.empty() ? e : nullptr;
+  }
+
+  /// Init, Correct, Combine and Store of a cascade. A merge exchanges every state and corrects both sides, each time
+  /// that the number of partners halves.
+  void mergeWork(const Equation &e, const TreeNode &node, double times) {
+    auto corrections = [&](int rank) {
+      double weight = 0;
+      for (NodeId id : e.body.reachable(correctionsOfRank(e, rank)))
+        weight += weightOf(e.body[id].op);
+      return weight;
+    };
+    const double states = double(e.states.size());
+    if (node.leaf == LeafKind::Correct) {
+      counts.vectorOps += times * (corrections(node.rank) + states);
+    } else if (node.leaf == LeafKind::Combine) {
+      double merge = 3 * states;
+      for (int rank = 1; rank <= lastRank(e); ++rank)
+        merge += 2 * corrections(rank);
+      counts.vectorOps += times * merge * std::log2(double(schedule.lanes));
+    } else {
+      counts.vectorLoads += times * states;
+    }
+  }
+
   void leaf(const TreeNode &node, double times) {
     if (node.leaf == LeafKind::Stage) {
       counts.barriers += 2 * times;
@@ -161,6 +191,8 @@ private:
       bool cpu = target.kind == TargetKind::Cpu;
       return addTopKWork(schedule, pattern, node, path, times, cpu, counts);
     }
+    if (const Equation *e = cascadeOf(node); e && node.leaf != LeafKind::Compute)
+      return mergeWork(*e, node, times);
     if (node.leaf == LeafKind::Combine) {
       counts.vectorOps += 10 * times;
       return;
@@ -173,7 +205,12 @@ private:
     AxisId laneAxis = -1;
     bool lanes = hasLanes(laneAxis);
     std::vector<NodeId> reads = readsOf(e);
+    std::vector<bool> evaluated(e.body.nodes.size());
+    for (NodeId id : e.body.reachable(resultsOfRank(e, node.rank)))
+      evaluated[id] = true;
     for (size_t r = 0; r < reads.size(); ++r) {
+      if (!evaluated[reads[r]])
+        continue;
       double loads = times * shared(e, node.target, reads[r]);
       bool operand =
           std::any_of(schedule.operands.begin(), schedule.operands.end(), [&](const Operand &o) {
@@ -193,8 +230,8 @@ private:
       else
         counts.vectorLoads += loads;
     }
-    for (NodeId id : e.body.reachable(rootsOf(e)))
-      if (double weight = weightOf(e.body[id].op); weight > 0)
+    for (NodeId id = 0; id < static_cast<NodeId>(e.body.nodes.size()); ++id)
+      if (double weight = weightOf(e.body[id].op); weight > 0 && evaluated[id])
         counts.vectorOps += times * weight * shared(e, node.target, id);
     if (e.kind != EquationKind::Reduction)
       counts.vectorLoads += times;

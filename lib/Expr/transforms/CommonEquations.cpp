@@ -20,6 +20,10 @@ std::string keyOf(const Equation &e, const ExprProgram &program) {
     key += a.extent.str(program.symbols) + ",";
   put(static_cast<int>(e.monoid));
   put(static_cast<int>(e.accumulateType));
+  for (const CascadeState &s : e.states) {
+    put(static_cast<int>(s.monoid));
+    put(s.correction);
+  }
   put(e.base);
   put(static_cast<int>(e.combiner));
   key += e.opaque + ",";

@@ -1,6 +1,7 @@
 // Removes equations whose outputs nobody needs, unused outputs of maps and scans, and tensors without a use, and
 // renumbers bodies and tensors as the text form does: a parsed dump is then the same program to the last id. It
 // runs last, after every pass that leaves things behind.
+#include "Expr/Cascade.h"
 #include "Expr/Passes.h"
 #include "Expr/transforms/Walk.h"
 
@@ -67,6 +68,7 @@ private:
       e.outputs.resize(kept);
       e.results.resize(kept);
     }
+    dropStates(e, needed);
     if (e.kind == EquationKind::Scan)
       scan(e);
     forEachWholeUse(e, [&](TensorId &id) { need(id); });

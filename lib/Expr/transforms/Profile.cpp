@@ -36,7 +36,9 @@ public:
     case ScalarOp::Const:
     case ScalarOp::Dim:
     case ScalarOp::Axis:
-    case ScalarOp::Step: return;
+    case ScalarOp::Step:
+    case ScalarOp::State:
+    case ScalarOp::Part: return;
     case ScalarOp::Read: profile.valueReads.insert(id); return;
     case ScalarOp::ReadIf:
       profile.valueReads.insert(id);

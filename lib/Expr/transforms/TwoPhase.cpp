@@ -18,7 +18,7 @@
 // Of several reduced axes the outermost one that is long enough is taken apart. Maps of the pattern that are reduced
 // along it are written into the parts: kept as tensors they would have to run over other rows than the parts do. A
 // softmax over one long row computes its exponentials twice so, and reads the row three times. Not handled: reductions
-// inside scans.
+// inside scans, cascades.
 #include "Expr/Alternatives.h"
 #include "Expr/transforms/Inline.h"
 #include "Expr/transforms/Walk.h"
@@ -48,7 +48,7 @@ double product(const Equation &e, int from, int to, const std::vector<Symbol> &s
 
 /// Long, with few results: whatever the target.
 bool isLong(const Equation &e, const std::vector<Symbol> &symbols) {
-  if (e.kind != EquationKind::Reduction)
+  if (e.kind != EquationKind::Reduction || e.monoid == Monoid::Cascade)
     return false;
   const double results = product(e, 0, e.numSpatial, symbols);
   const double terms = product(e, e.numSpatial, static_cast<int>(e.axes.size()), symbols);

@@ -93,6 +93,9 @@ void rebuild(Equation &e, const std::vector<Symbol> &symbols, const DimExpr *ste
   }
   for (NodeId &r : e.results)
     r = copy[r];
+  for (CascadeState &s : e.states)
+    if (s.correction != kNoNode)
+      s.correction = copy[s.correction];
   for (NodeId &r : e.scatterIndex)
     r = copy[r];
   if (e.scatterPredicate != kNoNode)

@@ -146,6 +146,31 @@ TEST_CASE("row sums reduce over lanes in the documented order", "[codegen]") {
   requireSameBits(kernel, {randomBytes(DType::F32, 600, 4), Bytes(24), Bytes(24), Bytes(48)});
 }
 
+TEST_CASE("lanes exchange what they hold, of any width", "[codegen]") {
+  GirKernel kernel = kernelFrom(R"(kernel @swap units 1 lanes 8 {
+    param %x f32[6,8]
+    param out %y f32[6,8]
+    param out %i i64[6,8]
+    register %v f32[2]
+    register %at i64[]
+    phase (b: 6) {
+      lane l in 8 {
+        %v[0] = %x[b, l]
+        %v[1] = mul(%x[b, l], %x[b, l])
+        %at[] = l*3
+      }
+      exchange %v[1] xor 4
+      exchange %v[1] xor 1
+      exchange %at[] xor 2
+      lane l in 8 {
+        %y[b, l] = add(%v[0], %v[1])
+        %i[b, l] = %at[]
+      }
+    }
+  })");
+  requireSameBits(kernel, {randomBytes(DType::F32, 48, 4), Bytes(192), Bytes(384)});
+}
+
 TEST_CASE("a staged product through shared memory", "[codegen]") {
   GirKernel kernel = kernelFrom(R"(kernel @mm units 1 lanes 8 {
     param %a f32[12,20]

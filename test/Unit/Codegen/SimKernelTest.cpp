@@ -122,6 +122,7 @@ std::string rowSum(int lanes) {
   param %x f32[6,100]
   param out %y f32[6]
   register %acc f32[]
+  register %other f32[]
   phase (b: 3) {
     unit u in 2 {
       %acc[] = 0.0
@@ -134,6 +135,15 @@ std::string rowSum(int lanes) {
          l + R"( + l]
           }
         }
+      }
+      lane l in )" +
+         l + R"( {
+        %other[] = %acc[]
+      }
+      exchange %other[] xor 2
+      lane l in )" +
+         l + R"( {
+        %acc[] = sub(%acc[], mul(%other[], 0.5))
       }
       lanereduce sum %acc[]
       %y[b*2 + u] = exp(mul(%acc[], 0.125))

@@ -210,6 +210,16 @@ TEST_CASE("arg-max over lanes keeps the first index, and NaN wins") {
   CHECK(i[0] == 11);
 }
 
+TEST_CASE("lanes exchange what they hold") {
+  std::string text =
+      "kernel @k units 1 lanes 4 {\n param out %y f32[4]\n register %v f32[]\n phase () {\n"
+      " lane l in 4 { %v[] = cast(f32, l) }\n exchange %v[] xor 2\n exchange %v[] xor 1\n"
+      " lane l in 4 { %y[l] = %v[] } } }";
+  std::vector<float> y(4);
+  REQUIRE(faultOf(kernelFrom(text), {argument(y)}) == "");
+  CHECK(y == std::vector<float>{3, 2, 1, 0});
+}
+
 TEST_CASE("half arithmetic rounds after every operation, f32 maths are the project's own") {
   std::string text =
       "kernel @k units 1 lanes 4 {\n param %x f16[4]\n param out %y f16[4]\n param out %e f32[4]\n"

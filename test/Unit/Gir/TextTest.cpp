@@ -144,6 +144,11 @@ TEST_CASE("the verifier names the rule that is broken") {
         "a read has one index a dimension; node 7 (read) of %x");
   CHECK(firstError(with(kRowSum, "lanereduce sum %acc[]", "sync block")) ==
         "a Unit loop contains no Sync of Block scope");
+  CHECK(firstError(with(kRowSum, "lanereduce sum %acc[]", "exchange %acc[] xor 4")).empty());
+  CHECK(firstError(with(kRowSum, "lanereduce sum %acc[]", "exchange %acc[] xor 3")) ==
+        "Exchange has a power of two below the lanes as its distance");
+  CHECK(firstError(with(kRowSum, "lanereduce sum %acc[]", "exchange %acc[] xor 32")) ==
+        "Exchange has a power of two below the lanes as its distance");
   CHECK(firstError(with(kRowSum, "register %acc", "register uniform %acc")) ==
         "a uniform register is written outside Lane loops; %acc");
   CHECK(firstError(with(kRowSum, "sum= %x", "argmax= %x")) ==

@@ -184,6 +184,52 @@ reduction y [i:6; k:70] sum f32
             {}, 0, 6);
 }
 
+TEST_CASE("candidates: cascades") {
+  // Maximum, sum of exponentials and what is made of them: rows of several vectors and cut ones, long and short.
+  for (const char *sizes : {"9 1003", "3 40", "1 300"}) {
+    std::string s = sizes, m = s.substr(0, s.find(' ')), k = s.substr(m.size() + 1);
+    check("expr lse\ntensor %x: f32[" + m + "," + k + "] input\ntensor %m: f32[" + m +
+              "] temp\ntensor %s: f32[" + m + "] temp\ntensor %y: f32[" + m + "," + k +
+              "] output\ninputs (%x)\noutputs (%y)\nreduction m [i:" + m + "; k:" + k +
+              "] max f32\n  %m = %x[i, k]\nreduction s [i:" + m + "; k:" + k +
+              "] sum f32\n  %s = exp(sub(%x[i, k], %m[i]))\nmap y [i:" + m + ", k:" + k +
+              "]\n  %y = sub(sub(%x[i, k], %m[i]), log(%s[i]))\n",
+          {}, 1e-5, 5);
+  }
+  check(R"(expr layernorm
+tensor %x: f32[7,203] input
+tensor %s: f32[7] temp
+tensor %v: f32[7] temp
+tensor %y: f32[7,203] output
+inputs (%x)
+outputs (%y)
+reduction s [i:7; k:203] sum f32
+  %s = %x[i, k]
+reduction v [i:7; k:203] sum f32
+  let t0 = sub(%x[i, k], div(%s[i], 203.0));
+  %v = mul(t0, t0)
+map y [i:7, k:203]
+  %y = div(sub(%x[i, k], div(%s[i], 203.0)), sqrt(add(div(%v[i], 203.0), 0.001)))
+)",
+        {}, 1e-5, 5);
+  // A symbolic row, two reduced axes, and a third reduction that uses both others.
+  check("expr chain\n" + kSymbols + R"(tensor %x: f32[4,n,6] input
+tensor %v: f32[n,6] input
+tensor %m: f32[4] temp
+tensor %l: f32[4] output
+tensor %o: f32[4] output
+inputs (%x, %v)
+outputs (%l, %o)
+reduction m [i:4; j:n, k:6] max f32
+  %m = %x[i, j, k]
+reduction l [i:4; j:n, k:6] sum f32
+  %l = exp(sub(%x[i, j, k], %m[i]))
+reduction o [i:4; j:n, k:6] sum f32
+  %o = mul(%v[j, k], div(exp(sub(%x[i, j, k], %m[i])), %l[i]))
+)",
+        {37}, 1e-5, 4);
+}
+
 TEST_CASE("candidates: contractions") {
   for (const char *sizes : {"33 37 41", "1 64 100", "64 64 64", "130 17 5", "5 1 200"}) {
     std::string s = sizes, m = s.substr(0, s.find(' ')), rest = s.substr(m.size() + 1),

@@ -1,0 +1,225 @@
+// Reductions that use the results of others run in one pass where their algebra allows it, and mean the same.
+#include "Cascades.h"
+
+using namespace fusec;
+using namespace fusec::test;
+
+TEST_CASE("the sum of softmax joins its maximum") {
+  auto p = repaired(pairOf(kMax, "sum f64\n  %s = exp(sub(%x[i, k], %r[i]))"));
+  REQUIRE(p.items.size() == 1);
+  const std::string text = print(p, nullptr);
+  CHECK(text.substr(text.find("reduction")) == R"(reduction s [i:5; k:37] cascade f64
+  let t0 = %x[i, k];
+  let t1 = select(eq(state(0), -inf), f64 0.0, state(0));
+  %r = max t0
+  %s = sum exp(sub(t0, t1))
+  correct 1 = select(eq(part(1), 0.0), part(1), mul(part(1), exp(sub(select(eq(part(0), -inf), 0.0, part(0)), t1))))
+)");
+}
+
+TEST_CASE("maps between two reductions are written into the second one, and stay for others") {
+  auto p = parse(R"(expr softmax
+tensor %x: f64[5,37] input
+tensor %m: f64[5] temp
+tensor %e: f64[5,37] temp
+tensor %s: f64[5] temp
+tensor %y: f64[5,37] output
+inputs (%x)
+outputs (%y)
+reduction m [i:5; k:37] max f64
+  %m = %x[i, k]
+map e [i:5, k:37]
+  %e = exp(sub(%x[i, k], %m[i]))
+reduction s [i:5; k:37] sum f64
+  %s = %e[i, k]
+map y [i:5, k:37]
+  %y = div(%e[i, k], %s[i])
+)");
+  std::mt19937 random(1);
+  check(p, random);
+  const ExprProgram one = repaired(p);
+  REQUIRE(one.items.size() == 3);
+  CHECK(!equation(one, 0).states.empty());
+  CHECK(equation(one, 1).name == "e");
+}
+
+TEST_CASE("families of pairs that satisfy the algebra") {
+  std::mt19937 random(7);
+  const std::vector<std::string> firsts = {kMax, "min f64\n  %r = %x[i, k]", kSum,
+                                           "max f64\n  %r = mul(%x[i, k], 3.0)",
+                                           "sum f64\n  %r = mul(%x[i, k], %y[i, k])"};
+  const std::vector<std::string> factors = {"exp(sub(%x[i, k], %r[i]))",
+                                            "exp(mul(sub(%y[i, k], %r[i]), 0.25))",
+                                            "exp(sub(%r[i], %x[i, k]))",
+                                            "%y[i, k]",
+                                            "%r[i]",
+                                            "exp(neg(div(add(%r[i], %y[i, k]), 3.0)))",
+                                            "neg(%x[i, k])",
+                                            "abs(mul(%x[i, k], %r[i]))",
+                                            "sin(%y[i, k])",
+                                            "log(add(%r[i], 2.0))"};
+  auto any = [&](const std::vector<std::string> &list) { return list[random() % list.size()]; };
+  int cascades = 0;
+  for (int i = 0; i < 60; ++i) {
+    std::string value = any(factors);
+    for (int more = static_cast<int>(random() % 3); more > 0; --more)
+      value = (random() % 3 ? "mul(" : "div(") + value + ", " + any(factors) + ")";
+    if (value.find("%r") == std::string::npos)
+      value = "mul(" + value + ", " + factors[0] + ")";
+    INFO(value);
+    const ExprProgram p = pairOf(any(firsts), "sum f64\n  %s = " + value);
+    check(p, random);
+    for (const Item &item : repaired(p).items)
+      cascades += !std::get<Equation>(item.value).states.empty();
+  }
+  CHECK(cascades > 20); // not all of them only wait for a factor
+}
+
+TEST_CASE("maxima and minima let go of what is added, and of positive factors") {
+  std::mt19937 random(8);
+  for (const char *monoid : {"max", "min"})
+    for (const char *value :
+         {"sub(%x[i, k], %r[i])", "add(mul(%r[i], 2.0), neg(%y[i, k]))",
+          "mul(%y[i, k], exp(sub(%x[i, k], %r[i])))", "div(add(%x[i, k], %r[i]), 4.0)"})
+      check(pairOf(kMax, std::string(monoid) + " f64\n  %s = " + value), random);
+}
+
+TEST_CASE("mean and squared deviations become counts, sums and squares around the mean so far") {
+  std::mt19937 random(9);
+  for (const char *mean : {"div(%r[i], 37.0)"})
+    check(pairOf(kSum, std::string("sum f64\n  let t0 = sub(%x[i, k], ") + mean +
+                           ");\n  %s = mul(t0, t0)"),
+          random);
+  // Expanded by hand, with a factor, and around a weighted mean, where a state of its own is the weight.
+  check(pairOf("sum f64\n  %r = mul(%x[i, k], 2.0)",
+               "sum f64\n  let t0 = sub(mul(%x[i, k], 2.0), div(%r[i], 37.0));\n"
+               "  %s = mul(mul(t0, 0.5), t0)"),
+        random);
+  auto weighted = parse(R"(expr weighted
+tensor %x: f64[5,37] input
+tensor %y: f64[5,37] input
+tensor %w: f64[5] output
+tensor %r: f64[5] output
+tensor %s: f64[5] output
+inputs (%x, %y)
+outputs (%w, %r, %s)
+reduction w [i:5; k:37] sum f64
+  %w = %y[i, k]
+reduction r [i:5; k:37] sum f64
+  %r = mul(%x[i, k], %y[i, k])
+reduction s [i:5; k:37] sum f64
+  let t0 = sub(%x[i, k], div(%r[i], %w[i]));
+  %s = mul(%y[i, k], mul(t0, t0))
+)");
+  check(weighted, random);
+  CHECK(cascadeIn(repaired(weighted)).states.size() == 3);
+
+  // In f32 and far from zero, where the difference of E[x^2] and E[x]^2 would have no digit left.
+  std::string text = print(pairOf(kSum, "sum f64\n  let t0 = sub(%x[i, k], div(%r[i], 37.0));\n"
+                                        "  %s = mul(t0, t0)"),
+                           nullptr);
+  for (size_t at; (at = text.find("f64")) != std::string::npos;)
+    text.replace(at, 3, "f32");
+  const ExprProgram p = parse(text), one = repaired(p);
+  CHECK(cascadeIn(one).states.size() == 3);
+  auto inputs = inputsOf(p, random, 1e4, 1);
+  for (TensorValue &t : inputs)
+    t.round();
+  auto exact = evaluate(p, inputs, {.floatsInDouble = true, .observer = {}});
+  REQUIRE(exact.ok());
+  requireClose(run(one, inputs), *exact, 1e-2);
+}
+
+TEST_CASE("chains of three, and one with further rows") {
+  std::mt19937 random(10);
+  auto p = parse(R"(expr attention
+tensor %x: f64[5,37] input
+tensor %v: f64[37,3] input
+tensor %m: f64[5] temp
+tensor %p: f64[5,37] temp
+tensor %l: f64[5] temp
+tensor %q: f64[5,37] temp
+tensor %first: f64[5] output
+tensor %o: f64[5,3] output
+inputs (%x, %v)
+outputs (%first, %o)
+reduction m [i:5; k:37] max f64
+  %m = %x[i, k]
+map p [i:5, k:37]
+  %p = exp(sub(%x[i, k], %m[i]))
+reduction l [i:5; k:37] sum f64
+  %l = %p[i, k]
+map q [i:5, k:37]
+  %q = div(%p[i, k], %l[i])
+reduction first [i:5; k:37] sum f64
+  %first = mul(%q[i, k], %v[k, 0])
+reduction o [i:5, j:3; k:37] sum f64
+  %o = mul(%q[i, k], %v[k, j])
+)");
+  check(p, random);
+  const ExprProgram one = repaired(p);
+  INFO(print(one, nullptr));
+  int cascades = 0;
+  for (const Item &item : one.items) {
+    const Equation &e = std::get<Equation>(item.value);
+    cascades += !e.states.empty();
+    CHECK(e.name != "p");
+    CHECK(e.name != "q");
+    if (e.numSpatial == 2 && !e.states.empty())
+      CHECK(e.states.size() == 2); // the maximum is carried along; the division by the sum waits
+  }
+  CHECK(cascades == 2);
+}
+
+TEST_CASE("RMSNorm folds through a contraction") {
+  std::mt19937 random(11);
+  auto p = parse(R"(expr rms
+tensor %x: f64[5,37] input
+tensor %w: f64[37,3] input
+tensor %g: f64[37] input
+tensor %s: f64[5] temp
+tensor %n: f64[5,37] temp
+tensor %y: f64[5,3] output
+inputs (%x, %w, %g)
+outputs (%y)
+reduction s [i:5; k:37] sum f64
+  %s = mul(%x[i, k], %x[i, k])
+map n [i:5, k:37]
+  %n = mul(div(%x[i, k], sqrt(add(div(%s[i], 37.0), 0.00001))), %g[k])
+reduction y [i:5, j:3; k:37] sum f64
+  %y = mul(%n[i, k], %w[k, j])
+)");
+  check(p, random);
+  const ExprProgram one = repaired(p);
+  REQUIRE(one.items.size() == 3);
+  for (NodeId id : equation(one, 1).body.reachable(bodyRoots(equation(one, 1))))
+    CHECK(!(isRead(equation(one, 1).body[id]) &&
+            one.tensors[static_cast<size_t>(equation(one, 1).body[id].index)].name == "s"));
+}
+
+TEST_CASE("what stands against one pass is said") {
+  auto refusal = [](const std::string &first, const std::string &second) {
+    return refusalOf(pairOf(first, second));
+  };
+  CHECK(refusal(kMax, "sum f64\n  %s = sin(add(%x[i, k], %r[i]))") ==
+        "s: sin mixes its elements with a result that is still changing");
+  CHECK(refusal(kMax, "sum f64\n  %s = exp(mul(%x[i, k], %r[i]))") ==
+        "s: mul mixes its elements with a result that is still changing");
+  CHECK(refusal(kMax, "sum f64\n  %s = add(exp(sub(%x[i, k], %r[i])), %y[i, k])") ==
+        "s: add mixes its elements with a result that is still changing");
+  CHECK(refusal(kMax, "prod f64\n  %s = exp(sub(%x[i, k], %r[i]))") ==
+        "s: nothing moves out of a reduction by prod");
+  CHECK(refusal(kMax, "max f64\n  %s = mul(%x[i, k], %r[i])") ==
+        "s: a factor whose sign is not known does not move out of a reduction by max");
+  // Deviations from what is not the mean: right in exact numbers only.
+  CHECK(refusal(kMax, "sum f64\n  let t0 = sub(%x[i, k], %r[i]);\n  %s = mul(t0, t0)") ==
+        "s: sub mixes its elements with a result that is still changing");
+  CHECK(refusal(kSum, "sum f64\n  let t0 = sub(%x[i, k], div(%r[i], 36.0));\n  %s = mul(t0, t0)") ==
+        "s: sub mixes its elements with a result that is still changing");
+  CHECK(refusal(
+            kSum,
+            "sum f64\n  let t0 = sub(%x[i, k], div(%r[i], 37.0));\n  %s = mul(mul(t0, t0), t0)") ==
+        "s: sub mixes its elements with a result that is still changing");
+  CHECK(refusal(kMax, "sum f64\n  %s = mul(%r[i], exp(sub(%x[i, k], %r[floormod(i + 1, 5)])))") ==
+        "s: reads a result at several rows or under a condition");
+}
