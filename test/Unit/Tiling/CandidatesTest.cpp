@@ -212,6 +212,20 @@ map y [i:7, k:203]
   %y = div(sub(%x[i, k], div(%s[i], 203.0)), sqrt(add(div(%v[i], 203.0), 0.001)))
 )",
         {}, 1e-5, 5);
+  // RMSNorm in front of a product with one column: the factor waits, and both sums run in one pass.
+  check(R"(expr rms
+tensor %x: f32[7,203] input
+tensor %w: f32[203] input
+tensor %s: f32[7] temp
+tensor %y: f32[7] output
+inputs (%x, %w)
+outputs (%y)
+reduction s [i:7; k:203] sum f32
+  %s = mul(%x[i, k], %x[i, k])
+reduction y [i:7; k:203] sum f32
+  %y = mul(div(%x[i, k], sqrt(add(div(%s[i], 203.0), 0.00001))), %w[k])
+)",
+        {}, 1e-5, 5);
   // A symbolic row, two reduced axes, and a third reduction that uses both others.
   check("expr chain\n" + kSymbols + R"(tensor %x: f32[4,n,6] input
 tensor %v: f32[n,6] input
