@@ -1,5 +1,5 @@
-"""paper_figures.py FUSEC MODELS FOLDER: what Souffle, FusionStitching and PowerFusion say of their plans, asked of ours.
-Prints a line for each figure that holds; the figures are in the test."""
+"""paper_figures.py FUSEC MODELS FOLDER: what Souffle, FusionStitching and PowerFusion say of their plans, asked of
+ours. Prints a line for each figure that holds; the figures are in the test."""
 
 import json
 import os
@@ -68,7 +68,8 @@ for found in explain(path):
     assert not any(edge["level"] in ("device", "barrier") for kernel in found["kernels"] for edge in kernel["edges"])
     print(f"shuffle: {found['totals']['launches']} kernel(s) on {found['target']}")
 
-# Souffle, section 8.4: squeeze-and-excitation blocks that read x once, or twice where no block holds what the gate needs.
+# Souffle, section 8.4: squeeze-and-excitation blocks that read x once, or twice where no block holds what the gate
+# needs.
 BLOCKS = (("M0", 112, 32, 8, 3213312, 4818944), ("M2", 56, 144, 6, 3619584, 5425920),
           ("M9", 7, 1152, 48, 893952, 1119744))
 for name, height, channels, reduced, once, twice in BLOCKS:
