@@ -1,6 +1,7 @@
 #include "Driver/Explain.h"
 
 #include "Fusion/CutPattern.h"
+#include "Fusion/QuickSeconds.h"
 #include "Tiling/Access.h"
 #include "Tiling/Phases.h"
 
@@ -17,6 +18,9 @@ public:
       : program(compiled.program), uncomposed(compiled.uncomposed), state(state),
         launches(countLaunches(state.plan)) {
     noteEquations(program.items);
+    countUses(program.items, uses);
+    for (TensorId t : program.outputs)
+      ++uses[t];
   }
 
   Result<ExplainedTarget> run() {
@@ -142,6 +146,10 @@ private:
     addEdges(step, pattern.program, state.schedules[p].back().schedule, kernel);
     kernel.prediction = predictions[p];
     kernel.moved = moved[p];
+    std::vector<const Equation *> own;
+    for (const std::string &name : step.equations)
+      own.push_back(equations.at(name));
+    kernel.quickSeconds = quickSeconds(program, uses, own, state.target);
     for (const std::string &name : step.equations)
       add(kernel.unfused, alone[name]);
     for (const ScheduleVariant &variant : state.schedules[p])
@@ -225,6 +233,7 @@ private:
   const std::optional<ExprProgram> &uncomposed;
   const TargetState &state;
   const std::vector<int> launches;
+  std::map<TensorId, int> uses;
   std::map<std::string, const Equation *> equations;
   std::map<std::string, Sums> alone; // by equation
   std::map<std::string, int> kernelOfEquation;

@@ -26,9 +26,10 @@ struct ExplainedKernel {
   std::vector<int> phaseStarts;             // positions of equations that begin a phase, without 0
   std::vector<std::string> inputs, outputs; // tensors
   std::vector<InnerEdge> edges;
-  Prediction prediction;              // of one launch
-  Moved moved;                        // of one launch: what its instructions ask for
-  Sums unfused;                       // its equations, a kernel each
+  Prediction prediction;   // of one launch
+  double quickSeconds = 0; // of one launch, by the fidelity that the search explores with
+  Moved moved;             // of one launch: what its instructions ask for
+  Sums unfused;            // its equations, a kernel each
   std::vector<std::string> schedules; // text, one a variant
   search::Log considered;             // of the last variant; empty where the plan was not searched
 };

@@ -64,8 +64,8 @@ std::string kernel(const ExplainedKernel &k) {
          ",\"inputs\":" + names(k.inputs) + ",\"outputs\":" + names(k.outputs) +
          ",\"edges\":" + list(k.edges, edge) + "," +
          numbers(k.prediction.readBytes, k.prediction.writtenBytes, k.prediction.seconds) +
-         ",\"moved\":" + movedText(k.moved) + ",\"unfused\":" + sums(k.unfused) +
-         ",\"schedules\":" + list(k.schedules, lines) +
+         ",\"quick_s\":" + floatToText(k.quickSeconds) + ",\"moved\":" + movedText(k.moved) +
+         ",\"unfused\":" + sums(k.unfused) + ",\"schedules\":" + list(k.schedules, lines) +
          ",\"considered\":" + list(k.considered, evaluation) + "}";
 }
 

@@ -1,5 +1,7 @@
 #include "Fusion/Score.h"
 
+#include "Fusion/QuickSeconds.h"
+
 #include "Cost/Cost.h"
 #include "Expr/OpWeight.h"
 #include "Expr/Rows.h"
@@ -82,6 +84,19 @@ double Score::gain(const std::vector<int> &vertices) const {
   for (int v : vertices)
     apart += alone[v];
   return apart - kernelSeconds(vertices);
+}
+
+double quickSeconds(const ExprProgram &program, const std::map<TensorId, int> &uses,
+                    const std::vector<const Equation *> &equations, const Target &target) {
+  std::vector<Item> items;
+  std::vector<int> vertices;
+  for (const Equation *e : equations) {
+    vertices.push_back(static_cast<int>(items.size()));
+    items.push_back({*e});
+  }
+  const FusionContext context{program, uses};
+  const Region region = makeRegion(items);
+  return Score(context, region, target).kernelSeconds(vertices);
 }
 
 } // namespace fusec

@@ -23,7 +23,7 @@ Target cpuTarget(const char *name, int lanes, int registers) {
   t.maxThreadsPerCore = 1;
   t.flopsPerSec = kHertz * lanes * 2 * 2; // two ports, two flop an fma
   t.launchSec = 0.8e-6;                   // handing blocks to a thread pool
-  t.ownLaunchSec = 3.0e-8;                // and entering the kernel
+  t.ownLaunchSec = 1.0e-7; // 6 ns, and code that has not run since the last inference
   t.blockBarrierSec = 0;
   t.deviceBarrierSec = 2.0e-6;
   // Intel 64 and IA-32 Architectures Optimization Reference Manual: two loads a cycle from L1. From L2 26 bytes a

@@ -6,6 +6,7 @@
 #include "Tiling/Work.h"
 
 #include <algorithm>
+#include <map>
 
 namespace fusec {
 
@@ -80,15 +81,6 @@ AllCandidates allCandidates(const ExprProgram &pattern, const Target &target) {
   return all;
 }
 
-/// Work of each phase of a schedule of these very equations.
-std::vector<cost::Counts> countPhases(const Schedule &schedule, const ExprProgram &equations,
-                                      const Target &target) {
-  std::vector<cost::Counts> phases;
-  for (const PhasePart &part : partsOf(schedule, equations))
-    phases.push_back(workOf(part.schedule, part.pattern, target));
-  return phases;
-}
-
 } // namespace
 
 Result<std::vector<Schedule>> candidateSchedules(const ExprProgram &pattern, const Target &target) {
@@ -98,12 +90,7 @@ Result<std::vector<Schedule>> candidateSchedules(const ExprProgram &pattern, con
 std::vector<cost::Counts> countWork(const Schedule &schedule, const ExprProgram &pattern,
                                     const Target &target) {
   const ScheduledPattern scheduled(schedule, pattern);
-  return countPhases(schedule, scheduled.program(), target);
-}
-
-double predictedSeconds(const Schedule &schedule, const ExprProgram &pattern,
-                        const Target &target) {
-  return cost::latency(countWork(schedule, pattern, target), target);
+  return WorkMeter(scheduled.program(), target).phases(schedule);
 }
 
 Result<std::vector<ScheduleVariant>> bestSchedules(const ExprProgram &pattern, const Target &target,
@@ -117,12 +104,13 @@ Result<std::vector<ScheduleVariant>> bestSchedules(const ExprProgram &pattern, c
   }
   if (all.schedules.empty())
     return std::vector<ScheduleVariant>{};
+  std::map<const ExprProgram *, WorkMeter> meters;
+  for (const ExprProgram *program : all.programs)
+    meters.try_emplace(program, *program, target);
   ScheduleVariant best;
   size_t chosen = search::chooseLowest(
       all.schedules.size(),
-      [&](size_t i) {
-        return cost::latency(countPhases(all.schedules[i], *all.programs[i], target), target);
-      },
+      [&](size_t i) { return meters.at(all.programs[i]).seconds(all.schedules[i]); },
       [&](size_t i) { return describe(all.schedules[i]); }, best.considered);
   best.schedule = std::move(all.schedules[chosen]);
   best.seconds = best.considered[chosen].score;

@@ -22,8 +22,6 @@ Result<std::vector<Schedule>> candidateSchedules(const ExprProgram &pattern, con
 /// Work of one schedule, counted over its loop tree at the symbols' opt values: one entry a phase.
 std::vector<cost::Counts> countWork(const Schedule &schedule, const ExprProgram &pattern,
                                     const Target &target);
-/// By the accurate fidelity of Cost.
-double predictedSeconds(const Schedule &schedule, const ExprProgram &pattern, const Target &target);
 
 /// Answers "how would this pattern run, and how fast" for Fusion: the cheapest candidate, and a guarded variant in
 /// front of it where knowing that a symbol is a multiple of the lanes saves bounds checks. Empty where no single kernel

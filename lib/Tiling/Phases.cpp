@@ -2,6 +2,7 @@
 
 #include "Tiling/Oracle.h"
 #include "Tiling/Pieces.h"
+#include "Tiling/Work.h"
 
 #include <algorithm>
 #include <map>
@@ -93,8 +94,9 @@ Candidates phasedCandidates(const ExprProgram &pattern, const Target &target,
   bounds.push_back(static_cast<int>(pattern.items.size()));
   for (size_t p = 0; p + 1 < bounds.size(); ++p) {
     const ExprProgram part = phasePattern(pattern, bounds[p], bounds[p + 1]);
+    WorkMeter meter(part, target);
     for (Schedule &candidate : plainCandidates(part, target)) {
-      const double seconds = predictedSeconds(candidate, part, target);
+      const double seconds = meter.seconds(candidate);
       std::vector<Best> &phases = ofUnits[candidate.units];
       if (phases.size() == p)
         phases.push_back({seconds, std::move(candidate)});

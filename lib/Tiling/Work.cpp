@@ -5,9 +5,9 @@
 #include "Tiling/BlockStorage.h"
 #include "Tiling/CacheTraffic.h"
 #include "Tiling/MovedBytes.h"
+#include "Tiling/Phases.h"
 #include "Tiling/StagedTile.h"
 #include "Tiling/TopK.h"
-#include "Tiling/Traffic.h"
 
 #include <algorithm>
 #include <cmath>
@@ -20,20 +20,20 @@ namespace {
 
 class Counter {
 public:
-  Counter(const Schedule &schedule, const ExprProgram &pattern, const Target &target)
+  Counter(const Schedule &schedule, const ExprProgram &pattern, const Target &target,
+          const Traffic &traffic)
       : schedule(schedule), pattern(pattern), target(target),
         equations(scheduledEquations(pattern)) {
     for (const Symbol &s : pattern.symbols)
       symbols.push_back(s.opt);
     counts.unitsPerBlock = 1;
     walk(schedule.tree, 1.0);
-    addMemory();
+    addMemory(traffic);
   }
   cost::Counts counts;
 
 private:
-  void addMemory() {
-    const Traffic traffic = compulsoryTraffic(pattern);
+  void addMemory(const Traffic &traffic) {
     counts.readBytes = traffic.readBytes;
     counts.writtenBytes = traffic.writtenBytes;
     for (size_t t = 0; t < pattern.tensors.size(); ++t) {
@@ -81,7 +81,11 @@ private:
   double tripOf(const TreeNode &node) const {
     if (node.axis == kStepAxis)
       return double(valueOf(scanOf(pattern)->steps));
-    return std::ceil(double(tileOf(node.axis)) / double(node.step));
+    const int64_t extent = valueOf(schedule.axes[node.axis].extent);
+    const int64_t tile = tileOf(node.axis);
+    // Loops in order end at the extent, those of a constant trip do not.
+    const bool cut = node.loop == LoopKind::Seq || node.loop == LoopKind::Block;
+    return std::ceil(double(cut ? std::min(tile, extent) : tile) / double(node.step));
   }
 
   /// Elements of the axis below the loops of the path.
@@ -248,8 +252,18 @@ private:
 
 } // namespace
 
-cost::Counts workOf(const Schedule &schedule, const ExprProgram &pattern, const Target &target) {
-  return Counter(schedule, pattern, target).counts;
+std::vector<cost::Counts> WorkMeter::phases(const Schedule &schedule) {
+  std::vector<cost::Counts> counts;
+  if (phasesOf(schedule.tree).size() == 1) {
+    if (!traffic)
+      traffic = compulsoryTraffic(equations);
+    counts.push_back(Counter(schedule, equations, target, *traffic).counts);
+    return counts;
+  }
+  for (const PhasePart &part : partsOf(schedule, equations))
+    counts.push_back(
+        Counter(part.schedule, part.pattern, target, compulsoryTraffic(part.pattern)).counts);
+  return counts;
 }
 
 } // namespace fusec

@@ -1,11 +1,27 @@
 #pragma once
 #include "Cost/Cost.h"
 #include "Tiling/Schedule.h"
+#include "Tiling/Traffic.h"
+
+#include <optional>
 
 namespace fusec {
 
-/// Work of one schedule, counted over its loop tree at the symbols' opt values. `pattern` is what the schedule is about
-/// (ScheduledPattern, one phase of it).
-cost::Counts workOf(const Schedule &schedule, const ExprProgram &pattern, const Target &target);
+/// Counts the work of schedules of the same equations (ScheduledPattern), over their loop trees at the symbols' opt
+/// values. What all of them share is counted once.
+class WorkMeter {
+public:
+  WorkMeter(const ExprProgram &equations, const Target &target)
+      : equations(equations), target(target) {}
+
+  /// Of each phase.
+  std::vector<cost::Counts> phases(const Schedule &schedule);
+  double seconds(const Schedule &schedule) { return cost::latency(phases(schedule), target); }
+
+private:
+  const ExprProgram &equations;
+  const Target &target;
+  std::optional<Traffic> traffic; // of all equations in one phase
+};
 
 } // namespace fusec

@@ -1,0 +1,40 @@
+"""rank.py FUSEC TINY: the two fidelities of the cost model order the kernels of the networks in a folder alike. Prints
+Kendall's tau over all pairs of a target's kernels, of the plans of the full search and of those without fusion. On GPUs
+most kernels of such networks take a launch and little else, and differ by waits that the quick fidelity leaves out."""
+
+import glob
+import json
+import os
+import subprocess
+import sys
+
+fusec, tiny = sys.argv[1:]
+FLOORS = {"x86-64-v3": 0.75, "sm_80": 0.45, "gfx90a": 0.35}
+RANGES = {"bert-sym": ["--dim", "batch=1..8:2", "--dim", "seq=1..64:32"]}
+found = {}
+for path in sorted(glob.glob(os.path.join(tiny, "*.onnx"))):
+    for mode in ("full", "none"):
+        command = [fusec, "explain", path, "--target", "x86-64-v3,sm_80,gfx90a", f"--search-mode={mode}", "--json"]
+        text = subprocess.run(command + RANGES.get(os.path.basename(path)[:-5], []), check=True, capture_output=True,
+                              text=True).stdout
+        for line in text.splitlines():
+            target = json.loads(line)
+            for kernel in target["kernels"]:
+                found.setdefault(target["target"], {})[kernel["name"]] = (kernel["quick_s"], kernel["predicted_s"])
+
+
+def kendall(pairs):
+    """From -1 to 1; a tie on either side is neither for nor against."""
+    agree = all_pairs = 0
+    for i, (x, y) in enumerate(pairs):
+        for other_x, other_y in pairs[:i]:
+            product = (x - other_x) * (y - other_y)
+            agree += (product > 0) - (product < 0)
+            all_pairs += 1
+    return agree / all_pairs
+
+
+for target, kernels in sorted(found.items()):
+    tau = kendall(list(kernels.values()))
+    print(f"{target}: {len(kernels)} kernels, tau {tau:.2f}")
+    assert tau >= FLOORS[target], (target, tau)
