@@ -75,7 +75,8 @@ int64_t AccessMeter::offset(const FlatAccess &access, AxisId axis, int64_t value
   int64_t sum = 0;
   for (size_t i = use ? use->positions.size() : 0; i-- > 0;) {
     const int position = use->positions[i];
-    const int64_t extent = valueOf(equation.axes[position].extent);
+    // An axis may have no elements; nothing is read then.
+    const int64_t extent = std::max<int64_t>(1, valueOf(equation.axes[position].extent));
     sum += valueOf(access.stride[position]) * (i > 0 ? value % extent : value);
     value /= extent;
   }

@@ -93,13 +93,19 @@ Schedule columnsPiece(const View &view, int64_t maxVectors) {
     for (auto *leaf : {&init, &compute, &store})
       *leaf = {Builder::nest(
           {Builder::loop(LoopKind::Unroll, n, lanes), Builder::loop(LoopKind::Lane, n, 1)}, *leaf)};
-    // Repacking happens at build time: every digit has a length and a stride then.
+    // Repacking happens at build time: every digit has a length and a stride then. A constant that changes with the
+    // caller's loops is not packed, since its digits are this piece's axes.
+    uint64_t own = 0;
+    for (const auto *groups : {&view.spatial, &view.reduction})
+      for (const std::vector<int> &group : *groups)
+        for (int position : group)
+          own |= uint64_t(1) << position;
     auto known = [&](const ReadInfo &read, const std::vector<int> &group) {
       return view.extent(group).isConst() && read.stride(group).has_value();
     };
     for (const ReadInfo &read : readInfos(view)) {
       if (!read.constant || !read.access || read.guarded || !read.dependsOn(last) ||
-          view.reduction.empty() || !known(read, last))
+          (read.axes & ~own) != 0 || view.reduction.empty() || !known(read, last))
         continue;
       bool packs = true;
       for (const auto &group : view.reduction)

@@ -139,3 +139,23 @@ reduction r1 [i:1, j:10; k:24] sum f32
   %y = mul(%b[0, k], %v[k, j])
 )");
 }
+
+TEST_CASE("stitch: a constant that changes with the rows is read where it lies") {
+  ExprProgram pattern = patternFrom(R"(expr rows
+tensor %x: f32[8,5,2] input
+tensor %c: f32[8,5,2] input
+tensor %s: f32[8,5] temp
+tensor %y: f32[8,3] output
+tensor %z: f32[8,2] output
+inputs (%x, %c)
+outputs (%y, %z)
+reduction s [i:8, j:5; k:2] sum f32
+  %s = mul(%x[i, j, k], %c[i, j, k])
+map y [i:8, j:3]
+  %y = %s[i, j]
+map z [i:8, j:2]
+  %z = %s[i, j + 3]
+)");
+  fix(pattern, "c");
+  checkCandidates(pattern, randomInputs(pattern, {}), {}, 0);
+}
