@@ -16,6 +16,8 @@ const std::vector<Alternative> &alternatives() {
        twoPhaseChoices, twoPhase},
       {"repair-cascades", "reductions of which one uses the other's result, in one pass", nullptr,
        [](const ExprProgram &pattern, int64_t) { return repairCascades(pattern); }},
+      {"recompute", "compute the map at this position again wherever it is read", recomputeChoices,
+       recompute},
   };
   return list;
 }

@@ -46,5 +46,7 @@ void dropUnneeded(ExprProgram &pattern);
 std::optional<ExprProgram> deferDivision(const ExprProgram &pattern, int64_t);
 std::vector<int64_t> twoPhaseChoices(const ExprProgram &pattern, const Target &target);
 std::optional<ExprProgram> twoPhase(const ExprProgram &pattern, int64_t parts);
+std::vector<int64_t> recomputeChoices(const ExprProgram &pattern, const Target &target);
+std::optional<ExprProgram> recompute(const ExprProgram &pattern, int64_t position);
 
 } // namespace fusec

@@ -232,3 +232,32 @@ TEST_CASE("alternatives that do not exist do not apply") {
   CHECK(rewritten(pattern, {})->items.size() == 1);
   CHECK(applicableAlternatives(pattern, *lookupTarget("sm_80")).empty());
 }
+
+TEST_CASE("a map is computed again by those who read it, to the last bit") {
+  std::mt19937 random(4);
+  const std::string head = R"(expr softmax
+tensor %x: f32[6,40] input
+tensor %m: f32[6] input
+tensor %y: f32[6,42] output
+tensor %e: f32[6,40] temp
+tensor %s: f32[6] temp
+inputs (%x, %m)
+outputs (%y)
+map e0 [i:6, j:40]
+  %e = exp(sub(%x[i, j], %m[i]))
+reduction e1 [i:6; k:40] sum f32
+  %s = %e[i, k]
+map e2 [i:6, j:42]
+)";
+  // Behind padding too: the copy's own reads are guarded.
+  ExprProgram pattern =
+      parse(head + "  %y = div(if(and(le(1, j), le(j, 40)), %e[i, j - 1], 0.0), %s[i])\n");
+  ExprProgram made = apply(pattern, {"recompute", 1});
+  REQUIRE(made.items.size() == 2);
+  CHECK(body(made, 0) == "%s = exp(sub(%x[i, k], %m[i]))");
+  std::vector<TensorValue> inputs = roughInputs(pattern, random);
+  CHECK(close(run(made, inputs), run(pattern, inputs), 0));
+  // A reduction is no map, e2 is an output, and there is no fourth equation.
+  for (int64_t choice : {0, 2, 3, 4})
+    CHECK(!rewritten(pattern, {{"recompute", choice}}));
+}
