@@ -16,8 +16,8 @@
 #include "Expr/Cascade.h"
 #include "Expr/Rows.h"
 #include "Tiling/Nests.h"
-#include "Tiling/Oracle.h"
 #include "Tiling/Pieces.h"
+#include "Tiling/Work.h"
 
 #include <algorithm>
 #include <map>
@@ -118,9 +118,7 @@ private:
       std::vector<TreeNode> nodes;
       addNest(nest, nodes);
       schedule.tree = treeOf(nodes);
-      cost::Counts counts = countWork(schedule, pattern, target)[0];
-      counts.readBytes = counts.writtenBytes = 0; // the same for all
-      const double seconds = cost::latency(counts, target);
+      const double seconds = cost::latency(instructionsOf(schedule, pattern, target), target);
       if (!bestNodes.empty() && seconds >= lowest)
         continue;
       lowest = seconds;
@@ -191,8 +189,10 @@ private:
     for (size_t g = 0; g + 1 < groups.size(); ++g)
       loops.push_back(Builder::loop(LoopKind::Seq, addAxis(nest, groups[g]), 1));
     AxisId x = addAxis(nest, groups.back());
+    // No more for a unit than its share: else the last ones have nothing to do.
     int64_t vector =
-        std::min(int64_t{lanes} * nestShape.unroll, roundUp(elements(groups.back()), lanes));
+        std::min(int64_t{lanes} * nestShape.unroll,
+                 roundUp((elements(groups.back()) + pieceUnits - 1) / pieceUnits, lanes));
     loops.push_back(Builder::loop(LoopKind::Seq, x, pieceUnits * vector));
     if (pieceUnits > 1)
       loops.push_back(Builder::loop(LoopKind::Unit, x, vector));

@@ -21,14 +21,15 @@ namespace {
 class Counter {
 public:
   Counter(const Schedule &schedule, const ExprProgram &pattern, const Target &target,
-          const Traffic &traffic)
+          const Traffic *traffic)
       : schedule(schedule), pattern(pattern), target(target),
         equations(scheduledEquations(pattern)) {
     for (const Symbol &s : pattern.symbols)
       symbols.push_back(s.opt);
     counts.unitsPerBlock = 1;
     walk(schedule.tree, 1.0);
-    addMemory(traffic);
+    if (traffic)
+      addMemory(*traffic);
   }
   cost::Counts counts;
 
@@ -257,13 +258,19 @@ std::vector<cost::Counts> WorkMeter::phases(const Schedule &schedule) {
   if (phasesOf(schedule.tree).size() == 1) {
     if (!traffic)
       traffic = compulsoryTraffic(equations);
-    counts.push_back(Counter(schedule, equations, target, *traffic).counts);
+    counts.push_back(Counter(schedule, equations, target, &*traffic).counts);
     return counts;
   }
-  for (const PhasePart &part : partsOf(schedule, equations))
-    counts.push_back(
-        Counter(part.schedule, part.pattern, target, compulsoryTraffic(part.pattern)).counts);
+  for (const PhasePart &part : partsOf(schedule, equations)) {
+    const Traffic own = compulsoryTraffic(part.pattern);
+    counts.push_back(Counter(part.schedule, part.pattern, target, &own).counts);
+  }
   return counts;
+}
+
+cost::Counts instructionsOf(const Schedule &schedule, const ExprProgram &equations,
+                            const Target &target) {
+  return Counter(schedule, equations, target, nullptr).counts;
 }
 
 } // namespace fusec

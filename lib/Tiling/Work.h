@@ -24,4 +24,9 @@ private:
   std::optional<Traffic> traffic; // of all equations in one phase
 };
 
+/// Work of one phase without what its memory costs, which takes most of the time to count: for choices that do not
+/// change it.
+cost::Counts instructionsOf(const Schedule &schedule, const ExprProgram &equations,
+                            const Target &target);
+
 } // namespace fusec
