@@ -219,7 +219,8 @@ Asked AccessMeter::sampled(const std::vector<NodeId> &indices, TensorId tensor,
     }
     const AxisUse *use = schedule.axes[axis].in(ordinal);
     for (size_t i = use ? use->positions.size() : 0; i-- > 0;) {
-      const int64_t extent = valueOf(equation.axes[use->positions[i]].extent);
+      // No elements: as in offset().
+      const int64_t extent = std::max<int64_t>(1, valueOf(equation.axes[use->positions[i]].extent));
       axes[use->positions[i]] = i > 0 ? value % extent : value;
       value /= extent;
     }

@@ -142,7 +142,7 @@ private:
   int64_t digitOf(AxisId axis, int position, int64_t value) const {
     const std::vector<int> &positions = schedule.axes[axis].in(operand.equation)->positions;
     for (size_t i = positions.size(); i-- > 0;) {
-      const int64_t extent = valueOf(equation.axes[positions[i]].extent);
+      const int64_t extent = std::max<int64_t>(1, valueOf(equation.axes[positions[i]].extent));
       if (positions[i] == position)
         return i > 0 ? value % extent : value;
       value /= extent;

@@ -42,7 +42,9 @@ for line in sys.stdin:
         assert moved < apiece if len(k["equations"]) > phases else moved == apiece, k["name"]
         assert sum(x["name"] == k["name"] for x in kernels) == k["launches"]
         assert {e["level"] for e in k["edges"]} <= LEVELS
-        assert len(k["edges"]) >= len(k["equations"]) - phases
+        # An alternative such as "recompute" leaves values out.
+        rewritten = any(line.startswith("  via ") for line in k["schedules"][0])
+        assert len(k["edges"]) >= len(k["equations"]) - phases or rewritten
         chosen = [c for c in k["considered"] if c["chosen"]]
         assert any(e["level"] == "barrier" for e in k["edges"]) <= (phases > 1)
         assert len(chosen) == 1 and (len(k["considered"]) > 1 or phases > 1)

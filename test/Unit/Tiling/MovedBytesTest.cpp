@@ -105,3 +105,12 @@ TEST_CASE("On a CPU a vector loads what its lanes differ in") {
   CHECK(m.writtenBytes == 4096);
   CHECK(m.readSectors == 0);
 }
+
+TEST_CASE("A fused axis without elements moves nothing") {
+  const std::string gather =
+      "tensor %t: f32[100, 0] input\ntensor %n: i64[16] input\ntensor %y: f32[16, 0] output\n"
+      "inputs (%t, %n)\noutputs (%y)\nmap y [i:16, j:0]\n  %y = %t[%n[i], j]\n";
+  const Moved m = moved(gather, "  axis i spatial (0, 1) of e0\n", kBlocks);
+  CHECK(m.readBytes == 0);
+  CHECK(m.writtenBytes == 0);
+}
