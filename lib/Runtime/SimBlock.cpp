@@ -91,7 +91,12 @@ bool SimBlockRunner::runBlock(int64_t block) {
 }
 
 SimBlockRunner::Stop SimBlockRunner::startBlock(int64_t block) {
-  startThreads(block);
+  try {
+    startThreads(block);
+  } catch (const std::bad_alloc &) {
+    failed = Failure::NoMemory;
+    return Stop::Failed;
+  }
   return runOn();
 }
 

@@ -99,6 +99,7 @@ fusert_status SimQueue::runGrid(Launch &l) {
       std::clamp<int64_t>(*std::max_element(l.grids.begin(), l.grids.end()), 1, kResident));
   while (resident.size() < blocks)
     resident.push_back(std::make_unique<SimBlockRunner>(counting, seed));
+  l.dims.resize(device.program->kernels[l.kernel].dims.size()); // a launch that ran out of memory
   l.dims.push_back(static_cast<int64_t>(blocks));
   fusert_status status = FUSERT_OK;
   std::vector<SimBlockRunner::Stop> stops(blocks, SimBlockRunner::Stop::GridBarrier);
