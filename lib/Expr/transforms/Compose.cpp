@@ -31,7 +31,6 @@
 namespace fusec {
 namespace {
 
-constexpr size_t kMaxBodyNodes = 512;
 constexpr size_t kMaxChoices = 6; // tensors that one element is chosen from
 constexpr int kCheapOps = 2;
 constexpr int kMaxRounds = 16;

@@ -27,8 +27,6 @@
 namespace fusec {
 namespace {
 
-constexpr size_t kMaxBodyNodes = 512; // as Compose.cpp has it
-
 const Equation &equationAt(const ExprProgram &pattern, size_t i) {
   return std::get<Equation>(pattern.items[i].value);
 }
