@@ -8,12 +8,13 @@
 //   %e[i,j] = exp(x[i,j] - m[i])   |  one kernel: a block owns rows, %m and %s stay in registers,
 //   %s[i] = sum_k e[i,k]           |  %e in the block's own memory; x is read once, y written once
 //   %y[i,j] = e[i,j] / s[i]        |
-// Kernels that follow each other may then become phases of one, with a device-wide barrier between them (joinPhases).
-// Not handled here: packing of independent equations.
+// Equations that do not need each other are packed side by side where that is faster: three projections of one tensor
+// fill a device in one launch. Kernels that follow each other may then become phases of one, with a device-wide barrier
+// between them (joinPhases).
 #include "Cost/Cost.h"
 #include "Cost/SecondsText.h"
 #include "Fusion/Beam.h"
-#include "Fusion/CutPattern.h"
+#include "Fusion/Judge.h"
 
 #include <algorithm>
 #include <cassert>
@@ -25,64 +26,17 @@ namespace fusec {
 
 namespace {
 
-constexpr double kNever = std::numeric_limits<double>::infinity();
-
-/// Vertices of a launch, one set a phase.
-using Phases = VertexSets;
-
-Group groupOf(const Region &region, const Phases &phases) {
-  Group group;
-  for (const std::vector<int> &phase : phases) {
-    if (!group.equations.empty())
-      group.phaseStarts.push_back(static_cast<int>(group.equations.size()));
-    for (const Equation *e : equationsOf(region, phase))
-      group.equations.push_back(e);
-  }
-  return group;
-}
-
-/// Seconds of kernels by the accurate model, each asked for once.
-class Judge {
-public:
-  Judge(const FusionContext &context, const Region &region, const ScheduleOracle &oracle)
-      : context(context), region(region), oracle(oracle) {}
-
-  /// Infinite where no schedule runs the vertices as one kernel.
-  Result<double> kernelSeconds(const std::vector<int> &vertices) { return seconds({vertices}); }
-
-  /// Of one kernel with these phases.
-  Result<double> seconds(const Phases &phases) {
-    if (!region.vertices[phases[0][0]].equation)
-      return 0.0;
-    if (auto it = known.find(phases); it != known.end())
-      return it->second;
-    const Group group = groupOf(region, phases);
-    std::vector<TensorId> arguments;
-    const Pattern pattern = cutPattern(
-        context.program, group,
-        [&](TensorId t) { return isUsedOutside(group.equations, context.uses, t); }, arguments);
-    FUSEC_TRY(double seconds, oracle(pattern));
-    // Plans that take equally long are told apart by what their kernels compute: the order of a model's nodes does not
-    // matter.
-    constexpr double kTie = 1e-12;
-    seconds *= 1 + kTie * double(pattern.signature.low % 1024);
-    return known[phases] = seconds < 0 ? kNever : seconds;
-  }
-
-private:
-  const FusionContext &context;
-  const Region &region;
-  const ScheduleOracle &oracle;
-  std::map<Phases, double> known;
-};
-
 /// One list of items on its way into kernels.
 class RegionSearch {
 public:
   RegionSearch(const FusionContext &context, const std::vector<Item> &items, const Target &target,
                const ScheduleOracle &oracle, const PlanOptions &options)
       : context(context), target(target), region(makeRegion(items)), score(context, region, target),
-        judge(context, region, oracle), options(options) {}
+        judge(context, region, oracle), options(options) {
+    for (size_t v = 0; v < region.vertices.size(); ++v)
+      for (TensorId t : region.vertices[v].reads)
+        readersOf[t].push_back(static_cast<int>(v));
+  }
 
   Status run() {
     FUSEC_TRY(std::vector<PlanDraft> drafts, judged(propose()));
@@ -97,6 +51,14 @@ public:
         drafts.erase(drafts.begin() + static_cast<std::ptrdiff_t>(kept) - 1, drafts.end() - 1);
       for (PlanDraft &draft : drafts)
         FUSEC_CHECK(improve(draft));
+      // Packs come last and beside the drafts without them: a pack may be in the way of phases.
+      context.packs = true;
+      const size_t count = drafts.size();
+      for (size_t d = 0; d < count; ++d) {
+        PlanDraft packed = drafts[d];
+        FUSEC_CHECK(improve(packed));
+        drafts.push_back(std::move(packed));
+      }
     }
     double best = kNever;
     for (PlanDraft &draft : drafts) {
@@ -109,6 +71,8 @@ public:
     }
     return success();
   }
+
+  Group groupOf(const Phases &launch) { return judge.groupOf(launch); }
 
   /// In the order in which they run.
   const std::vector<Phases> &launches() const { return chosenLaunches; }
@@ -193,8 +157,12 @@ private:
         if (!region.vertices[v].equation)
           continue;
         FUSEC_TRY(bool joined, joinWithConsumers(draft, v));
+        bool packed = false;
+        if (context.packs) {
+          FUSEC_TRY(packed, joinBeside(draft, v));
+        }
         FUSEC_TRY(bool cut, cutBefore(draft, v));
-        changed = changed || joined || cut;
+        changed = changed || joined || packed || cut;
       }
     }
     return success();
@@ -203,28 +171,65 @@ private:
   Result<bool> joinWithConsumers(PlanDraft &draft, int v) {
     bool changed = false;
     for (int c : region.vertices[v].consumers) {
-      std::vector<int> a = kernelOf(sets, draft.partition, v),
-                       b = kernelOf(sets, draft.partition, c);
-      if (a == b || !region.vertices[c].equation)
-        continue;
-      std::vector<int> all = united(a, b);
-      if (!whyNotOneKernel(context, region, all).empty() ||
-          !staysAcyclic(region, sets, draft.partition, all))
-        continue;
       // The accurate model is asked where the quick one sees a chance.
       constexpr double kChance = 1.5;
-      if (score.kernelSeconds(all) > kChance * (score.kernelSeconds(a) + score.kernelSeconds(b)))
-        continue;
-      FUSEC_TRY(double together, judge.kernelSeconds(all));
-      FUSEC_TRY(double first, judge.kernelSeconds(a));
-      FUSEC_TRY(double second, judge.kernelSeconds(b));
-      if (together >= first + second)
-        continue;
-      draft.seconds += together - first - second;
-      assign(draft, all);
-      changed = true;
+      FUSEC_TRY(bool joined, join(draft, v, c, kChance));
+      changed = changed || joined;
     }
     return changed;
+  }
+
+  /// Remote patterns (FusionStitching, section 5.3): as if a virtual vertex were the producer of all vertices, kernels
+  /// without a value between them are candidates too. Those that read what this one reads come first, then the next
+  /// ones in the list.
+  Result<bool> joinBeside(PlanDraft &draft, int v) {
+    constexpr size_t kSharing = 6, kNext = 4; // kernels that are looked at
+    constexpr double kChance = 1;
+    if (kernelOf(sets, draft.partition, v).front() != v)
+      return false;
+    std::vector<int> others;
+    auto add = [&](int u, size_t most) {
+      if (u <= v || u > v + kSearchWindow || !region.vertices[u].equation || others.size() >= most)
+        return;
+      const int first = kernelOf(sets, draft.partition, u).front();
+      if (first > v && std::count(others.begin(), others.end(), first) == 0)
+        others.push_back(first);
+    };
+    for (TensorId t : region.vertices[v].reads)
+      for (int u : readersOf.at(t))
+        add(u, kSharing);
+    const size_t most = others.size() + kNext;
+    const int count = static_cast<int>(region.vertices.size());
+    for (int u = v + 1; u < std::min(count, v + kSearchWindow) && others.size() < most; ++u)
+      add(u, most);
+    bool changed = false;
+    for (int u : others) {
+      FUSEC_TRY(bool joined, join(draft, v, u, kChance));
+      changed = changed || joined;
+    }
+    return changed;
+  }
+
+  /// Makes one kernel of those of two vertices if that is legal and faster; asked of the accurate model where the quick
+  /// one says that it takes no more than `chance` times both.
+  Result<bool> join(PlanDraft &draft, int v, int u, double chance) {
+    std::vector<int> a = kernelOf(sets, draft.partition, v), b = kernelOf(sets, draft.partition, u);
+    if (a == b || !region.vertices[u].equation)
+      return false;
+    std::vector<int> all = united(a, b);
+    if (!whyNotOneKernel(context, region, all).empty() ||
+        !staysAcyclic(region, sets, draft.partition, all))
+      return false;
+    if (score.kernelSeconds(all) > chance * (score.kernelSeconds(a) + score.kernelSeconds(b)))
+      return false;
+    FUSEC_TRY(double together, judge.kernelSeconds(all));
+    FUSEC_TRY(double first, judge.kernelSeconds(a));
+    FUSEC_TRY(double second, judge.kernelSeconds(b));
+    if (together >= first + second)
+      return false;
+    draft.seconds += together - first - second;
+    assign(draft, all);
+    return true;
   }
 
   /// The kernel of v becomes two: what comes before v, and v with the rest.
@@ -290,12 +295,13 @@ private:
     return 0;
   }
 
-  const FusionContext &context;
+  FusionContext context; // packs: not before all else is tried
   const Target &target;
   Region region;
   Score score;
   Judge judge;
   const PlanOptions &options;
+  std::map<TensorId, std::vector<int>> readersOf;
   VertexSets sets;
   PlanDraft chosen;
   std::vector<Phases> chosenLaunches;
@@ -305,7 +311,7 @@ class PlanBuilder {
 public:
   PlanBuilder(const ExprProgram &program, const Target &target, const ScheduleOracle &oracle,
               const PlanOptions &options)
-      : context{program, {}}, target(target), oracle(oracle), options(options) {
+      : context{program, {}, false}, target(target), oracle(oracle), options(options) {
     countUses(program.items, context.uses);
     for (TensorId t : program.outputs)
       ++context.uses[t];
@@ -339,8 +345,8 @@ private:
     for (const Phases &launch : search.launches()) {
       const Region::Vertex &first = search.vertices().vertices[launch[0][0]];
       if (first.equation) {
-        list.push_back(launchStep(context.program, groupOf(search.vertices(), launch), context.uses,
-                                  plan, signatures));
+        list.push_back(
+            launchStep(context.program, search.groupOf(launch), context.uses, plan, signatures));
         continue;
       }
       PlanStep step = controlStep(*first.control);

@@ -62,6 +62,20 @@ bool isNeededOutside(const FusionContext &context, const Region &region,
   return it != context.uses.end() && it->second > inside;
 }
 
+/// Parts side by side (FusionStitching's kernel packing), each a kernel that spreads over blocks of its own.
+static bool isPack(const FusionContext &context, const Region &region,
+                   const std::vector<int> &vertices) {
+  if (!whyTooMany(region, vertices).empty())
+    return false;
+  const VertexSets parts = connectedParts(region, vertices);
+  return parts.size() > 1 && std::all_of(parts.begin(), parts.end(), [&](const auto &part) {
+           for (int v : part)
+             if (!whyAlone(*region.vertices[v].equation).empty())
+               return false;
+           return whyNotOneKernel(context, region, part).empty();
+         });
+}
+
 std::vector<const Equation *> equationsOf(const Region &region, const std::vector<int> &vertices) {
   std::vector<const Equation *> equations;
   for (int v : vertices)
@@ -76,6 +90,8 @@ std::string whyNotOneKernel(const FusionContext &context, const Region &region,
       return region.vertices[v].control->name + " is a branch or a loop of the host";
   std::vector<const Equation *> equations = equationsOf(region, vertices);
   if (equations.size() == 1)
+    return "";
+  if (context.packs && isPack(context, region, vertices))
     return "";
   std::string notFinished = "more than a reduction and a map";
   if (equations.size() == 2) {

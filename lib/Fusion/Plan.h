@@ -22,7 +22,7 @@ struct PlanStep {
   std::string name;
   std::vector<std::string> onnxNodes;
   // Launch
-  std::vector<std::string> equations; // names, in program order within each phase
+  std::vector<std::string> equations; // names, in the pattern's order
   int pattern = -1;
   std::vector<TensorId> arguments; // tensors of the ExprProgram, one an argument of the pattern
   // If, Loop: the Control they come from, with its items replaced by steps

@@ -74,6 +74,32 @@ std::vector<int> united(const std::vector<int> &a, const std::vector<int> &b) {
   return all;
 }
 
+VertexSets connectedParts(const Region &region, const std::vector<int> &vertices) {
+  std::vector<size_t> part(vertices.size());
+  for (size_t i = 0; i < vertices.size(); ++i) {
+    part[i] = i;
+    for (int p : region.vertices[vertices[i]].producers) {
+      auto place = std::lower_bound(vertices.begin(), vertices.end(), p);
+      if (place == vertices.end() || *place != p)
+        continue;
+      const size_t other = part[static_cast<size_t>(place - vertices.begin())], own = part[i];
+      if (other != own)
+        std::replace(part.begin(), part.begin() + static_cast<std::ptrdiff_t>(i) + 1,
+                     std::max(other, own), std::min(other, own));
+    }
+  }
+  VertexSets parts;
+  for (size_t first = 0; first < vertices.size(); ++first) {
+    std::vector<int> own;
+    for (size_t i = 0; i < vertices.size(); ++i)
+      if (part[i] == first)
+        own.push_back(vertices[i]);
+    if (!own.empty())
+      parts.push_back(std::move(own));
+  }
+  return parts;
+}
+
 bool staysAcyclic(const Region &region, const VertexSets &sets, const Partition &partition,
                   const std::vector<int> &vertices) {
   const int last = vertices.back();

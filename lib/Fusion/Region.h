@@ -32,6 +32,10 @@ std::vector<int> kernelOf(const VertexSets &sets, const Partition &partition, in
 /// All vertices of both, ascending.
 std::vector<int> united(const std::vector<int> &a, const std::vector<int> &b);
 
+/// The vertices in groups that values between them connect, in order of their first one: more than one where they do
+/// not all need each other.
+VertexSets connectedParts(const Region &region, const std::vector<int> &vertices);
+
 /// True if making one kernel of `vertices` leaves an order in which it and the partition's kernels can run: no value
 /// leaves it for another kernel and comes back. Looks no further than a window behind its last vertex, so that the
 /// work does not grow with the graph.

@@ -46,6 +46,23 @@ double Score::bytesOf(TensorId t) const {
 
 double Score::kernelSeconds(const std::vector<int> &vertices) const {
   ++evaluated;
+  const double seconds = together(vertices).seconds;
+  const VertexSets parts =
+      vertices.size() > 1 && context.packs ? connectedParts(region, vertices) : VertexSets();
+  if (parts.size() < 2)
+    return seconds;
+  // Side by side each part draws on the cores that its blocks take.
+  double longest = 0, shares = 0;
+  for (const std::vector<int> &part : parts) {
+    const Estimate e = together(part);
+    const double work = e.seconds - target.launchSec;
+    longest = std::max(longest, work);
+    shares += work * std::min(1.0, e.parallel / target.cores);
+  }
+  return std::min(seconds, target.launchSec + std::max(longest, shares));
+}
+
+Score::Estimate Score::together(const std::vector<int> &vertices) const {
   const std::vector<const Equation *> equations = equationsOf(region, vertices);
   std::set<TensorId> made, read;
   double points = 1, operations = 0, loads = 0;
@@ -76,7 +93,7 @@ double Score::kernelSeconds(const std::vector<int> &vertices) const {
   counts.blocks = parallel;
   counts.vectorOps = operations / (target.lanes * parallel);
   counts.vectorLoads = loads / (target.lanes * parallel);
-  return cost::delta(counts, target);
+  return {cost::delta(counts, target), parallel};
 }
 
 double Score::gain(const std::vector<int> &vertices) const {

@@ -16,6 +16,10 @@ public:
   int64_t evaluations() const { return evaluated; }
 
 private:
+  struct Estimate {
+    double seconds, parallel; // blocks side by side
+  };
+  Estimate together(const std::vector<int> &vertices) const;
   double bytesOf(TensorId t) const;
   double elementsOf(const DimExpr &e) const;
 

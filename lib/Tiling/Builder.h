@@ -87,5 +87,7 @@ Candidates topKCandidates(const View &view);
 /// None where an equation is neither a map nor a reduction, or has no elements, or (on a GPU, without common rows) more
 /// outputs than one block is for.
 Candidates stitchCandidates(const ExprProgram &pattern, const Target &target);
+/// For patterns whose equations fall into parts that do not need each other; none for others.
+Candidates packCandidates(const ExprProgram &pattern, const Target &target);
 
 } // namespace fusec::tiling

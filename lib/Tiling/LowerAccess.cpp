@@ -19,10 +19,13 @@ NodeId Lowering::axisOffset(AxisId axis, size_t fromDepth) {
   NodeId sum = body.index(0);
   for (size_t i = fromDepth; i < path.size(); ++i)
     if (path[i].axis == axis)
-      sum =
-          body.binary(ScalarOp::Add, sum,
-                      body.binary(ScalarOp::Mul, body.axis(path[i].var), body.index(path[i].step)));
+      sum = body.binary(ScalarOp::Add, sum,
+                        body.binary(ScalarOp::Mul, loopValue(path[i]), body.index(path[i].step)));
   return sum;
+}
+
+NodeId Lowering::loopValue(const PathLoop &loop) {
+  return loop.value == kNoNode ? body.axis(loop.var) : loop.value;
 }
 
 int64_t Lowering::tileAt(AxisId axis, size_t depth) const {
@@ -250,9 +253,9 @@ NodeId Lowering::edgeIndex(int equation, TensorId tensor, const std::vector<Node
       }
       for (size_t i = 0; i < local.depth; ++i)
         if (path[i].axis == a)
-          inside = body.binary(
-              ScalarOp::Sub, inside,
-              body.binary(ScalarOp::Mul, body.axis(path[i].var), body.index(path[i].step)));
+          inside =
+              body.binary(ScalarOp::Sub, inside,
+                          body.binary(ScalarOp::Mul, loopValue(path[i]), body.index(path[i].step)));
     }
     flat = body.binary(ScalarOp::Add, body.binary(ScalarOp::Mul, flat, body.index(tile)), inside);
   }

@@ -15,6 +15,7 @@ struct PathLoop {
   int64_t step;
   LoopKind kind;
   VarId var;
+  NodeId value = kNoNode; // a part's block number, which has no variable of its own
 };
 using Path = std::vector<PathLoop>;
 
@@ -46,6 +47,7 @@ private:
   void lowerLoop(const TreeNode &node, std::vector<Stmt> &out);
   bool tilesOf(const TreeNode &node) const;
   Phase lowerTree(std::span<const TreeNode> level);
+  Phase lowerParts(std::span<const TreeNode> parts);
   Phase copyPhase(TensorId from, TensorId to);
   NodeId tripOf(const TreeNode &node);
   std::optional<TreePath> findLeaf(LeafKind kind, int target) const;
@@ -58,6 +60,7 @@ private:
   DimExpr extent(AxisId axis) const;
   NodeId axisValue(AxisId axis);
   NodeId axisOffset(AxisId axis, size_t fromDepth);
+  NodeId loopValue(const PathLoop &loop);
   int64_t
   tileAt(AxisId axis,
          size_t depth) const; // elements of `axis` below the first `depth` loops; 0: symbolic

@@ -343,9 +343,12 @@ private:
     const NodeId read = readsOf(e)[operand.read];
     const double part = inCommon(operand.equation, read);
     const int64_t bytes = bytesOf(e.body[read].index);
-    const AccessMeter here = meter(operand.equation, loops, AccessMeter::Bounds::Reduction);
+    // A map's points beyond the extents are not computed; a sum's tile is, where it may be cut.
+    const bool map = e.kind == EquationKind::Map;
+    const AccessMeter here = meter(operand.equation, loops,
+                                   map ? AccessMeter::Bounds::All : AccessMeter::Bounds::Reduction);
     if (operand.level == MemLevel::Shared) {
-      moved.sharedBytes += part * vectorShare(operand, loops) * here.threads(false) * double(bytes);
+      moved.sharedBytes += part * vectorShare(operand, loops) * here.threads(map) * double(bytes);
       return;
     }
     Asked asked = here.read(packedAddress(schedule, operand, symbols), bytes);

@@ -1,6 +1,7 @@
 #include "Tiling/Oracle.h"
 
 #include "Expr/Rows.h"
+#include "Expr/transforms/Profile.h"
 #include "Tiling/Builder.h"
 #include "Tiling/Phases.h"
 #include "Tiling/Work.h"
@@ -41,8 +42,16 @@ Candidates tiling::plainCandidates(const ExprProgram &pattern, const Target &tar
   const Equation &first = *equations[0];
   const bool finished = equations.size() == 2 && finishesReduction(first, *equations[1]) &&
                         pattern.tensors[first.outputs[0]].kind == TensorKind::Temp;
-  if ((equations.size() > 1 && !finished) || !first.states.empty())
-    return stitchCandidates(pattern, target);
+  if ((equations.size() > 1 && !finished) || !first.states.empty()) {
+    // Contractions need tiles, which a nest among others has not.
+    const bool tiles = std::any_of(equations.begin(), equations.end(),
+                                   [](const Equation *e) { return isContraction(*e); });
+    Candidates stitched = tiles ? Candidates{} : stitchCandidates(pattern, target);
+    Candidates packs = packCandidates(pattern, target);
+    stitched.insert(stitched.end(), std::make_move_iterator(packs.begin()),
+                    std::make_move_iterator(packs.end()));
+    return stitched;
+  }
   View view = makeView(pattern, target, 0, equations.size() == 2 ? 1 : -1);
   switch (first.kind) {
   case EquationKind::Map: return mapCandidates(view);

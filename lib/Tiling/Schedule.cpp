@@ -2,6 +2,8 @@
 
 #include "Tiling/Access.h"
 
+#include <algorithm>
+
 namespace fusec {
 
 namespace {
@@ -261,6 +263,12 @@ private:
 };
 
 } // namespace
+
+bool isPack(std::span<const TreeNode> nodes) {
+  return nodes.size() > 1 && std::all_of(nodes.begin(), nodes.end(), [](const TreeNode &node) {
+           return node.isLoop && node.loop == LoopKind::Block;
+         });
+}
 
 const AxisUse *ScheduleAxis::in(int equation) const {
   for (const AxisUse &use : uses)

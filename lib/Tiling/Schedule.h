@@ -93,6 +93,8 @@ struct TreeNode {
   bool isBarrier() const { return !isLoop && leaf == LeafKind::Barrier; }
 };
 constexpr AxisId kStepAxis = -2;
+/// Several block loops side by side: parts that do not need each other and share one grid, each with blocks of its own.
+bool isPack(std::span<const TreeNode> nodes);
 
 /// How one pattern runs on one kind of target.
 struct Schedule {

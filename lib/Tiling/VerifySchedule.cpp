@@ -5,6 +5,7 @@
 #include "Tiling/TopK.h"
 
 #include <algorithm>
+#include <functional>
 #include <set>
 
 namespace fusec {
@@ -34,6 +35,8 @@ public:
         const size_t first = leaves.size();
         verifyTree(phase, true);
         require(leaves.size() > first, "every phase has statements");
+        if (isPack(phase))
+          verifyParts(phase);
         phaseOfLeaf.resize(leaves.size(), numPhases++);
       }
       verifyLeaves();
@@ -150,8 +153,9 @@ private:
         continue;
       }
       require(!node.children.empty(), who + " is not empty");
-      require(node.loop != LoopKind::Block || (blocksAllowed && nodes.size() == 1),
-              "block loops are a chain at the root; " + who + " is not");
+      require(node.loop != LoopKind::Block ||
+                  (blocksAllowed && (nodes.size() == 1 || (path.empty() && isPack(nodes)))),
+              "block loops are a chain at the root, or several side by side; " + who + " is not");
       require(node.axis != kStepAxis || (scanOf(pattern) && node.loop == LoopKind::Seq),
               "only a scan has a step loop, and it is sequential");
       for (const TreeNode *outer : path) {
@@ -165,6 +169,29 @@ private:
       verifyTree(node.children, blocksAllowed && node.loop == LoopKind::Block);
       path.pop_back();
     }
+  }
+
+  /// Parts run in no order: what one makes, no other one reads.
+  void verifyParts(std::span<const TreeNode> parts) {
+    std::vector<int> partOf(equations.size(), -1);
+    std::function<void(const TreeNode &, int)> note = [&](const TreeNode &node, int part) {
+      if (!node.isLoop && node.leaf == LeafKind::Compute && isEquation(node.target))
+        partOf[node.target] = part;
+      for (const TreeNode &child : node.children)
+        note(child, part);
+    };
+    for (size_t p = 0; p < parts.size(); ++p)
+      note(parts[p], static_cast<int>(p));
+    for (size_t from = 0; from < equations.size(); ++from)
+      for (size_t to = 0; to < equations.size(); ++to)
+        for (NodeId read : readsOf(*equations[to])) {
+          const TensorId t = equations[to]->body[read].index;
+          const bool reads =
+              std::count(equations[from]->outputs.begin(), equations[from]->outputs.end(), t) != 0;
+          require(!reads || partOf[from] < 0 || partOf[to] < 0 || partOf[from] == partOf[to],
+                  "parts side by side do not read each other's values; e" + std::to_string(to) +
+                      " reads that of e" + std::to_string(from));
+        }
   }
 
   /// Every equation is computed once, reductions after their accumulators were set; operands are staged.

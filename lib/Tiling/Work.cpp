@@ -27,7 +27,10 @@ public:
     for (const Symbol &s : pattern.symbols)
       symbols.push_back(s.opt);
     counts.unitsPerBlock = 1;
-    walk(schedule.tree, 1.0);
+    if (isPack(schedule.tree))
+      walkParts();
+    else
+      walk(schedule.tree, 1.0);
     if (traffic)
       addMemory(*traffic);
   }
@@ -117,6 +120,26 @@ private:
       path.pop_back();
       trips.pop_back();
     }
+  }
+
+  /// Parts share a grid: a block does what the average block does.
+  void walkParts() {
+    cost::Counts sum;
+    sum.blocks = 0;
+    constexpr double cost::Counts::*kOfBlock[] = {&cost::Counts::vectorOps,
+                                                  &cost::Counts::vectorLoads,
+                                                  &cost::Counts::gathers, &cost::Counts::barriers};
+    for (const TreeNode &part : schedule.tree) {
+      counts = cost::Counts();
+      walk({part}, 1.0);
+      sum.blocks += counts.blocks;
+      sum.unitsPerBlock = std::max(sum.unitsPerBlock, counts.unitsPerBlock);
+      for (double cost::Counts::*count : kOfBlock)
+        sum.*count += counts.blocks * counts.*count;
+    }
+    for (double cost::Counts::*count : kOfBlock)
+      sum.*count /= sum.blocks;
+    counts = sum;
   }
 
   /// A value that does not depend on an Unroll axis is computed once for all its iterations.

@@ -39,12 +39,17 @@ for line in sys.stdin:
         moved = k["bytes_read"] + k["bytes_written"]
         apiece = k["unfused"]["bytes_read"] + k["unfused"]["bytes_written"]
         phases = len(k["phase_starts"]) + 1
-        assert moved < apiece if len(k["equations"]) > phases else moved == apiece, k["name"]
+        packed = any("pack-" in line for line in k["schedules"][0]) or (
+            phases > 1 and len(k["edges"]) < len(k["equations"]) - 1)  # parts without an edge between them
+        if len(k["equations"]) > phases:
+            assert moved <= apiece if packed or phases > 1 else moved < apiece, k["name"]
+        else:
+            assert moved == apiece, k["name"]
         assert sum(x["name"] == k["name"] for x in kernels) == k["launches"]
         assert {e["level"] for e in k["edges"]} <= LEVELS
         # An alternative such as "recompute" leaves values out.
         rewritten = any(line.startswith("  via ") for line in k["schedules"][0])
-        assert len(k["edges"]) >= len(k["equations"]) - phases or rewritten
+        assert len(k["edges"]) >= len(k["equations"]) - phases or rewritten or packed
         chosen = [c for c in k["considered"] if c["chosen"]]
         assert any(e["level"] == "barrier" for e in k["edges"]) <= (phases > 1)
         assert len(chosen) == 1 and (len(k["considered"]) > 1 or phases > 1)

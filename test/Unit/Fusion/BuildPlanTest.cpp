@@ -3,6 +3,7 @@
 #include "Support/Text.h"
 
 #include <catch2/catch_all.hpp>
+#include <set>
 
 using namespace fusec;
 
@@ -31,14 +32,33 @@ ExprProgram parse(const std::string &text) {
   return std::move(*program);
 }
 
-/// Costs by the number of equations: `together` for two.
+/// True if an equation reads what another one writes.
+bool areConnected(const ExprProgram &pattern) {
+  std::set<TensorId> written;
+  for (const Item &item : pattern.items) {
+    const Equation &e = std::get<Equation>(item.value);
+    written.insert(e.outputs.begin(), e.outputs.end());
+  }
+  for (const Item &item : pattern.items)
+    for (const Scalar &s : std::get<Equation>(item.value).body.nodes)
+      if (s.op == ScalarOp::Read && written.count(s.index) != 0)
+        return true;
+  return false;
+}
+
+/// Seconds of a pattern: one for an equation, `together` for two that need each other, `beside` for each equation of
+/// those that do not.
 struct Oracle {
   double together = 1;
+  double beside = 2;
   int asked = 0;
   ScheduleOracle function() {
     return [this](const Pattern &pattern) -> Result<double> {
       ++asked;
-      return pattern.program.items.size() == 2 ? together : 1;
+      const size_t count = pattern.program.items.size();
+      if (count == 1)
+        return 1;
+      return count == 2 && areConnected(pattern.program) ? together : beside * double(count);
     };
   }
 };
@@ -85,6 +105,28 @@ TEST_CASE("Equations that differ in names only share a pattern") {
   CHECK(plan.steps[0].arguments != plan.steps[1].arguments);
   CHECK(plan.steps[0].onnxNodes == std::vector<std::string>{"first"});
   CHECK(plan.steps[1].onnxNodes == std::vector<std::string>{"second"});
+}
+
+TEST_CASE(
+    "Equations that do not need each other share a kernel where the oracle finds that faster") {
+  ExprProgram program = parse(kHead +
+                              "tensor %c: f32[8,4] output\ntensor %d: f32[8,4] output\n"
+                              "inputs (%a, %b, %a2, %b2)\noutputs (%c, %d)\n" +
+                              kProducts);
+  for (double beside : {0.6, 1.1}) {
+    Oracle oracle;
+    oracle.beside = beside;
+    CHECK(planOf(program, oracle).steps.size() == (beside < 1 ? 1 : 2));
+  }
+  // With the map that finishes one of them, too: c and y are a part, d the other one.
+  Oracle oracle{1, 0.6};
+  ExprProgram finished = withMap(kFinish);
+  Plan plan = planOf(finished, oracle);
+  REQUIRE(plan.steps.size() == 1);
+  // Their order is that of the pattern: the part of one equation may come first.
+  std::vector<std::string> names = plan.steps[0].equations;
+  std::sort(names.begin(), names.end());
+  CHECK(names == std::vector<std::string>{"c", "d", "y"});
 }
 
 TEST_CASE("Another extent, monoid or operation is another pattern") {

@@ -191,6 +191,43 @@ map y [i:4096, j:4096]
   CHECK(large.score->gain({0, 1}) < 0);
 }
 
+TEST_CASE("search: parts that do not need each other are side by side, contractions too") {
+  const std::string projections = R"(expr projections
+tensor %x: f32[128,768] input
+tensor %wq: f32[768,768] input
+tensor %wk: f32[768,768] input
+tensor %b: f32[768] input
+tensor %q.acc: f32[128,768] temp
+tensor %q: f32[128,768] temp
+tensor %k: f32[128,768] output
+tensor %s: f32[128] output
+inputs (%x, %wq, %wk, %b)
+outputs (%k, %s)
+reduction q.acc [i:128, j:768; r:768] sum f32
+  %q.acc = mul(%x[i, r], %wq[r, j])
+map q [i:128, j:768]
+  %q = add(%q.acc[i, j], %b[j])
+reduction k [i:128, j:768; r:768] sum f32
+  %k = mul(%x[i, r], %wk[r, j])
+reduction s [i:128; r:768] sum f32
+  %s = %q[i, r]
+)";
+  Fixture f(projections);
+  CHECK(connectedParts(f.region, {0, 1, 2}) == VertexSets{{0, 1}, {2}});
+  CHECK(connectedParts(f.region, {0, 1, 2, 3}) == VertexSets{{0, 1, 3}, {2}});
+  CHECK(connectedParts(f.region, {1, 2}) == VertexSets{{1}, {2}});
+  CHECK(whyNotOneKernel(f.context, f.region, {0, 1, 2}).empty());
+  CHECK(whyNotOneKernel(f.context, f.region, {2, 3}).empty());
+  CHECK(f.score->kernelSeconds({0, 1, 2}) <
+        f.score->kernelSeconds({0, 1}) + f.score->kernelSeconds({2}));
+  // A part must be a kernel by itself.
+  CHECK(whyNotOneKernel(f.context, f.region, {0, 1, 2, 3}) ==
+        "q.acc is a contraction, which only one map that finishes it joins");
+  f.context.packs = false;
+  CHECK(whyNotOneKernel(f.context, f.region, {2, 3}) ==
+        "s is no map, and only a map finishes a reduction");
+}
+
 TEST_CASE("search: ten thousand operations are planned in time that grows with their number") {
   auto secondsFor = [](int blocks) {
     std::vector<std::pair<std::string, std::vector<std::string>>> equations;

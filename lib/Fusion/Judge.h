@@ -1,0 +1,36 @@
+#pragma once
+#include "Fusion/PackOrder.h"
+#include "Fusion/Plan.h"
+
+#include <limits>
+#include <map>
+
+namespace fusec {
+
+constexpr double kNever = std::numeric_limits<double>::infinity();
+
+/// Vertices of a launch, one set a phase.
+using Phases = VertexSets;
+
+/// Seconds of kernels by the accurate model, each asked for once.
+class Judge {
+public:
+  Judge(const FusionContext &context, const Region &region, const ScheduleOracle &oracle)
+      : context(context), region(region), oracle(oracle), order(context, region) {}
+
+  /// Infinite where no schedule runs the vertices as one kernel.
+  Result<double> kernelSeconds(const std::vector<int> &vertices) { return seconds({vertices}); }
+  /// Of one kernel with these phases.
+  Result<double> seconds(const Phases &phases);
+  /// The equations of such a kernel.
+  Group groupOf(const Phases &phases) { return order.group(phases); }
+
+private:
+  const FusionContext &context;
+  const Region &region;
+  const ScheduleOracle &oracle;
+  PackOrder order;
+  std::map<Phases, double> known;
+};
+
+} // namespace fusec
