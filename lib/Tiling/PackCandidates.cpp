@@ -119,8 +119,9 @@ bool schedule(Part &part, const Target &target) {
       continue;
     part.schedules.push_back(std::move(s));
   }
+  WorkMeter meter(part.program, target);
   for (const Schedule &s : part.schedules)
-    part.counts.push_back(workOf(s, part.program, target));
+    part.counts.push_back(meter.phases(s).front());
   return !part.schedules.empty();
 }
 
