@@ -11,6 +11,7 @@
 #include "Tiling/StagedTile.h"
 
 #include <algorithm>
+#include <cassert>
 #include <map>
 
 namespace fusec::tiling {
@@ -37,6 +38,7 @@ public:
         equations(scheduledEquations(pattern)), scan(scanOf(pattern)) {
     for (const Symbol &s : pattern.symbols)
       symbols.push_back(s.opt);
+    assert(schedule.axes.size() <= kMostAxes);
     for (const ScheduleAxis &axis : schedule.axes)
       tiles.push_back(valueOf(axis.extent));
   }

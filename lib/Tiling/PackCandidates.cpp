@@ -10,6 +10,7 @@
 // or with its share of it. All parts have a block's units in common. Parts without a block loop (one block does all)
 // are not packed.
 #include "Cost/Cost.h"
+#include "Tiling/CacheTraffic.h"
 #include "Tiling/Pieces.h"
 #include "Tiling/Work.h"
 
@@ -157,6 +158,8 @@ std::optional<Schedule> packed(const std::vector<Part> &parts, int units, const 
     for (TreeNode &node : appendPiece(out, std::move(schedule), "." + std::to_string(p)))
       out.tree.push_back(std::move(node));
   }
+  if (out.axes.size() > kMostAxes)
+    return std::nullopt;
   return out;
 }
 
