@@ -3,7 +3,6 @@
 #include "Expr/transforms/Walk.h"
 
 #include <algorithm>
-#include <map>
 
 namespace fusec {
 
@@ -20,32 +19,62 @@ bool readsOwnRow(const Equation &reader, const Scalar &read, int d) {
 
 } // namespace
 
-std::vector<int> commonRows(const std::vector<const Equation *> &equations) {
-  std::map<TensorId, const Equation *> producers;
-  int count = INT32_MAX;
-  for (const Equation *e : equations) {
-    if (e->kind != EquationKind::Map && e->kind != EquationKind::Reduction)
-      return {};
-    count = std::min(count, e->numSpatial);
-    for (TensorId t : e->outputs)
-      producers[t] = e;
+RowFacts rowFacts(const Equation &equation) {
+  RowFacts facts{&equation, {}};
+  for (NodeId id : equation.body.reachable(bodyRoots(equation))) {
+    const Scalar &read = equation.body[id];
+    if (!isRead(read))
+      continue;
+    uint64_t own = 0;
+    for (int d = 0; d < std::min(equation.numSpatial, 64); ++d)
+      own |= uint64_t{readsOwnRow(equation, read, d)} << d;
+    auto known = std::find_if(facts.ownRows.begin(), facts.ownRows.end(),
+                              [&](const auto &other) { return other.first == read.index; });
+    if (known == facts.ownRows.end())
+      facts.ownRows.push_back({read.index, own});
+    else
+      known->second &= own;
   }
+  return facts;
+}
+
+std::vector<int> commonRows(const std::vector<const RowFacts *> &group) {
+  std::vector<TensorId> made;
+  int count = 64;
+  for (const RowFacts *facts : group) {
+    const Equation &e = *facts->equation;
+    if (e.kind != EquationKind::Map && e.kind != EquationKind::Reduction)
+      return {};
+    count = std::min(count, e.numSpatial);
+    made.insert(made.end(), e.outputs.begin(), e.outputs.end());
+  }
+  std::sort(made.begin(), made.end());
+  uint64_t own = ~uint64_t{0};
+  for (const RowFacts *facts : group)
+    for (const auto &[tensor, rows] : facts->ownRows)
+      if (std::binary_search(made.begin(), made.end(), tensor))
+        own &= rows;
   std::vector<int> rows;
   for (int d = 0; d < count; ++d) {
-    const DimExpr &extent = equations[0]->axes[d].extent;
-    bool shared = !extent.isConst(1) &&
-                  std::all_of(equations.begin(), equations.end(),
-                              [&](const Equation *e) { return e->axes[d].extent == extent; });
-    for (size_t i = 0; shared && i < equations.size(); ++i) {
-      const Equation &e = *equations[i];
-      for (NodeId id : e.body.reachable(bodyRoots(e)))
-        if (isRead(e.body[id]) && producers.count(e.body[id].index) != 0)
-          shared = shared && readsOwnRow(e, e.body[id], d);
-    }
-    if (shared)
+    const DimExpr &extent = group[0]->equation->axes[d].extent;
+    if ((own >> d & 1) != 0 && !extent.isConst(1) &&
+        std::all_of(group.begin(), group.end(), [&](const RowFacts *facts) {
+          return facts->equation->axes[d].extent == extent;
+        }))
       rows.push_back(d);
   }
   return rows;
+}
+
+std::vector<int> commonRows(const std::vector<const Equation *> &equations) {
+  std::vector<RowFacts> facts;
+  facts.reserve(equations.size());
+  for (const Equation *e : equations)
+    facts.push_back(rowFacts(*e));
+  std::vector<const RowFacts *> group;
+  for (const RowFacts &each : facts)
+    group.push_back(&each);
+  return commonRows(group);
 }
 
 std::string whyNotFinishing(const Equation &reduction, const Equation &map) {

@@ -12,11 +12,21 @@ namespace fusec {
 /// rows. Ascending; empty where the equations share no rows, or are no maps and reductions.
 std::vector<int> commonRows(const std::vector<const Equation *> &equations);
 
+/// What commonRows asks of an equation, for those who ask of many groups.
+struct RowFacts {
+  const Equation *equation = nullptr;
+  /// Each tensor that it reads, with bit d set where every read of it has axis d as its index d.
+  std::vector<std::pair<TensorId, uint64_t>> ownRows;
+};
+RowFacts rowFacts(const Equation &equation);
+std::vector<int> commonRows(const std::vector<const RowFacts *> &group);
+
 /// Why `map` cannot end the loops of `reduction` with its result still in registers, for people; empty if it can: it is
 /// a map over the same spatial domain and reads the result at its own point alone.
 std::string whyNotFinishing(const Equation &reduction, const Equation &map);
 inline bool finishesReduction(const Equation &reduction, const Equation &map) {
-  return whyNotFinishing(reduction, map).empty();
+  return reduction.kind == EquationKind::Reduction && map.kind == EquationKind::Map &&
+         whyNotFinishing(reduction, map).empty();
 }
 
 } // namespace fusec

@@ -2,8 +2,22 @@
 
 #include <algorithm>
 #include <queue>
+#include <set>
 
 namespace fusec {
+
+namespace {
+
+constexpr int kStaysAlone = -1;
+
+/// A draft of the beam with one more vertex decided.
+struct Step {
+  size_t draft;
+  int candidate; // of the vertex, or kStaysAlone
+  double gain;
+};
+
+} // namespace
 
 std::vector<PlanDraft> beamSearch(const Region &region,
                                   const std::vector<std::vector<Candidate>> &candidates,
@@ -17,26 +31,35 @@ std::vector<PlanDraft> beamSearch(const Region &region,
       sets.push_back(c.vertices);
     if (candidates[v].empty())
       continue;
-    std::vector<PlanDraft> next;
-    for (PlanDraft &draft : beam) {
+    std::vector<Step> steps;
+    for (size_t d = 0; d < beam.size(); ++d) {
+      const PlanDraft &draft = beam[d];
       for (size_t c = 0; draft.partition[v] < 0 && c < candidates[v].size(); ++c) {
         const std::vector<int> &vertices = candidates[v][c].vertices;
         bool free = std::all_of(vertices.begin(), vertices.end(),
                                 [&](int u) { return draft.partition[u] < 0; });
-        if (!free || !staysAcyclic(region, sets, draft.partition, vertices))
-          continue;
-        PlanDraft taken = draft;
-        taken.gain += candidates[v][c].gain;
-        for (int u : vertices)
-          taken.partition[u] = firstSet[v] + static_cast<int>(c);
-        next.push_back(std::move(taken));
+        if (free && staysAcyclic(region, sets, draft.partition, vertices))
+          steps.push_back({d, static_cast<int>(c), draft.gain + candidates[v][c].gain});
       }
-      next.push_back(std::move(draft));
+      steps.push_back({d, kStaysAlone, draft.gain});
     }
-    std::stable_sort(next.begin(), next.end(),
-                     [](const PlanDraft &a, const PlanDraft &b) { return a.gain > b.gain; });
-    if (static_cast<int>(next.size()) > limits.beamWidth)
-      next.resize(limits.beamWidth);
+    std::stable_sort(steps.begin(), steps.end(),
+                     [](const Step &a, const Step &b) { return a.gain > b.gain; });
+    if (static_cast<int>(steps.size()) > limits.beamWidth)
+      steps.resize(static_cast<size_t>(limits.beamWidth));
+    // A partition is as long as the list: only drafts that branch are copied.
+    std::vector<PlanDraft> next;
+    for (size_t s = 0; s < steps.size(); ++s) {
+      const Step &step = steps[s];
+      const bool isLast =
+          std::none_of(steps.begin() + static_cast<std::ptrdiff_t>(s) + 1, steps.end(),
+                       [&](const Step &o) { return o.draft == step.draft; });
+      next.push_back(isLast ? std::move(beam[step.draft]) : beam[step.draft]);
+      next.back().gain = step.gain;
+      if (step.candidate != kStaysAlone)
+        for (int u : candidates[v][step.candidate].vertices)
+          next.back().partition[u] = firstSet[v] + step.candidate;
+    }
     beam = std::move(next);
   }
   return beam;
@@ -96,11 +119,20 @@ PlanDraft greedyMerge(const FusionContext &context, const Region &region, const 
       continue;
     draft.gain += edge.gain;
     take(draft, sets, all);
+    // Once for each kernel beside it.
+    std::set<std::pair<int, int>> between;
     for (int v : all) {
       for (int p : region.vertices[v].producers)
-        consider(p, v);
+        between.insert({p, v});
       for (int c : region.vertices[v].consumers)
-        consider(v, c);
+        between.insert({v, c});
+    }
+    std::set<std::pair<int, bool>> beside; // first vertex, and whether it is the producer
+    for (const auto &[p, c] : between) {
+      const bool produces = !std::binary_search(all.begin(), all.end(), p);
+      const int other = kernelOf(sets, draft.partition, produces ? p : c).front();
+      if (other != all.front() && beside.insert({other, produces}).second)
+        consider(p, c);
     }
   }
   return draft;

@@ -33,9 +33,12 @@ public:
                const ScheduleOracle &oracle, const PlanOptions &options)
       : context(context), target(target), region(makeRegion(items)), score(context, region, target),
         judge(context, region, oracle), options(options) {
-    for (size_t v = 0; v < region.vertices.size(); ++v)
+    for (size_t v = 0; v < region.vertices.size(); ++v) {
       for (TensorId t : region.vertices[v].reads)
         readersOf[t].push_back(static_cast<int>(v));
+      if (const Equation *equation = region.vertices[v].equation)
+        vertexOf[equation] = static_cast<int>(v);
+    }
   }
 
   Status run() {
@@ -79,8 +82,8 @@ public:
 
   /// Why the kernels of two vertices are two.
   Result<std::string> whyApart(const Equation &producer, const Equation &consumer) {
-    std::vector<int> a = kernelOf(sets, chosen.partition, vertexOf(producer)),
-                     b = kernelOf(sets, chosen.partition, vertexOf(consumer));
+    std::vector<int> a = kernelOf(sets, chosen.partition, vertexOf.at(&producer)),
+                     b = kernelOf(sets, chosen.partition, vertexOf.at(&consumer));
     std::vector<int> all = united(a, b);
     if (std::string reason = whyNotOneKernel(context, region, all); !reason.empty())
       return reason;
@@ -287,14 +290,6 @@ private:
     return launches;
   }
 
-  int vertexOf(const Equation &equation) const {
-    for (size_t v = 0; v < region.vertices.size(); ++v)
-      if (region.vertices[v].equation == &equation)
-        return static_cast<int>(v);
-    assert(false && "the equation is of this list");
-    return 0;
-  }
-
   FusionContext context; // packs: not before all else is tried
   const Target &target;
   Region region;
@@ -302,6 +297,7 @@ private:
   Judge judge;
   const PlanOptions &options;
   std::map<TensorId, std::vector<int>> readersOf;
+  std::map<const Equation *, int> vertexOf;
   VertexSets sets;
   PlanDraft chosen;
   std::vector<Phases> chosenLaunches;

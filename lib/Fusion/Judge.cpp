@@ -8,6 +8,9 @@ Result<double> Judge::seconds(const Phases &phases) {
   if (auto it = known.find(phases); it != known.end())
     return it->second;
   const Group group = groupOf(phases);
+  const Hash128 key = keys.key(group);
+  if (auto it = ofEqual.find(key); it != ofEqual.end())
+    return known[phases] = it->second;
   std::vector<TensorId> arguments;
   const Pattern pattern = cutPattern(
       context.program, group,
@@ -17,7 +20,7 @@ Result<double> Judge::seconds(const Phases &phases) {
   // matter.
   constexpr double kTie = 1e-12;
   seconds *= 1 + kTie * double(pattern.signature.low % 1024);
-  return known[phases] = seconds < 0 ? kNever : seconds;
+  return known[phases] = ofEqual[key] = seconds < 0 ? kNever : seconds;
 }
 
 } // namespace fusec

@@ -1,5 +1,6 @@
 #pragma once
 #include "Fusion/PackOrder.h"
+#include "Fusion/PatternKeys.h"
 #include "Fusion/Plan.h"
 
 #include <limits>
@@ -16,7 +17,8 @@ using Phases = VertexSets;
 class Judge {
 public:
   Judge(const FusionContext &context, const Region &region, const ScheduleOracle &oracle)
-      : context(context), region(region), oracle(oracle), order(context, region) {}
+      : context(context), region(region), oracle(oracle), order(context, region),
+        keys(context.program, context.uses) {}
 
   /// Infinite where no schedule runs the vertices as one kernel.
   Result<double> kernelSeconds(const std::vector<int> &vertices) { return seconds({vertices}); }
@@ -30,7 +32,9 @@ private:
   const Region &region;
   const ScheduleOracle &oracle;
   PackOrder order;
+  PatternKeys keys;
   std::map<Phases, double> known;
+  std::map<Hash128, double> ofEqual; // by their keys
 };
 
 } // namespace fusec

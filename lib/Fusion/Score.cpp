@@ -8,7 +8,6 @@
 #include "Expr/transforms/Profile.h"
 
 #include <algorithm>
-#include <set>
 
 namespace fusec {
 
@@ -26,8 +25,9 @@ Score::Score(const FusionContext &context, const Region &region, const Target &t
   for (const Symbol &s : context.program.symbols)
     symbols.push_back(s.opt);
   for (const Region::Vertex &v : region.vertices) {
-    works.push_back(
-        {1, v.equation ? weightOf(*v.equation) : 0, v.equation ? loadsOf(*v.equation) : 0});
+    works.push_back({1, v.equation ? weightOf(*v.equation) : 0,
+                     v.equation ? loadsOf(*v.equation) : 0,
+                     v.equation ? rowFacts(*v.equation) : RowFacts{}});
     for (size_t a = 0; v.equation && a < v.equation->axes.size(); ++a)
       works.back().points *= elementsOf(v.equation->axes[a].extent);
   }
@@ -64,30 +64,43 @@ double Score::kernelSeconds(const std::vector<int> &vertices) const {
 
 Score::Estimate Score::together(const std::vector<int> &vertices) const {
   const std::vector<const Equation *> equations = equationsOf(region, vertices);
-  std::set<TensorId> made, read;
+  std::vector<TensorId> made, read; // read: once for each reader
   double points = 1, operations = 0, loads = 0;
   for (int v : vertices) {
-    made.insert(region.vertices[v].writes.begin(), region.vertices[v].writes.end());
-    read.insert(region.vertices[v].reads.begin(), region.vertices[v].reads.end());
+    const Region::Vertex &vertex = region.vertices[v];
+    made.insert(made.end(), vertex.writes.begin(), vertex.writes.end());
+    read.insert(read.end(), vertex.reads.begin(), vertex.reads.end());
     points = std::max(points, works[v].points);
     operations += works[v].points * works[v].weight;
     loads += works[v].points * works[v].loads;
   }
   cost::Counts counts;
-  for (TensorId t : read)
-    if (made.count(t) == 0) // a gather touches no more of its table than it has points
-      counts.readBytes +=
-          std::min(bytesOf(t), points * double(sizeInBytes(context.program.tensors[t].type)));
-  for (TensorId t : made)
-    if (isNeededOutside(context, region, vertices, t))
+  std::sort(made.begin(), made.end());
+  std::sort(read.begin(), read.end());
+  for (size_t r = 0; r < read.size(); ++r) {
+    const TensorId t = read[r];
+    if ((r > 0 && read[r - 1] == t) || std::binary_search(made.begin(), made.end(), t))
+      continue;
+    // A gather touches no more of its table than it has points.
+    counts.readBytes +=
+        std::min(bytesOf(t), points * double(sizeInBytes(context.program.tensors[t].type)));
+  }
+  for (TensorId t : made) {
+    const auto inside = std::equal_range(read.begin(), read.end(), t);
+    auto all = context.uses.find(t);
+    if (all != context.uses.end() && all->second > inside.second - inside.first)
       counts.writtenBytes += bytesOf(t);
+  }
   double parallel = 1; // values that can be made side by side
   if (equations.size() == 1 || finishesReduction(*equations[0], *equations[1])) {
     for (int d = 0; d < equations[0]->numSpatial; ++d)
       parallel *= elementsOf(equations[0]->axes[d].extent);
     parallel = std::max(1.0, parallel / target.lanes);
   } else {
-    for (int d : commonRows(equations))
+    std::vector<const RowFacts *> group;
+    for (int v : vertices)
+      group.push_back(&works[v].rows);
+    for (int d : commonRows(group))
       parallel *= elementsOf(equations[0]->axes[d].extent);
   }
   counts.blocks = parallel;

@@ -1,4 +1,5 @@
 #pragma once
+#include "Expr/Rows.h"
 #include "Fusion/Legality.h"
 #include "Target/Target.h"
 
@@ -29,6 +30,7 @@ private:
   std::vector<int64_t> symbols; // values that the program is tuned for
   struct Work {
     double points, weight, loads; // of the domain; vector instructions and loads for one of them
+    RowFacts rows;
   };
   std::vector<Work> works;
   std::vector<double> alone; // seconds of each vertex

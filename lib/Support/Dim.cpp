@@ -20,10 +20,22 @@ using dim::Wide;
 static size_t mix(size_t h, size_t v) { return (h ^ v) * 0x9e3779b97f4a7c15ull + (h >> 29); }
 
 DimExpr::DimExpr(int64_t value) {
-  Node n;
-  n.value = value;
-  n.hash = mix(1, static_cast<size_t>(value));
-  node = std::make_shared<const Node>(std::move(n));
+  auto make = [](int64_t v) {
+    Node n;
+    n.value = v;
+    n.hash = mix(1, static_cast<size_t>(v));
+    return std::make_shared<const Node>(std::move(n));
+  };
+  // Most expressions are small constants: one node each, for the whole compiler.
+  constexpr int64_t kFirst = -1, kCount = 1026;
+  static const std::vector<std::shared_ptr<const Node>> small = [&] {
+    std::vector<std::shared_ptr<const Node>> nodes;
+    for (int64_t i = 0; i < kCount; ++i)
+      nodes.push_back(make(kFirst + i));
+    return nodes;
+  }();
+  node = value >= kFirst && value < kFirst + kCount ? small[static_cast<size_t>(value - kFirst)]
+                                                    : make(value);
 }
 
 DimExpr DimExpr::symbol(SymbolId id) {
@@ -77,7 +89,16 @@ bool DimExpr::structurallyLess(const DimExpr &other) const {
       [](const DimExpr &x, const DimExpr &y) { return x.structurallyLess(y); });
 }
 
+// Constants, and what changes nothing, take no detour over polynomials.
+
 DimExpr operator+(const DimExpr &a, const DimExpr &b) {
+  if (a.isConst(0))
+    return b;
+  if (b.isConst(0))
+    return a;
+  if (int64_t value = 0;
+      a.isConst() && b.isConst() && !__builtin_add_overflow(a.constValue(), b.constValue(), &value))
+    return value;
   if (auto s = dim::sum(dim::polynomial(a), dim::polynomial(b)))
     return dim::fromPolynomial(*s);
   return DimBuilder::make(DimExpr::Op::Add, {a, b}, /*raw=*/true);
@@ -86,6 +107,13 @@ DimExpr operator+(const DimExpr &a, const DimExpr &b) {
 DimExpr operator-(const DimExpr &a, const DimExpr &b) { return a + b * DimExpr(-1); }
 
 DimExpr operator*(const DimExpr &a, const DimExpr &b) {
+  if (a.isConst(0) || b.isConst(1))
+    return a;
+  if (b.isConst(0) || a.isConst(1))
+    return b;
+  if (int64_t value = 0;
+      a.isConst() && b.isConst() && !__builtin_mul_overflow(a.constValue(), b.constValue(), &value))
+    return value;
   if (auto p = dim::product(dim::polynomial(a), dim::polynomial(b)))
     return dim::fromPolynomial(*p);
   return DimBuilder::make(DimExpr::Op::Mul, {a, b}, /*raw=*/true);

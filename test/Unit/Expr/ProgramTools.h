@@ -1,24 +1,13 @@
 #pragma once
 // Shared by the tests of the Expr passes: programs from text, random inputs, bitwise comparison of outputs.
+#include "../ParseProgram.h"
 #include "Expr/Passes.h"
 #include "Reference/ExprInterpreter.h"
 
-#include <catch2/catch_test_macros.hpp>
 #include <cstring>
 #include <random>
 
 namespace fusec::test {
-
-inline ExprProgram parse(const std::string &text) {
-  ConstantStore store;
-  auto p = parseExpr(text, "test", store);
-  if (!p.ok())
-    FAIL(format(p.errors().front()) << "\n" << text);
-  auto status = verify(*p);
-  if (!status.ok())
-    FAIL(format(status.errors().front()) << "\n" << text);
-  return *p;
-}
 
 inline void requireValid(const ExprProgram &p) {
   auto status = verify(p);

@@ -1,11 +1,12 @@
 // Plans of small programs with an oracle of the test's own: what shares a kernel, what joins one, what must not.
+#include "../ParseProgram.h"
 #include "Fusion/Plan.h"
-#include "Support/Text.h"
 
 #include <catch2/catch_all.hpp>
 #include <set>
 
 using namespace fusec;
+using test::parse;
 
 namespace {
 
@@ -21,16 +22,6 @@ const std::string kProducts = R"(reduction c [i:8, j:4; k:16] sum f32 @"first"
 reduction d [row:8, column:4; depth:16] sum f32 @"second"
   %d = mul(%a2[row, depth], %b2[depth, column])
 )";
-
-ExprProgram parse(const std::string &text) {
-  ConstantStore store;
-  Result<ExprProgram> program = parseExpr(text, "test", store);
-  if (!program)
-    FAIL(format(program.errors().front()) << "\n" << text);
-  if (Status status = verify(*program); !status)
-    FAIL(format(status.errors().front()) << "\n" << text);
-  return std::move(*program);
-}
 
 /// True if an equation reads what another one writes.
 bool areConnected(const ExprProgram &pattern) {

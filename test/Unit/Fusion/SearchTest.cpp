@@ -1,25 +1,15 @@
 // The searches for kernels: candidates, order among kernels, drafts.
+#include "../ParseProgram.h"
 #include "Expr/Rows.h"
 #include "Fusion/Beam.h"
 #include "Fusion/CutPattern.h"
-#include "Support/Text.h"
 
 #include <catch2/catch_all.hpp>
-#include <chrono>
 
 using namespace fusec;
+using test::parse;
 
 namespace {
-
-ExprProgram parse(const std::string &text) {
-  ConstantStore store;
-  Result<ExprProgram> program = parseExpr(text, "test", store);
-  if (!program)
-    FAIL(format(program.errors().front()) << "\n" << text);
-  if (Status status = verify(*program); !status)
-    FAIL(format(status.errors().front()) << "\n" << text);
-  return std::move(*program);
-}
 
 struct Fixture {
   explicit Fixture(const std::string &text, const std::string &targetName = "sm_80")
@@ -226,32 +216,4 @@ reduction s [i:128; r:768] sum f32
   f.context.packs = false;
   CHECK(whyNotOneKernel(f.context, f.region, {2, 3}) ==
         "s is no map, and only a map finishes a reduction");
-}
-
-TEST_CASE("search: ten thousand operations are planned in time that grows with their number") {
-  auto secondsFor = [](int blocks) {
-    std::vector<std::pair<std::string, std::vector<std::string>>> equations;
-    std::string before = "x";
-    for (int i = 0; i < blocks; ++i) { // five equations a block, with a branch and a join
-      std::string n = std::to_string(i);
-      equations.push_back({"a" + n, {before}});
-      equations.push_back({"b" + n, {"a" + n}});
-      equations.push_back({"c" + n, {"a" + n}});
-      equations.push_back({"d" + n, {"b" + n, "c" + n}});
-      equations.push_back({"e" + n, {"d" + n, before}});
-      before = "e" + n;
-    }
-    Fixture f(maps(equations));
-    auto start = std::chrono::steady_clock::now();
-    VertexSets sets;
-    beamSearch(f.region, explorePatterns(f.context, f.region, *f.score, FusionLimits{}),
-               FusionLimits{}, sets);
-    double seconds =
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    return std::pair{seconds, f.score->evaluations()};
-  };
-  auto [smallSeconds, smallEvaluations] = secondsFor(200);
-  auto [seconds, evaluations] = secondsFor(2000);
-  CHECK(double(evaluations) < 11.0 * double(smallEvaluations));
-  WARN("10000 operations: " << seconds << " s, " << evaluations << " evaluations");
 }

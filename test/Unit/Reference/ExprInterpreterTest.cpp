@@ -1,24 +1,15 @@
 // The Expr interpreter: rounding and order of float sums, scans, scatters, control flow, errors, packed weights.
 #include "Reference/ExprInterpreter.h"
+#include "../ParseProgram.h"
 #include "Reference/ExprFold.h"
 
-#include <catch2/catch_test_macros.hpp>
 #include <cmath>
 
 using namespace fusec;
+using test::parse;
 
 namespace {
 
-ExprProgram parse(const std::string &text) {
-  ConstantStore store;
-  auto p = parseExpr(text, "test", store);
-  if (!p.ok())
-    FAIL(format(p.errors().front()));
-  auto status = verify(*p);
-  if (!status.ok())
-    FAIL(format(status.errors().front()));
-  return *p;
-}
 TensorValue floats(DType type, std::vector<int64_t> dims, std::vector<double> values) {
   TensorValue t(type, std::move(dims));
   t.floats = std::move(values);

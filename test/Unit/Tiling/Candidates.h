@@ -1,5 +1,6 @@
 #pragma once
 // Runs a pattern by a schedule under the Gir interpreter, and by the Expr interpreter.
+#include "../ParseProgram.h"
 #include "Gir/Passes.h"
 #include "Gir/Rewrite.h"
 #include "Reference/ExprInterpreter.h"
@@ -26,12 +27,7 @@ inline void require(const Status &status) {
     FAIL(format(status.errors().front()));
 }
 
-inline ExprProgram patternFrom(const std::string &text) {
-  ConstantStore none("");
-  ExprProgram pattern = valueOf(parseExpr(text, "pattern", none));
-  require(verify(pattern));
-  return pattern;
-}
+inline ExprProgram patternFrom(const std::string &text) { return parse(text); }
 
 inline Target targetNamed(const std::string &name) { return valueOf(lookupTarget(name)); }
 
