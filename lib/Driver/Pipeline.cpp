@@ -256,11 +256,12 @@ private:
 
   Status plan(TargetState &target) {
     std::map<Hash128, double> known;
+    KnownParts parts;
     ScheduleOracle oracle = [&](const Pattern &pattern) -> Result<double> {
       if (auto it = known.find(pattern.signature); it != known.end())
         return it->second;
       FUSEC_TRY(std::vector<ScheduleVariant> variants,
-                bestSchedules(pattern.program, target.target, pattern.phaseStarts));
+                bestSchedules(pattern.program, target.target, pattern.phaseStarts, &parts));
       return known[pattern.signature] = variants.empty() ? -1 : variants.back().seconds;
     };
     FUSEC_TRY(target.plan, buildPlan(state.program, target.target, oracle, options.plan));

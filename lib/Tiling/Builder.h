@@ -2,6 +2,7 @@
 // Pieces from which the generators of candidate schedules are put together. Internal to Tiling.
 #include "Target/Target.h"
 #include "Tiling/Access.h"
+#include "Tiling/KnownParts.h"
 #include "Tiling/Schedule.h"
 
 namespace fusec::tiling {
@@ -76,7 +77,8 @@ bool isContraction(const View &view);
 
 using Candidates = std::vector<Schedule>;
 /// Schedules of the pattern as it is.
-Candidates plainCandidates(const ExprProgram &pattern, const Target &target);
+Candidates plainCandidates(const ExprProgram &pattern, const Target &target,
+                           KnownParts *known = nullptr);
 Candidates mapCandidates(const View &view);
 Candidates reductionCandidates(const View &view);
 Candidates cpuContractionCandidates(const View &view);
@@ -88,6 +90,6 @@ Candidates topKCandidates(const View &view);
 /// outputs than one block is for.
 Candidates stitchCandidates(const ExprProgram &pattern, const Target &target);
 /// For patterns whose equations fall into parts that do not need each other; none for others.
-Candidates packCandidates(const ExprProgram &pattern, const Target &target);
+Candidates packCandidates(const ExprProgram &pattern, const Target &target, KnownParts *known);
 
 } // namespace fusec::tiling

@@ -35,7 +35,8 @@ std::string describe(const Schedule &schedule) {
 
 } // namespace
 
-Candidates tiling::plainCandidates(const ExprProgram &pattern, const Target &target) {
+Candidates tiling::plainCandidates(const ExprProgram &pattern, const Target &target,
+                                   KnownParts *known) {
   if (scanOf(pattern))
     return scanCandidates(pattern, target);
   std::vector<const Equation *> equations = scheduledEquations(pattern);
@@ -43,14 +44,13 @@ Candidates tiling::plainCandidates(const ExprProgram &pattern, const Target &tar
   const bool finished = equations.size() == 2 && finishesReduction(first, *equations[1]) &&
                         pattern.tensors[first.outputs[0]].kind == TensorKind::Temp;
   if ((equations.size() > 1 && !finished) || !first.states.empty()) {
+    // Parts that do not need each other gain nothing from being one block's work.
+    if (Candidates packs = packCandidates(pattern, target, known); !packs.empty())
+      return packs;
     // Contractions need tiles, which a nest among others has not.
     const bool tiles = std::any_of(equations.begin(), equations.end(),
                                    [](const Equation *e) { return isContraction(*e); });
-    Candidates stitched = tiles ? Candidates{} : stitchCandidates(pattern, target);
-    Candidates packs = packCandidates(pattern, target);
-    stitched.insert(stitched.end(), std::make_move_iterator(packs.begin()),
-                    std::make_move_iterator(packs.end()));
-    return stitched;
+    return tiles ? Candidates{} : stitchCandidates(pattern, target);
   }
   View view = makeView(pattern, target, 0, equations.size() == 2 ? 1 : -1);
   switch (first.kind) {
@@ -76,13 +76,13 @@ struct AllCandidates {
   std::vector<RewrittenPattern> alternatives;
   std::vector<const ExprProgram *> programs; // of each schedule
 };
-AllCandidates allCandidates(const ExprProgram &pattern, const Target &target) {
+AllCandidates allCandidates(const ExprProgram &pattern, const Target &target, KnownParts *known) {
   AllCandidates all;
-  all.schedules = plainCandidates(pattern, target);
+  all.schedules = plainCandidates(pattern, target, known);
   all.programs.assign(all.schedules.size(), &pattern);
   all.alternatives = applicableAlternatives(pattern, target);
   for (const RewrittenPattern &alternative : all.alternatives)
-    for (Schedule &schedule : plainCandidates(alternative.program, target)) {
+    for (Schedule &schedule : plainCandidates(alternative.program, target, known)) {
       schedule.via = {alternative.rewrite};
       all.schedules.push_back(std::move(schedule));
       all.programs.push_back(&alternative.program);
@@ -93,7 +93,7 @@ AllCandidates allCandidates(const ExprProgram &pattern, const Target &target) {
 } // namespace
 
 Result<std::vector<Schedule>> candidateSchedules(const ExprProgram &pattern, const Target &target) {
-  return allCandidates(pattern, target).schedules;
+  return allCandidates(pattern, target, nullptr).schedules;
 }
 
 std::vector<cost::Counts> countWork(const Schedule &schedule, const ExprProgram &pattern,
@@ -103,12 +103,13 @@ std::vector<cost::Counts> countWork(const Schedule &schedule, const ExprProgram 
 }
 
 Result<std::vector<ScheduleVariant>> bestSchedules(const ExprProgram &pattern, const Target &target,
-                                                   const std::vector<int> &phaseStarts) {
+                                                   const std::vector<int> &phaseStarts,
+                                                   KnownParts *known) {
   AllCandidates all;
   if (phaseStarts.empty()) {
-    all = allCandidates(pattern, target);
+    all = allCandidates(pattern, target, known);
   } else {
-    all.schedules = phasedCandidates(pattern, target, phaseStarts);
+    all.schedules = phasedCandidates(pattern, target, phaseStarts, known);
     all.programs.assign(all.schedules.size(), &pattern);
   }
   if (all.schedules.empty())

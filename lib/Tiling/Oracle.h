@@ -3,6 +3,7 @@
 #include "Search/Choose.h"
 #include "Support/Result.h"
 #include "Target/Target.h"
+#include "Tiling/KnownParts.h"
 #include "Tiling/Schedule.h"
 
 namespace fusec {
@@ -25,8 +26,9 @@ std::vector<cost::Counts> countWork(const Schedule &schedule, const ExprProgram 
 
 /// Answers "how would this pattern run, and how fast" for Fusion: the cheapest candidate, and a guarded variant in
 /// front of it where knowing that a symbol is a multiple of the lanes saves bounds checks. Empty where no single kernel
-/// can hold the pattern. `phaseStarts`: see tiling::phasedCandidates.
+/// can hold the pattern. `phaseStarts`: see tiling::phasedCandidates. `known`: kept from call to call on the target.
 Result<std::vector<ScheduleVariant>> bestSchedules(const ExprProgram &pattern, const Target &target,
-                                                   const std::vector<int> &phaseStarts = {});
+                                                   const std::vector<int> &phaseStarts = {},
+                                                   KnownParts *known = nullptr);
 
 } // namespace fusec

@@ -7,9 +7,10 @@
 //   block m2:64 { block n2:64 { .. compute e2 .. } }      # blocks 48 to 71
 //
 // A part is what the pattern's values hold together, and takes the schedule that is best for it: alone on the device,
-// or with its share of it. All parts have a block's units in common. Parts without a block loop (one block does all)
-// are not packed.
+// or with its share of it. All parts have a block's units in common. Packs are ranked by what their parts count alone,
+// and the first ones are candidates. Parts without a block loop (one block does all) are not packed.
 #include "Cost/Cost.h"
+#include "Support/Hash.h"
 #include "Tiling/CacheTraffic.h"
 #include "Tiling/Pieces.h"
 #include "Tiling/Work.h"
@@ -24,6 +25,8 @@
 namespace fusec::tiling {
 
 namespace {
+
+constexpr size_t kMostPacks = 2; // of those that the parts' counts rank best
 
 /// Positions of equations that values of the pattern connect, in order of their first one.
 std::vector<std::vector<int>> partsOf(const std::vector<const Equation *> &equations) {
@@ -48,82 +51,63 @@ std::vector<std::vector<int>> partsOf(const std::vector<const Equation *> &equat
   return out;
 }
 
-/// One part with its schedules, whose equations are numbered within the part.
 struct Part {
-  std::vector<int> equations;
+  std::vector<int> equations; // positions in the pattern
   ExprProgram program;
-  std::string key;                  // equal for parts that differ in tensors only
-  Candidates schedules;             // with block loops alone at the root
-  std::vector<cost::Counts> counts; // of each schedule
-
-  /// The fastest schedule with these units; nullptr where there is none.
-  const Schedule *best(int units, const Target &target) const {
-    const Schedule *found = nullptr;
-    double least = 0;
-    for (size_t s = 0; s < schedules.size(); ++s) {
-      if (schedules[s].units != units)
-        continue;
-      const double seconds = cost::latency(counts[s], target);
-      if (!found || seconds < least) {
-        found = &schedules[s];
-        least = seconds;
-      }
-    }
-    return found;
-  }
-
-  /// Takes the schedules of an equal part, for the tensors of this one.
-  void take(const Part &equal) {
-    schedules = equal.schedules;
-    counts = equal.counts;
-    std::map<TensorId, TensorId> own;
-    const std::vector<const Equation *> mine = scheduledEquations(program),
-                                        theirs = scheduledEquations(equal.program);
-    for (size_t e = 0; e < mine.size(); ++e)
-      for (size_t o = 0; o < mine[e]->outputs.size(); ++o)
-        own[theirs[e]->outputs[o]] = mine[e]->outputs[o];
-    for (Schedule &s : schedules)
-      for (EdgeLevel &edge : s.edges)
-        edge.tensor = own.at(edge.tensor);
-  }
+  std::vector<TensorId> made;
+  std::shared_ptr<const PartSchedules> known;
 };
 
-/// What candidates and their counts depend on: the equations without the names of tensors, what each read is of, and
-/// which values leave.
+/// Index of the fastest schedule with these units; nullopt where there is none.
+std::optional<size_t> best(const PartSchedules &part, int units, const Target &target) {
+  std::optional<size_t> found;
+  double least = 0;
+  for (size_t s = 0; s < part.schedules.size(); ++s) {
+    if (part.schedules[s].units != units)
+      continue;
+    const double seconds = cost::latency(part.counts[s], target);
+    if (!found || seconds < least) {
+      found = s;
+      least = seconds;
+    }
+  }
+  return found;
+}
+
+/// What candidates and their counts depend on: the equations without the names of tensors, which of the tensors they
+/// read are the same, and which values leave.
 std::string keyOf(const ExprProgram &part) {
   std::string key;
-  std::map<TensorId, size_t> makers;
-  size_t made = 0;
+  std::map<TensorId, std::string> names;
   for (const Equation *e : scheduledEquations(part)) {
     key += canonicalText(*e, part) + "\n";
     for (const Axis &axis : e->axes)
       key += axis.extent.str(part.symbols) + ",";
     for (NodeId read : readsOf(*e)) {
       const TensorId t = e->body[read].index;
-      auto maker = makers.find(t);
-      key += maker != makers.end()                          ? "v" + std::to_string(maker->second)
-             : part.tensors[t].kind == TensorKind::Constant ? "c"
-                                                            : "i";
+      const char *kind = part.tensors[t].kind == TensorKind::Constant ? "c" : "i";
+      key += names.try_emplace(t, kind + std::to_string(names.size())).first->second;
     }
     for (TensorId t : e->outputs) {
       key += part.tensors[t].kind == TensorKind::Temp ? "t" : "o";
-      makers[t] = made++;
+      names[t] = "v" + std::to_string(names.size());
     }
   }
   return key;
 }
 
-/// False where the part has no schedule that is made of blocks.
-bool schedule(Part &part, const Target &target) {
-  for (Schedule &s : plainCandidates(part.program, target)) {
-    if (s.tree.size() != 1 || !s.tree[0].isLoop || s.tree[0].loop != LoopKind::Block)
-      continue;
-    part.schedules.push_back(std::move(s));
-  }
-  WorkMeter meter(part.program, target);
-  for (const Schedule &s : part.schedules)
-    part.counts.push_back(meter.phases(s).front());
-  return !part.schedules.empty();
+/// The part's candidates that are made of blocks.
+PartSchedules schedulesOf(const ExprProgram &part, std::vector<TensorId> made,
+                          const Target &target) {
+  PartSchedules out;
+  out.made = std::move(made);
+  for (Schedule &s : plainCandidates(part, target))
+    if (s.tree.size() == 1 && s.tree[0].isLoop && s.tree[0].loop == LoopKind::Block)
+      out.schedules.push_back(std::move(s));
+  WorkMeter meter(part, target);
+  for (const Schedule &s : out.schedules)
+    out.counts.push_back(meter.phases(s).front());
+  return out;
 }
 
 void renumberEquations(Schedule &schedule, const std::vector<int> &equations) {
@@ -143,18 +127,43 @@ void renumberEquations(Schedule &schedule, const std::vector<int> &equations) {
   visit(schedule.tree);
 }
 
-std::optional<Schedule> packed(const std::vector<Part> &parts, int units, const Target &target) {
+/// One schedule of each part, side by side.
+struct Pack {
+  int units = 1;
+  std::vector<size_t> chosen; // of each part's schedules
+  double seconds = 0;         // without what parts read in common
+};
+
+std::optional<Pack> packOf(const std::vector<Part> &parts, int units, const Target &place,
+                           const Target &target) {
+  Pack pack;
+  pack.units = units;
+  std::vector<cost::Counts> counts;
+  for (const Part &part : parts) {
+    const std::optional<size_t> s = best(*part.known, units, place);
+    if (!s)
+      return std::nullopt;
+    pack.chosen.push_back(*s);
+    counts.push_back(part.known->counts[*s]);
+  }
+  pack.seconds = cost::latency(sideBySide(counts), target);
+  return pack;
+}
+
+std::optional<Schedule> scheduleOf(const Pack &pack, const std::vector<Part> &parts) {
   Schedule out;
   out.name = "pack-" + std::to_string(parts.size());
-  out.units = units;
+  out.units = pack.units;
   for (size_t p = 0; p < parts.size(); ++p) {
-    const Schedule *best = parts[p].best(units, target);
-    if (!best)
-      return std::nullopt;
-    Schedule schedule = *best;
+    const PartSchedules &known = *parts[p].known;
+    Schedule schedule = known.schedules[pack.chosen[p]];
     out.lanes = schedule.lanes;
     renumberEquations(schedule, parts[p].equations);
-    out.edges.insert(out.edges.end(), schedule.edges.begin(), schedule.edges.end());
+    for (EdgeLevel edge : schedule.edges) {
+      const auto at = std::find(known.made.begin(), known.made.end(), edge.tensor);
+      edge.tensor = parts[p].made[static_cast<size_t>(at - known.made.begin())];
+      out.edges.push_back(edge);
+    }
     for (TreeNode &node : appendPiece(out, std::move(schedule), "." + std::to_string(p)))
       out.tree.push_back(std::move(node));
   }
@@ -165,7 +174,7 @@ std::optional<Schedule> packed(const std::vector<Part> &parts, int units, const 
 
 } // namespace
 
-Candidates packCandidates(const ExprProgram &pattern, const Target &target) {
+Candidates packCandidates(const ExprProgram &pattern, const Target &target, KnownParts *known) {
   const std::vector<const Equation *> equations = scheduledEquations(pattern);
   if (scanOf(pattern) || equations.size() < 2)
     return {};
@@ -186,11 +195,11 @@ Candidates packCandidates(const ExprProgram &pattern, const Target &target) {
     part.program.tensors = pattern.tensors;
     part.program.inputs = pattern.inputs;
     part.program.outputs = pattern.outputs;
-    std::set<TensorId> made;
     for (int e : group) {
       part.program.items.push_back(pattern.items[e]);
-      made.insert(equations[e]->outputs.begin(), equations[e]->outputs.end());
+      part.made.insert(part.made.end(), equations[e]->outputs.begin(), equations[e]->outputs.end());
     }
+    const std::set<TensorId> made(part.made.begin(), part.made.end());
     for (size_t t = 0; t < part.program.tensors.size(); ++t)
       if (Tensor &tensor = part.program.tensors[t];
           tensor.kind == TensorKind::Temp && made.count(static_cast<TensorId>(t)) == 0)
@@ -198,25 +207,32 @@ Candidates packCandidates(const ExprProgram &pattern, const Target &target) {
     part.equations = std::move(group);
     parts.push_back(std::move(part));
   }
-  std::map<std::string, const Part *> known;
+  KnownParts own;
+  KnownParts &all = known ? *known : own;
   std::set<int> units;
   for (Part &part : parts) {
-    part.key = keyOf(part.program);
-    auto [it, isNew] = known.emplace(part.key, &part);
-    if (!isNew)
-      part.take(*it->second);
-    else if (!schedule(part, target))
+    std::shared_ptr<const PartSchedules> &schedules = all[hash128(keyOf(part.program))];
+    if (!schedules)
+      schedules = std::make_shared<PartSchedules>(schedulesOf(part.program, part.made, target));
+    part.known = schedules;
+    if (schedules->schedules.empty())
       return {};
-    for (const Schedule &s : part.schedules)
+    for (const Schedule &s : schedules->schedules)
       units.insert(s.units);
   }
   Target share = target;
   share.cores = std::max(1, target.cores / static_cast<int>(parts.size()));
-  Candidates out;
+  std::vector<Pack> packs;
   for (int u : units)
     for (const Target *place : {&std::as_const(share), &target})
-      if (std::optional<Schedule> schedule = packed(parts, u, *place))
-        out.push_back(std::move(*schedule));
+      if (std::optional<Pack> pack = packOf(parts, u, *place, target))
+        packs.push_back(std::move(*pack));
+  std::stable_sort(packs.begin(), packs.end(),
+                   [](const Pack &a, const Pack &b) { return a.seconds < b.seconds; });
+  Candidates out;
+  for (size_t p = 0; p < std::min(kMostPacks, packs.size()); ++p)
+    if (std::optional<Schedule> schedule = scheduleOf(packs[p], parts))
+      out.push_back(std::move(*schedule));
   return out;
 }
 

@@ -80,7 +80,7 @@ ExprProgram phasePattern(const ExprProgram &pattern, int first, int last) {
 }
 
 Candidates phasedCandidates(const ExprProgram &pattern, const Target &target,
-                            const std::vector<int> &phaseStarts) {
+                            const std::vector<int> &phaseStarts, KnownParts *known) {
   struct Best {
     double seconds = 0;
     Schedule schedule;
@@ -95,7 +95,7 @@ Candidates phasedCandidates(const ExprProgram &pattern, const Target &target,
   for (size_t p = 0; p + 1 < bounds.size(); ++p) {
     const ExprProgram part = phasePattern(pattern, bounds[p], bounds[p + 1]);
     WorkMeter meter(part, target);
-    for (Schedule &candidate : plainCandidates(part, target)) {
+    for (Schedule &candidate : plainCandidates(part, target, known)) {
       const double seconds = meter.seconds(candidate);
       std::vector<Best> &phases = ofUnits[candidate.units];
       if (phases.size() == p)

@@ -14,7 +14,7 @@ ExprProgram phasePattern(const ExprProgram &pattern, int first, int last);
 /// number of units that every phase has candidates for, with the cheapest candidate of each phase. Values that cross a
 /// barrier stay in device memory.
 Candidates phasedCandidates(const ExprProgram &pattern, const Target &target,
-                            const std::vector<int> &phaseStarts);
+                            const std::vector<int> &phaseStarts, KnownParts *known = nullptr);
 
 /// The first equation of each phase of a schedule but the first one.
 std::vector<int> phaseStarts(const Schedule &schedule);

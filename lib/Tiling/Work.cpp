@@ -122,24 +122,14 @@ private:
     }
   }
 
-  /// Parts share a grid: a block does what the average block does.
   void walkParts() {
-    cost::Counts sum;
-    sum.blocks = 0;
-    constexpr double cost::Counts::*kOfBlock[] = {&cost::Counts::vectorOps,
-                                                  &cost::Counts::vectorLoads,
-                                                  &cost::Counts::gathers, &cost::Counts::barriers};
+    std::vector<cost::Counts> parts;
     for (const TreeNode &part : schedule.tree) {
       counts = cost::Counts();
       walk({part}, 1.0);
-      sum.blocks += counts.blocks;
-      sum.unitsPerBlock = std::max(sum.unitsPerBlock, counts.unitsPerBlock);
-      for (double cost::Counts::*count : kOfBlock)
-        sum.*count += counts.blocks * counts.*count;
+      parts.push_back(counts);
     }
-    for (double cost::Counts::*count : kOfBlock)
-      sum.*count /= sum.blocks;
-    counts = sum;
+    counts = sideBySide(parts);
   }
 
   /// A value that does not depend on an Unroll axis is computed once for all its iterations.
@@ -289,6 +279,31 @@ std::vector<cost::Counts> WorkMeter::phases(const Schedule &schedule) {
     counts.push_back(Counter(part.schedule, part.pattern, target, &own).counts);
   }
   return counts;
+}
+
+cost::Counts sideBySide(const std::vector<cost::Counts> &parts) {
+  using cost::Counts;
+  constexpr double Counts::*kOfBlock[] = {&Counts::vectorOps, &Counts::vectorLoads,
+                                          &Counts::gathers, &Counts::barriers};
+  constexpr double Counts::*kOfLaunch[] = {&Counts::blocks, &Counts::readBytes,
+                                           &Counts::writtenBytes, &Counts::constantBytes};
+  constexpr double Counts::*kMost[] = {&Counts::unitsPerBlock, &Counts::registersPerThread,
+                                       &Counts::sharedBytesPerBlock};
+  Counts sum;
+  sum.blocks = 0;
+  for (const Counts &part : parts) {
+    for (double Counts::*count : kOfLaunch)
+      sum.*count += part.*count;
+    for (double Counts::*count : kOfBlock)
+      sum.*count += part.blocks * part.*count;
+    for (double Counts::*count : kMost)
+      sum.*count = std::max(sum.*count, part.*count);
+    for (size_t level = 0; level < cost::kLevels; ++level)
+      sum.levelBytes[level] += part.levelBytes[level];
+  }
+  for (double Counts::*count : kOfBlock)
+    sum.*count /= sum.blocks;
+  return sum;
 }
 
 cost::Counts instructionsOf(const Schedule &schedule, const ExprProgram &equations,

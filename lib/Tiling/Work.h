@@ -24,6 +24,9 @@ private:
   std::optional<Traffic> traffic; // of all equations in one phase
 };
 
+/// Of parts with blocks of their own in one grid: a block does what the average block does.
+cost::Counts sideBySide(const std::vector<cost::Counts> &parts);
+
 /// Work of one phase without what its memory costs, which takes most of the time to count: for choices that do not
 /// change it.
 cost::Counts instructionsOf(const Schedule &schedule, const ExprProgram &equations,
