@@ -15,10 +15,12 @@ template <typename Float> struct ValueNumber {
   using B = Value *;
   using Native = Float;
   Builder &b;
+  const TargetHooks &hooks;
   llvm::Type *floatType, *intType;
 
-  ValueNumber(Builder &b, llvm::Type *type)
-      : b(b), floatType(type), intType(type->getWithNewType(b.getIntNTy(sizeof(Float) * 8))) {}
+  ValueNumber(Builder &b, const TargetHooks &hooks, llvm::Type *type)
+      : b(b), hooks(hooks), floatType(type),
+        intType(type->getWithNewType(b.getIntNTy(sizeof(Float) * 8))) {}
 
   F constant(double v) { return llvm::ConstantFP::get(floatType, v); }
   I integer(int64_t v) { return llvm::ConstantInt::get(intType, static_cast<uint64_t>(v), true); }
@@ -50,6 +52,8 @@ template <typename Float> struct ValueNumber {
   B equalInt(I x, I y) { return b.CreateICmpEQ(x, y); }
   B lessInt(I x, I y) { return b.CreateICmpSLT(x, y); }
   F toFloat(I x) { return b.CreateSIToFP(x, floatType); }
+  bool scales() { return hooks.scales(floatType); }
+  F scale(F x, F k) { return hooks.scale(b, x, k); }
 };
 
 MathFn functionOf(ScalarOp op) {
@@ -71,11 +75,11 @@ Value *Emitter::maths(ScalarOp op, DType type, Value *x, Value *y) {
   }
   const MathFn fn = functionOf(op);
   if (type != DType::F64 && mathpoly::hasF32Code(fn)) {
-    ValueNumber<float> n(b, x->getType());
+    ValueNumber<float> n(b, hooks, x->getType());
     return rounded(type, mathpoly::evaluateF32(fn, n, x));
   }
   llvm::Type *f64 = withShapeOf(b.getDoubleTy(), x->getType());
-  ValueNumber<double> n(b, f64);
+  ValueNumber<double> n(b, hooks, f64);
   Value *wideX = b.CreateFPExt(x, f64), *wideY = y ? b.CreateFPExt(y, f64) : nullptr;
   Value *r = mathpoly::evaluateF64(fn, n, wideX, wideY);
   return type == DType::F64

@@ -35,9 +35,13 @@ Value *Emitter::binary(ScalarOp op, DType type, DType operandType, Value *a, Val
       return rounded(type, intrinsic(llvm::Intrinsic::floor, {b.CreateFDiv(a, c)}));
     // The first NaN wins; of equals the second one.
     case ScalarOp::Min:
-      return b.CreateSelect(b.CreateFCmpUNO(a, a), a, b.CreateSelect(b.CreateFCmpOLT(a, c), a, c));
-    case ScalarOp::Max:
-      return b.CreateSelect(b.CreateFCmpUNO(a, a), a, b.CreateSelect(b.CreateFCmpOGT(a, c), a, c));
+    case ScalarOp::Max: {
+      const bool largest = op == ScalarOp::Max;
+      Value *chosen = hooks.extreme(b, largest, a, c);
+      if (!chosen)
+        chosen = b.CreateSelect(largest ? b.CreateFCmpOGT(a, c) : b.CreateFCmpOLT(a, c), a, c);
+      return b.CreateSelect(b.CreateFCmpUNO(a, a), a, chosen);
+    }
     default: return maths(op, type, a, c);
     }
   }

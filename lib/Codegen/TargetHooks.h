@@ -25,6 +25,16 @@ public:
   virtual void defineMachine(llvm::Module &module, const GirKernel &kernel) const = 0;
   /// Tensors of so many bytes and more that a kernel writes and does not read are stored past the caches; 0: none.
   virtual int64_t streamedBytes() const { return 0; }
+  /// x 2^k for a whole k, rounded once, for a type of which `scales` holds.
+  virtual bool scales(const llvm::Type *) const { return false; }
+  virtual llvm::Value *scale(llvm::IRBuilderBase &, llvm::Value *, llvm::Value *) const {
+    return nullptr;
+  }
+  /// a > c ? a : c (a < c ? a : c where not `largest`) as one instruction, where LLVM would take the choice apart to
+  /// join it with the test for a NaN beside it and need more; otherwise null.
+  virtual llvm::Value *extreme(llvm::IRBuilderBase &, bool, llvm::Value *, llvm::Value *) const {
+    return nullptr;
+  }
   /// At the end of a block: such stores may overtake what tells others that it has ended.
   virtual void completeStreamed(llvm::IRBuilderBase &) const {}
 };

@@ -24,6 +24,7 @@ struct Counts {
   double registersPerThread = 0; // GPU, of 32 bits; 0: few
   double sharedBytesPerBlock = 0;
   double launches = 1;
+  double rowsAtOnce = 1; // CPU: runs of addresses that the innermost loop goes along side by side
 };
 
 /// Part of `bytes` that a cache still holds when they are asked for again: all that fits, and of twice as much nothing,
@@ -36,7 +37,8 @@ double heldShare(double bytes, double capacityBytes);
 ///
 /// Compulsory bytes come from the smallest level that holds all of them: the kernel before has just written them. Those
 /// of constants beyond a sixteenth of the last cache come from memory: a network has more of such kernels than the
-/// cache has room for.
+/// cache has room for. A CPU's core that goes along one row asks memory for less than one that goes along several, each
+/// of which is fetched ahead of its own.
 ///
 /// The quick fidelity `delta` knows compulsory bytes and instructions: no latency hiding, barriers, other bytes.
 double latency(const Counts &counts, const Target &target);

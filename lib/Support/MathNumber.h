@@ -49,6 +49,9 @@ template <typename Float> struct NativeNumber {
   static B equalInt(I a, I b) { return a == b; }
   static B lessInt(I a, I b) { return a < b; }
   static F toFloat(I a) { return static_cast<F>(a); }
+  static bool scales() { return false; }
+  /// x 2^k for a whole k, rounded once; NaN for a k that is not finite. Only where scales() holds.
+  static F scale(F x, F k) { return std::ldexp(x, static_cast<int>(k)); }
 };
 
 namespace mathpoly {

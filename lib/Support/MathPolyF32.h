@@ -8,6 +8,7 @@ namespace fusec::mathpoly {
 /// x = n ln2 + r, |r| <= ln2 / 2.
 template <typename F> struct Reduced {
   F shifted; // n + magic: n in the low bits; those above leave when they are shifted into an exponent
+  F n;
   F r;
 };
 template <typename N> Reduced<typename N::F> reduceForExp(N &n, typename N::F x, double magic) {
@@ -15,7 +16,7 @@ template <typename N> Reduced<typename N::F> reduceForExp(N &n, typename N::F x,
   F shifted = n.fma(x, n.constant(0x1.715476p+0), n.constant(magic));
   F kf = n.sub(shifted, n.constant(magic));
   F r = n.fma(kf, n.constant(-0x1.62e4p-1), x);
-  return {shifted, n.fma(kf, n.constant(-0x1.7f7d1cp-20), r)};
+  return {shifted, kf, n.fma(kf, n.constant(-0x1.7f7d1cp-20), r)};
 }
 
 /// e^r - 1 = r + r^2 q(r) for |r| <= ln2 / 2.
@@ -27,18 +28,21 @@ template <typename N> typename N::F expTail(N &n, typename N::F r) {
 
 /// e^x. 2^n is applied in two halves, so that denormal results and overflow round once. Where the result is 0 nothing
 /// is scaled down: a product that underflows costs an x86 core over a hundred cycles, and a masked softmax is full of
-/// them.
+/// them. An instruction that scales by 2^n gives the same bits: 1 + p is rounded once either way, and a denormal result
+/// once more.
 template <typename N> typename N::F expF32(N &n, typename N::F x) {
   using F = typename N::F;
   using I = typename N::I;
   // Comparisons that a NaN fails leave it in place.
   auto vanishes = n.less(x, n.constant(-104.0));
-  F z = n.select(vanishes, n.constant(0), x);
+  F z = n.scales() ? x : n.select(vanishes, n.constant(0), x);
   z = n.select(n.less(n.constant(89.0), z), n.constant(89.0), z);
   // In the low bits of `shifted` stands, beside n, the bias of an exponent for each half.
   const double kMagic = 0x1.8p23 + 2 * 127;
   Reduced reduced = reduceForExp(n, z, kMagic);
   F p = expTail(n, reduced.r);
+  if (n.scales())
+    return n.select(vanishes, n.constant(0), n.scale(n.add(p, n.constant(1)), reduced.n));
   I both = n.bits(reduced.shifted), half = n.shiftRight(both, 1);
   F s1 = n.fromBits(n.shiftLeft(half, 23));
   F s2 = n.fromBits(n.shiftLeft(n.subInt(both, half), 23));

@@ -41,6 +41,8 @@ struct Target {
   double flopsPerSec; // fp32 FMA peak of the device (a core's share on a CPU), 2 flop an FMA
   double launchSec, blockBarrierSec, deviceBarrierSec;
   double ownLaunchSec = 0; // CPU: of blocks that the calling thread runs itself, all of them
+  double oneRowShare =
+      1; // CPU: of memory's bandwidth, for a core that goes along fewer than four rows
   std::vector<MemoryLevel> memory;
 };
 

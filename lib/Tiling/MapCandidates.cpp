@@ -23,7 +23,8 @@ const ReadInfo *transposedRead(const View &view, const std::vector<ReadInfo> &re
   return nullptr;
 }
 
-Schedule cpuMap(const View &view, int unroll) {
+/// A vector of each of `rowsAtOnce` rows in turn (1: along one row).
+Schedule cpuMap(const View &view, int unroll, int64_t rowsAtOnce) {
   int lanes = view.target->lanes;
   Builder b(view, "map", 1, lanes);
   std::vector<TreeNode> loops;
@@ -44,19 +45,24 @@ Schedule cpuMap(const View &view, int unroll) {
   } else {
     int64_t rowElements = view.opt(groups.back());
     std::vector<TreeNode> inner;
+    AxisId rowAxis = -1;
     for (size_t g = 0; g + 1 < groups.size(); ++g) {
       AxisId axis = b.addSpatial("i" + std::to_string(g), {groups[g]});
       bool last = g + 2 == groups.size();
-      int64_t rows =
-          last ? std::clamp<int64_t>(kElementsPerBlock / rowElements, 1, view.opt(groups[g])) : 1;
+      int64_t rows = last ? std::clamp<int64_t>(kElementsPerBlock / rowElements, rowsAtOnce,
+                                                view.opt(groups[g]))
+                          : 1;
       loops.push_back(Builder::loop(LoopKind::Block, axis, rows));
-      if (rows > 1)
-        inner.push_back(Builder::loop(LoopKind::Seq, axis, 1));
+      if (rows > rowsAtOnce)
+        inner.push_back(Builder::loop(LoopKind::Seq, axis, rowsAtOnce));
+      rowAxis = axis;
     }
     AxisId x = b.addSpatial("x", {groups.back()});
     int64_t vector = std::min<int64_t>(int64_t{lanes} * unroll, roundUp(rowElements, lanes));
     loops.insert(loops.end(), inner.begin(), inner.end());
     loops.push_back(Builder::loop(LoopKind::Seq, x, vector));
+    if (rowsAtOnce > 1)
+      loops.push_back(Builder::loop(LoopKind::Unroll, rowAxis, 1));
     loops.push_back(Builder::loop(LoopKind::Unroll, x, lanes));
     loops.push_back(Builder::loop(LoopKind::Lane, x, 1));
   }
@@ -108,8 +114,14 @@ Schedule gpuTranspose(const View &view, const ReadInfo &read, size_t contiguousG
 Candidates mapCandidates(const View &view) {
   Candidates out;
   if (view.target->kind == TargetKind::Cpu) {
-    out.push_back(cpuMap(view, 4));
-    out.push_back(cpuMap(view, 1));
+    out.push_back(cpuMap(view, 4, 1));
+    out.push_back(cpuMap(view, 1, 1));
+    // Rows of a page and more: a core's prefetchers follow each by itself, up to the end of its page.
+    constexpr int64_t kPageElements = 1024, kRows = 4;
+    const auto &groups = view.spatial;
+    if (groups.size() > 1 && view.opt(groups.back()) >= kPageElements &&
+        view.opt(groups[groups.size() - 2]) >= kRows)
+      out.push_back(cpuMap(view, 1, kRows));
     return out;
   }
   if (!view.spatial.empty()) {

@@ -253,6 +253,16 @@ private:
         counts.vectorOps += times * weight * shared(e, node.target, id);
     if (e.kind != EquationKind::Reduction)
       counts.vectorLoads += times;
+    counts.rowsAtOnce = std::max(counts.rowsAtOnce, rowsAtOnce(laneAxis));
+  }
+
+  /// Rows that the innermost loop in order goes along side by side.
+  double rowsAtOnce(AxisId laneAxis) const {
+    double rows = 1;
+    for (size_t i = path.size(); i-- > 0 && path[i]->loop != LoopKind::Seq;)
+      if (path[i]->loop == LoopKind::Unroll && path[i]->axis != laneAxis)
+        rows *= trips[i];
+    return rows;
   }
 
   const Schedule &schedule;

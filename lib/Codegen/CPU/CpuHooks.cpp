@@ -26,11 +26,35 @@ public:
   // where it does the detour costs half of the bandwidth; below, a cache shared by the cores may hold it for the next
   // kernel. Vectors of less than a line would leave it half written.
   int64_t streamedBytes() const override { return target.vectorRegisters == 32 ? 16 << 20 : 0; }
+  bool scales(const llvm::Type *type) const override {
+    return target.vectorRegisters == 32 && isLine(type);
+  }
+  llvm::Value *scale(llvm::IRBuilderBase &b, llvm::Value *x, llvm::Value *k) const override {
+    // All lanes (the mask), rounded as the thread rounds (4).
+    return b.CreateIntrinsic(llvm::Intrinsic::x86_avx512_mask_scalef_ps_512, {},
+                             {x, k, x, b.getInt16(0xffff), b.getInt32(4)});
+  }
+  // maxps gives its second operand where one is a NaN, as the choice does.
+  llvm::Value *extreme(llvm::IRBuilderBase &b, bool largest, llvm::Value *a,
+                       llvm::Value *c) const override {
+    using namespace llvm::Intrinsic;
+    if (isLine(a->getType()) && target.vectorRegisters == 32)
+      return b.CreateIntrinsic(largest ? x86_avx512_max_ps_512 : x86_avx512_min_ps_512, {},
+                               {a, c, b.getInt32(4)});
+    if (isFloats(a->getType(), 8))
+      return b.CreateIntrinsic(largest ? x86_avx_max_ps_256 : x86_avx_min_ps_256, {}, {a, c});
+    return nullptr;
+  }
   void completeStreamed(llvm::IRBuilderBase &b) const override {
     b.CreateIntrinsic(llvm::Intrinsic::x86_sse_sfence, {}, {});
   }
 
 private:
+  static bool isFloats(const llvm::Type *type, unsigned count) {
+    const auto *vector = llvm::dyn_cast<llvm::FixedVectorType>(type);
+    return vector && vector->getNumElements() == count && vector->getElementType()->isFloatTy();
+  }
+  static bool isLine(const llvm::Type *type) { return isFloats(type, 16); }
   const Target &target;
 };
 

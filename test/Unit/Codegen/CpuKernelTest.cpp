@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
+#include <cmath>
 #include <cstring>
+#include <limits>
 
 using namespace fusec;
 using namespace fusec::test;
@@ -87,6 +89,39 @@ TEST_CASE("maths functions", "[codegen]") {
                          "tan", "asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh", "atanh"})
     checkElementwise(type, type, apply(op, 1));
   checkElementwise(type, type, apply("pow", 2));
+}
+
+// Vectors of a line take instructions that shorter ones do not have: scaling by a power of two, larger and smaller.
+TEST_CASE("e^x and extremes of full registers where results are denormal, vanish or overflow",
+          "[codegen]") {
+  const int64_t n = 4096;
+  const float inf = std::numeric_limits<float>::infinity();
+  std::vector<float> x(n), z(n);
+  for (int64_t i = 0; i < n; ++i) {
+    x[i] = -107 + 198 * static_cast<float>(i) / n;
+    z[i] = x[(i * 7 + 5) % n];
+  }
+  const float special[] = {inf, -inf, std::nanf(""), 0.0f, -0.0f, -104.0f, -1e30f, 1e30f, 89.0f};
+  std::copy(std::begin(special), std::end(special), x.begin() + 32);
+  std::reverse_copy(std::begin(special), std::end(special), z.begin() + 32);
+  const std::string expression = GENERATE("exp(X)", "sigmoid(X)", "max(X, Z)", "min(X, Z)");
+  std::string text = elementwise("f32", "f32", expression);
+  auto put = [&text](const std::string &from, const std::string &to) {
+    for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
+      text.replace(at, from.size(), to);
+  };
+  put("X", kX);
+  put("Z", kZ);
+  put("b*8", "b*16");
+  put("floordiv(n + 7, 8)", "floordiv(n + 15, 16)");
+  put("in 8", "in 16");
+  put("lanes 8", "lanes 16");
+  auto bytesOf = [](const std::vector<float> &v) {
+    Bytes bytes(v.size() * sizeof(float));
+    std::memcpy(bytes.data(), v.data(), bytes.size());
+    return bytes;
+  };
+  requireSameBits(kernelFrom(text, kN), {bytesOf(x), bytesOf(z), Bytes(n * sizeof(float))}, {n});
 }
 
 TEST_CASE("gathers, strides and conditional reads", "[codegen]") {

@@ -106,6 +106,7 @@ TEST_CASE(
     Counts c;
     c.launches = 0;
     c.blocks = target.cores;
+    c.rowsAtOnce = 4;
     const bool cpu = target.kind == TargetKind::Cpu;
     for (size_t level = cpu ? 0 : 1; level + 1 < target.memory.size(); ++level) {
       const MemoryLevel &cache = target.memory[level];
@@ -127,6 +128,24 @@ TEST_CASE(
     CHECK(latency(c, target) == Catch::Approx(c.readBytes / memory.bytesPerSec));
     c.readBytes = c.constantBytes = double(last.capacityBytes) / 16;
     CHECK(latency(c, target) < written);
+  }
+}
+
+TEST_CASE(
+    "A CPU's core gets less of memory along one row than along four, and as much of its caches") {
+  for (const Target &target : all()) {
+    INFO(target.name);
+    Counts one, four;
+    four.rowsAtOnce = 4;
+    one.launches = four.launches = 0;
+    one.blocks = four.blocks = target.cores;
+    one.readBytes = four.readBytes = double(target.memory.end()[-2].capacityBytes) / 2;
+    CHECK(latency(one, target) == latency(four, target));
+    one.readBytes = four.readBytes = one.readBytes * 1000;
+    if (target.kind == TargetKind::Cpu)
+      CHECK(latency(four, target) == Catch::Approx(latency(one, target) * target.oneRowShare));
+    else
+      CHECK(latency(four, target) == latency(one, target));
   }
 }
 
@@ -194,6 +213,7 @@ TEST_CASE("At the limits the roofline and the launch cost are left alone") {
     copy.readBytes = 1e12;
     copy.launches = 0;
     copy.blocks = target.cores;
+    copy.rowsAtOnce = 4;
     CHECK(latency(copy, target) == Catch::Approx(1e12 / target.memory.back().bytesPerSec));
 
     // Every core busy with nothing but multiply-adds: the device's peak. A vector operation is one of them a lane.

@@ -7,7 +7,7 @@ using namespace fusec;
 using namespace fusec::test;
 
 TEST_CASE("candidates: maps") {
-  for (const char *shape : {"7", "1000", "3,5", "64,128", "2,3,4", "33,1"}) {
+  for (const char *shape : {"7", "1000", "3,5", "64,128", "2,3,4", "33,1", "9,1030", "2,4,1024"}) {
     std::string s = shape, axes, at;
     int rank = 0;
     for (size_t begin = 0; begin <= s.size(); begin = s.find(',', begin) + 1) {
