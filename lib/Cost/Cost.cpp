@@ -24,7 +24,7 @@ double blockSeconds(const Counts &c, const Target &target) {
   bool cpu = target.kind == TargetKind::Cpu;
   double flopsPerCore = cpu ? target.flopsPerSec : target.flopsPerSec / target.cores;
   double vectorsPerSec = flopsPerCore / (2.0 * target.lanes);
-  double arithmetic = c.vectorOps / vectorsPerSec;
+  double arithmetic = (c.vectorOps + c.stalls) / vectorsPerSec;
   // Loads issue beside arithmetic, at the same rate on a CPU, at a quarter of it on a GPU (load/store units).
   double loads = c.vectorLoads / (cpu ? vectorsPerSec : vectorsPerSec / 4);
   // Lanes that lie apart are served one by one: each takes a load of its own.

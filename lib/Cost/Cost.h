@@ -10,8 +10,10 @@ constexpr size_t kLevels = 4; // of memory, in the order of Target::memory
 
 /// Plain counts of one kernel launch. "Vector" = one instruction for all lanes of a unit.
 struct Counts {
-  double vectorOps = 0;     // arithmetic, expensive functions counted by their length; of one unit
-  double vectorLoads = 0;   // contiguous or broadcast loads and stores, of one unit
+  double vectorOps = 0;   // arithmetic, expensive functions counted by their length; of one unit
+  double vectorLoads = 0; // contiguous or broadcast loads and stores, of one unit
+  double stalls =
+      0; // CPU: places for arithmetic that stay empty since each step waits for the last
   double gathers = 0;       // lane accesses of loads and stores without a pattern, of one unit
   double readBytes = 0;     // of device memory, compulsory: every element once
   double writtenBytes = 0;  // the same

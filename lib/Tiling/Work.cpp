@@ -220,6 +220,7 @@ private:
       return;
     }
     const Equation &e = *equations[node.target];
+    const double opsBefore = counts.vectorOps, loadsBefore = counts.vectorLoads;
     AxisId laneAxis = -1;
     bool lanes = hasLanes(laneAxis);
     std::vector<NodeId> reads = readsOf(e);
@@ -254,6 +255,29 @@ private:
     if (e.kind != EquationKind::Reduction)
       counts.vectorLoads += times;
     counts.rowsAtOnce = std::max(counts.rowsAtOnce, rowsAtOnce(laneAxis));
+    if (target.kind == TargetKind::Cpu && e.kind == EquationKind::Reduction)
+      counts.stalls += std::max(
+          0.0, chainSlots(node.target, e, times) -
+                   std::max(counts.vectorOps - opsBefore, counts.vectorLoads - loadsBefore));
+  }
+
+  /// Each step of a reduction waits for the one before it: four cycles, in which two fma ports have eight places. Sums
+  /// side by side fill them, and so do the next elements' sums as far as a core looks ahead.
+  double chainSlots(int equation, const Equation &e, double times) const {
+    constexpr double kSlots = 8, kInstructionsAhead = 512, kInstructionsAStep = 3;
+    double sideBySide = 1;
+    for (size_t i = path.size(); i-- > 0;) {
+      if (path[i]->loop == LoopKind::Unroll)
+        sideBySide *= trips[i];
+      if (path[i]->loop != LoopKind::Seq || path[i]->axis < 0)
+        continue;
+      const AxisUse *use = schedule.axes[path[i]->axis].in(equation);
+      if (!use || use->positions.front() < e.numSpatial)
+        return 0; // elements in turn: what they sum up into is not what comes next
+      const double ahead = kInstructionsAhead / (trips[i] * sideBySide * kInstructionsAStep);
+      return times / sideBySide * kSlots / std::max(1.0, ahead);
+    }
+    return 0;
   }
 
   /// Rows that the innermost loop in order goes along side by side.
