@@ -1,4 +1,5 @@
 #pragma once
+#include "Codegen/Ahead.h"
 #include "Codegen/Codegen.h"
 #include "Codegen/TargetHooks.h"
 
@@ -103,6 +104,8 @@ private:
   llvm::Value *toMemory(DType t, llvm::Value *v);
   llvm::Type *storageType(DType t);
   llvm::Value *pointers(const Place &p, DType t);
+  void noteAhead();
+  void emitAhead(const Stmt &loop);
   void noteStreamed();
   void storeStreamed(llvm::Value *stored, llvm::Value *pointer, llvm::Align align);
 
@@ -146,6 +149,7 @@ private:
   std::vector<SymbolId> symbols;
   std::vector<bool>
       readsMemory; // node -> a Read of Shared or Global memory is among its operands or itself
+  std::multimap<const Stmt *, Ahead> ahead; // loop -> what its iterations ask for
   std::vector<bool> streamed; // buffer -> whole lines of it are stored past the caches
   Diagnostics errors;
 

@@ -147,6 +147,47 @@ void Emitter::noteStreamed() {
   };
   for (const Phase &phase : kernel.phases)
     visit(visit, phase.body);
+  // Lines that are in a cache by then are better written there.
+  for (const auto &[loop, access] : ahead)
+    if (access.isWritten)
+      streamed[access.buffer] = false;
+}
+
+void Emitter::noteAhead() {
+  if (const int64_t least = hooks.prefetchedBytes(); least > 0)
+    ahead = accessesAhead(kernel, least);
+}
+
+/// In each iteration: the lines that the other loop's iteration of this number touches.
+void Emitter::emitAhead(const Stmt &loop) {
+  const auto [first, last] = ahead.equal_range(&loop);
+  for (auto it = first; it != last; ++it) {
+    const Ahead &access = it->second;
+    const std::vector<Val> outside = vars;
+    vars[access.loop] = vars[loop.var];
+    vars[access.lane] = {b.getInt64(0), 1};
+    if (access.next >= 0)
+      vars[access.next] = {b.CreateAdd(vars[access.next].v, b.getInt64(1))};
+    const DType type = kernel.buffers[access.buffer].type;
+    const int64_t vectorBytes = int64_t{width} * sizeInBytes(type);
+    for (int64_t i = 0; i < access.unrollTrip; ++i) {
+      if (i * vectorBytes % kLineBytes != 0)
+        continue;
+      if (access.unroll >= 0)
+        vars[access.unroll] = {b.getInt64(i)};
+      forget();
+      const Val index = eval(access.index);
+      if (index.varying || index.step != 1)
+        break;
+      Value *line = b.CreateGEP(elementInMemory(b, type), buffers[access.buffer], index.v);
+      // To be written, or read again by the next iteration: into the first cache, the second one.
+      b.CreateIntrinsic(llvm::Intrinsic::prefetch, {line->getType()},
+                        {line, b.getInt32(access.isWritten), b.getInt32(access.isWritten ? 3 : 2),
+                         b.getInt32(1)});
+    }
+    vars = outside;
+  }
+  forget();
 }
 
 /// A whole line. The caller's memory may begin anywhere: only lines of the machine are stored so.

@@ -104,6 +104,7 @@ void Emitter::emitSeq(const Stmt &s, Value *trip) {
   b.SetInsertPoint(loop);
   Value *count = b.CreateLoad(b.getInt64Ty(), counter);
   vars[s.var] = {count};
+  emitAhead(s);
   emit(s.body);
   Value *next = b.CreateNSWAdd(count, b.getInt64(1));
   b.CreateStore(next, counter);

@@ -25,6 +25,8 @@ public:
   virtual void defineMachine(llvm::Module &module, const GirKernel &kernel) const = 0;
   /// Tensors of so many bytes and more that a kernel writes and does not read are stored past the caches; 0: none.
   virtual int64_t streamedBytes() const { return 0; }
+  /// Lines of tensors of so many bytes and more are asked for while a loop before computes; 0: none.
+  virtual int64_t prefetchedBytes() const { return 0; }
   /// x 2^k for a whole k, rounded once, for a type of which `scales` holds.
   virtual bool scales(const llvm::Type *) const { return false; }
   virtual llvm::Value *scale(llvm::IRBuilderBase &, llvm::Value *, llvm::Value *) const {

@@ -25,7 +25,8 @@ public:
   // An ordinary store reads the line before it writes it. What is as large as this comes back from memory anyway, and
   // where it does the detour costs half of the bandwidth; below, a cache shared by the cores may hold it for the next
   // kernel. Vectors of less than a line would leave it half written.
-  int64_t streamedBytes() const override { return target.vectorRegisters == 32 ? 16 << 20 : 0; }
+  int64_t streamedBytes() const override { return target.vectorRegisters == 32 ? kLarge : 0; }
+  int64_t prefetchedBytes() const override { return kLarge; }
   bool scales(const llvm::Type *type) const override {
     return target.vectorRegisters == 32 && isLine(type);
   }
@@ -50,6 +51,7 @@ public:
   }
 
 private:
+  static constexpr int64_t kLarge = 16 << 20;
   static bool isFloats(const llvm::Type *type, unsigned count) {
     const auto *vector = llvm::dyn_cast<llvm::FixedVectorType>(type);
     return vector && vector->getNumElements() == count && vector->getElementType()->isFloatTy();
