@@ -18,7 +18,8 @@ struct Ahead {
       -1; // what is read: for the next iteration of this loop or block, which the first loop begins with
 };
 
-/// The loop that computes -> what it can ask for, of Global buffers of `leastBytes` and more, which no cache holds. A row that several loops go through waits for memory in the first of them and in the one that writes, and for
+/// The loop that computes -> what it can ask for, of Global buffers of `leastBytes` and more, which no cache holds. A
+/// row that several loops go through waits for memory in the first of them and in the one that writes, and for
 /// arithmetic in the one with e^x: asked for there, both come while it computes.
 std::multimap<const Stmt *, Ahead> accessesAhead(const GirKernel &kernel, int64_t leastBytes);
 
