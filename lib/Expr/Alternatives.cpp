@@ -18,6 +18,8 @@ const std::vector<Alternative> &alternatives() {
        [](const ExprProgram &pattern, int64_t) { return repairCascades(pattern); }},
       {"recompute", "compute the map at this position again wherever it is read", recomputeChoices,
        recompute},
+      {"wavefront", "scans and what lies between them as one scan, one behind the other", nullptr,
+       wavefront},
   };
   return list;
 }

@@ -48,5 +48,6 @@ std::vector<int64_t> twoPhaseChoices(const ExprProgram &pattern, const Target &t
 std::optional<ExprProgram> twoPhase(const ExprProgram &pattern, int64_t parts);
 std::vector<int64_t> recomputeChoices(const ExprProgram &pattern, const Target &target);
 std::optional<ExprProgram> recompute(const ExprProgram &pattern, int64_t position);
+std::optional<ExprProgram> wavefront(const ExprProgram &pattern, int64_t);
 
 } // namespace fusec

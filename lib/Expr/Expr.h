@@ -87,7 +87,11 @@ struct ScanCarry {
 /// A tensor that the body writes once a step, stacked along a new leading axis of `stacked`.
 struct ScanOutput {
   TensorId perStep;
-  TensorId stacked; // [steps, perStep...]; step t goes to index t, or steps-1-t when reversed
+  TensorId stacked; // [count, perStep...]; step t goes to index t, or steps-1-t when reversed
+  /// Not -1: the step of the first value that is stacked. Step t then goes to index t - first, steps that have no index
+  /// there go nowhere, `count` is any number up to steps - first (else it is `steps`), the scan is not reversed, and
+  /// nothing else reads perStep.
+  int64_t first = -1;
 };
 
 /// One tensor equation. Domain: `axes`, the spatial ones first; spatial axis d runs over dimension d of every

@@ -265,6 +265,9 @@ private:
       FUSEC_TRY(o.perStep, ref());
       FUSEC_CHECK(in.expect("->"));
       FUSEC_TRY(o.stacked, ref());
+      if (in.accept("from")) {
+        FUSEC_TRY(o.first, in.integer());
+      }
       e.outputs.push_back(o.stacked);
       e.scanOutputs.push_back(o);
     }

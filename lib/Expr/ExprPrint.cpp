@@ -22,7 +22,7 @@
 //   %o[%idx[i]] = %u[i] where lt(0, %idx[i])
 // scan rnn steps(100) reversed
 //   carry %h = %h0 next %hn final %h1
-//   stack %o -> %y
+//   stack %o -> %y                     # "from 2": step 2 is the first that is stacked
 //   <equations>
 // end
 // opaque top [i:4, k:5; j:n] topk {largest = 1} (%x) -> (%v, %i)
@@ -189,7 +189,8 @@ private:
       out += pad(indent) + "carry " + ref(c.previous) + " = " + ref(c.init) + " next " +
              ref(c.next) + (c.final >= 0 ? " final " + ref(c.final) : "") + "\n";
     for (const ScanOutput &o : e.scanOutputs)
-      out += pad(indent) + "stack " + ref(o.perStep) + " -> " + ref(o.stacked) + "\n";
+      out += pad(indent) + "stack " + ref(o.perStep) + " -> " + ref(o.stacked) +
+             (o.first >= 0 ? " from " + std::to_string(o.first) : "") + "\n";
     for (const Equation &inner : e.scanBody)
       equation(inner, indent);
   }

@@ -260,6 +260,23 @@ private:
         fail(where, rule);
   }
 
+  /// What is stacked from a later step on has no place in `stacked` before.
+  void stacksLater(const Equation &e, const ScanOutput &o, const std::string &where) {
+    const DimExpr left = e.steps - DimExpr(o.first) - program.tensors[o.stacked].shape[0];
+    if (e.reversed || left.range(program.symbols).min < 0)
+      fail(where, ref(o.stacked) + " does not hold steps of the scan from " +
+                      std::to_string(o.first) + " on");
+    bool isRead = std::any_of(e.carries.begin(), e.carries.end(),
+                              [&](const ScanCarry &c) { return c.next == o.perStep; });
+    for (const Equation &inner : e.scanBody)
+      for (NodeId id : inner.body.reachable(bodyRoots(inner)))
+        isRead = isRead ||
+                 ((inner.body[id].op == ScalarOp::Read || inner.body[id].op == ScalarOp::ReadIf) &&
+                  inner.body[id].index == o.perStep);
+    if (isRead)
+      fail(where, ref(o.perStep) + " is stacked from a later step on and read by nothing else");
+  }
+
   void scan(const Equation &e, const std::string &where) {
     if (inScan)
       return fail(where, "a scan cannot stand inside a scan");
@@ -289,10 +306,13 @@ private:
       if (!valid(o.stacked, where) || !valid(o.perStep, where))
         continue;
       Shape expected = program.tensors[o.perStep].shape;
-      expected.insert(expected.begin(), e.steps);
-      if (program.tensors[o.stacked].shape != expected || typeOf(o.stacked) != typeOf(o.perStep))
+      const Shape &stacked = program.tensors[o.stacked].shape;
+      expected.insert(expected.begin(), o.first >= 0 && !stacked.empty() ? stacked[0] : e.steps);
+      if (stacked != expected || typeOf(o.stacked) != typeOf(o.perStep))
         fail(where,
              ref(o.stacked) + " must be " + ref(o.perStep) + " with a leading axis of the steps");
+      else if (o.first >= 0)
+        stacksLater(e, o, where);
     }
     if (outputs != e.outputs)
       fail(where, "outputs are the finals, then the stacked tensors");

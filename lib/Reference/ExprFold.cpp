@@ -6,6 +6,8 @@
 #include "Reference/ExprEquations.h"
 
 #include <algorithm>
+#include <map>
+#include <set>
 
 namespace fusec {
 namespace {
@@ -13,6 +15,10 @@ namespace {
 class Folder {
 public:
   explicit Folder(ExprProgram &program) : program(program), known(program.tensors.size()) {
+    for (const Item &item : program.items)
+      if (const auto *e = std::get_if<Equation>(&item.value))
+        for (const ScanCarry &carry : e->carries)
+          scansBeginWith.insert(carry.init);
     for (size_t i = 0; i < program.tensors.size(); ++i)
       known[i] = program.tensors[i].constant != nullptr;
   }
@@ -71,7 +77,8 @@ private:
       return false;
     std::vector<NodeId> nodes = e.body.reachable(bodyRoots(e));
     auto reads = [&](NodeId id) { return isRead(e.body[id]); };
-    if (std::none_of(nodes.begin(), nodes.end(), reads) && e.base < 0 && e.opaqueInputs.empty())
+    if (std::none_of(nodes.begin(), nodes.end(), reads) && e.base < 0 && e.opaqueInputs.empty() &&
+        !isInit(e))
       return false; // made from the place alone: cheaper to compute again than to load
     auto work = static_cast<int64_t>(nodes.size() + 1);
     for (const Axis &a : e.axes)
@@ -95,7 +102,13 @@ private:
     bool allTemps = std::all_of(e.outputs.begin(), e.outputs.end(), [&](TensorId id) {
       return program.tensors[id].kind == TensorKind::Temp;
     });
-    return allTemps && (e.kind != EquationKind::Map || !profileOf(e).movement);
+    return allTemps && (e.kind != EquationKind::Map || !profileOf(e).movement || isInit(e));
+  }
+
+  /// A scan begins with the whole tensor: nothing can be written into its place.
+  bool isInit(const Equation &e) const {
+    return std::any_of(e.outputs.begin(), e.outputs.end(),
+                       [&](TensorId t) { return scansBeginWith.count(t) != 0; });
   }
 
   void store(const std::vector<std::pair<TensorId, ConstantRef>> &results) {
@@ -109,10 +122,20 @@ private:
       const auto *e = std::get_if<Equation>(&item.value);
       return e && !e->outputs.empty() && folded[e->outputs[0]];
     });
+    // Layers that begin with the same numbers share them.
+    std::map<std::string, TensorId> first;
+    for (Item &item : program.items)
+      if (auto *e = std::get_if<Equation>(&item.value))
+        for (ScanCarry &carry : e->carries)
+          if (folded[carry.init])
+            carry.init =
+                first.emplace(program.tensors[carry.init].constant->digest.hex(), carry.init)
+                    .first->second;
   }
 
   ExprProgram &program;
   std::vector<bool> known;
+  std::set<TensorId> scansBeginWith;
 };
 
 } // namespace

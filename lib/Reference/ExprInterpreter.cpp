@@ -101,8 +101,10 @@ private:
         FUSEC_CHECK(machine::runDense(state, inner, step));
       for (const ScanOutput &o : e.scanOutputs) {
         const std::vector<uint8_t> &from = arrays[o.perStep].owned;
-        std::copy(from.begin(), from.end(),
-                  arrays[o.stacked].owned.begin() + step * static_cast<int64_t>(from.size()));
+        const int64_t place = step - std::max<int64_t>(o.first, 0);
+        if (place >= 0 && place < arrays[o.stacked].dims[0])
+          std::copy(from.begin(), from.end(),
+                    arrays[o.stacked].owned.begin() + place * static_cast<int64_t>(from.size()));
       }
       std::vector<Array> next; // all at once: a step's value may be another carry's previous one
       for (const ScanCarry &c : e.carries)
