@@ -93,6 +93,8 @@ typedef struct {
  * A kernel has P buffers (parameters), D dims (the model symbols that it uses, ascending) and F phases. Phase f
  * has a grid: a number of blocks, an expression over the symbols, 0 included (nothing runs). All blocks of a
  * phase may run in any order and at once; a phase starts when the one before has ended (a device-wide barrier).
+ * Phases rounds_first to rounds_last (exclusive) run `rounds` times over, and where a kernel has such phases, every
+ * entry takes the number of the round, from 0 on, as a further dim (in other phases it may be any number).
  * Buffers of different tensors do not overlap. A buffer is aligned to its element size at least (to 16 bytes on
  * a GPU); runtime-owned memory and weights to 64 bytes. Memory of a tensor with no elements is never touched.
  *

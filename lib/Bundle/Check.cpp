@@ -91,6 +91,11 @@ private:
           return bad(place,
                      "a grid of " + std::to_string(g.constValue()) + " blocks is out of range");
       }
+      const auto phases = static_cast<int64_t>(k.grids.size());
+      if (k.roundsFirst < 0 || k.roundsLast < k.roundsFirst || k.roundsLast > phases)
+        return bad(place, "rounds are of phases that the kernel does not have");
+      if (k.hasRounds() && !k.rounds.valid(model.symbols.size()))
+        return bad(place, "the number of rounds is malformed");
       for (const Param &p : k.params)
         if (static_cast<int>(p.type) >= kNumDTypes)
           return bad(place, "a parameter has an unknown element type");
@@ -100,7 +105,7 @@ private:
           return bad(place, "dims must be ascending symbols of the model");
         last = d;
       }
-      const int64_t paramBytes = 8 * static_cast<int64_t>(k.params.size() + k.dims.size());
+      const int64_t paramBytes = 8 * static_cast<int64_t>(k.params.size() + k.dims.size() + 1);
       if (gpu && !isSimTarget(program.target) && paramBytes > kMaxGpuParamBytes)
         return bad(place, "the parameters take more than 4096 bytes");
     }

@@ -62,6 +62,10 @@ Kernel kernel(const fb::Kernel *k) {
   out.lanes = k->lanes();
   each(k->onnx_nodes(), [&](const flatbuffers::String *s) { out.onnxNodes.push_back(text(s)); });
   out.gridBarrier = k->grid_barrier();
+  out.roundsFirst = k->rounds_first();
+  out.roundsLast = k->rounds_last();
+  if (k->rounds())
+    out.rounds = expr(k->rounds());
   return out;
 }
 

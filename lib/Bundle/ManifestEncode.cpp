@@ -93,8 +93,11 @@ private:
     auto paramList = fb.CreateVectorOfStructs(params);
     auto dims = fb.CreateVector(k.dims);
     auto nodes = fb.CreateVectorOfStrings(k.onnxNodes);
+    flatbuffers::Offset<fb::Expr> rounds;
+    if (k.hasRounds())
+      rounds = expr(k.rounds);
     return fb::CreateKernel(fb, symbol, grids, paramList, dims, k.scratchBytes, k.units, k.lanes,
-                            nodes, k.gridBarrier);
+                            nodes, k.gridBarrier, rounds, k.roundsFirst, k.roundsLast);
   }
 
   flatbuffers::Offset<fb::Variant> variant(const Variant &v) {

@@ -44,6 +44,10 @@ struct Kernel {
   int32_t units = 1, lanes = 1;
   std::vector<std::string> onnxNodes;
   bool gridBarrier = false; // GPU and sim: there is an entry for all phases too
+  // Phases that run again and again, roundsFirst to roundsLast (exclusive); none where these are equal.
+  DimCode rounds;
+  int32_t roundsFirst = 0, roundsLast = 0;
+  bool hasRounds() const { return roundsFirst != roundsLast; }
 };
 
 /// `value` >= 0, or value mod modulus == 0 when modulus > 0.

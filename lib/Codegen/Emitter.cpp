@@ -57,7 +57,7 @@ llvm::Function *Emitter::beginFunction(const std::string &name,
   const int params = kernel.numParams();
   llvm::Type *i64 = b.getInt64Ty();
   std::vector<llvm::Type *> types(params, llvm::PointerType::get(context, threads ? 1 : 0));
-  types.insert(types.end(), symbols.size(), i64);
+  types.insert(types.end(), symbols.size() + (kernel.rounds ? 1 : 0), i64);
   if (extra == Extra::ScratchAndBlock)
     types.insert(types.end(), {b.getPtrTy(), i64});
   if (extra == Extra::Grid)
@@ -84,6 +84,11 @@ llvm::Function *Emitter::beginFunction(const std::string &name,
     dims.push_back(arg);
   }
   vars.assign(kernel.vars.size(), {});
+  if (kernel.rounds) {
+    llvm::Argument *round = function->getArg(params + symbols.size());
+    round->setName("round");
+    vars[kernel.rounds->var] = {round};
+  }
   cache.assign(kernel.body.nodes.size(), {});
   epoch = 0;
   inLane = inUnit = hasStreamed = false;
@@ -174,7 +179,7 @@ void Emitter::emitCpuKernel() {
   Value *bufferTable = field(0), *dimTable = field(1), *scratch = field(2);
   for (int i = 0; i < kernel.numParams(); ++i)
     args.push_back(b.CreateLoad(ptr, b.CreateConstGEP1_64(ptr, bufferTable, i)));
-  for (size_t d = 0; d < symbols.size(); ++d)
+  for (size_t d = 0; d < symbols.size() + (kernel.rounds ? 1 : 0); ++d)
     args.push_back(b.CreateLoad(i64, b.CreateConstGEP1_64(i64, dimTable, d)));
   args.push_back(scratch);
   args.push_back(entry->getArg(2));
@@ -201,8 +206,8 @@ void Emitter::emitGpuPhase(size_t p) {
 }
 
 /// void symbol_grid(buffers..., dims..., i64 blocks, ptr barrier): all phases, run by as many blocks as the device
-/// holds at once; each takes every blocks-th block of a phase, and the grid's barrier stands between phases. So it
-/// cannot deadlock: every block that waits has its place, and all of them come to the same barriers.
+/// holds at once; each takes every blocks-th block of a phase, and the grid's barrier stands between phases and between
+/// rounds. So it cannot deadlock: every block that waits has its place, and all of them come to the same barriers.
 void Emitter::emitGridKernel() {
   beginFunction(code.symbol + "_grid", llvm::GlobalValue::ExternalLinkage, b.getVoidTy(),
                 Extra::Grid);
@@ -217,9 +222,22 @@ void Emitter::emitGridKernel() {
   llvm::Function *gridSync =
                      machine("fusec.gpu.sync.grid", b.getVoidTy(), {barrier->getType(), i32}),
                  *blockSync = machine("fusec.gpu.sync.block", b.getVoidTy(), {});
-  for (const Phase &phase : kernel.phases) {
-    if (&phase != kernel.phases.data())
+  Value *round = nullptr; // its place, in the loop over rounds
+  llvm::BasicBlock *roundsBegin = nullptr, *roundsDone = nullptr;
+  for (size_t p = 0; p < kernel.phases.size(); ++p) {
+    const Phase &phase = kernel.phases[p];
+    if (p > 0)
       b.CreateCall(gridSync, {barrier, b.CreateTrunc(blocks, i32)});
+    if (kernel.rounds && p == kernel.rounds->first) {
+      round = entryAlloca(i64, "round.next");
+      b.CreateStore(b.getInt64(0), round);
+      roundsBegin = llvm::BasicBlock::Create(context, "rounds", function);
+      roundsDone = llvm::BasicBlock::Create(context, "done", function);
+      b.CreateCondBr(b.CreateICmpSGT(dimValue(kernel.rounds->count), b.getInt64(0)), roundsBegin,
+                     roundsDone);
+      b.SetInsertPoint(roundsBegin);
+      vars[kernel.rounds->var] = {b.CreateLoad(i64, round, "round")};
+    }
     // What was computed for one phase does not dominate the next one.
     cache.assign(kernel.body.nodes.size(), {});
     auto *loop = llvm::BasicBlock::Create(context, "blocks", function),
@@ -239,8 +257,24 @@ void Emitter::emitGridKernel() {
     b.CreateBr(loop);
     b.SetInsertPoint(after);
     cache.assign(kernel.body.nodes.size(), {});
+    if (kernel.rounds && p + 1 == kernel.rounds->last)
+      endRounds(round, roundsBegin, roundsDone, gridSync, {barrier, b.CreateTrunc(blocks, i32)});
   }
   b.CreateRetVoid();
+}
+
+/// Another round where there is one left, behind a barrier. All blocks go through the same number of them.
+void Emitter::endRounds(Value *round, llvm::BasicBlock *begin, llvm::BasicBlock *done,
+                        llvm::Function *gridSync, llvm::ArrayRef<Value *> barrier) {
+  auto *again = llvm::BasicBlock::Create(context, "again", function);
+  Value *next = b.CreateNSWAdd(b.CreateLoad(b.getInt64Ty(), round), b.getInt64(1));
+  b.CreateStore(next, round);
+  b.CreateCondBr(b.CreateICmpSLT(next, dimValue(kernel.rounds->count)), again, done);
+  b.SetInsertPoint(again);
+  b.CreateCall(gridSync, barrier);
+  b.CreateBr(begin);
+  b.SetInsertPoint(done);
+  cache.assign(kernel.body.nodes.size(), {});
 }
 
 void Emitter::numberThreads() {

@@ -40,6 +40,8 @@ private:
   void emitCpuKernel();
   void emitGpuPhase(size_t phase);
   void emitGridKernel();
+  void endRounds(llvm::Value *round, llvm::BasicBlock *begin, llvm::BasicBlock *done,
+                 llvm::Function *gridSync, llvm::ArrayRef<llvm::Value *> barrier);
   /// Parameters behind buffers and dims. ScratchAndBlock: scratch, block number (CPU). Grid: number of blocks, the
   /// barrier's word.
   enum class Extra { None, ScratchAndBlock, Grid };

@@ -76,6 +76,11 @@ bundle::Program bundleProgram(const TargetState &target, std::map<Hash128, int32
     out.symbol = codes[k].symbol;
     for (const Phase &phase : kernel.phases)
       out.grids.emplace_back(gridSize(phase));
+    if (kernel.rounds) {
+      out.rounds = bundle::DimCode(kernel.rounds->count);
+      out.roundsFirst = static_cast<int32_t>(kernel.rounds->first);
+      out.roundsLast = static_cast<int32_t>(kernel.rounds->last);
+    }
     for (int p = 0; p < kernel.numParams(); ++p)
       out.params.push_back({kernel.buffers[p].type, kernel.buffers[p].written});
     out.dims = kernel.usedSymbols();

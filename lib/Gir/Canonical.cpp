@@ -42,8 +42,13 @@ public:
 
   void run() {
     nameBuffers();
-    for (Phase &p : kernel.phases) {
+    for (size_t number = 0; number < kernel.phases.size(); ++number) {
+      Phase &p = kernel.phases[number];
       std::vector<std::pair<VarId, VarId>> saved;
+      if (kernel.rounds && number == kernel.rounds->first) {
+        roundsBefore = {kernel.rounds->var, newVar[kernel.rounds->var]};
+        kernel.rounds->var = bind(kernel.rounds->var);
+      }
       for (Phase::Block &b : p.blocks) {
         VarId old = b.var;
         saved.emplace_back(old, newVar[old]);
@@ -52,6 +57,8 @@ public:
       statements(p.body);
       for (auto it = saved.rbegin(); it != saved.rend(); ++it)
         unbind(it->first, it->second);
+      if (kernel.rounds && number + 1 == kernel.rounds->last)
+        unbind(roundsBefore.first, roundsBefore.second);
     }
     kernel.vars = std::move(vars);
     kernel.body = std::move(out);
@@ -124,6 +131,7 @@ private:
   }
 
   GirKernel &kernel;
+  std::pair<VarId, VarId> roundsBefore;
   Body out;
   std::vector<LoopVar> vars;
   std::vector<VarId> newVar; // of the old variables in scope

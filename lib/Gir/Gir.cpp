@@ -31,6 +31,8 @@ std::vector<SymbolId> GirKernel::usedSymbols() const {
   for (const Phase &p : phases)
     for (const Phase::Block &b : p.blocks)
       collect(b.trip);
+  if (rounds)
+    collect(rounds->count);
   std::vector<NodeId> roots;
   forEachStmtOf(*this, [&](const Stmt &s) {
     for (NodeId r : exprRoots(s))
@@ -106,6 +108,8 @@ void setRanges(GirKernel &kernel) {
   Body &body = kernel.body;
   body.symbolTable = kernel.symbols;
   body.axisRanges.assign(kernel.vars.size(), IndexRange{0, INT64_MAX, std::nullopt});
+  if (kernel.rounds)
+    body.axisRanges[kernel.rounds->var] = rangeOfExtent(kernel.rounds->count, kernel.symbols);
   for (const Phase &p : kernel.phases)
     for (const Phase::Block &b : p.blocks)
       body.axisRanges[b.var] = rangeOfExtent(b.trip, kernel.symbols);

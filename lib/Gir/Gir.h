@@ -2,6 +2,7 @@
 #include "Expr/Expr.h"
 #include "Support/Dim.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -93,6 +94,14 @@ struct Phase {
   std::vector<Stmt> body;
 };
 
+/// Phases that run again and again: those from `first` to `last` (exclusive), `count` times over, a device-wide barrier
+/// between any two. `var` (Seq) counts the rounds; it stands for no value outside of these phases.
+struct Rounds {
+  size_t first = 0, last = 0;
+  VarId var = -1;
+  DimExpr count; // depends on symbols only
+};
+
 /// A kernel. Global buffers come first in `buffers` and are its parameters, in this order.
 struct GirKernel {
   std::string name;
@@ -104,6 +113,7 @@ struct GirKernel {
   std::vector<GirBuffer> buffers;
   Body body;
   std::vector<Phase> phases;
+  std::optional<Rounds> rounds;
   int64_t sharedBytes = -1; // set by the allocator
 
   int numParams() const;

@@ -15,7 +15,7 @@
 //
 // Guarantees: scratch that only such values go through is not written any more, and a phase that only wrote it is gone,
 // and the device's barrier with it. Needs: simplify. Stand before the rules that keep values with their threads.
-// Not handled: scratch that two statements store to, or that is read in the phase that stores to it or under a
+// Not handled: kernels with rounds; scratch that two statements store to, or that is read in the phase that stores to it or under a
 // predicate; shared memory, through which values go to change lanes.
 #include "Gir/Rewrite.h"
 #include "Gir/Sites.h"
@@ -44,6 +44,8 @@ public:
   explicit Chains(GirKernel &kernel) : kernel(kernel), body(kernel.body) {}
 
   bool merge() {
+    if (kernel.rounds) // a store may serve the reads of an earlier phase
+      return false;
     for (BufferId b = 0; b < kernel.numParams(); ++b) {
       Chain chain{b, nullptr, kNoNode, {}};
       if (!find(chain) || chain.store->value != chain.read || !solve(chain))

@@ -51,8 +51,12 @@ public:
       FUSEC_CHECK(symbolFacts());
     while (in.peekIs("param") || in.peekIs("register") || in.peekIs("shared"))
       FUSEC_CHECK(buffer());
-    while (in.accept("phase"))
-      FUSEC_CHECK(phase());
+    while (in.peekIs("phase") || in.peekIs("rounds")) {
+      if (in.accept("rounds"))
+        FUSEC_CHECK(rounds());
+      else
+        FUSEC_CHECK(phase());
+    }
     FUSEC_CHECK(in.expect("}"));
     setRanges(kernel);
     return std::move(kernel);
@@ -126,7 +130,30 @@ private:
     return var;
   }
 
+  Status rounds() {
+    if (kernel.rounds)
+      return in.error("a kernel has rounds once");
+    Rounds r;
+    FUSEC_CHECK(in.expect("("));
+    FUSEC_TRY(r.var, bind(LoopKind::Seq));
+    FUSEC_CHECK(in.expect(":"));
+    FUSEC_TRY(r.count, DimExpr::parse(in.rawUntil(")"), kernel.symbols));
+    FUSEC_CHECK(in.expect(")"));
+    FUSEC_CHECK(in.expect("{"));
+    r.first = kernel.phases.size();
+    const auto around = scope;
+    while (in.peekIs("phase")) {
+      FUSEC_CHECK(phase());
+      scope = around;
+    }
+    scope.clear();
+    r.last = kernel.phases.size();
+    kernel.rounds = std::move(r);
+    return in.expect("}");
+  }
+
   Status phase() {
+    FUSEC_CHECK(in.expect("phase"));
     Phase p;
     FUSEC_CHECK(in.expect("("));
     while (!in.peekIs(")")) {

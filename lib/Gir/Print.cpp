@@ -19,7 +19,7 @@
 //     }
 //   }
 //
-// "sum=" and its kin are Accumulate; "%v[i], %ix argmax= value, index" is its form with an index buffer;
+// Phases that run several times stand in "rounds (step: 109) { .. }". "sum=" and its kin are Accumulate; "%v[i], %ix argmax= value, index" is its form with an index buffer;
 // "lanereduce max %acc[i]" is LaneReduce, "exchange %acc[i] xor 4" Exchange. Lets stand before the statement that
 // uses them. The symbol lines say what this kernel may assume of the symbols that it uses: a variant's guards can
 // promise more than the model's table does.
@@ -50,8 +50,14 @@ public:
       out += "  symbol " + symbolText(kernel.symbols[id]) + "\n";
     for (const GirBuffer &b : kernel.buffers)
       out += "  " + buffer(b) + "\n";
-    for (const Phase &p : kernel.phases)
-      phase(p);
+    for (size_t p = 0; p < kernel.phases.size(); ++p) {
+      if (kernel.rounds && p == kernel.rounds->first)
+        out += "  rounds (" + kernel.vars[kernel.rounds->var].name + ": " +
+               kernel.rounds->count.str(kernel.symbols) + ") {\n";
+      phase(kernel.phases[p]);
+      if (kernel.rounds && p + 1 == kernel.rounds->last)
+        out += "  }\n";
+    }
     return out + "}\n";
   }
 

@@ -34,6 +34,25 @@ public:
   std::optional<Meeting> run() {
     for (const DimExpr &d : kernel.buffers[static_cast<size_t>(buffer)].shape)
       extents.push_back(d.evaluate(opt).value_or(0));
+    if (!kernel.rounds)
+      return oneRound();
+    const int64_t last = kernel.rounds->count.evaluate(opt).value_or(1) - 1;
+    std::optional<Meeting> met;
+    for (int64_t round : {int64_t{0}, std::min<int64_t>(1, last), last / 2, last}) {
+      values[static_cast<size_t>(kernel.rounds->var)] = round;
+      if (!met)
+        met = oneRound();
+    }
+    return met;
+  }
+
+private:
+  // The accesses that are looked at in all, and the values of a variable: enough to see neighbours meet.
+  static constexpr int64_t kMostAccesses = 1 << 14, kEnds = 4;
+
+  std::optional<Meeting> oneRound() {
+    stores.clear();
+    reads.clear();
     blocks(0, 0);
     for (auto [element, reader] : reads)
       if (auto [at, end] = stores.equal_range(element); at != end)
@@ -42,10 +61,6 @@ public:
             return Meeting{element, at->second, reader};
     return std::nullopt;
   }
-
-private:
-  // The accesses that are looked at in all, and the values of a variable: enough to see neighbours meet.
-  static constexpr int64_t kMostAccesses = 1 << 14, kEnds = 4;
 
   template <typename F> void each(int64_t trip, VarId var, F &&body) {
     for (int64_t i = 0; i < trip && accesses < kMostAccesses; ++i) {

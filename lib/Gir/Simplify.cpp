@@ -22,6 +22,9 @@ public:
   }
 
   void run() {
+    if (kernel.rounds)
+      kernel.body.axisRanges[kernel.rounds->var] =
+          rangeOfExtent(kernel.rounds->count, kernel.symbols);
     for (Phase &p : kernel.phases) {
       for (const Phase::Block &b : p.blocks) {
         kernel.body.axisRanges[b.var] = rangeOfExtent(b.trip, kernel.symbols);
@@ -188,12 +191,23 @@ void dropDeadBuffers(GirKernel &kernel) {
 /// A kernel keeps one phase even where it does nothing.
 void dropEmptyPhases(GirKernel &kernel) {
   std::vector<Phase> kept;
-  for (Phase &p : kernel.phases)
-    if (!p.body.empty())
-      kept.push_back(std::move(p));
+  std::optional<Rounds> rounds;
+  for (size_t p = 0; p < kernel.phases.size(); ++p) {
+    const bool again = kernel.rounds && p >= kernel.rounds->first && p < kernel.rounds->last;
+    if (kernel.phases[p].body.empty())
+      continue;
+    if (again && !rounds) {
+      rounds = kernel.rounds;
+      rounds->first = kept.size();
+    }
+    kept.push_back(std::move(kernel.phases[p]));
+    if (again)
+      rounds->last = kept.size();
+  }
   if (kept.empty())
     kept.push_back(std::move(kernel.phases.front()));
   kernel.phases = std::move(kept);
+  kernel.rounds = std::move(rounds);
 }
 
 } // namespace

@@ -15,8 +15,11 @@ public:
   }
 
   std::vector<Traffic> run() {
-    for (const Phase &p : kernel.phases) {
-      double blocks = 1;
+    for (size_t number = 0; number < kernel.phases.size(); ++number) {
+      const Phase &p = kernel.phases[number];
+      const bool again =
+          kernel.rounds && number >= kernel.rounds->first && number < kernel.rounds->last;
+      double blocks = again ? valueOf(kernel.rounds->count) : 1;
       for (const Phase::Block &b : p.blocks)
         blocks *= valueOf(b.trip);
       list(p.body, blocks);

@@ -21,9 +21,16 @@ public:
          "units and lanes are at most " + std::to_string(kMaxThreads));
     buffers();
     nodes();
+    rounds();
     if (errors.empty()) // statements index the tables that were checked so far
-      for (const Phase &p : kernel.phases)
-        phase(p);
+      for (size_t p = 0; p < kernel.phases.size(); ++p) {
+        const bool again = kernel.rounds && p >= kernel.rounds->first && p < kernel.rounds->last;
+        if (again)
+          bind(kernel.rounds->var, LoopKind::Seq);
+        phase(kernel.phases[p]);
+        if (again)
+          unbind(kernel.rounds->var);
+      }
     need(!kernel.phases.empty(), "a kernel has at least one phase");
     if (!errors.empty())
       return std::move(errors);
@@ -120,6 +127,16 @@ private:
          where + " of %" + b.name);
     for (size_t i = extra; i < s.args.size(); ++i)
       need(kernel.body[s.args[i]].type == DType::I64, "indices are i64", where + " of %" + b.name);
+  }
+
+  void rounds() {
+    if (!kernel.rounds)
+      return;
+    const Rounds &r = *kernel.rounds;
+    need(r.first < r.last && r.last <= kernel.phases.size(), "rounds hold phases of the kernel");
+    need(r.var >= 0 && r.var < static_cast<VarId>(kernel.vars.size()),
+         "rounds are counted by a variable of the table");
+    need(validDim(r.count), "the count of rounds uses symbols of the table");
   }
 
   void phase(const Phase &p) {

@@ -30,7 +30,26 @@ public:
 
   Status run(const std::vector<GirArgument> &arguments) {
     FUSEC_CHECK(memory.bind(arguments));
-    for (const Phase &p : kernel.phases) {
+    const size_t phases = kernel.phases.size();
+    const Rounds rounds = kernel.rounds.value_or(Rounds{0, 0, -1, DimExpr(1)});
+    const int64_t count = rounds.count.evaluate(symbols).value_or(0);
+    runPhases(0, rounds.first);
+    for (int64_t round = 0; round < count; ++round) {
+      if (rounds.var >= 0)
+        cells.setVar(rounds.var, round);
+      runPhases(rounds.first, rounds.last);
+    }
+    runPhases(rounds.last, phases);
+    if (ok())
+      return success();
+    return Diagnostic{Diag::BadIr, "kernel @" + kernel.name,
+                      (current ? "'" + headText(kernel, *current) + "' " : "") + memory.fault()};
+  }
+
+private:
+  void runPhases(size_t first, size_t last) {
+    for (size_t number = first; number < last && ok(); ++number) {
+      const Phase &p = kernel.phases[number];
       memory.beginPhase();
       std::vector<Op> ops = prepare(p.body);
       std::vector<int64_t> trips, at(p.blocks.size(), 0);
@@ -49,13 +68,8 @@ public:
         list(ops);
       }
     }
-    if (ok())
-      return success();
-    return Diagnostic{Diag::BadIr, "kernel @" + kernel.name,
-                      (current ? "'" + headText(kernel, *current) + "' " : "") + memory.fault()};
   }
 
-private:
   bool ok() const { return memory.fault().empty(); }
 
   std::vector<Op> prepare(const std::vector<Stmt> &stmts) {

@@ -112,13 +112,10 @@ int32_t CpuQueue::runPhase(Launch &launch, fusec_cpu_kernel entry, int32_t phase
 fusert_status CpuQueue::launch(Launch &launch) {
   fusec_cpu_kernel entry = code.entries[launch.kernel];
   const uint64_t start = counting ? Profile::now() : 0;
-  for (size_t phase = 0; phase < launch.grids.size(); ++phase) {
-    if (launch.grids[phase] == 0)
-      continue;
-    if (int32_t status = runPhase(launch, entry, static_cast<int32_t>(phase));
-        status != FUSEC_KERNEL_OK)
-      return kernelFailed(*code.program, launch, status);
-  }
+  FUSERT_TRY(forEachPhase(launch, [&](int32_t phase) {
+    const int32_t status = runPhase(launch, entry, phase);
+    return status == FUSEC_KERNEL_OK ? FUSERT_OK : kernelFailed(*code.program, launch, status);
+  }));
   if (counting)
     profile.add(launch, code.program->kernels[launch.kernel], Profile::now() - start);
   return FUSERT_OK;

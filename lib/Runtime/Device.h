@@ -13,12 +13,33 @@ namespace fusec::rt {
 struct Launch {
   int32_t kernel = 0;          // index into Program::kernels
   std::vector<void *> buffers; // [P]; entries of the model's inputs and outputs are set at each run
-  std::vector<int64_t> bufferBytes;  // [P]
-  std::vector<int64_t> dims;         // [D]
-  std::vector<int64_t> grids;        // blocks of each phase
+  std::vector<int64_t> bufferBytes; // [P]
+  std::vector<int64_t> dims;        // [D], and the number of the round where the kernel has rounds
+  std::vector<int64_t> grids;       // blocks of each phase
+  int64_t rounds = 1;               // of phases roundsFirst to roundsLast (exclusive)
+  int32_t roundsFirst = 0, roundsLast = 0;
   std::vector<int64_t> cycles;       // CPU: estimate for each phase on one thread, -1 unknown
   const std::string *step = nullptr; // name of the step, for messages
 };
+
+/// Calls run(phase) for the phases in the order in which they run, rounds included, as long as it gives FUSERT_OK.
+template <typename F> fusert_status forEachPhase(Launch &launch, F run) {
+  const bool again = launch.roundsFirst != launch.roundsLast;
+  const auto phases = static_cast<int32_t>(launch.grids.size());
+  fusert_status status = FUSERT_OK;
+  auto some = [&](int32_t first, int32_t last) {
+    for (int32_t phase = first; phase < last && status == FUSERT_OK; ++phase)
+      if (launch.grids[static_cast<size_t>(phase)] > 0)
+        status = run(phase);
+  };
+  some(0, launch.roundsFirst);
+  for (int64_t round = 0; again && round < launch.rounds && status == FUSERT_OK; ++round) {
+    launch.dims.back() = round;
+    some(launch.roundsFirst, launch.roundsLast);
+  }
+  some(launch.roundsLast, phases);
+  return status;
+}
 
 enum class Direction { ToDevice, ToHost, OnDevice };
 

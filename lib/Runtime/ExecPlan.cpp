@@ -106,6 +106,16 @@ fusert_status ExecPlan::buildLaunch(const bundle::Program &program, const bundle
                   "under these shapes kernel '" + kernel.symbol + "' has no grid");
     launch.grids.push_back(*blocks);
   }
+  if (kernel.hasRounds()) {
+    std::optional<int64_t> rounds = kernel.rounds.evaluate(symbolValues);
+    if (!rounds || *rounds < 0)
+      return fail(FUSERT_INVALID_ARGUMENT,
+                  "under these shapes kernel '" + kernel.symbol + "' has no number of rounds");
+    launch.rounds = *rounds;
+    launch.roundsFirst = kernel.roundsFirst;
+    launch.roundsLast = kernel.roundsLast;
+    launch.dims.push_back(0);
+  }
   launch.cycles.assign(launch.grids.size(), -1);
   launches.push_back(std::move(launch));
   return FUSERT_OK;

@@ -351,16 +351,13 @@ fusert_status GpuQueue::launch(Launch &l) {
                   "under these shapes kernel '" + k.symbol + "' has too many blocks");
   if (const GpuDevice::GridEntry &entry = device.gridEntries[l.kernel]; entry.resident > 0)
     return launchGrid(l, entry);
-  for (size_t phase = 0; phase < l.grids.size(); ++phase) {
-    if (l.grids[phase] == 0)
-      continue;
+  return forEachPhase(l, [&](int32_t phase) {
     const int error = api.launch(
         device.entries[l.kernel][phase], static_cast<unsigned>(l.grids[phase]), 1, 1,
         static_cast<unsigned>(k.units * k.lanes), 1, 1, 0, stream, parameters.data(), nullptr);
-    if (error != 0)
-      return device.check(error, ("launching kernel '" + k.symbol + "'").c_str());
-  }
-  return FUSERT_OK;
+    return error == 0 ? FUSERT_OK
+                      : device.check(error, ("launching kernel '" + k.symbol + "'").c_str());
+  });
 }
 
 /// `parameters` holds buffers and dims.

@@ -85,10 +85,7 @@ fusert_status SimQueue::launch(Launch &l) {
   // With a seed the phases run apart, as on a device that cannot hold the blocks: their order is drawn anew.
   if (device.gridEntries[l.kernel] && seed == 0)
     return runGrid(l);
-  for (size_t phase = 0; phase < l.grids.size(); ++phase)
-    if (l.grids[phase] > 0)
-      FUSERT_TRY(runPhase(l, static_cast<int32_t>(phase)));
-  return FUSERT_OK;
+  return forEachPhase(l, [&](int32_t phase) { return runPhase(l, phase); });
 }
 
 /// The entry for all phases, by as many blocks as this device is taken to hold at once: few, so that each has several
@@ -99,7 +96,8 @@ fusert_status SimQueue::runGrid(Launch &l) {
       std::clamp<int64_t>(*std::max_element(l.grids.begin(), l.grids.end()), 1, kResident));
   while (resident.size() < blocks)
     resident.push_back(std::make_unique<SimBlockRunner>(counting, seed));
-  l.dims.resize(device.program->kernels[l.kernel].dims.size()); // a launch that ran out of memory
+  const bundle::Kernel &kernel = device.program->kernels[l.kernel];
+  l.dims.resize(kernel.dims.size() + kernel.hasRounds()); // a launch that ran out of memory
   l.dims.push_back(static_cast<int64_t>(blocks));
   fusert_status status = FUSERT_OK;
   std::vector<SimBlockRunner::Stop> stops(blocks, SimBlockRunner::Stop::GridBarrier);
