@@ -116,11 +116,15 @@ bool joinsPhases(const Target &target) {
 }
 
 double latency(std::span<const Counts> phases, const Target &target) {
-  double seconds = 0;
-  for (const Counts &phase : phases)
-    seconds += latency(phase, target);
+  double seconds = 0, runs = 0;
+  for (const Counts &phase : phases) {
+    Counts again = phase;
+    again.constantBytes = 0;
+    seconds += latency(phase, target) + (phase.rounds - 1) * latency(again, target);
+    runs += phase.rounds;
+  }
   const double saved = joinsPhases(target) ? target.launchSec - target.deviceBarrierSec : 0;
-  return seconds - double(phases.size() - 1) * saved;
+  return seconds - (runs - 1) * saved;
 }
 
 } // namespace fusec::cost

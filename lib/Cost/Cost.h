@@ -27,6 +27,7 @@ struct Counts {
   double sharedBytesPerBlock = 0;
   double launches = 1;
   double rowsAtOnce = 1; // CPU: runs of addresses that the innermost loop goes along side by side
+  double rounds = 1;     // of a phase: how often it runs, a device-wide barrier between any two
 };
 
 /// Part of `bytes` that a cache still holds when they are asked for again: all that fits, and of twice as much nothing,
@@ -45,7 +46,8 @@ double heldShare(double bytes, double capacityBytes);
 /// The quick fidelity `delta` knows compulsory bytes and instructions: no latency hiding, barriers, other bytes.
 double latency(const Counts &counts, const Target &target);
 /// The same of a kernel of several phases: one after the other, with a device-wide barrier between them or, where that
-/// is dearer, another launch (`joinsPhases` says which).
+/// is dearer, another launch (`joinsPhases` says which). A phase that runs again finds its constants where the last
+/// cache has held them.
 double latency(std::span<const Counts> phases, const Target &target);
 /// True where a device-wide barrier inside a kernel costs less than a launch.
 bool joinsPhases(const Target &target);

@@ -107,12 +107,18 @@ private:
         else if (param.tensor < pattern.numArguments)
           choice.arguments.push_back(step.arguments[param.tensor]);
         else
-          choice.arguments.push_back(
-              workspaceTensor(workspace, scheduled.program().tensors[param.tensor], step.name));
+          choice.arguments.push_back(workspaceTensor(
+              workspace, copied(scheduled.program().tensors[param.tensor], param), step.name));
       }
       launch.variants.push_back(std::move(choice));
     }
     return launch;
+  }
+
+  static Tensor copied(Tensor tensor, const KernelParam &param) {
+    if (param.copies != 1)
+      tensor.shape.insert(tensor.shape.begin(), DimExpr(param.copies));
+    return tensor;
   }
 
   TensorId workspaceTensor(std::map<std::string, TensorId> &workspace, Tensor temp,

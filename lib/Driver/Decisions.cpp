@@ -3,6 +3,8 @@
 #include "Driver/Decisions.h"
 
 #include "Driver/Sections.h"
+#include "Tiling/Rounds.h"
+#include "Tiling/Traffic.h"
 
 #include <algorithm>
 #include <charconv>
@@ -197,6 +199,13 @@ Prediction predict(const Pattern &pattern, const ScheduleVariant &variant, const
   for (const cost::Counts &counts : phases) {
     prediction.readBytes += counts.readBytes;
     prediction.writtenBytes += counts.writtenBytes;
+  }
+  if (tiling::hasRounds(
+          variant.schedule)) { // a step's bytes come again with every step, from the last cache
+    const Traffic all =
+        compulsoryTraffic(ScheduledPattern(variant.schedule, pattern.program).program());
+    prediction.readBytes = all.readBytes;
+    prediction.writtenBytes = all.writtenBytes;
   }
   return prediction;
 }

@@ -26,6 +26,12 @@ namespace fusec {
 
 namespace {
 
+/// Kernels may hold device-wide barriers: FusionStitching's have none.
+bool hasDeviceBarriers(const Target &target, const PlanOptions &options) {
+  return cost::joinsPhases(target) && options.mode != SearchMode::Fs &&
+         options.mode != SearchMode::None;
+}
+
 /// One list of items on its way into kernels.
 class RegionSearch {
 public:
@@ -262,8 +268,7 @@ private:
   /// and there is little to gain.
   Result<std::vector<Phases>> joinPhases(PlanDraft &draft) {
     constexpr double kWorthwhile = 0.05; // part of the neighbours' time that a barrier must save
-    const bool joins = cost::joinsPhases(target) && options.mode != SearchMode::Fs &&
-                       options.mode != SearchMode::None;
+    const bool joins = hasDeviceBarriers(target, options);
     std::vector<Phases> launches;
     double before = 0;
     for (std::vector<int> &kernel : topologicalOrder(region, sets, draft.partition)) {
@@ -307,7 +312,8 @@ class PlanBuilder {
 public:
   PlanBuilder(const ExprProgram &program, const Target &target, const ScheduleOracle &oracle,
               const PlanOptions &options)
-      : context{program, {}, false}, target(target), oracle(oracle), options(options) {
+      : context{program, {}, false, hasDeviceBarriers(target, options)}, target(target),
+        oracle(oracle), options(options) {
     countUses(program.items, context.uses);
     for (TensorId t : program.outputs)
       ++context.uses[t];

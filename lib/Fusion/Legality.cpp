@@ -1,6 +1,7 @@
 #include "Fusion/Legality.h"
 
 #include "Expr/Rows.h"
+#include "Expr/Wavefront.h"
 #include "Expr/transforms/Profile.h"
 
 #include <algorithm>
@@ -83,6 +84,21 @@ std::vector<const Equation *> equationsOf(const Region &region, const std::vecto
   return equations;
 }
 
+/// Scans and what stands between them run as one scan, one a step behind the other (Expr/Wavefront.h).
+static std::string whyNoWavefront(const FusionContext &context, const Region &region,
+                                  const std::vector<int> &vertices) {
+  if (std::string reason = whyTooMany(region, vertices); !reason.empty())
+    return reason;
+  const std::vector<const Equation *> equations = equationsOf(region, vertices);
+  for (const Equation *e : equations)
+    if (e->kind != EquationKind::Scan)
+      if (std::string reason = whyAlone(*e); !reason.empty())
+        return reason;
+  return wavefrontShifts(context.program, equations,
+                         [&](TensorId t) { return isNeededOutside(context, region, vertices, t); })
+      .why;
+}
+
 std::string whyNotOneKernel(const FusionContext &context, const Region &region,
                             const std::vector<int> &vertices) {
   for (int v : vertices)
@@ -91,6 +107,10 @@ std::string whyNotOneKernel(const FusionContext &context, const Region &region,
   std::vector<const Equation *> equations = equationsOf(region, vertices);
   if (equations.size() == 1)
     return "";
+  if (context.wavefronts && std::any_of(equations.begin(), equations.end(), [](const Equation *e) {
+        return e->kind == EquationKind::Scan;
+      }))
+    return whyNoWavefront(context, region, vertices);
   if (context.packs && isPack(context, region, vertices))
     return "";
   std::string notFinished = "more than a reduction and a map";

@@ -10,13 +10,15 @@ struct FusionContext {
   const ExprProgram &program;
   std::map<TensorId, int> uses; // equations, control items and model outputs that read a tensor
   bool packs = true; // kernels may hold equations that do not need each other, side by side
+  /// And scans with what lies between them: where all blocks can take a scan's steps together.
+  bool wavefronts = false;
 };
 
 /// Why the equations (vertices of one region, ascending) cannot be one kernel, for people: "logits is a contraction,
 /// and only a map that finishes it joins one". Empty if they can: a kernel's equations run over common rows
 /// (Expr/Rows.h) without contractions, or have none and run in one block, or are a reduction and the map that
-/// finishes it; or they fall into parts that do not need each other, of which each is one of these. Order among kernels
-/// is not looked at (staysAcyclic).
+/// finishes it; or they are a wavefront of scans (Expr/Wavefront.h), or fall into parts that do not need each other, of
+/// which each is one of these. Order among kernels is not looked at (staysAcyclic).
 std::string whyNotOneKernel(const FusionContext &context, const Region &region,
                             const std::vector<int> &vertices);
 

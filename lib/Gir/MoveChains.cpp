@@ -15,8 +15,8 @@
 //
 // Guarantees: scratch that only such values go through is not written any more, and a phase that only wrote it is gone,
 // and the device's barrier with it. Needs: simplify. Stand before the rules that keep values with their threads.
-// Not handled: kernels with rounds; scratch that two statements store to, or that is read in the phase that stores to it or under a
-// predicate; shared memory, through which values go to change lanes.
+// Not handled: kernels with rounds; scratch that two statements store to, or that is read in the phase that stores to
+// it or under a predicate; shared memory, through which values go to change lanes.
 #include "Gir/Rewrite.h"
 #include "Gir/Sites.h"
 #include "Gir/Traffic.h"

@@ -19,10 +19,10 @@
 //     }
 //   }
 //
-// Phases that run several times stand in "rounds (step: 109) { .. }". "sum=" and its kin are Accumulate; "%v[i], %ix argmax= value, index" is its form with an index buffer;
-// "lanereduce max %acc[i]" is LaneReduce, "exchange %acc[i] xor 4" Exchange. Lets stand before the statement that
-// uses them. The symbol lines say what this kernel may assume of the symbols that it uses: a variant's guards can
-// promise more than the model's table does.
+// Phases that run several times stand in "rounds (t: 109) { .. }". "sum=" and its kin are Accumulate;
+// "%v[i], %ix argmax= value, index" is its form with an index buffer; "lanereduce max %acc[i]" is LaneReduce,
+// "exchange %acc[i] xor 4" Exchange. Lets stand before the statement that uses them. The symbol lines say what this
+// kernel may assume of the symbols that it uses: a variant's guards can promise more than the model's table does.
 #include "Expr/BodyText.h"
 #include "Gir/Walk.h"
 #include "Support/TypeText.h"
@@ -54,7 +54,8 @@ public:
       if (kernel.rounds && p == kernel.rounds->first)
         out += "  rounds (" + kernel.vars[kernel.rounds->var].name + ": " +
                kernel.rounds->count.str(kernel.symbols) + ") {\n";
-      phase(kernel.phases[p]);
+      const bool again = kernel.rounds && p >= kernel.rounds->first && p < kernel.rounds->last;
+      phase(kernel.phases[p], again ? 4 : 2);
       if (kernel.rounds && p + 1 == kernel.rounds->last)
         out += "  }\n";
     }
@@ -82,14 +83,15 @@ private:
     return text;
   }
 
-  void phase(const Phase &p) {
-    out += "  phase (";
+  void phase(const Phase &p, int indent) {
+    const std::string margin(static_cast<size_t>(indent), ' ');
+    out += margin + "phase (";
     for (size_t i = 0; i < p.blocks.size(); ++i)
       out += (i ? ", " : "") + kernel.vars[p.blocks[i].var].name + ": " +
              p.blocks[i].trip.str(kernel.symbols);
     out += ") {\n";
-    statements(p.body, 4);
-    out += "  }\n";
+    statements(p.body, indent + 2);
+    out += margin + "}\n";
   }
 
   void statements(const std::vector<Stmt> &stmts, int indent) {

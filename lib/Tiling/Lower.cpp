@@ -1,4 +1,5 @@
 #include "Tiling/LowerContext.h"
+#include "Tiling/Rounds.h"
 
 #include <algorithm>
 
@@ -7,8 +8,8 @@ namespace fusec::lowering {
 Lowering::Lowering(const ExprProgram &pattern, const Schedule &schedule,
                    const std::vector<Symbol> &symbols)
     : pattern(pattern), schedule(schedule), symbols(symbols), tree(schedule.tree),
-      equations(scheduledEquations(pattern)), scan(scanOf(pattern)), kernel(out.kernel),
-      body(out.kernel.body) {}
+      equations(scheduledEquations(pattern)), scan(scanOf(pattern)),
+      inRounds(tiling::hasRounds(schedule)), kernel(out.kernel), body(out.kernel.body) {}
 
 void Lowering::problem(std::string text) { problems.push_back(std::move(text)); }
 
@@ -366,8 +367,7 @@ Result<LoweredKernel> Lowering::run() {
   FUSEC_CHECK(prepare());
   if (!scan && equations.size() == 1 && equations[0]->kind == EquationKind::Scatter)
     kernel.phases.push_back(copyPhase(equations[0]->base, equations[0]->outputs[0]));
-  for (std::span<const TreeNode> phase : phasesOf(tree))
-    kernel.phases.push_back(lowerTree(phase));
+  lowerPhases();
   if (!problems.empty()) {
     Diagnostics errors;
     for (const std::string &text : problems)

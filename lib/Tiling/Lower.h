@@ -8,6 +8,8 @@ namespace fusec {
 struct KernelParam {
   TensorId tensor = -1;
   int operand = -1; // index into Schedule::operands when packed
+  int64_t copies =
+      1; // of the tensor, one behind the other: states of which one is read and one written
 };
 
 struct LoweredKernel {

@@ -352,7 +352,10 @@ NodeId Lowering::readTensor(int equation, NodeId original, const Scalar &copied)
   }
   NodeId predicate = copied.op == ScalarOp::ReadIf ? copied.args[0] : kNoNode;
   predicate = body.logicalAnd(predicate, lanePredicate(equation, axisDependence(e.body, original)));
-  if (scan)
+  const ScanCarry *written = inRounds ? carryOf(tensor, true) : nullptr;
+  if (written || (inRounds && carryOf(tensor, false)))
+    flat = body.binary(ScalarOp::Add, flat, halfOf(tensor, written != nullptr));
+  if (scan && !written)
     for (const ScanOutput &output : scan->scanOutputs)
       if (output.perStep == tensor && buffer == globalBuffer(output.stacked))
         flat = body.binary(
@@ -366,7 +369,7 @@ NodeId Lowering::readTensor(int equation, NodeId original, const Scalar &copied)
 
 /// Index along the leading axis of a stacked output for the current step.
 NodeId Lowering::stackedStep() {
-  NodeId step = kNoNode;
+  NodeId step = roundVar >= 0 ? body.axis(roundVar) : kNoNode;
   for (const PathLoop &loop : path)
     if (loop.axis == kStepAxis)
       step = body.axis(loop.var);

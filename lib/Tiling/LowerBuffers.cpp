@@ -50,6 +50,9 @@ Status Lowering::makeBuffers() {
       need(output.stacked, true);
       raw[output.perStep] = false; // lives in its slice of the stacked tensor
     }
+    if (inRounds)
+      for (const ScanCarry &carry : scan->carries)
+        raw[carry.next] = false; // lives in the half of the state that is written
   }
   auto addParam = [&](const std::string &bufferName, DType type, Shape shape, bool isWritten,
                       KernelParam param) {
@@ -66,9 +69,15 @@ Status Lowering::makeBuffers() {
   };
   for (size_t t = 0; t < pattern.tensors.size(); ++t) {
     const Tensor &tensor = pattern.tensors[t];
-    if (raw[t])
-      globals[static_cast<TensorId>(t)] = addParam(tensor.name, tensor.type, tensor.shape,
-                                                   written[t], {static_cast<TensorId>(t), -1});
+    if (!raw[t])
+      continue;
+    KernelParam param{static_cast<TensorId>(t), -1};
+    Shape shape = tensor.shape;
+    if (inRounds && carryOf(param.tensor, false)) {
+      param.copies = 2;
+      shape.insert(shape.begin(), DimExpr(param.copies));
+    }
+    globals[param.tensor] = addParam(tensor.name, tensor.type, shape, written[t], param);
   }
   for (size_t o = 0; o < schedule.operands.size(); ++o) {
     const Operand &operand = schedule.operands[o];
@@ -83,6 +92,9 @@ Status Lowering::makeBuffers() {
   if (scan)
     for (const ScanOutput &output : scan->scanOutputs)
       globals[output.perStep] = globals.at(output.stacked);
+  if (inRounds)
+    for (const ScanCarry &carry : scan->carries)
+      globals[carry.next] = globals.at(carry.previous);
 
   for (const EdgeLevel &edge : schedule.edges) {
     if (edge.level != MemLevel::Shared)

@@ -48,6 +48,8 @@ private:
   bool tilesOf(const TreeNode &node) const;
   Phase lowerTree(std::span<const TreeNode> level);
   Phase lowerParts(std::span<const TreeNode> parts);
+  void lowerPhases();
+  void lowerRounds(const TreeNode &loop);
   Phase copyPhase(TensorId from, TensorId to);
   NodeId tripOf(const TreeNode &node);
   std::optional<TreePath> findLeaf(LeafKind kind, int target) const;
@@ -73,6 +75,9 @@ private:
   NodeId outputIndex(int equation, size_t output);
   NodeId importValue(int equation, NodeId root);
   NodeId stackedStep();
+  /// Where a state begins in its two halves: the one that the step reads, or the one that it writes.
+  NodeId halfOf(TensorId state, bool written);
+  const ScanCarry *carryOf(TensorId tensor, bool next) const;
   NodeId readTensor(int equation, NodeId original, const Scalar &copied);
   NodeId readOperand(size_t operand);
   NodeId lanePredicate(int equation, uint64_t axes);
@@ -94,6 +99,7 @@ private:
   void lowerStage(size_t operand, std::vector<Stmt> &out);
   void lowerCarry(int when, std::vector<Stmt> &out);
   void storeResult(int equation, size_t output, NodeId value, std::vector<Stmt> &out);
+  void storeStacked(const ScanOutput &to, NodeId element, NodeId value, std::vector<Stmt> &out);
   void guarded(NodeId predicate, std::vector<Stmt> body, std::vector<Stmt> &out);
   /// Spreads [0, total) over units and lanes (or, on a CPU, over vectors); `emit` gets the flat position.
   void cooperative(NodeId total, const std::function<std::vector<Stmt>(NodeId)> &emit,
@@ -112,6 +118,8 @@ private:
   std::vector<TreeNode> tree; // the schedule's, with the stores that edge levels ask for
   std::vector<const Equation *> equations;
   const Equation *scan = nullptr;
+  const bool inRounds; // all blocks take the scan's steps together (Rounds.h)
+  VarId roundVar = -1;
   LoweredKernel out;
   GirKernel &kernel;
   Body &body;

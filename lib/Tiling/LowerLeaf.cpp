@@ -170,14 +170,18 @@ void Lowering::storeResult(int equation, size_t output, NodeId value, std::vecto
     result.push_back(storeStmt(local.buffer, {index}, value));
     return;
   }
-  NodeId index = outputIndex(equation, output);
-  if (scan)
-    for (const ScanOutput &stackedOutput : scan->scanOutputs)
-      if (stackedOutput.perStep == tensor)
-        index = body.binary(
-            ScalarOp::Add, index,
-            body.binary(ScalarOp::Mul, stackedStep(), body.dim(numElements(info.shape))));
-  result.push_back(storeStmt(globalBuffer(tensor), {index}, value));
+  const NodeId index = outputIndex(equation, output);
+  bool stacked = false;
+  for (size_t o = 0; scan && o < scan->scanOutputs.size(); ++o)
+    if (const ScanOutput &to = scan->scanOutputs[o]; to.perStep == tensor) {
+      storeStacked(to, index, value, result);
+      stacked = true;
+    }
+  if (inRounds && carryOf(tensor, true))
+    result.push_back(storeStmt(globalBuffer(tensor),
+                               {body.binary(ScalarOp::Add, index, halfOf(tensor, true))}, value));
+  else if (!stacked)
+    result.push_back(storeStmt(globalBuffer(tensor), {index}, value));
 }
 
 void Lowering::lowerStore(int equation, std::vector<Stmt> &result) {
@@ -281,6 +285,8 @@ void Lowering::lowerCarry(int when, std::vector<Stmt> &result) {
       continue;
     DType type = pattern.tensors[to].type;
     NodeId origin = body.index(0);
+    if (inRounds && when == 2)
+      origin = body.dim(mod(scan->steps, DimExpr(2)) * numElements(pattern.tensors[to].shape));
     if (when == 1)
       for (const ScanOutput &output : scan->scanOutputs)
         if (output.perStep == from && locals.count(from) == 0)

@@ -1,6 +1,7 @@
 #include "Tiling/MovedBytes.h"
 
 #include "Expr/Cascade.h"
+#include "Tiling/Rounds.h"
 #include "Tiling/StagedMeter.h"
 
 #include <algorithm>
@@ -190,7 +191,12 @@ private:
       if (level == MemLevel::Shared)
         moved.sharedBytes += here.threads(true) * double(bytesOf(t));
       else if (level == MemLevel::Global)
-        addWritten(here.write(here.addressOf(outputAccess(e, o)), bytesOf(t)));
+        for (double share : placesOf(schedule, pattern, t, symbols)) {
+          Asked asked = here.write(here.addressOf(outputAccess(e, o)), bytesOf(t));
+          asked.bytes *= share;
+          asked.sectors *= share;
+          addWritten(asked);
+        }
     }
   }
 

@@ -1,6 +1,7 @@
 // The rules of a schedule. A dump edited by hand passes here before it is lowered.
 #include "Expr/Cascade.h"
 #include "Tiling/Access.h"
+#include "Tiling/Rounds.h"
 #include "Tiling/Schedule.h"
 #include "Tiling/TopK.h"
 
@@ -32,12 +33,10 @@ public:
         require(pattern.tensors[edge.tensor].kind == TensorKind::Temp,
                 "edge " + pattern.tensors[edge.tensor].name + " is a value inside the pattern");
       for (std::span<const TreeNode> phase : phasesOf(schedule.tree)) {
-        const size_t first = leaves.size();
-        verifyTree(phase, true);
-        require(leaves.size() > first, "every phase has statements");
-        if (isPack(phase))
-          verifyParts(phase);
-        phaseOfLeaf.resize(leaves.size(), numPhases++);
+        if (const TreeNode *loop = tiling::roundsOf(phase); loop && scanOf(pattern))
+          verifyRounds(*loop);
+        else
+          verifyPhase(phase);
       }
       verifyLeaves();
       verifyPhases();
@@ -129,6 +128,34 @@ private:
       require(!padded || paddingBounds(e, reads[operand.read], pattern),
               who + " is padded by constants");
     }
+  }
+
+  void verifyPhase(std::span<const TreeNode> phase) {
+    const size_t first = leaves.size();
+    verifyTree(phase, true);
+    require(leaves.size() > first, "every phase has statements");
+    if (isPack(phase))
+      verifyParts(phase);
+    phaseOfLeaf.resize(leaves.size(), numPhases++);
+  }
+
+  /// All blocks take a scan's steps together, and every one of them passes each barrier once a step. The states of the
+  /// step before lie in memory that this step does not write.
+  void verifyRounds(const TreeNode &loop) {
+    require(loop.loop == LoopKind::Seq && loop.step == 1 && !rounds,
+            "only a scan has a step loop, and it is sequential");
+    rounds = true;
+    for (std::span<const TreeNode> phase : phasesOf(loop.children))
+      verifyPhase(phase);
+    const Equation &scan = *scanOf(pattern);
+    std::set<TensorId> states;
+    for (const ScanCarry &carry : scan.carries)
+      require(states.insert(carry.next).second && states.insert(carry.previous).second,
+              "states of steps that blocks share are written one by one");
+    for (const EdgeLevel &edge : schedule.edges)
+      require(edge.level == MemLevel::Global,
+              "what blocks share from step to step lies in device memory, " +
+                  pattern.tensors[edge.tensor].name + " too");
   }
 
   void verifyTree(std::span<const TreeNode> nodes, bool blocksAllowed) {
@@ -249,7 +276,8 @@ private:
   void verifyPhases() {
     if (numPhases == 1 || !problems.empty())
       return;
-    require(!scanOf(pattern), "a scan runs in one phase");
+    require(!scanOf(pattern) || rounds,
+            "a scan runs in one phase, or all phases of a step stand in its loop");
     std::vector<int> phaseOf(equations.size(), 0);
     for (size_t i = 0; i < leaves.size(); ++i) {
       const TreeNode &leaf = *leaves[i];
@@ -260,6 +288,8 @@ private:
     }
     for (size_t i = 0; i < leaves.size(); ++i) {
       const TreeNode &leaf = *leaves[i];
+      if (leaf.leaf == LeafKind::Carry)
+        continue;
       const int e =
           leaf.leaf == LeafKind::Stage ? schedule.operands[leaf.target].equation : leaf.target;
       require(phaseOf[e] == phaseOfLeaf[i],
@@ -270,11 +300,15 @@ private:
         for (size_t maker = 0; maker < equations.size(); ++maker) {
           const TensorId t = equations[reader]->body[read].index;
           const std::vector<TensorId> &made = equations[maker]->outputs;
-          if (maker == reader || std::count(made.begin(), made.end(), t) == 0 ||
-              phaseOf[maker] == phaseOf[reader])
+          if (maker == reader || std::count(made.begin(), made.end(), t) == 0)
             continue;
           const std::string who =
               "e" + std::to_string(reader) + " reads what e" + std::to_string(maker) + " makes";
+          if (phaseOf[maker] == phaseOf[reader]) {
+            require(!rounds || tiling::readsOwnElement(pattern, *equations[reader], read),
+                    who + " of other blocks, behind a barrier");
+            continue;
+          }
           require(phaseOf[maker] < phaseOf[reader], who + " behind the barrier after it");
           require(std::none_of(schedule.edges.begin(), schedule.edges.end(),
                                [&](const EdgeLevel &edge) {
@@ -337,6 +371,7 @@ private:
   std::vector<const TreeNode *> path, leaves;
   std::vector<int> phaseOfLeaf; // one a leaf
   int numPhases = 0;
+  bool rounds = false; // a scan's steps hold phases
   Diagnostics problems;
 };
 

@@ -6,6 +6,7 @@
 #include "Tiling/CacheTraffic.h"
 #include "Tiling/MovedBytes.h"
 #include "Tiling/Phases.h"
+#include "Tiling/Rounds.h"
 #include "Tiling/StagedTile.h"
 #include "Tiling/TopK.h"
 
@@ -300,8 +301,40 @@ private:
 
 } // namespace
 
+/// A step's phases, as often as there are steps, behind what copies the initial states.
+static std::vector<cost::Counts> roundCounts(const Schedule &schedule, const ExprProgram &pattern,
+                                             const Target &target) {
+  std::vector<int64_t> symbols;
+  for (const Symbol &s : pattern.symbols)
+    symbols.push_back(s.opt);
+  const Equation &scan = *scanOf(pattern);
+  cost::Counts first;
+  first.unitsPerBlock = schedule.units;
+  for (const ScanCarry &carry : scan.carries) {
+    const Tensor &init = pattern.tensors[carry.init];
+    const double elements = double(numElements(init.shape).evaluate(symbols).value_or(1));
+    first.readBytes += elements * sizeInBytes(init.type);
+    first.vectorLoads += 2 * std::ceil(elements / (schedule.units * schedule.lanes));
+  }
+  first.writtenBytes = first.readBytes;
+  std::vector<cost::Counts> counts = {first};
+  for (const RoundPart &part : partsOfRound(schedule, pattern)) {
+    ExprProgram own = part.program;
+    own.items.clear();
+    for (size_t e = 0; e < part.own.size(); ++e)
+      if (part.own[e])
+        own.items.push_back(part.program.items[e]);
+    const Traffic traffic = compulsoryTraffic(own);
+    counts.push_back(Counter(part.schedule, part.program, target, &traffic).counts);
+    counts.back().rounds = double(scan.steps.evaluate(symbols).value_or(1));
+  }
+  return counts;
+}
+
 std::vector<cost::Counts> WorkMeter::phases(const Schedule &schedule) {
   std::vector<cost::Counts> counts;
+  if (hasRounds(schedule))
+    return roundCounts(schedule, equations, target);
   if (phasesOf(schedule.tree).size() == 1) {
     if (!traffic)
       traffic = compulsoryTraffic(equations);

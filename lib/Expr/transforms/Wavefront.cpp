@@ -36,7 +36,6 @@ public:
 
   ExprProgram run() {
     scan.kind = EquationKind::Scan;
-    scan.name = equations.back()->name;
     scan.steps = shifts.steps;
     scan.body.symbolTable = program.symbols;
     for (size_t i = 0; i < equations.size(); ++i)
@@ -47,6 +46,8 @@ public:
         if (std::count(scan.onnxNodes.begin(), scan.onnxNodes.end(), node) == 0)
           scan.onnxNodes.push_back(node);
       equations[i]->kind == EquationKind::Scan ? addScan(i) : addStep(i);
+      if (equations[i]->kind == EquationKind::Scan)
+        scan.name = equations[i]->name;
     }
     writeMapsIntoMaps();
     for (const ScanCarry &carry : scan.carries)
@@ -173,8 +174,16 @@ private:
     moveIntoLoop(e, i, axis);
     scan.scanBody.push_back(std::move(e));
     for (TensorId t : equations[i]->outputs)
-      if (isOutside(t))
-        stack(stepTensors.at(t), t, i);
+      if (isOutside(t)) {
+        if (std::none_of(equations.begin(), equations.end(), [&](const Equation *reader) {
+              return reads(*reader, t) ||
+                     std::any_of(reader->scanBody.begin(), reader->scanBody.end(),
+                                 [&](const Equation &inner) { return reads(inner, t); });
+            }))
+          scan.scanOutputs.push_back({stepTensors.at(t), t, part(i).shift});
+        else
+          stack(stepTensors.at(t), t, i);
+      }
   }
 
   void addScan(size_t i) {
@@ -231,7 +240,10 @@ private:
         std::any_of(stepTensors.begin(), stepTensors.end(), [&](const auto &made) {
           return map.outputs == std::vector<TensorId>{made.second};
         });
-    return map.kind == EquationKind::Map && fromBetween;
+    const bool isStacked =
+        std::any_of(scan.scanOutputs.begin(), scan.scanOutputs.end(),
+                    [&](const ScanOutput &o) { return o.perStep == map.outputs[0]; });
+    return map.kind == EquationKind::Map && fromBetween && !isStacked;
   }
 
   static bool reads(const Equation &e, TensorId t) {

@@ -37,5 +37,5 @@ for model in models:
         tensors = len(k["inputs"]) + len(k["outputs"])
         assert touched - predicted <= tensors * 2 * SECTOR * sim["launches"], (model, name, predicted, touched)
         exact += 1
-    assert compared > 3 and exact > 1, (model, compared, exact)
+    assert compared > 2 and exact > 1, (model, compared, exact)
     print(f"{pathlib.Path(model).stem} on {target}: {compared} kernels move no less, {exact} of one block no more")

@@ -91,3 +91,21 @@ for fused, basic in zip(explain(path, "--search-mode=fs"), explain(path, "--sear
     share = memory(fused) / memory(basic)
     assert share <= 77 / 277, (share, fused["target"])
     print(f"bert: {memory(fused)} of {memory(basic)} kernels beside contractions on {fused['target']}")
+
+# Souffle, section 8.4 and table 6: an LSTM of ten layers and a hundred steps is one kernel, a wavefront of the layers'
+# cells, which reads every weight once and beside them the inputs.
+steps, width, layers = 100, 256, 10
+nodes, weights, before = [], {}, "x"
+for layer in range(layers):
+    weights[f"w{layer}"], weights[f"r{layer}"] = random(1, 4 * width, width), random(1, 4 * width, width)
+    nodes += [node("LSTM", [before, f"w{layer}", f"r{layer}"], [f"h{layer}"], hidden_size=width),
+              node("Squeeze", [f"h{layer}", "direction"], [f"s{layer}"])]
+    before = f"s{layer}"
+nodes[-1].output[0] = "y"
+path = save("lstm", nodes, {"x": (steps, 1, width)}, {"y": (steps, 1, width)}, {**weights, "direction": np.array([1])})
+found = next(f for f in explain(path) if f["target"] == "sm_80")
+ofWeights, ofSteps, state = sum(w.nbytes for w in weights.values()), FLOAT * steps * width, FLOAT * width
+assert ofWeights == 20_971_520
+assert totals(found) == {"launches": 1, "bytes_read": ofWeights + ofSteps + state, "bytes_written": ofSteps}
+assert found["kernels"][0]["predicted_s"] < found["unfused"]["predicted_s"] / 3
+print(f"lstm: 1 kernel on sm_80, {ofWeights} bytes of weights read once")

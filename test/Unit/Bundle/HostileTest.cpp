@@ -187,6 +187,12 @@ TEST_CASE("kernels") {
              [](Model &, Program &p) { p.kernels[0].scratchBytes = int64_t{1} << 40; });
   refusedAdd("a grid of -1 blocks", [](Model &, Program &p) { p.kernels[0].grids = {-1}; });
   refusedAdd("phases", [](Model &, Program &p) { p.kernels[0].grids.clear(); });
+  refusedAdd("rounds are of phases", [](Model &, Program &p) { p.kernels[0].roundsLast = 2; });
+  refusedAdd("rounds are of phases", [](Model &, Program &p) { p.kernels[0].roundsFirst = 1; });
+  refusedAdd("number of rounds is malformed", [](Model &, Program &p) {
+    p.kernels[0].roundsLast = 1;
+    p.kernels[0].rounds = DimCode::symbol(9);
+  });
   refusedAdd("ascending symbols", [](Model &, Program &p) { p.kernels[0].dims = {5}; });
   refusedAdd("the symbol is empty or stands twice",
              [](Model &, Program &p) { p.kernels[1].symbol = "add"; });

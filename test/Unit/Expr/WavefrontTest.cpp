@@ -68,8 +68,8 @@ ExprProgram skewed(const ExprProgram &pattern) {
     FAIL(shiftsOf(pattern).why << "\n" << print(pattern, nullptr));
   requireValid(*made);
   REQUIRE(made->items.size() == 1);
-  CHECK(made->inputs == pattern.inputs);
-  CHECK(made->outputs == pattern.outputs);
+  CHECK(made->inputs.size() == pattern.inputs.size());
+  CHECK(made->outputs.size() == pattern.outputs.size());
   return std::move(*made);
 }
 
@@ -86,7 +86,10 @@ TEST_CASE("ten layers of a hundred steps: 109 steps, 1000 cells") {
 
   // What the cells themselves counted.
   std::mt19937 random(1);
-  const std::vector<TensorValue> outputs = run(made, randomInputs(pattern, {}, random));
+  std::vector<TensorValue> inputs = randomInputs(pattern, {}, random);
+  for (int64_t i = 0; i < inputs[1].numElements(); ++i)
+    inputs[1].setNumber(i, 0); // what the counters begin with
+  const std::vector<TensorValue> outputs = run(made, inputs);
   double cells = 0;
   for (size_t o = 1; o < outputs.size(); ++o)
     cells += outputs[o].number(0);
@@ -107,7 +110,7 @@ TEST_CASE("a wavefront keeps every bit") {
 }
 
 TEST_CASE("the number of steps may be a symbol") {
-  const ExprProgram pattern = parse(layers(3, "n", 3, "symbol n 1..9 opt 4\n"));
+  const ExprProgram pattern = parse(layers(3, "n", 3, "symbol n = 1..9 opt 4 divisor 1\n"));
   const ExprProgram made = skewed(pattern);
   CHECK(equation(made, 0).steps == DimExpr::symbol(0) + DimExpr(2));
   std::mt19937 random(3);
@@ -115,7 +118,8 @@ TEST_CASE("the number of steps may be a symbol") {
     const std::vector<TensorValue> inputs = randomInputs(pattern, {n}, random);
     CHECK(sameBits(run(made, inputs), run(pattern, inputs)));
   }
-  CHECK(shiftsOf(parse(layers(3, "n", 3, "symbol n 0..9 opt 4\n"))).why == "p0 may have no steps");
+  CHECK(shiftsOf(parse(layers(3, "n", 3, "symbol n = 0..9 opt 4 divisor 1\n"))).why ==
+        "p0 may have no steps");
 }
 
 TEST_CASE("shifts follow from the distances") {
@@ -182,8 +186,8 @@ end
     ExprProgram pattern;
     const char *why;
   } refused[] = {
-      {program("map m [i:6]\n  %m = %as[7 - i]\n"),
-       "m has no axis that runs with the steps of a scan"},
+      {program("map m [i:6]\n  %m = %as[i*-1 + 7]\n"),
+       "m reads %as at steps that lie at no constant distance"},
       {program("map m [i:6]\n  %m = %as[i]\n", " reversed"), "as runs backwards"},
       {program("map m [i:6]\n  %m = add(%as[i], %as[i + 1])\n"),
        "m needs steps of as at different distances"},

@@ -159,6 +159,56 @@ TEST_CASE("a value read by another block before the next phase is reported") {
         "block 0 reads element 4 of %t, which block 1 stores");
 }
 
+TEST_CASE("phases with rounds run again and again, and blocks meet between them alone") {
+  // Each round adds up neighbours: the one half is read, the other one written.
+  const std::string text = R"(kernel @rounds units 1 lanes 4 {
+  param %x f32[8]
+  param scratch %s f32[16]
+  param out %y f32[8]
+  phase (b: 2) {
+    lane l in 4 {
+      %s[b*4 + l] = %x[b*4 + l]
+    }
+  }
+  rounds (round: 3) {
+    phase (b_2: 2) {
+      lane l in 4 {
+        let t0 = %s[floormod(round, 2)*8 + b_2*4 + l];
+        let t1 = %s[floormod(round, 2)*8 + floormod(b_2*4 + l + 1, 8)];
+        %s[floormod(round + 1, 2)*8 + b_2*4 + l] = add(t0, t1)
+      }
+    }
+  }
+  phase (b: 2) {
+    lane l in 4 {
+      %y[b*4 + l] = %s[b*4 + l + 8]
+    }
+  }
+}
+)";
+  std::vector<float> x = numbers(8, 5), s(16), y(8), expected = x;
+  REQUIRE(faultOf(kernelFrom(text), {argument(x), argument(s), argument(y)}) == "");
+  for (int round = 0; round < 3; ++round) {
+    const std::vector<float> before = expected;
+    for (size_t i = 0; i < 8; ++i)
+      expected[i] = before[i] + before[(i + 1) % 8];
+  }
+  CHECK(y == expected);
+
+  // In place, blocks would read what others write in the same round.
+  std::string inPlace = text;
+  for (size_t at; (at = inPlace.find("floormod(round + 1, 2)*8 + ")) != std::string::npos;)
+    inPlace.erase(at, 27);
+  for (size_t at; (at = inPlace.find("floormod(round, 2)*8 + ")) != std::string::npos;)
+    inPlace.erase(at, 23);
+  TextReader in(inPlace, "kernel");
+  const Result<GirKernel> refused = parseGirKernel(in, oneSymbol());
+  REQUIRE(!refused.ok());
+  CHECK(format(refused.errors().front()) ==
+        "error[E3003] kernel @rounds: what one block stores no other one reads before the next "
+        "phase; block 0 reads element 4 of %s, which block 1 stores");
+}
+
 TEST_CASE("an index outside its buffer is reported") {
   std::vector<float> x = numbers(100, 1), y(100);
   std::string text = kElementwise;

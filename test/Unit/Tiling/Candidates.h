@@ -97,7 +97,7 @@ inline std::vector<TensorValue> runSchedule(const ExprProgram &original, const S
     } else if (data) {
       memory.emplace_back(data->bytes, data->bytes + data->sizeBytes);
     } else {
-      int64_t bytes = sizeInBytes(tensor.type);
+      int64_t bytes = sizeInBytes(tensor.type) * param.copies;
       for (int64_t d : dimsOf(param.tensor))
         bytes *= d;
       memory.emplace_back(static_cast<size_t>(bytes), 0xcd);

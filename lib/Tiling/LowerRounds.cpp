@@ -1,0 +1,59 @@
+// Phases of a kernel, and scans whose steps all blocks take together (Rounds.h).
+#include "Tiling/LowerContext.h"
+#include "Tiling/Rounds.h"
+
+namespace fusec::lowering {
+
+void Lowering::lowerPhases() {
+  for (std::span<const TreeNode> phase : phasesOf(tree)) {
+    if (const TreeNode *loop = tiling::roundsOf(phase))
+      lowerRounds(*loop);
+    else
+      kernel.phases.push_back(lowerTree(phase));
+  }
+}
+
+/// A scan's step loop over phases of the whole grid.
+void Lowering::lowerRounds(const TreeNode &loop) {
+  Rounds rounds;
+  rounds.count = scan->steps;
+  rounds.var = roundVar = newVar("step", LoopKind::Seq, rangeOfExtent(scan->steps, symbols));
+  rounds.first = kernel.phases.size();
+  for (std::span<const TreeNode> phase : phasesOf(loop.children))
+    kernel.phases.push_back(lowerTree(phase));
+  rounds.last = kernel.phases.size();
+  kernel.rounds = std::move(rounds);
+}
+
+const ScanCarry *Lowering::carryOf(TensorId tensor, bool next) const {
+  for (const ScanCarry &carry : scan->carries)
+    if ((next ? carry.next : carry.previous) == tensor)
+      return &carry;
+  return nullptr;
+}
+
+NodeId Lowering::halfOf(TensorId state, bool written) {
+  NodeId step = body.axis(roundVar);
+  if (written)
+    step = body.binary(ScalarOp::Add, step, body.index(1));
+  NodeId half = body.binary(ScalarOp::FloorMod, step, body.index(2));
+  return body.binary(ScalarOp::Mul, half, body.dim(numElements(pattern.tensors[state].shape)));
+}
+
+/// One element of a step's value goes to the step's place, if it has one.
+void Lowering::storeStacked(const ScanOutput &to, NodeId element, NodeId value,
+                            std::vector<Stmt> &result) {
+  NodeId step = stackedStep(), exists = kNoNode;
+  if (to.first >= 0) {
+    step = body.binary(ScalarOp::Sub, step, body.index(to.first));
+    exists = body.logicalAnd(
+        body.binary(ScalarOp::Le, body.index(0), step),
+        body.binary(ScalarOp::Lt, step, body.dim(pattern.tensors[to.stacked].shape[0])));
+  }
+  const DimExpr size = numElements(pattern.tensors[to.perStep].shape);
+  NodeId index =
+      body.binary(ScalarOp::Add, element, body.binary(ScalarOp::Mul, step, body.dim(size)));
+  guarded(exists, {storeStmt(globalBuffer(to.stacked), {index}, value)}, result);
+}
+
+} // namespace fusec::lowering

@@ -1,0 +1,141 @@
+// Scans whose steps all blocks take together: right, counted as they run, and refused without their barriers.
+#include "Tiling/Rounds.h"
+#include "Candidates.h"
+#include "Cost/Cost.h"
+
+#include <catch2/catch_approx.hpp>
+
+using namespace fusec;
+using namespace fusec::test;
+
+namespace {
+
+/// Two recurrent layers of width 40 over 7 steps, the second one's projection between them.
+const std::string kLayers = R"(expr layers
+tensor %x: f32[7,40] input
+tensor %w: f32[40,40] input
+tensor %r: f32[40,40] input
+tensor %zero: f32[40] input
+tensor %h: f32[40] temp
+tensor %hr: f32[40] temp
+tensor %h.next: f32[40] temp
+tensor %hs: f32[7,40] temp
+tensor %p: f32[7,40] temp
+tensor %g: f32[40] temp
+tensor %gr: f32[40] temp
+tensor %g.next: f32[40] temp
+tensor %last: f32[40] output
+tensor %gs: f32[7,40] temp
+tensor %y: f32[7,40] output
+inputs (%x, %w, %r, %zero)
+outputs (%last, %y)
+scan hs steps(7)
+  carry %h = %zero next %h.next
+  stack %h.next -> %hs
+  reduction hr [j:40; k:40] sum f32
+    %hr = mul(%h[k], %r[k, j])
+  map h.next [j:40]
+    %h.next = tanh(mul(0.03125, add(%hr[j], %x[step, j])))
+end
+reduction p [t:7, j:40; k:40] sum f32
+  %p = mul(%hs[t, k], %w[j, k])
+scan gs steps(7)
+  carry %g = %zero next %g.next final %last
+  stack %g.next -> %gs
+  reduction gr [j:40; k:40] sum f32
+    %gr = mul(%g[k], %r[k, j])
+  map g.next [j:40]
+    %g.next = tanh(mul(0.03125, add(%gr[j], %p[step, j])))
+end
+map y [t:7, j:40]
+  %y = mul(%gs[t, j], 2.0)
+)";
+
+std::vector<Schedule> roundsOfLayers(const ExprProgram &pattern) {
+  std::vector<Schedule> found;
+  for (Schedule &s : valueOf(candidateSchedules(pattern, targetNamed("sim:sm_90"))))
+    if (tiling::hasRounds(s))
+      found.push_back(std::move(s));
+  REQUIRE(!found.empty());
+  return found;
+}
+
+TreeNode &stepLoop(Schedule &schedule) {
+  for (TreeNode &node : schedule.tree)
+    if (node.isLoop && node.axis == kStepAxis)
+      return node;
+  FAIL("no step loop");
+  return schedule.tree[0];
+}
+
+std::string problemsOf(const Schedule &schedule, const ExprProgram &pattern) {
+  Status status = verify(schedule, pattern);
+  REQUIRE(!status.ok());
+  std::string all;
+  for (const Diagnostic &d : status.errors())
+    all += format(d) + "\n";
+  return all;
+}
+
+} // namespace
+
+TEST_CASE("rounds: a wavefront gives the numbers of the scans") {
+  const ExprProgram pattern = patternFrom(kLayers);
+  const std::vector<TensorValue> inputs = randomInputs(pattern, {});
+  const std::vector<TensorValue> expected = valueOf(evaluate(pattern, inputs));
+  for (const Schedule &schedule : roundsOfLayers(pattern)) {
+    const std::string text = print(schedule, pattern);
+    INFO(text);
+    CHECK(schedule.via == std::vector<Rewrite>{{"wavefront", 0}});
+    TextReader in(text, "schedule");
+    CHECK(print(valueOf(parseSchedule(in, pattern)), pattern) == text);
+    const GirKernel kernel = kernelOf(pattern, schedule).kernel;
+    REQUIRE(kernel.rounds);
+    CHECK(kernel.rounds->count == DimExpr(8));
+    CHECK(kernel.rounds->last - kernel.rounds->first == 2); // sums, then what is made of them
+    const std::string gir = print(kernel);
+    TextReader girIn(gir, "kernel");
+    CHECK(print(valueOf(parseGirKernel(girIn, {}))) == gir);
+    CHECK(difference(runSchedule(pattern, schedule, inputs, {}), expected, 1e-6) == "");
+  }
+}
+
+TEST_CASE("rounds: a phase is counted once a step, with a barrier behind each") {
+  const ExprProgram pattern = patternFrom(kLayers);
+  const Target target = targetNamed("sm_80");
+  const Schedule schedule = roundsOfLayers(pattern)[0];
+  const std::vector<cost::Counts> phases = countWork(schedule, pattern, target);
+  REQUIRE(phases.size() == 3);
+  CHECK(phases[0].rounds == 1);
+  CHECK(phases[1].rounds == 8);
+  CHECK(phases[1].readBytes == (2 * 40 * 40 + 2 * 40) * 4); // both matrices, both states
+  double apart = 0;
+  for (const cost::Counts &phase : phases)
+    apart += phase.rounds * cost::latency(phase, target);
+  CHECK(cost::latency(phases, target) ==
+        Catch::Approx(apart - 16 * (target.launchSec - target.deviceBarrierSec)));
+}
+
+TEST_CASE("rounds: a step without its barrier is refused") {
+  const ExprProgram pattern = patternFrom(kLayers);
+  Schedule schedule = roundsOfLayers(pattern)[0];
+  require(verify(schedule, pattern));
+  SECTION("no barrier between sums and what reads them") {
+    std::erase_if(stepLoop(schedule).children, [](const TreeNode &n) { return n.isBarrier(); });
+    CHECK(problemsOf(schedule, pattern).find("parts side by side do not read each other") !=
+          std::string::npos);
+  }
+  SECTION("a barrier in a loop that blocks pass differently often") {
+    stepLoop(schedule).children[0].children.push_back({});
+    TreeNode &barrier = stepLoop(schedule).children[0].children.back();
+    barrier.isLoop = false;
+    barrier.leaf = LeafKind::Barrier;
+    CHECK(problemsOf(schedule, pattern).find("barriers stand at the root") != std::string::npos);
+  }
+  SECTION("a value of the step in one block's own memory") {
+    const ScheduledPattern scheduled(schedule, pattern);
+    schedule.edges.push_back(
+        {scheduledEquations(scheduled.program())[0]->outputs[0], MemLevel::Shared});
+    CHECK(problemsOf(schedule, pattern).find("lies in device memory") != std::string::npos);
+  }
+}
