@@ -37,24 +37,14 @@ private:
 
   /// Reads that happen whenever their statement is reached, of places that do not depend on what is written.
   void reads(const Stmt &s, int number, std::map<uint64_t, std::vector<Read>> &found) {
-    std::vector<bool> always(kernel.body.nodes.size());
-    std::vector<NodeId> roots = exprRoots(s);
-    for (NodeId r : roots)
-      always[static_cast<size_t>(r)] = true;
-    std::vector<NodeId> nodes = kernel.body.reachable(roots);
-    for (auto it = nodes.rbegin(); it != nodes.rend(); ++it) {
-      if (!always[static_cast<size_t>(*it)])
-        continue;
-      const Scalar &node = kernel.body[*it];
-      const size_t first = 0, end = node.op == ScalarOp::ReadIf ? 2 : node.args.size();
-      for (size_t i = first; i < end; ++i)
-        always[static_cast<size_t>(node.args[i])] = true;
+    for (NodeId id : alwaysEvaluated(kernel.body, s)) {
+      const Scalar &node = kernel.body[id];
       if ((node.op != ScalarOp::Read && node.op != ScalarOp::ReadIf) ||
           kernel.buffers[static_cast<size_t>(node.index)].level != MemLevel::Global)
         continue;
       if (std::all_of(node.args.begin(), node.args.end(),
                       [&](NodeId a) { return isFixed(kernel, a); }))
-        found[shapeHash(kernel, *it)].push_back({number, *it});
+        found[shapeHash(kernel, id)].push_back({number, id});
     }
   }
 

@@ -55,25 +55,15 @@ private:
 
   void computations(const Site &site, std::map<uint64_t, std::vector<Computation>> &found) {
     const Stmt &s = *site.stmt;
-    std::vector<bool> always(kernel.body.nodes.size());
-    const std::vector<NodeId> roots = exprRoots(s);
-    for (NodeId r : roots)
-      always[static_cast<size_t>(r)] = true;
-    const std::vector<NodeId> nodes = kernel.body.reachable(roots);
-    for (auto it = nodes.rbegin(); it != nodes.rend(); ++it) {
-      const Scalar &node = kernel.body[*it];
-      if (!always[static_cast<size_t>(*it)])
-        continue;
-      const size_t end = node.op == ScalarOp::ReadIf ? 2 : node.args.size();
-      for (size_t i = 0; i < end; ++i)
-        always[static_cast<size_t>(node.args[i])] = true;
+    for (NodeId id : alwaysEvaluated(kernel.body, s)) {
+      const Scalar &node = kernel.body[id];
       // The product under a sum is no value: it is rounded with the sum.
-      const bool isFactor = s.kind == StmtKind::Accumulate && *it == s.value &&
+      const bool isFactor = s.kind == StmtKind::Accumulate && id == s.value &&
                             node.op == ScalarOp::Mul && s.monoid == Monoid::Sum;
       if (isFactor || node.op == ScalarOp::Read || node.op == ScalarOp::ReadIf)
         continue;
-      if (const double weight = weightOf(*it); weight >= kDear)
-        found[shapeHash(kernel, *it)].push_back({site.number, *it, weight});
+      if (const double weight = weightOf(id); weight >= kDear)
+        found[shapeHash(kernel, id)].push_back({site.number, id, weight});
     }
   }
 

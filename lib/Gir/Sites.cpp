@@ -153,6 +153,26 @@ std::optional<Renaming> covers(GirKernel &kernel, const Site &from, const Site &
   return renaming;
 }
 
+std::vector<NodeId> alwaysEvaluated(const Body &body, const Stmt &stmt) {
+  std::vector<bool> always(body.nodes.size());
+  const std::vector<NodeId> roots = exprRoots(stmt);
+  for (NodeId r : roots)
+    always[static_cast<size_t>(r)] = true;
+  std::vector<NodeId> nodes = body.reachable(roots);
+  std::reverse(nodes.begin(), nodes.end());
+  std::erase_if(nodes, [&](NodeId id) {
+    if (!always[static_cast<size_t>(id)])
+      return true;
+    const Scalar &node = body[id];
+    // Of a ReadIf the predicate and the value where it fails.
+    const size_t end = node.op == ScalarOp::ReadIf ? 2 : node.args.size();
+    for (size_t i = 0; i < end; ++i)
+      always[static_cast<size_t>(node.args[i])] = true;
+    return false;
+  });
+  return nodes;
+}
+
 bool isFixed(const GirKernel &kernel, NodeId root) {
   for (NodeId id : kernel.body.reachable({root})) {
     const Scalar &s = kernel.body[id];

@@ -47,6 +47,10 @@ void substitute(Body &body, Stmt &stmt, NodeId from, NodeId to);
 /// where that cannot be shown, and where `from` does not stand before `to`.
 std::optional<Renaming> covers(GirKernel &kernel, const Site &from, const Site &to);
 
+/// Nodes that are evaluated whenever the statement is reached, each before its operands: not the
+/// indices of a ReadIf.
+std::vector<NodeId> alwaysEvaluated(const Body &body, const Stmt &stmt);
+
 /// Nothing below `root` reads what the kernel may write.
 bool isFixed(const GirKernel &kernel, NodeId root);
 /// A statement from `first` to `last`, other than `except`, writes the buffer.
