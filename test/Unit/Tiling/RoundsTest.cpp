@@ -100,6 +100,21 @@ TEST_CASE("rounds: a wavefront gives the numbers of the scans") {
   }
 }
 
+TEST_CASE("rounds: as many steps as a symbol says") {
+  std::string text = kLayers;
+  text.insert(text.find('\n') + 1, "symbol n = 1..64 opt 7 divisor 1\n");
+  for (const std::string seven : {"f32[7,", "steps(7)", "[t:7,"})
+    for (size_t at; (at = text.find(seven)) != std::string::npos;)
+      text[at + seven.find('7')] = 'n';
+  const ExprProgram pattern = patternFrom(text);
+  const Schedule schedule = roundsOfLayers(pattern)[0];
+  for (int64_t n : {1, 2, 5}) {
+    const std::vector<TensorValue> inputs = randomInputs(pattern, {n});
+    CHECK(difference(runSchedule(pattern, schedule, inputs, {n}),
+                     valueOf(evaluate(pattern, inputs)), 1e-6) == "");
+  }
+}
+
 TEST_CASE("rounds: a phase is counted once a step, with a barrier behind each") {
   const ExprProgram pattern = patternFrom(kLayers);
   const Target target = targetNamed("sm_80");
