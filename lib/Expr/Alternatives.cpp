@@ -1,6 +1,7 @@
 #include "Expr/Alternatives.h"
 
 #include "Expr/Cascade.h"
+#include "Expr/Concatenate.h"
 #include "Expr/transforms/Walk.h"
 
 #include <algorithm>
@@ -16,6 +17,8 @@ const std::vector<Alternative> &alternatives() {
        twoPhaseChoices, twoPhase},
       {"repair-cascades", "reductions of which one uses the other's result, in one pass", nullptr,
        [](const ExprProgram &pattern, int64_t) { return repairCascades(pattern); }},
+      {"concatenate", "equations that differ in their operands as one, side by side along an axis",
+       concatenateChoices, concatenate},
       {"recompute", "compute the map at this position again wherever it is read", recomputeChoices,
        recompute},
       {"wavefront", "scans and what lies between them as one scan, one behind the other", nullptr,

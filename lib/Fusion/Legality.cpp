@@ -1,5 +1,6 @@
 #include "Fusion/Legality.h"
 
+#include "Expr/Concatenate.h"
 #include "Expr/Rows.h"
 #include "Expr/Wavefront.h"
 #include "Expr/transforms/Profile.h"
@@ -77,6 +78,19 @@ static bool isPack(const FusionContext &context, const Region &region,
          });
 }
 
+/// Reductions side by side whose results one map puts together: one equation, where they differ in operands alone.
+static bool isConcatenation(const FusionContext &context, const Region &region,
+                            const std::vector<int> &vertices) {
+  if (!collectsResults(equationsOf(region, vertices)))
+    return false;
+  for (int v : vertices)
+    if (!whyAlone(*region.vertices[v].equation).empty() ||
+        (v != vertices.back() &&
+         isNeededOutside(context, region, vertices, region.vertices[v].writes[0])))
+      return false;
+  return whyTooMany(region, vertices).empty();
+}
+
 std::vector<const Equation *> equationsOf(const Region &region, const std::vector<int> &vertices) {
   std::vector<const Equation *> equations;
   for (int v : vertices)
@@ -111,7 +125,8 @@ std::string whyNotOneKernel(const FusionContext &context, const Region &region,
         return e->kind == EquationKind::Scan;
       }))
     return whyNoWavefront(context, region, vertices);
-  if (context.packs && isPack(context, region, vertices))
+  if (context.packs &&
+      (isPack(context, region, vertices) || isConcatenation(context, region, vertices)))
     return "";
   std::string notFinished = "more than a reduction and a map";
   if (equations.size() == 2) {

@@ -17,8 +17,9 @@ struct FusionContext {
 /// Why the equations (vertices of one region, ascending) cannot be one kernel, for people: "logits is a contraction,
 /// and only a map that finishes it joins one". Empty if they can: a kernel's equations run over common rows
 /// (Expr/Rows.h) without contractions, or have none and run in one block, or are a reduction and the map that
-/// finishes it; or they are a wavefront of scans (Expr/Wavefront.h), or fall into parts that do not need each other, of
-/// which each is one of these. Order among kernels is not looked at (staysAcyclic).
+/// finishes it, or reductions whose results one map puts together; or they are a wavefront of scans
+/// (Expr/Wavefront.h), or fall into parts that do not need each other, of which each is one of these. Order among
+/// kernels is not looked at (staysAcyclic).
 std::string whyNotOneKernel(const FusionContext &context, const Region &region,
                             const std::vector<int> &vertices);
 

@@ -3,6 +3,7 @@
 #include "Fusion/QuickSeconds.h"
 
 #include "Cost/Cost.h"
+#include "Expr/Concatenate.h"
 #include "Expr/OpWeight.h"
 #include "Expr/Rows.h"
 #include "Expr/transforms/Profile.h"
@@ -101,9 +102,11 @@ Score::Estimate Score::together(const std::vector<int> &vertices) const {
       counts.writtenBytes += bytesOf(t);
   }
   double parallel = 1; // values that can be made side by side
-  if (equations.size() == 1 || finishesReduction(*equations[0], *equations[1])) {
-    for (int d = 0; d < equations[0]->numSpatial; ++d)
-      parallel *= elementsOf(equations[0]->axes[d].extent);
+  const bool one = equations.size() == 1 || finishesReduction(*equations[0], *equations[1]);
+  if (one || collectsResults(equations)) {
+    const Equation &e = *(one ? equations.front() : equations.back());
+    for (int d = 0; d < e.numSpatial; ++d)
+      parallel *= elementsOf(e.axes[d].extent);
     parallel = std::max(1.0, parallel / target.lanes);
   } else {
     std::vector<const RowFacts *> group;

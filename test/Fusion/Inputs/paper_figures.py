@@ -109,3 +109,47 @@ assert ofWeights == 20_971_520
 assert totals(found) == {"launches": 1, "bytes_read": ofWeights + ofSteps + state, "bytes_written": ofSteps}
 assert found["kernels"][0]["predicted_s"] < found["unfused"]["predicted_s"] / 3
 print(f"lstm: 1 kernel on sm_80, {ofWeights} bytes of weights read once")
+
+# Souffle, Fig. 3: two products whose results lie side by side in one tensor are one kernel, which moves each operand
+# and the result once.
+pair = {"a0": (4, 8), "b0": (8, 16), "a1": (2, 8), "b1": (8, 16)}
+nodes = [node("MatMul", ["a0", "b0"], ["c0"]), node("MatMul", ["a1", "b1"], ["c1"]),
+         node("Concat", ["c0", "c1"], ["c"], axis=0)]
+path = save("pair", nodes, pair, {"c": (6, 16)}, {})
+for found in explain(path):
+    read = FLOAT * sum(int(np.prod(shape)) for shape in pair.values())
+    assert totals(found) == {"launches": 1, "bytes_read": read, "bytes_written": FLOAT * 6 * 16}, totals(found)
+    assert found["unfused"]["launches"] == 3
+print("two products: one kernel")
+
+# Souffle, table 5: MMoE (100 inputs, 8 experts of 16 units, 2 tasks) has 58,576 bytes of weights, biases and input. On
+# GPUs two kernels do at most: the second one reads the input again, and the gates' exponentials and sums pass between
+# them.
+inputs, units, experts, tasks = 100, 16, 8, 2
+nodes, weights, outputs = [], {}, {}
+
+
+def linear(x, name, width):
+    weights[f"w_{name}"], weights[f"b_{name}"] = random(inputs, width), random(width)
+    nodes.append(node("Gemm", [x, f"w_{name}", f"b_{name}"], [name]))
+
+
+for e in range(experts):
+    linear("x", f"e{e}", units)
+    nodes += [node("Relu", [f"e{e}"], [f"r{e}"]), node("Unsqueeze", [f"r{e}", "two"], [f"u{e}"])]
+nodes.append(node("Concat", [f"u{e}" for e in range(experts)], ["all"], axis=2))
+for t in range(tasks):
+    linear("x", f"g{t}", experts)
+    nodes += [node("Softmax", [f"g{t}"], [f"s{t}"], axis=-1), node("Unsqueeze", [f"s{t}", "one"], [f"v{t}"]),
+              node("Mul", ["all", f"v{t}"], [f"m{t}"]), node("ReduceSum", [f"m{t}", "two"], [f"y{t}"], keepdims=0)]
+    outputs[f"y{t}"] = (1, units)
+weights |= {"one": np.array([1]), "two": np.array([2])}
+path = save("mmoe", nodes, {"x": (1, inputs)}, outputs, weights)
+weighs = FLOAT * (inputs + (inputs + 1) * (experts * units + tasks * experts))
+passed, result = FLOAT * tasks * (experts + 1), FLOAT * tasks * units
+assert weighs == 58576
+for found in explain(path)[1:]:
+    assert found["totals"]["launches"] <= 2, totals(found)
+    assert weighs <= found["totals"]["bytes_read"] <= weighs + FLOAT * inputs + passed, totals(found)
+    assert result <= found["totals"]["bytes_written"] <= result + passed, totals(found)
+    print(f"mmoe: {found['totals']['launches']} kernels on {found['target']}")

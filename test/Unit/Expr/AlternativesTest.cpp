@@ -261,3 +261,98 @@ map e2 [i:6, j:42]
   for (int64_t choice : {0, 2, 3, 4})
     CHECK(!rewritten(pattern, {{"recompute", choice}}));
 }
+
+TEST_CASE("equations that differ in their operands are one, to the last bit") {
+  std::mt19937 random(6);
+  auto check = [&](const std::string &text, size_t equations) {
+    INFO(text);
+    ExprProgram pattern = parse(text);
+    ExprProgram made = apply(pattern, {"concatenate", 0});
+    INFO(print(made, nullptr));
+    CHECK(made.items.size() == equations);
+    std::vector<TensorValue> inputs = roughInputs(pattern, random);
+    CHECK(sameBits(run(made, inputs), run(pattern, inputs)));
+  };
+  // Experts of one input, whose maps follow; another equation stands between and needs the first.
+  check(R"(expr experts
+tensor %x: f32[9] input
+tensor %w0: f32[9,5] input
+tensor %w1: f32[9,7] input
+tensor %b0: f32[5] input
+tensor %b1: f32[7] input
+tensor %s: f32[] output
+tensor %y: f32[12] output
+tensor %e0: f32[5] temp
+tensor %e1: f32[7] temp
+tensor %r0: f32[5] temp
+tensor %r1: f32[7] temp
+inputs (%x, %w0, %w1, %b0, %b1)
+outputs (%s, %y)
+reduction e0 [j:5; k:9] sum f32
+  %e0 = mul(%x[k], %w0[k, j])
+map r0 [j:5]
+  %r0 = max(add(%e0[j], %b0[j]), 1.0)
+reduction s [; j:5] sum f32
+  %s = %r0[j]
+reduction e1 [j:7; k:9] sum f32
+  %e1 = mul(%x[k], %w1[k, j])
+map r1 [j:7]
+  %r1 = max(add(%e1[j], %b1[j]), 2.0)
+map y [j:12]
+  %y = if(lt(j, 5), %r0[j], if(lt(4, j), %r1[j - 5], 0.0))
+)",
+        4); // the sum needs a part of what %y is
+  // Padding of their own, along either axis; the place on the axis is a value.
+  check(R"(expr padded
+tensor %a: f32[4,6] input
+tensor %b: f32[4,6] input
+tensor %c: f32[4,6] output
+tensor %d: f32[4,6] output
+inputs (%a, %b)
+outputs (%c, %d)
+map c [i:4, j:6]
+  %c = add(if(le(1, j), %a[i, j - 1], 2.0), cast(f32, i))
+map d [i:4, j:6]
+  %d = add(if(lt(j, 5), %b[i, j + 1], 3.0), cast(f32, i))
+)",
+        3);
+  // Three windows of unequal length under a common monoid.
+  check(R"(expr windows
+tensor %a: f32[3,10] input
+tensor %b: f32[3,12] input
+tensor %u: f32[3,8] output
+tensor %v: f32[3,10] output
+tensor %w: f32[3,7] output
+inputs (%a, %b)
+outputs (%u, %v, %w)
+reduction u [i:3, j:8; k:3] max f32
+  %u = %a[i, j + k]
+reduction v [i:3, j:10; k:3] max f32
+  %v = %b[i, j + k]
+reduction w [i:3, j:7; k:3] max f32
+  %w = %b[i, j + k]
+)",
+        4);
+}
+
+TEST_CASE("equations that need each other, or compute something else, stay apart") {
+  auto applies = [](const std::string &second) {
+    ExprProgram pattern = parse(R"(expr two
+tensor %a: f32[6] input
+tensor %b: f32[4,6] input
+tensor %u: f32[4] output
+tensor %v: f32[4] output
+inputs (%a, %b)
+outputs (%u, %v)
+reduction u [i:4; k:6] sum f32
+  %u = mul(%b[i, k], %a[k])
+)" + second);
+    return rewritten(pattern, {{"concatenate", 0}}).has_value();
+  };
+  CHECK(applies("reduction v [i:4; k:6] sum f32\n  %v = mul(%b[floormod(i, 2), k], %a[k])\n"));
+  CHECK(!applies("reduction v [i:4; k:6] max f32\n  %v = mul(%b[floormod(i, 2), k], %a[k])\n"));
+  CHECK(!applies("reduction v [i:4; k:5] sum f32\n  %v = mul(%b[floormod(i, 2), k], %a[k])\n"));
+  CHECK(!applies("reduction v [i:4; k:6] sum f32\n  %v = add(%b[floormod(i, 2), k], %a[k])\n"));
+  CHECK(!applies("reduction v [i:4; k:6] sum f32\n  %v = mul(%b[i, k], %u[i])\n"));
+  CHECK(!applies("map v [i:4]\n  %v = mul(%b[i, 1], %a[2])\n"));
+}
