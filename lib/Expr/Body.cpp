@@ -4,9 +4,11 @@
 #include "Expr/ScalarRules.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <memory>
 
 namespace fusec {
 namespace {
@@ -170,16 +172,27 @@ NodeId Body::import(const Body &from, NodeId root,
 }
 
 std::vector<NodeId> Body::reachable(const std::vector<NodeId> &roots) const {
-  std::vector<bool> used(nodes.size());
+  // Asked all the time, of bodies of few nodes: flags on the stack.
+  constexpr size_t kFew = 512;
+  std::array<bool, kFew> few{};
+  const std::unique_ptr<bool[]> many(nodes.size() > kFew ? new bool[nodes.size()]() : nullptr);
+  bool *used = many ? many.get() : few.data();
+  NodeId last = kNoNode;
   for (NodeId r : roots)
-    if (r != kNoNode)
+    if (r != kNoNode) {
       used[r] = true;
-  for (NodeId id = static_cast<NodeId>(nodes.size()) - 1; id >= 0; --id)
-    if (used[id])
+      last = std::max(last, r);
+    }
+  size_t count = 0;
+  for (NodeId id = last; id >= 0; --id)
+    if (used[id]) {
+      ++count;
       for (NodeId a : nodes[id].args)
         used[a] = true;
+    }
   std::vector<NodeId> out;
-  for (NodeId id = 0; id < static_cast<NodeId>(nodes.size()); ++id)
+  out.reserve(count);
+  for (NodeId id = 0; id <= last; ++id)
     if (used[id])
       out.push_back(id);
   return out;

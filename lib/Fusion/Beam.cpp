@@ -65,15 +65,15 @@ std::vector<PlanDraft> beamSearch(const Region &region,
   return beam;
 }
 
-namespace {
-
-void take(PlanDraft &draft, VertexSets &sets, const std::vector<int> &vertices) {
+void assign(PlanDraft &draft, VertexSets &sets, const std::vector<int> &vertices) {
+  int set = -1;
+  if (vertices.size() > 1) {
+    set = static_cast<int>(sets.size());
+    sets.push_back(vertices);
+  }
   for (int v : vertices)
-    draft.partition[v] = static_cast<int>(sets.size());
-  sets.push_back(vertices);
+    draft.partition[v] = set;
 }
-
-} // namespace
 
 PlanDraft greedyMerge(const FusionContext &context, const Region &region, const Score &score,
                       VertexSets &sets) {
@@ -118,7 +118,7 @@ PlanDraft greedyMerge(const FusionContext &context, const Region &region, const 
     if (!staysAcyclic(region, sets, draft.partition, all))
       continue;
     draft.gain += edge.gain;
-    take(draft, sets, all);
+    assign(draft, sets, all);
     // Once for each kernel beside it.
     std::set<std::pair<int, int>> between;
     for (int v : all) {
@@ -146,7 +146,7 @@ PlanDraft topDown(const FusionContext &context, const Region &region, const Scor
   auto close = [&] {
     if (open.size() > 1 && score.gain(open) > 0) {
       draft.gain += score.gain(open);
-      take(draft, sets, open);
+      assign(draft, sets, open);
     }
     open.clear();
   };
@@ -167,6 +167,16 @@ PlanDraft topDown(const FusionContext &context, const Region &region, const Scor
   }
   close();
   return draft;
+}
+
+void dropEqual(std::vector<PlanDraft> &drafts, const VertexSets &sets) {
+  std::set<std::vector<int>> met; // the first vertex of each one's kernel
+  std::erase_if(drafts, [&](const PlanDraft &draft) {
+    std::vector<int> first(draft.partition.size());
+    for (size_t v = 0; v < first.size(); ++v)
+      first[v] = draft.partition[v] < 0 ? static_cast<int>(v) : sets[draft.partition[v]].front();
+    return !met.insert(std::move(first)).second;
+  });
 }
 
 } // namespace fusec

@@ -28,4 +28,10 @@ PlanDraft greedyMerge(const FusionContext &context, const Region &region, const 
 PlanDraft topDown(const FusionContext &context, const Region &region, const Score &score,
                   VertexSets &sets);
 
+/// Makes one kernel of the vertices.
+void assign(PlanDraft &draft, VertexSets &sets, const std::vector<int> &vertices);
+
+/// Searches often come to the same kernels: of drafts that are alike the first one stays.
+void dropEqual(std::vector<PlanDraft> &drafts, const VertexSets &sets);
+
 } // namespace fusec

@@ -14,7 +14,7 @@
 #include "Cost/Cost.h"
 #include "Cost/SecondsText.h"
 #include "Fusion/Beam.h"
-#include "Fusion/Judge.h"
+#include "Fusion/JoinRemote.h"
 
 #include <algorithm>
 #include <cassert>
@@ -60,14 +60,23 @@ public:
         drafts.erase(drafts.begin() + static_cast<std::ptrdiff_t>(kept) - 1, drafts.end() - 1);
       for (PlanDraft &draft : drafts)
         FUSEC_CHECK(improve(draft));
-      // Packs come last and beside the drafts without them: a pack may be in the way of phases.
+      dropEqual(drafts, sets);
+      // Packs come last and beside the drafts without them: a pack may be in the way of phases. Climbing pair by pair
+      // and remote patterns as a whole lead to different ones.
       context.packs = true;
       const size_t count = drafts.size();
       for (size_t d = 0; d < count; ++d) {
-        PlanDraft packed = drafts[d];
+        PlanDraft packed = drafts[d], remote = drafts[d];
         FUSEC_CHECK(improve(packed));
         drafts.push_back(std::move(packed));
+        FUSEC_TRY(bool changed,
+                  joinRemote(context, region, score, judge, options.limits, sets, remote));
+        if (!changed)
+          continue;
+        FUSEC_CHECK(improve(remote));
+        drafts.push_back(std::move(remote));
       }
+      dropEqual(drafts, sets);
     }
     double best = kNever;
     for (PlanDraft &draft : drafts) {
@@ -147,13 +156,7 @@ private:
   }
 
   void assign(PlanDraft &draft, const std::vector<int> &vertices) {
-    int set = -1;
-    if (vertices.size() > 1) {
-      set = static_cast<int>(sets.size());
-      sets.push_back(vertices);
-    }
-    for (int v : vertices)
-      draft.partition[v] = set;
+    fusec::assign(draft, sets, vertices);
   }
 
   /// Hill climbing with two moves, in the order of the vertices, until a round changes nothing.
@@ -188,9 +191,8 @@ private:
     return changed;
   }
 
-  /// Remote patterns (FusionStitching, section 5.3): as if a virtual vertex were the producer of all vertices, kernels
-  /// without a value between them are candidates too. Those that read what this one reads come first, then the next
-  /// ones in the list.
+  /// Kernels side by side, pair by pair: those that read what this one reads come first, then the next ones in the
+  /// list.
   Result<bool> joinBeside(PlanDraft &draft, int v) {
     constexpr size_t kSharing = 6, kNext = 4; // kernels that are looked at
     constexpr double kChance = 1;

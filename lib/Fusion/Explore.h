@@ -1,12 +1,15 @@
 #pragma once
 #include "Fusion/Plan.h"
 #include "Fusion/Score.h"
+#include "Support/Hash.h"
+
+#include <functional>
 
 namespace fusec {
 
 struct Candidate {
-  std::vector<int> vertices; // ascending, the first one is the vertex that it belongs to
-  double gain;               // predicted seconds saved over kernels of one equation
+  std::vector<int> vertices; // ascending
+  double gain;               // predicted seconds saved over the kernels that it replaces
 };
 
 /// FusionStitching's PatternReduction (section 5.2): candidate patterns of every vertex, best first, that begin with it
@@ -16,5 +19,16 @@ struct Candidate {
 std::vector<std::vector<Candidate>> explorePatterns(const FusionContext &context,
                                                     const Region &region, const Score &score,
                                                     const FusionLimits &limits);
+
+/// Remote patterns (the same section): kernels of a draft that share a launch though no value goes from one to the
+/// other. PatternReduction once more, of a virtual vertex whose consumers are all of the draft's kernels, each to be
+/// taken or not. Best first: those of the whole list and, since it keeps a few for a whole network, those of each half,
+/// quarter and so on of the consumers. They are ordered by their distance from the inputs and halved between distances,
+/// then between what makes the values that they read; what `computes` says of an equation decides the rest, so that the
+/// order in which a model lists its nodes does not matter.
+std::vector<Candidate> remotePatterns(const FusionContext &context, const Region &region,
+                                      const Score &score, const FusionLimits &limits,
+                                      const VertexSets &sets, const Partition &partition,
+                                      const std::function<Hash128(int vertex)> &computes);
 
 } // namespace fusec

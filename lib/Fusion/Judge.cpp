@@ -2,6 +2,13 @@
 
 namespace fusec {
 
+size_t Judge::HashOf::operator()(const Phases &phases) const {
+  uint64_t hash = 0;
+  for (const std::vector<int> &phase : phases)
+    hash = hash128(phase.data(), phase.size() * sizeof(int), hash + 1).low;
+  return hash;
+}
+
 Result<double> Judge::seconds(const Phases &phases) {
   if (!region.vertices[phases[0][0]].equation)
     return 0.0;

@@ -24,6 +24,8 @@ public:
   Result<double> kernelSeconds(const std::vector<int> &vertices) { return seconds({vertices}); }
   /// Of one kernel with these phases.
   Result<double> seconds(const Phases &phases);
+  /// What an equation computes (PatternKeys).
+  Hash128 key(int vertex) { return keys.key(*region.vertices[vertex].equation); }
   /// The equations of such a kernel.
   Group groupOf(const Phases &phases) { return order.group(phases); }
 
@@ -33,7 +35,10 @@ private:
   const ScheduleOracle &oracle;
   PackOrder order;
   PatternKeys keys;
-  std::map<Phases, double> known;
+  struct HashOf {
+    size_t operator()(const Phases &phases) const;
+  };
+  std::unordered_map<Phases, double, HashOf> known;
   std::map<Hash128, double> ofEqual; // by their keys
 };
 

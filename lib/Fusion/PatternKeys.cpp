@@ -15,12 +15,8 @@ const PatternKeys::Alone &PatternKeys::alone(const Equation &equation) {
 }
 
 Hash128 PatternKeys::key(const Group &group) {
-  struct Use {
-    int64_t number; // in order of first use
-    int readers = 0;
-    bool made = false;
-  };
-  std::unordered_map<TensorId, Use> used;
+  ++groups;
+  uint64_t count = 0;
   std::vector<TensorId> made;
   std::vector<uint64_t> words;
   for (const Equation *e : group.equations) {
@@ -28,19 +24,19 @@ Hash128 PatternKeys::key(const Group &group) {
     words.insert(words.end(), {own.signature.low, own.signature.high});
     for (size_t a = 0; a < own.arguments.size(); ++a) {
       const TensorId t = own.arguments[a];
-      Use &use = used.try_emplace(t, Use{static_cast<int64_t>(used.size())}).first->second;
-      words.push_back(static_cast<uint64_t>(use.number));
-      if (a < own.inputs) {
+      Use &use = table[static_cast<size_t>(t)];
+      if (use.group != groups)
+        use = {groups, count++, 0};
+      words.push_back(use.number);
+      if (a < own.inputs)
         ++use.readers;
-      } else {
-        use.made = true;
+      else
         made.push_back(t);
-      }
     }
   }
   for (TensorId t : made) {
     auto all = uses.find(t);
-    words.push_back(all != uses.end() && all->second > used.at(t).readers);
+    words.push_back(all != uses.end() && all->second > table[static_cast<size_t>(t)].readers);
   }
   for (int start : group.phaseStarts)
     words.push_back(static_cast<uint64_t>(start));

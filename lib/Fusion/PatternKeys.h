@@ -12,9 +12,11 @@ class PatternKeys {
 public:
   /// `uses`: equations and control items that read each tensor; an output of the model counts as one.
   PatternKeys(const ExprProgram &program, const std::map<TensorId, int> &uses)
-      : program(program), uses(uses) {}
+      : program(program), uses(uses), table(program.tensors.size()) {}
 
   Hash128 key(const Group &group);
+  /// What the equation computes, whatever the model calls it and wherever it stands.
+  Hash128 key(const Equation &equation) { return alone(equation).signature; }
 
 private:
   struct Alone {
@@ -24,9 +26,18 @@ private:
   };
   const Alone &alone(const Equation &equation);
 
+  /// A tensor in the group that a key is made for.
+  struct Use {
+    uint64_t group = 0;  // the last one that it stood in
+    uint64_t number = 0; // in order of first use
+    int readers = 0;
+  };
+
   const ExprProgram &program;
   const std::map<TensorId, int> &uses;
   std::unordered_map<const Equation *, Alone> known;
+  std::vector<Use> table; // by tensor
+  uint64_t groups = 0;
 };
 
 } // namespace fusec

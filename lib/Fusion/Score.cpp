@@ -7,6 +7,7 @@
 #include "Expr/OpWeight.h"
 #include "Expr/Rows.h"
 #include "Expr/transforms/Profile.h"
+#include "Support/Hash.h"
 
 #include <algorithm>
 
@@ -45,7 +46,18 @@ double Score::bytesOf(TensorId t) const {
   return bytes;
 }
 
+size_t Score::HashOf::operator()(const std::vector<int> &vertices) const {
+  return hash128(vertices.data(), vertices.size() * sizeof(int)).low;
+}
+
 double Score::kernelSeconds(const std::vector<int> &vertices) const {
+  auto [place, isNew] = known[context.packs].try_emplace(vertices, 0);
+  if (isNew)
+    place->second = estimate(vertices);
+  return place->second;
+}
+
+double Score::estimate(const std::vector<int> &vertices) const {
   ++evaluated;
   // Of a wavefront of scans this fidelity knows the launches that it saves.
   if (vertices.size() > 1 && std::any_of(vertices.begin(), vertices.end(), [&](int v) {

@@ -3,6 +3,8 @@
 #include "Fusion/Legality.h"
 #include "Target/Target.h"
 
+#include <unordered_map>
+
 namespace fusec {
 
 /// Seconds of kernels by the cost model's quick fidelity: bytes from the tensors' shapes, operations from the
@@ -21,6 +23,7 @@ private:
     double seconds, parallel; // blocks side by side
   };
   Estimate together(const std::vector<int> &vertices) const;
+  double estimate(const std::vector<int> &vertices) const;
   double bytesOf(TensorId t) const;
   double elementsOf(const DimExpr &e) const;
 
@@ -35,6 +38,11 @@ private:
   std::vector<Work> works;
   std::vector<double> alone; // seconds of each vertex
   mutable int64_t evaluated = 0;
+  struct HashOf {
+    size_t operator()(const std::vector<int> &vertices) const;
+  };
+  // By whether packs are allowed: drafts and rounds of the search ask again and again.
+  mutable std::unordered_map<std::vector<int>, double, HashOf> known[2];
 };
 
 } // namespace fusec

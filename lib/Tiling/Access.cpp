@@ -63,7 +63,8 @@ std::optional<FlatAccess> flatAccess(const Equation &equation, NodeId read,
     if (!form)
       return std::nullopt;
     for (int a = 0; a < numAxes; ++a)
-      out.stride[a] = out.stride[a] + form->coefficients[a] * strides[d];
+      if (!form->coefficients[a].isConst(0))
+        out.stride[a] = out.stride[a] + form->coefficients[a] * strides[d];
     out.constant = out.constant + form->constant * strides[d];
     if (form->rest != kNoNode)
       out.rests.push_back({form->rest, strides[d]});
@@ -72,11 +73,14 @@ std::optional<FlatAccess> flatAccess(const Equation &equation, NodeId read,
 }
 
 uint64_t axisDependence(const Body &body, NodeId root) {
-  uint64_t mask = 0;
-  for (NodeId id : body.reachable({root}))
+  std::vector<uint64_t> masks(static_cast<size_t>(root) + 1, 0);
+  for (NodeId id = 0; id <= root; ++id) {
     if (body[id].op == ScalarOp::Axis)
-      mask |= uint64_t{1} << body[id].index;
-  return mask;
+      masks[id] = uint64_t{1} << body[id].index;
+    for (NodeId arg : body[id].args)
+      masks[id] |= masks[arg];
+  }
+  return masks[root];
 }
 
 namespace {

@@ -2,7 +2,7 @@
 #include "../ParseProgram.h"
 #include "Expr/Rows.h"
 #include "Fusion/Beam.h"
-#include "Fusion/CutPattern.h"
+#include "Fusion/PatternKeys.h"
 
 #include <catch2/catch_all.hpp>
 
@@ -216,4 +216,93 @@ reduction s [i:128; r:768] sum f32
   f.context.packs = false;
   CHECK(whyNotOneKernel(f.context, f.region, {2, 3}) ==
         "s is no map, and only a map finishes a reduction");
+}
+
+namespace {
+
+/// Two chains of maps that share nothing: a -> b of x, c -> d of z.
+const std::string kTwoChains = R"(expr chains
+tensor %x: f32[64,256] input
+tensor %z: f32[64,256] input
+tensor %a: f32[64,256] temp
+tensor %b: f32[64,256] output
+tensor %c: f32[64,256] temp
+tensor %d: f32[64,256] output
+inputs (%x, %z)
+outputs (%b, %d)
+map a [i:64, j:256]
+  %a = exp(%x[i, j])
+map b [i:64, j:256]
+  %b = add(%a[i, j], 1.0)
+map c [i:64, j:256]
+  %c = exp(%z[i, j])
+map d [i:64, j:256]
+  %d = add(%c[i, j], 1.0)
+)";
+
+std::vector<std::vector<int>> remotePatternsOf(const Fixture &f, const VertexSets &sets,
+                                               const FusionLimits &limits = {}) {
+  Partition partition(f.region.vertices.size(), -1);
+  for (size_t s = 0; s < sets.size(); ++s)
+    for (int v : sets[s])
+      partition[v] = static_cast<int>(s);
+  std::vector<std::vector<int>> found;
+  PatternKeys keys(f.program, f.context.uses);
+  for (const Candidate &c :
+       remotePatterns(f.context, f.region, *f.score, limits, sets, partition,
+                      [&](int v) { return keys.key(*f.region.vertices[v].equation); })) {
+    CHECK(c.gain > 0);
+    found.push_back(c.vertices);
+  }
+  return found;
+}
+
+} // namespace
+
+TEST_CASE("search: kernels that share nothing are a remote pattern") {
+  Fixture f(kTwoChains);
+  const std::vector<int> ab = f.vertices({"a", "b"}), cd = f.vertices({"c", "d"});
+  CHECK(remotePatternsOf(f, {ab, cd}) == VertexSets{{0, 1, 2, 3}});
+  // Kernels are taken whole: %a and %b stay together.
+  for (const std::vector<int> &pattern : remotePatternsOf(f, {ab}))
+    CHECK(std::count(pattern.begin(), pattern.end(), 0) ==
+          std::count(pattern.begin(), pattern.end(), 1));
+  // What reads the same value is joined before what does not.
+  Fixture shared(maps({{"p", {"x"}}, {"q", {"x"}}, {"r", {"p"}}, {"s", {"q"}}, {"y", {"r", "s"}}}));
+  FusionLimits one;
+  one.topPatterns = 1;
+  one.consumersTogether = 2;
+  const VertexSets found = remotePatternsOf(shared, {}, one);
+  CHECK(std::count(found.begin(), found.end(), shared.vertices({"p", "q"})) == 1);
+}
+
+TEST_CASE("search: a remote pattern around a kernel that needs it and that it needs is refused") {
+  Fixture f(maps({{"p", {"x"}}, {"q", {"p"}}, {"t", {"q", "p"}}}));
+  for (const std::vector<int> &pattern : remotePatternsOf(f, {}))
+    CHECK(pattern != f.vertices({"p", "t"}));
+  // Each joins two chains; together they would wait for each other: a -> b, c -> d.
+  Fixture chains(kTwoChains);
+  const VertexSets ad = {chains.vertices({"a", "d"})};
+  for (const std::vector<int> &pattern : remotePatternsOf(chains, ad))
+    CHECK(pattern != chains.vertices({"b", "c"}));
+}
+
+TEST_CASE("search: a virtual vertex has patterns wherever kernels lie side by side") {
+  // Sixteen pairs along a chain: a few for the whole list would leave most of them out.
+  std::vector<std::pair<std::string, std::vector<std::string>>> equations;
+  std::string before = "x";
+  for (int i = 0; i < 16; ++i) {
+    const std::string n = std::to_string(i);
+    equations.push_back({"a" + n, {before}});
+    equations.push_back({"b" + n, {before}});
+    equations.push_back({"c" + n, {"a" + n, "b" + n}});
+    before = "c" + n;
+  }
+  Fixture f(maps(equations));
+  const VertexSets found = remotePatternsOf(f, {});
+  for (int i = 0; i < 16; ++i) {
+    const std::string n = std::to_string(i);
+    INFO(i);
+    CHECK(std::count(found.begin(), found.end(), f.vertices({"a" + n, "b" + n})) == 1);
+  }
 }
