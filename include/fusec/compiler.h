@@ -35,6 +35,7 @@ struct Options {
   std::string stopAfter; // no bundle is made, except after the last stage where one is asked for
   std::string decisions; // file of plan and schedules to follow instead of searching
   std::string emitDecisions; // file that takes plan and schedules; without output: all that is made
+  std::string page;          // file that takes the page of explain()
   std::string ptxasPath;     // empty: targets of NVIDIA get PTX only; "none": the same, by wish
   std::string minDriver;     // CUDA version of the oldest driver to load it: "12.4"; empty: any
   std::string signingKeyPath; // Ed25519 secret key that signs the bundle; empty: it is not signed
@@ -88,10 +89,10 @@ struct Explanation {
   std::vector<Error> errors;
   std::string text;
   std::string json; // a line for each target
-  std::string html; // one page that needs nothing else
+  std::string html; // the page, which needs nothing else
   bool ok() const { return errors.empty(); }
 };
-/// Makes neither bundle nor code; `output` and `stopAfter` must be empty.
+/// Makes neither bundle nor code; `output` and `stopAfter` must be empty. The page goes into `page`, if that is given.
 Explanation explain(const Options &options);
 
 /// Decisions, kernels, sizes and weights of two bundles.
@@ -107,9 +108,11 @@ Difference diff(const std::string &bundleA, const std::string &bundleB);
 /// Makes an Ed25519 key pair: the secret key in a new file `path`, the public one in `path`.pub.
 std::vector<Error> makeSigningKey(const std::string &path);
 
-/// An error about the command line, or about a file that cannot be written, made by the same rules.
+/// An error about the command line, made by the same rules.
 Error usageError(std::string where, std::string text);
-Error writeError(std::string path, std::string text);
+
+/// The text as a JSON string, quotes included; bytes that are not UTF-8 become \\xNN.
+std::string jsonString(std::string_view text);
 
 struct StageName {
   std::string_view name, help;

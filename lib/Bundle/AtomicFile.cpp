@@ -108,4 +108,11 @@ Status AtomicFile::commit() {
   return success();
 }
 
+Status writeWhole(const std::string &path, std::string_view text) {
+  AtomicFile file(path);
+  FUSEC_CHECK(file.open());
+  FUSEC_CHECK(file.write(text.data(), text.size()));
+  return file.commit();
+}
+
 } // namespace fusec::bundle

@@ -2,6 +2,7 @@
 #include "Support/Result.h"
 
 #include <string>
+#include <string_view>
 
 namespace fusec::bundle {
 
@@ -24,5 +25,8 @@ private:
   std::string path, folder, base, temporary;
   int fd = -1;
 };
+
+/// The text as such a file.
+Status writeWhole(const std::string &path, std::string_view text);
 
 } // namespace fusec::bundle

@@ -1,10 +1,12 @@
 // The public C++ entry: texts in, texts out, around the pipeline.
 #include "fusec/compiler.h"
 
+#include "Bundle/AtomicFile.h"
 #include "Bundle/Signature.h"
 #include "Driver/Diff.h"
 #include "Driver/Pipeline.h"
 #include "Support/Diagnostic.h"
+#include "Support/JsonText.h"
 #include "Target/Target.h"
 
 #include <algorithm>
@@ -85,6 +87,7 @@ Result<CompileOptions> pipelineOptions(const Options &given) {
   options.dumpDir = given.dumpDir;
   options.decisionsPath = given.decisions;
   options.emitDecisionsPath = given.emitDecisions;
+  options.pagePath = given.page;
   if (!given.stopAfter.empty()) {
     FUSEC_TRY(Stage stage, stageNamed("--stop-after", given.stopAfter));
     options.stopAfter = stage;
@@ -107,11 +110,14 @@ Result<CompileOptions> pipelineOptions(const Options &given) {
                         : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   FUSEC_TRY(options.plan.mode, searchModeNamed(given.searchMode));
   options.plan.limits = {given.fusionCandidates, given.fusionGroup, given.fusionBeam};
-  for (int size : {given.fusionCandidates, given.fusionGroup, given.fusionBeam})
+  const std::pair<const char *, int> sizes[] = {{"--fusion-candidates", given.fusionCandidates},
+                                                {"--fusion-group", given.fusionGroup},
+                                                {"--fusion-beam", given.fusionBeam}};
+  for (const auto &[option, size] : sizes)
     if (size < 1 || size > kMostSearched)
-      return Diagnostic{Diag::BadOption, "--fusion-...",
-                        "sizes of the search for kernels lie between 1 and " +
-                            std::to_string(kMostSearched) + "; given " + std::to_string(size)};
+      return Diagnostic{Diag::BadOption, option,
+                        "expected a size between 1 and " + std::to_string(kMostSearched) +
+                            ", given " + std::to_string(size)};
   options.ptxOnly = given.ptxasPath == "none";
   if (!options.ptxOnly) {
     if (!given.ptxasPath.empty() && access(given.ptxasPath.c_str(), X_OK) != 0)
@@ -135,6 +141,8 @@ Result<CompileOptions> pipelineOptions(const Options &given) {
 }
 
 Result<CompileReport> run(const Options &given) {
+  if (!given.page.empty())
+    return Diagnostic{Diag::BadOption, "--html=" + given.page, "is made by explain alone"};
   FUSEC_TRY(CompileOptions options, pipelineOptions(given));
   return fusec::compile(options);
 }
@@ -187,7 +195,7 @@ Explanation explain(const Options &given) {
       out.text = explanationText(targets);
       out.json = explanationJson(targets);
       out.html = explanationHtml(targets);
-      return success();
+      return given.page.empty() ? success() : bundle::writeWhole(given.page, out.html);
     };
     if (Result<CompileReport> report = fusec::compile(*pipeline); !report)
       refuse(report.errors());
@@ -228,9 +236,7 @@ Error usageError(std::string where, std::string text) {
   return publicError({Diag::BadOption, std::move(where), std::move(text)});
 }
 
-Error writeError(std::string path, std::string text) {
-  return publicError({Diag::CannotWrite, std::move(path), std::move(text)});
-}
+std::string jsonString(std::string_view text) { return fusec::jsonString(text); }
 
 std::vector<StageName> stages() {
   std::vector<StageName> names;

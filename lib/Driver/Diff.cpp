@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <set>
 
@@ -18,8 +19,11 @@ struct File {
 };
 
 Result<std::vector<uint8_t>> readBytes(const std::string &path) {
+  // A folder can be opened, and says that it is as long as a file can be.
+  std::error_code error;
+  const bool isFile = std::filesystem::is_regular_file(path, error);
   std::ifstream in(path, std::ios::binary | std::ios::ate);
-  const std::streamoff size = in ? static_cast<std::streamoff>(in.tellg()) : -1;
+  const std::streamoff size = isFile && in ? static_cast<std::streamoff>(in.tellg()) : -1;
   std::vector<uint8_t> bytes(static_cast<size_t>(std::max<std::streamoff>(size, 0)));
   if (size >= 0)
     in.seekg(0).read(reinterpret_cast<char *>(bytes.data()), size);

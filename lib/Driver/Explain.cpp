@@ -26,6 +26,8 @@ public:
   Result<ExplainedTarget> run() {
     out.model = program.name;
     out.target = state.target.name;
+    for (const Symbol &s : program.symbols)
+      out.sizes.emplace_back(s.name, s.opt);
     FUSEC_TRY(alone, measureAlone(program));
     out.unfused = total(alone);
     if (uncomposed) {

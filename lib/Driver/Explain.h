@@ -36,7 +36,8 @@ struct ExplainedKernel {
 
 struct ExplainedTarget {
   std::string model, target;
-  std::vector<ExplainedKernel> kernels; // in launch order
+  std::vector<std::pair<std::string, int64_t>> sizes; // of symbols, which all figures are for
+  std::vector<ExplainedKernel> kernels;               // in launch order
   Sums totals, unfused;
   std::optional<Sums>
       uncomposed; // without vertical composition; absent where a dump holds the composed equations

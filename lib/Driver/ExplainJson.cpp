@@ -76,13 +76,22 @@ std::string between(const ExplainedTarget::Between &b) {
          ",\"from\":" + index(b.from) + ",\"to\":" + index(b.to) + "}";
 }
 
+/// "batch":2,"seq":12
+std::string sizesOf(const ExplainedTarget &t) {
+  std::string out;
+  for (const auto &[symbol, size] : t.sizes)
+    out += (out.empty() ? "" : ",") + jsonString(symbol) + ":" + std::to_string(size);
+  return out;
+}
+
 } // namespace
 
 std::string explanationJson(const std::vector<ExplainedTarget> &targets) {
   std::string out;
   for (const ExplainedTarget &t : targets)
     out += "{\"model\":" + jsonString(t.model) + ",\"target\":" + jsonString(t.target) +
-           ",\"totals\":" + sums(t.totals) + ",\"unfused\":" + sums(t.unfused) +
+           ",\"symbols\":{" + sizesOf(t) + "}" + ",\"totals\":" + sums(t.totals) +
+           ",\"unfused\":" + sums(t.unfused) +
            ",\"uncomposed\":" + (t.uncomposed ? sums(*t.uncomposed) : "null") +
            ",\"kernels\":" + list(t.kernels, kernel) + ",\"apart\":" + list(t.apart, between) +
            "}\n";

@@ -31,6 +31,14 @@ std::string share(double part, double whole) {
   return whole > 0 ? std::to_string(std::lround(100 * part / whole)) + " %" : "-";
 }
 
+/// " at batch=2, seq=12"
+std::string sizesText(const ExplainedTarget &target) {
+  std::string out;
+  for (const auto &[symbol, size] : target.sizes)
+    out += (out.empty() ? " at " : ", ") + oneLine(symbol) + "=" + std::to_string(size);
+  return out;
+}
+
 std::string scheduleName(const std::string &text) {
   TextReader in(text, "schedule");
   in.next();
@@ -130,7 +138,8 @@ std::string explanationText(const std::vector<ExplainedTarget> &targets) {
            share(all.readBytes + all.writtenBytes, unfused.readBytes + unfused.writtenBytes) +
            " of the bytes\n" +
            (target.uncomposed ? "uncomposed: " + sumsText(*target.uncomposed) + "\n" : "") +
-           "predicted for one run; a branch or a loop counts once\n\n";
+           "predicted for one run" + sizesText(target) +
+           "; both ways of a branch count, and one round of a loop\n\n";
     std::map<std::string, size_t> firstOf;
     for (size_t k = 0; k < target.kernels.size(); ++k)
       out += kernelText(target, k, firstOf);

@@ -179,17 +179,28 @@ private:
     return success();
   }
 
+  /// No file that is written may be one that is read, or another one that is written.
   Status checkOutput() const {
-    std::error_code error;
-    if (std::filesystem::equivalent(options.inputPath, options.outputPath, error))
+    auto same = [](const std::string &a, const std::string &b) {
+      if (a.empty() || b.empty())
+        return false;
+      std::error_code error, other;
+      if (std::filesystem::equivalent(a, b, error))
+        return true;
+      const std::filesystem::path p = std::filesystem::weakly_canonical(a, error),
+                                  q = std::filesystem::weakly_canonical(b, other);
+      return !error && !other && p == q;
+    };
+    if (same(options.outputPath, options.inputPath))
       return Diagnostic{Diag::BadOption, "-o " + options.outputPath,
                         "is the input itself, which the bundle would replace; give another name"};
-    const std::string &emit = options.emitDecisionsPath;
-    for (const std::string *other : {&options.inputPath, &options.outputPath})
-      if (!emit.empty() && std::filesystem::weakly_canonical(emit, error) ==
-                               std::filesystem::weakly_canonical(*other, error))
-        return Diagnostic{Diag::BadOption, "--emit-decisions=" + emit,
-                          "is the model or the bundle, which it would replace; give another name"};
+    const std::string &emit = options.emitDecisionsPath, &page = options.pagePath;
+    if (same(emit, options.inputPath) || same(emit, options.outputPath))
+      return Diagnostic{Diag::BadOption, "--emit-decisions=" + emit,
+                        "is the model or the bundle, which it would replace; give another name"};
+    if (same(page, options.inputPath) || same(page, options.decisionsPath) || same(page, emit))
+      return Diagnostic{Diag::BadOption, "--html=" + page,
+                        "is the model or the decisions, which it would replace; give another name"};
     return success();
   }
 
@@ -320,11 +331,7 @@ private:
         return Diagnostic{Diag::BadOption, "--emit-decisions=" + options.emitDecisionsPath,
                           options.inputPath + " is a dump of gir without a section 'decisions " +
                               target.target.name + "'; give the model or an earlier dump"};
-    const std::string text = decisionsFile(state);
-    bundle::AtomicFile file(options.emitDecisionsPath);
-    FUSEC_CHECK(file.open());
-    FUSEC_CHECK(file.write(text.data(), text.size()));
-    return file.commit();
+    return bundle::writeWhole(options.emitDecisionsPath, decisionsFile(state));
   }
 
   Status checkSchedules(TargetState &target) {

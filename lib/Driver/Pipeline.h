@@ -23,6 +23,7 @@ struct CompileOptions {
   std::optional<Stage> stopAfter;
   std::string decisionsPath;     // plan and schedules to take instead of searching; empty: search
   std::string emitDecisionsPath; // takes the plan and schedules as text; empty: none
+  std::string pagePath;          // explain's page; empty: none
   bool decisionsOnly = false;    // nothing is made behind them
   PlanOptions plan;              // how kernels are searched
   int threads = 1;

@@ -134,7 +134,7 @@ private:
   /// Computing at the readers is not more work, and no product comes to stand under a sum, which would round both as
   /// one.
   bool isCheapest(const Chain &chain) const {
-    const Traffic traffic = trafficByBuffer(kernel)[static_cast<size_t>(chain.scratch)];
+    const ElementTraffic traffic = trafficByBuffer(kernel)[static_cast<size_t>(chain.scratch)];
     return traffic.read <= traffic.written &&
            std::none_of(chain.uses.begin(), chain.uses.end(), [&](const Chain::Use &use) {
              return use.stmt->kind == StmtKind::Accumulate && use.stmt->value == use.node &&

@@ -20,7 +20,7 @@ void rewrite(GirKernel &kernel, const RewriteLimits &limits) {
   for (bool changed = true; changed;) {
     changed = false;
     for (Rule rule : kRules) {
-      [[maybe_unused]] const Traffic before = globalTraffic(kernel);
+      [[maybe_unused]] const ElementTraffic before = globalTraffic(kernel);
       if (!rule(kernel, limits))
         continue;
       changed = true;

@@ -14,7 +14,7 @@ public:
       opt.push_back(s.opt);
   }
 
-  std::vector<Traffic> run() {
+  std::vector<ElementTraffic> run() {
     for (size_t number = 0; number < kernel.phases.size(); ++number) {
       const Phase &p = kernel.phases[number];
       const bool again =
@@ -65,16 +65,18 @@ private:
 
   const GirKernel &kernel;
   std::vector<int64_t> opt;
-  std::vector<Traffic> traffic;
+  std::vector<ElementTraffic> traffic;
 };
 
 } // namespace
 
-std::vector<Traffic> trafficByBuffer(const GirKernel &kernel) { return Counter(kernel).run(); }
+std::vector<ElementTraffic> trafficByBuffer(const GirKernel &kernel) {
+  return Counter(kernel).run();
+}
 
-Traffic globalTraffic(const GirKernel &kernel) {
-  Traffic total;
-  const std::vector<Traffic> traffic = trafficByBuffer(kernel);
+ElementTraffic globalTraffic(const GirKernel &kernel) {
+  ElementTraffic total;
+  const std::vector<ElementTraffic> traffic = trafficByBuffer(kernel);
   for (size_t b = 0; b < traffic.size(); ++b)
     if (kernel.buffers[b].level == MemLevel::Global) {
       total.read += traffic[b].read;
@@ -83,7 +85,7 @@ Traffic globalTraffic(const GirKernel &kernel) {
   return total;
 }
 
-bool isMonotone(const Traffic &before, const Traffic &after) {
+bool isMonotone(const ElementTraffic &before, const ElementTraffic &after) {
   return after.read <= before.read && after.written <= before.written;
 }
 

@@ -6,14 +6,14 @@ namespace fusec {
 /// Elements that a kernel reads from and writes to Global memory, by its text: each access times the trips of the loops
 /// around it, with symbols at their `opt`. Both ways of an If count, and a While counts as one round, so that the
 /// numbers compare a kernel with what a rewrite made of it and not with what runs.
-struct Traffic {
+struct ElementTraffic {
   double read = 0, written = 0;
 };
-Traffic globalTraffic(const GirKernel &kernel);
+ElementTraffic globalTraffic(const GirKernel &kernel);
 /// The same of each buffer, whatever its level.
-std::vector<Traffic> trafficByBuffer(const GirKernel &kernel);
+std::vector<ElementTraffic> trafficByBuffer(const GirKernel &kernel);
 
 /// A rewrite may not make a kernel move more.
-bool isMonotone(const Traffic &before, const Traffic &after);
+bool isMonotone(const ElementTraffic &before, const ElementTraffic &after);
 
 } // namespace fusec

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <sstream>
 #include <thread>
 #include <unistd.h>
@@ -19,7 +18,7 @@ namespace {
 struct CommandLine {
   Options compile;
   std::string targets, dumpIr, ptxas, makeKey, logFormat = "text";
-  std::string html, bundleA, bundleB;
+  std::string bundleA, bundleB;
   bool explainJson = false, diffJson = false;
   bool printTimes = false, verbose = false, listTargets = false, listOps = false;
 };
@@ -57,16 +56,6 @@ std::string findPtxas() {
   return "";
 }
 
-std::string jsonText(const std::string &text) {
-  std::string out = "\"";
-  for (char c : text) {
-    if (c == '"' || c == '\\')
-      out += '\\';
-    out += c;
-  }
-  return out + "\"";
-}
-
 /// null, as JSON has it, where a dump brought the schedules.
 std::string predictedText(const Report::Target &target) {
   char text[32];
@@ -78,17 +67,17 @@ void printReport(const CommandLine &line, const Report &report) {
   if (json) {
     std::string out = "{\"bundle_bytes\":" + std::to_string(report.bundleBytes) + ",\"seconds\":{";
     for (size_t i = 0; i < report.times.size(); ++i)
-      out += (i ? "," : "") + jsonText(report.times[i].what) + ":" +
+      out += (i ? "," : "") + jsonString(report.times[i].what) + ":" +
              std::to_string(report.times[i].seconds);
     out += "},\"targets\":[";
     for (size_t i = 0; i < report.targets.size(); ++i)
-      out += (i ? ",{" : "{") + std::string("\"name\":") + jsonText(report.targets[i].name) +
+      out += (i ? ",{" : "{") + std::string("\"name\":") + jsonString(report.targets[i].name) +
              ",\"kernels\":" + std::to_string(report.targets[i].kernels) +
              ",\"steps\":" + std::to_string(report.targets[i].steps) +
              ",\"predicted_s\":" + predictedText(report.targets[i]) + "}";
     out += "],\"notes\":[";
     for (size_t i = 0; i < report.notes.size(); ++i)
-      out += (i ? "," : "") + jsonText(report.notes[i]);
+      out += (i ? "," : "") + jsonString(report.notes[i]);
     std::printf("%s]}\n", out.c_str());
     return;
   }
@@ -258,15 +247,8 @@ int runExplain(CommandLine &line) {
   const Explanation explanation = explain(options);
   if (!explanation.ok())
     return report(explanation.errors);
-  if (!line.html.empty()) {
-    std::ofstream page(line.html, std::ios::binary);
-    page << explanation.html;
-    page.close();
-    if (!page)
-      return report({writeError(line.html, "the page cannot be written; is the folder writable?")});
-  }
   const std::string &said = line.explainJson ? explanation.json : explanation.text;
-  if (line.html.empty() || line.explainJson)
+  if (options.page.empty() || line.explainJson)
     std::fwrite(said.data(), 1, said.size(), stdout);
   return 0;
 }
@@ -292,7 +274,8 @@ int runTool(int argc, char **argv) {
       "explain", "say which kernels the model becomes, what they move and take, and why");
   addModelOptions(*explained, line);
   explained->add_flag("--json", line.explainJson, "one JSON object a target, each on one line");
-  explained->add_option("--html", line.html, "write a page to click through into this file");
+  explained->add_option("--html", line.compile.page,
+                        "write a page to click through into this file");
   CLI::App *diffed = app.add_subcommand(
       "diff", "compare two bundles: decisions, kernels, bytes; exit code 7 where they differ");
   diffed->add_option("a", line.bundleA, "bundle")->required();

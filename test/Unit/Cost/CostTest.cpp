@@ -15,6 +15,7 @@ using Member = double Counts::*;
 constexpr std::pair<const char *, Member> kMembers[] = {
     {"vectorOps", &Counts::vectorOps},
     {"vectorLoads", &Counts::vectorLoads},
+    {"stalls", &Counts::stalls},
     {"gathers", &Counts::gathers},
     {"readBytes", &Counts::readBytes},
     {"writtenBytes", &Counts::writtenBytes},
@@ -41,6 +42,7 @@ Counts randomCounts(std::mt19937 &random) {
   Counts c;
   c.vectorOps = number(1e6);
   c.vectorLoads = number(1e6);
+  c.stalls = number(1e6);
   c.gathers = number(1e4);
   c.readBytes = number(1e9);
   c.writtenBytes = number(1e9);

@@ -55,14 +55,14 @@ struct Found {
 /// Rule by rule until none holds, and looks at each step.
 void rewriteInSteps(GirKernel kernel, Found &found) {
   simplify(kernel);
-  const Traffic first = globalTraffic(kernel);
+  const ElementTraffic first = globalTraffic(kernel);
   bool any = false;
   int rounds = 0;
   for (bool changed = true; changed; ++rounds) {
     REQUIRE(rounds < 8);
     changed = false;
     for (auto rule : {swapMoves, mergeMoves, reuseValues, mergeWriteRead, mergeReads}) {
-      const Traffic before = globalTraffic(kernel);
+      const ElementTraffic before = globalTraffic(kernel);
       const Size size = sizeOf(kernel);
       if (!rule(kernel, kRoom))
         continue;

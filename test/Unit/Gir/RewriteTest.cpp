@@ -56,7 +56,7 @@ std::vector<std::vector<uint8_t>> outputsOf(GirKernel kernel) {
 GirKernel rewritten(const std::string &text, const RewriteLimits &limits = kRoom) {
   GirKernel kernel = kernelFrom(text);
   simplify(kernel);
-  const Traffic before = globalTraffic(kernel);
+  const ElementTraffic before = globalTraffic(kernel);
   const auto expected = outputsOf(kernel);
   rewrite(kernel, limits);
   const std::string once = print(kernel);
@@ -101,11 +101,11 @@ TEST_CASE("elements that a thread goes through twice are read once") {
 }
 
 TEST_CASE("traffic is counted by elements, trips and symbols") {
-  const Traffic traffic = globalTraffic(kernelFrom(kernelWith(kReadTwice)));
+  const ElementTraffic traffic = globalTraffic(kernelFrom(kernelWith(kReadTwice)));
   CHECK(traffic.read == 128);
   CHECK(traffic.written == 128);
   CHECK(globalTraffic(kernelFrom(kElementwise)).read == 13 * 8); // n = 100
-  const Traffic sums = globalTraffic(kernelFrom(kRowSum));
+  const ElementTraffic sums = globalTraffic(kernelFrom(kRowSum));
   CHECK(sums.read == 3 * 2 * 4 * 32);
   CHECK(sums.written == 6);
   CHECK(globalTraffic(kernelFrom(kernelWith(nest("%y[" + kAt + "] sum= 1.0")))).read == 64);
@@ -273,7 +273,7 @@ const std::string kThere = "%t[j*64 + m*8 + c]";
 TEST_CASE(
     "four accesses to device memory become two where a computation steps behind the scratch") {
   const std::string text = throughScratch("max(%x[b*8 + l], 0.0)", "= " + kThere);
-  const Traffic before = globalTraffic(kernelFrom(text));
+  const ElementTraffic before = globalTraffic(kernelFrom(text));
   CHECK(before.read == 2 * 256);
   CHECK(before.written == 2 * 256);
   GirKernel kernel = rewritten(text);
