@@ -4,6 +4,7 @@
 #include "Tiling/Rounds.h"
 #include "Tiling/Schedule.h"
 #include "Tiling/TopK.h"
+#include "Tiling/VerifyFlow.h"
 
 #include <algorithm>
 #include <functional>
@@ -41,6 +42,9 @@ public:
       verifyLeaves();
       verifyPhases();
     }
+    if (problems.empty()) // the statements name what exists
+      for (const std::string &rule : tiling::flowProblems(schedule, pattern))
+        require(false, rule);
     if (problems.empty())
       return success();
     return problems;
@@ -271,8 +275,8 @@ private:
   }
 
   /// What proves that no value is read before the barrier behind its producer: a value that crosses a barrier lies in
-  /// device memory, and its producer's phase comes first. Inside a phase a block reads only what it makes itself, which
-  /// Expr/Rows.h says of stitched equations and the order of the statements of all others.
+  /// device memory, and its producer's phase comes first. Inside a phase a block reads only what it makes itself, as
+  /// VerifyFlow.cpp proves.
   void verifyPhases() {
     if (numPhases == 1 || !problems.empty())
       return;

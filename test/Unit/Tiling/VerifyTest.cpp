@@ -1,0 +1,164 @@
+// Schedules edited by hand that would be wrong code: each is refused with the rule that it breaks.
+#include "Candidates.h"
+
+using namespace fusec;
+using namespace fusec::test;
+
+namespace {
+
+constexpr const char *kProduct = R"(expr product
+tensor %x: f32[6,24] input
+tensor %w: f32[24,32] input
+tensor %t: f32[6,32] temp
+tensor %y: f32[6,32] output
+inputs (%x, %w)
+outputs (%y)
+reduction t [i:6, j:32; k:24] sum f32
+  %t = mul(%x[i, k], %w[k, j])
+map y [i:6, j:32]
+  %y = max(%t[i, j], 0.0)
+)";
+constexpr const char *kProductSchedule = R"(schedule s units 1 lanes 16 {
+  axis m spatial (0) of e0, e1
+  axis n spatial (1) of e0, e1
+  axis k reduction (2) of e0
+  operand w e0.r1 global (n/16, k, n%16)
+  edge t register
+  tree {
+    block m:3 { block n:32 {
+      unroll m:1 { unroll n:16 { lane n:1 { init e0 } } }
+      seq k:1 { unroll m:1 { unroll n:16 { lane n:1 { compute e0 } } } }
+      unroll m:1 { unroll n:16 { lane n:1 { compute e1 } } }
+    } }
+  }
+})";
+
+constexpr const char *kRow = R"(expr row
+tensor %x: f32[40,96] input
+tensor %t: f32[40] temp
+tensor %y: f32[40] output
+inputs (%x)
+outputs (%y)
+reduction t [i:40; k:96] sum f32
+  %t = %x[i, k]
+map y [i:40]
+  %y = mul(%t[i], 2.0)
+)";
+constexpr const char *kRowSchedule = R"(schedule s units 1 lanes 16 {
+  axis i spatial (0) of e0, e1
+  axis k reduction (1) of e0
+  edge t register
+  tree {
+    block i:1 {
+      init e0
+      seq k:64 { unroll k:16 { lane k:1 { compute e0 } } }
+      combine e0
+      compute e1
+    }
+  }
+})";
+
+/// Two maps of which the second one reads the first one's value from the other end, and by another block.
+constexpr const char *kTurned = R"(expr turned
+tensor %x: f32[64] input
+tensor %t: f32[64] temp
+tensor %y: f32[64] output
+inputs (%x)
+outputs (%y)
+map t [i:64]
+  %t = mul(%x[i], 2.0)
+map y [i:64]
+  %y = add(%t[sub(63, i)], %x[i])
+)";
+constexpr const char *kTurnedSchedule = R"(schedule s units 1 lanes 16 {
+  axis i spatial (0) of e0, e1
+  tree {
+    block i:16 { lane i:1 { compute e0 } }
+    barrier
+    block i:16 { lane i:1 { compute e1 } }
+  }
+})";
+
+Schedule scheduleFrom(const std::string &text, const ExprProgram &pattern) {
+  TextReader in(text, "s.txt");
+  return valueOf(parseSchedule(in, pattern));
+}
+
+struct Case {
+  ExprProgram pattern;
+  const std::string text;
+
+  Case(const std::string &program, const char *schedule, const char *constant = "")
+      : pattern(patternFrom(program)), text(schedule) {
+    fix(pattern, constant);
+    require(verify(scheduleFrom(text, pattern), pattern));
+  }
+
+  /// `from` replaced by `to`, wherever it stands.
+  std::string edited(const std::string &from, const std::string &to) const {
+    std::string changed = text;
+    REQUIRE(changed.find(from) != std::string::npos);
+    for (size_t at = 0; (at = changed.find(from, at)) != std::string::npos; at += to.size())
+      changed.replace(at, from.size(), to);
+    return changed;
+  }
+
+  void breaks(const std::string &from, const std::string &to, const std::string &rule) const {
+    INFO(from << " -> " << to);
+    const Status status = verify(scheduleFrom(edited(from, to), pattern), pattern);
+    REQUIRE(!status.ok());
+    bool found = false;
+    for (const Diagnostic &d : status.errors()) {
+      found = found || d.text == "broken rule: " + rule;
+      UNSCOPED_INFO(d.text);
+    }
+    CHECK(found);
+  }
+};
+
+} // namespace
+
+TEST_CASE("verify: partial sums of lanes are combined, and the result leaves registers") {
+  const Case row(kRow, kRowSchedule);
+  row.breaks("combine e0", "", "e0 sums over lanes or units and has a combine");
+  row.breaks("edge t register", "", "e0 has a store, or an edge level for its result");
+  row.breaks("combine e0", "combine e0 combine e0", "e0 is combined and stored once");
+  row.breaks("combine e0\n      compute e1", "compute e1\n      combine e0",
+             "e1 reads what e0 makes after it is made");
+  row.breaks("init e0", "", "e0 is initialised before it is computed");
+  row.breaks("lane k:1 { compute e0 }", "lane k:1 { init e0 compute e0 }",
+             "e0 is initialised once, before it is computed");
+}
+
+TEST_CASE("verify: an accumulator is a register of the loops around its statements") {
+  const Case matrix(kProduct, kProductSchedule, "w");
+  matrix.breaks("unroll", "seq",
+                "the statements of e0 stand in one seq loop over m, as their register does");
+  matrix.breaks("unroll n:16 { lane n:1 { compute e1", "seq n:16 { lane n:1 { compute e1",
+                "e1 reads what e0 makes in a register; both stand in the same unroll, lane and "
+                "unit loops, as their register does");
+  matrix.breaks("{ compute e0 }", "{ compute e0 compute e1 }", "e1 is computed by one statement");
+  matrix.breaks("block m:3", "block k:6",
+                "blocks do not share a reduction; block loop over k of e0 is reduced");
+}
+
+TEST_CASE("verify: loops take every element") {
+  const Case matrix(kProduct, kProductSchedule, "w");
+  matrix.breaks("lane n:1", "lane n:16",
+                "the loops around e0 take every element of n, the innermost has step 1");
+}
+
+TEST_CASE("verify: packed elements have places of their own") {
+  const Case matrix(kProduct, kProductSchedule, "w");
+  const std::string places = "operand w keeps every element along ";
+  matrix.breaks("(n/16, k, n%16)", "(n/16, n%16)", places + "k at a place of its own");
+  matrix.breaks("(n/16, k, n%16)", "(n/16, k)", places + "n at a place of its own");
+  matrix.breaks("(n/16, k, n%16)", "(n/16, k, n%8)", places + "n at a place of its own");
+  matrix.breaks("(n/16, k, n%16)", "(k, n%16)", places + "n at a place of its own");
+}
+
+TEST_CASE("verify: what another block makes lies behind a barrier") {
+  const Case turned(kTurned, kTurnedSchedule);
+  turned.breaks("} }\n    barrier\n    block i:16 { lane", "} lane",
+                "e1 reads what e0 makes in other turns of the block loop over i, behind a barrier");
+}
