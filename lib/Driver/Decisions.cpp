@@ -3,7 +3,6 @@
 #include "Driver/Decisions.h"
 
 #include "Driver/Sections.h"
-#include "Tiling/Rounds.h"
 #include "Tiling/Traffic.h"
 
 #include <algorithm>
@@ -193,19 +192,50 @@ private:
 
 } // namespace
 
+namespace {
+
+/// Of the values inside the pattern that have no place on chip.
+double handedBytes(const Schedule &schedule, const ExprProgram &program) {
+  std::vector<int64_t> symbols;
+  for (const Symbol &s : program.symbols)
+    symbols.push_back(s.opt);
+  double bytes = 0;
+  for (size_t t = 0; t < program.tensors.size(); ++t) {
+    const Tensor &tensor = program.tensors[t];
+    const bool onChip =
+        std::any_of(schedule.edges.begin(), schedule.edges.end(), [&](const EdgeLevel &edge) {
+          return edge.tensor == static_cast<TensorId>(t) && edge.level != MemLevel::Global;
+        });
+    if (tensor.kind == TensorKind::Temp && !onChip)
+      bytes += double(numElements(tensor.shape).evaluate(symbols).value_or(1)) *
+               sizeInBytes(tensor.type);
+  }
+  return bytes;
+}
+
+} // namespace
+
 Prediction predict(const Pattern &pattern, const ScheduleVariant &variant, const Target &target) {
   const std::vector<cost::Counts> phases = countWork(variant.schedule, pattern.program, target);
   Prediction prediction{cost::latency(phases, target), 0, 0};
+  double constants = 0;
+  bool hasRounds = false;
   for (const cost::Counts &counts : phases) {
-    prediction.readBytes += counts.readBytes;
-    prediction.writtenBytes += counts.writtenBytes;
+    constants += counts.constantBytes;
+    hasRounds = hasRounds || counts.rounds > 1;
+    prediction.readBytes += counts.rounds * counts.readBytes;
+    prediction.writtenBytes += counts.rounds * counts.writtenBytes;
   }
-  if (tiling::hasRounds(
-          variant.schedule)) { // a step's bytes come again with every step, from the last cache
-    const Traffic all =
-        compulsoryTraffic(ScheduledPattern(variant.schedule, pattern.program).program());
-    prediction.readBytes = all.readBytes;
-    prediction.writtenBytes = all.writtenBytes;
+  if (!hasRounds)
+    return prediction;
+  // Constants, and what rounds hand to each other, are at the same places in every round: the last cache keeps them
+  // where it has room.
+  const ScheduledPattern scheduled(variant.schedule, pattern.program);
+  const double handed = handedBytes(variant.schedule, scheduled.program());
+  if (constants + handed <= double(target.memory.end()[-2].capacityBytes)) {
+    const Traffic once = compulsoryTraffic(scheduled.program());
+    prediction.readBytes = once.readBytes + handed;
+    prediction.writtenBytes = once.writtenBytes + handed;
   }
   return prediction;
 }
