@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <set>
 
 namespace fusec {
 
@@ -32,6 +33,11 @@ public:
     FUSEC_CHECK(readHead());
     const std::vector<Section> sections = splitSections(text);
     std::string there, missing;
+    std::set<std::string> seen;
+    for (const Section &s : sections)
+      if (!seen.insert(s.what + " " + s.target).second)
+        return refuse("has the section '" + s.what + " " + s.target +
+                      "' twice (the second one at line " + std::to_string(s.line - 1) + ")");
     for (const Section &s : sections)
       there += (there.empty() ? "" : ", ") + s.target;
     for (const TargetState &target : state.targets)

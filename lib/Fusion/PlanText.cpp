@@ -8,6 +8,8 @@ namespace fusec {
 
 namespace {
 
+constexpr int kMaxDepth = 64; // of branches and loops: their readers recurse
+
 void printSteps(const Plan &plan, const std::vector<PlanStep> &steps, int indent,
                 std::string &out) {
   for (const PlanStep &step : steps) {
@@ -72,14 +74,16 @@ public:
   Result<Plan> parse() {
     FUSEC_CHECK(in.expect("plan"));
     FUSEC_CHECK(in.expect("{"));
-    FUSEC_TRY(plan.steps, parseSteps());
+    FUSEC_TRY(plan.steps, parseSteps(0));
     while (in.accept("apart"))
       FUSEC_CHECK(parseApart());
     return std::move(plan);
   }
 
 private:
-  Result<std::vector<PlanStep>> parseSteps() {
+  Result<std::vector<PlanStep>> parseSteps(int depth) {
+    if (depth > kMaxDepth)
+      return in.error("steps are nested more than " + std::to_string(kMaxDepth) + " deep");
     std::vector<PlanStep> steps;
     while (!in.accept("}")) {
       if (in.accept("launch")) {
@@ -94,12 +98,14 @@ private:
       auto it = index.controls.find(name);
       if (it == index.controls.end())
         return in.error("no control item is named '" + name + "'");
+      if (isIf != (it->second->kind == Control::Kind::If))
+        return in.error("'" + name + "' is " + (isIf ? "a loop, no if" : "an if, no loop"));
       PlanStep step = controlStep(*it->second);
       FUSEC_CHECK(in.expect("{"));
-      FUSEC_TRY(step.thenSteps, parseSteps());
+      FUSEC_TRY(step.thenSteps, parseSteps(depth + 1));
       FUSEC_CHECK(in.expect("else"));
       FUSEC_CHECK(in.expect("{"));
-      FUSEC_TRY(step.elseSteps, parseSteps());
+      FUSEC_TRY(step.elseSteps, parseSteps(depth + 1));
       steps.push_back(std::move(step));
     }
     return steps;
@@ -150,33 +156,88 @@ private:
   std::map<Hash128, int> signatures;
 };
 
-Status verifySteps(const std::vector<PlanStep> &steps,
-                   const std::map<std::string, const Equation *> &equations,
-                   std::set<TensorId> &known, std::set<std::string> &seen) {
-  auto error = [](const std::string &where, const std::string &text) {
-    return Diagnostic{Diag::BadIr, "plan: launch of " + where, text};
-  };
-  for (const PlanStep &step : steps) {
-    if (step.kind != PlanStep::Kind::Launch) {
-      known.insert(step.control.carriedIn.begin(), step.control.carriedIn.end());
-      known.insert(step.control.iteration);
-      FUSEC_CHECK(verifySteps(step.thenSteps, equations, known, seen));
-      FUSEC_CHECK(verifySteps(step.elseSteps, equations, known, seen));
-      known.insert(step.control.results.begin(), step.control.results.end());
-      continue;
-    }
-    for (const std::string &name : step.equations) {
-      if (!seen.insert(name).second)
-        return error(step.name, "equation " + name + " is launched twice");
-      for (TensorId t : tensorsRead(*equations.at(name)))
+/// Compares a plan's steps with the program's items, list by list: a branch's launches are its own.
+class StepVerifier {
+public:
+  explicit StepVerifier(const ExprProgram &program) {
+    for (size_t t = 0; t < program.tensors.size(); ++t)
+      if (program.tensors[t].kind == TensorKind::Input ||
+          program.tensors[t].kind == TensorKind::Constant)
+        known.insert(static_cast<TensorId>(t));
+  }
+
+  /// `where` is the list's place in words: "the plan", "the body of NAME".
+  Status verify(const std::vector<PlanStep> &steps, const std::vector<Item> &items,
+                const std::string &where) {
+    std::map<std::string, const Equation *> equations;
+    std::map<std::string, const Control *> controls;
+    for (const Item &item : items)
+      if (const auto *equation = std::get_if<Equation>(&item.value))
+        equations[equation->name] = equation;
+      else
+        controls[std::get<Control>(item.value).name] = &std::get<Control>(item.value);
+    for (const PlanStep &step : steps) {
+      if (step.kind == PlanStep::Kind::Launch) {
+        FUSEC_CHECK(verifyLaunch(step, equations, where));
+        continue;
+      }
+      auto it = controls.find(step.name);
+      if (it == controls.end())
+        return error(step.name, "it is no control item of " + where + ", or stands there twice");
+      const Control &control = *it->second;
+      controls.erase(it);
+      if ((step.kind == PlanStep::Kind::If) != (control.kind == Control::Kind::If))
+        return error(step.name, "it is of another kind");
+      for (TensorId t : {control.condition, control.tripCount})
+        if (t >= 0 && !known.count(t))
+          return error(step.name, "a value is read before it is made");
+      for (TensorId t : control.carriedInit)
         if (!known.count(t))
           return error(step.name, "a value is read before it is made");
-      for (TensorId t : tensorsWritten(*equations.at(name)))
-        known.insert(t);
+      known.insert(control.carriedIn.begin(), control.carriedIn.end());
+      known.insert(control.iteration);
+      const bool isIf = control.kind == Control::Kind::If;
+      FUSEC_CHECK(verify(step.thenSteps, control.thenItems,
+                         (isIf ? "the then part of " : "the body of ") + step.name));
+      FUSEC_CHECK(verify(step.elseSteps, control.elseItems, "the else part of " + step.name));
+      known.insert(control.results.begin(), control.results.end());
     }
+    if (!equations.empty())
+      return Diagnostic{Diag::BadIr, "plan",
+                        "equation " + equations.begin()->first + " is in no launch of " + where};
+    if (!controls.empty())
+      return Diagnostic{Diag::BadIr, "plan",
+                        "control item " + controls.begin()->first + " is missing in " + where};
+    return success();
   }
-  return success();
-}
+
+private:
+  static Diagnostic error(const std::string &who, const std::string &text) {
+    return {Diag::BadIr, "plan: " + who, text};
+  }
+
+  Status verifyLaunch(const PlanStep &step, std::map<std::string, const Equation *> &left,
+                      const std::string &where) {
+    for (const std::string &name : step.equations) {
+      auto it = left.find(name);
+      if (it == left.end())
+        return error("launch of " + step.name,
+                     "equation " + name +
+                         (launched.count(name) ? " is launched twice" : " is none of " + where));
+      launched.insert(name);
+      for (TensorId t : tensorsRead(*it->second))
+        if (!known.count(t))
+          return error("launch of " + step.name, "a value is read before it is made");
+      for (TensorId t : tensorsWritten(*it->second))
+        known.insert(t);
+      left.erase(it);
+    }
+    return success();
+  }
+
+  std::set<TensorId> known;
+  std::set<std::string> launched;
+};
 
 } // namespace
 
@@ -248,19 +309,7 @@ Result<Plan> parsePlan(TextReader &in, const ExprProgram &program) {
 }
 
 Status verify(const Plan &plan, const ExprProgram &program) {
-  Index index;
-  index.add(program.items);
-  std::set<TensorId> known;
-  for (size_t t = 0; t < program.tensors.size(); ++t)
-    if (program.tensors[t].kind == TensorKind::Input ||
-        program.tensors[t].kind == TensorKind::Constant)
-      known.insert(static_cast<TensorId>(t));
-  std::set<std::string> seen;
-  FUSEC_CHECK(verifySteps(plan.steps, index.equations, known, seen));
-  for (const auto &[name, equation] : index.equations)
-    if (!seen.count(name))
-      return Diagnostic{Diag::BadIr, "plan", "equation " + name + " is in no launch"};
-  return success();
+  return StepVerifier(program).verify(plan.steps, program.items, "the plan");
 }
 
 } // namespace fusec

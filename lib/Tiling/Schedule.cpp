@@ -8,6 +8,7 @@ namespace fusec {
 
 namespace {
 
+constexpr int kMaxDepth = 64; // of loops: their readers recurse
 constexpr std::string_view kLeafNames[] = {"init",  "compute", "combine", "store",  "stage",
                                            "carry", "sort",    "barrier", "correct"};
 constexpr std::string_view kLoopNames[] = {"block", "unit", "lane", "seq", "unroll"};
@@ -61,11 +62,9 @@ public:
     FUSEC_CHECK(in.expect("schedule"));
     FUSEC_TRY(schedule.name, in.nameText());
     FUSEC_CHECK(in.expect("units"));
-    FUSEC_TRY(int64_t units, in.integer());
+    FUSEC_TRY(schedule.units, number());
     FUSEC_CHECK(in.expect("lanes"));
-    FUSEC_TRY(int64_t lanes, in.integer());
-    schedule.units = static_cast<int>(units);
-    schedule.lanes = static_cast<int>(lanes);
+    FUSEC_TRY(schedule.lanes, number());
     FUSEC_CHECK(in.expect("{"));
     while (in.accept("via"))
       FUSEC_CHECK(parseRewrite());
@@ -81,12 +80,19 @@ public:
     }
     FUSEC_CHECK(in.expect("tree"));
     FUSEC_CHECK(in.expect("{"));
-    FUSEC_CHECK(parseTree(schedule.tree));
+    FUSEC_CHECK(parseTree(schedule.tree, 0));
     FUSEC_CHECK(in.expect("}"));
     return std::move(schedule);
   }
 
 private:
+  Result<int> number() {
+    FUSEC_TRY(int64_t value, in.integer());
+    if (value < INT32_MIN || value > INT32_MAX)
+      return in.error("the number " + std::to_string(value) + " is out of range");
+    return static_cast<int>(value);
+  }
+
   Status parseRewrite() {
     Rewrite rewrite;
     FUSEC_TRY(rewrite.alternative, in.nameText());
@@ -120,8 +126,8 @@ private:
         FUSEC_CHECK(in.expect("spatial"));
       FUSEC_CHECK(in.expect("("));
       do {
-        FUSEC_TRY(int64_t position, in.integer());
-        use.positions.push_back(static_cast<int>(position));
+        FUSEC_TRY(int position, number());
+        use.positions.push_back(position);
       } while (in.accept(","));
       FUSEC_CHECK(in.expect(")"));
       FUSEC_CHECK(in.expect("of"));
@@ -166,8 +172,7 @@ private:
     do {
       LayoutDigit digit;
       if (in.accept("[")) {
-        FUSEC_TRY(int64_t index, in.integer());
-        digit.index = static_cast<int>(index);
+        FUSEC_TRY(digit.index, number());
         FUSEC_CHECK(in.expect("]"));
       } else {
         FUSEC_TRY(digit.axis, axisRef());
@@ -207,7 +212,9 @@ private:
     return in.error("unknown tensor '" + tensor + "'");
   }
 
-  Status parseTree(std::vector<TreeNode> &nodes) {
+  Status parseTree(std::vector<TreeNode> &nodes, int depth) {
+    if (depth > kMaxDepth)
+      return in.error("loops are nested more than " + std::to_string(kMaxDepth) + " deep");
     while (!in.accept("}")) {
       TreeNode node;
       FUSEC_TRY(std::string word, in.identifier());
@@ -221,7 +228,7 @@ private:
         FUSEC_CHECK(in.expect(":"));
         FUSEC_TRY(node.step, in.integer());
         FUSEC_CHECK(in.expect("{"));
-        FUSEC_CHECK(parseTree(node.children));
+        FUSEC_CHECK(parseTree(node.children, depth + 1));
       }
       for (size_t k = 0; !known && k < std::size(kLeafNames); ++k) {
         if (word != kLeafNames[k])
@@ -232,8 +239,7 @@ private:
         if (node.isBarrier()) {
           node.target = -1;
         } else if (node.leaf == LeafKind::Carry) {
-          FUSEC_TRY(int64_t target, in.integer());
-          node.target = static_cast<int>(target);
+          FUSEC_TRY(node.target, number());
         } else if (node.leaf == LeafKind::Stage) {
           FUSEC_TRY(std::string operand, in.nameText());
           node.target = -1;
@@ -246,8 +252,8 @@ private:
           FUSEC_TRY(node.target, equationRef());
         }
         if (in.accept("rank")) {
-          FUSEC_TRY(int64_t rank, in.integer());
-          node.rank = static_cast<int>(std::clamp<int64_t>(rank, 0, INT32_MAX));
+          FUSEC_TRY(node.rank, number());
+          node.rank = std::max(node.rank, 0);
         }
       }
       if (!known)

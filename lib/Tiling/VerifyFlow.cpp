@@ -14,6 +14,9 @@ namespace fusec::tiling {
 
 namespace {
 
+/// Copies of a statement: what the compiler writes out, and with it the time that it takes, is bounded.
+constexpr int64_t kMaxCopies = 1024;
+
 /// A statement and the loops around it, outermost first.
 struct Place {
   const TreeNode *leaf;
@@ -38,6 +41,8 @@ public:
   }
 
   std::vector<std::string> run() {
+    for (const Place &place : places)
+      verifyCopies(place);
     for (size_t o = 0; o < schedule.operands.size(); ++o)
       verifyOperand(static_cast<int>(o));
     for (size_t e = 0; e < equations.size(); ++e)
@@ -85,6 +90,21 @@ private:
   std::string nameOf(const TreeNode &loop) const {
     return std::string(name(loop.loop)) + " loop over " +
            (loop.axis == kStepAxis ? "step" : schedule.axes[loop.axis].name);
+  }
+
+  void verifyCopies(const Place &place) {
+    std::map<AxisId, DimExpr> tiles;
+    int64_t copies = 1;
+    for (const TreeNode *loop : place.loops) {
+      if (loop->axis == kStepAxis)
+        continue;
+      auto [tile, first] = tiles.try_emplace(loop->axis, schedule.axes[loop->axis].extent);
+      if (loop->loop == LoopKind::Unroll && tile->second.isConst() && copies <= kMaxCopies)
+        copies *= std::min((tile->second.constValue() - 1) / loop->step + 1, kMaxCopies + 1);
+      tile->second = DimExpr(loop->step);
+    }
+    require(copies <= kMaxCopies,
+            "unroll loops make at most " + std::to_string(kMaxCopies) + " copies of a statement");
   }
 
   /// Packed: digits of an axis, from the fastest on, are its number in a mixed radix, so that no two elements share a

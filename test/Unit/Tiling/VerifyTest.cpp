@@ -126,6 +126,12 @@ TEST_CASE("verify: partial sums of lanes are combined, and the result leaves reg
   row.breaks("combine e0\n      compute e1", "compute e1\n      combine e0",
              "e1 reads what e0 makes after it is made");
   row.breaks("init e0", "", "e0 is initialised before it is computed");
+  row.breaks("tree {", "operand a e0.r0 shared (k/2) tree {", "operand a is staged by whole axes");
+  row.breaks("tree {", "operand a e0.r0 shared (k) tree {", "operand a is staged once");
+  row.breaks(
+      "init e0\n      seq k:64 { unroll k:16 { lane k:1 { compute e0 } } }\n      combine e0",
+      "seq k:64 { init e0 unroll k:16 { lane k:1 { compute e0 } } combine e0 }",
+      "the seq loop over k that sums e0 ends before other statements take its result");
   row.breaks("lane k:1 { compute e0 }", "lane k:1 { init e0 compute e0 }",
              "e0 is initialised once, before it is computed");
 }
@@ -161,4 +167,26 @@ TEST_CASE("verify: what another block makes lies behind a barrier") {
   const Case turned(kTurned, kTurnedSchedule);
   turned.breaks("} }\n    barrier\n    block i:16 { lane", "} lane",
                 "e1 reads what e0 makes in other turns of the block loop over i, behind a barrier");
+}
+
+TEST_CASE("verify: what is written out is bounded") {
+  const Case row(kRow, kRowSchedule);
+  row.breaks("seq k:64", "seq k:65536", "unroll loops make at most 1024 copies of a statement");
+}
+
+TEST_CASE("schedules: numbers and nesting beyond all bounds do not parse") {
+  const Case row(kRow, kRowSchedule);
+  auto error = [&](const std::string &from, const std::string &to) {
+    const std::string text = row.edited(from, to);
+    TextReader in(text, "s.txt");
+    Result<Schedule> schedule = parseSchedule(in, row.pattern);
+    REQUIRE(!schedule.ok());
+    return schedule.errors().front().text;
+  };
+  CHECK(error("units 1", "units 4294967297") == "the number 4294967297 is out of range");
+  CHECK(error("spatial (0)", "spatial (4294967296)") == "the number 4294967296 is out of range");
+  std::string deep;
+  for (int i = 0; i < 200000; ++i)
+    deep += "seq k:64 {";
+  CHECK(error("seq k:64 {", deep) == "loops are nested more than 64 deep");
 }
