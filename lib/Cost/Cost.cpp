@@ -115,6 +115,10 @@ bool joinsPhases(const Target &target) {
   return target.kind != TargetKind::Cpu && target.deviceBarrierSec < target.launchSec;
 }
 
+double savedByPhase(const Target &target) {
+  return joinsPhases(target) ? target.launchSec - target.deviceBarrierSec : 0;
+}
+
 double latency(std::span<const Counts> phases, const Target &target) {
   double seconds = 0, runs = 0;
   for (const Counts &phase : phases) {
@@ -123,8 +127,7 @@ double latency(std::span<const Counts> phases, const Target &target) {
     seconds += latency(phase, target) + (phase.rounds - 1) * latency(again, target);
     runs += phase.rounds;
   }
-  const double saved = joinsPhases(target) ? target.launchSec - target.deviceBarrierSec : 0;
-  return seconds - (runs - 1) * saved;
+  return seconds - (runs - 1) * savedByPhase(target);
 }
 
 } // namespace fusec::cost

@@ -49,6 +49,8 @@ double latency(const Counts &counts, const Target &target);
 /// is dearer, another launch (`joinsPhases` says which). A phase that runs again finds its constants where the last
 /// cache has held them.
 double latency(std::span<const Counts> phases, const Target &target);
+/// What a phase saves beside the kernel that it would be alone.
+double savedByPhase(const Target &target);
 /// True where a device-wide barrier inside a kernel costs less than a launch.
 bool joinsPhases(const Target &target);
 double delta(const Counts &counts, const Target &target);

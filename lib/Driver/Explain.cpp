@@ -38,9 +38,8 @@ public:
       const Pattern &pattern = state.plan.patterns[p];
       const ScheduleVariant &variant = state.schedules[p].back();
       predictions.push_back(predict(pattern, variant, state.target));
-      const ScheduledPattern scheduled(variant.schedule, pattern.program);
-      moved.push_back(movedBytes(variant.schedule, scheduled.program(), state.target,
-                                 tiling::Effort::Thorough));
+      moved.push_back(
+          movedBytes(variant.schedule, pattern.program, state.target, tiling::Effort::Thorough));
     }
     addKernels(state.plan.steps, "");
     addApart();

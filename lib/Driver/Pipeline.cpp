@@ -266,14 +266,14 @@ private:
   }
 
   Status plan(TargetState &target) {
-    std::map<Hash128, double> known;
+    std::map<Hash128, KernelTime> known;
     KnownParts parts;
-    ScheduleOracle oracle = [&](const Pattern &pattern) -> Result<double> {
+    ScheduleOracle oracle = [&](const Pattern &pattern) -> Result<KernelTime> {
       if (auto it = known.find(pattern.signature); it != known.end())
         return it->second;
-      FUSEC_TRY(std::vector<ScheduleVariant> variants,
-                bestSchedules(pattern.program, target.target, pattern.phaseStarts, &parts));
-      return known[pattern.signature] = variants.empty() ? -1 : variants.back().seconds;
+      FUSEC_TRY(auto found, bestSchedules(pattern.program, target.target, {}, &parts));
+      KernelTime &time = known[pattern.signature];
+      return found.empty() ? time : time = {found.back().seconds, found.back().secondsOfUnits};
     };
     FUSEC_TRY(target.plan, buildPlan(state.program, target.target, oracle, options.plan));
     return verify(target.plan, state.program);

@@ -2,6 +2,7 @@
 
 #include "Expr/Cascade.h"
 #include "Expr/Concatenate.h"
+#include "Expr/PatternPart.h"
 #include "Expr/transforms/Walk.h"
 
 #include <algorithm>
@@ -14,7 +15,7 @@ const std::vector<Alternative> &alternatives() {
        nullptr, deferDivision},
       {"two-phase",
        "reduce the parts of long axes first, as many as the number says, then their results",
-       twoPhaseChoices, twoPhase},
+       twoPhaseChoices, twoPhase, twoPhaseStarts},
       {"repair-cascades", "reductions of which one uses the other's result, in one pass", nullptr,
        [](const ExprProgram &pattern, int64_t) { return repairCascades(pattern); }},
       {"concatenate", "equations that differ in their operands as one, side by side along an axis",
@@ -28,15 +29,38 @@ const std::vector<Alternative> &alternatives() {
 }
 
 std::string print(const Rewrite &rewrite) {
-  return rewrite.alternative +
-         (rewrite.choice != 0 ? " " + std::to_string(rewrite.choice) : std::string());
+  std::string text = rewrite.alternative;
+  if (rewrite.choice != 0)
+    text += " " + std::to_string(rewrite.choice);
+  if (rewrite.count > 0)
+    text += " of e" + std::to_string(rewrite.first) + " to e" +
+            std::to_string(rewrite.first + rewrite.count - 1);
+  return text;
+}
+
+static bool isMapOrReduction(const Item &item) {
+  const auto *e = std::get_if<Equation>(&item.value);
+  return e && (e->kind == EquationKind::Map || e->kind == EquationKind::Reduction);
 }
 
 static std::optional<ExprProgram> runOne(const ExprProgram &pattern, const Rewrite &rewrite) {
-  for (const Alternative &a : alternatives())
-    if (a.name == rewrite.alternative)
-      return a.run(pattern, rewrite.choice);
-  return std::nullopt;
+  auto alternative =
+      std::find_if(alternatives().begin(), alternatives().end(),
+                   [&](const Alternative &a) { return a.name == rewrite.alternative; });
+  if (alternative == alternatives().end())
+    return std::nullopt;
+  if (rewrite.count == 0)
+    return alternative->run(pattern, rewrite.choice);
+  const auto size = static_cast<int64_t>(pattern.items.size());
+  const int64_t first = rewrite.first, last = first + rewrite.count;
+  if (first < 0 || last <= first || last > size ||
+      !std::all_of(pattern.items.begin(), pattern.items.end(), isMapOrReduction))
+    return std::nullopt;
+  std::optional<ExprProgram> part = alternative->run(
+      partOfPattern(pattern, static_cast<int>(first), static_cast<int>(last)), rewrite.choice);
+  if (!part)
+    return std::nullopt;
+  return withPart(pattern, static_cast<int>(first), static_cast<int>(last), *part);
 }
 
 std::optional<ExprProgram> rewritten(const ExprProgram &pattern,
@@ -62,7 +86,9 @@ std::vector<RewrittenPattern> applicableAlternatives(const ExprProgram &pattern,
     for (int64_t choice : a.choices ? a.choices(pattern, target) : std::vector<int64_t>{0})
       if (std::optional<ExprProgram> program = a.run(pattern, choice)) {
         assert(isSound(*program) && "an alternative leaves a program that verifies");
-        found.push_back({{std::string(a.name), choice}, std::move(*program)});
+        found.push_back({{std::string(a.name), choice}, std::move(*program), {}});
+        if (a.phaseStarts)
+          found.back().phaseStarts = a.phaseStarts(pattern, found.back().program);
       }
   return found;
 }

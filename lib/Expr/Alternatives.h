@@ -15,16 +15,21 @@ struct Alternative {
   std::vector<int64_t> (*choices)(const ExprProgram &pattern, const Target &target);
   /// The rewritten pattern; nullopt where it does not apply with this parameter (0: none).
   std::optional<ExprProgram> (*run)(const ExprProgram &pattern, int64_t choice);
+  /// Of what it made of a pattern: equations in front of which all blocks may have to wait for each other, since they
+  /// run on more or on fewer of them than those before. Null: it makes no such difference.
+  std::vector<int> (*phaseStarts)(const ExprProgram &pattern, const ExprProgram &made) = nullptr;
 };
 const std::vector<Alternative> &alternatives();
 
-/// One alternative taken: what a schedule remembers.
+/// One alternative taken: what a schedule remembers. With a count it is about these equations alone, as if they were
+/// the pattern.
 struct Rewrite {
   std::string alternative;
   int64_t choice = 0;
+  int first = 0, count = 0; // of equations, as they are before this rewriting; count 0: all
   bool operator==(const Rewrite &) const = default;
 };
-/// "defer-division", "two-phase 64"
+/// "defer-division", "two-phase 64 of e2 to e4"
 std::string print(const Rewrite &rewrite);
 
 /// The pattern after all of them, in order; nullopt where one does not exist or does not apply.
@@ -35,6 +40,7 @@ std::optional<ExprProgram> rewritten(const ExprProgram &pattern,
 struct RewrittenPattern {
   Rewrite rewrite;
   ExprProgram program;
+  std::vector<int> phaseStarts; // ascending, without 0; see Alternative
 };
 std::vector<RewrittenPattern> applicableAlternatives(const ExprProgram &pattern,
                                                      const Target &target);
@@ -46,6 +52,7 @@ void dropUnneeded(ExprProgram &pattern);
 std::optional<ExprProgram> deferDivision(const ExprProgram &pattern, int64_t);
 std::vector<int64_t> twoPhaseChoices(const ExprProgram &pattern, const Target &target);
 std::optional<ExprProgram> twoPhase(const ExprProgram &pattern, int64_t parts);
+std::vector<int> twoPhaseStarts(const ExprProgram &pattern, const ExprProgram &made);
 std::vector<int64_t> recomputeChoices(const ExprProgram &pattern, const Target &target);
 std::optional<ExprProgram> recompute(const ExprProgram &pattern, int64_t position);
 std::optional<ExprProgram> wavefront(const ExprProgram &pattern, int64_t);

@@ -6,9 +6,6 @@
 
 namespace fusec {
 
-namespace {
-
-/// Index operand d of the read is axis d of the reader.
 bool readsOwnRow(const Equation &reader, const Scalar &read, int d) {
   size_t first = read.op == ScalarOp::ReadIf ? 2 : 0;
   if (first + d >= read.args.size())
@@ -16,8 +13,6 @@ bool readsOwnRow(const Equation &reader, const Scalar &read, int d) {
   const Scalar &index = reader.body[read.args[first + d]];
   return index.op == ScalarOp::Axis && index.index == d;
 }
-
-} // namespace
 
 RowFacts rowFacts(const Equation &equation) {
   RowFacts facts{&equation, {}};

@@ -1,8 +1,10 @@
 #include "Fusion/Beam.h"
 
 #include <algorithm>
+#include <map>
 #include <queue>
 #include <set>
+#include <utility>
 
 namespace fusec {
 
@@ -100,9 +102,25 @@ PlanDraft greedyMerge(const FusionContext &context, const Region &region, const 
     if (gain > 0)
       edges.push({gain, p, c, all.size()});
   };
-  for (int p = 0; p < count; ++p)
+  // A value is moved once for neighbours that read it too: the halves of a split become one kernel.
+  std::map<TensorId, int> reader;
+  std::vector<std::vector<int>> sharing(region.vertices.size());
+  for (int v = 0; v < count; ++v)
+    for (TensorId t : region.vertices[v].reads) {
+      auto [it, isNew] = reader.emplace(t, v);
+      const int before = std::exchange(it->second, v);
+      if (isNew || context.program.tensors[t].kind == TensorKind::Constant)
+        continue;
+      sharing[before].push_back(v);
+      sharing[v].push_back(before);
+    }
+  for (int p = 0; p < count; ++p) {
     for (int c : region.vertices[p].consumers)
       consider(p, c);
+    for (int c : sharing[p])
+      if (p < c)
+        consider(p, c);
+  }
   while (!edges.empty()) {
     Edge edge = edges.top();
     edges.pop();
@@ -126,6 +144,8 @@ PlanDraft greedyMerge(const FusionContext &context, const Region &region, const 
         between.insert({p, v});
       for (int c : region.vertices[v].consumers)
         between.insert({v, c});
+      for (int u : sharing[v])
+        between.insert({std::min(u, v), std::max(u, v)});
     }
     std::set<std::pair<int, bool>> beside; // first vertex, and whether it is the producer
     for (const auto &[p, c] : between) {

@@ -10,10 +10,11 @@
 //   %y[i,j] = e[i,j] / s[i]        |
 // Equations that do not need each other are packed side by side where that is faster: three projections of one tensor
 // fill a device in one launch. Kernels that follow each other may then become phases of one, with a device-wide barrier
-// between them (joinPhases).
+// between them (JoinPhases.h).
 #include "Cost/Cost.h"
 #include "Cost/SecondsText.h"
 #include "Fusion/Beam.h"
+#include "Fusion/JoinPhases.h"
 #include "Fusion/JoinRemote.h"
 
 #include <algorithm>
@@ -38,7 +39,8 @@ public:
   RegionSearch(const FusionContext &context, const std::vector<Item> &items, const Target &target,
                const ScheduleOracle &oracle, const PlanOptions &options)
       : context(context), target(target), region(makeRegion(items)), score(context, region, target),
-        judge(context, region, oracle), options(options) {
+        judge(context, region, target, oracle), options(options),
+        joiner(region, judge, hasDeviceBarriers(target, options)) {
     for (size_t v = 0; v < region.vertices.size(); ++v) {
       for (TensorId t : region.vertices[v].reads)
         readersOf[t].push_back(static_cast<int>(v));
@@ -49,56 +51,69 @@ public:
 
   Status run() {
     FUSEC_TRY(std::vector<PlanDraft> drafts, judged(propose()));
-    std::stable_sort(drafts.begin(), drafts.end(),
-                     [](const PlanDraft &a, const PlanDraft &b) { return a.seconds < b.seconds; });
     if (options.mode == SearchMode::Full) {
       // Climbing from single equations too finds what the quick model misjudges.
+      FUSEC_CHECK(sortByLaunches(drafts));
       std::stable_partition(drafts.begin(), drafts.end(),
                             [](const PlanDraft &d) { return d.origin != "none"; });
       const auto kept = static_cast<size_t>(options.limits.beamWidth);
       if (drafts.size() > kept)
         drafts.erase(drafts.begin() + static_cast<std::ptrdiff_t>(kept) - 1, drafts.end() - 1);
+      PlanDraft best = drafts.front();
       for (PlanDraft &draft : drafts)
-        FUSEC_CHECK(improve(draft));
+        FUSEC_CHECK(improve(draft, 0));
       dropEqual(drafts, sets);
+      // A kernel that becomes a phase costs less than a launch: smaller ones are then worth it.
+      const size_t asLaunches = drafts.size();
+      const double asPhase = cost::savedByPhase(target);
+      if (asPhase > 0) {
+        FUSEC_CHECK(improve(best, asPhase));
+        drafts.push_back(std::move(best));
+      }
       // Packs come last and beside the drafts without them: a pack may be in the way of phases. Climbing pair by pair
       // and remote patterns as a whole lead to different ones.
       context.packs = true;
       const size_t count = drafts.size();
       for (size_t d = 0; d < count; ++d) {
+        const double perKernel = d < asLaunches ? 0 : asPhase;
         PlanDraft packed = drafts[d], remote = drafts[d];
-        FUSEC_CHECK(improve(packed));
+        FUSEC_CHECK(improve(packed, perKernel));
         drafts.push_back(std::move(packed));
         FUSEC_TRY(bool changed,
                   joinRemote(context, region, score, judge, options.limits, sets, remote));
         if (!changed)
           continue;
-        FUSEC_CHECK(improve(remote));
+        FUSEC_CHECK(improve(remote, perKernel));
         drafts.push_back(std::move(remote));
       }
       dropEqual(drafts, sets);
     }
-    double best = kNever;
-    for (PlanDraft &draft : drafts) {
-      FUSEC_TRY(std::vector<Phases> joined, joinPhases(draft));
-      if (!chosenLaunches.empty() && draft.seconds >= best)
-        continue;
-      best = draft.seconds;
-      chosen = std::move(draft);
-      chosenLaunches = std::move(joined);
-    }
+    FUSEC_CHECK(sortByLaunches(drafts));
+    chosen = std::move(drafts.front());
+    FUSEC_TRY(chosenLaunches, joiner.join(kernelsOf(chosen)));
     return success();
   }
 
   Group groupOf(const Phases &launch) { return judge.groupOf(launch); }
 
   /// In the order in which they run.
-  const std::vector<Phases> &launches() const { return chosenLaunches; }
+  const std::vector<Phases> &launches() const { return chosenLaunches.list; }
 
-  /// Why the kernels of two vertices are two.
+  /// Why the launches of two vertices are two.
   Result<std::string> whyApart(const Equation &producer, const Equation &consumer) {
-    std::vector<int> a = kernelOf(sets, chosen.partition, vertexOf.at(&producer)),
-                     b = kernelOf(sets, chosen.partition, vertexOf.at(&consumer));
+    const std::vector<int> a = kernelOf(sets, chosen.partition, vertexOf.at(&producer)),
+                           b = kernelOf(sets, chosen.partition, vertexOf.at(&consumer));
+    FUSEC_TRY(std::string reason, whyTwoKernels(a, b));
+    FUSEC_TRY(const std::string noPhases, joiner.whyApart(chosenLaunches, a, b));
+    return noPhases.empty() || noPhases == reason
+               ? reason
+               : reason + "; no phases of one kernel: " + noPhases;
+  }
+
+  const Region &vertices() const { return region; }
+
+private:
+  Result<std::string> whyTwoKernels(const std::vector<int> &a, const std::vector<int> &b) {
     std::vector<int> all = united(a, b);
     if (std::string reason = whyNotOneKernel(context, region, all); !reason.empty())
       return reason;
@@ -115,9 +130,6 @@ public:
     return std::string("this search mode does not join them");
   }
 
-  const Region &vertices() const { return region; }
-
-private:
   std::vector<PlanDraft> propose() {
     const SearchMode mode = options.mode;
     const bool full = mode == SearchMode::Full;
@@ -159,8 +171,9 @@ private:
     fusec::assign(draft, sets, vertices);
   }
 
-  /// Hill climbing with two moves, in the order of the vertices, until a round changes nothing.
-  Status improve(PlanDraft &draft) {
+  /// Hill climbing with two moves, in the order of the vertices, until a round changes nothing. `perKernel`: what each
+  /// kernel takes less than by itself, since it becomes a phase.
+  Status improve(PlanDraft &draft, double perKernel) {
     constexpr int kMaxRounds = 4;
     bool changed = true;
     for (int round = 0; changed && round < kMaxRounds; ++round) {
@@ -168,24 +181,24 @@ private:
       for (int v = 0; v < static_cast<int>(region.vertices.size()); ++v) {
         if (!region.vertices[v].equation)
           continue;
-        FUSEC_TRY(bool joined, joinWithConsumers(draft, v));
+        FUSEC_TRY(bool joined, joinWithConsumers(draft, v, perKernel));
         bool packed = false;
         if (context.packs) {
-          FUSEC_TRY(packed, joinBeside(draft, v));
+          FUSEC_TRY(packed, joinBeside(draft, v, perKernel));
         }
-        FUSEC_TRY(bool cut, cutBefore(draft, v));
+        FUSEC_TRY(bool cut, cutBefore(draft, v, perKernel));
         changed = changed || joined || packed || cut;
       }
     }
     return success();
   }
 
-  Result<bool> joinWithConsumers(PlanDraft &draft, int v) {
+  Result<bool> joinWithConsumers(PlanDraft &draft, int v, double perKernel) {
     bool changed = false;
     for (int c : region.vertices[v].consumers) {
       // The accurate model is asked where the quick one sees a chance.
       constexpr double kChance = 1.5;
-      FUSEC_TRY(bool joined, join(draft, v, c, kChance));
+      FUSEC_TRY(bool joined, join(draft, v, c, kChance, perKernel));
       changed = changed || joined;
     }
     return changed;
@@ -193,7 +206,7 @@ private:
 
   /// Kernels side by side, pair by pair: those that read what this one reads come first, then the next ones in the
   /// list.
-  Result<bool> joinBeside(PlanDraft &draft, int v) {
+  Result<bool> joinBeside(PlanDraft &draft, int v, double perKernel) {
     constexpr size_t kSharing = 6, kNext = 4; // kernels that are looked at
     constexpr double kChance = 1;
     if (kernelOf(sets, draft.partition, v).front() != v)
@@ -215,7 +228,7 @@ private:
       add(u, most);
     bool changed = false;
     for (int u : others) {
-      FUSEC_TRY(bool joined, join(draft, v, u, kChance));
+      FUSEC_TRY(bool joined, join(draft, v, u, kChance, perKernel));
       changed = changed || joined;
     }
     return changed;
@@ -223,7 +236,7 @@ private:
 
   /// Makes one kernel of those of two vertices if that is legal and faster; asked of the accurate model where the quick
   /// one says that it takes no more than `chance` times both.
-  Result<bool> join(PlanDraft &draft, int v, int u, double chance) {
+  Result<bool> join(PlanDraft &draft, int v, int u, double chance, double perKernel) {
     std::vector<int> a = kernelOf(sets, draft.partition, v), b = kernelOf(sets, draft.partition, u);
     if (a == b || !region.vertices[u].equation)
       return false;
@@ -236,7 +249,7 @@ private:
     FUSEC_TRY(double together, judge.kernelSeconds(all));
     FUSEC_TRY(double first, judge.kernelSeconds(a));
     FUSEC_TRY(double second, judge.kernelSeconds(b));
-    if (together >= first + second)
+    if (together >= first + second - perKernel)
       return false;
     draft.seconds += together - first - second;
     assign(draft, all);
@@ -244,7 +257,7 @@ private:
   }
 
   /// The kernel of v becomes two: what comes before v, and v with the rest.
-  Result<bool> cutBefore(PlanDraft &draft, int v) {
+  Result<bool> cutBefore(PlanDraft &draft, int v, double perKernel) {
     std::vector<int> whole = kernelOf(sets, draft.partition, v);
     auto place = std::find(whole.begin(), whole.end(), v);
     if (place == whole.begin())
@@ -256,7 +269,7 @@ private:
     FUSEC_TRY(double together, judge.kernelSeconds(whole));
     FUSEC_TRY(double first, judge.kernelSeconds(head));
     FUSEC_TRY(double second, judge.kernelSeconds(tail));
-    if (first + second >= together)
+    if (first + second - perKernel >= together)
       return false;
     draft.seconds += first + second - together;
     assign(draft, head);
@@ -264,37 +277,22 @@ private:
     return true;
   }
 
-  /// The draft's kernels as launches: neighbours in the order in which they run become phases of one, with a
-  /// device-wide barrier between them, where that costs less than a launch. Nothing else changes by it, so that any
-  /// order among kernels stays right. Kernels that take long stay apart: the hungriest phase sets the registers of all,
-  /// and there is little to gain.
-  Result<std::vector<Phases>> joinPhases(PlanDraft &draft) {
-    constexpr double kWorthwhile = 0.05; // part of the neighbours' time that a barrier must save
-    const bool joins = hasDeviceBarriers(target, options);
-    std::vector<Phases> launches;
-    double before = 0;
-    for (std::vector<int> &kernel : topologicalOrder(region, sets, draft.partition)) {
-      FUSEC_TRY(double alone, judge.kernelSeconds(kernel));
-      bool joined = false;
-      if (joins && !launches.empty()) {
-        Phases together = launches.back();
-        together.push_back(kernel);
-        if (whyNotPhases(region, together).empty()) {
-          FUSEC_TRY(double apart, judge.seconds(launches.back()));
-          FUSEC_TRY(double seconds, judge.seconds(together));
-          const double saved = apart + alone - seconds;
-          joined = saved > 0 && saved >= kWorthwhile * (before + alone);
-          if (joined) {
-            launches.back() = std::move(together);
-            draft.seconds -= saved;
-          }
-        }
-      }
-      if (!joined)
-        launches.push_back({kernel});
-      before = alone;
+  VertexSets kernelsOf(const PlanDraft &draft) const {
+    return topologicalOrder(region, sets, draft.partition);
+  }
+
+  /// The fastest first.
+  Status sortByLaunches(std::vector<PlanDraft> &drafts) {
+    std::vector<std::pair<double, PlanDraft>> timed;
+    for (PlanDraft &draft : drafts) {
+      FUSEC_TRY(const Launches launches, joiner.join(kernelsOf(draft)));
+      timed.emplace_back(launches.seconds, std::move(draft));
     }
-    return launches;
+    std::stable_sort(timed.begin(), timed.end(),
+                     [](const auto &a, const auto &b) { return a.first < b.first; });
+    for (size_t d = 0; d < drafts.size(); ++d)
+      drafts[d] = std::move(timed[d].second);
+    return success();
   }
 
   FusionContext context; // packs: not before all else is tried
@@ -303,11 +301,12 @@ private:
   Score score;
   Judge judge;
   const PlanOptions &options;
+  PhaseJoiner joiner;
   std::map<TensorId, std::vector<int>> readersOf;
   std::map<const Equation *, int> vertexOf;
   VertexSets sets;
   PlanDraft chosen;
-  std::vector<Phases> chosenLaunches;
+  Launches chosenLaunches;
 };
 
 class PlanBuilder {

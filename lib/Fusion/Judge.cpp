@@ -1,33 +1,58 @@
 #include "Fusion/Judge.h"
 
+#include "Cost/Cost.h"
+
 namespace fusec {
 
-size_t Judge::HashOf::operator()(const Phases &phases) const {
-  uint64_t hash = 0;
-  for (const std::vector<int> &phase : phases)
-    hash = hash128(phase.data(), phase.size() * sizeof(int), hash + 1).low;
-  return hash;
+Result<double> Judge::kernelSeconds(const std::vector<int> &vertices) {
+  FUSEC_TRY(const KernelTime *time, timeOf(vertices));
+  return time->seconds;
 }
 
 Result<double> Judge::seconds(const Phases &phases) {
-  if (!region.vertices[phases[0][0]].equation)
-    return 0.0;
-  if (auto it = known.find(phases); it != known.end())
+  if (phases.size() == 1)
+    return kernelSeconds(phases[0]);
+  std::map<int, double> sums;
+  for (size_t p = 0; p < phases.size(); ++p) {
+    FUSEC_TRY(const KernelTime *time, timeOf(phases[p]));
+    if (p == 0)
+      sums = time->ofUnits;
+    for (auto sum = sums.begin(); p > 0 && sum != sums.end();) {
+      auto own = time->ofUnits.find(sum->first);
+      if (own != time->ofUnits.end())
+        sum->second += own->second;
+      sum = own != time->ofUnits.end() ? std::next(sum) : sums.erase(sum);
+    }
+  }
+  double least = kNever;
+  for (auto [units, sum] : sums)
+    least = std::min(least, sum);
+  return least - double(phases.size() - 1) * cost::savedByPhase(target);
+}
+
+Result<const KernelTime *> Judge::timeOf(const std::vector<int> &vertices) {
+  static const KernelTime nothing{0, {}};
+  if (!region.vertices[vertices[0]].equation)
+    return &nothing;
+  if (auto it = known.find(vertices); it != known.end())
     return it->second;
-  const Group group = groupOf(phases);
+  const Group group = groupOf({vertices});
   const Hash128 key = keys.key(group);
   if (auto it = ofEqual.find(key); it != ofEqual.end())
-    return known[phases] = it->second;
+    return known[vertices] = &it->second;
   std::vector<TensorId> arguments;
   const Pattern pattern = cutPattern(
       context.program, group,
       [&](TensorId t) { return isUsedOutside(group.equations, context.uses, t); }, arguments);
-  FUSEC_TRY(double seconds, oracle(pattern));
+  FUSEC_TRY(KernelTime time, oracle(pattern));
   // Plans that take equally long are told apart by what their kernels compute: the order of a model's nodes does not
   // matter.
   constexpr double kTie = 1e-12;
-  seconds *= 1 + kTie * double(pattern.signature.low % 1024);
-  return known[phases] = ofEqual[key] = seconds < 0 ? kNever : seconds;
+  const double scale = 1 + kTie * double(pattern.signature.low % 1024);
+  time.seconds = time.seconds < 0 ? kNever : time.seconds * scale;
+  for (auto &[units, seconds] : time.ofUnits)
+    seconds *= scale;
+  return known[vertices] = &(ofEqual[key] = std::move(time));
 }
 
 } // namespace fusec

@@ -16,13 +16,14 @@ using Phases = VertexSets;
 /// Seconds of kernels by the accurate model, each asked for once.
 class Judge {
 public:
-  Judge(const FusionContext &context, const Region &region, const ScheduleOracle &oracle)
-      : context(context), region(region), oracle(oracle), order(context, region),
+  Judge(const FusionContext &context, const Region &region, const Target &target,
+        const ScheduleOracle &oracle)
+      : context(context), region(region), target(target), oracle(oracle), order(context, region),
         keys(context.program, context.uses) {}
 
   /// Infinite where no schedule runs the vertices as one kernel.
-  Result<double> kernelSeconds(const std::vector<int> &vertices) { return seconds({vertices}); }
-  /// Of one kernel with these phases.
+  Result<double> kernelSeconds(const std::vector<int> &vertices);
+  /// Of one kernel with these phases: each takes what it takes alone, with units that suit all of them.
   Result<double> seconds(const Phases &phases);
   /// What an equation computes (PatternKeys).
   Hash128 key(int vertex) { return keys.key(*region.vertices[vertex].equation); }
@@ -30,16 +31,16 @@ public:
   Group groupOf(const Phases &phases) { return order.group(phases); }
 
 private:
+  Result<const KernelTime *> timeOf(const std::vector<int> &vertices);
+
   const FusionContext &context;
   const Region &region;
+  const Target &target;
   const ScheduleOracle &oracle;
   PackOrder order;
   PatternKeys keys;
-  struct HashOf {
-    size_t operator()(const Phases &phases) const;
-  };
-  std::unordered_map<Phases, double, HashOf> known;
-  std::map<Hash128, double> ofEqual; // by their keys
+  std::map<std::vector<int>, const KernelTime *> known;
+  std::map<Hash128, KernelTime> ofEqual; // by their keys
 };
 
 } // namespace fusec

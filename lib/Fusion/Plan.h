@@ -4,6 +4,7 @@
 #include "Target/Target.h"
 
 #include <functional>
+#include <map>
 
 namespace fusec {
 
@@ -44,9 +45,14 @@ struct Plan {
   std::vector<Apart> apart; // see valuesBetween
 };
 
-/// Predicted seconds of a pattern on the target that is compiled for; negative when it cannot be scheduled as one
-/// kernel. Handed in by the driver, implemented by Tiling.
-using ScheduleOracle = std::function<Result<double>(const Pattern &)>;
+/// What a pattern is predicted to take as one kernel without phases.
+struct KernelTime {
+  double seconds = -1; // negative: no schedule
+  std::map<int, double>
+      ofUnits; // with so many units a block; phases of one kernel have the number in common
+};
+/// Predicts for the target that is compiled for. Handed in by the driver, implemented by Tiling.
+using ScheduleOracle = std::function<Result<KernelTime>(const Pattern &)>;
 
 /// Which search cuts a program into kernels: each paper's alone, for comparison, or all of them as seeds of one.
 enum class SearchMode : uint8_t { None, Fs, Souffle, PowerFusion, Full };

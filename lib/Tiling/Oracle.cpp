@@ -7,7 +7,6 @@
 #include "Tiling/Work.h"
 
 #include <algorithm>
-#include <map>
 
 namespace fusec {
 
@@ -68,32 +67,11 @@ Candidates tiling::plainCandidates(const ExprProgram &pattern, const Target &tar
   return Candidates{};
 }
 
-namespace {
-
-/// The candidates of the pattern and of its alternatives, and what each of them is about.
-struct AllCandidates {
-  Candidates schedules;
-  std::vector<RewrittenPattern> alternatives;
-  std::vector<const ExprProgram *> programs; // of each schedule
-};
-AllCandidates allCandidates(const ExprProgram &pattern, const Target &target, KnownParts *known) {
-  AllCandidates all;
-  all.schedules = plainCandidates(pattern, target, known);
-  all.programs.assign(all.schedules.size(), &pattern);
-  all.alternatives = applicableAlternatives(pattern, target);
-  for (const RewrittenPattern &alternative : all.alternatives)
-    for (Schedule &schedule : plainCandidates(alternative.program, target, known)) {
-      schedule.via = {alternative.rewrite};
-      all.schedules.push_back(std::move(schedule));
-      all.programs.push_back(&alternative.program);
-    }
-  return all;
-}
-
-} // namespace
-
 Result<std::vector<Schedule>> candidateSchedules(const ExprProgram &pattern, const Target &target) {
-  return allCandidates(pattern, target, nullptr).schedules;
+  Candidates schedules;
+  for (WeighedSchedule &candidate : weighedCandidates(pattern, target, nullptr))
+    schedules.push_back(std::move(candidate.schedule));
+  return schedules;
 }
 
 std::vector<cost::Counts> countWork(const Schedule &schedule, const ExprProgram &pattern,
@@ -105,25 +83,20 @@ std::vector<cost::Counts> countWork(const Schedule &schedule, const ExprProgram 
 Result<std::vector<ScheduleVariant>> bestSchedules(const ExprProgram &pattern, const Target &target,
                                                    const std::vector<int> &phaseStarts,
                                                    KnownParts *known) {
-  AllCandidates all;
-  if (phaseStarts.empty()) {
-    all = allCandidates(pattern, target, known);
-  } else {
-    all.schedules = phasedCandidates(pattern, target, phaseStarts, known);
-    all.programs.assign(all.schedules.size(), &pattern);
-  }
-  if (all.schedules.empty())
+  Weighed all = phaseStarts.empty() ? weighedCandidates(pattern, target, known)
+                                    : phasedCandidates(pattern, target, phaseStarts, known);
+  if (all.empty())
     return std::vector<ScheduleVariant>{};
-  std::map<const ExprProgram *, WorkMeter> meters;
-  for (const ExprProgram *program : all.programs)
-    meters.try_emplace(program, *program, target);
   ScheduleVariant best;
   size_t chosen = search::chooseLowest(
-      all.schedules.size(),
-      [&](size_t i) { return meters.at(all.programs[i]).seconds(all.schedules[i]); },
-      [&](size_t i) { return describe(all.schedules[i]); }, best.considered);
-  best.schedule = std::move(all.schedules[chosen]);
-  best.seconds = best.considered[chosen].score;
+      all.size(), [&](size_t i) { return all[i].seconds; },
+      [&](size_t i) { return describe(all[i].schedule); }, best.considered);
+  for (const WeighedSchedule &candidate : all) {
+    auto [it, isNew] = best.secondsOfUnits.emplace(candidate.schedule.units, candidate.seconds);
+    it->second = std::min(it->second, candidate.seconds);
+  }
+  best.schedule = std::move(all[chosen].schedule);
+  best.seconds = all[chosen].seconds;
   std::vector<ScheduleVariant> variants;
   // A contraction whose tiles may be cut pays for its checks in code size and branches: one variant for symbols
   // that are multiples of 16 goes without.
@@ -137,8 +110,9 @@ Result<std::vector<ScheduleVariant>> bestSchedules(const ExprProgram &pattern, c
                        [&](const auto &d) { return d.first == s; }))
         aligned.divisors.push_back({s, 16});
   }
-  View view = makeView(*all.programs[chosen], target, 0, -1);
-  if (!aligned.divisors.empty() && !scanOf(pattern) && phaseStarts.empty() && isContraction(view))
+  const ScheduledPattern scheduled(best.schedule, pattern);
+  if (!aligned.divisors.empty() && !scanOf(pattern) && all[chosen].phases.size() == 1 &&
+      isContraction(makeView(scheduled.program(), target, 0, -1)))
     variants.push_back(std::move(aligned));
   variants.push_back(std::move(best));
   return variants;

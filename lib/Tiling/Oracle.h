@@ -6,14 +6,17 @@
 #include "Tiling/KnownParts.h"
 #include "Tiling/Schedule.h"
 
+#include <map>
+
 namespace fusec {
 
 /// A pattern's schedule for one set of symbol values. The last variant of a pattern has no guards.
 struct ScheduleVariant {
   std::vector<std::pair<SymbolId, int64_t>> divisors; // guards: symbol is a multiple of
   Schedule schedule;
-  double seconds = 0;     // predicted, at the symbols' opt values
-  search::Log considered; // candidates and their predicted seconds
+  double seconds = 0;                   // predicted, at the symbols' opt values
+  std::map<int, double> secondsOfUnits; // of the fastest candidate with so many units a block
+  search::Log considered;               // candidates and their predicted seconds
 };
 
 /// All schedules that Tiling knows for a pattern on a target, unranked, those of the pattern as it is first, then those

@@ -1,12 +1,13 @@
 #include "Tiling/Phases.h"
 
-#include "Tiling/Oracle.h"
+#include "Expr/PatternPart.h"
 #include "Tiling/Pieces.h"
 #include "Tiling/Work.h"
 
 #include <algorithm>
+#include <cassert>
+#include <functional>
 #include <map>
-#include <set>
 
 namespace fusec::tiling {
 
@@ -24,7 +25,7 @@ void shiftEquations(Schedule &schedule, int offset) {
     for (TreeNode &node : nodes) {
       if (node.isLoop)
         shift(node.children);
-      else if (node.leaf != LeafKind::Stage)
+      else if (node.leaf != LeafKind::Stage && !node.isBarrier())
         node.target += offset;
     }
   };
@@ -44,87 +45,132 @@ int firstEquation(const Schedule &schedule, std::span<const TreeNode> nodes) {
   return first;
 }
 
-} // namespace
-
-ExprProgram phasePattern(const ExprProgram &pattern, int first, int last) {
-  ExprProgram part = pattern;
-  part.items.assign(pattern.items.begin() + first, pattern.items.begin() + last);
-  part.inputs.clear();
-  part.outputs.clear();
-  std::set<TensorId> made, read, readLater;
-  for (size_t i = 0; i < pattern.items.size(); ++i) {
-    const Equation &e = std::get<Equation>(pattern.items[i].value);
-    const bool inside = static_cast<int>(i) >= first && static_cast<int>(i) < last;
-    if (inside)
-      made.insert(e.outputs.begin(), e.outputs.end());
-    for (NodeId id : readsOf(e))
-      (inside ? read : readLater).insert(e.body[id].index);
+/// The pattern's own schedules, with `via` to be noted in them.
+Weighed weighed(const ExprProgram &pattern, const Target &target, const std::vector<Rewrite> &via,
+                KnownParts *known) {
+  Weighed out;
+  WorkMeter meter(pattern, target);
+  for (Schedule &schedule : plainCandidates(pattern, target, known)) {
+    std::vector<cost::Counts> phases = meter.phases(schedule);
+    const double seconds = cost::latency(phases, target);
+    schedule.via = via;
+    out.push_back({std::move(schedule), std::move(phases), seconds});
   }
-  for (size_t t = 0; t < part.tensors.size(); ++t) {
-    Tensor &tensor = part.tensors[t];
-    const auto id = static_cast<TensorId>(t);
-    if (made.count(id)) {
-      if (tensor.kind == TensorKind::Temp && readLater.count(id))
-        tensor.kind = TensorKind::Output;
-      if (tensor.kind == TensorKind::Output)
-        part.outputs.push_back(id);
-    } else if (read.count(id)) {
-      if (tensor.kind != TensorKind::Constant)
-        tensor.kind = TensorKind::Input;
-      part.inputs.push_back(id);
-    } else {
-      tensor.kind = TensorKind::Input; // of another phase
-    }
-  }
-  return part;
+  return out;
 }
 
-Candidates phasedCandidates(const ExprProgram &pattern, const Target &target,
-                            const std::vector<int> &phaseStarts, KnownParts *known) {
-  struct Best {
-    double seconds = 0;
-    Schedule schedule;
-  };
+void append(Weighed &list, Weighed more) {
+  list.insert(list.end(), std::make_move_iterator(more.begin()),
+              std::make_move_iterator(more.end()));
+}
+
+/// One kernel of several phases on its way: `pattern` with what the phases so far make of it.
+struct Joining {
+  ExprProgram pattern;
+  WeighedSchedule whole;
+  std::vector<std::pair<std::string, MemLevel>>
+      levels;        // alternatives give tensors other numbers, not other names
+  int equations = 0; // of the phases so far
+
+  /// Adds a phase, `own` its part of the pattern. False where its alternatives leave others nothing to do.
+  bool add(WeighedSchedule phase, const ExprProgram &own, const std::string &suffix) {
+    Schedule &part = phase.schedule, &schedule = whole.schedule;
+    const ScheduledPattern scheduled(part, own);
+    for (Rewrite rewrite : part.via) {
+      assert(rewrite.count == 0 && part.via.size() == 1 && "a phase takes one alternative");
+      rewrite.first = equations;
+      rewrite.count = static_cast<int>(own.items.size());
+      std::optional<ExprProgram> next = rewritten(pattern, {rewrite});
+      if (!next)
+        return false;
+      pattern = std::move(*next);
+      schedule.via.push_back(std::move(rewrite));
+    }
+    for (const EdgeLevel &edge : part.edges)
+      levels.emplace_back(scheduled.program().tensors[edge.tensor].name, edge.level);
+    schedule.lanes = part.lanes;
+    shiftEquations(part, equations);
+    equations += static_cast<int>(scheduled.program().items.size());
+    if (!schedule.tree.empty())
+      schedule.tree.push_back(Builder::leaf(LeafKind::Barrier, -1));
+    for (TreeNode &node : appendPiece(schedule, std::move(part), suffix))
+      schedule.tree.push_back(std::move(node));
+    whole.phases.insert(whole.phases.end(), phase.phases.begin(), phase.phases.end());
+    return true;
+  }
+
+  WeighedSchedule finish(const Target &target) {
+    for (const auto &[name, level] : levels)
+      for (size_t t = 0; t < pattern.tensors.size(); ++t)
+        if (pattern.tensors[t].name == name)
+          whole.schedule.edges.push_back({static_cast<TensorId>(t), level});
+    whole.seconds = cost::latency(whole.phases, target);
+    return std::move(whole);
+  }
+};
+
+using CandidatesOf = std::function<Weighed(const ExprProgram &)>;
+
+Weighed joinedPhases(const ExprProgram &pattern, const Target &target,
+                     const std::vector<int> &phaseStarts, const CandidatesOf &candidatesOf) {
   for (const Equation *e : scheduledEquations(pattern))
     if (scanOf(pattern) || (e->kind != EquationKind::Map && e->kind != EquationKind::Reduction))
       return {};
-  std::map<int, std::vector<Best>> ofUnits; // one a phase
+  std::map<int, std::vector<WeighedSchedule>> ofUnits; // one a phase
   std::vector<int> bounds = phaseStarts;
   bounds.insert(bounds.begin(), 0);
   bounds.push_back(static_cast<int>(pattern.items.size()));
+  std::vector<ExprProgram> parts;
   for (size_t p = 0; p + 1 < bounds.size(); ++p) {
-    const ExprProgram part = phasePattern(pattern, bounds[p], bounds[p + 1]);
-    WorkMeter meter(part, target);
-    for (Schedule &candidate : plainCandidates(part, target, known)) {
-      const double seconds = meter.seconds(candidate);
-      std::vector<Best> &phases = ofUnits[candidate.units];
+    parts.push_back(partOfPattern(pattern, bounds[p], bounds[p + 1]));
+    for (WeighedSchedule &candidate : candidatesOf(parts.back())) {
+      std::vector<WeighedSchedule> &phases = ofUnits[candidate.schedule.units];
       if (phases.size() == p)
-        phases.push_back({seconds, std::move(candidate)});
-      else if (phases.size() == p + 1 && seconds < phases[p].seconds)
-        phases[p] = {seconds, std::move(candidate)};
+        phases.push_back(std::move(candidate));
+      else if (phases.size() == p + 1 && candidate.seconds < phases[p].seconds)
+        phases[p] = std::move(candidate);
     }
   }
-  Candidates out;
+  Weighed out;
   for (auto &[units, phases] : ofUnits) {
     if (phases.size() + 1 != bounds.size())
       continue;
-    Schedule whole;
-    whole.name = "phases";
-    whole.units = units;
-    whole.lanes = target.lanes;
-    for (size_t p = 0; p < phases.size(); ++p) {
-      Schedule &part = phases[p].schedule;
-      whole.lanes = part.lanes;
-      shiftEquations(part, bounds[p]);
-      whole.edges.insert(whole.edges.end(), part.edges.begin(), part.edges.end());
-      if (p > 0)
-        whole.tree.push_back(Builder::leaf(LeafKind::Barrier, -1));
-      for (TreeNode &node : appendPiece(whole, std::move(part), "p" + std::to_string(p)))
-        whole.tree.push_back(std::move(node));
-    }
-    out.push_back(std::move(whole));
+    Joining joining{pattern, {}, {}, 0};
+    joining.whole.schedule.name = "phases";
+    joining.whole.schedule.units = units;
+    bool joined = true;
+    for (size_t p = 0; joined && p < phases.size(); ++p)
+      joined = joining.add(std::move(phases[p]), parts[p], "p" + std::to_string(p));
+    if (!joined)
+      continue;
+    out.push_back(joining.finish(target));
   }
   return out;
+}
+
+} // namespace
+
+Weighed weighedCandidates(const ExprProgram &pattern, const Target &target, KnownParts *known) {
+  Weighed all = weighed(pattern, target, {}, known);
+  for (const RewrittenPattern &alternative : applicableAlternatives(pattern, target)) {
+    append(all, weighed(alternative.program, target, {alternative.rewrite}, known));
+    if (alternative.phaseStarts.empty())
+      continue;
+    Weighed phased =
+        joinedPhases(alternative.program, target, alternative.phaseStarts,
+                     [&](const ExprProgram &part) { return weighed(part, target, {}, known); });
+    for (WeighedSchedule &candidate : phased)
+      candidate.schedule.via = {alternative.rewrite};
+    append(all, std::move(phased));
+  }
+  return all;
+}
+
+Weighed phasedCandidates(const ExprProgram &pattern, const Target &target,
+                         const std::vector<int> &phaseStarts, KnownParts *known) {
+  return joinedPhases(pattern, target, phaseStarts, [&](const ExprProgram &part) {
+    return weighedCandidates(part, target, known);
+  });
 }
 
 std::vector<int> phaseStarts(const Schedule &schedule) {
@@ -144,9 +190,12 @@ std::vector<PhasePart> partsOf(const Schedule &schedule, const ExprProgram &patt
   bounds.push_back(static_cast<int>(pattern.items.size()));
   std::vector<PhasePart> parts;
   for (size_t p = 0; p < phases.size(); ++p) {
-    PhasePart part{phasePattern(pattern, bounds[p], bounds[p + 1]), schedule};
+    PhasePart part{partOfPattern(pattern, bounds[p], bounds[p + 1]), schedule};
     part.schedule.tree.assign(phases[p].begin(), phases[p].end());
     shiftEquations(part.schedule, -bounds[p]);
+    std::erase_if(part.schedule.edges, [&](const EdgeLevel &edge) { // of the other phases
+      return part.pattern.tensors[edge.tensor].kind != TensorKind::Temp;
+    });
     parts.push_back(std::move(part));
   }
   return parts;

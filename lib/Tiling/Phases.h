@@ -6,15 +6,23 @@
 
 namespace fusec::tiling {
 
-/// Equations first..last-1 of the pattern as a pattern of their own, which keeps the numbers of the tensors: what an
-/// earlier phase made is an input, what a later one reads is an output.
-ExprProgram phasePattern(const ExprProgram &pattern, int first, int last);
+/// A schedule and what it is predicted to take.
+struct WeighedSchedule {
+  Schedule schedule;
+  std::vector<cost::Counts> phases;
+  double seconds = 0;
+};
+using Weighed = std::vector<WeighedSchedule>;
+
+/// The candidates for a pattern, and those of its alternatives.
+Weighed weighedCandidates(const ExprProgram &pattern, const Target &target,
+                          KnownParts *known = nullptr);
 
 /// Schedules of the pattern whose phases begin at the equations `phaseStarts` (ascending, without 0): one for each
-/// number of units that every phase has candidates for, with the cheapest candidate of each phase. Values that cross a
-/// barrier stay in device memory.
-Candidates phasedCandidates(const ExprProgram &pattern, const Target &target,
-                            const std::vector<int> &phaseStarts, KnownParts *known = nullptr);
+/// number of units that every phase has candidates for, with the cheapest candidate of each phase, alternatives of its
+/// own equations among them. Values that cross a barrier stay in device memory.
+Weighed phasedCandidates(const ExprProgram &pattern, const Target &target,
+                         const std::vector<int> &phaseStarts, KnownParts *known = nullptr);
 
 /// The first equation of each phase of a schedule but the first one.
 std::vector<int> phaseStarts(const Schedule &schedule);
@@ -25,5 +33,8 @@ struct PhasePart {
   Schedule schedule;
 };
 std::vector<PhasePart> partsOf(const Schedule &schedule, const ExprProgram &pattern);
+
+/// The rule that lets blocks run in any order, broken: values that go from block to block within a phase.
+std::vector<std::string> blockProblems(const Schedule &schedule, const ExprProgram &pattern);
 
 } // namespace fusec::tiling

@@ -99,6 +99,15 @@ private:
     if (in.peek().kind == TextReader::Kind::Integer) {
       FUSEC_TRY(rewrite.choice, in.integer());
     }
+    if (in.accept("of")) {
+      FUSEC_TRY(rewrite.first, equationRef());
+      FUSEC_CHECK(in.expect("to"));
+      FUSEC_TRY(int last, equationRef());
+      rewrite.count = last - rewrite.first + 1;
+      if (rewrite.count < 1)
+        return in.error("equations are named in their order: e" + std::to_string(rewrite.first) +
+                        " to e" + std::to_string(last));
+    }
     std::optional<ExprProgram> next = rewritten(pattern, {rewrite});
     if (!next)
       return in.error("alternative '" + print(rewrite) + "' does not apply to the pattern");
@@ -303,7 +312,7 @@ std::string print(const Schedule &schedule, const ExprProgram &original) {
                     " {\n";
   for (const Rewrite &rewrite : schedule.via)
     out += "  via " + quoted(rewrite.alternative) +
-           (rewrite.choice != 0 ? " " + std::to_string(rewrite.choice) : "") + "\n";
+           print(rewrite).substr(rewrite.alternative.size()) + "\n";
   for (const ScheduleAxis &axis : schedule.axes) {
     out += "  axis " + nameToText(axis.name);
     for (const AxisUse &use : axis.uses) {

@@ -1,6 +1,7 @@
 // The rules of a schedule. A dump edited by hand passes here before it is lowered.
 #include "Expr/Cascade.h"
 #include "Tiling/Access.h"
+#include "Tiling/Phases.h"
 #include "Tiling/Rounds.h"
 #include "Tiling/Schedule.h"
 #include "Tiling/TopK.h"
@@ -41,6 +42,9 @@ public:
       }
       verifyLeaves();
       verifyPhases();
+      if (problems.empty())
+        for (const std::string &rule : tiling::blockProblems(schedule, pattern))
+          require(false, rule);
     }
     if (problems.empty()) // the statements name what exists
       for (const std::string &rule : tiling::flowProblems(schedule, pattern))
@@ -275,8 +279,8 @@ private:
   }
 
   /// What proves that no value is read before the barrier behind its producer: a value that crosses a barrier lies in
-  /// device memory, and its producer's phase comes first. Inside a phase a block reads only what it makes itself, as
-  /// VerifyFlow.cpp proves.
+  /// device memory, and its producer's phase comes first. Inside a phase a block reads only what it makes itself
+  /// (VerifyFlow.cpp, VerifyBlocks.cpp).
   void verifyPhases() {
     if (numPhases == 1 || !problems.empty())
       return;

@@ -17,13 +17,21 @@
 //
 // Of several reduced axes the outermost one that is long enough is taken apart. Maps of the pattern that are reduced
 // along it are written into the parts: kept as tensors they would have to run over other rows than the parts do. A
-// softmax over one long row computes its exponentials twice so, and reads the row three times. Not handled: reductions
-// inside scans, cascades.
+// softmax over one long row computes its exponentials twice so, and reads the row three times.
+//
+// Parts are for many blocks, their results for few: between them all blocks may have to wait (twoPhaseStarts). So that
+// they do that as seldom as possible, parts that need no result of others come first, then results, and so on in turns.
+// Not handled: reductions inside scans, cascades.
 #include "Expr/Alternatives.h"
+#include "Expr/Rows.h"
 #include "Expr/transforms/Inline.h"
 #include "Expr/transforms/Walk.h"
 
 #include <algorithm>
+#include <climits>
+#include <map>
+#include <numeric>
+#include <set>
 
 namespace fusec {
 namespace {
@@ -210,6 +218,67 @@ private:
   int64_t parts;
 };
 
+const Equation &equationAt(const ExprProgram &program, size_t i) {
+  return std::get<Equation>(program.items[i].value);
+}
+
+/// Turns in which the equations of `made` run: even ones on many blocks, for parts and all that has more results than
+/// what parts are put together to, odd ones for the rest. Each reads what earlier turns and its own one make; what is
+/// no part takes the last turn that its readers leave it.
+std::vector<int> turnsOf(const ExprProgram &pattern, const ExprProgram &made) {
+  std::set<std::string> old;
+  for (const Item &item : pattern.items)
+    old.insert(std::get<Equation>(item.value).name);
+  auto isPart = [&](const Equation &e) { return old.count(e.name) == 0; };
+  std::map<TensorId, size_t> makers;
+  std::vector<std::vector<size_t>> needs(made.items.size());
+  for (size_t i = 0; i < needs.size(); ++i) {
+    const Equation &e = equationAt(made, i);
+    for (NodeId id : e.body.reachable(bodyRoots(e)))
+      if (auto maker = isRead(e.body[id]) ? makers.find(e.body[id].index) : makers.end();
+          maker != makers.end())
+        needs[i].push_back(maker->second);
+    for (TensorId t : e.outputs)
+      makers[t] = i;
+  }
+  double few = 0; // results that parts are put together to
+  for (size_t i = 0; i < needs.size(); ++i)
+    for (size_t maker : needs[i])
+      if (isPart(equationAt(made, maker)) && !isPart(equationAt(made, i)))
+        few = std::max(
+            few, product(equationAt(made, i), 0, equationAt(made, i).numSpatial, made.symbols));
+  std::vector<int> turns;
+  for (size_t i = 0; i < needs.size(); ++i) {
+    const Equation &e = equationAt(made, i);
+    const bool many = isPart(e) || product(e, 0, e.numSpatial, made.symbols) > few;
+    int turn = many ? 0 : 1;
+    for (size_t maker : needs[i])
+      while (turn < turns[maker])
+        turn += 2;
+    turns.push_back(turn);
+  }
+  std::vector<int> last(turns.size(), INT_MAX);
+  for (size_t i = turns.size(); i-- > 0;) {
+    if (!isPart(equationAt(made, i)) && last[i] != INT_MAX)
+      turns[i] = last[i] - (last[i] - turns[i]) % 2;
+    for (size_t maker : needs[i])
+      last[maker] = std::min(last[maker], turns[i]);
+  }
+  return turns;
+}
+
+void sortByTurns(const ExprProgram &pattern, ExprProgram &made) {
+  const std::vector<int> turns = turnsOf(pattern, made);
+  std::vector<size_t> order(turns.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return turns[a] < turns[b]; });
+  std::vector<Item> items;
+  for (size_t i : order)
+    items.push_back(std::move(made.items[i]));
+  made.items = std::move(items);
+}
+
 /// The divisor of `extent` next to `wanted` (by factor at most 2) whose parts are multiples of the lanes or nearly so
 /// long; else `wanted` itself.
 int64_t partsNear(int64_t extent, int64_t wanted, int64_t lanes) {
@@ -254,7 +323,26 @@ std::vector<int64_t> twoPhaseChoices(const ExprProgram &pattern, const Target &t
 std::optional<ExprProgram> twoPhase(const ExprProgram &pattern, int64_t parts) {
   if (parts < 2 || parts > kMostParts)
     return std::nullopt;
-  return TwoPhase(pattern, parts).run();
+  std::optional<ExprProgram> made = TwoPhase(pattern, parts).run();
+  if (made)
+    sortByTurns(pattern, *made);
+  return made;
+}
+
+std::vector<int> twoPhaseStarts(const ExprProgram &pattern, const ExprProgram &made) {
+  const std::vector<int> turns = turnsOf(pattern, made);
+  std::vector<int> starts;
+  std::vector<const Equation *> phase;
+  for (size_t i = 0; i < turns.size(); ++i) {
+    phase.push_back(&equationAt(made, i));
+    // Few results run in one block where they have no rows in common, many cannot.
+    const bool many = turns[i] % 2 == 0;
+    if (i == 0 || (turns[i] == turns[i - 1] && (!many || !commonRows(phase).empty())))
+      continue;
+    starts.push_back(static_cast<int>(i));
+    phase = {&equationAt(made, i)};
+  }
+  return starts;
 }
 
 } // namespace fusec

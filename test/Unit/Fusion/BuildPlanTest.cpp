@@ -1,5 +1,7 @@
 // Plans of small programs with an oracle of the test's own: what shares a kernel, what joins one, what must not.
 #include "../ParseProgram.h"
+#include "Cost/Cost.h"
+#include "Cost/SecondsText.h"
 #include "Fusion/Plan.h"
 
 #include <catch2/catch_all.hpp>
@@ -44,12 +46,13 @@ struct Oracle {
   double beside = 2;
   int asked = 0;
   ScheduleOracle function() {
-    return [this](const Pattern &pattern) -> Result<double> {
+    return [this](const Pattern &pattern) -> Result<KernelTime> {
       ++asked;
       const size_t count = pattern.program.items.size();
       if (count == 1)
-        return 1;
-      return count == 2 && areConnected(pattern.program) ? together : beside * double(count);
+        return KernelTime{1, {}};
+      return KernelTime{
+          count == 2 && areConnected(pattern.program) ? together : beside * double(count), {}};
     };
   }
 };
@@ -239,23 +242,28 @@ TEST_CASE("plan: kernels that follow each other become phases of one where a bar
 tensor %x: f32[64] input
 tensor %a: f32[64] temp
 tensor %b: f32[64] temp
-tensor %y: f32[64] output
+tensor %y: f32[32] output
 inputs (%x)
 outputs (%y)
 reduction a [i:64; k:64] sum f32
   %a = mul(%x[k], cast(f32, add(i, k)))
 reduction b [i:64; k:64] sum f32
   %b = mul(%a[k], cast(f32, add(i, k)))
-reduction y [i:64; k:64] sum f32
+reduction y [i:32; k:64] sum f32
   %y = mul(%b[k], cast(f32, add(i, k)))
 )");
-  // No schedule runs two of them in one phase; a barrier costs 0.5, a kernel `alone`.
-  auto planFor = [&](const char *targetName, double alone, SearchMode mode) {
-    ScheduleOracle oracle = [&](const Pattern &pattern) -> Result<double> {
-      const size_t phases = pattern.phaseStarts.size() + 1;
-      if (pattern.program.items.size() != phases)
-        return -1.0;
-      return double(phases) * alone - 0.5 * double(phases - 1);
+  // No schedule runs two of them in one phase. Each takes `alone` times what a barrier saves, the last one with blocks
+  // of `lastUnits`, the others with 8.
+  const double saved = cost::savedByPhase(*lookupTarget("sm_80"));
+  REQUIRE(saved > 0);
+  Plan made;
+  auto planFor = [&](const char *targetName, double alone, SearchMode mode, int lastUnits = 8) {
+    ScheduleOracle oracle = [&](const Pattern &pattern) -> Result<KernelTime> {
+      if (pattern.program.items.size() > 1)
+        return KernelTime();
+      const Equation &e = std::get<Equation>(pattern.program.items[0].value);
+      return KernelTime{alone * saved,
+                        {{e.axes[0].extent.isConst(32) ? lastUnits : 8, alone * saved}}};
     };
     PlanOptions options;
     options.mode = mode;
@@ -270,15 +278,29 @@ reduction y [i:64; k:64] sum f32
     CHECK(read->patterns.size() == plan->patterns.size());
     for (size_t p = 0; p < plan->patterns.size(); ++p)
       CHECK(read->patterns[p].signature == plan->patterns[p].signature);
+    made = std::move(*plan);
     return text.substr(0, text.find("apart"));
   };
   const std::string joined = "plan {\n  launch { a | b | y }\n}\n";
   const std::string apart = "plan {\n  launch { a }\n  launch { b }\n  launch { y }\n}\n";
-  CHECK(planFor("sm_80", 1, SearchMode::Full) == joined);
-  CHECK(planFor("sm_80", 1, SearchMode::Souffle) == joined);
-  CHECK(planFor("sm_80", 1, SearchMode::Fs) == apart);    // FusionStitching has no such barrier
+  auto reasons = [&] { return apartOf(made); };
+  using List = std::vector<std::string>;
+  const std::string never = "no schedule runs both as one kernel";
+  CHECK(planFor("sm_80", 2, SearchMode::Full) == joined);
+  CHECK(planFor("sm_80", 2, SearchMode::Souffle) == joined);
+  CHECK(planFor("sm_80", 2, SearchMode::Fs) == apart); // FusionStitching has no such barrier
+  CHECK(reasons() == List{"a -> b: " + never, "b -> y: " + never});
   CHECK(planFor("sm_80", 20, SearchMode::Full) == apart); // too little to gain
-  CHECK(planFor("gfx90a", 1, SearchMode::Full) == apart); // its barrier costs more than a launch
+  const std::string little =
+      never + "; no phases of one kernel: a barrier in place of a launch saves no more than " +
+      cost::secondsText(saved);
+  CHECK(reasons() == List{"a -> b: " + little, "b -> y: " + little});
+  CHECK(planFor("sm_80", 2, SearchMode::Full, 4) ==
+        "plan {\n  launch { a | b }\n  launch { y }\n}\n");
+  CHECK(reasons() ==
+        List{"b -> y: " + never + "; no phases of one kernel: no size of their blocks suits both"});
+  CHECK(planFor("gfx90a", 2, SearchMode::Full) == apart); // its barrier costs more than a launch
+  CHECK(reasons() == List{"a -> b: " + never, "b -> y: " + never});
 }
 
 TEST_CASE("plan: a phase without equations is refused") {

@@ -7,7 +7,7 @@
 
 using namespace fusec;
 using namespace fusec::test;
-using tiling::Candidates;
+using tiling::Weighed;
 
 namespace {
 
@@ -34,9 +34,9 @@ map m0 [c:40, p:30]
 const std::vector<int> kStarts = {1, 2, 3};
 
 Schedule phasedSchedule(const ExprProgram &pattern, const std::string &target) {
-  Candidates candidates = tiling::phasedCandidates(pattern, targetNamed(target), kStarts);
+  Weighed candidates = tiling::phasedCandidates(pattern, targetNamed(target), kStarts);
   REQUIRE(!candidates.empty());
-  return candidates[0];
+  return candidates[0].schedule;
 }
 
 std::string problemsOf(const Schedule &schedule, const ExprProgram &pattern) {
@@ -50,23 +50,131 @@ std::string problemsOf(const Schedule &schedule, const ExprProgram &pattern) {
 
 } // namespace
 
-TEST_CASE("phases: every schedule gives the numbers of the equations") {
-  const ExprProgram pattern = patternFrom(kGate);
+/// Every candidate with these phases prints and parses to itself, has a phase more than starts at least, takes what its
+/// phases take and gives the numbers of the equations. Returns how many of them have an alternative in a phase.
+int checkPhases(const ExprProgram &pattern, const std::vector<int> &starts, double tolerance) {
+  int rewritten = 0;
   const std::vector<TensorValue> inputs = randomInputs(pattern, {});
   const std::vector<TensorValue> expected = valueOf(evaluate(pattern, inputs));
   for (const char *name : {"x86-64-v3", "x86-64-v4", "sim:sm_90", "sim:gfx90a"}) {
     const Target target = targetNamed(name);
-    Candidates candidates = tiling::phasedCandidates(pattern, target, kStarts);
+    Weighed candidates = tiling::phasedCandidates(pattern, target, starts);
     CHECK(!candidates.empty());
-    for (const Schedule &schedule : candidates) {
+    for (const auto &[schedule, phases, seconds] : candidates) {
       const std::string text = print(schedule, pattern);
       INFO(name << "\n" << text);
       TextReader in(text, "schedule");
       CHECK(print(valueOf(parseSchedule(in, pattern)), pattern) == text);
-      CHECK(tiling::phaseStarts(schedule) == kStarts);
-      CHECK(kernelOf(pattern, schedule).kernel.phases.size() == 4);
-      CHECK(difference(runSchedule(pattern, schedule, inputs, {}), expected, 0) == "");
+      CHECK(tiling::phaseStarts(schedule).size() >= starts.size());
+      CHECK(kernelOf(pattern, schedule).kernel.phases.size() ==
+            tiling::phaseStarts(schedule).size() + 1);
+      const std::vector<cost::Counts> counted = countWork(schedule, pattern, target);
+      CHECK(counted.size() == phases.size());
+      CHECK(cost::latency(counted, target) == Catch::Approx(seconds));
+      CHECK(difference(runSchedule(pattern, schedule, inputs, {}), expected, tolerance) == "");
+      rewritten += !schedule.via.empty();
     }
+  }
+  return rewritten;
+}
+
+TEST_CASE("phases: every schedule gives the numbers of the equations") {
+  const ExprProgram pattern = patternFrom(kGate);
+  CHECK(checkPhases(pattern, kStarts, 0) == 0);
+  CHECK(tiling::phaseStarts(phasedSchedule(pattern, "sim:sm_90")) == kStarts);
+}
+
+TEST_CASE("phases: each takes the alternatives of its own equations") {
+  // Weights that are divided by their sum, used after a barrier; the phase before and the one behind stay as they are.
+  ExprProgram pattern = patternFrom(R"(expr weighted
+tensor %x: f32[96,64] input
+tensor %l: f32[96] temp
+tensor %p: f32[96,64] temp
+tensor %o: f32[96] temp
+tensor %y: f32[64] output
+inputs (%x)
+outputs (%y)
+reduction l [i:96; k:64] sum f32
+  %l = mul(%x[i, k], %x[i, k])
+map p [i:96, k:64]
+  %p = div(%x[i, k], add(%l[floormod(i + 1, 96)], 1.0))
+reduction o [i:96; k:64] sum f32
+  %o = %p[i, k]
+reduction y [j:64; i:96] sum f32
+  %y = mul(%o[i], %x[i, j])
+)");
+  CHECK(checkPhases(pattern, {1, 3}, 1e-5) > 0);
+}
+
+TEST_CASE("phases: long reductions with few results run in parts on many blocks, then in few") {
+  const std::string kLong = R"(expr long
+tensor %x: f32[4,262144] input
+tensor %y: f32[4] output
+inputs (%x)
+outputs (%y)
+reduction y [i:4; k:262144] sum f32
+  %y = %x[i, k]
+)";
+  const ExprProgram pattern = patternFrom(kLong);
+  for (const char *name : {"sm_80", "gfx90a"}) {
+    const Target target = targetNamed(name);
+    const ScheduleVariant best = valueOf(bestSchedules(pattern, target)).back();
+    INFO(print(best.schedule, pattern));
+    REQUIRE(best.schedule.via.size() == 1);
+    CHECK(best.schedule.via[0].alternative == "two-phase");
+    CHECK(tiling::phaseStarts(best.schedule) == std::vector<int>{1});
+    const std::vector<cost::Counts> phases = countWork(best.schedule, pattern, target);
+    REQUIRE(phases.size() == 2);
+    CHECK(phases[0].blocks >= target.cores / 2);
+    double onePhase = 1;
+    for (const search::Evaluation &e : best.considered)
+      if (e.name.find("via") == std::string::npos)
+        onePhase = std::min(onePhase, e.score);
+    CHECK(best.seconds < onePhase);
+  }
+}
+
+TEST_CASE("phases: parts and their results take turns, and give the same numbers") {
+  // A softmax over one long row, and the place of another one's largest number.
+  const ExprProgram pattern = patternFrom(R"(expr softmax
+tensor %x: f32[20000] input
+tensor %z: f32[20001] input
+tensor %m: f32[] temp
+tensor %e: f32[20000] temp
+tensor %s: f32[] temp
+tensor %y: f32[20000] output
+tensor %v: f32[] output
+tensor %at: i64[] output
+inputs (%x, %z)
+outputs (%y, %v, %at)
+reduction m [; k:20000] max f32
+  %m = %x[k]
+map e [i:20000]
+  %e = exp(sub(%x[i], %m[]))
+reduction s [; k:20000] sum f32
+  %s = %e[k]
+map y [i:20000]
+  %y = div(%e[i], %s[])
+reduction at [; k:20001] argmax f32
+  %v = %z[k]
+  %at = k
+)");
+  const std::vector<TensorValue> inputs = randomInputs(pattern, {});
+  const std::vector<TensorValue> expected = valueOf(evaluate(pattern, inputs));
+  for (const char *name : {"x86-64-v3", "sim:sm_90", "sim:gfx90a"}) {
+    int phased = 0;
+    for (const auto &[schedule, counts, seconds] :
+         tiling::weighedCandidates(pattern, targetNamed(name))) {
+      if (counts.size() == 1)
+        continue;
+      ++phased;
+      const std::string text = print(schedule, pattern);
+      INFO(name << "\n" << text);
+      // Parts of the maximum and of the other row's, their results, parts of the sum, the sum, the quotients.
+      CHECK(tiling::phaseStarts(schedule) == std::vector<int>{2, 4, 5, 6});
+      CHECK(difference(runSchedule(pattern, schedule, inputs, {}), expected, 1e-5) == "");
+    }
+    CHECK(phased > 0);
   }
 }
 
@@ -139,4 +247,33 @@ TEST_CASE("phases: a value read before the barrier behind its producer is refuse
               .find("reads what e0 makes across a barrier, from device "
                     "memory") != std::string::npos);
   }
+}
+
+TEST_CASE("phases: a block that reads what another one makes in its phase is refused") {
+  auto rows = [](const std::string &row) {
+    return patternFrom(R"(expr rows
+symbol n = 1..300 opt 1 divisor 1
+tensor %x: f32[n,50] input
+tensor %s: f32[n] temp
+tensor %y: f32[n,50] output
+inputs (%x)
+outputs (%y)
+reduction s [i:n; k:50] sum f32
+  %s = %x[i, k]
+map y [i:n, j:50]
+  %y = div(%x[i, j], %s[)" +
+                       row + "])\n");
+  };
+  const ExprProgram own = rows("i"), other = rows("dim(n - 1) + i*-1");
+  for (const char *name : {"x86-64-v3", "sim:sm_90"})
+    for (const auto &[schedule, phases, seconds] :
+         tiling::weighedCandidates(own, targetNamed(name))) {
+      if (!schedule.via.empty())
+        continue;
+      INFO(print(schedule, own));
+      require(verify(schedule, own));
+      CHECK(problemsOf(schedule, other)
+                .find("what blocks along m make of e0 no other block reads in "
+                      "the phase; e1 does") != std::string::npos);
+    }
 }

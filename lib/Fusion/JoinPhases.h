@@ -1,0 +1,34 @@
+#pragma once
+#include "Fusion/Judge.h"
+
+namespace fusec {
+
+struct Launches {
+  std::vector<Phases> list; // in the order in which they run
+  double seconds = 0;       // of all of them
+};
+
+/// Makes launches of kernels: neighbours in the order in which they run become phases of one, with a device-wide
+/// barrier between them, where that costs less than a launch. Nothing else changes by it, so that any order among
+/// kernels stays right. Kernels that take long stay apart: the hungriest phase sets the registers of all, and there is
+/// little to gain.
+class PhaseJoiner {
+public:
+  /// `joins`: else every kernel stays a launch.
+  PhaseJoiner(const Region &region, Judge &judge, bool joins)
+      : region(region), judge(judge), joins(joins) {}
+
+  Result<Launches> join(VertexSets kernels);
+  /// Why two kernels are in two of the launches that were made; empty where it does not join any.
+  Result<std::string> whyApart(const Launches &launches, const std::vector<int> &a,
+                               const std::vector<int> &b);
+
+private:
+  Result<std::string> whyNot(const Phases &launch, const std::vector<int> &kernel);
+
+  const Region &region;
+  Judge &judge;
+  const bool joins;
+};
+
+} // namespace fusec
