@@ -137,13 +137,19 @@ private:
     }
     const std::vector<const Place *> stages = find(LeafKind::Stage, o);
     require(stages.size() == 1, who + " is staged once");
-    for (const Place *stage : stages)
+    for (const Place *stage : stages) {
+      require(std::none_of(stage->loops.begin(), stage->loops.end(),
+                           [&](const TreeNode *loop) {
+                             return loop->loop == LoopKind::Lane || loop->loop == LoopKind::Unit;
+                           }),
+              who + " is staged by all units and lanes together");
       for (const Place *compute : find(LeafKind::Compute, operand.equation))
         require(stage->order < compute->order &&
                     std::all_of(
                         stage->loops.begin(), stage->loops.end(),
                         [&](const TreeNode *loop) { return compute->isInside(loop); }),
                 who + " is staged in front of what reads it, in loops around both");
+    }
   }
 
   static bool isRadix(std::vector<LayoutDigit> list, const DimExpr &extent) {
@@ -230,15 +236,21 @@ private:
   /// the same unrolled ones, and (`onLanes`) on the same lanes and units; past the reduced loops where `past`.
   void sameRegister(const Place &compute, const Place &place, int e, bool onLanes, bool past,
                     const std::string &who) {
-    using Key = std::tuple<AxisId, LoopKind, int64_t>;
+    using Key =
+        std::tuple<AxisId, LoopKind, int64_t, int64_t>; // step, and that of the loop around it
     auto held = [&](const Place &p) {
       std::vector<Key> keys;
-      for (const TreeNode *loop : p.loops)
-        if (const AxisUse *use = useOf(*loop, e); use && !use->reduction)
-          if (loop->loop == LoopKind::Unroll ||
-              (onLanes && (loop->loop == LoopKind::Lane ||
-                           (loop->loop == LoopKind::Unit && schedule.units > 1))))
-            keys.push_back({loop->axis, loop->loop, loop->step});
+      std::map<AxisId, int64_t> around;
+      for (const TreeNode *loop : p.loops) {
+        const AxisUse *use = useOf(*loop, e);
+        if (!use || use->reduction)
+          continue;
+        const bool parallel =
+            loop->loop == LoopKind::Lane || (loop->loop == LoopKind::Unit && schedule.units > 1);
+        if (loop->loop == LoopKind::Unroll || (onLanes && parallel))
+          keys.push_back({loop->axis, loop->loop, loop->step, around[loop->axis]});
+        around[loop->axis] = loop->step;
+      }
       std::sort(keys.begin(), keys.end());
       return keys;
     };
@@ -313,7 +325,11 @@ private:
         for (const TreeNode *loop : last->loops)
           if (repeats(*loop) && place.isInside(loop))
             ownTurn(*loop, reader, read, maker, who);
-        if (compute && edge && edge->level == MemLevel::Register) {
+        // A level above registers without a store: one is made of the register, in front of the reader.
+        const bool held =
+            edge && (edge->level == MemLevel::Register || (made.kind == EquationKind::Reduction &&
+                                                           find(LeafKind::Store, maker).empty()));
+        if (compute && held) {
           sameRegister(*compute, place, maker, true, true, who + " in a register; both");
           for (size_t p = 0; p < made.axes.size() && static_cast<int>(p) < made.numSpatial; ++p)
             require(made.axes[p].extent.isConst(1) ||

@@ -128,6 +128,10 @@ TEST_CASE("verify: partial sums of lanes are combined, and the result leaves reg
   row.breaks("init e0", "", "e0 is initialised before it is computed");
   row.breaks("tree {", "operand a e0.r0 shared (k/2) tree {", "operand a is staged by whole axes");
   row.breaks("tree {", "operand a e0.r0 shared (k) tree {", "operand a is staged once");
+  const std::string staged = "operand a e0.r0 shared (k) tree {";
+  row.breaks("tree {\n    block i:1 {\n      init e0\n      seq k:64 { unroll k:16 { lane k:1 {",
+             staged + " block i:1 { init e0 seq k:64 { unroll k:16 { lane k:1 { stage a",
+             "operand a is staged by all units and lanes together");
   row.breaks(
       "init e0\n      seq k:64 { unroll k:16 { lane k:1 { compute e0 } } }\n      combine e0",
       "seq k:64 { init e0 unroll k:16 { lane k:1 { compute e0 } } combine e0 }",
@@ -144,6 +148,14 @@ TEST_CASE("verify: an accumulator is a register of the loops around its statemen
                 "e1 reads what e0 makes in a register; both stand in the same unroll, lane and "
                 "unit loops, as their register does");
   matrix.breaks("{ compute e0 }", "{ compute e0 compute e1 }", "e1 is computed by one statement");
+  matrix.breaks("unroll m:1 { unroll n:16 { lane n:1 { compute e1",
+                "unroll m:1 { lane n:2 { unroll n:1 { compute e1",
+                "e1 reads what e0 makes in a register; both stand in the same unroll, lane and "
+                "unit loops, as their register does");
+  matrix.breaks("{ unroll m:1 { unroll n:16 { lane n:1 { compute e0",
+                "{ unroll m:1 { lane n:1 { unroll n:1 { compute e0",
+                "the statements of e0 stand in the same unroll, lane and unit loops, as their "
+                "register does");
   matrix.breaks("block m:3", "block k:6",
                 "blocks do not share a reduction; block loop over k of e0 is reduced");
 }
@@ -189,4 +201,32 @@ TEST_CASE("schedules: numbers and nesting beyond all bounds do not parse") {
   for (int i = 0; i < 200000; ++i)
     deep += "seq k:64 {";
   CHECK(error("seq k:64 {", deep) == "loops are nested more than 64 deep");
+}
+
+/// A row's sum that a map along rows reads in loops of its own: from shared memory, once it is stored there.
+TEST_CASE("verify: a raised edge is stored where its register is") {
+  const Case rows(R"(expr rows
+tensor %x: f32[8,32] input
+tensor %t: f32[8] temp
+tensor %y: f32[8] output
+inputs (%x)
+outputs (%y)
+reduction t [i:8; k:32] sum f32
+  %t = %x[i, k]
+map y [i:8]
+  %y = mul(%t[i], 2.0)
+)",
+                  R"(schedule s units 4 lanes 32 {
+  axis i spatial (0) of e0
+  axis k reduction (1) of e0
+  axis j spatial (0) of e1
+  edge t shared
+  tree {
+    seq i:4 { unit i:1 { init e0 lane k:1 { compute e0 } combine e0 store e0 } }
+    lane j:1 { compute e1 }
+  }
+})");
+  rows.breaks("store e0", "",
+              "e1 reads what e0 makes in a register; both stand in one seq loop over i, "
+              "as their register does");
 }
