@@ -42,13 +42,13 @@ public:
       }
       verifyLeaves();
       verifyPhases();
-      if (problems.empty())
-        for (const std::string &rule : tiling::blockProblems(schedule, pattern))
-          require(false, rule);
     }
-    if (problems.empty()) // the statements name what exists
+    if (problems.empty()) { // the statements name what exists
       for (const std::string &rule : tiling::flowProblems(schedule, pattern))
         require(false, rule);
+      for (const std::string &rule : tiling::blockProblems(schedule, pattern))
+        require(false, rule);
+    }
     if (problems.empty())
       return success();
     return problems;
