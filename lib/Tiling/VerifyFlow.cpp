@@ -349,7 +349,7 @@ private:
     bool own = !use->reduction;
     for (int position : use->positions)
       own = own && readsOwn(reader, read, maker, position);
-    require(own, who + " in other turns of the " + nameOf(loop) + ", behind a barrier");
+    require(own, who + " in its own turn of the " + nameOf(loop));
   }
 
   const Schedule &schedule;

@@ -157,7 +157,7 @@ TEST_CASE("verify: an accumulator is a register of the loops around its statemen
                 "the statements of e0 stand in the same unroll, lane and unit loops, as their "
                 "register does");
   matrix.breaks("block m:3", "block k:6",
-                "blocks do not share a reduction; block loop over k of e0 is reduced");
+                "what blocks along k make of e0 no other block reads in the phase; e1 does");
 }
 
 TEST_CASE("verify: loops take every element") {
@@ -178,7 +178,10 @@ TEST_CASE("verify: packed elements have places of their own") {
 TEST_CASE("verify: what another block makes lies behind a barrier") {
   const Case turned(kTurned, kTurnedSchedule);
   turned.breaks("} }\n    barrier\n    block i:16 { lane", "} lane",
-                "e1 reads what e0 makes in other turns of the block loop over i, behind a barrier");
+                "what blocks along i make of e0 no other block reads in the phase; e1 does");
+  turned.breaks("block i:16 { lane i:1 { compute e0 } }\n    barrier\n    block i:16 { lane i:1 {",
+                "seq i:16 { lane i:1 { compute e0 } lane i:1 {",
+                "e1 reads what e0 makes in its own turn of the seq loop over i");
 }
 
 TEST_CASE("verify: what is written out is bounded") {
@@ -229,4 +232,24 @@ map y [i:8]
   rows.breaks("store e0", "",
               "e1 reads what e0 makes in a register; both stand in one seq loop over i, "
               "as their register does");
+}
+
+TEST_CASE("verify: blocks do not share a sum") {
+  const Case sum(R"(expr sum
+tensor %x: f32[40,96] input
+tensor %y: f32[40] output
+inputs (%x)
+outputs (%y)
+reduction y [i:40; k:96] sum f32
+  %y = %x[i, k]
+)",
+                 R"(schedule s units 1 lanes 16 {
+  axis i spatial (0) of e0
+  axis k reduction (1) of e0
+  tree {
+    block i:1 { init e0 seq k:16 { lane k:1 { compute e0 } } combine e0 store e0 }
+  }
+})");
+  sum.breaks("block i:1 {", "block k:48 {",
+             "blocks do not share a reduction; block loop over k of e0 is reduced");
 }
