@@ -59,13 +59,16 @@ public:
       const auto kept = static_cast<size_t>(options.limits.beamWidth);
       if (drafts.size() > kept)
         drafts.erase(drafts.begin() + static_cast<std::ptrdiff_t>(kept) - 1, drafts.end() - 1);
+      dropEqual(drafts, sets);
       PlanDraft best = drafts.front();
       for (PlanDraft &draft : drafts)
         FUSEC_CHECK(improve(draft, 0));
       dropEqual(drafts, sets);
       // A kernel that becomes a phase costs less than a launch: smaller ones are then worth it.
       const size_t asLaunches = drafts.size();
-      const double asPhase = cost::savedByPhase(target);
+      constexpr size_t kMostVertices = 4096; // budget: longer lists do without some of the drafts
+      const bool large = region.vertices.size() > kMostVertices;
+      const double asPhase = large ? 0 : cost::savedByPhase(target);
       if (asPhase > 0) {
         FUSEC_CHECK(improve(best, asPhase));
         drafts.push_back(std::move(best));
@@ -77,8 +80,10 @@ public:
       for (size_t d = 0; d < count; ++d) {
         const double perKernel = d < asLaunches ? 0 : asPhase;
         PlanDraft packed = drafts[d], remote = drafts[d];
-        FUSEC_CHECK(improve(packed, perKernel));
-        drafts.push_back(std::move(packed));
+        if (!large) {
+          FUSEC_CHECK(improve(packed, perKernel));
+          drafts.push_back(std::move(packed));
+        }
         FUSEC_TRY(bool changed,
                   joinRemote(context, region, score, judge, options.limits, sets, remote));
         if (!changed)

@@ -5,6 +5,7 @@
 
 #include <limits>
 #include <map>
+#include <unordered_map>
 
 namespace fusec {
 
@@ -39,7 +40,7 @@ private:
   const ScheduleOracle &oracle;
   PackOrder order;
   PatternKeys keys;
-  std::map<std::vector<int>, const KernelTime *> known;
+  std::unordered_map<std::vector<int>, const KernelTime *, VerticesHash> known;
   std::map<Hash128, KernelTime> ofEqual; // by their keys
 };
 

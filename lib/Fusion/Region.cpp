@@ -1,6 +1,7 @@
 #include "Fusion/Region.h"
 
 #include "Fusion/CutPattern.h"
+#include "Support/Hash.h"
 
 #include <algorithm>
 #include <cassert>
@@ -74,6 +75,10 @@ std::vector<int> united(const std::vector<int> &a, const std::vector<int> &b) {
   return all;
 }
 
+size_t VerticesHash::operator()(const std::vector<int> &vertices) const {
+  return hash128(vertices.data(), vertices.size() * sizeof(int)).low;
+}
+
 VertexSets connectedParts(const Region &region, const std::vector<int> &vertices) {
   std::vector<size_t> part(vertices.size());
   for (size_t i = 0; i < vertices.size(); ++i) {
@@ -102,19 +107,26 @@ VertexSets connectedParts(const Region &region, const std::vector<int> &vertices
 
 bool staysAcyclic(const Region &region, const VertexSets &sets, const Partition &partition,
                   const std::vector<int> &vertices) {
-  const int last = vertices.back();
-  std::vector<bool> inside(region.vertices.size()), seen(region.vertices.size());
+  // A kernel that begins before the new one's end, and could lead back, ends within the window behind it: nothing beyond
+  // is followed. All that is touched lies within another window of that, since no kernel spans more.
+  const int last = vertices.back(), end = last + kSearchWindow;
+  const int base = vertices.front() - kSearchWindow;
+  std::vector<char> inside(static_cast<size_t>(end + kSearchWindow - base + 1)),
+      seen(inside.size());
   for (int v : vertices)
-    inside[v] = true;
+    inside[static_cast<size_t>(v - base)] = 1;
   std::vector<int> pending;
   // Follows the values that vertex v makes; false if one comes back.
   auto follow = [&](int v, bool own) {
     for (int c : region.vertices[v].consumers) {
-      if (inside[c]) {
+      if (c > end)
+        continue;
+      const auto at = static_cast<size_t>(c - base);
+      if (inside[at]) {
         if (!own)
           return false;
-      } else if (!seen[c]) {
-        seen[c] = true;
+      } else if (!seen[at]) {
+        seen[at] = 1;
         pending.push_back(c);
       }
     }
@@ -125,9 +137,6 @@ bool staysAcyclic(const Region &region, const VertexSets &sets, const Partition 
   while (!pending.empty()) {
     int v = pending.back();
     pending.pop_back();
-    // A kernel that begins before the new one's end, and could lead back, ends within the window behind it.
-    if (v > last + kSearchWindow)
-      continue;
     const int set = partition[v];
     if (set < 0) {
       if (!follow(v, false))
@@ -135,7 +144,7 @@ bool staysAcyclic(const Region &region, const VertexSets &sets, const Partition 
       continue;
     }
     for (int m : sets[set]) {
-      seen[m] = true;
+      seen[static_cast<size_t>(m - base)] = 1;
       if (!follow(m, false))
         return false;
     }

@@ -24,6 +24,9 @@ constexpr int kSearchWindow = 128;
 
 /// Sets of vertices, ascending, that a search has met: its candidates for kernels.
 using VertexSets = std::vector<std::vector<int>>;
+struct VerticesHash {
+  size_t operator()(const std::vector<int> &vertices) const;
+};
 /// For each vertex the number of the set in which it stands, or -1: it is a kernel of its own.
 using Partition = std::vector<int>;
 

@@ -7,7 +7,6 @@
 #include "Expr/OpWeight.h"
 #include "Expr/Rows.h"
 #include "Expr/transforms/Profile.h"
-#include "Support/Hash.h"
 
 #include <algorithm>
 
@@ -44,10 +43,6 @@ double Score::bytesOf(TensorId t) const {
   for (const DimExpr &d : context.program.tensors[t].shape)
     bytes *= elementsOf(d);
   return bytes;
-}
-
-size_t Score::HashOf::operator()(const std::vector<int> &vertices) const {
-  return hash128(vertices.data(), vertices.size() * sizeof(int)).low;
 }
 
 double Score::kernelSeconds(const std::vector<int> &vertices) const {

@@ -38,11 +38,8 @@ private:
   std::vector<Work> works;
   std::vector<double> alone; // seconds of each vertex
   mutable int64_t evaluated = 0;
-  struct HashOf {
-    size_t operator()(const std::vector<int> &vertices) const;
-  };
   // By whether packs are allowed: drafts and rounds of the search ask again and again.
-  mutable std::unordered_map<std::vector<int>, double, HashOf> known[2];
+  mutable std::unordered_map<std::vector<int>, double, VerticesHash> known[2];
 };
 
 } // namespace fusec
