@@ -107,8 +107,8 @@ VertexSets connectedParts(const Region &region, const std::vector<int> &vertices
 
 bool staysAcyclic(const Region &region, const VertexSets &sets, const Partition &partition,
                   const std::vector<int> &vertices) {
-  // A kernel that begins before the new one's end, and could lead back, ends within the window behind it: nothing beyond
-  // is followed. All that is touched lies within another window of that, since no kernel spans more.
+  // A kernel that begins before the new one's end, and could lead back, ends within the window behind it: nothing
+  // beyond is followed. All that is touched lies within another window of that, since no kernel spans more.
   const int last = vertices.back(), end = last + kSearchWindow;
   const int base = vertices.front() - kSearchWindow;
   std::vector<char> inside(static_cast<size_t>(end + kSearchWindow - base + 1)),
