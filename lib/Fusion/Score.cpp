@@ -53,7 +53,6 @@ double Score::kernelSeconds(const std::vector<int> &vertices) const {
 }
 
 double Score::estimate(const std::vector<int> &vertices) const {
-  ++evaluated;
   // Of a wavefront of scans this fidelity knows the launches that it saves.
   if (vertices.size() > 1 && std::any_of(vertices.begin(), vertices.end(), [&](int v) {
         return region.vertices[v].equation->kind == EquationKind::Scan;

@@ -16,7 +16,6 @@ public:
   double kernelSeconds(const std::vector<int> &vertices) const;
   /// What one kernel saves over a kernel for each vertex.
   double gain(const std::vector<int> &vertices) const;
-  int64_t evaluations() const { return evaluated; }
 
 private:
   struct Estimate {
@@ -37,7 +36,6 @@ private:
   };
   std::vector<Work> works;
   std::vector<double> alone; // seconds of each vertex
-  mutable int64_t evaluated = 0;
   // By whether packs are allowed: drafts and rounds of the search ask again and again.
   mutable std::unordered_map<std::vector<int>, double, VerticesHash> known[2];
 };

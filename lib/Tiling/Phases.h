@@ -34,7 +34,4 @@ struct PhasePart {
 };
 std::vector<PhasePart> partsOf(const Schedule &schedule, const ExprProgram &pattern);
 
-/// The rule that lets blocks run in any order, broken: values that go from block to block within a phase.
-std::vector<std::string> blockProblems(const Schedule &schedule, const ExprProgram &pattern);
-
 } // namespace fusec::tiling

@@ -6,6 +6,8 @@
 //
 // Blocks split the points of e0 by its axis 0, and each reads the rows that it made. A value whose equation has no axis
 // among those of the blocks is made by each block for itself.
+#include "Tiling/VerifyFlow.h"
+
 #include "Expr/Rows.h"
 #include "Tiling/Builder.h"
 

@@ -127,8 +127,7 @@ TEST_CASE("search: LayerNorm's equations are one candidate, with one read and on
   CHECK(topologicalOrder(f.region, sets, down.partition) == VertexSets{{0, 1, 2, 3, 4}});
 }
 
-TEST_CASE(
-    "search: two consumers of three candidates give fifteen combinations, of which three stay") {
+TEST_CASE("search: of the combinations of two consumers' three candidates three stay") {
   // a has two consumers, each the head of a chain with three candidates of its own.
   Fixture f(maps({{"a", {"x"}},
                   {"b0", {"a"}},
