@@ -37,11 +37,14 @@ double bandwidth(const MemoryLevel &level, double parallel, const Target &target
   return level.bytesPerSec * (level.ofDevice ? parallel / target.cores : parallel);
 }
 
-/// Of what lies behind all caches.
-double memoryBandwidth(const Counts &c, double parallel, const Target &target) {
-  constexpr double kRowsToFill = 4;
-  const double share = c.rowsAtOnce < kRowsToFill ? target.oneRowShare : 1;
-  return bandwidth(target.memory.back(), parallel, target) * share;
+/// Several rows at once keep memory busy, but crowd a cache where they share its sets.
+double streamBandwidth(const Counts &c, size_t level, double parallel, const Target &target) {
+  constexpr double kSeveralRows = 4;
+  const bool isMemory = level + 1 == target.memory.size(), several = c.rowsAtOnce >= kSeveralRows;
+  const double share = isMemory == several ? 1
+                       : isMemory          ? target.oneRowShare
+                                           : target.severalRowsShare;
+  return bandwidth(target.memory[level], parallel, target) * share;
 }
 
 double compulsorySeconds(const Counts &c, const Target &target, double parallel) {
@@ -50,7 +53,8 @@ double compulsorySeconds(const Counts &c, const Target &target, double parallel)
   const double all = c.readBytes + c.writtenBytes;
   const bool cold = c.constantBytes * kManyKernels > double(target.memory.end()[-2].capacityBytes);
   const double constants = cold ? c.constantBytes : 0;
-  double seconds = constants / memoryBandwidth(c, parallel, target), held = 0;
+  double seconds = constants / streamBandwidth(c, target.memory.size() - 1, parallel, target);
+  double held = 0;
   // A GPU's first level is what kernels manage themselves: nothing is left in it.
   for (size_t level = target.kind == TargetKind::Cpu ? 0 : 1; level < target.memory.size();
        ++level) {
@@ -58,9 +62,7 @@ double compulsorySeconds(const Counts &c, const Target &target, double parallel)
     const double capacity = double(cache.capacityBytes) * (cache.ofDevice ? 1 : parallel);
     const bool isMemory = level + 1 == target.memory.size();
     const double now = isMemory ? 1 : std::max(held, heldShare(all, capacity));
-    seconds +=
-        (now - held) * (all - constants) /
-        (isMemory ? memoryBandwidth(c, parallel, target) : bandwidth(cache, parallel, target));
+    seconds += (now - held) * (all - constants) / streamBandwidth(c, level, parallel, target);
     held = now;
   }
   return seconds;

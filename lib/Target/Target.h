@@ -43,6 +43,8 @@ struct Target {
   double ownLaunchSec = 0; // CPU: of blocks that the calling thread runs itself, all of them
   double oneRowShare =
       1; // CPU: of memory's bandwidth, for a core that goes along fewer than four rows
+  double severalRowsShare =
+      1; // CPU: of a cache's bandwidth, for a core that goes along four rows or more
   std::vector<MemoryLevel> memory;
 };
 

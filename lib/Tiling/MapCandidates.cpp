@@ -116,12 +116,13 @@ Candidates mapCandidates(const View &view) {
   if (view.target->kind == TargetKind::Cpu) {
     out.push_back(cpuMap(view, 4, 1));
     out.push_back(cpuMap(view, 1, 1));
-    // Rows of a page and more: a core's prefetchers follow each by itself, up to the end of its page.
-    constexpr int64_t kPageElements = 1024, kRows = 4;
+    // Rows of a page and more: a core's prefetchers follow each by itself, up to the end of its page. Four lines of one
+    // before the next: rows a power of two apart share the sets of an L1, and memory serves runs better than lines.
+    constexpr int64_t kPageElements = 1024, kRows = 4, kRunElements = 64;
     const auto &groups = view.spatial;
     if (groups.size() > 1 && view.opt(groups.back()) >= kPageElements &&
         view.opt(groups[groups.size() - 2]) >= kRows)
-      out.push_back(cpuMap(view, 1, kRows));
+      out.push_back(cpuMap(view, int(kRunElements / view.target->lanes), kRows));
     return out;
   }
   if (!view.spatial.empty()) {
