@@ -34,10 +34,11 @@ struct Options {
   std::string dumpDir;                  // takes one file a stage and the constants; empty: none
   std::string stopAfter; // no bundle is made, except after the last stage where one is asked for
   std::string decisions; // file of plan and schedules to follow instead of searching
-  std::string emitDecisions; // file that takes plan and schedules; without output: all that is made
-  std::string page;          // file that takes the page of explain()
-  std::string ptxasPath;     // empty: targets of NVIDIA get PTX only; "none": the same, by wish
-  std::string minDriver;     // CUDA version of the oldest driver to load it: "12.4"; empty: any
+  std::string
+      emitDecisions; // file that takes plan and schedules, "-": `print`; no output: all that is made
+  std::string page;  // file that takes the page of explain()
+  std::string ptxasPath;      // empty: targets of NVIDIA get PTX only; "none": the same, by wish
+  std::string minDriver;      // CUDA version of the oldest driver to load it: "12.4"; empty: any
   std::string signingKeyPath; // Ed25519 secret key that signs the bundle; empty: it is not signed
   std::string searchMode = "full"; // how kernels are searched: one of searchModes()
   int fusionCandidates = 3;        // patterns kept for each equation (FusionStitching's k)

@@ -172,8 +172,9 @@ const bundle::Program *programFor(const bundle::Model &model, const std::string 
   return nullptr;
 }
 
-/// Digests of the constants of all programs by tensor; packed copies are constants too.
-std::map<std::string, Hash128> constantsOf(const bundle::Model &model) {
+/// Digests of the constants of all programs by tensor, with the target behind it where `withTarget`; packed copies are
+/// constants too.
+std::map<std::string, Hash128> constantsOf(const bundle::Model &model, bool withTarget) {
   std::vector<Hash128> digests;
   for (const bundle::Weight &w : model.weights)
     digests.push_back(hash128(w.bytes, static_cast<size_t>(w.sizeBytes)));
@@ -181,13 +182,16 @@ std::map<std::string, Hash128> constantsOf(const bundle::Model &model) {
   for (const bundle::Program &p : model.programs)
     for (const bundle::Tensor &t : p.tensors)
       if (t.kind == bundle::TensorKind::Constant)
-        constants[model.programs.size() > 1 ? t.name + " for " + p.target : t.name] =
+        constants[withTarget ? t.name + " for " + p.target : t.name] =
             digests[static_cast<size_t>(t.weight)];
   return constants;
 }
 
+/// Behind the comparison of targets: one tensor has a constant for each target of either bundle.
 void compareConstants(const bundle::Model &a, const bundle::Model &b, BundleDiff &out) {
-  const std::map<std::string, Hash128> inA = constantsOf(a), inB = constantsOf(b);
+  const bool withTarget = out.targets.size() > 1;
+  const std::map<std::string, Hash128> inA = constantsOf(a, withTarget),
+                                       inB = constantsOf(b, withTarget);
   for (const auto &[name, digest] : inA) {
     auto it = inB.find(name);
     if (it == inB.end())

@@ -19,8 +19,9 @@ std::string join(const std::vector<T> &items, const char *between, F text) {
 }
 
 std::string sumsText(const Sums &s) {
-  return std::to_string(s.launches) + " launches, " + cost::secondsText(s.seconds) + ", " +
-         bytesText(s.readBytes) + " read, " + bytesText(s.writtenBytes) + " written";
+  return std::to_string(s.launches) + (s.launches == 1 ? " launch, " : " launches, ") +
+         cost::secondsText(s.seconds) + ", " + bytesText(s.readBytes) + " read, " +
+         bytesText(s.writtenBytes) + " written";
 }
 
 std::string kernelText(const DiffedKernel &k) {

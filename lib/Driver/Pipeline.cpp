@@ -4,6 +4,7 @@
 #include "Bundle/Writer.h"
 #include "Driver/BundleModel.h"
 #include "Driver/Decisions.h"
+#include "Driver/OptionRules.h"
 #include "Reference/GraphInterpreter.h"
 
 #include <chrono>
@@ -138,12 +139,12 @@ private:
       if (!repeated)
         targets.push_back(std::move(target));
     }
-    FUSEC_CHECK(checkOutput());
+    FUSEC_CHECK(checkFiles(options));
     std::string head = readHead();
     FUSEC_CHECK(refuseLateForms(head, options.inputPath));
     Stage stage;
     if (isDump(head, stage)) {
-      FUSEC_CHECK(checkStages(stage));
+      FUSEC_CHECK(checkStages(options, stage));
       std::ifstream in(options.inputPath, std::ios::binary);
       std::stringstream text;
       text << in.rdbuf();
@@ -176,54 +177,6 @@ private:
     if (options.minDriverCuda && std::none_of(state.targets.begin(), state.targets.end(), isNvidia))
       return Diagnostic{Diag::BadOption, "--min-driver",
                         "no target is a GPU of NVIDIA, and the option speaks of those alone"};
-    return success();
-  }
-
-  /// No file that is written may be one that is read, or another one that is written.
-  Status checkOutput() const {
-    auto same = [](const std::string &a, const std::string &b) {
-      if (a.empty() || b.empty())
-        return false;
-      std::error_code error, other;
-      if (std::filesystem::equivalent(a, b, error))
-        return true;
-      const std::filesystem::path p = std::filesystem::weakly_canonical(a, error),
-                                  q = std::filesystem::weakly_canonical(b, other);
-      return !error && !other && p == q;
-    };
-    if (same(options.outputPath, options.inputPath))
-      return Diagnostic{Diag::BadOption, "-o " + options.outputPath,
-                        "is the input itself, which the bundle would replace; give another name"};
-    const std::string &emit = options.emitDecisionsPath, &page = options.pagePath;
-    if (same(emit, options.inputPath) || same(emit, options.outputPath))
-      return Diagnostic{Diag::BadOption, "--emit-decisions=" + emit,
-                        "is the model or the bundle, which it would replace; give another name"};
-    if (same(page, options.inputPath) || same(page, options.decisionsPath) || same(page, emit))
-      return Diagnostic{Diag::BadOption, "--html=" + page,
-                        "is the model or the decisions, which it would replace; give another name"};
-    return success();
-  }
-
-  /// Stages before that of a dump do not run again.
-  Status checkStages(Stage loaded) const {
-    auto bad = [&](std::string_view option, Stage stage) {
-      return Diagnostic{Diag::BadOption, std::string(option) + "=" + std::string(name(stage)),
-                        options.inputPath + " is a dump of " + std::string(name(loaded)) +
-                            ", which comes after that stage; give the model or an earlier dump"};
-    };
-    if (options.stopAfter && *options.stopAfter < loaded)
-      return bad("--stop-after", *options.stopAfter);
-    if (!options.decisionsPath.empty() && loaded >= Stage::Plan)
-      return Diagnostic{Diag::BadOption, "--decisions=" + options.decisionsPath,
-                        options.inputPath + " is a dump of " + std::string(name(loaded)) +
-                            ", which holds a plan already; give the model or an earlier dump"};
-    const std::vector<Stage> &printed = options.dumpToText;
-    const bool all = std::all_of(std::begin(kStages), std::end(kStages), [&](const StageInfo &s) {
-      return std::count(printed.begin(), printed.end(), s.stage) != 0;
-    });
-    for (Stage stage : printed)
-      if (stage < loaded && !all)
-        return bad("--dump-ir", stage);
     return success();
   }
 
@@ -331,7 +284,10 @@ private:
         return Diagnostic{Diag::BadOption, "--emit-decisions=" + options.emitDecisionsPath,
                           options.inputPath + " is a dump of gir without a section 'decisions " +
                               target.target.name + "'; give the model or an earlier dump"};
-    return bundle::writeWhole(options.emitDecisionsPath, decisionsFile(state));
+    if (options.emitDecisionsPath != kPrintedPath)
+      return bundle::writeWhole(options.emitDecisionsPath, decisionsFile(state));
+    options.print(decisionsFile(state));
+    return success();
   }
 
   Status checkSchedules(TargetState &target) {

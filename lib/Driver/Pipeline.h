@@ -22,7 +22,7 @@ struct CompileOptions {
   std::string dumpDir;              // one file a stage and the constants; empty: none
   std::optional<Stage> stopAfter;
   std::string decisionsPath;     // plan and schedules to take instead of searching; empty: search
-  std::string emitDecisionsPath; // takes the plan and schedules as text; empty: none
+  std::string emitDecisionsPath; // takes the plan and schedules as text; "-": `print`; empty: none
   std::string pagePath;          // explain's page; empty: none
   bool decisionsOnly = false;    // nothing is made behind them
   PlanOptions plan;              // how kernels are searched
@@ -33,7 +33,7 @@ struct CompileOptions {
   std::string
       signingKeyPath; // Ed25519 secret key that the bundle is signed with; empty: not signed
   std::function<Status(const CompileState &)> inspect; // sees plan and schedules of all targets
-  std::function<void(const std::string &text)> print;  // --dump-ir
+  std::function<void(const std::string &text)> print;  // --dump-ir, --emit-decisions=-
   std::function<void(std::string_view what, const std::string &target)> progress; // a step begins
 };
 

@@ -157,7 +157,7 @@ void addModelOptions(CLI::App &app, CommandLine &line) {
       ->allow_extra_args(false)
       ->option_text("TEXT (repeatable)");
   app.add_option("--emit-decisions", options.emitDecisions,
-                 "write plan and schedules into this file, to commit and review");
+                 "write plan and schedules into this file (- prints them), to commit and review");
   app.add_option("--decisions", options.decisions,
                  "follow the plan and schedules of this file; an error where they do not fit");
   app.add_option("--search-mode", options.searchMode,
@@ -224,7 +224,6 @@ int runCompile(CommandLine &line) {
     return report({usageError("--threads", "expected a positive number")});
   // Given by name it must work; found by itself it may be missing.
   options.ptxasPath = line.ptxas.empty() ? findPtxas() : line.ptxas;
-  options.print = [](std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); };
   bool terminal = isatty(STDERR_FILENO) && !json;
   if (terminal)
     options.progress = [](std::string_view what, std::string_view target) {
@@ -266,6 +265,9 @@ int runDiff(const CommandLine &line) {
 
 int runTool(int argc, char **argv) {
   CommandLine line;
+  line.compile.print = [](std::string_view text) {
+    std::fwrite(text.data(), 1, text.size(), stdout);
+  };
   CLI::App app{"fusec: compiles an ONNX model (or a dump of one of its stages) into one bundle",
                "fusec"};
   addModelOptions(app, line);
