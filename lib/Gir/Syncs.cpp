@@ -29,7 +29,15 @@
 // Global buffer, whose elements are stored once between reads, nor for one Store statement in several iterations:
 // kernels are not made so, and the interpreter reports one that is.
 //
-// Not handled: distinct elements at different indices (a conflict is assumed per buffer).
+// Outside Unit loops all units read what the first one stores. No barrier can stand in a Lane loop, so one in which
+// that happens is taken apart first; a loop inside it goes outside:
+//
+//   lane l { seq i in 3 { %s[l] = ..; %r[] sum= %s[l] } }
+// becomes
+//   seq i in 3 { lane l { %s[l] = .. }  sync block  lane l { %r[] sum= %s[l] }  sync block }
+//
+// Not handled: distinct elements at different indices (a conflict is assumed per buffer); units that read in a branch
+// or loop of a Lane loop what the first one stores there, where the lanes do not go the same way.
 #include "Gir/Syncs.h"
 
 #include "Gir/Passes.h"
@@ -37,6 +45,7 @@
 #include "Gir/Walk.h"
 
 #include <algorithm>
+#include <set>
 #include <tuple>
 
 namespace fusec {
@@ -80,11 +89,98 @@ public:
       : kernel(kernel), overlap(overlap) {}
 
   void run() {
-    for (Phase &p : kernel.phases)
+    varies = laneVarying(kernel);
+    for (Phase &p : kernel.phases) {
+      if (kernel.units > 1)
+        takeApart(p.body);
       list(p.body);
+    }
   }
 
 private:
+  /// Buffers that all units read, and those that the first one stores to.
+  struct Touched {
+    std::set<BufferId> read, stored;
+  };
+
+  void touch(const Stmt &s, Touched &touched) const {
+    for (NodeId id : kernel.body.reachable(exprRoots(s)))
+      if (const Scalar &node = kernel.body[id];
+          (node.op == ScalarOp::Read || node.op == ScalarOp::ReadIf) && isSynchronised(node.index))
+        touched.read.insert(node.index);
+    if (writesBuffer(s))
+      for (BufferId b : {s.buffer, s.indexBuffer})
+        if (b >= 0 && isSynchronised(b))
+          touched.stored.insert(b);
+    for (const auto *inner : {&s.body, &s.elseBody})
+      for (const Stmt &t : *inner)
+        touch(t, touched);
+  }
+
+  bool meet(const Touched &a, const Touched &b) const {
+    auto readsStored = [&](const Touched &reads, const Touched &stores) {
+      return std::any_of(reads.read.begin(), reads.read.end(), [&](BufferId r) {
+        return std::any_of(stores.stored.begin(), stores.stored.end(),
+                           [&](BufferId s) { return r == s || overlap(r, s); });
+      });
+    };
+    return readsStored(a, b) || readsStored(b, a);
+  }
+
+  void takeApart(std::vector<Stmt> &stmts) {
+    std::vector<Stmt> out;
+    for (Stmt &s : stmts) {
+      if (s.kind == StmtKind::Loop && s.loop == LoopKind::Lane) {
+        for (Stmt &part : partsOf(std::move(s)))
+          out.push_back(std::move(part));
+        continue;
+      }
+      if (s.kind != StmtKind::Loop || s.loop != LoopKind::Unit) {
+        takeApart(s.body);
+        takeApart(s.elseBody);
+      }
+      out.push_back(std::move(s));
+    }
+    stmts = std::move(out);
+  }
+
+  /// Lane loops one behind the other for one, in none of which a unit reads what another one stores.
+  std::vector<Stmt> partsOf(Stmt lanes) const {
+    std::vector<Stmt> out, body = std::move(lanes.body);
+    lanes.body.clear();
+    Stmt part = lanes;
+    Touched before;
+    auto end = [&] {
+      if (!part.body.empty())
+        out.push_back(std::move(part));
+      part = lanes;
+      before = {};
+    };
+    for (Stmt &s : body) {
+      Touched own;
+      touch(s, own);
+      const bool inside = (s.kind == StmtKind::Loop && !varies[s.trip]) ||
+                          (s.kind == StmtKind::If && !varies[s.predicate]);
+      if (inside && meet(own, own)) {
+        end();
+        for (auto *inner : {&s.body, &s.elseBody}) {
+          Stmt once = lanes;
+          once.body = std::move(*inner);
+          *inner = once.body.empty() ? std::vector<Stmt>() : partsOf(std::move(once));
+        }
+        out.push_back(std::move(s));
+        continue;
+      }
+      if (meet(before, own))
+        end();
+      before.read.merge(own.read);
+      before.stored.merge(own.stored);
+      part.body.push_back(std::move(s));
+    }
+    end();
+    return out;
+  }
+
   static void markSynced(Accesses &accesses) {
     for (Access &a : accesses)
       a.unitSynced = true;
@@ -279,6 +375,7 @@ private:
 
   GirKernel &kernel;
   const std::function<bool(BufferId, BufferId)> &overlap;
+  std::vector<bool> varies; // expressions, from lane to lane
   int statementNumber = 0, nextRun = 0, unitRun = -1, laneRun = -1;
   VarId unitVar = -1, laneVar = -1;
 };

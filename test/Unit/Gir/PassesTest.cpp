@@ -84,6 +84,30 @@ TEST_CASE("lanes of one unit are ordered by a barrier of the unit") {
   CHECK(count(text, "sync block") == 0);
 }
 
+TEST_CASE("what the first unit stores in a lane loop, all units read behind a barrier") {
+  const std::string storeAndRead = "%s[l] = %x[l] %r[] sum= %s[l]";
+  auto synced = [&](const std::string &body, int units = 2) {
+    std::string text = afterSyncs(sharedKernel(body, units));
+    GirKernel kernel = kernelFrom(text);
+    CHECK(verify(kernel).ok());
+    return text;
+  };
+  std::string text = synced("lane l in 4 { " + storeAndRead + " }\n");
+  INFO(text);
+  CHECK(text.find("%s[l] = %x[l]\n    }\n    sync block\n    lane l in 4 {\n") !=
+        std::string::npos);
+  CHECK(count(text, "sync block") == 1);
+  // Of each turn of a loop, and between one turn's reads and the next one's stores.
+  text = synced("lane l in 4 { seq i in 3 { " + storeAndRead + " } }\n");
+  INFO(text);
+  CHECK(count(text, "sync block") == 2);
+  CHECK(text.find("seq i in 3 {\n      lane l in 4 {\n") != std::string::npos);
+  // A lone unit reads its own lanes' elements, and so does each unit that stores for itself.
+  CHECK(count(synced("lane l in 4 { " + storeAndRead + " }\n", 1), "sync") == 0);
+  CHECK(count(synced("unit u in 2 { lane l in 4 { %s[u*4 + l] = %x[l] %r[] sum= %s[u*4 + l] } }\n"),
+              "sync") == 0);
+}
+
 TEST_CASE("accesses in both branches of an If, and reads by all threads, are seen") {
   CHECK(count(afterSyncs(sharedKernel("if lt(%x[0], 1.0) { " + kWriteS +
                                       "} else { %s[0] = 2.0 }\n" + kReadS)),
