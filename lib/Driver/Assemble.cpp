@@ -1,7 +1,6 @@
 #include "Driver/State.h"
 #include "Gir/Passes.h"
-#include "Gir/Rewrite.h"
-#include "Tiling/Lower.h"
+#include "Tiling/Kept.h"
 
 #include <algorithm>
 
@@ -14,14 +13,6 @@ struct BuiltKernel {
   int kernel;
   std::vector<KernelParam> params;
 };
-
-/// On a GPU half of a thread's registers hold values, the other half addresses and what is being computed. A core reads
-/// a row again from its first cache as fast as from anywhere else.
-RewriteLimits rewriteLimits(const Target &target) {
-  if (target.kind == TargetKind::Cpu)
-    return {};
-  return {target.vectorRegisters / 2, target.sharedBytesPerBlock};
-}
 
 class Assembler {
 public:
@@ -52,12 +43,12 @@ private:
       std::vector<Symbol> symbols = program.symbols;
       for (auto [symbol, divisor] : variant.divisors)
         symbols[symbol].divisor = divisor;
-      FUSEC_TRY(LoweredKernel lowered, lowerSchedule(pattern.program, variant.schedule, symbols));
+      FUSEC_TRY(LoweredKernel lowered,
+                lowerAndRewrite(pattern.program, variant.schedule, symbols, state.target));
       GirKernel &kernel = lowered.kernel;
       kernel.name = pattern.program.name;
       if (&variant != &state.schedules[p].back())
         kernel.name += "_v" + std::to_string(&variant - state.schedules[p].data());
-      rewrite(kernel, rewriteLimits(state.target));
       const std::vector<bool> kept = dropUnusedScratch(kernel);
       for (size_t b = lowered.params.size(); b-- > 0;)
         if (!kept[b])
@@ -247,6 +238,20 @@ private:
 
 Result<GirProgram> assemble(const ExprProgram &program, const TargetState &state, int threads) {
   return Assembler(program, state).run(threads);
+}
+
+Status checkSharedMemory(const TargetState &state) {
+  Diagnostics errors;
+  const int64_t most = state.target.sharedBytesPerBlock;
+  for (const GirKernel &kernel : state.gir.kernels)
+    if (state.target.kind != TargetKind::Cpu && kernel.sharedBytes > most)
+      errors.push_back({Diag::LimitExceeded, "kernel " + kernel.name,
+                        "a block needs " + std::to_string(kernel.sharedBytes) +
+                            " bytes of shared memory, and has at most " + std::to_string(most) +
+                            " on " + state.target.name + "; take smaller tiles"});
+  if (!errors.empty())
+    return errors;
+  return success();
 }
 
 } // namespace fusec

@@ -3,7 +3,6 @@
 #include "Driver/Decisions.h"
 
 #include "Driver/Sections.h"
-#include "Tiling/Traffic.h"
 
 #include <algorithm>
 #include <charconv>
@@ -198,54 +197,6 @@ private:
 
 } // namespace
 
-namespace {
-
-/// Of the values inside the pattern that have no place on chip.
-double handedBytes(const Schedule &schedule, const ExprProgram &program) {
-  std::vector<int64_t> symbols;
-  for (const Symbol &s : program.symbols)
-    symbols.push_back(s.opt);
-  double bytes = 0;
-  for (size_t t = 0; t < program.tensors.size(); ++t) {
-    const Tensor &tensor = program.tensors[t];
-    const bool onChip =
-        std::any_of(schedule.edges.begin(), schedule.edges.end(), [&](const EdgeLevel &edge) {
-          return edge.tensor == static_cast<TensorId>(t) && edge.level != MemLevel::Global;
-        });
-    if (tensor.kind == TensorKind::Temp && !onChip)
-      bytes += double(numElements(tensor.shape).evaluate(symbols).value_or(1)) *
-               sizeInBytes(tensor.type);
-  }
-  return bytes;
-}
-
-} // namespace
-
-Prediction predict(const Pattern &pattern, const ScheduleVariant &variant, const Target &target) {
-  const std::vector<cost::Counts> phases = countWork(variant.schedule, pattern.program, target);
-  Prediction prediction{cost::latency(phases, target), 0, 0};
-  double constants = 0;
-  bool hasRounds = false;
-  for (const cost::Counts &counts : phases) {
-    constants += counts.constantBytes;
-    hasRounds = hasRounds || counts.rounds > 1;
-    prediction.readBytes += counts.rounds * counts.readBytes;
-    prediction.writtenBytes += counts.rounds * counts.writtenBytes;
-  }
-  if (!hasRounds)
-    return prediction;
-  // Constants, and what rounds hand to each other, are at the same places in every round: the last cache keeps them
-  // where it has room.
-  const ScheduledPattern scheduled(variant.schedule, pattern.program);
-  const double handed = handedBytes(variant.schedule, scheduled.program());
-  if (constants + handed <= double(target.memory.end()[-2].capacityBytes)) {
-    const Traffic once = compulsoryTraffic(scheduled.program());
-    prediction.readBytes = once.readBytes + handed;
-    prediction.writtenBytes = once.writtenBytes + handed;
-  }
-  return prediction;
-}
-
 std::string wholeText(double number) {
   char buffer[400]; // the largest double has 309 digits
   return std::string(
@@ -307,7 +258,8 @@ std::string decisionsText(const ExprProgram &program, const TargetState &state) 
   const std::vector<int> launches = countLaunches(state.plan);
   for (size_t p = 0; p < state.plan.patterns.size(); ++p) {
     const Pattern &pattern = state.plan.patterns[p];
-    const Prediction prediction = predict(pattern, state.schedules[p].back(), state.target);
+    const Prediction prediction =
+        predict(state.schedules[p].back().schedule, pattern.program, state.target);
     out += "kernel " + pattern.program.name + " launches " + std::to_string(launches[p]) +
            " reads " + wholeText(prediction.readBytes) + " writes " +
            wholeText(prediction.writtenBytes) + " seconds " + floatToText(prediction.seconds) +

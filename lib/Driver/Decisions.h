@@ -3,12 +3,6 @@
 
 namespace fusec {
 
-/// Predicted seconds of one launch and its compulsory traffic in bytes, at the symbols' opt values.
-struct Prediction {
-  double seconds = 0, readBytes = 0, writtenBytes = 0;
-};
-Prediction predict(const Pattern &pattern, const ScheduleVariant &variant, const Target &target);
-
 /// A whole number in full, however large: 4096.
 std::string wholeText(double number);
 

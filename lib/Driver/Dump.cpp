@@ -186,8 +186,10 @@ Status verifyState(Stage stage, const CompileState &state) {
   for (const TargetState &target : state.targets) {
     if (stage == Stage::Plan || stage == Stage::Schedule)
       FUSEC_CHECK(verify(target.plan, state.program));
-    if (stage == Stage::Gir)
+    if (stage == Stage::Gir) {
       FUSEC_CHECK(verify(target.gir));
+      FUSEC_CHECK(checkSharedMemory(target));
+    }
   }
   return success();
 }

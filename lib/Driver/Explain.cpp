@@ -37,7 +37,7 @@ public:
     for (size_t p = 0; p < state.plan.patterns.size(); ++p) {
       const Pattern &pattern = state.plan.patterns[p];
       const ScheduleVariant &variant = state.schedules[p].back();
-      predictions.push_back(predict(pattern, variant, state.target));
+      predictions.push_back(predict(variant.schedule, pattern.program, state.target));
       moved.push_back(
           movedBytes(variant.schedule, pattern.program, state.target, tiling::Effort::Thorough));
     }
@@ -91,8 +91,8 @@ private:
     std::vector<Prediction> ofPattern;
     for (const Pattern &pattern : plan.patterns) {
       FUSEC_TRY(std::vector<ScheduleVariant> variants,
-                bestSchedules(pattern.program, state.target));
-      ofPattern.push_back(predict(pattern, variants.back(), state.target));
+                finalSchedules(pattern.program, state.target));
+      ofPattern.push_back(predict(variants.back().schedule, pattern.program, state.target));
     }
     std::map<std::string, Sums> sums;
     std::function<void(const std::vector<PlanStep> &)> visit =

@@ -236,7 +236,7 @@ private:
     Diagnostics errors;
     for (const Pattern &pattern : target.plan.patterns) {
       Result<std::vector<ScheduleVariant>> variants =
-          bestSchedules(pattern.program, target.target, pattern.phaseStarts);
+          finalSchedules(pattern.program, target.target, pattern.phaseStarts);
       if (!variants) {
         errors.insert(errors.end(), variants.errors().begin(), variants.errors().end());
         continue;
@@ -303,7 +303,7 @@ private:
 
   Status lowerToGir(TargetState &target) {
     FUSEC_TRY(target.gir, assemble(state.program, target, options.threads));
-    return success();
+    return checkSharedMemory(target);
   }
 
   Status generateCode(TargetState &target) {

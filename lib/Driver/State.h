@@ -57,6 +57,9 @@ Status verifyState(Stage stage, const CompileState &state);
 
 /// Plan + schedules -> kernels, packed constants and the execution plan.
 Result<GirProgram> assemble(const ExprProgram &program, const TargetState &state, int threads);
+/// LimitExceeded for kernels whose blocks have no room on a GPU. The search goes by an estimate, and a schedule edited
+/// by hand by nothing: here the allocator has spoken.
+Status checkSharedMemory(const TargetState &state);
 
 /// Copies of constants in the layouts that kernels read, made once for each constant and layout.
 class ConstantPacker {

@@ -192,7 +192,8 @@ NodeId simplifyScalar(Body &body, const Scalar &s) {
       return kNoNode;
     if (!p.imm)
       return s.args[1];
-    return body.read(s.index, s.type, std::vector<NodeId>(s.args.begin() + 2, s.args.end()));
+    return body.addExact(
+        {ScalarOp::Read, s.type, {s.args.begin() + 2, s.args.end()}, s.index, s.imm, 0, 0});
   }
   case ScalarOp::Select: return choice(body, s);
   case ScalarOp::Cast:

@@ -41,6 +41,77 @@ const Stmt *Keeper::loopOf(const Site &site, VarId var) const {
   return nullptr;
 }
 
+/// Reads of Global and Shared buffers among what the roots are computed from.
+std::vector<NodeId> Keeper::memoryReads(const std::vector<NodeId> &roots) const {
+  std::vector<NodeId> reads = kernel.body.reachable(roots);
+  std::erase_if(reads, [&](NodeId id) {
+    const Scalar &s = kernel.body[id];
+    return (s.op != ScalarOp::Read && s.op != ScalarOp::ReadIf) ||
+           kernel.buffers[static_cast<size_t>(s.index)].level == MemLevel::Register;
+  });
+  return reads;
+}
+
+/// What a use does not read when it is served, and what stands for each of these reads where the value is made.
+std::vector<Keeper::Saved> Keeper::savedBy(const std::vector<Site> &sites, const KeptValue &value,
+                                           const KeptValue::Use &use) {
+  Body &body = kernel.body;
+  const Stmt &made = *sites[static_cast<size_t>(value.site)].stmt;
+  std::vector<std::pair<NodeId, int64_t>> known; // what a read comes to, its number
+  for (NodeId id : memoryReads(value.stored ? made.indices : std::vector{value.node})) {
+    const int64_t number = body[id].imm;
+    known.emplace_back(renamed(body, id, use.renaming), number);
+  }
+  std::vector<Saved> saved;
+  for (NodeId id : memoryReads({use.node})) {
+    Saved one{body[id].imm, 0};
+    if (!value.stored || id != use.node) {
+      const NodeId same = renamed(body, id, {});
+      auto it = std::find_if(known.begin(), known.end(),
+                             [&](const auto &entry) { return entry.first == same; });
+      one.from = it == known.end() ? 0 : it->second;
+      if (one.from == 0)
+        one.read = 0;
+    }
+    saved.push_back(one);
+  }
+  return saved;
+}
+
+const KeptRead *Keeper::wanted(const Saved &saved) const {
+  for (const KeptRead &kept : *limits.numbered->wanted)
+    if (kept.read == saved.read && kept.from == saved.from)
+      return &kept;
+  return nullptr;
+}
+
+bool Keeper::mayServe(const std::vector<Site> &sites, const KeptValue &value,
+                      const KeptValue::Use &use) {
+  if (!limits.numbered)
+    return true;
+  const std::vector<Saved> saved = savedBy(sites, value, use);
+  return std::all_of(saved.begin(), saved.end(), [&](const Saved &one) {
+    return one.read != 0 && (!limits.numbered->wanted || wanted(one));
+  });
+}
+
+/// The level that the first use's reads are wanted at.
+std::optional<MemLevel> Keeper::wantedLevel(const std::vector<Site> &sites,
+                                            const KeptValue &value) {
+  if (!limits.numbered || !limits.numbered->wanted)
+    return std::nullopt;
+  const std::vector<Saved> saved = savedBy(sites, value, value.uses.front());
+  return saved.empty() ? std::nullopt : std::optional(wanted(saved.front())->level);
+}
+
+void Keeper::note(const std::vector<Site> &sites, const KeptValue &value, MemLevel level) {
+  if (!limits.numbered)
+    return;
+  for (const KeptValue::Use &use : value.uses)
+    for (const Saved &saved : savedBy(sites, value, use))
+      limits.numbered->kept.insert({saved.read, saved.from, level});
+}
+
 /// Loops whose every iteration has a value of its own, outermost first.
 std::vector<VarId> Keeper::loopsBetween(const std::vector<Site> &sites,
                                         const KeptValue &value) const {
@@ -246,14 +317,25 @@ void Keeper::apply(const std::vector<Site> &sites, const KeptValue &value, Buffe
   from.list->insert(from.list->begin() + static_cast<ptrdiff_t>(from.position), std::move(store));
 }
 
+BufferId Keeper::placeFor(const std::vector<Site> &sites, const KeptValue &value,
+                          const std::vector<VarId> &loops) {
+  const std::optional<MemLevel> level = wantedLevel(sites, value);
+  if (level != MemLevel::Shared) {
+    const bool fits = fitsRegisters(sites, value, loops);
+    const BufferId place =
+        registerPlace(sites[static_cast<size_t>(value.site)], value, loops, fits);
+    if (place >= 0 || level)
+      return place;
+  }
+  return sharedPlace(sites, value, loops);
+}
+
 bool Keeper::keep(const std::vector<Site> &sites, const KeptValue &value) {
   const std::vector<VarId> loops = loopsBetween(sites, value);
-  const bool fits = fitsRegisters(sites, value, loops);
-  BufferId place = registerPlace(sites[static_cast<size_t>(value.site)], value, loops, fits);
-  if (place < 0)
-    place = sharedPlace(sites, value, loops);
+  const BufferId place = placeFor(sites, value, loops);
   if (place < 0)
     return false;
+  note(sites, value, kernel.buffers[static_cast<size_t>(place)].level);
   apply(sites, value, place, loops);
   return true;
 }

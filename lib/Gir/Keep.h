@@ -24,10 +24,15 @@ class Keeper {
 public:
   Keeper(GirKernel &kernel, const RewriteLimits &limits) : kernel(kernel), limits(limits) {}
 
+  /// Whether a use may be served with this value: where reads have numbers, all those that it saves are wanted.
+  bool mayServe(const std::vector<Site> &sites, const KeptValue &value, const KeptValue::Use &use);
   /// False, and the kernel as it was, where there is no room. The sites hold no longer where it was done.
   bool keep(const std::vector<Site> &sites, const KeptValue &value);
 
 private:
+  struct Saved {
+    int64_t read, from; // 0: has no number
+  };
   /// A condition or loop on the way to a place, without what changes when statements are inserted.
   struct Around {
     bool isLoop, otherwise;
@@ -40,6 +45,12 @@ private:
     std::vector<VarId> loops;
     std::vector<std::vector<Around>> filled;
   };
+  std::vector<NodeId> memoryReads(const std::vector<NodeId> &roots) const;
+  std::vector<Saved> savedBy(const std::vector<Site> &sites, const KeptValue &value,
+                             const KeptValue::Use &use);
+  const KeptRead *wanted(const Saved &saved) const;
+  std::optional<MemLevel> wantedLevel(const std::vector<Site> &sites, const KeptValue &value);
+  void note(const std::vector<Site> &sites, const KeptValue &value, MemLevel level);
   std::vector<VarId> loopsBetween(const std::vector<Site> &sites, const KeptValue &value) const;
   bool fitsRegisters(const std::vector<Site> &sites, const KeptValue &value,
                      const std::vector<VarId> &loops) const;
@@ -47,6 +58,8 @@ private:
                          bool mayMake);
   BufferId sharedPlace(const std::vector<Site> &sites, const KeptValue &value,
                        const std::vector<VarId> &loops);
+  BufferId placeFor(const std::vector<Site> &sites, const KeptValue &value,
+                    const std::vector<VarId> &loops);
   NodeId element(BufferId place, const Site &at, const std::vector<VarId> &loops,
                  const Renaming &renaming);
   void apply(const std::vector<Site> &sites, const KeptValue &value, BufferId place,

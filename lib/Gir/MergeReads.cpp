@@ -75,9 +75,12 @@ private:
       if (isWritten(sites, buffer, extentAt(from, depth).first, extentAt(to, depth).second))
         continue;
       std::optional<Renaming> renaming = covers(kernel, from, to);
-      if (renaming &&
-          renamed(kernel.body, value.node, *renaming) == renamed(kernel.body, list[i].node, {}))
-        value.uses.push_back({list[i].site, list[i].node, std::move(*renaming)});
+      if (!renaming ||
+          renamed(kernel.body, value.node, *renaming) != renamed(kernel.body, list[i].node, {}))
+        continue;
+      KeptValue::Use use{list[i].site, list[i].node, std::move(*renaming)};
+      if (keeper.mayServe(sites, value, use))
+        value.uses.push_back(std::move(use));
     }
     return value;
   }

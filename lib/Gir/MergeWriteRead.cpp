@@ -70,11 +70,15 @@ private:
         if ((node.op != ScalarOp::Read && node.op != ScalarOp::ReadIf) ||
             node.index != value.source)
           continue;
-        std::optional<Renaming> renaming;
-        if (node.op == ScalarOp::Read && isServed(sites, from, to, node, renaming))
-          value.uses.push_back({to.number, id, std::move(*renaming)});
-        else
-          all = false;
+        bool served = false;
+        if (auto renaming =
+                node.op == ScalarOp::Read ? servedUnder(sites, from, to, node) : std::nullopt) {
+          KeptValue::Use use{to.number, id, std::move(*renaming)};
+          served = keeper.mayServe(sites, value, use);
+          if (served)
+            value.uses.push_back(std::move(use));
+        }
+        all = all && served;
       }
     }
     return all && accesses == inPhase;
@@ -90,23 +94,24 @@ private:
     return false;
   }
 
-  bool isServed(const std::vector<Site> &sites, const Site &from, const Site &to,
-                const Scalar &read, std::optional<Renaming> &renaming) {
+  /// Names of the loops under which the read gets what its thread has stored.
+  std::optional<Renaming> servedUnder(const std::vector<Site> &sites, const Site &from,
+                                      const Site &to, const Scalar &read) {
     if (to.stmt->kind != StmtKind::Store && to.stmt->kind != StmtKind::Accumulate)
-      return false;
+      return std::nullopt;
     const size_t depth = commonDepth(from, to);
     if (isWritten(sites, from.stmt->buffer, extentAt(from, depth).first, extentAt(to, depth).second,
                   from.stmt))
-      return false;
-    renaming = covers(kernel, from, to);
+      return std::nullopt;
+    std::optional<Renaming> renaming = covers(kernel, from, to);
     if (!renaming)
-      return false;
+      return std::nullopt;
     for (size_t d = 0; d < read.args.size(); ++d)
       if (!isFixed(kernel, from.stmt->indices[d]) ||
           renamed(kernel.body, from.stmt->indices[d], *renaming) !=
               renamed(kernel.body, read.args[d], {}))
-        return false;
-    return isInjective(from, depth);
+        return std::nullopt;
+    return isInjective(from, depth) ? renaming : std::nullopt;
   }
 
   /// Each iteration and thread of the loops from `depth` on stores at an index of its own.

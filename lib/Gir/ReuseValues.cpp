@@ -95,9 +95,12 @@ private:
       if (from.list == to.list || !isUnchanged(sites, from, to, value.node))
         continue;
       std::optional<Renaming> renaming = covers(kernel, from, to);
-      if (renaming &&
-          renamed(kernel.body, value.node, *renaming) == renamed(kernel.body, list[i].node, {}))
-        value.uses.push_back({to.number, list[i].node, std::move(*renaming)});
+      if (!renaming ||
+          renamed(kernel.body, value.node, *renaming) != renamed(kernel.body, list[i].node, {}))
+        continue;
+      KeptValue::Use use{to.number, list[i].node, std::move(*renaming)};
+      if (keeper.mayServe(sites, value, use))
+        value.uses.push_back(std::move(use));
     }
     return value;
   }

@@ -8,10 +8,46 @@
 
 #include "Gir/Passes.h"
 #include "Gir/Traffic.h"
+#include "Gir/Walk.h"
 
+#include <algorithm>
 #include <cassert>
 
 namespace fusec {
+namespace {
+
+/// Takes the reads' numbers away; `left` gets them.
+void dropNumbers(GirKernel &kernel, std::set<int64_t> &left) {
+  auto isNumbered = [](const Scalar &s) {
+    return (s.op == ScalarOp::Read || s.op == ScalarOp::ReadIf) && s.imm != 0;
+  };
+  if (std::none_of(kernel.body.nodes.begin(), kernel.body.nodes.end(), isNumbered))
+    return;
+  forEachStmtOf(kernel, [&](const Stmt &s) {
+    for (NodeId id : kernel.body.reachable(exprRoots(s)))
+      if (isNumbered(kernel.body[id]))
+        left.insert(kernel.body[id].imm);
+  });
+  Body body;
+  body.axisRanges = kernel.body.axisRanges;
+  body.symbolTable = kernel.body.symbolTable;
+  std::vector<NodeId> copy;
+  for (Scalar s : kernel.body.nodes) {
+    for (NodeId &a : s.args)
+      a = copy[static_cast<size_t>(a)];
+    if (isNumbered(s))
+      s.imm = 0;
+    copy.push_back(body.addExact(std::move(s)));
+  }
+  kernel.body = std::move(body);
+  forEachStmtOf(kernel, [&](Stmt &s) {
+    for (NodeId *ref : exprRefs(s))
+      *ref = copy[static_cast<size_t>(*ref)];
+  });
+  canonicalise(kernel);
+}
+
+} // namespace
 
 void rewrite(GirKernel &kernel, const RewriteLimits &limits) {
   using Rule = bool (*)(GirKernel &, const RewriteLimits &);
@@ -28,6 +64,8 @@ void rewrite(GirKernel &kernel, const RewriteLimits &limits) {
       assert(isMonotone(before, globalTraffic(kernel)) && "rewriting moves no more than before");
     }
   }
+  std::set<int64_t> left;
+  dropNumbers(kernel, limits.numbered ? limits.numbered->left : left);
 }
 
 } // namespace fusec

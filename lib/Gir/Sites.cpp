@@ -81,6 +81,8 @@ NodeId renamed(Body &body, NodeId root, const Renaming &renaming) {
       a = copyOf(a);
     if (s.op == ScalarOp::Axis)
       s.index = renamed(renaming, s.index);
+    else if (s.op == ScalarOp::Read || s.op == ScalarOp::ReadIf)
+      s.imm = 0;
     copy.emplace_back(id, body.add(std::move(s)));
   }
   return copy.back().second;
@@ -205,7 +207,9 @@ uint64_t shapeHash(const GirKernel &kernel, NodeId root) {
       const LoopKind kind = kernel.vars[s.index].kind;
       h = mix(h, static_cast<uint64_t>(kind == LoopKind::Unroll ? LoopKind::Seq : kind));
     } else {
-      h = mix(mix(h, static_cast<uint64_t>(s.index)), static_cast<uint64_t>(s.imm));
+      h = mix(h, static_cast<uint64_t>(s.index));
+      if (s.op == ScalarOp::Const)
+        h = mix(h, static_cast<uint64_t>(s.imm));
       h = mix(h, std::hash<double>()(s.fimm));
       if (s.op == ScalarOp::Dim)
         h = mix(h, s.dim.hash());

@@ -36,6 +36,7 @@ const Stmt *loopAround(const Site &site, LoopKind kind);
 /// Loop variable -> the one that stands for it elsewhere.
 using Renaming = std::vector<std::pair<VarId, VarId>>;
 VarId renamed(const Renaming &renaming, VarId var);
+/// To be compared with others: reads have no numbers in it.
 NodeId renamed(Body &body, NodeId root, const Renaming &renaming);
 /// `root` with `to` for every `from`.
 NodeId substituted(Body &body, NodeId root, NodeId from, NodeId to);

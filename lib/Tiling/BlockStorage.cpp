@@ -1,6 +1,7 @@
 #include "Tiling/BlockStorage.h"
 
 #include "Tiling/Access.h"
+#include "Tiling/Kept.h"
 #include "Tiling/StagedTile.h"
 
 #include <algorithm>
@@ -43,10 +44,14 @@ public:
       if (reduces && combines.count(static_cast<int>(e)) && unitsReduce(int(e), at->second))
         out.sharedBytes += double(schedule.units) * double(sizeInBytes(type));
     }
+    const KeptStorage kept = keptStorage(schedule, pattern, symbols);
+    out.registersPerThread += kept.registersPerThread;
+    out.sharedBytes += kept.sharedBytes;
     for (const auto &[operand, chain] : stages)
-      out.sharedBytes += out.operands[operand] = stagedBytes(schedule.operands[operand], chain);
+      if (!isHandedOn(schedule, pattern, schedule.operands[operand]))
+        out.sharedBytes += out.operands[operand] = stagedBytes(schedule.operands[operand], chain);
     for (const EdgeLevel &edge : schedule.edges)
-      if (edge.level == MemLevel::Shared)
+      if (edge.level == MemLevel::Shared && !isHandedOn(schedule, pattern, edge.tensor))
         out.sharedBytes += out.edges[edge.tensor] = edgeBytes(edge.tensor);
     return out;
   }

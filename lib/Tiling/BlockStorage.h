@@ -7,7 +7,8 @@ namespace fusec::tiling {
 
 /// What a block holds on chip, estimated from the schedule: the allocator of Gir knows it after the lowering.
 struct BlockStorage {
-  double registersPerThread = 0; // of 32 bits: accumulators and edges, and some for addresses
+  double registersPerThread =
+      0; // of 32 bits: accumulators, edges, what is kept, some for addresses
   double sharedBytes =
       0; // of `edges` and `operands`, and for what units exchange, all of it at once
   std::map<TensorId, double> edges; // bytes of inner values in shared memory

@@ -15,6 +15,7 @@ struct KernelParam {
 struct LoweredKernel {
   GirKernel kernel; // syncs inserted by gir passes afterwards, shared memory not yet allocated
   std::vector<KernelParam> params;
+  std::vector<ReadPlace> reads; // of Compute statements, by their number in the kernel less 1
 };
 
 /// Schedule -> Gir. `symbols` may carry stronger facts than the pattern's own table (a variant's guards), which

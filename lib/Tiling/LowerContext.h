@@ -1,6 +1,7 @@
 #pragma once
-// State of one lowering from Schedule to Gir, shared by Lower.cpp (the tree), LowerAccess.cpp (addresses and
-// reads), LowerBuffers.cpp, LowerLeaf.cpp (statements), LowerCascade.cpp and LowerStage.cpp. Internal to Tiling.
+// State of one lowering from Schedule to Gir, shared by Lower.cpp (the tree), LowerAccess.cpp (addresses),
+// LowerReads.cpp, LowerBuffers.cpp, LowerLeaf.cpp (statements), LowerCascade.cpp and LowerStage.cpp. Internal to
+// Tiling.
 #include "Tiling/Access.h"
 #include "Tiling/Lower.h"
 
@@ -58,7 +59,7 @@ private:
   void materialiseEdges();
   VarId newVar(const std::string &name, LoopKind kind, IndexRange range);
 
-  // LowerAccess.cpp: axes, addresses, reads
+  // LowerAccess.cpp: axes, addresses; LowerReads.cpp: reads
   DimExpr extent(AxisId axis) const;
   NodeId axisValue(AxisId axis);
   NodeId axisOffset(AxisId axis, size_t fromDepth);
@@ -78,7 +79,9 @@ private:
   /// Where a state begins in its two halves: the one that the step reads, or the one that it writes.
   NodeId halfOf(TensorId state, bool written);
   const ScanCarry *carryOf(TensorId tensor, bool next) const;
+  NodeId numbered(int equation, int read, NodeId node);
   NodeId readTensor(int equation, NodeId original, const Scalar &copied);
+  NodeId readMemory(int equation, NodeId original, const Scalar &copied);
   NodeId readOperand(size_t operand);
   NodeId lanePredicate(int equation, uint64_t axes);
   NodeId inBounds(int equation, bool spatial, bool reduction, bool lanesOnly);
@@ -165,7 +168,8 @@ private:
 
   Path path;
   bool clampSpatial =
-      false; // reads of a reduction past a spatial extent are moved to the last element
+      false;            // reads of a reduction past a spatial extent are moved to the last element
+  int computeRank = -1; // of the Compute statement that is being lowered
   std::map<AxisId, Check> checks;
   std::map<AxisId, NodeId> axisOverride; // while a stage's element is evaluated
   std::map<TensorId, BufferId> globals;

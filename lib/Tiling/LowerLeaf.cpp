@@ -65,8 +65,11 @@ void Lowering::lowerLeaf(const TreeNode &node, std::vector<Stmt> &result) {
   switch (node.leaf) {
   case LeafKind::Init: return lowerInit(node.target, result);
   case LeafKind::Compute:
-    return isCascade(node.target) ? computeCascade(node.target, node.rank, result)
-                                  : lowerCompute(node.target, result);
+    computeRank = node.rank;
+    isCascade(node.target) ? computeCascade(node.target, node.rank, result)
+                           : lowerCompute(node.target, result);
+    computeRank = -1;
+    return;
   case LeafKind::Combine: return lowerCombine(node.target, result);
   case LeafKind::Store: return lowerStore(node.target, result);
   case LeafKind::Stage: return lowerStage(static_cast<size_t>(node.target), result);

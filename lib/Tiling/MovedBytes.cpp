@@ -1,8 +1,9 @@
 #include "Tiling/MovedBytes.h"
 
 #include "Expr/Cascade.h"
+#include "Tiling/Kept.h"
+#include "Tiling/LiveReads.h"
 #include "Tiling/Rounds.h"
-#include "Tiling/StagedMeter.h"
 
 #include <algorithm>
 #include <cmath>
@@ -36,12 +37,7 @@ private:
   int64_t valueOf(const DimExpr &e) const { return e.evaluate(symbols).value_or(1); }
   int64_t bytesOf(TensorId t) const { return sizeInBytes(pattern.tensors[t].type); }
 
-  MemLevel levelOf(TensorId tensor) const {
-    for (const EdgeLevel &edge : schedule.edges)
-      if (edge.tensor == tensor)
-        return edge.level;
-    return MemLevel::Global;
-  }
+  MemLevel levelOf(TensorId tensor) const { return tiling::levelOf(schedule, tensor); }
 
   void noteStores(const std::vector<TreeNode> &nodes) {
     for (const TreeNode &node : nodes) {
@@ -81,7 +77,7 @@ private:
     case LeafKind::Store: return store(node.target, loops);
     case LeafKind::Compute: return compute(node, loops);
     case LeafKind::Correct:
-      return readAll(node.target, correctionsOfRank(*equations[node.target], node.rank), loops);
+      return readAll(node.target, correctionsOfRank(*equations[node.target], node.rank), -1, loops);
     }
   }
 
@@ -130,12 +126,13 @@ private:
   void stage(const Operand &operand, const StatementLoops &loops) {
     if (!isRead(operand)) // as are its copies
       return;
-    LiveReads reads(*this, operand.equation, false);
-    reads.visit(readsOf(*equations[operand.equation])[operand.read], {});
+    const std::vector<NodeId> copied = {readsOf(*equations[operand.equation])[operand.read]};
+    const LiveReads reads(schedule, pattern, equations, operand.equation, copied, false);
     const Staged staged =
         measureStage(schedule, pattern, operand, reads.memory, loops, symbols, threaded, effort);
     addRead(staged.read);
-    moved.sharedBytes += staged.sharedBytes;
+    if (!isHandedOn(schedule, pattern, operand))
+      moved.sharedBytes += staged.sharedBytes;
   }
 
   /// Partial results of units meet in shared memory, and every thread reads them all.
@@ -188,6 +185,11 @@ private:
     for (size_t o = 0; o < e.outputs.size(); ++o) {
       const TensorId t = e.outputs[o];
       const MemLevel level = levelOf(t);
+      if (isHandedOn(schedule, pattern, t)) {
+        storeKept(t, here.threads(true) * double(bytesOf(t)), 1);
+        continue;
+      }
+      storeKept(t, here.threads(true) * double(bytesOf(t)), 2);
       if (level == MemLevel::Shared)
         moved.sharedBytes += here.threads(true) * double(bytesOf(t));
       else if (level == MemLevel::Global)
@@ -198,6 +200,20 @@ private:
           addWritten(asked);
         }
     }
+  }
+
+  /// A thread that keeps in shared memory what it stores writes it there and, where it is stored at all, reads it back.
+  void storeKept(TensorId t, double bytes, double accesses) {
+    const bool kept = std::any_of(schedule.kept.begin(), schedule.kept.end(), [&](const Kept &k) {
+      return !k.from && k.level == MemLevel::Shared && tensorAt(k.read) == t;
+    });
+    if (kept)
+      moved.sharedBytes += accesses * bytes;
+  }
+
+  TensorId tensorAt(const ReadPlace &place) const {
+    const Equation &e = *equations[place.equation];
+    return e.body[readsOf(e)[place.read]].index;
   }
 
   void store(int equation, const StatementLoops &loops) {
@@ -211,14 +227,38 @@ private:
     addRead(here.read(here.addressOf(access), bytesOf(e.opaqueInputs[0])));
   }
 
-  void readAll(int equation, const std::vector<NodeId> &roots, const StatementLoops &loops) {
-    const LiveReads reads = liveReads(equation, roots);
+  /// `rank`: of the Compute statement that reads; -1: another one.
+  void readAll(int equation, const std::vector<NodeId> &roots, int rank,
+               const StatementLoops &loops) {
+    const LiveReads reads(schedule, pattern, equations, equation, roots, true);
     for (const Operand *operand : reads.operands)
-      readOperand(*operand, loops);
+      if (schedule.kept.empty() || !isKept(equation, rank, operand->read, loops))
+        readOperand(*operand, loops);
     for (const GuardedRead &read : reads.memory) {
-      readMemory(equation, read, loops);
+      if (schedule.kept.empty() ||
+          !isKept(equation, rank, ordinalOf(*equations[equation], read.read), loops))
+        readMemory(equation, read, loops);
       storeForReader(equations[equation]->body[read.read].index, loops);
     }
+  }
+
+  /// Shared memory that a thread keeps values in is read instead; where they come from, each is written to it first.
+  bool isKept(int equation, int rank, int read, const StatementLoops &loops) {
+    const ReadPlace place{equation, rank, read};
+    const Kept *kept = keptAt(schedule, place);
+    const bool brings =
+        std::any_of(schedule.kept.begin(), schedule.kept.end(), [&](const Kept &other) {
+          return other.from == place && other.level == MemLevel::Shared;
+        });
+    const bool shared = kept && kept->level == MemLevel::Shared;
+    if (shared || brings) {
+      const AccessMeter::Bounds bounds = equations[place.equation]->kind == EquationKind::Map
+                                             ? AccessMeter::Bounds::All
+                                             : AccessMeter::Bounds::Reduction;
+      moved.sharedBytes += (shared ? 1 : 2) * double(bytesOf(tensorAt(place))) *
+                           meter(place.equation, loops, bounds).threads(false);
+    }
+    return kept != nullptr;
   }
 
   void compute(const TreeNode &node, const StatementLoops &loops) {
@@ -232,7 +272,7 @@ private:
       row.stride.resize(e.axes.size(), DimExpr(0));
       return readOpaque(row, meter(equation, loops, AccessMeter::Bounds::Reduction), e);
     }
-    readAll(equation, resultsOfRank(e, node.rank), loops);
+    readAll(equation, resultsOfRank(e, node.rank), node.rank, loops);
     if (e.kind == EquationKind::Map)
       return storeOutputs(equation, loops);
     if (e.kind == EquationKind::Reduction)
@@ -252,73 +292,9 @@ private:
                                       : 1 / unrolledCopies(schedule, path, equation, axes, symbols);
   }
 
-  const Operand *operandOf(int equation, NodeId read) const {
-    const std::vector<NodeId> reads = readsOf(*equations[equation]);
-    const auto ordinal = std::find(reads.begin(), reads.end(), read) - reads.begin();
-    for (const Operand &o : schedule.operands)
-      if (o.equation == equation && o.read == ordinal)
-        return &o;
-    return nullptr;
-  }
-
-  int producerOf(TensorId tensor) const {
-    for (size_t e = 0; e < equations.size(); ++e)
-      if (std::count(equations[e]->outputs.begin(), equations[e]->outputs.end(), tensor) != 0)
-        return static_cast<int>(e);
-    return -1;
-  }
-
-  /// Reads that a statement makes: each once, those in the indices of a guarded read under its predicate. What an
-  /// operand stands for is not computed where the operand is read.
-  struct LiveReads {
-    LiveReads(const Mover &mover, int equation, bool operandsStand)
-        : mover(mover), equation(equation), operandsStand(operandsStand) {}
-
-    void visit(NodeId id, const std::vector<NodeId> &guards) {
-      if (!visited.insert(id).second)
-        return;
-      const Equation &e = *mover.equations[equation];
-      const Scalar &node = e.body[id];
-      if (node.op != ScalarOp::Read && node.op != ScalarOp::ReadIf) {
-        for (NodeId arg : node.args)
-          visit(arg, guards);
-        return;
-      }
-      if (const Operand *operand = operandsStand ? mover.operandOf(equation, id) : nullptr) {
-        operands.push_back(operand);
-        return;
-      }
-      std::vector<NodeId> inside = guards;
-      if (node.op == ScalarOp::ReadIf) {
-        visit(node.args[0], guards);
-        visit(node.args[1], guards);
-        inside.push_back(node.args[0]);
-      }
-      if (mover.producerOf(node.index) >= 0 && mover.levelOf(node.index) == MemLevel::Register)
-        return;
-      if (!flatAccess(e, id, mover.pattern))
-        for (NodeId index : indexOperands(node))
-          visit(index, inside);
-      memory.push_back({id, std::move(inside)});
-    }
-
-    const Mover &mover;
-    const int equation;
-    const bool operandsStand;
-    std::set<NodeId> visited;
-    std::vector<const Operand *> operands;
-    std::vector<GuardedRead> memory;
-  };
-
-  LiveReads liveReads(int equation, const std::vector<NodeId> &roots) const {
-    LiveReads reads(*this, equation, true);
-    for (NodeId root : roots)
-      reads.visit(root, {});
-    return reads;
-  }
-
   bool isRead(const Operand &operand) const {
-    const LiveReads reads = liveReads(operand.equation, rootsOf(*equations[operand.equation]));
+    const Equation &e = *equations[operand.equation];
+    const LiveReads reads(schedule, pattern, equations, operand.equation, rootsOf(e), true);
     return std::count(reads.operands.begin(), reads.operands.end(), &operand) != 0;
   }
 
@@ -376,7 +352,7 @@ private:
 
   /// Where the tree has no store of a sum that is kept in shared memory, the lowering puts it before the first reader.
   void storeForReader(TensorId tensor, const StatementLoops &loops) {
-    const int producer = producerOf(tensor);
+    const int producer = producerOf(equations, tensor);
     if (producer < 0 || levelOf(tensor) != MemLevel::Shared ||
         equations[producer]->kind != EquationKind::Reduction || !stored.insert(producer).second)
       return;

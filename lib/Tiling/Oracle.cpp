@@ -3,7 +3,9 @@
 #include "Expr/Rows.h"
 #include "Expr/transforms/Profile.h"
 #include "Tiling/Builder.h"
+#include "Tiling/Kept.h"
 #include "Tiling/Phases.h"
+#include "Tiling/Rounds.h"
 #include "Tiling/Work.h"
 
 #include <algorithm>
@@ -80,6 +82,48 @@ std::vector<cost::Counts> countWork(const Schedule &schedule, const ExprProgram 
   return WorkMeter(scheduled.program(), target).phases(schedule);
 }
 
+/// Of the values inside the pattern that have no place on chip.
+static double handedBytes(const Schedule &schedule, const ExprProgram &equations) {
+  std::vector<int64_t> symbols;
+  for (const Symbol &s : equations.symbols)
+    symbols.push_back(s.opt);
+  double bytes = 0;
+  for (size_t t = 0; t < equations.tensors.size(); ++t) {
+    const Tensor &tensor = equations.tensors[t];
+    const bool onChip =
+        std::any_of(schedule.edges.begin(), schedule.edges.end(), [&](const EdgeLevel &edge) {
+          return edge.tensor == static_cast<TensorId>(t) && edge.level != MemLevel::Global;
+        });
+    if (tensor.kind == TensorKind::Temp && !onChip)
+      bytes += double(numElements(tensor.shape).evaluate(symbols).value_or(1)) *
+               sizeInBytes(tensor.type);
+  }
+  return bytes;
+}
+
+Prediction predict(const Schedule &schedule, const ExprProgram &pattern, const Target &target) {
+  const ScheduledPattern scheduled(schedule, pattern);
+  const std::vector<cost::Counts> phases = WorkMeter(scheduled.program(), target).phases(schedule);
+  Prediction prediction{cost::latency(phases, target), 0, 0};
+  double constants = 0;
+  for (const cost::Counts &counts : phases) {
+    constants += counts.constantBytes;
+    prediction.readBytes += counts.rounds * counts.readBytes;
+    prediction.writtenBytes += counts.rounds * counts.writtenBytes;
+  }
+  if (!hasRounds(schedule))
+    return prediction;
+  // Constants, and what rounds hand to each other, are at the same places in every round: the last cache keeps them
+  // where it has room.
+  const double handed = handedBytes(schedule, scheduled.program());
+  if (constants + handed <= double(target.memory.end()[-2].capacityBytes)) {
+    const Traffic once = compulsoryTraffic(scheduled.program());
+    prediction.readBytes = once.readBytes + handed;
+    prediction.writtenBytes = once.writtenBytes + handed;
+  }
+  return prediction;
+}
+
 Result<std::vector<ScheduleVariant>> bestSchedules(const ExprProgram &pattern, const Target &target,
                                                    const std::vector<int> &phaseStarts,
                                                    KnownParts *known) {
@@ -115,6 +159,21 @@ Result<std::vector<ScheduleVariant>> bestSchedules(const ExprProgram &pattern, c
       isContraction(makeView(scheduled.program(), target, 0, -1)))
     variants.push_back(std::move(aligned));
   variants.push_back(std::move(best));
+  return variants;
+}
+
+Result<std::vector<ScheduleVariant>> finalSchedules(const ExprProgram &pattern,
+                                                    const Target &target,
+                                                    const std::vector<int> &phaseStarts) {
+  FUSEC_TRY(std::vector<ScheduleVariant> variants, bestSchedules(pattern, target, phaseStarts));
+  for (ScheduleVariant &variant : variants) {
+    std::vector<Symbol> symbols = pattern.symbols;
+    for (auto [symbol, divisor] : variant.divisors)
+      symbols[symbol].divisor = divisor;
+    FUSEC_CHECK(decideKept(variant.schedule, pattern, symbols, target));
+    if (!variant.schedule.kept.empty())
+      variant.seconds = cost::latency(countWork(variant.schedule, pattern, target), target);
+  }
   return variants;
 }
 

@@ -27,11 +27,23 @@ Result<std::vector<Schedule>> candidateSchedules(const ExprProgram &pattern, con
 std::vector<cost::Counts> countWork(const Schedule &schedule, const ExprProgram &pattern,
                                     const Target &target);
 
+/// Predicted seconds of one launch and its compulsory traffic in bytes, at the symbols' opt values.
+struct Prediction {
+  double seconds = 0, readBytes = 0, writtenBytes = 0;
+};
+Prediction predict(const Schedule &schedule, const ExprProgram &pattern, const Target &target);
+
 /// Answers "how would this pattern run, and how fast" for Fusion: the cheapest candidate, and a guarded variant in
 /// front of it where knowing that a symbol is a multiple of the lanes saves bounds checks. Empty where no single kernel
 /// can hold the pattern. `phaseStarts`: see tiling::phasedCandidates. `known`: kept from call to call on the target.
 Result<std::vector<ScheduleVariant>> bestSchedules(const ExprProgram &pattern, const Target &target,
                                                    const std::vector<int> &phaseStarts = {},
                                                    KnownParts *known = nullptr);
+
+/// The same for a pattern that is decided on: its schedules also say what threads keep (Kept.h), which takes a lowering
+/// each, and the seconds know it.
+Result<std::vector<ScheduleVariant>> finalSchedules(const ExprProgram &pattern,
+                                                    const Target &target,
+                                                    const std::vector<int> &phaseStarts = {});
 
 } // namespace fusec

@@ -21,6 +21,11 @@ void shiftEquations(Schedule &schedule, int offset) {
         e += offset;
   for (Operand &operand : schedule.operands)
     operand.equation += offset;
+  for (Kept &kept : schedule.kept) {
+    kept.read.equation += offset;
+    if (kept.from)
+      kept.from->equation += offset;
+  }
   std::function<void(std::vector<TreeNode> &)> shift = [&](std::vector<TreeNode> &nodes) {
     for (TreeNode &node : nodes) {
       if (node.isLoop)
@@ -195,6 +200,10 @@ std::vector<PhasePart> partsOf(const Schedule &schedule, const ExprProgram &patt
     shiftEquations(part.schedule, -bounds[p]);
     std::erase_if(part.schedule.edges, [&](const EdgeLevel &edge) { // of the other phases
       return part.pattern.tensors[edge.tensor].kind != TensorKind::Temp;
+    });
+    const auto equations = static_cast<int>(part.pattern.items.size());
+    std::erase_if(part.schedule.kept, [&](const Kept &kept) {
+      return kept.read.equation < 0 || kept.read.equation >= equations;
     });
     parts.push_back(std::move(part));
   }

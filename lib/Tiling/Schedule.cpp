@@ -75,13 +75,16 @@ public:
         FUSEC_CHECK(parseOperand());
       else if (in.accept("edge"))
         FUSEC_CHECK(parseEdge());
+      else if (in.accept("keep"))
+        FUSEC_CHECK(parseKept());
       else
-        return in.error("expected 'axis', 'operand', 'edge' or 'tree'");
+        return in.error("expected 'axis', 'operand', 'edge', 'keep' or 'tree'");
     }
     FUSEC_CHECK(in.expect("tree"));
     FUSEC_CHECK(in.expect("{"));
     FUSEC_CHECK(parseTree(schedule.tree, 0));
     FUSEC_CHECK(in.expect("}"));
+    std::sort(schedule.kept.begin(), schedule.kept.end());
     return std::move(schedule);
   }
 
@@ -167,15 +170,40 @@ private:
     return in.error("unknown axis '" + name + "'");
   }
 
+  Result<ReadPlace> readRef() {
+    FUSEC_TRY(std::string text, in.identifier()); // "e0.r1" is one identifier token
+    size_t dot = text.find(".r");
+    if (dot == std::string::npos || text[0] != 'e')
+      return in.error("expected a read such as e0.r1, found '" + text + "'");
+    return ReadPlace{std::atoi(text.c_str() + 1), 0, std::atoi(text.c_str() + dot + 2)};
+  }
+
+  Result<ReadPlace> readPlace() {
+    FUSEC_TRY(ReadPlace place, readRef());
+    if (in.accept("rank")) {
+      FUSEC_TRY(place.rank, number());
+    }
+    return place;
+  }
+
+  Status parseKept() {
+    Kept kept;
+    FUSEC_TRY(kept.read, readPlace());
+    FUSEC_TRY(kept.level, parseLevel());
+    FUSEC_CHECK(in.expect("from"));
+    if (!in.accept("store")) {
+      FUSEC_TRY(kept.from, readPlace());
+    }
+    schedule.kept.push_back(kept);
+    return success();
+  }
+
   Status parseOperand() {
     Operand operand;
     FUSEC_TRY(operand.name, in.nameText());
-    FUSEC_TRY(std::string place, in.identifier()); // "e0.r1" is one identifier token
-    size_t dot = place.find(".r");
-    if (dot == std::string::npos || place[0] != 'e')
-      return in.error("expected an operand such as e0.r1, found '" + place + "'");
-    operand.equation = std::atoi(place.c_str() + 1);
-    operand.read = std::atoi(place.c_str() + dot + 2);
+    FUSEC_TRY(const ReadPlace place, readRef());
+    operand.equation = place.equation;
+    operand.read = place.read;
     FUSEC_TRY(operand.level, parseLevel());
     FUSEC_CHECK(in.expect("("));
     do {
@@ -304,6 +332,11 @@ std::vector<std::span<const TreeNode>> phasesOf(const std::vector<TreeNode> &tre
   return list;
 }
 
+std::string print(const ReadPlace &place) {
+  return "e" + std::to_string(place.equation) + ".r" + std::to_string(place.read) +
+         (place.rank > 0 ? " rank " + std::to_string(place.rank) : "");
+}
+
 std::string print(const Schedule &schedule, const ExprProgram &original) {
   const ScheduledPattern scheduled(schedule, original);
   const ExprProgram &pattern = scheduled.program();
@@ -339,6 +372,9 @@ std::string print(const Schedule &schedule, const ExprProgram &original) {
   for (const EdgeLevel &edge : schedule.edges)
     out += "  edge " + nameToText(pattern.tensors[edge.tensor].name) + " " +
            std::string(name(edge.level)) + "\n";
+  for (const Kept &kept : schedule.kept)
+    out += "  keep " + print(kept.read) + " " + std::string(name(kept.level)) + " from " +
+           (kept.from ? print(*kept.from) : "store") + "\n";
   out += "  tree {\n";
   printTree(schedule, schedule.tree, 2, out);
   return out + "  }\n}\n";

@@ -3,6 +3,8 @@
 #include "Expr/Expr.h"
 #include "Gir/Gir.h"
 
+#include <compare>
+#include <optional>
 #include <span>
 
 namespace fusec {
@@ -55,6 +57,21 @@ struct EdgeLevel {
   MemLevel level = MemLevel::Register;
 };
 
+/// A read where it is done: `read` counts as in Operand, `rank` is that of the equation's Compute.
+struct ReadPlace {
+  int equation = 0, rank = 0, read = 0;
+  auto operator<=>(const ReadPlace &) const = default;
+};
+
+/// A read of memory that is not done, since the thread has what it would get: from the read `from`, or from its own
+/// store of the value. It keeps that in registers, or in Shared memory that no other thread touches.
+struct Kept {
+  ReadPlace read;
+  MemLevel level = MemLevel::Register;
+  std::optional<ReadPlace> from;
+  auto operator<=>(const Kept &) const = default;
+};
+
 /// Statements at the leaves of the loop tree. Init: accumulators to the neutral element. Compute: one point of
 /// the equation's domain. Combine: partial results of Lane- (and Unit-) bound reduction axes are merged. Store:
 /// the accumulator goes to its tensor. Stage: an operand's tile is copied. Carry: the values of a scan's step move on.
@@ -104,6 +121,7 @@ struct Schedule {
   std::vector<ScheduleAxis> axes;
   std::vector<Operand> operands;
   std::vector<EdgeLevel> edges;
+  std::vector<Kept> kept;     // sorted
   std::vector<TreeNode> tree; // root's children
 };
 
@@ -128,6 +146,7 @@ private:
 /// The root's children from barrier to barrier: a kernel's phases.
 std::vector<std::span<const TreeNode>> phasesOf(const std::vector<TreeNode> &tree);
 
+std::string print(const ReadPlace &place);
 std::string print(const Schedule &schedule, const ExprProgram &pattern);
 Result<Schedule> parseSchedule(TextReader &in, const ExprProgram &pattern);
 Status verify(const Schedule &schedule, const ExprProgram &pattern);

@@ -1,6 +1,7 @@
 // The rules of a schedule. A dump edited by hand passes here before it is lowered.
 #include "Expr/Cascade.h"
 #include "Tiling/Access.h"
+#include "Tiling/Kept.h"
 #include "Tiling/Phases.h"
 #include "Tiling/Rounds.h"
 #include "Tiling/Schedule.h"
@@ -34,6 +35,8 @@ public:
       for (const EdgeLevel &edge : schedule.edges)
         require(pattern.tensors[edge.tensor].kind == TensorKind::Temp,
                 "edge " + pattern.tensors[edge.tensor].name + " is a value inside the pattern");
+      for (const std::string &rule : tiling::keptProblems(schedule, pattern))
+        require(false, rule);
       for (std::span<const TreeNode> phase : phasesOf(schedule.tree)) {
         if (const TreeNode *loop = tiling::roundsOf(phase); loop && scanOf(pattern))
           verifyRounds(*loop);

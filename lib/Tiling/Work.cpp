@@ -4,6 +4,7 @@
 #include "Expr/OpWeight.h"
 #include "Tiling/BlockStorage.h"
 #include "Tiling/CacheTraffic.h"
+#include "Tiling/Kept.h"
 #include "Tiling/MovedBytes.h"
 #include "Tiling/Phases.h"
 #include "Tiling/Rounds.h"
@@ -77,6 +78,7 @@ private:
   /// A value inside the pattern that has no place closer: it goes to device memory and comes back.
   bool goesOut(TensorId t) const {
     return pattern.tensors[t].kind == TensorKind::Temp && !scanOf(pattern) &&
+           !isHandedOn(schedule, pattern, t) &&
            std::none_of(schedule.edges.begin(), schedule.edges.end(),
                         [&](const EdgeLevel &edge) { return edge.tensor == t; });
   }
@@ -230,6 +232,9 @@ private:
       evaluated[id] = true;
     for (size_t r = 0; r < reads.size(); ++r) {
       if (!evaluated[reads[r]])
+        continue;
+      const Kept *kept = keptAt(schedule, {node.target, node.rank, static_cast<int>(r)});
+      if (kept && kept->level == MemLevel::Register)
         continue;
       double loads = times * shared(e, node.target, reads[r]);
       bool operand =

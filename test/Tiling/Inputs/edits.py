@@ -2,6 +2,7 @@
 the host the instructions in the machine code."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -11,7 +12,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 fusec, fusert, folder = sys.argv[1:]
-M, N, K = 64, 64, 64
+M, N, K = 64, 64, 512
 random = np.random.default_rng(0)
 weights = [numpy_helper.from_array(random.standard_normal(s).astype(np.float32), n)
            for n, s in (("w", (K, N)), ("b", (N,)))]
@@ -63,9 +64,21 @@ print("depth 16 -> 8: barriers doubled")
 edge = re.search(r"edge (\S+) register", text).group(1)
 shared, y = run(edited(text, f"edge {edge} register", f"edge {edge} shared"), "sim:sm_90")
 assert np.array_equal(y, expected), "outputs changed"
-# Each sum is written and read by one thread, so rewriting puts it back.
-assert shared == base, (shared, base)
-print("edge register -> shared: back in registers")
+# Each sum is written and read by one thread.
+assert shared[0]["shared_bytes"] == base[0]["shared_bytes"] + 2 * 4 * M * N, (shared, base)
+assert shared[0]["read_bytes"] == base[0]["read_bytes"]
+print("edge register -> shared: written and read there")
+raised = edited(text, f"edge {edge} register", f"edge {edge} shared\n  keep e1.r0 register from store")
+kept, y = run(raised, "sim:sm_90")
+assert np.array_equal(y, expected), "outputs changed"
+assert kept == base, (kept, base)
+print("and kept: back in registers")
+
+deep = edited(text, r"seq k:16 \{(\s+stage)", r"seq k:512 {\1")
+open(folder + "/edited.txt", "w").write(deep)
+refused = subprocess.run([fusec, folder + "/edited.txt", "-o", folder + "/none"], capture_output=True, text=True)
+assert refused.returncode == 5 and not os.path.exists(folder + "/none"), refused
+print(refused.stderr.strip())
 
 
 

@@ -1,0 +1,71 @@
+#include "Tiling/LiveReads.h"
+
+#include <algorithm>
+
+namespace fusec::tiling {
+
+MemLevel levelOf(const Schedule &schedule, TensorId tensor) {
+  for (const EdgeLevel &edge : schedule.edges)
+    if (edge.tensor == tensor)
+      return edge.level;
+  return MemLevel::Global;
+}
+
+int producerOf(const std::vector<const Equation *> &equations, TensorId tensor) {
+  for (size_t e = 0; e < equations.size(); ++e)
+    if (std::count(equations[e]->outputs.begin(), equations[e]->outputs.end(), tensor) != 0)
+      return static_cast<int>(e);
+  return -1;
+}
+
+int ordinalOf(const Equation &equation, NodeId read) {
+  const std::vector<NodeId> reads = readsOf(equation);
+  return static_cast<int>(std::find(reads.begin(), reads.end(), read) - reads.begin());
+}
+
+LiveReads::LiveReads(const Schedule &schedule, const ExprProgram &pattern,
+                     const std::vector<const Equation *> &equations, int equation,
+                     const std::vector<NodeId> &roots, bool operandsStand)
+    : schedule(schedule), pattern(pattern), equations(equations), equation(equation),
+      operandsStand(operandsStand) {
+  for (NodeId root : roots)
+    visit(root, {});
+}
+
+void LiveReads::visit(NodeId id, const std::vector<NodeId> &guards) {
+  if (!visited.insert(id).second)
+    return;
+  const Equation &e = *equations[equation];
+  const Scalar &node = e.body[id];
+  if (node.op != ScalarOp::Read && node.op != ScalarOp::ReadIf) {
+    for (NodeId arg : node.args)
+      visit(arg, guards);
+    return;
+  }
+  if (const Operand *operand = operandsStand ? operandOf(id) : nullptr) {
+    operands.push_back(operand);
+    return;
+  }
+  std::vector<NodeId> inside = guards;
+  if (node.op == ScalarOp::ReadIf) {
+    visit(node.args[0], guards);
+    visit(node.args[1], guards);
+    inside.push_back(node.args[0]);
+  }
+  if (producerOf(equations, node.index) >= 0 && levelOf(schedule, node.index) == MemLevel::Register)
+    return;
+  if (!flatAccess(e, id, pattern))
+    for (NodeId index : indexOperands(node))
+      visit(index, inside);
+  memory.push_back({id, std::move(inside)});
+}
+
+const Operand *LiveReads::operandOf(NodeId read) const {
+  const int ordinal = ordinalOf(*equations[equation], read);
+  for (const Operand &o : schedule.operands)
+    if (o.equation == equation && o.read == ordinal)
+      return &o;
+  return nullptr;
+}
+
+} // namespace fusec::tiling

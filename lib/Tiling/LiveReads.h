@@ -1,0 +1,39 @@
+#pragma once
+#include "Tiling/StagedMeter.h"
+
+#include <set>
+
+namespace fusec::tiling {
+
+/// Level of an edge; what is none lies in device memory.
+MemLevel levelOf(const Schedule &schedule, TensorId tensor);
+/// The equation that makes a tensor; -1: none of them.
+int producerOf(const std::vector<const Equation *> &equations, TensorId tensor);
+/// Of a read among its equation's (readsOf).
+int ordinalOf(const Equation &equation, NodeId read);
+
+/// Reads that a statement makes: each once, those in the indices of a guarded read under its predicate. With
+/// `operandsStand`, what an operand stands for is not computed where the operand is read.
+class LiveReads {
+public:
+  /// `equations`: those of the pattern, which outlive this.
+  LiveReads(const Schedule &schedule, const ExprProgram &pattern,
+            const std::vector<const Equation *> &equations, int equation,
+            const std::vector<NodeId> &roots, bool operandsStand);
+
+  std::vector<const Operand *> operands;
+  std::vector<GuardedRead> memory;
+
+private:
+  void visit(NodeId id, const std::vector<NodeId> &guards);
+  const Operand *operandOf(NodeId read) const;
+
+  const Schedule &schedule;
+  const ExprProgram &pattern;
+  const std::vector<const Equation *> &equations;
+  const int equation;
+  const bool operandsStand;
+  std::set<NodeId> visited;
+};
+
+} // namespace fusec::tiling

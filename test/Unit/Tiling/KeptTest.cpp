@@ -1,0 +1,135 @@
+// What threads keep is said by the schedule, done by the kernel, and counted.
+#include "Tiling/Kept.h"
+#include "Candidates.h"
+#include "Gir/Traffic.h"
+#include "Tiling/BlockStorage.h"
+#include "Tiling/MovedBytes.h"
+
+using namespace fusec;
+using namespace fusec::test;
+
+namespace {
+
+/// Rows of 256 elements, each divided by its sum.
+ExprProgram shares() {
+  return patternFrom("expr p\ntensor %x: f32[64, 256] input\ntensor %s: f32[64] temp\n"
+                     "tensor %y: f32[64, 256] output\ninputs (%x)\noutputs (%y)\n"
+                     "reduction s [i:64; k:256] sum f32\n  %s = %x[i, k]\n"
+                     "map y [i:64, j:256]\n  %y = div(%x[i, j], %s[i])\n");
+}
+
+/// A row a unit, eight vectors long; `kept`: lines of the list. `turn`: elements of the second nest's loop in order.
+Schedule rows(const ExprProgram &pattern, const std::string &kept, const std::string &turn = "128",
+              const std::string &level = "register") {
+  const std::string text =
+      "schedule s units 4 lanes 32 {\n  axis m spatial (0) of e0, e1\n"
+      "  axis v reduction (1) of e0\n  axis w spatial (1) of e1\n  edge s " +
+      level + "\n" + kept +
+      "  tree { block m:4 { unit m:1 {\n"
+      "    init e0 seq v:128 { unroll v:32 { lane v:1 { compute e0 } } } combine e0\n" +
+      (level == "shared" ? "    store e0\n" : "") + "    seq w:" + turn +
+      " { unroll w:32 { lane w:1 { compute e1 } } } } } }\n}\n";
+  TextReader in(text, "schedule");
+  Schedule schedule = valueOf(parseSchedule(in, pattern));
+  require(verify(schedule, pattern));
+  return schedule;
+}
+
+Schedule decided(const ExprProgram &pattern, Schedule schedule, const Target &target) {
+  require(decideKept(schedule, pattern, pattern.symbols, target));
+  return schedule;
+}
+
+GirKernel kernelFor(const ExprProgram &pattern, const Schedule &schedule, const Target &target) {
+  return valueOf(lowerAndRewrite(pattern, schedule, pattern.symbols, target)).kernel;
+}
+
+std::string keptText(const ExprProgram &pattern, const Schedule &schedule) {
+  const std::string text = print(schedule, pattern);
+  TextReader in(text, "schedule");
+  CHECK(print(valueOf(parseSchedule(in, pattern)), pattern) == text);
+  std::string lines;
+  for (size_t at = text.find("  keep"); at != std::string::npos; at = text.find("  keep", at + 1))
+    lines += text.substr(at, text.find('\n', at) + 1 - at);
+  return lines;
+}
+
+constexpr double kRow = 64 * 256 * 4; // bytes of x
+
+} // namespace
+
+TEST_CASE("a row that two nests go through is kept, counted once and held in registers") {
+  const ExprProgram pattern = shares();
+  const Target target = targetNamed("sm_90");
+  const Schedule plain = rows(pattern, "");
+  const Schedule kept = decided(pattern, plain, target);
+  CHECK(keptText(pattern, kept) == "  keep e1.r0 register from e0.r0\n");
+  auto read = [&](const Schedule &schedule) {
+    const Moved moved = movedBytes(schedule, pattern, target, tiling::Effort::Thorough);
+    CHECK(moved.readBytes == 4 * globalTraffic(kernelFor(pattern, schedule, target)).read);
+    CHECK(moved.readSectors * 32 == moved.readBytes);
+    CHECK(moved.sharedBytes == 0);
+    return moved.readBytes;
+  };
+  // Without the line nothing is kept, whatever room there is.
+  CHECK(read(plain) == 2 * kRow);
+  CHECK(read(kept) == kRow);
+  CHECK(tiling::storageOf(kept, pattern).registersPerThread ==
+        tiling::storageOf(plain, pattern).registersPerThread + 256 / 32);
+  CHECK(countWork(kept, pattern, target)[0].vectorLoads <
+        countWork(plain, pattern, target)[0].vectorLoads);
+  // A core finds the row in its cache.
+  CHECK(decided(pattern, plain, targetNamed("x86-64-v3")).kept.empty());
+}
+
+TEST_CASE("what a list says is done or refused") {
+  const ExprProgram pattern = shares();
+  const Target target = targetNamed("sm_90");
+  const Schedule shared = rows(pattern, "  keep e1.r0 shared from e0.r0\n");
+  GirKernel kernel = kernelFor(pattern, shared, target);
+  CHECK(print(kernel).find("shared %x.kept f32[1024]") != std::string::npos);
+  const Moved moved = movedBytes(shared, pattern, target, tiling::Effort::Thorough);
+  CHECK(moved.readBytes == kRow);
+  CHECK(moved.sharedBytes == 3 * kRow); // written once, read for each of both
+  CHECK(tiling::storageOf(shared, pattern).sharedBytes == 4 * 256 * 4);
+
+  auto refusal = [&](const Schedule &schedule, const Target &on) {
+    auto lowered = lowerAndRewrite(pattern, schedule, pattern.symbols, on);
+    return lowered.ok() ? "" : lowered.errors().front().text;
+  };
+  const std::string no =
+      "keep e1.r0: its threads have not had the value, or register memory has no room for it; "
+      "without this line they read it";
+  const std::string line = "  keep e1.r0 register from e0.r0\n";
+  CHECK(refusal(rows(pattern, line), target) == "");
+  CHECK(refusal(rows(pattern, line, "64"), target) == no); // other loops
+  CHECK(refusal(rows(pattern, "  keep e1.r0 register from store\n"), target) == no);
+  CHECK(refusal(rows(pattern, line), targetNamed("x86-64-v3")) == no);
+  auto broken = [&](const std::string &list) {
+    Schedule schedule = rows(pattern, "");
+    const std::string text = print(schedule, pattern);
+    std::string edited = text;
+    edited.insert(edited.find("  tree"), list);
+    TextReader in(edited, "schedule");
+    return format(verify(valueOf(parseSchedule(in, pattern)), pattern).errors().front());
+  };
+  CHECK(broken("  keep e1.r7 register from store\n").find("names reads of equations") !=
+        std::string::npos);
+  CHECK(broken("  keep e1.r0 global from store\n").find("says register or shared") !=
+        std::string::npos);
+  CHECK(broken("  keep e1.r0 register from e1.r0\n").find("has the value from elsewhere") !=
+        std::string::npos);
+  CHECK(broken(line + line).find("stands once") != std::string::npos);
+}
+
+TEST_CASE("a raised edge stays where the schedule puts it, unless it is kept") {
+  const ExprProgram pattern = shares();
+  const Target target = targetNamed("gfx90a");
+  const Schedule raised = rows(pattern, "", "128", "shared");
+  CHECK(print(kernelFor(pattern, raised, target)).find("shared %s") != std::string::npos);
+  const Schedule kept = decided(pattern, raised, target);
+  CHECK(keptText(pattern, kept).find("from store") != std::string::npos);
+  CHECK(print(kernelFor(pattern, kept, target)).find("shared %") == std::string::npos);
+  CHECK(movedBytes(kept, pattern, target, tiling::Effort::Thorough).sharedBytes == 0);
+  CHECK(movedBytes(raised, pattern, target, tiling::Effort::Thorough).sharedBytes > 0);
+}
