@@ -45,6 +45,7 @@ private:
   };
   void runBlocks(Work &work, int32_t worker);
   int32_t runAlone(const Launch &launch, fusec_cpu_kernel entry, int32_t phase);
+  int32_t runShared(const Launch &launch, fusec_cpu_kernel entry, int32_t phase, int32_t tasks);
   int32_t runPhase(Launch &launch, fusec_cpu_kernel entry, int32_t phase);
 
   const CpuCode &code;
@@ -90,23 +91,45 @@ int32_t CpuQueue::runAlone(const Launch &launch, fusec_cpu_kernel entry, int32_t
   return FUSEC_KERNEL_OK;
 }
 
-int32_t CpuQueue::runPhase(Launch &launch, fusec_cpu_kernel entry, int32_t phase) {
+/// On that many threads.
+int32_t CpuQueue::runShared(const Launch &launch, fusec_cpu_kernel entry, int32_t phase,
+                            int32_t tasks) {
   const int64_t blocks = launch.grids[phase];
-  int64_t &estimate = launch.cycles[phase];
-  // An estimate only falls: one that is low enough is not taken again, since reading the clock costs as much as a
-  // small kernel.
-  if (workers.width() == 1 || blocks == 1 || (estimate >= 0 && estimate < kParallelCycles))
-    return runAlone(launch, entry, phase);
-  const uint64_t start = __rdtsc();
-  const int32_t tasks = static_cast<int32_t>(std::min<int64_t>(workers.width(), blocks));
   Work work{&launch, entry, phase, tasks, {FUSEC_KERNEL_OK}};
   shares.deal(blocks, tasks, std::max<int64_t>(1, blocks / (tasks * kPartsPerThread)));
   auto task = [&](int32_t worker) { runBlocks(work, worker); };
   workers.parallel(tasks, task);
-  // The lowest time seen is the one without interruptions.
-  const int64_t spent = static_cast<int64_t>(__rdtsc() - start) * tasks;
-  estimate = estimate < 0 ? spent : std::min(estimate, spent);
   return work.status;
+}
+
+int32_t CpuQueue::runPhase(Launch &launch, fusec_cpu_kernel entry, int32_t phase) {
+  const int32_t tasks =
+      static_cast<int32_t>(std::min<int64_t>(workers.width(), launch.grids[phase]));
+  if (tasks == 1)
+    return runAlone(launch, entry, phase);
+  auto run = [&](bool sharing, int64_t &cycles) {
+    const uint64_t start = __rdtsc();
+    const int32_t status =
+        sharing ? runShared(launch, entry, phase, tasks) : runAlone(launch, entry, phase);
+    cycles = static_cast<int64_t>(__rdtsc() - start);
+    return status;
+  };
+  int64_t cycles = 0;
+  if (phase >= launch.roundsFirst && phase < launch.roundsLast) {
+    PhaseTrial &trial = launch.trials[phase];
+    const int32_t status = run(trial.shares(), cycles);
+    trial.ran(cycles);
+    return status;
+  }
+  int64_t &estimate = launch.cycles[phase];
+  // An estimate only falls: one that is low enough is not taken again, since reading the clock costs as much as a
+  // small kernel.
+  if (estimate >= 0 && estimate < kParallelCycles)
+    return runAlone(launch, entry, phase);
+  const int32_t status = run(true, cycles);
+  // The lowest time seen is the one without interruptions.
+  estimate = estimate < 0 ? cycles * tasks : std::min(estimate, cycles * tasks);
+  return status;
 }
 
 fusert_status CpuQueue::launch(Launch &launch) {

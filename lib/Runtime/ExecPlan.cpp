@@ -117,6 +117,7 @@ fusert_status ExecPlan::buildLaunch(const bundle::Program &program, const bundle
     launch.dims.push_back(0);
   }
   launch.cycles.assign(launch.grids.size(), -1);
+  launch.trials.resize(launch.grids.size());
   launches.push_back(std::move(launch));
   return FUSERT_OK;
 }

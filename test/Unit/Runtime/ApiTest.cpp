@@ -1,4 +1,5 @@
 #include "Bundle/Writer.h"
+#include "Runtime/PhaseTrial.h"
 #include "TestModels.h"
 #include "fusec/runtime.h"
 
@@ -104,6 +105,65 @@ TEST_CASE("the same bits for any number of threads and the caller's pool") {
   CHECK(result(many) == expected);
   CHECK(result(own) == expected);
   CHECK(calls > 0);
+}
+
+TEST_CASE("rounds: the same bits for any number of threads and the caller's pool") {
+  const int64_t n = 1000, steps = 2 * rt::PhaseTrial::kRuns + 1;
+  std::vector<float> x(n), counted(steps), now(n), next(n);
+  for (int64_t i = 0; i < n; ++i)
+    now[i] = x[i] = 1.f / float(i + 1);
+  auto result = [&](int32_t threads, const fusert_thread_pool *pool, int64_t rounds) {
+    fusert_context_options options{};
+    options.struct_size = sizeof options;
+    options.threads = threads;
+    options.pool = pool;
+    Loaded l(roundsModel(), &options);
+    fusert_shape shapes[] = {{1, &n}, {1, &rounds}};
+    REQUIRE(fusert_set_shapes(l.context, shapes, 2) == FUSERT_OK);
+    std::vector<float> y(n);
+    fusert_buffer inputs[] = {buffer(x), {counted.data(), size_t(rounds) * sizeof(float)}};
+    fusert_buffer outputs[] = {buffer(y)};
+    for (int i = 0; i < 3; ++i)
+      REQUIRE(fusert_run(l.context, inputs, 2, outputs, 1) == FUSERT_OK);
+    return y;
+  };
+  fusert_thread_pool backwards{};
+  backwards.struct_size = sizeof backwards;
+  backwards.width = 3;
+  backwards.parallel = [](void *, int32_t count, void (*task)(void *, int32_t), void *argument) {
+    for (int32_t i = count; i-- > 0;)
+      task(argument, i);
+  };
+  CHECK(result(2, nullptr, 0) == x);
+  for (int64_t step = 0; step < steps; ++step) {
+    for (int64_t i = 0; i < n; ++i)
+      next[i] = now[i] * 0.5f + now[(i + n - 1) % n] * 0.25f + now[(i + 1) % n] * 0.125f;
+    now.swap(next);
+  }
+  for (int32_t threads : {1, 2, 3})
+    CHECK(result(threads, nullptr, steps) == now);
+  CHECK(result(0, &backwards, steps) == now);
+}
+
+TEST_CASE("phases in rounds: the faster way is taken, and tried anew") {
+  using rt::PhaseTrial;
+  // Cycles alone and on several threads.
+  auto sharedAfterTrial = [](int64_t alone, int64_t shared) {
+    PhaseTrial trial;
+    int64_t trials = 0, before = 0;
+    for (int run = 0; run < PhaseTrial::kRuns; ++run) {
+      trials += trial.isTrial();
+      before = trial.shares();
+      // The first run of a way finds other caches than the ones after it.
+      trial.ran((trial.shares() ? shared : alone) + (run % PhaseTrial::kTurn == 0 ? 50000 : 0));
+    }
+    CHECK(trials <= PhaseTrial::kTrials);
+    CHECK(trial.isTrial());
+    return before == 1;
+  };
+  CHECK(sharedAfterTrial(40000, 25000));
+  CHECK(!sharedAfterTrial(2000, 3000));
+  CHECK(sharedAfterTrial(1, PhaseTrial::kLongCycles));
 }
 
 TEST_CASE("constants, own buffers, workspace") {

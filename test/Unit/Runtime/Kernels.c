@@ -41,6 +41,26 @@ EXPORT int32_t sum(const fusec_kernel_args *args, int32_t phase, int64_t block) 
   return FUSEC_KERNEL_OK;
 }
 
+/* Rounds over a state of two halves; dims: n, the number of rounds, the round. Phase 0: the state is x; phase 1, in
+ * rounds: an element and its neighbours in one half make that of the other; phase 2: out is the half written last. */
+EXPORT int32_t spread(const fusec_kernel_args *args, int32_t phase, int64_t block) {
+  const float *x = args->buffers[0];
+  float *state = args->buffers[1], *out = args->buffers[2];
+  const int64_t n = args->dims[0], steps = args->dims[1], round = args->dims[2];
+  const int64_t end = (block + 1) * kBlock > n ? n : (block + 1) * kBlock;
+  for (int64_t i = block * kBlock; i < end; ++i) {
+    const float *now = state + round % 2 * n;
+    float *next = state + (round + 1) % 2 * n;
+    if (phase == 0)
+      state[i] = x[i];
+    else if (phase == 1)
+      next[i] = now[i] * 0.5f + now[(i + n - 1) % n] * 0.25f + now[(i + 1) % n] * 0.125f;
+    else
+      out[i] = state[steps % 2 * n + i];
+  }
+  return FUSEC_KERNEL_OK;
+}
+
 /* out = x > limit, scalars */
 EXPORT int32_t greater(const fusec_kernel_args *args, int32_t phase, int64_t block) {
   (void)phase, (void)block;

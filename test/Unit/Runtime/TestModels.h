@@ -110,6 +110,28 @@ inline Model addModel(const std::string &target = "x86-64-v1") {
   return m;
 }
 
+/// y[n] = x after steps[m] rounds, in each of which a value goes to its neighbours.
+inline Model roundsModel() {
+  Model m = emptyModel();
+  m.symbols.push_back({"m", 0, 100, 1 << 20, 1});
+  Program &p = m.programs[0];
+  const DimCode n = DimCode::symbol(0), steps = DimCode::symbol(1);
+  DimCode halves = n;
+  halves.code.push_back({DimCode::Op::Const, 2});
+  halves.code.push_back({DimCode::Op::Mul, 0});
+  p.tensors = {tensor("x", TensorKind::Input, {n}), tensor("steps", TensorKind::Input, {steps}),
+               tensor("state", TensorKind::Temp, {halves}), tensor("y", TensorKind::Output, {n})};
+  p.kernels = {kernel("spread", {blocksOf(0), blocksOf(0), blocksOf(0)}, {in, out, out}, {0, 1})};
+  p.kernels[0].rounds = steps;
+  p.kernels[0].roundsFirst = 1;
+  p.kernels[0].roundsLast = 2;
+  p.steps = {launch("spread", 0, {0, 2, 3})};
+  addValue(m, true, 0);
+  addValue(m, true, 1);
+  addValue(m, false, 3);
+  return m;
+}
+
 /// y = x + w for x: f32 [4] with the constant w; no symbols.
 inline Model constantModel(const float (&w)[4], const std::string &target = "x86-64-v1") {
   Model m = emptyModel(target);
