@@ -33,6 +33,13 @@ bool hasDeviceBarriers(const Target &target, const PlanOptions &options) {
          options.mode != SearchMode::None;
 }
 
+/// Scans may become a wavefront, whose steps fill a GPU: with barriers, or with launches between them. On a CPU the
+/// cores share the steps of one scan after the other, whose weights their caches hold.
+bool hasWavefronts(const Target &target, const PlanOptions &options) {
+  return target.kind != TargetKind::Cpu && options.mode != SearchMode::Fs &&
+         options.mode != SearchMode::None;
+}
+
 /// One list of items on its way into kernels.
 class RegionSearch {
 public:
@@ -318,8 +325,8 @@ class PlanBuilder {
 public:
   PlanBuilder(const ExprProgram &program, const Target &target, const ScheduleOracle &oracle,
               const PlanOptions &options)
-      : context{program, {}, false, hasDeviceBarriers(target, options)}, target(target),
-        oracle(oracle), options(options) {
+      : context{program, {}, false, hasWavefronts(target, options)}, target(target), oracle(oracle),
+        options(options) {
     countUses(program.items, context.uses);
     for (TensorId t : program.outputs)
       ++context.uses[t];

@@ -84,6 +84,8 @@ Candidates reductionCandidates(const View &view);
 Candidates cpuContractionCandidates(const View &view);
 Candidates gpuContractionCandidates(const View &view);
 Candidates scanCandidates(const ExprProgram &pattern, const Target &target);
+/// None where an equation of a step cannot be spread over blocks.
+Candidates roundsCandidates(const ExprProgram &pattern, const Target &target);
 Candidates scatterCandidates(const View &view);
 Candidates topKCandidates(const View &view);
 /// None where an equation is neither a map nor a reduction, or has no elements, or (on a GPU, without common rows) more

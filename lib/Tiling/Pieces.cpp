@@ -4,23 +4,32 @@
 
 namespace fusec::tiling {
 
-std::vector<TreeNode> appendPiece(Schedule &into, Schedule piece, const std::string &suffix) {
-  AxisId axisBase = static_cast<AxisId>(into.axes.size());
+std::vector<TreeNode> appendPiece(Schedule &into, Schedule piece, const std::string &suffix,
+                                  const std::map<AxisId, AxisId> &same) {
+  std::vector<AxisId> numbers;
   int operandBase = static_cast<int>(into.operands.size());
-  for (ScheduleAxis &axis : piece.axes) {
+  for (size_t a = 0; a < piece.axes.size(); ++a) {
+    ScheduleAxis &axis = piece.axes[a];
+    if (auto it = same.find(static_cast<AxisId>(a)); it != same.end()) {
+      numbers.push_back(it->second);
+      std::vector<AxisUse> &uses = into.axes[it->second].uses;
+      uses.insert(uses.end(), axis.uses.begin(), axis.uses.end());
+      continue;
+    }
+    numbers.push_back(static_cast<AxisId>(into.axes.size()));
     axis.name += suffix;
     into.axes.push_back(std::move(axis));
   }
   for (Operand &operand : piece.operands) {
     operand.name += suffix;
     for (LayoutDigit &digit : operand.digits)
-      digit.axis = digit.axis >= 0 ? digit.axis + axisBase : digit.axis;
+      digit.axis = digit.axis >= 0 ? numbers[digit.axis] : digit.axis;
     into.operands.push_back(std::move(operand));
   }
   std::function<void(std::vector<TreeNode> &)> renumber = [&](std::vector<TreeNode> &nodes) {
     for (TreeNode &node : nodes) {
       if (node.isLoop) {
-        node.axis += axisBase;
+        node.axis = numbers[node.axis];
         renumber(node.children);
       } else if (node.leaf == LeafKind::Stage) {
         node.target += operandBase;

@@ -3,6 +3,8 @@
 // loops that all equations share, one piece follows another.
 #include "Tiling/Builder.h"
 
+#include <map>
+
 namespace fusec::tiling {
 
 /// A map, or a reduction that has nothing to reduce: `units` units side by side, each with `unroll` vectors a step.
@@ -17,8 +19,10 @@ Schedule lanesPiece(const View &view, int units);
 /// A reduction to one value by all lanes of `units` units, `unroll` vectors a step.
 Schedule valuePiece(const View &view, int units, int unroll);
 
-/// Adds the axes and operands of `piece` to `into` and returns its tree with the new numbers.
-std::vector<TreeNode> appendPiece(Schedule &into, Schedule piece, const std::string &suffix);
+/// Adds the axes and operands of `piece` to `into` and returns its tree with the new numbers. `same`: axes of the piece
+/// that are axes of `into`.
+std::vector<TreeNode> appendPiece(Schedule &into, Schedule piece, const std::string &suffix,
+                                  const std::map<AxisId, AxisId> &same = {});
 
 /// The loops of a nest around its statements, `computes` by the rank of a cascade's states; what is no cascade has rank
 /// 0. Those of each rank walk a tile, a unit's vectors of one step, before the next rank's do.

@@ -10,11 +10,18 @@ namespace fusec::tiling {
 const TreeNode *roundsOf(std::span<const TreeNode> phase);
 bool hasRounds(const Schedule &schedule);
 
-/// True if a map reads, of a tensor of the extents of its domain, the element at its own place.
-bool readsOwnElement(const ExprProgram &pattern, const Equation &reader, NodeId read);
-
-/// The equations of a step by phase: what reads more of another one's value than the own element comes a phase later.
-std::vector<int> phasesOfStep(const ExprProgram &pattern);
+/// How a step's equations fall into phases, and those of a phase into parts. What reads more of another one's value
+/// than belongs to its own point comes a phase later; what reads no more, and is of the same phase, is of the same
+/// part.
+struct StepParts {
+  std::vector<int> phases; // of each equation
+  std::vector<int> parts;  // of each equation: the first one of its part
+  /// Of a reduction in a part with maps: which dimensions of its result the maps' axes longer than 1 are, in their
+  /// order. All elements along the others belong to a point.
+  std::vector<std::vector<int>> points;
+};
+/// `withSums`: maps may be of one part with reductions; else with maps alone.
+StepParts partsOfStep(const ExprProgram &pattern, bool withSums);
 
 /// Where a scan's value goes, and in which part of the steps: what is stacked from a later step on skips those before.
 std::vector<double> placesOf(const Schedule &schedule, const ExprProgram &pattern, TensorId t,

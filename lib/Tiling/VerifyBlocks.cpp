@@ -5,11 +5,12 @@
 //     .. compute e0 .. compute e1 .. }   # e1 [i, j] = .. %e0[i, k] ..: index 0 of the read is axis 0 of e1
 //
 // Blocks split the points of e0 by its axis 0, and each reads the rows that it made. A value whose equation has no axis
-// among those of the blocks is made by each block for itself.
+// among those of the blocks is made by each block for itself. A scan's states are read in the half that its step does
+// not write (Rounds.h).
 #include "Tiling/VerifyFlow.h"
 
-#include "Expr/Rows.h"
 #include "Tiling/Builder.h"
+#include "Tiling/Rounds.h"
 
 #include <algorithm>
 
@@ -39,24 +40,42 @@ void findPlaces(std::span<const TreeNode> nodes, std::vector<const TreeNode *> &
   }
 }
 
-/// True if the read's indices at these positions are the reader's own axes, which are as long as the maker's; an axis
-/// of extent 1 has one place.
-bool readsOwn(const Equation &maker, const Equation &reader, NodeId read,
-              const std::vector<int> &positions) {
-  return std::all_of(positions.begin(), positions.end(), [&](int p) {
-    return maker.axes[p].extent == reader.axes[p].extent &&
-           (reader.axes[p].extent.isConst(1) || readsOwnRow(reader, reader.body[read], p));
-  });
+/// True if the read takes, of what the maker has along the axes `made`, what belongs to the reader's own place along
+/// the axes `taken`, which are as long; an axis of extent 1 has one place.
+bool readsOwn(const Equation &maker, const std::vector<int> &made, const Equation &reader,
+              const std::vector<int> &taken, NodeId read) {
+  const std::vector<NodeId> indices = indexOperands(reader.body[read]);
+  bool own = made.size() == taken.size();
+  for (size_t i = 0; own && i < made.size(); ++i) {
+    if (made[i] >= static_cast<int>(indices.size()))
+      return false;
+    const Scalar &index = reader.body[indices[made[i]]];
+    own = maker.axes[made[i]].extent == reader.axes[taken[i]].extent &&
+          (reader.axes[taken[i]].extent.isConst(1) ||
+           (index.op == ScalarOp::Axis && index.index == taken[i]));
+  }
+  return own;
+}
+
+/// The phases of the kernel, those of a scan's step too.
+std::vector<std::span<const TreeNode>> allPhases(const Schedule &schedule) {
+  std::vector<std::span<const TreeNode>> all;
+  for (std::span<const TreeNode> phase : phasesOf(schedule.tree)) {
+    if (const TreeNode *loop = roundsOf(phase))
+      for (std::span<const TreeNode> ofStep : phasesOf(loop->children))
+        all.push_back(ofStep);
+    else
+      all.push_back(phase);
+  }
+  return all;
 }
 
 } // namespace
 
 std::vector<std::string> blockProblems(const Schedule &schedule, const ExprProgram &pattern) {
   std::vector<std::string> problems;
-  if (scanOf(pattern)) // one block, or carries that no other one reads
-    return problems;
   const std::vector<const Equation *> equations = scheduledEquations(pattern);
-  for (std::span<const TreeNode> phase : phasesOf(schedule.tree)) {
+  for (std::span<const TreeNode> phase : allPhases(schedule)) {
     std::vector<Place> places;
     std::vector<const TreeNode *> path;
     findPlaces(phase, path, places);
@@ -69,9 +88,8 @@ std::vector<std::string> blockProblems(const Schedule &schedule, const ExprProgr
         const bool shared =
             std::find(reader.blocks.begin(), reader.blocks.end(), block) != reader.blocks.end();
         if (shared && taken && !made->reduction && !taken->reduction &&
-            made->positions == taken->positions &&
-            readsOwn(*equations[maker.equation], *equations[reader.equation], read,
-                     made->positions))
+            readsOwn(*equations[maker.equation], made->positions, *equations[reader.equation],
+                     taken->positions, read))
           continue;
         problems.push_back(
             "what blocks along " + axis.name + " make of e" + std::to_string(maker.equation) +

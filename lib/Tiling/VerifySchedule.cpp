@@ -315,11 +315,8 @@ private:
             continue;
           const std::string who =
               "e" + std::to_string(reader) + " reads what e" + std::to_string(maker) + " makes";
-          if (phaseOf[maker] == phaseOf[reader]) {
-            require(!rounds || tiling::readsOwnElement(pattern, *equations[reader], read),
-                    who + " of other blocks, behind a barrier");
+          if (phaseOf[maker] == phaseOf[reader])
             continue;
-          }
           require(phaseOf[maker] < phaseOf[reader], who + " behind the barrier after it");
           require(std::none_of(schedule.edges.begin(), schedule.edges.end(),
                                [&](const EdgeLevel &edge) {

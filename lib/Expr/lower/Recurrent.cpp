@@ -1,9 +1,10 @@
 // LSTM, GRU and RNN. The products with W for all steps are one contraction before the scan, with both biases
 // added there. Each step then is a contraction over the hidden state and maps for gates and states:
 //
-//   %xw[t,b,g]  = sum_i X[t,b,i]*W[d,g,i];  %in[t,b,g] = %xw[t,b,g] + B[d,g] + B[d,G*H+g]
-//   scan t: %rh[b,g] = sum_k %h[b,k]*R[d,g,k];  states = maps of %in[t,b,.] + %rh[b,.]
+//   %xw[t,b,g,j] = sum_i X[t,b,i]*W[d,g*H+j,i];  %in[t,b,g,j] = %xw[t,b,g,j] + B[d,g*H+j] + B[d,(G+g)*H+j]
+//   scan t: %rh[b,g,j] = sum_k %h[b,k]*R[d,g*H+j,k];  states [b,j] = maps of %in[t,b,.,j] + %rh[b,.,j]
 //
+// Gates have an axis of their own: whoever makes the states of some j needs the gates of these j alone.
 // Steps behind a sequence's length keep the state and give zeros. The reverse direction is a reversed scan: with
 // lengths it starts, for each sequence, at that sequence's last step, because the steps before it change nothing.
 // Everything inside is computed in at least f32.
@@ -88,20 +89,42 @@ Val RecurrentCell::weight(EquationBuilder &b, size_t input, const std::vector<Va
   return cast(t, b.read(n.in(input), concat({b.index(d)}, at)));
 }
 
+Val RecurrentCell::gateWeight(EquationBuilder &b, size_t input, Val gate,
+                              const std::vector<Val> &at) {
+  const ConstantRef constant = n.l.program.tensors[n.in(input)].constant;
+  if (!constant) {
+    std::vector<Val> row = at;
+    row[0] = gate * double(hidden) + at[0];
+    return weight(b, input, row);
+  }
+  auto [view, isNew] = views.try_emplace(input, -1);
+  if (isNew) {
+    std::vector<int64_t> dims = constant->dims;
+    dims[1] /= hidden;
+    dims.insert(dims.begin() + 2, hidden);
+    view->second = n.l.constant(n.l.program.tensors[n.in(input)].name + ".gates",
+                                makeConstantView(constant->type, dims, constant->bytes,
+                                                 constant->sizeBytes, constant->owner));
+  }
+  return cast(t, b.read(view->second, concat({b.index(d), gate}, at)));
+}
+
 void RecurrentCell::projectInput(int64_t biasedRecurrent) {
-  Shape shape{steps, batch, gates * hidden};
+  Shape shape{steps, batch, gates, hidden};
   TensorId xw = temp("xw", shape);
   n.reduce(xw, Monoid::Sum, [&](EquationBuilder &b) {
     Val i = b.reduction(n.shape(0)[2]);
-    return cast(t, b.read(n.in(0), {b.axis(0), b.axis(1), i})) * weight(b, 1, {b.axis(2), i});
+    return cast(t, b.read(n.in(0), {b.axis(0), b.axis(1), i})) *
+           gateWeight(b, 1, b.axis(2), {b.axis(3), i});
   });
   projected = xw;
   if (!n.has(3))
     return;
   projected = n.map(temp("in", shape), [&](EquationBuilder &b) {
-    Val g = b.axis(2), wb = weight(b, 3, {g}), rb = weight(b, 3, {g + double(gates * hidden)});
+    Val g = b.axis(2), wb = gateWeight(b, 3, g, {b.axis(3)});
+    Val rb = gateWeight(b, 3, g + double(gates), {b.axis(3)});
     if (biasedRecurrent < gates)
-      rb = select(lt(g, double(biasedRecurrent * hidden)), rb, rb.like(0));
+      rb = select(lt(g, double(biasedRecurrent)), rb, rb.like(0));
     return b.read(xw, b.axes) + (wb + rb);
   });
 }
@@ -119,21 +142,20 @@ TensorId RecurrentCell::carry(const std::string &name, size_t initialInput) {
 
 TensorId RecurrentCell::recur(TensorId state, const std::string &name, int64_t firstGate,
                               int64_t count) {
-  TensorId rh = temp(name, {batch, count * hidden});
+  TensorId rh = temp(name, {batch, count, hidden});
   n.reduce(rh, Monoid::Sum, [&](EquationBuilder &b) {
-    Val k = b.reduction(hidden);
-    return b.read(state, {b.axis(0), k}) *
-           weight(b, 2, {b.axis(1) + double(firstGate * hidden), k});
+    Val k = b.reduction(hidden), gate = b.axis(1) + double(firstGate);
+    return b.read(state, {b.axis(0), k}) * gateWeight(b, 2, gate, {b.axis(2), k});
   });
   return rh;
 }
 
 Val RecurrentCell::input(EquationBuilder &b, int64_t gate) {
-  return b.read(projected, {b.step(), b.axis(0), b.axis(1) + double(gate * hidden)});
+  return b.read(projected, {b.step(), b.axis(0), b.index(DimExpr(gate)), b.axis(1)});
 }
 
 Val RecurrentCell::gateOf(EquationBuilder &b, TensorId tensor, int64_t gate) {
-  return b.read(tensor, {b.axis(0), b.axis(1) + double(gate * hidden)});
+  return b.read(tensor, {b.axis(0), b.index(DimExpr(gate)), b.axis(1)});
 }
 
 Val RecurrentCell::clipped(Val x) { return clip > 0 ? max(min(x, clip), -clip) : x; }

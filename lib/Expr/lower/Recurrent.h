@@ -2,6 +2,7 @@
 #include "Expr/lower/Lowering.h"
 
 #include <functional>
+#include <map>
 
 namespace fusec::lower {
 
@@ -29,13 +30,16 @@ public:
 
   // Inside the body
   TensorId temp(const std::string &suffix, Shape shape);
-  /// state [B,H] times `count` gates of R from `firstGate` on: [B,count*H].
+  /// state [B,H] times `count` gates of R from `firstGate` on: [B,count,H].
   TensorId recur(TensorId state, const std::string &name, int64_t firstGate, int64_t count);
   // Inside an equation over [B,H]
   Val input(EquationBuilder &b, int64_t gate);
   Val gateOf(EquationBuilder &b, TensorId tensor, int64_t gate);
   /// Element of a weight operand of this direction, in the type of computation.
   Val weight(EquationBuilder &b, size_t input, const std::vector<Val> &at);
+  /// The same of W, R or B by gate, `at` beginning inside it. A constant is read with an axis for the gates, so that no
+  /// index needs arithmetic.
+  Val gateWeight(EquationBuilder &b, size_t input, Val gate, const std::vector<Val> &at);
   Val clipped(Val x);
   /// The step is inside the sequence.
   Val valid(EquationBuilder &b);
@@ -52,7 +56,8 @@ public:
 
 private:
   std::string prefix;
-  TensorId projected = -1; // [T,B,G*H]
+  TensorId projected = -1;          // [T,B,G,H]
+  std::map<size_t, TensorId> views; // of constant operands, by input: [dirs,G,H,..]
 };
 
 } // namespace fusec::lower
