@@ -3,6 +3,7 @@
 #include "Fusion/CutPattern.h"
 #include "Fusion/QuickSeconds.h"
 #include "Tiling/Access.h"
+#include "Tiling/Kept.h"
 #include "Tiling/Phases.h"
 
 #include <algorithm>
@@ -215,10 +216,15 @@ private:
             kernel.edges.push_back({modelName(tensorNames, scheduled.program().tensors[t].name),
                                     modelName(equationNames, parts[from]->name),
                                     modelName(equationNames, parts[to]->name),
-                                    crosses(from, to) ? "barrier" : levelOf(schedule, t)});
+                                    crosses(from, to)
+                                        ? "barrier"
+                                        : levelOf(schedule, scheduled.program(), int(to), t)});
   }
 
-  static std::string levelOf(const Schedule &schedule, TensorId tensor) {
+  static std::string levelOf(const Schedule &schedule, const ExprProgram &equations, int reader,
+                             TensorId tensor) {
+    if (const auto kept = tiling::keptLevel(schedule, equations, reader, tensor))
+      return std::string(name(*kept));
     for (const EdgeLevel &edge : schedule.edges)
       if (edge.tensor == tensor && edge.level != MemLevel::Global)
         return std::string(name(edge.level));

@@ -26,7 +26,7 @@ struct Scalar {
   std::vector<NodeId> args; // earlier nodes of the same Body
   int32_t index =
       0; // Axis: axis or loop variable; Read, ReadIf: tensor or buffer; State, Part: state
-  int64_t imm = 0; // Const of an integer or bool type
+  int64_t imm = 0; // Const of an integer or bool type; reads of a kernel: their numbers
   double fimm = 0; // Const of a float type (exactly representable in `type`)
   DimExpr dim;     // Dim
   bool operator==(const Scalar &) const = default;

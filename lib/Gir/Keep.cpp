@@ -333,8 +333,11 @@ BufferId Keeper::placeFor(const std::vector<Site> &sites, const KeptValue &value
 bool Keeper::keep(const std::vector<Site> &sites, const KeptValue &value) {
   const std::vector<VarId> loops = loopsBetween(sites, value);
   const BufferId place = placeFor(sites, value, loops);
-  if (place < 0)
+  if (place < 0) {
+    if (limits.numbered)
+      limits.numbered->lackedRoom = true;
     return false;
+  }
   note(sites, value, kernel.buffers[static_cast<size_t>(place)].level);
   apply(sites, value, place, loops);
   return true;

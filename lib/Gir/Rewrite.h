@@ -20,6 +20,7 @@ struct NumberedReads {
   std::optional<std::set<KeptRead>> wanted; // what may be kept; absent: everything
   std::set<KeptRead> kept;                  // in one branch at least
   std::set<int64_t> left;                   // reads that are done, in one branch at least
+  bool lackedRoom = false;                  // for something that else would have been kept
 };
 
 /// What rewriting may use of a block's and a thread's own memory.

@@ -12,8 +12,6 @@ namespace fusec::tiling {
 
 namespace {
 
-constexpr double kRegistersForAddresses = 24;
-
 using Chain = std::vector<const TreeNode *>; // loops around a statement, outermost first
 
 class Storage {

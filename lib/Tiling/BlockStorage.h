@@ -5,6 +5,8 @@
 
 namespace fusec::tiling {
 
+constexpr double kRegistersForAddresses = 24; // of a thread, and for what is being computed
+
 /// What a block holds on chip, estimated from the schedule: the allocator of Gir knows it after the lowering.
 struct BlockStorage {
   double registersPerThread =

@@ -69,8 +69,10 @@ Status decideKept(Schedule &schedule, const ExprProgram &pattern,
     FUSEC_TRY(LoweredKernel lowered, lowerSchedule(pattern, schedule, symbols));
     rewrite(lowered.kernel, limits);
     std::set<KeptRead> kept = everywhere(numbered);
-    if (numbered.wanted != kept) {
-      numbered = {std::move(kept), {}, {}};
+    // Where there was room for all, wanting it takes the same steps.
+    const bool same = kept == numbered.kept && !numbered.lackedRoom;
+    if (!same && numbered.wanted != kept) {
+      numbered = {std::move(kept), {}, {}, false};
       continue;
     }
     auto place = [&](int64_t number) { return lowered.reads[static_cast<size_t>(number - 1)]; };
@@ -192,6 +194,14 @@ const Kept *keptAt(const Schedule &schedule, const ReadPlace &place) {
   auto it = std::find_if(schedule.kept.begin(), schedule.kept.end(),
                          [&](const Kept &kept) { return kept.read == place; });
   return it == schedule.kept.end() ? nullptr : &*it;
+}
+
+std::optional<MemLevel> keptLevel(const Schedule &schedule, const ExprProgram &program,
+                                  int equation, TensorId tensor) {
+  const std::vector<ReadPlace> places =
+      readPlaces(program, equation, [&](int, const Scalar &read) { return read.index == tensor; });
+  return areKept(schedule, places) ? std::optional(keptAt(schedule, places.front())->level)
+                                   : std::nullopt;
 }
 
 bool isHandedOn(const Schedule &schedule, const ExprProgram &program, TensorId tensor) {

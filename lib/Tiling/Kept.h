@@ -22,6 +22,10 @@ std::vector<std::string> keptProblems(const Schedule &schedule, const ExprProgra
 /// The schedule's entry for a read, null where the read is done.
 const Kept *keptAt(const Schedule &schedule, const ReadPlace &place);
 
+/// Where an equation has a tensor's values, if it reads none of them: of its first read of the tensor.
+std::optional<MemLevel> keptLevel(const Schedule &schedule, const ExprProgram &equations,
+                                  int equation, TensorId tensor);
+
 /// A value inside the pattern that nobody reads, since every reader has kept it: it is not stored.
 bool isHandedOn(const Schedule &schedule, const ExprProgram &equations, TensorId tensor);
 /// The same of an operand's tile, which is then not stored when it is staged.
