@@ -203,9 +203,16 @@ private:
       else
         same[loop.axis] = axes[g - others];
     }
-    if (atOnce)
+    if (atOnce) {
+      // What is summed at once lies side by side: one run of addresses, and no lines that share a cache's set.
+      for (Operand &operand : piece.operands)
+        std::stable_partition(
+            operand.digits.begin(), operand.digits.end() - 1, [&](const LayoutDigit &digit) {
+              return std::none_of(around.begin(), around.end(),
+                                  [&](const TreeNode &loop) { return loop.axis == digit.axis; });
+            });
       unroll(inside, around);
-    else if (!around.empty())
+    } else if (!around.empty())
       inside = {Builder::nest(std::move(around), std::move(inside))};
     piece.tree = std::move(inside);
     return appendPiece(schedule, std::move(piece), std::to_string(e), same);
@@ -284,14 +291,18 @@ Candidates roundsCandidates(const ExprProgram &pattern, const Target &target) {
       return {};
   const StepParts apart = partsOfStep(pattern, false), together = partsOfStep(pattern, true);
   Candidates out;
-  for (int64_t each : target.kind == TargetKind::Cpu ? std::vector<int64_t>{8, 4}
-                                                     : std::vector<int64_t>{1, 4, 8}) {
-    if (std::optional<Schedule> s = RoundsBuilder(pattern, target, each).run(apart))
-      out.push_back(std::move(*s));
-    if (together.parts == apart.parts)
-      continue;
-    if (std::optional<Schedule> s = RoundsBuilder(pattern, target, each).run(together))
-      out.push_back(std::move(*s));
+  const bool cpu = target.kind == TargetKind::Cpu;
+  for (int64_t each : cpu ? std::vector<int64_t>{8, 4} : std::vector<int64_t>{1, 4, 8}) {
+    bool found = false;
+    for (const StepParts *step : {&together, &apart}) {
+      // On a CPU sums by themselves are spread over no more blocks.
+      if ((step == &apart && found && cpu) || (step == &together && together.parts == apart.parts))
+        continue;
+      if (std::optional<Schedule> s = RoundsBuilder(pattern, target, each).run(*step)) {
+        out.push_back(std::move(*s));
+        found = true;
+      }
+    }
   }
   return out;
 }

@@ -65,6 +65,15 @@ std::vector<Schedule> roundsOfLayers(const ExprProgram &pattern,
   return found;
 }
 
+/// One of them in which sums come a phase before what is made of them.
+Schedule twoPhases(const ExprProgram &pattern) {
+  for (Schedule &schedule : roundsOfLayers(pattern))
+    if (phasesOf(tiling::roundsOf(phasesOf(schedule.tree)[1])->children).size() == 2)
+      return std::move(schedule);
+  FAIL("none has two phases");
+  return {};
+}
+
 TreeNode &stepLoop(Schedule &schedule) {
   for (TreeNode &node : schedule.tree)
     if (node.isLoop && node.axis == kStepAxis)
@@ -105,8 +114,9 @@ TEST_CASE("rounds: a wavefront gives the numbers of the scans") {
     CHECK(print(valueOf(parseGirKernel(girIn, {}))) == gir);
     CHECK(difference(runSchedule(pattern, schedule, inputs, {}), expected, 1e-6) == "");
   }
-  CHECK(phases ==
-        std::set<size_t>{1, 2}); // sums and what is made of them, in one phase or after each other
+  // Sums and what is made of them, in one phase or after each other.
+  const bool cpu = targetNamed(target).kind == TargetKind::Cpu;
+  CHECK(phases == (cpu ? std::set<size_t>{1} : std::set<size_t>{1, 2}));
 }
 
 TEST_CASE("rounds: as many steps as a symbol says") {
@@ -127,7 +137,7 @@ TEST_CASE("rounds: as many steps as a symbol says") {
 TEST_CASE("rounds: a phase is counted once a step, with a barrier behind each") {
   const ExprProgram pattern = patternFrom(kLayers);
   const Target target = targetNamed("sm_80");
-  const Schedule schedule = roundsOfLayers(pattern)[0];
+  const Schedule schedule = twoPhases(pattern);
   const std::vector<cost::Counts> phases = countWork(schedule, pattern, target);
   REQUIRE(phases.size() == 3);
   CHECK(phases[0].rounds == 1);
@@ -142,7 +152,7 @@ TEST_CASE("rounds: a phase is counted once a step, with a barrier behind each") 
 
 TEST_CASE("rounds: a step without its barrier is refused") {
   const ExprProgram pattern = patternFrom(kLayers);
-  Schedule schedule = roundsOfLayers(pattern)[0];
+  Schedule schedule = twoPhases(pattern);
   require(verify(schedule, pattern));
   SECTION("no barrier between sums and what reads them") {
     std::erase_if(stepLoop(schedule).children, [](const TreeNode &n) { return n.isBarrier(); });
