@@ -40,11 +40,13 @@ struct Options {
   std::string ptxasPath;      // empty: targets of NVIDIA get PTX only; "none": the same, by wish
   std::string minDriver;      // CUDA version of the oldest driver to load it: "12.4"; empty: any
   std::string signingKeyPath; // Ed25519 secret key that signs the bundle; empty: it is not signed
-  std::string searchMode = "full"; // how kernels are searched: one of searchModes()
-  int fusionCandidates = 3;        // patterns kept for each equation (FusionStitching's k)
-  int fusionGroup = 2;             // consumers whose patterns are combined at once
-  int fusionBeam = 3;              // plans that the beam search keeps
-  int threads = 0;                 // that compile; 0: one a core
+  std::string searchMode = "full";  // how kernels are searched: one of searchModes()
+  int fusionCandidates = 3;         // patterns kept for each equation (FusionStitching's k)
+  int fusionGroup = 2;              // consumers whose patterns are combined at once
+  int fusionBeam = 3;               // plans that the beam search keeps
+  int fusionEvaluations = 50;       // kernels an equation that the accurate model is asked for
+  int fusionQuickEvaluations = 200; // kernels an equation that the quick model looks at
+  int threads = 0;                  // that compile; 0: one a core
   std::function<void(std::string_view text)> print;
   std::function<void(std::string_view what, std::string_view target)> progress; // a step begins
 };
@@ -68,6 +70,7 @@ struct Report {
     std::string name;
     int kernels, steps;
     double predictedSec; // of a run: branches at their slower side, loops once; negative: not known
+    int64_t evaluations, quickEvaluations; // of the search for kernels; 0 where a file made it
   };
   std::vector<Step> times;
   std::vector<Target> targets;

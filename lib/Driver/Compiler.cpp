@@ -51,6 +51,7 @@ Result<int> cudaVersion(const std::string &text) {
 
 /// Larger searches find nothing more and take long: two consumers with 16 patterns each have 288 combinations.
 constexpr int kMostSearched = 16;
+constexpr int kMostEvaluations = 1'000'000;
 
 Result<SearchMode> searchModeNamed(const std::string &text) {
   std::string known;
@@ -109,15 +110,22 @@ Result<CompileOptions> pipelineOptions(const Options &given) {
                         ? given.threads
                         : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   FUSEC_TRY(options.plan.mode, searchModeNamed(given.searchMode));
-  options.plan.limits = {given.fusionCandidates, given.fusionGroup, given.fusionBeam};
-  const std::pair<const char *, int> sizes[] = {{"--fusion-candidates", given.fusionCandidates},
-                                                {"--fusion-group", given.fusionGroup},
-                                                {"--fusion-beam", given.fusionBeam}};
-  for (const auto &[option, size] : sizes)
-    if (size < 1 || size > kMostSearched)
+  options.plan.limits = {given.fusionCandidates, given.fusionGroup, given.fusionBeam,
+                         given.fusionQuickEvaluations, given.fusionEvaluations};
+  struct Size {
+    const char *option;
+    int given, most;
+  };
+  for (const auto &[option, size, most] :
+       {Size{"--fusion-candidates", given.fusionCandidates, kMostSearched},
+        Size{"--fusion-group", given.fusionGroup, kMostSearched},
+        Size{"--fusion-beam", given.fusionBeam, kMostSearched},
+        Size{"--fusion-evaluations", given.fusionEvaluations, kMostEvaluations},
+        Size{"--fusion-quick-evaluations", given.fusionQuickEvaluations, kMostEvaluations}})
+    if (size < 1 || size > most)
       return Diagnostic{Diag::BadOption, option,
-                        "expected a size between 1 and " + std::to_string(kMostSearched) +
-                            ", given " + std::to_string(size)};
+                        "expected a size between 1 and " + std::to_string(most) + ", given " +
+                            std::to_string(size)};
   options.ptxOnly = given.ptxasPath == "none";
   if (!options.ptxOnly) {
     if (!given.ptxasPath.empty() && access(given.ptxasPath.c_str(), X_OK) != 0)
@@ -161,8 +169,9 @@ Outcome compile(const Options &options) {
     for (const StageTime &time : result->times)
       outcome.report.times.push_back({time.what, time.seconds});
     for (const CompileReport::TargetReport &target : result->targets)
-      outcome.report.targets.push_back(
-          {target.target, target.kernels, target.launches, target.predictedSec.value_or(-1)});
+      outcome.report.targets.push_back({target.target, target.kernels, target.launches,
+                                        target.predictedSec.value_or(-1),
+                                        target.evaluations.accurate, target.evaluations.quick});
     outcome.report.notes = result->notes;
     outcome.report.bundleBytes = result->bundleBytes;
   } catch (const std::bad_alloc &) {

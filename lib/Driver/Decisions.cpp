@@ -3,9 +3,9 @@
 #include "Driver/Decisions.h"
 
 #include "Driver/Sections.h"
+#include "Support/WholeText.h"
 
 #include <algorithm>
-#include <charconv>
 #include <set>
 
 namespace fusec {
@@ -196,12 +196,6 @@ private:
 };
 
 } // namespace
-
-std::string wholeText(double number) {
-  char buffer[400]; // the largest double has 309 digits
-  return std::string(
-      buffer, std::to_chars(buffer, std::end(buffer), number, std::chars_format::fixed, 0).ptr);
-}
 
 std::vector<int> countLaunches(const Plan &plan) {
   std::vector<int> launches(plan.patterns.size(), 0);

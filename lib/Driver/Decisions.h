@@ -3,9 +3,6 @@
 
 namespace fusec {
 
-/// A whole number in full, however large: 4096.
-std::string wholeText(double number);
-
 /// Launches of each pattern, those in branches and loops counted once.
 std::vector<int> countLaunches(const Plan &plan);
 

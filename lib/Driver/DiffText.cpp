@@ -1,6 +1,7 @@
 #include "Cost/SecondsText.h"
 #include "Driver/Diff.h"
 #include "Support/JsonText.h"
+#include "Support/WholeText.h"
 
 #include <algorithm>
 

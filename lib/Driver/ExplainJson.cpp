@@ -1,5 +1,6 @@
 #include "Driver/Explain.h"
 #include "Support/JsonText.h"
+#include "Support/WholeText.h"
 
 namespace fusec {
 

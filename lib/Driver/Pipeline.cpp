@@ -5,6 +5,7 @@
 #include "Driver/BundleModel.h"
 #include "Driver/Decisions.h"
 #include "Driver/OptionRules.h"
+#include "Driver/Searches.h"
 #include "Reference/GraphInterpreter.h"
 
 #include <chrono>
@@ -15,17 +16,6 @@
 namespace fusec {
 
 namespace {
-
-/// Sizes are the symbols' opt values, as for the search. A branch takes its slower side, a loop runs once.
-double predictedSeconds(const TargetState &target, const std::vector<PlanStep> &steps) {
-  double seconds = 0;
-  for (const PlanStep &step : steps)
-    seconds += step.kind == PlanStep::Kind::Launch
-                   ? target.schedules[static_cast<size_t>(step.pattern)].back().seconds
-                   : std::max(predictedSeconds(target, step.thenSteps),
-                              predictedSeconds(target, step.elseSteps));
-  return seconds;
-}
 
 class Pipeline {
 public:
@@ -218,44 +208,9 @@ private:
     return success();
   }
 
-  Status plan(TargetState &target) {
-    std::map<Hash128, KernelTime> known;
-    KnownParts parts;
-    ScheduleOracle oracle = [&](const Pattern &pattern) -> Result<KernelTime> {
-      if (auto it = known.find(pattern.signature); it != known.end())
-        return it->second;
-      FUSEC_TRY(auto found, bestSchedules(pattern.program, target.target, {}, &parts));
-      KernelTime &time = known[pattern.signature];
-      return found.empty() ? time : time = {found.back().seconds, found.back().secondsOfUnits};
-    };
-    FUSEC_TRY(target.plan, buildPlan(state.program, target.target, oracle, options.plan));
-    return verify(target.plan, state.program);
-  }
+  Status plan(TargetState &target) { return planTarget(state.program, options.plan, target); }
 
-  Status schedule(TargetState &target) {
-    Diagnostics errors;
-    for (const Pattern &pattern : target.plan.patterns) {
-      Result<std::vector<ScheduleVariant>> variants =
-          finalSchedules(pattern.program, target.target, pattern.phaseStarts);
-      if (!variants) {
-        errors.insert(errors.end(), variants.errors().begin(), variants.errors().end());
-        continue;
-      }
-      if (variants->empty()) {
-        errors.push_back(
-            {Diag::BadIr, "plan for " + target.target.name,
-             "no schedule runs the equations of " + pattern.program.name +
-                 " as one kernel: one of them is a scan, a scatter or opaque, or has no elements"});
-        continue;
-      }
-      for (size_t v = 0; v < variants->size(); ++v)
-        (*variants)[v].schedule.name = pattern.program.name + "." + (*variants)[v].schedule.name;
-      target.schedules.push_back(std::move(*variants));
-    }
-    if (!errors.empty())
-      return errors;
-    return success();
-  }
+  Status schedule(TargetState &target) { return scheduleTarget(options.plan, target); }
 
   /// Plan and schedules from a file instead of the search.
   Status replay() {
@@ -326,9 +281,10 @@ private:
                                                             "newer drivers") +
                              ", the bundle carries PTX that the driver compiles at load");
     report.targets.push_back({target.target.name, static_cast<int>(target.gir.kernels.size()),
-                              static_cast<int>(target.gir.steps.size()), std::nullopt});
+                              static_cast<int>(target.gir.steps.size()), std::nullopt,
+                              target.plan.evaluations});
     if (!loadedStage || *loadedStage < Stage::Schedule)
-      report.targets.back().predictedSec = predictedSeconds(target, target.plan.steps);
+      report.targets.back().predictedSec = predictedSeconds(target);
     return success();
   }
 

@@ -50,6 +50,7 @@ struct CompileReport {
     int kernels = 0, launches = 0;
     std::optional<double>
         predictedSec; // of a run; none for a dump whose schedules were made before
+    Evaluations evaluations;
   };
   std::vector<TargetReport> targets;
   std::vector<std::string> notes; // facts the user should know: no cubin without ptxas, ...

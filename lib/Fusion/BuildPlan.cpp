@@ -14,8 +14,10 @@
 #include "Cost/Cost.h"
 #include "Cost/SecondsText.h"
 #include "Fusion/Beam.h"
+#include "Fusion/Climber.h"
 #include "Fusion/JoinPhases.h"
 #include "Fusion/JoinRemote.h"
+#include "Support/WholeText.h"
 
 #include <algorithm>
 #include <cassert>
@@ -27,16 +29,16 @@ namespace fusec {
 
 namespace {
 
-/// Kernels may hold device-wide barriers: FusionStitching's have none.
+/// Kernels may become phases of one.
 bool hasDeviceBarriers(const Target &target, const PlanOptions &options) {
-  return cost::joinsPhases(target) && options.mode != SearchMode::Fs &&
+  return cost::joinsPhases(target) && infoOf(options.mode).blocksWait &&
          options.mode != SearchMode::None;
 }
 
 /// Scans may become a wavefront, whose steps fill a GPU: with barriers, or with launches between them. On a CPU the
 /// cores share the steps of one scan after the other, whose weights their caches hold.
 bool hasWavefronts(const Target &target, const PlanOptions &options) {
-  return target.kind != TargetKind::Cpu && options.mode != SearchMode::Fs &&
+  return target.kind != TargetKind::Cpu && infoOf(options.mode).blocksWait &&
          options.mode != SearchMode::None;
 }
 
@@ -45,18 +47,19 @@ class RegionSearch {
 public:
   RegionSearch(const FusionContext &context, const std::vector<Item> &items, const Target &target,
                const ScheduleOracle &oracle, const PlanOptions &options)
-      : context(context), target(target), region(makeRegion(items)), score(context, region, target),
-        judge(context, region, target, oracle), options(options),
+      : context(context), target(target), region(makeRegion(items)),
+        score(this->context, region, target, allowed(options.limits.quickEvaluations)),
+        judge(this->context, region, target, oracle, allowed(options.limits.evaluations)),
+        options(options), climber(this->context, region, score, judge, sets),
         joiner(region, judge, hasDeviceBarriers(target, options)) {
-    for (size_t v = 0; v < region.vertices.size(); ++v) {
-      for (TensorId t : region.vertices[v].reads)
-        readersOf[t].push_back(static_cast<int>(v));
+    for (size_t v = 0; v < region.vertices.size(); ++v)
       if (const Equation *equation = region.vertices[v].equation)
         vertexOf[equation] = static_cast<int>(v);
-    }
   }
 
   Status run() {
+    for (int v = 0; v < static_cast<int>(region.vertices.size()); ++v)
+      FUSEC_CHECK(judge.kernelSeconds({v}));
     FUSEC_TRY(std::vector<PlanDraft> drafts, judged(propose()));
     if (options.mode == SearchMode::Full) {
       // Climbing from single equations too finds what the quick model misjudges.
@@ -69,15 +72,14 @@ public:
       dropEqual(drafts, sets);
       PlanDraft best = drafts.front();
       for (PlanDraft &draft : drafts)
-        FUSEC_CHECK(improve(draft, 0));
+        FUSEC_CHECK(climber.improve(draft, 0));
       dropEqual(drafts, sets);
       // A kernel that becomes a phase costs less than a launch: smaller ones are then worth it.
       const size_t asLaunches = drafts.size();
-      constexpr size_t kMostVertices = 4096; // budget: longer lists do without some of the drafts
-      const bool large = region.vertices.size() > kMostVertices;
+      const bool large = region.vertices.size() > options.limits.allDrafts;
       const double asPhase = large ? 0 : cost::savedByPhase(target);
       if (asPhase > 0) {
-        FUSEC_CHECK(improve(best, asPhase));
+        FUSEC_CHECK(climber.improve(best, asPhase));
         drafts.push_back(std::move(best));
       }
       // Packs come last and beside the drafts without them: a pack may be in the way of phases. Climbing pair by pair
@@ -88,18 +90,20 @@ public:
         const double perKernel = d < asLaunches ? 0 : asPhase;
         PlanDraft packed = drafts[d], remote = drafts[d];
         if (!large) {
-          FUSEC_CHECK(improve(packed, perKernel));
+          FUSEC_CHECK(climber.improve(packed, perKernel));
           drafts.push_back(std::move(packed));
         }
         FUSEC_TRY(bool changed,
                   joinRemote(context, region, score, judge, options.limits, sets, remote));
         if (!changed)
           continue;
-        FUSEC_CHECK(improve(remote, perKernel));
+        FUSEC_CHECK(climber.improve(remote, perKernel));
         drafts.push_back(std::move(remote));
       }
       dropEqual(drafts, sets);
     }
+    if (options.mode == SearchMode::Fs)
+      FUSEC_CHECK(addRemote(drafts));
     FUSEC_CHECK(sortByLaunches(drafts));
     chosen = std::move(drafts.front());
     FUSEC_TRY(chosenLaunches, joiner.join(kernelsOf(chosen)));
@@ -124,16 +128,29 @@ public:
 
   const Region &vertices() const { return region; }
 
+  Evaluations evaluations() const { return {score.evaluations(), judge.evaluations()}; }
+
 private:
+  int64_t allowed(int ofEquation) const {
+    return int64_t{ofEquation} * static_cast<int64_t>(region.vertices.size());
+  }
+
   Result<std::string> whyTwoKernels(const std::vector<int> &a, const std::vector<int> &b) {
     std::vector<int> all = united(a, b);
     if (std::string reason = whyNotOneKernel(context, region, all); !reason.empty())
       return reason;
     if (!staysAcyclic(region, sets, chosen.partition, all))
       return std::string("another kernel needs the one and makes what the other one needs");
+    const int64_t refusals = judge.refusals();
     FUSEC_TRY(double together, judge.kernelSeconds(all));
+    if (judge.refusals() > refusals)
+      return std::string("the search had no evaluation left for both as one kernel");
     FUSEC_TRY(double first, judge.kernelSeconds(a));
     FUSEC_TRY(double second, judge.kernelSeconds(b));
+    FUSEC_TRY(const auto bytes, judge.movesMore(all));
+    if (bytes)
+      return "one kernel would move " + wholeText(bytes->first) + " bytes, their equations apart " +
+             wholeText(bytes->second);
     if (together == kNever)
       return std::string("no schedule runs both as one kernel");
     if (together >= first + second)
@@ -179,114 +196,17 @@ private:
     return drafts;
   }
 
-  void assign(PlanDraft &draft, const std::vector<int> &vertices) {
-    fusec::assign(draft, sets, vertices);
-  }
-
-  /// Hill climbing with two moves, in the order of the vertices, until a round changes nothing. `perKernel`: what each
-  /// kernel takes less than by itself, since it becomes a phase.
-  Status improve(PlanDraft &draft, double perKernel) {
-    constexpr int kMaxRounds = 4;
-    bool changed = true;
-    for (int round = 0; changed && round < kMaxRounds; ++round) {
-      changed = false;
-      for (int v = 0; v < static_cast<int>(region.vertices.size()); ++v) {
-        if (!region.vertices[v].equation)
-          continue;
-        FUSEC_TRY(bool joined, joinWithConsumers(draft, v, perKernel));
-        bool packed = false;
-        if (context.packs) {
-          FUSEC_TRY(packed, joinBeside(draft, v, perKernel));
-        }
-        FUSEC_TRY(bool cut, cutBefore(draft, v, perKernel));
-        changed = changed || joined || packed || cut;
-      }
+  /// Each draft once more with its remote patterns.
+  Status addRemote(std::vector<PlanDraft> &drafts) {
+    context.packs = true;
+    for (size_t d = 0, count = drafts.size(); d < count; ++d) {
+      PlanDraft remote = drafts[d];
+      FUSEC_TRY(bool changed,
+                joinRemote(context, region, score, judge, options.limits, sets, remote));
+      if (changed)
+        drafts.push_back(std::move(remote));
     }
     return success();
-  }
-
-  Result<bool> joinWithConsumers(PlanDraft &draft, int v, double perKernel) {
-    bool changed = false;
-    for (int c : region.vertices[v].consumers) {
-      // The accurate model is asked where the quick one sees a chance.
-      constexpr double kChance = 1.5;
-      FUSEC_TRY(bool joined, join(draft, v, c, kChance, perKernel));
-      changed = changed || joined;
-    }
-    return changed;
-  }
-
-  /// Kernels side by side, pair by pair: those that read what this one reads come first, then the next ones in the
-  /// list.
-  Result<bool> joinBeside(PlanDraft &draft, int v, double perKernel) {
-    constexpr size_t kSharing = 6, kNext = 4; // kernels that are looked at
-    constexpr double kChance = 1;
-    if (kernelOf(sets, draft.partition, v).front() != v)
-      return false;
-    std::vector<int> others;
-    auto add = [&](int u, size_t most) {
-      if (u <= v || u > v + kSearchWindow || !region.vertices[u].equation || others.size() >= most)
-        return;
-      const int first = kernelOf(sets, draft.partition, u).front();
-      if (first > v && std::count(others.begin(), others.end(), first) == 0)
-        others.push_back(first);
-    };
-    for (TensorId t : region.vertices[v].reads)
-      for (int u : readersOf.at(t))
-        add(u, kSharing);
-    const size_t most = others.size() + kNext;
-    const int count = static_cast<int>(region.vertices.size());
-    for (int u = v + 1; u < std::min(count, v + kSearchWindow) && others.size() < most; ++u)
-      add(u, most);
-    bool changed = false;
-    for (int u : others) {
-      FUSEC_TRY(bool joined, join(draft, v, u, kChance, perKernel));
-      changed = changed || joined;
-    }
-    return changed;
-  }
-
-  /// Makes one kernel of those of two vertices if that is legal and faster; asked of the accurate model where the quick
-  /// one says that it takes no more than `chance` times both.
-  Result<bool> join(PlanDraft &draft, int v, int u, double chance, double perKernel) {
-    std::vector<int> a = kernelOf(sets, draft.partition, v), b = kernelOf(sets, draft.partition, u);
-    if (a == b || !region.vertices[u].equation)
-      return false;
-    std::vector<int> all = united(a, b);
-    if (!whyNotOneKernel(context, region, all).empty() ||
-        !staysAcyclic(region, sets, draft.partition, all))
-      return false;
-    if (score.kernelSeconds(all) > chance * (score.kernelSeconds(a) + score.kernelSeconds(b)))
-      return false;
-    FUSEC_TRY(double together, judge.kernelSeconds(all));
-    FUSEC_TRY(double first, judge.kernelSeconds(a));
-    FUSEC_TRY(double second, judge.kernelSeconds(b));
-    if (together >= first + second - perKernel)
-      return false;
-    draft.seconds += together - first - second;
-    assign(draft, all);
-    return true;
-  }
-
-  /// The kernel of v becomes two: what comes before v, and v with the rest.
-  Result<bool> cutBefore(PlanDraft &draft, int v, double perKernel) {
-    std::vector<int> whole = kernelOf(sets, draft.partition, v);
-    auto place = std::find(whole.begin(), whole.end(), v);
-    if (place == whole.begin())
-      return false;
-    std::vector<int> head(whole.begin(), place), tail(place, whole.end());
-    if (!whyNotOneKernel(context, region, head).empty() ||
-        !whyNotOneKernel(context, region, tail).empty())
-      return false;
-    FUSEC_TRY(double together, judge.kernelSeconds(whole));
-    FUSEC_TRY(double first, judge.kernelSeconds(head));
-    FUSEC_TRY(double second, judge.kernelSeconds(tail));
-    if (first + second - perKernel >= together)
-      return false;
-    draft.seconds += first + second - together;
-    assign(draft, head);
-    assign(draft, tail);
-    return true;
   }
 
   VertexSets kernelsOf(const PlanDraft &draft) const {
@@ -307,16 +227,16 @@ private:
     return success();
   }
 
-  FusionContext context; // packs: not before all else is tried
+  FusionContext context; // packs: in the full search not before all else is tried
   const Target &target;
   Region region;
   Score score;
   Judge judge;
   const PlanOptions &options;
-  PhaseJoiner joiner;
-  std::map<TensorId, std::vector<int>> readersOf;
-  std::map<const Equation *, int> vertexOf;
   VertexSets sets;
+  Climber climber;
+  PhaseJoiner joiner;
+  std::map<const Equation *, int> vertexOf;
   PlanDraft chosen;
   Launches chosenLaunches;
 };
@@ -325,8 +245,12 @@ class PlanBuilder {
 public:
   PlanBuilder(const ExprProgram &program, const Target &target, const ScheduleOracle &oracle,
               const PlanOptions &options)
-      : context{program, {}, false, hasWavefronts(target, options)}, target(target), oracle(oracle),
-        options(options) {
+      : context{program,
+                {},
+                options.mode == SearchMode::Souffle || options.mode == SearchMode::PowerFusion,
+                hasWavefronts(target, options),
+                infoOf(options.mode).joinsContractions},
+        target(target), oracle(oracle), options(options) {
     countUses(program.items, context.uses);
     for (TensorId t : program.outputs)
       ++context.uses[t];
@@ -345,6 +269,10 @@ public:
           return "";
         });
     FUSEC_CHECK(std::move(status));
+    for (const auto &search : searches) {
+      plan.evaluations.quick += search->evaluations().quick;
+      plan.evaluations.accurate += search->evaluations().accurate;
+    }
     return std::move(plan);
   }
 
@@ -383,6 +311,11 @@ private:
 };
 
 } // namespace
+
+const SearchModeInfo &infoOf(SearchMode mode) {
+  return *std::find_if(std::begin(kSearchModes), std::end(kSearchModes),
+                       [&](const SearchModeInfo &info) { return info.mode == mode; });
+}
 
 Result<Plan> buildPlan(const ExprProgram &program, const Target &target,
                        const ScheduleOracle &oracle, const PlanOptions &options) {

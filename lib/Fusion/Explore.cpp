@@ -2,93 +2,14 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cmath>
 #include <functional>
 #include <map>
 #include <set>
-#include <span>
 
 namespace fusec {
 
 namespace {
-
-/// What a consumer brings into a pattern of its producer: one of these sets of vertices, or nothing.
-using Offers = std::vector<std::vector<int>>;
-
-/// Combines what consumers offer, a few of them at once, and keeps the best patterns: see explorePatterns.
-class Reduction {
-public:
-  Reduction(const FusionLimits &limits, std::function<bool(const std::vector<int> &)> isPattern,
-            std::function<double(const std::vector<int> &)> gain)
-      : limits(limits), isPattern(std::move(isPattern)), gain(std::move(gain)) {}
-
-  /// Where consumers are too many to be combined at once: how many of them the first half takes.
-  std::function<size_t(std::span<const Offers>)> firstHalf = [](std::span<const Offers> consumers) {
-    return consumers.size() / 2;
-  };
-  /// Told of the patterns of every part of the consumers.
-  std::function<void(const std::vector<Candidate> &)> note;
-
-  /// The best patterns of `own` and of what some of the consumers offer, not `own` alone.
-  std::vector<Candidate> combine(const std::vector<int> &own, std::span<const Offers> consumers) {
-    std::vector<Candidate> all;
-    if (static_cast<int>(consumers.size()) > limits.consumersTogether) {
-      const size_t half = firstHalf(consumers);
-      std::vector<Candidate> left = combine(own, consumers.first(half));
-      std::vector<Candidate> right = combine(own, consumers.subspan(half));
-      all = left;
-      all.insert(all.end(), right.begin(), right.end());
-      for (const Candidate &l : left)
-        for (const Candidate &r : right)
-          addUnion(own, {&l.vertices, &r.vertices}, all);
-    } else {
-      // Odometer over "nothing, its first offer, ..." of each consumer.
-      std::vector<size_t> choice(consumers.size(), 0);
-      while (advance(choice, consumers)) {
-        std::vector<const std::vector<int> *> parts;
-        for (size_t c = 0; c < consumers.size(); ++c)
-          if (choice[c] > 0)
-            parts.push_back(&consumers[c][choice[c] - 1]);
-        addUnion(own, parts, all);
-      }
-    }
-    std::stable_sort(all.begin(), all.end(),
-                     [](const Candidate &a, const Candidate &b) { return a.gain > b.gain; });
-    if (static_cast<int>(all.size()) > limits.topPatterns)
-      all.resize(static_cast<size_t>(limits.topPatterns));
-    if (note)
-      note(all);
-    return all;
-  }
-
-private:
-  static bool advance(std::vector<size_t> &choice, std::span<const Offers> consumers) {
-    for (size_t c = 0; c < choice.size(); ++c) {
-      if (++choice[c] <= consumers[c].size())
-        return true;
-      choice[c] = 0;
-    }
-    return false;
-  }
-
-  void addUnion(const std::vector<int> &own, const std::vector<const std::vector<int> *> &parts,
-                std::vector<Candidate> &out) const {
-    std::vector<int> all = own;
-    for (const std::vector<int> *part : parts)
-      all.insert(all.end(), part->begin(), part->end());
-    std::sort(all.begin(), all.end());
-    all.erase(std::unique(all.begin(), all.end()), all.end());
-    const bool known =
-        std::any_of(out.begin(), out.end(), [&](const Candidate &c) { return c.vertices == all; });
-    if (known || !isPattern(all))
-      return;
-    const double gained = gain(all);
-    out.push_back({std::move(all), gained});
-  }
-
-  const FusionLimits &limits;
-  const std::function<bool(const std::vector<int> &)> isPattern;
-  const std::function<double(const std::vector<int> &)> gain;
-};
 
 void dropUseless(std::vector<Candidate> &candidates) {
   std::erase_if(candidates, [](const Candidate &c) { return c.gain <= 0; });
@@ -100,7 +21,7 @@ std::vector<std::vector<Candidate>> explorePatterns(const FusionContext &context
                                                     const Region &region, const Score &score,
                                                     const FusionLimits &limits) {
   const Partition none(region.vertices.size(), -1);
-  Reduction reduction(
+  PatternReduction reduction(
       limits,
       [&](const std::vector<int> &all) {
         return whyNotOneKernel(context, region, all).empty() && staysAcyclic(region, {}, none, all);
@@ -114,10 +35,12 @@ std::vector<std::vector<Candidate>> explorePatterns(const FusionContext &context
     for (int c : region.vertices[v].consumers) {
       if (!region.vertices[c].equation)
         continue;
-      Offers offers = {{c}};
+      Offers offers;
       for (const Candidate &candidate : candidates[c])
-        if (static_cast<int>(offers.size()) < limits.topPatterns)
-          offers.push_back(candidate.vertices);
+        offers.push_back(candidate.vertices);
+      // Alone it saves nothing: the last of its patterns.
+      if (static_cast<int>(offers.size()) < limits.topPatterns)
+        offers.push_back({c});
       consumers.push_back(std::move(offers));
     }
     candidates[v] = reduction.combine({v}, consumers);
@@ -201,9 +124,10 @@ std::vector<Candidate> remotePatterns(const FusionContext &context, const Region
         covered += kernelOf(sets, partition, v).size();
       }
     assert(covered == all.size() && "patterns are made of whole kernels");
-    return all == kernelOf(sets, partition, all.front()) ? 0 : score.gain(all) - before;
+    const bool isKernel = all == kernelOf(sets, partition, all.front());
+    return isKernel || !std::isfinite(before) ? 0 : score.gain(all) - before;
   };
-  Reduction reduction(
+  PatternReduction reduction(
       limits,
       [&](const std::vector<int> &all) {
         return !areNeighbours(region, sets, partition, all) &&
@@ -212,7 +136,7 @@ std::vector<Candidate> remotePatterns(const FusionContext &context, const Region
       },
       gain);
   // Kernels of one depth never need each other, those that read the same value save most: parted last.
-  reduction.firstHalf = [&](std::span<const Offers> part) {
+  reduction.firstGroup = [&](std::span<const Offers> part) {
     const size_t begin = static_cast<size_t>(part.data() - offers.data());
     const size_t middle = part.size() / 2;
     auto boundary = [&](size_t i, auto key) {

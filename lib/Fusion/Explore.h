@@ -1,5 +1,5 @@
 #pragma once
-#include "Fusion/Plan.h"
+#include "Fusion/PatternReduction.h"
 #include "Fusion/Score.h"
 #include "Support/Hash.h"
 
@@ -7,15 +7,10 @@
 
 namespace fusec {
 
-struct Candidate {
-  std::vector<int> vertices; // ascending
-  double gain;               // predicted seconds saved over the kernels that it replaces
-};
-
-/// FusionStitching's PatternReduction (section 5.2): candidate patterns of every vertex, best first, that begin with it
-/// and save time. Vertices are visited from the outputs to the inputs. A vertex takes each of its consumers with one of
-/// that consumer's own candidates or not at all: for two consumers with three candidates each (3+1)^2 - 1 = 15
-/// combinations, of which the best three stay. More consumers are halved, and the halves' survivors are combined.
+/// Candidate patterns of every vertex, best first, that begin with it and save time: FusionStitching's approximate
+/// dynamic programming (section 5.2). Vertices are visited from the outputs to the inputs; each takes each of its
+/// consumers with one of that consumer's own candidates or not at all (PatternReduction). A consumer alone is one of
+/// its candidates, the least one, since it saves nothing.
 std::vector<std::vector<Candidate>> explorePatterns(const FusionContext &context,
                                                     const Region &region, const Score &score,
                                                     const FusionLimits &limits);

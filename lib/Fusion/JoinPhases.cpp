@@ -29,7 +29,9 @@ Result<Launches> PhaseJoiner::join(VertexSets kernels) {
 
 /// Why the kernel does not become the last phase of the launch, or "".
 Result<std::string> PhaseJoiner::whyNot(const Phases &launch, const std::vector<int> &kernel) {
-  constexpr double kWorthwhile = 0.05; // part of the neighbours' time that a barrier must save
+  // Part of the neighbours' work, beyond their launches, that a barrier must save: the registers of one may slow the
+  // other down by more.
+  constexpr double kWorthwhile = 0.05;
   Phases together = launch;
   together.push_back(kernel);
   if (std::string reason = whyNotPhases(region, together); !reason.empty())
@@ -43,7 +45,7 @@ Result<std::string> PhaseJoiner::whyNot(const Phases &launch, const std::vector<
   const double saved = before + alone - seconds;
   if (saved <= 0)
     return std::string("a barrier and blocks that suit both cost more than a launch");
-  if (saved < kWorthwhile * (last + alone))
+  if (saved < kWorthwhile * (last + alone - 2 * judge.launchSeconds()))
     return "a barrier in place of a launch saves no more than " + cost::secondsText(saved);
   return std::string();
 }

@@ -30,8 +30,27 @@ Result<double> Judge::seconds(const Phases &phases) {
   return least - double(phases.size() - 1) * cost::savedByPhase(target);
 }
 
+Result<double> Judge::bytesApart(const std::vector<int> &vertices) {
+  double bytes = 0;
+  for (int v : vertices) {
+    FUSEC_TRY(const KernelTime *alone, timeOf({v}));
+    bytes += alone->bytes;
+  }
+  return bytes;
+}
+
+Result<std::optional<std::pair<double, double>>>
+Judge::movesMore(const std::vector<int> &vertices) {
+  FUSEC_TRY(const KernelTime *time, timeOf(vertices));
+  FUSEC_TRY(const double apart, bytesApart(vertices));
+  std::optional<std::pair<double, double>> both;
+  if (time->bytes > apart)
+    both = {time->bytes, apart};
+  return both;
+}
+
 Result<const KernelTime *> Judge::timeOf(const std::vector<int> &vertices) {
-  static const KernelTime nothing{0, {}};
+  static const KernelTime nothing{0, {}, 0};
   if (!region.vertices[vertices[0]].equation)
     return &nothing;
   if (auto it = known.find(vertices); it != known.end())
@@ -40,11 +59,21 @@ Result<const KernelTime *> Judge::timeOf(const std::vector<int> &vertices) {
   const Hash128 key = keys.key(group);
   if (auto it = ofEqual.find(key); it != ofEqual.end())
     return known[vertices] = &it->second;
+  if (!budget.take()) {
+    static const KernelTime notAsked{kNever, {}, 0};
+    ++refused;
+    return &notAsked;
+  }
   std::vector<TensorId> arguments;
   const Pattern pattern = cutPattern(
       context.program, group,
       [&](TensorId t) { return isUsedOutside(group.equations, context.uses, t); }, arguments);
   FUSEC_TRY(KernelTime time, oracle(pattern));
+  if (vertices.size() > 1) {
+    FUSEC_TRY(const double apart, bytesApart(vertices));
+    if (time.bytes > apart)
+      time = {kNever, {}, time.bytes};
+  }
   // Plans that take equally long are told apart by what their kernels compute: the order of a model's nodes does not
   // matter.
   constexpr double kTie = 1e-12;

@@ -2,9 +2,11 @@
 #include "Fusion/PackOrder.h"
 #include "Fusion/PatternKeys.h"
 #include "Fusion/Plan.h"
+#include "Search/Budget.h"
 
 #include <limits>
 #include <map>
+#include <optional>
 #include <unordered_map>
 
 namespace fusec {
@@ -17,22 +19,32 @@ using Phases = VertexSets;
 /// Seconds of kernels by the accurate model, each asked for once.
 class Judge {
 public:
+  /// `evaluations`: kernels that it may ask for, each vertex alone included, which must come first.
   Judge(const FusionContext &context, const Region &region, const Target &target,
-        const ScheduleOracle &oracle)
+        const ScheduleOracle &oracle, int64_t evaluations)
       : context(context), region(region), target(target), oracle(oracle), order(context, region),
-        keys(context.program, context.uses) {}
+        keys(context.program, context.uses), budget(evaluations) {}
 
-  /// Infinite where no schedule runs the vertices as one kernel.
+  /// Infinite where no schedule runs the vertices as one kernel, where the best one moves more bytes than their kernels
+  /// apart would (fewer launches are not bought with bytes), and where no evaluation is left to ask.
   Result<double> kernelSeconds(const std::vector<int> &vertices);
   /// Of one kernel with these phases: each takes what it takes alone, with units that suit all of them.
   Result<double> seconds(const Phases &phases);
+  /// The same vertices' bytes as one kernel and as one each, if that is why no kernel holds them.
+  Result<std::optional<std::pair<double, double>>> movesMore(const std::vector<int> &vertices);
+  double launchSeconds() const { return target.launchSec; }
   /// What an equation computes (PatternKeys).
   Hash128 key(int vertex) { return keys.key(*region.vertices[vertex].equation); }
   /// The equations of such a kernel.
   Group groupOf(const Phases &phases) { return order.group(phases); }
 
+  int64_t evaluations() const { return budget.spent(); }
+  /// Kernels asked for when no evaluation was left.
+  int64_t refusals() const { return refused; }
+
 private:
   Result<const KernelTime *> timeOf(const std::vector<int> &vertices);
+  Result<double> bytesApart(const std::vector<int> &vertices);
 
   const FusionContext &context;
   const Region &region;
@@ -42,6 +54,8 @@ private:
   PatternKeys keys;
   std::unordered_map<std::vector<int>, const KernelTime *, VerticesHash> known;
   std::map<Hash128, KernelTime> ofEqual; // by their keys
+  search::Budget budget;
+  int64_t refused = 0;
 };
 
 } // namespace fusec

@@ -121,6 +121,10 @@ std::string whyNotOneKernel(const FusionContext &context, const Region &region,
   std::vector<const Equation *> equations = equationsOf(region, vertices);
   if (equations.size() == 1)
     return "";
+  if (!context.joinsContractions)
+    for (const Equation *e : equations)
+      if (isContraction(*e))
+        return e->name + " is a contraction, which this search mode leaves alone";
   if (context.wavefronts && std::any_of(equations.begin(), equations.end(), [](const Equation *e) {
         return e->kind == EquationKind::Scan;
       }))

@@ -12,6 +12,7 @@ struct FusionContext {
   bool packs = true; // kernels may hold equations that do not need each other, side by side
   /// And scans with what lies between them: where all blocks can take a scan's steps together.
   bool wavefronts = false;
+  bool joinsContractions = true; // with the map that finishes them, and in packs
 };
 
 /// Why the equations (vertices of one region, ascending) cannot be one kernel, for people: "logits is a contraction,

@@ -38,18 +38,25 @@ struct Apart {
   std::string reason;             // for people: "y reads it at other points than its own"
 };
 
+/// What a search has spent: kernels that each model was asked for, equal ones of a list once.
+struct Evaluations {
+  int64_t quick = 0, accurate = 0;
+};
+
 /// A partition of a program's equations into patterns (convex sets) and the order in which they run.
 struct Plan {
   std::vector<Pattern> patterns;
   std::vector<PlanStep> steps;
-  std::vector<Apart> apart; // see valuesBetween
+  std::vector<Apart> apart;  // see valuesBetween
+  Evaluations evaluations{}; // of the search; no part of the text
 };
 
 /// What a pattern is predicted to take as one kernel without phases.
 struct KernelTime {
   double seconds = -1; // negative: no schedule
   std::map<int, double>
-      ofUnits; // with so many units a block; phases of one kernel have the number in common
+      ofUnits;      // with so many units a block; phases of one kernel have the number in common
+  double bytes = 0; // of device memory that it reads and writes
 };
 /// Predicts for the target that is compiled for. Handed in by the driver, implemented by Tiling.
 using ScheduleOracle = std::function<Result<KernelTime>(const Pattern &)>;
@@ -59,20 +66,33 @@ enum class SearchMode : uint8_t { None, Fs, Souffle, PowerFusion, Full };
 struct SearchModeInfo {
   SearchMode mode;
   std::string_view name, help;
+  bool joinsContractions = true; // else each is a kernel of its own: left to a library
+  bool blocksWait = true;        // for each other, between phases and rounds of a kernel
 };
 inline constexpr SearchModeInfo kSearchModes[] = {
     {SearchMode::Full, "full", "all seeds, improved under the accurate model"},
-    {SearchMode::Fs, "fs", "FusionStitching: candidate patterns of each vertex, beam search"},
-    {SearchMode::Souffle, "souffle", "Souffle: from the top down, everything between contractions"},
-    {SearchMode::PowerFusion, "powerfusion", "PowerFusion: greedy merging along values"},
+    {SearchMode::Fs, "fs",
+     "FusionStitching: candidate patterns of each vertex, beam search, remote patterns; no "
+     "contractions, nothing between blocks",
+     false, false},
+    {SearchMode::Souffle, "souffle",
+     "Souffle: from the top down, everything between contractions, independent parts side by "
+     "side"},
+    {SearchMode::PowerFusion, "powerfusion",
+     "PowerFusion: greedy merging along values and of what reads the same; no contractions", false},
     {SearchMode::None, "none", "every equation a kernel of its own"},
 };
+const SearchModeInfo &infoOf(SearchMode mode);
 
-/// Sizes of the search; the defaults are FusionStitching's (section 5).
+/// Sizes of the search, FusionStitching's (section 5) by default, and what it may spend on each equation of a list:
+/// with the least, 1, all equations stay alone.
 struct FusionLimits {
   int topPatterns = 3;       // candidates kept for each vertex
   int consumersTogether = 2; // consumers whose candidates are combined at once
   int beamWidth = 3;
+  int quickEvaluations = 200; // kernels that the quick model looks at
+  int evaluations = 50;       // kernels that the accurate one is asked for
+  size_t allDrafts = 4096;    // equations of the longest list that gets every kind of draft
 };
 
 struct PlanOptions {

@@ -9,6 +9,7 @@
 #include "Expr/transforms/Profile.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace fusec {
 
@@ -21,8 +22,9 @@ static double loadsOf(const Equation &e) {
   return isContraction(e) ? reads * kTiled : reads;
 }
 
-Score::Score(const FusionContext &context, const Region &region, const Target &target)
-    : context(context), region(region), target(target) {
+Score::Score(const FusionContext &context, const Region &region, const Target &target,
+             int64_t evaluations)
+    : context(context), region(region), target(target), budget(evaluations) {
   for (const Symbol &s : context.program.symbols)
     symbols.push_back(s.opt);
   for (const Region::Vertex &v : region.vertices) {
@@ -33,7 +35,8 @@ Score::Score(const FusionContext &context, const Region &region, const Target &t
       works.back().points *= elementsOf(v.equation->axes[a].extent);
   }
   for (size_t v = 0; v < region.vertices.size(); ++v)
-    alone.push_back(region.vertices[v].equation ? kernelSeconds({static_cast<int>(v)}) : 0);
+    alone.push_back(region.vertices[v].equation && budget.take() ? together({static_cast<int>(v)})
+                                                                 : Estimate{0, 1});
 }
 
 double Score::elementsOf(const DimExpr &e) const { return double(e.evaluate(symbols).value_or(1)); }
@@ -46,10 +49,14 @@ double Score::bytesOf(TensorId t) const {
 }
 
 double Score::kernelSeconds(const std::vector<int> &vertices) const {
-  auto [place, isNew] = known[context.packs].try_emplace(vertices, 0);
-  if (isNew)
-    place->second = estimate(vertices);
-  return place->second;
+  if (vertices.size() == 1)
+    return alone[vertices[0]].seconds;
+  auto &met = known[context.packs];
+  if (auto place = met.find(vertices); place != met.end())
+    return place->second;
+  if (!budget.take())
+    return std::numeric_limits<double>::infinity();
+  return met[vertices] = estimate(vertices);
 }
 
 double Score::estimate(const std::vector<int> &vertices) const {
@@ -59,7 +66,7 @@ double Score::estimate(const std::vector<int> &vertices) const {
       })) {
     double apart = -double(vertices.size() - 1) * target.launchSec;
     for (int v : vertices)
-      apart += alone[v];
+      apart += alone[v].seconds;
     return std::max(apart, target.launchSec);
   }
   const double seconds = together(vertices).seconds;
@@ -70,7 +77,7 @@ double Score::estimate(const std::vector<int> &vertices) const {
   // Side by side each part draws on the cores that its blocks take.
   double longest = 0, shares = 0;
   for (const std::vector<int> &part : parts) {
-    const Estimate e = together(part);
+    const Estimate e = part.size() == 1 ? alone[part[0]] : together(part);
     const double work = e.seconds - target.launchSec;
     longest = std::max(longest, work);
     shares += work * std::min(1.0, e.parallel / target.cores);
@@ -130,7 +137,7 @@ Score::Estimate Score::together(const std::vector<int> &vertices) const {
 double Score::gain(const std::vector<int> &vertices) const {
   double apart = 0;
   for (int v : vertices)
-    apart += alone[v];
+    apart += alone[v].seconds;
   return apart - kernelSeconds(vertices);
 }
 

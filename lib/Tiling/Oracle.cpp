@@ -101,10 +101,10 @@ static double handedBytes(const Schedule &schedule, const ExprProgram &equations
   return bytes;
 }
 
-Prediction predict(const Schedule &schedule, const ExprProgram &pattern, const Target &target) {
-  const ScheduledPattern scheduled(schedule, pattern);
-  const std::vector<cost::Counts> phases = WorkMeter(scheduled.program(), target).phases(schedule);
-  Prediction prediction{cost::latency(phases, target), 0, 0};
+static Prediction predictionOf(const std::vector<cost::Counts> &phases, double seconds,
+                               const Schedule &schedule, const ExprProgram &pattern,
+                               const Target &target) {
+  Prediction prediction{seconds, 0, 0};
   double constants = 0;
   for (const cost::Counts &counts : phases) {
     constants += counts.constantBytes;
@@ -115,6 +115,7 @@ Prediction predict(const Schedule &schedule, const ExprProgram &pattern, const T
     return prediction;
   // Constants, and what rounds hand to each other, are at the same places in every round: the last cache keeps them
   // where it has room.
+  const ScheduledPattern scheduled(schedule, pattern);
   const double handed = handedBytes(schedule, scheduled.program());
   if (constants + handed <= double(target.memory.end()[-2].capacityBytes)) {
     const Traffic once = compulsoryTraffic(scheduled.program());
@@ -124,11 +125,20 @@ Prediction predict(const Schedule &schedule, const ExprProgram &pattern, const T
   return prediction;
 }
 
+Prediction predict(const Schedule &schedule, const ExprProgram &pattern, const Target &target) {
+  const std::vector<cost::Counts> phases = countWork(schedule, pattern, target);
+  return predictionOf(phases, cost::latency(phases, target), schedule, pattern, target);
+}
+
 Result<std::vector<ScheduleVariant>> bestSchedules(const ExprProgram &pattern, const Target &target,
                                                    const std::vector<int> &phaseStarts,
-                                                   KnownParts *known) {
+                                                   KnownParts *known, bool blocksWait) {
   Weighed all = phaseStarts.empty() ? weighedCandidates(pattern, target, known)
                                     : phasedCandidates(pattern, target, phaseStarts, known);
+  if (!blocksWait)
+    std::erase_if(all, [](const WeighedSchedule &candidate) {
+      return candidate.phases.size() > 1 || hasRounds(candidate.schedule);
+    });
   if (all.empty())
     return std::vector<ScheduleVariant>{};
   ScheduleVariant best;
@@ -141,6 +151,9 @@ Result<std::vector<ScheduleVariant>> bestSchedules(const ExprProgram &pattern, c
   }
   best.schedule = std::move(all[chosen].schedule);
   best.seconds = all[chosen].seconds;
+  const Prediction prediction =
+      predictionOf(all[chosen].phases, all[chosen].seconds, best.schedule, pattern, target);
+  best.bytes = prediction.readBytes + prediction.writtenBytes;
   std::vector<ScheduleVariant> variants;
   // A contraction whose tiles may be cut pays for its checks in code size and branches: one variant for symbols
   // that are multiples of 16 goes without.
@@ -164,8 +177,10 @@ Result<std::vector<ScheduleVariant>> bestSchedules(const ExprProgram &pattern, c
 
 Result<std::vector<ScheduleVariant>> finalSchedules(const ExprProgram &pattern,
                                                     const Target &target,
-                                                    const std::vector<int> &phaseStarts) {
-  FUSEC_TRY(std::vector<ScheduleVariant> variants, bestSchedules(pattern, target, phaseStarts));
+                                                    const std::vector<int> &phaseStarts,
+                                                    bool blocksWait) {
+  FUSEC_TRY(std::vector<ScheduleVariant> variants,
+            bestSchedules(pattern, target, phaseStarts, nullptr, blocksWait));
   for (ScheduleVariant &variant : variants) {
     std::vector<Symbol> symbols = pattern.symbols;
     for (auto [symbol, divisor] : variant.divisors)

@@ -15,6 +15,7 @@ struct ScheduleVariant {
   std::vector<std::pair<SymbolId, int64_t>> divisors; // guards: symbol is a multiple of
   Schedule schedule;
   double seconds = 0;                   // predicted, at the symbols' opt values
+  double bytes = 0;                     // of device memory, as Prediction has them
   std::map<int, double> secondsOfUnits; // of the fastest candidate with so many units a block
   search::Log considered;               // candidates and their predicted seconds
 };
@@ -36,14 +37,17 @@ Prediction predict(const Schedule &schedule, const ExprProgram &pattern, const T
 /// Answers "how would this pattern run, and how fast" for Fusion: the cheapest candidate, and a guarded variant in
 /// front of it where knowing that a symbol is a multiple of the lanes saves bounds checks. Empty where no single kernel
 /// can hold the pattern. `phaseStarts`: see tiling::phasedCandidates. `known`: kept from call to call on the target.
+/// `blocksWait`: a kernel's blocks may wait for each other, between phases and between rounds of a scan.
 Result<std::vector<ScheduleVariant>> bestSchedules(const ExprProgram &pattern, const Target &target,
                                                    const std::vector<int> &phaseStarts = {},
-                                                   KnownParts *known = nullptr);
+                                                   KnownParts *known = nullptr,
+                                                   bool blocksWait = true);
 
 /// The same for a pattern that is decided on: its schedules also say what threads keep (Kept.h), which takes a lowering
 /// each, and the seconds know it.
 Result<std::vector<ScheduleVariant>> finalSchedules(const ExprProgram &pattern,
                                                     const Target &target,
-                                                    const std::vector<int> &phaseStarts = {});
+                                                    const std::vector<int> &phaseStarts = {},
+                                                    bool blocksWait = true);
 
 } // namespace fusec

@@ -74,7 +74,9 @@ void printReport(const CommandLine &line, const Report &report) {
       out += (i ? ",{" : "{") + std::string("\"name\":") + jsonString(report.targets[i].name) +
              ",\"kernels\":" + std::to_string(report.targets[i].kernels) +
              ",\"steps\":" + std::to_string(report.targets[i].steps) +
-             ",\"predicted_s\":" + predictedText(report.targets[i]) + "}";
+             ",\"predicted_s\":" + predictedText(report.targets[i]) +
+             ",\"evaluations\":" + std::to_string(report.targets[i].evaluations) +
+             ",\"quick_evaluations\":" + std::to_string(report.targets[i].quickEvaluations) + "}";
     out += "],\"notes\":[";
     for (size_t i = 0; i < report.notes.size(); ++i)
       out += (i ? "," : "") + jsonString(report.notes[i]);
@@ -88,8 +90,12 @@ void printReport(const CommandLine &line, const Report &report) {
       std::fprintf(stderr, "%10.3f ms  %s\n", step.seconds * 1e3, step.what.c_str());
   if (line.verbose)
     for (const Report::Target &target : report.targets)
-      std::fprintf(stderr, "%s: %d kernels, %d steps, predicted seconds: %s\n", target.name.c_str(),
-                   target.kernels, target.steps, predictedText(target).c_str());
+      std::fprintf(stderr,
+                   "%s: %d kernels, %d steps, predicted seconds: %s, search: %lld evaluations and "
+                   "%lld quick ones\n",
+                   target.name.c_str(), target.kernels, target.steps, predictedText(target).c_str(),
+                   static_cast<long long>(target.evaluations),
+                   static_cast<long long>(target.quickEvaluations));
 }
 
 /// Errors of the command line are JSON too where that was asked for, before or after what is wrong.
@@ -171,6 +177,12 @@ void addModelOptions(CLI::App &app, CommandLine &line) {
       ->default_val(options.fusionGroup);
   app.add_option("--fusion-beam", options.fusionBeam, "plans that the beam search keeps")
       ->default_val(options.fusionBeam);
+  app.add_option("--fusion-evaluations", options.fusionEvaluations,
+                 "kernels an equation, on average, that the search predicts accurately at most")
+      ->default_val(options.fusionEvaluations);
+  app.add_option("--fusion-quick-evaluations", options.fusionQuickEvaluations,
+                 "kernels an equation, on average, that the search estimates at most")
+      ->default_val(options.fusionQuickEvaluations);
   app.add_option("--log-format", line.logFormat, "text or json")
       ->check(CLI::IsMember({"text", "json"}));
 }

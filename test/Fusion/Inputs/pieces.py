@@ -13,11 +13,11 @@ names = []
 ROWS, WIDTH = 4096, 1024
 
 
-def save(name, nodes, inputs, rank=(ROWS, WIDTH)):
+def save(name, nodes, inputs, rank=(ROWS, WIDTH), outputs=("y",)):
     weights = [numpy_helper.from_array(np.ones(rank[-1:], np.float32), n)
                for n in ("scale", "bias") if any(n in item.input for item in nodes)]
     info = lambda n: helper.make_tensor_value_info(n, TensorProto.FLOAT, rank)
-    graph = helper.make_graph(nodes, name, [info(n) for n in inputs], [info("y")], weights)
+    graph = helper.make_graph(nodes, name, [info(n) for n in inputs], [info(n) for n in outputs], weights)
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 23)], ir_version=10)
     names.append(name)
     onnx.save(model, f"{folder}/{name}.onnx")
@@ -32,6 +32,8 @@ save("layer", [node("Add", ["x", "bias"], ["a"]), node("Add", ["a", "residual"],
      ["x", "residual"])
 save("onerow", [node("LayerNormalization", ["x", "scale", "bias"], ["a"]), node("Softmax", ["a"], ["y"])], ["x"],
      (1, 768))
+save("apart", [node("Softmax", ["x"], ["y"]), node("Softmax", ["z"], ["v"])], ["x", "z"],
+     (64, 256), ["y", "v"])
 
 for mode in ("full", "fs", "souffle", "powerfusion", "none"):
     for name in names:

@@ -1,0 +1,65 @@
+#include "Driver/Searches.h"
+
+#include <algorithm>
+
+namespace fusec {
+
+Status planTarget(const ExprProgram &program, const PlanOptions &options, TargetState &target) {
+  std::map<Hash128, KernelTime> known;
+  KnownParts parts;
+  const bool wait = infoOf(options.mode).blocksWait;
+  ScheduleOracle oracle = [&](const Pattern &pattern) -> Result<KernelTime> {
+    if (auto it = known.find(pattern.signature); it != known.end())
+      return it->second;
+    FUSEC_TRY(auto found, bestSchedules(pattern.program, target.target, {}, &parts, wait));
+    KernelTime &time = known[pattern.signature];
+    if (!found.empty()) {
+      const ScheduleVariant &best = found.back();
+      time = {best.seconds, best.secondsOfUnits, best.bytes};
+    }
+    return time;
+  };
+  FUSEC_TRY(target.plan, buildPlan(program, target.target, oracle, options));
+  return verify(target.plan, program);
+}
+
+Status scheduleTarget(const PlanOptions &options, TargetState &target) {
+  Diagnostics errors;
+  for (const Pattern &pattern : target.plan.patterns) {
+    Result<std::vector<ScheduleVariant>> variants = finalSchedules(
+        pattern.program, target.target, pattern.phaseStarts, infoOf(options.mode).blocksWait);
+    if (!variants) {
+      errors.insert(errors.end(), variants.errors().begin(), variants.errors().end());
+      continue;
+    }
+    if (variants->empty()) {
+      errors.push_back(
+          {Diag::BadIr, "plan for " + target.target.name,
+           "no schedule runs the equations of " + pattern.program.name +
+               " as one kernel: one of them is a scan, a scatter or opaque, or has no elements"});
+      continue;
+    }
+    for (size_t v = 0; v < variants->size(); ++v)
+      (*variants)[v].schedule.name = pattern.program.name + "." + (*variants)[v].schedule.name;
+    target.schedules.push_back(std::move(*variants));
+  }
+  if (!errors.empty())
+    return errors;
+  return success();
+}
+
+static double predictedSeconds(const TargetState &target, const std::vector<PlanStep> &steps) {
+  double seconds = 0;
+  for (const PlanStep &step : steps)
+    seconds += step.kind == PlanStep::Kind::Launch
+                   ? target.schedules[static_cast<size_t>(step.pattern)].back().seconds
+                   : std::max(predictedSeconds(target, step.thenSteps),
+                              predictedSeconds(target, step.elseSteps));
+  return seconds;
+}
+
+double predictedSeconds(const TargetState &target) {
+  return predictedSeconds(target, target.plan.steps);
+}
+
+} // namespace fusec

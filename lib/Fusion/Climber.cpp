@@ -1,0 +1,114 @@
+#include "Fusion/Climber.h"
+
+#include <algorithm>
+
+namespace fusec {
+
+Climber::Climber(const FusionContext &context, const Region &region, const Score &score,
+                 Judge &judge, VertexSets &sets)
+    : context(context), region(region), score(score), judge(judge), sets(sets) {
+  for (size_t v = 0; v < region.vertices.size(); ++v)
+    for (TensorId t : region.vertices[v].reads)
+      readersOf[t].push_back(static_cast<int>(v));
+}
+
+Status Climber::improve(PlanDraft &draft, double perKernel) {
+  constexpr int kMaxRounds = 4;
+  bool changed = true;
+  for (int round = 0; changed && round < kMaxRounds; ++round) {
+    changed = false;
+    for (int v = 0; v < static_cast<int>(region.vertices.size()); ++v) {
+      if (!region.vertices[v].equation)
+        continue;
+      FUSEC_TRY(bool joined, joinWithConsumers(draft, v, perKernel));
+      bool packed = false;
+      if (context.packs) {
+        FUSEC_TRY(packed, joinBeside(draft, v, perKernel));
+      }
+      FUSEC_TRY(bool cut, cutBefore(draft, v, perKernel));
+      changed = changed || joined || packed || cut;
+    }
+  }
+  return success();
+}
+
+Result<bool> Climber::joinWithConsumers(PlanDraft &draft, int v, double perKernel) {
+  bool changed = false;
+  for (int c : region.vertices[v].consumers) {
+    // The accurate model is asked where the quick one sees a chance.
+    constexpr double kChance = 1.5;
+    FUSEC_TRY(bool joined, join(draft, v, c, kChance, perKernel));
+    changed = changed || joined;
+  }
+  return changed;
+}
+
+Result<bool> Climber::joinBeside(PlanDraft &draft, int v, double perKernel) {
+  constexpr size_t kSharing = 6, kNext = 4; // kernels that are looked at
+  constexpr double kChance = 1;
+  if (kernelOf(sets, draft.partition, v).front() != v)
+    return false;
+  std::vector<int> others;
+  auto add = [&](int u, size_t most) {
+    if (u <= v || u > v + kSearchWindow || !region.vertices[u].equation || others.size() >= most)
+      return;
+    const int first = kernelOf(sets, draft.partition, u).front();
+    if (first > v && std::count(others.begin(), others.end(), first) == 0)
+      others.push_back(first);
+  };
+  for (TensorId t : region.vertices[v].reads)
+    for (int u : readersOf.at(t))
+      add(u, kSharing);
+  const size_t most = others.size() + kNext;
+  const int count = static_cast<int>(region.vertices.size());
+  for (int u = v + 1; u < std::min(count, v + kSearchWindow) && others.size() < most; ++u)
+    add(u, most);
+  bool changed = false;
+  for (int u : others) {
+    FUSEC_TRY(bool joined, join(draft, v, u, kChance, perKernel));
+    changed = changed || joined;
+  }
+  return changed;
+}
+
+Result<bool> Climber::join(PlanDraft &draft, int v, int u, double chance, double perKernel) {
+  std::vector<int> a = kernelOf(sets, draft.partition, v), b = kernelOf(sets, draft.partition, u);
+  if (a == b || !region.vertices[u].equation)
+    return false;
+  std::vector<int> all = united(a, b);
+  if (!whyNotOneKernel(context, region, all).empty() ||
+      !staysAcyclic(region, sets, draft.partition, all))
+    return false;
+  if (score.kernelSeconds(all) > chance * (score.kernelSeconds(a) + score.kernelSeconds(b)))
+    return false;
+  FUSEC_TRY(double together, judge.kernelSeconds(all));
+  FUSEC_TRY(double first, judge.kernelSeconds(a));
+  FUSEC_TRY(double second, judge.kernelSeconds(b));
+  if (together >= first + second - perKernel)
+    return false;
+  draft.seconds += together - first - second;
+  assign(draft, sets, all);
+  return true;
+}
+
+Result<bool> Climber::cutBefore(PlanDraft &draft, int v, double perKernel) {
+  std::vector<int> whole = kernelOf(sets, draft.partition, v);
+  auto place = std::find(whole.begin(), whole.end(), v);
+  if (place == whole.begin())
+    return false;
+  std::vector<int> head(whole.begin(), place), tail(place, whole.end());
+  if (!whyNotOneKernel(context, region, head).empty() ||
+      !whyNotOneKernel(context, region, tail).empty())
+    return false;
+  FUSEC_TRY(double together, judge.kernelSeconds(whole));
+  FUSEC_TRY(double first, judge.kernelSeconds(head));
+  FUSEC_TRY(double second, judge.kernelSeconds(tail));
+  if (first + second - perKernel >= together)
+    return false;
+  draft.seconds += first + second - together;
+  assign(draft, sets, head);
+  assign(draft, sets, tail);
+  return true;
+}
+
+} // namespace fusec
