@@ -114,14 +114,21 @@ typedef struct {
  * t % lanes of unit t / lanes. Shared memory is static in the image. A kernel reports nothing.
  * With Kernel.grid_barrier there is an entry for all phases too, named with "_grid" appended: its blocks wait for
  * each other, so all of them must be on the device at once (a cooperative launch), any number from 1 to the largest
- * grid of a phase. Two more parameters follow the dims: that number as int64, and a pointer to a 32-bit word in
- * device memory, 0 before the first launch, which launches that may overlap do not share.
+ * grid of a phase. Two more parameters follow the dims: that number as int64, and a pointer to FUSEC_GRID_BYTES of
+ * device memory, 0 before the first launch, which launches that may overlap do not share: the barrier's word, the
+ * number of blocks that have ended, and counters, each at the beginning of FUSEC_GRID_WORD_BYTES. A launch leaves
+ * behind what the next one can begin with.
  *
  * sim: one entry for each phase, named as on a GPU, of type fusec_sim_kernel, called for each thread of each
  * block. In the entry for all phases the number of blocks stands behind the dims. Before each access to global or
  * shared memory it calls `access`; other hooks stand for the machine's instructions. Hooks do not return when a
  * check fails.
  */
+#define FUSEC_GRID_WORD_BYTES                                                                      \
+  32u /* a sector: blocks that wait for different counters do not meet */
+#define FUSEC_GRID_COUNTERS 2046u
+#define FUSEC_GRID_BYTES ((2u + FUSEC_GRID_COUNTERS) * FUSEC_GRID_WORD_BYTES)
+
 enum { /* what a kernel returns */
        FUSEC_KERNEL_OK = 0,
        FUSEC_KERNEL_INDEX_OUT_OF_RANGE =
@@ -164,6 +171,12 @@ typedef struct {
   void (*fail)(fusec_sim_thread *t, int32_t status, int32_t site);
   /* Barrier of all threads of all blocks, in the entry for all phases. */
   void (*grid_sync)(fusec_sim_thread *t, int32_t site);
+  /* The thread begins block `block` of phase `phase`, in an entry for all phases with counters. */
+  void (*begin_block)(fusec_sim_thread *t, int32_t phase, int64_t block, int32_t site);
+  /* Counter `counter` rises by 1, once for all threads of the block. */
+  void (*signal)(fusec_sim_thread *t, int64_t counter, int32_t site);
+  /* Until each of the counters first to last is `count`. */
+  void (*wait)(fusec_sim_thread *t, int64_t first, int64_t last, int64_t count, int32_t site);
 } fusec_sim_hooks;
 
 struct fusec_sim_thread {

@@ -96,6 +96,8 @@ private:
         return bad(place, "rounds are of phases that the kernel does not have");
       if (k.hasRounds() && !k.rounds.valid(model.symbols.size()))
         return bad(place, "the number of rounds is malformed");
+      if (k.waits && !k.gridBarrier)
+        return bad(place, "phases wait for counters in an entry for all of them alone");
       for (const Param &p : k.params)
         if (static_cast<int>(p.type) >= kNumDTypes)
           return bad(place, "a parameter has an unknown element type");

@@ -62,6 +62,7 @@ Kernel kernel(const fb::Kernel *k) {
   out.lanes = k->lanes();
   each(k->onnx_nodes(), [&](const flatbuffers::String *s) { out.onnxNodes.push_back(text(s)); });
   out.gridBarrier = k->grid_barrier();
+  out.waits = k->waits();
   out.roundsFirst = k->rounds_first();
   out.roundsLast = k->rounds_last();
   if (k->rounds())

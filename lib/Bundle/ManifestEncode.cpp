@@ -97,7 +97,7 @@ private:
     if (k.hasRounds())
       rounds = expr(k.rounds);
     return fb::CreateKernel(fb, symbol, grids, paramList, dims, k.scratchBytes, k.units, k.lanes,
-                            nodes, k.gridBarrier, rounds, k.roundsFirst, k.roundsLast);
+                            nodes, k.gridBarrier, rounds, k.roundsFirst, k.roundsLast, k.waits);
   }
 
   flatbuffers::Offset<fb::Variant> variant(const Variant &v) {

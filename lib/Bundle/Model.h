@@ -44,6 +44,7 @@ struct Kernel {
   int32_t units = 1, lanes = 1;
   std::vector<std::string> onnxNodes;
   bool gridBarrier = false; // GPU and sim: there is an entry for all phases too
+  bool waits = false;       // phases of that entry wait for counters
   // Phases that run again and again, roundsFirst to roundsLast (exclusive); none where these are equal.
   DimCode rounds;
   int32_t roundsFirst = 0, roundsLast = 0;

@@ -2,6 +2,7 @@
 #include "Codegen/Emitter.h"
 
 #include "Gir/Walk.h"
+#include "fusec/bundle_format.h"
 
 namespace fusec {
 
@@ -35,6 +36,9 @@ void Emitter::problem(const std::string &what) {
 }
 
 Status Emitter::run() {
+  if (!kernel.counters.empty() && !code.gridBarrier)
+    problem("phases that wait for counters need an entry for all of them, which this target has "
+            "not");
   if (threads) {
     for (size_t p = 0; p < kernel.phases.size(); ++p)
       emitGpuPhase(p);
@@ -205,29 +209,36 @@ void Emitter::emitGpuPhase(size_t p) {
   b.CreateRetVoid();
 }
 
-/// void symbol_grid(buffers..., dims..., i64 blocks, ptr barrier): all phases, run by as many blocks as the device
+/// void symbol_grid(buffers..., dims..., i64 blocks, ptr words): all phases, run by as many blocks as the device
 /// holds at once; each takes every blocks-th block of a phase, and the grid's barrier stands between phases and between
-/// rounds. So it cannot deadlock: every block that waits has its place, and all of them come to the same barriers.
+/// rounds. So it cannot deadlock: every block that waits has its place, and all of them come to the same barriers. In
+/// front of a phase that waits for counters stands none (Gir/VerifyCounters.cpp says why that cannot deadlock either);
+/// the block that ends last leaves them 0.
 void Emitter::emitGridKernel() {
   beginFunction(code.symbol + "_grid", llvm::GlobalValue::ExternalLinkage, b.getVoidTy(),
                 Extra::Grid);
   llvm::Type *i32 = b.getInt32Ty(), *i64 = b.getInt64Ty();
-  Value *blocks = function->getArg(function->arg_size() - 2),
-        *barrier = function->getArg(function->arg_size() - 1);
+  Value *blocks = function->getArg(function->arg_size() - 2);
+  gridWords = function->getArg(function->arg_size() - 1);
   blocks->setName("blocks");
-  barrier->setName("barrier");
+  gridWords->setName("words");
+  llvm::Type *ptr = gridWords->getType();
+  DimExpr counters(0);
+  for (const GirCounters &c : kernel.counters)
+    counters = counters + c.count;
+  if (rangeOfExtent(counters, kernel.symbols).max >= int64_t{FUSEC_GRID_COUNTERS})
+    problem("a kernel has at most " + std::to_string(FUSEC_GRID_COUNTERS) + " counters");
   numberThreads();
   Value *own = b.CreateZExt(b.CreateCall(machine("fusec.gpu.block", i32, {})), i64, "block");
   declareLocals();
-  llvm::Function *gridSync =
-                     machine("fusec.gpu.sync.grid", b.getVoidTy(), {barrier->getType(), i32}),
+  llvm::Function *gridSync = machine("fusec.gpu.sync.grid", b.getVoidTy(), {ptr, i32}),
                  *blockSync = machine("fusec.gpu.sync.block", b.getVoidTy(), {});
   Value *round = nullptr; // its place, in the loop over rounds
   llvm::BasicBlock *roundsBegin = nullptr, *roundsDone = nullptr;
   for (size_t p = 0; p < kernel.phases.size(); ++p) {
     const Phase &phase = kernel.phases[p];
-    if (p > 0)
-      b.CreateCall(gridSync, {barrier, b.CreateTrunc(blocks, i32)});
+    if (p > 0 && !phase.waiting)
+      b.CreateCall(gridSync, {gridWords, b.CreateTrunc(blocks, i32)});
     if (kernel.rounds && p == kernel.rounds->first) {
       round = entryAlloca(i64, "round.next");
       b.CreateStore(b.getInt64(0), round);
@@ -250,6 +261,9 @@ void Emitter::emitGridKernel() {
     Value *block = b.CreateLoad(i64, counter);
     b.CreateCondBr(b.CreateICmpSLT(block, total), body, after);
     b.SetInsertPoint(body);
+    if (!kernel.counters.empty())
+      b.CreateCall(machine("fusec.gpu.sync.begin", b.getVoidTy(), {i32, i64}),
+                   {b.getInt32(static_cast<uint32_t>(p)), block});
     emitPhaseBody(phase, block);
     if (code.sharedBytes > 0) // the next block takes the memory over
       b.CreateCall(blockSync);
@@ -258,8 +272,12 @@ void Emitter::emitGridKernel() {
     b.SetInsertPoint(after);
     cache.assign(kernel.body.nodes.size(), {});
     if (kernel.rounds && p + 1 == kernel.rounds->last)
-      endRounds(round, roundsBegin, roundsDone, gridSync, {barrier, b.CreateTrunc(blocks, i32)});
+      endRounds(round, roundsBegin, roundsDone, gridSync, {gridWords, b.CreateTrunc(blocks, i32)});
   }
+  if (!kernel.counters.empty())
+    b.CreateCall(machine("fusec.gpu.sync.leave", b.getVoidTy(), {ptr, i32, i64}),
+                 {gridWords, b.CreateTrunc(blocks, i32), dimValue(counters)});
+  gridWords = nullptr;
   b.CreateRetVoid();
 }
 

@@ -68,6 +68,7 @@ private:
   void emitLaneReduce(const Stmt &s);
   void emitExchange(const Stmt &s);
   void emitSync(SyncScope scope);
+  void emitCounting(const Stmt &s);
   template <typename F> void emitWhere(llvm::Value *condition, F &&body);
   /// Stores to shared and global memory are made by one thread where the statement stands outside Lane loops.
   template <typename F> void emitByWriter(const GirBuffer &buffer, F &&body);
@@ -161,6 +162,7 @@ private:
   std::vector<llvm::Value *> dims;    // values of `symbols`
   llvm::Value *safePlace = nullptr;   // readable memory that a suppressed access is sent to
   std::vector<Val> vars;
+  llvm::Value *gridWords = nullptr; // of the entry for all phases: barrier and counters
   llvm::Value *threadLane = nullptr, *threadUnit = nullptr; // i64, where lanes are threads
   bool inLane = false, inUnit = false, hasStreamed = false;
   llvm::Value *mask = nullptr; // lanes that are on; null: all

@@ -25,6 +25,8 @@ void Emitter::emit(const Stmt &s) {
   case StmtKind::LaneReduce: return emitLaneReduce(s);
   case StmtKind::Exchange: return emitExchange(s);
   case StmtKind::Sync: return emitSync(s.scope);
+  case StmtKind::Signal:
+  case StmtKind::Wait: return emitCounting(s);
   }
 }
 
@@ -268,6 +270,27 @@ void Emitter::emitExchange(const Stmt &s) {
   value.v = shuffleXor(value.v, s.distance);
   store(s.buffer, indices, value);
   inLane = wasInLane;
+}
+
+/// In an entry for one phase all blocks of the phases before have ended.
+void Emitter::emitCounting(const Stmt &s) {
+  if (!gridWords)
+    return;
+  DimExpr before(0);
+  for (CounterId c = 0; c < s.counter; ++c)
+    before = before + kernel.counters[static_cast<size_t>(c)].count;
+  llvm::Type *i64 = b.getInt64Ty();
+  std::vector<Value *> args = {gridWords};
+  for (NodeId index : s.indices)
+    args.push_back(b.CreateAdd(evalScalar(index), dimValue(before)));
+  if (s.kind == StmtKind::Signal) {
+    b.CreateCall(machine("fusec.gpu.sync.signal", b.getVoidTy(), {gridWords->getType(), i64}),
+                 args);
+    return;
+  }
+  args.push_back(evalScalar(s.value));
+  b.CreateCall(machine("fusec.gpu.sync.wait", b.getVoidTy(), {gridWords->getType(), i64, i64, i64}),
+               args);
 }
 
 void Emitter::emitSync(SyncScope scope) {

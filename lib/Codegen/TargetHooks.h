@@ -12,7 +12,11 @@ namespace fusec {
 ///   i32  fusec.gpu.thread()                    thread number in the block
 ///   i32  fusec.gpu.block()                     block number in the grid
 ///   void fusec.gpu.sync.block(), fusec.gpu.sync.unit()
-///   void fusec.gpu.sync.grid(ptr word, i32 blocks)        all blocks; the word is 0 before the first launch
+///   void fusec.gpu.sync.grid(ptr words, i32 blocks)       all blocks; `words`: bundle_format.h
+///   void fusec.gpu.sync.begin(i32 phase, i64 block)       the thread begins a block, in a kernel with counters
+///   void fusec.gpu.sync.signal(ptr words, i64 counter)    the counter rises by 1, once a block
+///   void fusec.gpu.sync.wait(ptr words, i64 first, i64 last, i64 count)   until these counters are `count`
+///   void fusec.gpu.sync.leave(ptr words, i32 blocks, i64 counters)        the last block makes them 0
 ///   i32  fusec.gpu.shuffle.xor(i32 value, i32 laneMask)   the value of lane (own xor laneMask) of the unit
 ///   i32  fusec.gpu.lane0(i32 value)                       the value of the unit's first lane
 class TargetHooks {

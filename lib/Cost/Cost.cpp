@@ -121,14 +121,42 @@ double savedByPhase(const Target &target) {
   return joinsPhases(target) ? target.launchSec - target.deviceBarrierSec : 0;
 }
 
+namespace {
+
+/// Blocks that one place on the device works off, one after the other.
+double turns(const Counts &c, const Target &target) {
+  const auto threads = int64_t(c.unitsPerBlock) * target.lanes;
+  const int64_t places = residentBlocks(target, int64_t(c.registersPerThread),
+                                        int64_t(c.sharedBytesPerBlock), threads);
+  return std::ceil(c.blocks / double(std::max<int64_t>(places, 1)));
+}
+
+double counterSeconds(const Counts &before, const Counts &after, const Target &target) {
+  return turns(before, target) * target.signalSec + turns(after, target) * target.awaitSec;
+}
+
+} // namespace
+
+bool countersPay(const Counts &before, const Counts &after, const Target &target) {
+  return joinsPhases(target) && target.signalSec > 0 &&
+         counterSeconds(before, after, target) < target.deviceBarrierSec;
+}
+
 double latency(std::span<const Counts> phases, const Target &target) {
   double seconds = 0, runs = 0;
-  for (const Counts &phase : phases) {
+  bool counted = false;
+  for (size_t p = 0; p < phases.size(); ++p) {
+    const Counts &phase = phases[p];
+    if (phase.waits)
+      seconds += counterSeconds(phases[p - 1], phase, target) - target.deviceBarrierSec;
+    counted = counted || phase.waits;
     Counts again = phase;
     again.constantBytes = 0;
     seconds += latency(phase, target) + (phase.rounds - 1) * latency(again, target);
     runs += phase.rounds;
   }
+  if (counted) // in the end the blocks count themselves, so that the last one clears the counters
+    seconds += target.signalSec + target.awaitSec;
   return seconds - (runs - 1) * savedByPhase(target);
 }
 

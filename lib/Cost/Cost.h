@@ -27,6 +27,7 @@ struct Counts {
   double sharedBytesPerBlock = 0;
   double launches = 1;
   double rowsAtOnce = 1; // CPU: runs of addresses that the innermost loop goes along side by side
+  bool waits = false;    // a phase whose blocks wait for counters, with no barrier in front of it
   double rounds = 1;     // of a phase: how often it runs, a device-wide barrier between any two
 };
 
@@ -46,9 +47,12 @@ double heldShare(double bytes, double capacityBytes);
 /// The quick fidelity `delta` knows compulsory bytes and instructions: no latency hiding, barriers, other bytes.
 double latency(const Counts &counts, const Target &target);
 /// The same of a kernel of several phases: one after the other, with a device-wide barrier between them or, where that
-/// is dearer, another launch (`joinsPhases` says which). A phase that runs again finds its constants where the last
-/// cache has held them.
+/// is dearer, another launch (`joinsPhases` says which); or with counters, where a phase waits for them. A
+/// phase that runs again finds its constants where the last cache has held them.
 double latency(std::span<const Counts> phases, const Target &target);
+/// True where counters between two phases cost less than a device-wide barrier. Each block that has ended raises one,
+/// and each that begins waits; a core's blocks do so one after the other.
+bool countersPay(const Counts &before, const Counts &after, const Target &target);
 /// What a phase saves beside the kernel that it would be alone.
 double savedByPhase(const Target &target);
 /// True where a device-wide barrier inside a kernel costs less than a launch.

@@ -88,6 +88,7 @@ bundle::Program bundleProgram(const TargetState &target, std::map<Hash128, int32
     out.units = codes[k].units;
     out.lanes = codes[k].lanes;
     out.gridBarrier = codes[k].gridBarrier;
+    out.waits = !kernel.counters.empty();
     out.onnxNodes = kernel.onnxNodes;
     program.kernels.push_back(std::move(out));
   }

@@ -204,21 +204,28 @@ private:
     for (const Equation *e : parts)
       reads.push_back(tensorsRead(*e));
     const std::vector<int> starts = tiling::phaseStarts(schedule);
-    auto crosses = [&](size_t from, size_t to) {
-      return std::any_of(starts.begin(), starts.end(), [&](int start) {
-        return from < static_cast<size_t>(start) && static_cast<size_t>(start) <= to;
-      });
+    std::vector<bool> isBarrier; // one a start
+    for (const TreeNode &node : schedule.tree)
+      if (node.isBorder())
+        isBarrier.push_back(node.isBarrier());
+    auto border = [&](size_t from, size_t to) {
+      std::string found;
+      for (size_t s = 0; s < starts.size(); ++s)
+        if (const auto start = static_cast<size_t>(starts[s]); from < start && start <= to)
+          found = isBarrier[s] || found == "barrier" ? "barrier" : "counters";
+      return found;
     };
     for (size_t from = 0; from < parts.size(); ++from)
       for (TensorId t : parts[from]->outputs)
         for (size_t to = 0; to < parts.size(); ++to)
-          if (to != from && std::count(reads[to].begin(), reads[to].end(), t) != 0)
-            kernel.edges.push_back({modelName(tensorNames, scheduled.program().tensors[t].name),
-                                    modelName(equationNames, parts[from]->name),
-                                    modelName(equationNames, parts[to]->name),
-                                    crosses(from, to)
-                                        ? "barrier"
-                                        : levelOf(schedule, scheduled.program(), int(to), t)});
+          if (to != from && std::count(reads[to].begin(), reads[to].end(), t) != 0) {
+            const std::string between = border(from, to);
+            kernel.edges.push_back(
+                {modelName(tensorNames, scheduled.program().tensors[t].name),
+                 modelName(equationNames, parts[from]->name),
+                 modelName(equationNames, parts[to]->name),
+                 between.empty() ? levelOf(schedule, scheduled.program(), int(to), t) : between});
+          }
   }
 
   static std::string levelOf(const Schedule &schedule, const ExprProgram &equations, int reader,

@@ -14,7 +14,8 @@ struct Sums {
 struct InnerEdge {
   std::string tensor, producer, consumer;
   std::string
-      level; // "register", "shared", "device"; "barrier": device memory and a barrier of all blocks
+      level; // "register", "shared", "device"; behind a border of phases, in device memory: "barrier", of
+             // all blocks, or "counters", of the blocks that make a tile
 };
 
 struct ExplainedKernel {

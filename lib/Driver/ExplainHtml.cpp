@@ -38,7 +38,8 @@ tr[tabindex] { cursor: pointer; } tr[tabindex]:hover { background: var(--soft); 
 tr.on, tr.on:hover { background: #e4ebfb; }
 td small, .dim { color: var(--dim); } .names { overflow-wrap: anywhere; }
 .tag { display: inline-block; padding: 0 7px; border-radius: 9px; background: #e4ebfb;
-  font-size: 12px; } .tag.shared { background: #fdeccd; } .tag.device, .tag.barrier { background: #fbd9d3; }
+  font-size: 12px; } .tag.shared { background: #fdeccd; } .tag.device, .tag.barrier,
+.tag.counters { background: #fbd9d3; }
 pre { background: var(--soft); padding: 10px; border-radius: 6px; overflow: auto; font-size: 12px; }
 a { color: var(--accent); cursor: pointer; text-decoration: underline; }
 svg text { font: 12px system-ui, sans-serif; pointer-events: none; }

@@ -33,6 +33,8 @@ std::vector<SymbolId> GirKernel::usedSymbols() const {
       collect(b.trip);
   if (rounds)
     collect(rounds->count);
+  for (const GirCounters &c : counters)
+    collect(c.count);
   std::vector<NodeId> roots;
   forEachStmtOf(*this, [&](const Stmt &s) {
     for (NodeId r : exprRoots(s))
@@ -64,7 +66,7 @@ std::vector<NodeId *> exprRefs(Stmt &s) {
   std::vector<NodeId *> refs;
   for (NodeId &i : s.indices)
     refs.push_back(&i);
-  if (s.kind != StmtKind::LaneReduce && s.kind != StmtKind::Exchange)
+  if (s.kind == StmtKind::Store || s.kind == StmtKind::Accumulate || s.kind == StmtKind::Wait)
     refs.push_back(&s.value);
   if (s.kind == StmtKind::Accumulate && s.indexBuffer >= 0)
     refs.push_back(&s.indexValue);

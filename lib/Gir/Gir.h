@@ -25,6 +25,7 @@ std::string_view name(SyncScope scope);
 
 using VarId = int32_t;
 using BufferId = int32_t;
+using CounterId = int32_t;
 
 /// A memory slice: `shape` elements of `type`, row-major.
 struct GirBuffer {
@@ -44,7 +45,18 @@ struct LoopVar {
   LoopKind kind = LoopKind::Seq;
 };
 
-enum class StmtKind : uint8_t { Loop, If, While, Store, Accumulate, LaneReduce, Exchange, Sync };
+enum class StmtKind : uint8_t {
+  Loop,
+  If,
+  While,
+  Store,
+  Accumulate,
+  LaneReduce,
+  Exchange,
+  Sync,
+  Signal,
+  Wait
+};
 
 /// One gOperator or one piece of control. Expressions are nodes of GirKernel::body; in them an Axis leaf is the
 /// loop variable of that id and Read/ReadIf name a buffer. A loop variable counts 0, 1, ... trip-1.
@@ -65,6 +77,11 @@ enum class StmtKind : uint8_t { Loop, If, While, Store, Accumulate, LaneReduce, 
 /// Exchange: buffer[indices] (Register, perLane) of every lane l becomes that of lane l xor `distance`, a power of two
 ///   below the number of lanes. What LaneReduce does not know is folded over the lanes by this.
 /// Sync: all units of the block (Block) or all lanes of the unit (Unit) see each other's Shared and Global stores.
+/// Signal: counter[indices] rises by 1, done once a block by its first thread; what that thread has stored or seen by a
+///   Sync of Block scope is there for whom this lets go on.
+/// Wait: each of counter[first], ..., counter[last] (indices; none where first > last) is `value`. Each is waited for
+///   by some thread of the block: a Sync of Block scope makes it known to the others.
+/// Both have the device as their scope and stand outside Unit, Lane and While loops.
 struct Stmt {
   StmtKind kind = StmtKind::Store;
   LoopKind loop = LoopKind::Seq;
@@ -81,10 +98,19 @@ struct Stmt {
   NodeId indexValue = kNoNode;
   int distance = 0;
   SyncScope scope = SyncScope::Block;
+  CounterId counter = -1; // Signal, Wait
 };
 
-/// One part of a kernel between two device-wide barriers. Its grid is the product of `blocks`, the last one
-/// running fastest with the block number. Trips depend on symbols only.
+/// Counters of blocks that have ended, in device memory: 0 when the kernel starts. All Signals of one set stand in one
+/// phase, its Waits in later ones, for the number of Signals that a counter gets.
+struct GirCounters {
+  std::string name;
+  DimExpr count; // depends on symbols only
+};
+
+/// One part of a kernel. Its grid is the product of `blocks`, the last one running fastest with the block number. Trips
+/// depend on symbols only. In front of it stands a device-wide barrier or, where it is `waiting`, nothing: it begins
+/// while blocks of the phase before still run, and its Waits say which of them it needs.
 struct Phase {
   struct Block {
     VarId var;
@@ -92,6 +118,7 @@ struct Phase {
   };
   std::vector<Block> blocks;
   std::vector<Stmt> body;
+  bool waiting = false;
 };
 
 /// Phases that run again and again: those from `first` to `last` (exclusive), `count` times over, a device-wide barrier
@@ -111,6 +138,7 @@ struct GirKernel {
   int lanes = 1;               // lanes a unit
   std::vector<LoopVar> vars;
   std::vector<GirBuffer> buffers;
+  std::vector<GirCounters> counters;
   Body body;
   std::vector<Phase> phases;
   std::optional<Rounds> rounds;

@@ -51,6 +51,8 @@ public:
       FUSEC_CHECK(symbolFacts());
     while (in.peekIs("param") || in.peekIs("register") || in.peekIs("shared"))
       FUSEC_CHECK(buffer());
+    while (in.accept("counters"))
+      FUSEC_CHECK(counters());
     while (in.peekIs("phase") || in.peekIs("rounds")) {
       if (in.accept("rounds"))
         FUSEC_CHECK(rounds());
@@ -121,6 +123,17 @@ private:
     return success();
   }
 
+  Status counters() {
+    GirCounters c;
+    FUSEC_CHECK(in.expect("%"));
+    FUSEC_TRY(c.name, in.nameText());
+    FUSEC_CHECK(in.expect("["));
+    FUSEC_TRY(c.count, DimExpr::parse(in.rawUntil("]"), kernel.symbols));
+    FUSEC_CHECK(in.expect("]"));
+    kernel.counters.push_back(std::move(c));
+    return success();
+  }
+
   Result<VarId> bind(LoopKind kind) {
     FUSEC_TRY(std::string varName, in.identifier());
     VarId var = static_cast<VarId>(kernel.vars.size());
@@ -155,6 +168,7 @@ private:
   Status phase() {
     FUSEC_CHECK(in.expect("phase"));
     Phase p;
+    p.waiting = in.accept("waiting");
     FUSEC_CHECK(in.expect("("));
     while (!in.peekIs(")")) {
       if (!p.blocks.empty())
@@ -256,7 +270,30 @@ private:
         FUSEC_CHECK(in.expect("block"));
       return s;
     }
+    if (word == "signal" || word == "wait")
+      return counting(reader, word == "wait");
     return in.error("'" + word + "' begins no statement");
+  }
+
+  Result<Stmt> counting(BodyReader &reader, bool waits) {
+    Stmt s;
+    s.kind = waits ? StmtKind::Wait : StmtKind::Signal;
+    FUSEC_CHECK(in.expect("%"));
+    FUSEC_TRY(std::string counterName, in.nameText());
+    for (size_t c = 0; c < kernel.counters.size(); ++c)
+      if (kernel.counters[c].name == counterName)
+        s.counter = static_cast<CounterId>(c);
+    if (s.counter < 0)
+      return in.error("there are no counters %" + nameToText(counterName));
+    FUSEC_TRY(s.indices, reader.indices());
+    if (s.indices.size() != (waits ? 2 : 1))
+      return in.error(waits ? "wait takes the first and the last counter"
+                            : "signal takes one counter");
+    if (waits) {
+      FUSEC_CHECK(in.expect("for"));
+      FUSEC_TRY(s.value, expr(reader, DType::I64));
+    }
+    return s;
   }
 
   Result<Stmt> loop(BodyReader &reader, LoopKind kind, int depth) {

@@ -19,10 +19,12 @@
 //     }
 //   }
 //
-// Phases that run several times stand in "rounds (t: 109) { .. }". "sum=" and its kin are Accumulate;
-// "%v[i], %ix argmax= value, index" is its form with an index buffer; "lanereduce max %acc[i]" is LaneReduce,
-// "exchange %acc[i] xor 4" Exchange. Lets stand before the statement that uses them. The symbol lines say what this
-// kernel may assume of the symbols that it uses: a variant's guards can promise more than the model's table does.
+// "counters %done[8]" declares counters, "signal %done[bm]" and "wait %done[first, last] for 3" use them, and "phase
+// waiting (..)" has no barrier in front. Phases that run several times stand in "rounds (t: 109) { .. }". "sum=" and
+// its kin are Accumulate; "%v[i], %ix argmax= value, index" is its form with an index buffer; "lanereduce max %acc[i]"
+// is LaneReduce, "exchange %acc[i] xor 4" Exchange. Lets stand before the statement that uses them. The symbol lines
+// say what this kernel may assume of the symbols that it uses: a variant's guards can promise more than the model's
+// table does.
 #include "Expr/BodyText.h"
 #include "Gir/Walk.h"
 #include "Support/TypeText.h"
@@ -50,6 +52,8 @@ public:
       out += "  symbol " + symbolText(kernel.symbols[id]) + "\n";
     for (const GirBuffer &b : kernel.buffers)
       out += "  " + buffer(b) + "\n";
+    for (const GirCounters &c : kernel.counters)
+      out += "  counters %" + nameToText(c.name) + "[" + c.count.str(kernel.symbols) + "]\n";
     for (size_t p = 0; p < kernel.phases.size(); ++p) {
       if (kernel.rounds && p == kernel.rounds->first)
         out += "  rounds (" + kernel.vars[kernel.rounds->var].name + ": " +
@@ -85,7 +89,7 @@ private:
 
   void phase(const Phase &p, int indent) {
     const std::string margin(static_cast<size_t>(indent), ' ');
-    out += margin + "phase (";
+    out += margin + (p.waiting ? "phase waiting (" : "phase (");
     for (size_t i = 0; i < p.blocks.size(); ++i)
       out += (i ? ", " : "") + kernel.vars[p.blocks[i].var].name + ": " +
              p.blocks[i].trip.str(kernel.symbols);
@@ -110,6 +114,8 @@ private:
     if (s.kind == StmtKind::If || s.kind == StmtKind::While)
       return {DType::Bool};
     std::vector<DType> types(std::max<size_t>(s.indices.size(), 1), DType::I64);
+    if (s.kind == StmtKind::Wait)
+      types.push_back(DType::I64);
     if (s.kind == StmtKind::Store || s.kind == StmtKind::Accumulate) {
       types.resize(s.indices.size());
       types.push_back(kernel.buffers[s.buffer].type);
@@ -138,9 +144,18 @@ private:
       }
       break;
     case StmtKind::Sync: out += "sync " + std::string(name(s.scope)); break;
+    case StmtKind::Signal: out += "signal " + counter(s) + "[" + text.roots[0] + "]"; break;
+    case StmtKind::Wait:
+      out += "wait " + counter(s) + "[" + text.roots[0] + ", " + text.roots[1] + "] for " +
+             text.roots[2];
+      break;
     default: out += update(s, text.roots);
     }
     out += "\n";
+  }
+
+  std::string counter(const Stmt &s) const {
+    return "%" + nameToText(kernel.counters[s.counter].name);
   }
 
   /// Store, Accumulate, LaneReduce or Exchange; `roots` are the texts of exprRefs(s).

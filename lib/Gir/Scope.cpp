@@ -139,29 +139,7 @@ private:
     return sum;
   }
 
-  std::optional<int64_t> valueOf(NodeId id) const {
-    const Scalar &s = kernel.body[id];
-    if (isFloat(s.type))
-      return std::nullopt;
-    switch (s.op) {
-    case ScalarOp::Const: return s.imm;
-    case ScalarOp::Axis: return values[static_cast<size_t>(s.index)];
-    case ScalarOp::Dim: return s.dim.evaluate(opt);
-    case ScalarOp::Read:
-    case ScalarOp::ReadIf: return std::nullopt;
-    default: break;
-    }
-    std::vector<ScalarValue> args;
-    for (NodeId a : s.args) {
-      std::optional<int64_t> value = valueOf(a);
-      if (!value)
-        return std::nullopt;
-      args.push_back({*value, 0});
-    }
-    std::optional<ScalarValue> result =
-        evaluateScalar(s.op, s.type, kernel.body[s.args.back()].type, args.data());
-    return result ? std::optional(result->i) : std::nullopt;
-  }
+  std::optional<int64_t> valueOf(NodeId id) const { return integerValue(kernel, id, values, opt); }
 
   const GirKernel &kernel;
   const Phase &phase;
@@ -198,6 +176,32 @@ Scope scopeOf(const Exchange &exchange) {
   if (!exchange.sameUnit)
     return Scope::Block;
   return exchange.samePattern ? Scope::Lane : Scope::Unit;
+}
+
+std::optional<int64_t> integerValue(const GirKernel &kernel, NodeId id,
+                                    const std::vector<int64_t> &vars,
+                                    const std::vector<int64_t> &symbols) {
+  const Scalar &s = kernel.body[id];
+  if (isFloat(s.type))
+    return std::nullopt;
+  switch (s.op) {
+  case ScalarOp::Const: return s.imm;
+  case ScalarOp::Axis: return vars[static_cast<size_t>(s.index)];
+  case ScalarOp::Dim: return s.dim.evaluate(symbols);
+  case ScalarOp::Read:
+  case ScalarOp::ReadIf: return std::nullopt;
+  default: break;
+  }
+  std::vector<ScalarValue> args;
+  for (NodeId a : s.args) {
+    std::optional<int64_t> value = integerValue(kernel, a, vars, symbols);
+    if (!value)
+      return std::nullopt;
+    args.push_back({*value, 0});
+  }
+  std::optional<ScalarValue> result =
+      evaluateScalar(s.op, s.type, kernel.body[s.args.back()].type, args.data());
+  return result ? std::optional(result->i) : std::nullopt;
 }
 
 std::optional<Meeting> findMeeting(const GirKernel &kernel, const Phase &phase, BufferId buffer) {

@@ -6,7 +6,7 @@
 namespace fusec {
 
 /// How far a value goes from the thread that stores it to those that read it, and so what has to stand between: Lane
-/// nothing, Unit and Block a Sync of that scope, Device the border of two phases.
+/// nothing, Unit and Block a Sync of that scope, Device the border of two phases or a Signal and a Wait.
 enum class Scope : uint8_t { Lane, Unit, Block, Device };
 
 /// What is known of two accesses to one element, in one run of what surrounds both.
@@ -29,5 +29,13 @@ struct Meeting {
 /// Looks for one in a phase: at the symbols' `opt`, over some values of each variable (the first and last ones of long
 /// loops) where no data decides. What is found is so; that nothing is found is no proof.
 std::optional<Meeting> findMeeting(const GirKernel &kernel, const Phase &phase, BufferId buffer);
+
+/// The rules of counters that the kernel breaks (VerifyCounters.cpp). Its statements have been verified.
+std::vector<std::string> counterProblems(const GirKernel &kernel);
+
+/// An integer expression at these values of loop variables and symbols; nullopt where data decides.
+std::optional<int64_t> integerValue(const GirKernel &kernel, NodeId id,
+                                    const std::vector<int64_t> &vars,
+                                    const std::vector<int64_t> &symbols);
 
 } // namespace fusec

@@ -7,6 +7,7 @@
 #include "Gir/Walk.h"
 
 #include <algorithm>
+#include <functional>
 
 namespace fusec {
 namespace {
@@ -188,14 +189,64 @@ void dropDeadBuffers(GirKernel &kernel) {
   keepBuffers(kernel, used);
 }
 
+void eraseCounting(std::vector<Stmt> &stmts, const std::function<bool(const Stmt &)> &idle) {
+  std::erase_if(stmts, [&](Stmt &s) {
+    const bool surrounds = !s.body.empty() || !s.elseBody.empty();
+    eraseCounting(s.body, idle);
+    eraseCounting(s.elseBody, idle);
+    return idle(s) || (surrounds && s.body.empty() && s.elseBody.empty());
+  });
+}
+
+/// A phase that stores nothing has nothing to tell: its counters go, and those that nobody waits for.
+void dropIdleCounters(GirKernel &kernel) {
+  std::vector<CounterId> renumbered(kernel.counters.size(), -1);
+  std::vector<bool> awaited(kernel.counters.size());
+  for (Phase &p : kernel.phases) {
+    bool stores = false;
+    forEachStmt(p.body, [&](const Stmt &s) { stores = stores || writesBuffer(s); });
+    if (stores)
+      forEachStmt(p.body, [&](const Stmt &s) {
+        if (s.kind == StmtKind::Signal)
+          renumbered[s.counter] = 0;
+      });
+    else
+      eraseCounting(p.body, [](const Stmt &s) { return s.counter >= 0; });
+  }
+  forEachStmtOf(kernel, [&](const Stmt &s) {
+    if (s.kind == StmtKind::Wait)
+      awaited[s.counter] = true;
+  });
+  std::vector<GirCounters> kept;
+  for (size_t c = 0; c < renumbered.size(); ++c)
+    if (renumbered[c] == 0 && awaited[c]) {
+      renumbered[c] = static_cast<CounterId>(kept.size());
+      kept.push_back(std::move(kernel.counters[c]));
+    } else {
+      renumbered[c] = -1;
+    }
+  kernel.counters = std::move(kept);
+  for (Phase &p : kernel.phases)
+    eraseCounting(p.body,
+                  [&](Stmt const &s) { return s.counter >= 0 && renumbered[s.counter] < 0; });
+  forEachStmtOf(kernel, [&](Stmt &s) {
+    if (s.counter >= 0)
+      s.counter = renumbered[s.counter];
+  });
+}
+
 /// A kernel keeps one phase even where it does nothing.
 void dropEmptyPhases(GirKernel &kernel) {
   std::vector<Phase> kept;
   std::optional<Rounds> rounds;
+  bool waiting = true; // no barrier since the phase that was kept last
   for (size_t p = 0; p < kernel.phases.size(); ++p) {
     const bool again = kernel.rounds && p >= kernel.rounds->first && p < kernel.rounds->last;
+    waiting = waiting && kernel.phases[p].waiting;
     if (kernel.phases[p].body.empty())
       continue;
+    kernel.phases[p].waiting = waiting && !kept.empty();
+    waiting = true;
     if (again && !rounds) {
       rounds = kernel.rounds;
       rounds->first = kept.size();
@@ -236,6 +287,8 @@ void simplify(GirKernel &kernel) {
   canonicalise(kernel); // every loop has a variable of its own
   Simplifier(kernel).run();
   dropDeadBuffers(kernel);
+  if (!kernel.counters.empty())
+    dropIdleCounters(kernel);
   dropEmptyPhases(kernel);
   canonicalise(kernel);
 }

@@ -36,6 +36,8 @@
 // becomes
 //   seq i in 3 { lane l { %s[l] = .. }  sync block  lane l { %r[] sum= %s[l] }  sync block }
 //
+// A Signal reads what all threads have stored, a Wait stores what other blocks have: with barriers like any access.
+//
 // Not handled: distinct elements at different indices (a conflict is assumed per buffer); units that read in a branch
 // or loop of a Lane loop what the first one stores there, where the lanes do not go the same way.
 #include "Gir/Syncs.h"
@@ -352,6 +354,9 @@ private:
           add(accesses, b, false, true, s.indices);
       }
     }
+    if (s.kind == StmtKind::Signal || s.kind == StmtKind::Wait)
+      for (BufferId b = 0; b < kernel.numParams(); ++b)
+        add(accesses, b, s.kind == StmtKind::Wait, true, {});
     merge(sum.head, accesses);
     merge(sum.tail, accesses);
   }

@@ -20,6 +20,7 @@ public:
     need(kernel.units <= kMaxThreads && kernel.lanes <= kMaxThreads,
          "units and lanes are at most " + std::to_string(kMaxThreads));
     buffers();
+    counters();
     nodes();
     rounds();
     if (errors.empty()) // statements index the tables that were checked so far
@@ -32,6 +33,9 @@ public:
           unbind(kernel.rounds->var);
       }
     need(!kernel.phases.empty(), "a kernel has at least one phase");
+    if (errors.empty())
+      for (const std::string &rule : counterProblems(kernel))
+        need(false, rule);
     if (!errors.empty())
       return std::move(errors);
     return success();
@@ -41,6 +45,7 @@ private:
   /// What surrounds a statement.
   struct Context {
     bool unit = false, lane = false;
+    bool repeats = false;   // under a While
     bool divergent = false; // under an If whose predicate differs between lanes
     int depth = 0;
     int64_t copies = 1; // of the emitter's code, by the Unroll loops around it
@@ -93,6 +98,14 @@ private:
         need(b.offsetBytes + numElements(b.shape).constValue() * sizeInBytes(b.type) <=
                  kernel.sharedBytes,
              "Shared buffers lie inside the kernel's shared bytes", "%" + b.name);
+    }
+  }
+
+  void counters() {
+    std::set<std::string> names;
+    for (const GirCounters &c : kernel.counters) {
+      need(names.insert(c.name).second, "counters have different names", "%" + c.name);
+      need(validDim(c.count), "numbers of counters use symbols of the table", "%" + c.name);
     }
   }
 
@@ -224,6 +237,7 @@ private:
       if (s.kind == StmtKind::While) {
         need(!c.lane, "While stands outside Lane loops");
         need(s.elseBody.empty(), "only If has an else");
+        c.repeats = true;
       } else if (c.lane && varying[s.predicate]) {
         c.divergent = true;
       }
@@ -242,7 +256,19 @@ private:
       need(!c.lane, "a Lane loop contains no Sync");
       need(!c.unit || s.scope == SyncScope::Unit, "a Unit loop contains no Sync of Block scope");
       return;
+    case StmtKind::Signal:
+    case StmtKind::Wait: return counting(s, c);
     }
+  }
+
+  void counting(const Stmt &s, const Context &c) {
+    const std::string what = s.kind == StmtKind::Wait ? "Wait" : "Signal";
+    need(!c.unit && !c.lane && !c.repeats, what + " stands outside Unit, Lane and While loops");
+    const bool named = s.counter >= 0 && s.counter < static_cast<CounterId>(kernel.counters.size());
+    need(named && s.indices.size() == (s.kind == StmtKind::Wait ? 2 : 1),
+         what + " names its counters");
+    for (NodeId root : exprRoots(s))
+      expr(root, DType::I64, "a number in " + what);
   }
 
   void loop(const Stmt &s, Context c) {

@@ -5,7 +5,7 @@ namespace fusec {
 
 /// The expressions of a statement, without those of the statements inside it, in the order of its text. Loop:
 /// trip; If, While: predicate; Store, Accumulate: indices, value, indexValue where there is one; LaneReduce,
-/// Exchange: indices; Sync: none.
+/// Exchange, Signal: indices; Wait: indices, value; Sync: none.
 std::vector<NodeId *> exprRefs(Stmt &stmt);
 std::vector<NodeId> exprRoots(const Stmt &stmt);
 

@@ -50,7 +50,7 @@ private:
   void runPhases(size_t first, size_t last) {
     for (size_t number = first; number < last && ok(); ++number) {
       const Phase &p = kernel.phases[number];
-      memory.beginPhase();
+      memory.beginPhase(p.waiting);
       std::vector<Op> ops = prepare(p.body);
       std::vector<int64_t> trips, at(p.blocks.size(), 0);
       int64_t blocks = 1;
@@ -197,6 +197,11 @@ private:
       if (s.scope == SyncScope::Block)
         return memory.syncBlock();
       return forUnits([&] { memory.syncUnit(unit); });
+    case StmtKind::Signal: evaluate(op); return memory.signal(s.counter, value(s.indices[0], 0).i);
+    case StmtKind::Wait:
+      evaluate(op);
+      return memory.wait(s.counter, value(s.indices[0], 0).i, value(s.indices[1], 0).i,
+                         value(s.value, 0).i);
     }
   }
 

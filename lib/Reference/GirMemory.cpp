@@ -41,6 +41,14 @@ Status Memory::bind(const std::vector<GirArgument> &arguments) {
     }
   }
   layOutShared();
+  firstCounter.assign(1, 0);
+  for (const GirCounters &c : kernel.counters) {
+    auto count = c.count.evaluate(symbols);
+    if (!count)
+      return fail("the number of %" + c.name + " has no value");
+    firstCounter.push_back(firstCounter.back() + std::max<int64_t>(*count, 0));
+  }
+  counts.assign(static_cast<size_t>(firstCounter.back()), 0);
   return success();
 }
 
@@ -73,14 +81,63 @@ void Memory::layOutShared() {
   }
 }
 
-void Memory::beginPhase() { firstBlockOfPhase = block + 1; }
+void Memory::beginPhase(bool waiting) {
+  if (waiting)
+    return;
+  firstUnordered = block + 1;
+  signals.clear();
+}
 
 void Memory::beginBlock() {
   ++block;
   ++epoch;
+  signals.emplace_back();
+  awaits.clear();
   for (Buffer &b : buffers)
     if (b.level == MemLevel::Register)
       b.initialised.assign(b.initialised.size(), false);
+}
+
+bool Memory::isCounter(CounterId counter, int64_t index) {
+  const auto set = static_cast<size_t>(counter);
+  const int64_t size = firstCounter[set + 1] - firstCounter[set];
+  if (index < 0 || index >= size)
+    setFault("there are " + std::to_string(size) + " counters %" + kernel.counters[set].name +
+             ", this is number " + std::to_string(index));
+  return index >= 0 && index < size;
+}
+
+void Memory::signal(CounterId counter, int64_t index) {
+  if (!isCounter(counter, index))
+    return;
+  const int64_t at = firstCounter[static_cast<size_t>(counter)] + index;
+  ++counts[static_cast<size_t>(at)];
+  signals.back().push_back({at, epoch});
+}
+
+void Memory::wait(CounterId counter, int64_t first, int64_t last, int64_t count) {
+  if (first > last || !isCounter(counter, first) || !isCounter(counter, last))
+    return;
+  const int64_t base = firstCounter[static_cast<size_t>(counter)];
+  for (int64_t i = base + first; i <= base + last; ++i)
+    if (int64_t got = counts[static_cast<size_t>(i)]; got != count)
+      return setFault("waits for " + std::to_string(count) + " signals of counter " +
+                      std::to_string(i - base) + ", which gets " + std::to_string(got));
+  awaits.push_back({base + first, base + last, epoch});
+}
+
+/// Whether the block that last wrote has told of it by a counter, behind a barrier of its threads, and this one has
+/// waited for that, with a barrier behind it. What a third block passes on does not count.
+bool Memory::awaited(const Shadow &s) const {
+  const bool alone = kernel.units * kernel.lanes == 1;
+  const auto &told = signals[static_cast<size_t>(s.writeBlock - firstUnordered)];
+  return std::any_of(told.begin(), told.end(), [&](const Signal &signal) {
+    return (alone || s.writeEpoch < signal.epoch) &&
+           std::any_of(awaits.begin(), awaits.end(), [&](const Await &await) {
+             return await.first <= signal.counter && signal.counter <= await.last &&
+                    (alone || await.epoch < epoch);
+           });
+  });
 }
 
 Cell Memory::load(BufferId id, int64_t element, Thread by) {
@@ -136,13 +193,16 @@ void Memory::noteRead(Buffer &b, BufferId id, int64_t element, Thread by) {
       return race(id, element, "read before this block wrote it");
     if (b.level == MemLevel::Shared && s.writer != id)
       return race(id, element, "read after another buffer took its bytes");
-    if (s.writeBlock >= firstBlockOfPhase && s.writeBlock != block)
-      return race(id, element, "read by one block and written by another in the same phase");
+    if (s.writeBlock >= firstUnordered && s.writeBlock != block && !awaited(s))
+      return race(id, element,
+                  signals[static_cast<size_t>(s.writeBlock - firstUnordered)].empty()
+                      ? "read by one block and written by another in the same phase"
+                      : "read by one block and written by another, whose counter it does not "
+                        "wait for");
     if (s.writeEpoch == epoch && conflicts(s.writeUnit, s.writeLane, s.writeUnitEpoch, by))
       return race(id, element,
                   "read by another thread than the one that wrote it, without a barrier between");
-    s.manyReadBlocks =
-        s.readBlock >= firstBlockOfPhase && (s.manyReadBlocks || s.readBlock != block);
+    s.manyReadBlocks = s.readBlock >= firstUnordered && (s.manyReadBlocks || s.readBlock != block);
     s.readBlock = block;
     if (s.readEpoch != epoch) {
       s.readEpoch = epoch;
@@ -162,9 +222,9 @@ void Memory::noteWrite(Buffer &b, BufferId id, int64_t element, Thread by) {
     Shadow &s =
         (*b.shadows)[static_cast<size_t>(b.firstShadow + element * b.shadowsPerElement + k)];
     if (b.level == MemLevel::Global) {
-      if (s.writeBlock >= firstBlockOfPhase && s.writeBlock != block)
+      if (s.writeBlock >= firstUnordered && s.writeBlock != block)
         return race(id, element, "written by two blocks in the same phase");
-      if (s.readBlock >= firstBlockOfPhase && (s.manyReadBlocks || s.readBlock != block))
+      if (s.readBlock >= firstUnordered && (s.manyReadBlocks || s.readBlock != block))
         return race(id, element, "written by one block and read by another in the same phase");
     }
     if (s.writeEpoch == epoch && conflicts(s.writeUnit, s.writeLane, s.writeUnitEpoch, by))

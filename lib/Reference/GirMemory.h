@@ -19,10 +19,16 @@ public:
       : kernel(kernel), checks(checks), symbols(symbols) {}
   Status bind(const std::vector<GirArgument> &arguments);
 
-  void beginPhase();
+  /// `waiting`: there is no barrier between it and the phase before.
+  void beginPhase(bool waiting);
   void beginBlock();
   void syncBlock() { ++epoch; }
   void syncUnit(int unit) { ++unitEpochs[unit]; }
+
+  /// What the block has made so far is there for blocks that wait for the counter.
+  void signal(CounterId counter, int64_t index);
+  /// A counter that is not `count` is a fault: phases run one after the other here, so that all its signals have come.
+  void wait(CounterId counter, int64_t first, int64_t last, int64_t count);
 
   int64_t dimOf(BufferId b, size_t d) const { return buffers[b].dims[d]; }
   size_t rankOf(BufferId b) const { return buffers[b].dims.size(); }
@@ -67,6 +73,8 @@ private:
   void noteWrite(Buffer &b, BufferId id, int64_t element, Thread by);
   bool conflicts(int unitA, int laneA, int32_t unitEpochA, Thread b) const;
   void race(BufferId id, int64_t element, const char *what);
+  bool isCounter(CounterId counter, int64_t index);
+  bool awaited(const Shadow &s) const;
 
   const GirKernel &kernel;
   bool checks;
@@ -76,7 +84,21 @@ private:
   std::vector<std::vector<Shadow>> globalShadows;
   std::vector<Shadow> sharedShadows;
   std::vector<int32_t> unitEpochs;
-  int32_t epoch = 0, block = -1, firstBlockOfPhase = 0;
+  int32_t epoch = 0, block = -1;
+  int32_t firstUnordered = 0; // block that no barrier of the device stands behind
+  /// Counters that blocks since `firstUnordered` have raised, and those that the current one has waited for.
+  struct Signal {
+    int64_t counter;
+    int32_t epoch;
+  };
+  struct Await {
+    int64_t first, last;
+    int32_t epoch;
+  };
+  std::vector<std::vector<Signal>> signals; // by block, from firstUnordered on
+  std::vector<Await> awaits;
+  std::vector<int64_t> counts;       // of all counters, one set after the other
+  std::vector<int64_t> firstCounter; // of each set, and the end
   std::string faultText;
 };
 

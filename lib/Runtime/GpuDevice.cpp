@@ -267,13 +267,13 @@ class GpuQueue final : public Queue {
 public:
   explicit GpuQueue(const GpuDevice &device) : device(device), api(*device.api) {}
   ~GpuQueue() override {
-    if (!own && barrierWord == 0)
+    if (!own && gridWords == 0)
       return;
     Current current(device);
     if (own)
       api.streamDestroy(stream);
-    if (barrierWord != 0)
-      api.release(barrierWord);
+    if (gridWords != 0)
+      api.release(gridWords);
   }
   fusert_status init(GpuApi::Handle given) {
     stream = given;
@@ -284,9 +284,10 @@ public:
     Current current(device);
     FUSERT_TRY(device.check(current.error(), "making the device current"));
     if (grids) {
-      constexpr uint32_t kZero[64] = {}; // lines of its own
-      FUSERT_TRY(device.check(api.allocate(&barrierWord, sizeof kZero), "allocating a barrier"));
-      FUSERT_TRY(device.check(api.upload(barrierWord, kZero, sizeof kZero), "clearing a barrier"));
+      const std::vector<uint8_t> zero(FUSEC_GRID_BYTES);
+      FUSERT_TRY(device.check(api.allocate(&gridWords, zero.size()), "allocating a barrier"));
+      FUSERT_TRY(
+          device.check(api.upload(gridWords, zero.data(), zero.size()), "clearing a barrier"));
     }
     if (given)
       return FUSERT_OK;
@@ -333,8 +334,8 @@ private:
   const GpuApi &api;
   GpuApi::Handle stream = nullptr;
   bool own = false;
-  GpuApi::Pointer barrierWord = 0; // of this queue's grids: one of them runs at a time
-  std::optional<Current> current;  // during a run
+  GpuApi::Pointer gridWords = 0;  // of this queue's grids: one of them runs at a time
+  std::optional<Current> current; // during a run
   std::vector<void *> parameters;
 };
 
@@ -368,7 +369,7 @@ fusert_status GpuQueue::launchGrid(const Launch &l, const GpuDevice::GridEntry &
     return FUSERT_OK;
   int64_t blocks = std::min(widest, entry.resident);
   parameters.push_back(&blocks);
-  parameters.push_back(&barrierWord);
+  parameters.push_back(&gridWords);
   const int error = api.launchCooperative(entry.function, static_cast<unsigned>(blocks), 1, 1,
                                           static_cast<unsigned>(k.units * k.lanes), 1, 1, 0, stream,
                                           parameters.data());

@@ -5,12 +5,10 @@
 
 namespace fusec::rt {
 
-const fusec_sim_hooks SimBlockRunner::hooks = {
-    sizeof(fusec_sim_hooks), 0, onAccess, onBlockSync, onUnitSync, onShuffle, onFail, onGridSync};
-
 fusert_status SimBlockRunner::startPhase(const bundle::Kernel &k, int32_t p, const Launch &l,
-                                         void *function, uint64_t number) {
+                                         void *function, uint64_t number, SimGrid *ofGrid) {
   kernel = &k;
+  grid = ofGrid;
   phase = p;
   launch = &l;
   entry = reinterpret_cast<fusec_sim_kernel>(function);
@@ -84,6 +82,7 @@ bool SimBlockRunner::runBlock(int64_t block) {
   switch (startBlock(block)) {
   case Stop::Done: return true;
   case Stop::Failed: return false;
+  case Stop::Counters:
   case Stop::GridBarrier: break;
   }
   return broken("block " + std::to_string(block) +
@@ -118,10 +117,31 @@ SimBlockRunner::Stop SimBlockRunner::goOn() {
   return runOn();
 }
 
+bool SimBlockRunner::countersReached() const {
+  return grid->reached(awaited.first, awaited.last, awaited.count);
+}
+
+SimBlockRunner::Stop SimBlockRunner::goOnCounting() {
+  threads[0].state = State::Ready;
+  return runOn();
+}
+
+void SimBlockRunner::reportWait() {
+  const SimGrid::Name name = grid->nameOf(threads[0].run);
+  phase = name.phase;
+  broken("deadlock: block " + std::to_string(name.block) + " waits for " +
+         std::to_string(awaited.count) + " signals of each of the counters " +
+         std::to_string(awaited.first) + " to " + std::to_string(awaited.last) +
+         ", which do not come");
+}
+
 SimBlockRunner::Stop SimBlockRunner::runOn() {
   try {
     for (;;) {
-      if (!(seed == 0 ? runInOrder() : runShuffled()) || !blockBarrier()) {
+      const bool good = seed == 0 ? runInOrder() : runShuffled();
+      if (good && threads[0].state == State::CounterWait)
+        return Stop::Counters;
+      if (!good || !blockBarrier()) {
         if (failed == Failure::None)
           failed = Failure::KernelStatus;
         return Stop::Failed;
@@ -239,6 +259,8 @@ SimBlockRunner::Settled SimBlockRunner::settle(int32_t unit) {
     if (lanes[lane].state == State::UnitSync || lanes[lane].state == State::Shuffle)
       waiting = lanes[lane].state;
   }
+  if (lanes[0].state == State::CounterWait)
+    waiting = State::Done; // the others stay where they are until it comes
   if (full) {
     for (int32_t lane = 0; lane < kernel->lanes; ++lane)
       if (lanes[lane].state == State::LogFull)
@@ -301,73 +323,6 @@ void SimBlockRunner::giveUp(Thread &t) {
 void SimBlockRunner::noteEpochs(Thread &t) const {
   t.who = {serial,           epoch,  units[static_cast<size_t>(t.unit)].epoch,
            t.visible.thread, t.unit, false};
-}
-
-// Hooks run on a fiber's stack. Nothing may be alive there that has a destructor when a fiber is given up, and no
-// exception may reach the kernel's frames, which have no unwind tables.
-
-void SimBlockRunner::onAccess(fusec_sim_thread *visible, const void *address, int32_t bytes,
-                              int32_t flags, int32_t param, int32_t site) {
-  Thread &t = *reinterpret_cast<Thread *>(visible);
-  SimBlockRunner &r = *t.runner;
-  if (r.seed != 0 && r.random.below(4) == 0)
-    r.park(t, State::Ready, site);
-  bool good = false;
-  try {
-    good = r.checkAccess(t, reinterpret_cast<uint64_t>(address), bytes, flags, param, site);
-  } catch (const std::bad_alloc &) {
-    r.failed = Failure::NoMemory;
-  }
-  if (!good)
-    r.giveUp(t);
-  if (!r.counting)
-    return;
-  SimLog &log = r.units[static_cast<size_t>(t.unit)].log;
-  if (log.full(t.lane))
-    r.park(t, State::LogFull, site);
-  const uint64_t base = param >= 0 ? r.parameters[static_cast<size_t>(param)].begin
-                                   : reinterpret_cast<uint64_t>(r.shared);
-  log.add(t.lane, {reinterpret_cast<uint64_t>(address) - base, site, static_cast<uint16_t>(bytes),
-                   static_cast<uint8_t>(flags), param < 0});
-}
-
-void SimBlockRunner::onBlockSync(fusec_sim_thread *t, int32_t site) {
-  Thread &thread = *reinterpret_cast<Thread *>(t);
-  thread.runner->park(thread, State::BlockSync, site);
-}
-
-void SimBlockRunner::onGridSync(fusec_sim_thread *t, int32_t site) {
-  Thread &thread = *reinterpret_cast<Thread *>(t);
-  thread.runner->park(thread, State::GridSync, site);
-}
-
-void SimBlockRunner::onUnitSync(fusec_sim_thread *t, int32_t site) {
-  Thread &thread = *reinterpret_cast<Thread *>(t);
-  thread.runner->park(thread, State::UnitSync, site);
-}
-
-uint64_t SimBlockRunner::onShuffle(fusec_sim_thread *t, uint64_t bits, int32_t laneMask,
-                                   int32_t site) {
-  Thread &thread = *reinterpret_cast<Thread *>(t);
-  SimBlockRunner &r = *thread.runner;
-  if (laneMask < 0 || laneMask >= r.kernel->lanes) {
-    try {
-      r.broken(thread, site, "shuffle with lane mask " + std::to_string(laneMask));
-    } catch (const std::bad_alloc &) {
-      r.failed = Failure::NoMemory;
-    }
-    r.giveUp(thread);
-  }
-  thread.bits = bits;
-  thread.laneMask = laneMask;
-  r.park(thread, State::Shuffle, site);
-  return thread.bits;
-}
-
-void SimBlockRunner::onFail(fusec_sim_thread *t, int32_t status, int32_t) {
-  Thread &thread = *reinterpret_cast<Thread *>(t);
-  thread.runner->status = status;
-  thread.runner->giveUp(thread);
 }
 
 } // namespace fusec::rt

@@ -1,6 +1,7 @@
 #pragma once
 #include "Runtime/Fiber.h"
 #include "Runtime/SimCounters.h"
+#include "Runtime/SimGrid.h"
 #include "Runtime/SimRandom.h"
 #include "Runtime/SimShadow.h"
 
@@ -16,16 +17,25 @@ public:
   SimBlockRunner(bool counting, uint64_t seed) : counting(counting), seed(seed) {}
 
   /// Before the blocks of a phase. `phaseNumber` counts the phases that the queue has run.
+  /// `grid`: of a kernel whose phases wait for counters, in its entry for all phases; else null.
   fusert_status startPhase(const bundle::Kernel &kernel, int32_t phase, const Launch &launch,
-                           void *entry, uint64_t phaseNumber);
+                           void *entry, uint64_t phaseNumber, SimGrid *grid = nullptr);
   /// False when the block did not end well: see failure().
   bool runBlock(int64_t block);
 
-  /// A block of an entry for all phases (after startPhase): it runs from one barrier of the grid to the next.
-  enum class Stop { GridBarrier, Done, Failed };
+  /// A block of an entry for all phases (after startPhase): it runs from one barrier of the grid to the next, or until
+  /// it has to wait for counters.
+  enum class Stop { GridBarrier, Counters, Done, Failed };
   Stop startBlock(int64_t block);
   /// Past the barrier that it waits at, once all blocks have come.
   Stop goOn();
+  /// Whether the counters have come to what it waits for, and past them.
+  bool countersReached() const;
+  Stop goOnCounting();
+  /// This runner fails: nothing will raise the counters that it waits for.
+  void reportWait();
+  /// This runner fails for a reason that concerns all blocks.
+  void report(const std::string &what) { broken(what); }
   /// This runner fails: its block waits at the grid's barrier while `other` has ended, or at another one.
   void reportDeadlock(int64_t block, int64_t other);
   /// Where it stopped; the same for all blocks or a deadlock.
@@ -42,7 +52,16 @@ public:
   bool independentOf(const SimBlockRunner &other);
 
 private:
-  enum class State : uint8_t { Ready, BlockSync, GridSync, UnitSync, Shuffle, LogFull, Done };
+  enum class State : uint8_t {
+    Ready,
+    BlockSync,
+    GridSync,
+    CounterWait, // of the first thread alone
+    UnitSync,
+    Shuffle,
+    LogFull,
+    Done
+  };
   struct Thread {
     fusec_sim_thread visible{}; // first: hooks get a pointer to it
     SimBlockRunner *runner = nullptr;
@@ -52,7 +71,8 @@ private:
     int32_t laneMask = 0; // Shuffle
     uint64_t bits = 0;    // Shuffle: in and out
     int32_t unit = 0, lane = 0;
-    SimAccess who{}; // for the shadows; `write` is set at each access
+    SimAccess who{};  // for the shadows; `write` is set at each access
+    int64_t run = -1; // of its block, where there is a SimGrid
   };
   struct Unit {
     uint32_t epoch = 0;
@@ -73,6 +93,9 @@ private:
                        int32_t param, int32_t site);
   static void onBlockSync(fusec_sim_thread *t, int32_t site);
   static void onGridSync(fusec_sim_thread *t, int32_t site);
+  static void onBeginBlock(fusec_sim_thread *t, int32_t phase, int64_t block, int32_t site);
+  static void onSignal(fusec_sim_thread *t, int64_t counter, int32_t site);
+  static void onWait(fusec_sim_thread *t, int64_t first, int64_t last, int64_t count, int32_t site);
   static void onUnitSync(fusec_sim_thread *t, int32_t site);
   static uint64_t onShuffle(fusec_sim_thread *t, uint64_t bits, int32_t laneMask, int32_t site);
   static void onFail(fusec_sim_thread *t, int32_t status, int32_t site);
@@ -93,6 +116,7 @@ private:
   bool blockBarrier();
   void finishBlock();
   void noteEpochs(Thread &t) const;
+  SimGrid::Who inGrid(const Thread &t) const { return {t.run, epoch, t.visible.thread}; }
   [[noreturn]] void giveUp(Thread &t); // the fiber is not continued
 
   // SimChecks.cpp: false when a rule is broken, which is then noted.
@@ -119,6 +143,10 @@ private:
   int32_t phase = 0;
   const Launch *launch = nullptr;
   fusec_sim_kernel entry = nullptr;
+  SimGrid *grid = nullptr;
+  struct {
+    int64_t first = 0, last = 0, count = 0;
+  } awaited; // while the first thread is in CounterWait
   SimCounts counts;
   uint64_t phaseNumber = 0;
   uint64_t serial = 0;              // blocks run so far, over all launches

@@ -55,6 +55,16 @@ bool SimBlockRunner::checkGlobal(Thread &t, Parameter &p, uint64_t offset, int32
     SimAccess &a = t.who;
     a.write = (flags & FUSEC_SIM_WRITE) != 0;
     const auto element = static_cast<uint64_t>(p.elementBytes);
+    for (uint64_t g = offset / element; grid && g <= last / element; ++g)
+      if (const std::optional<SimGrid::Name> other = grid->access(param, g, inGrid(t), a.write)) {
+        const SimGrid::Name own = grid->nameOf(t.run);
+        return broken(t, site,
+                      "race on element " + std::to_string(g) + " of " + name() + " between this " +
+                          verb(flags) + " by block " + std::to_string(own.block) + " of phase " +
+                          std::to_string(own.phase) + " and block " + std::to_string(other->block) +
+                          " of phase " + std::to_string(other->phase) +
+                          ", with no counter between them");
+      }
     for (uint64_t g = offset / element; g <= last / element; ++g)
       if (p.shadow.access(g, a, phaseSerial, false) == SimShadow::Found::Race)
         return broken(t, site,

@@ -61,6 +61,8 @@ public:
 private:
   fusert_status runPhase(const Launch &l, int32_t phase);
   fusert_status runGrid(Launch &l);
+  fusert_status toBarrier(const Launch &l, bool first, std::vector<SimBlockRunner::Stop> &stops,
+                          SimRandom &random);
   fusert_status failed(const Launch &l, const SimBlockRunner &runner) const;
 
   static constexpr int32_t kMaxThreads = 16; // each one has the stacks and shadows of a whole block
@@ -70,7 +72,8 @@ private:
   Workers workers;
   std::vector<std::unique_ptr<SimBlockRunner>> runners;  // one a worker
   std::vector<std::unique_ptr<SimBlockRunner>> resident; // one a block that waits for the grid
-  std::vector<int64_t> order;                            // with a seed: blocks of the phase
+  SimGrid grid;                                          // of these
+  std::vector<int64_t> order;                            // of blocks
   std::vector<SimCounts> counts;                         // of each kernel
   uint64_t phases = 0;                                   // run so far
 };
@@ -82,8 +85,11 @@ fusert_status SimQueue::launch(Launch &l) {
       return fail(FUSERT_INVALID_ARGUMENT, "under these shapes kernel '" +
                                                device.program->kernels[l.kernel].symbol +
                                                "' has too many blocks");
-  // With a seed the phases run apart, as on a device that cannot hold the blocks: their order is drawn anew.
-  if (device.gridEntries[l.kernel] && seed == 0)
+  // With a seed the phases run apart, as on a device that cannot hold the blocks: their order is drawn anew. Where
+  // phases wait for counters, that is one way among others.
+  const bool waits = device.program->kernels[l.kernel].waits;
+  if (device.gridEntries[l.kernel] &&
+      (seed == 0 || (waits && SimRandom(seed, phases).below(4) > 0)))
     return runGrid(l);
   return forEachPhase(l, [&](int32_t phase) { return runPhase(l, phase); });
 }
@@ -92,39 +98,78 @@ fusert_status SimQueue::launch(Launch &l) {
 /// of a phase's blocks to do. They run in turn from one barrier of the grid to the next.
 fusert_status SimQueue::runGrid(Launch &l) {
   constexpr int64_t kResident = 3;
+  SimRandom random(seed, phases);
+  const bundle::Kernel &kernel = device.program->kernels[l.kernel];
+  const int64_t room = seed == 0 ? kResident : 1 + int64_t(random.below(2 * kResident));
   const auto blocks = static_cast<size_t>(
-      std::clamp<int64_t>(*std::max_element(l.grids.begin(), l.grids.end()), 1, kResident));
+      std::clamp<int64_t>(*std::max_element(l.grids.begin(), l.grids.end()), 1, room));
   while (resident.size() < blocks)
     resident.push_back(std::make_unique<SimBlockRunner>(counting, seed));
-  const bundle::Kernel &kernel = device.program->kernels[l.kernel];
   l.dims.resize(kernel.dims.size() + kernel.hasRounds()); // a launch that ran out of memory
   l.dims.push_back(static_cast<int64_t>(blocks));
+  if (kernel.waits)
+    grid.start(kernel, l);
   fusert_status status = FUSERT_OK;
   std::vector<SimBlockRunner::Stop> stops(blocks, SimBlockRunner::Stop::GridBarrier);
   for (size_t i = 0; status == FUSERT_OK && i < blocks; ++i)
-    status = resident[i]->startPhase(device.program->kernels[l.kernel], 0, l,
-                                     device.gridEntries[l.kernel], phases);
+    status = resident[i]->startPhase(kernel, 0, l, device.gridEntries[l.kernel], phases,
+                                     kernel.waits ? &grid : nullptr);
   for (bool first = true; status == FUSERT_OK && stops[0] == SimBlockRunner::Stop::GridBarrier;
        first = false, ++phases) {
-    for (size_t i = 0; i < blocks && status == FUSERT_OK; ++i) {
-      stops[i] = first ? resident[i]->startBlock(static_cast<int64_t>(i)) : resident[i]->goOn();
-      if (stops[i] == SimBlockRunner::Stop::Failed)
-        status = failed(l, *resident[i]);
-    }
+    if (!first)
+      grid.barrier();
+    status = toBarrier(l, first, stops, random);
     for (size_t i = 0; i < blocks && status == FUSERT_OK; ++i)
       for (size_t j = 0; j < blocks && status == FUSERT_OK; ++j) {
         const bool waits = stops[i] == SimBlockRunner::Stop::GridBarrier;
         if (waits && (stops[j] != stops[i] || resident[i]->stoppedAt() != resident[j]->stoppedAt()))
           resident[i]->reportDeadlock(static_cast<int64_t>(i), static_cast<int64_t>(j));
-        else if (j <= i || resident[i]->independentOf(*resident[j]))
+        else if (j <= i || kernel.waits || resident[i]->independentOf(*resident[j]))
           continue;
         status = failed(l, *resident[i]);
       }
+  }
+  if (const std::string wrong = status == FUSERT_OK && kernel.waits ? grid.miscount() : "";
+      !wrong.empty()) {
+    resident[0]->report(wrong);
+    status = failed(l, *resident[0]);
   }
   l.dims.pop_back();
   for (size_t i = 0; status == FUSERT_OK && i < blocks; ++i)
     counts[static_cast<size_t>(l.kernel)].add(resident[i]->phaseCounts());
   return status;
+}
+
+/// Runs the resident blocks until each has come to a barrier of the grid or its end; `first`: from their start. Those
+/// that wait for counters have others run before them.
+fusert_status SimQueue::toBarrier(const Launch &l, bool first,
+                                  std::vector<SimBlockRunner::Stop> &stops, SimRandom &random) {
+  using Stop = SimBlockRunner::Stop;
+  order.resize(stops.size());
+  std::iota(order.begin(), order.end(), 0);
+  if (seed != 0)
+    random.shuffle(order);
+  std::vector<bool> begun(stops.size());
+  for (bool goesOn = true; goesOn;) {
+    goesOn = false;
+    for (int64_t i : order) {
+      const auto block = static_cast<size_t>(i);
+      SimBlockRunner &runner = *resident[block];
+      Stop &stop = stops[block];
+      if (begun[block] && (stop != Stop::Counters || !runner.countersReached()))
+        continue;
+      stop = begun[block] ? runner.goOnCounting() : first ? runner.startBlock(i) : runner.goOn();
+      begun[block] = goesOn = true;
+      if (stop == Stop::Failed)
+        return failed(l, runner);
+    }
+  }
+  for (size_t i = 0; i < stops.size(); ++i)
+    if (stops[i] == Stop::Counters) {
+      resident[i]->reportWait();
+      return failed(l, *resident[i]);
+    }
+  return FUSERT_OK;
 }
 
 /// Each worker takes a fixed share of the blocks, so that what is counted and found does not depend on the time.

@@ -40,6 +40,8 @@ struct Target {
   int64_t sharedReservedBytes = 0; // GPU: what the system takes of it for each block
   double flopsPerSec; // fp32 FMA peak of the device (a core's share on a CPU), 2 flop an FMA
   double launchSec, blockBarrierSec, deviceBarrierSec;
+  double signalSec = 0,
+         awaitSec = 0;     // NVIDIA: a block raises a counter; another one comes to know of it
   double ownLaunchSec = 0; // CPU: of blocks that the calling thread runs itself, all of them
   double oneRowShare =
       1; // CPU: of memory's bandwidth, for a core that goes along fewer than four rows

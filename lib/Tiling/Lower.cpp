@@ -44,11 +44,6 @@ bool hasSeqLoop(const std::vector<TreeNode> &nodes, AxisId axis) {
   });
 }
 
-const TreeNode *nextBlockLoop(std::span<const TreeNode> nodes) {
-  return nodes.size() == 1 && nodes[0].isLoop && nodes[0].loop == LoopKind::Block ? &nodes[0]
-                                                                                  : nullptr;
-}
-
 /// True if the first loop over `axis` below `nodes` has a constant trip and no loop inside that ends at the extent, as
 /// a unit's loop over its rows does.
 bool nextLoopIsConstantTrip(const std::vector<TreeNode> &nodes, AxisId axis) {
@@ -251,74 +246,6 @@ void Lowering::lowerChildren(std::span<const TreeNode> nodes, std::vector<Stmt> 
   for (AxisId a : undecided)
     checks[a] = Check::None;
   result.push_back(std::move(choice));
-}
-
-/// Parts side by side share one grid: the first part has the first blocks. With two parts of [8] and [3,2] blocks,
-///   phase (b in 14) { if b < 8 { .. m = b .. } else { .. i = (b - 8) / 2, j = (b - 8) mod 2 .. } }
-Phase Lowering::lowerParts(std::span<const TreeNode> parts) {
-  Phase phase;
-  std::vector<std::vector<const TreeNode *>> chains;
-  std::vector<DimExpr> ends; // of each part's blocks
-  for (const TreeNode &part : parts) {
-    DimExpr blocks(1);
-    std::vector<const TreeNode *> chain;
-    for (const TreeNode *node = &part; node; node = nextBlockLoop(node->children)) {
-      chain.push_back(node);
-      blocks = blocks * ceilDiv(extent(node->axis), DimExpr(node->step));
-    }
-    chains.push_back(std::move(chain));
-    ends.push_back(ends.empty() ? blocks : ends.back() + blocks);
-  }
-  const VarId var = newVar("part", LoopKind::Block, rangeOfExtent(ends.back(), symbols));
-  phase.blocks.push_back({var, ends.back()});
-  std::vector<Stmt> *into = &phase.body;
-  for (size_t p = 0; p < parts.size(); ++p) {
-    NodeId rest = body.axis(var);
-    if (p > 0)
-      rest = body.binary(ScalarOp::Sub, rest, body.dim(ends[p - 1]));
-    for (size_t i = 0; i < chains[p].size(); ++i) {
-      const TreeNode &node = *chains[p][i];
-      DimExpr inner(1);
-      for (size_t j = i + 1; j < chains[p].size(); ++j)
-        inner = inner * ceilDiv(extent(chains[p][j]->axis), DimExpr(chains[p][j]->step));
-      const bool single = ceilDiv(extent(node.axis), DimExpr(node.step)).isConst(1);
-      NodeId value =
-          single ? body.index(0) : body.binary(ScalarOp::FloorDiv, rest, body.dim(inner));
-      rest = body.binary(ScalarOp::FloorMod, rest, body.dim(inner));
-      path.push_back({&node, node.axis, node.step, LoopKind::Block, -1, value});
-    }
-    const bool last = p + 1 == parts.size();
-    if (last) {
-      lowerChildren(chains[p].back()->children, *into);
-    } else {
-      Stmt choice;
-      choice.kind = StmtKind::If;
-      choice.predicate = body.binary(ScalarOp::Lt, body.axis(var), body.dim(ends[p]));
-      lowerChildren(chains[p].back()->children, choice.body);
-      into->push_back(std::move(choice));
-      into = &into->back().elseBody;
-    }
-    path.clear();
-  }
-  return phase;
-}
-
-Phase Lowering::lowerTree(std::span<const TreeNode> level) {
-  if (isPack(level))
-    return lowerParts(level);
-  Phase phase;
-  while (level.size() == 1 && level[0].isLoop && level[0].loop == LoopKind::Block) {
-    const TreeNode &node = level[0];
-    DimExpr trip = ceilDiv(extent(node.axis), DimExpr(node.step));
-    VarId var =
-        newVar(schedule.axes[node.axis].name, LoopKind::Block, rangeOfExtent(trip, symbols));
-    phase.blocks.push_back({var, trip});
-    path.push_back({&node, node.axis, node.step, LoopKind::Block, var});
-    level = node.children;
-  }
-  lowerChildren(level, phase.body);
-  path.clear();
-  return phase;
 }
 
 /// Scatter's base: the output starts as a copy, made by all blocks before the first update.

@@ -1,9 +1,10 @@
 #pragma once
 // State of one lowering from Schedule to Gir, shared by Lower.cpp (the tree), LowerAccess.cpp (addresses),
-// LowerReads.cpp, LowerBuffers.cpp, LowerLeaf.cpp (statements), LowerCascade.cpp and LowerStage.cpp. Internal to
-// Tiling.
+// LowerReads.cpp, LowerBlocks.cpp, LowerBuffers.cpp, LowerLeaf.cpp (statements), LowerCascade.cpp and LowerStage.cpp.
+// Internal to Tiling.
 #include "Tiling/Access.h"
 #include "Tiling/Lower.h"
+#include "Tiling/TileCounters.h"
 
 #include <map>
 
@@ -47,8 +48,6 @@ private:
   void lowerChildren(std::span<const TreeNode> nodes, std::vector<Stmt> &out);
   void lowerLoop(const TreeNode &node, std::vector<Stmt> &out);
   bool tilesOf(const TreeNode &node) const;
-  Phase lowerTree(std::span<const TreeNode> level);
-  Phase lowerParts(std::span<const TreeNode> parts);
   void lowerPhases();
   void lowerRounds(const TreeNode &loop);
   Phase copyPhase(TensorId from, TensorId to);
@@ -58,6 +57,15 @@ private:
   int64_t tileIn(const TreePath &chain, size_t length, AxisId axis) const;
   void materialiseEdges();
   VarId newVar(const std::string &name, LoopKind kind, IndexRange range);
+
+  // LowerBlocks.cpp: blocks of a phase, and counters of phases side by side
+  /// `number`: of the schedule's phases; a step's phases have none.
+  Phase lowerTree(std::span<const TreeNode> level, std::optional<size_t> number = std::nullopt);
+  Phase lowerParts(std::span<const TreeNode> parts, std::optional<size_t> number);
+  void declareCounters();
+  void waitForTiles(size_t phase, size_t part, std::vector<Stmt> &out);
+  void signalTile(size_t phase, size_t part, std::vector<Stmt> &out);
+  tiling::TileCounters counters;
 
   // LowerAccess.cpp: axes, addresses; LowerReads.cpp: reads
   DimExpr extent(AxisId axis) const;

@@ -75,7 +75,8 @@ void Lowering::lowerLeaf(const TreeNode &node, std::vector<Stmt> &result) {
   case LeafKind::Stage: return lowerStage(static_cast<size_t>(node.target), result);
   case LeafKind::Carry: return lowerCarry(node.target, result);
   case LeafKind::Sort: return sortTopK(node.target, result);
-  case LeafKind::Barrier: break; // ends a phase (phasesOf)
+  case LeafKind::Barrier:
+  case LeafKind::Counters: break; // end a phase (phasesOf)
   case LeafKind::Correct: return correctCascade(node.target, node.rank, result);
   }
 }

@@ -5,11 +5,20 @@
 namespace fusec::lowering {
 
 void Lowering::lowerPhases() {
+  declareCounters();
+  std::vector<bool> waits = {false};
+  for (const TreeNode &node : tree)
+    if (node.isBorder())
+      waits.push_back(!node.isBarrier());
+  size_t number = 0;
   for (std::span<const TreeNode> phase : phasesOf(tree)) {
-    if (const TreeNode *loop = tiling::roundsOf(phase))
+    if (const TreeNode *loop = tiling::roundsOf(phase)) {
       lowerRounds(*loop);
-    else
-      kernel.phases.push_back(lowerTree(phase));
+    } else {
+      kernel.phases.push_back(lowerTree(phase, number));
+      kernel.phases.back().waiting = waits[number];
+    }
+    ++number;
   }
 }
 

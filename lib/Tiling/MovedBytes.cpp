@@ -70,7 +70,8 @@ private:
     switch (node.leaf) {
     case LeafKind::Init:
     case LeafKind::Sort:
-    case LeafKind::Barrier: return;
+    case LeafKind::Barrier:
+    case LeafKind::Counters: return;
     case LeafKind::Stage: return stage(schedule.operands[node.target], loops);
     case LeafKind::Carry: return carry(node.target, times(loops));
     case LeafKind::Combine: return combine(node.target, loops);

@@ -2,6 +2,7 @@
 
 #include "Expr/PatternPart.h"
 #include "Tiling/Pieces.h"
+#include "Tiling/TileCounters.h"
 #include "Tiling/Work.h"
 
 #include <algorithm>
@@ -30,7 +31,7 @@ void shiftEquations(Schedule &schedule, int offset) {
     for (TreeNode &node : nodes) {
       if (node.isLoop)
         shift(node.children);
-      else if (node.leaf != LeafKind::Stage && !node.isBarrier())
+      else if (node.leaf != LeafKind::Stage && !node.isBorder())
         node.target += offset;
     }
   };
@@ -109,6 +110,7 @@ struct Joining {
       for (size_t t = 0; t < pattern.tensors.size(); ++t)
         if (pattern.tensors[t].name == name)
           whole.schedule.edges.push_back({static_cast<TensorId>(t), level});
+    chooseCounters(whole.schedule, pattern, whole.phases, target);
     whole.seconds = cost::latency(whole.phases, target);
     return std::move(whole);
   }

@@ -13,7 +13,7 @@ const TreeNode *roundsOf(std::span<const TreeNode> phase) {
     return nullptr;
   const std::vector<TreeNode> &inside = phase[0].children;
   const bool spread = std::any_of(inside.begin(), inside.end(), [](const TreeNode &node) {
-    return node.isBarrier() || (node.isLoop && node.loop == LoopKind::Block);
+    return node.isBorder() || (node.isLoop && node.loop == LoopKind::Block);
   });
   return spread ? &phase[0] : nullptr;
 }

@@ -9,8 +9,8 @@ namespace fusec {
 namespace {
 
 constexpr int kMaxDepth = 64; // of loops: their readers recurse
-constexpr std::string_view kLeafNames[] = {"init",  "compute", "combine", "store",  "stage",
-                                           "carry", "sort",    "barrier", "correct"};
+constexpr std::string_view kLeafNames[] = {"init",  "compute", "combine", "store",   "stage",
+                                           "carry", "sort",    "barrier", "correct", "counters"};
 constexpr std::string_view kLoopNames[] = {"block", "unit", "lane", "seq", "unroll"};
 
 std::string axisName(const Schedule &schedule, AxisId axis) {
@@ -40,7 +40,7 @@ void printTree(const Schedule &schedule, const std::vector<TreeNode> &nodes, int
       continue;
     }
     out += kLeafNames[static_cast<int>(node.leaf)];
-    if (node.isBarrier())
+    if (node.isBorder())
       ; // stands for itself
     else if (node.leaf == LeafKind::Stage)
       out += " " + schedule.operands[node.target].name;
@@ -273,7 +273,7 @@ private:
         known = true;
         node.isLoop = false;
         node.leaf = static_cast<LeafKind>(k);
-        if (node.isBarrier()) {
+        if (node.isBorder()) {
           node.target = -1;
         } else if (node.leaf == LeafKind::Carry) {
           FUSEC_TRY(node.target, number());
@@ -324,7 +324,7 @@ std::vector<std::span<const TreeNode>> phasesOf(const std::vector<TreeNode> &tre
   std::vector<std::span<const TreeNode>> list;
   auto begin = tree.begin();
   for (auto it = tree.begin(); it != tree.end(); ++it)
-    if (it->isBarrier()) {
+    if (it->isBorder()) {
       list.emplace_back(begin, it);
       begin = it + 1;
     }

@@ -77,7 +77,8 @@ struct Kept {
 /// the accumulator goes to its tensor. Stage: an operand's tile is copied. Carry: the values of a scan's step move on.
 /// Sort: all threads of the block put a row of topk's operand in order, in shared memory; a Store then writes it.
 /// Barrier: at the root alone, between two phases: all blocks have ended the statements before it when the first one
-/// begins what comes after it.
+/// begins what comes after it. Counters: in the place of a barrier; a block begins what comes after it when those
+/// blocks have ended that make what it reads (TileCounters.h).
 /// A cascade's states have ranks (Expr/Cascade.h), and its Compute folds a point into those of one rank. Over each
 /// tile of points the tree holds, in this order: Compute of rank 0, Correct of rank 1, Compute of rank 1, and so on
 /// to a Correct behind the last rank. Correct: the states of the rank below take in what the tile gave them, and
@@ -91,7 +92,8 @@ enum class LeafKind : uint8_t {
   Carry,
   Sort,
   Barrier,
-  Correct
+  Correct,
+  Counters
 };
 
 /// The tiling expression: loops nested or side by side. A loop over `axis` with step s inside another loop over
@@ -108,6 +110,8 @@ struct TreeNode {
   int rank = 0;   // Compute and Correct of a cascade
 
   bool isBarrier() const { return !isLoop && leaf == LeafKind::Barrier; }
+  /// Between two phases.
+  bool isBorder() const { return isBarrier() || (!isLoop && leaf == LeafKind::Counters); }
 };
 constexpr AxisId kStepAxis = -2;
 /// Several block loops side by side: parts that do not need each other and share one grid, each with blocks of its own.
@@ -143,7 +147,7 @@ private:
   bool possible;
 };
 
-/// The root's children from barrier to barrier: a kernel's phases.
+/// The root's children from border to border: a kernel's phases.
 std::vector<std::span<const TreeNode>> phasesOf(const std::vector<TreeNode> &tree);
 
 std::string print(const ReadPlace &place);

@@ -11,6 +11,7 @@
 
 #include "Tiling/Builder.h"
 #include "Tiling/Rounds.h"
+#include "Tiling/TileCounters.h"
 
 #include <algorithm>
 
@@ -106,6 +107,8 @@ std::vector<std::string> blockProblems(const Schedule &schedule, const ExprProgr
             check(maker, reader, read);
         }
   }
+  for (std::string &rule : tileCounters(schedule, pattern).problems)
+    problems.push_back(std::move(rule));
   return problems;
 }
 

@@ -206,7 +206,7 @@ private:
     for (const Place &place : places) {
       const LeafKind leaf = place.leaf->leaf;
       if (place.leaf->target != e || leaf == LeafKind::Stage || leaf == LeafKind::Carry ||
-          place.leaf->isBarrier() || leaf == LeafKind::Correct)
+          place.leaf->isBorder() || leaf == LeafKind::Correct)
         continue;
       if (leaf == LeafKind::Store)
         covers(place, e, false);
@@ -305,7 +305,7 @@ private:
       for (const Place &place : places) {
         const LeafKind leaf = place.leaf->leaf;
         if (place.leaf->target != maker || leaf == LeafKind::Stage || leaf == LeafKind::Carry ||
-            place.leaf->isBarrier() || leaf == LeafKind::Init)
+            place.leaf->isBorder() || leaf == LeafKind::Init)
           continue;
         last = &place;
         if (!compute && leaf == LeafKind::Compute)

@@ -8,8 +8,8 @@ namespace fusec::tiling {
 /// verified; topk has rules of its own.
 std::vector<std::string> flowProblems(const Schedule &schedule, const ExprProgram &pattern);
 
-/// The rule that lets blocks run in any order, broken: values that go from block to block within a phase
-/// (VerifyBlocks.cpp).
+/// The rule that lets blocks run in any order, broken: values that go from block to block within a phase, or to the
+/// next one without a barrier or a counter (VerifyBlocks.cpp).
 std::vector<std::string> blockProblems(const Schedule &schedule, const ExprProgram &pattern);
 
 } // namespace fusec::tiling

@@ -172,7 +172,7 @@ private:
   void verifyTree(std::span<const TreeNode> nodes, bool blocksAllowed) {
     for (const TreeNode &node : nodes) {
       if (!node.isLoop) {
-        if (node.isBarrier()) {
+        if (node.isBorder()) {
           // Blocks that do not come here, or come here more often than others, would be waited for in vain.
           require(false, "barriers stand at the root, where every block passes each of them once");
           continue;

@@ -174,7 +174,7 @@ private:
 
   const Equation *cascadeOf(const TreeNode &node) const {
     const bool named =
-        node.leaf != LeafKind::Stage && node.leaf != LeafKind::Carry && !node.isBarrier();
+        node.leaf != LeafKind::Stage && node.leaf != LeafKind::Carry && !node.isBorder();
     const Equation *e = named ? equations[node.target] : nullptr;
     return e && !e->states.empty() ? e : nullptr;
   }
@@ -350,6 +350,10 @@ std::vector<cost::Counts> WorkMeter::phases(const Schedule &schedule) {
     const Traffic own = compulsoryTraffic(part.pattern);
     counts.push_back(Counter(part.schedule, part.pattern, target, &own).counts);
   }
+  size_t phase = 0;
+  for (const TreeNode &node : schedule.tree)
+    if (node.isBorder())
+      counts[++phase].waits = !node.isBarrier();
   return counts;
 }
 

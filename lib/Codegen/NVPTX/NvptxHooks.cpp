@@ -1,5 +1,7 @@
 #include "Codegen/TargetHooks.h"
 
+#include "fusec/bundle_format.h"
+
 #include "llvm/IR/InlineAsm.h"
 #include "llvm/IR/IntrinsicsNVPTX.h"
 
@@ -24,37 +26,130 @@ template <typename F> void define(llvm::Module &module, const char *name, F &&ma
     b.CreateRetVoid();
 }
 
+/// LLVM 19 cannot select acquire loads and release stores on NVPTX and drops the order of atomic operations, hence
+/// assembly for all that other blocks take part in.
+Value *assembly(llvm::IRBuilder<> &b, const char *text, const char *constraints,
+                llvm::ArrayRef<Value *> args, llvm::Type *result) {
+  std::vector<llvm::Type *> types;
+  for (Value *a : args)
+    types.push_back(a->getType());
+  auto *type = llvm::FunctionType::get(result, types, false);
+  return b.CreateCall(type, llvm::InlineAsm::get(type, text, constraints, true), args);
+}
+
+Value *acquire(llvm::IRBuilder<> &b, Value *word) {
+  return assembly(b, "ld.acquire.gpu.global.u32 $0, [$1];", "=r,l,~{memory}", {word},
+                  b.getInt32Ty());
+}
+
+llvm::BasicBlock *blockOf(llvm::Function &f, const char *name) {
+  return llvm::BasicBlock::Create(f.getContext(), name, &f);
+}
+
+Value *threadNumber(llvm::IRBuilder<> &b) {
+  return b.CreateIntrinsic(in::nvvm_read_ptx_sreg_tid_x, {}, {});
+}
+
 /// Block 0 adds 2^31 - (blocks - 1), every other block 1, so that the word's top bit flips when all have come: it needs
-/// no reset between barriers and launches. LLVM 19 cannot select acquire loads and release stores on NVPTX and drops
-/// the order of atomic operations, hence the assembly.
+/// no reset between barriers and launches.
 Value *gridBarrier(llvm::IRBuilder<> &b, llvm::Function &f) {
-  llvm::LLVMContext &context = f.getContext();
-  llvm::Type *i32 = b.getInt32Ty();
-  auto *arrive = llvm::BasicBlock::Create(context, "arrive", &f),
-       *wait = llvm::BasicBlock::Create(context, "wait", &f),
-       *done = llvm::BasicBlock::Create(context, "done", &f);
-  auto assembly = [&](const char *text, const char *constraints, llvm::ArrayRef<Value *> args) {
-    std::vector<llvm::Type *> types;
-    for (Value *a : args)
-      types.push_back(a->getType());
-    auto *type = llvm::FunctionType::get(i32, types, false);
-    return b.CreateCall(type, llvm::InlineAsm::get(type, text, constraints, true), args);
-  };
+  auto *arrive = blockOf(f, "arrive"), *wait = blockOf(f, "wait"), *done = blockOf(f, "done");
   b.CreateIntrinsic(in::nvvm_barrier0, {}, {});
-  Value *thread = b.CreateIntrinsic(in::nvvm_read_ptx_sreg_tid_x, {}, {});
-  b.CreateCondBr(b.CreateICmpEQ(thread, b.getInt32(0)), arrive, done);
+  b.CreateCondBr(b.CreateICmpEQ(threadNumber(b), b.getInt32(0)), arrive, done);
   b.SetInsertPoint(arrive);
   Value *block = b.CreateIntrinsic(in::nvvm_read_ptx_sreg_ctaid_x, {}, {});
   Value *flip = b.CreateSub(b.getInt32(0x80000000u), b.CreateSub(f.getArg(1), b.getInt32(1)));
   Value *added = b.CreateSelect(b.CreateICmpEQ(block, b.getInt32(0)), flip, b.getInt32(1));
-  Value *before = assembly("atom.add.release.gpu.global.u32 $0, [$1], $2;", "=r,l,r,~{memory}",
-                           {f.getArg(0), added});
+  Value *before = assembly(b, "atom.add.release.gpu.global.u32 $0, [$1], $2;", "=r,l,r,~{memory}",
+                           {f.getArg(0), added}, b.getInt32Ty());
   b.CreateBr(wait);
   b.SetInsertPoint(wait);
-  Value *now = assembly("ld.acquire.gpu.global.u32 $0, [$1];", "=r,l,~{memory}", {f.getArg(0)});
+  Value *now = acquire(b, f.getArg(0));
   b.CreateCondBr(b.CreateICmpSLT(b.CreateXor(now, before), b.getInt32(0)), done, wait);
   b.SetInsertPoint(done);
   b.CreateIntrinsic(in::nvvm_barrier0, {}, {});
+  return nullptr;
+}
+
+/// Words of a grid (bundle_format.h): 0 is the barrier's, 1 counts the blocks that have ended, counters follow.
+Value *gridWord(llvm::IRBuilder<> &b, Value *words, Value *number) {
+  return b.CreateGEP(b.getInt8Ty(), words, b.CreateMul(number, b.getInt64(FUSEC_GRID_WORD_BYTES)));
+}
+Value *counterWord(llvm::IRBuilder<> &b, Value *words, Value *counter) {
+  return gridWord(b, words, b.CreateAdd(counter, b.getInt64(2)));
+}
+
+/// Calls body(i) for i = first + thread, first + thread + threads, ... while i <= last.
+template <typename F>
+void spread(llvm::IRBuilder<> &b, llvm::Function &f, int threads, Value *first, Value *last,
+            F body) {
+  auto *loop = blockOf(f, "loop"), *inside = blockOf(f, "inside"), *end = blockOf(f, "end");
+  llvm::BasicBlock *before = b.GetInsertBlock();
+  Value *begin = b.CreateAdd(first, b.CreateZExt(threadNumber(b), b.getInt64Ty()));
+  b.CreateBr(loop);
+  b.SetInsertPoint(loop);
+  llvm::PHINode *i = b.CreatePHI(b.getInt64Ty(), 2);
+  i->addIncoming(begin, before);
+  b.CreateCondBr(b.CreateICmpSLE(i, last), inside, end);
+  b.SetInsertPoint(inside);
+  body(i);
+  i->addIncoming(b.CreateAdd(i, b.getInt64(threads)), b.GetInsertBlock());
+  b.CreateBr(loop);
+  b.SetInsertPoint(end);
+}
+
+/// signal(words, counter)
+Value *signalCounter(llvm::IRBuilder<> &b, llvm::Function &f) {
+  auto *first = blockOf(f, "first"), *done = blockOf(f, "done");
+  b.CreateCondBr(b.CreateICmpEQ(threadNumber(b), b.getInt32(0)), first, done);
+  b.SetInsertPoint(first);
+  assembly(b, "red.release.gpu.global.add.u32 [$0], $1;", "l,r,~{memory}",
+           {counterWord(b, f.getArg(0), f.getArg(1)), b.getInt32(1)}, b.getVoidTy());
+  b.CreateBr(done);
+  b.SetInsertPoint(done);
+  return nullptr;
+}
+
+/// wait(words, first, last, count): each counter by a thread of its own, so that their latencies do not add up.
+Value *waitForCounters(llvm::IRBuilder<> &b, llvm::Function &f, int threads) {
+  Value *count = b.CreateTrunc(f.getArg(3), b.getInt32Ty());
+  spread(b, f, threads, f.getArg(1), f.getArg(2), [&](Value *i) {
+    Value *word = counterWord(b, f.getArg(0), i);
+    auto *wait = blockOf(f, "wait"), *reached = blockOf(f, "reached");
+    b.CreateBr(wait);
+    b.SetInsertPoint(wait);
+    b.CreateCondBr(b.CreateICmpEQ(acquire(b, word), count), reached, wait);
+    b.SetInsertPoint(reached);
+  });
+  return nullptr;
+}
+
+/// leave(words, blocks, counters): nobody waits any more when the last block comes here.
+Value *leaveGrid(llvm::IRBuilder<> &b, llvm::Function &f, int threads) {
+  auto *count = blockOf(f, "count"), *counted = blockOf(f, "counted"), *reset = blockOf(f, "reset"),
+       *done = blockOf(f, "done");
+  b.CreateIntrinsic(in::nvvm_barrier0, {}, {});
+  Value *ended = gridWord(b, f.getArg(0), b.getInt64(1));
+  llvm::BasicBlock *entry = b.GetInsertBlock();
+  b.CreateCondBr(b.CreateICmpEQ(threadNumber(b), b.getInt32(0)), count, counted);
+  b.SetInsertPoint(count);
+  Value *before = assembly(b, "atom.add.acq_rel.gpu.global.u32 $0, [$1], $2;", "=r,l,r,~{memory}",
+                           {ended, b.getInt32(1)}, b.getInt32Ty());
+  Value *isLast =
+      b.CreateZExt(b.CreateICmpEQ(before, b.CreateSub(f.getArg(1), b.getInt32(1))), b.getInt32Ty());
+  b.CreateBr(counted);
+  b.SetInsertPoint(counted);
+  llvm::PHINode *mine = b.CreatePHI(b.getInt32Ty(), 2);
+  mine->addIncoming(b.getInt32(0), entry);
+  mine->addIncoming(isLast, count);
+  Value *last = b.CreateIntrinsic(in::nvvm_barrier0_or, {}, {mine});
+  b.CreateCondBr(b.CreateICmpNE(last, b.getInt32(0)), reset, done);
+  b.SetInsertPoint(reset);
+  // From the word of ended blocks on.
+  spread(b, f, threads, b.getInt64(1), b.CreateAdd(f.getArg(2), b.getInt64(1)),
+         [&](Value *i) { b.CreateStore(b.getInt32(0), gridWord(b, f.getArg(0), i)); });
+  b.CreateBr(done);
+  b.SetInsertPoint(done);
   return nullptr;
 }
 
@@ -98,6 +193,13 @@ public:
       return nullptr;
     });
     define(module, "fusec.gpu.sync.grid", gridBarrier);
+    const int threads = kernel.units * lanes;
+    define(module, "fusec.gpu.sync.begin", [&](auto &, auto &) -> Value * { return nullptr; });
+    define(module, "fusec.gpu.sync.signal", signalCounter);
+    define(module, "fusec.gpu.sync.wait",
+           [&](auto &b, llvm::Function &f) { return waitForCounters(b, f, threads); });
+    define(module, "fusec.gpu.sync.leave",
+           [&](auto &b, llvm::Function &f) { return leaveGrid(b, f, threads); });
     define(module, "fusec.gpu.sync.unit", [&](auto &b, auto &) -> Value * {
       b.CreateIntrinsic(in::nvvm_bar_warp_sync, {}, {members(b)});
       return nullptr;

@@ -13,8 +13,8 @@ namespace {
 
 using llvm::Value;
 
-/// Turns one entry `void(buffers..., dims..., [i64 blocks, ptr barrier])` into `void(fusec_sim_thread *)`: the number
-/// of blocks stands behind the dims, and the simulator keeps no word for the barrier.
+/// Turns one entry `void(buffers..., dims..., [i64 blocks, ptr words])` into `void(fusec_sim_thread *)`: the number
+/// of blocks stands behind the dims, and the simulator keeps barrier and counters itself.
 class SimPhase {
 public:
   SimPhase(llvm::Function &gpu, const GirKernel &kernel)
@@ -168,6 +168,19 @@ private:
       } else if (name == "fusec.gpu.sync.grid") {
         hook(offsetof(fusec_sim_hooks, grid_sync), none, {});
         ++site;
+      } else if (name == "fusec.gpu.sync.begin") {
+        hook(offsetof(fusec_sim_hooks, begin_block), none,
+             {call->getArgOperand(0), call->getArgOperand(1)});
+        ++site;
+      } else if (name == "fusec.gpu.sync.signal") {
+        hook(offsetof(fusec_sim_hooks, signal), none, {call->getArgOperand(1)});
+        ++site;
+      } else if (name == "fusec.gpu.sync.wait") {
+        hook(offsetof(fusec_sim_hooks, wait), none,
+             {call->getArgOperand(1), call->getArgOperand(2), call->getArgOperand(3)});
+        ++site;
+      } else if (name == "fusec.gpu.sync.leave") {
+        // every launch begins with counters of its own
       } else if (name == "fusec.gpu.sync.unit") {
         hook(offsetof(fusec_sim_hooks, unit_sync), none, {});
         ++site;

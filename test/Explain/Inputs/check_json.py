@@ -6,7 +6,7 @@ import sys
 import onnx
 
 SUMS = ("launches", "bytes_read", "bytes_written", "predicted_s")
-LEVELS = {"register", "shared", "device", "barrier"}
+LEVELS = {"register", "shared", "device", "barrier", "counters"}
 
 
 def close(a, b):
@@ -62,7 +62,7 @@ for line in sys.stdin:
         rewritten = any(line.startswith("  via ") for line in k["schedules"][0])
         assert len(k["edges"]) >= len(k["equations"]) - parts(k["schedules"][0]) or rewritten
         chosen = [c for c in k["considered"] if c["chosen"]]
-        assert any(e["level"] == "barrier" for e in k["edges"]) <= (phases > 1)
+        assert any(e["level"] in ("barrier", "counters") for e in k["edges"]) <= (phases > 1)
         assert len(chosen) == 1 and (len(k["considered"]) > 1 or phases > 1)
         assert chosen[0]["predicted_s"] == min(c["predicted_s"] for c in k["considered"])
         # What threads keep is decided for the chosen one.

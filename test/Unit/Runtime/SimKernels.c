@@ -244,3 +244,56 @@ ENTRY(grid_diverges_grid) {
 
 /* A barrier of the grid where blocks run in any order. */
 KERNEL(grid_in_phase) { t->hooks->grid_sync(t, 0); }
+
+/* Two phases side by side: out = x in the lower half; then each block adds to its 64 elements those of the next block,
+ * in the upper half. Block b of the first phase raises counter b. */
+static void lowerHalf(fusec_sim_thread *t, int64_t block, int synced) {
+  t->hooks->begin_block(t, 0, block, 0);
+  copyBlock(t, block);
+  if (synced)
+    t->hooks->block_sync(t, 2);
+  t->hooks->signal(t, block, 3);
+}
+static void waitFor(fusec_sim_thread *t, int64_t counter, int64_t count, int32_t site) {
+  t->hooks->wait(t, counter, counter, count, site);
+}
+static void upperHalf(fusec_sim_thread *t, int64_t block) {
+  const int64_t size = t->dims[0], i = block * 64 + t->thread;
+  t->hooks->block_sync(t, 7);
+  store(t, 1, size + i, load(t, 1, i, 8) + load(t, 1, (i + 64) % size, 9), 10);
+}
+/* `waits` for block b: its own counter and the next one. */
+#define COUNTED(name, synced, waits)                                                               \
+  KERNEL(name) { copyBlock(t, t->block); }                                                         \
+  ENTRY(name##_p1) { upperHalf(t, t->block); }                                                     \
+  ENTRY(name##_grid) {                                                                             \
+    const int64_t blocks = t->dims[0] / 64;                                                        \
+    for (int64_t b = t->block; b < blocks; b += t->dims[1])                                        \
+      lowerHalf(t, b, synced);                                                                     \
+    for (int64_t b = t->block; b < blocks; b += t->dims[1]) {                                      \
+      t->hooks->begin_block(t, 1, b, 4);                                                           \
+      waits;                                                                                       \
+      upperHalf(t, b);                                                                             \
+    }                                                                                              \
+  }
+COUNTED(counted, 1, waitFor(t, b, 1, 5); waitFor(t, (b + 1) % blocks, 1, 6))
+COUNTED(counted_range, 1, t->hooks->wait(t, 0, blocks - 1, 1, 5))
+COUNTED(counted_missing, 1, waitFor(t, b, 1, 5))
+COUNTED(counted_unsynced, 0, t->hooks->wait(t, 0, blocks - 1, 1, 5))
+COUNTED(counted_never, 1, t->hooks->wait(t, 0, blocks - 1, 2, 5))
+COUNTED(counted_stranger, 1, waitFor(t, -1, 1, 5))
+
+/* Every block raises counter 0, and block 0 waits until one has: another one may come first. */
+KERNEL(counted_early) { copyBlock(t, t->block); }
+ENTRY(counted_early_p1) {}
+ENTRY(counted_early_grid) {
+  const int64_t blocks = t->dims[0] / 64;
+  for (int64_t b = t->block; b < blocks; b += t->dims[1]) {
+    t->hooks->begin_block(t, 0, b, 0);
+    copyBlock(t, b);
+    t->hooks->block_sync(t, 2);
+    t->hooks->signal(t, 0, 3);
+    if (b == 0)
+      waitFor(t, 0, 1, 4);
+  }
+}

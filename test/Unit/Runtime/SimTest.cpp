@@ -24,6 +24,7 @@ struct SimRun {
   uint64_t seed = 0;
   int64_t sharedBytes = 8192;
   bool gridBarrier = false; // two phases, the second of one block, and an entry for both
+  bool waits = false;       // the same, the second of as many blocks, which wait for counters
 };
 
 /// Runs one sim kernel.
@@ -47,9 +48,10 @@ Outcome runSim(const std::string &symbol, const SimRun &run) {
   k.units = run.units;
   k.lanes = 32;
   k.scratchBytes = run.sharedBytes;
-  k.gridBarrier = run.gridBarrier;
-  if (run.gridBarrier)
-    k.grids.emplace_back(1);
+  k.gridBarrier = run.gridBarrier || run.waits;
+  k.waits = run.waits;
+  if (k.gridBarrier)
+    k.grids.emplace_back(run.waits ? run.blocks : 1);
   p.kernels = {k};
   p.steps = {launch(symbol, 0, arguments)};
 
@@ -214,6 +216,40 @@ TEST_CASE("sim: phases of one kernel with a barrier of the grid between them") {
   CHECK(alone.status == FUSERT_CHECK_FAILED);
   CHECK(alone.error == "kernel 'grid_in_phase' (node 'node_grid_in_phase'), phase 0: block 0 waits "
                        "for the grid in an entry for one phase, where blocks run in any order");
+}
+
+TEST_CASE("sim: phases that wait for counters") {
+  const auto run = [](const std::string &symbol, uint64_t seed) {
+    return runSim(
+        symbol,
+        {.size = 512, .outSize = 1024, .blocks = 8, .units = 2, .seed = seed, .waits = true});
+  };
+  for (const char *symbol : {"counted", "counted_range"})
+    for (uint64_t seed = 0; seed < 24; ++seed) {
+      const Outcome r = run(symbol, seed);
+      INFO(r.error << " seed " << seed);
+      REQUIRE(r.status == FUSERT_OK);
+      for (int i = 0; i < 512; ++i)
+        REQUIRE(r.out[512 + i] == float(i + (i + 64) % 512));
+    }
+  // Whatever the order of the blocks: a wait that happens to come late enough is missing all the same. Some of the
+  // seeds run the phases apart, where nothing waits.
+  const auto refused = [&](const std::string &symbol, const std::string &text) {
+    int found = 0;
+    for (uint64_t seed = 0; seed < 8; ++seed) {
+      const Outcome r = run(symbol, seed);
+      INFO(symbol << " seed " << seed << ": " << r.error);
+      CHECK((r.status == FUSERT_CHECK_FAILED || (seed > 0 && r.status == FUSERT_OK)));
+      found += r.error.find(text) != std::string::npos;
+      CHECK((r.status == FUSERT_OK || r.error.find(text) != std::string::npos));
+    }
+    CHECK(found > 2);
+  };
+  refused("counted_missing", "with no counter between them");
+  refused("counted_unsynced", "with no counter between them");
+  refused("counted_never", "waits for 2 signals of each of the counters 0 to 7, which do not come");
+  refused("counted_stranger", "wait for counters -1 to -1");
+  refused("counted_early", "for 1 signals of");
 }
 
 TEST_CASE("sim: a kernel may report bad data") {

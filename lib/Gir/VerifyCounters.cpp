@@ -1,0 +1,168 @@
+// What lets blocks of two phases run side by side: no block waits in vain, and none for less than it may.
+//
+// A block does all that it has to do in one phase before it begins the next one, and waits only for what earlier phases
+// signal. So the blocks of phase 0 end; and if those of all phases before p end, every counter that phase p waits for
+// reaches what it gets, and those of p end too: no deadlock, whatever the number of blocks that run at once, as long as
+// each of these has its place. The counts of a kernel's blocks are taken one by one, at the symbols' `opt`.
+#include "Gir/Scope.h"
+#include "Gir/Walk.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+
+namespace fusec {
+namespace {
+
+bool counts(const Stmt &s) { return s.kind == StmtKind::Signal || s.kind == StmtKind::Wait; }
+
+bool holdsCounting(const Stmt &s) {
+  bool found = counts(s);
+  for (const auto *list : {&s.body, &s.elseBody})
+    for (const Stmt &inner : *list)
+      found = found || holdsCounting(inner);
+  return found;
+}
+
+class CounterVerifier {
+public:
+  explicit CounterVerifier(const GirKernel &kernel)
+      : kernel(kernel), values(kernel.vars.size()), signalPhase(kernel.counters.size(), -1),
+        signals(kernel.counters.size()) {
+    for (const Symbol &s : kernel.symbols)
+      opt.push_back(s.opt);
+  }
+
+  std::vector<std::string> run() {
+    for (const GirCounters &c : kernel.counters)
+      sizes.push_back(c.count.evaluate(opt).value_or(0));
+    need(!kernel.phases[0].waiting, "the first phase waits for nothing");
+    need(!kernel.rounds || kernel.counters.empty(), "a kernel with rounds has no counters");
+    places();
+    for (phase = 0; problems.empty() && phase < static_cast<int>(kernel.phases.size()); ++phase) {
+      steps = 0;
+      blocks(kernel.phases[static_cast<size_t>(phase)], 0);
+    }
+    return std::move(problems);
+  }
+
+private:
+  static constexpr int64_t kMostSteps = 1
+                                        << 18; // of a phase; what comes after is taken to be alike
+  static constexpr size_t kMostProblems = 4;
+
+  void need(bool holds, const std::string &rule) {
+    if (!holds && problems.size() < kMostProblems &&
+        std::find(problems.begin(), problems.end(), rule) == problems.end())
+      problems.push_back(rule);
+  }
+
+  std::string named(const Stmt &s) const {
+    return "%" + kernel.counters[static_cast<size_t>(s.counter)].name;
+  }
+
+  /// In which phases the counters rise and are waited for.
+  void places() {
+    for (int p = 0; p < static_cast<int>(kernel.phases.size()); ++p)
+      forEachStmt(kernel.phases[static_cast<size_t>(p)].body, [&](const Stmt &s) {
+        if (s.kind != StmtKind::Signal)
+          return;
+        int &from = signalPhase[static_cast<size_t>(s.counter)];
+        need(from < 0 || from == p, "all signals of " + named(s) + " stand in one phase");
+        from = p;
+      });
+    for (int p = 0; p < static_cast<int>(kernel.phases.size()); ++p)
+      forEachStmt(kernel.phases[static_cast<size_t>(p)].body, [&](const Stmt &s) {
+        if (s.kind != StmtKind::Wait)
+          return;
+        const int from = signalPhase[static_cast<size_t>(s.counter)];
+        need(from >= 0 && from < p,
+             "a wait for " + named(s) + " stands in a phase behind its signals");
+      });
+  }
+
+  void blocks(const Phase &p, size_t depth) {
+    if (depth == p.blocks.size())
+      return list(p.body);
+    const int64_t trip = p.blocks[depth].trip.evaluate(opt).value_or(0);
+    for (int64_t i = 0; i < trip && steps < kMostSteps; ++i) {
+      values[static_cast<size_t>(p.blocks[depth].var)] = i;
+      blocks(p, depth + 1);
+    }
+    exhausted[phase] = exhausted[phase] || steps >= kMostSteps;
+  }
+
+  std::optional<int64_t> valueOf(NodeId id) const { return integerValue(kernel, id, values, opt); }
+
+  void list(const std::vector<Stmt> &stmts) {
+    for (const Stmt &s : stmts) {
+      if (!holdsCounting(s))
+        continue;
+      ++steps;
+      if (counts(s)) {
+        statement(s);
+        continue;
+      }
+      const std::optional<int64_t> decides =
+          valueOf(s.kind == StmtKind::Loop ? s.trip : s.predicate);
+      need(decides.has_value(), "no data decides how often counters rise");
+      if (s.kind == StmtKind::If)
+        list(decides.value_or(1) ? s.body : s.elseBody);
+      for (int64_t i = 0; s.kind == StmtKind::Loop && i < decides.value_or(0); ++i) {
+        values[static_cast<size_t>(s.var)] = i;
+        list(s.body);
+      }
+    }
+  }
+
+  void statement(const Stmt &s) {
+    std::vector<int64_t> at;
+    for (NodeId root : exprRoots(s)) {
+      const std::optional<int64_t> value = valueOf(root);
+      need(value.has_value(), "no data decides which counter of " + named(s) + " is meant");
+      at.push_back(value.value_or(0));
+    }
+    const int64_t size = sizes[static_cast<size_t>(s.counter)];
+    std::map<int64_t, int64_t> &counted = signals[static_cast<size_t>(s.counter)];
+    if (s.kind == StmtKind::Signal) {
+      need(at[0] >= 0 && at[0] < size, "signals rise counters that exist: " + named(s) + "[" +
+                                           std::to_string(at[0]) + "] of " + std::to_string(size));
+      ++counted[at[0]];
+      return;
+    }
+    if (at[0] > at[1] || !seen.insert({s.counter, at[0], at[1], at[2]}).second)
+      return;
+    need(at[0] >= 0 && at[1] < size, "waits name counters that exist: " + named(s) + "[" +
+                                         std::to_string(at[1]) + "] of " + std::to_string(size));
+    if (exhausted[signalPhase[static_cast<size_t>(s.counter)]])
+      return;
+    for (int64_t i = at[0]; i <= at[1] && problems.empty(); ++i)
+      need(counted[i] == at[2], "a wait is for all signals of its counter: " + named(s) + "[" +
+                                    std::to_string(i) + "] gets " + std::to_string(counted[i]) +
+                                    ", waited for are " + std::to_string(at[2]));
+  }
+
+  const GirKernel &kernel;
+  std::vector<int64_t> opt, values; // of symbols, of loop variables
+  std::vector<int64_t> sizes;       // of each set of counters, as all of these
+  std::vector<int> signalPhase;
+  std::vector<std::map<int64_t, int64_t>> signals; // counter -> how many
+  std::set<std::tuple<CounterId, int64_t, int64_t, int64_t>> seen;
+  std::map<int, bool> exhausted; // phase
+  int phase = 0;
+  int64_t steps = 0;
+  std::vector<std::string> problems;
+};
+
+} // namespace
+
+std::vector<std::string> counterProblems(const GirKernel &kernel) {
+  const bool waits = std::any_of(kernel.phases.begin(), kernel.phases.end(),
+                                 [](const Phase &p) { return p.waiting; });
+  if (kernel.phases.empty() || (kernel.counters.empty() && !waits))
+    return {};
+  return CounterVerifier(kernel).run();
+}
+
+} // namespace fusec
