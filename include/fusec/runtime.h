@@ -282,8 +282,9 @@ FUSERT_API fusert_status fusert_counters_json(fusert_context context, const char
 
 typedef struct {
   size_t struct_size;
-  const char *target;    /* a CPU's ("x86-64-v4"); null: this CPU */
-  int32_t threads;       /* 0: as many as the process may use */
+  const char
+      *target; /* a CPU's ("x86-64-v4"), or "cuda" or "sm_90" for the first GPU; null: this CPU */
+  int32_t threads;       /* of a CPU; 0: as many as the process may use */
   int32_t repetitions;   /* 0: 5 */
   int64_t largest_bytes; /* of memory to measure, all threads together; 0: 1 GiB */
 } fusert_calibrate_options;
@@ -299,7 +300,11 @@ typedef struct {
    *   "woken_launch"                   a shared launch that finds the other threads asleep.
    * Bytes a second of all threads together, each with memory of its own:
    *   "read", "copy"                   a copy counts both ways;
-   *   "stream"                         a copy whose stores go past the caches. */
+   *   "stream"                         a copy whose stores go past the caches.
+   * Of a GPU, `threads` being its multiprocessors: seconds of a "launch" in a stream, of a "block_barrier" of 256
+   * threads and of a "grid_barrier" of one block on each multiprocessor; bytes a second that are read from the
+   * multiprocessors' "shared" memory and copied in what half of the last cache ("l2") holds, `bytes` being what one of
+   * these memories has in all; "read" and "copy" as above. */
   const char *what;
   int32_t threads;
   int32_t reserved;

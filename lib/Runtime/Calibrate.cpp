@@ -1,6 +1,7 @@
 #include "Runtime/Calibrate.h"
 
 #include "Runtime/Bandwidth.h"
+#include "Runtime/CalibrateGpu.h"
 #include "Runtime/CpuFeatures.h"
 #include "Runtime/CpuQueue.h"
 #include "Runtime/Error.h"
@@ -258,11 +259,13 @@ fusert_status CpuCalibration::sweep(int32_t width, int64_t bytes,
 fusert_status calibrate(const fusert_calibrate_options &options, fusert_figure_fn take,
                         void *user) {
   const std::string target = options.target ? options.target : "";
+  if (target == "cuda" || target.rfind("sm_", 0) == 0)
+    return calibrateGpu(options, take, user);
   const int asked = levelOfTarget(target);
   if (!target.empty() && asked == 0)
     return fail(FUSERT_UNSUPPORTED, "'" + target +
                                         "' cannot be measured: only processors can, such as "
-                                        "x86-64-v3");
+                                        "x86-64-v3, and GPUs of NVIDIA");
   if (cpuLevel() < std::max(asked, 3))
     return fail(FUSERT_UNSUPPORTED, "an x86-64-v" + std::to_string(std::max(asked, 3)) +
                                         " is wanted, this processor is x86-64-v" +

@@ -21,6 +21,7 @@ constexpr Entry entries[] = {
     {offsetof(GpuApi, driverVersion), "cuDriverGetVersion", "hipDriverGetVersion"},
     {offsetof(GpuApi, deviceCount), "cuDeviceGetCount", "hipGetDeviceCount"},
     {offsetof(GpuApi, deviceGet), "cuDeviceGet", "hipDeviceGet"},
+    {offsetof(GpuApi, deviceName), "cuDeviceGetName", nullptr},
     {offsetof(GpuApi, retainContext), "cuDevicePrimaryCtxRetain", nullptr},
     {offsetof(GpuApi, releaseContext), "cuDevicePrimaryCtxRelease_v2", nullptr},
     {offsetof(GpuApi, pushContext), "cuCtxPushCurrent_v2", nullptr},
@@ -108,6 +109,12 @@ fusert_status statusOfGpuError(int error) {
            : isImageGpuError(error) ? FUSERT_UNSUPPORTED
                                     : FUSERT_DEVICE_ERROR;
   }
+}
+
+fusert_status checkGpu(int error, const std::string &what) {
+  if (error == 0)
+    return FUSERT_OK;
+  return fail(statusOfGpuError(error), what + " failed: driver error " + std::to_string(error));
 }
 
 bool isStickyGpuError(int error) {

@@ -20,12 +20,13 @@ struct GpuApi {
   int (*driverVersion)(int *version);
   int (*deviceCount)(int *count);
   int (*deviceGet)(int *device, int ordinal);
-  int (*retainContext)(Handle *context, int device); // NVIDIA
-  int (*releaseContext)(int device);                 // NVIDIA
-  int (*pushContext)(Handle context);                // NVIDIA
-  int (*popContext)(Handle *context);                // NVIDIA
-  int (*getDevice)(int *ordinal);                    // AMD
-  int (*setDevice)(int ordinal);                     // AMD
+  int (*deviceName)(char *name, int length, int device); // NVIDIA
+  int (*retainContext)(Handle *context, int device);     // NVIDIA
+  int (*releaseContext)(int device);                     // NVIDIA
+  int (*pushContext)(Handle context);                    // NVIDIA
+  int (*popContext)(Handle *context);                    // NVIDIA
+  int (*getDevice)(int *ordinal);                        // AMD
+  int (*setDevice)(int ordinal);                         // AMD
   int (*moduleLoad)(Handle *module, const void *image);
   int (*moduleUnload)(Handle module);
   int (*moduleFunction)(Handle *function, Handle module, const char *name);
@@ -57,6 +58,8 @@ fusert_status openGpuApi(GpuVendor vendor, const GpuApi **api);
 
 /// What a driver status means for the caller. The numbers are those of CUresult; hipError_t has the same ones.
 fusert_status statusOfGpuError(int error);
+/// The same with a message, where the driver's call `what` failed.
+fusert_status checkGpu(int error, const std::string &what);
 /// True for errors after which the device's context is of no more use.
 bool isStickyGpuError(int error);
 /// True when the image is not for this device or too new for this driver: another image may do.

@@ -94,12 +94,9 @@ Current::~Current() {
 }
 
 fusert_status GpuDevice::check(int error, const char *what) const {
-  if (error == 0)
-    return FUSERT_OK;
   if (isStickyGpuError(error))
     lost = true;
-  return fail(statusOfGpuError(error),
-              std::string(what) + " failed: driver error " + std::to_string(error));
+  return checkGpu(error, what);
 }
 
 fusert_status GpuDevice::openDevice() {

@@ -163,6 +163,11 @@ EXPORT int NAME(cuDeviceGet, hipDeviceGet)(int *device, int ordinal) {
 }
 
 #ifdef FAKE_NVIDIA
+EXPORT int cuDeviceGetName(char *name, int length, int) {
+  ENTER("deviceName", false);
+  std::strncpy(name, "Fake GPU", static_cast<size_t>(length));
+  return length > 8 ? kSuccess : misuse("deviceName without room", kInvalidValue);
+}
 EXPORT int cuDevicePrimaryCtxRetain(void **context, int) {
   ENTER("retainContext", false);
   ++driver.retained;
@@ -207,6 +212,8 @@ EXPORT int hipSetDevice(int ordinal) {
 EXPORT int NAME(cuModuleLoadData, hipModuleLoadData)(void **module, const void *image) {
   ENTER("moduleLoad", true);
   const char *text = static_cast<const char *>(image);
+  if (std::strncmp(text, ".version", 8) == 0 && std::strstr(text, ".entry block_barriers("))
+    text = "FAKE:" FAKE_KERNELS; // twins of the kernels that measure a device
   if (std::strncmp(text, "OTHER", 5) == 0)
     return kNoBinary;
   if (std::strncmp(text, "FAKE:", 5) != 0)
@@ -371,8 +378,13 @@ constexpr int kCores = 2;
 } // namespace
 EXPORT int cuDeviceGetAttribute(int *value, int attribute, int) {
   ENTER("deviceAttribute", false);
-  *value = attribute == 16 ? kCores : attribute == 95 ? driver.resident > 0 : -1;
-  return *value >= 0 ? kSuccess : misuse("deviceAttribute of an unknown one", kInvalidValue);
+  const std::map<int, int> known = {{16, kCores}, {38, 1 << 20},  {75, 9},
+                                    {76, 0},      {81, 48 << 10}, {95, driver.resident > 0}};
+  auto found = known.find(attribute);
+  if (found == known.end())
+    return misuse("deviceAttribute of an unknown one", kInvalidValue);
+  *value = found->second;
+  return kSuccess;
 }
 EXPORT int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, void *, int threads,
                                                        size_t sharedBytes) {

@@ -3,7 +3,8 @@
 /* A stand-in for libcuda.so.1 (FAKE_NVIDIA) or libamdhip64.so with host memory behind device pointers. It records
  * every call, checks its arguments and what is current, runs work only when a stream is waited for, and can be told
  * to fail. An image is the text "FAKE:" and the path of a shared library; function NAME of a module is the function
- * NAME of that library, which also exports int NAME_params. */
+ * NAME of that library, which also exports int NAME_params.
+ * The PTX that measures a device has its twins in FakeKernels.c. */
 #ifdef __cplusplus
 extern "C" {
 #endif

@@ -26,3 +26,52 @@ EXPORT void add_grid(void **p, unsigned grid, unsigned block) {
   *word ^= 0x80000000u;
   add_p0(p, 1u << 20, block);
 }
+
+/* Kernels that measure a device: as many turns as they are asked for, in which something happens. */
+static void turns(uint64_t count) {
+  for (volatile uint64_t i = 0; i < count; ++i)
+    ;
+}
+EXPORT int empty_params = 0;
+EXPORT void empty(void **p, unsigned grid, unsigned block) { (void)p, (void)grid, (void)block; }
+EXPORT int block_barriers_params = 1;
+EXPORT void block_barriers(void **p, unsigned grid, unsigned block) {
+  (void)grid, (void)block;
+  turns(*(const uint64_t *)p[0]);
+}
+EXPORT int grid_barriers_params = 3;
+EXPORT void grid_barriers(void **p, unsigned grid, unsigned block) {
+  const uint64_t rounds = *(const uint64_t *)p[0], blocks = *(const uint64_t *)p[1];
+  uint64_t *word = *(uint64_t **)p[2];
+  (void)block;
+  if (blocks != grid || *word != 0)
+    return; /* no barrier would ever be passed */
+  turns(rounds * blocks);
+  *word = rounds * blocks;
+}
+EXPORT int read_shared_params = 2;
+EXPORT void read_shared(void **p, unsigned grid, unsigned block) {
+  (void)grid, (void)block;
+  turns(*(const uint64_t *)p[0] * 64);
+}
+EXPORT int read_global_params = 4;
+EXPORT void read_global(void **p, unsigned grid, unsigned block) {
+  const uint64_t rounds = *(const uint64_t *)p[0], bytes = *(const uint64_t *)p[2];
+  const volatile uint8_t *from = *(const uint8_t **)p[1];
+  if (bytes % ((uint64_t)grid * block * 64) != 0)
+    return; /* the last turn would leave the memory */
+  for (uint64_t r = 0; r < rounds; ++r)
+    for (uint64_t i = 0; i < bytes; i += 64)
+      (void)from[i];
+}
+EXPORT int copy_global_params = 4;
+EXPORT void copy_global(void **p, unsigned grid, unsigned block) {
+  const uint64_t rounds = *(const uint64_t *)p[0], bytes = *(const uint64_t *)p[2];
+  const volatile uint8_t *from = *(const uint8_t **)p[1];
+  volatile uint8_t *to = *(uint8_t **)p[3];
+  if (bytes % ((uint64_t)grid * block * 32) != 0)
+    return;
+  for (uint64_t r = 0; r < rounds; ++r)
+    for (uint64_t i = 0; i < bytes; ++i)
+      to[i] = from[i];
+}

@@ -29,19 +29,38 @@ struct Measured {
         return &f;
     return nullptr;
   }
-  double seconds(const std::string &what) const {
+  const Figure *first(const std::string &what) const {
     for (const Figure &f : figures)
       if (f.what == what)
-        return f.median;
-    return 0;
+        return &f;
+    return nullptr;
   }
+  double seconds(const std::string &what) const {
+    const Figure *f = first(what);
+    return f ? f->median : 0;
+  }
+  bool isGpu() const { return first("block_barrier") != nullptr; }
 };
+
+/// Costs as lib/Target/Target.h has them.
+struct Costs {
+  double launchSec, blockBarrierSec, deviceBarrierSec;
+};
+
+Costs costs(const Measured &m) {
+  if (m.isGpu())
+    return {m.seconds("launch"), m.seconds("block_barrier"), m.seconds("grid_barrier")};
+  const bool shared = m.threads > 1;
+  return {m.seconds(shared ? "shared_launch" : "launch"), 0,
+          m.seconds(shared ? "shared_phase" : "phase")};
+}
 
 /// A level of memory as lib/Target/Target.h has it: a core's share, the last one of all threads together.
 struct Level {
   std::string name;
   int64_t capacityBytes;
   double bytesPerSec;
+  bool ofDevice = false; // of a GPU as a whole
 };
 
 Measured measure(const CalibrateOptions &options) {
@@ -82,7 +101,7 @@ std::vector<Cache> caches() {
 /// Copies of half of a core's own cache; of the smallest working set that is well beyond those of the cores for a cache
 /// that they share, since others may use it too; of the largest for the memory. A cache that no working set fits is
 /// left out.
-std::vector<Level> levels(const Measured &m) {
+std::vector<Level> levelsOfCpu(const Measured &m) {
   std::vector<Level> list;
   int64_t inner = 0; // a core's own caches so far
   for (const Cache &cache : caches()) {
@@ -106,8 +125,21 @@ std::vector<Level> levels(const Measured &m) {
   return list;
 }
 
+std::vector<Level> levels(const Measured &m) {
+  if (!m.isGpu())
+    return levelsOfCpu(m);
+  const Figure &shared = *m.first("shared");
+  std::vector<Level> list = {{"shared", shared.bytes, shared.median / shared.threads}};
+  if (const Figure *l2 = m.first("l2"))
+    list.push_back({"l2", l2->bytes, l2->median, true});
+  list.push_back({"dram", 0, m.figures.back().median, true});
+  return list;
+}
+
 /// Whether the largest working set is too large for the last cache.
 bool reachesMemory(const Measured &m) {
+  if (m.isGpu())
+    return m.first("l2") && m.figures.back().bytes > 2 * m.first("l2")->bytes;
   const std::vector<Cache> list = caches();
   return list.empty() || m.figures.back().bytes > 2 * list.back().bytes;
 }
@@ -128,11 +160,10 @@ void printJson(const Measured &m, const CalibrateOptions &options) {
                 i ? "," : "", f.what.c_str(), f.threads, static_cast<long long>(f.bytes), f.lowest,
                 f.median, f.highest);
   }
-  const bool shared = m.threads > 1;
-  std::printf("],\"table\":{\"launchSec\":%.3g,\"blockBarrierSec\":0,\"deviceBarrierSec\":%.3g,"
+  const Costs c = costs(m);
+  std::printf("],\"table\":{\"launchSec\":%.3g,\"blockBarrierSec\":%.3g,\"deviceBarrierSec\":%.3g,"
               "\"memory\":[",
-              m.seconds(shared ? "shared_launch" : "launch"),
-              m.seconds(shared ? "shared_phase" : "phase"));
+              c.launchSec, c.blockBarrierSec, c.deviceBarrierSec);
   const std::vector<Level> list = levels(m);
   for (size_t i = 0; i < list.size(); ++i)
     std::printf("%s{\"name\":\"%s\",\"capacityBytes\":%lld,\"bytesPerSec\":%.3g}", i ? "," : "",
@@ -141,7 +172,16 @@ void printJson(const Measured &m, const CalibrateOptions &options) {
   std::printf("],\"reaches_memory\":%s}}\n", reachesMemory(m) ? "true" : "false");
 }
 
-void printFigures(const Measured &m) {
+void printGpuFigures(const Measured &m) {
+  for (const Figure &f : m.figures) {
+    const bool seconds = f.bytes == 0;
+    std::printf("%-14s %10lld KiB %9.4g %s %s\n", f.what.c_str(),
+                static_cast<long long>(f.bytes >> 10), f.median * (seconds ? 1e6 : 1e-9),
+                seconds ? "us" : "GB/s", percent(f).c_str());
+  }
+}
+
+void printCpuFigures(const Measured &m) {
   for (const Figure &f : m.figures)
     if (f.bytes == 0)
       std::printf("%-14s %2d thread%s %8.3f us %s\n", f.what.c_str(), f.threads,
@@ -161,17 +201,22 @@ void printFigures(const Measured &m) {
 }
 
 void printTable(const Measured &m) {
-  const bool shared = m.threads > 1;
-  std::printf("\n  // %s, %d thread%s. Handed to all of them; one alone: %.2g s.\n",
-              printable(m.device).c_str(), m.threads, shared ? "s" : "", m.seconds("launch"));
-  std::printf("  t.launchSec = %.2g;\n  t.blockBarrierSec = 0; // a block has one core\n"
-              "  t.deviceBarrierSec = %.2g;\n",
-              m.seconds(shared ? "shared_launch" : "launch"),
-              m.seconds(shared ? "shared_phase" : "phase"));
+  const Costs c = costs(m);
+  if (m.isGpu())
+    std::printf("\n  // %s, %d multiprocessors.\n  t.launchSec = %.2g;\n"
+                "  t.blockBarrierSec = %.2g;\n",
+                printable(m.device).c_str(), m.threads, c.launchSec, c.blockBarrierSec);
+  else
+    std::printf("\n  // %s, %d thread%s. Handed to all of them; one alone: %.2g s.\n"
+                "  t.launchSec = %.2g;\n  t.blockBarrierSec = 0; // a block has one core\n",
+                printable(m.device).c_str(), m.threads, m.threads > 1 ? "s" : "",
+                m.seconds("launch"), c.launchSec);
+  std::printf("  t.deviceBarrierSec = %.2g;\n", c.deviceBarrierSec);
   const char *before = "  t.memory = {";
   for (const Level &level : levels(m)) {
-    std::printf("%s{\"%s\", %lld, %.2g}", before, level.name.c_str(),
-                static_cast<long long>(level.capacityBytes), level.bytesPerSec);
+    std::printf("%s{\"%s\", %lld, %.2g%s}", before, level.name.c_str(),
+                static_cast<long long>(level.capacityBytes), level.bytesPerSec,
+                level.ofDevice ? ", true" : "");
     before = ",\n              ";
   }
   std::printf("};\n");
@@ -187,10 +232,10 @@ int calibrate(const CalibrateOptions &options) {
     printJson(m, options);
     return 0;
   }
-  std::printf("%s, %d thread%s, median of %d repetitions, half the spread between them\n\n",
-              printable(m.device).c_str(), m.threads, m.threads > 1 ? "s" : "",
-              options.repetitions);
-  printFigures(m);
+  std::printf("%s, %d %s%s, median of %d repetitions, half the spread between them\n\n",
+              printable(m.device).c_str(), m.threads, m.isGpu() ? "multiprocessor" : "thread",
+              m.threads > 1 ? "s" : "", options.repetitions);
+  m.isGpu() ? printGpuFigures(m) : printCpuFigures(m);
   printTable(m);
   return 0;
 }

@@ -84,7 +84,8 @@ void addCommon(CLI::App *command, SessionOptions &o, bool inputs) {
 }
 
 void addCalibrate(CLI::App *command, CalibrateOptions &o) {
-  command->add_option("--target", o.target, "what to measure: a CPU's name (default: this CPU)");
+  command->add_option("--target", o.target,
+                      "what to measure: a CPU's name, cuda or sm_90 (default: this CPU)");
   command->add_option("--threads", o.threads, "threads to measure beside one (default: all)")
       ->check(CLI::PositiveNumber);
   command->add_option("--repetitions", o.repetitions, "of each measurement (default 5)")
@@ -103,7 +104,14 @@ void addCalibrate(CLI::App *command, CalibrateOptions &o) {
 The table is in the form of lib/Target/Cpu.cpp: launchSec and deviceBarrierSec are shared_launch and
 shared_phase (those of one thread where there is one). A level of memory has the copy of a working
 set: of half its size for a core's own cache, well beyond those for a shared cache, the largest for
-dram. All are a core's share, that of dram is of all threads together.)");
+dram. All are a core's share, that of dram is of all threads together.
+
+Of a GPU (--target cuda), which the driver translates the kernels for:
+  launch         an empty kernel, behind others in a stream
+  block_barrier  of 256 threads; grid_barrier: of one block on each multiprocessor
+  shared         reads of the multiprocessors' own memory
+  l2             a copy in what half of the last cache holds; read, copy: of device memory
+The table is in the form of lib/Target/Nvidia.cpp, its dram is the largest copy.)");
 }
 
 int dispatch(int argc, char **argv) {

@@ -1,5 +1,5 @@
 // Measuring the machine: which figures come, and what is refused. No test looks at how fast it is.
-#include "fusec/runtime.h"
+#include "FakeDriver.h"
 
 #include <catch2/catch_test_macros.hpp>
 #include <string>
@@ -70,14 +70,65 @@ TEST_CASE("one thread has nobody to share with") {
 TEST_CASE("what cannot be measured is refused by its name") {
   std::vector<Figure> figures;
   fusert_calibrate_options o = smallOptions();
-  for (const char *target : {"sm_90", "cuda", "gfx90a", "sim:sm_90", "x86-64-v5"}) {
+  for (const char *target : {"hip", "gfx90a", "sim:sm_90", "x86-64-v5"}) {
     o.target = target;
     CHECK(calibrate(o, figures) == FUSERT_UNSUPPORTED);
     CHECK(fusert_last_error() ==
           "'" + std::string(target) +
-              "' cannot be measured: only processors can, such as x86-64-v3");
+              "' cannot be measured: only processors can, such as x86-64-v3, and GPUs of NVIDIA");
   }
   CHECK(figures.empty());
+}
+
+TEST_CASE("a GPU's launches, barriers and memories are measured") {
+  const test::Fake fake(test::vendors[0]);
+  fusert_calibrate_options o = smallOptions();
+  o.largest_bytes = 300 << 10;
+  for (const char *target : {"cuda", "sm_90"}) {
+    o.target = target;
+    std::vector<Figure> figures;
+    REQUIRE(calibrate(o, figures) == FUSERT_OK);
+    std::vector<std::string> names;
+    for (const Figure &f : figures) {
+      names.push_back(f.what + " " + std::to_string(f.bytes >> 10));
+      CHECK(f.device == "Fake GPU");
+      CHECK(f.threads == 2);
+      CHECK(f.lowest > 0);
+      CHECK(f.lowest <= f.median);
+      CHECK(f.median <= f.highest);
+    }
+    CHECK(names == std::vector<std::string>{"launch 0", "block_barrier 0", "grid_barrier 0",
+                                            "shared 48", "read 128", "copy 128", "read 256",
+                                            "copy 256"});
+    fake.requireClean();
+  }
+  // A cache that working sets fit, and a device without cooperative launches.
+  o.largest_bytes = 600 << 10;
+  fake.call<void(int)>("fakeGpuSetResident")(0);
+  std::vector<Figure> figures;
+  REQUIRE(calibrate(o, figures) == FUSERT_OK);
+  CHECK(figures[2].what == "shared");
+  CHECK(figures[3].what == "l2");
+  CHECK(figures[3].bytes == 1 << 20);
+  o.target = "sm_80";
+  CHECK(calibrate(o, figures) == FUSERT_UNSUPPORTED);
+  CHECK(fusert_last_error() == std::string("'sm_80' is wanted, GPU number 0 is sm_90"));
+  fake.requireClean();
+}
+
+TEST_CASE("whatever call of the driver fails, measuring ends and leaves nothing behind") {
+  const test::Fake fake(test::vendors[0]);
+  fusert_calibrate_options o = smallOptions();
+  o.target = "cuda";
+  std::vector<Figure> figures;
+  for (int call = 1; call <= 16; ++call) {
+    fake.call<void()>("fakeGpuReset")();
+    fake.failAt(call, 999);
+    INFO("call " << call);
+    CHECK(calibrate(o, figures) == FUSERT_DEVICE_LOST);
+    fake.failAt(0, 0);
+    fake.requireClean();
+  }
 }
 
 TEST_CASE("options that make no sense are refused") {

@@ -57,8 +57,13 @@ SAME(launch, cuLaunchKernel);
 SAME(launchCooperative, cuLaunchCooperativeKernel);
 SAME(residentBlocks, cuOccupancyMaxActiveBlocksPerMultiprocessor);
 SAME(deviceAttribute, cuDeviceGetAttribute);
+SAME(deviceName, cuDeviceGetName);
 static_assert(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT == 16 &&
-              CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH == 95);
+              CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH == 95 &&
+              CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE == 38 &&
+              CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR == 81 &&
+              CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR == 75 &&
+              CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR == 76);
 SAME(addressRange, cuMemGetAddressRange);
 #endif
 
