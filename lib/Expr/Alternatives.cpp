@@ -16,8 +16,12 @@ const std::vector<Alternative> &alternatives() {
       {"two-phase",
        "reduce the parts of long axes first, as many as the number says, then their results",
        twoPhaseChoices, twoPhase, twoPhaseStarts},
-      {"repair-cascades", "reductions of which one uses the other's result, in one pass", nullptr,
-       [](const ExprProgram &pattern, int64_t) { return repairCascades(pattern); }},
+      {"repair-cascades",
+       "reductions of which one uses the other's result, in one pass",
+       nullptr,
+       [](const ExprProgram &pattern, int64_t) { return repairCascades(pattern); },
+       nullptr,
+       {"two-phase", "recompute"}},
       {"concatenate", "equations that differ in their operands as one, side by side along an axis",
        concatenateChoices, concatenate},
       {"recompute", "compute the map at this position again wherever it is read", recomputeChoices,
@@ -79,17 +83,33 @@ std::optional<ExprProgram> rewritten(const ExprProgram &pattern,
   return verify(pattern).ok();
 }
 
+static void appendApplicable(const Alternative &a, const ExprProgram &pattern, const Target &target,
+                             std::vector<RewrittenPattern> &found) {
+  for (int64_t choice : a.choices ? a.choices(pattern, target) : std::vector<int64_t>{0})
+    if (std::optional<ExprProgram> program = a.run(pattern, choice)) {
+      assert(isSound(*program) && "an alternative leaves a program that verifies");
+      found.push_back({{std::string(a.name), choice}, std::move(*program), {}});
+      if (a.phaseStarts)
+        found.back().phaseStarts = a.phaseStarts(pattern, found.back().program);
+    }
+}
+
 std::vector<RewrittenPattern> applicableAlternatives(const ExprProgram &pattern,
                                                      const Target &target) {
   std::vector<RewrittenPattern> found;
   for (const Alternative &a : alternatives())
-    for (int64_t choice : a.choices ? a.choices(pattern, target) : std::vector<int64_t>{0})
-      if (std::optional<ExprProgram> program = a.run(pattern, choice)) {
-        assert(isSound(*program) && "an alternative leaves a program that verifies");
-        found.push_back({{std::string(a.name), choice}, std::move(*program), {}});
-        if (a.phaseStarts)
-          found.back().phaseStarts = a.phaseStarts(pattern, found.back().program);
-      }
+    appendApplicable(a, pattern, target, found);
+  return found;
+}
+
+std::vector<RewrittenPattern> alternativesBehind(const RewrittenPattern &first,
+                                                 const Target &target) {
+  std::vector<RewrittenPattern> found;
+  for (const Alternative &a : alternatives())
+    if (a.name == first.rewrite.alternative)
+      for (const Alternative &b : alternatives())
+        if (std::count(a.behind.begin(), a.behind.end(), b.name) != 0)
+          appendApplicable(b, first.program, target, found);
   return found;
 }
 

@@ -18,6 +18,8 @@ struct Alternative {
   /// Of what it made of a pattern: equations in front of which all blocks may have to wait for each other, since they
   /// run on more or on fewer of them than those before. Null: it makes no such difference.
   std::vector<int> (*phaseStarts)(const ExprProgram &pattern, const ExprProgram &made) = nullptr;
+  /// Names of those that are worth trying on what it made, since it lets them save more than they do by themselves.
+  std::vector<std::string_view> behind = {};
 };
 const std::vector<Alternative> &alternatives();
 
@@ -44,6 +46,9 @@ struct RewrittenPattern {
 };
 std::vector<RewrittenPattern> applicableAlternatives(const ExprProgram &pattern,
                                                      const Target &target);
+/// The same for what an alternative made of a pattern, of those that are worth trying behind it.
+std::vector<RewrittenPattern> alternativesBehind(const RewrittenPattern &first,
+                                                 const Target &target);
 
 /// For rewritings: drops equations that make nothing that an output needs, and temps that nobody writes any more.
 void dropUnneeded(ExprProgram &pattern);

@@ -81,22 +81,24 @@ struct Joining {
   /// Adds a phase, `own` its part of the pattern. False where its alternatives leave others nothing to do.
   bool add(WeighedSchedule phase, const ExprProgram &own, const std::string &suffix) {
     Schedule &part = phase.schedule, &schedule = whole.schedule;
-    const ScheduledPattern scheduled(part, own);
+    ExprProgram made = own; // what the phase's alternatives make of its part
     for (Rewrite rewrite : part.via) {
-      assert(rewrite.count == 0 && part.via.size() == 1 && "a phase takes one alternative");
+      assert(rewrite.count == 0 && "the alternatives of a phase are about all of it");
+      const Rewrite ofPart = rewrite;
       rewrite.first = equations;
-      rewrite.count = static_cast<int>(own.items.size());
+      rewrite.count = static_cast<int>(made.items.size());
       std::optional<ExprProgram> next = rewritten(pattern, {rewrite});
       if (!next)
         return false;
       pattern = std::move(*next);
+      made = *rewritten(made, {ofPart});
       schedule.via.push_back(std::move(rewrite));
     }
     for (const EdgeLevel &edge : part.edges)
-      levels.emplace_back(scheduled.program().tensors[edge.tensor].name, edge.level);
+      levels.emplace_back(made.tensors[edge.tensor].name, edge.level);
     schedule.lanes = part.lanes;
     shiftEquations(part, equations);
-    equations += static_cast<int>(scheduled.program().items.size());
+    equations += static_cast<int>(made.items.size());
     if (!schedule.tree.empty())
       schedule.tree.push_back(Builder::leaf(LeafKind::Barrier, -1));
     for (TreeNode &node : appendPiece(schedule, std::move(part), suffix))
@@ -157,18 +159,27 @@ Weighed joinedPhases(const ExprProgram &pattern, const Target &target,
 
 } // namespace
 
+/// The schedules of what alternatives made of a pattern: `via` all of them, `made` by the last one.
+static Weighed weighedCandidates(const RewrittenPattern &made, const std::vector<Rewrite> &via,
+                                 const Target &target, KnownParts *known) {
+  Weighed all = weighed(made.program, target, via, known);
+  if (made.phaseStarts.empty())
+    return all;
+  Weighed phased =
+      joinedPhases(made.program, target, made.phaseStarts,
+                   [&](const ExprProgram &part) { return weighed(part, target, {}, known); });
+  for (WeighedSchedule &candidate : phased)
+    candidate.schedule.via = via;
+  append(all, std::move(phased));
+  return all;
+}
+
 Weighed weighedCandidates(const ExprProgram &pattern, const Target &target, KnownParts *known) {
   Weighed all = weighed(pattern, target, {}, known);
-  for (const RewrittenPattern &alternative : applicableAlternatives(pattern, target)) {
-    append(all, weighed(alternative.program, target, {alternative.rewrite}, known));
-    if (alternative.phaseStarts.empty())
-      continue;
-    Weighed phased =
-        joinedPhases(alternative.program, target, alternative.phaseStarts,
-                     [&](const ExprProgram &part) { return weighed(part, target, {}, known); });
-    for (WeighedSchedule &candidate : phased)
-      candidate.schedule.via = {alternative.rewrite};
-    append(all, std::move(phased));
+  for (const RewrittenPattern &first : applicableAlternatives(pattern, target)) {
+    append(all, weighedCandidates(first, {first.rewrite}, target, known));
+    for (const RewrittenPattern &second : alternativesBehind(first, target))
+      append(all, weighedCandidates(second, {first.rewrite, second.rewrite}, target, known));
   }
   return all;
 }

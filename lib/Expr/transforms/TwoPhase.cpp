@@ -11,9 +11,21 @@
 //   reduction o [; p:64] sum f32
 //     %o = %o.part[p]
 //
-// for every monoid, places of extremes too: a part's result is a value and its index. The number of parts is fixed when
-// the kernel is made, so that the bits do not depend on how many threads there are. What does not divide into parts is
-// guarded: elements behind the end are not read and count as the neutral element.
+// for every monoid, places of extremes too: a part's result is a value and its index. A cascade's parts result in all
+// of its states, and what takes them together is a cascade over the parts, whose values are the parts' states corrected
+// as CascadeState says:
+//
+//   reduction s [; k:1000000] cascade f32              reduction s.part [p:64; k:15625] cascade f32
+//     %m = max %x[k]                                     %m.part = max %x[p*15625 + k]
+//     %s = sum exp(sub(%x[k], state(0)))        ->       %s.part = sum exp(sub(%x[p*15625 + k], state(0)))
+//     correct 1 =                                        correct 1 = mul(part(1), exp(sub(part(0), state(0))))
+//       mul(part(1), exp(sub(part(0), state(0))))      reduction s [; p:64] cascade f32
+//                                                        %m = max %m.part[p]
+//                                                        %s = sum mul(%s.part[p], exp(sub(%m.part[p], state(0))))
+//                                                        correct 1 = mul(part(1), exp(sub(part(0), state(0))))
+//
+// The number of parts is fixed when the kernel is made, so that the bits do not depend on how many threads there are.
+// What does not divide into parts is guarded: elements behind the end are not read and count as the neutral element.
 //
 // Of several reduced axes the outermost one that is long enough is taken apart. Maps of the pattern that are reduced
 // along it are written into the parts: kept as tensors they would have to run over other rows than the parts do. A
@@ -21,8 +33,9 @@
 //
 // Parts are for many blocks, their results for few: between them all blocks may have to wait (twoPhaseStarts). So that
 // they do that as seldom as possible, parts that need no result of others come first, then results, and so on in turns.
-// Not handled: reductions inside scans, cascades.
+// Not handled: reductions inside scans.
 #include "Expr/Alternatives.h"
+#include "Expr/Cascade.h"
 #include "Expr/Rows.h"
 #include "Expr/transforms/Inline.h"
 #include "Expr/transforms/Walk.h"
@@ -56,7 +69,7 @@ double product(const Equation &e, int from, int to, const std::vector<Symbol> &s
 
 /// Long, with few results: whatever the target.
 bool isLong(const Equation &e, const std::vector<Symbol> &symbols) {
-  if (e.kind != EquationKind::Reduction || e.monoid == Monoid::Cascade)
+  if (e.kind != EquationKind::Reduction)
     return false;
   const double results = product(e, 0, e.numSpatial, symbols);
   const double terms = product(e, e.numSpatial, static_cast<int>(e.axes.size()), symbols);
@@ -166,10 +179,13 @@ private:
     auto inside = [&](Body &body) {
       return body.binary(ScalarOp::Lt, place(body), body.dim(extent));
     };
-    rebuild(part, program.symbols, nullptr, [&](Body &body, const Scalar &s, NodeId) -> NodeId {
+    const std::vector<uint64_t> axes = axisDependences(part.body);
+    auto onAxis = [&](NodeId id) { return (axes[id] >> std::min(axis, 63) & 1) != 0; };
+    rebuild(part, program.symbols, nullptr, [&](Body &body, const Scalar &s, NodeId id) -> NodeId {
       if (s.op == ScalarOp::Axis)
         return s.index == axis ? place(body) : s.index >= p ? body.axis(s.index + 1) : kNoNode;
-      if (!isRead(s) || !cut)
+      // A cascade's corrections read too, for no point of the axis.
+      if (!isRead(s) || !cut || (!part.states.empty() && !onAxis(id)))
         return kNoNode;
       const bool guarded = s.op == ScalarOp::ReadIf;
       return body.readIf(s.index, s.type,
@@ -177,41 +193,70 @@ private:
                          guarded ? s.args[1] : body.constantInt(s.type, 0),
                          {s.args.begin() + (guarded ? 2 : 0), s.args.end()});
     });
-    if (cut && !zeroes) {
-      Body &body = part.body;
-      part.results[0] = body.select(inside(body), part.results[0],
-                                    identityOf(body, part.monoid, part.accumulateType));
-      if (arg) {
-        const bool last = part.monoid == Monoid::ArgMaxLast || part.monoid == Monoid::ArgMinLast;
-        NodeId loser = last ? body.index(0) : body.dim(extent - 1);
-        part.results[1] = body.select(inside(body), part.results[1], loser);
-      }
-    }
+    if (cut && !zeroes)
+      maskOutside(part, inside(part.body), extent);
 
     Equation whole = e;
     whole.body = Body();
     whole.axes.resize(static_cast<size_t>(p));
     whole.axes.push_back(part.axes[static_cast<size_t>(p)]);
     setRanges(whole, program.symbols);
-    std::vector<NodeId> at;
+    for (CascadeState &state : whole.states)
+      if (state.correction != kNoNode)
+        state.correction = whole.body.import(e.body, state.correction, nullptr);
+    addPartResults(e, part);
+    std::vector<NodeId> at, results;
     for (int d = 0; d <= p; ++d)
       at.push_back(whole.body.axis(d));
-    for (size_t o = 0; o < part.outputs.size(); ++o) {
-      Tensor tensor = program.tensors[e.outputs[o]];
-      tensor.name += ".part";
-      tensor.kind = TensorKind::Temp;
-      tensor.type = o == 0 ? e.accumulateType : DType::I64;
-      tensor.shape.push_back(DimExpr(parts));
-      const DType type = tensor.type;
-      part.outputs[o] = program.addTensor(std::move(tensor));
-      whole.results[o] = whole.body.read(part.outputs[o], type, at);
-    }
+    for (TensorId t : part.outputs)
+      results.push_back(whole.body.read(t, program.tensors[t].type, at));
+    whole.results = results;
+    for (size_t s = 0; s < e.states.size(); ++s)
+      if (e.states[s].correction != kNoNode)
+        whole.results[s] = whole.body.import(
+            e.body, e.states[s].correction, [&](const Scalar &leaf, NodeId) -> NodeId {
+              return leaf.op == ScalarOp::Part ? results[leaf.index] : kNoNode;
+            });
+    if (!whole.states.empty() && !cascadeProblems(whole).empty())
+      return false;
     compact(part);
     compact(whole);
     program.items[i].value = std::move(part);
     program.items.insert(program.items.begin() + static_cast<std::ptrdiff_t>(i) + 1,
                          Item{std::move(whole)});
     return true;
+  }
+
+  /// Points that are not `inside` the axis do not count.
+  static void maskOutside(Equation &part, NodeId inside, const DimExpr &extent) {
+    Body &body = part.body;
+    const size_t values = isArgMonoid(part.monoid) ? 1 : part.results.size();
+    for (size_t r = 0; r < values; ++r)
+      part.results[r] =
+          body.select(inside, part.results[r],
+                      identityOf(body, part.states.empty() ? part.monoid : part.states[r].monoid,
+                                 part.accumulateType));
+    if (values == part.results.size())
+      return;
+    const bool last = part.monoid == Monoid::ArgMaxLast || part.monoid == Monoid::ArgMinLast;
+    part.results[1] =
+        body.select(inside, part.results[1], last ? body.index(0) : body.dim(extent - 1));
+  }
+
+  /// Tensors for all that a part of `e` results in: its outputs, and in front of them the states that have none.
+  void addPartResults(const Equation &e, Equation &part) {
+    const size_t hidden = e.states.empty() ? 0 : e.states.size() - e.outputs.size();
+    part.outputs.clear();
+    for (size_t r = 0; r < hidden + e.outputs.size(); ++r) {
+      Tensor tensor = program.tensors[e.outputs[r < hidden ? 0 : r - hidden]];
+      if (r < hidden)
+        tensor.name += ".state" + std::to_string(r);
+      tensor.name += ".part";
+      tensor.kind = TensorKind::Temp;
+      tensor.type = isArgMonoid(e.monoid) && r == 1 ? DType::I64 : e.accumulateType;
+      tensor.shape.push_back(part.axes[static_cast<size_t>(e.numSpatial)].extent);
+      part.outputs.push_back(program.addTensor(std::move(tensor)));
+    }
   }
 
   ExprProgram program;
