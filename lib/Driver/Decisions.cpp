@@ -16,6 +16,9 @@ constexpr char kProducer[] = "fusec " FUSEC_VERSION;
 constexpr std::string_view kMagic = "# fusec decisions 1\n";
 constexpr std::string_view kAnyMagic = "# fusec decisions ";
 constexpr double kLargestNumber = 1e18;
+constexpr std::string_view kRemedy =
+    "where the model changed, emit them anew; where a launch was edited, edit it in the dump of "
+    "plan instead (--stop-after=plan --dump-dir D) and emit them from D/plan.txt";
 constexpr size_t kMaxDiffering = 8; // patterns that one message each is given for
 
 /// Every error of a replay, whichever stage found it.
@@ -110,13 +113,14 @@ private:
 
   Status readKernels(TextReader &in, TargetState &target) {
     Diagnostics differing;
+    std::vector<std::vector<int>> lines(target.schedules.size()); // of the schedules
     size_t p = 0;
     while (!in.atEnd()) {
       const int line = in.peek().line;
       FUSEC_TRY(Hash128 signature, readKernelLine(in));
       if (p >= target.plan.patterns.size())
         return in.error("the plan has " + std::to_string(p) +
-                        " different kernels, here is another");
+                        " different kernels, here is another; " + std::string(kRemedy));
       const Pattern &pattern = target.plan.patterns[p];
       if (signature != pattern.signature) {
         if (differing.size() < kMaxDiffering)
@@ -124,17 +128,30 @@ private:
         skipSchedules(in);
       }
       ++p;
-      while (in.peekIs("pattern"))
-        FUSEC_CHECK(parseSchedule(in, target));
+      while (in.peekIs("pattern")) {
+        const int begin = in.peek().line;
+        FUSEC_TRY(size_t of, parseSchedule(in, target));
+        lines[of].push_back(begin);
+      }
     }
     if (!differing.empty())
       return differing;
     if (p < target.plan.patterns.size())
-      return in.error("kernel " + target.plan.patterns[p].program.name + " has no schedule");
+      return in.error("kernel " + target.plan.patterns[p].program.name + " has no schedule; " +
+                      std::string(kRemedy));
     FUSEC_CHECK(checkSchedules(in, target));
+    Diagnostics broken;
     for (size_t i = 0; i < target.schedules.size(); ++i)
-      for (const ScheduleVariant &variant : target.schedules[i])
-        FUSEC_CHECK(verify(variant.schedule, target.plan.patterns[i].program));
+      for (size_t v = 0; v < target.schedules[i].size(); ++v)
+        if (Status status =
+                verifySchedule(i, target.schedules[i][v].schedule, target, state.program);
+            !status.ok())
+          for (Diagnostic d : status.errors()) {
+            d.where = fileName + ":" + std::to_string(lines[i][v]) + ": " + d.where;
+            broken.push_back(std::move(d));
+          }
+    if (!broken.empty())
+      return broken;
     return success();
   }
 
@@ -182,9 +199,9 @@ private:
     Diagnostic d =
         refuse("the decisions for " + target.target.name + " do not fit: the kernel of " +
                equations + (nodes.empty() ? "" : " (ONNX nodes " + nodes + ")") +
-               " computes something else or with other shapes or types now (signature " +
-               target.plan.patterns[p].signature.hex() + ", there " + signature.hex() +
-               "); emit them anew");
+               " is not the one that the schedules here are for (signature " +
+               target.plan.patterns[p].signature.hex() + ", there " + signature.hex() + "); " +
+               std::string(kRemedy));
     d.where += ":" + std::to_string(line);
     return d;
   }
@@ -212,14 +229,19 @@ std::vector<int> countLaunches(const Plan &plan) {
   return launches;
 }
 
-std::string printSchedule(size_t pattern, const ScheduleVariant &variant, const Plan &plan) {
-  std::string out = "pattern " + std::to_string(pattern) + " {";
+std::string printSchedule(size_t pattern, const ScheduleVariant &variant, const Plan &plan,
+                          const PlanStep *launch, const ModelNames &names) {
+  std::string out;
+  if (launch)
+    out = names.of(*launch, plan.patterns[pattern], variant.schedule)
+              .comments(variant.schedule, plan.patterns[pattern].program);
+  out += "pattern " + std::to_string(pattern) + " {";
   for (auto [symbol, divisor] : variant.divisors)
     out += " " + std::to_string(symbol) + ":" + std::to_string(divisor);
   return out + " } " + print(variant.schedule, plan.patterns[pattern].program);
 }
 
-Status parseSchedule(TextReader &in, TargetState &state) {
+Result<size_t> parseSchedule(TextReader &in, TargetState &state) {
   FUSEC_CHECK(in.expect("pattern"));
   FUSEC_TRY(int64_t p, in.integer());
   if (p < 0 || p >= static_cast<int64_t>(state.schedules.size()))
@@ -237,7 +259,21 @@ Status parseSchedule(TextReader &in, TargetState &state) {
   }
   FUSEC_TRY(variant.schedule, parseSchedule(in, pattern));
   state.schedules[static_cast<size_t>(p)].push_back(std::move(variant));
-  return success();
+  return static_cast<size_t>(p);
+}
+
+Status verifySchedule(size_t pattern, const Schedule &schedule, const TargetState &state,
+                      const ExprProgram &program) {
+  const Pattern &own = state.plan.patterns[pattern];
+  Status status = verify(schedule, own.program, state.target);
+  const PlanStep *launch = firstLaunches(state.plan)[pattern];
+  if (status.ok() || !launch)
+    return status;
+  Diagnostics named;
+  const ScheduleNames names = ModelNames(program).of(*launch, own, schedule);
+  for (const Diagnostic &d : status.errors())
+    named.push_back({d.id, d.where, names.inserted(d.text)});
+  return named;
 }
 
 Status checkSchedules(TextReader &in, const TargetState &state) {
@@ -250,6 +286,8 @@ Status checkSchedules(TextReader &in, const TargetState &state) {
 std::string decisionsText(const ExprProgram &program, const TargetState &state) {
   std::string out = print(state.plan, program);
   const std::vector<int> launches = countLaunches(state.plan);
+  const std::vector<const PlanStep *> first = firstLaunches(state.plan);
+  const ModelNames names(program);
   for (size_t p = 0; p < state.plan.patterns.size(); ++p) {
     const Pattern &pattern = state.plan.patterns[p];
     const Prediction prediction =
@@ -259,7 +297,7 @@ std::string decisionsText(const ExprProgram &program, const TargetState &state) 
            wholeText(prediction.writtenBytes) + " seconds " + floatToText(prediction.seconds) +
            " signature " + quoted(pattern.signature.hex()) + "\n";
     for (const ScheduleVariant &variant : state.schedules[p])
-      out += printSchedule(p, variant, state.plan);
+      out += printSchedule(p, variant, state.plan, first[p], names);
   }
   return out;
 }
@@ -293,6 +331,8 @@ Result<DecidedPlan> readDecisions(std::string_view text, const std::string &file
     const size_t end = std::min(text.find('\n'), text.size() - 1) + 1;
     const std::string_view row = text.substr(0, end);
     text.remove_prefix(end);
+    if (row.rfind("# ", 0) == 0) // the model's names, which schedules do not depend on
+      continue;
     if (row.rfind("kernel ", 0) != 0) {
       // The pattern's number is its place in the plan, no part of its schedule.
       const bool isSchedule = row.rfind("pattern ", 0) == 0;

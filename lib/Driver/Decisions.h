@@ -1,4 +1,5 @@
 #pragma once
+#include "Driver/ModelNames.h"
 #include "Driver/State.h"
 
 namespace fusec {
@@ -6,10 +7,15 @@ namespace fusec {
 /// Launches of each pattern, those in branches and loops counted once.
 std::vector<int> countLaunches(const Plan &plan);
 
-/// Schedules of a pattern as dumps and decisions hold them: guards, then the schedule.
-std::string printSchedule(size_t pattern, const ScheduleVariant &variant, const Plan &plan);
-/// Inverse; adds the schedule to its pattern in `state`.
-Status parseSchedule(TextReader &in, TargetState &state);
+/// Schedules of a pattern as dumps and decisions hold them: comments that name its equations as `launch` does, guards,
+/// then the schedule.
+std::string printSchedule(size_t pattern, const ScheduleVariant &variant, const Plan &plan,
+                          const PlanStep *launch, const ModelNames &names);
+/// Inverse; adds the schedule to its pattern in `state`, whose number it gives.
+Result<size_t> parseSchedule(TextReader &in, TargetState &state);
+/// The rules of a schedule, broken ones told with the model's names.
+Status verifySchedule(size_t pattern, const Schedule &schedule, const TargetState &state,
+                      const ExprProgram &program);
 /// Each pattern has a schedule without guards, behind those with guards.
 Status checkSchedules(TextReader &in, const TargetState &state);
 

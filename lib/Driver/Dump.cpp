@@ -20,14 +20,16 @@ std::string section(std::string_view what, std::string_view target, const std::s
   return out + "\n" + text + (text.empty() || text.back() == '\n' ? "" : "\n");
 }
 
-std::string printSchedules(const TargetState &state) {
+std::string printSchedules(const TargetState &state, const ExprProgram &program) {
+  const std::vector<const PlanStep *> first = firstLaunches(state.plan);
+  const ModelNames names(program);
   std::string out;
   for (size_t p = 0; p < state.schedules.size(); ++p)
     for (const ScheduleVariant &variant : state.schedules[p]) {
       for (const search::Evaluation &e : variant.considered)
         out += "# " + std::string(e.chosen ? "chosen: " : "considered: ") + e.name + ", " +
                floatToText(e.score) + " s\n";
-      out += printSchedule(p, variant, state.plan);
+      out += printSchedule(p, variant, state.plan, first[p], names);
     }
   return out;
 }
@@ -69,7 +71,7 @@ std::string dumpStage(Stage stage, const CompileState &state, ConstantStore &sto
     if (stage == Stage::Plan || stage == Stage::Schedule)
       out += section("plan", target.target.name, print(target.plan, state.program));
     if (stage == Stage::Schedule)
-      out += section("schedules", target.target.name, printSchedules(target));
+      out += section("schedules", target.target.name, printSchedules(target, state.program));
     if (stage == Stage::Gir) {
       out += section("decisions", target.target.name, target.decisions);
       out += section("gir", target.target.name, print(target.gir, &store));

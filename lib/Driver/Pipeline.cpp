@@ -249,7 +249,8 @@ private:
     Diagnostics errors;
     for (size_t p = 0; p < target.schedules.size(); ++p)
       for (const ScheduleVariant &variant : target.schedules[p])
-        if (Status status = verify(variant.schedule, target.plan.patterns[p].program); !status.ok())
+        if (Status status = verifySchedule(p, variant.schedule, target, state.program);
+            !status.ok())
           errors.insert(errors.end(), status.errors().begin(), status.errors().end());
     if (!errors.empty())
       return errors;

@@ -2,6 +2,7 @@
 #include "Expr/Alternatives.h"
 #include "Expr/Expr.h"
 #include "Gir/Gir.h"
+#include "Target/Target.h"
 
 #include <compare>
 #include <optional>
@@ -154,5 +155,7 @@ std::string print(const ReadPlace &place);
 std::string print(const Schedule &schedule, const ExprProgram &pattern);
 Result<Schedule> parseSchedule(TextReader &in, const ExprProgram &pattern);
 Status verify(const Schedule &schedule, const ExprProgram &pattern);
+/// The same, and that blocks of the target have such units and lanes.
+Status verify(const Schedule &schedule, const ExprProgram &pattern, const Target &target);
 
 } // namespace fusec
