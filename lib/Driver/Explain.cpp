@@ -17,7 +17,7 @@ class Explainer {
 public:
   Explainer(const CompileState &compiled, const TargetState &state)
       : program(compiled.program), uncomposed(compiled.uncomposed), state(state),
-        launches(countLaunches(state.plan)) {
+        launches(countLaunches(state.plan)), modelNames(compiled.program) {
     noteEquations(program.items);
     countUses(program.items, uses);
     for (TensorId t : program.outputs)
@@ -27,6 +27,7 @@ public:
   Result<ExplainedTarget> run() {
     out.model = program.name;
     out.target = state.target.name;
+    out.onCpu = state.target.kind == TargetKind::Cpu;
     for (const Symbol &s : program.symbols)
       out.sizes.emplace_back(s.name, s.opt);
     FUSEC_TRY(alone, measureAlone(program));
@@ -142,10 +143,12 @@ private:
     kernel.equations = step.equations;
     kernel.phaseStarts = pattern.phaseStarts;
     for (size_t a = 0; a < step.arguments.size(); ++a) {
-      const bool written = pattern.program.tensors[argument(pattern, a)].kind == TensorKind::Output;
+      const bool written =
+          pattern.program.tensors[argumentOf(pattern, a)].kind == TensorKind::Output;
       (written ? kernel.outputs : kernel.inputs).push_back(program.tensors[step.arguments[a]].name);
     }
     addEdges(step, pattern.program, state.schedules[p].back().schedule, kernel);
+    addRecomputed(step, pattern, state.schedules[p].back().schedule, kernel);
     kernel.prediction = predictions[p];
     kernel.moved = moved[p];
     std::vector<const Equation *> own;
@@ -161,12 +164,6 @@ private:
     for (const std::string &name : step.equations)
       kernelOfEquation[name] = static_cast<int>(out.kernels.size());
     out.kernels.push_back(std::move(kernel));
-  }
-
-  /// Inputs come first, in the pattern's order, then outputs.
-  static TensorId argument(const Pattern &pattern, size_t a) {
-    const std::vector<TensorId> &inputs = pattern.program.inputs;
-    return a < inputs.size() ? inputs[a] : pattern.program.outputs[a - inputs.size()];
   }
 
   /// Edges of the pattern as it is scheduled, under the names of the model: what an alternative adds to "e0" is called
@@ -228,6 +225,37 @@ private:
           }
   }
 
+  /// Values that an alternative left out: equations that are there before it and not behind it.
+  void addRecomputed(const PlanStep &step, const Pattern &pattern, const Schedule &schedule,
+                     ExplainedKernel &kernel) const {
+    for (size_t v = 0; v < schedule.via.size(); ++v) {
+      if (schedule.via[v].alternative != "recompute")
+        continue;
+      Schedule before, behind;
+      before.via.assign(schedule.via.begin(),
+                        schedule.via.begin() + static_cast<std::ptrdiff_t>(v));
+      behind.via = before.via;
+      behind.via.push_back(schedule.via[v]);
+      const ScheduledPattern were(before, pattern.program), are(behind, pattern.program);
+      const ScheduleNames names = modelNames.of(step, pattern, before);
+      const std::vector<const Equation *> list = scheduledEquations(were.program()),
+                                          left = scheduledEquations(are.program());
+      for (size_t from = 0; from < list.size(); ++from) {
+        if (std::any_of(left.begin(), left.end(),
+                        [&](const Equation *e) { return e->name == list[from]->name; }))
+          continue;
+        for (TensorId t : list[from]->outputs)
+          for (size_t to = 0; to < list.size(); ++to) {
+            const std::vector<TensorId> reads = tensorsRead(*list[to]);
+            if (std::count(reads.begin(), reads.end(), t) != 0)
+              kernel.edges.push_back({names.tensors[static_cast<size_t>(t)],
+                                      names.equations[from].name, names.equations[to].name,
+                                      "recompute"});
+          }
+      }
+    }
+  }
+
   static std::string levelOf(const Schedule &schedule, const ExprProgram &equations, int reader,
                              TensorId tensor) {
     if (const auto kept = tiling::keptLevel(schedule, equations, reader, tensor))
@@ -247,6 +275,7 @@ private:
   const std::optional<ExprProgram> &uncomposed;
   const TargetState &state;
   const std::vector<int> launches;
+  const ModelNames modelNames;
   std::map<TensorId, int> uses;
   std::map<std::string, const Equation *> equations;
   std::map<std::string, Sums> alone; // by equation

@@ -13,9 +13,7 @@ struct Sums {
 /// A value that one equation of a kernel hands to another.
 struct InnerEdge {
   std::string tensor, producer, consumer;
-  std::string
-      level; // "register", "shared", "device"; behind a border of phases, in device memory: "barrier", of
-             // all blocks, or "counters", of the blocks that make a tile
+  std::string level; // one of levelMeanings
 };
 
 struct ExplainedKernel {
@@ -37,6 +35,7 @@ struct ExplainedKernel {
 
 struct ExplainedTarget {
   std::string model, target;
+  bool onCpu = false;
   std::vector<std::pair<std::string, int64_t>> sizes; // of symbols, which all figures are for
   std::vector<ExplainedKernel> kernels;               // in launch order
   Sums totals, unfused;
@@ -58,6 +57,9 @@ std::string explanationText(const std::vector<ExplainedTarget> &targets);
 std::string explanationJson(const std::vector<ExplainedTarget> &targets);
 /// One page with all that it shows inside.
 std::string explanationHtml(const std::vector<ExplainedTarget> &targets);
+
+/// Levels of values inside a kernel, from the nearest outwards, and what they stand for.
+std::vector<std::pair<std::string, std::string>> levelMeanings(bool onCpu);
 
 /// "1.23 MB", three digits, independent of the locale.
 std::string bytesText(double bytes);

@@ -189,7 +189,8 @@ function details(k, i) {
     k.within ? names('inside', [k.within]) : '',
     names('inputs', k.inputs), names('outputs', k.outputs));
   if (k.edges.length)
-    part.append(el('h2', {}, 'Values that stay inside'), ...k.edges.map(e =>
+    part.append(el('h2', {}, 'Values that stay inside'), ...[...new Set(k.edges.map(e => e.level))]
+      .map(level => el('p', {class: 'dim'}, level + ': ' + t.levels[level])), ...k.edges.map(e =>
       el('p', {class: 'names'}, el('span', {class: 'tag ' + e.level}, e.level), ' ' + e.tensor,
          el('span', {class: 'dim'}, ' from ' + e.producer + ' to ' + e.consumer))));
   part.append(...values('Values from other kernels', t.apart.filter(a => a.to === i), 'from'),

@@ -85,14 +85,22 @@ std::string sizesOf(const ExplainedTarget &t) {
   return out;
 }
 
+/// "register":"a vector register",...
+std::string levelsOf(const ExplainedTarget &t) {
+  std::string out;
+  for (const auto &[level, meaning] : levelMeanings(t.onCpu))
+    out += (out.empty() ? "" : ",") + jsonString(level) + ":" + jsonString(meaning);
+  return out;
+}
+
 } // namespace
 
 std::string explanationJson(const std::vector<ExplainedTarget> &targets) {
   std::string out;
   for (const ExplainedTarget &t : targets)
     out += "{\"model\":" + jsonString(t.model) + ",\"target\":" + jsonString(t.target) +
-           ",\"symbols\":{" + sizesOf(t) + "}" + ",\"totals\":" + sums(t.totals) +
-           ",\"unfused\":" + sums(t.unfused) +
+           ",\"symbols\":{" + sizesOf(t) + "},\"levels\":{" + levelsOf(t) +
+           "},\"totals\":" + sums(t.totals) + ",\"unfused\":" + sums(t.unfused) +
            ",\"uncomposed\":" + (t.uncomposed ? sums(*t.uncomposed) : "null") +
            ",\"kernels\":" + list(t.kernels, kernel) + ",\"apart\":" + list(t.apart, between) +
            "}\n";

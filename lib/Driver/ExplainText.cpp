@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstdio>
+#include <set>
 
 namespace fusec {
 
@@ -39,6 +40,25 @@ std::string sizesText(const ExplainedTarget &target) {
   return out;
 }
 
+/// What holds where the host decides; nothing where it does not.
+std::string hostText(const ExplainedTarget &target) {
+  const bool decides = std::any_of(target.kernels.begin(), target.kernels.end(),
+                                   [](const ExplainedKernel &k) { return !k.within.empty(); });
+  return decides ? "; both ways of a branch count, and one round of a loop" : "";
+}
+
+/// The words for where values between the equations of a kernel live, of those that the target's kernels have.
+std::string levelsText(const ExplainedTarget &target) {
+  std::string out;
+  for (const auto &[level, meaning] : levelMeanings(target.onCpu))
+    if (std::any_of(target.kernels.begin(), target.kernels.end(), [&](const ExplainedKernel &k) {
+          return std::any_of(k.edges.begin(), k.edges.end(),
+                             [&](const InnerEdge &e) { return e.level == level; });
+        }))
+      out += "  " + level + ": " + meaning + "\n";
+  return out.empty() ? "" : "values inside a kernel:\n" + out;
+}
+
 std::string scheduleName(const std::string &text) {
   TextReader in(text, "schedule");
   in.next();
@@ -53,15 +73,20 @@ void addSchedules(const ExplainedKernel &kernel, std::string &out) {
   if (kernel.schedules.size() > 1)
     out += " (the first where its dimensions are multiples of the lanes)";
   out += "\n";
+  // Schedules may differ in what their names do not say: one of each name, the chosen one or else the fastest.
   search::Log rejected;
+  std::set<std::string> named;
   for (const search::Evaluation &e : kernel.considered) {
     if (e.chosen)
       out += "     chosen     " + oneLine(e.name) + ": " + cost::secondsText(e.score) + "\n";
     else
       rejected.push_back(e);
+    if (e.chosen)
+      named.insert(e.name);
   }
   std::stable_sort(rejected.begin(), rejected.end(),
                    [](const auto &a, const auto &b) { return a.score < b.score; });
+  std::erase_if(rejected, [&](const auto &e) { return !named.insert(e.name).second; });
   for (size_t r = 0; r < std::min(kMostRejected, rejected.size()); ++r)
     out += "     considered " + oneLine(rejected[r].name) + ": " +
            cost::secondsText(rejected[r].score) + "\n";
@@ -128,6 +153,21 @@ std::string bytesText(double bytes) {
   return "";
 }
 
+std::vector<std::pair<std::string, std::string>> levelMeanings(bool onCpu) {
+  if (onCpu)
+    return {{"register", "a vector register"},
+            {"shared", "a buffer that the core keeps in its own cache"},
+            {"device", "memory, read by the core that wrote it"},
+            {"barrier", "memory, read in a later phase, when all cores have ended the one before"},
+            {"recompute", "nowhere: computed again where it is read"}};
+  return {{"register", "registers of the threads that read it"},
+          {"shared", "shared memory of the block"},
+          {"device", "device memory, read by the block that wrote it"},
+          {"counters", "device memory, read when the blocks that make a tile have counted it"},
+          {"barrier", "device memory, read behind a barrier of all blocks"},
+          {"recompute", "nowhere: computed again where it is read"}};
+}
+
 std::string explanationText(const std::vector<ExplainedTarget> &targets) {
   std::string out;
   for (const ExplainedTarget &target : targets) {
@@ -138,8 +178,8 @@ std::string explanationText(const std::vector<ExplainedTarget> &targets) {
            share(all.readBytes + all.writtenBytes, unfused.readBytes + unfused.writtenBytes) +
            " of the bytes\n" +
            (target.uncomposed ? "uncomposed: " + sumsText(*target.uncomposed) + "\n" : "") +
-           "predicted for one run" + sizesText(target) +
-           "; both ways of a branch count, and one round of a loop\n\n";
+           "predicted for one run" + sizesText(target) + hostText(target) + "\n" +
+           levelsText(target) + "\n";
     std::map<std::string, size_t> firstOf;
     for (size_t k = 0; k < target.kernels.size(); ++k)
       out += kernelText(target, k, firstOf);

@@ -16,21 +16,37 @@ using namespace tiling;
 
 namespace {
 
-/// The loops of the tree's first path, such as "mm m:26 n:64 m:2 m:1 n:16".
+/// Loops and staged operands as a tiling expression.
+void describe(const Schedule &schedule, const std::vector<TreeNode> &nodes, std::string &out) {
+  auto isTold = [](const TreeNode &node) { return node.isLoop || node.leaf == LeafKind::Stage; };
+  const auto told = std::count_if(nodes.begin(), nodes.end(), isTold);
+  const char *before = told > 1 ? "(" : " ";
+  for (const TreeNode &node : nodes) {
+    if (!isTold(node))
+      continue;
+    out += before;
+    before = ", ";
+    if (!node.isLoop) {
+      out += schedule.operands[node.target].name;
+      continue;
+    }
+    out += node.axis >= 0 ? schedule.axes[node.axis].name : "step";
+    out += ":";
+    out += std::to_string(node.step);
+    describe(schedule, node.children, out);
+  }
+  if (told > 1)
+    out += ")";
+}
+
+/// Such as "mm of 8 units m:26 n:64 k:32(s0, s1, m:2 m:1 n:16)".
 std::string describe(const Schedule &schedule) {
   std::string text = schedule.name;
   for (const Rewrite &rewrite : schedule.via)
     text += " via " + print(rewrite);
-  const std::vector<TreeNode> *level = &schedule.tree;
-  while (!level->empty()) {
-    auto loop =
-        std::find_if(level->begin(), level->end(), [](const TreeNode &n) { return n.isLoop; });
-    if (loop == level->end())
-      break;
-    if (loop->axis >= 0)
-      text += " " + schedule.axes[loop->axis].name + ":" + std::to_string(loop->step);
-    level = &loop->children;
-  }
+  if (schedule.units > 1)
+    text += " of " + std::to_string(schedule.units) + " units";
+  describe(schedule, schedule.tree, text);
   return text;
 }
 

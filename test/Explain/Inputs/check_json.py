@@ -6,7 +6,7 @@ import sys
 import onnx
 
 SUMS = ("launches", "bytes_read", "bytes_written", "predicted_s")
-LEVELS = {"register", "shared", "device", "barrier", "counters"}
+LEVELS = {"register", "shared", "device", "barrier", "counters", "recompute"}
 
 
 def close(a, b):
@@ -35,6 +35,7 @@ nodes = set(names(onnx.load(sys.argv[1]).graph))
 for line in sys.stdin:
     target = json.loads(line)
     kernels, apart = target["kernels"], target["apart"]
+    assert set(target["levels"]) <= LEVELS
     for key in SUMS[1:]:
         assert close(sum(k[key] for k in kernels), target["totals"][key]), key
     for key in SUMS:
@@ -57,7 +58,7 @@ for line in sys.stdin:
         else:
             assert moved < apiece if kept else moved <= apiece, k["name"]
         assert sum(x["name"] == k["name"] for x in kernels) == k["launches"]
-        assert {e["level"] for e in k["edges"]} <= LEVELS
+        assert {e["level"] for e in k["edges"]} <= set(target["levels"])
         # An alternative such as "recompute" leaves values out.
         rewritten = any(line.startswith("  via ") for line in k["schedules"][0])
         assert len(k["edges"]) >= len(k["equations"]) - parts(k["schedules"][0]) or rewritten
