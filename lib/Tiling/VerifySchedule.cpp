@@ -203,27 +203,10 @@ private:
         require(outer->axis != node.axis || outer->step % node.step == 0,
                 who + " divides the step of the loop around it");
       }
-      if (node.loop == LoopKind::Unit || node.loop == LoopKind::Lane)
-        verifyParallel(node, who);
       path.push_back(&node);
       verifyTree(node.children, blocksAllowed && node.loop == LoopKind::Block);
       path.pop_back();
     }
-  }
-
-  /// Each unit, or lane, takes one round of the loop.
-  void verifyParallel(const TreeNode &node, const std::string &who) {
-    if (node.axis == kStepAxis)
-      return require(false, who + " is over an axis of the schedule");
-    DimExpr tile = schedule.axes[node.axis].extent;
-    for (const TreeNode *outer : path)
-      if (outer->axis == node.axis)
-        tile = DimExpr(outer->step);
-    const DimExpr rounds = ceilDiv(tile, DimExpr(node.step));
-    const bool isUnit = node.loop == LoopKind::Unit;
-    const int wanted = isUnit ? schedule.units : schedule.lanes;
-    require(rounds.isConst(wanted), who + " has a round for each of the " + std::to_string(wanted) +
-                                        (isUnit ? " units" : " lanes"));
   }
 
   /// Parts run in no order: what one makes, no other one reads.
@@ -408,25 +391,6 @@ Status verify(const Schedule &schedule, const ExprProgram &pattern) {
     return Diagnostic{Diag::BadIr, "schedule " + schedule.name,
                       "broken rule: its alternatives apply to the pattern"};
   return Verifier(schedule, scheduled.program()).run();
-}
-
-Status verify(const Schedule &schedule, const ExprProgram &pattern, const Target &target) {
-  Diagnostics problems;
-  auto require = [&](bool holds, const std::string &rule) {
-    if (!holds)
-      problems.push_back({Diag::BadIr, "schedule " + schedule.name, "broken rule: " + rule});
-  };
-  require(schedule.units >= 1 && schedule.units <= target.maxUnits,
-          "a block of " + target.name + " has " +
-              (target.maxUnits == 1 ? "one unit"
-                                    : "1 to " + std::to_string(target.maxUnits) + " units") +
-              ", given " + std::to_string(schedule.units));
-  require(schedule.lanes == target.lanes, "a unit of " + target.name + " has " +
-                                              std::to_string(target.lanes) + " lanes, given " +
-                                              std::to_string(schedule.lanes));
-  if (!problems.empty())
-    return problems;
-  return verify(schedule, pattern);
 }
 
 } // namespace fusec

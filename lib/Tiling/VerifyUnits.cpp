@@ -1,0 +1,73 @@
+// The rules of a schedule that depend on the target: its blocks have such units and lanes, and the loops use them all.
+#include "Tiling/Schedule.h"
+
+namespace fusec {
+
+namespace {
+
+class UnitVerifier {
+public:
+  explicit UnitVerifier(const Schedule &schedule) : schedule(schedule) {}
+
+  Status run(const Target &target) {
+    require(schedule.units <= target.maxUnits,
+            "a block of " + target.name + " has " +
+                (target.maxUnits == 1 ? "one unit"
+                                      : "1 to " + std::to_string(target.maxUnits) + " units") +
+                ", given " + std::to_string(schedule.units));
+    require(schedule.lanes == target.lanes, "a unit of " + target.name + " has " +
+                                                std::to_string(target.lanes) + " lanes, given " +
+                                                std::to_string(schedule.lanes));
+    if (problems.empty())
+      verifyLoops(schedule.tree);
+    if (problems.empty())
+      return success();
+    return problems;
+  }
+
+private:
+  void require(bool holds, const std::string &rule) {
+    if (!holds)
+      problems.push_back({Diag::BadIr, "schedule " + schedule.name, "broken rule: " + rule});
+  }
+
+  void verifyLoops(const std::vector<TreeNode> &nodes) {
+    for (const TreeNode &node : nodes) {
+      if (!node.isLoop)
+        continue;
+      if (node.axis >= 0 && (node.loop == LoopKind::Unit || node.loop == LoopKind::Lane))
+        verifyRounds(node);
+      path.push_back(&node);
+      verifyLoops(node.children);
+      path.pop_back();
+    }
+  }
+
+  /// Each unit, or lane, takes one round of the loop.
+  void verifyRounds(const TreeNode &node) {
+    const ScheduleAxis &axis = schedule.axes[node.axis];
+    DimExpr tile = axis.extent;
+    for (const TreeNode *outer : path)
+      if (outer->axis == node.axis)
+        tile = DimExpr(outer->step);
+    const bool isUnit = node.loop == LoopKind::Unit;
+    const int wanted = isUnit ? schedule.units : schedule.lanes;
+    require(ceilDiv(tile, DimExpr(node.step)).isConst(wanted),
+            std::string(name(node.loop)) + " loop over " + axis.name +
+                " has a round for each of the " + std::to_string(wanted) +
+                (isUnit ? " units" : " lanes"));
+  }
+
+  const Schedule &schedule;
+  std::vector<const TreeNode *> path;
+  Diagnostics problems;
+};
+
+} // namespace
+
+Status verify(const Schedule &schedule, const ExprProgram &pattern, const Target &target) {
+  FUSEC_CHECK(verify(schedule, pattern));
+  return UnitVerifier(schedule).run(target);
+}
+
+} // namespace fusec
