@@ -1,33 +1,69 @@
 #include "Graph/Passes.h"
 
 #include <algorithm>
+#include <unordered_map>
 
-// Runs last in every list of passes: whatever a pass leaves unused goes here, and the numbering becomes that of the
-// text form, on which the equality of dumps rests.
+// Runs last in every list of passes: whatever a pass leaves unused goes here, nodes come in an order that a model's
+// list of them has no part in, and the numbering becomes that of the text form, on which the equality of dumps rests.
 
 namespace fusec {
 namespace {
 
-/// Marks what the outputs of a region need and erases the rest.
+void collectUses(const Region &region, std::vector<ValueId> &uses);
+void collectUses(const Node &node, std::vector<ValueId> &uses) {
+  uses.insert(uses.end(), node.inputs.begin(), node.inputs.end());
+  for (const Region &r : node.regions)
+    collectUses(r, uses);
+}
+void collectUses(const Region &region, std::vector<ValueId> &uses) {
+  for (const Node &n : region.nodes)
+    collectUses(n, uses);
+  uses.insert(uses.end(), region.outputs.begin(), region.outputs.end());
+}
+
+/// Marks what the outputs of a region need, erases the rest, and lists nodes behind those that they need: the first
+/// output's first, of each node the first operand's first. Not by recursion: ten thousand nodes
+/// may stand in a row.
 void sweep(Region &region, std::vector<bool> &live) {
-  for (ValueId id : region.outputs)
+  std::unordered_map<ValueId, size_t> producers;
+  for (size_t i = 0; i < region.nodes.size(); ++i)
+    for (ValueId id : region.nodes[i].outputs)
+      producers.emplace(id, i);
+  struct Visit {
+    size_t node;
+    std::vector<ValueId> needs;
+    size_t next = 0;
+  };
+  std::vector<Visit> open;
+  std::vector<bool> seen(region.nodes.size(), false);
+  auto need = [&](ValueId id) {
+    if (id == kNoValue)
+      return;
     live[static_cast<size_t>(id)] = true;
-  std::vector<Node> kept;
-  for (auto it = region.nodes.rbegin(); it != region.nodes.rend(); ++it) {
-    Node &n = *it;
-    bool needed = std::any_of(n.outputs.begin(), n.outputs.end(), [&](ValueId id) {
-      return id != kNoValue && live[static_cast<size_t>(id)];
-    });
-    if (!needed)
-      continue;
-    for (ValueId id : n.inputs)
-      if (id != kNoValue)
-        live[static_cast<size_t>(id)] = true;
+    auto it = producers.find(id);
+    if (it == producers.end() || seen[it->second])
+      return;
+    seen[it->second] = true;
+    Node &n = region.nodes[it->second];
     for (Region &r : n.regions)
       sweep(r, live);
-    kept.push_back(std::move(n));
+    Visit visit{it->second, {}};
+    collectUses(n, visit.needs);
+    open.push_back(std::move(visit));
+  };
+  std::vector<Node> kept;
+  for (ValueId output : region.outputs) {
+    need(output);
+    while (!open.empty()) {
+      Visit &top = open.back();
+      if (top.next < top.needs.size()) {
+        need(top.needs[top.next++]);
+        continue;
+      }
+      kept.push_back(std::move(region.nodes[top.node]));
+      open.pop_back();
+    }
   }
-  std::reverse(kept.begin(), kept.end());
   region.nodes = std::move(kept);
 }
 

@@ -7,7 +7,8 @@ const std::vector<GraphPass> &graphPasses() {
       {"fold-constants", "compute small constant nodes", foldConstants},
       {"eliminate-identities", "remove nodes that return their operand", eliminateIdentities},
       {"eliminate-common-subexpressions", "keep one of equal nodes", eliminateCommonSubexpressions},
-      {"eliminate-dead-code", "remove what no output needs and renumber values", eliminateDeadCode},
+      {"eliminate-dead-code", "remove what no output needs, put nodes in order and renumber values",
+       eliminateDeadCode},
   };
   return passes;
 }

@@ -36,8 +36,9 @@ Result<Graph> foldConstants(Graph graph, const GraphPassOptions &options);
 Result<Graph> eliminateIdentities(Graph graph, const GraphPassOptions &options);
 /// Of equal nodes of a region one remains.
 Result<Graph> eliminateCommonSubexpressions(Graph graph, const GraphPassOptions &options);
-/// Removes nodes and values that no output needs and renumbers values in the order of the text form, so
-/// that a parsed dump is the same graph to the last id. Every list of passes ends with it.
+/// Removes nodes and values that no output needs, lists nodes in the order in which the outputs need them (whatever the
+/// order was before) and renumbers values in the order of the text form, so that a parsed dump is the same graph to the
+/// last id. Every list of passes ends with it.
 Result<Graph> eliminateDeadCode(Graph graph, const GraphPassOptions &options);
 
 /// Sets `captures` of all regions below `body` from their uses.
