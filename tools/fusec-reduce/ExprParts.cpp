@@ -55,7 +55,7 @@ std::optional<ExprProgram> finish(ExprProgram program) {
 
 } // namespace
 
-std::optional<ExprProgram> partOf(const ExprProgram &program, const Kept &items) {
+std::optional<ExprProgram> partOf(const ExprProgram &program, const Choice &items) {
   std::set<TensorId> madeHere, usedHere, usedElsewhere;
   ExprProgram part = program;
   part.items.clear();
@@ -81,7 +81,7 @@ std::optional<ExprProgram> partOf(const ExprProgram &program, const Kept &items)
   return finish(std::move(part));
 }
 
-std::optional<ExprProgram> withOutputs(const ExprProgram &program, const Kept &outputs) {
+std::optional<ExprProgram> withOutputs(const ExprProgram &program, const Choice &outputs) {
   ExprProgram part = program;
   part.outputs.clear();
   for (size_t i = 0; i < outputs.size(); ++i)

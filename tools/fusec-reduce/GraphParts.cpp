@@ -37,7 +37,7 @@ std::optional<Graph> finish(Graph graph) {
 
 } // namespace
 
-std::optional<Graph> partOf(const Graph &graph, const Kept &nodes) {
+std::optional<Graph> partOf(const Graph &graph, const Choice &nodes) {
   std::set<ValueId> madeHere, usedHere, usedElsewhere;
   Graph part = graph;
   part.body.nodes.clear();
@@ -63,7 +63,7 @@ std::optional<Graph> partOf(const Graph &graph, const Kept &nodes) {
   return finish(std::move(part));
 }
 
-std::optional<Graph> withOutputs(const Graph &graph, const Kept &outputs) {
+std::optional<Graph> withOutputs(const Graph &graph, const Choice &outputs) {
   Graph part = graph;
   part.body.outputs.clear();
   for (size_t i = 0; i < outputs.size(); ++i)

@@ -4,8 +4,8 @@
 
 namespace fusec::reduce {
 
-Kept minimise(size_t count, const std::function<bool(const Kept &)> &isInteresting) {
-  Kept kept(count, true);
+Choice minimise(size_t count, const std::function<bool(const Choice &)> &isInteresting) {
+  Choice kept(count, true);
   std::vector<size_t> left;
   auto refresh = [&] {
     left.clear();
@@ -19,7 +19,7 @@ Kept minimise(size_t count, const std::function<bool(const Kept &)> &isInteresti
     // From the end: later parts need earlier ones more often than the other way round.
     for (size_t end = left.size(); end > 0;) {
       const size_t begin = end > run ? end - run : 0;
-      Kept fewer = kept;
+      Choice fewer = kept;
       for (size_t i = begin; i < end; ++i)
         fewer[left[i]] = false;
       if (isInteresting(fewer)) {

@@ -151,7 +151,7 @@ private:
     const size_t before = numParts(program);
     auto tryParts = [&](size_t count, auto cut) {
       Program best = program;
-      minimise(count, [&](const Kept &kept) {
+      minimise(count, [&](const Choice &kept) {
         std::optional<Program> candidate = cut(program, kept);
         if (!candidate || !accept(print(*candidate)))
           return false;
@@ -161,9 +161,9 @@ private:
       program = std::move(best);
     };
     for (size_t last = 0, now = numParts(program) + numOutputs(program); now != last;) {
-      tryParts(numParts(program), [](const Program &p, const Kept &k) { return partOf(p, k); });
+      tryParts(numParts(program), [](const Program &p, const Choice &k) { return partOf(p, k); });
       tryParts(numOutputs(program),
-               [](const Program &p, const Kept &k) { return withOutputs(p, k); });
+               [](const Program &p, const Choice &k) { return withOutputs(p, k); });
       last = std::exchange(now, numParts(program) + numOutputs(program));
     }
     parts = std::to_string(before) + " nodes -> " + std::to_string(numParts(program)) + " nodes, ";
@@ -200,7 +200,7 @@ private:
     std::stringstream in(text);
     for (std::string line; std::getline(in, line);)
       lines.push_back(line + "\n");
-    minimise(lines.size(), [&](const Kept &kept) {
+    minimise(lines.size(), [&](const Choice &kept) {
       std::string candidate;
       for (size_t i = 0; i < lines.size(); ++i)
         candidate += kept[i] ? lines[i] : "";

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <barrier>
 #include <catch2/catch_test_macros.hpp>
+#include <cstdlib>
 #include <cstring>
 #include <thread>
 
@@ -65,6 +66,10 @@ const fusec_sim_hooks kHooks = {
     },
     [](fusec_sim_thread *, int32_t, int32_t) {},
     [](fusec_sim_thread *, int32_t) {},
+    [](fusec_sim_thread *, int32_t, int64_t, int32_t) {},
+    // Blocks run here one after the other: a kernel that waits for others is none of these.
+    [](fusec_sim_thread *, int64_t, int32_t) { std::abort(); },
+    [](fusec_sim_thread *, int64_t, int64_t, int64_t, int32_t) { std::abort(); },
 };
 
 struct Counts {

@@ -19,7 +19,7 @@ using namespace fusec::reduce;
 
 namespace {
 
-size_t countKept(const Kept &kept) {
+size_t countKept(const Choice &kept) {
   return static_cast<size_t>(std::count(kept.begin(), kept.end(), true));
 }
 
@@ -43,8 +43,8 @@ template <typename Visit> void forEachTiny(Visit visit) {
   CHECK(seen == 16);
 }
 
-Kept randomKept(size_t count, std::mt19937 &random) {
-  Kept kept(count);
+Choice randomKept(size_t count, std::mt19937 &random) {
+  Choice kept(count);
   for (size_t i = 0; i < count; ++i)
     kept[i] = random() % 3 == 0;
   return kept;
@@ -56,11 +56,11 @@ TEST_CASE("What is needed stays, and nothing else") {
   std::mt19937 random(3);
   for (size_t count : {1, 2, 3, 7, 64, 100})
     for (int round = 0; round < 20; ++round) {
-      Kept needed(count);
+      Choice needed(count);
       for (size_t i = 0; i < count; ++i)
         needed[i] = random() % 10 == 0;
       int tried = 0;
-      Kept kept = minimise(count, [&](const Kept &some) {
+      Choice kept = minimise(count, [&](const Choice &some) {
         ++tried;
         for (size_t i = 0; i < count; ++i)
           if (needed[i] && !some[i])
@@ -80,18 +80,18 @@ TEST_CASE("No single part can go from what is left, also where parts stand for e
     for (int &g : group)
       g = static_cast<int>(random() % 6);
     // Of each group at least one, and an even number of all.
-    auto interesting = [&](const Kept &some) {
+    auto interesting = [&](const Choice &some) {
       std::vector<bool> present(6);
       for (size_t i = 0; i < kCount; ++i)
         if (some[i])
           present[static_cast<size_t>(group[i])] = true;
       return std::count(present.begin(), present.end(), true) == 6 && countKept(some) % 2 == 0;
     };
-    Kept kept = minimise(kCount, interesting);
+    Choice kept = minimise(kCount, interesting);
     REQUIRE(interesting(kept));
     for (size_t i = 0; i < kCount; ++i)
       if (kept[i]) {
-        Kept fewer = kept;
+        Choice fewer = kept;
         fewer[i] = false;
         CHECK_FALSE(interesting(fewer));
       }
@@ -102,13 +102,13 @@ TEST_CASE("Any choice of a network's nodes is a program of its own") {
   std::mt19937 random(5);
   forEachTiny([&](const Graph &graph) {
     const size_t count = graph.body.nodes.size();
-    std::optional<Graph> all = partOf(graph, Kept(count, true));
+    std::optional<Graph> all = partOf(graph, Choice(count, true));
     REQUIRE(all);
     CHECK(all->body.nodes.size() == count);
-    CHECK_FALSE(partOf(graph, Kept(count, false)));
+    CHECK_FALSE(partOf(graph, Choice(count, false)));
     int made = 0;
     for (int round = 0; round < 10; ++round) {
-      Kept kept = randomKept(count, random);
+      Choice kept = randomKept(count, random);
       if (std::optional<Graph> part = partOf(graph, kept)) {
         CHECK(verify(*part).ok());
         CHECK(part->body.nodes.size() == countKept(kept));
@@ -117,7 +117,7 @@ TEST_CASE("Any choice of a network's nodes is a program of its own") {
     }
     CHECK(made >= 8);
     for (size_t i = 0; i < graph.body.outputs.size(); ++i) {
-      Kept one(graph.body.outputs.size());
+      Choice one(graph.body.outputs.size());
       one[i] = true;
       std::optional<Graph> part = withOutputs(graph, one);
       REQUIRE(part);
@@ -133,10 +133,10 @@ TEST_CASE("Any choice of a network's equations is a program of its own") {
     REQUIRE(lowered.ok());
     std::optional<ExprProgram> program = eliminateDeadCode(std::move(*lowered));
     const size_t count = program->items.size();
-    CHECK_FALSE(partOf(*program, Kept(count, false)));
+    CHECK_FALSE(partOf(*program, Choice(count, false)));
     int made = 0;
     for (int round = 0; round < 10; ++round) {
-      Kept kept = randomKept(count, random);
+      Choice kept = randomKept(count, random);
       if (std::optional<ExprProgram> part = partOf(*program, kept)) {
         CHECK(verify(*part).ok());
         CHECK(part->items.size() == countKept(kept));
