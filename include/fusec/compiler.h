@@ -69,7 +69,7 @@ struct Report {
   struct Target {
     std::string name;
     int kernels, steps;
-    double predictedSec; // of a run: branches at their slower side, loops once; negative: not known
+    double predictedSec; // of a run: both ways of branches, loops once; negative: not known
     int64_t evaluations, quickEvaluations; // of the search for kernels; 0 where a file made it
   };
   std::vector<Step> times;

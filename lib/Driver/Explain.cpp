@@ -4,7 +4,7 @@
 #include "Fusion/QuickSeconds.h"
 #include "Tiling/Access.h"
 #include "Tiling/Kept.h"
-#include "Tiling/Phases.h"
+#include "Tiling/Rounds.h"
 
 #include <algorithm>
 #include <tuple>
@@ -147,7 +147,7 @@ private:
           pattern.program.tensors[argumentOf(pattern, a)].kind == TensorKind::Output;
       (written ? kernel.outputs : kernel.inputs).push_back(program.tensors[step.arguments[a]].name);
     }
-    addEdges(step, pattern.program, state.schedules[p].back().schedule, kernel);
+    addEdges(step, pattern, state.schedules[p].back().schedule, kernel);
     addRecomputed(step, pattern, state.schedules[p].back().schedule, kernel);
     kernel.prediction = predictions[p];
     kernel.moved = moved[p];
@@ -166,64 +166,66 @@ private:
     out.kernels.push_back(std::move(kernel));
   }
 
-  /// Edges of the pattern as it is scheduled, under the names of the model: what an alternative adds to "e0" is called
-  /// "e0.part", and so is what it adds to the model's equation.
-  void addEdges(const PlanStep &step, const ExprProgram &pattern, const Schedule &schedule,
+  /// Edges of the pattern as it is scheduled. A state that a step hands to the next one is an edge too.
+  void addEdges(const PlanStep &step, const Pattern &pattern, const Schedule &schedule,
                 ExplainedKernel &kernel) const {
-    std::vector<const Equation *> own, theirs = scheduledEquations(pattern);
-    for (const std::string &name : step.equations)
-      own.push_back(equations.at(name));
-    if (scanOf(pattern)) {
-      const Equation *scan = own[0];
-      own.clear();
-      for (const Equation &e : scan->scanBody)
-        own.push_back(&e);
-    }
-    std::map<std::string, std::string> equationNames, tensorNames; // of the pattern -> of the model
-    for (size_t e = 0; e < own.size(); ++e) {
-      equationNames[theirs[e]->name] = own[e]->name;
-      for (size_t o = 0; o < own[e]->outputs.size(); ++o)
-        tensorNames[pattern.tensors[theirs[e]->outputs[o]].name] =
-            program.tensors[own[e]->outputs[o]].name;
-    }
-    auto modelName = [](const std::map<std::string, std::string> &names, const std::string &name) {
-      for (size_t end = name.size(); end != std::string::npos; end = name.rfind('.', end - 1)) {
-        if (auto it = names.find(name.substr(0, end)); it != names.end())
-          return it->second + name.substr(end);
-        if (end == 0)
-          break;
-      }
-      return name;
-    };
-    const ScheduledPattern scheduled(schedule, pattern);
-    const std::vector<const Equation *> parts = scheduledEquations(scheduled.program());
+    const ScheduleNames names = modelNames.of(step, pattern, schedule);
+    const ScheduledPattern scheduled(schedule, pattern.program);
+    const ExprProgram &made = scheduled.program();
+    const std::vector<const Equation *> parts = scheduledEquations(made);
     std::vector<std::vector<TensorId>> reads;
     for (const Equation *e : parts)
       reads.push_back(tensorsRead(*e));
-    const std::vector<int> starts = tiling::phaseStarts(schedule);
-    std::vector<bool> isBarrier; // one a start
-    for (const TreeNode &node : schedule.tree)
-      if (node.isBorder())
-        isBarrier.push_back(node.isBarrier());
-    auto border = [&](size_t from, size_t to) {
-      std::string found;
-      for (size_t s = 0; s < starts.size(); ++s)
-        if (const auto start = static_cast<size_t>(starts[s]); from < start && start <= to)
-          found = isBarrier[s] || found == "barrier" ? "barrier" : "counters";
-      return found;
+    const Borders borders(schedule, parts.size());
+    const Equation *scan = scanOf(made);
+    const bool rounds = tiling::hasRounds(schedule);
+    auto add = [&](TensorId t, size_t from, size_t to, const std::string &border) {
+      kernel.edges.push_back({names.tensors[static_cast<size_t>(t)], names.equations[from].name,
+                              names.equations[to].name,
+                              border.empty() ? levelOf(schedule, made, int(to), t) : border});
     };
     for (size_t from = 0; from < parts.size(); ++from)
-      for (TensorId t : parts[from]->outputs)
+      for (TensorId t : parts[from]->outputs) {
         for (size_t to = 0; to < parts.size(); ++to)
-          if (to != from && std::count(reads[to].begin(), reads[to].end(), t) != 0) {
-            const std::string between = border(from, to);
-            kernel.edges.push_back(
-                {modelName(tensorNames, scheduled.program().tensors[t].name),
-                 modelName(equationNames, parts[from]->name),
-                 modelName(equationNames, parts[to]->name),
-                 between.empty() ? levelOf(schedule, scheduled.program(), int(to), t) : between});
-          }
+          if (to != from && std::count(reads[to].begin(), reads[to].end(), t) != 0)
+            add(t, from, to, borders.between(from, to));
+        for (size_t c = 0; scan && c < scan->carries.size(); ++c)
+          for (size_t to = 0; scan->carries[c].next == t && to < parts.size(); ++to)
+            if (const TensorId state = scan->carries[c].previous;
+                std::count(reads[to].begin(), reads[to].end(), state) != 0)
+              add(state, from, to, rounds ? "barrier" : "");
+      }
   }
+
+  /// What stands between the phases in which equations are computed; phases of a round count like those of the root.
+  class Borders {
+  public:
+    Borders(const Schedule &schedule, size_t equations) : phaseOf(equations, 0) {
+      visit(schedule.tree);
+    }
+    /// "barrier" or "counters", "" within a phase.
+    std::string between(size_t from, size_t to) const {
+      std::string found;
+      for (int b = phaseOf[from]; b < phaseOf[to]; ++b)
+        found = isBarrier[static_cast<size_t>(b)] || found == "barrier" ? "barrier" : "counters";
+      return found;
+    }
+
+  private:
+    void visit(std::span<const TreeNode> nodes) {
+      for (const TreeNode &node : nodes) {
+        if (node.isBorder())
+          isBarrier.push_back(node.isBarrier());
+        else if (node.isLoop)
+          visit(node.children);
+        else if (node.leaf == LeafKind::Compute || node.leaf == LeafKind::Sort)
+          phaseOf[static_cast<size_t>(node.target)] = static_cast<int>(isBarrier.size());
+      }
+    }
+
+    std::vector<int> phaseOf;
+    std::vector<bool> isBarrier; // one a border
+  };
 
   /// Values that an alternative left out: equations that are there before it and not behind it.
   void addRecomputed(const PlanStep &step, const Pattern &pattern, const Schedule &schedule,

@@ -1,6 +1,6 @@
 #include "Driver/Searches.h"
 
-#include <algorithm>
+#include "Driver/Decisions.h"
 
 namespace fusec {
 
@@ -48,18 +48,14 @@ Status scheduleTarget(const PlanOptions &options, TargetState &target) {
   return success();
 }
 
-static double predictedSeconds(const TargetState &target, const std::vector<PlanStep> &steps) {
-  double seconds = 0;
-  for (const PlanStep &step : steps)
-    seconds += step.kind == PlanStep::Kind::Launch
-                   ? target.schedules[static_cast<size_t>(step.pattern)].back().seconds
-                   : std::max(predictedSeconds(target, step.thenSteps),
-                              predictedSeconds(target, step.elseSteps));
-  return seconds;
-}
-
 double predictedSeconds(const TargetState &target) {
-  return predictedSeconds(target, target.plan.steps);
+  const std::vector<int> launches = countLaunches(target.plan);
+  double seconds = 0;
+  for (size_t p = 0; p < launches.size(); ++p)
+    seconds += launches[p] * predict(target.schedules[p].back().schedule,
+                                     target.plan.patterns[p].program, target.target)
+                                 .seconds;
+  return seconds;
 }
 
 } // namespace fusec

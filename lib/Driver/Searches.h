@@ -10,8 +10,8 @@ Status planTarget(const ExprProgram &program, const PlanOptions &options, Target
 /// Searches for the schedules of all patterns of the target's plan.
 Status scheduleTarget(const PlanOptions &options, TargetState &target);
 
-/// Of a run of plan and schedules. Sizes are the symbols' opt values, as for the search. A branch takes its slower
-/// side, a loop runs once.
+/// Of plan and schedules: the total that `fusec explain` gives. Sizes are the symbols' opt values, as for the search;
+/// both ways of a branch count, a loop runs once.
 double predictedSeconds(const TargetState &target);
 
 } // namespace fusec

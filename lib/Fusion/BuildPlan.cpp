@@ -24,6 +24,7 @@
 #include <cmath>
 #include <limits>
 #include <set>
+#include <tuple>
 
 namespace fusec {
 
@@ -119,7 +120,8 @@ public:
   Result<std::string> whyApart(const Equation &producer, const Equation &consumer) {
     const std::vector<int> a = kernelOf(sets, chosen.partition, vertexOf.at(&producer)),
                            b = kernelOf(sets, chosen.partition, vertexOf.at(&consumer));
-    FUSEC_TRY(std::string reason, whyTwoKernels(a, b));
+    FUSEC_TRY(std::string reason,
+              whyTwoKernels(a, b, {vertexOf.at(&producer), vertexOf.at(&consumer)}));
     FUSEC_TRY(const std::string noPhases, joiner.whyApart(chosenLaunches, a, b));
     return noPhases.empty() || noPhases == reason
                ? reason
@@ -135,10 +137,14 @@ private:
     return int64_t{ofEquation} * static_cast<int64_t>(region.vertices.size());
   }
 
-  Result<std::string> whyTwoKernels(const std::vector<int> &a, const std::vector<int> &b) {
+  /// Of two kernels, and the two equations in them that a value joins.
+  Result<std::string> whyTwoKernels(const std::vector<int> &a, const std::vector<int> &b,
+                                    const std::vector<int> &ends) {
     std::vector<int> all = united(a, b);
-    if (std::string reason = whyNotOneKernel(context, region, all); !reason.empty())
-      return reason;
+    if (std::string reason = whyNotOneKernel(context, region, all); !reason.empty()) {
+      const std::string own = whyNotOneKernel(context, region, ends);
+      return own.empty() ? "with what else their kernels hold: " + reason : own;
+    }
     if (!staysAcyclic(region, sets, chosen.partition, all))
       return std::string("another kernel needs the one and makes what the other one needs");
     const int64_t refusals = judge.refusals();
@@ -213,15 +219,20 @@ private:
     return topologicalOrder(region, sets, draft.partition);
   }
 
-  /// The fastest first.
+  /// The fastest first; of equal ones that with fewer launches, fewer bytes, then by what they compute.
   Status sortByLaunches(std::vector<PlanDraft> &drafts) {
-    std::vector<std::pair<double, PlanDraft>> timed;
+    std::vector<std::pair<Launches, PlanDraft>> timed;
     for (PlanDraft &draft : drafts) {
-      FUSEC_TRY(const Launches launches, joiner.join(kernelsOf(draft)));
-      timed.emplace_back(launches.seconds, std::move(draft));
+      FUSEC_TRY(Launches launches, joiner.join(kernelsOf(draft)));
+      timed.emplace_back(std::move(launches), std::move(draft));
     }
-    std::stable_sort(timed.begin(), timed.end(),
-                     [](const auto &a, const auto &b) { return a.first < b.first; });
+    std::stable_sort(timed.begin(), timed.end(), [&](const auto &one, const auto &other) {
+      const Launches &a = one.first, &b = other.first;
+      const auto rank = [](const Launches &l) {
+        return std::tuple(l.seconds, l.list.size(), l.bytes);
+      };
+      return rank(a) != rank(b) ? rank(a) < rank(b) : judge.tieOf(a.list) < judge.tieOf(b.list);
+    });
     for (size_t d = 0; d < drafts.size(); ++d)
       drafts[d] = std::move(timed[d].second);
     return success();

@@ -11,6 +11,8 @@ Result<Launches> PhaseJoiner::join(VertexSets kernels) {
   Launches launches;
   for (std::vector<int> &kernel : kernels) {
     FUSEC_TRY(double alone, judge.kernelSeconds(kernel));
+    FUSEC_TRY(double bytes, judge.bytes(kernel));
+    launches.bytes += bytes;
     if (joins && !launches.list.empty()) {
       FUSEC_TRY(std::string reason, whyNot(launches.list.back(), kernel));
       if (reason.empty()) {

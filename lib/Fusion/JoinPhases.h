@@ -6,6 +6,7 @@ namespace fusec {
 struct Launches {
   std::vector<Phases> list; // in the order in which they run
   double seconds = 0;       // of all of them
+  double bytes = 0;         // that their kernels move, each by itself
 };
 
 /// Makes launches of kernels: neighbours in the order in which they run become phases of one, with a device-wide

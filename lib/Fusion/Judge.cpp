@@ -2,11 +2,25 @@
 
 #include "Cost/Cost.h"
 
+#include <cmath>
+
 namespace fusec {
+
+/// The nearest multiple of 2^-50 s. Sums of such below 8 s are exact: plans of the same kernels take the same, whatever
+/// the order in which they are added up.
+static double exact(double seconds) {
+  constexpr int kBits = 50;
+  return std::ldexp(std::round(std::ldexp(seconds, kBits)), -kBits);
+}
 
 Result<double> Judge::kernelSeconds(const std::vector<int> &vertices) {
   FUSEC_TRY(const KernelTime *time, timeOf(vertices));
   return time->seconds;
+}
+
+Result<double> Judge::bytes(const std::vector<int> &vertices) {
+  FUSEC_TRY(const KernelTime *time, timeOf(vertices));
+  return time->bytes;
 }
 
 Result<double> Judge::seconds(const Phases &phases) {
@@ -27,7 +41,15 @@ Result<double> Judge::seconds(const Phases &phases) {
   double least = kNever;
   for (auto [units, sum] : sums)
     least = std::min(least, sum);
-  return least - double(phases.size() - 1) * cost::savedByPhase(target);
+  return exact(least - double(phases.size() - 1) * cost::savedByPhase(target));
+}
+
+uint64_t Judge::tieOf(const std::vector<Phases> &launches) {
+  uint64_t sum = 0;
+  for (const Phases &launch : launches)
+    if (region.vertices[launch[0][0]].equation)
+      sum += keys.key(groupOf(launch)).low;
+  return sum;
 }
 
 Result<double> Judge::bytesApart(const std::vector<int> &vertices) {
@@ -74,13 +96,9 @@ Result<const KernelTime *> Judge::timeOf(const std::vector<int> &vertices) {
     if (time.bytes > apart)
       time = {kNever, {}, time.bytes};
   }
-  // Plans that take equally long are told apart by what their kernels compute: the order of a model's nodes does not
-  // matter.
-  constexpr double kTie = 1e-12;
-  const double scale = 1 + kTie * double(pattern.signature.low % 1024);
-  time.seconds = time.seconds < 0 ? kNever : time.seconds * scale;
+  time.seconds = time.seconds < 0 ? kNever : exact(time.seconds);
   for (auto &[units, seconds] : time.ofUnits)
-    seconds *= scale;
+    seconds = exact(seconds);
   return known[vertices] = &(ofEqual[key] = std::move(time));
 }
 

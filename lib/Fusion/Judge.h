@@ -30,8 +30,13 @@ public:
   Result<double> kernelSeconds(const std::vector<int> &vertices);
   /// Of one kernel with these phases: each takes what it takes alone, with units that suit all of them.
   Result<double> seconds(const Phases &phases);
+  /// Of device memory that one kernel of the vertices moves.
+  Result<double> bytes(const std::vector<int> &vertices);
   /// The same vertices' bytes as one kernel and as one each, if that is why no kernel holds them.
   Result<std::optional<std::pair<double, double>>> movesMore(const std::vector<int> &vertices);
+  /// Orders plans that take equally long by what their launches compute, so that the order of a model's nodes does not
+  /// matter.
+  uint64_t tieOf(const std::vector<Phases> &launches);
   double launchSeconds() const { return target.launchSec; }
   /// What an equation computes (PatternKeys).
   Hash128 key(int vertex) { return keys.key(*region.vertices[vertex].equation); }

@@ -126,6 +126,8 @@ private:
         return in.error("no equation is named '" + name + "'");
       group.equations.push_back(it->second);
     }
+    if (group.equations.empty())
+      return in.error("a launch has an equation");
     return launchStep(program, group, index.uses, plan, signatures);
   }
 

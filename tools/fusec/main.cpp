@@ -56,7 +56,7 @@ std::string findPtxas() {
   return "";
 }
 
-/// null, as JSON has it, where a dump brought the schedules.
+/// null, as JSON has it, where a dump brought kernels and no schedules.
 std::string predictedText(const Report::Target &target) {
   char text[32];
   std::snprintf(text, sizeof text, "%.4g", target.predictedSec);

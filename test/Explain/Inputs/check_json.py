@@ -63,7 +63,10 @@ for line in sys.stdin:
         rewritten = any(line.startswith("  via ") for line in k["schedules"][0])
         assert len(k["edges"]) >= len(k["equations"]) - parts(k["schedules"][0]) or rewritten
         chosen = [c for c in k["considered"] if c["chosen"]]
-        assert any(e["level"] in ("barrier", "counters") for e in k["edges"]) <= (phases > 1)
+        # Blocks wait between phases, those of a scan's rounds among them.
+        borders = {line.strip() for line in k["schedules"][-1]} & {"barrier", "counters"}
+        assert (phases > 1) <= bool(borders)
+        assert {e["level"] for e in k["edges"]} & {"barrier", "counters"} <= borders
         assert len(chosen) == 1 and (len(k["considered"]) > 1 or phases > 1)
         assert chosen[0]["predicted_s"] == min(c["predicted_s"] for c in k["considered"])
         # What threads keep is decided for the chosen one.

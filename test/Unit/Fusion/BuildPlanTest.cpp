@@ -200,6 +200,26 @@ TEST_CASE("The plan says of every value between two launches why they are two") 
   }
 }
 
+TEST_CASE("A reason that lies in a third equation says so") {
+  Oracle oracle;
+  const ExprProgram program = parse(kHead + R"(tensor %e: f32[8,4] input
+tensor %c: f32[8,4] temp
+tensor %p: f32[8,4] temp
+tensor %y: f32[8,4] output
+tensor %d: f32[8,4] output
+inputs (%a, %b, %a2, %b2, %e)
+outputs (%y, %d)
+)" + kProducts + R"(map p [i:8, j:4]
+  %p = add(%e[i, j], 1.0)
+map y [i:8, j:4]
+  %y = mul(%c[i, j], %p[i, j])
+)");
+  const std::vector<std::string> apart = apartOf(planOf(program, oracle));
+  REQUIRE(apart.size() == 1); // y shares a kernel with one of them
+  CHECK(apart[0].find("with what else their kernels hold: c is a contraction, which only one map "
+                      "that finishes it joins") != std::string::npos);
+}
+
 TEST_CASE("Unfused, every equation is a kernel of its own") {
   ExprProgram program = withMap(kFinish);
   Plan plan = unfusedPlan(program);
@@ -301,6 +321,15 @@ reduction y [i:32; k:64] sum f32
         List{"b -> y: " + never + "; no phases of one kernel: no size of their blocks suits both"});
   CHECK(planFor("gfx90a", 2, SearchMode::Full) == apart); // its barrier costs more than a launch
   CHECK(reasons() == List{"a -> b: " + never, "b -> y: " + never});
+}
+
+TEST_CASE("plan: a launch without equations is refused") {
+  const ExprProgram program = withMap(kFinish);
+  TextReader in("plan {\n  launch { }\n  launch { c y }\n  launch { d }\n}\n", "plan");
+  Result<Plan> plan = parsePlan(in, program);
+  REQUIRE(!plan.ok());
+  CHECK_THAT(format(plan.errors()[0]),
+             Catch::Matchers::ContainsSubstring("a launch has an equation"));
 }
 
 TEST_CASE("plan: a phase without equations is refused") {

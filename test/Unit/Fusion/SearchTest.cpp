@@ -2,9 +2,12 @@
 #include "../ParseProgram.h"
 #include "Expr/Rows.h"
 #include "Fusion/Beam.h"
+#include "Fusion/Judge.h"
 #include "Fusion/PatternKeys.h"
 
 #include <catch2/catch_all.hpp>
+#include <cmath>
+#include <map>
 
 using namespace fusec;
 using test::parse;
@@ -304,4 +307,28 @@ TEST_CASE("search: a virtual vertex has patterns wherever kernels lie side by si
     INFO(i);
     CHECK(std::count(found.begin(), found.end(), f.vertices({"a" + n, "b" + n})) == 1);
   }
+}
+
+TEST_CASE("search: what takes equally long is told apart by what it computes, not by its order") {
+  // Seconds that do not add up to the same in another order.
+  const std::map<double, double> rounded = {{1, 0.1e-6}, {2, 0.2e-6}, {3, 0.3e-6}};
+  const ScheduleOracle oracle = [&](const Pattern &pattern) -> Result<KernelTime> {
+    return KernelTime{rounded.at(double(1 + pattern.signature.low % 3)), {}, 0};
+  };
+  Fixture one(maps({{"a", {"x"}}, {"b", {"x", "x"}}, {"y", {"a", "b"}}})),
+      other(maps({{"b", {"x", "x"}}, {"a", {"x"}}, {"y", {"a", "b"}}}));
+  Judge judge(one.context, one.region, one.target, oracle, 8),
+      reordered(other.context, other.region, other.target, oracle, 8);
+  auto seconds = [](Judge &j, int v) { return *j.kernelSeconds({v}); };
+  CHECK(seconds(judge, 0) + (seconds(judge, 1) + seconds(judge, 2)) ==
+        (seconds(judge, 0) + seconds(judge, 1)) + seconds(judge, 2));
+  const double sum = 0.1e-6 + 0.2e-6 + 0.3e-6;
+  auto exact = [&](double s) { return std::ldexp(s, 50) == std::round(std::ldexp(s, 50)); };
+  CHECK(!exact(sum));
+  for (int v : {0, 1, 2})
+    CHECK(exact(seconds(judge, v)));
+  const uint64_t tie = judge.tieOf({{{0}}, {{1}}, {{2}}});
+  CHECK(tie == judge.tieOf({{{1}}, {{0}}, {{2}}}));
+  CHECK(tie == reordered.tieOf({{{0}}, {{1}}, {{2}}}));
+  CHECK(tie != judge.tieOf({{{0, 1}}, {{2}}}));
 }
