@@ -10,26 +10,20 @@ namespace fusec::cost {
 
 namespace {
 
-/// Part of its issue rate that a GPU's core reaches with that many units: each waits for its own results, some four
-/// cycles at best, and a core has four schedulers, so that 16 units keep it busy (CUDA C++ Programming Guide,
-/// multiprocessor level).
+/// Part of its issue rate that a core reaches with that many units.
 double issueShare(double units, const Target &target) {
-  constexpr double kBusy = 16;
-  return target.kind == TargetKind::Cpu ? 1 : std::min(1.0, units / kBusy);
+  return std::min(1.0, units / target.unitsToFill);
 }
 
-/// Seconds that one core (SM, CU) needs to issue one block's instructions. Two fma ports and two load ports on a CPU;
-/// on a GPU flopsPerSec already counts all of an SM's schedulers.
+/// Seconds that one core (SM, CU) needs to issue one block's instructions; a GPU's flopsPerSec counts all schedulers.
 double blockSeconds(const Counts &c, const Target &target) {
   bool cpu = target.kind == TargetKind::Cpu;
   double flopsPerCore = cpu ? target.flopsPerSec : target.flopsPerSec / target.cores;
   double vectorsPerSec = flopsPerCore / (2.0 * target.lanes);
   double arithmetic = (c.vectorOps + c.stalls) / vectorsPerSec;
-  // Loads issue beside arithmetic, at the same rate on a CPU, at a quarter of it on a GPU (load/store units).
-  double loads = c.vectorLoads / (cpu ? vectorsPerSec : vectorsPerSec / 4);
-  // Lanes that lie apart are served one by one: each takes a load of its own.
-  double gathers = c.gathers / (cpu ? vectorsPerSec : vectorsPerSec / 4);
-  return std::max(arithmetic, loads + gathers) * c.unitsPerBlock;
+  // Loads issue beside arithmetic; lanes that lie apart are served one by one, each by a load of its own.
+  double loads = (c.vectorLoads + c.gathers) / (vectorsPerSec * target.loadShare);
+  return std::max(arithmetic, loads) * c.unitsPerBlock;
 }
 
 /// Of a level's bandwidth, for that many cores: a core draws its share and no more.
@@ -39,17 +33,18 @@ double bandwidth(const MemoryLevel &level, double parallel, const Target &target
 
 /// Several rows at once keep memory busy, but crowd a cache where they share its sets.
 double streamBandwidth(const Counts &c, size_t level, double parallel, const Target &target) {
-  constexpr double kSeveralRows = 4;
-  const bool isMemory = level + 1 == target.memory.size(), several = c.rowsAtOnce >= kSeveralRows;
+  const CpuCore &core = target.core;
+  const bool isMemory = level + 1 == target.memory.size(),
+             several = c.rowsAtOnce >= core.rowsToFill;
   const double share = isMemory == several ? 1
-                       : isMemory          ? target.oneRowShare
-                                           : target.severalRowsShare;
+                       : isMemory          ? core.oneRowShare
+                                           : core.severalRowsShare;
   return bandwidth(target.memory[level], parallel, target) * share;
 }
 
 double compulsorySeconds(const Counts &c, const Target &target, double parallel) {
   assert(target.memory.size() >= 2 && target.memory.size() <= kLevels);
-  constexpr double kManyKernels = 16;
+  constexpr double kManyKernels = 16; // of a network, whose constants compete for the last cache
   const double all = c.readBytes + c.writtenBytes;
   const bool cold = c.constantBytes * kManyKernels > double(target.memory.end()[-2].capacityBytes);
   const double constants = cold ? c.constantBytes : 0;

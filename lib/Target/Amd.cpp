@@ -39,8 +39,17 @@ Target amdTarget(const char *name, int lanes, int cores, const Core &core, doubl
   t.registerGranule = core.registerGranule * lanes;
   t.sharedGranuleBytes = 512;
   t.flopsPerSec = flops;
+  // An estimate: a CDNA SIMD takes four clocks for a wave, after which its result is there (one wave a SIMD is enough),
+  // but LDS and caches take longer.
+  t.unitsToFill = 16;
+  // 64 bytes a clock from the vector L1 (MI200 performance counters, vL1D): 16 of 64 lanes. RDNA3: 128 bytes, 32 of 128
+  // lanes.
+  t.loadShare = 0.25;
+  // An estimate: somewhat more than NVIDIA's devices.
   t.launchSec = t.ownLaunchSec = 3.0e-6;
-  t.blockBarrierSec = 3.0e-8;
+  t.blockBarrierSec = 3.0e-8; // an estimate: some 50 cycles
+  // 2,048 work-groups that count up one line of memory take 58 us on an MI355X (ROCm/llvm-project, pull request 3464),
+  // 28 ns each: 3 us for one on each CU of a gfx90a, 9 us on a gfx942.
   t.deviceBarrierSec = 5.0e-6;
   constexpr double kLdsBytesPerClock = 128, kHertz = 1.7e9;
   t.memory = {

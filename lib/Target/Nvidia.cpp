@@ -1,6 +1,7 @@
 // NVIDIA architectures. Sources: CUDA C++ Programming Guide, table "Technical Specifications per Compute Capability"
 // (registers, threads, blocks, shared memory); CUDA Occupancy Calculator (granules; 1 KiB a block reserved since
-// compute capability 8.0); datasheets of A100 SXM4 40 GB, H100 SXM and H200 (SMs, L2, bandwidth, fp32 rate).
+// compute capability 8.0); datasheets of A100 SXM4 40 GB, H100 SXM and H200 (SMs, L2, bandwidth, fp32 rate). Nothing
+// here was measured by this project: `fusert calibrate` does it on a machine that has one.
 #include "Target/Tables.h"
 
 namespace fusec {
@@ -32,8 +33,14 @@ Target nvidiaTarget(const char *name, int cores, double flops, const Memory &mem
   t.sharedGranuleBytes = 128;
   t.sharedReservedBytes = 1 << 10;
   t.flopsPerSec = flops;
+  // A result is there after four cycles at the earliest, and each scheduler begins an instruction a cycle (Programming
+  // Guide, "Multiprocessor Level").
+  t.unitsToFill = 4 * t.schedulersPerCore;
+  t.loadShare = 0.25; // 32 load/store units beside 128 fp32 lanes (H100 whitepaper)
   t.launchSec = t.ownLaunchSec = launchSec;
-  t.blockBarrierSec = 2.0e-8;
+  t.blockBarrierSec = 2.0e-8; // an estimate: some 28 cycles
+  // cooperative_groups' grid sync on 148 SMs: 1.29 us, 0.96 with a counter of one's own (a public microbenchmark); up
+  // to 2.72 us for 160 blocks of 1,024 threads on a V100 (AStitch, ASPLOS 2022).
   t.deviceBarrierSec = 1.3e-6;
   // A barrier made of red and an acquiring loop takes 0.96 us on 148 SMs, 0.3 us of it the fence of the release
   // (microbenchmarks of a Blackwell part at 1.8 GHz); a counter is the same with fewer blocks at it.
@@ -49,6 +56,9 @@ Target nvidiaTarget(const char *name, int cores, double flops, const Memory &mem
 } // namespace
 
 std::vector<Target> nvidiaTargets() {
+  // From one kernel of a stream to the next: 2 us on an A100 (Souffle, ASPLOS 2024), 2.1 us on an H100, 1.3 us in a
+  // CUDA graph (Hazy Research, "Look Ma, No Bubbles!", 2025). L2: of the peak (5,120 bytes a clock, 7.2 TB/s on an
+  // A100) what streams reach.
   return {nvidiaTarget("sm_80", 108, 19.5e12, {164 << 10, 40 << 20, 4.5e12, 1555e9}, 2.0e-6),
           nvidiaTarget("sm_90", 132, 60.0e12, {228 << 10, 60 << 20, 5.5e12, 4800e9}, 2.1e-6)};
 }

@@ -19,6 +19,20 @@ struct MemoryLevel {
       false; // one for all cores, with the figures of the whole; else a core's or SM's own
 };
 
+/// Of an x86-64 core, what is neither a rate nor a size of its memory levels.
+struct CpuCore {
+  int fmaPorts = 0, loadPorts = 0; // vector operations and loads that begin in a cycle
+  int fmaCycles = 0;               // until a dependent one can begin
+  int instructionsAhead = 0;       // among which it finds what can begin
+  double panelBytesPerCycle = 0;   // that an inner loop draws from its second cache
+  int64_t lineBytes = 0, pageBytes = 0;
+  int firstCacheWays = 0;
+  int rowsToFill = 0;           // that it goes along at once to get its share of memory's bandwidth
+  double oneRowShare = 1;       // part of that share along fewer
+  double severalRowsShare = 1;  // of a cache's bandwidth, along so many or more
+  int64_t elementsPerBlock = 0; // that outweigh handing a block to another thread
+};
+
 /// A compilation target as plain data. Tables in Cpu.cpp, Nvidia.cpp, Amd.cpp name the source of each number.
 struct Target {
   std::string name; // as on the command line: "x86-64-v3", "sm_90", "gfx90a", "sim:sm_90"
@@ -38,15 +52,14 @@ struct Target {
   int64_t registerGranule = 1;     // GPU: a unit gets registers in multiples of this many
   int64_t sharedGranuleBytes = 1;  // GPU: a block gets shared memory in multiples of this
   int64_t sharedReservedBytes = 0; // GPU: what the system takes of it for each block
-  double flopsPerSec; // fp32 FMA peak of the device (a core's share on a CPU), 2 flop an FMA
+  double flopsPerSec;  // fp32 FMA peak of the device (a core's share on a CPU), 2 flop an FMA
+  double loadShare;    // vector loads that a core issues in the time of one vector operation
+  int unitsToFill = 1; // of a GPU's core, that keep it issuing: each waits for its own results
+  CpuCore core;        // CPU
   double launchSec, blockBarrierSec, deviceBarrierSec;
   double signalSec = 0,
          awaitSec = 0;     // NVIDIA: a block raises a counter; another one comes to know of it
   double ownLaunchSec = 0; // CPU: of blocks that the calling thread runs itself, all of them
-  double oneRowShare =
-      1; // CPU: of memory's bandwidth, for a core that goes along fewer than four rows
-  double severalRowsShare =
-      1; // CPU: of a cache's bandwidth, for a core that goes along four rows or more
   std::vector<MemoryLevel> memory;
 };
 

@@ -18,8 +18,6 @@ namespace fusec::tiling {
 
 namespace {
 
-constexpr double kLineBytes = 64;
-
 /// Something that statements touch: a tensor, or the buffer of a staged operand (numbered from -2 downwards).
 using Place = int;
 
@@ -33,9 +31,9 @@ struct Touch {
 class Cache {
 public:
   Cache(const Schedule &schedule, const ExprProgram &pattern, const BlockStorage &storage,
-        double capacity)
+        double capacity, double lineBytes)
       : schedule(schedule), pattern(pattern), storage(storage), capacity(capacity),
-        equations(scheduledEquations(pattern)), scan(scanOf(pattern)) {
+        lineBytes(lineBytes), equations(scheduledEquations(pattern)), scan(scanOf(pattern)) {
     for (const Symbol &s : pattern.symbols)
       symbols.push_back(s.opt);
     assert(schedule.axes.size() <= kMostAxes);
@@ -166,7 +164,7 @@ private:
         elements *= double(tiles[a]);
     }
     // What lies apart brings its line along, up to the whole of the tensor.
-    double bytes = elements * std::max(run * touch.elementBytes, kLineBytes);
+    double bytes = elements * std::max(run * touch.elementBytes, lineBytes);
     // A block's own buffers are used again and again.
     if (auto staged = storage.operands.find(-2 - touch.place); touch.place < 0)
       return staged == storage.operands.end() ? 0 : std::min(bytes, staged->second);
@@ -236,7 +234,7 @@ private:
   const Schedule &schedule;
   const ExprProgram &pattern;
   const BlockStorage &storage;
-  const double capacity;
+  const double capacity, lineBytes;
   const std::vector<const Equation *> equations;
   const Equation *scan;
   std::vector<int64_t> symbols;
@@ -247,10 +245,11 @@ private:
 } // namespace
 
 double missedBytes(const Schedule &schedule, const ExprProgram &pattern,
-                   const BlockStorage &storage, const MemoryLevel &cache, double blocks,
-                   int cores) {
-  Cache model(schedule, pattern, storage, double(cache.capacityBytes));
-  const double sharers = cache.ofDevice ? 1 : std::clamp(blocks, 1.0, double(cores));
+                   const BlockStorage &storage, const Target &target, size_t level, double blocks) {
+  const MemoryLevel &cache = target.memory[level];
+  Cache model(schedule, pattern, storage, double(cache.capacityBytes),
+              double(target.core.lineBytes));
+  const double sharers = cache.ofDevice ? 1 : std::clamp(blocks, 1.0, double(target.cores));
   const double held = cost::heldShare(model.footprint() / sharers, double(cache.capacityBytes));
   return held < 1 ? (1 - held) * model.missed() : 0;
 }

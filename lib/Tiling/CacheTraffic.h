@@ -7,10 +7,10 @@ namespace fusec::tiling {
 /// A schedule's axes at most: sets of them are kept as bits.
 constexpr size_t kMostAxes = 64;
 
-/// Bytes of one launch that this cache of a CPU does not hold when they are asked for, and that come from the level
-/// behind it. None where it holds everything that a core touches: the steps around have left it there
+/// Bytes of one launch that this level of a CPU's memory does not hold when they are asked for, and that come from the
+/// one behind it. None where it holds everything that a core touches: the steps around have left it there
 /// (cost::heldShare).
 double missedBytes(const Schedule &schedule, const ExprProgram &pattern,
-                   const BlockStorage &storage, const MemoryLevel &cache, double blocks, int cores);
+                   const BlockStorage &storage, const Target &target, size_t level, double blocks);
 
 } // namespace fusec::tiling

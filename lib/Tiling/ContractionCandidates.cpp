@@ -18,7 +18,6 @@ namespace fusec::tiling {
 namespace {
 
 constexpr int64_t kPanel = 16; // floats of a packed panel's row: one layout for AVX2 and AVX-512
-constexpr int64_t kStageBytes = 512 << 10; // staged operands stay within a core's L2
 
 struct RegisterTile {
   int64_t rows, vectors;
@@ -37,12 +36,13 @@ std::vector<RegisterTile> registerTiles(const Target &target, int64_t rowsTotal,
       if (registers > target.vectorRegisters || (vectors > 1 && vectors > vectorsTotal) ||
           (rows > 1 && rows > rowsTotal))
         continue;
-      double fma = rows * vectors / 2.0, loads = (rows + vectors) / 2.0;
-      constexpr double kLatencyBound = 4.0;     // cycles of a dependent fma
-      constexpr double kL2BytesPerCycle = 20.0; // sustained; panels are larger than the first cache
-      double panel = double(vectors * target.lanes * 4) / kL2BytesPerCycle;
+      const CpuCore &core = target.core;
+      double fma = double(rows * vectors) / core.fmaPorts;
+      double loads = double(rows + vectors) / core.loadPorts;
+      // Panels are larger than the first cache.
+      double panel = double(vectors * target.lanes * 4) / core.panelBytesPerCycle;
       // Loop control and misses grow with the number of steps and loads.
-      double cycles = std::max({fma, loads, panel, kLatencyBound}) + 0.5 + 0.1 * loads;
+      double cycles = std::max({fma, loads, panel, double(core.fmaCycles)}) + 0.5 + 0.1 * loads;
       double tiles =
           double((rowsTotal + rows - 1) / rows) * double((vectorsTotal + vectors - 1) / vectors);
       ranked.push_back({tiles * cycles, {rows, vectors}});
@@ -248,7 +248,7 @@ private:
     for (int64_t x : extents)
       bytes *= x;
     stagedBytes += bytes;
-    if (stagedBytes <= kStageBytes)
+    if (stagedBytes <= view.target->sharedBytesPerBlock)
       return true;
     stagedBytes -= bytes;
     return false;
@@ -335,16 +335,18 @@ private:
 
 } // namespace
 
-/// Rows whose distance is a multiple of 4096 bytes share one set of the first cache (8 ways on small cores).
+/// Rows whose distance is a multiple of a way's size share one set of the first cache.
 static int64_t maxRows(const View &view, const std::vector<ReadInfo> &reads, const Roles &roles) {
-  constexpr int64_t kSetBytes = 4096, kWays = 8, kMost = 14;
+  constexpr int64_t kMost = 14;
+  const int64_t ways = view.target->core.firstCacheWays;
+  const int64_t wayBytes = view.target->memory.front().capacityBytes / ways;
   if (roles.row < 0)
     return kMost;
   for (const ReadInfo &read : reads) {
     std::optional<int64_t> stride = read.stride(view.spatial[roles.row]);
     if (!read.dependsOn(view.spatial[roles.lane]) && stride && *stride != 0 &&
-        *stride * 4 % kSetBytes == 0)
-      return kWays;
+        *stride * 4 % wayBytes == 0)
+      return ways;
   }
   return kMost;
 }

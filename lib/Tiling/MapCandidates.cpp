@@ -35,11 +35,11 @@ Schedule cpuMap(const View &view, int unroll, int64_t rowsAtOnce) {
   std::vector<std::vector<int>> groups = view.spatial;
   // A last axis much shorter than a vector would leave most lanes idle: walk all axes as one instead.
   bool fuse = groups.size() > 1 && view.opt(groups.back()) * 2 <= lanes;
-  constexpr int64_t kElementsPerBlock = 8192;
+  const int64_t elementsPerBlock = view.target->core.elementsPerBlock;
   if (groups.size() == 1 || fuse) {
     AxisId x = b.addSpatial("x", groups);
     int64_t vector = int64_t{lanes} * unroll;
-    loops = {Builder::loop(LoopKind::Block, x, roundUp(kElementsPerBlock, vector)),
+    loops = {Builder::loop(LoopKind::Block, x, roundUp(elementsPerBlock, vector)),
              Builder::loop(LoopKind::Seq, x, vector), Builder::loop(LoopKind::Unroll, x, lanes),
              Builder::loop(LoopKind::Lane, x, 1)};
   } else {
@@ -49,7 +49,7 @@ Schedule cpuMap(const View &view, int unroll, int64_t rowsAtOnce) {
     for (size_t g = 0; g + 1 < groups.size(); ++g) {
       AxisId axis = b.addSpatial("i" + std::to_string(g), {groups[g]});
       bool last = g + 2 == groups.size();
-      int64_t rows = last ? std::clamp<int64_t>(kElementsPerBlock / rowElements, rowsAtOnce,
+      int64_t rows = last ? std::clamp<int64_t>(elementsPerBlock / rowElements, rowsAtOnce,
                                                 view.opt(groups[g]))
                           : 1;
       loops.push_back(Builder::loop(LoopKind::Block, axis, rows));
@@ -118,11 +118,13 @@ Candidates mapCandidates(const View &view) {
     out.push_back(cpuMap(view, 1, 1));
     // Rows of a page and more: a core's prefetchers follow each by itself, up to the end of its page. Four lines of one
     // before the next: rows a power of two apart share the sets of an L1, and memory serves runs better than lines.
-    constexpr int64_t kPageElements = 1024, kRows = 4, kRunElements = 64;
+    constexpr int64_t kLinesOfRun = 4;
+    const CpuCore &core = view.target->core;
+    const int64_t pageElements = core.pageBytes / 4, runElements = kLinesOfRun * core.lineBytes / 4;
     const auto &groups = view.spatial;
-    if (groups.size() > 1 && view.opt(groups.back()) >= kPageElements &&
-        view.opt(groups[groups.size() - 2]) >= kRows)
-      out.push_back(cpuMap(view, int(kRunElements / view.target->lanes), kRows));
+    if (groups.size() > 1 && view.opt(groups.back()) >= pageElements &&
+        view.opt(groups[groups.size() - 2]) >= core.rowsToFill)
+      out.push_back(cpuMap(view, int(runElements / view.target->lanes), core.rowsToFill));
     return out;
   }
   if (!view.spatial.empty()) {

@@ -44,7 +44,8 @@ Schedule rowReduction(const View &view, int unroll, bool wholeBlock) {
   AxisId m = b.addSpatial("m", view.spatial);
   std::vector<TreeNode> around;
   if (cpu) {
-    int64_t rows = std::max<int64_t>(1, 8192 / std::max<int64_t>(1, length));
+    int64_t rows =
+        std::max<int64_t>(1, target.core.elementsPerBlock / std::max<int64_t>(1, length));
     around = {Builder::loop(LoopKind::Block, m, rows), Builder::loop(LoopKind::Seq, m, 1)};
   } else if (wholeBlock) {
     around = {Builder::loop(LoopKind::Block, m, 1)};

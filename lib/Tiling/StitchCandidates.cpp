@@ -289,8 +289,6 @@ private:
   }
 
   int64_t rowsPerBlock() const {
-    constexpr int64_t kElementsPerBlock =
-        8192;                       // handing out a block costs as much as some hundred vectors
     constexpr int64_t kBlocks = 16; // enough for several cores
     int64_t rows = 1, longest = 1;
     for (int p : rowPositions)
@@ -303,7 +301,7 @@ private:
           elements = std::min<int64_t>(elements * optOf(e->axes[p].extent), int64_t{1} << 24);
       longest = std::max(longest, elements);
     }
-    return std::clamp<int64_t>(kElementsPerBlock / longest, 1,
+    return std::clamp<int64_t>(target.core.elementsPerBlock / longest, 1,
                                std::max<int64_t>(1, rows / kBlocks));
   }
 

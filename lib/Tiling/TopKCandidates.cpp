@@ -40,7 +40,8 @@ std::vector<TreeNode> overRows(const TopKAxes &axes, std::vector<TreeNode> loops
 std::vector<TreeNode> rowLoops(const TopKAxes &axes, const Target &target, int64_t workOfRow) {
   if (target.kind != TargetKind::Cpu)
     return {Builder::loop(LoopKind::Block, axes.row, 1)};
-  int64_t rows = std::max<int64_t>(1, 8192 / std::max<int64_t>(1, workOfRow));
+  int64_t rows =
+      std::max<int64_t>(1, target.core.elementsPerBlock / std::max<int64_t>(1, workOfRow));
   return {Builder::loop(LoopKind::Block, axes.row, rows),
           Builder::loop(LoopKind::Seq, axes.row, 1)};
 }

@@ -59,8 +59,8 @@ private:
     if (target.kind == TargetKind::Cpu) {
       // What a cache does not hold comes from the level behind it.
       for (size_t level = 0; level + 1 < target.memory.size(); ++level)
-        counts.levelBytes[level + 1] = missedBytes(schedule, pattern, storage, target.memory[level],
-                                                   counts.blocks, target.cores);
+        counts.levelBytes[level + 1] =
+            missedBytes(schedule, pattern, storage, target, level, counts.blocks);
       return;
     }
     const Moved moved = movedBytesOf(schedule, pattern, target, Effort::Quick);
@@ -267,10 +267,11 @@ private:
                    std::max(counts.vectorOps - opsBefore, counts.vectorLoads - loadsBefore));
   }
 
-  /// Each step of a reduction waits for the one before it: four cycles, in which two fma ports have eight places. Sums
-  /// side by side fill them, and so do the next elements' sums as far as a core looks ahead.
+  /// Each step of a reduction waits for the one before it, while a core's ports have places for others. Sums side by
+  /// side fill them, and so do the next elements' sums as far as a core looks ahead.
   double chainSlots(int equation, const Equation &e, double times) const {
-    constexpr double kSlots = 8, kInstructionsAhead = 512, kInstructionsAStep = 3;
+    constexpr double kInstructionsAStep = 3; // a load, an fma, the loop's own
+    const double slots = double(target.core.fmaCycles) * target.core.fmaPorts;
     double sideBySide = 1;
     for (size_t i = path.size(); i-- > 0;) {
       if (path[i]->loop == LoopKind::Unroll)
@@ -280,8 +281,9 @@ private:
       const AxisUse *use = schedule.axes[path[i]->axis].in(equation);
       if (!use || use->positions.front() < e.numSpatial)
         return 0; // elements in turn: what they sum up into is not what comes next
-      const double ahead = kInstructionsAhead / (trips[i] * sideBySide * kInstructionsAStep);
-      return times / sideBySide * kSlots / std::max(1.0, ahead);
+      const double ahead =
+          double(target.core.instructionsAhead) / (trips[i] * sideBySide * kInstructionsAStep);
+      return times / sideBySide * slots / std::max(1.0, ahead);
     }
     return 0;
   }

@@ -117,7 +117,7 @@ TEST_CASE(
       CHECK(latency(c, target) == Catch::Approx(c.readBytes / (cache.bytesPerSec * each)));
     }
     const MemoryLevel &last = target.memory.end()[-2];
-    const double memory = target.memory.back().bytesPerSec * target.oneRowShare;
+    const double memory = target.memory.back().bytesPerSec * target.core.oneRowShare;
     c.readBytes = double(last.capacityBytes) * 2;
     CHECK(latency(c, target) == Catch::Approx(c.readBytes / memory));
     c.readBytes = double(last.capacityBytes) * 1.5; // half of it is still there
@@ -142,12 +142,13 @@ TEST_CASE(
     one.launches = four.launches = 0;
     one.blocks = four.blocks = target.cores;
     one.readBytes = four.readBytes = double(target.memory.end()[-2].capacityBytes) / 2;
-    CHECK(latency(one, target) == Catch::Approx(latency(four, target) * target.severalRowsShare));
+    CHECK(latency(one, target) ==
+          Catch::Approx(latency(four, target) * target.core.severalRowsShare));
     one.readBytes = four.readBytes = one.readBytes * 1000;
-    CHECK(latency(four, target) == Catch::Approx(latency(one, target) * target.oneRowShare));
+    CHECK(latency(four, target) == Catch::Approx(latency(one, target) * target.core.oneRowShare));
     if (target.kind == TargetKind::Cpu) {
-      CHECK(target.severalRowsShare < 1);
-      CHECK(target.oneRowShare < 1);
+      CHECK(target.core.severalRowsShare < 1);
+      CHECK(target.core.oneRowShare < 1);
     }
   }
 }
@@ -223,7 +224,7 @@ TEST_CASE("At the limits the roofline and the launch cost are left alone") {
     Counts peak;
     peak.launches = 0;
     peak.blocks = target.cores;
-    peak.unitsPerBlock = target.kind == TargetKind::Cpu ? 1 : 16; // that hide each other's latency
+    peak.unitsPerBlock = target.unitsToFill;
     peak.vectorOps = 1e9;
     double device = target.flopsPerSec * (target.kind == TargetKind::Cpu ? target.cores : 1);
     double flops = 2.0 * target.lanes * peak.vectorOps * peak.blocks * peak.unitsPerBlock;
