@@ -165,11 +165,6 @@ void note(const GirKernel &kernel, const Stmt &s, BufferId buffer, bool &stored,
 
 } // namespace
 
-Exchange exchangeOf(int64_t storingUnit, int64_t readingUnit, bool samePattern, int unitsPerBlock) {
-  return {storingUnit / unitsPerBlock == readingUnit / unitsPerBlock, storingUnit == readingUnit,
-          samePattern};
-}
-
 Scope scopeOf(const Exchange &exchange) {
   if (!exchange.sameBlock)
     return Scope::Device;

@@ -14,8 +14,6 @@ struct Exchange {
   bool sameBlock = false, sameUnit = false;
   bool samePattern = false; // each lane of a unit reads what it stored itself
 };
-/// The same with units numbered through the whole grid, `unitsPerBlock` to a block.
-Exchange exchangeOf(int64_t storingUnit, int64_t readingUnit, bool samePattern, int unitsPerBlock);
 
 /// The scope rule (PowerFusion, figure 5): one unit and one pattern: Lane; one unit: Unit; one block: Block; else
 /// Device.

@@ -29,8 +29,11 @@ std::string storeThenRead(const std::string &stored, const std::string &read) {
 } // namespace
 
 TEST_CASE("the scope of an exchange, with four warps a block") {
+  // Units are numbered through the whole grid.
   auto scope = [](int64_t storing, int64_t reading, bool samePattern) {
-    return scopeOf(exchangeOf(storing, reading, samePattern, 4));
+    return scopeOf({.sameBlock = storing / 4 == reading / 4,
+                    .sameUnit = storing == reading,
+                    .samePattern = samePattern});
   };
   CHECK(scope(5, 5, true) == Scope::Lane);
   CHECK(scope(5, 5, false) == Scope::Unit);
