@@ -40,11 +40,9 @@ private:
     const Pattern &pattern = state.plan.patterns[p];
     built.emplace_back();
     for (const ScheduleVariant &variant : state.schedules[p]) {
-      std::vector<Symbol> symbols = program.symbols;
-      for (auto [symbol, divisor] : variant.divisors)
-        symbols[symbol].divisor = divisor;
       FUSEC_TRY(LoweredKernel lowered,
-                lowerAndRewrite(pattern.program, variant.schedule, symbols, state.target));
+                lowerAndRewrite(pattern.program, variant.schedule,
+                                guardedSymbols(variant, program.symbols), state.target));
       GirKernel &kernel = lowered.kernel;
       kernel.name = pattern.program.name;
       if (&variant != &state.schedules[p].back())

@@ -255,6 +255,9 @@ Result<size_t> parseSchedule(TextReader &in, TargetState &state) {
     FUSEC_TRY(int64_t divisor, in.integer());
     if (symbol < 0 || symbol >= static_cast<int64_t>(pattern.symbols.size()) || divisor < 1)
       return in.error("no such guard");
+    if (const Symbol &s = pattern.symbols[static_cast<size_t>(symbol)]; !multiplesOf(s, divisor))
+      return in.error("no size that '" + s.name + "' may have is a multiple of " +
+                      std::to_string(divisor));
     variant.divisors.push_back({static_cast<SymbolId>(symbol), divisor});
   }
   FUSEC_TRY(variant.schedule, parseSchedule(in, pattern));

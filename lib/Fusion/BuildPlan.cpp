@@ -101,6 +101,16 @@ public:
         FUSEC_CHECK(climber.improve(remote, perKernel));
         drafts.push_back(std::move(remote));
       }
+      // The seeds once more: from the start packs lead them to other kernels than behind all else.
+      if (!large) {
+        FUSEC_TRY(std::vector<PlanDraft> seeds,
+                  judged({topDown(context, region, score, sets),
+                          greedyMerge(context, region, score, sets)}));
+        for (PlanDraft &seed : seeds) {
+          FUSEC_CHECK(climber.improve(seed, 0));
+          drafts.push_back(std::move(seed));
+        }
+      }
       dropEqual(drafts, sets);
     }
     if (options.mode == SearchMode::Fs)

@@ -9,6 +9,7 @@
 #include "Tiling/Work.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace fusec {
 
@@ -90,6 +91,27 @@ Result<std::vector<Schedule>> candidateSchedules(const ExprProgram &pattern, con
   for (WeighedSchedule &candidate : weighedCandidates(pattern, target, nullptr))
     schedules.push_back(std::move(candidate.schedule));
   return schedules;
+}
+
+std::optional<Symbol> multiplesOf(Symbol symbol, int64_t divisor) {
+  using Wide = __int128;
+  const Wide common = Wide{symbol.divisor} / std::gcd(symbol.divisor, divisor) * divisor;
+  const auto multiple = [&](int64_t bound, bool above) {
+    return (Wide{bound} + (above ? common - 1 : 0)) / common * common;
+  };
+  const Wide least = multiple(symbol.min, true), most = multiple(symbol.max, false);
+  if (common > INT64_MAX || least > most)
+    return std::nullopt;
+  symbol.divisor = static_cast<int64_t>(common);
+  symbol.opt = static_cast<int64_t>(std::min(multiple(symbol.opt, true), most));
+  return symbol;
+}
+
+std::vector<Symbol> guardedSymbols(const ScheduleVariant &variant, std::vector<Symbol> symbols) {
+  for (auto [symbol, divisor] : variant.divisors)
+    if (std::optional<Symbol> guarded = multiplesOf(symbols[symbol], divisor))
+      symbols[symbol] = std::move(*guarded);
+  return symbols;
 }
 
 std::vector<cost::Counts> countWork(const Schedule &schedule, const ExprProgram &pattern,
@@ -178,7 +200,7 @@ Result<std::vector<ScheduleVariant>> bestSchedules(const ExprProgram &pattern, c
     std::vector<SymbolId> used;
     axis.extent.collectSymbols(used);
     for (SymbolId s : used)
-      if (pattern.symbols[s].divisor % 16 != 0 && pattern.symbols[s].max >= 16 &&
+      if (pattern.symbols[s].divisor % 16 != 0 && multiplesOf(pattern.symbols[s], 16) &&
           std::none_of(aligned.divisors.begin(), aligned.divisors.end(),
                        [&](const auto &d) { return d.first == s; }))
         aligned.divisors.push_back({s, 16});
@@ -198,10 +220,8 @@ Result<std::vector<ScheduleVariant>> finalSchedules(const ExprProgram &pattern,
   FUSEC_TRY(std::vector<ScheduleVariant> variants,
             bestSchedules(pattern, target, phaseStarts, nullptr, blocksWait));
   for (ScheduleVariant &variant : variants) {
-    std::vector<Symbol> symbols = pattern.symbols;
-    for (auto [symbol, divisor] : variant.divisors)
-      symbols[symbol].divisor = divisor;
-    FUSEC_CHECK(decideKept(variant.schedule, pattern, symbols, target));
+    FUSEC_CHECK(
+        decideKept(variant.schedule, pattern, guardedSymbols(variant, pattern.symbols), target));
     if (!variant.schedule.kept.empty())
       variant.seconds = cost::latency(countWork(variant.schedule, pattern, target), target);
   }

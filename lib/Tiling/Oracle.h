@@ -20,6 +20,11 @@ struct ScheduleVariant {
   search::Log considered;               // candidates and their predicted seconds
 };
 
+/// The symbol where it is a multiple of `divisor` too, with the nearest such `opt`; nullopt where no value is.
+std::optional<Symbol> multiplesOf(Symbol symbol, int64_t divisor);
+/// The symbols where the variant's guards hold.
+std::vector<Symbol> guardedSymbols(const ScheduleVariant &variant, std::vector<Symbol> symbols);
+
 /// All schedules that Tiling knows for a pattern on a target, unranked, those of the pattern as it is first, then those
 /// of its alternatives (Expr/Alternatives.h); none where no single kernel can hold it.
 Result<std::vector<Schedule>> candidateSchedules(const ExprProgram &pattern, const Target &target);
