@@ -84,7 +84,8 @@ std::string runBundle(const std::string &bundle, const std::string &target,
 }
 
 /// Compiles the graph of `seed` for `target` and compares; empty when all agrees.
-std::string difference(uint64_t seed, const std::string &target, const Scratch &scratch) {
+std::string difference(uint64_t seed, const std::string &target, const Scratch &scratch,
+                       SearchMode mode = SearchMode::Full) {
   RandomGraph r = makeRandomGraph(seed);
   auto inputs = randomInputs(r.graph, randomSymbolValues(r.graph, seed), seed);
   auto expected = evaluate(r.graph, inputs);
@@ -102,6 +103,7 @@ std::string difference(uint64_t seed, const std::string &target, const Scratch &
   options.outputPath = folder + "/bundle";
   options.targets = {target};
   options.ptxasPath = "";
+  options.plan.mode = mode;
   auto report = compile(options);
   if (!report.ok())
     return format(report.errors()[0]);
@@ -128,4 +130,13 @@ TEST_CASE("simulated NVIDIA code agrees with the interpreter on random graphs") 
 }
 TEST_CASE("simulated AMD code agrees with the interpreter on random graphs") {
   checkTarget("sim:gfx90a", 200);
+}
+TEST_CASE("code of every search's plans agrees with the interpreter on random graphs") {
+  Scratch scratch;
+  for (const SearchModeInfo &info : kSearchModes)
+    for (uint64_t seed = 3001; info.mode != SearchMode::Full && seed <= 3030; ++seed)
+      for (const char *target : {"host", "sim:sm_90", "sim:gfx90a"}) {
+        INFO(target << ", " << info.name << ", seed " << seed);
+        CHECK(difference(seed, target, scratch, info.mode) == "");
+      }
 }
