@@ -270,7 +270,8 @@ public:
                 {},
                 options.mode == SearchMode::Souffle || options.mode == SearchMode::PowerFusion,
                 hasWavefronts(target, options),
-                infoOf(options.mode).joinsContractions},
+                infoOf(options.mode).joinsContractions,
+                options.mode == SearchMode::Full},
         target(target), oracle(oracle), options(options) {
     countUses(program.items, context.uses);
     for (TensorId t : program.outputs)

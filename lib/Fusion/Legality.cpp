@@ -1,11 +1,15 @@
 #include "Fusion/Legality.h"
 
+#include "Expr/Cascade.h"
 #include "Expr/Concatenate.h"
 #include "Expr/Rows.h"
+#include "Expr/SharedWalk.h"
 #include "Expr/Wavefront.h"
 #include "Expr/transforms/Profile.h"
+#include "Fusion/CutPattern.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 
 namespace fusec {
@@ -78,11 +82,9 @@ static bool isPack(const FusionContext &context, const Region &region,
          });
 }
 
-/// Reductions side by side whose results one map puts together: one equation, where they differ in operands alone.
-static bool isConcatenation(const FusionContext &context, const Region &region,
-                            const std::vector<int> &vertices) {
-  if (!collectsResults(equationsOf(region, vertices)))
-    return false;
+/// Equations that can stand beside others, of which the last one alone makes what others need.
+static bool onlyLastIsNeeded(const FusionContext &context, const Region &region,
+                             const std::vector<int> &vertices) {
   for (int v : vertices)
     if (!whyAlone(*region.vertices[v].equation).empty() ||
         (v != vertices.back() &&
@@ -91,11 +93,53 @@ static bool isConcatenation(const FusionContext &context, const Region &region,
   return whyTooMany(region, vertices).empty();
 }
 
+/// Reductions side by side whose results one map puts together: one equation, where they differ in operands alone.
+static bool isConcatenation(const FusionContext &context, const Region &region,
+                            const std::vector<int> &vertices) {
+  return collectsResults(equationsOf(region, vertices)) &&
+         onlyLastIsNeeded(context, region, vertices);
+}
+
 std::vector<const Equation *> equationsOf(const Region &region, const std::vector<int> &vertices) {
   std::vector<const Equation *> equations;
   for (int v : vertices)
     equations.push_back(region.vertices[v].equation);
   return equations;
+}
+
+// Most sets fail the first tests, before anything is rewritten.
+const Equation *contractionOfWalk(const FusionContext &context, const Region &region,
+                                  const std::vector<int> &vertices) {
+  constexpr size_t kMostVertices = 8;
+  if (vertices.size() > kMostVertices)
+    return nullptr;
+  const std::vector<const Equation *> equations = equationsOf(region, vertices);
+  const auto reductions = std::count_if(equations.begin(), equations.end(), [](const Equation *e) {
+    return e->kind == EquationKind::Reduction;
+  });
+  const Equation *contraction = nullptr;
+  for (const Equation *e : equations)
+    if (reductions > 1 && sharesFactor(*e)) {
+      if (contraction)
+        return nullptr;
+      contraction = e;
+    }
+  const bool shares =
+      contraction && std::any_of(equations.begin(), equations.end(), [&](const Equation *e) {
+        return e != contraction && e->kind == EquationKind::Reduction &&
+               sameTerms(*e, *contraction);
+      });
+  if (!shares || !onlyLastIsNeeded(context, region, vertices))
+    return nullptr;
+  std::vector<TensorId> arguments;
+  const Pattern pattern = cutPattern(
+      context.program, {equations, {}},
+      [&](TensorId t) { return isNeededOutside(context, region, vertices, t); }, arguments);
+  const std::optional<ExprProgram> repaired = repairCascades(pattern.program);
+  std::vector<const Equation *> made;
+  for (size_t i = 0; repaired && i < repaired->items.size(); ++i)
+    made.push_back(&std::get<Equation>(repaired->items[i].value));
+  return sharedWalk(made) ? contraction : nullptr;
 }
 
 /// Scans and what stands between them run as one scan, one a step behind the other (Expr/Wavefront.h).
@@ -131,6 +175,8 @@ std::string whyNotOneKernel(const FusionContext &context, const Region &region,
     return whyNoWavefront(context, region, vertices);
   if (context.packs &&
       (isPack(context, region, vertices) || isConcatenation(context, region, vertices)))
+    return "";
+  if (context.sharedWalks && contractionOfWalk(context, region, vertices))
     return "";
   std::string notFinished = "more than a reduction and a map";
   if (equations.size() == 2) {

@@ -13,14 +13,21 @@ struct FusionContext {
   /// And scans with what lies between them: where all blocks can take a scan's steps together.
   bool wavefronts = false;
   bool joinsContractions = true; // with the map that finishes them, and in packs
+  /// And a contraction with reductions of its rows, in one walk over the terms of both.
+  bool sharedWalks = false;
 };
+
+/// Of reductions that use each other: the contraction whose walk over its terms serves the others too, once cascades
+/// are repaired (Expr/SharedWalk.h). Null where the vertices are something else.
+const Equation *contractionOfWalk(const FusionContext &context, const Region &region,
+                                  const std::vector<int> &vertices);
 
 /// Why the equations (vertices of one region, ascending) cannot be one kernel, for people: "logits is a contraction,
 /// and only a map that finishes it joins one". Empty if they can: a kernel's equations run over common rows
 /// (Expr/Rows.h) without contractions, or have none and run in one block, or are a reduction and the map that
-/// finishes it, or reductions whose results one map puts together; or they are a wavefront of scans
-/// (Expr/Wavefront.h), or fall into parts that do not need each other, of which each is one of these. Order among
-/// kernels is not looked at (staysAcyclic).
+/// finishes it, or reductions whose results one map puts together, or a contraction and reductions of its rows that one
+/// walk serves (Expr/SharedWalk.h); or they are a wavefront of scans (Expr/Wavefront.h), or fall into parts that do not
+/// need each other, of which each is one of these. Order among kernels is not looked at (staysAcyclic).
 std::string whyNotOneKernel(const FusionContext &context, const Region &region,
                             const std::vector<int> &vertices);
 

@@ -115,9 +115,16 @@ Score::Estimate Score::together(const std::vector<int> &vertices) const {
       counts.writtenBytes += bytesOf(t);
   }
   double parallel = 1; // values that can be made side by side
+  const Equation *tiled = equations.size() > 2 && context.sharedWalks
+                              ? contractionOfWalk(context, region, vertices)
+                              : nullptr;
   const bool one = equations.size() == 1 || finishesReduction(*equations[0], *equations[1]);
-  if (one || collectsResults(equations)) {
-    const Equation &e = *(one ? equations.front() : equations.back());
+  if (!tiled && one)
+    tiled = equations.front();
+  if (!tiled && collectsResults(equations))
+    tiled = equations.back();
+  if (tiled) {
+    const Equation &e = *tiled;
     for (int d = 0; d < e.numSpatial; ++d)
       parallel *= elementsOf(e.axes[d].extent);
     parallel = std::max(1.0, parallel / target.lanes);

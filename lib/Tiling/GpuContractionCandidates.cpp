@@ -222,14 +222,16 @@ private:
 
 } // namespace
 
-Candidates gpuContractionCandidates(const View &view) {
+Candidates gpuContractionCandidates(const View &view, int64_t leastDepth) {
   if (view.spatial.empty())
     return reductionCandidates(view);
   Candidates candidates;
   for (Staging staging : {Staging::Elements, Staging::Boxes})
-    for (BlockTile tile : {BlockTile{8, 2, 16}, BlockTile{4, 1, 32}})
+    for (BlockTile tile : {BlockTile{8, 2, 16}, BlockTile{4, 1, 32}}) {
+      tile.depth = std::max(tile.depth, leastDepth);
       if (std::optional<Schedule> schedule = GpuContraction(view, tile, staging).build())
         candidates.push_back(std::move(*schedule));
+    }
   return candidates;
 }
 

@@ -65,10 +65,13 @@ Candidates tiling::plainCandidates(const ExprProgram &pattern, const Target &tar
     // Parts that do not need each other gain nothing from being one block's work.
     if (Candidates packs = packCandidates(pattern, target, known); !packs.empty())
       return packs;
+    Candidates out = sharedWalkCandidates(pattern, target);
     // Contractions need tiles, which a nest among others has not.
-    const bool tiles = std::any_of(equations.begin(), equations.end(),
-                                   [](const Equation *e) { return isContraction(*e); });
-    return tiles ? Candidates{} : stitchCandidates(pattern, target);
+    if (std::none_of(equations.begin(), equations.end(),
+                     [](const Equation *e) { return isContraction(*e); }))
+      for (Schedule &schedule : stitchCandidates(pattern, target))
+        out.push_back(std::move(schedule));
+    return out;
   }
   View view = makeView(pattern, target, 0, equations.size() == 2 ? 1 : -1);
   switch (first.kind) {

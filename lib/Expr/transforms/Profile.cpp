@@ -81,12 +81,13 @@ static NodeId stripConversions(const Body &body, NodeId id) {
   return id;
 }
 
-bool isContraction(const Equation &e) {
+/// Factors of a sum of products, of which several outputs use each.
+static int usedAgain(const Equation &e) {
   if (e.kind != EquationKind::Reduction || e.monoid != Monoid::Sum)
-    return false;
+    return 0;
   const Scalar &s = e.body[stripConversions(e.body, e.results[0])];
   if (s.op != ScalarOp::Mul)
-    return false;
+    return 0;
   std::vector<uint64_t> axes = axisDependences(e.body);
   auto reused = [&](NodeId factor) {
     for (int a = 0; a < std::min(e.numSpatial, 63); ++a)
@@ -94,7 +95,11 @@ bool isContraction(const Equation &e) {
         return true;
     return false;
   };
-  return reused(s.args[0]) && reused(s.args[1]);
+  return int{reused(s.args[0])} + int{reused(s.args[1])};
 }
+
+bool isContraction(const Equation &e) { return usedAgain(e) == 2; }
+
+bool sharesFactor(const Equation &e) { return usedAgain(e) > 0; }
 
 } // namespace fusec

@@ -17,5 +17,7 @@ Profile profileOf(const Equation &e);
 /// A sum of products in which either factor is used by several outputs: there is a spatial axis that the left
 /// factor does not depend on, and one for the right.
 bool isContraction(const Equation &e);
+/// The same, or one of the factors alone is used by several outputs, as the vector that a matrix is multiplied with.
+bool sharesFactor(const Equation &e);
 
 } // namespace fusec

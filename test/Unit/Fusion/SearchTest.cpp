@@ -332,3 +332,43 @@ TEST_CASE("search: what takes equally long is told apart by what it computes, no
   CHECK(tie == reordered.tieOf({{{0}}, {{1}}, {{2}}}));
   CHECK(tie != judge.tieOf({{{0, 1}}, {{2}}}));
 }
+
+TEST_CASE("search: a sum of rows and the contraction that its factor reaches are one kernel") {
+  const std::string text = R"(expr rms
+tensor %x: f32[64,256] input
+tensor %w: f32[256,128] input
+tensor %s: f32[64] temp
+tensor %n: f32[64,256] temp
+tensor %y: f32[64,128] output
+inputs (%x, %w)
+outputs (%y)
+reduction s [i:64; k:256] sum f32
+  %s = mul(%x[i, k], %x[i, k])
+map n [i:64, k:256]
+  %n = div(%x[i, k], sqrt(%s[i]))
+reduction y [i:64, j:128; k:256] sum f32
+  %y = mul(%n[i, k], %w[k, j])
+)";
+  const std::string reason = "y is a contraction, which only one map that finishes it joins";
+  auto why = [](Fixture &f) {
+    f.context.packs = false;
+    return whyNotOneKernel(f.context, f.region, f.vertices({"s", "n", "y"}));
+  };
+  Fixture folded(text);
+  CHECK(why(folded) == reason);
+  folded.context.sharedWalks = true;
+  CHECK(why(folded) == "");
+  // Others need what would no longer be there.
+  std::string shared = text;
+  shared.replace(shared.find("%n: f32[64,256] temp"), 20, "%n: f32[64,256] output");
+  shared.replace(shared.find("outputs (%y)"), 12, "outputs (%y, %n)");
+  Fixture needed(shared);
+  needed.context.sharedWalks = true;
+  CHECK(why(needed) == reason);
+  // A difference does not wait for the end.
+  std::string centred = text;
+  centred.replace(centred.find("div(%x[i, k], sqrt(%s[i]))"), 26, "sub(%x[i, k], sqrt(%s[i]))");
+  Fixture mixed(centred);
+  mixed.context.sharedWalks = true;
+  CHECK(why(mixed) == reason);
+}

@@ -1,0 +1,203 @@
+// Schedules of a contraction whose walk over k also serves reductions of its rows (Expr/SharedWalk.h). The tree is
+// that of the contraction alone; a row's reduction has its lanes along k: one of its steps takes as many terms as there
+// are lanes. RMSNorm's sum of squares e0 in a tile of y = x w with e2 = e1 rsqrt(e0), on a GPU
+//
+//   unit m:1 { unroll m:1 { init e0 } unroll m:1 { .. init e1 } }
+//   seq k:32 { stage s0 stage s1
+//     unit m:1 { unroll m:1 { lane k:1 { compute e0 } }
+//       seq k:1 { unroll m:1 { .. compute e1 } } } }
+//   unit m:1 { unroll m:1 { combine e0 } unroll m:1 { .. compute e2 } }
+//
+// and on a CPU, where the sums would take registers from the tile and the rows stay in the caches, in front of it:
+//
+//   unroll m:1 { init e0 } unroll m:1 { .. init e1 }
+//   seq k:16 { unroll m:1 { unroll k:8 { lane k:1 { compute e0 } } } }
+//   seq k:1 { unroll m:1 { .. compute e1 } }
+//   unroll m:1 { combine e0 } unroll m:1 { .. compute e2 }
+//
+// Every tile of columns sums its rows again: what pays where few of them share a row, or where the contraction waits
+// for memory.
+#include "Expr/SharedWalk.h"
+#include "Tiling/Builder.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+namespace fusec::tiling {
+
+namespace {
+
+bool holds(const TreeNode &node, LeafKind leaf, int target) {
+  if (!node.isLoop)
+    return node.leaf == leaf && node.target == target;
+  return std::any_of(node.children.begin(), node.children.end(),
+                     [&](const TreeNode &child) { return holds(child, leaf, target); });
+}
+
+bool isTile(const TreeNode &node) {
+  return !node.isLoop || node.loop == LoopKind::Unroll || node.loop == LoopKind::Lane;
+}
+
+/// Adds the reduction of one row, `row`, to the contraction's schedule.
+class Joining {
+public:
+  Joining(const View &view, const SharedWalk &walk, int row, Schedule &schedule)
+      : equations(view.equations), walk(walk), row(row), schedule(schedule), target(*view.target),
+        isCpu(target.kind == TargetKind::Cpu) {}
+
+  /// False where the contraction's loops take some of the row's axes together with columns, or lanes along them.
+  bool join() {
+    schedule.edges.push_back({equations[row]->outputs[0], MemLevel::Register});
+    if (!addAxes() || !findLoops(schedule.tree))
+      return false;
+    schedule.tree = withRow(schedule.tree, false);
+    return placed;
+  }
+
+private:
+  /// The row's axis in place of the contraction's; -1: none.
+  int ofRow(int position) const {
+    const Equation &e = *equations[row], &contraction = *equations[walk.contraction];
+    if (position >= contraction.numSpatial)
+      return position - contraction.numSpatial + e.numSpatial;
+    return position < e.numSpatial && !e.axes[position].extent.isConst(1) ? position : -1;
+  }
+
+  bool addAxes() {
+    for (ScheduleAxis &axis : schedule.axes) {
+      const AxisUse *use = axis.in(walk.contraction);
+      if (!use)
+        continue;
+      AxisUse own{use->reduction, {}, {row}};
+      for (int position : use->positions)
+        if (const int p = ofRow(position); p >= 0)
+          own.positions.push_back(p);
+      if (own.positions.empty())
+        continue;
+      if (own.positions.size() != use->positions.size())
+        return false;
+      auto same = std::find_if(axis.uses.begin(), axis.uses.end(), [&](const AxisUse &u) {
+        return u.reduction == own.reduction && u.positions == own.positions;
+      });
+      if (same == axis.uses.end())
+        axis.uses.push_back(std::move(own));
+      else
+        same->equations.push_back(row);
+    }
+    return true;
+  }
+
+  bool isReduced(const TreeNode &node) const {
+    return node.isLoop && schedule.axes[node.axis].in(walk.contraction)->reduction;
+  }
+  bool isOfRow(const TreeNode &node) const { return schedule.axes[node.axis].in(row) != nullptr; }
+
+  /// The loops of the register tile that are the row's own, and the reduced ones.
+  bool findLoops(const std::vector<TreeNode> &nodes) {
+    for (const TreeNode &node : nodes) {
+      if (!node.isLoop)
+        continue;
+      if (isReduced(node) && node.loop == LoopKind::Seq && holdsCompute(node))
+        reduced.push_back(&node);
+      if (!isReduced(node) && isTile(node) && isOfRow(node) && holdsInit(node)) {
+        if (node.loop == LoopKind::Lane)
+          return false;
+        tile.push_back(Builder::loop(node.loop, node.axis, node.step));
+        rowsOfTile *= std::max<int64_t>(1, stepAround[node.axis] / node.step);
+      }
+      stepAround[node.axis] = node.step;
+      if (!findLoops(node.children))
+        return false;
+    }
+    return true;
+  }
+
+  bool holdsInit(const TreeNode &node) const {
+    return holds(node, LeafKind::Init, walk.contraction);
+  }
+  bool holdsCompute(const TreeNode &node) const {
+    return holds(node, LeafKind::Compute, walk.contraction);
+  }
+
+  TreeNode overTile(TreeNode inner) const {
+    return tile.empty() ? inner : Builder::nest(tile, {std::move(inner)});
+  }
+
+  /// `inStep`: inside a loop over as many steps of k as there are lanes.
+  std::vector<TreeNode> withRow(const std::vector<TreeNode> &nodes, bool inStep) {
+    std::vector<TreeNode> out;
+    for (const TreeNode &node : nodes) {
+      if (isTile(node)) {
+        if (holdsInit(node))
+          out.push_back(overTile(Builder::leaf(LeafKind::Init, row)));
+        if (holds(node, LeafKind::Compute, walk.finish))
+          out.push_back(overTile(Builder::leaf(LeafKind::Combine, row)));
+        out.push_back(node);
+        continue;
+      }
+      const bool reduces = isReduced(node) && holdsCompute(node);
+      if (reduces && !placed && (isCpu || inStep))
+        out.push_back(isCpu ? ownWalk() : overTile(overLanes(node.axis)));
+      TreeNode with = node;
+      with.children = withRow(node.children, inStep || (reduces && node.step == schedule.lanes));
+      out.push_back(std::move(with));
+    }
+    return out;
+  }
+
+  TreeNode overLanes(AxisId k) {
+    placed = true;
+    return Builder::nest({Builder::loop(LoopKind::Lane, k, 1)},
+                         {Builder::leaf(LeafKind::Compute, row)});
+  }
+
+  /// In front of the contraction's loops over k, along the innermost of them.
+  TreeNode ownWalk() {
+    std::vector<TreeNode> loops;
+    for (const TreeNode *loop : reduced)
+      if (loop != reduced.back())
+        loops.push_back(Builder::loop(LoopKind::Seq, loop->axis, 1));
+    const AxisId k = reduced.back()->axis;
+    // Sums that wait for their last terms, as many side by side as the ports take meanwhile.
+    const int64_t sums = int64_t{target.core.fmaCycles} * target.core.fmaPorts;
+    const int64_t vectors = (sums + rowsOfTile - 1) / rowsOfTile;
+    loops.push_back(Builder::loop(LoopKind::Seq, k, vectors * schedule.lanes));
+    loops.insert(loops.end(), tile.begin(), tile.end());
+    loops.push_back(Builder::loop(LoopKind::Unroll, k, schedule.lanes));
+    return Builder::nest(loops, {overLanes(k)});
+  }
+
+  const std::vector<const Equation *> &equations;
+  const SharedWalk &walk;
+  const int row;
+  Schedule &schedule;
+  const Target &target;
+  const bool isCpu;
+  std::vector<TreeNode> tile;
+  int64_t rowsOfTile = 1;
+  std::map<AxisId, int64_t> stepAround;  // of the loops met so far
+  std::vector<const TreeNode *> reduced; // outermost first
+  bool placed = false;
+};
+
+} // namespace
+
+Candidates sharedWalkCandidates(const ExprProgram &pattern, const Target &target) {
+  const std::optional<SharedWalk> walk = sharedWalk(scheduledEquations(pattern));
+  if (!walk)
+    return {};
+  const View view = makeView(pattern, target, walk->contraction, walk->finish);
+  if (!isContraction(view))
+    return {};
+  Candidates out;
+  for (Schedule &schedule : target.kind == TargetKind::Cpu
+                                ? cpuContractionCandidates(view)
+                                : gpuContractionCandidates(view, target.lanes))
+    if (std::all_of(walk->rows.begin(), walk->rows.end(),
+                    [&](int row) { return Joining(view, *walk, row, schedule).join(); }))
+      out.push_back(std::move(schedule));
+  return out;
+}
+
+} // namespace fusec::tiling

@@ -1,0 +1,53 @@
+// Which equations one walk over the terms of a contraction serves.
+#include "Expr/SharedWalk.h"
+#include "Cascades.h"
+
+using namespace fusec;
+using namespace fusec::test;
+
+namespace {
+
+std::vector<const Equation *> equationsOf(const ExprProgram &p) {
+  std::vector<const Equation *> out;
+  for (const Item &item : p.items)
+    out.push_back(&std::get<Equation>(item.value));
+  return out;
+}
+
+ExprProgram walkWith(const std::string &sum, const std::string &finish) {
+  return parse(R"(expr walk
+tensor %x: f32[5,37] input
+tensor %u: f32[5,36] input
+tensor %w: f32[37,5] input
+tensor %s: f32[5] temp
+tensor %t: f32[5,5] temp
+tensor %y: f32[5,5] output
+inputs (%x, %u, %w)
+outputs (%y)
+)" + sum + R"(
+reduction t [i:5, j:5; k:37] sum f32
+  %t = mul(%x[i, k], %w[k, j])
+map y [i:5, j:5]
+  %y = )" + finish +
+               "\n");
+}
+
+} // namespace
+
+TEST_CASE(
+    "a sum of rows, a contraction over the same terms and a map that joins them share a walk") {
+  const std::string squares = "reduction s [i:5; k:37] sum f32\n  %s = mul(%x[i, k], %x[i, k])";
+  const ExprProgram p = walkWith(squares, "mul(%t[i, j], %s[i])");
+  const std::optional<SharedWalk> walk = sharedWalk(equationsOf(p));
+  REQUIRE(walk);
+  CHECK(walk->rows == std::vector<int>{0});
+  CHECK(walk->contraction == 1);
+  CHECK(walk->finish == 2);
+  CHECK(!sharedWalk(equationsOf(walkWith(squares, "mul(%t[i, j], %s[j])"))));
+  CHECK(!sharedWalk(equationsOf(walkWith(squares, "mul(%t[j, i], %s[i])"))));
+  CHECK(!sharedWalk(equationsOf(walkWith(squares, "mul(%t[i, j], if(lt(0, i), %s[i - 1], 0.0))"))));
+  CHECK(!sharedWalk(equationsOf(
+      walkWith("reduction s [i:5; k:36] sum f32\n  %s = %u[i, k]", "mul(%t[i, j], %s[i])"))));
+  CHECK(!sharedWalk(equationsOf(
+      walkWith("reduction s [i:5; k:5] sum f32\n  %s = %w[k, i]", "mul(%t[i, j], %s[i])"))));
+}

@@ -1,0 +1,115 @@
+// A contraction and reductions of its rows in one walk over their terms: every schedule gives the numbers of the
+// equations as they are, to the last bit where no rounding happens.
+#include "Candidates.h"
+
+#include <algorithm>
+
+using namespace fusec;
+using namespace fusec::test;
+
+namespace {
+
+/// RMSNorm of the rows of x in front of a product with w.
+std::string normalised(const std::string &rows, const std::string &terms,
+                       const std::string &columns) {
+  const std::string square = "[i:" + rows + "; k:" + terms + "]";
+  return "expr rms\n" + kSymbols + "tensor %x: f32[" + rows + "," + terms +
+         "] input\ntensor %g: f32[" + terms + "] input\ntensor %w: f32[" + terms + "," + columns +
+         "] input\ntensor %s: f32[" + rows + "] temp\ntensor %n: f32[" + rows + "," + terms +
+         "] temp\ntensor %y: f32[" + rows + "," + columns +
+         "] output\ninputs (%x, %g, %w)\noutputs (%y)\nreduction s " + square +
+         " sum f32\n  %s = mul(%x[i, k], %x[i, k])\nmap n [i:" + rows + ", k:" + terms +
+         "]\n  %n = mul(div(%x[i, k], sqrt(div(%s[i], " + terms +
+         ".0))), %g[k])\nreduction y [i:" + rows + ", j:" + columns + "; k:" + terms +
+         "] sum f32\n  %y = mul(%n[i, k], %w[k, j])\n";
+}
+
+/// Elements of row i are plus or minus 2^(i mod 4). The root of the mean square is that power itself, the quotients are
+/// 1 or -1, and g and w hold small whole numbers: no step of any order rounds, so that a row, a term or an element too
+/// much or too little shows.
+std::vector<TensorValue> inputsWithoutRounding(const ExprProgram &pattern,
+                                               const std::vector<int64_t> &symbols) {
+  std::vector<TensorValue> inputs = randomInputs(pattern, symbols);
+  TensorValue &x = inputs[0];
+  for (int64_t at = 0; at < x.numElements(); ++at)
+    x.setNumber(at, std::ldexp(x.number(at) < 0 ? -1 : 1, at / x.dims[1] % 4));
+  return inputs;
+}
+
+void checkNormalised(const std::string &rows, const std::string &terms, const std::string &columns,
+                     const std::vector<int64_t> &symbols = {64}) {
+  ExprProgram pattern = patternFrom(normalised(rows, terms, columns));
+  INFO(rows << " " << terms << " " << columns);
+  checkCandidates(pattern, inputsWithoutRounding(pattern, symbols), symbols, 0, 1);
+}
+
+std::vector<Schedule> joined(const ExprProgram &pattern, const std::string &target) {
+  std::vector<Schedule> out;
+  for (Schedule &s : valueOf(candidateSchedules(pattern, targetNamed(target))))
+    if (s.name == "mm" && !s.via.empty() && s.via[0].alternative == "repair-cascades")
+      out.push_back(std::move(s));
+  return out;
+}
+
+} // namespace
+
+TEST_CASE("candidates: sums of rows beside a contraction, in its walk") {
+  for (const char *rows : {"1", "5", "64", "70"})
+    for (const char *columns : {"3", "64", "133"})
+      checkNormalised(rows, "203", columns);
+  checkNormalised("5", "7", "40");
+  checkNormalised("n", "40", "96", {37});
+  checkNormalised("n", "40", "96", {64});
+}
+
+TEST_CASE("candidates: rows of two axes, two results for each, stored weights") {
+  // Whole numbers alone: small enough that their products' sums are exact.
+  ExprProgram pattern = patternFrom(R"(expr two
+tensor %x: f32[3,7,50] input
+tensor %v: f32[3,7,50] input
+tensor %w: f32[50,40] input
+tensor %s: f32[3,7] temp
+tensor %m: f32[3,7] temp
+tensor %y: f32[3,7,40] output
+inputs (%x, %v, %w)
+outputs (%y)
+reduction s [h:3, i:7; k:50] sum f32
+  %s = mul(%x[h, i, k], %x[h, i, k])
+reduction m [h:3, i:7; k:50] max f32
+  %m = abs(%v[h, i, k])
+reduction y [h:3, i:7, j:40; k:50] sum f32
+  %y = mul(mul(mul(%x[h, i, k], %m[h, i]), %s[h, i]), %w[k, j])
+)");
+  checkCandidates(pattern, randomInputs(pattern, {}), {}, 0, 1);
+  CHECK(!joined(pattern, "sim:sm_90").empty());
+  fix(pattern, "w");
+  checkCandidates(pattern, randomInputs(pattern, {}), {}, 0, 1);
+}
+
+TEST_CASE("a row's sum has its lanes along the terms: in the steps on a GPU, in front on a CPU") {
+  const ExprProgram pattern = patternFrom(normalised("8", "256", "128"));
+  for (const char *name : {"x86-64-v3", "sim:sm_80", "sim:gfx90a"}) {
+    const Target target = targetNamed(name);
+    const std::vector<Schedule> schedules = joined(pattern, name);
+    REQUIRE(!schedules.empty());
+    for (const Schedule &schedule : schedules) {
+      const std::string text = print(schedule, pattern);
+      INFO(name << "\n" << text);
+      require(verify(schedule, pattern, target));
+      const size_t sum = text.find("compute e0"), column = text.find("compute e1"),
+                   stage = text.find("stage ");
+      CHECK(sum < column);
+      CHECK((target.kind == TargetKind::Cpu || stage < sum));
+    }
+  }
+}
+
+TEST_CASE("what shares no walk has no such schedule") {
+  // A mean that is taken off does not wait for the end.
+  const std::string text = normalised("5", "203", "70");
+  CHECK(!joined(patternFrom(text), "x86-64-v3").empty());
+  std::string centred = text;
+  const std::string quotient = "div(%x[i, k], sqrt(div(%s[i], 203.0)))";
+  centred.replace(centred.find(quotient), quotient.size(), "sub(%x[i, k], %s[i])");
+  CHECK(joined(patternFrom(centred), "x86-64-v3").empty());
+}
