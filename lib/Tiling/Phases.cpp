@@ -174,13 +174,19 @@ static Weighed weighedCandidates(const RewrittenPattern &made, const std::vector
   return all;
 }
 
+/// Those of what an alternative made, and of what others make of that.
+static void appendAll(const RewrittenPattern &made, std::vector<Rewrite> via, const Target &target,
+                      KnownParts *known, Weighed &all) {
+  via.push_back(made.rewrite);
+  append(all, weighedCandidates(made, via, target, known));
+  for (const RewrittenPattern &next : alternativesBehind(made, target))
+    appendAll(next, via, target, known, all);
+}
+
 Weighed weighedCandidates(const ExprProgram &pattern, const Target &target, KnownParts *known) {
   Weighed all = weighed(pattern, target, {}, known);
-  for (const RewrittenPattern &first : applicableAlternatives(pattern, target)) {
-    append(all, weighedCandidates(first, {first.rewrite}, target, known));
-    for (const RewrittenPattern &second : alternativesBehind(first, target))
-      append(all, weighedCandidates(second, {first.rewrite, second.rewrite}, target, known));
-  }
+  for (const RewrittenPattern &made : applicableAlternatives(pattern, target))
+    appendAll(made, {}, target, known, all);
   return all;
 }
 

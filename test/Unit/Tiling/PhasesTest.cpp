@@ -175,7 +175,7 @@ reduction at [; k:20001] argmax f32
       INFO(name << "\n" << text);
       // Parts of the maximum and of the other row's, their results, parts of the sum, the sum, the quotients. As one
       // reduction maximum and sum have one phase of parts.
-      const bool cascade = schedule.via.size() == 2;
+      const bool cascade = schedule.via.front().alternative == "repair-cascades";
       ++(cascade ? repaired : phased);
       CHECK(tiling::phaseStarts(schedule) ==
             (cascade ? std::vector<int>{2, 4} : std::vector<int>{2, 4, 5, 6}));
