@@ -13,6 +13,7 @@
 #include <chrono>
 #include <cpuid.h>
 #include <cstring>
+#include <functional>
 #include <sched.h>
 #include <string>
 #include <thread>
@@ -24,6 +25,7 @@ namespace {
 
 constexpr int64_t kSmallestSet = 16 << 10; // bytes of a thread
 constexpr double kSweepSeconds = 2e-3;     // that a measurement of bandwidth lasts at least
+constexpr int64_t kForgotten = 4 << 20;    // more than a core's own caches hold
 
 double now() {
   using Clock = std::chrono::steady_clock;
@@ -90,7 +92,8 @@ public:
 private:
   fusert_status launches();
   fusert_status launch(const char *what, int32_t width, int launchCount, int phases);
-  fusert_status woken();
+  fusert_status single(const char *what, int32_t width, const std::function<void()> &before);
+  fusert_status cycle();
   fusert_status makeQueue(int32_t width, std::unique_ptr<Queue> &queue);
   fusert_status bandwidth(int32_t width);
   fusert_status sweep(int32_t width, int64_t bytes, const std::vector<HostBlock> &memory);
@@ -169,23 +172,42 @@ fusert_status CpuCalibration::launch(const char *what, int32_t width, int launch
   return FUSERT_OK;
 }
 
-fusert_status CpuCalibration::woken() {
+/// One launch at a time.
+fusert_status CpuCalibration::single(const char *what, int32_t width,
+                                     const std::function<void()> &before) {
   constexpr int kTimes = 8;
   std::unique_ptr<Queue> queue;
-  FUSERT_TRY(makeQueue(threads, queue));
-  Meeting meeting(threads);
-  ExecPlan plan = planOf(1, 1, threads, meeting);
+  FUSERT_TRY(makeQueue(width, queue));
+  Meeting meeting(width);
+  ExecPlan plan = planOf(1, 1, width, meeting);
   std::vector<double> seconds;
   for (int r = 0; r < options.repetitions; ++r) {
     double total = 0, spent = 0;
     for (int i = 0; i < kTimes; ++i) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(1)); // the threads of the pool too
+      before();
       FUSERT_TRY(timed(plan, *queue, spent));
       total += spent;
     }
     seconds.push_back(total / kTimes);
   }
-  tell("woken_launch", threads, 0, std::move(seconds));
+  tell(what, width, 0, std::move(seconds));
+  return FUSERT_OK;
+}
+
+/// From multiplications that need each other: three cycles each on the processors of levels 3 and 4 (Intel 64 and IA-32
+/// Architectures Optimization Reference Manual; AMD, Software Optimization Guides for Zen).
+fusert_status CpuCalibration::cycle() {
+  constexpr int kRounds = 1 << 17, kMultiplications = 4, kCycles = 3;
+  std::vector<double> seconds;
+  for (int r = -1; r < options.repetitions; ++r) { // one to warm up
+    uint64_t product = 1;
+    const double start = now();
+    for (int i = 0; i < kRounds; ++i)
+      __asm__ volatile("imul %0, %0\n imul %0, %0\n imul %0, %0\n imul %0, %0" : "+r"(product));
+    if (r >= 0)
+      seconds.push_back((now() - start) / kRounds / kMultiplications / kCycles);
+  }
+  tell("cycle", 1, 0, std::move(seconds));
   return FUSERT_OK;
 }
 
@@ -193,16 +215,22 @@ fusert_status CpuCalibration::launches() {
   constexpr int kMany = 1000;
   FUSERT_TRY(launch("launch", 1, kMany, 1));
   FUSERT_TRY(launch("phase", 1, 1, kMany));
+  HostBlock others;
+  FUSERT_TRY(others.allocate(defaultAllocator(), kForgotten));
+  FUSERT_TRY(single("cold_launch", 1, [&] { std::memset(others.data(), 0, others.size()); }));
+  FUSERT_TRY(cycle());
   if (threads == 1)
     return FUSERT_OK;
   FUSERT_TRY(launch("shared_launch", threads, kMany, 1));
   FUSERT_TRY(launch("shared_phase", threads, 1, kMany));
-  return woken();
+  return single("woken_launch", threads, [] { // the threads of the pool sleep too
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  });
 }
 
 fusert_status CpuCalibration::bandwidth(int32_t width) {
-  // Of each thread: what is copied from, and behind it where to.
-  std::vector<HostBlock> memory(static_cast<size_t>(width));
+  std::vector<HostBlock> memory( // of each thread
+      static_cast<size_t>(width));
   const int64_t largest = std::max(options.largest_bytes / width, kSmallestSet);
   for (HostBlock &block : memory) {
     FUSERT_TRY(block.allocate(defaultAllocator(), static_cast<size_t>(largest)));
@@ -216,25 +244,18 @@ fusert_status CpuCalibration::bandwidth(int32_t width) {
 /// `bytes`: of each thread.
 fusert_status CpuCalibration::sweep(int32_t width, int64_t bytes,
                                     const std::vector<HostBlock> &memory) {
-  static const char *const names[] = {"read", "copy", "stream"};
-  constexpr size_t kKinds = 3;
-  const Sweeps sweeps = sweepsFor(cpuLevel());
-  const size_t half = static_cast<size_t>(bytes) / 2;
-  long rounds[kKinds] = {1, 1, 1};
-  std::vector<double> rates[kKinds];
+  const std::span<const Sweep> sweeps = sweepsFor(cpuLevel());
+  std::vector<long> rounds(sweeps.size(), 1);
+  std::vector<std::vector<double>> rates(sweeps.size());
   size_t kind = 0;
   Meeting meeting(width);
   std::vector<double> starts(memory.size()), ends(memory.size());
   auto work = [&](int32_t i) {
-    char *from = static_cast<char *>(memory[static_cast<size_t>(i)].data());
+    void *const own = memory[static_cast<size_t>(i)].data();
     meeting.meet();
     starts[static_cast<size_t>(i)] = now();
-    for (long r = 0; r < rounds[kind]; ++r) {
-      if (kind == 0)
-        sweeps.read(from, 2 * half);
-      else
-        (kind == 1 ? sweeps.copy : sweeps.stream)(from + half, from, half);
-    }
+    for (long r = 0; r < rounds[kind]; ++r)
+      sweeps[kind].run(own, static_cast<size_t>(bytes));
     ends[static_cast<size_t>(i)] = now();
   };
   auto seconds = [&] {
@@ -242,15 +263,15 @@ fusert_status CpuCalibration::sweep(int32_t width, int64_t bytes,
     return *std::max_element(ends.begin(), ends.end()) -
            *std::min_element(starts.begin(), starts.end());
   };
-  for (kind = 0; kind < kKinds; ++kind)
+  for (kind = 0; kind < sweeps.size(); ++kind)
     while (seconds() < kSweepSeconds)
       rounds[kind] *= 2;
   for (int r = 0; r < options.repetitions; ++r)
-    for (kind = 0; kind < kKinds; ++kind)
+    for (kind = 0; kind < sweeps.size(); ++kind)
       rates[kind].push_back(static_cast<double>(bytes) * width * static_cast<double>(rounds[kind]) /
                             seconds());
-  for (kind = 0; kind < kKinds; ++kind)
-    tell(names[kind], width, bytes * width, std::move(rates[kind]));
+  for (kind = 0; kind < sweeps.size(); ++kind)
+    tell(sweeps[kind].what, width, bytes * width, std::move(rates[kind]));
   return FUSERT_OK;
 }
 

@@ -67,7 +67,7 @@ private:
   fusert_status gridBarriers();
   fusert_status sharedMemory();
   fusert_status deviceMemory();
-  fusert_status bandwidth(const char *kernel, const char *what, uint64_t bytes, int64_t told);
+  fusert_status bandwidth(bool copies, const char *what, uint64_t bytes, int64_t told);
   fusert_status ask(int &value, Attribute attribute);
   fusert_status find(const char *name, GpuApi::Handle &function);
   fusert_status allocate(GpuApi::Pointer &p, uint64_t bytes);
@@ -246,19 +246,18 @@ fusert_status GpuCalibration::sharedMemory() {
 }
 
 /// `bytes` are read, or half of them written and half of them read.
-fusert_status GpuCalibration::bandwidth(const char *kernel, const char *what, uint64_t bytes,
+fusert_status GpuCalibration::bandwidth(bool copies, const char *what, uint64_t bytes,
                                         int64_t told) {
   constexpr unsigned kThreads = 1024;
   GpuApi::Handle function;
-  FUSERT_TRY(find(kernel, function));
-  const bool copies = std::string(kernel) == "copy_global";
+  FUSERT_TRY(find("sweep_global", function));
   GpuApi::Pointer from = memory.back(), to = copies ? from + bytes / 2 : out;
-  uint64_t each = copies ? bytes / 2 : bytes;
+  uint64_t each = copies ? bytes / 2 : bytes, isCopy = copies ? 1 : 0;
   std::vector<double> values;
   FUSERT_TRY(measure(
       [&](uint64_t rounds) {
         return launch(function, static_cast<unsigned>(cores), kThreads,
-                      {&rounds, &from, &each, &to});
+                      {&rounds, &from, &each, &to, &isCopy});
       },
       values));
   for (double &v : values)
@@ -280,10 +279,10 @@ fusert_status GpuCalibration::deviceMemory() {
   while (cached * 4 <= static_cast<uint64_t>(cacheBytes))
     cached *= 2;
   if (cached * 2 <= static_cast<uint64_t>(cacheBytes) && cached <= largest)
-    FUSERT_TRY(bandwidth("copy_global", "l2", cached, cacheBytes));
+    FUSERT_TRY(bandwidth(true, "l2", cached, cacheBytes));
   for (uint64_t bytes = turn; bytes <= largest; bytes *= 2) {
-    FUSERT_TRY(bandwidth("read_global", "read", bytes, static_cast<int64_t>(bytes)));
-    FUSERT_TRY(bandwidth("copy_global", "copy", bytes, static_cast<int64_t>(bytes)));
+    FUSERT_TRY(bandwidth(false, "read", bytes, static_cast<int64_t>(bytes)));
+    FUSERT_TRY(bandwidth(true, "copy", bytes, static_cast<int64_t>(bytes)));
   }
   return FUSERT_OK;
 }

@@ -92,19 +92,23 @@ next:
   ret;
 }
 
-// `rounds` times all of `bytes` bytes, past the first cache: four reads of 16 bytes a turn, a grid apart. What all
-// threads together read in a turn divides `bytes`.
-.visible .entry read_global(.param .u64 rounds, .param .u64 from, .param .u64 bytes, .param .u64 out)
+// `rounds` times all of `bytes` bytes, past the first cache, 16 at a time and a grid apart: four reads a turn, or with
+// `copies` two reads that are written to `to`. What all threads together read in a turn divides `bytes`.
+.visible .entry sweep_global(.param .u64 rounds, .param .u64 from, .param .u64 bytes, .param .u64 to,
+                             .param .u64 copies)
 {
-  .reg .pred %again;
+  .reg .pred %again, %copies;
   .reg .u32 %width, %block, %thread, %sum, %v<16>;
-  .reg .u64 %n, %begin, %end, %at, %to, %start, %step;
+  .reg .u64 %n, %begin, %end, %at, %to, %away, %target, %start, %step;
   ld.param.u64 %n, [rounds];
   ld.param.u64 %begin, [from];
   ld.param.u64 %end, [bytes];
-  ld.param.u64 %to, [out];
+  ld.param.u64 %to, [to];
+  ld.param.u64 %target, [copies];
+  setp.ne.u64 %copies, %target, 0;
   cvta.to.global.u64 %begin, %begin;
   cvta.to.global.u64 %to, %to;
+  sub.u64 %away, %to, %begin;
   add.u64 %end, %begin, %end;
   mov.u32 %width, %ntid.x;
   mov.u32 %block, %ctaid.x;
@@ -118,7 +122,8 @@ next:
   mov.u32 %sum, 0;
 round:
   mov.u64 %at, %start;
-next:
+  @%copies bra copy;
+read:
   ld.relaxed.gpu.global.v4.u32 {%v0, %v1, %v2, %v3}, [%at];
   add.u64 %at, %at, %step;
   ld.relaxed.gpu.global.v4.u32 {%v4, %v5, %v6, %v7}, [%at];
@@ -144,41 +149,9 @@ next:
   xor.b32 %v0, %v0, %v8;
   xor.b32 %sum, %sum, %v0;
   setp.lt.u64 %again, %at, %end;
-  @%again bra next;
-  sub.u64 %n, %n, 1;
-  setp.ne.u64 %again, %n, 0;
-  @%again bra round;
-  setp.eq.u32 %again, %sum, 1;
-  @%again st.global.u32 [%to], %sum;
-  ret;
-}
-
-// `rounds` times `bytes` bytes from one place to another, as read_global goes through them.
-.visible .entry copy_global(.param .u64 rounds, .param .u64 from, .param .u64 bytes, .param .u64 to)
-{
-  .reg .pred %again;
-  .reg .u32 %width, %block, %thread, %v<8>;
-  .reg .u64 %n, %begin, %end, %at, %away, %target, %start, %step;
-  ld.param.u64 %n, [rounds];
-  ld.param.u64 %begin, [from];
-  ld.param.u64 %end, [bytes];
-  ld.param.u64 %away, [to];
-  cvta.to.global.u64 %begin, %begin;
-  cvta.to.global.u64 %away, %away;
-  sub.u64 %away, %away, %begin;
-  add.u64 %end, %begin, %end;
-  mov.u32 %width, %ntid.x;
-  mov.u32 %block, %ctaid.x;
-  mov.u32 %thread, %tid.x;
-  mad.lo.u32 %thread, %block, %width, %thread;
-  mul.wide.u32 %start, %thread, 16;
-  add.u64 %start, %begin, %start;
-  mov.u32 %block, %nctaid.x;
-  mul.lo.u32 %block, %block, %width;
-  mul.wide.u32 %step, %block, 16;
-round:
-  mov.u64 %at, %start;
-next:
+  @%again bra read;
+  bra passed;
+copy:
   add.u64 %target, %at, %away;
   ld.relaxed.gpu.global.v4.u32 {%v0, %v1, %v2, %v3}, [%at];
   add.u64 %at, %at, %step;
@@ -188,10 +161,14 @@ next:
   add.u64 %target, %target, %step;
   st.global.v4.u32 [%target], {%v4, %v5, %v6, %v7};
   setp.lt.u64 %again, %at, %end;
-  @%again bra next;
+  @%again bra copy;
+passed:
   sub.u64 %n, %n, 1;
   setp.ne.u64 %again, %n, 0;
   @%again bra round;
+  // What was read is wanted.
+  setp.eq.u32 %again, %sum, 1;
+  @%again st.global.u32 [%to], %sum;
   ret;
 }
 )ptx";

@@ -54,24 +54,18 @@ EXPORT void read_shared(void **p, unsigned grid, unsigned block) {
   (void)grid, (void)block;
   turns(*(const uint64_t *)p[0] * 64);
 }
-EXPORT int read_global_params = 4;
-EXPORT void read_global(void **p, unsigned grid, unsigned block) {
+EXPORT int sweep_global_params = 5;
+EXPORT void sweep_global(void **p, unsigned grid, unsigned block) {
   const uint64_t rounds = *(const uint64_t *)p[0], bytes = *(const uint64_t *)p[2];
-  const volatile uint8_t *from = *(const uint8_t **)p[1];
-  if (bytes % ((uint64_t)grid * block * 64) != 0)
-    return; /* the last turn would leave the memory */
-  for (uint64_t r = 0; r < rounds; ++r)
-    for (uint64_t i = 0; i < bytes; i += 64)
-      (void)from[i];
-}
-EXPORT int copy_global_params = 4;
-EXPORT void copy_global(void **p, unsigned grid, unsigned block) {
-  const uint64_t rounds = *(const uint64_t *)p[0], bytes = *(const uint64_t *)p[2];
+  const uint64_t copies = *(const uint64_t *)p[4], readsOfTurn = copies ? 2 : 4;
   const volatile uint8_t *from = *(const uint8_t **)p[1];
   volatile uint8_t *to = *(uint8_t **)p[3];
-  if (bytes % ((uint64_t)grid * block * 32) != 0)
-    return;
+  if (bytes % ((uint64_t)grid * block * 16 * readsOfTurn) != 0)
+    return; /* the last turn would leave the memory */
   for (uint64_t r = 0; r < rounds; ++r)
-    for (uint64_t i = 0; i < bytes; ++i)
-      to[i] = from[i];
+    for (uint64_t i = 0; i < bytes; i += copies ? 1 : 64)
+      if (copies)
+        to[i] = from[i];
+      else
+        (void)from[i];
 }

@@ -20,9 +20,11 @@ for ofThreads in {1, threads}:
     assert max(figure["highest"] for figure in reads[:3]) >= reads[-1]["lowest"]
 
 table = given["table"]
-assert table["launchSec"] > 0 and table["deviceBarrierSec"] > 0 and table["blockBarrierSec"] == 0
-assert table["memory"][-1]["name"] == "dram" and table["memory"][-1]["capacityBytes"] == 0
-caches = table["memory"][:-1]
+memory = table.pop("t.memory")
+assert {"kHertz", "c.oneRowShare", "t.ownLaunchSec"} < set(table) and all(value > 0 for value in table.values())
+assert memory[-1]["name"] == "dram" and memory[-1]["capacityBytes"] == 0
+caches, names = memory[:-1], [level["name"] for level in memory]
 assert [level["name"] for level in caches] == sorted(level["name"] for level in caches)
-assert all(level["bytesPerSec"] > 0 for level in table["memory"])
+assert all(level["bytesPerSec"] > 0 for level in memory)
 assert all(level["capacityBytes"] > 0 for level in caches)
+assert [level["name"] for level in memory if level["ofDevice"]] == [n for n in names if n in ("l3", "dram")]
