@@ -116,9 +116,6 @@ double savedByPhase(const Target &target) {
   return joinsPhases(target) ? target.launchSec - target.deviceBarrierSec : 0;
 }
 
-namespace {
-
-/// Blocks that one place on the device works off, one after the other.
 double turns(const Counts &c, const Target &target) {
   const auto threads = int64_t(c.unitsPerBlock) * target.lanes;
   const int64_t places = residentBlocks(target, int64_t(c.registersPerThread),
@@ -126,15 +123,32 @@ double turns(const Counts &c, const Target &target) {
   return std::ceil(c.blocks / double(std::max<int64_t>(places, 1)));
 }
 
-double counterSeconds(const Counts &before, const Counts &after, const Target &target) {
-  return turns(before, target) * target.signalSec + turns(after, target) * target.awaitSec;
+namespace {
+
+double counterSeconds(double turnsBefore, double turnsAfter, const Target &target) {
+  return turnsBefore * target.signalSec + turnsAfter * target.awaitSec;
 }
+
+bool countersPay(double counterSeconds, const Target &target) {
+  return joinsPhases(target) && target.signalSec > 0 && counterSeconds < target.deviceBarrierSec;
+}
+
+/// In the end the blocks count themselves, so that the last one clears the counters.
+double clearSeconds(const Target &target) { return target.signalSec + target.awaitSec; }
 
 } // namespace
 
 bool countersPay(const Counts &before, const Counts &after, const Target &target) {
-  return joinsPhases(target) && target.signalSec > 0 &&
-         counterSeconds(before, after, target) < target.deviceBarrierSec;
+  return countersPay(counterSeconds(turns(before, target), turns(after, target), target), target);
+}
+
+double savedByCounters(std::span<const double> turns, const Target &target) {
+  double saved = -clearSeconds(target);
+  for (size_t p = 1; p < turns.size(); ++p)
+    if (const double seconds = counterSeconds(turns[p - 1], turns[p], target);
+        countersPay(seconds, target))
+      saved += target.deviceBarrierSec - seconds;
+  return std::max(0.0, saved);
 }
 
 double latency(std::span<const Counts> phases, const Target &target) {
@@ -143,15 +157,16 @@ double latency(std::span<const Counts> phases, const Target &target) {
   for (size_t p = 0; p < phases.size(); ++p) {
     const Counts &phase = phases[p];
     if (phase.waits)
-      seconds += counterSeconds(phases[p - 1], phase, target) - target.deviceBarrierSec;
+      seconds += counterSeconds(turns(phases[p - 1], target), turns(phase, target), target) -
+                 target.deviceBarrierSec;
     counted = counted || phase.waits;
     Counts again = phase;
     again.constantBytes = 0;
     seconds += latency(phase, target) + (phase.rounds - 1) * latency(again, target);
     runs += phase.rounds;
   }
-  if (counted) // in the end the blocks count themselves, so that the last one clears the counters
-    seconds += target.signalSec + target.awaitSec;
+  if (counted)
+    seconds += clearSeconds(target);
   return seconds - (runs - 1) * savedByPhase(target);
 }
 

@@ -53,6 +53,11 @@ double latency(std::span<const Counts> phases, const Target &target);
 /// True where counters between two phases cost less than a device-wide barrier. Each block that has ended raises one,
 /// and each that begins waits; a core's blocks do so one after the other.
 bool countersPay(const Counts &before, const Counts &after, const Target &target);
+/// Blocks that one place on the device works off, one after the other.
+double turns(const Counts &counts, const Target &target);
+/// What counters save in a kernel of several phases where barriers would stand, all of them together; `turns` of each
+/// phase. At least 0.
+double savedByCounters(std::span<const double> turns, const Target &target);
 /// What a phase saves beside the kernel that it would be alone.
 double savedByPhase(const Target &target);
 /// True where a device-wide barrier inside a kernel costs less than a launch.

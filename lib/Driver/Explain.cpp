@@ -93,7 +93,7 @@ private:
     std::vector<Prediction> ofPattern;
     for (const Pattern &pattern : plan.patterns) {
       FUSEC_TRY(std::vector<ScheduleVariant> variants,
-                finalSchedules(pattern.program, state.target));
+                bestSchedules(pattern.program, state.target));
       ofPattern.push_back(predict(variants.back().schedule, pattern.program, state.target));
     }
     std::map<std::string, Sums> sums;

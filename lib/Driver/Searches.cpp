@@ -15,7 +15,9 @@ Status planTarget(const ExprProgram &program, const PlanOptions &options, Target
     KernelTime &time = known[pattern.signature];
     if (!found.empty()) {
       const ScheduleVariant &best = found.back();
-      time = {best.seconds, best.secondsOfUnits, best.bytes};
+      time = {best.seconds, {}, best.bytes};
+      for (const auto &[units, fastest] : best.ofUnits)
+        time.ofUnits[units] = {fastest.seconds, fastest.turns};
     }
     return time;
   };
@@ -26,8 +28,9 @@ Status planTarget(const ExprProgram &program, const PlanOptions &options, Target
 Status scheduleTarget(const PlanOptions &options, TargetState &target) {
   Diagnostics errors;
   for (const Pattern &pattern : target.plan.patterns) {
-    Result<std::vector<ScheduleVariant>> variants = finalSchedules(
-        pattern.program, target.target, pattern.phaseStarts, infoOf(options.mode).blocksWait);
+    Result<std::vector<ScheduleVariant>> variants =
+        bestSchedules(pattern.program, target.target, pattern.phaseStarts, nullptr,
+                      infoOf(options.mode).blocksWait);
     if (!variants) {
       errors.insert(errors.end(), variants.errors().begin(), variants.errors().end());
       continue;

@@ -171,9 +171,37 @@ NodeId Body::import(const Body &from, NodeId root,
   return copy[root];
 }
 
+/// Those below a few roots in a body of many nodes, of which only they are looked at: the last one first.
+static std::vector<NodeId> reachableInMany(const std::vector<Scalar> &nodes,
+                                           const std::vector<NodeId> &roots) {
+  std::vector<NodeId> heap, out;
+  auto add = [&](NodeId id) {
+    if (id == kNoNode)
+      return;
+    heap.push_back(id);
+    std::push_heap(heap.begin(), heap.end());
+  };
+  for (NodeId r : roots)
+    add(r);
+  while (!heap.empty()) {
+    const NodeId id = heap.front();
+    while (!heap.empty() && heap.front() == id) {
+      std::pop_heap(heap.begin(), heap.end());
+      heap.pop_back();
+    }
+    out.push_back(id);
+    for (NodeId a : nodes[id].args)
+      add(a);
+  }
+  std::reverse(out.begin(), out.end());
+  return out;
+}
+
 std::vector<NodeId> Body::reachable(const std::vector<NodeId> &roots) const {
-  // Asked all the time, of bodies of few nodes: flags on the stack.
+  // Asked all the time, of bodies of few nodes or for few of many: flags on the stack.
   constexpr size_t kFew = 512;
+  if (nodes.size() > kFew && roots.size() < kFew)
+    return reachableInMany(nodes, roots);
   std::array<bool, kFew> few{};
   const std::unique_ptr<bool[]> many(nodes.size() > kFew ? new bool[nodes.size()]() : nullptr);
   bool *used = many ? many.get() : few.data();

@@ -140,6 +140,7 @@ public:
 
   const Region &vertices() const { return region; }
 
+  double seconds() const { return chosenLaunches.seconds; }
   Evaluations evaluations() const { return {score.evaluations(), judge.evaluations()}; }
 
 private:
@@ -294,6 +295,7 @@ public:
     for (const auto &search : searches) {
       plan.evaluations.quick += search->evaluations().quick;
       plan.evaluations.accurate += search->evaluations().accurate;
+      plan.seconds += search->seconds();
     }
     return std::move(plan);
   }

@@ -26,21 +26,25 @@ Result<double> Judge::bytes(const std::vector<int> &vertices) {
 Result<double> Judge::seconds(const Phases &phases) {
   if (phases.size() == 1)
     return kernelSeconds(phases[0]);
-  std::map<int, double> sums;
-  for (size_t p = 0; p < phases.size(); ++p) {
-    FUSEC_TRY(const KernelTime *time, timeOf(phases[p]));
-    if (p == 0)
-      sums = time->ofUnits;
-    for (auto sum = sums.begin(); p > 0 && sum != sums.end();) {
-      auto own = time->ofUnits.find(sum->first);
-      if (own != time->ofUnits.end())
-        sum->second += own->second;
-      sum = own != time->ofUnits.end() ? std::next(sum) : sums.erase(sum);
+  struct Sum {
+    double seconds = 0; // with barriers inside of the phases
+    std::vector<double> turns;
+    size_t phases = 0;
+  };
+  std::map<int, Sum> sums; // by the number of units
+  for (const std::vector<int> &phase : phases) {
+    FUSEC_TRY(const KernelTime *time, timeOf(phase));
+    for (const auto &[units, own] : time->ofUnits) {
+      Sum &sum = sums[units];
+      sum.seconds += own.seconds + cost::savedByCounters(own.turns, target);
+      sum.turns.insert(sum.turns.end(), own.turns.begin(), own.turns.end());
+      ++sum.phases;
     }
   }
   double least = kNever;
-  for (auto [units, sum] : sums)
-    least = std::min(least, sum);
+  for (const auto &[units, sum] : sums)
+    if (sum.phases == phases.size())
+      least = std::min(least, sum.seconds - cost::savedByCounters(sum.turns, target));
   return exact(least - double(phases.size() - 1) * cost::savedByPhase(target));
 }
 
@@ -97,8 +101,8 @@ Result<const KernelTime *> Judge::timeOf(const std::vector<int> &vertices) {
       time = {kNever, {}, time.bytes};
   }
   time.seconds = time.seconds < 0 ? kNever : exact(time.seconds);
-  for (auto &[units, seconds] : time.ofUnits)
-    seconds = exact(seconds);
+  for (auto &[units, ofUnits] : time.ofUnits)
+    ofUnits.seconds = exact(ofUnits.seconds);
   return known[vertices] = &(ofEqual[key] = std::move(time));
 }
 

@@ -47,14 +47,21 @@ struct Evaluations {
 struct Plan {
   std::vector<Pattern> patterns;
   std::vector<PlanStep> steps;
-  std::vector<Apart> apart;  // see valuesBetween
-  Evaluations evaluations{}; // of the search; no part of the text
+  std::vector<Apart> apart; // see valuesBetween
+  // Of the search; no part of the text.
+  Evaluations evaluations{};
+  double seconds = 0; // predicted, of all launches; those of branches and loops once
 };
 
+/// What a kernel takes that may become a phase of another one.
+struct PhaseTime {
+  double seconds = 0;        // as a launch
+  std::vector<double> turns; // cost::turns of each phase that it has itself
+};
 /// What a pattern is predicted to take as one kernel without phases.
 struct KernelTime {
   double seconds = -1; // negative: no schedule
-  std::map<int, double>
+  std::map<int, PhaseTime>
       ofUnits;      // with so many units a block; phases of one kernel have the number in common
   double bytes = 0; // of device memory that it reads and writes
 };

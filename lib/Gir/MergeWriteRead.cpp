@@ -22,6 +22,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <set>
 
 namespace fusec {
 namespace {
@@ -42,6 +43,11 @@ public:
 private:
   bool once(Phase &phase) {
     const std::vector<Site> sites = sitesOf(phase);
+    touching.assign(kernel.buffers.size(), 0);
+    forEachStmtOf(kernel, [&](const Stmt &s) { noteTouched(s); });
+    readsAt.clear();
+    for (const Site &site : sites)
+      readsAt.push_back(readsOf(*site.stmt));
     return std::any_of(sites.begin(), sites.end(), [&](const Site &from) {
       if (from.stmt->kind != StmtKind::Store ||
           kernel.buffers[static_cast<size_t>(from.stmt->buffer)].level == MemLevel::Register ||
@@ -58,18 +64,18 @@ private:
   /// Reads that the store serves. True where these are all reads of the buffer, and the store its only writer.
   bool findUses(const std::vector<Site> &sites, const Site &from, KeptValue &value) {
     bool all = true;
-    int accesses = 0, inPhase = 0;
-    forEachStmtOf(kernel, [&](const Stmt &s) { accesses += touches(s, value.source); });
+    int inPhase = 0;
     for (const Site &to : sites) {
-      inPhase += touches(*to.stmt, value.source);
-      if (writesBuffer(*to.stmt) && to.stmt != from.stmt &&
-          (to.stmt->buffer == value.source || to.stmt->indexBuffer == value.source))
+      const bool writes = writesBuffer(*to.stmt) &&
+                          (to.stmt->buffer == value.source || to.stmt->indexBuffer == value.source);
+      if (writes && to.stmt != from.stmt)
         all = false;
-      for (NodeId id : kernel.body.reachable(exprRoots(*to.stmt))) {
+      bool reads = false;
+      for (NodeId id : readsAt[static_cast<size_t>(to.number)]) {
         const Scalar node = kernel.body[id];
-        if ((node.op != ScalarOp::Read && node.op != ScalarOp::ReadIf) ||
-            node.index != value.source)
+        if (node.index != value.source)
           continue;
+        reads = true;
         bool served = false;
         if (auto renaming =
                 node.op == ScalarOp::Read ? servedUnder(sites, from, to, node) : std::nullopt) {
@@ -80,18 +86,28 @@ private:
         }
         all = all && served;
       }
+      inPhase += writes || reads;
     }
-    return all && accesses == inPhase;
+    return all && touching[static_cast<size_t>(value.source)] == inPhase;
   }
 
-  bool touches(const Stmt &s, BufferId buffer) const {
-    if (writesBuffer(s) && (s.buffer == buffer || s.indexBuffer == buffer))
-      return true;
-    for (NodeId id : kernel.body.reachable(exprRoots(s)))
-      if (const Scalar &node = kernel.body[id];
-          (node.op == ScalarOp::Read || node.op == ScalarOp::ReadIf) && node.index == buffer)
-        return true;
-    return false;
+  std::vector<NodeId> readsOf(const Stmt &s) const {
+    std::vector<NodeId> nodes = kernel.body.reachable(exprRoots(s));
+    std::erase_if(nodes, [&](NodeId id) {
+      return kernel.body[id].op != ScalarOp::Read && kernel.body[id].op != ScalarOp::ReadIf;
+    });
+    return nodes;
+  }
+
+  void noteTouched(const Stmt &s) {
+    std::set<BufferId> touched;
+    if (writesBuffer(s))
+      touched = {s.buffer, s.indexBuffer};
+    for (NodeId id : readsOf(s))
+      touched.insert(kernel.body[id].index);
+    for (BufferId b : touched)
+      if (b >= 0)
+        ++touching[static_cast<size_t>(b)];
   }
 
   /// Names of the loops under which the read gets what its thread has stored.
@@ -220,6 +236,9 @@ private:
 
   GirKernel &kernel;
   Keeper keeper;
+  // While sites stand:
+  std::vector<std::vector<NodeId>> readsAt; // reads of each
+  std::vector<int> touching;                // statements of all phases that read or write a buffer
 };
 
 } // namespace

@@ -53,15 +53,17 @@ void rewrite(GirKernel &kernel, const RewriteLimits &limits) {
   using Rule = bool (*)(GirKernel &, const RewriteLimits &);
   constexpr Rule kRules[] = {swapMoves, mergeMoves, reuseValues, mergeWriteRead, mergeReads};
   simplify(kernel);
+  ElementTraffic moved = globalTraffic(kernel);
   for (bool changed = true; changed;) {
     changed = false;
     for (Rule rule : kRules) {
-      [[maybe_unused]] const ElementTraffic before = globalTraffic(kernel);
       if (!rule(kernel, limits))
         continue;
       changed = true;
       simplify(kernel);
-      assert(isMonotone(before, globalTraffic(kernel)) && "rewriting moves no more than before");
+      const ElementTraffic left = globalTraffic(kernel);
+      assert(isMonotone(moved, left) && "rewriting moves no more than before");
+      moved = left;
     }
   }
   std::set<int64_t> left;

@@ -50,6 +50,30 @@ size_t numComputes(const std::vector<TreeNode> &nodes) {
   return count;
 }
 
+/// Some value is fetched twice, or stored and fetched: else a lowering would find nothing to keep.
+bool mayKeep(const Schedule &schedule, const ExprProgram &program) {
+  if (numComputes(schedule.tree) < 2)
+    return false;
+  if (scanOf(program)) // its states are stored in one step and fetched in the next one
+    return true;
+  std::map<TensorId, int> fetched;
+  std::set<TensorId> stored;
+  for (const Equation *e : scheduledEquations(program)) {
+    for (NodeId read : readsOf(*e))
+      fetched[e->body[read].index] += 1 + std::max(0, lastRank(*e));
+    stored.insert(e->outputs.begin(), e->outputs.end());
+  }
+  for (const EdgeLevel &edge : schedule.edges)
+    if (edge.level == MemLevel::Register)
+      fetched.erase(edge.tensor);
+  const bool staged =
+      std::any_of(schedule.operands.begin(), schedule.operands.end(),
+                  [](const Operand &operand) { return operand.level == MemLevel::Shared; });
+  return staged || std::any_of(fetched.begin(), fetched.end(), [&](const auto &entry) {
+           return entry.second > 1 || stored.count(entry.first) != 0;
+         });
+}
+
 int64_t numberOf(const LoweredKernel &lowered, const ReadPlace &place) {
   const auto it = std::find(lowered.reads.begin(), lowered.reads.end(), place);
   return it == lowered.reads.end() ? 0 : it - lowered.reads.begin() + 1;
@@ -61,7 +85,7 @@ Status decideKept(Schedule &schedule, const ExprProgram &pattern,
                   const std::vector<Symbol> &symbols, const Target &target) {
   schedule.kept.clear();
   RewriteLimits limits = rewriteLimits(target);
-  if (limits.registers == 0 || numComputes(schedule.tree) < 2)
+  if (limits.registers == 0 || !mayKeep(schedule, ScheduledPattern(schedule, pattern).program()))
     return success();
   NumberedReads numbered;
   limits.numbered = &numbered;

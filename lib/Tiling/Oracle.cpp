@@ -180,15 +180,18 @@ Result<std::vector<ScheduleVariant>> bestSchedules(const ExprProgram &pattern, c
     std::erase_if(all, [](const WeighedSchedule &candidate) {
       return candidate.phases.size() > 1 || hasRounds(candidate.schedule);
     });
+  keepInFastest(all, pattern, target);
   if (all.empty())
     return std::vector<ScheduleVariant>{};
   ScheduleVariant best;
   size_t chosen = search::chooseLowest(
       all.size(), [&](size_t i) { return all[i].seconds; },
       [&](size_t i) { return describe(all[i].schedule); }, best.considered);
-  for (const WeighedSchedule &candidate : all) {
-    auto [it, isNew] = best.secondsOfUnits.emplace(candidate.schedule.units, candidate.seconds);
-    it->second = std::min(it->second, candidate.seconds);
+  for (const WeighedSchedule *candidate : fastestOfUnits(all)) {
+    FastestOfUnits &fastest = best.ofUnits[candidate->schedule.units];
+    fastest.seconds = candidate->seconds;
+    for (const cost::Counts &phase : candidate->phases)
+      fastest.turns.push_back(cost::turns(phase, target));
   }
   best.schedule = std::move(all[chosen].schedule);
   best.seconds = all[chosen].seconds;
@@ -199,35 +202,26 @@ Result<std::vector<ScheduleVariant>> bestSchedules(const ExprProgram &pattern, c
   // A contraction whose tiles may be cut pays for its checks in code size and branches: one variant for symbols
   // that are multiples of 16 goes without.
   ScheduleVariant aligned = best;
+  std::vector<Symbol> symbols = pattern.symbols;
   for (const ScheduleAxis &axis : best.schedule.axes) {
     std::vector<SymbolId> used;
     axis.extent.collectSymbols(used);
     for (SymbolId s : used)
-      if (pattern.symbols[s].divisor % 16 != 0 && multiplesOf(pattern.symbols[s], 16) &&
-          std::none_of(aligned.divisors.begin(), aligned.divisors.end(),
-                       [&](const auto &d) { return d.first == s; }))
+      if (symbols[s].divisor % 16 != 0) {
+        std::optional<Symbol> multiple = multiplesOf(symbols[s], 16);
+        if (!multiple)
+          continue;
         aligned.divisors.push_back({s, 16});
+        symbols[s] = std::move(*multiple);
+      }
   }
   const ScheduledPattern scheduled(best.schedule, pattern);
   if (!aligned.divisors.empty() && !scanOf(pattern) && all[chosen].phases.size() == 1 &&
-      isContraction(makeView(scheduled.program(), target, 0, -1)))
+      isContraction(makeView(scheduled.program(), target, 0, -1))) {
+    FUSEC_CHECK(decideKept(aligned.schedule, pattern, symbols, target));
     variants.push_back(std::move(aligned));
-  variants.push_back(std::move(best));
-  return variants;
-}
-
-Result<std::vector<ScheduleVariant>> finalSchedules(const ExprProgram &pattern,
-                                                    const Target &target,
-                                                    const std::vector<int> &phaseStarts,
-                                                    bool blocksWait) {
-  FUSEC_TRY(std::vector<ScheduleVariant> variants,
-            bestSchedules(pattern, target, phaseStarts, nullptr, blocksWait));
-  for (ScheduleVariant &variant : variants) {
-    FUSEC_CHECK(
-        decideKept(variant.schedule, pattern, guardedSymbols(variant, pattern.symbols), target));
-    if (!variant.schedule.kept.empty())
-      variant.seconds = cost::latency(countWork(variant.schedule, pattern, target), target);
   }
+  variants.push_back(std::move(best));
   return variants;
 }
 

@@ -10,14 +10,20 @@
 
 namespace fusec {
 
+/// The fastest schedule with some number of units a block.
+struct FastestOfUnits {
+  double seconds = 0;
+  std::vector<double> turns; // cost::turns of each phase
+};
+
 /// A pattern's schedule for one set of symbol values. The last variant of a pattern has no guards.
 struct ScheduleVariant {
   std::vector<std::pair<SymbolId, int64_t>> divisors; // guards: symbol is a multiple of
   Schedule schedule;
-  double seconds = 0;                   // predicted, at the symbols' opt values
-  double bytes = 0;                     // of device memory, as Prediction has them
-  std::map<int, double> secondsOfUnits; // of the fastest candidate with so many units a block
-  search::Log considered;               // candidates and their predicted seconds
+  double seconds = 0;                    // predicted, at the symbols' opt values
+  double bytes = 0;                      // of device memory, as Prediction has them
+  std::map<int, FastestOfUnits> ofUnits; // by the number of units
+  search::Log considered;                // candidates and their predicted seconds
 };
 
 /// The symbol where it is a multiple of `divisor` too, with the nearest such `opt`; nullopt where no value is.
@@ -40,19 +46,13 @@ struct Prediction {
 Prediction predict(const Schedule &schedule, const ExprProgram &pattern, const Target &target);
 
 /// Answers "how would this pattern run, and how fast" for Fusion: the cheapest candidate, and a guarded variant in
-/// front of it where knowing that a symbol is a multiple of the lanes saves bounds checks. Empty where no single kernel
-/// can hold the pattern. `phaseStarts`: see tiling::phasedCandidates. `known`: kept from call to call on the target.
+/// front of it where knowing that a symbol is a multiple of the lanes saves bounds checks. Schedules say what threads
+/// keep, and the seconds know it: they are those of the kernel that is made. Empty where no single kernel can hold the
+/// pattern. `phaseStarts`: see tiling::phasedCandidates. `known`: kept from call to call on the target.
 /// `blocksWait`: a kernel's blocks may wait for each other, between phases and between rounds of a scan.
 Result<std::vector<ScheduleVariant>> bestSchedules(const ExprProgram &pattern, const Target &target,
                                                    const std::vector<int> &phaseStarts = {},
                                                    KnownParts *known = nullptr,
                                                    bool blocksWait = true);
-
-/// The same for a pattern that is decided on: its schedules also say what threads keep (Kept.h), which takes a lowering
-/// each, and the seconds know it.
-Result<std::vector<ScheduleVariant>> finalSchedules(const ExprProgram &pattern,
-                                                    const Target &target,
-                                                    const std::vector<int> &phaseStarts = {},
-                                                    bool blocksWait = true);
 
 } // namespace fusec

@@ -193,7 +193,9 @@ Weighed weighedCandidates(const ExprProgram &pattern, const Target &target, Know
 Weighed phasedCandidates(const ExprProgram &pattern, const Target &target,
                          const std::vector<int> &phaseStarts, KnownParts *known) {
   return joinedPhases(pattern, target, phaseStarts, [&](const ExprProgram &part) {
-    return weighedCandidates(part, target, known);
+    Weighed all = weighedCandidates(part, target, known);
+    keepInFastest(all, part, target);
+    return all;
   });
 }
 

@@ -1,18 +1,10 @@
 #pragma once
 // Kernels of several phases: parts whose blocks need what all blocks of an earlier part have made. Between them stands
 // a device-wide barrier (Souffle's grid synchronisation, section 6.4); on a CPU it is the end of a phase.
-#include "Cost/Cost.h"
 #include "Tiling/Builder.h"
+#include "Tiling/Weighed.h"
 
 namespace fusec::tiling {
-
-/// A schedule and what it is predicted to take.
-struct WeighedSchedule {
-  Schedule schedule;
-  std::vector<cost::Counts> phases;
-  double seconds = 0;
-};
-using Weighed = std::vector<WeighedSchedule>;
 
 /// The candidates for a pattern, and those of its alternatives.
 Weighed weighedCandidates(const ExprProgram &pattern, const Target &target,

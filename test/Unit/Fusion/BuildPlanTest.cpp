@@ -283,7 +283,7 @@ reduction y [i:32; k:64] sum f32
         return KernelTime();
       const Equation &e = std::get<Equation>(pattern.program.items[0].value);
       return KernelTime{alone * saved,
-                        {{e.axes[0].extent.isConst(32) ? lastUnits : 8, alone * saved}}};
+                        {{e.axes[0].extent.isConst(32) ? lastUnits : 8, {alone * saved, {1}}}}};
     };
     PlanOptions options;
     options.mode = mode;

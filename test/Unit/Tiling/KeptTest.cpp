@@ -82,6 +82,21 @@ TEST_CASE("a row that two nests go through is kept, counted once and held in reg
   CHECK(decided(pattern, plain, targetNamed("x86-64-v3")).kept.empty());
 }
 
+TEST_CASE("the search weighs schedules with what their threads keep") {
+  const ExprProgram pattern = shares();
+  for (const char *name : {"sm_90", "gfx90a"}) {
+    const Target target = targetNamed(name);
+    const ScheduleVariant best = valueOf(bestSchedules(pattern, target)).back();
+    CHECK(best.schedule.kept == decided(pattern, best.schedule, target).kept);
+    CHECK(!best.schedule.kept.empty());
+    CHECK(best.seconds == predict(best.schedule, pattern, target).seconds);
+    CHECK(best.ofUnits.at(best.schedule.units).seconds == best.seconds);
+    Schedule forgetful = best.schedule;
+    forgetful.kept.clear();
+    CHECK(best.seconds < predict(forgetful, pattern, target).seconds);
+  }
+}
+
 TEST_CASE("what a list says is done or refused") {
   const ExprProgram pattern = shares();
   const Target target = targetNamed("sm_90");

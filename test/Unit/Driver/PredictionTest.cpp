@@ -1,0 +1,39 @@
+// The search and the end of the compiler speak of the same kernels: what the search expects of its plan, with all that
+// threads keep, counters in the place of barriers and alternatives of phases, is what the schedules are predicted to
+// take.
+#include "Driver/Pipeline.h"
+#include "Driver/Searches.h"
+
+#include <catch2/catch_all.hpp>
+
+using namespace fusec;
+
+TEST_CASE("the search prices the schedules that are made in the end") {
+  bool keeps = false, counts = false;
+  for (const char *model : {"mmoe", "bert128", "resnet50", "controlflow"}) {
+    CompileOptions options;
+    options.inputPath = std::string(FUSEC_SOURCE_DIR) + "/models/tiny/" + model + ".onnx";
+    options.targets = {"x86-64-v3", "sm_80", "gfx90a"};
+    options.stopAfter = Stage::Schedule;
+    options.inspect = [&](const CompileState &state) {
+      for (const TargetState &target : state.targets) {
+        INFO(model << " " << target.target.name);
+        const double seconds = predictedSeconds(target);
+        CHECK(seconds > 0);
+        CHECK_THAT(target.plan.seconds, Catch::Matchers::WithinRel(seconds, 1e-9));
+        for (const std::vector<ScheduleVariant> &variants : target.schedules) {
+          const Schedule &schedule = variants.back().schedule;
+          keeps = keeps || !schedule.kept.empty();
+          for (const TreeNode &node : schedule.tree)
+            counts = counts || (node.isBorder() && !node.isBarrier());
+        }
+      }
+      return success();
+    };
+    auto report = compile(options);
+    INFO((report.ok() ? "" : format(report.errors()[0])));
+    REQUIRE(report.ok());
+  }
+  CHECK(keeps);
+  CHECK(counts);
+}
