@@ -2,6 +2,7 @@
 
 #include "Expr/PatternPart.h"
 #include "Tiling/Pieces.h"
+#include "Tiling/RaiseEdges.h"
 #include "Tiling/TileCounters.h"
 #include "Tiling/Work.h"
 
@@ -59,9 +60,18 @@ Weighed weighed(const ExprProgram &pattern, const Target &target, const std::vec
   for (Schedule &schedule : plainCandidates(pattern, target, known)) {
     std::vector<cost::Counts> phases = meter.phases(schedule);
     const double seconds = cost::latency(phases, target);
-    schedule.via = via;
     out.push_back({std::move(schedule), std::move(phases), seconds});
   }
+  Weighed raised;
+  for (const WeighedSchedule *candidate : fastestOfUnits(out))
+    if (std::optional<WeighedSchedule> faster = withFasterLevels(*candidate, pattern, target)) {
+      faster->schedule.name += "-raised";
+      raised.push_back(std::move(*faster));
+    }
+  out.insert(out.end(), std::make_move_iterator(raised.begin()),
+             std::make_move_iterator(raised.end()));
+  for (WeighedSchedule &candidate : out)
+    candidate.schedule.via = via;
   return out;
 }
 

@@ -1,0 +1,217 @@
+// Where the values inside a pattern live, searched upwards from the lowest level that the rules allow.
+//
+// A generator gives values their places one by one while there is room. Rows of 60,000 floats (%e) and, made of them,
+// 60,000 doubles (%t), both read by later loops, in a core's 512 KB:
+//
+//   edge e shared                    edge t shared        # raised: e
+//   .. %t goes to device memory      .. %e goes to device memory
+//
+// The search begins with both in the block's memory, which they overflow. An edge is raised to the next level, from
+// registers to the block's memory to device memory, where that costs least for each byte that it frees, until all has
+// room. From there, or from what the generator chose if that is faster, edges are raised as long as that makes the
+// kernel faster: what a block does not hold leaves room for further blocks. A level is legal where the verifier says
+// so, and every schedule on the way is priced like all others.
+//
+// Levels above are other searches': barriers and launches between two equations are Fusion's, computing a value again
+// is an alternative (Expr/transforms/Recompute.cpp). Not handled: equations with several results, scans; of a kernel
+// with phases each phase by itself.
+#include "Tiling/RaiseEdges.h"
+
+#include "Cost/Occupancy.h"
+#include "Tiling/Access.h"
+#include "Tiling/BlockStorage.h"
+#include "Tiling/LiveReads.h"
+#include "Tiling/Work.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace fusec::tiling {
+
+namespace {
+
+constexpr int kMostPriced = 48; // schedules on the way
+
+class LevelSearch {
+public:
+  LevelSearch(const WeighedSchedule &start, const ExprProgram &program, const Target &target)
+      : start(start), program(program), target(target), equations(scheduledEquations(program)),
+        meter(program, target) {}
+
+  std::optional<WeighedSchedule> run() {
+    if (scanOf(program) || start.phases.size() != 1)
+      return std::nullopt;
+    const Schedule lowest = withAllLow(start.schedule);
+    const bool differs = lowest.edges.size() != start.schedule.edges.size();
+    if (!differs && !starves(start.phases[0]))
+      return std::nullopt;
+    WeighedSchedule best = start;
+    if (differs)
+      if (std::optional<WeighedSchedule> found = untilRoom(priced(lowest));
+          found && found->seconds < best.seconds)
+        best = std::move(*found);
+    for (bool better = true; better;) {
+      better = false;
+      for (const TensorId t : raisable(best.schedule))
+        if (std::optional<Schedule> raised = withRaised(best.schedule, t);
+            raised && hasRoom(*raised) && count < kMostPriced)
+          if (WeighedSchedule next = priced(std::move(*raised)); next.seconds < best.seconds) {
+            best = std::move(next);
+            better = true;
+          }
+    }
+    if (best.seconds >= start.seconds)
+      return std::nullopt;
+    return best;
+  }
+
+private:
+  /// More blocks wait than a core holds, and those that it holds are too few to hide their latency: room is worth
+  /// something.
+  bool starves(const cost::Counts &counts) const {
+    if (target.kind == TargetKind::Cpu)
+      return false;
+    const auto threads = int64_t(counts.unitsPerBlock) * target.lanes;
+    const auto places = double(cost::residentBlocksPerCore(
+        target, int64_t(counts.registersPerThread), int64_t(counts.sharedBytesPerBlock), threads));
+    return counts.blocks > places * target.cores &&
+           places * counts.unitsPerBlock < target.unitsToFill;
+  }
+
+  WeighedSchedule priced(Schedule schedule) {
+    ++count;
+    std::vector<cost::Counts> phases = meter.phases(schedule);
+    const double seconds = cost::latency(phases, target);
+    return {std::move(schedule), std::move(phases), seconds};
+  }
+
+  double excess(const Schedule &schedule) const {
+    constexpr double kAlignment = 128; // of each buffer
+    const BlockStorage storage = storageOf(schedule, program);
+    return storage.sharedBytes + kAlignment * double(storage.edges.size()) -
+           double(target.sharedBytesPerBlock);
+  }
+  bool hasRoom(const Schedule &schedule) const { return excess(schedule) <= 0; }
+
+  bool isLegal(const Schedule &schedule) const { return verify(schedule, program, target).ok(); }
+
+  /// The equation that makes it, if that makes nothing else; null where the value is no edge.
+  const Equation *makerOf(TensorId t) const {
+    const int e = producerOf(equations, t);
+    const bool isEdge = e >= 0 && program.tensors[static_cast<size_t>(t)].kind == TensorKind::Temp;
+    return isEdge && equations[static_cast<size_t>(e)]->outputs.size() == 1 &&
+                   equations[static_cast<size_t>(e)]->states.empty()
+               ? equations[static_cast<size_t>(e)]
+               : nullptr;
+  }
+
+  /// A block's part of it has a size that is known: what is no row of blocks is constant.
+  bool hasKnownPart(const Schedule &schedule, TensorId t) const {
+    const int e = producerOf(equations, t);
+    for (size_t a = 0; a < schedule.axes.size(); ++a)
+      if (const AxisUse *use = schedule.axes[a].in(e); use && !use->reduction)
+        if (!schedule.axes[a].extent.isConst() &&
+            std::none_of(schedule.tree.begin(), schedule.tree.end(), [&](const TreeNode &node) {
+              return node.isLoop && node.loop == LoopKind::Block &&
+                     node.axis == static_cast<AxisId>(a);
+            }))
+          return false;
+    return true;
+  }
+
+  bool isStored(const std::vector<TreeNode> &nodes, int equation) const {
+    return std::any_of(nodes.begin(), nodes.end(), [&](const TreeNode &node) {
+      return (!node.isLoop && node.leaf == LeafKind::Store && node.target == equation) ||
+             isStored(node.children, equation);
+    });
+  }
+
+  /// Every value that lies in device memory in the block's own, as far as the rules allow.
+  Schedule withAllLow(const Schedule &schedule) const {
+    Schedule low = schedule;
+    for (size_t i = 0; i < program.tensors.size(); ++i) {
+      const auto t = static_cast<TensorId>(i);
+      if (!makerOf(t) || hasEdge(low, t) || !hasKnownPart(low, t))
+        continue;
+      low.edges.push_back({t, MemLevel::Shared});
+      if (!isLegal(low))
+        low.edges.pop_back();
+    }
+    return low;
+  }
+
+  static bool hasEdge(const Schedule &schedule, TensorId t) {
+    return std::any_of(schedule.edges.begin(), schedule.edges.end(),
+                       [&](const EdgeLevel &edge) { return edge.tensor == t; });
+  }
+
+  std::vector<TensorId> raisable(const Schedule &schedule) const {
+    std::vector<TensorId> found;
+    for (const EdgeLevel &edge : schedule.edges)
+      if (makerOf(edge.tensor))
+        found.push_back(edge.tensor);
+    return found;
+  }
+
+  /// One level up; nullopt where that breaks a rule.
+  std::optional<Schedule> withRaised(const Schedule &schedule, TensorId t) const {
+    Schedule raised = schedule;
+    const auto edge = std::find_if(raised.edges.begin(), raised.edges.end(),
+                                   [&](const EdgeLevel &e) { return e.tensor == t; });
+    if (edge == raised.edges.end())
+      return std::nullopt;
+    if (edge->level == MemLevel::Register) {
+      edge->level = MemLevel::Shared;
+      if (!hasKnownPart(raised, t))
+        return std::nullopt;
+    } else {
+      // A sum comes to device memory by a statement of its own.
+      const Equation &maker = *makerOf(t);
+      if (maker.kind == EquationKind::Reduction && !isStored(raised.tree, producerOf(equations, t)))
+        return std::nullopt;
+      raised.edges.erase(edge);
+    }
+    return isLegal(raised) ? std::optional(std::move(raised)) : std::nullopt;
+  }
+
+  /// Raises until the block's memory suffices: what costs least for each byte that the block has too little.
+  std::optional<WeighedSchedule> untilRoom(WeighedSchedule now) {
+    for (double over = excess(now.schedule); over > 0; over = excess(now.schedule)) {
+      std::optional<WeighedSchedule> next;
+      double least = std::numeric_limits<double>::infinity();
+      for (const TensorId t : raisable(now.schedule)) {
+        if (levelOf(now.schedule, t) != MemLevel::Shared || count >= kMostPriced)
+          continue;
+        std::optional<Schedule> raised = withRaised(now.schedule, t);
+        const double freed = raised ? std::min(over, over - excess(*raised)) : 0;
+        if (freed <= 0)
+          continue;
+        WeighedSchedule tried = priced(std::move(*raised));
+        if (const double price = (tried.seconds - now.seconds) / freed; price < least) {
+          least = price;
+          next = std::move(tried);
+        }
+      }
+      if (!next)
+        return std::nullopt;
+      now = std::move(*next);
+    }
+    return now;
+  }
+
+  const WeighedSchedule &start;
+  const ExprProgram &program;
+  const Target &target;
+  const std::vector<const Equation *> equations;
+  WorkMeter meter;
+  int count = 0; // of priced schedules
+};
+
+} // namespace
+
+std::optional<WeighedSchedule>
+withFasterLevels(const WeighedSchedule &start, const ExprProgram &equations, const Target &target) {
+  return LevelSearch(start, equations, target).run();
+}
+
+} // namespace fusec::tiling
