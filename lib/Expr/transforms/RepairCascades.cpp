@@ -106,8 +106,9 @@ private:
     if (found.rest != kNoNode)
       last = finish(e, sources, cascade.body, found, folded);
     compact(cascade);
-    place(e, std::move(cascade), std::move(last),
-          found.correction != kNoNode ? sources : std::vector<CascadeSource>());
+    if (!place(e, std::move(cascade), std::move(last),
+               found.correction != kNoNode ? sources : std::vector<CascadeSource>()))
+      return refuse(e, "would need a pass that needs its own result first");
     return true;
   }
 
@@ -271,31 +272,33 @@ private:
     return map;
   }
 
-  /// Puts the new equations where `old` was, without what they replace, and everything behind what it reads.
-  void place(const Equation &old, Equation made, std::optional<Equation> last,
+  /// Puts the new equations where `old` was, without what they replace, and everything behind what it reads. False, and
+  /// nothing done, where there is no such order.
+  bool place(const Equation &old, Equation made, std::optional<Equation> last,
              const std::vector<CascadeSource> &sources) {
     std::set<std::string> gone{old.name};
     for (const CascadeSource &source : sources)
       if (source.visible)
         gone.insert(source.equation->name);
     std::vector<Item> open;
-    for (Item &item : program.items) {
-      auto *e = std::get_if<Equation>(&item.value);
+    for (const Item &item : program.items) {
+      const auto *e = std::get_if<Equation>(&item.value);
       if (e && e->name == old.name) {
         open.push_back({std::move(made)});
         if (last)
           open.push_back({std::move(*last)});
       } else if (!e || gone.count(e->name) == 0) {
-        open.push_back(std::move(item));
+        open.push_back(item);
       }
     }
-    program.items = std::move(open);
-    sortByReads();
+    std::optional<std::vector<Item>> sorted = sortedByReads(std::move(open));
+    if (sorted)
+      program.items = std::move(*sorted);
+    return sorted.has_value();
   }
 
-  void sortByReads() {
-    std::vector<Item> open = std::move(program.items);
-    program.items.clear();
+  static std::optional<std::vector<Item>> sortedByReads(std::vector<Item> open) {
+    std::vector<Item> sorted;
     std::set<TensorId> waiting;
     for (const Item &item : open)
       for (TensorId t : std::get<Equation>(item.value).outputs)
@@ -308,12 +311,14 @@ private:
             return false;
         return true;
       });
-      assert(ready != open.end() && "repaired equations have no cycle");
+      if (ready == open.end())
+        return std::nullopt;
       for (TensorId t : std::get<Equation>(ready->value).outputs)
         waiting.erase(t);
-      program.items.push_back(std::move(*ready));
+      sorted.push_back(std::move(*ready));
       open.erase(ready);
     }
+    return sorted;
   }
 
   ExprProgram program;

@@ -197,6 +197,32 @@ reduction y [i:5, j:3; k:37] sum f64
             one.tensors[static_cast<size_t>(equation(one, 1).body[id].index)].name == "s"));
 }
 
+TEST_CASE("of two pairs that need each other's first results one becomes a pass") {
+  auto p = parse(R"(expr joint
+tensor %x: f64[5,37] input
+tensor %y: f64[5,41] input
+tensor %a: f64[5] temp
+tensor %b: f64[5] temp
+tensor %m: f64[5] temp
+tensor %s: f64[5] output
+tensor %t: f64[5] output
+inputs (%x, %y)
+outputs (%s, %t)
+reduction a [i:5; k:37] max f64
+  %a = %x[i, k]
+reduction b [i:5; k:41] max f64
+  %b = %y[i, k]
+map m [i:5]
+  %m = max(%a[i], %b[i])
+reduction s [i:5; k:37] sum f64
+  %s = exp(sub(%x[i, k], %m[i]))
+reduction t [i:5; k:41] sum f64
+  %t = exp(sub(%y[i, k], %m[i]))
+)");
+  std::mt19937 random(3);
+  check(p, random);
+}
+
 TEST_CASE("what stands against one pass is said") {
   auto refusal = [](const std::string &first, const std::string &second) {
     return refusalOf(pairOf(first, second));
