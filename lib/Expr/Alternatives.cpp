@@ -21,7 +21,7 @@ const std::vector<Alternative> &alternatives() {
        nullptr,
        [](const ExprProgram &pattern, int64_t) { return repairCascades(pattern); },
        nullptr,
-       {"two-phase", "recompute"}},
+       {"two-phase", "recompute", "shared-factor"}},
       {"concatenate", "equations that differ in their operands as one, side by side along an axis",
        concatenateChoices, concatenate},
       {"recompute",
@@ -30,6 +30,8 @@ const std::vector<Alternative> &alternatives() {
        recompute,
        nullptr,
        {"two-phase"}},
+      {"shared-factor", "make what a contraction's columns share of its terms once, as a map",
+       sharedFactorChoices, sharedFactor},
       {"wavefront", "scans and what lies between them as one scan, one behind the other", nullptr,
        wavefront},
   };

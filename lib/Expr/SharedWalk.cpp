@@ -55,19 +55,51 @@ bool sameTerms(const Equation &a, const Equation &b) {
   return true;
 }
 
+/// For each axis of the map that of the contraction, which reads the map's value at one place, and no other equation
+/// does; nullopt where it is otherwise.
+static std::optional<std::vector<int>> axesOfFactor(const std::vector<const Equation *> &equations,
+                                                    const Equation &contraction,
+                                                    const Equation &map) {
+  for (const Equation *e : equations)
+    if (e != &contraction && readsAny(*e, map.outputs))
+      return std::nullopt;
+  std::optional<std::vector<int>> axes;
+  for (NodeId id : contraction.body.reachable(contraction.results)) {
+    const Scalar &read = contraction.body[id];
+    if (!isRead(read) || read.index != map.outputs[0])
+      continue;
+    if (axes || read.op != ScalarOp::Read)
+      return std::nullopt;
+    axes.emplace();
+    for (NodeId index : read.args) {
+      const Scalar &axis = contraction.body[index];
+      if (axis.op != ScalarOp::Axis || std::count(axes->begin(), axes->end(), axis.index) != 0)
+        return std::nullopt;
+      axes->push_back(axis.index);
+    }
+  }
+  return axes;
+}
+
 std::optional<SharedWalk> sharedWalk(const std::vector<const Equation *> &equations) {
   SharedWalk walk;
   std::vector<TensorId> sums;
   for (size_t e = 0; e + 1 < equations.size(); ++e) {
-    if (equations[e]->kind != EquationKind::Reduction || readsAny(*equations[e], sums))
+    const bool isMap = equations[e]->kind == EquationKind::Map && walk.factor < 0;
+    if ((!isMap && equations[e]->kind != EquationKind::Reduction) || readsAny(*equations[e], sums))
       return std::nullopt;
-    sums.insert(sums.end(), equations[e]->outputs.begin(), equations[e]->outputs.end());
+    if (isMap)
+      walk.factor = static_cast<int>(e);
+    else
+      sums.insert(sums.end(), equations[e]->outputs.begin(), equations[e]->outputs.end());
   }
   if (equations.size() < 3 || equations.back()->kind != EquationKind::Map)
     return std::nullopt;
   walk.finish = static_cast<int>(equations.size()) - 1;
   for (int e = 0; e < walk.finish; ++e)
-    if (!finishesReduction(*equations[e], *equations[walk.finish]))
+    if (e == walk.factor)
+      continue;
+    else if (!finishesReduction(*equations[e], *equations[walk.finish]))
       walk.rows.push_back(e);
     else if (walk.contraction >= 0)
       return std::nullopt;
@@ -76,10 +108,16 @@ std::optional<SharedWalk> sharedWalk(const std::vector<const Equation *> &equati
   if (walk.contraction < 0)
     return std::nullopt;
   const Equation &contraction = *equations[walk.contraction], &finish = *equations[walk.finish];
-  if (!finishesReduction(contraction, finish) ||
+  if (walk.rows.empty() || !finishesReduction(contraction, finish) ||
       !std::all_of(walk.rows.begin(), walk.rows.end(),
                    [&](int row) { return isOfRows(*equations[row], contraction, finish); }))
     return std::nullopt;
+  if (walk.factor < 0)
+    return walk;
+  const auto axes = axesOfFactor(equations, contraction, *equations[walk.factor]);
+  if (!axes)
+    return std::nullopt;
+  walk.factorAxes = *axes;
   return walk;
 }
 

@@ -18,6 +18,10 @@ namespace fusec {
 struct SharedWalk {
   int contraction = -1, finish = -1;
   std::vector<int> rows; // the other reductions, of which none uses another one
+  /// A map that makes a factor of the contraction's terms (transforms/SharedFactor.cpp), or -1, and for each of its
+  /// axes that of the contraction.
+  int factor = -1;
+  std::vector<int> factorAxes;
 };
 
 /// The equations as that, in an order in which they can run; nullopt where they are something else. A matrix times one

@@ -155,7 +155,8 @@ private:
                                  [&](const auto &g) { return read.dependsOn(g); });
       bool onColumns = read.dependsOn(b.positionsOf(n));
       bool onRows = m >= 0 && read.dependsOn(b.positionsOf(m));
-      if (!reduces || onColumns == onRows)
+      const bool madeHere = view.pattern->tensors[read.tensor].kind == TensorKind::Temp;
+      if (!reduces || onColumns == onRows || madeHere)
         continue;
       std::vector<LayoutDigit> digits = {{k}, {onColumns ? n : m}};
       bool box = staging == Staging::Boxes && slidingAxes(view, read) != 0;

@@ -239,7 +239,11 @@ NodeId Lowering::edgeIndex(int equation, TensorId tensor, const std::vector<Node
       continue;
     NodeId inside = kNoNode; // element of the axis, counted from the tile's origin
     const std::vector<int> &positions = schedule.axes[a].in(producer)->positions;
-    bool own = std::all_of(positions.begin(), positions.end(), [&](int p) {
+    // Past the extent a reduction reads the last element again, as its indices say: nothing wrote those behind it.
+    const AxisUse *use = schedule.axes[a].in(equation);
+    const bool clamped =
+        clampSpatial && use && !use->reduction && checks[a] == Check::Needed && !onLanes(a);
+    bool own = !clamped && std::all_of(positions.begin(), positions.end(), [&](int p) {
       return scheduleAxis(equation, p) == a && indices[p] == equationAxis(equation, p);
     });
     if (own) {

@@ -15,6 +15,10 @@
 //   seq k:1 { unroll m:1 { .. compute e1 } }
 //   unroll m:1 { combine e0 } unroll m:1 { .. compute e2 }
 //
+// What the columns share of the terms (transforms/SharedFactor.cpp) is made in front of each of a GPU's steps:
+//
+//   seq k:32 { stage s0 unit m:1 { unroll m:1 { lane k:1 { compute e1 } } } unit m:1 { .. } }
+//
 // Every tile of columns sums its rows again: what pays where few of them share a row, or where the contraction waits
 // for memory.
 #include "Expr/SharedWalk.h"
@@ -39,26 +43,33 @@ bool isTile(const TreeNode &node) {
   return !node.isLoop || node.loop == LoopKind::Unroll || node.loop == LoopKind::Lane;
 }
 
-/// Adds the reduction of one row, `row`, to the contraction's schedule.
+/// Adds one of the walk's other equations to the contraction's schedule.
 class Joining {
 public:
-  Joining(const View &view, const SharedWalk &walk, int row, Schedule &schedule)
-      : equations(view.equations), walk(walk), row(row), schedule(schedule), target(*view.target),
-        isCpu(target.kind == TargetKind::Cpu) {}
+  Joining(const View &view, const SharedWalk &walk, int own, Schedule &schedule)
+      : equations(view.equations), walk(walk), own(own), schedule(schedule), target(*view.target),
+        isCpu(target.kind == TargetKind::Cpu), isFactor(own == walk.factor) {}
 
-  /// False where the contraction's loops take some of the row's axes together with columns, or lanes along them.
+  /// False where the contraction's loops take some of its axes together with columns, or lanes along them, or have no
+  /// place for it.
   bool join() {
-    schedule.edges.push_back({equations[row]->outputs[0], MemLevel::Register});
+    schedule.edges.push_back(
+        {equations[own]->outputs[0], isFactor ? MemLevel::Shared : MemLevel::Register});
     if (!addAxes() || !findLoops(schedule.tree))
       return false;
-    schedule.tree = withRow(schedule.tree, false);
+    schedule.tree = withOwn(schedule.tree, nullptr);
     return placed;
   }
 
 private:
-  /// The row's axis in place of the contraction's; -1: none.
-  int ofRow(int position) const {
-    const Equation &e = *equations[row], &contraction = *equations[walk.contraction];
+  /// Its axis in place of the contraction's; -1: none.
+  int axisFor(int position) const {
+    const Equation &e = *equations[own], &contraction = *equations[walk.contraction];
+    if (isFactor) {
+      auto place = std::find(walk.factorAxes.begin(), walk.factorAxes.end(), position);
+      return place == walk.factorAxes.end() ? -1
+                                            : static_cast<int>(place - walk.factorAxes.begin());
+    }
     if (position >= contraction.numSpatial)
       return position - contraction.numSpatial + e.numSpatial;
     return position < e.numSpatial && !e.axes[position].extent.isConst(1) ? position : -1;
@@ -69,21 +80,21 @@ private:
       const AxisUse *use = axis.in(walk.contraction);
       if (!use)
         continue;
-      AxisUse own{use->reduction, {}, {row}};
+      AxisUse mine{use->reduction && !isFactor, {}, {own}};
       for (int position : use->positions)
-        if (const int p = ofRow(position); p >= 0)
-          own.positions.push_back(p);
-      if (own.positions.empty())
+        if (const int p = axisFor(position); p >= 0)
+          mine.positions.push_back(p);
+      if (mine.positions.empty())
         continue;
-      if (own.positions.size() != use->positions.size())
+      if (mine.positions.size() != use->positions.size())
         return false;
       auto same = std::find_if(axis.uses.begin(), axis.uses.end(), [&](const AxisUse &u) {
-        return u.reduction == own.reduction && u.positions == own.positions;
+        return u.reduction == mine.reduction && u.positions == mine.positions;
       });
       if (same == axis.uses.end())
-        axis.uses.push_back(std::move(own));
+        axis.uses.push_back(std::move(mine));
       else
-        same->equations.push_back(row);
+        same->equations.push_back(own);
     }
     return true;
   }
@@ -91,16 +102,16 @@ private:
   bool isReduced(const TreeNode &node) const {
     return node.isLoop && schedule.axes[node.axis].in(walk.contraction)->reduction;
   }
-  bool isOfRow(const TreeNode &node) const { return schedule.axes[node.axis].in(row) != nullptr; }
+  bool isOwn(const TreeNode &node) const { return schedule.axes[node.axis].in(own) != nullptr; }
 
-  /// The loops of the register tile that are the row's own, and the reduced ones.
+  /// The loops of the register tile that are its own, and the reduced ones.
   bool findLoops(const std::vector<TreeNode> &nodes) {
     for (const TreeNode &node : nodes) {
       if (!node.isLoop)
         continue;
       if (isReduced(node) && node.loop == LoopKind::Seq && holdsCompute(node))
         reduced.push_back(&node);
-      if (!isReduced(node) && isTile(node) && isOfRow(node) && holdsInit(node)) {
+      if (!isReduced(node) && isTile(node) && isOwn(node) && holdsInit(node)) {
         if (node.loop == LoopKind::Lane)
           return false;
         tile.push_back(Builder::loop(node.loop, node.axis, node.step));
@@ -124,23 +135,28 @@ private:
     return tile.empty() ? inner : Builder::nest(tile, {std::move(inner)});
   }
 
-  /// `inStep`: inside a loop over as many steps of k as there are lanes.
-  std::vector<TreeNode> withRow(const std::vector<TreeNode> &nodes, bool inStep) {
+  /// `step`: the loop around over as many steps of k as there are lanes.
+  std::vector<TreeNode> withOwn(const std::vector<TreeNode> &nodes, const TreeNode *step) {
     std::vector<TreeNode> out;
     for (const TreeNode &node : nodes) {
       if (isTile(node)) {
-        if (holdsInit(node))
-          out.push_back(overTile(Builder::leaf(LeafKind::Init, row)));
-        if (holds(node, LeafKind::Compute, walk.finish))
-          out.push_back(overTile(Builder::leaf(LeafKind::Combine, row)));
+        if (!isFactor && holdsInit(node))
+          out.push_back(overTile(Builder::leaf(LeafKind::Init, own)));
+        if (!isFactor && holds(node, LeafKind::Compute, walk.finish))
+          out.push_back(overTile(Builder::leaf(LeafKind::Combine, own)));
         out.push_back(node);
         continue;
       }
       const bool reduces = isReduced(node) && holdsCompute(node);
-      if (reduces && !placed && (isCpu || inStep))
-        out.push_back(isCpu ? ownWalk() : overTile(overLanes(node.axis)));
+      if (isFactor && step && node.loop == LoopKind::Unit && isOwn(node))
+        out.push_back(Builder::nest({Builder::loop(node.loop, node.axis, node.step)},
+                                    {overTile(overLanes(step->axis))}));
+      else if (!isFactor && reduces && !placed && isCpu)
+        out.push_back(ownWalk());
+      else if (!isFactor && reduces && !placed && step)
+        out.push_back(overTile(overLanes(node.axis)));
       TreeNode with = node;
-      with.children = withRow(node.children, inStep || (reduces && node.step == schedule.lanes));
+      with.children = withOwn(node.children, reduces && node.step == schedule.lanes ? &node : step);
       out.push_back(std::move(with));
     }
     return out;
@@ -149,7 +165,7 @@ private:
   TreeNode overLanes(AxisId k) {
     placed = true;
     return Builder::nest({Builder::loop(LoopKind::Lane, k, 1)},
-                         {Builder::leaf(LeafKind::Compute, row)});
+                         {Builder::leaf(LeafKind::Compute, own)});
   }
 
   /// In front of the contraction's loops over k, along the innermost of them.
@@ -170,10 +186,10 @@ private:
 
   const std::vector<const Equation *> &equations;
   const SharedWalk &walk;
-  const int row;
+  const int own;
   Schedule &schedule;
   const Target &target;
-  const bool isCpu;
+  const bool isCpu, isFactor;
   std::vector<TreeNode> tile;
   int64_t rowsOfTile = 1;
   std::map<AxisId, int64_t> stepAround;  // of the loops met so far
@@ -190,12 +206,15 @@ Candidates sharedWalkCandidates(const ExprProgram &pattern, const Target &target
   const View view = makeView(pattern, target, walk->contraction, walk->finish);
   if (!isContraction(view))
     return {};
+  std::vector<int> others = walk->rows;
+  if (walk->factor >= 0)
+    others.push_back(walk->factor);
   Candidates out;
   for (Schedule &schedule : target.kind == TargetKind::Cpu
                                 ? cpuContractionCandidates(view)
                                 : gpuContractionCandidates(view, target.lanes))
-    if (std::all_of(walk->rows.begin(), walk->rows.end(),
-                    [&](int row) { return Joining(view, *walk, row, schedule).join(); }))
+    if (std::all_of(others.begin(), others.end(),
+                    [&](int own) { return Joining(view, *walk, own, schedule).join(); }))
       out.push_back(std::move(schedule));
   return out;
 }

@@ -1,4 +1,5 @@
-"""Compiles, replays and runs RMSNorm in front of a matrix product, given as equations over %x and %w:
+"""Compiles, replays and runs RMSNorm in front of a matrix product, given as equations over %x, %w and perhaps a gain
+%g:
   shared_walk.py FUSEC FUSERT PROGRAM FOLDER TARGET
 Prints the kernels of the plan, and the alternatives taken. The results must be those of double arithmetic, as far as
 sums in any order are in the declared type; decisions read back must give the same bundle."""
@@ -11,9 +12,11 @@ import numpy as np
 
 fusec, fusert, program, folder, target = sys.argv[1:]
 with open(program, encoding="utf-8") as file:
-    shapes = re.findall(r"tensor %([xw]): f32\[(\d+),(\d+)\]", file.read())
+    shapes = re.findall(r"tensor %(\w): f32\[(.*)\] input", file.read())
 random = np.random.default_rng(3)
-inputs = {name: random.standard_normal((int(a), int(b))).astype(np.float32) for name, a, b in shapes}
+inputs = {}
+for name, shape in shapes:
+    inputs[name] = random.standard_normal([int(n) for n in shape.split(",")]).astype(np.float32)
 for name, value in inputs.items():
     np.save(f"{folder}/{name}.npy", value)
 
@@ -28,10 +31,10 @@ subprocess.run([fusert, "run", f"{folder}/b", "--target", target, *given, "--out
                check=True, stdout=subprocess.DEVNULL)
 
 x, w = (inputs[name].astype(np.float64) for name in "xw")
-normal = x / np.sqrt((x * x).mean(axis=1, keepdims=True) + 1e-5)
+normal = x / np.sqrt((x * x).mean(axis=1, keepdims=True) + 1e-5) * inputs.get("g", np.float64(1))
 # A sum of n products is off by n roundings of the sum of their magnitudes at most; the factor adds half of its own
-# sum's, a root, a quotient and a product.
-roundings = 1.5 * x.shape[1] + 8
+# sum's, a root, a quotient and two products.
+roundings = 1.5 * x.shape[1] + 9
 bound = roundings * 2.0**-24 * (np.abs(normal) @ np.abs(w))
 off = np.abs(np.load(f"{folder}/y.npy") - normal @ w)
 if not (off <= bound).all():

@@ -1,6 +1,7 @@
 // Which equations one walk over the terms of a contraction serves.
 #include "Expr/SharedWalk.h"
 #include "Cascades.h"
+#include "Expr/Alternatives.h"
 
 using namespace fusec;
 using namespace fusec::test;
@@ -14,19 +15,22 @@ std::vector<const Equation *> equationsOf(const ExprProgram &p) {
   return out;
 }
 
-ExprProgram walkWith(const std::string &sum, const std::string &finish) {
+ExprProgram walkWith(const std::string &sum, const std::string &finish,
+                     const std::string &factor = "%x[i, k]") {
   return parse(R"(expr walk
 tensor %x: f32[5,37] input
 tensor %u: f32[5,36] input
 tensor %w: f32[37,5] input
+tensor %g: f32[37] input
 tensor %s: f32[5] temp
 tensor %t: f32[5,5] temp
 tensor %y: f32[5,5] output
-inputs (%x, %u, %w)
+inputs (%x, %u, %w, %g)
 outputs (%y)
 )" + sum + R"(
 reduction t [i:5, j:5; k:37] sum f32
-  %t = mul(%x[i, k], %w[k, j])
+  %t = mul()" + factor +
+               R"(, %w[k, j])
 map y [i:5, j:5]
   %y = )" + finish +
                "\n");
@@ -50,4 +54,28 @@ TEST_CASE(
       walkWith("reduction s [i:5; k:36] sum f32\n  %s = %u[i, k]", "mul(%t[i, j], %s[i])"))));
   CHECK(!sharedWalk(equationsOf(
       walkWith("reduction s [i:5; k:5] sum f32\n  %s = %w[k, i]", "mul(%t[i, j], %s[i])"))));
+}
+
+TEST_CASE("what the columns share of the terms becomes a map, and every bit stays") {
+  const std::string squares = "reduction s [i:5; k:37] sum f32\n  %s = mul(%x[i, k], %x[i, k])";
+  const std::vector<Rewrite> rewrites = {{"shared-factor"}};
+  const ExprProgram p = walkWith(squares, "mul(%t[i, j], %s[i])", "mul(%x[i, k], sub(%g[k], 1.0))");
+  const std::optional<ExprProgram> made = rewritten(p, rewrites);
+  REQUIRE(made);
+  requireValid(*made);
+  const std::string text = print(*made, nullptr);
+  CHECK(text.find("map t.factor [i:5, k:37]\n  %t.factor = mul(%x[i, k], sub(%g[k], 1.0))\n") !=
+        std::string::npos);
+  CHECK(text.find("%t = mul(%t.factor[i, k], %w[k, j])\n") != std::string::npos);
+  std::mt19937 random(5);
+  const std::vector<TensorValue> inputs = inputsOf(p, random);
+  CHECK((*evaluate(*made, inputs))[0].floats == (*evaluate(p, inputs))[0].floats);
+  const std::optional<SharedWalk> walk = sharedWalk(equationsOf(*made));
+  REQUIRE(walk);
+  CHECK(walk->factor == 1);
+  CHECK(walk->factorAxes == std::vector<int>{0, 2});
+  CHECK(!rewritten(*made, rewrites));
+  CHECK(!rewritten(walkWith(squares, "mul(%t[i, j], %s[i])"), rewrites));
+  // Computed for every column.
+  CHECK(!rewritten(walkWith(squares, "mul(%t[i, j], %s[i])", "add(%x[i, k], %u[j, 0])"), rewrites));
 }
