@@ -118,7 +118,7 @@ public:
     FUSEC_CHECK(sortByLaunches(drafts));
     chosen = std::move(drafts.front());
     FUSEC_TRY(chosenLaunches, joiner.join(kernelsOf(chosen)));
-    return success();
+    return options.mode == SearchMode::Full ? joinMissed() : success();
   }
 
   Group groupOf(const Phases &launch) { return judge.groupOf(launch); }
@@ -148,32 +148,83 @@ private:
     return int64_t{ofEquation} * static_cast<int64_t>(region.vertices.size());
   }
 
+  /// Joins kernels between which a value passes where that makes the plan faster and the quick model saw no chance:
+  /// what is asked for here whyApart would ask for too.
+  Status joinMissed() {
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (int v = 0; v < static_cast<int>(region.vertices.size()); ++v)
+        for (int c : region.vertices[v].consumers) {
+          const std::vector<int> a = kernelOf(sets, chosen.partition, v),
+                                 b = kernelOf(sets, chosen.partition, c);
+          const std::vector<int> all = united(a, b);
+          if (a == b || !region.vertices[v].equation || !region.vertices[c].equation ||
+              !whyNotOneKernel(context, region, all).empty() ||
+              !staysAcyclic(region, sets, chosen.partition, all))
+            continue;
+          FUSEC_TRY(const Times times, timesOf(a, b));
+          if (times.one >= times.two || score.kernelSeconds(all) == kNever)
+            continue;
+          PlanDraft draft = chosen;
+          assign(draft, sets, all);
+          FUSEC_TRY(Launches launches, joiner.join(kernelsOf(draft)));
+          if (launches.seconds >= chosenLaunches.seconds)
+            continue;
+          chosen = std::move(draft);
+          chosenLaunches = std::move(launches);
+          changed = true;
+        }
+    }
+    return success();
+  }
+
+  /// Seconds of two kernels as one, and as two.
+  struct Times {
+    double one, two;
+  };
+  Result<Times> timesOf(const std::vector<int> &a, const std::vector<int> &b) {
+    FUSEC_TRY(double one, judge.kernelSeconds(united(a, b)));
+    FUSEC_TRY(double first, judge.kernelSeconds(a));
+    FUSEC_TRY(double second, judge.kernelSeconds(b));
+    return Times{one, first + second};
+  }
+
   /// Of two kernels, and the two equations in them that a value joins.
   Result<std::string> whyTwoKernels(const std::vector<int> &a, const std::vector<int> &b,
                                     const std::vector<int> &ends) {
-    std::vector<int> all = united(a, b);
+    const std::vector<int> all = united(a, b);
     if (std::string reason = whyNotOneKernel(context, region, all); !reason.empty()) {
       const std::string own = whyNotOneKernel(context, region, ends);
       return own.empty() ? "with what else their kernels hold: " + reason : own;
     }
     if (!staysAcyclic(region, sets, chosen.partition, all))
       return std::string("another kernel needs the one and makes what the other one needs");
+    const std::string notAsked = "the search had no evaluation left for both as one kernel";
     const int64_t refusals = judge.refusals();
-    FUSEC_TRY(double together, judge.kernelSeconds(all));
+    FUSEC_TRY(const Times times, timesOf(a, b));
     if (judge.refusals() > refusals)
-      return std::string("the search had no evaluation left for both as one kernel");
-    FUSEC_TRY(double first, judge.kernelSeconds(a));
-    FUSEC_TRY(double second, judge.kernelSeconds(b));
+      return notAsked;
     FUSEC_TRY(const auto bytes, judge.movesMore(all));
     if (bytes)
       return "one kernel would move " + wholeText(bytes->first) + " bytes, their equations apart " +
              wholeText(bytes->second);
-    if (together == kNever)
+    if (times.one == kNever)
       return std::string("no schedule runs both as one kernel");
-    if (together >= first + second)
-      return "one kernel would take " + cost::secondsText(together) + ", two take " +
-             cost::secondsText(first + second);
-    return std::string("this search mode does not join them");
+    const std::string told = "one kernel would take " + cost::secondsText(times.one) +
+                             ", two take " + cost::secondsText(times.two);
+    if (times.one >= times.two)
+      return told;
+    if (score.kernelSeconds(all) == kNever)
+      return notAsked;
+    if (options.mode != SearchMode::Full)
+      return told + ": --search-mode=" + std::string(infoOf(options.mode).name) +
+             " does not join them";
+    PlanDraft draft = chosen;
+    assign(draft, sets, all);
+    FUSEC_TRY(const Launches launches, joiner.join(kernelsOf(draft)));
+    return told + ", but the plan would take " +
+           cost::secondsText(launches.seconds - chosenLaunches.seconds) +
+           " longer: other kernels would no longer be phases of one";
   }
 
   std::vector<PlanDraft> propose() {

@@ -272,18 +272,21 @@ reduction b [i:64; k:64] sum f32
 reduction y [i:32; k:64] sum f32
   %y = mul(%b[k], cast(f32, add(i, k)))
 )");
-  // No schedule runs two of them in one phase. Each takes `alone` times what a barrier saves, the last one with blocks
-  // of `lastUnits`, the others with 8.
+  // Each takes `alone` times what a barrier saves, the last one with blocks of `lastUnits`, the others with 8. No
+  // schedule runs two of them in one phase; or the last two, for `lastTwo` times as much in blocks of 4.
   const double saved = cost::savedByPhase(*lookupTarget("sm_80"));
   REQUIRE(saved > 0);
   Plan made;
+  double lastTwo = 0;
   auto planFor = [&](const char *targetName, double alone, SearchMode mode, int lastUnits = 8) {
     ScheduleOracle oracle = [&](const Pattern &pattern) -> Result<KernelTime> {
+      const Equation &e = std::get<Equation>(pattern.program.items.back().value);
+      const bool isLast = e.axes[0].extent.isConst(32);
+      if (lastTwo > 0 && isLast && pattern.program.items.size() == 2)
+        return KernelTime{lastTwo * saved, {{4, {lastTwo * saved, {1}}}}};
       if (pattern.program.items.size() > 1)
         return KernelTime();
-      const Equation &e = std::get<Equation>(pattern.program.items[0].value);
-      return KernelTime{alone * saved,
-                        {{e.axes[0].extent.isConst(32) ? lastUnits : 8, {alone * saved, {1}}}}};
+      return KernelTime{alone * saved, {{isLast ? lastUnits : 8, {alone * saved, {1}}}}};
     };
     PlanOptions options;
     options.mode = mode;
@@ -319,6 +322,20 @@ reduction y [i:32; k:64] sum f32
         "plan {\n  launch { a | b }\n  launch { y }\n}\n");
   CHECK(reasons() ==
         List{"b -> y: " + never + "; no phases of one kernel: no size of their blocks suits both"});
+  // As one kernel the last two are faster, but the first one would be a launch of its own again.
+  lastTwo = 3.5;
+  CHECK(planFor("sm_80", 2, SearchMode::Full, 4) ==
+        "plan {\n  launch { a | b }\n  launch { y }\n}\n");
+  auto times = [&](double factor) { return cost::secondsText(factor * saved); };
+  CHECK(reasons() ==
+        List{"b -> y: one kernel would take " + times(3.5) + ", two take " + times(4) +
+             ", but the plan would take " + times(0.5) +
+             " longer: other kernels would no longer be phases of one; no phases of one kernel: no "
+             "size of their blocks suits both"});
+  CHECK(planFor("sm_80", 2, SearchMode::None, 4) == apart);
+  CHECK(reasons().back() == "b -> y: one kernel would take " + times(3.5) + ", two take " +
+                                times(4) + ": --search-mode=none does not join them");
+  lastTwo = 0;
   CHECK(planFor("gfx90a", 2, SearchMode::Full) == apart); // its barrier costs more than a launch
   CHECK(reasons() == List{"a -> b: " + never, "b -> y: " + never});
 }
