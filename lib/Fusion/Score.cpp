@@ -7,6 +7,7 @@
 #include "Expr/OpWeight.h"
 #include "Expr/Rows.h"
 #include "Expr/transforms/Profile.h"
+#include "Support/OptValues.h"
 
 #include <algorithm>
 #include <limits>
@@ -25,8 +26,7 @@ static double loadsOf(const Equation &e) {
 Score::Score(const FusionContext &context, const Region &region, const Target &target,
              int64_t evaluations)
     : context(context), region(region), target(target), budget(evaluations) {
-  for (const Symbol &s : context.program.symbols)
-    symbols.push_back(s.opt);
+  symbols = optValues(context.program.symbols);
   for (const Region::Vertex &v : region.vertices) {
     works.push_back({1, v.equation ? weightOf(*v.equation) : 0,
                      v.equation ? loadsOf(*v.equation) : 0,

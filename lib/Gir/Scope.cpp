@@ -9,6 +9,7 @@
 #include "Gir/Walk.h"
 
 #include "Expr/ScalarEval.h"
+#include "Support/OptValues.h"
 
 #include <algorithm>
 #include <map>
@@ -20,8 +21,7 @@ class MeetingFinder {
 public:
   MeetingFinder(const GirKernel &kernel, const Phase &phase, BufferId buffer)
       : kernel(kernel), phase(phase), buffer(buffer), values(kernel.vars.size()) {
-    for (const Symbol &s : kernel.symbols)
-      opt.push_back(s.opt);
+    opt = optValues(kernel.symbols);
     for (const Scalar &s : kernel.body.nodes) {
       bool below = (s.op == ScalarOp::Read || s.op == ScalarOp::ReadIf) && s.index == buffer;
       for (NodeId a : s.args)

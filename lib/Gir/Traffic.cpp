@@ -1,6 +1,7 @@
 #include "Gir/Traffic.h"
 
 #include "Gir/Walk.h"
+#include "Support/OptValues.h"
 
 #include <algorithm>
 
@@ -10,8 +11,7 @@ namespace {
 class Counter {
 public:
   explicit Counter(const GirKernel &kernel) : kernel(kernel), traffic(kernel.buffers.size()) {
-    for (const Symbol &s : kernel.symbols)
-      opt.push_back(s.opt);
+    opt = optValues(kernel.symbols);
   }
 
   std::vector<ElementTraffic> run() {

@@ -6,6 +6,7 @@
 // each of these has its place. The counts of a kernel's blocks are taken one by one, at the symbols' `opt`.
 #include "Gir/Scope.h"
 #include "Gir/Walk.h"
+#include "Support/OptValues.h"
 
 #include <algorithm>
 #include <map>
@@ -30,8 +31,7 @@ public:
   explicit CounterVerifier(const GirKernel &kernel)
       : kernel(kernel), values(kernel.vars.size()), signalPhase(kernel.counters.size(), -1),
         signals(kernel.counters.size()) {
-    for (const Symbol &s : kernel.symbols)
-      opt.push_back(s.opt);
+    opt = optValues(kernel.symbols);
   }
 
   std::vector<std::string> run() {

@@ -1,7 +1,9 @@
 #include "Tiling/BlockStorage.h"
 
+#include "Support/OptValues.h"
 #include "Tiling/Access.h"
 #include "Tiling/Kept.h"
+#include "Tiling/LiveReads.h"
 #include "Tiling/StagedTile.h"
 
 #include <algorithm>
@@ -19,8 +21,7 @@ public:
   Storage(const Schedule &schedule, const ExprProgram &pattern)
       : schedule(schedule), pattern(pattern), equations(scheduledEquations(pattern)),
         isScan(scanOf(pattern)) {
-    for (const Symbol &s : pattern.symbols)
-      symbols.push_back(s.opt);
+    symbols = optValues(pattern.symbols);
     Chain chain;
     visit(schedule.tree, chain);
   }
@@ -36,7 +37,7 @@ public:
       const bool reduces = equation.kind == EquationKind::Reduction;
       const DType type =
           reduces ? equation.accumulateType : pattern.tensors[equation.outputs[0]].type;
-      if (reduces || levelOf(equation.outputs[0]) == MemLevel::Register)
+      if (reduces || levelOf(schedule, equation.outputs[0]) == MemLevel::Register)
         out.registersPerThread += copies(static_cast<int>(e), at->second) *
                                   double(std::max<size_t>(1, sizeInBytes(type) / 4));
       if (reduces && combines.count(static_cast<int>(e)) && unitsReduce(int(e), at->second))
@@ -56,13 +57,6 @@ public:
 
 private:
   int64_t valueOf(const DimExpr &e) const { return e.evaluate(symbols).value_or(1); }
-
-  MemLevel levelOf(TensorId tensor) const {
-    for (const EdgeLevel &edge : schedule.edges)
-      if (edge.tensor == tensor)
-        return edge.level;
-    return MemLevel::Global;
-  }
 
   void visit(const std::vector<TreeNode> &nodes, Chain &chain) {
     for (const TreeNode &node : nodes) {

@@ -1,5 +1,7 @@
 #include "Tiling/Builder.h"
 
+#include "Support/OptValues.h"
+
 #include <algorithm>
 
 namespace fusec::tiling {
@@ -16,9 +18,7 @@ DimExpr View::extent(const std::vector<int> &group) const {
 }
 
 int64_t View::opt(const std::vector<int> &group) const {
-  std::vector<int64_t> values;
-  for (const Symbol &s : pattern->symbols)
-    values.push_back(s.opt);
+  const std::vector<int64_t> values = optValues(pattern->symbols);
   constexpr int64_t kMost =
       int64_t{1} << 24; // beyond it sizes no longer change a choice, and products stay small
   return std::clamp<int64_t>(extent(group).evaluate(values).value_or(kMost), 1, kMost);

@@ -7,6 +7,7 @@
 #include "Tiling/CacheTraffic.h"
 
 #include "Cost/Cost.h"
+#include "Support/OptValues.h"
 #include "Tiling/Access.h"
 #include "Tiling/StagedTile.h"
 
@@ -34,8 +35,7 @@ public:
         double capacity, double lineBytes)
       : schedule(schedule), pattern(pattern), storage(storage), capacity(capacity),
         lineBytes(lineBytes), equations(scheduledEquations(pattern)), scan(scanOf(pattern)) {
-    for (const Symbol &s : pattern.symbols)
-      symbols.push_back(s.opt);
+    symbols = optValues(pattern.symbols);
     assert(schedule.axes.size() <= kMostAxes);
     for (const ScheduleAxis &axis : schedule.axes)
       tiles.push_back(valueOf(axis.extent));

@@ -1,4 +1,5 @@
 // Axes and addresses of a lowering.
+#include "Tiling/LiveReads.h"
 #include "Tiling/LowerContext.h"
 #include "Tiling/StagedTile.h"
 
@@ -67,19 +68,9 @@ NodeId Lowering::equationAxis(int equation, int position) {
   return value;
 }
 
-int Lowering::producerOf(TensorId tensor) const {
-  for (size_t e = 0; e < equations.size(); ++e)
-    if (std::count(equations[e]->outputs.begin(), equations[e]->outputs.end(), tensor) != 0)
-      return static_cast<int>(e);
-  return -1;
-}
+int Lowering::producerOf(TensorId tensor) const { return tiling::producerOf(equations, tensor); }
 
-MemLevel Lowering::levelOf(TensorId tensor) const {
-  for (const EdgeLevel &edge : schedule.edges)
-    if (edge.tensor == tensor)
-      return edge.level;
-  return MemLevel::Global;
-}
+MemLevel Lowering::levelOf(TensorId tensor) const { return tiling::levelOf(schedule, tensor); }
 
 BufferId Lowering::globalBuffer(TensorId tensor) {
   auto it = globals.find(tensor);

@@ -1,6 +1,7 @@
 #include "Tiling/MovedBytes.h"
 
 #include "Expr/Cascade.h"
+#include "Support/OptValues.h"
 #include "Tiling/Kept.h"
 #include "Tiling/LiveReads.h"
 #include "Tiling/Rounds.h"
@@ -20,8 +21,7 @@ public:
   Mover(const Schedule &schedule, const ExprProgram &pattern, const Target &target, Effort effort)
       : schedule(schedule), pattern(pattern), threaded(target.kind != TargetKind::Cpu),
         effort(effort), equations(scheduledEquations(pattern)), scan(scanOf(pattern)) {
-    for (const Symbol &s : pattern.symbols)
-      symbols.push_back(s.opt);
+    symbols = optValues(pattern.symbols);
     steps = scan ? valueOf(scan->steps) : 1;
   }
 

@@ -15,6 +15,7 @@
 //
 // A CPU's block makes some vectors along the last axis, weights in panels, so that a core finds its part of them in its
 // own cache in each step.
+#include "Support/OptValues.h"
 #include "Tiling/Pieces.h"
 #include "Tiling/Rounds.h"
 
@@ -155,9 +156,7 @@ private:
   }
 
   int64_t vectorsAlong(AxisId x) const {
-    std::vector<int64_t> symbols;
-    for (const Symbol &s : pattern.symbols)
-      symbols.push_back(s.opt);
+    const std::vector<int64_t> symbols = optValues(pattern.symbols);
     const int64_t extent = schedule.axes[x].extent.evaluate(symbols).value_or(INT32_MAX);
     return std::max<int64_t>(1, roundUp(extent, schedule.lanes) / schedule.lanes);
   }

@@ -15,6 +15,7 @@
 // without common rows run in one block, which has all that they make: right for what is smaller than a launch.
 #include "Expr/Cascade.h"
 #include "Expr/Rows.h"
+#include "Support/OptValues.h"
 #include "Tiling/Nests.h"
 #include "Tiling/Pieces.h"
 #include "Tiling/Work.h"
@@ -306,9 +307,7 @@ private:
   }
 
   int64_t optOf(const DimExpr &extent) const {
-    std::vector<int64_t> values;
-    for (const Symbol &s : pattern.symbols)
-      values.push_back(s.opt);
+    const std::vector<int64_t> values = optValues(pattern.symbols);
     return std::max<int64_t>(1, extent.evaluate(values).value_or(1));
   }
 
@@ -331,9 +330,7 @@ namespace {
 /// On a GPU so many outputs keep several blocks busy: one block is no kernel for them.
 bool outgrowsBlock(const Equation &e, const ExprProgram &pattern) {
   constexpr int64_t kOutputs = 4096;
-  std::vector<int64_t> values;
-  for (const Symbol &s : pattern.symbols)
-    values.push_back(s.opt);
+  const std::vector<int64_t> values = optValues(pattern.symbols);
   int64_t outputs = 1;
   for (int p = 0; p < e.numSpatial; ++p)
     outputs = std::min(outputs * e.axes[p].extent.evaluate(values).value_or(1), kOutputs);

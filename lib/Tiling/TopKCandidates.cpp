@@ -1,4 +1,5 @@
 // Schedules of topk, and what they cost: selection takes k passes over a row, sorting log^2 of its length.
+#include "Support/OptValues.h"
 #include "Tiling/Builder.h"
 #include "Tiling/TopK.h"
 
@@ -154,9 +155,7 @@ void addTopKWork(const Schedule &schedule, const ExprProgram &pattern, const Tre
     return;
   }
   case LeafKind::Store: {
-    std::vector<int64_t> symbols;
-    for (const Symbol &s : pattern.symbols)
-      symbols.push_back(s.opt);
+    const std::vector<int64_t> symbols = optValues(pattern.symbols);
     double k = selects ? 1 : double(e.axes[e.numSpatial - 1].extent.evaluate(symbols).value_or(1));
     counts.vectorLoads += times * std::ceil(k / width) * 3;
     counts.gathers += times * std::min(width, k);

@@ -10,6 +10,7 @@
 #include "Tiling/Traffic.h"
 
 #include "Expr/ScalarEval.h"
+#include "Support/OptValues.h"
 #include "Tiling/Access.h"
 
 #include <algorithm>
@@ -315,8 +316,7 @@ double unionSize(const std::vector<IndexSet> &sets, int64_t dimension) {
 class Meter {
 public:
   explicit Meter(const ExprProgram &pattern) : pattern(pattern) {
-    for (const Symbol &s : pattern.symbols)
-      symbols.push_back(s.opt);
+    symbols = optValues(pattern.symbols);
     reads.resize(pattern.tensors.size());
   }
 

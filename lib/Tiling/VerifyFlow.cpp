@@ -3,6 +3,7 @@
 #include "Tiling/VerifyFlow.h"
 
 #include "Tiling/Access.h"
+#include "Tiling/BrokenRules.h"
 #include "Tiling/StagedTile.h"
 
 #include <algorithm>
@@ -51,14 +52,11 @@ public:
     for (size_t e = 0; e < equations.size(); ++e)
       for (NodeId read : readsOf(*equations[e]))
         verifyRead(static_cast<int>(e), read);
-    return std::move(problems);
+    return broken.list();
   }
 
 private:
-  void require(bool holds, std::string rule) {
-    if (!holds && std::count(problems.begin(), problems.end(), rule) == 0)
-      problems.push_back(std::move(rule));
-  }
+  void require(bool holds, std::string rule) { broken.require(holds, std::move(rule)); }
 
   void collect(const std::vector<TreeNode> &nodes, std::vector<const TreeNode *> &loops) {
     for (const TreeNode &node : nodes) {
@@ -355,7 +353,7 @@ private:
   const Schedule &schedule;
   std::vector<const Equation *> equations;
   std::vector<Place> places;
-  std::vector<std::string> problems;
+  BrokenRules broken;
 };
 
 } // namespace

@@ -1,6 +1,7 @@
 // The rules of a schedule. A dump edited by hand passes here before it is lowered.
 #include "Expr/Cascade.h"
 #include "Tiling/Access.h"
+#include "Tiling/BrokenRules.h"
 #include "Tiling/Kept.h"
 #include "Tiling/Phases.h"
 #include "Tiling/Rounds.h"
@@ -29,14 +30,13 @@ public:
       verifyAxis(axis);
     }
     verifyCoverage();
-    if (problems.empty()) { // the rest looks axes up
+    if (broken.none()) { // the rest looks axes up
       for (const Operand &operand : schedule.operands)
         verifyOperand(operand);
       for (const EdgeLevel &edge : schedule.edges)
         require(pattern.tensors[edge.tensor].kind == TensorKind::Temp,
                 "edge " + pattern.tensors[edge.tensor].name + " is a value inside the pattern");
-      for (const std::string &rule : tiling::keptProblems(schedule, pattern))
-        require(false, rule);
+      broken.add(tiling::keptProblems(schedule, pattern));
       for (std::span<const TreeNode> phase : phasesOf(schedule.tree)) {
         if (const TreeNode *loop = tiling::roundsOf(phase); loop && scanOf(pattern))
           verifyRounds(*loop);
@@ -46,22 +46,15 @@ public:
       verifyLeaves();
       verifyPhases();
     }
-    if (problems.empty()) { // the statements name what exists
-      for (const std::string &rule : tiling::flowProblems(schedule, pattern))
-        require(false, rule);
-      for (const std::string &rule : tiling::blockProblems(schedule, pattern))
-        require(false, rule);
+    if (broken.none()) { // the statements name what exists
+      broken.add(tiling::flowProblems(schedule, pattern));
+      broken.add(tiling::blockProblems(schedule, pattern));
     }
-    if (problems.empty())
-      return success();
-    return problems;
+    return broken.status(schedule);
   }
 
 private:
-  void require(bool holds, const std::string &rule) {
-    if (!holds)
-      problems.push_back({Diag::BadIr, "schedule " + schedule.name, "broken rule: " + rule});
-  }
+  void require(bool holds, const std::string &rule) { broken.require(holds, rule); }
 
   bool isEquation(int e) const { return e >= 0 && e < static_cast<int>(equations.size()); }
 
@@ -276,8 +269,7 @@ private:
       require(computed[e] == 1, "e" + std::to_string(e) + " is computed by one statement");
       cascadeOrder(static_cast<int>(e));
       if (equations[e]->kind == EquationKind::Opaque)
-        for (const std::string &rule : tiling::topKProblems(schedule, pattern, static_cast<int>(e)))
-          require(false, rule);
+        broken.add(tiling::topKProblems(schedule, pattern, static_cast<int>(e)));
     }
   }
 
@@ -285,7 +277,7 @@ private:
   /// device memory, and its producer's phase comes first. Inside a phase a block reads only what it makes itself
   /// (VerifyFlow.cpp, VerifyBlocks.cpp).
   void verifyPhases() {
-    if (numPhases == 1 || !problems.empty())
+    if (numPhases == 1 || !broken.none())
       return;
     require(!scanOf(pattern) || rounds,
             "a scan runs in one phase, or all phases of a step stand in its loop");
@@ -380,7 +372,7 @@ private:
   std::vector<int> phaseOfLeaf; // one a leaf
   int numPhases = 0;
   bool rounds = false; // a scan's steps hold phases
-  Diagnostics problems;
+  tiling::BrokenRules broken;
 };
 
 } // namespace

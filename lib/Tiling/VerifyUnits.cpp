@@ -1,5 +1,5 @@
 // The rules of a schedule that depend on the target: its blocks have such units and lanes, and the loops use them all.
-#include "Tiling/Schedule.h"
+#include "Tiling/BrokenRules.h"
 
 namespace fusec {
 
@@ -10,27 +10,21 @@ public:
   explicit UnitVerifier(const Schedule &schedule) : schedule(schedule) {}
 
   Status run(const Target &target) {
-    require(schedule.units <= target.maxUnits,
-            "a block of " + target.name + " has " +
-                (target.maxUnits == 1 ? "one unit"
-                                      : "1 to " + std::to_string(target.maxUnits) + " units") +
-                ", given " + std::to_string(schedule.units));
-    require(schedule.lanes == target.lanes, "a unit of " + target.name + " has " +
-                                                std::to_string(target.lanes) + " lanes, given " +
-                                                std::to_string(schedule.lanes));
-    if (problems.empty())
+    broken.require(schedule.units <= target.maxUnits,
+                   "a block of " + target.name + " has " +
+                       (target.maxUnits == 1
+                            ? "one unit"
+                            : "1 to " + std::to_string(target.maxUnits) + " units") +
+                       ", given " + std::to_string(schedule.units));
+    broken.require(schedule.lanes == target.lanes,
+                   "a unit of " + target.name + " has " + std::to_string(target.lanes) +
+                       " lanes, given " + std::to_string(schedule.lanes));
+    if (broken.none())
       verifyLoops(schedule.tree);
-    if (problems.empty())
-      return success();
-    return problems;
+    return broken.status(schedule);
   }
 
 private:
-  void require(bool holds, const std::string &rule) {
-    if (!holds)
-      problems.push_back({Diag::BadIr, "schedule " + schedule.name, "broken rule: " + rule});
-  }
-
   void verifyLoops(const std::vector<TreeNode> &nodes) {
     for (const TreeNode &node : nodes) {
       if (!node.isLoop)
@@ -52,15 +46,15 @@ private:
         tile = DimExpr(outer->step);
     const bool isUnit = node.loop == LoopKind::Unit;
     const int wanted = isUnit ? schedule.units : schedule.lanes;
-    require(ceilDiv(tile, DimExpr(node.step)).isConst(wanted),
-            std::string(name(node.loop)) + " loop over " + axis.name +
-                " has a round for each of the " + std::to_string(wanted) +
-                (isUnit ? " units" : " lanes"));
+    broken.require(ceilDiv(tile, DimExpr(node.step)).isConst(wanted),
+                   std::string(name(node.loop)) + " loop over " + axis.name +
+                       " has a round for each of the " + std::to_string(wanted) +
+                       (isUnit ? " units" : " lanes"));
   }
 
   const Schedule &schedule;
   std::vector<const TreeNode *> path;
-  Diagnostics problems;
+  tiling::BrokenRules broken;
 };
 
 } // namespace

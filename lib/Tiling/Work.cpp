@@ -2,6 +2,7 @@
 
 #include "Expr/Cascade.h"
 #include "Expr/OpWeight.h"
+#include "Support/OptValues.h"
 #include "Tiling/BlockStorage.h"
 #include "Tiling/CacheTraffic.h"
 #include "Tiling/Kept.h"
@@ -26,8 +27,7 @@ public:
           const Traffic *traffic)
       : schedule(schedule), pattern(pattern), target(target),
         equations(scheduledEquations(pattern)) {
-    for (const Symbol &s : pattern.symbols)
-      symbols.push_back(s.opt);
+    symbols = optValues(pattern.symbols);
     counts.unitsPerBlock = 1;
     if (isPack(schedule.tree))
       walkParts();
@@ -311,9 +311,7 @@ private:
 /// A step's phases, as often as there are steps, behind what copies the initial states.
 static std::vector<cost::Counts> roundCounts(const Schedule &schedule, const ExprProgram &pattern,
                                              const Target &target) {
-  std::vector<int64_t> symbols;
-  for (const Symbol &s : pattern.symbols)
-    symbols.push_back(s.opt);
+  const std::vector<int64_t> symbols = optValues(pattern.symbols);
   const Equation &scan = *scanOf(pattern);
   cost::Counts first;
   first.unitsPerBlock = schedule.units;

@@ -21,6 +21,7 @@
 #include "Expr/Alternatives.h"
 #include "Expr/transforms/Inline.h"
 #include "Expr/transforms/Walk.h"
+#include "Support/OptValues.h"
 
 #include <algorithm>
 
@@ -63,9 +64,7 @@ std::vector<int64_t> recomputeChoices(const ExprProgram &pattern, const Target &
   constexpr size_t kMostEquations = 12, kMostChoices = 2;
   if (pattern.items.size() > kMostEquations)
     return {};
-  std::vector<int64_t> symbols;
-  for (const Symbol &s : pattern.symbols)
-    symbols.push_back(s.opt);
+  const std::vector<int64_t> symbols = optValues(pattern.symbols);
   std::vector<std::pair<int64_t, int64_t>> kept; // -elements, choice
   for (size_t i = 0; i < pattern.items.size(); ++i)
     if (isKept(pattern, i)) {

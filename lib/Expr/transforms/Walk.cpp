@@ -1,5 +1,7 @@
 #include "Expr/transforms/Walk.h"
 
+#include "Support/OptValues.h"
+
 #include <algorithm>
 
 namespace fusec {
@@ -104,9 +106,7 @@ void rebuild(Equation &e, const std::vector<Symbol> &symbols, const DimExpr *ste
 }
 
 double typicalElements(const Shape &shape, const std::vector<Symbol> &symbols) {
-  std::vector<int64_t> values;
-  for (const Symbol &s : symbols)
-    values.push_back(s.opt);
+  const std::vector<int64_t> values = optValues(symbols);
   double count = 1;
   for (const DimExpr &d : shape)
     count *= static_cast<double>(d.evaluate(values).value_or(1));
