@@ -96,7 +96,11 @@ def cmakeProblems(tree, path):
     stage = stageOf(path)
     if not stage or path.count("/") != 2:
         return
+    included = {match[1].split("/")[0] for source in tree.sources(f"lib/{stage}/") for _, line in tree.lines(source)
+                if (match := INCLUDE.match(line))}
     for match in DEPS.finditer(text):
         for name in match[1].split():
             if name not in MAY_INCLUDE[stage].split():
                 yield Problem(path, 0, f"{stage} may not depend on {name}")
+            elif name not in included:
+                yield Problem(path, 0, f"{stage} depends on {name} and includes nothing of it")

@@ -31,6 +31,7 @@ PLANTED = [
     ("lib/Codegen/extra.cmake", "find_library(x dnnl)\n", "vendor or BLAS library"),
     ("lib/Search/Bad.h", 'const char *home = getenv("HOME");\n', "the environment is read only in tools/"),
     ("lib/Search/CMakeLists.txt", "fusec_stage(Search\n  DEPS Support Graph)\n", "Search may not depend on Graph"),
+    ("lib/Graph/CMakeLists.txt", "fusec_stage(Graph\n  DEPS Support Target)\n", "Graph depends on Target and includes"),
     ("lib/Graph/Bad.h", "int x;\n" * 401, "401 lines: over 400 needs a reason"),
     ("lib/Graph/Bad.h", "int x;\n" * 701, "701 lines: over 700 needs an exemption"),
     ("scripts/checks/long-files.txt", "lib/Gone.h reason 500 a table\n", "lib/Gone.h does not exist"),
