@@ -4,9 +4,11 @@
 #include "Fusion/QuickSeconds.h"
 #include "Tiling/Access.h"
 #include "Tiling/Kept.h"
+#include "Tiling/LiveReads.h"
 #include "Tiling/Rounds.h"
 
 #include <algorithm>
+#include <set>
 #include <tuple>
 
 namespace fusec {
@@ -18,7 +20,6 @@ public:
   Explainer(const CompileState &compiled, const TargetState &state)
       : program(compiled.program), uncomposed(compiled.uncomposed), state(state),
         launches(countLaunches(state.plan)), modelNames(compiled.program) {
-    noteEquations(program.items);
     countUses(program.items, uses);
     for (TensorId t : program.outputs)
       ++uses[t];
@@ -28,12 +29,15 @@ public:
     out.model = program.name;
     out.target = state.target.name;
     out.onCpu = state.target.kind == TargetKind::Cpu;
-    for (const Symbol &s : program.symbols)
+    for (const Symbol &s : program.symbols) {
       out.sizes.emplace_back(s.name, s.opt);
-    FUSEC_TRY(alone, measureAlone(program));
+      if (s.max == Symbol().max)
+        out.withoutRange.push_back(s.name);
+    }
+    FUSEC_TRY(alone, measureAlone(program, &movedAlone));
     out.unfused = total(alone);
     if (uncomposed) {
-      FUSEC_TRY(auto parts, measureAlone(*uncomposed));
+      FUSEC_TRY(auto parts, measureAlone(*uncomposed, nullptr));
       out.uncomposed = total(parts);
     }
     for (size_t p = 0; p < state.plan.patterns.size(); ++p) {
@@ -60,18 +64,14 @@ private:
     };
     for (const Apart &apart : valuesBetween(state.plan, program, why))
       out.apart.push_back({program.tensors[apart.tensor].name, apart.producer, apart.consumer,
-                           apart.reason, kernelOf(apart.producer), kernelOf(apart.consumer)});
-  }
-
-  void noteEquations(const std::vector<Item> &items) {
-    for (const Item &item : items) {
-      if (const auto *equation = std::get_if<Equation>(&item.value)) {
-        equations[equation->name] = equation;
-        continue;
-      }
-      noteEquations(std::get<Control>(item.value).thenItems);
-      noteEquations(std::get<Control>(item.value).elseItems);
-    }
+                           apart.reason, modelNames.onnxNodes(apart.producer),
+                           modelNames.onnxNodes(apart.consumer), kernelOf(apart.producer),
+                           kernelOf(apart.consumer)});
+    std::map<std::pair<int, int>, std::set<std::string>> tensors;
+    for (const ExplainedTarget::Between &b : out.apart)
+      tensors[{b.from, b.to}].insert(b.tensor);
+    for (ExplainedTarget::Between &b : out.apart)
+      b.tensors = static_cast<int>(tensors[{b.from, b.to}].size());
   }
 
   static void add(Sums &sums, const Prediction &prediction) {
@@ -87,21 +87,39 @@ private:
     sums.seconds += more.seconds;
   }
 
-  /// Each equation alone, by name, by the same oracle as the search's.
-  Result<std::map<std::string, Sums>> measureAlone(const ExprProgram &equations) const {
+  static void add(Moved &sums, const Moved &more) {
+    sums.readBytes += more.readBytes;
+    sums.writtenBytes += more.writtenBytes;
+    sums.readSectors += more.readSectors;
+    sums.writtenSectors += more.writtenSectors;
+    sums.sharedBytes += more.sharedBytes;
+    sums.fromData |= more.fromData;
+  }
+
+  /// Each equation alone, by name, by the same oracle as the search's; what its instructions ask for goes to `asked`.
+  Result<std::map<std::string, Sums>> measureAlone(const ExprProgram &equations,
+                                                   std::map<std::string, Moved> *asked) const {
     const Plan plan = unfusedPlan(equations);
     std::vector<Prediction> ofPattern;
+    std::vector<Moved> movedOf;
     for (const Pattern &pattern : plan.patterns) {
       FUSEC_TRY(std::vector<ScheduleVariant> variants,
                 bestSchedules(pattern.program, state.target));
-      ofPattern.push_back(predict(variants.back().schedule, pattern.program, state.target));
+      const Schedule &schedule = variants.back().schedule;
+      ofPattern.push_back(predict(schedule, pattern.program, state.target));
+      movedOf.push_back(
+          asked ? movedBytes(schedule, pattern.program, state.target, tiling::Effort::Thorough)
+                : Moved());
     }
     std::map<std::string, Sums> sums;
     std::function<void(const std::vector<PlanStep> &)> visit =
         [&](const std::vector<PlanStep> &steps) {
           for (const PlanStep &step : steps) {
-            if (step.kind == PlanStep::Kind::Launch)
+            if (step.kind == PlanStep::Kind::Launch) {
               add(sums[step.equations[0]], ofPattern[static_cast<size_t>(step.pattern)]);
+              if (asked)
+                (*asked)[step.equations[0]] = movedOf[static_cast<size_t>(step.pattern)];
+            }
             visit(step.thenSteps);
             visit(step.elseSteps);
           }
@@ -153,13 +171,21 @@ private:
     kernel.moved = moved[p];
     std::vector<const Equation *> own;
     for (const std::string &name : step.equations)
-      own.push_back(equations.at(name));
+      own.push_back(&modelNames.equation(name));
     kernel.quickSeconds = quickSeconds(program, uses, own, state.target);
-    for (const std::string &name : step.equations)
+    for (const std::string &name : step.equations) {
       add(kernel.unfused, alone[name]);
+      add(kernel.unfusedMoved, movedAlone[name]);
+    }
     for (const ScheduleVariant &variant : state.schedules[p])
-      kernel.schedules.push_back(print(variant.schedule, pattern.program));
-    kernel.considered = state.schedules[p].back().considered;
+      kernel.schedules.push_back(modelNames.withNames(print(variant.schedule, pattern.program),
+                                                      variant.schedule.via, step, pattern));
+    const ScheduleVariant &last = state.schedules[p].back();
+    kernel.considered = last.considered;
+    for (size_t c = 0; c < kernel.considered.size(); ++c)
+      kernel.considered[c].name = modelNames.withNames(std::move(kernel.considered[c].name),
+                                                       last.consideredVia[c], step, pattern);
+    kernel.consideredOfPhases = last.consideredOfPhases;
     add(out.totals, kernel.prediction);
     for (const std::string &name : step.equations)
       kernelOfEquation[name] = static_cast<int>(out.kernels.size());
@@ -262,10 +288,8 @@ private:
                              TensorId tensor) {
     if (const auto kept = tiling::keptLevel(schedule, equations, reader, tensor))
       return std::string(name(*kept));
-    for (const EdgeLevel &edge : schedule.edges)
-      if (edge.tensor == tensor && edge.level != MemLevel::Global)
-        return std::string(name(edge.level));
-    return "device";
+    const MemLevel level = tiling::levelOf(schedule, tensor);
+    return level == MemLevel::Global ? "device" : std::string(name(level));
   }
 
   int kernelOf(const std::string &equation) const {
@@ -279,8 +303,8 @@ private:
   const std::vector<int> launches;
   const ModelNames modelNames;
   std::map<TensorId, int> uses;
-  std::map<std::string, const Equation *> equations;
-  std::map<std::string, Sums> alone; // by equation
+  std::map<std::string, Sums> alone;       // by equation
+  std::map<std::string, Moved> movedAlone; // the same
   std::map<std::string, int> kernelOfEquation;
   std::vector<Prediction> predictions; // one a pattern
   std::vector<Moved> moved;            // the same

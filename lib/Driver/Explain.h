@@ -29,21 +29,27 @@ struct ExplainedKernel {
   double quickSeconds = 0; // of one launch, by the fidelity that the search explores with
   Moved moved;             // of one launch: what its instructions ask for
   Sums unfused;            // its equations, a kernel each
+  Moved unfusedMoved;      // the same
   std::vector<std::string> schedules; // text, one a variant
-  search::Log considered;             // of the last variant; empty where the plan was not searched
+  // Of the last variant, as ScheduleVariant has them; empty where the plan was not searched.
+  search::Log considered;
+  std::vector<search::Log> consideredOfPhases;
 };
 
 struct ExplainedTarget {
   std::string model, target;
   bool onCpu = false;
   std::vector<std::pair<std::string, int64_t>> sizes; // of symbols, which all figures are for
+  std::vector<std::string> withoutRange;              // of these symbols, nobody said how large
   std::vector<ExplainedKernel> kernels;               // in launch order
   Sums totals, unfused;
   std::optional<Sums>
       uncomposed; // without vertical composition; absent where a dump holds the composed equations
   struct Between {
     std::string tensor, producer, consumer, reason;
+    std::vector<std::string> producerNodes, consumerNodes; // of the model
     int from = -1, to = -1; // kernels; -1: a branch or loop of the host
+    int tensors = 0;        // different ones that pass from the one kernel to the other
   };
   std::vector<Between> apart;
 };

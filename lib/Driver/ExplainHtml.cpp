@@ -47,7 +47,7 @@ svg rect { fill: white; stroke: #98a2b3; rx: 5; } svg g.on rect { fill: #e4ebfb;
   stroke: var(--accent); stroke-width: 2; } svg g { cursor: pointer; }
 svg path { fill: none; stroke: #b8c0cc; stroke-width: 1.2; }
 svg path.on { stroke: var(--accent); stroke-width: 2.2; }
-p { margin: 4px 0; }
+p { margin: 4px 0; } p.between { margin-left: 16px; }
 </style></head><body>
 <header><h1 id="title"></h1><label>target <select id="target"></select></label>
 <nav id="tabs"></nav><div id="sums" style="display:flex;gap:28px;flex-wrap:wrap"></div></header>
@@ -168,12 +168,24 @@ function names(label, list) {
 }
 function values(label, list, end) {
   if (!list.length) return [];
-  return [el('h2', {}, label), ...list.map(a => {
-    const other = a[end] === null ? el('span', {}, end === 'from' ? a.producer : a.consumer)
-      : el('a', {onclick: () => select(a[end])}, 'kernel ' + (a[end] + 1));
-    return el('p', {class: 'names'}, a.tensor + (end === 'from' ? ' from ' : ' to '), other,
-              el('br'), el('span', {class: 'dim'}, 'apart: ' + a.reason));
+  const kernels = [...new Set(list.map(a => a[end]))];
+  const node = (item, nodes) => item + (nodes.length ? ' (' + nodes.join(', ') + ')' : '');
+  return [el('h2', {}, label), ...kernels.flatMap(k => {
+    const own = list.filter(a => a[end] === k), count = own[0].tensors;
+    const other = k === null ? el('span', {}, 'the host')
+      : el('a', {onclick: () => select(k)}, 'kernel ' + (k + 1) + ', ' + own[0][end + '_kernel']);
+    return [el('p', {class: 'names'}, count + (count === 1 ? ' tensor ' : ' tensors ') + end + ' ',
+               other), ...own.map(a => el('p', {class: 'names between'}, a.tensor + ' from ' +
+      node(a.producer, a.producer_nodes) + ' to ' + node(a.consumer, a.consumer_nodes), el('br'),
+      el('span', {class: 'dim'}, 'apart: ' + a.reason)))];
   })];
+}
+function considered(label, list) {
+  const tried = [...list].sort((a, b) => a.predicted_s - b.predicted_s);
+  if (!tried.length) return [];
+  return [el('h2', {}, label), el('table', {}, el('tbody', {},
+    tried.map(c => el('tr', {}, cell(c.name + (c.chosen ? ' (chosen)' : '')),
+                      cell(time(c.predicted_s), 1)))))];
 }
 function details(k, i) {
   const u = k.unfused;
@@ -198,11 +210,9 @@ function details(k, i) {
   k.schedules.forEach((s, v) => part.append(
     el('h2', {}, k.schedules.length > 1 ? 'Schedule, variant ' + (v + 1) : 'Schedule'),
     el('pre', {}, s.join('\n'))));
-  const tried = [...k.considered].sort((a, b) => a.predicted_s - b.predicted_s);
-  if (tried.length)
-    part.append(el('h2', {}, 'Schedules considered'), el('table', {}, el('tbody', {},
-      tried.map(c => el('tr', {}, cell(c.name + (c.chosen ? ' (chosen)' : '')),
-                        cell(time(c.predicted_s), 1))))));
+  part.append(...considered('Schedules considered', k.considered),
+              ...k.considered_of_phases.flatMap((list, p) => considered('Schedules considered ' +
+                'for phase ' + (p + 1) + ', as a kernel of its own', list)));
   return part;
 }
 

@@ -66,15 +66,26 @@ std::string kernel(const ExplainedKernel &k) {
          ",\"edges\":" + list(k.edges, edge) + "," +
          numbers(k.prediction.readBytes, k.prediction.writtenBytes, k.prediction.seconds) +
          ",\"quick_s\":" + floatToText(k.quickSeconds) + ",\"moved\":" + movedText(k.moved) +
-         ",\"unfused\":" + sums(k.unfused) + ",\"schedules\":" + list(k.schedules, lines) +
-         ",\"considered\":" + list(k.considered, evaluation) + "}";
+         ",\"unfused\":" + sums(k.unfused) + ",\"unfused_moved\":" + movedText(k.unfusedMoved) +
+         ",\"schedules\":" + list(k.schedules, lines) +
+         ",\"considered\":" + list(k.considered, evaluation) + ",\"considered_of_phases\":" +
+         list(k.consideredOfPhases,
+              [&](const search::Log &phase) { return list(phase, evaluation); }) +
+         "}";
 }
 
-std::string between(const ExplainedTarget::Between &b) {
+std::string between(const ExplainedTarget &t, const ExplainedTarget::Between &b) {
   auto index = [](int k) { return k < 0 ? std::string("null") : std::to_string(k); };
+  auto name = [&](int k) {
+    return k < 0 ? std::string("null") : jsonString(t.kernels[static_cast<size_t>(k)].name);
+  };
   return "{\"tensor\":" + jsonString(b.tensor) + ",\"producer\":" + jsonString(b.producer) +
          ",\"consumer\":" + jsonString(b.consumer) + ",\"reason\":" + jsonString(b.reason) +
-         ",\"from\":" + index(b.from) + ",\"to\":" + index(b.to) + "}";
+         ",\"from\":" + index(b.from) + ",\"to\":" + index(b.to) +
+         ",\"from_kernel\":" + name(b.from) + ",\"to_kernel\":" + name(b.to) +
+         ",\"tensors\":" + std::to_string(b.tensors) +
+         ",\"producer_nodes\":" + names(b.producerNodes) +
+         ",\"consumer_nodes\":" + names(b.consumerNodes) + "}";
 }
 
 /// "batch":2,"seq":12
@@ -100,10 +111,11 @@ std::string explanationJson(const std::vector<ExplainedTarget> &targets) {
   for (const ExplainedTarget &t : targets)
     out += "{\"model\":" + jsonString(t.model) + ",\"target\":" + jsonString(t.target) +
            ",\"symbols\":{" + sizesOf(t) + "},\"levels\":{" + levelsOf(t) +
-           "},\"totals\":" + sums(t.totals) + ",\"unfused\":" + sums(t.unfused) +
+           "},\"without_range\":" + names(t.withoutRange) + ",\"totals\":" + sums(t.totals) +
+           ",\"unfused\":" + sums(t.unfused) +
            ",\"uncomposed\":" + (t.uncomposed ? sums(*t.uncomposed) : "null") +
-           ",\"kernels\":" + list(t.kernels, kernel) + ",\"apart\":" + list(t.apart, between) +
-           "}\n";
+           ",\"kernels\":" + list(t.kernels, kernel) + ",\"apart\":" +
+           list(t.apart, [&](const ExplainedTarget::Between &b) { return between(t, b); }) + "}\n";
   return out;
 }
 

@@ -66,17 +66,12 @@ std::string scheduleName(const std::string &text) {
   return name ? *name : "";
 }
 
-void addSchedules(const ExplainedKernel &kernel, std::string &out) {
-  out += "     schedule   ";
-  for (size_t v = 0; v < kernel.schedules.size(); ++v)
-    out += (v ? ", then " : "") + oneLine(scheduleName(kernel.schedules[v]));
-  if (kernel.schedules.size() > 1)
-    out += " (the first where its dimensions are multiples of the lanes)";
-  out += "\n";
+/// The chosen schedule and the fastest others.
+void addConsidered(const search::Log &considered, std::string &out) {
   // Schedules may differ in what their names do not say: one of each name, the chosen one or else the fastest.
   search::Log rejected;
   std::set<std::string> named;
-  for (const search::Evaluation &e : kernel.considered) {
+  for (const search::Evaluation &e : considered) {
     if (e.chosen)
       out += "     chosen     " + oneLine(e.name) + ": " + cost::secondsText(e.score) + "\n";
     else
@@ -92,6 +87,20 @@ void addSchedules(const ExplainedKernel &kernel, std::string &out) {
            cost::secondsText(rejected[r].score) + "\n";
   if (rejected.size() > kMostRejected)
     out += "     considered " + std::to_string(rejected.size() - kMostRejected) + " more\n";
+}
+
+void addSchedules(const ExplainedKernel &kernel, std::string &out) {
+  out += "     schedule   ";
+  for (size_t v = 0; v < kernel.schedules.size(); ++v)
+    out += (v ? ", then " : "") + oneLine(scheduleName(kernel.schedules[v]));
+  if (kernel.schedules.size() > 1)
+    out += " (the first where its dimensions are multiples of the lanes)";
+  out += "\n";
+  addConsidered(kernel.considered, out);
+  for (size_t p = 0; p < kernel.consideredOfPhases.size(); ++p) {
+    out += "     phase      " + std::to_string(p + 1) + ", as a kernel of its own\n";
+    addConsidered(kernel.consideredOfPhases[p], out);
+  }
 }
 
 std::string kernelText(const ExplainedTarget &target, size_t k,
@@ -133,7 +142,49 @@ std::string kernelText(const ExplainedTarget &target, size_t k,
   return out;
 }
 
-std::string place(int kernel) { return kernel < 0 ? "" : " (" + std::to_string(kernel + 1) + ")"; }
+/// "kernel 3, k_0123456789abcdef"
+std::string kernelName(const ExplainedTarget &target, int kernel) {
+  return kernel < 0 ? "the host"
+                    : "kernel " + std::to_string(kernel + 1) + ", " +
+                          target.kernels[static_cast<size_t>(kernel)].name;
+}
+
+/// "softmax.sum (Softmax_3)": the equation and the model's nodes that it stands for.
+std::string withNodes(const std::string &item, const std::vector<std::string> &nodes) {
+  return oneLine(item) + (nodes.empty() ? "" : " (" + join(nodes) + ")");
+}
+
+/// Values between kernels, those of the same two together.
+std::string apartText(const ExplainedTarget &target) {
+  if (target.apart.empty())
+    return "\nno value passes from one kernel to another\n";
+  std::string out = "\nvalues that pass from one kernel to another:\n";
+  std::set<std::pair<int, int>> told;
+  for (const ExplainedTarget::Between &first : target.apart) {
+    if (!told.insert({first.from, first.to}).second)
+      continue;
+    out += "  " + std::to_string(first.tensors) + (first.tensors == 1 ? " tensor" : " tensors") +
+           " from " + kernelName(target, first.from) + ", to " + kernelName(target, first.to) +
+           "\n";
+    for (const ExplainedTarget::Between &b : target.apart)
+      if (b.from == first.from && b.to == first.to)
+        out += "    %" + oneLine(b.tensor) + " from " + withNodes(b.producer, b.producerNodes) +
+               " to " + withNodes(b.consumer, b.consumerNodes) + ": " + oneLine(b.reason) + "\n";
+  }
+  return out;
+}
+
+/// How to say what sizes matter, where nobody has.
+std::string rangeHint(const ExplainedTarget &target) {
+  if (target.withoutRange.empty())
+    return "";
+  std::string options;
+  for (const std::string &symbol : target.withoutRange)
+    options += " --dim '" + oneLine(symbol) + "=MIN..MAX:SIZE'";
+  return "hint: " + join(target.withoutRange) +
+         (target.withoutRange.size() == 1 ? " has" : " have") +
+         " no range; to predict for a size of yours, give" + options + "\n";
+}
 
 } // namespace
 
@@ -179,15 +230,11 @@ std::string explanationText(const std::vector<ExplainedTarget> &targets) {
            " of the bytes\n" +
            (target.uncomposed ? "uncomposed: " + sumsText(*target.uncomposed) + "\n" : "") +
            "predicted for one run" + sizesText(target) + hostText(target) + "\n" +
-           levelsText(target) + "\n";
+           rangeHint(target) + levelsText(target) + "\n";
     std::map<std::string, size_t> firstOf;
     for (size_t k = 0; k < target.kernels.size(); ++k)
       out += kernelText(target, k, firstOf);
-    out += target.apart.empty() ? "\nno value passes from one kernel to another\n"
-                                : "\nvalues that pass from one kernel to another:\n";
-    for (const ExplainedTarget::Between &b : target.apart)
-      out += "  %" + oneLine(b.tensor) + " from " + oneLine(b.producer) + place(b.from) + " to " +
-             oneLine(b.consumer) + place(b.to) + ": " + oneLine(b.reason) + "\n";
+    out += apartText(target);
   }
   return out;
 }

@@ -36,10 +36,13 @@ void ModelNames::note(const std::vector<Item> &items) {
   for (const Item &item : items) {
     if (const auto *equation = std::get_if<Equation>(&item.value)) {
       equations[equation->name] = equation;
+      nodes[equation->name] = &equation->onnxNodes;
       continue;
     }
-    note(std::get<Control>(item.value).thenItems);
-    note(std::get<Control>(item.value).elseItems);
+    const Control &control = std::get<Control>(item.value);
+    nodes[control.name] = &control.onnxNodes;
+    note(control.thenItems);
+    note(control.elseItems);
   }
 }
 
@@ -81,6 +84,25 @@ ScheduleNames ModelNames::of(const PlanStep &launch, const Pattern &pattern,
   for (const Tensor &tensor : scheduled.program().tensors)
     out.tensors.push_back(translated(found.tensors, tensor.name));
   return out;
+}
+
+std::string ModelNames::withNames(std::string text, const std::vector<Rewrite> &via,
+                                  const PlanStep &launch, const Pattern &pattern) const {
+  Schedule before;
+  size_t at = 0;
+  for (const Rewrite &rewrite : via) {
+    const std::string told = print(rewrite).substr(rewrite.alternative.size());
+    if (rewrite.count > 0 && (at = text.find(told, at)) != std::string::npos) {
+      const ScheduleNames names = of(launch, pattern, before);
+      const auto first = names.equations.begin() + rewrite.first;
+      const std::string named = told.substr(0, told.rfind(" of ")) + " of " + first->name + " to " +
+                                first[rewrite.count - 1].name;
+      text.replace(at, told.size(), named);
+      at += named.size();
+    }
+    before.via.push_back(rewrite);
+  }
+  return text;
 }
 
 std::string ScheduleNames::comments(const Schedule &schedule, const ExprProgram &pattern) const {

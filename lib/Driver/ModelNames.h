@@ -28,6 +28,15 @@ public:
 
   /// What an alternative adds to "e0" is called "e0.part", and so is what it adds to the model's equation.
   ScheduleNames of(const PlanStep &launch, const Pattern &pattern, const Schedule &schedule) const;
+  /// `text` tells rewritings of some equations: these, which have other numbers behind each, by their names.
+  std::string withNames(std::string text, const std::vector<Rewrite> &via, const PlanStep &launch,
+                        const Pattern &pattern) const;
+  /// The model's equation of this name, which must be one.
+  const Equation &equation(const std::string &name) const { return *equations.at(name); }
+  /// Of an equation, a branch or a loop.
+  const std::vector<std::string> &onnxNodes(const std::string &name) const {
+    return *nodes.at(name);
+  }
 
 private:
   /// By the pattern's names.
@@ -41,6 +50,7 @@ private:
 
   const ExprProgram &program;
   std::map<std::string, const Equation *> equations;
+  std::map<std::string, const std::vector<std::string> *> nodes; // of all items
 };
 
 /// The first launch of each pattern, in the order of the patterns; null where there is none.

@@ -2,6 +2,7 @@
 
 #include "Expr/Rows.h"
 #include "Expr/transforms/Profile.h"
+#include "Support/OptValues.h"
 #include "Tiling/Builder.h"
 #include "Tiling/Kept.h"
 #include "Tiling/Phases.h"
@@ -125,9 +126,7 @@ std::vector<cost::Counts> countWork(const Schedule &schedule, const ExprProgram 
 
 /// Of the values inside the pattern that have no place on chip.
 static double handedBytes(const Schedule &schedule, const ExprProgram &equations) {
-  std::vector<int64_t> symbols;
-  for (const Symbol &s : equations.symbols)
-    symbols.push_back(s.opt);
+  const std::vector<int64_t> symbols = optValues(equations.symbols);
   double bytes = 0;
   for (size_t t = 0; t < equations.tensors.size(); ++t) {
     const Tensor &tensor = equations.tensors[t];
@@ -171,11 +170,31 @@ Prediction predict(const Schedule &schedule, const ExprProgram &pattern, const T
   return predictionOf(phases, cost::latency(phases, target), schedule, pattern, target);
 }
 
+/// The cheapest of those with so many units, as tiling::phasedCandidates takes it.
+static void markChosen(search::Log &log, const std::vector<int> &units, int wanted) {
+  search::Evaluation *best = nullptr;
+  for (size_t i = 0; i < log.size(); ++i)
+    if (units[i] == wanted && (!best || log[i].score < best->score))
+      best = &log[i];
+  best->chosen = true;
+}
+
 Result<std::vector<ScheduleVariant>> bestSchedules(const ExprProgram &pattern, const Target &target,
                                                    const std::vector<int> &phaseStarts,
                                                    KnownParts *known, bool blocksWait) {
-  Weighed all = phaseStarts.empty() ? weighedCandidates(pattern, target, known)
-                                    : phasedCandidates(pattern, target, phaseStarts, known);
+  ScheduleVariant best;
+  std::vector<std::vector<int>> unitsOfPhases; // of consideredOfPhases
+  auto notePhase = [&](const Weighed &candidates) {
+    best.consideredOfPhases.emplace_back();
+    unitsOfPhases.emplace_back();
+    for (const WeighedSchedule &candidate : candidates) {
+      best.consideredOfPhases.back().push_back({describe(candidate.schedule), candidate.seconds});
+      unitsOfPhases.back().push_back(candidate.schedule.units);
+    }
+  };
+  Weighed all = phaseStarts.empty()
+                    ? weighedCandidates(pattern, target, known)
+                    : phasedCandidates(pattern, target, phaseStarts, known, notePhase);
   if (!blocksWait)
     std::erase_if(all, [](const WeighedSchedule &candidate) {
       return candidate.phases.size() > 1 || hasRounds(candidate.schedule);
@@ -183,10 +202,13 @@ Result<std::vector<ScheduleVariant>> bestSchedules(const ExprProgram &pattern, c
   keepInFastest(all, pattern, target);
   if (all.empty())
     return std::vector<ScheduleVariant>{};
-  ScheduleVariant best;
   size_t chosen = search::chooseLowest(
       all.size(), [&](size_t i) { return all[i].seconds; },
       [&](size_t i) { return describe(all[i].schedule); }, best.considered);
+  for (size_t p = 0; p < unitsOfPhases.size(); ++p)
+    markChosen(best.consideredOfPhases[p], unitsOfPhases[p], all[chosen].schedule.units);
+  for (const WeighedSchedule &candidate : all)
+    best.consideredVia.push_back(candidate.schedule.via);
   for (const WeighedSchedule *candidate : fastestOfUnits(all)) {
     FastestOfUnits &fastest = best.ofUnits[candidate->schedule.units];
     fastest.seconds = candidate->seconds;

@@ -20,10 +20,13 @@ struct FastestOfUnits {
 struct ScheduleVariant {
   std::vector<std::pair<SymbolId, int64_t>> divisors; // guards: symbol is a multiple of
   Schedule schedule;
-  double seconds = 0;                    // predicted, at the symbols' opt values
-  double bytes = 0;                      // of device memory, as Prediction has them
-  std::map<int, FastestOfUnits> ofUnits; // by the number of units
-  search::Log considered;                // candidates and their predicted seconds
+  double seconds = 0;                              // predicted, at the symbols' opt values
+  double bytes = 0;                                // of device memory, as Prediction has them
+  std::map<int, FastestOfUnits> ofUnits;           // by the number of units
+  search::Log considered;                          // candidates and their predicted seconds
+  std::vector<std::vector<Rewrite>> consideredVia; // of each candidate, as its name tells them
+  /// Where phases were given: the candidates of each, as a kernel of its own; chosen is what this kernel runs.
+  std::vector<search::Log> consideredOfPhases;
 };
 
 /// The symbol where it is a multiple of `divisor` too, with the nearest such `opt`; nullopt where no value is.

@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <cassert>
-#include <functional>
 #include <map>
 
 namespace fusec::tiling {
@@ -201,10 +200,13 @@ Weighed weighedCandidates(const ExprProgram &pattern, const Target &target, Know
 }
 
 Weighed phasedCandidates(const ExprProgram &pattern, const Target &target,
-                         const std::vector<int> &phaseStarts, KnownParts *known) {
+                         const std::vector<int> &phaseStarts, KnownParts *known,
+                         const std::function<void(const Weighed &)> &see) {
   return joinedPhases(pattern, target, phaseStarts, [&](const ExprProgram &part) {
     Weighed all = weighedCandidates(part, target, known);
     keepInFastest(all, part, target);
+    if (see)
+      see(all);
     return all;
   });
 }

@@ -4,6 +4,8 @@
 #include "Tiling/Builder.h"
 #include "Tiling/Weighed.h"
 
+#include <functional>
+
 namespace fusec::tiling {
 
 /// The candidates for a pattern, and those of its alternatives.
@@ -12,9 +14,11 @@ Weighed weighedCandidates(const ExprProgram &pattern, const Target &target,
 
 /// Schedules of the pattern whose phases begin at the equations `phaseStarts` (ascending, without 0): one for each
 /// number of units that every phase has candidates for, with the cheapest candidate of each phase, alternatives of its
-/// own equations among them. Values that cross a barrier stay in device memory.
+/// own equations among them. Values that cross a barrier stay in device memory. `see` gets all candidates of each
+/// phase, in order.
 Weighed phasedCandidates(const ExprProgram &pattern, const Target &target,
-                         const std::vector<int> &phaseStarts, KnownParts *known = nullptr);
+                         const std::vector<int> &phaseStarts, KnownParts *known = nullptr,
+                         const std::function<void(const Weighed &)> &see = {});
 
 /// The first equation of each phase of a schedule but the first one.
 std::vector<int> phaseStarts(const Schedule &schedule);

@@ -35,6 +35,7 @@ nodes = set(names(onnx.load(sys.argv[1]).graph))
 for line in sys.stdin:
     target = json.loads(line)
     kernels, apart = target["kernels"], target["apart"]
+    phased = several = False
     assert set(target["levels"]) <= LEVELS
     for key in SUMS[1:]:
         assert close(sum(k[key] for k in kernels), target["totals"][key]), key
@@ -69,6 +70,12 @@ for line in sys.stdin:
         assert {e["level"] for e in k["edges"]} & {"barrier", "counters"} <= borders
         assert len(chosen) == 1 and (len(k["considered"]) > 1 or phases > 1)
         assert chosen[0]["predicted_s"] == min(c["predicted_s"] for c in k["considered"])
+        # Of a kernel of several phases, each was chosen from its own candidates.
+        assert len(k["considered_of_phases"]) == (phases if phases > 1 else 0)
+        for of_phase in k["considered_of_phases"]:
+            assert sum(c["chosen"] for c in of_phase) == 1
+        several |= any(len(of_phase) > 1 for of_phase in k["considered_of_phases"])
+        phased |= phases > 1
         # What threads keep is decided for the chosen one.
         keeps = any(line.startswith("  keep ") for schedule in k["schedules"] for line in schedule)
         assert keeps or chosen[0]["predicted_s"] == k["predicted_s"]
@@ -79,4 +86,12 @@ for line in sys.stdin:
     listed = {(a["from"], a["to"], a["tensor"]) for a in apart if a["from"] is not None and a["to"] is not None}
     assert between == listed, between ^ listed
     assert all(a["reason"] for a in apart)
+    assert several == phased
+    for a in apart:
+        pair = (a["from"], a["to"])
+        assert a["tensors"] == len({b["tensor"] for b in apart if (b["from"], b["to"]) == pair})
+        for end in ("from", "to"):
+            assert a[f"{end}_kernel"] == (None if a[end] is None else kernels[a[end]]["name"])
+        for side, end in (("producer_nodes", "from"), ("consumer_nodes", "to")):
+            assert a[side] and set(a[side]) <= (nodes if a[end] is None else set(kernels[a[end]]["nodes"])), a
     print(target["target"], len(kernels), "kernels", len(apart), "apart: adds up")

@@ -5,7 +5,7 @@ import sys
 kernels, names = 0, set()
 for line in sys.stdin:
     word, _, rest = line.strip().partition(" ")
-    if word == "schedule":
+    if word in ("schedule", "phase"):
         names = set()
     elif word in ("chosen", "considered") and ": " in rest:
         name = rest.strip().rsplit(": ", 1)[0]

@@ -21,7 +21,7 @@ try {
   document.querySelectorAll('#kernels tbody tr')[1].click();
   seen.second = text('#right h2');
   seen.selected = at('tr.on').dataset.kernel;
-  seen.reasons = text('#right').includes('apart: ');
+  seen.reasons = [...document.querySelectorAll('#right p.between')].map(e => e.innerText);
   seen.schedule = text('#right pre');
   seen.considered = text('#right').includes('(chosen)');
   at('#right a').click();
@@ -59,7 +59,10 @@ heading = lambda i: f"Kernel {i + 1}: {kernels[i]['name']}"
 assert seen["title"] == targets[0]["model"]
 assert seen["rows"] == seen["boxes"] == len(kernels) > 3
 assert (seen["first"], seen["second"], seen["selected"]) == (heading(0), heading(1), "1")
-assert seen["reasons"] and seen["considered"]
+assert seen["considered"]
+for end, a in ((end, a) for end in ("from", "to") for a in targets[0]["apart"] if a[end] == 1):
+    said = [reason for reason in seen["reasons"] if reason.startswith(a["tensor"]) and a["reason"] in reason]
+    assert said and all(node in said[0] for node in a["producer_nodes"] + a["consumer_nodes"]), (end, a)
 assert seen["schedule"] == "\n".join(kernels[1]["schedules"][0])
 assert seen["followed"] != heading(1)
 assert seen["third"] == heading(2) and seen["marked"] == 1
