@@ -51,10 +51,10 @@ struct Options {
   std::function<void(std::string_view what, std::string_view target)> progress; // a step begins
 };
 
-/// One thing that is wrong with the input, the options or the machine.
+/// One thing that is wrong with the input, the options or the machine; or a warning, whose code begins with W.
 struct Error {
-  std::string code;     // stable, such as "E3102"
-  int exitCode;         // 1 internal, 2 usage, 3 bad input, 4 unsupported, 5 limit, 6 environment
+  std::string code; // stable, such as "E3102"
+  int exitCode; // 1 internal, 2 usage, 3 bad input, 4 unsupported, 5 limit, 6 environment; warning: 0
   std::string where;    // file, and node or tensor of the model
   std::string text;     // what was expected, what was given, what to do
   std::string line;     // all of it: "error[E3102] m.onnx: ...", without a line break
@@ -75,6 +75,7 @@ struct Report {
   std::vector<Step> times;
   std::vector<Target> targets;
   std::vector<std::string> notes; // facts to know: no machine code without ptxas, ...
+  std::vector<Error> warnings;
   int64_t bundleBytes = 0;
 };
 
@@ -90,7 +91,7 @@ Outcome compile(const Options &options);
 /// What a compiler would do with the model and why: kernels, predicted bytes and seconds beside those of the plan in
 /// which every equation is a kernel of its own, and for each value that passes between kernels the reason.
 struct Explanation {
-  std::vector<Error> errors;
+  std::vector<Error> errors, warnings;
   std::string text;
   std::string json; // a line for each target
   std::string html; // the page, which needs nothing else

@@ -28,6 +28,13 @@ Error publicError(const Diagnostic &d) {
           formatJson(d)};
 }
 
+std::vector<Error> publicErrors(const Diagnostics &list) {
+  std::vector<Error> errors;
+  for (const Diagnostic &d : list)
+    errors.push_back(publicError(d));
+  return errors;
+}
+
 Result<Stage> stageNamed(const std::string &option, const std::string &text) {
   if (std::optional<Stage> parsed = parseStage(text))
     return *parsed;
@@ -162,8 +169,7 @@ Outcome compile(const Options &options) {
   try {
     Result<CompileReport> result = run(options);
     if (!result) {
-      for (const Diagnostic &d : result.errors())
-        outcome.errors.push_back(publicError(d));
+      outcome.errors = publicErrors(result.errors());
       return outcome;
     }
     for (const StageTime &time : result->times)
@@ -173,6 +179,7 @@ Outcome compile(const Options &options) {
                                         target.predictedSec.value_or(-1),
                                         target.evaluations.accurate, target.evaluations.quick});
     outcome.report.notes = result->notes;
+    outcome.report.warnings = publicErrors(result->warnings);
     outcome.report.bundleBytes = result->bundleBytes;
   } catch (const std::bad_alloc &) {
     outcome.errors.push_back(publicError(
@@ -183,10 +190,7 @@ Outcome compile(const Options &options) {
 
 Explanation explain(const Options &given) {
   Explanation out;
-  auto refuse = [&](const Diagnostics &errors) {
-    for (const Diagnostic &d : errors)
-      out.errors.push_back(publicError(d));
-  };
+  auto refuse = [&](const Diagnostics &errors) { out.errors = publicErrors(errors); };
   Options options = given;
   if (!given.output.empty() || !given.stopAfter.empty()) {
     refuse({{Diag::BadOption, "explain", "makes no bundle and stops where the plan is known"}});
@@ -206,8 +210,11 @@ Explanation explain(const Options &given) {
       out.html = explanationHtml(targets);
       return given.page.empty() ? success() : bundle::writeWhole(given.page, out.html);
     };
-    if (Result<CompileReport> report = fusec::compile(*pipeline); !report)
+    Result<CompileReport> report = fusec::compile(*pipeline);
+    if (!report)
       refuse(report.errors());
+    else
+      out.warnings = publicErrors(report->warnings);
   } catch (const std::bad_alloc &) {
     refuse({{Diag::OutOfMemory, given.input, "the machine has not enough memory for this model"}});
   }
@@ -219,8 +226,7 @@ Difference diff(const std::string &bundleA, const std::string &bundleB) {
   try {
     Result<BundleDiff> result = diffBundles(bundleA, bundleB);
     if (!result) {
-      for (const Diagnostic &d : result.errors())
-        out.errors.push_back(publicError(d));
+      out.errors = publicErrors(result.errors());
       return out;
     }
     out.equal = result->identical;
@@ -234,11 +240,8 @@ Difference diff(const std::string &bundleA, const std::string &bundleB) {
 }
 
 std::vector<Error> makeSigningKey(const std::string &path) {
-  std::vector<Error> errors;
-  if (Status made = bundle::makeKey(path); !made.ok())
-    for (const Diagnostic &d : made.errors())
-      errors.push_back(publicError(d));
-  return errors;
+  const Status made = bundle::makeKey(path);
+  return made.ok() ? std::vector<Error>() : publicErrors(made.errors());
 }
 
 Error usageError(std::string where, std::string text) {

@@ -323,6 +323,10 @@ bool isDecisionsFile(std::string_view text) {
   return text.substr(0, kAnyMagic.size()) == kAnyMagic;
 }
 
+bool isOfThisVersion(std::string_view text) {
+  return text.find("\ndecisions " + quoted(kProducer) + " ") != std::string_view::npos;
+}
+
 Status replayDecisions(std::string_view text, const std::string &fileName, CompileState &state) {
   return Replay(text, fileName, state).run();
 }

@@ -27,10 +27,17 @@ std::string decisionsText(const ExprProgram &program, const TargetState &state);
 /// The file of --emit-decisions: all targets.
 std::string decisionsFile(const CompileState &state);
 bool isDecisionsFile(std::string_view text);
+/// Whether this version of the compiler wrote such a file.
+bool isOfThisVersion(std::string_view text);
 
 /// Takes plan and schedules of all targets from such a file. Whatever does not fit the program, or is missing, is a
 /// StaleDecisions diagnostic: nothing is chosen in its place.
 Status replayDecisions(std::string_view text, const std::string &fileName, CompileState &state);
+
+/// Lines of a file that was replayed, written for its reader and by this version, which say what is not so: numbers of
+/// kernels, the model's names for equations and launches. `state` holds the decisions that were made of it.
+Diagnostics editedFacts(std::string_view text, const std::string &fileName,
+                        const CompileState &state);
 
 /// One kernel of a decisions text, read without the program.
 struct DecidedKernel {

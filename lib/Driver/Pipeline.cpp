@@ -220,7 +220,8 @@ private:
     if (!in || in.bad())
       return Diagnostic{Diag::UnreadableFile, options.decisionsPath,
                         "the decisions cannot be read; is it a file that --emit-decisions wrote?"};
-    return replayDecisions(text.str(), options.decisionsPath, state);
+    replayed = text.str();
+    return replayDecisions(replayed, options.decisionsPath, state);
   }
 
   /// What was decided, for the bundle and for --emit-decisions. A dump of gir brings it along.
@@ -230,6 +231,8 @@ private:
     if (begin(Stage::Gir))
       for (TargetState &target : state.targets)
         target.decisions = decisionsText(state.program, target);
+    if (!options.decisionsPath.empty())
+      report.warnings = editedFacts(replayed, options.decisionsPath, state);
     if (options.inspect)
       FUSEC_CHECK(options.inspect(state));
     if (options.emitDecisionsPath.empty())
@@ -303,6 +306,7 @@ private:
   CompileState state;
   std::optional<Stage> loadedStage;
   CompileReport report;
+  std::string replayed; // the text of the decisions
   std::optional<bundle::SecretKey> signingKey;
 };
 

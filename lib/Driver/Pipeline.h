@@ -54,6 +54,7 @@ struct CompileReport {
   };
   std::vector<TargetReport> targets;
   std::vector<std::string> notes; // facts the user should know: no cubin without ptxas, ...
+  Diagnostics warnings;
 };
 
 /// The compiler: model or dump in, bundle out (or nothing but dumps with stopAfter).

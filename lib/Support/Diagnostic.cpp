@@ -15,6 +15,7 @@ constexpr DiagRow rows[] = {
 #include "Support/Diagnostics.def"
 };
 const DiagRow &row(Diag id) { return rows[static_cast<int>(id)]; }
+std::string level(Diag id) { return exitCode(id) == ExitCode::Done ? "warning" : "error"; }
 
 } // namespace
 
@@ -25,15 +26,15 @@ ExitCode exitCode(const Diagnostics &list) {
 }
 
 std::string format(const Diagnostic &d) {
-  std::string out = "error[" + std::string(code(d.id)) + "] ";
+  std::string out = level(d.id) + "[" + std::string(code(d.id)) + "] ";
   if (!d.where.empty())
     out += oneLine(d.where) + ": ";
   return out + oneLine(d.text);
 }
 
 std::string formatJson(const Diagnostic &d) {
-  return "{\"level\":\"error\",\"code\":\"" + std::string(code(d.id)) + "\",\"id\":\"" +
-         std::string(row(d.id).id) + "\",\"where\":" + jsonString(d.where) +
+  return "{\"level\":\"" + level(d.id) + "\",\"code\":\"" + std::string(code(d.id)) +
+         "\",\"id\":\"" + std::string(row(d.id).id) + "\",\"where\":" + jsonString(d.where) +
          ",\"text\":" + jsonString(d.text) + "}";
 }
 

@@ -32,7 +32,7 @@ struct Diagnostic {
 };
 using Diagnostics = std::vector<Diagnostic>;
 
-/// Stable code that users may search for, such as "E3102".
+/// Stable code that users may search for, such as "E3102"; "W0001" for a warning.
 std::string_view code(Diag id);
 ExitCode exitCode(Diag id);
 /// Exit code of a whole list: that of its first entry (Done when empty).

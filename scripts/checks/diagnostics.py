@@ -5,11 +5,11 @@ import re
 from common import Problem
 
 TABLE = "lib/Support/Diagnostics.def"
-ROW = re.compile(r'^FUSEC_DIAG\(\w+, "(E\d{4})"')
-# In a text test: PREFIX: error[E1234] text, where FileCheck matches full lines.
-LINE = re.compile(r"^([\w-]+?)(?:-NEXT|-SAME)?:\s*error\[(E\d{4})\] (.*)$", re.MULTILINE)
+ROW = re.compile(r'^FUSEC_DIAG\(\w+, "([EW]\d{4})"')
+# In a text test: PREFIX: error[E1234] text, or warning[W1234] text, where FileCheck matches full lines.
+LINE = re.compile(r"^([\w-]+?)(?:-NEXT|-SAME)?:\s*(?:error|warning)\[([EW]\d{4})\] (.*)$", re.MULTILINE)
 # In a unit test: == "error[E1234] text
-EQUAL = re.compile(r'==\s*"error\[(E\d{4})\] ([^"]{8,})')
+EQUAL = re.compile(r'==\s*"(?:error|warning)\[([EW]\d{4})\] ([^"]{8,})')
 LEAST_TEXT = 12  # characters outside FileCheck's patterns
 
 

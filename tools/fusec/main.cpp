@@ -25,9 +25,13 @@ struct CommandLine {
 
 bool json = false;
 
-int report(const std::vector<Error> &errors) {
-  for (const Error &e : errors)
+void print(const std::vector<Error> &list) {
+  for (const Error &e : list)
     std::fprintf(stderr, "%s\n", (json ? e.jsonLine : e.line).c_str());
+}
+
+int report(const std::vector<Error> &errors) {
+  print(errors);
   return errors.front().exitCode;
 }
 
@@ -247,6 +251,7 @@ int runCompile(CommandLine &line) {
     std::fprintf(stderr, "\r\x1b[K");
   if (!outcome.ok())
     return report(outcome.errors);
+  print(outcome.report.warnings);
   printReport(line, outcome.report);
   return 0;
 }
@@ -258,6 +263,7 @@ int runExplain(CommandLine &line) {
   const Explanation explanation = explain(options);
   if (!explanation.ok())
     return report(explanation.errors);
+  print(explanation.warnings);
   const std::string &said = line.explainJson ? explanation.json : explanation.text;
   if (options.page.empty() || line.explainJson)
     std::fwrite(said.data(), 1, said.size(), stdout);
