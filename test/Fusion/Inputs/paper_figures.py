@@ -3,6 +3,7 @@ ours. Prints a line for each figure that holds; the figures are in the test."""
 
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -77,19 +78,38 @@ for found in both(path, "powerfusion"):
     assert all(not kernel["phase_starts"] for kernel in found["kernels"])
     print(f"shuffle: {found['totals']['launches']} kernel(s) on {found['target']}")
 
-# Souffle, section 8.4: squeeze-and-excitation blocks that read x once, or twice where no block holds what the gate
-# needs.
+# Souffle, section 8.4: squeeze-and-excitation blocks. The gate of a channel needs the means of all of them, and y needs
+# the gate: where blocks share the work, x is read for the means and once more for y, since none of them has room for
+# its part in between (M0's x: 1.6 MB); what they hand to each other, means, the inner layer and gates, is written once
+# and read once. Souffle's own search leaves a CPU's kernel to one block, which its caches serve: x counts once.
+
+
+def handed(found, channels, reduced):
+    """Elements of the values that go through device memory, inside of kernels and between them."""
+    elements = {"m.acc": channels, "m": channels, "h": reduced, "r": reduced, "g": channels, "s": channels}
+    tensors, parts = {a["tensor"] for a in found["apart"]}, 1
+    for kernel in found["kernels"]:
+        tensors |= {e["tensor"] for e in kernel["edges"] if e["level"] in ("device", "barrier", "counters")}
+        for line in kernel["schedules"][-1]:
+            if split := re.search(r'via "two-phase" (\d+)', line):
+                parts = int(split[1])
+    return sum(elements[t.removesuffix(".part")] * (parts if t.endswith(".part") else 1) for t in tensors)
+
+
 BLOCKS = (("M0", 112, 32, 8, 3213312, 4818944), ("M2", 56, 144, 6, 3619584, 5425920),
-          ("M9", 7, 1152, 48, 893952, 1119744))
+          ("M9", 7, 1152, 48, 893952, 1119744))  # bytes with one read of x, and with two
 for name, height, channels, reduced, once, twice in BLOCKS:
     shape = (1, channels, height, height)
     nodes = [node("GlobalAveragePool", ["x"], ["m"]), node("Conv", ["m", "w"], ["h"]), node("Relu", ["h"], ["r"]),
              node("Conv", ["r", "v"], ["g"]), node("Sigmoid", ["g"], ["s"]), node("Mul", ["x", "s"], ["y"])]
     path = save(name, nodes, {"x": shape}, {"y": shape},
                 {"w": random(reduced, channels, 1, 1), "v": random(channels, reduced, 1, 1)})
-    for found in both(path, "souffle"):
+    for number, found in enumerate(both(path, "souffle")):
         moved = found["totals"]["bytes_read"] + found["totals"]["bytes_written"]
-        assert once <= moved <= 1.02 * twice, (name, found["target"], moved)
+        oneBlock = found["target"] == "x86-64-v3" and number < len(TARGETS.split(","))
+        between = handed(found, channels, reduced)
+        assert (between == 0) == oneBlock, (name, found["target"], between)
+        assert moved == (once if oneBlock else twice + 2 * FLOAT * between), (name, found["target"], moved, between)
         print(f"{name}: {found['totals']['launches']} kernels on {found['target']}")
 
 # FusionStitching, table 2: of BERT's kernels beside the contractions (inference), 77 stay of the 277 of basic fusion.
