@@ -14,12 +14,14 @@
 //   ..
 //   unit v { lane m { %y[v*32 + m] = div(%value.kept[], %s[]) } }
 #include "Gir/Keep.h"
+#include "Gir/Traffic.h"
 #include "Gir/Walk.h"
 
 #include "Expr/OpWeight.h"
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 namespace fusec {
 namespace {
@@ -102,7 +104,43 @@ private:
       if (keeper.mayServe(sites, value, use))
         value.uses.push_back(std::move(use));
     }
+    if (readsMore(sites, value))
+      value.uses.clear();
     return value;
+  }
+
+  /// A statement that needs the value's operands for itself too reads them once more where the value is made, and as
+  /// before where it is used.
+  bool readsMore(const std::vector<Site> &sites, const KeptValue &value) const {
+    std::map<int, std::set<NodeId>> served; // site -> what the register stands for
+    served[value.site] = {value.node};
+    for (const KeptValue::Use &use : value.uses)
+      served[use.site].insert(use.node);
+    double more = timesInBlock(kernel, sites[static_cast<size_t>(value.site)]) *
+                  globalReads({value.node}, {});
+    for (const auto &[number, nodes] : served) {
+      const Site &site = sites[static_cast<size_t>(number)];
+      const std::vector<NodeId> roots = exprRoots(*site.stmt);
+      more += timesInBlock(kernel, site) * (globalReads(roots, nodes) - globalReads(roots, {}));
+    }
+    return more > 0;
+  }
+
+  /// Reads at or below the roots, without what `without` alone needs.
+  double globalReads(std::vector<NodeId> open, const std::set<NodeId> &without) const {
+    std::set<NodeId> seen(without.begin(), without.end());
+    double reads = 0;
+    while (!open.empty()) {
+      const NodeId id = open.back();
+      open.pop_back();
+      if (!seen.insert(id).second)
+        continue;
+      const Scalar &s = kernel.body[id];
+      reads += (s.op == ScalarOp::Read || s.op == ScalarOp::ReadIf) &&
+               kernel.buffers[static_cast<size_t>(s.index)].level == MemLevel::Global;
+      open.insert(open.end(), s.args.begin(), s.args.end());
+    }
+    return reads;
   }
 
   /// Nothing that `root` reads is stored to on the way, and both places see the same lane's registers.

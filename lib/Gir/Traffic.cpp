@@ -27,6 +27,14 @@ public:
     return std::move(traffic);
   }
 
+  double timesInBlock(const Site &site) const {
+    double times = 1;
+    for (const PathStep &step : site.path)
+      if (step.stmt->kind == StmtKind::Loop)
+        times *= trips(step.stmt->trip);
+    return times;
+  }
+
 private:
   double valueOf(const DimExpr &d) const {
     return static_cast<double>(std::max<int64_t>(0, d.evaluate(opt).value_or(1)));
@@ -72,6 +80,10 @@ private:
 
 std::vector<ElementTraffic> trafficByBuffer(const GirKernel &kernel) {
   return Counter(kernel).run();
+}
+
+double timesInBlock(const GirKernel &kernel, const Site &site) {
+  return Counter(kernel).timesInBlock(site);
 }
 
 ElementTraffic globalTraffic(const GirKernel &kernel) {

@@ -1,5 +1,5 @@
 #pragma once
-#include "Gir/Gir.h"
+#include "Gir/Sites.h"
 
 namespace fusec {
 
@@ -12,6 +12,9 @@ struct ElementTraffic {
 ElementTraffic globalTraffic(const GirKernel &kernel);
 /// The same of each buffer, whatever its level.
 std::vector<ElementTraffic> trafficByBuffer(const GirKernel &kernel);
+
+/// How often a block comes to the site, counted the same way.
+double timesInBlock(const GirKernel &kernel, const Site &site);
 
 /// A rewrite may not make a kernel move more.
 bool isMonotone(const ElementTraffic &before, const ElementTraffic &after);
