@@ -62,6 +62,7 @@ public:
     for (int v = 0; v < static_cast<int>(region.vertices.size()); ++v)
       FUSEC_CHECK(judge.kernelSeconds({v}));
     FUSEC_TRY(std::vector<PlanDraft> drafts, judged(propose()));
+    const bool large = region.vertices.size() > options.limits.allDrafts;
     if (options.mode == SearchMode::Full) {
       // Climbing from single equations too finds what the quick model misjudges.
       FUSEC_CHECK(sortByLaunches(drafts));
@@ -77,7 +78,6 @@ public:
       dropEqual(drafts, sets);
       // A kernel that becomes a phase costs less than a launch: smaller ones are then worth it.
       const size_t asLaunches = drafts.size();
-      const bool large = region.vertices.size() > options.limits.allDrafts;
       const double asPhase = large ? 0 : cost::savedByPhase(target);
       if (asPhase > 0) {
         FUSEC_CHECK(climber.improve(best, asPhase));
@@ -118,7 +118,7 @@ public:
     FUSEC_CHECK(sortByLaunches(drafts));
     chosen = std::move(drafts.front());
     FUSEC_TRY(chosenLaunches, joiner.join(kernelsOf(chosen)));
-    return options.mode == SearchMode::Full ? joinMissed() : success();
+    return options.mode == SearchMode::Full && !large ? joinMissed() : success();
   }
 
   Group groupOf(const Phases &launch) { return judge.groupOf(launch); }
@@ -149,8 +149,9 @@ private:
   }
 
   /// Joins kernels between which a value passes where that makes the plan faster and the quick model saw no chance:
-  /// what is asked for here whyApart would ask for too.
+  /// what is asked for here whyApart would ask for too. A join that lost is not tried again.
   Status joinMissed() {
+    std::set<std::vector<int>> lost;
     for (bool changed = true; changed;) {
       changed = false;
       for (int v = 0; v < static_cast<int>(region.vertices.size()); ++v)
@@ -159,7 +160,7 @@ private:
                                  b = kernelOf(sets, chosen.partition, c);
           const std::vector<int> all = united(a, b);
           if (a == b || !region.vertices[v].equation || !region.vertices[c].equation ||
-              !whyNotOneKernel(context, region, all).empty() ||
+              lost.count(all) != 0 || !whyNotOneKernel(context, region, all).empty() ||
               !staysAcyclic(region, sets, chosen.partition, all))
             continue;
           FUSEC_TRY(const Times times, timesOf(a, b));
@@ -168,8 +169,10 @@ private:
           PlanDraft draft = chosen;
           assign(draft, sets, all);
           FUSEC_TRY(Launches launches, joiner.join(kernelsOf(draft)));
-          if (launches.seconds >= chosenLaunches.seconds)
+          if (launches.seconds >= chosenLaunches.seconds) {
+            lost.insert(all);
             continue;
+          }
           chosen = std::move(draft);
           chosenLaunches = std::move(launches);
           changed = true;
