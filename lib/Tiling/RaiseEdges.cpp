@@ -6,15 +6,16 @@
 //   edge e shared                    edge t shared        # raised: e
 //   .. %t goes to device memory      .. %e goes to device memory
 //
-// The search begins with both in the block's memory, which they overflow. An edge is raised to the next level, from
-// registers to the block's memory to device memory, where that costs least for each byte that it frees, until all has
-// room. From there, or from what the generator chose if that is faster, edges are raised as long as that makes the
-// kernel faster: what a block does not hold leaves room for further blocks. A level is legal where the verifier says
-// so, and every schedule on the way is priced like all others.
+// It looks where a value lies higher than the rules ask for, or where what blocks hold leaves a GPU's cores too few of
+// them to hide latency. It begins with both in the block's memory, which they overflow. An edge is raised to the next
+// level, from registers to the block's memory to device memory, where that costs least for each byte that it frees,
+// until all has room. From there, or from what the generator chose if that is faster, edges are raised as long as that
+// makes the kernel faster: what a block does not hold leaves room for further blocks. A level is legal where the
+// verifier says so, and every schedule on the way is priced like all others.
 //
 // Levels above are other searches': barriers and launches between two equations are Fusion's, computing a value again
-// is an alternative (Expr/transforms/Recompute.cpp). Not handled: equations with several results, scans; of a kernel
-// with phases each phase by itself.
+// is an alternative (Expr/transforms/Recompute.cpp). Not handled: equations with several results; scans, so that
+// the cells of an LSTM in rounds keep their sums in device memory; of a kernel with phases each phase by itself.
 #include "Tiling/RaiseEdges.h"
 
 #include "Cost/Occupancy.h"
