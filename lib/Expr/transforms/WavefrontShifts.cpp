@@ -148,9 +148,12 @@ private:
         if (offsetFromLeaf(e.body, indexOf(read, dimension->second), ScalarOp::Axis, a))
           axis = a;
     });
-    if (axis >= e.numSpatial)
-      refuse(e.name + " reduces over the steps");
-    return axis >= 0;
+    if (axis < e.numSpatial)
+      return axis >= 0;
+    // No axis of its outputs: readers must not look for it among their dimensions.
+    axis = -1;
+    refuse(e.name + " reduces over the steps");
+    return false;
   }
 
   bool noteDimensions(size_t i) {

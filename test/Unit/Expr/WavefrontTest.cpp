@@ -125,7 +125,7 @@ TEST_CASE("the number of steps may be a symbol") {
 TEST_CASE("shifts follow from the distances") {
   // The second sum reads `index` of the first, for as many steps as there are.
   auto program = [](const std::string &between, const std::string &scan = "",
-                    const std::string &steps = "6") {
+                    const std::string &steps = "6", const std::string &tensors = "") {
     return parse(R"(expr sums
 tensor %x: f32[8] input
 tensor %zero: f32[] input
@@ -139,8 +139,7 @@ tensor %m: f32[)" +
 tensor %b: f32[] temp
 tensor %b.next: f32[] temp
 tensor %bs: f32[)" +
-                 steps + R"(] output
-inputs (%x, %zero)
+                 steps + "] output\n" + tensors + R"(inputs (%x, %zero)
 outputs (%bs)
 scan as steps(8))" +
                  scan + R"(
@@ -195,6 +194,10 @@ end
       {program("map m [i:6]\n  %m = add(%as[i], %as[5])\n"),
        "m reads %as at steps that lie at no constant distance"},
       {program("reduction m [i:6; k:8] sum f32\n  %m = %as[k]\n"), "m reduces over the steps"},
+      // %sum has no dimension that m could read as it reads the steps of %as.
+      {program("reduction sum [; k:8] sum f32\n  %sum = %as[k]\nmap m [i:6]\n  %m = %sum[]\n", "",
+               "6", "tensor %sum: f32[] temp\n"),
+       "sum reduces over the steps"},
   };
   for (const auto &r : refused) {
     CHECK(shiftsOf(r.pattern).why == r.why);
