@@ -17,7 +17,7 @@
 #include "Fusion/Climber.h"
 #include "Fusion/JoinPhases.h"
 #include "Fusion/JoinRemote.h"
-#include "Support/WholeText.h"
+#include "Fusion/PairVerdict.h"
 
 #include <algorithm>
 #include <cassert>
@@ -158,13 +158,14 @@ private:
         for (int c : region.vertices[v].consumers) {
           const std::vector<int> a = kernelOf(sets, chosen.partition, v),
                                  b = kernelOf(sets, chosen.partition, c);
-          const std::vector<int> all = united(a, b);
-          if (a == b || !region.vertices[v].equation || !region.vertices[c].equation ||
-              lost.count(all) != 0 || !whyNotOneKernel(context, region, all).empty() ||
-              !staysAcyclic(region, sets, chosen.partition, all))
+          if (a == b || !region.vertices[v].equation || !region.vertices[c].equation)
             continue;
-          FUSEC_TRY(const Times times, timesOf(a, b));
-          if (times.one >= times.two || score.kernelSeconds(all) == kNever)
+          const std::vector<int> all = united(a, b);
+          if (lost.count(all) != 0)
+            continue;
+          FUSEC_TRY(const PairVerdict verdict,
+                    judgePair(context, region, score, judge, sets, chosen.partition, a, b));
+          if (!verdict.isFaster)
             continue;
           PlanDraft draft = chosen;
           assign(draft, sets, all);
@@ -181,51 +182,24 @@ private:
     return success();
   }
 
-  /// Seconds of two kernels as one, and as two.
-  struct Times {
-    double one, two;
-  };
-  Result<Times> timesOf(const std::vector<int> &a, const std::vector<int> &b) {
-    FUSEC_TRY(double one, judge.kernelSeconds(united(a, b)));
-    FUSEC_TRY(double first, judge.kernelSeconds(a));
-    FUSEC_TRY(double second, judge.kernelSeconds(b));
-    return Times{one, first + second};
-  }
-
   /// Of two kernels, and the two equations in them that a value joins.
   Result<std::string> whyTwoKernels(const std::vector<int> &a, const std::vector<int> &b,
                                     const std::vector<int> &ends) {
-    const std::vector<int> all = united(a, b);
-    if (std::string reason = whyNotOneKernel(context, region, all); !reason.empty()) {
+    FUSEC_TRY(const PairVerdict verdict,
+              judgePair(context, region, score, judge, sets, chosen.partition, a, b));
+    if (!verdict.isLegal) {
       const std::string own = whyNotOneKernel(context, region, ends);
-      return own.empty() ? "with what else their kernels hold: " + reason : own;
+      return own.empty() ? "with what else their kernels hold: " + verdict.told : own;
     }
-    if (!staysAcyclic(region, sets, chosen.partition, all))
-      return std::string("another kernel needs the one and makes what the other one needs");
-    const std::string notAsked = "the search had no evaluation left for both as one kernel";
-    const int64_t refusals = judge.refusals();
-    FUSEC_TRY(const Times times, timesOf(a, b));
-    if (judge.refusals() > refusals)
-      return notAsked;
-    FUSEC_TRY(const auto bytes, judge.movesMore(all));
-    if (bytes)
-      return "one kernel would move " + wholeText(bytes->first) + " bytes, their equations apart " +
-             wholeText(bytes->second);
-    if (times.one == kNever)
-      return std::string("no schedule runs both as one kernel");
-    const std::string told = "one kernel would take " + cost::secondsText(times.one) +
-                             ", two take " + cost::secondsText(times.two);
-    if (times.one >= times.two)
-      return told;
-    if (score.kernelSeconds(all) == kNever)
-      return notAsked;
+    if (!verdict.isFaster)
+      return verdict.told;
     if (options.mode != SearchMode::Full)
-      return told + ": --search-mode=" + std::string(infoOf(options.mode).name) +
+      return verdict.told + ": --search-mode=" + std::string(infoOf(options.mode).name) +
              " does not join them";
     PlanDraft draft = chosen;
-    assign(draft, sets, all);
+    assign(draft, sets, united(a, b));
     FUSEC_TRY(const Launches launches, joiner.join(kernelsOf(draft)));
-    return told + ", but the plan would take " +
+    return verdict.told + ", but the plan would take " +
            cost::secondsText(launches.seconds - chosenLaunches.seconds) +
            " longer: other kernels would no longer be phases of one";
   }
