@@ -35,7 +35,8 @@ bool isOfThisVersion(std::string_view text);
 Status replayDecisions(std::string_view text, const std::string &fileName, CompileState &state);
 
 /// Lines of a file that was replayed, written for its reader and by this version, which say what is not so: numbers of
-/// kernels, the model's names for equations and launches. `state` holds the decisions that were made of it.
+/// kernels, the model's names for equations and launches, extents, reasons why values stay apart. `state` holds the
+/// decisions that were made of it. Comments that their reader added are none of these.
 Diagnostics editedFacts(std::string_view text, const std::string &fileName,
                         const CompileState &state);
 

@@ -12,8 +12,9 @@ namespace {
 
 struct Fact {
   int line;
-  std::string about; // "kernel 2 e5": the second kernel's equation
+  std::string about; // "kernel 2 schedule 0 e5": e5 of the second kernel, above its first schedule
   std::string text;
+  bool mayBeOwn = false; // a comment that its reader may have added
 };
 
 /// The words with one space between them.
@@ -38,24 +39,49 @@ std::string commentOf(const std::string &line) {
   return "";
 }
 
+/// What an `apart` line speaks of: a tensor, where it comes from and where it goes to.
+Result<std::string> endsOf(const std::string &row) {
+  TextReader in(row, "");
+  FUSEC_CHECK(in.expect("apart"));
+  FUSEC_CHECK(in.expect("%"));
+  FUSEC_TRY(const std::string tensor, in.nameText());
+  FUSEC_CHECK(in.expect("from"));
+  FUSEC_TRY(const std::string producer, in.nameText());
+  FUSEC_CHECK(in.expect("to"));
+  FUSEC_TRY(const std::string consumer, in.nameText());
+  return "apart " + quoted(tensor) + quoted(producer) + quoted(consumer);
+}
+
 std::vector<Fact> factsOf(std::string_view text, int firstLine) {
   std::vector<Fact> facts;
   std::istringstream in{std::string(text)};
-  int line = firstLine, kernels = 0, launches = 0;
+  int line = firstLine, kernels = 0, schedules = 0, launches = 0;
   for (std::string row; std::getline(in, row); ++line) {
     const std::string said = words(row);
     std::istringstream part(said);
     std::string first, second, third;
     part >> first >> second >> third;
-    if (first == "kernel")
-      facts.push_back({line, "kernel " + std::to_string(++kernels), said});
-    else if (first == "#" && second[0] == 'e' && third == "=" &&
-             second.find_first_not_of("0123456789", 1) == std::string::npos)
-      facts.push_back({line, "kernel " + std::to_string(kernels) + " " + second, said});
-    else if (first == "launch" && !commentOf(said).empty())
-      facts.push_back({line, "launch " + std::to_string(++launches), commentOf(said)});
-    else if (first == "launch")
+    const std::string comment = first == "launch" || first == "axis" ? commentOf(said) : "";
+    const std::string schedule =
+        "kernel " + std::to_string(kernels) + " schedule " + std::to_string(schedules) + " ";
+    if (first == "launch")
       ++launches;
+    if (first == "pattern")
+      ++schedules;
+    if (first == "kernel") {
+      facts.push_back({line, "kernel " + std::to_string(++kernels), said});
+      schedules = 0;
+    } else if (first == "apart") {
+      if (Result<std::string> ends = endsOf(row); ends.ok())
+        facts.push_back({line, std::move(*ends), said});
+    } else if (first == "#" && second[0] == 'e' && third == "=" &&
+               second.find_first_not_of("0123456789", 1) == std::string::npos) {
+      facts.push_back({line, schedule + second, said, true});
+    } else if (first == "launch" && !comment.empty()) {
+      facts.push_back({line, "launch " + std::to_string(launches), comment});
+    } else if (first == "axis" && comment.rfind("# extent ", 0) == 0) {
+      facts.push_back({line, schedule + said.substr(0, said.size() - comment.size()), comment});
+    }
   }
   return facts;
 }
@@ -73,16 +99,29 @@ Diagnostics editedFacts(std::string_view text, const std::string &fileName,
     for (const TargetState &target : state.targets) {
       if (section.target != target.target.name)
         continue;
-      std::map<std::string, std::set<std::string>> made; // variants of a schedule repeat names
+      std::map<std::string, std::string> made;
       for (Fact &fact : factsOf(target.decisions, 1))
-        made[fact.about].insert(std::move(fact.text));
-      for (const Fact &fact : factsOf(section.text, section.line)) {
-        const std::set<std::string> &is = made[fact.about];
-        if (is.count(fact.text) != 0 || (warnings.size() == kMaxTold && ++more))
+        made[fact.about] = std::move(fact.text);
+      const std::vector<Fact> facts = factsOf(section.text, section.line);
+      std::set<std::string> found; // what the file says of it is so
+      for (const Fact &fact : facts)
+        if (auto is = made.find(fact.about); is != made.end() && is->second == fact.text)
+          found.insert(fact.about);
+      for (const Fact &fact : facts) {
+        const auto is = made.find(fact.about);
+        if (is == made.end()
+                ? fact.mayBeOwn
+                : is->second == fact.text || (fact.mayBeOwn && found.count(fact.about) != 0))
           continue;
+        if (warnings.size() == kMaxTold) {
+          ++more;
+          continue;
+        }
+        const bool isUnknown = is == made.end() || is->second.find(kNoReason) != std::string::npos;
         warnings.push_back({Diag::EditedFacts, fileName + ":" + std::to_string(fact.line),
-                            "'" + fact.text + "' is not so" +
-                                (is.empty() ? "" : ", it is '" + *is.begin() + "'") +
+                            "'" + fact.text +
+                                (isUnknown ? "' is not what was written there"
+                                           : "' is not so, it is '" + is->second + "'") +
                                 "; nothing depends on it: make it what it is, or emit the "
                                 "decisions anew"});
       }

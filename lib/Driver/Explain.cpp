@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <set>
-#include <tuple>
 
 namespace fusec {
 
@@ -53,16 +52,8 @@ public:
   }
 
 private:
-  /// A plan that was edited has values without a reason.
   void addApart() {
-    std::map<std::tuple<TensorId, std::string, std::string>, std::string> reasons;
     for (const Apart &apart : state.plan.apart)
-      reasons[{apart.tensor, apart.producer, apart.consumer}] = apart.reason;
-    auto why = [&](TensorId t, const Equation &producer, const Equation &consumer) {
-      auto it = reasons.find({t, producer.name, consumer.name});
-      return it == reasons.end() ? "no reason: the search did not make this plan" : it->second;
-    };
-    for (const Apart &apart : valuesBetween(state.plan, program, why))
       out.apart.push_back({program.tensors[apart.tensor].name, apart.producer, apart.consumer,
                            apart.reason, modelNames.onnxNodes(apart.producer),
                            modelNames.onnxNodes(apart.consumer), kernelOf(apart.producer),

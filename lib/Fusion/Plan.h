@@ -121,7 +121,10 @@ using WhyApart =
 std::vector<Apart> valuesBetween(const Plan &plan, const ExprProgram &program, const WhyApart &why);
 
 std::string print(const Plan &plan, const ExprProgram &program);
+/// The values between launches are those of the launches that were read. Reasons come from the text's `apart` lines as
+/// long as they are what was printed; else it is kNoReason.
 Result<Plan> parsePlan(TextReader &in, const ExprProgram &program);
+constexpr std::string_view kNoReason = "no reason: the search did not make this plan";
 /// Every equation in exactly one launch, every value produced before it is read.
 Status verify(const Plan &plan, const ExprProgram &program);
 

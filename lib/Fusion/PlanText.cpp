@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <tuple>
 
 namespace fusec {
 
@@ -34,6 +35,19 @@ void printSteps(const Plan &plan, const std::vector<PlanStep> &steps, int indent
     out.append(indent * 2, ' ');
     out += "}\n";
   }
+}
+
+/// Of an `apart` line, without its check.
+std::string apartText(const Apart &apart, const ExprProgram &program) {
+  return "apart %" + nameToText(program.tensors[apart.tensor].name) + " from " +
+         nameToText(apart.producer) + " to " + nameToText(apart.consumer) + " " +
+         quoted(apart.reason);
+}
+
+/// Tells that the search gave the line: no replay can find its reason again.
+std::string checkOf(const std::string &apartText) {
+  constexpr size_t kDigits = 8;
+  return hash128(apartText).hex().substr(0, kDigits);
 }
 
 /// Equations and control items of all lists by name.
@@ -77,6 +91,11 @@ public:
     FUSEC_TRY(plan.steps, parseSteps(0));
     while (in.accept("apart"))
       FUSEC_CHECK(parseApart());
+    plan.apart = valuesBetween(plan, program,
+                               [&](TensorId t, const Equation &producer, const Equation &consumer) {
+                                 auto it = reasons.find({t, producer.name, consumer.name});
+                                 return it == reasons.end() ? std::string(kNoReason) : it->second;
+                               });
     return std::move(plan);
   }
 
@@ -147,7 +166,12 @@ private:
       if (!index.equations.count(end) && !index.controls.count(end))
         return in.error("no equation or control item is named '" + end + "'");
     FUSEC_TRY(apart.reason, in.string());
-    plan.apart.push_back(std::move(apart));
+    std::string check;
+    if (in.accept("check")) {
+      FUSEC_TRY(check, in.string());
+    }
+    if (check == checkOf(apartText(apart, program)))
+      reasons[{apart.tensor, apart.producer, apart.consumer}] = apart.reason;
     return success();
   }
 
@@ -155,6 +179,7 @@ private:
   const ExprProgram &program;
   Index index;
   Plan plan;
+  std::map<std::tuple<TensorId, std::string, std::string>, std::string> reasons; // of Apart's ends
   std::map<Hash128, int> signatures;
 };
 
@@ -299,10 +324,10 @@ std::string print(const Plan &plan, const ExprProgram &program) {
   std::string out = "plan {\n";
   printSteps(plan, plan.steps, 1, out);
   out += "}\n";
-  for (const Apart &apart : plan.apart)
-    out += "apart %" + nameToText(program.tensors[apart.tensor].name) + " from " +
-           nameToText(apart.producer) + " to " + nameToText(apart.consumer) + " " +
-           quoted(apart.reason) + "\n";
+  for (const Apart &apart : plan.apart) {
+    const std::string text = apartText(apart, program);
+    out += text + " check " + quoted(checkOf(text)) + "\n";
+  }
   return out;
 }
 

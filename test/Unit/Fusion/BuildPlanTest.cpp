@@ -255,6 +255,29 @@ TEST_CASE(
   CHECK_FALSE(verify(early, program).ok());
 }
 
+TEST_CASE("plan: the values between launches are those of the launches that were read; an edited "
+          "reason is none") {
+  const ExprProgram program = withMap(kFinish);
+  Plan plan = unfusedPlan(program);
+  plan.apart = valuesBetween(plan, program, [](auto...) { return "as the search says"; });
+  const std::string apart = "plan {\n  launch { c }\n  launch { d }\n  launch { y }\n}\n";
+  std::string said = print(plan, program);
+  said.erase(0, said.find("apart"));
+  auto reasons = [&](const std::string &text) {
+    TextReader in(text, "plan");
+    Result<Plan> read = parsePlan(in, program);
+    REQUIRE(read.ok());
+    return apartOf(*read);
+  };
+  using List = std::vector<std::string>;
+  const List unknown = {"c -> y: " + std::string(kNoReason)};
+  CHECK(reasons(apart + said) == List{"c -> y: as the search says"});
+  CHECK(reasons(apart) == unknown);
+  std::string edited = said;
+  CHECK(reasons(apart + edited.replace(edited.find("search"), 6, "editor")) == unknown);
+  CHECK(reasons("plan {\n  launch { c y }\n  launch { d }\n}\n" + said) == List());
+}
+
 TEST_CASE("plan: kernels that follow each other become phases of one where a barrier costs less "
           "than a launch") {
   // Three sums over everything before them: no block can have what the next one needs.
