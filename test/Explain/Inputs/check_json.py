@@ -1,6 +1,8 @@
-"""check_json.py MODEL.onnx < JSON: what `fusec explain --json` says adds up, and speaks of the model's nodes."""
+"""check_json.py MODEL.onnx README < JSON: what `fusec explain --json` says adds up and speaks of the model's nodes, and
+the README names all of its fields."""
 
 import json
+import re
 import sys
 
 import onnx
@@ -31,9 +33,24 @@ def parts(schedule):
     return found + max(here, 1)
 
 
+def fields(value):
+    """Of all objects, but for those whose fields are the model's symbols, or levels."""
+    if isinstance(value, list):
+        for item in value:
+            yield from fields(item)
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield key
+            if key not in ("symbols", "levels"):
+                yield from fields(item)
+
+
 nodes = set(names(onnx.load(sys.argv[1]).graph))
+with open(sys.argv[2], encoding="utf-8") as file:
+    named = set(re.findall(r"`(\w+)(?:\[\])?`", file.read()))
 for line in sys.stdin:
     target = json.loads(line)
+    assert set(fields(target)) <= named, set(fields(target)) - named
     kernels, apart = target["kernels"], target["apart"]
     phased = several = False
     assert set(target["levels"]) <= LEVELS
