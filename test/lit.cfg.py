@@ -42,7 +42,8 @@ if shutil.which("ptxas", path=config.environment["PATH"]) or os.path.exists(
     os.path.join(os.environ.get("CUDA_HOME", "/usr/local/cuda"), "bin", "ptxas")
 ):
     config.available_features.add("ptxas")
-browser = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+browsers = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
+browser = next(filter(None, map(shutil.which, browsers)), None)
 if browser:
     config.available_features.add("browser")
     config.substitutions.append(("%browser", browser))

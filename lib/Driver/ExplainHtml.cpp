@@ -47,10 +47,11 @@ svg rect { fill: white; stroke: #98a2b3; rx: 5; } svg g.on rect { fill: #e4ebfb;
   stroke: var(--accent); stroke-width: 2; } svg g { cursor: pointer; }
 svg path { fill: none; stroke: #b8c0cc; stroke-width: 1.2; }
 svg path.on { stroke: var(--accent); stroke-width: 2.2; }
-p { margin: 4px 0; } p.between { margin-left: 16px; }
+#sizes { color: var(--dim); } p { margin: 4px 0; } p.between { margin-left: 16px; }
 </style></head><body>
 <header><h1 id="title"></h1><label>target <select id="target"></select></label>
-<nav id="tabs"></nav><div id="sums" style="display:flex;gap:28px;flex-wrap:wrap"></div></header>
+<nav id="tabs"></nav><small id="sizes"></small>
+<div id="sums" style="display:flex;gap:28px;flex-wrap:wrap"></div></header>
 <main><section id="left"></section><section id="right"></section></main>
 <script type="application/json" id="data">[)html";
 
@@ -126,14 +127,15 @@ function graph() {
   const used = [], at = depth.map(d => { used[d] = (used[d] || 0) + 1; return used[d] - 1; });
   const x = i => 20 + at[i] * (width + 18), y = i => 16 + depth[i] * height;
   const widest = Math.max(1, ...used.map(u => u || 0));
-  const s = svg('svg', {id: 'graph', width: 40 + widest * (width + 18),
+  const s = svg('svg', {id: 'graph', width: 80 + widest * (width + 18),
                         height: 32 + used.length * height});
   edges.forEach(e => {
-    const x1 = x(e.from) + width / 2, y1 = y(e.from) + 40, x2 = x(e.to) + width / 2, y2 = y(e.to);
-    const rows = depth[e.to] - depth[e.from]; // a value that skips rows goes around the boxes
-    const bend = rows > 1 ? width * 0.72 + 3 * Math.min(rows, 20) : 0;
+    const rows = depth[e.to] - depth[e.from], skips = rows > 1; // then it goes around the boxes
+    const side = skips ? width : width / 2, bend = skips ? 16 + 3 * Math.min(rows, 20) : 0;
+    const x1 = x(e.from) + side, y1 = y(e.from) + (skips ? 26 : 40), down = skips ? 0 : 26;
+    const x2 = x(e.to) + side, y2 = y(e.to) + (skips ? 14 : 0);
     s.append(svg('path', {'data-from': e.from, 'data-to': e.to,
-      d: `M${x1} ${y1} C${x1 + bend} ${y1 + 26} ${x2 + bend} ${y2 - 26} ${x2} ${y2}`}));
+      d: `M${x1} ${y1} C${x1 + bend} ${y1 + down} ${x2 + bend} ${y2 - down} ${x2} ${y2}`}));
   });
   t.kernels.forEach((k, i) => {
     const box = svg('text', {x: x(i) + 9, y: y(i) + 17}), sub =
@@ -187,17 +189,30 @@ function considered(label, list) {
     tried.map(c => el('tr', {}, cell(c.name + (c.chosen ? ' (chosen)' : '')),
                       cell(time(c.predicted_s), 1)))))];
 }
+function phases(k) {
+  const starts = [0, ...k.phase_starts];
+  return starts.map((from, n) =>
+    names(starts.length > 1 ? 'equations of phase ' + (n + 1) : 'equations',
+          k.equations.slice(from, starts[n + 1])));
+}
+function asked(m) {
+  const sectors = m.read_sectors + m.write_sectors, size = 32;
+  return 'its instructions ask for ' + bytes(m.read_bytes) + ' and ' + bytes(m.write_bytes) +
+    (sectors ? ', in sectors of 32 bytes ' + (m.from_data ? 'about ' : '') +
+       bytes(size * m.read_sectors) + ' and ' + bytes(size * m.write_sectors) : '') +
+    (m.shared_bytes ? ', and for ' + bytes(m.shared_bytes) + ' of shared memory' : '');
+}
 function details(k, i) {
   const u = k.unfused;
   const part = el('div', {}, el('h2', {}, 'Kernel ' + (i + 1) + ': ' + k.name),
     el('p', {}, time(k.predicted_s) + ', ' + bytes(k.bytes_read) + ' read, ' +
        bytes(k.bytes_written) + ' written' +
        (k.launches > 1 ? '; ' + k.launches + ' launches run this code' : '')),
+    el('p', {class: 'dim'}, asked(k.moved)),
     u.launches > 1 ? el('p', {class: 'dim'}, 'unfused: ' + u.launches + ' kernels, ' +
       time(u.predicted_s) + ', ' + bytes(u.bytes_read) + ' read, ' + bytes(u.bytes_written) +
       ' written') : '',
-    names('ONNX nodes', k.nodes), names('equations', k.equations.map((e, n) =>
-      k.phase_starts.includes(n) ? '| ' + e : e)),
+    names('ONNX nodes', k.nodes), ...phases(k),
     k.within ? names('inside', [k.within]) : '',
     names('inputs', k.inputs), names('outputs', k.outputs));
   if (k.edges.length)
@@ -226,11 +241,14 @@ function select(i) {
 }
 function show() {
   by('title').textContent = t.model;
+  by('sizes').textContent = Object.entries(t.symbols).map(([s, n]) => s + ' = ' + n).join(', ') +
+    (t.without_range.length ? ' (no range was given for ' + t.without_range.join(', ') +
+       ": to predict for sizes of yours, give --dim '" + t.without_range[0] + "=MIN..MAX:SIZE')" : '');
   by('tabs').replaceChildren(...Object.keys(views).flatMap(name =>
     [el('button', {'aria-selected': name === tab, id: 'tab-' + name,
                    onclick: () => { tab = name; show(); }}, name), ' ']));
   by('sums').replaceChildren(
-    sum('kernels', s => s.launches, v => v), sum('', s => s.predicted_s, time),
+    sum('kernels', s => s.launches, v => v), sum('predicted', s => s.predicted_s, time),
     sum('moved', moved, bytes));
   by('left').replaceChildren(views[tab]());
   select(Math.min(on, Math.max(0, t.kernels.length - 1)));

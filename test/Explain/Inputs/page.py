@@ -17,12 +17,14 @@ const count = s => document.querySelectorAll(s).length;
 try {
   seen.rows = count('#kernels tbody tr');
   seen.title = at('h1').textContent;
+  seen.sizes = text('#sizes');
   seen.first = text('#right h2');
   document.querySelectorAll('#kernels tbody tr')[1].click();
   seen.second = text('#right h2');
   seen.selected = at('tr.on').dataset.kernel;
   seen.reasons = [...document.querySelectorAll('#right p.between')].map(e => e.innerText);
   seen.schedule = text('#right pre');
+  seen.second_details = text('#right');
   seen.considered = text('#right').includes('(chosen)');
   at('#right a').click();
   seen.followed = text('#right h2');
@@ -57,9 +59,18 @@ assert "error" not in seen, seen["error"]
 kernels = targets[0]["kernels"]
 heading = lambda i: f"Kernel {i + 1}: {kernels[i]['name']}"
 assert seen["title"] == targets[0]["model"]
+for symbol, size in targets[0]["symbols"].items():
+    assert f"{symbol} = {size}" in seen["sizes"], seen["sizes"]
+assert all(symbol in seen["sizes"].split("(no range")[1] for symbol in targets[0]["without_range"]), seen["sizes"]
+assert bool(seen["sizes"]) == bool(targets[0]["symbols"])
 assert seen["rows"] == seen["boxes"] == len(kernels) > 3
 assert (seen["first"], seen["second"], seen["selected"]) == (heading(0), heading(1), "1")
 assert seen["considered"]
+starts = [0, *kernels[1]["phase_starts"], None]
+for number, (begin, end) in enumerate(zip(starts, starts[1:]), 1):
+    label = f"equations of phase {number}" if len(starts) > 2 else "equations"
+    assert f"\n{label} " + ", ".join(kernels[1]["equations"][begin:end]) in seen["second_details"], number
+assert "its instructions ask for " in seen["second_details"]
 for end, a in ((end, a) for end in ("from", "to") for a in targets[0]["apart"] if a[end] == 1):
     said = [reason for reason in seen["reasons"] if reason.startswith(a["tensor"]) and a["reason"] in reason]
     assert said and all(node in said[0] for node in a["producer_nodes"] + a["consumer_nodes"]), (end, a)
