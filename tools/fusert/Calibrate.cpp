@@ -47,6 +47,13 @@ std::string percent(const Figure &f) {
   return text;
 }
 
+void printList(const char *name, const std::vector<std::string> &list) {
+  std::printf(",\"%s\":[", name);
+  for (size_t i = 0; i < list.size(); ++i)
+    std::printf("%s%s", i ? "," : "", jsonString(list[i]).c_str());
+  std::printf("]");
+}
+
 void printJson(const Measured &m, const MachineTable &table, const CalibrateOptions &options) {
   std::printf("{\"device\":%s,\"threads\":%d,\"repetitions\":%d,\"figures\":[",
               jsonString(m.device).c_str(), m.threads, options.repetitions);
@@ -67,12 +74,10 @@ void printJson(const Measured &m, const MachineTable &table, const CalibrateOpti
                 i ? "," : "", level.name.c_str(), static_cast<long long>(level.capacityBytes),
                 level.bytesPerSec, level.ofDevice ? "true" : "false");
   }
-  std::printf("]},\"reaches_memory\":%s,\"out_of_order\":[",
-              table.reachesMemory ? "true" : "false");
-  const std::vector<std::string> list = outOfOrder(table);
-  for (size_t i = 0; i < list.size(); ++i)
-    std::printf("%s%s", i ? "," : "", jsonString(list[i]).c_str());
-  std::printf("]}\n");
+  std::printf("]},\"reaches_memory\":%s", table.reachesMemory ? "true" : "false");
+  printList("out_of_order", outOfOrder(table));
+  printList("not_measured", table.notMeasured);
+  std::printf("}\n");
 }
 
 void printGpuFigures(const Measured &m) {
@@ -121,6 +126,10 @@ void printTable(const Measured &m, const MachineTable &table) {
     before = ",\n              ";
   }
   std::printf("};\n");
+  std::printf("note: not measured, the table's own:");
+  for (const std::string &name : table.notMeasured)
+    std::printf(" %s", name.c_str());
+  std::printf("\n");
   if (!table.reachesMemory)
     std::printf("note: \"dram\" is of a working set that the last cache may hold: --largest\n");
   for (const std::string &pair : outOfOrder(table))

@@ -93,6 +93,7 @@ MachineTable tableOfCpu(const Measured &m, const std::vector<Cache> &caches) {
       {"t.launchSec", seconds(m, shared ? "shared_launch" : "launch")},
       {"t.ownLaunchSec", seconds(m, "cold_launch")},
       {"t.deviceBarrierSec", seconds(m, shared ? "shared_phase" : "phase")}};
+  table.notMeasured = {"t.flopsPerSec", "t.loadShare"}; // of kHertz and what a core's manual says
   table.memory = levelsOfCpu(m, caches);
   table.reachesMemory = caches.empty() || largestCopy(m).bytes > 2 * caches.back().bytes;
   return table;
@@ -101,9 +102,14 @@ MachineTable tableOfCpu(const Measured &m, const std::vector<Cache> &caches) {
 MachineTable tableOfGpu(const Measured &m) {
   MachineTable table;
   table.constants = {{"t.launchSec", seconds(m, "launch")},
+                     {"t.ownLaunchSec", seconds(m, "launch")},
                      {"t.blockBarrierSec", seconds(m, "block_barrier")}};
+  // Counters between blocks are the two parts of such a barrier, which is measured as a whole.
+  table.notMeasured = {"t.signalSec", "t.awaitSec", "t.flopsPerSec", "t.loadShare"};
   if (m.first("grid_barrier")) // the device has launches of blocks that wait for each other
     table.constants.emplace_back("t.deviceBarrierSec", seconds(m, "grid_barrier"));
+  else
+    table.notMeasured.emplace_back("t.deviceBarrierSec");
   const Figure &shared = *m.first("shared"), *l2 = m.first("l2");
   table.memory = {{"shared", shared.bytes, shared.median / shared.threads}};
   if (l2)

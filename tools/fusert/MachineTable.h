@@ -44,6 +44,8 @@ struct MachineTable {
   std::vector<std::pair<std::string, double>>
       constants; // in the order of the tables: "t.launchSec", seconds
   std::vector<Level> memory;
+  std::vector<std::string>
+      notMeasured; // seconds, rates and shares that stay as the tables have them
   int cores = 1;
   bool reachesMemory = true; // else the last level may be a cache's
 
