@@ -204,7 +204,7 @@ Explanation explain(const Options &given) {
       return out;
     }
     pipeline->inspect = [&](const CompileState &state) -> Status {
-      FUSEC_TRY(std::vector<ExplainedTarget> targets, fusec::explain(state));
+      FUSEC_TRY(std::vector<ExplainedTarget> targets, fusec::explain(state, pipeline->import.dims));
       out.text = explanationText(targets);
       out.json = explanationJson(targets);
       out.html = explanationHtml(targets);

@@ -16,8 +16,9 @@ namespace {
 
 class Explainer {
 public:
-  Explainer(const CompileState &compiled, const TargetState &state)
-      : program(compiled.program), uncomposed(compiled.uncomposed), state(state),
+  Explainer(const CompileState &compiled, const TargetState &state,
+            const std::map<std::string, Symbol> &given)
+      : program(compiled.program), uncomposed(compiled.uncomposed), state(state), given(given),
         launches(countLaunches(state.plan)), modelNames(compiled.program) {
     countUses(program.items, uses);
     for (TensorId t : program.outputs)
@@ -32,6 +33,8 @@ public:
       out.sizes.emplace_back(s.name, s.opt);
       if (s.max == Symbol().max)
         out.withoutRange.push_back(s.name);
+      else if (s.opt == s.min && s.min < s.max && given.count(s.name) == 0)
+        out.atSmallest.emplace_back(s.name, std::to_string(s.min) + ".." + std::to_string(s.max));
     }
     FUSEC_TRY(alone, measureAlone(program, &movedAlone));
     out.unfused = total(alone);
@@ -291,6 +294,7 @@ private:
   const ExprProgram &program;
   const std::optional<ExprProgram> &uncomposed;
   const TargetState &state;
+  const std::map<std::string, Symbol> &given;
   const std::vector<int> launches;
   const ModelNames modelNames;
   std::map<TensorId, int> uses;
@@ -304,10 +308,11 @@ private:
 
 } // namespace
 
-Result<std::vector<ExplainedTarget>> explain(const CompileState &state) {
+Result<std::vector<ExplainedTarget>> explain(const CompileState &state,
+                                             const std::map<std::string, Symbol> &given) {
   std::vector<ExplainedTarget> targets;
   for (const TargetState &target : state.targets) {
-    FUSEC_TRY(ExplainedTarget explained, Explainer(state, target).run());
+    FUSEC_TRY(ExplainedTarget explained, Explainer(state, target, given).run());
     targets.push_back(std::move(explained));
   }
   return targets;

@@ -41,7 +41,9 @@ struct ExplainedTarget {
   bool onCpu = false;
   std::vector<std::pair<std::string, int64_t>> sizes; // of symbols, which all figures are for
   std::vector<std::string> withoutRange;              // of these symbols, nobody said how large
-  std::vector<ExplainedKernel> kernels;               // in launch order
+  /// Nor of these, which the model bounds: names, and "1..64". Figures are for the smallest size.
+  std::vector<std::pair<std::string, std::string>> atSmallest;
+  std::vector<ExplainedKernel> kernels; // in launch order
   Sums totals, unfused;
   std::optional<Sums>
       uncomposed; // without vertical composition; absent where a dump holds the composed equations
@@ -55,8 +57,9 @@ struct ExplainedTarget {
 };
 
 /// The plan of every target beside the plans in which every equation is a kernel of its own, composed and not. `state`
-/// holds plan and schedules.
-Result<std::vector<ExplainedTarget>> explain(const CompileState &state);
+/// holds plan and schedules, `given` the sizes that the user spoke of.
+Result<std::vector<ExplainedTarget>> explain(const CompileState &state,
+                                             const std::map<std::string, Symbol> &given);
 
 std::string explanationText(const std::vector<ExplainedTarget> &targets);
 /// One object a line, a line for each target.

@@ -241,9 +241,10 @@ function select(i) {
 }
 function show() {
   by('title').textContent = t.model;
+  const wanted = [...t.without_range.map(s => [s, 'MIN..MAX']), ...Object.entries(t.at_smallest)];
   by('sizes').textContent = Object.entries(t.symbols).map(([s, n]) => s + ' = ' + n).join(', ') +
-    (t.without_range.length ? ' (no range was given for ' + t.without_range.join(', ') +
-       ": to predict for sizes of yours, give --dim '" + t.without_range[0] + "=MIN..MAX:SIZE')" : '');
+    (wanted.length ? '; to predict for sizes of yours, give' +
+       wanted.map(([s, range]) => " --dim '" + s + '=' + range + ":SIZE'").join('') : '');
   by('tabs').replaceChildren(...Object.keys(views).flatMap(name =>
     [el('button', {'aria-selected': name === tab, id: 'tab-' + name,
                    onclick: () => { tab = name; show(); }}, name), ' ']));

@@ -96,6 +96,14 @@ std::string sizesOf(const ExplainedTarget &t) {
   return out;
 }
 
+/// "seq":"1..64"
+std::string rangesOf(const ExplainedTarget &t) {
+  std::string out;
+  for (const auto &[symbol, range] : t.atSmallest)
+    out += (out.empty() ? "" : ",") + jsonString(symbol) + ":" + jsonString(range);
+  return out;
+}
+
 /// "register":"a vector register",...
 std::string levelsOf(const ExplainedTarget &t) {
   std::string out;
@@ -111,8 +119,8 @@ std::string explanationJson(const std::vector<ExplainedTarget> &targets) {
   for (const ExplainedTarget &t : targets)
     out += "{\"model\":" + jsonString(t.model) + ",\"target\":" + jsonString(t.target) +
            ",\"symbols\":{" + sizesOf(t) + "},\"levels\":{" + levelsOf(t) +
-           "},\"without_range\":" + names(t.withoutRange) + ",\"totals\":" + sums(t.totals) +
-           ",\"unfused\":" + sums(t.unfused) +
+           "},\"without_range\":" + names(t.withoutRange) + ",\"at_smallest\":{" + rangesOf(t) +
+           "},\"totals\":" + sums(t.totals) + ",\"unfused\":" + sums(t.unfused) +
            ",\"uncomposed\":" + (t.uncomposed ? sums(*t.uncomposed) : "null") +
            ",\"kernels\":" + list(t.kernels, kernel) + ",\"apart\":" +
            list(t.apart, [&](const ExplainedTarget::Between &b) { return between(t, b); }) + "}\n";

@@ -176,14 +176,17 @@ std::string apartText(const ExplainedTarget &target) {
 
 /// How to say what sizes matter, where nobody has.
 std::string rangeHint(const ExplainedTarget &target) {
-  if (target.withoutRange.empty())
-    return "";
-  std::string options;
-  for (const std::string &symbol : target.withoutRange)
+  std::string what, options;
+  for (const std::string &symbol : target.withoutRange) {
+    what += (what.empty() ? "" : ", ") + oneLine(symbol) + " has no range";
     options += " --dim '" + oneLine(symbol) + "=MIN..MAX:SIZE'";
-  return "hint: " + join(target.withoutRange) +
-         (target.withoutRange.size() == 1 ? " has" : " have") +
-         " no range; to predict for a size of yours, give" + options + "\n";
+  }
+  for (const auto &[symbol, range] : target.atSmallest) {
+    what += (what.empty() ? "" : ", ") + oneLine(symbol) + " is taken as its smallest";
+    options += " --dim '" + oneLine(symbol) + "=" + range + ":SIZE'";
+  }
+  return what.empty() ? ""
+                      : "hint: " + what + "; to predict for a size of yours, give" + options + "\n";
 }
 
 } // namespace

@@ -41,7 +41,7 @@ def fields(value):
     elif isinstance(value, dict):
         for key, item in value.items():
             yield key
-            if key not in ("symbols", "levels"):
+            if key not in ("symbols", "at_smallest", "levels"):
                 yield from fields(item)
 
 

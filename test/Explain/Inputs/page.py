@@ -61,7 +61,9 @@ heading = lambda i: f"Kernel {i + 1}: {kernels[i]['name']}"
 assert seen["title"] == targets[0]["model"]
 for symbol, size in targets[0]["symbols"].items():
     assert f"{symbol} = {size}" in seen["sizes"], seen["sizes"]
-assert all(symbol in seen["sizes"].split("(no range")[1] for symbol in targets[0]["without_range"]), seen["sizes"]
+wanted = {**dict.fromkeys(targets[0]["without_range"], "MIN..MAX"), **targets[0]["at_smallest"]}
+for symbol, sizes in wanted.items():
+    assert f"--dim '{symbol}={sizes}:SIZE'" in seen["sizes"], seen["sizes"]
 assert bool(seen["sizes"]) == bool(targets[0]["symbols"])
 assert seen["rows"] == seen["boxes"] == len(kernels) > 3
 assert (seen["first"], seen["second"], seen["selected"]) == (heading(0), heading(1), "1")

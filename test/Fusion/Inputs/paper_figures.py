@@ -112,6 +112,8 @@ for name, height, channels, reduced, once, twice in BLOCKS:
         between = handed(found, channels, reduced)
         assert (between == 0) == oneBlock, (name, found["target"], between)
         assert moved == (once if oneBlock else twice + 2 * FLOAT * between), (name, found["target"], moved, between)
+        # From the shapes alone: the six values between x and y, written once and read once.
+        assert once <= moved <= twice + 2 * FLOAT * (4 * channels + 2 * reduced), (name, found["target"], moved)
         print(f"{name}: {found['totals']['launches']} kernels on {found['target']}")
 
 # FusionStitching, table 2: of BERT's kernels beside the contractions (inference), 77 stay of the 277 of basic fusion.
