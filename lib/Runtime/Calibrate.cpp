@@ -1,12 +1,12 @@
 #include "Runtime/Calibrate.h"
 
-#include "Runtime/Bandwidth.h"
 #include "Runtime/CalibrateGpu.h"
 #include "Runtime/CpuFeatures.h"
 #include "Runtime/CpuQueue.h"
 #include "Runtime/Error.h"
 #include "Runtime/Executor.h"
 #include "Runtime/Memory.h"
+#include "Runtime/Sweeps.h"
 #include "Runtime/ThreadPool.h"
 
 #include <algorithm>
@@ -15,6 +15,7 @@
 #include <cstring>
 #include <functional>
 #include <sched.h>
+#include <span>
 #include <string>
 #include <thread>
 #include <x86intrin.h>
@@ -244,7 +245,7 @@ fusert_status CpuCalibration::bandwidth(int32_t width) {
 /// `bytes`: of each thread.
 fusert_status CpuCalibration::sweep(int32_t width, int64_t bytes,
                                     const std::vector<HostBlock> &memory) {
-  const std::span<const Sweep> sweeps = sweepsFor(cpuLevel());
+  const std::span<const Sweep> sweeps(cpuLevel() >= 4 ? kWideSweeps : kNarrowSweeps, kSweepCount);
   std::vector<long> rounds(sweeps.size(), 1);
   std::vector<std::vector<double>> rates(sweeps.size());
   size_t kind = 0;
