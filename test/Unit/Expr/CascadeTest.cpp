@@ -18,23 +18,12 @@ TEST_CASE("the sum of softmax joins its maximum") {
 }
 
 TEST_CASE("maps between two reductions are written into the second one, and stay for others") {
-  auto p = parse(R"(expr softmax
-tensor %x: f64[5,37] input
-tensor %m: f64[5] temp
-tensor %e: f64[5,37] temp
-tensor %s: f64[5] temp
-tensor %y: f64[5,37] output
-inputs (%x)
-outputs (%y)
-reduction m [i:5; k:37] max f64
-  %m = %x[i, k]
-map e [i:5, k:37]
-  %e = exp(sub(%x[i, k], %m[i]))
-reduction s [i:5; k:37] sum f64
-  %s = %e[i, k]
-map y [i:5, k:37]
-  %y = div(%e[i, k], %s[i])
-)");
+  auto p = parse(ProgramText("softmax", "", "f64")
+                     .input("x", "5,37")
+                     .reduction("m", "i:5; k:37", "max", "%x[i, k]")
+                     .map("e", "i:5, k:37", "exp(sub(%x[i, k], %m[i]))")
+                     .reduction("s", "i:5; k:37", "sum", "%e[i, k]")
+                     .map("y", "i:5, k:37", "div(%e[i, k], %s[i])"));
   std::mt19937 random(1);
   check(p, random);
   const ExprProgram one = repaired(p);
@@ -95,22 +84,15 @@ TEST_CASE("mean and squared deviations become counts, sums and squares around th
                "sum f64\n  let t0 = sub(mul(%x[i, k], 2.0), div(%r[i], 37.0));\n"
                "  %s = mul(mul(t0, 0.5), t0)"),
         random);
-  auto weighted = parse(R"(expr weighted
-tensor %x: f64[5,37] input
-tensor %y: f64[5,37] input
-tensor %w: f64[5] output
-tensor %r: f64[5] output
-tensor %s: f64[5] output
-inputs (%x, %y)
-outputs (%w, %r, %s)
-reduction w [i:5; k:37] sum f64
-  %w = %y[i, k]
-reduction r [i:5; k:37] sum f64
-  %r = mul(%x[i, k], %y[i, k])
-reduction s [i:5; k:37] sum f64
-  let t0 = sub(%x[i, k], div(%r[i], %w[i]));
-  %s = mul(%y[i, k], mul(t0, t0))
-)");
+  auto weighted = parse(ProgramText("weighted", "", "f64")
+                            .input("x", "5,37")
+                            .input("y", "5,37")
+                            .reduction("w", "i:5; k:37", "sum", "%y[i, k]")
+                            .reduction("r", "i:5; k:37", "sum", "mul(%x[i, k], %y[i, k])")
+                            .reduction("s", "i:5; k:37", "sum", "mul(%y[i, k], mul(t0, t0))",
+                                       "let t0 = sub(%x[i, k], div(%r[i], %w[i]));")
+                            .output("w")
+                            .output("r"));
   check(weighted, random);
   CHECK(cascadeIn(repaired(weighted)).states.size() == 3);
 
@@ -132,30 +114,15 @@ reduction s [i:5; k:37] sum f64
 
 TEST_CASE("chains of three, and one with further rows") {
   std::mt19937 random(10);
-  auto p = parse(R"(expr attention
-tensor %x: f64[5,37] input
-tensor %v: f64[37,3] input
-tensor %m: f64[5] temp
-tensor %p: f64[5,37] temp
-tensor %l: f64[5] temp
-tensor %q: f64[5,37] temp
-tensor %first: f64[5] output
-tensor %o: f64[5,3] output
-inputs (%x, %v)
-outputs (%first, %o)
-reduction m [i:5; k:37] max f64
-  %m = %x[i, k]
-map p [i:5, k:37]
-  %p = exp(sub(%x[i, k], %m[i]))
-reduction l [i:5; k:37] sum f64
-  %l = %p[i, k]
-map q [i:5, k:37]
-  %q = div(%p[i, k], %l[i])
-reduction first [i:5; k:37] sum f64
-  %first = mul(%q[i, k], %v[k, 0])
-reduction o [i:5, j:3; k:37] sum f64
-  %o = mul(%q[i, k], %v[k, j])
-)");
+  auto p = parse(ProgramText("attention", "", "f64")
+                     .input("x", "5,37")
+                     .input("v", "37,3")
+                     .reduction("m", "i:5; k:37", "max", "%x[i, k]")
+                     .map("p", "i:5, k:37", "exp(sub(%x[i, k], %m[i]))")
+                     .reduction("l", "i:5; k:37", "sum", "%p[i, k]")
+                     .map("q", "i:5, k:37", "div(%p[i, k], %l[i])")
+                     .reduction("first", "i:5; k:37", "sum", "mul(%q[i, k], %v[k, 0])")
+                     .reduction("o", "i:5, j:3; k:37", "sum", "mul(%q[i, k], %v[k, j])"));
   check(p, random);
   const ExprProgram one = repaired(p);
   INFO(print(one, nullptr));
@@ -173,22 +140,14 @@ reduction o [i:5, j:3; k:37] sum f64
 
 TEST_CASE("RMSNorm folds through a contraction") {
   std::mt19937 random(11);
-  auto p = parse(R"(expr rms
-tensor %x: f64[5,37] input
-tensor %w: f64[37,3] input
-tensor %g: f64[37] input
-tensor %s: f64[5] temp
-tensor %n: f64[5,37] temp
-tensor %y: f64[5,3] output
-inputs (%x, %w, %g)
-outputs (%y)
-reduction s [i:5; k:37] sum f64
-  %s = mul(%x[i, k], %x[i, k])
-map n [i:5, k:37]
-  %n = mul(div(%x[i, k], sqrt(add(div(%s[i], 37.0), 0.00001))), %g[k])
-reduction y [i:5, j:3; k:37] sum f64
-  %y = mul(%n[i, k], %w[k, j])
-)");
+  auto p = parse(
+      ProgramText("rms", "", "f64")
+          .input("x", "5,37")
+          .input("w", "37,3")
+          .input("g", "37")
+          .reduction("s", "i:5; k:37", "sum", "mul(%x[i, k], %x[i, k])")
+          .map("n", "i:5, k:37", "mul(div(%x[i, k], sqrt(add(div(%s[i], 37.0), 0.00001))), %g[k])")
+          .reduction("y", "i:5, j:3; k:37", "sum", "mul(%n[i, k], %w[k, j])"));
   check(p, random);
   const ExprProgram one = repaired(p);
   REQUIRE(one.items.size() == 3);
@@ -198,27 +157,14 @@ reduction y [i:5, j:3; k:37] sum f64
 }
 
 TEST_CASE("of two pairs that need each other's first results one becomes a pass") {
-  auto p = parse(R"(expr joint
-tensor %x: f64[5,37] input
-tensor %y: f64[5,41] input
-tensor %a: f64[5] temp
-tensor %b: f64[5] temp
-tensor %m: f64[5] temp
-tensor %s: f64[5] output
-tensor %t: f64[5] output
-inputs (%x, %y)
-outputs (%s, %t)
-reduction a [i:5; k:37] max f64
-  %a = %x[i, k]
-reduction b [i:5; k:41] max f64
-  %b = %y[i, k]
-map m [i:5]
-  %m = max(%a[i], %b[i])
-reduction s [i:5; k:37] sum f64
-  %s = exp(sub(%x[i, k], %m[i]))
-reduction t [i:5; k:41] sum f64
-  %t = exp(sub(%y[i, k], %m[i]))
-)");
+  auto p = parse(ProgramText("joint", "", "f64")
+                     .input("x", "5,37")
+                     .input("y", "5,41")
+                     .reduction("a", "i:5; k:37", "max", "%x[i, k]")
+                     .reduction("b", "i:5; k:41", "max", "%y[i, k]")
+                     .map("m", "i:5", "max(%a[i], %b[i])")
+                     .reduction("s", "i:5; k:37", "sum", "exp(sub(%x[i, k], %m[i]))")
+                     .reduction("t", "i:5; k:41", "sum", "exp(sub(%y[i, k], %m[i]))"));
   std::mt19937 random(3);
   check(p, random);
 }

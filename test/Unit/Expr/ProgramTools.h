@@ -1,6 +1,7 @@
 #pragma once
 // Shared by the tests of the Expr passes: programs from text, random inputs, bitwise comparison of outputs.
 #include "../ParseProgram.h"
+#include "../ProgramText.h"
 #include "Expr/Passes.h"
 #include "Reference/ExprInterpreter.h"
 

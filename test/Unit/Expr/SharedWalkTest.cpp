@@ -15,51 +15,43 @@ std::vector<const Equation *> equationsOf(const ExprProgram &p) {
   return out;
 }
 
-ExprProgram walkWith(const std::string &sum, const std::string &finish,
+/// A sum of rows as wide as `terms`, a product whose first factor is given, and a map that puts both together.
+ExprProgram walkWith(const std::string &terms, const std::string &sum, const std::string &finish,
                      const std::string &factor = "%x[i, k]") {
-  return parse(R"(expr walk
-tensor %x: f32[5,37] input
-tensor %u: f32[5,36] input
-tensor %w: f32[37,5] input
-tensor %g: f32[37] input
-tensor %s: f32[5] temp
-tensor %t: f32[5,5] temp
-tensor %y: f32[5,5] output
-inputs (%x, %u, %w, %g)
-outputs (%y)
-)" + sum + R"(
-reduction t [i:5, j:5; k:37] sum f32
-  %t = mul()" + factor +
-               R"(, %w[k, j])
-map y [i:5, j:5]
-  %y = )" + finish +
-               "\n");
+  return parse(ProgramText("walk")
+                   .input("x", "5,37")
+                   .input("u", "5,36")
+                   .input("w", "37,5")
+                   .input("g", "37")
+                   .reduction("s", "i:5; k:" + terms, "sum", sum)
+                   .reduction("t", "i:5, j:5; k:37", "sum", "mul(" + factor + ", %w[k, j])")
+                   .map("y", "i:5, j:5", finish));
 }
+
+const std::string kSquares = "mul(%x[i, k], %x[i, k])";
 
 } // namespace
 
 TEST_CASE(
     "a sum of rows, a contraction over the same terms and a map that joins them share a walk") {
-  const std::string squares = "reduction s [i:5; k:37] sum f32\n  %s = mul(%x[i, k], %x[i, k])";
-  const ExprProgram p = walkWith(squares, "mul(%t[i, j], %s[i])");
+  const ExprProgram p = walkWith("37", kSquares, "mul(%t[i, j], %s[i])");
   const std::optional<SharedWalk> walk = sharedWalk(equationsOf(p));
   REQUIRE(walk);
   CHECK(walk->rows == std::vector<int>{0});
   CHECK(walk->contraction == 1);
   CHECK(walk->finish == 2);
-  CHECK(!sharedWalk(equationsOf(walkWith(squares, "mul(%t[i, j], %s[j])"))));
-  CHECK(!sharedWalk(equationsOf(walkWith(squares, "mul(%t[j, i], %s[i])"))));
-  CHECK(!sharedWalk(equationsOf(walkWith(squares, "mul(%t[i, j], if(lt(0, i), %s[i - 1], 0.0))"))));
-  CHECK(!sharedWalk(equationsOf(
-      walkWith("reduction s [i:5; k:36] sum f32\n  %s = %u[i, k]", "mul(%t[i, j], %s[i])"))));
-  CHECK(!sharedWalk(equationsOf(
-      walkWith("reduction s [i:5; k:5] sum f32\n  %s = %w[k, i]", "mul(%t[i, j], %s[i])"))));
+  CHECK(!sharedWalk(equationsOf(walkWith("37", kSquares, "mul(%t[i, j], %s[j])"))));
+  CHECK(!sharedWalk(equationsOf(walkWith("37", kSquares, "mul(%t[j, i], %s[i])"))));
+  CHECK(!sharedWalk(
+      equationsOf(walkWith("37", kSquares, "mul(%t[i, j], if(lt(0, i), %s[i - 1], 0.0))"))));
+  CHECK(!sharedWalk(equationsOf(walkWith("36", "%u[i, k]", "mul(%t[i, j], %s[i])"))));
+  CHECK(!sharedWalk(equationsOf(walkWith("5", "%w[k, i]", "mul(%t[i, j], %s[i])"))));
 }
 
 TEST_CASE("what the columns share of the terms becomes a map, and every bit stays") {
-  const std::string squares = "reduction s [i:5; k:37] sum f32\n  %s = mul(%x[i, k], %x[i, k])";
   const std::vector<Rewrite> rewrites = {{"shared-factor"}};
-  const ExprProgram p = walkWith(squares, "mul(%t[i, j], %s[i])", "mul(%x[i, k], sub(%g[k], 1.0))");
+  const ExprProgram p =
+      walkWith("37", kSquares, "mul(%t[i, j], %s[i])", "mul(%x[i, k], sub(%g[k], 1.0))");
   const std::optional<ExprProgram> made = rewritten(p, rewrites);
   REQUIRE(made);
   requireValid(*made);
@@ -75,7 +67,8 @@ TEST_CASE("what the columns share of the terms becomes a map, and every bit stay
   CHECK(walk->factor == 1);
   CHECK(walk->factorAxes == std::vector<int>{0, 2});
   CHECK(!rewritten(*made, rewrites));
-  CHECK(!rewritten(walkWith(squares, "mul(%t[i, j], %s[i])"), rewrites));
+  CHECK(!rewritten(walkWith("37", kSquares, "mul(%t[i, j], %s[i])"), rewrites));
   // Computed for every column.
-  CHECK(!rewritten(walkWith(squares, "mul(%t[i, j], %s[i])", "add(%x[i, k], %u[j, 0])"), rewrites));
+  CHECK(!rewritten(walkWith("37", kSquares, "mul(%t[i, j], %s[i])", "add(%x[i, k], %u[j, 0])"),
+                   rewrites));
 }

@@ -1,44 +1,36 @@
 #pragma once
 // Programs of many maps, in the shapes that networks have, and an oracle that answers at once.
 #include "../ParseProgram.h"
+#include "../ProgramText.h"
 #include "Cost/Cost.h"
 #include "Fusion/Plan.h"
 
-#include <set>
 #include <utility>
 
 namespace fusec::test {
 
-/// Maps over [64, 256], each the sum of what it reads.
+/// Maps over [64, 256], each the sum of what it reads, of one input %x.
 class Maps {
 public:
+  Maps() { text.input("x", "64,256"); }
   /// The tensor that it makes.
   std::string add(const std::vector<std::string> &reads) {
-    const std::string name = "m" + std::to_string(count++);
+    return add("m" + std::to_string(count), reads);
+  }
+  std::string add(const std::string &name, const std::vector<std::string> &reads) {
     std::string value = "%" + reads[0] + "[i, j]";
     for (size_t r = 1; r < reads.size(); ++r)
       value = "add(" + value + ", %" + reads[r] + "[i, j])";
-    bodies += "map " + name + " [i:64, j:256]\n  %" + name + " = add(" + value + ", 1.0)\n";
-    read.insert(reads.begin(), reads.end());
+    text.map(name, "i:64, j:256", "add(" + value + ", 1.0)");
+    ++count;
     return name;
   }
-  ExprProgram program() const {
-    std::string tensors = "tensor %x: f32[64,256] input\n", outputs;
-    for (int i = 0; i < count; ++i) {
-      const std::string name = "m" + std::to_string(i);
-      const bool isRead = read.count(name) != 0;
-      tensors += "tensor %" + name + ": f32[64,256] " + (isRead ? "temp\n" : "output\n");
-      if (!isRead)
-        outputs += (outputs.empty() ? "%" : ", %") + name;
-    }
-    return parse("expr maps\n" + tensors + "inputs (%x)\noutputs (" + outputs + ")\n" + bodies);
-  }
+  ExprProgram program() const { return parse(text); }
   int size() const { return count; }
 
 private:
   int count = 0;
-  std::string bodies;
-  std::set<std::string> read;
+  ProgramText text{"maps"};
 };
 
 inline Maps chain(int operations) {

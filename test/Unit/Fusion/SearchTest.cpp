@@ -1,9 +1,9 @@
 // The searches for kernels: candidates, order among kernels, drafts.
-#include "../ParseProgram.h"
 #include "Expr/Rows.h"
 #include "Fusion/Beam.h"
 #include "Fusion/Judge.h"
 #include "Fusion/PatternKeys.h"
+#include "MapShapes.h"
 
 #include <catch2/catch_all.hpp>
 #include <cmath>
@@ -11,12 +11,14 @@
 
 using namespace fusec;
 using test::parse;
+using test::ProgramText;
 
 namespace {
 
 struct Fixture {
-  explicit Fixture(const std::string &text, const std::string &targetName = "sm_80")
-      : program(parse(text)), target(*lookupTarget(targetName)), context{program, {}},
+  explicit Fixture(const std::string &text) : Fixture(parse(text)) {}
+  explicit Fixture(ExprProgram of)
+      : program(std::move(of)), target(*lookupTarget("sm_80")), context{program, {}},
         region(makeRegion(program.items)) {
     countUses(program.items, context.uses);
     for (TensorId t : program.outputs)
@@ -51,42 +53,23 @@ struct Fixture {
   std::optional<Score> score;
 };
 
-/// Maps over [64, 256], each the sum of what it reads: "d: b c". The last one is the output.
-std::string maps(const std::vector<std::pair<std::string, std::vector<std::string>>> &equations) {
-  std::string tensors = "tensor %x: f32[64,256] input\n", bodies;
-  for (const auto &[name, reads] : equations) {
-    bool last = name == equations.back().first;
-    tensors += "tensor %" + name + ": f32[64,256] " + (last ? "output\n" : "temp\n");
-    std::string value = "%" + reads[0] + "[i, j]";
-    for (size_t r = 1; r < reads.size(); ++r)
-      value = "add(" + value + ", %" + reads[r] + "[i, j])";
-    bodies += "map " + name + " [i:64, j:256]\n  %" + name + " = add(" + value + ", 1.0)\n";
-  }
-  return "expr maps\n" + tensors + "inputs (%x)\noutputs (%" + equations.back().first + ")\n" +
-         bodies;
+/// Maps with names, and what each reads.
+ExprProgram maps(const std::vector<std::pair<std::string, std::vector<std::string>>> &equations) {
+  test::Maps all;
+  for (const auto &[name, reads] : equations)
+    all.add(name, reads);
+  return all.program();
 }
 
-const std::string kLayerNorm = R"(expr normalise
-tensor %x: f32[4096,1024] input
-tensor %y: f32[4096,1024] output
-tensor %sum: f32[4096] temp
-tensor %mean: f32[4096] temp
-tensor %squares: f32[4096] temp
-tensor %inverse: f32[4096] temp
-inputs (%x)
-outputs (%y)
-reduction sum [i:4096; k:1024] sum f32
-  %sum = %x[i, k]
-map mean [i:4096]
-  %mean = div(%sum[i], 1024.0)
-reduction squares [i:4096; k:1024] sum f32
-  let t0 = sub(%x[i, k], %mean[i]);
-  %squares = mul(t0, t0)
-map inverse [i:4096]
-  %inverse = div(1.0, sqrt(%squares[i]))
-map y [i:4096, j:1024]
-  %y = mul(sub(%x[i, j], %mean[i]), %inverse[i])
-)";
+const std::string kLayerNorm =
+    ProgramText("normalise")
+        .input("x", "4096,1024")
+        .reduction("sum", "i:4096; k:1024", "sum", "%x[i, k]")
+        .map("mean", "i:4096", "div(%sum[i], 1024.0)")
+        .reduction("squares", "i:4096; k:1024", "sum", "mul(t0, t0)",
+                   "let t0 = sub(%x[i, k], %mean[i]);")
+        .map("inverse", "i:4096", "div(1.0, sqrt(%squares[i]))")
+        .map("y", "i:4096, j:1024", "mul(sub(%x[i, j], %mean[i]), %inverse[i])");
 
 } // namespace
 
@@ -155,55 +138,31 @@ TEST_CASE("search: of the combinations of two consumers' three candidates three 
 TEST_CASE("search: equations without common rows are a kernel of one block, if that pays") {
   Fixture f(maps({{"a", {"x"}}, {"b", {"a"}}}));
   CHECK(whyNotOneKernel(f.context, f.region, {0, 1}).empty());
-  Fixture turned(R"(expr turned
-tensor %x: f32[16,16] input
-tensor %a: f32[16,16] temp
-tensor %y: f32[16,16] output
-inputs (%x)
-outputs (%y)
-map a [i:16, j:16]
-  %a = exp(%x[i, j])
-map y [i:16, j:16]
-  %y = add(%a[j, i], 1.0)
-)");
+  Fixture turned(ProgramText("turned")
+                     .input("x", "16,16")
+                     .map("a", "i:16, j:16", "exp(%x[i, j])")
+                     .map("y", "i:16, j:16", "add(%a[j, i], 1.0)"));
   CHECK(commonRows(equationsOf(turned.region, {0, 1})).empty());
   CHECK(whyNotOneKernel(turned.context, turned.region, {0, 1}).empty());
   CHECK(turned.score->gain({0, 1}) > 0);
-  Fixture large(R"(expr large
-tensor %x: f32[4096,4096] input
-tensor %a: f32[4096,4096] temp
-tensor %y: f32[4096,4096] output
-inputs (%x)
-outputs (%y)
-map a [i:4096, j:4096]
-  %a = exp(%x[i, j])
-map y [i:4096, j:4096]
-  %y = add(%a[j, i], 1.0)
-)");
+  Fixture large(ProgramText("large")
+                    .input("x", "4096,4096")
+                    .map("a", "i:4096, j:4096", "exp(%x[i, j])")
+                    .map("y", "i:4096, j:4096", "add(%a[j, i], 1.0)"));
   CHECK(large.score->gain({0, 1}) < 0);
 }
 
 TEST_CASE("search: parts that do not need each other are side by side, contractions too") {
-  const std::string projections = R"(expr projections
-tensor %x: f32[128,768] input
-tensor %wq: f32[768,768] input
-tensor %wk: f32[768,768] input
-tensor %b: f32[768] input
-tensor %q.acc: f32[128,768] temp
-tensor %q: f32[128,768] temp
-tensor %k: f32[128,768] output
-tensor %s: f32[128] output
-inputs (%x, %wq, %wk, %b)
-outputs (%k, %s)
-reduction q.acc [i:128, j:768; r:768] sum f32
-  %q.acc = mul(%x[i, r], %wq[r, j])
-map q [i:128, j:768]
-  %q = add(%q.acc[i, j], %b[j])
-reduction k [i:128, j:768; r:768] sum f32
-  %k = mul(%x[i, r], %wk[r, j])
-reduction s [i:128; r:768] sum f32
-  %s = %q[i, r]
-)";
+  const std::string projections =
+      ProgramText("projections")
+          .input("x", "128,768")
+          .input("wq", "768,768")
+          .input("wk", "768,768")
+          .input("b", "768")
+          .reduction("q.acc", "i:128, j:768; r:768", "sum", "mul(%x[i, r], %wq[r, j])")
+          .map("q", "i:128, j:768", "add(%q.acc[i, j], %b[j])")
+          .reduction("k", "i:128, j:768; r:768", "sum", "mul(%x[i, r], %wk[r, j])")
+          .reduction("s", "i:128; r:768", "sum", "%q[i, r]");
   Fixture f(projections);
   CHECK(connectedParts(f.region, {0, 1, 2}) == VertexSets{{0, 1}, {2}});
   CHECK(connectedParts(f.region, {0, 1, 2, 3}) == VertexSets{{0, 1, 3}, {2}});
@@ -223,24 +182,13 @@ reduction s [i:128; r:768] sum f32
 namespace {
 
 /// Two chains of maps that share nothing: a -> b of x, c -> d of z.
-const std::string kTwoChains = R"(expr chains
-tensor %x: f32[64,256] input
-tensor %z: f32[64,256] input
-tensor %a: f32[64,256] temp
-tensor %b: f32[64,256] output
-tensor %c: f32[64,256] temp
-tensor %d: f32[64,256] output
-inputs (%x, %z)
-outputs (%b, %d)
-map a [i:64, j:256]
-  %a = exp(%x[i, j])
-map b [i:64, j:256]
-  %b = add(%a[i, j], 1.0)
-map c [i:64, j:256]
-  %c = exp(%z[i, j])
-map d [i:64, j:256]
-  %d = add(%c[i, j], 1.0)
-)";
+const std::string kTwoChains = ProgramText("chains")
+                                   .input("x", "64,256")
+                                   .input("z", "64,256")
+                                   .map("a", "i:64, j:256", "exp(%x[i, j])")
+                                   .map("b", "i:64, j:256", "add(%a[i, j], 1.0)")
+                                   .map("c", "i:64, j:256", "exp(%z[i, j])")
+                                   .map("d", "i:64, j:256", "add(%c[i, j], 1.0)");
 
 std::vector<std::vector<int>> remotePatternsOf(const Fixture &f, const VertexSets &sets,
                                                const FusionLimits &limits = {}) {
@@ -334,41 +282,30 @@ TEST_CASE("search: what takes equally long is told apart by what it computes, no
 }
 
 TEST_CASE("search: a sum of rows and the contraction that its factor reaches are one kernel") {
-  const std::string text = R"(expr rms
-tensor %x: f32[64,256] input
-tensor %w: f32[256,128] input
-tensor %s: f32[64] temp
-tensor %n: f32[64,256] temp
-tensor %y: f32[64,128] output
-inputs (%x, %w)
-outputs (%y)
-reduction s [i:64; k:256] sum f32
-  %s = mul(%x[i, k], %x[i, k])
-map n [i:64, k:256]
-  %n = div(%x[i, k], sqrt(%s[i]))
-reduction y [i:64, j:128; k:256] sum f32
-  %y = mul(%n[i, k], %w[k, j])
-)";
+  auto rms = [](const std::string &normalised) {
+    return ProgramText("rms")
+        .input("x", "64,256")
+        .input("w", "256,128")
+        .reduction("s", "i:64; k:256", "sum", "mul(%x[i, k], %x[i, k])")
+        .map("n", "i:64, k:256", normalised)
+        .reduction("y", "i:64, j:128; k:256", "sum", "mul(%n[i, k], %w[k, j])");
+  };
+  const std::string quotient = "div(%x[i, k], sqrt(%s[i]))";
   const std::string reason = "y is a contraction, which only one map that finishes it joins";
   auto why = [](Fixture &f) {
     f.context.packs = false;
     return whyNotOneKernel(f.context, f.region, f.vertices({"s", "n", "y"}));
   };
-  Fixture folded(text);
+  Fixture folded(rms(quotient));
   CHECK(why(folded) == reason);
   folded.context.sharedWalks = true;
   CHECK(why(folded) == "");
   // Others need what would no longer be there.
-  std::string shared = text;
-  shared.replace(shared.find("%n: f32[64,256] temp"), 20, "%n: f32[64,256] output");
-  shared.replace(shared.find("outputs (%y)"), 12, "outputs (%y, %n)");
-  Fixture needed(shared);
+  Fixture needed(rms(quotient).output("n"));
   needed.context.sharedWalks = true;
   CHECK(why(needed) == reason);
   // A difference does not wait for the end.
-  std::string centred = text;
-  centred.replace(centred.find("div(%x[i, k], sqrt(%s[i]))"), 26, "sub(%x[i, k], sqrt(%s[i]))");
-  Fixture mixed(centred);
+  Fixture mixed(rms("sub(%x[i, k], sqrt(%s[i]))"));
   mixed.context.sharedWalks = true;
   CHECK(why(mixed) == reason);
 }

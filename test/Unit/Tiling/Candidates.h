@@ -1,6 +1,7 @@
 #pragma once
 // Runs a pattern by a schedule under the Gir interpreter, and by the Expr interpreter.
 #include "../ParseProgram.h"
+#include "../ProgramText.h"
 #include "Gir/Passes.h"
 #include "Gir/Rewrite.h"
 #include "Reference/ExprInterpreter.h"

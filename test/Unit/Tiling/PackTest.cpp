@@ -26,84 +26,47 @@ void checkPack(const std::string &text, size_t parts, const std::vector<int64_t>
 } // namespace
 
 TEST_CASE("packs: maps of different extents") {
-  checkPack(R"(expr maps
-tensor %a: f32[40,70] input
-tensor %b: f32[1000] input
-tensor %c: f32[3,5,7] input
-tensor %x: f32[40,70] output
-tensor %y: f32[1000] output
-tensor %z: f32[7,3,5] output
-inputs (%a, %b, %c)
-outputs (%x, %y, %z)
-map x [i:40, j:70]
-  %x = add(%a[i, j], 1.0)
-map y [i:1000]
-  %y = mul(%b[i], %b[i])
-map z [k:7, i:3, j:5]
-  %z = neg(%c[i, j, k])
-)",
+  checkPack(ProgramText("maps")
+                .input("a", "40,70")
+                .input("b", "1000")
+                .input("c", "3,5,7")
+                .map("x", "i:40, j:70", "add(%a[i, j], 1.0)")
+                .map("y", "i:1000", "mul(%b[i], %b[i])")
+                .map("z", "k:7, i:3, j:5", "neg(%c[i, j, k])"),
             3);
 }
 
 TEST_CASE("packs: projections of one tensor, with the maps that finish them") {
-  checkPack(R"(expr projections
-tensor %x: f32[20,24] input
-tensor %wq: f32[24,48] input
-tensor %wk: f32[24,48] input
-tensor %wv: f32[24,40] input
-tensor %b: f32[48] input
-tensor %q.acc: f32[20,48] temp
-tensor %q: f32[20,48] output
-tensor %k: f32[20,48] output
-tensor %v: f32[20,40] output
-inputs (%x, %wq, %wk, %wv, %b)
-outputs (%q, %k, %v)
-reduction q.acc [i:20, j:48; r:24] sum f32
-  %q.acc = mul(%x[i, r], %wq[r, j])
-reduction k [i:20, j:48; r:24] sum f32
-  %k = mul(%x[i, r], %wk[r, j])
-map q [i:20, j:48]
-  %q = add(%q.acc[i, j], %b[j])
-reduction v [i:20, j:40; r:24] sum f32
-  %v = mul(%x[i, r], %wv[r, j])
-)",
+  checkPack(ProgramText("projections")
+                .input("x", "20,24")
+                .input("wq", "24,48")
+                .input("wk", "24,48")
+                .input("wv", "24,40")
+                .input("b", "48")
+                .reduction("q.acc", "i:20, j:48; r:24", "sum", "mul(%x[i, r], %wq[r, j])")
+                .reduction("k", "i:20, j:48; r:24", "sum", "mul(%x[i, r], %wk[r, j])")
+                .map("q", "i:20, j:48", "add(%q.acc[i, j], %b[j])")
+                .reduction("v", "i:20, j:40; r:24", "sum", "mul(%x[i, r], %wv[r, j])"),
             3);
 }
 
 TEST_CASE("packs: stitched rows beside a reduction, with symbols") {
-  checkPack("expr rows\n" + kSymbols + R"(tensor %a: f32[n,70] input
-tensor %b: f32[9,130] input
-tensor %m: f32[n] temp
-tensor %s: f32[n] temp
-tensor %y: f32[n,70] output
-tensor %z: f32[9] output
-inputs (%a, %b)
-outputs (%y, %z)
-reduction m [i:n; k:70] max f32
-  %m = %a[i, k]
-reduction z [i:9; k:130] sum f32
-  %z = %b[i, k]
-reduction s [i:n; k:70] sum f32
-  %s = max(sub(%a[i, k], %m[i]), -3.0)
-map y [i:n, j:70]
-  %y = sub(%s[i], %a[i, j])
-)",
+  checkPack(ProgramText("rows", kSymbols)
+                .input("a", "n,70")
+                .input("b", "9,130")
+                .reduction("m", "i:n; k:70", "max", "%a[i, k]")
+                .reduction("z", "i:9; k:130", "sum", "%b[i, k]")
+                .reduction("s", "i:n; k:70", "sum", "max(sub(%a[i, k], %m[i]), -3.0)")
+                .map("y", "i:n, j:70", "sub(%s[i], %a[i, j])"),
             2, {37});
 }
 
 TEST_CASE("packs: parts that read each other's values are refused") {
-  ExprProgram pattern = patternFrom(R"(expr chain
-tensor %a: f32[64] input
-tensor %b: f32[64] input
-tensor %x: f32[64] output
-tensor %y: f32[64] output
-inputs (%a, %b)
-outputs (%x, %y)
-map x [i:64]
-  %x = neg(%a[i])
-map y [i:64]
-  %y = neg(%b[i])
-)");
+  ExprProgram pattern = patternFrom(ProgramText("chain")
+                                        .input("a", "64")
+                                        .input("b", "64")
+                                        .map("x", "i:64", "neg(%a[i])")
+                                        .map("y", "i:64", "neg(%b[i])"));
   std::vector<Schedule> candidates = valueOf(candidateSchedules(pattern, targetNamed("sm_90")));
   auto pack = std::find_if(candidates.begin(), candidates.end(),
                            [](const Schedule &s) { return isPack(s.tree); });

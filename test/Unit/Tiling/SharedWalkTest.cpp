@@ -12,16 +12,15 @@ namespace {
 /// RMSNorm of the rows of x in front of a product with w.
 std::string normalised(const std::string &rows, const std::string &terms,
                        const std::string &columns) {
-  const std::string square = "[i:" + rows + "; k:" + terms + "]";
-  return "expr rms\n" + kSymbols + "tensor %x: f32[" + rows + "," + terms +
-         "] input\ntensor %g: f32[" + terms + "] input\ntensor %w: f32[" + terms + "," + columns +
-         "] input\ntensor %s: f32[" + rows + "] temp\ntensor %n: f32[" + rows + "," + terms +
-         "] temp\ntensor %y: f32[" + rows + "," + columns +
-         "] output\ninputs (%x, %g, %w)\noutputs (%y)\nreduction s " + square +
-         " sum f32\n  %s = mul(%x[i, k], %x[i, k])\nmap n [i:" + rows + ", k:" + terms +
-         "]\n  %n = mul(div(%x[i, k], sqrt(div(%s[i], " + terms +
-         ".0))), %g[k])\nreduction y [i:" + rows + ", j:" + columns + "; k:" + terms +
-         "] sum f32\n  %y = mul(%n[i, k], %w[k, j])\n";
+  return ProgramText("rms", kSymbols)
+      .input("x", rows + "," + terms)
+      .input("g", terms)
+      .input("w", terms + "," + columns)
+      .reduction("s", "i:" + rows + "; k:" + terms, "sum", "mul(%x[i, k], %x[i, k])")
+      .map("n", "i:" + rows + ", k:" + terms,
+           "mul(div(%x[i, k], sqrt(div(%s[i], " + terms + ".0))), %g[k])")
+      .reduction("y", "i:" + rows + ", j:" + columns + "; k:" + terms, "sum",
+                 "mul(%n[i, k], %w[k, j])");
 }
 
 /// Elements of row i are plus or minus 2^(i mod 4). The root of the mean square is that power itself, the quotients are
@@ -64,22 +63,15 @@ TEST_CASE("candidates: sums of rows beside a contraction, in its walk") {
 
 TEST_CASE("candidates: rows of two axes, two results for each, stored weights") {
   // Whole numbers alone: small enough that their products' sums are exact.
-  ExprProgram pattern = patternFrom(R"(expr two
-tensor %x: f32[3,7,50] input
-tensor %v: f32[3,7,50] input
-tensor %w: f32[50,40] input
-tensor %s: f32[3,7] temp
-tensor %m: f32[3,7] temp
-tensor %y: f32[3,7,40] output
-inputs (%x, %v, %w)
-outputs (%y)
-reduction s [h:3, i:7; k:50] sum f32
-  %s = mul(%x[h, i, k], %x[h, i, k])
-reduction m [h:3, i:7; k:50] max f32
-  %m = abs(%v[h, i, k])
-reduction y [h:3, i:7, j:40; k:50] sum f32
-  %y = mul(mul(mul(%x[h, i, k], %m[h, i]), %s[h, i]), %w[k, j])
-)");
+  ExprProgram pattern =
+      patternFrom(ProgramText("two")
+                      .input("x", "3,7,50")
+                      .input("v", "3,7,50")
+                      .input("w", "50,40")
+                      .reduction("s", "h:3, i:7; k:50", "sum", "mul(%x[h, i, k], %x[h, i, k])")
+                      .reduction("m", "h:3, i:7; k:50", "max", "abs(%v[h, i, k])")
+                      .reduction("y", "h:3, i:7, j:40; k:50", "sum",
+                                 "mul(mul(mul(%x[h, i, k], %m[h, i]), %s[h, i]), %w[k, j])"));
   checkCandidates(pattern, randomInputs(pattern, {}), {}, 0, 1);
   CHECK(!joined(pattern, "sim:sm_90").empty());
   fix(pattern, "w");
