@@ -4,6 +4,7 @@
 #include "Tiling/Access.h"
 #include "Tiling/Kept.h"
 #include "Tiling/LiveReads.h"
+#include "Tiling/Rounds.h"
 #include "Tiling/StagedTile.h"
 
 #include <algorithm>
@@ -20,7 +21,7 @@ class Storage {
 public:
   Storage(const Schedule &schedule, const ExprProgram &pattern)
       : schedule(schedule), pattern(pattern), equations(scheduledEquations(pattern)),
-        isScan(scanOf(pattern)) {
+        whole(scanOf(pattern) && !hasRounds(schedule)) {
     symbols = optValues(pattern.symbols);
     Chain chain;
     visit(schedule.tree, chain);
@@ -130,7 +131,7 @@ private:
     for (size_t e = 0; e < equations.size(); ++e)
       if (std::count(equations[e]->outputs.begin(), equations[e]->outputs.end(), tensor))
         producer = static_cast<int>(e);
-    if (isScan || producer < 0)
+    if (whole || producer < 0)
       return size * double(valueOf(numElements(pattern.tensors[tensor].shape)));
     const auto &where =
         equations[producer]->kind == EquationKind::Reduction && stores.count(producer) ? stores
@@ -165,7 +166,7 @@ private:
   const Schedule &schedule;
   const ExprProgram &pattern;
   const std::vector<const Equation *> equations;
-  const bool isScan;
+  const bool whole; // a block that takes all steps holds all of a value
   std::vector<int64_t> symbols;
   std::map<int, Chain> computes, stores, stages;
   std::set<int> combines;

@@ -9,6 +9,7 @@
 #include "Cost/Cost.h"
 #include "Support/OptValues.h"
 #include "Tiling/Access.h"
+#include "Tiling/LiveReads.h"
 #include "Tiling/StagedTile.h"
 
 #include <algorithm>
@@ -49,12 +50,7 @@ private:
 
   int64_t valueOf(const DimExpr &e) const { return e.evaluate(symbols).value_or(1); }
 
-  MemLevel levelOf(TensorId tensor) const {
-    for (const EdgeLevel &edge : schedule.edges)
-      if (edge.tensor == tensor)
-        return edge.level;
-    return MemLevel::Global;
-  }
+  MemLevel levelOf(TensorId tensor) const { return tiling::levelOf(schedule, tensor); }
 
   static double sum(const Bytes &bytes) {
     double all = 0;
@@ -119,7 +115,7 @@ private:
     }
     if (leaf.leaf == LeafKind::Store || e.kind != EquationKind::Reduction)
       for (TensorId t : e.outputs)
-        if (levelOf(t) != MemLevel::Register)
+        if (levelOf(t) != MemLevel::Register || pattern.tensors[t].kind == TensorKind::Output)
           out.push_back({t, double(sizeInBytes(pattern.tensors[t].type)),
                          axesOf(leaf.target, (uint64_t{1} << e.numSpatial) - 1),
                          axisOf(schedule, e, leaf.target, e.numSpatial - 1)});

@@ -14,6 +14,7 @@
 #include "Expr/Cascade.h"
 #include "Gir/Rewrite.h"
 #include "Tiling/Access.h"
+#include "Tiling/Rounds.h"
 
 #include <algorithm>
 #include <map>
@@ -232,10 +233,13 @@ bool isHandedOn(const Schedule &schedule, const ExprProgram &program, TensorId t
   if (schedule.kept.empty() || program.tensors[tensor].kind != TensorKind::Temp)
     return false;
   const std::vector<const Equation *> equations = scheduledEquations(program);
-  if (const Equation *scan = scanOf(program)) // values that go on to the next step
+  if (const Equation *scan = scanOf(program)) { // values that are stacked or go on to the next step
+    if (outlivesStep(*scan, tensor, true))
+      return false;
     for (const ScanCarry &carry : scan->carries)
-      if (carry.next == tensor || carry.previous == tensor)
+      if (carry.previous == tensor)
         return false;
+  }
   std::vector<ReadPlace> places;
   for (size_t e = 0; e < equations.size(); ++e) {
     const Equation &equation = *equations[e];

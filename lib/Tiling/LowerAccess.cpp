@@ -191,17 +191,31 @@ NodeId Lowering::lanePredicate(int equation, uint64_t axes) {
 
 /// Of the current element of an accumulator: inside the Unroll loop over its parts the part of the iteration, else the
 /// first one, which holds the result once they are folded.
-std::vector<NodeId> Lowering::unrollIndices(int equation) {
+std::vector<NodeId> Lowering::unrollIndices(int equation, const NamedElements &named) {
   NodeId part = body.index(0);
   for (const PathLoop &loop : path)
     if (loop.kind == LoopKind::Unroll && loop.axis == accumulators[equation].partsAxis)
       part = body.axis(loop.var);
-  return partIndices(equation, part);
+  return partIndices(equation, part, named);
 }
 
-std::vector<NodeId> Lowering::partIndices(int equation, NodeId part) {
+Lowering::NamedElements Lowering::namedElements(int producer, int reader, NodeId read) {
+  NamedElements named;
+  if (const std::optional<TreePath> loops = findLeaf(LeafKind::Compute, producer))
+    for (auto [axis, ordinal] : accumulators[producer].dims)
+      if (const std::optional<int64_t> element =
+              tiling::namedElement(schedule, *loops, producer, axis, *equations[reader], read))
+        named[axis] = body.index(*element);
+  return named;
+}
+
+std::vector<NodeId> Lowering::partIndices(int equation, NodeId part, const NamedElements &named) {
   std::vector<NodeId> indices;
   for (auto [axis, ordinal] : accumulators[equation].dims) {
+    if (const auto it = named.find(axis); it != named.end()) {
+      indices.push_back(it->second);
+      continue;
+    }
     int seen = 0;
     NodeId index = kNoNode;
     for (const PathLoop &loop : path)

@@ -107,7 +107,7 @@ Status Lowering::makeBuffers() {
     Local local;
     int64_t elements = 1;
     int producer = producerOf(edge.tensor);
-    if (scan || producer < 0) {
+    if ((scan && !inRounds) || producer < 0) {
       DimExpr total = numElements(tensor.shape);
       if (!total.isConst())
         return Diagnostic{Diag::BadIr, "schedule " + schedule.name,
@@ -129,7 +129,7 @@ Status Lowering::makeBuffers() {
                          [&](const TreePath &c) { return c[common] == (*leaf)[common]; }))
         ++common;
       local.whole = false;
-      local.depth = common;
+      local.depth = inRounds ? common - 1 : common; // the step's loop is none of a phase's
       for (size_t a = 0; a < schedule.axes.size(); ++a) {
         const AxisUse *use = schedule.axes[a].in(producer);
         if (!use || use->reduction)

@@ -65,8 +65,8 @@ Stmt Lowering::foldStmt(int equation, BufferId buffer, Monoid monoid, NodeId val
   return s;
 }
 
-NodeId Lowering::readRegister(int equation, BufferId buffer) {
-  return body.read(buffer, kernel.buffers[buffer].type, unrollIndices(equation));
+NodeId Lowering::readRegister(int equation, BufferId buffer, const NamedElements &named) {
+  return body.read(buffer, kernel.buffers[buffer].type, unrollIndices(equation, named));
 }
 
 Stmt Lowering::copyRegister(int equation, BufferId from, BufferId to) {

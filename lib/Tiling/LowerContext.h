@@ -87,6 +87,7 @@ private:
   /// Where a state begins in its two halves: the one that the step reads, or the one that it writes.
   NodeId halfOf(TensorId state, bool written);
   const ScanCarry *carryOf(TensorId tensor, bool next) const;
+  bool outlivesStep(TensorId tensor) const;
   NodeId numbered(int equation, int read, NodeId node);
   NodeId readTensor(int equation, NodeId original, const Scalar &copied);
   NodeId readMemory(int equation, NodeId original, const Scalar &copied);
@@ -96,8 +97,11 @@ private:
   BufferId globalBuffer(TensorId tensor);
   MemLevel levelOf(TensorId tensor) const;
   int producerOf(TensorId tensor) const;
-  std::vector<NodeId> unrollIndices(int equation);
-  std::vector<NodeId> partIndices(int equation, NodeId part);
+  /// `named`: elements along axes whose loops are not around the statement (namedElement).
+  using NamedElements = std::map<AxisId, NodeId>;
+  std::vector<NodeId> unrollIndices(int equation, const NamedElements &named = {});
+  std::vector<NodeId> partIndices(int equation, NodeId part, const NamedElements &named = {});
+  NamedElements namedElements(int producer, int reader, NodeId read);
   NodeId edgeIndex(int equation, TensorId tensor, const std::vector<NodeId> &indices);
 
   // LowerLeaf.cpp: statements
@@ -146,7 +150,7 @@ private:
   Stmt lanesStmt(std::vector<Stmt> statements);
   Stmt foldStmt(int equation, BufferId buffer, Monoid monoid, NodeId value);
   Stmt copyRegister(int equation, BufferId from, BufferId to);
-  NodeId readRegister(int equation, BufferId buffer);
+  NodeId readRegister(int equation, BufferId buffer, const NamedElements &named = {});
   NodeId importWithStates(int equation, NodeId root, const std::vector<BufferId> &parts);
   static std::vector<BufferId> ownParts(const Cascade &cascade, size_t own);
   void resetCascade(int equation, std::vector<Stmt> &out);

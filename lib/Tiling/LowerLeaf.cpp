@@ -155,25 +155,27 @@ void Lowering::lowerCompute(int equation, std::vector<Stmt> &result) {
   guarded(inBounds(equation, true, true, false), std::move(statements), result);
 }
 
-/// Puts one value of an equation where its edge level says.
+/// Puts one value of an equation where its edge level says, and where later steps and the stack find it.
 void Lowering::storeResult(int equation, size_t output, NodeId value, std::vector<Stmt> &result) {
   TensorId tensor = equations[equation]->outputs[output];
   const Tensor &info = pattern.tensors[tensor];
   value = body.cast(info.type, value);
   MemLevel level = levelOf(tensor);
   if (level == MemLevel::Register) {
-    result.push_back(storeStmt(accumulators[equation].value, unrollIndices(equation), value));
-    return;
-  }
-  if (level == MemLevel::Shared) {
+    if (equations[equation]->kind == EquationKind::Map)
+      result.push_back(storeStmt(accumulators[equation].value, unrollIndices(equation), value));
+    value = readRegister(equation, accumulatorOf(equation, output));
+    value = body.cast(info.type, value);
+  } else if (level == MemLevel::Shared) {
     const Local &local = locals.at(tensor);
     std::vector<NodeId> own;
     for (size_t d = 0; !local.whole && d < info.shape.size(); ++d)
       own.push_back(equationAxis(equation, static_cast<int>(d)));
     NodeId index = local.whole ? outputIndex(equation, output) : edgeIndex(equation, tensor, own);
     result.push_back(storeStmt(local.buffer, {index}, value));
-    return;
   }
+  if (level != MemLevel::Global && !outlivesStep(tensor))
+    return;
   const NodeId index = outputIndex(equation, output);
   bool stacked = false;
   for (size_t o = 0; scan && o < scan->scanOutputs.size(); ++o)
@@ -195,7 +197,7 @@ void Lowering::lowerStore(int equation, std::vector<Stmt> &result) {
   std::vector<Stmt> statements;
   for (size_t o = 0; o < e.outputs.size(); ++o)
     if (const BufferId source = accumulatorOf(equation, o);
-        source >= 0 && levelOf(e.outputs[o]) != MemLevel::Register)
+        source >= 0 && (levelOf(e.outputs[o]) != MemLevel::Register || outlivesStep(e.outputs[o])))
       storeResult(equation, o, readRegister(equation, source), statements);
   guarded(inBounds(equation, true, false, false), std::move(statements), result);
 }

@@ -89,7 +89,7 @@ NodeId Lowering::readMemory(int equation, NodeId original, const Scalar &copied)
     const std::vector<TensorId> &outputs = equations[producer]->outputs;
     const auto output = std::find(outputs.begin(), outputs.end(), tensor) - outputs.begin();
     const BufferId source = accumulatorOf(producer, static_cast<size_t>(output));
-    NodeId value = readRegister(producer, source);
+    NodeId value = readRegister(producer, source, namedElements(producer, equation, original));
     value = body.cast(info.type, value);
     if (copied.op != ScalarOp::ReadIf)
       return value;
@@ -114,8 +114,9 @@ NodeId Lowering::readMemory(int equation, NodeId original, const Scalar &copied)
   }
   NodeId predicate = copied.op == ScalarOp::ReadIf ? copied.args[0] : kNoNode;
   predicate = body.logicalAnd(predicate, lanePredicate(equation, axisDependence(e.body, original)));
-  const ScanCarry *written = inRounds ? carryOf(tensor, true) : nullptr;
-  if (written || (inRounds && carryOf(tensor, false)))
+  const bool inHalves = inRounds && locals.count(tensor) == 0;
+  const ScanCarry *written = inHalves ? carryOf(tensor, true) : nullptr;
+  if (written || (inHalves && carryOf(tensor, false)))
     flat = body.binary(ScalarOp::Add, flat, halfOf(tensor, written != nullptr));
   if (scan && !written)
     for (const ScanOutput &output : scan->scanOutputs)

@@ -41,6 +41,11 @@ const ScanCarry *Lowering::carryOf(TensorId tensor, bool next) const {
   return nullptr;
 }
 
+/// Device memory holds it too: it is stacked, or what rounds hand to the next step.
+bool Lowering::outlivesStep(TensorId tensor) const {
+  return scan && tiling::outlivesStep(*scan, tensor, inRounds);
+}
+
 NodeId Lowering::halfOf(TensorId state, bool written) {
   NodeId step = body.axis(roundVar);
   if (written)

@@ -193,13 +193,12 @@ private:
       storeKept(t, here.threads(true) * double(bytesOf(t)), 2);
       if (level == MemLevel::Shared)
         moved.sharedBytes += here.threads(true) * double(bytesOf(t));
-      else if (level == MemLevel::Global)
-        for (double share : placesOf(schedule, pattern, t, symbols)) {
-          Asked asked = here.write(here.addressOf(outputAccess(e, o)), bytesOf(t));
-          asked.bytes *= share;
-          asked.sectors *= share;
-          addWritten(asked);
-        }
+      for (double share : placesOf(schedule, pattern, t, symbols)) {
+        Asked asked = here.write(here.addressOf(outputAccess(e, o)), bytesOf(t));
+        asked.bytes *= share;
+        asked.sectors *= share;
+        addWritten(asked);
+      }
     }
   }
 

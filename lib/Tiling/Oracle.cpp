@@ -5,12 +5,14 @@
 #include "Support/OptValues.h"
 #include "Tiling/Builder.h"
 #include "Tiling/Kept.h"
+#include "Tiling/LiveReads.h"
 #include "Tiling/Phases.h"
 #include "Tiling/Rounds.h"
 #include "Tiling/Work.h"
 
 #include <algorithm>
 #include <numeric>
+#include <set>
 
 namespace fusec {
 
@@ -127,13 +129,13 @@ std::vector<cost::Counts> countWork(const Schedule &schedule, const ExprProgram 
 /// Of the values inside the pattern that have no place on chip.
 static double handedBytes(const Schedule &schedule, const ExprProgram &equations) {
   const std::vector<int64_t> symbols = optValues(equations.symbols);
+  const Equation *scan = scanOf(equations);
   double bytes = 0;
-  for (size_t t = 0; t < equations.tensors.size(); ++t) {
-    const Tensor &tensor = equations.tensors[t];
-    const bool onChip =
-        std::any_of(schedule.edges.begin(), schedule.edges.end(), [&](const EdgeLevel &edge) {
-          return edge.tensor == static_cast<TensorId>(t) && edge.level != MemLevel::Global;
-        });
+  for (size_t i = 0; i < equations.tensors.size(); ++i) {
+    const auto t = static_cast<TensorId>(i);
+    const Tensor &tensor = equations.tensors[i];
+    const bool onChip = levelOf(schedule, t) != MemLevel::Global &&
+                        !(scan && outlivesStep(*scan, t, hasRounds(schedule)));
     if (tensor.kind == TensorKind::Temp && !onChip)
       bytes += double(numElements(tensor.shape).evaluate(symbols).value_or(1)) *
                sizeInBytes(tensor.type);

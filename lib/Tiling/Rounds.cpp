@@ -1,6 +1,7 @@
 #include "Tiling/Rounds.h"
 
 #include "Tiling/Access.h"
+#include "Tiling/LiveReads.h"
 
 #include <algorithm>
 #include <map>
@@ -22,6 +23,13 @@ bool hasRounds(const Schedule &schedule) {
   const std::vector<std::span<const TreeNode>> phases = phasesOf(schedule.tree);
   return std::any_of(phases.begin(), phases.end(),
                      [](std::span<const TreeNode> phase) { return roundsOf(phase) != nullptr; });
+}
+
+bool outlivesStep(const Equation &scan, TensorId t, bool inRounds) {
+  return std::any_of(scan.scanOutputs.begin(), scan.scanOutputs.end(),
+                     [&](const ScanOutput &output) { return output.perStep == t; }) ||
+         (inRounds && std::any_of(scan.carries.begin(), scan.carries.end(),
+                                  [&](const ScanCarry &carry) { return carry.next == t; }));
 }
 
 namespace {
@@ -113,7 +121,7 @@ std::vector<double> placesOf(const Schedule &schedule, const ExprProgram &patter
   const bool carried = scan && hasRounds(schedule) &&
                        std::any_of(scan->carries.begin(), scan->carries.end(),
                                    [&](const ScanCarry &carry) { return carry.next == t; });
-  if (carried || places.empty())
+  if (carried || (places.empty() && levelOf(schedule, t) == MemLevel::Global))
     places.push_back(1);
   return places;
 }

@@ -10,6 +10,10 @@ namespace fusec::tiling {
 const TreeNode *roundsOf(std::span<const TreeNode> phase);
 bool hasRounds(const Schedule &schedule);
 
+/// The value leaves its step by device memory, at whatever level the step itself reads it: it is stacked, or a state
+/// that rounds hand on. A step loop inside one block moves states by its Carry statements, from where they lie.
+bool outlivesStep(const Equation &scan, TensorId t, bool inRounds);
+
 /// How a step's equations fall into phases, and those of a phase into parts. What reads more of another one's value
 /// than belongs to its own point comes a phase later; what reads no more, and is of the same phase, is of the same
 /// part.
@@ -23,7 +27,8 @@ struct StepParts {
 /// `withSums`: maps may be of one part with reductions; else with maps alone.
 StepParts partsOfStep(const ExprProgram &pattern, bool withSums);
 
-/// Where a scan's value goes, and in which part of the steps: what is stacked from a later step on skips those before.
+/// Where a scan's value goes in device memory, and in which part of the steps: what is stacked from a later step on
+/// skips those before.
 std::vector<double> placesOf(const Schedule &schedule, const ExprProgram &pattern, TensorId t,
                              const std::vector<int64_t> &symbols);
 

@@ -8,7 +8,9 @@
 //   carry 0; barrier; seq step:1 { block x1:32 { .. compute e0 .. compute e1; compute e2 }
 //                                  block x4:32 { .. compute e3 .. compute e4; compute e5 } }
 //
-// with one barrier a step. Or the sums come a phase before, and are spread over more blocks:
+// with one barrier a step. Sums and cells stay in the registers of the threads that make and read them; states lie in
+// device memory, where all blocks find them behind the step's barrier. Or the sums come a phase before, and are spread
+// over more blocks:
 //
 //   carry 0; barrier; seq step:1 { block m0:8 { .. compute e0 .. } block m3:8 { .. compute e3 .. }
 //                                  barrier; block x1:256 { compute e1; compute e2 } .. }
@@ -16,8 +18,10 @@
 // A CPU's block makes some vectors along the last axis, weights in panels, so that a core finds its part of them in its
 // own cache in each step.
 #include "Support/OptValues.h"
+#include "Tiling/LiveReads.h"
 #include "Tiling/Pieces.h"
 #include "Tiling/Rounds.h"
+#include "Tiling/VerifyFlow.h"
 
 #include <algorithm>
 #include <map>
@@ -67,6 +71,8 @@ public:
       schedule.tree.push_back(Builder::leaf(LeafKind::Barrier, -1));
       schedule.tree.push_back(Builder::leaf(LeafKind::Carry, 2));
     }
+    for (TensorId t : readInRegisters(schedule, pattern))
+      setLevel(schedule, t, MemLevel::Register);
     return std::move(schedule);
   }
 
@@ -133,7 +139,9 @@ private:
       blocks.push_back(Builder::loop(LoopKind::Block, axes[a], 1));
     if (cpu) {
       blocks.push_back(Builder::loop(LoopKind::Block, x, vectors * schedule.lanes));
-      walk.push_back(Builder::loop(LoopKind::Seq, x, schedule.lanes));
+      // Beside sums whose vectors are registers, in the same ones.
+      walk.push_back(
+          Builder::loop(sums.empty() ? LoopKind::Seq : LoopKind::Unroll, x, schedule.lanes));
       walk.push_back(Builder::loop(LoopKind::Lane, x, 1));
     } else if (sums.empty()) {
       blocks.push_back(Builder::loop(LoopKind::Block, x, int64_t{schedule.units} * schedule.lanes));

@@ -4,7 +4,9 @@
 
 #include "Tiling/Access.h"
 #include "Tiling/BrokenRules.h"
+#include "Tiling/LiveReads.h"
 #include "Tiling/StagedTile.h"
+#include "Tiling/StatementPlaces.h"
 
 #include <algorithm>
 #include <map>
@@ -18,17 +20,6 @@ namespace {
 /// Copies of a statement: what the compiler writes out, and with it the time that it takes, is bounded.
 constexpr int64_t kMaxCopies = 1024;
 
-/// A statement and the loops around it, outermost first.
-struct Place {
-  const TreeNode *leaf;
-  std::vector<const TreeNode *> loops;
-  size_t order; // among all statements
-
-  bool isInside(const TreeNode *loop) const {
-    return std::find(loops.begin(), loops.end(), loop) != loops.end();
-  }
-};
-
 bool repeats(const TreeNode &loop) {
   return loop.loop == LoopKind::Block || loop.loop == LoopKind::Seq;
 }
@@ -36,16 +27,12 @@ bool repeats(const TreeNode &loop) {
 class Flow {
 public:
   Flow(const Schedule &schedule, const ExprProgram &pattern)
-      : schedule(schedule), equations(scheduledEquations(pattern)) {
-    std::vector<const TreeNode *> loops;
-    collect(schedule.tree, loops);
+      : schedule(schedule), equations(scheduledEquations(pattern)), places(statementsOf(schedule)) {
   }
 
   std::vector<std::string> run() {
-    for (const Place &place : places)
+    for (const StatementPlace &place : places)
       verifyCopies(place);
-    for (size_t o = 0; o < schedule.operands.size(); ++o)
-      verifyOperand(static_cast<int>(o));
     for (size_t e = 0; e < equations.size(); ++e)
       if (equations[e]->kind != EquationKind::Opaque)
         verifyEquation(static_cast<int>(e));
@@ -55,27 +42,51 @@ public:
     return broken.list();
   }
 
+  /// Values that every reader finds in the registers in which they are made; what nobody reads is none.
+  std::vector<TensorId> readInRegisters() {
+    std::map<TensorId, bool> fits;
+    for (size_t reader = 0; reader < equations.size(); ++reader)
+      for (NodeId read : readsOf(*equations[reader])) {
+        const TensorId t = equations[reader]->body[read].index;
+        const int maker = producerOf(equations, t);
+        if (maker < 0)
+          continue;
+        const std::vector<const StatementPlace *> makes = find(LeafKind::Compute, maker),
+                                                  reads = find(LeafKind::Compute,
+                                                               static_cast<int>(reader));
+        const bool plain = makes.size() == 1 && reads.size() == 1 &&
+                           equations[maker]->outputs.size() == 1 && !isStaged(int(reader), read) &&
+                           (equations[maker]->kind == EquationKind::Map ||
+                            equations[maker]->kind == EquationKind::Reduction);
+        if (plain)
+          readsRegister(*makes[0], *reads[0], static_cast<int>(reader), read, maker, "");
+        auto it = fits.emplace(t, true).first;
+        it->second = it->second && plain && broken.none();
+        broken = {};
+      }
+    for (const Equation *e : equations) {
+      for (TensorId t : e->opaqueInputs)
+        fits.erase(t);
+      fits.erase(e->base);
+    }
+    std::vector<TensorId> found;
+    for (auto [t, all] : fits)
+      if (all)
+        found.push_back(t);
+    return found;
+  }
+
 private:
   void require(bool holds, std::string rule) { broken.require(holds, std::move(rule)); }
 
-  void collect(const std::vector<TreeNode> &nodes, std::vector<const TreeNode *> &loops) {
-    for (const TreeNode &node : nodes) {
-      if (!node.isLoop) {
-        places.push_back({&node, loops, places.size()});
-        continue;
-      }
-      loops.push_back(&node);
-      collect(node.children, loops);
-      loops.pop_back();
-    }
+  bool isStaged(int equation, NodeId read) const {
+    return std::any_of(schedule.operands.begin(), schedule.operands.end(), [&](const Operand &o) {
+      return o.equation == equation && o.read == ordinalOf(*equations[equation], read);
+    });
   }
 
-  std::vector<const Place *> find(LeafKind leaf, int target) const {
-    std::vector<const Place *> found;
-    for (const Place &place : places)
-      if (place.leaf->leaf == leaf && place.leaf->target == target)
-        found.push_back(&place);
-    return found;
+  std::vector<const StatementPlace *> find(LeafKind leaf, int target) const {
+    return statementsOf(places, leaf, target);
   }
 
   const AxisUse *useOf(const TreeNode &loop, int equation) const {
@@ -90,7 +101,7 @@ private:
            (loop.axis == kStepAxis ? "step" : schedule.axes[loop.axis].name);
   }
 
-  void verifyCopies(const Place &place) {
+  void verifyCopies(const StatementPlace &place) {
     std::map<AxisId, DimExpr> tiles;
     int64_t copies = 1;
     for (const TreeNode *loop : place.loops) {
@@ -105,74 +116,17 @@ private:
             "unroll loops make at most " + std::to_string(kMaxCopies) + " copies of a statement");
   }
 
-  /// Packed: digits of an axis, from the fastest on, are its number in a mixed radix, so that no two elements share a
-  /// place. Staged: each digit is a whole axis or index, and stands once.
-  void verifyOperand(int o) {
-    const Operand &operand = schedule.operands[o];
-    const Equation &e = *equations[operand.equation];
-    const std::string who = "operand " + operand.name;
-    std::set<int> indices;
-    std::map<AxisId, std::vector<LayoutDigit>> digits;
-    for (const LayoutDigit &digit : operand.digits) {
-      if (digit.index >= 0)
-        require(indices.insert(digit.index).second, who + " has each index of its tensor once");
-      else
-        digits[digit.axis].push_back(digit);
-      require(operand.level == MemLevel::Global || (digit.divide == 1 && digit.modulus == 0),
-              who + " is staged by whole axes");
-    }
-    if (operand.level == MemLevel::Global) {
-      const uint64_t needed = axisDependence(e.body, readsOf(e)[operand.read]);
-      for (size_t p = 0; p < e.axes.size(); ++p)
-        if (const AxisId a = axisOf(schedule, e, operand.equation, static_cast<int>(p));
-            a >= 0 && (needed >> p & 1) != 0)
-          digits[a];
-      for (auto &[axis, list] : digits)
-        require(axis >= 0 && isRadix(list, schedule.axes[axis].extent),
-                who + " keeps every element along " +
-                    (axis >= 0 ? schedule.axes[axis].name : "step") + " at a place of its own");
-      return;
-    }
-    const std::vector<const Place *> stages = find(LeafKind::Stage, o);
-    require(stages.size() == 1, who + " is staged once");
-    for (const Place *stage : stages) {
-      require(std::none_of(stage->loops.begin(), stage->loops.end(),
-                           [&](const TreeNode *loop) {
-                             return loop->loop == LoopKind::Lane || loop->loop == LoopKind::Unit;
-                           }),
-              who + " is staged by all units and lanes together");
-      for (const Place *compute : find(LeafKind::Compute, operand.equation))
-        require(stage->order < compute->order &&
-                    std::all_of(
-                        stage->loops.begin(), stage->loops.end(),
-                        [&](const TreeNode *loop) { return compute->isInside(loop); }),
-                who + " is staged in front of what reads it, in loops around both");
-    }
-  }
-
-  static bool isRadix(std::vector<LayoutDigit> list, const DimExpr &extent) {
-    std::sort(list.begin(), list.end(),
-              [](const LayoutDigit &a, const LayoutDigit &b) { return a.divide < b.divide; });
-    int64_t covered = 1; // 0: all
-    for (const LayoutDigit &digit : list) {
-      if (digit.divide != covered || (digit.modulus != 0 && digit.modulus > INT64_MAX / covered))
-        return false;
-      covered *= digit.modulus;
-    }
-    return !list.empty() && (covered == 0 || (extent.isConst() && extent.constValue() <= covered));
-  }
-
   void verifyEquation(int e) {
     const Equation &equation = *equations[e];
     const std::string who = "e" + std::to_string(e);
-    const std::vector<const Place *> computes = find(LeafKind::Compute, e);
+    const std::vector<const StatementPlace *> computes = find(LeafKind::Compute, e);
     if (computes.empty())
       return;
-    for (const Place *compute : computes)
+    for (const StatementPlace *compute : computes)
       covers(*compute, e, true);
     if (equation.kind != EquationKind::Reduction)
       return;
-    const Place &compute = *computes[0];
+    const StatementPlace &compute = *computes[0];
     bool shared = false; // partial results in several lanes or units
     for (const TreeNode *loop : compute.loops) {
       require(loop->loop != LoopKind::Block || !reduces(*loop, e),
@@ -190,18 +144,18 @@ private:
             who + " has a store, or an edge level for its result");
     size_t last = computes.back()->order;
     for (LeafKind leaf : {LeafKind::Combine, LeafKind::Store}) {
-      const std::vector<const Place *> found = find(leaf, e);
+      const std::vector<const StatementPlace *> found = find(leaf, e);
       require(found.size() <= 1, who + " is combined and stored once");
-      for (const Place *place : found) {
+      for (const StatementPlace *place : found) {
         require(place->order > last,
                 who + " is initialised, computed, combined and stored in this order");
         last = place->order;
       }
     }
-    const std::vector<const Place *> inits = find(LeafKind::Init, e);
+    const std::vector<const StatementPlace *> inits = find(LeafKind::Init, e);
     require(inits.size() == 1 && inits[0]->order < compute.order,
             who + " is initialised once, before it is computed");
-    for (const Place &place : places) {
+    for (const StatementPlace &place : places) {
       const LeafKind leaf = place.leaf->leaf;
       if (place.leaf->target != e || leaf == LeafKind::Stage || leaf == LeafKind::Carry ||
           place.leaf->isBorder() || leaf == LeafKind::Correct)
@@ -215,7 +169,7 @@ private:
   }
 
   /// The loops around a statement take every point of its axes.
-  void covers(const Place &place, int e, bool reduction) {
+  void covers(const StatementPlace &place, int e, bool reduction) {
     for (size_t a = 0; a < schedule.axes.size(); ++a) {
       const ScheduleAxis &axis = schedule.axes[a];
       const AxisUse *use = axis.in(e);
@@ -231,17 +185,18 @@ private:
   }
 
   /// The statement at `place` finds the register that the Compute of `e` makes: it stands in the same repeated loops,
-  /// the same unrolled ones, and (`onLanes`) on the same lanes and units; past the reduced loops where `past`.
-  void sameRegister(const Place &compute, const Place &place, int e, bool onLanes, bool past,
-                    const std::string &who) {
+  /// the same unrolled ones but those over axes of which it names an element, and (`onLanes`) on the same lanes and
+  /// units; past the reduced loops where `past`.
+  void sameRegister(const StatementPlace &compute, const StatementPlace &place, int e, bool onLanes,
+                    bool past, const std::string &who, const std::set<AxisId> &named = {}) {
     using Key =
         std::tuple<AxisId, LoopKind, int64_t, int64_t>; // step, and that of the loop around it
-    auto held = [&](const Place &p) {
+    auto held = [&](const StatementPlace &p) {
       std::vector<Key> keys;
       std::map<AxisId, int64_t> around;
       for (const TreeNode *loop : p.loops) {
         const AxisUse *use = useOf(*loop, e);
-        if (!use || use->reduction)
+        if (!use || use->reduction || named.count(loop->axis) != 0)
           continue;
         const bool parallel =
             loop->loop == LoopKind::Lane || (loop->loop == LoopKind::Unit && schedule.units > 1);
@@ -299,8 +254,8 @@ private:
         continue;
       const std::string who =
           "e" + std::to_string(reader) + " reads what e" + std::to_string(maker) + " makes";
-      const Place *compute = nullptr, *last = nullptr;
-      for (const Place &place : places) {
+      const StatementPlace *compute = nullptr, *last = nullptr;
+      for (const StatementPlace &place : places) {
         const LeafKind leaf = place.leaf->leaf;
         if (place.leaf->target != maker || leaf == LeafKind::Stage || leaf == LeafKind::Carry ||
             place.leaf->isBorder() || leaf == LeafKind::Init)
@@ -312,7 +267,7 @@ private:
       if (!last)
         continue;
       const EdgeLevel *edge = edgeOf(t);
-      for (const Place &place : places) {
+      for (const StatementPlace &place : places) {
         const bool stages = place.leaf->leaf == LeafKind::Stage;
         if (stages ? schedule.operands[place.leaf->target].equation != reader ||
                          readsOf(*equations[reader])[schedule.operands[place.leaf->target].read] !=
@@ -327,15 +282,29 @@ private:
         const bool held =
             edge && (edge->level == MemLevel::Register || (made.kind == EquationKind::Reduction &&
                                                            find(LeafKind::Store, maker).empty()));
-        if (compute && held) {
-          sameRegister(*compute, place, maker, true, true, who + " in a register; both");
-          for (size_t p = 0; p < made.axes.size() && static_cast<int>(p) < made.numSpatial; ++p)
-            require(made.axes[p].extent.isConst(1) ||
-                        readsOwn(reader, read, maker, static_cast<int>(p)),
-                    who + " in a register at its own point");
-        }
+        if (compute && held)
+          readsRegister(*compute, place, reader, read, maker, who);
       }
     }
+  }
+
+  void readsRegister(const StatementPlace &compute, const StatementPlace &place, int reader,
+                     NodeId read, int maker, const std::string &who) {
+    const Equation &made = *equations[maker];
+    require(made.kind != EquationKind::Map || made.outputs.size() == 1,
+            who + " in a register, which holds one result");
+    std::set<AxisId> named;
+    for (int p = 0; p < made.numSpatial; ++p) {
+      const AxisId a = axisOf(schedule, made, maker, p);
+      const bool isNamed =
+          a >= 0 &&
+          namedElement(schedule, compute.loops, maker, a, *equations[reader], read).has_value();
+      if (isNamed)
+        named.insert(a);
+      require(isNamed || made.axes[p].extent.isConst(1) || readsOwn(reader, read, maker, p),
+              who + " in a register at its own point");
+    }
+    sameRegister(compute, place, maker, true, true, who + " in a register; both", named);
   }
 
   /// Blocks run in any order and turns one after the other: of a value that each makes a part of, a statement in the
@@ -351,12 +320,16 @@ private:
   }
 
   const Schedule &schedule;
-  std::vector<const Equation *> equations;
-  std::vector<Place> places;
+  const std::vector<const Equation *> equations;
+  const std::vector<StatementPlace> places;
   BrokenRules broken;
 };
 
 } // namespace
+
+std::vector<TensorId> readInRegisters(const Schedule &schedule, const ExprProgram &pattern) {
+  return Flow(schedule, pattern).readInRegisters();
+}
 
 std::vector<std::string> flowProblems(const Schedule &schedule, const ExprProgram &pattern) {
   return Flow(schedule, pattern).run();

@@ -4,9 +4,16 @@
 
 namespace fusec::tiling {
 
-/// The rules of loops, registers and layouts that the schedule breaks. Its axes, operands and leaves have been
-/// verified; topk has rules of its own.
+/// The rules of layouts and staged tiles that the schedule breaks. Its axes, operands and leaves have been verified, as
+/// for those below.
+std::vector<std::string> operandProblems(const Schedule &schedule, const ExprProgram &pattern);
+
+/// The rules of loops and registers; topk has rules of its own.
 std::vector<std::string> flowProblems(const Schedule &schedule, const ExprProgram &pattern);
+
+/// Values inside the pattern for which registers are the lowest level that these rules allow: all readers are threads
+/// that made them, in the same turn of every loop.
+std::vector<TensorId> readInRegisters(const Schedule &schedule, const ExprProgram &pattern);
 
 /// The rule that lets blocks run in any order, broken: values that go from block to block within a phase, or to the
 /// next one without a barrier or a counter (VerifyBlocks.cpp).

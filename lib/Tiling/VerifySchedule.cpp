@@ -3,9 +3,11 @@
 #include "Tiling/Access.h"
 #include "Tiling/BrokenRules.h"
 #include "Tiling/Kept.h"
+#include "Tiling/LiveReads.h"
 #include "Tiling/Phases.h"
 #include "Tiling/Rounds.h"
 #include "Tiling/Schedule.h"
+#include "Tiling/StatementPlaces.h"
 #include "Tiling/TopK.h"
 #include "Tiling/VerifyFlow.h"
 
@@ -43,10 +45,12 @@ public:
         else
           verifyPhase(phase);
       }
+      verifyCarried();
       verifyLeaves();
       verifyPhases();
     }
     if (broken.none()) { // the statements name what exists
+      broken.add(tiling::operandProblems(schedule, pattern));
       broken.add(tiling::flowProblems(schedule, pattern));
       broken.add(tiling::blockProblems(schedule, pattern));
     }
@@ -156,10 +160,20 @@ private:
     for (const ScanCarry &carry : scan.carries)
       require(states.insert(carry.next).second && states.insert(carry.previous).second,
               "states of steps that blocks share are written one by one");
-    for (const EdgeLevel &edge : schedule.edges)
-      require(edge.level == MemLevel::Global,
+    for (const ScanCarry &carry : scan.carries)
+      require(tiling::levelOf(schedule, carry.previous) == MemLevel::Global,
               "what blocks share from step to step lies in device memory, " +
-                  pattern.tensors[edge.tensor].name + " too");
+                  pattern.tensors[carry.previous].name + " too");
+  }
+
+  /// Carry statements of a block's own steps move states from memory to memory.
+  void verifyCarried() {
+    const Equation *scan = scanOf(pattern);
+    for (size_t c = 0; scan && !rounds && c < scan->carries.size(); ++c)
+      for (const TensorId t : {scan->carries[c].previous, scan->carries[c].next})
+        require(tiling::levelOf(schedule, t) != MemLevel::Register,
+                "what a step hands to the next one lies in memory, " + pattern.tensors[t].name +
+                    " too");
   }
 
   void verifyTree(std::span<const TreeNode> nodes, bool blocksAllowed) {
@@ -281,14 +295,7 @@ private:
       return;
     require(!scanOf(pattern) || rounds,
             "a scan runs in one phase, or all phases of a step stand in its loop");
-    std::vector<int> phaseOf(equations.size(), 0);
-    for (size_t i = 0; i < leaves.size(); ++i) {
-      const TreeNode &leaf = *leaves[i];
-      const int e =
-          leaf.leaf == LeafKind::Stage ? schedule.operands[leaf.target].equation : leaf.target;
-      if (leaf.leaf == LeafKind::Compute || leaf.leaf == LeafKind::Sort)
-        phaseOf[e] = phaseOfLeaf[i];
-    }
+    const std::vector<int> phaseOf = tiling::phasesOfEquations(schedule, equations.size());
     for (size_t i = 0; i < leaves.size(); ++i) {
       const TreeNode &leaf = *leaves[i];
       if (leaf.leaf == LeafKind::Carry)
@@ -310,10 +317,7 @@ private:
           if (phaseOf[maker] == phaseOf[reader])
             continue;
           require(phaseOf[maker] < phaseOf[reader], who + " behind the barrier after it");
-          require(std::none_of(schedule.edges.begin(), schedule.edges.end(),
-                               [&](const EdgeLevel &edge) {
-                                 return edge.tensor == t && edge.level != MemLevel::Global;
-                               }),
+          require(tiling::levelOf(schedule, t) == MemLevel::Global,
                   who + " across a barrier, from device memory");
         }
   }

@@ -6,6 +6,7 @@
 #include "Tiling/BlockStorage.h"
 #include "Tiling/CacheTraffic.h"
 #include "Tiling/Kept.h"
+#include "Tiling/LiveReads.h"
 #include "Tiling/MovedBytes.h"
 #include "Tiling/Phases.h"
 #include "Tiling/Rounds.h"
@@ -78,9 +79,7 @@ private:
   /// A value inside the pattern that has no place closer: it goes to device memory and comes back.
   bool goesOut(TensorId t) const {
     return pattern.tensors[t].kind == TensorKind::Temp && !scanOf(pattern) &&
-           !isHandedOn(schedule, pattern, t) &&
-           std::none_of(schedule.edges.begin(), schedule.edges.end(),
-                        [&](const EdgeLevel &edge) { return edge.tensor == t; });
+           !isHandedOn(schedule, pattern, t) && levelOf(schedule, t) == MemLevel::Global;
   }
 
   int64_t valueOf(const DimExpr &e) const { return e.evaluate(symbols).value_or(1); }

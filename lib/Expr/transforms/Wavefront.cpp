@@ -148,10 +148,11 @@ private:
     return map;
   }
 
+  /// As the layers' own equations read it, so that both are one read.
   NodeId readOwn(Equation &map, TensorId t) const {
     std::vector<NodeId> at;
     for (int d = 0; d < map.numSpatial; ++d)
-      at.push_back(map.body.axis(d));
+      at.push_back(map.axes[d].extent.isConst(1) ? map.body.index(0) : map.body.axis(d));
     return map.body.read(t, program.tensors[t].type, at);
   }
 

@@ -2,6 +2,8 @@
 #include "Tiling/Rounds.h"
 #include "Candidates.h"
 #include "Cost/Cost.h"
+#include "Tiling/LiveReads.h"
+#include "Tiling/MovedBytes.h"
 
 #include <catch2/catch_approx.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -80,6 +82,20 @@ TreeNode &stepLoop(Schedule &schedule) {
       return node;
   FAIL("no step loop");
   return schedule.tree[0];
+}
+
+TensorId tensorIn(const Schedule &schedule, const ExprProgram &pattern, const std::string &name) {
+  const ScheduledPattern scheduled(schedule, pattern);
+  const std::vector<Tensor> &tensors = scheduled.program().tensors;
+  for (size_t t = 0; t < tensors.size(); ++t)
+    if (tensors[t].name == name)
+      return static_cast<TensorId>(t);
+  FAIL("no tensor " << name);
+  return -1;
+}
+
+MemLevel levelIn(const Schedule &schedule, const ExprProgram &pattern, const std::string &name) {
+  return tiling::levelOf(schedule, tensorIn(schedule, pattern, name));
 }
 
 std::string problemsOf(const Schedule &schedule, const ExprProgram &pattern) {
@@ -170,7 +186,78 @@ TEST_CASE("rounds: a step without its barrier is refused") {
     const ScheduledPattern scheduled(schedule, pattern);
     schedule.edges.push_back(
         {scheduledEquations(scheduled.program())[0]->outputs[0], MemLevel::Shared});
-    CHECK(problemsOf(schedule, pattern).find("lies in device memory") != std::string::npos);
+    CHECK(problemsOf(schedule, pattern).find("across a barrier, from device memory") !=
+          std::string::npos);
+  }
+}
+
+TEST_CASE("rounds: what a thread reads of its own sums and states of the step stays in registers") {
+  const ExprProgram pattern = patternFrom(kLayers);
+  const std::string target = GENERATE("sim:sm_90", "sim:gfx90a", "x86-64-v3", "x86-64-v4");
+  for (const Schedule &schedule : roundsOfLayers(pattern, target)) {
+    const size_t phases = phasesOf(tiling::roundsOf(phasesOf(schedule.tree)[1])->children).size();
+    INFO(print(schedule, pattern));
+    // Sums of a phase before its maps are other threads'; who reads %g.next is a map beside its maker.
+    for (const char *sum : {"hr", "gr", "p.step"})
+      CHECK(levelIn(schedule, pattern, sum) ==
+            (phases == 1 ? MemLevel::Register : MemLevel::Global));
+    CHECK(levelIn(schedule, pattern, "g.next") == MemLevel::Register);
+    CHECK(levelIn(schedule, pattern, "h.next") == MemLevel::Global); // nobody reads it in its step
+    CHECK(levelIn(schedule, pattern, "h") == MemLevel::Global);
+    for (const GirBuffer &buffer : kernelOf(pattern, schedule).kernel.buffers)
+      CHECK((buffer.level != MemLevel::Global || phases > 1 || buffer.name.rfind("hr", 0) != 0));
+  }
+}
+
+TEST_CASE(
+    "rounds: a value of one block may lie in its own memory, with its state in the device's") {
+  const ExprProgram pattern = patternFrom(kLayers);
+  const std::vector<TensorValue> inputs = randomInputs(pattern, {});
+  const std::vector<TensorValue> expected = valueOf(evaluate(pattern, inputs));
+  const std::string target = GENERATE("sim:sm_90", "x86-64-v3");
+  const Target machine = targetNamed(target);
+  for (Schedule schedule : roundsOfLayers(pattern, target)) {
+    if (levelIn(schedule, pattern, "hr") != MemLevel::Register)
+      continue;
+    const double before =
+        movedBytes(schedule, pattern, machine, tiling::Effort::Thorough).sharedBytes;
+    for (const char *value : {"hr", "g.next"})
+      tiling::setLevel(schedule, tensorIn(schedule, pattern, value), MemLevel::Shared);
+    require(verify(schedule, pattern, machine));
+    INFO(print(schedule, pattern));
+    CHECK(difference(runSchedule(pattern, schedule, inputs, {}), expected, 1e-6) == "");
+    CHECK(movedBytes(schedule, pattern, machine, tiling::Effort::Thorough).sharedBytes > before);
+  }
+}
+
+TEST_CASE("rounds: registers and states where the rules do not allow them are refused") {
+  const ExprProgram pattern = patternFrom(kLayers);
+  Schedule schedule = roundsOfLayers(pattern)[0];
+  REQUIRE(levelIn(schedule, pattern, "hr") == MemLevel::Register);
+  const TensorId h = tensorIn(schedule, pattern, "h");
+  SECTION("gates that lie in no register together") {
+    std::function<void(TreeNode &)> inTurn = [&](TreeNode &node) {
+      if (node.isLoop && node.axis >= 0 && schedule.axes[node.axis].name == "g00")
+        node.loop = LoopKind::Seq;
+      for (TreeNode &child : node.children)
+        inTurn(child);
+    };
+    inTurn(stepLoop(schedule));
+    CHECK(problemsOf(schedule, pattern).find("in a register at its own point") !=
+          std::string::npos);
+  }
+  SECTION("a state in one block's own memory") {
+    tiling::setLevel(schedule, h, MemLevel::Shared);
+    CHECK(problemsOf(schedule, pattern).find("lies in device memory, h too") != std::string::npos);
+  }
+  SECTION("a state of a block that takes all steps, in a register") {
+    for (Schedule &own : valueOf(candidateSchedules(pattern, targetNamed("sim:sm_90")))) {
+      if (own.name != "scan")
+        continue;
+      tiling::setLevel(own, tensorIn(own, pattern, "h.next"), MemLevel::Register);
+      CHECK(problemsOf(own, pattern).find("hands to the next one lies in memory, h.next too") !=
+            std::string::npos);
+    }
   }
 }
 

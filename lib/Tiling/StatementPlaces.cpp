@@ -1,0 +1,52 @@
+#include "Tiling/StatementPlaces.h"
+
+#include <algorithm>
+
+namespace fusec::tiling {
+
+bool StatementPlace::isInside(const TreeNode *loop) const {
+  return std::find(loops.begin(), loops.end(), loop) != loops.end();
+}
+
+static void collect(const std::vector<TreeNode> &nodes, std::vector<const TreeNode *> &loops,
+                    std::vector<StatementPlace> &places) {
+  for (const TreeNode &node : nodes) {
+    if (!node.isLoop) {
+      places.push_back({&node, loops, places.size()});
+      continue;
+    }
+    loops.push_back(&node);
+    collect(node.children, loops, places);
+    loops.pop_back();
+  }
+}
+
+std::vector<StatementPlace> statementsOf(const Schedule &schedule) {
+  std::vector<StatementPlace> places;
+  std::vector<const TreeNode *> loops;
+  collect(schedule.tree, loops, places);
+  return places;
+}
+
+std::vector<const StatementPlace *> statementsOf(const std::vector<StatementPlace> &all,
+                                                 LeafKind leaf, int target) {
+  std::vector<const StatementPlace *> found;
+  for (const StatementPlace &place : all)
+    if (place.leaf->leaf == leaf && place.leaf->target == target)
+      found.push_back(&place);
+  return found;
+}
+
+std::vector<int> phasesOfEquations(const Schedule &schedule, size_t equations) {
+  std::vector<int> phases(equations, 0);
+  int borders = 0;
+  for (const StatementPlace &place : statementsOf(schedule)) {
+    if (place.leaf->isBorder())
+      ++borders;
+    else if (place.leaf->leaf == LeafKind::Compute || place.leaf->leaf == LeafKind::Sort)
+      phases[static_cast<size_t>(place.leaf->target)] = borders;
+  }
+  return phases;
+}
+
+} // namespace fusec::tiling

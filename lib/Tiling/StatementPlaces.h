@@ -1,0 +1,24 @@
+#pragma once
+#include "Tiling/Schedule.h"
+
+namespace fusec::tiling {
+
+/// A statement and the loops around it, outermost first.
+struct StatementPlace {
+  const TreeNode *leaf;
+  std::vector<const TreeNode *> loops;
+  size_t order; // among all statements
+
+  bool isInside(const TreeNode *loop) const;
+};
+
+/// All statements of a schedule, which outlives them, in their order.
+std::vector<StatementPlace> statementsOf(const Schedule &schedule);
+/// Those of one kind about one equation or operand.
+std::vector<const StatementPlace *> statementsOf(const std::vector<StatementPlace> &all,
+                                                 LeafKind leaf, int target);
+
+/// In which of the phases each of so many equations is computed, those of a step's loop counted like those of the root.
+std::vector<int> phasesOfEquations(const Schedule &schedule, size_t equations);
+
+} // namespace fusec::tiling
