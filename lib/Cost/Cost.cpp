@@ -42,13 +42,10 @@ double streamBandwidth(const Counts &c, size_t level, double parallel, const Tar
   return bandwidth(target.memory[level], parallel, target) * share;
 }
 
-double compulsorySeconds(const Counts &c, const Target &target, double parallel) {
-  assert(target.memory.size() >= 2 && target.memory.size() <= kLevels);
-  constexpr double kManyKernels = 16; // of a network, whose constants compete for the last cache
+/// Part of the compulsory bytes that each level serves.
+std::array<double, kLevels> servedShares(const Counts &c, const Target &target, double parallel) {
   const double all = c.readBytes + c.writtenBytes;
-  const bool cold = c.constantBytes * kManyKernels > double(target.memory.end()[-2].capacityBytes);
-  const double constants = cold ? c.constantBytes : 0;
-  double seconds = constants / streamBandwidth(c, target.memory.size() - 1, parallel, target);
+  std::array<double, kLevels> shares{};
   double held = 0;
   // A GPU's first level is what kernels manage themselves: nothing is left in it.
   for (size_t level = target.kind == TargetKind::Cpu ? 0 : 1; level < target.memory.size();
@@ -57,9 +54,23 @@ double compulsorySeconds(const Counts &c, const Target &target, double parallel)
     const double capacity = double(cache.capacityBytes) * (cache.ofDevice ? 1 : parallel);
     const bool isMemory = level + 1 == target.memory.size();
     const double now = isMemory ? 1 : std::max(held, heldShare(all, capacity));
-    seconds += (now - held) * (all - constants) / streamBandwidth(c, level, parallel, target);
+    shares[level] = now - held;
     held = now;
   }
+  return shares;
+}
+
+double compulsorySeconds(const Counts &c, const Target &target, double parallel) {
+  assert(target.memory.size() >= 2 && target.memory.size() <= kLevels);
+  constexpr double kManyKernels = 16; // of a network, whose constants compete for the last cache
+  const double all = c.readBytes + c.writtenBytes;
+  const bool cold = c.constantBytes * kManyKernels > double(target.memory.end()[-2].capacityBytes);
+  const double constants = cold ? c.constantBytes : 0;
+  double seconds = constants / streamBandwidth(c, target.memory.size() - 1, parallel, target);
+  const std::array<double, kLevels> shares = servedShares(c, target, parallel);
+  for (size_t level = 0; level < target.memory.size(); ++level)
+    if (shares[level] > 0)
+      seconds += shares[level] * (all - constants) / streamBandwidth(c, level, parallel, target);
   return seconds;
 }
 
@@ -102,6 +113,10 @@ double best(const Counts &c, const Target &target, bool quick) {
 
 double heldShare(double bytes, double capacityBytes) {
   return bytes <= capacityBytes ? 1 : std::max(0.0, 2 - bytes / capacityBytes);
+}
+
+std::array<double, kLevels> servedAgain(const Counts &c, const Target &target) {
+  return servedShares(c, target, std::clamp(c.blocks, 1.0, double(target.cores)));
 }
 
 double delta(const Counts &c, const Target &target) { return best(c, target, true); }

@@ -35,6 +35,10 @@ struct Counts {
 /// since each byte drives out the one that is needed next.
 double heldShare(double bytes, double capacityBytes);
 
+/// Part of what a phase reads that each level of memory serves when the phase runs again, constants among it: the
+/// smallest that holds all of it.
+std::array<double, kLevels> servedAgain(const Counts &counts, const Target &target);
+
 /// Seconds of one launch: launch cost + the slowest of instructions, where a core works on all blocks that it holds at
 /// once, and of each level's bytes (roofline; fewer blocks than cores draw on a part of it), + barriers. Units too few
 /// to hide their latency issue slower. On a CPU the calling thread does it alone where handing it out does not pay.

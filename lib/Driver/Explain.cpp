@@ -6,6 +6,7 @@
 #include "Tiling/Kept.h"
 #include "Tiling/LiveReads.h"
 #include "Tiling/Rounds.h"
+#include "Tiling/StatementPlaces.h"
 
 #include <algorithm>
 #include <set>
@@ -48,6 +49,7 @@ public:
       predictions.push_back(predict(variant.schedule, pattern.program, state.target));
       moved.push_back(
           movedBytes(variant.schedule, pattern.program, state.target, tiling::Effort::Thorough));
+      stepReads.push_back(readsOfStep(variant.schedule, pattern.program, state.target));
     }
     addKernels(state.plan.steps, "");
     addApart();
@@ -163,6 +165,7 @@ private:
     addRecomputed(step, pattern, state.schedules[p].back().schedule, kernel);
     kernel.prediction = predictions[p];
     kernel.moved = moved[p];
+    kernel.stepReads = stepReads[p];
     std::vector<const Equation *> own;
     for (const std::string &name : step.equations)
       own.push_back(&modelNames.equation(name));
@@ -220,8 +223,11 @@ private:
   /// What stands between the phases in which equations are computed; phases of a round count like those of the root.
   class Borders {
   public:
-    Borders(const Schedule &schedule, size_t equations) : phaseOf(equations, 0) {
-      visit(schedule.tree);
+    Borders(const Schedule &schedule, size_t equations)
+        : phaseOf(tiling::phasesOfEquations(schedule, equations)) {
+      for (const tiling::StatementPlace &place : tiling::statementsOf(schedule))
+        if (place.leaf->isBorder())
+          isBarrier.push_back(place.leaf->isBarrier());
     }
     /// "barrier" or "counters", "" within a phase.
     std::string between(size_t from, size_t to) const {
@@ -232,18 +238,7 @@ private:
     }
 
   private:
-    void visit(std::span<const TreeNode> nodes) {
-      for (const TreeNode &node : nodes) {
-        if (node.isBorder())
-          isBarrier.push_back(node.isBarrier());
-        else if (node.isLoop)
-          visit(node.children);
-        else if (node.leaf == LeafKind::Compute || node.leaf == LeafKind::Sort)
-          phaseOf[static_cast<size_t>(node.target)] = static_cast<int>(isBarrier.size());
-      }
-    }
-
-    std::vector<int> phaseOf;
+    const std::vector<int> phaseOf;
     std::vector<bool> isBarrier; // one a border
   };
 
@@ -301,8 +296,9 @@ private:
   std::map<std::string, Sums> alone;       // by equation
   std::map<std::string, Moved> movedAlone; // the same
   std::map<std::string, int> kernelOfEquation;
-  std::vector<Prediction> predictions; // one a pattern
-  std::vector<Moved> moved;            // the same
+  std::vector<Prediction> predictions;             // one a pattern
+  std::vector<Moved> moved;                        // the same
+  std::vector<std::optional<StepReads>> stepReads; // the same
   ExplainedTarget out;
 };
 

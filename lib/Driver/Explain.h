@@ -28,8 +28,9 @@ struct ExplainedKernel {
   Prediction prediction;   // of one launch
   double quickSeconds = 0; // of one launch, by the fidelity that the search explores with
   Moved moved;             // of one launch: what its instructions ask for
-  Sums unfused;            // its equations, a kernel each
-  Moved unfusedMoved;      // the same
+  std::optional<StepReads> stepReads; // of a scan's kernel
+  Sums unfused;                       // its equations, a kernel each
+  Moved unfusedMoved;                 // the same
   std::vector<std::string> schedules; // text, one a variant
   // Of the last variant, as ScheduleVariant has them; empty where the plan was not searched.
   search::Log considered;

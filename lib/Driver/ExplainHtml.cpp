@@ -213,6 +213,8 @@ function details(k, i) {
       time(u.predicted_s) + ', ' + bytes(u.bytes_read) + ' read, ' + bytes(u.bytes_written) +
       ' written') : '',
     names('ONNX nodes', k.nodes), ...phases(k),
+    k.each_step ? el('p', {}, bytes(k.each_step.constant_bytes) + ' of constants again in each of ' +
+      k.each_step.steps + ' steps, from ' + k.each_step.from.map(f => f.level).join(', ')) : '',
     k.within ? names('inside', [k.within]) : '',
     names('inputs', k.inputs), names('outputs', k.outputs));
   if (k.edges.length)

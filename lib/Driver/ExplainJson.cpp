@@ -47,6 +47,20 @@ std::string movedText(const Moved &m) {
          ",\"from_data\":" + (m.fromData ? "true" : "false") + "}";
 }
 
+/// {"steps":100,"constant_bytes":4194304,"from":[{"level":"l2","bytes":4194304}]}; null where no steps read constants.
+std::string stepReads(const std::optional<StepReads> &reads) {
+  if (!reads)
+    return "null";
+  return "{\"steps\":" + std::to_string(reads->steps) +
+         ",\"constant_bytes\":" + wholeText(reads->constantBytes) + ",\"from\":" +
+         list(reads->levels,
+              [](const auto &part) {
+                return "{\"level\":" + jsonString(part.first) +
+                       ",\"bytes\":" + wholeText(part.second) + "}";
+              }) +
+         "}";
+}
+
 std::string edge(const InnerEdge &e) {
   return "{\"tensor\":" + jsonString(e.tensor) + ",\"producer\":" + jsonString(e.producer) +
          ",\"consumer\":" + jsonString(e.consumer) + ",\"level\":" + jsonString(e.level) + "}";
@@ -66,7 +80,8 @@ std::string kernel(const ExplainedKernel &k) {
          ",\"edges\":" + list(k.edges, edge) + "," +
          numbers(k.prediction.readBytes, k.prediction.writtenBytes, k.prediction.seconds) +
          ",\"quick_s\":" + floatToText(k.quickSeconds) + ",\"moved\":" + movedText(k.moved) +
-         ",\"unfused\":" + sums(k.unfused) + ",\"unfused_moved\":" + movedText(k.unfusedMoved) +
+         ",\"each_step\":" + stepReads(k.stepReads) + ",\"unfused\":" + sums(k.unfused) +
+         ",\"unfused_moved\":" + movedText(k.unfusedMoved) +
          ",\"schedules\":" + list(k.schedules, lines) +
          ",\"considered\":" + list(k.considered, evaluation) + ",\"considered_of_phases\":" +
          list(k.consideredOfPhases,

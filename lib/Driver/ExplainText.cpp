@@ -103,6 +103,16 @@ void addSchedules(const ExplainedKernel &kernel, std::string &out) {
   }
 }
 
+/// "4 MB of constants again in each of 100 steps, from l2"
+std::string stepText(const StepReads &reads) {
+  std::string from;
+  for (const auto &[level, bytes] : reads.levels)
+    from += (from.empty() ? "" : ", ") + level +
+            (reads.levels.size() > 1 ? " (" + bytesText(bytes) + ")" : "");
+  return bytesText(reads.constantBytes) + " of constants again in each of " +
+         std::to_string(reads.steps) + " steps, from " + from;
+}
+
 std::string kernelText(const ExplainedTarget &target, size_t k,
                        std::map<std::string, size_t> &firstOf) {
   const ExplainedKernel &kernel = target.kernels[k];
@@ -128,6 +138,8 @@ std::string kernelText(const ExplainedTarget &target, size_t k,
     }
     out += "\n";
   }
+  if (kernel.stepReads)
+    out += "     each step  " + stepText(*kernel.stepReads) + "\n";
   if (!kernel.within.empty())
     out += "     inside     " + oneLine(kernel.within) + "\n";
   for (const InnerEdge &edge : kernel.edges)

@@ -172,6 +172,45 @@ Prediction predict(const Schedule &schedule, const ExprProgram &pattern, const T
   return predictionOf(phases, cost::latency(phases, target), schedule, pattern, target);
 }
 
+std::optional<StepReads> readsOfStep(const Schedule &schedule, const ExprProgram &pattern,
+                                     const Target &target) {
+  const ScheduledPattern scheduled(schedule, pattern);
+  const ExprProgram &program = scheduled.program();
+  const Equation *scan = scanOf(program);
+  if (!scan)
+    return std::nullopt;
+  const std::vector<int64_t> symbols = optValues(pattern.symbols);
+  std::set<TensorId> initial; // states that no step reads again
+  for (const ScanCarry &carry : scan->carries)
+    if (program.tensors[carry.init].kind == TensorKind::Constant)
+      initial.insert(carry.init);
+  for (const Equation *e : scheduledEquations(program))
+    for (NodeId read : readsOf(*e))
+      initial.erase(e->body[read].index);
+  double once = 0;
+  for (TensorId t : initial)
+    once += double(numElements(program.tensors[t].shape).evaluate(symbols).value_or(1)) *
+            sizeInBytes(program.tensors[t].type);
+  StepReads reads;
+  reads.steps = scan->steps.evaluate(symbols).value_or(1);
+  std::array<double, cost::kLevels> bytes{};
+  const bool rounds = hasRounds(schedule);
+  for (const cost::Counts &phase : countWork(schedule, pattern, target)) {
+    if (rounds && phase.rounds == 1) // copies the initial states
+      continue;
+    const double constants = phase.constantBytes - (rounds ? 0 : once);
+    const std::array<double, cost::kLevels> shares = cost::servedAgain(phase, target);
+    for (size_t level = 0; level < shares.size(); ++level)
+      bytes[level] += shares[level] * constants;
+    reads.constantBytes += constants;
+  }
+  for (size_t level = 0; level < target.memory.size(); ++level)
+    if (bytes[level] > 0)
+      reads.levels.emplace_back(target.memory[level].name, bytes[level]);
+  return reads.steps > 1 && reads.constantBytes > 0 ? std::optional(std::move(reads))
+                                                    : std::nullopt;
+}
+
 /// The cheapest of those with so many units, as tiling::phasedCandidates takes it.
 static void markChosen(search::Log &log, const std::vector<int> &units, int wanted) {
   search::Evaluation *best = nullptr;

@@ -7,6 +7,7 @@
 #include "Tiling/Schedule.h"
 
 #include <map>
+#include <optional>
 
 namespace fusec {
 
@@ -47,6 +48,17 @@ struct Prediction {
   double seconds = 0, readBytes = 0, writtenBytes = 0;
 };
 Prediction predict(const Schedule &schedule, const ExprProgram &pattern, const Target &target);
+
+/// What each step of a scan reads of constants, such as an LSTM's weights, again and again: bytes of one step, and of
+/// them those that a level of memory serves.
+struct StepReads {
+  int64_t steps = 0;
+  double constantBytes = 0;
+  std::vector<std::pair<std::string, double>> levels; // name and bytes, nearest first
+};
+/// Nothing where the kernel takes no steps, or one, or they read no constants.
+std::optional<StepReads> readsOfStep(const Schedule &schedule, const ExprProgram &pattern,
+                                     const Target &target);
 
 /// Answers "how would this pattern run, and how fast" for Fusion: the cheapest candidate, and a guarded variant in
 /// front of it where knowing that a symbol is a multiple of the lanes saves bounds checks. Schedules say what threads

@@ -76,6 +76,11 @@ for line in sys.stdin:
         else:
             assert moved < apiece if kept else moved <= apiece, k["name"]
         assert sum(x["name"] == k["name"] for x in kernels) == k["launches"]
+        # A step reads what the kernel reads of constants once again, from memory that has it.
+        if step := k["each_step"]:
+            assert step["steps"] > 1 and 0 < step["constant_bytes"] <= k["bytes_read"]
+            assert close(sum(part["bytes"] for part in step["from"]), step["constant_bytes"])
+        assert bool(step) == any(line.strip().startswith("seq step:") for line in k["schedules"][-1]), k["name"]
         assert {e["level"] for e in k["edges"]} <= set(target["levels"])
         # An alternative such as "recompute" leaves values out.
         rewritten = any(line.startswith("  via ") for line in k["schedules"][0])
