@@ -13,15 +13,21 @@
 // makes the kernel faster: what a block does not hold leaves room for further blocks. A level is legal where the
 // verifier says so, and every schedule on the way is priced like all others.
 //
+// The values of a scan's step are searched like others, of all phases of its rounds at once: what crosses one of their
+// barriers, and states, which the next step's blocks read, have no lower level than device memory. Where one block
+// takes all steps, states lie in its memory or in the device's.
+//
 // Levels above are other searches': barriers and launches between two equations are Fusion's, computing a value again
-// is an alternative (Expr/transforms/Recompute.cpp). Not handled: equations with several results; scans, so that
-// the cells of an LSTM in rounds keep their sums in device memory; of a kernel with phases each phase by itself.
+// is an alternative (Expr/transforms/Recompute.cpp). Not handled: equations with several results; of a kernel with
+// phases that is no scan each phase by itself.
 #include "Tiling/RaiseEdges.h"
 
 #include "Cost/Occupancy.h"
 #include "Tiling/Access.h"
 #include "Tiling/BlockStorage.h"
 #include "Tiling/LiveReads.h"
+#include "Tiling/Rounds.h"
+#include "Tiling/StatementPlaces.h"
 #include "Tiling/Work.h"
 
 #include <algorithm>
@@ -31,20 +37,26 @@ namespace fusec::tiling {
 
 namespace {
 
-constexpr int kMostPriced = 48; // schedules on the way
+/// Schedules that one search prices: each value once for every one that is raised until there is room, and once for
+/// each turn behind that. Of the networks in full size EfficientNet-B0 and MobileNet-V3 ask for the most, 43 on a CPU,
+/// so that none is cut short; those under models/tiny ask for 5. A rule of this search like those of the generators
+/// beside it, not a size that a user sets, as FusionLimits are: it only keeps a pattern of dozens of values from being
+/// priced for seconds.
+constexpr int kMostPriced = 48;
 
 class LevelSearch {
 public:
   LevelSearch(const WeighedSchedule &start, const ExprProgram &program, const Target &target)
       : start(start), program(program), target(target), equations(scheduledEquations(program)),
-        meter(program, target) {}
+        inRounds(hasRounds(start.schedule)), meter(program, target) {}
 
   std::optional<WeighedSchedule> run() {
-    if (scanOf(program) || start.phases.size() != 1)
+    if (start.phases.size() != 1 && !inRounds)
       return std::nullopt;
     const Schedule lowest = withAllLow(start.schedule);
     const bool differs = lowest.edges.size() != start.schedule.edges.size();
-    if (!differs && !starves(start.phases[0]))
+    if (!differs && std::none_of(start.phases.begin(), start.phases.end(),
+                                 [&](const cost::Counts &phase) { return starves(phase); }))
       return std::nullopt;
     WeighedSchedule best = start;
     if (differs)
@@ -96,18 +108,36 @@ private:
 
   bool isLegal(const Schedule &schedule) const { return verify(schedule, program, target).ok(); }
 
-  /// The equation that makes it, if that makes nothing else; null where the value is no edge.
-  const Equation *makerOf(TensorId t) const {
+  /// The value of one equation, which makes nothing else, for others in the same phase; or a state of a block's own
+  /// steps.
+  bool isEdge(TensorId t) const {
+    const Equation *scan = scanOf(program);
+    if (scan && !inRounds &&
+        std::any_of(scan->carries.begin(), scan->carries.end(),
+                    [&](const ScanCarry &carry) { return carry.previous == t || carry.next == t; }))
+      return true;
     const int e = producerOf(equations, t);
-    const bool isEdge = e >= 0 && program.tensors[static_cast<size_t>(t)].kind == TensorKind::Temp;
-    return isEdge && equations[static_cast<size_t>(e)]->outputs.size() == 1 &&
-                   equations[static_cast<size_t>(e)]->states.empty()
-               ? equations[static_cast<size_t>(e)]
-               : nullptr;
+    if (e < 0 || program.tensors[static_cast<size_t>(t)].kind != TensorKind::Temp ||
+        equations[static_cast<size_t>(e)]->outputs.size() != 1 ||
+        !equations[static_cast<size_t>(e)]->states.empty())
+      return false;
+    if (!scan)
+      return true;
+    bool read = false;
+    for (size_t reader = 0; reader < equations.size(); ++reader)
+      for (NodeId id : readsOf(*equations[reader]))
+        if (equations[reader]->body[id].index == t) {
+          if (phases[reader] != phases[static_cast<size_t>(e)])
+            return false;
+          read = true;
+        }
+    return read;
   }
 
-  /// A block's part of it has a size that is known: what is no row of blocks is constant.
+  /// A block's part of it has a size that is known: what is no row of blocks is constant. Of a scan's steps it has all.
   bool hasKnownPart(const Schedule &schedule, TensorId t) const {
+    if (scanOf(program) && !inRounds)
+      return numElements(program.tensors[static_cast<size_t>(t)].shape).isConst();
     const int e = producerOf(equations, t);
     for (size_t a = 0; a < schedule.axes.size(); ++a)
       if (const AxisUse *use = schedule.axes[a].in(e); use && !use->reduction)
@@ -132,24 +162,19 @@ private:
     Schedule low = schedule;
     for (size_t i = 0; i < program.tensors.size(); ++i) {
       const auto t = static_cast<TensorId>(i);
-      if (!makerOf(t) || hasEdge(low, t) || !hasKnownPart(low, t))
+      if (levelOf(low, t) != MemLevel::Global || !isEdge(t) || !hasKnownPart(low, t))
         continue;
-      low.edges.push_back({t, MemLevel::Shared});
+      setLevel(low, t, MemLevel::Shared);
       if (!isLegal(low))
-        low.edges.pop_back();
+        setLevel(low, t, MemLevel::Global);
     }
     return low;
-  }
-
-  static bool hasEdge(const Schedule &schedule, TensorId t) {
-    return std::any_of(schedule.edges.begin(), schedule.edges.end(),
-                       [&](const EdgeLevel &edge) { return edge.tensor == t; });
   }
 
   std::vector<TensorId> raisable(const Schedule &schedule) const {
     std::vector<TensorId> found;
     for (const EdgeLevel &edge : schedule.edges)
-      if (makerOf(edge.tensor))
+      if (isEdge(edge.tensor))
         found.push_back(edge.tensor);
     return found;
   }
@@ -157,20 +182,17 @@ private:
   /// One level up; nullopt where that breaks a rule.
   std::optional<Schedule> withRaised(const Schedule &schedule, TensorId t) const {
     Schedule raised = schedule;
-    const auto edge = std::find_if(raised.edges.begin(), raised.edges.end(),
-                                   [&](const EdgeLevel &e) { return e.tensor == t; });
-    if (edge == raised.edges.end())
-      return std::nullopt;
-    if (edge->level == MemLevel::Register) {
-      edge->level = MemLevel::Shared;
+    if (levelOf(raised, t) == MemLevel::Register) {
+      setLevel(raised, t, MemLevel::Shared);
       if (!hasKnownPart(raised, t))
         return std::nullopt;
     } else {
       // A sum comes to device memory by a statement of its own.
-      const Equation &maker = *makerOf(t);
-      if (maker.kind == EquationKind::Reduction && !isStored(raised.tree, producerOf(equations, t)))
+      const int e = producerOf(equations, t);
+      if (e >= 0 && equations[static_cast<size_t>(e)]->kind == EquationKind::Reduction &&
+          !isStored(raised.tree, e))
         return std::nullopt;
-      raised.edges.erase(edge);
+      setLevel(raised, t, MemLevel::Global);
     }
     return isLegal(raised) ? std::optional(std::move(raised)) : std::nullopt;
   }
@@ -204,6 +226,8 @@ private:
   const ExprProgram &program;
   const Target &target;
   const std::vector<const Equation *> equations;
+  const bool inRounds;
+  const std::vector<int> phases = phasesOfEquations(start.schedule, equations.size());
   WorkMeter meter;
   int count = 0; // of priced schedules
 };

@@ -35,6 +35,53 @@ map w [i:n, l:512]
   %w = div(%t[i, l], %q[i])
 )";
 
+/// A row of 40 KB, more than half of a CU's memory, whose elements take long to compute.
+std::string longRows() {
+  std::string value = "%x[i, j]";
+  for (int i = 0; i < 12; ++i)
+    value = "tanh(" + value + ")";
+  return R"(expr p
+symbol n = 1..100000 opt 312 divisor 1
+tensor %x: f32[n,10000] input
+tensor %e: f32[n,10000] temp
+tensor %s: f32[n] temp
+tensor %y: f32[n,10000] output
+inputs (%x)
+outputs (%y)
+map e [i:n, j:10000]
+  %e = )" +
+         value + R"(
+reduction s [i:n; k:10000] sum f32
+  %s = %e[i, k]
+map y [i:n, j:10000]
+  %y = mul(%e[i, j], %s[i])
+)";
+}
+
+/// Steps with a state of 1 KB and two values, which are read again and again: a of 1 KB, and b of 2 KB.
+const std::string kSteps = R"(expr steps
+tensor %x: f32[20,256] input
+tensor %w: f32[512,256] input
+tensor %q: f32[256,512] input
+tensor %zero: f32[256] input
+tensor %h: f32[256] temp
+tensor %a: f32[256] temp
+tensor %b: f32[512] temp
+tensor %h.next: f32[256] temp
+tensor %last: f32[256] output
+inputs (%x, %w, %q, %zero)
+outputs (%last)
+scan last steps(20)
+  carry %h = %zero next %h.next final %last
+  map a [j:256]
+    %a = mul(0.125, add(%h[j], %x[step, j]))
+  reduction b [j:512; k:256] sum f32
+    %b = mul(%a[k], %w[j, k])
+  reduction h.next [i:256; k:512] sum f32
+    %h.next = mul(0.001953125, mul(%b[k], %q[i, k]))
+end
+)";
+
 std::vector<Schedule> named(const std::string &name, const ExprProgram &pattern,
                             const Target &target) {
   std::vector<Schedule> found;
@@ -75,5 +122,57 @@ TEST_CASE("where all values have room no level is raised") {
     INFO(name);
     CHECK(named("stitch-raised", pattern, targetNamed(name)).empty());
     CHECK(named("stitch-units-raised", pattern, targetNamed(name)).empty());
+  }
+}
+
+TEST_CASE("on a GPU a value that leaves room for one block alone is raised") {
+  const ExprProgram pattern = patternFrom(longRows());
+  const TensorId e = 1;
+  const Target target = targetNamed("gfx90a");
+  const std::vector<Schedule> first = named("stitch", pattern, target),
+                              raised = named("stitch-raised", pattern, target);
+  REQUIRE(!first.empty());
+  REQUIRE(!raised.empty());
+  CHECK(valueOf(bestSchedules(pattern, target)).back().schedule.name == "stitch-raised");
+  for (const Schedule &schedule : raised) {
+    CHECK(tiling::levelOf(schedule, e) == MemLevel::Global);
+    const double seconds = predict(schedule, pattern, target).seconds;
+    for (const Schedule &other : first)
+      if (other.units == schedule.units) {
+        CHECK(tiling::levelOf(other, e) == MemLevel::Shared);
+        CHECK(seconds < predict(other, pattern, target).seconds);
+      }
+    require(verify(schedule, pattern, target));
+    const std::vector<TensorValue> inputs = randomInputs(pattern, {2});
+    CHECK(difference(runSchedule(pattern, schedule, inputs, {2}),
+                     valueOf(evaluate(pattern, inputs)), 1e-5) == "");
+  }
+}
+
+TEST_CASE("of a scan's values those that are read most stay with its block") {
+  const ExprProgram pattern = patternFrom(kSteps);
+  const TensorId h = 4, a = 5, b = 6;
+  Target target = targetNamed("sim:sm_90");
+  target.sharedBytesPerBlock = 3584;
+  const std::vector<Schedule> first = named("scan", pattern, target),
+                              raised = named("scan-raised", pattern, target);
+  REQUIRE(!first.empty());
+  REQUIRE(!raised.empty());
+  for (const Schedule &schedule : first) {
+    CHECK(tiling::levelOf(schedule, h) == MemLevel::Shared);
+    CHECK(tiling::levelOf(schedule, b) == MemLevel::Global);
+  }
+  const std::vector<TensorValue> inputs = randomInputs(pattern, {});
+  for (const Schedule &schedule : raised) {
+    CHECK(tiling::levelOf(schedule, h) == MemLevel::Global);
+    CHECK(tiling::levelOf(schedule, a) == MemLevel::Shared);
+    CHECK(tiling::levelOf(schedule, b) == MemLevel::Shared);
+    CHECK(tiling::storageOf(schedule, pattern).sharedBytes <= double(target.sharedBytesPerBlock));
+    for (const Schedule &other : first)
+      if (other.units == schedule.units)
+        CHECK(predict(schedule, pattern, target).seconds < predict(other, pattern, target).seconds);
+    require(verify(schedule, pattern, target));
+    CHECK(difference(runSchedule(pattern, schedule, inputs, {}), valueOf(evaluate(pattern, inputs)),
+                     1e-5) == "");
   }
 }
