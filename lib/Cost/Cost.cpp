@@ -119,6 +119,30 @@ std::array<double, kLevels> servedAgain(const Counts &c, const Target &target) {
   return servedShares(c, target, std::clamp(c.blocks, 1.0, double(target.cores)));
 }
 
+Counts sideBySide(std::span<const Counts> parts) {
+  constexpr double Counts::*kOfBlock[] = {&Counts::vectorOps, &Counts::vectorLoads,
+                                          &Counts::gathers, &Counts::barriers};
+  constexpr double Counts::*kOfLaunch[] = {&Counts::blocks, &Counts::readBytes,
+                                           &Counts::writtenBytes, &Counts::constantBytes};
+  constexpr double Counts::*kMost[] = {&Counts::unitsPerBlock, &Counts::registersPerThread,
+                                       &Counts::sharedBytesPerBlock};
+  Counts sum;
+  sum.blocks = 0;
+  for (const Counts &part : parts) {
+    for (double Counts::*count : kOfLaunch)
+      sum.*count += part.*count;
+    for (double Counts::*count : kOfBlock)
+      sum.*count += part.blocks * part.*count;
+    for (double Counts::*count : kMost)
+      sum.*count = std::max(sum.*count, part.*count);
+    for (size_t level = 0; level < kLevels; ++level)
+      sum.levelBytes[level] += part.levelBytes[level];
+  }
+  for (double Counts::*count : kOfBlock)
+    sum.*count /= sum.blocks;
+  return sum;
+}
+
 double delta(const Counts &c, const Target &target) { return best(c, target, true); }
 
 double latency(const Counts &c, const Target &target) { return best(c, target, false); }

@@ -31,6 +31,10 @@ struct Counts {
   double rounds = 1;     // of a phase: how often it runs, a device-wide barrier between any two
 };
 
+/// Of parts with blocks of their own in one grid: a block does what the average block does, and needs on chip what the
+/// neediest one does.
+Counts sideBySide(std::span<const Counts> parts);
+
 /// Part of `bytes` that a cache still holds when they are asked for again: all that fits, and of twice as much nothing,
 /// since each byte drives out the one that is needed next.
 double heldShare(double bytes, double capacityBytes);

@@ -76,14 +76,15 @@ Result<bool> Climber::join(PlanDraft &draft, int v, int u, double chance, double
   if (a == b || !region.vertices[u].equation)
     return false;
   std::vector<int> all = united(a, b);
-  if (!whyNotOneKernel(context, region, all).empty() ||
+  FUSEC_TRY(double first, judge.kernelSeconds(a));
+  FUSEC_TRY(double second, judge.kernelSeconds(b));
+  if (judge.leastSeconds() >= first + second - perKernel ||
+      !whyNotOneKernel(context, region, all).empty() ||
       !staysAcyclic(region, sets, draft.partition, all))
     return false;
   if (score.kernelSeconds(all) > chance * (score.kernelSeconds(a) + score.kernelSeconds(b)))
     return false;
   FUSEC_TRY(double together, judge.kernelSeconds(all));
-  FUSEC_TRY(double first, judge.kernelSeconds(a));
-  FUSEC_TRY(double second, judge.kernelSeconds(b));
   if (together >= first + second - perKernel)
     return false;
   draft.seconds += together - first - second;
@@ -101,6 +102,8 @@ Result<bool> Climber::cutBefore(PlanDraft &draft, int v, double perKernel) {
       !whyNotOneKernel(context, region, tail).empty())
     return false;
   FUSEC_TRY(double together, judge.kernelSeconds(whole));
+  if (2 * judge.leastSeconds() - perKernel >= together)
+    return false;
   FUSEC_TRY(double first, judge.kernelSeconds(head));
   FUSEC_TRY(double second, judge.kernelSeconds(tail));
   if (first + second - perKernel >= together)

@@ -38,6 +38,8 @@ public:
   /// matter.
   uint64_t tieOf(const std::vector<Phases> &launches);
   double launchSeconds() const { return target.launchSec; }
+  /// No kernel takes less. On a CPU the calling thread may do it alone.
+  double leastSeconds() const { return std::min(target.launchSec, target.ownLaunchSec); }
   /// What an equation computes (PatternKeys).
   Hash128 key(int vertex) { return keys.key(*region.vertices[vertex].equation); }
   /// The equations of such a kernel.

@@ -131,6 +131,9 @@ const Equation *contractionOfWalk(const FusionContext &context, const Region &re
       });
   if (!shares || !onlyLastIsNeeded(context, region, vertices))
     return nullptr;
+  const auto [known, isNew] = region.walks.try_emplace(vertices, nullptr);
+  if (!isNew)
+    return known->second;
   std::vector<TensorId> arguments;
   const Pattern pattern = cutPattern(
       context.program, {equations, {}},
@@ -139,7 +142,7 @@ const Equation *contractionOfWalk(const FusionContext &context, const Region &re
   std::vector<const Equation *> made;
   for (size_t i = 0; repaired && i < repaired->items.size(); ++i)
     made.push_back(&std::get<Equation>(repaired->items[i].value));
-  return sharedWalk(made) ? contraction : nullptr;
+  return known->second = sharedWalk(made) ? contraction : nullptr;
 }
 
 /// Scans and what stands between them run as one scan, one a step behind the other (Expr/Wavefront.h).

@@ -1,9 +1,14 @@
 #pragma once
 #include "Expr/Expr.h"
 
+#include <unordered_map>
 #include <vector>
 
 namespace fusec {
+
+struct VerticesHash {
+  size_t operator()(const std::vector<int> &vertices) const;
+};
 
 /// One list of items as a graph: what the search for kernels works on. Vertices are positions in the list, which is in
 /// topological order.
@@ -15,6 +20,8 @@ struct Region {
     std::vector<TensorId> reads, writes;
   };
   std::vector<Vertex> vertices;
+  /// Of sets that had to be rewritten to know: contractionOfWalk (Legality.h). The search asks again and again.
+  mutable std::unordered_map<std::vector<int>, const Equation *, VerticesHash> walks;
 };
 Region makeRegion(const std::vector<Item> &items);
 
@@ -24,9 +31,6 @@ constexpr int kSearchWindow = 128;
 
 /// Sets of vertices, ascending, that a search has met: its candidates for kernels.
 using VertexSets = std::vector<std::vector<int>>;
-struct VerticesHash {
-  size_t operator()(const std::vector<int> &vertices) const;
-};
 /// For each vertex the number of the set in which it stands, or -1: it is a kernel of its own.
 using Partition = std::vector<int>;
 

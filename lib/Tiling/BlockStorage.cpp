@@ -175,7 +175,19 @@ private:
 } // namespace
 
 BlockStorage storageOf(const Schedule &schedule, const ExprProgram &pattern) {
-  return Storage(schedule, pattern).run();
+  BlockStorage out = Storage(schedule, pattern).run();
+  if (!isPack(schedule.tree))
+    return out;
+  // A block is of one part.
+  Schedule part = schedule;
+  out.registersPerThread = out.sharedBytes = 0;
+  for (const TreeNode &tree : schedule.tree) {
+    part.tree = {tree};
+    const BlockStorage own = Storage(part, pattern).run();
+    out.registersPerThread = std::max(out.registersPerThread, own.registersPerThread);
+    out.sharedBytes = std::max(out.sharedBytes, own.sharedBytes);
+  }
+  return out;
 }
 
 } // namespace fusec::tiling

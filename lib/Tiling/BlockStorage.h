@@ -12,7 +12,8 @@ struct BlockStorage {
   double registersPerThread =
       0; // of 32 bits: accumulators, edges, what is kept, some for addresses
   double sharedBytes =
-      0; // of `edges` and `operands`, and for what units exchange, all of it at once
+      0; // of `edges` and `operands`, and for what units exchange, all of it at once; in a pack of
+         // the part that has most of it
   std::map<TensorId, double> edges; // bytes of inner values in shared memory
   std::map<int, double> operands;   // bytes of staged ones
 };

@@ -2,7 +2,6 @@
 // Pieces from which the generators of candidate schedules are put together. Internal to Tiling.
 #include "Target/Target.h"
 #include "Tiling/Access.h"
-#include "Tiling/KnownParts.h"
 #include "Tiling/Schedule.h"
 
 namespace fusec::tiling {
@@ -76,9 +75,8 @@ int64_t roundUp(int64_t value, int64_t multiple);
 bool isContraction(const View &view);
 
 using Candidates = std::vector<Schedule>;
-/// Schedules of the pattern as it is.
-Candidates plainCandidates(const ExprProgram &pattern, const Target &target,
-                           KnownParts *known = nullptr);
+/// Schedules of the pattern as it is, packs apart.
+Candidates plainCandidates(const ExprProgram &pattern, const Target &target);
 Candidates mapCandidates(const View &view);
 Candidates reductionCandidates(const View &view);
 Candidates cpuContractionCandidates(const View &view);
@@ -94,7 +92,5 @@ Candidates sharedWalkCandidates(const ExprProgram &pattern, const Target &target
 /// None where an equation is neither a map nor a reduction, or has no elements, or (on a GPU, without common rows) more
 /// outputs than one block is for.
 Candidates stitchCandidates(const ExprProgram &pattern, const Target &target);
-/// For patterns whose equations fall into parts that do not need each other; none for others.
-Candidates packCandidates(const ExprProgram &pattern, const Target &target, KnownParts *known);
 
 } // namespace fusec::tiling

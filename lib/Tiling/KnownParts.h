@@ -1,20 +1,21 @@
 #pragma once
-#include "Cost/Cost.h"
 #include "Support/Hash.h"
-#include "Tiling/Schedule.h"
+#include "Tiling/Weighed.h"
 
 #include <map>
 #include <memory>
 
 namespace fusec {
 
-/// Schedules of a part of packs (PackCandidates.cpp), and what each counts alone.
+/// Schedules of a part of packs (PackCandidates.cpp) as kernels of their own.
 struct PartSchedules {
-  std::vector<TensorId> made; // the part's values, as the schedules' edges number them
-  std::vector<Schedule> schedules;
-  std::vector<cost::Counts> counts;
+  ExprProgram part;           // the first one met: the schedules number its equations and tensors
+  std::vector<TensorId> made; // its values
+  tiling::Weighed schedules;
+  /// Those that packs have been made of, with what their threads keep.
+  std::map<size_t, tiling::WeighedSchedule> keeping;
 };
 /// What an oracle keeps from pattern to pattern of one target: the same parts come back in many packs.
-using KnownParts = std::map<Hash128, std::shared_ptr<const PartSchedules>>;
+using KnownParts = std::map<Hash128, std::shared_ptr<PartSchedules>>;
 
 } // namespace fusec

@@ -56,8 +56,7 @@ std::string describe(const Schedule &schedule) {
 
 } // namespace
 
-Candidates tiling::plainCandidates(const ExprProgram &pattern, const Target &target,
-                                   KnownParts *known) {
+Candidates tiling::plainCandidates(const ExprProgram &pattern, const Target &target) {
   if (scanOf(pattern))
     return scanCandidates(pattern, target);
   std::vector<const Equation *> equations = scheduledEquations(pattern);
@@ -65,9 +64,6 @@ Candidates tiling::plainCandidates(const ExprProgram &pattern, const Target &tar
   const bool finished = equations.size() == 2 && finishesReduction(first, *equations[1]) &&
                         pattern.tensors[first.outputs[0]].kind == TensorKind::Temp;
   if ((equations.size() > 1 && !finished) || !first.states.empty()) {
-    // Parts that do not need each other gain nothing from being one block's work.
-    if (Candidates packs = packCandidates(pattern, target, known); !packs.empty())
-      return packs;
     Candidates out = sharedWalkCandidates(pattern, target);
     // Contractions need tiles, which a nest among others has not.
     if (std::none_of(equations.begin(), equations.end(),
@@ -93,8 +89,9 @@ Candidates tiling::plainCandidates(const ExprProgram &pattern, const Target &tar
 }
 
 Result<std::vector<Schedule>> candidateSchedules(const ExprProgram &pattern, const Target &target) {
+  FUSEC_TRY(Weighed all, weighedCandidates(pattern, target, nullptr));
   Candidates schedules;
-  for (WeighedSchedule &candidate : weighedCandidates(pattern, target, nullptr))
+  for (WeighedSchedule &candidate : all)
     schedules.push_back(std::move(candidate.schedule));
   return schedules;
 }
@@ -233,14 +230,14 @@ Result<std::vector<ScheduleVariant>> bestSchedules(const ExprProgram &pattern, c
       unitsOfPhases.back().push_back(candidate.schedule.units);
     }
   };
-  Weighed all = phaseStarts.empty()
-                    ? weighedCandidates(pattern, target, known)
-                    : phasedCandidates(pattern, target, phaseStarts, known, notePhase);
+  FUSEC_TRY(Weighed all, phaseStarts.empty()
+                             ? weighedCandidates(pattern, target, known)
+                             : phasedCandidates(pattern, target, phaseStarts, known, notePhase));
   if (!blocksWait)
     std::erase_if(all, [](const WeighedSchedule &candidate) {
       return candidate.phases.size() > 1 || hasRounds(candidate.schedule);
     });
-  keepInFastest(all, pattern, target);
+  FUSEC_CHECK(keepInFastest(all, pattern, target, known != nullptr));
   if (all.empty())
     return std::vector<ScheduleVariant>{};
   size_t chosen = search::chooseLowest(

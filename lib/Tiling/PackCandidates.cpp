@@ -8,10 +8,12 @@
 //
 // A part is what the pattern's values hold together, and takes the schedule that is best for it: alone on the device,
 // or with its share of it. All parts have a block's units in common. Packs are ranked by what their parts count alone,
-// and the first ones are candidates. Parts without a block loop (one block does all) are not packed.
+// and the first ones are candidates. Parts without a block loop (one block does all) are not packed. What threads keep
+// is decided once a part: blocks of one part have no values of another's.
 #include "Cost/Cost.h"
 #include "Support/Hash.h"
 #include "Tiling/CacheTraffic.h"
+#include "Tiling/Phases.h"
 #include "Tiling/Pieces.h"
 #include "Tiling/Work.h"
 
@@ -55,7 +57,7 @@ struct Part {
   std::vector<int> equations; // positions in the pattern
   ExprProgram program;
   std::vector<TensorId> made;
-  std::shared_ptr<const PartSchedules> known;
+  std::shared_ptr<PartSchedules> known;
 };
 
 /// Index of the fastest schedule with these units; nullopt where there is none.
@@ -63,9 +65,9 @@ std::optional<size_t> best(const PartSchedules &part, int units, const Target &t
   std::optional<size_t> found;
   double least = 0;
   for (size_t s = 0; s < part.schedules.size(); ++s) {
-    if (part.schedules[s].units != units)
+    if (part.schedules[s].schedule.units != units)
       continue;
-    const double seconds = cost::latency(part.counts[s], target);
+    const double seconds = cost::latency(part.schedules[s].phases, target);
     if (!found || seconds < least) {
       found = s;
       least = seconds;
@@ -97,17 +99,30 @@ std::string keyOf(const ExprProgram &part) {
 }
 
 /// The part's candidates that are made of blocks.
-PartSchedules schedulesOf(const ExprProgram &part, std::vector<TensorId> made,
-                          const Target &target) {
-  PartSchedules out;
-  out.made = std::move(made);
-  for (Schedule &s : plainCandidates(part, target))
-    if (s.tree.size() == 1 && s.tree[0].isLoop && s.tree[0].loop == LoopKind::Block)
-      out.schedules.push_back(std::move(s));
-  WorkMeter meter(part, target);
-  for (const Schedule &s : out.schedules)
-    out.counts.push_back(meter.phases(s).front());
+Result<std::shared_ptr<PartSchedules>>
+schedulesOf(const ExprProgram &part, std::vector<TensorId> made, const Target &target) {
+  auto out = std::make_shared<PartSchedules>();
+  out->part = part;
+  out->made = std::move(made);
+  FUSEC_TRY(Weighed all, ownCandidates(part, target));
+  for (WeighedSchedule &candidate : all) {
+    const std::vector<TreeNode> &tree = candidate.schedule.tree;
+    if (tree.size() == 1 && tree[0].isLoop && tree[0].loop == LoopKind::Block)
+      out->schedules.push_back(std::move(candidate));
+  }
   return out;
+}
+
+/// The schedule with what its threads keep.
+Result<const WeighedSchedule *> keepingSchedule(PartSchedules &known, size_t number,
+                                                const Target &target) {
+  auto it = known.keeping.find(number);
+  if (it == known.keeping.end()) {
+    WeighedSchedule schedule = known.schedules[number];
+    FUSEC_CHECK(decideKept(schedule, known.part, target));
+    it = known.keeping.emplace(number, std::move(schedule)).first;
+  }
+  return &it->second;
 }
 
 void renumberEquations(Schedule &schedule, const std::vector<int> &equations) {
@@ -117,6 +132,11 @@ void renumberEquations(Schedule &schedule, const std::vector<int> &equations) {
         e = equations[e];
   for (Operand &operand : schedule.operands)
     operand.equation = equations[operand.equation];
+  for (Kept &kept : schedule.kept) {
+    kept.read.equation = equations[kept.read.equation];
+    if (kept.from)
+      kept.from->equation = equations[kept.from->equation];
+  }
   std::function<void(std::vector<TreeNode> &)> visit = [&](std::vector<TreeNode> &nodes) {
     for (TreeNode &node : nodes) {
       if (!node.isLoop && node.leaf != LeafKind::Stage)
@@ -144,19 +164,25 @@ std::optional<Pack> packOf(const std::vector<Part> &parts, int units, const Targ
     if (!s)
       return std::nullopt;
     pack.chosen.push_back(*s);
-    counts.push_back(part.known->counts[*s]);
+    counts.push_back(part.known->schedules[*s].phases.front());
   }
-  pack.seconds = cost::latency(sideBySide(counts), target);
+  pack.seconds = cost::latency(cost::sideBySide(counts), target);
   return pack;
 }
 
-std::optional<Schedule> scheduleOf(const Pack &pack, const std::vector<Part> &parts) {
+/// Nullopt where it has more axes than a schedule may.
+Result<std::optional<WeighedSchedule>> candidateOf(const Pack &pack, const std::vector<Part> &parts,
+                                                   WorkMeter &meter, const Target &target) {
   Schedule out;
+  std::vector<cost::Counts> counts;
   out.name = "pack-" + std::to_string(parts.size());
   out.units = pack.units;
   for (size_t p = 0; p < parts.size(); ++p) {
     const PartSchedules &known = *parts[p].known;
-    Schedule schedule = known.schedules[pack.chosen[p]];
+    FUSEC_TRY(const WeighedSchedule *candidate,
+              keepingSchedule(*parts[p].known, pack.chosen[p], target));
+    counts.push_back(candidate->phases.front());
+    Schedule schedule = candidate->schedule;
     out.lanes = schedule.lanes;
     renumberEquations(schedule, parts[p].equations);
     for (EdgeLevel edge : schedule.edges) {
@@ -164,30 +190,35 @@ std::optional<Schedule> scheduleOf(const Pack &pack, const std::vector<Part> &pa
       edge.tensor = parts[p].made[static_cast<size_t>(at - known.made.begin())];
       out.edges.push_back(edge);
     }
+    out.kept.insert(out.kept.end(), schedule.kept.begin(), schedule.kept.end());
     for (TreeNode &node : appendPiece(out, std::move(schedule), "." + std::to_string(p)))
       out.tree.push_back(std::move(node));
   }
+  std::sort(out.kept.begin(), out.kept.end());
   if (out.axes.size() > kMostAxes)
-    return std::nullopt;
-  return out;
+    return std::optional<WeighedSchedule>();
+  std::vector<cost::Counts> phases = {meter.pack(out, counts)};
+  const double seconds = cost::latency(phases, target);
+  return std::optional(WeighedSchedule{std::move(out), std::move(phases), seconds});
 }
 
 } // namespace
 
-Candidates packCandidates(const ExprProgram &pattern, const Target &target, KnownParts *known) {
+Result<Weighed> packCandidates(const ExprProgram &pattern, const Target &target,
+                               KnownParts *known) {
   const std::vector<const Equation *> equations = scheduledEquations(pattern);
   if (scanOf(pattern) || equations.size() < 2)
-    return {};
+    return Weighed{};
   for (const Equation *e : equations) {
     if (e->kind != EquationKind::Map && e->kind != EquationKind::Reduction)
-      return {};
+      return Weighed{};
     for (const Axis &axis : e->axes)
       if (axis.extent.isConst(0))
-        return {};
+        return Weighed{};
   }
   std::vector<std::vector<int>> groups = partsOf(equations);
   if (groups.size() < 2)
-    return {};
+    return Weighed{};
   std::vector<Part> parts;
   for (std::vector<int> &group : groups) {
     Part part;
@@ -211,14 +242,15 @@ Candidates packCandidates(const ExprProgram &pattern, const Target &target, Know
   KnownParts &all = known ? *known : own;
   std::set<int> units;
   for (Part &part : parts) {
-    std::shared_ptr<const PartSchedules> &schedules = all[hash128(keyOf(part.program))];
-    if (!schedules)
-      schedules = std::make_shared<PartSchedules>(schedulesOf(part.program, part.made, target));
+    std::shared_ptr<PartSchedules> &schedules = all[hash128(keyOf(part.program))];
+    if (!schedules) {
+      FUSEC_TRY(schedules, schedulesOf(part.program, part.made, target));
+    }
     part.known = schedules;
     if (schedules->schedules.empty())
-      return {};
-    for (const Schedule &s : schedules->schedules)
-      units.insert(s.units);
+      return Weighed{};
+    for (const WeighedSchedule &candidate : schedules->schedules)
+      units.insert(candidate.schedule.units);
   }
   Target share = target;
   share.cores = std::max(1, target.cores / static_cast<int>(parts.size()));
@@ -229,10 +261,13 @@ Candidates packCandidates(const ExprProgram &pattern, const Target &target, Know
         packs.push_back(std::move(*pack));
   std::stable_sort(packs.begin(), packs.end(),
                    [](const Pack &a, const Pack &b) { return a.seconds < b.seconds; });
-  Candidates out;
-  for (size_t p = 0; p < std::min(kMostPacks, packs.size()); ++p)
-    if (std::optional<Schedule> schedule = scheduleOf(packs[p], parts))
-      out.push_back(std::move(*schedule));
+  Weighed out;
+  WorkMeter meter(pattern, target);
+  for (size_t p = 0; p < std::min(kMostPacks, packs.size()); ++p) {
+    FUSEC_TRY(std::optional<WeighedSchedule> made, candidateOf(packs[p], parts, meter, target));
+    if (made)
+      out.push_back(std::move(*made));
+  }
   return out;
 }
 

@@ -51,29 +51,6 @@ int firstEquation(const Schedule &schedule, std::span<const TreeNode> nodes) {
   return first;
 }
 
-/// The pattern's own schedules, with `via` to be noted in them.
-Weighed weighed(const ExprProgram &pattern, const Target &target, const std::vector<Rewrite> &via,
-                KnownParts *known) {
-  Weighed out;
-  WorkMeter meter(pattern, target);
-  for (Schedule &schedule : plainCandidates(pattern, target, known)) {
-    std::vector<cost::Counts> phases = meter.phases(schedule);
-    const double seconds = cost::latency(phases, target);
-    out.push_back({std::move(schedule), std::move(phases), seconds});
-  }
-  Weighed raised;
-  for (const WeighedSchedule *candidate : fastestOfUnits(out))
-    if (std::optional<WeighedSchedule> faster = withFasterLevels(*candidate, pattern, target)) {
-      faster->schedule.name += "-raised";
-      raised.push_back(std::move(*faster));
-    }
-  out.insert(out.end(), std::make_move_iterator(raised.begin()),
-             std::make_move_iterator(raised.end()));
-  for (WeighedSchedule &candidate : out)
-    candidate.schedule.via = via;
-  return out;
-}
-
 void append(Weighed &list, Weighed more) {
   list.insert(list.end(), std::make_move_iterator(more.begin()),
               std::make_move_iterator(more.end()));
@@ -127,13 +104,14 @@ struct Joining {
   }
 };
 
-using CandidatesOf = std::function<Weighed(const ExprProgram &)>;
+using CandidatesOf = std::function<Result<Weighed>(const ExprProgram &)>;
 
-Weighed joinedPhases(const ExprProgram &pattern, const Target &target,
-                     const std::vector<int> &phaseStarts, const CandidatesOf &candidatesOf) {
+Result<Weighed> joinedPhases(const ExprProgram &pattern, const Target &target,
+                             const std::vector<int> &phaseStarts,
+                             const CandidatesOf &candidatesOf) {
   for (const Equation *e : scheduledEquations(pattern))
     if (scanOf(pattern) || (e->kind != EquationKind::Map && e->kind != EquationKind::Reduction))
-      return {};
+      return Weighed{};
   std::map<int, std::vector<WeighedSchedule>> ofUnits; // one a phase
   std::vector<int> bounds = phaseStarts;
   bounds.insert(bounds.begin(), 0);
@@ -141,7 +119,8 @@ Weighed joinedPhases(const ExprProgram &pattern, const Target &target,
   std::vector<ExprProgram> parts;
   for (size_t p = 0; p + 1 < bounds.size(); ++p) {
     parts.push_back(partOfPattern(pattern, bounds[p], bounds[p + 1]));
-    for (WeighedSchedule &candidate : candidatesOf(parts.back())) {
+    FUSEC_TRY(Weighed candidates, candidatesOf(parts.back()));
+    for (WeighedSchedule &candidate : candidates) {
       std::vector<WeighedSchedule> &phases = ofUnits[candidate.schedule.units];
       if (phases.size() == p)
         phases.push_back(std::move(candidate));
@@ -168,47 +147,74 @@ Weighed joinedPhases(const ExprProgram &pattern, const Target &target,
 
 } // namespace
 
+Result<Weighed> ownCandidates(const ExprProgram &pattern, const Target &target, KnownParts *known) {
+  // Parts that do not need each other gain nothing from being one block's work.
+  FUSEC_TRY(Weighed out, packCandidates(pattern, target, known));
+  if (!out.empty())
+    return out;
+  WorkMeter meter(pattern, target);
+  for (Schedule &schedule : plainCandidates(pattern, target)) {
+    std::vector<cost::Counts> phases = meter.phases(schedule);
+    const double seconds = cost::latency(phases, target);
+    out.push_back({std::move(schedule), std::move(phases), seconds});
+  }
+  Weighed raised;
+  for (const WeighedSchedule *candidate : fastestOfUnits(out))
+    if (std::optional<WeighedSchedule> faster = withFasterLevels(*candidate, pattern, target)) {
+      faster->schedule.name += "-raised";
+      raised.push_back(std::move(*faster));
+    }
+  append(out, std::move(raised));
+  return out;
+}
+
 /// The schedules of what alternatives made of a pattern: `via` all of them, `made` by the last one.
-static Weighed weighedCandidates(const RewrittenPattern &made, const std::vector<Rewrite> &via,
-                                 const Target &target, KnownParts *known) {
-  Weighed all = weighed(made.program, target, via, known);
-  if (made.phaseStarts.empty())
-    return all;
-  Weighed phased =
-      joinedPhases(made.program, target, made.phaseStarts,
-                   [&](const ExprProgram &part) { return weighed(part, target, {}, known); });
-  for (WeighedSchedule &candidate : phased)
+static Result<Weighed> weighedCandidates(const RewrittenPattern &made,
+                                         const std::vector<Rewrite> &via, const Target &target,
+                                         KnownParts *known) {
+  FUSEC_TRY(Weighed all, ownCandidates(made.program, target, known));
+  if (!made.phaseStarts.empty()) {
+    FUSEC_TRY(Weighed phased,
+              joinedPhases(made.program, target, made.phaseStarts, [&](const ExprProgram &part) {
+                return ownCandidates(part, target, known);
+              }));
+    append(all, std::move(phased));
+  }
+  for (WeighedSchedule &candidate : all)
     candidate.schedule.via = via;
-  append(all, std::move(phased));
   return all;
 }
 
 /// Those of what an alternative made, and of what others make of that.
-static void appendAll(const RewrittenPattern &made, std::vector<Rewrite> via, const Target &target,
-                      KnownParts *known, Weighed &all) {
+static Status appendAll(const RewrittenPattern &made, std::vector<Rewrite> via,
+                        const Target &target, KnownParts *known, Weighed &all) {
   via.push_back(made.rewrite);
-  append(all, weighedCandidates(made, via, target, known));
+  FUSEC_TRY(Weighed own, weighedCandidates(made, via, target, known));
+  append(all, std::move(own));
   for (const RewrittenPattern &next : alternativesBehind(made, target))
-    appendAll(next, via, target, known, all);
+    FUSEC_CHECK(appendAll(next, via, target, known, all));
+  return success();
 }
 
-Weighed weighedCandidates(const ExprProgram &pattern, const Target &target, KnownParts *known) {
-  Weighed all = weighed(pattern, target, {}, known);
+Result<Weighed> weighedCandidates(const ExprProgram &pattern, const Target &target,
+                                  KnownParts *known) {
+  FUSEC_TRY(Weighed all, ownCandidates(pattern, target, known));
   for (const RewrittenPattern &made : applicableAlternatives(pattern, target))
-    appendAll(made, {}, target, known, all);
+    FUSEC_CHECK(appendAll(made, {}, target, known, all));
   return all;
 }
 
-Weighed phasedCandidates(const ExprProgram &pattern, const Target &target,
-                         const std::vector<int> &phaseStarts, KnownParts *known,
-                         const std::function<void(const Weighed &)> &see) {
-  return joinedPhases(pattern, target, phaseStarts, [&](const ExprProgram &part) {
-    Weighed all = weighedCandidates(part, target, known);
-    keepInFastest(all, part, target);
-    if (see)
-      see(all);
-    return all;
-  });
+Result<Weighed> phasedCandidates(const ExprProgram &pattern, const Target &target,
+                                 const std::vector<int> &phaseStarts, KnownParts *known,
+                                 const std::function<void(const Weighed &)> &see) {
+  return joinedPhases(pattern, target, phaseStarts,
+                      [&](const ExprProgram &part) -> Result<Weighed> {
+                        FUSEC_TRY(Weighed all, weighedCandidates(part, target, known));
+                        FUSEC_CHECK(keepInFastest(all, part, target, known != nullptr));
+                        if (see)
+                          see(all);
+                        return all;
+                      });
 }
 
 std::vector<int> phaseStarts(const Schedule &schedule) {

@@ -2,23 +2,30 @@
 // Kernels of several phases: parts whose blocks need what all blocks of an earlier part have made. Between them stands
 // a device-wide barrier (Souffle's grid synchronisation, section 6.4); on a CPU it is the end of a phase.
 #include "Tiling/Builder.h"
-#include "Tiling/Weighed.h"
+#include "Tiling/KnownParts.h"
 
 #include <functional>
 
 namespace fusec::tiling {
 
+/// The pattern's own schedules.
+Result<Weighed> ownCandidates(const ExprProgram &pattern, const Target &target,
+                              KnownParts *known = nullptr);
+
 /// The candidates for a pattern, and those of its alternatives.
-Weighed weighedCandidates(const ExprProgram &pattern, const Target &target,
-                          KnownParts *known = nullptr);
+Result<Weighed> weighedCandidates(const ExprProgram &pattern, const Target &target,
+                                  KnownParts *known = nullptr);
+
+/// For patterns whose equations fall into parts that do not need each other; none for others.
+Result<Weighed> packCandidates(const ExprProgram &pattern, const Target &target, KnownParts *known);
 
 /// Schedules of the pattern whose phases begin at the equations `phaseStarts` (ascending, without 0): one for each
 /// number of units that every phase has candidates for, with the cheapest candidate of each phase, alternatives of its
 /// own equations among them. Values that cross a barrier stay in device memory. `see` gets all candidates of each
 /// phase, in order.
-Weighed phasedCandidates(const ExprProgram &pattern, const Target &target,
-                         const std::vector<int> &phaseStarts, KnownParts *known = nullptr,
-                         const std::function<void(const Weighed &)> &see = {});
+Result<Weighed> phasedCandidates(const ExprProgram &pattern, const Target &target,
+                                 const std::vector<int> &phaseStarts, KnownParts *known = nullptr,
+                                 const std::function<void(const Weighed &)> &see = {});
 
 /// The first equation of each phase of a schedule but the first one.
 std::vector<int> phaseStarts(const Schedule &schedule);

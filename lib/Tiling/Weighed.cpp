@@ -33,33 +33,35 @@ static double leastSeconds(const WeighedSchedule &candidate, const Target &targe
   return cost::latency(phases, target);
 }
 
-void keepInFastest(Weighed &all, const ExprProgram &pattern, const Target &target) {
+Status decideKept(WeighedSchedule &candidate, const ExprProgram &pattern, const Target &target) {
+  const std::vector<Kept> before = std::move(candidate.schedule.kept);
+  FUSEC_CHECK(fusec::decideKept(candidate.schedule, pattern, pattern.symbols, target));
+  if (candidate.schedule.kept == before)
+    return success();
+  candidate.phases = countWork(candidate.schedule, pattern, target);
+  candidate.seconds = cost::latency(candidate.phases, target);
+  return success();
+}
+
+Status keepInFastest(Weighed &all, const ExprProgram &pattern, const Target &target,
+                     bool trustParts) {
   // What a phase saves at both of its ends may make up for units that are slower alone.
   const double chance = cost::joinsPhases(target) ? 2 * target.launchSec : 0;
   std::set<int> done; // numbers of units
   double least = std::numeric_limits<double>::infinity();
-  while (!all.empty()) {
+  for (;;) {
     WeighedSchedule *next = nullptr;
     for (WeighedSchedule *candidate : fastestOfUnits(all))
       if (done.count(candidate->schedule.units) == 0 &&
           (!next || candidate->seconds < next->seconds))
         next = candidate;
     if (!next)
-      return;
-    Schedule &schedule = next->schedule;
-    if (leastSeconds(*next, target) > least + chance) {
-      done.insert(schedule.units);
+      return success();
+    done.insert(next->schedule.units);
+    if (leastSeconds(*next, target) > least + chance)
       continue;
-    }
-    if (!decideKept(schedule, pattern, pattern.symbols, target)) {
-      all.erase(all.begin() + (next - all.data()));
-      continue;
-    }
-    done.insert(schedule.units);
-    if (!schedule.kept.empty()) {
-      next->phases = countWork(schedule, pattern, target);
-      next->seconds = cost::latency(next->phases, target);
-    }
+    if (!trustParts || !isPack(next->schedule.tree))
+      FUSEC_CHECK(decideKept(*next, pattern, target));
     least = std::min(least, next->seconds);
   }
 }

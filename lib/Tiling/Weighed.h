@@ -1,5 +1,6 @@
 #pragma once
 #include "Cost/Cost.h"
+#include "Support/Result.h"
 #include "Tiling/Schedule.h"
 
 namespace fusec::tiling {
@@ -15,8 +16,12 @@ using Weighed = std::vector<WeighedSchedule>;
 /// The fastest with each number of units, the first one on a tie: what a kernel, or a phase of one, is made of.
 std::vector<WeighedSchedule *> fastestOfUnits(Weighed &all);
 
-/// Decides what the threads of these keep (Kept.h), and weighs them with it, but for those that are too slow whatever
-/// they keep. Where a kernel cannot be made of one, it goes, and the next fastest takes its place.
-void keepInFastest(Weighed &all, const ExprProgram &pattern, const Target &target);
+/// Decides what the threads of a schedule keep (Kept.h), and weighs it with that.
+Status decideKept(WeighedSchedule &candidate, const ExprProgram &pattern, const Target &target);
+
+/// The same of the fastest ones (fastestOfUnits), but for those that are too slow whatever they keep. `trustParts`: the
+/// threads of packs keep what they keep as threads of their part alone.
+Status keepInFastest(Weighed &all, const ExprProgram &pattern, const Target &target,
+                     bool trustParts);
 
 } // namespace fusec::tiling

@@ -37,10 +37,20 @@ public:
     if (traffic)
       addMemory(*traffic);
   }
+  /// Of parts side by side on a GPU, each of which counts so much alone.
+  Counter(const Schedule &schedule, const ExprProgram &pattern, const Target &target,
+          const Traffic &traffic, const std::vector<cost::Counts> &parts)
+      : counts(cost::sideBySide(parts)), schedule(schedule), pattern(pattern), target(target),
+        equations(scheduledEquations(pattern)) {
+    symbols = optValues(pattern.symbols);
+    addTraffic(traffic);
+    addFromMemory();
+  }
   cost::Counts counts;
 
 private:
-  void addMemory(const Traffic &traffic) {
+  void addTraffic(const Traffic &traffic) {
+    counts.constantBytes = 0;
     counts.readBytes = traffic.readBytes;
     counts.writtenBytes = traffic.writtenBytes;
     for (size_t t = 0; t < pattern.tensors.size(); ++t) {
@@ -54,6 +64,10 @@ private:
         counts.constantBytes += bytes;
     }
     counts.constantBytes = std::min(counts.constantBytes, counts.readBytes);
+  }
+
+  void addMemory(const Traffic &traffic) {
+    addTraffic(traffic);
     const BlockStorage storage = storageOf(schedule, pattern);
     counts.registersPerThread = storage.registersPerThread;
     counts.sharedBytesPerBlock = storage.sharedBytes;
@@ -65,15 +79,20 @@ private:
       return;
     }
     const Moved moved = movedBytesOf(schedule, pattern, target, Effort::Quick);
-    const double asked = (moved.readSectors + moved.writtenSectors) * kSectorBytes;
     counts.levelBytes[0] = moved.sharedBytes;
-    counts.levelBytes[1] = asked;
+    counts.levelBytes[1] = (moved.readSectors + moved.writtenSectors) * kSectorBytes;
+    addFromMemory();
+  }
+
+  /// On a GPU, from what the last cache is asked for.
+  void addFromMemory() {
+    const double asked = counts.levelBytes[1];
     // What is read again comes from the last cache, as far as that holds what the kernel touches.
     const double touched = counts.readBytes + counts.writtenBytes;
     const double held =
         cost::heldShare(touched, double(target.memory[target.memory.size() - 2].capacityBytes));
-    if (held < 1 && asked > touched)
-      counts.levelBytes[target.memory.size() - 1] = touched + (asked - touched) * (1 - held);
+    counts.levelBytes[target.memory.size() - 1] =
+        held < 1 && asked > touched ? touched + (asked - touched) * (1 - held) : 0;
   }
 
   /// A value inside the pattern that has no place closer: it goes to device memory and comes back.
@@ -131,7 +150,7 @@ private:
       walk({part}, 1.0);
       parts.push_back(counts);
     }
-    counts = sideBySide(parts);
+    counts = cost::sideBySide(parts);
   }
 
   /// A value that does not depend on an Unroll axis is computed once for all its iterations.
@@ -356,29 +375,13 @@ std::vector<cost::Counts> WorkMeter::phases(const Schedule &schedule) {
   return counts;
 }
 
-cost::Counts sideBySide(const std::vector<cost::Counts> &parts) {
-  using cost::Counts;
-  constexpr double Counts::*kOfBlock[] = {&Counts::vectorOps, &Counts::vectorLoads,
-                                          &Counts::gathers, &Counts::barriers};
-  constexpr double Counts::*kOfLaunch[] = {&Counts::blocks, &Counts::readBytes,
-                                           &Counts::writtenBytes, &Counts::constantBytes};
-  constexpr double Counts::*kMost[] = {&Counts::unitsPerBlock, &Counts::registersPerThread,
-                                       &Counts::sharedBytesPerBlock};
-  Counts sum;
-  sum.blocks = 0;
-  for (const Counts &part : parts) {
-    for (double Counts::*count : kOfLaunch)
-      sum.*count += part.*count;
-    for (double Counts::*count : kOfBlock)
-      sum.*count += part.blocks * part.*count;
-    for (double Counts::*count : kMost)
-      sum.*count = std::max(sum.*count, part.*count);
-    for (size_t level = 0; level < cost::kLevels; ++level)
-      sum.levelBytes[level] += part.levelBytes[level];
-  }
-  for (double Counts::*count : kOfBlock)
-    sum.*count /= sum.blocks;
-  return sum;
+cost::Counts WorkMeter::pack(const Schedule &schedule, const std::vector<cost::Counts> &parts) {
+  // What a core's caches hold depends on all parts.
+  if (target.kind == TargetKind::Cpu)
+    return phases(schedule).front();
+  if (!traffic)
+    traffic = compulsoryTraffic(equations);
+  return Counter(schedule, equations, target, *traffic, parts).counts;
 }
 
 cost::Counts instructionsOf(const Schedule &schedule, const ExprProgram &equations,

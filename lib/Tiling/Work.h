@@ -16,6 +16,8 @@ public:
 
   /// Of each phase.
   std::vector<cost::Counts> phases(const Schedule &schedule);
+  /// Of a schedule of parts side by side, each of which counts so much alone.
+  cost::Counts pack(const Schedule &schedule, const std::vector<cost::Counts> &parts);
   double seconds(const Schedule &schedule) { return cost::latency(phases(schedule), target); }
 
 private:
@@ -23,9 +25,6 @@ private:
   const Target &target;
   std::optional<Traffic> traffic; // of all equations in one phase
 };
-
-/// Of parts with blocks of their own in one grid: a block does what the average block does.
-cost::Counts sideBySide(const std::vector<cost::Counts> &parts);
 
 /// Work of one phase without what its memory costs, which takes most of the time to count: for choices that do not
 /// change it.

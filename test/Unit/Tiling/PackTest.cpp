@@ -50,15 +50,38 @@ TEST_CASE("packs: projections of one tensor, with the maps that finish them") {
             3);
 }
 
+static ProgramText rowsAndReduction() {
+  return ProgramText("rows", kSymbols)
+      .input("a", "n,70")
+      .input("b", "9,130")
+      .reduction("m", "i:n; k:70", "max", "%a[i, k]")
+      .reduction("z", "i:9; k:130", "sum", "%b[i, k]")
+      .reduction("s", "i:n; k:70", "sum", "max(sub(%a[i, k], %m[i]), -3.0)")
+      .map("y", "i:n, j:70", "sub(%s[i], %a[i, j])");
+}
+
 TEST_CASE("packs: stitched rows beside a reduction, with symbols") {
-  checkPack(ProgramText("rows", kSymbols)
-                .input("a", "n,70")
-                .input("b", "9,130")
-                .reduction("m", "i:n; k:70", "max", "%a[i, k]")
-                .reduction("z", "i:9; k:130", "sum", "%b[i, k]")
-                .reduction("s", "i:n; k:70", "sum", "max(sub(%a[i, k], %m[i]), -3.0)")
-                .map("y", "i:n, j:70", "sub(%s[i], %a[i, j])"),
-            2, {37});
+  checkPack(rowsAndReduction(), 2, {37});
+}
+
+// A row of 70 stays in registers; the search takes what it knows of a part from pattern to pattern.
+TEST_CASE("packs: what threads keep, and the seconds, are those of the parts") {
+  const ExprProgram pattern = patternFrom(rowsAndReduction());
+  for (const char *name : {"x86-64-v3", "sm_90", "gfx90a"}) {
+    INFO(name);
+    const Target target = targetNamed(name);
+    KnownParts known;
+    const auto anew = valueOf(bestSchedules(pattern, target));
+    for (int again = 0; again < 2; ++again) {
+      const auto found = valueOf(bestSchedules(pattern, target, {}, &known));
+      REQUIRE(found.size() == anew.size());
+      CHECK(print(found.back().schedule, pattern) == print(anew.back().schedule, pattern));
+      CHECK(found.back().seconds == anew.back().seconds);
+      CHECK(known.size() >= 2);
+    }
+    CHECK(isPack(anew.back().schedule.tree));
+    CHECK(anew.back().schedule.kept.empty() == (target.kind == TargetKind::Cpu));
+  }
 }
 
 TEST_CASE("packs: parts that read each other's values are refused") {

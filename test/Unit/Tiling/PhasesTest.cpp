@@ -35,7 +35,7 @@ const std::vector<int> kStarts = {1, 2, 3};
 
 /// With a barrier at each border.
 Schedule phasedSchedule(const ExprProgram &pattern, const std::string &target) {
-  Weighed candidates = tiling::phasedCandidates(pattern, targetNamed(target), kStarts);
+  Weighed candidates = valueOf(tiling::phasedCandidates(pattern, targetNamed(target), kStarts));
   REQUIRE(!candidates.empty());
   for (TreeNode &node : candidates[0].schedule.tree)
     if (node.isBorder())
@@ -62,7 +62,7 @@ int checkPhases(const ExprProgram &pattern, const std::vector<int> &starts, doub
   const std::vector<TensorValue> expected = valueOf(evaluate(pattern, inputs));
   for (const char *name : {"x86-64-v3", "x86-64-v4", "sim:sm_90", "sim:gfx90a"}) {
     const Target target = targetNamed(name);
-    Weighed candidates = tiling::phasedCandidates(pattern, target, starts);
+    Weighed candidates = valueOf(tiling::phasedCandidates(pattern, target, starts));
     CHECK(!candidates.empty());
     for (const auto &[schedule, phases, seconds] : candidates) {
       const std::string text = print(schedule, pattern);
@@ -168,7 +168,7 @@ reduction at [; k:20001] argmax f32
   for (const char *name : {"x86-64-v3", "sim:sm_90", "sim:gfx90a"}) {
     int phased = 0, repaired = 0;
     for (const auto &[schedule, counts, seconds] :
-         tiling::weighedCandidates(pattern, targetNamed(name))) {
+         valueOf(tiling::weighedCandidates(pattern, targetNamed(name)))) {
       if (counts.size() == 1)
         continue;
       const std::string text = print(schedule, pattern);
@@ -279,7 +279,7 @@ map y [i:n, j:50]
   const ExprProgram own = rows("i"), other = rows("dim(n - 1) + i*-1");
   for (const char *name : {"x86-64-v3", "sim:sm_90"})
     for (const auto &[schedule, phases, seconds] :
-         tiling::weighedCandidates(own, targetNamed(name))) {
+         valueOf(tiling::weighedCandidates(own, targetNamed(name)))) {
       if (!schedule.via.empty())
         continue;
       INFO(print(schedule, own));

@@ -97,7 +97,8 @@ Schedule withCounters(Schedule schedule) {
 std::vector<Schedule> countedSchedules(const ExprProgram &pattern, const std::vector<int> &starts) {
   std::vector<Schedule> schedules;
   for (const char *name : {"x86-64-v3", "sim:sm_90", "sim:gfx90a"})
-    for (const auto &candidate : tiling::phasedCandidates(pattern, targetNamed(name), starts))
+    for (const auto &candidate :
+         valueOf(tiling::phasedCandidates(pattern, targetNamed(name), starts)))
       schedules.push_back(withCounters(candidate.schedule));
   REQUIRE(!schedules.empty());
   return schedules;
@@ -239,7 +240,8 @@ TEST_CASE("counters: the model decides where they stand") {
 TEST_CASE("counters: what is missing in a kernel's text is found") {
   const ExprProgram pattern = patternFrom(kRows);
   GirKernel kernel;
-  for (const auto &candidate : tiling::phasedCandidates(pattern, targetNamed("sim:sm_90"), {1}))
+  for (const auto &candidate :
+       valueOf(tiling::phasedCandidates(pattern, targetNamed("sim:sm_90"), {1})))
     if (kernel.counters.empty() || kernel.counters[0].count.isConst(1))
       kernel = kernelOf(pattern, withCounters(candidate.schedule)).kernel;
   INFO(print(kernel));
