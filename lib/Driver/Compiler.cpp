@@ -70,6 +70,38 @@ Result<SearchMode> searchModeNamed(const std::string &text) {
   return Diagnostic{Diag::BadOption, "--search-mode=" + text, "expected one of " + known};
 }
 
+/// Sizes of the search are in range, and nothing is said of it where a file of decisions stands in its place.
+Status checkSearch(const Options &given) {
+  const Options usual;
+  auto unused = [&](const std::string &option) {
+    return Diagnostic{Diag::BadOption, option,
+                      "says how kernels are searched, and --decisions=" + given.decisions +
+                          " takes them from a file instead; leave one of the two out"};
+  };
+  if (!given.decisions.empty() && given.searchMode != usual.searchMode)
+    return unused("--search-mode=" + given.searchMode);
+  struct Size {
+    std::string option;
+    int given, usual, most;
+  };
+  for (const Size &size :
+       {Size{"--fusion-candidates", given.fusionCandidates, usual.fusionCandidates, kMostSearched},
+        Size{"--fusion-group", given.fusionGroup, usual.fusionGroup, kMostSearched},
+        Size{"--fusion-beam", given.fusionBeam, usual.fusionBeam, kMostSearched},
+        Size{"--fusion-evaluations", given.fusionEvaluations, usual.fusionEvaluations,
+             kMostEvaluations},
+        Size{"--fusion-quick-evaluations", given.fusionQuickEvaluations,
+             usual.fusionQuickEvaluations, kMostEvaluations}}) {
+    if (size.given < 1 || size.given > size.most)
+      return Diagnostic{Diag::BadOption, size.option,
+                        "expected a size between 1 and " + std::to_string(size.most) + ", given " +
+                            std::to_string(size.given)};
+    if (!given.decisions.empty() && size.given != size.usual)
+      return unused(size.option + "=" + std::to_string(size.given));
+  }
+  return success();
+}
+
 Result<CompileOptions> pipelineOptions(const Options &given) {
   CompileOptions options;
   if (given.input.empty())
@@ -119,20 +151,7 @@ Result<CompileOptions> pipelineOptions(const Options &given) {
   FUSEC_TRY(options.plan.mode, searchModeNamed(given.searchMode));
   options.plan.limits = {given.fusionCandidates, given.fusionGroup, given.fusionBeam,
                          given.fusionQuickEvaluations, given.fusionEvaluations};
-  struct Size {
-    const char *option;
-    int given, most;
-  };
-  for (const auto &[option, size, most] :
-       {Size{"--fusion-candidates", given.fusionCandidates, kMostSearched},
-        Size{"--fusion-group", given.fusionGroup, kMostSearched},
-        Size{"--fusion-beam", given.fusionBeam, kMostSearched},
-        Size{"--fusion-evaluations", given.fusionEvaluations, kMostEvaluations},
-        Size{"--fusion-quick-evaluations", given.fusionQuickEvaluations, kMostEvaluations}})
-    if (size < 1 || size > most)
-      return Diagnostic{Diag::BadOption, option,
-                        "expected a size between 1 and " + std::to_string(most) + ", given " +
-                            std::to_string(size)};
+  FUSEC_CHECK(checkSearch(given));
   options.ptxOnly = given.ptxasPath == "none";
   if (!options.ptxOnly) {
     if (!given.ptxasPath.empty() && access(given.ptxasPath.c_str(), X_OK) != 0)

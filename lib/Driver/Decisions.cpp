@@ -323,8 +323,12 @@ bool isDecisionsFile(std::string_view text) {
   return text.substr(0, kAnyMagic.size()) == kAnyMagic;
 }
 
-bool isOfThisVersion(std::string_view text) {
-  return text.find("\ndecisions " + quoted(kProducer) + " ") != std::string_view::npos;
+std::string otherMaker(std::string_view text) {
+  TextReader in(text, "");
+  if (!in.expect("decisions").ok())
+    return "";
+  const Result<std::string> maker = in.string();
+  return maker && *maker != kProducer ? *maker : "";
 }
 
 Status replayDecisions(std::string_view text, const std::string &fileName, CompileState &state) {

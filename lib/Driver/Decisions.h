@@ -27,8 +27,8 @@ std::string decisionsText(const ExprProgram &program, const TargetState &state);
 /// The file of --emit-decisions: all targets.
 std::string decisionsFile(const CompileState &state);
 bool isDecisionsFile(std::string_view text);
-/// Whether this version of the compiler wrote such a file.
-bool isOfThisVersion(std::string_view text);
+/// The version of the compiler that wrote such a file, "fusec 0.0.9"; empty where it is this one.
+std::string otherMaker(std::string_view text);
 
 /// Takes plan and schedules of all targets from such a file. Whatever does not fit the program, or is missing, is a
 /// StaleDecisions diagnostic: nothing is chosen in its place.
@@ -36,7 +36,8 @@ Status replayDecisions(std::string_view text, const std::string &fileName, Compi
 
 /// Lines of a file that was replayed, written for its reader and by this version, which say what is not so: numbers of
 /// kernels, the model's names for equations and launches, extents, reasons why values stay apart. `state` holds the
-/// decisions that were made of it. Comments that their reader added are none of these.
+/// decisions that were made of it. Comments that their reader added are none of these. Of a file of another version
+/// its version alone is told: that one may count otherwise.
 Diagnostics editedFacts(std::string_view text, const std::string &fileName,
                         const CompileState &state);
 

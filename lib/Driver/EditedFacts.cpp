@@ -92,8 +92,15 @@ Diagnostics editedFacts(std::string_view text, const std::string &fileName,
                         const CompileState &state) {
   constexpr size_t kMaxTold = 8;
   Diagnostics warnings;
-  if (!isOfThisVersion(text)) // whose numbers may be others
+  if (const std::string maker = otherMaker(text); !maker.empty()) {
+    warnings.push_back(
+        {Diag::EditedFacts, fileName,
+         "the decisions were made by " + maker +
+             ", this is fusec " FUSEC_VERSION
+             "; they are followed, and what they say for their reader is not looked at: "
+             "emit them anew"});
     return warnings;
+  }
   size_t more = 0;
   for (const Section &section : splitSections(text))
     for (const TargetState &target : state.targets) {
