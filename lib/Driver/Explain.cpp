@@ -203,9 +203,10 @@ private:
     const Equation *scan = scanOf(made);
     const bool rounds = tiling::hasRounds(schedule);
     auto add = [&](TensorId t, size_t from, size_t to, const std::string &border) {
-      kernel.edges.push_back({names.tensors[static_cast<size_t>(t)], names.equations[from].name,
-                              names.equations[to].name,
-                              border.empty() ? levelOf(schedule, made, int(to), t) : border});
+      kernel.edges.push_back(
+          {names.tensors[static_cast<size_t>(t)], names.equations[from].name,
+           names.equations[to].name,
+           border.empty() ? levelOf(schedule, made, int(from), int(to), t) : border});
     };
     for (size_t from = 0; from < parts.size(); ++from)
       for (TensorId t : parts[from]->outputs) {
@@ -273,11 +274,22 @@ private:
     }
   }
 
-  static std::string levelOf(const Schedule &schedule, const ExprProgram &equations, int reader,
-                             TensorId tensor) {
+  /// A sum whose parts several of a GPU's threads have is put together on its way to the readers' registers.
+  std::string levelOf(const Schedule &schedule, const ExprProgram &equations, int maker, int reader,
+                      TensorId tensor) const {
     if (const auto kept = tiling::keptLevel(schedule, equations, reader, tensor))
       return std::string(name(*kept));
     const MemLevel level = tiling::levelOf(schedule, tensor);
+    if (level == MemLevel::Register && state.target.kind != TargetKind::Cpu)
+      for (const tiling::StatementPlace &place : tiling::statementsOf(schedule)) {
+        if (place.leaf->leaf != LeafKind::Compute || place.leaf->target != maker)
+          continue;
+        if (schedule.units > 1 &&
+            tiling::sharesReduction(schedule, maker, place.loops, LoopKind::Unit))
+          return "shared";
+        if (tiling::sharesReduction(schedule, maker, place.loops, LoopKind::Lane))
+          return "shuffle";
+      }
     return level == MemLevel::Global ? "device" : std::string(name(level));
   }
 

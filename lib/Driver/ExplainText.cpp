@@ -227,6 +227,7 @@ std::vector<std::pair<std::string, std::string>> levelMeanings(bool onCpu) {
             {"barrier", "memory, read in a later phase, when all cores have ended the one before"},
             {"recompute", "nowhere: computed again where it is read"}};
   return {{"register", "registers of the threads that read it"},
+          {"shuffle", "registers, put together by shuffles of the lanes that have its parts"},
           {"shared", "shared memory of the block"},
           {"device", "device memory, read by the block that wrote it"},
           {"counters", "device memory, read when the blocks that make a tile have counted it"},

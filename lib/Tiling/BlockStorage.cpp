@@ -6,6 +6,7 @@
 #include "Tiling/LiveReads.h"
 #include "Tiling/Rounds.h"
 #include "Tiling/StagedTile.h"
+#include "Tiling/StatementPlaces.h"
 
 #include <algorithm>
 #include <map>
@@ -41,7 +42,8 @@ public:
       if (reduces || levelOf(schedule, equation.outputs[0]) == MemLevel::Register)
         out.registersPerThread += copies(static_cast<int>(e), at->second) *
                                   double(std::max<size_t>(1, sizeInBytes(type) / 4));
-      if (reduces && combines.count(static_cast<int>(e)) && unitsReduce(int(e), at->second))
+      if (reduces && schedule.units > 1 && combines.count(static_cast<int>(e)) &&
+          sharesReduction(schedule, static_cast<int>(e), at->second, LoopKind::Unit))
         out.sharedBytes += double(schedule.units) * double(sizeInBytes(type));
     }
     const KeptStorage kept = keptStorage(schedule, pattern, symbols);
@@ -102,14 +104,6 @@ private:
       product *= double((tile + chain[i]->step - 1) / chain[i]->step);
     }
     return product;
-  }
-
-  bool unitsReduce(int equation, const Chain &chain) const {
-    return schedule.units > 1 && std::any_of(chain.begin(), chain.end(), [&](const TreeNode *n) {
-             const AxisUse *use =
-                 n->axis == kStepAxis ? nullptr : schedule.axes[n->axis].in(equation);
-             return n->loop == LoopKind::Unit && use && use->reduction;
-           });
   }
 
   double stagedBytes(const Operand &operand, const Chain &chain) const {

@@ -5,6 +5,7 @@
 #include "Tiling/Kept.h"
 #include "Tiling/LiveReads.h"
 #include "Tiling/Rounds.h"
+#include "Tiling/StatementPlaces.h"
 
 #include <algorithm>
 #include <cmath>
@@ -139,15 +140,9 @@ private:
   /// Partial results of units meet in shared memory, and every thread reads them all.
   void combine(int equation, const StatementLoops &loops) {
     const Equation &e = *equations[equation];
-    bool unitsReduce = false;
     std::vector<const TreeNode *> chain;
-    if (schedule.units > 1 && findCompute(schedule.tree, equation, chain))
-      for (const TreeNode *node : chain) {
-        const AxisUse *use =
-            node->axis == kStepAxis ? nullptr : schedule.axes[node->axis].in(equation);
-        unitsReduce = unitsReduce || (node->loop == LoopKind::Unit && use && use->reduction);
-      }
-    if (!unitsReduce)
+    if (schedule.units == 1 || !findCompute(schedule.tree, equation, chain) ||
+        !sharesReduction(schedule, equation, chain, LoopKind::Unit))
       return;
     double bytes =
         double(sizeInBytes(e.accumulateType)) * std::max<double>(1, double(e.states.size()));

@@ -37,6 +37,16 @@ std::vector<const StatementPlace *> statementsOf(const std::vector<StatementPlac
   return found;
 }
 
+bool sharesReduction(const Schedule &schedule, int equation,
+                     const std::vector<const TreeNode *> &loops, LoopKind kind) {
+  return std::any_of(loops.begin(), loops.end(), [&](const TreeNode *loop) {
+    const AxisUse *use = loop->loop == kind && loop->axis >= 0
+                             ? schedule.axes[static_cast<size_t>(loop->axis)].in(equation)
+                             : nullptr;
+    return use && use->reduction;
+  });
+}
+
 std::vector<int> phasesOfEquations(const Schedule &schedule, size_t equations) {
   std::vector<int> phases(equations, 0);
   int borders = 0;

@@ -18,6 +18,11 @@ std::vector<StatementPlace> statementsOf(const Schedule &schedule);
 std::vector<const StatementPlace *> statementsOf(const std::vector<StatementPlace> &all,
                                                  LeafKind leaf, int target);
 
+/// True if several threads side by side, lanes or units, each have a part of what an equation reduces to: a loop of that
+/// kind, among those around its Compute, runs over a reduced axis of it.
+bool sharesReduction(const Schedule &schedule, int equation,
+                     const std::vector<const TreeNode *> &loops, LoopKind kind);
+
 /// In which of the phases each of so many equations is computed, those of a step's loop counted like those of the root.
 std::vector<int> phasesOfEquations(const Schedule &schedule, size_t equations);
 

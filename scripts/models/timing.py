@@ -71,17 +71,19 @@ sys.exit(status)"""
 
 
 def compileModel(path, made, options):
-    """Seconds, the most memory the compiler had in use, and what it says of the program: kernels, the steps that launch
-    them, the predicted time of a run."""
+    """Seconds, the most memory the compiler had in use, and what it says of the program: kernels of the first target, the
+    steps that launch them, the predicted time of a run; seconds of each stage, and kernels priced for each target."""
     command = [environment.program("fusec"), path, "-o", made, "--log-format=json", *options]
     done = subprocess.run([sys.executable, "-S", "-c", TIMED, *command], capture_output=True, text=True)
     if done.returncode:
         raise bundle.Failed(f"{path}: fusec ended with {done.returncode}\n{done.stderr[:2000]}")
     report, used = done.stdout.splitlines()
     seconds, kibibytes = used.split()
-    target = json.loads(report)["targets"][0]
+    report = json.loads(report)
+    target = report["targets"][0]
     return {"compile_s": float(seconds), "compile_mib": int(kibibytes) / 1024, "kernels": target["kernels"],
-            "steps": target["steps"], "predicted_ms": target["predicted_s"] * 1e3}
+            "steps": target["steps"], "predicted_ms": target["predicted_s"] * 1e3, "seconds": report["seconds"],
+            "evaluations": [each["evaluations"] for each in report["targets"]]}
 
 
 def roofline(folder, threads, workingSet, *what):

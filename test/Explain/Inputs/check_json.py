@@ -8,7 +8,7 @@ import sys
 import onnx
 
 SUMS = ("launches", "bytes_read", "bytes_written", "predicted_s")
-LEVELS = {"register", "shared", "device", "barrier", "counters", "recompute"}
+LEVELS = {"register", "shuffle", "shared", "device", "barrier", "counters", "recompute"}
 
 
 def close(a, b):
@@ -70,7 +70,7 @@ for line in sys.stdin:
         apiece = k["unfused"]["bytes_read"] + k["unfused"]["bytes_written"]
         phases = len(k["phase_starts"]) + 1
         # Values that stay in a block are neither written nor read again.
-        kept = any(e["level"] in ("register", "shared") for e in k["edges"])
+        kept = any(e["level"] in ("register", "shuffle", "shared") for e in k["edges"])
         if len(k["equations"]) == 1:
             assert moved == apiece, k["name"]
         else:
