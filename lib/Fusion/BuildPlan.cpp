@@ -64,6 +64,7 @@ public:
     FUSEC_TRY(std::vector<PlanDraft> drafts, judged(propose()));
     const bool large = region.vertices.size() > options.limits.allDrafts;
     if (options.mode == SearchMode::Full) {
+      const std::vector<PlanDraft> seeds = drafts;
       // Climbing from single equations too finds what the quick model misjudges.
       FUSEC_CHECK(sortByLaunches(drafts));
       std::stable_partition(drafts.begin(), drafts.end(),
@@ -103,14 +104,16 @@ public:
       }
       // The seeds once more: from the start packs lead them to other kernels than behind all else.
       if (!large) {
-        FUSEC_TRY(std::vector<PlanDraft> seeds,
+        FUSEC_TRY(std::vector<PlanDraft> packed,
                   judged({topDown(context, region, score, sets),
                           greedyMerge(context, region, score, sets)}));
-        for (PlanDraft &seed : seeds) {
+        for (PlanDraft &seed : packed) {
           FUSEC_CHECK(climber.improve(seed, 0));
           drafts.push_back(std::move(seed));
         }
       }
+      // Climbing looks at kernels one by one: a seed's may be better phases as they are.
+      drafts.insert(drafts.end(), seeds.begin(), seeds.end());
       dropEqual(drafts, sets);
     }
     if (options.mode == SearchMode::Fs)

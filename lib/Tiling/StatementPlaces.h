@@ -18,8 +18,8 @@ std::vector<StatementPlace> statementsOf(const Schedule &schedule);
 std::vector<const StatementPlace *> statementsOf(const std::vector<StatementPlace> &all,
                                                  LeafKind leaf, int target);
 
-/// True if several threads side by side, lanes or units, each have a part of what an equation reduces to: a loop of that
-/// kind, among those around its Compute, runs over a reduced axis of it.
+/// True if several threads side by side, lanes or units, each have a part of what an equation reduces to: among the
+/// loops around its Compute, one of that kind runs over a reduced axis of it.
 bool sharesReduction(const Schedule &schedule, int equation,
                      const std::vector<const TreeNode *> &loops, LoopKind kind);
 

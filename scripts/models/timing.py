@@ -71,8 +71,8 @@ sys.exit(status)"""
 
 
 def compileModel(path, made, options):
-    """Seconds, the most memory the compiler had in use, and what it says of the program: kernels of the first target, the
-    steps that launch them, the predicted time of a run; seconds of each stage, and kernels priced for each target."""
+    """Seconds, the most memory the compiler had in use, and what it says of the program: kernels of the first target,
+    the steps that launch them, the predicted time of a run; seconds of each stage, kernels priced for each target."""
     command = [environment.program("fusec"), path, "-o", made, "--log-format=json", *options]
     done = subprocess.run([sys.executable, "-S", "-c", TIMED, *command], capture_output=True, text=True)
     if done.returncode:
