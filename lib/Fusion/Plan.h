@@ -73,20 +73,23 @@ enum class SearchMode : uint8_t { None, Fs, Souffle, PowerFusion, Full };
 struct SearchModeInfo {
   SearchMode mode;
   std::string_view name, help;
-  bool joinsContractions = true; // else each is a kernel of its own: left to a library
-  bool blocksWait = true;        // for each other, between phases and rounds of a kernel
+  /// Else each contraction (isContraction) is a kernel of its own: left to a library.
+  bool joinsContractions = true;
+  bool blocksWait = true; // for each other, between phases and rounds of a kernel
 };
 inline constexpr SearchModeInfo kSearchModes[] = {
     {SearchMode::Full, "full", "all seeds, improved under the accurate model"},
     {SearchMode::Fs, "fs",
      "FusionStitching: candidate patterns of each vertex, beam search, remote patterns; no "
-     "contractions, nothing between blocks",
+     "contractions (a matrix times one vector is none), nothing between blocks",
      false, false},
     {SearchMode::Souffle, "souffle",
      "Souffle: from the top down, everything between contractions, independent parts side by "
      "side"},
     {SearchMode::PowerFusion, "powerfusion",
-     "PowerFusion: greedy merging along values and of what reads the same; no contractions", false},
+     "PowerFusion: greedy merging along values and of what reads the same; no contractions (a "
+     "matrix times one vector is none)",
+     false},
     {SearchMode::None, "none", "every equation a kernel of its own"},
 };
 const SearchModeInfo &infoOf(SearchMode mode);

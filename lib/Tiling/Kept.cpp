@@ -12,7 +12,6 @@
 #include "Tiling/Kept.h"
 
 #include "Expr/Cascade.h"
-#include "Gir/Rewrite.h"
 #include "Tiling/Access.h"
 #include "Tiling/Rounds.h"
 
@@ -22,14 +21,6 @@
 namespace fusec {
 
 namespace {
-
-/// On a GPU half of a thread's registers hold values, the other half addresses and what is being computed. A core reads
-/// a row again from its first cache as fast as from anywhere else.
-RewriteLimits rewriteLimits(const Target &target) {
-  if (target.kind == TargetKind::Cpu)
-    return {};
-  return {target.vectorRegisters / 2, target.sharedBytesPerBlock};
-}
 
 /// Reads that are kept from one place in all branches.
 std::set<KeptRead> everywhere(const NumberedReads &numbered) {
@@ -81,6 +72,12 @@ int64_t numberOf(const LoweredKernel &lowered, const ReadPlace &place) {
 }
 
 } // namespace
+
+RewriteLimits rewriteLimits(const Target &target) {
+  if (target.kind == TargetKind::Cpu)
+    return {};
+  return {target.vectorRegisters / 2, target.sharedBytesPerBlock};
+}
 
 Status decideKept(Schedule &schedule, const ExprProgram &pattern,
                   const std::vector<Symbol> &symbols, const Target &target) {

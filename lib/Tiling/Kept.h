@@ -1,10 +1,16 @@
 #pragma once
 // What threads keep: which reads of memory a schedule leaves out since their threads have the values already. Gir's
 // rules (Gir/Rewrite.h) know where that holds and what there is room for; the schedule says what is done.
+#include "Gir/Rewrite.h"
 #include "Target/Target.h"
 #include "Tiling/Lower.h"
 
 namespace fusec {
+
+/// What threads of this target may keep: on a GPU half of a thread's registers, 32 bits each, hold values, the other
+/// half addresses and what is being computed; and the bytes that a block has. On a CPU nothing: a core reads a row
+/// again from its first cache as fast as from anywhere else.
+RewriteLimits rewriteLimits(const Target &target);
 
 /// Sets `kept` to all that threads of this target can keep. `symbols`: as for lowerSchedule.
 Status decideKept(Schedule &schedule, const ExprProgram &pattern,

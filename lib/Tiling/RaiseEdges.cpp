@@ -1,4 +1,5 @@
-// Where the values inside a pattern live, searched upwards from the lowest level that the rules allow.
+// Where the values inside a pattern live, searched upwards from the block's memory, or from registers where the
+// generator gave them.
 //
 // A generator gives values their places one by one while there is room. Rows of 60,000 floats (%e) and, made of them,
 // 60,000 doubles (%t), both read by later loops, in a core's 512 KB:

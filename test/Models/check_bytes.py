@@ -8,6 +8,8 @@ named *.kept) as in all others.
 Not predicted are the sectors of reads whose lanes go where data tells them (from_data): those are checked to lie
 within a factor of two, their bytes like all others.
 
+Every predicted kernel runs, but for those that stand in branches and loops alone (within).
+
 With a load planted in the code of one kernel the prediction must no longer fit, be it of a tile or of a value that is
 kept. Prints the furthest kernels."""
 
@@ -64,9 +66,11 @@ def counted(made, name, target):
 
 
 def predicted(name, target):
+    """Kernel -> what is predicted of one launch; and those that a launch outside of branches and loops runs."""
     text = bundle.execute([fusec, "explain", os.path.join(TINY, f"{name}.onnx"), "--target", target, "--json",
                            *RANGES.get(name, [])])
-    return {kernel["name"]: kernel["moved"] for kernel in json.loads(text)["kernels"]}
+    kernels = json.loads(text)["kernels"]
+    return {k["name"]: k["moved"] for k in kernels}, {k["name"] for k in kernels if not k["within"]}
 
 
 def keepers(path):
@@ -91,18 +95,21 @@ def distances(model, real):
 
 
 def check(name, target, made):
-    """(distance, text) of every kernel."""
-    model, real = predicted(name, target), counted(made, name, target)
-    rows = []
+    """(distance, text) of every kernel that ran, and the names of those that are predicted and did not."""
+    (model, needed), real = predicted(name, target), counted(made, name, target)
+    rows, idle = [], set(model)
     for kernel, counts in real.items():
         own = next((known for known in model if known in kernel), None)
         if own is None:
             raise bundle.Failed(f"{name}, {target}: {kernel} is not in the explanation")
+        idle.discard(own)
         off = distances(model[own], counts)
         field = max(off, key=off.get)
         rows.append((off[field], f"{name} {target} {kernel}: {field} {model[own][field]} predicted, "
                      f"{counts[field]:.0f} counted" + (", follows data" if model[own]["from_data"] else "")))
-    return rows
+    if idle & needed:
+        raise bundle.Failed(f"{name}, {target}: predicted, in no branch, and not run: {sorted(idle & needed)}")
+    return rows, idle
 
 
 def compile_(name, target, source=None):
@@ -125,18 +132,20 @@ def plant(name, target, pattern):
     kernel = re.findall(r"^kernel @(\S+)", text[:load.start()], re.M)[-1]
     with open(path, "w", encoding="utf-8") as file:
         file.write(text[:load.end()] + load.group(0) + text[load.end():])
-    caught = [line for error, line in check(name, target, compile_(name, target, source=path)) if error > WITHIN]
+    caught = [line for error, line in check(name, target, compile_(name, target, source=path))[0] if error > WITHIN]
     if len(caught) != 1 or kernel not in caught[0]:
         raise bundle.Failed(f"a load planted in {kernel} shows as {caught}")
     print(f"planted: {caught[0]}")
 
 
 found = []
-failures = keeping = 0
+failures = keeping = idle = 0
 for model in names or sorted(entry[:-5] for entry in os.listdir(TINY) if entry.endswith(".onnx")):
     for simulated in TARGETS:
         try:
-            found += check(model, simulated, compile_(model, simulated))
+            rows, unrun = check(model, simulated, compile_(model, simulated))
+            found += rows
+            idle += len(unrun)
             keeping += len(keepers(os.path.join(folder, "dumps", "gir.txt")))
         except bundle.Failed as failed:
             print(f"FAILED {failed}")
@@ -145,7 +154,8 @@ found.sort(reverse=True)
 for distance, line in found[:12]:
     print(f"{distance:7.2%} {line}")
 print(f"{len(found)} kernels, {sum(distance > WITHIN for distance, line in found)} off by more than {WITHIN:.0%}, "
-      f"{keeping} keep values, {sum('follows data' in line for distance, line in found)} follow data")
+      f"{keeping} keep values, {sum('follows data' in line for distance, line in found)} follow data, "
+      f"{idle} more stand in branches that were not taken")
 for distance, line in found:
     if distance > WITHIN:
         print(f"FAILED {line}")

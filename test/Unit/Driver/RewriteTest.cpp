@@ -7,7 +7,7 @@
 #include "Gir/Passes.h"
 #include "Gir/Traffic.h"
 #include "Gir/Walk.h"
-#include "Tiling/Lower.h"
+#include "Tiling/Kept.h"
 
 #include <catch2/catch_all.hpp>
 
@@ -17,8 +17,6 @@
 using namespace fusec;
 
 namespace {
-
-constexpr RewriteLimits kRoom{127, 48 << 10};
 
 /// What rules take away: accesses to memory other than registers, and computations, by the kernel's text.
 struct Size {
@@ -53,7 +51,7 @@ struct Found {
 };
 
 /// Rule by rule until none holds, and looks at each step.
-void rewriteInSteps(GirKernel kernel, Found &found) {
+void rewriteInSteps(GirKernel kernel, const RewriteLimits &limits, Found &found) {
   simplify(kernel);
   const ElementTraffic first = globalTraffic(kernel);
   bool any = false;
@@ -64,7 +62,7 @@ void rewriteInSteps(GirKernel kernel, Found &found) {
     for (auto rule : {swapMoves, mergeMoves, reuseValues, mergeWriteRead, mergeReads}) {
       const ElementTraffic before = globalTraffic(kernel);
       const Size size = sizeOf(kernel);
-      if (!rule(kernel, kRoom))
+      if (!rule(kernel, limits))
         continue;
       changed = any = true;
       simplify(kernel);
@@ -106,7 +104,9 @@ TEST_CASE(
                                          state.program.symbols);
             REQUIRE(lowered.ok());
             INFO(model << " " << target.target.name);
-            rewriteInSteps(lowered->kernel, found[target.target.name]);
+            CHECK((target.target.kind != TargetKind::Cpu || variant.schedule.kept.empty()));
+            rewriteInSteps(lowered->kernel, rewriteLimits(target.target),
+                           found[target.target.name]);
           }
       return success();
     };
@@ -118,6 +118,10 @@ TEST_CASE(
     INFO(target << ": " << counts.kernels << " kernels, " << counts.rewritten << " rewritten, "
                 << counts.rowsReadOnce << " read less");
     CHECK(counts.kernels > 30);
+    if (target == "x86-64-v4") { // whose threads keep nothing, since a core's first cache does
+      CHECK(counts.rewritten == 0);
+      continue;
+    }
     CHECK(counts.rewritten >= 10);
     CHECK(counts.rowsReadOnce >= 10);
   }
