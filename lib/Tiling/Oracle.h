@@ -63,7 +63,8 @@ std::optional<StepReads> readsOfStep(const Schedule &schedule, const ExprProgram
 /// Answers "how would this pattern run, and how fast" for Fusion: the cheapest candidate, and a guarded variant in
 /// front of it where knowing that a symbol is a multiple of the lanes saves bounds checks. Schedules say what threads
 /// keep, and the seconds know it: they are those of the kernel that is made. Empty where no single kernel can hold the
-/// pattern. `phaseStarts`: see tiling::phasedCandidates. `known`: kept from call to call on the target.
+/// pattern. `phaseStarts`: see tiling::phasedCandidates. `known`: kept from call to call on the target; with
+/// it the threads of a pack are taken to keep what those of its parts keep.
 /// `blocksWait`: a kernel's blocks may wait for each other, between phases and between rounds of a scan.
 Result<std::vector<ScheduleVariant>> bestSchedules(const ExprProgram &pattern, const Target &target,
                                                    const std::vector<int> &phaseStarts = {},

@@ -8,7 +8,8 @@
 
 namespace fusec::tiling {
 
-/// The pattern's own schedules.
+/// The pattern's own schedules, none of its alternatives': packs where it falls into parts, else the plain ones
+/// and what other levels of their values make of the fastest.
 Result<Weighed> ownCandidates(const ExprProgram &pattern, const Target &target,
                               KnownParts *known = nullptr);
 
@@ -16,7 +17,8 @@ Result<Weighed> ownCandidates(const ExprProgram &pattern, const Target &target,
 Result<Weighed> weighedCandidates(const ExprProgram &pattern, const Target &target,
                                   KnownParts *known = nullptr);
 
-/// For patterns whose equations fall into parts that do not need each other; none for others.
+/// For patterns whose equations fall into parts that do not need each other; none for others. What they count is put
+/// together from their parts' own schedules.
 Result<Weighed> packCandidates(const ExprProgram &pattern, const Target &target, KnownParts *known);
 
 /// Schedules of the pattern whose phases begin at the equations `phaseStarts` (ascending, without 0): one for each

@@ -103,7 +103,7 @@ Result<std::vector<CodeImage>> ptxImages(const std::vector<std::string> &texts,
         options.ptxasPath, "-O3", "-arch=" + target.cpu, in, "-o", out};
     // A kernel of 29 phases takes ptxas 2 s alone, all of EfficientNet-B0 6.8 s; on two cores 3.0 s with this. The
     // bytes depend on the number, which is therefore nobody's choice.
-    constexpr int kFirstThatSplits = 13000;
+    constexpr int kFirstThatSplits = 13000; // CUDA 13.0, the oldest that was tried
     if (cuda >= kFirstThatSplits)
       command.emplace_back("--split-compile=4");
     if (runTool(command, log) != 0) {
