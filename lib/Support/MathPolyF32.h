@@ -72,50 +72,31 @@ template <typename N> typename N::F logF32(N &n, typename N::F x) {
   return n.select(n.less(x, n.constant(0)), nanOf(n), r);
 }
 
-/// |x| < 0.6: odd polynomial; otherwise 1 - 2 / (e^2|x| + 1), and 1 from 10 on. The power is below 2^30: it needs none
-/// of the care of expF32, whose polynomial it shares.
-template <typename N> typename N::F tanhF32(N &n, typename N::F x) {
+/// x p(x^2) / q(x^2) for functions that go to -1 and 1: what |x| > `end` gives is what `end` does. A quotient of
+/// positive sums rounds less than 3 times in the last place, which may lead beyond 1. A NaN fails the comparisons.
+template <typename N>
+typename N::F oddQuotient(N &n, typename N::F x, double end, std::initializer_list<double> p,
+                          std::initializer_list<double> q) {
   using F = typename N::F;
-  using I = typename N::I;
-  F a = absolute(n, x);
-  F z = n.mul(x, x);
-  F q = poly(n, z, {-0x1.555554p-2, 0x1.110eep-3, -0x1.b955dcp-5, 0x1.59e1c8p-6, -0x1.9ada6p-8});
-  F small = n.fma(n.mul(q, z), a, a);
-  F twice = n.add(a, a);
-  twice = n.select(n.less(twice, n.constant(20)), twice, n.constant(20));
-  Reduced reduced = reduceForExp(n, twice, 0x1.8p23);
-  F power = n.add(expTail(n, reduced.r), n.constant(1));
-  I exponent = n.shiftLeft(n.bits(reduced.shifted), 23);
-  F e = n.fromBits(n.addInt(n.bits(power), exponent));
-  F large = n.sub(n.constant(1), n.div(n.constant(2), n.add(e, n.constant(1))));
-  // A NaN is not at least 0.6, and the polynomial keeps it.
-  return withSign(n, n.select(n.lessEqual(n.constant(0.6), a), large, small), x);
+  const auto within = [&n](F v, double bound) {
+    F above = n.select(n.less(v, n.constant(-bound)), n.constant(-bound), v);
+    return n.select(n.less(n.constant(bound), above), n.constant(bound), above);
+  };
+  F c = within(x, end);
+  F z = n.mul(c, c);
+  return within(n.div(n.mul(c, poly(n, z, p)), poly(n, z, q)), 1);
 }
 
-/// |x| < 1: odd polynomial; otherwise 1 - 2^q(|x|) with q = log2(erfc), and 1 from 4 on. The power is between 2^-26 and
-/// 2^-2 and what it lacks in precision is small beside 1: it needs none of the care of expF32.
+template <typename N> typename N::F tanhF32(N &n, typename N::F x) {
+  return oddQuotient(n, x, 9, {1, 0x1.120b16p-3, 0x1.ca2c6ep-9, 0x1.59c342p-16, 0x1.cadbc6p-27},
+                     {1, 0x1.de5adp-2, 0x1.a7f7e6p-6, 0x1.588604p-12, 0x1.a1801ap-21});
+}
+
 template <typename N> typename N::F erfF32(N &n, typename N::F x) {
-  using F = typename N::F;
-  using I = typename N::I;
-  F a = absolute(n, x);
-  F z = n.mul(x, x);
-  F p = poly(n, z,
-             {0x1.06eba8p-3, -0x1.81273ep-2, 0x1.ce2cf6p-4, -0x1.b7f8f6p-6, 0x1.54051cp-8,
-              -0x1.a3f346p-11, 0x1.49610cp-14});
-  F small = n.fma(p, x, x);
-  F c = n.select(n.less(a, n.constant(4)), a, n.constant(4));
-  F q = poly(n, c,
-             {-0x1.ef4194p-9, -0x1.9cc568p+0, -0x1.e342bp-1, -0x1.065f42p-3, 0x1.5e959ep-6,
-              -0x1.b5a898p-10});
-  const double kMagic = 0x1.8p23; // as in expF32, without a bias
-  F shifted = n.add(q, n.constant(kMagic));
-  F f = n.sub(q, n.sub(shifted, n.constant(kMagic)));
-  F power =
-      poly(n, f, {1, 0x1.62e42ap-1, 0x1.ebf9bcp-3, 0x1.c6b754p-5, 0x1.3cea88p-7, 0x1.5bb9aap-10});
-  I exponent = n.shiftLeft(n.bits(shifted), 23);
-  F large = n.sub(n.constant(1), n.fromBits(n.addInt(n.bits(power), exponent)));
-  // A NaN is not at least 1, and the polynomial keeps it.
-  return n.select(n.lessEqual(n.constant(1), a), withSign(n, large, x), small);
+  return oddQuotient(
+      n, x, 3.83,
+      {0x1.20dd74p+0, 0x1.7f702cp-3, 0x1.ad57d4p-5, 0x1.de631p-9, 0x1.2be054p-12, 0x1.1d3f76p-19},
+      {1, 0x1.ff3d48p-2, 0x1.ce4f44p-4, 0x1.e2e386p-7, 0x1.2b27ap-10, 0x1.4680dep-15});
 }
 
 /// 1 / (1 + e^-x), from e^-|x| so that nothing overflows.
