@@ -105,6 +105,8 @@ Result<bool> Climber::cutBefore(PlanDraft &draft, int v, double perKernel) {
   if (2 * judge.leastSeconds() - perKernel >= together)
     return false;
   FUSEC_TRY(double first, judge.kernelSeconds(head));
+  if (first + judge.leastSeconds() - perKernel >= together)
+    return false;
   FUSEC_TRY(double second, judge.kernelSeconds(tail));
   if (first + second - perKernel >= together)
     return false;

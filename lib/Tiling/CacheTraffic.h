@@ -4,8 +4,11 @@
 
 namespace fusec::tiling {
 
-/// A schedule's axes at most: sets of them are kept as bits.
+/// A CPU schedule's axes at most, and a pack's: sets of them are kept as bits.
 constexpr size_t kMostAxes = 64;
+inline bool hasTooManyAxes(const Schedule &schedule, const Target &target) {
+  return target.kind == TargetKind::Cpu && schedule.axes.size() > kMostAxes;
+}
 
 /// Bytes of one launch that this level of a CPU's memory does not hold when they are asked for, and that come from the
 /// one behind it. None where it holds everything that a core touches: the steps around have left it there

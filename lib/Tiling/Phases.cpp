@@ -1,6 +1,7 @@
 #include "Tiling/Phases.h"
 
 #include "Expr/PatternPart.h"
+#include "Tiling/CacheTraffic.h"
 #include "Tiling/Pieces.h"
 #include "Tiling/RaiseEdges.h"
 #include "Tiling/TileCounters.h"
@@ -138,9 +139,8 @@ Result<Weighed> joinedPhases(const ExprProgram &pattern, const Target &target,
     bool joined = true;
     for (size_t p = 0; joined && p < phases.size(); ++p)
       joined = joining.add(std::move(phases[p]), parts[p], "p" + std::to_string(p));
-    if (!joined)
-      continue;
-    out.push_back(joining.finish(target));
+    if (joined && !hasTooManyAxes(joining.whole.schedule, target))
+      out.push_back(joining.finish(target));
   }
   return out;
 }
@@ -154,6 +154,8 @@ Result<Weighed> ownCandidates(const ExprProgram &pattern, const Target &target, 
     return out;
   WorkMeter meter(pattern, target);
   for (Schedule &schedule : plainCandidates(pattern, target)) {
+    if (hasTooManyAxes(schedule, target))
+      continue;
     std::vector<cost::Counts> phases = meter.phases(schedule);
     const double seconds = cost::latency(phases, target);
     out.push_back({std::move(schedule), std::move(phases), seconds});

@@ -32,6 +32,7 @@
 #include "Tiling/Work.h"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 
 namespace fusec::tiling {
@@ -43,7 +44,7 @@ namespace {
 /// so that none is cut short; those under models/tiny ask for 5. A rule of this search like those of the generators
 /// beside it, not a size that a user sets, as FusionLimits are: it only keeps a pattern of dozens of values from being
 /// priced for seconds.
-constexpr int kMostPriced = 48;
+constexpr size_t kMostPriced = 48;
 
 class LevelSearch {
 public:
@@ -56,15 +57,16 @@ public:
       return std::nullopt;
     const Schedule lowest = withAllLow(start.schedule);
     const bool differs = lowest.edges.size() != start.schedule.edges.size();
-    if (!differs && std::none_of(start.phases.begin(), start.phases.end(),
-                                 [&](const cost::Counts &phase) { return starves(phase); }))
-      return std::nullopt;
+    bool better = std::any_of(start.phases.begin(), start.phases.end(),
+                              [&](const cost::Counts &phase) { return starves(phase); });
     WeighedSchedule best = start;
-    if (differs)
+    if (differs && canMakeRoom(lowest))
       if (std::optional<WeighedSchedule> found = untilRoom(priced(lowest));
-          found && found->seconds < best.seconds)
+          found && found->seconds < best.seconds) {
         best = std::move(*found);
-    for (bool better = true; better;) {
+        better = true;
+      }
+    while (better) {
       better = false;
       for (const TensorId t : raisable(best.schedule))
         if (std::optional<Schedule> raised = withRaised(best.schedule, t);
@@ -198,6 +200,26 @@ private:
     return isLegal(raised) ? std::optional(std::move(raised)) : std::nullopt;
   }
 
+  /// Whether kMostPriced lets untilRoom come to its end: it prices every value once for each that it raises.
+  bool canMakeRoom(const Schedule &schedule) const {
+    const double over = excess(schedule);
+    std::vector<double> freed;
+    for (const TensorId t : raisable(schedule))
+      if (levelOf(schedule, t) == MemLevel::Shared) {
+        Schedule raised = schedule;
+        setLevel(raised, t, MemLevel::Global);
+        freed.push_back(over - excess(raised));
+      }
+    std::sort(freed.begin(), freed.end(), std::greater<>());
+    double left = over;
+    size_t prices = 1; // the schedule itself
+    for (size_t turn = 0; turn < freed.size() && left > 0; ++turn) {
+      left -= freed[turn];
+      prices += freed.size() - turn;
+    }
+    return prices <= kMostPriced;
+  }
+
   /// Raises until the block's memory suffices: what costs least for each byte that the block has too little.
   std::optional<WeighedSchedule> untilRoom(WeighedSchedule now) {
     for (double over = excess(now.schedule); over > 0; over = excess(now.schedule)) {
@@ -230,7 +252,7 @@ private:
   const bool inRounds;
   const std::vector<int> phases = phasesOfEquations(start.schedule, equations.size());
   WorkMeter meter;
-  int count = 0; // of priced schedules
+  size_t count = 0; // of priced schedules
 };
 
 } // namespace

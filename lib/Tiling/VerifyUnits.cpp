@@ -1,5 +1,6 @@
 // The rules of a schedule that depend on the target: its blocks have such units and lanes, and the loops use them all.
 #include "Tiling/BrokenRules.h"
+#include "Tiling/CacheTraffic.h"
 
 namespace fusec {
 
@@ -61,6 +62,10 @@ private:
 
 Status verify(const Schedule &schedule, const ExprProgram &pattern, const Target &target) {
   FUSEC_CHECK(verify(schedule, pattern));
+  if (tiling::hasTooManyAxes(schedule, target))
+    return Diagnostic{Diag::BadIr, "schedule " + schedule.name,
+                      "broken rule: on a CPU it has " + std::to_string(tiling::kMostAxes) +
+                          " axes at most"};
   return UnitVerifier(schedule).run(target);
 }
 

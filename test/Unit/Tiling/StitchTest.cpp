@@ -96,3 +96,32 @@ TEST_CASE("stitch: a constant that changes with the rows is read where it lies")
   fix(pattern, "c");
   checkCandidates(pattern, randomInputs(pattern, {}), {}, 0);
 }
+
+// What a CPU's schedule counts keeps sets of axes as 64 bits.
+TEST_CASE("stitched rows of more axes than a CPU's schedule may have") {
+  ProgramText text("many");
+  std::string before = "1.0";
+  for (int e = 0; e < 30; ++e) {
+    const std::string name = std::to_string(e), columns = std::to_string(40 + e);
+    text.input("x" + name, "32," + columns + ",3")
+        .reduction("s" + name, "i:32; k:" + columns + ", l:3", "sum",
+                   "mul(%x" + name + "[i, k, l], " + before + ")")
+        .map("y" + name, "i:32, l:3, j:" + columns,
+             "div(%x" + name + "[i, j, l], %s" + name + "[i])");
+    before = "%s" + name + "[i]";
+  }
+  const ExprProgram pattern = patternFrom(text);
+  const Target cpu = targetNamed("x86-64-v3"), gpu = targetNamed("sm_90");
+  for (const Schedule &schedule : valueOf(candidateSchedules(pattern, cpu)))
+    CHECK(schedule.axes.size() <= 64);
+  Schedule most;
+  for (Schedule &schedule : valueOf(candidateSchedules(pattern, gpu)))
+    if (schedule.axes.size() > most.axes.size())
+      most = std::move(schedule);
+  CHECK(most.axes.size() > 64);
+  require(verify(most, pattern, gpu));
+  const Status onCpu = verify(most, pattern, cpu);
+  REQUIRE(!onCpu.ok());
+  CHECK(format(onCpu.errors().front()).find("on a CPU it has 64 axes at most") !=
+        std::string::npos);
+}
