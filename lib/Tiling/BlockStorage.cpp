@@ -26,6 +26,9 @@ public:
     symbols = optValues(pattern.symbols);
     Chain chain;
     visit(schedule.tree, chain);
+    for (const auto &[equation, around] : computes)
+      for (NodeId read : readsOf(*equations[equation]))
+        readers[equations[equation]->body[read].index].push_back(&around);
   }
 
   BlockStorage run() {
@@ -119,7 +122,7 @@ private:
 
   /// The tile of an inner value below the loops that its producer and its readers have in common; units and lanes share
   /// one.
-  double edgeBytes(TensorId tensor) const {
+  double edgeBytes(TensorId tensor) {
     const double size = double(sizeInBytes(pattern.tensors[tensor].type));
     int producer = -1;
     for (size_t e = 0; e < equations.size(); ++e)
@@ -137,9 +140,8 @@ private:
     for (; common < own->second.size(); ++common) {
       const TreeNode *loop = own->second[common];
       bool shared = loop->loop != LoopKind::Unit && loop->loop != LoopKind::Lane;
-      for (const auto &[reader, chain] : computes)
-        if (shared && readsTensor(reader, tensor))
-          shared = common < chain.size() && chain[common] == loop;
+      for (const Chain *chain : readers[tensor])
+        shared = shared && common < chain->size() && (*chain)[common] == loop;
       if (!shared)
         break;
     }
@@ -150,19 +152,13 @@ private:
     return size * elements;
   }
 
-  bool readsTensor(int equation, TensorId tensor) const {
-    const std::vector<NodeId> reads = readsOf(*equations[equation]);
-    return std::any_of(reads.begin(), reads.end(), [&](NodeId read) {
-      return equations[equation]->body[read].index == tensor;
-    });
-  }
-
   const Schedule &schedule;
   const ExprProgram &pattern;
   const std::vector<const Equation *> equations;
   const bool whole; // a block that takes all steps holds all of a value
   std::vector<int64_t> symbols;
   std::map<int, Chain> computes, stores, stages;
+  std::map<TensorId, std::vector<const Chain *>> readers; // around what reads a tensor
   std::set<int> combines;
 };
 

@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <cassert>
 #include <map>
+#include <span>
 
 namespace fusec::tiling {
 
@@ -33,9 +34,9 @@ struct Touch {
 class Cache {
 public:
   Cache(const Schedule &schedule, const ExprProgram &pattern, const BlockStorage &storage,
-        double capacity, double lineBytes)
-      : schedule(schedule), pattern(pattern), storage(storage), capacity(capacity),
-        lineBytes(lineBytes), equations(scheduledEquations(pattern)), scan(scanOf(pattern)) {
+        double lineBytes)
+      : schedule(schedule), pattern(pattern), storage(storage), lineBytes(lineBytes),
+        equations(scheduledEquations(pattern)), scan(scanOf(pattern)) {
     symbols = optValues(pattern.symbols);
     assert(schedule.axes.size() <= kMostAxes);
     for (const ScheduleAxis &axis : schedule.axes)
@@ -43,7 +44,11 @@ public:
   }
 
   double footprint() const { return sum(touched(schedule.tree)); }
-  double missed() { return ofChildren(schedule.tree); }
+  /// Of a level that holds so many bytes.
+  double missed(int64_t bytes) {
+    capacity = double(bytes);
+    return ofChildren(schedule.tree);
+  }
 
 private:
   using Bytes = std::map<Place, std::pair<double, uint64_t>>; // bytes, axes
@@ -230,7 +235,8 @@ private:
   const Schedule &schedule;
   const ExprProgram &pattern;
   const BlockStorage &storage;
-  const double capacity, lineBytes;
+  double capacity = 0;
+  const double lineBytes;
   const std::vector<const Equation *> equations;
   const Equation *scan;
   std::vector<int64_t> symbols;
@@ -240,14 +246,17 @@ private:
 
 } // namespace
 
-double missedBytes(const Schedule &schedule, const ExprProgram &pattern,
-                   const BlockStorage &storage, const Target &target, size_t level, double blocks) {
-  const MemoryLevel &cache = target.memory[level];
-  Cache model(schedule, pattern, storage, double(cache.capacityBytes),
-              double(target.core.lineBytes));
-  const double sharers = cache.ofDevice ? 1 : std::clamp(blocks, 1.0, double(target.cores));
-  const double held = cost::heldShare(model.footprint() / sharers, double(cache.capacityBytes));
-  return held < 1 ? (1 - held) * model.missed() : 0;
+std::vector<double> missedBytes(const Schedule &schedule, const ExprProgram &pattern,
+                                const BlockStorage &storage, const Target &target, double blocks) {
+  Cache model(schedule, pattern, storage, double(target.core.lineBytes));
+  const double footprint = model.footprint();
+  std::vector<double> missed;
+  for (const MemoryLevel &cache : std::span(target.memory).first(target.memory.size() - 1)) {
+    const double sharers = cache.ofDevice ? 1 : std::clamp(blocks, 1.0, double(target.cores));
+    const double held = cost::heldShare(footprint / sharers, double(cache.capacityBytes));
+    missed.push_back(held < 1 ? (1 - held) * model.missed(cache.capacityBytes) : 0);
+  }
+  return missed;
 }
 
 } // namespace fusec::tiling

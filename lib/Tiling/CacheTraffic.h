@@ -10,10 +10,10 @@ inline bool hasTooManyAxes(const Schedule &schedule, const Target &target) {
   return target.kind == TargetKind::Cpu && schedule.axes.size() > kMostAxes;
 }
 
-/// Bytes of one launch that this level of a CPU's memory does not hold when they are asked for, and that come from the
-/// one behind it. None where it holds everything that a core touches: the steps around have left it there
-/// (cost::heldShare).
-double missedBytes(const Schedule &schedule, const ExprProgram &pattern,
-                   const BlockStorage &storage, const Target &target, size_t level, double blocks);
+/// Bytes of one launch that each level of a CPU's memory does not hold when they are asked for, and that come from the
+/// one behind it; the last level holds everything. None where a level holds what a core touches: the steps around have
+/// left it there (cost::heldShare).
+std::vector<double> missedBytes(const Schedule &schedule, const ExprProgram &pattern,
+                                const BlockStorage &storage, const Target &target, double blocks);
 
 } // namespace fusec::tiling

@@ -73,9 +73,9 @@ private:
     counts.sharedBytesPerBlock = storage.sharedBytes;
     if (target.kind == TargetKind::Cpu) {
       // What a cache does not hold comes from the level behind it.
-      for (size_t level = 0; level + 1 < target.memory.size(); ++level)
-        counts.levelBytes[level + 1] =
-            missedBytes(schedule, pattern, storage, target, level, counts.blocks);
+      const std::vector<double> missed =
+          missedBytes(schedule, pattern, storage, target, counts.blocks);
+      std::copy(missed.begin(), missed.end(), counts.levelBytes.begin() + 1);
       return;
     }
     const Moved moved = movedBytesOf(schedule, pattern, target, Effort::Quick);
