@@ -72,16 +72,18 @@ std::optional<FlatAccess> flatAccess(const Equation &equation, NodeId read,
   return out;
 }
 
-uint64_t axisDependence(const Body &body, NodeId root) {
-  std::vector<uint64_t> masks(static_cast<size_t>(root) + 1, 0);
-  for (NodeId id = 0; id <= root; ++id) {
+std::vector<uint64_t> axisDependences(const Body &body, NodeId last) {
+  std::vector<uint64_t> masks(static_cast<size_t>(last) + 1, 0);
+  for (NodeId id = 0; id <= last; ++id) {
     if (body[id].op == ScalarOp::Axis)
       masks[id] = uint64_t{1} << body[id].index;
     for (NodeId arg : body[id].args)
       masks[id] |= masks[arg];
   }
-  return masks[root];
+  return masks;
 }
+
+uint64_t axisDependence(const Body &body, NodeId id) { return axisDependences(body, id).back(); }
 
 namespace {
 

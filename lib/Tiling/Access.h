@@ -38,6 +38,8 @@ std::vector<NodeId> indexOperands(const Scalar &read);
 
 /// Bit a set iff node `id` depends on axis a (equations have at most 64 axes).
 uint64_t axisDependence(const Body &body, NodeId id);
+/// Of every node up to `last`, which costs no more than that of one.
+std::vector<uint64_t> axisDependences(const Body &body, NodeId last);
 
 /// The ReadIf is padding: every conjunct of its predicate only keeps an index expression of the read within bounds
 /// (lower <= index or index <= upper), and the else-value is a constant. The result has the inclusive bounds of each

@@ -154,8 +154,8 @@ private:
   }
 
   /// A value that does not depend on an Unroll axis is computed once for all its iterations.
-  double shared(const Equation &e, int equation, NodeId id) const {
-    uint64_t axes = axisDependence(e.body, id);
+  /// `axes`: that it depends on.
+  double shared(int equation, uint64_t axes) const {
     double factor = 1;
     for (size_t i = 0; i < path.size(); ++i) {
       if (path[i]->loop != LoopKind::Unroll || path[i]->axis < 0)
@@ -245,6 +245,8 @@ private:
     AxisId laneAxis = -1;
     bool lanes = hasLanes(laneAxis);
     std::vector<NodeId> reads = readsOf(e);
+    const auto last = static_cast<NodeId>(e.body.nodes.size()) - 1;
+    const std::vector<uint64_t> axes = axisDependences(e.body, last);
     std::vector<bool> evaluated(e.body.nodes.size());
     for (NodeId id : e.body.reachable(resultsOfRank(e, node.rank)))
       evaluated[id] = true;
@@ -254,7 +256,7 @@ private:
       const Kept *kept = keptAt(schedule, {node.target, node.rank, static_cast<int>(r)});
       if (kept && kept->level == MemLevel::Register)
         continue;
-      double loads = times * shared(e, node.target, reads[r]);
+      double loads = times * shared(node.target, axes[reads[r]]);
       bool operand =
           std::any_of(schedule.operands.begin(), schedule.operands.end(), [&](const Operand &o) {
             return o.equation == node.target && o.read == static_cast<int>(r);
@@ -273,9 +275,9 @@ private:
       else
         counts.vectorLoads += loads;
     }
-    for (NodeId id = 0; id < static_cast<NodeId>(e.body.nodes.size()); ++id)
+    for (NodeId id = 0; id <= last; ++id)
       if (double weight = weightOf(e.body[id].op); weight > 0 && evaluated[id])
-        counts.vectorOps += times * weight * shared(e, node.target, id);
+        counts.vectorOps += times * weight * shared(node.target, axes[id]);
     if (e.kind != EquationKind::Reduction)
       counts.vectorLoads += times;
     counts.rowsAtOnce = std::max(counts.rowsAtOnce, rowsAtOnce(laneAxis));
