@@ -19,4 +19,7 @@ std::vector<TensorId> readInRegisters(const Schedule &schedule, const ExprProgra
 /// next one without a barrier or a counter (VerifyBlocks.cpp).
 std::vector<std::string> blockProblems(const Schedule &schedule, const ExprProgram &pattern);
 
+/// The rules of a scan's steps and of the Carry statements around them that the schedule breaks; none without a scan.
+std::vector<std::string> stepProblems(const Schedule &schedule, const ExprProgram &pattern);
+
 } // namespace fusec::tiling

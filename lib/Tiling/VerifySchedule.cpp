@@ -45,7 +45,7 @@ public:
         else
           verifyPhase(phase);
       }
-      verifyCarried();
+      broken.add(tiling::stepProblems(schedule, pattern));
       verifyLeaves();
       verifyPhases();
     }
@@ -166,16 +166,6 @@ private:
                   pattern.tensors[carry.previous].name + " too");
   }
 
-  /// Carry statements of a block's own steps move states from memory to memory.
-  void verifyCarried() {
-    const Equation *scan = scanOf(pattern);
-    for (size_t c = 0; scan && !rounds && c < scan->carries.size(); ++c)
-      for (const TensorId t : {scan->carries[c].previous, scan->carries[c].next})
-        require(tiling::levelOf(schedule, t) != MemLevel::Register,
-                "what a step hands to the next one lies in memory, " + pattern.tensors[t].name +
-                    " too");
-  }
-
   void verifyTree(std::span<const TreeNode> nodes, bool blocksAllowed) {
     for (const TreeNode &node : nodes) {
       if (!node.isLoop) {
@@ -185,10 +175,6 @@ private:
           continue;
         }
         leaves.push_back(&node);
-        bool inStep = std::any_of(path.begin(), path.end(),
-                                  [](const TreeNode *outer) { return outer->axis == kStepAxis; });
-        require(node.leaf != LeafKind::Carry || inStep == (node.target == 1),
-                "carry 1 stands in the step loop, 0 and 2 outside");
         continue;
       }
       std::string who = std::string(name(node.loop)) + " loop over " +

@@ -182,6 +182,18 @@ TEST_CASE("rounds: a step without its barrier is refused") {
     barrier.leaf = LeafKind::Barrier;
     CHECK(problemsOf(schedule, pattern).find("barriers stand at the root") != std::string::npos);
   }
+  SECTION("states that are set in no step, and handed on twice") {
+    std::erase_if(schedule.tree,
+                  [](const TreeNode &n) { return n.leaf == LeafKind::Carry && n.target == 0; });
+    TreeNode carry;
+    carry.isLoop = false;
+    carry.leaf = LeafKind::Carry;
+    carry.target = 1;
+    stepLoop(schedule).children.push_back(carry);
+    const std::string problems = problemsOf(schedule, pattern);
+    CHECK(problems.find("one carry 0 sets a scan's states") != std::string::npos);
+    CHECK(problems.find("hand their states on without a carry 1") != std::string::npos);
+  }
   SECTION("a value of the step in one block's own memory") {
     const ScheduledPattern scheduled(schedule, pattern);
     schedule.edges.push_back(

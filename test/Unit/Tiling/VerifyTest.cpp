@@ -253,3 +253,47 @@ reduction y [i:40; k:96] sum f32
   sum.breaks("block i:1 {", "block k:48 {",
              "blocks do not share a reduction; block loop over k of e0 is reduced");
 }
+
+TEST_CASE("verify: a scan's states are set, handed on and taken") {
+  const Case sums(R"(expr sums
+tensor %x: f32[7,32] input
+tensor %zero: f32[32] input
+tensor %h: f32[32] temp
+tensor %n: f32[32] temp
+tensor %last: f32[32] output
+inputs (%x, %zero)
+outputs (%last)
+scan h steps(7)
+  carry %h = %zero next %n final %last
+  map n [j:32]
+    %n = add(%h[j], %x[step, j])
+end
+)",
+                  R"(schedule s units 1 lanes 16 {
+  axis j spatial (0) of e0
+  tree {
+    carry 0
+    seq step:1 { seq j:16 { lane j:1 { compute e0 } } carry 1 }
+    carry 2
+  }
+})");
+  const std::string set = "one carry 0 sets a scan's states, before its steps";
+  const std::string next = "one carry 1 hands a scan's states on, at the end of a step";
+  const std::string taken = "one carry 2 takes the last states of a scan, after its steps";
+  sums.breaks("carry 0", "", set);
+  sums.breaks("carry 0", "carry 0 carry 0", set);
+  sums.breaks("carry 2", "carry 2 carry 0", set);
+  sums.breaks("carry 1", "", next);
+  sums.breaks("carry 1", "carry 1 carry 1", next);
+  sums.breaks("{ seq j:16 { lane j:1 { compute e0 } } carry 1",
+              "{ carry 1 seq j:16 { lane j:1 { compute e0 } }", next);
+  sums.breaks("carry 2", "", taken);
+  sums.breaks("carry 0", "carry 0 carry 2", taken);
+  const std::string places = "carry 1 stands in the step loop itself, 0 and 2 outside of all loops";
+  sums.breaks("carry 1", "seq j:32 { carry 1 }", places);
+  sums.breaks("carry 2", "seq j:32 { carry 2 }", places);
+  const std::string loop = "the statements of a scan stand in one step loop, at the root";
+  sums.breaks("seq step:1 { seq j:16 { lane j:1 { compute e0 } }",
+              "seq j:16 { lane j:1 { compute e0 } } seq step:1 {", loop);
+  sums.breaks("seq j:16", "seq step:1", loop);
+}
