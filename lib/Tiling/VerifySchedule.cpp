@@ -35,9 +35,13 @@ public:
     if (broken.none()) { // the rest looks axes up
       for (const Operand &operand : schedule.operands)
         verifyOperand(operand);
-      for (const EdgeLevel &edge : schedule.edges)
+      std::set<TensorId> levels;
+      for (const EdgeLevel &edge : schedule.edges) {
+        const std::string who = "edge " + pattern.tensors[edge.tensor].name;
         require(pattern.tensors[edge.tensor].kind == TensorKind::Temp,
-                "edge " + pattern.tensors[edge.tensor].name + " is a value inside the pattern");
+                who + " is a value inside the pattern");
+        require(levels.insert(edge.tensor).second, who + " has one level");
+      }
       broken.add(tiling::keptProblems(schedule, pattern));
       for (std::span<const TreeNode> phase : phasesOf(schedule.tree)) {
         if (const TreeNode *loop = tiling::roundsOf(phase); loop && scanOf(pattern))

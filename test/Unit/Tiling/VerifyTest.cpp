@@ -254,6 +254,12 @@ reduction y [i:40; k:96] sum f32
              "blocks do not share a reduction; block loop over k of e0 is reduced");
 }
 
+TEST_CASE("verify: a value has one level") {
+  const Case row(kRow, kRowSchedule);
+  row.breaks("edge t register", "edge t register edge t register", "edge t has one level");
+  row.breaks("edge t register", "edge t register edge t shared", "edge t has one level");
+}
+
 TEST_CASE("verify: a scan's states are set, handed on and taken") {
   const Case sums(R"(expr sums
 tensor %x: f32[7,32] input
