@@ -195,7 +195,8 @@ private:
               "only a scan has a step loop, and it is sequential");
       for (const TreeNode *outer : path) {
         require(node.loop != outer->loop ||
-                    (node.loop != LoopKind::Unit && node.loop != LoopKind::Lane),
+                    (node.loop != LoopKind::Unit && node.loop != LoopKind::Lane &&
+                     (node.loop != LoopKind::Block || node.axis != outer->axis)),
                 who + " is not inside another one of its kind");
         require(outer->axis != node.axis || outer->step % node.step == 0,
                 who + " divides the step of the loop around it");

@@ -254,6 +254,11 @@ reduction y [i:40; k:96] sum f32
              "blocks do not share a reduction; block loop over k of e0 is reduced");
 }
 
+TEST_CASE("verify: blocks along an axis are counted by one loop") {
+  const Case turned(kTurned, kTurnedSchedule);
+  turned.breaks("lane i:1", "block i:1", "block loop over i is not inside another one of its kind");
+}
+
 TEST_CASE("verify: a value has one level") {
   const Case row(kRow, kRowSchedule);
   row.breaks("edge t register", "edge t register edge t register", "edge t has one level");
