@@ -124,6 +124,8 @@ private:
       return;
     for (const StatementPlace *compute : computes)
       covers(*compute, e, true);
+    if (equation.kind == EquationKind::Map && isInMemory(e))
+      oneWriter(*computes[0], e);
     if (equation.kind != EquationKind::Reduction)
       return;
     const StatementPlace &compute = *computes[0];
@@ -160,8 +162,11 @@ private:
       if (place.leaf->target != e || leaf == LeafKind::Stage || leaf == LeafKind::Carry ||
           place.leaf->isBorder() || leaf == LeafKind::Correct)
         continue;
-      if (leaf == LeafKind::Store)
+      if (leaf == LeafKind::Store) {
         covers(place, e, false);
+        if (isInMemory(e))
+          oneWriter(place, e);
+      }
       if (leaf != LeafKind::Compute || place.leaf->rank > 0)
         sameRegister(compute, place, e, leaf == LeafKind::Store || leaf == LeafKind::Compute,
                      leaf != LeafKind::Compute, "the statements of " + who);
@@ -181,6 +186,31 @@ private:
           step = loop->step;
       require(step == 1, "the loops around e" + std::to_string(e) + " take every element of " +
                              axis.name + ", the innermost has step 1");
+    }
+  }
+
+  bool isInMemory(int e) const {
+    return std::any_of(equations[e]->outputs.begin(), equations[e]->outputs.end(),
+                       [&](TensorId t) { return levelOf(schedule, t) != MemLevel::Register; });
+  }
+
+  bool isFirstReader(int reader, TensorId t) const {
+    return std::none_of(equations.begin(), equations.begin() + reader, [&](const Equation *e) {
+      const std::vector<NodeId> reads = readsOf(*e);
+      return std::any_of(reads.begin(), reads.end(),
+                         [&](NodeId read) { return e->body[read].index == t; });
+    });
+  }
+
+  /// Threads side by side store elements of their own at `place`: what each of them has, one alone would have to.
+  void oneWriter(const StatementPlace &place, int e) {
+    for (const TreeNode *loop : place.loops) {
+      const bool parallel =
+          loop->loop == LoopKind::Lane || (loop->loop == LoopKind::Unit && schedule.units > 1);
+      const AxisUse *use = useOf(*loop, e);
+      require(!parallel || (use && !use->reduction), "one thread stores an element of e" +
+                                                         std::to_string(e) + "; in the " +
+                                                         nameOf(*loop) + " several do");
     }
   }
 
@@ -282,8 +312,11 @@ private:
         const bool held =
             edge && (edge->level == MemLevel::Register || (made.kind == EquationKind::Reduction &&
                                                            find(LeafKind::Store, maker).empty()));
-        if (compute && held)
-          readsRegister(*compute, place, reader, read, maker, who);
+        if (!compute || !held)
+          continue;
+        readsRegister(*compute, place, reader, read, maker, who);
+        if (edge->level != MemLevel::Register && !stages && isFirstReader(reader, t))
+          oneWriter(place, maker); // where that store will stand
       }
     }
   }
