@@ -187,6 +187,8 @@ std::string whyNotOneKernel(const FusionContext &context, const Region &region,
     if (notFinished.empty() && isNeededOutside(context, region, vertices, equations[0]->outputs[0]))
       notFinished = "others than " + equations[1]->name + " need it too";
     if (notFinished.empty())
+      notFinished = whyTooMany(region, vertices);
+    if (notFinished.empty())
       return "";
   }
   // Without common rows one block runs them all, a matrix times one vector included. Contractions use their operands

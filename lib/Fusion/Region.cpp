@@ -107,26 +107,39 @@ VertexSets connectedParts(const Region &region, const std::vector<int> &vertices
 
 bool staysAcyclic(const Region &region, const VertexSets &sets, const Partition &partition,
                   const std::vector<int> &vertices) {
-  // A kernel that begins before the new one's end, and could lead back, ends within the window behind it: nothing
-  // beyond is followed. All that is touched lies within another window of that, since no kernel spans more.
-  const int last = vertices.back(), end = last + kSearchWindow;
-  const int base = vertices.front() - kSearchWindow;
-  std::vector<char> inside(static_cast<size_t>(end + kSearchWindow - base + 1)),
-      seen(inside.size());
+  // Nothing behind `end` leads back, since no kernel lies on both sides of it. What leads back may go through kernels
+  // that begin before the new one, each up to a window before the last.
+  assert(vertices.back() - vertices.front() <= kSearchWindow && "no kernel spans more (Legality)");
+  int end = -1; // not known: most kernels lead nowhere
+  auto findEnd = [&] {
+    end = vertices.back();
+    for (int v = std::max(0, end - kSearchWindow); v <= end; ++v)
+      if (partition[v] >= 0)
+        end = std::max(end, sets[partition[v]].back());
+  };
+  std::vector<uint32_t> &marks = region.marks;
+  if (marks.empty() || region.lastMark > UINT32_MAX - 2) {
+    marks.assign(region.vertices.size(), 0);
+    region.lastMark = 0;
+  }
+  const uint32_t inside = ++region.lastMark, seen = ++region.lastMark;
   for (int v : vertices)
-    inside[static_cast<size_t>(v - base)] = 1;
+    marks[v] = inside;
   std::vector<int> pending;
   // Follows the values that vertex v makes; false if one comes back.
   auto follow = [&](int v, bool own) {
     for (int c : region.vertices[v].consumers) {
-      if (c > end)
-        continue;
-      const auto at = static_cast<size_t>(c - base);
-      if (inside[at]) {
+      if (c > vertices.back()) {
+        if (end < 0)
+          findEnd();
+        if (c > end)
+          continue;
+      }
+      if (marks[c] == inside) {
         if (!own)
           return false;
-      } else if (!seen[at]) {
-        seen[at] = 1;
+      } else if (marks[c] != seen) {
+        marks[c] = seen;
         pending.push_back(c);
       }
     }
@@ -144,7 +157,7 @@ bool staysAcyclic(const Region &region, const VertexSets &sets, const Partition 
       continue;
     }
     for (int m : sets[set]) {
-      seen[static_cast<size_t>(m - base)] = 1;
+      marks[m] = seen;
       if (!follow(m, false))
         return false;
     }

@@ -1,6 +1,7 @@
 #pragma once
 #include "Expr/Expr.h"
 
+#include <cstdint>
 #include <unordered_map>
 #include <vector>
 
@@ -22,6 +23,9 @@ struct Region {
   std::vector<Vertex> vertices;
   /// Of sets that had to be rewritten to know: contractionOfWalk (Legality.h). The search asks again and again.
   mutable std::unordered_map<std::vector<int>, const Equation *, VerticesHash> walks;
+  /// What staysAcyclic has met, by numbers that it uses once.
+  mutable std::vector<uint32_t> marks;
+  mutable uint32_t lastMark = 0;
 };
 Region makeRegion(const std::vector<Item> &items);
 
@@ -44,8 +48,8 @@ std::vector<int> united(const std::vector<int> &a, const std::vector<int> &b);
 VertexSets connectedParts(const Region &region, const std::vector<int> &vertices);
 
 /// True if making one kernel of `vertices` leaves an order in which it and the partition's kernels can run: no value
-/// leaves it for another kernel and comes back. Looks no further than a window behind its last vertex, so that the
-/// work does not grow with the graph.
+/// leaves it for another kernel and comes back. Looks no further than the next place of the list that no kernel lies
+/// across, so that the work does not grow with the graph.
 bool staysAcyclic(const Region &region, const VertexSets &sets, const Partition &partition,
                   const std::vector<int> &vertices);
 

@@ -96,6 +96,75 @@ TEST_CASE("search: a kernel that begins later leads back through one that began 
   CHECK_FALSE(f.acyclic({f.vertices({"p", "r"})}, {"s", "t"}));
 }
 
+TEST_CASE("search: kernels lead back through others, each a window before the last") {
+  // s -> u, whose kernel holds p; p -> n, whose kernel holds o; o -> t.
+  std::vector<std::pair<std::string, std::vector<std::string>>> list;
+  auto add = [&](const std::string &name, const std::string &read, int behind) {
+    list.push_back({name, {read}});
+    for (int i = 0; i < behind; ++i)
+      list.push_back({name + std::to_string(i), {"x"}});
+  };
+  add("o", "x", 100);
+  add("p", "x", 20);
+  add("n", "p", 70);
+  add("s", "x", 0);
+  add("u", "s", 0);
+  add("t", "o", 0);
+  Fixture f(maps(list));
+  CHECK(f.acyclic({f.vertices({"o", "n"})}, {"s", "t"}));
+  CHECK(f.acyclic({f.vertices({"p", "u"})}, {"s", "t"}));
+  CHECK_FALSE(f.acyclic({f.vertices({"p", "u"}), f.vertices({"o", "n"})}, {"s", "t"}));
+}
+
+TEST_CASE("search: kernels lead back from behind the window of the new one") {
+  // a -> d, whose kernel holds c, behind the new one's end; c -> f, whose kernel holds e; e -> b.
+  std::vector<std::pair<std::string, std::vector<std::string>>> list = {{"a", {"x"}}, {"e", {"x"}}};
+  list.push_back({"b", {"e"}});
+  for (int i = 0; i < 80; ++i)
+    list.push_back({"g" + std::to_string(i), {"x"}});
+  list.push_back({"c", {"x"}});
+  list.push_back({"f", {"c"}});
+  for (int i = 0; i < 80; ++i)
+    list.push_back({"h" + std::to_string(i), {"x"}});
+  list.push_back({"d", {"a"}});
+  Fixture f(maps(list));
+  CHECK(f.acyclic({f.vertices({"c", "d"})}, {"a", "b"}));
+  CHECK_FALSE(f.acyclic({f.vertices({"c", "d"}), f.vertices({"e", "f"})}, {"a", "b"}));
+}
+
+// The tests for cycles look at a bounded part of the list.
+TEST_CASE("search: a map finishes a reduction within the window of the list alone") {
+  const auto reasons = [](int between) {
+    ProgramText text("window");
+    text.input("a", "8,16").input("b", "16,4").input("z", "8,4");
+    text.reduction("c", "i:8, j:4; k:16", "sum", "mul(%a[i, k], %b[k, j])");
+    std::string before = "z";
+    for (int i = 0; i < between; ++i) {
+      const std::string own = "p" + std::to_string(i);
+      text.map(own, "i:8, j:4", "exp(%" + before + "[i, j])");
+      before = own;
+    }
+    text.map("y", "i:8, j:4", "mul(%c[i, j], %" + before + "[i, j])");
+    const ScheduleOracle oracle = [](const Pattern &pattern) -> Result<KernelTime> {
+      const auto isReduction = [](const Item &item) {
+        return std::get<Equation>(item.value).kind == EquationKind::Reduction;
+      };
+      const std::vector<Item> &items = pattern.program.items;
+      const bool finished = items.size() == 2 && isReduction(items[0]) && !isReduction(items[1]);
+      return KernelTime{finished ? 1 : double(items.size() * items.size()), {}};
+    };
+    Result<Plan> plan = buildPlan(test::parse(text), *lookupTarget("x86-64-v3"), oracle);
+    REQUIRE(plan.ok());
+    std::vector<std::string> ofProduct;
+    for (const Apart &apart : plan->apart)
+      if (apart.producer == "c")
+        ofProduct.push_back(apart.reason);
+    return ofProduct;
+  };
+  CHECK(reasons(127).empty());
+  CHECK(reasons(128) == std::vector<std::string>{"they lie more than 128 equations apart"});
+}
+
 TEST_CASE("search: LayerNorm's equations are one candidate, with one read and one write") {
   Fixture f(kLayerNorm);
   std::vector<std::vector<Candidate>> found =
