@@ -47,17 +47,17 @@ Status keepInFastest(Weighed &all, const ExprProgram &pattern, const Target &tar
                      bool trustParts) {
   // What a phase saves at both of its ends may make up for units that are slower alone.
   const double chance = cost::joinsPhases(target) ? 2 * target.launchSec : 0;
-  std::set<int> done; // numbers of units
+  // Where the threads of a pack keep less than those of its parts, another one of as many units is the fastest.
+  std::set<const WeighedSchedule *> done;
   double least = std::numeric_limits<double>::infinity();
   for (;;) {
     WeighedSchedule *next = nullptr;
     for (WeighedSchedule *candidate : fastestOfUnits(all))
-      if (done.count(candidate->schedule.units) == 0 &&
-          (!next || candidate->seconds < next->seconds))
+      if (done.count(candidate) == 0 && (!next || candidate->seconds < next->seconds))
         next = candidate;
     if (!next)
       return success();
-    done.insert(next->schedule.units);
+    done.insert(next);
     if (leastSeconds(*next, target) > least + chance)
       continue;
     if (!trustParts || !isPack(next->schedule.tree))
