@@ -32,7 +32,6 @@ template <typename Float> struct ValueNumber {
   F sqrt(F x) { return b.CreateIntrinsic(llvm::Intrinsic::sqrt, {floatType}, {x}); }
   F trunc(F x) { return b.CreateIntrinsic(llvm::Intrinsic::trunc, {floatType}, {x}); }
   B less(F x, F y) { return b.CreateFCmpOLT(x, y); }
-  B lessEqual(F x, F y) { return b.CreateFCmpOLE(x, y); }
   B equal(F x, F y) { return b.CreateFCmpOEQ(x, y); }
   B isNan(F x) { return b.CreateFCmpUNO(x, x); }
   B both(B p, B q) { return b.CreateAnd(p, q); }

@@ -49,7 +49,7 @@ VertexSets connectedParts(const Region &region, const std::vector<int> &vertices
 
 /// True if making one kernel of `vertices` leaves an order in which it and the partition's kernels can run: no value
 /// leaves it for another kernel and comes back. Looks no further than the next place of the list that no kernel lies
-/// across, so that the work does not grow with the graph.
+/// across: where kernels lie across each other without end, the work grows with the list.
 bool staysAcyclic(const Region &region, const VertexSets &sets, const Partition &partition,
                   const std::vector<int> &vertices);
 

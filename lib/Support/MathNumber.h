@@ -28,8 +28,7 @@ template <typename Float> struct NativeNumber {
   static F fma(F a, F b, F c) { return std::fma(a, b, c); }
   static F sqrt(F a) { return std::sqrt(a); }
   static F trunc(F a) { return std::trunc(a); }
-  static B less(F a, F b) { return a < b; } // false on NaN, as are the next two
-  static B lessEqual(F a, F b) { return a <= b; }
+  static B less(F a, F b) { return a < b; } // false on NaN, as is the next one
   static B equal(F a, F b) { return a == b; }
   static B isNan(F a) { return a != a; }
   static B both(B a, B b) { return a && b; }

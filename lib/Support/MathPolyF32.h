@@ -72,8 +72,9 @@ template <typename N> typename N::F logF32(N &n, typename N::F x) {
   return n.select(n.less(x, n.constant(0)), nanOf(n), r);
 }
 
-/// x p(x^2) / q(x^2) for functions that go to -1 and 1: what |x| > `end` gives is what `end` does. A quotient of
-/// positive sums rounds less than 3 times in the last place, which may lead beyond 1. A NaN fails the comparisons.
+/// x p(x^2) / q(x^2) for functions that go to -1 and 1: what |x| > `end` gives is what `end` does. Rounding
+/// leaves a quotient of positive sums up to three units of its last place off, which may lead beyond 1. A NaN fails
+/// the comparisons and stays.
 template <typename N>
 typename N::F oddQuotient(N &n, typename N::F x, double end, std::initializer_list<double> p,
                           std::initializer_list<double> q) {

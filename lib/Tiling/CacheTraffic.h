@@ -6,6 +6,7 @@ namespace fusec::tiling {
 
 /// A CPU schedule's axes at most, and a pack's: sets of them are kept as bits.
 constexpr size_t kMostAxes = 64;
+/// Such a schedule is none of the candidates, and verify refuses it.
 inline bool hasTooManyAxes(const Schedule &schedule, const Target &target) {
   return target.kind == TargetKind::Cpu && schedule.axes.size() > kMostAxes;
 }

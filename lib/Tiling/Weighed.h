@@ -19,8 +19,9 @@ std::vector<WeighedSchedule *> fastestOfUnits(Weighed &all);
 /// Decides what the threads of a schedule keep (Kept.h), and weighs it with that.
 Status decideKept(WeighedSchedule &candidate, const ExprProgram &pattern, const Target &target);
 
-/// The same of the fastest ones (fastestOfUnits), but for those that are too slow whatever they keep. `trustParts`: the
-/// threads of packs keep what they keep as threads of their part alone.
+/// The same of the fastest ones (fastestOfUnits), and of those that are the fastest once these are decided, but for
+/// those that are too slow whatever they keep. `trustParts`: the threads of packs keep what they keep as threads of
+/// their part alone.
 Status keepInFastest(Weighed &all, const ExprProgram &pattern, const Target &target,
                      bool trustParts);
 

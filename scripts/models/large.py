@@ -32,7 +32,7 @@ class Writer:
 
 
 def layers(widths, activations):
-    """LayerNorm, product, bias and activation; every third layer a softmax, where the width stays a residual."""
+    """LayerNorm, product, bias, activation, in three layers of ten a softmax, and a residual where the width stays."""
     writer, random = Writer(64), np.random.default_rng(0)
     while len(writer.nodes) < OPERATIONS:
         before, width = writer.last, int(random.choice(widths))

@@ -132,7 +132,7 @@ TEST_CASE("search: kernels lead back from behind the window of the new one") {
   CHECK_FALSE(f.acyclic({f.vertices({"c", "d"}), f.vertices({"e", "f"})}, {"a", "b"}));
 }
 
-// The tests for cycles look at a bounded part of the list.
+// What finishes a reduction keeps to the limit on which the test for cycles counts.
 TEST_CASE("search: a map finishes a reduction within the window of the list alone") {
   const auto reasons = [](int between) {
     ProgramText text("window");
