@@ -7,6 +7,15 @@ namespace fusec {
 using llvm::Value;
 using llvm::Intrinsic::ID;
 
+/// A constant other than NaN, in all lanes.
+static bool isNumber(const Value *v) {
+  const auto *constant = llvm::dyn_cast<llvm::Constant>(v);
+  if (constant && constant->getType()->isVectorTy())
+    constant = constant->getSplatValue();
+  const auto *number = llvm::dyn_cast_or_null<llvm::ConstantFP>(constant);
+  return number && !number->isNaN();
+}
+
 Value *Emitter::binary(ScalarOp op, DType type, DType operandType, Value *a, Value *c) {
   const bool isF = isFloat(operandType), isS = isSigned(operandType);
   switch (op) {
@@ -38,6 +47,9 @@ Value *Emitter::binary(ScalarOp op, DType type, DType operandType, Value *a, Val
     case ScalarOp::Max: {
       const bool largest = op == ScalarOp::Max;
       Value *chosen = hooks.extreme(b, largest, a, c);
+      // Beside a number one comparison does. With two, LLVM 19 loses an fabs: max(abs(-1), 0) came to 0.
+      if (!chosen && isNumber(c))
+        return b.CreateSelect(largest ? b.CreateFCmpUGT(a, c) : b.CreateFCmpULT(a, c), a, c);
       if (!chosen)
         chosen = b.CreateSelect(largest ? b.CreateFCmpOGT(a, c) : b.CreateFCmpOLT(a, c), a, c);
       return b.CreateSelect(b.CreateFCmpUNO(a, a), a, chosen);

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <barrier>
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
 #include <cstdlib>
 #include <cstring>
 #include <thread>
@@ -211,6 +212,30 @@ TEST_CASE("row sums of warps and waves", "[codegen][sim]") {
   Counts wave = requireSimBits(kernelFrom(rowSum(64)), "sim:gfx90a", arguments);
   CHECK(wave.reads == 600);
   CHECK(wave.writes == 6);
+}
+
+TEST_CASE("extremes of a result and a number", "[codegen][sim]") {
+  const std::string type = GENERATE("f32", "f64", "f16");
+  const std::string operand = GENERATE("X", "neg(X)", "abs(X)", "neg(abs(X))", "sqrt(X)",
+                                       "sub(1.0, X)", "mul(X, X)", "max(X, neg(X))");
+  std::string params, body;
+  std::vector<Bytes> arguments = {randomBytes(*parseDType(type), 64, 4, true)};
+  for (const char *op : {"max", "min"})
+    for (const char *number : {"0.0", "-0.0", "1.0", "-1.0", "inf", "-inf", "nan"})
+      for (const bool first : {false, true}) {
+        const std::string y = "%y" + std::to_string(arguments.size());
+        params += "param out " + y + " " + type + "[64]\n";
+        body += y + "[u*32 + l] = " + op + "(" +
+                (first ? number + (", " + operand) : operand + ", " + number) + ")\n";
+        arguments.push_back(Bytes(64 * sizeInBytes(*parseDType(type))));
+      }
+  for (size_t at; (at = body.find('X')) != std::string::npos;)
+    body.replace(at, 1, "%x[u*32 + l]");
+  INFO(type << " " << operand);
+  requireSimBits(kernelFrom("kernel @extremes units 2 lanes 32 {\nparam %x " + type + "[64]\n" +
+                            params + "phase () {\nunit u in 2 {\nlane l in 32 {\n" + body +
+                            "}\n}\n}\n}\n"),
+                 "sim:sm_80", arguments);
 }
 
 TEST_CASE("a product staged through shared memory", "[codegen][sim]") {
