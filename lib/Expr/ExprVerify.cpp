@@ -345,9 +345,7 @@ private:
           fail(where, "one yield for each result");
         for (size_t i = 0; i < yields.size() && i < c.results.size(); ++i) {
           reads(yields[i], where);
-          if (valid(yields[i], where) && valid(c.results[i], where) &&
-              typeOf(yields[i]) != typeOf(c.results[i]))
-            fail(where, "a yield has another type than its result");
+          sameType(yields[i], c.results[i], where);
         }
         written = before;
       };
@@ -379,6 +377,9 @@ private:
         reads(c.nextCondition, where);
         scalar(c.nextCondition, DType::Bool, where);
       }
+      for (size_t i = 0; i < c.results.size(); ++i)
+        for (TensorId other : {c.carriedInit[i], c.carriedOut[i], c.results[i]})
+          sameType(c.carriedIn[i], other, where);
       written = before;
     }
     for (TensorId id : c.results)
