@@ -101,6 +101,7 @@ private:
     if (!plan)
       return refuse(plan.errors(), target.target.name);
     target.plan = std::move(*plan);
+    target.planWritten = target.schedulesWritten = true;
     if (Status status = verify(target.plan, state.program); !status.ok())
       return refuse(status.errors(), target.target.name);
     target.schedules.assign(target.plan.patterns.size(), {});

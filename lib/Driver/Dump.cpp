@@ -149,8 +149,10 @@ Status loadDump(std::string_view text, const std::string &fileName,
       FUSEC_TRY(state.program, parseExpr(s.text, fileName, store));
     } else if (s.what == "plan" && !s.target.empty()) {
       FUSEC_TRY(target->plan, parsePlan(in, state.program));
+      target->planWritten = true;
     } else if (s.what == "schedules" && !s.target.empty()) {
       FUSEC_CHECK(parseSchedules(in, *target));
+      target->schedulesWritten = true;
     } else if (s.what == "decisions" && !s.target.empty()) {
       target->decisions = s.text;
     } else if (s.what == "gir" && !s.target.empty()) {

@@ -249,20 +249,11 @@ private:
   }
 
   Status checkSchedules(TargetState &target) {
-    Diagnostics errors;
-    for (size_t p = 0; p < target.schedules.size(); ++p)
-      for (const ScheduleVariant &variant : target.schedules[p])
-        if (Status status = verifySchedule(p, variant.schedule, target, state.program);
-            !status.ok())
-          errors.insert(errors.end(), status.errors().begin(), status.errors().end());
-    if (!errors.empty())
-      return errors;
-    return success();
+    return fusec::checkSchedules(state.program, target);
   }
 
   Status lowerToGir(TargetState &target) {
-    FUSEC_TRY(target.gir, assemble(state.program, target, options.threads));
-    return checkSharedMemory(target);
+    return fusec::lowerToGir(state.program, target, options.threads);
   }
 
   Status generateCode(TargetState &target) {

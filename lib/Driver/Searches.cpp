@@ -4,6 +4,19 @@
 
 namespace fusec {
 
+namespace {
+
+/// A check refuses what nobody but the search has written.
+Diagnostics ownFault(Diagnostics errors) {
+  for (Diagnostic &d : errors) {
+    d.id = Diag::InternalError;
+    d.text += "; fusec chose this itself, which is a bug: please report it with the model";
+  }
+  return errors;
+}
+
+} // namespace
+
 Status planTarget(const ExprProgram &program, const PlanOptions &options, TargetState &target) {
   std::map<Hash128, KernelTime> known;
   KnownParts parts;
@@ -21,8 +34,13 @@ Status planTarget(const ExprProgram &program, const PlanOptions &options, Target
     }
     return time;
   };
-  FUSEC_TRY(target.plan, buildPlan(program, target.target, oracle, options));
-  return verify(target.plan, program);
+  Result<Plan> plan = buildPlan(program, target.target, oracle, options);
+  if (!plan)
+    return ownFault(plan.errors());
+  target.plan = std::move(*plan);
+  if (Status status = verify(target.plan, program); !status.ok())
+    return ownFault(status.errors());
+  return success();
 }
 
 Status scheduleTarget(const PlanOptions &options, TargetState &target) {
@@ -47,8 +65,30 @@ Status scheduleTarget(const PlanOptions &options, TargetState &target) {
     target.schedules.push_back(std::move(*variants));
   }
   if (!errors.empty())
-    return errors;
+    return target.planWritten ? errors : ownFault(errors);
   return success();
+}
+
+Status checkSchedules(const ExprProgram &program, const TargetState &target) {
+  Diagnostics errors;
+  for (size_t p = 0; p < target.schedules.size(); ++p)
+    for (const ScheduleVariant &variant : target.schedules[p])
+      if (Status status = verifySchedule(p, variant.schedule, target, program); !status.ok())
+        errors.insert(errors.end(), status.errors().begin(), status.errors().end());
+  if (!errors.empty())
+    return target.schedulesWritten ? errors : ownFault(errors);
+  return success();
+}
+
+Status lowerToGir(const ExprProgram &program, TargetState &target, int threads) {
+  auto lower = [&]() -> Status {
+    FUSEC_TRY(target.gir, assemble(program, target, threads));
+    return checkSharedMemory(target);
+  };
+  Status status = lower();
+  if (!status.ok() && !target.schedulesWritten)
+    return ownFault(status.errors());
+  return status;
 }
 
 double predictedSeconds(const TargetState &target) {

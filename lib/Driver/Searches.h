@@ -4,11 +4,19 @@
 
 namespace fusec {
 
+// What a user wrote (TargetState) and a check refuses is their error; what was found here is a bug, InternalError.
+
 /// Searches for the target's kernels, with Tiling as the oracle.
 Status planTarget(const ExprProgram &program, const PlanOptions &options, TargetState &target);
 
 /// Searches for the schedules of all patterns of the target's plan.
 Status scheduleTarget(const PlanOptions &options, TargetState &target);
+
+/// The rules of all schedules, broken ones told with the model's names.
+Status checkSchedules(const ExprProgram &program, const TargetState &target);
+
+/// Kernels of the schedules and the steps that launch them, whose blocks have room on the target: `target.gir`.
+Status lowerToGir(const ExprProgram &program, TargetState &target, int threads);
 
 /// Of plan and schedules: the total that `fusec explain` gives. Sizes are the symbols' opt values, as for the search;
 /// both ways of a branch count, a loop runs once.

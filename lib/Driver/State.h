@@ -21,6 +21,8 @@ struct TargetState {
   std::string decisions;                               // decisionsText of both; the bundle tells it
   GirProgram gir;
   std::vector<CodeImage> images;
+  // By a user, in a dump or a file of decisions; else by the search.
+  bool planWritten = false, schedulesWritten = false;
 };
 
 /// The model on its way through the compiler; later stages fill their part.
