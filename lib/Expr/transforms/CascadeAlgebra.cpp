@@ -15,10 +15,12 @@
 //   max r:  state(0)        value:       exp(sub(%x[i, k], state(0)))
 //                           correction:  mul(part(1), exp(sub(part(0), state(0))))
 //
-// Only the exponent's difference is ever raised, so nothing overflows that the two passes would not; and P, which
-// might be zero, waits for the end, so nothing is ever divided by. A maximum over no points, or over a masked row, is
-// -inf, which no difference survives: it counts as 0 there, and what has folded nothing but neutral elements is not
-// corrected.
+// Nothing may overflow, or vanish, that the two passes keep. So an exponent takes a maximum or minimum off what that is
+// taken of: x minus the maximum so far lies between 0 and its last value. With a mean in place of the maximum, e^(x -
+// mean so far) is infinite for x = 1000 before the mean has grown; that takes two passes. And a square of scaled
+// elements, (x/r)^2, keeps its scale, since x^2 alone might overflow. P, which might be zero, waits for the end, so
+// nothing is ever divided by. A maximum over no points, or over a masked row, is -inf, which no difference survives: it
+// counts as 0 there, and what has folded nothing but neutral elements is not corrected.
 //
 // The variance is the third way: rho = sum/n of all points gives way to that of the points so far, around which the
 // deviations cancel; what is left of the binomial is the merge of Chan, Golub and LeVeque. Any other point of
@@ -30,6 +32,7 @@
 // (Milakov and Gimelshein 2018) and from parallel variance (Chan, Golub, LeVeque 1979).
 #include "Expr/transforms/CascadeAlgebra.h"
 
+#include "Expr/transforms/Polynomial.h"
 #include "Expr/transforms/Walk.h"
 
 #include <algorithm>
@@ -91,11 +94,14 @@ private:
     return false;
   }
 
-  std::nullopt_t mixes(NodeId id) {
+  std::nullopt_t refuse(const std::string &why) {
     if (reason.empty())
-      reason = std::string(mnemonic(body[id].op)) +
-               " mixes its elements with a result that is still changing";
+      reason = why;
     return std::nullopt;
+  }
+  std::nullopt_t mixes(NodeId id) {
+    return refuse(std::string(mnemonic(body[id].op)) +
+                  " mixes its elements with a result that is still changing");
   }
 
   NodeId join(ScalarOp op, NodeId a, NodeId b) {
@@ -156,10 +162,15 @@ private:
     switch (s.op) {
     case ScalarOp::Mul:
     case ScalarOp::Div:
-      if (auto a = part(0), b = a ? part(1) : std::nullopt; a && b)
+      if (auto a = part(0), b = a ? part(1) : std::nullopt; a && b) {
+        if (a->rest != kNoNode && b->rest != kNoNode && a->elements != kNoNode &&
+            a->elements == b->elements)
+          return refuse("squares elements that are scaled, which may be too large or small to be "
+                        "squared as they are");
         return Factors{
             join(s.op, a->elements, b->elements), join(s.op, a->rest, b->rest),
             join(s.op == ScalarOp::Mul ? ScalarOp::Add : ScalarOp::Sub, a->exponent, b->exponent)};
+      }
       return std::nullopt;
     case ScalarOp::Neg:
     case ScalarOp::Abs:
@@ -171,11 +182,40 @@ private:
       }
       return std::nullopt;
     case ScalarOp::Exp:
-      if (auto terms = splitTerms(s.args[0]))
+      if (auto terms = splitTerms(s.args[0])) {
+        if (!isBounded(*terms))
+          return refuse(
+              "exp may overflow before the results in its exponent have their last values");
         return Factors{id, kNoNode, terms->states};
+      }
       return std::nullopt;
     default: return mixes(id);
     }
+  }
+
+  /// While the states change, elements + states lies between 0 and what it comes to in the end: the states are maxima
+  /// or minima, and for a point that is one itself the sum is 0, or would be but for a number that limits the state.
+  bool isBounded(const Terms &terms) {
+    NodeId own = terms.states; // with the point's own values for the states
+    for (NodeId id : body.reachable({terms.states}))
+      if (const Scalar state = body[id]; state.op == ScalarOp::State) {
+        const auto s = static_cast<size_t>(state.index);
+        if (what.monoids[s] != Monoid::Max && what.monoids[s] != Monoid::Min)
+          return false;
+        own = replace(own, id, what.values[s]);
+      }
+    const Polynomial sum = plus(polynomial(terms.elements), polynomial(own), 1);
+    return sum.empty() || std::any_of(sum.begin(), sum.end(), [&](const auto &term) {
+             const auto &[atoms, factor] = term;
+             const Scalar &limited = body[atoms.empty() ? own : atoms[0]];
+             return atoms.size() == 1 &&
+                    (limited.op == ScalarOp::Max || limited.op == ScalarOp::Min ||
+                     limited.op == ScalarOp::Select) &&
+                    std::any_of(limited.args.begin(), limited.args.end(), [&](NodeId value) {
+                      return plus(plus(sum, {{atoms, 1}}, -factor), polynomial(value), factor)
+                          .empty();
+                    });
+           });
   }
 
   Separation byFactors(const Factors &factors) {
@@ -221,53 +261,8 @@ private:
 
   // Squared deviations.
 
-  /// Sum of coefficient * product of atoms, which are nodes.
-  using Polynomial = std::map<std::vector<NodeId>, double>;
-
-  static Polynomial times(const Polynomial &a, const Polynomial &b) {
-    Polynomial out;
-    for (const auto &[x, c] : a)
-      for (const auto &[y, d] : b) {
-        std::vector<NodeId> atoms = x;
-        atoms.insert(atoms.end(), y.begin(), y.end());
-        std::sort(atoms.begin(), atoms.end());
-        out[atoms] += c * d;
-      }
-    return out;
-  }
-  static Polynomial plus(Polynomial a, const Polynomial &b, double factor) {
-    for (const auto &[atoms, c] : b)
-      a[atoms] += factor * c;
-    std::erase_if(a, [](const auto &term) { return term.second == 0; });
-    return a;
-  }
-
-  /// Atoms are what is no sum or product of others, and the largest nodes that are the same for all points.
   Polynomial polynomial(NodeId id) const {
-    const Scalar &s = body[id];
-    if (s.op == ScalarOp::Const)
-      return s.fimm == 0 ? Polynomial() : Polynomial{{{}, s.fimm}};
-    if (varies(id)) {
-      switch (s.op) {
-      case ScalarOp::Add: return plus(polynomial(s.args[0]), polynomial(s.args[1]), 1);
-      case ScalarOp::Sub: return plus(polynomial(s.args[0]), polynomial(s.args[1]), -1);
-      case ScalarOp::Neg: return plus({}, polynomial(s.args[0]), -1);
-      case ScalarOp::Mul: return times(polynomial(s.args[0]), polynomial(s.args[1]));
-      default: break;
-      }
-    }
-    return {{{id}, 1}};
-  }
-
-  /// The factor that makes `b` from `a`; nullopt where there is none.
-  static std::optional<double> ratio(const Polynomial &b, const Polynomial &a) {
-    if (a.empty() || a.size() != b.size())
-      return std::nullopt;
-    const double factor = b.begin()->second / a.begin()->second;
-    for (auto i = a.begin(), k = b.begin(); i != a.end(); ++i, ++k)
-      if (i->first != k->first || k->second != factor * i->second)
-        return std::nullopt;
-    return factor;
+    return polynomialOf(body, id, [this](NodeId n) { return varies(n); });
   }
 
   bool isNumberOfPoints(NodeId id) const {

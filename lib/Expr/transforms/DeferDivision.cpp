@@ -17,13 +17,15 @@
 // no work; it goes where nobody else reads it. Only factors in the type that the sum accumulates in move.
 //
 // The values change by rounding, and where a divisor is zero or a sum comes near the largest number of its type, also
-// in whether they are finite: an alternative and no pass. Not handled: sums inside scans, factors behind additions
-// (sum of (a + b)/d) or behind padding.
+// in whether they are finite: an alternative and no pass. A square of scaled elements, as in a norm of x/max(abs(x)),
+// keeps its scale: those elements may be far too large or small to be squared as they are. Not handled: sums inside
+// scans, factors behind additions (sum of (a + b)/d) or behind padding.
 #include "Expr/Alternatives.h"
 #include "Expr/transforms/Inline.h"
 #include "Expr/transforms/Walk.h"
 
 #include <algorithm>
+#include <span>
 
 namespace fusec {
 namespace {
@@ -41,6 +43,8 @@ public:
     bool divides;
   };
   std::vector<Factor> leaves;
+  bool squaresScaled =
+      false; // a product of elements and of what is read for all of them, by itself
 
   bool isFixed(NodeId id) const { return (axes[id] & reduced) == 0; }
 
@@ -48,11 +52,26 @@ private:
   void collect(NodeId id, bool divides) {
     const Scalar &s = e.body[id];
     if (s.type == e.accumulateType && (s.op == ScalarOp::Mul || s.op == ScalarOp::Div)) {
+      const size_t first = leaves.size();
       collect(s.args[0], divides);
+      if (s.op == ScalarOp::Mul && s.args[0] == s.args[1])
+        squaresScaled = squaresScaled || isScaled(std::span(leaves).subspan(first));
       collect(s.args[1], divides != (s.op == ScalarOp::Div));
     } else {
       leaves.push_back({id, divides});
     }
+  }
+
+  bool isScaled(std::span<const Factor> factors) const {
+    bool elements = false, scale = false;
+    for (const Factor &f : factors) {
+      const std::vector<NodeId> below = e.body.reachable({f.node});
+      elements = elements || !isFixed(f.node);
+      scale = scale || (isFixed(f.node) && std::any_of(below.begin(), below.end(), [&](NodeId id) {
+                          return isRead(e.body[id]);
+                        }));
+    }
+    return elements && scale;
   }
 
   const Equation &e;
@@ -116,7 +135,7 @@ private:
     size_t fixed = 0;
     for (const Factors::Factor &f : factors.leaves)
       fixed += factors.isFixed(f.node);
-    return fixed > 0 && fixed < factors.leaves.size();
+    return fixed > 0 && fixed < factors.leaves.size() && !factors.squaresScaled;
   }
 
   const Equation *producerOf(TensorId t) const {

@@ -69,6 +69,8 @@ TEST_CASE("factors that a sum does not run over leave it") {
       {"mul(%d[i], %d[i])", nullptr, nullptr},
       {"add(%d[i], %a[i, k])", nullptr, nullptr},
       {"exp(div(%a[i, k], %d[i]))", nullptr, nullptr},
+      // what is scaled in order to be squared
+      {"mul(div(%a[i, k], %d[i]), div(%a[i, k], %d[i]))", nullptr, nullptr},
   };
   std::mt19937 random(1);
   for (const auto &c : cases) {
