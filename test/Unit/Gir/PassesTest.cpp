@@ -156,6 +156,17 @@ TEST_CASE("a value that an earlier iteration wrote keeps its bytes through the l
   CHECK(kernel.sharedBytes == 256);
 }
 
+TEST_CASE("a value from before a loop keeps its bytes until the last iteration has read it") {
+  const std::string writeT = "unit u in 2 { lane l in 4 { %t[u*4 + l] = 2.0 } }\n",
+                    readT =
+                        "unit u in 2 { lane l in 4 { %y[u*4 + l] = %t[floormod(u*4 + l + 4, 8)] "
+                        "} }\n";
+  CHECK(allocated(sharedKernel(kWriteS + "seq i in 3 {\n" + kReadS + writeT + readT + "}\n"))
+            .sharedBytes == 256);
+  CHECK(allocated(sharedKernel(kWriteS + kReadS + "seq i in 3 {\n" + writeT + readT + "}\n"))
+            .sharedBytes == 128);
+}
+
 TEST_CASE("buffers of random kernels that are live together never overlap") {
   // Straight-line kernels: write buffer a, later read it. Live ranges are then known exactly.
   for (unsigned seed = 1; seed <= 50; ++seed) {
