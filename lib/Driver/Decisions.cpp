@@ -13,7 +13,7 @@ namespace fusec {
 namespace {
 
 constexpr char kProducer[] = "fusec " FUSEC_VERSION;
-constexpr std::string_view kMagic = "# fusec decisions 1\n";
+constexpr std::string_view kMagic = "# fusec decisions 2\n";
 constexpr std::string_view kAnyMagic = "# fusec decisions ";
 constexpr double kLargestNumber = 1e18;
 constexpr std::string_view kRemedy =
@@ -70,12 +70,9 @@ private:
 
   /// Errors of parsers and verifiers say where and what; here they mean that the file does not fit.
   Diagnostics refuse(const Diagnostics &errors, const std::string &target) const {
-    Diagnostics out;
-    for (const Diagnostic &d : errors) {
-      Diagnostic refused = refuse("the decisions for " + target + " do not fit: " + d.text);
-      refused.where = d.where.rfind(fileName, 0) == 0 ? d.where : fileName + ": " + d.where;
-      out.push_back(std::move(refused));
-    }
+    Diagnostics out = unfit(errors, fileName, target);
+    for (Diagnostic &d : out)
+      d.text = refuse(std::move(d.text)).text;
     return out;
   }
 
@@ -132,7 +129,13 @@ private:
       while (in.peekIs("pattern")) {
         const int begin = in.peek().line;
         FUSEC_TRY(size_t of, parseSchedule(in, target));
+        if (of + 1 != p)
+          return in.error("under kernel " + pattern.program.name + ", which is pattern " +
+                          std::to_string(p - 1) + ", stands a schedule of pattern " +
+                          std::to_string(of));
         lines[of].push_back(begin);
+        std::string &name = target.schedules[of].back().schedule.name; // the kernel's, and a label
+        name = pattern.program.name + "." + name.substr(name.find('.') + 1);
       }
     }
     if (!differing.empty())
@@ -281,9 +284,16 @@ Status verifySchedule(size_t pattern, const Schedule &schedule, const TargetStat
 }
 
 Status checkSchedules(TextReader &in, const TargetState &state) {
-  for (size_t p = 0; p < state.schedules.size(); ++p)
-    if (state.schedules[p].empty() || !state.schedules[p].back().divisors.empty())
+  for (size_t p = 0; p < state.schedules.size(); ++p) {
+    const std::vector<ScheduleVariant> &variants = state.schedules[p];
+    const auto first = std::find_if(variants.begin(), variants.end(),
+                                    [](const ScheduleVariant &v) { return v.divisors.empty(); });
+    if (first == variants.end())
       return in.error("pattern " + std::to_string(p) + " has no schedule without guards");
+    if (first + 1 != variants.end())
+      return in.error("pattern " + std::to_string(p) +
+                      " has schedules behind the one without guards, which would never run");
+  }
   return success();
 }
 
@@ -322,6 +332,17 @@ std::string decisionsFile(const CompileState &state) {
 
 bool isDecisionsFile(std::string_view text) {
   return text.substr(0, kAnyMagic.size()) == kAnyMagic;
+}
+
+Diagnostics unfit(Diagnostics errors, const std::string &fileName, const std::string &target) {
+  for (Diagnostic &d : errors) {
+    if (d.id != Diag::LimitExceeded)
+      d.id = Diag::StaleDecisions;
+    d.text = "the decisions for " + target + " do not fit: " + d.text;
+    if (d.where.rfind(fileName, 0) != 0)
+      d.where = fileName + ": " + d.where;
+  }
+  return errors;
 }
 
 std::string otherMaker(std::string_view text) {

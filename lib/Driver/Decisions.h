@@ -16,12 +16,14 @@ Result<size_t> parseSchedule(TextReader &in, TargetState &state);
 /// The rules of a schedule, broken ones told with the model's names.
 Status verifySchedule(size_t pattern, const Schedule &schedule, const TargetState &state,
                       const ExprProgram &program);
-/// Each pattern has a schedule without guards, behind those with guards.
+/// Each pattern has one schedule without guards, behind those with guards.
 Status checkSchedules(TextReader &in, const TargetState &state);
 
 /// What was decided for one target, as text: the plan with its reasons, and for each kernel a line
 ///   kernel k_0123456789abcdef launches 12 reads 4096 writes 1024 seconds 1.5e-06 signature 0123...
-/// (numbers of one launch) in front of its schedules. The same from the search and from a replay of the text.
+/// (numbers of one launch) in front of its schedules. A schedule is named after its kernel, with a label behind the dot
+/// that whoever edits it may change; each value inside has its level. The same from the search and from a replay
+/// of the text.
 std::string decisionsText(const ExprProgram &program, const TargetState &state);
 
 /// The file of --emit-decisions: all targets.
@@ -34,8 +36,13 @@ std::string otherMaker(std::string_view text);
 /// StaleDecisions diagnostic: nothing is chosen in its place.
 Status replayDecisions(std::string_view text, const std::string &fileName, CompileState &state);
 
+/// Errors of parsers, verifiers and the lowering say where and what; of decisions they mean that the file does not
+/// fit.
+Diagnostics unfit(Diagnostics errors, const std::string &fileName, const std::string &target);
+
 /// Lines of a file that was replayed, written for its reader and by this version, which say what is not so: numbers of
-/// kernels, the model's names for equations and launches, extents, reasons why values stay apart. `state` holds the
+/// kernels, the kernels' names in those of schedules, the model's names for equations and launches, extents, reasons
+/// why values stay apart, or a value that stays apart and no longer has a line. `state` holds the
 /// decisions that were made of it. Comments that their reader added are none of these. Of a file of another version
 /// its version alone is told: that one may count otherwise.
 Diagnostics editedFacts(std::string_view text, const std::string &fileName,

@@ -39,6 +39,14 @@ std::string commentOf(const std::string &line) {
   return "";
 }
 
+/// The name that a `pattern` line gives its schedule.
+Result<std::string> nameOfSchedule(const std::string &row) {
+  TextReader in(row, "");
+  while (!in.atEnd() && !in.accept("schedule"))
+    in.next();
+  return in.nameText();
+}
+
 /// What an `apart` line speaks of: a tensor, where it comes from and where it goes to.
 Result<std::string> endsOf(const std::string &row) {
   TextReader in(row, "");
@@ -66,9 +74,11 @@ std::vector<Fact> factsOf(std::string_view text, int firstLine) {
         "kernel " + std::to_string(kernels) + " schedule " + std::to_string(schedules) + " ";
     if (first == "launch")
       ++launches;
-    if (first == "pattern")
+    if (first == "pattern") {
       ++schedules;
-    if (first == "kernel") {
+      if (Result<std::string> name = nameOfSchedule(row); name.ok())
+        facts.push_back({line, schedule + "name", "schedule " + nameToText(*name)});
+    } else if (first == "kernel") {
       facts.push_back({line, "kernel " + std::to_string(++kernels), said});
       schedules = 0;
     } else if (first == "apart") {
@@ -110,6 +120,12 @@ Diagnostics editedFacts(std::string_view text, const std::string &fileName,
       for (Fact &fact : factsOf(target.decisions, 1))
         made[fact.about] = std::move(fact.text);
       const std::vector<Fact> facts = factsOf(section.text, section.line);
+      auto tell = [&](std::string where, std::string what) {
+        if (warnings.size() == kMaxTold)
+          ++more;
+        else
+          warnings.push_back({Diag::EditedFacts, std::move(where), std::move(what)});
+      };
       std::set<std::string> found; // what the file says of it is so
       for (const Fact &fact : facts)
         if (auto is = made.find(fact.about); is != made.end() && is->second == fact.text)
@@ -120,18 +136,20 @@ Diagnostics editedFacts(std::string_view text, const std::string &fileName,
                 ? fact.mayBeOwn
                 : is->second == fact.text || (fact.mayBeOwn && found.count(fact.about) != 0))
           continue;
-        if (warnings.size() == kMaxTold) {
-          ++more;
-          continue;
-        }
         const bool isUnknown = is == made.end() || is->second.find(kNoReason) != std::string::npos;
-        warnings.push_back({Diag::EditedFacts, fileName + ":" + std::to_string(fact.line),
-                            "'" + fact.text +
-                                (isUnknown ? "' is not what was written there"
-                                           : "' is not so, it is '" + is->second + "'") +
-                                "; nothing depends on it: make it what it is, or emit the "
-                                "decisions anew"});
+        tell(fileName + ":" + std::to_string(fact.line),
+             "'" + fact.text +
+                 (isUnknown ? "' is not what was written there"
+                            : "' is not so, it is '" + is->second + "'") +
+                 "; nothing depends on it: make it what it is, or emit the decisions anew");
       }
+      std::set<std::string> abouts;
+      for (const Fact &fact : facts)
+        abouts.insert(fact.about);
+      for (const auto &[about, text] : made)
+        if (about.rfind("apart ", 0) == 0 && abouts.count(about) == 0)
+          tell(fileName, "the line '" + text.substr(0, text.find(kNoReason)) +
+                             "...' is missing; nothing depends on it: emit the decisions anew");
     }
   if (more > 0)
     warnings.push_back({Diag::EditedFacts, fileName,

@@ -253,7 +253,10 @@ private:
   }
 
   Status lowerToGir(TargetState &target) {
-    return fusec::lowerToGir(state.program, target, options.threads);
+    Status status = fusec::lowerToGir(state.program, target, options.threads);
+    if (!status.ok() && !options.decisionsPath.empty())
+      return unfit(status.errors(), options.decisionsPath, target.target.name);
+    return status;
   }
 
   Status generateCode(TargetState &target) {

@@ -17,6 +17,20 @@ void setLevel(Schedule &schedule, TensorId tensor, MemLevel level) {
     schedule.edges.push_back({tensor, level});
 }
 
+std::vector<TensorId> valuesInside(const ExprProgram &pattern) {
+  std::set<TensorId> made;
+  for (const Equation *e : scheduledEquations(pattern))
+    made.insert(e->outputs.begin(), e->outputs.end());
+  if (const Equation *scan = scanOf(pattern))
+    for (const ScanCarry &carry : scan->carries)
+      made.insert(carry.previous);
+  std::vector<TensorId> inside;
+  for (TensorId t : made)
+    if (pattern.tensors[t].kind == TensorKind::Temp)
+      inside.push_back(t);
+  return inside;
+}
+
 int producerOf(const std::vector<const Equation *> &equations, TensorId tensor) {
   for (size_t e = 0; e < equations.size(); ++e)
     if (std::count(equations[e]->outputs.begin(), equations[e]->outputs.end(), tensor) != 0)

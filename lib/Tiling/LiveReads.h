@@ -10,6 +10,9 @@ namespace fusec::tiling {
 MemLevel levelOf(const Schedule &schedule, TensorId tensor);
 /// Makes it an edge of that level; none where that is device memory.
 void setLevel(Schedule &schedule, TensorId tensor, MemLevel level);
+/// Tensors that the pattern's equations make for each other, a scan's states too, in the order of the tensors: each has
+/// a level.
+std::vector<TensorId> valuesInside(const ExprProgram &pattern);
 /// The equation that makes a tensor; -1: none of them.
 int producerOf(const std::vector<const Equation *> &equations, TensorId tensor);
 /// Of a read among its equation's (readsOf).

@@ -1,8 +1,10 @@
 #include "Tiling/Schedule.h"
 
 #include "Tiling/Access.h"
+#include "Tiling/LiveReads.h"
 
 #include <algorithm>
+#include <set>
 
 namespace fusec {
 
@@ -80,6 +82,10 @@ public:
       else
         return in.error("expected 'axis', 'operand', 'edge', 'keep' or 'tree'");
     }
+    for (TensorId t : tiling::valuesInside(pattern)) // none is taken for granted
+      if (const std::string &value = pattern.tensors[t].name; leveled.count(t) == 0)
+        return in.error("no level is given for " + value + ": expected 'edge " + value +
+                        "' and register, shared or global");
     FUSEC_CHECK(in.expect("tree"));
     FUSEC_CHECK(in.expect("{"));
     FUSEC_CHECK(parseTree(schedule.tree, 0));
@@ -239,14 +245,16 @@ private:
 
   Status parseEdge() {
     FUSEC_TRY(std::string tensor, in.nameText());
-    for (size_t t = 0; t < pattern.tensors.size(); ++t) {
-      if (pattern.tensors[t].name != tensor)
-        continue;
-      FUSEC_TRY(MemLevel level, parseLevel());
-      schedule.edges.push_back({static_cast<TensorId>(t), level});
-      return success();
-    }
-    return in.error("unknown tensor '" + tensor + "'");
+    const std::vector<TensorId> inside = tiling::valuesInside(pattern);
+    const auto t = std::find_if(inside.begin(), inside.end(),
+                                [&](TensorId i) { return pattern.tensors[i].name == tensor; });
+    if (t == inside.end())
+      return in.error("there is no value '" + tensor + "' inside the kernel");
+    FUSEC_TRY(MemLevel level, parseLevel());
+    if (!leveled.insert(*t).second)
+      return in.error("edge " + tensor + " has one level, here is another");
+    tiling::setLevel(schedule, *t, level);
+    return success();
   }
 
   Status parseTree(std::vector<TreeNode> &nodes, int depth) {
@@ -303,6 +311,7 @@ private:
   TextReader &in;
   ExprProgram pattern; // after the alternatives
   Schedule schedule;
+  std::set<TensorId> leveled; // values whose edge has been read
 };
 
 } // namespace
@@ -369,9 +378,13 @@ std::string print(const Schedule &schedule, const ExprProgram &original) {
       out += " pad " + std::to_string(operand.padElements);
     out += "\n";
   }
-  for (const EdgeLevel &edge : schedule.edges)
-    out += "  edge " + nameToText(pattern.tensors[edge.tensor].name) + " " +
-           std::string(name(edge.level)) + "\n";
+  std::vector<EdgeLevel> edges = schedule.edges;
+  for (TensorId t : tiling::valuesInside(pattern))
+    if (tiling::levelOf(schedule, t) == MemLevel::Global)
+      edges.push_back({t, MemLevel::Global});
+  for (auto [tensor, level] : edges)
+    out += "  edge " + nameToText(pattern.tensors[tensor].name) + " " + std::string(name(level)) +
+           "\n";
   for (const Kept &kept : schedule.kept)
     out += "  keep " + print(kept.read) + " " + std::string(name(kept.level)) + " from " +
            (kept.from ? print(*kept.from) : "store") + "\n";

@@ -72,6 +72,7 @@ map y [i:64]
 )";
 constexpr const char *kTurnedSchedule = R"(schedule s units 1 lanes 16 {
   axis i spatial (0) of e0, e1
+  edge t global
   tree {
     block i:16 { lane i:1 { compute e0 } }
     barrier
@@ -114,6 +115,16 @@ struct Case {
     }
     CHECK(found);
   }
+
+  /// The error of a text that does not parse.
+  std::string error(const std::string &from, const std::string &to) const {
+    INFO(from << " -> " << to);
+    const std::string changed = edited(from, to);
+    TextReader in(changed, "s.txt");
+    Result<Schedule> schedule = parseSchedule(in, pattern);
+    REQUIRE(!schedule.ok());
+    return schedule.errors().front().text;
+  }
 };
 
 } // namespace
@@ -121,7 +132,7 @@ struct Case {
 TEST_CASE("verify: partial sums of lanes are combined, and the result leaves registers") {
   const Case row(kRow, kRowSchedule);
   row.breaks("combine e0", "", "e0 sums over lanes or units and has a combine");
-  row.breaks("edge t register", "", "e0 has a store, or an edge level for its result");
+  row.breaks("edge t register", "edge t global", "e0 has a store, or an edge level for its result");
   row.breaks("combine e0", "combine e0 combine e0", "e0 is combined and stored once");
   row.breaks("combine e0\n      compute e1", "compute e1\n      combine e0",
              "e1 reads what e0 makes after it is made");
@@ -191,19 +202,13 @@ TEST_CASE("verify: what is written out is bounded") {
 
 TEST_CASE("schedules: numbers and nesting beyond all bounds do not parse") {
   const Case row(kRow, kRowSchedule);
-  auto error = [&](const std::string &from, const std::string &to) {
-    const std::string text = row.edited(from, to);
-    TextReader in(text, "s.txt");
-    Result<Schedule> schedule = parseSchedule(in, row.pattern);
-    REQUIRE(!schedule.ok());
-    return schedule.errors().front().text;
-  };
-  CHECK(error("units 1", "units 4294967297") == "the number 4294967297 is out of range");
-  CHECK(error("spatial (0)", "spatial (4294967296)") == "the number 4294967296 is out of range");
+  CHECK(row.error("units 1", "units 4294967297") == "the number 4294967297 is out of range");
+  CHECK(row.error("spatial (0)", "spatial (4294967296)") ==
+        "the number 4294967296 is out of range");
   std::string deep;
   for (int i = 0; i < 200000; ++i)
     deep += "seq k:64 {";
-  CHECK(error("seq k:64 {", deep) == "loops are nested more than 64 deep");
+  CHECK(row.error("seq k:64 {", deep) == "loops are nested more than 64 deep");
 }
 
 /// A row's sum that a map along rows reads in loops of its own: from shared memory, once it is stored there.
@@ -268,7 +273,7 @@ map y [i:8, j:32]
 })");
   const std::string several = "; in the lane loop over j several do";
   rows.breaks("edge r register", "edge r shared", "one thread stores an element of e1" + several);
-  rows.breaks("edge r register", "", "one thread stores an element of e1" + several);
+  rows.breaks("edge r register", "edge r global", "one thread stores an element of e1" + several);
   rows.breaks("store e0", "lane j:1 { store e0 }", "one thread stores an element of e0" + several);
   // Without a store, the one that is made stands in the lanes that read first.
   rows.breaks("store e0", "", "one thread stores an element of e0" + several);
@@ -306,10 +311,31 @@ TEST_CASE("verify: blocks along an axis are counted by one loop") {
   turned.breaks("lane i:1", "block i:1", "block loop over i is not inside another one of its kind");
 }
 
-TEST_CASE("verify: a value has one level") {
+TEST_CASE("verify: a value has one level, which is written down") {
   const Case row(kRow, kRowSchedule);
-  row.breaks("edge t register", "edge t register edge t register", "edge t has one level");
-  row.breaks("edge t register", "edge t register edge t shared", "edge t has one level");
+  CHECK(row.error("edge t register", "edge t register edge t register") ==
+        "edge t has one level, here is another");
+  CHECK(row.error("edge t register", "edge t global edge t shared") ==
+        "edge t has one level, here is another");
+  CHECK(row.error("edge t register", "") ==
+        "no level is given for t: expected 'edge t' and register, shared or global");
+  CHECK(row.error("edge t register", "edge x shared edge t register") ==
+        "there is no value 'x' inside the kernel");
+  Schedule twice = scheduleFrom(row.text, row.pattern);
+  twice.edges.push_back(twice.edges[0]);
+  CHECK_FALSE(verify(twice, row.pattern).ok());
+}
+
+TEST_CASE("schedules: a value that lies in device memory is written and read so") {
+  const Case row(kRow, kRowSchedule);
+  const std::string text = row.edited("combine e0", "combine e0 store e0");
+  Schedule schedule = scheduleFrom(text, row.pattern);
+  schedule.edges.clear();
+  const std::string printed = print(schedule, row.pattern);
+  CHECK(printed.find("  edge t global\n") != std::string::npos);
+  const Schedule again = scheduleFrom(printed, row.pattern);
+  CHECK(again.edges.empty()); // as the search says it
+  CHECK(print(again, row.pattern) == printed);
 }
 
 TEST_CASE("verify: a scan's states are set, handed on and taken") {
@@ -329,6 +355,8 @@ end
 )",
                   R"(schedule s units 1 lanes 16 {
   axis j spatial (0) of e0
+  edge h global
+  edge n global
   tree {
     carry 0
     seq step:1 { seq j:16 { lane j:1 { compute e0 } } carry 1 }
