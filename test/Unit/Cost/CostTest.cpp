@@ -3,6 +3,7 @@
 
 #include <catch2/catch_all.hpp>
 
+#include <array>
 #include <cmath>
 #include <random>
 
@@ -182,6 +183,24 @@ TEST_CASE("Barriers cost what the target's table says, those of the device what 
     const bool cpu = target.kind == TargetKind::Cpu; // a block has one core
     CHECK(latency(c, target) == Catch::Approx(cpu ? 0 : 5 * target.blockBarrierSec));
   }
+}
+
+TEST_CASE("Blocks take whole turns, and parts side by side count by their blocks") {
+  const Target a100 = *lookupTarget("a100");
+  Counts c;
+  c.unitsPerBlock = 32;
+  c.blocks = 2.0 * a100.cores; // 2048 threads a core
+  CHECK(turns(c, a100) == 1);
+  c.blocks += 1;
+  CHECK(turns(c, a100) == 2);
+  Counts many, few;
+  many.blocks = 30;
+  many.vectorOps = 100;
+  few.blocks = 10;
+  few.vectorOps = 500;
+  const Counts both = sideBySide(std::array{many, few});
+  CHECK(both.blocks == 40);
+  CHECK(both.vectorOps == 200); // of a block, on average
 }
 
 TEST_CASE("A CPU's calling thread does alone what is not worth handing out") {

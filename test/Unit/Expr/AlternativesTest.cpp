@@ -97,6 +97,22 @@ reduction y [i:5; k:7] sum f32
   }
 }
 
+TEST_CASE("a factor that varies along one of the axes that a sum runs over stays") {
+  const ExprProgram pattern = parse(R"(expr axes
+tensor %a: f32[5,7,3] input
+tensor %b: f32[3] input
+tensor %d: f32[5] input
+tensor %y: f32[5] output
+inputs (%a, %b, %d)
+outputs (%y)
+reduction y [i:5; k:7, l:3] sum f32
+  %y = mul(mul(%a[i, k, l], %b[l]), %d[i])
+)");
+  const ExprProgram made = apply(pattern, {"defer-division", 0});
+  CHECK(body(made, 0) == "%y.sum = mul(%a[i, k, l], %b[l])");
+  CHECK(body(made, 1) == "%y = mul(%y.sum[i], %d[i])");
+}
+
 TEST_CASE("a factor stays in sums of other types and in other monoids") {
   for (const char *kind : {"max f32", "prod f32", "sum i32"}) {
     std::string type = std::string(kind).substr(std::string(kind).size() - 3);

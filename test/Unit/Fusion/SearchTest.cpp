@@ -248,6 +248,22 @@ TEST_CASE("search: parts that do not need each other are side by side, contracti
         "s is no map, and only a map finishes a reduction");
 }
 
+TEST_CASE("search: what runs as a kernel of its own is no part beside others") {
+  Fixture f(R"(expr lone
+tensor %x: f32[64] input
+tensor %at: i64[64] input
+tensor %y: f32[64] output
+tensor %z: f32[64] output
+inputs (%x, %at)
+outputs (%y, %z)
+map y [i:64]
+  %y = exp(%x[i])
+scatter z [i:64] add base %x
+  %z[%at[i]] = 1.0
+)");
+  CHECK(whyNotOneKernel(f.context, f.region, {0, 1}) == "z is a scatter, a kernel of its own");
+}
+
 namespace {
 
 /// Two chains of maps that share nothing: a -> b of x, c -> d of z.
