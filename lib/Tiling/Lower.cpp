@@ -1,5 +1,6 @@
 #include "Tiling/LowerContext.h"
 #include "Tiling/Rounds.h"
+#include "Tiling/StatementPlaces.h"
 
 #include <algorithm>
 
@@ -95,28 +96,30 @@ int64_t Lowering::tileIn(const TreePath &chain, size_t length, AxisId axis) cons
 }
 
 /// An edge raised above registers needs the producer's values in memory before the consumer's statements: where
-/// the tree has no Store of the producer, one is put in front of the consumer, under loops like the consumer's.
+/// the tree has no Store of the producer, one is put in front of the first consumer, under loops like the consumer's.
 void Lowering::materialiseEdges() {
   for (const EdgeLevel &edge : schedule.edges) {
     int producer = producerOf(edge.tensor);
     if (edge.level == MemLevel::Register || producer < 0 ||
         equations[producer]->kind != EquationKind::Reduction || findLeaf(LeafKind::Store, producer))
       continue;
-    std::vector<TreePath> consumers = findConsumers(edge.tensor);
+    auto reads = [&](const TreeNode &leaf) {
+      return tiling::readsValue(leaf, edge.tensor, schedule, equations);
+    };
+    TreePath consumer;
     auto compute = findLeaf(LeafKind::Compute, producer);
-    if (consumers.empty() || !compute)
+    if (!compute || !findIn(tree, reads, consumer))
       continue;
-    const TreePath *consumer = &consumers[0];
     size_t common = 0;
-    while ((*consumer)[common] == (*compute)[common])
+    while (consumer[common] == (*compute)[common])
       ++common;
-    auto &siblings = common == 0 ? tree : const_cast<TreeNode *>((*consumer)[common - 1])->children;
+    auto &siblings = common == 0 ? tree : const_cast<TreeNode *>(consumer[common - 1])->children;
     auto place = std::find_if(siblings.begin(), siblings.end(),
-                              [&](const TreeNode &n) { return &n == (*consumer)[common]; });
+                              [&](const TreeNode &n) { return &n == consumer[common]; });
     TreeNode store = *place;
     TreeNode *node = &store;
-    for (size_t i = common + 1; i < consumer->size(); ++i) {
-      auto position = (*consumer)[i] - (*consumer)[i - 1]->children.data();
+    for (size_t i = common + 1; i < consumer.size(); ++i) {
+      auto position = consumer[i] - consumer[i - 1]->children.data();
       TreeNode child = node->children[position];
       node->children.assign(1, std::move(child));
       node = &node->children[0];

@@ -1,5 +1,7 @@
 #include "Tiling/StatementPlaces.h"
 
+#include "Tiling/Access.h"
+
 #include <algorithm>
 
 namespace fusec::tiling {
@@ -35,6 +37,21 @@ std::vector<const StatementPlace *> statementsOf(const std::vector<StatementPlac
     if (place.leaf->leaf == leaf && place.leaf->target == target)
       found.push_back(&place);
   return found;
+}
+
+bool readsValue(const TreeNode &leaf, TensorId value, const Schedule &schedule,
+                const std::vector<const Equation *> &equations) {
+  auto reads = [&](const Equation &e, NodeId read) { return e.body[read].index == value; };
+  if (leaf.leaf == LeafKind::Stage) {
+    const Operand &operand = schedule.operands[leaf.target];
+    const Equation &e = *equations[operand.equation];
+    return reads(e, readsOf(e)[operand.read]);
+  }
+  if (leaf.leaf != LeafKind::Compute && leaf.leaf != LeafKind::Sort)
+    return false;
+  const Equation &e = *equations[leaf.target];
+  const std::vector<NodeId> all = readsOf(e);
+  return std::any_of(all.begin(), all.end(), [&](NodeId read) { return reads(e, read); });
 }
 
 bool sharesReduction(const Schedule &schedule, int equation,

@@ -18,6 +18,10 @@ std::vector<StatementPlace> statementsOf(const Schedule &schedule);
 std::vector<const StatementPlace *> statementsOf(const std::vector<StatementPlace> &all,
                                                  LeafKind leaf, int target);
 
+/// A statement that reads the value, or copies a tile of it.
+bool readsValue(const TreeNode &leaf, TensorId value, const Schedule &schedule,
+                const std::vector<const Equation *> &equations);
+
 /// True if several threads side by side, lanes or units, each have a part of what an equation reduces to: among the
 /// loops around its Compute, one of that kind runs over a reduced axis of it.
 bool sharesReduction(const Schedule &schedule, int equation,

@@ -194,19 +194,21 @@ private:
                        [&](TensorId t) { return levelOf(schedule, t) != MemLevel::Register; });
   }
 
-  bool isFirstReader(int reader, TensorId t) const {
-    return std::none_of(equations.begin(), equations.begin() + reader, [&](const Equation *e) {
-      const std::vector<NodeId> reads = readsOf(*e);
-      return std::any_of(reads.begin(), reads.end(),
-                         [&](NodeId read) { return e->body[read].index == t; });
-    });
+  bool isFirstReader(const StatementPlace &place, TensorId t) const {
+    return std::none_of(places.begin(), places.begin() + place.order,
+                        [&](const StatementPlace &before) {
+                          return readsValue(*before.leaf, t, schedule, equations);
+                        });
   }
 
   /// Threads side by side store elements of their own at `place`: what each of them has, one alone would have to.
   void oneWriter(const StatementPlace &place, int e) {
     for (const TreeNode *loop : place.loops) {
       const bool parallel =
-          loop->loop == LoopKind::Lane || (loop->loop == LoopKind::Unit && schedule.units > 1);
+          loop->loop == LoopKind::Lane || (loop->loop == LoopKind::Unit && schedule.units > 1) ||
+          (loop->loop == LoopKind::Block &&
+           std::any_of(equations[e]->outputs.begin(), equations[e]->outputs.end(),
+                       [&](TensorId t) { return levelOf(schedule, t) == MemLevel::Global; }));
       const AxisUse *use = useOf(*loop, e);
       require(!parallel || (use && !use->reduction), "one thread stores an element of e" +
                                                          std::to_string(e) + "; in the " +
@@ -315,7 +317,7 @@ private:
         if (!compute || !held)
           continue;
         readsRegister(*compute, place, reader, read, maker, who);
-        if (edge->level != MemLevel::Register && !stages && isFirstReader(reader, t))
+        if (edge->level != MemLevel::Register && isFirstReader(place, t))
           oneWriter(place, maker); // where that store will stand
       }
     }

@@ -1,5 +1,5 @@
 // Schedules edited by hand that would be wrong code: each is refused with the rule that it breaks.
-#include "Candidates.h"
+#include "EditedSchedule.h"
 
 using namespace fusec;
 using namespace fusec::test;
@@ -79,53 +79,6 @@ constexpr const char *kTurnedSchedule = R"(schedule s units 1 lanes 16 {
     block i:16 { lane i:1 { compute e1 } }
   }
 })";
-
-Schedule scheduleFrom(const std::string &text, const ExprProgram &pattern) {
-  TextReader in(text, "s.txt");
-  return valueOf(parseSchedule(in, pattern));
-}
-
-struct Case {
-  ExprProgram pattern;
-  const std::string text;
-
-  Case(const std::string &program, const char *schedule, const char *constant = "")
-      : pattern(patternFrom(program)), text(schedule) {
-    fix(pattern, constant);
-    require(verify(scheduleFrom(text, pattern), pattern));
-  }
-
-  /// `from` replaced by `to`, wherever it stands.
-  std::string edited(const std::string &from, const std::string &to) const {
-    std::string changed = text;
-    REQUIRE(changed.find(from) != std::string::npos);
-    for (size_t at = 0; (at = changed.find(from, at)) != std::string::npos; at += to.size())
-      changed.replace(at, from.size(), to);
-    return changed;
-  }
-
-  void breaks(const std::string &from, const std::string &to, const std::string &rule) const {
-    INFO(from << " -> " << to);
-    const Status status = verify(scheduleFrom(edited(from, to), pattern), pattern);
-    REQUIRE(!status.ok());
-    bool found = false;
-    for (const Diagnostic &d : status.errors()) {
-      found = found || d.text == "broken rule: " + rule;
-      UNSCOPED_INFO(d.text);
-    }
-    CHECK(found);
-  }
-
-  /// The error of a text that does not parse.
-  std::string error(const std::string &from, const std::string &to) const {
-    INFO(from << " -> " << to);
-    const std::string changed = edited(from, to);
-    TextReader in(changed, "s.txt");
-    Result<Schedule> schedule = parseSchedule(in, pattern);
-    REQUIRE(!schedule.ok());
-    return schedule.errors().front().text;
-  }
-};
 
 } // namespace
 
@@ -237,53 +190,6 @@ map y [i:8]
   rows.breaks("store e0", "",
               "e1 reads what e0 makes in a register; both stand in one seq loop over i, "
               "as their register does");
-}
-
-/// A row's sum, made by all lanes of a unit and stored by one, and what each lane makes of it for itself.
-TEST_CASE("verify: one thread stores an element") {
-  const std::string program = R"(expr rows
-tensor %x: f32[8,32] input
-tensor %t: f32[8] temp
-tensor %r: f32[8] temp
-tensor %y: f32[8,32] output
-inputs (%x)
-outputs (%y)
-reduction t [i:8; k:32] sum f32
-  %t = %x[i, k]
-map r [i:8]
-  %r = mul(%t[i], 2.0)
-map y [i:8, j:32]
-  %y = mul(%r[i], %x[i, j])
-)";
-  const Case rows(program, R"(schedule s units 4 lanes 32 {
-  axis i spatial (0) of e0, e1, e2
-  axis k reduction (1) of e0
-  axis j spatial (1) of e2
-  edge t shared
-  edge r register
-  tree {
-    block i:4 { unit i:1 {
-      init e0
-      lane k:1 { compute e0 }
-      combine e0
-      store e0
-      lane j:1 { compute e1 compute e2 }
-    } }
-  }
-})");
-  const std::string several = "; in the lane loop over j several do";
-  rows.breaks("edge r register", "edge r shared", "one thread stores an element of e1" + several);
-  rows.breaks("edge r register", "edge r global", "one thread stores an element of e1" + several);
-  rows.breaks("store e0", "lane j:1 { store e0 }", "one thread stores an element of e0" + several);
-  // Without a store, the one that is made stands in the lanes that read first.
-  rows.breaks("store e0", "", "one thread stores an element of e0" + several);
-  // Outside of loops over lanes all of them make a value, and one stores it.
-  const std::string outside = rows.edited("lane j:1 { compute e1", "compute e1 lane j:1 {");
-  const Case stored(program, outside.c_str());
-  const std::string both = stored.edited("edge r register", "edge r shared");
-  CHECK(verify(scheduleFrom(both, stored.pattern), stored.pattern).ok());
-  const std::string made = stored.edited("store e0", "");
-  CHECK(verify(scheduleFrom(made, stored.pattern), stored.pattern).ok());
 }
 
 TEST_CASE("verify: blocks do not share a sum") {
