@@ -41,3 +41,25 @@ TEST_CASE("work: sums that wait for themselves, one of a few registers, leave pl
     CHECK(countWork(wide, many, target).front().stalls == 0);
   }
 }
+
+TEST_CASE("work: what a GPU's last cache does not hold comes from memory each time that blocks ask "
+          "for it") {
+  for (const char *name : {"sm_80", "gfx90a"}) {
+    INFO(name);
+    const Target target = targetNamed(name);
+    auto fromMemory = [&](int64_t size) {
+      const std::string n = std::to_string(size), square = "f32[" + n + ", " + n + "]";
+      const ExprProgram product =
+          patternFrom("expr p\ntensor %a: " + square + " input\ntensor %b: " + square +
+                      " input\ntensor %c: " + square +
+                      " output\ninputs (%a, %b)\noutputs (%c)\nreduction c [i:" + n + ", j:" + n +
+                      "; k:" + n + "] sum f32\n  %c = mul(%a[i, k], %b[k, j])\n");
+      const Schedule best = valueOf(bestSchedules(product, target)).back().schedule;
+      const cost::Counts counts = countWork(best, product, target).front();
+      CHECK(counts.levelBytes[1] > 2 * (counts.readBytes + counts.writtenBytes));
+      return counts.levelBytes[target.memory.size() - 1] / (counts.readBytes + counts.writtenBytes);
+    };
+    CHECK(fromMemory(512) == 0); // 3 MiB: all but the compulsory bytes
+    CHECK(fromMemory(8192) > 2);
+  }
+}
