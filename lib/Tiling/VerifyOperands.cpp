@@ -16,8 +16,8 @@ namespace {
 class Operands {
 public:
   Operands(const Schedule &schedule, const ExprProgram &pattern)
-      : schedule(schedule), equations(scheduledEquations(pattern)), places(statementsOf(schedule)) {
-  }
+      : schedule(schedule), symbols(pattern.symbols), equations(scheduledEquations(pattern)),
+        places(statementsOf(schedule)) {}
 
   std::vector<std::string> run() {
     for (size_t o = 0; o < schedule.operands.size(); ++o)
@@ -71,6 +71,35 @@ private:
                         stage->loops.begin(), stage->loops.end(),
                         [&](const TreeNode *loop) { return compute->isInside(loop); }),
                 who + " is staged in front of what reads it, in loops around both");
+      for (const StatementPlace *compute :
+           statementsOf(places, LeafKind::Compute, operand.equation))
+        staysInTile(operand, *stage, *compute);
+    }
+  }
+
+  /// Along an axis without a loop around the stage its tile ends with the axis. Points beyond, where loops of a
+  /// constant trip go that do not divide it, are summed all the same, and never stored.
+  void staysInTile(const Operand &operand, const StatementPlace &stage,
+                   const StatementPlace &compute) {
+    const Equation &e = *equations[operand.equation];
+    if (e.kind != EquationKind::Reduction)
+      return;
+    const uint64_t needed = axisDependence(e.body, readsOf(e)[operand.read]);
+    for (int p = 0; p < e.numSpatial; ++p) {
+      const AxisId a = axisOf(schedule, e, operand.equation, p);
+      auto isOver = [&](const TreeNode *loop) { return loop->axis == a; };
+      if (a < 0 || (needed >> p & 1) == 0 ||
+          std::any_of(stage.loops.begin(), stage.loops.end(), isOver))
+        continue;
+      const auto first = std::find_if(compute.loops.begin(), compute.loops.end(), isOver);
+      const bool isCut =
+          std::all_of(compute.loops.begin(), compute.loops.end(), [&](const TreeNode *loop) {
+            return !isOver(loop) || loop->loop == LoopKind::Seq || loop->loop == LoopKind::Block;
+          });
+      require(first == compute.loops.end() || isCut ||
+                  schedule.axes[a].extent.divisibleBy((*first)->step, symbols),
+              "the tile of " + operand.name + " ends with " + schedule.axes[a].name +
+                  ", and the loops inside of it touch no more: they divide it");
     }
   }
 
@@ -87,6 +116,7 @@ private:
   }
 
   const Schedule &schedule;
+  const std::vector<Symbol> &symbols;
   const std::vector<const Equation *> equations;
   const std::vector<StatementPlace> places;
   BrokenRules broken;

@@ -1,7 +1,7 @@
 """Small ONNX models made at test time: small_models.py KIND OUT.onnx [--seed N] [--prefix P] [--reorder]
 
-KIND: mlp | conv | attention | lstm. Widths, depths and weights follow from the seed; --prefix renames every value and
-node, --reorder permutes nodes where the graph allows it. The same seed gives the same computation."""
+KIND: mlp | conv | attention | lstm | rows. Widths, depths and weights follow from the seed; --prefix renames
+every value and node, --reorder permutes nodes where the graph allows it. The same seed gives the same computation."""
 
 import argparse
 import random
@@ -26,6 +26,10 @@ class Graph:
     def weight(self, base, *shape):
         data = (self.random.standard_normal(shape) / np.sqrt(shape[0])).astype(np.float32)
         self.weights.append(numpy_helper.from_array(data, self.name(base)))
+        return self.name(base)
+
+    def whole(self, base, numbers):
+        self.weights.append(numpy_helper.from_array(np.array(numbers, np.int64), self.name(base)))
         return self.name(base)
 
     def input(self, base, *shape):
@@ -111,14 +115,27 @@ def lstm(g):
     g.output(y, steps, 1, batch, hidden)
 
 
+def rows(g):
+    count, width = g.size(3, 40), g.size(9, 200)
+    x = g.input("x", count, width)
+    normal = g.op("LayerNormalization", [x, g.weight("scale", width)], "normal", axis=-1)
+    most = g.op("ReduceMax", [normal, g.whole("last", [1])], "most", keepdims=1)
+    g.output(g.op("Sub", [normal, most], "below"), count, width)
+    g.output(g.op("Mul", [most, most], "square"), count, 1)
+    g.output(g.op("Softmax", [x], "shares", axis=-1), count, width)
+    g.output(g.op("CumSum", [g.op("Exp", [normal], "e"), g.whole("axis", 1)], "sums"), count, width)
+
+
+KINDS = {"mlp": mlp, "conv": conv, "attention": attention, "lstm": lstm, "rows": rows}
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
-    parser.add_argument("kind", choices=["mlp", "conv", "attention", "lstm"])
+    parser.add_argument("kind", choices=sorted(KINDS))
     parser.add_argument("path")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--prefix", default="")
     parser.add_argument("--reorder", action="store_true")
     arguments = parser.parse_args()
     graph = Graph(arguments.seed, arguments.prefix)
-    {"mlp": mlp, "conv": conv, "attention": attention, "lstm": lstm}[arguments.kind](graph)
+    KINDS[arguments.kind](graph)
     graph.save(arguments.path, arguments.reorder)

@@ -139,6 +139,26 @@ TEST_CASE("verify: packed elements have places of their own") {
   matrix.breaks("(n/16, k, n%16)", "(k, n%16)", places + "n at a place of its own");
 }
 
+TEST_CASE("verify: what is summed stays in the tile that is staged") {
+  const std::string body = "unroll n:16 { lane n:1 { init e0 } } seq k:8 { stage a stage b "
+                           "seq k:1 { unroll n:16 { lane n:1 { compute e0 } } } } "
+                           "unroll n:16 { lane n:1 { store e0 } }";
+  const std::string tiles = "block n:32 { " + body + " }";
+  const Case matrix(ProgramText("matrix")
+                        .input("x", "6,24")
+                        .input("w", "24,20")
+                        .reduction("y", "i:6, j:20; k:24", "sum", "mul(%x[i, k], %w[k, j])"),
+                    ("schedule s units 1 lanes 16 { axis m spatial (0) of e0 "
+                     "axis n spatial (1) of e0 axis k reduction (2) of e0 "
+                     "operand a e0.r0 shared (k) operand b e0.r1 shared (k, n) "
+                     "tree { block m:1 { " +
+                     tiles + " } } }")
+                        .c_str());
+  matrix.breaks(tiles, body,
+                "the tile of b ends with n, and the loops inside of it touch no more: they divide "
+                "it");
+}
+
 TEST_CASE("verify: what another block makes lies behind a barrier") {
   const Case turned(kTurned, kTurnedSchedule);
   turned.breaks("} }\n    barrier\n    block i:16 { lane", "} lane",
