@@ -20,11 +20,12 @@ Diagnostics ownFault(Diagnostics errors) {
 Status planTarget(const ExprProgram &program, const PlanOptions &options, TargetState &target) {
   std::map<Hash128, KernelTime> known;
   KnownParts parts;
-  const bool wait = infoOf(options.mode).blocksWait;
   ScheduleOracle oracle = [&](const Pattern &pattern) -> Result<KernelTime> {
     if (auto it = known.find(pattern.signature); it != known.end())
       return it->second;
-    FUSEC_TRY(auto found, bestSchedules(pattern.program, target.target, {}, &parts, wait));
+    const bool thorough = known.size() < static_cast<size_t>(options.limits.thoroughEvaluations);
+    FUSEC_TRY(auto found, bestSchedules(pattern.program, target.target, {},
+                                        {&parts, infoOf(options.mode).blocksWait, thorough}));
     KernelTime &time = known[pattern.signature];
     if (!found.empty()) {
       const ScheduleVariant &best = found.back();
@@ -47,8 +48,8 @@ Status scheduleTarget(const PlanOptions &options, TargetState &target) {
   Diagnostics errors;
   for (const Pattern &pattern : target.plan.patterns) {
     Result<std::vector<ScheduleVariant>> variants =
-        bestSchedules(pattern.program, target.target, pattern.phaseStarts, nullptr,
-                      infoOf(options.mode).blocksWait);
+        bestSchedules(pattern.program, target.target, pattern.phaseStarts,
+                      {nullptr, infoOf(options.mode).blocksWait});
     if (!variants) {
       errors.insert(errors.end(), variants.errors().begin(), variants.errors().end());
       continue;

@@ -65,13 +65,15 @@ public:
     const bool large = region.vertices.size() > options.limits.allDrafts;
     if (options.mode == SearchMode::Full) {
       const std::vector<PlanDraft> seeds = drafts;
-      // Climbing from single equations too finds what the quick model misjudges.
+      // Climbing from single equations too finds what the quick model misjudges; in long lists it asks for too much.
       FUSEC_CHECK(sortByLaunches(drafts));
       std::stable_partition(drafts.begin(), drafts.end(),
                             [](const PlanDraft &d) { return d.origin != "none"; });
       const auto kept = static_cast<size_t>(options.limits.beamWidth);
       if (drafts.size() > kept)
         drafts.erase(drafts.begin() + static_cast<std::ptrdiff_t>(kept) - 1, drafts.end() - 1);
+      if (large && drafts.size() > 1)
+        drafts.pop_back();
       dropEqual(drafts, sets);
       PlanDraft best = drafts.front();
       for (PlanDraft &draft : drafts)

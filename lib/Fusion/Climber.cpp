@@ -1,15 +1,34 @@
 #include "Fusion/Climber.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace fusec {
+
+namespace {
+
+/// The words of an equation that stay where its axes get other extents.
+Hash128 withoutExtents(const Equation &e) {
+  std::vector<uint64_t> words = {static_cast<uint64_t>(e.kind), static_cast<uint64_t>(e.monoid),
+                                 e.axes.size(), static_cast<uint64_t>(e.numSpatial)};
+  for (const Scalar &s : e.body.nodes) {
+    words.push_back(static_cast<uint64_t>(s.op) << 32 | static_cast<uint64_t>(s.type));
+    words.insert(words.end(), s.args.begin(), s.args.end());
+  }
+  return hash128(words.data(), words.size() * sizeof(uint64_t));
+}
+
+} // namespace
 
 Climber::Climber(const FusionContext &context, const Region &region, const Score &score,
                  Judge &judge, VertexSets &sets)
     : context(context), region(region), score(score), judge(judge), sets(sets) {
-  for (size_t v = 0; v < region.vertices.size(); ++v)
-    for (TensorId t : region.vertices[v].reads)
+  for (size_t v = 0; v < region.vertices.size(); ++v) {
+    const Region::Vertex &vertex = region.vertices[v];
+    shapeless.push_back(vertex.equation ? withoutExtents(*vertex.equation) : Hash128());
+    for (TensorId t : vertex.reads)
       readersOf[t].push_back(static_cast<int>(v));
+  }
 }
 
 Status Climber::improve(PlanDraft &draft, double perKernel) {
@@ -104,16 +123,33 @@ Result<bool> Climber::cutBefore(PlanDraft &draft, int v, double perKernel) {
   FUSEC_TRY(double together, judge.kernelSeconds(whole));
   if (2 * judge.leastSeconds() - perKernel >= together)
     return false;
+  constexpr int kMostLost = 32; // more than the widths that any network has
+  int &lost = lostCuts[keyOfCut(whole, v, perKernel)];
+  if (lost >= kMostLost)
+    return false;
+  const int64_t asked = judge.evaluations();
   FUSEC_TRY(double first, judge.kernelSeconds(head));
-  if (first + judge.leastSeconds() - perKernel >= together)
+  double both = first + judge.leastSeconds();
+  if (both - perKernel < together) {
+    FUSEC_TRY(const double second, judge.kernelSeconds(tail));
+    both = first + second;
+  }
+  if (both - perKernel >= together) {
+    lost += judge.evaluations() > asked;
     return false;
-  FUSEC_TRY(double second, judge.kernelSeconds(tail));
-  if (first + second - perKernel >= together)
-    return false;
-  draft.seconds += first + second - together;
+  }
+  lost = 0;
+  draft.seconds += both - together;
   assign(draft, sets, head);
   assign(draft, sets, tail);
   return true;
+}
+
+Hash128 Climber::keyOfCut(const std::vector<int> &whole, int v, double perKernel) {
+  std::vector<uint64_t> words = {std::bit_cast<uint64_t>(perKernel)};
+  for (int u : whole)
+    words.insert(words.end(), {uint64_t{u == v}, shapeless[u].high, shapeless[u].low});
+  return hash128(words.data(), words.size() * sizeof(uint64_t));
 }
 
 } // namespace fusec

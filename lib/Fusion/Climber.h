@@ -25,6 +25,8 @@ private:
   Result<bool> join(PlanDraft &draft, int v, int u, double chance, double perKernel);
   /// The kernel of v becomes two: what comes before v, and v with the rest.
   Result<bool> cutBefore(PlanDraft &draft, int v, double perKernel);
+  /// What a cut is about but for the extents of axes: a long list has kernels of a hundred widths that all lose by it.
+  Hash128 keyOfCut(const std::vector<int> &whole, int v, double perKernel);
 
   const FusionContext &context;
   const Region &region;
@@ -32,6 +34,8 @@ private:
   Judge &judge;
   VertexSets &sets;
   std::map<TensorId, std::vector<int>> readersOf;
+  std::vector<Hash128> shapeless;  // of the vertices' equations, without extents
+  std::map<Hash128, int> lostCuts; // asked of the accurate model in vain since one paid
 };
 
 } // namespace fusec

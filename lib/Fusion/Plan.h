@@ -102,7 +102,9 @@ struct FusionLimits {
   int beamWidth = 3;
   int quickEvaluations = 200; // kernels that the quick model looks at
   int evaluations = 50;       // kernels that the accurate one is asked for
-  size_t allDrafts = 4096;    // equations of the longest list that gets every kind of draft
+  /// Kernels that the accurate model weighs with all that it knows; of further ones it finds out less (ScheduleSearch).
+  int thoroughEvaluations = 512;
+  size_t allDrafts = 4096; // equations of the longest list that gets every kind of draft
 };
 
 struct PlanOptions {

@@ -34,12 +34,16 @@ double different(std::vector<int64_t> &sectors) {
 
 } // namespace
 
-AccessMeter::AccessMeter(const Schedule &schedule, const ExprProgram &pattern, int ordinal,
-                         const StatementLoops &loops, const std::vector<int64_t> &symbols,
-                         Bounds bounds, bool lanesAreThreads, Effort effort)
-    : schedule(schedule), pattern(pattern), equation(*scheduledEquations(pattern)[ordinal]),
+AccessMeter::AccessMeter(const Schedule &schedule, const ExprProgram &pattern,
+                         const EquationFacts &facts, int ordinal, const StatementLoops &loops,
+                         const std::vector<int64_t> &symbols, Bounds bounds, bool lanesAreThreads,
+                         Effort effort)
+    : schedule(schedule), pattern(pattern), facts(facts), equation(facts.equation),
       ordinal(ordinal), loops(loops), symbols(symbols), bounds(bounds), threaded(lanesAreThreads),
-      effort(effort) {}
+      effort(effort) {
+  for (const Axis &axis : equation.axes)
+    extents.push_back(valueOf(axis.extent));
+}
 
 /// The statement does not run beyond the axis' extent.
 bool AccessMeter::stops(AxisId axis) const {
@@ -70,25 +74,24 @@ double AccessMeter::threads(bool writers) const {
 }
 
 /// Elements between the axis' value 0 and `value`.
-int64_t AccessMeter::offset(const FlatAccess &access, AxisId axis, int64_t value) const {
+int64_t AccessMeter::offset(const std::vector<int64_t> &strides, AxisId axis, int64_t value) const {
   const AxisUse *use = schedule.axes[axis].in(ordinal);
   int64_t sum = 0;
   for (size_t i = use ? use->positions.size() : 0; i-- > 0;) {
     const int position = use->positions[i];
     // An axis may have no elements; nothing is read then.
-    const int64_t extent = std::max<int64_t>(1, valueOf(equation.axes[position].extent));
-    sum += valueOf(access.stride[position]) * (i > 0 ? value % extent : value);
+    const int64_t extent = std::max<int64_t>(1, extents[position]);
+    sum += strides[position] * (i > 0 ? value % extent : value);
     value /= extent;
   }
   return sum;
 }
 
-bool AccessMeter::isLinear(const FlatAccess &access, AxisId axis) const {
+bool AccessMeter::isLinear(const std::vector<int64_t> &strides, AxisId axis) const {
   const AxisUse *use = schedule.axes[axis].in(ordinal);
   for (size_t i = 0; use && i + 1 < use->positions.size(); ++i) {
     const int outer = use->positions[i], inner = use->positions[i + 1];
-    if (valueOf(access.stride[outer]) !=
-        valueOf(access.stride[inner]) * valueOf(equation.axes[inner].extent))
+    if (strides[outer] != strides[inner] * extents[inner])
       return false;
   }
   return true;
@@ -99,10 +102,13 @@ Address AccessMeter::addressOf(const FlatAccess &access) const {
   address.constant = valueOf(access.constant);
   for (const FlatAccess::Rest &rest : access.rests)
     address.unknown.push_back(valueOf(rest.stride));
-  address.offset = [this, &access](AxisId axis, int64_t value) {
-    return offset(access, axis, value);
+  std::vector<int64_t> strides;
+  for (const DimExpr &stride : access.stride)
+    strides.push_back(valueOf(stride));
+  address.isLinear = [this, strides](AxisId axis) { return isLinear(strides, axis); };
+  address.offset = [this, strides = std::move(strides)](AxisId axis, int64_t value) {
+    return offset(strides, axis, value);
   };
-  address.isLinear = [this, &access](AxisId axis) { return isLinear(access, axis); };
   return address;
 }
 
@@ -220,7 +226,7 @@ Asked AccessMeter::sampled(const std::vector<NodeId> &indices, TensorId tensor,
     const AxisUse *use = schedule.axes[axis].in(ordinal);
     for (size_t i = use ? use->positions.size() : 0; i-- > 0;) {
       // No elements: as in offset().
-      const int64_t extent = std::max<int64_t>(1, valueOf(equation.axes[use->positions[i]].extent));
+      const int64_t extent = std::max<int64_t>(1, extents[use->positions[i]]);
       axes[use->positions[i]] = i > 0 ? value % extent : value;
       value /= extent;
     }
@@ -301,7 +307,7 @@ Asked AccessMeter::read(const Address &address, int64_t bytes) const {
 
 Asked AccessMeter::read(NodeId read, const std::vector<NodeId> &guards) const {
   const Scalar &node = equation.body[read];
-  if (std::optional<FlatAccess> access = flatAccess(equation, read, pattern);
+  if (const std::optional<FlatAccess> &access = facts.accesses[facts.ordinalOf(read)];
       guards.empty() && access)
     return additive(addressOf(*access), sizeInBytes(pattern.tensors[node.index].type), false);
   return sampled(indexOperands(node), node.index, guards, false);

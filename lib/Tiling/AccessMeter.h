@@ -1,5 +1,5 @@
 #pragma once
-#include "Tiling/Access.h"
+#include "Tiling/EquationFacts.h"
 #include "Tiling/StatementLoops.h"
 
 #include <array>
@@ -42,9 +42,10 @@ public:
   /// Which axes stop at their extent here: reads of a reduction go on with the last element, save in lanes.
   enum class Bounds : uint8_t { All, ReductionAndLanes, Reduction };
 
-  AccessMeter(const Schedule &schedule, const ExprProgram &pattern, int ordinal,
-              const StatementLoops &loops, const std::vector<int64_t> &symbols, Bounds bounds,
-              bool lanesAreThreads, Effort effort);
+  /// `facts` are those of the pattern's `ordinal`th equation.
+  AccessMeter(const Schedule &schedule, const ExprProgram &pattern, const EquationFacts &facts,
+              int ordinal, const StatementLoops &loops, const std::vector<int64_t> &symbols,
+              Bounds bounds, bool lanesAreThreads, Effort effort);
 
   /// Every thread that runs the statement reads.
   Asked read(const Address &address, int64_t bytes) const;
@@ -67,12 +68,13 @@ private:
   Asked sampled(const std::vector<NodeId> &indices, TensorId tensor,
                 const std::vector<NodeId> &guards, bool writers) const;
   Residues residues(const Address &address, int64_t bytes) const;
-  int64_t offset(const FlatAccess &access, AxisId axis, int64_t value) const;
-  bool isLinear(const FlatAccess &access, AxisId axis) const;
+  int64_t offset(const std::vector<int64_t> &strides, AxisId axis, int64_t value) const;
+  bool isLinear(const std::vector<int64_t> &strides, AxisId axis) const;
   int64_t valueOf(const DimExpr &e) const { return e.evaluate(symbols).value_or(1); }
 
   const Schedule &schedule;
   const ExprProgram &pattern;
+  const EquationFacts &facts;
   const Equation &equation;
   const int ordinal;
   const StatementLoops &loops;
@@ -80,6 +82,7 @@ private:
   const Bounds bounds;
   const bool threaded; // lanes are threads, else elements of a vector
   const Effort effort;
+  std::vector<int64_t> extents; // of the equation's axes
 };
 
 } // namespace fusec::tiling

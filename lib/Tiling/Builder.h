@@ -4,6 +4,10 @@
 #include "Tiling/Access.h"
 #include "Tiling/Schedule.h"
 
+namespace fusec {
+class WorkMeter;
+}
+
 namespace fusec::tiling {
 
 /// The pattern as the generators see it: one equation (or a reduction and the map that finishes it), its axes
@@ -75,8 +79,9 @@ int64_t roundUp(int64_t value, int64_t multiple);
 bool isContraction(const View &view);
 
 using Candidates = std::vector<Schedule>;
-/// Schedules of the pattern as it is, packs apart.
-Candidates plainCandidates(const ExprProgram &pattern, const Target &target);
+/// Schedules of the pattern as it is, packs apart. `meter`: of the pattern.
+Candidates plainCandidates(const ExprProgram &pattern, const Target &target,
+                           const WorkMeter &meter);
 Candidates mapCandidates(const View &view);
 Candidates reductionCandidates(const View &view);
 Candidates cpuContractionCandidates(const View &view);
@@ -91,6 +96,7 @@ Candidates topKCandidates(const View &view);
 Candidates sharedWalkCandidates(const ExprProgram &pattern, const Target &target);
 /// None where an equation is neither a map nor a reduction, or has no elements, or (on a GPU, without common rows) more
 /// outputs than one block is for.
-Candidates stitchCandidates(const ExprProgram &pattern, const Target &target);
+Candidates stitchCandidates(const ExprProgram &pattern, const Target &target,
+                            const WorkMeter &meter);
 
 } // namespace fusec::tiling

@@ -33,10 +33,10 @@ struct Touch {
 
 class Cache {
 public:
-  Cache(const Schedule &schedule, const ExprProgram &pattern, const BlockStorage &storage,
-        double lineBytes)
-      : schedule(schedule), pattern(pattern), storage(storage), lineBytes(lineBytes),
-        equations(scheduledEquations(pattern)), scan(scanOf(pattern)) {
+  Cache(const Schedule &schedule, const ExprProgram &pattern,
+        const std::vector<EquationFacts> &facts, const BlockStorage &storage, double lineBytes)
+      : schedule(schedule), pattern(pattern), facts(facts), storage(storage), lineBytes(lineBytes),
+        scan(scanOf(pattern)) {
     symbols = optValues(pattern.symbols);
     assert(schedule.axes.size() <= kMostAxes);
     for (const ScheduleAxis &axis : schedule.axes)
@@ -77,7 +77,7 @@ private:
   AxisId alongMemory(int equation, const std::vector<DimExpr> &stride) const {
     for (size_t p = 0; p < stride.size(); ++p)
       if (stride[p].isConst(1))
-        return axisOf(schedule, *equations[equation], equation, static_cast<int>(p));
+        return axisOf(schedule, facts[equation].equation, equation, static_cast<int>(p));
     return -1;
   }
 
@@ -88,8 +88,7 @@ private:
     std::vector<Touch> &out = known->second;
     if (leaf.leaf == LeafKind::Stage) {
       const Operand &operand = schedule.operands[leaf.target];
-      const NodeId read = readsOf(*equations[operand.equation])[operand.read];
-      out.push_back(ofRead(operand.equation, read));
+      out.push_back(ofRead(operand.equation, operand.read));
       out.push_back(ofOperand(leaf.target));
       return out;
     }
@@ -101,9 +100,9 @@ private:
     }
     if (leaf.leaf != LeafKind::Compute && leaf.leaf != LeafKind::Store)
       return out;
-    const Equation &e = *equations[leaf.target];
+    const Equation &e = facts[leaf.target].equation;
     if (leaf.leaf == LeafKind::Compute) {
-      const std::vector<NodeId> reads = readsOf(e);
+      const std::vector<NodeId> &reads = facts[leaf.target].reads;
       for (size_t r = 0; r < reads.size(); ++r) {
         auto operand =
             std::find_if(schedule.operands.begin(), schedule.operands.end(), [&](const Operand &o) {
@@ -112,7 +111,7 @@ private:
         if (operand != schedule.operands.end())
           out.push_back(ofOperand(static_cast<int>(operand - schedule.operands.begin())));
         else if (levelOf(e.body[reads[r]].index) != MemLevel::Register)
-          out.push_back(ofRead(leaf.target, reads[r]));
+          out.push_back(ofRead(leaf.target, static_cast<int>(r)));
       }
       for (TensorId t : e.opaqueInputs)
         out.push_back(
@@ -127,12 +126,14 @@ private:
     return out;
   }
 
-  Touch ofRead(int equation, NodeId read) const {
-    const Equation &e = *equations[equation];
-    const TensorId t = e.body[read].index;
+  /// `read`: among those of the equation.
+  Touch ofRead(int equation, int read) const {
+    const EquationFacts &reader = facts[equation];
+    const NodeId node = reader.reads[read];
+    const TensorId t = reader.equation.body[node].index;
     Touch touch{t, double(sizeInBytes(pattern.tensors[t].type)),
-                axesOf(equation, axisDependence(e.body, read))};
-    if (std::optional<FlatAccess> access = flatAccess(e, read, pattern)) {
+                axesOf(equation, reader.axes[node])};
+    if (const std::optional<FlatAccess> &access = reader.accesses[read]) {
       uint64_t positions = 0;
       for (size_t p = 0; p < access->stride.size(); ++p)
         if (!access->stride[p].isConst(0))
@@ -145,8 +146,7 @@ private:
 
   Touch ofOperand(int ordinal) const {
     const Operand &operand = schedule.operands[ordinal];
-    const NodeId read = readsOf(*equations[operand.equation])[operand.read];
-    Touch touch = ofRead(operand.equation, read);
+    Touch touch = ofRead(operand.equation, operand.read);
     if (operand.level == MemLevel::Shared)
       touch.place = -2 - ordinal;
     if (operand.digits.back().index < 0)
@@ -234,10 +234,10 @@ private:
 
   const Schedule &schedule;
   const ExprProgram &pattern;
+  const std::vector<EquationFacts> &facts;
   const BlockStorage &storage;
   double capacity = 0;
   const double lineBytes;
-  const std::vector<const Equation *> equations;
   const Equation *scan;
   std::vector<int64_t> symbols;
   std::vector<int64_t> tiles; // elements of each axis below the loops around
@@ -247,8 +247,9 @@ private:
 } // namespace
 
 std::vector<double> missedBytes(const Schedule &schedule, const ExprProgram &pattern,
+                                const std::vector<EquationFacts> &facts,
                                 const BlockStorage &storage, const Target &target, double blocks) {
-  Cache model(schedule, pattern, storage, double(target.core.lineBytes));
+  Cache model(schedule, pattern, facts, storage, double(target.core.lineBytes));
   const double footprint = model.footprint();
   std::vector<double> missed;
   for (const MemoryLevel &cache : std::span(target.memory).first(target.memory.size() - 1)) {

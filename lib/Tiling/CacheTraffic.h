@@ -1,6 +1,7 @@
 #pragma once
 #include "Target/Target.h"
 #include "Tiling/BlockStorage.h"
+#include "Tiling/EquationFacts.h"
 
 namespace fusec::tiling {
 
@@ -13,8 +14,9 @@ inline bool hasTooManyAxes(const Schedule &schedule, const Target &target) {
 
 /// Bytes of one launch that each level of a CPU's memory does not hold when they are asked for, and that come from the
 /// one behind it; the last level holds everything. None where a level holds what a core touches: the steps around have
-/// left it there (cost::heldShare).
+/// left it there (cost::heldShare). `facts`: of the pattern's equations.
 std::vector<double> missedBytes(const Schedule &schedule, const ExprProgram &pattern,
+                                const std::vector<EquationFacts> &facts,
                                 const BlockStorage &storage, const Target &target, double blocks);
 
 } // namespace fusec::tiling

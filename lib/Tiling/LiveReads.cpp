@@ -61,26 +61,26 @@ std::optional<int64_t> namedElement(const Schedule &schedule,
   return reader.body[indices[position]].imm;
 }
 
-LiveReads::LiveReads(const Schedule &schedule, const ExprProgram &pattern,
-                     const std::vector<const Equation *> &equations, int equation,
-                     const std::vector<NodeId> &roots, bool operandsStand)
-    : schedule(schedule), pattern(pattern), equations(equations), equation(equation),
-      operandsStand(operandsStand) {
+LiveReads::LiveReads(const Schedule &schedule, const std::vector<EquationFacts> &facts,
+                     int equation, const std::vector<NodeId> &roots, bool operandsStand)
+    : schedule(schedule), facts(facts), equation(equation), operandsStand(operandsStand),
+      visited(facts[equation].equation.body.nodes.size()) {
   for (NodeId root : roots)
     visit(root, {});
 }
 
 void LiveReads::visit(NodeId id, const std::vector<NodeId> &guards) {
-  if (!visited.insert(id).second)
+  if (visited[id])
     return;
-  const Equation &e = *equations[equation];
-  const Scalar &node = e.body[id];
+  visited[id] = true;
+  const Scalar &node = facts[equation].equation.body[id];
   if (node.op != ScalarOp::Read && node.op != ScalarOp::ReadIf) {
     for (NodeId arg : node.args)
       visit(arg, guards);
     return;
   }
-  if (const Operand *operand = operandsStand ? operandOf(id) : nullptr) {
+  const int ordinal = facts[equation].ordinalOf(id);
+  if (const Operand *operand = operandsStand ? operandOf(ordinal) : nullptr) {
     operands.push_back(operand);
     return;
   }
@@ -90,16 +90,22 @@ void LiveReads::visit(NodeId id, const std::vector<NodeId> &guards) {
     visit(node.args[1], guards);
     inside.push_back(node.args[0]);
   }
-  if (producerOf(equations, node.index) >= 0 && levelOf(schedule, node.index) == MemLevel::Register)
+  if (levelOf(schedule, node.index) == MemLevel::Register && isMade(node.index))
     return;
-  if (!flatAccess(e, id, pattern))
+  if (!facts[equation].accesses[ordinal])
     for (NodeId index : indexOperands(node))
       visit(index, inside);
   memory.push_back({id, std::move(inside)});
 }
 
-const Operand *LiveReads::operandOf(NodeId read) const {
-  const int ordinal = ordinalOf(*equations[equation], read);
+bool LiveReads::isMade(TensorId tensor) const {
+  return std::any_of(facts.begin(), facts.end(), [&](const EquationFacts &of) {
+    const std::vector<TensorId> &outputs = of.equation.outputs;
+    return std::find(outputs.begin(), outputs.end(), tensor) != outputs.end();
+  });
+}
+
+const Operand *LiveReads::operandOf(int ordinal) const {
   for (const Operand &o : schedule.operands)
     if (o.equation == equation && o.read == ordinal)
       return &o;

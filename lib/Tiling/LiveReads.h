@@ -2,7 +2,6 @@
 #include "Tiling/StagedMeter.h"
 
 #include <optional>
-#include <set>
 
 namespace fusec::tiling {
 
@@ -27,9 +26,8 @@ std::optional<int64_t> namedElement(const Schedule &schedule,
 /// `operandsStand`, what an operand stands for is not computed where the operand is read.
 class LiveReads {
 public:
-  /// `equations`: those of the pattern, which outlive this.
-  LiveReads(const Schedule &schedule, const ExprProgram &pattern,
-            const std::vector<const Equation *> &equations, int equation,
+  /// `facts`: of the pattern's equations, which outlive this.
+  LiveReads(const Schedule &schedule, const std::vector<EquationFacts> &facts, int equation,
             const std::vector<NodeId> &roots, bool operandsStand);
 
   std::vector<const Operand *> operands;
@@ -37,14 +35,14 @@ public:
 
 private:
   void visit(NodeId id, const std::vector<NodeId> &guards);
-  const Operand *operandOf(NodeId read) const;
+  const Operand *operandOf(int ordinal) const;
+  bool isMade(TensorId tensor) const;
 
   const Schedule &schedule;
-  const ExprProgram &pattern;
-  const std::vector<const Equation *> &equations;
+  const std::vector<EquationFacts> &facts;
   const int equation;
   const bool operandsStand;
-  std::set<NodeId> visited;
+  std::vector<bool> visited; // nodes of the body
 };
 
 } // namespace fusec::tiling

@@ -19,9 +19,11 @@ namespace {
 
 class Mover {
 public:
-  Mover(const Schedule &schedule, const ExprProgram &pattern, const Target &target, Effort effort)
-      : schedule(schedule), pattern(pattern), threaded(target.kind != TargetKind::Cpu),
-        effort(effort), equations(scheduledEquations(pattern)), scan(scanOf(pattern)) {
+  Mover(const Schedule &schedule, const ExprProgram &pattern,
+        const std::vector<EquationFacts> &facts, const Target &target, Effort effort)
+      : schedule(schedule), pattern(pattern), facts(facts),
+        threaded(target.kind != TargetKind::Cpu), effort(effort),
+        equations(scheduledEquations(pattern)), scan(scanOf(pattern)) {
     symbols = optValues(pattern.symbols);
     steps = scan ? valueOf(scan->steps) : 1;
   }
@@ -84,7 +86,7 @@ private:
   }
 
   AccessMeter meter(int equation, const StatementLoops &loops, AccessMeter::Bounds bounds) const {
-    return {schedule, pattern, equation, loops, symbols, bounds, threaded, effort};
+    return {schedule, pattern, facts[equation], equation, loops, symbols, bounds, threaded, effort};
   }
 
   void addRead(const Asked &asked) {
@@ -128,10 +130,10 @@ private:
   void stage(const Operand &operand, const StatementLoops &loops) {
     if (!isRead(operand)) // as are its copies
       return;
-    const std::vector<NodeId> copied = {readsOf(*equations[operand.equation])[operand.read]};
-    const LiveReads reads(schedule, pattern, equations, operand.equation, copied, false);
-    const Staged staged =
-        measureStage(schedule, pattern, operand, reads.memory, loops, symbols, threaded, effort);
+    const EquationFacts &reader = facts[operand.equation];
+    const LiveReads reads(schedule, facts, operand.equation, {reader.reads[operand.read]}, false);
+    const Staged staged = measureStage(schedule, pattern, reader, operand, reads.memory, loops,
+                                       symbols, threaded, effort);
     addRead(staged.read);
     if (!isHandedOn(schedule, pattern, operand))
       moved.sharedBytes += staged.sharedBytes;
@@ -207,8 +209,8 @@ private:
   }
 
   TensorId tensorAt(const ReadPlace &place) const {
-    const Equation &e = *equations[place.equation];
-    return e.body[readsOf(e)[place.read]].index;
+    const EquationFacts &reader = facts[place.equation];
+    return reader.equation.body[reader.reads[place.read]].index;
   }
 
   void store(int equation, const StatementLoops &loops) {
@@ -225,13 +227,13 @@ private:
   /// `rank`: of the Compute statement that reads; -1: another one.
   void readAll(int equation, const std::vector<NodeId> &roots, int rank,
                const StatementLoops &loops) {
-    const LiveReads reads(schedule, pattern, equations, equation, roots, true);
+    const LiveReads reads(schedule, facts, equation, roots, true);
     for (const Operand *operand : reads.operands)
       if (schedule.kept.empty() || !isKept(equation, rank, operand->read, loops))
         readOperand(*operand, loops);
     for (const GuardedRead &read : reads.memory) {
       if (schedule.kept.empty() ||
-          !isKept(equation, rank, ordinalOf(*equations[equation], read.read), loops))
+          !isKept(equation, rank, facts[equation].ordinalOf(read.read), loops))
         readMemory(equation, read, loops);
       storeForReader(equations[equation]->body[read.read].index, loops);
     }
@@ -282,14 +284,14 @@ private:
 
   /// Part of a read that is left where unrolled copies of the statement do it once.
   double inCommon(int equation, NodeId read) const {
-    const uint64_t axes = axisDependence(equations[equation]->body, read);
-    return effort == Effort::Thorough ? 1
-                                      : 1 / unrolledCopies(schedule, path, equation, axes, symbols);
+    return effort == Effort::Thorough
+               ? 1
+               : 1 / unrolledCopies(schedule, path, equation, facts[equation].axes[read], symbols);
   }
 
   bool isRead(const Operand &operand) const {
     const Equation &e = *equations[operand.equation];
-    const LiveReads reads(schedule, pattern, equations, operand.equation, rootsOf(e), true);
+    const LiveReads reads(schedule, facts, operand.equation, rootsOf(e), true);
     return std::count(reads.operands.begin(), reads.operands.end(), &operand) != 0;
   }
 
@@ -298,7 +300,7 @@ private:
     AccessMeter::Bounds bounds = AccessMeter::Bounds::All;
     if (e.kind == EquationKind::Reduction) {
       bounds = AccessMeter::Bounds::Reduction;
-      const uint64_t axes = axisDependence(e.body, read.read);
+      const uint64_t axes = facts[equation].axes[read.read];
       const AxisId lane = loops.hasLanes() ? loops.laneAxis() : -1;
       const AxisUse *use = lane >= 0 ? schedule.axes[lane].in(equation) : nullptr;
       for (size_t i = 0; use && i < use->positions.size(); ++i)
@@ -317,7 +319,7 @@ private:
 
   void readOperand(const Operand &operand, const StatementLoops &loops) {
     const Equation &e = *equations[operand.equation];
-    const NodeId read = readsOf(e)[operand.read];
+    const NodeId read = facts[operand.equation].reads[operand.read];
     const double part = inCommon(operand.equation, read);
     const int64_t bytes = bytesOf(e.body[read].index);
     // A map's points beyond the extents are not computed; a sum's tile is, where it may be cut.
@@ -356,6 +358,7 @@ private:
 
   const Schedule &schedule;
   const ExprProgram &pattern;
+  const std::vector<EquationFacts> &facts;
   const bool threaded;
   const Effort effort;
   const std::vector<const Equation *> equations;
@@ -372,12 +375,12 @@ private:
 Moved movedBytes(const Schedule &schedule, const ExprProgram &pattern, const Target &target,
                  Effort effort) {
   const ScheduledPattern scheduled(schedule, pattern);
-  return movedBytesOf(schedule, scheduled.program(), target, effort);
+  return movedBytesOf(schedule, scheduled.program(), factsOf(scheduled.program()), target, effort);
 }
 
-Moved movedBytesOf(const Schedule &schedule, const ExprProgram &equations, const Target &target,
-                   Effort effort) {
-  return Mover(schedule, equations, target, effort).run();
+Moved movedBytesOf(const Schedule &schedule, const ExprProgram &equations,
+                   const std::vector<EquationFacts> &facts, const Target &target, Effort effort) {
+  return Mover(schedule, equations, facts, target, effort).run();
 }
 
 } // namespace fusec

@@ -19,8 +19,9 @@ struct Moved {
 /// sectors are those of any data, and the access is taken to happen: all else is what a launch does, but for topk.
 Moved movedBytes(const Schedule &schedule, const ExprProgram &pattern, const Target &target,
                  tiling::Effort effort);
-/// Of a schedule of these very equations.
-Moved movedBytesOf(const Schedule &schedule, const ExprProgram &equations, const Target &target,
+/// Of a schedule of these very equations; `facts`: theirs.
+Moved movedBytesOf(const Schedule &schedule, const ExprProgram &equations,
+                   const std::vector<tiling::EquationFacts> &facts, const Target &target,
                    tiling::Effort effort);
 
 } // namespace fusec

@@ -56,7 +56,8 @@ std::string describe(const Schedule &schedule) {
 
 } // namespace
 
-Candidates tiling::plainCandidates(const ExprProgram &pattern, const Target &target) {
+Candidates tiling::plainCandidates(const ExprProgram &pattern, const Target &target,
+                                   const WorkMeter &meter) {
   if (scanOf(pattern))
     return scanCandidates(pattern, target);
   std::vector<const Equation *> equations = scheduledEquations(pattern);
@@ -68,7 +69,7 @@ Candidates tiling::plainCandidates(const ExprProgram &pattern, const Target &tar
     // Contractions need tiles, which a nest among others has not.
     if (std::none_of(equations.begin(), equations.end(),
                      [](const Equation *e) { return isContraction(*e); }))
-      for (Schedule &schedule : stitchCandidates(pattern, target))
+      for (Schedule &schedule : stitchCandidates(pattern, target, meter))
         out.push_back(std::move(schedule));
     return out;
   }
@@ -219,7 +220,8 @@ static void markChosen(search::Log &log, const std::vector<int> &units, int want
 
 Result<std::vector<ScheduleVariant>> bestSchedules(const ExprProgram &pattern, const Target &target,
                                                    const std::vector<int> &phaseStarts,
-                                                   KnownParts *known, bool blocksWait) {
+                                                   const ScheduleSearch &how) {
+  KnownParts *known = how.known;
   ScheduleVariant best;
   std::vector<std::vector<int>> unitsOfPhases; // of consideredOfPhases
   auto notePhase = [&](const Weighed &candidates) {
@@ -231,13 +233,14 @@ Result<std::vector<ScheduleVariant>> bestSchedules(const ExprProgram &pattern, c
     }
   };
   FUSEC_TRY(Weighed all, phaseStarts.empty()
-                             ? weighedCandidates(pattern, target, known)
+                             ? weighedCandidates(pattern, target, known, how.thorough)
                              : phasedCandidates(pattern, target, phaseStarts, known, notePhase));
-  if (!blocksWait)
+  if (!how.blocksWait)
     std::erase_if(all, [](const WeighedSchedule &candidate) {
       return candidate.phases.size() > 1 || hasRounds(candidate.schedule);
     });
-  FUSEC_CHECK(keepInFastest(all, pattern, target, known != nullptr));
+  if (how.thorough)
+    FUSEC_CHECK(keepInFastest(all, pattern, target, known != nullptr));
   if (all.empty())
     return std::vector<ScheduleVariant>{};
   size_t chosen = search::chooseLowest(
@@ -278,7 +281,8 @@ Result<std::vector<ScheduleVariant>> bestSchedules(const ExprProgram &pattern, c
   const ScheduledPattern scheduled(best.schedule, pattern);
   if (!aligned.divisors.empty() && !scanOf(pattern) && all[chosen].phases.size() == 1 &&
       isContraction(makeView(scheduled.program(), target, 0, -1))) {
-    FUSEC_CHECK(decideKept(aligned.schedule, pattern, symbols, target));
+    if (how.thorough)
+      FUSEC_CHECK(decideKept(aligned.schedule, pattern, symbols, target));
     variants.push_back(std::move(aligned));
   }
   variants.push_back(std::move(best));

@@ -60,15 +60,22 @@ struct StepReads {
 std::optional<StepReads> readsOfStep(const Schedule &schedule, const ExprProgram &pattern,
                                      const Target &target);
 
+struct ScheduleSearch {
+  /// Lives from call to call on the target: the threads of a pack are then taken to keep what those of its parts do.
+  KnownParts *known = nullptr;
+  /// A kernel's blocks may wait for each other, between phases and between rounds of a scan.
+  bool blocksWait = true;
+  /// Else a kernel is weighed in a quarter of the time and may seem slower than it is: without alternatives, where the
+  /// pattern has schedules as it is, and with threads that keep nothing.
+  bool thorough = true;
+};
+
 /// Answers "how would this pattern run, and how fast" for Fusion: the cheapest candidate, and a guarded variant in
 /// front of it where knowing that a symbol is a multiple of the lanes saves bounds checks. Schedules say what threads
 /// keep, and the seconds know it: they are those of the kernel that is made. Empty where no single kernel can hold the
-/// pattern. `phaseStarts`: see tiling::phasedCandidates. `known`: kept from call to call on the target; with
-/// it the threads of a pack are taken to keep what those of its parts keep.
-/// `blocksWait`: a kernel's blocks may wait for each other, between phases and between rounds of a scan.
+/// pattern. `phaseStarts`: see tiling::phasedCandidates.
 Result<std::vector<ScheduleVariant>> bestSchedules(const ExprProgram &pattern, const Target &target,
                                                    const std::vector<int> &phaseStarts = {},
-                                                   KnownParts *known = nullptr,
-                                                   bool blocksWait = true);
+                                                   const ScheduleSearch &how = {});
 
 } // namespace fusec

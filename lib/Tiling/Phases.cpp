@@ -153,7 +153,7 @@ Result<Weighed> ownCandidates(const ExprProgram &pattern, const Target &target, 
   if (!out.empty())
     return out;
   WorkMeter meter(pattern, target);
-  for (Schedule &schedule : plainCandidates(pattern, target)) {
+  for (Schedule &schedule : plainCandidates(pattern, target, meter)) {
     if (hasTooManyAxes(schedule, target))
       continue;
     std::vector<cost::Counts> phases = meter.phases(schedule);
@@ -162,7 +162,8 @@ Result<Weighed> ownCandidates(const ExprProgram &pattern, const Target &target, 
   }
   Weighed raised;
   for (const WeighedSchedule *candidate : fastestOfUnits(out))
-    if (std::optional<WeighedSchedule> faster = withFasterLevels(*candidate, pattern, target)) {
+    if (std::optional<WeighedSchedule> faster =
+            withFasterLevels(*candidate, pattern, target, meter)) {
       faster->schedule.name += "-raised";
       raised.push_back(std::move(*faster));
     }
@@ -199,8 +200,10 @@ static Status appendAll(const RewrittenPattern &made, std::vector<Rewrite> via,
 }
 
 Result<Weighed> weighedCandidates(const ExprProgram &pattern, const Target &target,
-                                  KnownParts *known) {
+                                  KnownParts *known, bool thorough) {
   FUSEC_TRY(Weighed all, ownCandidates(pattern, target, known));
+  if (!thorough && !all.empty())
+    return all;
   for (const RewrittenPattern &made : applicableAlternatives(pattern, target))
     FUSEC_CHECK(appendAll(made, {}, target, known, all));
   return all;

@@ -13,9 +13,10 @@ namespace fusec::tiling {
 Result<Weighed> ownCandidates(const ExprProgram &pattern, const Target &target,
                               KnownParts *known = nullptr);
 
-/// The candidates for a pattern, and those of its alternatives.
+/// The candidates for a pattern, and those of its alternatives: all where that is `thorough`, else where it has none
+/// as it is.
 Result<Weighed> weighedCandidates(const ExprProgram &pattern, const Target &target,
-                                  KnownParts *known = nullptr);
+                                  KnownParts *known = nullptr, bool thorough = true);
 
 /// For patterns whose equations fall into parts that do not need each other; none for others. What they count is put
 /// together from their parts' own schedules.

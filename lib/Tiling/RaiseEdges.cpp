@@ -48,9 +48,10 @@ constexpr size_t kMostPriced = 48;
 
 class LevelSearch {
 public:
-  LevelSearch(const WeighedSchedule &start, const ExprProgram &program, const Target &target)
+  LevelSearch(const WeighedSchedule &start, const ExprProgram &program, const Target &target,
+              WorkMeter &meter)
       : start(start), program(program), target(target), equations(scheduledEquations(program)),
-        inRounds(hasRounds(start.schedule)), meter(program, target) {}
+        inRounds(hasRounds(start.schedule)), meter(meter) {}
 
   std::optional<WeighedSchedule> run() {
     if (start.phases.size() != 1 && !inRounds)
@@ -251,15 +252,16 @@ private:
   const std::vector<const Equation *> equations;
   const bool inRounds;
   const std::vector<int> phases = phasesOfEquations(start.schedule, equations.size());
-  WorkMeter meter;
+  WorkMeter &meter;
   size_t count = 0; // of priced schedules
 };
 
 } // namespace
 
-std::optional<WeighedSchedule>
-withFasterLevels(const WeighedSchedule &start, const ExprProgram &equations, const Target &target) {
-  return LevelSearch(start, equations, target).run();
+std::optional<WeighedSchedule> withFasterLevels(const WeighedSchedule &start,
+                                                const ExprProgram &equations, const Target &target,
+                                                WorkMeter &meter) {
+  return LevelSearch(start, equations, target, meter).run();
 }
 
 } // namespace fusec::tiling

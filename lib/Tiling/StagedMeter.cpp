@@ -11,20 +11,24 @@ namespace {
 
 class StagedMeter {
 public:
-  StagedMeter(const Schedule &schedule, const ExprProgram &pattern, const Operand &operand,
-              const std::vector<GuardedRead> &reads, const StatementLoops &loops,
-              const std::vector<int64_t> &symbols)
+  StagedMeter(const Schedule &schedule, const ExprProgram &pattern, const EquationFacts &facts,
+              const Operand &operand, const std::vector<GuardedRead> &reads,
+              const StatementLoops &loops, const std::vector<int64_t> &symbols)
       : schedule(schedule), pattern(pattern), operand(operand), reads(reads),
-        equation(*scheduledEquations(pattern)[operand.equation]), loops(loops), symbols(symbols),
-        read(readsOf(equation)[operand.read]), tensor(pattern.tensors[equation.body[read].index]),
-        access(flatAccess(equation, read, pattern)),
+        equation(facts.equation), loops(loops), symbols(symbols), read(facts.reads[operand.read]),
+        tensor(pattern.tensors[equation.body[read].index]), access(facts.accesses[operand.read]),
         boxed(!operand.digits.empty() && operand.digits[0].index >= 0) {
     extents =
         stagedExtents(schedule, equation, operand, [&](AxisId axis) { return loops.tile(axis); });
     total = 1;
     for (int64_t extent : extents)
       total *= extent;
-    strides = stridesOf(tensor.shape);
+    for (const DimExpr &stride : stridesOf(tensor.shape))
+      strides.push_back(valueOf(stride));
+    for (const Axis &axis : equation.axes)
+      axisExtents.push_back(valueOf(axis.extent));
+    for (size_t p = 0; access && p < access->stride.size(); ++p)
+      flat.push_back(valueOf(access->stride[p]));
     findOrder();
     if (boxed)
       findBounds();
@@ -85,7 +89,7 @@ private:
       bool contiguous = digit.index >= 0 && digit.index + 1 == int(tensor.shape.size());
       if (digit.index < 0 && access) {
         const AxisUse *use = schedule.axes[digit.axis].in(operand.equation);
-        contiguous = use && valueOf(access->stride[use->positions.back()]) == 1;
+        contiguous = use && flat[use->positions.back()] == 1;
       }
       if (contiguous && extents[d] > 1)
         fastest = d;
@@ -142,7 +146,7 @@ private:
   int64_t digitOf(AxisId axis, int position, int64_t value) const {
     const std::vector<int> &positions = schedule.axes[axis].in(operand.equation)->positions;
     for (size_t i = positions.size(); i-- > 0;) {
-      const int64_t extent = std::max<int64_t>(1, valueOf(equation.axes[positions[i]].extent));
+      const int64_t extent = std::max<int64_t>(1, axisExtents[positions[i]]);
       if (positions[i] == position)
         return i > 0 ? value % extent : value;
       value /= extent;
@@ -152,7 +156,7 @@ private:
 
   /// One turn of a unit's lanes: bytes that they read, and different sectors.
   void measure(int64_t group, double &bytes, double &sectors) {
-    std::vector<int64_t> digits(order.size());
+    digits.resize(order.size());
     const int64_t end = std::min(total, (group + 1) * schedule.lanes);
     for (size_t r = 0; r < (general ? reads.size() : 1); ++r) {
       const Tensor &from = general ? pattern.tensors[equation.body[reads[r].read].index] : tensor;
@@ -166,7 +170,7 @@ private:
           left /= extents[order[i]];
         }
         const std::optional<int64_t> address =
-            boxed ? inBox(digits) : inTile(digits, general ? static_cast<int>(r) : -1);
+            boxed ? inBox() : inTile(general ? static_cast<int>(r) : -1);
         if (address)
           touched.push_back(*address * size / kSectorBytes);
       }
@@ -176,21 +180,21 @@ private:
     }
   }
 
-  std::optional<int64_t> inBox(const std::vector<int64_t> &digits) const {
+  std::optional<int64_t> inBox() const {
     int64_t address = 0;
     for (size_t d = 0; d < digits.size(); ++d) {
       const int dimension = operand.digits[d].index;
       const int64_t at = bases[dimension] + digits[d];
       if (at < bounds[dimension].first || at > bounds[dimension].second)
         return std::nullopt;
-      address += at * valueOf(strides[dimension]);
+      address += at * strides[dimension];
     }
     return address;
   }
 
   /// `ordinal` < 0: the one read, whose address is affine.
-  std::optional<int64_t> inTile(const std::vector<int64_t> &digits, int ordinal) {
-    std::vector<int64_t> values = origin;
+  std::optional<int64_t> inTile(int ordinal) {
+    values = origin;
     for (size_t d = 0; d < digits.size(); ++d) {
       const AxisId a = operand.digits[d].axis;
       values[a] += digits[d];
@@ -204,7 +208,7 @@ private:
         for (int position : use->positions) {
           point[position] = digitOf(static_cast<AxisId>(a), position, values[a]);
           if (ordinal < 0)
-            address += valueOf(access->stride[position]) * point[position];
+            address += flat[position] * point[position];
         }
     if (ordinal < 0)
       return address;
@@ -229,27 +233,30 @@ private:
   const std::vector<int64_t> &symbols;
   const NodeId read;
   const Tensor &tensor;
-  const std::optional<FlatAccess> access;
+  const std::optional<FlatAccess> &access;
   const bool boxed; // the box of the tensor's own indices that the tile touches
   std::vector<int64_t> extents;
   int64_t total = 1;
-  std::vector<DimExpr> strides;
+  std::vector<int64_t> strides, flat; // of the tensor's dimensions, of the equation's axes
+  std::vector<int64_t> axisExtents;
   std::vector<size_t> order; // digits, the fastest first
   std::vector<std::pair<int64_t, int64_t>> bounds;
   std::vector<std::optional<AffineForm>> forms;
   std::vector<AxisId> axes;
-  std::vector<int64_t> origin, bases, touched, point;
-  std::optional<PointValues> general;     // where no formula gives the addresses
-  std::vector<std::vector<NodeId>> tests; // of each read
+  std::vector<int64_t> origin, bases, touched;
+  std::vector<int64_t> digits, values, point; // of the element that is looked at
+  std::optional<PointValues> general;         // where no formula gives the addresses
+  std::vector<std::vector<NodeId>> tests;     // of each read
   bool fromData = false;
 };
 
 } // namespace
 
-Staged measureStage(const Schedule &schedule, const ExprProgram &pattern, const Operand &operand,
+Staged measureStage(const Schedule &schedule, const ExprProgram &pattern,
+                    const EquationFacts &facts, const Operand &operand,
                     const std::vector<GuardedRead> &reads, const StatementLoops &loops,
                     const std::vector<int64_t> &symbols, bool lanesAreThreads, Effort effort) {
-  return StagedMeter(schedule, pattern, operand, reads, loops, symbols)
+  return StagedMeter(schedule, pattern, facts, operand, reads, loops, symbols)
       .run(lanesAreThreads, effort);
 }
 

@@ -16,8 +16,10 @@ struct Staged {
 };
 
 /// What a Stage statement asks of memory: the threads of a block copy a tile side by side, along the digit that is
-/// contiguous in the tensor; what lies beyond the tensor is not read. `reads`: those of the operand's value.
-Staged measureStage(const Schedule &schedule, const ExprProgram &pattern, const Operand &operand,
+/// contiguous in the tensor; what lies beyond the tensor is not read. `reads`: those of the operand's value; `facts`:
+/// its equation's.
+Staged measureStage(const Schedule &schedule, const ExprProgram &pattern,
+                    const EquationFacts &facts, const Operand &operand,
                     const std::vector<GuardedRead> &reads, const StatementLoops &loops,
                     const std::vector<int64_t> &symbols, bool lanesAreThreads, Effort effort);
 

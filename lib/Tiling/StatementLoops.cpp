@@ -17,7 +17,9 @@ int64_t ceilOf(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 StatementLoops::StatementLoops(const Schedule &schedule, const std::vector<const TreeNode *> &path,
                                const std::vector<int64_t> &symbols, int64_t steps)
-    : schedule(schedule), symbols(symbols), steps(steps) {
+    : schedule(schedule), steps(steps) {
+  for (const ScheduleAxis &axis : schedule.axes)
+    extents.push_back(axis.extent.evaluate(symbols).value_or(1));
   for (const TreeNode *node : path) {
     loopsOf[node->axis].push_back({node->loop, node->step});
     units = units || node->loop == LoopKind::Unit;
@@ -33,7 +35,7 @@ StatementLoops::StatementLoops(const Schedule &schedule, const std::vector<const
 }
 
 int64_t StatementLoops::extent(AxisId axis) const {
-  return axis == kStepAxis ? steps : schedule.axes[axis].extent.evaluate(symbols).value_or(1);
+  return axis == kStepAxis ? steps : extents[axis];
 }
 
 int64_t StatementLoops::tile(AxisId axis) const {

@@ -44,8 +44,8 @@ private:
                double weight, int64_t most, std::vector<LaneGroup> &out) const;
 
   const Schedule &schedule;
-  const std::vector<int64_t> &symbols;
   const int64_t steps;
+  std::vector<int64_t> extents; // of the schedule's axes
   std::map<AxisId, std::vector<Loop>> loopsOf;
   std::map<AxisId, double> counts;
   bool lanes = false, units = false;

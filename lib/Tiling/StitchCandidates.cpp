@@ -45,9 +45,9 @@ struct StitchShape {
 
 class Stitch {
 public:
-  Stitch(const ExprProgram &pattern, const Target &target, std::vector<int> rowPositions,
-         StitchShape shape)
-      : pattern(pattern), target(target), equations(scheduledEquations(pattern)),
+  Stitch(const ExprProgram &pattern, const Target &target, const WorkMeter &meter,
+         std::vector<int> rowPositions, StitchShape shape)
+      : pattern(pattern), target(target), meter(meter), equations(scheduledEquations(pattern)),
         rowPositions(std::move(rowPositions)), shape(shape) {}
 
   Schedule build() {
@@ -119,7 +119,7 @@ private:
       std::vector<TreeNode> nodes;
       addNest(nest, nodes);
       schedule.tree = treeOf(nodes);
-      const double seconds = cost::latency(instructionsOf(schedule, pattern, target), target);
+      const double seconds = cost::latency(meter.instructions(schedule), target);
       if (!bestNodes.empty() && seconds >= lowest)
         continue;
       lowest = seconds;
@@ -313,6 +313,7 @@ private:
 
   const ExprProgram &pattern;
   const Target &target;
+  const WorkMeter &meter;
   std::vector<const Equation *> equations;
   std::vector<int> rowPositions;
   StitchShape shape;
@@ -345,7 +346,8 @@ bool isEmpty(const Equation &e) {
 
 } // namespace
 
-Candidates stitchCandidates(const ExprProgram &pattern, const Target &target) {
+Candidates stitchCandidates(const ExprProgram &pattern, const Target &target,
+                            const WorkMeter &meter) {
   const std::vector<const Equation *> equations = scheduledEquations(pattern);
   for (const Equation *e : equations)
     if ((e->kind != EquationKind::Map && e->kind != EquationKind::Reduction) || isEmpty(*e))
@@ -370,7 +372,7 @@ Candidates stitchCandidates(const ExprProgram &pattern, const Target &target) {
         return {};
   Candidates out;
   for (const StitchShape &shape : shapes)
-    out.push_back(Stitch(pattern, target, rows, shape).build());
+    out.push_back(Stitch(pattern, target, meter, rows, shape).build());
   return out;
 }
 

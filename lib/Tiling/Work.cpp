@@ -24,10 +24,9 @@ namespace {
 
 class Counter {
 public:
-  Counter(const Schedule &schedule, const ExprProgram &pattern, const Target &target,
-          const Traffic *traffic)
-      : schedule(schedule), pattern(pattern), target(target),
-        equations(scheduledEquations(pattern)) {
+  Counter(const Schedule &schedule, const ExprProgram &pattern,
+          const std::vector<EquationFacts> &facts, const Target &target, const Traffic *traffic)
+      : schedule(schedule), pattern(pattern), facts(facts), target(target) {
     symbols = optValues(pattern.symbols);
     counts.unitsPerBlock = 1;
     if (isPack(schedule.tree))
@@ -38,10 +37,11 @@ public:
       addMemory(*traffic);
   }
   /// Of parts side by side on a GPU, each of which counts so much alone.
-  Counter(const Schedule &schedule, const ExprProgram &pattern, const Target &target,
-          const Traffic &traffic, const std::vector<cost::Counts> &parts)
-      : counts(cost::sideBySide(parts)), schedule(schedule), pattern(pattern), target(target),
-        equations(scheduledEquations(pattern)) {
+  Counter(const Schedule &schedule, const ExprProgram &pattern,
+          const std::vector<EquationFacts> &facts, const Target &target, const Traffic &traffic,
+          const std::vector<cost::Counts> &parts)
+      : counts(cost::sideBySide(parts)), schedule(schedule), pattern(pattern), facts(facts),
+        target(target) {
     symbols = optValues(pattern.symbols);
     addTraffic(traffic);
     addFromMemory();
@@ -74,11 +74,11 @@ private:
     if (target.kind == TargetKind::Cpu) {
       // What a cache does not hold comes from the level behind it.
       const std::vector<double> missed =
-          missedBytes(schedule, pattern, storage, target, counts.blocks);
+          missedBytes(schedule, pattern, facts, storage, target, counts.blocks);
       std::copy(missed.begin(), missed.end(), counts.levelBytes.begin() + 1);
       return;
     }
-    const Moved moved = movedBytesOf(schedule, pattern, target, Effort::Quick);
+    const Moved moved = movedBytesOf(schedule, pattern, facts, target, Effort::Quick);
     counts.levelBytes[0] = moved.sharedBytes;
     counts.levelBytes[1] = (moved.readSectors + moved.writtenSectors) * kSectorBytes;
     addFromMemory();
@@ -183,7 +183,7 @@ private:
   /// Elements of the operand's tile that each thread of the block copies.
   double copiesPerThread(const Operand &operand) const {
     double elements = 1;
-    const Equation &e = *equations[operand.equation];
+    const Equation &e = facts[operand.equation].equation;
     for (int64_t extent :
          stagedExtents(schedule, e, operand, [&](AxisId axis) { return tileOf(axis); }))
       elements *= double(extent);
@@ -193,7 +193,7 @@ private:
   const Equation *cascadeOf(const TreeNode &node) const {
     const bool named =
         node.leaf != LeafKind::Stage && node.leaf != LeafKind::Carry && !node.isBorder();
-    const Equation *e = named ? equations[node.target] : nullptr;
+    const Equation *e = named ? &facts[node.target].equation : nullptr;
     return e && !e->states.empty() ? e : nullptr;
   }
 
@@ -226,7 +226,7 @@ private:
           2 * times * copiesPerThread(schedule.operands[node.target]); // and stores
       return;
     }
-    if (node.leaf != LeafKind::Carry && equations[node.target]->kind == EquationKind::Opaque) {
+    if (node.leaf != LeafKind::Carry && facts[node.target].equation.kind == EquationKind::Opaque) {
       bool cpu = target.kind == TargetKind::Cpu;
       return addTopKWork(schedule, pattern, node, path, times, cpu, counts);
     }
@@ -240,30 +240,27 @@ private:
       counts.vectorLoads += times;
       return;
     }
-    const Equation &e = *equations[node.target];
+    const EquationFacts &known = facts[node.target];
+    const Equation &e = known.equation;
+    const std::vector<bool> &needed = known.neededOfRank[node.rank];
     const double opsBefore = counts.vectorOps, loadsBefore = counts.vectorLoads;
     AxisId laneAxis = -1;
     bool lanes = hasLanes(laneAxis);
-    std::vector<NodeId> reads = readsOf(e);
-    const auto last = static_cast<NodeId>(e.body.nodes.size()) - 1;
-    const std::vector<uint64_t> axes = axisDependences(e.body, last);
-    std::vector<bool> evaluated(e.body.nodes.size());
-    for (NodeId id : e.body.reachable(resultsOfRank(e, node.rank)))
-      evaluated[id] = true;
-    for (size_t r = 0; r < reads.size(); ++r) {
-      if (!evaluated[reads[r]])
+    for (size_t r = 0; r < known.reads.size(); ++r) {
+      const NodeId read = known.reads[r];
+      if (!needed[read])
         continue;
       const Kept *kept = keptAt(schedule, {node.target, node.rank, static_cast<int>(r)});
       if (kept && kept->level == MemLevel::Register)
         continue;
-      double loads = times * shared(node.target, axes[reads[r]]);
+      double loads = times * shared(node.target, known.axes[read]);
       bool operand =
           std::any_of(schedule.operands.begin(), schedule.operands.end(), [&](const Operand &o) {
             return o.equation == node.target && o.read == static_cast<int>(r);
           });
       bool strided = false;
       if (!operand && lanes && laneAxis >= 0) {
-        std::optional<FlatAccess> access = flatAccess(e, reads[r], pattern);
+        const std::optional<FlatAccess> &access = known.accesses[r];
         if (const AxisUse *use = schedule.axes[laneAxis].in(node.target)) {
           int position = use->positions.back();
           strided = !access ||
@@ -275,9 +272,9 @@ private:
       else
         counts.vectorLoads += loads;
     }
-    for (NodeId id = 0; id <= last; ++id)
-      if (double weight = weightOf(e.body[id].op); weight > 0 && evaluated[id])
-        counts.vectorOps += times * weight * shared(node.target, axes[id]);
+    for (size_t id = 0; id < needed.size(); ++id)
+      if (double weight = needed[id] ? weightOf(e.body.nodes[id].op) : 0; weight > 0)
+        counts.vectorOps += times * weight * shared(node.target, known.axes[id]);
     if (e.kind != EquationKind::Reduction)
       counts.vectorLoads += times;
     counts.rowsAtOnce = std::max(counts.rowsAtOnce, rowsAtOnce(laneAxis));
@@ -319,8 +316,8 @@ private:
 
   const Schedule &schedule;
   const ExprProgram &pattern;
+  const std::vector<EquationFacts> &facts;
   const Target &target;
-  std::vector<const Equation *> equations;
   std::vector<int64_t> symbols;
   std::vector<const TreeNode *> path;
   std::vector<double> trips;
@@ -350,7 +347,8 @@ static std::vector<cost::Counts> roundCounts(const Schedule &schedule, const Exp
       if (part.own[e])
         own.items.push_back(part.program.items[e]);
     const Traffic traffic = compulsoryTraffic(own);
-    counts.push_back(Counter(part.schedule, part.program, target, &traffic).counts);
+    counts.push_back(
+        Counter(part.schedule, part.program, factsOf(part.program), target, &traffic).counts);
     counts.back().rounds = double(scan.steps.evaluate(symbols).value_or(1));
   }
   return counts;
@@ -363,12 +361,13 @@ std::vector<cost::Counts> WorkMeter::phases(const Schedule &schedule) {
   if (phasesOf(schedule.tree).size() == 1) {
     if (!traffic)
       traffic = compulsoryTraffic(equations);
-    counts.push_back(Counter(schedule, equations, target, &*traffic).counts);
+    counts.push_back(Counter(schedule, equations, facts, target, &*traffic).counts);
     return counts;
   }
   for (const PhasePart &part : partsOf(schedule, equations)) {
     const Traffic own = compulsoryTraffic(part.pattern);
-    counts.push_back(Counter(part.schedule, part.pattern, target, &own).counts);
+    counts.push_back(
+        Counter(part.schedule, part.pattern, factsOf(part.pattern), target, &own).counts);
   }
   size_t phase = 0;
   for (const TreeNode &node : schedule.tree)
@@ -383,12 +382,11 @@ cost::Counts WorkMeter::pack(const Schedule &schedule, const std::vector<cost::C
     return phases(schedule).front();
   if (!traffic)
     traffic = compulsoryTraffic(equations);
-  return Counter(schedule, equations, target, *traffic, parts).counts;
+  return Counter(schedule, equations, facts, target, *traffic, parts).counts;
 }
 
-cost::Counts instructionsOf(const Schedule &schedule, const ExprProgram &equations,
-                            const Target &target) {
-  return Counter(schedule, equations, target, nullptr).counts;
+cost::Counts WorkMeter::instructions(const Schedule &schedule) const {
+  return Counter(schedule, equations, facts, target, nullptr).counts;
 }
 
 } // namespace fusec

@@ -1,5 +1,6 @@
 #pragma once
 #include "Cost/Cost.h"
+#include "Tiling/EquationFacts.h"
 #include "Tiling/Schedule.h"
 #include "Tiling/Traffic.h"
 
@@ -12,23 +13,22 @@ namespace fusec {
 class WorkMeter {
 public:
   WorkMeter(const ExprProgram &equations, const Target &target)
-      : equations(equations), target(target) {}
+      : equations(equations), target(target), facts(tiling::factsOf(equations)) {}
 
   /// Of each phase.
   std::vector<cost::Counts> phases(const Schedule &schedule);
   /// Of a schedule of parts side by side, each of which counts so much alone.
   cost::Counts pack(const Schedule &schedule, const std::vector<cost::Counts> &parts);
   double seconds(const Schedule &schedule) { return cost::latency(phases(schedule), target); }
+  /// Work of one phase without what its memory costs, which takes most of the time to count: for choices that do not
+  /// change it.
+  cost::Counts instructions(const Schedule &schedule) const;
 
 private:
   const ExprProgram &equations;
   const Target &target;
+  const std::vector<tiling::EquationFacts> facts;
   std::optional<Traffic> traffic; // of all equations in one phase
 };
-
-/// Work of one phase without what its memory costs, which takes most of the time to count: for choices that do not
-/// change it.
-cost::Counts instructionsOf(const Schedule &schedule, const ExprProgram &equations,
-                            const Target &target);
 
 } // namespace fusec

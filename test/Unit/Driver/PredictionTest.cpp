@@ -8,6 +8,28 @@
 
 using namespace fusec;
 
+TEST_CASE("a search that runs out of thorough evaluations expects no less than what is made") {
+  double expected[2] = {}, made[2] = {}; // with none of them, with all
+  for (int thorough : {0, 512}) {
+    CompileOptions options;
+    options.inputPath = std::string(FUSEC_SOURCE_DIR) + "/models/tiny/bert128.onnx";
+    options.targets = {"x86-64-v3", "sm_80", "gfx90a"};
+    options.stopAfter = Stage::Schedule;
+    options.plan.limits.thoroughEvaluations = thorough;
+    options.inspect = [&](const CompileState &state) {
+      for (const TargetState &target : state.targets) {
+        expected[thorough > 0] += target.plan.seconds;
+        made[thorough > 0] += predictedSeconds(target);
+        CHECK(target.plan.seconds >= predictedSeconds(target) * (1 - 1e-9));
+      }
+      return success();
+    };
+    REQUIRE(compile(options).ok());
+  }
+  CHECK(expected[0] > 1.001 * made[0]);
+  CHECK(made[0] < 1.05 * made[1]);
+}
+
 TEST_CASE("the search prices the schedules that are made in the end") {
   bool keeps = false, counts = false;
   for (const char *model : {"mmoe", "bert128", "resnet50", "controlflow"}) {

@@ -97,6 +97,37 @@ TEST_CASE("the search weighs schedules with what their threads keep") {
   }
 }
 
+TEST_CASE("a search that is not thorough decides nothing that is kept") {
+  const ExprProgram pattern = shares();
+  ScheduleSearch quick;
+  quick.thorough = false;
+  for (const char *name : {"sm_90", "x86-64-v3"}) {
+    const Target target = targetNamed(name);
+    const ScheduleVariant best = valueOf(bestSchedules(pattern, target)).back(),
+                          found = valueOf(bestSchedules(pattern, target, {}, quick)).back();
+    CHECK(found.schedule.kept.empty());
+    CHECK(found.seconds == predict(found.schedule, pattern, target).seconds);
+    CHECK(found.seconds >= best.seconds);
+  }
+}
+
+TEST_CASE("a search that is not thorough does without alternatives") {
+  const ExprProgram pattern =
+      patternFrom(ProgramText("deferred", {})
+                      .input("a", "6,70")
+                      .reduction("y", "i:6; k:70", "sum", "div(%a[i, k], %a[i, 3])"));
+  ScheduleSearch quick;
+  quick.thorough = false;
+  auto alternatives = [&](const ScheduleSearch &how) {
+    const ScheduleVariant best =
+        valueOf(bestSchedules(pattern, targetNamed("x86-64-v3"), {}, how)).back();
+    return std::count_if(best.consideredVia.begin(), best.consideredVia.end(),
+                         [](const std::vector<Rewrite> &via) { return !via.empty(); });
+  };
+  CHECK(alternatives({}) > 0);
+  CHECK(alternatives(quick) == 0);
+}
+
 TEST_CASE("what a list says is done or refused") {
   const ExprProgram pattern = shares();
   const Target target = targetNamed("sm_90");

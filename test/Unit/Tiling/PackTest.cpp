@@ -74,7 +74,7 @@ TEST_CASE("packs: what threads keep, and the seconds, are those of the parts") {
     KnownParts known;
     const auto anew = valueOf(bestSchedules(pattern, target));
     for (int again = 0; again < 2; ++again) {
-      const auto found = valueOf(bestSchedules(pattern, target, {}, &known));
+      const auto found = valueOf(bestSchedules(pattern, target, {}, {&known}));
       REQUIRE(found.size() == anew.size());
       CHECK(print(found.back().schedule, pattern) == print(anew.back().schedule, pattern));
       CHECK(found.back().seconds == anew.back().seconds);

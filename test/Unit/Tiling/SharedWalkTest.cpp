@@ -61,6 +61,16 @@ TEST_CASE("candidates: sums of rows beside a contraction, in its walk") {
   checkNormalised("n", "40", "96", {64});
 }
 
+TEST_CASE("a pattern that has schedules by an alternative alone has them in every search") {
+  const ExprProgram pattern = patternFrom(normalised("64", "203", "133"));
+  ScheduleSearch quick;
+  quick.thorough = false;
+  for (const char *target : {"x86-64-v3", "sm_90"})
+    CHECK(!valueOf(bestSchedules(pattern, targetNamed(target), {}, quick))
+               .back()
+               .schedule.via.empty());
+}
+
 TEST_CASE("candidates: rows of two axes, two results for each, stored weights") {
   // Whole numbers alone: small enough that their products' sums are exact.
   ExprProgram pattern =

@@ -1,0 +1,35 @@
+#include "Tiling/EquationFacts.h"
+
+#include "Expr/Cascade.h"
+
+#include <algorithm>
+
+namespace fusec::tiling {
+
+EquationFacts::EquationFacts(const Equation &equation, const ExprProgram &program)
+    : equation(equation), reads(readsOf(equation)) {
+  for (NodeId read : reads)
+    accesses.push_back(flatAccess(equation, read, program));
+  const Body &body = equation.body;
+  axes = axisDependences(body, static_cast<NodeId>(body.nodes.size()) - 1);
+  for (int rank = 0; rank <= std::max(0, lastRank(equation)); ++rank) {
+    neededOfRank.emplace_back(body.nodes.size());
+    for (NodeId id : body.reachable(resultsOfRank(equation, rank)))
+      neededOfRank.back()[static_cast<size_t>(id)] = true;
+  }
+}
+
+int EquationFacts::ordinalOf(NodeId read) const {
+  return static_cast<int>(std::find(reads.begin(), reads.end(), read) - reads.begin());
+}
+
+std::vector<EquationFacts> factsOf(const ExprProgram &program) {
+  const std::vector<const Equation *> equations = scheduledEquations(program);
+  std::vector<EquationFacts> facts;
+  facts.reserve(equations.size());
+  for (const Equation *equation : equations)
+    facts.emplace_back(*equation, program);
+  return facts;
+}
+
+} // namespace fusec::tiling

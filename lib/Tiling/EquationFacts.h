@@ -1,0 +1,22 @@
+#pragma once
+#include "Tiling/Access.h"
+
+namespace fusec::tiling {
+
+/// What every schedule's prediction asks of an equation, found once for all schedules of its pattern.
+struct EquationFacts {
+  explicit EquationFacts(const Equation &equation, const ExprProgram &program);
+
+  const Equation &equation;
+  std::vector<NodeId> reads;                       // readsOf
+  std::vector<std::optional<FlatAccess>> accesses; // of each of `reads`
+  std::vector<uint64_t> axes;                      // axisDependences of all nodes
+  std::vector<std::vector<bool>> neededOfRank;     // nodes that the Compute of a rank evaluates
+
+  /// Position of a read in `reads`.
+  int ordinalOf(NodeId read) const;
+};
+/// Of a program's scheduledEquations, which outlive this.
+std::vector<EquationFacts> factsOf(const ExprProgram &program);
+
+} // namespace fusec::tiling
