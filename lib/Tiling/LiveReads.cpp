@@ -1,6 +1,7 @@
 #include "Tiling/LiveReads.h"
 
 #include <algorithm>
+#include <set>
 
 namespace fusec::tiling {
 
