@@ -1,5 +1,6 @@
 #include "Onnx/FileReader.h"
 
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
@@ -95,8 +96,8 @@ static std::string refusal(const std::string &location) {
 }
 
 /// Opens `location` below `folder` without following any symbolic link.
-static int openBeneath(int folder, const std::string &location) {
-  constexpr int flags = O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW;
+static int openBeneath(int folder, const std::string &location, int more = 0) {
+  const int flags = O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW | more;
   struct open_how how = {};
   how.flags = flags;
   how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
@@ -124,6 +125,16 @@ static int openBeneath(int folder, const std::string &location) {
     }
     at = std::move(inner);
   }
+}
+
+/// Returns when no name beside `location` is being given to another file or taken away. The kernel lowers the link
+/// count of a file that loses its name before the name goes, and lists a folder before or after both.
+static void awaitRenames(int folder, const std::string &location) {
+  const size_t slash = location.rfind('/');
+  const File parent(openBeneath(
+      folder, slash == std::string::npos ? "." : location.substr(0, slash), O_DIRECTORY));
+  std::array<char, 1024> entries;
+  ::syscall(SYS_getdents64, parent.get(), entries.data(), entries.size());
 }
 
 Result<const ExternalFiles::Opened *> ExternalFiles::open(const std::string &location,
@@ -155,10 +166,13 @@ Result<const ExternalFiles::Opened *> ExternalFiles::open(const std::string &loc
                       "holds data of the model (" + where +
                           "), which the bundle would replace; give another name"};
   // Somebody may put another file there between the opening and the look at it: a link to a foreign file, opened and
-  // then unlinked, has one name left, elsewhere. So the name is asked once more, in one call.
+  // then unlinked, has one name left, elsewhere. So the name is asked once more, in one call, when it is gone; a link
+  // that has come back has changed the file's time of change.
+  awaitRenames(folderFile.get(), location);
   struct stat named;
   if (::fstatat(folderFile.get(), location.c_str(), &named, AT_SYMLINK_NOFOLLOW) != 0 ||
-      named.st_dev != info.st_dev || named.st_ino != info.st_ino)
+      named.st_dev != info.st_dev || named.st_ino != info.st_ino ||
+      named.st_ctim.tv_sec != info.st_ctim.tv_sec || named.st_ctim.tv_nsec != info.st_ctim.tv_nsec)
     return fail("the file is being replaced");
   if (info.st_nlink != 1 || named.st_nlink != 1)
     return fail("the file has several hard links; copy it into the model's folder");
