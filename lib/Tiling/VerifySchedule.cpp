@@ -19,6 +19,10 @@ namespace fusec {
 
 namespace {
 
+// So that no product of four tiles, in bytes, is beyond 64 bits.
+constexpr int64_t kLargestStep = 1 << 15; // beyond the extent
+constexpr int64_t kLargestPad = 1024;
+
 class Verifier {
 public:
   Verifier(const Schedule &schedule, const ExprProgram &pattern)
@@ -118,6 +122,8 @@ private:
       return require(false, who + " is a read of its equation");
     require(operand.level != MemLevel::Register, who + " is shared or global");
     require(!operand.digits.empty(), who + " has a layout");
+    require(operand.padElements >= 0 && operand.padElements <= kLargestPad,
+            who + " is padded by 0 to " + std::to_string(kLargestPad) + " elements");
     const Tensor &tensor = pattern.tensors[e.body[reads[operand.read]].index];
     size_t rank = tensor.shape.size();
     for (const LayoutDigit &digit : operand.digits) {
@@ -187,6 +193,10 @@ private:
         require(false, who + " has a positive step");
         continue;
       }
+      require(node.step <= kLargestStep || node.axis == kStepAxis ||
+                  schedule.axes[node.axis].extent.range(pattern.symbols).max >= node.step,
+              who + " has a step of at most " + std::to_string(kLargestStep) +
+                  ", or of what its axis has");
       require(!node.children.empty(), who + " is not empty");
       require(node.loop != LoopKind::Block ||
                   (blocksAllowed && (nodes.size() == 1 || (path.empty() && isPack(nodes)))),

@@ -139,6 +139,14 @@ TEST_CASE("verify: packed elements have places of their own") {
   matrix.breaks("(n/16, k, n%16)", "(k, n%16)", places + "n at a place of its own");
 }
 
+TEST_CASE("verify: tiles have sizes that can be counted") {
+  const Case row(kRow, kRowSchedule);
+  row.breaks("seq k:64", "seq k:4611686018427387904",
+             "seq loop over k has a step of at most 32768, or of what its axis has");
+  row.breaks("tree {", "operand a e0.r0 shared (k) pad -3 tree {",
+             "operand a is padded by 0 to 1024 elements");
+}
+
 TEST_CASE("verify: what is summed stays in the tile that is staged") {
   const std::string body = "unroll n:16 { lane n:1 { init e0 } } seq k:8 { stage a stage b "
                            "seq k:1 { unroll n:16 { lane n:1 { compute e0 } } } } "
@@ -170,7 +178,7 @@ TEST_CASE("verify: what another block makes lies behind a barrier") {
 
 TEST_CASE("verify: what is written out is bounded") {
   const Case row(kRow, kRowSchedule);
-  row.breaks("seq k:64", "seq k:65536", "unroll loops make at most 1024 copies of a statement");
+  row.breaks("seq k:64", "seq k:32768", "unroll loops make at most 1024 copies of a statement");
 }
 
 TEST_CASE("schedules: numbers and nesting beyond all bounds do not parse") {
