@@ -3,6 +3,7 @@
 #include "Expr/Cascade.h"
 #include "Expr/OpWeight.h"
 #include "Support/OptValues.h"
+#include "Tiling/BlockBarriers.h"
 #include "Tiling/BlockStorage.h"
 #include "Tiling/CacheTraffic.h"
 #include "Tiling/Kept.h"
@@ -32,7 +33,7 @@ public:
     if (isPack(schedule.tree))
       walkParts();
     else
-      walk(schedule.tree, 1.0);
+      walkBlock(schedule.tree);
     if (traffic)
       addMemory(*traffic);
   }
@@ -129,6 +130,7 @@ private:
         continue;
       }
       double trip = tripOf(node);
+      tripsOf[&node] = trip;
       if (node.loop == LoopKind::Block)
         counts.blocks *= trip;
       double inner =
@@ -143,11 +145,17 @@ private:
     }
   }
 
+  void walkBlock(const std::vector<TreeNode> &nodes) {
+    walk(nodes, 1.0);
+    if (target.kind != TargetKind::Cpu)
+      counts.barriers += blockBarriers(schedule, nodes, facts, tripsOf);
+  }
+
   void walkParts() {
     std::vector<cost::Counts> parts;
     for (const TreeNode &part : schedule.tree) {
       counts = cost::Counts();
-      walk({part}, 1.0);
+      walkBlock({part});
       parts.push_back(counts);
     }
     counts = cost::sideBySide(parts);
@@ -221,7 +229,6 @@ private:
 
   void leaf(const TreeNode &node, double times) {
     if (node.leaf == LeafKind::Stage) {
-      counts.barriers += 2 * times;
       counts.vectorLoads +=
           2 * times * copiesPerThread(schedule.operands[node.target]); // and stores
       return;
@@ -321,6 +328,7 @@ private:
   std::vector<int64_t> symbols;
   std::vector<const TreeNode *> path;
   std::vector<double> trips;
+  std::map<const TreeNode *, double> tripsOf;
 };
 
 } // namespace

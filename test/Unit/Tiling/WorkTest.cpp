@@ -1,6 +1,10 @@
 // What schedules are counted as, where it decides which one is taken.
 #include "Candidates.h"
 #include "Cost/Cost.h"
+#include "Gir/Passes.h"
+#include "Gir/Sites.h"
+#include "Gir/Traffic.h"
+#include "Tiling/Kept.h"
 
 #include <algorithm>
 
@@ -61,5 +65,57 @@ TEST_CASE("work: what a GPU's last cache does not hold comes from memory each ti
     };
     CHECK(fromMemory(512) == 0); // 3 MiB: all but the compulsory bytes
     CHECK(fromMemory(8192) > 2);
+  }
+}
+
+namespace {
+
+/// Barriers of a block in a schedule's code, without those between uses of buffers that share bytes, or with them.
+double barriersInCode(const ExprProgram &pattern, const Schedule &schedule, const Target &target,
+                      bool shared) {
+  GirKernel kernel = valueOf(lowerAndRewrite(pattern, schedule, pattern.symbols, target)).kernel;
+  insertSyncs(kernel);
+  if (shared)
+    allocate(kernel);
+  double count = 0;
+  for (Phase &phase : kernel.phases)
+    for (const Site &site : sitesOf(phase))
+      if (site.stmt->kind == StmtKind::Sync && site.stmt->scope == SyncScope::Block)
+        count += timesInBlock(kernel, site);
+  return count;
+}
+
+} // namespace
+
+TEST_CASE(
+    "work: a block's barriers are those of its code, as far as buffers have bytes of their own") {
+  const ExprProgram product =
+      patternFrom(ProgramText("product", {})
+                      .input("a", "128,96")
+                      .input("b", "96,64")
+                      .reduction("c", "i:128, j:64; k:96", "sum", "mul(%a[i, k], %b[k, j])"));
+  const ExprProgram softmax = patternFrom(ProgramText("softmax", {})
+                                              .input("x", "64,4096")
+                                              .reduction("m", "i:64; k:4096", "max", "%x[i, k]")
+                                              .map("e", "i:64, k:4096", "exp(sub(%x[i, k], %m[i]))")
+                                              .reduction("s", "i:64; k:4096", "sum", "%e[i, k]")
+                                              .map("y", "i:64, k:4096", "div(%e[i, k], %s[i])"));
+  for (const char *name : {"sm_90", "gfx90a"}) {
+    const Target target = targetNamed(name);
+    for (const ExprProgram *pattern : {&product, &softmax}) {
+      bool any = false;
+      for (Schedule &schedule : valueOf(candidateSchedules(*pattern, target))) {
+        require(decideKept(schedule, *pattern, pattern->symbols, target));
+        INFO(name << "\n" << print(schedule, *pattern));
+        const std::vector<cost::Counts> phases = countWork(schedule, *pattern, target);
+        if (phases.size() >
+            1) // barriers of all blocks are made of some of a block, and priced with them
+          continue;
+        CHECK(phases[0].barriers >= barriersInCode(*pattern, schedule, target, false));
+        CHECK(phases[0].barriers <= barriersInCode(*pattern, schedule, target, true));
+        any = any || phases[0].barriers > 0;
+      }
+      CHECK(any);
+    }
   }
 }
