@@ -11,10 +11,12 @@
 // Registers have no addresses, so loops that step over them are unrolled. The registers of both branches of an If are
 // the same ones: an iteration goes one way or the other.
 //
-// Not handled: registers that are free again before their value's last use ends (a value counts from the statement
-// that makes it to the last one that needs it).
+// There is room where the live registers (Liveness.h) and the value come to no more than the limit at each point that
+// it lives through. The value counts from before the statement that makes it to the last one that needs it, and through
+// the loops that stand around one of them alone.
 #include "Gir/Keep.h"
 
+#include "Gir/Liveness.h"
 #include "Gir/Passes.h"
 #include "Gir/Walk.h"
 
@@ -25,8 +27,6 @@ namespace {
 
 // Statements that unrolling may leave where one nest stood: the code of a kernel has to fit an instruction cache.
 constexpr int64_t kMostCopies = 4096;
-
-int64_t wordsOf(DType type) { return std::max<int64_t>(1, sizeInBytes(type) / 4); }
 
 bool isInOrder(const Stmt &s) {
   return s.kind == StmtKind::Loop && (s.loop == LoopKind::Seq || s.loop == LoopKind::Unroll);
@@ -131,8 +131,9 @@ std::vector<VarId> Keeper::loopsBetween(const std::vector<Site> &sites,
   return loops;
 }
 
+/// `other`: the registers that the value shares with another branch, -1 where it needs new ones.
 bool Keeper::fitsRegisters(const std::vector<Site> &sites, const KeptValue &value,
-                           const std::vector<VarId> &loops) const {
+                           const std::vector<VarId> &loops, BufferId other) const {
   int64_t elements = 1;
   for (VarId var : loops) {
     const Scalar &trip = kernel.body[loopOf(sites[static_cast<size_t>(value.site)], var)->trip];
@@ -140,7 +141,7 @@ bool Keeper::fitsRegisters(const std::vector<Site> &sites, const KeptValue &valu
         __builtin_mul_overflow(elements, trip.imm, &elements))
       return false;
   }
-  const int64_t words = elements * wordsOf(kernel.body[value.node].type);
+  const int64_t words = registersFor(elements, kernel.body[value.node].type);
   if (words > limits.registers)
     return false;
   auto copies = [&](int number, const Renaming &renaming) {
@@ -166,38 +167,30 @@ bool Keeper::fitsRegisters(const std::vector<Site> &sites, const KeptValue &valu
       return false;
   }
 
-  // Registers in use at each statement; a register's last reader leaves it to what it makes.
-  std::vector<std::pair<int, int>> live(kernel.buffers.size(), {INT32_MAX, -1});
-  auto touch = [&](BufferId b, int at) {
-    if (b >= 0)
-      live[static_cast<size_t>(b)] = {std::min(live[static_cast<size_t>(b)].first, at),
-                                      std::max(live[static_cast<size_t>(b)].second, at)};
+  // Registers in use at each point. The value is there when the first statement reads, to where the last one does.
+  const Site &front = sites.front();
+  const auto phase = std::find_if(kernel.phases.begin(), kernel.phases.end(),
+                                  [&](const Phase &p) { return &p.body == front.list; });
+  const Liveness live = livenessOf(kernel, {phase, 1}, MemLevel::Register);
+  LiveRange range = other >= 0 ? live.buffers[static_cast<size_t>(other)] : LiveRange();
+  auto include = [&](int site) {
+    const int at = live.at[static_cast<size_t>(site)];
+    range.include(at, at);
   };
-  for (const Site &site : sites) {
-    for (NodeId id : kernel.body.reachable(exprRoots(*site.stmt)))
-      if (kernel.body[id].op == ScalarOp::Read || kernel.body[id].op == ScalarOp::ReadIf)
-        touch(kernel.body[id].index, site.number);
-    touch(site.stmt->buffer, site.number);
-    touch(site.stmt->indexBuffer, site.number);
-  }
-  std::vector<int64_t> inUse(sites.size() + 1);
-  for (size_t b = 0; b < live.size(); ++b)
-    if (const GirBuffer &buffer = kernel.buffers[b]; buffer.level == MemLevel::Register)
-      for (int at = live[b].first; at < live[b].second; ++at)
-        inUse[static_cast<size_t>(at)] +=
-            numElements(buffer.shape).constValue() * wordsOf(buffer.type);
-  int last = value.site;
+  include(value.site);
   for (const KeptValue::Use &use : value.uses)
-    last = std::max(last, use.site);
-  for (int at = value.site; at < last; ++at)
-    if (inUse[static_cast<size_t>(at)] + words > limits.registers)
-      return false;
-  return true;
+    include(use.site);
+  range = live.closeOverLoops(range);
+  const std::vector<double> inUse = live.registersAt(kernel, other);
+  return *std::max_element(inUse.begin() + range.first, inUse.begin() + range.last + 1) +
+             double(words) <=
+         double(limits.registers);
 }
 
-/// The registers of another branch, or new ones.
-BufferId Keeper::registerPlace(const Site &from, const KeptValue &value,
-                               const std::vector<VarId> &loops, bool mayMake) {
+/// The registers of another branch, or new ones; -1 where there is no room.
+BufferId Keeper::registerPlace(const std::vector<Site> &sites, const KeptValue &value,
+                               const std::vector<VarId> &loops) {
+  const Site &from = sites[static_cast<size_t>(value.site)];
   std::vector<Around> around;
   for (const PathStep &step : from.path) {
     bool isLoop = step.stmt->kind == StmtKind::Loop;
@@ -208,15 +201,15 @@ BufferId Keeper::registerPlace(const Site &from, const KeptValue &value,
     return a != around.end() && b != other.end() && !a->isLoop && !b->isLoop &&
            a->what == b->what && a->otherwise != b->otherwise;
   };
-  for (Place &place : places) {
+  for (Place &place : places)
     if (place.source == value.source && place.loops == loops &&
         kernel.buffers[static_cast<size_t>(place.buffer)].type == kernel.body[value.node].type &&
-        std::all_of(place.filled.begin(), place.filled.end(), exclusive)) {
+        std::all_of(place.filled.begin(), place.filled.end(), exclusive) &&
+        fitsRegisters(sites, value, loops, place.buffer)) {
       place.filled.push_back(std::move(around));
       return place.buffer;
     }
-  }
-  if (!mayMake)
+  if (!fitsRegisters(sites, value, loops, -1))
     return -1;
   GirBuffer buffer;
   buffer.name = (value.source >= 0 ? kernel.buffers[static_cast<size_t>(value.source)].name
@@ -321,9 +314,7 @@ BufferId Keeper::placeFor(const std::vector<Site> &sites, const KeptValue &value
                           const std::vector<VarId> &loops) {
   const std::optional<MemLevel> level = wantedLevel(sites, value);
   if (level != MemLevel::Shared) {
-    const bool fits = fitsRegisters(sites, value, loops);
-    const BufferId place =
-        registerPlace(sites[static_cast<size_t>(value.site)], value, loops, fits);
+    const BufferId place = registerPlace(sites, value, loops);
     if (place >= 0 || level)
       return place;
   }

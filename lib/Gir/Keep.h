@@ -53,9 +53,9 @@ private:
   void note(const std::vector<Site> &sites, const KeptValue &value, MemLevel level);
   std::vector<VarId> loopsBetween(const std::vector<Site> &sites, const KeptValue &value) const;
   bool fitsRegisters(const std::vector<Site> &sites, const KeptValue &value,
-                     const std::vector<VarId> &loops) const;
-  BufferId registerPlace(const Site &from, const KeptValue &value, const std::vector<VarId> &loops,
-                         bool mayMake);
+                     const std::vector<VarId> &loops, BufferId other) const;
+  BufferId registerPlace(const std::vector<Site> &sites, const KeptValue &value,
+                         const std::vector<VarId> &loops);
   BufferId sharedPlace(const std::vector<Site> &sites, const KeptValue &value,
                        const std::vector<VarId> &loops);
   BufferId placeFor(const std::vector<Site> &sites, const KeptValue &value,

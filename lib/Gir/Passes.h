@@ -23,8 +23,8 @@ void insertSyncs(GirKernel &kernel);
 /// Gives every Shared buffer its offset, with reuse of dead space, and sets `sharedBytes`.
 void allocate(GirKernel &kernel);
 
-/// Bytes of Register buffers that one lane holds.
-int64_t registerBytesPerLane(const GirKernel &kernel);
+/// Registers of 32 bits that a lane needs: the most that its live Register buffers come to at any point.
+int64_t registersPerLane(const GirKernel &kernel);
 
 /// A pass that fusec-opt can run by name.
 struct GirPass {

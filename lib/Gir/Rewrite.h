@@ -26,7 +26,7 @@ struct NumberedReads {
 /// What rewriting may use of a block's and a thread's own memory.
 struct RewriteLimits {
   int registers =
-      0; // of 32 bits a thread, for all that the kernel's text holds in registers; 0: keep nothing
+      0; // of 32 bits a thread, for all that is live at any point (Liveness.h); 0: keep nothing
   int64_t sharedBytes = 0;           // a block, for all Shared buffers
   NumberedReads *numbered = nullptr; // absent: every read may be kept
 };

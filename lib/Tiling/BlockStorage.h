@@ -9,8 +9,8 @@ constexpr double kRegistersForAddresses = 24; // of a thread, and for what is be
 
 /// What a block holds on chip, estimated from the schedule: the allocator of Gir knows it after the lowering.
 struct BlockStorage {
-  double registersPerThread =
-      0; // of 32 bits: accumulators, edges, what is kept, some for addresses
+  /// Of 32 bits: some for addresses, and the most that accumulators, edges and kept values hold at one time.
+  double registersPerThread = 0;
   double sharedBytes =
       0; // of `edges` and `operands`, and for what units exchange, all of it at once; in a pack of
          // the part that has most of it

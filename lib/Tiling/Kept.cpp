@@ -135,7 +135,8 @@ namespace tiling {
 
 namespace {
 
-using Chain = std::vector<const TreeNode *>; // loops around a statement, outermost first
+using Chain =
+    std::vector<const TreeNode *>; // loops around a statement, outermost first, and the statement
 
 /// Places at which the statements of an equation read something themselves: reads that an operand stands for are done
 /// where it is staged.
@@ -173,7 +174,9 @@ private:
   void visit(const std::vector<TreeNode> &nodes) {
     for (const TreeNode &node : nodes) {
       if (!node.isLoop) {
+        chain.push_back(&node);
         found.emplace(std::tuple{node.leaf, node.target, node.rank}, chain);
+        chain.pop_back();
         continue;
       }
       chain.push_back(&node);
@@ -300,9 +303,11 @@ KeptStorage keptStorage(const Schedule &schedule, const ExprProgram &program,
     }
     if (!chain)
       continue;
-    size_t common = chain->size();
+    size_t common = chain->size() - 1;
+    std::vector<const TreeNode *> leaves = {chain->back()};
     for (const Kept *kept : users)
       if (const Chain *reader = walk.at(LeafKind::Compute, kept->read.equation, kept->read.rank)) {
+        leaves.push_back(reader->back());
         const auto [end, other] =
             std::mismatch(chain->begin(), chain->begin() + static_cast<ptrdiff_t>(common),
                           reader->begin(), reader->end());
@@ -312,7 +317,7 @@ KeptStorage keptStorage(const Schedule &schedule, const ExprProgram &program,
         from ? axisDependence(equations[static_cast<size_t>(equation)]->body, nodeOf(*from))
              : ~uint64_t{0};
     double elements = 1;
-    for (size_t i = common; i < chain->size(); ++i) {
+    for (size_t i = common; i + 1 < chain->size(); ++i) {
       const TreeNode &loop = *(*chain)[i];
       if (loop.axis < 0 || (loop.loop != LoopKind::Seq && loop.loop != LoopKind::Unroll))
         continue;
@@ -331,7 +336,7 @@ KeptStorage keptStorage(const Schedule &schedule, const ExprProgram &program,
     }
     const auto bytes = double(sizeInBytes(program.tensors[from ? tensorOf(*from) : tensor].type));
     if (users.front()->level == MemLevel::Register)
-      out.registersPerThread += elements * std::max(1.0, bytes / 4);
+      out.registers.push_back({elements * std::max(1.0, bytes / 4), !from, std::move(leaves)});
     else
       out.sharedBytes += elements * bytes * schedule.units * schedule.lanes;
   }

@@ -39,7 +39,12 @@ bool isHandedOn(const Schedule &schedule, const ExprProgram &equations, const Op
 
 /// What a thread and a block need for values that are kept.
 struct KeptStorage {
-  double registersPerThread = 0; // of 32 bits
+  struct Value {
+    double registersPerThread;            // of 32 bits
+    bool stored;                          // made there, else read
+    std::vector<const TreeNode *> leaves; // where the thread gets it, and for what it is kept
+  };
+  std::vector<Value> registers;
   double sharedBytes = 0;
 };
 KeptStorage keptStorage(const Schedule &schedule, const ExprProgram &equations,

@@ -39,19 +39,25 @@ std::vector<const StatementPlace *> statementsOf(const std::vector<StatementPlac
   return found;
 }
 
-bool readsValue(const TreeNode &leaf, TensorId value, const Schedule &schedule,
-                const std::vector<const Equation *> &equations) {
-  auto reads = [&](const Equation &e, NodeId read) { return e.body[read].index == value; };
+std::vector<TensorId> valuesReadBy(const TreeNode &leaf, const Schedule &schedule,
+                                   const std::vector<const Equation *> &equations) {
+  std::vector<TensorId> values;
   if (leaf.leaf == LeafKind::Stage) {
     const Operand &operand = schedule.operands[leaf.target];
     const Equation &e = *equations[operand.equation];
-    return reads(e, readsOf(e)[operand.read]);
+    values.push_back(e.body[readsOf(e)[operand.read]].index);
+  } else if (leaf.leaf == LeafKind::Compute || leaf.leaf == LeafKind::Sort) {
+    const Equation &e = *equations[leaf.target];
+    for (NodeId read : readsOf(e))
+      values.push_back(e.body[read].index);
   }
-  if (leaf.leaf != LeafKind::Compute && leaf.leaf != LeafKind::Sort)
-    return false;
-  const Equation &e = *equations[leaf.target];
-  const std::vector<NodeId> all = readsOf(e);
-  return std::any_of(all.begin(), all.end(), [&](NodeId read) { return reads(e, read); });
+  return values;
+}
+
+bool readsValue(const TreeNode &leaf, TensorId value, const Schedule &schedule,
+                const std::vector<const Equation *> &equations) {
+  const std::vector<TensorId> values = valuesReadBy(leaf, schedule, equations);
+  return std::find(values.begin(), values.end(), value) != values.end();
 }
 
 bool sharesReduction(const Schedule &schedule, int equation,

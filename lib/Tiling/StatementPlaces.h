@@ -18,7 +18,10 @@ std::vector<StatementPlace> statementsOf(const Schedule &schedule);
 std::vector<const StatementPlace *> statementsOf(const std::vector<StatementPlace> &all,
                                                  LeafKind leaf, int target);
 
-/// A statement that reads the value, or copies a tile of it.
+/// The tensors that a statement reads, or copies a tile of.
+std::vector<TensorId> valuesReadBy(const TreeNode &leaf, const Schedule &schedule,
+                                   const std::vector<const Equation *> &equations);
+/// Whether the value is one of them.
 bool readsValue(const TreeNode &leaf, TensorId value, const Schedule &schedule,
                 const std::vector<const Equation *> &equations);
 

@@ -220,5 +220,5 @@ TEST_CASE("simplify drops known predicates, single iterations and dead buffers")
 }
 
 TEST_CASE("registers are counted a lane") {
-  CHECK(registerBytesPerLane(kernelFrom(kStagedMatmul)) == 32);
+  CHECK(registersPerLane(kernelFrom(kStagedMatmul)) == 8);
 }

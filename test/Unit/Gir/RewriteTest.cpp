@@ -97,7 +97,7 @@ TEST_CASE("elements that a thread goes through twice are read once") {
   CHECK(globalTraffic(kernel).read == 64);
   CHECK(globalTraffic(kernel).written == 128);
   CHECK(count(print(kernel), "unroll i in 8") == 2);
-  CHECK(registerBytesPerLane(kernel) == 32);
+  CHECK(registersPerLane(kernel) == 8);
 }
 
 TEST_CASE("traffic is counted by elements, trips and symbols") {
@@ -169,7 +169,7 @@ TEST_CASE("both branches of a ragged row have the same registers") {
     return text;
   };
   GirKernel kernel = rewritten(kernelWith(to("%y") + to("%z")), {8, 0});
-  CHECK(registerBytesPerLane(kernel) == 32);
+  CHECK(registersPerLane(kernel) == 8);
   CHECK(globalTraffic(kernel).read == 128); // of both branches
 }
 

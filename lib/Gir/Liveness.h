@@ -1,0 +1,48 @@
+#pragma once
+#include "Gir/Gir.h"
+
+#include <algorithm>
+#include <span>
+
+namespace fusec {
+
+/// Points of a kernel at which a buffer holds what is still wanted, the first and the last one included.
+struct LiveRange {
+  int first = INT32_MAX, last = -1;
+  bool empty() const { return last < first; }
+  bool overlaps(const LiveRange &other) const {
+    return !empty() && !other.empty() && first <= other.last && other.first <= last;
+  }
+  void include(int from, int to) {
+    first = std::min(first, from);
+    last = std::max(last, to);
+  }
+};
+
+/// When the buffers of one level are live. A statement has two points: it reads at the first one and writes registers
+/// at the second one, so that what it reads for the last time leaves its registers to what it makes.
+struct Liveness {
+  std::vector<LiveRange> buffers; // of the kernel; empty for those of other levels
+  std::vector<LiveRange> loops;   // that repeat their statements
+  std::vector<int> at;            // first points of the statements, in text order
+  int end = 0;                    // behind all points
+
+  /// A value that is used both inside a loop and outside it lives through the whole loop.
+  LiveRange closeOverLoops(LiveRange range) const;
+  /// Registers of 32 bits that hold live Register buffers at each point; those of `except` do not count.
+  std::vector<double> registersAt(const GirKernel &kernel, BufferId except = -1) const;
+};
+Liveness livenessOf(const GirKernel &kernel, std::span<const Phase> phases, MemLevel level);
+
+/// So many registers for as long as that.
+struct HeldRegisters {
+  LiveRange range;
+  double registers;
+};
+/// The sum at each point up to `end`.
+std::vector<double> heldAt(const std::vector<HeldRegisters> &held, int end);
+
+/// Registers of 32 bits for `elements` values; each has one of its own at least.
+int64_t registersFor(int64_t elements, DType type);
+
+} // namespace fusec
