@@ -103,7 +103,7 @@ struct FusionLimits {
   int quickEvaluations = 200; // kernels that the quick model looks at
   int evaluations = 50;       // kernels that the accurate one is asked for
   /// Kernels that the accurate model weighs with all that it knows; of further ones it finds out less (ScheduleSearch).
-  int thoroughEvaluations = 512;
+  int thoroughEvaluations = 768;
   size_t allDrafts = 4096; // equations of the longest list that gets every kind of draft
 };
 
