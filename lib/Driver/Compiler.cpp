@@ -91,7 +91,8 @@ Status checkSearch(const Options &given) {
         Size{"--fusion-evaluations", given.fusionEvaluations, usual.fusionEvaluations,
              kMostEvaluations},
         Size{"--fusion-quick-evaluations", given.fusionQuickEvaluations,
-             usual.fusionQuickEvaluations, kMostEvaluations}}) {
+             usual.fusionQuickEvaluations, kMostEvaluations},
+        Size{"--fusion-thorough", given.fusionThorough, usual.fusionThorough, kMostEvaluations}}) {
     if (size.given < 1 || size.given > size.most)
       return Diagnostic{Diag::BadOption, size.option,
                         "expected a size between 1 and " + std::to_string(size.most) + ", given " +
@@ -149,8 +150,9 @@ Result<CompileOptions> pipelineOptions(const Options &given) {
                         ? given.threads
                         : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   FUSEC_TRY(options.plan.mode, searchModeNamed(given.searchMode));
-  options.plan.limits = {given.fusionCandidates, given.fusionGroup, given.fusionBeam,
-                         given.fusionQuickEvaluations, given.fusionEvaluations};
+  options.plan.limits = {given.fusionCandidates,  given.fusionGroup,
+                         given.fusionBeam,        given.fusionQuickEvaluations,
+                         given.fusionEvaluations, given.fusionThorough};
   FUSEC_CHECK(checkSearch(given));
   options.ptxOnly = given.ptxasPath == "none";
   if (!options.ptxOnly) {

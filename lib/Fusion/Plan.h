@@ -102,7 +102,8 @@ struct FusionLimits {
   int beamWidth = 3;
   int quickEvaluations = 200; // kernels that the quick model looks at
   int evaluations = 50;       // kernels that the accurate one is asked for
-  /// Kernels that the accurate model weighs with all that it knows; of further ones it finds out less (ScheduleSearch).
+  /// Kernels of a program that the accurate model weighs with all that it knows; of further ones it finds out less
+  /// (ScheduleSearch).
   int thoroughEvaluations = 768;
   size_t allDrafts = 4096; // equations of the longest list that gets every kind of draft
 };

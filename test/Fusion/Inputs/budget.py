@@ -15,7 +15,8 @@ RANGES = {"bert-sym": ["--dim", "batch=1..8:2", "--dim", "seq=1..64:32"]}
 def plan(path, evaluations=None):
     """The plan's text, all targets."""
     name = os.path.basename(path)[:-5]
-    budget = [f"--fusion-{kind}evaluations={evaluations}" for kind in ("", "quick-")] if evaluations else []
+    sizes = ("evaluations", "quick-evaluations", "thorough")
+    budget = [f"--fusion-{size}={evaluations}" for size in sizes] if evaluations else []
     return subprocess.run([fusec, path, f"--target={TARGETS}", "--dump-ir=plan", "--stop-after=plan", *budget,
                            *RANGES.get(name, [])], check=True, capture_output=True, text=True).stdout
 
