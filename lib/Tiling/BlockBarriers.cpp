@@ -40,7 +40,7 @@ public:
       : schedule(schedule), nodes(nodes), facts(facts), trips(trips) {
     for (const EquationFacts &of : facts)
       made.insert(of.equation.outputs.begin(), of.equation.outputs.end());
-    noteStores(nodes);
+    addStored(nodes, stored);
   }
 
   double run() {
@@ -49,14 +49,6 @@ public:
   }
 
 private:
-  void noteStores(const std::vector<TreeNode> &nodes) {
-    for (const TreeNode &node : nodes) {
-      if (!node.isLoop && node.leaf == LeafKind::Store)
-        stored.insert(node.target);
-      noteStores(node.children);
-    }
-  }
-
   static bool conflict(const Access &a, const Access &b, bool otherIteration) {
     // An element is stored once, save in partial results and staged tiles.
     if (a.place != b.place || (!a.write && !b.write) || (a.write && b.write && a.place >= 0))
@@ -234,22 +226,6 @@ private:
       if (access->stride[p].isConst(1))
         along.push_back(static_cast<int>(p));
     return isOwn(equation, along);
-  }
-
-  static bool findCompute(const std::vector<TreeNode> &nodes, int equation,
-                          std::vector<const TreeNode *> &chain) {
-    for (const TreeNode &node : nodes) {
-      if (!node.isLoop) {
-        if (node.leaf == LeafKind::Compute && node.target == equation)
-          return true;
-        continue;
-      }
-      chain.push_back(&node);
-      if (findCompute(node.children, equation, chain))
-        return true;
-      chain.pop_back();
-    }
-    return false;
   }
 
   const Schedule &schedule;

@@ -29,7 +29,7 @@ public:
   }
 
   Moved run() {
-    noteStores(schedule.tree);
+    addStored(schedule.tree, stored);
     if (!scan && equations.size() == 1 && equations[0]->kind == EquationKind::Scatter)
       copy(equations[0]->base, equations[0]->outputs[0], 1);
     walk(schedule.tree);
@@ -41,14 +41,6 @@ private:
   int64_t bytesOf(TensorId t) const { return sizeInBytes(pattern.tensors[t].type); }
 
   MemLevel levelOf(TensorId tensor) const { return tiling::levelOf(schedule, tensor); }
-
-  void noteStores(const std::vector<TreeNode> &nodes) {
-    for (const TreeNode &node : nodes) {
-      if (!node.isLoop && node.leaf == LeafKind::Store)
-        stored.insert(node.target);
-      noteStores(node.children);
-    }
-  }
 
   void walk(const std::vector<TreeNode> &nodes) {
     for (const TreeNode &node : nodes) {
@@ -152,22 +144,6 @@ private:
       bytes += 8;
     const double all = double(schedule.units) * schedule.units * schedule.lanes;
     moved.sharedBytes += times(loops) * bytes * (schedule.units + all);
-  }
-
-  static bool findCompute(const std::vector<TreeNode> &nodes, int equation,
-                          std::vector<const TreeNode *> &chain) {
-    for (const TreeNode &node : nodes) {
-      if (!node.isLoop) {
-        if (node.leaf == LeafKind::Compute && node.target == equation)
-          return true;
-        continue;
-      }
-      chain.push_back(&node);
-      if (findCompute(node.children, equation, chain))
-        return true;
-      chain.pop_back();
-    }
-    return false;
   }
 
   FlatAccess outputAccess(const Equation &e, size_t output) const {

@@ -39,6 +39,30 @@ std::vector<const StatementPlace *> statementsOf(const std::vector<StatementPlac
   return found;
 }
 
+bool findCompute(const std::vector<TreeNode> &nodes, int equation,
+                 std::vector<const TreeNode *> &loops) {
+  for (const TreeNode &node : nodes) {
+    if (!node.isLoop) {
+      if (node.leaf == LeafKind::Compute && node.target == equation)
+        return true;
+      continue;
+    }
+    loops.push_back(&node);
+    if (findCompute(node.children, equation, loops))
+      return true;
+    loops.pop_back();
+  }
+  return false;
+}
+
+void addStored(const std::vector<TreeNode> &nodes, std::set<int> &equations) {
+  for (const TreeNode &node : nodes) {
+    if (!node.isLoop && node.leaf == LeafKind::Store)
+      equations.insert(node.target);
+    addStored(node.children, equations);
+  }
+}
+
 std::vector<TensorId> valuesReadBy(const TreeNode &leaf, const Schedule &schedule,
                                    const std::vector<const Equation *> &equations) {
   std::vector<TensorId> values;

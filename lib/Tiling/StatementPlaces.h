@@ -1,6 +1,8 @@
 #pragma once
 #include "Tiling/Schedule.h"
 
+#include <set>
+
 namespace fusec::tiling {
 
 /// A statement and the loops around it, outermost first.
@@ -17,6 +19,13 @@ std::vector<StatementPlace> statementsOf(const Schedule &schedule);
 /// Those of one kind about one equation or operand.
 std::vector<const StatementPlace *> statementsOf(const std::vector<StatementPlace> &all,
                                                  LeafKind leaf, int target);
+
+/// Whether an equation's Compute is among the nodes or in their loops; `loops` gets those around the first one, the
+/// outermost first.
+bool findCompute(const std::vector<TreeNode> &nodes, int equation,
+                 std::vector<const TreeNode *> &loops);
+/// Adds the equations that have a Store there.
+void addStored(const std::vector<TreeNode> &nodes, std::set<int> &equations);
 
 /// The tensors that a statement reads, or copies a tile of.
 std::vector<TensorId> valuesReadBy(const TreeNode &leaf, const Schedule &schedule,
