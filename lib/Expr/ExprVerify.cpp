@@ -292,16 +292,24 @@ private:
       writes(c.previous, where);
     }
     inScan = true;
-    for (const Equation &inner : e.scanBody)
+    std::set<TensorId> made;
+    for (const Equation &inner : e.scanBody) {
+      made.insert(inner.outputs.begin(), inner.outputs.end());
       if (inner.kind == EquationKind::Scan || inner.kind == EquationKind::Opaque)
         fail(where, "a scan's body holds maps, reductions and scatters");
       else
         equation(inner);
+    }
     inScan = false;
+    // States move on one after the other, and what is stacked lies with the values of other steps.
+    auto isMade = [&](TensorId t) {
+      if (valid(t, where) && made.count(t) == 0)
+        fail(where, "a step makes what it hands on or stacks; " + ref(t) + " is made elsewhere");
+    };
     for (const ScanCarry &c : e.carries)
-      reads(c.next, where);
+      isMade(c.next);
     for (const ScanOutput &o : e.scanOutputs) {
-      reads(o.perStep, where);
+      isMade(o.perStep);
       outputs.push_back(o.stacked);
       if (!valid(o.stacked, where) || !valid(o.perStep, where))
         continue;

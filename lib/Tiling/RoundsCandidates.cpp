@@ -294,7 +294,7 @@ Candidates roundsCandidates(const ExprProgram &pattern, const Target &target) {
     return {};
   std::set<TensorId> states;
   for (const ScanCarry &carry : scanOf(pattern)->carries)
-    if (!states.insert(carry.next).second || !states.insert(carry.previous).second)
+    if (!states.insert(carry.next).second)
       return {};
   const StepParts apart = partsOfStep(pattern, false), together = partsOfStep(pattern, true);
   Candidates out;

@@ -168,8 +168,8 @@ private:
     const Equation &scan = *scanOf(pattern);
     std::set<TensorId> states;
     for (const ScanCarry &carry : scan.carries)
-      require(states.insert(carry.next).second && states.insert(carry.previous).second,
-              "states of steps that blocks share are written one by one");
+      require(states.insert(carry.next).second,
+              "states of steps that blocks share are values of their own");
     for (const ScanCarry &carry : scan.carries)
       require(tiling::levelOf(schedule, carry.previous) == MemLevel::Global,
               "what blocks share from step to step lies in device memory, " +

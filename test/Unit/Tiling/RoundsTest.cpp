@@ -292,3 +292,48 @@ TEST_CASE("rounds: sums that other blocks make are refused in the same phase") {
                      1e-6) == "");
   }
 }
+
+TEST_CASE("rounds: one value that is two states of the next step is refused") {
+  auto layer = [](const std::string &second) {
+    return patternFrom(R"(expr twice
+tensor %x: f32[7,40] input
+tensor %r: f32[40,40] input
+tensor %zero: f32[40] input
+tensor %half: f32[40] input
+tensor %h: f32[40] temp
+tensor %g: f32[40] temp
+tensor %hr: f32[40] temp
+tensor %h.next: f32[40] temp
+tensor %g.next: f32[40] temp
+tensor %y: f32[7,40] output
+inputs (%x, %r, %zero, %half)
+outputs (%y)
+scan y steps(7)
+  carry %h = %zero next %h.next
+  carry %g = %half next )" +
+                       second +
+                       R"(
+  stack %h.next -> %y
+  reduction hr [j:40; k:40] sum f32
+    %hr = mul(%h[k], %r[k, j])
+  map h.next [j:40]
+    %h.next = tanh(mul(0.03125, add(add(%hr[j], %g[j]), %x[step, j])))
+  map g.next [j:40]
+    %g.next = mul(%g[j], 0.5)
+end
+)");
+  };
+  const std::string target = GENERATE("sim:sm_90", "x86-64-v3");
+  const ExprProgram apart = layer("%g.next"), pattern = layer("%h.next");
+  for (const Schedule &schedule : roundsOfLayers(apart, target)) {
+    require(verify(schedule, apart));
+    CHECK(problemsOf(schedule, pattern).find("are values of their own") != std::string::npos);
+  }
+  // A block's own steps copy it to both.
+  const std::vector<TensorValue> inputs = randomInputs(pattern, {});
+  for (const Schedule &schedule : valueOf(candidateSchedules(pattern, targetNamed(target)))) {
+    CHECK(!tiling::hasRounds(schedule));
+    CHECK(difference(runSchedule(pattern, schedule, inputs, {}), valueOf(evaluate(pattern, inputs)),
+                     1e-6) == "");
+  }
+}
