@@ -179,6 +179,21 @@ TEST_CASE("every monoid in two phases, with parts that divide the axis and witho
     }
 }
 
+TEST_CASE("places that the axis alone does not name stay whole where parts are cut") {
+  auto placesOf = [](int64_t length) { // behind any that stands for an element behind the end
+    const std::string n = std::to_string(length);
+    return parse("expr far\ntensor %x: f32[" + n +
+                 "] input\ntensor %y: f32[] output\n"
+                 "tensor %at: i64[] output\ninputs (%x)\noutputs (%y, %at)\nreduction y [; k:" +
+                 n + "] argmax f32\n  %y = %x[k]\n  %at = k + 30000\n");
+  };
+  CHECK(!rewritten(placesOf(20011), {{"two-phase", 16}}));
+  const ExprProgram whole = placesOf(20000), made = apply(whole, {"two-phase", 16});
+  std::mt19937 random(5);
+  std::vector<TensorValue> inputs = randomInputs(whole, {}, random);
+  CHECK(sameBits(run(made, inputs), run(whole, inputs)));
+}
+
 TEST_CASE("a softmax over one long row in two phases") {
   ExprProgram pattern = parse(R"(expr softmax
 symbol n = 1..100000 opt 50000 divisor 1

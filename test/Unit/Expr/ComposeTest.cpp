@@ -174,6 +174,37 @@ map y [i:32, j:64]
   CHECK(p.items.size() == 2);
 }
 
+TEST_CASE("what stands before a scan, a loop or a branch is not made again inside") {
+  const std::string head = R"(expr scopes
+tensor %x: f32[4] input
+tensor %zero: f32[4] input
+tensor %go: bool[] input
+tensor %e: f32[4] temp
+tensor %h: f32[4] temp
+tensor %next: f32[4] temp
+tensor %other: f32[4] temp
+tensor %more: bool[] temp
+tensor %y: f32[4] output
+inputs (%x, %zero, %go)
+outputs (%y)
+map e [j:4]
+  %e = exp(%x[j])
+)";
+  const std::string step = "  map step [j:4]\n    %next = add(%h[j], %e[j])\n";
+  const std::string carry = "  carry %h = %zero next %next final %y\n";
+  for (const std::string &inside : std::vector<std::string>{
+           "scan y steps(9)\n" + carry + step + "end\n",
+           "loop y condition %go next %more\n" + carry + step +
+               "  map more []\n    %more = lt(%next[0], 1.0)\nend\n",
+           "if y %go\n  map next [j:4]\n    %next = neg(%e[j])\n  yield (%next)\nelse\n"
+           "  map other [j:4]\n    %other = neg(%x[j])\n  yield (%other)\nend -> (%y)\n"}) {
+    INFO(inside);
+    const ExprProgram p = composed(head + inside);
+    REQUIRE(p.items.size() == 2);
+    CHECK(body(p, 0) == "%e = exp(%x[j])");
+  }
+}
+
 TEST_CASE("equal equations are computed once") {
   auto p = parse(R"(expr twins
 tensor %x: f32[4] input
