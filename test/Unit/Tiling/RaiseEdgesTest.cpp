@@ -1,4 +1,5 @@
 // Levels of values are searched upwards from the lowest ones: what first finds room is not what a block holds best.
+#include "Tiling/RaiseEdges.h"
 #include "Candidates.h"
 #include "Tiling/BlockStorage.h"
 #include "Tiling/LiveReads.h"
@@ -175,4 +176,51 @@ TEST_CASE("of a scan's values those that are read most stay with its block") {
     CHECK(difference(runSchedule(pattern, schedule, inputs, {}), valueOf(evaluate(pattern, inputs)),
                      1e-5) == "");
   }
+}
+
+TEST_CASE("a value that every block makes for itself is not raised to where they would all write") {
+  std::string value = "%x[j]";
+  for (int i = 0; i < 12; ++i)
+    value = "tanh(" + value + ")";
+  const ExprProgram pattern = patternFrom(R"(expr p
+symbol n = 1..100000 opt 312 divisor 1
+tensor %x: f32[10240] input
+tensor %z: f32[n,10240] input
+tensor %e: f32[10240] temp
+tensor %s: f32[n] temp
+tensor %y: f32[n,10240] output
+inputs (%x, %z)
+outputs (%y)
+map e [j:10240]
+  %e = )" + value + R"(
+reduction s [i:n; k:10240] sum f32
+  %s = mul(%e[k], %z[i, k])
+map y [i:n, j:10240]
+  %y = mul(%e[j], %s[i])
+)");
+  const std::string text = R"(schedule s units 8 lanes 64 {
+  axis m spatial (0) of e1, e2
+  axis c spatial (0) of e0
+  axis k reduction (1) of e1
+  axis j spatial (1) of e2
+  edge e shared
+  edge s register
+  tree { block m:1 {
+    seq c:512 { unit c:64 { lane c:1 { compute e0 } } }
+    init e1 seq k:512 { unit k:64 { lane k:1 { compute e1 } } } combine e1
+    seq j:512 { unit j:64 { lane j:1 { compute e2 } } } } }
+}
+)";
+  TextReader in(text, "schedule");
+  const Schedule schedule = valueOf(parseSchedule(in, pattern));
+  const Target target = targetNamed("gfx90a");
+  require(verify(schedule, pattern, target));
+  WorkMeter meter(pattern, target);
+  const std::vector<cost::Counts> phases = meter.phases(schedule);
+  const double seconds = cost::latency(phases, target);
+  Schedule raised = schedule;
+  tiling::setLevel(raised, 2, MemLevel::Global);
+  REQUIRE(meter.seconds(raised) < seconds); // it leaves room for further blocks
+  CHECK(!verify(raised, pattern, target).ok());
+  CHECK(!tiling::withFasterLevels({schedule, phases, seconds}, pattern, target, meter));
 }
