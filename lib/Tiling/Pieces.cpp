@@ -148,7 +148,7 @@ Schedule columnsPiece(const View &view, int64_t maxVectors) {
 
 Schedule rowsPiece(const View &view, int units) {
   if (view.reduction.empty())
-    return lanesPiece(view, units);
+    return view.spatial.empty() ? columnsPiece(view, 1) : lanesPiece(view, units);
   int lanes = view.target->lanes;
   Builder b(view, "piece", units, lanes);
   std::vector<TreeNode> reduce;

@@ -7,7 +7,7 @@
 
 namespace fusec::tiling {
 
-/// A map, or a reduction that has nothing to reduce: `units` units side by side, each with `unroll` vectors a step.
+/// A map: `units` units side by side, each with `unroll` vectors a step.
 Schedule mapPiece(const View &view, int units, int unroll);
 /// A reduction with lanes along the last spatial axis, up to `maxVectors` of them at once to hide the fma's latency;
 /// constants repacked for that. For one unit.

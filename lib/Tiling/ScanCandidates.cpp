@@ -48,10 +48,8 @@ Schedule scanSchedule(const ExprProgram &pattern, const Target &target, int64_t 
     Schedule piece;
     if (scan.scanBody[i].kind == EquationKind::Map)
       piece = mapPiece(view, units, 1);
-    else if (units == 1 || view.reduction.empty())
-      piece = units == 1 ? columnsPiece(view, vectors) : mapPiece(view, units, 1);
     else
-      piece = rowsPiece(view, units);
+      piece = units == 1 ? columnsPiece(view, vectors) : rowsPiece(view, units);
     for (TreeNode &node : appendPiece(schedule, std::move(piece), std::to_string(i)))
       step.children.push_back(std::move(node));
   }

@@ -338,45 +338,6 @@ TEST_CASE("candidates: windows that slide, boxes of them in a GPU's shared memor
   }
 }
 
-TEST_CASE("candidates: scans") {
-  for (const char *direction : {"", " reversed"}) {
-    std::string text = R"(expr rnn
-tensor %x: f32[6,5,12] input
-tensor %h0: f32[5,20] input
-tensor %w: f32[20,20] input
-tensor %u: f32[12,20] input
-tensor %h: f32[5,20] temp
-tensor %a: f32[5,20] temp
-tensor %b: f32[5,20] temp
-tensor %hn: f32[5,20] temp
-tensor %o: f32[5,20] temp
-tensor %hs: f32[6,5,20] output
-tensor %hl: f32[5,20] output
-inputs (%x, %h0, %w, %u)
-outputs (%hl, %hs)
-scan rnn steps(6)DIRECTION
-  carry %h = %h0 next %hn final %hl
-  stack %o -> %hs
-  reduction a [i:5, j:20; k:20] sum f32
-    %a = mul(%h[i, k], %w[k, j])
-  reduction b [i:5, j:20; k:12] sum f32
-    %b = mul(%x[step, i, k], %u[k, j])
-  map hn [i:5, j:20]
-    %hn = min(max(add(%a[i, j], %b[i, j]), -3.0), 3.0)
-  map o [i:5, j:20]
-    %o = %hn[i, j]
-end
-)";
-    text.replace(text.find("DIRECTION"), 9, direction);
-    check(text);
-    INFO("constant weights" << direction);
-    ExprProgram pattern = patternFrom(text);
-    fix(pattern, "w");
-    fix(pattern, "u");
-    checkCandidates(pattern, randomInputs(pattern, {}), {}, 0);
-  }
-}
-
 TEST_CASE("candidates: scatters, with duplicates") {
   for (const char *combiner : {"assign", "add", "mul", "min", "max"})
     check(std::string("expr s\ntensor %base: f32[9,40] input\ntensor %i: u8[13] input\n"
