@@ -3,6 +3,7 @@
 #include "Minimise.h"
 #include "Parts.h"
 #include "Trial.h"
+#include "common/NumberFrom.h"
 #include "common/StandardOutput.h"
 
 #include "Driver/State.h"
@@ -245,7 +246,7 @@ int runTool(int argc, char **argv) {
       ->allow_extra_args(false)
       ->option_text("TEXT (repeatable)");
   app.add_option("--timeout", line.seconds, "seconds after which a command counts as failed")
-      ->check(CLI::PositiveNumber);
+      ->check(fusec::tools::numberFrom(1));
   app.add_option("command", line.command,
                  "after --: the command; the path of a candidate becomes its last argument")
       ->required();

@@ -1,6 +1,7 @@
 // fusert: runs, times, describes and checks bundles and measures machines, over the runtime library alone.
 #include "Commands.h"
 #include "ToolError.h"
+#include "common/NumberFrom.h"
 #include "common/StandardOutput.h"
 
 #include <CLI/CLI.hpp>
@@ -53,41 +54,32 @@ void addCommon(CLI::App *command, SessionOptions &o, bool inputs) {
                       "file with an Ed25519 key: refuse a bundle that is not signed by it");
   if (!inputs)
     return;
-  command->add_option("--device", o.device, "number of the GPU")->check(CLI::NonNegativeNumber);
+  command->add_option("--device", o.device, "number of the GPU")
+      ->check(fusec::tools::numberFrom(0));
   command->add_option("--input", o.inputs, "NAME=FILE (.npy, or .pb with one TensorProto)")
       ->allow_extra_args(false)
       ->option_text("TEXT (repeatable)");
   command
       ->add_option("--random", o.random,
                    "seed for the inputs that no file gives (bench: 1 where none is given)")
-      ->check([](const std::string &text) {
-        // The conversion to an unsigned number would take a sign.
-        return text.find('-') == std::string::npos ? std::string()
-                                                   : "expected a number from 0, given is " + text;
-      });
+      ->check(fusec::tools::numberFrom(0));
   command->add_option("--dim", o.dims, "NAME=VALUE of a symbolic dimension")
       ->allow_extra_args(false)
       ->option_text("TEXT (repeatable)");
-  command->add_option_function<int>(
-      "--threads",
-      [&o](int threads) {
-        if (threads < 1)
-          throw ToolError(fusec::Diag::BadOption, "--threads", "expected a positive number");
-        o.threads = threads;
-      },
-      "threads that run (default: all)");
+  command->add_option("--threads", o.threads, "threads that run (default: all)")
+      ->check(fusec::tools::numberFrom(1));
   command->add_flag("--counters", o.counters, "count (sim) or time (CPU) each kernel");
   command
       ->add_option("--sim-seed", o.simSeed,
                    "sim: run blocks and threads in an order drawn from this number")
-      ->check(CLI::PositiveNumber);
+      ->check(fusec::tools::numberFrom(1));
 }
 
 void addCalibrate(CLI::App *command, CalibrateOptions &o) {
   command->add_option("--target", o.target,
                       "what to measure: a CPU's name, cuda or sm_90 (default: this CPU)");
   command->add_option("--threads", o.threads, "threads to measure beside one (default: all)")
-      ->check(CLI::PositiveNumber);
+      ->check(fusec::tools::numberFrom(1));
   command->add_option("--repetitions", o.repetitions, "of each measurement (default 5)")
       ->check(CLI::Range(1, 1000));
   command->add_option("--largest", o.largestMebibytes, "MiB of memory to measure (default 1024)")
@@ -96,15 +88,18 @@ void addCalibrate(CLI::App *command, CalibrateOptions &o) {
   command->footer(R"(Figures, each the median of the repetitions:
   launch         a kernel of one empty block, launched on the calling thread by the executor
   phase          a further phase of such a kernel
+  cold_launch    such a launch when the core's own caches have forgotten its code and data
+  cycle          of the core, from multiplications that wait for each other
   shared_launch  a kernel of a block for each thread: handed to them all, which meet, and joined
   shared_phase   a further phase of such a kernel: what a barrier between all cores costs
   woken_launch   a shared launch when the other threads sleep, as at the start of a run
   read           sums of vectors; copy: loads and stores, both counted; stream: a copy with stores
-                 that go past the caches. Each thread has memory of its own.
+                 that go past the caches; rows: a copy along four rows of a page at once; product:
+                 a read with two multiply-adds for each vector. Each thread has memory of its own.
 The table is in the form of lib/Target/Cpu.cpp: launchSec and deviceBarrierSec are shared_launch and
-shared_phase (those of one thread where there is one). A level of memory has the copy of a working
-set: of half its size for a core's own cache, well beyond those for a shared cache, the largest for
-dram. All are a core's share, that of dram is of all threads together.
+shared_phase (those of one thread where there is one), ownLaunchSec is cold_launch. A level of memory
+has the copy of a working set: of half its size for a core's own cache, well beyond those for a
+shared cache, the largest for dram. All are a core's share, that of dram is of all threads together.
 
 Of a GPU (--target cuda), which the driver translates the kernels for:
   launch         an empty kernel, behind others in a stream
@@ -133,7 +128,7 @@ int dispatch(int argc, char **argv) {
   addCommon(benchCommand, benchOptions.session, true);
   benchCommand->add_option("--min-time", benchOptions.minSeconds, "seconds to measure (default 1)");
   benchCommand->add_option("--warm-up", benchOptions.warmUp, "runs before")
-      ->check(CLI::NonNegativeNumber);
+      ->check(fusec::tools::numberFrom(0));
   benchCommand->add_flag("--json", benchOptions.json, "print JSON");
 
   CLI::App *infoCommand = app.add_subcommand("info", "print what a bundle holds; needs no device");

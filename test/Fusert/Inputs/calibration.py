@@ -1,6 +1,7 @@
-"""calibration.py THREADS < fusert calibrate --json: fails where a figure cannot be."""
+"""calibration.py THREADS HELP < fusert calibrate --json: fails where a figure cannot be, or HELP leaves it out."""
 
 import json
+import re
 import sys
 
 threads = int(sys.argv[1])
@@ -10,6 +11,11 @@ figures = given["figures"]
 assert {figure["threads"] for figure in figures} == {1, threads}
 for figure in figures:
     assert 0 < figure["lowest"] <= figure["median"] <= figure["highest"], figure
+
+with open(sys.argv[2]) as file:
+    explained = file.read()
+for what in {figure["what"] for figure in figures}:
+    assert re.search(rf"\b{what}(  |:)", explained), what
 
 # The nearest memory is not slower than the farthest: the best of one against the worst of the other, since others may
 # use this machine too.
