@@ -179,3 +179,35 @@ TEST_CASE("a raised edge stays where the schedule puts it, unless it is kept") {
   CHECK(movedBytes(kept, pattern, target, tiling::Effort::Thorough).sharedBytes == 0);
   CHECK(movedBytes(raised, pattern, target, tiling::Effort::Thorough).sharedBytes > 0);
 }
+
+TEST_CASE("a staged tile that each thread reads as it has put it there is not stored") {
+  const ExprProgram pattern = shares();
+  const Target target = targetNamed("sm_90");
+  const std::string text = R"(schedule s units 4 lanes 32 {
+  axis m spatial (0) of e0, e1
+  axis v reduction (1) of e0
+  axis w spatial (1) of e1
+  operand a e1.r0 shared (w)
+  edge s register
+  tree { block m:1 {
+    init e0 seq v:128 { unit v:32 { lane v:1 { compute e0 } } } combine e0
+    seq w:128 { stage a unit w:32 { lane w:1 { compute e1 } } } } }
+}
+)";
+  TextReader in(text, "schedule");
+  const Schedule plain = valueOf(parseSchedule(in, pattern));
+  require(verify(plain, pattern, target));
+  const Schedule kept = decided(pattern, plain, target);
+  CHECK(keptText(pattern, kept) == "  keep e1.r0 register from store\n");
+  auto kernel = [&](const Schedule &s) { return print(kernelFor(pattern, s, target)); };
+  CHECK(kernel(plain).find("shared %a f32[128]") != std::string::npos);
+  CHECK(kernel(kept).find("shared %a") == std::string::npos);
+  auto moved = [&](const Schedule &s) {
+    return movedBytes(s, pattern, target, tiling::Effort::Thorough);
+  };
+  CHECK(moved(plain).sharedBytes - moved(kept).sharedBytes == 2 * kRow); // written, and read
+  CHECK(moved(plain).readBytes == moved(kept).readBytes);
+  CHECK(tiling::storageOf(plain, pattern).sharedBytes -
+            tiling::storageOf(kept, pattern).sharedBytes ==
+        128 * 4);
+}
