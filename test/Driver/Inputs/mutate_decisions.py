@@ -2,21 +2,20 @@
 simulators with their checks and in an order of threads drawn at random too; what it does not take is refused with coded
 lines.
 
-The order of mutants follows from --seed alone; --seconds bounds how many are tried, but a fixed number always is.
---only N repeats one and keeps its files."""
+Options: mutants.py."""
 
-import argparse
-import concurrent.futures
+import functools
 import pathlib
 import random
 import re
-import resource
 import shutil
-import subprocess
 import sys
-import time
+
+sys.dont_write_bytecode = True
 
 import numpy as np
+
+import mutants
 
 MODELS = ("mlp", "conv", "attention", "lstm", "rows")
 TARGETS = ("x86-64-v3", "sim:sm_90", "sim:gfx90a")
@@ -28,14 +27,7 @@ LEAST = 120
 CODES = {3: "error[E3205]", 5: "error[E5001]"}
 
 
-def limits():
-    resource.setrlimit(resource.RLIMIT_CPU, (30, 30))
-    resource.setrlimit(resource.RLIMIT_AS, (8 << 30, 8 << 30))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-
-
-def execute(*command):
-    return subprocess.run(command, capture_output=True, text=True, errors="replace", check=False, preexec_fn=limits)
+execute = functools.partial(mutants.execute, 30, 8)
 
 
 class Case:
@@ -176,32 +168,8 @@ class Mutants:
         return f"{mutant}: {found}" if found else None
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--fusec", required=True)
-    parser.add_argument("--fusert", required=True)
-    parser.add_argument("--work", required=True, type=pathlib.Path)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--model-seed", type=int, default=5)
-    parser.add_argument("--seconds", type=float, default=30)
-    parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--only", type=int)
-    options = parser.parse_args()
-    shutil.rmtree(options.work, ignore_errors=True)
-    options.work.mkdir(parents=True)
-    mutants = Mutants(options)
-    end, done, failed = time.monotonic() + options.seconds, 0, []
-    if options.only is not None:
-        failed, done = [f for f in [mutants.run(options.only)] if f], 1
-    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        while options.only is None and (done < LEAST or time.monotonic() < end):
-            failed += [f for f in pool.map(mutants.run, range(done, done + 30)) if f]
-            done += 30
-    print("\n".join(failed))
-    print(", ".join(f"{count} {answer}" for answer, count in sorted(mutants.answers.items())))
-    print(f"{done - len(failed)} mutants answered as they should, {len(failed)} not")
-    return 1 if failed else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    tried = Mutants(mutants.options(["fusec", "fusert"], seconds=30, model_seed=5))
+    code = mutants.try_all(tried, LEAST)
+    print(", ".join(f"{count} {answer}" for answer, count in sorted(tried.answers.items())))
+    sys.exit(code)

@@ -1,20 +1,16 @@
 """Changes dumps of small models and checks that the compiler answers each mutant properly: exit code 0, 2, 3, 4 or 5
-within 20 seconds of processor time and 4 GiB, and coded lines where it refuses.
+within 20 seconds of processor time and 4 GiB, and coded lines where it refuses. Options: mutants.py."""
 
-The order of mutants follows from --seed alone; --seconds bounds how many of them are tried, but a fixed number always
-is. --only N repeats one and keeps its file."""
-
-import argparse
-import concurrent.futures
+import functools
 import pathlib
 import random
 import re
-import resource
-import shutil
-import subprocess
 import sys
-import time
 
+sys.dont_write_bytecode = True
+sys.path.append(str(pathlib.Path(__file__).parents[2] / "Driver" / "Inputs"))
+
+import mutants
 import mutation_models
 
 STAGES = ("graph", "expr", "plan", "schedule", "gir")
@@ -23,14 +19,7 @@ NUMBERS = (0, 1, -1, 2, 3, 5, 64, 1 << 31, 1 << 32, 1 << 40, (1 << 63) - 1, -(1 
 LEAST = 150
 
 
-def limits():
-    resource.setrlimit(resource.RLIMIT_CPU, (20, 20))
-    resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-
-
-def execute(command):
-    return subprocess.run(command, capture_output=True, check=False, preexec_fn=limits)
+execute = functools.partial(mutants.execute, 20, 4)
 
 
 def mutate(text, rng):
@@ -81,7 +70,7 @@ def characters(text, rng):
 
 
 def problem(result, output):
-    text = result.stderr.decode("utf-8", "replace")
+    text = result.stderr
     if result.returncode not in (0, 2, 3, 4, 5):
         return f"exit code {result.returncode}: {text.strip()[-600:]}"
     if result.returncode and not all(l.startswith(("error[E", "note:")) for l in text.splitlines()):
@@ -103,9 +92,9 @@ class Mutants:
             model = folder / "model.onnx"
             model.write_bytes(build().SerializeToString())
             command = [options.compiler, model, "--stop-after=gir", "--dump-dir", folder]
-            made = execute(command + ["--target", TARGETS.get(name, "x86-64-v3")])
+            made = execute(*command, "--target", TARGETS.get(name, "x86-64-v3"))
             if made.returncode:
-                sys.exit(f"{name}: {made.stderr.decode()}")
+                sys.exit(f"{name}: {made.stderr}")
             self.dumps += [folder / f"{stage}.txt" for stage in STAGES]
 
     def run(self, index):
@@ -115,35 +104,12 @@ class Mutants:
         mutant = source.with_name(f"{index}.{source.name}")
         mutant.write_bytes(mutate(source.read_text(), rng).encode("latin-1", "replace"))
         output = mutant.with_suffix(".bundle")
-        found = problem(execute([self.options.compiler, mutant, "-o", output]), output)
+        found = problem(execute(self.options.compiler, mutant, "-o", output), output)
         if not found and self.options.only is None:
             mutant.unlink()
         output.unlink(missing_ok=True)
         return f"{index} ({mutant.relative_to(self.options.work)}): {found}" if found else None
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--compiler", required=True)
-    parser.add_argument("--work", required=True, type=pathlib.Path)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--seconds", type=float, default=25)
-    parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--only", type=int)
-    options = parser.parse_args()
-    shutil.rmtree(options.work, ignore_errors=True)
-    mutants = Mutants(options)
-    end, done, failed = time.monotonic() + options.seconds, 0, []
-    if options.only is not None:
-        failed, done = [f for f in [mutants.run(options.only)] if f], 1
-    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        while options.only is None and (done < LEAST or time.monotonic() < end):
-            failed += [f for f in pool.map(mutants.run, range(done, done + 50)) if f]
-            done += 50
-    print("\n".join(failed))
-    print(f"{done - len(failed)} mutants answered as they should, {len(failed)} not")
-    return 1 if failed else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(mutants.try_all(Mutants(mutants.options(["compiler"], seconds=25)), LEAST, 50))
