@@ -28,10 +28,12 @@ public:
       : text(text), fileName(fileName), state(state) {}
 
   Status run() {
+    if (!isDecisionsFile(text))
+      return refuse("is not a file that --emit-decisions writes");
+    if (text.find("\r\n") != text.npos)
+      return refuse("ends its lines with CR LF, as git's autocrlf makes them; expected LF alone");
     if (text.substr(0, kMagic.size()) != kMagic)
-      return refuse(isDecisionsFile(text)
-                        ? std::string("is of another format than ") + kProducer + " reads"
-                        : "is not a file that --emit-decisions writes");
+      return refuse(std::string("is of another format than ") + kProducer + " reads");
     FUSEC_CHECK(readHead());
     const std::vector<Section> sections = splitSections(text);
     std::string there, missing;
@@ -164,8 +166,7 @@ private:
     FUSEC_TRY(std::string name, in.identifier());
     for (const char *word : {"launches", "reads", "writes", "seconds"}) {
       FUSEC_CHECK(in.expect(word));
-      FUSEC_TRY(double number, in.floating());
-      (void)number; // told, and made anew
+      FUSEC_TRY([[maybe_unused]] double told, in.floating()); // and made anew
     }
     FUSEC_CHECK(in.expect("signature"));
     FUSEC_TRY(std::string digits, in.string());

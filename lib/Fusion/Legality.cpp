@@ -197,7 +197,7 @@ std::string whyNotOneKernel(const FusionContext &context, const Region &region,
     if (std::string reason = whyAlone(*e); !reason.empty())
       return reason;
     if (isContraction(*e))
-      return equations.size() == 2
+      return equations.size() == 2 && e == equations[0]
                  ? notFinished
                  : e->name + " is a contraction, which only one map that finishes it joins";
   }

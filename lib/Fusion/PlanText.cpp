@@ -186,7 +186,7 @@ private:
 /// Compares a plan's steps with the program's items, list by list: a branch's launches are its own.
 class StepVerifier {
 public:
-  explicit StepVerifier(const ExprProgram &program) {
+  explicit StepVerifier(const ExprProgram &program) : program(program) {
     for (size_t t = 0; t < program.tensors.size(); ++t)
       if (program.tensors[t].kind == TensorKind::Input ||
           program.tensors[t].kind == TensorKind::Constant)
@@ -217,10 +217,10 @@ public:
         return error(step.name, "it is of another kind");
       for (TensorId t : {control.condition, control.tripCount})
         if (t >= 0 && !known.count(t))
-          return error(step.name, "a value is read before it is made");
+          return error(step.name, "it " + tooEarly(t));
       for (TensorId t : control.carriedInit)
         if (!known.count(t))
-          return error(step.name, "a value is read before it is made");
+          return error(step.name, "it " + tooEarly(t));
       known.insert(control.carriedIn.begin(), control.carriedIn.end());
       known.insert(control.iteration);
       const bool isIf = control.kind == Control::Kind::If;
@@ -243,18 +243,32 @@ private:
     return {Diag::BadIr, "plan: " + who, text};
   }
 
+  /// By all its equations, or where these are many by the first and the last.
+  static std::string launchInWords(const PlanStep &step) {
+    constexpr size_t kMostNames = 4;
+    const size_t count = step.equations.size();
+    if (count <= kMostNames)
+      return "launch of " + step.name;
+    return "launch of " + step.equations.front() + " to " + step.equations.back() + ", " +
+           std::to_string(count) + " equations";
+  }
+
+  std::string tooEarly(TensorId tensor) const {
+    return "reads %" + program.tensors[tensor].name + " before it is made";
+  }
+
   Status verifyLaunch(const PlanStep &step, std::map<std::string, const Equation *> &left,
                       const std::string &where) {
     for (const std::string &name : step.equations) {
       auto it = left.find(name);
       if (it == left.end())
-        return error("launch of " + step.name,
+        return error(launchInWords(step),
                      "equation " + name +
                          (launched.count(name) ? " is launched twice" : " is none of " + where));
       launched.insert(name);
       for (TensorId t : tensorsRead(*it->second))
         if (!known.count(t))
-          return error("launch of " + step.name, "a value is read before it is made");
+          return error(launchInWords(step), "equation " + name + " " + tooEarly(t));
       for (TensorId t : tensorsWritten(*it->second))
         known.insert(t);
       left.erase(it);
@@ -262,6 +276,7 @@ private:
     return success();
   }
 
+  const ExprProgram &program;
   std::set<TensorId> known;
   std::set<std::string> launched;
 };
