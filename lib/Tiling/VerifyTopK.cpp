@@ -58,6 +58,8 @@ public:
           require(role(*loop) == Role::Row, "is sorted inside loops over rows alone");
     if (selects)
       selection();
+    for (const Place &p : places)
+      everyRow(p);
     return std::move(broken);
   }
 
@@ -68,10 +70,25 @@ private:
       broken.push_back(text);
   }
 
+  void everyRow(const Place &place) {
+    for (const ScheduleAxis &axis : schedule.axes) {
+      if (role(axis) != Role::Row || axis.extent.isConst(1))
+        continue;
+      int64_t step = 0;
+      for (const TreeNode *loop : place.loops)
+        if (loop->axis != kStepAxis && &schedule.axes[loop->axis] == &axis)
+          step = loop->step;
+      require(step == 1, "is found in every row");
+    }
+  }
+
   Role role(const TreeNode &loop) const {
-    if (loop.axis == kStepAxis)
-      return Role::Row; // refused elsewhere
-    const AxisUse &use = schedule.axes[loop.axis].uses[0];
+    return loop.axis == kStepAxis ? Role::Row // refused elsewhere
+                                  : role(schedule.axes[loop.axis]);
+  }
+
+  Role role(const ScheduleAxis &axis) const {
+    const AxisUse &use = axis.uses[0];
     if (use.reduction)
       return Role::Searched;
     return std::count(use.positions.begin(), use.positions.end(), e.numSpatial - 1) != 0

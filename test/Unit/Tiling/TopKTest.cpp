@@ -171,6 +171,7 @@ TEST_CASE("topk: a schedule that breaks a rule is refused") {
   breaks(refusal("sort", "store e0", ""), "is found by init, compute, combine and store");
   breaks(refusal("select", "seq place:1", "unroll place:1"), "finds its places one after another");
   breaks(refusal("select", "seq place:1", "seq place:2"), "finds every place");
+  breaks(refusal("sort", "seq row:1", "seq row:2"), "is found in every row");
   breaks(refusal("sort", "seq row:1", "unroll row:1"), "has its rows in block, sequential");
   breaks(refusal("sort", "seq row:1", "seq place:1"), "is sorted inside loops over rows alone");
   breaks(refusal("select", "lane j:1", "lane place:1"), "searches one row in a pass");
