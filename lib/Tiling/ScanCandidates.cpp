@@ -4,6 +4,7 @@
 // keep their values in the block's own memory where they fit. Or all blocks take each step together
 // (RoundsCandidates.cpp).
 #include "Tiling/Pieces.h"
+#include "Tiling/VerifyFlow.h"
 
 #include <algorithm>
 
@@ -78,11 +79,6 @@ Candidates scanCandidates(const ExprProgram &pattern, const Target &target) {
 Candidates scatterCandidates(const View &view) {
   const Equation &e = view.equation();
   int lanes = view.target->lanes, units = view.target->kind == TargetKind::Cpu ? 1 : 256 / lanes;
-  auto independent = [&](int position) {
-    return std::any_of(e.scatterIndex.begin(), e.scatterIndex.end(), [&](NodeId id) {
-      return e.body[id].op == ScalarOp::Axis && e.body[id].index == position;
-    });
-  };
   Candidates out;
   for (bool vectors : {true, false}) {
     Builder b(view, vectors ? "scatter" : "scatter-rows", units, lanes);
@@ -92,7 +88,7 @@ Candidates scatterCandidates(const View &view) {
       if (e.axes[p].extent.isConst(1))
         continue;
       AxisId axis = b.addSpatial("i" + std::to_string(p), {{static_cast<int>(p)}});
-      if (!independent(static_cast<int>(p))) {
+      if (!hasOwnElements(e, static_cast<int>(p))) {
         ordered.insert(ordered.begin(), Builder::loop(LoopKind::Seq, axis, 1));
       } else if (vectors && !usedLanes) {
         usedLanes = true;

@@ -19,6 +19,12 @@ std::vector<TensorId> readInRegisters(const Schedule &schedule, const ExprProgra
 /// next one without a barrier or a counter (VerifyBlocks.cpp).
 std::vector<std::string> blockProblems(const Schedule &schedule, const ExprProgram &pattern);
 
+/// Whether points of a scatter that differ along this axis go to elements of their own, whatever else they are.
+bool hasOwnElements(const Equation &scatter, int position);
+
+/// The rules of loops around scatters that the schedule breaks.
+std::vector<std::string> scatterProblems(const Schedule &schedule, const ExprProgram &pattern);
+
 /// The rules of a scan's steps and of the Carry statements around them that the schedule breaks; none without a scan.
 std::vector<std::string> stepProblems(const Schedule &schedule, const ExprProgram &pattern);
 

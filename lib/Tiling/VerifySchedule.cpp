@@ -61,6 +61,7 @@ public:
       broken.add(tiling::operandProblems(schedule, pattern));
       broken.add(tiling::flowProblems(schedule, pattern));
       broken.add(tiling::blockProblems(schedule, pattern));
+      broken.add(tiling::scatterProblems(schedule, pattern));
     }
     return broken.status(schedule);
   }

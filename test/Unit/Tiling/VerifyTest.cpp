@@ -181,6 +181,34 @@ TEST_CASE("verify: what is written out is bounded") {
   row.breaks("seq k:64", "seq k:32768", "unroll loops make at most 1024 copies of a statement");
 }
 
+TEST_CASE("verify: points of a scatter that may meet go to their element in order") {
+  const Case rows(R"(expr rows
+tensor %ids: i64[6,5] input
+tensor %x: f32[6,5,40] input
+tensor %b: f32[9,40] input
+tensor %y: f32[9,40] output
+inputs (%ids, %x, %b)
+outputs (%y)
+scatter y [i:6, k:5, j:40] assign base %b
+  %y[%ids[i, k], j] = %x[i, k, j]
+)",
+                  R"(schedule s units 2 lanes 16 {
+  axis j spatial (2) of e0
+  axis i spatial (0) of e0
+  axis k spatial (1) of e0
+  tree { block j:32 { seq i:2 { seq i:1 { seq k:1 { unit j:16 { lane j:1 { compute e0 } } } } } } }
+})");
+  const std::string turns = "points of e0 that may go to one element go there in turn; in the ";
+  rows.breaks("{ seq i:2", "{ block i:2", turns + "block loop over i they do not");
+  rows.breaks("unit j:16 { lane j:1 {", "unit k:1 { lane j:1 {",
+              turns + "unit loop over k they do not");
+  rows.breaks("seq k:1 { unit j:16 { lane j:1", "seq j:16 { unit j:1 { lane k:1",
+              turns + "lane loop over k they do not");
+  const std::string order = "points of e0 that may go to one element go there in their order";
+  rows.breaks("seq i:1 { seq k:1", "seq k:1 { seq i:1", order);
+  rows.breaks("seq i:2 { seq i:1 { seq k:1", "seq k:1 { seq i:2 { seq i:1", order);
+}
+
 TEST_CASE("schedules: numbers and nesting beyond all bounds do not parse") {
   const Case row(kRow, kRowSchedule);
   CHECK(row.error("units 1", "units 4294967297") == "the number 4294967297 is out of range");
