@@ -18,7 +18,7 @@ namespace fusec::tiling {
 namespace {
 
 /// Copies of a statement: what the compiler writes out, and with it the time that it takes, is bounded.
-constexpr int64_t kMaxCopies = 1024;
+constexpr int64_t kMaxCopies = 256;
 
 bool repeats(const TreeNode &loop) {
   return loop.loop == LoopKind::Block || loop.loop == LoopKind::Seq;

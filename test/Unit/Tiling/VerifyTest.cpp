@@ -178,7 +178,7 @@ TEST_CASE("verify: what another block makes lies behind a barrier") {
 
 TEST_CASE("verify: what is written out is bounded") {
   const Case row(kRow, kRowSchedule);
-  row.breaks("seq k:64", "seq k:32768", "unroll loops make at most 1024 copies of a statement");
+  row.breaks("seq k:64", "seq k:32768", "unroll loops make at most 256 copies of a statement");
 }
 
 TEST_CASE("verify: points of a scatter that may meet go to their element in order") {
