@@ -212,6 +212,9 @@ Asked AccessMeter::sampled(const std::vector<NodeId> &indices, TensorId tensor,
   std::vector<LaneGroup> groups = loops.laneGroups(effort == Effort::Quick ? 4 : 256);
   if (groups.empty())
     groups.push_back({0, 1, 1});
+  if (loops.hasLanes() &&
+      bounds == Bounds::Reduction) // all lanes read, and it does not depend on them
+    groups = {{0, schedule.lanes, 1}};
   const double budget = effort == Effort::Quick ? 8 : 2048;
   const auto samples = static_cast<int64_t>(
       std::min(combinations, std::max(1.0, std::ceil(budget / double(groups.size())))));

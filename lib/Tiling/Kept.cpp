@@ -13,6 +13,7 @@
 
 #include "Expr/Cascade.h"
 #include "Tiling/Access.h"
+#include "Tiling/LiveReads.h"
 #include "Tiling/Rounds.h"
 
 #include <algorithm>
@@ -229,8 +230,29 @@ std::optional<MemLevel> keptLevel(const Schedule &schedule, const ExprProgram &p
                                    : std::nullopt;
 }
 
+/// One of an equation's several values that nothing needs, as the maximum beside its place.
+static bool isUnread(const ExprProgram &program, TensorId tensor) {
+  const std::vector<const Equation *> equations = scheduledEquations(program);
+  const int producer = producerOf(equations, tensor);
+  if (producer < 0 || equations[static_cast<size_t>(producer)]->outputs.size() < 2)
+    return false;
+  if (const Equation *scan = scanOf(program); scan && outlivesStep(*scan, tensor, true))
+    return false;
+  return std::none_of(equations.begin(), equations.end(), [&](const Equation *e) {
+    const std::vector<NodeId> reads = readsOf(*e);
+    return e->base == tensor ||
+           std::count(e->opaqueInputs.begin(), e->opaqueInputs.end(), tensor) != 0 ||
+           std::any_of(reads.begin(), reads.end(),
+                       [&](NodeId read) { return e->body[read].index == tensor; });
+  });
+}
+
 bool isHandedOn(const Schedule &schedule, const ExprProgram &program, TensorId tensor) {
-  if (schedule.kept.empty() || program.tensors[tensor].kind != TensorKind::Temp)
+  if (program.tensors[tensor].kind != TensorKind::Temp)
+    return false;
+  if (isUnread(program, tensor))
+    return true;
+  if (schedule.kept.empty())
     return false;
   const std::vector<const Equation *> equations = scheduledEquations(program);
   if (const Equation *scan = scanOf(program)) { // values that are stacked or go on to the next step

@@ -32,7 +32,7 @@ const Kept *keptAt(const Schedule &schedule, const ReadPlace &place);
 std::optional<MemLevel> keptLevel(const Schedule &schedule, const ExprProgram &equations,
                                   int equation, TensorId tensor);
 
-/// A value inside the pattern that nobody reads, since every reader has kept it: it is not stored.
+/// A value inside the pattern that nobody reads, since every reader has kept it or there is none: it is not stored.
 bool isHandedOn(const Schedule &schedule, const ExprProgram &equations, TensorId tensor);
 /// The same of an operand's tile, which is then not stored when it is staged.
 bool isHandedOn(const Schedule &schedule, const ExprProgram &equations, const Operand &operand);

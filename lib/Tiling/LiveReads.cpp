@@ -93,7 +93,8 @@ void LiveReads::visit(NodeId id, const std::vector<NodeId> &guards) {
   }
   if (levelOf(schedule, node.index) == MemLevel::Register && isMade(node.index))
     return;
-  if (!facts[equation].accesses[ordinal])
+  // What an address has beside its axes may be read too: a row that a constant index names.
+  if (const auto &access = facts[equation].accesses[ordinal]; !access || !access->rests.empty())
     for (NodeId index : indexOperands(node))
       visit(index, inside);
   memory.push_back({id, std::move(inside)});

@@ -173,6 +173,8 @@ void Lowering::storeResult(int equation, size_t output, NodeId value, std::vecto
       own.push_back(equationAxis(equation, static_cast<int>(d)));
     NodeId index = local.whole ? outputIndex(equation, output) : edgeIndex(equation, tensor, own);
     result.push_back(storeStmt(local.buffer, {index}, value));
+    if (equations[equation]->kind == EquationKind::Map) // computed once, where it outlives its step
+      value = body.read(local.buffer, info.type, {index});
   }
   if (level != MemLevel::Global && !outlivesStep(tensor))
     return;

@@ -147,9 +147,12 @@ private:
   }
 
   FlatAccess outputAccess(const Equation &e, size_t output) const {
+    const Tensor &info = pattern.tensors[e.outputs[output]];
     FlatAccess access;
-    access.stride = stridesOf(pattern.tensors[e.outputs[output]].shape);
+    access.stride = stridesOf(info.shape);
     access.stride.resize(e.axes.size(), DimExpr(0));
+    if (steps > 1) // each has a place of its own
+      access.rests.push_back({kNoNode, numElements(info.shape)});
     return access;
   }
 
@@ -171,6 +174,8 @@ private:
         asked.bytes *= share;
         asked.sectors *= share;
         addWritten(asked);
+        if (level == MemLevel::Shared && e.kind == EquationKind::Map) // it is copied from there
+          moved.sharedBytes += asked.bytes;
       }
     }
   }
@@ -271,12 +276,27 @@ private:
     return std::count(reads.operands.begin(), reads.operands.end(), &operand) != 0;
   }
 
+  /// Axes that decide whether a read is done: its own, and those of the reads that it is an index of.
+  uint64_t axesOf(int equation, NodeId read) const {
+    const EquationFacts &of = facts[equation];
+    const Body &body = of.equation.body;
+    uint64_t axes = of.axes[read];
+    for (size_t r = 0; r < of.reads.size(); ++r) {
+      if (of.reads[r] == read || (of.accesses[r] && of.accesses[r]->rests.empty()))
+        continue;
+      const std::vector<NodeId> inside = body.reachable(indexOperands(body[of.reads[r]]));
+      if (std::find(inside.begin(), inside.end(), read) != inside.end())
+        axes |= of.axes[of.reads[r]];
+    }
+    return axes;
+  }
+
   void readMemory(int equation, const GuardedRead &read, const StatementLoops &loops) {
     const Equation &e = *equations[equation];
     AccessMeter::Bounds bounds = AccessMeter::Bounds::All;
     if (e.kind == EquationKind::Reduction) {
       bounds = AccessMeter::Bounds::Reduction;
-      const uint64_t axes = facts[equation].axes[read.read];
+      const uint64_t axes = axesOf(equation, read.read);
       const AxisId lane = loops.hasLanes() ? loops.laneAxis() : -1;
       const AxisUse *use = lane >= 0 ? schedule.axes[lane].in(equation) : nullptr;
       for (size_t i = 0; use && i < use->positions.size(); ++i)

@@ -1,0 +1,65 @@
+"""moved.py FUSEC FUSERT FOLDER TARGET...: what `fusec explain` says that instructions move (`moved`) against what
+simulated GPUs count, on equations that the networks under models/tiny lack. test/Models/check_bytes.py does it for
+those. The two share no code."""
+
+import json
+import pathlib
+import subprocess
+import sys
+
+import numpy
+from onnx import TensorProto, helper, numpy_helper, save
+
+fusec, fusert, folder, *targets = sys.argv[1:]
+FIELDS = ("read_bytes", "write_bytes", "read_sectors", "write_sectors", "shared_bytes")
+node = helper.make_node
+
+
+def constant(name, *values):
+    return numpy_helper.from_array(numpy.array(values, numpy.int64), name)
+
+
+# name: shape of x, nodes, constants, type of y
+MODELS = {
+    # The maximum itself is not stored, for nothing reads it.
+    "place": ((64, 100), [node("ArgMax", ["x"], ["y"], axis=1, keepdims=0)], [], TensorProto.INT64),
+    # A step's state is shared and stacked: computed once, copied, the rows of 396 bytes where they come to lie.
+    "steps": ((33, 33, 3), [node("CumSum", ["x", "axis"], ["y"])],
+              [numpy_helper.from_array(numpy.array(1, numpy.int64), "axis")], TensorProto.FLOAT),
+    # Indices are read where a thread has a point, by all of its lanes.
+    "rows": ((6, 3, 13), [node("Gather", ["x", "i"], ["g"], axis=1), node("Mul", ["g", "g"], ["q"]),
+                          node("ReduceSum", ["q", "axes"], ["y"], keepdims=0)],
+             [constant("i", 0, 2, 1, 2, 0, 0, 1), constant("axes", 1, 2)], TensorProto.FLOAT),
+    # One of the indices, which is no axis of the map.
+    "row": ((3, 5, 24), [node("Gather", ["x", "i"], ["g"], axis=0), node("Slice", ["g", "from", "to"], ["s"]),
+                         node("Relu", ["s"], ["y"])],
+            [constant("i", 1, 0, 2, 1), constant("from", 3), constant("to", 4)], TensorProto.FLOAT),
+    # All lanes read one element of a guarded read, also those beyond the two outputs.
+    "padded": ((17,), [node("Pad", ["x", "pads"], ["p"]), node("MatMul", ["p", "w"], ["y"])],
+               [constant("pads", 2, 0), numpy_helper.from_array(numpy.ones((19, 2), numpy.float32), "w")],
+               TensorProto.FLOAT),
+}
+
+
+def run(*arguments):
+    return subprocess.run(list(map(str, arguments)), check=True, capture_output=True, text=True).stdout
+
+
+wrong = []
+for name, (shape, nodes, constants, kind) in MODELS.items():
+    path = pathlib.Path(folder) / f"{name}.onnx"
+    graph = helper.make_graph(nodes, name, [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
+                              [helper.make_tensor_value_info("y", kind, None)], constants)
+    save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9), path)
+    for target in targets:
+        options = ["--target", target, "--search-mode=none"]
+        kernels = {k["name"]: k for k in json.loads(run(fusec, "explain", path, *options, "--json"))["kernels"]}
+        run(fusec, path, *options, "-o", f"{folder}/bundle")
+        out = run(fusert, "run", f"{folder}/bundle", "--target", target, "--random", "1", "--counters",
+                  "--output-dir", f"{folder}/out")
+        for sim in json.loads(out.splitlines()[-1])["kernels"]:
+            for field in FIELDS:
+                predicted, counted = kernels[sim["name"]]["moved"][field], sim[field] / sim["launches"]
+                if abs(predicted - counted) > 0.05 * counted:
+                    wrong.append(f"{name} {target} {sim['name']}: {field} {predicted} predicted, {counted:.0f} counted")
+print("\n".join(wrong) or f"{len(MODELS)} models move what is predicted")
