@@ -79,11 +79,7 @@ double issueSeconds(const Counts &c, const Target &target, double cores) {
   const double each = std::ceil(std::max(1.0, c.blocks) / cores);
   if (target.kind == TargetKind::Cpu)
     return each * blockSeconds(c, target);
-  const auto threads =
-      std::min(int64_t(c.unitsPerBlock) * target.lanes, int64_t(target.maxThreadsPerCore));
-  const int64_t places = residentBlocksPerCore(target, int64_t(c.registersPerThread),
-                                               int64_t(c.sharedBytesPerBlock), threads);
-  const double together = std::clamp(double(places), 1.0, each);
+  const double together = std::clamp(double(placesOfCore(c, target)), 1.0, each);
   return each * blockSeconds(c, target) / issueShare(together * c.unitsPerBlock, target) +
          std::ceil(each / together) * c.barriers * target.blockBarrierSec;
 }
@@ -110,6 +106,13 @@ double best(const Counts &c, const Target &target, bool quick) {
 }
 
 } // namespace
+
+int64_t placesOfCore(const Counts &c, const Target &target) {
+  const auto threads =
+      std::min(int64_t(c.unitsPerBlock) * target.lanes, int64_t(target.maxThreadsPerCore));
+  return residentBlocksPerCore(target, int64_t(c.registersPerThread),
+                               int64_t(c.sharedBytesPerBlock), threads);
+}
 
 double heldShare(double bytes, double capacityBytes) {
   return bytes <= capacityBytes ? 1 : std::max(0.0, 2 - bytes / capacityBytes);
@@ -143,6 +146,16 @@ Counts sideBySide(std::span<const Counts> parts) {
   return sum;
 }
 
+void shareKernel(std::span<Counts> phases) {
+  for (double Counts::*count : {&Counts::registersPerThread, &Counts::sharedBytesPerBlock}) {
+    double most = 0;
+    for (const Counts &phase : phases)
+      most = std::max(most, phase.*count);
+    for (Counts &phase : phases)
+      phase.*count = most;
+  }
+}
+
 double delta(const Counts &c, const Target &target) { return best(c, target, true); }
 
 double latency(const Counts &c, const Target &target) { return best(c, target, false); }
@@ -156,9 +169,7 @@ double savedByPhase(const Target &target) {
 }
 
 double turns(const Counts &c, const Target &target) {
-  const auto threads = int64_t(c.unitsPerBlock) * target.lanes;
-  const int64_t places = residentBlocks(target, int64_t(c.registersPerThread),
-                                        int64_t(c.sharedBytesPerBlock), threads);
+  const int64_t places = placesOfCore(c, target) * target.cores;
   return std::ceil(c.blocks / double(std::max<int64_t>(places, 1)));
 }
 

@@ -35,6 +35,9 @@ struct Counts {
 /// neediest one does.
 Counts sideBySide(std::span<const Counts> parts);
 
+/// Of phases of one kernel: each holds the registers and the shared memory that the neediest one does.
+void shareKernel(std::span<Counts> phases);
+
 /// Part of `bytes` that a cache still holds when they are asked for again: all that fits, and of twice as much nothing,
 /// since each byte drives out the one that is needed next.
 double heldShare(double bytes, double capacityBytes);
@@ -56,11 +59,13 @@ std::array<double, kLevels> servedAgain(const Counts &counts, const Target &targ
 double latency(const Counts &counts, const Target &target);
 /// The same of a kernel of several phases: one after the other, with a device-wide barrier between them or, where that
 /// is dearer, another launch (`joinsPhases` says which); or with counters, where a phase waits for them. A
-/// phase that runs again finds its constants where the last cache has held them.
+/// phase that runs again finds its constants where the last cache has held them. `shareKernel` comes first.
 double latency(std::span<const Counts> phases, const Target &target);
 /// True where counters between two phases cost less than a device-wide barrier. Each block that has ended raises one,
 /// and each that begins waits; a core's blocks do so one after the other.
 bool countersPay(const Counts &before, const Counts &after, const Target &target);
+/// Blocks that one core holds at once.
+int64_t placesOfCore(const Counts &counts, const Target &target);
 /// Blocks that one place on the device works off, one after the other.
 double turns(const Counts &counts, const Target &target);
 /// What counters save in a kernel of several phases where barriers would stand, all of them together; `turns` of each

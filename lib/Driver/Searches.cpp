@@ -31,7 +31,7 @@ Status planTarget(const ExprProgram &program, const PlanOptions &options, Target
       const ScheduleVariant &best = found.back();
       time = {best.seconds, {}, best.bytes};
       for (const auto &[units, fastest] : best.ofUnits)
-        time.ofUnits[units] = {fastest.seconds, fastest.turns};
+        time.ofUnits[units] = {fastest.seconds, fastest.phases};
     }
     return time;
   };

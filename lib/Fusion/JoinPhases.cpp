@@ -31,8 +31,7 @@ Result<Launches> PhaseJoiner::join(VertexSets kernels) {
 
 /// Why the kernel does not become the last phase of the launch, or "".
 Result<std::string> PhaseJoiner::whyNot(const Phases &launch, const std::vector<int> &kernel) {
-  // Part of the neighbours' work, beyond their launches, that a barrier must save: the registers of one may slow the
-  // other down by more.
+  // Part of the neighbours' work, beyond their launches, that makes up for code which no other launch shares.
   constexpr double kWorthwhile = 0.05;
   Phases together = launch;
   together.push_back(kernel);
@@ -47,8 +46,14 @@ Result<std::string> PhaseJoiner::whyNot(const Phases &launch, const std::vector<
   const double saved = before + alone - seconds;
   if (saved <= 0)
     return std::string("a barrier and blocks that suit both cost more than a launch");
-  if (saved < kWorthwhile * (last + alone - 2 * judge.launchSeconds()))
-    return "a barrier in place of a launch saves no more than " + cost::secondsText(saved);
+  if (saved >= kWorthwhile * (last + alone - 2 * judge.launchSeconds()))
+    return std::string();
+  for (const std::vector<int> &phase : launch) {
+    FUSEC_TRY(const bool again, judge.isEqual(phase, kernel));
+    if (again)
+      return "a barrier in place of a launch saves no more than " + cost::secondsText(saved) +
+             ", and the layers before, of the same kernels, share their code with those behind";
+  }
   return std::string();
 }
 

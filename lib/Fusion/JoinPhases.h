@@ -11,8 +11,8 @@ struct Launches {
 
 /// Makes launches of kernels: neighbours in the order in which they run become phases of one, with a device-wide
 /// barrier between them, where that costs less than a launch. Nothing else changes by it, so that any order among
-/// kernels stays right. Kernels that take long stay apart: the hungriest phase sets the registers of all, and there is
-/// little to gain.
+/// kernels stays right. A launch runs no kernel twice where there is little to gain: layers alike end up in launches
+/// alike, which share their code (Souffle's BERT: two for each layer).
 class PhaseJoiner {
 public:
   /// `joins`: else every kernel stays a launch.

@@ -23,29 +23,52 @@ Result<double> Judge::bytes(const std::vector<int> &vertices) {
   return time->bytes;
 }
 
+Result<bool> Judge::isEqual(const std::vector<int> &a, const std::vector<int> &b) {
+  FUSEC_TRY(const KernelTime *ofA, timeOf(a));
+  FUSEC_TRY(const KernelTime *ofB, timeOf(b));
+  return ofA == ofB;
+}
+
 Result<double> Judge::seconds(const Phases &phases) {
   if (phases.size() == 1)
     return kernelSeconds(phases[0]);
-  struct Sum {
-    double seconds = 0; // with barriers inside of the phases
-    std::vector<double> turns;
-    size_t phases = 0;
-  };
-  std::map<int, Sum> sums; // by the number of units
+  std::map<int, std::vector<const PhaseTime *>> kernels; // by the number of units
   for (const std::vector<int> &phase : phases) {
     FUSEC_TRY(const KernelTime *time, timeOf(phase));
-    for (const auto &[units, own] : time->ofUnits) {
-      Sum &sum = sums[units];
-      sum.seconds += own.seconds + cost::savedByCounters(own.turns, target);
-      sum.turns.insert(sum.turns.end(), own.turns.begin(), own.turns.end());
-      ++sum.phases;
-    }
+    for (const auto &[units, own] : time->ofUnits)
+      kernels[units].push_back(&own);
   }
   double least = kNever;
-  for (const auto &[units, sum] : sums)
-    if (sum.phases == phases.size())
-      least = std::min(least, sum.seconds - cost::savedByCounters(sum.turns, target));
+  for (const auto &[units, own] : kernels)
+    if (own.size() == phases.size())
+      least = std::min(least, secondsOfOne(own));
   return exact(least - double(phases.size() - 1) * cost::savedByPhase(target));
+}
+
+/// Of launches, one for each, whose blocks hold what the neediest does; counters in the place of barriers.
+double Judge::secondsOfOne(const std::vector<const PhaseTime *> &kernels) const {
+  std::vector<cost::Counts> all;
+  for (const PhaseTime *kernel : kernels)
+    all.insert(all.end(), kernel->phases.begin(), kernel->phases.end());
+  cost::shareKernel(all);
+  double seconds = 0;
+  std::vector<double> turns;
+  size_t next = 0;
+  for (const PhaseTime *kernel : kernels) {
+    const std::span<cost::Counts> own(&all[next], kernel->phases.size());
+    next += own.size();
+    std::vector<double> ownTurns;
+    for (cost::Counts &phase : own) {
+      phase.waits = false;
+      ownTurns.push_back(cost::turns(phase, target));
+    }
+    // What is known already is not added up anew: it costs time where there are many.
+    seconds += cost::placesOfCore(own[0], target) == cost::placesOfCore(kernel->phases[0], target)
+                   ? kernel->seconds + cost::savedByCounters(ownTurns, target)
+                   : exact(cost::latency(own, target));
+    turns.insert(turns.end(), ownTurns.begin(), ownTurns.end());
+  }
+  return seconds - cost::savedByCounters(turns, target);
 }
 
 uint64_t Judge::tieOf(const std::vector<Phases> &launches) {

@@ -32,6 +32,8 @@ public:
   Result<double> seconds(const Phases &phases);
   /// Of device memory that one kernel of the vertices moves.
   Result<double> bytes(const std::vector<int> &vertices);
+  /// True where both compute the same, up to names: one kernel's code serves both.
+  Result<bool> isEqual(const std::vector<int> &a, const std::vector<int> &b);
   /// The same vertices' bytes as one kernel and as one each, if that is why no kernel holds them.
   Result<std::optional<std::pair<double, double>>> movesMore(const std::vector<int> &vertices);
   /// Orders plans that take equally long by what their launches compute, so that the order of a model's nodes does not
@@ -51,6 +53,7 @@ public:
 
 private:
   Result<const KernelTime *> timeOf(const std::vector<int> &vertices);
+  double secondsOfOne(const std::vector<const PhaseTime *> &kernels) const;
   Result<double> bytesApart(const std::vector<int> &vertices);
 
   const FusionContext &context;

@@ -1,4 +1,5 @@
 #pragma once
+#include "Cost/Cost.h"
 #include "Expr/Expr.h"
 #include "Support/Hash.h"
 #include "Target/Target.h"
@@ -55,8 +56,8 @@ struct Plan {
 
 /// What a kernel takes that may become a phase of another one.
 struct PhaseTime {
-  double seconds = 0;        // as a launch
-  std::vector<double> turns; // cost::turns of each phase that it has itself
+  double seconds = 0;               // as a launch
+  std::vector<cost::Counts> phases; // that it has itself
 };
 /// What a pattern is predicted to take as one kernel without phases.
 struct KernelTime {

@@ -250,12 +250,8 @@ Result<std::vector<ScheduleVariant>> bestSchedules(const ExprProgram &pattern, c
     markChosen(best.consideredOfPhases[p], unitsOfPhases[p], all[chosen].schedule.units);
   for (const WeighedSchedule &candidate : all)
     best.consideredVia.push_back(candidate.schedule.via);
-  for (const WeighedSchedule *candidate : fastestOfUnits(all)) {
-    FastestOfUnits &fastest = best.ofUnits[candidate->schedule.units];
-    fastest.seconds = candidate->seconds;
-    for (const cost::Counts &phase : candidate->phases)
-      fastest.turns.push_back(cost::turns(phase, target));
-  }
+  for (const WeighedSchedule *candidate : fastestOfUnits(all))
+    best.ofUnits[candidate->schedule.units] = {candidate->seconds, candidate->phases};
   best.schedule = std::move(all[chosen].schedule);
   best.seconds = all[chosen].seconds;
   const Prediction prediction =

@@ -14,7 +14,7 @@ namespace fusec {
 /// The fastest schedule with some number of units a block.
 struct FastestOfUnits {
   double seconds = 0;
-  std::vector<double> turns; // cost::turns of each phase
+  std::vector<cost::Counts> phases;
 };
 
 /// A pattern's schedule for one set of symbol values. The last variant of a pattern has no guards.

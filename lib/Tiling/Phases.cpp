@@ -99,6 +99,7 @@ struct Joining {
       for (size_t t = 0; t < pattern.tensors.size(); ++t)
         if (pattern.tensors[t].name == name)
           whole.schedule.edges.push_back({static_cast<TensorId>(t), level});
+    cost::shareKernel(whole.phases);
     chooseCounters(whole.schedule, pattern, whole.phases, target);
     whole.seconds = cost::latency(whole.phases, target);
     return std::move(whole);

@@ -359,6 +359,7 @@ static std::vector<cost::Counts> roundCounts(const Schedule &schedule, const Exp
         Counter(part.schedule, part.program, factsOf(part.program), target, &traffic).counts);
     counts.back().rounds = double(scan.steps.evaluate(symbols).value_or(1));
   }
+  cost::shareKernel(counts);
   return counts;
 }
 
@@ -369,18 +370,17 @@ std::vector<cost::Counts> WorkMeter::phases(const Schedule &schedule) {
   if (phasesOf(schedule.tree).size() == 1) {
     if (!traffic)
       traffic = compulsoryTraffic(equations);
-    counts.push_back(Counter(schedule, equations, facts, target, &*traffic).counts);
-    return counts;
+    return {Counter(schedule, equations, facts, target, &*traffic).counts};
   }
   for (const PhasePart &part : partsOf(schedule, equations)) {
     const Traffic own = compulsoryTraffic(part.pattern);
     counts.push_back(
         Counter(part.schedule, part.pattern, factsOf(part.pattern), target, &own).counts);
   }
-  size_t phase = 0;
-  for (const TreeNode &node : schedule.tree)
+  for (size_t phase = 0; const TreeNode &node : schedule.tree)
     if (node.isBorder())
       counts[++phase].waits = !node.isBarrier();
+  cost::shareKernel(counts);
   return counts;
 }
 

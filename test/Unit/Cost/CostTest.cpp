@@ -171,6 +171,25 @@ TEST_CASE("Registers and shared memory decide how many blocks hide each other's 
   CHECK(latency(c, a100) == Catch::Approx(2 * free));
 }
 
+TEST_CASE("A kernel's phases hold what the neediest one does") {
+  const Target a100 = *lookupTarget("a100");
+  Counts big, small;
+  small.vectorOps = 1e6;
+  small.unitsPerBlock = big.unitsPerBlock = 4;
+  small.blocks = 16.0 * a100.cores;
+  big.sharedBytesPerBlock = 80 << 10;
+  small.registersPerThread = 40;
+  Counts phases[] = {big, small};
+  const double apart = latency(phases, a100);
+  shareKernel(phases);
+  for (const Counts &phase : phases) {
+    CHECK(phase.sharedBytesPerBlock == 80 << 10);
+    CHECK(phase.registersPerThread == 40);
+    CHECK(placesOfCore(phase, a100) == 2);
+  }
+  CHECK(latency(phases, a100) > apart + 0.9 * (latency(small, a100) - a100.launchSec));
+}
+
 TEST_CASE("Barriers cost what the target's table says, those of the device what is cheaper") {
   for (const Target &target : all()) {
     INFO(target.name);

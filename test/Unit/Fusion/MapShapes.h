@@ -85,7 +85,7 @@ inline double secondsOf(int equations) {
 }
 inline KernelTime timeOf(const Pattern &pattern) {
   const double seconds = secondsOf(static_cast<int>(pattern.program.items.size()));
-  return KernelTime{seconds, {{8, {seconds, {1}}}}};
+  return KernelTime{seconds, {{8, {seconds, {cost::Counts{}}}}}};
 }
 
 inline double secondsOf(const Plan &plan, const Target &target) {
