@@ -159,7 +159,7 @@ Status Lowering::makeAccumulators(int equation) {
     makeTopK(equation);
     return success();
   }
-  if (!reduces && levelOf(e.outputs[0]) != MemLevel::Register)
+  if (!reduces && levelOf(e.outputs[0]) != MemLevel::Register && !isStoredTwice(equation))
     return success();
   auto chain = findLeaf(LeafKind::Compute, equation);
   if (!chain)

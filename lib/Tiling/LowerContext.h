@@ -88,6 +88,7 @@ private:
   NodeId halfOf(TensorId state, bool written);
   const ScanCarry *carryOf(TensorId tensor, bool next) const;
   bool outlivesStep(TensorId tensor) const;
+  bool isStoredTwice(int equation) const;
   NodeId numbered(int equation, int read, NodeId node);
   NodeId readTensor(int equation, NodeId original, const Scalar &copied);
   NodeId readMemory(int equation, NodeId original, const Scalar &copied);

@@ -161,20 +161,19 @@ void Lowering::storeResult(int equation, size_t output, NodeId value, std::vecto
   const Tensor &info = pattern.tensors[tensor];
   value = body.cast(info.type, value);
   MemLevel level = levelOf(tensor);
-  if (level == MemLevel::Register) {
+  if (level == MemLevel::Register || isStoredTwice(equation)) {
     if (equations[equation]->kind == EquationKind::Map)
       result.push_back(storeStmt(accumulators[equation].value, unrollIndices(equation), value));
     value = readRegister(equation, accumulatorOf(equation, output));
     value = body.cast(info.type, value);
-  } else if (level == MemLevel::Shared) {
+  }
+  if (level == MemLevel::Shared) {
     const Local &local = locals.at(tensor);
     std::vector<NodeId> own;
     for (size_t d = 0; !local.whole && d < info.shape.size(); ++d)
       own.push_back(equationAxis(equation, static_cast<int>(d)));
     NodeId index = local.whole ? outputIndex(equation, output) : edgeIndex(equation, tensor, own);
     result.push_back(storeStmt(local.buffer, {index}, value));
-    if (equations[equation]->kind == EquationKind::Map) // computed once, where it outlives its step
-      value = body.read(local.buffer, info.type, {index});
   }
   if (level != MemLevel::Global && !outlivesStep(tensor))
     return;

@@ -46,6 +46,17 @@ bool Lowering::outlivesStep(TensorId tensor) const {
   return scan && tiling::outlivesStep(*scan, tensor, inRounds);
 }
 
+/// A map's value that several places hold: it waits in a register, not to be computed for each of them.
+bool Lowering::isStoredTwice(int equation) const {
+  const TensorId value = equations[equation]->outputs[0];
+  if (equations[equation]->kind != EquationKind::Map || !outlivesStep(value))
+    return false;
+  const bool stacked =
+      std::any_of(scan->scanOutputs.begin(), scan->scanOutputs.end(),
+                  [&](const ScanOutput &output) { return output.perStep == value; });
+  return levelOf(value) == MemLevel::Shared || (stacked && inRounds && carryOf(value, true));
+}
+
 NodeId Lowering::halfOf(TensorId state, bool written) {
   NodeId step = body.axis(roundVar);
   if (written)

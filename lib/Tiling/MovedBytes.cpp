@@ -174,8 +174,6 @@ private:
         asked.bytes *= share;
         asked.sectors *= share;
         addWritten(asked);
-        if (level == MemLevel::Shared && e.kind == EquationKind::Map) // it is copied from there
-          moved.sharedBytes += asked.bytes;
       }
     }
   }

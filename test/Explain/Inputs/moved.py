@@ -23,9 +23,12 @@ def constant(name, *values):
 MODELS = {
     # The maximum itself is not stored, for nothing reads it.
     "place": ((64, 100), [node("ArgMax", ["x"], ["y"], axis=1, keepdims=0)], [], TensorProto.INT64),
-    # A step's state is shared and stacked: computed once, copied, the rows of 396 bytes where they come to lie.
+    # A step's state is shared and stacked: computed once, the rows of 396 bytes where they come to lie.
     "steps": ((33, 33, 3), [node("CumSum", ["x", "axis"], ["y"])],
               [numpy_helper.from_array(numpy.array(1, numpy.int64), "axis")], TensorProto.FLOAT),
+    # All blocks take a step together: the state goes to two places of device memory.
+    "rounds": ((4, 12544), [node("CumSum", ["x", "axis"], ["y"])],
+               [numpy_helper.from_array(numpy.array(0, numpy.int64), "axis")], TensorProto.FLOAT),
     # Indices are read where a thread has a point, by all of its lanes.
     "rows": ((6, 3, 13), [node("Gather", ["x", "i"], ["g"], axis=1), node("Mul", ["g", "g"], ["q"]),
                           node("ReduceSum", ["q", "axes"], ["y"], keepdims=0)],
