@@ -295,16 +295,16 @@ typedef struct {
   const char *device; /* what was measured, in the words of its vendor; valid during the call */
   /* Seconds, of kernels that do nothing, through the executor that runs models:
    *   "launch", "phase"                a launch of one block, a phase of one block, on the calling thread;
- *   "cold_launch"                    such a launch whose code and data are no longer in the core's own caches;
+   *   "cold_launch"                    such a launch whose code and data are no longer in the core's own caches;
    *   "shared_launch", "shared_phase"  of a block for each thread, which wait for each other: until all have it,
    *                                    and are done;
    *   "woken_launch"                   a shared launch that finds the other threads asleep;
- *   "cycle"                          of the calling thread's core, beside no work of its own.
+   *   "cycle"                          of the calling thread's core, beside no work of its own.
    * Bytes a second of all threads together, each with memory of its own:
    *   "read", "copy"                   a copy counts both ways;
    *   "stream"                         a copy whose stores go past the caches;
- *   "rows"                           a copy along four rows of a page at once;
- *   "product"                        a read beside two multiply-adds for each vector.
+   *   "rows"                           a copy along four rows of a page at once;
+   *   "product"                        a read beside two multiply-adds for each vector.
    * Of a GPU, `threads` being its multiprocessors: seconds of a "launch" in a stream, of a "block_barrier" of 256
    * threads and of a "grid_barrier" of one block on each multiprocessor; bytes a second that are read from the
    * multiprocessors' "shared" memory and copied in what half of the last cache ("l2") holds, `bytes` being what one of
