@@ -96,7 +96,7 @@ llvm::Function *Emitter::beginFunction(const std::string &name,
   cache.assign(kernel.body.nodes.size(), {});
   epoch = 0;
   inLane = inUnit = hasStreamed = false;
-  mask = guard = vectorGuard = nullptr;
+  mask = guard = nullptr;
   return function;
 }
 

@@ -166,9 +166,8 @@ private:
   llvm::Value *threadLane = nullptr, *threadUnit = nullptr; // i64, where lanes are threads
   bool inLane = false, inUnit = false, hasStreamed = false;
   llvm::Value *mask = nullptr; // lanes that are on; null: all
-  // i1, null for true: the predicates of the ReadIfs around an expression that scalar accesses obey ("some lane
-  // wants it"), and those of them that are the same in all lanes and hold back a whole vector.
-  llvm::Value *guard = nullptr, *vectorGuard = nullptr;
+  // i1, null for true: some lane wants what the ReadIfs around an expression guard. Scalars and whole vectors obey it.
+  llvm::Value *guard = nullptr;
 
   struct Cached {
     Val value;
