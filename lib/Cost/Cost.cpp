@@ -168,9 +168,12 @@ double savedByPhase(const Target &target) {
   return joinsPhases(target) ? target.launchSec - target.deviceBarrierSec : 0;
 }
 
+double turns(const Counts &c, int64_t placesOfCore, const Target &target) {
+  return std::ceil(c.blocks / double(std::max<int64_t>(placesOfCore * target.cores, 1)));
+}
+
 double turns(const Counts &c, const Target &target) {
-  const int64_t places = placesOfCore(c, target) * target.cores;
-  return std::ceil(c.blocks / double(std::max<int64_t>(places, 1)));
+  return turns(c, placesOfCore(c, target), target);
 }
 
 namespace {

@@ -68,6 +68,7 @@ bool countersPay(const Counts &before, const Counts &after, const Target &target
 int64_t placesOfCore(const Counts &counts, const Target &target);
 /// Blocks that one place on the device works off, one after the other.
 double turns(const Counts &counts, const Target &target);
+double turns(const Counts &counts, int64_t placesOfCore, const Target &target);
 /// What counters save in a kernel of several phases where barriers would stand, all of them together; `turns` of each
 /// phase. At least 0.
 double savedByCounters(std::span<const double> turns, const Target &target);

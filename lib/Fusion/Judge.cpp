@@ -2,6 +2,7 @@
 
 #include "Cost/Cost.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace fusec {
@@ -45,28 +46,37 @@ Result<double> Judge::seconds(const Phases &phases) {
   return exact(least - double(phases.size() - 1) * cost::savedByPhase(target));
 }
 
+/// Of phases, with barriers between them, whose blocks hold what the neediest of the kernels does.
+double Judge::secondsAmong(const std::vector<const PhaseTime *> &kernels,
+                           const std::vector<cost::Counts> &phases) const {
+  std::vector<cost::Counts> all = phases;
+  for (const PhaseTime *kernel : kernels)
+    all.push_back(kernel->phases[0]);
+  cost::shareKernel(all);
+  all.resize(phases.size());
+  for (cost::Counts &phase : all)
+    phase.waits = false;
+  return cost::latency(all, target);
+}
+
 /// Of launches, one for each, whose blocks hold what the neediest does; counters in the place of barriers.
 double Judge::secondsOfOne(const std::vector<const PhaseTime *> &kernels) const {
-  std::vector<cost::Counts> all;
+  // Registers and shared memory limit how many blocks a core holds, each by itself: what the neediest kernel allows is
+  // the least that any does. Where that is what a kernel has alone, its seconds are known.
+  std::vector<int64_t> placesOf;
   for (const PhaseTime *kernel : kernels)
-    all.insert(all.end(), kernel->phases.begin(), kernel->phases.end());
-  cost::shareKernel(all);
+    placesOf.push_back(cost::placesOfCore(kernel->phases[0], target));
+  const int64_t places = *std::min_element(placesOf.begin(), placesOf.end());
   double seconds = 0;
   std::vector<double> turns;
-  size_t next = 0;
-  for (const PhaseTime *kernel : kernels) {
-    const std::span<cost::Counts> own(&all[next], kernel->phases.size());
-    next += own.size();
-    std::vector<double> ownTurns;
-    for (cost::Counts &phase : own) {
-      phase.waits = false;
-      ownTurns.push_back(cost::turns(phase, target));
-    }
-    // What is known already is not added up anew: it costs time where there are many.
-    seconds += cost::placesOfCore(own[0], target) == cost::placesOfCore(kernel->phases[0], target)
-                   ? kernel->seconds + cost::savedByCounters(ownTurns, target)
-                   : exact(cost::latency(own, target));
-    turns.insert(turns.end(), ownTurns.begin(), ownTurns.end());
+  for (size_t k = 0; k < kernels.size(); ++k) {
+    const size_t first = turns.size();
+    for (const cost::Counts &phase : kernels[k]->phases)
+      turns.push_back(cost::turns(phase, places, target));
+    seconds +=
+        placesOf[k] == places
+            ? kernels[k]->seconds + cost::savedByCounters(std::span(turns).subspan(first), target)
+            : exact(secondsAmong(kernels, kernels[k]->phases));
   }
   return seconds - cost::savedByCounters(turns, target);
 }

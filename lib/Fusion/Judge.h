@@ -53,6 +53,8 @@ public:
 
 private:
   Result<const KernelTime *> timeOf(const std::vector<int> &vertices);
+  double secondsAmong(const std::vector<const PhaseTime *> &kernels,
+                      const std::vector<cost::Counts> &phases) const;
   double secondsOfOne(const std::vector<const PhaseTime *> &kernels) const;
   Result<double> bytesApart(const std::vector<int> &vertices);
 
