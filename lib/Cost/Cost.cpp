@@ -79,7 +79,7 @@ double issueSeconds(const Counts &c, const Target &target, double cores) {
   const double each = std::ceil(std::max(1.0, c.blocks) / cores);
   if (target.kind == TargetKind::Cpu)
     return each * blockSeconds(c, target);
-  const double together = std::clamp(double(placesOfCore(c, target)), 1.0, each);
+  const double together = std::clamp(double(places(c, target) / target.cores), 1.0, each);
   return each * blockSeconds(c, target) / issueShare(together * c.unitsPerBlock, target) +
          std::ceil(each / together) * c.barriers * target.blockBarrierSec;
 }
@@ -107,11 +107,11 @@ double best(const Counts &c, const Target &target, bool quick) {
 
 } // namespace
 
-int64_t placesOfCore(const Counts &c, const Target &target) {
+int64_t places(const Counts &c, const Target &target) {
   const auto threads =
       std::min(int64_t(c.unitsPerBlock) * target.lanes, int64_t(target.maxThreadsPerCore));
-  return residentBlocksPerCore(target, int64_t(c.registersPerThread),
-                               int64_t(c.sharedBytesPerBlock), threads);
+  return residentBlocks(target, int64_t(c.registersPerThread), int64_t(c.sharedBytesPerBlock),
+                        threads);
 }
 
 double heldShare(double bytes, double capacityBytes) {
@@ -168,18 +168,19 @@ double savedByPhase(const Target &target) {
   return joinsPhases(target) ? target.launchSec - target.deviceBarrierSec : 0;
 }
 
-double turns(const Counts &c, int64_t placesOfCore, const Target &target) {
-  return std::ceil(c.blocks / double(std::max<int64_t>(placesOfCore * target.cores, 1)));
-}
-
-double turns(const Counts &c, const Target &target) {
-  return turns(c, placesOfCore(c, target), target);
+double turns(const Counts &c, int64_t places) {
+  return std::ceil(c.blocks / double(std::max<int64_t>(places, 1)));
 }
 
 namespace {
 
 double counterSeconds(double turnsBefore, double turnsAfter, const Target &target) {
   return turnsBefore * target.signalSec + turnsAfter * target.awaitSec;
+}
+
+double counterSeconds(const Counts &before, const Counts &after, const Target &target) {
+  return counterSeconds(turns(before, places(before, target)), turns(after, places(after, target)),
+                        target);
 }
 
 bool countersPay(double counterSeconds, const Target &target) {
@@ -192,7 +193,7 @@ double clearSeconds(const Target &target) { return target.signalSec + target.awa
 } // namespace
 
 bool countersPay(const Counts &before, const Counts &after, const Target &target) {
-  return countersPay(counterSeconds(turns(before, target), turns(after, target), target), target);
+  return countersPay(counterSeconds(before, after, target), target);
 }
 
 double savedByCounters(std::span<const double> turns, const Target &target) {
@@ -210,8 +211,7 @@ double latency(std::span<const Counts> phases, const Target &target) {
   for (size_t p = 0; p < phases.size(); ++p) {
     const Counts &phase = phases[p];
     if (phase.waits)
-      seconds += counterSeconds(turns(phases[p - 1], target), turns(phase, target), target) -
-                 target.deviceBarrierSec;
+      seconds += counterSeconds(phases[p - 1], phase, target) - target.deviceBarrierSec;
     counted = counted || phase.waits;
     Counts again = phase;
     again.constantBytes = 0;

@@ -64,11 +64,10 @@ double latency(std::span<const Counts> phases, const Target &target);
 /// True where counters between two phases cost less than a device-wide barrier. Each block that has ended raises one,
 /// and each that begins waits; a core's blocks do so one after the other.
 bool countersPay(const Counts &before, const Counts &after, const Target &target);
-/// Blocks that one core holds at once.
-int64_t placesOfCore(const Counts &counts, const Target &target);
-/// Blocks that one place on the device works off, one after the other.
-double turns(const Counts &counts, const Target &target);
-double turns(const Counts &counts, int64_t placesOfCore, const Target &target);
+/// Blocks that the device holds at once (residentBlocks), as many on each of its cores.
+int64_t places(const Counts &counts, const Target &target);
+/// Blocks that one place works off, one after the other.
+double turns(const Counts &counts, int64_t places);
 /// What counters save in a kernel of several phases where barriers would stand, all of them together; `turns` of each
 /// phase. At least 0.
 double savedByCounters(std::span<const double> turns, const Target &target);

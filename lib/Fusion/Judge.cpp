@@ -65,14 +65,14 @@ double Judge::secondsOfOne(const std::vector<const PhaseTime *> &kernels) const 
   // the least that any does. Where that is what a kernel has alone, its seconds are known.
   std::vector<int64_t> placesOf;
   for (const PhaseTime *kernel : kernels)
-    placesOf.push_back(cost::placesOfCore(kernel->phases[0], target));
+    placesOf.push_back(cost::places(kernel->phases[0], target));
   const int64_t places = *std::min_element(placesOf.begin(), placesOf.end());
   double seconds = 0;
   std::vector<double> turns;
   for (size_t k = 0; k < kernels.size(); ++k) {
     const size_t first = turns.size();
     for (const cost::Counts &phase : kernels[k]->phases)
-      turns.push_back(cost::turns(phase, places, target));
+      turns.push_back(cost::turns(phase, places));
     seconds +=
         placesOf[k] == places
             ? kernels[k]->seconds + cost::savedByCounters(std::span(turns).subspan(first), target)

@@ -23,7 +23,6 @@
 // phases that is no scan each phase by itself.
 #include "Tiling/RaiseEdges.h"
 
-#include "Cost/Occupancy.h"
 #include "Tiling/Access.h"
 #include "Tiling/BlockStorage.h"
 #include "Tiling/LiveReads.h"
@@ -88,11 +87,9 @@ private:
   bool starves(const cost::Counts &counts) const {
     if (target.kind == TargetKind::Cpu)
       return false;
-    const auto threads = int64_t(counts.unitsPerBlock) * target.lanes;
-    const auto places = double(cost::residentBlocksPerCore(
-        target, int64_t(counts.registersPerThread), int64_t(counts.sharedBytesPerBlock), threads));
-    return counts.blocks > places * target.cores &&
-           places * counts.unitsPerBlock < target.unitsToFill;
+    const auto places = double(cost::places(counts, target));
+    return counts.blocks > places &&
+           places / target.cores * counts.unitsPerBlock < target.unitsToFill;
   }
 
   WeighedSchedule priced(Schedule schedule) {

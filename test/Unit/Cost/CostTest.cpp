@@ -185,7 +185,7 @@ TEST_CASE("A kernel's phases hold what the neediest one does") {
   for (const Counts &phase : phases) {
     CHECK(phase.sharedBytesPerBlock == 80 << 10);
     CHECK(phase.registersPerThread == 40);
-    CHECK(placesOfCore(phase, a100) == 2);
+    CHECK(places(phase, a100) == 2 * a100.cores);
   }
   CHECK(latency(phases, a100) > apart + 0.9 * (latency(small, a100) - a100.launchSec));
 }
@@ -209,9 +209,9 @@ TEST_CASE("Blocks take whole turns, and parts side by side count by their blocks
   Counts c;
   c.unitsPerBlock = 32;
   c.blocks = 2.0 * a100.cores; // 2048 threads a core
-  CHECK(turns(c, a100) == 1);
+  CHECK(turns(c, places(c, a100)) == 1);
   c.blocks += 1;
-  CHECK(turns(c, a100) == 2);
+  CHECK(turns(c, places(c, a100)) == 2);
   Counts many, few;
   many.blocks = 30;
   many.vectorOps = 100;
