@@ -27,6 +27,17 @@ double sectorsOf(int64_t residue, int64_t distance, int64_t lanes, int64_t bytes
   return double((residue + (lanes - 1) * distance + bytes - 1) / kSectorBytes + 1);
 }
 
+/// Of the elements that `at` gives for each step.
+template <typename At> Residues residuesOfSteps(StepRange steps, Effort effort, const At &at) {
+  const int64_t taken = std::min<int64_t>(steps.count, effort == Effort::Quick ? 64 : 4096);
+  Residues shares{};
+  for (int64_t i = 0; i < taken; ++i) { // a prime distance meets all residues
+    const int64_t step = steps.first + (taken == steps.count ? i : i * 7919 % steps.count);
+    shares[modulo(at(step), kSectorBytes)] += 1.0 / double(taken);
+  }
+  return shares;
+}
+
 double different(std::vector<int64_t> &sectors) {
   std::sort(sectors.begin(), sectors.end());
   return double(std::unique(sectors.begin(), sectors.end()) - sectors.begin());
@@ -97,11 +108,32 @@ bool AccessMeter::isLinear(const std::vector<int64_t> &strides, AxisId axis) con
   return true;
 }
 
-Address AccessMeter::addressOf(const FlatAccess &access) const {
+Address AccessMeter::addressOf(const FlatAccess &access, TensorId tensor,
+                               const StepPlace &place) const {
+  const int64_t row = valueOf(numElements(pattern.tensors[tensor].shape));
   Address address;
   address.constant = valueOf(access.constant);
+  std::vector<std::pair<NodeId, int64_t>> ofStep;
+  std::vector<NodeId> roots;
   for (const FlatAccess::Rest &rest : access.rests)
-    address.unknown.push_back(valueOf(rest.stride));
+    if (const int64_t stride = valueOf(rest.stride); readsData(equation.body, {rest.value})) {
+      address.beside.push_back(
+          residuesOfSteps({0, kSectorBytes}, effort, [&](int64_t any) { return any * stride; }));
+    } else {
+      ofStep.emplace_back(rest.value, stride);
+      roots.push_back(rest.value);
+    }
+  if (!ofStep.empty() || place.rows > 1) {
+    PointValues values(equation.body, roots, 1, symbols);
+    const std::vector<int64_t> origin(equation.axes.size(), 0);
+    address.beside.push_back(residuesOfSteps(loops.stepRange(), effort, [&](int64_t step) {
+      values.at(origin, step);
+      int64_t sum = place.row(step) * row;
+      for (const auto &[value, stride] : ofStep)
+        sum += values[value] * stride;
+      return sum;
+    }));
+  }
   std::vector<int64_t> strides;
   for (const DimExpr &stride : access.stride)
     strides.push_back(valueOf(stride));
@@ -112,7 +144,7 @@ Address AccessMeter::addressOf(const FlatAccess &access) const {
   return address;
 }
 
-AccessMeter::Residues AccessMeter::residues(const Address &address, int64_t bytes) const {
+Residues AccessMeter::residues(const Address &address, int64_t bytes) const {
   Residues shares{};
   shares[modulo(address.constant * bytes, kSectorBytes)] = 1;
   auto add = [&](const Residues &more) {
@@ -122,12 +154,11 @@ AccessMeter::Residues AccessMeter::residues(const Address &address, int64_t byte
         sum[(a + b) % kSectorBytes] += shares[a] * more[b];
     shares = sum;
   };
-  for (int64_t stride : address.unknown) {
-    Residues any{};
+  for (const Residues &elements : address.beside) {
+    Residues inBytes{};
     for (int64_t i = 0; i < kSectorBytes; ++i)
-      any[modulo(i * stride * bytes, kSectorBytes)] += 1.0 / kSectorBytes;
-    if ((stride * bytes) % kSectorBytes != 0)
-      add(any);
+      inBytes[i * bytes % kSectorBytes] += elements[i];
+    add(inBytes);
   }
   const int64_t most = effort == Effort::Quick ? 64 : 4096;
   for (const auto &[axis, iterations] : loops.iterations()) {
@@ -192,10 +223,12 @@ Asked AccessMeter::additive(const Address &address, int64_t bytes, bool writers)
 }
 
 Asked AccessMeter::sampled(const std::vector<NodeId> &indices, TensorId tensor,
-                           const std::vector<NodeId> &guards, bool writers) const {
+                           const std::vector<NodeId> &guards, bool writers,
+                           const StepPlace &stepPlace) const {
   const Tensor &info = pattern.tensors[tensor];
   const int64_t bytes = sizeInBytes(info.type);
   const std::vector<DimExpr> strides = stridesOf(info.shape);
+  const int64_t row = valueOf(numElements(info.shape));
   const std::vector<NodeId> tests = knownTests(equation.body, guards);
   std::vector<NodeId> roots = indices;
   roots.insert(roots.end(), tests.begin(), tests.end());
@@ -223,7 +256,7 @@ Asked AccessMeter::sampled(const std::vector<NodeId> &indices, TensorId tensor,
   int64_t step = 0;
   auto place = [&](AxisId axis, int64_t value) {
     if (axis == kStepAxis) {
-      step = value;
+      step = loops.stepRange().first + value;
       return;
     }
     const AxisUse *use = schedule.axes[axis].in(ordinal);
@@ -261,7 +294,7 @@ Asked AccessMeter::sampled(const std::vector<NodeId> &indices, TensorId tensor,
         values.at(axes, step);
         if (std::any_of(tests.begin(), tests.end(), [&](NodeId t) { return values[t] == 0; }))
           continue;
-        int64_t address = 0;
+        int64_t address = stepPlace.row(step) * row;
         for (size_t d = 0; d < indices.size(); ++d)
           address += values[indices[d]] * valueOf(strides[d]);
         sectors.push_back(address * bytes / kSectorBytes);
@@ -278,6 +311,21 @@ Asked AccessMeter::sampled(const std::vector<NodeId> &indices, TensorId tensor,
   const double together = loops.hasLanes() || writers ? 1 : schedule.lanes;
   return {all * accessed / ran * double(bytes), threaded ? all * touched / ran / together : 0,
           fromData};
+}
+
+Asked straightCopy(int64_t elements, int64_t bytes, double times, const StepPlace &place,
+                   int64_t lanes, Effort effort) {
+  const Residues rows = residuesOfSteps(place.within, effort,
+                                        [&](int64_t step) { return place.row(step) * elements; });
+  Asked asked{times * double(elements * bytes)};
+  const int64_t left = elements % lanes; // a unit's lanes fill whole sectors
+  for (int64_t i = 0; i < kSectorBytes; ++i) {
+    const int64_t residue = i * bytes % kSectorBytes;
+    asked.sectors += times * rows[i] *
+                     (double(elements / lanes) * sectorsOf(residue, bytes, lanes, bytes) +
+                      (left > 0 ? sectorsOf(residue, bytes, left, bytes) : 0));
+  }
+  return asked;
 }
 
 Address packedAddress(const Schedule &schedule, const Operand &operand,
@@ -310,10 +358,12 @@ Asked AccessMeter::read(const Address &address, int64_t bytes) const {
 
 Asked AccessMeter::read(NodeId read, const std::vector<NodeId> &guards) const {
   const Scalar &node = equation.body[read];
+  const StepPlace place = readPlace(schedule, pattern, node.index, symbols);
   if (const std::optional<FlatAccess> &access = facts.accesses[facts.ordinalOf(read)];
       guards.empty() && access)
-    return additive(addressOf(*access), sizeInBytes(pattern.tensors[node.index].type), false);
-  return sampled(indexOperands(node), node.index, guards, false);
+    return additive(addressOf(*access, node.index, place),
+                    sizeInBytes(pattern.tensors[node.index].type), false);
+  return sampled(indexOperands(node), node.index, guards, false, place);
 }
 
 Asked AccessMeter::write(const Address &address, int64_t bytes) const {
@@ -325,7 +375,7 @@ Asked AccessMeter::write(const std::vector<NodeId> &indices, TensorId tensor,
   std::vector<NodeId> guards;
   if (predicate != kNoNode)
     guards.push_back(predicate);
-  return sampled(indices, tensor, guards, true);
+  return sampled(indices, tensor, guards, true, {});
 }
 
 } // namespace fusec::tiling

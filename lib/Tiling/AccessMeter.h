@@ -1,6 +1,6 @@
 #pragma once
 #include "Tiling/EquationFacts.h"
-#include "Tiling/StatementLoops.h"
+#include "Tiling/StepPlaces.h"
 
 #include <array>
 #include <functional>
@@ -18,10 +18,13 @@ struct Asked {
       false; // lanes have addresses or predicates that come from data: as if it were random
 };
 
+/// Which share of some elements or bytes has each residue modulo a sector's bytes.
+using Residues = std::array<double, kSectorBytes>;
+
 /// An element's address as a sum over the axes of a schedule.
 struct Address {
   int64_t constant = 0;
-  std::vector<int64_t> unknown; // strides of values that no axis gives: a scan's step, data
+  std::vector<Residues> beside; // of elements that no axis gives: a scan's step, data
   std::function<int64_t(AxisId, int64_t)> offset; // of an axis' value from its value 0
   std::function<bool(AxisId)> isLinear;
 };
@@ -33,6 +36,10 @@ Address packedAddress(const Schedule &schedule, const Operand &operand,
 /// Quick, for searches: few points are looked at where no formula says it, and what the unrolled copies of a statement
 /// read in common is read once, as compiled code does. Thorough, for reports: instructions as they are emitted.
 enum class Effort : uint8_t { Quick, Thorough };
+
+/// Threads of a block side by side, from a value's first element to its last, `times` times.
+Asked straightCopy(int64_t elements, int64_t bytes, double times, const StepPlace &place,
+                   int64_t lanes, Effort effort);
 
 /// Measures the accesses of one statement of a schedule, that belongs to an equation. Addresses that are affine in the
 /// axes are counted by formula; others, and those under a predicate, over points of the domain. An index that comes
@@ -56,17 +63,16 @@ public:
   Asked write(const std::vector<NodeId> &indices, TensorId tensor, NodeId predicate) const;
   /// Threads that run the statement (or those of them that write), summed over blocks and iterations.
   double threads(bool writers) const;
-  Address addressOf(const FlatAccess &access) const;
+  /// In a tensor, that has such a place where it is a value of a scan's step.
+  Address addressOf(const FlatAccess &access, TensorId tensor, const StepPlace &place) const;
 
 private:
-  using Residues = std::array<double, kSectorBytes>; // of an address, by bytes: which share has it
-
   bool stops(AxisId axis) const;
   double points(AxisId axis) const;
   double others(bool writers) const;
   Asked additive(const Address &address, int64_t bytes, bool writers) const;
   Asked sampled(const std::vector<NodeId> &indices, TensorId tensor,
-                const std::vector<NodeId> &guards, bool writers) const;
+                const std::vector<NodeId> &guards, bool writers, const StepPlace &place) const;
   Residues residues(const Address &address, int64_t bytes) const;
   int64_t offset(const std::vector<int64_t> &strides, AxisId axis, int64_t value) const;
   bool isLinear(const std::vector<int64_t> &strides, AxisId axis) const;

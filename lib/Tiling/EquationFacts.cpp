@@ -23,6 +23,19 @@ int EquationFacts::ordinalOf(NodeId read) const {
   return static_cast<int>(std::find(reads.begin(), reads.end(), read) - reads.begin());
 }
 
+uint64_t EquationFacts::decidingAxes(NodeId read) const {
+  const Body &body = equation.body;
+  uint64_t found = axes[read];
+  for (size_t r = 0; r < reads.size(); ++r) {
+    if (reads[r] == read || (accesses[r] && accesses[r]->rests.empty()))
+      continue;
+    const std::vector<NodeId> inside = body.reachable(indexOperands(body[reads[r]]));
+    if (std::find(inside.begin(), inside.end(), read) != inside.end())
+      found |= axes[reads[r]];
+  }
+  return found;
+}
+
 std::vector<EquationFacts> factsOf(const ExprProgram &program) {
   const std::vector<const Equation *> equations = scheduledEquations(program);
   std::vector<EquationFacts> facts;

@@ -15,6 +15,8 @@ struct EquationFacts {
 
   /// Position of a read in `reads`.
   int ordinalOf(NodeId read) const;
+  /// Axes that decide whether a read is done: its own, and those of the reads that it is an index of.
+  uint64_t decidingAxes(NodeId read) const;
 };
 /// Of a program's scheduledEquations, which outlive this.
 std::vector<EquationFacts> factsOf(const ExprProgram &program);

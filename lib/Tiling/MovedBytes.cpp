@@ -25,13 +25,13 @@ public:
         threaded(target.kind != TargetKind::Cpu), effort(effort),
         equations(scheduledEquations(pattern)), scan(scanOf(pattern)) {
     symbols = optValues(pattern.symbols);
-    steps = scan ? valueOf(scan->steps) : 1;
+    steps.count = scan ? valueOf(scan->steps) : 1;
   }
 
   Moved run() {
     addStored(schedule.tree, stored);
     if (!scan && equations.size() == 1 && equations[0]->kind == EquationKind::Scatter)
-      copy(equations[0]->base, equations[0]->outputs[0], 1);
+      copy(equations[0]->base, equations[0]->outputs[0], 1, {});
     walk(schedule.tree);
     return moved;
   }
@@ -45,13 +45,23 @@ private:
   void walk(const std::vector<TreeNode> &nodes) {
     for (const TreeNode &node : nodes) {
       if (!node.isLoop) {
-        leaf(node, StatementLoops(schedule, path, symbols, steps));
+        leaf(node, StatementLoops(schedule, path, symbols, stepsOf(node)));
         continue;
       }
       path.push_back(&node);
       walk(node.children);
       path.pop_back();
     }
+  }
+
+  /// A map is computed where it is stored: not at all in a step whose value its one place does not take.
+  StepRange stepsOf(const TreeNode &leaf) const {
+    if (!scan || leaf.leaf != LeafKind::Compute ||
+        equations[leaf.target]->kind != EquationKind::Map)
+      return steps;
+    const TensorId t = equations[leaf.target]->outputs[0];
+    const std::vector<StepPlace> places = writtenPlaces(schedule, pattern, t, symbols);
+    return places.size() == 1 && levelOf(t) == MemLevel::Global ? places[0].within : steps;
   }
 
   static double times(const StatementLoops &loops) {
@@ -92,21 +102,21 @@ private:
     moved.fromData = moved.fromData || asked.fromData;
   }
 
-  /// Threads of the block side by side, from a tensor's first element to its last.
-  Asked straight(TensorId t, double timesDone) const {
-    const double bytes = double(valueOf(numElements(pattern.tensors[t].shape)) * bytesOf(t));
-    return {timesDone * bytes, threaded ? timesDone * std::ceil(bytes / kSectorBytes) : 0};
-  }
-
-  void copy(TensorId from, TensorId to, double timesDone) {
+  void copy(TensorId from, TensorId to, double timesDone, const StepPlace &source) {
+    auto straight = [&](const StepPlace &place) {
+      Asked asked = straightCopy(valueOf(numElements(pattern.tensors[to].shape)), bytesOf(to),
+                                 timesDone, place, schedule.lanes, effort);
+      asked.sectors *= threaded;
+      return asked;
+    };
     if (levelOf(from) == MemLevel::Shared)
-      moved.sharedBytes += straight(to, timesDone).bytes;
+      moved.sharedBytes += straight({}).bytes;
     else
-      addRead(straight(to, timesDone));
+      addRead(straight(source));
     if (levelOf(to) == MemLevel::Shared)
-      moved.sharedBytes += straight(to, timesDone).bytes;
+      moved.sharedBytes += straight({}).bytes;
     else
-      addWritten(straight(to, timesDone));
+      addWritten(straight({}));
   }
 
   /// 0: previous = init; 1: previous = next; 2: final = previous.
@@ -114,8 +124,11 @@ private:
     for (const ScanCarry &c : scan->carries) {
       const TensorId from = when == 0 ? c.init : when == 1 ? c.next : c.previous;
       const TensorId to = when == 2 ? c.final : c.previous;
+      StepPlace source = when == 0 ? StepPlace{} : readPlace(schedule, pattern, from, symbols);
+      if (when == 2) // as the step after the last one would find it
+        source.within = {steps.count, 1};
       if (to >= 0 && from != to)
-        copy(from, to, timesDone);
+        copy(from, to, timesDone, source);
     }
   }
 
@@ -147,13 +160,15 @@ private:
   }
 
   FlatAccess outputAccess(const Equation &e, size_t output) const {
-    const Tensor &info = pattern.tensors[e.outputs[output]];
     FlatAccess access;
-    access.stride = stridesOf(info.shape);
+    access.stride = stridesOf(pattern.tensors[e.outputs[output]].shape);
     access.stride.resize(e.axes.size(), DimExpr(0));
-    if (steps > 1) // each has a place of its own
-      access.rests.push_back({kNoNode, numElements(info.shape)});
     return access;
+  }
+
+  void write(const AccessMeter &here, const Equation &e, size_t output, const StepPlace &place) {
+    const TensorId t = e.outputs[output];
+    addWritten(here.write(here.addressOf(outputAccess(e, output), t, place), bytesOf(t)));
   }
 
   void storeOutputs(int equation, const StatementLoops &loops) {
@@ -161,19 +176,20 @@ private:
     const AccessMeter here = meter(equation, loops, AccessMeter::Bounds::All);
     for (size_t o = 0; o < e.outputs.size(); ++o) {
       const TensorId t = e.outputs[o];
-      const MemLevel level = levelOf(t);
       if (isHandedOn(schedule, pattern, t)) {
         storeKept(t, here.threads(true) * double(bytesOf(t)), 1);
         continue;
       }
       storeKept(t, here.threads(true) * double(bytesOf(t)), 2);
-      if (level == MemLevel::Shared)
+      if (levelOf(t) == MemLevel::Shared)
         moved.sharedBytes += here.threads(true) * double(bytesOf(t));
-      for (double share : placesOf(schedule, pattern, t, symbols)) {
-        Asked asked = here.write(here.addressOf(outputAccess(e, o)), bytesOf(t));
-        asked.bytes *= share;
-        asked.sectors *= share;
-        addWritten(asked);
+      for (const StepPlace &place : writtenPlaces(schedule, pattern, t, symbols)) {
+        if (place.within.count == loops.stepRange().count) {
+          write(here, e, o, place);
+          continue;
+        }
+        const StatementLoops fewer(schedule, path, symbols, place.within);
+        write(meter(equation, fewer, AccessMeter::Bounds::All), e, o, place);
       }
     }
   }
@@ -200,7 +216,8 @@ private:
   }
 
   void readOpaque(const FlatAccess &access, const AccessMeter &here, const Equation &e) {
-    addRead(here.read(here.addressOf(access), bytesOf(e.opaqueInputs[0])));
+    const TensorId t = e.opaqueInputs[0];
+    addRead(here.read(here.addressOf(access, t, {}), bytesOf(t)));
   }
 
   /// `rank`: of the Compute statement that reads; -1: another one.
@@ -253,6 +270,12 @@ private:
       return storeOutputs(equation, loops);
     if (e.kind == EquationKind::Reduction)
       return;
+    if (effort == Effort::Thorough) { // asked whether it lies inside, and again where it is stored
+      std::vector<NodeId> tested = e.scatterIndex;
+      if (e.scatterPredicate != kNoNode)
+        tested.push_back(e.scatterPredicate);
+      readAll(equation, tested, node.rank, loops);
+    }
     const TensorId t = e.outputs[0];
     const Asked update = meter(equation, loops, AccessMeter::Bounds::All)
                              .write(e.scatterIndex, t, e.scatterPredicate);
@@ -274,27 +297,12 @@ private:
     return std::count(reads.operands.begin(), reads.operands.end(), &operand) != 0;
   }
 
-  /// Axes that decide whether a read is done: its own, and those of the reads that it is an index of.
-  uint64_t axesOf(int equation, NodeId read) const {
-    const EquationFacts &of = facts[equation];
-    const Body &body = of.equation.body;
-    uint64_t axes = of.axes[read];
-    for (size_t r = 0; r < of.reads.size(); ++r) {
-      if (of.reads[r] == read || (of.accesses[r] && of.accesses[r]->rests.empty()))
-        continue;
-      const std::vector<NodeId> inside = body.reachable(indexOperands(body[of.reads[r]]));
-      if (std::find(inside.begin(), inside.end(), read) != inside.end())
-        axes |= of.axes[of.reads[r]];
-    }
-    return axes;
-  }
-
   void readMemory(int equation, const GuardedRead &read, const StatementLoops &loops) {
     const Equation &e = *equations[equation];
     AccessMeter::Bounds bounds = AccessMeter::Bounds::All;
     if (e.kind == EquationKind::Reduction) {
       bounds = AccessMeter::Bounds::Reduction;
-      const uint64_t axes = axesOf(equation, read.read);
+      const uint64_t axes = facts[equation].decidingAxes(read.read);
       const AxisId lane = loops.hasLanes() ? loops.laneAxis() : -1;
       const AxisUse *use = lane >= 0 ? schedule.axes[lane].in(equation) : nullptr;
       for (size_t i = 0; use && i < use->positions.size(); ++i)
@@ -358,7 +366,7 @@ private:
   const std::vector<const Equation *> equations;
   const Equation *scan;
   std::vector<int64_t> symbols;
-  int64_t steps = 1;
+  StepRange steps;
   std::vector<const TreeNode *> path;
   std::set<int> stored; // equations with a Store
   Moved moved;

@@ -108,24 +108,6 @@ StepParts partsOfStep(const ExprProgram &pattern, bool withSums) {
   return step;
 }
 
-std::vector<double> placesOf(const Schedule &schedule, const ExprProgram &pattern, TensorId t,
-                             const std::vector<int64_t> &symbols) {
-  const Equation *scan = scanOf(pattern);
-  auto valueOf = [&](const DimExpr &e) { return double(e.evaluate(symbols).value_or(1)); };
-  std::vector<double> places;
-  for (size_t o = 0; scan && o < scan->scanOutputs.size(); ++o)
-    if (const ScanOutput &output = scan->scanOutputs[o]; output.perStep == t)
-      places.push_back(output.first < 0 ? 1
-                                        : valueOf(pattern.tensors[output.stacked].shape[0]) /
-                                              std::max(1.0, valueOf(scan->steps)));
-  const bool carried = scan && hasRounds(schedule) &&
-                       std::any_of(scan->carries.begin(), scan->carries.end(),
-                                   [&](const ScanCarry &carry) { return carry.next == t; });
-  if (carried || (places.empty() && levelOf(schedule, t) == MemLevel::Global))
-    places.push_back(1);
-  return places;
-}
-
 namespace {
 
 void noteEquations(std::span<const TreeNode> nodes, const Schedule &schedule, std::set<int> &into) {

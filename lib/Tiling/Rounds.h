@@ -27,11 +27,6 @@ struct StepParts {
 /// `withSums`: maps may be of one part with reductions; else with maps alone.
 StepParts partsOfStep(const ExprProgram &pattern, bool withSums);
 
-/// Where a scan's value goes in device memory, and in which part of the steps: what is stacked from a later step on
-/// skips those before.
-std::vector<double> placesOf(const Schedule &schedule, const ExprProgram &pattern, TensorId t,
-                             const std::vector<int64_t> &symbols);
-
 /// One phase of one round as a schedule: of a program whose equations, numbered as before, are no scan's, and in which
 /// the tensors are what they are to this phase.
 struct RoundPart {

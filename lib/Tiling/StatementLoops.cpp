@@ -16,7 +16,7 @@ int64_t ceilOf(int64_t a, int64_t b) { return (a + b - 1) / b; }
 } // namespace
 
 StatementLoops::StatementLoops(const Schedule &schedule, const std::vector<const TreeNode *> &path,
-                               const std::vector<int64_t> &symbols, int64_t steps)
+                               const std::vector<int64_t> &symbols, StepRange steps)
     : schedule(schedule), steps(steps) {
   for (const ScheduleAxis &axis : schedule.axes)
     extents.push_back(axis.extent.evaluate(symbols).value_or(1));
@@ -30,12 +30,12 @@ StatementLoops::StatementLoops(const Schedule &schedule, const std::vector<const
     }
   }
   for (const auto &[axis, loops] : loopsOf)
-    counts[axis] =
-        axis == kStepAxis ? double(steps) : iterationsFrom(loops, 0, extent(axis), extent(axis));
+    counts[axis] = axis == kStepAxis ? double(steps.count)
+                                     : iterationsFrom(loops, 0, extent(axis), extent(axis));
 }
 
 int64_t StatementLoops::extent(AxisId axis) const {
-  return axis == kStepAxis ? steps : extents[axis];
+  return axis == kStepAxis ? steps.count : extents[axis];
 }
 
 int64_t StatementLoops::tile(AxisId axis) const {

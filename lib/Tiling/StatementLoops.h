@@ -13,17 +13,24 @@ struct LaneGroup {
   double weight = 1;
 };
 
+/// Steps of a scan, one after another.
+struct StepRange {
+  int64_t first = 0, count = 1;
+};
+
 /// The loops around one statement of a schedule, at the symbols' opt values, and what they make of each axis: how often
 /// the statement runs for it, with which values, in which lanes.
 class StatementLoops {
 public:
   StatementLoops(const Schedule &schedule, const std::vector<const TreeNode *> &path,
-                 const std::vector<int64_t> &symbols, int64_t steps);
+                 const std::vector<int64_t> &symbols, StepRange steps);
 
   bool hasLanes() const { return lanes; }
   bool hasUnits() const { return units; }
   AxisId laneAxis() const { return axisOfLanes; }
   int64_t laneStep() const { return stepOfLanes; }
+  /// Those in which the statement runs, if a step loop is around it.
+  StepRange stepRange() const { return steps; }
   /// Axes with a loop here, the step of a scan among them (kStepAxis).
   const std::map<AxisId, double> &iterations() const { return counts; }
   bool has(AxisId axis) const { return counts.count(axis) != 0; }
@@ -44,7 +51,7 @@ private:
                double weight, int64_t most, std::vector<LaneGroup> &out) const;
 
   const Schedule &schedule;
-  const int64_t steps;
+  const StepRange steps;
   std::vector<int64_t> extents; // of the schedule's axes
   std::map<AxisId, std::vector<Loop>> loopsOf;
   std::map<AxisId, double> counts;

@@ -2,6 +2,7 @@
 simulated GPUs count, on equations that the networks under models/tiny lack. test/Models/check_bytes.py does it for
 those. The two share no code."""
 
+import itertools
 import json
 import pathlib
 import subprocess
@@ -19,6 +20,9 @@ def constant(name, *values):
     return numpy_helper.from_array(numpy.array(values, numpy.int64), name)
 
 
+SUM = node("CumSum", ["x", "axis"], ["s"])
+AXIS = numpy_helper.from_array(numpy.array(0, numpy.int64), "axis")
+
 # name: shape of x, nodes, constants, type of y
 MODELS = {
     # The maximum itself is not stored, for nothing reads it.
@@ -26,6 +30,13 @@ MODELS = {
     # A step's state is shared and stacked: computed once, the rows of 396 bytes where they come to lie.
     "steps": ((33, 33, 3), [node("CumSum", ["x", "axis"], ["y"])],
               [numpy_helper.from_array(numpy.array(1, numpy.int64), "axis")], TensorProto.FLOAT),
+    # A step's state is a row of the stack, where no row begins with a sector, and is copied from there.
+    "rows of a stack": ((5, 99), [node("CumSum", ["x", "axis"], ["y"])], [AXIS], TensorProto.FLOAT),
+    # The second sum has fewer steps: in those without it nothing is stacked, and what would be is not read.
+    "fewer steps": ((12, 7, 13), [SUM, node("Slice", ["s", "from", "to"], ["t"]), node("CumSum", ["t", "axis"], ["y"])],
+                    [AXIS, constant("from", 0), constant("to", 5)], TensorProto.FLOAT),
+    # Of two rows one begins with a sector, not one of eight.
+    "two rounds": ((2, 12545), [node("CumSum", ["x", "axis"], ["y"])], [AXIS], TensorProto.FLOAT),
     # All blocks take a step together: the state goes to two places of device memory.
     "rounds": ((4, 12544), [node("CumSum", ["x", "axis"], ["y"])],
                [numpy_helper.from_array(numpy.array(0, numpy.int64), "axis")], TensorProto.FLOAT),
@@ -37,6 +48,10 @@ MODELS = {
     "row": ((3, 5, 24), [node("Gather", ["x", "i"], ["g"], axis=0), node("Slice", ["g", "from", "to"], ["s"]),
                          node("Relu", ["s"], ["y"])],
             [constant("i", 1, 0, 2, 1), constant("from", 3), constant("to", 4)], TensorProto.FLOAT),
+    # An index is asked whether it lies inside, and then where.
+    "scattered": ((4, 33), [node("ScatterND", ["b", "i", "x"], ["y"])],
+                  [constant("i", [3], [1], [7], [0]), numpy_helper.from_array(numpy.ones((9, 33), numpy.float32), "b")],
+                  TensorProto.FLOAT),
     # All lanes read one element of a guarded read, also those beyond the two outputs.
     "padded": ((17,), [node("Pad", ["x", "pads"], ["p"]), node("MatMul", ["p", "w"], ["y"])],
                [constant("pads", 2, 0), numpy_helper.from_array(numpy.ones((19, 2), numpy.float32), "w")],
@@ -54,8 +69,8 @@ for name, (shape, nodes, constants, kind) in MODELS.items():
     graph = helper.make_graph(nodes, name, [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
                               [helper.make_tensor_value_info("y", kind, None)], constants)
     save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9), path)
-    for target in targets:
-        options = ["--target", target, "--search-mode=none"]
+    for target, mode in itertools.product(targets, ("none", "full")):
+        options = ["--target", target, f"--search-mode={mode}"]
         kernels = {k["name"]: k for k in json.loads(run(fusec, "explain", path, *options, "--json"))["kernels"]}
         run(fusec, path, *options, "-o", f"{folder}/bundle")
         out = run(fusert, "run", f"{folder}/bundle", "--target", target, "--random", "1", "--counters",
@@ -64,5 +79,6 @@ for name, (shape, nodes, constants, kind) in MODELS.items():
             for field in FIELDS:
                 predicted, counted = kernels[sim["name"]]["moved"][field], sim[field] / sim["launches"]
                 if abs(predicted - counted) > 0.05 * counted:
-                    wrong.append(f"{name} {target} {sim['name']}: {field} {predicted} predicted, {counted:.0f} counted")
+                    wrong.append(f"{name} {target} {mode} {sim['name']}: {field} {predicted} predicted, "
+                                 f"{counted:.0f} counted")
 print("\n".join(wrong) or f"{len(MODELS)} models move what is predicted")
