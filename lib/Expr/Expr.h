@@ -134,7 +134,7 @@ struct Equation {
   bool reversed = false; // Scan: stacked outputs run backwards (bodies see Step already reversed)
   std::vector<ScanCarry> carries;      // Scan
   std::vector<ScanOutput> scanOutputs; // Scan
-  std::vector<Equation> scanBody;      // Scan: Map, Reduction, Scatter
+  std::vector<Equation> scanBody;      // Scan: Map, Reduction
 
   std::string opaque;                 // Opaque
   std::vector<TensorId> opaqueInputs; // Opaque

@@ -295,10 +295,11 @@ private:
     std::set<TensorId> made;
     for (const Equation &inner : e.scanBody) {
       made.insert(inner.outputs.begin(), inner.outputs.end());
-      if (inner.kind == EquationKind::Scan || inner.kind == EquationKind::Opaque)
-        fail(where, "a scan's body holds maps, reductions and scatters");
-      else
+      if (inner.kind == EquationKind::Map || inner.kind == EquationKind::Reduction)
         equation(inner);
+      else
+        fail(where, "a scan's body holds maps and reductions, not " + inner.name +
+                        ", which a loop's body may hold");
     }
     inScan = false;
     // States move on one after the other, and what is stacked lies with the values of other steps.
