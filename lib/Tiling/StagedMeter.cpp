@@ -17,7 +17,8 @@ public:
       : schedule(schedule), pattern(pattern), operand(operand), reads(reads),
         equation(facts.equation), loops(loops), symbols(symbols), read(facts.reads[operand.read]),
         tensor(pattern.tensors[equation.body[read].index]), access(facts.accesses[operand.read]),
-        boxed(!operand.digits.empty() && operand.digits[0].index >= 0) {
+        boxed(!operand.digits.empty() && operand.digits[0].index >= 0),
+        point(equation.axes.size(), 0) {
     extents =
         stagedExtents(schedule, equation, operand, [&](AxisId axis) { return loops.tile(axis); });
     total = 1;
@@ -25,10 +26,11 @@ public:
       total *= extent;
     for (const DimExpr &stride : stridesOf(tensor.shape))
       strides.push_back(valueOf(stride));
-    for (const Axis &axis : equation.axes)
-      axisExtents.push_back(valueOf(axis.extent));
+    findPlaces();
     for (size_t p = 0; access && p < access->stride.size(); ++p)
       flat.push_back(valueOf(access->stride[p]));
+    if (access)
+      constant = valueOf(access->constant);
     findOrder();
     if (boxed)
       findBounds();
@@ -65,7 +67,31 @@ public:
   }
 
 private:
+  /// Value of an equation's axis where a schedule's axis, fused from it and others, has one.
+  struct Place {
+    AxisId axis;  // of the schedule
+    int position; // of the equation
+    int64_t divide, modulus;
+    int64_t of(int64_t value) const {
+      const int64_t whole = divide > 1 ? value / divide : value;
+      return modulus > 0 ? whole % modulus : whole;
+    }
+  };
+
   int64_t valueOf(const DimExpr &e) const { return e.evaluate(symbols).value_or(1); }
+
+  void findPlaces() {
+    for (size_t a = 0; a < schedule.axes.size(); ++a) {
+      const AxisUse *use = schedule.axes[a].in(operand.equation);
+      int64_t inner = 1; // elements of the axes within
+      for (size_t i = use ? use->positions.size() : 0; i-- > 0;) {
+        const int position = use->positions[i];
+        const int64_t extent = std::max<int64_t>(1, valueOf(equation.axes[position].extent));
+        places.push_back({static_cast<AxisId>(a), position, inner, i > 0 ? extent : 0});
+        inner *= extent;
+      }
+    }
+  }
 
   /// What tells where the reads go and whether they happen.
   std::vector<NodeId> rootsOfReads() {
@@ -123,6 +149,7 @@ private:
       if (axis != kStepAxis)
         origin[axis] = place * loops.tile(axis);
     }
+    values = origin;
     bases.clear();
     for (size_t d = 0; d < forms.size(); ++d) {
       int64_t lowest = forms[d] ? valueOf(forms[d]->constant) : 0;
@@ -133,7 +160,10 @@ private:
           continue;
         const auto part = positionTile(equation, schedule.axes[a].in(operand.equation)->positions,
                                        static_cast<int>(p), loops.tile(a));
-        int64_t value = part && part->fromZero ? 0 : digitOf(a, static_cast<int>(p), origin[a]);
+        const auto place = std::find_if(places.begin(), places.end(), [&](const Place &at) {
+          return at.position == static_cast<int>(p);
+        });
+        int64_t value = part && part->fromZero ? 0 : place->of(origin[a]);
         if (factor < 0 && part)
           value += part->size - 1;
         lowest += factor * value;
@@ -142,41 +172,42 @@ private:
     }
   }
 
-  /// Value of an equation's axis where the schedule's axis, fused from it and others, has this one.
-  int64_t digitOf(AxisId axis, int position, int64_t value) const {
-    const std::vector<int> &positions = schedule.axes[axis].in(operand.equation)->positions;
-    for (size_t i = positions.size(); i-- > 0;) {
-      const int64_t extent = std::max<int64_t>(1, axisExtents[positions[i]]);
-      if (positions[i] == position)
-        return i > 0 ? value % extent : value;
-      value /= extent;
-    }
-    return 0;
-  }
-
   /// One turn of a unit's lanes: bytes that they read, and different sectors.
   void measure(int64_t group, double &bytes, double &sectors) {
-    digits.resize(order.size());
-    const int64_t end = std::min(total, (group + 1) * schedule.lanes);
+    const int64_t begin = group * schedule.lanes;
+    const int64_t end = std::min(total, begin + schedule.lanes);
     for (size_t r = 0; r < (general ? reads.size() : 1); ++r) {
       const Tensor &from = general ? pattern.tensors[equation.body[reads[r].read].index] : tensor;
       const auto size = static_cast<int64_t>(sizeInBytes(from.type));
       touched.clear();
-      for (int64_t flat = group * schedule.lanes; flat < end; ++flat) {
-        int64_t left = flat;
-        for (size_t i = 0; i < order.size(); ++i) {
-          const bool last = i + 1 == order.size();
-          digits[order[i]] = last ? left : left % extents[order[i]];
-          left /= extents[order[i]];
-        }
+      startAt(begin);
+      for (int64_t element = begin; element < end; ++element, advance()) {
         const std::optional<int64_t> address =
             boxed ? inBox() : inTile(general ? static_cast<int>(r) : -1);
         if (address)
           touched.push_back(*address * size / kSectorBytes);
       }
       bytes += double(touched.size()) * double(size);
-      std::sort(touched.begin(), touched.end());
+      if (!std::is_sorted(touched.begin(), touched.end()))
+        std::sort(touched.begin(), touched.end());
       sectors += double(std::unique(touched.begin(), touched.end()) - touched.begin());
+    }
+  }
+
+  /// The digits of the tile's element.
+  void startAt(int64_t element) {
+    digits.resize(order.size());
+    for (size_t d : order) {
+      digits[d] = d == order.back() ? element : element % extents[d];
+      element /= extents[d];
+    }
+  }
+
+  void advance() {
+    for (size_t d : order) {
+      if (++digits[d] < extents[d])
+        return;
+      digits[d] = 0;
     }
   }
 
@@ -194,22 +225,20 @@ private:
 
   /// `ordinal` < 0: the one read, whose address is affine.
   std::optional<int64_t> inTile(int ordinal) {
-    values = origin;
+    for (const LayoutDigit &digit : operand.digits)
+      values[digit.axis] = origin[digit.axis];
     for (size_t d = 0; d < digits.size(); ++d) {
       const AxisId a = operand.digits[d].axis;
       values[a] += digits[d];
       if (values[a] >= loops.extent(a))
         return std::nullopt;
     }
-    int64_t address = ordinal < 0 ? valueOf(access->constant) : 0;
-    point.assign(equation.axes.size(), 0);
-    for (size_t a = 0; a < schedule.axes.size(); ++a)
-      if (const AxisUse *use = schedule.axes[a].in(operand.equation))
-        for (int position : use->positions) {
-          point[position] = digitOf(static_cast<AxisId>(a), position, values[a]);
-          if (ordinal < 0)
-            address += flat[position] * point[position];
-        }
+    int64_t address = ordinal < 0 ? constant : 0;
+    for (const Place &place : places) {
+      point[place.position] = place.of(values[place.axis]);
+      if (ordinal < 0)
+        address += flat[place.position] * point[place.position];
+    }
     if (ordinal < 0)
       return address;
     general->at(point, 0);
@@ -238,7 +267,8 @@ private:
   std::vector<int64_t> extents;
   int64_t total = 1;
   std::vector<int64_t> strides, flat; // of the tensor's dimensions, of the equation's axes
-  std::vector<int64_t> axisExtents;
+  int64_t constant = 0;               // of the affine address
+  std::vector<Place> places;
   std::vector<size_t> order; // digits, the fastest first
   std::vector<std::pair<int64_t, int64_t>> bounds;
   std::vector<std::optional<AffineForm>> forms;
