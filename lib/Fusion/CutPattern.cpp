@@ -101,10 +101,9 @@ std::vector<TensorId> tensorsWritten(const Equation &equation) {
   return out;
 }
 
-Pattern cutPattern(const ExprProgram &program, const Group &group,
-                   const std::function<bool(TensorId)> &isUsedOutside,
-                   std::vector<TensorId> &arguments) {
-  const std::vector<const Equation *> &equations = group.equations;
+ExprProgram cutProgram(const ExprProgram &program, const std::vector<const Equation *> &equations,
+                       const std::function<bool(TensorId)> &isUsedOutside,
+                       std::vector<TensorId> &arguments) {
   Cutter cutter(program);
   cutter.program.symbols = program.symbols;
   for (size_t s = 0; s < cutter.program.symbols.size(); ++s)
@@ -129,15 +128,22 @@ Pattern cutPattern(const ExprProgram &program, const Group &group,
       cutter.program.outputs.push_back(cutter.number(t, TensorKind::Output));
       arguments.push_back(t);
     }
-  Pattern pattern;
-  pattern.numArguments = static_cast<int>(arguments.size());
-  pattern.phaseStarts = group.phaseStarts;
+  cutter.program.items.reserve(equations.size());
   for (size_t i = 0; i < equations.size(); ++i) {
     Equation copy = *equations[i];
     cutter.rename(copy, "e" + std::to_string(i));
     cutter.program.items.push_back({std::move(copy)});
   }
-  pattern.program = std::move(cutter.program);
+  return std::move(cutter.program);
+}
+
+Pattern cutPattern(const ExprProgram &program, const Group &group,
+                   const std::function<bool(TensorId)> &isUsedOutside,
+                   std::vector<TensorId> &arguments) {
+  Pattern pattern;
+  pattern.program = cutProgram(program, group.equations, isUsedOutside, arguments);
+  pattern.numArguments = static_cast<int>(arguments.size());
+  pattern.phaseStarts = group.phaseStarts;
   std::string text;
   for (const Tensor &t : pattern.program.tensors)
     text += t.kind == TensorKind::Constant ? 'c' : t.kind == TensorKind::Temp ? 't' : 'a';

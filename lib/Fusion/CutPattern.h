@@ -19,20 +19,21 @@ struct Group {
 
 /// Cuts equations out of a program. `isUsedOutside` says whether a tensor that they write is read elsewhere or is an
 /// output of the model; the others become internal temps. `arguments` gets the program's tensor for each argument.
+ExprProgram cutProgram(const ExprProgram &program, const std::vector<const Equation *> &equations,
+                       const std::function<bool(TensorId)> &isUsedOutside,
+                       std::vector<TensorId> &arguments);
+/// The same with a name and a signature, which take as long again.
 Pattern cutPattern(const ExprProgram &program, const Group &group,
                    const std::function<bool(TensorId)> &isUsedOutside,
                    std::vector<TensorId> &arguments);
 
 /// Adds how many equations and control items read each tensor.
 void countUses(const std::vector<Item> &items, std::map<TensorId, int> &uses);
-/// True if a tensor that the group writes is read by others, given the number of equations and control items that read
-/// each tensor (an output of the model counts as one).
-bool isUsedOutside(const std::vector<const Equation *> &group, const std::map<TensorId, int> &uses,
-                   TensorId t);
 /// Tensors that a control item itself moves or tests.
 std::vector<TensorId> controlReads(const Control &control);
 PlanStep controlStep(const Control &control); // without its inner steps
-/// Launch of one group; its pattern is added to the plan unless an equal one is there.
+/// Launch of one group; its pattern is added to the plan unless an equal one is there. `uses`: equations and control
+/// items that read each tensor; an output of the model counts as one.
 PlanStep launchStep(const ExprProgram &program, const Group &group,
                     const std::map<TensorId, int> &uses, Plan &plan,
                     std::map<Hash128, int> &signatures);

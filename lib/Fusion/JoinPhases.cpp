@@ -9,52 +9,57 @@ namespace fusec {
 
 Result<Launches> PhaseJoiner::join(VertexSets kernels) {
   Launches launches;
+  double last = 0; // seconds of the last launch
   for (std::vector<int> &kernel : kernels) {
     FUSEC_TRY(double alone, judge.kernelSeconds(kernel));
     FUSEC_TRY(double bytes, judge.bytes(kernel));
     launches.bytes += bytes;
     if (joins && !launches.list.empty()) {
-      FUSEC_TRY(std::string reason, whyNot(launches.list.back(), kernel));
-      if (reason.empty()) {
-        FUSEC_TRY(double before, judge.seconds(launches.list.back()));
-        launches.list.back().push_back(std::move(kernel));
-        FUSEC_TRY(double after, judge.seconds(launches.list.back()));
-        launches.seconds += after - before;
+      Phases &launch = launches.list.back();
+      launch.push_back(std::move(kernel));
+      FUSEC_TRY(const Longer with, longer(launch, last));
+      if (with.whyNot.empty()) {
+        launches.seconds += with.seconds - last;
+        last = with.seconds;
         continue;
       }
+      kernel = std::move(launch.back());
+      launch.pop_back();
     }
-    launches.list.push_back({std::move(kernel)});
+    launches.list.emplace_back().push_back(std::move(kernel));
     launches.seconds += alone;
+    last = alone;
   }
   return launches;
 }
 
-/// Why the kernel does not become the last phase of the launch, or "".
-Result<std::string> PhaseJoiner::whyNot(const Phases &launch, const std::vector<int> &kernel) {
+/// Whether the last of the phases is worth being one. `before`: seconds of a launch without it.
+Result<PhaseJoiner::Longer> PhaseJoiner::longer(const Phases &phases, double before) {
   // Part of the neighbours' work, beyond their launches, that makes up for code which no other launch shares.
   constexpr double kWorthwhile = 0.05;
-  Phases together = launch;
-  together.push_back(kernel);
-  if (std::string reason = whyNotPhases(region, together); !reason.empty())
-    return reason;
-  FUSEC_TRY(double before, judge.seconds(launch));
-  FUSEC_TRY(double last, judge.kernelSeconds(launch.back()));
+  if (std::string reason = whyNotPhases(region, phases); !reason.empty())
+    return Longer{std::move(reason), kNever};
+  const std::vector<int> &kernel = phases.back();
+  FUSEC_TRY(double last, judge.kernelSeconds(phases[phases.size() - 2]));
   FUSEC_TRY(double alone, judge.kernelSeconds(kernel));
-  FUSEC_TRY(double seconds, judge.seconds(together));
+  FUSEC_TRY(double seconds, judge.seconds(phases));
   if (seconds == kNever)
-    return std::string("no size of their blocks suits both");
+    return Longer{"no size of their blocks suits both", kNever};
   const double saved = before + alone - seconds;
   if (saved <= 0)
-    return std::string("a barrier and blocks that suit both cost more than a launch");
+    return Longer{"a barrier and blocks that suit both cost more than a launch", seconds};
   if (saved >= kWorthwhile * (last + alone - 2 * judge.launchSeconds()))
-    return std::string();
-  for (const std::vector<int> &phase : launch) {
-    FUSEC_TRY(const bool again, judge.isEqual(phase, kernel));
+    return Longer{"", seconds};
+  for (size_t p = 0; p + 1 < phases.size(); ++p) {
+    FUSEC_TRY(const bool again, judge.isEqual(phases[p], kernel));
     if (again)
-      return "a barrier in place of a launch saves no more than " + cost::secondsText(saved) +
-             ", and the layers before, of the same kernels, share their code with those behind";
+      return Longer{"a barrier in place of a launch saves no more than " +
+                        cost::secondsText(saved) +
+                        ", and the layers before, of the same kernels, share their code with those "
+                        "behind",
+                    seconds};
   }
-  return std::string();
+  return Longer{"", seconds};
 }
 
 Result<std::string> PhaseJoiner::whyApart(const Launches &launches, const std::vector<int> &a,
@@ -69,7 +74,11 @@ Result<std::string> PhaseJoiner::whyApart(const Launches &launches, const std::v
         std::find(launches.list[i + 1].begin(), launches.list[i + 1].end(), b) ==
             launches.list[i + 1].end())
       return std::string("other launches run between them");
-    return whyNot(launch, launches.list[i + 1].front());
+    FUSEC_TRY(const double before, judge.seconds(launch));
+    Phases phases = launch;
+    phases.push_back(launches.list[i + 1].front());
+    FUSEC_TRY(Longer with, longer(phases, before));
+    return std::move(with.whyNot);
   }
   assert(false && "the vertex is in a launch");
   return std::string();

@@ -25,7 +25,12 @@ public:
                                const std::vector<int> &b);
 
 private:
-  Result<std::string> whyNot(const Phases &launch, const std::vector<int> &kernel);
+  /// A launch with one more phase.
+  struct Longer {
+    std::string whyNot; // empty: it is worth it
+    double seconds;
+  };
+  Result<Longer> longer(const Phases &phases, double before);
 
   const Region &region;
   Judge &judge;

@@ -126,7 +126,7 @@ Result<const KernelTime *> Judge::timeOf(const std::vector<int> &vertices) {
   std::vector<TensorId> arguments;
   const Pattern pattern = cutPattern(
       context.program, group,
-      [&](TensorId t) { return isUsedOutside(group.equations, context.uses, t); }, arguments);
+      [&](TensorId t) { return isNeededOutside(context, region, vertices, t); }, arguments);
   FUSEC_TRY(KernelTime time, oracle(pattern));
   if (vertices.size() > 1) {
     FUSEC_TRY(const double apart, bytesApart(vertices));

@@ -10,14 +10,13 @@
 
 #include <algorithm>
 #include <optional>
-#include <set>
 
 namespace fusec {
 
 namespace {
 
 constexpr size_t kMostEquations = 64;
-constexpr size_t kMostArguments = 64; // of a kernel
+constexpr std::ptrdiff_t kMostArguments = 64; // of a kernel
 
 std::string_view kindOf(const Equation &e) {
   switch (e.kind) {
@@ -44,19 +43,24 @@ std::string whyTooMany(const Region &region, const std::vector<int> &vertices) {
     return "a kernel holds " + std::to_string(kMostEquations) + " equations at most";
   if (vertices.back() - vertices.front() > kSearchWindow)
     return "they lie more than " + std::to_string(kSearchWindow) + " equations apart";
-  std::set<TensorId> arguments;
-  for (int v : vertices) {
-    arguments.insert(region.vertices[v].reads.begin(), region.vertices[v].reads.end());
-    arguments.insert(region.vertices[v].writes.begin(), region.vertices[v].writes.end());
-  }
-  if (arguments.size() > kMostArguments)
+  size_t most = 0; // arguments, those counted again that several vertices use
+  for (int v : vertices)
+    most += region.vertices[v].reads.size() + region.vertices[v].writes.size();
+  if (most <= kMostArguments)
+    return "";
+  std::vector<TensorId> arguments;
+  arguments.reserve(most);
+  for (int v : vertices)
+    for (const std::vector<TensorId> *of : {&region.vertices[v].reads, &region.vertices[v].writes})
+      arguments.insert(arguments.end(), of->begin(), of->end());
+  std::sort(arguments.begin(), arguments.end());
+  if (std::unique(arguments.begin(), arguments.end()) - arguments.begin() > kMostArguments)
     return "a kernel takes " + std::to_string(kMostArguments) + " tensors at most";
   return "";
 }
 
 } // namespace
 
-// The same as isUsedOutside, without another walk over the equations: the search asks thousands of times.
 bool isNeededOutside(const FusionContext &context, const Region &region,
                      const std::vector<int> &vertices, TensorId tensor) {
   int inside = 0;
@@ -135,10 +139,10 @@ const Equation *contractionOfWalk(const FusionContext &context, const Region &re
   if (!isNew)
     return known->second;
   std::vector<TensorId> arguments;
-  const Pattern pattern = cutPattern(
-      context.program, {equations, {}},
+  const ExprProgram alone = cutProgram(
+      context.program, equations,
       [&](TensorId t) { return isNeededOutside(context, region, vertices, t); }, arguments);
-  const std::optional<ExprProgram> repaired = repairCascades(pattern.program);
+  const std::optional<ExprProgram> repaired = repairCascades(alone);
   std::vector<const Equation *> made;
   for (size_t i = 0; repaired && i < repaired->items.size(); ++i)
     made.push_back(&std::get<Equation>(repaired->items[i].value));

@@ -305,34 +305,27 @@ PlanStep controlStep(const Control &control) {
 PlanStep launchStep(const ExprProgram &program, const Group &group,
                     const std::map<TensorId, int> &uses, Plan &plan,
                     std::map<Hash128, int> &signatures) {
-  const std::vector<const Equation *> &equations = group.equations;
   PlanStep step;
-  for (const Equation *e : equations) {
+  std::map<TensorId, int> inside; // equations of the group that read a tensor
+  for (const Equation *e : group.equations) {
     step.name += (step.name.empty() ? "" : "+") + e->name;
     step.equations.push_back(e->name);
     for (const std::string &node : e->onnxNodes)
       if (std::find(step.onnxNodes.begin(), step.onnxNodes.end(), node) == step.onnxNodes.end())
         step.onnxNodes.push_back(node);
+    for (TensorId t : tensorsRead(*e))
+      ++inside[t];
   }
-  Pattern pattern = cutPattern(
-      program, group, [&](TensorId t) { return isUsedOutside(equations, uses, t); },
-      step.arguments);
+  const auto isUsedOutside = [&](TensorId t) {
+    auto all = uses.find(t);
+    return all != uses.end() && all->second > inside[t];
+  };
+  Pattern pattern = cutPattern(program, group, isUsedOutside, step.arguments);
   auto [it, isNew] = signatures.emplace(pattern.signature, static_cast<int>(plan.patterns.size()));
   if (isNew)
     plan.patterns.push_back(std::move(pattern));
   step.pattern = it->second;
   return step;
-}
-
-bool isUsedOutside(const std::vector<const Equation *> &group, const std::map<TensorId, int> &uses,
-                   TensorId t) {
-  int inside = 0;
-  for (const Equation *e : group) {
-    std::vector<TensorId> reads = tensorsRead(*e);
-    inside += static_cast<int>(std::count(reads.begin(), reads.end(), t));
-  }
-  auto it = uses.find(t);
-  return it != uses.end() && it->second > inside;
 }
 
 std::string print(const Plan &plan, const ExprProgram &program) {
