@@ -225,7 +225,8 @@ Explanation explain(const Options &given) {
       return out;
     }
     pipeline->inspect = [&](const CompileState &state) -> Status {
-      FUSEC_TRY(std::vector<ExplainedTarget> targets, fusec::explain(state, pipeline->import.dims));
+      FUSEC_TRY(std::vector<ExplainedTarget> targets,
+                fusec::explain(state, given.input, pipeline->import.dims));
       out.text = explanationText(targets);
       out.json = explanationJson(targets);
       out.html = explanationHtml(targets);

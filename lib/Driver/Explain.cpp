@@ -9,25 +9,36 @@
 #include "Tiling/StatementPlaces.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <set>
 
 namespace fusec {
 
 namespace {
 
+/// A graph's name, unless the file's name says it already or PyTorch's exporters call every graph so.
+std::string tellingName(const std::string &graph, const std::filesystem::path &file) {
+  constexpr std::string_view kOfEveryGraph[] = {"main_graph", "torch_jit", "torch-jit-export"};
+  return graph == file.stem() ||
+                 std::count(std::begin(kOfEveryGraph), std::end(kOfEveryGraph), graph) != 0
+             ? ""
+             : graph;
+}
+
 class Explainer {
 public:
-  Explainer(const CompileState &compiled, const TargetState &state,
-            const std::map<std::string, Symbol> &given)
-      : program(compiled.program), uncomposed(compiled.uncomposed), state(state), given(given),
-        launches(countLaunches(state.plan)), modelNames(compiled.program) {
+  Explainer(const CompileState &compiled, const std::filesystem::path &path,
+            const TargetState &state, const std::map<std::string, Symbol> &given)
+      : path(path), program(compiled.program), uncomposed(compiled.uncomposed), state(state),
+        given(given), launches(countLaunches(state.plan)), modelNames(compiled.program) {
     countUses(program.items, uses);
     for (TensorId t : program.outputs)
       ++uses[t];
   }
 
   Result<ExplainedTarget> run() {
-    out.model = program.name;
+    out.model = path.filename();
+    out.graph = tellingName(program.name, path);
     out.target = state.target.name;
     out.onCpu = state.target.kind == TargetKind::Cpu;
     for (const Symbol &s : program.symbols) {
@@ -49,6 +60,7 @@ public:
       predictions.push_back(predict(variant.schedule, pattern.program, state.target));
       moved.push_back(
           movedBytes(variant.schedule, pattern.program, state.target, tiling::Effort::Thorough));
+      barriers.push_back(barriersOf(variant.schedule, pattern.program));
       stepReads.push_back(readsOfStep(variant.schedule, pattern.program, state.target));
     }
     addKernels(state.plan.steps, "");
@@ -165,6 +177,7 @@ private:
     addRecomputed(step, pattern, state.schedules[p].back().schedule, kernel);
     kernel.prediction = predictions[p];
     kernel.moved = moved[p];
+    kernel.barriers = barriers[p];
     kernel.stepReads = stepReads[p];
     std::vector<const Equation *> own;
     for (const std::string &name : step.equations)
@@ -293,11 +306,24 @@ private:
     return level == MemLevel::Global ? "device" : std::string(name(level));
   }
 
+  BarrierCounts barriersOf(const Schedule &schedule, const ExprProgram &pattern) const {
+    BarrierCounts barriers;
+    double runs = 0;
+    for (const cost::Counts &phase : countWork(schedule, pattern, state.target)) {
+      barriers.ofBlock += phase.rounds * phase.barriers;
+      barriers.counters += phase.waits;
+      runs += phase.rounds;
+    }
+    barriers.ofDevice = runs - 1 - double(barriers.counters);
+    return barriers;
+  }
+
   int kernelOf(const std::string &equation) const {
     auto it = kernelOfEquation.find(equation);
     return it == kernelOfEquation.end() ? -1 : it->second;
   }
 
+  const std::filesystem::path path;
   const ExprProgram &program;
   const std::optional<ExprProgram> &uncomposed;
   const TargetState &state;
@@ -310,17 +336,18 @@ private:
   std::map<std::string, int> kernelOfEquation;
   std::vector<Prediction> predictions;             // one a pattern
   std::vector<Moved> moved;                        // the same
+  std::vector<BarrierCounts> barriers;             // the same
   std::vector<std::optional<StepReads>> stepReads; // the same
   ExplainedTarget out;
 };
 
 } // namespace
 
-Result<std::vector<ExplainedTarget>> explain(const CompileState &state,
+Result<std::vector<ExplainedTarget>> explain(const CompileState &state, const std::string &path,
                                              const std::map<std::string, Symbol> &given) {
   std::vector<ExplainedTarget> targets;
   for (const TargetState &target : state.targets) {
-    FUSEC_TRY(ExplainedTarget explained, Explainer(state, target, given).run());
+    FUSEC_TRY(ExplainedTarget explained, Explainer(state, path, target, given).run());
     targets.push_back(std::move(explained));
   }
   return targets;

@@ -16,6 +16,13 @@ struct InnerEdge {
   std::string level; // one of levelMeanings
 };
 
+/// What one launch of a kernel waits for, as its seconds have it.
+struct BarrierCounts {
+  double ofBlock = 0;  // taken by the threads of a block, the average one where blocks differ
+  double ofDevice = 0; // by all blocks, or launches where those cost less
+  int counters = 0;    // borders of phases at which a block waits for those whose values it reads
+};
+
 struct ExplainedKernel {
   std::string name;   // of the code: k_...; several launches may run it
   int launches = 0;   // of this code in the plan
@@ -28,6 +35,7 @@ struct ExplainedKernel {
   Prediction prediction;   // of one launch
   double quickSeconds = 0; // of one launch, by the fidelity that the search explores with
   Moved moved;             // of one launch: what its instructions ask for
+  BarrierCounts barriers;
   std::optional<StepReads> stepReads; // of a scan's kernel
   Sums unfused;                       // its equations, a kernel each
   Moved unfusedMoved;                 // the same
@@ -38,7 +46,9 @@ struct ExplainedKernel {
 };
 
 struct ExplainedTarget {
-  std::string model, target;
+  std::string model; // name of its file
+  std::string graph; // what the model calls itself; empty where that says no more
+  std::string target;
   bool onCpu = false;
   std::vector<std::pair<std::string, int64_t>> sizes; // of symbols, which all figures are for
   std::vector<std::string> withoutRange;              // of these symbols, nobody said how large
@@ -58,8 +68,8 @@ struct ExplainedTarget {
 };
 
 /// The plan of every target beside the plans in which every equation is a kernel of its own, composed and not. `state`
-/// holds plan and schedules, `given` the sizes that the user spoke of.
-Result<std::vector<ExplainedTarget>> explain(const CompileState &state,
+/// holds plan and schedules, `path` is that of the model or dump, `given` the sizes that the user spoke of.
+Result<std::vector<ExplainedTarget>> explain(const CompileState &state, const std::string &path,
                                              const std::map<std::string, Symbol> &given);
 
 std::string explanationText(const std::vector<ExplainedTarget> &targets);

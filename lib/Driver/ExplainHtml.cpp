@@ -202,6 +202,10 @@ function asked(m) {
        bytes(size * m.read_sectors) + ' and ' + bytes(size * m.write_sectors) : '') +
     (m.shared_bytes ? ', and for ' + bytes(m.shared_bytes) + ' of shared memory' : '');
 }
+function barriers(b) {
+  return [[b.of_block, 'of a block'], [b.of_device, 'of all blocks'], [b.counters, 'by counters']]
+    .filter(([count]) => count).map(part => part.join(' ')).join(', ');
+}
 function details(k, i) {
   const u = k.unfused;
   const part = el('div', {}, el('h2', {}, 'Kernel ' + (i + 1) + ': ' + k.name),
@@ -213,6 +217,7 @@ function details(k, i) {
       time(u.predicted_s) + ', ' + bytes(u.bytes_read) + ' read, ' + bytes(u.bytes_written) +
       ' written') : '',
     names('ONNX nodes', k.nodes), ...phases(k),
+    barriers(k.barriers) ? names('barriers', [barriers(k.barriers)]) : '',
     k.each_step ? el('p', {}, bytes(k.each_step.constant_bytes) + ' of constants again in each of ' +
       k.each_step.steps + ' steps, from ' + k.each_step.from.map(f => f.level).join(', ')) : '',
     k.within ? names('inside', [k.within]) : '',
@@ -242,7 +247,7 @@ function select(i) {
   by('right').replaceChildren(t.kernels.length ? details(t.kernels[i], i) : 'no kernels');
 }
 function show() {
-  by('title').textContent = t.model;
+  by('title').textContent = t.model + (t.graph ? ' (graph ' + t.graph + ')' : '');
   const wanted = [...t.without_range.map(s => [s, 'MIN..MAX']), ...Object.entries(t.at_smallest)];
   by('sizes').textContent = Object.entries(t.symbols).map(([s, n]) => s + ' = ' + n).join(', ') +
     (wanted.length ? '; to predict for sizes of yours, give' +

@@ -47,6 +47,11 @@ std::string movedText(const Moved &m) {
          ",\"from_data\":" + (m.fromData ? "true" : "false") + "}";
 }
 
+std::string barriersText(const BarrierCounts &b) {
+  return "{\"of_block\":" + wholeText(b.ofBlock) + ",\"of_device\":" + wholeText(b.ofDevice) +
+         ",\"counters\":" + std::to_string(b.counters) + "}";
+}
+
 /// {"steps":100,"constant_bytes":4194304,"from":[{"level":"l2","bytes":4194304}]}; null where no steps read constants.
 std::string stepReads(const std::optional<StepReads> &reads) {
   if (!reads)
@@ -80,8 +85,8 @@ std::string kernel(const ExplainedKernel &k) {
          ",\"edges\":" + list(k.edges, edge) + "," +
          numbers(k.prediction.readBytes, k.prediction.writtenBytes, k.prediction.seconds) +
          ",\"quick_s\":" + floatToText(k.quickSeconds) + ",\"moved\":" + movedText(k.moved) +
-         ",\"each_step\":" + stepReads(k.stepReads) + ",\"unfused\":" + sums(k.unfused) +
-         ",\"unfused_moved\":" + movedText(k.unfusedMoved) +
+         ",\"barriers\":" + barriersText(k.barriers) + ",\"each_step\":" + stepReads(k.stepReads) +
+         ",\"unfused\":" + sums(k.unfused) + ",\"unfused_moved\":" + movedText(k.unfusedMoved) +
          ",\"schedules\":" + list(k.schedules, lines) +
          ",\"considered\":" + list(k.considered, evaluation) + ",\"considered_of_phases\":" +
          list(k.consideredOfPhases,
@@ -132,10 +137,12 @@ std::string levelsOf(const ExplainedTarget &t) {
 std::string explanationJson(const std::vector<ExplainedTarget> &targets) {
   std::string out;
   for (const ExplainedTarget &t : targets)
-    out += "{\"model\":" + jsonString(t.model) + ",\"target\":" + jsonString(t.target) +
-           ",\"symbols\":{" + sizesOf(t) + "},\"levels\":{" + levelsOf(t) +
-           "},\"without_range\":" + names(t.withoutRange) + ",\"at_smallest\":{" + rangesOf(t) +
-           "},\"totals\":" + sums(t.totals) + ",\"unfused\":" + sums(t.unfused) +
+    out += "{\"model\":" + jsonString(t.model) +
+           ",\"graph\":" + (t.graph.empty() ? "null" : jsonString(t.graph)) +
+           ",\"target\":" + jsonString(t.target) + ",\"symbols\":{" + sizesOf(t) +
+           "},\"levels\":{" + levelsOf(t) + "},\"without_range\":" + names(t.withoutRange) +
+           ",\"at_smallest\":{" + rangesOf(t) + "},\"totals\":" + sums(t.totals) +
+           ",\"unfused\":" + sums(t.unfused) +
            ",\"uncomposed\":" + (t.uncomposed ? sums(*t.uncomposed) : "null") +
            ",\"kernels\":" + list(t.kernels, kernel) + ",\"apart\":" +
            list(t.apart, [&](const ExplainedTarget::Between &b) { return between(t, b); }) + "}\n";

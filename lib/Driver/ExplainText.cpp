@@ -1,6 +1,7 @@
 #include "Cost/SecondsText.h"
 #include "Driver/Explain.h"
 #include "Support/JsonText.h"
+#include "Support/WholeText.h"
 
 #include <algorithm>
 #include <charconv>
@@ -103,6 +104,19 @@ void addSchedules(const ExplainedKernel &kernel, std::string &out) {
   }
 }
 
+/// "12 of a block, 1 of all blocks, 2 by counters"; nothing where there are none.
+std::string barriersText(const BarrierCounts &barriers) {
+  std::string out;
+  auto add = [&](double count, const std::string &what) {
+    if (count > 0)
+      out += (out.empty() ? "" : ", ") + wholeText(count) + what;
+  };
+  add(barriers.ofBlock, " of a block");
+  add(barriers.ofDevice, " of all blocks");
+  add(barriers.counters, " by counters");
+  return out;
+}
+
 /// "4 MB of constants again in each of 100 steps, from l2"
 std::string stepText(const StepReads &reads) {
   std::string from;
@@ -138,6 +152,8 @@ std::string kernelText(const ExplainedTarget &target, size_t k,
     }
     out += "\n";
   }
+  if (const std::string barriers = barriersText(kernel.barriers); !barriers.empty())
+    out += "     barriers   " + barriers + "\n";
   if (kernel.stepReads)
     out += "     each step  " + stepText(*kernel.stepReads) + "\n";
   if (!kernel.within.empty())
@@ -239,9 +255,10 @@ std::string explanationText(const std::vector<ExplainedTarget> &targets) {
   std::string out;
   for (const ExplainedTarget &target : targets) {
     const Sums &all = target.totals, &unfused = target.unfused;
-    out += (out.empty() ? "" : "\n") + oneLine(target.model) + " for " + target.target + ": " +
-           sumsText(all) + "\nunfused: " + sumsText(unfused) + "; the plan takes " +
-           share(all.seconds, unfused.seconds) + " of the time and " +
+    out += (out.empty() ? "" : "\n") + oneLine(target.model) +
+           (target.graph.empty() ? "" : " (graph " + oneLine(target.graph) + ")") + " for " +
+           target.target + ": " + sumsText(all) + "\nunfused: " + sumsText(unfused) +
+           "; the plan takes " + share(all.seconds, unfused.seconds) + " of the time and " +
            share(all.readBytes + all.writtenBytes, unfused.readBytes + unfused.writtenBytes) +
            " of the bytes\n" +
            (target.uncomposed ? "uncomposed: " + sumsText(*target.uncomposed) + "\n" : "") +

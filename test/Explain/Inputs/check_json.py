@@ -86,6 +86,11 @@ for line in sys.stdin:
         rewritten = any(line.startswith("  via ") for line in k["schedules"][0])
         assert len(k["edges"]) >= len(k["equations"]) - parts(k["schedules"][0]) or rewritten
         chosen = [c for c in k["considered"] if c["chosen"]]
+        # All blocks wait where barriers stand at the root; in a scan's rounds the step loop there has more.
+        waits, root = k["barriers"], [line for line in k["schedules"][-1] if line in ("    barrier", "    counters")]
+        steps = any(line.startswith("    seq step:") for line in k["schedules"][-1])
+        assert waits["counters"] == root.count("    counters") and waits["of_block"] >= 0, k["name"]
+        assert waits["of_device"] == root.count("    barrier") or (steps and root and waits["of_device"] > 1), k["name"]
         # Blocks wait between phases, those of a scan's rounds among them.
         borders = {line.strip() for line in k["schedules"][-1]} & {"barrier", "counters"}
         assert (phases > 1) <= bool(borders)

@@ -58,7 +58,8 @@ assert "error" not in seen, seen["error"]
 
 kernels = targets[0]["kernels"]
 heading = lambda i: f"Kernel {i + 1}: {kernels[i]['name']}"
-assert seen["title"] == targets[0]["model"]
+graph = targets[0]["graph"]
+assert seen["title"] == targets[0]["model"] + (f" (graph {graph})" if graph else "")
 for symbol, size in targets[0]["symbols"].items():
     assert f"{symbol} = {size}" in seen["sizes"], seen["sizes"]
 wanted = {**dict.fromkeys(targets[0]["without_range"], "MIN..MAX"), **targets[0]["at_smallest"]}
