@@ -28,10 +28,8 @@ Status planTarget(const ExprProgram &program, const PlanOptions &options, Target
                                         {&parts, infoOf(options.mode).blocksWait, thorough}));
     KernelTime &time = known[pattern.signature];
     if (!found.empty()) {
-      const ScheduleVariant &best = found.back();
-      time = {best.seconds, {}, best.bytes};
-      for (const auto &[units, fastest] : best.ofUnits)
-        time.ofUnits[units] = {fastest.seconds, fastest.phases};
+      ScheduleVariant &best = found.back();
+      time = {best.seconds, std::move(best.ofUnits), best.bytes};
     }
     return time;
   };

@@ -33,7 +33,7 @@ Result<bool> Judge::isEqual(const std::vector<int> &a, const std::vector<int> &b
 Result<double> Judge::seconds(const Phases &phases) {
   if (phases.size() == 1)
     return kernelSeconds(phases[0]);
-  std::map<int, std::vector<const PhaseTime *>> kernels; // by the number of units
+  std::map<int, std::vector<const cost::LaunchTime *>> kernels; // by the number of units
   for (const std::vector<int> &phase : phases) {
     FUSEC_TRY(const KernelTime *time, timeOf(phase));
     for (const auto &[units, own] : time->ofUnits)
@@ -47,10 +47,10 @@ Result<double> Judge::seconds(const Phases &phases) {
 }
 
 /// Of phases, with barriers between them, whose blocks hold what the neediest of the kernels does.
-double Judge::secondsAmong(const std::vector<const PhaseTime *> &kernels,
+double Judge::secondsAmong(const std::vector<const cost::LaunchTime *> &kernels,
                            const std::vector<cost::Counts> &phases) const {
   std::vector<cost::Counts> all = phases;
-  for (const PhaseTime *kernel : kernels)
+  for (const cost::LaunchTime *kernel : kernels)
     all.push_back(kernel->phases[0]);
   cost::shareKernel(all);
   all.resize(phases.size());
@@ -60,11 +60,11 @@ double Judge::secondsAmong(const std::vector<const PhaseTime *> &kernels,
 }
 
 /// Of launches, one for each, whose blocks hold what the neediest does; counters in the place of barriers.
-double Judge::secondsOfOne(const std::vector<const PhaseTime *> &kernels) const {
+double Judge::secondsOfOne(const std::vector<const cost::LaunchTime *> &kernels) const {
   // Registers and shared memory limit how many blocks a core holds, each by itself: what the neediest kernel allows is
   // the least that any does. Where that is what a kernel has alone, its seconds are known.
   std::vector<int64_t> placesOf;
-  for (const PhaseTime *kernel : kernels)
+  for (const cost::LaunchTime *kernel : kernels)
     placesOf.push_back(cost::places(kernel->phases[0], target));
   const int64_t places = *std::min_element(placesOf.begin(), placesOf.end());
   double seconds = 0;

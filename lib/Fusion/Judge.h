@@ -53,9 +53,9 @@ public:
 
 private:
   Result<const KernelTime *> timeOf(const std::vector<int> &vertices);
-  double secondsAmong(const std::vector<const PhaseTime *> &kernels,
+  double secondsAmong(const std::vector<const cost::LaunchTime *> &kernels,
                       const std::vector<cost::Counts> &phases) const;
-  double secondsOfOne(const std::vector<const PhaseTime *> &kernels) const;
+  double secondsOfOne(const std::vector<const cost::LaunchTime *> &kernels) const;
   Result<double> bytesApart(const std::vector<int> &vertices);
 
   const FusionContext &context;

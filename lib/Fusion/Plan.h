@@ -1,5 +1,5 @@
 #pragma once
-#include "Cost/Cost.h"
+#include "Cost/LaunchTime.h"
 #include "Expr/Expr.h"
 #include "Support/Hash.h"
 #include "Target/Target.h"
@@ -54,16 +54,11 @@ struct Plan {
   double seconds = 0; // predicted, of all launches; those of branches and loops once
 };
 
-/// What a kernel takes that may become a phase of another one.
-struct PhaseTime {
-  double seconds = 0;               // as a launch
-  std::vector<cost::Counts> phases; // that it has itself
-};
 /// What a pattern is predicted to take as one kernel without phases.
 struct KernelTime {
   double seconds = -1; // negative: no schedule
-  std::map<int, PhaseTime>
-      ofUnits;      // with so many units a block; phases of one kernel have the number in common
+  /// With so many units a block; phases of one kernel have the number in common.
+  std::map<int, cost::LaunchTime> ofUnits;
   double bytes = 0; // of device memory that it reads and writes
 };
 /// Predicts for the target that is compiled for. Handed in by the driver, implemented by Tiling.

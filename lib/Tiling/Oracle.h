@@ -1,5 +1,5 @@
 #pragma once
-#include "Cost/Cost.h"
+#include "Cost/LaunchTime.h"
 #include "Search/Choose.h"
 #include "Support/Result.h"
 #include "Target/Target.h"
@@ -11,19 +11,13 @@
 
 namespace fusec {
 
-/// The fastest schedule with some number of units a block.
-struct FastestOfUnits {
-  double seconds = 0;
-  std::vector<cost::Counts> phases;
-};
-
 /// A pattern's schedule for one set of symbol values. The last variant of a pattern has no guards.
 struct ScheduleVariant {
   std::vector<std::pair<SymbolId, int64_t>> divisors; // guards: symbol is a multiple of
   Schedule schedule;
   double seconds = 0;                              // predicted, at the symbols' opt values
   double bytes = 0;                                // of device memory, as Prediction has them
-  std::map<int, FastestOfUnits> ofUnits;           // by the number of units
+  std::map<int, cost::LaunchTime> ofUnits;         // the fastest with so many units a block
   search::Log considered;                          // candidates and their predicted seconds
   std::vector<std::vector<Rewrite>> consideredVia; // of each candidate, as its name tells them
   /// Where phases were given: the candidates of each, as a kernel of its own; chosen is what this kernel runs.
