@@ -21,18 +21,26 @@ bool isConversion(ScalarOp op) {
   return op == ScalarOp::Cast || op == ScalarOp::CastSat || op == ScalarOp::Bitcast;
 }
 
+template <typename F> void forEachOperandInTextOrder(const Scalar &s, F &&visit) {
+  if (s.op == ScalarOp::ReadIf)
+    for (NodeId a : operandsInTextOrder(s))
+      visit(a);
+  else
+    for (NodeId a : s.args)
+      visit(a);
+}
+
 /// Which nodes get a `let`, in the order of their lets: those used more than once, short index expressions
 /// and leaves excepted.
 class LetOrder {
 public:
   LetOrder(const Body &body, const std::vector<NodeId> &roots)
-      : body(body), uses(body.nodes.size()), size(body.nodes.size()), depth(body.nodes.size()),
-        done(body.nodes.size()) {
+      : body(body), met(body.nodes.size()) {
     for (NodeId id : body.reachable(roots))
       for (NodeId a : body[id].args)
-        ++uses[a];
+        ++met[a].uses;
     for (NodeId r : roots)
-      ++uses[r];
+      ++met[r].uses;
     for (NodeId r : roots)
       visit(r);
   }
@@ -42,30 +50,35 @@ private:
   static constexpr int kInlineNodes = 12;
   static constexpr int kInlineDepth = 100; // deeper nesting is cut by a let
 
+  struct Met {
+    int uses = 0, depth = 0;
+    int nodes = 0; // tree size, or more than kInlineNodes for what is no index expression
+    bool done = false;
+  };
+
   void visit(NodeId id) {
-    if (done[id])
+    Met &own = met[id];
+    if (own.done)
       return;
-    done[id] = true;
+    own.done = true;
     const Scalar &s = body[id];
-    int nodes = 1; // tree size, or more than kInlineNodes for what is no index expression
-    for (NodeId a : operandsInTextOrder(s)) {
+    own.nodes = 1;
+    forEachOperandInTextOrder(s, [&](NodeId a) {
       visit(a);
-      nodes = std::min(nodes + size[a], kInlineNodes + 1);
-      depth[id] = std::max(depth[id], depth[a] + 1);
-    }
+      own.nodes = std::min(own.nodes + met[a].nodes, kInlineNodes + 1);
+      own.depth = std::max(own.depth, met[a].depth + 1);
+    });
     if (s.type != DType::I64 || s.op == ScalarOp::Read || s.op == ScalarOp::ReadIf ||
         isConversion(s.op))
-      nodes = kInlineNodes + 1;
-    size[id] = nodes;
-    if ((uses[id] > 1 && !isLeaf(s) && nodes > kInlineNodes) || depth[id] > kInlineDepth) {
+      own.nodes = kInlineNodes + 1;
+    if ((own.uses > 1 && !isLeaf(s) && own.nodes > kInlineNodes) || own.depth > kInlineDepth) {
       lets.push_back(id);
-      depth[id] = 0;
+      own.depth = 0;
     }
   }
 
   const Body &body;
-  std::vector<int> uses, size, depth;
-  std::vector<bool> done;
+  std::vector<Met> met; // by node
 };
 
 class BodyPrinter {
@@ -195,21 +208,22 @@ void Body::compact(const std::vector<NodeId *> &roots) {
     if (*r != kNoNode)
       ids.push_back(*r);
   Body out;
-  out.axisRanges = axisRanges;
-  out.symbolTable = symbolTable;
+  out.axisRanges = std::move(axisRanges);
+  out.symbolTable = std::move(symbolTable);
   out.stepRange = stepRange;
   std::vector<NodeId> copy(nodes.size(), kNoNode);
   auto visit = [&](auto &&self, NodeId id) -> void {
     if (copy[id] != kNoNode)
       return;
-    for (NodeId a : operandsInTextOrder(nodes[id]))
-      self(self, a);
-    Scalar s = nodes[id];
+    forEachOperandInTextOrder(nodes[id], [&](NodeId a) { self(self, a); });
+    Scalar s = std::move(nodes[id]);
     for (NodeId &a : s.args)
       a = copy[a];
     copy[id] = out.addExact(std::move(s));
   };
-  for (NodeId let : LetOrder(*this, ids).lets)
+  const std::vector<NodeId> lets = LetOrder(*this, ids).lets;
+  out.nodes.reserve(nodes.size());
+  for (NodeId let : lets)
     visit(visit, let);
   for (NodeId r : ids)
     visit(visit, r);

@@ -106,6 +106,7 @@ static bool isConcatenation(const FusionContext &context, const Region &region,
 
 std::vector<const Equation *> equationsOf(const Region &region, const std::vector<int> &vertices) {
   std::vector<const Equation *> equations;
+  equations.reserve(vertices.size());
   for (int v : vertices)
     equations.push_back(region.vertices[v].equation);
   return equations;

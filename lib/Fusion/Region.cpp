@@ -71,6 +71,7 @@ std::vector<int> kernelOf(const VertexSets &sets, const Partition &partition, in
 
 std::vector<int> united(const std::vector<int> &a, const std::vector<int> &b) {
   std::vector<int> all;
+  all.reserve(a.size() + b.size());
   std::set_union(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(all));
   return all;
 }

@@ -65,7 +65,7 @@ bool AccessMeter::stops(AxisId axis) const {
 
 /// Times that it runs for an axis.
 double AccessMeter::points(AxisId axis) const {
-  const double all = loops.iterations().at(axis);
+  const double all = loops.iterations(axis);
   return stops(axis) ? std::min(all, double(loops.extent(axis))) : all;
 }
 
@@ -199,26 +199,27 @@ Asked AccessMeter::additive(const Address &address, int64_t bytes, bool writers)
   const Residues shares = residues(address, bytes);
   const bool linear = address.isLinear(axis);
   const int64_t distance = linear ? address.offset(axis, loops.laneStep()) * bytes : 0;
-  std::vector<int64_t> sectors;
-  for (const LaneGroup &group : loops.laneGroups(effort == Effort::Quick ? 8 : 1024))
+  std::vector<int64_t> lanes, sectors; // of each: bytes from the address, and where they lie
+  for (const LaneGroup &group : loops.laneGroups(effort == Effort::Quick ? 8 : 1024)) {
+    lanes.clear();
+    for (int64_t lane = 0; lane < (linear ? 1 : group.active); ++lane)
+      lanes.push_back(address.offset(axis, group.first + lane * loops.laneStep()) * bytes);
+    const int64_t lowest = lanes[0] + std::min<int64_t>(distance, 0) * (group.active - 1);
     for (int64_t residue = 0; residue < kSectorBytes; residue += bytes) {
       if (shares[residue] == 0)
         continue;
       double touched = 0;
       if (linear) {
-        const int64_t first = residue + address.offset(axis, group.first) * bytes +
-                              (distance < 0 ? distance * (group.active - 1) : 0);
-        touched = sectorsOf(modulo(first, kSectorBytes), distance, group.active, bytes);
+        touched = sectorsOf(modulo(residue + lowest, kSectorBytes), distance, group.active, bytes);
       } else {
         sectors.clear();
-        for (int64_t lane = 0; lane < group.active; ++lane)
-          sectors.push_back(
-              (residue + address.offset(axis, group.first + lane * loops.laneStep()) * bytes) /
-              kSectorBytes);
+        for (int64_t offset : lanes)
+          sectors.push_back((residue + offset) / kSectorBytes);
         touched = different(sectors);
       }
       asked.sectors += times * group.weight * shares[residue] * touched;
     }
+  }
   return asked;
 }
 

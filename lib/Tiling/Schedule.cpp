@@ -324,7 +324,7 @@ bool isPack(std::span<const TreeNode> nodes) {
 
 const AxisUse *ScheduleAxis::in(int equation) const {
   for (const AxisUse &use : uses)
-    if (std::count(use.equations.begin(), use.equations.end(), equation) != 0)
+    if (std::find(use.equations.begin(), use.equations.end(), equation) != use.equations.end())
       return &use;
   return nullptr;
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace fusec::tiling {
 
@@ -18,7 +19,8 @@ public:
         equation(facts.equation), loops(loops), symbols(symbols), read(facts.reads[operand.read]),
         tensor(pattern.tensors[equation.body[read].index]), access(facts.accesses[operand.read]),
         boxed(!operand.digits.empty() && operand.digits[0].index >= 0),
-        point(equation.axes.size(), 0) {
+        digits(operand.digits.size()), inside(operand.digits.size(), true),
+        point(equation.axes.size()) {
     extents =
         stagedExtents(schedule, equation, operand, [&](AxisId axis) { return loops.tile(axis); });
     total = 1;
@@ -143,13 +145,14 @@ private:
   void moveTo(double at) {
     origin.assign(schedule.axes.size(), 0);
     for (AxisId axis : axes) {
-      const double count = loops.iterations().at(axis);
+      const double count = loops.iterations(axis);
       const auto place = static_cast<int64_t>(std::fmod(at, count));
       at = std::floor(at / count);
       if (axis != kStepAxis)
         origin[axis] = place * loops.tile(axis);
     }
-    values = origin;
+    for (const Place &place : places)
+      point[place.position] = place.of(origin[place.axis]);
     bases.clear();
     for (size_t d = 0; d < forms.size(); ++d) {
       int64_t lowest = forms[d] ? valueOf(forms[d]->constant) : 0;
@@ -196,19 +199,32 @@ private:
 
   /// The digits of the tile's element.
   void startAt(int64_t element) {
-    digits.resize(order.size());
     for (size_t d : order) {
-      digits[d] = d == order.back() ? element : element % extents[d];
+      setDigit(d, d == order.back() ? element : element % extents[d]);
       element /= extents[d];
     }
   }
 
+  /// Those of the next one.
   void advance() {
     for (size_t d : order) {
-      if (++digits[d] < extents[d])
+      const bool carries = digits[d] + 1 == extents[d];
+      setDigit(d, carries ? 0 : digits[d] + 1);
+      if (!carries)
         return;
-      digits[d] = 0;
     }
+  }
+
+  void setDigit(size_t d, int64_t digit) {
+    digits[d] = digit;
+    if (boxed)
+      return;
+    const AxisId axis = operand.digits[d].axis;
+    const int64_t value = origin[axis] + digit;
+    inside[d] = value < loops.extent(axis);
+    for (const Place &place : places)
+      if (place.axis == axis)
+        point[place.position] = place.of(value);
   }
 
   std::optional<int64_t> inBox() const {
@@ -225,26 +241,15 @@ private:
 
   /// `ordinal` < 0: the one read, whose address is affine.
   std::optional<int64_t> inTile(int ordinal) {
-    for (const LayoutDigit &digit : operand.digits)
-      values[digit.axis] = origin[digit.axis];
-    for (size_t d = 0; d < digits.size(); ++d) {
-      const AxisId a = operand.digits[d].axis;
-      values[a] += digits[d];
-      if (values[a] >= loops.extent(a))
-        return std::nullopt;
-    }
-    int64_t address = ordinal < 0 ? constant : 0;
-    for (const Place &place : places) {
-      point[place.position] = place.of(values[place.axis]);
-      if (ordinal < 0)
-        address += flat[place.position] * point[place.position];
-    }
+    if (std::find(inside.begin(), inside.end(), false) != inside.end())
+      return std::nullopt;
     if (ordinal < 0)
-      return address;
+      return std::inner_product(flat.begin(), flat.end(), point.begin(), constant);
     general->at(point, 0);
     for (NodeId test : tests[ordinal])
       if ((*general)[test] == 0)
         return std::nullopt;
+    int64_t address = 0;
     const Scalar &node = equation.body[reads[ordinal].read];
     const std::vector<DimExpr> from = stridesOf(pattern.tensors[node.index].shape);
     const std::vector<NodeId> indices = indexOperands(node);
@@ -274,9 +279,12 @@ private:
   std::vector<std::optional<AffineForm>> forms;
   std::vector<AxisId> axes;
   std::vector<int64_t> origin, bases, touched;
-  std::vector<int64_t> digits, values, point; // of the element that is looked at
-  std::optional<PointValues> general;         // where no formula gives the addresses
-  std::vector<std::vector<NodeId>> tests;     // of each read
+  // Of the element that is looked at: where it lies in the tile, whether within the axes' extents, and in the domain.
+  std::vector<int64_t> digits;
+  std::vector<char> inside;
+  std::vector<int64_t> point;
+  std::optional<PointValues> general;     // where no formula gives the addresses
+  std::vector<std::vector<NodeId>> tests; // of each read
   bool fromData = false;
 };
 

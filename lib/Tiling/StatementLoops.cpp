@@ -6,6 +6,7 @@
 #include "Tiling/StatementLoops.h"
 
 #include <algorithm>
+#include <cassert>
 
 namespace fusec::tiling {
 
@@ -18,10 +19,15 @@ int64_t ceilOf(int64_t a, int64_t b) { return (a + b - 1) / b; }
 StatementLoops::StatementLoops(const Schedule &schedule, const std::vector<const TreeNode *> &path,
                                const std::vector<int64_t> &symbols, StepRange steps)
     : schedule(schedule), steps(steps) {
+  extents.reserve(schedule.axes.size());
   for (const ScheduleAxis &axis : schedule.axes)
     extents.push_back(axis.extent.evaluate(symbols).value_or(1));
+  loops.reserve(path.size());
   for (const TreeNode *node : path) {
-    loopsOf[node->axis].push_back({node->loop, node->step});
+    const auto behind =
+        std::upper_bound(loops.begin(), loops.end(), node->axis,
+                         [](AxisId axis, const Loop &loop) { return axis < loop.axis; });
+    loops.insert(behind, {node->axis, node->loop, node->step});
     units = units || node->loop == LoopKind::Unit;
     if (node->loop == LoopKind::Lane) {
       lanes = true;
@@ -29,9 +35,24 @@ StatementLoops::StatementLoops(const Schedule &schedule, const std::vector<const
       stepOfLanes = node->step;
     }
   }
-  for (const auto &[axis, loops] : loopsOf)
-    counts[axis] = axis == kStepAxis ? double(steps.count)
-                                     : iterationsFrom(loops, 0, extent(axis), extent(axis));
+  for (const Loop &loop : loops)
+    if (const AxisId axis = loop.axis; counts.empty() || counts.back().first != axis)
+      counts.push_back({axis, axis == kStepAxis ? double(steps.count)
+                                                : iterationsFrom(loopsOver(axis), 0, extent(axis),
+                                                                 extent(axis))});
+}
+
+double StatementLoops::iterations(AxisId axis) const {
+  const auto at = std::find_if(counts.begin(), counts.end(),
+                               [&](const auto &count) { return count.first == axis; });
+  assert(at != counts.end() && "the axis has a loop here");
+  return at->second;
+}
+
+std::span<const StatementLoops::Loop> StatementLoops::loopsOver(AxisId axis) const {
+  const auto isOver = [&](const Loop &loop) { return loop.axis == axis; };
+  const auto begin = std::find_if(loops.begin(), loops.end(), isOver);
+  return {begin, std::find_if_not(begin, loops.end(), isOver)};
 }
 
 int64_t StatementLoops::extent(AxisId axis) const {
@@ -39,13 +60,13 @@ int64_t StatementLoops::extent(AxisId axis) const {
 }
 
 int64_t StatementLoops::tile(AxisId axis) const {
-  auto it = loopsOf.find(axis);
-  return it == loopsOf.end() ? extent(axis) : it->second.back().step;
+  const std::span<const Loop> over = loopsOver(axis);
+  return over.empty() ? extent(axis) : over.back().step;
 }
 
 /// `left` elements of the axis lie before its extent, counted from where the tile begins; none or fewer than none where
 /// it begins beyond.
-double StatementLoops::iterationsFrom(const std::vector<Loop> &loops, size_t level, int64_t tile,
+double StatementLoops::iterationsFrom(std::span<const Loop> loops, size_t level, int64_t tile,
                                       int64_t left) const {
   if (level == loops.size())
     return 1;
@@ -68,13 +89,12 @@ std::vector<LaneGroup> StatementLoops::laneGroups(int64_t most) const {
   std::vector<LaneGroup> out;
   if (axisOfLanes == kStepAxis || axisOfLanes < 0)
     return out;
-  collect(loopsOf.at(axisOfLanes), 0, extent(axisOfLanes), 0, 1, most, out);
+  collect(loopsOver(axisOfLanes), 0, extent(axisOfLanes), 0, 1, most, out);
   return out;
 }
 
-void StatementLoops::collect(const std::vector<Loop> &loops, size_t level, int64_t tile,
-                             int64_t first, double weight, int64_t most,
-                             std::vector<LaneGroup> &out) const {
+void StatementLoops::collect(std::span<const Loop> loops, size_t level, int64_t tile, int64_t first,
+                             double weight, int64_t most, std::vector<LaneGroup> &out) const {
   const int64_t whole = extent(axisOfLanes);
   if (level == loops.size()) {
     const int64_t inside = first >= whole ? 0 : ceilOf(whole - first, stepOfLanes);

@@ -1,7 +1,8 @@
 #pragma once
 #include "Tiling/Schedule.h"
 
-#include <map>
+#include <span>
+#include <utility>
 
 namespace fusec::tiling {
 
@@ -32,8 +33,8 @@ public:
   /// Those in which the statement runs, if a step loop is around it.
   StepRange stepRange() const { return steps; }
   /// Axes with a loop here, the step of a scan among them (kStepAxis).
-  const std::map<AxisId, double> &iterations() const { return counts; }
-  bool has(AxisId axis) const { return counts.count(axis) != 0; }
+  const std::vector<std::pair<AxisId, double>> &iterations() const { return counts; }
+  double iterations(AxisId axis) const;
   int64_t extent(AxisId axis) const;
   /// Elements of the axis below these loops.
   int64_t tile(AxisId axis) const;
@@ -42,19 +43,21 @@ public:
 
 private:
   struct Loop {
+    AxisId axis;
     LoopKind kind;
     int64_t step;
   };
-  double iterationsFrom(const std::vector<Loop> &loops, size_t level, int64_t tile,
+  std::span<const Loop> loopsOver(AxisId axis) const;
+  double iterationsFrom(std::span<const Loop> loops, size_t level, int64_t tile,
                         int64_t left) const;
-  void collect(const std::vector<Loop> &loops, size_t level, int64_t tile, int64_t first,
+  void collect(std::span<const Loop> loops, size_t level, int64_t tile, int64_t first,
                double weight, int64_t most, std::vector<LaneGroup> &out) const;
 
   const Schedule &schedule;
   const StepRange steps;
-  std::vector<int64_t> extents; // of the schedule's axes
-  std::map<AxisId, std::vector<Loop>> loopsOf;
-  std::map<AxisId, double> counts;
+  std::vector<int64_t> extents;                  // of the schedule's axes
+  std::vector<Loop> loops;                       // by axis, the outer ones first
+  std::vector<std::pair<AxisId, double>> counts; // by axis
   bool lanes = false, units = false;
   AxisId axisOfLanes = -1;
   int64_t stepOfLanes = 1;

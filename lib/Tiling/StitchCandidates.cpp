@@ -48,7 +48,13 @@ public:
   Stitch(const ExprProgram &pattern, const Target &target, const WorkMeter &meter,
          std::vector<int> rowPositions, StitchShape shape)
       : pattern(pattern), target(target), meter(meter), equations(scheduledEquations(pattern)),
-        rowPositions(std::move(rowPositions)), shape(shape) {}
+        rowPositions(std::move(rowPositions)), shape(shape) {
+    for (const Equation *e : equations) {
+      std::vector<TensorId> &own = reads.emplace_back();
+      for (NodeId read : readsOf(*e))
+        own.push_back(e->body[read].index);
+    }
+  }
 
   Schedule build() {
     const bool cpu = target.kind == TargetKind::Cpu;
@@ -274,19 +280,21 @@ private:
   /// True if no equation outside of the nest reads the tensor.
   bool staysIn(const Nest &nest, TensorId t) const {
     for (size_t e = 0; e < equations.size(); ++e)
-      if (std::count(nest.equations.begin(), nest.equations.end(), static_cast<int>(e)) == 0)
-        for (NodeId read : readsOf(*equations[e]))
-          if (equations[e]->body[read].index == t)
-            return false;
+      if (readsTensor(e, t) &&
+          std::count(nest.equations.begin(), nest.equations.end(), static_cast<int>(e)) == 0)
+        return false;
     return true;
   }
 
   bool isRead(TensorId t) const {
-    return std::any_of(equations.begin(), equations.end(), [&](const Equation *e) {
-      std::vector<NodeId> reads = readsOf(*e);
-      return std::any_of(reads.begin(), reads.end(),
-                         [&](NodeId read) { return e->body[read].index == t; });
-    });
+    for (size_t e = 0; e < equations.size(); ++e)
+      if (readsTensor(e, t))
+        return true;
+    return false;
+  }
+
+  bool readsTensor(size_t e, TensorId t) const {
+    return std::find(reads[e].begin(), reads[e].end(), t) != reads[e].end();
   }
 
   int64_t rowsPerBlock() const {
@@ -315,6 +323,7 @@ private:
   const Target &target;
   const WorkMeter &meter;
   std::vector<const Equation *> equations;
+  std::vector<std::vector<TensorId>> reads; // of each equation
   std::vector<int> rowPositions;
   StitchShape shape;
   NestShape nestShape{};

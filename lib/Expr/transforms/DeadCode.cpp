@@ -121,6 +121,7 @@ private:
   }
 
   void dropTensors() {
+    forEachEquation(program.items, [](Equation &e, const DimExpr *) { compact(e); });
     std::vector<bool> used(program.tensors.size());
     auto mark = [&](TensorId &id) {
       if (id >= 0)
@@ -152,7 +153,6 @@ private:
 
   void everyReference(const std::function<void(TensorId &)> &visit) {
     forEachEquation(program.items, [&](Equation &e, const DimExpr *) {
-      compact(e);
       for (Scalar &s : e.body.nodes)
         if (isRead(s))
           visit(s.index);
