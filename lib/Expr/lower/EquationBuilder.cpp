@@ -25,7 +25,7 @@ EquationBuilder::EquationBuilder(NodeLowering &n, EquationKind kind, std::vector
 }
 
 Val EquationBuilder::reduction(const DimExpr &extent) {
-  if (extent.isConst(1) && !isArgMonoid(equation.monoid))
+  if (extent.isConst(1))
     return index(0);
   int32_t id = static_cast<int32_t>(equation.axes.size());
   equation.axes.push_back({"r" + std::to_string(id - equation.numSpatial), extent});
@@ -122,11 +122,22 @@ Val EquationBuilder::scalar(TensorId t) {
 }
 
 void EquationBuilder::finish(const std::vector<Val> &results) {
-  for (const Val &v : results)
-    equation.results.push_back(v.id);
-  if (equation.kind == EquationKind::Reduction && equation.numReduction() == 0 &&
-      !isArgMonoid(equation.monoid))
+  equation.results = ids(results);
+  if (equation.kind == EquationKind::Reduction && equation.numReduction() == 0) {
+    // Of one element: it and its place are a map each, for they are seldom both needed.
     equation.kind = EquationKind::Map;
+    equation.monoid = Monoid::Sum;
+    for (size_t r = 1; r < results.size(); ++r) {
+      Equation other = equation;
+      other.name = n.l.program.tensors[equation.outputs[r]].name;
+      other.outputs = {equation.outputs[r]};
+      other.results = {equation.results[r]};
+      compact(other);
+      n.l.items->push_back({std::move(other)});
+    }
+    equation.outputs.resize(1);
+    equation.results.resize(1);
+  }
   compact(equation);
   n.l.items->push_back({std::move(equation)});
 }

@@ -241,6 +241,34 @@ TEST_CASE("lowering: extrema with their places") {
   });
 }
 
+TEST_CASE("lowering: one element and its place are a map each") {
+  Random r(1);
+  GraphMaker m;
+  const ValueId x = m.input(r.tensor(DType::F32, {3, 1, 5}, -4, 4));
+  for (int64_t last : {0, 1})
+    for (OpKind op : {OpKind::ArgMax, OpKind::ArgMin})
+      m.node(op, {x}, {{"axis", int64_t{1}}, {"keepdims", last}, {"select_last_index", last}},
+             {DType::I64});
+  m.node(OpKind::Hardmax, {x}, {{"axis", int64_t{1}}}, {DType::F32});
+  const std::vector<int64_t> one = {1};
+  m.node(OpKind::MaxPool, {x},
+         {{"kernel_shape", one},
+          {"strides", one},
+          {"pads", std::vector<int64_t>{0, 0}},
+          {"dilations", one},
+          {"ceil_mode", int64_t{0}},
+          {"storage_order", int64_t{0}}},
+         {DType::F32, DType::I64}, {{3, 1, 5}, {3, 1, 5}});
+  m.check();
+  const Result<ExprProgram> program = lowerGraph(m.graph);
+  REQUIRE(program.ok());
+  CHECK(program->items.size() == 4 * 2 + 3 + 2);
+  for (const Item &item : program->items)
+    CHECK(std::get<Equation>(item.value).kind == EquationKind::Map);
+  const ExprProgram whole = eliminateDeadCode(*program);
+  CHECK(whole.items.size() == 4 + 2 + 2); // the extrema that nobody asked for are gone
+}
+
 TEST_CASE("lowering: running sums and products") {
   forSeeds(20, [&](Random &r) {
     for (OpKind op : {OpKind::CumSum, OpKind::CumProd})
