@@ -7,13 +7,21 @@ namespace fusec {
 using llvm::Value;
 using llvm::Intrinsic::ID;
 
-/// A constant other than NaN, in all lanes.
-static bool isNumber(const Value *v) {
+/// The constant in all lanes, or none.
+static const llvm::ConstantFP *constantOf(const Value *v) {
   const auto *constant = llvm::dyn_cast<llvm::Constant>(v);
   if (constant && constant->getType()->isVectorTy())
     constant = constant->getSplatValue();
-  const auto *number = llvm::dyn_cast_or_null<llvm::ConstantFP>(constant);
-  return number && !number->isNaN();
+  return llvm::dyn_cast_or_null<llvm::ConstantFP>(constant);
+}
+
+static bool isNumber(const Value *v) {
+  const llvm::ConstantFP *constant = constantOf(v);
+  return constant && !constant->isNaN();
+}
+static bool isZero(const Value *v) {
+  const llvm::ConstantFP *constant = constantOf(v);
+  return constant && constant->isZero();
 }
 
 Value *Emitter::binary(ScalarOp op, DType type, DType operandType, Value *a, Value *c) {
@@ -46,13 +54,15 @@ Value *Emitter::binary(ScalarOp op, DType type, DType operandType, Value *a, Val
     case ScalarOp::Min:
     case ScalarOp::Max: {
       const bool largest = op == ScalarOp::Max;
-      Value *chosen = hooks.extreme(b, largest, a, c);
       // Beside a number one comparison does. With two, LLVM 19 loses an fabs: max(abs(-1), 0) came to 0.
+      if (isNumber(c) && !isZero(c)) // what is equal to it is the same
+        std::swap(a, c);
+      Value *chosen = hooks.extreme(b, largest, a, c);
       if (!chosen && isNumber(c))
         return b.CreateSelect(largest ? b.CreateFCmpUGT(a, c) : b.CreateFCmpULT(a, c), a, c);
       if (!chosen)
         chosen = b.CreateSelect(largest ? b.CreateFCmpOGT(a, c) : b.CreateFCmpOLT(a, c), a, c);
-      return b.CreateSelect(b.CreateFCmpUNO(a, a), a, chosen);
+      return isNumber(a) ? chosen : b.CreateSelect(b.CreateFCmpUNO(a, a), a, chosen);
     }
     default: return maths(op, type, a, c);
     }

@@ -15,11 +15,16 @@ double issueShare(double units, const Target &target) {
   return std::min(1.0, units / target.unitsToFill);
 }
 
-/// Seconds that one core (SM, CU) needs to issue one block's instructions; a GPU's flopsPerSec counts all schedulers.
-double blockSeconds(const Counts &c, const Target &target) {
+/// Vector operations that a core (SM, CU) issues; a GPU's flopsPerSec counts all schedulers.
+double vectorsPerSecond(const Target &target) {
   bool cpu = target.kind == TargetKind::Cpu;
   double flopsPerCore = cpu ? target.flopsPerSec : target.flopsPerSec / target.cores;
-  double vectorsPerSec = flopsPerCore / (2.0 * target.lanes);
+  return flopsPerCore / (2.0 * target.lanes);
+}
+
+/// Seconds that one core needs to issue one block's instructions, staging aside.
+double blockSeconds(const Counts &c, const Target &target) {
+  const double vectorsPerSec = vectorsPerSecond(target);
   double arithmetic = (c.vectorOps + c.stalls) / vectorsPerSec;
   // Loads issue beside arithmetic; lanes that lie apart are served one by one, each by a load of its own.
   double loads = (c.vectorLoads + c.gathers) / (vectorsPerSec * target.loadShare);
@@ -60,18 +65,23 @@ std::array<double, kLevels> servedShares(const Counts &c, const Target &target, 
   return shares;
 }
 
+/// Of so many of the compulsory bytes.
+double servedSeconds(const Counts &c, const Target &target, double parallel, double bytes) {
+  const std::array<double, kLevels> shares = servedShares(c, target, parallel);
+  double seconds = 0;
+  for (size_t level = 0; level < target.memory.size(); ++level)
+    if (shares[level] > 0)
+      seconds += shares[level] * bytes / streamBandwidth(c, level, parallel, target);
+  return seconds;
+}
+
 double compulsorySeconds(const Counts &c, const Target &target, double parallel) {
   assert(target.memory.size() >= 2 && target.memory.size() <= kLevels);
   constexpr double kManyKernels = 16; // of a network, whose constants compete for the last cache
-  const double all = c.readBytes + c.writtenBytes;
   const bool cold = c.constantBytes * kManyKernels > double(target.memory.end()[-2].capacityBytes);
   const double constants = cold ? c.constantBytes : 0;
-  double seconds = constants / streamBandwidth(c, target.memory.size() - 1, parallel, target);
-  const std::array<double, kLevels> shares = servedShares(c, target, parallel);
-  for (size_t level = 0; level < target.memory.size(); ++level)
-    if (shares[level] > 0)
-      seconds += shares[level] * (all - constants) / streamBandwidth(c, level, parallel, target);
-  return seconds;
+  return constants / streamBandwidth(c, target.memory.size() - 1, parallel, target) +
+         servedSeconds(c, target, parallel, c.readBytes + c.writtenBytes - constants);
 }
 
 /// All blocks that a core runs: as many side by side as it holds, the next one when a place comes free.
@@ -84,13 +94,21 @@ double issueSeconds(const Counts &c, const Target &target, double cores) {
          std::ceil(each / together) * c.barriers * target.blockBarrierSec;
 }
 
+double stagingSeconds(const Counts &c, const Target &target, double cores) {
+  const double each = std::ceil(std::max(1.0, c.blocks) / cores);
+  return each * c.stagedLoads / (vectorsPerSecond(target) * target.loadShare);
+}
+
 double seconds(const Counts &c, const Target &target, double cores, double launchSec, bool quick) {
   const double parallel = std::clamp(c.blocks, 1.0, cores);
-  double slowest = compulsorySeconds(c, target, parallel);
+  const double memory = compulsorySeconds(c, target, parallel);
+  double slowest = memory;
   if (quick) {
     slowest = std::max(slowest, blockSeconds(c, target) * std::max(1.0, c.blocks) / parallel);
   } else {
-    slowest = std::max(slowest, issueSeconds(c, target, cores));
+    const double staged = servedSeconds(c, target, parallel, c.stagedBytes);
+    slowest = std::max(staged, stagingSeconds(c, target, cores)) +
+              std::max(memory - staged, issueSeconds(c, target, cores));
     for (size_t level = 0; level < target.memory.size(); ++level)
       slowest = std::max(slowest,
                          c.levelBytes[level] / bandwidth(target.memory[level], parallel, target));
@@ -124,9 +142,11 @@ std::array<double, kLevels> servedAgain(const Counts &c, const Target &target) {
 
 Counts sideBySide(std::span<const Counts> parts) {
   constexpr double Counts::*kOfBlock[] = {&Counts::vectorOps, &Counts::vectorLoads,
-                                          &Counts::gathers, &Counts::barriers};
+                                          &Counts::stagedLoads, &Counts::gathers,
+                                          &Counts::barriers};
   constexpr double Counts::*kOfLaunch[] = {&Counts::blocks, &Counts::readBytes,
-                                           &Counts::writtenBytes, &Counts::constantBytes};
+                                           &Counts::writtenBytes, &Counts::constantBytes,
+                                           &Counts::stagedBytes};
   constexpr double Counts::*kMost[] = {&Counts::unitsPerBlock, &Counts::registersPerThread,
                                        &Counts::sharedBytesPerBlock};
   Counts sum;

@@ -14,10 +14,12 @@ struct Counts {
   double vectorLoads = 0; // contiguous or broadcast loads and stores, of one unit
   double stalls =
       0; // CPU: places for arithmetic that stay empty since each step waits for the last
+  double stagedLoads = 0;   // CPU: loads and stores that copy operands before arithmetic begins
   double gathers = 0;       // lane accesses of loads and stores without a pattern, of one unit
   double readBytes = 0;     // of device memory, compulsory: every element once
   double writtenBytes = 0;  // the same
   double constantBytes = 0; // of readBytes: what no other kernel has written
+  double stagedBytes = 0;   // CPU: of readBytes, what only those copies read
   std::array<double, kLevels>
       levelBytes{};    // of the whole launch: what each level hands out and takes
   double barriers = 0; // block barriers in one block
@@ -49,6 +51,8 @@ std::array<double, kLevels> servedAgain(const Counts &counts, const Target &targ
 /// Seconds of one launch: launch cost + the slowest of instructions, where a core works on all blocks that it holds at
 /// once, and of each level's bytes (roofline; fewer blocks than cores draw on a part of it), + barriers. Units too few
 /// to hide their latency issue slower. On a CPU the calling thread does it alone where handing it out does not pay.
+///
+/// Arithmetic and memory overlap but for operands that a CPU's core copies closer first: it does not look that far ahead.
 ///
 /// Compulsory bytes come from the smallest level that holds all of them: the kernel before has just written them. Those
 /// of constants beyond a sixteenth of the last cache come from memory: a network has more of such kernels than the

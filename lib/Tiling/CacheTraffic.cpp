@@ -29,6 +29,9 @@ struct Touch {
   double elementBytes;
   uint64_t axes;          // of the schedule that its address depends on
   AxisId contiguous = -1; // axis along which it lies without gaps
+  bool isWritten = false; // by the statement
+  /// Of the address, in elements, ascending; none where it is no sum, or another layout's.
+  std::vector<std::pair<int64_t, AxisId>> strides = {};
 };
 
 class Cache {
@@ -51,7 +54,12 @@ public:
   }
 
 private:
-  using Bytes = std::map<Place, std::pair<double, uint64_t>>; // bytes, axes
+  struct Amount {
+    double bytes = 0;
+    uint64_t axes = 0;
+    bool isWritten = false;
+  };
+  using Bytes = std::map<Place, Amount>;
 
   int64_t valueOf(const DimExpr &e) const { return e.evaluate(symbols).value_or(1); }
 
@@ -60,7 +68,7 @@ private:
   static double sum(const Bytes &bytes) {
     double all = 0;
     for (const auto &[place, amount] : bytes)
-      all += amount.first;
+      all += amount.bytes;
     return all;
   }
 
@@ -90,6 +98,7 @@ private:
       const Operand &operand = schedule.operands[leaf.target];
       out.push_back(ofRead(operand.equation, operand.read));
       out.push_back(ofOperand(leaf.target));
+      out.back().isWritten = true;
       return out;
     }
     if (leaf.leaf == LeafKind::Carry) {
@@ -122,7 +131,7 @@ private:
         if (levelOf(t) != MemLevel::Register || pattern.tensors[t].kind == TensorKind::Output)
           out.push_back({t, double(sizeInBytes(pattern.tensors[t].type)),
                          axesOf(leaf.target, (uint64_t{1} << e.numSpatial) - 1),
-                         axisOf(schedule, e, leaf.target, e.numSpatial - 1)});
+                         axisOf(schedule, e, leaf.target, e.numSpatial - 1), true});
     return out;
   }
 
@@ -140,6 +149,13 @@ private:
           positions |= uint64_t{1} << p;
       touch.axes = axesOf(equation, positions);
       touch.contiguous = alongMemory(equation, access->stride);
+      for (size_t a = 0; a < schedule.axes.size(); ++a)
+        if (touch.axes >> a & 1) {
+          const int position = schedule.axes[a].in(equation)->positions.back();
+          touch.strides.push_back(
+              {std::abs(valueOf(access->stride[position])), static_cast<AxisId>(a)});
+        }
+      std::sort(touch.strides.begin(), touch.strides.end());
     }
     return touch;
   }
@@ -149,12 +165,42 @@ private:
     Touch touch = ofRead(operand.equation, operand.read);
     if (operand.level == MemLevel::Shared)
       touch.place = -2 - ordinal;
-    if (operand.digits.back().index < 0)
+    if (operand.digits.back().index < 0) {
       touch.contiguous = operand.digits.back().axis;
+      touch.strides.clear();
+    }
     return touch;
   }
 
-  double bytesOf(const Touch &touch) const {
+  /// Taps of a window share what they read: an axis whose stride is within what the others before it cover makes that
+  /// longer.
+  double alongStrides(const Touch &touch) const {
+    runs.clear();
+    for (const auto &[stride, axis] : touch.strides) {
+      const int64_t tile = tiles[axis];
+      auto covers = [&, stride = stride](const auto &run) {
+        return stride % run.first == 0 && stride / run.first <= run.second;
+      };
+      if (tile == 1 || stride == 0)
+        continue;
+      if (auto run = std::find_if(runs.rbegin(), runs.rend(), covers); run != runs.rend())
+        run->second += stride / run->first * (tile - 1);
+      else
+        runs.push_back({stride, tile});
+    }
+    double bytes = lineBytes; // what lies apart brings its line along
+    for (size_t r = 0; r < runs.size(); ++r) {
+      const auto [stride, count] = runs[r];
+      const double apart = double(stride) * touch.elementBytes;
+      if (r == 0 && apart < lineBytes)
+        bytes = std::max(lineBytes, double(count - 1) * apart + touch.elementBytes);
+      else
+        bytes *= double(count);
+    }
+    return bytes;
+  }
+
+  double alongAxes(const Touch &touch) const {
     double elements = 1, run = 1;
     for (size_t a = 0; a < schedule.axes.size(); ++a) {
       if (!(touch.axes >> a & 1))
@@ -164,8 +210,12 @@ private:
       else
         elements *= double(tiles[a]);
     }
-    // What lies apart brings its line along, up to the whole of the tensor.
-    double bytes = elements * std::max(run * touch.elementBytes, lineBytes);
+    return elements * std::max(run * touch.elementBytes, lineBytes);
+  }
+
+  /// Up to the whole of the tensor.
+  double bytesOf(const Touch &touch) const {
+    const double bytes = touch.strides.empty() ? alongAxes(touch) : alongStrides(touch);
     // A block's own buffers are used again and again.
     if (auto staged = storage.operands.find(-2 - touch.place); touch.place < 0)
       return staged == storage.operands.end() ? 0 : std::min(bytes, staged->second);
@@ -182,9 +232,10 @@ private:
         continue;
       }
       for (const Touch &touch : touches(node)) {
-        auto &amount = bytes[touch.place];
-        amount.first = std::max(amount.first, bytesOf(touch));
-        amount.second |= touch.axes;
+        Amount &amount = bytes[touch.place];
+        amount.bytes = std::max(amount.bytes, bytesOf(touch));
+        amount.axes |= touch.axes;
+        amount.isWritten = amount.isWritten || touch.isWritten;
       }
     }
   }
@@ -210,6 +261,9 @@ private:
     return hasLoop ? apart : all;
   }
 
+  /// What an iteration writes there takes the place of what the one before has written.
+  bool isBlocksOwn(Place place) const { return place < 0 || storage.edges.contains(place); }
+
   double ofLoop(const TreeNode &node) {
     const bool steps = node.axis == kStepAxis;
     const int64_t before = steps ? valueOf(scan->steps) : tiles[node.axis];
@@ -221,8 +275,8 @@ private:
     if (const double all = sum(each); all <= capacity) {
       double stays = 0;
       for (const auto &[place, amount] : each)
-        if (steps || !(amount.second >> node.axis & 1))
-          stays += amount.first;
+        if (steps || !(amount.axes >> node.axis & 1) || (amount.isWritten && isBlocksOwn(place)))
+          stays += amount.bytes;
       bytes = stays + trip * (all - stays);
     } else {
       bytes = trip * ofChildren(node.children);
@@ -242,6 +296,7 @@ private:
   std::vector<int64_t> symbols;
   std::vector<int64_t> tiles; // elements of each axis below the loops around
   mutable std::map<const TreeNode *, std::vector<Touch>> ofLeaf;
+  mutable std::vector<std::pair<int64_t, int64_t>> runs; // of addresses: their distance, how many
 };
 
 } // namespace

@@ -27,7 +27,7 @@ std::vector<WeighedSchedule *> fastestOfUnits(Weighed &all) {
 static double leastSeconds(const WeighedSchedule &candidate, const Target &target) {
   std::vector<cost::Counts> phases = candidate.phases;
   for (cost::Counts &phase : phases) {
-    phase.vectorLoads = phase.gathers = 0;
+    phase.vectorLoads = phase.stagedLoads = phase.gathers = 0;
     phase.levelBytes = {};
   }
   return cost::latency(phases, target);

@@ -55,8 +55,7 @@ private:
     counts.readBytes = traffic.readBytes;
     counts.writtenBytes = traffic.writtenBytes;
     for (size_t t = 0; t < pattern.tensors.size(); ++t) {
-      const double bytes = double(valueOf(numElements(pattern.tensors[t].shape))) *
-                           sizeInBytes(pattern.tensors[t].type);
+      const double bytes = bytesOf(static_cast<TensorId>(t));
       if (goesOut(static_cast<TensorId>(t))) {
         counts.writtenBytes += bytes;
         counts.readBytes += bytes;
@@ -65,6 +64,7 @@ private:
         counts.constantBytes += bytes;
     }
     counts.constantBytes = std::min(counts.constantBytes, counts.readBytes);
+    counts.stagedBytes = std::min(counts.stagedBytes, counts.readBytes - counts.constantBytes);
   }
 
   void addMemory(const Traffic &traffic) {
@@ -103,6 +103,11 @@ private:
   }
 
   int64_t valueOf(const DimExpr &e) const { return e.evaluate(symbols).value_or(1); }
+
+  double bytesOf(TensorId t) const {
+    const Tensor &tensor = pattern.tensors[t];
+    return double(valueOf(numElements(tensor.shape))) * sizeInBytes(tensor.type);
+  }
 
   double tripOf(const TreeNode &node) const {
     if (node.axis == kStepAxis)
@@ -198,6 +203,34 @@ private:
     return elements / (double(schedule.units) * double(schedule.lanes));
   }
 
+  bool isOperand(int equation, int read) const {
+    return std::any_of(schedule.operands.begin(), schedule.operands.end(),
+                       [&](const Operand &o) { return o.equation == equation && o.read == read; });
+  }
+
+  /// Nodes that a Compute evaluates. What lies in a layout of its own is found without the indices of the read, and
+  /// padding has been written out there.
+  std::vector<bool> evaluatedAt(const TreeNode &node) const {
+    const EquationFacts &known = facts[node.target];
+    std::vector<bool> needed = known.neededOfRank[node.rank];
+    std::vector<NodeId> found;
+    for (size_t r = 0; r < known.reads.size(); ++r)
+      if (isOperand(node.target, static_cast<int>(r)))
+        found.push_back(known.reads[r]);
+    if (found.empty())
+      return needed;
+    const Body &body = known.equation.body;
+    needed.assign(needed.size(), false);
+    for (NodeId root : resultsOfRank(known.equation, node.rank))
+      if (root != kNoNode)
+        needed[root] = true;
+    for (NodeId id = static_cast<NodeId>(needed.size()); id-- > 0;)
+      if (needed[id] && std::find(found.begin(), found.end(), id) == found.end())
+        for (NodeId arg : body[id].args)
+          needed[arg] = true;
+    return needed;
+  }
+
   const Equation *cascadeOf(const TreeNode &node) const {
     const bool named =
         node.leaf != LeafKind::Stage && node.leaf != LeafKind::Carry && !node.isBorder();
@@ -229,8 +262,17 @@ private:
 
   void leaf(const TreeNode &node, double times) {
     if (node.leaf == LeafKind::Stage) {
-      counts.vectorLoads +=
-          2 * times * copiesPerThread(schedule.operands[node.target]); // and stores
+      const Operand &operand = schedule.operands[node.target];
+      const double copies = 2 * times * copiesPerThread(operand); // loads and stores
+      if (target.kind != TargetKind::Cpu) {
+        counts.vectorLoads += copies;
+        return;
+      }
+      counts.stagedLoads += copies;
+      const EquationFacts &reader = facts[operand.equation];
+      const TensorId tensor = reader.equation.body[reader.reads[operand.read]].index;
+      if (pattern.tensors[tensor].kind != TensorKind::Constant)
+        counts.stagedBytes += bytesOf(tensor);
       return;
     }
     if (node.leaf != LeafKind::Carry && facts[node.target].equation.kind == EquationKind::Opaque) {
@@ -249,7 +291,7 @@ private:
     }
     const EquationFacts &known = facts[node.target];
     const Equation &e = known.equation;
-    const std::vector<bool> &needed = known.neededOfRank[node.rank];
+    const std::vector<bool> needed = evaluatedAt(node);
     const double opsBefore = counts.vectorOps, loadsBefore = counts.vectorLoads;
     AxisId laneAxis = -1;
     bool lanes = hasLanes(laneAxis);
@@ -261,10 +303,7 @@ private:
       if (kept && kept->level == MemLevel::Register)
         continue;
       double loads = times * shared(node.target, known.axes[read]);
-      bool operand =
-          std::any_of(schedule.operands.begin(), schedule.operands.end(), [&](const Operand &o) {
-            return o.equation == node.target && o.read == static_cast<int>(r);
-          });
+      const bool operand = isOperand(node.target, static_cast<int>(r));
       bool strided = false;
       if (!operand && lanes && laneAxis >= 0) {
         const std::optional<FlatAccess> &access = known.accesses[r];

@@ -71,9 +71,9 @@ Status clip(NodeLowering &n) {
   n.map(n.out(), [&](EquationBuilder &b) {
     Val x = widen(b.broadcast(n.in(0)));
     if (n.has(1))
-      x = max(x, widen(b.scalar(n.in(1))));
+      x = max(widen(b.scalar(n.in(1))), x);
     if (n.has(2))
-      x = min(x, widen(b.scalar(n.in(2))));
+      x = min(widen(b.scalar(n.in(2))), x);
     return cast(n.outType(), x);
   });
   return success();

@@ -54,8 +54,9 @@ inline Val le(Val a, const DimExpr &b) { return le(a, a.likeDim(b)); }
 inline Val ge(Val a, const DimExpr &b) { return le(a.likeDim(b), a); }
 inline Val min(Val a, Val b) { return binary(ScalarOp::Min, a, b); }
 inline Val max(Val a, Val b) { return binary(ScalarOp::Max, a, b); }
-inline Val min(Val a, double b) { return min(a, a.like(b)); }
-inline Val max(Val a, double b) { return max(a, a.like(b)); }
+// The number in front: a machine's instruction gives its second operand where the first is not greater, a NaN too.
+inline Val min(Val a, double b) { return min(a.like(b), a); }
+inline Val max(Val a, double b) { return max(a.like(b), a); }
 inline Val pow(Val a, Val b) { return binary(ScalarOp::Pow, a, b); }
 inline Val exp(Val a) { return unary(ScalarOp::Exp, a); }
 inline Val log(Val a) { return unary(ScalarOp::Log, a); }

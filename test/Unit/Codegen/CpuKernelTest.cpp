@@ -104,7 +104,9 @@ TEST_CASE("e^x and extremes of full registers where results are denormal, vanish
   const float special[] = {inf, -inf, std::nanf(""), 0.0f, -0.0f, -104.0f, -1e30f, 1e30f, 89.0f};
   std::copy(std::begin(special), std::end(special), x.begin() + 32);
   std::reverse_copy(std::begin(special), std::end(special), z.begin() + 32);
-  const std::string expression = GENERATE("exp(X)", "sigmoid(X)", "max(X, Z)", "min(X, Z)");
+  const std::string expression =
+      GENERATE("exp(X)", "sigmoid(X)", "max(X, Z)", "min(X, Z)", "max(X, 0.0)", "max(0.0, X)",
+               "max(-0.0, X)", "min(X, -0.0)", "min(X, 6.0)", "min(6.0, X)", "max(X, nan)");
   std::string text = elementwise("f32", "f32", expression);
   auto put = [&text](const std::string &from, const std::string &to) {
     for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())

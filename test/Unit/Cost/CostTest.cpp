@@ -17,6 +17,7 @@ constexpr std::pair<const char *, Member> kMembers[] = {
     {"vectorOps", &Counts::vectorOps},
     {"vectorLoads", &Counts::vectorLoads},
     {"stalls", &Counts::stalls},
+    {"stagedLoads", &Counts::stagedLoads},
     {"gathers", &Counts::gathers},
     {"readBytes", &Counts::readBytes},
     {"writtenBytes", &Counts::writtenBytes},
@@ -44,8 +45,10 @@ Counts randomCounts(std::mt19937 &random) {
   c.vectorOps = number(1e6);
   c.vectorLoads = number(1e6);
   c.stalls = number(1e6);
+  c.stagedLoads = number(1e5);
   c.gathers = number(1e4);
   c.readBytes = number(1e9);
+  c.stagedBytes = number(c.readBytes);
   c.writtenBytes = number(1e9);
   c.constantBytes = number(c.readBytes);
   for (double &bytes : c.levelBytes)
@@ -69,7 +72,7 @@ TEST_CASE("More of anything never costs less, in either fidelity") {
       for (auto [name, member] : kMembers) {
         Counts fewer = less;
         if (member == &Counts::blocks) { // the same bytes go faster to more blocks
-          fewer.readBytes = fewer.writtenBytes = fewer.constantBytes = 0;
+          fewer.readBytes = fewer.writtenBytes = fewer.constantBytes = fewer.stagedBytes = 0;
           fewer.levelBytes = {};
         }
         Counts more = fewer;
@@ -231,6 +234,26 @@ TEST_CASE("A CPU's calling thread does alone what is not worth handing out") {
   const double once = latency(c, host);
   c.blocks = 16;
   CHECK(latency(c, host) - host.launchSec == Catch::Approx(2 * (once - host.launchSec)));
+}
+
+TEST_CASE("What a CPU's core copies closer first does not hide behind arithmetic") {
+  const Target host = *lookupTarget("host");
+  Counts c;
+  c.blocks = host.cores;
+  c.readBytes = 1e8;
+  const double bytes = latency(c, host) - host.launchSec;
+  c.vectorOps = 1e8;
+  const double beside = latency(c, host) - host.launchSec;
+  CHECK(beside > 2 * bytes); // arithmetic alone
+  c.stagedBytes = c.readBytes;
+  CHECK(latency(c, host) - host.launchSec == Catch::Approx(beside + bytes));
+  c.stagedBytes /= 2; // the other half does
+  CHECK(latency(c, host) - host.launchSec == Catch::Approx(beside + bytes / 2));
+  c.stagedLoads = 1e8; // copies that take longer than their bytes
+  Counts copies;
+  copies.blocks = host.cores;
+  copies.vectorLoads = c.stagedLoads;
+  CHECK(latency(c, host) == Catch::Approx(beside + latency(copies, host)));
 }
 
 TEST_CASE("The quick fidelity never exceeds the other: it leaves waves and barriers out") {

@@ -46,6 +46,38 @@ TEST_CASE("work: sums that wait for themselves, one of a few registers, leave pl
   }
 }
 
+TEST_CASE("work: a padded window that a block copies closer is counted by what it covers, and its "
+          "sums without their indices") {
+  const int64_t rows = 56, columns = 56, channels = 96;
+  const ExprProgram window = patternFrom(
+      ProgramText("window", {})
+          .input("x", "112,112,96")
+          .input("w", "3,3,96")
+          .reduction("y", "i:56, j:56, c:96; k:3, l:3", "sum",
+                     "mul(if(and(le(0, i*2 + k - 1), le(0, j*2 + l - 1)), %x[i*2 + k - 1, j*2 + l "
+                     "- 1, c], 0.0), %w[k, l, c])"));
+  for (const char *name : {"x86-64-v3", "x86-64-v4"}) {
+    const Target target = targetNamed(name);
+    bool any = false;
+    for (const Schedule &schedule : valueOf(candidateSchedules(window, target))) {
+      const cost::Counts counts = countWork(schedule, window, target).front();
+      if (counts.stagedLoads == 0)
+        continue;
+      any = true;
+      INFO(print(schedule, window));
+      const double vectors = double(rows * columns * channels) / target.lanes;
+      CHECK(counts.stagedBytes == counts.readBytes - 9 * channels * 4); // all of %x
+      // A multiply-add a tap; cut tiles compute up to half more.
+      CHECK(counts.vectorOps * counts.blocks >= 9 * vectors);
+      CHECK(counts.vectorOps * counts.blocks <= 13.5 * vectors);
+      // The second cache holds a block's copy, and gets each row once or, where blocks meet, again.
+      CHECK(counts.levelBytes[2] >= counts.readBytes + counts.writtenBytes);
+      CHECK(counts.levelBytes[2] <= 2 * (counts.readBytes + counts.writtenBytes));
+    }
+    CHECK(any);
+  }
+}
+
 TEST_CASE("work: what a GPU's last cache does not hold comes from memory each time that blocks ask "
           "for it") {
   for (const char *name : {"sm_80", "gfx90a"}) {
