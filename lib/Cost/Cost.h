@@ -52,7 +52,7 @@ std::array<double, kLevels> servedAgain(const Counts &counts, const Target &targ
 /// once, and of each level's bytes (roofline; fewer blocks than cores draw on a part of it), + barriers. Units too few
 /// to hide their latency issue slower. On a CPU the calling thread does it alone where handing it out does not pay.
 ///
-/// Arithmetic and memory overlap but for operands that a CPU's core copies closer first: it does not look that far ahead.
+/// Arithmetic and memory overlap but for operands that a CPU's core copies closer first: it does not look so far ahead.
 ///
 /// Compulsory bytes come from the smallest level that holds all of them: the kernel before has just written them. Those
 /// of constants beyond a sixteenth of the last cache come from memory: a network has more of such kernels than the

@@ -13,6 +13,8 @@ struct EquationFacts {
   std::vector<uint64_t> axes;                      // axisDependences of all nodes
   std::vector<std::vector<bool>> neededOfRank;     // nodes that the Compute of a rank evaluates
 
+  /// Nodes that the Compute of a rank evaluates where the values of these reads are at hand.
+  std::vector<bool> neededBeside(const std::vector<NodeId> &atHand, int rank) const;
   /// Position of a read in `reads`.
   int ordinalOf(NodeId read) const;
   /// Axes that decide whether a read is done: its own, and those of the reads that it is an index of.

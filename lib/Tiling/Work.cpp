@@ -1,11 +1,11 @@
 #include "Tiling/Work.h"
 
-#include "Expr/Cascade.h"
 #include "Expr/OpWeight.h"
 #include "Support/OptValues.h"
 #include "Tiling/BlockBarriers.h"
 #include "Tiling/BlockStorage.h"
 #include "Tiling/CacheTraffic.h"
+#include "Tiling/CascadeWork.h"
 #include "Tiling/Kept.h"
 #include "Tiling/LiveReads.h"
 #include "Tiling/MovedBytes.h"
@@ -212,23 +212,11 @@ private:
   /// padding has been written out there.
   std::vector<bool> evaluatedAt(const TreeNode &node) const {
     const EquationFacts &known = facts[node.target];
-    std::vector<bool> needed = known.neededOfRank[node.rank];
     std::vector<NodeId> found;
     for (size_t r = 0; r < known.reads.size(); ++r)
       if (isOperand(node.target, static_cast<int>(r)))
         found.push_back(known.reads[r]);
-    if (found.empty())
-      return needed;
-    const Body &body = known.equation.body;
-    needed.assign(needed.size(), false);
-    for (NodeId root : resultsOfRank(known.equation, node.rank))
-      if (root != kNoNode)
-        needed[root] = true;
-    for (NodeId id = static_cast<NodeId>(needed.size()); id-- > 0;)
-      if (needed[id] && std::find(found.begin(), found.end(), id) == found.end())
-        for (NodeId arg : body[id].args)
-          needed[arg] = true;
-    return needed;
+    return found.empty() ? known.neededOfRank[node.rank] : known.neededBeside(found, node.rank);
   }
 
   const Equation *cascadeOf(const TreeNode &node) const {
@@ -238,49 +226,23 @@ private:
     return e && !e->states.empty() ? e : nullptr;
   }
 
-  /// Init, Correct, Combine and Store of a cascade. A merge exchanges every state and corrects both sides, each time
-  /// that the number of partners halves.
-  void mergeWork(const Equation &e, const TreeNode &node, double times) {
-    auto corrections = [&](int rank) {
-      double weight = 0;
-      for (NodeId id : e.body.reachable(correctionsOfRank(e, rank)))
-        weight += weightOf(e.body[id].op);
-      return weight;
-    };
-    const double states = double(e.states.size());
-    if (node.leaf == LeafKind::Correct) {
-      counts.vectorOps += times * (corrections(node.rank) + states);
-    } else if (node.leaf == LeafKind::Combine) {
-      double merge = 3 * states;
-      for (int rank = 1; rank <= lastRank(e); ++rank)
-        merge += 2 * corrections(rank);
-      counts.vectorOps += times * merge * std::log2(double(schedule.lanes));
-    } else {
-      counts.vectorLoads += times * states;
-    }
-  }
-
   void leaf(const TreeNode &node, double times) {
+    const bool cpu = target.kind == TargetKind::Cpu;
     if (node.leaf == LeafKind::Stage) {
       const Operand &operand = schedule.operands[node.target];
-      const double copies = 2 * times * copiesPerThread(operand); // loads and stores
-      if (target.kind != TargetKind::Cpu) {
-        counts.vectorLoads += copies;
-        return;
-      }
-      counts.stagedLoads += copies;
+      (cpu ? counts.stagedLoads : counts.vectorLoads) +=
+          2 * times * copiesPerThread(operand); // and stores
       const EquationFacts &reader = facts[operand.equation];
       const TensorId tensor = reader.equation.body[reader.reads[operand.read]].index;
-      if (pattern.tensors[tensor].kind != TensorKind::Constant)
+      if (cpu && pattern.tensors[tensor].kind != TensorKind::Constant)
         counts.stagedBytes += bytesOf(tensor);
       return;
     }
     if (node.leaf != LeafKind::Carry && facts[node.target].equation.kind == EquationKind::Opaque) {
-      bool cpu = target.kind == TargetKind::Cpu;
       return addTopKWork(schedule, pattern, node, path, times, cpu, counts);
     }
     if (const Equation *e = cascadeOf(node); e && node.leaf != LeafKind::Compute)
-      return mergeWork(*e, node, times);
+      return addCascadeWork(*e, node, times, schedule.lanes, counts);
     if (node.leaf == LeafKind::Combine) {
       counts.vectorOps += 10 * times;
       return;
@@ -303,9 +265,8 @@ private:
       if (kept && kept->level == MemLevel::Register)
         continue;
       double loads = times * shared(node.target, known.axes[read]);
-      const bool operand = isOperand(node.target, static_cast<int>(r));
       bool strided = false;
-      if (!operand && lanes && laneAxis >= 0) {
+      if (lanes && laneAxis >= 0 && !isOperand(node.target, static_cast<int>(r))) {
         const std::optional<FlatAccess> &access = known.accesses[r];
         if (const AxisUse *use = schedule.axes[laneAxis].in(node.target)) {
           int position = use->positions.back();
@@ -324,7 +285,7 @@ private:
     if (e.kind != EquationKind::Reduction)
       counts.vectorLoads += times;
     counts.rowsAtOnce = std::max(counts.rowsAtOnce, rowsAtOnce(laneAxis));
-    if (target.kind == TargetKind::Cpu && e.kind == EquationKind::Reduction)
+    if (cpu && e.kind == EquationKind::Reduction)
       counts.stalls += std::max(
           0.0, chainSlots(node.target, e, times) -
                    std::max(counts.vectorOps - opsBefore, counts.vectorLoads - loadsBefore));
