@@ -5,7 +5,6 @@
 #include "Expr/Rows.h"
 #include "Expr/SharedWalk.h"
 #include "Expr/Wavefront.h"
-#include "Expr/transforms/Profile.h"
 #include "Fusion/CutPattern.h"
 
 #include <algorithm>
@@ -18,8 +17,8 @@ namespace {
 constexpr size_t kMostEquations = 64;
 constexpr std::ptrdiff_t kMostArguments = 64; // of a kernel
 
-std::string_view kindOf(const Equation &e) {
-  switch (e.kind) {
+std::string_view nameOf(EquationKind kind) {
+  switch (kind) {
   case EquationKind::Scan: return "a scan";
   case EquationKind::Scatter: return "a scatter";
   case EquationKind::Opaque: return "opaque";
@@ -28,12 +27,11 @@ std::string_view kindOf(const Equation &e) {
 }
 
 /// Why a kernel cannot hold the equation beside others.
-std::string whyAlone(const Equation &e) {
-  for (const Axis &axis : e.axes)
-    if (axis.extent.isConst(0))
-      return e.name + " has no elements";
-  if (std::string_view kind = kindOf(e); !kind.empty())
-    return e.name + " is " + std::string(kind) + ", a kernel of its own";
+std::string whyAlone(const Region::Vertex &v) {
+  if (!v.hasElements)
+    return v.equation->name + " has no elements";
+  if (std::string_view kind = nameOf(v.kind); !kind.empty())
+    return v.equation->name + " is " + std::string(kind) + ", a kernel of its own";
   return "";
 }
 
@@ -80,7 +78,7 @@ static bool isPack(const FusionContext &context, const Region &region,
   const VertexSets parts = connectedParts(region, vertices);
   return parts.size() > 1 && std::all_of(parts.begin(), parts.end(), [&](const auto &part) {
            for (int v : part)
-             if (!whyAlone(*region.vertices[v].equation).empty())
+             if (!whyAlone(region.vertices[v]).empty())
                return false;
            return whyNotOneKernel(context, region, part).empty();
          });
@@ -90,7 +88,7 @@ static bool isPack(const FusionContext &context, const Region &region,
 static bool onlyLastIsNeeded(const FusionContext &context, const Region &region,
                              const std::vector<int> &vertices) {
   for (int v : vertices)
-    if (!whyAlone(*region.vertices[v].equation).empty() ||
+    if (!whyAlone(region.vertices[v]).empty() ||
         (v != vertices.back() &&
          isNeededOutside(context, region, vertices, region.vertices[v].writes[0])))
       return false;
@@ -118,22 +116,24 @@ const Equation *contractionOfWalk(const FusionContext &context, const Region &re
   constexpr size_t kMostVertices = 8;
   if (vertices.size() > kMostVertices)
     return nullptr;
-  const std::vector<const Equation *> equations = equationsOf(region, vertices);
-  const auto reductions = std::count_if(equations.begin(), equations.end(), [](const Equation *e) {
-    return e->kind == EquationKind::Reduction;
-  });
+  int reductions = 0;
   const Equation *contraction = nullptr;
-  for (const Equation *e : equations)
-    if (reductions > 1 && sharesFactor(*e)) {
-      if (contraction)
-        return nullptr;
-      contraction = e;
-    }
-  const bool shares =
-      contraction && std::any_of(equations.begin(), equations.end(), [&](const Equation *e) {
-        return e != contraction && e->kind == EquationKind::Reduction &&
-               sameTerms(*e, *contraction);
-      });
+  for (int v : vertices) {
+    const Region::Vertex &vertex = region.vertices[v];
+    reductions += vertex.kind == EquationKind::Reduction;
+    if (!vertex.sharesFactor)
+      continue;
+    if (contraction)
+      return nullptr;
+    contraction = vertex.equation;
+  }
+  if (!contraction || reductions < 2)
+    return nullptr;
+  const bool shares = std::any_of(vertices.begin(), vertices.end(), [&](int v) {
+    const Region::Vertex &vertex = region.vertices[v];
+    return vertex.kind == EquationKind::Reduction && vertex.equation != contraction &&
+           sameTerms(*vertex.equation, *contraction);
+  });
   if (!shares || !onlyLastIsNeeded(context, region, vertices))
     return nullptr;
   const auto [known, isNew] = region.walks.try_emplace(vertices, nullptr);
@@ -141,7 +141,7 @@ const Equation *contractionOfWalk(const FusionContext &context, const Region &re
     return known->second;
   std::vector<TensorId> arguments;
   const ExprProgram alone = cutProgram(
-      context.program, equations,
+      context.program, equationsOf(region, vertices),
       [&](TensorId t) { return isNeededOutside(context, region, vertices, t); }, arguments);
   const std::optional<ExprProgram> repaired = repairCascades(alone);
   std::vector<const Equation *> made;
@@ -155,12 +155,11 @@ static std::string whyNoWavefront(const FusionContext &context, const Region &re
                                   const std::vector<int> &vertices) {
   if (std::string reason = whyTooMany(region, vertices); !reason.empty())
     return reason;
-  const std::vector<const Equation *> equations = equationsOf(region, vertices);
-  for (const Equation *e : equations)
-    if (e->kind != EquationKind::Scan)
-      if (std::string reason = whyAlone(*e); !reason.empty())
+  for (int v : vertices)
+    if (region.vertices[v].kind != EquationKind::Scan)
+      if (std::string reason = whyAlone(region.vertices[v]); !reason.empty())
         return reason;
-  return wavefrontShifts(context.program, equations,
+  return wavefrontShifts(context.program, equationsOf(region, vertices),
                          [&](TensorId t) { return isNeededOutside(context, region, vertices, t); })
       .why;
 }
@@ -170,15 +169,15 @@ std::string whyNotOneKernel(const FusionContext &context, const Region &region,
   for (int v : vertices)
     if (!region.vertices[v].equation)
       return region.vertices[v].control->name + " is a branch or a loop of the host";
-  std::vector<const Equation *> equations = equationsOf(region, vertices);
-  if (equations.size() == 1)
+  if (vertices.size() == 1)
     return "";
   if (!context.joinsContractions)
-    for (const Equation *e : equations)
-      if (isContraction(*e))
-        return e->name + " is a contraction, which this search mode leaves alone";
-  if (context.wavefronts && std::any_of(equations.begin(), equations.end(), [](const Equation *e) {
-        return e->kind == EquationKind::Scan;
+    for (int v : vertices)
+      if (region.vertices[v].contraction)
+        return region.vertices[v].equation->name +
+               " is a contraction, which this search mode leaves alone";
+  if (context.wavefronts && std::any_of(vertices.begin(), vertices.end(), [&](int v) {
+        return region.vertices[v].kind == EquationKind::Scan;
       }))
     return whyNoWavefront(context, region, vertices);
   if (context.packs &&
@@ -187,10 +186,12 @@ std::string whyNotOneKernel(const FusionContext &context, const Region &region,
   if (context.sharedWalks && contractionOfWalk(context, region, vertices))
     return "";
   std::string notFinished = "more than a reduction and a map";
-  if (equations.size() == 2) {
-    notFinished = whyNotFinishing(*equations[0], *equations[1]);
-    if (notFinished.empty() && isNeededOutside(context, region, vertices, equations[0]->outputs[0]))
-      notFinished = "others than " + equations[1]->name + " need it too";
+  if (vertices.size() == 2) {
+    const Equation &first = *region.vertices[vertices[0]].equation,
+                   &second = *region.vertices[vertices[1]].equation;
+    notFinished = whyNotFinishing(first, second);
+    if (notFinished.empty() && isNeededOutside(context, region, vertices, first.outputs[0]))
+      notFinished = "others than " + second.name + " need it too";
     if (notFinished.empty())
       notFinished = whyTooMany(region, vertices);
     if (notFinished.empty())
@@ -198,13 +199,15 @@ std::string whyNotOneKernel(const FusionContext &context, const Region &region,
   }
   // Without common rows one block runs them all, a matrix times one vector included. Contractions use their operands
   // again and again: they need tiles, which a nest among others has not.
-  for (const Equation *e : equations) {
-    if (std::string reason = whyAlone(*e); !reason.empty())
+  for (int v : vertices) {
+    const Region::Vertex &vertex = region.vertices[v];
+    if (std::string reason = whyAlone(vertex); !reason.empty())
       return reason;
-    if (isContraction(*e))
-      return equations.size() == 2 && e == equations[0]
+    if (vertex.contraction)
+      return vertices.size() == 2 && v == vertices[0]
                  ? notFinished
-                 : e->name + " is a contraction, which only one map that finishes it joins";
+                 : vertex.equation->name +
+                       " is a contraction, which only one map that finishes it joins";
   }
   return whyTooMany(region, vertices);
 }
@@ -215,7 +218,7 @@ std::string whyNotPhases(const Region &region, const VertexSets &kernels) {
     for (int v : kernel) {
       if (!region.vertices[v].equation)
         return region.vertices[v].control->name + " is a branch or a loop of the host";
-      if (std::string reason = whyAlone(*region.vertices[v].equation); !reason.empty())
+      if (std::string reason = whyAlone(region.vertices[v]); !reason.empty())
         return reason;
       all.push_back(v);
     }

@@ -1,12 +1,14 @@
 #include "Fusion/Region.h"
 
+#include "Expr/transforms/Profile.h"
 #include "Fusion/CutPattern.h"
 #include "Support/Hash.h"
 
 #include <algorithm>
 #include <cassert>
+#include <functional>
 #include <map>
-#include <set>
+#include <queue>
 
 namespace fusec {
 
@@ -43,6 +45,11 @@ Region makeRegion(const std::vector<Item> &items) {
     Region::Vertex v;
     if (const auto *equation = std::get_if<Equation>(&items[i].value)) {
       v.equation = equation;
+      v.kind = equation->kind;
+      v.hasElements = std::none_of(equation->axes.begin(), equation->axes.end(),
+                                   [](const Axis &axis) { return axis.extent.isConst(0); });
+      v.contraction = isContraction(*equation);
+      v.sharesFactor = sharesFactor(*equation);
       v.reads = tensorsRead(*equation);
       v.writes = tensorsWritten(*equation);
     } else {
@@ -170,31 +177,31 @@ VertexSets topologicalOrder(const Region &region, const VertexSets &sets,
                             const Partition &partition) {
   const int count = static_cast<int>(partition.size());
   auto firstOf = [&](int v) { return partition[v] < 0 ? v : sets[partition[v]].front(); };
-  std::vector<std::set<int>> waits(count), followers(count); // by the kernel's first vertex
+  // By the kernel's first vertex: values that it waits for, and who waits for each of its own.
+  std::vector<int> waits(count);
+  std::vector<std::vector<int>> followers(count);
   for (int v = 0; v < count; ++v)
     for (int p : region.vertices[v].producers)
       if (firstOf(p) != firstOf(v)) {
-        waits[firstOf(v)].insert(firstOf(p));
-        followers[firstOf(p)].insert(firstOf(v));
+        ++waits[firstOf(v)];
+        followers[firstOf(p)].push_back(firstOf(v));
       }
-  std::set<int> ready;
+  std::priority_queue<int, std::vector<int>, std::greater<>> ready;
   int kernels = 0;
   for (int v = 0; v < count; ++v)
     if (firstOf(v) == v) {
       ++kernels;
-      if (waits[v].empty())
-        ready.insert(v);
+      if (waits[v] == 0)
+        ready.push(v);
     }
   VertexSets order;
   while (!ready.empty()) {
-    int kernel = *ready.begin();
-    ready.erase(ready.begin());
+    int kernel = ready.top();
+    ready.pop();
     order.push_back(kernelOf(sets, partition, kernel));
-    for (int next : followers[kernel]) {
-      waits[next].erase(kernel);
-      if (waits[next].empty())
-        ready.insert(next);
-    }
+    for (int next : followers[kernel])
+      if (--waits[next] == 0)
+        ready.push(next);
   }
   assert(static_cast<int>(order.size()) == kernels && "the kernels have an order");
   return order;

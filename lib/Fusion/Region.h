@@ -17,7 +17,11 @@ struct Region {
   struct Vertex {
     const Equation *equation = nullptr; // null: a branch or loop of the host
     const Control *control = nullptr;
-    std::vector<int> producers, consumers; // without repetition, ascending
+    // Of the equation, since tests of legality ask again and again.
+    EquationKind kind{};
+    bool hasElements = true;
+    bool contraction = false, sharesFactor = false; // Expr/transforms/Profile.h
+    std::vector<int> producers, consumers;          // without repetition, ascending
     std::vector<TensorId> reads, writes;
   };
   std::vector<Vertex> vertices;

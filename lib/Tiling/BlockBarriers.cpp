@@ -64,12 +64,19 @@ private:
     });
   }
 
-  static void append(Summary &sum, const Summary &next) {
+  static void append(std::vector<Access> &list, std::vector<Access> next) {
+    if (list.empty())
+      list = std::move(next);
+    else
+      list.insert(list.end(), next.begin(), next.end());
+  }
+
+  static void append(Summary &sum, Summary next) {
     if (sum.passes)
-      sum.head.insert(sum.head.end(), next.head.begin(), next.head.end());
+      append(sum.head, std::move(next.head));
     if (!next.passes)
       sum.tail.clear();
-    sum.tail.insert(sum.tail.end(), next.tail.begin(), next.tail.end());
+    append(sum.tail, std::move(next.tail));
     sum.passes = sum.passes && next.passes;
   }
 
@@ -82,7 +89,7 @@ private:
         sum.tail.clear();
         sum.passes = false;
       }
-      append(sum, child);
+      append(sum, std::move(child));
     }
     return sum;
   }
@@ -184,7 +191,7 @@ private:
       if (stored.count(node.target) == 0) {
         Summary result;
         write(result, node.target);
-        append(sum, result);
+        append(sum, std::move(result));
       }
       return sum;
     }

@@ -23,6 +23,8 @@ public:
         point(equation.axes.size()) {
     extents =
         stagedExtents(schedule, equation, operand, [&](AxisId axis) { return loops.tile(axis); });
+    for (const LayoutDigit &digit : operand.digits)
+      ends.push_back(boxed ? 0 : loops.extent(digit.axis));
     total = 1;
     for (int64_t extent : extents)
       total *= extent;
@@ -221,7 +223,7 @@ private:
       return;
     const AxisId axis = operand.digits[d].axis;
     const int64_t value = origin[axis] + digit;
-    inside[d] = value < loops.extent(axis);
+    inside[d] = value < ends[d];
     for (const Place &place : places)
       if (place.axis == axis)
         point[place.position] = place.of(value);
@@ -268,8 +270,8 @@ private:
   const NodeId read;
   const Tensor &tensor;
   const std::optional<FlatAccess> &access;
-  const bool boxed; // the box of the tensor's own indices that the tile touches
-  std::vector<int64_t> extents;
+  const bool boxed;                   // the box of the tensor's own indices that the tile touches
+  std::vector<int64_t> extents, ends; // of the tile by its digits, of the digits' axes
   int64_t total = 1;
   std::vector<int64_t> strides, flat; // of the tensor's dimensions, of the equation's axes
   int64_t constant = 0;               // of the affine address
