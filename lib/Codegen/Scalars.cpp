@@ -54,10 +54,11 @@ Value *Emitter::binary(ScalarOp op, DType type, DType operandType, Value *a, Val
     case ScalarOp::Min:
     case ScalarOp::Max: {
       const bool largest = op == ScalarOp::Max;
-      // Beside a number one comparison does. With two, LLVM 19 loses an fabs: max(abs(-1), 0) came to 0.
-      if (isNumber(c) && !isZero(c)) // what is equal to it is the same
+      // A number in front needs no test for NaN. Of equals the second counts, which only zeros show.
+      if (isNumber(c) && !isZero(c))
         std::swap(a, c);
       Value *chosen = hooks.extreme(b, largest, a, c);
+      // Beside a number one comparison does. With two, LLVM 19 loses an fabs: max(abs(-1), 0) came to 0.
       if (!chosen && isNumber(c))
         return b.CreateSelect(largest ? b.CreateFCmpUGT(a, c) : b.CreateFCmpULT(a, c), a, c);
       if (!chosen)

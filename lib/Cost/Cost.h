@@ -14,12 +14,12 @@ struct Counts {
   double vectorLoads = 0; // contiguous or broadcast loads and stores, of one unit
   double stalls =
       0; // CPU: places for arithmetic that stay empty since each step waits for the last
-  double stagedLoads = 0;   // CPU: loads and stores that copy operands before arithmetic begins
+  double stagedLoads = 0;   // CPU: of one unit, what copies operands before arithmetic begins
   double gathers = 0;       // lane accesses of loads and stores without a pattern, of one unit
   double readBytes = 0;     // of device memory, compulsory: every element once
   double writtenBytes = 0;  // the same
   double constantBytes = 0; // of readBytes: what no other kernel has written
-  double stagedBytes = 0;   // CPU: of readBytes, what only those copies read
+  double stagedBytes = 0;   // CPU: of readBytes, what only those copies read; hides behind them
   std::array<double, kLevels>
       levelBytes{};    // of the whole launch: what each level hands out and takes
   double barriers = 0; // block barriers in one block
@@ -59,7 +59,7 @@ std::array<double, kLevels> servedAgain(const Counts &counts, const Target &targ
 /// cache has room for. A CPU's core that goes along one row asks memory for less than one that goes along several, each
 /// of which is fetched ahead of its own.
 ///
-/// The quick fidelity `delta` knows compulsory bytes and instructions: no latency hiding, barriers, other bytes.
+/// The quick fidelity `delta` knows compulsory bytes and instructions: no staging, latencies, barriers, other bytes.
 double latency(const Counts &counts, const Target &target);
 /// The same of a kernel of several phases: one after the other, with a device-wide barrier between them or, where that
 /// is dearer, another launch (`joinsPhases` says which); or with counters, where a phase waits for them. A

@@ -27,8 +27,8 @@ double sectorsOf(int64_t residue, int64_t distance, int64_t lanes, int64_t bytes
   return double((residue + (lanes - 1) * distance + bytes - 1) / kSectorBytes + 1);
 }
 
-/// Of the elements that `at` gives for each step.
-template <typename At> Residues residuesOfSteps(StepRange steps, Effort effort, const At &at) {
+/// Of the elements that `at` gives for each number of the range.
+template <typename At> Residues residuesOver(StepRange steps, Effort effort, const At &at) {
   const int64_t taken = std::min<int64_t>(steps.count, effort == Effort::Quick ? 64 : 4096);
   Residues shares{};
   for (int64_t i = 0; i < taken; ++i) { // a prime distance meets all residues
@@ -118,7 +118,7 @@ Address AccessMeter::addressOf(const FlatAccess &access, TensorId tensor,
   for (const FlatAccess::Rest &rest : access.rests)
     if (const int64_t stride = valueOf(rest.stride); readsData(equation.body, {rest.value})) {
       address.beside.push_back(
-          residuesOfSteps({0, kSectorBytes}, effort, [&](int64_t any) { return any * stride; }));
+          residuesOver({0, kSectorBytes}, effort, [&](int64_t any) { return any * stride; }));
     } else {
       ofStep.emplace_back(rest.value, stride);
       roots.push_back(rest.value);
@@ -126,7 +126,7 @@ Address AccessMeter::addressOf(const FlatAccess &access, TensorId tensor,
   if (!ofStep.empty() || place.rows > 1) {
     PointValues values(equation.body, roots, 1, symbols);
     const std::vector<int64_t> origin(equation.axes.size(), 0);
-    address.beside.push_back(residuesOfSteps(loops.stepRange(), effort, [&](int64_t step) {
+    address.beside.push_back(residuesOver(loops.stepRange(), effort, [&](int64_t step) {
       values.at(origin, step);
       int64_t sum = place.row(step) * row;
       for (const auto &[value, stride] : ofStep)
@@ -316,8 +316,8 @@ Asked AccessMeter::sampled(const std::vector<NodeId> &indices, TensorId tensor,
 
 Asked straightCopy(int64_t elements, int64_t bytes, double times, const StepPlace &place,
                    int64_t lanes, Effort effort) {
-  const Residues rows = residuesOfSteps(place.within, effort,
-                                        [&](int64_t step) { return place.row(step) * elements; });
+  const Residues rows =
+      residuesOver(place.within, effort, [&](int64_t step) { return place.row(step) * elements; });
   Asked asked{times * double(elements * bytes)};
   const int64_t left = elements % lanes; // a unit's lanes fill whole sectors
   for (int64_t i = 0; i < kSectorBytes; ++i) {

@@ -204,13 +204,9 @@ private:
                .neededOfRank[static_cast<size_t>(node.rank)][static_cast<size_t>(known.reads[r])] ||
           keptAt(schedule, {node.target, node.rank, static_cast<int>(r)}))
         continue;
-      const auto operand =
-          std::find_if(schedule.operands.begin(), schedule.operands.end(), [&](const Operand &o) {
-            return o.equation == node.target && o.read == static_cast<int>(r);
-          });
-      if (operand != schedule.operands.end()) {
+      if (const Operand *operand = operandOf(schedule, node.target, static_cast<int>(r))) {
         if (operand->level == MemLevel::Shared)
-          add(sum, placeOf(static_cast<size_t>(operand - schedule.operands.begin())), false, false);
+          add(sum, placeOf(static_cast<size_t>(operand - schedule.operands.data())), false, false);
         continue;
       }
       // What a thread has made in the same loop over lanes it keeps, or has in its own order of execution.

@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <limits>
 #include <map>
 #include <span>
 
@@ -24,14 +25,23 @@ namespace {
 /// Something that statements touch: a tensor, or the buffer of a staged operand (numbered from -2 downwards).
 using Place = int;
 
+/// Of an equation's axis, as part of one of the schedule's, which may fuse several.
+struct Stride {
+  int64_t elements; // between neighbours
+  AxisId axis;
+  int64_t inner;  // points of the axes fused behind it
+  int64_t extent; // its own points; of the first one all of the fused axis's
+  auto operator<=>(const Stride &) const = default;
+};
+
 struct Touch {
   Place place;
   double elementBytes;
   uint64_t axes;          // of the schedule that its address depends on
   AxisId contiguous = -1; // axis along which it lies without gaps
   bool isWritten = false; // by the statement
-  /// Of the address, in elements, ascending; none where it is no sum, or another layout's.
-  std::vector<std::pair<int64_t, AxisId>> strides = {};
+  /// Of a read's address, ascending; none where it is no sum, or the layout names axes of its own.
+  std::vector<Stride> strides = {};
 };
 
 class Cache {
@@ -113,12 +123,8 @@ private:
     if (leaf.leaf == LeafKind::Compute) {
       const std::vector<NodeId> &reads = facts[leaf.target].reads;
       for (size_t r = 0; r < reads.size(); ++r) {
-        auto operand =
-            std::find_if(schedule.operands.begin(), schedule.operands.end(), [&](const Operand &o) {
-              return o.equation == leaf.target && o.read == static_cast<int>(r);
-            });
-        if (operand != schedule.operands.end())
-          out.push_back(ofOperand(static_cast<int>(operand - schedule.operands.begin())));
+        if (const Operand *operand = operandOf(schedule, leaf.target, static_cast<int>(r)))
+          out.push_back(ofOperand(static_cast<int>(operand - schedule.operands.data())));
         else if (levelOf(e.body[reads[r]].index) != MemLevel::Register)
           out.push_back(ofRead(leaf.target, static_cast<int>(r)));
       }
@@ -133,6 +139,18 @@ private:
                          axesOf(leaf.target, (uint64_t{1} << e.numSpatial) - 1),
                          axisOf(schedule, e, leaf.target, e.numSpatial - 1), true});
     return out;
+  }
+
+  void addStrides(Touch &touch, AxisId axis, int equation, const FlatAccess &access) const {
+    const std::vector<int> &positions = schedule.axes[axis].in(equation)->positions;
+    int64_t inner = 1;
+    for (size_t p = positions.size(); p-- > 0;) {
+      const int64_t own = valueOf(facts[equation].equation.axes[positions[p]].extent);
+      if (const int64_t elements = std::abs(valueOf(access.stride[positions[p]])))
+        touch.strides.push_back(
+            {elements, axis, inner, p == 0 ? std::numeric_limits<int64_t>::max() : own});
+      inner *= std::max<int64_t>(1, own);
+    }
   }
 
   /// `read`: among those of the equation.
@@ -150,11 +168,8 @@ private:
       touch.axes = axesOf(equation, positions);
       touch.contiguous = alongMemory(equation, access->stride);
       for (size_t a = 0; a < schedule.axes.size(); ++a)
-        if (touch.axes >> a & 1) {
-          const int position = schedule.axes[a].in(equation)->positions.back();
-          touch.strides.push_back(
-              {std::abs(valueOf(access->stride[position])), static_cast<AxisId>(a)});
-        }
+        if (touch.axes >> a & 1)
+          addStrides(touch, static_cast<AxisId>(a), equation, *access);
       std::sort(touch.strides.begin(), touch.strides.end());
     }
     return touch;
@@ -176,12 +191,14 @@ private:
   /// longer.
   double alongStrides(const Touch &touch) const {
     runs.clear();
-    for (const auto &[stride, axis] : touch.strides) {
-      const int64_t tile = tiles[axis];
-      auto covers = [&, stride = stride](const auto &run) {
+    for (const Stride &along : touch.strides) {
+      const int64_t stride = along.elements;
+      const int64_t tile =
+          std::min(along.extent, (tiles[along.axis] + along.inner - 1) / along.inner);
+      auto covers = [&](const auto &run) {
         return stride % run.first == 0 && stride / run.first <= run.second;
       };
-      if (tile == 1 || stride == 0)
+      if (tile == 1)
         continue;
       if (auto run = std::find_if(runs.rbegin(), runs.rend(), covers); run != runs.rend())
         run->second += stride / run->first * (tile - 1);
@@ -261,8 +278,13 @@ private:
     return hasLoop ? apart : all;
   }
 
-  /// What an iteration writes there takes the place of what the one before has written.
-  bool isBlocksOwn(Place place) const { return place < 0 || storage.edges.contains(place); }
+  /// What an iteration stages, or writes of an inner value where it fills the buffer, takes the place of what the one
+  /// before has written. Inside a buffer's scope iterations write parts of it side by side.
+  bool takesPlace(Place place, const Amount &amount) const {
+    auto edge = storage.edges.find(place);
+    return amount.isWritten &&
+           (place < 0 || (edge != storage.edges.end() && amount.bytes >= edge->second));
+  }
 
   double ofLoop(const TreeNode &node) {
     const bool steps = node.axis == kStepAxis;
@@ -275,7 +297,7 @@ private:
     if (const double all = sum(each); all <= capacity) {
       double stays = 0;
       for (const auto &[place, amount] : each)
-        if (steps || !(amount.axes >> node.axis & 1) || (amount.isWritten && isBlocksOwn(place)))
+        if (steps || !(amount.axes >> node.axis & 1) || takesPlace(place, amount))
           stays += amount.bytes;
       bytes = stays + trip * (all - stays);
     } else {
@@ -296,7 +318,8 @@ private:
   std::vector<int64_t> symbols;
   std::vector<int64_t> tiles; // elements of each axis below the loops around
   mutable std::map<const TreeNode *, std::vector<Touch>> ofLeaf;
-  mutable std::vector<std::pair<int64_t, int64_t>> runs; // of addresses: their distance, how many
+  /// Of addresses, their distance and how many: of one call of alongStrides, kept for its memory.
+  mutable std::vector<std::pair<int64_t, int64_t>> runs;
 };
 
 } // namespace
@@ -313,6 +336,26 @@ std::vector<double> missedBytes(const Schedule &schedule, const ExprProgram &pat
     missed.push_back(held < 1 ? (1 - held) * model.missed(cache.capacityBytes) : 0);
   }
   return missed;
+}
+
+double stagedBytes(const Schedule &schedule, const ExprProgram &pattern,
+                   const std::vector<EquationFacts> &facts) {
+  std::map<TensorId, bool> only;
+  for (size_t e = 0; e < facts.size(); ++e)
+    for (size_t r = 0; r < facts[e].reads.size(); ++r) {
+      const TensorId t = facts[e].equation.body[facts[e].reads[r]].index;
+      const Operand *operand = operandOf(schedule, static_cast<int>(e), static_cast<int>(r));
+      const bool isArgument = pattern.tensors[t].kind == TensorKind::Input;
+      bool &staged = only.try_emplace(t, isArgument).first->second;
+      staged = staged && operand && operand->level == MemLevel::Shared;
+    }
+  const std::vector<int64_t> symbols = optValues(pattern.symbols);
+  double bytes = 0;
+  for (auto [t, staged] : only)
+    if (const Tensor &tensor = pattern.tensors[t]; staged)
+      bytes += double(numElements(tensor.shape).evaluate(symbols).value_or(1)) *
+               sizeInBytes(tensor.type);
+  return bytes;
 }
 
 } // namespace fusec::tiling

@@ -19,4 +19,9 @@ std::vector<double> missedBytes(const Schedule &schedule, const ExprProgram &pat
                                 const std::vector<EquationFacts> &facts,
                                 const BlockStorage &storage, const Target &target, double blocks);
 
+/// Bytes of those arguments other than constants that nothing but copies into shared memory (a CPU core's own buffers)
+/// reads, all of each.
+double stagedBytes(const Schedule &schedule, const ExprProgram &pattern,
+                   const std::vector<EquationFacts> &facts);
+
 } // namespace fusec::tiling

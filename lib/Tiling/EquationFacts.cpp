@@ -12,11 +12,8 @@ EquationFacts::EquationFacts(const Equation &equation, const ExprProgram &progra
     accesses.push_back(flatAccess(equation, read, program));
   const Body &body = equation.body;
   axes = axisDependences(body, static_cast<NodeId>(body.nodes.size()) - 1);
-  for (int rank = 0; rank <= std::max(0, lastRank(equation)); ++rank) {
-    neededOfRank.emplace_back(body.nodes.size());
-    for (NodeId id : body.reachable(resultsOfRank(equation, rank)))
-      neededOfRank.back()[static_cast<size_t>(id)] = true;
-  }
+  for (int rank = 0; rank <= std::max(0, lastRank(equation)); ++rank)
+    neededOfRank.push_back(neededBeside({}, rank));
 }
 
 std::vector<bool> EquationFacts::neededBeside(const std::vector<NodeId> &atHand, int rank) const {

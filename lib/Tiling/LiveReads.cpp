@@ -12,6 +12,13 @@ MemLevel levelOf(const Schedule &schedule, TensorId tensor) {
   return MemLevel::Global;
 }
 
+const Operand *operandOf(const Schedule &schedule, int equation, int read) {
+  for (const Operand &o : schedule.operands)
+    if (o.equation == equation && o.read == read)
+      return &o;
+  return nullptr;
+}
+
 void setLevel(Schedule &schedule, TensorId tensor, MemLevel level) {
   std::erase_if(schedule.edges, [&](const EdgeLevel &edge) { return edge.tensor == tensor; });
   if (level != MemLevel::Global)
@@ -81,7 +88,7 @@ void LiveReads::visit(NodeId id, const std::vector<NodeId> &guards) {
     return;
   }
   const int ordinal = facts[equation].ordinalOf(id);
-  if (const Operand *operand = operandsStand ? operandOf(ordinal) : nullptr) {
+  if (const Operand *operand = operandsStand ? operandOf(schedule, equation, ordinal) : nullptr) {
     operands.push_back(operand);
     return;
   }
@@ -105,13 +112,6 @@ bool LiveReads::isMade(TensorId tensor) const {
     const std::vector<TensorId> &outputs = of.equation.outputs;
     return std::find(outputs.begin(), outputs.end(), tensor) != outputs.end();
   });
-}
-
-const Operand *LiveReads::operandOf(int ordinal) const {
-  for (const Operand &o : schedule.operands)
-    if (o.equation == equation && o.read == ordinal)
-      return &o;
-  return nullptr;
 }
 
 } // namespace fusec::tiling

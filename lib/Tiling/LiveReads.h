@@ -7,6 +7,8 @@ namespace fusec::tiling {
 
 /// Level of an edge; what is none lies in device memory.
 MemLevel levelOf(const Schedule &schedule, TensorId tensor);
+/// That one of the schedule's operands that is `read` (its place among the equation's), or nullptr.
+const Operand *operandOf(const Schedule &schedule, int equation, int read);
 /// Makes it an edge of that level; none where that is device memory.
 void setLevel(Schedule &schedule, TensorId tensor, MemLevel level);
 /// Tensors that the pattern's equations make for each other, a scan's states too, in the order of the tensors: each has
@@ -35,7 +37,6 @@ public:
 
 private:
   void visit(NodeId id, const std::vector<NodeId> &guards);
-  const Operand *operandOf(int ordinal) const;
   bool isMade(TensorId tensor) const;
 
   const Schedule &schedule;

@@ -1,4 +1,5 @@
 // Reads of a lowering: what an equation's expressions become in the kernel.
+#include "Tiling/LiveReads.h"
 #include "Tiling/LowerContext.h"
 
 #include <algorithm>
@@ -74,10 +75,10 @@ NodeId Lowering::readTensor(int equation, NodeId original, const Scalar &copied)
   const std::vector<NodeId> reads = readsOf(*equations[equation]);
   const auto ordinal =
       static_cast<int>(std::find(reads.begin(), reads.end(), original) - reads.begin());
-  for (size_t o = 0; o < schedule.operands.size(); ++o)
-    if (schedule.operands[o].equation == equation && schedule.operands[o].read == ordinal &&
-        axisOverride.empty())
-      return numbered(equation, ordinal, readOperand(o));
+  if (const Operand *operand = tiling::operandOf(schedule, equation, ordinal);
+      operand && axisOverride.empty())
+    return numbered(equation, ordinal,
+                    readOperand(static_cast<size_t>(operand - schedule.operands.data())));
   return numbered(equation, ordinal, readMemory(equation, original, copied));
 }
 

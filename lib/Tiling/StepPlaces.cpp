@@ -29,8 +29,9 @@ std::vector<StepPlace> writtenPlaces(const Schedule &schedule, const ExprProgram
       continue;
     const int64_t first = std::max<int64_t>(0, output.first);
     const int64_t rows = pattern.tensors[output.stacked].shape[0].evaluate(symbols).value_or(1);
-    places.push_back(
-        {{first, std::clamp<int64_t>(rows, 0, steps - first)}, -first, std::max<int64_t>(1, rows)});
+    places.push_back({{first, std::clamp<int64_t>(rows, 0, std::max<int64_t>(0, steps - first))},
+                      -first,
+                      std::max<int64_t>(1, rows)});
   }
   if (scan && hasRounds(schedule) && isState(*scan, t, true))
     places.push_back({{0, steps}, 1, 2});

@@ -80,9 +80,7 @@ private:
   void require(bool holds, std::string rule) { broken.require(holds, std::move(rule)); }
 
   bool isStaged(int equation, NodeId read) const {
-    return std::any_of(schedule.operands.begin(), schedule.operands.end(), [&](const Operand &o) {
-      return o.equation == equation && o.read == ordinalOf(*equations[equation], read);
-    });
+    return operandOf(schedule, equation, ordinalOf(*equations[equation], read)) != nullptr;
   }
 
   std::vector<const StatementPlace *> find(LeafKind leaf, int target) const {

@@ -55,7 +55,8 @@ private:
     counts.readBytes = traffic.readBytes;
     counts.writtenBytes = traffic.writtenBytes;
     for (size_t t = 0; t < pattern.tensors.size(); ++t) {
-      const double bytes = bytesOf(static_cast<TensorId>(t));
+      const double bytes = double(valueOf(numElements(pattern.tensors[t].shape))) *
+                           sizeInBytes(pattern.tensors[t].type);
       if (goesOut(static_cast<TensorId>(t))) {
         counts.writtenBytes += bytes;
         counts.readBytes += bytes;
@@ -64,7 +65,6 @@ private:
         counts.constantBytes += bytes;
     }
     counts.constantBytes = std::min(counts.constantBytes, counts.readBytes);
-    counts.stagedBytes = std::min(counts.stagedBytes, counts.readBytes - counts.constantBytes);
   }
 
   void addMemory(const Traffic &traffic) {
@@ -77,6 +77,8 @@ private:
       const std::vector<double> missed =
           missedBytes(schedule, pattern, facts, storage, target, counts.blocks);
       std::copy(missed.begin(), missed.end(), counts.levelBytes.begin() + 1);
+      counts.stagedBytes =
+          std::min(stagedBytes(schedule, pattern, facts), counts.readBytes - counts.constantBytes);
       return;
     }
     const Moved moved = movedBytesOf(schedule, pattern, facts, target, Effort::Quick);
@@ -103,11 +105,6 @@ private:
   }
 
   int64_t valueOf(const DimExpr &e) const { return e.evaluate(symbols).value_or(1); }
-
-  double bytesOf(TensorId t) const {
-    const Tensor &tensor = pattern.tensors[t];
-    return double(valueOf(numElements(tensor.shape))) * sizeInBytes(tensor.type);
-  }
 
   double tripOf(const TreeNode &node) const {
     if (node.axis == kStepAxis)
@@ -203,18 +200,13 @@ private:
     return elements / (double(schedule.units) * double(schedule.lanes));
   }
 
-  bool isOperand(int equation, int read) const {
-    return std::any_of(schedule.operands.begin(), schedule.operands.end(),
-                       [&](const Operand &o) { return o.equation == equation && o.read == read; });
-  }
-
   /// Nodes that a Compute evaluates. What lies in a layout of its own is found without the indices of the read, and
   /// padding has been written out there.
   std::vector<bool> evaluatedAt(const TreeNode &node) const {
     const EquationFacts &known = facts[node.target];
     std::vector<NodeId> found;
     for (size_t r = 0; r < known.reads.size(); ++r)
-      if (isOperand(node.target, static_cast<int>(r)))
+      if (operandOf(schedule, node.target, static_cast<int>(r)))
         found.push_back(known.reads[r]);
     return found.empty() ? known.neededOfRank[node.rank] : known.neededBeside(found, node.rank);
   }
@@ -226,18 +218,25 @@ private:
     return e && !e->states.empty() ? e : nullptr;
   }
 
-  void leaf(const TreeNode &node, double times) {
-    const bool cpu = target.kind == TargetKind::Cpu;
-    if (node.leaf == LeafKind::Stage) {
-      const Operand &operand = schedule.operands[node.target];
-      (cpu ? counts.stagedLoads : counts.vectorLoads) +=
-          2 * times * copiesPerThread(operand); // and stores
-      const EquationFacts &reader = facts[operand.equation];
-      const TensorId tensor = reader.equation.body[reader.reads[operand.read]].index;
-      if (cpu && pattern.tensors[tensor].kind != TensorKind::Constant)
-        counts.stagedBytes += bytesOf(tensor);
+  void stage(const Operand &operand, double times) {
+    const double copies = times * copiesPerThread(operand), loadAndStore = 2;
+    if (target.kind == TargetKind::Cpu) {
+      counts.stagedLoads += loadAndStore * copies;
       return;
     }
+    counts.vectorLoads += loadAndStore * copies;
+    // Each thread finds out whether its element is padding; a CPU's loops do so for whole vectors, or rows.
+    const EquationFacts &reader = facts[operand.equation];
+    const NodeId read = reader.reads[operand.read];
+    if (reader.equation.body[read].op == ScalarOp::ReadIf)
+      for (NodeId id : reader.equation.body.reachable({read}))
+        counts.vectorOps += copies * weightOf(reader.equation.body[id].op);
+  }
+
+  void leaf(const TreeNode &node, double times) {
+    const bool cpu = target.kind == TargetKind::Cpu;
+    if (node.leaf == LeafKind::Stage)
+      return stage(schedule.operands[node.target], times);
     if (node.leaf != LeafKind::Carry && facts[node.target].equation.kind == EquationKind::Opaque) {
       return addTopKWork(schedule, pattern, node, path, times, cpu, counts);
     }
@@ -266,7 +265,7 @@ private:
         continue;
       double loads = times * shared(node.target, known.axes[read]);
       bool strided = false;
-      if (lanes && laneAxis >= 0 && !isOperand(node.target, static_cast<int>(r))) {
+      if (lanes && laneAxis >= 0 && !operandOf(schedule, node.target, static_cast<int>(r))) {
         const std::optional<FlatAccess> &access = known.accesses[r];
         if (const AxisUse *use = schedule.axes[laneAxis].in(node.target)) {
           int position = use->positions.back();

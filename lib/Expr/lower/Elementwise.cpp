@@ -70,6 +70,7 @@ Status where(NodeLowering &n) {
 Status clip(NodeLowering &n) {
   n.map(n.out(), [&](EquationBuilder &b) {
     Val x = widen(b.broadcast(n.in(0)));
+    // The bound in front, where it may be a number (Val.h).
     if (n.has(1))
       x = max(widen(b.scalar(n.in(1))), x);
     if (n.has(2))

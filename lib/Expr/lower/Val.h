@@ -54,7 +54,8 @@ inline Val le(Val a, const DimExpr &b) { return le(a, a.likeDim(b)); }
 inline Val ge(Val a, const DimExpr &b) { return le(a.likeDim(b), a); }
 inline Val min(Val a, Val b) { return binary(ScalarOp::Min, a, b); }
 inline Val max(Val a, Val b) { return binary(ScalarOp::Max, a, b); }
-// The number in front: a machine's instruction gives its second operand where the first is not greater, a NaN too.
+// The number in front: a machine's one instruction gives its second operand where that is a NaN, and where both are
+// equal. So max(0, -0.0) is -0.0.
 inline Val min(Val a, double b) { return min(a.like(b), a); }
 inline Val max(Val a, double b) { return max(a.like(b), a); }
 inline Val pow(Val a, Val b) { return binary(ScalarOp::Pow, a, b); }

@@ -13,6 +13,7 @@ using namespace fusec::cost;
 namespace {
 
 using Member = double Counts::*;
+/// Not stagedBytes: they say of what is read that it hides behind copies, not behind arithmetic.
 constexpr std::pair<const char *, Member> kMembers[] = {
     {"vectorOps", &Counts::vectorOps},
     {"vectorLoads", &Counts::vectorLoads},

@@ -78,6 +78,65 @@ TEST_CASE("work: a padded window that a block copies closer is counted by what i
   }
 }
 
+TEST_CASE(
+    "work: a CPU's cache that cannot hold what a kernel touches gets each byte at least once") {
+  // Rows of (b, h), which share a mask that lies along b alone; 4 MiB and 1 MiB read, a row of 128 KiB.
+  const ExprProgram softmax = patternFrom(
+      ProgramText("softmax", {})
+          .input("x", "8,4,32768")
+          .input("mask", "8,32768")
+          .reduction("m", "b:8, h:4; k:32768", "max", "add(%x[b, h, k], %mask[b, k])")
+          .map("e", "b:8, h:4, k:32768", "exp(sub(add(%x[b, h, k], %mask[b, k]), %m[b, h]))")
+          .reduction("s", "b:8, h:4; k:32768", "sum", "%e[b, h, k]")
+          .map("y", "b:8, h:4, k:32768", "div(%e[b, h, k], %s[b, h])"));
+  const double row = 32768 * 4, rows = 8 * 4;
+  const TensorId kept = 2 + 1; // %e, behind the inputs and %m
+  for (const char *name : {"x86-64-v3", "x86-64-v4"}) {
+    const Target target = targetNamed(name);
+    bool any = false;
+    for (const Schedule &schedule : valueOf(candidateSchedules(softmax, target))) {
+      if (schedule.tree.size() > 1)
+        continue;
+      const cost::Counts counts = countWork(schedule, softmax, target).front();
+      INFO(print(schedule, softmax));
+      CHECK(counts.levelBytes[2] >= 0.99 * (counts.readBytes + counts.writtenBytes));
+      const bool shared = std::ranges::any_of(schedule.edges, [&](const EdgeLevel &edge) {
+        return edge.tensor == kept && edge.level == MemLevel::Shared;
+      });
+      any = any || shared;
+      // The row of %e is in no first cache when it is read again: x and mask twice, e twice, y.
+      if (shared)
+        CHECK(counts.levelBytes[1] >= 7 * rows * row);
+    }
+    CHECK(any);
+  }
+}
+
+TEST_CASE("work: a row that lies along the first of two fused axes is another one each time") {
+  const ExprProgram sums =
+      patternFrom(ProgramText("sums", {})
+                      .input("w", "16,65536")
+                      .input("c", "2")
+                      .reduction("m", "b:16, h:2; k:65536", "max", "add(%w[b, k], %c[h])")
+                      .map("e", "b:16, h:2, k:65536", "exp(sub(add(%w[b, k], %c[h]), %m[b, h]))")
+                      .reduction("s", "b:16, h:2; k:65536", "sum", "%e[b, h, k]"));
+  const Target target = targetNamed("x86-64-v3");
+  bool any = false;
+  for (const Schedule &schedule : valueOf(candidateSchedules(sums, target))) {
+    const bool fused = std::ranges::any_of(schedule.axes, [](const ScheduleAxis &axis) {
+      return std::ranges::any_of(
+          axis.uses, [](const AxisUse &use) { return use.positions == std::vector<int>{0, 1}; });
+    });
+    if (!fused || schedule.tree.size() > 1)
+      continue;
+    any = true;
+    INFO(print(schedule, sums));
+    const cost::Counts counts = countWork(schedule, sums, target).front();
+    CHECK(counts.levelBytes[2] >= 16 * 65536 * 4); // two cores' caches hold half
+  }
+  CHECK(any);
+}
+
 TEST_CASE("work: what a GPU's last cache does not hold comes from memory each time that blocks ask "
           "for it") {
   for (const char *name : {"sm_80", "gfx90a"}) {
