@@ -29,6 +29,7 @@ def system(name, shared_last):
 for name, shared_last in (("shared last", "0-15"), ("own last", CORE)):
     cpu = system(name.replace(" ", "-"), shared_last)
     print(f"{name}: 1 thread {caches.of(1, cpu)}, 2 threads {caches.of(2, cpu)}")
-    assert {caches.place(32 << 20, threads, cpu) for threads in (1, 2)} == {"L3"}
-    assert {caches.place((32 << 20) + 1, threads, cpu) for threads in (1, 2)} == {caches.DRAM}
-print("32 MiB lie in L3, a byte more is DRAM-bound")
+    assert {caches.place(32 << 20, threads, 1, cpu) for threads in (1, 2)} == {"L3"}
+    assert {caches.place((32 << 20) + 1, threads, 1.2, cpu) for threads in (1, 2)} == {caches.DRAM}
+    assert {caches.place((32 << 20) + 1, threads, 1.6, cpu) for threads in (1, 2)} == {caches.PARTLY}
+print("32 MiB lie in L3, a byte more is DRAM-bound, or in part cached where its copy is faster")
