@@ -29,6 +29,8 @@ def of(threads, cpu="/sys/devices/system/cpu/cpu0"):
 
 def place(touched, threads, ofMemory, cpu="/sys/devices/system/cpu/cpu0"):
     """The smallest of these caches that takes so many bytes in, or DRAM: more than the last one has. `ofMemory`: a copy
-    of so many bytes, as a multiple of the rate at which memory copies; where it is faster, that cache holds a part."""
-    beyond = DRAM if ofMemory <= PARTLY_FASTER else PARTLY
-    return next((name for name, size in of(threads, cpu) if touched <= size), beyond)
+    of so many bytes, as a multiple of the rate at which memory copies; where it is faster, that cache holds a part. Of
+    twice its size it holds nothing."""
+    caches = of(threads, cpu)
+    beyond = PARTLY if ofMemory > PARTLY_FASTER and touched < 2 * caches[-1][1] else DRAM
+    return next((name for name, size in caches if touched <= size), beyond)

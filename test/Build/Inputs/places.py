@@ -32,4 +32,5 @@ for name, shared_last in (("shared last", "0-15"), ("own last", CORE)):
     assert {caches.place(32 << 20, threads, 1, cpu) for threads in (1, 2)} == {"L3"}
     assert {caches.place((32 << 20) + 1, threads, 1.2, cpu) for threads in (1, 2)} == {caches.DRAM}
     assert {caches.place((32 << 20) + 1, threads, 1.6, cpu) for threads in (1, 2)} == {caches.PARTLY}
+    assert {caches.place(64 << 20, threads, 1.6, cpu) for threads in (1, 2)} == {caches.DRAM}
 print("32 MiB lie in L3, a byte more is DRAM-bound, or in part cached where its copy is faster")
