@@ -106,7 +106,8 @@ private:
     auto straight = [&](const StepPlace &place) {
       Asked asked = straightCopy(valueOf(numElements(pattern.tensors[to].shape)), bytesOf(to),
                                  timesDone, place, schedule.lanes, effort);
-      asked.sectors *= threaded;
+      if (!threaded)
+        asked.sectors = 0;
       return asked;
     };
     if (levelOf(from) == MemLevel::Shared)
