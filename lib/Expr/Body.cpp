@@ -226,6 +226,19 @@ std::vector<NodeId> Body::reachable(const std::vector<NodeId> &roots) const {
   return out;
 }
 
+std::vector<bool> Body::neededBeside(const std::vector<NodeId> &atHand,
+                                     const std::vector<NodeId> &roots) const {
+  std::vector<bool> needed(nodes.size());
+  for (NodeId root : roots)
+    if (root != kNoNode)
+      needed[root] = true;
+  for (auto id = static_cast<NodeId>(nodes.size()); id-- > 0;)
+    if (needed[id] && std::find(atHand.begin(), atHand.end(), id) == atHand.end())
+      for (NodeId arg : nodes[id].args)
+        needed[arg] = true;
+  return needed;
+}
+
 std::vector<NodeId> operandsInTextOrder(const Scalar &s) {
   std::vector<NodeId> order = s.args;
   if (s.op == ScalarOp::ReadIf)

@@ -91,6 +91,9 @@ public:
                 const std::function<NodeId(const Scalar &copied, NodeId original)> &leaf);
   /// Nodes reachable from `roots`, in id order.
   std::vector<NodeId> reachable(const std::vector<NodeId> &roots) const;
+  /// For each node, whether evaluating `roots` needs it where the values of the nodes `atHand` are known.
+  std::vector<bool> neededBeside(const std::vector<NodeId> &atHand,
+                                 const std::vector<NodeId> &roots) const;
   /// Drops what `roots` do not need and numbers the rest in the order of the printed text, so that a body
   /// and its printed and parsed twin have equal ids. Updates `roots`.
   void compact(const std::vector<NodeId *> &roots);

@@ -1,5 +1,8 @@
 #include "Expr/OpWeight.h"
 
+#include "Expr/Padding.h"
+#include "Expr/transforms/Profile.h"
+
 namespace fusec {
 
 double weightOf(ScalarOp op) {
@@ -23,10 +26,24 @@ double weightOf(ScalarOp op) {
   }
 }
 
-double weightOf(const Equation &equation) {
-  double weight = equation.kind == EquationKind::Reduction ? 1 : 0;
-  for (NodeId id : equation.body.reachable(bodyRoots(equation)))
-    weight += weightOf(equation.body[id].op);
+double weightOf(const Equation &equation, const ExprProgram &program) {
+  const Body &body = equation.body;
+  double weight = 0;
+  if (equation.kind == EquationKind::Reduction) {
+    // A product and its sum are one fma.
+    const bool fused =
+        equation.monoid == Monoid::Sum && body[equation.results[0]].op == ScalarOp::Mul;
+    weight = fused ? 0 : 1;
+  }
+  std::vector<NodeId> atHand;
+  if (sharesFactor(equation))
+    for (NodeId id : body.reachable(bodyRoots(equation)))
+      if (body[id].op == ScalarOp::Read ||
+          (body[id].op == ScalarOp::ReadIf && paddingBounds(equation, id, program)))
+        atHand.push_back(id);
+  const std::vector<bool> needed = body.neededBeside(atHand, bodyRoots(equation));
+  for (size_t id = 0; id < needed.size(); ++id)
+    weight += needed[id] ? weightOf(body.nodes[id].op) : 0;
   return weight;
 }
 

@@ -28,7 +28,7 @@ Score::Score(const FusionContext &context, const Region &region, const Target &t
     : context(context), region(region), target(target), budget(evaluations) {
   symbols = optValues(context.program.symbols);
   for (const Region::Vertex &v : region.vertices) {
-    works.push_back({1, v.equation ? weightOf(*v.equation) : 0,
+    works.push_back({1, v.equation ? weightOf(*v.equation, context.program) : 0,
                      v.equation ? loadsOf(*v.equation) : 0,
                      v.equation ? rowFacts(*v.equation) : RowFacts{}});
     for (size_t a = 0; v.equation && a < v.equation->axes.size(); ++a)

@@ -1,5 +1,6 @@
 #pragma once
 #include "Expr/Expr.h"
+#include "Expr/Padding.h"
 
 #include <optional>
 #include <vector>
@@ -33,21 +34,9 @@ struct FlatAccess {
 std::optional<FlatAccess> flatAccess(const Equation &equation, NodeId read,
                                      const ExprProgram &program);
 
-/// Index operands of a Read or ReadIf node, without predicate and else-value.
-std::vector<NodeId> indexOperands(const Scalar &read);
-
 /// Bit a set iff node `id` depends on axis a (equations have at most 64 axes).
 uint64_t axisDependence(const Body &body, NodeId id);
 /// Of every node up to `last`, which costs no more than that of one.
 std::vector<uint64_t> axisDependences(const Body &body, NodeId last);
-
-/// The ReadIf is padding: every conjunct of its predicate only keeps an index expression of the read within bounds
-/// (lower <= index or index <= upper), and the else-value is a constant. The result has the inclusive bounds of each
-/// dimension; sides that the predicate leaves open come from the tensor's shape.
-struct IndexBounds {
-  DimExpr lower, upper;
-};
-std::optional<std::vector<IndexBounds>> paddingBounds(const Equation &equation, NodeId readIf,
-                                                      const ExprProgram &program);
 
 } // namespace fusec

@@ -17,16 +17,7 @@ EquationFacts::EquationFacts(const Equation &equation, const ExprProgram &progra
 }
 
 std::vector<bool> EquationFacts::neededBeside(const std::vector<NodeId> &atHand, int rank) const {
-  const Body &body = equation.body;
-  std::vector<bool> needed(body.nodes.size());
-  for (NodeId root : resultsOfRank(equation, rank))
-    if (root != kNoNode)
-      needed[static_cast<size_t>(root)] = true;
-  for (auto id = static_cast<NodeId>(needed.size()); id-- > 0;)
-    if (needed[id] && std::find(atHand.begin(), atHand.end(), id) == atHand.end())
-      for (NodeId arg : body[id].args)
-        needed[arg] = true;
-  return needed;
+  return equation.body.neededBeside(atHand, resultsOfRank(equation, rank));
 }
 
 int EquationFacts::ordinalOf(NodeId read) const {
