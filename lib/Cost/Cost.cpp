@@ -142,8 +142,8 @@ std::array<double, kLevels> servedAgain(const Counts &c, const Target &target) {
 
 Counts sideBySide(std::span<const Counts> parts) {
   constexpr double Counts::*kOfBlock[] = {&Counts::vectorOps, &Counts::vectorLoads,
-                                          &Counts::stagedLoads, &Counts::gathers,
-                                          &Counts::barriers};
+                                          &Counts::stalls,    &Counts::stagedLoads,
+                                          &Counts::gathers,   &Counts::barriers};
   constexpr double Counts::*kOfLaunch[] = {&Counts::blocks, &Counts::readBytes,
                                            &Counts::writtenBytes, &Counts::constantBytes,
                                            &Counts::stagedBytes};
@@ -151,6 +151,7 @@ Counts sideBySide(std::span<const Counts> parts) {
                                        &Counts::sharedBytesPerBlock};
   Counts sum;
   sum.blocks = 0;
+  double rows = 0;
   for (const Counts &part : parts) {
     for (double Counts::*count : kOfLaunch)
       sum.*count += part.*count;
@@ -158,9 +159,12 @@ Counts sideBySide(std::span<const Counts> parts) {
       sum.*count += part.blocks * part.*count;
     for (double Counts::*count : kMost)
       sum.*count = std::max(sum.*count, part.*count);
+    rows += part.blocks * part.vectorLoads * part.rowsAtOnce;
     for (size_t level = 0; level < kLevels; ++level)
       sum.levelBytes[level] += part.levelBytes[level];
   }
+  if (sum.vectorLoads > 0)
+    sum.rowsAtOnce = rows / sum.vectorLoads;
   for (double Counts::*count : kOfBlock)
     sum.*count /= sum.blocks;
   return sum;

@@ -34,7 +34,7 @@ struct Counts {
 };
 
 /// Of parts with blocks of their own in one grid: a block does what the average block does, and needs on chip what the
-/// neediest one does.
+/// neediest one does; rows at once are those of the average load.
 Counts sideBySide(std::span<const Counts> parts);
 
 /// Of phases of one kernel: each holds the registers and the shared memory that the neediest one does.

@@ -226,6 +226,28 @@ TEST_CASE("Blocks take whole turns, and parts side by side count by their blocks
   CHECK(both.vectorOps == 200); // of a block, on average
 }
 
+TEST_CASE(
+    "A part with nothing beside it costs what it costs alone, and twins have the counts of one") {
+  std::mt19937 random(3);
+  for (int round = 0; round < 100; ++round) {
+    Counts part = randomCounts(random);
+    part.launches = 1;
+    part.rowsAtOnce = 1 + round % 4;
+    const Counts alone = sideBySide(std::array{part}), twins = sideBySide(std::array{part, part});
+    for (auto [name, member] : kMembers) {
+      INFO(name);
+      CHECK(alone.*member == Catch::Approx(part.*member));
+    }
+    for (const Counts &sum : {alone, twins}) {
+      CHECK(sum.rowsAtOnce == Catch::Approx(part.vectorLoads > 0 ? part.rowsAtOnce : 1));
+      CHECK(sum.stalls == Catch::Approx(part.stalls));
+    }
+    CHECK(twins.blocks == 2 * part.blocks);
+    for (const Target &target : all())
+      CHECK(latency(alone, target) == Catch::Approx(latency(part, target)));
+  }
+}
+
 TEST_CASE("A CPU's calling thread does alone what is not worth handing out") {
   const Target host = *lookupTarget("host");
   Counts c;
