@@ -278,8 +278,6 @@ private:
   }
 
   void scan(const Equation &e, const std::string &where) {
-    if (inScan)
-      return fail(where, "a scan cannot stand inside a scan");
     std::vector<TensorId> outputs;
     for (const ScanCarry &c : e.carries) {
       reads(c.init, where);
@@ -298,8 +296,10 @@ private:
       if (inner.kind == EquationKind::Map || inner.kind == EquationKind::Reduction)
         equation(inner);
       else
-        fail(where, "a scan's body holds maps and reductions, not " + inner.name +
-                        ", which a loop's body may hold");
+        fail(where, "a scan's body holds maps and reductions, and " + inner.name +
+                        " is neither: write the scan as a loop (loop " + e.name +
+                        " trip %count iteration %step, with %step[] for step), whose body may "
+                        "hold it, or compute it behind the scan from what the scan stacks");
     }
     inScan = false;
     // States move on one after the other, and what is stacked lies with the values of other steps.
