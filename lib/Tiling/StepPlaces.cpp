@@ -10,10 +10,12 @@ namespace fusec::tiling {
 
 namespace {
 
-bool isState(const Equation &scan, TensorId t, bool next) {
-  return std::any_of(scan.carries.begin(), scan.carries.end(), [&](const ScanCarry &carry) {
-    return (next ? carry.next : carry.previous) == t;
-  });
+/// What a step makes of a state, and the one after it finds.
+bool isNextState(const Equation &scan, TensorId t) {
+  return std::ranges::find(scan.carries, t, &ScanCarry::next) != scan.carries.end();
+}
+bool isPreviousState(const Equation &scan, TensorId t) {
+  return std::ranges::find(scan.carries, t, &ScanCarry::previous) != scan.carries.end();
 }
 
 } // namespace
@@ -33,7 +35,7 @@ std::vector<StepPlace> writtenPlaces(const Schedule &schedule, const ExprProgram
                       -first,
                       std::max<int64_t>(1, rows)});
   }
-  if (scan && hasRounds(schedule) && isState(*scan, t, true))
+  if (scan && hasRounds(schedule) && isNextState(*scan, t))
     places.push_back({{0, steps}, 1, 2});
   else if (places.empty() && levelOf(schedule, t) == MemLevel::Global)
     places.push_back({{0, steps}});
@@ -46,8 +48,8 @@ StepPlace readPlace(const Schedule &schedule, const ExprProgram &pattern, Tensor
   if (!scan || levelOf(schedule, t) != MemLevel::Global)
     return {};
   const StepRange steps{0, scan->steps.evaluate(symbols).value_or(1)};
-  const bool written = isState(*scan, t, true);
-  if (hasRounds(schedule) && (written || isState(*scan, t, false)))
+  const bool written = isNextState(*scan, t);
+  if (hasRounds(schedule) && (written || isPreviousState(*scan, t)))
     return {steps, written ? 1 : 0, 2};
   const bool stacked = std::any_of(scan->scanOutputs.begin(), scan->scanOutputs.end(),
                                    [&](const ScanOutput &output) { return output.perStep == t; });
