@@ -158,16 +158,13 @@ private:
     });
   }
 
-  /// Every value that lies in device memory in the block's own, as far as the rules allow.
+  /// Every value that lies in device memory in the block's own: one that its phase alone reads may lie in either.
   Schedule withAllLow(const Schedule &schedule) const {
     Schedule low = schedule;
     for (size_t i = 0; i < program.tensors.size(); ++i) {
       const auto t = static_cast<TensorId>(i);
-      if (levelOf(low, t) != MemLevel::Global || !isEdge(t) || !hasKnownPart(low, t))
-        continue;
-      setLevel(low, t, MemLevel::Shared);
-      if (!isLegal(low))
-        setLevel(low, t, MemLevel::Global);
+      if (levelOf(low, t) == MemLevel::Global && isEdge(t) && hasKnownPart(low, t))
+        setLevel(low, t, MemLevel::Shared);
     }
     return low;
   }

@@ -3,6 +3,7 @@
 #include "Candidates.h"
 #include "Tiling/BlockStorage.h"
 #include "Tiling/LiveReads.h"
+#include "Tiling/Rounds.h"
 
 using namespace fusec;
 using namespace fusec::test;
@@ -223,4 +224,43 @@ map y [i:n, j:10240]
   REQUIRE(meter.seconds(raised) < seconds); // it leaves room for further blocks
   CHECK(!verify(raised, pattern, target).ok());
   CHECK(!tiling::withFasterLevels({schedule, phases, seconds}, pattern, target, meter));
+}
+
+TEST_CASE("rows as long as an input says stay where there is room for any of them") {
+  const ExprProgram pattern = patternFrom(R"(expr p
+symbol n = 1..100000 opt 4096 divisor 1
+symbol m = 1..100000 opt 64 divisor 1
+tensor %x: f32[n,m] input
+tensor %e: f32[n,m] temp
+tensor %s: f32[n] temp
+tensor %y: f32[n,m] output
+inputs (%x)
+outputs (%y)
+map e [i:n, j:m]
+  %e = exp(%x[i, j])
+reduction s [i:n; k:m] sum f32
+  %s = %e[i, k]
+map y [i:n, j:m]
+  %y = div(%e[i, j], %s[i])
+)");
+  // A GPU would be faster with the rows that the opt value stands for in its blocks' memory.
+  for (const char *name : {"x86-64-v3", "sm_80", "gfx90a"})
+    for (const Schedule &schedule : valueOf(candidateSchedules(pattern, targetNamed(name)))) {
+      INFO(name << "\n" << print(schedule, pattern));
+      CHECK((!schedule.via.empty() || tiling::levelOf(schedule, 1) == MemLevel::Global));
+    }
+}
+
+TEST_CASE("what crosses a barrier of a scan's rounds stays in device memory") {
+  const ExprProgram pattern = patternFrom(kSteps);
+  for (const char *name : {"x86-64-v3", "sm_80", "sm_90", "gfx90a"}) {
+    const Target target = targetNamed(name);
+    bool any = false;
+    for (const Schedule &schedule : valueOf(candidateSchedules(pattern, target))) {
+      INFO(name << "\n" << print(schedule, pattern));
+      require(verify(schedule, pattern, target));
+      any = any || tiling::hasRounds(schedule);
+    }
+    CHECK(any);
+  }
 }
