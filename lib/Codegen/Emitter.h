@@ -7,6 +7,8 @@
 
 namespace fusec {
 
+constexpr int64_t kLineBytes = 64; // of the caches of every x86-64
+
 using Builder = llvm::IRBuilder<llvm::InstSimplifyFolder>;
 
 /// Value of a node. Where lanes are vector elements it is one of: the same in all lanes (a scalar), linear in the
@@ -109,8 +111,22 @@ private:
   llvm::Value *pointers(const Place &p, DType t);
   void noteAhead();
   void emitAhead(const Stmt &loop);
+
+  // Lines.cpp: stores past the caches.
+  struct Lines {
+    llvm::AllocaInst *left, *end;   // what the next line begins with; where it is to end
+    llvm::AllocaInst *into;         // elements of it
+    llvm::AllocaInst *turn, *front; // which element of a vector comes where; lanes below `into`
+  };
   void noteStreamed();
-  void storeStreamed(llvm::Value *stored, llvm::Value *pointer, llvm::Align align);
+  std::map<BufferId, Lines> beginLines(const Stmt &loop); // gives those of the loop around it
+  void endLines(std::map<BufferId, Lines> outer);
+  void storePart(llvm::Value *line, llvm::Value *pointer, llvm::Value *into, llvm::Value *on);
+  llvm::Value *loaded(llvm::AllocaInst *place);
+  void storeLeft(const Lines &state);
+  void storeInOrder(const Lines &state, llvm::Value *stored, llvm::Value *pointer);
+  void storeStreamed(BufferId id, llvm::Value *stored, llvm::Value *pointer, llvm::Align align);
+  void markStreamed(llvm::Instruction *store);
 
   // Scalars.cpp, Casts.cpp, Maths.cpp, Monoids.cpp: operations on scalars or vectors alike.
   llvm::Type *valueType(DType t);
@@ -153,7 +169,8 @@ private:
   std::vector<bool>
       readsMemory; // node -> a Read of Shared or Global memory is among its operands or itself
   std::multimap<const Stmt *, Ahead> ahead; // loop -> what its iterations ask for
-  std::vector<bool> streamed; // buffer -> whole lines of it are stored past the caches
+  std::vector<bool> streamed;      // buffer -> whole lines of it are stored past the caches
+  std::map<BufferId, Lines> lines; // of the Seq loop that is being emitted
   Diagnostics errors;
 
   // Of the phase that is being emitted.

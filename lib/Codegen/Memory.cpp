@@ -8,8 +8,6 @@ using llvm::Value;
 
 namespace {
 
-constexpr int64_t kLineBytes = 64; // of the caches of every x86-64
-
 /// Type in memory: bool is a byte, f16 and bf16 are 16-bit integers.
 llvm::Type *elementInMemory(Builder &b, DType t) {
   if (t == DType::F32)
@@ -122,42 +120,9 @@ Val Emitter::load(BufferId id, const std::vector<Val> &indices) {
   return {fromMemory(t, loaded), 0, true};
 }
 
-void Emitter::noteStreamed() {
-  streamed.assign(kernel.buffers.size(), false);
-  const int64_t least = hooks.streamedBytes();
-  if (least == 0)
-    return;
-  for (int i = 0; i < kernel.numParams(); ++i) {
-    const GirBuffer &buffer = kernel.buffers[i];
-    const DimExpr elements = numElements(buffer.shape);
-    streamed[i] = buffer.written && elements.isConst() &&
-                  elements.constValue() * sizeInBytes(buffer.type) >= least;
-  }
-  for (const Scalar &s : kernel.body.nodes)
-    if (s.op == ScalarOp::Read || s.op == ScalarOp::ReadIf)
-      streamed[s.index] = false;
-  auto visit = [&](auto &self, const std::vector<Stmt> &stmts) -> void {
-    for (const Stmt &s : stmts) {
-      if (s.kind == StmtKind::Accumulate) {
-        streamed[s.buffer] = false;
-        if (s.indexBuffer >= 0)
-          streamed[s.indexBuffer] = false;
-      }
-      self(self, s.body);
-      self(self, s.elseBody);
-    }
-  };
-  for (const Phase &phase : kernel.phases)
-    visit(visit, phase.body);
-  // Lines that are in a cache by then are better written there.
-  for (const auto &[loop, access] : ahead)
-    if (access.isWritten)
-      streamed[access.buffer] = false;
-}
-
 void Emitter::noteAhead() {
-  if (const int64_t least = hooks.prefetchedBytes(); least > 0)
-    ahead = accessesAhead(kernel, least);
+  if (const int64_t cache = hooks.lastCacheBytes(); cache > 0)
+    ahead = accessesAhead(kernel, cache / 2);
 }
 
 /// In each iteration: the lines that the other loop's iteration of this number touches.
@@ -192,25 +157,6 @@ void Emitter::emitAhead(const Stmt &loop) {
   forget();
 }
 
-/// A whole line. The caller's memory may begin anywhere: only lines of the machine are stored so.
-void Emitter::storeStreamed(Value *stored, Value *pointer, llvm::Align align) {
-  Value *offset = b.CreateAnd(b.CreatePtrToInt(pointer, b.getInt64Ty()), kLineBytes - 1);
-  auto *whole = llvm::BasicBlock::Create(context, "line", function),
-       *split = llvm::BasicBlock::Create(context, "split", function),
-       *after = llvm::BasicBlock::Create(context, "stored", function);
-  b.CreateCondBr(b.CreateICmpEQ(offset, b.getInt64(0)), whole, split);
-  b.SetInsertPoint(whole);
-  llvm::Instruction *line = b.CreateAlignedStore(stored, pointer, llvm::Align(kLineBytes));
-  line->setMetadata(llvm::LLVMContext::MD_nontemporal,
-                    llvm::MDNode::get(context, llvm::ConstantAsMetadata::get(b.getInt32(1))));
-  b.CreateBr(after);
-  b.SetInsertPoint(split);
-  b.CreateAlignedStore(stored, pointer, align);
-  b.CreateBr(after);
-  b.SetInsertPoint(after);
-  hasStreamed = true;
-}
-
 void Emitter::store(BufferId id, const std::vector<Val> &indices, const Val &value) {
   const GirBuffer &buffer = kernel.buffers[id];
   if (buffer.level == MemLevel::Register)
@@ -228,8 +174,8 @@ void Emitter::store(BufferId id, const std::vector<Val> &indices, const Val &val
     Value *pointer = b.CreateGEP(element, p.base, p.index.v);
     if (mask)
       b.CreateMaskedStore(stored, pointer, align, mask);
-    else if (streamed[id] && stored->getType()->getPrimitiveSizeInBits() == kLineBytes * 8)
-      storeStreamed(stored, pointer, align);
+    else if (streamed[id] && hooks.streams(stored->getType()))
+      storeStreamed(id, stored, pointer, align);
     else
       b.CreateAlignedStore(stored, pointer, align);
     return;

@@ -99,6 +99,7 @@ void Emitter::emitSeq(const Stmt &s, Value *trip) {
   // operand yet for a constant.
   Value *counter = entryAlloca(b.getInt64Ty(), kernel.vars[s.var].name);
   b.CreateStore(zero, counter);
+  std::map<BufferId, Lines> outer = beginLines(s);
   if (constant)
     b.CreateBr(loop);
   else
@@ -112,6 +113,7 @@ void Emitter::emitSeq(const Stmt &s, Value *trip) {
   b.CreateStore(next, counter);
   b.CreateCondBr(b.CreateICmpSLT(next, trip), loop, after);
   b.SetInsertPoint(after);
+  endLines(std::move(outer));
 }
 
 template <typename F> void Emitter::emitWhere(Value *condition, F &&body) {

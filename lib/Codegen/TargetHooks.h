@@ -27,10 +27,8 @@ public:
   /// Calling convention and attributes of an entry point (of the inner function of a phase on a CPU).
   virtual void markEntry(llvm::Function &entry, const GirKernel &kernel) const = 0;
   virtual void defineMachine(llvm::Module &module, const GirKernel &kernel) const = 0;
-  /// Tensors of so many bytes and more that a kernel writes and does not read are stored past the caches; 0: none.
-  virtual int64_t streamedBytes() const { return 0; }
-  /// Lines of tensors of so many bytes and more are asked for while a loop before computes; 0: none.
-  virtual int64_t prefetchedBytes() const { return 0; }
+  /// Of the last cache, where a kernel says how its lines come and go: 0 for none.
+  virtual int64_t lastCacheBytes() const { return 0; }
   /// x 2^k for a whole k, rounded once, for a type of which `scales` holds.
   virtual bool scales(const llvm::Type *) const { return false; }
   virtual llvm::Value *scale(llvm::IRBuilderBase &, llvm::Value *, llvm::Value *) const {
@@ -39,6 +37,12 @@ public:
   /// a > c ? a : c (a < c ? a : c where not `largest`) as one instruction, where LLVM would take the choice apart to
   /// join it with the test for a NaN beside it and need more; otherwise null.
   virtual llvm::Value *extreme(llvm::IRBuilderBase &, bool, llvm::Value *, llvm::Value *) const {
+    return nullptr;
+  }
+  /// A vector of this type is a line of the caches, which stores past them take whole.
+  virtual bool streams(const llvm::Type *) const { return false; }
+  /// Of such a vector: element `numbers[i]` mod width as element i.
+  virtual llvm::Value *elements(llvm::IRBuilderBase &, llvm::Value *, llvm::Value *) const {
     return nullptr;
   }
   /// At the end of a block: such stores may overtake what tells others that it has ended.

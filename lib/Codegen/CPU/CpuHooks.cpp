@@ -22,11 +22,9 @@ public:
     entry.addFnAttr(llvm::Attribute::NoUnwind);
   }
   void defineMachine(llvm::Module &, const GirKernel &) const override {}
-  // An ordinary store reads the line before it writes it. What is as large as this comes back from memory anyway, and
-  // where it does the detour costs half of the bandwidth; below, a cache shared by the cores may hold it for the next
-  // kernel. Vectors of less than a line would leave it half written.
-  int64_t streamedBytes() const override { return target.vectorRegisters == 32 ? kLarge : 0; }
-  int64_t prefetchedBytes() const override { return kLarge; }
+  int64_t lastCacheBytes() const override {
+    return static_cast<int64_t>(target.memory.end()[-2].capacityBytes);
+  }
   bool scales(const llvm::Type *type) const override {
     return target.vectorRegisters == 32 && isLine(type);
   }
@@ -46,12 +44,18 @@ public:
       return b.CreateIntrinsic(largest ? x86_avx_max_ps_256 : x86_avx_min_ps_256, {}, {a, c});
     return nullptr;
   }
+  bool streams(const llvm::Type *type) const override {
+    return target.vectorRegisters == 32 && isLine(type);
+  }
+  llvm::Value *elements(llvm::IRBuilderBase &b, llvm::Value *x,
+                        llvm::Value *numbers) const override {
+    return b.CreateIntrinsic(llvm::Intrinsic::x86_avx512_permvar_sf_512, {}, {x, numbers});
+  }
   void completeStreamed(llvm::IRBuilderBase &b) const override {
     b.CreateIntrinsic(llvm::Intrinsic::x86_sse_sfence, {}, {});
   }
 
 private:
-  static constexpr int64_t kLarge = 16 << 20;
   static bool isFloats(const llvm::Type *type, unsigned count) {
     const auto *vector = llvm::dyn_cast<llvm::FixedVectorType>(type);
     return vector && vector->getNumElements() == count && vector->getElementType()->isFloatTy();

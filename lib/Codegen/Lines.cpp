@@ -1,0 +1,220 @@
+// Stores past the caches, which take whole lines. The caller's memory may begin anywhere, and so do rows of an odd
+// length: where a loop writes one stretch of addresses in order, its vectors are cut anew at the lines.
+#include "Codegen/Emitter.h"
+
+#include <numeric>
+#include <set>
+#include <utility>
+
+namespace fusec {
+
+using llvm::BasicBlock;
+using llvm::Value;
+
+namespace {
+
+/// Buffers that a Seq loop writes in the order of their addresses, a vector at a time: by a store in a Lane loop,
+/// possibly in one Unroll loop.
+class InOrder {
+public:
+  InOrder(const GirKernel &kernel, const Stmt &loop) : kernel(kernel), loop(loop) {
+    visit(loop.body, {});
+  }
+  std::set<BufferId> found;
+
+private:
+  struct Around {
+    VarId lane = -1, unroll = -1;
+    int64_t unrollTrip = 1;
+  };
+
+  void visit(const std::vector<Stmt> &stmts, const Around &outer) {
+    for (const Stmt &s : stmts) {
+      Around around = outer;
+      if (s.kind == StmtKind::Store && around.lane >= 0 && s.indices.size() == 1 &&
+          advances(s.indices.front(), around))
+        found.insert(s.buffer);
+      if (s.kind == StmtKind::Loop) {
+        if (s.loop == LoopKind::Lane) {
+          around.lane = s.var;
+        } else if (s.loop == LoopKind::Unroll && around.unroll < 0) {
+          around.unroll = s.var;
+          around.unrollTrip = kernel.body[s.trip].imm;
+        } else {
+          continue;
+        }
+      }
+      visit(s.body, around);
+      visit(s.elseBody, around);
+    }
+  }
+
+  bool advances(NodeId index, const Around &around) const {
+    const auto form = affineForm(kernel.body, index, static_cast<int>(kernel.vars.size()));
+    if (!form)
+      return false;
+    const auto steps = [&](VarId var, int64_t by) {
+      return form->coefficients[static_cast<size_t>(var)].isConst(by);
+    };
+    return steps(around.lane, 1) && (around.unroll < 0 || steps(around.unroll, kernel.lanes)) &&
+           steps(loop.var, kernel.lanes * around.unrollTrip);
+  }
+
+  const GirKernel &kernel;
+  const Stmt &loop;
+};
+
+} // namespace
+
+/// An ordinary store reads the line before it writes it, a detour of half the bandwidth. What the last cache still
+/// holds of a kernel's tensors is better left to it: of one and a half times its size half, of twice its size nothing.
+/// In between, lines that are asked for while the core computes come in time.
+void Emitter::noteStreamed() {
+  streamed.assign(kernel.buffers.size(), false);
+  if (!hooks.streams(llvm::FixedVectorType::get(b.getFloatTy(), static_cast<unsigned>(width))))
+    return;
+  const int64_t cache = hooks.lastCacheBytes();
+  std::vector<int64_t> bytes;
+  for (int i = 0; i < kernel.numParams(); ++i) {
+    const GirBuffer &buffer = kernel.buffers[i];
+    const DimExpr elements = numElements(buffer.shape);
+    bytes.push_back(elements.isConst() ? elements.constValue() * sizeInBytes(buffer.type) : 0);
+  }
+  const int64_t all = std::accumulate(bytes.begin(), bytes.end(), int64_t{0});
+  if (all < cache + cache / 2)
+    return;
+  for (int i = 0; i < kernel.numParams(); ++i)
+    streamed[i] =
+        kernel.buffers[i].written && kernel.buffers[i].type == DType::F32 && bytes[i] >= cache / 2;
+  for (const Scalar &s : kernel.body.nodes)
+    if (s.op == ScalarOp::Read || s.op == ScalarOp::ReadIf)
+      streamed[s.index] = false;
+  auto visit = [&](auto &self, const std::vector<Stmt> &stmts) -> void {
+    for (const Stmt &s : stmts) {
+      if (s.kind == StmtKind::Accumulate) {
+        streamed[s.buffer] = false;
+        if (s.indexBuffer >= 0)
+          streamed[s.indexBuffer] = false;
+      }
+      self(self, s.body);
+      self(self, s.elseBody);
+    }
+  };
+  for (const Phase &phase : kernel.phases)
+    visit(visit, phase.body);
+  if (all < 2 * cache) {
+    for (const auto &[loop, access] : ahead)
+      if (access.isWritten)
+        streamed[access.buffer] = false;
+  } else {
+    std::erase_if(ahead, [&](const auto &entry) {
+      return entry.second.isWritten && streamed[entry.second.buffer];
+    });
+  }
+}
+
+/// The vectors that a loop stores to a buffer lie behind one another, each across two lines: what is left of one waits
+/// for the next.
+std::map<BufferId, Emitter::Lines> Emitter::beginLines(const Stmt &loop) {
+  std::map<BufferId, Lines> made;
+  const auto lanes = static_cast<unsigned>(width);
+  auto *floats = llvm::FixedVectorType::get(b.getFloatTy(), lanes),
+       *numbers = llvm::FixedVectorType::get(b.getInt32Ty(), lanes),
+       *bits = llvm::FixedVectorType::get(b.getInt1Ty(), lanes);
+  for (BufferId id : InOrder(kernel, loop).found) {
+    if (!streamed[id])
+      continue;
+    const Lines &state = made[id] = {entryAlloca(floats, "left"), entryAlloca(b.getPtrTy(), "end"),
+                                     entryAlloca(b.getInt64Ty(), "into"),
+                                     entryAlloca(numbers, "turn"), entryAlloca(bits, "front")};
+    b.CreateStore(llvm::Constant::getNullValue(b.getPtrTy()), state.end);
+    b.CreateStore(b.getInt64(0), state.into);
+  }
+  return std::exchange(lines, std::move(made));
+}
+
+void Emitter::endLines(std::map<BufferId, Lines> outer) {
+  for (const auto &[id, state] : lines)
+    storeLeft(state);
+  lines = std::move(outer);
+}
+
+/// The elements of a line that `on` chooses, of the line in which `pointer` lies so many elements behind its start.
+void Emitter::storePart(Value *line, Value *pointer, Value *into, Value *on) {
+  b.CreateMaskedStore(line, b.CreateGEP(b.getFloatTy(), pointer, b.CreateNeg(into)),
+                      llvm::Align(kLineBytes), on);
+}
+
+void Emitter::storeLeft(const Lines &state) {
+  auto *left = BasicBlock::Create(context, "left", function),
+       *after = BasicBlock::Create(context, "after", function);
+  Value *into = loaded(state.into);
+  b.CreateCondBr(b.CreateICmpNE(into, b.getInt64(0)), left, after);
+  b.SetInsertPoint(left);
+  storePart(loaded(state.left), loaded(state.end), into, loaded(state.front));
+  b.CreateBr(after);
+  b.SetInsertPoint(after);
+}
+
+Value *Emitter::loaded(llvm::AllocaInst *place) {
+  return b.CreateLoad(place->getAllocatedType(), place);
+}
+
+void Emitter::storeInOrder(const Lines &state, Value *stored, Value *pointer) {
+  auto *next = BasicBlock::Create(context, "next", function),
+       *first = BasicBlock::Create(context, "first", function),
+       *after = BasicBlock::Create(context, "stored", function);
+  b.CreateCondBr(b.CreateICmpEQ(loaded(state.end), pointer), next, first);
+  b.SetInsertPoint(next);
+  Value *turned = hooks.elements(b, stored, loaded(state.turn)), *into = loaded(state.into);
+  Value *line = b.CreateSelect(loaded(state.front), loaded(state.left), turned);
+  markStreamed(b.CreateAlignedStore(line, b.CreateGEP(b.getFloatTy(), pointer, b.CreateNeg(into)),
+                                    llvm::Align(kLineBytes)));
+  b.CreateStore(turned, state.left);
+  b.CreateBr(after);
+  b.SetInsertPoint(first);
+  storeLeft(state);
+  Value *address = b.CreatePtrToInt(pointer, b.getInt64Ty());
+  into = b.CreateLShr(b.CreateAnd(address, kLineBytes - 1), 2);
+  std::vector<llvm::Constant *> numbers;
+  for (int l = 0; l < width; ++l)
+    numbers.push_back(b.getInt32(static_cast<uint32_t>(l)));
+  Value *lanes = llvm::ConstantVector::get(numbers),
+        *border = b.CreateVectorSplat(width, b.CreateTrunc(into, b.getInt32Ty()));
+  Value *turn = b.CreateSub(lanes, border), *front = b.CreateICmpULT(lanes, border);
+  turned = hooks.elements(b, stored, turn);
+  storePart(turned, pointer, into, b.CreateNot(front));
+  b.CreateStore(into, state.into);
+  b.CreateStore(turn, state.turn);
+  b.CreateStore(front, state.front);
+  b.CreateStore(turned, state.left);
+  b.CreateBr(after);
+  b.SetInsertPoint(after);
+  b.CreateStore(b.CreateGEP(b.getFloatTy(), pointer, b.getInt64(width)), state.end);
+}
+
+void Emitter::markStreamed(llvm::Instruction *store) {
+  store->setMetadata(llvm::LLVMContext::MD_nontemporal,
+                     llvm::MDNode::get(context, llvm::ConstantAsMetadata::get(b.getInt32(1))));
+  hasStreamed = true;
+}
+
+/// A vector of the buffer past the caches, if it begins where a line does or its loop goes along one stretch.
+void Emitter::storeStreamed(BufferId id, Value *stored, Value *pointer, llvm::Align align) {
+  if (auto known = lines.find(id); known != lines.end())
+    return storeInOrder(known->second, stored, pointer);
+  Value *offset = b.CreateAnd(b.CreatePtrToInt(pointer, b.getInt64Ty()), kLineBytes - 1);
+  auto *whole = BasicBlock::Create(context, "line", function),
+       *split = BasicBlock::Create(context, "split", function),
+       *after = BasicBlock::Create(context, "stored", function);
+  b.CreateCondBr(b.CreateICmpEQ(offset, b.getInt64(0)), whole, split);
+  b.SetInsertPoint(whole);
+  markStreamed(b.CreateAlignedStore(stored, pointer, llvm::Align(kLineBytes)));
+  b.CreateBr(after);
+  b.SetInsertPoint(split);
+  b.CreateAlignedStore(stored, pointer, align);
+  b.CreateBr(after);
+  b.SetInsertPoint(after);
+}
+
+} // namespace fusec
