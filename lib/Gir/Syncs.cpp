@@ -27,7 +27,8 @@
 //
 // Stores that meet stores need a barrier only where a value is overwritten by another thread. That cannot be for a
 // Global buffer, whose elements are stored once between reads, nor for one Store statement in several iterations:
-// kernels are not made so, and the interpreter reports one that is.
+// kernels are not made so, and the interpreter reports one that is. The stores of full tiles and of cut ones are made of
+// one statement: a buffer's n-th store in the one branch of an If and that in the other count as one.
 //
 // Outside Unit loops all units read what the first one stores. No barrier can stand in a Lane loop, so one in which
 // that happens is taken apart first; a loop inside it goes outside:
@@ -47,6 +48,7 @@
 #include "Gir/Walk.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <tuple>
 
@@ -56,7 +58,7 @@ namespace {
 struct Access {
   BufferId buffer = -1;
   bool write = false;
-  int statement = -1;                    // number of the Store, for writes
+  int statement = -1;                    // which of the buffer's Stores, for writes
   int unitRun = -1, laneRun = -1;        // number of the Unit and Lane loop around it; -1: none
   bool ownUnit = false, ownLane = false; // the element's index names the thread
   bool byStore =
@@ -301,7 +303,12 @@ private:
     switch (s.kind) {
     case StmtKind::Sync: return ofSync(s.scope);
     case StmtKind::If: {
-      Summary then = list(s.body), otherwise = list(s.elseBody);
+      std::map<BufferId, int> counted = stores;
+      Summary then = list(s.body);
+      std::swap(stores, counted);
+      Summary otherwise = list(s.elseBody);
+      for (auto [buffer, count] : counted)
+        stores[buffer] = std::max(stores[buffer], count);
       merge(then.head, otherwise.head);
       merge(then.tail, otherwise.tail);
       then.passes = then.passes || otherwise.passes;
@@ -345,10 +352,10 @@ private:
           {node.args.begin() + static_cast<long>(first), node.args.end()});
     }
     if (writesBuffer(s)) {
-      ++statementNumber;
       for (BufferId b : {s.buffer, s.indexBuffer}) {
         if (b < 0)
           continue;
+        ++stores[b];
         add(accesses, b, true, true, s.indices);
         if (s.kind == StmtKind::Accumulate)
           add(accesses, b, false, true, s.indices);
@@ -365,7 +372,7 @@ private:
            std::vector<NodeId> indices) {
     if (!isSynchronised(buffer))
       return;
-    Access a{buffer,  write, write ? statementNumber : -1, unitRun, laneRun, false, false,
+    Access a{buffer,  write, write ? stores[buffer] : -1, unitRun, laneRun, false, false,
              byStore, false};
     if (indices.size() == 1 && laneVar >= 0) {
       Body &body = kernel.body;
@@ -380,8 +387,9 @@ private:
 
   GirKernel &kernel;
   const std::function<bool(BufferId, BufferId)> &overlap;
-  std::vector<bool> varies; // expressions, from lane to lane
-  int statementNumber = 0, nextRun = 0, unitRun = -1, laneRun = -1;
+  std::vector<bool> varies;       // expressions, from lane to lane
+  std::map<BufferId, int> stores; // so far, of each buffer
+  int nextRun = 0, unitRun = -1, laneRun = -1;
   VarId unitVar = -1, laneVar = -1;
 };
 

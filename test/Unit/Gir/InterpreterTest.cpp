@@ -111,6 +111,22 @@ TEST_CASE("a missing barrier is reported with kernel, statement and buffer") {
             .find("written by another thread than one that read it") != std::string::npos);
 }
 
+TEST_CASE("branches that overwrite each other's elements are reported") {
+  std::vector<float> x(8, 1.0f), y(8);
+  const std::string text =
+      "kernel @k units 1 lanes 4 {\n  param %x f32[8]\n  param out %y f32[8]\n"
+      "  shared %s f32[4]\n  phase () { seq i in 2 { if lt(i, 1) { lane l in 4 { "
+      "%s[l] = 1.0 } } else { lane l in 4 { %s[INDEX] = 2.0 } } } "
+      "lane l in 4 { %y[l] = %s[l] } } }";
+  auto faultAt = [&](const std::string &index) {
+    std::string with = text;
+    with.replace(with.find("INDEX"), 5, index);
+    return faultOf(withSyncs(with), {argument(x), argument(y)});
+  };
+  CHECK(faultAt("l") == "");
+  CHECK(faultAt("floormod(l + 1, 4)").find("written by two threads") != std::string::npos);
+}
+
 TEST_CASE("lanes that exchange values inside a Lane loop, and blocks that meet, are reported") {
   std::string head =
       "kernel @k units 1 lanes 4 {\n  param %x f32[8]\n  param out %y f32[8]\n  shared %s f32[4]\n";

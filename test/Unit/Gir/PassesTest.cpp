@@ -116,6 +116,22 @@ TEST_CASE("accesses in both branches of an If, and reads by all threads, are see
   CHECK(count(afterSyncs(sharedKernel("%s[0] = 1.0\n%s[0] = 2.0\n")), "sync block") == 0);
 }
 
+TEST_CASE("the stores of full tiles and of cut ones are one statement's") {
+  const std::string cut = "unit u in 2 { lane l in 4 { if lt(i*8 + u*4 + l, 20) "
+                          "{ %s[i*8 + u*4 + l] = 2.0 } else { %s[i*8 + u*4 + l] = 0.0 } } }\n",
+                    full = "unit u in 2 { %s[i*8 + u*4] = 1.0 }\n";
+  auto loopOf = [](const std::string &then, const std::string &otherwise) {
+    return afterSyncs(sharedKernel("seq i in 3 { if lt(i, 2) { " + then + "} else { " + otherwise +
+                                   "} }\n" + kReadS));
+  };
+  const std::string text = loopOf(full, cut);
+  INFO(text);
+  CHECK(count(text, "sync") == 1);
+  CHECK(text.find("    }\n    sync block\n    unit") != std::string::npos);
+  // A second store of the same buffer is another one.
+  CHECK(loopOf(full, cut + full).find("      sync block\n    }\n    unit") != std::string::npos);
+}
+
 TEST_CASE(
     "a barrier stands in front of a loop that needs it once, inside one that needs it each time") {
   std::string once = afterSyncs(sharedKernel(kWriteS + "seq i in 3 { " + kReadS + "}\n"));
