@@ -1,7 +1,7 @@
 // Every list of statements is walked once, as in Gir/Syncs.cpp: its summary says which accesses can be reached from its
 // start without a barrier, which reach its end, and whether a path without one leads through. Partial results that
 // units exchange are taken to lie at one place. Which other buffers will share bytes, so that one more barrier stands
-// between their uses, is not known before the kernel is made; nor are the stores of cut tiles, which stand apart.
+// between their uses, is not known before the kernel is made: of kernels with such buffers this is the least there are.
 #include "Tiling/BlockBarriers.h"
 
 #include "Tiling/Kept.h"
@@ -26,6 +26,7 @@ struct Access {
   const TreeNode
       *run; // the loop over units around it (over lanes in blocks of one unit); null: none
   bool own; // the element's index names the thread
+  const TreeNode *statement;
 };
 
 struct Summary {
@@ -35,12 +36,16 @@ struct Summary {
 
 class Barriers {
 public:
-  Barriers(const Schedule &schedule, const std::vector<TreeNode> &nodes,
+  Barriers(const Schedule &schedule, const std::vector<TreeNode> &nodes, const ExprProgram &pattern,
            const std::vector<EquationFacts> &facts, const std::map<const TreeNode *, double> &trips)
-      : schedule(schedule), nodes(nodes), facts(facts), trips(trips) {
+      : schedule(schedule), nodes(nodes), pattern(pattern), facts(facts), scan(scanOf(pattern)),
+        trips(trips) {
     for (const EquationFacts &of : facts)
       made.insert(of.equation.outputs.begin(), of.equation.outputs.end());
+    for (size_t c = 0; scan && c < scan->carries.size(); ++c)
+      made.insert(scan->carries[c].previous);
     addStored(nodes, stored);
+    findScopes(nodes);
   }
 
   double run() {
@@ -49,15 +54,59 @@ public:
   }
 
 private:
-  static bool conflict(const Access &a, const Access &b, bool otherIteration) {
-    // An element is stored once, save in partial results and staged tiles.
-    if (a.place != b.place || (!a.write && !b.write) || (a.write && b.write && a.place >= 0))
+  void findScopes(const std::vector<TreeNode> &level) {
+    for (const TreeNode &node : level) {
+      if (node.isLoop) {
+        path.push_back(&node);
+        findScopes(node.children);
+        path.pop_back();
+      } else if (node.leaf == LeafKind::Compute || node.leaf == LeafKind::Store) {
+        const EquationFacts &known = facts[static_cast<size_t>(node.target)];
+        for (TensorId t : known.equation.outputs)
+          narrowScope(t);
+        for (NodeId read : known.reads)
+          narrowScope(known.equation.body[read].index);
+      }
+    }
+  }
+
+  void narrowScope(TensorId t) {
+    if (scan || levelOf(schedule, t) != MemLevel::Shared)
+      return;
+    std::vector<const TreeNode *> &scope = scopes.try_emplace(t, path).first->second;
+    scope.resize(static_cast<size_t>(
+        std::mismatch(scope.begin(), scope.end(), path.begin(), path.end()).first - scope.begin()));
+  }
+
+  /// All of the tensor that there is in memory at a time has one element along that axis of an equation.
+  bool isOne(TensorId t, int equation, int position) const {
+    const auto scope = scopes.find(t);
+    if (scope == scopes.end())
+      return false;
+    for (const TreeNode *loop : scope->second) {
+      if (loop->loop == LoopKind::Unit || loop->loop == LoopKind::Lane)
+        return false;
+      const AxisUse *use = schedule.axes[static_cast<size_t>(loop->axis)].in(equation);
+      if (loop->step == 1 && use &&
+          std::count(use->positions.begin(), use->positions.end(), position) != 0)
+        return true;
+    }
+    return false;
+  }
+
+  bool conflict(const Access &a, const Access &b, bool otherIteration) const {
+    if (a.place != b.place || (!a.write && !b.write))
+      return false;
+    // An element of device memory is stored once, and no statement overwrites what it has stored.
+    if (a.write && b.write &&
+        (a.statement == b.statement ||
+         (a.place >= 0 && levelOf(schedule, a.place) == MemLevel::Global)))
       return false;
     const bool sameRun = a.run && a.run == b.run && !otherIteration;
     return !sameRun && !(a.own && b.own);
   }
-  static bool conflict(const std::vector<Access> &before, const std::vector<Access> &after,
-                       bool otherIteration) {
+  bool conflict(const std::vector<Access> &before, const std::vector<Access> &after,
+                bool otherIteration) const {
     return std::any_of(before.begin(), before.end(), [&](const Access &a) {
       return std::any_of(after.begin(), after.end(),
                          [&](const Access &b) { return conflict(a, b, otherIteration); });
@@ -118,10 +167,8 @@ private:
     return out;
   }
 
-  /// The element's flat index gives the lane, and where there are several the unit, as its lowest digits.
-  bool isOwn(int equation, const std::vector<int> &positions) const {
-    if (positions.empty())
-      return false;
+  /// The element's flat address gives the lane, and where there are several the unit, as its lowest digits.
+  bool isOwn(int equation, TensorId t, const FlatAccess &address) const {
     AxisId axis = -1;
     for (const TreeNode *loop : path)
       if (loop->loop == LoopKind::Lane && loop->step == 1)
@@ -130,14 +177,44 @@ private:
         schedule.units == 1 || std::any_of(path.begin(), path.end(), [&](const TreeNode *loop) {
           return loop->loop == LoopKind::Unit && loop->axis == axis && loop->step == schedule.lanes;
         });
-    if (axis < 0 || !units)
+    const AxisUse *use =
+        axis >= 0 && units ? schedule.axes[static_cast<size_t>(axis)].in(equation) : nullptr;
+    if (!use || !address.stride[static_cast<size_t>(use->positions.back())].isConst(1))
       return false;
-    const AxisUse *use = schedule.axes[static_cast<size_t>(axis)].in(equation);
-    return use && use->positions.back() == positions.back();
+    const std::vector<Axis> &axes = facts[static_cast<size_t>(equation)].equation.axes;
+    DimExpr run(1);
+    for (size_t i = use->positions.size(); i-- > 0;) {
+      const auto p = static_cast<size_t>(use->positions[i]);
+      if (address.stride[p] != run && !axes[p].extent.isConst(1))
+        return false;
+      run = run * axes[p].extent;
+    }
+    for (size_t p = 0; p < axes.size(); ++p)
+      if (std::count(use->positions.begin(), use->positions.end(), static_cast<int>(p)) == 0 &&
+          !axes[p].extent.isConst(1) && !isOfThreads(address.stride[p]) &&
+          !isOne(t, equation, static_cast<int>(p)))
+        return false;
+    return isOfThreads(address.constant) && isOfThreads(stepOf(t)) &&
+           std::all_of(address.rests.begin(), address.rests.end(),
+                       [&](const FlatAccess::Rest &rest) { return isOfThreads(rest.stride); });
+  }
+
+  /// So many elements further on, the address has the same digits.
+  bool isOfThreads(const DimExpr &elements) const {
+    return elements.divisibleBy(int64_t{schedule.units} * schedule.lanes, pattern.symbols);
+  }
+
+  /// Elements from where a value of the scan's step lies to where the next step's does.
+  DimExpr stepOf(TensorId t) const {
+    const bool stacked = scan && levelOf(schedule, t) == MemLevel::Global &&
+                         !scan->steps.isConst(1) &&
+                         std::any_of(scan->scanOutputs.begin(), scan->scanOutputs.end(),
+                                     [&](const ScanOutput &output) { return output.perStep == t; });
+    return stacked ? numElements(pattern.tensors[static_cast<size_t>(t)].shape) : DimExpr(0);
   }
 
   void add(Summary &sum, Place place, bool write, bool own) const {
-    const Access access{place, write, around, own};
+    const Access access{place, write, around, own, statement};
     sum.head.push_back(access);
     sum.tail.push_back(access);
   }
@@ -148,12 +225,11 @@ private:
 
   void write(Summary &sum, int equation) {
     const Equation &e = facts[static_cast<size_t>(equation)].equation;
-    std::vector<int> positions;
-    for (int p = 0; p < e.numSpatial; ++p)
-      positions.push_back(p);
     for (TensorId t : e.outputs)
       if (isInMemory(t)) {
-        add(sum, t, true, isOwn(equation, positions));
+        FlatAccess address{stridesOf(pattern.tensors[static_cast<size_t>(t)].shape), {}, {}};
+        address.stride.resize(e.axes.size(), DimExpr(0));
+        add(sum, t, true, isOwn(equation, t, address));
         if (const TreeNode *lanes = laneLoop())
           madeIn[t] = lanes;
       }
@@ -168,12 +244,15 @@ private:
 
   Summary leaf(const TreeNode &node, double times) {
     Summary sum;
+    statement = &node;
     if (node.leaf == LeafKind::Stage) {
       add(sum, placeOf(static_cast<size_t>(node.target)), true, false);
       return sum;
     }
-    if (node.isBorder() || node.leaf == LeafKind::Carry || node.leaf == LeafKind::Sort ||
-        node.leaf == LeafKind::Init || node.leaf == LeafKind::Correct)
+    if (node.leaf == LeafKind::Carry)
+      return carry(node.target);
+    if (node.isBorder() || node.leaf == LeafKind::Sort || node.leaf == LeafKind::Init ||
+        node.leaf == LeafKind::Correct)
       return sum;
     const EquationFacts &known = facts[static_cast<size_t>(node.target)];
     const Equation &e = known.equation;
@@ -183,8 +262,8 @@ private:
       std::vector<const TreeNode *> chain;
       if (schedule.units > 1 && findCompute(nodes, node.target, chain) &&
           sharesReduction(schedule, node.target, chain, LoopKind::Unit)) {
-        sum.head.push_back({kPartials, true, nullptr, false});
-        sum.tail.push_back({kPartials, false, nullptr, false});
+        sum.head.push_back({kPartials, true, nullptr, false, &node});
+        sum.tail.push_back({kPartials, false, nullptr, false, &node});
         sum.passes = false;
         count += times;
       }
@@ -220,35 +299,51 @@ private:
     return sum;
   }
 
+  /// Each state is copied by threads side by side, from its first element to its last.
+  Summary carry(int when) const {
+    Summary sum;
+    for (const ScanCarry &c : scan->carries) {
+      const TensorId from = when == 0 ? c.init : when == 1 ? c.next : c.previous;
+      const TensorId to = when == 2 ? c.final : c.previous;
+      if (from == to || to < 0)
+        continue;
+      if (isInMemory(from))
+        add(sum, from, false, isOfThreads(stepOf(from)));
+      if (isInMemory(to))
+        add(sum, to, true, true);
+    }
+    return sum;
+  }
+
   bool isOwnRead(int equation, size_t read) const {
-    const std::optional<FlatAccess> &access = facts[static_cast<size_t>(equation)].accesses[read];
-    if (!access)
-      return false;
-    std::vector<int> along;
-    for (size_t p = 0; p < access->stride.size(); ++p)
-      if (access->stride[p].isConst(1))
-        along.push_back(static_cast<int>(p));
-    return isOwn(equation, along);
+    const EquationFacts &known = facts[static_cast<size_t>(equation)];
+    const std::optional<FlatAccess> &access = known.accesses[read];
+    return access && isOwn(equation, known.equation.body[known.reads[read]].index, *access);
   }
 
   const Schedule &schedule;
   const std::vector<TreeNode> &nodes;
+  const ExprProgram &pattern;
   const std::vector<EquationFacts> &facts;
+  const Equation *const scan;
   const std::map<const TreeNode *, double> &trips;
   std::set<TensorId> made;
   std::set<int> stored;                        // equations with a Store
   std::map<TensorId, const TreeNode *> madeIn; // the loop over lanes
+  /// Loops around all that touches an inner value in shared memory: below them lies a tile of it.
+  std::map<TensorId, std::vector<const TreeNode *>> scopes;
   std::vector<const TreeNode *> path;
   const TreeNode *around = nullptr; // the loop that makes a run
+  const TreeNode *statement = nullptr;
   double count = 0;
 };
 
 } // namespace
 
 double blockBarriers(const Schedule &schedule, const std::vector<TreeNode> &nodes,
-                     const std::vector<EquationFacts> &facts,
+                     const ExprProgram &pattern, const std::vector<EquationFacts> &facts,
                      const std::map<const TreeNode *, double> &trips) {
-  return Barriers(schedule, nodes, facts, trips).run();
+  return Barriers(schedule, nodes, pattern, facts, trips).run();
 }
 
 } // namespace fusec::tiling

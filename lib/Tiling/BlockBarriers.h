@@ -11,7 +11,7 @@ namespace fusec::tiling {
 /// loop tree by the rules that insertSyncs (Gir/Passes.h) follows in the code; what topk's statements need is theirs to
 /// say. `facts`: of the pattern's equations. `trips`: of the loops.
 double blockBarriers(const Schedule &schedule, const std::vector<TreeNode> &nodes,
-                     const std::vector<EquationFacts> &facts,
+                     const ExprProgram &pattern, const std::vector<EquationFacts> &facts,
                      const std::map<const TreeNode *, double> &trips);
 
 } // namespace fusec::tiling

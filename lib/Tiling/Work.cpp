@@ -150,7 +150,7 @@ private:
   void walkBlock(const std::vector<TreeNode> &nodes) {
     walk(nodes, 1.0);
     if (target.kind != TargetKind::Cpu)
-      counts.barriers += blockBarriers(schedule, nodes, facts, tripsOf);
+      counts.barriers += blockBarriers(schedule, nodes, pattern, facts, tripsOf);
   }
 
   void walkParts() {

@@ -27,12 +27,10 @@ for model in models:
     compared = exact = waiting = same = 0
     for name, sim in counted.items():
         k = kernels[name]
-        steps = any(line.strip().startswith("seq step:") for line in k["schedules"][-1])
-        if not steps:  # what hands a scan's states on is not predicted
-            barriers, taken = k["barriers"]["of_block"], sim["barriers"] / sim["blocks"]
-            assert barriers <= taken, (model, name, barriers, taken)
-            waiting += taken > 0
-            same += 0 < taken == barriers
+        barriers, taken = k["barriers"]["of_block"], sim["barriers"] / sim["blocks"]
+        assert barriers <= taken, (model, name, barriers, taken)
+        waiting += taken > 0
+        same += 0 < taken == barriers
         if any("embedding" in node or "Gather" in node for node in k["nodes"]):
             continue  # how many different rows a gather reads is in the data
         predicted = (k["bytes_read"] + k["bytes_written"]) * sim["launches"]
@@ -44,6 +42,6 @@ for model in models:
         tensors = len(k["inputs"]) + len(k["outputs"])
         assert touched - predicted <= tensors * 2 * SECTOR * sim["launches"], (model, name, predicted, touched)
         exact += 1
-    assert compared > 2 and exact > 1 and 0 < 0.8 * waiting <= same, (model, compared, exact, waiting, same)
+    assert compared > 2 and exact > 1 and 0 < 0.9 * waiting <= same, (model, compared, exact, waiting, same)
     print(f"{pathlib.Path(model).stem} on {target}: {compared} kernels move no less, {exact} of one block no more, "
           f"{same} of {waiting} wait as often as predicted")

@@ -191,9 +191,56 @@ TEST_CASE(
                                               .map("e", "i:64, k:4096", "exp(sub(%x[i, k], %m[i]))")
                                               .reduction("s", "i:64; k:4096", "sum", "%e[i, k]")
                                               .map("y", "i:64, k:4096", "div(%e[i, k], %s[i])"));
+  // A step's rows do not begin with a thread of their own: 39 is odd.
+  const ExprProgram gates = patternFrom(R"(expr gates
+tensor %x: f32[5,39] input
+tensor %r: f32[3,52,13] input
+tensor %zero: f32[39] input
+tensor %h: f32[39] temp
+tensor %c: f32[39] temp
+tensor %s: f32[3,52] temp
+tensor %c.next: f32[39] temp
+tensor %h.next: f32[39] temp
+tensor %hs: f32[5,39] output
+tensor %last: f32[39] output
+inputs (%x, %r, %zero)
+outputs (%hs, %last)
+scan hs steps(5)
+  carry %h = %zero next %h.next
+  carry %c = %zero next %c.next final %last
+  stack %h.next -> %hs
+  reduction s [b:3, j:52; k:13] sum f32
+    %s = mul(%h[b*13 + k], %r[b, j, k])
+  map c.next [i:39]
+    %c.next = add(mul(%c[i], %x[step, i]), %s[floordiv(i, 13), floormod(i, 13)])
+  map h.next [i:39]
+    %h.next = mul(%c.next[i], %s[floordiv(i, 13), floormod(i, 13) + 26])
+end
+)");
+  const ExprProgram cumsum = patternFrom(R"(expr cumsum
+tensor %x: f32[7,33] input
+tensor %zero: f32[33] input
+tensor %s: f32[33] temp
+tensor %s.next: f32[33] temp
+tensor %y: f32[7,33] output
+inputs (%x, %zero)
+outputs (%y)
+scan y steps(7)
+  carry %s = %zero next %s.next
+  stack %s.next -> %y
+  map s.next [i:33]
+    %s.next = add(%s[i], %x[step, i])
+end
+)");
+  // A channel's mean lies at distances that are no number of threads, and is read again at every point.
+  const ExprProgram squeeze = patternFrom(ProgramText("squeeze", {})
+                                              .input("x", "6,48")
+                                              .map("e", "i:6, c:48", "exp(%x[i, c])")
+                                              .reduction("m", "c:48; i:6", "sum", "%e[i, c]")
+                                              .map("y", "i:6, c:48", "mul(%e[i, c], %m[c])"));
   for (const char *name : {"sm_90", "gfx90a"}) {
     const Target target = targetNamed(name);
-    for (const ExprProgram *pattern : {&product, &softmax}) {
+    for (const ExprProgram *pattern : {&product, &softmax, &gates, &cumsum, &squeeze}) {
       bool any = false;
       for (Schedule &schedule : valueOf(candidateSchedules(*pattern, target))) {
         require(decideKept(schedule, *pattern, pattern->symbols, target));
