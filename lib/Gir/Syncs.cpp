@@ -27,20 +27,12 @@
 //
 // Stores that meet stores need a barrier only where a value is overwritten by another thread. That cannot be for a
 // Global buffer, whose elements are stored once between reads, nor for one Store statement in several iterations:
-// kernels are not made so, and the interpreter reports one that is. The stores of full tiles and of cut ones are made of
-// one statement: a buffer's n-th store in the one branch of an If and that in the other count as one.
-//
-// Outside Unit loops all units read what the first one stores. No barrier can stand in a Lane loop, so one in which
-// that happens is taken apart first; a loop inside it goes outside:
-//
-//   lane l { seq i in 3 { %s[l] = ..; %r[] sum= %s[l] } }
-// becomes
-//   seq i in 3 { lane l { %s[l] = .. }  sync block  lane l { %r[] sum= %s[l] }  sync block }
+// kernels are not made so, and the interpreter reports one that is. The stores of full tiles and of cut ones are made
+// of one statement: a buffer's n-th store in the one branch of an If and that in the other count as one.
 //
 // A Signal reads what all threads have stored, a Wait stores what other blocks have: with barriers like any access.
 //
-// Not handled: distinct elements at different indices (a conflict is assumed per buffer); units that read in a branch
-// or loop of a Lane loop what the first one stores there, where the lanes do not go the same way.
+// Not handled: distinct elements at different indices (a conflict is assumed per buffer).
 #include "Gir/Syncs.h"
 
 #include "Gir/Passes.h"
@@ -49,7 +41,6 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 #include <tuple>
 
 namespace fusec {
@@ -93,106 +84,14 @@ public:
       : kernel(kernel), overlap(overlap) {}
 
   void run() {
-    varies = laneVarying(kernel);
-    for (Phase &p : kernel.phases) {
-      if (kernel.units > 1)
-        takeApart(p.body);
+    for (Phase &p : kernel.phases)
       list(p.body);
-    }
   }
 
 private:
-  /// Buffers that all units read, and those that the first one stores to.
-  struct Touched {
-    std::set<BufferId> read, stored;
-  };
-
-  void touch(const Stmt &s, Touched &touched) const {
-    for (NodeId id : kernel.body.reachable(exprRoots(s)))
-      if (const Scalar &node = kernel.body[id];
-          (node.op == ScalarOp::Read || node.op == ScalarOp::ReadIf) && isSynchronised(node.index))
-        touched.read.insert(node.index);
-    if (writesBuffer(s))
-      for (BufferId b : {s.buffer, s.indexBuffer})
-        if (b >= 0 && isSynchronised(b))
-          touched.stored.insert(b);
-    for (const auto *inner : {&s.body, &s.elseBody})
-      for (const Stmt &t : *inner)
-        touch(t, touched);
-  }
-
-  bool meet(const Touched &a, const Touched &b) const {
-    auto readsStored = [&](const Touched &reads, const Touched &stores) {
-      return std::any_of(reads.read.begin(), reads.read.end(), [&](BufferId r) {
-        return std::any_of(stores.stored.begin(), stores.stored.end(),
-                           [&](BufferId s) { return r == s || overlap(r, s); });
-      });
-    };
-    return readsStored(a, b) || readsStored(b, a);
-  }
-
-  void takeApart(std::vector<Stmt> &stmts) {
-    std::vector<Stmt> out;
-    for (Stmt &s : stmts) {
-      if (s.kind == StmtKind::Loop && s.loop == LoopKind::Lane) {
-        for (Stmt &part : partsOf(std::move(s)))
-          out.push_back(std::move(part));
-        continue;
-      }
-      if (s.kind != StmtKind::Loop || s.loop != LoopKind::Unit) {
-        takeApart(s.body);
-        takeApart(s.elseBody);
-      }
-      out.push_back(std::move(s));
-    }
-    stmts = std::move(out);
-  }
-
-  /// Lane loops one behind the other for one, in none of which a unit reads what another one stores.
-  std::vector<Stmt> partsOf(Stmt lanes) const {
-    std::vector<Stmt> out, body = std::move(lanes.body);
-    lanes.body.clear();
-    Stmt part = lanes;
-    Touched before;
-    auto end = [&] {
-      if (!part.body.empty())
-        out.push_back(std::move(part));
-      part = lanes;
-      before = {};
-    };
-    for (Stmt &s : body) {
-      Touched own;
-      touch(s, own);
-      const bool inside = (s.kind == StmtKind::Loop && !varies[s.trip]) ||
-                          (s.kind == StmtKind::If && !varies[s.predicate]);
-      if (inside && meet(own, own)) {
-        end();
-        for (auto *inner : {&s.body, &s.elseBody}) {
-          Stmt once = lanes;
-          once.body = std::move(*inner);
-          *inner = once.body.empty() ? std::vector<Stmt>() : partsOf(std::move(once));
-        }
-        out.push_back(std::move(s));
-        continue;
-      }
-      if (meet(before, own))
-        end();
-      before.read.merge(own.read);
-      before.stored.merge(own.stored);
-      part.body.push_back(std::move(s));
-    }
-    end();
-    return out;
-  }
-
   static void markSynced(Accesses &accesses) {
     for (Access &a : accesses)
       a.unitSynced = true;
-  }
-
-  bool isSynchronised(BufferId b) const {
-    const GirBuffer &buffer = kernel.buffers[b];
-    return buffer.level == MemLevel::Shared || (buffer.level == MemLevel::Global && buffer.written);
   }
 
   /// `firstRun`: runs with this number and above are other runs of the same loop, not the same run.
@@ -370,7 +269,7 @@ private:
 
   void add(Accesses &accesses, BufferId buffer, bool write, bool byStore,
            std::vector<NodeId> indices) {
-    if (!isSynchronised(buffer))
+    if (!isSynchronised(kernel, buffer))
       return;
     Access a{buffer,  write, write ? stores[buffer] : -1, unitRun, laneRun, false, false,
              byStore, false};
@@ -387,7 +286,6 @@ private:
 
   GirKernel &kernel;
   const std::function<bool(BufferId, BufferId)> &overlap;
-  std::vector<bool> varies;       // expressions, from lane to lane
   std::map<BufferId, int> stores; // so far, of each buffer
   int nextRun = 0, unitRun = -1, laneRun = -1;
   VarId unitVar = -1, laneVar = -1;
@@ -397,6 +295,8 @@ private:
 
 void insertSyncs(GirKernel &kernel, const std::function<bool(BufferId, BufferId)> &overlap) {
   setRanges(kernel);
+  if (kernel.units > 1)
+    splitLanes(kernel, overlap);
   Inserter(kernel, overlap).run();
 }
 

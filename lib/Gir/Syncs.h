@@ -9,4 +9,11 @@ namespace fusec {
 /// common. Sync statements that are there already count.
 void insertSyncs(GirKernel &kernel, const std::function<bool(BufferId, BufferId)> &overlap);
 
+/// Takes apart the Lane loops in which a unit reads what another one stores, so that a barrier can stand between: for
+/// kernels of several units.
+void splitLanes(GirKernel &kernel, const std::function<bool(BufferId, BufferId)> &overlap);
+
+/// Whether a thread may read there what another one has stored.
+bool isSynchronised(const GirKernel &kernel, BufferId b);
+
 } // namespace fusec

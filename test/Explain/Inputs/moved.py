@@ -53,8 +53,8 @@ MODELS = {
     # All blocks take a step together: the state goes to two places of device memory.
     "rounds": ((4, 12544), [node("CumSum", ["x", "axis"], ["y"])],
                [numpy_helper.from_array(numpy.array(0, numpy.int64), "axis")], TensorProto.FLOAT),
-    # What hands states on, and tiles that end at 52 and 39 of 8 units' rows: none of a step's places begins with the first
-    # thread, so that others read what it has written.
+    # What hands states on, and tiles that end at 52 and 39 of 8 units' rows: none of a step's places begins with the
+    # first thread, so that others read what it has written.
     "odd gates": recurrent("LSTM", 4, 12, 3, 7, 13, "y"),
     "last state": recurrent("LSTM", 4, 12, 1, 7, 13, "", "y"),
     "three gates": recurrent("GRU", 3, 9, 2, 7, 13, "y"),
