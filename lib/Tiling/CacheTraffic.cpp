@@ -38,9 +38,9 @@ struct Touch {
   Place place;
   double elementBytes;
   uint64_t axes;          // of the schedule that its address depends on
-  AxisId contiguous = -1; // axis along which it lies without gaps
+  AxisId contiguous = -1; // without strides: axis along which it lies without gaps
   bool isWritten = false; // by the statement
-  /// Of a read's address, ascending; none where it is no sum, or the layout names axes of its own.
+  /// Of its address, ascending; none where that is no sum, or the layout names axes of its own.
   std::vector<Stride> strides = {};
 };
 
@@ -92,13 +92,6 @@ private:
     return axes;
   }
 
-  AxisId alongMemory(int equation, const std::vector<DimExpr> &stride) const {
-    for (size_t p = 0; p < stride.size(); ++p)
-      if (stride[p].isConst(1))
-        return axisOf(schedule, facts[equation].equation, equation, static_cast<int>(p));
-    return -1;
-  }
-
   const std::vector<Touch> &touches(const TreeNode &leaf) const {
     auto [known, isNew] = ofLeaf.try_emplace(&leaf);
     if (!isNew)
@@ -135,22 +128,46 @@ private:
     if (leaf.leaf == LeafKind::Store || e.kind != EquationKind::Reduction)
       for (TensorId t : e.outputs)
         if (levelOf(t) != MemLevel::Register || pattern.tensors[t].kind == TensorKind::Output)
-          out.push_back({t, double(sizeInBytes(pattern.tensors[t].type)),
-                         axesOf(leaf.target, (uint64_t{1} << e.numSpatial) - 1),
-                         axisOf(schedule, e, leaf.target, e.numSpatial - 1), true});
+          out.push_back(ofResult(leaf.target, t));
     return out;
   }
 
-  void addStrides(Touch &touch, AxisId axis, int equation, const FlatAccess &access) const {
+  /// `stride`: of the equation's axes, from the first on.
+  void addStrides(Touch &touch, int equation, const std::vector<DimExpr> &stride) const {
+    for (size_t a = 0; a < schedule.axes.size(); ++a)
+      if (touch.axes >> a & 1)
+        addStrides(touch, static_cast<AxisId>(a), equation, stride);
+    std::sort(touch.strides.begin(), touch.strides.end());
+  }
+
+  void addStrides(Touch &touch, AxisId axis, int equation,
+                  const std::vector<DimExpr> &stride) const {
     const std::vector<int> &positions = schedule.axes[axis].in(equation)->positions;
     int64_t inner = 1;
     for (size_t p = positions.size(); p-- > 0;) {
       const int64_t own = valueOf(facts[equation].equation.axes[positions[p]].extent);
-      if (const int64_t elements = std::abs(valueOf(access.stride[positions[p]])))
-        touch.strides.push_back(
-            {elements, axis, inner, p == 0 ? std::numeric_limits<int64_t>::max() : own});
+      const int64_t extent = p == 0 ? std::numeric_limits<int64_t>::max() : own;
+      if (const int64_t elements = std::abs(valueOf(stride[positions[p]]))) {
+        Stride *behind = touch.strides.empty() ? nullptr : &touch.strides.back();
+        // Axes that lie in memory as they are fused are one.
+        if (behind && behind->axis == axis && elements == behind->elements * behind->extent &&
+            inner == behind->inner * behind->extent)
+          behind->extent = p == 0 ? extent : own * behind->extent;
+        else
+          touch.strides.push_back({elements, axis, inner, extent});
+      }
       inner *= std::max<int64_t>(1, own);
     }
+  }
+
+  Touch ofResult(int equation, TensorId t) const {
+    const Equation &e = facts[equation].equation;
+    Touch touch{t, double(sizeInBytes(pattern.tensors[t].type)),
+                axesOf(equation, (uint64_t{1} << e.numSpatial) - 1),
+                axisOf(schedule, e, equation, e.numSpatial - 1), true};
+    if (e.kind == EquationKind::Map || e.kind == EquationKind::Reduction)
+      addStrides(touch, equation, stridesOf(pattern.tensors[t].shape));
+    return touch;
   }
 
   /// `read`: among those of the equation.
@@ -166,11 +183,7 @@ private:
         if (!access->stride[p].isConst(0))
           positions |= uint64_t{1} << p;
       touch.axes = axesOf(equation, positions);
-      touch.contiguous = alongMemory(equation, access->stride);
-      for (size_t a = 0; a < schedule.axes.size(); ++a)
-        if (touch.axes >> a & 1)
-          addStrides(touch, static_cast<AxisId>(a), equation, *access);
-      std::sort(touch.strides.begin(), touch.strides.end());
+      addStrides(touch, equation, access->stride);
     }
     return touch;
   }
@@ -205,16 +218,17 @@ private:
       else
         runs.push_back({stride, tile});
     }
-    double bytes = lineBytes; // what lies apart brings its line along
-    for (size_t r = 0; r < runs.size(); ++r) {
-      const auto [stride, count] = runs[r];
+    double bytes = touch.elementBytes;
+    bool inOne = true; // what lies no further apart than that and than lines
+    for (const auto &[stride, count] : runs) {
       const double apart = double(stride) * touch.elementBytes;
-      if (r == 0 && apart < lineBytes)
-        bytes = std::max(lineBytes, double(count - 1) * apart + touch.elementBytes);
+      inOne = inOne && (apart < lineBytes || apart <= bytes);
+      if (inOne)
+        bytes += double(count - 1) * apart;
       else
-        bytes *= double(count);
+        bytes = std::max(bytes, lineBytes) * double(count); // brings its line along
     }
-    return bytes;
+    return std::max(bytes, lineBytes);
   }
 
   double alongAxes(const Touch &touch) const {
@@ -339,7 +353,7 @@ std::vector<double> missedBytes(const Schedule &schedule, const ExprProgram &pat
 }
 
 double stagedBytes(const Schedule &schedule, const ExprProgram &pattern,
-                   const std::vector<EquationFacts> &facts) {
+                   const std::vector<EquationFacts> &facts, const Traffic &traffic) {
   std::map<TensorId, bool> only;
   for (size_t e = 0; e < facts.size(); ++e)
     for (size_t r = 0; r < facts[e].reads.size(); ++r) {
@@ -349,12 +363,10 @@ double stagedBytes(const Schedule &schedule, const ExprProgram &pattern,
       bool &staged = only.try_emplace(t, isArgument).first->second;
       staged = staged && operand && operand->level == MemLevel::Shared;
     }
-  const std::vector<int64_t> symbols = optValues(pattern.symbols);
   double bytes = 0;
   for (auto [t, staged] : only)
-    if (const Tensor &tensor = pattern.tensors[t]; staged)
-      bytes += double(numElements(tensor.shape).evaluate(symbols).value_or(1)) *
-               sizeInBytes(tensor.type);
+    if (staged)
+      bytes += traffic.readOf[t];
   return bytes;
 }
 

@@ -2,6 +2,7 @@
 #include "Target/Target.h"
 #include "Tiling/BlockStorage.h"
 #include "Tiling/EquationFacts.h"
+#include "Tiling/Traffic.h"
 
 namespace fusec::tiling {
 
@@ -19,9 +20,9 @@ std::vector<double> missedBytes(const Schedule &schedule, const ExprProgram &pat
                                 const std::vector<EquationFacts> &facts,
                                 const BlockStorage &storage, const Target &target, double blocks);
 
-/// Bytes of those arguments other than constants that nothing but copies into shared memory (a CPU core's own buffers)
-/// reads, all of each.
+/// What is read of those arguments other than constants that nothing but copies into shared memory (a CPU core's own
+/// buffers) reads. `traffic`: of the same equations.
 double stagedBytes(const Schedule &schedule, const ExprProgram &pattern,
-                   const std::vector<EquationFacts> &facts);
+                   const std::vector<EquationFacts> &facts, const Traffic &traffic);
 
 } // namespace fusec::tiling

@@ -324,13 +324,14 @@ public:
     for (const Item &item : pattern.items)
       visit(std::get<Equation>(item.value), 1);
     Traffic traffic;
+    traffic.readOf.resize(pattern.tensors.size());
     for (size_t t = 0; t < pattern.tensors.size(); ++t) {
       const Tensor &tensor = pattern.tensors[t];
       const double bytes = double(sizeInBytes(tensor.type));
       if (tensor.kind == TensorKind::Output)
         traffic.writtenBytes += elementsOf(tensor) * bytes;
       else if (tensor.kind != TensorKind::Temp)
-        traffic.readBytes += elementsRead(static_cast<TensorId>(t)) * bytes;
+        traffic.readBytes += traffic.readOf[t] = elementsRead(static_cast<TensorId>(t)) * bytes;
     }
     return traffic;
   }

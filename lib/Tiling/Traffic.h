@@ -1,10 +1,13 @@
 #pragma once
 #include "Expr/Expr.h"
 
+#include <vector>
+
 namespace fusec {
 
 struct Traffic {
   double readBytes = 0, writtenBytes = 0;
+  std::vector<double> readOf; // of readBytes, by tensor
 };
 
 /// Device memory traffic that no schedule of the pattern avoids: every element of an argument that its equations read,

@@ -55,16 +55,15 @@ private:
     counts.readBytes = traffic.readBytes;
     counts.writtenBytes = traffic.writtenBytes;
     for (size_t t = 0; t < pattern.tensors.size(); ++t) {
-      const double bytes = double(valueOf(numElements(pattern.tensors[t].shape))) *
-                           sizeInBytes(pattern.tensors[t].type);
+      const Tensor &tensor = pattern.tensors[t];
       if (goesOut(static_cast<TensorId>(t))) {
+        const double bytes = double(valueOf(numElements(tensor.shape))) * sizeInBytes(tensor.type);
         counts.writtenBytes += bytes;
         counts.readBytes += bytes;
       }
-      if (pattern.tensors[t].kind == TensorKind::Constant)
-        counts.constantBytes += bytes;
+      if (tensor.kind == TensorKind::Constant)
+        counts.constantBytes += traffic.readOf[t];
     }
-    counts.constantBytes = std::min(counts.constantBytes, counts.readBytes);
   }
 
   void addMemory(const Traffic &traffic) {
@@ -77,8 +76,7 @@ private:
       const std::vector<double> missed =
           missedBytes(schedule, pattern, facts, storage, target, counts.blocks);
       std::copy(missed.begin(), missed.end(), counts.levelBytes.begin() + 1);
-      counts.stagedBytes =
-          std::min(stagedBytes(schedule, pattern, facts), counts.readBytes - counts.constantBytes);
+      counts.stagedBytes = stagedBytes(schedule, pattern, facts, traffic);
       return;
     }
     const Moved moved = movedBytesOf(schedule, pattern, facts, target, Effort::Quick);

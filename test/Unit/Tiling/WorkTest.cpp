@@ -46,6 +46,22 @@ TEST_CASE("work: sums that wait for themselves, one of a few registers, leave pl
   }
 }
 
+TEST_CASE("work: of a constant what is read counts, not all of it") {
+  ExprProgram rows = patternFrom(ProgramText("rows", {})
+                                     .input("table", "30000,128")
+                                     .input("x", "16,128")
+                                     .map("y", "i:16, j:128", "add(%table[i*7 + 3, j], %x[i, j])"));
+  fix(rows, "table");
+  for (const char *name : {"x86-64-v3", "sm_80"}) {
+    const Target target = targetNamed(name);
+    for (const Schedule &schedule : valueOf(candidateSchedules(rows, target))) {
+      const cost::Counts counts = countWork(schedule, rows, target).front();
+      CHECK(counts.readBytes == 2 * 16 * 128 * 4);
+      CHECK(counts.constantBytes == 16 * 128 * 4);
+    }
+  }
+}
+
 TEST_CASE("work: a padded window that a block copies closer is counted by what it covers, and its "
           "sums without their indices") {
   const int64_t rows = 56, columns = 56, channels = 96;
