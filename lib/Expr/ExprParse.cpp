@@ -1,7 +1,7 @@
 // Reads the form that ExprPrint.cpp describes.
 #include "Expr/BodyText.h"
-#include "Expr/ConstantText.h"
 #include "Expr/Expr.h"
+#include "Graph/ConstantText.h"
 #include "Support/TypeText.h"
 
 namespace fusec {

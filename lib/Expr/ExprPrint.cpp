@@ -38,8 +38,8 @@
 //   <items>
 // end
 #include "Expr/BodyText.h"
-#include "Expr/ConstantText.h"
 #include "Expr/Expr.h"
+#include "Graph/ConstantText.h"
 #include "Support/TypeText.h"
 
 namespace fusec {

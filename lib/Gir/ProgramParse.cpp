@@ -1,6 +1,6 @@
 // Reads the text that ProgramPrint.cpp describes.
-#include "Expr/ConstantText.h"
 #include "Gir/Program.h"
+#include "Graph/ConstantText.h"
 #include "Support/TypeText.h"
 
 #include <map>

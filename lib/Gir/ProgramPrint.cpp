@@ -18,8 +18,8 @@
 //   step loop_1 loop trip %n condition %c iteration %i next %k before (%x -> %s) {
 //     steps
 //   } copies (%s2 -> %s) after (%s -> %y)
-#include "Expr/ConstantText.h"
 #include "Gir/Program.h"
+#include "Graph/ConstantText.h"
 #include "Support/TypeText.h"
 
 namespace fusec {

@@ -1,3 +1,4 @@
+#include "Graph/ConstantText.h"
 #include "Graph/Graph.h"
 #include "Support/TypeText.h"
 
@@ -39,38 +40,7 @@ private:
     FUSEC_TRY(auto t, parseType(in, graph.symbols));
     if (!isStatic(t.second))
       return in.error("a constant has a fixed shape");
-    std::vector<int64_t> sizes = staticDims(t.second);
-    if (in.accept("digest")) {
-      FUSEC_TRY(std::string hex, in.string());
-      Hash128 digest;
-      if (!Hash128::fromHex(hex, digest))
-        return in.error("a digest is 32 hexadecimal digits");
-      FUSEC_TRY(ConstantRef c, store.get(digest));
-      if (c->type != t.first || c->dims != sizes)
-        return in.error("the constant with this digest has another type or shape");
-      return c;
-    }
-    FUSEC_CHECK(in.expect("{"));
-    std::vector<uint8_t> data;
-    int64_t count = 0;
-    if (!in.accept("}")) {
-      do {
-        if (isFloat(t.first)) {
-          FUSEC_TRY(double v, in.floating());
-          appendElement(data, t.first, v);
-        } else {
-          FUSEC_TRY(int64_t v, in.integer());
-          appendElement(data, t.first, v);
-        }
-        ++count;
-      } while (in.accept(","));
-      FUSEC_CHECK(in.expect("}"));
-    }
-    auto expected = numElements(t.second);
-    if (!expected.isConst(count))
-      return in.error("the constant has " + std::to_string(count) +
-                      " elements, its type another number");
-    return makeConstant(t.first, std::move(sizes), std::move(data));
+    return parseConstantData(in, t.first, staticDims(t.second), store);
   }
 
   Result<ValueId> define(Value v) {

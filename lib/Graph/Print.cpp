@@ -1,7 +1,7 @@
+#include "Graph/ConstantText.h"
 #include "Graph/Graph.h"
 #include "Support/TypeText.h"
 
-#include <cmath>
 #include <set>
 
 // graph main
@@ -23,8 +23,6 @@
 namespace fusec {
 namespace {
 
-constexpr int64_t kInlineElements = 16;
-
 class Printer {
 public:
   Printer(const Graph &graph, ConstantStore *store) : graph(graph), store(store) {}
@@ -35,8 +33,7 @@ public:
       out += "symbol " + symbolText(s) + "\n";
     for (const Value &v : graph.values)
       if (v.constant)
-        out += "constant %" + nameToText(v.name) + " = " + constantText(*v.constant, v.constant) +
-               "\n";
+        out += "constant %" + nameToText(v.name) + " = " + constantText(v.constant) + "\n";
     for (ValueId id : graph.body.inputs)
       out += "input " + typed(id) + "\n";
     regionBody(graph.body, "");
@@ -65,28 +62,9 @@ private:
     return text;
   }
 
-  static std::string elementText(const Constant &c, int64_t i) {
-    if (!isFloat(c.type))
-      return std::to_string(c.intAt(i));
-    return c.type == DType::F32 ? floatToText(c.as<float>()[i]) : floatToText(c.floatAt(i));
-  }
-
-  /// Type, then elements or digest. A NaN has a payload that decimal text would lose.
-  std::string constantText(const Constant &c, const ConstantRef &reference) {
-    Shape shape(c.dims.begin(), c.dims.end());
-    std::string text = typeText(c.type, shape, graph.symbols);
-    bool small = c.numElements() <= kInlineElements;
-    for (int64_t i = 0; small && isFloat(c.type) && i < c.numElements(); ++i)
-      small = !std::isnan(c.floatAt(i));
-    if (!small) {
-      if (store)
-        (void)store->put(reference); // the store keeps the failure
-      return text + " digest " + quoted(c.digest.hex());
-    }
-    text += " {";
-    for (int64_t i = 0; i < c.numElements(); ++i)
-      text += (i ? ", " : "") + elementText(c, i);
-    return text + "}";
+  std::string constantText(const ConstantRef &constant) {
+    const Shape shape(constant->dims.begin(), constant->dims.end());
+    return typeText(constant->type, shape, graph.symbols) + " " + constantDataText(constant, store);
   }
 
   std::string attributeText(const Attribute &a) {
@@ -113,7 +91,7 @@ private:
       }
       std::string operator()(DType v) const { return "type " + std::string(name(v)); }
       std::string operator()(const ConstantRef &v) const {
-        return "const " + printer.constantText(*v, v);
+        return "const " + printer.constantText(v);
       }
     };
     return std::visit(Visitor{*this, join}, a);

@@ -97,6 +97,8 @@ TEST_CASE("the parser and the verifier say what is wrong") {
         "error[E3003] g: node 'n' (Add): has 1 inputs");
   CHECK(firstError(head + "%y: f32[3] = Relu(%x) @n\n") ==
         "error[E3002] t:4: expected 'return' before the end of the file");
+  CHECK(firstError("graph g\nconstant %c = f32[3] {1.0, 2.0}\ninput %x: f32[2]\nreturn %x\n") ==
+        "error[E3002] t:3: the constant has 2 elements, its shape 3");
 }
 
 TEST_CASE("identities go and the names of outputs stay") {

@@ -1,30 +1,10 @@
-#include "Expr/ConstantText.h"
-
-#include "Support/Half.h"
+#include "Graph/ConstantText.h"
 
 #include <cmath>
-#include <cstring>
 
 namespace fusec {
-namespace {
 
-constexpr int64_t kInlineElements = 16;
-
-template <typename T> void append(std::vector<uint8_t> &data, T v) {
-  const auto *bytes = reinterpret_cast<const uint8_t *>(&v);
-  data.insert(data.end(), bytes, bytes + sizeof v);
-}
-
-void appendFloat(std::vector<uint8_t> &data, DType type, double v) {
-  switch (type) {
-  case DType::F16: return append(data, halfFromDouble(v));
-  case DType::BF16: return append(data, bfloatFromDouble(v));
-  case DType::F32: return append(data, static_cast<float>(v));
-  default: return append(data, v);
-  }
-}
-
-} // namespace
+static constexpr int64_t kInlineElements = 16;
 
 std::string constantDataText(const ConstantRef &constant, ConstantStore *store) {
   const Constant &c = *constant;
@@ -67,12 +47,10 @@ Result<ConstantRef> parseConstantData(TextReader &in, DType type, std::vector<in
       FUSEC_CHECK(in.expect(","));
     if (isFloat(type)) {
       FUSEC_TRY(double v, in.floating());
-      appendFloat(data, type, v);
+      appendElement(data, type, v);
     } else {
       FUSEC_TRY(int64_t v, in.integer());
-      const auto *bytes =
-          reinterpret_cast<const uint8_t *>(&v); // little-endian: the low bytes come first
-      data.insert(data.end(), bytes, bytes + sizeInBytes(type));
+      appendElement(data, type, v);
     }
   }
   int64_t expected = sizeInBytes(type);

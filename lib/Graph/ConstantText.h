@@ -1,6 +1,5 @@
 #pragma once
 #include "Graph/Constant.h"
-#include "Support/Dim.h"
 #include "Support/Text.h"
 
 namespace fusec {
