@@ -85,14 +85,23 @@ const KeptRead *Keeper::wanted(const Saved &saved) const {
   return nullptr;
 }
 
-bool Keeper::mayServe(const std::vector<Site> &sites, const KeptValue &value,
-                      const KeptValue::Use &use) {
-  if (!limits.numbered)
-    return true;
-  const std::vector<Saved> saved = savedBy(sites, value, use);
-  return std::all_of(saved.begin(), saved.end(), [&](const Saved &one) {
-    return one.read != 0 && (!limits.numbered->wanted || wanted(one));
-  });
+bool Keeper::addUse(const std::vector<Site> &sites, KeptValue &value, KeptValue::Use use) {
+  if (limits.numbered) {
+    const std::vector<Saved> saved = savedBy(sites, value, use);
+    if (!std::all_of(saved.begin(), saved.end(), [&](const Saved &one) {
+          return one.read != 0 && (!limits.numbered->wanted || wanted(one));
+        }))
+      return false;
+  }
+  value.uses.push_back(std::move(use));
+  return true;
+}
+
+void Keeper::addEqual(const std::vector<Site> &sites, KeptValue &value, int site, NodeId node) {
+  std::optional<Renaming> renaming =
+      covers(kernel, sites[static_cast<size_t>(value.site)], sites[static_cast<size_t>(site)]);
+  if (renaming && renamed(kernel.body, value.node, *renaming) == renamed(kernel.body, node, {}))
+    addUse(sites, value, {site, node, std::move(*renaming)});
 }
 
 /// The level that the first use's reads are wanted at.

@@ -24,8 +24,11 @@ class Keeper {
 public:
   Keeper(GirKernel &kernel, const RewriteLimits &limits) : kernel(kernel), limits(limits) {}
 
-  /// Whether a use may be served with this value: where reads have numbers, all those that it saves are wanted.
-  bool mayServe(const std::vector<Site> &sites, const KeptValue &value, const KeptValue::Use &use);
+  /// Adds the use if it may be served with this value: where reads have numbers, all those that it saves are wanted.
+  bool addUse(const std::vector<Site> &sites, KeptValue &value, KeptValue::Use use);
+  /// Adds what stands at a later place if the thread that has the value comes there (covers) and finds the same
+  /// expression under the names of the first place's loops.
+  void addEqual(const std::vector<Site> &sites, KeptValue &value, int site, NodeId node);
   /// False, and the kernel as it was, where there is no room. The sites hold no longer where it was done.
   bool keep(const std::vector<Site> &sites, const KeptValue &value);
 
@@ -70,5 +73,15 @@ private:
   const RewriteLimits &limits;
   std::vector<Place> places;
 };
+
+/// `once` changes one thing in a phase, or says that there is nothing left: called until then for each phase. True if
+/// anything changed.
+template <typename F> bool untilDone(GirKernel &kernel, const F &once) {
+  bool changed = false;
+  for (Phase &phase : kernel.phases)
+    while (once(phase))
+      changed = true;
+  return changed;
+}
 
 } // namespace fusec

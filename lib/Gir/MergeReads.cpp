@@ -22,11 +22,7 @@ public:
   Merger(GirKernel &kernel, const RewriteLimits &limits) : kernel(kernel), keeper(kernel, limits) {}
 
   bool run() {
-    bool changed = false;
-    for (Phase &p : kernel.phases)
-      while (once(p))
-        changed = true;
-    return changed;
+    return untilDone(kernel, [&](Phase &phase) { return once(phase); });
   }
 
 private:
@@ -72,15 +68,8 @@ private:
     for (size_t i = first + 1; i < list.size(); ++i) {
       const Site &to = sites[static_cast<size_t>(list[i].site)];
       const size_t depth = commonDepth(from, to);
-      if (isWritten(sites, buffer, extentAt(from, depth).first, extentAt(to, depth).second))
-        continue;
-      std::optional<Renaming> renaming = covers(kernel, from, to);
-      if (!renaming ||
-          renamed(kernel.body, value.node, *renaming) != renamed(kernel.body, list[i].node, {}))
-        continue;
-      KeptValue::Use use{list[i].site, list[i].node, std::move(*renaming)};
-      if (keeper.mayServe(sites, value, use))
-        value.uses.push_back(std::move(use));
+      if (!isWritten(sites, buffer, extentAt(from, depth).first, extentAt(to, depth).second))
+        keeper.addEqual(sites, value, list[i].site, list[i].node);
     }
     return value;
   }

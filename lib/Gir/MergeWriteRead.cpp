@@ -33,11 +33,7 @@ public:
       : kernel(kernel), keeper(kernel, limits) {}
 
   bool run() {
-    bool changed = false;
-    for (Phase &p : kernel.phases)
-      while (once(p))
-        changed = true;
-    return changed;
+    return untilDone(kernel, [&](Phase &phase) { return once(phase); });
   }
 
 private:
@@ -76,14 +72,10 @@ private:
         if (node.index != value.source)
           continue;
         reads = true;
-        bool served = false;
-        if (auto renaming =
-                node.op == ScalarOp::Read ? servedUnder(sites, from, to, node) : std::nullopt) {
-          KeptValue::Use use{to.number, id, std::move(*renaming)};
-          served = keeper.mayServe(sites, value, use);
-          if (served)
-            value.uses.push_back(std::move(use));
-        }
+        auto renaming =
+            node.op == ScalarOp::Read ? servedUnder(sites, from, to, node) : std::nullopt;
+        const bool served =
+            renaming && keeper.addUse(sites, value, {to.number, id, std::move(*renaming)});
         all = all && served;
       }
       inPhase += writes || reads;

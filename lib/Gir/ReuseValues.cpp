@@ -34,11 +34,7 @@ public:
   Reuser(GirKernel &kernel, const RewriteLimits &limits) : kernel(kernel), keeper(kernel, limits) {}
 
   bool run() {
-    bool changed = false;
-    for (Phase &p : kernel.phases)
-      while (once(p))
-        changed = true;
-    return changed;
+    return untilDone(kernel, [&](Phase &phase) { return once(phase); });
   }
 
 private:
@@ -94,15 +90,8 @@ private:
     KeptValue value{from.number, list[first].node, -1, false, {}};
     for (size_t i = first + 1; i < list.size(); ++i) {
       const Site &to = sites[static_cast<size_t>(list[i].site)];
-      if (from.list == to.list || !isUnchanged(sites, from, to, value.node))
-        continue;
-      std::optional<Renaming> renaming = covers(kernel, from, to);
-      if (!renaming ||
-          renamed(kernel.body, value.node, *renaming) != renamed(kernel.body, list[i].node, {}))
-        continue;
-      KeptValue::Use use{to.number, list[i].node, std::move(*renaming)};
-      if (keeper.mayServe(sites, value, use))
-        value.uses.push_back(std::move(use));
+      if (from.list != to.list && isUnchanged(sites, from, to, value.node))
+        keeper.addEqual(sites, value, to.number, list[i].node);
     }
     if (readsMore(sites, value))
       value.uses.clear();

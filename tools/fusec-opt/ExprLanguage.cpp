@@ -70,27 +70,10 @@ Result<std::vector<NamedTensor>> interpret(const ExprProgram &program,
 
 namespace {
 
-class ExprLanguageProgram : public Program {
-public:
-  explicit ExprLanguageProgram(ExprProgram program) : program(std::move(program)) {}
-
-  Status runPass(const std::string &name) override { return opt::runPass(program, name); }
-  Status verify() const override { return fusec::verify(program); }
-  std::string print(ConstantStore *store) const override { return fusec::print(program, store); }
-
-  Result<std::vector<NamedTensor>> interpret(const std::vector<NamedTensor> &inputs,
-                                             bool /*roundEachValue: always*/) const override {
-    return opt::interpret(program, inputs);
-  }
-
-private:
-  ExprProgram program;
-};
-
 Result<std::unique_ptr<Program>> parse(const std::string &text, const std::string &path,
                                        const ConstantStore &store) {
   FUSEC_TRY(ExprProgram program, parseExpr(text, path, store));
-  return std::unique_ptr<Program>(std::make_unique<ExprLanguageProgram>(std::move(program)));
+  return std::unique_ptr<Program>(std::make_unique<ProgramOf<ExprProgram>>(std::move(program)));
 }
 
 std::vector<Pass> passes() {

@@ -42,23 +42,6 @@ Result<std::vector<NamedTensor>> interpret(const GirProgram &program,
 
 namespace {
 
-class GirLanguageProgram : public Program {
-public:
-  explicit GirLanguageProgram(GirProgram program) : program(std::move(program)) {}
-
-  Status runPass(const std::string &name) override { return opt::runPass(program, name); }
-  Status verify() const override { return fusec::verify(program); }
-  std::string print(ConstantStore *store) const override { return fusec::print(program, store); }
-
-  Result<std::vector<NamedTensor>> interpret(const std::vector<NamedTensor> &inputs,
-                                             bool /*roundEachValue: always*/) const override {
-    return opt::interpret(program, inputs);
-  }
-
-private:
-  GirProgram program;
-};
-
 /// A kernel alone, for tests of passes.
 class KernelLanguageProgram : public Program {
 public:
@@ -82,7 +65,7 @@ Result<std::unique_ptr<Program>> parseProgram(const std::string &text, const std
                                               const ConstantStore &store) {
   TextReader in(text, path);
   FUSEC_TRY(GirProgram program, parseGirProgram(in, store));
-  return std::unique_ptr<Program>(std::make_unique<GirLanguageProgram>(std::move(program)));
+  return std::unique_ptr<Program>(std::make_unique<ProgramOf<GirProgram>>(std::move(program)));
 }
 
 Result<std::unique_ptr<Program>> parseKernel(const std::string &text, const std::string &path,

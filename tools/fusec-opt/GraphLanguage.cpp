@@ -32,27 +32,10 @@ interpret(const Graph &graph, const std::vector<NamedTensor> &inputs, bool round
 
 namespace {
 
-class GraphProgram : public Program {
-public:
-  explicit GraphProgram(Graph graph) : graph(std::move(graph)) {}
-
-  Status runPass(const std::string &name) override { return opt::runPass(graph, name); }
-  Status verify() const override { return fusec::verify(graph); }
-  std::string print(ConstantStore *store) const override { return fusec::print(graph, store); }
-
-  Result<std::vector<NamedTensor>> interpret(const std::vector<NamedTensor> &inputs,
-                                             bool roundEachValue) const override {
-    return opt::interpret(graph, inputs, roundEachValue);
-  }
-
-private:
-  Graph graph;
-};
-
 Result<std::unique_ptr<Program>> parse(const std::string &text, const std::string &path,
                                        const ConstantStore &store) {
   FUSEC_TRY(Graph graph, parseGraph(text, path, store));
-  return std::unique_ptr<Program>(std::make_unique<GraphProgram>(std::move(graph)));
+  return std::unique_ptr<Program>(std::make_unique<ProgramOf<Graph>>(std::move(graph)));
 }
 
 std::vector<Pass> passes() {
@@ -69,7 +52,7 @@ const Language graphLanguage = {"graph", "graph", parse, passes};
 Result<std::unique_ptr<Program>> importModel(const std::string &path,
                                              const ImportOptions &options) {
   FUSEC_TRY(Graph graph, importOnnx(path, options));
-  return std::unique_ptr<Program>(std::make_unique<GraphProgram>(std::move(graph)));
+  return std::unique_ptr<Program>(std::make_unique<ProgramOf<Graph>>(std::move(graph)));
 }
 
 } // namespace fusec::opt

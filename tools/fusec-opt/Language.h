@@ -8,6 +8,7 @@
 
 #include <functional>
 #include <memory>
+#include <type_traits>
 
 namespace fusec::opt {
 
@@ -17,7 +18,18 @@ struct NamedTensor {
   TensorValue value;
 };
 
-/// A program in one of the textual IRs. Each language implements this over its stage's own functions.
+// Passes and interpreters of the programs themselves: for a text alone and for a dump.
+Status runPass(Graph &graph, const std::string &name);
+Status runPass(ExprProgram &program, const std::string &name);
+Status runPass(GirProgram &program, const std::string &name);
+Result<std::vector<NamedTensor>>
+interpret(const Graph &graph, const std::vector<NamedTensor> &inputs, bool roundEachValue);
+Result<std::vector<NamedTensor>> interpret(const ExprProgram &program,
+                                           const std::vector<NamedTensor> &inputs);
+Result<std::vector<NamedTensor>> interpret(const GirProgram &program,
+                                           const std::vector<NamedTensor> &inputs);
+
+/// A program in one of the textual IRs.
 class Program {
 public:
   virtual ~Program() = default;
@@ -27,6 +39,26 @@ public:
   /// `roundEachValue` matters to graphs alone: the other IRs state their own rounding.
   virtual Result<std::vector<NamedTensor>> interpret(const std::vector<NamedTensor> &inputs,
                                                      bool roundEachValue) const = 0;
+};
+
+/// An IR's own program.
+template <typename IR> class ProgramOf : public Program {
+public:
+  explicit ProgramOf(IR program) : program(std::move(program)) {}
+
+  Status runPass(const std::string &name) override { return opt::runPass(program, name); }
+  Status verify() const override { return fusec::verify(program); }
+  std::string print(ConstantStore *store) const override { return fusec::print(program, store); }
+  Result<std::vector<NamedTensor>> interpret(const std::vector<NamedTensor> &inputs,
+                                             bool roundEachValue) const override {
+    if constexpr (std::is_same_v<IR, Graph>)
+      return opt::interpret(program, inputs, roundEachValue);
+    else
+      return opt::interpret(program, inputs);
+  }
+
+private:
+  IR program;
 };
 
 struct Pass {
@@ -42,17 +74,6 @@ struct Language {
 };
 
 const std::vector<Language> &languages();
-
-// Passes and interpreters of the programs themselves: for a text alone and for a dump.
-Status runPass(Graph &graph, const std::string &name);
-Status runPass(ExprProgram &program, const std::string &name);
-Status runPass(GirProgram &program, const std::string &name);
-Result<std::vector<NamedTensor>>
-interpret(const Graph &graph, const std::vector<NamedTensor> &inputs, bool roundEachValue);
-Result<std::vector<NamedTensor>> interpret(const ExprProgram &program,
-                                           const std::vector<NamedTensor> &inputs);
-Result<std::vector<NamedTensor>> interpret(const GirProgram &program,
-                                           const std::vector<NamedTensor> &inputs);
 
 extern const Language graphLanguage, exprLanguage, girLanguage, kernelLanguage;
 Result<std::unique_ptr<Program>> importModel(const std::string &path, const ImportOptions &options);
