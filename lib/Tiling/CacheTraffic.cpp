@@ -256,7 +256,7 @@ private:
                                touch.elementBytes);
   }
 
-  void collect(const std::vector<TreeNode> &nodes, Bytes &bytes) const {
+  void collect(std::span<const TreeNode> nodes, Bytes &bytes) const {
     for (const TreeNode &node : nodes) {
       if (node.isLoop) {
         collect(node.children, bytes);
@@ -272,24 +272,21 @@ private:
   }
 
   /// Of one execution of these statements, whose loops outside have set the tiles.
-  Bytes touched(const std::vector<TreeNode> &nodes) const {
+  Bytes touched(std::span<const TreeNode> nodes) const {
     Bytes bytes;
     collect(nodes, bytes);
     return bytes;
   }
 
-  double ofChildren(const std::vector<TreeNode> &nodes) {
+  double ofChildren(std::span<const TreeNode> nodes) {
     const double all = sum(touched(nodes));
-    if (all <= capacity)
+    if (all <= capacity ||
+        std::none_of(nodes.begin(), nodes.end(), [](const TreeNode &n) { return n.isLoop; }))
       return all;
     double apart = 0;
-    bool hasLoop = false;
-    for (const TreeNode &node : nodes)
-      if (node.isLoop) {
-        hasLoop = true;
-        apart += ofLoop(node);
-      }
-    return hasLoop ? apart : all;
+    for (size_t n = 0; n < nodes.size(); ++n)
+      apart += nodes[n].isLoop ? ofLoop(nodes[n]) : sum(touched(nodes.subspan(n, 1)));
+    return apart;
   }
 
   /// What an iteration stages, or writes of an inner value where it fills the buffer, takes the place of what the one

@@ -149,6 +149,9 @@ TEST_CASE("a block's box is fetched once, and of a slice of it the rows' parts")
   // Blocks write one box over and over; the weights stay.
   CHECK(fetched(pattern, kBoxes, box + box + weights + result) ==
         4 * (box + result) + weights + box);
+  // Of 16 columns a line of each row, behind what the statement that stages all 64 has left in the cache.
+  const double slice = 10 * kLine + 3 * kLine + 8 * kLine;
+  CHECK(fetched(pattern, kBoxes, slice) == 4 * (box + box + 4 * slice));
 }
 
 TEST_CASE("staged is what copies alone read") {
