@@ -64,7 +64,6 @@ public:
     FUSEC_TRY(std::vector<PlanDraft> drafts, judged(propose()));
     const bool large = region.vertices.size() > options.limits.allDrafts;
     if (options.mode == SearchMode::Full) {
-      const std::vector<PlanDraft> seeds = drafts;
       // Climbing from single equations too finds what the quick model misjudges; in long lists it asks for too much.
       FUSEC_CHECK(sortByLaunches(drafts));
       std::stable_partition(drafts.begin(), drafts.end(),
@@ -114,8 +113,6 @@ public:
           drafts.push_back(std::move(seed));
         }
       }
-      // Climbing looks at kernels one by one: a seed's may be better phases as they are.
-      drafts.insert(drafts.end(), seeds.begin(), seeds.end());
       dropEqual(drafts, sets);
     }
     if (options.mode == SearchMode::Fs)
