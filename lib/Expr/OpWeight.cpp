@@ -26,25 +26,35 @@ double weightOf(ScalarOp op) {
   }
 }
 
-double weightOf(const Equation &equation, const ExprProgram &program) {
-  const Body &body = equation.body;
+/// Of what a body evaluates where the values of these nodes are known.
+static double weightBeside(const Equation &equation, const std::vector<NodeId> &atHand) {
+  const std::vector<bool> needed = equation.body.neededBeside(atHand, bodyRoots(equation));
   double weight = 0;
-  if (equation.kind == EquationKind::Reduction) {
-    // A product and its sum are one fma.
-    const bool fused =
-        equation.monoid == Monoid::Sum && body[equation.results[0]].op == ScalarOp::Mul;
-    weight = fused ? 0 : 1;
-  }
-  std::vector<NodeId> atHand;
-  if (sharesFactor(equation))
-    for (NodeId id : body.reachable(bodyRoots(equation)))
-      if (body[id].op == ScalarOp::Read ||
-          (body[id].op == ScalarOp::ReadIf && paddingBounds(equation, id, program)))
-        atHand.push_back(id);
-  const std::vector<bool> needed = body.neededBeside(atHand, bodyRoots(equation));
   for (size_t id = 0; id < needed.size(); ++id)
-    weight += needed[id] ? weightOf(body.nodes[id].op) : 0;
+    weight += needed[id] ? weightOf(equation.body.nodes[id].op) : 0;
   return weight;
+}
+
+double weightOf(const Equation &equation) {
+  const double body = weightBeside(equation, {});
+  if (equation.kind != EquationKind::Reduction)
+    return body;
+  // A product and its sum are one fma.
+  const bool fused =
+      equation.monoid == Monoid::Sum && equation.body[equation.results[0]].op == ScalarOp::Mul;
+  return fused ? body : body + 1;
+}
+
+double stagingWeightOf(const Equation &equation, const ExprProgram &program) {
+  if (!sharesFactor(equation))
+    return 0;
+  const Body &body = equation.body;
+  std::vector<NodeId> staged;
+  for (NodeId id : body.reachable(bodyRoots(equation)))
+    if (body[id].op == ScalarOp::Read ||
+        (body[id].op == ScalarOp::ReadIf && paddingBounds(equation, id, program)))
+      staged.push_back(id);
+  return weightBeside(equation, {}) - weightBeside(equation, staged);
 }
 
 } // namespace fusec

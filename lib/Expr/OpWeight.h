@@ -7,8 +7,11 @@ namespace fusec {
 /// what costs nothing beside its operands.
 double weightOf(ScalarOp op);
 
-/// Vector instructions for one point of the equation's domain, loads and stores aside. Of a product whose factors many
-/// results use, without those that find an operand or its padding: tiles of it lie in a layout of their own.
-double weightOf(const Equation &equation, const ExprProgram &program);
+/// Vector instructions for one point of the equation's domain, loads and stores aside.
+double weightOf(const Equation &equation);
+
+/// Of these, what finds operands and their padding, in a sum of products whose factors many results use: tiles of such
+/// factors are copied into a layout of their own first.
+double stagingWeightOf(const Equation &equation, const ExprProgram &program);
 
 } // namespace fusec

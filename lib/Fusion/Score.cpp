@@ -14,13 +14,31 @@
 
 namespace fusec {
 
-/// Loads for one point of the domain. Register tiles use what they load many times.
+/// Of points: those that load, where register tiles use what they load many times.
+constexpr double kTiled = 0.125;
+
+/// Loads for one point of the domain.
 static double loadsOf(const Equation &e) {
-  constexpr double kTiled = 0.125;
   double reads = 0;
   for (NodeId id : e.body.reachable(bodyRoots(e)))
     reads += e.body[id].op == ScalarOp::Read || e.body[id].op == ScalarOp::ReadIf;
   return isContraction(e) ? reads * kTiled : reads;
+}
+
+/// Vector instructions for one point of the domain. A GPU's threads test each element that they stage for padding; a
+/// CPU's loops do so for whole vectors, or rows.
+static double operationsOf(const Equation &e, const ExprProgram &program, const Target &target) {
+  const double stages = target.kind == TargetKind::Cpu ? 0 : kTiled;
+  return weightOf(e) - (1 - stages) * stagingWeightOf(e, program);
+}
+
+/// A contraction's block makes a tile, of which a GPU's threads have so many points each; of another reduction a GPU's
+/// block makes one.
+static double pointsPerBlock(const Equation &e, const Target &target) {
+  constexpr double kPointsPerThread = 32;
+  if (target.kind == TargetKind::Cpu || e.kind != EquationKind::Reduction)
+    return target.lanes;
+  return isContraction(e) ? target.lanes * kPointsPerThread : 1;
 }
 
 Score::Score(const FusionContext &context, const Region &region, const Target &target,
@@ -28,7 +46,7 @@ Score::Score(const FusionContext &context, const Region &region, const Target &t
     : context(context), region(region), target(target), budget(evaluations) {
   symbols = optValues(context.program.symbols);
   for (const Region::Vertex &v : region.vertices) {
-    works.push_back({1, v.equation ? weightOf(*v.equation, context.program) : 0,
+    works.push_back({1, v.equation ? operationsOf(*v.equation, context.program, target) : 0,
                      v.equation ? loadsOf(*v.equation) : 0,
                      v.equation ? rowFacts(*v.equation) : RowFacts{}});
     for (size_t a = 0; v.equation && a < v.equation->axes.size(); ++a)
@@ -118,16 +136,17 @@ Score::Estimate Score::together(const std::vector<int> &vertices) const {
   const Equation *tiled = equations.size() > 2 && context.sharedWalks
                               ? contractionOfWalk(context, region, vertices)
                               : nullptr;
-  const bool one = equations.size() == 1 || finishesReduction(*equations[0], *equations[1]);
+  const bool one = std::all_of(equations.begin() + 1, equations.end(), [&](const Equation *e) {
+    return finishesReduction(*equations.front(), *e);
+  });
   if (!tiled && one)
     tiled = equations.front();
   if (!tiled && collectsResults(equations))
     tiled = equations.back();
   if (tiled) {
-    const Equation &e = *tiled;
-    for (int d = 0; d < e.numSpatial; ++d)
-      parallel *= elementsOf(e.axes[d].extent);
-    parallel = std::max(1.0, parallel / target.lanes);
+    for (int d = 0; d < tiled->numSpatial; ++d)
+      parallel *= elementsOf(tiled->axes[d].extent);
+    parallel = std::max(1.0, parallel / pointsPerBlock(*tiled, target));
   } else {
     std::vector<const RowFacts *> group;
     for (int v : vertices)

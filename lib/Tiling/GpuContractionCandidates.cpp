@@ -223,10 +223,22 @@ private:
 
 } // namespace
 
+/// A matrix, whose rows lie along the sum, times a vector: tiles of one row leave most of a device idle, and threads
+/// along the sum read the matrix as it lies.
+static bool sumsRowsOfMatrix(const View &view) {
+  const std::vector<ReadInfo> reads = readInfos(view);
+  return view.spatial.size() == 1 &&
+         std::any_of(reads.begin(), reads.end(), [&](const ReadInfo &read) {
+           return read.stride(view.reduction.back()) == 1 && read.dependsOn(view.spatial[0]);
+         });
+}
+
 Candidates gpuContractionCandidates(const View &view, int64_t leastDepth) {
   if (view.spatial.empty())
     return reductionCandidates(view);
   Candidates candidates;
+  if (leastDepth == 1 && sumsRowsOfMatrix(view))
+    candidates = reductionCandidates(view);
   for (Staging staging : {Staging::Elements, Staging::Boxes})
     for (BlockTile tile : {BlockTile{8, 2, 16}, BlockTile{4, 1, 32}}) {
       tile.depth = std::max(tile.depth, leastDepth);

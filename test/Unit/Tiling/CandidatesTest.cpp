@@ -345,3 +345,24 @@ TEST_CASE("candidates: scatters, with duplicates") {
                       "inputs (%base, %i, %u)\noutputs (%y)\nscatter s [i:13, j:40] ") +
           combiner + " base %base\n  %y[cast(i64, %i[i]), j] = %u[i, j] where lt(i, 12)\n");
 }
+
+TEST_CASE("candidates: a matrix whose rows lie along the sum, times a vector, on GPUs") {
+  auto text = [](const std::string &matrix, const std::string &index) {
+    return "expr mv\ntensor %x: f32[960] input\ntensor %w: f32[" + matrix +
+           "] input\ntensor %y: f32[240] output\ninputs (%x, %w)\noutputs (%y)\n" +
+           "reduction r [n:240; k:960] sum f32\n  %y = mul(%x[k], %w[" + index + "])\n";
+  };
+  auto hasRows = [](const ExprProgram &pattern, const Target &target) {
+    const std::vector<Schedule> all = valueOf(candidateSchedules(pattern, target));
+    return std::any_of(all.begin(), all.end(),
+                       [](const Schedule &s) { return s.name.find("mm") == std::string::npos; });
+  };
+  for (const char *name : {"sm_80", "gfx90a"}) {
+    const Target target = targetNamed(name);
+    const ExprProgram rows = patternFrom(text("240,960", "n, k"));
+    CHECK(hasRows(rows, target));
+    CHECK_FALSE(hasRows(patternFrom(text("960,240", "k, n")), target));
+    const Schedule best = valueOf(bestSchedules(rows, target)).back().schedule;
+    CHECK(best.name.find("mm") == std::string::npos);
+  }
+}
