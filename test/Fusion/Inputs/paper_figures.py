@@ -91,8 +91,8 @@ for found in both(path, "powerfusion"):
 # the gate: where blocks share the work, they wait for each other in between, and x is read for the means and once more
 # for y. Kept by its blocks it would be read once, but no register and no shared memory of a phase outlives the barrier
 # of all blocks in Gir, so that what crosses one lies in device memory: not built. What blocks hand to each other,
-# means, the inner layer and gates, is written once and read once. Souffle's own search leaves a CPU's kernel to one
-# block, which its caches serve: x counts once.
+# means, the inner layer and gates, is written once and read once. On a CPU one
+# block would read x once, on one core, in nine times as long: no search takes it.
 
 
 def handed(found, channels, reduced):
@@ -115,12 +115,10 @@ for name, height, channels, reduced, once, twice in BLOCKS:
              node("Conv", ["r", "v"], ["g"]), node("Sigmoid", ["g"], ["s"]), node("Mul", ["x", "s"], ["y"])]
     path = save(name, nodes, {"x": shape}, {"y": shape},
                 {"w": random(reduced, channels, 1, 1), "v": random(channels, reduced, 1, 1)})
-    for number, found in enumerate(both(path, "souffle")):
+    for found in both(path, "souffle"):
         moved = found["totals"]["bytes_read"] + found["totals"]["bytes_written"]
-        oneBlock = found["target"] == "x86-64-v3" and number < len(TARGETS.split(","))
         between = handed(found, channels, reduced)
-        assert (between == 0) == oneBlock, (name, found["target"], between)
-        assert moved == (once if oneBlock else twice + 2 * FLOAT * between), (name, found["target"], moved, between)
+        assert between > 0 and moved == twice + 2 * FLOAT * between, (name, found["target"], moved, between)
         # From the shapes alone: the six values between x and y, written once and read once.
         assert once <= moved <= twice + 2 * FLOAT * (4 * channels + 2 * reduced), (name, found["target"], moved)
         print(f"{name}: {found['totals']['launches']} kernels on {found['target']}")
