@@ -84,24 +84,30 @@ SQUEEZE_EXCITE = {  # height, width, channels, reduced: the modules of Efficient
 # Elements: 4 KiB in and 4 KiB out for a first-level cache, up to 256 MiB each for the memory.
 CHAINS = {"1k": 1 << 10, "16k": 1 << 14, "128k": 1 << 17, "1m": 1 << 20, "4m": 1 << 22, "16m": 1 << 24, "64m": 1 << 26}
 
-PIECES = {}
+PIECES = {}  # name -> what makes it of so many rows, and how many it has
 for rows, columns in ((64, 768), (4096, 1024)):
     size = f"{rows}x{columns}"
     PIECES |= {
-        f"bias-residual-{size}": lambda r=rows, c=columns: rowWise(Norm(c, True, False, False), r, c, 2),
-        f"layernorm-{size}": lambda r=rows, c=columns: rowWise(Norm(c, False, True, False), r, c),
-        f"gelu-{size}": lambda r=rows, c=columns: rowWise(Norm(c, False, False, True), r, c),
-        f"bias-residual-layernorm-gelu-{size}": lambda r=rows, c=columns: rowWise(Norm(c, True, True, True), r, c, 2),
-        f"rmsnorm-{size}": lambda r=rows, c=columns: rowWise(rmsNorm(c), r, c),
-        f"softmax-{size}": lambda r=rows, c=columns: rowWise(softmax(), r, c),
+        f"bias-residual-{size}": (lambda r, c=columns: rowWise(Norm(c, True, False, False), r, c, 2), rows),
+        f"layernorm-{size}": (lambda r, c=columns: rowWise(Norm(c, False, True, False), r, c), rows),
+        f"gelu-{size}": (lambda r, c=columns: rowWise(Norm(c, False, False, True), r, c), rows),
+        f"bias-residual-layernorm-gelu-{size}": (
+            lambda r, c=columns: rowWise(Norm(c, True, True, True), r, c, 2), rows),
+        f"rmsnorm-{size}": (lambda r, c=columns: rowWise(rmsNorm(c), r, c), rows),
+        f"softmax-{size}": (lambda r, c=columns: rowWise(softmax(), r, c), rows),
     }
-PIECES["logsoftmax-1024x30522"] = lambda: rowWise(softmax(True), 1024, 30522)
-PIECES["logsoftmax-gather-1024x30522"] = lambda: pickedLabels(1024, 30522)
-PIECES |= {f"se-{name}": lambda s=sizes: squeezeExcite(*s) for name, sizes in SQUEEZE_EXCITE.items()}
-PIECES |= {f"chain-{name}": lambda n=elements: rowWise(Chain(), n // 1024, 1024) for name, elements in CHAINS.items()}
+PIECES["logsoftmax-1024x30522"] = lambda r: rowWise(softmax(True), r, 30522), 1024
+PIECES["logsoftmax-gather-1024x30522"] = lambda r: pickedLabels(r, 30522), 1024
+PIECES |= {f"se-{name}": (lambda _, s=sizes: squeezeExcite(*s), 1) for name, sizes in SQUEEZE_EXCITE.items()}
+PIECES |= {f"chain-{name}": (lambda r: rowWise(Chain(), r, 1024), n // 1024) for name, n in CHAINS.items()}
 
 
-def make(name):
-    """The piece with the same weights in every process."""
+def make(name, rows=None):
+    """The piece with the same weights in every process; with fewer rows, if said."""
     torch.manual_seed(0)
-    return PIECES[name]()
+    made, own = PIECES[name]
+    return made(rows or own)
+
+
+def rowsOf(name):
+    return PIECES[name][1]
