@@ -1,0 +1,31 @@
+"""unweighted.py strip|fill IN.onnx OUT.onnx: a network of full size in a file of some kilobytes, since plans follow
+from shapes. `strip` leaves the numbers of large float weights out, `fill` draws them anew, no two alike."""
+
+import sys
+
+import numpy as np
+import onnx
+from onnx import TensorProto, numpy_helper
+
+LARGE = 64  # elements: smaller ones may be axes, sizes or what a pass looks at
+
+
+def strip(model):
+    for tensor in model.graph.initializer:
+        if tensor.data_type == TensorProto.FLOAT and np.prod(tensor.dims) > LARGE:
+            tensor.ClearField("raw_data")
+            tensor.ClearField("float_data")
+
+
+def fill(model):
+    random = np.random.default_rng(0)
+    for tensor in model.graph.initializer:
+        if tensor.data_type == TensorProto.FLOAT and not tensor.raw_data and not tensor.float_data:
+            values = random.standard_normal(tuple(tensor.dims), np.float32) / 16
+            tensor.CopyFrom(numpy_helper.from_array(values, tensor.name))
+
+
+change, source, result = sys.argv[1:]
+network = onnx.load(source)
+{"strip": strip, "fill": fill}[change](network)
+onnx.save(network, result)
