@@ -89,23 +89,24 @@ uint64_t Judge::tieOf(const std::vector<Phases> &launches) {
   return sum;
 }
 
-Result<double> Judge::bytesApart(const std::vector<int> &vertices) {
-  double bytes = 0;
+Result<std::optional<std::pair<double, double>>>
+Judge::buysWithBytes(const KernelTime &time, const std::vector<int> &vertices) {
+  double bytes = 0, seconds = 0;
   for (int v : vertices) {
     FUSEC_TRY(const KernelTime *alone, timeOf({v}));
     bytes += alone->bytes;
+    seconds += alone->seconds - leastSeconds();
   }
-  return bytes;
+  std::optional<std::pair<double, double>> both;
+  if (time.bytes > bytes && time.seconds - leastSeconds() > seconds)
+    both = {time.bytes, bytes};
+  return both;
 }
 
 Result<std::optional<std::pair<double, double>>>
-Judge::movesMore(const std::vector<int> &vertices) {
+Judge::buysWithBytes(const std::vector<int> &vertices) {
   FUSEC_TRY(const KernelTime *time, timeOf(vertices));
-  FUSEC_TRY(const double apart, bytesApart(vertices));
-  std::optional<std::pair<double, double>> both;
-  if (time->bytes > apart)
-    both = {time->bytes, apart};
-  return both;
+  return buysWithBytes(*time, vertices);
 }
 
 Result<const KernelTime *> Judge::timeOf(const std::vector<int> &vertices) {
@@ -129,8 +130,8 @@ Result<const KernelTime *> Judge::timeOf(const std::vector<int> &vertices) {
       [&](TensorId t) { return isNeededOutside(context, region, vertices, t); }, arguments);
   FUSEC_TRY(KernelTime time, oracle(pattern));
   if (vertices.size() > 1) {
-    FUSEC_TRY(const double apart, bytesApart(vertices));
-    if (time.bytes > apart)
+    FUSEC_TRY(const auto bytes, buysWithBytes(time, vertices));
+    if (bytes)
       time = {kNever, {}, time.bytes};
   }
   time.seconds = time.seconds < 0 ? kNever : exact(time.seconds);
