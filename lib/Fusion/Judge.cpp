@@ -89,24 +89,23 @@ uint64_t Judge::tieOf(const std::vector<Phases> &launches) {
   return sum;
 }
 
-Result<std::optional<std::pair<double, double>>>
-Judge::buysWithBytes(const KernelTime &time, const std::vector<int> &vertices) {
-  double bytes = 0, seconds = 0;
+Result<double> Judge::bytesApart(const std::vector<int> &vertices) {
+  double bytes = 0;
   for (int v : vertices) {
     FUSEC_TRY(const KernelTime *alone, timeOf({v}));
     bytes += alone->bytes;
-    seconds += alone->seconds - leastSeconds();
   }
-  std::optional<std::pair<double, double>> both;
-  if (time.bytes > bytes && time.seconds - leastSeconds() > seconds)
-    both = {time.bytes, bytes};
-  return both;
+  return bytes;
 }
 
 Result<std::optional<std::pair<double, double>>>
-Judge::buysWithBytes(const std::vector<int> &vertices) {
+Judge::movesMore(const std::vector<int> &vertices) {
   FUSEC_TRY(const KernelTime *time, timeOf(vertices));
-  return buysWithBytes(*time, vertices);
+  FUSEC_TRY(const double apart, bytesApart(vertices));
+  std::optional<std::pair<double, double>> both;
+  if (time->bytes > apart)
+    both = {time->bytes, apart};
+  return both;
 }
 
 Result<const KernelTime *> Judge::timeOf(const std::vector<int> &vertices) {
@@ -130,8 +129,8 @@ Result<const KernelTime *> Judge::timeOf(const std::vector<int> &vertices) {
       [&](TensorId t) { return isNeededOutside(context, region, vertices, t); }, arguments);
   FUSEC_TRY(KernelTime time, oracle(pattern));
   if (vertices.size() > 1) {
-    FUSEC_TRY(const auto bytes, buysWithBytes(time, vertices));
-    if (bytes)
+    FUSEC_TRY(const double apart, bytesApart(vertices));
+    if (time.bytes > apart)
       time = {kNever, {}, time.bytes};
   }
   time.seconds = time.seconds < 0 ? kNever : exact(time.seconds);

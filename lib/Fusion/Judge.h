@@ -25,9 +25,8 @@ public:
       : context(context), region(region), target(target), oracle(oracle), order(context, region),
         keys(context.program, context.uses), budget(evaluations) {}
 
-  /// Infinite where no schedule runs the vertices as one kernel, where no evaluation is left to ask, and where fewer
-  /// launches are bought with bytes: the best schedule moves more of device memory than kernels of a vertex each, and
-  /// would be slower than they are if launches took no time.
+  /// Infinite where no schedule runs the vertices as one kernel, where the best one moves more bytes than their kernels
+  /// apart would (fewer launches are not bought with bytes), and where no evaluation is left to ask.
   Result<double> kernelSeconds(const std::vector<int> &vertices);
   /// Of one kernel with these phases: each takes what it takes alone, with units that suit all of them.
   Result<double> seconds(const Phases &phases);
@@ -35,8 +34,8 @@ public:
   Result<double> bytes(const std::vector<int> &vertices);
   /// True where both compute the same, up to names: one kernel's code serves both.
   Result<bool> isEqual(const std::vector<int> &a, const std::vector<int> &b);
-  /// Bytes as one kernel and as one each, if that is why no kernel holds them.
-  Result<std::optional<std::pair<double, double>>> buysWithBytes(const std::vector<int> &vertices);
+  /// The same vertices' bytes as one kernel and as one each, if that is why no kernel holds them.
+  Result<std::optional<std::pair<double, double>>> movesMore(const std::vector<int> &vertices);
   /// Orders plans that take equally long by what their launches compute, so that the order of a model's nodes does not
   /// matter.
   uint64_t tieOf(const std::vector<Phases> &launches);
@@ -57,8 +56,7 @@ private:
   double secondsAmong(const std::vector<const cost::LaunchTime *> &kernels,
                       const std::vector<cost::Counts> &phases) const;
   double secondsOfOne(const std::vector<const cost::LaunchTime *> &kernels) const;
-  Result<std::optional<std::pair<double, double>>> buysWithBytes(const KernelTime &time,
-                                                                 const std::vector<int> &vertices);
+  Result<double> bytesApart(const std::vector<int> &vertices);
 
   const FusionContext &context;
   const Region &region;

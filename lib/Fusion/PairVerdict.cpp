@@ -22,13 +22,12 @@ Result<PairVerdict> judgePair(const FusionContext &context, const Region &region
   FUSEC_TRY(const double first, judge.kernelSeconds(a));
   FUSEC_TRY(const double second, judge.kernelSeconds(b));
   const double two = first + second;
-  FUSEC_TRY(const auto bytes, judge.buysWithBytes(all));
+  FUSEC_TRY(const auto bytes, judge.movesMore(all));
   if (judge.refusals() > refusals || (one < two && score.kernelSeconds(all) == kNever)) {
     verdict.told = "the search had no evaluation left for both as one kernel";
   } else if (bytes) {
     verdict.told = "one kernel would move " + wholeText(bytes->first) +
-                   " bytes, their equations apart " + wholeText(bytes->second) +
-                   ", and save a launch alone";
+                   " bytes, their equations apart " + wholeText(bytes->second);
   } else if (one == kNever) {
     verdict.told = "no schedule runs both as one kernel";
   } else {

@@ -59,7 +59,7 @@ struct KernelTime {
   double seconds = -1; // negative: no schedule
   /// With so many units a block; phases of one kernel have the number in common.
   std::map<int, cost::LaunchTime> ofUnits;
-  double bytes = 0; // of device memory, with what caches do not hold until it is read again
+  double bytes = 0; // of device memory that it reads and writes
 };
 /// Predicts for the target that is compiled for. Handed in by the driver, implemented by Tiling.
 using ScheduleOracle = std::function<Result<KernelTime>(const Pattern &)>;

@@ -257,11 +257,6 @@ Result<std::vector<ScheduleVariant>> bestSchedules(const ExprProgram &pattern, c
   const Prediction prediction =
       predictionOf(all[chosen].phases, all[chosen].seconds, best.schedule, pattern, target);
   best.bytes = prediction.readBytes + prediction.writtenBytes;
-  for (const cost::Counts &phase : all[chosen].phases) {
-    const double again =
-        phase.levelBytes[target.memory.size() - 1] - phase.readBytes - phase.writtenBytes;
-    best.bytes += phase.rounds * std::max(0.0, again);
-  }
   std::vector<ScheduleVariant> variants;
   // A contraction whose tiles may be cut pays for its checks in code size and branches: one variant for symbols
   // that are multiples of 16 goes without.

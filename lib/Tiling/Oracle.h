@@ -15,9 +15,8 @@ namespace fusec {
 struct ScheduleVariant {
   std::vector<std::pair<SymbolId, int64_t>> divisors; // guards: symbol is a multiple of
   Schedule schedule;
-  double seconds = 0; // predicted, at the symbols' opt values
-  double bytes =
-      0; // of device memory: those of Prediction, and what its caches do not hold until it is read again
+  double seconds = 0;                              // predicted, at the symbols' opt values
+  double bytes = 0;                                // of device memory, as Prediction has them
   std::map<int, cost::LaunchTime> ofUnits;         // the fastest with so many units a block
   search::Log considered;                          // candidates and their predicted seconds
   std::vector<std::vector<Rewrite>> consideredVia; // of each candidate, as its name tells them

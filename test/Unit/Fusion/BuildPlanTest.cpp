@@ -147,23 +147,18 @@ TEST_CASE("A map that finishes a reduction joins it when the oracle finds that n
   }
 }
 
-TEST_CASE("A launch is not bought with bytes: a kernel that moves more than its equations apart is "
-          "faster without it") {
-  const Target target = *lookupTarget("sm_80");
-  const double work = 10e-6, apart = work + target.launchSec;
-  for (double bytes : {20.0, 21.0})
-    for (double saved : {-0.1e-6, 0.1e-6}) { // beside the launch
-      const ScheduleOracle oracle = [&](const Pattern &pattern) -> Result<KernelTime> {
-        if (pattern.program.items.size() == 1)
-          return KernelTime{apart, {}, 10};
-        const bool two = pattern.program.items.size() == 2 && areConnected(pattern.program);
-        return two ? KernelTime{2 * work + target.launchSec - saved, {}, bytes}
-                   : KernelTime{}; // no schedule
-      };
-      const Result<Plan> plan = buildPlan(withMap(kFinish), target, oracle);
-      REQUIRE(plan.ok());
-      CHECK(plan->steps.size() == (bytes <= 20 || saved > 0 ? 2 : 3));
-    }
+TEST_CASE("A kernel that moves more bytes than its equations apart is none, however fast") {
+  for (double bytes : {19.0, 20.0, 21.0}) {
+    const ScheduleOracle oracle = [&](const Pattern &pattern) -> Result<KernelTime> {
+      if (pattern.program.items.size() == 1)
+        return KernelTime{1, {}, 10};
+      const bool two = pattern.program.items.size() == 2 && areConnected(pattern.program);
+      return two ? KernelTime{0.1, {}, bytes} : KernelTime{}; // no schedule
+    };
+    const Result<Plan> plan = buildPlan(withMap(kFinish), *lookupTarget("x86-64-v3"), oracle);
+    REQUIRE(plan.ok());
+    CHECK(plan->steps.size() == (bytes <= 20 ? 2 : 3));
+  }
 }
 
 TEST_CASE("A map stays apart where joining would change what it reads or hide what others need") {

@@ -104,23 +104,3 @@ TEST_CASE("Symbols count at their opt values") {
             "symbol n = 1..64 opt 8 divisor 1\ntensor %x: f32[n] input\ntensor %y: f32[n] output\n"
             "inputs (%x)\noutputs (%y)\nmap y [i:n]\n  %y = exp(%x[i])\n") == Elements{8, 8});
 }
-
-TEST_CASE("A kernel's bytes of device memory are more than its footprint where no cache holds what "
-          "it reads again") {
-  for (const auto &[size, isHeld] : {std::pair{"256", true}, {"4096", false}}) {
-    const std::string n = size;
-    const ExprProgram product =
-        patternFrom("expr mm\ntensor %a: f32[" + n + "," + n + "] input\ntensor %b: f32[" + n +
-                    "," + n + "] input\ntensor %y: f32[" + n + "," + n +
-                    "] output\ninputs (%a, %b)\noutputs (%y)\n" + "reduction r [i:" + n +
-                    ", j:" + n + "; k:" + n + "] sum f32\n  %y = mul(%a[i, k], %b[k, j])\n");
-    for (const char *name : {"sm_80", "gfx90a"}) {
-      const Target target = targetNamed(name);
-      const ScheduleVariant best = valueOf(bestSchedules(product, target)).back();
-      const Prediction footprint = predict(best.schedule, product, target);
-      INFO(name << " " << size);
-      CHECK((best.bytes == footprint.readBytes + footprint.writtenBytes) == isHeld);
-      CHECK(best.bytes >= footprint.readBytes + footprint.writtenBytes);
-    }
-  }
-}
