@@ -1,6 +1,7 @@
 #include "Driver/Searches.h"
 
 #include "Driver/Decisions.h"
+#include "Search/Budget.h"
 
 namespace fusec {
 
@@ -19,13 +20,15 @@ Diagnostics ownFault(Diagnostics errors) {
 
 Status planTarget(const ExprProgram &program, const PlanOptions &options, TargetState &target) {
   std::map<Hash128, KernelTime> known;
+  search::Budget thorough(options.limits.thoroughlyWeighed);
   KnownParts parts;
   ScheduleOracle oracle = [&](const Pattern &pattern) -> Result<KernelTime> {
     if (auto it = known.find(pattern.signature); it != known.end())
       return it->second;
-    const bool thorough = known.size() < static_cast<size_t>(options.limits.thoroughEvaluations);
+    const auto equations = static_cast<int64_t>(pattern.program.items.size());
     FUSEC_TRY(auto found, bestSchedules(pattern.program, target.target, {},
-                                        {&parts, infoOf(options.mode).blocksWait, thorough}));
+                                        {&parts, infoOf(options.mode).blocksWait,
+                                         thorough.takeWork(equations)}));
     KernelTime &time = known[pattern.signature];
     if (!found.empty()) {
       ScheduleVariant &best = found.back();

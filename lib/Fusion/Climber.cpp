@@ -37,6 +37,8 @@ Status Climber::improve(PlanDraft &draft, double perKernel) {
   for (int round = 0; changed && round < kMaxRounds; ++round) {
     changed = false;
     for (int v = 0; v < static_cast<int>(region.vertices.size()); ++v) {
+      if (judge.isSpent())
+        return success();
       if (!region.vertices[v].equation)
         continue;
       FUSEC_TRY(bool joined, joinWithConsumers(draft, v, perKernel));

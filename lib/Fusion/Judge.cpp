@@ -118,11 +118,14 @@ Result<const KernelTime *> Judge::timeOf(const std::vector<int> &vertices) {
   const Hash128 key = keys.key(group);
   if (auto it = ofEqual.find(key); it != ofEqual.end())
     return known[vertices] = &it->second;
-  if (!budget.take()) {
+  const auto size = static_cast<int64_t>(vertices.size());
+  if ((size > 1 && isSpent()) || !budget.take()) {
     static const KernelTime notAsked{kNever, {}, 0};
     ++refused;
     return &notAsked;
   }
+  if (size > 1)
+    equations.takeWork(size);
   std::vector<TensorId> arguments;
   const Pattern pattern = cutPattern(
       context.program, group,

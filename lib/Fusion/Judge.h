@@ -19,11 +19,12 @@ using Phases = VertexSets;
 /// Seconds of kernels by the accurate model, each asked for once.
 class Judge {
 public:
-  /// `evaluations`: kernels that it may ask for, each vertex alone included, which must come first.
+  /// `evaluations`: kernels that it may ask for, each vertex alone included, which must come first; `weighed`:
+  /// equations that those of several vertices may have, all together.
   Judge(const FusionContext &context, const Region &region, const Target &target,
-        const ScheduleOracle &oracle, int64_t evaluations)
+        const ScheduleOracle &oracle, int64_t evaluations, int64_t weighed)
       : context(context), region(region), target(target), oracle(oracle), order(context, region),
-        keys(context.program, context.uses), budget(evaluations) {}
+        keys(context.program, context.uses), budget(evaluations), equations(weighed) {}
 
   /// Infinite where no schedule runs the vertices as one kernel, where the best one moves more bytes than their kernels
   /// apart would (fewer launches are not bought with bytes), and where no evaluation is left to ask.
@@ -48,6 +49,8 @@ public:
   Group groupOf(const Phases &phases) { return order.group(phases); }
 
   int64_t evaluations() const { return budget.spent(); }
+  /// Kernels that it has not met are refused from here on.
+  bool isSpent() const { return budget.isSpent() || equations.isSpent(); }
   /// Kernels asked for when no evaluation was left.
   int64_t refusals() const { return refused; }
 
@@ -66,7 +69,7 @@ private:
   PatternKeys keys;
   std::unordered_map<std::vector<int>, const KernelTime *, VerticesHash> known;
   std::map<Hash128, KernelTime> ofEqual; // by their keys
-  search::Budget budget;
+  search::Budget budget, equations;
   int64_t refused = 0;
 };
 

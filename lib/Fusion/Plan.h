@@ -98,9 +98,13 @@ struct FusionLimits {
   int beamWidth = 3;
   int quickEvaluations = 200; // kernels that the quick model looks at
   int evaluations = 50;       // kernels that the accurate one is asked for
-  /// Kernels of a program that the accurate model weighs with all that it knows; of further ones it finds out less
-  /// (ScheduleSearch).
-  int thoroughEvaluations = 768;
+  /// Equations of the kernels of a program that the accurate model weighs with all that it knows; of further ones it
+  /// finds out less (ScheduleSearch).
+  int thoroughlyWeighed = 6000;
+  /// Equations that all kernels have which the accurate model is asked for, since what it takes grows with them: so
+  /// many for each equation of a list, beside those of a list of any length.
+  int weighed = 2;
+  int firstWeighed = 8192;
   size_t allDrafts = 4096; // equations of the longest list that gets every kind of draft
 };
 

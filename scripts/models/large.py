@@ -59,8 +59,25 @@ def chain():
     return writer
 
 
+def softmaxes():
+    """A quarter softmaxes, else element-wise, of values drawn near the last ones: kernels of up to 64 equations."""
+    writer, random = Writer(256), np.random.default_rng(0)
+    values = ["x"]
+    while len(writer.nodes) < OPERATIONS:
+        operator = str(random.choice(["Softmax", "Tanh", "Add", "Mul"]))
+        inputs = [values[-1 - min(random.geometric(0.25) - 1, len(values) - 1)]
+                  for _ in range(1 + (operator in ("Add", "Mul")))]
+        values.append(writer.node(operator, *inputs))
+    used = {name for node in writer.nodes for name in node.input}
+    for value in values[1:-1]:  # the network has one output
+        if value not in used:
+            writer.node("Add", writer.last, value)
+    return writer
+
+
 LARGE = {
     "large-alike": lambda: layers([64], ["Relu"]),
     "large-chain": chain,
     "large-apart": lambda: layers(range(8, 200), ["Relu", "Tanh", "Sigmoid", "Gelu"]),
+    "large-softmax": softmaxes,
 }

@@ -187,9 +187,9 @@ void addModelOptions(CLI::App &app, CommandLine &line) {
   app.add_option("--fusion-quick-evaluations", options.fusionQuickEvaluations,
                  "kernels an equation, on average, that the search estimates at most")
       ->default_val(options.fusionQuickEvaluations);
-  app.add_option(
-         "--fusion-thorough", options.fusionThorough,
-         "kernels of a model after which the search predicts without alternatives and kept values")
+  app.add_option("--fusion-thorough", options.fusionThorough,
+                 "equations in kernels after which the search predicts without alternatives and "
+                 "kept values")
       ->default_val(options.fusionThorough);
   app.add_option("--log-format", line.logFormat, "text or json")
       ->check(CLI::IsMember({"text", "json"}));

@@ -15,7 +15,7 @@ TEST_CASE("a search that runs out of thorough evaluations expects no less than w
     options.inputPath = std::string(FUSEC_SOURCE_DIR) + "/models/tiny/bert128.onnx";
     options.targets = {"x86-64-v3", "sm_80", "gfx90a"};
     options.stopAfter = Stage::Schedule;
-    options.plan.limits.thoroughEvaluations = thorough;
+    options.plan.limits.thoroughlyWeighed = thorough;
     options.inspect = [&](const CompileState &state) {
       for (const TargetState &target : state.targets) {
         expected[thorough > 0] += target.plan.seconds;

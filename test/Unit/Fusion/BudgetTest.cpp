@@ -10,7 +10,8 @@ namespace {
 
 struct Found {
   Plan plan;
-  int asked = 0; // of the accurate model
+  int asked = 0;     // of the accurate model
+  int equations = 0; // of kernels of several that it was asked for
 };
 
 const Target kGpu = *lookupTarget("sm_80");
@@ -20,6 +21,8 @@ Found planWith(const ExprProgram &program, const FusionLimits &limits, SearchMod
   Found found;
   const ScheduleOracle oracle = [&](const Pattern &pattern) -> Result<KernelTime> {
     ++found.asked;
+    const auto size = static_cast<int>(pattern.program.items.size());
+    found.equations += size > 1 ? size : 0;
     return timeOf(pattern);
   };
   Result<Plan> plan = buildPlan(program, target, oracle, {mode, limits});
@@ -50,6 +53,23 @@ TEST_CASE("budget: never more evaluations than allowed, and a plan of any of the
           for (const Pattern &pattern : found.plan.patterns)
             CHECK(pattern.program.items.size() == pattern.phaseStarts.size() + 1);
       }
+  }
+}
+
+TEST_CASE("budget: kernels that are asked for are weighed by their equations") {
+  constexpr int kLargest = 64; // equations of a kernel
+  for (const auto &[name, make] : kShapes) {
+    INFO(name);
+    const ExprProgram program = make(kOperations).program();
+    FusionLimits least;
+    least.firstWeighed = 0;
+    least.weighed = 1;
+    const Found all = planWith(program, {}, SearchMode::Full),
+                few = planWith(program, least, SearchMode::Full);
+    CHECK(few.equations < kOperations + kLargest);
+    CHECK(few.equations <= all.equations);
+    CHECK(all.equations <=
+          FusionLimits().firstWeighed + FusionLimits().weighed * kOperations + kLargest);
   }
 }
 

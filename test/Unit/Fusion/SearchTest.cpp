@@ -350,8 +350,8 @@ TEST_CASE("search: what takes equally long is told apart by what it computes, no
   };
   Fixture one(maps({{"a", {"x"}}, {"b", {"x", "x"}}, {"y", {"a", "b"}}})),
       other(maps({{"b", {"x", "x"}}, {"a", {"x"}}, {"y", {"a", "b"}}}));
-  Judge judge(one.context, one.region, one.target, oracle, 8),
-      reordered(other.context, other.region, other.target, oracle, 8);
+  Judge judge(one.context, one.region, one.target, oracle, 8, 8),
+      reordered(other.context, other.region, other.target, oracle, 8, 8);
   auto seconds = [](Judge &j, int v) { return *j.kernelSeconds({v}); };
   CHECK(seconds(judge, 0) + (seconds(judge, 1) + seconds(judge, 2)) ==
         (seconds(judge, 0) + seconds(judge, 1)) + seconds(judge, 2));
