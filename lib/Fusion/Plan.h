@@ -103,7 +103,7 @@ struct FusionLimits {
   int thoroughlyWeighed = 6000;
   /// Equations that all kernels have which the accurate model is asked for, since what it takes grows with them: so
   /// many for each equation of a list, beside those of a list of any length.
-  int weighed = 2;
+  int weighed = 1;
   int firstWeighed = 8192;
   size_t allDrafts = 4096; // equations of the longest list that gets every kind of draft
 };
