@@ -91,8 +91,8 @@ for found in both(path, "powerfusion"):
 # the gate: where blocks share the work, they wait for each other in between, and x is read for the means and once more
 # for y. Kept by its blocks it would be read once, but no register and no shared memory of a phase outlives the barrier
 # of all blocks in Gir, so that what crosses one lies in device memory: not built. What blocks hand to each other,
-# means, the inner layer and gates, is written once and read once. On a CPU one
-# block would read x once, on one core, in nine times as long: no search takes it.
+# means, the inner layer and gates, is written once and read once. On a CPU one block would
+# read x once, on one core, in nine times as long: no search takes it.
 
 
 def handed(found, channels, reduced):
