@@ -98,6 +98,8 @@ private:
         return bad(place, "the number of rounds is malformed");
       if (k.waits && !k.gridBarrier)
         return bad(place, "phases wait for counters in an entry for all of them alone");
+      if (k.resident && !k.gridBarrier)
+        return bad(place, "blocks are resident in an entry for all phases alone");
       for (const Param &p : k.params)
         if (static_cast<int>(p.type) >= kNumDTypes)
           return bad(place, "a parameter has an unknown element type");

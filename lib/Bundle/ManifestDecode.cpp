@@ -63,6 +63,7 @@ Kernel kernel(const fb::Kernel *k) {
   each(k->onnx_nodes(), [&](const flatbuffers::String *s) { out.onnxNodes.push_back(text(s)); });
   out.gridBarrier = k->grid_barrier();
   out.waits = k->waits();
+  out.resident = k->resident();
   out.roundsFirst = k->rounds_first();
   out.roundsLast = k->rounds_last();
   if (k->rounds())

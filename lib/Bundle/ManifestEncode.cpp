@@ -97,7 +97,8 @@ private:
     if (k.hasRounds())
       rounds = expr(k.rounds);
     return fb::CreateKernel(fb, symbol, grids, paramList, dims, k.scratchBytes, k.units, k.lanes,
-                            nodes, k.gridBarrier, rounds, k.roundsFirst, k.roundsLast, k.waits);
+                            nodes, k.gridBarrier, rounds, k.roundsFirst, k.roundsLast, k.waits,
+                            k.resident);
   }
 
   flatbuffers::Offset<fb::Variant> variant(const Variant &v) {

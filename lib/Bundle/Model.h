@@ -45,6 +45,8 @@ struct Kernel {
   std::vector<std::string> onnxNodes;
   bool gridBarrier = false; // GPU and sim: there is an entry for all phases too
   bool waits = false;       // phases of that entry wait for counters
+  bool resident =
+      false; // it does something else where a device holds all blocks of a phase at once
   // Phases that run again and again, roundsFirst to roundsLast (exclusive); none where these are equal.
   DimCode rounds;
   int32_t roundsFirst = 0, roundsLast = 0;

@@ -93,6 +93,8 @@ llvm::Function *Emitter::beginFunction(const std::string &name,
     round->setName("round");
     vars[kernel.rounds->var] = {round};
   }
+  if (kernel.resident >= 0)
+    vars[kernel.resident] = {b.getInt64(0)};
   cache.assign(kernel.body.nodes.size(), {});
   epoch = 0;
   inLane = inUnit = hasStreamed = false;
@@ -228,6 +230,18 @@ void Emitter::emitGridKernel() {
     counters = counters + c.count;
   if (rangeOfExtent(counters, kernel.symbols).max >= int64_t{FUSEC_GRID_COUNTERS})
     problem("a kernel has at most " + std::to_string(FUSEC_GRID_COUNTERS) + " counters");
+  if (kernel.resident >= 0) {
+    Value *all = b.getTrue();
+    int64_t widest = 0;
+    for (const Phase &phase : kernel.phases)
+      if (const DimExpr size = gridSize(phase); size.isConst())
+        widest = std::max(widest, size.constValue());
+    if (widest > 0)
+      hooks.leaveRoomFor(*function, widest);
+    for (const Phase &phase : kernel.phases)
+      all = b.CreateAnd(all, b.CreateICmpSLE(dimValue(gridSize(phase)), blocks));
+    vars[kernel.resident] = {b.CreateZExt(all, i64, "resident")};
+  }
   numberThreads();
   Value *own = b.CreateZExt(b.CreateCall(machine("fusec.gpu.block", i32, {})), i64, "block");
   declareLocals();

@@ -89,6 +89,7 @@ bundle::Program bundleProgram(const TargetState &target, std::map<Hash128, int32
     out.lanes = codes[k].lanes;
     out.gridBarrier = codes[k].gridBarrier;
     out.waits = !kernel.counters.empty();
+    out.resident = kernel.resident >= 0;
     out.onnxNodes = kernel.onnxNodes;
     program.kernels.push_back(std::move(out));
   }

@@ -42,6 +42,8 @@ public:
 
   void run() {
     nameBuffers();
+    if (kernel.resident >= 0)
+      kernel.resident = bind(kernel.resident);
     for (size_t number = 0; number < kernel.phases.size(); ++number) {
       Phase &p = kernel.phases[number];
       std::vector<std::pair<VarId, VarId>> saved;

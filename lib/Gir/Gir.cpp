@@ -110,6 +110,8 @@ void setRanges(GirKernel &kernel) {
   Body &body = kernel.body;
   body.symbolTable = kernel.symbols;
   body.axisRanges.assign(kernel.vars.size(), IndexRange{0, INT64_MAX, std::nullopt});
+  if (kernel.resident >= 0)
+    body.axisRanges[kernel.resident] = {0, 1, std::nullopt};
   if (kernel.rounds)
     body.axisRanges[kernel.rounds->var] = rangeOfExtent(kernel.rounds->count, kernel.symbols);
   for (const Phase &p : kernel.phases)

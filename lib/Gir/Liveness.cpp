@@ -17,6 +17,7 @@
 // same numbers then, otherwise numbers of their own, since what one of them alone uses is not live in the other.
 #include "Gir/Liveness.h"
 
+#include "Gir/Resident.h"
 #include "Gir/Walk.h"
 
 #include <map>
@@ -37,6 +38,10 @@ public:
     for (const Phase &p : phases)
       list(p.body);
     out.end = now + 2;
+    const std::vector<bool> held = heldBuffers(kernel);
+    for (size_t b = 0; b < held.size(); ++b)
+      if (held[b] && isOurs(static_cast<BufferId>(b)))
+        out.buffers[b].include(0, now + 1);
     for (LiveRange &range : out.buffers)
       range = out.closeOverLoops(range);
     return std::move(out);

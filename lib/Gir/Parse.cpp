@@ -53,11 +53,18 @@ public:
       FUSEC_CHECK(buffer());
     while (in.accept("counters"))
       FUSEC_CHECK(counters());
+    if (in.accept("resident")) {
+      FUSEC_CHECK(in.expect("("));
+      FUSEC_TRY(kernel.resident, bind(LoopKind::Seq));
+      FUSEC_CHECK(in.expect(")"));
+    }
+    const auto around = scope;
     while (in.peekIs("phase") || in.peekIs("rounds")) {
       if (in.accept("rounds"))
         FUSEC_CHECK(rounds());
       else
         FUSEC_CHECK(phase());
+      scope = around;
     }
     FUSEC_CHECK(in.expect("}"));
     setRanges(kernel);
@@ -159,7 +166,6 @@ private:
       FUSEC_CHECK(phase());
       scope = around;
     }
-    scope.clear();
     r.last = kernel.phases.size();
     kernel.rounds = std::move(r);
     return in.expect("}");
@@ -180,7 +186,6 @@ private:
     }
     FUSEC_CHECK(in.expect(")"));
     FUSEC_CHECK(statements(p.body, 0));
-    scope.clear();
     kernel.phases.push_back(std::move(p));
     return success();
   }

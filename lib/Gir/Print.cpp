@@ -20,11 +20,12 @@
 //   }
 //
 // "counters %done[8]" declares counters, "signal %done[bm]" and "wait %done[first, last] for 3" use them, and "phase
-// waiting (..)" has no barrier in front. Phases that run several times stand in "rounds (t: 109) { .. }". "sum=" and
-// its kin are Accumulate; "%v[i], %ix argmax= value, index" is its form with an index buffer; "lanereduce max %acc[i]"
-// is LaneReduce, "exchange %acc[i] xor 4" Exchange. Lets stand before the statement that uses them. The symbol lines
-// say what this kernel may assume of the symbols that it uses: a variant's guards can promise more than the model's
-// table does.
+// waiting (..)" has no barrier in front. Phases that run several times stand in "rounds (t: 109) { .. }".
+// "resident (r)" names the variable that is 1 where all blocks are resident. "sum=" and its kin are Accumulate; "%v[i],
+// %ix argmax= value, index" is its form with an index buffer; "lanereduce max %acc[i]" is LaneReduce, "exchange
+// %acc[i] xor 4" Exchange. Lets stand before the statement that uses them. The symbol lines say
+// what this kernel may assume of the symbols that it uses: a variant's guards can promise more than the model's table
+// does.
 #include "Expr/BodyText.h"
 #include "Gir/Walk.h"
 #include "Support/TypeText.h"
@@ -54,6 +55,8 @@ public:
       out += "  " + buffer(b) + "\n";
     for (const GirCounters &c : kernel.counters)
       out += "  counters %" + nameToText(c.name) + "[" + c.count.str(kernel.symbols) + "]\n";
+    if (kernel.resident >= 0)
+      out += "  resident (" + kernel.vars[kernel.resident].name + ")\n";
     for (size_t p = 0; p < kernel.phases.size(); ++p) {
       if (kernel.rounds && p == kernel.rounds->first)
         out += "  rounds (" + kernel.vars[kernel.rounds->var].name + ": " +

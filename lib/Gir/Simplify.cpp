@@ -23,6 +23,8 @@ public:
   }
 
   void run() {
+    if (kernel.resident >= 0)
+      kernel.body.axisRanges[kernel.resident] = {0, 1, std::nullopt};
     if (kernel.rounds)
       kernel.body.axisRanges[kernel.rounds->var] =
           rangeOfExtent(kernel.rounds->count, kernel.symbols);

@@ -1,4 +1,5 @@
 // The rules of a kernel, in the order of its text.
+#include "Gir/Resident.h"
 #include "Gir/Scope.h"
 #include "Gir/Walk.h"
 
@@ -23,6 +24,8 @@ public:
     counters();
     nodes();
     rounds();
+    if (kernel.resident >= 0)
+      bind(kernel.resident, LoopKind::Seq);
     if (errors.empty()) // statements index the tables that were checked so far
       for (size_t p = 0; p < kernel.phases.size(); ++p) {
         const bool again = kernel.rounds && p >= kernel.rounds->first && p < kernel.rounds->last;
@@ -34,8 +37,9 @@ public:
       }
     need(!kernel.phases.empty(), "a kernel has at least one phase");
     if (errors.empty())
-      for (const std::string &rule : counterProblems(kernel))
-        need(false, rule);
+      for (const auto &problems : {counterProblems(kernel), heldProblems(kernel)})
+        for (const std::string &rule : problems)
+          need(false, rule);
     if (!errors.empty())
       return std::move(errors);
     return success();

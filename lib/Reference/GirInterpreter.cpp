@@ -25,14 +25,16 @@ class Interpreter {
 public:
   Interpreter(const GirKernel &kernel, const std::vector<int64_t> &symbols,
               const GirInterpreterOptions &options)
-      : kernel(kernel), symbols(symbols), checks(options.checks), cells(kernel, symbols),
-        memory(kernel, symbols, options.checks) {}
+      : kernel(kernel), symbols(symbols), checks(options.checks), resident(options.resident),
+        cells(kernel, symbols), memory(kernel, symbols, options.checks) {}
 
   Status run(const std::vector<GirArgument> &arguments) {
     FUSEC_CHECK(memory.bind(arguments));
     const size_t phases = kernel.phases.size();
     const Rounds rounds = kernel.rounds.value_or(Rounds{0, 0, -1, DimExpr(1)});
     const int64_t count = rounds.count.evaluate(symbols).value_or(0);
+    if (kernel.resident >= 0)
+      cells.setVar(kernel.resident, resident);
     runPhases(0, rounds.first);
     for (int64_t round = 0; round < count; ++round) {
       if (rounds.var >= 0)
@@ -64,7 +66,7 @@ private:
           at[i] = rest % trips[i];
         for (size_t i = 0; i < trips.size(); ++i)
           cells.setVar(p.blocks[i].var, at[i]);
-        memory.beginBlock();
+        memory.beginBlock(block);
         list(ops);
       }
     }
@@ -374,7 +376,7 @@ private:
 
   const GirKernel &kernel;
   const std::vector<int64_t> &symbols;
-  bool checks;
+  const bool checks, resident;
   Cells cells;
   Memory memory;
   const Stmt *current = nullptr;

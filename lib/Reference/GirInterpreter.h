@@ -14,6 +14,7 @@ struct GirInterpreterOptions {
   /// Shared memory, or of a Global buffer that the kernel writes, without a barrier between them while one of
   /// them writes. Accesses outside a buffer are reported always.
   bool checks = true;
+  bool resident = true;              // all blocks of a kernel that asks (GirKernel::resident)
   int64_t maxLoopTrips = 10'000'000; // of a program's Loop
 };
 

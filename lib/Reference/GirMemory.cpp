@@ -1,5 +1,7 @@
 #include "Reference/GirMemory.h"
 
+#include "Gir/Resident.h"
+
 #include <algorithm>
 
 namespace fusec::girvm {
@@ -13,9 +15,13 @@ Status Memory::bind(const std::vector<GirArgument> &arguments) {
                 std::to_string(kernel.numParams()) + " parameters");
   unitEpochs.assign(static_cast<size_t>(kernel.units), 0);
   globalShadows.resize(kernel.buffers.size());
+  const std::vector<bool> held = heldBuffers(kernel);
   for (size_t i = 0; i < kernel.buffers.size(); ++i) {
     const GirBuffer &g = kernel.buffers[i];
-    Buffer b{g.level, g.type, sizeInBytes(g.type), {}, 1, nullptr, {}, {}, 1, nullptr, 0, 1};
+    Buffer b;
+    b.level = g.level;
+    b.type = g.type;
+    b.sizeBytes = sizeInBytes(g.type);
     for (const DimExpr &d : g.shape) {
       auto size = d.evaluate(symbols);
       if (!size || *size < 0)
@@ -34,6 +40,7 @@ Status Memory::bind(const std::vector<GirArgument> &arguments) {
       b.cells.assign(cells, Cell{.i = 0});
       b.initialised.assign(cells, false);
     }
+    b.held = held[i];
     buffers.push_back(std::move(b));
     if (checks && g.level == MemLevel::Global && g.written) {
       globalShadows[i].resize(static_cast<size_t>(buffers[i].elements));
@@ -88,14 +95,37 @@ void Memory::beginPhase(bool waiting) {
   signals.clear();
 }
 
-void Memory::beginBlock() {
+void Memory::beginBlock(int64_t number) {
   ++block;
   ++epoch;
   signals.emplace_back();
   awaits.clear();
   for (Buffer &b : buffers)
-    if (b.level == MemLevel::Register)
+    if (b.held)
+      turnTo(b, number);
+    else if (b.level == MemLevel::Register)
       b.initialised.assign(b.initialised.size(), false);
+}
+
+/// The block's own of a buffer that holds values from phase to phase.
+void Memory::turnTo(Buffer &held, int64_t number) {
+  auto reach = [&](auto &places, int64_t each) {
+    places.resize(std::max(places.size(), static_cast<size_t>((number + 1) * each)));
+    return number * each;
+  };
+  if (held.level == MemLevel::Register) {
+    const int64_t each = held.elements * held.lanes * kernel.units;
+    held.firstCell = reach(held.cells, each);
+    reach(held.initialised, each);
+    return;
+  }
+  const int64_t offset = reach(held.own, held.elements * held.sizeBytes);
+  held.bytes = held.own.data() + offset;
+  if (!checks)
+    return;
+  held.firstShadow = reach(held.ownShadows, held.elements);
+  held.shadowsPerElement = 1;
+  held.shadows = &held.ownShadows;
 }
 
 bool Memory::isCounter(CounterId counter, int64_t index) {
@@ -143,7 +173,7 @@ bool Memory::awaited(const Shadow &s) const {
 Cell Memory::load(BufferId id, int64_t element, Thread by) {
   Buffer &b = buffers[id];
   if (b.level == MemLevel::Register) {
-    int64_t at = (by.unit * b.elements + element) * b.lanes + (b.lanes > 1 ? by.lane : 0);
+    int64_t at = cellOf(b, element, by);
     if (checks && !b.initialised[static_cast<size_t>(at)])
       setFault("reads element " + std::to_string(element) + " of register %" +
                kernel.buffers[id].name + " in lane " + std::to_string(by.lane) + " of unit " +
@@ -158,7 +188,7 @@ Cell Memory::load(BufferId id, int64_t element, Thread by) {
 void Memory::store(BufferId id, int64_t element, Thread by, Cell value) {
   Buffer &b = buffers[id];
   if (b.level == MemLevel::Register) {
-    int64_t at = (by.unit * b.elements + element) * b.lanes + (b.lanes > 1 ? by.lane : 0);
+    int64_t at = cellOf(b, element, by);
     b.cells[static_cast<size_t>(at)] = value;
     if (checks)
       b.initialised[static_cast<size_t>(at)] = true;
@@ -189,11 +219,11 @@ void Memory::noteRead(Buffer &b, BufferId id, int64_t element, Thread by) {
   for (int64_t k = 0; k < b.shadowsPerElement; ++k) {
     Shadow &s =
         (*b.shadows)[static_cast<size_t>(b.firstShadow + element * b.shadowsPerElement + k)];
-    if (b.level == MemLevel::Shared && s.writeBlock != block)
+    if (b.level == MemLevel::Shared && (b.held ? s.writeBlock < 0 : s.writeBlock != block))
       return race(id, element, "read before this block wrote it");
     if (b.level == MemLevel::Shared && s.writer != id)
       return race(id, element, "read after another buffer took its bytes");
-    if (s.writeBlock >= firstUnordered && s.writeBlock != block && !awaited(s))
+    if (!b.held && s.writeBlock >= firstUnordered && s.writeBlock != block && !awaited(s))
       return race(id, element,
                   signals[static_cast<size_t>(s.writeBlock - firstUnordered)].empty()
                       ? "read by one block and written by another in the same phase"

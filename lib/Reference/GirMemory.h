@@ -21,7 +21,8 @@ public:
 
   /// `waiting`: there is no barrier between it and the phase before.
   void beginPhase(bool waiting);
-  void beginBlock();
+  /// `number`: in its phase.
+  void beginBlock(int64_t number);
   void syncBlock() { ++epoch; }
   void syncUnit(int unit) { ++unitEpochs[unit]; }
 
@@ -55,9 +56,9 @@ private:
     bool manyReadBlocks = false; // more than one block read it since readBlock's phase began
   };
   struct Buffer {
-    MemLevel level;
-    DType type;
-    int64_t sizeBytes; // of an element
+    MemLevel level = MemLevel::Global;
+    DType type = DType::F32;
+    int64_t sizeBytes = 0; // of an element
     std::vector<int64_t> dims;
     int64_t elements = 1;
     uint8_t *bytes = nullptr;      // Global, Shared
@@ -66,9 +67,17 @@ private:
     int lanes = 1;                 // Register: copies a unit
     std::vector<Shadow> *shadows = nullptr;
     int64_t firstShadow = 0, shadowsPerElement = 1;
+    bool held = false; // from phase to phase: each block has one of its own, in `own` or in `cells`
+    std::vector<uint8_t> own;
+    std::vector<Shadow> ownShadows;
+    int64_t firstCell = 0; // Register
   };
 
   void layOutShared();
+  void turnTo(Buffer &held, int64_t number);
+  static int64_t cellOf(const Buffer &b, int64_t element, Thread by) {
+    return b.firstCell + (by.unit * b.elements + element) * b.lanes + (b.lanes > 1 ? by.lane : 0);
+  }
   void noteRead(Buffer &b, BufferId id, int64_t element, Thread by);
   void noteWrite(Buffer &b, BufferId id, int64_t element, Thread by);
   bool conflicts(int unitA, int laneA, int32_t unitEpochA, Thread b) const;

@@ -43,7 +43,7 @@ fusert_status SimBlockRunner::startPhase(const bundle::Kernel &k, int32_t p, con
 }
 
 void SimBlockRunner::startThreads(int64_t block) {
-  ++serial;
+  sharedSerial = ++serial;
   phaseBlocks.push_back(block);
   epoch = 0;
   stopped = false;
@@ -100,14 +100,17 @@ SimBlockRunner::Stop SimBlockRunner::startBlock(int64_t block) {
 }
 
 SimBlockRunner::Stop SimBlockRunner::goOn() {
-  // What other blocks did before the barrier is in order with all that follows; shared memory is the block's own.
+  // What other blocks did before the barrier is in order with all that follows; shared memory is the block's own, and
+  // its values are where the kernel relies on blocks that stay.
   const int64_t block = phaseBlocks.back();
   phaseSerial = ++serial;
+  if (!kernel->resident)
+    sharedSerial = serial;
   phaseBlocks.assign(1, block);
   ++phase;
   for (Parameter &p : parameters)
     p.shadow.forgetRange();
-  epoch = 0;
+  ++epoch;
   for (Unit &u : units)
     u.epoch = 0;
   for (Thread &t : threads) {

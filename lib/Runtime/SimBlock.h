@@ -150,6 +150,7 @@ private:
   SimCounts counts;
   uint64_t phaseNumber = 0;
   uint64_t serial = 0;              // blocks run so far, over all launches
+  uint64_t sharedSerial = 0;        // the one whose shared memory has its values
   uint64_t phaseSerial = 1;         // the first one of this phase
   std::vector<int64_t> phaseBlocks; // numbers of the blocks of this phase
   uint32_t epoch = 0;

@@ -93,18 +93,19 @@ bool SimBlockRunner::checkShared(Thread &t, uint64_t address, int32_t bytes, int
   // A granule is a byte. A read looks at one byte of each 4-byte word, a write marks all.
   const bool write = (flags & FUSEC_SIM_WRITE) != 0;
   const uint64_t step = write ? 1 : bytes % 4 == 0 ? 4 : 1;
-  SimAccess &a = t.who;
+  SimAccess a = t.who;
+  a.block = sharedSerial;
   a.write = write;
   for (uint64_t g = offset; g < offset + static_cast<uint64_t>(bytes); g += step) {
     if ((flags & FUSEC_SIM_READ) && write) { // an update reads first
       SimAccess read = a;
       read.write = false;
-      if (sharedShadow.access(g, read, serial, true) == SimShadow::Found::Uninitialised)
+      if (sharedShadow.access(g, read, sharedSerial, true) == SimShadow::Found::Uninitialised)
         return broken(t, site,
                       "update of shared memory that this block has not written yet, offset " +
                           std::to_string(g));
     }
-    switch (sharedShadow.access(g, a, serial, true)) {
+    switch (sharedShadow.access(g, a, sharedSerial, true)) {
     case SimShadow::Found::Nothing: break;
     case SimShadow::Found::Uninitialised:
       return broken(t, site,

@@ -86,23 +86,26 @@ fusert_status SimQueue::launch(Launch &l) {
                                                device.program->kernels[l.kernel].symbol +
                                                "' has too many blocks");
   // With a seed the phases run apart, as on a device that cannot hold the blocks: their order is drawn anew. Where
-  // phases wait for counters, that is one way among others.
-  const bool waits = device.program->kernels[l.kernel].waits;
+  // phases wait for counters or find all blocks resident, that is one way among others.
+  const bundle::Kernel &kernel = device.program->kernels[l.kernel];
   if (device.gridEntries[l.kernel] &&
-      (seed == 0 || (waits && SimRandom(seed, phases).below(4) > 0)))
+      (seed == 0 || ((kernel.waits || kernel.resident) && SimRandom(seed, phases).below(4) > 0)))
     return runGrid(l);
   return forEachPhase(l, [&](int32_t phase) { return runPhase(l, phase); });
 }
 
 /// The entry for all phases, by as many blocks as this device is taken to hold at once: few, so that each has several
-/// of a phase's blocks to do. They run in turn from one barrier of the grid to the next.
+/// of a phase's blocks to do, or all of them for a kernel that makes use of that. They run in turn from one barrier of
+/// the grid to the next.
 fusert_status SimQueue::runGrid(Launch &l) {
   constexpr int64_t kResident = 3;
   SimRandom random(seed, phases);
   const bundle::Kernel &kernel = device.program->kernels[l.kernel];
-  const int64_t room = seed == 0 ? kResident : 1 + int64_t(random.below(2 * kResident));
-  const auto blocks = static_cast<size_t>(
-      std::clamp<int64_t>(*std::max_element(l.grids.begin(), l.grids.end()), 1, room));
+  const int64_t widest = *std::max_element(l.grids.begin(), l.grids.end());
+  int64_t room = seed == 0 ? kResident : 1 + int64_t(random.below(2 * kResident));
+  if (kernel.resident && (seed == 0 || random.below(2) == 0))
+    room = widest;
+  const auto blocks = static_cast<size_t>(std::max<int64_t>(1, std::min(widest, room)));
   while (resident.size() < blocks)
     resident.push_back(std::make_unique<SimBlockRunner>(counting, seed));
   l.dims.resize(kernel.dims.size() + kernel.hasRounds()); // a launch that ran out of memory

@@ -107,6 +107,8 @@ private:
 
   LiveRange keptRange(const KeptStorage::Value &value) const {
     LiveRange range;
+    if (value.leaves.empty())
+      range.include(0, pointOf(leaves.size()) - 1);
     for (size_t i = 0; i < leaves.size(); ++i)
       for (size_t k = 0; k < value.leaves.size(); ++k)
         if (leaves[i] == value.leaves[k]) {

@@ -13,6 +13,7 @@
 
 #include "Expr/Cascade.h"
 #include "Tiling/Access.h"
+#include "Tiling/Held.h"
 #include "Tiling/LiveReads.h"
 #include "Tiling/Rounds.h"
 
@@ -82,7 +83,7 @@ RewriteLimits rewriteLimits(const Target &target) {
 
 Status decideKept(Schedule &schedule, const ExprProgram &pattern,
                   const std::vector<Symbol> &symbols, const Target &target) {
-  schedule.kept.clear();
+  std::erase_if(schedule.kept, [](const Kept &kept) { return !tiling::isHeld(kept); });
   RewriteLimits limits = rewriteLimits(target);
   if (limits.registers == 0 || !mayKeep(schedule, ScheduledPattern(schedule, pattern).program()))
     return success();
@@ -113,15 +114,17 @@ Result<LoweredKernel> lowerAndRewrite(const ExprProgram &pattern, const Schedule
   NumberedReads numbered;
   numbered.wanted.emplace();
   for (const Kept &kept : schedule.kept)
-    numbered.wanted->insert(
-        {numberOf(lowered, kept.read), kept.from ? numberOf(lowered, *kept.from) : 0, kept.level});
+    if (!tiling::isHeld(kept))
+      numbered.wanted->insert({numberOf(lowered, kept.read),
+                               kept.from ? numberOf(lowered, *kept.from) : 0, kept.level});
   RewriteLimits limits = rewriteLimits(target);
   limits.numbered = &numbered;
   rewrite(lowered.kernel, limits);
   const std::set<KeptRead> done = everywhere(numbered);
   Diagnostics errors;
   for (const Kept &kept : schedule.kept)
-    if (done.count({numberOf(lowered, kept.read), kept.from ? numberOf(lowered, *kept.from) : 0,
+    if (!tiling::isHeld(kept) &&
+        done.count({numberOf(lowered, kept.read), kept.from ? numberOf(lowered, *kept.from) : 0,
                     kept.level}) == 0)
       errors.push_back({Diag::BadIr, "schedule " + schedule.name,
                         "keep " + print(kept.read) + ": its threads have not had the value, or " +
@@ -207,12 +210,12 @@ std::vector<std::string> keptProblems(const Schedule &schedule, const ExprProgra
       problems.push_back(who + " names reads of equations");
     if (kept.level == MemLevel::Global)
       problems.push_back(who + " says register or shared");
-    if (kept.from == kept.read)
-      problems.push_back(who + " has the value from elsewhere");
     if (std::count_if(schedule.kept.begin(), schedule.kept.end(),
                       [&](const Kept &other) { return other.read == kept.read; }) != 1)
       problems.push_back(who + " stands once");
   }
+  if (problems.empty())
+    problems = heldReadProblems(schedule, program);
   return problems;
 }
 
@@ -296,6 +299,11 @@ KeptStorage keptStorage(const Schedule &schedule, const ExprProgram &program,
   KeptStorage out;
   if (schedule.kept.empty())
     return out;
+  for (const HeldStorage &held : heldStorage(schedule, program)) {
+    if (held.registers > 0)
+      out.registers.push_back({held.registers, false, {}});
+    out.sharedBytes += held.sharedBytes;
+  }
   const std::vector<const Equation *> equations = scheduledEquations(program);
   const Walk walk(schedule);
   auto nodeOf = [&](const ReadPlace &place) {
@@ -309,7 +317,8 @@ KeptStorage keptStorage(const Schedule &schedule, const ExprProgram &program,
   using Source = std::pair<std::optional<ReadPlace>, TensorId>;
   std::map<Source, std::vector<const Kept *>> places;
   for (const Kept &kept : schedule.kept)
-    places[{kept.from, kept.from ? -1 : tensorOf(kept.read)}].push_back(&kept);
+    if (!isHeld(kept))
+      places[{kept.from, kept.from ? -1 : tensorOf(kept.read)}].push_back(&kept);
   for (const auto &[source, users] : places) {
     const auto &[from, tensor] = source;
     int equation = from ? from->equation : -1;

@@ -40,9 +40,10 @@ bool isHandedOn(const Schedule &schedule, const ExprProgram &equations, const Op
 /// What a thread and a block need for values that are kept.
 struct KeptStorage {
   struct Value {
-    double registersPerThread;            // of 32 bits
-    bool stored;                          // made there, else read
-    std::vector<const TreeNode *> leaves; // where the thread gets it, and for what it is kept
+    double registersPerThread; // of 32 bits
+    bool stored;               // made there, else read
+    // Where the thread gets it, and for what it is kept; none: all the time.
+    std::vector<const TreeNode *> leaves;
   };
   std::vector<Value> registers;
   double sharedBytes = 0;

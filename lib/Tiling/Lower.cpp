@@ -184,6 +184,11 @@ void Lowering::lowerLoop(const TreeNode &node, std::vector<Stmt> &result) {
       checks[node.axis] = Check::Needed;
   }
   lowerChildren(node.children, loop.body);
+  if (stepsOverRegisters.count(loop.var) != 0) {
+    loop.loop = kernel.vars[static_cast<size_t>(loop.var)].kind = LoopKind::Unroll;
+    if (body[loop.trip].op != ScalarOp::Const)
+      problem("what rounds hold in registers needs constant trips of " + axisName);
+  }
   if (node.axis != kStepAxis)
     checks[node.axis] = before;
   path.pop_back();

@@ -50,7 +50,7 @@ Phase Lowering::lowerParts(std::span<const TreeNode> parts, std::optional<size_t
     auto lowerPart = [&](std::vector<Stmt> &result) {
       if (number)
         waitForTiles(*number, p, result);
-      lowerChildren(chains[p].back()->children, result);
+      lowerBlock(chains[p].back()->children, result);
       if (number)
         signalTile(*number, p, result);
     };
@@ -84,7 +84,7 @@ Phase Lowering::lowerTree(std::span<const TreeNode> level, std::optional<size_t>
   }
   if (number)
     waitForTiles(*number, 0, phase.body);
-  lowerChildren(level, phase.body);
+  lowerBlock(level, phase.body);
   if (number)
     signalTile(*number, 0, phase.body);
   path.clear();

@@ -3,10 +3,12 @@
 // LowerReads.cpp, LowerBlocks.cpp, LowerBuffers.cpp, LowerLeaf.cpp (statements), LowerCascade.cpp and LowerStage.cpp.
 // Internal to Tiling.
 #include "Tiling/Access.h"
+#include "Tiling/Held.h"
 #include "Tiling/Lower.h"
 #include "Tiling/TileCounters.h"
 
 #include <map>
+#include <set>
 
 namespace fusec::lowering {
 
@@ -50,6 +52,12 @@ private:
   bool tilesOf(const TreeNode &node) const;
   void lowerPhases();
   void lowerRounds(const TreeNode &loop);
+  void lowerBlock(std::span<const TreeNode> nodes, std::vector<Stmt> &out);
+
+  // LowerHeld.cpp: values that rounds hold (Held.h)
+  const tiling::HeldRead *heldAt(int equation, int read) const;
+  NodeId heldElement(const tiling::HeldRead &held);
+  void fillHeld(int equation, std::vector<Stmt> &out);
   Phase copyPhase(TensorId from, TensorId to);
   NodeId tripOf(const TreeNode &node);
   std::optional<TreePath> findLeaf(LeafKind kind, int target) const;
@@ -183,6 +191,11 @@ private:
   bool clampSpatial =
       false;            // reads of a reduction past a spatial extent are moved to the last element
   int computeRank = -1; // of the Compute statement that is being lowered
+  /// Inside of rounds, and where their values are fetched: what becomes of reads that are held.
+  enum class Holding : uint8_t { No, Fill, Use } holding = Holding::No;
+  std::vector<tiling::HeldRead> held;
+  std::map<std::tuple<int, MemLevel, int, DType>, BufferId> heldBuffers; // phase, level, number
+  std::set<VarId> stepsOverRegisters; // loops that are unrolled for that
   std::map<AxisId, Check> checks;
   std::map<AxisId, NodeId> axisOverride; // while a stage's element is evaluated
   std::map<TensorId, BufferId> globals;

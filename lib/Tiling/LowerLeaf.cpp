@@ -62,6 +62,11 @@ void Lowering::cooperative(NodeId total, const std::function<std::vector<Stmt>(N
 }
 
 void Lowering::lowerLeaf(const TreeNode &node, std::vector<Stmt> &result) {
+  if (holding == Holding::Fill) {
+    if (node.leaf == LeafKind::Compute)
+      fillHeld(node.target, result);
+    return;
+  }
   switch (node.leaf) {
   case LeafKind::Init: return lowerInit(node.target, result);
   case LeafKind::Compute:

@@ -75,6 +75,9 @@ NodeId Lowering::readTensor(int equation, NodeId original, const Scalar &copied)
   const std::vector<NodeId> reads = readsOf(*equations[equation]);
   const auto ordinal =
       static_cast<int>(std::find(reads.begin(), reads.end(), original) - reads.begin());
+  if (holding == Holding::Use && computeRank >= 0 && axisOverride.empty())
+    if (const tiling::HeldRead *read = heldAt(equation, ordinal))
+      return heldElement(*read);
   if (const Operand *operand = tiling::operandOf(schedule, equation, ordinal);
       operand && axisOverride.empty())
     return numbered(equation, ordinal,

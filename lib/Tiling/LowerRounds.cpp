@@ -24,12 +24,28 @@ void Lowering::lowerPhases() {
 
 /// A scan's step loop over phases of the whole grid.
 void Lowering::lowerRounds(const TreeNode &loop) {
+  const std::vector<std::span<const TreeNode>> inside = phasesOf(loop.children);
+  const auto phasesBefore = static_cast<int>(kernel.phases.size());
+  held = tiling::heldReads(schedule, pattern);
+  if (!held.empty()) {
+    kernel.resident = newVar("resident", LoopKind::Seq, {0, 1, std::nullopt});
+    holding = Holding::Fill;
+    for (const tiling::HeldRead &first : held)
+      if (&first == &held[0] || first.phase != (&first - 1)->phase) {
+        Phase fill = lowerTree(inside[static_cast<size_t>(first.phase - phasesBefore)]);
+        fill.waiting = !kernel.phases.empty(); // reads what the kernel does not write
+        kernel.phases.push_back(std::move(fill));
+      }
+  }
   Rounds rounds;
   rounds.count = scan->steps;
   rounds.var = roundVar = newVar("step", LoopKind::Seq, rangeOfExtent(scan->steps, symbols));
   rounds.first = kernel.phases.size();
-  for (std::span<const TreeNode> phase : phasesOf(loop.children))
+  for (std::span<const TreeNode> phase : inside) {
+    holding = held.empty() ? Holding::No : Holding::Use;
     kernel.phases.push_back(lowerTree(phase));
+    holding = Holding::No;
+  }
   rounds.last = kernel.phases.size();
   kernel.rounds = std::move(rounds);
 }

@@ -2,6 +2,7 @@
 
 #include "Expr/Cascade.h"
 #include "Support/OptValues.h"
+#include "Tiling/Held.h"
 #include "Tiling/Kept.h"
 #include "Tiling/LiveReads.h"
 #include "Tiling/Rounds.h"
@@ -66,8 +67,8 @@ private:
 
   static double times(const StatementLoops &loops) {
     double product = 1;
-    for (const auto &[axis, count] : loops.iterations())
-      product *= count;
+    for (const auto &entry : loops.iterations())
+      product *= entry.second;
     return product;
   }
 
@@ -91,9 +92,10 @@ private:
     return {schedule, pattern, facts[equation], equation, loops, symbols, bounds, threaded, effort};
   }
 
-  void addRead(const Asked &asked) {
-    moved.readBytes += asked.bytes;
-    moved.readSectors += asked.sectors;
+  /// `part`: of what is asked for, that is done.
+  void addRead(const Asked &asked, double part = 1) {
+    moved.readBytes += part * asked.bytes;
+    moved.readSectors += part * asked.sectors;
     moved.fromData = moved.fromData || asked.fromData;
   }
   void addWritten(const Asked &asked) {
@@ -225,34 +227,48 @@ private:
   void readAll(int equation, const std::vector<NodeId> &roots, int rank,
                const StatementLoops &loops) {
     const LiveReads reads(schedule, facts, equation, roots, true);
-    for (const Operand *operand : reads.operands)
-      if (schedule.kept.empty() || !isKept(equation, rank, operand->read, loops))
-        readOperand(*operand, loops);
+    for (const Operand *o : reads.operands)
+      fetch({equation, rank, o->read}, loops, [&](const auto &times) { readOperand(*o, times); });
     for (const GuardedRead &read : reads.memory) {
-      if (schedule.kept.empty() ||
-          !isKept(equation, rank, facts[equation].ordinalOf(read.read), loops))
-        readMemory(equation, read, loops);
+      fetch({equation, rank, facts[equation].ordinalOf(read.read)}, loops,
+            [&](const StatementLoops &times) { readMemory(equation, read, times); });
       storeForReader(equations[equation]->body[read.read].index, loops);
     }
   }
 
+  /// A read of memory: done each time, not at all where it is kept, or once in front of all rounds where these hold it.
+  /// One of those rounds for itself, as a program without a scan, has no part in that.
+  template <typename Read>
+  void fetch(const ReadPlace &place, const StatementLoops &loops, const Read &read) {
+    const Kept *kept = schedule.kept.empty() ? nullptr : keptFor(place, loops);
+    if (!kept)
+      return read(loops);
+    if (!isHeld(*kept) || !scan)
+      return;
+    const StatementLoops once(schedule, path, symbols, {0, 1});
+    read(once);
+    if (kept->level == MemLevel::Shared)
+      moved.sharedBytes += threadBytes(place, once);
+  }
+
   /// Shared memory that a thread keeps values in is read instead; where they come from, each is written to it first.
-  bool isKept(int equation, int rank, int read, const StatementLoops &loops) {
-    const ReadPlace place{equation, rank, read};
+  const Kept *keptFor(const ReadPlace &place, const StatementLoops &loops) {
     const Kept *kept = keptAt(schedule, place);
     const bool brings =
         std::any_of(schedule.kept.begin(), schedule.kept.end(), [&](const Kept &other) {
-          return other.from == place && other.level == MemLevel::Shared;
+          return other.from == place && other.level == MemLevel::Shared && !isHeld(other);
         });
-    const bool shared = kept && kept->level == MemLevel::Shared;
-    if (shared || brings) {
-      const AccessMeter::Bounds bounds = equations[place.equation]->kind == EquationKind::Map
-                                             ? AccessMeter::Bounds::All
-                                             : AccessMeter::Bounds::Reduction;
-      moved.sharedBytes += (shared ? 1 : 2) * double(bytesOf(tensorAt(place))) *
-                           meter(place.equation, loops, bounds).threads(false);
-    }
-    return kept != nullptr;
+    if (const bool shared = kept && kept->level == MemLevel::Shared; shared || brings)
+      moved.sharedBytes += (shared ? 1 : 2) * threadBytes(place, loops);
+    return kept;
+  }
+
+  /// An element for each time that a thread does the statement.
+  double threadBytes(const ReadPlace &place, const StatementLoops &loops) const {
+    using Bounds = AccessMeter::Bounds;
+    const bool map = equations[place.equation]->kind == EquationKind::Map;
+    const AccessMeter here = meter(place.equation, loops, map ? Bounds::All : Bounds::Reduction);
+    return double(bytesOf(tensorAt(place))) * here.threads(false);
   }
 
   void compute(const TreeNode &node, const StatementLoops &loops) {
@@ -287,9 +303,9 @@ private:
 
   /// Part of a read that is left where unrolled copies of the statement do it once.
   double inCommon(int equation, NodeId read) const {
-    return effort == Effort::Thorough
-               ? 1
-               : 1 / unrolledCopies(schedule, path, equation, facts[equation].axes[read], symbols);
+    if (effort == Effort::Thorough)
+      return 1;
+    return 1 / unrolledCopies(schedule, path, equation, facts[equation].axes[read], symbols);
   }
 
   bool isRead(const Operand &operand) const {
@@ -310,14 +326,12 @@ private:
         if (axes >> use->positions[i] & 1)
           bounds = AccessMeter::Bounds::ReductionAndLanes;
     }
-    Asked asked = meter(equation, loops, bounds).read(read.read, read.guards);
+    const Asked asked = meter(equation, loops, bounds).read(read.read, read.guards);
     const double part = inCommon(equation, read.read);
-    asked.bytes *= part;
-    asked.sectors *= part;
     if (levelOf(e.body[read.read].index) == MemLevel::Shared)
-      moved.sharedBytes += asked.bytes;
+      moved.sharedBytes += part * asked.bytes;
     else
-      addRead(asked);
+      addRead(asked, part);
   }
 
   void readOperand(const Operand &operand, const StatementLoops &loops) {
@@ -333,10 +347,7 @@ private:
       moved.sharedBytes += part * vectorShare(operand, loops) * here.threads(map) * double(bytes);
       return;
     }
-    Asked asked = here.read(packedAddress(schedule, operand, symbols), bytes);
-    asked.bytes *= part;
-    asked.sectors *= part;
-    addRead(asked);
+    addRead(here.read(packedAddress(schedule, operand, symbols), bytes), part);
   }
 
   /// On a CPU lanes that all read one element read it once.

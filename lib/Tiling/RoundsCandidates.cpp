@@ -15,9 +15,12 @@
 //   carry 0; barrier; seq step:1 { block m0:8 { .. compute e0 .. } block m3:8 { .. compute e3 .. }
 //                                  barrier; block x1:256 { compute e1; compute e2 } .. }
 //
+// Where a GPU holds all blocks at once, a schedule with the weights on chip (Held.h) is a candidate besides.
+//
 // A CPU's block makes some vectors along the last axis, weights in panels, so that a core finds its part of them in its
 // own cache in each step.
 #include "Support/OptValues.h"
+#include "Tiling/Held.h"
 #include "Tiling/LiveReads.h"
 #include "Tiling/Pieces.h"
 #include "Tiling/Rounds.h"
@@ -306,7 +309,10 @@ Candidates roundsCandidates(const ExprProgram &pattern, const Target &target) {
       if ((step == &apart && found && cpu) || (step == &together && together.parts == apart.parts))
         continue;
       if (std::optional<Schedule> s = RoundsBuilder(pattern, target, each).run(*step)) {
+        std::optional<Schedule> holding = withHeld(*s, pattern, target);
         out.push_back(std::move(*s));
+        if (holding)
+          out.push_back(std::move(*holding));
         found = true;
       }
     }

@@ -1,6 +1,7 @@
 // The rules of a schedule that depend on the target: its blocks have such units and lanes, and the loops use them all.
 #include "Tiling/BrokenRules.h"
 #include "Tiling/CacheTraffic.h"
+#include "Tiling/Held.h"
 
 namespace fusec {
 
@@ -66,7 +67,14 @@ Status verify(const Schedule &schedule, const ExprProgram &pattern, const Target
     return Diagnostic{Diag::BadIr, "schedule " + schedule.name,
                       "broken rule: on a CPU it has " + std::to_string(tiling::kMostAxes) +
                           " axes at most"};
-  return UnitVerifier(schedule).run(target);
+  FUSEC_CHECK(UnitVerifier(schedule).run(target));
+  const ScheduledPattern scheduled(schedule, pattern);
+  if (tiling::holdsValues(schedule) && !tiling::isResident(schedule, scheduled.program(), target))
+    return Diagnostic{Diag::BadIr, "schedule " + schedule.name,
+                      "broken rule: rounds hold values where " + target.name +
+                          " holds all blocks at once, with their registers and shared memory, and "
+                          "has a barrier for them"};
+  return success();
 }
 
 } // namespace fusec

@@ -34,7 +34,7 @@ static double leastSeconds(const WeighedSchedule &candidate, const Target &targe
 }
 
 Status decideKept(WeighedSchedule &candidate, const ExprProgram &pattern, const Target &target) {
-  const std::vector<Kept> before = std::move(candidate.schedule.kept);
+  const std::vector<Kept> before = candidate.schedule.kept;
   FUSEC_CHECK(fusec::decideKept(candidate.schedule, pattern, pattern.symbols, target));
   if (candidate.schedule.kept == before)
     return success();

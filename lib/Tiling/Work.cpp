@@ -330,34 +330,9 @@ private:
 
 } // namespace
 
-/// A step's phases, as often as there are steps, behind what copies the initial states.
-static std::vector<cost::Counts> roundCounts(const Schedule &schedule, const ExprProgram &pattern,
-                                             const Target &target) {
-  const std::vector<int64_t> symbols = optValues(pattern.symbols);
-  const Equation &scan = *scanOf(pattern);
-  cost::Counts first;
-  first.unitsPerBlock = schedule.units;
-  for (const ScanCarry &carry : scan.carries) {
-    const Tensor &init = pattern.tensors[carry.init];
-    const double elements = double(numElements(init.shape).evaluate(symbols).value_or(1));
-    first.readBytes += elements * sizeInBytes(init.type);
-    first.vectorLoads += 2 * std::ceil(elements / (schedule.units * schedule.lanes));
-  }
-  first.writtenBytes = first.readBytes;
-  std::vector<cost::Counts> counts = {first};
-  for (const RoundPart &part : partsOfRound(schedule, pattern)) {
-    ExprProgram own = part.program;
-    own.items.clear();
-    for (size_t e = 0; e < part.own.size(); ++e)
-      if (part.own[e])
-        own.items.push_back(part.program.items[e]);
-    const Traffic traffic = compulsoryTraffic(own);
-    counts.push_back(
-        Counter(part.schedule, part.program, factsOf(part.program), target, &traffic).counts);
-    counts.back().rounds = double(scan.steps.evaluate(symbols).value_or(1));
-  }
-  cost::shareKernel(counts);
-  return counts;
+cost::Counts tiling::phaseCounts(const Schedule &schedule, const ExprProgram &program,
+                                 const Target &target, const Traffic &traffic) {
+  return Counter(schedule, program, factsOf(program), target, &traffic).counts;
 }
 
 std::vector<cost::Counts> WorkMeter::phases(const Schedule &schedule) {
@@ -371,8 +346,7 @@ std::vector<cost::Counts> WorkMeter::phases(const Schedule &schedule) {
   }
   for (const PhasePart &part : partsOf(schedule, equations)) {
     const Traffic own = compulsoryTraffic(part.pattern);
-    counts.push_back(
-        Counter(part.schedule, part.pattern, factsOf(part.pattern), target, &own).counts);
+    counts.push_back(phaseCounts(part.schedule, part.pattern, target, own));
   }
   for (size_t phase = 0; const TreeNode &node : schedule.tree)
     if (node.isBorder())

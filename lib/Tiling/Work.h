@@ -8,6 +8,15 @@
 
 namespace fusec {
 
+namespace tiling {
+/// Of one phase, whose compulsory bytes are known. The schedule's equations are numbered as the program's.
+cost::Counts phaseCounts(const Schedule &schedule, const ExprProgram &program, const Target &target,
+                         const Traffic &traffic);
+/// Of a schedule with rounds: a step's phases, as often as there are steps, behind what is done once.
+std::vector<cost::Counts> roundCounts(const Schedule &schedule, const ExprProgram &pattern,
+                                      const Target &target);
+} // namespace tiling
+
 /// Counts the work of schedules of the same equations (ScheduledPattern), over their loop trees at the symbols' opt
 /// values. What all of them share is counted once.
 class WorkMeter {

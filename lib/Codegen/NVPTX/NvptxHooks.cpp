@@ -155,19 +155,18 @@ Value *leaveGrid(llvm::IRBuilder<> &b, llvm::Function &f, int threads) {
 
 class NvptxHooks final : public TargetHooks {
 public:
+  explicit NvptxHooks(int cores) : cores(cores) {}
+
   bool lanesAreThreads() const override { return true; }
 
   void markEntry(llvm::Function &entry, const GirKernel &kernel) const override {
     entry.setCallingConv(llvm::CallingConv::PTX_Kernel);
     entry.addFnAttr(llvm::Attribute::NoUnwind);
-    llvm::LLVMContext &context = entry.getContext();
-    auto *count =
-        llvm::ConstantInt::get(llvm::Type::getInt32Ty(context), kernel.units * kernel.lanes);
-    entry.getParent()
-        ->getOrInsertNamedMetadata("nvvm.annotations")
-        ->addOperand(llvm::MDNode::get(context, {llvm::ValueAsMetadata::get(&entry),
-                                                 llvm::MDString::get(context, "maxntidx"),
-                                                 llvm::ConstantAsMetadata::get(count)}));
+    annotate(entry, "maxntidx", kernel.units * kernel.lanes);
+  }
+
+  void leaveRoomFor(llvm::Function &entry, int64_t blocks) const override {
+    annotate(entry, "minctasm", (blocks + cores - 1) / cores);
   }
 
   void defineMachine(llvm::Module &module, const GirKernel &kernel) const override {
@@ -213,12 +212,26 @@ public:
                                {members(b), f.getArg(0), b.getInt32(0), segment});
     });
   }
+
+private:
+  /// PTX's performance-tuning directives (PTX ISA, 11.4) by their names in NVVM.
+  static void annotate(llvm::Function &entry, const char *name, int64_t value) {
+    llvm::LLVMContext &context = entry.getContext();
+    auto *number = llvm::ConstantInt::get(llvm::Type::getInt32Ty(context), value);
+    entry.getParent()
+        ->getOrInsertNamedMetadata("nvvm.annotations")
+        ->addOperand(llvm::MDNode::get(context, {llvm::ValueAsMetadata::get(&entry),
+                                                 llvm::MDString::get(context, name),
+                                                 llvm::ConstantAsMetadata::get(number)}));
+  }
+
+  const int cores;
 };
 
 } // namespace
 
-std::unique_ptr<TargetHooks> makeNvptxHooks(const Target &) {
-  return std::make_unique<NvptxHooks>();
+std::unique_ptr<TargetHooks> makeNvptxHooks(const Target &target) {
+  return std::make_unique<NvptxHooks>(target.cores);
 }
 
 } // namespace fusec

@@ -193,6 +193,10 @@ TEST_CASE("kernels") {
     p.kernels[0].roundsLast = 1;
     p.kernels[0].rounds = DimCode::symbol(9);
   });
+  refusedAdd("resident in an entry for all phases", [](Model &, Program &p) {
+    p.kernels[0].gridBarrier = false;
+    p.kernels[0].resident = true;
+  });
   refusedAdd("ascending symbols", [](Model &, Program &p) { p.kernels[0].dims = {5}; });
   refusedAdd("the symbol is empty or stands twice",
              [](Model &, Program &p) { p.kernels[1].symbol = "add"; });

@@ -76,7 +76,8 @@ inline std::vector<uint8_t> packed(const ExprProgram &pattern, const Schedule &s
 /// The pattern's outputs by the kernel of this schedule. Memory that nobody writes holds 0xcd.
 inline std::vector<TensorValue> runSchedule(const ExprProgram &original, const Schedule &schedule,
                                             const std::vector<TensorValue> &inputs,
-                                            const std::vector<int64_t> &symbols) {
+                                            const std::vector<int64_t> &symbols,
+                                            const GirInterpreterOptions &options = {}) {
   LoweredKernel lowered = kernelOf(original, schedule);
   const ScheduledPattern scheduled(schedule, original);
   const ExprProgram &pattern = scheduled.program();
@@ -107,7 +108,7 @@ inline std::vector<TensorValue> runSchedule(const ExprProgram &original, const S
   std::vector<GirArgument> arguments;
   for (std::vector<uint8_t> &m : memory)
     arguments.push_back({m.data(), static_cast<int64_t>(m.size())});
-  require(run(lowered.kernel, arguments, symbols));
+  require(run(lowered.kernel, arguments, symbols, options));
   std::vector<TensorValue> outputs;
   for (TensorId id : pattern.outputs)
     for (size_t p = 0; p < lowered.params.size(); ++p)

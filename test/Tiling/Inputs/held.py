@@ -1,0 +1,80 @@
+"""held.py FUSEC FUSERT MODEL FOLDER: an LSTM's layers whose weights stay on chip from step to step, on a simulated GPU
+with all blocks resident and, by other seeds, with fewer of them. Prints what it found; where its instructions ask for
+other bytes than is predicted, or its outputs differ, it fails."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+
+import numpy as np
+
+fusec, fusert, model, folder = sys.argv[1:]
+FIELDS = ("read_bytes", "write_bytes", "read_sectors", "write_sectors", "shared_bytes")
+TARGET = ["--target", "sim:sm_80"]
+beside = model[:-len(".onnx")]
+expected = np.load(os.path.join(beside, "out0.npy"))
+decisions, bundle = os.path.join(folder, "decisions.txt"), os.path.join(folder, "bundle")
+
+
+def explain(*options):
+    text = subprocess.run([fusec, "explain", model, "--json", *TARGET, *options], check=True, capture_output=True,
+                          text=True).stdout
+    return json.loads(text)["kernels"][0]["moved"]
+
+
+def run(*options):
+    """The counters of the one kernel; its outputs are right."""
+    out = subprocess.run([fusert, "run", bundle, *TARGET, "--input", f"x={beside}/in0.npy", "--output-dir", folder,
+                          "--counters", *options], check=True, capture_output=True, text=True).stdout
+    np.testing.assert_allclose(np.load(os.path.join(folder, "y.npy")), expected, rtol=1e-5, atol=1e-6)
+    return json.loads(out.splitlines()[-1])["kernels"][0]
+
+
+def compile(*options):
+    return subprocess.run([fusec, model, *TARGET, "-o", bundle, *options], capture_output=True, text=True)
+
+
+# The layers' weights are their second reads: of the input's product in registers, of the state's in shared memory.
+plain = explain("--emit-decisions", decisions)
+text = re.sub("^  keep .*\n", "", open(decisions).read(), flags=re.M)
+held = [f"  keep e{e}.r1 {level} from e{e}.r1\n" for layer in (0, 4, 8)
+        for e, level in ((layer, "register"), (layer + 1, "shared"))]
+at = text.index("  tree {")
+
+
+def write(keep):
+    open(decisions, "w").write(text[:at] + keep + text[at:])
+
+
+write("")
+plain = explain("--decisions", decisions)
+write("".join(held))
+once = explain("--decisions", decisions)
+assert compile("--decisions", decisions).returncode == 0
+counted = run()
+for field in FIELDS:
+    assert counted[field] == once[field], (field, counted[field], once[field])
+steps, weights = 12, 3 * 2 * 4 * 16 * 16 * 4 // 32
+assert plain["read_sectors"] - once["read_sectors"] == (steps - 1) * weights, (plain, once, weights)
+print(f"sectors read: {plain['read_sectors']} -> {once['read_sectors']}, as counted")
+
+sectors = {run("--sim-seed", str(seed))["read_sectors"] for seed in range(1, 13)}
+assert min(sectors) == once["read_sectors"] and max(sectors) == plain["read_sectors"], sectors
+print(f"{len(sectors)} ways to run: all blocks resident, or fewer")
+
+# The assembler of the device itself is told how many blocks of the entry for all phases a core is to hold.
+ptx = open(decisions).read().replace("sim:sm_80", "sm_80")
+open(decisions, "w").write(ptx)
+TARGET[1] = "sm_80"
+made = compile("--decisions", decisions, "--dump-dir", folder)
+assert made.returncode == 0, made.stderr
+code = open(f"{folder}/object.sm_80.ptx").read()
+entries = re.findall(r"^\.(?:visible \.entry (\w+)|minnctapersm (\d+))", code, re.M)
+told = [before[0] for before, here in zip(entries, entries[1:]) if here[1] == "1"]
+print("room is left by", *(name[name.rindex("_"):] for name in told))
+
+TARGET[1] = "sim:sm_80"
+write(held[0].replace("e0.r1", "e1.r0"))
+print(compile("--decisions", decisions).stderr)
