@@ -235,6 +235,19 @@ private:
       }
   }
 
+  /// A sum whose lanes have one each, the last of them beyond the extent: each read asks for itself, and finds in
+  /// memory what was made beside it.
+  bool isAskedByLanes(int equation) const {
+    const TreeNode *lanes = laneLoop();
+    const AxisUse *use = lanes && lanes->axis >= 0
+                             ? schedule.axes[static_cast<size_t>(lanes->axis)].in(equation)
+                             : nullptr;
+    return use && !use->reduction &&
+           facts[static_cast<size_t>(equation)].equation.kind == EquationKind::Reduction &&
+           !schedule.axes[static_cast<size_t>(lanes->axis)].extent.divisibleBy(schedule.lanes,
+                                                                               pattern.symbols);
+  }
+
   const TreeNode *laneLoop() const {
     const auto lanes = std::find_if(path.rbegin(), path.rend(), [](const TreeNode *loop) {
       return loop->loop == LoopKind::Lane;
@@ -291,7 +304,8 @@ private:
       // What a thread has made in the same loop over lanes it keeps, or has in its own order of execution.
       const TensorId t = e.body[known.reads[r]].index;
       const auto maker = madeIn.find(t);
-      if (isInMemory(t) && (maker == madeIn.end() || maker->second != laneLoop()))
+      if (isInMemory(t) &&
+          (maker == madeIn.end() || maker->second != laneLoop() || isAskedByLanes(node.target)))
         add(sum, t, false, isOwnRead(node.target, r));
     }
     if (e.kind == EquationKind::Map)

@@ -39,6 +39,7 @@ public:
   BlockStorage run() {
     BlockStorage out;
     std::vector<HeldRegisters> held;
+    double lanePartials = 0; // of units and lanes: one equation's lie where another's did
     for (size_t e = 0; e < equations.size(); ++e) {
       const Equation &equation = *equations[e];
       auto at = computes.find(static_cast<int>(e));
@@ -50,8 +51,13 @@ public:
       if (reduces || levelOf(schedule, equation.outputs[0]) == MemLevel::Register)
         hold(static_cast<int>(e), copies(static_cast<int>(e), at->second), type, held);
       if (reduces && schedule.units > 1 && combines.count(static_cast<int>(e)) &&
-          sharesReduction(schedule, static_cast<int>(e), at->second, LoopKind::Unit))
-        out.sharedBytes += double(schedule.units) * double(sizeInBytes(type));
+          sharesReduction(schedule, static_cast<int>(e), at->second, LoopKind::Unit)) {
+        const double ofLane = double(schedule.units) * double(sizeInBytes(type));
+        if (lanesKeep(schedule, static_cast<int>(e), at->second))
+          lanePartials = std::max(lanePartials, ofLane * schedule.lanes);
+        else
+          out.sharedBytes += ofLane;
+      }
     }
     const KeptStorage kept = keptStorage(schedule, pattern, symbols);
     for (const KeptStorage::Value &value : kept.registers)
@@ -59,7 +65,7 @@ public:
     const std::vector<double> registers = heldAt(held, pointOf(leaves.size()));
     out.registersPerThread =
         kRegistersForAddresses + *std::max_element(registers.begin(), registers.end());
-    out.sharedBytes += kept.sharedBytes;
+    out.sharedBytes += lanePartials + kept.sharedBytes;
     for (const auto &[operand, chain] : stages)
       if (!isHandedOn(schedule, pattern, schedule.operands[operand]))
         out.sharedBytes += out.operands[operand] = stagedBytes(schedule.operands[operand], chain);

@@ -63,6 +63,20 @@ bool nextLoopIsConstantTrip(const std::vector<TreeNode> &nodes, AxisId axis) {
   return false;
 }
 
+bool hasCombine(std::span<const TreeNode> nodes) {
+  return std::any_of(nodes.begin(), nodes.end(), [](const TreeNode &n) {
+    return n.isLoop ? hasCombine(n.children) : n.leaf == LeafKind::Combine;
+  });
+}
+
+/// No other loops run over the axis.
+bool isWalkedByLanes(std::span<const TreeNode> nodes, AxisId axis) {
+  return std::all_of(nodes.begin(), nodes.end(), [&](const TreeNode &n) {
+    return !n.isLoop ||
+           ((n.axis != axis || n.loop == LoopKind::Lane) && isWalkedByLanes(n.children, axis));
+  });
+}
+
 } // namespace
 
 std::optional<TreePath> Lowering::findLeaf(LeafKind kind, int target) const {
@@ -227,8 +241,22 @@ void Lowering::lowerChildren(std::span<const TreeNode> nodes, std::vector<Stmt> 
   std::erase_if(undecided, [&](AxisId a) { return checks[a] == Check::Needed; });
   if (undecided.empty())
     return lowerAll(result);
-  bool alreadyChecked = std::any_of(checks.begin(), checks.end(), [](const auto &entry) {
-    return entry.second == Check::Needed;
+  // A GPU's lanes ask for themselves where units combine what they have: a second version of that would have barriers
+  // and buffers of its own.
+  auto lanesAlone = std::find_if(undecided.begin(), undecided.end(), [&](AxisId a) {
+    return schedule.units > 1 && hasCombine(nodes) && isWalkedByLanes(nodes, a);
+  });
+  if (lanesAlone != undecided.end()) {
+    const AxisId a = *lanesAlone;
+    checks[a] = Check::Needed;
+    checkedByLanes.insert(a);
+    lowerChildren(nodes, result);
+    checkedByLanes.erase(a);
+    checks[a] = Check::None;
+    return;
+  }
+  bool alreadyChecked = std::any_of(checks.begin(), checks.end(), [&](const auto &entry) {
+    return entry.second == Check::Needed && checkedByLanes.count(entry.first) == 0;
   });
   if (alreadyChecked) { // a third version would only save the checks of one axis in a rare tile
     for (AxisId a : undecided)

@@ -180,7 +180,7 @@ Status Lowering::makeAccumulators(int equation) {
     const AxisUse *use = schedule.axes[node.axis].in(equation);
     bool reductionAxis = use && use->reduction;
     if (node.loop == LoopKind::Lane)
-      acc.lanesReduce = acc.lanesReduce || reductionAxis;
+      (reductionAxis ? acc.lanesReduce : acc.lanesKeep) |= use != nullptr;
     if (node.loop == LoopKind::Unit) {
       acc.unitsReduce = acc.unitsReduce || reductionAxis;
       lanes = true; // each unit has its own value

@@ -192,25 +192,38 @@ void Lowering::combineCascade(int equation, std::vector<Stmt> &result) {
   fold.loop = LoopKind::Seq;
   fold.trip = body.index(schedule.units);
   fold.var = newVar("fold", LoopKind::Seq, {0, schedule.units - 1, std::nullopt});
-  std::vector<Stmt> lane;
-  for (size_t s = 0; s < cascade.states.size(); ++s) {
-    GirBuffer shared = kernel.buffers[cascade.states[s]];
+  std::vector<BufferId> partials; // one a state
+  for (BufferId state : cascade.states) {
+    GirBuffer shared = kernel.buffers[state];
     shared.name += ".units";
     shared.level = MemLevel::Shared;
-    shared.shape = {DimExpr(schedule.units)};
+    shared.shape = partialsShape(acc.lanesKeep);
     shared.perLane = true;
     kernel.buffers.push_back(shared);
-    const auto values = static_cast<BufferId>(kernel.buffers.size() - 1);
-    unit.body.push_back(
-        storeStmt(values, {body.axis(unit.var)}, readRegister(equation, cascade.states[s])));
-    lane.push_back(storeStmt(cascade.partner[s], unrollIndices(equation),
-                             body.read(values, shared.type, {body.axis(fold.var)})));
+    partials.push_back(static_cast<BufferId>(kernel.buffers.size() - 1));
   }
-  for (Stmt &s : mergePartner(equation))
-    lane.push_back(std::move(s));
+  unit.body = atPartials(acc.lanesKeep, body.axis(unit.var), [&](const std::vector<NodeId> &at) {
+    std::vector<Stmt> stores;
+    for (size_t s = 0; s < partials.size(); ++s)
+      stores.push_back(storeStmt(partials[s], at, readRegister(equation, cascade.states[s])));
+    return stores;
+  });
   result.push_back(std::move(unit));
   resetCascade(equation, result);
-  fold.body.push_back(lanesStmt(std::move(lane)));
+  auto merge = [&](const std::vector<NodeId> &at) {
+    std::vector<Stmt> lane;
+    for (size_t s = 0; s < partials.size(); ++s)
+      lane.push_back(storeStmt(cascade.partner[s], unrollIndices(equation),
+                               body.read(partials[s], kernel.buffers[partials[s]].type, at)));
+    for (Stmt &s : mergePartner(equation))
+      lane.push_back(std::move(s));
+    return lane;
+  };
+  const NodeId folded = body.axis(fold.var);
+  if (acc.lanesKeep)
+    fold.body = atPartials(true, folded, merge);
+  else
+    fold.body.push_back(lanesStmt(merge({folded})));
   result.push_back(std::move(fold));
 }
 

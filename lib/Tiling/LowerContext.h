@@ -119,6 +119,10 @@ private:
   void resetAccumulator(int equation, std::vector<Stmt> &out);
   void lowerCompute(int equation, std::vector<Stmt> &out);
   void lowerCombine(int equation, std::vector<Stmt> &out);
+  Shape partialsShape(bool ofLanes) const;
+  std::vector<Stmt>
+  atPartials(bool ofLanes, NodeId unit,
+             const std::function<std::vector<Stmt>(const std::vector<NodeId> &)> &emit);
   void lowerStore(int equation, std::vector<Stmt> &out);
   void lowerStage(size_t operand, std::vector<Stmt> &out);
   void lowerCarry(int when, std::vector<Stmt> &out);
@@ -197,6 +201,7 @@ private:
   std::map<std::tuple<int, MemLevel, int, DType>, BufferId> heldBuffers; // phase, level, number
   std::set<VarId> stepsOverRegisters; // loops that are unrolled for that
   std::map<AxisId, Check> checks;
+  std::set<AxisId> checkedByLanes;       // of those, in one version with what full tiles do
   std::map<AxisId, NodeId> axisOverride; // while a stage's element is evaluated
   std::map<TensorId, BufferId> globals;
   /// Memory of a block's own that holds an internal tensor: all of it, or the tile below the loops that its producer
@@ -216,6 +221,7 @@ private:
     AxisId partsAxis = -1;
     int64_t parts = 1;
     bool lanesReduce = false, unitsReduce = false;
+    bool lanesKeep = false; // each lane a value of its own, along a spatial axis
   };
   std::vector<Accumulator> accumulators; // one an equation (unused for maps that go to memory)
   struct TopK {

@@ -208,6 +208,25 @@ void Lowering::lowerStore(int equation, std::vector<Stmt> &result) {
   guarded(inBounds(equation, true, false, false), std::move(statements), result);
 }
 
+/// Of each unit, and of each lane where lanes keep values of their own.
+Shape Lowering::partialsShape(bool ofLanes) const {
+  Shape shape = {DimExpr(schedule.units)};
+  if (ofLanes)
+    shape.push_back(DimExpr(schedule.lanes));
+  return shape;
+}
+
+/// `emit` gets the place of that unit's partial results.
+std::vector<Stmt>
+Lowering::atPartials(bool ofLanes, NodeId unit,
+                     const std::function<std::vector<Stmt>(const std::vector<NodeId> &)> &emit) {
+  if (!ofLanes)
+    return emit({unit});
+  Stmt lanes = lanesStmt({});
+  lanes.body = emit({unit, body.axis(lanes.var)});
+  return {std::move(lanes)};
+}
+
 void Lowering::lowerCombine(int equation, std::vector<Stmt> &result) {
   if (isCascade(equation))
     return combineCascade(equation, result);
@@ -240,13 +259,14 @@ void Lowering::lowerCombine(int equation, std::vector<Stmt> &result) {
     return;
   if (!acc.dims.empty())
     return problem("a reduction over units cannot keep several accumulators a lane");
-  // Partial results of the units meet in shared memory; then every lane folds them in unit order.
+  // Partial results of the units meet in shared memory; then every lane folds them in unit order, its own where the
+  // lanes keep several.
   auto exchange = [&](BufferId buffer, const std::string &suffix) {
     GirBuffer shared;
     shared.name = kernel.buffers[buffer].name + suffix;
     shared.level = MemLevel::Shared;
     shared.type = kernel.buffers[buffer].type;
-    shared.shape = {DimExpr(schedule.units)};
+    shared.shape = partialsShape(acc.lanesKeep);
     kernel.buffers.push_back(std::move(shared));
     return static_cast<BufferId>(kernel.buffers.size() - 1);
   };
@@ -257,11 +277,14 @@ void Lowering::lowerCombine(int equation, std::vector<Stmt> &result) {
   unit.loop = LoopKind::Unit;
   unit.trip = body.index(schedule.units);
   unit.var = newVar("unit", LoopKind::Unit, {0, schedule.units - 1, std::nullopt});
-  unit.body.push_back(storeStmt(values, {body.axis(unit.var)},
-                                body.read(acc.value, kernel.buffers[acc.value].type, indices)));
-  if (indexes >= 0)
-    unit.body.push_back(storeStmt(indexes, {body.axis(unit.var)},
-                                  body.read(acc.index, kernel.buffers[acc.index].type, indices)));
+  unit.body = atPartials(acc.lanesKeep, body.axis(unit.var), [&](const std::vector<NodeId> &place) {
+    std::vector<Stmt> stores = {
+        storeStmt(values, place, body.read(acc.value, kernel.buffers[acc.value].type, indices))};
+    if (indexes >= 0)
+      stores.push_back(
+          storeStmt(indexes, place, body.read(acc.index, kernel.buffers[acc.index].type, indices)));
+    return stores;
+  });
   result.push_back(std::move(unit));
   resetAccumulator(equation, result);
   Stmt fold;
@@ -269,17 +292,19 @@ void Lowering::lowerCombine(int equation, std::vector<Stmt> &result) {
   fold.loop = LoopKind::Seq;
   fold.trip = body.index(schedule.units);
   fold.var = newVar("fold", LoopKind::Seq, {0, schedule.units - 1, std::nullopt});
-  Stmt merge;
-  merge.kind = StmtKind::Accumulate;
-  merge.buffer = acc.value;
-  merge.indices = indices;
-  merge.monoid = monoid;
-  merge.value = body.read(values, kernel.buffers[values].type, {body.axis(fold.var)});
-  if (indexes >= 0) {
-    merge.indexBuffer = acc.index;
-    merge.indexValue = body.read(indexes, kernel.buffers[indexes].type, {body.axis(fold.var)});
-  }
-  fold.body.push_back(std::move(merge));
+  fold.body = atPartials(acc.lanesKeep, body.axis(fold.var), [&](const std::vector<NodeId> &place) {
+    Stmt merge;
+    merge.kind = StmtKind::Accumulate;
+    merge.buffer = acc.value;
+    merge.indices = indices;
+    merge.monoid = monoid;
+    merge.value = body.read(values, kernel.buffers[values].type, place);
+    if (indexes >= 0) {
+      merge.indexBuffer = acc.index;
+      merge.indexValue = body.read(indexes, kernel.buffers[indexes].type, place);
+    }
+    return std::vector<Stmt>{std::move(merge)};
+  });
   result.push_back(std::move(fold));
 }
 

@@ -159,7 +159,9 @@ private:
     if (e.kind == EquationKind::Reduction && isArgMonoid(e.monoid))
       bytes += 8;
     const double all = double(schedule.units) * schedule.units * schedule.lanes;
-    moved.sharedBytes += times(loops) * bytes * (schedule.units + all);
+    const double written =
+        schedule.units * (lanesKeep(schedule, equation, chain) ? schedule.lanes : 1.0);
+    moved.sharedBytes += times(loops) * bytes * (written + all);
   }
 
   FlatAccess outputAccess(const Equation &e, size_t output) const {

@@ -196,6 +196,74 @@ Schedule lanesPiece(const View &view, int units) {
   return b.schedule;
 }
 
+std::vector<TreeNode> sharedByUnits(const View &view, AxisId k, int units, int unroll) {
+  // No more for a unit than its share.
+  const int64_t share = (view.opt(view.reduction.back()) + units - 1) / units;
+  const int64_t step = std::min<int64_t>(unroll, share);
+  std::vector<TreeNode> loops = {Builder::loop(LoopKind::Seq, k, units * step)};
+  if (units > 1)
+    loops.push_back(Builder::loop(LoopKind::Unit, k, step));
+  if (step > 1)
+    loops.push_back(Builder::loop(LoopKind::Unroll, k, 1));
+  return loops;
+}
+
+Schedule tilePiece(const View &view, int units, int unroll) {
+  const int lanes = view.target->lanes;
+  Builder b(view, "tile", units, lanes);
+  std::vector<TreeNode> walk;
+  for (size_t g = 0; g + 1 < view.reduction.size(); ++g)
+    walk.push_back(Builder::loop(LoopKind::Seq,
+                                 b.addReduction("k" + std::to_string(g), {view.reduction[g]}), 1));
+  for (const TreeNode &loop :
+       sharedByUnits(view, b.addReduction("k", {view.reduction.back()}), units, unroll))
+    walk.push_back(loop);
+  const AxisId x = b.addSpatial("x", view.spatial);
+  auto overLanes = [&](LeafKind kind) {
+    return Builder::nest({Builder::loop(LoopKind::Lane, x, 1)}, {Builder::leaf(kind, view.first)});
+  };
+  b.schedule.tree = {
+      Builder::nest({Builder::loop(LoopKind::Seq, x, lanes)},
+                    {overLanes(LeafKind::Init), Builder::nest(walk, {overLanes(LeafKind::Compute)}),
+                     Builder::leaf(LeafKind::Combine, view.first), overLanes(LeafKind::Store)})};
+  return b.schedule;
+}
+
+Schedule rowLanesPiece(const View &view, int units, int unroll) {
+  Builder b(view, "row-lanes", units, view.target->lanes);
+  const AxisId rows = 0;
+  b.schedule.axes.push_back({"rows", {}, DimExpr(1)});
+  std::vector<TreeNode> walk, around;
+  for (size_t g = 0; g < view.reduction.size(); ++g)
+    walk.push_back(Builder::loop(LoopKind::Seq,
+                                 b.addReduction("k" + std::to_string(g), {view.reduction[g]}), 1));
+  std::vector<TreeNode> vectors = {Builder::loop(LoopKind::Lane, rows, 1)};
+  if (!view.spatial.empty()) {
+    const AxisId x = b.addSpatial("x", view.spatial);
+    int64_t outputs = 1;
+    for (const std::vector<int> &group : view.spatial)
+      outputs = std::min(outputs * view.opt(group), int64_t{1} << 24);
+    const int64_t step = std::min<int64_t>(unroll, (outputs + units - 1) / units);
+    around.push_back(Builder::loop(LoopKind::Seq, x, units * step));
+    if (units > 1)
+      around.push_back(Builder::loop(LoopKind::Unit, x, step));
+    if (step > 1)
+      vectors.insert(vectors.begin(), Builder::loop(LoopKind::Unroll, x, 1));
+  }
+  auto overLanes = [&](LeafKind kind) {
+    return Builder::nest(vectors, {Builder::leaf(kind, view.first)});
+  };
+  TreeNode compute = overLanes(LeafKind::Compute);
+  std::vector<TreeNode> sum = {overLanes(LeafKind::Init),
+                               walk.empty() ? compute : Builder::nest(walk, {compute})};
+  if (!around.empty()) {
+    sum.push_back(overLanes(LeafKind::Store));
+    sum = {Builder::nest(around, std::move(sum))};
+  }
+  b.schedule.tree = std::move(sum);
+  return b.schedule;
+}
+
 Schedule valuePiece(const View &view, int units, int unroll) {
   int lanes = view.target->lanes;
   Builder b(view, "value", units, lanes);

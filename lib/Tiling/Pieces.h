@@ -19,6 +19,15 @@ Schedule lanesPiece(const View &view, int units);
 /// A reduction to one value by all lanes of `units` units, `unroll` vectors a step.
 Schedule valuePiece(const View &view, int units, int unroll);
 
+/// A reduction whose lanes have an output each while all units share the last reduced axis, `unroll` elements of it at
+/// once: for sums of elements that lie apart, of outputs that lie side by side.
+Schedule tilePiece(const View &view, int units, int unroll);
+/// A reduction inside each of the rows that a block's lanes own, with `unroll` of its outputs at once in each unit.
+/// Axis 0 is the caller's, of the rows.
+Schedule rowLanesPiece(const View &view, int units, int unroll);
+/// Loops of several units over the last reduced axis, `k`, each with `unroll` elements of it a step.
+std::vector<TreeNode> sharedByUnits(const View &view, AxisId k, int units, int unroll);
+
 /// Adds the axes and operands of `piece` to `into` and returns its tree with the new numbers. `same`: axes of the piece
 /// that are axes of `into`.
 std::vector<TreeNode> appendPiece(Schedule &into, Schedule piece, const std::string &suffix,

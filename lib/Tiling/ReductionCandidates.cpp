@@ -1,6 +1,6 @@
 // Schedules of reductions that are not contractions: lanes along the reduced axis (rows) or along the last spatial
 // axis (columns, windows).
-#include "Tiling/Builder.h"
+#include "Tiling/Pieces.h"
 
 #include <algorithm>
 
@@ -137,6 +137,44 @@ Schedule shortRows(const View &view, const std::vector<ReadInfo> &reads, int thr
   return b.schedule;
 }
 
+/// The spatial group along which lies what is reduced elsewhere: means of channels that lie innermost. -1: none.
+int contiguousSpatial(const View &view, const std::vector<ReadInfo> &reads) {
+  for (const ReadInfo &read : reads)
+    for (size_t g = 0; g < view.spatial.size(); ++g)
+      if (read.stride(view.spatial[g]) == 1 && read.dependsOn(view.reduction.back()))
+        return static_cast<int>(g);
+  return -1;
+}
+
+/// A block has as many neighbouring columns as a unit has lanes, and its units share the reduced axes: every step reads
+/// whole sectors, and few columns keep all units busy. `threads`: of a block.
+Schedule tiledColumns(const View &view, int contiguous, int unroll, int threads) {
+  const int lanes = view.target->lanes, units = threads / lanes;
+  Builder b(view, "columns", units, lanes);
+  b.registerEdges();
+  std::vector<TreeNode> around, walk;
+  for (size_t g = 0; g < view.spatial.size(); ++g)
+    if (static_cast<int>(g) != contiguous)
+      around.push_back(Builder::loop(LoopKind::Block,
+                                     b.addSpatial("i" + std::to_string(g), {view.spatial[g]}), 1));
+  const AxisId x = b.addSpatial("x", {view.spatial[static_cast<size_t>(contiguous)]});
+  around.push_back(Builder::loop(LoopKind::Block, x, lanes));
+  for (size_t g = 0; g + 1 < view.reduction.size(); ++g)
+    walk.push_back(Builder::loop(LoopKind::Seq,
+                                 b.addReduction("r" + std::to_string(g), {view.reduction[g]}), 1));
+  const AxisId k = b.addReduction("k", {view.reduction.back()});
+  for (const TreeNode &loop : sharedByUnits(view, k, units, unroll))
+    walk.push_back(loop);
+  auto overLanes = [&](TreeNode leaf) {
+    return Builder::nest({Builder::loop(LoopKind::Lane, x, 1)}, {leaf});
+  };
+  b.schedule.tree = {Builder::nest(
+      around, {overLanes(Builder::leaf(LeafKind::Init, view.first)),
+               Builder::nest(walk, {overLanes(Builder::leaf(LeafKind::Compute, view.first))}),
+               Builder::leaf(LeafKind::Combine, view.first), overLanes(b.finishLeaf())})};
+  return b.schedule;
+}
+
 int64_t outputsOf(const View &view) {
   int64_t outputs = 1;
   for (const std::vector<int> &group : view.spatial)
@@ -183,6 +221,11 @@ Candidates reductionCandidates(const View &view) {
     for (int threads : {256, 64})
       if (threads * bytes <= kSharedBytes && (threads == 256 || few))
         out.push_back(shortRows(view, reads, threads));
+  if (const int g = cpu || view.reduction.empty() ? -1 : contiguousSpatial(view, reads); g >= 0)
+    for (int threads : {256, 1024})
+      for (int unroll : {1, 4})
+        if (view.opt(view.reduction.back()) * view.target->lanes >= threads) // all units have some
+          out.push_back(tiledColumns(view, g, unroll, threads));
   out.push_back(columnReduction(view, 1, 256));
   if (cpu)
     out.push_back(columnReduction(view, 4, 1));

@@ -84,14 +84,23 @@ bool readsValue(const TreeNode &leaf, TensorId value, const Schedule &schedule,
   return std::find(values.begin(), values.end(), value) != values.end();
 }
 
-bool sharesReduction(const Schedule &schedule, int equation,
-                     const std::vector<const TreeNode *> &loops, LoopKind kind) {
+static bool runsOver(const Schedule &schedule, int equation,
+                     const std::vector<const TreeNode *> &loops, LoopKind kind, bool reduced) {
   return std::any_of(loops.begin(), loops.end(), [&](const TreeNode *loop) {
     const AxisUse *use = loop->loop == kind && loop->axis >= 0
                              ? schedule.axes[static_cast<size_t>(loop->axis)].in(equation)
                              : nullptr;
-    return use && use->reduction;
+    return use && use->reduction == reduced;
   });
+}
+
+bool sharesReduction(const Schedule &schedule, int equation,
+                     const std::vector<const TreeNode *> &loops, LoopKind kind) {
+  return runsOver(schedule, equation, loops, kind, true);
+}
+
+bool lanesKeep(const Schedule &schedule, int equation, const std::vector<const TreeNode *> &loops) {
+  return runsOver(schedule, equation, loops, LoopKind::Lane, false);
 }
 
 std::vector<int> phasesOfEquations(const Schedule &schedule, size_t equations) {

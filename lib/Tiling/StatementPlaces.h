@@ -38,6 +38,8 @@ bool readsValue(const TreeNode &leaf, TensorId value, const Schedule &schedule,
 /// loops around its Compute, one of that kind runs over a reduced axis of it.
 bool sharesReduction(const Schedule &schedule, int equation,
                      const std::vector<const TreeNode *> &loops, LoopKind kind);
+/// True if each lane reduces to a value of its own: lanes run over a spatial axis of the equation.
+bool lanesKeep(const Schedule &schedule, int equation, const std::vector<const TreeNode *> &loops);
 
 /// In which of the phases each of so many equations is computed, those of a step's loop counted like those of the root.
 std::vector<int> phasesOfEquations(const Schedule &schedule, size_t equations);

@@ -18,6 +18,7 @@
 #include "Support/OptValues.h"
 #include "Tiling/Nests.h"
 #include "Tiling/Pieces.h"
+#include "Tiling/StitchLevels.h"
 #include "Tiling/Work.h"
 
 #include <algorithm>
@@ -28,13 +29,16 @@ namespace fusec::tiling {
 
 namespace {
 
-enum class RowOwner : uint8_t { Unit, Block };
+/// Lane: a block has as many neighbouring rows as a unit has lanes, a row each; its units share what is inside them.
+enum class RowOwner : uint8_t { Unit, Block, Lane };
+/// GPU: who makes a sum of a row's columns. Units: a lane for each, and all units share what it sums.
+enum class ColumnSums : uint8_t { Lane, Unit, Units };
 constexpr int kThreads = 256; // of a block on a GPU
 
 /// How one nest's loops are made.
 struct NestShape {
-  int unroll;           // vectors of a step along a row
-  bool laneSums = true; // GPU: a lane for each sum of a row's columns, else a unit
+  int unroll; // vectors of a step along a row
+  ColumnSums sums = ColumnSums::Lane;
 };
 
 struct StitchShape {
@@ -48,19 +52,14 @@ public:
   Stitch(const ExprProgram &pattern, const Target &target, const WorkMeter &meter,
          std::vector<int> rowPositions, StitchShape shape)
       : pattern(pattern), target(target), meter(meter), equations(scheduledEquations(pattern)),
-        rowPositions(std::move(rowPositions)), shape(shape) {
-    for (const Equation *e : equations) {
-      std::vector<TensorId> &own = reads.emplace_back();
-      for (NodeId read : readsOf(*e))
-        own.push_back(e->body[read].index);
-    }
-  }
+        rowPositions(std::move(rowPositions)), shape(shape), levels(pattern) {}
 
   Schedule build() {
     const bool cpu = target.kind == TargetKind::Cpu;
     const int units = cpu ? 1 : shape.threads / target.lanes;
     const bool oneBlock = rowPositions.empty();
     schedule.name = oneBlock                                ? "one-block"
+                    : shape.owner == RowOwner::Lane         ? "stitch-lanes"
                     : shape.owner == RowOwner::Unit && !cpu ? "stitch-units"
                                                             : "stitch";
     schedule.units = units;
@@ -68,7 +67,10 @@ public:
     if (!oneBlock)
       addRows();
     pieceUnits = shape.owner == RowOwner::Unit ? 1 : units;
-    sharedLeft = target.sharedBytesPerBlock / (shape.owner == RowOwner::Unit ? units : 1);
+    const int rowsAtOnce = shape.owner == RowOwner::Unit   ? units
+                           : shape.owner == RowOwner::Lane ? target.lanes
+                                                           : 1;
+    levels.sharedLeft = target.sharedBytesPerBlock / rowsAtOnce;
     std::vector<TreeNode> around; // loops over the rows
     if (oneBlock) {
     } else if (cpu) {
@@ -78,7 +80,7 @@ public:
       around = {Builder::loop(LoopKind::Block, 0, units), Builder::loop(LoopKind::Unit, 0, 1),
                 Builder::loop(LoopKind::Seq, 0, 1)};
     } else {
-      around = {Builder::loop(LoopKind::Block, 0, 1)};
+      around = {Builder::loop(LoopKind::Block, 0, rowsAtOnce)};
     }
     auto treeOf = [&](std::vector<TreeNode> row) {
       return around.empty() ? std::move(row) : std::vector{Builder::nest(around, std::move(row))};
@@ -86,7 +88,7 @@ public:
     std::vector<TreeNode> row;
     for (const Nest &nest : makeNests(equations, rowPositions)) {
       for (size_t i = 0; i < nest.equations.size(); ++i)
-        place(nest, i);
+        levels.place(nest, i, schedule);
       addShaped(nest, treeOf, row);
     }
     schedule.tree = treeOf(std::move(row));
@@ -110,8 +112,10 @@ private:
       return addNest(nest, row);
     }
     std::vector<NestShape> shapes = {{4}, {1}};
-    if (nest.columns && target.kind != TargetKind::Cpu)
-      shapes.insert(shapes.end(), {{4, false}, {1, false}});
+    if (nest.columns && target.kind != TargetKind::Cpu && shape.owner != RowOwner::Lane)
+      shapes.insert(shapes.end(), {{4, ColumnSums::Unit}, {1, ColumnSums::Unit}});
+    if (nest.columns && shape.owner == RowOwner::Block && pieceUnits > 1)
+      shapes.insert(shapes.end(), {{4, ColumnSums::Units}, {1, ColumnSums::Units}});
     if (std::any_of(nest.equations.begin(), nest.equations.end(),
                     [&](int e) { return !equations[e]->states.empty(); }))
       shapes.push_back({8}); // fewer corrections
@@ -136,12 +140,19 @@ private:
     row.insert(row.end(), bestNodes.begin(), bestNodes.end());
   }
 
+  /// A statement about each of the rows that lanes own, or about the only one.
+  TreeNode overRows(TreeNode leaf) const {
+    return shape.owner == RowOwner::Lane
+               ? Builder::nest({Builder::loop(LoopKind::Lane, 0, 1)}, {std::move(leaf)})
+               : leaf;
+  }
+
   void addNest(const Nest &nest, std::vector<TreeNode> &row) {
     const int head = nest.equations[0];
     if (nest.columns)
       return addColumns(head, row);
     if (nest.dims[0].empty()) { // one value a row
-      row.push_back(Builder::leaf(LeafKind::Compute, head));
+      row.push_back(overRows(Builder::leaf(LeafKind::Compute, head)));
       return;
     }
     std::vector<std::vector<TreeNode>> computes(1); // by rank: what is no cascade has the first
@@ -156,8 +167,8 @@ private:
       row.push_back(Builder::leaf(LeafKind::Init, e));
       combines.push_back(Builder::leaf(LeafKind::Combine, e));
       if (std::any_of(equations[e]->outputs.begin(), equations[e]->outputs.end(),
-                      [&](TensorId t) { return levels.at(t) != MemLevel::Register; }))
-        combines.push_back(Builder::leaf(LeafKind::Store, e));
+                      [&](TensorId t) { return levels.of(t) != MemLevel::Register; }))
+        combines.push_back(overRows(Builder::leaf(LeafKind::Store, e)));
     }
     row.push_back(rankByRank(loopsOver(nest), std::move(computes), equations));
     row.insert(row.end(), combines.begin(), combines.end());
@@ -197,15 +208,17 @@ private:
       loops.push_back(Builder::loop(LoopKind::Seq, addAxis(nest, groups[g]), 1));
     AxisId x = addAxis(nest, groups.back());
     // No more for a unit than its share: else the last ones have nothing to do.
+    const bool rowsOnLanes = shape.owner == RowOwner::Lane;
+    const int wide = rowsOnLanes ? 1 : lanes;
     int64_t vector =
-        std::min(int64_t{lanes} * nestShape.unroll,
-                 roundUp((elements(groups.back()) + pieceUnits - 1) / pieceUnits, lanes));
+        std::min(int64_t{wide} * nestShape.unroll,
+                 roundUp((elements(groups.back()) + pieceUnits - 1) / pieceUnits, wide));
     loops.push_back(Builder::loop(LoopKind::Seq, x, pieceUnits * vector));
     if (pieceUnits > 1)
       loops.push_back(Builder::loop(LoopKind::Unit, x, vector));
-    if (vector > lanes)
-      loops.push_back(Builder::loop(LoopKind::Unroll, x, lanes));
-    loops.push_back(Builder::loop(LoopKind::Lane, x, 1));
+    if (vector > wide)
+      loops.push_back(Builder::loop(LoopKind::Unroll, x, wide));
+    loops.push_back(Builder::loop(LoopKind::Lane, rowsOnLanes ? 0 : x, 1));
     return loops;
   }
 
@@ -233,68 +246,25 @@ private:
   void addColumns(int e, std::vector<TreeNode> &row) {
     View view = makeView(pattern, target, e, -1, rowPositions);
     Schedule piece;
-    if (view.spatial.empty())
+    std::map<AxisId, AxisId> same;
+    if (shape.owner == RowOwner::Lane) {
+      piece = rowLanesPiece(view, pieceUnits, nestShape.unroll);
+      same = {{0, 0}};
+    } else if (view.spatial.empty())
       piece = valuePiece(view, pieceUnits, nestShape.unroll);
     else if (target.kind == TargetKind::Cpu)
       piece = columnsPiece(view, nestShape.unroll);
+    else if (nestShape.sums == ColumnSums::Unit)
+      piece = rowsPiece(view, pieceUnits);
+    else if (nestShape.sums == ColumnSums::Units && !view.reduction.empty() &&
+             view.opt(view.reduction.back()) >= pieceUnits)
+      piece = tilePiece(view, pieceUnits, nestShape.unroll);
     else
-      piece = nestShape.laneSums ? lanesPiece(view, pieceUnits) : rowsPiece(view, pieceUnits);
-    for (TreeNode &node : appendPiece(schedule, std::move(piece), std::to_string(e)))
+      piece = lanesPiece(view, pieceUnits);
+    for (TreeNode &node : appendPiece(schedule, std::move(piece), std::to_string(e), same))
       row.push_back(std::move(node));
-    if (view.spatial.empty() && levels.at(equations[e]->outputs[0]) != MemLevel::Register)
-      row.push_back(Builder::leaf(LeafKind::Store, e));
-  }
-
-  /// Levels of the values that member i of the nest makes and the pattern keeps to itself: registers for one value a
-  /// row and for what the nest alone reads.
-  void place(const Nest &nest, size_t i) {
-    const Equation &e = *equations[nest.equations[i]];
-    std::vector<int> inner;
-    for (int p : nest.dims[i])
-      if (p < e.numSpatial)
-        inner.push_back(p);
-    for (TensorId t : e.outputs) {
-      MemLevel &level = levels[t] = MemLevel::Global;
-      if (pattern.tensors[t].kind != TensorKind::Temp || !isRead(t))
-        continue;
-      const bool registers = e.outputs.size() == 1 || !e.states.empty();
-      if (registers && (inner.empty() || staysIn(nest, t))) {
-        level = MemLevel::Register;
-      } else {
-        DimExpr elements(1);
-        for (int p : inner)
-          elements = elements * e.axes[p].extent;
-        int64_t bytes =
-            elements.isConst()
-                ? roundUp(elements.constValue() * sizeInBytes(pattern.tensors[t].type), 128)
-                : INT64_MAX;
-        if (bytes > sharedLeft)
-          continue;
-        sharedLeft -= bytes;
-        level = MemLevel::Shared;
-      }
-      schedule.edges.push_back({t, level});
-    }
-  }
-
-  /// True if no equation outside of the nest reads the tensor.
-  bool staysIn(const Nest &nest, TensorId t) const {
-    for (size_t e = 0; e < equations.size(); ++e)
-      if (readsTensor(e, t) &&
-          std::count(nest.equations.begin(), nest.equations.end(), static_cast<int>(e)) == 0)
-        return false;
-    return true;
-  }
-
-  bool isRead(TensorId t) const {
-    for (size_t e = 0; e < equations.size(); ++e)
-      if (readsTensor(e, t))
-        return true;
-    return false;
-  }
-
-  bool readsTensor(size_t e, TensorId t) const {
-    return std::find(reads[e].begin(), reads[e].end(), t) != reads[e].end();
+    if (view.spatial.empty() && levels.of(equations[e]->outputs[0]) != MemLevel::Register)
+      row.push_back(overRows(Builder::leaf(LeafKind::Store, e)));
   }
 
   int64_t rowsPerBlock() const {
@@ -323,14 +293,12 @@ private:
   const Target &target;
   const WorkMeter &meter;
   std::vector<const Equation *> equations;
-  std::vector<std::vector<TensorId>> reads; // of each equation
   std::vector<int> rowPositions;
   StitchShape shape;
   NestShape nestShape{};
   Schedule schedule;
-  std::map<TensorId, MemLevel> levels; // of what the equations make
+  StitchLevels levels;
   int pieceUnits = 1;
-  int64_t sharedLeft = 0;
 };
 
 } // namespace
@@ -345,6 +313,24 @@ bool outgrowsBlock(const Equation &e, const ExprProgram &pattern) {
   for (int p = 0; p < e.numSpatial; ++p)
     outputs = std::min(outputs * e.axes[p].extent.evaluate(values).value_or(1), kOutputs);
   return outputs >= kOutputs;
+}
+
+/// Memory that the rows walk lies along them, not inside them: neighbours share its sectors.
+bool haveNeighbouringRows(const std::vector<const Equation *> &equations,
+                          const std::vector<int> &rows, const ExprProgram &pattern) {
+  uint64_t ofRows = 0;
+  for (int p : rows)
+    ofRows |= uint64_t{1} << p;
+  const auto last = static_cast<size_t>(rows.back());
+  for (const Equation *e : equations)
+    for (NodeId read : readsOf(*e)) {
+      if ((axisDependence(e->body, read) & ~ofRows) == 0)
+        continue;
+      const std::optional<FlatAccess> access = flatAccess(*e, read, pattern);
+      if (access && access->stride[last].isConst(1))
+        return true;
+    }
+  return false;
 }
 
 /// Has an axis of no elements: there is nothing to save, and tiles have no size.
@@ -371,6 +357,11 @@ Candidates stitchCandidates(const ExprProgram &pattern, const Target &target,
                                             : StitchShape{RowOwner::Block, std::nullopt};
     shapes.push_back(widest);
   }
+  const bool cascades = std::any_of(equations.begin(), equations.end(),
+                                    [](const Equation *e) { return !e->states.empty(); });
+  if (!cpu && !cascades && !rows.empty() && haveNeighbouringRows(equations, rows, pattern))
+    for (int threads : {kThreads, 4 * kThreads})
+      shapes.push_back({RowOwner::Lane, std::nullopt, threads});
   // A cascade runs along its reduced axes alone.
   for (const Nest &nest : makeNests(equations, rows))
     if (nest.columns && !equations[nest.equations[0]]->states.empty())

@@ -137,6 +137,34 @@ TEST_CASE("candidates: the place of an extreme, with ties") {
             {}, 0);
 }
 
+TEST_CASE("Sums of what lies apart, of outputs that lie side by side, are shared by units and read "
+          "whole sectors") {
+  const ExprProgram sums = patternFrom(ProgramText("sums")
+                                           .input("x", "196,480")
+                                           .reduction("s", "a:1, c:480; k:196", "sum", "%x[k, c]"));
+  // Its own rows are the channels, whose neighbours lanes own.
+  const ExprProgram means =
+      patternFrom(ProgramText("means")
+                      .input("x", "196,480")
+                      .map("y", "i:196, c:480", "tanh(%x[i, c])")
+                      .reduction("s", "a:1, c:480; k:196", "sum", "%y[k, c]"));
+  for (const char *name : {"sm_80", "sm_90", "gfx90a"}) {
+    INFO(name);
+    const Target target = targetNamed(name);
+    auto sectors = [&](const ExprProgram &pattern, const Schedule &schedule) {
+      const cost::Counts counts = countWork(schedule, pattern, target).front();
+      return counts.levelBytes[1] / (counts.readBytes + counts.writtenBytes);
+    };
+    const Schedule best = valueOf(bestSchedules(sums, target)).back().schedule;
+    CHECK(best.name == "columns");
+    CHECK(sectors(sums, best) < 1.01);
+    bool lanes = false;
+    for (const Schedule &schedule : valueOf(candidateSchedules(means, target)))
+      lanes = lanes || (schedule.name == "stitch-lanes" && sectors(means, schedule) < 1.01);
+    CHECK(lanes);
+  }
+}
+
 TEST_CASE("candidates: a reduction and the map that finishes it") {
   check(R"(expr norm
 tensor %x: f32[10,100] input

@@ -29,6 +29,17 @@ std::string rows(int m, int n) {
          "]\n  %y = div(%e[i, j], %s[i])\n";
 }
 
+/// The same of columns: memory lies across what is reduced.
+std::string columns(int m, int n) {
+  const std::string M = std::to_string(m), N = std::to_string(n);
+  return ProgramText("p")
+      .input("x", M + "," + N)
+      .reduction("h", "a:1, j:" + N + "; k:" + M, "max", "%x[k, j]")
+      .map("e", "i:" + M + ", j:" + N, "exp(sub(%x[i, j], %h[0, j]))")
+      .reduction("s", "a:1, j:" + N + "; k:" + M, "sum", "%e[k, j]")
+      .map("y", "i:" + M + ", j:" + N, "div(%e[i, j], %s[0, j])");
+}
+
 std::string convolution(int size, int in, int out) {
   const std::string S = std::to_string(size), I = std::to_string(in), O = std::to_string(out);
   return "expr p\ntensor %x: f32[" + I + ", " + S + ", " + S + "] input\ntensor %w: f32[" + O +
@@ -61,6 +72,8 @@ std::vector<std::string> patterns() {
       list.push_back(product(size, 2 * size, depth));
   for (int width : {16, 100, 256, 1024})
     list.push_back(rows(64, width));
+  list.push_back(columns(70, 50));
+  list.push_back(columns(256, 64));
   list.push_back(convolution(14, 16, 32));
   list.push_back(convolution(28, 3, 16));
   return list;

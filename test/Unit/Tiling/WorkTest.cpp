@@ -207,6 +207,13 @@ TEST_CASE(
                                               .map("e", "i:64, k:4096", "exp(sub(%x[i, k], %m[i]))")
                                               .reduction("s", "i:64; k:4096", "sum", "%e[i, k]")
                                               .map("y", "i:64, k:4096", "div(%e[i, k], %s[i])"));
+  const ExprProgram columns =
+      patternFrom(ProgramText("columns", {})
+                      .input("x", "512,96")
+                      .reduction("m", "a:1, j:96; k:512", "max", "%x[k, j]")
+                      .map("e", "i:512, j:96", "exp(sub(%x[i, j], %m[0, j]))")
+                      .reduction("s", "a:1, j:96; k:512", "sum", "%e[k, j]")
+                      .map("y", "i:512, j:96", "div(%e[i, j], %s[0, j])"));
   // A step's rows do not begin with a thread of their own: 39 is odd.
   const ExprProgram gates = patternFrom(R"(expr gates
 tensor %x: f32[5,39] input
@@ -256,7 +263,7 @@ end
                                               .map("y", "i:6, c:48", "mul(%e[i, c], %m[c])"));
   for (const char *name : {"sm_90", "gfx90a"}) {
     const Target target = targetNamed(name);
-    for (const ExprProgram *pattern : {&product, &softmax, &gates, &cumsum, &squeeze}) {
+    for (const ExprProgram *pattern : {&product, &softmax, &columns, &gates, &cumsum, &squeeze}) {
       bool any = false;
       for (Schedule &schedule : valueOf(candidateSchedules(*pattern, target))) {
         require(decideKept(schedule, *pattern, pattern->symbols, target));
