@@ -1,7 +1,8 @@
 // allocate: offsets of Shared buffers; how many registers a lane needs.
 //
 // Buffers with disjoint live ranges (Liveness.h) share bytes; the barriers that this makes necessary are inserted
-// afterwards. Largest buffers are placed first, each at the lowest offset that is free during its whole range.
+// afterwards. Largest buffers are placed first, each at the lowest offset that is free during its whole range, and in
+// the statements next to it where that takes no byte more: between neighbours stands no barrier yet.
 #include "Gir/Liveness.h"
 #include "Gir/Passes.h"
 #include "Gir/Syncs.h"
@@ -33,17 +34,25 @@ void allocate(GirKernel &kernel) {
   std::vector<BufferId> placed;
   for (BufferId b : order) {
     GirBuffer &buffer = kernel.buffers[b];
-    std::vector<std::pair<int64_t, int64_t>> taken; // [begin, end) of buffers live at the same time
-    for (BufferId other : placed) {
-      int64_t begin = kernel.buffers[other].offsetBytes;
-      if (ranges[b].overlaps(ranges[other]))
-        taken.emplace_back(begin, begin + sizeOf(kernel.buffers[other]));
-    }
-    std::sort(taken.begin(), taken.end());
-    int64_t offset = 0;
-    for (auto [begin, end] : taken)
-      if (offset < end && begin < offset + sizeOf(buffer))
-        offset = (end + kAlignment - 1) / kAlignment * kAlignment;
+    auto lowestFree = [&](int beside) {
+      const LiveRange range{ranges[b].first - beside, ranges[b].last + beside};
+      std::vector<std::pair<int64_t, int64_t>>
+          taken; // [begin, end) of buffers live at the same time
+      for (BufferId other : placed) {
+        int64_t begin = kernel.buffers[other].offsetBytes;
+        if (range.overlaps(ranges[other]))
+          taken.emplace_back(begin, begin + sizeOf(kernel.buffers[other]));
+      }
+      std::sort(taken.begin(), taken.end());
+      int64_t offset = 0;
+      for (auto [begin, end] : taken)
+        if (offset < end && begin < offset + sizeOf(buffer))
+          offset = (end + kAlignment - 1) / kAlignment * kAlignment;
+      return offset;
+    };
+    int64_t offset = lowestFree(1);
+    if (offset + sizeOf(buffer) > kernel.sharedBytes)
+      offset = lowestFree(0);
     buffer.offsetBytes = offset;
     kernel.sharedBytes = std::max(kernel.sharedBytes, offset + sizeOf(buffer));
     placed.push_back(b);
