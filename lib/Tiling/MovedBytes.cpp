@@ -158,10 +158,8 @@ private:
         double(sizeInBytes(e.accumulateType)) * std::max<double>(1, double(e.states.size()));
     if (e.kind == EquationKind::Reduction && isArgMonoid(e.monoid))
       bytes += 8;
-    const double all = double(schedule.units) * schedule.units * schedule.lanes;
-    const double written =
-        schedule.units * (lanesKeep(schedule, equation, chain) ? schedule.lanes : 1.0);
-    moved.sharedBytes += times(loops) * bytes * (written + all);
+    const double lanes = schedule.lanes, written = lanesKeep(schedule, equation, chain) ? lanes : 1;
+    moved.sharedBytes += times(loops) * bytes * schedule.units * (written + schedule.units * lanes);
   }
 
   FlatAccess outputAccess(const Equation &e, size_t output) const {
