@@ -219,7 +219,8 @@ function details(k, i) {
     names('ONNX nodes', k.nodes), ...phases(k),
     barriers(k.barriers) ? names('barriers', [barriers(k.barriers)]) : '',
     k.each_step ? el('p', {}, bytes(k.each_step.constant_bytes) + ' of constants again in each of ' +
-      k.each_step.steps + ' steps, from ' + k.each_step.from.map(f => f.level).join(', ')) : '',
+      k.each_step.steps + ' steps, from ' + k.each_step.from.map(f => f.level).join(', ') +
+      (k.each_step.held_bytes ? '; ' + bytes(k.each_step.held_bytes) + ' more stay on chip' : '')) : '',
     k.within ? names('inside', [k.within]) : '',
     names('inputs', k.inputs), names('outputs', k.outputs));
   if (k.edges.length)

@@ -52,12 +52,14 @@ std::string barriersText(const BarrierCounts &b) {
          ",\"counters\":" + std::to_string(b.counters) + "}";
 }
 
-/// {"steps":100,"constant_bytes":4194304,"from":[{"level":"l2","bytes":4194304}]}; null where no steps read constants.
+/// {"steps":100,"constant_bytes":4194304,"held_bytes":0,"from":[{"level":"l2","bytes":4194304}]}; null where no steps
+/// read constants.
 std::string stepReads(const std::optional<StepReads> &reads) {
   if (!reads)
     return "null";
   return "{\"steps\":" + std::to_string(reads->steps) +
-         ",\"constant_bytes\":" + wholeText(reads->constantBytes) + ",\"from\":" +
+         ",\"constant_bytes\":" + wholeText(reads->constantBytes) +
+         ",\"held_bytes\":" + wholeText(reads->heldBytes) + ",\"from\":" +
          list(reads->levels,
               [](const auto &part) {
                 return "{\"level\":" + jsonString(part.first) +

@@ -117,14 +117,15 @@ std::string barriersText(const BarrierCounts &barriers) {
   return out;
 }
 
-/// "4 MB of constants again in each of 100 steps, from l2"
+/// "4 MB of constants again in each of 100 steps, from l2; 16 MB more stay on chip"
 std::string stepText(const StepReads &reads) {
   std::string from;
   for (const auto &[level, bytes] : reads.levels)
     from += (from.empty() ? "" : ", ") + level +
             (reads.levels.size() > 1 ? " (" + bytesText(bytes) + ")" : "");
   return bytesText(reads.constantBytes) + " of constants again in each of " +
-         std::to_string(reads.steps) + " steps, from " + from;
+         std::to_string(reads.steps) + " steps" + (from.empty() ? "" : ", from " + from) +
+         (reads.heldBytes > 0 ? "; " + bytesText(reads.heldBytes) + " more stay on chip" : "");
 }
 
 std::string kernelText(const ExplainedTarget &target, size_t k,

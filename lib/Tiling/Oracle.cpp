@@ -194,8 +194,11 @@ std::optional<StepReads> readsOfStep(const Schedule &schedule, const ExprProgram
   std::array<double, cost::kLevels> bytes{};
   const bool rounds = hasRounds(schedule);
   for (const cost::Counts &phase : countWork(schedule, pattern, target)) {
-    if (rounds && phase.rounds == 1) // copies the initial states
+    if (rounds &&
+        phase.rounds == 1) { // copies the initial states, and fetches what the rounds hold
+      reads.heldBytes += phase.constantBytes;
       continue;
+    }
     const double constants = phase.constantBytes - (rounds ? 0 : once);
     const std::array<double, cost::kLevels> shares = cost::servedAgain(phase, target);
     for (size_t level = 0; level < shares.size(); ++level)
@@ -205,8 +208,9 @@ std::optional<StepReads> readsOfStep(const Schedule &schedule, const ExprProgram
   for (size_t level = 0; level < target.memory.size(); ++level)
     if (bytes[level] > 0)
       reads.levels.emplace_back(target.memory[level].name, bytes[level]);
-  return reads.steps > 1 && reads.constantBytes > 0 ? std::optional(std::move(reads))
-                                                    : std::nullopt;
+  return reads.steps > 1 && reads.constantBytes + reads.heldBytes > 0
+             ? std::optional(std::move(reads))
+             : std::nullopt;
 }
 
 /// The cheapest of those with so many units, as tiling::phasedCandidates takes it.

@@ -49,6 +49,7 @@ struct StepReads {
   int64_t steps = 0;
   double constantBytes = 0;
   std::vector<std::pair<std::string, double>> levels; // name and bytes, nearest first
+  double heldBytes = 0; // constants beside them that stay on chip from step to step (Held.h)
 };
 /// Nothing where the kernel takes no steps, or one, or they read no constants.
 std::optional<StepReads> readsOfStep(const Schedule &schedule, const ExprProgram &pattern,

@@ -7,6 +7,7 @@ import sys
 
 import onnx
 
+HELD = re.compile(r"  keep (\S+) \w+ from \1$")  # from round to round
 SUMS = ("launches", "bytes_read", "bytes_written", "predicted_s")
 LEVELS = {"register", "shuffle", "shared", "device", "barrier", "counters", "recompute"}
 
@@ -78,7 +79,8 @@ for line in sys.stdin:
         assert sum(x["name"] == k["name"] for x in kernels) == k["launches"]
         # A step reads what the kernel reads of constants once again, from memory that has it.
         if step := k["each_step"]:
-            assert step["steps"] > 1 and 0 < step["constant_bytes"] <= k["bytes_read"]
+            assert step["steps"] > 1 and 0 < step["constant_bytes"] + step["held_bytes"] <= k["bytes_read"]
+            assert (step["held_bytes"] > 0) == any(HELD.match(line) for line in k["schedules"][-1])
             assert close(sum(part["bytes"] for part in step["from"]), step["constant_bytes"])
         assert bool(step) == any(line.strip().startswith("seq step:") for line in k["schedules"][-1]), k["name"]
         assert {e["level"] for e in k["edges"]} <= set(target["levels"])

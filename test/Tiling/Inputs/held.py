@@ -18,10 +18,14 @@ expected = np.load(os.path.join(beside, "out0.npy"))
 decisions, bundle = os.path.join(folder, "decisions.txt"), os.path.join(folder, "bundle")
 
 
-def explain(*options):
+def explained(*options):
     text = subprocess.run([fusec, "explain", model, "--json", *TARGET, *options], check=True, capture_output=True,
                           text=True).stdout
-    return json.loads(text)["kernels"][0]["moved"]
+    return json.loads(text)["kernels"][0]
+
+
+def explain(*options):
+    return explained(*options)["moved"]
 
 
 def run(*options):
@@ -51,13 +55,14 @@ def write(keep):
 write("")
 plain = explain("--decisions", decisions)
 write("".join(held))
-once = explain("--decisions", decisions)
+once, step = (explained("--decisions", decisions)[key] for key in ("moved", "each_step"))
 assert compile("--decisions", decisions).returncode == 0
 counted = run()
 for field in FIELDS:
     assert counted[field] == once[field], (field, counted[field], once[field])
 steps, weights = 12, 3 * 2 * 4 * 16 * 16 * 4 // 32
 assert plain["read_sectors"] - once["read_sectors"] == (steps - 1) * weights, (plain, once, weights)
+assert step["held_bytes"] == weights * 32 and 0 < step["constant_bytes"] < weights * 32, step
 print(f"sectors read: {plain['read_sectors']} -> {once['read_sectors']}, as counted")
 
 sectors = {run("--sim-seed", str(seed))["read_sectors"] for seed in range(1, 13)}
