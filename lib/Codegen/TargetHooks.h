@@ -26,7 +26,7 @@ public:
   virtual bool lanesAreThreads() const = 0;
   /// Calling convention and attributes of an entry point (of the inner function of a phase on a CPU).
   virtual void markEntry(llvm::Function &entry, const GirKernel &kernel) const = 0;
-  /// The entry's registers are to leave room for so many blocks of it on the device.
+  /// The entry's registers are to leave room for so many blocks of it on the device; not said where symbols give them.
   virtual void leaveRoomFor(llvm::Function &, int64_t) const {}
   virtual void defineMachine(llvm::Module &module, const GirKernel &kernel) const = 0;
   /// Of the last cache, where a kernel says how its lines come and go: 0 for none.

@@ -62,17 +62,28 @@ std::vector<bool> heldBuffers(const GirKernel &kernel) {
 
 std::vector<std::string> heldProblems(const GirKernel &kernel) {
   const std::vector<bool> held = heldBuffers(kernel);
-  std::vector<bool> loose(kernel.buffers.size());
+  std::vector<bool> loose(kernel.buffers.size()), uneven(kernel.buffers.size());
+  std::vector<std::optional<DimExpr>> blocks(kernel.buffers.size());
   for (const Phase &phase : kernel.phases)
-    forEachOwn(kernel, phase.body, false, [&](BufferId b, bool resident) {
-      if (!resident && held[static_cast<size_t>(b)])
-        loose[static_cast<size_t>(b)] = true;
+    forEachOwn(kernel, phase.body, false, [&](BufferId id, bool resident) {
+      const auto b = static_cast<size_t>(id);
+      if (!held[b])
+        return;
+      if (!resident)
+        loose[b] = true;
+      if (!blocks[b])
+        blocks[b] = gridSize(phase);
+      uneven[b] = uneven[b] || *blocks[b] != gridSize(phase);
     });
   std::vector<std::string> problems;
-  for (size_t b = 0; b < loose.size(); ++b)
+  for (size_t b = 0; b < loose.size(); ++b) {
+    if (uneven[b])
+      problems.push_back("phases that share a block's own buffer have as many blocks; %" +
+                         kernel.buffers[b].name + " is touched by different numbers of them");
     if (loose[b])
       problems.push_back("what outlives its phase is touched where all blocks are resident; %" +
                          kernel.buffers[b].name + " is touched elsewhere too");
+  }
   return problems;
 }
 

@@ -99,11 +99,13 @@ fusert_status SimQueue::launch(Launch &l) {
 /// the grid to the next.
 fusert_status SimQueue::runGrid(Launch &l) {
   constexpr int64_t kResident = 3;
+  constexpr int64_t kMostThreads = 16384; // each has a stack with a guard page of its own
   SimRandom random(seed, phases);
   const bundle::Kernel &kernel = device.program->kernels[l.kernel];
   const int64_t widest = *std::max_element(l.grids.begin(), l.grids.end());
   int64_t room = seed == 0 ? kResident : 1 + int64_t(random.below(2 * kResident));
-  if (kernel.resident && (seed == 0 || random.below(2) == 0))
+  if (kernel.resident && widest <= kMostThreads / (kernel.units * kernel.lanes) &&
+      (seed == 0 || random.below(2) == 0))
     room = widest;
   const auto blocks = static_cast<size_t>(std::max<int64_t>(1, std::min(widest, room)));
   while (resident.size() < blocks)

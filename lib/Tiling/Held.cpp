@@ -84,8 +84,12 @@ NodeId nodeOf(const Equation &equation, const ReadPlace &place) {
 int64_t elementsOf(const Schedule &schedule, const Equation &equation, const ReadPlace &place,
                    const Loops &loops) {
   int64_t elements = 1;
-  for (const TreeNode *loop : loopsOfHeld(schedule, equation, place, loops))
-    elements *= ceilDiv(DimExpr(tileOf(schedule, loops, loop)), DimExpr(loop->step)).constValue();
+  for (const TreeNode *loop : loopsOfHeld(schedule, equation, place, loops)) {
+    const int64_t tile = tileOf(schedule, loops, loop);
+    if (tile <= 0 || loop->step <= 0)
+      return 0;
+    elements *= (tile + loop->step - 1) / loop->step;
+  }
   return elements;
 }
 
@@ -179,11 +183,12 @@ std::vector<HeldRead> heldReads(const Schedule &schedule, const ExprProgram &pro
 std::vector<HeldStorage> heldStorage(const Schedule &schedule, const ExprProgram &program) {
   const std::vector<const Equation *> equations = scheduledEquations(program);
   // A block is of one part of a phase; what lies at the same number is as large as the largest of them.
-  std::map<std::tuple<int, MemLevel, int>, double> largest;
+  std::map<std::tuple<int, MemLevel, int, DType>, double> largest;
   int phases = 0;
   for (const HeldRead &held : heldReads(schedule, program)) {
     const Equation &e = *equations[static_cast<size_t>(held.kept.read.equation)];
-    double &most = largest[{held.phase, held.kept.level, held.number}];
+    const DType type = e.body[nodeOf(e, held.kept.read)].type;
+    double &most = largest[{held.phase, held.kept.level, held.number, type}];
     most = std::max(most, held.kept.level == MemLevel::Register ? registersOf(e, held)
                                                                 : sharedBytesOf(schedule, e, held));
     phases = std::max(phases, held.phase + 1);

@@ -1,6 +1,7 @@
 // Counts of scans whose steps all blocks take together (Rounds.h).
 #include "Support/OptValues.h"
 #include "Tiling/Held.h"
+#include "Tiling/Kept.h"
 #include "Tiling/Rounds.h"
 #include "Tiling/Work.h"
 
@@ -36,6 +37,20 @@ HeldStorage sum(const std::vector<HeldStorage> &phases) {
   return all;
 }
 
+/// Whether some read of the tensor in this part is not held.
+bool readsAnew(const RoundPart &part, TensorId tensor) {
+  const std::vector<const Equation *> equations = scheduledEquations(part.program);
+  for (size_t e = 0; e < equations.size(); ++e) {
+    const std::vector<NodeId> reads = readsOf(*equations[e]);
+    for (size_t r = 0; part.own[e] && r < reads.size(); ++r) {
+      const Kept *kept = keptAt(part.schedule, {static_cast<int>(e), 0, static_cast<int>(r)});
+      if (equations[e]->body[reads[r]].index == tensor && !(kept && isHeld(*kept)))
+        return true;
+    }
+  }
+  return false;
+}
+
 /// Takes the bytes that the part holds from what a round must read, and says what they are.
 cost::Counts takeHeld(const RoundPart &part, Traffic &traffic) {
   cost::Counts taken;
@@ -44,7 +59,7 @@ cost::Counts takeHeld(const RoundPart &part, Traffic &traffic) {
   for (const HeldRead &held : heldReads(part.schedule, part.program)) {
     const Equation &e = *equations[static_cast<size_t>(held.kept.read.equation)];
     const TensorId t = e.body[readsOf(e)[static_cast<size_t>(held.kept.read.read)]].index;
-    if (!found.insert(t).second)
+    if (!found.insert(t).second || readsAnew(part, t))
       continue;
     double &bytes = traffic.readOf[static_cast<size_t>(t)];
     taken.readBytes += bytes;

@@ -1,5 +1,6 @@
 #include "Tiling/Weighed.h"
 
+#include "Tiling/Held.h"
 #include "Tiling/Kept.h"
 #include "Tiling/Oracle.h"
 
@@ -36,6 +37,11 @@ static double leastSeconds(const WeighedSchedule &candidate, const Target &targe
 Status decideKept(WeighedSchedule &candidate, const ExprProgram &pattern, const Target &target) {
   const std::vector<Kept> before = candidate.schedule.kept;
   FUSEC_CHECK(fusec::decideKept(candidate.schedule, pattern, pattern.symbols, target));
+  // What rounds hold comes first: all blocks are to stay resident.
+  if (holdsValues(candidate.schedule) &&
+      !isResident(candidate.schedule, ScheduledPattern(candidate.schedule, pattern).program(),
+                  target))
+    candidate.schedule.kept = before;
   if (candidate.schedule.kept == before)
     return success();
   candidate.phases = countWork(candidate.schedule, pattern, target);

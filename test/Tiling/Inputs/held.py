@@ -9,6 +9,8 @@ import subprocess
 import sys
 
 import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
 
 fusec, fusert, model, folder = sys.argv[1:]
 FIELDS = ("read_bytes", "write_bytes", "read_sectors", "write_sectors", "shared_bytes")
@@ -83,3 +85,33 @@ print("room is left by", *(name[name.rindex("_"):] for name in told))
 TARGET[1] = "sim:sm_80"
 write(held[0].replace("e0.r1", "e1.r0"))
 print(compile("--decisions", decisions).stderr)
+write(held[0])
+broken = open(decisions).read().replace("seq k00:32", "seq k00:0")
+open(decisions, "w").write(broken)
+print(compile("--decisions", decisions).stderr)
+
+# A kernel of more threads than a simulated device takes at once holds nothing there, and is right.
+width, steps = 512, 3
+random = np.random.default_rng(7)
+weight = lambda name: numpy_helper.from_array((random.standard_normal((1, width, width)) / 32).astype(np.float32), name)
+info = lambda name, *shape: helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
+nodes = [helper.make_node("RNN", ["x", "w0", "r0"], ["a"], hidden_size=width),
+         helper.make_node("Squeeze", ["a", "axis"], ["b"]),
+         helper.make_node("RNN", ["b", "w1", "r1"], ["y"], hidden_size=width)]
+graph = helper.make_graph(nodes, "wide", [info("x", steps, 1, width)], [info("y", steps, 1, 1, width)],
+                          [weight(name) for name in ("w0", "r0", "w1", "r1")]
+                          + [numpy_helper.from_array(np.array([1]), "axis")])
+model = os.path.join(folder, "wide.onnx")
+onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9), model)
+x = random.standard_normal((steps, 1, width)).astype(np.float32)
+np.save(os.path.join(folder, "x.npy"), x)
+values = {}
+for target in ("host", "sim:sm_80"):
+    made = subprocess.run([fusec, model, "--target", target, "-o", bundle], capture_output=True, text=True)
+    assert made.returncode == 0, made.stderr
+    subprocess.run([fusert, "run", bundle, "--target", target, "--input", f"x={folder}/x.npy", "--output-dir", folder],
+                   check=True, stdout=subprocess.DEVNULL)
+    values[target] = np.load(os.path.join(folder, "y.npy"))
+np.testing.assert_allclose(values["sim:sm_80"], values["host"], rtol=1e-4, atol=1e-5)
+TARGET[1] = "sim:sm_80"
+print("wide layers hold", explained()["each_step"]["held_bytes"], "bytes on a device, and are right on a simulated one")

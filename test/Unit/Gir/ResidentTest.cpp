@@ -87,12 +87,21 @@ TEST_CASE("resident: what is held takes its place through all phases") {
   CHECK(kernel.sharedBytes == 128 + 16); // beside %t, not in its bytes
 }
 
-TEST_CASE("resident: values that nobody left are reported") {
+TEST_CASE("resident: values that nobody left are reported, and blocks of other numbers refused") {
   std::vector<float> y;
-  // Only the first phase of the block of that number holds: another one has left nothing.
-  const Status status = runWith(kernelFrom(edited("phase (b: 2)", "phase (b: 1)")), true, y);
+  const std::string filled = "%held[0] = %w[b*4 + l]";
+  const Status status =
+      runWith(kernelFrom(edited(filled, "if lt(l, 2) { " + filled + " }")), true, y);
   REQUIRE(!status.ok());
   CHECK(status.errors().front().text.find("before it is written") != std::string::npos);
+
+  const std::string fewer = edited("phase (b: 2)", "phase (b: 1)");
+  TextReader in(fewer, "kernel");
+  const Result<GirKernel> refused = parseGirKernel(in, oneSymbol());
+  REQUIRE(!refused.ok());
+  CHECK(format(refused.errors().front()) ==
+        "error[E3003] kernel @holding: phases that share a block's own buffer have as many blocks; "
+        "%held is touched by different numbers of them");
 }
 
 TEST_CASE("resident: values that outlive their phase are touched under the test alone") {
