@@ -211,6 +211,15 @@ void Emitter::emitGpuPhase(size_t p) {
   b.CreateRetVoid();
 }
 
+/// Some of its blocks' values, which do not outlive the block, lie in shared memory.
+static bool usesShared(const GirKernel &kernel, const Phase &phase) {
+  bool uses = false;
+  forEachStmt(phase.body, [&](const Stmt &s) {
+    uses |= writesBuffer(s) && kernel.buffers[s.buffer].level == MemLevel::Shared;
+  });
+  return uses;
+}
+
 /// void symbol_grid(buffers..., dims..., i64 blocks, ptr words): all phases, run by as many blocks as the device
 /// holds at once; each takes every blocks-th block of a phase, and the grid's barrier stands between phases and between
 /// rounds. So it cannot deadlock: every block that waits has its place, and all of them come to the same barriers. In
@@ -279,9 +288,18 @@ void Emitter::emitGridKernel() {
       b.CreateCall(machine("fusec.gpu.sync.begin", b.getVoidTy(), {i32, i64}),
                    {b.getInt32(static_cast<uint32_t>(p)), block});
     emitPhaseBody(phase, block);
-    if (code.sharedBytes > 0) // the next block takes the memory over
+    Value *next = b.CreateNSWAdd(block, blocks);
+    b.CreateStore(next, counter);
+    if (usesShared(kernel, phase)) {
+      // The next block takes the memory over; what comes behind the last one, where no barrier of the grid stands
+      // between.
+      if (p + 1 == kernel.phases.size() || !kernel.phases[p + 1].waiting) {
+        auto *takeOver = llvm::BasicBlock::Create(context, "takeover", function);
+        b.CreateCondBr(b.CreateICmpSLT(next, total), takeOver, after);
+        b.SetInsertPoint(takeOver);
+      }
       b.CreateCall(blockSync);
-    b.CreateStore(b.CreateNSWAdd(block, blocks), counter);
+    }
     b.CreateBr(loop);
     b.SetInsertPoint(after);
     cache.assign(kernel.body.nodes.size(), {});
