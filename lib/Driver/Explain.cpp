@@ -41,6 +41,8 @@ public:
     out.graph = tellingName(program.name, path);
     out.target = state.target.name;
     out.onCpu = state.target.kind == TargetKind::Cpu;
+    out.cores = state.target.cores;
+    out.flopsPerSec = state.target.flopsPerSec * (out.onCpu ? out.cores : 1);
     for (const Symbol &s : program.symbols) {
       out.sizes.emplace_back(s.name, s.opt);
       if (s.max == Symbol().max)

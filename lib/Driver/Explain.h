@@ -50,6 +50,8 @@ struct ExplainedTarget {
   std::string graph; // what the model calls itself; empty where that says no more
   std::string target;
   bool onCpu = false;
+  int cores = 0;                                      // that the figures are for
+  double flopsPerSec = 0;                             // of all of them
   std::vector<std::pair<std::string, int64_t>> sizes; // of symbols, which all figures are for
   std::vector<std::string> withoutRange;              // of these symbols, nobody said how large
   /// Nor of these, which the model bounds: names, and "1..64". Figures are for the smallest size.

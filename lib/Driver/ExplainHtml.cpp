@@ -250,7 +250,10 @@ function select(i) {
 function show() {
   by('title').textContent = t.model + (t.graph ? ' (graph ' + t.graph + ')' : '');
   const wanted = [...t.without_range.map(s => [s, 'MIN..MAX']), ...Object.entries(t.at_smallest)];
-  by('sizes').textContent = Object.entries(t.symbols).map(([s, n]) => s + ' = ' + n).join(', ') +
+  const machine = t.cores_assumed ?
+    'for ' + t.cores_assumed + ' cores of together ' + Math.round(t.flops_per_s / 1e9) + ' Gflop/s. ' : '';
+  by('sizes').textContent = machine +
+    Object.entries(t.symbols).map(([s, n]) => s + ' = ' + n).join(', ') +
     (wanted.length ? '; to predict for sizes of yours, give' +
        wanted.map(([s, range]) => " --dim '" + s + '=' + range + ":SIZE'").join('') : '');
   by('tabs').replaceChildren(...Object.keys(views).flatMap(name =>

@@ -141,7 +141,9 @@ std::string explanationJson(const std::vector<ExplainedTarget> &targets) {
   for (const ExplainedTarget &t : targets)
     out += "{\"model\":" + jsonString(t.model) +
            ",\"graph\":" + (t.graph.empty() ? "null" : jsonString(t.graph)) +
-           ",\"target\":" + jsonString(t.target) + ",\"symbols\":{" + sizesOf(t) +
+           ",\"target\":" + jsonString(t.target) +
+           ",\"cores_assumed\":" + (t.onCpu ? std::to_string(t.cores) : "null") +
+           ",\"flops_per_s\":" + floatToText(t.flopsPerSec) + ",\"symbols\":{" + sizesOf(t) +
            "},\"levels\":{" + levelsOf(t) + "},\"without_range\":" + names(t.withoutRange) +
            ",\"at_smallest\":{" + rangesOf(t) + "},\"totals\":" + sums(t.totals) +
            ",\"unfused\":" + sums(t.unfused) +

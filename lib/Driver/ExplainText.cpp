@@ -41,6 +41,13 @@ std::string sizesText(const ExplainedTarget &target) {
   return out;
 }
 
+/// What a CPU's name leaves open.
+std::string machineText(const ExplainedTarget &target) {
+  return target.onCpu ? " on " + std::to_string(target.cores) + " cores of together " +
+                            std::to_string(std::llround(target.flopsPerSec * 1e-9)) + " Gflop/s"
+                      : "";
+}
+
 /// What holds where the host decides; nothing where it does not.
 std::string hostText(const ExplainedTarget &target) {
   const bool decides = std::any_of(target.kernels.begin(), target.kernels.end(),
@@ -263,8 +270,8 @@ std::string explanationText(const std::vector<ExplainedTarget> &targets) {
            share(all.readBytes + all.writtenBytes, unfused.readBytes + unfused.writtenBytes) +
            " of the bytes\n" +
            (target.uncomposed ? "uncomposed: " + sumsText(*target.uncomposed) + "\n" : "") +
-           "predicted for one run" + sizesText(target) + hostText(target) + "\n" +
-           rangeHint(target) + levelsText(target) + "\n";
+           "predicted for one run" + machineText(target) + sizesText(target) + hostText(target) +
+           "\n" + rangeHint(target) + levelsText(target) + "\n";
     std::map<std::string, size_t> firstOf;
     for (size_t k = 0; k < target.kernels.size(); ++k)
       out += kernelText(target, k, firstOf);

@@ -41,9 +41,12 @@ std::vector<Cache> caches() {
   return list;
 }
 
+/// Half of what lies between the lowest and the highest repetition, of the median.
+double spread(const Figure &f) { return (f.highest - f.lowest) / f.median / 2; }
+
 std::string percent(const Figure &f) {
   char text[32];
-  std::snprintf(text, sizeof text, "+-%.0f%%", std::round((f.highest - f.lowest) / f.median * 50));
+  std::snprintf(text, sizeof text, "+-%.0f%%", std::round(spread(f) * 100));
   return text;
 }
 
@@ -132,6 +135,14 @@ void printTable(const Measured &m, const MachineTable &table) {
   std::printf("\n");
   if (!table.reachesMemory)
     std::printf("note: \"dram\" is of a working set that the last cache may hold: --largest\n");
+  // What repetitions differ by where a machine has nothing else to do.
+  constexpr double kQuiet = 0.1;
+  if (const auto wild = std::count_if(m.figures.begin(), m.figures.end(),
+                                      [](const Figure &f) { return spread(f) > kQuiet; });
+      wild > 0)
+    std::printf("warning: %lld of %zu figures vary by more than 10%%; measure again while nothing "
+                "else runs\n",
+                static_cast<long long>(wild), m.figures.size());
   for (const std::string &pair : outOfOrder(table))
     std::printf("warning: out of order: %s; measure again while nothing else runs\n", pair.c_str());
 }
