@@ -51,7 +51,7 @@ public:
       : context(context), target(target), region(makeRegion(items)),
         score(this->context, region, target, allowed(options.limits.quickEvaluations)),
         judge(this->context, region, target, oracle, allowed(options.limits.evaluations),
-              options.limits.firstWeighed + allowed(options.limits.weighed)),
+              std::max<int64_t>(options.limits.leastWeighed, allowed(options.limits.weighed))),
         options(options), climber(this->context, region, score, judge, sets),
         joiner(region, judge, hasDeviceBarriers(target, options)) {
     for (size_t v = 0; v < region.vertices.size(); ++v)

@@ -100,11 +100,11 @@ struct FusionLimits {
   int evaluations = 50;       // kernels that the accurate one is asked for
   /// Equations of the kernels of a program that the accurate model weighs with all that it knows; of further ones it
   /// finds out less (ScheduleSearch).
-  int thoroughlyWeighed = 6000;
+  int thoroughlyWeighed = 5800;
   /// Equations that all kernels have which the accurate model is asked for, since what it takes grows with them: so
-  /// many for each equation of a list, beside those of a list of any length.
+  /// many for each equation of a list, and these where that is less.
   int weighed = 1;
-  int firstWeighed = 8192;
+  int leastWeighed = 6144;
   size_t allDrafts = 4096; // equations of the longest list that gets every kind of draft
 };
 
