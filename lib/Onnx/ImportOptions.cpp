@@ -1,6 +1,6 @@
 #include "Onnx/Import.h"
 
-#include <charconv>
+#include "Support/WholeText.h"
 
 namespace fusec {
 
@@ -9,8 +9,9 @@ static Diagnostic badOption(const std::string &option, const std::string &text) 
 }
 
 static bool parseSize(std::string_view text, int64_t &out) {
-  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
-  return error == std::errc() && end == text.data() + text.size() && out >= 0;
+  const auto size = wholeNumber<int64_t>(text);
+  out = size.value_or(out);
+  return size.has_value();
 }
 
 Status parseDimOption(std::string_view text, ImportOptions &options) {

@@ -1,5 +1,6 @@
 #include "Tiling/Schedule.h"
 
+#include "Support/WholeText.h"
 #include "Tiling/Access.h"
 #include "Tiling/LiveReads.h"
 
@@ -42,13 +43,11 @@ void printTree(const Schedule &schedule, const std::vector<TreeNode> &nodes, int
       continue;
     }
     out += kLeafNames[static_cast<int>(node.leaf)];
-    if (node.isBorder())
-      ; // stands for itself
-    else if (node.leaf == LeafKind::Stage)
+    if (node.leaf == LeafKind::Stage)
       out += " " + schedule.operands[node.target].name;
     else if (node.leaf == LeafKind::Carry)
       out += " " + std::to_string(node.target);
-    else
+    else if (!node.isBorder())
       out += " e" + std::to_string(node.target);
     if (node.leaf == LeafKind::Correct || node.rank > 0)
       out += " rank " + std::to_string(node.rank);
@@ -127,11 +126,10 @@ private:
 
   Result<int> equationRef() {
     FUSEC_TRY(std::string text, in.identifier());
-    size_t count = scheduledEquations(pattern).size();
-    for (size_t e = 0; e < count; ++e)
-      if (text == "e" + std::to_string(e))
-        return static_cast<int>(e);
-    return in.error("expected an equation e0.." + std::to_string(count) + ", found '" + text + "'");
+    const int last = static_cast<int>(scheduledEquations(pattern).size()) - 1;
+    if (const auto e = wholeNumber<int>(text.substr(1)); text[0] == 'e' && e && *e <= last)
+      return *e;
+    return in.error("expected one of e0 to e" + std::to_string(last) + ", found '" + text + "'");
   }
 
   Status parseAxis() {
@@ -178,10 +176,12 @@ private:
 
   Result<ReadPlace> readRef() {
     FUSEC_TRY(std::string text, in.identifier()); // "e0.r1" is one identifier token
-    size_t dot = text.find(".r");
-    if (dot == std::string::npos || text[0] != 'e')
+    const size_t dot = std::min(text.find(".r"), text.size() - 1);
+    const auto equation = wholeNumber<int>(text.substr(1, dot - 1));
+    const auto read = wholeNumber<int>(text.substr(std::min(dot + 2, text.size())));
+    if (text[0] != 'e' || !equation || !read)
       return in.error("expected a read such as e0.r1, found '" + text + "'");
-    return ReadPlace{std::atoi(text.c_str() + 1), 0, std::atoi(text.c_str() + dot + 2)};
+    return ReadPlace{*equation, 0, *read};
   }
 
   Result<ReadPlace> readPlace() {
