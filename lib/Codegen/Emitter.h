@@ -125,7 +125,18 @@ private:
   llvm::Value *loaded(llvm::AllocaInst *place);
   void storeLeft(const Lines &state);
   void storeInOrder(const Lines &state, llvm::Value *stored, llvm::Value *pointer);
-  void storeStreamed(BufferId id, llvm::Value *stored, llvm::Value *pointer, llvm::Align align);
+  struct StreamedVector {
+    BufferId buffer;
+    llvm::Value *stored, *pointer;
+    llvm::Value *begin; // lies so far behind the start of a line as `pointer` does
+    llvm::Align align;
+  };
+  bool beginTile(const Stmt &loop); // whether its streamed stores wait for `endTile`
+  void endTile();
+  void storeTile();
+  bool wholeLines(llvm::Value *elements) const;
+  void storeStreamed(const StreamedVector &vector);
+  void storeLines(const std::vector<StreamedVector> &vectors);
   void markStreamed(llvm::Instruction *store);
 
   // Scalars.cpp, Casts.cpp, Maths.cpp, Monoids.cpp: operations on scalars or vectors alike.
@@ -169,8 +180,10 @@ private:
   std::vector<bool>
       readsMemory; // node -> a Read of Shared or Global memory is among its operands or itself
   std::multimap<const Stmt *, Ahead> ahead; // loop -> what its iterations ask for
-  std::vector<bool> streamed;      // buffer -> whole lines of it are stored past the caches
-  std::map<BufferId, Lines> lines; // of the Seq loop that is being emitted
+  std::vector<bool> streamed;       // buffer -> whole lines of it are stored past the caches
+  std::map<BufferId, Lines> lines;  // of the Seq loop that is being emitted
+  bool inTile = false;              // of Unroll loops that hold stores alone
+  std::vector<StreamedVector> tile; // its stores past the caches, which follow its loads
   Diagnostics errors;
 
   // Of the phase that is being emitted.

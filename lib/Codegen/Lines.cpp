@@ -3,6 +3,8 @@
 #include "Codegen/Emitter.h"
 #include "Gir/Walk.h"
 
+#include <llvm/Analysis/ValueTracking.h>
+
 #include <numeric>
 #include <set>
 #include <utility>
@@ -219,20 +221,67 @@ void Emitter::markStreamed(llvm::Instruction *store) {
   hasStreamed = true;
 }
 
+/// A load waits for the stores past the caches in front of it whose addresses have the same twelve lowest bits (those
+/// of the row before, of a weight): a tile loads all that it reads before it stores anything.
+bool Emitter::beginTile(const Stmt &loop) {
+  bool storesAlone = true;
+  forEachStmt(loop.body, [&](const Stmt &s) {
+    storesAlone &= s.kind == StmtKind::Store ||
+                   (s.kind == StmtKind::Loop && s.loop != LoopKind::Seq); // one basic block
+  });
+  return storesAlone && !std::exchange(inTile, true);
+}
+
+void Emitter::endTile() {
+  inTile = false;
+  storeTile();
+}
+
+void Emitter::storeTile() {
+  std::vector<StreamedVector> apart;
+  for (const StreamedVector &vector : std::exchange(tile, {})) {
+    if (auto known = lines.find(vector.buffer); known != lines.end())
+      storeInOrder(known->second, vector.stored, vector.pointer);
+    else
+      apart.push_back(vector);
+  }
+  if (!apart.empty())
+    storeLines(apart);
+}
+
+/// So many elements are known to fill whole lines.
+bool Emitter::wholeLines(Value *elements) const {
+  return llvm::computeKnownBits(elements, module.getDataLayout()).countMinTrailingZeros() >=
+         llvm::Log2_64(kLineBytes / 4);
+}
+
 /// A vector of the buffer past the caches, if it begins where a line does or its loop goes along one stretch.
-void Emitter::storeStreamed(BufferId id, Value *stored, Value *pointer, llvm::Align align) {
-  if (auto known = lines.find(id); known != lines.end())
-    return storeInOrder(known->second, stored, pointer);
-  Value *offset = b.CreateAnd(b.CreatePtrToInt(pointer, b.getInt64Ty()), kLineBytes - 1);
+void Emitter::storeStreamed(const StreamedVector &vector) {
+  constexpr size_t kTile = 16; // of 32 registers
+  tile.push_back(vector);
+  if (!inTile || tile.size() == kTile)
+    storeTile();
+}
+
+/// Vectors past the caches if each begins where a line does.
+void Emitter::storeLines(const std::vector<StreamedVector> &vectors) {
+  std::set<Value *> begins;
+  Value *offsets = b.getInt64(0);
+  for (const StreamedVector &v : vectors)
+    if (begins.insert(v.begin).second)
+      offsets = b.CreateOr(offsets, b.CreatePtrToInt(v.begin, b.getInt64Ty()));
   auto *whole = BasicBlock::Create(context, "line", function),
        *split = BasicBlock::Create(context, "split", function),
        *after = BasicBlock::Create(context, "stored", function);
+  Value *offset = b.CreateAnd(offsets, kLineBytes - 1);
   b.CreateCondBr(b.CreateICmpEQ(offset, b.getInt64(0)), whole, split);
   b.SetInsertPoint(whole);
-  markStreamed(b.CreateAlignedStore(stored, pointer, llvm::Align(kLineBytes)));
+  for (const StreamedVector &v : vectors)
+    markStreamed(b.CreateAlignedStore(v.stored, v.pointer, llvm::Align(kLineBytes)));
   b.CreateBr(after);
   b.SetInsertPoint(split);
-  b.CreateAlignedStore(stored, pointer, align);
+  for (const StreamedVector &v : vectors)
+    b.CreateAlignedStore(v.stored, v.pointer, v.align);
   b.CreateBr(after);
   b.SetInsertPoint(after);
 }

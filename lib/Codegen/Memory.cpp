@@ -175,7 +175,7 @@ void Emitter::store(BufferId id, const std::vector<Val> &indices, const Val &val
     if (mask)
       b.CreateMaskedStore(stored, pointer, align, mask);
     else if (streamed[id] && hooks.streams(stored->getType()))
-      storeStreamed(id, stored, pointer, align);
+      storeStreamed({id, stored, pointer, wholeLines(p.index.v) ? p.base : pointer, align});
     else
       b.CreateAlignedStore(stored, pointer, align);
     return;

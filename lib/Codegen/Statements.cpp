@@ -45,12 +45,16 @@ void Emitter::emitLoop(const Stmt &s) {
     emit(s.body);
     inLane = false;
     return;
-  case LoopKind::Unroll:
+  case LoopKind::Unroll: {
+    const bool isTile = beginTile(s);
     for (int64_t i = 0, trip = kernel.body[s.trip].imm; i < trip; ++i) {
       vars[s.var] = {b.getInt64(i)};
       emit(s.body);
     }
+    if (isTile)
+      endTile();
     return;
+  }
   case LoopKind::Seq: return emitSeq(s, evalScalar(s.trip));
   }
 }
