@@ -152,15 +152,15 @@ enum { /* flags of fusec_sim_hooks.access */
 };
 
 /* `site` numbers the instruction inside one kernel phase: 0, 1, 2, ... each access, sync and shuffle in the
- * program text has its own. Lanes of one unit that make the n-th access of one site at the same loop iteration
- * count as one transaction. */
+ * program text has its own. What the lanes of one unit do at one site in the same `iteration`, a number for those of
+ * all loops around the access, counts as one transaction. */
 typedef struct {
   uint32_t struct_size; /* bytes of this struct; newer members come at the end */
   uint32_t reserved;
   /* Access of `bytes` bytes at `address`. `param`: index of the global buffer, or -1 for shared memory (address
    * between shared and shared + scratch_bytes). */
   void (*access)(fusec_sim_thread *t, const void *address, int32_t bytes, int32_t flags,
-                 int32_t param, int32_t site);
+                 int32_t param, int64_t iteration, int32_t site);
   /* Barrier of all threads of the block. */
   void (*block_sync)(fusec_sim_thread *t, int32_t site);
   /* Barrier of all lanes of the unit (a memory fence among them). */

@@ -90,7 +90,7 @@ private:
   static const fusec_sim_hooks hooks;
   static void threadMain(void *thread);
   static void onAccess(fusec_sim_thread *t, const void *address, int32_t bytes, int32_t flags,
-                       int32_t param, int32_t site);
+                       int32_t param, int64_t iteration, int32_t site);
   static void onBlockSync(fusec_sim_thread *t, int32_t site);
   static void onGridSync(fusec_sim_thread *t, int32_t site);
   static void onBeginBlock(fusec_sim_thread *t, int32_t phase, int64_t block, int32_t site);

@@ -42,13 +42,16 @@ void SimLog::start(int32_t n) {
   }
 }
 
+/// Accesses of one place in the program and in the course of its loops are one transaction.
+static std::pair<int32_t, int64_t> placeOf(const SimLog::Entry &e) { return {e.site, e.iteration}; }
+
 /// True when all lanes made the same accesses in the same order.
 bool SimLog::lockstep() const {
   for (int32_t l = 1; l < lanes; ++l) {
     if (logs[l].size() != logs[0].size())
       return false;
     for (size_t i = 0; i < logs[l].size(); ++i)
-      if (logs[l][i].site != logs[0][i].site)
+      if (placeOf(logs[l][i]) != placeOf(logs[0][i]))
         return false;
   }
   return true;
@@ -63,14 +66,12 @@ void SimLog::flush(SimCounts &counts) {
       count(transaction, counts);
     }
   } else {
-    // Lanes went different ways: the n-th access of each site belongs together.
-    std::map<std::pair<int32_t, int32_t>, std::vector<Entry>> groups;
-    for (int32_t l = 0; l < lanes; ++l) {
-      std::map<int32_t, int32_t> seen;
+    // Lanes went different ways.
+    std::map<std::pair<int32_t, int64_t>, std::vector<Entry>> groups;
+    for (int32_t l = 0; l < lanes; ++l)
       for (const Entry &e : logs[l])
-        groups[{e.site, seen[e.site]++}].push_back(e);
-    }
-    for (const auto &[key, entries] : groups)
+        groups[placeOf(e)].push_back(e);
+    for (const auto &[place, entries] : groups)
       count(entries, counts);
   }
   for (auto &log : logs)

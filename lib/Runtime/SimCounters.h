@@ -26,6 +26,7 @@ class SimLog {
 public:
   struct Entry {
     uint64_t address; // shared memory: offset
+    int64_t iteration;
     int32_t site;
     uint16_t bytes;
     uint8_t flags;

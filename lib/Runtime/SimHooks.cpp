@@ -19,7 +19,7 @@ const fusec_sim_hooks SimBlockRunner::hooks = {sizeof(fusec_sim_hooks),
                                                onWait};
 
 void SimBlockRunner::onAccess(fusec_sim_thread *visible, const void *address, int32_t bytes,
-                              int32_t flags, int32_t param, int32_t site) {
+                              int32_t flags, int32_t param, int64_t iteration, int32_t site) {
   Thread &t = *reinterpret_cast<Thread *>(visible);
   SimBlockRunner &r = *t.runner;
   if (r.seed != 0 && r.random.below(4) == 0)
@@ -39,8 +39,8 @@ void SimBlockRunner::onAccess(fusec_sim_thread *visible, const void *address, in
     r.park(t, State::LogFull, site);
   const uint64_t base = param >= 0 ? r.parameters[static_cast<size_t>(param)].begin
                                    : reinterpret_cast<uint64_t>(r.shared);
-  log.add(t.lane, {reinterpret_cast<uint64_t>(address) - base, site, static_cast<uint16_t>(bytes),
-                   static_cast<uint8_t>(flags), param < 0});
+  log.add(t.lane, {reinterpret_cast<uint64_t>(address) - base, iteration, site,
+                   static_cast<uint16_t>(bytes), static_cast<uint8_t>(flags), param < 0});
 }
 
 void SimBlockRunner::onBlockSync(fusec_sim_thread *t, int32_t site) {

@@ -2,11 +2,14 @@
 
 #include "fusec/bundle_format.h"
 
+#include "llvm/Analysis/LoopInfo.h"
 #include "llvm/Analysis/ValueTracking.h"
+#include "llvm/IR/Dominators.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/ReplaceConstant.h"
 
 #include <cstddef>
+#include <map>
 
 namespace fusec {
 namespace {
@@ -79,19 +82,44 @@ private:
       if (const Value *p = llvm::getLoadStorePointerOperand(&i);
           p && p->getType()->getPointerAddressSpace() != 0)
         accesses.push_back(&i);
+    llvm::DominatorTree dominators(gpu);
+    const llvm::LoopInfo loops(dominators);
     llvm::Type *i32 = b.getInt32Ty(), *generic = llvm::PointerType::get(context, 0);
     auto marker = module.getOrInsertFunction(
         "fusec.sim.access",
-        llvm::FunctionType::get(b.getVoidTy(), {generic, i32, i32, i32}, false));
+        llvm::FunctionType::get(b.getVoidTy(), {generic, i32, i32, i32, b.getInt64Ty()}, false));
     for (llvm::Instruction *i : accesses) {
+      Value *iteration = iterationOf(loops.getLoopFor(i->getParent()));
       b.SetInsertPoint(i);
       Value *p = const_cast<Value *>(llvm::getLoadStorePointerOperand(i));
       auto *arg = llvm::dyn_cast<llvm::Argument>(llvm::getUnderlyingObject(p, 0));
       const int64_t bytes = module.getDataLayout().getTypeStoreSize(llvm::getLoadStoreType(i));
       const int flags = llvm::isa<llvm::LoadInst>(i) ? FUSEC_SIM_READ : FUSEC_SIM_WRITE;
       b.CreateCall(marker, {b.CreateAddrSpaceCast(p, generic), b.getInt32(bytes), b.getInt32(flags),
-                            b.getInt32(arg ? static_cast<int>(arg->getArgNo()) : -1)});
+                            b.getInt32(arg ? static_cast<int>(arg->getArgNo()) : -1), iteration});
     }
+  }
+
+  /// The iteration of the loop and of those around it as one number.
+  Value *iterationOf(const llvm::Loop *loop) {
+    if (!loop)
+      return b.getInt64(0);
+    if (const auto known = iterations.find(loop); known != iterations.end())
+      return known->second;
+    constexpr uint64_t kSpread =
+        0x9e3779b97f4a7c15; // odd, so that iterations of others lie elsewhere
+    Value *around = iterationOf(loop->getParentLoop());
+    if (auto *of = llvm::dyn_cast<llvm::Instruction>(around))
+      b.SetInsertPoint(of->getParent(), of->getParent()->getFirstInsertionPt());
+    Value *first = b.CreateMul(around, b.getInt64(kSpread));
+    llvm::BasicBlock *header = loop->getHeader();
+    b.SetInsertPoint(header, header->begin());
+    llvm::PHINode *iteration = b.CreatePHI(b.getInt64Ty(), 2, "iteration");
+    b.SetInsertPoint(header, header->getFirstInsertionPt());
+    Value *next = b.CreateAdd(iteration, b.getInt64(1));
+    for (llvm::BasicBlock *before : llvm::predecessors(header))
+      iteration->addIncoming(loop->contains(before) ? next : first, before);
+    return iterations[loop] = iteration;
   }
 
   /// Floating-point operations of one instruction as SimCounts counts them: a fused multiply-add is two; comparisons,
@@ -198,7 +226,7 @@ private:
       } else {
         hook(offsetof(fusec_sim_hooks, access), none,
              {call->getArgOperand(0), call->getArgOperand(1), call->getArgOperand(2),
-              call->getArgOperand(3)});
+              call->getArgOperand(3), call->getArgOperand(4)});
         ++site;
       }
       if (r)
@@ -215,6 +243,7 @@ private:
   llvm::Type *ptr = nullptr;
   llvm::Function *sim = nullptr;
   Value *thread = nullptr, *hookTable = nullptr, *threadNumber = nullptr, *blockNumber = nullptr;
+  std::map<const llvm::Loop *, Value *> iterations;
   int site = 0;
 };
 

@@ -44,7 +44,7 @@ const fusec_sim_hooks kHooks = {
     sizeof(fusec_sim_hooks),
     0,
     [](fusec_sim_thread *t, const void *address, int32_t bytes, int32_t flags, int32_t param,
-       int32_t) {
+       int64_t, int32_t) {
       Machine &m = machineOf(t);
       m.reads += (flags & FUSEC_SIM_READ) != 0;
       m.writes += (flags & FUSEC_SIM_WRITE) != 0;

@@ -7,24 +7,28 @@
 
 enum { kLanes = 32 };
 
-static float load(fusec_sim_thread *t, int32_t param, int64_t i, int32_t site) {
+static float loadAgain(fusec_sim_thread *t, int32_t param, int64_t i, int64_t iteration,
+                       int32_t site) {
   const float *p = (const float *)t->buffers[param] + i;
-  t->hooks->access(t, p, 4, FUSEC_SIM_READ, param, site);
+  t->hooks->access(t, p, 4, FUSEC_SIM_READ, param, iteration, site);
   return *p;
+}
+static float load(fusec_sim_thread *t, int32_t param, int64_t i, int32_t site) {
+  return loadAgain(t, param, i, 0, site);
 }
 static void store(fusec_sim_thread *t, int32_t param, int64_t i, float v, int32_t site) {
   float *p = (float *)t->buffers[param] + i;
-  t->hooks->access(t, p, 4, FUSEC_SIM_WRITE, param, site);
+  t->hooks->access(t, p, 4, FUSEC_SIM_WRITE, param, 0, site);
   *p = v;
 }
 static float loadShared(fusec_sim_thread *t, int64_t i, int32_t site) {
   const float *p = (const float *)t->shared + i;
-  t->hooks->access(t, p, 4, FUSEC_SIM_READ, -1, site);
+  t->hooks->access(t, p, 4, FUSEC_SIM_READ, -1, 0, site);
   return *p;
 }
 static void storeShared(fusec_sim_thread *t, int64_t i, float v, int32_t site) {
   float *p = (float *)t->shared + i;
-  t->hooks->access(t, p, 4, FUSEC_SIM_WRITE, -1, site);
+  t->hooks->access(t, p, 4, FUSEC_SIM_WRITE, -1, 0, site);
   *p = v;
 }
 
@@ -137,6 +141,14 @@ KERNEL(strided) {
   const int64_t i = t->block * 64 + t->thread;
   storeShared(t, t->thread * kLanes, load(t, 0, i * 8 % t->dims[0], 0), 1);
   store(t, 1, i, loadShared(t, t->thread * kLanes, 2), 3);
+}
+
+/* out = sums of eight rows of 64; half a sector's threads leave the first row out. */
+KERNEL(late) {
+  float sum = 0;
+  for (int64_t row = t->thread < 4; row < 8; ++row)
+    sum += loadAgain(t, 0, row * 64 + t->thread, row, 0);
+  store(t, 1, t->thread, sum, 1);
 }
 
 /* Does not announce that it writes which block came when: shows the order in which blocks run. out[block] = how many

@@ -159,6 +159,9 @@ TEST_CASE("sim: sectors and bank conflicts") {
   CHECK(counter(r, "write_sectors") == 2 * 4); // 128 bytes a unit
   CHECK(counter(r, "tile_sectors") == 64 + 8);
   CHECK(counter(r, "shared_conflicts") == 4 * 31);
+  // Threads that have no part in an iteration are back in the next one.
+  r = runSim("late", {512, 64, 1, 2});
+  CHECK(counter(r, "read_sectors") == 8 * 64 / 8);
 }
 
 TEST_CASE("sim: each broken rule is found and names the kernel") {
