@@ -111,6 +111,7 @@ private:
   llvm::Value *pointers(const Place &p, DType t);
   void noteAhead();
   void emitAhead(const Stmt &loop);
+  Val inParts(const Stmt &loop, const Ahead &access);
 
   // Lines.cpp: stores past the caches.
   struct Lines {

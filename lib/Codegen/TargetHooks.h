@@ -31,6 +31,8 @@ public:
   virtual void defineMachine(llvm::Module &module, const GirKernel &kernel) const = 0;
   /// Of the last cache, where a kernel says how its lines come and go: 0 for none.
   virtual int64_t lastCacheBytes() const { return 0; }
+  /// Parts of a row of so many bytes of which a core asks for lines in turn.
+  virtual int64_t partsToAsk(int64_t) const { return 1; }
   /// x 2^k for a whole k, rounded once, for a type of which `scales` holds.
   virtual bool scales(const llvm::Type *) const { return false; }
   virtual llvm::Value *scale(llvm::IRBuilderBase &, llvm::Value *, llvm::Value *) const {

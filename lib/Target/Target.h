@@ -28,6 +28,7 @@ struct CpuCore {
   int64_t lineBytes = 0, pageBytes = 0;
   int firstCacheWays = 0;
   int rowsToFill = 0;           // that it goes along at once to get its share of memory's bandwidth
+  int pagesAsked = 1;           // that it asks lines of in turn, of a row that it is about to read
   double oneRowShare = 1;       // part of that share along fewer
   double severalRowsShare = 1;  // of a cache's bandwidth, along so many or more
   int64_t elementsPerBlock = 0; // that outweigh handing a block to another thread

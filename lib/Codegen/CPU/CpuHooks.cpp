@@ -25,6 +25,9 @@ public:
   int64_t lastCacheBytes() const override {
     return static_cast<int64_t>(target.memory.end()[-2].capacityBytes);
   }
+  int64_t partsToAsk(int64_t rowBytes) const override {
+    return std::clamp<int64_t>(rowBytes / target.core.pageBytes, 1, target.core.pagesAsked);
+  }
   bool scales(const llvm::Type *type) const override {
     return target.vectorRegisters == 32 && isLine(type);
   }
