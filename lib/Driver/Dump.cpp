@@ -147,8 +147,10 @@ Status loadDump(std::string_view text, const std::string &fileName,
       FUSEC_TRY(state.graph, parseGraph(s.text, fileName, store));
     } else if (s.what == "expr") {
       FUSEC_TRY(state.program, parseExpr(s.text, fileName, store));
+      FUSEC_CHECK(verify(state.program)); // plans cut it, schedules rewrite what they cut
     } else if (s.what == "plan" && !s.target.empty()) {
       FUSEC_TRY(target->plan, parsePlan(in, state.program));
+      FUSEC_CHECK(verify(target->plan, state.program));
       target->planWritten = true;
     } else if (s.what == "schedules" && !s.target.empty()) {
       FUSEC_CHECK(parseSchedules(in, *target));
