@@ -72,6 +72,8 @@ private:
   void reads(TensorId id, const std::string &where) {
     if (valid(id, where) && !written[id])
       fail(where, "reads " + ref(id) + " before it is written");
+    else if (ofSteps.count(id) != 0)
+      fail(where, "reads " + ref(id) + ", which only the steps of its scan have");
   }
   void writes(TensorId id, const std::string &where) {
     if (!valid(id, where))
@@ -82,6 +84,7 @@ private:
              program.tensors[id].kind != TensorKind::Output)
       fail(where, "writes " + ref(id) + ", which is neither a temp nor an output");
     written[id] = true;
+    ofSteps.erase(id);
   }
   void sameType(TensorId a, TensorId b, const std::string &where) {
     if (valid(a, where) && valid(b, where) &&
@@ -327,6 +330,9 @@ private:
       fail(where, "outputs are the finals, then the stacked tensors");
     for (TensorId id : e.outputs)
       writes(id, where);
+    for (const ScanCarry &c : e.carries)
+      made.insert(c.previous);
+    ofSteps.merge(made);
   }
 
   void items(const std::vector<Item> &list) {
@@ -397,6 +403,7 @@ private:
 
   const ExprProgram &program;
   std::vector<bool> written;
+  std::set<TensorId> ofSteps; // of scans in front: another value in each of their steps
   std::set<std::string> names;
   bool inScan = false;
   Diagnostics errors;

@@ -131,7 +131,7 @@ TEST_CASE("the verifier rejects what breaks a rule") {
   auto message = [&](const std::string &rest) {
     auto p = parseExpr(
         "expr p\ntensor %x: f32[4] input\ntensor %t: f32[4] temp\ntensor %y: f32[4] output\n"
-        "inputs (%x)\noutputs (%y)\n" +
+        "tensor %u: f32[4] temp\ninputs (%x)\noutputs (%y)\n" +
             rest,
         "t", store);
     if (!p.ok())
@@ -150,5 +150,10 @@ TEST_CASE("the verifier rejects what breaks a rule") {
   CHECK(message("map m [step:4]\n %y = %x[0]\n") ==
         "axis names are distinct identifiers and no keywords: 'step'");
   CHECK(message("map m [i:4]\n %y = %x[q]\n") == "'q' is neither an axis nor bound by let");
+  for (const char *inner : {"%t", "%u"}) // steps past the last one would have others
+    CHECK(message(std::string("scan s steps(2)\n carry %t = %x next %u\n map n [i:4]\n"
+                              "  %u = exp(%t[i])\nend\nmap m [i:4]\n %y = ") +
+                  inner + "[i]\n") ==
+          std::string("reads ") + inner + ", which only the steps of its scan have");
   CHECK(message("") == "an output that no equation writes");
 }
