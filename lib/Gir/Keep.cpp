@@ -176,6 +176,13 @@ bool Keeper::fitsRegisters(const std::vector<Site> &sites, const KeptValue &valu
       return false;
   }
 
+  int64_t everywhere = words; // as if all were live at once
+  for (const GirBuffer &buffer : kernel.buffers)
+    if (buffer.level == MemLevel::Register)
+      everywhere += registersFor(numElements(buffer.shape).constValue(), buffer.type);
+  if (everywhere <= limits.registers)
+    return true;
+
   // Registers in use at each point. The value is there when the first statement reads, to where the last one does.
   const Site &front = sites.front();
   const auto phase = std::find_if(kernel.phases.begin(), kernel.phases.end(),

@@ -23,6 +23,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <set>
+#include <unordered_map>
 
 namespace fusec {
 namespace {
@@ -83,12 +84,27 @@ private:
     return all && touching[static_cast<size_t>(value.source)] == inPhase;
   }
 
-  std::vector<NodeId> readsOf(const Stmt &s) const {
-    std::vector<NodeId> nodes = kernel.body.reachable(exprRoots(s));
-    std::erase_if(nodes, [&](NodeId id) {
-      return kernel.body[id].op != ScalarOp::Read && kernel.body[id].op != ScalarOp::ReadIf;
-    });
+  std::vector<NodeId> readsOf(const Stmt &s) {
+    std::vector<NodeId> nodes;
+    for (NodeId root : exprRoots(s)) {
+      const std::vector<NodeId> &below = readsBelow(root);
+      nodes.insert(nodes.end(), below.begin(), below.end());
+    }
+    std::sort(nodes.begin(), nodes.end());
+    nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
     return nodes;
+  }
+
+  /// Expressions only come, so that what was found for one holds.
+  const std::vector<NodeId> &readsBelow(NodeId root) {
+    const auto [known, isNew] = readsOfRoot.try_emplace(root);
+    if (isNew) {
+      known->second = kernel.body.reachable({root});
+      std::erase_if(known->second, [&](NodeId id) {
+        return kernel.body[id].op != ScalarOp::Read && kernel.body[id].op != ScalarOp::ReadIf;
+      });
+    }
+    return known->second;
   }
 
   void noteTouched(const Stmt &s) {
@@ -228,6 +244,7 @@ private:
 
   GirKernel &kernel;
   Keeper keeper;
+  std::unordered_map<NodeId, std::vector<NodeId>> readsOfRoot;
   // While sites stand:
   std::vector<std::vector<NodeId>> readsAt; // reads of each
   std::vector<int> touching;                // statements of all phases that read or write a buffer
