@@ -57,4 +57,19 @@ std::unique_ptr<TargetHooks> makeCpuHooks(const Target &target);
 std::unique_ptr<TargetHooks> makeNvptxHooks(const Target &target);
 std::unique_ptr<TargetHooks> makeAmdgpuHooks(const Target &target);
 
+/// Gives a declared function a body that is always inlined; `make` returns its result or null.
+template <typename F> void define(llvm::Module &module, const char *name, F &&make) {
+  llvm::Function *f = module.getFunction(name);
+  if (!f)
+    return;
+  f->setLinkage(llvm::GlobalValue::InternalLinkage);
+  f->addFnAttr(llvm::Attribute::AlwaysInline);
+  llvm::IRBuilder<> b(llvm::BasicBlock::Create(module.getContext(), "entry", f));
+  llvm::Value *r = make(b, *f);
+  if (r)
+    b.CreateRet(r);
+  else
+    b.CreateRetVoid();
+}
+
 } // namespace fusec

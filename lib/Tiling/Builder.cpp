@@ -181,6 +181,15 @@ TreeNode Builder::nest(std::vector<TreeNode> loops, std::vector<TreeNode> childr
   return std::move(children[0]);
 }
 
+TreeNode Builder::overTile(AxisId m, AxisId n, TreeNode leaf) const {
+  std::vector<TreeNode> loops;
+  if (m >= 0)
+    loops.push_back(loop(LoopKind::Unroll, m, 1));
+  loops.push_back(loop(LoopKind::Unroll, n, schedule.lanes));
+  loops.push_back(loop(LoopKind::Lane, n, 1));
+  return nest(loops, {std::move(leaf)});
+}
+
 TreeNode Builder::finishLeaf() const {
   return view.finish >= 0 ? leaf(LeafKind::Compute, view.finish)
                           : leaf(LeafKind::Store, view.first);

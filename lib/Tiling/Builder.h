@@ -65,6 +65,8 @@ public:
   static TreeNode leaf(LeafKind kind, int target, int rank = 0);
   /// loops[0] outermost around `children`.
   static TreeNode nest(std::vector<TreeNode> loops, std::vector<TreeNode> children);
+  /// The leaf for each element of a thread's tile: rows along `m` (-1: one) of vectors along `n`.
+  TreeNode overTile(AxisId m, AxisId n, TreeNode leaf) const;
   /// Leaf that ends the pattern: Compute of the finishing map, else Store of the reduction.
   TreeNode finishLeaf() const;
   /// Level entries of the pattern's internal edges (Register).

@@ -113,9 +113,9 @@ public:
     for (AxisId r : reduced)
       reduce.push_back(Builder::loop(LoopKind::Seq, r, 1));
     std::vector<TreeNode> steps = {
-        overTile(Builder::leaf(LeafKind::Init, view.first)),
-        Builder::nest(reduce, {overTile(Builder::leaf(LeafKind::Compute, view.first))}),
-        overTile(b.finishLeaf())};
+        b.overTile(m, n, Builder::leaf(LeafKind::Init, view.first)),
+        Builder::nest(reduce, {b.overTile(m, n, Builder::leaf(LeafKind::Compute, view.first))}),
+        b.overTile(m, n, b.finishLeaf())};
     if (inner.empty())
       body.insert(body.end(), steps.begin(), steps.end());
     else
@@ -125,15 +125,6 @@ public:
   }
 
 private:
-  TreeNode overTile(TreeNode leaf) const {
-    std::vector<TreeNode> loops;
-    if (m >= 0)
-      loops.push_back(Builder::loop(LoopKind::Unroll, m, 1));
-    loops.push_back(Builder::loop(LoopKind::Unroll, n, b.schedule.lanes));
-    loops.push_back(Builder::loop(LoopKind::Lane, n, 1));
-    return Builder::nest(loops, {leaf});
-  }
-
   /// Reduction loops in an order that walks the broadcast operand contiguously inside.
   void orderReduction() {
     std::vector<std::pair<int64_t, size_t>> order;

@@ -69,12 +69,12 @@ public:
     std::vector<TreeNode> walk;
     for (size_t i = 1; i < steps.size(); ++i)
       walk.push_back(Builder::loop(LoopKind::Seq, k, steps[i]));
-    step->push_back(
-        inUnit(Builder::nest(walk, {overTile(Builder::leaf(LeafKind::Compute, view.first))})));
+    step->push_back(inUnit(
+        Builder::nest(walk, {b.overTile(m, n, Builder::leaf(LeafKind::Compute, view.first))})));
     std::vector<TreeNode> body = {
-        inUnit(overTile(Builder::leaf(LeafKind::Init, view.first))),
+        inUnit(b.overTile(m, n, Builder::leaf(LeafKind::Init, view.first))),
         Builder::nest({Builder::loop(LoopKind::Seq, k, steps[0])}, std::move(*step)),
-        inUnit(overTile(b.finishLeaf()))};
+        inUnit(b.overTile(m, n, b.finishLeaf()))};
     b.schedule.tree = {Builder::nest(around, body)};
     return b.schedule;
   }
@@ -193,15 +193,6 @@ private:
     for (int64_t extent : extents)
       bytes *= extent;
     return bytes;
-  }
-
-  TreeNode overTile(TreeNode leaf) const {
-    std::vector<TreeNode> loops;
-    if (m >= 0)
-      loops.push_back(Builder::loop(LoopKind::Unroll, m, 1));
-    loops.push_back(Builder::loop(LoopKind::Unroll, n, b.schedule.lanes));
-    loops.push_back(Builder::loop(LoopKind::Lane, n, 1));
-    return Builder::nest(loops, {leaf});
   }
 
   TreeNode inUnit(TreeNode child) const {

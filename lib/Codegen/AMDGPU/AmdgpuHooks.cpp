@@ -8,20 +8,6 @@ namespace {
 namespace in = llvm::Intrinsic;
 using llvm::Value;
 
-template <typename F> void define(llvm::Module &module, const char *name, F &&make) {
-  llvm::Function *f = module.getFunction(name);
-  if (!f)
-    return;
-  f->setLinkage(llvm::GlobalValue::InternalLinkage);
-  f->addFnAttr(llvm::Attribute::AlwaysInline);
-  llvm::IRBuilder<> b(llvm::BasicBlock::Create(module.getContext(), "entry", f));
-  Value *r = make(b, *f);
-  if (r)
-    b.CreateRet(r);
-  else
-    b.CreateRetVoid();
-}
-
 class AmdgpuHooks final : public TargetHooks {
 public:
   explicit AmdgpuHooks(int waveLanes) : waveLanes(waveLanes) {}

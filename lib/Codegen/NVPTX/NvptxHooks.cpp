@@ -11,21 +11,6 @@ namespace {
 namespace in = llvm::Intrinsic;
 using llvm::Value;
 
-/// Gives a declared function a body that is always inlined; `make` returns its result or null.
-template <typename F> void define(llvm::Module &module, const char *name, F &&make) {
-  llvm::Function *f = module.getFunction(name);
-  if (!f)
-    return;
-  f->setLinkage(llvm::GlobalValue::InternalLinkage);
-  f->addFnAttr(llvm::Attribute::AlwaysInline);
-  llvm::IRBuilder<> b(llvm::BasicBlock::Create(module.getContext(), "entry", f));
-  Value *r = make(b, *f);
-  if (r)
-    b.CreateRet(r);
-  else
-    b.CreateRetVoid();
-}
-
 /// LLVM 19 cannot select acquire loads and release stores on NVPTX and drops the order of atomic operations, hence
 /// assembly for all that other blocks take part in.
 Value *assembly(llvm::IRBuilder<> &b, const char *text, const char *constraints,
