@@ -55,6 +55,22 @@ std::string hostText(const ExplainedTarget &target) {
   return decides ? "; both ways of a branch count, and one round of a loop" : "";
 }
 
+/// What `head` begins, cut between its items where a line would be longer than a page is wide.
+void addItems(const std::string &head, const std::string &items, std::string &out) {
+  constexpr size_t kColumns = 120;
+  std::string line = head;
+  for (size_t begin = 0, end = 0; begin < items.size(); begin = end) {
+    const size_t next = std::min(items.find(", ", begin), items.find("| ", begin));
+    end = next == std::string::npos ? items.size() : next + 2;
+    if (line.size() > head.size() && line.size() + end - begin > kColumns) {
+      out += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
+      line = std::string(head.size(), ' ');
+    }
+    line += items.substr(begin, end - begin);
+  }
+  out += line + "\n";
+}
+
 /// The words for where values between the equations of a kernel live, of those that the target's kernels have.
 std::string levelsText(const ExplainedTarget &target) {
   std::string out;
@@ -145,20 +161,21 @@ std::string kernelText(const ExplainedTarget &target, size_t k,
                     bytesText(kernel.prediction.writtenBytes) + " written";
   if (kernel.equations.size() > 1)
     out += "; unfused " + sumsText(kernel.unfused);
-  out += "\n     nodes      " + join(kernel.nodes) + "\n     equations  " + join(kernel.equations) +
-         "\n";
+  out += "\n";
+  addItems("     nodes      ", join(kernel.nodes), out);
+  addItems("     equations  ", join(kernel.equations), out);
   if (!kernel.phaseStarts.empty()) {
-    out += "     phases     ";
+    std::string phases;
     size_t begin = 0;
     for (size_t p = 0; p <= kernel.phaseStarts.size(); ++p) {
       const size_t end = p < kernel.phaseStarts.size() ? static_cast<size_t>(kernel.phaseStarts[p])
                                                        : kernel.equations.size();
-      out += (p > 0 ? " | " : "") +
-             join({kernel.equations.begin() + static_cast<std::ptrdiff_t>(begin),
-                   kernel.equations.begin() + static_cast<std::ptrdiff_t>(end)});
+      phases += (p > 0 ? " | " : "") +
+                join({kernel.equations.begin() + static_cast<std::ptrdiff_t>(begin),
+                      kernel.equations.begin() + static_cast<std::ptrdiff_t>(end)});
       begin = end;
     }
-    out += "\n";
+    addItems("     phases     ", phases, out);
   }
   if (const std::string barriers = barriersText(kernel.barriers); !barriers.empty())
     out += "     barriers   " + barriers + "\n";

@@ -3,7 +3,8 @@
 // Each list of items is searched on its own. Searches by the quick model (Beam.h) propose drafts: FusionStitching's
 // beam over candidate patterns, greedy merging, Souffle's partition from the top. The accurate model, which asks for a
 // schedule of every pattern, judges them, and the best ones are improved: a kernel is joined with that of a neighbour,
-// or cut in two, wherever that makes the plan faster. Example, softmax over the rows of x:
+// or cut in two, wherever that makes the plan faster. The modes of single papers take the fastest of their own drafts
+// and of the list as it is. Example, softmax over the rows of x:
 //   %m[i] = max_k x[i,k]           |
 //   %e[i,j] = exp(x[i,j] - m[i])   |  one kernel: a block owns rows, %m and %s stay in registers,
 //   %s[i] = sum_k e[i,k]           |  %e in the block's own memory; x is read once, y written once
@@ -218,8 +219,7 @@ private:
       drafts.push_back(greedyMerge(context, region, score, sets));
     if (full || mode == SearchMode::Souffle)
       drafts.push_back(topDown(context, region, score, sets));
-    if (full || mode == SearchMode::None)
-      drafts.push_back({"none", Partition(region.vertices.size(), -1)});
+    drafts.push_back({"none", Partition(region.vertices.size(), -1)});
     return drafts;
   }
 
