@@ -125,7 +125,8 @@ for name, height, channels, reduced, once, twice in BLOCKS:
 
 # FusionStitching, table 2: of BERT's kernels beside the contractions (inference), 77 stay of the 277 of basic fusion.
 path = f"{models}/bert128.onnx"
-contractions = {n.name for n in onnx.load(path).graph.node if n.op_type in ("MatMul", "Gemm")}
+products = [n for n in onnx.load(path).graph.node if n.op_type in ("MatMul", "Gemm")]
+contractions = {n.name for n in products}
 memory = lambda found: sum(not contractions & set(kernel["nodes"]) for kernel in found["kernels"])
 stitched = explain(path, "--search-mode=fs")
 for fused, basic in zip(stitched, explain(path, "--search-mode=none")):
@@ -145,9 +146,16 @@ path_of_long = save("long", [node("Softmax", ["x"], ["y"])], {"x": (1, 1 << 20)}
 assert any(waits(found) for found in explain(path_of_long))
 for found in explain(path_of_long, "--search-mode=fs") + stitched:
     assert not waits(found), found["target"]
+results = {name for n in products for name in n.output}
+alone = set()
 for found in stitched + explain(path, "--search-mode=powerfusion"):
     for kernel in found["kernels"]:
-        assert not contractions & set(kernel["nodes"]) or len(kernel["equations"]) == 1 or kernel["phase_starts"]
+        starts = [0] + kernel["phase_starts"] + [len(kernel["equations"])]
+        for begin, end in zip(starts, starts[1:]):
+            equations = set(kernel["equations"][begin:end])
+            assert not results & equations or len(equations) == 1, (found["target"], equations)
+            alone |= results & equations
+assert alone == results  # each is one of the equations
 print("contractions stay alone, blocks of stitched kernels do not wait")
 
 # Souffle, section 8.3: BERT in two kernels a layer at most, where a barrier of the device costs less than a launch.
