@@ -3,6 +3,7 @@
 #include "Fusion/CutPattern.h"
 #include "Fusion/QuickSeconds.h"
 #include "Tiling/Access.h"
+#include "Tiling/Held.h"
 #include "Tiling/Kept.h"
 #include "Tiling/LiveReads.h"
 #include "Tiling/Rounds.h"
@@ -176,6 +177,7 @@ private:
       (written ? kernel.outputs : kernel.inputs).push_back(program.tensors[step.arguments[a]].name);
     }
     addEdges(step, pattern, state.schedules[p].back().schedule, kernel);
+    addHeld(step, pattern, state.schedules[p].back().schedule, kernel);
     addRecomputed(step, pattern, state.schedules[p].back().schedule, kernel);
     kernel.prediction = predictions[p];
     kernel.moved = moved[p];
@@ -234,6 +236,22 @@ private:
                 std::count(reads[to].begin(), reads[to].end(), state) != 0)
               add(state, from, to, rounds ? "barrier" : "");
       }
+  }
+
+  void addHeld(const PlanStep &step, const Pattern &pattern, const Schedule &schedule,
+               ExplainedKernel &kernel) const {
+    const ScheduleNames names = modelNames.of(step, pattern, schedule);
+    const ScheduledPattern scheduled(schedule, pattern.program);
+    const std::vector<const Equation *> parts = scheduledEquations(scheduled.program());
+    for (const Kept &kept : schedule.kept) {
+      if (!tiling::isHeld(schedule, kept) || *kept.from == kept.read)
+        continue;
+      const auto again = static_cast<size_t>(kept.read.equation),
+                 first = static_cast<size_t>(kept.from->equation);
+      const NodeId read = readsOf(*parts[again])[static_cast<size_t>(kept.read.read)];
+      kernel.held.push_back({names.tensors[static_cast<size_t>(parts[again]->body[read].index)],
+                             names.equations[first].name, names.equations[again].name});
+    }
   }
 
   /// What stands between the phases in which equations are computed; phases of a round count like those of the root.

@@ -16,6 +16,11 @@ struct InnerEdge {
   std::string level; // one of levelMeanings
 };
 
+/// What threads read in one phase of a kernel and hold for a later one.
+struct HeldTensor {
+  std::string tensor, first, again; // the equations that read it and find it held
+};
+
 /// What one launch of a kernel waits for, as its seconds have it.
 struct BarrierCounts {
   double ofBlock = 0;  // taken by the threads of a block, the average one where blocks differ
@@ -32,6 +37,7 @@ struct ExplainedKernel {
   std::vector<int> phaseStarts;             // positions of equations that begin a phase, without 0
   std::vector<std::string> inputs, outputs; // tensors
   std::vector<InnerEdge> edges;
+  std::vector<HeldTensor> held;
   Prediction prediction;   // of one launch
   double quickSeconds = 0; // of one launch, by the fidelity that the search explores with
   Moved moved;             // of one launch: what its instructions ask for

@@ -228,6 +228,10 @@ function details(k, i) {
       .map(level => el('p', {class: 'dim'}, level + ': ' + t.levels[level])), ...k.edges.map(e =>
       el('p', {class: 'names'}, el('span', {class: 'tag ' + e.level}, e.level), ' ' + e.tensor,
          el('span', {class: 'dim'}, ' from ' + e.producer + ' to ' + e.consumer))));
+  if (k.held.length)
+    part.append(el('h2', {}, 'Read once, held in registers for a later phase'), ...k.held.map(h =>
+      el('p', {class: 'names'}, h.tensor,
+         el('span', {class: 'dim'}, ' read by ' + h.first + ', again by ' + h.again))));
   part.append(...values('Values from other kernels', t.apart.filter(a => a.to === i), 'from'),
               ...values('Values for other kernels', t.apart.filter(a => a.from === i), 'to'));
   k.schedules.forEach((s, v) => part.append(

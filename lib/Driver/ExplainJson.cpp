@@ -73,6 +73,11 @@ std::string edge(const InnerEdge &e) {
          ",\"consumer\":" + jsonString(e.consumer) + ",\"level\":" + jsonString(e.level) + "}";
 }
 
+std::string held(const HeldTensor &h) {
+  return "{\"tensor\":" + jsonString(h.tensor) + ",\"first\":" + jsonString(h.first) +
+         ",\"again\":" + jsonString(h.again) + "}";
+}
+
 std::string kernel(const ExplainedKernel &k) {
   auto evaluation = [](const search::Evaluation &e) {
     return "{\"name\":" + jsonString(e.name) + ",\"predicted_s\":" + floatToText(e.score) +
@@ -84,7 +89,7 @@ std::string kernel(const ExplainedKernel &k) {
          ",\"phase_starts\":" +
          list(k.phaseStarts, [](int start) { return std::to_string(start); }) +
          ",\"inputs\":" + names(k.inputs) + ",\"outputs\":" + names(k.outputs) +
-         ",\"edges\":" + list(k.edges, edge) + "," +
+         ",\"edges\":" + list(k.edges, edge) + ",\"held\":" + list(k.held, held) + "," +
          numbers(k.prediction.readBytes, k.prediction.writtenBytes, k.prediction.seconds) +
          ",\"quick_s\":" + floatToText(k.quickSeconds) + ",\"moved\":" + movedText(k.moved) +
          ",\"barriers\":" + barriersText(k.barriers) + ",\"each_step\":" + stepReads(k.stepReads) +

@@ -187,6 +187,9 @@ std::string kernelText(const ExplainedTarget &target, size_t k,
     out += "     " + edge.level + std::string(11 - std::min<size_t>(10, edge.level.size()), ' ') +
            "%" + oneLine(edge.tensor) + " from " + oneLine(edge.producer) + " to " +
            oneLine(edge.consumer) + "\n";
+  for (const HeldTensor &held : kernel.held)
+    out += "     held       %" + oneLine(held.tensor) + ", which " + oneLine(held.first) +
+           " reads, in registers for " + oneLine(held.again) + "\n";
   auto [first, isNew] = firstOf.emplace(kernel.name, k);
   if (isNew)
     addSchedules(kernel, out);

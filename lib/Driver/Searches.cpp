@@ -48,9 +48,9 @@ Status planTarget(const ExprProgram &program, const PlanOptions &options, Target
 Status scheduleTarget(const PlanOptions &options, TargetState &target) {
   Diagnostics errors;
   for (const Pattern &pattern : target.plan.patterns) {
-    Result<std::vector<ScheduleVariant>> variants =
-        bestSchedules(pattern.program, target.target, pattern.phaseStarts,
-                      {nullptr, infoOf(options.mode).blocksWait});
+    Result<std::vector<ScheduleVariant>> variants = bestSchedules(
+        pattern.program, target.target, pattern.phaseStarts,
+        {nullptr, infoOf(options.mode).blocksWait, true, infoOf(options.mode).alwaysHolds});
     if (!variants) {
       errors.insert(errors.end(), variants.errors().begin(), variants.errors().end());
       continue;

@@ -72,6 +72,8 @@ struct SearchModeInfo {
   /// Else each contraction (isContraction) is a kernel of its own: left to a library.
   bool joinsContractions = true;
   bool blocksWait = true; // for each other, between phases and rounds of a kernel
+  /// What threads can hold from phase to phase they hold, whether the model finds it faster or not.
+  bool alwaysHolds = false;
 };
 inline constexpr SearchModeInfo kSearchModes[] = {
     {SearchMode::Full, "full", "all seeds, improved under the accurate model"},
@@ -81,7 +83,8 @@ inline constexpr SearchModeInfo kSearchModes[] = {
      false, false},
     {SearchMode::Souffle, "souffle",
      "Souffle: from the top down, everything between contractions, independent parts side by "
-     "side"},
+     "side",
+     true, true, true},
     {SearchMode::PowerFusion, "powerfusion",
      "PowerFusion: greedy merging along values and of what reads the same; no contractions (a "
      "matrix times one vector is none)",

@@ -2,22 +2,44 @@
 
 #include "Cost/Occupancy.h"
 #include "Gir/Liveness.h"
+#include "Tiling/HeldAcross.h"
+#include "Tiling/Kept.h"
 #include "Tiling/LiveReads.h"
+#include "Tiling/Phases.h"
 #include "Tiling/Rounds.h"
 #include "Tiling/StatementPlaces.h"
 #include "Tiling/Work.h"
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 namespace fusec::tiling {
 
+bool isHeld(const Schedule &schedule, const Kept &kept) {
+  if (!kept.from || *kept.from == kept.read || kept.from->equation < 0)
+    return kept.from.has_value();
+  if (std::none_of(schedule.tree.begin(), schedule.tree.end(),
+                   [](const TreeNode &node) { return node.isBorder(); }) ||
+      hasRounds(schedule))
+    return false;
+  const std::vector<int> starts = phaseStarts(schedule);
+  return std::any_of(starts.begin(), starts.end(), [&](int start) {
+    return kept.from->equation < start && start <= kept.read.equation;
+  });
+}
+
 bool holdsValues(const Schedule &schedule) {
-  return std::any_of(schedule.kept.begin(), schedule.kept.end(), isHeld);
+  return std::any_of(schedule.kept.begin(), schedule.kept.end(),
+                     [&](const Kept &kept) { return isHeld(schedule, kept); });
 }
 
 Schedule withoutHeld(Schedule schedule) {
-  std::erase_if(schedule.kept, isHeld);
+  std::vector<Kept> kept;
+  for (const Kept &k : schedule.kept)
+    if (!isHeld(schedule, k))
+      kept.push_back(k);
+  schedule.kept = std::move(kept);
   return schedule;
 }
 
@@ -161,6 +183,21 @@ std::vector<HeldRead> heldReads(const Schedule &schedule, const ExprProgram &pro
   if (!holdsValues(schedule))
     return out;
   const std::vector<const Equation *> equations = scheduledEquations(program);
+  if (!scanOf(program)) {
+    const std::map<int, Loops> computes = computesOf(schedule.tree);
+    std::vector<ReadPlace> places;
+    for (const Kept &kept : schedule.kept)
+      if (const auto at = computes.find(kept.read.equation);
+          isHeld(schedule, kept) && at != computes.end()) {
+        auto place = std::find(places.begin(), places.end(), *kept.from);
+        if (place == places.end())
+          place = places.insert(place, *kept.from);
+        const Equation &e = *equations[static_cast<size_t>(kept.read.equation)];
+        out.push_back({kept, 0, static_cast<int>(place - places.begin()),
+                       elementsOf(schedule, e, kept.read, at->second)});
+      }
+    return out;
+  }
   int phase = -1;
   for (const auto &parts : partsOfPhases(schedule)) {
     ++phase;
@@ -169,7 +206,7 @@ std::vector<HeldRead> heldReads(const Schedule &schedule, const ExprProgram &pro
       const std::map<int, Loops> computes = computesOf(part);
       for (const Kept &kept : schedule.kept) {
         const auto at = computes.find(kept.read.equation);
-        if (!isHeld(kept) || at == computes.end())
+        if (!isHeld(schedule, kept) || at == computes.end())
           continue;
         const Equation &e = *equations[static_cast<size_t>(kept.read.equation)];
         out.push_back(
@@ -208,8 +245,13 @@ std::vector<std::string> heldReadProblems(const Schedule &schedule, const ExprPr
   const std::vector<const Equation *> equations = scheduledEquations(program);
   const std::map<int, Loops> computes = computesOf(schedule.tree);
   for (const Kept &kept : schedule.kept) {
-    if (!isHeld(kept))
+    if (!isHeld(schedule, kept))
       continue;
+    if (*kept.from != kept.read) {
+      if (const std::string why = obstacleAcross(schedule, program, kept); !why.empty())
+        problems.push_back("what keep " + print(kept.read) + " holds from phase to phase " + why);
+      continue;
+    }
     const auto at = computes.find(kept.read.equation);
     const std::string why = at == computes.end()
                                 ? "stands in rounds"
@@ -220,11 +262,66 @@ std::vector<std::string> heldReadProblems(const Schedule &schedule, const ExprPr
   return problems;
 }
 
+HeldStorage allHeld(const Schedule &schedule, const ExprProgram &program) {
+  HeldStorage all;
+  for (const HeldStorage &phase : heldStorage(schedule, program)) {
+    all.registers += phase.registers;
+    all.sharedBytes += phase.sharedBytes;
+  }
+  return all;
+}
+
+bool areResident(const std::vector<cost::Counts> &phases, const Target &target) {
+  return cost::joinsPhases(target) &&
+         std::all_of(phases.begin(), phases.end(), [&](const cost::Counts &phase) {
+           return double(cost::places(phase, target)) >= phase.blocks;
+         });
+}
+
+bool isResident(const Schedule &schedule, const ExprProgram &program, const Target &target) {
+  return areResident(WorkMeter(program, target).residentPhases(schedule), target);
+}
+
+/// Whether one of these equations reads the tensor and does not find it held.
+static bool readsAnew(const Schedule &schedule, const ExprProgram &program,
+                      const std::vector<bool> &own, TensorId tensor) {
+  const std::vector<const Equation *> equations = scheduledEquations(program);
+  for (size_t e = 0; e < equations.size(); ++e) {
+    const std::vector<NodeId> reads = readsOf(*equations[e]);
+    for (size_t r = 0; own[e] && r < reads.size(); ++r) {
+      const Kept *kept = keptAt(schedule, {static_cast<int>(e), 0, static_cast<int>(r)});
+      if (equations[e]->body[reads[r]].index == tensor && !(kept && isHeld(schedule, *kept)))
+        return true;
+    }
+  }
+  return false;
+}
+
+cost::Counts takeHeld(const Schedule &schedule, const ExprProgram &program,
+                      const std::vector<bool> &own, Traffic &traffic) {
+  cost::Counts taken;
+  const std::vector<const Equation *> equations = scheduledEquations(program);
+  std::set<TensorId> found;
+  for (const HeldRead &held : heldReads(schedule, program)) {
+    const Equation &e = *equations[static_cast<size_t>(held.kept.read.equation)];
+    const TensorId t = e.body[readsOf(e)[static_cast<size_t>(held.kept.read.read)]].index;
+    if (!found.insert(t).second || readsAnew(schedule, program, own, t))
+      continue;
+    double &bytes = traffic.readOf[static_cast<size_t>(t)];
+    taken.readBytes += bytes;
+    if (program.tensors[static_cast<size_t>(t)].kind == TensorKind::Constant)
+      taken.constantBytes += bytes;
+    traffic.readBytes -= bytes;
+    bytes = 0;
+  }
+  return taken;
+}
+
 std::optional<Schedule> withHeld(const Schedule &schedule, const ExprProgram &program,
                                  const Target &target) {
   if (!cost::joinsPhases(target))
     return std::nullopt;
-  const std::vector<cost::Counts> phases = roundCounts(schedule, program, target);
+  const std::vector<cost::Counts> phases = WorkMeter(program, target).phases(schedule);
   double blocks = 0;
   for (const cost::Counts &phase : phases)
     blocks = std::max(blocks, phase.blocks);

@@ -83,7 +83,10 @@ RewriteLimits rewriteLimits(const Target &target) {
 
 Status decideKept(Schedule &schedule, const ExprProgram &pattern,
                   const std::vector<Symbol> &symbols, const Target &target) {
-  std::erase_if(schedule.kept, [](const Kept &kept) { return !tiling::isHeld(kept); });
+  std::vector<Kept> held;
+  std::copy_if(schedule.kept.begin(), schedule.kept.end(), std::back_inserter(held),
+               [&](const Kept &kept) { return tiling::isHeld(schedule, kept); });
+  schedule.kept = std::move(held);
   RewriteLimits limits = rewriteLimits(target);
   if (limits.registers == 0 || !mayKeep(schedule, ScheduledPattern(schedule, pattern).program()))
     return success();
@@ -114,7 +117,7 @@ Result<LoweredKernel> lowerAndRewrite(const ExprProgram &pattern, const Schedule
   NumberedReads numbered;
   numbered.wanted.emplace();
   for (const Kept &kept : schedule.kept)
-    if (!tiling::isHeld(kept))
+    if (!tiling::isHeld(schedule, kept))
       numbered.wanted->insert({numberOf(lowered, kept.read),
                                kept.from ? numberOf(lowered, *kept.from) : 0, kept.level});
   RewriteLimits limits = rewriteLimits(target);
@@ -123,7 +126,7 @@ Result<LoweredKernel> lowerAndRewrite(const ExprProgram &pattern, const Schedule
   const std::set<KeptRead> done = everywhere(numbered);
   Diagnostics errors;
   for (const Kept &kept : schedule.kept)
-    if (!tiling::isHeld(kept) &&
+    if (!tiling::isHeld(schedule, kept) &&
         done.count({numberOf(lowered, kept.read), kept.from ? numberOf(lowered, *kept.from) : 0,
                     kept.level}) == 0)
       errors.push_back({Diag::BadIr, "schedule " + schedule.name,
@@ -317,7 +320,7 @@ KeptStorage keptStorage(const Schedule &schedule, const ExprProgram &program,
   using Source = std::pair<std::optional<ReadPlace>, TensorId>;
   std::map<Source, std::vector<const Kept *>> places;
   for (const Kept &kept : schedule.kept)
-    if (!isHeld(kept))
+    if (!isHeld(schedule, kept))
       places[{kept.from, kept.from ? -1 : tensorOf(kept.read)}].push_back(&kept);
   for (const auto &[source, users] : places) {
     const auto &[from, tensor] = source;

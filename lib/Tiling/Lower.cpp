@@ -201,7 +201,7 @@ void Lowering::lowerLoop(const TreeNode &node, std::vector<Stmt> &result) {
   if (stepsOverRegisters.count(loop.var) != 0) {
     loop.loop = kernel.vars[static_cast<size_t>(loop.var)].kind = LoopKind::Unroll;
     if (body[loop.trip].op != ScalarOp::Const)
-      problem("what rounds hold in registers needs constant trips of " + axisName);
+      problem("what is held in registers needs constant trips of " + axisName);
   }
   if (node.axis != kStepAxis)
     checks[node.axis] = before;

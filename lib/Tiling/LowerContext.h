@@ -54,10 +54,13 @@ private:
   void lowerRounds(const TreeNode &loop);
   void lowerBlock(std::span<const TreeNode> nodes, std::vector<Stmt> &out);
 
-  // LowerHeld.cpp: values that rounds hold (Held.h)
-  const tiling::HeldRead *heldAt(int equation, int read) const;
-  NodeId heldElement(const tiling::HeldRead &held);
+  // LowerHeld.cpp: values that rounds and phases hold (Held.h)
+  /// Of a read that is held or has been held for another one.
+  const tiling::HeldRead *heldAt(const ReadPlace &place) const;
+  NodeId heldElement(const tiling::HeldRead &held, const ReadPlace &place);
+  void hold();
   void fillHeld(int equation, std::vector<Stmt> &out);
+  bool touchesHeld(std::span<const TreeNode> nodes) const;
   Phase copyPhase(TensorId from, TensorId to);
   NodeId tripOf(const TreeNode &node);
   std::optional<TreePath> findLeaf(LeafKind kind, int target) const;
@@ -195,7 +198,7 @@ private:
   bool clampSpatial =
       false;            // reads of a reduction past a spatial extent are moved to the last element
   int computeRank = -1; // of the Compute statement that is being lowered
-  /// Inside of rounds, and where their values are fetched: what becomes of reads that are held.
+  /// Inside of rounds, where their values are fetched, and in phases that hold some: what becomes of such reads.
   enum class Holding : uint8_t { No, Fill, Use } holding = Holding::No;
   std::vector<tiling::HeldRead> held;
   std::map<std::tuple<int, MemLevel, int, DType>, BufferId> heldBuffers; // phase, level, number

@@ -1,11 +1,15 @@
-// Values that rounds hold (Held.h). Where all blocks are resident, a phase in front of the rounds fetches them by the
-// loops of the statements that need them:
+// Values that rounds and phases hold (Held.h). Where all blocks are resident, a phase in front of the rounds fetches
+// them by the loops of the statements that need them:
 //
 //   phase waiting (b: 32) { if eq(resident, 1) { .. unroll k in 8 { lane l in 32 { %held[k] = %w[..] } } } }
 //   rounds (step: 109) {
 //     phase (b: 32) {
 //       if eq(resident, 1) { .. unroll k in 8 { lane l in 32 { %sum[] sum= mul(%held[k], %h[..]) } } }
 //       else { .. seq k in 8 { lane l in 32 { %sum[] sum= mul(%w[..], %h[..]) } } }
+//
+// Without rounds the statement that reads them first does so:
+//
+//   phase (c: 32) { if eq(resident, 1) { .. { %held[k] = %x[..]  %sum[] sum= %held[k] } } else { .. } }
 #include "Gir/Resident.h"
 #include "Tiling/LowerContext.h"
 
@@ -29,23 +33,33 @@ void Lowering::lowerBlock(std::span<const TreeNode> nodes, std::vector<Stmt> &re
   result.push_back(std::move(choice));
 }
 
-const tiling::HeldRead *Lowering::heldAt(int equation, int read) const {
-  const ReadPlace place{equation, 0, read};
-  const auto it = std::find_if(held.begin(), held.end(),
-                               [&](const tiling::HeldRead &h) { return h.kept.read == place; });
+const tiling::HeldRead *Lowering::heldAt(const ReadPlace &place) const {
+  const auto it = std::find_if(held.begin(), held.end(), [&](const tiling::HeldRead &h) {
+    return h.kept.read == place || h.kept.from == place;
+  });
   return it == held.end() ? nullptr : &*it;
 }
 
+bool Lowering::touchesHeld(std::span<const TreeNode> nodes) const {
+  return std::any_of(nodes.begin(), nodes.end(), [&](const TreeNode &node) {
+    if (node.isLoop)
+      return touchesHeld(node.children);
+    return node.leaf == LeafKind::Compute &&
+           std::any_of(held.begin(), held.end(), [&](const tiling::HeldRead &h) {
+             return h.kept.read.equation == node.target || h.kept.from->equation == node.target;
+           });
+  });
+}
+
 /// The thread's own element for the current iterations of the loops that the read depends on.
-NodeId Lowering::heldElement(const tiling::HeldRead &read) {
-  const Equation &e = *equations[read.kept.read.equation];
-  const DType type = e.body[readsOf(e)[read.kept.read.read]].type;
+NodeId Lowering::heldElement(const tiling::HeldRead &read, const ReadPlace &place) {
+  const Equation &e = *equations[place.equation];
+  const DType type = e.body[readsOf(e)[place.read]].type;
   const bool registers = read.kept.level == MemLevel::Register;
   std::vector<const TreeNode *> around;
   for (const PathLoop &loop : path)
     around.push_back(loop.node);
-  const std::vector<const TreeNode *> loops =
-      tiling::loopsOfHeld(schedule, e, read.kept.read, around);
+  const std::vector<const TreeNode *> loops = tiling::loopsOfHeld(schedule, e, place, around);
   NodeId flat = body.index(0), unit = kNoNode, lane = kNoNode;
   auto digit = [&](NodeId value, int64_t size) {
     flat = body.binary(ScalarOp::Add, body.binary(ScalarOp::Mul, flat, body.index(size)), value);
@@ -91,8 +105,11 @@ void Lowering::fillHeld(int equation, std::vector<Stmt> &result) {
   std::vector<Stmt> statements;
   clampSpatial = sum;
   for (size_t r = 0; r < reads.size(); ++r)
-    if (const tiling::HeldRead *read = heldAt(equation, static_cast<int>(r))) {
-      const NodeId value = importValue(equation, reads[r]), element = heldElement(*read);
+    if (const ReadPlace place{equation, 0, static_cast<int>(r)};
+        const tiling::HeldRead *read = heldAt(place)) {
+      if (*read->kept.from != place)
+        continue;
+      const NodeId value = importValue(equation, reads[r]), element = heldElement(*read, place);
       statements.push_back(storeStmt(body[element].index, body[element].args, value));
     }
   clampSpatial = false;

@@ -71,6 +71,11 @@ void Lowering::lowerLeaf(const TreeNode &node, std::vector<Stmt> &result) {
   case LeafKind::Init: return lowerInit(node.target, result);
   case LeafKind::Compute:
     computeRank = node.rank;
+    if (holding == Holding::Use && !scan) {
+      holding = Holding::Fill;
+      fillHeld(node.target, result);
+      holding = Holding::Use;
+    }
     isCascade(node.target) ? computeCascade(node.target, node.rank, result)
                            : lowerCompute(node.target, result);
     computeRank = -1;

@@ -76,8 +76,8 @@ NodeId Lowering::readTensor(int equation, NodeId original, const Scalar &copied)
   const auto ordinal =
       static_cast<int>(std::find(reads.begin(), reads.end(), original) - reads.begin());
   if (holding == Holding::Use && computeRank >= 0 && axisOverride.empty())
-    if (const tiling::HeldRead *read = heldAt(equation, ordinal))
-      return heldElement(*read);
+    if (const ReadPlace place{equation, 0, ordinal}; const tiling::HeldRead *read = heldAt(place))
+      return heldElement(*read, place);
   if (const Operand *operand = tiling::operandOf(schedule, equation, ordinal);
       operand && axisOverride.empty())
     return numbered(equation, ordinal,

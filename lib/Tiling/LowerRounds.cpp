@@ -10,25 +10,34 @@ void Lowering::lowerPhases() {
   for (const TreeNode &node : tree)
     if (node.isBorder())
       waits.push_back(!node.isBarrier());
+  if (!scan)
+    hold();
   size_t number = 0;
   for (std::span<const TreeNode> phase : phasesOf(tree)) {
     if (const TreeNode *loop = tiling::roundsOf(phase)) {
       lowerRounds(*loop);
     } else {
+      holding = touchesHeld(phase) ? Holding::Use : Holding::No;
       kernel.phases.push_back(lowerTree(phase, number));
+      holding = Holding::No;
       kernel.phases.back().waiting = waits[number];
     }
     ++number;
   }
 }
 
+void Lowering::hold() {
+  held = tiling::heldReads(schedule, pattern);
+  if (!held.empty())
+    kernel.resident = newVar("resident", LoopKind::Seq, {0, 1, std::nullopt});
+}
+
 /// A scan's step loop over phases of the whole grid.
 void Lowering::lowerRounds(const TreeNode &loop) {
   const std::vector<std::span<const TreeNode>> inside = phasesOf(loop.children);
   const auto phasesBefore = static_cast<int>(kernel.phases.size());
-  held = tiling::heldReads(schedule, pattern);
+  hold();
   if (!held.empty()) {
-    kernel.resident = newVar("resident", LoopKind::Seq, {0, 1, std::nullopt});
     holding = Holding::Fill;
     for (const tiling::HeldRead &first : held)
       if (&first == &held[0] || first.phase != (&first - 1)->phase) {

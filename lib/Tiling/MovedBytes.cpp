@@ -243,7 +243,7 @@ private:
     const Kept *kept = schedule.kept.empty() ? nullptr : keptFor(place, loops);
     if (!kept)
       return read(loops);
-    if (!isHeld(*kept) || !scan)
+    if (!isHeld(schedule, *kept) || !scan)
       return;
     const StatementLoops once(schedule, path, symbols, {0, 1});
     read(once);
@@ -256,7 +256,7 @@ private:
     const Kept *kept = keptAt(schedule, place);
     const bool brings =
         std::any_of(schedule.kept.begin(), schedule.kept.end(), [&](const Kept &other) {
-          return other.from == place && other.level == MemLevel::Shared && !isHeld(other);
+          return other.from == place && other.level == MemLevel::Shared && !isHeld(schedule, other);
         });
     if (const bool shared = kept && kept->level == MemLevel::Shared; shared || brings)
       moved.sharedBytes += (shared ? 1 : 2) * threadBytes(place, loops);

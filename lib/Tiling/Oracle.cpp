@@ -4,6 +4,7 @@
 #include "Expr/transforms/Profile.h"
 #include "Support/OptValues.h"
 #include "Tiling/Builder.h"
+#include "Tiling/Held.h"
 #include "Tiling/Kept.h"
 #include "Tiling/LiveReads.h"
 #include "Tiling/Phases.h"
@@ -245,6 +246,9 @@ Result<std::vector<ScheduleVariant>> bestSchedules(const ExprProgram &pattern, c
     });
   if (how.thorough)
     FUSEC_CHECK(keepInFastest(all, pattern, target, known != nullptr));
+  auto holds = [](const WeighedSchedule &candidate) { return holdsValues(candidate.schedule); };
+  if (how.alwaysHolds && !phaseStarts.empty() && std::any_of(all.begin(), all.end(), holds))
+    std::erase_if(all, [&](const WeighedSchedule &candidate) { return !holds(candidate); });
   if (all.empty())
     return std::vector<ScheduleVariant>{};
   size_t chosen = search::chooseLowest(

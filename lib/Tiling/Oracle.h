@@ -63,6 +63,8 @@ struct ScheduleSearch {
   /// Else a kernel is weighed in a quarter of the time and may seem slower than it is: without alternatives, where the
   /// pattern has schedules as it is, and with threads that keep nothing.
   bool thorough = true;
+  /// Of given phases: where schedules hold what others read again (Held.h), they alone are candidates.
+  bool alwaysHolds = false;
 };
 
 /// Answers "how would this pattern run, and how fast" for Fusion: the cheapest candidate, and a guarded variant in

@@ -2,6 +2,8 @@
 
 #include "Expr/PatternPart.h"
 #include "Tiling/CacheTraffic.h"
+#include "Tiling/Held.h"
+#include "Tiling/HeldAcross.h"
 #include "Tiling/Pieces.h"
 #include "Tiling/RaiseEdges.h"
 #include "Tiling/TileCounters.h"
@@ -57,6 +59,12 @@ void append(Weighed &list, Weighed more) {
               std::make_move_iterator(more.end()));
 }
 
+/// A read of a phase whose values threads have from an earlier one.
+struct HeldBetween {
+  size_t phase, fromPhase;
+  ReadPlace read, from; // in their phases
+};
+
 /// One kernel of several phases on its way: `pattern` with what the phases so far make of it.
 struct Joining {
   ExprProgram pattern;
@@ -65,9 +73,12 @@ struct Joining {
       levels;        // alternatives give tensors other numbers, not other names
   int equations = 0; // of the phases so far
 
+  std::vector<int> starts; // the first equation of each phase
+
   /// Adds a phase, `own` its part of the pattern. False where its alternatives leave others nothing to do.
   bool add(WeighedSchedule phase, const ExprProgram &own, const std::string &suffix) {
     Schedule &part = phase.schedule, &schedule = whole.schedule;
+    starts.push_back(equations);
     ExprProgram made = own; // what the phase's alternatives make of its part
     for (Rewrite rewrite : part.via) {
       assert(rewrite.count == 0 && "the alternatives of a phase are about all of it");
@@ -95,16 +106,89 @@ struct Joining {
   }
 
   WeighedSchedule finish(const Target &target) {
+    placeEdges();
+    cost::shareKernel(whole.phases);
+    return weigh(target);
+  }
+
+  /// The schedule whose threads hold that; nothing where the target does not hold all of its blocks at once.
+  std::optional<WeighedSchedule> holding(const std::vector<HeldBetween> &held,
+                                         const Target &target) {
+    placeEdges();
+    Schedule &schedule = whole.schedule;
+    schedule.name += "-held";
+    for (auto [phase, fromPhase, read, from] : held) {
+      read.equation += starts[phase];
+      from.equation += starts[fromPhase];
+      schedule.kept.push_back({read, MemLevel::Register, from});
+    }
+    std::sort(schedule.kept.begin(), schedule.kept.end());
+    WorkMeter meter(pattern, target);
+    whole.phases = meter.residentPhases(schedule);
+    if (!areResident(whole.phases, target))
+      return std::nullopt;
+    return weigh(target);
+  }
+
+private:
+  void placeEdges() {
     for (const auto &[name, level] : levels)
       for (size_t t = 0; t < pattern.tensors.size(); ++t)
         if (pattern.tensors[t].name == name)
           whole.schedule.edges.push_back({static_cast<TensorId>(t), level});
-    cost::shareKernel(whole.phases);
+  }
+
+  WeighedSchedule weigh(const Target &target) {
     chooseCounters(whole.schedule, pattern, whole.phases, target);
     whole.seconds = cost::latency(whole.phases, target);
     return std::move(whole);
   }
 };
+
+/// Phases of one map get the loops of the nearest one before them that walks the same elements; says what they read
+/// of these.
+std::vector<HeldBetween> walkAlike(std::vector<WeighedSchedule> &phases,
+                                   const std::vector<ExprProgram> &parts, const Target &target) {
+  std::vector<HeldBetween> out;
+  if (!cost::joinsPhases(target) || target.kind == TargetKind::Cpu)
+    return out;
+  for (size_t p = 1; p < phases.size(); ++p) {
+    if (parts[p].items.size() != 1 || !phases[p].schedule.via.empty())
+      continue;
+    for (size_t before = p; before-- > 0;) {
+      const Schedule &schedule = phases[before].schedule;
+      const ScheduledPattern scheduled(schedule, parts[before]);
+      if (std::optional<SameWalk> walk = sameWalk(schedule, scheduled.program(), parts[p])) {
+        for (const auto &[read, from] : walk->held) {
+          // What that one holds itself comes from the phase that has read it.
+          const auto held = std::find_if(out.begin(), out.end(), [&](const HeldBetween &h) {
+            return h.phase == before && h.read == from;
+          });
+          out.push_back(held == out.end() ? HeldBetween{p, before, read, from}
+                                          : HeldBetween{p, held->fromPhase, read, held->from});
+        }
+        phases[p].schedule = std::move(walk->schedule);
+        break;
+      }
+    }
+  }
+  return out;
+}
+
+/// Nothing where alternatives leave a phase nothing to do, or there are too many axes.
+std::optional<Joining> joined(const ExprProgram &pattern, std::vector<WeighedSchedule> phases,
+                              const std::vector<ExprProgram> &parts, const Target &target) {
+  std::optional<Joining> joining(std::in_place);
+  joining->pattern = pattern;
+  joining->whole.schedule.name = "phases";
+  joining->whole.schedule.units = phases.front().schedule.units;
+  for (size_t p = 0; p < phases.size(); ++p)
+    if (!joining->add(std::move(phases[p]), parts[p], "p" + std::to_string(p)))
+      return std::nullopt;
+  if (hasTooManyAxes(joining->whole.schedule, target))
+    return std::nullopt;
+  return joining;
+}
 
 using CandidatesOf = std::function<Result<Weighed>(const ExprProgram &)>;
 
@@ -134,14 +218,13 @@ Result<Weighed> joinedPhases(const ExprProgram &pattern, const Target &target,
   for (auto &[units, phases] : ofUnits) {
     if (phases.size() + 1 != bounds.size())
       continue;
-    Joining joining{pattern, {}, {}, 0};
-    joining.whole.schedule.name = "phases";
-    joining.whole.schedule.units = units;
-    bool joined = true;
-    for (size_t p = 0; joined && p < phases.size(); ++p)
-      joined = joining.add(std::move(phases[p]), parts[p], "p" + std::to_string(p));
-    if (joined && !hasTooManyAxes(joining.whole.schedule, target))
-      out.push_back(joining.finish(target));
+    std::vector<WeighedSchedule> alike = phases;
+    if (const std::vector<HeldBetween> held = walkAlike(alike, parts, target); !held.empty())
+      if (std::optional<Joining> joining = joined(pattern, std::move(alike), parts, target))
+        if (std::optional<WeighedSchedule> holding = joining->holding(held, target))
+          out.push_back(std::move(*holding));
+    if (std::optional<Joining> joining = joined(pattern, std::move(phases), parts, target))
+      out.push_back(joining->finish(target));
   }
   return out;
 }

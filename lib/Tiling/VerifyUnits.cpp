@@ -71,7 +71,7 @@ Status verify(const Schedule &schedule, const ExprProgram &pattern, const Target
   const ScheduledPattern scheduled(schedule, pattern);
   if (tiling::holdsValues(schedule) && !tiling::isResident(schedule, scheduled.program(), target))
     return Diagnostic{Diag::BadIr, "schedule " + schedule.name,
-                      "broken rule: rounds hold values where " + target.name +
+                      "broken rule: rounds and phases hold values where " + target.name +
                           " holds all blocks at once, with their registers and shared memory, and "
                           "has a barrier for them"};
   return success();

@@ -6,6 +6,7 @@
 #include "Tiling/BlockStorage.h"
 #include "Tiling/CacheTraffic.h"
 #include "Tiling/CascadeWork.h"
+#include "Tiling/Held.h"
 #include "Tiling/Kept.h"
 #include "Tiling/LiveReads.h"
 #include "Tiling/MovedBytes.h"
@@ -336,6 +337,13 @@ cost::Counts tiling::phaseCounts(const Schedule &schedule, const ExprProgram &pr
 }
 
 std::vector<cost::Counts> WorkMeter::phases(const Schedule &schedule) {
+  std::vector<cost::Counts> counts = residentPhases(schedule);
+  if (holdsValues(schedule) && !areResident(counts, target))
+    return residentPhases(withoutHeld(schedule));
+  return counts;
+}
+
+std::vector<cost::Counts> WorkMeter::residentPhases(const Schedule &schedule) {
   std::vector<cost::Counts> counts;
   if (hasRounds(schedule))
     return roundCounts(schedule, equations, target);
@@ -344,9 +352,13 @@ std::vector<cost::Counts> WorkMeter::phases(const Schedule &schedule) {
       traffic = compulsoryTraffic(equations);
     return {Counter(schedule, equations, facts, target, &*traffic).counts};
   }
+  const HeldStorage all = allHeld(schedule, equations);
   for (const PhasePart &part : partsOf(schedule, equations)) {
-    const Traffic own = compulsoryTraffic(part.pattern);
+    Traffic own = compulsoryTraffic(part.pattern);
+    takeHeld(part.schedule, part.pattern, std::vector<bool>(part.pattern.items.size(), true), own);
     counts.push_back(phaseCounts(part.schedule, part.pattern, target, own));
+    counts.back().registersPerThread +=
+        all.registers - allHeld(part.schedule, part.pattern).registers;
   }
   for (size_t phase = 0; const TreeNode &node : schedule.tree)
     if (node.isBorder())

@@ -68,7 +68,7 @@ TEST_CASE(
   for (Schedule schedule : holding(pattern)) {
     for (const MemLevel level : {MemLevel::Register, MemLevel::Shared}) {
       for (Kept &kept : schedule.kept)
-        kept.level = tiling::isHeld(kept) ? level : kept.level;
+        kept.level = tiling::isHeld(schedule, kept) ? level : kept.level;
       const std::string text = print(schedule, pattern);
       INFO(text);
       TextReader in(text, "schedule");
@@ -96,7 +96,7 @@ TEST_CASE("held: weights are read in front of the first round alone") {
     INFO(print(schedule, pattern));
     const Schedule plain = tiling::withoutHeld(schedule);
     for (Kept &kept : schedule.kept)
-      kept.level = tiling::isHeld(kept) ? MemLevel::Shared : kept.level;
+      kept.level = tiling::isHeld(schedule, kept) ? MemLevel::Shared : kept.level;
     const Moved anew = movedBytes(plain, pattern, target(), tiling::Effort::Thorough),
                 once = movedBytes(schedule, pattern, target(), tiling::Effort::Thorough);
     CHECK(anew.readSectors - once.readSectors == (kSteps - 1) * kSectors);
@@ -121,7 +121,7 @@ TEST_CASE("held: elements take registers or shared memory in every phase") {
     const double all = kGates * kWidth * kWidth, threads = plain.blocks * 256;
     for (const MemLevel level : {MemLevel::Register, MemLevel::Shared}) {
       for (Kept &kept : schedule.kept)
-        kept.level = tiling::isHeld(kept) ? level : kept.level;
+        kept.level = tiling::isHeld(schedule, kept) ? level : kept.level;
       const cost::Counts held = of(schedule);
       const bool registers = level == MemLevel::Register;
       CHECK(held.registersPerThread - plain.registersPerThread == (registers ? all / threads : 0));
