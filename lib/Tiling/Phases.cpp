@@ -219,12 +219,12 @@ Result<Weighed> joinedPhases(const ExprProgram &pattern, const Target &target,
     if (phases.size() + 1 != bounds.size())
       continue;
     std::vector<WeighedSchedule> alike = phases;
+    if (std::optional<Joining> joining = joined(pattern, std::move(phases), parts, target))
+      out.push_back(joining->finish(target));
     if (const std::vector<HeldBetween> held = walkAlike(alike, parts, target); !held.empty())
       if (std::optional<Joining> joining = joined(pattern, std::move(alike), parts, target))
         if (std::optional<WeighedSchedule> holding = joining->holding(held, target))
           out.push_back(std::move(*holding));
-    if (std::optional<Joining> joining = joined(pattern, std::move(phases), parts, target))
-      out.push_back(joining->finish(target));
   }
   return out;
 }
