@@ -4,6 +4,8 @@
 #include "Codegen/TargetHooks.h"
 
 #include <map>
+#include <set>
+#include <span>
 
 namespace fusec {
 
@@ -125,13 +127,15 @@ private:
   void storePart(llvm::Value *line, llvm::Value *pointer, llvm::Value *into, llvm::Value *on);
   llvm::Value *loaded(llvm::AllocaInst *place);
   void storeLeft(const Lines &state);
-  void storeInOrder(const Lines &state, llvm::Value *stored, llvm::Value *pointer);
   struct StreamedVector {
     BufferId buffer;
     llvm::Value *stored, *pointer;
     llvm::Value *begin; // lies so far behind the start of a line as `pointer` does
     llvm::Align align;
   };
+  void storeInOrder(const Lines &state, std::span<const StreamedVector> vectors);
+  void beginLine(const Lines &state, const StreamedVector &vector);
+  void storeNext(const Lines &state, const StreamedVector &vector);
   bool beginTile(const Stmt &loop); // whether its streamed stores wait for `endTile`
   void endTile();
   void storeTile();
@@ -185,6 +189,7 @@ private:
   std::map<BufferId, Lines> lines;  // of the Seq loop that is being emitted
   bool inTile = false;              // of Unroll loops that hold stores alone
   std::vector<StreamedVector> tile; // its stores past the caches, which follow its loads
+  std::set<BufferId> storedOnce;    // by one of its statements
   Diagnostics errors;
 
   // Of the phase that is being emitted.

@@ -182,37 +182,50 @@ Value *Emitter::loaded(llvm::AllocaInst *place) {
   return b.CreateLoad(place->getAllocatedType(), place);
 }
 
-void Emitter::storeInOrder(const Lines &state, Value *stored, Value *pointer) {
-  auto *next = BasicBlock::Create(context, "next", function),
-       *first = BasicBlock::Create(context, "first", function),
+/// Vectors one behind the other. Only the first one may begin elsewhere than where the last stored one ends.
+void Emitter::storeInOrder(const Lines &state, std::span<const StreamedVector> vectors) {
+  auto *first = BasicBlock::Create(context, "first", function),
+       *next = BasicBlock::Create(context, "next", function),
        *after = BasicBlock::Create(context, "stored", function);
-  b.CreateCondBr(b.CreateICmpEQ(loaded(state.end), pointer), next, first);
-  b.SetInsertPoint(next);
-  Value *turned = hooks.elements(b, stored, loaded(state.turn)), *into = loaded(state.into);
-  Value *line = b.CreateSelect(loaded(state.front), loaded(state.left), turned);
-  markStreamed(b.CreateAlignedStore(line, b.CreateGEP(b.getFloatTy(), pointer, b.CreateNeg(into)),
-                                    llvm::Align(kLineBytes)));
-  b.CreateStore(turned, state.left);
-  b.CreateBr(after);
+  b.CreateCondBr(b.CreateICmpEQ(loaded(state.end), vectors.front().pointer), next, first);
   b.SetInsertPoint(first);
+  beginLine(state, vectors.front());
+  b.CreateBr(after);
+  b.SetInsertPoint(next);
+  storeNext(state, vectors.front());
+  b.CreateBr(after);
+  b.SetInsertPoint(after);
+  for (const StreamedVector &vector : vectors.subspan(1))
+    storeNext(state, vector);
+  b.CreateStore(b.CreateGEP(b.getFloatTy(), vectors.back().pointer, b.getInt64(width)), state.end);
+}
+
+void Emitter::storeNext(const Lines &state, const StreamedVector &vector) {
+  Value *turned = hooks.elements(b, vector.stored, loaded(state.turn));
+  Value *line = b.CreateSelect(loaded(state.front), loaded(state.left), turned);
+  Value *place = b.CreateGEP(b.getFloatTy(), vector.pointer, b.CreateNeg(loaded(state.into)));
+  markStreamed(b.CreateAlignedStore(line, place, llvm::Align(kLineBytes)));
+  b.CreateStore(turned, state.left);
+}
+
+/// The first vector of a stretch: all but the line in which it ends.
+void Emitter::beginLine(const Lines &state, const StreamedVector &vector) {
   storeLeft(state);
+  Value *pointer = vector.pointer;
   Value *address = b.CreatePtrToInt(pointer, b.getInt64Ty());
-  into = b.CreateLShr(b.CreateAnd(address, kLineBytes - 1), 2);
+  Value *into = b.CreateLShr(b.CreateAnd(address, kLineBytes - 1), 2);
   std::vector<llvm::Constant *> numbers;
   for (int l = 0; l < width; ++l)
     numbers.push_back(b.getInt32(static_cast<uint32_t>(l)));
   Value *lanes = llvm::ConstantVector::get(numbers),
         *border = b.CreateVectorSplat(width, b.CreateTrunc(into, b.getInt32Ty()));
   Value *turn = b.CreateSub(lanes, border), *front = b.CreateICmpULT(lanes, border);
-  turned = hooks.elements(b, stored, turn);
+  Value *turned = hooks.elements(b, vector.stored, turn);
   storePart(turned, pointer, into, b.CreateNot(front));
   b.CreateStore(into, state.into);
   b.CreateStore(turn, state.turn);
   b.CreateStore(front, state.front);
   b.CreateStore(turned, state.left);
-  b.CreateBr(after);
-  b.SetInsertPoint(after);
-  b.CreateStore(b.CreateGEP(b.getFloatTy(), pointer, b.getInt64(width)), state.end);
 }
 
 void Emitter::markStreamed(llvm::Instruction *store) {
@@ -225,26 +238,38 @@ void Emitter::markStreamed(llvm::Instruction *store) {
 /// of the row before, of a weight): a tile loads all that it reads before it stores anything.
 bool Emitter::beginTile(const Stmt &loop) {
   bool storesAlone = true;
+  std::map<BufferId, int> stores;
   forEachStmt(loop.body, [&](const Stmt &s) {
     storesAlone &= s.kind == StmtKind::Store ||
                    (s.kind == StmtKind::Loop && s.loop != LoopKind::Seq); // one basic block
+    stores[s.buffer] += s.kind == StmtKind::Store;
   });
-  return storesAlone && !std::exchange(inTile, true);
+  if (!storesAlone || std::exchange(inTile, true))
+    return false;
+  for (const auto &[buffer, count] : stores)
+    if (count == 1)
+      storedOnce.insert(buffer);
+  return true;
 }
 
 void Emitter::endTile() {
   inTile = false;
   storeTile();
+  storedOnce.clear();
 }
 
 void Emitter::storeTile() {
   std::vector<StreamedVector> apart;
-  for (const StreamedVector &vector : std::exchange(tile, {})) {
-    if (auto known = lines.find(vector.buffer); known != lines.end())
-      storeInOrder(known->second, vector.stored, vector.pointer);
-    else
+  std::map<BufferId, std::vector<StreamedVector>> inOrder;
+  for (const StreamedVector &vector : std::exchange(tile, {}))
+    if (const auto known = lines.find(vector.buffer); known == lines.end())
       apart.push_back(vector);
-  }
+    else if (storedOnce.count(vector.buffer) != 0) // by one statement (InOrder)
+      inOrder[vector.buffer].push_back(vector);
+    else
+      storeInOrder(known->second, {&vector, 1});
+  for (const auto &[buffer, vectors] : inOrder)
+    storeInOrder(lines.at(buffer), vectors);
   if (!apart.empty())
     storeLines(apart);
 }
