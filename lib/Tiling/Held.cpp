@@ -274,7 +274,8 @@ HeldStorage allHeld(const Schedule &schedule, const ExprProgram &program) {
 bool areResident(const std::vector<cost::Counts> &phases, const Target &target) {
   return cost::joinsPhases(target) &&
          std::all_of(phases.begin(), phases.end(), [&](const cost::Counts &phase) {
-           return double(cost::places(phase, target)) >= phase.blocks;
+           return phase.registersPerThread <= target.vectorRegisters &&
+                  double(cost::places(phase, target)) >= phase.blocks;
          });
 }
 

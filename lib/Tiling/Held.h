@@ -60,7 +60,8 @@ std::vector<std::string> heldReadProblems(const Schedule &schedule, const ExprPr
 cost::Counts takeHeld(const Schedule &schedule, const ExprProgram &program,
                       const std::vector<bool> &own, Traffic &traffic);
 
-/// Whether the target holds all blocks of the phases at once, and has a barrier for them.
+/// Whether the target holds all blocks of the phases at once, no thread with more registers than it has, and has a
+/// barrier for them.
 bool areResident(const std::vector<cost::Counts> &phases, const Target &target);
 /// The same of a schedule, with what its rounds and phases hold.
 bool isResident(const Schedule &schedule, const ExprProgram &equations, const Target &target);

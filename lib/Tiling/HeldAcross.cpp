@@ -83,16 +83,21 @@ bool haveConstantTrips(const Schedule &schedule, const Equation &equation, const
   const std::vector<const TreeNode *> counting = loopsOfHeld(schedule, equation, place, loops);
   for (const TreeNode *loop : counting) {
     const DimExpr &extent = schedule.axes[static_cast<size_t>(loop->axis)].extent;
+    // Loops in order end with the axis, and units past its end have nothing to do.
+    auto isCut = [&](const TreeNode *tile) {
+      return !(extent.isConst() && extent.constValue() % tile->step == 0);
+    };
     const TreeNode *around = nullptr;
+    bool pastEnd = false;
     for (const TreeNode *outer : loops) {
       if (outer == loop)
         break;
-      if (outer->axis == loop->axis)
-        around = outer;
+      if (outer->axis != loop->axis)
+        continue;
+      pastEnd = pastEnd || (around && outer->loop == LoopKind::Unit && isCut(around));
+      around = outer;
     }
-    if (!around ? !extent.isConst()
-                : loop->loop == LoopKind::Seq && // ends with the axis
-                      !(extent.isConst() && extent.constValue() % around->step == 0))
+    if (!around ? !extent.isConst() : loop->loop == LoopKind::Seq && (pastEnd || isCut(around)))
       return false;
   }
   return true;
@@ -163,15 +168,27 @@ std::string obstacleAcross(const Schedule &schedule, const ExprProgram &program,
 
 namespace {
 
-/// For each axis of the loops, axes of the map along which its read's address moves alike; nothing where some are left.
-std::optional<std::vector<std::pair<AxisId, std::vector<int>>>>
-alikeAxes(const Schedule &before, const Equation &from, int equation, const FlatAccess &first,
-          const Loops &loops, const Equation &map, const FlatAccess &access) {
+/// Axes of a schedule, and those of a map that its read's address moves along alike.
+using AlikeAxes = std::vector<std::pair<AxisId, std::vector<int>>>;
+
+/// Whether that is so of another read of the map, too.
+bool areAlike(const Schedule &before, const Equation &from, int equation, const FlatAccess &first,
+              const Equation &map, const FlatAccess &access, const AlikeAxes &axes) {
+  return std::all_of(axes.begin(), axes.end(), [&](const auto &alike) {
+    const AxisUse &use = *before.axes[static_cast<size_t>(alike.first)].in(equation);
+    return runsOf(map, access, alike.second) == runsOf(from, first, use.positions);
+  });
+}
+
+/// Of all axes of the loops; nothing where some of the map are left.
+std::optional<AlikeAxes> alikeAxes(const Schedule &before, const Equation &from, int equation,
+                                   const FlatAccess &first, const Loops &loops, const Equation &map,
+                                   const FlatAccess &access) {
   std::vector<int> left;
   for (size_t p = 0; p < map.axes.size(); ++p)
     if (!map.axes[p].extent.isConst(1))
       left.push_back(static_cast<int>(p));
-  std::vector<std::pair<AxisId, std::vector<int>>> out;
+  AlikeAxes out;
   for (const TreeNode *loop : loops) {
     if (std::any_of(out.begin(), out.end(), [&](const auto &o) { return o.first == loop->axis; }))
       continue;
@@ -216,20 +233,28 @@ std::optional<SameWalk> sameWalk(const Schedule &before, const ExprProgram &befo
     const std::optional<Loops> loops = loopsAround(before, equation);
     if (!loops || !areShared(before, *loops))
       continue;
+    std::optional<AlikeAxes> axes; // by the first read
     for (int f = 0; f < static_cast<int>(readsOf(from).size()); ++f)
       for (int r = 0; r < static_cast<int>(readsOf(e).size()); ++r) {
         const ReadPlace source{equation, 0, f}, reader{0, 0, r};
         const Tensor &tensor = map.tensors[tensorAt(map, reader)],
                      &sourceTensor = beforeEquations.tensors[tensorAt(beforeEquations, source)];
-        if (tensor.name != sourceTensor.name || sourceTensor.kind == TensorKind::Temp)
+        // What that phase makes itself it need not read from memory: its own loops decide where it finds that.
+        if (tensor.name != sourceTensor.name ||
+            producerOf(equations, tensorAt(beforeEquations, source)) >= 0)
           continue;
         const std::optional<FlatAccess> access = plainAccess(out.schedule, map, reader),
                                         first = plainAccess(before, beforeEquations, source);
         if (!access || !first || access->constant != first->constant ||
             !haveConstantTrips(before, from, source, *loops))
           continue;
-        if (out.held.empty()) {
-          const auto axes = alikeAxes(before, from, equation, *first, *loops, e, *access);
+        if (std::any_of(out.held.begin(), out.held.end(),
+                        [&](const auto &h) { return h.first == reader; }))
+          continue;
+        if (axes && !areAlike(before, from, equation, *first, e, *access, *axes))
+          continue;
+        if (!axes) {
+          axes = alikeAxes(before, from, equation, *first, *loops, e, *access);
           if (!axes)
             continue;
           std::vector<TreeNode> nest;

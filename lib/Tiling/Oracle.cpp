@@ -244,11 +244,11 @@ Result<std::vector<ScheduleVariant>> bestSchedules(const ExprProgram &pattern, c
     std::erase_if(all, [](const WeighedSchedule &candidate) {
       return candidate.phases.size() > 1 || hasRounds(candidate.schedule);
     });
-  if (how.thorough)
-    FUSEC_CHECK(keepInFastest(all, pattern, target, known != nullptr));
   auto holds = [](const WeighedSchedule &candidate) { return holdsValues(candidate.schedule); };
   if (how.alwaysHolds && !phaseStarts.empty() && std::any_of(all.begin(), all.end(), holds))
     std::erase_if(all, [&](const WeighedSchedule &candidate) { return !holds(candidate); });
+  if (how.thorough)
+    FUSEC_CHECK(keepInFastest(all, pattern, target, known != nullptr));
   if (all.empty())
     return std::vector<ScheduleVariant>{};
   size_t chosen = search::chooseLowest(

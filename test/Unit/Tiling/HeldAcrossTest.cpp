@@ -141,3 +141,105 @@ TEST_CASE("held across: another tensor, other elements and other places are not 
     CHECK(status.errors()[0].text.find("from phase to phase") != std::string::npos);
   }
 }
+
+TEST_CASE("held across: of several reads those by the loops of the one before") {
+  std::string text = rowsText("64", "64");
+  const std::string read = "div(%x[i, p],";
+  text.replace(text.find(read), read.size(), "div(add(%x[i, p], %x[p, i]),");
+  const ExprProgram pattern = patternFrom(text);
+  const std::vector<Schedule> all = holding(pattern);
+  REQUIRE(!all.empty());
+  for (const Schedule &schedule : all) {
+    checkNumbers(pattern, schedule, {24});
+    CHECK(std::count_if(schedule.kept.begin(), schedule.kept.end(),
+                        [&](const Kept &kept) { return tiling::isHeld(schedule, kept); }) == 1);
+  }
+}
+
+TEST_CASE("held across: what a phase makes itself it does not hold for others") {
+  const ExprProgram pattern = patternFrom("expr rows\n"
+                                          "tensor %x: f32[40,300] input\n"
+                                          "tensor %t: f32[40,300] temp\n"
+                                          "tensor %s: f32[40] temp\n"
+                                          "tensor %y: f32[40,300] output\n"
+                                          "inputs (%x)\noutputs (%y)\n"
+                                          "map a [i:40, p:300]\n"
+                                          "  %t = exp(%x[i, p])\n"
+                                          "reduction r [i:40; p:300] sum f32\n"
+                                          "  %s = mul(%t[i, p], %t[i, p])\n"
+                                          "map m [i:40, p:300]\n"
+                                          "  %y = div(%t[i, p], add(%s[i], 1.0))\n");
+  const tiling::Weighed all = valueOf(tiling::phasedCandidates(pattern, target(), {2}));
+  REQUIRE(!all.empty());
+  for (const tiling::WeighedSchedule &candidate : all)
+    require(verify(candidate.schedule, pattern, target()));
+}
+
+namespace {
+
+Schedule rowsBy(const ExprProgram &pattern, int units, const std::string &tree) {
+  const std::string text = "schedule \"rows\" units " + std::to_string(units) +
+                           " lanes 32 {\n"
+                           "axis i spatial (0) of e0\naxis p reduction (1) of e0\n"
+                           "axis j spatial (0) of e1\naxis q spatial (1) of e1\n"
+                           "edge s global\nkeep e1.r0 register from e0.r0\n"
+                           "tree { " +
+                           tree + " } }";
+  TextReader in(text, "schedule");
+  return valueOf(parseSchedule(in, pattern));
+}
+
+} // namespace
+
+TEST_CASE("held across: units past the end of an axis have no constant number of rows") {
+  for (const char *rows : {"16", "12"}) {
+    const ExprProgram pattern = patternFrom(rowsText(rows, "96"));
+    const Schedule schedule =
+        rowsBy(pattern, 4,
+               "block i:8 { unit i:2 { seq i:1 { init e0 seq p:32 { lane p:1 { compute e0 } } "
+               "combine e0 store e0 } } } barrier "
+               "block j:8 { unit j:2 { seq j:1 { seq q:32 { lane q:1 { compute e1 } } } } }");
+    if (rows == std::string("16")) {
+      checkNumbers(pattern, schedule, {24});
+      continue;
+    }
+    const Status status = verify(schedule, pattern);
+    REQUIRE(!status.ok());
+    CHECK(status.errors()[0].text.find("as a constant says") != std::string::npos);
+  }
+}
+
+TEST_CASE("held across: no thread holds more than it has registers for") {
+  for (const char *columns : {"4096", "8192"}) {
+    const ExprProgram pattern = patternFrom(rowsText("4", columns));
+    const Schedule schedule =
+        rowsBy(pattern, 1,
+               "block i:1 { init e0 seq p:32 { lane p:1 { compute e0 } } combine e0 store e0 } "
+               "barrier block j:1 { seq q:32 { lane q:1 { compute e1 } } }");
+    CHECK(verify(schedule, pattern, target()).ok() == (columns == std::string("4096")));
+  }
+}
+
+TEST_CASE("held across: where that is wanted, what a phase reads twice is still kept in it") {
+  const ExprProgram pattern =
+      patternFrom("expr rows\n"
+                  "tensor %x: f32[16,576] input\n"
+                  "tensor %m: f32[16] temp\ntensor %s: f32[16] temp\ntensor %g: f32[16] temp\n"
+                  "tensor %y: f32[16,576] output\n"
+                  "inputs (%x)\noutputs (%y)\n"
+                  "reduction a [i:16; p:576] sum f32\n"
+                  "  %m = %x[i, p]\n"
+                  "reduction r [i:16; p:576] sum f32\n"
+                  "  %s = mul(%x[i, p], %m[i])\n"
+                  "reduction z [i:16; p:16] sum f32\n"
+                  "  %g = mul(%s[p], 0.5)\n"
+                  "map m [i:16, p:576]\n"
+                  "  %y = div(%x[i, p], add(%g[i], 40000.0))\n");
+  const Schedule schedule =
+      valueOf(bestSchedules(pattern, target(), {2, 3}, {nullptr, true, true, true}))
+          .back()
+          .schedule;
+  CHECK(tiling::holdsValues(schedule));
+  CHECK(schedule.kept.size() == 2);
+  checkNumbers(pattern, schedule, {24});
+}
