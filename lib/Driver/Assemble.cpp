@@ -51,6 +51,8 @@ private:
       for (size_t b = lowered.params.size(); b-- > 0;)
         if (!kept[b])
           lowered.params.erase(lowered.params.begin() + static_cast<ptrdiff_t>(b));
+      if (state.target.kind == TargetKind::Cpu)
+        delayStores(kernel);
       insertSyncs(kernel);
       allocate(kernel);
       FUSEC_CHECK(verify(kernel));

@@ -27,6 +27,7 @@ const std::vector<GirPass> &girPasses() {
       {"merge-reads", "reads what a thread has read once", alone<mergeReads>},
       {"rewrite", "the rules of data movement, to a fixpoint",
        [](GirKernel &kernel) { rewrite(kernel, kTextLimits); }},
+      {"delay-stores", "writes a row while the next one's functions are computed", delayStores},
       {"insert-syncs", "inserts the barriers that shared and global buffers need", insertSyncs},
       {"allocate", "gives shared buffers their offsets", allocate},
       {"canonicalise", "numbers and names as the text does", canonicalise},

@@ -13,6 +13,9 @@ void canonicalise(GirKernel &kernel);
 /// that nothing reads; folds the expressions again under the loops' ranges. Canonical afterwards.
 void simplify(GirKernel &kernel);
 
+/// Writes a row while the next one's functions are computed (a CPU's core waits for memory in between): see there.
+void delayStores(GirKernel &kernel);
+
 /// Drops scratch parameters that nothing accesses any more. Returns for each buffer there was whether it stays.
 std::vector<bool> dropUnusedScratch(GirKernel &kernel);
 

@@ -269,6 +269,7 @@ private:
 
   int64_t rowsPerBlock() const {
     constexpr int64_t kBlocks = 16; // enough for several cores
+    constexpr int64_t kRows = 8; // one is written while the next is computed (Gir/DelayStores.cpp)
     int64_t rows = 1, longest = 1;
     for (int p : rowPositions)
       rows *= optOf(equations[0]->axes[p].extent);
@@ -280,7 +281,7 @@ private:
           elements = std::min<int64_t>(elements * optOf(e->axes[p].extent), int64_t{1} << 24);
       longest = std::max(longest, elements);
     }
-    return std::clamp<int64_t>(target.core.elementsPerBlock / longest, 1,
+    return std::clamp<int64_t>(std::max(target.core.elementsPerBlock / longest, kRows), 1,
                                std::max<int64_t>(1, rows / kBlocks));
   }
 

@@ -73,12 +73,12 @@ inline std::vector<uint8_t> packed(const ExprProgram &pattern, const Schedule &s
   return out;
 }
 
-/// The pattern's outputs by the kernel of this schedule. Memory that nobody writes holds 0xcd.
-inline std::vector<TensorValue> runSchedule(const ExprProgram &original, const Schedule &schedule,
-                                            const std::vector<TensorValue> &inputs,
-                                            const std::vector<int64_t> &symbols,
-                                            const GirInterpreterOptions &options = {}) {
-  LoweredKernel lowered = kernelOf(original, schedule);
+/// The pattern's outputs by a kernel of this schedule. Memory that nobody writes holds 0xcd.
+inline std::vector<TensorValue> runKernel(const LoweredKernel &lowered, const ExprProgram &original,
+                                          const Schedule &schedule,
+                                          const std::vector<TensorValue> &inputs,
+                                          const std::vector<int64_t> &symbols,
+                                          const GirInterpreterOptions &options = {}) {
   const ScheduledPattern scheduled(schedule, original);
   const ExprProgram &pattern = scheduled.program();
   std::vector<std::vector<uint8_t>> memory;
@@ -116,6 +116,13 @@ inline std::vector<TensorValue> runSchedule(const ExprProgram &original, const S
         outputs.push_back(
             toTensorValue(*makeConstant(pattern.tensors[id].type, dimsOf(id), memory[p])));
   return outputs;
+}
+
+inline std::vector<TensorValue> runSchedule(const ExprProgram &pattern, const Schedule &schedule,
+                                            const std::vector<TensorValue> &inputs,
+                                            const std::vector<int64_t> &symbols,
+                                            const GirInterpreterOptions &options = {}) {
+  return runKernel(kernelOf(pattern, schedule), pattern, schedule, inputs, symbols, options);
 }
 
 /// The text of the first difference above `tolerance` (relative, and absolute below 1), or "". A NaN equals a NaN.
