@@ -107,6 +107,8 @@ private:
   void storeRegister(BufferId buffer, const std::vector<Val> &indices, const Val &value);
   llvm::Value *registerSlot(BufferId buffer, const std::vector<Val> &indices);
   Val loadScalarGuarded(llvm::Value *pointer, DType t, llvm::Value *guard);
+  llvm::Value *loadAtDistances(const Place &p, llvm::Type *element, llvm::Align align,
+                               llvm::Value *on); // Distances.cpp
   llvm::Value *fromMemory(DType t, llvm::Value *v);
   llvm::Value *toMemory(DType t, llvm::Value *v);
   llvm::Type *storageType(DType t);

@@ -113,9 +113,12 @@ Val Emitter::load(BufferId id, const std::vector<Val> &indices) {
   } else {
     Value *all =
         on ? on : llvm::Constant::getAllOnesValue(llvm::FixedVectorType::get(b.getInt1Ty(), width));
-    if (guard)
-      all = b.CreateAnd(all, b.CreateVectorSplat(width, guard));
-    loaded = b.CreateMaskedGather(type, pointers(p, t), align, all, nothing);
+    loaded = loadAtDistances(p, element, align, all);
+    if (!loaded) {
+      if (guard)
+        all = b.CreateAnd(all, b.CreateVectorSplat(width, guard));
+      loaded = b.CreateMaskedGather(type, pointers(p, t), align, all, nothing);
+    }
   }
   return {fromMemory(t, loaded), 0, true};
 }

@@ -22,9 +22,11 @@ struct MemoryLevel {
 /// Of an x86-64 core, what is neither a rate nor a size of its memory levels.
 struct CpuCore {
   int fmaPorts = 0, loadPorts = 0; // vector operations and loads that begin in a cycle
-  int fmaCycles = 0;               // until a dependent one can begin
-  int instructionsAhead = 0;       // among which it finds what can begin
-  double panelBytesPerCycle = 0;   // that an inner loop draws from its second cache
+  int tileLoads =
+      0; // loads of those, in an inner loop of products whose operands come from the second cache
+  int fmaCycles = 0;             // until a dependent one can begin
+  int instructionsAhead = 0;     // among which it finds what can begin
+  double panelBytesPerCycle = 0; // that an inner loop draws from its second cache
   int64_t lineBytes = 0, pageBytes = 0;
   int firstCacheWays = 0;
   int rowsToFill = 0;           // that it goes along at once to get its share of memory's bandwidth

@@ -31,14 +31,14 @@ std::vector<RegisterTile> registerTiles(const Target &target, int64_t rowsTotal,
   int64_t vectorsTotal = (columnsTotal + target.lanes - 1) / target.lanes;
   for (int64_t rows = 1; rows <= maxRows; ++rows)
     for (int64_t vectors = 1; vectors <= 8; ++vectors) {
-      // AVX-512 takes broadcasts as memory operands of the fma; AVX2 needs a register for one.
-      int64_t registers = rows * vectors + vectors + (target.vectorRegisters >= 32 ? 0 : 1);
+      // One more and a sum goes to memory and back in each step: 7 x 4 vectors took three times as long.
+      const int64_t registers = rows * vectors + vectors + 1;
       if (registers > target.vectorRegisters || (vectors > 1 && vectors > vectorsTotal) ||
           (rows > 1 && rows > rowsTotal))
         continue;
       const CpuCore &core = target.core;
       double fma = double(rows * vectors) / core.fmaPorts;
-      double loads = double(rows + vectors) / core.loadPorts;
+      double loads = double(rows + vectors) / core.tileLoads;
       // Panels are larger than the first cache.
       double panel = double(vectors * target.lanes * 4) / core.panelBytesPerCycle;
       // Loop control and misses grow with the number of steps and loads.

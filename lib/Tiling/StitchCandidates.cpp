@@ -31,7 +31,8 @@ namespace {
 
 /// Lane: a block has as many neighbouring rows as a unit has lanes, a row each; its units share what is inside them.
 enum class RowOwner : uint8_t { Unit, Block, Lane };
-/// GPU: who makes a sum of a row's columns. Units: a lane for each, and all units share what it sums.
+/// Who makes a sum of a row's columns. Lane: each its own, on a CPU vectors of neighbours; Unit: lanes share what it
+/// sums; Units (on a GPU): a lane for each, and all units share what it sums.
 enum class ColumnSums : uint8_t { Lane, Unit, Units };
 constexpr int kThreads = 256; // of a block on a GPU
 
@@ -112,7 +113,9 @@ private:
       return addNest(nest, row);
     }
     std::vector<NestShape> shapes = {{4}, {1}};
-    if (nest.columns && target.kind != TargetKind::Cpu && shape.owner != RowOwner::Lane)
+    if (nest.columns && target.kind == TargetKind::Cpu)
+      shapes.push_back({1, ColumnSums::Unit});
+    else if (nest.columns && shape.owner != RowOwner::Lane)
       shapes.insert(shapes.end(), {{4, ColumnSums::Unit}, {1, ColumnSums::Unit}});
     if (nest.columns && shape.owner == RowOwner::Block && pieceUnits > 1)
       shapes.insert(shapes.end(), {{4, ColumnSums::Units}, {1, ColumnSums::Units}});
@@ -252,10 +255,10 @@ private:
       same = {{0, 0}};
     } else if (view.spatial.empty())
       piece = valuePiece(view, pieceUnits, nestShape.unroll);
-    else if (target.kind == TargetKind::Cpu)
-      piece = columnsPiece(view, nestShape.unroll);
     else if (nestShape.sums == ColumnSums::Unit)
       piece = rowsPiece(view, pieceUnits);
+    else if (target.kind == TargetKind::Cpu)
+      piece = columnsPiece(view, nestShape.unroll);
     else if (nestShape.sums == ColumnSums::Units && !view.reduction.empty() &&
              view.opt(view.reduction.back()) >= pieceUnits)
       piece = tilePiece(view, pieceUnits, nestShape.unroll);

@@ -8,6 +8,7 @@
 #include "Tiling/CascadeWork.h"
 #include "Tiling/Held.h"
 #include "Tiling/Kept.h"
+#include "Tiling/LanePattern.h"
 #include "Tiling/LiveReads.h"
 #include "Tiling/MovedBytes.h"
 #include "Tiling/Phases.h"
@@ -219,15 +220,19 @@ private:
 
   void stage(const Operand &operand, double times) {
     const double copies = times * copiesPerThread(operand), loadAndStore = 2;
-    if (target.kind == TargetKind::Cpu) {
-      counts.stagedLoads += loadAndStore * copies;
-      return;
-    }
-    counts.vectorLoads += loadAndStore * copies;
-    // Each thread finds out whether its element is padding; a CPU's loops do so for whole vectors, or rows.
     const EquationFacts &reader = facts[operand.equation];
     const NodeId read = reader.reads[operand.read];
-    if (reader.equation.body[read].op == ScalarOp::ReadIf)
+    bool findsPlaces = reader.equation.body[read].op == ScalarOp::ReadIf;
+    if (target.kind == TargetKind::Cpu) {
+      counts.stagedLoads += loadAndStore * copies;
+      findsPlaces = !reader.accesses[operand.read];
+      if (findsPlaces)
+        counts.gathers += copies * schedule.lanes;
+    } else {
+      counts.vectorLoads += loadAndStore * copies;
+    }
+    // Each thread finds out whether its element is padding; a CPU's loops do so for whole vectors, or rows.
+    if (findsPlaces)
       for (NodeId id : reader.equation.body.reachable({read}))
         counts.vectorOps += copies * weightOf(reader.equation.body[id].op);
   }
@@ -255,6 +260,9 @@ private:
     const double opsBefore = counts.vectorOps, loadsBefore = counts.vectorLoads;
     AxisId laneAxis = -1;
     bool lanes = hasLanes(laneAxis);
+    const std::optional<LanePattern> written =
+        cpu && lanes ? lanePattern(schedule, pattern, known, node.target, path, trips, symbols)
+                     : std::nullopt;
     for (size_t r = 0; r < known.reads.size(); ++r) {
       const NodeId read = known.reads[r];
       if (!needed[read])
@@ -272,13 +280,19 @@ private:
                     !(access->stride[position].isConst(0) || access->stride[position].isConst(1));
         }
       }
-      if (strided)
-        counts.gathers += loads * schedule.lanes;
-      else
+      if (!strided) {
         counts.vectorLoads += loads;
+      } else if (const auto vectors =
+                     written ? written->loads(read, schedule.lanes) : std::nullopt) {
+        counts.vectorLoads += *vectors * loads;
+        counts.vectorOps += *vectors * loads; // shuffles
+      } else {
+        counts.gathers += loads * schedule.lanes;
+      }
     }
     for (size_t id = 0; id < needed.size(); ++id)
-      if (double weight = needed[id] ? weightOf(e.body.nodes[id].op) : 0; weight > 0)
+      if (double weight = needed[id] ? weightOf(e.body.nodes[id].op) : 0;
+          weight > 0 && !(written && written->isConstant(static_cast<NodeId>(id))))
         counts.vectorOps += times * weight * shared(node.target, known.axes[id]);
     if (e.kind != EquationKind::Reduction)
       counts.vectorLoads += times;

@@ -11,8 +11,10 @@
 
 #ifdef __AVX512F__
 enum { lanes = 16, chains = 24 }; /* independent sums: latency times two units, within the registers */
+#define REGISTER "v"
 #else
 enum { lanes = 8, chains = 12 };
+#define REGISTER "x"
 #endif
 typedef float Vector __attribute__((vector_size(lanes * 4)));
 enum { repetitions = 5 };
@@ -41,7 +43,7 @@ static float multiplyAdd(long many) {
   for (int c = 0; c < chains; ++c)
     sums[c] = addend * (float)c;
   for (long r = 0; r < many; ++r) {
-    __asm__ volatile("" : "+x"(factor)); /* the rounds stay as many */
+    __asm__ volatile("" : "+" REGISTER (factor), "+" REGISTER (addend)); /* as many rounds, and no operand in memory */
 #pragma GCC unroll 32
     for (int c = 0; c < chains; ++c)
       sums[c] = sums[c] * factor + addend;

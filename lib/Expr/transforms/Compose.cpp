@@ -11,9 +11,9 @@
 // only moves data should reach its readers before arithmetic is merged into it, and stay movement.
 //
 //   1. Movement (isMovement): transpose, reshape, slice, pad, split, broadcast, gather, iota; into every reader,
-//      operands of contractions included. A choice between several tensors (concat) is not written into a
-//      contraction, whose inner loop would then test it once for every use of an element instead of once an
-//      element, nor into a reader that would choose from more than kMaxChoices.
+//      operands of contractions included. A choice between several tensors (concat) is not written into a reader
+//      that comes by an element again (a contraction, the windows of a filter): it would test it once for every use
+//      of an element instead of once an element. Nor into one that would choose from more than kMaxChoices.
 //   2. Arithmetic, where the reader does not repeat it (mayRepeat) and where it does not cost traffic: see
 //      `arithmeticFits`. Operands of contractions stay as they are: each element is used many times there.
 //
@@ -147,7 +147,10 @@ private:
     if (p.valueReads.size() <= 1)
       return true;
     // Chains of concats would end in choices between dozens of tensors for every element.
-    return !isContraction(*reader.equation) &&
+    const Equation &e = *reader.equation;
+    const bool comesAgain =
+        isContraction(e) || (e.kind == EquationKind::Reduction && repetition(e, tensor) > 1);
+    return !comesAgain &&
            p.valueReads.size() + profileOf(*reader.equation).valueReads.size() <= kMaxChoices + 1;
   }
 

@@ -152,6 +152,59 @@ TEST_CASE("gathers, strides and conditional reads", "[codegen]") {
       kernel, {randomBytes(DType::F32, 40, 3), index, Bytes(64), Bytes(64), Bytes(64), Bytes(192)});
 }
 
+TEST_CASE("lanes at constant distances, all of them or some, in any type", "[codegen]") {
+  for (const auto &[type, name] : {std::pair{DType::F32, "f32"},
+                                   {DType::F16, "f16"},
+                                   {DType::F64, "f64"},
+                                   {DType::I64, "i64"},
+                                   {DType::Bool, "bool"}}) {
+    INFO(name);
+    std::string text = R"(kernel @d units 1 lanes 8 {
+      param %x TYPE[3,29]
+      param %z TYPE[3,29]
+      param out %y TYPE[3,58]
+      param out %s TYPE[3,9]
+      param out %r TYPE[3,7]
+      param out %o TYPE[3,8]
+      phase (b: 3) {
+        unroll c in 8 {
+          lane l in 8 {
+            if lt(c*8 + l, 58) {
+              let t0 = floordiv(c*8 + l, 2);
+              let t1 = floormod(c*8 + l, 2);
+              %y[b, c*8 + l] = if(eq(t1, 0), %x[b, t0], if(eq(t1, 1), %z[b, t0], NONE))
+            }
+          }
+        }
+        unroll c in 2 {
+          lane l in 8 {
+            if lt(c*8 + l, 9) {
+              %s[b, c*8 + l] = %x[b, c*24 + l*3 + 2]
+            }
+          }
+        }
+        lane l in 8 {
+          if lt(l, 7) {
+            %r[b, l] = if(lt(b, 2), %z[b + 1, l*-2 + 28], NONE)
+          }
+        }
+        lane l in 8 {
+          %o[b, l] = if(eq(l, 5), %x[b, floordiv(l*7, 2)], NONE)
+        }
+      }
+    })";
+    for (size_t at; (at = text.find("TYPE")) != std::string::npos;)
+      text.replace(at, 4, name);
+    const char *none = type == DType::Bool ? "false" : isFloat(type) ? "7.0" : "7";
+    for (size_t at; (at = text.find("NONE")) != std::string::npos;)
+      text.replace(at, 4, none);
+    const size_t size = sizeInBytes(type) * 3;
+    requireSameBits(kernelFrom(text),
+                    {randomBytes(type, 87, 1), randomBytes(type, 87, 2), Bytes(58 * size),
+                     Bytes(9 * size), Bytes(7 * size), Bytes(8 * size)});
+  }
+}
+
 TEST_CASE("row sums reduce over lanes in the documented order", "[codegen]") {
   GirKernel kernel = kernelFrom(R"(kernel @rowsum units 1 lanes 8 {
     param %x f32[6,100]

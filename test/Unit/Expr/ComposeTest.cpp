@@ -85,6 +85,26 @@ map right [n:1, c:4, x:5]
   CHECK(sameBits(run(parse(text), inputs), run(p, inputs)));
 }
 
+TEST_CASE(
+    "a concatenation is written into a sum, not into windows that come by its elements again") {
+  const auto equationsOf = [](const char *window) {
+    return composed(std::string(R"(expr sums
+tensor %a: f32[4,12] input
+tensor %b: f32[4,12] input
+tensor %cat: f32[8,12] temp
+tensor %y: f32[8,4] output
+inputs (%a, %b)
+outputs (%y)
+map cat [c:8, x:12]
+  %cat = if(lt(c, 4), %a[c, x], if(lt(3, c), %b[c - 4, x], 0.0))
+reduction y [c:8, i:4; )") +
+                    window)
+        .items.size();
+  };
+  CHECK(equationsOf("r:3] sum f32\n  %y = %cat[c, i*3 + r]\n") == 1);
+  CHECK(equationsOf("r:9] sum f32\n  %y = %cat[c, i + r]\n") == 2);
+}
+
 TEST_CASE("a pad is written into a convolution, an activation is not") {
   auto p = composed(R"(expr conv
 tensor %x: f32[1,3,8,8] input

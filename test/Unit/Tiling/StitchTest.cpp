@@ -59,6 +59,26 @@ map m0 [i:20, j:70]
             .map("y", "h:33, j:20, i:6", "sub(%a[h, i*-1 + 5, j], %c[h, j])"));
 }
 
+TEST_CASE("stitch: sums of columns that lie along them are shared by a CPU's lanes") {
+  // A query's scores: keys are rows of 64, gathered where lanes are keys.
+  const ProgramText scores =
+      ProgramText("scores")
+          .input("q", "6,64")
+          .input("x", "6,100,64")
+          .reduction("s", "h:6, i:100; k:64", "sum", "mul(%q[h, k], %x[h, i, k])")
+          .reduction("m", "h:6; i:100", "max", "%s[h, i]")
+          .map("y", "h:6, i:100", "sub(%s[h, i], %m[h])");
+  check(scores);
+  const ExprProgram pattern = patternFrom(scores);
+  for (const char *name : {"x86-64-v3", "x86-64-v4"}) {
+    const Target target = targetNamed(name);
+    bool any = false;
+    for (const Schedule &schedule : valueOf(candidateSchedules(pattern, target)))
+      any = any || countWork(schedule, pattern, target).front().gathers == 0;
+    CHECK(any);
+  }
+}
+
 TEST_CASE("candidates: patterns without common rows run in one block") {
   // A value in a register, read where a predicate holds.
   check(ProgramText("guarded")

@@ -94,6 +94,59 @@ TEST_CASE("work: a padded window that a block copies closer is counted by what i
   }
 }
 
+TEST_CASE("work: a CPU's vectors of lanes at constant distances are a few loads, others a load a "
+          "lane") {
+  const auto counted = [](const ExprProgram &map, const char *name) {
+    const Target target = targetNamed(name);
+    cost::Counts counts =
+        countWork(valueOf(candidateSchedules(map, target)).front(), map, target).front();
+    counts.vectorLoads *= counts.blocks * double(target.lanes) / (64 * 64); // of a vector
+    counts.gathers *= counts.blocks / (64 * 64);
+    counts.vectorOps *= counts.blocks * double(target.lanes) / (64 * 64);
+    return counts;
+  };
+  // Elements of x and z in turn: half a vector of each, and a shuffle of each; the indices are constants.
+  const ExprProgram shuffle = patternFrom(
+      ProgramText("shuffle", {})
+          .input("x", "64,32")
+          .input("z", "64,32")
+          .map("y", "i:64, j:64",
+               "if(lt(floormod(j, 2), 1), %x[i, floordiv(j, 2)], if(lt(0, floormod(j, 2)), "
+               "%z[i, floordiv(j, 2)], 0.0))"));
+  // Columns of a transposed matrix.
+  const ExprProgram turned =
+      patternFrom(ProgramText("turned", {}).input("x", "64,64").map("y", "i:64, j:64", "%x[j, i]"));
+  for (const char *name : {"x86-64-v3", "x86-64-v4"}) {
+    INFO(name);
+    const cost::Counts few = counted(shuffle, name), many = counted(turned, name);
+    CHECK(few.gathers == 0);
+    CHECK(few.vectorLoads == 3); // a store counts as much
+    CHECK(few.vectorOps == 2);
+    CHECK(many.gathers == 1);
+  }
+}
+
+TEST_CASE("work: what is copied closer from places that no formula names is gathered") {
+  const ExprProgram window = patternFrom(
+      ProgramText("window", {})
+          .input("x", "112,112,96")
+          .input("w", "3,3,96")
+          .reduction("y", "i:56, j:56, c:96; k:3, l:3", "sum",
+                     "mul(%x[i*2 + k - 1, j*2 + l - 1, floordiv(c, 2) + floormod(c, 2)*48], "
+                     "%w[k, l, c])"));
+  for (const char *name : {"x86-64-v3", "x86-64-v4"}) {
+    const Target target = targetNamed(name);
+    bool any = false;
+    for (const Schedule &schedule : valueOf(candidateSchedules(window, target)))
+      if (const cost::Counts counts = countWork(schedule, window, target).front();
+          counts.stagedLoads > 0) {
+        any = true;
+        CHECK(counts.gathers >= counts.stagedLoads / 2 * target.lanes);
+      }
+    CHECK(any);
+  }
+}
+
 TEST_CASE(
     "work: a CPU's cache that cannot hold what a kernel touches gets each byte at least once") {
   // Rows of (b, h), which share a mask that lies along b alone; 4 MiB and 1 MiB read, a row of 128 KiB.
