@@ -49,28 +49,92 @@ std::vector<NodeId> EquationBuilder::ids(const std::vector<Val> &indices) const 
 
 namespace {
 
-/// One element, or a small integer tensor of equal elements: the zeros that exporters write as token types and
-/// offsets. Floats stay tensors, so that kernels do not depend on what the weights are.
-bool isOneNumber(const Constant &c) {
-  constexpr int64_t kMaxCompared = 64 * 1024;
-  int64_t count = c.numElements();
-  if (count <= 1 || isFloat(c.type) || count > kMaxCompared)
-    return count == 1;
-  for (int64_t i = 1; i < count; ++i)
-    if (c.intAt(i) != c.intAt(0))
-      return false;
-  return true;
+constexpr int64_t kMaxCompared = 64 * 1024; // elements of a constant
+
+/// first + sum of factors[d] i[d].
+struct AffineValues {
+  int64_t first = 0;
+  std::vector<int64_t> factors; // one a dim, 0 where the index is known
+};
+
+/// Of an integer tensor, along the dims whose index is not known.
+std::optional<AffineValues> affineValues(const Constant &c,
+                                         const std::vector<std::optional<int64_t>> &known) {
+  const size_t rank = c.dims.size();
+  std::vector<int64_t> strides(rank, 1);
+  for (size_t d = rank; d-- > 1;)
+    strides[d - 1] = strides[d] * c.dims[d];
+  AffineValues affine{0, std::vector<int64_t>(rank, 0)};
+  int64_t compared = 1, base = 0;
+  for (size_t d = 0; d < rank; ++d) {
+    if (known[d] && (*known[d] < 0 || *known[d] >= c.dims[d]))
+      return std::nullopt;
+    base += known[d].value_or(0) * strides[d];
+    compared *= known[d] ? 1 : c.dims[d];
+  }
+  if (compared == 0 || compared > kMaxCompared)
+    return std::nullopt;
+  // Sums of what is below this, over so many elements, do not overflow.
+  constexpr int64_t kMostValue = int64_t{1} << 40;
+  const auto isLarge = [](int64_t v) { return v < -kMostValue || v > kMostValue; };
+  affine.first = c.intAt(base);
+  for (size_t d = 0; d < rank; ++d) {
+    if (known[d] || c.dims[d] == 1)
+      continue;
+    const int64_t next = c.intAt(base + strides[d]);
+    if (next != affine.first && (isLarge(next) || isLarge(affine.first)))
+      return std::nullopt;
+    affine.factors[d] = next - affine.first;
+  }
+  std::vector<int64_t> at(rank, 0);
+  for (int64_t i = 0; i < compared; ++i) {
+    int64_t element = base, expected = affine.first;
+    for (size_t d = 0; d < rank; ++d) {
+      element += at[d] * strides[d];
+      expected += at[d] * affine.factors[d];
+    }
+    if (c.intAt(element) != expected)
+      return std::nullopt;
+    for (size_t d = rank; d-- > 0;) {
+      if (known[d])
+        continue;
+      if (++at[d] < c.dims[d])
+        break;
+      at[d] = 0;
+    }
+  }
+  return affine;
 }
 
 } // namespace
 
-std::optional<Val> EquationBuilder::literal(TensorId t) {
+/// One element, or small integer tensors whose values follow from the indices: the zeros that exporters write as token
+/// types, the positions that they write for Gather. Floats stay tensors, so that kernels do not depend on what the
+/// weights are.
+std::optional<Val> EquationBuilder::literal(TensorId t, const std::vector<Val> &indices) {
   const Tensor &tensor = n.l.program.tensors[t];
-  if (!tensor.constant || !isOneNumber(*tensor.constant))
+  if (!tensor.constant)
     return std::nullopt;
+  const Constant &c = *tensor.constant;
   if (isFloat(tensor.type))
-    return constant(tensor.type, tensor.constant->floatAt(0));
-  return val(body().constantInt(tensor.type, tensor.constant->intAt(0)));
+    return c.numElements() == 1 ? std::optional(constant(tensor.type, c.floatAt(0))) : std::nullopt;
+  std::vector<std::optional<int64_t>> known;
+  for (const Val &i : indices) {
+    const Scalar &s = body()[i.id];
+    known.push_back(s.op == ScalarOp::Const ? std::optional(s.imm) : std::nullopt);
+  }
+  const std::optional<AffineValues> affine = affineValues(c, known);
+  if (!affine)
+    return std::nullopt;
+  if (std::all_of(affine->factors.begin(), affine->factors.end(), [](int64_t f) { return f == 0; }))
+    return val(body().constantInt(tensor.type, affine->first));
+  if (tensor.type != DType::I64 && tensor.type != DType::I32)
+    return std::nullopt;
+  Val sum = index(affine->first);
+  for (size_t d = 0; d < indices.size(); ++d)
+    if (affine->factors[d] != 0)
+      sum = sum + indices[d] * index(affine->factors[d]);
+  return cast(tensor.type, sum);
 }
 
 Val EquationBuilder::load(TensorId t, const std::vector<Val> &indices) {
@@ -79,13 +143,13 @@ Val EquationBuilder::load(TensorId t, const std::vector<Val> &indices) {
 }
 
 Val EquationBuilder::read(TensorId t, const std::vector<Val> &indices) {
-  auto v = literal(t);
+  auto v = literal(t, indices);
   return v ? *v : load(t, indices);
 }
 
 Val EquationBuilder::readIf(Val predicate, TensorId t, const std::vector<Val> &indices,
                             Val otherwise) {
-  if (auto v = literal(t))
+  if (auto v = literal(t, indices))
     return select(predicate, *v, otherwise);
   return val(body().readIf(t, n.typeOf(t), predicate.id, otherwise.id, ids(indices)));
 }

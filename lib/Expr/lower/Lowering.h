@@ -131,7 +131,7 @@ public:
 
 private:
   std::vector<NodeId> ids(const std::vector<Val> &indices) const;
-  std::optional<Val> literal(TensorId t);
+  std::optional<Val> literal(TensorId t, const std::vector<Val> &indices);
 };
 
 template <typename F> TensorId NodeLowering::map(TensorId out, F f) {

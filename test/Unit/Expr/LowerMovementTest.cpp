@@ -211,6 +211,50 @@ TEST_CASE("lowering: indirect reads") {
   });
 }
 
+TEST_CASE(
+    "lowering: constant places that follow from their own indices are computed, others read") {
+  constexpr int64_t kLarge = int64_t{1} << 41;
+  const auto readsConstants = [](const Graph &graph) {
+    const ExprProgram program =
+        eliminateDeadCode(*lowerGraph(graph)); // check() has found it without errors
+    return std::any_of(program.tensors.begin(), program.tensors.end(),
+                       [](const Tensor &t) { return t.kind == TensorKind::Constant; });
+  };
+  const auto readsPlaces = [&](DType type, std::vector<int64_t> dims, std::vector<int64_t> places) {
+    GraphMaker m;
+    TensorValue which(type, std::move(dims)), x(DType::F32, {9, 2});
+    which.ints = std::move(places);
+    for (int64_t i = 0; i < x.numElements(); ++i)
+      x.floats[static_cast<size_t>(i)] = double(i);
+    m.node(OpKind::Gather, {m.input(x), m.constant(which)}, {{"axis", int64_t(0)}}, {DType::F32});
+    m.node(OpKind::Add, {m.constant(which), m.input(which)}, {}, {type});
+    m.check();
+    return readsConstants(m.graph);
+  };
+  CHECK(!readsPlaces(DType::I64, {4}, {0, 1, 2, 3}));
+  CHECK(!readsPlaces(DType::I32, {4}, {7, 5, 3, 1}));
+  CHECK(!readsPlaces(DType::I64, {2, 3}, {0, 2, 4, 1, 3, 5}));
+  CHECK(!readsPlaces(DType::I64, {3}, {-1, -1, -1}));
+  CHECK(readsPlaces(DType::I64, {4}, {0, 1, 2, 4}));
+  CHECK(readsPlaces(DType::I64, {2, 3}, {0, 2, 4, 1, 3, 6}));
+
+  GraphMaker m; // no multiples of numbers so large that sums might overflow
+  TensorValue far(DType::I64, {2});
+  far.ints = {-kLarge, kLarge};
+  m.node(OpKind::Add, {m.constant(far), m.input(far)}, {}, {DType::I64});
+  m.check();
+  CHECK(readsConstants(m.graph));
+
+  // The rows of a pair (0, i), as exporters write the places of a mask for GatherND.
+  GraphMaker pairs;
+  TensorValue at(DType::I64, {5, 2}), mask(DType::F32, {1, 5});
+  at.ints = {0, 0, 0, 1, 0, 2, 0, 3, 0, 4};
+  pairs.node(OpKind::GatherND, {pairs.input(mask), pairs.constant(at)},
+             {{"batch_dims", int64_t(0)}}, {DType::F32});
+  pairs.check();
+  CHECK(!readsConstants(pairs.graph));
+}
+
 TEST_CASE("lowering: indirect writes, duplicates in order") {
   forSeeds(40, [&](Random &r) {
     GraphMaker m;
