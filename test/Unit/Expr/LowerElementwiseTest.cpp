@@ -1,6 +1,8 @@
 // Element-wise operators, reductions and the softmax family: the lowered equations compute what the graph means.
 #include "LowerFixture.h"
 
+#include <limits>
+
 using namespace fusec;
 using namespace fusec::test;
 
@@ -194,6 +196,68 @@ TEST_CASE("lowering: broadcast operators") {
         {}, {DType::F32});
     m.node(OpKind::Clip, {x, kNoValue, m.input(r.tensor(DType::F32, {}, 0, 1))}, {}, {DType::F32});
     m.check();
+  });
+}
+
+TEST_CASE("lowering: a division by a number is a product that finds whole what is whole") {
+  struct Row {
+    float divisor;
+    bool product;
+  };
+  const float infinity = std::numeric_limits<float>::infinity();
+  const std::vector<Row> rows = {
+      {std::sqrt(2.0F), true}, // the nearest number to its reciprocal gives 0.99999994 of itself
+      {0.1F, true},
+      {-0.3F, true},
+      {8.0F, true},
+      {0x1p-126F, true},
+      {-255.0F,
+       false}, // a whole quotient is not whole by the nearest reciprocal, nor by its neighbours
+      {3.0F, false}, // too many whole quotients to try
+      {0.0F, false},
+      {infinity, false},
+      {1e-40F, false},
+      {0x1p127F, false}};
+  forSeeds(2, [&](Random &r) {
+    for (const Row &row : rows) {
+      INFO("divided by " << row.divisor);
+      TensorValue x(DType::F32, {4000});
+      for (size_t i = 0; i < x.floats.size(); ++i) {
+        const auto q = static_cast<double>(r.integer(-70000, 70000));
+        const double random = std::ldexp(r.real(-2, 2), static_cast<int>(r.integer(-100, 100)));
+        x.floats[i] = i % 2 == 0 ? q * row.divisor : random;
+      }
+      x.floats[0] = -0.0, x.floats[1] = infinity, x.floats[2] = -infinity;
+      x.floats[3] = std::numeric_limits<double>::quiet_NaN();
+      x.round();
+      TensorValue c(DType::F32, {});
+      c.floats[0] = row.divisor;
+      GraphMaker m;
+      m.node(OpKind::Div, {m.input(x), m.constant(c)}, {}, {DType::F32});
+      auto program = lowerGraph(m.graph);
+      REQUIRE(program.ok());
+      CHECK((print(*program, nullptr).find("div(") == std::string::npos) == row.product);
+      auto got = evaluate(*program, m.inputs);
+      REQUIRE(got.ok());
+      for (size_t i = 0; i < x.floats.size(); ++i) {
+        const auto value = static_cast<float>(x.floats[i]),
+                   y = static_cast<float>((*got)[0].floats[i]);
+        const float rounded = value / row.divisor;
+        INFO(value << " gives " << y << ", divided " << rounded);
+        CHECK(std::isnan(y) == std::isnan(rounded));
+        if (std::isnan(y))
+          continue;
+        CHECK(std::signbit(y) == std::signbit(rounded));
+        const double exact = static_cast<double>(value) / static_cast<double>(row.divisor);
+        const bool whole = std::fma(rounded, row.divisor, -value) == 0;
+        if (whole || !std::isfinite(rounded) || !std::isfinite(y)) {
+          CHECK(y == rounded);
+          continue;
+        }
+        const double unit = std::nextafter(std::fabs(rounded), infinity) - std::fabs(rounded);
+        CHECK(std::fabs(static_cast<double>(y) - exact) <= 1.5 * unit);
+      }
+    }
   });
 }
 
