@@ -103,6 +103,7 @@ private:
   Val load(BufferId buffer, const std::vector<Val> &indices);
   void store(BufferId buffer, const std::vector<Val> &indices, const Val &value);
   Val evalReadIf(const Scalar &s);
+  std::optional<Val> evalChosenRead(const Scalar &s);
   Val loadRegister(BufferId buffer, const std::vector<Val> &indices);
   void storeRegister(BufferId buffer, const std::vector<Val> &indices, const Val &value);
   llvm::Value *registerSlot(BufferId buffer, const std::vector<Val> &indices);

@@ -205,6 +205,31 @@ TEST_CASE("lanes at constant distances, all of them or some, in any type", "[cod
   }
 }
 
+TEST_CASE("pieces of which one is chosen for all lanes, in part or whole", "[codegen]") {
+  GirKernel kernel = kernelFrom(R"(kernel @p units 1 lanes 8 {
+    param %x f16[2,11]
+    param %z f16[3,11]
+    param %n f32[1,11]
+    param out %y f16[7,11]
+    param out %w f32[7,11]
+    param out %v f16[7,16]
+    phase (b: 7) {
+      unroll c in 2 {
+        lane l in 8 {
+          if lt(c*8 + l, 11) {
+            %y[b, c*8 + l] = if(lt(b, 2), %x[b, c*8 + l], if(and(lt(1, b), lt(b, 5)), %z[b - 2, c*8 + l], 7.0))
+            %w[b, c*8 + l] = if(lt(5, b), %n[b - 6, c*8 + l], if(lt(b, 1), %n[b, c*8 + l], cast(f32, %y[b, c*8 + l])))
+          }
+          let t0 = if(eq(l, 3), %x[1, l], 2.0);
+          %v[b, c*8 + l] = if(lt(b, 2), %x[b, l + c*3], if(and(lt(1, b), lt(b, 5)), %z[b - 2, l + c*3], t0))
+        }
+      }
+    }
+  })");
+  requireSameBits(kernel, {randomBytes(DType::F16, 22, 1), randomBytes(DType::F16, 33, 2),
+                           randomBytes(DType::F32, 11, 3), Bytes(154), Bytes(308), Bytes(224)});
+}
+
 TEST_CASE("row sums reduce over lanes in the documented order", "[codegen]") {
   GirKernel kernel = kernelFrom(R"(kernel @rowsum units 1 lanes 8 {
     param %x f32[6,100]
