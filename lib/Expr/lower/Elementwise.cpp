@@ -32,8 +32,9 @@ template <typename Float> bool dividesExactly(Float c, Float r, int64_t lastQuot
 }
 
 /// A number that multiplies as `divisor` divides: quotients without a rest come out exact, so that floor finds whole
-/// what is whole, the others up to 1.5 units of their last place off, where a division is 0.5. There may be none.
-template <typename Float> std::optional<double> reciprocalOf(double divisor) {
+/// what is whole, the others up to 1.5 units of their last place off, where a division is 0.5. There may be none; one
+/// that is `exact`, with all quotients as a division has them, is of powers of 2 alone.
+template <typename Float> std::optional<double> reciprocalOf(double divisor, bool exact) {
   const Float c = static_cast<Float>(divisor), nearest = 1 / c;
   if (!std::isnormal(c) || !std::isnormal(nearest))
     return std::nullopt;
@@ -43,6 +44,8 @@ template <typename Float> std::optional<double> reciprocalOf(double divisor) {
   odd >>= std::countr_zero(odd);
   if (odd == 1)
     return nearest;
+  if (exact)
+    return std::nullopt;
   const auto lastQuotient = static_cast<int64_t>((uint64_t{1} << digits) / odd);
   if (lastQuotient > kMostQuotientsTried)
     return std::nullopt;
@@ -53,19 +56,21 @@ template <typename Float> std::optional<double> reciprocalOf(double divisor) {
 }
 
 /// A division by a constant is a product where it may be: an AVX-512 core divides 16 numbers in 10 cycles, and
-/// multiplies 16 or 32 in each (GELU divides by the root of 2).
-Val quotient(Val x, Val divisor) {
+/// multiplies 16 or 32 in each (GELU divides by the root of 2). What decides between whole numbers is divided.
+Val quotient(Val x, Val divisor, bool isRounded) {
   const Scalar &c = (*divisor.body)[divisor.id];
   std::optional<double> r;
   if (c.op == ScalarOp::Const && c.type == DType::F32)
-    r = reciprocalOf<float>(c.fimm);
+    r = reciprocalOf<float>(c.fimm, isRounded);
   else if (c.op == ScalarOp::Const && c.type == DType::F64)
-    r = reciprocalOf<double>(c.fimm);
+    r = reciprocalOf<double>(c.fimm, isRounded);
   return r ? x * *r : x / divisor;
 }
 
 Status division(NodeLowering &n) {
-  return formula(n, [](const std::vector<Val> &v) { return quotient(v[0], v[1]); });
+  return formula(n, [&](const std::vector<Val> &v) {
+    return quotient(v[0], v[1], n.l.isRounded[n.node.outputs[0]]);
+  });
 }
 
 /// Binary operations and their chains (Max, Min, Sum).

@@ -35,8 +35,8 @@ const HandlerTable &handlers() {
 } // namespace
 
 Lowering::Lowering(const Graph &graph)
-    : graph(graph), items(&program.items), tensorOf(graph.values.size(), -1),
-      isOutput(graph.values.size()) {
+    : graph(graph), isRounded(roundedValues(graph)), items(&program.items),
+      tensorOf(graph.values.size(), -1), isOutput(graph.values.size()) {
   program.name = graph.name;
   program.symbols = graph.symbols;
   // Values keep the names of the model; temps get what is left.

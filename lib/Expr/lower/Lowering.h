@@ -7,6 +7,10 @@
 
 namespace fusec::lower {
 
+/// By ValueId: whether it decides between whole numbers or truths (Floor, Cast, comparisons), movement and arithmetic
+/// between at most. One pass over the nodes.
+std::vector<bool> roundedValues(const Graph &graph);
+
 /// The program under construction and where the next equation goes.
 class Lowering {
 public:
@@ -14,6 +18,7 @@ public:
   Result<ExprProgram> run();
 
   const Graph &graph;
+  const std::vector<bool> isRounded; // roundedValues
   ExprProgram program;
   std::vector<Item> *items;           // the innermost list
   const DimExpr *scanSteps = nullptr; // inside a scan's body

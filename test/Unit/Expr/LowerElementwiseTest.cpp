@@ -261,6 +261,42 @@ TEST_CASE("lowering: a division by a number is a product that finds whole what i
   });
 }
 
+TEST_CASE("lowering: what decides between whole numbers is divided as it is written") {
+  const std::vector<int64_t> dims = {4000};
+  TensorValue x(DType::F32, dims), c(DType::F32, {}), offset(DType::F32, {});
+  for (size_t i = 0; i < x.floats.size(); ++i) // a product by 100 finds other hundredths whole
+    x.floats[i] = static_cast<double>(static_cast<float>(i) * 0.01F);
+  c.floats[0] = static_cast<double>(0.01F);
+  offset.floats[0] = 2;
+  struct Row {
+    OpKind op; // of quotient + 2
+    std::map<std::string, Attribute> attributes;
+    DType result;
+    bool product;
+  };
+  const std::vector<Row> rows = {
+      {OpKind::Floor, {}, DType::F32, false},
+      {OpKind::Ceil, {}, DType::F32, false},
+      {OpKind::Round, {}, DType::F32, false},
+      {OpKind::Cast, {{"to", DType::I32}, {"saturate", int64_t{1}}}, DType::I32, false},
+      {OpKind::Less, {}, DType::Bool, false},
+      {OpKind::Erf, {}, DType::F32, true}};
+  for (const Row &row : rows) {
+    GraphMaker m;
+    m.tolerance = row.product ? 1e-5 : 0;
+    const ValueId quotient = m.node(OpKind::Div, {m.input(x), m.constant(c)}, {}, {DType::F32})[0];
+    const ValueId sum = m.node(OpKind::Add, {quotient, m.constant(offset)}, {}, {DType::F32})[0];
+    std::vector<ValueId> operands = {sum};
+    if (row.op == OpKind::Less)
+      operands.push_back(m.input(x));
+    m.node(row.op, operands, row.attributes, {row.result});
+    m.check();
+    const auto program = lowerGraph(m.graph);
+    REQUIRE(program.ok());
+    CHECK((print(*program, nullptr).find("div(") == std::string::npos) == row.product);
+  }
+}
+
 TEST_CASE("lowering: reductions over any axes, empty ones too") {
   const std::vector<OpKind> ops = {
       OpKind::ReduceL1,   OpKind::ReduceL2,        OpKind::ReduceLogSum, OpKind::ReduceMax,
