@@ -47,7 +47,7 @@ struct Options {
   int fusionEvaluations = 50;       // kernels an equation that the accurate model is asked for
   int fusionQuickEvaluations = 200; // kernels an equation that the quick model looks at
   /// Equations of the kernels of a program that the accurate model weighs with all that it knows.
-  int fusionThorough = 6000;
+  int fusionThorough = 5800;
   int threads = 0; // that compile; 0: one a core
   std::function<void(std::string_view text)> print;
   std::function<void(std::string_view what, std::string_view target)> progress; // a step begins

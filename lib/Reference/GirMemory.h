@@ -32,7 +32,6 @@ public:
   void wait(CounterId counter, int64_t first, int64_t last, int64_t count);
 
   int64_t dimOf(BufferId b, size_t d) const { return buffers[b].dims[d]; }
-  size_t rankOf(BufferId b) const { return buffers[b].dims.size(); }
 
   /// `element` is row-major and inside the buffer. `register` cells belong to (thread.unit, thread.lane).
   Cell load(BufferId b, int64_t element, Thread by);

@@ -67,7 +67,6 @@ public:
   DType type(size_t i) const { return inValue(i).type; }
   DType outType(size_t i = 0) const { return outValue(i).type; }
   int rank(size_t i) const { return static_cast<int>(shape(i).size()); }
-  int outRank(size_t i = 0) const { return static_cast<int>(outShape(i).size()); }
   const Shape &shapeOf(TensorId t) const { return l.program.tensors[t].shape; }
   DType typeOf(TensorId t) const { return l.program.tensors[t].type; }
 
@@ -119,7 +118,7 @@ public:
   Val number(DType t, const DimExpr &d) { return cast(t, index(d)); }
   Val step() { return val(body().step()); }
 
-  /// Constants that hold one number are read as that number.
+  /// Constants that hold one number are read as that number, integers that follow from their indices are computed.
   Val read(TensorId t, const std::vector<Val> &indices);
   Val readIf(Val predicate, TensorId t, const std::vector<Val> &indices, Val otherwise);
   /// Reads at indices of which some went through wrapIndex: 0 where `t` is empty and has nothing to clamp to.

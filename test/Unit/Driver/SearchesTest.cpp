@@ -2,6 +2,7 @@
 #include "Driver/Searches.h"
 #include "../ParseProgram.h"
 #include "../ProgramText.h"
+#include "fusec/compiler.h"
 
 #include <catch2/catch_all.hpp>
 
@@ -102,4 +103,15 @@ scatter s [i:2] add base %base
       Diag::BadIr,
       "no schedule runs the equations of " + name +
           " as one kernel: one of them is a scan, a scatter or opaque, or has no elements");
+}
+
+TEST_CASE("searches: the public options are Fusion's own where nobody says otherwise") {
+  const compiler::Options options;
+  const FusionLimits limits;
+  CHECK(options.fusionCandidates == limits.topPatterns);
+  CHECK(options.fusionGroup == limits.consumersTogether);
+  CHECK(options.fusionBeam == limits.beamWidth);
+  CHECK(options.fusionQuickEvaluations == limits.quickEvaluations);
+  CHECK(options.fusionEvaluations == limits.evaluations);
+  CHECK(options.fusionThorough == limits.thoroughlyWeighed);
 }
