@@ -230,6 +230,23 @@ TEST_CASE("pieces of which one is chosen for all lanes, in part or whole", "[cod
                            randomBytes(DType::F32, 11, 3), Bytes(154), Bytes(308), Bytes(224)});
 }
 
+TEST_CASE("what no lane reads may lie anywhere", "[codegen]") {
+  GirKernel kernel = kernelFrom(R"(kernel @f units 1 lanes 8 {
+    param %x f32[24]
+    param out %v f32[24]
+    param out %d f32[24]
+    param out %c f32[24]
+    phase (b: 3) {
+      lane l in 8 {
+        %v[b*8 + l] = if(lt(b, 2), %x[floordiv(b, 2)*1000000000000 + l], 7.0)
+        %d[b*8 + l] = if(lt(b, 2), %x[floordiv(b, 2)*1000000000000 + l*3], 7.0)
+        %c[b*8 + l] = if(lt(b, 1), %x[l + 1], if(lt(b, 2), %x[floordiv(b, 2)*1000000000000 + l + 3], 7.0))
+      }
+    }
+  })");
+  requireSameBits(kernel, {randomBytes(DType::F32, 24, 1), Bytes(96), Bytes(96), Bytes(96)});
+}
+
 TEST_CASE("row sums reduce over lanes in the documented order", "[codegen]") {
   GirKernel kernel = kernelFrom(R"(kernel @rowsum units 1 lanes 8 {
     param %x f32[6,100]
