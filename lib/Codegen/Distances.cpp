@@ -8,6 +8,7 @@
 #include "llvm/IR/PatternMatch.h"
 
 #include <bit>
+#include <set>
 
 namespace fusec {
 
@@ -76,7 +77,7 @@ Value *Emitter::loadAtDistances(const Place &p, llvm::Type *element, llvm::Align
       at.lanes.push_back(p.index.step * l);
   if (!at.scalar)
     return nullptr;
-  std::map<int64_t, int> wanted; // distance -> where it stands below
+  std::set<int64_t> wanted; // distances
   std::vector<bool> isOn;
   for (int l = 0; l < width; ++l) {
     llvm::Constant *bit = which->getAggregateElement(static_cast<unsigned>(l));
@@ -84,7 +85,7 @@ Value *Emitter::loadAtDistances(const Place &p, llvm::Type *element, llvm::Align
       return nullptr;
     isOn.push_back(bit->isOneValue());
     if (isOn.back())
-      wanted.emplace(at.lanes[l], 0);
+      wanted.insert(at.lanes[l]);
   }
   auto *type = llvm::FixedVectorType::get(element, width);
   Value *result = llvm::Constant::getNullValue(type);
@@ -94,7 +95,7 @@ Value *Emitter::loadAtDistances(const Place &p, llvm::Type *element, llvm::Align
     int64_t first, last;
   };
   std::vector<Window> windows;
-  for (const auto &[distance, _] : wanted)
+  for (const int64_t distance : wanted)
     if (windows.empty() || distance >= windows.back().first + width)
       windows.push_back({distance, distance});
     else

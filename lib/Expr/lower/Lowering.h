@@ -7,8 +7,8 @@
 
 namespace fusec::lower {
 
-/// By ValueId: whether it decides between whole numbers or truths (Floor, Cast, comparisons), movement and arithmetic
-/// between at most. One pass over the nodes.
+/// By ValueId: whether it decides between whole numbers or truths (Floor, Cast, comparisons), with nothing between that
+/// mixes it with others (a sigmoid, a convolution). One pass over the nodes.
 std::vector<bool> roundedValues(const Graph &graph);
 
 /// The program under construction and where the next equation goes.

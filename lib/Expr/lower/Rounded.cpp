@@ -25,50 +25,86 @@ bool decides(const Graph &graph, const Node &node) {
          std::any_of(node.outputs.begin(), node.outputs.end(), isOfOthers);
 }
 
-/// What is whole in its operands may stay whole in its result: movement, and the arithmetic around zero points, limits
-/// and offsets.
-bool passesOn(OpKind op) {
+/// A whole operand tells nothing of its result: transcendental functions, averages, products with weights. All others
+/// (movement, extrema, the arithmetic around zero points, limits and offsets) may leave whole what is whole.
+bool blends(OpKind op) {
   using enum OpKind;
   switch (op) {
-  case Abs:
-  case Add:
-  case Cast:
-  case Clip:
-  case Concat:
-  case Div:
-  case Expand:
-  case Flatten:
-  case Gather:
-  case GatherElements:
-  case GatherND:
-  case Identity:
-  case Max:
-  case Min:
-  case Mul:
-  case Neg:
-  case Pad:
-  case Relu:
-  case Reshape:
-  case Slice:
-  case Split:
-  case Squeeze:
-  case Sub:
-  case Sum:
-  case Tile:
-  case Transpose:
-  case Unsqueeze:
-  case Where: return true;
+  case Acos:
+  case Acosh:
+  case Asin:
+  case Asinh:
+  case Atan:
+  case Atanh:
+  case Attention:
+  case AveragePool:
+  case BatchNormalization:
+  case Celu:
+  case Conv:
+  case ConvTranspose:
+  case Cos:
+  case Cosh:
+  case Det:
+  case Einsum:
+  case Elu:
+  case Erf:
+  case Exp:
+  case Gelu:
+  case Gemm:
+  case GlobalAveragePool:
+  case GlobalLpPool:
+  case GroupNormalization:
+  case GRU:
+  case HardSigmoid:
+  case HardSwish:
+  case InstanceNormalization:
+  case LayerNormalization:
+  case Log:
+  case LogSoftmax:
+  case LpNormalization:
+  case LpPool:
+  case LRN:
+  case LSTM:
+  case MatMul:
+  case MeanVarianceNormalization:
+  case Mish:
+  case NegativeLogLikelihoodLoss:
+  case Reciprocal:
+  case ReduceL2:
+  case ReduceLogSum:
+  case ReduceLogSumExp:
+  case ReduceMean:
+  case RMSNormalization:
+  case RNN:
+  case RotaryEmbedding:
+  case Selu:
+  case Sigmoid:
+  case Sin:
+  case Sinh:
+  case Softmax:
+  case SoftmaxCrossEntropyLoss:
+  case Softplus:
+  case Softsign:
+  case Sqrt:
+  case Swish:
+  case Tan:
+  case Tanh: return true;
   default: return false;
   }
 }
 
 void mark(const Graph &graph, const std::vector<Node> &nodes, std::vector<bool> &rounded) {
+  const auto isRounded = [&](ValueId v) { return v != kNoValue && rounded[v]; };
   for (auto node = nodes.rbegin(); node != nodes.rend(); ++node) {
-    for (const Region &region : node->regions)
+    // What regions yield is read behind them and by their next trips, what they are given in them.
+    for (const Region &region : node->regions) {
+      for (ValueId v : region.outputs)
+        rounded[v] = true;
       mark(graph, region.nodes, rounded);
-    const auto isRounded = [&](ValueId v) { return v != kNoValue && rounded[v]; };
-    if (!decides(graph, *node) &&
-        !(passesOn(node->op) && std::any_of(node->outputs.begin(), node->outputs.end(), isRounded)))
+    }
+    const bool asksForWhole =
+        !blends(node->op) && std::any_of(node->outputs.begin(), node->outputs.end(), isRounded);
+    if (node->regions.empty() && !decides(graph, *node) && !asksForWhole)
       continue;
     for (ValueId v : node->inputs)
       if (v != kNoValue)

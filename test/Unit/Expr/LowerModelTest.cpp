@@ -196,6 +196,35 @@ TensorValue number(DType t, double v) {
 
 } // namespace
 
+TEST_CASE("lowering: quotients that are rounded behind movement and regions are divided") {
+  const std::vector<std::string> bodies = {
+      "%q: f32[20, 20] = Div(%x, %c) @q\n%m: f32[20, 20] = Trilu(%q) {upper = 1} @m\n"
+      "%y: f32[20, 20] = Floor(%m) @y\n",
+      "%q: f32[20, 20] = Div(%x, %c) @q\n%m: f32[20, 20] = LeakyRelu(%q) {alpha = float 0.5} @m\n"
+      "%y: f32[20, 20] = Floor(%m) @y\n",
+      "%q: f32[20, 20] = Div(%x, %c) @q\n%m: f32[1, 20] = ReduceMax(%q) {axes = [0], keepdims = 1} "
+      "@m\n"
+      "%y: f32[1, 20] = Floor(%m) @y\n",
+      "%m: f32[20, 20] = If(%p) @if\n  region () captures (%x)\n"
+      "    %q: f32[20, 20] = Div(%x, %c) @q\n    return %q\n  end\n"
+      "  region () captures (%x)\n    return %x\n  end\n%y: f32[20, 20] = Floor(%m) @y\n"};
+  TensorValue x(DType::F32, {20, 20});
+  for (size_t i = 0; i < x.floats.size(); ++i)
+    x.floats[i] = static_cast<double>(static_cast<float>(i) * 0.01F);
+  for (const std::string &body : bodies) {
+    const std::string text = "graph rounded\nconstant %c = f32[] {0.00999999977648258}\n"
+                             "input %x: f32[20, 20]\ninput %p: bool[]\n" +
+                             body + "return %y\n";
+    checkText(text, {x, number(DType::Bool, 1)});
+    ConstantStore store;
+    const auto graph = parseGraph(text, "test", store);
+    REQUIRE(graph.ok());
+    const auto program = lowerGraph(*graph);
+    REQUIRE(program.ok());
+    CHECK(print(*program, nullptr).find("div(") != std::string::npos);
+  }
+}
+
 TEST_CASE("lowering: both branches of If, with a capture, a constant and the outer value itself") {
   for (int condition : {0, 1}) {
     Random r(1);
