@@ -7,13 +7,11 @@
 #include "Codegen/Pipeline.h"
 #include "Codegen/Sim/SimModule.h"
 #include "Cost/Cost.h"
+#include "Support/AtOnce.h"
 
 #include "llvm/IR/Verifier.h"
 
-#include <atomic>
-#include <mutex>
 #include <set>
-#include <thread>
 
 namespace fusec {
 
@@ -62,21 +60,6 @@ Result<std::unique_ptr<llvm::Module>> emitModule(llvm::LLVMContext &context,
   return module;
 }
 
-/// Calls work(i) for 0 <= i < count on `threads` threads.
-template <typename F> void forEach(size_t count, int threads, F &&work) {
-  std::atomic<size_t> next = 0;
-  auto run = [&] {
-    for (size_t i; (i = next++) < count;)
-      work(i);
-  };
-  std::vector<std::thread> others;
-  for (int t = 1; t < threads && t < static_cast<int>(count); ++t)
-    others.emplace_back(run);
-  run();
-  for (std::thread &t : others)
-    t.join();
-}
-
 /// Compiles each kernel to an object or to assembly text.
 Result<std::vector<std::string>> compileEach(const std::vector<GirKernel> &kernels,
                                              const Target &target, int threads, bool assembly) {
@@ -84,7 +67,7 @@ Result<std::vector<std::string>> compileEach(const std::vector<GirKernel> &kerne
   std::vector<std::string> outputs(kernels.size());
   std::vector<Diagnostics> errors(kernels.size());
   initialiseLlvm();
-  forEach(kernels.size(), threads, [&](size_t i) {
+  forEachAtOnce(kernels.size(), threads, [&](size_t i) {
     llvm::LLVMContext context;
     auto machine = makeTargetMachine(target.sim ? simHost() : target);
     auto module = emitModule(context, kernels[i], codes[i], target, *machine);

@@ -1,11 +1,10 @@
 #include "Driver/State.h"
+#include "Support/AtOnce.h"
 #include "Tiling/Access.h"
 #include "Tiling/Lower.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cstring>
-#include <thread>
 
 namespace fusec {
 
@@ -97,19 +96,10 @@ std::vector<uint8_t> ConstantPacker::pack(const Job &job) {
 }
 
 void ConstantPacker::run(GirProgram &gir, int threads) {
-  std::atomic<size_t> next{0};
-  auto work = [&] {
-    for (size_t i = next++; i < jobs.size(); i = next++) {
-      Tensor &tensor = gir.tensors[jobs[i].target];
-      tensor.constant = makeConstant(tensor.type, staticDims(tensor.shape), pack(jobs[i]));
-    }
-  };
-  std::vector<std::thread> pool;
-  for (int t = 1; t < threads; ++t)
-    pool.emplace_back(work);
-  work();
-  for (std::thread &t : pool)
-    t.join();
+  forEachAtOnce(jobs.size(), threads, [&](size_t i) {
+    Tensor &tensor = gir.tensors[jobs[i].target];
+    tensor.constant = makeConstant(tensor.type, staticDims(tensor.shape), pack(jobs[i]));
+  });
 }
 
 } // namespace fusec

@@ -7,6 +7,7 @@
 #include "Driver/OptionRules.h"
 #include "Driver/Searches.h"
 #include "Reference/GraphInterpreter.h"
+#include "Support/AtOnce.h"
 
 #include <chrono>
 #include <filesystem>
@@ -41,12 +42,12 @@ public:
     if (goOn && !options.decisionsPath.empty())
       FUSEC_CHECK(timed("decisions", [&] { return replay(); }));
     else if (goOn && begin(Stage::Plan))
-      FUSEC_CHECK(timed("plan", [&] { return forEachTarget(&Pipeline::plan); }));
+      FUSEC_CHECK(timed("plan", [&] { return searchEachTarget(&Pipeline::plan); }));
     if (goOn) {
       FUSEC_TRY(goOn, end(Stage::Plan));
     }
     if (goOn && begin(Stage::Schedule) && options.decisionsPath.empty())
-      FUSEC_CHECK(timed("schedule", [&] { return forEachTarget(&Pipeline::schedule); }));
+      FUSEC_CHECK(timed("schedule", [&] { return searchEachTarget(&Pipeline::schedule); }));
     if (goOn) {
       FUSEC_CHECK(decide());
       goOn = !options.decisionsOnly;
@@ -116,6 +117,16 @@ private:
   Status forEachTarget(Status (Pipeline::*step)(TargetState &)) {
     for (TargetState &target : state.targets)
       FUSEC_CHECK((this->*step)(target));
+    return success();
+  }
+
+  /// Searches of targets know nothing of each other, and run at once.
+  Status searchEachTarget(Status (Pipeline::*search)(TargetState &)) {
+    std::vector<Status> found(state.targets.size(), success());
+    forEachAtOnce(found.size(), options.threads,
+                  [&](size_t i) { found[i] = (this->*search)(state.targets[i]); });
+    for (Status &status : found)
+      FUSEC_CHECK(std::move(status));
     return success();
   }
 
@@ -208,7 +219,10 @@ private:
     return success();
   }
 
-  Status plan(TargetState &target) { return planTarget(state.program, options.plan, target); }
+  Status plan(TargetState &target) {
+    const ExprProgram own = state.program; // a body notes the ranges that it is asked for
+    return planTarget(own, options.plan, target);
+  }
 
   Status schedule(TargetState &target) { return scheduleTarget(options.plan, target); }
 
