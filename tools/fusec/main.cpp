@@ -302,8 +302,9 @@ int runTool(int argc, char **argv) {
                         "write a page to click through into this file");
   CLI::App *diffed = app.add_subcommand(
       "diff", "compare two bundles: decisions, kernels, bytes; exit code 7 where they differ");
-  diffed->add_option("a", line.bundleA, "bundle")->required();
-  diffed->add_option("b", line.bundleB, "bundle")->required();
+  diffed->add_option("first_bundle", line.bundleA, "what the other one is compared with")
+      ->required();
+  diffed->add_option("second_bundle", line.bundleB, "where the differences lead")->required();
   diffed->add_flag("--json", line.diffJson, "one JSON object");
   json = asksForJson(argc, argv);
   try {
