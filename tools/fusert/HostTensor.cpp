@@ -5,8 +5,21 @@
 #include "ToolError.h"
 
 #include <cstring>
+#include <new>
+#include <sys/mman.h>
 
 namespace fusert {
+
+void *allocatePages(size_t bytes) {
+  constexpr size_t kPage = 4096, kHugePage = 2 << 20;
+  const bool huge = bytes >= 2 * kHugePage;
+  void *memory = nullptr;
+  if (posix_memalign(&memory, huge ? kHugePage : kPage, bytes) != 0)
+    throw std::bad_alloc();
+  if (huge)
+    madvise(memory, bytes / kHugePage * kHugePage, MADV_HUGEPAGE); // refused is fine
+  return memory;
+}
 
 namespace {
 

@@ -2,23 +2,25 @@
 #include "Support/DType.h"
 
 #include <cstdint>
-#include <new>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
 namespace fusert {
 
-/// Memory that begins with a line of the caches, as kernels read and write it fastest.
-template <typename T> struct LineAllocator {
+/// Memory as kernels read and write it fastest, and equally fast in every run: it begins with a page, so that no output
+/// begins a few lines behind an input in their pages (loads would wait for stores), and large tensors lie in huge
+/// pages, as NumPy's and the runtime's own do.
+void *allocatePages(size_t bytes);
+template <typename T> struct PageAllocator {
   using value_type = T;
-  static constexpr std::align_val_t kAlign{64};
-  LineAllocator() = default;
-  template <typename U> LineAllocator(const LineAllocator<U> &) {}
-  T *allocate(size_t n) { return static_cast<T *>(::operator new(n * sizeof(T), kAlign)); }
-  void deallocate(T *p, size_t) { ::operator delete(p, kAlign); }
-  bool operator==(const LineAllocator &) const = default;
+  PageAllocator() = default;
+  template <typename U> PageAllocator(const PageAllocator<U> &) {}
+  T *allocate(size_t n) { return static_cast<T *>(allocatePages(n * sizeof(T))); }
+  void deallocate(T *p, size_t) { std::free(p); }
+  bool operator==(const PageAllocator &) const = default;
 };
-using HostBytes = std::vector<uint8_t, LineAllocator<uint8_t>>;
+using HostBytes = std::vector<uint8_t, PageAllocator<uint8_t>>;
 
 /// A tensor in host memory, row-major.
 struct HostTensor {
