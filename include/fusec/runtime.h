@@ -260,9 +260,9 @@ FUSERT_API fusert_status fusert_input_buffer(fusert_context context, size_t inde
 FUSERT_API fusert_status fusert_output_buffer(fusert_context context, size_t index, void **data,
                                               size_t *bytes);
 
-/* Memory that begins with a page (4096 bytes) is the fastest, anything but a cache line (64 bytes) slow. Kernels that
- * move more than they compute take up to twice as long where an output begins 64 to 256 bytes further on in its page
- * than an input does, as memory from malloc may: loads wait for stores whose addresses end alike. */
+/* Memory that begins with a page (4096 bytes) is the fastest; it should begin with a cache line (64 bytes) at least.
+ * Kernels that move more than they compute take up to twice as long where an output begins 64 to 256 bytes further on
+ * in its page than an input does, as memory from malloc may: loads wait for stores whose addresses end alike. */
 typedef struct {
   void *data;   /* null: the context's own buffer, or no elements */
   size_t bytes; /* exactly the tensor's size under the shapes set */
