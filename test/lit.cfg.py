@@ -51,6 +51,9 @@ if os.path.exists("/dev/nvidiactl"):
     config.available_features.add("cuda")
 if shutil.which("strace"):
     config.available_features.add("strace")
+with open("/proc/cpuinfo", encoding="utf-8") as file:
+    if {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"} <= set(file.read().split()):
+        config.available_features.add("x86-64-v4")  # code for it runs on this processor
 if site["sanitize"]:
     config.available_features.add("asan")
 else:

@@ -1,5 +1,5 @@
 """Runs a program with its cascades repaired on a CPU and on simulated GPUs:
-  cascades.py FUSEC FUSEC_OPT FUSERT PROGRAM.expr FOLDER
+  cascades.py FUSEC FUSEC_OPT FUSERT PROGRAM.expr FOLDER TARGET...
 Compiled code must have the bits of the interpreter of its kernels, and the numbers of two passes in double."""
 
 import os
@@ -9,7 +9,7 @@ import sys
 import numpy as np
 from onnx import numpy_helper
 
-fusec, opt, fusert, program, folder = sys.argv[1:]
+fusec, opt, fusert, program, folder, *targets = sys.argv[1:]
 ROWS, LENGTH = 5, 203
 
 random = np.random.default_rng(7)
@@ -43,7 +43,7 @@ repaired = call(opt, program, "--passes=repair-cascades")
 print("cascades:", repaired.count(" cascade f32"), "sums:", repaired.count(" sum f32"))
 with open(f"{folder}/repaired.txt", "w", encoding="utf-8") as file:
     file.write("# fusec dump expr x86-64-v3\n=== expr\n" + repaired)
-for target in "x86-64-v3", "x86-64-v4", "sim:sm_90", "sim:gfx90a":
+for target in targets:
     here = f"{folder}/{target.replace(':', '_')}"
     os.makedirs(f"{here}/gir")
     call(fusec, f"{folder}/repaired.txt", "--target", target, "-o", f"{here}/b")
