@@ -254,7 +254,8 @@ FUSERT_API fusert_status fusert_workspace_bytes(fusert_context context, size_t *
 /* Use the caller's memory (aligned to 256) until shapes are set again. */
 FUSERT_API fusert_status fusert_set_workspace(fusert_context context, void *memory, size_t bytes);
 
-/* Buffers of the context's own, made at the first call: host memory, filled or read by the caller. */
+/* Buffers of the context's own, made at the first call: host memory, filled or read by the caller. They begin with
+ * pages, large ones with huge pages, unless they come from a caller's allocator. */
 FUSERT_API fusert_status fusert_input_buffer(fusert_context context, size_t index, void **data,
                                              size_t *bytes);
 FUSERT_API fusert_status fusert_output_buffer(fusert_context context, size_t index, void **data,

@@ -2,6 +2,7 @@
 
 #include "Runtime/Error.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <sys/mman.h>
@@ -9,7 +10,7 @@
 namespace fusec::rt {
 
 namespace {
-constexpr size_t kHugePage = 2 << 20;
+constexpr size_t kPage = 4096, kHugePage = 2 << 20;
 }
 
 fusert_allocator defaultAllocator() {
@@ -18,7 +19,7 @@ fusert_allocator defaultAllocator() {
   a.allocate = [](void *, size_t bytes, size_t alignment) -> void * {
     void *p = nullptr;
     const bool huge = bytes >= 2 * kHugePage;
-    if (posix_memalign(&p, huge ? kHugePage : alignment, bytes) != 0)
+    if (posix_memalign(&p, std::max(alignment, huge ? kHugePage : kPage), bytes) != 0)
       return nullptr;
     if (huge)
       madvise(p, bytes / kHugePage * kHugePage, MADV_HUGEPAGE); // fewer TLB misses; refused is fine

@@ -8,7 +8,8 @@ namespace fusec::rt {
 
 constexpr size_t kAlign = 256; // of every block that the runtime hands to kernels
 
-/// malloc and free as an allocator.
+/// malloc and free as an allocator whose blocks begin with pages, large ones with huge pages: no output begins a few
+/// lines behind an input in their pages, where loads would wait for stores.
 fusert_allocator defaultAllocator();
 
 /// One block of host memory from an allocator; empty when size 0 was asked for.

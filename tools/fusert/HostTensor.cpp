@@ -5,21 +5,8 @@
 #include "ToolError.h"
 
 #include <cstring>
-#include <new>
-#include <sys/mman.h>
 
 namespace fusert {
-
-void *allocatePages(size_t bytes) {
-  constexpr size_t kPage = 4096, kHugePage = 2 << 20;
-  const bool huge = bytes >= 2 * kHugePage;
-  void *memory = nullptr;
-  if (posix_memalign(&memory, huge ? kHugePage : kPage, bytes) != 0)
-    throw std::bad_alloc();
-  if (huge)
-    madvise(memory, bytes / kHugePage * kHugePage, MADV_HUGEPAGE); // refused is fine
-  return memory;
-}
 
 namespace {
 
@@ -66,7 +53,7 @@ HostTensor readTensor(const std::string &path) {
   if (!read)
     throw ToolError(read.errors().front());
   const fusec::Constant &c = **read;
-  return {c.type, c.dims, HostBytes(c.bytes, c.bytes + c.sizeBytes)};
+  return {c.type, c.dims, std::vector<uint8_t>(c.bytes, c.bytes + c.sizeBytes)};
 }
 
 } // namespace fusert

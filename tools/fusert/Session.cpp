@@ -221,29 +221,32 @@ void Session::fillInputs(const SessionOptions &options,
       fillRandom(t, *options.random * 1000003 + i);
     } else {
       missing += (missing.empty() ? "'" : ", '") + v.name + "'";
+      continue;
     }
-    inputData.push_back(std::move(t));
+    void *data = nullptr;
+    size_t bytes = 0;
+    require(fusert_input_buffer(context, i, &data, &bytes));
+    std::copy(t.bytes.begin(), t.bytes.end(), static_cast<uint8_t *>(data));
   }
   if (!missing.empty())
     throw ToolError(Diag::BadRunInput, "",
                     "no --input for " + missing + " (or give --random SEED)");
-  for (size_t i = 0; i < outputs.size(); ++i)
-    outputData.push_back(emptyTensor(outputs[i].type, static_cast<int32_t>(outputs[i].dims.size()),
-                                     [&](int64_t *dims, int32_t *rank) {
-                                       return fusert_get_output_shape(context, i, dims, rank);
-                                     }));
-  for (HostTensor &t : inputData)
-    inputBuffers.push_back({t.bytes.data(), t.bytes.size()});
-  for (HostTensor &t : outputData)
-    outputBuffers.push_back({t.bytes.data(), t.bytes.size()});
 }
 
-void Session::run() {
-  require(fusert_run(context, inputBuffers.data(), inputBuffers.size(), outputBuffers.data(),
-                     outputBuffers.size()));
-}
+void Session::run() { require(fusert_run(context, nullptr, 0, nullptr, 0)); }
 
-HostTensor Session::output(size_t index) const { return outputData[index]; }
+HostTensor Session::output(size_t index) const {
+  const Value &v = outputs[index];
+  HostTensor t =
+      emptyTensor(v.type, static_cast<int32_t>(v.dims.size()), [&](int64_t *dims, int32_t *rank) {
+        return fusert_get_output_shape(context, index, dims, rank);
+      });
+  void *data = nullptr;
+  size_t bytes = 0;
+  require(fusert_output_buffer(context, index, &data, &bytes));
+  std::copy_n(static_cast<const uint8_t *>(data), bytes, t.bytes.data());
+  return t;
+}
 
 size_t Session::workspaceBytes() const {
   size_t bytes = 0;

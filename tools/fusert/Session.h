@@ -67,7 +67,7 @@ public:
   std::vector<SymbolRange> symbols;
   std::vector<Program> programs; // all of the bundle
 
-  void run(); // with the inputs made by the constructor
+  void run(); // with the inputs that the constructor left in the context's own buffers
   HostTensor output(size_t index) const;
   size_t workspaceBytes() const;
   std::string counters() const;
@@ -79,8 +79,6 @@ private:
   void fillInputs(const SessionOptions &options, const std::map<std::string, HostTensor> &files);
   fusert_model model = 0;
   fusert_context context = 0;
-  std::vector<HostTensor> inputData, outputData;
-  std::vector<fusert_buffer> inputBuffers, outputBuffers;
 };
 
 /// Throws the ToolError that stands for a status other than FUSERT_OK.

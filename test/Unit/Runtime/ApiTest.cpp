@@ -185,6 +185,8 @@ TEST_CASE("constants, own buffers, workspace") {
   REQUIRE(fusert_output_buffer(l.context, 0, &out, &bytes) == FUSERT_OK);
   for (int i = 0; i < 4; ++i)
     CHECK(static_cast<float *>(out)[i] == w[i] + float(i));
+  for (void *own : {in, out})
+    CHECK(reinterpret_cast<uintptr_t>(own) % 4096 == 0);
   REQUIRE(fusert_workspace_bytes(l.context, &bytes) == FUSERT_OK);
   CHECK(bytes == 0);
 }
