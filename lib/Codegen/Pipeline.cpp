@@ -1,5 +1,7 @@
 #include "Codegen/Pipeline.h"
 
+#include "Codegen/Interleave.h"
+
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Passes/PassBuilder.h"
@@ -83,6 +85,8 @@ void optimise(llvm::Module &module, llvm::TargetMachine &machine) {
   f.addPass(hoist());
   f.addPass(llvm::EarlyCSEPass(true));
   f.addPass(llvm::ADCEPass());
+  if (llvm::Triple(module.getTargetTriple()).isX86())
+    f.addPass(InterleaveChains());
   llvm::ModulePassManager m;
   m.addPass(llvm::AlwaysInlinerPass());
   m.addPass(llvm::createModuleToFunctionPassAdaptor(std::move(f)));

@@ -6,8 +6,13 @@
 
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>
+#include <cstdio>
 #include <cstring>
 #include <dlfcn.h>
+#include <filesystem>
+#include <fstream>
+#include <regex>
+#include <sstream>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -57,6 +62,32 @@ void *LoadedImage::symbol(const std::string &name) const {
   void *s = dlsym(handle, name.c_str());
   REQUIRE(s != nullptr);
   return s;
+}
+
+std::vector<Instruction> disassembled(const std::vector<uint8_t> &elf) {
+  const std::string objdump = "/usr/lib/llvm-19/bin/llvm-objdump";
+  if (!std::filesystem::exists(objdump))
+    return {};
+  const std::string file =
+      std::filesystem::temp_directory_path() / ("image-" + std::to_string(getpid()));
+  std::ofstream(file, std::ios::binary)
+      .write(reinterpret_cast<const char *>(elf.data()), static_cast<std::streamsize>(elf.size()));
+  std::string text;
+  if (FILE *pipe = popen((objdump + " -d --no-show-raw-insn " + file).c_str(), "r")) {
+    char part[4096];
+    for (size_t n; (n = fread(part, 1, sizeof part, pipe)) > 0;)
+      text.append(part, n);
+    pclose(pipe);
+  }
+  std::filesystem::remove(file);
+  std::vector<Instruction> code;
+  std::istringstream lines(text);
+  const std::regex instruction(R"(\s*([0-9a-f]+):\s+(.*))");
+  std::smatch m;
+  for (std::string line; std::getline(lines, line);)
+    if (std::regex_match(line, m, instruction))
+      code.push_back({std::stoull(m[1], nullptr, 16), m[2]});
+  return code;
 }
 
 void runCompiled(const GirKernel &kernel, const Target &target, std::vector<Bytes> &arguments,

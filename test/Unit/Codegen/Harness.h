@@ -25,6 +25,13 @@ private:
   void *handle = nullptr;
 };
 
+struct Instruction {
+  uint64_t address;
+  std::string text; // as llvm-objdump has it: "vfmadd213ps\t(%rax), %ymm1, %ymm2"
+};
+/// All instructions of a CPU image; none where LLVM's objdump is not installed.
+std::vector<Instruction> disassembled(const std::vector<uint8_t> &elf);
+
 using Bytes = std::vector<uint8_t>;
 
 /// Compiles for `target` and runs all phases and blocks over `arguments` (in place).

@@ -1,13 +1,9 @@
 // The inner loops of register tiles are what one would write by hand: all products as fma, no spills, no other work.
 #include "Harness.h"
 
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
-#include <cstdio>
-#include <filesystem>
-#include <fstream>
 #include <regex>
-#include <sstream>
-#include <unistd.h>
 
 using namespace fusec;
 using namespace fusec::test;
@@ -56,38 +52,21 @@ std::string tile(int rows, int columns, int lanes) {
 }
 
 /// Instructions of the innermost loop that has the most fma instructions.
-std::vector<std::string> hotLoop(const std::vector<uint8_t> &elf, const std::string &objdump) {
-  const std::string file =
-      std::filesystem::temp_directory_path() / ("tile-" + std::to_string(getpid()));
-  std::ofstream(file, std::ios::binary)
-      .write(reinterpret_cast<const char *>(elf.data()), elf.size());
-  std::string text;
-  if (FILE *pipe = popen((objdump + " -d --no-show-raw-insn " + file).c_str(), "r")) {
-    char part[4096];
-    for (size_t n; (n = fread(part, 1, sizeof part, pipe)) > 0;)
-      text.append(part, n);
-    pclose(pipe);
-  }
-  std::filesystem::remove(file);
-  std::vector<std::pair<uint64_t, std::string>> code;
-  std::istringstream lines(text);
-  const std::regex instruction(R"(\s*([0-9a-f]+):\s+(.*))"), jump(R"(j\w+\s+0x([0-9a-f]+).*)");
+std::vector<std::string> hotLoop(const std::vector<Instruction> &code) {
+  const std::regex jump(R"(j\w+\s+0x([0-9a-f]+).*)");
   std::smatch m;
-  for (std::string line; std::getline(lines, line);)
-    if (std::regex_match(line, m, instruction))
-      code.emplace_back(std::stoull(m[1], nullptr, 16), m[2]);
   std::vector<std::string> best;
   long most = 0;
   for (size_t end = 0; end < code.size(); ++end)
-    if (std::regex_match(code[end].second, m, jump)) {
+    if (std::regex_match(code[end].text, m, jump)) {
       uint64_t to = std::stoull(m[1], nullptr, 16);
       std::vector<std::string> loop;
       for (size_t i = 0; i <= end; ++i)
-        if (to <= code[i].first)
-          loop.push_back(code[i].second);
+        if (to <= code[i].address)
+          loop.push_back(code[i].text);
       long count =
           std::count_if(loop.begin(), loop.end(), [](auto &s) { return s.starts_with("vfmadd"); });
-      if (to < code[end].first && count > most && loop.size() < 100)
+      if (to < code[end].address && count > most && loop.size() < 100)
         most = count, best = loop;
     }
   return best;
@@ -96,9 +75,6 @@ std::vector<std::string> hotLoop(const std::vector<uint8_t> &elf, const std::str
 } // namespace
 
 TEST_CASE("register tiles compile to loops of fma without spills", "[codegen]") {
-  const std::string objdump = "/usr/lib/llvm-19/bin/llvm-objdump";
-  if (!std::filesystem::exists(objdump))
-    SKIP("no llvm-objdump");
   struct Case {
     const char *target;
     int rows, columns, lanes;
@@ -109,7 +85,10 @@ TEST_CASE("register tiles compile to loops of fma without spills", "[codegen]") 
     GirKernel kernel = kernelFrom(tile(c.rows, c.columns, c.lanes), {{"n", 1, 100, 4096, 1}});
     auto images = compileKernels({kernel}, targetNamed(c.target), {});
     REQUIRE(images.ok());
-    std::vector<std::string> loop = hotLoop(images->front().bytes, objdump);
+    const std::vector<Instruction> code = disassembled(images->front().bytes);
+    if (code.empty())
+      SKIP("no llvm-objdump");
+    const std::vector<std::string> loop = hotLoop(code);
     auto count = [&](const char *part) {
       return std::count_if(loop.begin(), loop.end(),
                            [&](auto &s) { return s.find(part) != std::string::npos; });
