@@ -18,8 +18,8 @@ std::vector<PlanDraft> beamSearch(const Region &region,
                                   const std::vector<std::vector<Candidate>> &candidates,
                                   const FusionLimits &limits, VertexSets &sets);
 
-/// Merges kernels along values, the largest gain first, until no merge gains any more: what most compilers do, and a
-/// seed of the search.
+/// Merges kernels along values, and equations that read one tensor, the largest gain first, until no merge gains any
+/// more: what most compilers do, and a seed of the search.
 PlanDraft greedyMerge(const FusionContext &context, const Region &region, const Score &score,
                       VertexSets &sets);
 
