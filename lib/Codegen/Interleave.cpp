@@ -17,11 +17,12 @@ using llvm::BasicBlock;
 using llvm::Instruction;
 using llvm::MemoryLocation;
 
-constexpr int kLeastDepth = 12; // instructions of a chain that wait for each other
-constexpr int kLeastPerAccess =
-    6; // instructions for each load and store: products of long rows wait for memory
-constexpr size_t kSideBySide =
-    4; // chains; of 2 and 3 gain half as much, on AVX2's 16 registers too
+// Instructions of a chain that wait for each other.
+constexpr int kLeastDepth = 12;
+// Instructions for each load and store: products of long rows wait for memory.
+constexpr int kLeastPerAccess = 6;
+// Chains. 2 and 3 gain half as much, with the 16 registers of AVX2 too.
+constexpr size_t kSideBySide = 4;
 
 using Segment = std::vector<Instruction *>;
 

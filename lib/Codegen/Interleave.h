@@ -13,8 +13,8 @@ namespace fusec {
 /// (Zen 3) takes 0.83 of the time. Short chains, as element-wise maps and register tiles have, are left in their order,
 /// which the caches and prefetchers like. No operation changes, so that all bits stay.
 ///
-/// Runs behind all passes that could undo it; needs noalias parameters to tell that one chain's loads do not see what
-/// another one stores, and does nothing where they might.
+/// Runs behind our other passes, which could undo it. It needs noalias parameters to tell that one chain's loads do not
+/// see what another one stores, and does nothing where they might.
 struct InterleaveChains : llvm::PassInfoMixin<InterleaveChains> {
   llvm::PreservedAnalyses run(llvm::Function &f, llvm::FunctionAnalysisManager &analyses);
 };

@@ -67,7 +67,7 @@ void *LoadedImage::symbol(const std::string &name) const {
 std::vector<Instruction> disassembled(const std::vector<uint8_t> &elf) {
   const std::string objdump = "/usr/lib/llvm-19/bin/llvm-objdump";
   if (!std::filesystem::exists(objdump))
-    return {};
+    FAIL("no " << objdump << ": scripts/setup installs it");
   const std::string file =
       std::filesystem::temp_directory_path() / ("image-" + std::to_string(getpid()));
   std::ofstream(file, std::ios::binary)

@@ -29,7 +29,7 @@ struct Instruction {
   uint64_t address;
   std::string text; // as llvm-objdump has it: "vfmadd213ps\t(%rax), %ymm1, %ymm2"
 };
-/// All instructions of a CPU image; none where LLVM's objdump is not installed.
+/// All instructions of a CPU image, by LLVM's objdump.
 std::vector<Instruction> disassembled(const std::vector<uint8_t> &elf);
 
 using Bytes = std::vector<uint8_t>;
