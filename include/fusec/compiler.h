@@ -73,10 +73,12 @@ struct Report {
     int kernels, steps;
     double predictedSec; // of a run: both ways of branches, loops once; negative: not known
     int64_t evaluations, quickEvaluations; // of the search for kernels; 0 where a file made it
+    int64_t cursoryEvaluations; // those for which fusionThorough left the less exact model alone
+    int64_t thoroughEquations;  // what fusionThorough counts
   };
   std::vector<Step> times;
   std::vector<Target> targets;
-  std::vector<std::string> notes; // facts to know: no machine code without ptxas, ...
+  std::vector<std::string> notes; // facts to know: no machine code without ptxas, a search cut short
   std::vector<Error> warnings;
   int64_t bundleBytes = 0;
 };
@@ -94,6 +96,7 @@ Outcome compile(const Options &options);
 /// which every equation is a kernel of its own, and for each value that passes between kernels the reason.
 struct Explanation {
   std::vector<Error> errors, warnings;
+  std::vector<std::string> notes; // as in Report
   std::string text;
   std::string json; // a line for each target
   std::string html; // the page, which needs nothing else

@@ -198,7 +198,9 @@ Outcome compile(const Options &options) {
     for (const CompileReport::TargetReport &target : result->targets)
       outcome.report.targets.push_back({target.target, target.kernels, target.launches,
                                         target.predictedSec.value_or(-1),
-                                        target.evaluations.accurate, target.evaluations.quick});
+                                        target.evaluations.accurate, target.evaluations.quick,
+                                        target.evaluations.cursory,
+                                        target.evaluations.thoroughEquations});
     outcome.report.notes = result->notes;
     outcome.report.warnings = publicErrors(result->warnings);
     outcome.report.bundleBytes = result->bundleBytes;
@@ -233,10 +235,12 @@ Explanation explain(const Options &given) {
       return given.page.empty() ? success() : bundle::writeWhole(given.page, out.html);
     };
     Result<CompileReport> report = fusec::compile(*pipeline);
-    if (!report)
+    if (!report) {
       refuse(report.errors());
-    else
+    } else {
       out.warnings = publicErrors(report->warnings);
+      out.notes = report->notes;
+    }
   } catch (const std::bad_alloc &) {
     refuse({{Diag::OutOfMemory, given.input, "the machine has not enough memory for this model"}});
   }

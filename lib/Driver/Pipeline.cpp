@@ -221,7 +221,16 @@ private:
 
   Status plan(TargetState &target) {
     const ExprProgram own = state.program; // a body notes the ranges that it is asked for
-    return planTarget(own, options.plan, target);
+    FUSEC_CHECK(planTarget(own, options.plan, target));
+    const Evaluations &spent = target.plan.evaluations;
+    if (spent.cursory > 0)
+      report.notes.push_back(
+          "target " + target.target.name + ": the search predicted " +
+          std::to_string(spent.cursory) + " of " + std::to_string(spent.accurate) +
+          " kernels without alternatives and kept values, since the others have " +
+          std::to_string(spent.thoroughEquations) +
+          " equations; a larger --fusion-thorough takes longer and may find faster kernels");
+    return success();
   }
 
   Status schedule(TargetState &target) { return scheduleTarget(options.plan, target); }

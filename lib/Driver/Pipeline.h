@@ -53,7 +53,7 @@ struct CompileReport {
     Evaluations evaluations;
   };
   std::vector<TargetReport> targets;
-  std::vector<std::string> notes; // facts the user should know: no cubin without ptxas, ...
+  std::vector<std::string> notes; // facts the user should know: no cubin without ptxas, a search cut short
   Diagnostics warnings;
 };
 

@@ -21,14 +21,17 @@ Diagnostics ownFault(Diagnostics errors) {
 Status planTarget(const ExprProgram &program, const PlanOptions &options, TargetState &target) {
   std::map<Hash128, KernelTime> known;
   search::Budget thorough(options.limits.thoroughlyWeighed);
+  int64_t cursory = 0;
   KnownParts parts;
   ScheduleOracle oracle = [&](const Pattern &pattern) -> Result<KernelTime> {
     if (auto it = known.find(pattern.signature); it != known.end())
       return it->second;
     const auto equations = static_cast<int64_t>(pattern.program.items.size());
-    FUSEC_TRY(auto found, bestSchedules(pattern.program, target.target, {},
-                                        {&parts, infoOf(options.mode).blocksWait,
-                                         thorough.takeWork(equations)}));
+    const bool isThorough = thorough.takeWork(equations);
+    cursory += !isThorough;
+    FUSEC_TRY(auto found,
+              bestSchedules(pattern.program, target.target, {},
+                            {&parts, infoOf(options.mode).blocksWait, isThorough}));
     KernelTime &time = known[pattern.signature];
     if (!found.empty()) {
       ScheduleVariant &best = found.back();
@@ -40,6 +43,8 @@ Status planTarget(const ExprProgram &program, const PlanOptions &options, Target
   if (!plan)
     return ownFault(plan.errors());
   target.plan = std::move(*plan);
+  target.plan.evaluations.thoroughEquations = thorough.spent();
+  target.plan.evaluations.cursory = cursory;
   if (Status status = verify(target.plan, program); !status.ok())
     return ownFault(status.errors());
   return success();

@@ -135,7 +135,6 @@ PlanDraft greedyMerge(const FusionContext &context, const Region &region, const 
     }
     if (!staysAcyclic(region, sets, draft.partition, all))
       continue;
-    draft.gain += edge.gain;
     assign(draft, sets, all);
     // Once for each kernel beside it.
     std::set<std::pair<int, int>> between;
@@ -162,12 +161,27 @@ PlanDraft topDown(const FusionContext &context, const Region &region, const Scor
                   VertexSets &sets) {
   const int count = static_cast<int>(region.vertices.size());
   PlanDraft draft{"top-down", Partition(count, -1)};
+  // Neighbours of the list alone are together: no order among kernels is in the way.
+  auto pays = [&](const std::vector<int> &run) {
+    return run.size() > 1 && whyNotOneKernel(context, region, run).empty() && score.gain(run) > 0;
+  };
+  auto isReduction = [&](int v) {
+    return region.vertices[v].equation->kind == EquationKind::Reduction;
+  };
+  auto place = [&](std::vector<int> run) {
+    while (!run.empty()) {
+      std::vector<int> kernel = run;
+      while (kernel.size() > 1 && !pays(kernel))
+        do
+          kernel.pop_back();
+        while (kernel.size() > 1 && !isReduction(kernel.back()));
+      assign(draft, sets, kernel);
+      run.erase(run.begin(), run.begin() + static_cast<std::ptrdiff_t>(kernel.size()));
+    }
+  };
   std::vector<int> open; // the kernel that is growing
   auto close = [&] {
-    if (open.size() > 1 && score.gain(open) > 0) {
-      draft.gain += score.gain(open);
-      assign(draft, sets, open);
-    }
+    place(std::move(open));
     open.clear();
   };
   for (int v = 0; v < count; ++v) {

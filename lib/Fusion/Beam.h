@@ -7,8 +7,7 @@ namespace fusec {
 struct PlanDraft {
   std::string origin; // which search found it
   Partition partition;
-  double gain = 0;    // by the quick fidelity
-  double seconds = 0; // by the accurate one, once judged
+  double gain = 0; // of a beam's drafts, by the quick fidelity
 };
 
 /// FusionStitching's beam (section 5.3): from producers to consumers, each vertex that no kernel holds yet stays
@@ -23,8 +22,9 @@ std::vector<PlanDraft> beamSearch(const Region &region,
 PlanDraft greedyMerge(const FusionContext &context, const Region &region, const Score &score,
                       VertexSets &sets);
 
-/// Souffle's partition (section 5.3) as a seed: everything between two contractions is one kernel; what cannot be is
-/// cut where its reductions end, from the inputs on.
+/// Souffle's partition (section 5.3) as a seed: from the inputs on, everything up to a contraction, or to what cannot
+/// be in the same kernel, is one kernel. What does not pay as one is cut behind the last one of its reductions up to
+/// which it does, and so is what is left.
 PlanDraft topDown(const FusionContext &context, const Region &region, const Score &score,
                   VertexSets &sets);
 

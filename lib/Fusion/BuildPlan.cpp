@@ -70,7 +70,7 @@ public:
       FUSEC_CHECK(sortByLaunches(drafts));
       std::stable_partition(drafts.begin(), drafts.end(),
                             [](const PlanDraft &d) { return d.origin != "none"; });
-      const auto kept = static_cast<size_t>(options.limits.beamWidth);
+      const size_t kept = std::max<size_t>(options.limits.beamWidth, 2); // a found one and "none"
       if (drafts.size() > kept)
         drafts.erase(drafts.begin() + static_cast<std::ptrdiff_t>(kept) - 1, drafts.end() - 1);
       if (large && drafts.size() > 1)
@@ -229,16 +229,10 @@ private:
         std::vector<int> kernel = kernelOf(sets, draft.partition, static_cast<int>(v));
         if (kernel.front() != static_cast<int>(v))
           continue;
-        FUSEC_TRY(double seconds, judge.kernelSeconds(kernel));
-        if (seconds == kNever && kernel.size() > 1) { // the quick model knows no schedules
-          seconds = 0;
-          for (int u : kernel) {
+        FUSEC_TRY(const double seconds, judge.kernelSeconds(kernel));
+        if (seconds == kNever) // the quick model knows no schedules
+          for (int u : kernel)
             draft.partition[u] = -1;
-            FUSEC_TRY(double alone, judge.kernelSeconds({u}));
-            seconds += alone;
-          }
-        }
-        draft.seconds += seconds;
       }
     }
     return drafts;

@@ -108,7 +108,6 @@ Result<bool> Climber::join(PlanDraft &draft, int v, int u, double chance, double
   FUSEC_TRY(double together, judge.kernelSeconds(all));
   if (together >= first + second - perKernel)
     return false;
-  draft.seconds += together - first - second;
   assign(draft, sets, all);
   return true;
 }
@@ -141,7 +140,6 @@ Result<bool> Climber::cutBefore(PlanDraft &draft, int v, double perKernel) {
     return false;
   }
   lost = 0;
-  draft.seconds += both - together;
   assign(draft, sets, head);
   assign(draft, sets, tail);
   return true;

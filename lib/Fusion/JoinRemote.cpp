@@ -35,7 +35,6 @@ Result<bool> joinRemote(const FusionContext &context, const Region &region, cons
     FUSEC_TRY(double together, judge.kernelSeconds(candidate.vertices));
     if (together >= *apart)
       continue;
-    draft.seconds += together - *apart;
     assign(draft, sets, candidate.vertices);
     changed = true;
   }

@@ -42,6 +42,8 @@ struct Apart {
 /// What a search has spent: kernels that each model was asked for, equal ones of a list once.
 struct Evaluations {
   int64_t quick = 0, accurate = 0;
+  int64_t thoroughEquations = 0; // of the kernels that the accurate model weighed with all it knows
+  int64_t cursory = 0;           // kernels that it weighed with less, since there were too many
 };
 
 /// A partition of a program's equations into patterns (convex sets) and the order in which they run.

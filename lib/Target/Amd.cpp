@@ -49,8 +49,10 @@ Target amdTarget(const char *name, int lanes, int cores, const Core &core, doubl
   t.launchSec = t.ownLaunchSec = 3.0e-6;
   t.blockBarrierSec = 3.0e-8; // an estimate: some 50 cycles
   // 2,048 work-groups that count up one line of memory take 58 us on an MI355X (ROCm/llvm-project, pull request 3464),
-  // 28 ns each: 3 us for one on each CU of a gfx90a, 9 us on a gfx942.
-  t.deviceBarrierSec = 5.0e-6;
+  // 28 ns each; here one on each CU counts. Then the last one's release has to be seen: an estimate of two trips to the
+  // L2 and back. 4.3 us on a gfx90a, 9.7 us on a gfx942: more than a launch.
+  constexpr double kCountSec = 28e-9, kReleaseSec = 1.2e-6;
+  t.deviceBarrierSec = cores * kCountSec + kReleaseSec;
   constexpr double kLdsBytesPerClock = 128, kHertz = 1.7e9;
   t.memory = {
       {"shared", 64 << 10, kLdsBytesPerClock * kHertz}, cache, {"dram", 0, dramBytesPerSec, true}};

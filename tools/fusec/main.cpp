@@ -30,6 +30,14 @@ void print(const std::vector<Error> &list) {
     std::fprintf(stderr, "%s\n", (json ? e.jsonLine : e.line).c_str());
 }
 
+void print(const std::vector<std::string> &notes) {
+  for (const std::string &note : notes)
+    if (json)
+      std::fprintf(stderr, "{\"note\":%s}\n", jsonString(note).c_str());
+    else
+      std::fprintf(stderr, "note: %s\n", note.c_str());
+}
+
 int report(const std::vector<Error> &errors) {
   print(errors);
   return errors.front().exitCode;
@@ -80,15 +88,16 @@ void printReport(const CommandLine &line, const Report &report) {
              ",\"steps\":" + std::to_string(report.targets[i].steps) +
              ",\"predicted_s\":" + predictedText(report.targets[i]) +
              ",\"evaluations\":" + std::to_string(report.targets[i].evaluations) +
-             ",\"quick_evaluations\":" + std::to_string(report.targets[i].quickEvaluations) + "}";
+             ",\"quick_evaluations\":" + std::to_string(report.targets[i].quickEvaluations) +
+             ",\"cursory_evaluations\":" + std::to_string(report.targets[i].cursoryEvaluations) +
+             ",\"thorough_equations\":" + std::to_string(report.targets[i].thoroughEquations) + "}";
     out += "],\"notes\":[";
     for (size_t i = 0; i < report.notes.size(); ++i)
       out += (i ? "," : "") + jsonString(report.notes[i]);
     std::printf("%s]}\n", out.c_str());
     return;
   }
-  for (const std::string &note : report.notes)
-    std::fprintf(stderr, "note: %s\n", note.c_str());
+  print(report.notes);
   if (line.printTimes)
     for (const Report::Step &step : report.times)
       std::fprintf(stderr, "%10.3f ms  %s\n", step.seconds * 1e3, step.what.c_str());
@@ -268,6 +277,7 @@ int runExplain(CommandLine &line) {
   if (!explanation.ok())
     return report(explanation.errors);
   print(explanation.warnings);
+  print(explanation.notes);
   const std::string &said = line.explainJson ? explanation.json : explanation.text;
   if (options.page.empty() || line.explainJson)
     std::fwrite(said.data(), 1, said.size(), stdout);

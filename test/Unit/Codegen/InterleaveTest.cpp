@@ -48,8 +48,16 @@ double shareBeforeStore(const std::vector<Instruction> &code) {
   return before / all;
 }
 
+/// Weighted neighbours, added up one behind the other: an instruction an access, as in a product of long rows.
+std::string neighbours(int count) {
+  std::string sum = "%x[PLACE]";
+  for (int i = 1; i < count; ++i)
+    sum = "fma(%x[PLACE + " + std::to_string(i) + "], 2.0, " + sum + ")";
+  return sum;
+}
+
 struct Case {
-  const char *value;
+  std::string value;
   bool takesTurns;
 };
 
@@ -63,6 +71,7 @@ TEST_CASE("chains of vector instructions take turns", "[codegen]") {
       {"exp(%y[floormod(v*4 + u, 59)*LANES + l])",
        false}, // so does this one, which no pass can tell
       {"fma(fma(%x[PLACE], 2.0, 1.0), 3.0, 1.0)", false}, // short
+      {neighbours(16), false},                            // waits for memory
   };
   for (const Case &c : cases)
     for (auto [name, lanes] : {std::pair{"x86-64-v3", 8}, {"x86-64-v4", 16}}) {

@@ -1,5 +1,6 @@
 // Plans of small programs with an oracle of the test's own: what shares a kernel, what joins one, what must not.
 #include "../ParseProgram.h"
+#include "../ProgramText.h"
 #include "ApartOf.h"
 #include "Fusion/Plan.h"
 
@@ -113,6 +114,30 @@ TEST_CASE(
   std::vector<std::string> names = plan.steps[0].equations;
   std::sort(names.begin(), names.end());
   CHECK(names == std::vector<std::string>{"c", "d", "y"});
+}
+
+TEST_CASE("A beam of one plan still improves a plan that a seed found") {
+  // Only all three pay as one kernel: joining two of them from apart does not lead there.
+  const ExprProgram program = parse(test::ProgramText("softmax")
+                                        .input("x", "64,256")
+                                        .reduction("most", "i:64; k:256", "max", "%x[i, k]")
+                                        .reduction("sum", "i:64; k:256", "sum",
+                                                   "exp(sub(%x[i, k], %most[i]))")
+                                        .map("y", "i:64, j:256",
+                                             "div(exp(sub(%x[i, j], %most[i])), %sum[i])"));
+  const ScheduleOracle oracle = [](const Pattern &pattern) -> Result<KernelTime> {
+    constexpr double kSeconds[] = {0, 2, 10, 1};
+    return KernelTime{kSeconds[pattern.program.items.size()] * 1e-5, {}};
+  };
+  for (int width : {1, 2, 3}) {
+    INFO(width);
+    FusionLimits limits;
+    limits.beamWidth = width;
+    Result<Plan> plan =
+        buildPlan(program, *lookupTarget("sm_80"), oracle, {SearchMode::Full, limits});
+    REQUIRE(plan.ok());
+    CHECK(plan->steps.size() == 1);
+  }
 }
 
 TEST_CASE("Another extent, monoid or operation is another pattern") {

@@ -182,6 +182,23 @@ TEST_CASE("search: LayerNorm's equations are one candidate, with one read and on
   CHECK(topologicalOrder(f.region, sets, down.partition) == VertexSets{{0, 1, 2, 3, 4}});
 }
 
+TEST_CASE("search: from the top down, a run that does not pay is cut behind its reductions") {
+  // Softmax over rows, then over columns: only one block could do more than one of them.
+  Fixture f(ProgramText("twice")
+                .input("x", "4096,4096")
+                .reduction("most", "i:4096; k:4096", "max", "%x[i, k]")
+                .reduction("sum", "i:4096; k:4096", "sum", "exp(sub(%x[i, k], %most[i]))")
+                .map("y", "i:4096, j:4096", "div(exp(sub(%x[i, j], %most[i])), %sum[i])")
+                .reduction("most2", "j:4096; k:4096", "max", "%y[k, j]")
+                .reduction("sum2", "j:4096; k:4096", "sum", "exp(sub(%y[k, j], %most2[j]))")
+                .map("z", "i:4096, j:4096", "div(exp(sub(%y[i, j], %most2[j])), %sum2[j])"));
+  CHECK(whyNotOneKernel(f.context, f.region, {0, 1, 2, 3, 4, 5}).empty());
+  CHECK(f.score->gain({0, 1, 2, 3, 4, 5}) < 0);
+  VertexSets sets;
+  const PlanDraft down = topDown(f.context, f.region, *f.score, sets);
+  CHECK(topologicalOrder(f.region, sets, down.partition) == VertexSets{{0, 1}, {2}, {3, 4}, {5}});
+}
+
 TEST_CASE("search: of the combinations of two consumers' three candidates three stay") {
   // a has two consumers, each the head of a chain with three candidates of its own.
   Fixture f(maps({{"a", {"x"}},

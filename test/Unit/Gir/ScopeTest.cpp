@@ -28,7 +28,7 @@ std::string storeThenRead(const std::string &stored, const std::string &read) {
 
 } // namespace
 
-TEST_CASE("the scope of an exchange, with four warps a block") {
+TEST_CASE("the scope rule: the same unit and pattern, the same unit, the same block") {
   // Units are numbered through the whole grid.
   auto scope = [](int64_t storing, int64_t reading, bool samePattern) {
     return scopeOf({.sameBlock = storing / 4 == reading / 4,
@@ -45,6 +45,59 @@ TEST_CASE("the scope of an exchange, with four warps a block") {
     CHECK(scope(5, reading, true) == Scope::Device);
     CHECK(scope(reading, 5, false) == Scope::Device);
   }
+}
+
+namespace {
+
+/// What stands between a store and a read of its elements in a kernel of four warps a block, once the barriers are
+/// inserted: "lane" nothing, "unit" and "block" a Sync, "device" where the verifier refuses the phase.
+std::string between(const std::string &body) {
+  const std::string without =
+      "kernel @k units 4 lanes 32 {\n  param out %t f32[512]\n  param out %y f32[512]\n"
+      "  shared %s f32[128]\n  phase (b: 4) {\n" +
+      body + "  }\n}\n";
+  TextReader in(without, "test");
+  Result<GirKernel> kernel = parseGirKernel(in, {});
+  if (!kernel.ok()) {
+    CHECK(kernel.errors()[0].text.find("what one block stores no other one reads") == 0);
+    return "device";
+  }
+  insertSyncs(*kernel);
+  CHECK(verify(*kernel).ok());
+  const std::string text = print(*kernel);
+  INFO(text);
+  const bool unit = text.find("sync unit") != std::string::npos,
+             block = text.find("sync block") != std::string::npos;
+  CHECK(!(unit && block));
+  return unit ? "unit" : block ? "block" : "lane";
+}
+
+std::string inLanes(const std::string &statement) { return "lane l in 32 { " + statement + " } "; }
+std::string inUnits(const std::string &body) { return "unit u in 4 { " + body + "}\n"; }
+
+} // namespace
+
+TEST_CASE("the scope table holds for the barriers that kernels get, with four warps a block") {
+  const std::string own = "u*32 + l", next = "u*32 + floormod(l + 1, 32)",
+                    nextUnit = "floormod(u*32 + l + 32, 128)";
+  const std::string store = inLanes("%s[" + own + "] = 1.0");
+  auto read = [](const std::string &at) {
+    return inLanes("%y[b*128 + u*32 + l] = %s[" + at + "]");
+  };
+  CHECK(between(inUnits(store + read(own))) == "lane");
+  CHECK(between(inUnits(store) + inUnits(read(own))) == "lane");
+  CHECK(between(inUnits(store + read(next))) == "unit");
+  CHECK(between(inUnits(store) + inUnits(read(nextUnit))) == "block");
+  // The same through device memory, of which each block has a part.
+  const std::string far = inLanes("%t[b*128 + u*32 + l] = 1.0");
+  auto readFar = [](const std::string &at) {
+    return inLanes("%y[b*128 + u*32 + l] = %t[" + at + "]");
+  };
+  CHECK(between(inUnits(far + readFar("b*128 + " + own))) == "lane");
+  CHECK(between(inUnits(far + readFar("b*128 + " + next))) == "unit");
+  CHECK(between(inUnits(far) + inUnits(readFar("b*128 + " + nextUnit))) == "block");
+  CHECK(between(inUnits(far) + inUnits(readFar("floormod(b*128 + u*32 + l + 128, 512)"))) ==
+        "device");
 }
 
 TEST_CASE("a phase whose blocks read what others store is refused") {
