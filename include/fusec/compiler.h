@@ -78,7 +78,8 @@ struct Report {
   };
   std::vector<Step> times;
   std::vector<Target> targets;
-  std::vector<std::string> notes; // facts to know: no machine code without ptxas, a search cut short
+  std::vector<std::string>
+      notes; // facts to know: no machine code without ptxas, a search cut short
   std::vector<Error> warnings;
   int64_t bundleBytes = 0;
 };

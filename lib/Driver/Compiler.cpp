@@ -196,11 +196,10 @@ Outcome compile(const Options &options) {
     for (const StageTime &time : result->times)
       outcome.report.times.push_back({time.what, time.seconds});
     for (const CompileReport::TargetReport &target : result->targets)
-      outcome.report.targets.push_back({target.target, target.kernels, target.launches,
-                                        target.predictedSec.value_or(-1),
-                                        target.evaluations.accurate, target.evaluations.quick,
-                                        target.evaluations.cursory,
-                                        target.evaluations.thoroughEquations});
+      outcome.report.targets.push_back(
+          {target.target, target.kernels, target.launches, target.predictedSec.value_or(-1),
+           target.evaluations.accurate, target.evaluations.quick, target.evaluations.cursory,
+           target.evaluations.thoroughEquations});
     outcome.report.notes = result->notes;
     outcome.report.warnings = publicErrors(result->warnings);
     outcome.report.bundleBytes = result->bundleBytes;

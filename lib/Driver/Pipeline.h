@@ -53,7 +53,8 @@ struct CompileReport {
     Evaluations evaluations;
   };
   std::vector<TargetReport> targets;
-  std::vector<std::string> notes; // facts the user should know: no cubin without ptxas, a search cut short
+  std::vector<std::string>
+      notes; // facts the user should know: no cubin without ptxas, a search cut short
   Diagnostics warnings;
 };
 

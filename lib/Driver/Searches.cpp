@@ -29,9 +29,8 @@ Status planTarget(const ExprProgram &program, const PlanOptions &options, Target
     const auto equations = static_cast<int64_t>(pattern.program.items.size());
     const bool isThorough = thorough.takeWork(equations);
     cursory += !isThorough;
-    FUSEC_TRY(auto found,
-              bestSchedules(pattern.program, target.target, {},
-                            {&parts, infoOf(options.mode).blocksWait, isThorough}));
+    FUSEC_TRY(auto found, bestSchedules(pattern.program, target.target, {},
+                                        {&parts, infoOf(options.mode).blocksWait, isThorough}));
     KernelTime &time = known[pattern.signature];
     if (!found.empty()) {
       ScheduleVariant &best = found.back();

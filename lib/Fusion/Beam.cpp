@@ -157,36 +157,37 @@ PlanDraft greedyMerge(const FusionContext &context, const Region &region, const 
   return draft;
 }
 
-PlanDraft topDown(const FusionContext &context, const Region &region, const Score &score,
-                  VertexSets &sets) {
+Result<PlanDraft> topDown(const FusionContext &context, const Region &region,
+                          const std::function<Result<bool>(const std::vector<int> &)> &pays,
+                          VertexSets &sets) {
   const int count = static_cast<int>(region.vertices.size());
   PlanDraft draft{"top-down", Partition(count, -1)};
-  // Neighbours of the list alone are together: no order among kernels is in the way.
-  auto pays = [&](const std::vector<int> &run) {
-    return run.size() > 1 && whyNotOneKernel(context, region, run).empty() && score.gain(run) > 0;
-  };
   auto isReduction = [&](int v) {
     return region.vertices[v].equation->kind == EquationKind::Reduction;
   };
-  auto place = [&](std::vector<int> run) {
+  // Neighbours of the list alone are together: no order among kernels is in the way.
+  auto place = [&](std::vector<int> run) -> Status {
     while (!run.empty()) {
       std::vector<int> kernel = run;
-      while (kernel.size() > 1 && !pays(kernel))
+      while (kernel.size() > 1) {
+        if (whyNotOneKernel(context, region, kernel).empty()) {
+          FUSEC_TRY(const bool isFaster, pays(kernel));
+          if (isFaster)
+            break;
+        }
         do
           kernel.pop_back();
         while (kernel.size() > 1 && !isReduction(kernel.back()));
+      }
       assign(draft, sets, kernel);
       run.erase(run.begin(), run.begin() + static_cast<std::ptrdiff_t>(kernel.size()));
     }
+    return success();
   };
   std::vector<int> open; // the kernel that is growing
-  auto close = [&] {
-    place(std::move(open));
-    open.clear();
-  };
   for (int v = 0; v < count; ++v) {
     if (!region.vertices[v].equation) {
-      close();
+      FUSEC_CHECK(place(std::exchange(open, {})));
       continue;
     }
     std::vector<int> longer = open;
@@ -196,10 +197,9 @@ PlanDraft topDown(const FusionContext &context, const Region &region, const Scor
       open = std::move(longer);
       continue;
     }
-    close();
-    open = {v};
+    FUSEC_CHECK(place(std::exchange(open, {v})));
   }
-  close();
+  FUSEC_CHECK(place(std::move(open)));
   return draft;
 }
 

@@ -1,6 +1,8 @@
 #pragma once
 #include "Fusion/Explore.h"
 
+#include <functional>
+
 namespace fusec {
 
 /// A way to cut a region into kernels.
@@ -24,9 +26,10 @@ PlanDraft greedyMerge(const FusionContext &context, const Region &region, const 
 
 /// Souffle's partition (section 5.3) as a seed: from the inputs on, everything up to a contraction, or to what cannot
 /// be in the same kernel, is one kernel. What does not pay as one is cut behind the last one of its reductions up to
-/// which it does, and so is what is left.
-PlanDraft topDown(const FusionContext &context, const Region &region, const Score &score,
-                  VertexSets &sets);
+/// which it does, and so is what is left. `pays` is asked of vertices that can be one kernel.
+Result<PlanDraft> topDown(const FusionContext &context, const Region &region,
+                          const std::function<Result<bool>(const std::vector<int> &)> &pays,
+                          VertexSets &sets);
 
 /// Makes one kernel of the vertices.
 void assign(PlanDraft &draft, VertexSets &sets, const std::vector<int> &vertices);

@@ -3,8 +3,8 @@
 // Each list of items is searched on its own. Searches by the quick model (Beam.h) propose drafts: FusionStitching's
 // beam over candidate patterns, greedy merging, Souffle's partition from the top. The accurate model, which asks for a
 // schedule of every pattern, judges them, and the best ones are improved: a kernel is joined with that of a neighbour,
-// or cut in two, wherever that makes the plan faster. The modes of single papers take the fastest of their own drafts
-// and of the list as it is. Example, softmax over the rows of x:
+// or cut in two, wherever that makes the plan faster. The modes of single papers take the fastest of their own drafts,
+// without kernels that are slower than their equations apart, and of the list as it is. For softmax over rows of x:
 //   %m[i] = max_k x[i,k]           |
 //   %e[i,j] = exp(x[i,j] - m[i])   |  one kernel: a block owns rows, %m and %s stay in registers,
 //   %s[i] = sum_k e[i,k]           |  %e in the block's own memory; x is read once, y written once
@@ -63,14 +63,15 @@ public:
   Status run() {
     for (int v = 0; v < static_cast<int>(region.vertices.size()); ++v)
       FUSEC_CHECK(judge.kernelSeconds({v}));
-    FUSEC_TRY(std::vector<PlanDraft> drafts, judged(propose()));
+    FUSEC_TRY(std::vector<PlanDraft> drafts, propose());
+    FUSEC_CHECK(dropSlow(drafts));
     const bool large = region.vertices.size() > options.limits.allDrafts;
     if (options.mode == SearchMode::Full) {
       // Climbing from single equations too finds what the quick model misjudges; in long lists it asks for too much.
       FUSEC_CHECK(sortByLaunches(drafts));
       std::stable_partition(drafts.begin(), drafts.end(),
                             [](const PlanDraft &d) { return d.origin != "none"; });
-      const size_t kept = std::max<size_t>(options.limits.beamWidth, 2); // a found one and "none"
+      const size_t kept = std::max<size_t>(options.limits.beamWidth, 2); // "none" and one more
       if (drafts.size() > kept)
         drafts.erase(drafts.begin() + static_cast<std::ptrdiff_t>(kept) - 1, drafts.end() - 1);
       if (large && drafts.size() > 1)
@@ -107,9 +108,10 @@ public:
       }
       // The seeds once more: from the start packs lead them to other kernels than behind all else.
       if (!large) {
-        FUSEC_TRY(std::vector<PlanDraft> packed,
-                  judged({topDown(context, region, score, sets),
-                          greedyMerge(context, region, score, sets)}));
+        FUSEC_TRY(PlanDraft fromTop, fromTopDown());
+        std::vector<PlanDraft> packed = {std::move(fromTop),
+                                         greedyMerge(context, region, score, sets)};
+        FUSEC_CHECK(dropSlow(packed));
         for (PlanDraft &seed : packed) {
           FUSEC_CHECK(climber.improve(seed, 0));
           drafts.push_back(std::move(seed));
@@ -208,7 +210,7 @@ private:
            " longer: other kernels would no longer be phases of one";
   }
 
-  std::vector<PlanDraft> propose() {
+  Result<std::vector<PlanDraft>> propose() {
     const SearchMode mode = options.mode;
     const bool full = mode == SearchMode::Full;
     std::vector<PlanDraft> drafts;
@@ -217,25 +219,48 @@ private:
                           options.limits, sets);
     if (full || mode == SearchMode::PowerFusion)
       drafts.push_back(greedyMerge(context, region, score, sets));
-    if (full || mode == SearchMode::Souffle)
-      drafts.push_back(topDown(context, region, score, sets));
+    if (full || mode == SearchMode::Souffle) {
+      FUSEC_TRY(drafts.emplace_back(), fromTopDown());
+    }
     drafts.push_back({"none", Partition(region.vertices.size(), -1)});
     return drafts;
   }
 
-  Result<std::vector<PlanDraft>> judged(std::vector<PlanDraft> drafts) {
-    for (PlanDraft &draft : drafts) {
+  /// No slower than its equations apart, as phases of one launch where that is faster. Climbing cuts what the quick
+  /// model alone likes: a search with it asks for no more than some schedule.
+  Result<bool> pays(const std::vector<int> &kernel) {
+    FUSEC_TRY(const double seconds, judge.kernelSeconds(kernel));
+    if (options.mode == SearchMode::Full)
+      return seconds < kNever;
+    VertexSets alone;
+    for (int v : kernel)
+      alone.push_back({v});
+    FUSEC_TRY(const Launches apart, joiner.join(std::move(alone)));
+    return seconds <= apart.seconds;
+  }
+
+  Result<PlanDraft> fromTopDown() {
+    return topDown(
+        context, region,
+        [&](const std::vector<int> &kernel) -> Result<bool> {
+          return score.gain(kernel) > 0 ? pays(kernel) : Result<bool>(false);
+        },
+        sets);
+  }
+
+  /// What does not pay falls apart.
+  Status dropSlow(std::vector<PlanDraft> &drafts) {
+    for (PlanDraft &draft : drafts)
       for (size_t v = 0; v < draft.partition.size(); ++v) {
-        std::vector<int> kernel = kernelOf(sets, draft.partition, static_cast<int>(v));
-        if (kernel.front() != static_cast<int>(v))
+        const std::vector<int> kernel = kernelOf(sets, draft.partition, static_cast<int>(v));
+        if (kernel.size() == 1 || kernel.front() != static_cast<int>(v))
           continue;
-        FUSEC_TRY(const double seconds, judge.kernelSeconds(kernel));
-        if (seconds == kNever) // the quick model knows no schedules
+        FUSEC_TRY(const bool isKept, pays(kernel));
+        if (!isKept)
           for (int u : kernel)
             draft.partition[u] = -1;
       }
-    }
-    return drafts;
+    return success();
   }
 
   /// Each draft once more with its remote patterns.

@@ -1,6 +1,8 @@
-"""unweighted.py strip|fill IN.onnx OUT.onnx: a network of full size in a file of some kilobytes, since plans follow
-from shapes. `strip` leaves the numbers of large float weights out, `fill` draws them anew, no two alike."""
+"""unweighted.py strip|fill FOLDER FILE.onnx...: networks of full size in files of some kilobytes, since plans follow
+from shapes. `strip` leaves the numbers of large float weights out, `fill` draws them anew, no two alike; the results
+are files of the same names in FOLDER."""
 
+import os
 import sys
 
 import numpy as np
@@ -25,7 +27,8 @@ def fill(model):
             tensor.CopyFrom(numpy_helper.from_array(values, tensor.name))
 
 
-change, source, result = sys.argv[1:]
-network = onnx.load(source)
-{"strip": strip, "fill": fill}[change](network)
-onnx.save(network, result)
+change, folder, *sources = sys.argv[1:]
+for source in sources:
+    network = onnx.load(source)
+    {"strip": strip, "fill": fill}[change](network)
+    onnx.save(network, os.path.join(folder, os.path.basename(source)))

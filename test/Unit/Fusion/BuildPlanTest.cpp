@@ -118,13 +118,12 @@ TEST_CASE(
 
 TEST_CASE("A beam of one plan still improves a plan that a seed found") {
   // Only all three pay as one kernel: joining two of them from apart does not lead there.
-  const ExprProgram program = parse(test::ProgramText("softmax")
-                                        .input("x", "64,256")
-                                        .reduction("most", "i:64; k:256", "max", "%x[i, k]")
-                                        .reduction("sum", "i:64; k:256", "sum",
-                                                   "exp(sub(%x[i, k], %most[i]))")
-                                        .map("y", "i:64, j:256",
-                                             "div(exp(sub(%x[i, j], %most[i])), %sum[i])"));
+  const ExprProgram program =
+      parse(test::ProgramText("softmax")
+                .input("x", "64,256")
+                .reduction("most", "i:64; k:256", "max", "%x[i, k]")
+                .reduction("sum", "i:64; k:256", "sum", "exp(sub(%x[i, k], %most[i]))")
+                .map("y", "i:64, j:256", "div(exp(sub(%x[i, j], %most[i])), %sum[i])"));
   const ScheduleOracle oracle = [](const Pattern &pattern) -> Result<KernelTime> {
     constexpr double kSeconds[] = {0, 2, 10, 1};
     return KernelTime{kSeconds[pattern.program.items.size()] * 1e-5, {}};

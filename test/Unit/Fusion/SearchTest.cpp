@@ -1,77 +1,16 @@
-// The searches for kernels: candidates, order among kernels, drafts.
-#include "Expr/Rows.h"
-#include "Fusion/Beam.h"
+// The searches for kernels: order among kernels, what can be one, parts side by side, keys of patterns.
 #include "Fusion/Judge.h"
 #include "Fusion/PatternKeys.h"
-#include "MapShapes.h"
+#include "SearchFixture.h"
 
-#include <catch2/catch_all.hpp>
 #include <cmath>
 #include <map>
 
 using namespace fusec;
+using test::Fixture;
+using test::maps;
 using test::parse;
 using test::ProgramText;
-
-namespace {
-
-struct Fixture {
-  explicit Fixture(const std::string &text) : Fixture(parse(text)) {}
-  explicit Fixture(ExprProgram of)
-      : program(std::move(of)), target(*lookupTarget("sm_80")), context{program, {}},
-        region(makeRegion(program.items)) {
-    countUses(program.items, context.uses);
-    for (TensorId t : program.outputs)
-      ++context.uses[t];
-    score.emplace(context, region, target);
-  }
-  int vertex(const std::string &name) const {
-    for (size_t v = 0; v < region.vertices.size(); ++v)
-      if (region.vertices[v].equation && region.vertices[v].equation->name == name)
-        return static_cast<int>(v);
-    FAIL("no equation " << name);
-    return -1;
-  }
-  std::vector<int> vertices(const std::vector<std::string> &names) const {
-    std::vector<int> out;
-    for (const std::string &name : names)
-      out.push_back(vertex(name));
-    return out;
-  }
-  bool acyclic(const VertexSets &sets, const std::vector<std::string> &names) const {
-    Partition partition(region.vertices.size(), -1);
-    for (size_t s = 0; s < sets.size(); ++s)
-      for (int v : sets[s])
-        partition[v] = static_cast<int>(s);
-    return staysAcyclic(region, sets, partition, vertices(names));
-  }
-
-  ExprProgram program;
-  Target target;
-  FusionContext context;
-  Region region;
-  std::optional<Score> score;
-};
-
-/// Maps with names, and what each reads.
-ExprProgram maps(const std::vector<std::pair<std::string, std::vector<std::string>>> &equations) {
-  test::Maps all;
-  for (const auto &[name, reads] : equations)
-    all.add(name, reads);
-  return all.program();
-}
-
-const std::string kLayerNorm =
-    ProgramText("normalise")
-        .input("x", "4096,1024")
-        .reduction("sum", "i:4096; k:1024", "sum", "%x[i, k]")
-        .map("mean", "i:4096", "div(%sum[i], 1024.0)")
-        .reduction("squares", "i:4096; k:1024", "sum", "mul(t0, t0)",
-                   "let t0 = sub(%x[i, k], %mean[i]);")
-        .map("inverse", "i:4096", "div(1.0, sqrt(%squares[i]))")
-        .map("y", "i:4096, j:1024", "mul(sub(%x[i, j], %mean[i]), %inverse[i])");
-
-} // namespace
 
 TEST_CASE("search: a kernel must not wait for what needs it") {
   Fixture diamond(maps({{"a", {"x"}}, {"b", {"a"}}, {"c", {"a"}}, {"d", {"b", "c"}}}));
@@ -163,62 +102,6 @@ TEST_CASE("search: a map finishes a reduction within the window of the list alon
   };
   CHECK(reasons(127).empty());
   CHECK(reasons(128) == std::vector<std::string>{"they lie more than 128 equations apart"});
-}
-
-TEST_CASE("search: LayerNorm's equations are one candidate, with one read and one write") {
-  Fixture f(kLayerNorm);
-  std::vector<std::vector<Candidate>> found =
-      explorePatterns(f.context, f.region, *f.score, FusionLimits{});
-  REQUIRE(!found[0].empty());
-  CHECK(found[0][0].vertices == std::vector<int>{0, 1, 2, 3, 4});
-  CHECK(found[0].size() == 3);
-  VertexSets sets;
-  std::vector<PlanDraft> drafts = beamSearch(f.region, found, FusionLimits{}, sets);
-  REQUIRE(drafts.size() == 3);
-  CHECK(topologicalOrder(f.region, sets, drafts[0].partition) == VertexSets{{0, 1, 2, 3, 4}});
-  PlanDraft greedy = greedyMerge(f.context, f.region, *f.score, sets);
-  CHECK(topologicalOrder(f.region, sets, greedy.partition) == VertexSets{{0, 1, 2, 3, 4}});
-  PlanDraft down = topDown(f.context, f.region, *f.score, sets);
-  CHECK(topologicalOrder(f.region, sets, down.partition) == VertexSets{{0, 1, 2, 3, 4}});
-}
-
-TEST_CASE("search: from the top down, a run that does not pay is cut behind its reductions") {
-  // Softmax over rows, then over columns: only one block could do more than one of them.
-  Fixture f(ProgramText("twice")
-                .input("x", "4096,4096")
-                .reduction("most", "i:4096; k:4096", "max", "%x[i, k]")
-                .reduction("sum", "i:4096; k:4096", "sum", "exp(sub(%x[i, k], %most[i]))")
-                .map("y", "i:4096, j:4096", "div(exp(sub(%x[i, j], %most[i])), %sum[i])")
-                .reduction("most2", "j:4096; k:4096", "max", "%y[k, j]")
-                .reduction("sum2", "j:4096; k:4096", "sum", "exp(sub(%y[k, j], %most2[j]))")
-                .map("z", "i:4096, j:4096", "div(exp(sub(%y[i, j], %most2[j])), %sum2[j])"));
-  CHECK(whyNotOneKernel(f.context, f.region, {0, 1, 2, 3, 4, 5}).empty());
-  CHECK(f.score->gain({0, 1, 2, 3, 4, 5}) < 0);
-  VertexSets sets;
-  const PlanDraft down = topDown(f.context, f.region, *f.score, sets);
-  CHECK(topologicalOrder(f.region, sets, down.partition) == VertexSets{{0, 1}, {2}, {3, 4}, {5}});
-}
-
-TEST_CASE("search: of the combinations of two consumers' three candidates three stay") {
-  // a has two consumers, each the head of a chain with three candidates of its own.
-  Fixture f(maps({{"a", {"x"}},
-                  {"b0", {"a"}},
-                  {"b1", {"b0"}},
-                  {"b2", {"b1"}},
-                  {"b3", {"b2"}},
-                  {"c0", {"a"}},
-                  {"c1", {"c0"}},
-                  {"c2", {"c1"}},
-                  {"c3", {"c2"}},
-                  {"y", {"b3", "c3"}}}));
-  std::vector<std::vector<Candidate>> found =
-      explorePatterns(f.context, f.region, *f.score, FusionLimits{});
-  CHECK(found[f.vertex("b0")].size() == 3);
-  CHECK(found[f.vertex("a")].size() == 3);
-  CHECK(found[f.vertex("a")][0].vertices.size() == 10);
-  FusionLimits one;
-  one.topPatterns = 1;
-  CHECK(explorePatterns(f.context, f.region, *f.score, one)[0].size() == 1);
 }
 
 TEST_CASE("search: equations without common rows are a kernel of one block, if that pays") {
