@@ -170,6 +170,16 @@ Counts sideBySide(std::span<const Counts> parts) {
   return sum;
 }
 
+void takeTurns(Counts &whole, std::span<const Counts> parts, const Target &target) {
+  double coreSeconds = 0;
+  for (const Counts &part : parts)
+    coreSeconds += seconds(part, target, target.cores, 0, false) *
+                   std::clamp(part.blocks, 1.0, double(target.cores));
+  const double slots =
+      coreSeconds * vectorsPerSecond(target) / (whole.blocks * whole.unitsPerBlock);
+  whole.stalls = std::max(whole.stalls, slots - whole.vectorOps);
+}
+
 void shareKernel(std::span<Counts> phases) {
   for (double Counts::*count : {&Counts::registersPerThread, &Counts::sharedBytesPerBlock}) {
     double most = 0;

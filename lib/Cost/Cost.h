@@ -37,6 +37,10 @@ struct Counts {
 /// neediest one does; rows at once are those of the average load.
 Counts sideBySide(std::span<const Counts> parts);
 
+/// Of such parts on a CPU, whose cores work off one part's blocks behind the other's: what waits for memory in one part
+/// does not overlap with another's arithmetic. Sets the stalls of `whole`, which is what all parts count.
+void takeTurns(Counts &whole, std::span<const Counts> parts, const Target &target);
+
 /// Of phases of one kernel: each holds the registers and the shared memory that the neediest one does.
 void shareKernel(std::span<Counts> phases);
 

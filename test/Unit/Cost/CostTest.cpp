@@ -248,6 +248,31 @@ TEST_CASE(
   }
 }
 
+TEST_CASE(
+    "A CPU's cores do parts side by side in turn: one's memory hides behind no other's work") {
+  for (const char *name : {"x86-64-v3", "x86-64-v4"}) {
+    INFO(name);
+    const Target target = *lookupTarget(name);
+    Counts reads, computes;
+    reads.blocks = computes.blocks = 64.0 * target.cores;
+    reads.readBytes = reads.constantBytes = 1e9;
+    computes.vectorOps = 1e6;
+    const auto work = [&](const Counts &c) { return latency(c, target) - target.launchSec; };
+    const std::array parts = {reads, computes};
+    Counts both = sideBySide(parts);
+    CHECK(work(both) == Catch::Approx(std::max(work(reads), work(computes))));
+    takeTurns(both, parts, target);
+    CHECK(work(both) == Catch::Approx(work(reads) + work(computes)));
+    // What is bound by instructions alone, or by memory alone, takes as long as before.
+    for (const Counts &part : parts) {
+      const std::array twins = {part, part};
+      Counts twice = sideBySide(twins);
+      takeTurns(twice, twins, target);
+      CHECK(work(twice) == Catch::Approx(2 * work(part)));
+    }
+  }
+}
+
 TEST_CASE("A CPU's calling thread does alone what is not worth handing out") {
   const Target host = *lookupTarget("host");
   Counts c;

@@ -126,6 +126,33 @@ TEST_CASE("work: a CPU's vectors of lanes at constant distances are a few loads,
   }
 }
 
+TEST_CASE("work: a CPU stores lanes that lie apart one by one") {
+  // A stack of two rows that the kernel computes: some schedules compute the element of each, then go along the stack.
+  const ExprProgram stack =
+      patternFrom(ProgramText("stack", {})
+                      .input("x", "4096")
+                      .map("a", "o:1, k:4096", "exp(%x[k])")
+                      .map("b", "o:1, k:4096", "tanh(%x[k])")
+                      .map("y", "l:2, k:4096", "select(lt(l, 1), %a[0, k], %b[0, k])"));
+  const ExprProgram flat = patternFrom(
+      ProgramText("flat", {}).input("x", "2,4096").map("y", "l:2, k:4096", "exp(%x[l, k])"));
+  for (const char *name : {"x86-64-v3", "x86-64-v4"}) {
+    INFO(name);
+    const Target target = targetNamed(name);
+    const auto opsOf = [&](const ExprProgram &program) {
+      double most = 0;
+      for (const Schedule &candidate : valueOf(candidateSchedules(program, target))) {
+        const cost::Counts counts = countWork(candidate, program, target).front();
+        most = std::max(most, counts.vectorOps * counts.blocks);
+      }
+      return most;
+    };
+    const double aLane = 2.5 * target.core.fmaPorts;
+    CHECK(opsOf(stack) > 4096 * aLane * double(target.lanes));
+    CHECK(opsOf(flat) < 2 * 4096 * aLane);
+  }
+}
+
 TEST_CASE("work: what is copied closer from places that no formula names is gathered") {
   const ExprProgram window = patternFrom(
       ProgramText("window", {})
