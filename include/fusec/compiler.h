@@ -73,8 +73,8 @@ struct Report {
     int kernels, steps;
     double predictedSec; // of a run: both ways of branches, loops once; negative: not known
     int64_t evaluations, quickEvaluations; // of the search for kernels; 0 where a file made it
-    int64_t cursoryEvaluations; // those for which fusionThorough left the less exact model alone
-    int64_t thoroughEquations;  // what fusionThorough counts
+    int64_t cursoryEvaluations; // kernels looked at less closely, after those of fusionThorough
+    int64_t thoroughEquations;  // of the kernels before those
   };
   std::vector<Step> times;
   std::vector<Target> targets;

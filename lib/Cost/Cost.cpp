@@ -171,12 +171,21 @@ Counts sideBySide(std::span<const Counts> parts) {
 }
 
 void takeTurns(Counts &whole, std::span<const Counts> parts, const Target &target) {
-  double coreSeconds = 0;
-  for (const Counts &part : parts)
-    coreSeconds += seconds(part, target, target.cores, 0, false) *
-                   std::clamp(part.blocks, 1.0, double(target.cores));
-  const double slots =
-      coreSeconds * vectorsPerSecond(target) / (whole.blocks * whole.unitsPerBlock);
+  const auto parallel = [&](const Counts &c) {
+    return std::clamp(c.blocks, 1.0, double(target.cores));
+  };
+  double issue = 0, each = 0; // seconds of one core
+  for (const Counts &part : parts) {
+    const double instructions = blockSeconds(part, target) * std::max(1.0, part.blocks);
+    issue += instructions;
+    each +=
+        std::max(instructions, compulsorySeconds(part, target, parallel(part)) * parallel(part));
+  }
+  // What hides behind staging copies is counted with those.
+  const double staged =
+      servedSeconds(whole, target, parallel(whole), whole.stagedBytes) * parallel(whole);
+  const double slots = std::max(issue, each - staged) * vectorsPerSecond(target) /
+                       (whole.blocks * whole.unitsPerBlock);
   whole.stalls = std::max(whole.stalls, slots - whole.vectorOps);
 }
 

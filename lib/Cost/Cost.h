@@ -13,7 +13,7 @@ struct Counts {
   double vectorOps = 0;   // arithmetic, expensive functions counted by their length; of one unit
   double vectorLoads = 0; // contiguous or broadcast loads and stores, of one unit
   double stalls =
-      0; // CPU: places for arithmetic that stay empty since each step waits for the last
+      0; // CPU: places for arithmetic that stay empty: a step waits for the last, a part for memory
   double stagedLoads = 0;   // CPU: of one unit, what copies operands before arithmetic begins
   double gathers = 0;       // lane accesses of loads and stores without a pattern, of one unit
   double readBytes = 0;     // of device memory, compulsory: every element once

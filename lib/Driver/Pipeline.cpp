@@ -43,6 +43,7 @@ public:
       FUSEC_CHECK(timed("decisions", [&] { return replay(); }));
     else if (goOn && begin(Stage::Plan))
       FUSEC_CHECK(timed("plan", [&] { return searchEachTarget(&Pipeline::plan); }));
+    noteCutSearches();
     if (goOn) {
       FUSEC_TRY(goOn, end(Stage::Plan));
     }
@@ -221,16 +222,19 @@ private:
 
   Status plan(TargetState &target) {
     const ExprProgram own = state.program; // a body notes the ranges that it is asked for
-    FUSEC_CHECK(planTarget(own, options.plan, target));
-    const Evaluations &spent = target.plan.evaluations;
-    if (spent.cursory > 0)
-      report.notes.push_back(
-          "target " + target.target.name + ": the search predicted " +
-          std::to_string(spent.cursory) + " of " + std::to_string(spent.accurate) +
-          " kernels without alternatives and kept values, since the others have " +
-          std::to_string(spent.thoroughEquations) +
-          " equations; a larger --fusion-thorough takes longer and may find faster kernels");
-    return success();
+    return planTarget(own, options.plan, target);
+  }
+
+  void noteCutSearches() {
+    for (const TargetState &target : state.targets) {
+      const Evaluations &spent = target.plan.evaluations;
+      if (spent.cursory > 0)
+        report.notes.push_back(
+            "target " + target.target.name + ": the search looked less closely at " +
+            std::to_string(spent.cursory) + " kernels, since those before have " +
+            std::to_string(spent.thoroughEquations) +
+            " equations; a larger --fusion-thorough takes longer and may find faster kernels");
+    }
   }
 
   Status schedule(TargetState &target) { return scheduleTarget(options.plan, target); }

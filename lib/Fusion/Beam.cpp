@@ -175,9 +175,12 @@ Result<PlanDraft> topDown(const FusionContext &context, const Region &region,
           if (isFaster)
             break;
         }
-        do
+        bool isCut = false; // at a reduction's end, or where maps behind one end
+        while (kernel.size() > 1 && !isCut) {
+          isCut = isReduction(kernel.back());
           kernel.pop_back();
-        while (kernel.size() > 1 && !isReduction(kernel.back()));
+          isCut = isCut || isReduction(kernel.back());
+        }
       }
       assign(draft, sets, kernel);
       run.erase(run.begin(), run.begin() + static_cast<std::ptrdiff_t>(kernel.size()));

@@ -25,8 +25,9 @@ PlanDraft greedyMerge(const FusionContext &context, const Region &region, const 
                       VertexSets &sets);
 
 /// Souffle's partition (section 5.3) as a seed: from the inputs on, everything up to a contraction, or to what cannot
-/// be in the same kernel, is one kernel. What does not pay as one is cut behind the last one of its reductions up to
-/// which it does, and so is what is left. `pays` is asked of vertices that can be one kernel.
+/// be in the same kernel, is one kernel. What does not pay as one is cut behind the last one of its reductions, or of
+/// the maps that finish one, up to which it does, and so is what is left. `pays` is asked of vertices that can be one
+/// kernel.
 Result<PlanDraft> topDown(const FusionContext &context, const Region &region,
                           const std::function<Result<bool>(const std::vector<int> &)> &pays,
                           VertexSets &sets);

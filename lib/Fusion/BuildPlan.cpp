@@ -226,12 +226,9 @@ private:
     return drafts;
   }
 
-  /// No slower than its equations apart, as phases of one launch where that is faster. Climbing cuts what the quick
-  /// model alone likes: a search with it asks for no more than some schedule.
+  /// No slower than its equations apart, as phases of one launch where that is faster.
   Result<bool> pays(const std::vector<int> &kernel) {
     FUSEC_TRY(const double seconds, judge.kernelSeconds(kernel));
-    if (options.mode == SearchMode::Full)
-      return seconds < kNever;
     VertexSets alone;
     for (int v : kernel)
       alone.push_back({v});
@@ -248,14 +245,18 @@ private:
         sets);
   }
 
-  /// What does not pay falls apart.
+  /// What does not pay falls apart; in the full search, which cuts the rest, what has no schedule.
   Status dropSlow(std::vector<PlanDraft> &drafts) {
     for (PlanDraft &draft : drafts)
       for (size_t v = 0; v < draft.partition.size(); ++v) {
         const std::vector<int> kernel = kernelOf(sets, draft.partition, static_cast<int>(v));
         if (kernel.size() == 1 || kernel.front() != static_cast<int>(v))
           continue;
-        FUSEC_TRY(const bool isKept, pays(kernel));
+        FUSEC_TRY(const double seconds, judge.kernelSeconds(kernel));
+        bool isKept = seconds < kNever;
+        if (options.mode != SearchMode::Full) {
+          FUSEC_TRY(isKept, pays(kernel));
+        }
         if (!isKept)
           for (int u : kernel)
             draft.partition[u] = -1;

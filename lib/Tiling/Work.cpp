@@ -60,9 +60,8 @@ private:
     for (size_t t = 0; t < pattern.tensors.size(); ++t) {
       const Tensor &tensor = pattern.tensors[t];
       if (goesOut(static_cast<TensorId>(t))) {
-        const double bytes = double(valueOf(numElements(tensor.shape))) * sizeInBytes(tensor.type);
-        counts.writtenBytes += bytes;
-        counts.readBytes += bytes;
+        counts.writtenBytes += bytesOf(static_cast<TensorId>(t));
+        counts.readBytes += bytesOf(static_cast<TensorId>(t));
       }
       if (tensor.kind == TensorKind::Constant)
         counts.constantBytes += traffic.readOf[t];
@@ -90,6 +89,11 @@ private:
     addFromMemory();
   }
 
+  double bytesOf(TensorId t) const {
+    return double(valueOf(numElements(pattern.tensors[t].shape))) *
+           sizeInBytes(pattern.tensors[t].type);
+  }
+
   /// Of parts side by side, each of which reads and writes so much.
   void takeTurns(const Traffic &traffic) {
     for (size_t p = 0; p < parts.size(); ++p) {
@@ -98,6 +102,7 @@ private:
         const Equation &e = facts[equation].equation;
         for (NodeId read : facts[equation].reads)
           reads.insert(e.body[read].index);
+        reads.insert(e.opaqueInputs.begin(), e.opaqueInputs.end());
         writes.insert(e.outputs.begin(), e.outputs.end());
       }
       for (TensorId t : reads) {
@@ -105,10 +110,12 @@ private:
         if (pattern.tensors[t].kind == TensorKind::Constant)
           parts[p].constantBytes += traffic.readOf[t];
       }
-      for (TensorId t : writes)
-        if (pattern.tensors[t].kind != TensorKind::Temp)
-          parts[p].writtenBytes += double(valueOf(numElements(pattern.tensors[t].shape))) *
-                                   sizeInBytes(pattern.tensors[t].type);
+      for (TensorId t : writes) {
+        const bool comesBack = goesOut(t);
+        parts[p].writtenBytes +=
+            comesBack || pattern.tensors[t].kind != TensorKind::Temp ? bytesOf(t) : 0;
+        parts[p].readBytes += comesBack ? bytesOf(t) : 0;
+      }
     }
     cost::takeTurns(counts, parts, target);
   }
@@ -268,7 +275,7 @@ private:
     const bool cpu = target.kind == TargetKind::Cpu;
     if (node.leaf == LeafKind::Stage)
       return stage(schedule.operands[node.target], times);
-    if (node.leaf == LeafKind::Compute)
+    if (node.leaf == LeafKind::Compute || node.leaf == LeafKind::Sort)
       computed.insert(node.target);
     if (node.leaf != LeafKind::Carry && facts[node.target].equation.kind == EquationKind::Opaque) {
       return addTopKWork(schedule, pattern, node, path, times, cpu, counts);
@@ -345,10 +352,13 @@ private:
     const AxisUse *use = hasLanes(laneAxis) && laneAxis >= 0 && target.kind == TargetKind::Cpu
                              ? schedule.axes[laneAxis].in(equation)
                              : nullptr;
+    const TensorId t = e.outputs.front();
+    const bool staysWithThread =
+        pattern.tensors[t].kind == TensorKind::Temp && levelOf(schedule, t) == MemLevel::Register;
     bool sideBySide = true;
     for (int a = use ? use->positions.back() + 1 : e.numSpatial; a < e.numSpatial; ++a)
       sideBySide = sideBySide && valueOf(e.axes[a].extent) == 1;
-    if (sideBySide || use->positions.back() >= e.numSpatial)
+    if (sideBySide || staysWithThread)
       counts.vectorLoads += times;
     else
       counts.vectorOps += times * schedule.lanes * kCyclesALane * target.core.fmaPorts;

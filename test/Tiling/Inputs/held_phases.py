@@ -53,7 +53,7 @@ def run(expected, *options):
     return kernel
 
 
-# A row of x for each unit, and for each block; souffle's kernel holds x whether that is faster or not.
+# A row of x for each unit, and for each block; souffle's phases hold x whether that is faster or not.
 for channels, reduced, size in ((384, 8, 8), (64, 16, 24)):
     x, y = make(channels, reduced, size)
     held, = explained("--search-mode=souffle", "--emit-decisions", decisions)

@@ -263,13 +263,21 @@ TEST_CASE(
     CHECK(work(both) == Catch::Approx(std::max(work(reads), work(computes))));
     takeTurns(both, parts, target);
     CHECK(work(both) == Catch::Approx(work(reads) + work(computes)));
-    // What is bound by instructions alone, or by memory alone, takes as long as before.
-    for (const Counts &part : parts) {
+    // Parts alike take as long as before, also those that copy operands closer, or have fewer blocks than cores.
+    Counts stages = computes, few = computes;
+    stages.stagedLoads = 1e6;
+    stages.readBytes = stages.stagedBytes = 1e8;
+    few.blocks = 1;
+    for (const Counts &part : {reads, computes, stages}) {
       const std::array twins = {part, part};
       Counts twice = sideBySide(twins);
       takeTurns(twice, twins, target);
       CHECK(work(twice) == Catch::Approx(2 * work(part)));
     }
+    const std::array two = {few, few};
+    Counts beside = sideBySide(two);
+    takeTurns(beside, two, target);
+    CHECK(work(beside) == Catch::Approx(latency(few, target) - target.ownLaunchSec));
   }
 }
 

@@ -132,10 +132,38 @@ TEST_CASE("A beam of one plan still improves a plan that a seed found") {
     INFO(width);
     FusionLimits limits;
     limits.beamWidth = width;
+    limits.allDrafts = 0; // nothing but what is kept of the first drafts
     Result<Plan> plan =
         buildPlan(program, *lookupTarget("sm_80"), oracle, {SearchMode::Full, limits});
     REQUIRE(plan.ok());
     CHECK(plan->steps.size() == 1);
+  }
+}
+
+TEST_CASE("A search of one paper undoes the kernels that are slower than their equations apart") {
+  const ExprProgram program = parse(test::ProgramText("chains")
+                                        .input("x", "64,256")
+                                        .input("z", "64,256")
+                                        .map("a", "i:64, j:256", "tanh(%x[i, j])")
+                                        .map("b", "i:64, j:256", "tanh(%a[i, j])")
+                                        .map("c", "i:64, j:256", "exp(%z[i, j])")
+                                        .map("d", "i:64, j:256", "exp(%c[i, j])"));
+  const ScheduleOracle oracle = [](const Pattern &pattern) -> Result<KernelTime> {
+    const size_t count = pattern.program.items.size();
+    bool isSlow = count > 2;
+    for (const Item &item : pattern.program.items)
+      for (const Scalar &s : std::get<Equation>(item.value).body.nodes)
+        isSlow = isSlow || (count > 1 && s.op == ScalarOp::Tanh);
+    return KernelTime{isSlow ? 1e-3 : 1e-5, {}};
+  };
+  for (SearchMode mode : {SearchMode::Fs, SearchMode::PowerFusion}) {
+    INFO(infoOf(mode).name);
+    Result<Plan> plan = buildPlan(program, *lookupTarget("x86-64-v3"), oracle, {mode, {}});
+    REQUIRE(plan.ok());
+    std::set<std::vector<std::string>> launches;
+    for (const PlanStep &step : plan->steps)
+      launches.insert(step.equations);
+    CHECK(launches == std::set<std::vector<std::string>>{{"a"}, {"b"}, {"c", "d"}});
   }
 }
 
