@@ -25,7 +25,7 @@ for name, most in KERNELS.items():
     report = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
     seconds = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
     note, = report["notes"]
-    cursory, equations = map(int, re.search(r"closely at (\d+) kernels .* have (\d+) equations", note).groups())
+    cursory, equations = map(int, re.search(r"closely at (\d+) kernels, .* have (\d+) equations", note).groups())
     assert OPERATIONS / 100 < cursory < most, note
     assert THOROUGH <= equations < THOROUGH + KERNEL, note
     assert seconds < SECONDS, f"{name}: {seconds} s"
