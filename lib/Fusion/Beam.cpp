@@ -195,8 +195,7 @@ Result<PlanDraft> topDown(const FusionContext &context, const Region &region,
     }
     std::vector<int> longer = open;
     longer.push_back(v);
-    if (!open.empty() && whyNotOneKernel(context, region, longer).empty() &&
-        staysAcyclic(region, sets, draft.partition, longer)) {
+    if (!open.empty() && whyNotOneKernel(context, region, longer).empty()) {
       open = std::move(longer);
       continue;
     }

@@ -189,10 +189,9 @@ private:
   void walkParts() {
     for (const TreeNode &part : schedule.tree) {
       counts = cost::Counts();
-      computed.clear();
+      computedBy.emplace_back();
       walkBlock({part});
       parts.push_back(counts);
-      computedBy.push_back(computed);
     }
     counts = cost::sideBySide(parts);
   }
@@ -275,8 +274,8 @@ private:
     const bool cpu = target.kind == TargetKind::Cpu;
     if (node.leaf == LeafKind::Stage)
       return stage(schedule.operands[node.target], times);
-    if (node.leaf == LeafKind::Compute || node.leaf == LeafKind::Sort)
-      computed.insert(node.target);
+    if (!computedBy.empty() && (node.leaf == LeafKind::Compute || node.leaf == LeafKind::Sort))
+      computedBy.back().insert(node.target);
     if (node.leaf != LeafKind::Carry && facts[node.target].equation.kind == EquationKind::Opaque) {
       return addTopKWork(schedule, pattern, node, path, times, cpu, counts);
     }
@@ -402,8 +401,7 @@ private:
   std::vector<const TreeNode *> path;
   std::vector<double> trips;
   std::map<const TreeNode *, double> tripsOf;
-  std::set<int> computed; // equations
-  // Of a pack, each by itself.
+  // Of a pack: what each part counts by itself, and its equations.
   std::vector<cost::Counts> parts;
   std::vector<std::set<int>> computedBy;
 };

@@ -1,6 +1,5 @@
 #pragma once
 // A program with what the searches for its kernels ask: its region, the quick model on sm_80.
-#include "Expr/Rows.h"
 #include "Fusion/Beam.h"
 #include "Fusion/CutPattern.h"
 #include "MapShapes.h"

@@ -1,4 +1,5 @@
 // The searches for kernels: order among kernels, what can be one, parts side by side, keys of patterns.
+#include "Expr/Rows.h"
 #include "Fusion/Judge.h"
 #include "Fusion/PatternKeys.h"
 #include "SearchFixture.h"
