@@ -64,7 +64,6 @@ public:
     for (int v = 0; v < static_cast<int>(region.vertices.size()); ++v)
       FUSEC_CHECK(judge.kernelSeconds({v}));
     FUSEC_TRY(std::vector<PlanDraft> drafts, propose());
-    FUSEC_CHECK(dropSlow(drafts));
     const bool large = region.vertices.size() > options.limits.allDrafts;
     if (options.mode == SearchMode::Full) {
       // Climbing from single equations too finds what the quick model misjudges; in long lists it asks for too much.
@@ -108,10 +107,9 @@ public:
       }
       // The seeds once more: from the start packs lead them to other kernels than behind all else.
       if (!large) {
-        FUSEC_TRY(PlanDraft fromTop, fromTopDown());
-        std::vector<PlanDraft> packed = {std::move(fromTop),
-                                         greedyMerge(context, region, score, sets)};
+        std::vector<PlanDraft> packed = {greedyMerge(context, region, score, sets)};
         FUSEC_CHECK(dropSlow(packed));
+        FUSEC_TRY(packed.emplace_back(), fromTopDown());
         for (PlanDraft &seed : packed) {
           FUSEC_CHECK(climber.improve(seed, 0));
           drafts.push_back(std::move(seed));
@@ -210,6 +208,7 @@ private:
            " longer: other kernels would no longer be phases of one";
   }
 
+  /// Drafts without the kernels that do not pay.
   Result<std::vector<PlanDraft>> propose() {
     const SearchMode mode = options.mode;
     const bool full = mode == SearchMode::Full;
@@ -219,6 +218,8 @@ private:
                           options.limits, sets);
     if (full || mode == SearchMode::PowerFusion)
       drafts.push_back(greedyMerge(context, region, score, sets));
+    // Before the seed from the top: the runs that it asks for could leave none of the budget to the others.
+    FUSEC_CHECK(dropSlow(drafts));
     if (full || mode == SearchMode::Souffle) {
       FUSEC_TRY(drafts.emplace_back(), fromTopDown());
     }

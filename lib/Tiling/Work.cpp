@@ -279,6 +279,8 @@ private:
     if (node.leaf != LeafKind::Carry && facts[node.target].equation.kind == EquationKind::Opaque) {
       return addTopKWork(schedule, pattern, node, path, times, cpu, counts);
     }
+    if (node.leaf == LeafKind::Store)
+      return addStores(node.target, times);
     if (const Equation *e = cascadeOf(node); e && node.leaf != LeafKind::Compute)
       return addCascadeWork(*e, node, times, schedule.lanes, counts);
     if (node.leaf == LeafKind::Combine) {
@@ -286,10 +288,7 @@ private:
       return;
     }
     if (node.leaf != LeafKind::Compute) {
-      if (node.leaf == LeafKind::Store)
-        addStores(node.target, times);
-      else
-        counts.vectorLoads += times;
+      counts.vectorLoads += times;
       return;
     }
     const EquationFacts &known = facts[node.target];
@@ -341,7 +340,7 @@ private:
                    std::max(counts.vectorOps - opsBefore, counts.vectorLoads - loadsBefore));
   }
 
-  /// Of an equation's value at its own points. A GPU pays for sectors; a CPU stores lanes that do not lie side by side
+  /// Of an equation's values at its own points. A GPU pays for sectors; a CPU stores lanes that do not lie side by side
   /// one by one, in 2.5 cycles each, and begins nothing else meanwhile (scatters on an AMD EPYC, Zen 4: 9.5 to 13.4 ns
   /// for 16 lanes).
   void addStores(int equation, double times) {
@@ -351,16 +350,17 @@ private:
     const AxisUse *use = hasLanes(laneAxis) && laneAxis >= 0 && target.kind == TargetKind::Cpu
                              ? schedule.axes[laneAxis].in(equation)
                              : nullptr;
-    const TensorId t = e.outputs.front();
-    const bool staysWithThread =
-        pattern.tensors[t].kind == TensorKind::Temp && levelOf(schedule, t) == MemLevel::Register;
     bool sideBySide = true;
     for (int a = use ? use->positions.back() + 1 : e.numSpatial; a < e.numSpatial; ++a)
       sideBySide = sideBySide && valueOf(e.axes[a].extent) == 1;
-    if (sideBySide || staysWithThread)
-      counts.vectorLoads += times;
-    else
-      counts.vectorOps += times * schedule.lanes * kCyclesALane * target.core.fmaPorts;
+    for (TensorId t : e.outputs) {
+      const bool staysWithThread =
+          pattern.tensors[t].kind == TensorKind::Temp && levelOf(schedule, t) == MemLevel::Register;
+      if (sideBySide || staysWithThread)
+        counts.vectorLoads += times;
+      else
+        counts.vectorOps += times * schedule.lanes * kCyclesALane * target.core.fmaPorts;
+    }
   }
 
   /// Each step of a reduction waits for the one before it, while a core's ports have places for others. Sums side by
