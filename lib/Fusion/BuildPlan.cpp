@@ -109,7 +109,7 @@ public:
       if (!large) {
         std::vector<PlanDraft> packed = {greedyMerge(context, region, score, sets)};
         FUSEC_CHECK(dropSlow(packed));
-        FUSEC_TRY(packed.emplace_back(), fromTopDown());
+        FUSEC_CHECK(addTopDown(packed));
         for (PlanDraft &seed : packed) {
           FUSEC_CHECK(climber.improve(seed, 0));
           drafts.push_back(std::move(seed));
@@ -220,9 +220,8 @@ private:
       drafts.push_back(greedyMerge(context, region, score, sets));
     // Before the seed from the top: the runs that it asks for could leave none of the budget to the others.
     FUSEC_CHECK(dropSlow(drafts));
-    if (full || mode == SearchMode::Souffle) {
-      FUSEC_TRY(drafts.emplace_back(), fromTopDown());
-    }
+    if (full || mode == SearchMode::Souffle)
+      FUSEC_CHECK(addTopDown(drafts));
     drafts.push_back({"none", Partition(region.vertices.size(), -1)});
     return drafts;
   }
@@ -237,13 +236,12 @@ private:
     return seconds <= apart.seconds;
   }
 
-  Result<PlanDraft> fromTopDown() {
-    return topDown(
-        context, region,
-        [&](const std::vector<int> &kernel) -> Result<bool> {
-          return score.gain(kernel) > 0 ? pays(kernel) : Result<bool>(false);
-        },
-        sets);
+  Status addTopDown(std::vector<PlanDraft> &drafts) {
+    const auto paysInBoth = [&](const std::vector<int> &kernel) -> Result<bool> {
+      return score.gain(kernel) > 0 ? pays(kernel) : Result<bool>(false);
+    };
+    FUSEC_TRY(drafts.emplace_back(), topDown(context, region, paysInBoth, sets));
+    return success();
   }
 
   /// What does not pay falls apart; in the full search, which cuts the rest, what has no schedule.

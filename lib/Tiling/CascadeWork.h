@@ -6,7 +6,7 @@
 namespace fusec::tiling {
 
 /// Adds the work of one leaf of a cascade other than its Compute and Store, done so many times by threads of so many
-/// lanes. A merge (Combine) exchanges every state and corrects both sides, each time that the number of partners halves.
+/// lanes. A merge (Combine) exchanges all states and corrects both sides, each time that the number of partners halves.
 void addCascadeWork(const Equation &cascade, const TreeNode &leaf, double times, int lanes,
                     cost::Counts &counts);
 

@@ -147,7 +147,7 @@ TEST_CASE("work: a CPU stores lanes that lie apart one by one") {
       }
       return most;
     };
-    const double aLane = 2.5 * target.core.fmaPorts;
+    const double aLane = 1.5 * target.core.fmaPorts;
     CHECK(opsOf(stack) > 4096 * aLane * double(target.lanes));
     CHECK(opsOf(flat) < 2 * 4096 * aLane);
   }
