@@ -26,7 +26,7 @@ public:
       : context(context), region(region), target(target), oracle(oracle), order(context, region),
         keys(context.program, context.uses), budget(evaluations), equations(weighed) {}
 
-  /// Infinite where no schedule runs the vertices as one kernel, where the best one moves more bytes than their kernels
+  /// Infinite where no schedule runs the vertices as one kernel, where the best one moves more bytes than all of them
   /// apart would (fewer launches are not bought with bytes), and where no evaluation is left to ask.
   Result<double> kernelSeconds(const std::vector<int> &vertices);
   /// Of one kernel with these phases: each takes what it takes alone, with units that suit all of them.

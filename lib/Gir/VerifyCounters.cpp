@@ -43,13 +43,13 @@ public:
     for (phase = 0; problems.empty() && phase < static_cast<int>(kernel.phases.size()); ++phase) {
       steps = 0;
       blocks(kernel.phases[static_cast<size_t>(phase)], 0);
+      need(steps < kMostSteps, "blocks of a phase with counters are few enough to be counted");
     }
     return std::move(problems);
   }
 
 private:
-  static constexpr int64_t kMostSteps = 1
-                                        << 18; // of a phase; what comes after is taken to be alike
+  static constexpr int64_t kMostSteps = 1 << 21; // of a phase
   static constexpr size_t kMostProblems = 4;
 
   void need(bool holds, const std::string &rule) {
@@ -90,7 +90,6 @@ private:
       values[static_cast<size_t>(p.blocks[depth].var)] = i;
       blocks(p, depth + 1);
     }
-    exhausted[phase] = exhausted[phase] || steps >= kMostSteps;
   }
 
   std::optional<int64_t> valueOf(NodeId id) const { return integerValue(kernel, id, values, opt); }
@@ -135,8 +134,6 @@ private:
       return;
     need(at[0] >= 0 && at[1] < size, "waits name counters that exist: " + named(s) + "[" +
                                          std::to_string(at[1]) + "] of " + std::to_string(size));
-    if (exhausted[signalPhase[static_cast<size_t>(s.counter)]])
-      return;
     for (int64_t i = at[0]; i <= at[1] && problems.empty(); ++i)
       need(counted[i] == at[2], "a wait is for all signals of its counter: " + named(s) + "[" +
                                     std::to_string(i) + "] gets " + std::to_string(counted[i]) +
@@ -149,7 +146,6 @@ private:
   std::vector<int> signalPhase;
   std::vector<std::map<int64_t, int64_t>> signals; // counter -> how many
   std::set<std::tuple<CounterId, int64_t, int64_t, int64_t>> seen;
-  std::map<int, bool> exhausted; // phase
   int phase = 0;
   int64_t steps = 0;
   std::vector<std::string> problems;

@@ -10,6 +10,7 @@
 // where that does not see through it (a gather), the block waits for all tiles of the axis, which is always right.
 #include "Tiling/TileCounters.h"
 
+#include "Support/OptValues.h"
 #include "Tiling/Access.h"
 #include "Tiling/BlockBounds.h"
 #include "fusec/bundle_format.h"
@@ -85,6 +86,9 @@ public:
       return {};
     if (scanOf(pattern))
       return failed("a scan's steps have barriers between them");
+    if (std::any_of(parts.begin(), parts.end(),
+                    [&](const Part &part) { return blocksOf(part) > kMostBlocks; }))
+      return failed("blocks are too many to prove that each counter gets what it waits for");
     for (size_t reader = 0; reader < parts.size(); ++reader)
       for (size_t maker = 0; maker < reader; ++maker)
         if (parts[maker].phase < parts[reader].phase &&
@@ -116,6 +120,16 @@ private:
     TileCounters none;
     none.problems.push_back(std::move(why));
     return none;
+  }
+
+  // Of a part at the symbols' `opt`: Gir/VerifyCounters.cpp takes them one by one.
+  static constexpr int64_t kMostBlocks = 1 << 16;
+
+  int64_t blocksOf(const Part &part) const {
+    DimExpr blocks = 1;
+    for (const TreeNode *block : part.blocks)
+      blocks = blocks * tripOf(*block);
+    return blocks.evaluate(optValues(pattern.symbols)).value_or(INT64_MAX);
   }
 
   int64_t mostOf(const DimExpr &count) const {

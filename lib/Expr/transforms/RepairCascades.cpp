@@ -22,7 +22,8 @@
 // it waits for the end and both are plain reductions, of which neither uses the other.
 //
 // Not handled: reductions with other accumulation types than their results', reads of the first one at other rows
-// than the own one's, conditional reads of it.
+// than the own one's, conditional reads of it, integers; those that find an index, which depends on how each element
+// rounds: where x - r is the same number for two elements the first one wins, though x is not.
 #include "Expr/Alternatives.h"
 #include "Expr/Cascade.h"
 #include "Expr/transforms/CascadeAlgebra.h"
@@ -49,8 +50,8 @@ public:
     bool changed = false;
     for (size_t i = 0; i < program.items.size(); ++i) {
       const auto *e = std::get_if<Equation>(&program.items[i].value);
-      if (!e || e->kind != EquationKind::Reduction || isTupleMonoid(e->monoid) ||
-          !isFloat(e->accumulateType) || !repair(Equation(*e)))
+      if (!e || e->kind != EquationKind::Reduction || e->monoid == Monoid::Cascade ||
+          !repair(Equation(*e)))
         continue;
       changed = true;
       if (refusals)
@@ -81,6 +82,10 @@ private:
     Body &body = pair.body;
     if (sources.empty())
       return refuse(e, pair.refusal);
+    if (isArgMonoid(e.monoid))
+      return refuse(e, "finds an index, which the rounding of corrected elements could change");
+    if (!isFloat(e.accumulateType))
+      return refuse(e, "is of integers");
     Equation cascade = e;
     CascadedValue what{pair.value, e.monoid, e.numSpatial, DimExpr(1), e.accumulateType, {}, {}};
     for (int r = e.numSpatial; r < static_cast<int>(e.axes.size()); ++r)

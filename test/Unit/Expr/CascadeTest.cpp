@@ -208,6 +208,24 @@ TEST_CASE("what stands against one pass is said") {
   CHECK(refusal(kSum, "sum f64\n  %s = exp(sub(%x[i, k], div(%r[i], 37.0)))") == early);
   CHECK(refusal(kMax, "sum f64\n  %s = exp(sub(%y[i, k], %r[i]))") == early);
   CHECK(refusal(kMax, "sum f64\n  %s = exp(sub(mul(%x[i, k], 0.25), %r[i]))") == early);
+  CHECK(refusalOf(parse(R"(expr index
+tensor %x: f64[5,37] input
+tensor %r: f64[5] temp
+tensor %s: f64[5] output
+tensor %at: i64[5] output
+inputs (%x)
+outputs (%s, %at)
+reduction r [i:5; k:37] max f64
+  %r = %x[i, k]
+reduction s [i:5; k:37] argmax f64
+  %s = sub(%x[i, k], %r[i])
+  %at = k
+)")) == "s: finds an index, which the rounding of corrected elements could change");
+  CHECK(refusalOf(parse(ProgramText("integers", "", "i64")
+                            .input("x", "5,37")
+                            .reduction("r", "i:5; k:37", "max", "%x[i, k]")
+                            .reduction("s", "i:5; k:37", "sum", "sub(%x[i, k], %r[i])"))) ==
+        "s: is of integers");
   // What is scaled in order to be squared.
   CHECK(
       refusal("max f64\n  %r = abs(%x[i, k])",

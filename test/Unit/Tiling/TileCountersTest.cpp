@@ -316,3 +316,15 @@ TEST_CASE("counters: blocks that share sums have no tile to wait for") {
           std::vector<std::string>{"blocks share the sums of e0, which have no tile of their own"});
   }
 }
+
+TEST_CASE("counters: more blocks than are counted one by one need barriers") {
+  const ExprProgram pattern =
+      patternFrom(ProgramText("many", {})
+                      .input("x", "100000000,50")
+                      .reduction("s", "i:100000000; k:50", "sum", "%x[i, k]")
+                      .map("y", "i:100000000", "exp(%s[i])"));
+  for (const Schedule &schedule : countedSchedules(pattern, {1}))
+    CHECK(tiling::tileCounters(schedule, pattern).problems ==
+          std::vector<std::string>{
+              "blocks are too many to prove that each counter gets what it waits for"});
+}
