@@ -109,7 +109,7 @@ public:
         drafts.push_back(std::move(remote));
       }
       // The seeds once more: from the start packs lead them to other kernels than behind all else.
-      if (!large) {
+      if (!large && options.limits.otherSeeds) {
         FUSEC_TRY(PlanDraft fromTop, fromTopDown());
         std::vector<PlanDraft> packed = {std::move(fromTop),
                                          greedyMerge(context, region, score, sets)};
@@ -214,14 +214,14 @@ private:
 
   Result<std::vector<PlanDraft>> propose() {
     const SearchMode mode = options.mode;
-    const bool full = mode == SearchMode::Full;
+    const bool full = mode == SearchMode::Full, seeds = full && options.limits.otherSeeds;
     std::vector<PlanDraft> drafts;
     if (full || mode == SearchMode::Fs)
       drafts = beamSearch(region, explorePatterns(context, region, score, options.limits),
                           options.limits, sets);
-    if (full || mode == SearchMode::PowerFusion)
+    if (seeds || mode == SearchMode::PowerFusion)
       drafts.push_back(greedyMerge(context, region, score, sets));
-    if (full || mode == SearchMode::Souffle) {
+    if (seeds || mode == SearchMode::Souffle) {
       FUSEC_TRY(drafts.emplace_back(), fromTopDown());
     }
     drafts.push_back({"none", Partition(region.vertices.size(), -1)});

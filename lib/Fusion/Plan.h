@@ -111,6 +111,9 @@ struct FusionLimits {
   int weighed = 1;
   int leastWeighed = 6144;
   size_t allDrafts = 4096; // equations of the longest list that gets every kind of draft
+  /// The full search begins from greedy merging and from the top down too. Without, 42 of its 48 plans of tiny networks
+  /// are the same, and the others take at most 2.3 % longer.
+  bool otherSeeds = true;
 };
 
 struct PlanOptions {
