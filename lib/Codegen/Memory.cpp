@@ -1,5 +1,6 @@
 // Addresses, loads and stores. An access whose index is linear in the lane is scalar (step 0), a vector access
-// (step 1), or a gather or scatter; a mask or the predicate of a ReadIf keeps suppressed lanes from memory.
+// (step 1), or a gather or scatter; where no mask is on, lanes at another distance are stored one by one. A mask or the
+// predicate of a ReadIf keeps suppressed lanes from memory.
 #include "Codegen/Emitter.h"
 
 namespace fusec {

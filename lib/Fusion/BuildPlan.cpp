@@ -63,8 +63,6 @@ public:
   Status run() {
     for (int v = 0; v < static_cast<int>(region.vertices.size()); ++v)
       FUSEC_CHECK(judge.kernelSeconds({v}));
-    // The seed from the top asks the accurate model first: it covers the list once, where the others' drafts, asked for
-    // before it, left it nothing of the budget and 10,000 operations a plan four times as slow.
     FUSEC_TRY(std::vector<PlanDraft> drafts, propose());
     FUSEC_CHECK(dropSlow(drafts));
     const bool large = region.vertices.size() > options.limits.allDrafts;
@@ -221,6 +219,8 @@ private:
                           options.limits, sets);
     if (seeds || mode == SearchMode::PowerFusion)
       drafts.push_back(greedyMerge(context, region, score, sets));
+    // Before dropSlow asks for the other drafts' kernels: this seed asks for the list once; of 10,000 operations they
+    // leave it nothing of the budget, and the plan takes four times as long to run.
     if (seeds || mode == SearchMode::Souffle) {
       FUSEC_TRY(drafts.emplace_back(), fromTopDown());
     }

@@ -28,6 +28,9 @@ struct Meeting {
 /// loops) where no data decides. What is found is so; that nothing is found is no proof.
 std::optional<Meeting> findMeeting(const GirKernel &kernel, const Phase &phase, BufferId buffer);
 
+/// Statements around signals and waits, of all blocks of a phase, for which the rules of counters are proved; kernels
+/// with more are refused.
+constexpr int64_t kMostCountingSteps = 1 << 21;
 /// The rules of counters that the kernel breaks (VerifyCounters.cpp). Its statements have been verified.
 std::vector<std::string> counterProblems(const GirKernel &kernel);
 

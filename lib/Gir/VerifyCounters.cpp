@@ -43,13 +43,13 @@ public:
     for (phase = 0; problems.empty() && phase < static_cast<int>(kernel.phases.size()); ++phase) {
       steps = 0;
       blocks(kernel.phases[static_cast<size_t>(phase)], 0);
-      need(steps < kMostSteps, "blocks of a phase with counters are few enough to be counted");
+      need(steps < kMostCountingSteps,
+           "blocks of a phase with counters are few enough to be counted");
     }
     return std::move(problems);
   }
 
 private:
-  static constexpr int64_t kMostSteps = 1 << 21; // of a phase
   static constexpr size_t kMostProblems = 4;
 
   void need(bool holds, const std::string &rule) {
@@ -86,7 +86,7 @@ private:
     if (depth == p.blocks.size())
       return list(p.body);
     const int64_t trip = p.blocks[depth].trip.evaluate(opt).value_or(0);
-    for (int64_t i = 0; i < trip && steps < kMostSteps; ++i) {
+    for (int64_t i = 0; i < trip && steps < kMostCountingSteps; ++i) {
       values[static_cast<size_t>(p.blocks[depth].var)] = i;
       blocks(p, depth + 1);
     }
@@ -108,7 +108,8 @@ private:
       need(decides.has_value(), "no data decides how often counters rise");
       if (s.kind == StmtKind::If)
         list(decides.value_or(1) ? s.body : s.elseBody);
-      for (int64_t i = 0; s.kind == StmtKind::Loop && i < decides.value_or(0); ++i) {
+      for (int64_t i = 0;
+           s.kind == StmtKind::Loop && i < decides.value_or(0) && steps < kMostCountingSteps; ++i) {
         values[static_cast<size_t>(s.var)] = i;
         list(s.body);
       }

@@ -10,6 +10,7 @@
 // where that does not see through it (a gather), the block waits for all tiles of the axis, which is always right.
 #include "Tiling/TileCounters.h"
 
+#include "Gir/Scope.h"
 #include "Support/OptValues.h"
 #include "Tiling/Access.h"
 #include "Tiling/BlockBounds.h"
@@ -86,9 +87,6 @@ public:
       return {};
     if (scanOf(pattern))
       return failed("a scan's steps have barriers between them");
-    if (std::any_of(parts.begin(), parts.end(),
-                    [&](const Part &part) { return blocksOf(part) > kMostBlocks; }))
-      return failed("blocks are too many to prove that each counter gets what it waits for");
     for (size_t reader = 0; reader < parts.size(); ++reader)
       for (size_t maker = 0; maker < reader; ++maker)
         if (parts[maker].phase < parts[reader].phase &&
@@ -106,6 +104,8 @@ public:
     }
     for (Need &need : needs)
       addWait(need, setOf.at(need.maker));
+    if (countingSteps() > double(kMostCountingSteps) / 2)
+      return failed("blocks are too many to prove that each counter gets what it waits for");
     return std::move(result);
   }
 
@@ -122,14 +122,38 @@ private:
     return none;
   }
 
-  // Of a part at the symbols' `opt`: Gir/VerifyCounters.cpp takes them one by one.
-  static constexpr int64_t kMostBlocks = 1 << 16;
+  double optOf(const DimExpr &size) const {
+    return double(size.evaluate(optValues(pattern.symbols)).value_or(INT64_MAX));
+  }
 
-  int64_t blocksOf(const Part &part) const {
-    DimExpr blocks = 1;
-    for (const TreeNode *block : part.blocks)
-      blocks = blocks * tripOf(*block);
-    return blocks.evaluate(optValues(pattern.symbols)).value_or(INT64_MAX);
+  /// Of the phase with the most: no fewer than the statements of all its blocks through which Gir/VerifyCounters.cpp
+  /// goes.
+  double countingSteps() const {
+    std::map<size_t, double> ofPhase;
+    for (const Part &part : parts) {
+      double each = 0;
+      for (const CounterSet &set : result.sets)
+        each += set.phase == part.phase && set.part == part.part;
+      for (const CounterWait &wait : result.waits)
+        if (wait.phase == part.phase && wait.part == part.part) {
+          double rows = 1; // of tiles, the last axis along each
+          const std::vector<DimExpr> &trips = result.sets[wait.set].trips;
+          for (size_t i = 0; i + 1 < trips.size(); ++i)
+            rows *= optOf(trips[i]);
+          each += 2 * rows + 1;
+        }
+      if (each == 0)
+        continue;
+      double blocks = 1;
+      for (const TreeNode *block : part.blocks)
+        blocks *= optOf(tripOf(*block));
+      const double choices = double(part.part + 1); // of the part
+      ofPhase[part.phase] += blocks * (each + choices);
+    }
+    double most = 0;
+    for (const auto &[phase, steps] : ofPhase)
+      most = std::max(most, steps);
+    return most;
   }
 
   int64_t mostOf(const DimExpr &count) const {

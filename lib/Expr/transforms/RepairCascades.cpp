@@ -22,8 +22,8 @@
 // it waits for the end and both are plain reductions, of which neither uses the other.
 //
 // Not handled: reductions with other accumulation types than their results', reads of the first one at other rows
-// than the own one's, conditional reads of it, integers; those that find an index, which depends on how each element
-// rounds: where x - r is the same number for two elements the first one wins, though x is not.
+// than the own one's, conditional reads of it, integers and bools; those that find an index, which depends on how each
+// element rounds: where x - r rounds to the same number for two elements, the first one wins although their x differ.
 #include "Expr/Alternatives.h"
 #include "Expr/Cascade.h"
 #include "Expr/transforms/CascadeAlgebra.h"
@@ -85,7 +85,7 @@ private:
     if (isArgMonoid(e.monoid))
       return refuse(e, "finds an index, which the rounding of corrected elements could change");
     if (!isFloat(e.accumulateType))
-      return refuse(e, "is of integers");
+      return refuse(e, "does not accumulate floats");
     Equation cascade = e;
     CascadedValue what{pair.value, e.monoid, e.numSpatial, DimExpr(1), e.accumulateType, {}, {}};
     for (int r = e.numSpatial; r < static_cast<int>(e.axes.size()); ++r)

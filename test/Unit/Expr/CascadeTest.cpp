@@ -225,7 +225,7 @@ reduction s [i:5; k:37] argmax f64
                             .input("x", "5,37")
                             .reduction("r", "i:5; k:37", "max", "%x[i, k]")
                             .reduction("s", "i:5; k:37", "sum", "sub(%x[i, k], %r[i])"))) ==
-        "s: is of integers");
+        "s: does not accumulate floats");
   // What is scaled in order to be squared.
   CHECK(
       refusal("max f64\n  %r = abs(%x[i, k])",
