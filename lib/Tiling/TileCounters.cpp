@@ -127,9 +127,10 @@ private:
   }
 
   /// Of the phase with the most: no fewer than the statements of all its blocks through which Gir/VerifyCounters.cpp
-  /// goes.
+  /// goes, those that choose a block's part among them. Phases that do not count have none.
   double countingSteps() const {
     std::map<size_t, double> ofPhase;
+    std::set<size_t> counting;
     for (const Part &part : parts) {
       double each = 0;
       for (const CounterSet &set : result.sets)
@@ -142,8 +143,8 @@ private:
             rows *= optOf(trips[i]);
           each += 2 * rows + 1;
         }
-      if (each == 0)
-        continue;
+      if (each > 0)
+        counting.insert(part.phase);
       double blocks = 1;
       for (const TreeNode *block : part.blocks)
         blocks *= optOf(tripOf(*block));
@@ -151,8 +152,8 @@ private:
       ofPhase[part.phase] += blocks * (each + choices);
     }
     double most = 0;
-    for (const auto &[phase, steps] : ofPhase)
-      most = std::max(most, steps);
+    for (size_t phase : counting)
+      most = std::max(most, ofPhase.at(phase));
     return most;
   }
 

@@ -341,8 +341,7 @@ private:
   }
 
   /// Of an equation's values at its own points. A GPU pays for sectors; a CPU stores lanes that do not lie side by side
-  /// one by one, in 1.5 cycles each, and begins nothing else meanwhile (AMD EPYC, Zen 4: 4.3 to 7.5 ns for 16
-  /// lanes).
+  /// one by one, in 1.5 cycles each, and begins nothing else meanwhile (AMD EPYC, Zen 4: 4.3 to 7.5 ns for 16).
   void addStores(int equation, double times) {
     constexpr double kCyclesALane = 1.5;
     const Equation &e = facts[equation].equation;
