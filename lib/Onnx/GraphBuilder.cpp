@@ -15,16 +15,16 @@ Result<Graph> GraphBuilder::run(onnx::ModelProto &model) {
   const onnx::GraphProto &proto = model.graph();
   graph.name = proto.name().empty() ? "main" : proto.name();
   NameScope scope;
-  auto declared = declarations(proto);
   ImportFrame top;
   top.scope = &scope;
   top.region = &graph.body;
   top.opsets = &opsets;
-  top.declared = &declared;
   frame = &top;
   reserveNames(proto);
   initialisers(proto, "");
   graphInputs(proto, scope);
+  auto declared = declarations(proto); // refers to the sizes that inputs have named
+  top.declared = &declared;
   bool usable = errors.empty();
   importNodes(proto.node());
   if (!errors.empty()) {
@@ -35,7 +35,7 @@ Result<Graph> GraphBuilder::run(onnx::ModelProto &model) {
   FUSEC_CHECK(graphOutputs(proto, scope));
   FUSEC_CHECK(markOutputs(scope));
   for (const auto &[name, range] : options.dims)
-    if (!symbolIds.count(name))
+    if (!sizes.count(name))
       return Diagnostic{Diag::BadOption, "--dim " + name,
                         "no input of the model has a dimension of this name"};
   frame = nullptr;
@@ -70,19 +70,20 @@ Status GraphBuilder::header(const onnx::ModelProto &model) {
   return checkFunctions(model, functions, options.limits, path);
 }
 
-SymbolId GraphBuilder::symbolNamed(const std::string &name) {
-  auto [it, isNew] = symbolIds.emplace(name, static_cast<SymbolId>(graph.symbols.size()));
-  if (isNew) {
-    Symbol s;
-    s.name = name;
-    if (auto range = options.dims.find(name); range != options.dims.end())
-      s = range->second;
-    if (auto implied = memory.implied.find(name); implied != memory.implied.end())
-      s = implied->second;
-    s.name = name;
-    graph.symbols.push_back(std::move(s));
-  }
-  return it->second;
+DimExpr GraphBuilder::sizeNamed(const std::string &name) {
+  if (auto known = sizes.find(name); known != sizes.end())
+    return known->second;
+  Symbol s;
+  if (auto range = options.dims.find(name); range != options.dims.end())
+    s = range->second;
+  if (auto implied = memory.implied.find(name); implied != memory.implied.end())
+    s = implied->second;
+  s.name = name;
+  if (s.min == s.max)
+    return sizes.emplace(name, s.min).first->second;
+  graph.symbols.push_back(std::move(s));
+  return sizes.emplace(name, DimExpr::symbol(static_cast<SymbolId>(graph.symbols.size() - 1)))
+      .first->second;
 }
 
 std::optional<std::string> GraphBuilder::noteImpliedBound(const DimExpr &a, const DimExpr &b) {
@@ -138,12 +139,6 @@ bool GraphBuilder::noteImpliedDivisor(const DimExpr &size, int64_t divisor) {
   });
 }
 
-DimExpr GraphBuilder::sizeNamed(const std::string &name) {
-  SymbolId id = symbolNamed(name);
-  const Symbol &s = graph.symbols[static_cast<size_t>(id)];
-  return s.min == s.max ? DimExpr(s.min) : DimExpr::symbol(id);
-}
-
 DeclaredType GraphBuilder::readType(const onnx::TypeProto &type) {
   DeclaredType d;
   if (!type.has_tensor_type())
@@ -154,19 +149,14 @@ DeclaredType GraphBuilder::readType(const onnx::TypeProto &type) {
     std::optional<DimExpr> size;
     if (dim.has_dim_value())
       size = DimExpr(dim.dim_value());
-    else if (symbolIds.count(dim.dim_param()))
-      size = sizeNamed(dim.dim_param());
+    else if (auto named = sizes.find(dim.dim_param()); named != sizes.end())
+      size = named->second;
     d.dims.push_back(std::move(size));
   }
   return d;
 }
 
 std::map<std::string, DeclaredType> GraphBuilder::declarations(const onnx::GraphProto &proto) {
-  // Symbols that inputs name must exist before value_info refers to them.
-  for (const auto &input : proto.input())
-    for (const auto &dim : input.type().tensor_type().shape().dim())
-      if (!frame && !dim.dim_param().empty() && !options.shapes.count(input.name()))
-        symbolNamed(dim.dim_param());
   std::map<std::string, DeclaredType> map;
   for (const auto &v : proto.value_info())
     map[v.name()] = readType(v.type());

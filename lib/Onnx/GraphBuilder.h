@@ -73,7 +73,6 @@ public:
   std::string where(const std::string &what) const { return path + ": " + what; }
   ValueId constantValue(ConstantRef c, const std::string &name = "");
   std::string uniqueName(const std::string &wanted);
-  SymbolId symbolNamed(const std::string &name);
   Result<ConstantRef> tensor(const onnx::TensorProto &t, const std::string &where);
 
   Graph graph;
@@ -107,7 +106,8 @@ private:
   Result<Shape> givenShape(const onnx::TypeProto_Tensor &type, const std::string &name,
                            const std::vector<ShapeEntry> &entries);
   Result<Shape> declaredShape(const onnx::ValueInfoProto &input, const std::string &place);
-  /// The symbol of this name, or its value where the range leaves only one.
+  /// The symbol of this name, made where it is new. Where its range leaves one value, that: a symbol that no input's
+  /// shape mentions could not be solved when shapes are set.
   DimExpr sizeNamed(const std::string &name);
   Result<ConstantRef> sparseTensor(const onnx::SparseTensorProto &t, const std::string &place);
   /// Keeps the names of the main graph from what is imported in between, such as subgraphs.
@@ -150,7 +150,7 @@ private:
   std::unordered_set<ValueId> madeUp; // values that have no name of the model's yet
   std::map<Hash128, ValueId> constantIds;
   ImportMemory &memory;
-  std::map<std::string, SymbolId> symbolIds;
+  std::map<std::string, DimExpr> sizes; // of the names that inputs have for them
 };
 
 } // namespace fusec

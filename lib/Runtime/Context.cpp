@@ -52,6 +52,7 @@ fusert_status Context::setShapes(const fusert_shape *shapes, size_t count) {
                                              " shapes");
   std::vector<const bundle::DimCode *> exprs;
   std::vector<int64_t> dims;
+  std::vector<std::string> places;
   for (size_t i = 0; i < count; ++i) {
     const auto rank = static_cast<int32_t>(values[i].shape.size());
     if (shapes[i].rank != rank || (rank > 0 && !shapes[i].dims))
@@ -61,11 +62,12 @@ fusert_status Context::setShapes(const fusert_shape *shapes, size_t count) {
     for (int32_t d = 0; d < rank; ++d) {
       exprs.push_back(&values[i].shape[d]);
       dims.push_back(shapes[i].dims[d]);
+      places.push_back("dimension " + std::to_string(d) + " of input '" + values[i].name + "'");
     }
   }
   std::string problem;
   std::optional<std::vector<int64_t>> solved =
-      solveSymbols(exprs, dims, model->content.symbols, problem);
+      solveSymbols(exprs, dims, places, model->content.symbols, problem);
   if (!solved)
     return fail(FUSERT_INVALID_ARGUMENT, problem);
   return setSymbols(std::move(*solved));

@@ -49,6 +49,10 @@ std::vector<int32_t> unknownIn(const DimCode &code, const std::vector<bool> &kno
   return out;
 }
 
+bool hasOneValue(const Symbol &s) {
+  return s.max / s.divisor == s.min / s.divisor + (s.min % s.divisor != 0);
+}
+
 /// Smallest value of symbol `s` for which `code` reaches `target`; the largest possible when it never does.
 int64_t bisect(const DimCode &code, int32_t s, int64_t target, std::vector<int64_t> values,
                const Symbol &symbol) {
@@ -85,6 +89,7 @@ DimBounds boundsOf(const DimCode &dim, const std::vector<Symbol> &symbols) {
 
 std::optional<std::vector<int64_t>> solveSymbols(const std::vector<const DimCode *> &exprs,
                                                  const std::vector<int64_t> &dims,
+                                                 const std::vector<std::string> &places,
                                                  const std::vector<Symbol> &symbols,
                                                  std::string &problem) {
   std::vector<int64_t> values(symbols.size(), 0);
@@ -93,6 +98,11 @@ std::optional<std::vector<int64_t>> solveSymbols(const std::vector<const DimCode
     if (exprs[i]->code.size() == 1 && exprs[i]->code[0].op == DimCode::Op::Symbol) {
       values[exprs[i]->code[0].value] = dims[i];
       known[exprs[i]->code[0].value] = true;
+    }
+  for (size_t s = 0; s < symbols.size(); ++s)
+    if (!known[s] && hasOneValue(symbols[s])) {
+      values[s] = symbols[s].max - symbols[s].max % symbols[s].divisor;
+      known[s] = true;
     }
   for (bool progress = true; progress;) {
     progress = false;
@@ -107,15 +117,16 @@ std::optional<std::vector<int64_t>> solveSymbols(const std::vector<const DimCode
   }
   for (size_t s = 0; s < symbols.size(); ++s)
     if (!known[s]) {
-      problem = "symbol '" + symbols[s].name +
-                "' does not follow from the inputs' shapes; use fusert_set_symbols";
+      problem = "size '" + symbols[s].name +
+                "' does not follow from the inputs' shapes: its value must be given by its name";
       return std::nullopt;
     }
   for (size_t i = 0; i < exprs.size(); ++i) {
     std::optional<int64_t> v = exprs[i]->evaluate(values);
     if (!v || *v != dims[i]) {
-      problem = "dimension '" + exprs[i]->str(symbols) + "' is " +
-                (v ? std::to_string(*v) : "not computable") + ", given is " +
+      const bool fixed = exprs[i]->code.size() == 1 && exprs[i]->code[0].op == DimCode::Op::Const;
+      problem = places[i] + " is " + (v ? std::to_string(*v) : "not computable") +
+                (fixed ? "" : " ('" + exprs[i]->str(symbols) + "')") + ", given is " +
                 std::to_string(dims[i]);
       return std::nullopt;
     }

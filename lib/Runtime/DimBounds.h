@@ -11,11 +11,13 @@ struct DimBounds {
 /// Bounds of a dimension (>= 0) under the symbols' ranges, by interval arithmetic; INT64_MAX where open.
 DimBounds boundsOf(const bundle::DimCode &dim, const std::vector<Symbol> &symbols);
 
-/// Values of the symbols from the dimensions of all inputs: `dims[i]` is the value of `exprs[i]`. A dimension that
+/// Values of the symbols from the dimensions of all inputs: `dims[i]` is the value of `exprs[i]` at
+/// `places[i]`, words for messages. A dimension that
 /// depends on one unknown symbol and does not fall with it is solved for the symbol. nullopt: contradiction, or a
 /// symbol that no input determines; `problem` says which.
 std::optional<std::vector<int64_t>> solveSymbols(const std::vector<const bundle::DimCode *> &exprs,
                                                  const std::vector<int64_t> &dims,
+                                                 const std::vector<std::string> &places,
                                                  const std::vector<Symbol> &symbols,
                                                  std::string &problem);
 /// Empty when every value obeys its symbol's range and divisor.

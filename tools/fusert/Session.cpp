@@ -50,6 +50,22 @@ Session::Value describe(const fusert_value_info &info) {
   return v;
 }
 
+/// "; its symbolic dimensions are 'n', 'm'"
+std::string listed(const std::vector<Session::SymbolRange> &symbols) {
+  std::string names;
+  for (const Session::SymbolRange &s : symbols)
+    names += (names.empty() ? "'" : ", '") + s.name + "'";
+  return names.empty() ? "; all its sizes are fixed" : "; its symbolic dimensions are " + names;
+}
+
+bool isMentioned(const std::string &symbol, const std::vector<Session::Value> &inputs) {
+  for (const Session::Value &v : inputs)
+    for (const Session::Value::Dim &d : v.dims)
+      if (d.text.find(symbol) != std::string::npos)
+        return true;
+  return false;
+}
+
 template <typename Get> HostTensor emptyTensor(fusec::DType type, int32_t rank, Get shape) {
   HostTensor t;
   t.type = type;
@@ -171,7 +187,7 @@ void Session::setShapes(const SessionOptions &options,
     if (std::none_of(symbols.begin(), symbols.end(),
                      [&, &n = name](const SymbolRange &s) { return s.name == n; }))
       throw ToolError(Diag::BadRunInput, "--dim " + text,
-                      "the model has no symbolic dimension '" + name + "'");
+                      "the model has no symbolic dimension '" + name + "'" + listed(symbols));
     if (!given.emplace(name, parseInteger(value, "--dim")).second)
       throw ToolError(Diag::BadOption, "--dim " + text,
                       "the dimension '" + name + "' is given twice");
@@ -179,6 +195,10 @@ void Session::setShapes(const SessionOptions &options,
   if (symbols.empty())
     return;
   if (given.empty() && files.size() == inputs.size()) {
+    for (const SymbolRange &s : symbols)
+      if (s.min != s.max && !isMentioned(s.name, inputs))
+        throw ToolError(Diag::BadRunInput, "dimension '" + s.name + "'",
+                        "does not follow from the inputs' shapes; give --dim " + s.name + "=VALUE");
     std::vector<fusert_shape> shapes;
     for (const Value &v : inputs) {
       const HostTensor &t = files.at(v.name);

@@ -147,9 +147,18 @@ TEST_CASE("--dim fixes and bounds, --shape replaces") {
   ModelMaker m;
   m.input("x", {"batch", 3}).output("y");
   m.node("Relu", {"x"}, {"y"});
-  ImportOptions fixed;
-  REQUIRE(parseDimOption("batch=4", fixed).ok());
-  CHECK(outcome(m.import(fixed)) == "f32[4,3]\n");
+  // A name whose range leaves one value is no symbol: no input's shape would tell it.
+  for (const char *text : {"batch=4", "batch=4..4", "batch=4..4:4"}) {
+    ImportOptions fixed;
+    REQUIRE(parseDimOption(text, fixed).ok());
+    auto four = m.import(fixed);
+    CHECK(outcome(four) == "f32[4,3]\n");
+    CHECK(four->symbols.empty());
+    REQUIRE(parseShapeOption("x:[batch,3]", fixed).ok());
+    auto shapedFour = m.import(fixed);
+    CHECK(outcome(shapedFour) == "f32[4,3]\n");
+    CHECK(shapedFour->symbols.empty());
+  }
   ImportOptions bounded;
   REQUIRE(parseDimOption("batch=1..64:8", bounded).ok());
   auto g = m.import(bounded);

@@ -169,11 +169,14 @@ TEST_CASE("phases in rounds: the faster way is taken, and tried anew") {
 TEST_CASE("constants, own buffers, workspace") {
   const float w[4] = {10, 20, 30, 40};
   Model m = constantModel(w);
+  m.symbols = {{"n", 0, 4, 8, 1}};
   Loaded l(std::move(m));
   int64_t n = 4;
   fusert_shape shape{1, &n};
   // Symbol n appears in no input's shape: it must be given by value.
   CHECK(fusert_set_shapes(l.context, &shape, 1) == FUSERT_INVALID_ARGUMENT);
+  CHECK(std::string(fusert_last_error()) ==
+        "size 'n' does not follow from the inputs' shapes: its value must be given by its name");
   REQUIRE(fusert_set_symbols(l.context, &n, 1) == FUSERT_OK);
   void *in = nullptr, *out = nullptr;
   size_t bytes = 0;
@@ -189,6 +192,26 @@ TEST_CASE("constants, own buffers, workspace") {
     CHECK(reinterpret_cast<uintptr_t>(own) % 4096 == 0);
   REQUIRE(fusert_workspace_bytes(l.context, &bytes) == FUSERT_OK);
   CHECK(bytes == 0);
+}
+
+TEST_CASE("a symbol that can have one value only needs no input that tells it") {
+  const float w[4] = {10, 20, 30, 40};
+  int64_t n = 4;
+  fusert_shape shape{1, &n};
+  // The second and third have one multiple of the divisor inside the range.
+  for (const Symbol &fixed : {Symbol{"n", 4, 4, 4, 1}, {"n", 3, 4, 5, 4}, {"n", 4, 4, 7, 4}}) {
+    Model m = constantModel(w);
+    m.symbols = {fixed};
+    Loaded l(std::move(m));
+    CHECK(fusert_set_shapes(l.context, &shape, 1) == FUSERT_OK);
+    void *in = nullptr;
+    size_t bytes = 0;
+    REQUIRE(fusert_input_buffer(l.context, 0, &in, &bytes) == FUSERT_OK);
+    CHECK(bytes == 16);
+    int64_t wrong = 5;
+    fusert_shape other{1, &wrong};
+    CHECK(fusert_set_shapes(l.context, &other, 1) == FUSERT_INVALID_ARGUMENT);
+  }
 }
 
 TEST_CASE("caller's workspace and allocator") {
@@ -310,6 +333,7 @@ TEST_CASE("misuse gives defined errors") {
   int64_t a = 4, b = 5;
   fusert_shape contradiction[2] = {{1, &a}, {1, &b}};
   CHECK(fusert_set_shapes(l.context, contradiction, 2) == FUSERT_INVALID_ARGUMENT);
+  CHECK(std::string(fusert_last_error()) == "dimension 0 of input 'x' is 5 ('n'), given is 4");
   fusert_context_options options{};
   CHECK(fusert_context_create(l.model, &options, &dead) ==
         FUSERT_INVALID_ARGUMENT); // struct_size 0
