@@ -27,7 +27,6 @@ LOOPS = ("block", "unit", "lane", "seq", "unroll")
 LEVELS = ("register", "shared", "global")
 STATEMENTS = ("init", "compute", "combine", "store", "stage", "correct", "sort")
 NUMBERS = (0, 1, 2, 3, 4, 5, 7, 8, 16, 32, 64, 100, 128, 256, 1024, 1 << 31, 1 << 62)
-LEAST = 150
 CODES = {  # by what was edited: a file of decisions, or the dump of a plan
     "decisions": {3: "error[E3205]", 5: "error[E5001]"},
     "plan": {3: ("error[E3002]", "error[E3003]"), 5: "error[E5001]"},
@@ -213,7 +212,7 @@ class Mutants:
 
 
 if __name__ == "__main__":
-    tried = Mutants(mutants.options(["fusec", "fusert"], seconds=30, model_seed=5))
-    code = mutants.try_all(tried, LEAST)
+    tried = Mutants(mutants.options(["fusec", "fusert"], count=450, model_seed=5))
+    code = mutants.try_all(tried)
     print(", ".join(f"{count} {answer}" for answer, count in sorted(tried.answers.items())))
     sys.exit(code)

@@ -1,5 +1,5 @@
 """Changes dumps of small models and checks that the compiler answers each mutant properly: exit code 0, 2, 3, 4 or 5
-within 20 seconds of processor time and 4 GiB, and coded lines where it refuses. Options: mutants.py."""
+within 4 GiB and without a hang, and coded lines where it refuses. Options: mutants.py."""
 
 import functools
 import pathlib
@@ -16,7 +16,6 @@ import mutation_models
 STAGES = ("graph", "expr", "plan", "schedule", "gir")
 TARGETS = {"recurrent": "sim:sm_90"}  # the others: the CPU
 NUMBERS = (0, 1, -1, 2, 3, 5, 64, 1 << 31, 1 << 32, 1 << 40, (1 << 63) - 1, -(1 << 63))
-LEAST = 150
 
 
 execute = functools.partial(mutants.execute, 20, 4)
@@ -112,4 +111,4 @@ class Mutants:
 
 
 if __name__ == "__main__":
-    sys.exit(mutants.try_all(Mutants(mutants.options(["compiler"], seconds=25)), LEAST, 50))
+    sys.exit(mutants.try_all(Mutants(mutants.options(["compiler"], count=300))))
