@@ -66,8 +66,8 @@ static std::string_view rulesText(OpKind op) {
   case Split:
   case Compress: return "axis:i";
   case ConstantOfShape: return "value:c";
-  case DepthToSpace: return "blocksize:i mode:s";
-  case SpaceToDepth: return "blocksize:i";
+  case DepthToSpace:
+  case SpaceToDepth: return "blocksize:i mode:s";
   case EyeLike: return "k:i dtype:t";
   case GatherND: return "batch_dims:i";
   case Pad: return "mode:s pads:I";

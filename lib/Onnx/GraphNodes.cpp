@@ -233,7 +233,7 @@ Status GraphBuilder::importOperator(const onnx::NodeProto &node, const std::stri
   if (!importer.errors.empty())
     return std::move(importer.errors);
   if (std::string unused = importer.unusedAttribute(); !unused.empty())
-    return fail(Diag::BadAttribute, "the operator has no attribute '" + unused + "'");
+    return importer.unreadAttribute(unused);
   for (size_t i = 0; i < outputNames.size(); ++i) {
     if (outputNames[i].empty())
       continue;

@@ -1,5 +1,6 @@
 #include "Onnx/GraphBuilder.h"
 #include "Onnx/NodeImporter.h"
+#include "Onnx/Schemas.h"
 #include "Onnx/Tensors.h"
 
 #include <algorithm>
@@ -124,6 +125,19 @@ std::string NodeImporter::unusedAttribute() const {
     if (std::find(used.begin(), used.end(), key) == used.end())
       return key;
   return "";
+}
+
+Diagnostic NodeImporter::unreadAttribute(const std::string &key) const {
+  auto span = attributeSpan(opType, key);
+  if (!span)
+    return fail(Diag::BadAttribute, "the operator has no attribute '" + key + "'");
+  if (opsetVersion > span->last)
+    return fail(Diag::BadAttribute, "the operator has no attribute '" + key + "' since opset " +
+                                        std::to_string(span->last + 1));
+  std::string text = "attribute '" + key + "' is not supported";
+  if (opsetVersion < span->first)
+    text += " before opset " + std::to_string(span->first) + ", which adds it";
+  return fail(Diag::UnsupportedOp, text);
 }
 
 } // namespace fusec

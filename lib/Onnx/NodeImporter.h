@@ -118,6 +118,8 @@ public:
   Diagnostics errors;
   std::vector<ValueId> results; // by output
   std::string unusedAttribute() const;
+  /// What to say of an attribute that nobody asked for: no opset has it, another one has, or fusec does without.
+  Diagnostic unreadAttribute(const std::string &key) const;
 
 private:
   bool accepts(const Node &node);

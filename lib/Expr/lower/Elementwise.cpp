@@ -99,14 +99,30 @@ Status mean(NodeLowering &n) {
 Status bitShift(NodeLowering &n) {
   bool left = n.node.stringAttr("direction") == "LEFT";
   return formula(n, [&](const std::vector<Val> &v) {
-    return binary(left ? ScalarOp::Shl : ScalarOp::Shr, v[0], v[1]);
+    Val shifted = binary(left ? ScalarOp::Shl : ScalarOp::Shr, v[0], v[1]);
+    if (left || !isSigned(n.outType()))
+      return shifted;
+    // A count outside [0, width) leaves nothing but copies of the sign.
+    const double width = 8 * static_cast<double>(sizeInBytes(n.outType()));
+    Val sign = select(lt(v[0], 0), v[0].likeInt(-1), v[0].likeInt(0));
+    return select(both(ge(v[1], 0), lt(v[1], width)), shifted, sign);
   });
 }
 
+/// x - floor(x / y) * y; a zero has the sign of the divisor.
+Val floorRemainder(Val x, Val y) {
+  Val r = binary(ScalarOp::Rem, x, y);
+  Val wrong = binary(ScalarOp::Xor, lt(r, 0), lt(y, 0));
+  Val zero = select(lt(y, 0), y.like(-0.0), y.like(0));
+  return select(eq(r, 0), zero, select(wrong, r + y, r));
+}
+
 Status mod(NodeLowering &n) {
-  bool fmod = n.node.intAttr("fmod") || isFloat(n.type(0));
+  const bool fmod = n.node.intAttr("fmod") != 0;
   return formula(n, [&](const std::vector<Val> &v) {
-    return binary(fmod ? ScalarOp::Rem : ScalarOp::FloorMod, v[0], v[1]);
+    return fmod              ? binary(ScalarOp::Rem, v[0], v[1])
+           : v[0].floating() ? floorRemainder(v[0], v[1])
+                             : binary(ScalarOp::FloorMod, v[0], v[1]);
   });
 }
 

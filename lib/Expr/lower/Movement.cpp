@@ -193,9 +193,11 @@ Status depthToSpace(NodeLowering &n) {
 
 Status spaceToDepth(NodeLowering &n) {
   int64_t block = n.node.intAttr("blocksize");
-  DimExpr channels = n.shape(0)[1];
+  const DimExpr channels = n.shape(0)[1], area(block * block);
+  bool crd = n.node.stringAttr("mode") == "CRD";
   n.map(n.out(), [&](EquationBuilder &b) {
-    Val sub = floorDiv(b.axis(1), channels), c = floorMod(b.axis(1), channels);
+    Val sub = crd ? floorMod(b.axis(1), area) : floorDiv(b.axis(1), channels);
+    Val c = crd ? floorDiv(b.axis(1), area) : floorMod(b.axis(1), channels);
     Val h = b.axis(2) * double(block) + floorDiv(sub, block),
         w = b.axis(3) * double(block) + floorMod(sub, block);
     return b.read(n.in(0), {b.axis(0), c, h, w});

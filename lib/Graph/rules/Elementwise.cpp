@@ -45,7 +45,7 @@ template <Kind k> Status comparison(const OpCheck &c) {
 
 Status bitShift(const OpCheck &c) {
   FUSEC_CHECK(c.oneOf("direction", {"LEFT", "RIGHT"}));
-  return combined<Kind::Unsigned>(c);
+  return combined<Kind::Integer>(c);
 }
 
 Status power(const OpCheck &c) {

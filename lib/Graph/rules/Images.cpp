@@ -127,6 +127,7 @@ Status depthToSpace(const OpCheck &c) {
 
 Status spaceToDepth(const OpCheck &c) {
   FUSEC_TRY(int64_t block, blockSize(c));
+  FUSEC_CHECK(c.oneOf("mode", {"DCR", "CRD"}));
   const Shape &in = c.shape(0);
   FUSEC_CHECK(c.expect(in[2].divisibleBy(block, c.graph.symbols) &&
                            in[3].divisibleBy(block, c.graph.symbols),

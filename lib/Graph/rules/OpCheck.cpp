@@ -29,15 +29,13 @@ static bool fits(DType t, Kind kind) {
   case Kind::Number: return t != DType::Bool;
   case Kind::Float: return isFloat(t);
   case Kind::Integer: return isInteger(t);
-  case Kind::Unsigned: return isInteger(t) && !isSigned(t);
   case Kind::Bool: return t == DType::Bool;
   }
   return false;
 }
 
 Status OpCheck::kind(size_t i, Kind kind) const {
-  constexpr const char *names[] = {
-      "any type", "a number", "a float", "an integer", "an unsigned integer", "bool"};
+  constexpr const char *names[] = {"any type", "a number", "a float", "an integer", "bool"};
   return expect(!has(i) || fits(type(i), kind),
                 "operand " + std::to_string(i) + " must be " + names[static_cast<int>(kind)]);
 }

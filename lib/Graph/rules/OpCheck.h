@@ -7,7 +7,7 @@
 namespace fusec::rules {
 
 /// Classes of element types that operators take.
-enum class Kind { Any, Number, Float, Integer, Unsigned, Bool };
+enum class Kind { Any, Number, Float, Integer, Bool };
 
 /// Values of all symbols within their ranges: the smallest, the likely and some others.
 std::vector<std::vector<int64_t>> sampleSymbols(const std::vector<Symbol> &symbols);

@@ -177,8 +177,10 @@ Status arithmetic(NodeImporter &n) {
 }
 Status mod(NodeImporter &n) {
   int64_t fmod = n.attrInt("fmod", 0);
-  if (n.type(0) == DType::Bool || (isFloat(n.type(0)) && !fmod))
-    return n.mismatch("the operands must be integers, or fmod must be 1");
+  if (fmod != 0 && fmod != 1)
+    return n.fail(Diag::BadAttribute, "fmod is " + std::to_string(fmod) + "; 0 or 1 is needed");
+  if (n.type(0) == DType::Bool || (isFloat(n.type(0)) && !fmod && n.opset() < 28))
+    return n.mismatch("the operands must be integers, or fmod must be 1 (before opset 28)");
   return binaryOf(n, std::nullopt, {{"fmod", fmod}});
 }
 Status comparison(NodeImporter &n) {
@@ -200,8 +202,9 @@ Status bitShift(NodeImporter &n) {
   std::string direction = n.attrString("direction", "");
   if (direction != "LEFT" && direction != "RIGHT")
     return n.fail(Diag::BadAttribute, "direction is '" + direction + "'; LEFT or RIGHT is needed");
-  if (!isInteger(n.type(0)) || isSigned(n.type(0)))
-    return n.mismatch("the operands must be unsigned integers");
+  if (!isInteger(n.type(0)) || (isSigned(n.type(0)) && n.opset() < 28))
+    return n.mismatch(n.opset() < 28 ? "the operands must be unsigned integers (before opset 28)"
+                                     : "the operands must be integers");
   return binaryOf(n, std::nullopt, {{"direction", direction}});
 }
 

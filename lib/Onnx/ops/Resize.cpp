@@ -248,13 +248,13 @@ Status depthToSpace(NodeImporter &n) {
     return n.fail(Diag::BadAttribute, "blocksize must be positive and the data have rank 4");
   const Shape &in = n.shape(0);
   DimExpr block(b), area(b * b);
-  Attributes a{{"blocksize", b}};
+  // SpaceToDepth has one mode before opset 28.
+  std::string mode = toSpace || n.opset() >= 28 ? n.attrString("mode", "DCR") : "DCR";
+  if (mode != "DCR" && mode != "CRD")
+    return n.fail(Diag::BadAttribute, "mode must be DCR or CRD");
+  Attributes a{{"blocksize", b}, {"mode", mode}};
   Shape out;
   if (toSpace) {
-    std::string mode = n.attrString("mode", "DCR");
-    if (mode != "DCR" && mode != "CRD")
-      return n.fail(Diag::BadAttribute, "mode must be DCR or CRD");
-    a.emplace("mode", mode);
     if (!in[1].divisibleBy(b * b, n.symbols()))
       return n.needsMultiple(in[1], b * b, "the number of channels");
     out = {in[0], floorDiv(in[1], area), in[2] * block, in[3] * block};

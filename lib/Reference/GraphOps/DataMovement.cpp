@@ -221,14 +221,15 @@ Result<Outputs> depthToSpace(const OpCall &call) {
   })};
 }
 
-/// The inverse of depthToSpace in DCR order.
+/// The inverse of depthToSpace.
 Result<Outputs> spaceToDepth(const OpCall &call) {
   const TensorValue &x = call.in(0);
   int64_t b = call.node.intAttr("blocksize"), channels = x.dims[1], h = x.dims[2], w = x.dims[3];
+  bool crd = call.node.stringAttr("mode") == "CRD";
   return Outputs{rearrange(x, {x.dims[0], channels * b * b, h / b, w / b}, [&](const Dims &c) {
-    int64_t block = c[1] / channels;
-    return ((c[0] * channels + c[1] % channels) * h + c[2] * b + block / b) * w + c[3] * b +
-           block % b;
+    int64_t block = crd ? c[1] % (b * b) : c[1] / channels;
+    int64_t channel = crd ? c[1] / (b * b) : c[1] % channels;
+    return ((c[0] * channels + channel) * h + c[2] * b + block / b) * w + c[3] * b + block % b;
   })};
 }
 

@@ -69,7 +69,9 @@ int64_t floorModInts(int64_t a, int64_t b, DType t) {
 
 double floorMod(double a, double b) {
   double r = std::fmod(a, b);
-  return r != 0 && (r < 0) != (b < 0) ? r + b : r;
+  if (r == 0)
+    return std::copysign(r, b);
+  return (r < 0) != (b < 0) ? r + b : r;
 }
 
 bool lessInts(int64_t a, int64_t b, DType t) {
@@ -125,10 +127,12 @@ Result<Outputs> bitXor(const OpCall &call) {
 Result<Outputs> bitShift(const OpCall &call) {
   bool left = call.node.stringAttr("direction") == "LEFT";
   return bits(call, [left](int64_t a, int64_t b, DType t) -> int64_t {
+    bool negative = isSigned(t) && a < 0;
     if (static_cast<U>(b) >= static_cast<U>(8 * sizeInBytes(t)))
-      return 0;
-    return left ? static_cast<int64_t>(static_cast<U>(a) << b)
-                : static_cast<int64_t>(static_cast<U>(a) >> b);
+      return !left && negative ? -1 : 0;
+    return left       ? static_cast<int64_t>(static_cast<U>(a) << b)
+           : negative ? a >> b
+                      : static_cast<int64_t>(static_cast<U>(a) >> b);
   });
 }
 

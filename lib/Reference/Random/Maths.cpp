@@ -209,7 +209,7 @@ bool addIntBinary(Builder &b) {
   bool logical = op == And || op == Or || op == Xor;
   ValueId x = b.pick([&](ValueId v) {
     DType t = b.type(v);
-    return logical ? t == DType::Bool : isInteger(t) && (op != BitShift || !isSigned(t));
+    return logical ? t == DType::Bool : isInteger(t);
   });
   if (x == kNoValue)
     return false;

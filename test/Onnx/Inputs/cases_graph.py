@@ -54,6 +54,11 @@ def long_chain(count):
     return model(list_of_nodes)
 
 
+def newer_attribute():
+    n = node("SpaceToDepth", ["x"], blocksize=2, mode="CRD")
+    return model([n], [value("x", (1, 1, 2, 2))], [value("y", (1, 4, 1, 1))], opset=27)
+
+
 def twice_an_attribute():
     n = node("LeakyRelu", ["x"], alpha=0.5)
     n.attribute.append(n.attribute[0])
@@ -210,6 +215,8 @@ CASES = [
     Case("G14-attribute-type", one("LeakyRelu", alpha=1), BAD, "must be of type float, not int"),
     Case("G14-attribute-twice", of(twice_an_attribute), BAD, "given twice"),
     Case("G14-attribute-unknown", one("Relu", foo=1), BAD, "no attribute 'foo'"),
+    Case("G14-attribute-newer", of(newer_attribute), UNSUPPORTED, "not supported before opset 28"),
+    Case("G14-attribute-gone", one("Dropout", is_test=1), BAD, "no attribute 'is_test' since opset 7"),
     Case("G15-reference", of(referring_attribute), BAD, "outside a function"),
     Case("G16-subgraph", of(subgraph_on_relu), BAD, "no attribute 'body'"),
     Case("G19-recursive", of(recursive), BAD, "recursive"),

@@ -129,6 +129,8 @@ TEST_CASE("lowering: broadcast operators") {
     std::map<std::string, Attribute> attributes;
   };
   const std::vector<DType> numbers = {DType::F32, DType::F16, DType::I32, DType::I64, DType::U8};
+  const std::map<std::string, Attribute> left = {{"direction", std::string("LEFT")}},
+                                         right = {{"direction", std::string("RIGHT")}};
   const std::vector<Row> rows = {
       {OpKind::Add, 2, numbers, false, 1, {}},
       {OpKind::Sub, 2, numbers, false, 1, {}},
@@ -149,19 +151,12 @@ TEST_CASE("lowering: broadcast operators") {
       {OpKind::BitwiseAnd, 2, {DType::I32}, false, 0, {}},
       {OpKind::BitwiseOr, 2, {DType::U8}, false, 0, {}},
       {OpKind::BitwiseXor, 2, {DType::I64}, false, 0, {}},
-      {OpKind::BitShift,
-       2,
-       {DType::U8, DType::U32},
-       false,
-       0,
-       {{"direction", std::string("LEFT")}}},
-      {OpKind::BitShift,
-       2,
-       {DType::U16, DType::U64},
-       false,
-       0,
-       {{"direction", std::string("RIGHT")}}},
+      {OpKind::BitShift, 2, {DType::U8, DType::U32}, false, 0, left},
+      {OpKind::BitShift, 2, {DType::U16, DType::U64}, false, 0, right},
+      {OpKind::BitShift, 2, {DType::I8, DType::I32, DType::I64}, false, -3, left},
+      {OpKind::BitShift, 2, {DType::I8, DType::I16, DType::I64}, false, -3, right},
       {OpKind::Mod, 2, {DType::I32, DType::I64}, false, 1, {{"fmod", int64_t(0)}}},
+      {OpKind::Mod, 2, {DType::F32, DType::F64}, false, -3, {{"fmod", int64_t(0)}}},
       {OpKind::Mod, 2, {DType::I32, DType::F32}, false, 1, {{"fmod", int64_t(1)}}},
       {OpKind::PRelu, 2, {DType::F32}, false, -3, {}},
       {OpKind::Pow, 2, {DType::F32, DType::I32, DType::I64}, false, 0.2, {}},

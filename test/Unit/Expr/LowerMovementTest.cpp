@@ -158,7 +158,9 @@ TEST_CASE("lowering: images and triangles") {
       m.node(OpKind::DepthToSpace, {deep}, {{"blocksize", block}, {"mode", std::string(mode)}},
              {DType::F32});
     ValueId wide = m.input(r.tensor(DType::F32, {2, 3, block * 2, block}, -2, 2));
-    m.node(OpKind::SpaceToDepth, {wide}, {{"blocksize", block}}, {DType::F32});
+    for (const char *mode : {"DCR", "CRD"})
+      m.node(OpKind::SpaceToDepth, {wide}, {{"blocksize", block}, {"mode", std::string(mode)}},
+             {DType::F32});
     TensorValue k(DType::I64, {});
     k.ints[0] = r.integer(-3, 3);
     ValueId square = m.input(r.tensor(DType::F32, {2, 3, 4}, -2, 2));
