@@ -35,14 +35,16 @@ static double weightBeside(const Equation &equation, const std::vector<NodeId> &
   return weight;
 }
 
+bool isProduct(const Equation &equation) {
+  return equation.kind == EquationKind::Reduction && equation.monoid == Monoid::Sum &&
+         equation.body[equation.results[0]].op == ScalarOp::Mul;
+}
+
 double weightOf(const Equation &equation) {
   const double body = weightBeside(equation, {});
   if (equation.kind != EquationKind::Reduction)
     return body;
-  // A product and its sum are one fma.
-  const bool fused =
-      equation.monoid == Monoid::Sum && equation.body[equation.results[0]].op == ScalarOp::Mul;
-  return fused ? body : body + 1;
+  return isProduct(equation) && isFloat(equation.accumulateType) ? body : body + 1;
 }
 
 double stagingWeightOf(const Equation &equation, const ExprProgram &program) {

@@ -7,6 +7,9 @@ namespace fusec {
 /// what costs nothing beside its operands.
 double weightOf(ScalarOp op);
 
+/// A sum whose terms are products: of floats both are one fma.
+bool isProduct(const Equation &equation);
+
 /// Vector instructions for one point of the equation's domain, loads and stores aside.
 double weightOf(const Equation &equation);
 

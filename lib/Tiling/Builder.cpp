@@ -114,6 +114,7 @@ std::vector<ReadInfo> readInfos(const View &view) {
     info.ordinal = static_cast<int>(infos.size());
     info.node = id;
     info.tensor = node.index;
+    info.elementBytes = sizeInBytes(view.pattern->tensors[node.index].type);
     info.guarded = node.op == ScalarOp::ReadIf;
     info.constant = view.pattern->tensors[node.index].kind == TensorKind::Constant;
     info.axes = axisDependence(e.body, id);
@@ -211,22 +212,6 @@ int Builder::stage(const ReadInfo &read, std::vector<LayoutDigit> digits, int64_
   operand.padElements = pad;
   schedule.operands.push_back(std::move(operand));
   return static_cast<int>(schedule.operands.size() - 1);
-}
-
-bool isContraction(const View &view) {
-  const Equation &e = view.equation();
-  if (e.kind != EquationKind::Reduction || e.monoid != Monoid::Sum || !isFloat(e.accumulateType) ||
-      view.reduction.empty())
-    return false;
-  NodeId root = e.results[0];
-  if (e.body[root].op == ScalarOp::Cast)
-    root = e.body[root].args[0];
-  if (e.body[root].op != ScalarOp::Mul)
-    return false;
-  uint64_t left = axisDependence(e.body, e.body[root].args[0]);
-  uint64_t right = axisDependence(e.body, e.body[root].args[1]);
-  uint64_t spatialMask = (uint64_t{1} << e.numSpatial) - 1;
-  return ((left & right) & ~spatialMask) != 0 && ((left ^ right) & spatialMask) != 0;
 }
 
 } // namespace fusec::tiling

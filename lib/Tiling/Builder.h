@@ -36,6 +36,7 @@ struct ReadInfo {
   int ordinal;
   NodeId node;
   TensorId tensor;
+  int64_t elementBytes;
   bool guarded;  // ReadIf
   bool constant; // of a Constant tensor
   uint64_t axes; // axis positions it depends on
@@ -78,7 +79,6 @@ public:
 /// True if neighbouring axes p and p+1 can be walked as one in every read of the equation.
 bool mergeable(const Equation &e, const ExprProgram &pattern, int p);
 int64_t roundUp(int64_t value, int64_t multiple);
-bool isContraction(const View &view);
 
 using Candidates = std::vector<Schedule>;
 /// Schedules of the pattern as it is, packs apart. `meter`: of the pattern.

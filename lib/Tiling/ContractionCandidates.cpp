@@ -23,24 +23,41 @@ struct RegisterTile {
   int64_t rows, vectors;
 };
 
+/// What a term costs for a vector of results.
+struct TermCost {
+  int64_t registers;   // of a vector of accumulators
+  int64_t operations;  // a float's product and sum are one
+  int64_t columnBytes; // of an element that is read along the lanes
+};
+
+TermCost termCost(const View &view, const std::vector<ReadInfo> &reads) {
+  const Equation &e = view.equation();
+  TermCost cost{std::max<int64_t>(1, sizeInBytes(e.accumulateType) / 4),
+                isFloat(e.accumulateType) ? 1 : 2, 0};
+  for (const ReadInfo &read : reads)
+    if (read.dependsOn(view.spatial.back()))
+      cost.columnBytes = std::max(cost.columnBytes, read.elementBytes);
+  return cost;
+}
+
 /// Tiles whose accumulators, vector operands and one broadcast fit the register file, best first by the time of one
 /// step of k over the whole M x N domain: fma and load ports, and waste at the edges.
-std::vector<RegisterTile> registerTiles(const Target &target, int64_t rowsTotal,
-                                        int64_t columnsTotal, int64_t maxRows) {
+std::vector<RegisterTile> registerTiles(const Target &target, const TermCost &term,
+                                        int64_t rowsTotal, int64_t columnsTotal, int64_t maxRows) {
   std::vector<std::pair<double, RegisterTile>> ranked;
   int64_t vectorsTotal = (columnsTotal + target.lanes - 1) / target.lanes;
   for (int64_t rows = 1; rows <= maxRows; ++rows)
     for (int64_t vectors = 1; vectors <= 8; ++vectors) {
       // One more and a sum goes to memory and back in each step: 7 x 4 vectors took three times as long.
-      const int64_t registers = rows * vectors + vectors + 1;
+      const int64_t registers = (rows * vectors + vectors + 1) * term.registers;
       if (registers > target.vectorRegisters || (vectors > 1 && vectors > vectorsTotal) ||
           (rows > 1 && rows > rowsTotal))
         continue;
       const CpuCore &core = target.core;
-      double fma = double(rows * vectors) / core.fmaPorts;
+      double fma = double(rows * vectors) * term.operations / core.fmaPorts;
       double loads = double(rows + vectors) / core.tileLoads;
       // Panels are larger than the first cache.
-      double panel = double(vectors * target.lanes * 4) / core.panelBytesPerCycle;
+      double panel = double(vectors * target.lanes * term.columnBytes) / core.panelBytesPerCycle;
       // Loop control and misses grow with the number of steps and loads.
       double cycles = std::max({fma, loads, panel, double(core.fmaCycles)}) + 0.5 + 0.1 * loads;
       double tiles =
@@ -150,7 +167,9 @@ private:
 
   void chooseBlocks() {
     int64_t columns = tile.vectors * b.schedule.lanes;
-    int64_t rowBytes = reductionSize() * 4;
+    int64_t rowBytes = 0;
+    for (const ReadInfo &read : reads)
+      rowBytes = std::max(rowBytes, reductionSize() * read.elementBytes);
     constexpr int64_t kOperandBytes = 256 << 10;
     columnsPerBlock = columns;
     while (columnsPerBlock * 2 * rowBytes <= kOperandBytes / 2 &&
@@ -234,8 +253,8 @@ private:
     b.schedule.operands.push_back(std::move(operand));
   }
 
-  bool fits(const std::vector<int64_t> &extents) {
-    int64_t bytes = 4;
+  bool fits(const ReadInfo &read, const std::vector<int64_t> &extents) {
+    int64_t bytes = read.elementBytes;
     for (int64_t x : extents)
       bytes *= x;
     stagedBytes += bytes;
@@ -268,7 +287,7 @@ private:
     }
     digits.push_back({n});
     extents.push_back(columnsPerBlock);
-    if (fits(extents))
+    if (fits(read, extents))
       out.push_back(Builder::leaf(LeafKind::Stage, b.stage(read, digits, 0)));
   }
 
@@ -295,7 +314,7 @@ private:
       }
       extents.push_back(span);
     }
-    if (fits(extents))
+    if (fits(read, extents))
       out.push_back(Builder::leaf(LeafKind::Stage, b.stage(read, digits, 0)));
   }
 
@@ -336,7 +355,7 @@ static int64_t maxRows(const View &view, const std::vector<ReadInfo> &reads, con
   for (const ReadInfo &read : reads) {
     std::optional<int64_t> stride = read.stride(view.spatial[roles.row]);
     if (!read.dependsOn(view.spatial[roles.lane]) && stride && *stride != 0 &&
-        *stride * 4 % wayBytes == 0)
+        *stride * read.elementBytes % wayBytes == 0)
       return ways;
   }
   return kMost;
@@ -364,8 +383,8 @@ Candidates cpuContractionCandidates(const View &view) {
   if ((rows == 1 || columns == 1) && sumsAlongMemory(view, reads))
     return reductionCandidates(view);
   constexpr size_t kCandidates = 3;
-  for (RegisterTile tile :
-       registerTiles(*view.target, rows, columns, maxRows(view, reads, roles))) {
+  for (RegisterTile tile : registerTiles(*view.target, termCost(view, reads), rows, columns,
+                                         maxRows(view, reads, roles))) {
     if (out.size() == kCandidates)
       break;
     out.push_back(CpuContraction(view, tile, roles).build());

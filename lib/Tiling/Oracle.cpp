@@ -79,7 +79,7 @@ Candidates tiling::plainCandidates(const ExprProgram &pattern, const Target &tar
   case EquationKind::Map: return mapCandidates(view);
   case EquationKind::Scatter: return scatterCandidates(view);
   case EquationKind::Reduction:
-    if (!isContraction(view))
+    if (!sharesFactor(first))
       return reductionCandidates(view);
     return target.kind == TargetKind::Cpu ? cpuContractionCandidates(view)
                                           : gpuContractionCandidates(view);
@@ -284,7 +284,7 @@ Result<std::vector<ScheduleVariant>> bestSchedules(const ExprProgram &pattern, c
   }
   const ScheduledPattern scheduled(best.schedule, pattern);
   if (!aligned.divisors.empty() && !scanOf(pattern) && all[chosen].phases.size() == 1 &&
-      isContraction(makeView(scheduled.program(), target, 0, -1))) {
+      sharesFactor(*scheduledEquations(scheduled.program())[0])) {
     if (how.thorough)
       FUSEC_CHECK(decideKept(aligned.schedule, pattern, symbols, target));
     variants.push_back(std::move(aligned));

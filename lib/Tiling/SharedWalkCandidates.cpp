@@ -22,6 +22,7 @@
 // Every tile of columns sums its rows again: what pays where few of them share a row, or where the contraction waits
 // for memory.
 #include "Expr/SharedWalk.h"
+#include "Expr/transforms/Profile.h"
 #include "Tiling/Builder.h"
 
 #include <algorithm>
@@ -204,7 +205,7 @@ Candidates sharedWalkCandidates(const ExprProgram &pattern, const Target &target
   if (!walk)
     return {};
   const View view = makeView(pattern, target, walk->contraction, walk->finish);
-  if (!isContraction(view))
+  if (!sharesFactor(view.equation()))
     return {};
   std::vector<int> others = walk->rows;
   if (walk->factor >= 0)

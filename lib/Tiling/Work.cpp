@@ -333,6 +333,8 @@ private:
         counts.vectorOps += times * weight * shared(node.target, known.axes[id]);
     if (e.kind != EquationKind::Reduction)
       addStores(node.target, times);
+    else if (isProduct(e) && !isFloat(e.accumulateType))
+      counts.vectorOps += times; // the sum, which is no part of the product
     counts.rowsAtOnce = std::max(counts.rowsAtOnce, rowsAtOnce(laneAxis));
     if (cpu && e.kind == EquationKind::Reduction)
       counts.stalls += std::max(

@@ -81,7 +81,7 @@ static NodeId stripConversions(const Body &body, NodeId id) {
   return id;
 }
 
-/// Factors of a sum of products, of which several outputs use each.
+/// Factors of a sum of products along an axis that both depend on, of which several outputs use each.
 static int usedAgain(const Equation &e) {
   if (e.kind != EquationKind::Reduction || e.monoid != Monoid::Sum)
     return 0;
@@ -89,6 +89,12 @@ static int usedAgain(const Equation &e) {
   if (s.op != ScalarOp::Mul)
     return 0;
   std::vector<uint64_t> axes = axisDependences(e.body);
+  bool together = false;
+  for (int a = e.numSpatial; a < std::min(static_cast<int>(e.axes.size()), 64); ++a)
+    together =
+        together || (!e.axes[a].extent.isConst(1) && (axes[s.args[0]] & axes[s.args[1]]) >> a & 1);
+  if (!together)
+    return 0;
   auto reused = [&](NodeId factor) {
     for (int a = 0; a < std::min(e.numSpatial, 63); ++a)
       if (!e.axes[a].extent.isConst(1) && !(axes[factor] >> a & 1))

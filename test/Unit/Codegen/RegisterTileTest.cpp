@@ -11,18 +11,25 @@ using namespace fusec::test;
 namespace {
 
 /// c[rows, columns * lanes] = a^T b with packed operands, the tile in registers.
-std::string tile(int rows, int columns, int lanes) {
+struct Types {
+  const char *a, *b, *c, *zero, *product;
+};
+constexpr Types kFloats = {"f32", "f32", "f32", "0.0", "mul(%a[k, i], %b[k, j*LANES + l])"};
+constexpr Types kBytes = {"u8", "i8", "i32", "0",
+                          "mul(cast(i32, %a[k, i]), cast(i32, %b[k, j*LANES + l]))"};
+
+std::string tile(const Types &types, int rows, int columns, int lanes) {
   std::string text = R"(kernel @tile units 1 lanes LANES {
   symbol n = 1..4096 opt 100 divisor 1
-  param %a f32[n,ROWS]
-  param %b f32[n,WIDTH]
-  param out %c f32[ROWS,WIDTH]
-  register %acc f32[ROWS,COLS]
+  param %a TYPEA[n,ROWS]
+  param %b TYPEB[n,WIDTH]
+  param out %c TYPEC[ROWS,WIDTH]
+  register %acc TYPEC[ROWS,COLS]
   phase () {
     unroll i in ROWS {
       unroll j in COLS {
         lane l in LANES {
-          %acc[i, j] = 0.0
+          %acc[i, j] = ZERO
         }
       }
     }
@@ -30,7 +37,7 @@ std::string tile(int rows, int columns, int lanes) {
       unroll i in ROWS {
         unroll j in COLS {
           lane l in LANES {
-            %acc[i, j] sum= mul(%a[k, i], %b[k, j*LANES + l])
+            %acc[i, j] sum= PRODUCT
           }
         }
       }
@@ -45,14 +52,20 @@ std::string tile(int rows, int columns, int lanes) {
   }
 }
 )";
+  for (auto [word, told] : {std::pair{"TYPEA", types.a},
+                            {"TYPEB", types.b},
+                            {"TYPEC", types.c},
+                            {"ZERO", types.zero},
+                            {"PRODUCT", types.product}})
+    text = std::regex_replace(text, std::regex(word), told);
   for (auto [word, number] :
        {std::pair{"ROWS", rows}, {"COLS", columns}, {"LANES", lanes}, {"WIDTH", columns * lanes}})
     text = std::regex_replace(text, std::regex(word), std::to_string(number));
   return text;
 }
 
-/// Instructions of the innermost loop that has the most fma instructions.
-std::vector<std::string> hotLoop(const std::vector<Instruction> &code) {
+/// Instructions of the innermost loop that has the most of these.
+std::vector<std::string> hotLoop(const std::vector<Instruction> &code, const char *counted) {
   const std::regex jump(R"(j\w+\s+0x([0-9a-f]+).*)");
   std::smatch m;
   std::vector<std::string> best;
@@ -65,8 +78,8 @@ std::vector<std::string> hotLoop(const std::vector<Instruction> &code) {
         if (to <= code[i].address)
           loop.push_back(code[i].text);
       long count =
-          std::count_if(loop.begin(), loop.end(), [](auto &s) { return s.starts_with("vfmadd"); });
-      if (to < code[end].address && count > most && loop.size() < 100)
+          std::count_if(loop.begin(), loop.end(), [&](auto &s) { return s.starts_with(counted); });
+      if (to < code[end].address && count > most && loop.size() < 110)
         most = count, best = loop;
     }
   return best;
@@ -82,10 +95,11 @@ TEST_CASE("register tiles compile to loops of fma without spills", "[codegen]") 
   for (Case c : {Case{"x86-64-v3", 6, 2, 8}, Case{"x86-64-v3", 4, 3, 8},
                  Case{"x86-64-v4", 8, 3, 16}, Case{"x86-64-v4", 14, 2, 16}}) {
     INFO(c.target << " " << c.rows << " x " << c.columns);
-    GirKernel kernel = kernelFrom(tile(c.rows, c.columns, c.lanes), {{"n", 1, 100, 4096, 1}});
+    GirKernel kernel =
+        kernelFrom(tile(kFloats, c.rows, c.columns, c.lanes), {{"n", 1, 100, 4096, 1}});
     auto images = compileKernels({kernel}, targetNamed(c.target), {});
     REQUIRE(images.ok());
-    const std::vector<std::string> loop = hotLoop(disassembled(images->front().bytes));
+    const std::vector<std::string> loop = hotLoop(disassembled(images->front().bytes), "vfmadd");
     auto count = [&](const char *part) {
       return std::count_if(loop.begin(), loop.end(),
                            [&](auto &s) { return s.find(part) != std::string::npos; });
@@ -94,6 +108,32 @@ TEST_CASE("register tiles compile to loops of fma without spills", "[codegen]") 
     CHECK(count("vbroadcastss") <= c.rows);
     CHECK(count("rsp") == 0);
     CHECK(static_cast<int>(loop.size()) <= c.rows * c.columns + c.rows + c.columns + 5);
+  }
+}
+
+TEST_CASE("register tiles of bytes compile to loops of one product and one sum a vector",
+          "[codegen]") {
+  struct Case {
+    const char *target;
+    int rows, columns, lanes;
+  };
+  for (Case c : {Case{"x86-64-v3", 4, 2, 8}, Case{"x86-64-v4", 6, 4, 16}}) {
+    INFO(c.target << " " << c.rows << " x " << c.columns);
+    GirKernel kernel =
+        kernelFrom(tile(kBytes, c.rows, c.columns, c.lanes), {{"n", 1, 100, 4096, 1}});
+    auto images = compileKernels({kernel}, targetNamed(c.target), {});
+    REQUIRE(images.ok());
+    const std::vector<std::string> loop = hotLoop(disassembled(images->front().bytes), "vpmaddwd");
+    auto count = [&](const char *part) {
+      return std::count_if(loop.begin(), loop.end(),
+                           [&](auto &s) { return s.find(part) != std::string::npos; });
+    };
+    // Widened bytes fit 16 bits: products of such pairs, one of which is zero, take half of what vpmulld does.
+    CHECK(count("vpmaddwd") == c.rows * c.columns);
+    CHECK(count("vpaddd") == c.rows * c.columns);
+    CHECK(count("vpmulld") == 0);
+    CHECK(count("vpmovsxbd") == c.columns);
+    CHECK(count("rsp") == 0);
   }
 }
 
