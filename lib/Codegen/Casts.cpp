@@ -73,11 +73,18 @@ Value *Emitter::cast(DType to, DType from, Value *v) {
       return from == DType::F64 ? roundedFromDouble(to, v) : rounded(to, v);
     // To i64 with NaN and out of range = INT64_MIN, then wrapped.
     llvm::Type *i64 = withShapeOf(b.getInt64Ty(), v->getType());
-    Value *low = constantLike(v->getType(), -9223372036854775808.0);
-    Value *high = constantLike(v->getType(), 9223372036854775808.0);
+    const double limit = 9223372036854775808.0; // 2^63
+    Value *low = constantLike(v->getType(), -limit), *high = constantLike(v->getType(), limit);
     Value *inside = b.CreateAnd(b.CreateFCmpOGE(v, low), b.CreateFCmpOLT(v, high));
     Value *safe = b.CreateSelect(inside, v, low);
-    return b.CreateTrunc(b.CreateFPToSI(safe, i64), type);
+    if (to != DType::U64)
+      return b.CreateTrunc(b.CreateFPToSI(safe, i64), type);
+    // The upper half of u64 is converted 2^63 lower, which is exact, and moved back.
+    Value *upper = b.CreateAnd(b.CreateFCmpOGE(v, high),
+                               b.CreateFCmpOLT(v, constantLike(v->getType(), 2 * limit)));
+    safe = b.CreateSelect(upper, b.CreateFSub(v, high), safe);
+    Value *back = b.CreateSelect(upper, integerLike(i64, INT64_MIN), integerLike(i64, 0));
+    return b.CreateXor(b.CreateFPToSI(safe, i64), back);
   }
   if (to == DType::Bool)
     return b.CreateICmpNE(v, llvm::Constant::getNullValue(v->getType()));

@@ -8,11 +8,14 @@
 namespace fusec {
 namespace {
 
-int64_t floatToInt(double v) {
-  // 2^63 is the first value out of range on either side.
-  if (std::isnan(v) || v >= 9223372036854775808.0 || v < -9223372036854775808.0)
-    return INT64_MIN;
-  return static_cast<int64_t>(v);
+/// Bits of the truncated value; NaN and what is out of range give those of INT64_MIN.
+int64_t floatToInt(DType to, double v) {
+  constexpr double limit = 9223372036854775808.0; // 2^63
+  if (v >= -limit && v < limit)
+    return static_cast<int64_t>(v);
+  if (to == DType::U64 && v >= limit && v < 2 * limit)
+    return static_cast<int64_t>(static_cast<uint64_t>(v));
+  return INT64_MIN;
 }
 
 double intToFloat(DType to, DType from, int64_t v) {
@@ -234,7 +237,7 @@ std::optional<ScalarValue> evaluateScalar(ScalarOp op, DType type, DType operand
     }
     if (type == DType::Bool)
       return ScalarValue{isFloat(operandType) ? args[0].f != 0 : args[0].i != 0, 0};
-    int64_t v = isFloat(operandType) ? floatToInt(args[0].f) : args[0].i;
+    int64_t v = isFloat(operandType) ? floatToInt(type, args[0].f) : args[0].i;
     return ScalarValue{wrapToType(type, v), 0};
   }
   if (auto truth = evaluateComparison(op, operandType, args))

@@ -54,7 +54,7 @@ void TensorValue::setNumber(int64_t i, double v) {
     floats[static_cast<size_t>(i)] = v;
   else
     ints[static_cast<size_t>(i)] =
-        type == DType::Bool ? v != 0 : wrapToDType(type, truncateToInt(v));
+        type == DType::Bool ? v != 0 : wrapToDType(type, truncateToInt(type, v));
 }
 
 void TensorValue::round() {
@@ -85,8 +85,10 @@ int64_t wrapToDType(DType t, int64_t v) {
   }
 }
 
-int64_t truncateToInt(double v) {
+int64_t truncateToInt(DType to, double v) {
   constexpr double limit = 9223372036854775808.0; // 2^63
+  if (to == DType::U64 && v >= limit && v < 2 * limit)
+    return static_cast<int64_t>(static_cast<uint64_t>(v));
   return v >= -limit && v < limit ? static_cast<int64_t>(v) : INT64_MIN;
 }
 

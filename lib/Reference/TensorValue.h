@@ -45,8 +45,8 @@ ConstantRef toConstant(const TensorValue &t);
 double roundToDType(DType t, double v);
 /// `v` mod 2^width of `t`, sign- or zero-extended; bool: v != 0.
 int64_t wrapToDType(DType t, int64_t v);
-/// Truncation to int64; NaN and values outside int64 give INT64_MIN, as cvttsd2si does.
-int64_t truncateToInt(double v);
+/// Truncation to int64, and for `to` u64 to uint64 above that (by bits); NaN and values outside give INT64_MIN.
+int64_t truncateToInt(DType to, double v);
 double numberOf(DType t, int64_t bits);
 
 /// Product, or -1 where it is negative or above `kMaxElements`.

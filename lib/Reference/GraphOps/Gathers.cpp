@@ -105,7 +105,7 @@ Result<Outputs> oneHot(const OpCall &call) {
   AxisView v(dims, axis);
   for (int64_t o = 0; o < v.outer; ++o)
     for (int64_t i = 0; i < v.inner; ++i) {
-      int64_t index = truncateToInt(indices.number(o * v.inner + i));
+      int64_t index = truncateToInt(DType::I64, indices.number(o * v.inner + i));
       if (int64_t e = normalised(index, depth); e >= 0)
         out.copyElement(v.index(o, e, i), values, 1);
     }

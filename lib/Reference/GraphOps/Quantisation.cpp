@@ -23,7 +23,8 @@ int64_t saturateTo(DType t, double v, int64_t zeroPoint) {
     return zeroPoint;
   double r = std::nearbyint(v) + static_cast<double>(zeroPoint);
   auto low = static_cast<double>(lowestInt(t)), high = numberOf(t, highestInt(t));
-  return static_cast<int64_t>(std::clamp(r, low, high));
+  double kept = std::clamp(r, low, high);
+  return kept < high ? truncateToInt(t, kept) : highestInt(t); // of 64 bits, `high` is one too many
 }
 
 Status subtractZeroPoint(const OpCall &call, TensorValue &x, const TensorValue &zeroPoint) {

@@ -97,7 +97,7 @@ int64_t reduceInts(OpKind op, const Group &g) {
     squares += u * u;
     magnitudes += isSigned(g.type) && v < 0 ? 0 - u : u;
   }
-  auto truncated = [&](double v) { return truncateToInt(v); };
+  auto truncated = [&](double v) { return truncateToInt(g.type, v); };
   switch (op) {
   case OpKind::ReduceL1: return static_cast<int64_t>(magnitudes);
   case OpKind::ReduceL2: return truncated(std::sqrt(sumOf(g, square)));

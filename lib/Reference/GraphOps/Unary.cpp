@@ -160,7 +160,7 @@ Result<Outputs> cast(const OpCall &call) {
       else if (to == DType::Bool)
         out.ints[i] = v != 0;
       else
-        out.ints[i] = wrapToDType(to, truncateToInt(v));
+        out.ints[i] = wrapToDType(to, truncateToInt(to, v));
     } else if (isFloat(to)) {
       out.floats[i] = intToFloat(x.type, x.ints[i], to);
     } else {

@@ -87,6 +87,34 @@ TEST_CASE("casts of floats to integers truncate and wrap") {
         std::vector<int64_t>{300, -1, INT64_MIN, INT64_MIN, INT64_MIN, INT64_MIN, 0});
   CHECK(run("%y: bool[7] = Cast(%x0) {saturate = 1, to = type bool} @n", {x}).ints ==
         std::vector<int64_t>{1, 1, 1, 1, 1, 1, 1});
+  CHECK(run("%y: u64[7] = Cast(%x0) {saturate = 1, to = type u64} @n", {x}).ints ==
+        std::vector<int64_t>{300, -1, INT64_MIN, INT64_MIN, INT64_MIN, INT64_MIN, 0});
+  auto large = floats({4}, {0x1p63, 0x1.8p63, 0x1.fffffep63, 0x1p64});
+  CHECK(run("%y: u64[4] = Cast(%x0) {saturate = 1, to = type u64} @n", {large}).ints ==
+        std::vector<int64_t>{INT64_MIN, int64_t(-0x4000000000000000), -(int64_t(1) << 40),
+                             INT64_MIN});
+  CHECK(run("%y: u32[4] = Cast(%x0) {saturate = 1, to = type u32} @n", {large}).ints ==
+        std::vector<int64_t>{0, 0, 0, 0});
+}
+
+TEST_CASE("samples of a grid that is far outside") {
+  auto image = floats({1, 1, 2, 3}, {1, 2, 3, 4, 5, 6});
+  auto grid = floats({1, 1, 7, 2},
+                     {3e38, 0, -3e38, 0, 0, 1e30, kInf, -kInf, kNan, 0, 1e19, -1e19, -2.5, 7});
+  for (const char *mode : {"nearest", "linear", "cubic"})
+    for (const char *corners : {"0", "1"})
+      for (const char *padding : {"zeros", "border", "reflection"}) {
+        INFO(mode << " " << corners << " " << padding);
+        auto y =
+            run(std::string("%y: f32[1,1,1,7] = GridSample(%x0, %x1) {align_corners = ") + corners +
+                    ", mode = \"" + mode + "\", padding_mode = \"" + padding + "\"} @n",
+                {image, grid});
+        for (size_t i = 0; i < 7; ++i)
+          if (std::string(padding) == "zeros")
+            CHECK(y.floats[i] == 0);
+          else // cubic weights overshoot a little
+            CHECK((y.floats[i] > -0.5 && y.floats[i] < 7.5));
+      }
 }
 
 TEST_CASE("large integers round once to floats") {
