@@ -32,8 +32,8 @@ double sourcePosition(const std::string &mode, const Axis &a, int64_t i) {
     double span = (a.roiEnd - a.roiBegin) * (in - 1);
     return (width == 1 ? span / 2 : x * span / (width - 1)) + a.roiBegin * (in - 1);
   }
-  if (mode == "pytorch_half_pixel" && width == 1)
-    return -0.5;
+  if (mode == "pytorch_half_pixel" && a.out == 1)
+    return 0;
   double halfPixel = (x + 0.5) / a.scale - 0.5;
   if (mode == "half_pixel_symmetric")
     return in / 2 * (1 - static_cast<double>(a.out) / width) + halfPixel;
