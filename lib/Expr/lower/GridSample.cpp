@@ -10,11 +10,13 @@ struct SampledAxis {
   std::vector<Val> weight; // empty for nearest
 };
 
-/// Back and forth between two borders.
+/// Back and forth between two borders. Far away, where neighbouring numbers are further apart than the borders, the
+/// rest is anywhere between these, and as far as a number can be it counts as this far.
 Val reflect(Val x, Val low, Val high) {
+  constexpr double farthest = 0x1p100;
   Val range = high - low, below = lt(x, low);
-  Val distance = select(below, low - x, x - high);
-  Val turns = floor(distance / range), rest = distance - turns * range;
+  Val distance = min(select(below, low - x, x - high), farthest);
+  Val turns = floor(distance / range), rest = min(max(distance - turns * range, 0), range);
   Val even = eq(floor(turns * 0.5) * 2, turns);
   Val fromLow = eq(below, even);
   Val inside = select(fromLow, low + rest, high - rest);
@@ -28,6 +30,9 @@ Val cubicWeight(Val distance) {
   Val near = ((s * (a + 2) - (a + 3)) * s * s) + 1, far = ((s * a - 5 * a) * s + 8 * a) * s - 4 * a;
   return select(le(s, 1), near, far);
 }
+
+/// So far outside the data no tap of a position is inside.
+constexpr double kReach = 3;
 
 class Sampler {
 public:
@@ -54,6 +59,11 @@ private:
     Val x = alignCorners ? (g + 1) / 2 * (length - 1) : ((g + 1) * length - 1) / 2;
     if (mode == "nearest")
       x = roundEven(x);
+    // What is no position (NaN) or one beyond all integers is brought to where all arithmetic is finite.
+    if (padding == "zeros")
+      x = select(both(le(x.like(-kReach), x), le(x, length + kReach)), x, x.like(-kReach));
+    else
+      x = select(isNan(x), x.like(0), x);
     if (padding == "border")
       x = select(either(lt(x, low), lt(high, x)), min(max(x, 0), length - 1), x);
     else if (padding == "reflection")

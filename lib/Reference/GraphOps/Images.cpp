@@ -1,6 +1,7 @@
 #include "Reference/OpCall.h"
 
 #include <algorithm>
+#include <cfloat>
 #include <cmath>
 
 namespace fusec {
@@ -69,10 +70,10 @@ double reflect(double x, Border b) {
   bool below = x < b.low;
   if (!below && x <= b.high)
     return x;
-  double distance = below ? b.low - x : x - b.high;
-  double turns = std::floor(distance / range), rest = distance - turns * range;
-  bool fromNear = std::fmod(turns, 2) == 0;
-  return below == fromNear ? b.low + rest : b.high - rest;
+  // An infinite distance counts as the largest of binary32.
+  double distance = std::min(below ? b.low - x : x - b.high, double{FLT_MAX});
+  double rest = std::fmod(distance, 2 * range), there = std::min(rest, 2 * range - rest);
+  return below ? b.low + there : b.high - there;
 }
 
 class GridSampler {
@@ -97,6 +98,8 @@ public:
       x[d] = roundToDType(DType::F32, p);
       if (mode == "nearest")
         x[d] = std::nearbyint(x[d]);
+      if (std::isnan(x[d])) // no position: the first cell where there is no outside
+        x[d] = padding == "zeros" ? -INFINITY : 0;
       if (x[d] < borders[d].low || x[d] > borders[d].high) {
         if (padding == "border")
           x[d] = std::clamp(x[d], 0.0, length - 1);
@@ -122,7 +125,7 @@ private:
     if (d == dims.size())
       return plane[offset];
     double base = std::floor(x[d]), t = x[d] - base;
-    if (!(std::fabs(base) < 1e15)) // NaN or far away
+    if (std::fabs(base) >= 1e15) // far outside
       return 0;
     double weights[4] = {0, 1 - t, t, 0};
     if (mode == "nearest") {

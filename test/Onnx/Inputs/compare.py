@@ -125,12 +125,111 @@ def lengths_at_run_time():
     return model([node], [info("x", (5, 3, 2)), info("l", (3,), INT64)], ["y"])
 
 
+def several(nodes, inputs, data=()):
+    """Operators side by side, each with the output y of its number."""
+    made = [helper.make_node(op, names, [f"y{i}"], name=f"n{i}", **kept) for i, (op, names, kept) in enumerate(nodes)]
+    return model(made, inputs, [f"y{i}" for i in range(len(made))], data)
+
+
+def large_unsigned():
+    """Floats of all widths beyond the signed integers, given at run time and known to the compiler."""
+    kinds = {"h": TensorProto.FLOAT16, "f": FLOAT, "d": TensorProto.DOUBLE}
+    numbers = np.array([2.0**63, 1.5 * 2**63, 2.0**64 - 2**40, 2.0**62, 65504.0, 3.75, 0.0])
+    dtypes = {"h": np.float16, "f": np.float32, "d": np.float64}
+    given = {k: (numbers[4:] if k == "h" else numbers).astype(t) for k, t in dtypes.items()}
+    data = [numpy_helper.from_array(v, k + "c") for k, v in given.items()]
+    data.append(numpy_helper.from_array(np.zeros(1, np.uint64), "like"))
+    nodes = [("Cast", [k + c], {"to": TensorProto.UINT64}) for k in kinds for c in ("", "c")]
+    nodes += [("CastLike", [k, "like"], {}) for k in kinds]
+    return several(nodes, [info(k, v.shape, kinds[k]) for k, v in given.items()], data), given
+
+
+def resized_to_one():
+    """Length 1 is read at position 0, between whichever lengths."""
+    forms = [
+        {"mode": "nearest", "nearest_mode": "ceil"},
+        {"mode": "linear"},
+        {"mode": "cubic"},
+        {"mode": "cubic", "exclude_outside": 1, "cubic_coeff_a": -0.5},
+        {"mode": "linear", "antialias": 1},
+        {"mode": "cubic", "antialias": 1},
+    ]
+    sizes = {"high": [1, 1, 1, 5], "wide": [1, 1, 3, 1], "both": [1, 1, 1, 1]}
+    scales = numpy_helper.from_array(np.array([1, 1, 0.3, 0.25], np.float32), "scales")
+    common = {"coordinate_transformation_mode": "pytorch_half_pixel"}
+    nodes = [("Resize", ["x", "", "", to], common | form) for form in forms for to in sizes]
+    nodes += [("Resize", ["x", "", "scales"], common | form) for form in forms[:4]]
+    return several(nodes, [info("x", (1, 1, 4, 4))], [scales, *(ints(k, v) for k, v in sizes.items())])
+
+
+def broadcast_products():
+    """Operands of Einsum with one row where others have several: along an ellipsis and along letters."""
+    shapes = {
+        "a": (2, 1, 3, 4),
+        "b": (1, 5, 4, 2),
+        "c": (4, 2),
+        "d": (3, 1),
+        "e": (1,),
+        "f": (5,),
+        "g": (1, 1),
+        "h": ("n", 4, 4),
+        "r": (1, 4),
+        "s": (2, 1),
+        "t": (1, 1, 4),
+    }
+    equations = [
+        ("...ij,...jk->...ik", "ab"),
+        ("...ij,...jk", "ab"),
+        ("ij,jk->ik", "dc"),
+        ("i,i->i", "ef"),
+        ("i,i", "fe"),
+        ("...ij,...jk,...->...k", "abs"),
+        ("ii,i->i", "gf"),
+        ("...ij,...ij->...i", "ht"),
+        ("nii,ij->nj", "hc"),
+        ("nij,ni->n", "hr"),
+    ]
+    nodes = [("Einsum", list(operands), {"equation": equation}) for equation, operands in equations]
+    given = {k: tuple(3 if d == "n" else d for d in v) for k, v in shapes.items()}
+    return several(nodes, [info(k, v) for k, v in shapes.items()]), given
+
+
+FAR = np.array([3e38, -3e38, 1e30, -1e19, 9.3e18, 2e9, -3e9], np.float32)
+
+
+def far_samples(rank):
+    """Grids whose positions, and their products with a length, no integer and no float holds."""
+    modes = ("linear", "nearest", "cubic") if rank == 2 else ("linear", "nearest")
+    nodes = [
+        ("GridSample", ["x", "g"], {"mode": mode, "padding_mode": padding, "align_corners": corners})
+        for mode in modes
+        for padding in ("zeros", "border", "reflection")
+        for corners in (0, 1)
+    ]
+    shape = (1, 2) + (3, 5, 4)[:rank]
+    proto = several(nodes, [info("x", shape), info("g", (1, len(FAR)) + (1,) * (rank - 1) + (rank,))])
+    proto.opset_import[0].version = 20
+    grid = np.zeros((1, len(FAR)) + (1,) * (rank - 1) + (rank,), np.float32)
+    for d in range(rank):
+        grid[..., d].flat = np.roll(FAR, d)
+    return proto, {"x": shape, "g": grid}
+
+
+def is_sane(node, x, y):
+    """Zeros outside, values of the data (which cubic weights may leave by a half) at and between its borders."""
+    attributes = {a.name: helper.get_attribute_value(a) for a in node.attribute}
+    if attributes["padding_mode"] == b"zeros":
+        return not y.any()
+    room = 0.5 * np.ptp(x) if attributes["mode"] == b"cubic" else 1e-5
+    return bool(((y >= x.min() - room) & (y <= x.max() + room)).all())
+
+
 # What ONNX calls invalid data: nothing outside the operand is read. A simulated GPU reports what is.
 TOLERATED = [
     ("sequence lengths beyond the sequence", lengths_at_run_time(), {"x": (5, 3, 2), "l": [9, -3, 1 << 62]}),
     ("reflecting pad of one row", one("Pad", ints("p", [1, 0, 1, 0]), mode="reflect"), {"x": (1, 6)}),
 ]
-# Name, model, shape of x or all inputs: shapes of floats, or lists of integers.
+# Name, model, shape of x or all inputs: shapes of floats, lists of integers, or arrays.
 CASES = [
     ("loop, condition passed on", loop([identity("go", "go2")]), (3,)),
     ("loop, condition passed on twice", loop([identity("go", "t"), identity("t", "go2")]), (3,)),
@@ -179,6 +278,9 @@ CASES = [
         for pads in ([1, 2, 1, -1], [0, 0, 2, 1])
     ),
     ("unpooled", unpooled(), (1, 2, 4, 6)),
+    ("floats to u64", *large_unsigned()),
+    ("resized to length 1", resized_to_one(), (1, 1, 4, 4)),
+    ("products that broadcast", *broadcast_products()),
 ]
 
 
@@ -203,7 +305,8 @@ def floats(shape):
 
 
 def arrays(given):
-    return {k: np.array(v, np.int64) if isinstance(v, list) else floats(v) for k, v in given.items()}
+    made = {list: lambda v: np.array(v, np.int64), tuple: floats, np.ndarray: lambda v: v}
+    return {k: made[type(v)](v) for k, v in given.items()}
 
 
 def run(options, name, proto, given, target):
@@ -235,6 +338,15 @@ def main():
         same = all(isinstance(f, dict) for f in found) and np.array_equal(found[0]["y"], found[1]["y"])
         inside = same and np.isin(found[0]["y"], inputs["x"]).all()
         print(f"{name}: {'inside the operand' if inside else found}")
+    for rank in (2, 3):
+        proto, given = far_samples(rank)
+        inputs = arrays(given)
+        for target in TARGETS:
+            found = ours(options, f"far samples {rank}", proto, inputs, target)
+            wrong = found if isinstance(found, str) else [
+                n for n in proto.graph.node if not is_sane(n, inputs["x"], found[n.output[0]])
+            ]
+            print(f"far samples of {rank} axes, {target}: {wrong or 'sane'}")
 
 
 if __name__ == "__main__":
