@@ -157,21 +157,39 @@ Status einsum(NodeImporter &n) {
     return bad("there are not enough letters for the ellipsis");
   std::map<char, DimExpr> sizes;
   std::map<char, int> uses;
+  // In the user's words: a letter, or an axis of an ellipsis counted from its end, where ellipses line up.
+  auto called = [&](char c) {
+    size_t at = spare.find(c);
+    return at == std::string::npos
+               ? std::string("'") + c + "'"
+               : "'...', its axis " +
+                     std::to_string(static_cast<int64_t>(at) - static_cast<int64_t>(spare.size())) +
+                     ",";
+  };
   for (size_t i = 0; i < terms.size(); ++i) {
     terms[i] = expandEllipsis(terms[i], spare, own[i]);
     for (size_t k = 0; k < terms[i].size(); ++k) {
       char c = terms[i][k];
       ++uses[c];
-      auto [it, isNew] = sizes.emplace(c, n.shape(i)[k]);
-      if (!isNew) {
-        FUSEC_TRY([[maybe_unused]] DimExpr same,
-                  n.sameDim(it->second, n.shape(i)[k], std::string("the sizes of '") + c + "'"));
+      const DimExpr &size = n.shape(i)[k];
+      auto [it, isNew] = sizes.emplace(c, size);
+      // Operands broadcast 1 against n; the axes of one operand, of which a diagonal is taken, do not.
+      size_t first = terms[i].find(c);
+      const DimExpr &other = first < k ? n.shape(i)[first] : it->second;
+      std::optional<DimExpr> both = first < k ? std::nullopt : broadcastDim(other, size);
+      if (!both) {
+        FUSEC_TRY(both, n.sameDim(other, size, "the sizes of " + called(c)));
+      } else if (!isNew) {
+        it->second = *both;
       }
     }
     if (n.type(i) != n.type(0))
       return n.mismatch("the operands must have one type");
   }
   if (isExplicit) {
+    if (size_t at = right.find("...");
+        at != std::string::npos && right.find("...", at + 3) != std::string::npos)
+      return bad("the output has two ellipses");
     right = expandEllipsis(right, spare, widest);
   } else {
     right = spare;
