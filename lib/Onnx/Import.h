@@ -42,7 +42,8 @@ Status parseShapeOption(std::string_view text, ImportOptions &options);
 /// arithmetic and removes dead code. Everything unsupported is reported in one run.
 Result<Graph> importOnnx(const std::string &path, const ImportOptions &options);
 
-/// Reads a file that holds one TensorProto.
+/// Reads a file that holds one TensorProto, or, where its name ends with .npy, an array of NumPy's. A bfloat16 is there
+/// what the Python package ml_dtypes makes of it, two bytes of type V.
 Result<ConstantRef> readTensorFile(const std::string &path, const Limits &limits = {});
 
 /// The operators that importOnnx accepts, as a Markdown table.

@@ -277,6 +277,8 @@ Result<ConstantRef> readSparseTensor(onnx::SparseTensorProto &tensor, ExternalFi
 }
 
 Result<ConstantRef> readTensorFile(const std::string &path, const Limits &limits) {
+  if (std::string_view(path).ends_with(".npy"))
+    return readNpyFile(path, limits);
   FUSEC_TRY(Bytes bytes, readWholeFile(path, limits.modelBytes, "tensor file"));
   std::string_view view(reinterpret_cast<const char *>(bytes->data()), bytes->size());
   FUSEC_CHECK(scanWire(view, onnx::TensorProto::descriptor(), path, limits));

@@ -21,5 +21,7 @@ Result<ConstantRef> readTensor(onnx::TensorProto &tensor, ExternalFiles *files,
 /// The dense form of a sparse tensor.
 Result<ConstantRef> readSparseTensor(onnx::SparseTensorProto &tensor, ExternalFiles *files,
                                      const Limits &limits, const std::string &where);
+/// Reads a file of NumPy's: little-endian, row-major.
+Result<ConstantRef> readNpyFile(const std::string &path, const Limits &limits);
 
 } // namespace fusec

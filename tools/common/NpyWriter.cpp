@@ -34,15 +34,4 @@ Status writeNpy(const std::string &path, DType type, const std::vector<int64_t> 
   return success();
 }
 
-std::string fileNameFor(const std::string &tensor) {
-  std::string out = tensor;
-  for (char &c : out) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                       c == '.' || c == '_' || c == '-';
-    if (!plain)
-      c = '_';
-  }
-  return out;
-}
-
 } // namespace fusec::tools

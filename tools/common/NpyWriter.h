@@ -13,7 +13,4 @@ namespace fusec::tools {
 Status writeNpy(const std::string &path, DType type, const std::vector<int64_t> &dims,
                 const void *bytes, int64_t sizeBytes);
 
-/// A tensor's name as that of a file: characters outside [A-Za-z0-9._-] become '_'.
-std::string fileNameFor(const std::string &tensor);
-
 } // namespace fusec::tools

@@ -25,6 +25,16 @@ public:
   }
   Status verify() const override { return verifyState(stage, state); }
   std::string print(ConstantStore *store) const override { return dumpStage(stage, state, *store); }
+  std::vector<std::string> inputNames() const override {
+    switch (stage) {
+    case Stage::Graph: return opt::inputNames(state.graph);
+    case Stage::Gir:
+      if (!state.targets.empty())
+        return opt::inputNames(state.targets[0].gir);
+      return {};
+    default: return opt::inputNames(state.program);
+    }
+  }
 
   Result<std::vector<NamedTensor>> interpret(const std::vector<NamedTensor> &inputs,
                                              bool roundEachValue) const override {

@@ -53,6 +53,13 @@ Status runPass(ExprProgram &program, const std::string &name) {
   return runAlternative(program, name);
 }
 
+std::vector<std::string> inputNames(const ExprProgram &program) {
+  std::vector<std::string> names;
+  for (TensorId id : program.inputs)
+    names.push_back(program.tensors[static_cast<size_t>(id)].name);
+  return names;
+}
+
 Result<std::vector<NamedTensor>> interpret(const ExprProgram &program,
                                            const std::vector<NamedTensor> &inputs) {
   std::vector<TensorValue> values;

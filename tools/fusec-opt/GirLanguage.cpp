@@ -25,6 +25,13 @@ Status runPass(GirProgram &program, const std::string &name) {
   return success();
 }
 
+std::vector<std::string> inputNames(const GirProgram &program) {
+  std::vector<std::string> names;
+  for (TensorId id : program.inputs)
+    names.push_back(program.tensors[static_cast<size_t>(id)].name);
+  return names;
+}
+
 Result<std::vector<NamedTensor>> interpret(const GirProgram &program,
                                            const std::vector<NamedTensor> &inputs) {
   std::vector<ConstantRef> values;
@@ -50,6 +57,7 @@ public:
   Status runPass(const std::string &name) override { return runOn(kernel, name); }
   Status verify() const override { return fusec::verify(kernel); }
   std::string print(ConstantStore *) const override { return fusec::print(kernel); }
+  std::vector<std::string> inputNames() const override { return {}; }
 
   Result<std::vector<NamedTensor>> interpret(const std::vector<NamedTensor> &,
                                              bool) const override {

@@ -14,6 +14,13 @@ Status runPass(Graph &graph, const std::string &name) {
   return Diagnostic{Diag::BadOption, "--passes", "graph has no pass '" + name + "'"};
 }
 
+std::vector<std::string> inputNames(const Graph &graph) {
+  std::vector<std::string> names;
+  for (ValueId id : graph.body.inputs)
+    names.push_back(graph.value(id).name);
+  return names;
+}
+
 Result<std::vector<NamedTensor>>
 interpret(const Graph &graph, const std::vector<NamedTensor> &inputs, bool roundEachValue) {
   std::vector<TensorValue> values;

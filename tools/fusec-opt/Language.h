@@ -29,6 +29,10 @@ Result<std::vector<NamedTensor>> interpret(const ExprProgram &program,
 Result<std::vector<NamedTensor>> interpret(const GirProgram &program,
                                            const std::vector<NamedTensor> &inputs);
 
+std::vector<std::string> inputNames(const Graph &graph);
+std::vector<std::string> inputNames(const ExprProgram &program);
+std::vector<std::string> inputNames(const GirProgram &program);
+
 /// A program in one of the textual IRs.
 class Program {
 public:
@@ -36,6 +40,7 @@ public:
   virtual Status runPass(const std::string &name) = 0;
   virtual Status verify() const = 0;
   virtual std::string print(ConstantStore *store) const = 0;
+  virtual std::vector<std::string> inputNames() const = 0;
   /// `roundEachValue` matters to graphs alone: the other IRs state their own rounding.
   virtual Result<std::vector<NamedTensor>> interpret(const std::vector<NamedTensor> &inputs,
                                                      bool roundEachValue) const = 0;
@@ -49,6 +54,7 @@ public:
   Status runPass(const std::string &name) override { return opt::runPass(program, name); }
   Status verify() const override { return fusec::verify(program); }
   std::string print(ConstantStore *store) const override { return fusec::print(program, store); }
+  std::vector<std::string> inputNames() const override { return opt::inputNames(program); }
   Result<std::vector<NamedTensor>> interpret(const std::vector<NamedTensor> &inputs,
                                              bool roundEachValue) const override {
     if constexpr (std::is_same_v<IR, Graph>)

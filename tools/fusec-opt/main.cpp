@@ -1,6 +1,7 @@
 // fusec-opt: reads a program in any textual IR, or an ONNX model as a graph, runs named passes over it and prints
 // it, or runs it in the reference interpreter.
 #include "Language.h"
+#include "common/Names.h"
 #include "common/NpyWriter.h"
 #include "common/StandardOutput.h"
 
@@ -82,30 +83,42 @@ Result<std::unique_ptr<Program>> load(const CommandLine &line, const ConstantSto
   return parse(text, line.file, store);
 }
 
-Result<std::vector<NamedTensor>> readInputs(const CommandLine &line) {
+Result<std::vector<NamedTensor>> readInputs(const CommandLine &line, const Program &program) {
   std::vector<NamedTensor> list;
   for (const std::string &spec : line.inputs) {
-    size_t at = spec.rfind('=');
-    if (at == std::string::npos)
-      return Diagnostic{Diag::BadOption, "--input " + spec, "expected NAME=FILE.pb"};
-    FUSEC_TRY(ConstantRef c, readTensorFile(spec.substr(at + 1)));
-    list.push_back({spec.substr(0, at), toTensorValue(*c)});
+    const auto pair = tools::splitNamed(spec, program.inputNames());
+    if (!pair)
+      return Diagnostic{Diag::BadOption, "--input " + spec, "expected NAME=FILE"};
+    FUSEC_TRY(ConstantRef c, readTensorFile(pair->second));
+    list.push_back({pair->first, toTensorValue(*c)});
   }
   return list;
 }
 
 Status interpret(const CommandLine &line, const Program &program) {
-  FUSEC_TRY(auto inputs, readInputs(line));
+  FUSEC_TRY(auto inputs, readInputs(line, program));
   FUSEC_TRY(auto outputs, program.interpret(inputs, line.roundEach));
-  for (const NamedTensor &t : outputs) {
+  std::vector<std::string> names;
+  for (const NamedTensor &t : outputs)
+    names.push_back(t.name);
+  const std::vector<std::string> files = tools::npyNamesFor(names);
+  if (!line.outputDir.empty()) {
+    std::printf("%s", tools::renamedFiles(names, files).c_str());
+    std::error_code error;
+    std::filesystem::create_directories(line.outputDir, error);
+    if (error)
+      return Diagnostic{Diag::CannotWrite, line.outputDir, error.message()};
+  }
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const NamedTensor &t = outputs[i];
     ConstantRef c = toConstant(t.value);
     std::string shape;
     for (int64_t d : c->dims)
       shape += (shape.empty() ? "" : "x") + std::to_string(d);
     std::printf("%s: %s %s\n", t.name.c_str(), std::string(name(c->type)).c_str(), shape.c_str());
     if (!line.outputDir.empty())
-      FUSEC_CHECK(tools::writeNpy(line.outputDir + "/" + tools::fileNameFor(t.name) + ".npy",
-                                  c->type, c->dims, c->bytes, c->sizeBytes));
+      FUSEC_CHECK(tools::writeNpy(line.outputDir + "/" + files[i], c->type, c->dims, c->bytes,
+                                  c->sizeBytes));
   }
   return success();
 }
@@ -163,7 +176,8 @@ int runTool(int argc, char **argv) {
   app.add_flag("--interpret", line.interpret, "run the program instead of printing it");
   app.add_flag("--round-each-value", line.roundEach,
                "graph: round every value to its declared type");
-  app.add_option("--input", line.inputs, "NAME=FILE.pb: value of an input")
+  app.add_option("--input", line.inputs,
+                 "NAME=FILE (.npy, or .pb with one TensorProto): value of an input")
       ->allow_extra_args(false)
       ->option_text("TEXT (repeatable)");
   app.add_option("--output-dir", line.outputDir, "folder for outputs as NAME.npy");

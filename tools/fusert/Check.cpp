@@ -57,22 +57,26 @@ int check(const CheckOptions &options) {
       throw ToolError(fusec::Diag::BadOption, option,
                       "expected a finite number that is not negative");
   std::set<std::string> given;
-  for (const std::string &text : options.expected)
-    if (const std::string name = splitPair(text, "--expect").first; !given.insert(name).second)
-      throw ToolError(fusec::Diag::BadOption, "--expect " + text,
-                      "the output '" + name + "' is given twice");
   Session session(options.session, Session::Use::Run);
-  session.run();
-  bool good = true;
+  std::vector<std::pair<size_t, std::string>> wanted; // outputs and their files
   for (const std::string &text : options.expected) {
-    auto [name, path] = splitPair(text, "--expect");
+    auto [name, path] = splitPair(text, "--expect", session.outputs);
     auto at = std::find_if(session.outputs.begin(), session.outputs.end(),
                            [&, &n = name](const Session::Value &v) { return v.name == n; });
     if (at == session.outputs.end())
       throw ToolError(fusec::Diag::BadRunInput, "--expect " + text,
                       "the model has no output '" + name + "'");
-    good &= compare(name, session.output(static_cast<size_t>(at - session.outputs.begin())),
-                    readTensor(path), options.rtol, options.atol);
+    if (!given.insert(name).second)
+      throw ToolError(fusec::Diag::BadOption, "--expect " + text,
+                      "the output '" + name + "' is given twice");
+    wanted.emplace_back(static_cast<size_t>(at - session.outputs.begin()), path);
+  }
+  session.run();
+  bool good = true;
+  for (const auto &[index, path] : wanted) {
+    const Session::Value &output = session.outputs[index];
+    good &= compare(output.name, session.output(index), readTensor(path, output.type), options.rtol,
+                    options.atol);
   }
   return static_cast<int>(good ? fusec::ExitCode::Done : fusec::ExitCode::Mismatch);
 }

@@ -38,7 +38,6 @@ int check(const CheckOptions &options);
 int calibrate(const CalibrateOptions &options);
 
 std::string jsonString(const std::string &text);
-/// Text with control bytes as \xNN, so that it stays on one line.
-std::string printable(const std::string &text);
+using fusec::tools::printable;
 
 } // namespace fusert

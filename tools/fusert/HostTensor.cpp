@@ -3,6 +3,7 @@
 #include "Onnx/Import.h"
 #include "Support/Half.h"
 #include "ToolError.h"
+#include "common/NpyWriter.h"
 
 #include <cstring>
 
@@ -14,11 +15,6 @@ template <typename T> T load(const HostTensor &t, int64_t i) {
   T v;
   std::memcpy(&v, t.bytes.data() + static_cast<size_t>(i) * sizeof(T), sizeof v);
   return v;
-}
-
-bool endsWith(const std::string &s, const std::string &suffix) {
-  return s.size() >= suffix.size() &&
-         s.compare(s.size() - suffix.size(), suffix.size(), suffix) == 0;
 }
 
 } // namespace
@@ -43,17 +39,38 @@ double HostTensor::at(int64_t i) const {
   return 0;
 }
 
-HostTensor readTensor(const std::string &path) {
-  if (endsWith(path, ".npy"))
-    return readNpy(path);
-  if (!endsWith(path, ".pb"))
+int64_t HostTensor::numElements() const {
+  int64_t n = 1;
+  for (int64_t d : dims)
+    n *= d;
+  return n;
+}
+
+std::string HostTensor::describe() const {
+  std::string out = std::string(fusec::name(type)) + " [";
+  for (size_t i = 0; i < dims.size(); ++i)
+    out += (i ? ", " : "") + std::to_string(dims[i]);
+  return out + "]";
+}
+
+void writeNpy(const std::string &path, const HostTensor &t) {
+  fusec::Status written = fusec::tools::writeNpy(path, t.type, t.dims, t.bytes.data(),
+                                                 static_cast<int64_t>(t.bytes.size()));
+  if (!written)
+    throw ToolError(written.errors().front());
+}
+
+HostTensor readTensor(const std::string &path, fusec::DType wanted) {
+  const bool isNpy = path.ends_with(".npy");
+  if (!isNpy && !path.ends_with(".pb"))
     throw ToolError(fusec::Diag::BadOption, path,
                     "give a .npy file or a .pb file with one TensorProto");
   fusec::Result<fusec::ConstantRef> read = fusec::readTensorFile(path);
   if (!read)
     throw ToolError(read.errors().front());
   const fusec::Constant &c = **read;
-  return {c.type, c.dims, std::vector<uint8_t>(c.bytes, c.bytes + c.sizeBytes)};
+  const bool isBits = isNpy && wanted == fusec::DType::BF16 && c.type == fusec::DType::U16;
+  return {isBits ? wanted : c.type, c.dims, std::vector<uint8_t>(c.bytes, c.bytes + c.sizeBytes)};
 }
 
 } // namespace fusert

@@ -19,12 +19,11 @@ struct HostTensor {
   std::string describe() const; // "f32 [1, 3, 224, 224]"
 };
 
-/// NumPy's .npy, versions 1 to 3, little-endian, C order. bf16 is written as the two-byte void type "|V2", as the
-/// Python package ml_dtypes does. Throws ToolError.
-HostTensor readNpy(const std::string &path);
+/// A file of NumPy's (common/NpyWriter.h). Throws ToolError.
 void writeNpy(const std::string &path, const HostTensor &tensor);
 
-/// A .npy file, or a .pb file that holds one ONNX TensorProto, by extension. Throws ToolError.
-HostTensor readTensor(const std::string &path);
+/// A .npy file, or a .pb file that holds one ONNX TensorProto, by extension, for a tensor of this type. NumPy alone has
+/// no bfloat16: for one, u16 is taken as its bits. Throws ToolError.
+HostTensor readTensor(const std::string &path, fusec::DType wanted);
 
 } // namespace fusert

@@ -1,11 +1,9 @@
 #include "Commands.h"
 #include "ToolError.h"
-#include "common/NpyWriter.h"
 
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
-#include <set>
 
 namespace fusert {
 
@@ -29,24 +27,24 @@ void summary(const std::string &name, const HostTensor &t) {
 
 int run(const RunOptions &options) {
   Session session(options.session, Session::Use::Run);
-  session.run();
-  std::set<std::string> used;
+  std::vector<std::string> files;
   if (!options.outputDir.empty()) {
+    std::vector<std::string> names;
+    for (const Session::Value &output : session.outputs)
+      names.push_back(output.name);
+    files = fusec::tools::npyNamesFor(names);
+    std::printf("%s", fusec::tools::renamedFiles(names, files).c_str());
     std::error_code error;
     std::filesystem::create_directories(options.outputDir, error);
     if (error)
       throw ToolError(fusec::Diag::CannotWrite, options.outputDir, error.message());
   }
+  session.run();
   for (size_t i = 0; i < session.outputs.size(); ++i) {
     const HostTensor t = session.output(i);
     summary(session.outputs[i].name, t);
-    if (options.outputDir.empty())
-      continue;
-    const std::string file = fusec::tools::fileNameFor(session.outputs[i].name);
-    if (!used.insert(file).second)
-      throw ToolError(fusec::Diag::BadRunInput, "--output-dir",
-                      "two outputs would be written to " + file + ".npy");
-    writeNpy(options.outputDir + "/" + file + ".npy", t);
+    if (!files.empty())
+      writeNpy(options.outputDir + "/" + files[i], t);
   }
   if (options.session.counters)
     std::printf("%s\n", session.counters().c_str());

@@ -82,13 +82,6 @@ void require(fusert_status status) {
     throw ToolError(diagnosticOf(status), "", fusert_last_error());
 }
 
-std::pair<std::string, std::string> splitPair(const std::string &text, const std::string &option) {
-  const size_t at = text.rfind('=');
-  if (at == std::string::npos || at == 0 || at + 1 == text.size())
-    throw ToolError(Diag::BadOption, option + " " + text, "expected NAME=VALUE");
-  return {text.substr(0, at), text.substr(at + 1)};
-}
-
 Session::Session(const SessionOptions &options, Use use) {
   try {
     load(options, use);
@@ -96,12 +89,13 @@ Session::Session(const SessionOptions &options, Use use) {
       return;
     std::map<std::string, HostTensor> files;
     for (const std::string &text : options.inputs) {
-      auto [name, path] = splitPair(text, "--input");
-      if (std::none_of(inputs.begin(), inputs.end(),
-                       [&, &n = name](const Value &v) { return v.name == n; }))
+      auto [name, path] = splitPair(text, "--input", inputs);
+      const auto input = std::find_if(inputs.begin(), inputs.end(),
+                                      [&, &n = name](const Value &v) { return v.name == n; });
+      if (input == inputs.end())
         throw ToolError(Diag::BadRunInput, "--input " + text,
                         "the model has no input '" + name + "'");
-      if (!files.emplace(name, readTensor(path)).second)
+      if (!files.emplace(name, readTensor(path, input->type)).second)
         throw ToolError(Diag::BadOption, "--input " + text,
                         "the input '" + name + "' is given twice");
     }
@@ -183,7 +177,7 @@ void Session::setShapes(const SessionOptions &options,
                         const std::map<std::string, HostTensor> &files) {
   std::map<std::string, int64_t> given;
   for (const std::string &text : options.dims) {
-    auto [name, value] = splitPair(text, "--dim");
+    auto [name, value] = splitPair(text, "--dim", symbols);
     if (std::none_of(symbols.begin(), symbols.end(),
                      [&, &n = name](const SymbolRange &s) { return s.name == n; }))
       throw ToolError(Diag::BadRunInput, "--dim " + text,

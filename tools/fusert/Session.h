@@ -1,5 +1,7 @@
 #pragma once
 #include "HostTensor.h"
+#include "ToolError.h"
+#include "common/Names.h"
 #include "fusec/runtime.h"
 
 #include <map>
@@ -22,9 +24,6 @@ struct SessionOptions {
   std::string publicKey; // file; empty: signatures are not asked for
   uint64_t simSeed = 0;
 };
-
-/// "NAME=VALUE" cut at the last '='; throws ToolError.
-std::pair<std::string, std::string> splitPair(const std::string &text, const std::string &option);
 
 /// A loaded model with a context and filled inputs. All failures are ToolErrors.
 class Session {
@@ -80,6 +79,19 @@ private:
   fusert_model model = 0;
   fusert_context context = 0;
 };
+
+/// "NAME=VALUE" as splitNamed() cuts it for the names of `list`, which have a `name`; throws ToolError.
+template <typename List>
+std::pair<std::string, std::string> splitPair(const std::string &text, const std::string &option,
+                                              const List &list) {
+  std::vector<std::string> names;
+  for (const auto &named : list)
+    names.push_back(named.name);
+  auto pair = fusec::tools::splitNamed(text, names);
+  if (!pair)
+    throw ToolError(fusec::Diag::BadOption, option + " " + text, "expected NAME=VALUE");
+  return *pair;
+}
 
 /// Throws the ToolError that stands for a status other than FUSERT_OK.
 void require(fusert_status status);

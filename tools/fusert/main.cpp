@@ -27,20 +27,6 @@ std::string jsonString(const std::string &text) {
   return out + "\"";
 }
 
-std::string printable(const std::string &text) {
-  std::string out;
-  for (unsigned char c : text) {
-    char buffer[8];
-    if (c < 0x20 || c == 0x7f) {
-      std::snprintf(buffer, sizeof buffer, "\\x%02X", c);
-      out += buffer;
-    } else {
-      out += static_cast<char>(c);
-    }
-  }
-  return out;
-}
-
 namespace {
 
 void addCommon(CLI::App *command, SessionOptions &o, bool inputs) {
@@ -56,7 +42,11 @@ void addCommon(CLI::App *command, SessionOptions &o, bool inputs) {
     return;
   command->add_option("--device", o.device, "number of the GPU")
       ->check(fusec::tools::numberFrom(0));
-  command->add_option("--input", o.inputs, "NAME=FILE (.npy, or .pb with one TensorProto)")
+  command
+      ->add_option(
+          "--input", o.inputs,
+          "NAME=FILE (.npy, or .pb with one TensorProto); bfloat16 is saved with ml_dtypes, "
+          "or its bits as uint16")
       ->allow_extra_args(false)
       ->option_text("TEXT (repeatable)");
   command
@@ -121,8 +111,9 @@ int dispatch(int argc, char **argv) {
 
   CLI::App *runCommand = app.add_subcommand("run", "run once");
   addCommon(runCommand, runOptions.session, true);
-  runCommand->add_option("--output-dir", runOptions.outputDir,
-                         "write each output to NAME.npy here");
+  runCommand->add_option(
+      "--output-dir", runOptions.outputDir,
+      "write each output to NAME.npy here; names that cannot be are changed, and told");
 
   CLI::App *benchCommand = app.add_subcommand("bench", "run again and again, print times");
   addCommon(benchCommand, benchOptions.session, true);
