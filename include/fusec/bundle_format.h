@@ -95,8 +95,8 @@ typedef struct {
  * phase may run in any order and at once; a phase starts when the one before has ended (a device-wide barrier).
  * Phases rounds_first to rounds_last (exclusive) run `rounds` times over, and where a kernel has such phases, every
  * entry takes the number of the round, from 0 on, as a further dim (in other phases it may be any number).
- * Buffers of different tensors do not overlap. A buffer is aligned to its element size at least (to 16 bytes on
- * a GPU); runtime-owned memory and weights to 64 bytes. Memory of a tensor with no elements is never touched.
+ * Buffers of different tensors do not overlap. A buffer is aligned to its element size at least (on a GPU to
+ * FUSEC_GPU_BUFFER_ALIGN); runtime-owned memory and weights to 64 bytes. An empty tensor's memory is never touched.
  *
  * CPU: one exported function a kernel, of type fusec_cpu_kernel. It is called once for each phase and block.
  * `scratch` points to Kernel.scratch_bytes of memory of the calling worker (aligned to 64, contents undefined at
@@ -124,6 +124,7 @@ typedef struct {
  * shared memory it calls `access`; other hooks stand for the machine's instructions. Hooks do not return when a
  * check fails.
  */
+#define FUSEC_GPU_BUFFER_ALIGN 16u
 #define FUSEC_GRID_WORD_BYTES                                                                      \
   32u /* a sector: blocks that wait for different counters do not meet */
 #define FUSEC_GRID_COUNTERS 2046u

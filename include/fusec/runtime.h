@@ -219,7 +219,12 @@ typedef struct {
   int32_t counters;               /* 1: a sim target counts, a CPU takes the time of each kernel */
   const fusert_thread_pool *pool; /* null: threads of our own. Copied; used during runs only. */
   const fusert_allocator *memory; /* null: malloc. Copied; must outlive the context. */
-  void *stream; /* GPU: CUstream or hipStream_t to launch on; null: one of our own */
+  /* GPU: CUstream or hipStream_t to launch on, of the device's primary context and not under capture into a graph.
+   * Null: one of our own, which the drivers' null stream does not wait for. A run on it with device memory comes behind
+   * all that the default stream (the legacy one, which null is to the drivers) has been given before, and every run on
+   * it has ended when the call returns. What other streams do to the buffers, a thread's own default stream too, the
+   * caller has to wait for. CU_STREAM_LEGACY, (void *)1, is the default stream itself. */
+  void *stream;
   /* A sim target: 0: blocks and threads run in order; else: in an order drawn from this number. */
   uint64_t sim_seed;
 } fusert_context_options;
@@ -227,7 +232,8 @@ typedef struct {
 FUSERT_API fusert_status fusert_context_create(fusert_model model,
                                                const fusert_context_options *options,
                                                fusert_context *context);
-/* FUSERT_BUSY while a run is under way. */
+/* FUSERT_BUSY while a run is under way. On a GPU it waits for the context's runs, by an event of its own: a caller's
+ * stream may be destroyed before. */
 FUSERT_API fusert_status fusert_context_destroy(fusert_context context);
 
 typedef struct {
@@ -270,9 +276,11 @@ typedef struct {
 } fusert_buffer;
 
 /* Runs once. `inputs` and `outputs` have one entry each in the model's order; null (with count 0): the context's
- * own buffers. An output may overlap neither an input nor another output. On a GPU, pointers may be host or device
- * memory (asked of the driver); with a caller's stream and device memory only, the call returns when all is
- * enqueued, otherwise when the outputs are written. */
+ * own buffers. An output may overlap neither an input nor another output. On a GPU, pointers may lead to host memory,
+ * pinned or not, which is copied, or to memory of the model's device that begins at a multiple of 16 bytes (the driver
+ * is asked whenever a pointer is another than in the run before); managed memory counts as the device's. Memory of
+ * another device or of another context than the device's primary one is refused. With a caller's stream and device
+ * memory only, the call returns when all is enqueued, otherwise when the outputs are written. */
 FUSERT_API fusert_status fusert_run(fusert_context context, const fusert_buffer *inputs,
                                     size_t input_count, const fusert_buffer *outputs,
                                     size_t output_count);

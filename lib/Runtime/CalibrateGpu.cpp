@@ -17,6 +17,7 @@ namespace fusec::rt {
 namespace {
 
 constexpr double kKernelSeconds = 2e-3; // that a measurement lasts at least
+constexpr uint64_t kMostRounds = uint64_t{1} << 40;
 
 /// CUdevice_attribute of cuda.h
 enum Attribute {
@@ -155,6 +156,9 @@ fusert_status GpuCalibration::measure(const Work &work, std::vector<double> &sec
   double spent = 0;
   FUSERT_TRY(seconds(work, rounds, spent));
   while (spent < kKernelSeconds) {
+    if (rounds >= kMostRounds)
+      return fail(FUSERT_DEVICE_ERROR,
+                  "a kernel that measures takes no time, however much it has to do");
     rounds *= 2;
     FUSERT_TRY(seconds(work, rounds, spent));
   }
@@ -213,8 +217,7 @@ fusert_status GpuCalibration::gridBarriers() {
   std::vector<double> values;
   FUSERT_TRY(measure(
       [&](uint64_t rounds) -> fusert_status {
-        const uint64_t zero = 0;
-        FUSERT_TRY(checkGpu(api->upload(word, &zero, sizeof zero), "clearing a barrier"));
+        FUSERT_TRY(checkGpu(api->fillAsync(word, 0, sizeof word, stream), "clearing a barrier"));
         uint64_t blocks = static_cast<uint64_t>(cores);
         void *parameters[] = {&rounds, &blocks, &word};
         return checkGpu(api->launchCooperative(kernel, static_cast<unsigned>(cores), 1, 1, kThreads,

@@ -5,6 +5,7 @@
 #include "Runtime/Executor.h"
 #include "Runtime/FpEnvironment.h"
 
+#include <algorithm>
 #include <set>
 
 namespace fusec::rt {
@@ -120,7 +121,9 @@ fusert_status Context::setWorkspace(void *p, size_t bytes) {
     return fail(FUSERT_INVALID_ARGUMENT, "the workspace must have " +
                                              std::to_string(plan->workspaceBytes) +
                                              " bytes and be aligned to " + std::to_string(kAlign));
-  if (!model->device->isDevicePointer(p))
+  bool ofDevice = false;
+  FUSERT_TRY(model->device->findMemory(p, "the workspace", ofDevice));
+  if (!ofDevice)
     return fail(FUSERT_INVALID_ARGUMENT, "the workspace is not memory of the device");
   callerWorkspace = p;
   bound = false;
@@ -223,10 +226,21 @@ fusert_status Context::checkOverlap() const {
   return FUSERT_OK;
 }
 
-fusert_status Context::stage(Slot &s) {
+fusert_status Context::stage(Slot &s, bool input) {
   s.staged = false;
   void *address = s.data;
-  if (s.data && !model->device->isDevicePointer(s.data)) {
+  bool ofDevice = false;
+  if (s.data) {
+    const std::string what = std::string("the buffer of ") + (input ? "input '" : "output '") +
+                             model->program->tensors[s.tensor].name + "'";
+    FUSERT_TRY(model->device->findMemory(s.data, what, ofDevice));
+    if (ofDevice && !model->device->hostMemory() &&
+        reinterpret_cast<uintptr_t>(s.data) % FUSEC_GPU_BUFFER_ALIGN != 0)
+      return fail(FUSERT_INVALID_ARGUMENT,
+                  what + " lies in device memory and must begin at a multiple of " +
+                      std::to_string(FUSEC_GPU_BUFFER_ALIGN) + " bytes");
+  }
+  if (s.data && !ofDevice) {
     s.staged = true;
     if (!s.device)
       FUSERT_TRY(model->device->allocate(plan->tensorBytes[s.tensor], &s.device));
@@ -261,9 +275,61 @@ fusert_status Context::execute() {
   return FUSERT_OK;
 }
 
+bool Context::anyStaged() const {
+  const auto staged = [](const Slot &s) { return s.staged; };
+  return std::any_of(inputs.begin(), inputs.end(), staged) ||
+         std::any_of(outputs.begin(), outputs.end(), staged);
+}
+
+bool Context::anyOfCallersDevice() const {
+  const auto given = [](const Slot &s) { return s.data && !s.staged; };
+  return !model->device->hostMemory() &&
+         (callerWorkspace || std::any_of(inputs.begin(), inputs.end(), given) ||
+          std::any_of(outputs.begin(), outputs.end(), given));
+}
+
+namespace {
+
+/// From begin() to end() of a queue, whatever leaves in between.
+class Running {
+public:
+  explicit Running(Queue &queue) : queue(queue) {}
+  Running(const Running &) = delete;
+  Running &operator=(const Running &) = delete;
+  ~Running() {
+    if (!open)
+      return;
+    // Nothing more may be thrown: where an exception is on its way, it says more than what these find.
+    try {
+      if (wait)
+        queue.finish();
+    } catch (...) {
+    }
+    try {
+      queue.end();
+    } catch (...) {
+    }
+  }
+  fusert_status end() {
+    const fusert_status finished = wait ? queue.finish() : FUSERT_OK;
+    open = false;
+    const fusert_status ended = queue.end();
+    return finished == FUSERT_OK ? ended : finished;
+  }
+  bool wait = false; // for what has been enqueued
+
+private:
+  Queue &queue;
+  bool open = true;
+};
+
+} // namespace
+
 fusert_status Context::run(const fusert_buffer *in, size_t inputCount, const fusert_buffer *out,
                            size_t outputCount) {
   FUSERT_TRY(ready());
+  FUSERT_TRY(queue->begin());
+  Running running(*queue);
   bool changed = !bound;
   fusert_status resolved = resolve(inputs, in, inputCount, true, changed);
   if (resolved == FUSERT_OK)
@@ -279,23 +345,18 @@ fusert_status Context::run(const fusert_buffer *in, size_t inputCount, const fus
     bound = false; // until all slots are bound
     for (std::vector<Slot> *side : {&inputs, &outputs})
       for (Slot &s : *side)
-        FUSERT_TRY(stage(s));
+        FUSERT_TRY(stage(s, side == &inputs));
     bound = true;
   }
   FpEnvironment environment;
-  FUSERT_TRY(queue->begin());
-  fusert_status status = execute();
-  bool wait = !callerStream;
-  for (std::vector<Slot> *side : {&inputs, &outputs})
-    for (const Slot &s : *side)
-      wait |= s.staged;
-  if (wait) {
-    const fusert_status finished = queue->finish();
-    if (status == FUSERT_OK)
-      status = finished;
-  }
-  queue->end();
-  return status;
+  running.wait = !callerStream || anyStaged();
+  fusert_status status = FUSERT_OK;
+  if (anyOfCallersDevice())
+    status = queue->followDefaultStream();
+  if (status == FUSERT_OK)
+    status = execute();
+  const fusert_status ended = running.end();
+  return status == FUSERT_OK ? ended : status;
 }
 
 fusert_status Context::counters(const char **json) {

@@ -42,7 +42,9 @@ private:
   fusert_status resolve(std::vector<Slot> &slots, const fusert_buffer *buffers, size_t count,
                         bool input, bool &changed);
   fusert_status checkOverlap() const;
-  fusert_status stage(Slot &slot);
+  fusert_status stage(Slot &slot, bool input);
+  bool anyStaged() const;
+  bool anyOfCallersDevice() const;
   fusert_status execute();
   void releaseDeviceMemory();
 

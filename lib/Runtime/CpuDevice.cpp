@@ -37,7 +37,10 @@ public:
     return fail(FUSERT_INTERNAL, "a CPU uses host memory");
   }
   void release(void *) override {}
-  bool isDevicePointer(const void *) const override { return true; }
+  fusert_status findMemory(const void *, const std::string &, bool &ofDevice) const override {
+    ofDevice = true;
+    return FUSERT_OK;
+  }
   fusert_status createQueue(const QueueOptions &options, std::unique_ptr<Queue> &queue) override {
     if (options.simSeed != 0)
       return fail(FUSERT_INVALID_ARGUMENT, "a seed is for sim targets");

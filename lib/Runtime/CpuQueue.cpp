@@ -32,7 +32,7 @@ public:
     return FUSERT_OK;
   }
   fusert_status finish() override { return FUSERT_OK; }
-  void end() override {}
+  fusert_status end() override { return FUSERT_OK; }
   std::string countersJson() override { return profile.json(); }
 
 private:

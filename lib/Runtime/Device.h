@@ -52,10 +52,13 @@ public:
   virtual fusert_status begin() = 0; // of a run
   virtual fusert_status launch(Launch &launch) = 0;
   virtual fusert_status copy(void *to, const void *from, size_t bytes, Direction direction) = 0;
-  /// Waits for everything before; the only call that may report what a launch or copy did wrong.
+  /// Waits for everything before; the only call that may report what a launch or copy did wrong. Outside of a run too,
+  /// where a caller's stream may be gone already.
   virtual fusert_status finish() = 0;
+  /// What the caller has put on its default stream comes before what follows. Of a queue with a stream of its own.
+  virtual fusert_status followDefaultStream() { return FUSERT_OK; }
   /// After begin(), whatever happened since.
-  virtual void end() = 0;
+  virtual fusert_status end() = 0;
   virtual std::string countersJson() = 0;
 };
 
@@ -76,12 +79,15 @@ public:
   /// Loads the code and uploads the weights. `program` and `weights` outlive the device.
   virtual fusert_status load(const bundle::Program &program,
                              const std::vector<bundle::Weight> &weights) = 0;
+  /// After a load() that the driver is too old for: the lowest version that would do; 0: that was not the reason.
+  virtual int32_t driverNeeded() const { return 0; }
   virtual bool hostMemory() const = 0; // kernels read and write host memory
   virtual void *weight(int32_t index) const = 0;
   virtual fusert_status allocate(size_t bytes, void **memory) = 0; // only where !hostMemory()
   virtual void release(void *memory) = 0;
-  /// True for memory of this device that kernels can use as it is.
-  virtual bool isDevicePointer(const void *p) const = 0;
+  /// Whether kernels can use memory as it is; refuses that of another device. `what` names it in messages.
+  virtual fusert_status findMemory(const void *p, const std::string &what,
+                                   bool &ofDevice) const = 0;
   /// Called at the start of a run for memory that its kernels have to write before they read it.
   virtual void poison(void *, size_t) const {}
   virtual fusert_status createQueue(const QueueOptions &options, std::unique_ptr<Queue> &queue) = 0;

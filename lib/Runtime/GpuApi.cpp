@@ -37,25 +37,27 @@ constexpr Entry entries[] = {
     {offsetof(GpuApi, uploadAsync), "cuMemcpyHtoDAsync_v2", "hipMemcpyHtoDAsync"},
     {offsetof(GpuApi, downloadAsync), "cuMemcpyDtoHAsync_v2", "hipMemcpyDtoHAsync"},
     {offsetof(GpuApi, copyAsync), "cuMemcpyDtoDAsync_v2", "hipMemcpyDtoDAsync"},
+    {offsetof(GpuApi, fillAsync), "cuMemsetD8Async", "hipMemsetD8Async"},
     {offsetof(GpuApi, streamCreate), "cuStreamCreate", "hipStreamCreateWithFlags"},
     {offsetof(GpuApi, streamDestroy), "cuStreamDestroy_v2", "hipStreamDestroy"},
     {offsetof(GpuApi, streamWait), "cuStreamSynchronize", "hipStreamSynchronize"},
+    {offsetof(GpuApi, streamWaitEvent), "cuStreamWaitEvent", "hipStreamWaitEvent"},
+    {offsetof(GpuApi, isCapturing), "cuStreamIsCapturing", "hipStreamIsCapturing"},
+    {offsetof(GpuApi, eventCreate), "cuEventCreate", "hipEventCreateWithFlags"},
+    {offsetof(GpuApi, eventDestroy), "cuEventDestroy_v2", "hipEventDestroy"},
+    {offsetof(GpuApi, eventRecord), "cuEventRecord", "hipEventRecord"},
+    {offsetof(GpuApi, eventWait), "cuEventSynchronize", "hipEventSynchronize"},
     {offsetof(GpuApi, launch), "cuLaunchKernel", "hipModuleLaunchKernel"},
     {offsetof(GpuApi, launchCooperative), "cuLaunchCooperativeKernel", nullptr},
     {offsetof(GpuApi, residentBlocks), "cuOccupancyMaxActiveBlocksPerMultiprocessor", nullptr},
     {offsetof(GpuApi, deviceAttribute), "cuDeviceGetAttribute", nullptr},
-    {offsetof(GpuApi, addressRange), "cuMemGetAddressRange_v2", "hipMemGetAddressRange"},
+    {offsetof(GpuApi, pointerValues), "cuPointerGetAttributes", nullptr},
+    {offsetof(GpuApi, pointerAttributes), nullptr, "hipPointerGetAttributes"},
 };
 
 fusert_status open(GpuVendor vendor, GpuApi &api) {
   const bool nvidia = vendor == GpuVendor::Nvidia;
-  // The plain name of HIP's library is there with development packages only.
-  static const char *const nvidiaNames[] = {"libcuda.so.1", nullptr};
-  static const char *const amdNames[] = {"libamdhip64.so", "libamdhip64.so.7", "libamdhip64.so.6",
-                                         "libamdhip64.so.5", nullptr};
-  void *library = nullptr;
-  for (const char *const *name = nvidia ? nvidiaNames : amdNames; *name && !library; ++name)
-    library = dlopen(*name, RTLD_NOW | RTLD_LOCAL);
+  void *library = openFirst(driverLibraryNames(vendor));
   if (!library)
     return fail(FUSERT_UNAVAILABLE, nvidia ? "no NVIDIA driver: libcuda.so.1 cannot be opened"
                                            : "no AMD driver: libamdhip64.so cannot be opened");
@@ -77,6 +79,22 @@ fusert_status open(GpuVendor vendor, GpuApi &api) {
 
 } // namespace
 
+const char *const *driverLibraryNames(GpuVendor vendor) {
+  // The plain name of HIP's library is there with development packages only, and says nothing of its age.
+  static const char *const nvidia[] = {"libcuda.so.1", nullptr};
+  static const char *const amd[] = {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5",
+                                    "libamdhip64.so", nullptr};
+  return vendor == GpuVendor::Nvidia ? nvidia : amd;
+}
+
+void *openFirst(const char *const *names) {
+  for (const int loaded : {RTLD_NOLOAD, 0})
+    for (const char *const *name = names; *name; ++name)
+      if (void *library = dlopen(*name, RTLD_NOW | RTLD_LOCAL | loaded))
+        return library;
+  return nullptr;
+}
+
 fusert_status openGpuApi(GpuVendor vendor, const GpuApi **api) {
   static std::mutex mutex;
   static GpuApi apis[2];
@@ -89,59 +107,6 @@ fusert_status openGpuApi(GpuVendor vendor, const GpuApi **api) {
   }
   *api = &apis[i];
   return FUSERT_OK;
-}
-
-fusert_status statusOfGpuError(int error) {
-  switch (error) {
-  case 0: return FUSERT_OK;
-  case 2: // out of memory
-    return FUSERT_NO_MEMORY;
-  case 3:   // not initialised
-  case 34:  // stub library
-  case 35:  // insufficient driver
-  case 100: // no device
-  case 101: // invalid device
-  case 802: // system not ready
-  case 803: // driver mismatch
-    return FUSERT_UNAVAILABLE;
-  default:
-    return isStickyGpuError(error)  ? FUSERT_DEVICE_LOST
-           : isImageGpuError(error) ? FUSERT_UNSUPPORTED
-                                    : FUSERT_DEVICE_ERROR;
-  }
-}
-
-fusert_status checkGpu(int error, const std::string &what) {
-  if (error == 0)
-    return FUSERT_OK;
-  return fail(statusOfGpuError(error), what + " failed: driver error " + std::to_string(error));
-}
-
-bool isStickyGpuError(int error) {
-  switch (error) {
-  case 46:  // device unavailable
-  case 214: // uncorrectable ECC error
-  case 220: // uncorrectable NVLink error
-  case 700: // illegal address
-  case 702: // launch timeout
-  case 709: // context destroyed
-  case 710: // device-side assert
-  case 714: // hardware stack error
-  case 715: // illegal instruction
-  case 716: // misaligned address
-  case 717: // invalid address space
-  case 718: // invalid program counter
-  case 719: // launch failed
-  case 999: // unknown
-    return true;
-  default: return false;
-  }
-}
-
-bool isImageGpuError(int error) {
-  return error == 200 /* invalid image */ || error == 209 /* no binary for the device */ ||
-         error == 218 /* bad PTX */ || error == 222 /* PTX too new */ ||
-         error == 221 /* no JIT compiler */ || error == 301 /* file not found */;
 }
 
 } // namespace fusec::rt

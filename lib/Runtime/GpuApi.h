@@ -32,13 +32,21 @@ struct GpuApi {
   int (*moduleFunction)(Handle *function, Handle module, const char *name);
   int (*allocate)(Pointer *memory, size_t bytes);
   int (*release)(Pointer memory);
-  int (*upload)(Pointer to, const void *from, size_t bytes); // waits
+  /// On the default stream. Pageable memory has been read when it returns, but may not have arrived yet.
+  int (*upload)(Pointer to, const void *from, size_t bytes);
   int (*uploadAsync)(Pointer to, const void *from, size_t bytes, Handle stream);
   int (*downloadAsync)(void *to, Pointer from, size_t bytes, Handle stream);
   int (*copyAsync)(Pointer to, Pointer from, size_t bytes, Handle stream);
+  int (*fillAsync)(Pointer to, unsigned char value, size_t bytes, Handle stream);
   int (*streamCreate)(Handle *stream, unsigned flags);
   int (*streamDestroy)(Handle stream);
   int (*streamWait)(Handle stream);
+  int (*streamWaitEvent)(Handle stream, Handle event, unsigned flags);
+  int (*isCapturing)(Handle stream, int *status); // 0: not
+  int (*eventCreate)(Handle *event, unsigned flags);
+  int (*eventDestroy)(Handle event);
+  int (*eventRecord)(Handle event, Handle stream);
+  int (*eventWait)(Handle event);
   int (*launch)(Handle function, unsigned gridX, unsigned gridY, unsigned gridZ, unsigned blockX,
                 unsigned blockY, unsigned blockZ, unsigned sharedBytes, Handle stream,
                 void **parameters, void **extra);
@@ -48,10 +56,17 @@ struct GpuApi {
   int (*residentBlocks)(int *blocks, Handle function, int blockThreads,
                         size_t dynamicSharedBytes);              // NVIDIA: of a core
   int (*deviceAttribute)(int *value, int attribute, int device); // NVIDIA
-  int (*addressRange)(Pointer *base, size_t *bytes,
-                      Pointer inside); // fails for memory that is not the device's
+  /// NVIDIA: values of `count` attributes (CUpointer_attribute); zeros for memory that the driver does not know.
+  int (*pointerValues)(unsigned count, int *attributes, void **values, Pointer pointer);
+  int (*pointerAttributes)(void *attributes, const void *pointer); // AMD: a hipPointerAttribute_t
   GpuVendor vendor;
 };
+
+/// Names of the vendor's driver library, newest first; a null ends them.
+const char *const *driverLibraryNames(GpuVendor vendor);
+/// The first of these libraries that the process has loaded already, or else that can be opened; or null. A second copy
+/// of a driver's library does not know what was made with the first.
+void *openFirst(const char *const *names);
 
 /// Opens the vendor's driver library once. FUSERT_UNAVAILABLE when it is missing or lacks a function.
 fusert_status openGpuApi(GpuVendor vendor, const GpuApi **api);
@@ -60,9 +75,13 @@ fusert_status openGpuApi(GpuVendor vendor, const GpuApi **api);
 fusert_status statusOfGpuError(int error);
 /// The same with a message, where the driver's call `what` failed.
 fusert_status checkGpu(int error, const std::string &what);
+/// "driver error 700 (illegal address)".
+std::string gpuErrorText(int error);
 /// True for errors after which the device's context is of no more use.
 bool isStickyGpuError(int error);
 /// True when the image is not for this device or too new for this driver: another image may do.
 bool isImageGpuError(int error);
+/// True when blocks may not wait for each other here: the device is shared or split up, or has less room than it says.
+bool isCooperativeRefusal(int error);
 
 } // namespace fusec::rt

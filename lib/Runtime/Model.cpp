@@ -64,7 +64,7 @@ fusert_status Model::choose(const char *target) {
 }
 
 /// The newest architecture whose code the device takes: a GPU runs no code for a newer one than it is, and the driver
-/// knows best which older ones it runs.
+/// knows best which older ones it runs. An old driver may take older architectures alone.
 fusert_status Model::loadBest(const DeviceKind &kind, int32_t ordinal) {
   std::vector<const bundle::Program *> candidates;
   std::string inside;
@@ -80,14 +80,23 @@ fusert_status Model::loadBest(const DeviceKind &kind, int32_t ordinal) {
     return std::pair(a->target.size(), a->target) > std::pair(b->target.size(), b->target);
   };
   std::stable_sort(candidates.begin(), candidates.end(), newer);
+  int32_t driverNeeded = 0; // the lowest version
+  std::string tooOld;
   for (const bundle::Program *p : candidates) {
     program = p;
     device = kind.make(ordinal);
     const fusert_status status = device->load(*p, content.weights);
-    if (status != FUSERT_UNSUPPORTED)
+    const int32_t needed = status == FUSERT_UNAVAILABLE ? device->driverNeeded() : 0;
+    if (status != FUSERT_UNSUPPORTED && needed == 0)
       return status;
+    if (needed != 0 && (driverNeeded == 0 || needed < driverNeeded)) {
+      driverNeeded = needed;
+      tooOld = lastError();
+    }
   }
   device.reset();
+  if (driverNeeded != 0)
+    return fail(FUSERT_UNAVAILABLE, tooOld);
   return fail(FUSERT_UNSUPPORTED, "GPU number " + std::to_string(ordinal) +
                                       " runs none of the bundle's programs (" + inside +
                                       "). Compile for this GPU's target");

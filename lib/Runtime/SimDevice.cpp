@@ -23,7 +23,10 @@ public:
     return fail(FUSERT_INTERNAL, "sim uses host memory");
   }
   void release(void *) override {}
-  bool isDevicePointer(const void *) const override { return true; }
+  fusert_status findMemory(const void *, const std::string &, bool &ofDevice) const override {
+    ofDevice = true;
+    return FUSERT_OK;
+  }
   void poison(void *memory, size_t bytes) const override {
     if (bytes > 0)
       std::memset(memory, 0xff, bytes); // NaN, -1
@@ -55,7 +58,7 @@ public:
     return FUSERT_OK;
   }
   fusert_status finish() override { return FUSERT_OK; }
-  void end() override {}
+  fusert_status end() override { return FUSERT_OK; }
   std::string countersJson() override { return simCountersJson(*device.program, counts); }
 
 private:

@@ -1,8 +1,6 @@
 // Every allocation of load, create, run and destroy may fail: the call says NO_MEMORY, nothing leaks, the next try
 // works.
-#include "Bundle/Writer.h"
-#include "TestModels.h"
-#include "fusec/runtime.h"
+#include "FakeDriver.h"
 
 #include <atomic>
 #include <cstdlib>
@@ -125,4 +123,25 @@ TEST_CASE("the n-th allocation fails: sim") {
   load.struct_size = sizeof load;
   load.target = "sim:sm_90";
   eachAllocationFails(*writeBundle(m), &load);
+}
+
+TEST_CASE("the n-th allocation of a run fails: gpu") {
+  for (const Vendor &v : vendors) {
+    Fake fake(v);
+    const std::vector<uint8_t> bytes = gpuBundle(v.target);
+    std::vector<float> x(100, 1), y(100, -1);
+    const fusert_buffer in{x.data(), 400}, out{y.data(), 400};
+    fusert_status status = FUSERT_NO_MEMORY;
+    for (long n = 1; status != FUSERT_OK; ++n) {
+      REQUIRE(n < 1000);
+      Loaded loaded(bytes, v.target);
+      failAt = n;
+      status = fusert_run(loaded.context, &in, 1, &out, 1);
+      failAt = 0;
+      CHECK((status == FUSERT_OK || status == FUSERT_NO_MEMORY));
+      CHECK(fake.state().pushed == 0); // what was current before is so again
+      CHECK(loaded.run(x.data(), y.data()) == FUSERT_OK);
+    }
+    fake.requireClean();
+  }
 }

@@ -38,8 +38,56 @@ struct Fake {
     CHECK(s.contexts == 0);
     CHECK(s.modules == 0);
     CHECK(s.streams == 0);
+    CHECK(s.events == 0);
+    CHECK(s.pushed == 0);
     CHECK(s.allocations == 0);
   }
+};
+
+/// The caller's own use of a fake driver: a device is current, and its functions by their names for CUDA.
+struct Caller {
+  const Fake &fake;
+  const bool nvidia;
+  const int device;
+  Caller(const Fake &fake, const Vendor &v, int device = 0)
+      : fake(fake), nvidia(v.target[0] == 's'), device(device) {
+    void *context = nullptr;
+    if (nvidia) {
+      REQUIRE(fake.call<int(void **, int)>("cuDevicePrimaryCtxRetain")(&context, device) == 0);
+      REQUIRE(fake.call<int(void *)>("cuCtxPushCurrent_v2")(context) == 0);
+    } else {
+      REQUIRE(fake.call<int(int)>("hipSetDevice")(device) == 0);
+    }
+  }
+  ~Caller() {
+    void *context = nullptr;
+    if (nvidia) {
+      fake.call<int(void **)>("cuCtxPopCurrent_v2")(&context);
+      fake.call<int(int)>("cuDevicePrimaryCtxRelease_v2")(device);
+    } else {
+      fake.call<int(int)>("hipSetDevice")(0);
+    }
+  }
+  template <typename F> F *call(const char *cuda, const char *hip) const {
+    return fake.call<F>(nvidia ? cuda : hip);
+  }
+  void *stream() const {
+    void *s = nullptr;
+    REQUIRE(call<int(void **, unsigned)>("cuStreamCreate", "hipStreamCreateWithFlags")(&s, 1) == 0);
+    return s;
+  }
+  void destroy(void *stream) const {
+    CHECK(call<int(void *)>("cuStreamDestroy_v2", "hipStreamDestroy")(stream) == 0);
+  }
+  /// 100 elements of this value.
+  float *memory(FakeMemory kind, int where, float value) const {
+    auto *p = static_cast<float *>(
+        fake.call<void *(FakeMemory, int, size_t)>("fakeGpuAllocate")(kind, where, 400));
+    for (int i = 0; i < 100; ++i)
+      p[i] = value;
+    return p;
+  }
+  void release(void *memory) const { fake.call<void(void *)>("fakeGpuRelease")(memory); }
 };
 
 inline std::vector<uint8_t> text(const std::string &s) {
@@ -94,6 +142,36 @@ inline std::vector<uint8_t> gpuBundle(const std::string &target,
     images.insert(images.begin(), firstImage);
   return *writeBundle(gpuModel({target}, images));
 }
+
+/// A model with one context whose shapes are set.
+struct Loaded {
+  fusert_model model = 0;
+  fusert_context context = 0;
+  Loaded(const std::vector<uint8_t> &bytes, const char *target, void *stream = nullptr,
+         int device = 0) {
+    fusert_load_options load{};
+    load.struct_size = sizeof load;
+    load.target = target;
+    load.device = device;
+    REQUIRE(fusert_load_memory(bytes.data(), bytes.size(), &load, &model) == FUSERT_OK);
+    fusert_context_options options{};
+    options.struct_size = sizeof options;
+    options.stream = stream;
+    REQUIRE(fusert_context_create(model, &options, &context) == FUSERT_OK);
+    const int64_t n = 100;
+    REQUIRE(fusert_set_symbols(context, &n, 1) == FUSERT_OK);
+  }
+  ~Loaded() {
+    CHECK(fusert_context_destroy(context) == FUSERT_OK);
+    CHECK(fusert_unload(model) == FUSERT_OK);
+  }
+  Loaded(const Loaded &) = delete;
+  Loaded &operator=(const Loaded &) = delete;
+  fusert_status run(void *x, void *y) const {
+    const fusert_buffer in{x, 400}, out{y, 400};
+    return fusert_run(context, &in, 1, &out, 1);
+  }
+};
 
 /// Loads, runs once with host buffers, takes everything down; the first status that is not FUSERT_OK.
 inline fusert_status wholeLife(const std::vector<uint8_t> &bytes, const char *target, int runs = 1,

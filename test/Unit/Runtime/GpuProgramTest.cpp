@@ -74,6 +74,23 @@ TEST_CASE("gpu: a failure that is not the image's ends the search for a program"
   fake.requireClean();
 }
 
+TEST_CASE("gpu: a driver that is too old for the newest program takes an older one") {
+  Fake fake(vendors[0]);
+  Model m = gpuModel({"sm_80", "sm_90"}, {kGoodImage});
+  m.programs[0].images[0].minDriver = 11000;
+  const auto bytes = [&] { return *writeBundle(m); };
+  fake.call<void(int)>("fakeGpuSetVersion")(11040);
+  CHECK(wholeLife(bytes(), "cuda") == FUSERT_OK);
+  m.programs[0].images[0].minDriver = 11080;
+  CHECK(wholeLife(bytes(), "cuda") == FUSERT_UNAVAILABLE);
+  CHECK(std::string(fusert_last_error()) ==
+        "the driver is too old: it has version 11040, version 11080 is needed");
+  // One that the device would not run anyway says nothing about what is needed.
+  m.programs[1].images = {{m.programs[1].images[0].kind, text("OTHER"), 0}};
+  CHECK(wholeLife(bytes(), "cuda") == FUSERT_UNAVAILABLE);
+  fake.requireClean();
+}
+
 TEST_CASE("gpu: weights go up once for a model, however many contexts it has") {
   for (const Vendor &v : vendors) {
     Fake fake(v);

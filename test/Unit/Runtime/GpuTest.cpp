@@ -41,6 +41,38 @@ TEST_CASE("gpu: phases of one kernel are one launch where the driver holds all b
   CHECK(launches(amd, 4, 2) == std::pair(8, 0));
 }
 
+TEST_CASE("gpu: where the driver refuses blocks that wait for each other, phases are launched one "
+          "by one") {
+  for (const int error : {720, 801}) {
+    Fake fake(vendors[0]);
+    fake.call<void(int)>("fakeGpuRefuseCooperative")(error);
+    CHECK(wholeLife(gridBundle("sm_90", 2), "sm_90", 2) == FUSERT_OK);
+    fake.requireClean();
+    const std::string log = fake.state().log;
+    const size_t first = log.find("launchCooperative");
+    REQUIRE(first != std::string::npos);
+    CHECK(log.find("launchCooperative", first + 1) == std::string::npos); // asked once
+  }
+  Fake fake(vendors[0]);
+  fake.call<void(int)>("fakeGpuRefuseCooperative")(719);
+  CHECK(wholeLife(gridBundle("sm_90", 2), "sm_90") == FUSERT_DEVICE_LOST);
+  fake.requireClean();
+}
+
+TEST_CASE("gpu: a grid that the driver cannot count is refused") {
+  for (const Vendor &v : vendors) {
+    Fake fake(v);
+    Model m = gpuModel({v.target}, {kGoodImage});
+    m.programs[0].kernels[0].grids = {int64_t{1} << 26}; // of 64 threads
+    const bool counts64 = v.target[0] == 's';
+    CHECK(wholeLife(*writeBundle(m), v.target) == (counts64 ? FUSERT_OK : FUSERT_INVALID_ARGUMENT));
+    if (!counts64)
+      CHECK(std::string(fusert_last_error()) == "under these shapes kernel 'add' has 67108864 "
+                                                "blocks; this GPU takes at most 67108863");
+    fake.requireClean();
+  }
+}
+
 TEST_CASE("gpu: each call may fail; nothing leaks and the next try works") {
   for (const bool grid : {false, true})
     for (const Vendor &v : vendors) {

@@ -64,7 +64,19 @@ static_assert(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT == 16 &&
               CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR == 81 &&
               CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR == 75 &&
               CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR == 76);
-SAME(addressRange, cuMemGetAddressRange);
+SAME(fillAsync, cuMemsetD8Async);
+SAME(streamWaitEvent, cuStreamWaitEvent);
+SAME(isCapturing, cuStreamIsCapturing);
+SAME(eventCreate, cuEventCreate);
+SAME(eventDestroy, cuEventDestroy);
+SAME(eventRecord, cuEventRecord);
+SAME(eventWait, cuEventSynchronize);
+SAME(pointerValues, cuPointerGetAttributes);
+static_assert(CU_POINTER_ATTRIBUTE_CONTEXT == 1 && CU_POINTER_ATTRIBUTE_MEMORY_TYPE == 2 &&
+              CU_POINTER_ATTRIBUTE_IS_MANAGED == 8 && CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL == 9 &&
+              CU_MEMORYTYPE_DEVICE == 2);
+static_assert(CU_STREAM_NON_BLOCKING == 1 && CU_EVENT_DISABLE_TIMING == 2 &&
+              CU_STREAM_CAPTURE_STATUS_NONE == 0);
 #endif
 
 #if HAVE_HIP_H
@@ -88,7 +100,20 @@ SAME(streamCreate, hipStreamCreateWithFlags);
 SAME(streamDestroy, hipStreamDestroy);
 SAME(streamWait, hipStreamSynchronize);
 SAME(launch, hipModuleLaunchKernel);
-SAME(addressRange, hipMemGetAddressRange);
+SAME(fillAsync, hipMemsetD8Async);
+SAME(streamWaitEvent, hipStreamWaitEvent);
+SAME(isCapturing, hipStreamIsCapturing);
+SAME(eventCreate, hipEventCreateWithFlags);
+SAME(eventDestroy, hipEventDestroy);
+SAME(eventRecord, hipEventRecord);
+SAME(eventWait, hipEventSynchronize);
+SAME(pointerAttributes, hipPointerGetAttributes);
+static_assert(hipStreamNonBlocking == 1 && hipEventDisableTiming == 2);
+#if HIP_VERSION >= 60000000
+static_assert(hipMemoryTypeDevice == 2 && hipMemoryTypeManaged == 3);
+#else
+static_assert(hipMemoryTypeDevice == 1);
+#endif
 #endif
 
 } // namespace
