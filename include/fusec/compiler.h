@@ -24,11 +24,12 @@ namespace fusec::compiler {
 
 /// What is asked for, in the words of fusec's command line.
 struct Options {
-  std::string input;                // ONNX model, or a dump of a stage up to gir
-  std::string output;               // bundle to write, through a temporary file beside it
-  std::vector<std::string> targets; // "host", "sm_90", "sim:gfx90a"; none: host, or a dump's own
-  std::vector<std::string> dims;    // "batch=4", "batch=1..64", "batch=1..64:8"
-  std::vector<std::string> shapes;  // "x:1x3x224x224", "x:[batch,3,224,224]"
+  std::string input;                  // ONNX model, or a dump of a stage up to gir
+  std::string output;                 // bundle to write, through a temporary file beside it
+  std::vector<std::string> targets;   // "host", "sm_90", "sim:gfx90a"; none: host, or a dump's own
+  std::vector<std::string> dims;      // "batch=4", "batch=1..64", "batch=1..64:8"
+  std::vector<std::string> shapes;    // "x:1x3x224x224", "x:[batch,3,224,224]"
+  std::vector<std::string> setInputs; // inputs as constants: "sr=16000", "x=[1,2]", "x=@x.npy"
   std::vector<std::string> markOutputs; // inner tensors that become outputs as well
   std::vector<std::string> dumpStages;  // stages whose text goes to `print`; "all": each one
   std::string dumpDir;                  // takes one file a stage and the constants; empty: none

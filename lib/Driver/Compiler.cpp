@@ -114,6 +114,7 @@ Result<CompileOptions> pipelineOptions(const Options &given) {
     FUSEC_CHECK(parseDimOption(text, options.import));
   for (const std::string &text : given.shapes)
     FUSEC_CHECK(parseShapeOption(text, options.import));
+  options.import.setInputs = given.setInputs;
   options.import.markOutputs = given.markOutputs;
   options.targets = given.targets;
   for (const std::string &text : given.dumpStages) {

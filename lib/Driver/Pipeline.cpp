@@ -155,10 +155,11 @@ private:
       ConstantStore constants(folder.empty() ? "." : folder.string());
       loadedStage = stage;
       const ImportOptions &import = options.import;
-      if (!import.dims.empty() || !import.shapes.empty() || !import.markOutputs.empty())
-        return Diagnostic{
-            Diag::BadOption, options.inputPath,
-            "--dim, --shape and --mark-output belong to the model, not to a dump of a later stage"};
+      if (!import.dims.empty() || !import.shapes.empty() || !import.setInputs.empty() ||
+          !import.markOutputs.empty())
+        return Diagnostic{Diag::BadOption, options.inputPath,
+                          "--dim, --shape, --set-input and --mark-output belong to the model, not "
+                          "to a dump of a later stage"};
       FUSEC_CHECK(loadDump(text.str(), options.inputPath, targets, constants, state));
       FUSEC_CHECK(checkMinDriver());
       return verifyState(stage, state);

@@ -21,6 +21,7 @@ Result<Graph> GraphBuilder::run(onnx::ModelProto &model) {
   top.opsets = &opsets;
   frame = &top;
   reserveNames(proto);
+  FUSEC_CHECK(readSetInputs(proto));
   initialisers(proto, "");
   graphInputs(proto, scope);
   auto declared = declarations(proto); // refers to the sizes that inputs have named

@@ -102,6 +102,10 @@ private:
   /// What is refused here is noted, and its name is bound to kPoisoned.
   void initialisers(const onnx::GraphProto &proto, const std::string &prefix);
   void graphInputs(const onnx::GraphProto &proto, NameScope &scope);
+  /// The values of --set-input, and the sizes that they fix.
+  Status readSetInputs(const onnx::GraphProto &proto);
+  Status readSetInput(const onnx::ValueInfoProto &input, const std::string &value);
+  Status fixSize(const std::string &name, int64_t size, const std::string &place);
   Status graphInput(const onnx::ValueInfoProto &input);
   Result<Shape> givenShape(const onnx::TypeProto_Tensor &type, const std::string &name,
                            const std::vector<ShapeEntry> &entries);
@@ -150,6 +154,7 @@ private:
   std::unordered_set<ValueId> madeUp; // values that have no name of the model's yet
   std::map<Hash128, ValueId> constantIds;
   ImportMemory &memory;
+  std::map<std::string, ConstantRef> setInputs;
   std::map<std::string, DimExpr> sizes; // of the names that inputs have for them
 };
 

@@ -1,6 +1,9 @@
 #include "Onnx/DimTools.h"
 #include "Onnx/GraphBuilder.h"
 #include "Onnx/Tensors.h"
+#include "Onnx/ValueText.h"
+#include "Support/NamedText.h"
+#include "Support/TypeText.h"
 
 #include <algorithm>
 
@@ -43,6 +46,10 @@ void GraphBuilder::graphInputs(const onnx::GraphProto &proto, NameScope &scope) 
       errors.push_back({Diag::BadGraph, where("input '" + name + "'"), "is listed twice"});
       continue;
     }
+    if (auto set = setInputs.find(name); set != setInputs.end()) {
+      scope.names[name] = constantValue(set->second, name);
+      continue;
+    }
     if (scope.names.count(name))
       continue; // an initialiser of the same name is its default value, which we take as fixed
     if (!note(graphInput(input)))
@@ -50,6 +57,98 @@ void GraphBuilder::graphInputs(const onnx::GraphProto &proto, NameScope &scope) 
   }
   for (const std::string &name : unusedShapes)
     errors.push_back({Diag::BadOption, "--shape " + name, "the model has no input of this name"});
+}
+
+Status GraphBuilder::readSetInputs(const onnx::GraphProto &proto) {
+  std::vector<std::string> names;
+  std::string listed;
+  for (const auto &input : proto.input()) {
+    names.push_back(input.name());
+    listed += (listed.empty() ? "'" : ", '") + input.name() + "'";
+  }
+  for (const std::string &text : options.setInputs) {
+    auto bad = [&](std::string what) {
+      return Diagnostic{Diag::BadOption, "--set-input " + text, std::move(what)};
+    };
+    const auto pair = splitNamed(text, names);
+    if (!pair)
+      return bad("expected NAME=VALUE, where VALUE is a number, a list such as [1,2] or @FILE.npy");
+    const auto at = std::find(names.begin(), names.end(), pair->first);
+    if (at == names.end())
+      return bad("the model has no input '" + pair->first + "'" +
+                 (names.empty() ? "" : "; its inputs are " + listed));
+    if (setInputs.count(pair->first))
+      return bad("the input '" + pair->first + "' is given twice");
+    FUSEC_CHECK(readSetInput(proto.input(static_cast<int>(at - names.begin())), pair->second));
+  }
+  return success();
+}
+
+Status GraphBuilder::readSetInput(const onnx::ValueInfoProto &input, const std::string &value) {
+  const std::string place = "--set-input " + input.name() + "=" + value;
+  auto bad = [&](std::string what) { return Diagnostic{Diag::BadOption, place, std::move(what)}; };
+  const auto &tensor = input.type().tensor_type();
+  const auto type = dtypeOfOnnx(tensor.elem_type());
+  if (!type)
+    return bad("the input has elements of type " + onnxTypeName(tensor.elem_type()) +
+               ", which is not supported");
+  // A size is fixed, or has a name, or neither.
+  std::vector<ShapeEntry> dims;
+  const auto given = options.shapes.find(input.name());
+  const bool hasShape = given != options.shapes.end() || tensor.has_shape();
+  if (given != options.shapes.end())
+    dims = given->second;
+  else
+    for (const auto &dim : tensor.shape().dim())
+      dims.push_back(dim.has_dim_value() && dim.dim_value() >= 0 ? ShapeEntry(dim.dim_value())
+                                                                 : ShapeEntry(dim.dim_param()));
+  const bool isFile = value[0] == '@';
+  ConstantRef constant;
+  if (isFile) {
+    FUSEC_TRY(constant, readTensorFile(value.substr(1), *type, options.limits));
+  } else {
+    FUSEC_TRY(constant, readValueText(value, *type, options.limits, place));
+  }
+  const bool isOne = std::all_of(dims.begin(), dims.end(),
+                                 [](const ShapeEntry &e) { return e == ShapeEntry(int64_t(1)); });
+  if (!isFile && constant->dims.empty() && isOne) // a number alone serves [1] and [1,1] too
+    constant = makeConstantView(*type, std::vector<int64_t>(dims.size(), 1), constant->bytes,
+                                constant->sizeBytes, constant);
+  bool fits = !hasShape || dims.size() == constant->dims.size();
+  for (size_t d = 0; fits && hasShape && d < dims.size(); ++d)
+    fits = std::holds_alternative<std::string>(dims[d]) || dims[d] == ShapeEntry(constant->dims[d]);
+  if (constant->type != *type || !fits) {
+    std::string wanted;
+    for (const ShapeEntry &e : dims)
+      wanted += (wanted.empty() ? "" : ",") +
+                (std::holds_alternative<int64_t>(e) ? std::to_string(std::get<int64_t>(e))
+                 : std::get<std::string>(e).empty() ? "?"
+                                                    : std::get<std::string>(e));
+    const Shape shape(constant->dims.begin(), constant->dims.end());
+    return bad("the input is " + std::string(fusec::name(*type)) +
+               (hasShape ? "[" + wanted + "]" : " of any shape") + ", given is " +
+               typeText(constant->type, shape, {}));
+  }
+  for (size_t d = 0; d < dims.size(); ++d)
+    if (const auto *name = std::get_if<std::string>(&dims[d]); name && !name->empty())
+      FUSEC_CHECK(fixSize(*name, constant->dims[d], place));
+  setInputs.emplace(input.name(), std::move(constant));
+  return success();
+}
+
+Status GraphBuilder::fixSize(const std::string &name, int64_t size, const std::string &place) {
+  auto bad = [&](std::string what) {
+    return Diagnostic{Diag::BadOption, place,
+                      "gives '" + name + "' the size " + std::to_string(size) + ", " +
+                          std::move(what)};
+  };
+  if (auto range = options.dims.find(name);
+      range != options.dims.end() && (size < range->second.min || size > range->second.max))
+    return bad("which --dim does not allow");
+  const auto [known, isNew] = sizes.emplace(name, size);
+  if (!isNew && !known->second.isConst(size))
+    return bad("another --set-input gives it " + known->second.str({}));
+  return success();
 }
 
 Status GraphBuilder::graphInput(const onnx::ValueInfoProto &input) {

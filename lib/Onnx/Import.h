@@ -27,6 +27,8 @@ struct Limits {
 struct ImportOptions {
   std::map<std::string, Symbol> dims; // range of a dim_param, from --dim
   std::map<std::string, std::vector<ShapeEntry>> shapes;
+  std::vector<std::string>
+      setInputs; // inputs that become constants: "sr=16000", "x=[1,2]", "x=@x.npy"
   std::vector<std::string> markOutputs; // inner tensors that become outputs as well
   std::string outputPath; // a file that will be replaced: refused as external data; empty: none
   Limits limits;
@@ -43,8 +45,10 @@ Status parseShapeOption(std::string_view text, ImportOptions &options);
 Result<Graph> importOnnx(const std::string &path, const ImportOptions &options);
 
 /// Reads a file that holds one TensorProto, or, where its name ends with .npy, an array of NumPy's. A bfloat16 is there
-/// what the Python package ml_dtypes makes of it, two bytes of type V.
-Result<ConstantRef> readTensorFile(const std::string &path, const Limits &limits = {});
+/// what the Python package ml_dtypes makes of it, two bytes of type V; where `wanted` is bf16, NumPy's own u16 is taken
+/// as its bits.
+Result<ConstantRef> readTensorFile(const std::string &path, std::optional<DType> wanted = {},
+                                   const Limits &limits = {});
 
 /// The operators that importOnnx accepts, as a Markdown table.
 std::string supportedOperatorsMarkdown();

@@ -276,9 +276,14 @@ Result<ConstantRef> readSparseTensor(onnx::SparseTensorProto &tensor, ExternalFi
   return makeConstant(values->type, std::move(dims), std::move(data));
 }
 
-Result<ConstantRef> readTensorFile(const std::string &path, const Limits &limits) {
-  if (std::string_view(path).ends_with(".npy"))
-    return readNpyFile(path, limits);
+Result<ConstantRef> readTensorFile(const std::string &path, std::optional<DType> wanted,
+                                   const Limits &limits) {
+  if (std::string_view(path).ends_with(".npy")) {
+    FUSEC_TRY(ConstantRef c, readNpyFile(path, limits));
+    if (wanted != DType::BF16 || c->type != DType::U16)
+      return c;
+    return makeConstantView(*wanted, c->dims, c->bytes, c->sizeBytes, c);
+  }
   FUSEC_TRY(Bytes bytes, readWholeFile(path, limits.modelBytes, "tensor file"));
   std::string_view view(reinterpret_cast<const char *>(bytes->data()), bytes->size());
   FUSEC_CHECK(scanWire(view, onnx::TensorProto::descriptor(), path, limits));

@@ -5,19 +5,6 @@
 
 namespace fusec::tools {
 
-std::optional<std::pair<std::string, std::string>>
-splitNamed(const std::string &text, const std::vector<std::string> &names) {
-  size_t at = text.find('=', 1);
-  size_t longest = 0;
-  for (const std::string &name : names)
-    if (name.size() > longest && text.size() > name.size() && text[name.size()] == '=' &&
-        text.compare(0, name.size(), name) == 0)
-      at = longest = name.size();
-  if (at == std::string::npos || at + 1 == text.size())
-    return std::nullopt;
-  return std::pair(text.substr(0, at), text.substr(at + 1));
-}
-
 /// One '_' for each character that is not plain, of however many bytes it is.
 static std::string plain(const std::string &tensor) {
   std::string out;

@@ -8,6 +8,7 @@
 #include "Driver/State.h"
 #include "Onnx/Import.h"
 #include "Reference/GraphInterpreter.h"
+#include "Support/NamedText.h"
 #include "Support/Text.h"
 
 #include <CLI/CLI.hpp>
@@ -36,7 +37,7 @@ namespace {
 
 struct CommandLine {
   std::string file, output = "-", constants, outputDir;
-  std::vector<std::string> passes, inputs, dims, shapes;
+  std::vector<std::string> passes, inputs, dims, shapes, setInputs;
   bool interpret = false, listPasses = false, noFold = false, roundEach = false;
 };
 
@@ -75,6 +76,7 @@ Result<std::unique_ptr<Program>> load(const CommandLine &line, const ConstantSto
       FUSEC_CHECK(parseDimOption(d, options));
     for (const std::string &s : line.shapes)
       FUSEC_CHECK(parseShapeOption(s, options));
+    options.setInputs = line.setInputs;
     if (!line.noFold)
       options.evaluator = referenceEvaluator();
     return importModel(line.file, options);
@@ -86,7 +88,7 @@ Result<std::unique_ptr<Program>> load(const CommandLine &line, const ConstantSto
 Result<std::vector<NamedTensor>> readInputs(const CommandLine &line, const Program &program) {
   std::vector<NamedTensor> list;
   for (const std::string &spec : line.inputs) {
-    const auto pair = tools::splitNamed(spec, program.inputNames());
+    const auto pair = splitNamed(spec, program.inputNames());
     if (!pair)
       return Diagnostic{Diag::BadOption, "--input " + spec, "expected NAME=FILE"};
     FUSEC_TRY(ConstantRef c, readTensorFile(pair->second));
@@ -185,6 +187,10 @@ int runTool(int argc, char **argv) {
       ->allow_extra_args(false)
       ->option_text("TEXT (repeatable)");
   app.add_option("--shape", line.shapes, "INPUT:1x3x224x224 or INPUT:[batch,3]")
+      ->allow_extra_args(false)
+      ->option_text("TEXT (repeatable)");
+  app.add_option("--set-input", line.setInputs,
+                 "NAME=VALUE: a model's input that becomes a constant")
       ->allow_extra_args(false)
       ->option_text("TEXT (repeatable)");
   app.add_flag("--no-fold", line.noFold, "import a model without folding constants");

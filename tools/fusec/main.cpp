@@ -171,6 +171,10 @@ void addModelOptions(CLI::App &app, CommandLine &line) {
                  "shape of an input: x:1x3x224x224 or x:[batch,3,224,224]")
       ->allow_extra_args(false)
       ->option_text("TEXT (repeatable)");
+  app.add_option("--set-input", options.setInputs,
+                 "input that becomes a constant: sr=16000, x=[1,2], x=[[1,2],[3,4]] or x=@FILE.npy")
+      ->allow_extra_args(false)
+      ->option_text("TEXT (repeatable)");
   app.add_option("--mark-output", options.markOutputs,
                  "inner tensor that becomes an output as well")
       ->allow_extra_args(false)

@@ -61,16 +61,14 @@ void writeNpy(const std::string &path, const HostTensor &t) {
 }
 
 HostTensor readTensor(const std::string &path, fusec::DType wanted) {
-  const bool isNpy = path.ends_with(".npy");
-  if (!isNpy && !path.ends_with(".pb"))
+  if (!path.ends_with(".npy") && !path.ends_with(".pb"))
     throw ToolError(fusec::Diag::BadOption, path,
                     "give a .npy file or a .pb file with one TensorProto");
-  fusec::Result<fusec::ConstantRef> read = fusec::readTensorFile(path);
+  fusec::Result<fusec::ConstantRef> read = fusec::readTensorFile(path, wanted);
   if (!read)
     throw ToolError(read.errors().front());
   const fusec::Constant &c = **read;
-  const bool isBits = isNpy && wanted == fusec::DType::BF16 && c.type == fusec::DType::U16;
-  return {isBits ? wanted : c.type, c.dims, std::vector<uint8_t>(c.bytes, c.bytes + c.sizeBytes)};
+  return {c.type, c.dims, std::vector<uint8_t>(c.bytes, c.bytes + c.sizeBytes)};
 }
 
 } // namespace fusert

@@ -22,8 +22,8 @@ struct HostTensor {
 /// A file of NumPy's (common/NpyWriter.h). Throws ToolError.
 void writeNpy(const std::string &path, const HostTensor &tensor);
 
-/// A .npy file, or a .pb file that holds one ONNX TensorProto, by extension, for a tensor of this type. NumPy alone has
-/// no bfloat16: for one, u16 is taken as its bits. Throws ToolError.
+/// A .npy file, or a .pb file that holds one ONNX TensorProto, by extension, as readTensorFile()
+/// reads it. Throws ToolError.
 HostTensor readTensor(const std::string &path, fusec::DType wanted);
 
 } // namespace fusert

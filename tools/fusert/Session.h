@@ -1,5 +1,6 @@
 #pragma once
 #include "HostTensor.h"
+#include "Support/NamedText.h"
 #include "ToolError.h"
 #include "common/Names.h"
 #include "fusec/runtime.h"
@@ -87,7 +88,7 @@ std::pair<std::string, std::string> splitPair(const std::string &text, const std
   std::vector<std::string> names;
   for (const auto &named : list)
     names.push_back(named.name);
-  auto pair = fusec::tools::splitNamed(text, names);
+  auto pair = fusec::splitNamed(text, names);
   if (!pair)
     throw ToolError(fusec::Diag::BadOption, option + " " + text, "expected NAME=VALUE");
   return *pair;
