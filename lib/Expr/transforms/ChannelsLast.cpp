@@ -15,18 +15,19 @@
 // scan, a branch, a scatter or an opaque equation takes as a whole keep their layout.
 //
 // Temps are grouped by equations that read and write images at the same place (activations, pools, residual sums);
-// a group with a convolution in it changes. Must run after compose: until then, transposes of the model hide which
-// axis is the channel.
+// a group with a convolution in it changes, or with a pool whose image lies so already. Must run after compose: until
+// then, transposes of the model hide which axis is the channel.
 #include "Expr/Passes.h"
 #include "Expr/transforms/Walk.h"
 
 #include <algorithm>
+#include <bit>
 #include <numeric>
 
 namespace fusec {
 namespace {
 
-constexpr int kMinRank = 4; // batch, channel and two image axes
+constexpr int kMinRank = 3; // batch, channel and an image axis
 
 class ChannelsLast {
 public:
@@ -91,6 +92,58 @@ private:
     return true;
   }
 
+  /// The axes of the image that have more than one point, where `channelAxes` are the channel's.
+  static uint64_t placesOf(const Equation &e, int channelAxes) {
+    uint64_t places = 0;
+    for (int axis = channelAxes + 1; axis < e.numSpatial; ++axis)
+      places |= uint64_t{!e.axes[axis].extent.isConst(1)} << axis;
+    return places;
+  }
+
+  /// The image lies with its channels innermost, in whatever dimensions: the last index alone does not move along the
+  /// image. So do the model's transposes and reshapes make it, which compose has written into the read.
+  bool liesChannelsLast(const Equation &e, const std::vector<uint64_t> &axes, const Scalar &read,
+                        int channelAxes) const {
+    const uint64_t places = placesOf(e, channelAxes);
+    uint64_t others = 0;
+    for (size_t i = read.op == ScalarOp::ReadIf ? 2 : 0; i + 1 < read.args.size(); ++i)
+      others |= axes[read.args[i]];
+    return places != 0 && (std::popcount(places) > 1 || slides(e, axes, read, channelAxes)) &&
+           read.args.size() > 1 && (others & places) == places &&
+           (axes[read.args.back()] & places) == 0 &&
+           !program.tensors[read.index].shape.back().isConst(1);
+  }
+
+  /// Neighbours along the image share what they read, as the windows of a pool.
+  static bool slides(const Equation &e, const std::vector<uint64_t> &axes, const Scalar &read,
+                     int channelAxes) {
+    uint64_t reduced = 0;
+    for (size_t axis = e.numSpatial; axis < e.axes.size(); ++axis)
+      reduced |= uint64_t{!e.axes[axis].extent.isConst(1)} << axis;
+    const size_t first = read.op == ScalarOp::ReadIf ? 2 : 0;
+    const uint64_t places = placesOf(e, channelAxes);
+    return std::any_of(
+        read.args.begin() + static_cast<std::ptrdiff_t>(first), read.args.end(),
+        [&](NodeId index) { return (axes[index] & reduced) != 0 && (axes[index] & places) != 0; });
+  }
+
+  /// With one axis of the image it has to be a window's: else it is the operand of a product of matrices.
+  bool isImageOfConvolution(const Equation &e, const std::vector<uint64_t> &axes,
+                            const Scalar &read, int channelAxes) const {
+    return isImageRead(e, axes, read, channelAxes) &&
+           (e.numSpatial > channelAxes + 2 || slides(e, axes, read, channelAxes));
+  }
+
+  bool isPool(const Equation &e, const std::vector<uint64_t> &axes) const {
+    if (e.kind != EquationKind::Reduction)
+      return false;
+    const std::vector<NodeId> nodes = e.body.reachable(bodyRoots(e));
+    return std::any_of(nodes.begin(), nodes.end(), [&](NodeId id) {
+      const Scalar &s = e.body[id];
+      return isRead(s) && liesChannelsLast(e, axes, s, 1) && slides(e, axes, s, 1);
+    });
+  }
+
   /// A sum of products of an image and weights that depend on neither batch nor place; 1x1 convolutions too.
   bool isConvolution(const Equation &e, const std::vector<uint64_t> &axes, int channelAxes) const {
     if (e.kind != EquationKind::Reduction || e.monoid != Monoid::Sum)
@@ -108,7 +161,8 @@ private:
       if ((axes[weights] & places) != 0 || axes[weights] == 0)
         continue;
       for (NodeId id : e.body.reachable({image}))
-        if (isRead(e.body[id]) && isImageRead(e, axes, e.body[id], channelAxes))
+        if (isRead(e.body[id]) && (isImageOfConvolution(e, axes, e.body[id], channelAxes) ||
+                                   liesChannelsLast(e, axes, e.body[id], channelAxes)))
           return true;
     }
     return false;
@@ -121,7 +175,7 @@ private:
     std::vector<uint64_t> axes = axisDependences(e.body);
     TensorId out = e.outputs[0];
     const bool plain = isConvolution(e, axes, 1), grouped = !plain && isConvolution(e, axes, 2);
-    if ((plain || grouped) && e.outputs.size() == 1)
+    if ((plain || grouped || isPool(e, axes)) && e.outputs.size() == 1)
       seeded[out] = true;
     if (grouped)
       channels[out] = 2;
