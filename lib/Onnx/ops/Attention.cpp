@@ -1,19 +1,13 @@
-#include "Onnx/Compose.h"
-#include "Onnx/OpTable.h"
+#include "Onnx/ops/Attention.h"
 
 #include <cmath>
 
-// Operators of transformers, decomposed into primitive ones: Attention, RotaryEmbedding and
-// CausalConvWithState.
-//
-// Attention: q [B,H,S,D], k [B,G,T,D], v [B,G,T,E], with H a multiple of G:
+// Attention, decomposed into primitive operators: q [B,H,S,D], k [B,G,T,D], v [B,G,T,E], with H a multiple of G:
 //   scores = softcap((q * sqrt(s)) (k * sqrt(s))^T) + bias;  y = softmax(scores) v
 // where bias is the mask, the causal triangle and the padding of the cache, all of them 0 or -inf.
 
 namespace fusec {
-namespace {
 
-/// [B, S, heads * D] -> [B, heads, S, D].
 Result<ValueId> splitHeads(NodeImporter &n, Compose &c, ValueId x, int64_t heads) {
   const Shape s = n.shapeOf(x);
   if (heads < 1 || !s[2].isConst() || s[2].constValue() % heads)
@@ -22,7 +16,6 @@ Result<ValueId> splitHeads(NodeImporter &n, Compose &c, ValueId x, int64_t heads
   return c.transpose(wide, {0, 2, 1, 3});
 }
 
-/// Repeats every head `times` in a row: [B,G,T,D] -> [B,G*times,T,D].
 ValueId repeatHeads(NodeImporter &n, ValueId x, int64_t times) {
   if (times == 1)
     return x;
@@ -34,6 +27,8 @@ ValueId repeatHeads(NodeImporter &n, ValueId x, int64_t times) {
   ValueId repeated = n.emitOne(OpKind::Expand, in, {}, n.typeOf(x), wide);
   return n.reshape(repeated, {s[0], s[1] * DimExpr(times), s[2], s[3]});
 }
+
+namespace {
 
 class AttentionImporter {
 public:
@@ -186,131 +181,8 @@ private:
   int64_t times = 1; // query heads for each key head
 };
 
-Status attention(NodeImporter &n) { return AttentionImporter(n).run(); }
-
-/// x [B,H,S,D] or [B,S,H*D]; the first `rotary_embedding_dim` of each head's D entries turn in pairs.
-Status rotaryEmbedding(NodeImporter &n) {
-  Compose c(n);
-  bool flat = n.rank(0) == 3;
-  int64_t heads = n.attrInt("num_heads", 0), interleaved = n.attrInt("interleaved", 0);
-  int64_t dims = n.attrInt("rotary_embedding_dim", 0);
-  if (n.rank(0) != 3 && n.rank(0) != 4)
-    return n.mismatch("x must have rank 3 or 4");
-  ValueId x = n.id(0);
-  Shape s = n.shape(0);
-  if (flat) {
-    if (heads < 1 || !s[2].isConst() || s[2].constValue() % heads)
-      return n.fail(Diag::BadAttribute, "num_heads must divide the last axis");
-    x = n.reshape(x, {s[0], s[1], DimExpr(heads), DimExpr(s[2].constValue() / heads)});
-  } else {
-    x = c.transpose(x, {0, 2, 1, 3});
-  }
-  const Shape rows = n.shapeOf(x); // [B, S, H, D]
-  if (!rows[3].isConst())
-    return n.fail(Diag::UnsupportedShape, "the head size must be fixed");
-  int64_t head = rows[3].constValue();
-  if (dims == 0)
-    dims = head;
-  int64_t half = dims / 2;
-  if (dims < 0 || dims > head || dims % 2)
-    return n.fail(Diag::BadAttribute,
-                  "rotary_embedding_dim must be even and at most the head size");
-  ValueId caches[2] = {n.id(1), n.id(2)};
-  for (ValueId &cache : caches) {
-    if (n.has(3)) { // [max, half] looked up by position: [B, S, half]
-      Shape looked = n.shape(3);
-      if (looked.size() != 2 || n.shapeOf(cache).size() != 2)
-        return n.mismatch("caches and position_ids must be matrices");
-      looked.push_back(n.shapeOf(cache)[1]);
-      cache = n.emitOne(OpKind::Gather, {cache, n.id(3)}, {{"axis", int64_t(0)}}, n.typeOf(cache),
-                        looked);
-    }
-    const Shape cs = n.shapeOf(cache);
-    if (cs.size() != 3 || cs[2] != DimExpr(half) || n.typeOf(cache) != n.type(0))
-      return n.mismatch("the last axis of the caches must be half of rotary_embedding_dim");
-    cache = n.reshape(cache, {cs[0], cs[1], DimExpr(1), cs[2]});
-  }
-  ValueId first = interleaved ? c.slice(x, 3, 0, half, 2) : c.slice(x, 3, 0, half);
-  ValueId second = interleaved ? c.slice(x, 3, 1, half, 2) : c.slice(x, 3, half, half);
-  FUSEC_TRY(ValueId cosFirst, c.binary(OpKind::Mul, caches[0], first));
-  FUSEC_TRY(ValueId sinSecond, c.binary(OpKind::Mul, caches[1], second));
-  FUSEC_TRY(ValueId sinFirst, c.binary(OpKind::Mul, caches[1], first));
-  FUSEC_TRY(ValueId cosSecond, c.binary(OpKind::Mul, caches[0], second));
-  FUSEC_TRY(ValueId real, c.binary(OpKind::Sub, cosFirst, sinSecond));
-  FUSEC_TRY(ValueId imaginary, c.binary(OpKind::Add, sinFirst, cosSecond));
-  const Shape part = n.shapeOf(real);
-  ValueId turned;
-  if (interleaved) {
-    Shape pair = part;
-    pair.push_back(DimExpr(1));
-    ValueId both = c.concat({n.reshape(real, pair), n.reshape(imaginary, pair)}, 4);
-    turned = n.reshape(both, {part[0], part[1], part[2], DimExpr(dims)});
-  } else {
-    turned = c.concat({real, imaginary}, 3);
-  }
-  ValueId y = dims == head ? turned : c.concat({turned, c.slice(x, 3, dims, head - dims)}, 3);
-  n.result(0, flat ? n.reshape(y, s) : c.transpose(y, {0, 2, 1, 3}));
-  return success();
-}
-
-/// x [B,C,L], w [C,1,K], state [B,C,K-1]: a depthwise convolution over state ++ x.
-Status causalConv(NodeImporter &n) {
-  Compose c(n);
-  std::string activation = n.attrString("activation", "none");
-  if (activation != "none" && activation != "silu" && activation != "swish")
-    return n.fail(Diag::BadAttribute, "activation must be none, silu or swish");
-  const Shape x = n.shape(0), w = n.shape(1);
-  if (x.size() != 3 || w.size() != 3 || !isStatic(w) || w[0] != x[1] || !w[1].isConst(1) ||
-      w[2].constValue() < 1 || n.type(1) != n.type(0))
-    return n.mismatch("x must be [B,C,L] and the weights [C,1,K]");
-  if (n.has(2) && (n.shape(2) != Shape{w[0]} || n.type(2) != n.type(0)))
-    return n.mismatch("the bias must be [C]");
-  int64_t channels = w[0].constValue(), kernel = w[2].constValue();
-  Shape state{x[0], x[1], DimExpr(kernel - 1)};
-  ValueId past;
-  if (n.has(3)) {
-    past = n.id(3);
-    if (n.shape(3) != state || n.type(3) != n.type(0))
-      return n.mismatch("the state must be " + typeText(n.type(0), state, n.symbols()));
-  } else {
-    std::vector<ValueId> in;
-    if (ValueId operand = n.shapeOperand(state); operand != kNoValue)
-      in.push_back(operand);
-    past = n.emitOne(OpKind::ConstantOfShape, in, {{"value", makeScalarConstant(n.type(0), 0)}},
-                     n.type(0), state);
-  }
-  ValueId padded = c.concat({past, n.id(0)}, 2);
-  using Ints = std::vector<int64_t>;
-  std::vector<ValueId> in{padded, n.id(1)};
-  if (n.has(2))
-    in.push_back(n.id(2));
-  ValueId y = n.emitOne(OpKind::Conv, in,
-                        {{"kernel_shape", Ints{kernel}},
-                         {"strides", Ints{1}},
-                         {"dilations", Ints{1}},
-                         {"pads", Ints{0, 0}},
-                         {"group", channels}},
-                        n.type(0), x);
-  if (activation != "none")
-    y = n.emitOne(OpKind::Swish, {y}, {{"alpha", 1.0}}, n.type(0), x);
-  n.result(0, y);
-  if (n.wants(1)) {
-    if (!x[2].isConst())
-      return n.fail(Diag::UnsupportedShape,
-                    "the length must be fixed where the new state is an output");
-    n.result(1, c.slice(padded, 2, x[2].constValue(), kernel - 1));
-  }
-  return success();
-}
-
-constexpr OpRow kRows[] = {
-    {"Attention", 23, 28, 3, 7, 4, attention},
-    {"CausalConvWithState", 27, 28, 2, 4, 2, causalConv},
-    {"RotaryEmbedding", 23, 28, 3, 4, 1, rotaryEmbedding},
-};
-
 } // namespace
 
-std::span<const OpRow> attentionOps() { return kRows; }
+Status attention(NodeImporter &n) { return AttentionImporter(n).run(); }
 
 } // namespace fusec
