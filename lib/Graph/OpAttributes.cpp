@@ -36,7 +36,7 @@ static std::string_view rulesText(OpKind op) {
   case ArgMin: return "axis:i keepdims:i select_last_index:i";
   case CumSum:
   case CumProd: return "exclusive:i reverse:i";
-  case Softmax:
+  case Softmax: return "axis:i zero_masked:i?";
   case LogSoftmax:
   case Hardmax: return "axis:i";
   case Gemm: return "alpha:f beta:f transA:i transB:i";

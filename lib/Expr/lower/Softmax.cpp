@@ -1,6 +1,8 @@
 // Softmax, LogSoftmax and Hardmax over one axis: reductions and maps, computed in at least f32.
 #include "Expr/lower/Lowering.h"
 
+#include <cmath>
+
 namespace fusec::lower {
 namespace {
 
@@ -22,7 +24,15 @@ template <bool isLog> Status softmax(NodeLowering &n) {
   auto element = [&](EquationBuilder &b) {
     return cast(t, b.read(n.in(0), with(b.axes, axis, b.reduction(extent))));
   };
-  TensorId m = n.reduceTemp("max", Monoid::Max, t, rows, element);
+  const TensorId largest = n.reduceTemp("max", Monoid::Max, t, rows, element);
+  // A line that is masked whole has the maximum -inf, which no difference survives.
+  const bool zeroMasked = n.node.hasAttr("zero_masked") && n.node.intAttr("zero_masked") != 0;
+  const TensorId m = zeroMasked ? n.map(n.temp("shift", t, rows),
+                                        [&](EquationBuilder &b) {
+                                          Val top = b.read(largest, b.axes);
+                                          return select(eq(top, -INFINITY), top.like(0), top);
+                                        })
+                                : largest;
   auto shifted = [&](EquationBuilder &b) {
     return cast(t, b.read(n.in(0), b.axes)) - b.read(m, without(b.axes, axis));
   };
@@ -44,8 +54,10 @@ template <bool isLog> Status softmax(NodeLowering &n) {
     return b.read(e, with(b.axes, axis, b.reduction(extent)));
   });
   // One division a row; the product's second rounding stays within 1.5 ulp of the quotient.
-  TensorId inverse = n.map(n.temp("inverse", t, rows),
-                           [&](EquationBuilder &b) { return 1.0 / b.read(s, b.axes); });
+  TensorId inverse = n.map(n.temp("inverse", t, rows), [&](EquationBuilder &b) {
+    Val sum = b.read(s, b.axes);
+    return zeroMasked ? select(eq(sum, 0.0), sum, 1.0 / sum) : 1.0 / sum;
+  });
   n.map(n.out(), [&](EquationBuilder &b) {
     return cast(n.outType(), b.read(e, b.axes) * b.read(inverse, without(b.axes, axis)));
   });

@@ -1,10 +1,14 @@
 #include "Onnx/ops/Attention.h"
 
+#include <algorithm>
 #include <cmath>
 
 // Attention, decomposed into primitive operators: q [B,H,S,D], k [B,G,T,D], v [B,G,T,E], with H a multiple of G:
-//   scores = softcap((q * sqrt(s)) (k * sqrt(s))^T) + bias;  y = softmax(scores) v
-// where bias is the mask, the causal triangle and the padding of the cache, all of them 0 or -inf.
+//   scores = softcap((q * sqrt(s)) (k * sqrt(s))^T) + mask;  y = softmax(scores) v
+// Query i of a batch entry stands at position p = i + offset of the keys. The offset is the length of past_key, else
+// nonpad_kv_seqlen - S, else 0. Key j takes part where a boolean mask says so and j <= p (is_causal), p - left <= j <=
+// p + right (windows) and j < nonpad_kv_seqlen hold. The score of any other key is -inf, whatever q and k are: a query
+// without keys then has a row of -inf, of which the softmax makes zeros.
 
 namespace fusec {
 
@@ -36,37 +40,40 @@ public:
 
   Status run() {
     FUSEC_CHECK(operands());
+    FUSEC_CHECK(bounds());
     DType type = n.typeOf(q);
     const Shape qs = n.shapeOf(q);
+    if (!qs[3].isConst() && !n.hasAttribute("scale"))
+      return n.undecided("without a scale the head size must be fixed, by --shape or --dim");
     double scale = qs[3].isConst() ? 1 / std::sqrt(static_cast<double>(qs[3].constValue())) : 0;
     scale = n.attrFloat("scale", scale);
-    if (!(scale > 0))
-      return n.unsupported("a scale that is not positive");
+    if (!(scale >= 0))
+      return n.unsupported("a negative scale");
     ValueId root = c.scalar(type, std::sqrt(scale));
     FUSEC_TRY(ValueId scaledQ, c.binary(OpKind::Mul, q, root));
     FUSEC_TRY(ValueId scaledK, c.binary(OpKind::Mul, repeatHeads(n, k, times), root));
     FUSEC_TRY(ValueId scores, c.matMul(scaledQ, c.transpose(scaledK, {0, 1, 3, 2})));
     int64_t mode = n.attrInt("qk_matmul_output_mode", 0);
+    if (mode < 0 || mode > 3)
+      return n.fail(Diag::BadAttribute, "qk_matmul_output_mode must be 0, 1, 2 or 3");
     if (mode == 0)
       n.result(3, scores);
-    if (double cap = n.attrFloat("softcap", 0.0); cap > 0) {
+    if (double cap = n.attrFloat("softcap", 0.0); cap != 0) {
       ValueId limit = c.scalar(type, cap);
       FUSEC_TRY(ValueId ratio, c.binary(OpKind::Div, scores, limit));
       FUSEC_TRY(scores, c.binary(OpKind::Mul, c.unary(OpKind::Tanh, ratio), limit));
     }
     if (mode == 1)
       n.result(3, scores);
-    FUSEC_TRY(scores, addBias(scores));
+    FUSEC_TRY(scores, masked(scores));
     if (mode == 2)
       n.result(3, scores);
-    DType precision = type;
-    if (n.attrInt("softmax_precision", 0) != 0)
-      precision = n.attrType("softmax_precision").value_or(type);
-    if (!isFloat(precision))
-      return n.fail(Diag::BadAttribute, "softmax_precision must be a float type");
+    FUSEC_TRY(DType precision, softmaxPrecision());
     ValueId wide = c.cast(scores, precision);
-    ValueId weights =
-        n.emitOne(OpKind::Softmax, {wide}, {{"axis", int64_t(3)}}, precision, n.shapeOf(wide));
+    Attributes attributes{{"axis", int64_t(3)}};
+    if (mayLackKeys())
+      attributes.emplace("zero_masked", int64_t(1));
+    ValueId weights = n.emitOne(OpKind::Softmax, {wide}, attributes, precision, n.shapeOf(wide));
     weights = c.cast(weights, type);
     if (mode == 3)
       n.result(3, weights);
@@ -119,66 +126,178 @@ private:
     return success();
   }
 
-  ValueId minusInfinity() { return c.scalar(n.typeOf(q), -HUGE_VAL); }
-  ValueId zero() { return c.scalar(n.typeOf(q), 0); }
-
-  Result<ValueId> addBias(ValueId scores) {
-    const DimExpr length = n.shapeOf(q)[2], total = n.shapeOf(k)[2];
-    if (n.has(3)) {
-      FUSEC_TRY(ValueId mask, maskBias(total));
-      FUSEC_TRY(scores, c.binary(OpKind::Add, scores, mask));
+  /// Which keys a query sees, counted from its own position.
+  Status bounds() {
+    if (n.opset() >= 25) {
+      left = n.attrInt("left_window_size", -1);
+      right = n.attrInt("right_window_size", -1);
+      if (left < -1 || right < -1)
+        return n.fail(Diag::BadAttribute,
+                      "left_window_size and right_window_size must be -1 (no bound), 0 or more");
     }
-    if (n.attrInt("is_causal", 0)) {
-      // Row i sees columns up to i, counted from the end of the past.
-      ValueId rows = n.reshape(c.iota(length), {length, DimExpr(1)});
-      if (n.has(4)) {
-        ValueId past =
-            n.emitOne(OpKind::Shape, {n.id(4)}, {{"start", int64_t(2)}, {"end", int64_t(3)}},
-                      DType::I64, {DimExpr(1)});
-        FUSEC_TRY(rows, c.binary(OpKind::Add, rows, past));
-      }
-      FUSEC_TRY(ValueId seen, c.binary(OpKind::LessOrEqual, c.iota(total), rows));
-      FUSEC_TRY(ValueId bias, c.where(seen, zero(), minusInfinity()));
-      FUSEC_TRY(scores, c.binary(OpKind::Add, scores, bias));
-    }
-    if (n.has(6)) { // the valid length of each batch entry's cache
-      if (n.type(6) != DType::I64 || n.shape(6) != Shape{n.shapeOf(q)[0]})
-        return n.mismatch("nonpad_kv_seqlen must be one i64 for each batch entry");
-      ValueId lengths = n.reshape(n.id(6), {n.shapeOf(q)[0], DimExpr(1), DimExpr(1), DimExpr(1)});
-      FUSEC_TRY(ValueId valid, c.binary(OpKind::Less, c.iota(total), lengths));
-      FUSEC_TRY(ValueId bias, c.where(valid, zero(), minusInfinity()));
-      FUSEC_TRY(scores, c.binary(OpKind::Add, scores, bias));
-    }
-    return scores;
+    if (n.attrInt("is_causal", 0) != 0)
+      right = 0;
+    // No key is farther away, and sums with positions do not overflow.
+    constexpr int64_t kFar = int64_t(1) << 40;
+    left = std::min(left, kFar);
+    right = std::min(right, kFar);
+    if (!n.has(6))
+      return success();
+    if (n.type(6) != DType::I64 || n.shape(6) != Shape{n.shapeOf(q)[0]})
+      return n.mismatch("nonpad_kv_seqlen must be one i64 for each batch entry");
+    if (n.opset() >= 25 && (n.has(4) || n.wants(1) || n.wants(2)))
+      return n.fail(Diag::BadGraph,
+                    "nonpad_kv_seqlen is for a cache that is kept outside of the operator, without "
+                    "past_key, past_value, present_key and present_value");
+    return success();
   }
 
-  /// The mask as a float bias; columns that it does not reach are masked out.
-  Result<ValueId> maskBias(const DimExpr &total) {
-    ValueId mask = n.id(3);
-    if (n.rank(3) < 2 || n.rank(3) > 4 || (n.type(3) != DType::Bool && n.type(3) != n.type(0)))
-      return n.mismatch("the mask must be bool or of the operands' type, of rank 2 to 4");
-    if (n.type(3) == DType::Bool) {
-      FUSEC_TRY(mask, c.where(mask, zero(), minusInfinity()));
+  /// Whether some query may see no key at all, by a mask or its place. Counted from the end of the past, key 0 never
+  /// lies right of a query; the last new key lies in every window unless there are many more queries than new keys.
+  bool mayLackKeys() {
+    const DimExpr length = n.shapeOf(q)[2], added = n.shape(1)[flat ? 1 : 2];
+    return n.has(3) || n.has(6) ||
+           (left >= 0 && (added - length + DimExpr(left)).range(n.symbols()).min < 0);
+  }
+
+  Result<DType> softmaxPrecision() {
+    const DType type = n.typeOf(q);
+    if (n.attrInt("softmax_precision", 0) == 0)
+      return type;
+    const DType precision = n.attrType("softmax_precision").value_or(type);
+    using enum DType;
+    if (precision != F16 && precision != BF16 && precision != F32 && precision != F64)
+      return n.fail(
+          Diag::BadAttribute,
+          "softmax_precision must be 1 (float), 10 (float16), 11 (double) or 16 (bfloat16)");
+    return precision;
+  }
+
+  ValueId minusInfinity() { return c.scalar(n.typeOf(q), -HUGE_VAL); }
+  ValueId integer(int64_t v) { return n.constantValue(makeIntConstant({}, {v})); }
+  /// [1]: the size of axis 2.
+  ValueId lengthOf(ValueId x) {
+    return n.emitOne(OpKind::Shape, {x}, {{"start", int64_t(2)}, {"end", int64_t(3)}}, DType::I64,
+                     {DimExpr(1)});
+  }
+
+  /// Scores with the mask, and -inf for keys that take no part.
+  Result<ValueId> masked(ValueId scores) {
+    if (n.has(3)) {
+      FUSEC_TRY(ValueId mask, wholeMask());
+      FUSEC_TRY(Shape both, n.broadcast({&n.shapeOf(mask), &n.shapeOf(scores)}));
+      if (both != n.shapeOf(scores))
+        return n.mismatch("the mask must broadcast to " +
+                          typeText(n.typeOf(q), n.shapeOf(scores), n.symbols()));
+      if (n.typeOf(mask) == DType::Bool) {
+        FUSEC_CHECK(allow(mask));
+      } else {
+        FUSEC_TRY(ValueId sum, c.binary(OpKind::Add, scores, mask));
+        if (mask != n.id(3) || mayHoldMinusInfinity(n.constant(3))) {
+          FUSEC_TRY(ValueId out, c.binary(OpKind::Equal, mask, minusInfinity()));
+          FUSEC_TRY(sum, c.where(out, mask, sum));
+        }
+        scores = sum;
+      }
     }
-    const Shape s = n.shapeOf(mask);
-    if (s.back() == total || s.back().isConst(1))
+    FUSEC_CHECK(allowPlaces());
+    if (allowed == kNoValue)
+      return scores;
+    return c.where(allowed, scores, minusInfinity());
+  }
+
+  Status allow(ValueId condition) {
+    if (allowed == kNoValue) {
+      allowed = condition;
+      return success();
+    }
+    FUSEC_TRY(allowed, c.binary(OpKind::And, allowed, condition));
+    return success();
+  }
+
+  /// Keys within the bounds around each query, and before the end of the cache.
+  Status allowPlaces() {
+    if (left < 0 && right < 0 && !n.has(6))
+      return success();
+    const DimExpr length = n.shapeOf(q)[2];
+    const ValueId places = c.iota(n.shapeOf(k)[2]);
+    ValueId counts = kNoValue; // of the valid keys of each batch entry
+    if (n.has(6))
+      counts = n.reshape(n.id(6), {n.shapeOf(q)[0], DimExpr(1), DimExpr(1), DimExpr(1)});
+    if (left >= 0 || right >= 0) {
+      ValueId own = n.reshape(c.iota(length), {length, DimExpr(1)});
+      if (n.has(4)) {
+        FUSEC_TRY(own, c.binary(OpKind::Add, own, lengthOf(n.id(4))));
+      } else if (counts != kNoValue) {
+        FUSEC_TRY(ValueId offset, c.binary(OpKind::Sub, counts, lengthOf(q)));
+        FUSEC_TRY(own, c.binary(OpKind::Add, own, offset));
+      }
+      if (right >= 0) {
+        ValueId last = own;
+        if (right > 0) {
+          FUSEC_TRY(last, c.binary(OpKind::Add, own, integer(right)));
+        }
+        FUSEC_TRY(ValueId seen, c.binary(OpKind::LessOrEqual, places, last));
+        FUSEC_CHECK(allow(seen));
+      }
+      if (left >= 0) {
+        FUSEC_TRY(ValueId first, c.binary(OpKind::Sub, own, integer(left)));
+        FUSEC_TRY(ValueId seen, c.binary(OpKind::GreaterOrEqual, places, first));
+        FUSEC_CHECK(allow(seen));
+      }
+    }
+    // The last query's own key is the last valid one, and the others' lie before it.
+    const bool endsThere = right == 0 && !n.has(4);
+    if (counts != kNoValue && !endsThere) {
+      FUSEC_TRY(ValueId valid, c.binary(OpKind::Less, places, counts));
+      FUSEC_CHECK(allow(valid));
+    }
+    return success();
+  }
+
+  static bool mayHoldMinusInfinity(const ConstantRef &mask) {
+    if (!mask)
+      return true;
+    for (int64_t i = 0; i < mask->numElements(); ++i)
+      if (mask->floatAt(i) == -HUGE_VAL)
+        return true;
+    return false;
+  }
+
+  /// The mask as bool or in the type of the scores, with all columns: those that it does not reach are masked out.
+  Result<ValueId> wholeMask() {
+    const DType type = n.type(3) == DType::Bool ? DType::Bool : n.typeOf(q);
+    if (n.rank(3) > 4)
+      return n.mismatch("the mask must have at most 4 axes");
+    ValueId mask = c.cast(n.id(3), type);
+    Shape rest = n.shapeOf(mask);
+    const DimExpr total = n.shapeOf(k)[2];
+    // Up to opset 23 one column stands for all of them.
+    if (rest.empty() || rest.back() == total || (n.opset() <= 23 && rest.back().isConst(1)))
       return mask;
-    if (!s.back().isConst() || !total.isConst() || s.back().constValue() > total.constValue())
-      return n.mismatch("the mask's last axis must be that of the keys");
-    std::vector<int64_t> pads(2 * s.size(), 0);
-    pads.back() = total.constValue() - s.back().constValue();
-    Shape padded = s;
-    padded.back() = total;
-    return n.emitOne(OpKind::Pad, {mask, kNoValue, minusInfinity()},
-                     {{"mode", std::string("constant")}, {"pads", pads}}, n.typeOf(mask),
-                     std::move(padded));
+    const DimExpr missing = total - rest.back();
+    if (missing.range(n.symbols()).min < 0) {
+      if (rest.back().isConst())
+        return n.needsAtLeast(total, rest.back().constValue(), "the number of keys, with a mask,");
+      return n.mayDiffer(rest.back(), total, "the last axis of the mask and the number of keys");
+    }
+    rest.back() = missing;
+    std::vector<ValueId> in;
+    if (ValueId operand = n.shapeOperand(rest); operand != kNoValue)
+      in.push_back(operand);
+    const double out = type == DType::Bool ? 0 : -HUGE_VAL;
+    ValueId block = n.emitOne(OpKind::ConstantOfShape, in,
+                              {{"value", makeScalarConstant(type, out)}}, type, rest);
+    return c.concat({mask, block}, static_cast<int64_t>(rest.size()) - 1);
   }
 
   NodeImporter &n;
   Compose c;
   ValueId q = kNoValue, k = kNoValue, v = kNoValue;
   bool flat = false;
-  int64_t times = 1; // query heads for each key head
+  int64_t times = 1;             // query heads for each key head
+  int64_t left = -1, right = -1; // keys seen beside a query's own; -1: all
+  ValueId allowed = kNoValue;    // bool: which keys take part; all without it
 };
 
 } // namespace

@@ -1,5 +1,6 @@
 #include "Reference/OpCall.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -33,10 +34,15 @@ double largest(const std::vector<double> &line) {
   return top;
 }
 
-/// A line of -inf gives NaN, since -inf - -inf is NaN.
+/// A line of -inf gives NaN, since -inf - -inf is NaN; with zero_masked it gives zeros.
 Result<Outputs> softmax(const OpCall &call) {
-  return alongAxis(call, [](std::vector<double> &line) {
+  const bool zeroMasked = call.node.hasAttr("zero_masked") && call.node.intAttr("zero_masked") != 0;
+  return alongAxis(call, [=](std::vector<double> &line) {
     double top = largest(line), sum = 0;
+    if (zeroMasked && std::isinf(top) && top < 0) {
+      std::fill(line.begin(), line.end(), 0.0);
+      return;
+    }
     for (double &v : line)
       sum += v = std::exp(v - top);
     for (double &v : line)

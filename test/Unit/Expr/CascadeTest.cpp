@@ -120,29 +120,44 @@ TEST_CASE("mean and squared deviations become counts, sums and squares around th
 }
 
 TEST_CASE("chains of three, and one with further rows") {
-  std::mt19937 random(10);
-  auto p = parse(ProgramText("attention", "", "f64")
-                     .input("x", "5,37")
-                     .input("v", "37,3")
-                     .reduction("m", "i:5; k:37", "max", "%x[i, k]")
-                     .map("p", "i:5, k:37", "exp(sub(%x[i, k], %m[i]))")
-                     .reduction("l", "i:5; k:37", "sum", "%p[i, k]")
-                     .map("q", "i:5, k:37", "div(%p[i, k], %l[i])")
-                     .reduction("first", "i:5; k:37", "sum", "mul(%q[i, k], %v[k, 0])")
-                     .reduction("o", "i:5, j:3; k:37", "sum", "mul(%q[i, k], %v[k, j])"));
-  check(p, random);
-  const ExprProgram one = repaired(p);
-  INFO(print(one, nullptr));
-  int cascades = 0;
-  for (const Item &item : one.items) {
-    const Equation &e = std::get<Equation>(item.value);
-    cascades += !e.states.empty();
-    CHECK(e.name != "p");
-    CHECK(e.name != "q");
-    if (e.numSpatial == 2 && !e.states.empty())
-      CHECK(e.states.size() == 2); // the maximum is carried along; the division by the sum waits
+  // The second one makes zeros of lines that are masked whole.
+  for (const bool zeroMasked : {false, true}) {
+    std::mt19937 random(10);
+    ProgramText text("attention", "", "f64");
+    text.input("x", "5,37").input("v", "37,3").reduction("m", "i:5; k:37", "max", "%x[i, k]");
+    if (zeroMasked)
+      text.map("from", "i:5", "select(eq(%m[i], -inf), 0.0, %m[i])");
+    const std::string from = zeroMasked ? "%from[i]" : "%m[i]";
+    text.map("p", "i:5, k:37", "exp(sub(%x[i, k], " + from + "))")
+        .reduction("l", "i:5; k:37", "sum", "%p[i, k]")
+        .map("inverse", "i:5",
+             zeroMasked ? "select(eq(%l[i], 0.0), %l[i], div(1.0, %l[i]))" : "div(1.0, %l[i])")
+        .map("q", "i:5, k:37", "mul(%p[i, k], %inverse[i])")
+        .reduction("first", "i:5; k:37", "sum", "mul(%q[i, k], %v[k, 0])")
+        .reduction("o", "i:5, j:3; k:37", "sum", "mul(%q[i, k], %v[k, j])");
+    auto p = parse(text);
+    check(p, random);
+    const ExprProgram one = repaired(p);
+    INFO(print(one, nullptr));
+    if (zeroMasked) {
+      std::vector<TensorValue> inputs = inputsOf(p, random);
+      for (int64_t k = 0; k < 37; ++k)
+        inputs[0].setNumber(2 * 37 + k, -HUGE_VAL);
+      const std::vector<TensorValue> outputs = run(one, inputs);
+      requireClose(outputs, run(p, inputs), 1e-12);
+      CHECK(outputs[0].number(2) == 0);
+    }
+    int cascades = 0;
+    for (const Item &item : one.items) {
+      const Equation &e = std::get<Equation>(item.value);
+      cascades += !e.states.empty();
+      CHECK(e.name != "p");
+      CHECK(e.name != "q");
+      if (e.numSpatial == 2 && !e.states.empty())
+        CHECK(e.states.size() == 2); // the maximum is carried along; the division waits
+    }
+    CHECK(cascades == 2);
   }
-  CHECK(cascades == 2);
 }
 
 TEST_CASE("RMSNorm folds through a contraction") {

@@ -1,6 +1,8 @@
 // Quantisation, recurrent layers, losses, control flow; and what is refused.
 #include "LowerFixture.h"
 
+#include <limits>
+
 using namespace fusec;
 using namespace fusec::test;
 
@@ -195,6 +197,18 @@ TensorValue number(DType t, double v) {
 }
 
 } // namespace
+
+TEST_CASE("lowering: a softmax that makes zeros of masked lines") {
+  for (DType t : {DType::F32, DType::F16, DType::F64}) {
+    GraphMaker m;
+    TensorValue x = Random(3).tensor(t, {3, 4, 5}, -20, 20);
+    for (size_t i = 2; i < x.floats.size(); i += 5) // all of three lines
+      x.floats[i] = -std::numeric_limits<double>::infinity();
+    x.floats[1] = x.floats[2]; // one element of a fourth
+    m.node(OpKind::Softmax, {m.input(x)}, {{"axis", int64_t(1)}, {"zero_masked", int64_t(1)}}, {t});
+    m.check();
+  }
+}
 
 TEST_CASE("lowering: quotients that are rounded behind movement and regions are divided") {
   const std::vector<std::string> bodies = {

@@ -158,6 +158,9 @@ TEST_CASE("softmax of nothing but -inf is NaN, and large inputs do not overflow"
   checkFloats(
       run("%y: f32[2,2] = Softmax(%x0) {axis = 1} @n", {floats({2, 2}, {-kInf, -kInf, 1e4, 1e4})}),
       {kNan, kNan, 0.5, 0.5});
+  checkFloats(run("%y: f32[3,2] = Softmax(%x0) {axis = 1, zero_masked = 1} @n",
+                  {floats({3, 2}, {-kInf, -kInf, 1e4, 1e4, kNan, -kInf})}),
+              {0, 0, 0.5, 0.5, kNan, kNan});
 }
 
 TEST_CASE("quantisation saturates and rounds ties to even") {
