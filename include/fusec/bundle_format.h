@@ -27,6 +27,22 @@
  * The signature is Ed25519 (RFC 8032, pure) of the 128 bytes of the header, digest included: by way of the digests it
  * covers the whole file, and who holds the public key checks it before reading anything else. A reader without a key
  * checks it against the public key in the file, so that no changed byte goes unseen; that proves no origin.
+ *
+ * What stays loadable. A runtime loads and runs every bundle with a `version` of at most its FUSEC_FORMAT_VERSION and a
+ * `min_runtime` of at most its FUSEC_RUNTIME_VERSION, from 1 on, for CPUs and GPUs, and gives the results of the
+ * runtime that was there when the bundle was made; others it refuses and names both versions. So
+ *   - a change of a struct of this file, of the order of sections, of a digest or of the signature raises
+ *     FUSEC_FORMAT_VERSION, and the reader keeps the older form beside the new one;
+ *   - tables of the manifest get new fields at their end alone, whose default means what there was before; no field,
+ *     no number of an enum (element types, operations of sizes, kinds of steps, tensors, images) is removed, reused or
+ *     given another meaning;
+ *   - what an older runtime would not understand, or would run wrongly, raises FUSEC_RUNTIME_VERSION, and bundles that
+ *     use it have that as `min_runtime`;
+ *   - the kernel ABI below only grows: hooks and codes at the end, further parameters for kernels that a new field of
+ *     the manifest marks.
+ * Not promised: that a newer compiler writes the same bytes, that an older runtime loads a newer bundle, that images of
+ * simulated GPUs (sim:...) run under another version than their own, and how long a GPU's driver loads an image.
+ * models/bundles/ holds a bundle of each format version, which a test loads and runs.
  */
 #ifndef FUSEC_BUNDLE_FORMAT_H
 #define FUSEC_BUNDLE_FORMAT_H
