@@ -5,6 +5,7 @@
 
 #include "onnx-ml.pb.h"
 
+#include <functional>
 #include <set>
 #include <unordered_map>
 #include <unordered_set>
@@ -66,9 +67,15 @@ public:
   Result<Region> importSubgraph(const onnx::GraphProto &proto,
                                 const std::vector<TypedShape> &inputTypes,
                                 const std::string &nodeName);
-  /// Imports a subgraph without inputs in place (If with a constant condition) and returns its outputs.
+  /// Imports a subgraph in place, as of these inputs (an If with a constant condition has none), and returns its
+  /// outputs.
   Result<std::vector<ValueId>> inlineSubgraph(const onnx::GraphProto &proto,
+                                              const std::vector<ValueId> &inputs,
                                               const std::string &nodeName);
+  /// A region of inputs of these types, with the nodes that `body` makes of them; it returns the outputs.
+  Result<Region>
+  makeRegion(const std::vector<TypedShape> &inputTypes,
+             const std::function<Result<std::vector<ValueId>>(const std::vector<ValueId> &)> &body);
 
   std::string where(const std::string &what) const { return path + ": " + what; }
   ValueId constantValue(ConstantRef c, const std::string &name = "");
@@ -128,6 +135,9 @@ private:
   std::map<std::string, DeclaredType> declarations(const onnx::GraphProto &proto);
   Status subgraphBody(const onnx::GraphProto &proto, NameScope &scope, Region &region,
                       std::vector<ValueId> &outputs);
+  /// Binds the inputs of a subgraph to values: those given, or new ones of the given types.
+  Status bindInputs(const onnx::GraphProto &proto, const std::vector<ValueId> &values,
+                    NameScope &scope, const std::string &place);
   /// Names the unsupported operators of a subgraph whose inputs are not known.
   void checkSubgraphs(const onnx::NodeProto &node, const std::string &nodeName);
   void importNodes(const OnnxNodes &nodes);

@@ -181,7 +181,7 @@ Status GraphBuilder::tryNode(const onnx::NodeProto &node, const std::string &nod
     if (opset == frame->opsets->end())
       return Diagnostic{Diag::BadModelHeader, place,
                         "domain '" + node.domain() + "' is not in the model's opset_import"};
-    const OpRow *row = domain.empty() ? findOpRow(node.op_type(), opset->second) : nullptr;
+    const OpRow *row = findOpRow(domain, node.op_type(), opset->second);
     if (!row) {
       note(Diagnostic{Diag::UnsupportedOp, place,
                       "the operator is not supported; its inputs are (" + describe(inputs) + ")"});

@@ -59,19 +59,24 @@ std::optional<TypedShape> NodeImporter::declared(size_t i) const {
 }
 
 std::vector<ValueId> NodeImporter::emit(OpKind op, std::vector<ValueId> in, Attributes attrs,
-                                        std::vector<TypedShape> outs) {
+                                        std::vector<TypedShape> outs, std::vector<Region> regions) {
   Node node;
   node.op = op;
   node.name = nodeName;
   node.onnxOp = opType;
   node.inputs = std::move(in);
   node.attributes = std::move(attrs);
+  node.regions = std::move(regions);
   std::vector<ValueId> ids;
   for (TypedShape &t : outs)
     ids.push_back(builder.newValue("", t.type, std::move(t.shape)));
   node.outputs = ids;
   if (!accepts(node))
     return ids;
+  if (!node.regions.empty()) {
+    builder.frame->region->nodes.push_back(std::move(node));
+    return ids;
+  }
   Graph &g = builder.graph;
   if (auto elements = followValues(g, node)) {
     Value &v = g.value(ids[0]);
@@ -123,23 +128,8 @@ void NodeImporter::result(size_t i, ValueId value) {
 
 Status NodeImporter::finish(OpKind op, std::vector<ValueId> in, Attributes attrs,
                             std::vector<TypedShape> outs, std::vector<Region> regions) {
-  std::vector<ValueId> ids;
-  if (regions.empty()) {
-    ids = emit(op, std::move(in), std::move(attrs), std::move(outs));
-  } else {
-    Node node;
-    node.op = op;
-    node.name = nodeName;
-    node.onnxOp = opType;
-    node.inputs = std::move(in);
-    node.attributes = std::move(attrs);
-    node.regions = std::move(regions);
-    for (TypedShape &t : outs)
-      ids.push_back(builder.newValue("", t.type, std::move(t.shape)));
-    node.outputs = ids;
-    if (accepts(node))
-      builder.frame->region->nodes.push_back(std::move(node));
-  }
+  std::vector<ValueId> ids =
+      emit(op, std::move(in), std::move(attrs), std::move(outs), std::move(regions));
   // Outputs that the model leaves out are absent, not unused.
   auto &nodes = builder.frame->region->nodes;
   if (!nodes.empty() && nodes.back().outputs == ids) {

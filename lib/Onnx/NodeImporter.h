@@ -77,7 +77,7 @@ public:
   // Making nodes
   /// Adds one operation and returns its outputs; what is known at compile time becomes a constant.
   std::vector<ValueId> emit(OpKind op, std::vector<ValueId> in, Attributes attrs,
-                            std::vector<TypedShape> outs);
+                            std::vector<TypedShape> outs, std::vector<Region> regions = {});
   ValueId emitOne(OpKind op, std::vector<ValueId> in, Attributes attrs, DType type, Shape shape);
   /// Binds ONNX output `i` to a value.
   void result(size_t i, ValueId value);

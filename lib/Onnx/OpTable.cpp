@@ -19,15 +19,16 @@ const std::vector<OpFamily> &opFamilies() {
   return families;
 }
 
-const OpRow *findOpRow(std::string_view name, int opset) {
+const OpRow *findOpRow(std::string_view domain, std::string_view name, int opset) {
+  using Key = std::pair<std::string_view, std::string_view>;
   static const auto index = [] {
-    std::multimap<std::string_view, const OpRow *> map;
+    std::multimap<Key, const OpRow *> map;
     for (const OpFamily &family : opFamilies())
       for (const OpRow &row : family.rows)
-        map.emplace(row.name, &row);
+        map.emplace(Key(family.domain, row.name), &row);
     return map;
   }();
-  auto [begin, end] = index.equal_range(name);
+  auto [begin, end] = index.equal_range(Key(domain, name));
   for (auto it = begin; it != end; ++it)
     if (opset >= it->second->minOpset && opset <= it->second->maxOpset)
       return it->second;
@@ -38,9 +39,10 @@ std::string supportedOperatorsMarkdown() {
   std::string text = "| family | operator | opsets | remarks |\n|---|---|---|---|\n";
   for (const OpFamily &family : opFamilies())
     for (const OpRow &row : family.rows)
-      text += "| " + std::string(family.title) + " | " + std::string(row.name) + " | " +
-              std::to_string(row.minOpset) + "-" + std::to_string(row.maxOpset) + " | " +
-              std::string(row.note) + " |\n";
+      text += "| " + std::string(family.title) + " | " +
+              (family.domain.empty() ? "" : std::string(family.domain) + "::") +
+              std::string(row.name) + " | " + std::to_string(row.minOpset) + "-" +
+              std::to_string(row.maxOpset) + " | " + std::string(row.note) + " |\n";
   return text;
 }
 

@@ -27,10 +27,11 @@ std::span<const OpRow> resizeOps();
 struct OpFamily {
   std::string_view title;
   std::span<const OpRow> rows;
+  std::string_view domain = ""; // of all rows
 };
 const std::vector<OpFamily> &opFamilies();
 
-/// The row that serves operator `name` of the default domain at this opset, or nullptr.
-const OpRow *findOpRow(std::string_view name, int opset);
+/// The row that serves operator `name` of `domain` ("" is ONNX's own) at this opset, or nullptr.
+const OpRow *findOpRow(std::string_view domain, std::string_view name, int opset);
 
 } // namespace fusec

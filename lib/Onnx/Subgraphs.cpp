@@ -35,27 +35,35 @@ Status GraphBuilder::subgraphBody(const onnx::GraphProto &proto, NameScope &scop
   return status;
 }
 
+Status GraphBuilder::bindInputs(const onnx::GraphProto &proto, const std::vector<ValueId> &values,
+                                NameScope &scope, const std::string &place) {
+  if (proto.input_size() != static_cast<int>(values.size()))
+    return Diagnostic{Diag::BadGraph, place,
+                      "it has " + std::to_string(proto.input_size()) +
+                          " inputs; the operator passes " + std::to_string(values.size())};
+  for (int i = 0; i < proto.input_size(); ++i) {
+    const std::string &name = proto.input(i).name();
+    if (lookUp(name) || !scope.names.emplace(name, values[static_cast<size_t>(i)]).second)
+      return Diagnostic{Diag::BadGraph, place, "its input '" + name + "' is defined a second time"};
+  }
+  return success();
+}
+
 Result<Region> GraphBuilder::importSubgraph(const onnx::GraphProto &proto,
                                             const std::vector<TypedShape> &inputTypes,
                                             const std::string &nodeName) {
   std::string place = where("subgraph of node '" + nodeName + "'");
   if (frame->depth >= options.limits.functionDepth + options.limits.subgraphDepth)
     return Diagnostic{Diag::LimitExceeded, place, "functions and subgraphs are nested too deeply"};
-  if (proto.input_size() != static_cast<int>(inputTypes.size()))
-    return Diagnostic{Diag::BadGraph, place,
-                      "it has " + std::to_string(proto.input_size()) +
-                          " inputs; the operator passes " + std::to_string(inputTypes.size())};
   NameScope scope;
   scope.outer = frame->scope;
   Region region;
-  for (int i = 0; i < proto.input_size(); ++i) {
-    const std::string &name = proto.input(i).name();
-    const TypedShape &t = inputTypes[static_cast<size_t>(i)];
-    ValueId id = newValue(frame->prefix + name, t.type, t.shape);
-    if (lookUp(name) || !scope.names.emplace(name, id).second)
-      return Diagnostic{Diag::BadGraph, place, "its input '" + name + "' is defined a second time"};
-    region.inputs.push_back(id);
+  for (size_t i = 0; i < inputTypes.size(); ++i) {
+    const auto k = static_cast<int>(i);
+    const std::string name = k < proto.input_size() ? frame->prefix + proto.input(k).name() : "";
+    region.inputs.push_back(newValue(name, inputTypes[i].type, inputTypes[i].shape));
   }
+  FUSEC_CHECK(bindInputs(proto, region.inputs, scope, place));
   FUSEC_CHECK(subgraphBody(proto, scope, region, region.outputs));
   return region;
 }
@@ -84,15 +92,32 @@ void GraphBuilder::checkSubgraphs(const onnx::NodeProto &node, const std::string
 }
 
 Result<std::vector<ValueId>> GraphBuilder::inlineSubgraph(const onnx::GraphProto &proto,
+                                                          const std::vector<ValueId> &inputs,
                                                           const std::string &nodeName) {
-  if (proto.input_size())
-    return Diagnostic{Diag::BadGraph, where("subgraph of node '" + nodeName + "'"),
-                      "a branch of If has no inputs"};
   NameScope scope;
   scope.outer = frame->scope;
+  FUSEC_CHECK(bindInputs(proto, inputs, scope, where("subgraph of node '" + nodeName + "'")));
   std::vector<ValueId> outputs;
   FUSEC_CHECK(subgraphBody(proto, scope, *frame->region, outputs));
   return outputs;
+}
+
+Result<Region> GraphBuilder::makeRegion(
+    const std::vector<TypedShape> &inputTypes,
+    const std::function<Result<std::vector<ValueId>>(const std::vector<ValueId> &)> &body) {
+  Region region;
+  for (const TypedShape &t : inputTypes)
+    region.inputs.push_back(newValue("", t.type, t.shape));
+  ImportFrame inner = *frame;
+  inner.region = &region;
+  ImportFrame *outer = frame;
+  frame = &inner;
+  Result<std::vector<ValueId>> outputs = body(region.inputs);
+  frame = outer;
+  if (!outputs.ok())
+    return std::move(outputs.errors());
+  region.outputs = std::move(*outputs);
+  return region;
 }
 
 } // namespace fusec

@@ -32,6 +32,29 @@ ValueId repeatHeads(NodeImporter &n, ValueId x, int64_t times) {
   return n.reshape(repeated, {s[0], s[1] * DimExpr(times), s[2], s[3]});
 }
 
+Result<double> attentionScale(NodeImporter &n, const DimExpr &headSize) {
+  if (!headSize.isConst() && !n.hasAttribute("scale"))
+    return n.undecided("without a scale the head size must be fixed, by --shape or --dim");
+  const double usual =
+      headSize.isConst() ? 1 / std::sqrt(static_cast<double>(headSize.constValue())) : 0;
+  const double scale = n.attrFloat("scale", usual);
+  if (!(scale >= 0))
+    return n.unsupported("a negative scale");
+  return scale;
+}
+
+Result<DType> softmaxPrecision(NodeImporter &n, DType otherwise) {
+  if (n.attrInt("softmax_precision", 0) == 0)
+    return otherwise;
+  const DType precision = n.attrType("softmax_precision").value_or(otherwise);
+  using enum DType;
+  if (precision != F16 && precision != BF16 && precision != F32 && precision != F64)
+    return n.fail(
+        Diag::BadAttribute,
+        "softmax_precision must be 1 (float), 10 (float16), 11 (double) or 16 (bfloat16)");
+  return precision;
+}
+
 namespace {
 
 class AttentionImporter {
@@ -42,13 +65,7 @@ public:
     FUSEC_CHECK(operands());
     FUSEC_CHECK(bounds());
     DType type = n.typeOf(q);
-    const Shape qs = n.shapeOf(q);
-    if (!qs[3].isConst() && !n.hasAttribute("scale"))
-      return n.undecided("without a scale the head size must be fixed, by --shape or --dim");
-    double scale = qs[3].isConst() ? 1 / std::sqrt(static_cast<double>(qs[3].constValue())) : 0;
-    scale = n.attrFloat("scale", scale);
-    if (!(scale >= 0))
-      return n.unsupported("a negative scale");
+    FUSEC_TRY(double scale, attentionScale(n, n.shapeOf(q)[3]));
     ValueId root = c.scalar(type, std::sqrt(scale));
     FUSEC_TRY(ValueId scaledQ, c.binary(OpKind::Mul, q, root));
     FUSEC_TRY(ValueId scaledK, c.binary(OpKind::Mul, repeatHeads(n, k, times), root));
@@ -68,7 +85,7 @@ public:
     FUSEC_TRY(scores, masked(scores));
     if (mode == 2)
       n.result(3, scores);
-    FUSEC_TRY(DType precision, softmaxPrecision());
+    FUSEC_TRY(DType precision, softmaxPrecision(n, type));
     ValueId wide = c.cast(scores, precision);
     Attributes attributes{{"axis", int64_t(3)}};
     if (mayLackKeys())
@@ -158,19 +175,6 @@ private:
     const DimExpr length = n.shapeOf(q)[2], added = n.shape(1)[flat ? 1 : 2];
     return n.has(3) || n.has(6) ||
            (left >= 0 && (added - length + DimExpr(left)).range(n.symbols()).min < 0);
-  }
-
-  Result<DType> softmaxPrecision() {
-    const DType type = n.typeOf(q);
-    if (n.attrInt("softmax_precision", 0) == 0)
-      return type;
-    const DType precision = n.attrType("softmax_precision").value_or(type);
-    using enum DType;
-    if (precision != F16 && precision != BF16 && precision != F32 && precision != F64)
-      return n.fail(
-          Diag::BadAttribute,
-          "softmax_precision must be 1 (float), 10 (float16), 11 (double) or 16 (bfloat16)");
-    return precision;
   }
 
   ValueId minusInfinity() { return c.scalar(n.typeOf(q), -HUGE_VAL); }

@@ -21,7 +21,7 @@ Status ifOp(NodeImporter &n) {
   GraphBuilder &builder = n.graphBuilder();
   if (auto condition = n.ints(0)) {
     FUSEC_TRY(auto outputs,
-              builder.inlineSubgraph((*condition)[0] ? *thenGraph : *elseGraph, n.name()));
+              builder.inlineSubgraph((*condition)[0] ? *thenGraph : *elseGraph, {}, n.name()));
     if (outputs.size() != n.numOutputs())
       return n.fail(Diag::BadGraph, "the branch makes another number of outputs than the node has");
     for (size_t i = 0; i < outputs.size(); ++i)
