@@ -7,14 +7,23 @@ namespace fusec {
 
 const std::vector<OpFamily> &opFamilies() {
   static const std::vector<OpFamily> families = {
-      {"Element-wise", elementwiseOps()}, {"Reductions and softmax", reduceOps()},
-      {"Contractions", matMulOps()},      {"Attention", attentionOps()},
-      {"Convolutions", convOps()},        {"Pools", poolOps()},
-      {"Normalisations", normOps()},      {"Data movement", movementOps()},
-      {"Slices and pads", sliceOps()},    {"Gather, scatter, order", gatherOps()},
-      {"Resampling", resizeOps()},        {"Recurrent", recurrentOps()},
-      {"Control flow", controlFlowOps()}, {"Quantisation", quantOps()},
-      {"Generators", generatorOps()},     {"Losses", lossOps()},
+      {"Element-wise", elementwiseOps()},
+      {"Reductions and softmax", reduceOps()},
+      {"Contractions", matMulOps()},
+      {"Attention", attentionOps()},
+      {"Convolutions", convOps()},
+      {"Pools", poolOps()},
+      {"Normalisations", normOps()},
+      {"Data movement", movementOps()},
+      {"Slices and pads", sliceOps()},
+      {"Gather, scatter, order", gatherOps()},
+      {"Resampling", resizeOps()},
+      {"Recurrent", recurrentOps()},
+      {"Control flow", controlFlowOps()},
+      {"Quantisation", quantOps()},
+      {"Generators", generatorOps()},
+      {"Losses", lossOps()},
+      {"Attention", previewOps(), "ai.onnx.preview"},
   };
   return families;
 }

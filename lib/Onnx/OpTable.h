@@ -22,6 +22,7 @@ std::span<const OpRow> quantOps();
 std::span<const OpRow> generatorOps();
 std::span<const OpRow> lossOps();
 std::span<const OpRow> resizeOps();
+std::span<const OpRow> previewOps(); // of domain ai.onnx.preview
 
 /// All families in the order of the operator list.
 struct OpFamily {

@@ -4,6 +4,8 @@
 namespace fusec {
 
 Status attention(NodeImporter &n);
+Status flexAttention(NodeImporter &n);
+Status linearAttention(NodeImporter &n);
 
 /// [B, S, heads * D] -> [B, heads, S, D].
 Result<ValueId> splitHeads(NodeImporter &n, Compose &c, ValueId x, int64_t heads);

@@ -126,11 +126,18 @@ Status causalConv(NodeImporter &n) {
 constexpr OpRow kRows[] = {
     {"Attention", 23, 28, 3, 7, 4, attention},
     {"CausalConvWithState", 27, 28, 2, 4, 2, causalConv},
+    {"LinearAttention", 27, 28, 3, 6, 2, linearAttention,
+     "a Scan over the tokens; packed sizes are fixed"},
     {"RotaryEmbedding", 23, 28, 3, 4, 1, rotaryEmbedding},
+};
+
+constexpr OpRow kPreviewRows[] = {
+    {"FlexAttention", 1, 1, 3, 3, 1, flexAttention},
 };
 
 } // namespace
 
 std::span<const OpRow> attentionOps() { return kRows; }
+std::span<const OpRow> previewOps() { return kPreviewRows; }
 
 } // namespace fusec

@@ -103,3 +103,55 @@ TEST_CASE("forms of Attention that are refused") {
   tall.input("m", {2, 1, 3, 5}, kBool).node("Attention", {"q", "k", "v", "m"}, {"y"});
   CHECK(complaint(tall) == "the mask must broadcast to f32[1,4,3,5]");
 }
+
+TEST_CASE("forms of LinearAttention that are refused") {
+  auto linear = [](const char *rule, int last, const std::vector<std::string> &in) {
+    ModelMaker m(27);
+    m.input("q", {2, 3, 16}).input("k", {2, 3, 8}).input("v", {2, 3, last}).output("y").output("s");
+    m.input("g", {2, 3, 3});
+    onnx::NodeProto &n = m.node("LinearAttention", in, {"y", "s"});
+    attribute(n, "q_num_heads", 4);
+    attribute(n, "kv_num_heads", 2);
+    auto *a = n.add_attribute();
+    a->set_name("update_rule");
+    a->set_type(onnx::AttributeProto::STRING);
+    a->set_s(rule);
+    return complaint(m);
+  };
+  CHECK(linear("linear", 6, {"q", "k", "v"}) == "f32[2,3,12]\nf32[2,2,4,3]\n");
+  CHECK(linear("fast", 6, {"q", "k", "v"}) ==
+        "update_rule must be linear, gated, delta or gated_delta, not 'fast'\n");
+  CHECK(linear("delta", 6, {"q", "k", "v"}) == "update_rule 'delta' needs input 'beta'\n");
+  CHECK(linear("delta", 6, {"q", "k", "v", "", "g"}) ==
+        "update_rule 'delta' has no input 'decay'\n");
+  CHECK(linear("linear", 7, {"q", "k", "v"}) == "the heads must divide the last axis of input 2");
+  CHECK(linear("gated", 6, {"q", "k", "v", "", "g"}) ==
+        "the heads must divide the last axis of input 4");
+  CHECK(linear("linear", 6, {"q", "k", "v", "k"}) ==
+        "past_state must be like f32[2,2,4,3], of any float type");
+}
+
+TEST_CASE("the graphs of FlexAttention keep shape and type") {
+  ModelMaker m(26);
+  auto *preview = m.model.add_opset_import();
+  preview->set_domain("ai.onnx.preview");
+  preview->set_version(1);
+  m.input("q", {2, 4, 3, 8}).input("k", {2, 2, 5, 8}).input("v", {2, 2, 5, 6}).output("y");
+  onnx::NodeProto &n = m.node("FlexAttention", {"q", "k", "v"}, {"y"});
+  n.set_domain("ai.onnx.preview");
+  CHECK(outcome(m.import()) == "f32[2,4,3,6]\n");
+  auto *a = n.add_attribute();
+  a->set_name("score_mod");
+  a->set_type(onnx::AttributeProto::GRAPH);
+  onnx::GraphProto &g = *a->mutable_g();
+  g.add_input()->set_name("in");
+  g.add_output()->set_name("out");
+  auto *inner = g.add_node();
+  inner->set_op_type("Shape");
+  inner->add_input("in");
+  inner->add_output("out");
+  CHECK(complaint(m) == "score_mod must make one tensor f32[2,4,3,5], of the type and shape of its "
+                        "input; it makes i64[4]\n");
+  g.clear_input();
+  CHECK(outcome(m.import()).find("it has 0 inputs; the operator passes 1") != std::string::npos);
+}

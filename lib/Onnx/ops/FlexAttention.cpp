@@ -1,0 +1,60 @@
+#include "Onnx/GraphBuilder.h"
+#include "Onnx/ops/Attention.h"
+
+#include <cmath>
+
+// FlexAttention of domain ai.onnx.preview: q [B,H,S,D], k [B,G,T,D], v [B,G,T,E], with H a multiple of G:
+//   y = prob_mod(softmax(score_mod((q * sqrt(s)) (k * sqrt(s))^T))) v
+// where softmax_precision, f32 or wider without it, is the type from the scores on. Both graphs are written in place.
+// A line of -inf gives NaN, as the definition has it.
+
+namespace fusec {
+namespace {
+
+/// What the node's graph `key`, where there is one, makes of x: of the same type and shape.
+Result<ValueId> modified(NodeImporter &n, const std::string &key, ValueId x) {
+  if (!n.hasAttribute(key))
+    return x;
+  const onnx::GraphProto *graph = n.attrGraph(key);
+  if (!graph)
+    return x;
+  FUSEC_TRY(std::vector<ValueId> made, n.graphBuilder().inlineSubgraph(*graph, {x}, n.name()));
+  const auto text = [&](ValueId v) { return typeText(n.typeOf(v), n.shapeOf(v), n.symbols()); };
+  if (made.size() != 1 || text(made[0]) != text(x))
+    return n.fail(Diag::ShapeMismatch, key + " must make one tensor " + text(x) +
+                                           ", of the type and shape of its input" +
+                                           (made.size() == 1 ? "; it makes " + text(made[0]) : ""));
+  return made[0];
+}
+
+} // namespace
+
+Status flexAttention(NodeImporter &n) {
+  Compose c(n);
+  const DType type = n.type(0);
+  if (n.rank(0) != 4 || n.rank(1) != 4 || n.rank(2) != 4 || !isFloat(type) || n.type(1) != type ||
+      n.type(2) != type)
+    return n.mismatch("q, k and v must have one float type and rank 4");
+  const Shape q = n.shape(0), k = n.shape(1), v = n.shape(2);
+  if (!q[1].isConst() || !k[1].isConst())
+    return n.undecided("the number of heads must be fixed");
+  const int64_t heads = q[1].constValue(), groups = k[1].constValue();
+  if (groups < 1 || heads % groups || v[1] != k[1])
+    return n.mismatch("the number of query heads must be a multiple of that of keys and values");
+  FUSEC_TRY(DType precision, softmaxPrecision(n, type == DType::F64 ? type : DType::F32));
+  FUSEC_TRY(double scale, attentionScale(n, q[3]));
+  ValueId root = c.scalar(type, std::sqrt(scale));
+  FUSEC_TRY(ValueId scaledQ, c.binary(OpKind::Mul, n.id(0), root));
+  FUSEC_TRY(ValueId scaledK, c.binary(OpKind::Mul, repeatHeads(n, n.id(1), heads / groups), root));
+  FUSEC_TRY(ValueId scores, c.matMul(scaledQ, c.transpose(scaledK, {0, 1, 3, 2})));
+  FUSEC_TRY(scores, modified(n, "score_mod", c.cast(scores, precision)));
+  ValueId weights =
+      n.emitOne(OpKind::Softmax, {scores}, {{"axis", int64_t(3)}}, precision, n.shapeOf(scores));
+  FUSEC_TRY(weights, modified(n, "prob_mod", weights));
+  ValueId values = c.cast(repeatHeads(n, n.id(2), heads / groups), precision);
+  FUSEC_TRY(ValueId y, c.matMul(weights, values));
+  n.result(0, c.cast(y, type));
+  return success();
+}
+
+} // namespace fusec
