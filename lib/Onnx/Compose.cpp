@@ -1,4 +1,5 @@
 #include "Onnx/Compose.h"
+#include "Onnx/DimTools.h"
 
 namespace fusec {
 
@@ -46,6 +47,14 @@ ValueId Compose::slice(ValueId x, int64_t axis, int64_t start, int64_t count, in
       n.typeOf(x), std::move(shape));
 }
 
+ValueId Compose::flatSoftmax(OpKind op, ValueId x, int64_t axis) {
+  const Shape whole = n.shapeOf(x);
+  Shape matrix(whole.begin(), whole.begin() + axis);
+  matrix.push_back(product(whole, static_cast<size_t>(axis), whole.size()));
+  ValueId y = n.emitOne(op, {n.reshape(x, matrix)}, {{"axis", axis}}, n.typeOf(x), matrix);
+  return n.reshape(y, whole);
+}
+
 ValueId Compose::iota(const DimExpr &count) {
   ValueId zero = n.constantValue(makeIntConstant({}, {0})),
           one = n.constantValue(makeIntConstant({}, {1}));
@@ -54,14 +63,23 @@ ValueId Compose::iota(const DimExpr &count) {
   return n.emitOne(OpKind::Range, {zero, limit, one}, {}, DType::I64, {count});
 }
 
+Result<Shape> Compose::matMulShape(const Shape &a, const Shape &b) {
+  if (a.empty() || b.empty())
+    return n.mismatch("a scalar cannot be multiplied as a matrix");
+  const DimExpr &k = a.back(), &otherK = b.size() == 1 ? b[0] : b[b.size() - 2];
+  FUSEC_TRY([[maybe_unused]] DimExpr same, n.sameDim(k, otherK, "the sizes to sum over"));
+  Shape leadA(a.begin(), a.end() - std::min<long>(2, static_cast<long>(a.size())));
+  Shape leadB(b.begin(), b.end() - std::min<long>(2, static_cast<long>(b.size())));
+  FUSEC_TRY(Shape out, n.broadcast({&leadA, &leadB}));
+  if (a.size() > 1)
+    out.push_back(a[a.size() - 2]);
+  if (b.size() > 1)
+    out.push_back(b.back());
+  return out;
+}
+
 Result<ValueId> Compose::matMul(ValueId a, ValueId b) {
-  const Shape &x = n.shapeOf(a), &y = n.shapeOf(b);
-  Shape leadA(x.begin(), x.end() - 2), leadB(y.begin(), y.end() - 2);
-  FUSEC_TRY(Shape shape, n.broadcast({&leadA, &leadB}));
-  FUSEC_TRY([[maybe_unused]] DimExpr k,
-            n.sameDim(x.back(), y[y.size() - 2], "the sizes to sum over"));
-  shape.push_back(x[x.size() - 2]);
-  shape.push_back(y.back());
+  FUSEC_TRY(Shape shape, matMulShape(n.shapeOf(a), n.shapeOf(b)));
   return n.emitOne(OpKind::MatMul, {a, b}, {}, n.typeOf(a), std::move(shape));
 }
 

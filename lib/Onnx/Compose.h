@@ -18,8 +18,12 @@ public:
   ValueId concat(const std::vector<ValueId> &parts, int64_t axis);
   /// Elements start, start + step, ... of `axis`; `count` of them.
   ValueId slice(ValueId x, int64_t axis, int64_t start, int64_t count, int64_t step = 1);
+  /// One of the softmax family over all axes from `axis` on, as before opset 13.
+  ValueId flatSoftmax(OpKind op, ValueId x, int64_t axis);
   /// 0, 1, ..., count - 1 as i64.
   ValueId iota(const DimExpr &count);
+  /// numpy's rule: [M,K] x [K,N], leading axes broadcast, a vector loses its axis in the result.
+  Result<Shape> matMulShape(const Shape &a, const Shape &b);
   Result<ValueId> matMul(ValueId a, ValueId b);
   ValueId scalar(DType type, double v) { return n.scalarValue(type, v); }
 

@@ -87,4 +87,31 @@ Result<DimExpr> windowCount(NodeImporter &n, const Window &w, size_t i, const Di
   return min(count, ceilDiv(in + DimExpr(begin), DimExpr(stride)));
 }
 
+Attributes PoolForm::attributes() const {
+  Attributes a = window.attributes();
+  a.emplace("ceil_mode", ceilMode);
+  return a;
+}
+
+Result<PoolForm> readPool(NodeImporter &n, const Shape &in) {
+  if (in.size() < 3)
+    return n.mismatch("the data must have rank 3 or more");
+  if (!n.hasAttribute("kernel_shape"))
+    return n.fail(Diag::BadAttribute, "attribute 'kernel_shape' is missing");
+  Shape spatial(in.begin() + 2, in.end());
+  FUSEC_TRY(Window w, readWindow(n, n.attrInts("kernel_shape"), spatial));
+  int64_t ceilMode = n.attrInt("ceil_mode", 0) != 0;
+  Shape out{in[0], in[1]};
+  for (size_t i = 0; i < spatial.size(); ++i) {
+    int64_t extent = (w.kernel[i] - 1) * w.dilations[i] + 1;
+    if (w.pads[i] >= extent || w.pads[spatial.size() + i] >= extent)
+      return n.fail(Diag::BadAttribute,
+                    "pads must be smaller than the window, or windows would hold "
+                    "padding only");
+    FUSEC_TRY(DimExpr d, windowCount(n, w, i, spatial[i], ceilMode));
+    out.push_back(d);
+  }
+  return PoolForm{std::move(w), ceilMode, std::move(out)};
+}
+
 } // namespace fusec

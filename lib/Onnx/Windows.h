@@ -18,4 +18,15 @@ Result<Window> readWindow(NodeImporter &n, std::vector<int64_t> kernel, const Sh
 Result<DimExpr> windowCount(NodeImporter &n, const Window &w, size_t i, const DimExpr &in,
                             bool ceilMode);
 
+/// A pool over x [N, C, spatial...].
+struct PoolForm {
+  Window window;
+  int64_t ceilMode; // 0 or 1
+  Shape out;
+  Attributes attributes() const;
+};
+
+/// Reads the attributes that all pools have; `in` is the shape of x.
+Result<PoolForm> readPool(NodeImporter &n, const Shape &in);
+
 } // namespace fusec

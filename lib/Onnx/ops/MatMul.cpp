@@ -1,5 +1,7 @@
+#include "Onnx/Compose.h"
 #include "Onnx/DimTools.h"
 #include "Onnx/OpTable.h"
+#include "Onnx/ops/Quantised.h"
 
 #include <map>
 
@@ -8,51 +10,17 @@
 namespace fusec {
 namespace {
 
-/// numpy's rule: [M,K] x [K,N], leading axes broadcast, a vector loses its axis in the result.
-Result<Shape> matMulShape(NodeImporter &n, const Shape &a, const Shape &b) {
-  if (a.empty() || b.empty())
-    return n.mismatch("a scalar cannot be multiplied as a matrix");
-  const DimExpr &k = a.back(), &otherK = b.size() == 1 ? b[0] : b[b.size() - 2];
-  FUSEC_TRY([[maybe_unused]] DimExpr same, n.sameDim(k, otherK, "the sizes to sum over"));
-  Shape leadA(a.begin(), a.end() - std::min<long>(2, static_cast<long>(a.size())));
-  Shape leadB(b.begin(), b.end() - std::min<long>(2, static_cast<long>(b.size())));
-  FUSEC_TRY(Shape out, n.broadcast({&leadA, &leadB}));
-  if (a.size() > 1)
-    out.push_back(a[a.size() - 2]);
-  if (b.size() > 1)
-    out.push_back(b.back());
-  return out;
-}
-
 Status matMul(NodeImporter &n) {
   if (n.type(0) != n.type(1) || n.type(0) == DType::Bool)
     return n.mismatch("the operands must be numbers of one type");
-  FUSEC_TRY(Shape out, matMulShape(n, n.shape(0), n.shape(1)));
+  FUSEC_TRY(Shape out, Compose(n).matMulShape(n.shape(0), n.shape(1)));
   return n.finish(OpKind::MatMul, n.ids(), {}, {{n.type(0), std::move(out)}});
-}
-
-bool isByte(DType t) { return t == DType::U8 || t == DType::I8; }
-
-/// A scale or a zero point of a factor or of the product: one number; one a row ([M] or [..,M,1], `rows`) or one a
-/// column ([N] or [..,1,N]) of `product`.
-Status sideParameter(NodeImporter &n, size_t i, const Shape &product, bool rows) {
-  if (!n.has(i))
-    return success();
-  const Shape &shape = n.shape(i);
-  if (shape.size() >= 2) {
-    auto all = n.broadcast({&shape, &product});
-    if (all.ok() && *all == product && shape[shape.size() - (rows ? 1 : 2)].isConst(1))
-      return success();
-  } else if (product.size() >= 2) {
-    return n.quantParameter(i, product[product.size() - (rows ? 2 : 1)]);
-  }
-  return n.quantParameter(i, DimExpr(1));
 }
 
 Status matMulInteger(NodeImporter &n) {
   if (!isByte(n.type(0)) || !isByte(n.type(1)))
     return n.mismatch("the operands must be i8 or u8");
-  FUSEC_TRY(Shape out, matMulShape(n, n.shape(0), n.shape(1)));
+  FUSEC_TRY(Shape out, Compose(n).matMulShape(n.shape(0), n.shape(1)));
   std::vector<ValueId> in = n.ids();
   for (size_t i = 2; i < in.size(); ++i)
     if (n.has(i) && n.type(i) != n.type(i - 2))
@@ -67,7 +35,7 @@ Status qlinearMatMul(NodeImporter &n) {
     return n.mismatch("the operands and their zero points must be i8 or u8");
   if (!isFloat(n.type(1)) || !isFloat(n.type(4)) || !isFloat(n.type(6)) || !isByte(n.type(7)))
     return n.mismatch("the scales must be floats, the output's zero point i8 or u8");
-  FUSEC_TRY(Shape out, matMulShape(n, n.shape(0), n.shape(3)));
+  FUSEC_TRY(Shape out, Compose(n).matMulShape(n.shape(0), n.shape(3)));
   for (size_t i : {1, 2, 6, 7})
     FUSEC_CHECK(sideParameter(n, i, out, true));
   for (size_t i : {4, 5})

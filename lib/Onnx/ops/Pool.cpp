@@ -7,30 +7,12 @@ namespace fusec {
 namespace {
 
 Status pool(NodeImporter &n, OpKind op, Attributes extra) {
-  if (n.rank(0) < 3)
-    return n.mismatch("the data must have rank 3 or more");
-  if (!n.hasAttribute("kernel_shape"))
-    return n.fail(Diag::BadAttribute, "attribute 'kernel_shape' is missing");
-  const Shape &in = n.shape(0);
-  Shape spatial(in.begin() + 2, in.end());
-  FUSEC_TRY(Window w, readWindow(n, n.attrInts("kernel_shape"), spatial));
-  int64_t ceilMode = n.attrInt("ceil_mode", 0) != 0;
-  Shape out{in[0], in[1]};
-  for (size_t i = 0; i < spatial.size(); ++i) {
-    int64_t extent = (w.kernel[i] - 1) * w.dilations[i] + 1;
-    if (w.pads[i] >= extent || w.pads[spatial.size() + i] >= extent)
-      return n.fail(Diag::BadAttribute,
-                    "pads must be smaller than the window, or windows would hold "
-                    "padding only");
-    FUSEC_TRY(DimExpr d, windowCount(n, w, i, spatial[i], ceilMode));
-    out.push_back(d);
-  }
-  Attributes a = w.attributes();
-  a.emplace("ceil_mode", ceilMode);
+  FUSEC_TRY(PoolForm form, readPool(n, n.shape(0)));
+  Attributes a = form.attributes();
   a.merge(extra);
-  std::vector<TypedShape> outs{{n.type(0), out}};
+  std::vector<TypedShape> outs{{n.type(0), form.out}};
   if (n.wants(1))
-    outs.push_back({DType::I64, out});
+    outs.push_back({DType::I64, form.out});
   return n.finish(op, {n.id(0)}, std::move(a), std::move(outs));
 }
 

@@ -1,6 +1,5 @@
 #include "Onnx/OpTable.h"
-
-#include <cctype>
+#include "Onnx/ops/Activations.h"
 
 // LSTM, GRU and RNN. Results have layout 0: x [T, B, I], Y [T, dirs, B, H], states [dirs, B, H]. Layout 1
 // (batch first) is transposed on the way in and out.
@@ -13,23 +12,6 @@ struct Cell {
   int64_t gates;
   std::vector<std::string> defaults; // activations of one direction
 };
-
-/// Names are case-insensitive; "" means the name is unknown.
-std::string activationName(const std::string &given) {
-  static const char *const names[] = {
-      "Relu",       "Tanh",        "Sigmoid", "Affine",   "LeakyRelu", "ThresholdedRelu",
-      "ScaledTanh", "HardSigmoid", "Elu",     "Softsign", "Softplus"};
-  for (const char *name : names) {
-    std::string candidate = name;
-    bool same = candidate.size() == given.size();
-    for (size_t i = 0; same && i < given.size(); ++i)
-      same = std::tolower(static_cast<unsigned char>(given[i])) ==
-             std::tolower(static_cast<unsigned char>(candidate[i]));
-    if (same)
-      return candidate;
-  }
-  return "";
-}
 
 ValueId transposed(NodeImporter &n, ValueId x, const std::vector<int64_t> &perm) {
   Shape shape;

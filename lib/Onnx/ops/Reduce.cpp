@@ -184,11 +184,7 @@ Status softmax(NodeImporter &n) {
   OpKind op = *parseOpKind(n.op());
   if (!coerces || axis == n.rank(0) - 1)
     return n.finish(op, {n.id(0)}, {{"axis", axis}}, {{n.type(0), n.shape(0)}});
-  Shape matrix(n.shape(0).begin(), n.shape(0).begin() + axis);
-  matrix.push_back(product(n.shape(0), static_cast<size_t>(axis), n.shape(0).size()));
-  ValueId x = n.reshape(n.id(0), matrix);
-  ValueId y = n.emitOne(op, {x}, {{"axis", axis}}, n.type(0), matrix);
-  n.result(0, n.reshape(y, n.shape(0)));
+  n.result(0, Compose(n).flatSoftmax(op, n.id(0), axis));
   return success();
 }
 

@@ -1,0 +1,50 @@
+#pragma once
+#include "Onnx/Compose.h"
+
+namespace fusec {
+
+inline bool isByte(DType t) { return t == DType::U8 || t == DType::I8; }
+
+/// A scale or a zero point of a factor or of the product: one number; one a row ([M] or [..,M,1], `rows`) or one a
+/// column ([N] or [..,1,N]) of `product`.
+Status sideParameter(NodeImporter &n, size_t i, const Shape &product, bool rows);
+
+/// How bytes stand for numbers: (x - zero) * scale.
+struct Quantisation {
+  ValueId scale; // f32[]
+  ValueId zero;  // of the bytes' type, []
+};
+
+/// Short forms for the operators of com.microsoft on bytes. They round where ONNX Runtime 1.31 rounds, in f32, ties
+/// to even.
+class Quantised {
+public:
+  explicit Quantised(NodeImporter &n) : n(n), c(n) {}
+
+  /// The bytes at input `x` with their scale and zero point at `scale` and `zero`, one number each; a zero point that
+  /// is left out is 0. All bytes of an operator have the type of `type`.
+  Result<Quantisation> parameters(size_t scale, size_t zero, DType type);
+  /// Refuses input `i` unless it is bytes (of the type `wanted`, where that is given).
+  Status bytes(size_t i, std::optional<DType> wanted = std::nullopt);
+  /// Refuses an input that is there and no f32.
+  Status floats(size_t i);
+
+  ValueId dequantise(ValueId x, const Quantisation &q);
+  /// saturate(round(y / scale) + zero)
+  ValueId quantise(ValueId y, const Quantisation &q);
+  /// saturate(round(y) + zero), for what has the output's scale
+  ValueId roundTo(ValueId y, ValueId zero);
+  /// From one quantisation to the other.
+  ValueId requantise(ValueId x, const Quantisation &from, const Quantisation &to);
+  /// x - zero, i32.
+  Result<ValueId> centred(ValueId x, ValueId zero);
+  /// i32 product of matrices of bytes; zero points may be kNoValue.
+  Result<ValueId> product(ValueId a, ValueId b, ValueId zeroA, ValueId zeroB);
+  ValueId f32(ValueId x) { return c.cast(x, DType::F32); }
+
+private:
+  NodeImporter &n;
+  Compose c;
+};
+
+} // namespace fusec
