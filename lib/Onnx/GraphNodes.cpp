@@ -219,7 +219,7 @@ Status GraphBuilder::importOperator(const onnx::NodeProto &node, const std::stri
                      : row.maxInputs == row.minInputs ? ""
                                                       : " to " + std::to_string(row.maxInputs)));
   for (int i = 0; i < row.minInputs; ++i)
-    if (inputs[static_cast<size_t>(i)] == kNoValue && row.name != "Loop")
+    if (inputs[static_cast<size_t>(i)] == kNoValue && !(row.optional >> i & 1))
       return fail(Diag::BadGraph, "input " + std::to_string(i) + " is mandatory and has no name");
   if (row.maxOutputs >= 0 && node.output_size() > row.maxOutputs)
     return fail(Diag::BadGraph, std::to_string(node.output_size()) + " outputs; the operator has " +

@@ -145,6 +145,7 @@ struct OpRow {
   int maxOutputs;
   Status (*import)(NodeImporter &node);
   std::string_view note = ""; // restrictions, for the generated operator list
+  uint32_t optional = 0;      // bit i: input i may be left out although one behind it is mandatory
 };
 
 } // namespace fusec

@@ -24,6 +24,12 @@ const std::vector<OpFamily> &opFamilies() {
       {"Generators", generatorOps()},
       {"Losses", lossOps()},
       {"Attention", previewOps(), "ai.onnx.preview"},
+      {"Quantised", quantisedOps(), "com.microsoft"},
+      {"Quantised", microsoftQuantOps(), "com.microsoft"},
+      {"Quantised contractions", quantisedMatMulOps(), "com.microsoft"},
+      {"Quantised LSTM", quantisedRecurrentOps(), "com.microsoft"},
+      {"Quantised attention", quantisedAttentionOps(), "com.microsoft"},
+      {"Fused", fusedOps(), "com.microsoft"},
   };
   return families;
 }

@@ -23,6 +23,13 @@ std::span<const OpRow> generatorOps();
 std::span<const OpRow> lossOps();
 std::span<const OpRow> resizeOps();
 std::span<const OpRow> previewOps(); // of domain ai.onnx.preview
+// What ONNX Runtime's quantiser and optimiser write, domain com.microsoft.
+std::span<const OpRow> quantisedOps();
+std::span<const OpRow> microsoftQuantOps();
+std::span<const OpRow> quantisedMatMulOps();
+std::span<const OpRow> quantisedRecurrentOps();
+std::span<const OpRow> quantisedAttentionOps();
+std::span<const OpRow> fusedOps();
 
 /// All families in the order of the operator list.
 struct OpFamily {

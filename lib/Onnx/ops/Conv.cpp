@@ -65,7 +65,10 @@ Status conv(NodeImporter &n) {
     return n.mismatch("data and weights must have one float type");
   FUSEC_TRY(ConvForm f, convForm(n, 0, 1));
   FUSEC_CHECK(checkBias(n, 2, f.out[1]));
-  return n.finish(OpKind::Conv, n.ids(), attributesOf(f), {{n.type(0), f.out}});
+  std::vector<ValueId> in{n.id(0), n.id(1)};
+  if (n.has(2))
+    in.push_back(n.id(2));
+  return n.finish(OpKind::Conv, std::move(in), attributesOf(f), {{n.type(0), f.out}});
 }
 
 Status convInteger(NodeImporter &n) {

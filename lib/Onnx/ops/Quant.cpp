@@ -84,8 +84,15 @@ constexpr OpRow kRows[] = {
     {"QuantizeLinear", 10, 28, 2, 3, 1, quantize, "to integer types"},
 };
 
+// Of one meaning with ONNX's; they came first for 16-bit types.
+constexpr OpRow kMicrosoftRows[] = {
+    {"DequantizeLinear", 1, 1, 2, 3, 1, dequantize},
+    {"QuantizeLinear", 1, 1, 2, 3, 1, quantize},
+};
+
 } // namespace
 
 std::span<const OpRow> quantOps() { return kRows; }
+std::span<const OpRow> microsoftQuantOps() { return kMicrosoftRows; }
 
 } // namespace fusec

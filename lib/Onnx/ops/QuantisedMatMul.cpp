@@ -1,0 +1,160 @@
+#include "Onnx/OpTable.h"
+#include "Onnx/ops/Quantised.h"
+
+#include <numeric>
+
+// Products of com.microsoft: of bytes, with what brings their i32 sums to floats or to the output's scale, and
+// FusedMatMul, which transposes and scales.
+
+namespace fusec {
+namespace {
+
+/// A bias along the last axis.
+Status checkBias(NodeImporter &n, size_t i, const Shape &product) {
+  FUSEC_CHECK(Quantised(n).floats(i));
+  if (n.has(i) && (product.empty() || n.shape(i) != Shape{product.back()}))
+    return n.mismatch("the bias must have one value for each column of the product");
+  return success();
+}
+
+/// A parameter of one number has no axes, so that it does not widen what it is multiplied with.
+ValueId plain(NodeImporter &n, size_t i) {
+  return n.has(i) && numElements(n.shape(i)).isConst(1) ? n.reshape(n.id(i), {}) : n.id(i);
+}
+
+/// Inputs: a f32, b, b's scale, zero?, bias?. a is quantised as DynamicQuantizeLinear does.
+Status dynamicQuantizeMatMul(NodeImporter &n) {
+  Compose c(n);
+  Quantised q(n);
+  FUSEC_CHECK(q.floats(0));
+  FUSEC_CHECK(q.bytes(1));
+  FUSEC_CHECK(q.floats(2));
+  FUSEC_CHECK(q.bytes(3, n.type(1)));
+  std::vector<ValueId> a = n.emit(OpKind::DynamicQuantizeLinear, {n.id(0)}, {},
+                                  {{DType::U8, n.shape(0)}, {DType::F32, {}}, {DType::U8, {}}});
+  FUSEC_TRY(ValueId sum, q.product(a[0], n.id(1), a[2], plain(n, 3)));
+  FUSEC_CHECK(sideParameter(n, 2, n.shapeOf(sum), false));
+  FUSEC_CHECK(sideParameter(n, 3, n.shapeOf(sum), false));
+  FUSEC_CHECK(checkBias(n, 4, n.shapeOf(sum)));
+  FUSEC_TRY(ValueId scale, c.binary(OpKind::Mul, a[1], plain(n, 2)));
+  FUSEC_TRY(ValueId y, c.binary(OpKind::Mul, q.f32(sum), scale));
+  if (n.has(4)) {
+    FUSEC_TRY(y, c.binary(OpKind::Add, y, n.id(4)));
+  }
+  n.result(0, y);
+  return success();
+}
+
+/// Inputs: a, b, a's scale, b's scale, a's zero?, b's zero?, bias?. A scale of a row [..,M,1] or of a column ([N] or
+/// [..,1,N]) may stand in either place.
+Status matMulIntegerToFloat(NodeImporter &n) {
+  Compose c(n);
+  Quantised q(n);
+  for (size_t i : {0, 1}) {
+    FUSEC_CHECK(q.bytes(i));
+    FUSEC_CHECK(q.floats(2 + i));
+    FUSEC_CHECK(q.bytes(4 + i, n.type(i)));
+  }
+  FUSEC_CHECK(n.quantParameter(4, DimExpr(1)));
+  FUSEC_TRY(ValueId sum, q.product(n.id(0), n.id(1), plain(n, 4), plain(n, 5)));
+  const Shape shape = n.shapeOf(sum);
+  for (size_t i : {2, 3})
+    if (!sideParameter(n, i, shape, false).ok())
+      FUSEC_CHECK(sideParameter(n, i, shape, true));
+  FUSEC_CHECK(sideParameter(n, 5, shape, false));
+  FUSEC_CHECK(checkBias(n, 6, shape));
+  FUSEC_TRY(ValueId scale, c.binary(OpKind::Mul, plain(n, 2), plain(n, 3)));
+  FUSEC_TRY(ValueId y, c.binary(OpKind::Mul, q.f32(sum), scale));
+  if (n.has(6)) {
+    FUSEC_TRY(y, c.binary(OpKind::Add, y, n.id(6)));
+  }
+  n.result(0, y);
+  return success();
+}
+
+/// Inputs: a, scale, zero; b, scale, zero; c?; the output's scale?, zero?. c is i32 and has the product's scale.
+Status qGemm(NodeImporter &n) {
+  Compose c(n);
+  Quantised q(n);
+  bool transA = n.attrInt("transA", 0) != 0, transB = n.attrInt("transB", 0) != 0;
+  double alpha = n.attrFloat("alpha", 1.0);
+  for (size_t i : {0, 3})
+    FUSEC_CHECK(q.bytes(i));
+  if (n.rank(0) != 2 || n.rank(3) != 2)
+    return n.mismatch("both factors must be matrices");
+  FUSEC_TRY(Quantisation qa, q.parameters(1, 2, n.type(0)));
+  ValueId a = transA ? c.transpose(n.id(0), {1, 0}) : n.id(0);
+  ValueId b = transB ? c.transpose(n.id(3), {1, 0}) : n.id(3);
+  const DimExpr columns = n.shapeOf(b)[1];
+  FUSEC_CHECK(q.floats(4));
+  FUSEC_CHECK(n.quantParameter(4, columns));
+  FUSEC_CHECK(q.bytes(5, n.type(3)));
+  FUSEC_CHECK(n.quantParameter(5, columns));
+  FUSEC_TRY(ValueId sum, q.product(a, b, qa.zero, plain(n, 5)));
+  const Shape shape = n.shapeOf(sum);
+  if (n.has(6)) {
+    FUSEC_TRY(Shape all, n.broadcast({&n.shape(6), &shape}));
+    if (n.type(6) != DType::I32 || all != shape)
+      return n.mismatch("the summand must be i32 and broadcast to the product's shape");
+    FUSEC_TRY(sum, c.binary(OpKind::Add, sum, n.id(6)));
+  }
+  FUSEC_TRY(ValueId scaleA, c.binary(OpKind::Mul, c.scalar(DType::F32, alpha), qa.scale));
+  FUSEC_TRY(ValueId scale, c.binary(OpKind::Mul, scaleA, plain(n, 4)));
+  if (n.has(8) && !n.has(7))
+    return n.unsupported("a zero point of the output without its scale");
+  if (n.has(7)) {
+    FUSEC_CHECK(q.floats(7));
+    FUSEC_CHECK(n.quantParameter(7, DimExpr(1)));
+    FUSEC_TRY(scale, c.binary(OpKind::Div, scale, plain(n, 7)));
+  }
+  FUSEC_TRY(ValueId y, c.binary(OpKind::Mul, q.f32(sum), scale));
+  if (n.has(8)) {
+    FUSEC_CHECK(q.bytes(8));
+    FUSEC_CHECK(n.quantParameter(8, DimExpr(1)));
+    y = q.roundTo(y, plain(n, 8));
+  }
+  n.result(0, y);
+  return success();
+}
+
+/// Operand `x` as a matrix, or stack of matrices, to multiply. With `batch` its first axis goes behind the batch axes,
+/// with `matrix` the last two axes change places, in this order.
+ValueId arranged(Compose &c, NodeImporter &n, ValueId x, bool matrix, bool batch) {
+  auto rank = static_cast<int64_t>(n.shapeOf(x).size());
+  std::vector<int64_t> perm(static_cast<size_t>(rank));
+  std::iota(perm.begin(), perm.end(), int64_t(0));
+  if (batch && rank > 2)
+    std::rotate(perm.begin(), perm.begin() + 1, perm.end() - 1);
+  if (matrix && rank > 1)
+    std::swap(perm[perm.size() - 2], perm.back());
+  return std::is_sorted(perm.begin(), perm.end()) ? x : c.transpose(x, perm);
+}
+
+Status fusedMatMul(NodeImporter &n) {
+  Compose c(n);
+  if (!isFloat(n.type(0)) || n.type(0) != n.type(1))
+    return n.mismatch("both factors must have one float type");
+  bool transA = n.attrInt("transA", 0) != 0, transB = n.attrInt("transB", 0) != 0;
+  bool batchA = n.attrInt("transBatchA", 0) != 0, batchB = n.attrInt("transBatchB", 0) != 0;
+  double alpha = n.attrFloat("alpha", 1.0);
+  ValueId a = arranged(c, n, n.id(0), transA, batchA), b = arranged(c, n, n.id(1), transB, batchB);
+  FUSEC_TRY(ValueId y, c.matMul(a, b));
+  if (alpha != 1) {
+    FUSEC_TRY(y, c.binary(OpKind::Mul, y, c.scalar(n.type(0), alpha)));
+  }
+  n.result(0, y);
+  return success();
+}
+
+constexpr OpRow kRows[] = {
+    {"DynamicQuantizeMatMul", 1, 1, 3, 5, 1, dynamicQuantizeMatMul},
+    {"FusedMatMul", 1, 1, 2, 2, 1, fusedMatMul},
+    {"MatMulIntegerToFloat", 1, 1, 4, 7, 1, matMulIntegerToFloat, "f32"},
+    {"QGemm", 1, 1, 6, 9, 1, qGemm},
+};
+
+} // namespace
+
+std::span<const OpRow> quantisedMatMulOps() { return kRows; }
+
+} // namespace fusec
