@@ -22,6 +22,29 @@ ValueId plain(NodeImporter &n, size_t i) {
   return n.has(i) && numElements(n.shape(i)).isConst(1) ? n.reshape(n.id(i), {}) : n.id(i);
 }
 
+/// Columns of a product are its last axis: of a vector [K] the product is that of [1,K], without its rows.
+ValueId asMatrix(NodeImporter &n, ValueId a) {
+  const Shape shape = n.shapeOf(a);
+  return shape.size() == 1 ? n.reshape(a, {DimExpr(1), shape[0]}) : a;
+}
+
+void finishProduct(NodeImporter &n, ValueId y) {
+  Shape shape = n.shapeOf(y);
+  if (n.rank(0) == 1)
+    shape.erase(shape.end() - 2);
+  n.result(0, n.reshape(y, shape));
+}
+
+/// Whether scale `i` has one value a row, [..,M,1]; else it is one number or has one a column.
+Result<bool> goesAlongRows(NodeImporter &n, size_t i, const Shape &product) {
+  Status columns = sideParameter(n, i, product, false);
+  if (columns.ok())
+    return false;
+  if (n.rank(i) < 2 || !sideParameter(n, i, product, true).ok())
+    return std::move(columns.errors());
+  return true;
+}
+
 /// Inputs: a f32, b, b's scale, zero?, bias?. a is quantised as DynamicQuantizeLinear does.
 Status dynamicQuantizeMatMul(NodeImporter &n) {
   Compose c(n);
@@ -32,7 +55,7 @@ Status dynamicQuantizeMatMul(NodeImporter &n) {
   FUSEC_CHECK(q.bytes(3, n.type(1)));
   std::vector<ValueId> a = n.emit(OpKind::DynamicQuantizeLinear, {n.id(0)}, {},
                                   {{DType::U8, n.shape(0)}, {DType::F32, {}}, {DType::U8, {}}});
-  FUSEC_TRY(ValueId sum, q.product(a[0], n.id(1), a[2], plain(n, 3)));
+  FUSEC_TRY(ValueId sum, q.product(asMatrix(n, a[0]), n.id(1), a[2], plain(n, 3)));
   FUSEC_CHECK(sideParameter(n, 2, n.shapeOf(sum), false));
   FUSEC_CHECK(sideParameter(n, 3, n.shapeOf(sum), false));
   FUSEC_CHECK(checkBias(n, 4, n.shapeOf(sum)));
@@ -41,12 +64,12 @@ Status dynamicQuantizeMatMul(NodeImporter &n) {
   if (n.has(4)) {
     FUSEC_TRY(y, c.binary(OpKind::Add, y, n.id(4)));
   }
-  n.result(0, y);
+  finishProduct(n, y);
   return success();
 }
 
 /// Inputs: a, b, a's scale, b's scale, a's zero?, b's zero?, bias?. A scale of a row [..,M,1] or of a column ([N] or
-/// [..,1,N]) may stand in either place.
+/// [..,1,N]) may stand in either place; ONNX Runtime applies one of a row behind the bias.
 Status matMulIntegerToFloat(NodeImporter &n) {
   Compose c(n);
   Quantised q(n);
@@ -56,19 +79,28 @@ Status matMulIntegerToFloat(NodeImporter &n) {
     FUSEC_CHECK(q.bytes(4 + i, n.type(i)));
   }
   FUSEC_CHECK(n.quantParameter(4, DimExpr(1)));
-  FUSEC_TRY(ValueId sum, q.product(n.id(0), n.id(1), plain(n, 4), plain(n, 5)));
+  FUSEC_TRY(ValueId sum, q.product(asMatrix(n, n.id(0)), n.id(1), plain(n, 4), plain(n, 5)));
   const Shape shape = n.shapeOf(sum);
-  for (size_t i : {2, 3})
-    if (!sideParameter(n, i, shape, false).ok())
-      FUSEC_CHECK(sideParameter(n, i, shape, true));
   FUSEC_CHECK(sideParameter(n, 5, shape, false));
   FUSEC_CHECK(checkBias(n, 6, shape));
-  FUSEC_TRY(ValueId scale, c.binary(OpKind::Mul, plain(n, 2), plain(n, 3)));
+  ValueId scale = c.scalar(DType::F32, 1);
+  std::vector<ValueId> ofRows;
+  for (size_t i : {2, 3}) {
+    FUSEC_TRY(bool alongRows, goesAlongRows(n, i, shape));
+    if (alongRows) {
+      ofRows.push_back(n.id(i));
+    } else {
+      FUSEC_TRY(scale, c.binary(OpKind::Mul, scale, plain(n, i)));
+    }
+  }
   FUSEC_TRY(ValueId y, c.binary(OpKind::Mul, q.f32(sum), scale));
   if (n.has(6)) {
     FUSEC_TRY(y, c.binary(OpKind::Add, y, n.id(6)));
   }
-  n.result(0, y);
+  for (ValueId rows : ofRows) {
+    FUSEC_TRY(y, c.binary(OpKind::Mul, y, rows));
+  }
+  finishProduct(n, y);
   return success();
 }
 

@@ -10,6 +10,7 @@ import subprocess
 
 import numpy as np
 import onnxruntime
+import microsoft_symbolic
 from microsoft import OPERATORS, batch, refusals
 
 TARGETS = ("x86-64-v3", "sim:sm_90")
@@ -23,11 +24,14 @@ def reference(model, inputs):
     return onnxruntime.InferenceSession(model, options).run(None, inputs)
 
 
-def compiled(options, model, inputs, folder, targets):
-    """Outputs by target and name."""
+def compile_model(options, model, folder, targets):
     folder.mkdir(parents=True)
     (folder / "m.onnx").write_bytes(model)
     subprocess.run([options.fusec, folder / "m.onnx", "-o", folder / "b", "--target", ",".join(targets)], check=True)
+
+
+def run(options, inputs, folder, targets):
+    """Outputs by target and name."""
     given = []
     for name, array in inputs.items():
         np.save(folder / f"{name}.npy", array)
@@ -35,6 +39,7 @@ def compiled(options, model, inputs, folder, targets):
     found = {}
     for target in targets:
         out = folder / target.replace(":", "-")
+        shutil.rmtree(out, ignore_errors=True)
         out.mkdir()
         command = [options.fusert, "run", folder / "b", "--target", target, "--output-dir", out, *given]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
@@ -66,6 +71,20 @@ def refused(options, model):
     return text.replace(f"{options.work}/m.onnx: ", "")
 
 
+def symbolic(options, targets):
+    for number, case in enumerate(microsoft_symbolic.cases()):
+        folder = options.work / f"{number}"
+        model = case.model().SerializeToString()
+        compile_model(options, model, folder, targets)
+        wrong = []
+        for sizes in case.sizes:
+            inputs = case.inputs(sizes)
+            right = dict(zip(case.b.outputs, reference(model, inputs)))
+            for target, mine in run(options, inputs, folder, targets).items():
+                wrong += [f"{target} {sizes}: {text}" for n, a in right.items() if (text := difference(mine[n], a))]
+        print(f"{case.op} over symbols: {'agrees' if not wrong else wrong}", flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--fusec", required=True)
@@ -75,6 +94,7 @@ def main():
     parser.add_argument("--count", type=int, default=20)
     parser.add_argument("--op", action="append", choices=OPERATORS)
     parser.add_argument("--target", action="append")
+    parser.add_argument("--symbolic", action="store_true", help="nodes over symbolic sizes instead")
     parser.add_argument("--refusals", action="store_true", help="print what is refused instead, with its message")
     options = parser.parse_args()
     shutil.rmtree(options.work, ignore_errors=True)
@@ -84,12 +104,16 @@ def main():
             print(refused(options, b.model().SerializeToString()))
         return
     targets = options.target or TARGETS
+    if options.symbolic:
+        symbolic(options, targets)
+        return
     print(f"seed {options.seed}")
     for op in options.op or OPERATORS:
         b = batch(op, options.seed, options.count)
         model = b.model().SerializeToString()
         right = dict(zip(b.outputs, reference(model, b.inputs)))
-        found = compiled(options, model, b.inputs, options.work / op, targets)
+        compile_model(options, model, options.work / op, targets)
+        found = run(options, b.inputs, options.work / op, targets)
         wrong = []
         for target, mine in found.items():
             for name, array in right.items():

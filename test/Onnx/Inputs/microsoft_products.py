@@ -5,8 +5,8 @@ from microsoft_batch import TYPES
 
 
 def columns(b, count, dtype, per_column):
-    """Scales, or zero points of bytes."""
-    shape = (count,) if per_column else b.pick((), (1,))
+    """Scales, or zero points of bytes, of shape `count` where there is one a column."""
+    shape = count if per_column else b.pick((), (1,))
     array = b.bytes(shape, dtype, small=True) if dtype is not np.float32 else b.rng.uniform(0.005, 0.05, shape)
     return b.parameter(np.asarray(array).astype(dtype))
 
@@ -42,22 +42,27 @@ def qgemm(b):
     b.node(names, **attributes)
 
 
+def columnShape(b, shape):
+    """Of one parameter for each column of weights of this shape."""
+    return (*shape[:-2], 1, shape[-1]) if len(shape) > 2 or b.chance(0.3) else shape[-1:]
+
+
 def factors(b):
-    """A stack of matrices and the other factor, a matrix or a stack as well."""
+    """A stack of matrices, or a vector, and the other factor, a matrix or a stack as well."""
     lead = b.shape((0, 0, 1, 2), 1, 3)
     m, k, n = b.size(), b.size(1, 40), b.size()
     other = lead if b.chance(0.3) else ()
-    return (*lead, m, k), (*other, k, n)
+    return (k,) if b.chance(0.1) else (*lead, m, k), (*other, k, n)
 
 
 def dynamic_quantize_matmul(b):
     dtype = b.pick(*TYPES)
     a, w = factors(b)
     names = [b.value(b.floats(a) * b.pick(0.1, 1, 10)), b.value(b.bytes(w, dtype, small=True), b.chance(0.7))]
-    per_column = b.chance() and len(w) == 2
-    names += [columns(b, w[-1], np.float32, per_column), "", ""]
+    per_column, wide = b.chance(), columnShape(b, w)
+    names += [columns(b, wide, np.float32, per_column), "", ""]
     if b.chance(0.7):
-        names[3] = columns(b, w[-1], dtype, per_column)
+        names[3] = columns(b, wide, dtype, per_column)
     if b.chance():
         names[4] = b.parameter(b.floats(w[-1:]))
     b.node(names)
@@ -67,17 +72,19 @@ def matmul_integer_to_float(b):
     a_type = b.pick(*TYPES)
     b_type = np.int8 if a_type is np.int8 else b.pick(*TYPES)
     a, w = factors(b)
-    per_column = b.chance() and len(w) == 2
+    per_column, wide = b.chance(), columnShape(b, w)
     names = [
         b.value(b.bytes(a, a_type)),
         b.value(b.bytes(w, b_type, small=True), b.chance(0.7)),
         b.single(b.scale(), np.float32),
-        columns(b, w[-1], np.float32, per_column),
+        columns(b, wide, np.float32, per_column),
         b.zero(a_type) if b.chance(0.7) else "",
-        columns(b, w[-1], b_type, per_column) if b.chance(0.7) else "",
+        columns(b, wide, b_type, per_column) if b.chance(0.7) else "",
         b.parameter(b.floats(w[-1:])) if b.chance() else "",
     ]
-    if per_column and b.chance(0.3):
+    if len(a) > 1 and b.chance(0.3):
+        names[2] = b.parameter(b.rng.uniform(0.005, 0.1, (*a[:-1], 1)).astype(np.float32))
+    elif len(wide) == 1 and b.chance(0.3):
         names[2], names[3] = names[3], names[2]
     b.node(names)
 
@@ -120,10 +127,10 @@ def qattention(b):
         b.value(b.bytes((inner, wide), b_type, small=True), b.chance(0.7)),
         b.parameter(b.floats((wide,))),
         b.single(b.scale(0.005, 0.02), np.float32),
-        columns(b, wide, np.float32, per_column),
+        columns(b, (wide,), np.float32, per_column),
         "",
         b.zero(np.uint8) if b.chance(0.7) else "",
-        columns(b, wide, b_type, per_column) if b.chance(0.7) else "",
+        columns(b, (wide,), b_type, per_column) if b.chance(0.7) else "",
         "",
     ]
     mask = b.pick("none", "ends", "both", "keys", "dummy", "steps")
