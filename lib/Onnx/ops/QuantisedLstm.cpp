@@ -163,19 +163,12 @@ private:
 
   /// The body of the Scan: h, c and a step's gates to h, c and h.
   Result<Region> step(int64_t d, const TypedShape &state) {
-    GraphBuilder &builder = n.graphBuilder();
-    Region region;
-    for (const TypedShape &t : {state, state, TypedShape{DType::F32, {batch, DimExpr(4 * hidden)}}})
-      region.inputs.push_back(builder.newValue("", t.type, t.shape));
-    ImportFrame inner = *builder.frame, *outer = builder.frame;
-    inner.region = &region;
-    builder.frame = &inner;
-    auto next = states(d, region.inputs[0], region.inputs[1], region.inputs[2]);
-    builder.frame = outer;
-    if (!next.ok())
-      return std::move(next.errors());
-    region.outputs = {next->first, next->second, next->first};
-    return region;
+    TypedShape gates{DType::F32, {batch, DimExpr(4 * hidden)}};
+    return n.graphBuilder().makeRegion(
+        {state, state, gates}, [&](const std::vector<ValueId> &in) -> Result<std::vector<ValueId>> {
+          FUSEC_TRY(auto next, states(d, in[0], in[1], in[2]));
+          return std::vector<ValueId>{next.first, next.second, next.first};
+        });
   }
 
   Result<ValueId> gate(int64_t d, size_t function, ValueId x) {
