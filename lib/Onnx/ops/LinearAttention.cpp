@@ -36,7 +36,7 @@ public:
       FUSEC_TRY(made, scan(start));
     }
     const Shape &q = n.shape(0);
-    n.result(0, n.reshape(made[1], {q[0], q[1], DimExpr(keyHeads * sharing * valueSize)}));
+    n.result(0, n.reshape(made[1], {q[0], q[1], DimExpr(keyHeads * sharing) * DimExpr(valueSize)}));
     n.result(1, c.cast(made[0], stateType));
     return success();
   }
@@ -76,8 +76,8 @@ private:
     FUSEC_TRY(keySize, entries(0, queryHeads));
     FUSEC_TRY(int64_t ofKeys, entries(1, keyHeads));
     FUSEC_TRY(valueSize, entries(2, keyHeads));
-    if (ofKeys != keySize)
-      return n.mismatch("the heads of queries and keys must have one size");
+    if (ofKeys != keySize || keySize < 1)
+      return n.mismatch("the heads of queries and keys must have one size, 1 or more");
     const DimExpr heads(keyHeads);
     unpack(0, {heads, DimExpr(sharing), DimExpr(keySize)});
     unpack(1, {heads, DimExpr(keySize)});
