@@ -31,8 +31,12 @@ struct Options {
   std::vector<std::string> shapes;    // "x:1x3x224x224", "x:[batch,3,224,224]"
   std::vector<std::string> setInputs; // inputs as constants: "sr=16000", "x=[1,2]", "x=@x.npy"
   std::vector<std::string> markOutputs; // inner tensors that become outputs as well
-  std::vector<std::string> dumpStages;  // stages whose text goes to `print`; "all": each one
-  std::string dumpDir;                  // takes one file a stage and the constants; empty: none
+  /// Stages whose text goes to `print`; "all": each one. Without an output the last of them ends the work.
+  std::vector<std::string> dumpStages;
+  std::string only; // node or kernel whose part alone is printed; empty: everything
+  bool resumable =
+      false;           // what is printed can be gone on from: it has the decisions in front of gir
+  std::string dumpDir; // takes one file a stage and the constants; empty: none
   std::string stopAfter; // no bundle is made, except after the last stage where one is asked for
   std::string decisions; // file of plan and schedules to follow instead of searching
   std::string

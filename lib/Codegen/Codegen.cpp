@@ -110,6 +110,13 @@ Result<std::string> emitLlvmText(const std::vector<GirKernel> &kernels, const Ta
   return text;
 }
 
+Result<std::vector<std::string>> assemblyTexts(const std::vector<GirKernel> &kernels,
+                                               const Target &target, int threads) {
+  if (kernels.empty())
+    return std::vector<std::string>();
+  return compileEach(kernels, target, threads, true);
+}
+
 Result<std::vector<CodeImage>> compileKernels(const std::vector<GirKernel> &kernels,
                                               const Target &target, const CodegenOptions &options) {
   if (target.kind == TargetKind::Nvidia && !target.sim) {

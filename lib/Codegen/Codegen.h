@@ -42,6 +42,10 @@ std::vector<KernelCode> kernelCodes(const std::vector<GirKernel> &kernels, const
 /// LLVM IR as the emitter makes it, before any optimisation: stage "llvm".
 Result<std::string> emitLlvmText(const std::vector<GirKernel> &kernels, const Target &target);
 
+/// Assembly of each kernel, in order, as the target's assembler reads it: stage "asm".
+Result<std::vector<std::string>> assemblyTexts(const std::vector<GirKernel> &kernels,
+                                               const Target &target, int threads);
+
 /// Machine code: stage "object". The kernels have passed `verify` and `allocate`. The bytes do not depend on
 /// `threads`. The first image is the preferred one; an NVIDIA target has its cubin (where ptxas is given)
 /// before its PTX.

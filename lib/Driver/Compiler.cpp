@@ -126,6 +126,17 @@ Result<CompileOptions> pipelineOptions(const Options &given) {
     FUSEC_TRY(Stage stage, stageNamed("--dump-ir", text));
     options.dumpToText.push_back(stage);
   }
+  options.only = given.only;
+  options.resumable = given.resumable;
+  for (const auto &[option, isGiven] : {std::pair("--only=" + given.only, !given.only.empty()),
+                                        std::pair(std::string("--resumable"), given.resumable)})
+    if (isGiven && given.dumpStages.empty())
+      return Diagnostic{Diag::BadOption, option,
+                        "speaks of what --dump-ir prints, which is not given"};
+  if (given.resumable && !given.only.empty())
+    return Diagnostic{Diag::BadOption, "--resumable",
+                      "a part of a dump, as --only=" + given.only +
+                          " leaves it, cannot be gone on from; leave one of the two out"};
   options.dumpDir = given.dumpDir;
   options.decisionsPath = given.decisions;
   options.emitDecisionsPath = given.emitDecisions;
@@ -139,6 +150,11 @@ Result<CompileOptions> pipelineOptions(const Options &given) {
     if (stage < Stage::Plan && !given.decisions.empty())
       return Diagnostic{Diag::BadOption, "--stop-after=" + given.stopAfter,
                         "--decisions speaks of what comes later, plan and schedule"};
+  } else if (given.output.empty() && !options.dumpToText.empty()) {
+    // Nothing is asked for behind the last stage that is printed, or the decisions.
+    options.stopAfter = *std::max_element(options.dumpToText.begin(), options.dumpToText.end());
+    if (!given.emitDecisions.empty())
+      options.stopAfter = std::max(*options.stopAfter, Stage::Schedule);
   } else if (given.output.empty() && !given.emitDecisions.empty()) {
     options.decisionsOnly = true;
   } else if (given.output.empty()) {

@@ -11,6 +11,9 @@ std::vector<int> countLaunches(const Plan &plan);
 /// then the schedule.
 std::string printSchedule(size_t pattern, const ScheduleVariant &variant, const Plan &plan,
                           const PlanStep *launch, const ModelNames &names);
+/// All schedules of the patterns that `wanted` has, as a dump holds them.
+std::string printSchedules(const TargetState &state, const ExprProgram &program,
+                           const std::function<bool(size_t pattern)> &wanted);
 /// Inverse; adds the schedule to its pattern in `state`, whose number it gives.
 Result<size_t> parseSchedule(TextReader &in, TargetState &state);
 /// The rules of a schedule, broken ones told with the model's names.

@@ -20,20 +20,6 @@ std::string section(std::string_view what, std::string_view target, const std::s
   return out + "\n" + text + (text.empty() || text.back() == '\n' ? "" : "\n");
 }
 
-std::string printSchedules(const TargetState &state, const ExprProgram &program) {
-  const std::vector<const PlanStep *> first = firstLaunches(state.plan);
-  const ModelNames names(program);
-  std::string out;
-  for (size_t p = 0; p < state.schedules.size(); ++p)
-    for (const ScheduleVariant &variant : state.schedules[p]) {
-      for (const search::Evaluation &e : variant.considered)
-        out += "# " + std::string(e.chosen ? "chosen: " : "considered: ") + e.name + ", " +
-               floatToText(e.score) + " s\n";
-      out += printSchedule(p, variant, state.plan, first[p], names);
-    }
-  return out;
-}
-
 Status parseSchedules(TextReader &in, TargetState &state) {
   state.schedules.resize(state.plan.patterns.size());
   while (!in.atEnd())
@@ -57,7 +43,26 @@ std::vector<std::string> targetsOf(std::string_view text) {
 
 } // namespace
 
-std::string dumpStage(Stage stage, const CompileState &state, ConstantStore &store) {
+std::string printSchedules(const TargetState &state, const ExprProgram &program,
+                           const std::function<bool(size_t pattern)> &wanted) {
+  const std::vector<const PlanStep *> first = firstLaunches(state.plan);
+  const ModelNames names(program);
+  std::string out;
+  for (size_t p = 0; p < state.schedules.size(); ++p) {
+    if (!wanted(p))
+      continue;
+    for (const ScheduleVariant &variant : state.schedules[p]) {
+      for (const search::Evaluation &e : variant.considered)
+        out += "# " + std::string(e.chosen ? "chosen: " : "considered: ") + e.name + ", " +
+               floatToText(e.score) + " s\n";
+      out += printSchedule(p, variant, state.plan, first[p], names);
+    }
+  }
+  return out;
+}
+
+std::string dumpStage(Stage stage, const CompileState &state, ConstantStore &store,
+                      bool resumable) {
   std::string out(kMagic);
   out += std::string(name(stage)) + " ";
   for (size_t t = 0; t < state.targets.size(); ++t)
@@ -71,9 +76,11 @@ std::string dumpStage(Stage stage, const CompileState &state, ConstantStore &sto
     if (stage == Stage::Plan || stage == Stage::Schedule)
       out += section("plan", target.target.name, print(target.plan, state.program));
     if (stage == Stage::Schedule)
-      out += section("schedules", target.target.name, printSchedules(target, state.program));
+      out += section("schedules", target.target.name,
+                     printSchedules(target, state.program, [](size_t) { return true; }));
     if (stage == Stage::Gir) {
-      out += section("decisions", target.target.name, target.decisions);
+      if (resumable)
+        out += section("decisions", target.target.name, target.decisions);
       out += section("gir", target.target.name, print(target.gir, &store));
     }
   }

@@ -1,5 +1,5 @@
 // Dumps behind gir, which cannot be gone on from, and the writing of all dump files.
-#include "Driver/State.h"
+#include "Driver/Part.h"
 
 #include <filesystem>
 #include <fstream>
@@ -13,6 +13,35 @@ std::string fileName(std::string text) {
     if (c == ':')
       c = '-';
   return text;
+}
+
+Status dumpImages(const TargetState &target,
+                  const std::function<void(const std::string &text)> &print,
+                  const std::string &folder) {
+  constexpr std::string_view kSuffix[] = {"elf", "ptx", "cubin", "hsaco", "sim.elf"};
+  for (const CodeImage &image : target.images) {
+    std::string file = "object." + fileName(target.target.name) + "." +
+                       std::string(kSuffix[static_cast<int>(image.format)]);
+    if (print)
+      print("=== object " + file + ": " + std::to_string(image.bytes.size()) + " bytes\n");
+    if (!folder.empty())
+      FUSEC_CHECK(writeDump(folder, file, image.bytes.data(), image.bytes.size()));
+  }
+  return success();
+}
+
+/// Assembly says in front of each kernel whose it is, as a comment of that assembler.
+Result<std::string> codeText(Stage stage, const std::vector<GirKernel> &kernels,
+                             const Target &target, int threads) {
+  if (stage == Stage::Llvm)
+    return emitLlvmText(kernels, target);
+  FUSEC_TRY(std::vector<std::string> texts, assemblyTexts(kernels, target, threads));
+  const bool x86 = target.sim || target.kind == TargetKind::Cpu;
+  const std::string comment = x86 ? "# " : target.kind == TargetKind::Nvidia ? "// " : "; ";
+  std::string all;
+  for (size_t k = 0; k < kernels.size(); ++k)
+    all += comment + "kernel " + kernels[k].name + ": " + nodesText(kernels[k]) + "\n" + texts[k];
+  return all;
 }
 
 } // namespace
@@ -33,28 +62,26 @@ Status writeDump(const std::string &folder, const std::string &file, const void 
 
 Status dumpCode(Stage stage, const CompileState &state,
                 const std::function<void(const std::string &text)> &print,
-                const std::string &folder) {
+                const std::string &folder, const Part *part, int threads) {
   if (!print && folder.empty())
     return success();
-  constexpr std::string_view kSuffix[] = {"elf", "ptx", "cubin", "hsaco", "sim.elf"};
   for (const TargetState &target : state.targets) {
-    if (stage == Stage::Llvm) {
-      FUSEC_TRY(std::string text, emitLlvmText(target.gir.kernels, target.target));
-      if (print)
-        print("=== llvm " + target.target.name + "\n" + text);
-      if (!folder.empty())
-        FUSEC_CHECK(writeDump(folder, "llvm." + fileName(target.target.name) + ".ll", text.data(),
-                              text.size()));
+    if (stage == Stage::Object) {
+      FUSEC_CHECK(dumpImages(target, print, folder));
       continue;
     }
-    for (const CodeImage &image : target.images) {
-      std::string file = "object." + fileName(target.target.name) + "." +
-                         std::string(kSuffix[static_cast<int>(image.format)]);
-      if (print)
-        print("=== object " + file + ": " + std::to_string(image.bytes.size()) + " bytes\n");
-      if (!folder.empty())
-        FUSEC_CHECK(writeDump(folder, file, image.bytes.data(), image.bytes.size()));
+    const std::vector<GirKernel> &all = target.gir.kernels;
+    if (print) {
+      FUSEC_TRY(std::string text,
+                codeText(stage, part ? part->kernelsOf(target) : all, target.target, threads));
+      print("=== " + std::string(name(stage)) + " " + target.target.name + "\n" + text);
     }
+    if (folder.empty())
+      continue;
+    FUSEC_TRY(std::string text, codeText(stage, all, target.target, threads));
+    const std::string file = std::string(name(stage)) + "." + fileName(target.target.name) +
+                             (stage == Stage::Llvm ? ".ll" : ".s");
+    FUSEC_CHECK(writeDump(folder, file, text.data(), text.size()));
   }
   return success();
 }

@@ -5,6 +5,7 @@
 #include "Driver/BundleModel.h"
 #include "Driver/Decisions.h"
 #include "Driver/OptionRules.h"
+#include "Driver/Part.h"
 #include "Driver/Searches.h"
 #include "Reference/GraphInterpreter.h"
 #include "Support/AtOnce.h"
@@ -20,7 +21,10 @@ namespace {
 
 class Pipeline {
 public:
-  explicit Pipeline(const CompileOptions &options) : options(options), store(options.dumpDir) {}
+  explicit Pipeline(const CompileOptions &options) : options(options), store(options.dumpDir) {
+    if (!options.only.empty())
+      part.emplace(options.only);
+  }
 
   /// The whole compiler in the order of the data. Each stage is one call; `begin` asks whether a dump has already
   /// supplied its result, `end` dumps it and tells whether to go on.
@@ -64,6 +68,9 @@ public:
     if (goOn) {
       FUSEC_TRY(goOn, end(Stage::Llvm));
     }
+    if (goOn) {
+      FUSEC_TRY(goOn, end(Stage::Asm));
+    }
     if (goOn)
       FUSEC_CHECK(timed("object", [&] { return forEachTarget(&Pipeline::generateCode); }));
     if (goOn) {
@@ -82,27 +89,61 @@ private:
   bool begin(Stage stage) const { return !loadedStage || stage > *loadedStage; }
 
   Result<bool> end(Stage stage) {
-    bool isStop = options.stopAfter == stage;
+    bool isStop = options.stopAfter && stage >= *options.stopAfter;
     // A dump that was loaded passes the same border as a stage that ran.
     bool ran = !loadedStage || stage >= *loadedStage;
     if (!ran)
       return true;
     bool toText = std::count(options.dumpToText.begin(), options.dumpToText.end(), stage) != 0;
     bool toFile = !options.dumpDir.empty() && (!options.stopAfter || stage <= *options.stopAfter);
-    if (stage <= Stage::Gir) {
-      if (toText || toFile) {
-        std::string text = dumpStage(stage, state, store);
-        if (toText)
-          options.print(text);
-        if (toFile)
-          FUSEC_CHECK(writeDump(options.dumpDir, std::string(name(stage)) + ".txt", text.data(),
-                                text.size()));
-      }
-    } else {
-      FUSEC_CHECK(
-          dumpCode(stage, state, toText ? options.print : nullptr, toFile ? options.dumpDir : ""));
+    if (stage == Stage::Asm) // takes as long as the machine code: made where it is asked for
+      toFile &= toText;
+    if (part && (toText || !waiting.empty()))
+      FUSEC_CHECK(printPart(stage, toText));
+    if (stage > Stage::Gir) {
+      FUSEC_CHECK(dumpCode(stage, state, toText ? options.print : nullptr,
+                           toFile ? options.dumpDir : "", part ? &*part : nullptr,
+                           options.threads));
+      return !isStop;
     }
-    return !isStop;
+    if (toText && !part)
+      options.print(dumpStage(stage, state, store, options.resumable));
+    if (toFile) {
+      const std::string text = dumpStage(stage, state, store);
+      FUSEC_CHECK(
+          writeDump(options.dumpDir, std::string(name(stage)) + ".txt", text.data(), text.size()));
+    }
+    return !isStop || !waiting.empty();
+  }
+
+  /// What --only leaves of this stage. Kernels are known from the plan on: what they have of earlier stages waits for
+  /// that one.
+  Status printPart(Stage stage, bool toText) {
+    if (toText)
+      waiting.push_back(stage);
+    std::string text;
+    bool found = false;
+    if (stage > Stage::Gir) { // dumpCode prints the kernels
+      waiting.clear();
+      for (const TargetState &target : state.targets)
+        found |= !part->kernelsOf(target).empty();
+    }
+    for (Stage earlier : waiting) {
+      const std::optional<std::string> own = part->dump(earlier, state);
+      found |= own.has_value();
+      text += own.value_or("# nothing of '" + options.only + "' is in " +
+                           std::string(name(earlier)) + "\n");
+    }
+    if (!found && stage < Stage::Plan)
+      return success();
+    waiting.clear();
+    partFound |= found;
+    if (!partFound)
+      return Diagnostic{Diag::BadOption, "--only=" + options.only,
+                        "no node of the model and no kernel has this name; what has been folded "
+                        "away is in none (--dump-ir=plan prints kernels under their nodes)"};
+    options.print(text);
+    return success();
   }
 
   Status timed(const std::string &what, const std::function<Status()> &work) {
@@ -326,6 +367,9 @@ private:
   const CompileOptions &options;
   ConstantStore store;
   CompileState state;
+  std::optional<Part> part;
+  std::vector<Stage> waiting; // to be printed when the plan tells what --only names
+  bool partFound = false;
   std::optional<Stage> loadedStage;
   CompileReport report;
   std::string replayed; // the text of the decisions

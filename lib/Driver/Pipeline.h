@@ -19,7 +19,9 @@ struct CompileOptions {
   ImportOptions import;
   std::vector<std::string> targets; // empty: host, or the targets that a dump names
   std::vector<Stage> dumpToText;    // printed through `print`
-  std::string dumpDir;              // one file a stage and the constants; empty: none
+  std::string only;       // node or kernel that the printed text is limited to; empty: all
+  bool resumable = false; // the printed text can be gone on from
+  std::string dumpDir;    // one file a stage and the constants; empty: none
   std::optional<Stage> stopAfter;
   std::string decisionsPath;     // plan and schedules to take instead of searching; empty: search
   std::string emitDecisionsPath; // takes the plan and schedules as text; "-": `print`; empty: none

@@ -7,7 +7,7 @@ namespace fusec {
 
 /// The compiler's stages in the order of the data. The name is what --dump-ir and --stop-after take, what dump files
 /// and timing rows are called, and what the help text lists.
-enum class Stage : uint8_t { Graph, Expr, Plan, Schedule, Gir, Llvm, Object };
+enum class Stage : uint8_t { Graph, Expr, Plan, Schedule, Gir, Llvm, Asm, Object };
 
 struct StageInfo {
   Stage stage;
@@ -21,6 +21,7 @@ inline constexpr StageInfo kStages[] = {
     {Stage::Schedule, "schedule", "loop trees, tiles and memory levels of each kernel"},
     {Stage::Gir, "gir", "kernels as loops over memory slices, and the execution plan"},
     {Stage::Llvm, "llvm", "LLVM IR before optimisation"},
+    {Stage::Asm, "asm", "assembly of each kernel, under the nodes that it computes"},
     {Stage::Object, "object", "machine code"},
 };
 constexpr std::string_view name(Stage stage) { return kStages[static_cast<int>(stage)].name; }

@@ -13,6 +13,8 @@
 
 namespace fusec {
 
+class Part;
+
 /// What the pipeline knows of one target.
 struct TargetState {
   Target target;
@@ -36,15 +38,18 @@ struct CompileState {
 
 /// Graph -> equations, all passes run; without `composed` all but the vertical composition.
 Result<ExprProgram> lowerProgram(const Graph &graph, bool composed);
-/// Text of one stage with everything that the rest of the pipeline needs. `store` takes the constants' data.
-std::string dumpStage(Stage stage, const CompileState &state, ConstantStore &store);
+/// Text of one stage with everything that the rest of the pipeline needs, or, where it is not `resumable`, without the
+/// decisions that kernels bring along for the bundle. `store` takes the constants' data.
+std::string dumpStage(Stage stage, const CompileState &state, ConstantStore &store,
+                      bool resumable = true);
 /// One file of a dump folder, which is made where it is missing.
 Status writeDump(const std::string &folder, const std::string &file, const void *data,
                  size_t sizeBytes);
-/// LLVM IR or machine code of all targets: to `print` where there is one, and to `folder` unless it is empty.
+/// LLVM IR, assembly or machine code of all targets: to `print` where there is one, that of some kernels alone if
+/// `part` is given, and to `folder` unless it is empty.
 Status dumpCode(Stage stage, const CompileState &state,
                 const std::function<void(const std::string &text)> &print,
-                const std::string &folder);
+                const std::string &folder, const Part *part, int threads);
 /// True if the bytes begin like a dump; `stage` tells which.
 bool isDump(std::string_view text, Stage &stage);
 /// An error where the bytes begin like what comes behind gir, which cannot be gone on from: LLVM IR, machine code, a

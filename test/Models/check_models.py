@@ -180,8 +180,8 @@ def checkResume(model):
     dumps = os.path.join(model.folder, "dumps")
     with open(model.compile(*targets, *fast, "--dump-dir", dumps), "rb") as file:
         direct = file.read()
-    # Step by step: each dump gives the next one, and the last the bundle. (Driver/resume.test goes on to the bundle from
-    # all of them.)
+    # Step by step: each dump gives the next one, and the last the bundle. Driver/resume.test goes on to the bundle
+    # from all of them.
     stages = ("graph", "expr", "plan", "schedule", "gir")
     for stage, following in zip(stages, stages[1:]):
         made = model.dump(following, source=os.path.join(dumps, f"{stage}.txt"))

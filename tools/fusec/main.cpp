@@ -212,11 +212,19 @@ void addCompileOptions(CLI::App &app, CommandLine &line) {
   Options &options = line.compile;
   app.add_option("-o", options.output, "bundle to write");
   app.add_option("--dump-ir", line.dumpIr,
-                 "print these stages (comma-separated; all of them without a value)")
+                 "print these stages (comma-separated; all of them without a value), and stop "
+                 "behind the last one where -o is not given: " +
+                     stageList())
       ->expected(0, 1)
       ->default_str("all");
-  app.add_option("--dump-dir", options.dumpDir,
-                 "write one file a stage, and the constants, into this folder");
+  app.add_option("--only", options.only,
+                 "print only what belongs to this node of the model, or to this kernel");
+  app.add_flag("--resumable", options.resumable,
+               "print what going on from a dump needs too: the decisions in front of gir");
+  app.add_option(
+      "--dump-dir", options.dumpDir,
+      "write one file a stage, and the constants, into this folder (asm where --dump-ir asks "
+      "for it)");
   app.add_option("--stop-after", options.stopAfter,
                  "make no bundle, stop after this stage: " + stageList());
   app.add_option("--threads", options.threads, "threads that compile (default: all)")

@@ -124,7 +124,7 @@ TEST_CASE("What is asked for wrongly comes back as coded errors") {
   options.threads = 0;
   options.stopAfter = "nowhere";
   CHECK(only(options).line == "error[E2001] --stop-after=nowhere: no such stage; stages are graph, "
-                              "expr, plan, schedule, gir, llvm, object");
+                              "expr, plan, schedule, gir, llvm, asm, object");
 }
 
 TEST_CASE("A stop makes no bundle and says so") {
