@@ -8,6 +8,7 @@ namespace fusec {
 const std::vector<OpFamily> &opFamilies() {
   static const std::vector<OpFamily> families = {
       {"Element-wise", elementwiseOps()},
+      {"Conversions", convertOps()},
       {"Reductions and softmax", reduceOps()},
       {"Contractions", matMulOps()},
       {"Attention", attentionOps()},

@@ -7,6 +7,7 @@ namespace fusec {
 
 // One function a family, defined in lib/Onnx/ops/<Family>.cpp.
 std::span<const OpRow> elementwiseOps();
+std::span<const OpRow> convertOps();
 std::span<const OpRow> reduceOps();
 std::span<const OpRow> matMulOps();
 std::span<const OpRow> attentionOps();

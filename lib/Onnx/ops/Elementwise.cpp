@@ -101,41 +101,6 @@ Status identity(NodeImporter &n) {
   return unary(n);
 }
 
-Status cast(NodeImporter &n) {
-  DType to;
-  if (n.op() == "CastLike") {
-    to = n.type(1);
-  } else if (n.opset() < 6) {
-    std::string text = n.attrString("to", "");
-    static const std::map<std::string, DType> names = {
-        {"FLOAT", DType::F32},  {"DOUBLE", DType::F64},  {"INT32", DType::I32},
-        {"INT64", DType::I64},  {"FLOAT16", DType::F16}, {"BOOL", DType::Bool},
-        {"INT8", DType::I8},    {"UINT8", DType::U8},    {"INT16", DType::I16},
-        {"UINT16", DType::U16}, {"UINT32", DType::U32},  {"UINT64", DType::U64}};
-    auto it = names.find(text);
-    if (it == names.end())
-      return n.fail(Diag::BadAttribute, "'to' is '" + text + "', which is no element type");
-    to = it->second;
-  } else {
-    if (!n.hasAttribute("to"))
-      return n.fail(Diag::BadAttribute, "attribute 'to' is missing");
-    auto type = n.attrType("to");
-    if (!type)
-      return success(); // recorded in n.errors
-    to = *type;
-  }
-  int64_t saturate = n.attrInt("saturate", 1);
-  n.attrString("round_mode", "up"); // of float8e8m0 only
-  if (to == n.type(0) && !n.in(0).constant)
-    return n.finish(OpKind::Identity, {n.id(0)}, {}, {{to, n.shape(0)}});
-  if (to == n.type(0)) {
-    n.result(0, n.id(0));
-    return success();
-  }
-  return n.finish(OpKind::Cast, {n.id(0)}, {{"to", to}, {"saturate", saturate}},
-                  {{to, n.shape(0)}});
-}
-
 /// Aligns the second operand of an opset 1-6 binary operator.
 Result<ValueId> alignedSecond(NodeImporter &n) {
   int64_t broadcast = n.attrInt("broadcast", 0);
@@ -330,8 +295,6 @@ constexpr OpRow kRows[] = {
     {"BitwiseNot", 18, 28, 1, 1, 1, integerUnary},
     {"BitwiseOr", 18, 28, 2, 2, 1, bitwise},
     {"BitwiseXor", 18, 28, 2, 2, 1, bitwise},
-    {"Cast", 1, 28, 1, 1, 1, cast},
-    {"CastLike", 15, 28, 2, 2, 1, cast},
     {"Ceil", 1, 28, 1, 1, 1, floatUnary},
     {"Celu", 12, 28, 1, 1, 1, celu},
     {"Clip", 1, 28, 1, 3, 1, clip},
