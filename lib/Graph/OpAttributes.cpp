@@ -9,6 +9,7 @@ namespace fusec {
 static std::string_view rulesText(OpKind op) {
   using enum OpKind;
   switch (op) {
+  case BitCast: return "to:t";
   case Cast: return "to:t saturate:i";
   case Celu:
   case Elu:
@@ -86,6 +87,8 @@ static std::string_view rulesText(OpKind op) {
   case Trilu: return "upper:i";
   case Col2Im: return "dilations:I pads:I strides:I";
   case GridSample: return "align_corners:i mode:s padding_mode:s";
+  case RoiAlign:
+    return "output_height:i output_width:i sampling_ratio:i spatial_scale:f mode:s half_pixel:i";
   case DequantizeLinear: return "axis:i block_size:i";
   case QuantizeLinear: return "axis:i block_size:i saturate:i";
   case LSTM:

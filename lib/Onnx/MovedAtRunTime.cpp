@@ -2,7 +2,27 @@
 #include "Onnx/Compose.h"
 #include "Onnx/DimTools.h"
 
+#include <algorithm>
+
 namespace fusec {
+namespace {
+
+/// The entry of `list` whose entry of `axes` (kNoValue: 0, 1, ...) names axis `d` of the operand, or 0: a sum over all
+/// of them.
+Result<ValueId> entryOfAxis(NodeImporter &n, ValueId list, ValueId axes, int64_t d) {
+  Compose c(n);
+  auto number = [&](int64_t v) { return n.constantValue(makeIntConstant({}, {v})); };
+  if (axes == kNoValue)
+    return d < n.shapeOf(list)[0].constValue() ? n.reshape(c.slice(list, 0, d, 1), {}) : number(0);
+  FUSEC_TRY(ValueId first, c.binary(OpKind::Equal, axes, number(d)));
+  FUSEC_TRY(ValueId second, c.binary(OpKind::Equal, axes, number(d - n.rank(0))));
+  FUSEC_TRY(ValueId isIt, c.binary(OpKind::Or, first, second));
+  FUSEC_TRY(ValueId own, c.where(isIt, list, number(0)));
+  return n.emitOne(OpKind::ReduceSum, {own},
+                   {{"axes", std::vector<int64_t>{0}}, {"keepdims", int64_t(0)}}, DType::I64, {});
+}
+
+} // namespace
 
 /// Pads that are a run-time vector, where the model declares the output's shape: each axis is gathered at
 /// iota(size of the output) - begin, brought back inside as the mode says; with mode constant what lay outside is
@@ -17,6 +37,9 @@ Status padAtRunTime(NodeImporter &n, const std::string &mode, const Shape &out) 
   };
   ValueId result = n.id(0), inside = kNoValue;
   Shape shape = n.shape(0);
+  const int64_t count = n.shape(1)[0].constValue() / 2;
+  const ValueId begins = c.slice(n.id(1), 0, 0, count), ends = c.slice(n.id(1), 0, count, count),
+                axes = n.has(3) ? c.cast(n.id(3), DType::I64) : kNoValue;
   for (size_t d = 0; d < out.size(); ++d) {
     const DimExpr size = shape[d];
     if (size.range(n.symbols()).min < 1)
@@ -25,8 +48,9 @@ Status padAtRunTime(NodeImporter &n, const std::string &mode, const Shape &out) 
     FUSEC_TRY(ValueId one, number(1));
     FUSEC_TRY(ValueId extent, number(size));
     FUSEC_TRY(ValueId last, number(size - DimExpr(1)));
-    auto axis = static_cast<int64_t>(d), rank = static_cast<int64_t>(out.size());
-    ValueId begin = c.slice(n.id(1), 0, axis, 1), end = c.slice(n.id(1), 0, rank + axis, 1);
+    const auto axis = static_cast<int64_t>(d);
+    FUSEC_TRY(ValueId begin, entryOfAxis(n, begins, axes, axis));
+    FUSEC_TRY(ValueId end, entryOfAxis(n, ends, axes, axis));
     FUSEC_TRY(ValueId at, c.binary(OpKind::Sub, c.iota(out[d]), begin));
     auto mod = [&](ValueId v, ValueId by) {
       return n.emitOne(OpKind::Mod, {v, by}, {{"fmod", int64_t(0)}}, DType::I64, {out[d]});
@@ -71,6 +95,75 @@ Status padAtRunTime(NodeImporter &n, const std::string &mode, const Shape &out) 
   if (inside != kNoValue) {
     ValueId fill = n.has(2) ? n.reshape(n.id(2), {}) : c.scalar(n.type(0), 0);
     FUSEC_TRY(result, c.where(inside, result, fill));
+  }
+  n.result(0, result);
+  return success();
+}
+
+bool mayBeSlicedAtRunTime(const NodeImporter &n, const Shape &out) {
+  if (out.size() != n.shape(0).size())
+    return false;
+  bool atRunTime = false;
+  for (size_t i : {1, 2, 3, 4}) {
+    if (!n.has(i))
+      continue;
+    atRunTime = atRunTime || !n.known(i);
+    if (n.shape(i) != n.shape(1) || (n.type(i) != DType::I64 && n.type(i) != DType::I32))
+      return false;
+  }
+  for (size_t d = 0; d < out.size(); ++d)
+    if (!n.shape(0)[d].isConst() || !out[d].isConst() ||
+        out[d].constValue() > n.shape(0)[d].constValue())
+      return false;
+  return atRunTime;
+}
+
+/// at[i] = start + i * step, brought back inside
+Status sliceAtRunTime(NodeImporter &n, const Shape &out) {
+  Compose c(n);
+  auto number = [&](int64_t v) { return n.constantValue(makeIntConstant({}, {v})); };
+  auto operand = [&](size_t i) { return c.cast(n.id(i), DType::I64); };
+  const ValueId starts = operand(1), steps = n.has(4) ? operand(4) : kNoValue,
+                axes = n.has(3) ? operand(3) : kNoValue;
+  const auto named = n.ints(3);
+  const int64_t count = n.shape(1)[0].constValue();
+  auto mayName = [&](int64_t d) {
+    if (!n.has(3))
+      return d < count;
+    auto isIt = [&](int64_t a) { return a == d || a == d - n.rank(0); };
+    return !named || std::any_of(named->begin(), named->end(), isIt);
+  };
+  ValueId result = n.id(0);
+  Shape shape = n.shape(0);
+  for (size_t d = 0; d < out.size(); ++d) {
+    const auto axis = static_cast<int64_t>(d), size = shape[d].constValue();
+    if (size == 0 || !mayName(axis)) {
+      if (out[d] != shape[d])
+        return n.mismatch("the declared output is smaller along axis " + std::to_string(d) +
+                          ", which is not sliced");
+      continue;
+    }
+    FUSEC_TRY(ValueId start, entryOfAxis(n, starts, axes, axis));
+    ValueId step = number(1), last = number(size - 1), bound = number(size);
+    if (steps != kNoValue) {
+      FUSEC_TRY(ValueId given, entryOfAxis(n, steps, axes, axis));
+      FUSEC_TRY(ValueId none, c.binary(OpKind::Equal, given, number(0)));
+      FUSEC_TRY(step, c.where(none, step, given));
+      FUSEC_TRY(ValueId backward, c.binary(OpKind::Less, step, number(0)));
+      FUSEC_TRY(bound, c.where(backward, last, bound));
+    }
+    // Far below 0 stays below 0 when the size is added.
+    FUSEC_TRY(start, c.binary(OpKind::Max, start, number(-size - 1)));
+    FUSEC_TRY(ValueId wrapped, c.binary(OpKind::Add, start, number(size)));
+    FUSEC_TRY(ValueId negative, c.binary(OpKind::Less, start, number(0)));
+    FUSEC_TRY(start, c.where(negative, wrapped, start));
+    FUSEC_TRY(start, c.binary(OpKind::Max, start, number(0)));
+    FUSEC_TRY(start, c.binary(OpKind::Min, start, bound));
+    FUSEC_TRY(ValueId at, c.binary(OpKind::Mul, c.iota(out[d]), step));
+    FUSEC_TRY(at, c.binary(OpKind::Add, at, start));
+    at = n.emitOne(OpKind::Clip, {at, number(0), last}, {}, DType::I64, {out[d]});
+    shape[d] = out[d];
+    result = n.emitOne(OpKind::Gather, {result, at}, {{"axis", axis}}, n.type(0), shape);
   }
   n.result(0, result);
   return success();

@@ -31,6 +31,9 @@ std::span<const OpRow> quantisedMatMulOps();
 std::span<const OpRow> quantisedRecurrentOps();
 std::span<const OpRow> quantisedAttentionOps();
 std::span<const OpRow> fusedOps();
+std::span<const OpRow> samplingOps();
+std::span<const OpRow> signalOps();
+std::span<const OpRow> textOps();
 
 /// All families in the order of the operator list.
 struct OpFamily {

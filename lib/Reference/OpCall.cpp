@@ -67,6 +67,7 @@ OpFunction referenceOp(OpKind op) {
     addScatters(t);
     addResize(t);
     addImages(t);
+    addRoiAlign(t);
     addQuantisation(t);
     addRecurrent(t);
     addOrdering(t);

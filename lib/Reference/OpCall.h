@@ -63,6 +63,7 @@ void addGathers(OpTable &table);
 void addScatters(OpTable &table);
 void addResize(OpTable &table);
 void addImages(OpTable &table);
+void addRoiAlign(OpTable &table);
 void addQuantisation(OpTable &table);
 void addRecurrent(OpTable &table);
 void addOrdering(OpTable &table);

@@ -22,6 +22,7 @@ const HandlerTable &handlers() {
     addScatters(t);
     addResize(t);
     addGridSample(t);
+    addRoiAlign(t);
     addQuantisation(t);
     addRecurrent(t);
     addOrdering(t);

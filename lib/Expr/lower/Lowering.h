@@ -194,6 +194,7 @@ void addGathers(HandlerTable &table);
 void addScatters(HandlerTable &table);
 void addResize(HandlerTable &table);
 void addGridSample(HandlerTable &table);
+void addRoiAlign(HandlerTable &table);
 void addQuantisation(HandlerTable &table);
 void addRecurrent(HandlerTable &table);
 void addOrdering(HandlerTable &table);

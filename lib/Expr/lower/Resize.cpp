@@ -34,6 +34,8 @@ double sourcePosition(const std::string &mode, const ResizedAxis &a, int64_t i) 
   }
   if (mode == "pytorch_half_pixel" && a.out == 1)
     return 0;
+  if (mode == "tf_half_pixel_for_nn")
+    return (x + 0.5) / a.scale;
   double halfPixel = (x + 0.5) / a.scale - 0.5;
   return mode == "half_pixel_symmetric"
              ? in / 2 * (1 - static_cast<double>(a.out) / width) + halfPixel
@@ -204,8 +206,6 @@ Result<std::vector<ResizedAxis>> readAxes(NodeLowering &n) {
 
 Status resize(NodeLowering &n) {
   FUSEC_TRY(std::vector<ResizedAxis> axes, readAxes(n));
-  if (n.node.stringAttr("coordinate_transformation_mode") == "tf_half_pixel_for_nn")
-    return n.fail("coordinate_transformation_mode tf_half_pixel_for_nn");
   // Integers are interpolated in f64 and truncated at the end.
   bool moves = n.node.stringAttr("mode") == "nearest";
   DType t = moves ? n.outType() : isFloat(n.type(0)) ? computeType(n.type(0)) : DType::F64;

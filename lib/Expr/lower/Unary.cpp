@@ -78,6 +78,14 @@ Val thresholdedRelu(Val x, const Node &n) {
 }
 Val castTo(Val x, const Node &n) { return cast(std::get<DType>(n.attributes.at("to")), x); }
 
+Val bitCastTo(Val x, const Node &n) {
+  Scalar s;
+  s.op = ScalarOp::Bitcast;
+  s.type = std::get<DType>(n.attributes.at("to"));
+  s.args = {x.id};
+  return {x.body, x.body->add(std::move(s))};
+}
+
 Formula formulaOf(OpKind op) {
   using enum OpKind;
   switch (op) {
@@ -88,6 +96,7 @@ Formula formulaOf(OpKind op) {
   case Asinh: return plain<ScalarOp::Asinh>;
   case Atan: return plain<ScalarOp::Atan>;
   case Atanh: return plain<ScalarOp::Atanh>;
+  case BitCast: return bitCastTo;
   case BitwiseNot: return plain<ScalarOp::Not>;
   case Cast: return castTo;
   case Ceil: return rounding<ScalarOp::Ceil>;
@@ -132,8 +141,9 @@ Status elementwise(NodeLowering &n) {
   Formula formula = formulaOf(n.node.op);
   n.map(n.out(), [&](EquationBuilder &b) {
     Val x = b.broadcast(n.in(0));
-    // Cast rounds from the declared type, everything else from the wider one.
-    Val y = formula(n.node.op == OpKind::Cast ? x : widen(x), n.node);
+    // Conversions go by the declared type, everything else by the wider one.
+    bool converts = n.node.op == OpKind::Cast || n.node.op == OpKind::BitCast;
+    Val y = formula(converts ? x : widen(x), n.node);
     return cast(n.outType(), y);
   });
   return success();

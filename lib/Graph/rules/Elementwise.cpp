@@ -17,6 +17,14 @@ Status cast(const OpCheck &c) {
   return c.output(std::get<DType>(c.node.attributes.at("to")), c.shape(0));
 }
 
+Status bitCast(const OpCheck &c) {
+  const DType to = std::get<DType>(c.node.attributes.at("to"));
+  FUSEC_CHECK(c.expect(c.type(0) != DType::Bool && to != DType::Bool &&
+                           sizeInBytes(c.type(0)) == sizeInBytes(to),
+                       "the types must be numbers of equal width"));
+  return c.output(to, c.shape(0));
+}
+
 Status gelu(const OpCheck &c) {
   FUSEC_CHECK(c.oneOf("approximate", {"none", "tanh"}));
   return unary<Kind::Float>(c);
@@ -96,6 +104,7 @@ void addElementwise(RuleTable &table) {
   table[BitwiseNot] = unary<Kind::Integer>;
   table[Not] = unary<Kind::Bool>;
   table[Cast] = cast;
+  table[BitCast] = bitCast;
   table[Gelu] = gelu;
   for (OpKind op : {Add, Div, Max, Mean, Min, Mod, Mul, Sub, Sum})
     table[op] = combined<Kind::Number>;

@@ -1,4 +1,4 @@
-// Operators between spatial sizes: Resize, GridSample, Col2Im, DepthToSpace, SpaceToDepth.
+// Operators between spatial sizes: Resize, GridSample, RoiAlign, Col2Im, DepthToSpace, SpaceToDepth.
 #include "Graph/rules/OpCheck.h"
 
 #include <algorithm>
@@ -75,6 +75,27 @@ Status gridSample(const OpCheck &c) {
   return c.output(c.type(0), out);
 }
 
+Status roiAlign(const OpCheck &c) {
+  constexpr int64_t kLargest = 1 << 20;
+  FUSEC_CHECK(c.kind(0, Kind::Float));
+  FUSEC_CHECK(c.kind(1, Kind::Float));
+  FUSEC_CHECK(c.kind(2, Kind::Integer));
+  FUSEC_CHECK(c.oneOf("mode", {"avg", "max"}));
+  FUSEC_CHECK(c.exactRank(0, 4));
+  FUSEC_CHECK(c.exactRank(1, 2));
+  FUSEC_CHECK(c.expect(c.shape(1)[1].isConst(4), "a region must have four numbers"));
+  FUSEC_CHECK(c.vectorOf(2, c.shape(1)[0]));
+  for (size_t d : {2, 3})
+    FUSEC_CHECK(c.expect(c.shape(0)[d].range(c.graph.symbols).min >= 1, "an image is empty"));
+  FUSEC_CHECK(c.expect(c.shape(0)[0].range(c.graph.symbols).min >= 1, "there is no image"));
+  const int64_t height = c.node.intAttr("output_height"), width = c.node.intAttr("output_width"),
+                ratio = c.node.intAttr("sampling_ratio");
+  FUSEC_CHECK(c.expect(height >= 1 && height <= kLargest && width >= 1 && width <= kLargest &&
+                           ratio >= 0 && ratio <= kLargest,
+                       "a size of the output or the sampling ratio is out of range"));
+  return c.output(c.type(0), {c.shape(1)[0], c.shape(0)[1], height, width});
+}
+
 Status col2Im(const OpCheck &c) {
   FUSEC_CHECK(c.kind(0, Kind::Number));
   FUSEC_CHECK(c.exactRank(0, 3));
@@ -142,6 +163,7 @@ void addImages(RuleTable &table) {
   using enum OpKind;
   table[Resize] = resize;
   table[GridSample] = gridSample;
+  table[RoiAlign] = roiAlign;
   table[Col2Im] = col2Im;
   table[DepthToSpace] = depthToSpace;
   table[SpaceToDepth] = spaceToDepth;

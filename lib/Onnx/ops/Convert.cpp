@@ -1,3 +1,4 @@
+#include "Onnx/Compose.h"
 #include "Onnx/OpTable.h"
 
 // Operators that change the element type.
@@ -40,7 +41,30 @@ Status cast(NodeImporter &n) {
                   {{to, n.shape(0)}});
 }
 
+/// A bool is a byte of 0 or 1, and true what is not 0.
+Status bitCast(NodeImporter &n) {
+  if (!n.hasAttribute("to"))
+    return n.fail(Diag::BadAttribute, "attribute 'to' is missing");
+  auto to = n.attrType("to");
+  if (!to)
+    return success(); // recorded in n.errors
+  const DType from = n.type(0);
+  if (sizeInBytes(from) != sizeInBytes(*to))
+    return n.mismatch("'to' is " + std::string(name(*to)) +
+                      ", whose width is another than that of " + std::string(name(from)));
+  if (from == *to)
+    return n.finish(OpKind::Identity, {n.id(0)}, {}, {{from, n.shape(0)}});
+  Compose c(n);
+  ValueId x = from == DType::Bool ? c.cast(n.id(0), DType::U8) : n.id(0);
+  const DType bits = *to == DType::Bool ? DType::U8 : *to;
+  if (n.typeOf(x) != bits)
+    x = n.emitOne(OpKind::BitCast, {x}, {{"to", bits}}, bits, n.shape(0));
+  n.result(0, c.cast(x, *to));
+  return success();
+}
+
 constexpr OpRow kRows[] = {
+    {"BitCast", 26, 28, 1, 1, 1, bitCast},
     {"Cast", 1, 28, 1, 1, 1, cast},
     {"CastLike", 15, 28, 2, 2, 1, cast},
 };

@@ -252,18 +252,17 @@ Status dropout(NodeImporter &n) {
   n.ignore("consumed_inputs");
   if (n.opset() < 7 && n.attrInt("is_test", 0) == 0)
     return n.unsupported("dropout in training mode (is_test = 0)");
-  if (n.has(2)) {
+  ConstantRef ratio = n.has(1) ? n.constant(1) : nullptr;
+  const bool dropsNone = ratio && ratio->numElements() == 1 && ratio->floatAt(0) == 0;
+  if (n.has(2) && !dropsNone) {
     auto training = n.ints(2);
     if (!training)
       return n.unsupported("training_mode that is not constant");
     if (!training->empty() && (*training)[0])
       return n.unsupported("dropout in training mode");
   }
-  if (n.has(1) && n.constant(1) && n.constant(1)->numElements() == 1) {
-    double ratio = n.constant(1)->floatAt(0);
-    if (!(ratio >= 0 && ratio < 1))
-      return n.fail(Diag::BadOperand, "ratio must be in [0, 1)");
-  }
+  if (ratio && ratio->numElements() == 1 && !(ratio->floatAt(0) >= 0 && ratio->floatAt(0) < 1))
+    return n.fail(Diag::BadOperand, "ratio must be in [0, 1)");
   FUSEC_CHECK(n.finish(OpKind::Identity, {n.id(0)}, {}, {{n.type(0), n.shape(0)}}));
   if (n.wants(1)) { // in inference nothing is dropped
     std::vector<ValueId> in;
@@ -279,6 +278,22 @@ Status dropout(NodeImporter &n) {
 Status mish(NodeImporter &n) { return floatUnary(n); }
 Status swish(NodeImporter &n) { return withAttributes(n, {{"alpha", n.attrFloat("alpha", 1.0)}}); }
 Status elu(NodeImporter &n) { return celu(n); }
+
+/// a * sigmoid(alpha * a) * b
+Status swiGlu(NodeImporter &n) {
+  FUSEC_CHECK(needFloat(n));
+  if (n.type(1) != n.type(0))
+    return n.mismatch("the operands must have one type");
+  for (size_t d = 0; n.rank(0) == n.rank(1) && d < n.shape(0).size(); ++d) {
+    FUSEC_TRY([[maybe_unused]] DimExpr same,
+              n.sameDim(n.shape(0)[d], n.shape(1)[d], "the operands' sizes"));
+  }
+  if (n.rank(0) != n.rank(1))
+    return n.mismatch("the operands must have one shape");
+  ValueId gate = n.emitOne(OpKind::Swish, {n.id(0)}, {{"alpha", n.attrFloat("alpha", 1.0)}},
+                           n.type(0), n.shape(0));
+  return n.finish(OpKind::Mul, {gate, n.id(1)}, {}, {{n.type(0), n.shape(0)}});
+}
 
 constexpr OpRow kRows[] = {
     {"Abs", 1, 28, 1, 1, 1, numericUnary},
@@ -344,6 +359,7 @@ constexpr OpRow kRows[] = {
     {"Sqrt", 1, 28, 1, 1, 1, floatUnary},
     {"Sub", 1, 28, 2, 2, 1, arithmetic},
     {"Sum", 1, 28, 1, -1, 1, variadic},
+    {"SwiGLU", 28, 28, 2, 2, 1, swiGlu},
     {"Swish", 24, 28, 1, 1, 1, swish},
     {"Tan", 7, 28, 1, 1, 1, floatUnary},
     {"Tanh", 1, 28, 1, 1, 1, floatUnary},

@@ -1,3 +1,4 @@
+#include "Onnx/Compose.h"
 #include "Onnx/DimTools.h"
 #include "Onnx/OpTable.h"
 
@@ -18,11 +19,50 @@ Status vectorOf(NodeImporter &n, size_t i, const DimExpr &size, const char *what
   return success();
 }
 
+/// Opset 14's training mode: the batch's own mean and variance, computed in f32 or wider, and what becomes of the
+/// running ones.
+Status batchNormOfBatch(NodeImporter &n) {
+  Compose c(n);
+  const DType t = n.type(0) == DType::F64 ? DType::F64 : DType::F32;
+  const Shape data = n.shape(0);
+  std::vector<int64_t> axes;
+  Shape channels{n.shape(1)[0]}, along(data.size(), DimExpr(1));
+  for (size_t d = 0; d < data.size(); ++d)
+    if (d != 1)
+      axes.push_back(static_cast<int64_t>(d));
+  if (data.size() > 1)
+    along[1] = channels[0];
+  auto mean = [&](ValueId x) {
+    return n.emitOne(OpKind::ReduceMean, {x}, {{"axes", axes}, {"keepdims", int64_t(0)}}, t,
+                     data.size() > 1 ? channels : Shape{});
+  };
+  ValueId x = c.cast(n.id(0), t), own[2] = {n.reshape(mean(x), channels), kNoValue};
+  FUSEC_TRY(ValueId off, c.binary(OpKind::Sub, x, n.reshape(own[0], along)));
+  FUSEC_TRY(ValueId square, c.binary(OpKind::Mul, off, off));
+  own[1] = n.reshape(mean(square), channels);
+  ValueId y = n.emitOne(OpKind::BatchNormalization, {n.id(0), n.id(1), n.id(2), own[0], own[1]},
+                        {{"epsilon", n.attrFloat("epsilon", kEpsilon)}}, n.type(0), data);
+  n.result(0, y);
+  const double momentum = n.attrFloat("momentum", static_cast<double>(0.9f));
+  for (size_t i = 0; i < 2; ++i) {
+    if (!n.wants(i + 1))
+      continue;
+    FUSEC_TRY(ValueId old, c.binary(OpKind::Mul, c.cast(n.id(3 + i), t), c.scalar(t, momentum)));
+    FUSEC_TRY(ValueId now, c.binary(OpKind::Mul, own[i], c.scalar(t, 1 - momentum)));
+    FUSEC_TRY(ValueId sum, c.binary(OpKind::Add, old, now));
+    n.result(i + 1, c.cast(sum, n.type(3 + i)));
+  }
+  return success();
+}
+
 Status batchNorm(NodeImporter &n) {
   n.ignore("momentum");
   n.ignore("consumed_inputs");
-  if (n.attrInt("training_mode", 0))
-    return n.unsupported("batch normalisation in training mode");
+  const bool trains = n.opset() >= 14 && n.attrInt("training_mode", 0) != 0;
+  for (size_t i = 1; i < n.numOutputs(); ++i)
+    if (n.wants(i) && n.opset() < 14)
+      return n.unsupported("batch normalisation in training mode, for which more outputs than the "
+                           "first stand");
   if (n.opset() < 7 && n.attrInt("is_test", 0) == 0)
     return n.unsupported("batch normalisation in training mode (is_test = 0)");
   if (n.opset() < 9 && n.attrInt("spatial", 1) == 0)
@@ -32,6 +72,8 @@ Status batchNorm(NodeImporter &n) {
   DimExpr channels = n.rank(0) > 1 ? n.shape(0)[1] : DimExpr(1);
   for (size_t i = 1; i < 5; ++i)
     FUSEC_CHECK(vectorOf(n, i, channels, "scale, bias, mean and variance"));
+  if (trains)
+    return batchNormOfBatch(n);
   return n.finish(OpKind::BatchNormalization, n.ids(),
                   {{"epsilon", n.attrFloat("epsilon", kEpsilon)}}, {{n.type(0), n.shape(0)}});
 }
@@ -123,7 +165,8 @@ Status meanVariance(NodeImporter &n) {
 }
 
 constexpr OpRow kRows[] = {
-    {"BatchNormalization", 1, 28, 5, 5, 5, batchNorm, "inference only"},
+    {"BatchNormalization", 1, 13, 5, 5, 5, batchNorm, "inference only"},
+    {"BatchNormalization", 14, 28, 5, 5, 3, batchNorm},
     {"GroupNormalization", 18, 28, 3, 3, 1, groupNorm},
     {"InstanceNormalization", 1, 28, 3, 3, 1, instanceNorm},
     {"LRN", 1, 28, 1, 1, 1, lrn},

@@ -1,4 +1,5 @@
 #include "Onnx/OpTable.h"
+#include "Onnx/ResizeAtRunTime.h"
 
 #include <algorithm>
 #include <cmath>
@@ -9,14 +10,6 @@
 
 namespace fusec {
 namespace {
-
-struct ResizeForm {
-  std::string transform = "half_pixel", mode = "nearest", nearest = "round_prefer_floor",
-              policy = "stretch";
-  std::vector<int64_t> axes;
-  double cubic = -0.75, extrapolation = 0;
-  int64_t antialias = 0, excludeOutside = 0;
-};
 
 bool oneOf(const std::string &s, std::initializer_list<const char *> list) {
   return std::any_of(list.begin(), list.end(), [&](const char *x) { return s == x; });
@@ -135,7 +128,15 @@ Status resize(NodeImporter &n) {
   size_t scaleInput = first ? 1 : 2;
   auto empty = [&](size_t i) { return !n.has(i) || numElements(n.shape(i)).isConst(0); };
   ConstantRef roi = !first && !empty(1) ? n.constant(1) : nullptr;
-  if (!empty(3)) {
+  const bool crops = f.transform == "tf_crop_and_resize" && !empty(1), bySizes = !empty(3);
+  const bool atRunTime =
+      (crops && !roi) || (bySizes ? f.policy != "stretch" && !n.ints(3)
+                                  : !empty(scaleInput) && !n.constant(scaleInput));
+  if (auto declared = n.declared(0);
+      atRunTime && declared && declared->shape.size() == n.shape(0).size())
+    return resizeAtRunTime(n, f, crops ? n.id(1) : kNoValue, bySizes ? kNoValue : n.id(scaleInput),
+                           bySizes ? n.id(3) : kNoValue, declared->shape);
+  if (bySizes) {
     auto sizes = n.ints(3);
     auto declared = n.declared(0);
     if (!sizes && declared && declared->shape.size() == n.shape(0).size() &&
@@ -173,6 +174,9 @@ Status upsample(NodeImporter &n) {
     scales = makeConstant(DType::F32, {static_cast<int64_t>(list.size())}, std::move(data));
   } else {
     scales = n.constant(1);
+    if (auto declared = n.declared(0);
+        n.has(1) && !scales && declared && declared->shape.size() == n.shape(0).size())
+      return resizeAtRunTime(n, f, kNoValue, n.id(1), kNoValue, declared->shape);
   }
   if (!scales)
     return n.fail(Diag::UnsupportedShape, "the scales are a run-time value; they must be constant");
@@ -272,9 +276,9 @@ constexpr OpRow kRows[] = {
     {"DepthToSpace", 1, 28, 1, 1, 1, depthToSpace},
     {"GridSample", 16, 28, 2, 2, 1, gridSample},
     {"Resize", 10, 28, 1, 4, 1, resize,
-     "constant scales, or sizes known at compile time or declared"},
+     "scales or sizes known at compile time, or a declared output"},
     {"SpaceToDepth", 1, 28, 1, 1, 1, depthToSpace},
-    {"Upsample", 7, 9, 1, 2, 1, upsample, "constant scales"},
+    {"Upsample", 7, 9, 1, 2, 1, upsample, "constant scales, or a declared output"},
 };
 
 } // namespace

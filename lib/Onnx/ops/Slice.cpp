@@ -1,3 +1,4 @@
+#include "Onnx/Compose.h"
 #include "Onnx/DimTools.h"
 #include "Onnx/MovedAtRunTime.h"
 #include "Onnx/OpTable.h"
@@ -119,6 +120,8 @@ Status slice(NodeImporter &n) {
   } else {
     if (!n.has(1) || !n.has(2) || n.rank(1) != 1 || n.rank(2) != 1 || !n.shape(1)[0].isConst())
       return n.mismatch("starts and ends must be vectors of a fixed length");
+    if (auto declared = n.declared(0); declared && mayBeSlicedAtRunTime(n, declared->shape))
+      return sliceAtRunTime(n, declared->shape);
     count = static_cast<size_t>(n.shape(1)[0].constValue());
     for (auto [i, list] : {std::pair{1, &spec.starts}, std::pair{2, &spec.ends}}) {
       auto elements = n.known(static_cast<size_t>(i));
@@ -180,8 +183,9 @@ Status pad(NodeImporter &n) {
     auto given = n.ints(1);
     auto declared = n.declared(0);
     bool fill = !n.has(2) || (n.type(2) == n.type(0) && numElements(n.shape(2)).isConst(1));
-    if (!given && !n.has(3) && fill && declared && declared->shape.size() == rank &&
-        n.type(1) == DType::I64 && n.shape(1) == Shape{DimExpr(2 * n.rank(0))})
+    const DimExpr padded = n.has(3) && n.rank(3) == 1 ? n.shape(3)[0] : DimExpr(n.rank(0));
+    if (!given && fill && declared && declared->shape.size() == rank && n.type(1) == DType::I64 &&
+        padded.isConst() && n.shape(1) == Shape{padded * DimExpr(2)})
       return padAtRunTime(n, mode, declared->shape);
     if (!given)
       return n.fail(Diag::UnsupportedShape, "the pads are a run-time value; they must be constant");

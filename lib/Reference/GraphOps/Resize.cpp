@@ -34,6 +34,8 @@ double sourcePosition(const std::string &mode, const Axis &a, int64_t i) {
   }
   if (mode == "pytorch_half_pixel" && a.out == 1)
     return 0;
+  if (mode == "tf_half_pixel_for_nn")
+    return (x + 0.5) / a.scale;
   double halfPixel = (x + 0.5) / a.scale - 0.5;
   if (mode == "half_pixel_symmetric")
     return in / 2 * (1 - static_cast<double>(a.out) / width) + halfPixel;

@@ -170,6 +170,12 @@ Result<Outputs> cast(const OpCall &call) {
   return Outputs{std::move(out)};
 }
 
+Result<Outputs> bitCast(const OpCall &call) {
+  const ConstantRef from = toConstant(call.in(0));
+  return Outputs{toTensorValue(
+      *makeConstantView(call.outType(), from->dims, from->bytes, from->sizeBytes, from))};
+}
+
 } // namespace
 
 void addUnary(OpTable &t) {
@@ -181,6 +187,7 @@ void addUnary(OpTable &t) {
   entry(t, Asinh) = floatOp<[](double x, const Node &) { return std::asinh(x); }>;
   entry(t, Atan) = floatOp<[](double x, const Node &) { return std::atan(x); }>;
   entry(t, Atanh) = floatOp<[](double x, const Node &) { return std::atanh(x); }>;
+  entry(t, BitCast) = bitCast;
   entry(t, BitwiseNot) = bitwiseNot;
   entry(t, Cast) = cast;
   entry(t, Ceil) = stepOp<[](double x, const Node &) { return std::ceil(x); }>;

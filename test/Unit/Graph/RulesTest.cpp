@@ -112,6 +112,8 @@ TEST_CASE("attributes out of range") {
            {"%r: f32[1,4,5,5] = GridSample(%m, %grid) {align_corners = 0, mode = \"linear\", "
             "padding_mode = \"wrong\"}",
             "attribute 'padding_mode' is 'wrong', which does not exist"},
+           {"%r: f64[4,6] = BitCast(%x) {to = type f64}",
+            "the types must be numbers of equal width"},
            {"%r: f32[4,6] = DequantizeLinear(%b, %v) {axis = 7, block_size = 0}",
             "attribute 'axis' is 7, out of range for rank 2"},
            {"%r: f32[3,1,2,3] = LSTM(%a, %aw, %ar) {activation_alpha = floats [], activation_beta "

@@ -1,0 +1,254 @@
+#include "Onnx/Compose.h"
+#include "Onnx/DimTools.h"
+#include "Onnx/Fourier.h"
+#include "Onnx/OpTable.h"
+
+// Fourier transforms of signals whose last axis holds a real number, or a real and an imaginary part.
+
+namespace fusec {
+namespace {
+
+/// One meaning that operands known at run time only may have.
+struct DftForm {
+  int64_t axis, length;
+};
+
+/// The number in input `i`, in every type of integer that it may have; nullopt where it is a run-time value.
+Result<std::optional<int64_t>> oneNumber(NodeImporter &n, size_t i, const char *what) {
+  if (!isInteger(n.type(i)) || !numElements(n.shape(i)).isConst(1))
+    return n.mismatch(std::string(what) + " must be one integer");
+  auto v = n.ints(i);
+  return v ? std::optional((*v)[0]) : std::nullopt;
+}
+
+/// Lengths of the transform, whose output has `bins` along its axis.
+std::vector<int64_t> lengthsOf(int64_t bins, bool halved) {
+  if (!halved)
+    return {bins};
+  std::vector<int64_t> both;
+  for (int64_t length : {2 * (bins - 1), 2 * bins - 1})
+    if (length >= 1)
+      both.push_back(length);
+  return both;
+}
+
+/// How many entries a transform of `length` has along its axis.
+int64_t binsOf(int64_t length, const DftSign &sign) {
+  return sign.onesided && !sign.inverse ? length / 2 + 1 : length;
+}
+
+/// All that operands may mean, given the output's declared shape where one of them is a run-time value.
+Result<std::vector<DftForm>> dftForms(NodeImporter &n, const DftSign &sign) {
+  const int64_t rank = n.rank(0), last = rank - 1;
+  const Shape &in = n.shape(0);
+  std::optional<int64_t> axis, length;
+  if (n.opset() < 20) {
+    axis = n.attrInt("axis", 1);
+  } else if (!n.has(2)) {
+    axis = -2;
+  } else {
+    FUSEC_TRY(axis, oneNumber(n, 2, "the axis"));
+  }
+  if (axis) {
+    FUSEC_TRY(axis, n.axis(*axis, rank));
+    if (*axis == last)
+      return n.fail(Diag::BadAttribute, "the last axis holds the parts of a number; it has no "
+                                        "transform");
+  }
+  if (n.has(1)) {
+    FUSEC_TRY(length, oneNumber(n, 1, "dft_length"));
+    if (length && *length < 1)
+      return n.fail(Diag::BadOperand, "dft_length is " + std::to_string(*length));
+  }
+  auto declared = n.declared(0);
+  const bool known = axis && (length || !n.has(1));
+  if (!known && (!declared || declared->shape.size() != in.size()))
+    return n.fail(Diag::UnsupportedShape,
+                  "axis or dft_length is a run-time value; it must be constant, or the output's "
+                  "shape declared");
+  std::vector<DftForm> forms;
+  for (int64_t a = axis.value_or(0); a <= axis.value_or(last - 1); ++a) {
+    const DimExpr &size = in[static_cast<size_t>(a)];
+    if (!size.isConst()) {
+      if (axis)
+        return n.fail(Diag::UnsupportedShape, "the axis to transform must have a fixed size; give "
+                                              "it with --dim or --shape");
+      continue;
+    }
+    std::vector<int64_t> lengths;
+    if (length)
+      lengths = {*length};
+    else if (!n.has(1))
+      lengths = {sign.inverse && sign.onesided ? 2 * (size.constValue() - 1) : size.constValue()};
+    else if (const DimExpr &bins = declared->shape[static_cast<size_t>(a)]; bins.isConst())
+      lengths = lengthsOf(bins.constValue(), sign.onesided && !sign.inverse);
+    for (int64_t l : lengths) {
+      bool fits = known;
+      if (!known) {
+        Shape out = in;
+        out[static_cast<size_t>(a)] = DimExpr(binsOf(l, sign));
+        out.back() = declared->shape.back();
+        fits = out == declared->shape;
+      }
+      if (fits)
+        forms.push_back({a, l});
+    }
+  }
+  return forms;
+}
+
+/// Whether the run-time operands say what `form` says; kNoValue where nothing is left to say.
+Result<ValueId> says(NodeImporter &n, const DftForm &form) {
+  Compose c(n);
+  ValueId all = kNoValue;
+  auto demand = [&](ValueId holds) -> Status {
+    if (all == kNoValue) {
+      all = holds;
+      return success();
+    }
+    FUSEC_TRY(all, c.binary(OpKind::And, all, holds));
+    return success();
+  };
+  auto is = [&](size_t i, int64_t v) {
+    return c.binary(OpKind::Equal, c.cast(n.reshape(n.id(i), {}), DType::I64),
+                    n.constantValue(makeIntConstant({}, {v})));
+  };
+  if (n.has(2) && n.opset() >= 20 && !n.ints(2)) {
+    FUSEC_TRY(ValueId first, is(2, form.axis));
+    FUSEC_TRY(ValueId second, is(2, form.axis - n.rank(0)));
+    FUSEC_TRY(ValueId either, c.binary(OpKind::Or, first, second));
+    FUSEC_CHECK(demand(either));
+  }
+  if (n.has(1) && !n.ints(1)) {
+    FUSEC_TRY(ValueId holds, is(1, form.length));
+    FUSEC_CHECK(demand(holds));
+  }
+  return all;
+}
+
+Status dft(NodeImporter &n) {
+  DftSign sign{n.attrInt("inverse", 0) != 0, n.attrInt("onesided", 0) != 0};
+  if (!isFloat(n.type(0)) || n.rank(0) < 2 ||
+      !(n.shape(0).back().isConst(1) || n.shape(0).back().isConst(2)))
+    return n.mismatch("the signal must be floats whose last axis holds one or two numbers");
+  const bool isComplex = n.shape(0).back().isConst(2);
+  if (sign.onesided && sign.inverse != isComplex)
+    return n.mismatch(sign.inverse ? "the inverse of a one-sided transform needs complex numbers"
+                                   : "a one-sided transform needs real numbers");
+  FUSEC_TRY(std::vector<DftForm> forms, dftForms(n, sign));
+  if (forms.empty())
+    return n.mismatch("no axis and length of a transform fit the declared output");
+  Compose c(n);
+  ValueId result = kNoValue;
+  for (auto form = forms.rbegin(); form != forms.rend(); ++form) {
+    FUSEC_TRY(ValueId y, fourier(n, n.id(0), form->axis, form->length, sign));
+    if (result == kNoValue) {
+      result = y;
+      continue;
+    }
+    FUSEC_TRY(ValueId chosen, says(n, *form));
+    FUSEC_TRY(result, c.where(chosen, y, result));
+  }
+  n.result(0, result);
+  return success();
+}
+
+/// frames[b, f, i, parts] = signal[b, f * step + i, parts]
+ValueId frames(NodeImporter &n, const DimExpr &count, int64_t length) {
+  Compose c(n);
+  const Shape signal = n.shape(0);
+  const ValueId step = c.cast(n.reshape(n.id(1), {}), DType::I64);
+  const Shape table{count, DimExpr(length)};
+  const ValueId first = n.emitOne(OpKind::Mul, {c.iota(count), step}, {}, DType::I64, {count});
+  const ValueId place =
+      n.emitOne(OpKind::Add, {n.reshape(first, {count, DimExpr(1)}), c.iota(DimExpr(length))}, {},
+                DType::I64, table);
+  return n.emitOne(OpKind::Gather, {n.id(0), place}, {{"axis", int64_t(1)}}, n.type(0),
+                   {signal[0], count, DimExpr(length), signal[2]});
+}
+
+/// How many frames there are: from the signal's length, or as declared.
+Result<DimExpr> frameCount(NodeImporter &n, int64_t length) {
+  FUSEC_TRY(std::optional<int64_t> step, oneNumber(n, 1, "frame_step"));
+  const DimExpr &size = n.shape(0)[1];
+  auto declared = n.declared(0);
+  if (!step) {
+    if (!declared || declared->shape.size() != 4)
+      return n.fail(Diag::UnsupportedShape, "frame_step is a run-time value; it must be constant, "
+                                            "or the output's shape declared");
+    return declared->shape[1];
+  }
+  if (*step < 1)
+    return n.fail(Diag::BadOperand, "frame_step is " + std::to_string(*step));
+  if (size.range(n.symbols()).min < length)
+    return n.needsAtLeast(size, length, "the signal's length");
+  return floorDiv(size - length, DimExpr(*step)) + 1;
+}
+
+Status stft(NodeImporter &n) {
+  DftSign sign{false, n.attrInt("onesided", 1) != 0};
+  const DType type = n.type(0);
+  if (!isFloat(type) || n.rank(0) != 3 || !(n.shape(0)[2].isConst(1) || n.shape(0)[2].isConst(2)))
+    return n.mismatch("the signal must be floats of the shape [batch, length, 1 or 2]");
+  if (sign.onesided && n.shape(0)[2].isConst(2))
+    return n.mismatch("a one-sided transform needs real numbers");
+  if (n.has(2) && (n.type(2) != type || n.rank(2) != 1))
+    return n.mismatch("the window must be a vector of the signal's type");
+  std::vector<int64_t> lengths;
+  auto declared = n.declared(0);
+  if (n.has(3)) {
+    FUSEC_TRY(std::optional<int64_t> length, oneNumber(n, 3, "frame_length"));
+    if (length)
+      lengths = {*length};
+  }
+  if (lengths.empty() && (n.has(2) || !n.has(3))) {
+    const DimExpr &size = n.has(2) ? n.shape(2)[0] : n.shape(0)[1];
+    if (!size.isConst())
+      return n.fail(Diag::UnsupportedShape,
+                    "the length of a frame must be fixed; give it with --dim or --shape");
+    lengths = {size.constValue()};
+  }
+  if (lengths.empty()) {
+    if (!declared || declared->shape.size() != 4 || !declared->shape[2].isConst())
+      return n.fail(Diag::UnsupportedShape, "frame_length is a run-time value; it must be "
+                                            "constant, or the output's shape declared");
+    lengths = lengthsOf(declared->shape[2].constValue(), sign.onesided);
+  }
+  Compose c(n);
+  ValueId result = kNoValue;
+  for (int64_t length : lengths) {
+    if (length < 1)
+      return n.fail(Diag::BadOperand, "frame_length is " + std::to_string(length));
+    if (n.has(2) && !n.shape(2)[0].isConst(length))
+      return n.mismatch("the window must have frame_length numbers");
+    FUSEC_TRY(DimExpr count, frameCount(n, length));
+    ValueId x = frames(n, count, length);
+    if (n.has(2)) {
+      FUSEC_TRY(x, c.binary(OpKind::Mul, x, n.reshape(n.id(2), {DimExpr(length), DimExpr(1)})));
+    }
+    FUSEC_TRY(ValueId y, fourier(n, x, 2, length, sign));
+    if (result == kNoValue) {
+      result = y;
+      continue;
+    }
+    FUSEC_TRY(ValueId chosen, c.binary(OpKind::Equal, c.cast(n.reshape(n.id(3), {}), DType::I64),
+                                       n.constantValue(makeIntConstant({}, {length}))));
+    FUSEC_TRY(result, c.where(chosen, y, result));
+  }
+  n.result(0, result);
+  return success();
+}
+
+constexpr const char *kKnown = "fixed length of a transform, known at compile time or declared";
+
+constexpr OpRow kRows[] = {
+    {"DFT", 17, 19, 1, 2, 1, dft, kKnown},
+    {"DFT", 20, 28, 1, 3, 1, dft, kKnown},
+    {"STFT", 17, 28, 2, 4, 1, stft, kKnown},
+};
+
+} // namespace
+
+std::span<const OpRow> signalOps() { return kRows; }
+
+} // namespace fusec
