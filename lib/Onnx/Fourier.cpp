@@ -8,12 +8,12 @@
 // A short transform is a product with the matrix of its roots of unity, real and imaginary parts side by side. A longer
 // one of L = N1 * N2 numbers is transforms of N1, a factor a number, and transforms of N2 (Cooley and Tukey 1965):
 //   X[k1 + N1 k2] = sum over n2 of w(N2)^(n2 k2) * w(L)^(n2 k1) * sum over n1 of w(N1)^(n1 k1) * x[N2 n1 + n2]
-// Primes beyond kMostEntries entries of a matrix are refused.
+// Primes beyond kMostEntries entries of a matrix are refused, and lengths beyond kLongest.
 
 namespace fusec {
 namespace {
 
-constexpr int64_t kLongestProduct = 1024, kMostEntries = int64_t(1) << 24;
+constexpr int64_t kLongestProduct = 1024, kMostEntries = 1 << 24, kLongest = 1 << 20;
 
 struct Root {
   double cosine, sine;
@@ -168,6 +168,8 @@ Result<ValueId> fourier(NodeImporter &n, ValueId x, int64_t axis, int64_t length
   const DType type = n.typeOf(x), t = type == DType::F64 ? type : DType::F32;
   if (length < 1)
     return n.mismatch("the axis to transform is empty");
+  if (length > kLongest)
+    return n.unsupported("a transform of " + std::to_string(length) + " numbers, more than 2^20");
   const auto rank = static_cast<int64_t>(n.shapeOf(x).size());
   std::vector<int64_t> perm, back(static_cast<size_t>(rank));
   for (int64_t d = 0; d < rank - 1; ++d)

@@ -14,6 +14,9 @@ Result<Shape> gridSizes(NodeImporter &n, size_t rank) {
     return n.mismatch("the size must be a vector of " + std::to_string(rank + 2) + " i64");
   if (auto size = n.known(1)) {
     FUSEC_TRY([[maybe_unused]] DimExpr batch, n.sameDim(n.shape(0)[0], (*size)[0], "batch sizes"));
+    for (const DimExpr &d : *size)
+      if (d.range(n.symbols()).min < 0)
+        return n.fail(Diag::BadOperand, "the size " + d.str(n.symbols()) + " may be negative");
     return Shape(size->begin() + 2, size->end());
   }
   auto declared = n.declared(0);
@@ -86,13 +89,13 @@ Status roiAlign(NodeImporter &n) {
   if (transform != "half_pixel" && transform != "output_half_pixel")
     return n.fail(Diag::BadAttribute, "coordinate_transformation_mode is '" + transform +
                                           "'; half_pixel or output_half_pixel is needed");
-  constexpr int64_t kLargest = 1 << 20;
+  constexpr int64_t kLargest = 1 << 20, kMostSamples = 1 << 10;
   const int64_t height = n.attrInt("output_height", 1), width = n.attrInt("output_width", 1),
                 ratio = n.attrInt("sampling_ratio", 0);
   if (height < 1 || height > kLargest || width < 1 || width > kLargest || ratio < 0 ||
-      ratio > kLargest)
+      ratio > kMostSamples)
     return n.fail(Diag::BadAttribute, "output_height and output_width must be between 1 and 2^20, "
-                                      "and sampling_ratio not negative");
+                                      "and sampling_ratio between 0 and 2^10");
   if (n.rank(0) != 4 || n.rank(1) != 2 || !n.shape(1)[1].isConst(4) || n.rank(2) != 1 ||
       n.type(1) != n.type(0) || n.type(2) != DType::I64)
     return n.mismatch("an image [N, C, H, W], regions [R, 4] of its type and R indices are needed");

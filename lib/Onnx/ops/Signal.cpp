@@ -23,6 +23,8 @@ Result<std::optional<int64_t>> oneNumber(NodeImporter &n, size_t i, const char *
 
 /// Lengths of the transform, whose output has `bins` along its axis.
 std::vector<int64_t> lengthsOf(int64_t bins, bool halved) {
+  if (bins < 1 || bins > INT32_MAX)
+    return {};
   if (!halved)
     return {bins};
   std::vector<int64_t> both;
@@ -171,6 +173,8 @@ ValueId frames(NodeImporter &n, const DimExpr &count, int64_t length) {
 Result<DimExpr> frameCount(NodeImporter &n, int64_t length) {
   FUSEC_TRY(std::optional<int64_t> step, oneNumber(n, 1, "frame_step"));
   const DimExpr &size = n.shape(0)[1];
+  if (size.range(n.symbols()).min < length)
+    return n.needsAtLeast(size, length, "the signal's length");
   auto declared = n.declared(0);
   if (!step) {
     if (!declared || declared->shape.size() != 4)
@@ -180,8 +184,6 @@ Result<DimExpr> frameCount(NodeImporter &n, int64_t length) {
   }
   if (*step < 1)
     return n.fail(Diag::BadOperand, "frame_step is " + std::to_string(*step));
-  if (size.range(n.symbols()).min < length)
-    return n.needsAtLeast(size, length, "the signal's length");
   return floorDiv(size - length, DimExpr(*step)) + 1;
 }
 
@@ -213,7 +215,11 @@ Status stft(NodeImporter &n) {
       return n.fail(Diag::UnsupportedShape, "frame_length is a run-time value; it must be "
                                             "constant, or the output's shape declared");
     lengths = lengthsOf(declared->shape[2].constValue(), sign.onesided);
+    const int64_t longest = n.shape(0)[1].range(n.symbols()).min;
+    std::erase_if(lengths, [&](int64_t length) { return length > longest; });
   }
+  if (lengths.empty())
+    return n.mismatch("no length of a frame fits the declared output");
   Compose c(n);
   ValueId result = kNoValue;
   for (int64_t length : lengths) {

@@ -108,7 +108,7 @@ Result<ValueId> inPlaces(NodeImporter &n, std::vector<ValueId> counts,
 }
 
 Status tfIdf(NodeImporter &n) {
-  constexpr int64_t kLargest = 1 << 24;
+  constexpr int64_t kLargest = 1 << 22, kMostSkips = 1000;
   if (n.hasAttribute("pool_strings"))
     return n.fail(Diag::UnsupportedType, "element type string is not supported");
   const std::string mode = n.attrString("mode", "");
@@ -124,10 +124,10 @@ Status tfIdf(NodeImporter &n) {
     return success(); // recorded there
   if (places.empty() || *std::min_element(places.begin(), places.end()) < 0 ||
       *std::max_element(places.begin(), places.end()) >= kLargest || shortest < 1 ||
-      longest < shortest || skips < 0 || skips > kLargest)
-    return n.fail(Diag::BadAttribute, "ngram_indexes must be numbers from 0 to 2^24, "
+      longest < shortest || skips < 0 || skips > kMostSkips)
+    return n.fail(Diag::BadAttribute, "ngram_indexes must be numbers from 0 to 2^22, "
                                       "max_gram_length at least min_gram_length and that at least "
-                                      "1, and max_skip_count not negative");
+                                      "1, and max_skip_count between 0 and 1000");
   const int64_t size = *std::max_element(places.begin(), places.end()) + 1;
   if (mode != "TF" && !weights.empty() && weights.size() != static_cast<size_t>(size))
     return n.unsupported("as many weights as n-grams, which are not as many as places");

@@ -87,6 +87,7 @@ SIGNALS = [
     stft(1, 20, 1, 3, 8, 8, dtype=np.float16),
     stft(1, 20, 1, 3, 9, run_time=True),
     stft(1, 20, 1, 4, 8, run_time=True),
+    stft(1, 8, 1, 4, 8, run_time=True),
     stft(1, 20, 2, 4, None, 6, run_time=True, onesided=0),
     symbolic(dft((3, 9, 2, 1), 1), x=("b", None, "c")),
     symbolic(dft((2, 1200, 2), 1, inverse=1), x=("b",)),
