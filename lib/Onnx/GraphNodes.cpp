@@ -233,7 +233,10 @@ Status GraphBuilder::importOperator(const onnx::NodeProto &node, const std::stri
   if (!importer.errors.empty())
     return std::move(importer.errors);
   if (std::string unused = importer.unusedAttribute(); !unused.empty())
-    return importer.unreadAttribute(unused);
+    // The schemas are those of the default domain.
+    return node.domain().empty() || node.domain() == "ai.onnx"
+               ? importer.unreadAttribute(unused)
+               : fail(Diag::BadAttribute, "the operator has no attribute '" + unused + "'");
   for (size_t i = 0; i < outputNames.size(); ++i) {
     if (outputNames[i].empty())
       continue;

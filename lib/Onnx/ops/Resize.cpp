@@ -129,9 +129,9 @@ Status resize(NodeImporter &n) {
   auto empty = [&](size_t i) { return !n.has(i) || numElements(n.shape(i)).isConst(0); };
   ConstantRef roi = !first && !empty(1) ? n.constant(1) : nullptr;
   const bool crops = f.transform == "tf_crop_and_resize" && !empty(1), bySizes = !empty(3);
-  const bool atRunTime =
-      (crops && !roi) || (bySizes ? f.policy != "stretch" && !n.ints(3)
-                                  : !empty(scaleInput) && !n.constant(scaleInput));
+  const bool atRunTime = bySizes
+                             ? (crops && !roi) || (f.policy != "stretch" && !n.ints(3))
+                             : !empty(scaleInput) && (!n.constant(scaleInput) || (crops && !roi));
   if (auto declared = n.declared(0);
       atRunTime && declared && declared->shape.size() == n.shape(0).size())
     return resizeAtRunTime(n, f, crops ? n.id(1) : kNoValue, bySizes ? kNoValue : n.id(scaleInput),

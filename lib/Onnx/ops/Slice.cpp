@@ -120,6 +120,8 @@ Status slice(NodeImporter &n) {
   } else {
     if (!n.has(1) || !n.has(2) || n.rank(1) != 1 || n.rank(2) != 1 || !n.shape(1)[0].isConst())
       return n.mismatch("starts and ends must be vectors of a fixed length");
+    if (n.shape(1)[0].constValue() > n.rank(0) || n.shape(2) != n.shape(1))
+      return n.mismatch("starts and ends must have one length, of at most one entry an axis");
     if (auto declared = n.declared(0); declared && mayBeSlicedAtRunTime(n, declared->shape))
       return sliceAtRunTime(n, declared->shape);
     count = static_cast<size_t>(n.shape(1)[0].constValue());

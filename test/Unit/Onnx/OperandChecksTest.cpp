@@ -105,3 +105,21 @@ TEST_CASE("a window that would take for ever is refused") {
   a->set_s("SAME_UPPER");
   CHECK(complaint(m) == "the window has more than 2^24 elements\n");
 }
+
+TEST_CASE("a slice has at most one start an axis") {
+  ModelMaker m; // whose names nobody counts one by one
+  m.input("x", {2, 3}).input("s", {2000000000}, kI64).input("e", {1}, kI64).output("y");
+  m.node("Slice", {"x", "s", "e"}, {"y"});
+  CHECK(complaint(m) == "starts and ends must have one length, of at most one entry an axis");
+}
+
+TEST_CASE("a crop at run time needs scales or sizes") {
+  ModelMaker m;
+  m.input("x", {2, 3}).input("roi", {4});
+  setType(*m.model.mutable_graph()->add_output(), "y", onnx::TensorProto::FLOAT, {2, 3});
+  onnx::AttributeProto &mode = *m.node("Resize", {"x", "roi", ""}, {"y"}).add_attribute();
+  mode.set_name("coordinate_transformation_mode");
+  mode.set_type(onnx::AttributeProto::STRING);
+  mode.set_s("tf_crop_and_resize");
+  CHECK(outcome(m.import()).find("the scales are missing") != std::string::npos);
+}
