@@ -37,7 +37,8 @@ def others(path, to):
 
 for name in models:
     path, text, again = folder / f"{name}.onnx", folder / f"{name}.txt", folder / f"{name}.again"
-    both = bundle(path, "--target", targets, "--emit-decisions", text)
+    dumps = folder / f"{name}.d"
+    both = bundle(path, "--target", targets, "--emit-decisions", text, "--dump-dir", dumps)
     run(path, "--target", targets, "--emit-decisions", again)
     assert text.read_bytes() == again.read_bytes(), "the same with a bundle and without"
     done = ["written"]
@@ -51,8 +52,6 @@ for name in models:
         assert section.split(b"\n", 1)[1] in both
     done.append("in the bundle")
 
-    dumps = folder / f"{name}.d"
-    run(path, "--target", targets, "--stop-after=gir", "--dump-dir", dumps)
     for stage in ("graph", "expr", "plan", "schedule", "gir"):
         run(dumps / f"{stage}.txt", "--emit-decisions", again)
         assert text.read_bytes() == again.read_bytes(), stage
