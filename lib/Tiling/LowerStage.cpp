@@ -39,21 +39,10 @@ void Lowering::lowerStage(size_t index, std::vector<Stmt> &result) {
     stage.extents = extents;
   }
 
-  // Lanes run along the digit that is contiguous in memory; the others follow from the inside out.
-  size_t lanesDigit = operand.digits.size() - 1;
-  std::optional<FlatAccess> access = flatAccess(e, read, pattern);
-  size_t rank = tensor.shape.size();
-  for (size_t d = 0; d < operand.digits.size(); ++d) {
-    const LayoutDigit &digit = operand.digits[d];
-    bool unit =
-        digit.index >= 0
-            ? digit.index + 1 == static_cast<int>(rank)
-            : access &&
-                  access->stride[schedule.axes[digit.axis].in(operand.equation)->positions.back()]
-                      .isConst(1);
-    if (unit && extents[d] > 1)
-      lanesDigit = d;
-  }
+  // The others follow from the inside out.
+  const size_t lanesDigit =
+      tiling::copiedDigit(schedule, pattern, e, operand, flatAccess(e, read, pattern), extents)
+          .digit;
   std::vector<size_t> order; // fastest first
   order.push_back(lanesDigit);
   for (size_t d = operand.digits.size(); d-- > 0;)

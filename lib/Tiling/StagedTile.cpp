@@ -69,4 +69,50 @@ std::vector<int64_t> stagedExtents(const Schedule &schedule, const Equation &equ
   return extents;
 }
 
+CopiedDigit copiedDigit(const Schedule &schedule, const ExprProgram &program,
+                        const Equation &equation, const Operand &operand,
+                        const std::optional<FlatAccess> &access,
+                        const std::vector<int64_t> &extents) {
+  const Scalar &read = equation.body[readsOf(equation)[operand.read]];
+  const int rank = static_cast<int>(program.tensors[read.index].shape.size());
+  CopiedDigit found;
+  for (size_t d = 0; d < operand.digits.size(); ++d) {
+    if (extents[d] <= 1)
+      continue;
+    const LayoutDigit &digit = operand.digits[d];
+    const bool unit =
+        digit.index >= 0
+            ? digit.index + 1 == rank
+            : access &&
+                  access->stride[schedule.axes[digit.axis].in(operand.equation)->positions.back()]
+                      .isConst(1);
+    if (unit || !found.sideBySide)
+      found = {d, unit};
+  }
+  return found;
+}
+
+std::optional<int64_t> stagedStride(const Schedule &schedule, const Equation &equation,
+                                    const Operand &operand, const std::vector<int64_t> &extents,
+                                    int position) {
+  const std::vector<NodeId> indices = indexOperands(equation.body[readsOf(equation)[operand.read]]);
+  int64_t stride = 0, inner = 1;
+  for (size_t d = operand.digits.size(); d-- > 0;) {
+    const LayoutDigit &digit = operand.digits[d];
+    if (digit.index < 0) {
+      const AxisUse *use = schedule.axes[digit.axis].in(operand.equation);
+      if (use && use->positions.back() == position)
+        stride += inner;
+    } else {
+      const std::optional<AffineForm> form =
+          affineForm(equation.body, indices[digit.index], static_cast<int>(equation.axes.size()));
+      if (!form || !form->coefficients[position].isConst())
+        return std::nullopt;
+      stride += form->coefficients[position].constValue() * inner;
+    }
+    inner *= extents[d] + (d + 1 == operand.digits.size() ? operand.padElements : 0);
+  }
+  return stride;
+}
+
 } // namespace fusec::tiling

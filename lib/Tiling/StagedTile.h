@@ -29,4 +29,21 @@ std::optional<PositionTile> positionTile(const Equation &equation,
 std::vector<int64_t> stagedExtents(const Schedule &schedule, const Equation &equation,
                                    const Operand &operand, const TileOf &tileOf);
 
+/// The digit along which a Stage copies vectors: one that lies side by side in memory, else the innermost of several
+/// elements. `access`: of the read; `extents`: stagedExtents.
+struct CopiedDigit {
+  size_t digit = 0;
+  bool sideBySide = false;
+};
+CopiedDigit copiedDigit(const Schedule &schedule, const ExprProgram &program,
+                        const Equation &equation, const Operand &operand,
+                        const std::optional<FlatAccess> &access,
+                        const std::vector<int64_t> &extents);
+
+/// Elements between neighbours along an axis of the equation in a Shared operand's buffer; nullopt where they are at no
+/// constant distance.
+std::optional<int64_t> stagedStride(const Schedule &schedule, const Equation &equation,
+                                    const Operand &operand, const std::vector<int64_t> &extents,
+                                    int position);
+
 } // namespace fusec::tiling

@@ -8,6 +8,7 @@
 #include "Tiling/CascadeWork.h"
 #include "Tiling/Held.h"
 #include "Tiling/Kept.h"
+#include "Tiling/LaneAccess.h"
 #include "Tiling/LanePattern.h"
 #include "Tiling/LiveReads.h"
 #include "Tiling/MovedBytes.h"
@@ -223,16 +224,6 @@ private:
     return false;
   }
 
-  /// Elements of the operand's tile that each thread of the block copies.
-  double copiesPerThread(const Operand &operand) const {
-    double elements = 1;
-    const Equation &e = facts[operand.equation].equation;
-    for (int64_t extent :
-         stagedExtents(schedule, e, operand, [&](AxisId axis) { return tileOf(axis); }))
-      elements *= double(extent);
-    return elements / (double(schedule.units) * double(schedule.lanes));
-  }
-
   /// Nodes that a Compute evaluates. What lies in a layout of its own is found without the indices of the read, and
   /// padding has been written out there.
   std::vector<bool> evaluatedAt(const TreeNode &node) const {
@@ -251,13 +242,18 @@ private:
     return e && !e->states.empty() ? e : nullptr;
   }
 
-  void stage(const Operand &operand, double times) {
-    const double copies = times * copiesPerThread(operand), loadAndStore = 2;
+  void stage(int index, double times) {
+    const Operand &operand = schedule.operands[index];
     const EquationFacts &reader = facts[operand.equation];
+    const std::vector<int64_t> extents = stagedExtents(schedule, reader.equation, operand,
+                                                       [&](AxisId axis) { return tileOf(axis); });
+    staged[index] = extents;
+    const double loadAndStore = 2, copies = times * elementsOf(extents) /
+                                            (double(schedule.units) * double(schedule.lanes));
     const NodeId read = reader.reads[operand.read];
     bool findsPlaces = reader.equation.body[read].op == ScalarOp::ReadIf;
     if (target.kind == TargetKind::Cpu) {
-      counts.stagedLoads += loadAndStore * copies;
+      counts.stagedLoads += times * loadsOfStage(schedule, pattern, reader, operand, extents);
       findsPlaces = !reader.accesses[operand.read];
       if (findsPlaces)
         counts.gathers += copies * schedule.lanes;
@@ -273,7 +269,7 @@ private:
   void leaf(const TreeNode &node, double times) {
     const bool cpu = target.kind == TargetKind::Cpu;
     if (node.leaf == LeafKind::Stage)
-      return stage(schedule.operands[node.target], times);
+      return stage(node.target, times);
     if (!computedBy.empty() && (node.leaf == LeafKind::Compute || node.leaf == LeafKind::Sort))
       computedBy.back().insert(node.target);
     if (node.leaf != LeafKind::Carry && facts[node.target].equation.kind == EquationKind::Opaque) {
@@ -308,16 +304,8 @@ private:
       if (kept && kept->level == MemLevel::Register)
         continue;
       double loads = times * shared(node.target, known.axes[read]);
-      bool strided = false;
-      if (lanes && laneAxis >= 0 && !operandOf(schedule, node.target, static_cast<int>(r))) {
-        const std::optional<FlatAccess> &access = known.accesses[r];
-        if (const AxisUse *use = schedule.axes[laneAxis].in(node.target)) {
-          int position = use->positions.back();
-          strided = !access ||
-                    !(access->stride[position].isConst(0) || access->stride[position].isConst(1));
-        }
-      }
-      if (!strided) {
+      if (!lanes || !lanesLieApart(schedule, known, {node.target, static_cast<int>(r)}, laneAxis,
+                                   target.kind == TargetKind::Cpu ? &staged : nullptr)) {
         counts.vectorLoads += loads;
       } else if (const auto vectors =
                      written ? written->loads(read, schedule.lanes) : std::nullopt) {
@@ -342,10 +330,8 @@ private:
                    std::max(counts.vectorOps - opsBefore, counts.vectorLoads - loadsBefore));
   }
 
-  /// Of an equation's values at its own points. A GPU pays for sectors; a CPU stores lanes that do not lie side by side
-  /// one by one, in 1.5 cycles each, and begins nothing else meanwhile (AMD EPYC, Zen 4: 4.3 to 7.5 ns for 16).
+  /// Of an equation's values at its own points. A GPU pays for sectors.
   void addStores(int equation, double times) {
-    constexpr double kCyclesALane = 1.5;
     const Equation &e = facts[equation].equation;
     AxisId laneAxis = -1;
     const AxisUse *use = hasLanes(laneAxis) && laneAxis >= 0 && target.kind == TargetKind::Cpu
@@ -360,7 +346,7 @@ private:
       if (sideBySide || staysWithThread)
         counts.vectorLoads += times;
       else
-        counts.vectorOps += times * schedule.lanes * kCyclesALane * target.core.fmaPorts;
+        counts.vectorOps += times * schedule.lanes * kStoreCyclesALane * target.core.fmaPorts;
     }
   }
 
@@ -402,6 +388,7 @@ private:
   std::vector<const TreeNode *> path;
   std::vector<double> trips;
   std::map<const TreeNode *, double> tripsOf;
+  StagedExtents staged; // of the operands met so far
   // Of a pack: what each part counts by itself, and its equations.
   std::vector<cost::Counts> parts;
   std::vector<std::set<int>> computedBy;
