@@ -9,6 +9,11 @@
 
 namespace fusec {
 
+/// A GPU's blocks bring tiles closer whole sectors at a time, and shared memory serves lanes that lie apart at once.
+static std::vector<int64_t> onCpus(const ExprProgram &, const Target &target) {
+  return target.kind == TargetKind::Cpu ? std::vector<int64_t>{0} : std::vector<int64_t>{};
+}
+
 const std::vector<Alternative> &alternatives() {
   static const std::vector<Alternative> list = {
       {"defer-division", "multiply and divide by what a sum does not run over once, behind it",
@@ -32,6 +37,8 @@ const std::vector<Alternative> &alternatives() {
        {"two-phase"}},
       {"shared-factor", "make what a contraction's columns share of its terms once, as a map",
        sharedFactorChoices, sharedFactor},
+      {"copy-operands", "copy what lanes would gather into an order in which it lies side by side",
+       onCpus, copyOperands, copyOperandsStarts},
       {"wavefront", "scans and what lies between them as one scan, one behind the other", nullptr,
        wavefront},
   };
