@@ -240,7 +240,7 @@ private:
     ImportOptions import = options.import;
     import.evaluator = referenceEvaluator();
     import.outputPath = options.outputPath;
-    FUSEC_TRY(state.graph, importOnnx(options.inputPath, import));
+    FUSEC_TRY(state.graph, importOnnx(options.inputPath, import, &report.warnings));
     return verify(state.graph);
   }
 

@@ -36,6 +36,13 @@ ValueId Compose::concat(const std::vector<ValueId> &parts, int64_t axis) {
   return n.emitOne(OpKind::Concat, parts, {{"axis", axis}}, n.typeOf(parts[0]), std::move(shape));
 }
 
+ValueId Compose::expand(ValueId x, const Shape &shape) {
+  std::vector<ValueId> in{x};
+  if (ValueId operand = n.shapeOperand(shape); operand != kNoValue)
+    in.push_back(operand);
+  return n.emitOne(OpKind::Expand, std::move(in), {}, n.typeOf(x), shape);
+}
+
 ValueId Compose::slice(ValueId x, int64_t axis, int64_t start, int64_t count, int64_t step) {
   Shape shape = n.shapeOf(x);
   shape[static_cast<size_t>(axis)] = DimExpr(count);

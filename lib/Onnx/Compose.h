@@ -16,6 +16,8 @@ public:
   Result<ValueId> where(ValueId condition, ValueId a, ValueId b);
   ValueId transpose(ValueId x, const std::vector<int64_t> &perm);
   ValueId concat(const std::vector<ValueId> &parts, int64_t axis);
+  /// Broadcasts to `shape`.
+  ValueId expand(ValueId x, const Shape &shape);
   /// Elements start, start + step, ... of `axis`; `count` of them.
   ValueId slice(ValueId x, int64_t axis, int64_t start, int64_t count, int64_t step = 1);
   /// One of the softmax family over all axes from `axis` on, as before opset 13.

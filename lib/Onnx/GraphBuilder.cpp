@@ -23,7 +23,7 @@ Result<Graph> GraphBuilder::run(onnx::ModelProto &model) {
   reserveNames(proto);
   FUSEC_CHECK(readSetInputs(proto));
   initialisers(proto, "");
-  graphInputs(proto, scope);
+  FUSEC_CHECK(checkOptions(proto, graphInputs(proto, scope)));
   auto declared = declarations(proto); // refers to the sizes that inputs have named
   top.declared = &declared;
   bool usable = errors.empty();
@@ -31,14 +31,15 @@ Result<Graph> GraphBuilder::run(onnx::ModelProto &model) {
   if (!errors.empty()) {
     // What nodes imply about the sizes does not help where an input or an initialiser was refused.
     foundBound = foundBound && usable;
-    return std::move(errors);
+    return groupedRefusals();
   }
+  checkDeclarations(declared);
+  if (untold)
+    warnings.push_back({Diag::WrongDeclaration, path,
+                        std::to_string(untold) +
+                            " more tensors are declared otherwise than their nodes make them"});
   FUSEC_CHECK(graphOutputs(proto, scope));
-  FUSEC_CHECK(markOutputs(scope));
-  for (const auto &[name, range] : options.dims)
-    if (!sizes.count(name))
-      return Diagnostic{Diag::BadOption, "--dim " + name,
-                        "no input of the model has a dimension of this name"};
+  FUSEC_CHECK(markOutputs());
   frame = nullptr;
   computeCaptures(graph);
   return std::move(graph);
@@ -59,8 +60,10 @@ Status GraphBuilder::header(const onnx::ModelProto &model) {
     if (o.version() < 1 || (domain.empty() && o.version() > 28))
       return bad("opset " + std::to_string(o.version()) + " of domain '" + o.domain() +
                  "' is not known; 1 to 28 are supported");
-    if (!opsets.emplace(domain, static_cast<int>(std::min<int64_t>(o.version(), INT32_MAX))).second)
-      return bad("domain '" + o.domain() + "' is imported twice");
+    int version = static_cast<int>(std::min<int64_t>(o.version(), INT32_MAX));
+    if (int first = opsets.emplace(domain, version).first->second; first != version)
+      return bad("domain '" + domain + "' is imported twice, as opset " + std::to_string(first) +
+                 " and as opset " + std::to_string(version));
   }
   for (const auto &f : model.functions()) {
     if (f.name().empty())
@@ -148,10 +151,12 @@ DeclaredType GraphBuilder::readType(const onnx::TypeProto &type) {
   d.hasShape = type.tensor_type().has_shape();
   for (const auto &dim : type.tensor_type().shape().dim()) {
     std::optional<DimExpr> size;
-    if (dim.has_dim_value())
+    if (dim.has_dim_value() && dim.dim_value() != -1)
       size = DimExpr(dim.dim_value());
     else if (auto named = sizes.find(dim.dim_param()); named != sizes.end())
       size = named->second;
+    if (auto given = givenSizes.find(dim.dim_param()); given != givenSizes.end())
+      size = size && given->second != size ? std::nullopt : given->second;
     d.dims.push_back(std::move(size));
   }
   return d;
@@ -167,8 +172,7 @@ std::map<std::string, DeclaredType> GraphBuilder::declarations(const onnx::Graph
 }
 
 const DeclaredType *GraphBuilder::declaredType(const std::string &name) const {
-  // Sizes given on the command line make the sizes in the file stale.
-  if (!frame->declared || !options.shapes.empty())
+  if (!frame->declared || staleSizes)
     return nullptr;
   auto it = frame->declared->find(name);
   return it == frame->declared->end() ? nullptr : &it->second;
@@ -210,91 +214,6 @@ void GraphBuilder::initialisers(const onnx::GraphProto &proto, const std::string
     add(t.name(), [&](const std::string &place) { return tensor(t, place); });
   for (const auto &t : proto.sparse_initializer())
     add(t.values().name(), [&](const std::string &place) { return sparseTensor(t, place); });
-}
-
-Status GraphBuilder::checkDeclared(ValueId id, const DeclaredType &declared,
-                                   const std::string &name) {
-  const Value &v = graph.value(id);
-  bool wrong = declared.type && *declared.type != v.type;
-  if (options.shapes.empty() && declared.hasShape) {
-    wrong = wrong || declared.dims.size() != v.shape.size();
-    for (size_t i = 0; !wrong && i < v.shape.size(); ++i)
-      wrong = declared.dims[i] && declared.dims[i]->isConst() && v.shape[i].isConst() &&
-              *declared.dims[i] != v.shape[i];
-  }
-  if (!wrong)
-    return success();
-  std::string dims;
-  for (size_t i = 0; i < declared.dims.size(); ++i)
-    dims += (i ? "," : "") +
-            (declared.dims[i] ? declared.dims[i]->str(graph.symbols) : std::string("?"));
-  return Diagnostic{Diag::ShapeMismatch, where("output '" + name + "'"),
-                    "the model declares " +
-                        (declared.type ? std::string(fusec::name(*declared.type)) : "?") + "[" +
-                        dims + "], its nodes make " + typeText(v, graph.symbols)};
-}
-
-Status GraphBuilder::graphOutputs(const onnx::GraphProto &proto, const NameScope &scope) {
-  if (proto.output_size() == 0)
-    return Diagnostic{Diag::BadGraph, path, "the graph has no outputs"};
-  std::set<ValueId> taken(graph.body.inputs.begin(), graph.body.inputs.end());
-  std::set<std::string_view> listed;
-  for (const auto &output : proto.output()) {
-    if (!listed.insert(output.name()).second)
-      return Diagnostic{Diag::BadGraph, where("output '" + output.name() + "'"),
-                        "is listed twice; give the copy a name of its own with an Identity node"};
-    auto it = scope.names.find(output.name());
-    if (it == scope.names.end() || output.name().empty())
-      return Diagnostic{Diag::BadGraph, where("output '" + output.name() + "'"),
-                        "no node makes it"};
-    ValueId id = it->second;
-    FUSEC_CHECK(checkDeclared(id, readType(output.type()), output.name()));
-    Value &v = graph.value(id);
-    if (v.name != output.name() && !taken.count(id) && !v.constant && mainName(output.name()))
-      v.name = output.name();
-    bool isInput = std::find(graph.body.inputs.begin(), graph.body.inputs.end(), id) !=
-                   graph.body.inputs.end();
-    if (v.constant || (v.name != output.name() && !isInput) ||
-        (isInput && v.name != output.name())) {
-      // An output is a value with the output's name: copy where the value has another one already.
-      Node copy;
-      copy.op = OpKind::Identity;
-      copy.name = "output_" + output.name();
-      copy.onnxOp = "Identity";
-      copy.inputs = {id};
-      if (v.constant && v.name == output.name()) {
-        v.name = uniqueName(output.name());
-        mainNames.insert(output.name());
-      }
-      DType type = v.type;
-      Shape shape = v.shape;
-      id = mainValue(output.name(), type, std::move(shape));
-      copy.outputs = {id};
-      graph.body.nodes.push_back(std::move(copy));
-    }
-    taken.insert(id);
-    graph.body.outputs.push_back(id);
-  }
-  return success();
-}
-
-Status GraphBuilder::markOutputs(const NameScope &scope) {
-  for (const std::string &name : options.markOutputs) {
-    ValueId id = kNoValue;
-    if (auto it = scope.names.find(name); it != scope.names.end())
-      id = it->second;
-    for (const Node &n : graph.body.nodes)
-      for (ValueId out : n.outputs)
-        if (id == kNoValue && out != kNoValue && graph.value(out).name == name)
-          id = out;
-    if (id == kNoValue || graph.value(id).constant)
-      return Diagnostic{Diag::BadOption, "--mark-output " + name,
-                        "no node of the main graph computes a tensor of this name"};
-    auto &outputs = graph.body.outputs;
-    if (std::find(outputs.begin(), outputs.end(), id) == outputs.end())
-      outputs.push_back(id);
-  }
-  return success();
 }
 
 } // namespace fusec

@@ -81,10 +81,11 @@ public:
   ValueId constantValue(ConstantRef c, const std::string &name = "");
   std::string uniqueName(const std::string &wanted);
   Result<ConstantRef> tensor(const onnx::TensorProto &t, const std::string &where);
+  Result<ConstantRef> sparseTensor(const onnx::SparseTensorProto &t, const std::string &place);
 
   Graph graph;
   const ImportOptions &options;
-  Diagnostics errors;
+  Diagnostics errors, warnings;
   ImportFrame *frame = nullptr;
 
   /// What the model declares for a tensor named `name` here.
@@ -108,19 +109,23 @@ private:
   bool note(Status status);
   /// What is refused here is noted, and its name is bound to kPoisoned.
   void initialisers(const onnx::GraphProto &proto, const std::string &prefix);
-  void graphInputs(const onnx::GraphProto &proto, NameScope &scope);
   /// The values of --set-input, and the sizes that they fix.
   Status readSetInputs(const onnx::GraphProto &proto);
   Status readSetInput(const onnx::ValueInfoProto &input, const std::string &value);
   Status fixSize(const std::string &name, int64_t size, const std::string &place);
+  /// Returns the inputs that --shape names and the model has not.
+  std::set<std::string> graphInputs(const onnx::GraphProto &proto, NameScope &scope);
+  /// Options that do not fit the model stand alone: what follows from them is no error of the model.
+  Status checkOptions(const onnx::GraphProto &proto, const std::set<std::string> &unknownInputs);
   Status graphInput(const onnx::ValueInfoProto &input);
   Result<Shape> givenShape(const onnx::TypeProto_Tensor &type, const std::string &name,
                            const std::vector<ShapeEntry> &entries);
   Result<Shape> declaredShape(const onnx::ValueInfoProto &input, const std::string &place);
+  /// The last size of `given` stands in place of what the file has there.
+  void replaceSize(const onnx::TypeProto_Tensor &type, const Shape &given);
   /// The symbol of this name, made where it is new. Where its range leaves one value, that: a symbol that no input's
   /// shape mentions could not be solved when shapes are set.
   DimExpr sizeNamed(const std::string &name);
-  Result<ConstantRef> sparseTensor(const onnx::SparseTensorProto &t, const std::string &place);
   /// Keeps the names of the main graph from what is imported in between, such as subgraphs.
   void reserveNames(const onnx::GraphProto &proto);
   /// Takes a name reserved for the main graph; false where it is none or was taken before.
@@ -129,8 +134,12 @@ private:
   ValueId mainValue(const std::string &name, DType type, Shape shape);
   Status graphOutputs(const onnx::GraphProto &proto, const NameScope &scope);
   bool noteImplied(const DimExpr &size, const std::function<void(Symbol &)> &restrict);
-  Status checkDeclared(ValueId id, const DeclaredType &declared, const std::string &name);
-  Status markOutputs(const NameScope &scope);
+  /// Warns of types and shapes that the nodes around the current frame contradict.
+  void checkDeclarations(const std::map<std::string, DeclaredType> &declared);
+  void addOutput(const std::string &name, ValueId id);
+  Status markOutputs();
+  /// All errors, those of nodes that one operator and one reason have in common as one.
+  Diagnostics groupedRefusals() const;
   DeclaredType readType(const onnx::TypeProto &type);
   std::map<std::string, DeclaredType> declarations(const onnx::GraphProto &proto);
   Status subgraphBody(const onnx::GraphProto &proto, NameScope &scope, Region &region,
@@ -151,6 +160,8 @@ private:
                         const std::vector<ValueId> &inputs);
   std::optional<ValueId> lookUp(const std::string &name) const;
   Status bind(const std::string &name, ValueId value, const std::string &place);
+  /// Remembers what a node makes, for --mark-output.
+  void noteOutput(const std::string &name, ValueId value);
   std::string describe(const std::vector<ValueId> &inputs) const;
 
   std::string path;
@@ -166,6 +177,15 @@ private:
   ImportMemory &memory;
   std::map<std::string, ConstantRef> setInputs;
   std::map<std::string, DimExpr> sizes; // of the names that inputs have for them
+  /// What --shape says in place of a name of the file; nothing where it says several things.
+  std::map<std::string, std::optional<DimExpr>> givenSizes;
+  int64_t untold = 0;      // warnings of declarations beyond those that are told
+  bool staleSizes = false; // --shape gives another size than the file: what this declares is void
+  std::unordered_map<std::string, ValueId> nodeOutputs; // of the main graph, functions inlined
+  struct NodePlace {
+    std::string name, kind; // "conv1", "(Conv, opset 18)"
+  };
+  std::map<std::string, NodePlace> nodePlaces; // of refused nodes, by Diagnostic::where
 };
 
 } // namespace fusec

@@ -11,12 +11,15 @@
 
 namespace fusec {
 
+/// Exporters write "?" for sizes that they do not know: no two of them are one.
+static bool isName(const std::string &size) { return !size.empty() && size != "?"; }
+
 /// The names that the dims of `graph` and its subgraphs have. WireScan bounds the nesting.
 static void collectDimNames(const onnx::GraphProto &graph, std::set<std::string> &names) {
   for (const auto *list : {&graph.input(), &graph.output(), &graph.value_info()})
     for (const auto &value : *list)
       for (const auto &dim : value.type().tensor_type().shape().dim())
-        if (!dim.dim_param().empty())
+        if (isName(dim.dim_param()))
           names.insert(dim.dim_param());
   for (const auto &node : graph.node())
     for (const auto &a : node.attribute()) {
@@ -34,7 +37,7 @@ static bool isIdentifier(std::string_view name) {
   });
 }
 
-void GraphBuilder::graphInputs(const onnx::GraphProto &proto, NameScope &scope) {
+std::set<std::string> GraphBuilder::graphInputs(const onnx::GraphProto &proto, NameScope &scope) {
   collectDimNames(proto, dimNames);
   std::set<std::string> unusedShapes, seen;
   for (const auto &[name, shape] : options.shapes)
@@ -55,17 +58,50 @@ void GraphBuilder::graphInputs(const onnx::GraphProto &proto, NameScope &scope) 
     if (!note(graphInput(input)))
       scope.names.emplace(name, kPoisoned);
   }
-  for (const std::string &name : unusedShapes)
-    errors.push_back({Diag::BadOption, "--shape " + name, "the model has no input of this name"});
+  return unusedShapes;
+}
+
+/// "'a', 'b' and 20 more"; few enough to read.
+static std::string listed(const std::vector<std::string> &names) {
+  constexpr size_t kMost = 20;
+  std::string text;
+  for (size_t i = 0; i < std::min(names.size(), kMost); ++i)
+    text += (i ? ", '" : "'") + names[i] + "'";
+  return names.size() > kMost ? text + " and " + std::to_string(names.size() - kMost) + " more"
+                              : text;
+}
+
+Status GraphBuilder::checkOptions(const onnx::GraphProto &proto,
+                                  const std::set<std::string> &unknownInputs) {
+  Diagnostics bad;
+  for (const Diagnostic &d : errors)
+    if (d.id == Diag::BadOption)
+      bad.push_back(d);
+  std::vector<std::string> inputs, named;
+  for (const auto &input : proto.input())
+    if (auto it = frame->scope->names.find(input.name());
+        it != frame->scope->names.end() && (it->second < 0 || !graph.value(it->second).constant))
+      inputs.push_back(input.name());
+  for (const auto &[name, size] : sizes)
+    named.push_back(name);
+  for (const std::string &name : unknownInputs)
+    bad.push_back({Diag::BadOption, "--shape " + name,
+                   "the model has no input of this name; its inputs are " + listed(inputs)});
+  for (const auto &[name, range] : options.dims)
+    if (!sizes.count(name))
+      bad.push_back({Diag::BadOption, "--dim " + name,
+                     "no input of the model has a size of this name; " +
+                         (named.empty() ? "all of them are fixed, which --shape can change"
+                                        : "names are " + listed(named))});
+  if (bad.empty())
+    return success();
+  return bad;
 }
 
 Status GraphBuilder::readSetInputs(const onnx::GraphProto &proto) {
   std::vector<std::string> names;
-  std::string listed;
-  for (const auto &input : proto.input()) {
+  for (const auto &input : proto.input())
     names.push_back(input.name());
-    listed += (listed.empty() ? "'" : ", '") + input.name() + "'";
-  }
   for (const std::string &text : options.setInputs) {
     auto bad = [&](std::string what) {
       return Diagnostic{Diag::BadOption, "--set-input " + text, std::move(what)};
@@ -76,7 +112,7 @@ Status GraphBuilder::readSetInputs(const onnx::GraphProto &proto) {
     const auto at = std::find(names.begin(), names.end(), pair->first);
     if (at == names.end())
       return bad("the model has no input '" + pair->first + "'" +
-                 (names.empty() ? "" : "; its inputs are " + listed));
+                 (names.empty() ? "" : "; its inputs are " + listed(names)));
     if (setInputs.count(pair->first))
       return bad("the input '" + pair->first + "' is given twice");
     FUSEC_CHECK(readSetInput(proto.input(static_cast<int>(at - names.begin())), pair->second));
@@ -130,7 +166,7 @@ Status GraphBuilder::readSetInput(const onnx::ValueInfoProto &input, const std::
                typeText(constant->type, shape, {}));
   }
   for (size_t d = 0; d < dims.size(); ++d)
-    if (const auto *name = std::get_if<std::string>(&dims[d]); name && !name->empty())
+    if (const auto *name = std::get_if<std::string>(&dims[d]); name && isName(*name))
       FUSEC_CHECK(fixSize(*name, constant->dims[d], place));
   setInputs.emplace(input.name(), std::move(constant));
   return success();
@@ -183,6 +219,7 @@ Result<Shape> GraphBuilder::givenShape(const onnx::TypeProto_Tensor &type, const
   for (const ShapeEntry &e : entries) {
     if (const auto *n = std::get_if<int64_t>(&e)) {
       shape.push_back(*n);
+      replaceSize(type, shape);
       continue;
     }
     const auto &symbol = std::get<std::string>(e);
@@ -192,8 +229,22 @@ Result<Shape> GraphBuilder::givenShape(const onnx::TypeProto_Tensor &type, const
                  "--shape " +
                  name + ":[b,...] --dim b=1..4");
     shape.push_back(sizeNamed(symbol));
+    replaceSize(type, shape);
   }
   return shape;
+}
+
+void GraphBuilder::replaceSize(const onnx::TypeProto_Tensor &type, const Shape &given) {
+  if (!type.has_shape())
+    return;
+  const auto &dim = type.shape().dim(static_cast<int>(given.size()) - 1);
+  if (dim.has_dim_value() && dim.dim_value() != -1)
+    staleSizes = staleSizes || given.back() != DimExpr(dim.dim_value());
+  if (!isName(dim.dim_param()))
+    return;
+  auto [it, isNew] = givenSizes.emplace(dim.dim_param(), given.back());
+  if (!isNew && it->second != given.back())
+    it->second = std::nullopt;
 }
 
 Result<Shape> GraphBuilder::declaredShape(const onnx::ValueInfoProto &input,
@@ -207,7 +258,7 @@ Result<Shape> GraphBuilder::declaredShape(const onnx::ValueInfoProto &input,
                       "rank " + std::to_string(type.shape().dim_size())};
   Shape shape;
   for (const auto &dim : type.shape().dim()) {
-    if (dim.has_dim_value()) {
+    if (dim.has_dim_value() && dim.dim_value() != -1) { // -1 is no size, as exporters mean it
       if (dim.dim_value() < 0 || dim.dim_value() > (int64_t(1) << 48))
         return Diagnostic{Diag::BadGraph, place,
                           "dimension " + std::to_string(dim.dim_value()) + " is not a size"};
@@ -215,7 +266,7 @@ Result<Shape> GraphBuilder::declaredShape(const onnx::ValueInfoProto &input,
       continue;
     }
     std::string symbol = dim.dim_param();
-    if (symbol.empty()) {
+    if (!isName(dim.dim_param())) {
       // A name of the model's would make the two sizes equal.
       symbol = input.name() + "_d" + std::to_string(shape.size());
       while (dimNames.count(symbol))

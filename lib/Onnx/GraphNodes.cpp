@@ -102,17 +102,6 @@ Status GraphBuilder::bind(const std::string &name, ValueId value, const std::str
   return success();
 }
 
-std::string GraphBuilder::describe(const std::vector<ValueId> &inputs) const {
-  std::string text;
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    text += i ? ", " : "";
-    text += inputs[i] >= 0          ? typeText(graph.value(inputs[i]), graph.symbols)
-            : inputs[i] == kNoValue ? "absent"
-                                    : "unknown";
-  }
-  return text;
-}
-
 void GraphBuilder::importNodes(const OnnxNodes &nodes) {
   constexpr size_t kMaxErrors = 1000;
   for (int i = 0; i < nodes.size() && errors.size() < kMaxErrors; ++i)
@@ -155,9 +144,9 @@ Status GraphBuilder::tryNode(const onnx::NodeProto &node, const std::string &nod
   std::string domain = node.domain() == "ai.onnx" ? "" : node.domain();
   auto opset = frame->opsets->find(domain);
   std::string shown = domain.empty() ? node.op_type() : domain + "::" + node.op_type();
-  std::string place =
-      where("node '" + nodeName + "' (" + shown + ", opset " +
-            (opset == frame->opsets->end() ? "?" : std::to_string(opset->second)) + ")");
+  std::string kind = "(" + shown + ", opset " +
+                     (opset == frame->opsets->end() ? "?" : std::to_string(opset->second)) + ")";
+  std::string place = where("node '" + nodeName + "' " + kind);
   std::vector<ValueId> inputs;
   bool poisoned = false;
   for (const std::string &name : node.input()) {
@@ -183,6 +172,7 @@ Status GraphBuilder::tryNode(const onnx::NodeProto &node, const std::string &nod
                         "domain '" + node.domain() + "' is not in the model's opset_import"};
     const OpRow *row = findOpRow(domain, node.op_type(), opset->second);
     if (!row) {
+      nodePlaces.emplace(place, NodePlace{nodeName, kind});
       note(Diagnostic{Diag::UnsupportedOp, place,
                       "the operator is not supported; its inputs are (" + describe(inputs) + ")"});
       checkSubgraphs(node, nodeName);
@@ -195,8 +185,10 @@ Status GraphBuilder::tryNode(const onnx::NodeProto &node, const std::string &nod
                                 std::move(inputs), *row);
       if (!s.ok())
         for (Diagnostic &d : s.errors())
-          if (d.where.empty())
+          if (d.where.empty()) {
             d.where = place;
+            nodePlaces.emplace(place, NodePlace{nodeName, kind});
+          }
       return s;
     }
   }
@@ -244,6 +236,7 @@ Status GraphBuilder::importOperator(const onnx::NodeProto &node, const std::stri
       return fail(Diag::UnsupportedOp,
                   "output " + std::to_string(i) + " of this operator is not supported");
     nameValue(importer.results[i], frame->prefix + outputNames[i]);
+    noteOutput(outputNames[i], importer.results[i]);
     FUSEC_CHECK(bind(outputNames[i], importer.results[i], where("node '" + nodeName + "'")));
   }
   return success();
@@ -300,6 +293,7 @@ Status GraphBuilder::inlineFunction(const onnx::NodeProto &node,
     if (id == kNoValue)
       return bad("output '" + function.output(i) + "' is an input that the call leaves out");
     FUSEC_CHECK(bind(node.output(i), id, place));
+    noteOutput(node.output(i), id);
   }
   return success();
 }

@@ -16,7 +16,8 @@ static bool parseMessage(std::string_view bytes, google::protobuf::Message &mess
   return message.ParseFromCodedStream(&in) && in.ConsumedEntireMessage();
 }
 
-Result<Graph> importOnnx(const std::string &path, const ImportOptions &options) {
+Result<Graph> importOnnx(const std::string &path, const ImportOptions &options,
+                         Diagnostics *warnings) {
   onnx::ModelProto model;
   {
     FUSEC_TRY(Bytes bytes, readWholeFile(path, options.limits.modelBytes, "model"));
@@ -33,6 +34,8 @@ Result<Graph> importOnnx(const std::string &path, const ImportOptions &options) 
   for (int round = 0; round < 16; ++round) {
     GraphBuilder builder(path, options, memory);
     imported = builder.run(model);
+    if (warnings)
+      *warnings = std::move(builder.warnings);
     if (imported.ok() || !builder.foundBound)
       break;
   }

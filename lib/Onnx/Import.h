@@ -42,7 +42,9 @@ Status parseShapeOption(std::string_view text, ImportOptions &options);
 
 /// Reads an ONNX model: checks its bytes, inlines functions, infers types and shapes, folds shape
 /// arithmetic and removes dead code. Everything unsupported is reported in one run.
-Result<Graph> importOnnx(const std::string &path, const ImportOptions &options);
+/// `warnings` takes what is wrong with the model and does not matter.
+Result<Graph> importOnnx(const std::string &path, const ImportOptions &options,
+                         Diagnostics *warnings = nullptr);
 
 /// Reads a file that holds one TensorProto, or, where its name ends with .npy, an array of NumPy's. A bfloat16 is there
 /// what the Python package ml_dtypes makes of it, two bytes of type V; where `wanted` is bf16, NumPy's own u16 is taken

@@ -31,8 +31,7 @@ Status padAtRunTime(NodeImporter &n, const std::string &mode, const Shape &out) 
   Compose c(n);
   auto number = [&](const DimExpr &v) -> Result<ValueId> {
     if (!v.isConst())
-      return n.fail(Diag::UnsupportedShape,
-                    "run-time pads need axes of a fixed size; give them with --shape");
+      return n.needsFixed("run-time pads need axes of a fixed size", {v});
     return n.constantValue(makeIntConstant({}, {v.constValue()}));
   };
   ValueId result = n.id(0), inside = kNoValue;

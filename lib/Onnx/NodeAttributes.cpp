@@ -101,16 +101,25 @@ std::optional<DType> NodeImporter::attrType(const std::string &key) {
   return type;
 }
 
-ConstantRef NodeImporter::attrTensor(const std::string &key) {
-  const AttributeProto *a = attribute(key, AttributeProto::TENSOR);
-  if (!a)
-    return nullptr;
-  auto c =
-      builder.tensor(a->t(), builder.where("attribute '" + key + "' of node '" + nodeName + "'"));
+ConstantRef NodeImporter::read(Result<ConstantRef> c) {
   if (c.ok())
     return *c;
   errors.insert(errors.end(), c.errors().begin(), c.errors().end());
   return nullptr;
+}
+
+ConstantRef NodeImporter::attrTensor(const std::string &key) {
+  const AttributeProto *a = attribute(key, AttributeProto::TENSOR);
+  return a ? read(builder.tensor(a->t(), attributePlace(key))) : nullptr;
+}
+
+ConstantRef NodeImporter::attrSparseTensor(const std::string &key) {
+  const AttributeProto *a = attribute(key, AttributeProto::SPARSE_TENSOR);
+  return a ? read(builder.sparseTensor(a->sparse_tensor(), attributePlace(key))) : nullptr;
+}
+
+std::string NodeImporter::attributePlace(const std::string &key) const {
+  return builder.where("attribute '" + key + "' of node '" + nodeName + "'");
 }
 
 const onnx::GraphProto *NodeImporter::attrGraph(const std::string &key) {

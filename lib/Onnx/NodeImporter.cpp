@@ -5,6 +5,7 @@
 #include "Onnx/KnownValues.h"
 
 #include <algorithm>
+#include <set>
 
 namespace fusec {
 
@@ -188,6 +189,35 @@ Diagnostic NodeImporter::undecided(std::string text) const {
   return fail(Diag::UnsupportedShape, text + "; the inputs are " + inputTypes());
 }
 
+Diagnostic NodeImporter::needsConstant(const std::string &text, size_t i) const {
+  const std::vector<ValueId> &given = graph().body.inputs;
+  const bool isInput = has(i) && std::find(given.begin(), given.end(), id(i)) != given.end();
+  return fail(Diag::UnsupportedShape,
+              isInput ? text + "; --set-input " + in(i).name + "=VALUE makes it a constant" : text);
+}
+
+/// " --dim n=SIZE --dim m=SIZE" for the symbols of these sizes.
+static std::string dimOptions(const Shape &sizes, const std::vector<Symbol> &symbols) {
+  std::set<SymbolId> used;
+  for (const DimExpr &size : sizes) {
+    std::vector<SymbolId> own;
+    size.collectSymbols(own);
+    used.insert(own.begin(), own.end());
+  }
+  std::string options;
+  for (SymbolId s : used)
+    options += " --dim " + symbols[static_cast<size_t>(s)].name + "=SIZE";
+  return options;
+}
+
+Diagnostic NodeImporter::needsFixed(const std::string &text, Shape sizes, const Shape &more) const {
+  sizes.insert(sizes.end(), more.begin(), more.end());
+  std::string options = dimOptions(sizes, symbols());
+  const bool one = options.rfind(" --dim") == 0;
+  return undecided(options.empty() ? text
+                                   : text + "; fix " + (one ? "it" : "them") + " with" + options);
+}
+
 Diagnostic NodeImporter::unsupported(std::string text) const {
   return fail(Diag::UnsupportedOp, text + "; the inputs are " + inputTypes());
 }
@@ -253,7 +283,11 @@ Diagnostic NodeImporter::mayDiffer(const DimExpr &a, const DimExpr &b,
     return mismatch(text);
   if (auto advice = builder.noteImpliedBound(a, b))
     return undecided(text + "; " + *advice);
-  return undecided(text + " may differ; give both one name with --shape or fix one with --dim");
+  text += " may differ";
+  if (a.op() == DimExpr::Op::Symbol && b.op() == DimExpr::Op::Symbol)
+    return undecided(text + "; give both one name with --shape or fix them with" +
+                     dimOptions({a, b}, symbols()));
+  return needsFixed(text, {a, b});
 }
 
 Diagnostic NodeImporter::needsMultiple(const DimExpr &size, int64_t divisor,
@@ -263,7 +297,7 @@ Diagnostic NodeImporter::needsMultiple(const DimExpr &size, int64_t divisor,
   if (size.isConst())
     return mismatch(text);
   builder.noteImpliedDivisor(size, divisor);
-  return undecided(text + ", which may be none; fix it with --dim");
+  return needsFixed(text + ", which may be none", {size});
 }
 
 Diagnostic NodeImporter::needsAtLeast(const DimExpr &size, int64_t least,
@@ -273,7 +307,7 @@ Diagnostic NodeImporter::needsAtLeast(const DimExpr &size, int64_t least,
   if (size.range(symbols()).max < least)
     return mismatch(text);
   builder.noteImpliedMin(size, least);
-  return undecided(text + ", which may be less; give a range with --dim");
+  return needsFixed(text + ", which may be less", {size});
 }
 
 } // namespace fusec

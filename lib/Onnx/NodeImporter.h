@@ -70,6 +70,7 @@ public:
                                        std::vector<std::string> defaultValue = {});
   std::optional<DType> attrType(const std::string &key); // an ONNX element type number
   ConstantRef attrTensor(const std::string &key);        // nullptr when absent
+  ConstantRef attrSparseTensor(const std::string &key);  // likewise, made dense
   const onnx::GraphProto *attrGraph(const std::string &key);
   /// Marks an attribute as read where it has no effect on the result.
   void ignore(const std::string &key) { used.push_back(key); }
@@ -98,6 +99,10 @@ public:
   Diagnostic undecided(std::string text) const; // UnsupportedShape, likewise
   Diagnostic unsupported(std::string text) const;
   std::string inputTypes() const;
+  /// UnsupportedShape where operand `i` must be known; says how an input of the model is.
+  Diagnostic needsConstant(const std::string &text, size_t i) const;
+  /// UnsupportedShape where sizes must be fixed; says with which --dim they are.
+  Diagnostic needsFixed(const std::string &text, Shape sizes, const Shape &more = {}) const;
   /// For two sizes that must be equal, are not the same expression, and may differ.
   Diagnostic mayDiffer(const DimExpr &a, const DimExpr &b, const std::string &what) const;
   /// For a size that may be no multiple of `divisor`, or smaller than `least`. Where that is a matter of
@@ -125,6 +130,8 @@ private:
   bool accepts(const Node &node);
   const onnx::AttributeProto *attribute(const std::string &key, int type);
   void attributeError(const std::string &key, const std::string &text);
+  std::string attributePlace(const std::string &key) const;
+  ConstantRef read(Result<ConstantRef> c); // nullptr where it fails, which is noted
 
   GraphBuilder &builder;
   std::string opType;

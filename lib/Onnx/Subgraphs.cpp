@@ -18,6 +18,7 @@ Status GraphBuilder::subgraphBody(const onnx::GraphProto &proto, NameScope &scop
   Status status = success();
   initialisers(proto, frame->prefix);
   importNodes(proto.node());
+  checkDeclarations(declared);
   for (int i = 0; status.ok() && i < proto.output_size(); ++i) {
     auto id = lookUp(proto.output(i).name());
     if (id && *id >= 0)

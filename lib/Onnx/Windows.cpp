@@ -56,9 +56,7 @@ Result<Window> readWindow(NodeImporter &n, std::vector<int64_t> kernel, const Sh
     } else if (w.strides[i] == 1) {
       total = extent - 1;
     } else {
-      return n.fail(Diag::UnsupportedShape,
-                    "auto_pad with a stride needs fixed spatial sizes; give them "
-                    "with --shape");
+      return n.needsFixed("auto_pad with a stride needs fixed spatial sizes", spatial);
     }
     int64_t smaller = total / 2;
     w.pads[i] = autoPad == "SAME_UPPER" ? smaller : total - smaller;

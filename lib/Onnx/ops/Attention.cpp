@@ -122,7 +122,7 @@ private:
       FUSEC_TRY(v, splitHeads(n, c, v, groups));
     }
     if (!n.shapeOf(q)[1].isConst() || !n.shapeOf(k)[1].isConst())
-      return n.fail(Diag::UnsupportedShape, "the number of heads must be fixed");
+      return n.needsFixed("the number of heads must be fixed", {n.shapeOf(q)[1], n.shapeOf(k)[1]});
     heads = n.shapeOf(q)[1].constValue();
     groups = n.shapeOf(k)[1].constValue();
     if (groups < 1 || heads % groups || n.shapeOf(v)[1] != DimExpr(groups))

@@ -49,11 +49,11 @@ Status ifOp(NodeImporter &n) {
                         typeText(a.type, a.shape, n.symbols()) + " in one branch and " +
                         typeText(b.type, b.shape, n.symbols()) + " in the other");
     if (a.shape != b.shape)
-      return n.fail(Diag::UnsupportedShape, "output " + std::to_string(i) + " has the shape " +
-                                                typeText(a.type, a.shape, n.symbols()) +
-                                                " in one branch and " +
-                                                typeText(b.type, b.shape, n.symbols()) +
-                                                " in the other; both must be equal");
+      return n.needsFixed("output " + std::to_string(i) + " has the shape " +
+                              typeText(a.type, a.shape, n.symbols()) + " in one branch and " +
+                              typeText(b.type, b.shape, n.symbols()) +
+                              " in the other; both must be equal",
+                          a.shape, b.shape);
     outs.push_back(std::move(a));
   }
   std::vector<Region> regions;

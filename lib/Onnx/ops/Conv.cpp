@@ -15,7 +15,7 @@ Result<std::vector<int64_t>> kernelOf(NodeImporter &n, size_t x, size_t w) {
     return n.mismatch("data and weights must have one rank of at least 3");
   Shape dims = spatialOf(n.shape(w));
   if (!isStatic(dims) || !isStatic({n.shape(w)[0], n.shape(w)[1]}))
-    return n.fail(Diag::UnsupportedShape, "the weights must have a fixed shape");
+    return n.needsFixed("the weights must have a fixed shape", n.shape(w));
   std::vector<int64_t> kernel = staticDims(dims), given = n.attrInts("kernel_shape", kernel);
   if (given != kernel)
     return n.mismatch("kernel_shape does not agree with the weights");
@@ -104,7 +104,7 @@ Status resolveTransposedPads(NodeImporter &n, Window &w, std::vector<int64_t> &o
     int64_t natural = outputPadding[i] + (w.kernel[i] - 1) * w.dilations[i] + 1, total;
     if (!spatial[i].isConst()) {
       if (!outputShape.empty())
-        return n.fail(Diag::UnsupportedShape, "output_shape needs fixed spatial sizes");
+        return n.needsFixed("output_shape needs fixed spatial sizes", spatial);
       total = natural - w.strides[i]; // SAME: the output is stride times the input
     } else {
       int64_t in = spatial[i].constValue();

@@ -38,8 +38,10 @@ Status constant(NodeImporter &n) {
   }
   if (n.hasAttribute("value_string") || n.hasAttribute("value_strings"))
     return n.fail(Diag::UnsupportedType, "element type string is not supported");
-  if (n.hasAttribute("sparse_value"))
-    return n.unsupported("a sparse constant");
+  if (n.hasAttribute("sparse_value")) {
+    c = n.attrSparseTensor("sparse_value");
+    ++given;
+  }
   if (given != 1)
     return n.fail(Diag::BadAttribute, "exactly one value is needed");
   if (!c)
@@ -65,9 +67,9 @@ Status constantOfShape(NodeImporter &n) {
              declared && n.shape(0)[0].isConst(static_cast<int64_t>(declared->shape.size()))) {
     out = declared->shape;
   } else {
-    return n.fail(Diag::UnsupportedShape,
-                  "the shape is a run-time value; it must follow from constants and "
-                  "input shapes");
+    return n.needsConstant("the shape is a run-time value; it must follow from constants and "
+                           "input shapes",
+                           0);
   }
   for (const DimExpr &d : out)
     if (d.range(n.symbols()).min < 0)
@@ -144,7 +146,7 @@ Status oneHot(NodeImporter &n) {
            declared->shape[static_cast<size_t>(axis)].isConst())
     depth = declared->shape[static_cast<size_t>(axis)].constValue();
   else
-    return n.fail(Diag::UnsupportedShape, "depth is a run-time value; it must be constant");
+    return n.needsConstant("depth is a run-time value; it must be constant", 1);
   if (depth < 1 || depth > int64_t(1) << 40)
     return n.fail(Diag::BadOperand, "depth must be positive");
   Shape out = n.shape(0);
@@ -163,7 +165,7 @@ Status window(NodeImporter &n) {
   else if (!size && declared && declared->shape.size() == 1 && declared->shape[0].isConst())
     count = declared->shape[0].constValue();
   else
-    return n.fail(Diag::UnsupportedShape, "the size is a run-time value; it must be constant");
+    return n.needsConstant("the size is a run-time value; it must be constant", 0);
   if (count < 0 || count > int64_t(1) << 32)
     return n.fail(Diag::BadOperand, "the size is out of range");
   return n.finish(*parseOpKind(n.op()), {n.constantValue(makeIntConstant({}, {count}))},

@@ -45,8 +45,7 @@ Result<Shape> reshapeTarget(NodeImporter &n, const std::vector<DimExpr> &wanted,
       return n.needsMultiple(missing->first, missing->second, "for " + target + " one size");
     if (isStatic(in) && isStatic(out))
       return n.mismatch("the operand's elements do not divide into " + target);
-    return n.undecided("whether the operand's elements divide into " + target +
-                       " depends on sizes that are not fixed; give them with --dim or --shape");
+    return n.needsFixed("whether the operand fits " + target + " depends on open sizes", in, out);
   }
   if (sameSize(numElements(in), numElements(out), n.symbols()))
     return out;
@@ -57,9 +56,9 @@ Result<Shape> reshapeTarget(NodeImporter &n, const std::vector<DimExpr> &wanted,
   for (const DimExpr &d : out)
     if (auto part = truncatedSymbol(d))
       return n.needsMultiple(part->first, part->second, "what the target shape divides");
-  return n.undecided("whether the target shape " + typeText(n.type(0), out, n.symbols()) +
-                     " has as many elements as the operand depends on sizes that are not fixed; "
-                     "give them with --dim or --shape");
+  return n.needsFixed("whether the operand fits the target shape " +
+                          typeText(n.type(0), out, n.symbols()) + " depends on open sizes",
+                      in, out);
 }
 
 Status reshape(NodeImporter &n) {
@@ -78,9 +77,9 @@ Status reshape(NodeImporter &n) {
                numElements(declared->shape) == numElements(n.shape(0))) {
       out = declared->shape;
     } else {
-      return n.fail(Diag::UnsupportedShape,
-                    "the target shape is a run-time value; it must follow from "
-                    "constants and input shapes");
+      return n.needsConstant("the target shape is a run-time value; it must follow from "
+                             "constants and input shapes",
+                             1);
     }
   }
   std::vector<ValueId> in{n.id(0)};
@@ -122,11 +121,11 @@ Status squeeze(NodeImporter &n) {
       if (in[i].isConst(1))
         axes.push_back(static_cast<int64_t>(i));
       else if (!in[i].isConst() && !n.has(1))
-        return n.fail(Diag::UnsupportedShape, "the axes must be given where sizes are symbolic");
+        return n.needsFixed("the node names no axes, so the sizes must be known", in);
     // A run-time list of axes can be followed only when it must name all axes of size 1.
     if (n.has(1) && !(declared && declared->shape.size() == in.size() - axes.size() &&
                       n.shape(1) == Shape{DimExpr(static_cast<int64_t>(axes.size()))}))
-      return n.fail(Diag::UnsupportedShape, "the axes are a run-time value; they must be constant");
+      return n.needsConstant("the axes are a run-time value; they must be constant", 1);
   }
   Shape out;
   for (size_t i = 0; i < in.size(); ++i) {
@@ -146,8 +145,7 @@ Status unsqueeze(NodeImporter &n) {
     auto declared = n.declared(0);
     const Shape &in = n.shape(0);
     if (!n.has(1) || !declared)
-      return n.fail(Diag::UnsupportedShape,
-                    "the axes are missing or a run-time value; they must be constant");
+      return n.needsConstant("the axes are missing or a run-time value; they must be constant", 1);
     std::vector<int64_t> axes;
     size_t next = 0;
     for (size_t i = 0; i < declared->shape.size(); ++i) {
@@ -226,8 +224,7 @@ Status split(NodeImporter &n) {
       for (size_t i = 0; i < n.numOutputs(); ++i) {
         auto declared = n.declared(i);
         if (!declared || declared->shape.size() <= a || !declared->shape[a].isConst())
-          return n.fail(Diag::UnsupportedShape,
-                        "the sizes are a run-time value; they must be constant");
+          return n.needsConstant("the sizes are a run-time value; they must be constant", 1);
         sizes->push_back(declared->shape[a].constValue());
       }
     }
@@ -275,9 +272,9 @@ Status expand(NodeImporter &n) {
   if (!wanted) {
     auto declared = n.declared(0);
     if (!declared)
-      return n.fail(Diag::UnsupportedShape,
-                    "the target shape is a run-time value; it must follow from "
-                    "constants and input shapes");
+      return n.needsConstant("the target shape is a run-time value; it must follow from "
+                             "constants and input shapes",
+                             1);
     FUSEC_TRY(Shape both, n.broadcast({&n.shape(0), &declared->shape}));
     return finishShaped(n, OpKind::Expand, std::move(both));
   }
@@ -310,9 +307,9 @@ Status tile(NodeImporter &n) {
              declared && declared->shape.size() == n.shape(0).size()) {
     out = declared->shape;
   } else {
-    return n.fail(Diag::UnsupportedShape,
-                  "the repeat counts are a run-time value; they must follow from "
-                  "constants and input shapes");
+    return n.needsConstant("the repeat counts are a run-time value; they must follow from "
+                           "constants and input shapes",
+                           1);
   }
   std::vector<ValueId> in{n.id(0)};
   if (repeats && n.constant(1)) {

@@ -56,7 +56,7 @@ Status maxUnpool(NodeImporter &n) {
     plane.push_back((spatial[i] - DimExpr(1)) * DimExpr(w.strides[i]) +
                     DimExpr(w.kernel[i] - w.pads[i] - w.pads[spatial.size() + i]));
   if (!isStatic(plane))
-    return n.fail(Diag::UnsupportedShape, "the data must have a fixed shape");
+    return n.needsFixed("the data must have a fixed shape", plane);
   Shape out = plane;
   if (n.has(2)) {
     auto given = n.ints(2);
@@ -64,8 +64,7 @@ Status maxUnpool(NodeImporter &n) {
     if (!given && declared && isStatic(declared->shape))
       given = staticDims(declared->shape);
     if (!given)
-      return n.fail(Diag::UnsupportedShape,
-                    "the output shape is a run-time value; it must be constant");
+      return n.needsConstant("the output shape is a run-time value; it must be constant", 2);
     out.assign(given->begin(), given->end());
   }
   std::vector<int64_t> pads(2 * out.size(), 0);

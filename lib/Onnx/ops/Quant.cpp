@@ -9,7 +9,8 @@ namespace {
 Status checkScale(NodeImporter &n, int64_t &axis, int64_t blockSize) {
   if (blockSize < 0)
     return n.fail(Diag::BadAttribute, "block_size must not be negative");
-  if (n.has(2) && n.shape(2) != n.shape(1))
+  auto isOne = [&](size_t i) { return numElements(n.shape(i)).isConst(1); };
+  if (n.has(2) && n.shape(2) != n.shape(1) && !(isOne(1) && isOne(2)))
     return n.mismatch("scale and zero point must have one shape");
   bool scalar = n.rank(1) == 0 || (n.rank(1) == 1 && n.shape(1)[0].isConst(1) && n.rank(0) != 1);
   if (scalar && blockSize == 0) {
@@ -33,6 +34,14 @@ Status checkScale(NodeImporter &n, int64_t &axis, int64_t blockSize) {
   return success();
 }
 
+/// The operands; of scale and zero point, both one number, one may be a vector and the other none.
+std::vector<ValueId> operands(NodeImporter &n) {
+  std::vector<ValueId> in = n.ids();
+  if (n.has(2) && n.shape(2) != n.shape(1))
+    in[2] = n.reshape(in[2], n.shape(1));
+  return in;
+}
+
 Status dequantize(NodeImporter &n) {
   int64_t axis = n.attrInt("axis", 1), blockSize = n.attrInt("block_size", 0);
   if (!isInteger(n.type(0)))
@@ -41,8 +50,8 @@ Status dequantize(NodeImporter &n) {
   DType out = n.attrType("output_dtype").value_or(n.type(1));
   if (out != n.type(1))
     return n.unsupported("an output_dtype other than the scale's type");
-  return n.finish(OpKind::DequantizeLinear, n.ids(), {{"axis", axis}, {"block_size", blockSize}},
-                  {{out, n.shape(0)}});
+  return n.finish(OpKind::DequantizeLinear, operands(n),
+                  {{"axis", axis}, {"block_size", blockSize}}, {{out, n.shape(0)}});
 }
 
 Status quantize(NodeImporter &n) {
@@ -56,7 +65,7 @@ Status quantize(NodeImporter &n) {
     out = n.attrType("output_dtype").value_or(DType::U8);
   if (!isInteger(out) || precision != 0)
     return n.unsupported("quantisation to a float type or with a precision");
-  std::vector<ValueId> in = n.ids();
+  std::vector<ValueId> in = operands(n);
   if (!n.has(2) && out != DType::U8) {
     Shape scale = n.shape(1);
     in.resize(2);

@@ -1,3 +1,4 @@
+#include "Onnx/Compose.h"
 #include "Onnx/OpTable.h"
 #include "Onnx/ops/Activations.h"
 
@@ -30,7 +31,7 @@ Status recurrent(NodeImporter &n, const Cell &cell) {
   if (n.rank(0) != 3 || n.rank(1) != 3 || n.rank(2) != 3)
     return n.mismatch("x, W and R must have rank 3");
   if (!n.shape(2)[2].isConst())
-    return n.fail(Diag::UnsupportedShape, "the weights must have a fixed shape");
+    return n.needsFixed("the weights must have a fixed shape", {n.shape(2)[2]});
   int64_t hidden = n.attrInt("hidden_size", n.shape(2)[2].constValue());
   std::vector<ValueId> in = n.ids();
   in.resize(cell.op == OpKind::LSTM ? 8 : 6, kNoValue);
@@ -52,10 +53,30 @@ Status recurrent(NodeImporter &n, const Cell &cell) {
                                                {5, state},
                                                {6, state},
                                                {7, {DimExpr(dirs), DimExpr(3 * hidden)}}};
-  for (const auto &[i, shape] : expected)
-    if (i < in.size() && in[i] != kNoValue && n.shapeOf(in[i]) != shape)
+  static const char *const called[] = {"X",         "W",         "R", "B", "sequence_lens",
+                                       "initial_h", "initial_c", "P"};
+  for (const auto &[i, shape] : expected) {
+    if (i >= in.size() || in[i] == kNoValue)
+      continue;
+    const Shape given = n.shapeOf(in[i]);
+    if (given.size() != shape.size())
       return n.mismatch("input " + std::to_string(i) + " must be " +
                         typeText(n.typeOf(in[i]), shape, n.symbols()));
+    bool repeated = false; // one state, or one length, for all of the batch
+    for (size_t d = 0; d < shape.size(); ++d) {
+      const bool isBatch = (i == 4 && d == 0) || ((i == 5 || i == 6) && d == 1);
+      repeated = repeated || (isBatch && given[d].isConst(1) && !shape[d].isConst(1));
+      if (repeated && isBatch)
+        continue;
+      FUSEC_TRY([[maybe_unused]] DimExpr same,
+                n.sameDim(given[d], shape[d],
+                          isBatch ? std::string("the batch sizes of ") + called[i] + " and X"
+                                  : "axis " + std::to_string(d) + " of " + called[i] +
+                                        " and what the other operands say"));
+    }
+    if (repeated)
+      in[i] = Compose(n).expand(in[i], shape);
+  }
   std::vector<std::string> activations = n.attrStrings("activations");
   if (activations.empty())
     for (int64_t d = 0; d < dirs; ++d)

@@ -1,3 +1,5 @@
+#include "Onnx/Compose.h"
+#include "Onnx/DimTools.h"
 #include "Onnx/OpTable.h"
 #include "Onnx/ResizeAtRunTime.h"
 
@@ -15,10 +17,57 @@ bool oneOf(const std::string &s, std::initializer_list<const char *> list) {
   return std::any_of(list.begin(), list.end(), [&](const char *x) { return s == x; });
 }
 
+/// True where the nearest neighbours are each element `factor` times over, whatever the length.
+bool repeats(const ResizeForm &f, int64_t factor) {
+  if (factor < 2 || f.mode != "nearest" || f.policy != "stretch")
+    return false;
+  if (f.transform == "asymmetric")
+    return f.nearest == "floor" || (f.nearest == "round_prefer_floor" && factor == 2);
+  return oneOf(f.transform, {"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel"}) &&
+         oneOf(f.nearest, {"round_prefer_floor", "round_prefer_ceil"});
+}
+
+/// Axes without a fixed size, of which `factors` gives those to repeat: they leave the form, and its scales.
+ValueId repeatOpenAxes(NodeImporter &n, ResizeForm &f, ConstantRef &scales,
+                       const std::vector<int64_t> &factors) {
+  ValueId x = n.id(0);
+  ResizeForm rest = f;
+  rest.axes.clear();
+  std::vector<uint8_t> data;
+  for (size_t i = 0; i < f.axes.size(); ++i) {
+    auto a = static_cast<size_t>(f.axes[i]);
+    if (n.shape(0)[a].isConst() || !repeats(f, factors[i])) {
+      rest.axes.push_back(f.axes[i]);
+      appendElement(data, DType::F32, scales->floatAt(static_cast<int64_t>(i)));
+      continue;
+    }
+    Shape whole = n.shapeOf(x), split = whole;
+    split.insert(split.begin() + f.axes[i] + 1, DimExpr(1));
+    x = n.reshape(x, split);
+    split[a + 1] = DimExpr(factors[i]);
+    x = Compose(n).expand(x, split);
+    whole[a] = whole[a] * DimExpr(factors[i]);
+    x = n.reshape(x, whole);
+  }
+  scales = makeConstant(DType::F32, {static_cast<int64_t>(rest.axes.size())}, std::move(data));
+  f = std::move(rest);
+  return x;
+}
+
 /// The scales as f32 over the chosen axes, and the output shape; emits the node.
-Status finishResize(NodeImporter &n, const ResizeForm &f, ConstantRef roi, ConstantRef scales,
+Status finishResize(NodeImporter &n, ResizeForm f, ConstantRef roi, ConstantRef scales,
                     std::optional<std::vector<int64_t>> sizes) {
-  Shape out = n.shape(0);
+  ValueId x = n.id(0);
+  if (scales && f.transform != "tf_crop_and_resize" &&
+      static_cast<size_t>(scales->numElements()) == f.axes.size()) {
+    std::vector<int64_t> factors;
+    for (int64_t i = 0; i < scales->numElements(); ++i) {
+      double s = scales->floatAt(i);
+      factors.push_back(s >= 1 && s < 1 << 30 && s == std::floor(s) ? static_cast<int64_t>(s) : 0);
+    }
+    x = repeatOpenAxes(n, f, scales, factors);
+  }
+  Shape out = n.shapeOf(x);
   size_t count = f.axes.size();
   std::vector<double> factors;
   if (scales && static_cast<size_t>(scales->numElements()) != count)
@@ -27,15 +76,14 @@ Status finishResize(NodeImporter &n, const ResizeForm &f, ConstantRef roi, Const
     return n.mismatch("one size for each axis is needed");
   bool isCrop = f.transform == "tf_crop_and_resize";
   if (isCrop && !roi)
-    return n.fail(Diag::UnsupportedShape, "the roi is a run-time value; it must be constant");
+    return n.needsConstant("the roi is a run-time value; it must be constant", 1);
   if (isCrop && static_cast<size_t>(roi->numElements()) != 2 * count)
     return n.mismatch("tf_crop_and_resize needs a roi with two values for each axis");
   double keep = 0; // the common scale of keep_aspect_ratio_policy
   for (size_t i = 0; i < count; ++i) {
     const DimExpr &d = out[static_cast<size_t>(f.axes[i])];
     if (!d.isConst() && (sizes || scales->floatAt(static_cast<int64_t>(i)) != 1.0))
-      return n.fail(Diag::UnsupportedShape,
-                    "the axes to resize must have fixed sizes; give them with --shape");
+      return n.needsFixed("the axes to resize must have fixed sizes", {d});
     if (!sizes || f.policy == "stretch")
       continue;
     double s = static_cast<double>((*sizes)[i]) / static_cast<double>(d.constValue());
@@ -71,7 +119,7 @@ Status finishResize(NodeImporter &n, const ResizeForm &f, ConstantRef roi, Const
     factors.push_back(factor);
     d = DimExpr(size);
   }
-  std::vector<ValueId> in{n.id(0), roi ? n.constantValue(roi) : kNoValue};
+  std::vector<ValueId> in{x, roi ? n.constantValue(roi) : kNoValue};
   if (sizes) {
     in.push_back(kNoValue);
     in.push_back(n.intsValue(*sizes));
@@ -139,6 +187,20 @@ Status resize(NodeImporter &n) {
   if (bySizes) {
     auto sizes = n.ints(3);
     auto declared = n.declared(0);
+    // Sizes that are each a multiple of the operand's are scales.
+    if (auto known = n.known(3); !sizes && known && known->size() == f.axes.size()) {
+      std::vector<uint8_t> factors;
+      for (size_t i = 0; i < known->size(); ++i)
+        if (auto factor = exactQuotient({(*known)[i]}, {n.shape(0)[static_cast<size_t>(f.axes[i])]},
+                                        n.symbols());
+            factor && factor->isConst())
+          appendElement(factors, DType::F32, static_cast<double>(factor->constValue()));
+      if (factors.size() == 4 * known->size() && f.policy == "stretch")
+        return finishResize(
+            n, f, roi,
+            makeConstant(DType::F32, {static_cast<int64_t>(known->size())}, std::move(factors)),
+            std::nullopt);
+    }
     if (!sizes && declared && declared->shape.size() == n.shape(0).size() &&
         isStatic(declared->shape) && f.policy == "stretch") {
       sizes.emplace();
@@ -146,8 +208,7 @@ Status resize(NodeImporter &n) {
         sizes->push_back(declared->shape[static_cast<size_t>(a)].constValue());
     }
     if (!sizes)
-      return n.fail(Diag::UnsupportedShape,
-                    "the sizes are a run-time value; they must be constant");
+      return n.needsConstant("the sizes are a run-time value; they must be constant", 3);
     return finishResize(n, f, roi, nullptr, sizes);
   }
   if (empty(scaleInput) || !n.constant(scaleInput))
@@ -179,7 +240,7 @@ Status upsample(NodeImporter &n) {
       return resizeAtRunTime(n, f, kNoValue, n.id(1), kNoValue, declared->shape);
   }
   if (!scales)
-    return n.fail(Diag::UnsupportedShape, "the scales are a run-time value; they must be constant");
+    return n.needsConstant("the scales are a run-time value; they must be constant", 1);
   return finishResize(n, f, nullptr, scales, std::nullopt);
 }
 
@@ -210,8 +271,7 @@ Status col2Im(NodeImporter &n) {
   auto image = n.ints(1), block = n.ints(2);
   auto declared = n.declared(0);
   if (!block || (!image && !declared))
-    return n.fail(Diag::UnsupportedShape,
-                  "image and block shape are run-time values; they must be constant");
+    return n.needsConstant("image and block shape are run-time values; they must be constant", 1);
   size_t rank = block->size();
   if (!image) {
     image.emplace();

@@ -61,17 +61,19 @@ Status applySlice(NodeImporter &n, const SliceSpec &spec, std::vector<ValueId> d
     if (step == 0)
       return n.fail(Diag::BadOperand, "a step is 0");
     auto unknown = [&] {
-      return n.fail(Diag::UnsupportedShape,
-                    "starts, ends and steps must follow from constants and input "
-                    "shapes");
+      return n.needsConstant("starts and ends must follow from constants and input shapes",
+                             spec.starts[i] ? 2 : 1);
     };
     if (!spec.starts[i] || !spec.ends[i])
       return unknown();
+    const Shape sizes{size, *spec.starts[i], *spec.ends[i]};
     if (step > 0) {
       auto start = clampForward(*spec.starts[i], size, n.symbols());
       auto end = clampForward(*spec.ends[i], size, n.symbols());
       if (!start || !end)
-        return unknown();
+        return n.needsFixed("whether a start or an end counts from the end depends on sizes that "
+                            "are not fixed",
+                            sizes);
       DimExpr length = atLeastZero(*end - *start, n.symbols());
       out[axis] = step == 1 ? length : ceilDiv(length, DimExpr(step));
       fixed = fixed && start->isConst() && (end->isConst() || *end == size);
@@ -80,7 +82,7 @@ Status applySlice(NodeImporter &n, const SliceSpec &spec, std::vector<ValueId> d
       continue;
     }
     if (!size.isConst() || !spec.starts[i]->isConst() || !spec.ends[i]->isConst())
-      return n.fail(Diag::UnsupportedShape, "a negative step over a symbolic size");
+      return n.needsFixed("a negative step needs a fixed size", sizes);
     int64_t s = size.constValue(), start = spec.starts[i]->constValue(),
             end = spec.ends[i]->constValue();
     // By the operator's text the start is clamped to [0, s-1] and the end to [-1, s-1].
@@ -145,15 +147,13 @@ Status slice(NodeImporter &n) {
     if (n.has(3)) {
       auto given = n.ints(3);
       if (!given)
-        return n.fail(Diag::UnsupportedShape,
-                      "the axes are a run-time value; they must be constant");
+        return n.needsConstant("the axes are a run-time value; they must be constant", 3);
       axes = *given;
     }
     if (n.has(4)) {
       auto given = n.ints(4);
       if (!given)
-        return n.fail(Diag::UnsupportedShape,
-                      "the steps are a run-time value; they must be constant");
+        return n.needsConstant("the steps are a run-time value; they must be constant", 4);
       spec.steps = *given;
     }
   }
@@ -190,13 +190,12 @@ Status pad(NodeImporter &n) {
         padded.isConst() && n.shape(1) == Shape{padded * DimExpr(2)})
       return padAtRunTime(n, mode, declared->shape);
     if (!given)
-      return n.fail(Diag::UnsupportedShape, "the pads are a run-time value; they must be constant");
+      return n.needsConstant("the pads are a run-time value; they must be constant", 1);
     pads = *given;
     if (n.has(3)) {
       auto list = n.ints(3);
       if (!list)
-        return n.fail(Diag::UnsupportedShape,
-                      "the axes are a run-time value; they must be constant");
+        return n.needsConstant("the axes are a run-time value; they must be constant", 3);
       if (pads.size() != 2 * list->size())
         return n.mismatch("two pads for each axis are needed");
       std::vector<int64_t> all(2 * rank, 0);
@@ -250,8 +249,7 @@ Status centerCropPad(NodeImporter &n) {
   auto sizes = n.ints(1);
   auto declared = n.declared(0);
   if (!sizes && (!declared || declared->shape.size() != out.size()))
-    return n.fail(Diag::UnsupportedShape,
-                  "the target sizes are a run-time value; they must be constant");
+    return n.needsConstant("the target sizes are a run-time value; they must be constant", 1);
   if (sizes && sizes->size() != axes.size())
     return n.mismatch("one target size for each axis is needed");
   // The result is a crop followed by a pad with fixed amounts, centred as the operator's function says.
@@ -260,7 +258,7 @@ Status centerCropPad(NodeImporter &n) {
   for (size_t i = 0; i < axes.size(); ++i) {
     auto a = static_cast<size_t>(axes[i]);
     if (!out[a].isConst() || (!sizes && !declared->shape[a].isConst()))
-      return n.fail(Diag::UnsupportedShape, "the axes must have fixed sizes");
+      return n.needsFixed("the axes must have fixed sizes", {out[a]});
     int64_t have = out[a].constValue(),
             want = sizes ? (*sizes)[i] : declared->shape[a].constValue();
     if (want < 0 || want > int64_t(1) << 40)

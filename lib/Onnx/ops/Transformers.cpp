@@ -27,7 +27,7 @@ Status rotaryEmbedding(NodeImporter &n) {
   }
   const Shape rows = n.shapeOf(x); // [B, S, H, D]
   if (!rows[3].isConst())
-    return n.fail(Diag::UnsupportedShape, "the head size must be fixed");
+    return n.needsFixed("the head size must be fixed", {rows[3]});
   int64_t head = rows[3].constValue();
   if (dims == 0)
     dims = head;
@@ -116,8 +116,7 @@ Status causalConv(NodeImporter &n) {
   n.result(0, y);
   if (n.wants(1)) {
     if (!x[2].isConst())
-      return n.fail(Diag::UnsupportedShape,
-                    "the length must be fixed where the new state is an output");
+      return n.needsFixed("the length must be fixed where the new state is an output", {x[2]});
     n.result(1, c.slice(padded, 2, x[2].constValue(), kernel - 1));
   }
   return success();

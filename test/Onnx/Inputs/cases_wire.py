@@ -147,6 +147,15 @@ def two_unsupported():
     )
 
 
+def many_unsupported():
+    """Foo of several types, two of them behind others; a Bar for each of two reasons."""
+    nodes = [helper.make_node("Foo", ["x"], [f"t{i}"], name=f"n{i}") for i in range(5)]
+    nodes += [helper.make_node("Foo", ["t0"], ["u"], name="behind")]
+    nodes += [helper.make_node("Gelu", ["x"], [f"v{i}"], name=f"g{i}", approximate="?") for i in range(2)]
+    nodes += [helper.make_node("Relu", ["x"], ["y"], name="r", slope=1.0)]
+    return model(nodes, opset=20)
+
+
 def unknown_field():
     return valid() + varint(1007 << 3) + varint(5)
 
@@ -183,6 +192,7 @@ CASES = [
     Case("H2-opset-negative", of(lambda: opsets(("", -1))), BAD, "opset -1"),
     Case("H2-opset-999", of(lambda: opsets(("", 999))), BAD, "opset 999"),
     Case("H3-twice", of(lambda: opsets(("", 17), ("", 18))), BAD, "imported twice"),
+    Case("H3-again", of(lambda: opsets(("", 18), ("ai.onnx", 18), ("", 18))), OK),
     Case("H3-alias", of(lambda: opsets(("", 17), ("ai.onnx", 18))), BAD, "imported twice"),
     Case("H4-ir-0", of(lambda: ir(0)), BAD, "IR version 0"),
     Case("H4-ir-2-40", of(lambda: ir(1 << 40)), BAD, "IR version"),
@@ -191,6 +201,7 @@ CASES = [
     Case("H6-unknown-domain", of(lambda: in_domain("Foo", "acme")), UNSUPPORTED, "acme::Foo"),
     Case("H6-domain-not-imported", of(lambda: in_domain("Foo", "acme", False)), BAD, "acme"),
     Case("H6-all-at-once", of(two_unsupported), UNSUPPORTED, "node 'n2' (Bar, opset 18)", several=True),
+    Case("H6-grouped", of(many_unsupported), UNSUPPORTED, "6 nodes (Foo, opset 20)", several=True),
     Case("H7-upsample", legacy("Upsample", 7, mode="nearest", scales=[1.0, 1.0, 2.0, 2.0]), OK),
     Case("H7-upsample-scales", legacy("Upsample", 7, scales=[1.0, 2.0]), BAD, "one scale for each axis"),
     Case("H7-scan-8", of(scan_8), UNSUPPORTED, "(Scan, opset 8)"),

@@ -82,7 +82,8 @@ TEST_CASE("sizes that may differ are refused with advice") {
   CHECK(outcome(m.import()) == "error[E4004] model-under-test.onnx: node 'Add_y' (Add, opset 18): "
                                "the sizes to broadcast together must be "
                                "equal: n and k may differ; give both one name with --shape or fix "
-                               "one with --dim; the inputs are (f32[n], f32[k])\n");
+                               "them with --dim n=SIZE --dim k=SIZE; the inputs are (f32[n], "
+                               "f32[k])\n");
   ImportOptions options;
   REQUIRE(parseShapeOption("b:[n]", options).ok());
   CHECK(outcome(m.import(options)) == "f32[n]\n");
@@ -121,8 +122,8 @@ TEST_CASE("sizes that nobody can decide are unsupported, not wrong") {
   m.node("Reshape", {"x", "to"}, {"y"});
   CHECK(outcome(m.import()) ==
         "error[E4004] model-under-test.onnx: node 'Reshape_y' (Reshape, opset 18): whether "
-        "the operand's elements divide into the target shape f32[-1,12] depends on sizes that are "
-        "not fixed; give them with --dim or --shape; the inputs are (f32[n,k], i64[2])\n");
+        "the operand fits the target shape f32[-1,12] depends on open sizes; fix them with --dim "
+        "n=SIZE --dim k=SIZE; the inputs are (f32[n,k], i64[2])\n");
 }
 
 TEST_CASE("a table of positions bounds the sequence") {
@@ -172,7 +173,8 @@ TEST_CASE("--dim fixes and bounds, --shape replaces") {
   ImportOptions wrong;
   REQUIRE(parseDimOption("bach=4", wrong).ok());
   CHECK(outcome(m.import(wrong)) ==
-        "error[E2001] --dim bach: no input of the model has a dimension of this name\n");
+        "error[E2001] --dim bach: no input of the model has a size of this name; names are "
+        "'batch'\n");
   ImportOptions bad;
   CHECK_FALSE(parseDimOption("batch=8..4", bad).ok());
   CHECK_FALSE(parseDimOption("batch", bad).ok());

@@ -1,0 +1,126 @@
+#include "Onnx/GraphBuilder.h"
+#include "Onnx/Tensors.h"
+
+#include <algorithm>
+
+// The outputs of the main graph: those of the model, and inner tensors that the user asks for. What the model declares
+// of its tensors is compared with what its nodes make.
+
+namespace fusec {
+
+constexpr size_t kMostWarnings = 20;
+
+void GraphBuilder::checkDeclarations(const std::map<std::string, DeclaredType> &declared) {
+  if (staleSizes)
+    return;
+  for (const auto &[name, type] : declared) {
+    auto found = frame->scope->names.find(name);
+    if (found == frame->scope->names.end() || found->second < 0)
+      continue;
+    const Value &v = graph.value(found->second);
+    bool wrong = type.hasShape && type.dims.size() != v.shape.size();
+    for (size_t i = 0; type.hasShape && !wrong && i < v.shape.size(); ++i) {
+      if (!type.dims[i])
+        continue;
+      DimExpr::Range difference = (*type.dims[i] - v.shape[i]).range(graph.symbols);
+      wrong = difference.min > 0 || difference.max < 0;
+    }
+    if (!wrong && (!type.type || *type.type == v.type))
+      continue;
+    std::string dims;
+    for (const auto &dim : type.dims)
+      dims += (dims.empty() ? "" : ",") + (dim ? dim->str(graph.symbols) : std::string("?"));
+    Diagnostic d{Diag::WrongDeclaration, where("tensor '" + frame->prefix + name + "'"),
+                 "the model declares " + (type.type ? std::string(fusec::name(*type.type)) : "?") +
+                     (type.hasShape ? "[" + dims + "]" : "") + ", its nodes make " +
+                     typeText(v, graph.symbols) +
+                     ", which holds; other sizes of the inputs are given with --shape"};
+    // The body of a loop may be imported more than once.
+    if (std::any_of(warnings.begin(), warnings.end(),
+                    [&](const Diagnostic &told) { return told.where == d.where; }))
+      continue;
+    if (warnings.size() < kMostWarnings)
+      warnings.push_back(std::move(d));
+    else
+      ++untold;
+  }
+}
+
+Status GraphBuilder::graphOutputs(const onnx::GraphProto &proto, const NameScope &scope) {
+  if (proto.output_size() == 0)
+    return Diagnostic{Diag::BadGraph, path, "the graph has no outputs"};
+  std::set<std::string_view> listed;
+  for (const auto &output : proto.output()) {
+    std::string place = where("output '" + output.name() + "'");
+    if (!listed.insert(output.name()).second)
+      return Diagnostic{Diag::BadGraph, place,
+                        "is listed twice; give the copy a name of its own with an Identity node"};
+    auto it = scope.names.find(output.name());
+    if (it == scope.names.end() || output.name().empty())
+      return Diagnostic{Diag::BadGraph, place, "no node makes it"};
+    const Value &v = graph.value(it->second);
+    auto type = dtypeOfOnnx(output.type().tensor_type().elem_type());
+    if (type && *type != v.type)
+      return Diagnostic{Diag::ShapeMismatch, place,
+                        "the model declares " + std::string(name(*type)) + ", its nodes make " +
+                            typeText(v, graph.symbols)};
+    addOutput(output.name(), it->second);
+  }
+  return success();
+}
+
+void GraphBuilder::addOutput(const std::string &name, ValueId id) {
+  auto isIn = [&](const std::vector<ValueId> &list) {
+    return std::find(list.begin(), list.end(), id) != list.end();
+  };
+  Value &v = graph.value(id);
+  bool taken = isIn(graph.body.inputs) || isIn(graph.body.outputs);
+  if (v.name != name && !taken && !v.constant && mainName(name))
+    v.name = name;
+  if (v.constant || v.name != name) {
+    // An output is a value with the output's name: copy where the value has another one already.
+    Node copy;
+    copy.op = OpKind::Identity;
+    copy.name = "output_" + name;
+    copy.onnxOp = "Identity";
+    copy.inputs = {id};
+    if (v.constant && v.name == name) {
+      v.name = uniqueName(name);
+      mainNames.insert(name);
+    }
+    DType type = v.type;
+    Shape shape = v.shape;
+    id = mainValue(name, type, std::move(shape));
+    copy.outputs = {id};
+    graph.body.nodes.push_back(std::move(copy));
+  }
+  graph.body.outputs.push_back(id);
+}
+
+void GraphBuilder::noteOutput(const std::string &name, ValueId value) {
+  if (frame->region != &graph.body || value < 0)
+    return;
+  auto [it, isNew] = nodeOutputs.emplace(frame->prefix + name, value);
+  if (!isNew &&
+      frame->depth == 0) // a branch that stands in place has made another tensor of this name
+    it->second = value;
+}
+
+Status GraphBuilder::markOutputs() {
+  for (const std::string &name : options.markOutputs) {
+    auto bad = [&](std::string text) {
+      return Diagnostic{Diag::BadOption, "--mark-output " + name, std::move(text)};
+    };
+    auto made = nodeOutputs.find(name);
+    if (made == nodeOutputs.end())
+      return bad("no node of the main graph computes a tensor of this name");
+    const auto &outputs = graph.body.outputs;
+    bool there = std::any_of(outputs.begin(), outputs.end(),
+                             [&](ValueId id) { return graph.value(id).name == name; });
+    if (!there)
+      addOutput(name, made->second);
+  }
+  return success();
+}
+
+} // namespace fusec

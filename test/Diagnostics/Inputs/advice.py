@@ -1,0 +1,111 @@
+"""What the compiler says of models that need another option, and whether what it says helps: advice.py FUSEC FOLDER
+Each case is compiled as it is, and once more with the options that the message names, sizes put in."""
+
+import pathlib
+import re
+import subprocess
+import sys
+
+import numpy as np
+from onnx import TensorProto, helper, numpy_helper
+
+FLOAT, INT64 = TensorProto.FLOAT, TensorProto.INT64
+info = helper.make_tensor_value_info
+
+
+def ints(name, values):
+    return numpy_helper.from_array(np.array(values, np.int64), name)
+
+
+def floats(name, shape):
+    return numpy_helper.from_array(np.ones(shape, np.float32), name)
+
+
+def one(op, inputs, out=None, data=(), opset=18, **attributes):
+    """A node "n"; its inputs by name, floats of these shapes but for "p"."""
+    infos = [info(k, INT64 if k == "p" else FLOAT, v) for k, v in inputs.items()]
+    node = helper.make_node(op, [*inputs, *(t.name for t in data)], ["y"], name="n", **attributes)
+    graph = helper.make_graph([node], "g", infos, [info("y", FLOAT, out)], list(data))
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=9)
+
+
+def recurrent(op, gates, state):
+    data = [floats("w", (1, gates * 2, 3)), floats("r", (1, gates * 2, 2))]
+    infos = [info("x", FLOAT, (4, "n", 3)), info("h", FLOAT, state)]
+    node = helper.make_node(op, ["x", "w", "r", "", "", "h"], ["y"], name="n", hidden_size=2)
+    graph = helper.make_graph([node], "g", infos, [info("y", FLOAT, None)], data)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 14)], ir_version=9)
+
+
+def bounds():
+    """A slice from n - 5, which may lie in front of the first element or behind it."""
+    nodes = [
+        helper.make_node("Shape", ["x"], ["s"], end=1),
+        helper.make_node("Sub", ["s", "five"], ["from"]),
+        helper.make_node("Slice", ["x", "from", "most", "zero"], ["y"], name="n"),
+    ]
+    data = [ints("five", [5]), ints("most", [1 << 62]), ints("zero", [0])]
+    graph = helper.make_graph(nodes, "g", [info("x", FLOAT, ("n", 3))], [info("y", FLOAT, None)], data)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+
+
+BACKWARDS = [ints("s", [-1]), ints("e", [-(1 << 62)]), ints("a", [0]), ints("t", [-1])]
+SCALES = numpy_helper.from_array(np.array([1, 1, 1.5, 1], np.float32), "scales")
+CASES = {
+    "Squeeze without axes": one("Squeeze", {"x": ("n", 1, 3)}),
+    "Squeeze of unnamed sizes": one("Squeeze", {"x": (None, 1, -1)}),
+    "GRU": recurrent("GRU", 3, (1, "m", 2)),
+    "LSTM": recurrent("LSTM", 4, (1, "m", 2)),
+    "RNN": recurrent("RNN", 1, (1, "m", 2)),
+    "Pad": one("Pad", {"x": ("n", 4), "p": (4,)}, out=(6, 6)),
+    "Slice backwards": one("Slice", {"x": ("n", 4)}, data=BACKWARDS),
+    "Slice from either end": bounds(),
+    "Resize": one("Resize", {"x": (1, 1, "h", 4)}, data=[floats("roi", (0,)), SCALES], opset=11, mode="linear"),
+    "MaxPool": one("MaxPool", {"x": (1, 1, "h", 5)}, auto_pad="SAME_UPPER", kernel_shape=[3, 3], strides=[2, 2]),
+    "Add": one("Add", {"x": ("n", 3), "z": ("m", 3)}),
+    "Add of 4": one("Add", {"x": ("n", 3)}, data=[floats("four", (4, 3))]),
+    "Reshape": one("Reshape", {"x": ("n", "k")}, data=[ints("to", [-1, 12])]),
+    "axes of Squeeze": one("Squeeze", {"x": (1, 4), "p": (1,)}),
+    "pads": one("Pad", {"x": (4, 4), "p": (4,)}),
+    "start of Slice": one("Slice", {"x": (4, 4), "p": (1,)}, data=[ints("e", [4])]),
+    "shape of Reshape": one("Reshape", {"x": (4, 4), "p": (2,)}),
+}
+VALUES = {"axes of Squeeze": "[0]", "pads": "[1,0,1,0]", "start of Slice": "[1]", "shape of Reshape": "[2,8]"}
+SIZES = {"n": 4, "m": 4, "h": 6, "x_d0": 4, "x_d2": 5, "k": 3}
+
+
+def shapeless():
+    made = one("Relu", {"x": (2, 3)})
+    made.graph.input[0].type.tensor_type.ClearField("shape")
+    return made
+
+
+CASES["no shape"] = shapeless()
+
+
+def said(fusec, path, *options):
+    command = [fusec, path.name, "--stop-after=schedule", *options]
+    result = subprocess.run(command, cwd=path.parent, capture_output=True, text=True)
+    return result.stderr.strip()
+
+
+def main():
+    fusec, folder = sys.argv[1], pathlib.Path(sys.argv[2])
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, model in CASES.items():
+        path = folder / "m.onnx"
+        path.write_bytes(model.SerializeToString())
+        text = said(fusec, path)
+        print(f"{name}: {text}")
+        options = re.findall(r"--dim (\w+)=SIZE", text)
+        options = [part for o in options for part in ("--dim", f"{o}={SIZES[o]}")]
+        if shape := re.search(r"--shape (\w+):AxBxC", text):
+            options += ["--shape", f"{shape[1]}:2x3x4"]
+        if given := re.search(r"--set-input (\w+)=VALUE", text):
+            options += ["--set-input", f"{given[1]}={VALUES[name]}"]
+        text = said(fusec, path, *options)
+        print(f"{' '.join(options)}: {text or 'done'}")
+
+
+if __name__ == "__main__":
+    main()
