@@ -2,7 +2,9 @@
   mutate.py --programs DIR --cases DIR --work DIR [--seed N] [--count N] [--drawn SHARE]
 
 Models are the cases of the onnx package (written to --cases if they are not there) and, a share of them, nodes of
-domain com.microsoft that are drawn at random. A mutant differs in one to three
+domain com.microsoft that are drawn at random and what modules beside this one give as seeds(): pairs of name and model.
+Every operator that fusec lists must stand in one of them, so that a new one joins by its cases in the package or by
+those of its own test. A mutant differs in one to three
 places: an attribute, a dimension, an element type, a wire between nodes, a constant operand, the opset; integer inputs
 of a case become constants half of the time, so that axes, sizes and indices are met as constants too. fusec must end
 with 0, 3, 4 or 5, and what it made must run (fusert: 0, 3, 5 or 6, for inputs at random may be refused and memory may
@@ -15,7 +17,9 @@ import importlib.machinery
 import importlib.util
 import math
 import os
+import pathlib
 import random
+import re
 import subprocess
 import sys
 
@@ -33,6 +37,35 @@ TEXTS = [b"", b"xyz", b"\xff\xfe", b"SAME_UPPER", b"wrap"]
 EXTENTS = [0, 1, 2, 3, 5, 7, 16, 4096, 2**31, 2**40, -1, 2**63 - 1]
 COMPILED, RAN = {0, 3, 4, 5}, {0, 3, 5, 6}
 SECONDS = 60
+
+
+def writeSeeds(folder):
+    """The models that test modules of this folder have, as files."""
+    paths = []
+    for source in sorted(pathlib.Path(__file__).parent.glob("*.py")):
+        if not re.search(r"^def seeds\(", source.read_text(), re.MULTILINE):
+            continue
+        for i, (_, model) in enumerate(importlib.import_module(source.stem).seeds()):
+            path = folder / f"{source.stem}-{i}" / "model.onnx"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(model.SerializeToString())
+            paths.append(str(path))
+    return paths
+
+
+def operatorsIn(paths):
+    found = set()
+    for path in paths:
+        model = onnx.load(path)
+        found.update(node.op_type for graph in graphs(model.graph) for node in graph.node)
+    return found
+
+
+def operatorsOf(fusec):
+    """Those of the table that fusec prints, domains left out."""
+    table = subprocess.run([fusec, "--list-operators"], capture_output=True, text=True, check=True).stdout
+    rows = [line.split("|")[2].strip() for line in table.splitlines()[2:]]
+    return {re.search(r"\w+$", row)[0] for row in rows}
 
 
 def graphs(graph):
@@ -205,6 +238,11 @@ def main():
     paths = sorted(glob.glob(os.path.join(suite.packageCases(arguments.cases), "node", "*", "model.onnx")))
     os.makedirs(arguments.work, exist_ok=True)
     drawn = drawnModels(os.path.join(arguments.work, "drawn"), arguments.seed)
+    drawn += writeSeeds(pathlib.Path(arguments.work) / "seeds")
+    missing = operatorsOf(os.path.join(arguments.programs, "fusec")) - operatorsIn(paths + drawn)
+    if missing:
+        print(f"no model to mutate has {', '.join(sorted(missing))}: give one as a seed")
+        return 1
     mutator = Mutator(arguments.seed)
     bundle = os.path.join(arguments.work, "bundle")
     counts, failed = collections.Counter(), 0
