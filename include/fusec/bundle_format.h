@@ -141,6 +141,7 @@ typedef struct {
  * check fails.
  */
 #define FUSEC_GPU_BUFFER_ALIGN 16u
+#define FUSEC_SHARED_ALIGN 128u /* of what a block shares on a GPU and on sim */
 #define FUSEC_GRID_WORD_BYTES                                                                      \
   32u /* a sector: blocks that wait for different counters do not meet */
 #define FUSEC_GRID_COUNTERS 2046u
@@ -192,7 +193,7 @@ typedef struct {
   void (*begin_block)(fusec_sim_thread *t, int32_t phase, int64_t block, int32_t site);
   /* Counter `counter` rises by 1, once for all threads of the block. */
   void (*signal)(fusec_sim_thread *t, int64_t counter, int32_t site);
-  /* Until each of the counters first to last is `count`. */
+  /* Until each of the counters first to last is `count` at least. */
   void (*wait)(fusec_sim_thread *t, int64_t first, int64_t last, int64_t count, int32_t site);
 } fusec_sim_hooks;
 
@@ -200,9 +201,10 @@ struct fusec_sim_thread {
   const fusec_sim_hooks *hooks;
   void *const *buffers; /* [P] */
   const int64_t *dims;  /* [D] */
-  void *shared;         /* the block's shared memory, Kernel.scratch_bytes, contents undefined */
-  int64_t block;        /* 0 .. grid-1 */
-  int32_t thread;       /* 0 .. units*lanes-1 */
+  void *
+      shared; /* the block's shared memory, Kernel.scratch_bytes at FUSEC_SHARED_ALIGN, contents undefined */
+  int64_t block;  /* 0 .. grid-1 */
+  int32_t thread; /* 0 .. units*lanes-1 */
   int32_t reserved;
   int64_t
       flops; /* the kernel adds the floating-point operations that this thread did; fused multiply-add: 2 */

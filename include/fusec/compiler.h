@@ -42,8 +42,12 @@ struct Options {
   std::string
       emitDecisions; // file that takes plan and schedules, "-": `print`; no output: all that is made
   std::string page;  // file that takes the page of explain()
-  std::string ptxasPath;      // empty: targets of NVIDIA get PTX only; "none": the same, by wish
-  std::string minDriver;      // CUDA version of the oldest driver to load it: "12.4"; empty: any
+  std::string ptxasPath; // empty: targets of NVIDIA get PTX only; "none": the same, by wish
+  std::string minDriver; // CUDA version of the oldest driver to load it: "12.4"; empty: any
+  /// Kernels of GPUs end with an error where they would wait for each other for ever, and each launch is waited for, so
+  /// that a kernel that fails is known by its name. Sim targets find such waits in any case.
+  bool checked = false;
+  bool resources = false;     // explain() makes machine code as well and tells what it takes
   std::string signingKeyPath; // Ed25519 secret key that signs the bundle; empty: it is not signed
   std::string searchMode = "full";  // how kernels are searched: one of searchModes()
   int fusionCandidates = 3;         // patterns kept for each equation (FusionStitching's k)
@@ -108,7 +112,7 @@ struct Explanation {
   std::string html; // the page, which needs nothing else
   bool ok() const { return errors.empty(); }
 };
-/// Makes neither bundle nor code; `output` and `stopAfter` must be empty. The page goes into `page`, if that is given.
+/// Makes no bundle, and code only for `resources`; `output`, `stopAfter`: empty. The page goes into `page`, if given.
 Explanation explain(const Options &options);
 
 /// Decisions, kernels, sizes and weights of two bundles.

@@ -103,6 +103,7 @@ Program program(const fb::Program *p, std::vector<uint32_t> &imageSections) {
   out.maxBlockThreads = p->max_block_threads();
   out.maxSharedBytes = p->max_shared_bytes();
   out.decisions = text(p->decisions());
+  out.checked = p->checked();
   each(p->images(), [&](const fb::Image *i) {
     Image image;
     image.kind = static_cast<ImageKind>(i->kind());

@@ -138,7 +138,7 @@ private:
     auto inputs = fb.CreateVector(p.inputs), outputs = fb.CreateVector(p.outputs);
     auto stepList = steps(p.steps);
     return fb::CreateProgram(fb, target, images, kernels, tensors, inputs, outputs, stepList,
-                             p.maxBlockThreads, p.maxSharedBytes, decisions);
+                             p.maxBlockThreads, p.maxSharedBytes, decisions, p.checked);
   }
 };
 

@@ -105,6 +105,8 @@ struct Program {
   std::vector<Kernel> kernels;
   std::vector<Tensor> tensors;
   std::string decisions; // text for people and fusec diff; not needed to run
+  bool checked =
+      false; // GPU: each launch is waited for, so that a failing kernel is known by its name
   std::vector<int32_t> inputs,
       outputs; // tensors, in the order of Model::inputs and outputs; an output may be
                // any tensor, the same one twice too

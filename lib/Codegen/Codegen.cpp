@@ -2,6 +2,7 @@
 // compiled at once; what is made of them is put together in their order.
 #include "Codegen/Codegen.h"
 
+#include "Codegen/AMDGPU/CodeObject.h"
 #include "Codegen/Emitter.h"
 #include "Codegen/Images.h"
 #include "Codegen/Pipeline.h"
@@ -39,12 +40,12 @@ namespace {
 /// A kernel's module, as the emitter made it and completed with the target's bodies of fusec.gpu.*.
 Result<std::unique_ptr<llvm::Module>> emitModule(llvm::LLVMContext &context,
                                                  const GirKernel &kernel, const KernelCode &code,
-                                                 const Target &target,
+                                                 const Target &target, bool checked,
                                                  const llvm::TargetMachine &machine) {
   std::unique_ptr<TargetHooks> hooks = target.sim                       ? makeSimHooks()
                                        : target.kind == TargetKind::Cpu ? makeCpuHooks(target)
                                        : target.kind == TargetKind::Nvidia
-                                           ? makeNvptxHooks(target)
+                                           ? makeNvptxHooks(target, checked)
                                            : makeAmdgpuHooks(target);
   auto module = std::make_unique<llvm::Module>(code.symbol, context);
   module->setTargetTriple(machine.getTargetTriple().str());
@@ -62,15 +63,16 @@ Result<std::unique_ptr<llvm::Module>> emitModule(llvm::LLVMContext &context,
 
 /// Compiles each kernel to an object or to assembly text.
 Result<std::vector<std::string>> compileEach(const std::vector<GirKernel> &kernels,
-                                             const Target &target, int threads, bool assembly) {
+                                             const Target &target, const CodegenOptions &options,
+                                             bool assembly) {
   const std::vector<KernelCode> codes = kernelCodes(kernels, target);
   std::vector<std::string> outputs(kernels.size());
   std::vector<Diagnostics> errors(kernels.size());
   initialiseLlvm();
-  forEachAtOnce(kernels.size(), threads, [&](size_t i) {
+  forEachAtOnce(kernels.size(), options.threads, [&](size_t i) {
     llvm::LLVMContext context;
     auto machine = makeTargetMachine(target.sim ? simHost() : target);
-    auto module = emitModule(context, kernels[i], codes[i], target, *machine);
+    auto module = emitModule(context, kernels[i], codes[i], target, options.checked, *machine);
     if (!module) {
       errors[i] = std::move(module.errors());
       return;
@@ -96,7 +98,8 @@ Result<std::vector<std::string>> compileEach(const std::vector<GirKernel> &kerne
 
 } // namespace
 
-Result<std::string> emitLlvmText(const std::vector<GirKernel> &kernels, const Target &target) {
+Result<std::string> emitLlvmText(const std::vector<GirKernel> &kernels, const Target &target,
+                                 bool checked) {
   const std::vector<KernelCode> codes = kernelCodes(kernels, target);
   std::string text;
   llvm::raw_string_ostream out(text);
@@ -104,29 +107,34 @@ Result<std::string> emitLlvmText(const std::vector<GirKernel> &kernels, const Ta
   for (size_t i = 0; i < kernels.size(); ++i) {
     llvm::LLVMContext context;
     auto machine = makeTargetMachine(target.sim ? simHost() : target);
-    FUSEC_TRY(auto module, emitModule(context, kernels[i], codes[i], target, *machine));
+    FUSEC_TRY(auto module, emitModule(context, kernels[i], codes[i], target, checked, *machine));
     module->print(out, nullptr);
   }
   return text;
 }
 
 Result<std::vector<std::string>> assemblyTexts(const std::vector<GirKernel> &kernels,
-                                               const Target &target, int threads) {
+                                               const Target &target,
+                                               const CodegenOptions &options) {
   if (kernels.empty())
     return std::vector<std::string>();
-  return compileEach(kernels, target, threads, true);
+  return compileEach(kernels, target, options, true);
 }
 
 Result<std::vector<CodeImage>> compileKernels(const std::vector<GirKernel> &kernels,
                                               const Target &target, const CodegenOptions &options) {
   if (target.kind == TargetKind::Nvidia && !target.sim) {
-    FUSEC_TRY(auto texts, compileEach(kernels, target, options.threads, true));
+    FUSEC_TRY(auto texts, compileEach(kernels, target, options, true));
     return ptxImages(texts, target, options);
   }
-  FUSEC_TRY(auto objects, compileEach(kernels, target, options.threads, false));
+  FUSEC_TRY(auto objects, compileEach(kernels, target, options, false));
   const bool amd = target.kind == TargetKind::Amd && !target.sim;
   FUSEC_TRY(auto bytes, linkImage(objects, amd, options.tempDir));
   CodeImage image;
+  if (amd) {
+    FUSEC_CHECK(mergeMetadata(bytes));
+    image.resources = codeObjectResources(bytes);
+  }
   image.format = target.sim ? CodeImage::Format::SimElf
                  : amd      ? CodeImage::Format::Hsaco
                             : CodeImage::Format::Elf;

@@ -1,4 +1,5 @@
 #pragma once
+#include "Codegen/Resources.h"
 #include "Gir/Gir.h"
 #include "Target/Target.h"
 
@@ -27,11 +28,14 @@ struct CodeImage {
   int minDriverCuda =
       0; // Ptx, Cubin: lowest CUDA version (1000 * major + 10 * minor) whose driver loads it
   std::vector<uint8_t> bytes;
+  std::vector<EntryResources> resources; // Cubin, Hsaco: by the names of entries
 };
 
 struct CodegenOptions {
   int threads = 1;
   std::string ptxasPath; // empty: NVIDIA targets get PTX only
+  /// Waits for other blocks that last for ever end with an error (NVIDIA; sim finds them in any case).
+  bool checked = false;
   int minDriverCuda = 0; // leave out images that a driver of this CUDA version cannot load; 0: none
   std::string tempDir = "/tmp"; // of the files that linker and ptxas exchange
 };
@@ -39,12 +43,13 @@ struct CodegenOptions {
 /// Symbols and facts of the kernels, in order; symbols are C identifiers and unique.
 std::vector<KernelCode> kernelCodes(const std::vector<GirKernel> &kernels, const Target &target);
 
-/// LLVM IR as the emitter makes it, before any optimisation: stage "llvm".
-Result<std::string> emitLlvmText(const std::vector<GirKernel> &kernels, const Target &target);
+/// LLVM IR as the emitter makes it, before any optimisation: stage "llvm". `checked`: as in CodegenOptions.
+Result<std::string> emitLlvmText(const std::vector<GirKernel> &kernels, const Target &target,
+                                 bool checked);
 
 /// Assembly of each kernel, in order, as the target's assembler reads it: stage "asm".
 Result<std::vector<std::string>> assemblyTexts(const std::vector<GirKernel> &kernels,
-                                               const Target &target, int threads);
+                                               const Target &target, const CodegenOptions &options);
 
 /// Machine code: stage "object". The kernels have passed `verify` and `allocate`. The bytes do not depend on
 /// `threads`. The first image is the preferred one; an NVIDIA target has its cubin (where ptxas is given)

@@ -1,12 +1,15 @@
 // Functions, parameters and phases. Expressions, statements and operations are in the files beside this one.
 #include "Codegen/Emitter.h"
 
+#include "Gir/Passes.h"
 #include "Gir/Walk.h"
 #include "fusec/bundle_format.h"
 
 namespace fusec {
 
 using llvm::Value;
+
+static_assert(kSharedAlignment == FUSEC_SHARED_ALIGN);
 
 Emitter::Emitter(const GirKernel &k, const KernelCode &code, const TargetHooks &hooks,
                  llvm::Module &module)
@@ -98,13 +101,21 @@ llvm::Function *Emitter::beginFunction(const std::string &name,
   cache.assign(kernel.body.nodes.size(), {});
   epoch = 0;
   inLane = inUnit = hasStreamed = false;
-  mask = guard = nullptr;
+  mask = guard = keepUnless = nullptr;
   return function;
 }
 
 /// Register buffers become allocas (all promoted where their indices are constant), Shared ones addresses.
 void Emitter::declareLocals() {
   Value *shared = nullptr;
+  if (threads && hooks.readsInFlight() > 0) {
+    auto *type = llvm::ArrayType::get(b.getInt64Ty(), 1);
+    auto *nowhere = new llvm::GlobalVariable(
+        module, type, true, llvm::GlobalValue::InternalLinkage, llvm::Constant::getNullValue(type),
+        function->getName() + "_nowhere", nullptr, llvm::GlobalValue::NotThreadLocal, 1);
+    nowhere->setAlignment(llvm::Align(8));
+    safePlace = nowhere;
+  }
   if (!threads) {
     shared = function->getArg(function->arg_size() - 2);
     static_cast<llvm::Argument *>(shared)->addAttr(llvm::Attribute::NoAlias);
@@ -114,7 +125,7 @@ void Emitter::declareLocals() {
     auto *global = new llvm::GlobalVariable(
         module, type, false, llvm::GlobalValue::InternalLinkage, llvm::UndefValue::get(type),
         function->getName() + "_shared", nullptr, llvm::GlobalValue::NotThreadLocal, 3);
-    global->setAlignment(llvm::Align(64));
+    global->setAlignment(llvm::Align(kSharedAlignment));
     shared = global;
   }
   for (size_t i = 0; i < kernel.buffers.size(); ++i) {

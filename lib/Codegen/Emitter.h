@@ -73,9 +73,9 @@ private:
   void emitExchange(const Stmt &s);
   void emitSync(SyncScope scope);
   void emitCounting(const Stmt &s);
-  template <typename F> void emitWhere(llvm::Value *condition, F &&body);
+  void emitWhere(llvm::Value *condition, llvm::function_ref<void()> body);
   /// Stores to shared and global memory are made by one thread where the statement stands outside Lane loops.
-  template <typename F> void emitByWriter(const GirBuffer &buffer, F &&body);
+  void emitByWriter(const GirBuffer &buffer, llvm::function_ref<void()> body);
 
   // Expressions.cpp
   Val eval(NodeId id);
@@ -93,6 +93,19 @@ private:
   bool hasRead(NodeId id) const { return readsMemory[id]; }
   void forget();
 
+  // InFlight.cpp: reads that are on their way at once, where the target says how many.
+  struct Repeated {
+    VarId var;
+    int64_t trip;
+  };
+  bool countReads(const std::vector<Stmt> &stmts, std::vector<Repeated> &around,
+                  std::map<NodeId, int64_t> &reads) const;
+  void takeTurnsAtOnce(const Stmt &loop, llvm::BranchInst &back) const;
+  bool readsAnyway(const Scalar &s) const;
+  bool readsRegisters(NodeId id) const;
+  bool emitChosen(const Stmt &s, const Predicate &p);
+  bool emitChosenStore(const Stmt &s, const Predicate &p);
+
   // Memory.cpp
   struct Place {
     llvm::Value *base = nullptr; // pointer
@@ -107,7 +120,7 @@ private:
   Val loadRegister(BufferId buffer, const std::vector<Val> &indices);
   void storeRegister(BufferId buffer, const std::vector<Val> &indices, const Val &value);
   llvm::Value *registerSlot(BufferId buffer, const std::vector<Val> &indices);
-  Val loadScalarGuarded(llvm::Value *pointer, DType t, llvm::Value *guard);
+  Val loadScalarGuarded(llvm::Value *pointer, DType t, llvm::Value *guard, llvm::Value *elsewhere);
   llvm::Value *loadAtDistances(const Place &p, llvm::Type *element, llvm::Align align,
                                llvm::Value *on); // Distances.cpp
   llvm::Value *fromMemory(DType t, llvm::Value *v);
@@ -204,7 +217,8 @@ private:
   llvm::Value *gridWords = nullptr; // of the entry for all phases: barrier and counters
   llvm::Value *threadLane = nullptr, *threadUnit = nullptr; // i64, where lanes are threads
   bool inLane = false, inUnit = false, hasStreamed = false;
-  llvm::Value *mask = nullptr; // lanes that are on; null: all
+  llvm::Value *keepUnless = nullptr; // i1, null for true: registers take new values
+  llvm::Value *mask = nullptr;       // lanes that are on; null: all
   // i1, null for true: some lane wants what the ReadIfs around an expression guard. Scalars and whole vectors obey it.
   llvm::Value *guard = nullptr;
 

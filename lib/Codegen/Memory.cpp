@@ -72,9 +72,9 @@ Value *Emitter::pointers(const Place &p, DType t) {
 }
 
 /// A scalar from `pointer`; where `condition` does not hold, the access goes elsewhere and the value is arbitrary.
-Val Emitter::loadScalarGuarded(Value *pointer, DType t, Value *condition) {
-  if (condition && safePlace)
-    pointer = b.CreateSelect(condition, pointer, safePlace);
+Val Emitter::loadScalarGuarded(Value *pointer, DType t, Value *condition, Value *elsewhere) {
+  if (condition && elsewhere)
+    pointer = b.CreateSelect(condition, pointer, elsewhere);
   llvm::Type *type = elementInMemory(b, t);
   return {fromMemory(t, b.CreateAlignedLoad(type, pointer, llvm::Align(sizeInBytes(t))))};
 }
@@ -88,7 +88,8 @@ Val Emitter::load(BufferId id, const std::vector<Val> &indices) {
   Place p = place(id, indices);
   llvm::Type *element = elementInMemory(b, t);
   if (p.index.uniform())
-    return loadScalarGuarded(b.CreateGEP(element, p.base, p.index.v), t, guard);
+    return loadScalarGuarded(b.CreateGEP(element, p.base, p.index.v), t, guard,
+                             buffer.level == MemLevel::Shared && threads ? p.base : safePlace);
   auto *type = llvm::FixedVectorType::get(element, width);
   Value *on = mask;
   Value *nothing = llvm::Constant::getNullValue(type);
@@ -276,7 +277,7 @@ Val Emitter::evalReadIf(const Scalar &s) {
     indices = evalAll(s.args, 2);
   const bool fromRegister = kernel.buffers[s.index].level == MemLevel::Register;
 
-  if (threads) {
+  if (threads && !readsAnyway(s)) {
     auto *then = llvm::BasicBlock::Create(context, "read", function);
     auto *after = llvm::BasicBlock::Create(context, "after", function);
     auto *from = b.GetInsertBlock();
@@ -297,7 +298,8 @@ Val Emitter::evalReadIf(const Scalar &s) {
   }
 
   Value *outerMask = mask, *outerGuard = guard;
-  guard = outerGuard ? b.CreateAnd(outerGuard, p.any) : p.any;
+  Value *wanted = threads ? p.lanes.v : p.any;
+  guard = outerGuard ? b.CreateAnd(outerGuard, wanted) : wanted;
   if (p.lanes.varying) {
     mask = outerMask ? b.CreateAnd(outerMask, p.lanes.v) : p.lanes.v;
     if (outerMask)
@@ -382,6 +384,8 @@ void Emitter::storeRegister(BufferId id, const std::vector<Val> &indices, const 
     v = b.CreateZExt(v, withShapeOf(b.getInt8Ty(), v->getType()));
   if (mask && buffer.perLane && width > 1)
     v = b.CreateSelect(mask, v, b.CreateLoad(v->getType(), slot));
+  if (keepUnless)
+    v = b.CreateSelect(keepUnless, v, b.CreateLoad(v->getType(), slot));
   b.CreateStore(v, slot);
 }
 

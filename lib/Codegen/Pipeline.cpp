@@ -17,6 +17,7 @@
 #include "llvm/Transforms/Scalar/InferAddressSpaces.h"
 #include "llvm/Transforms/Scalar/LICM.h"
 #include "llvm/Transforms/Scalar/LoopPassManager.h"
+#include "llvm/Transforms/Scalar/LoopUnrollPass.h"
 #include "llvm/Transforms/Scalar/SROA.h"
 #include "llvm/Transforms/Scalar/SimplifyCFG.h"
 
@@ -87,6 +88,13 @@ void optimise(llvm::Module &module, llvm::TargetMachine &machine) {
   f.addPass(llvm::ADCEPass());
   if (llvm::Triple(module.getTargetTriple()).isX86())
     f.addPass(InterleaveChains());
+  if (llvm::Triple(module.getTargetTriple()).isAMDGPU()) {
+    // Only loops that the emitter has given a count; each turn's addresses begin with those of the first.
+    f.addPass(llvm::LoopUnrollPass(llvm::LoopUnrollOptions(3, /*OnlyWhenForced=*/true)));
+    f.addPass(llvm::InstCombinePass());
+    f.addPass(llvm::EarlyCSEPass(true));
+    f.addPass(llvm::SimplifyCFGPass());
+  }
   llvm::ModulePassManager m;
   m.addPass(llvm::AlwaysInlinerPass());
   m.addPass(llvm::createModuleToFunctionPassAdaptor(std::move(f)));

@@ -11,7 +11,7 @@ namespace fusec {
 void initialiseLlvm();
 std::unique_ptr<llvm::TargetMachine> makeTargetMachine(const Target &target);
 /// Our own list of passes: what explicit vectors and unrolled tiles need, and nothing that would vectorise, unroll or
-/// reassociate on its own.
+/// reassociate on its own; the unroller obeys the emitter.
 void optimise(llvm::Module &module, llvm::TargetMachine &machine);
 /// Object code or assembly text.
 std::string emitCode(llvm::Module &module, llvm::TargetMachine &machine, bool assembly);

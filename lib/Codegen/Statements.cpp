@@ -115,12 +115,13 @@ void Emitter::emitSeq(const Stmt &s, Value *trip) {
   emit(s.body);
   Value *next = b.CreateNSWAdd(count, b.getInt64(1));
   b.CreateStore(next, counter);
-  b.CreateCondBr(b.CreateICmpSLT(next, trip), loop, after);
+  llvm::BranchInst *back = b.CreateCondBr(b.CreateICmpSLT(next, trip), loop, after);
+  takeTurnsAtOnce(s, *back);
   b.SetInsertPoint(after);
   endLines(std::move(outer));
 }
 
-template <typename F> void Emitter::emitWhere(Value *condition, F &&body) {
+void Emitter::emitWhere(Value *condition, llvm::function_ref<void()> body) {
   if (auto *constant = llvm::dyn_cast<llvm::ConstantInt>(condition)) {
     if (constant->isOne())
       body();
@@ -137,6 +138,8 @@ template <typename F> void Emitter::emitWhere(Value *condition, F &&body) {
 
 void Emitter::emitIf(const Stmt &s) {
   Predicate p = evalPredicate(s.predicate);
+  if (emitChosen(s, p))
+    return;
   if (p.lanes.uniform()) {
     emitWhere(p.lanes.v, [&] { emit(s.body); });
     if (!s.elseBody.empty())
@@ -191,7 +194,7 @@ void Emitter::emitWhile(const Stmt &s) {
   b.SetInsertPoint(after);
 }
 
-template <typename F> void Emitter::emitByWriter(const GirBuffer &buffer, F &&body) {
+void Emitter::emitByWriter(const GirBuffer &buffer, llvm::function_ref<void()> body) {
   if (!threads || buffer.level == MemLevel::Register)
     return body();
   Value *writes = b.getTrue();

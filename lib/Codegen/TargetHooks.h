@@ -15,7 +15,7 @@ namespace fusec {
 ///   void fusec.gpu.sync.grid(ptr words, i32 blocks)       all blocks; `words`: bundle_format.h
 ///   void fusec.gpu.sync.begin(i32 phase, i64 block)       the thread begins a block, in a kernel with counters
 ///   void fusec.gpu.sync.signal(ptr words, i64 counter)    the counter rises by 1, once a block
-///   void fusec.gpu.sync.wait(ptr words, i64 first, i64 last, i64 count)   until these counters are `count`
+///   void fusec.gpu.sync.wait(ptr words, i64 first, i64 last, i64 count)   until each of these is `count` at least
 ///   void fusec.gpu.sync.leave(ptr words, i32 blocks, i64 counters)        the last block makes them 0
 ///   i32  fusec.gpu.shuffle.xor(i32 value, i32 laneMask)   the value of lane (own xor laneMask) of the unit
 ///   i32  fusec.gpu.lane0(i32 value)                       the value of the unit's first lane
@@ -28,6 +28,10 @@ public:
   virtual void markEntry(llvm::Function &entry, const GirKernel &kernel) const = 0;
   /// The entry's registers are to leave room for so many blocks of it on the device; not said where symbols give them.
   virtual void leaveRoomFor(llvm::Function &, int64_t) const {}
+  /// Reads of memory that a thread has on their way before it waits for the first: loops are unrolled to that many, and
+  /// reads under a condition go to a place of their own where it fails, not around a branch. 0: whoever translates
+  /// the code further sees to it.
+  virtual int64_t readsInFlight() const { return 0; }
   virtual void defineMachine(llvm::Module &module, const GirKernel &kernel) const = 0;
   /// Of the last cache, where a kernel says how its lines come and go: 0 for none.
   virtual int64_t lastCacheBytes() const { return 0; }
@@ -54,7 +58,7 @@ public:
 };
 
 std::unique_ptr<TargetHooks> makeCpuHooks(const Target &target);
-std::unique_ptr<TargetHooks> makeNvptxHooks(const Target &target);
+std::unique_ptr<TargetHooks> makeNvptxHooks(const Target &target, bool checked);
 std::unique_ptr<TargetHooks> makeAmdgpuHooks(const Target &target);
 
 /// Gives a declared function a body that is always inlined; `make` returns its result or null.

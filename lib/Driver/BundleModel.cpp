@@ -112,6 +112,7 @@ bundle::Program bundleProgram(const TargetState &target, std::map<Hash128, int32
   program.outputs = gir.outputs;
   program.steps = bundleSteps(gir.steps);
   program.decisions = target.decisions;
+  program.checked = target.checked;
   return program;
 }
 

@@ -178,6 +178,7 @@ Result<CompileOptions> pipelineOptions(const Options &given) {
     options.ptxasPath = given.ptxasPath;
   }
   FUSEC_TRY(options.minDriverCuda, cudaVersion(given.minDriver));
+  options.checked = given.checked;
   if (!given.signingKeyPath.empty() && given.output.empty())
     return Diagnostic{Diag::BadOption, "--sign " + given.signingKeyPath,
                       "there is no bundle to sign without -o"};
@@ -235,28 +236,38 @@ Explanation explain(const Options &given) {
     refuse({{Diag::BadOption, "explain", "makes no bundle and stops where the plan is known"}});
     return out;
   }
-  options.stopAfter = "schedule";
+  options.stopAfter = given.resources ? "object" : "schedule";
   try {
     Result<CompileOptions> pipeline = pipelineOptions(options);
     if (!pipeline) {
       refuse(pipeline.errors());
       return out;
     }
+    std::vector<ExplainedTarget> targets;
     pipeline->inspect = [&](const CompileState &state) -> Status {
-      FUSEC_TRY(std::vector<ExplainedTarget> targets,
-                fusec::explain(state, given.input, pipeline->import.dims));
-      out.text = explanationText(targets);
-      out.json = explanationJson(targets);
-      out.html = explanationHtml(targets);
-      return given.page.empty() ? success() : bundle::writeWhole(given.page, out.html);
+      FUSEC_TRY(targets, fusec::explain(state, given.input, pipeline->import.dims));
+      return success();
     };
     Result<CompileReport> report = fusec::compile(*pipeline);
     if (!report) {
       refuse(report.errors());
-    } else {
-      out.warnings = publicErrors(report->warnings);
-      out.notes = report->notes;
+      return out;
     }
+    for (ExplainedTarget &target : targets) {
+      target.withResources = given.resources;
+      for (const CompileReport::TargetReport &made : report->targets)
+        if (made.target == target.target)
+          target.resources = made.resources;
+    }
+    out.text = explanationText(targets);
+    out.json = explanationJson(targets);
+    out.html = explanationHtml(targets);
+    out.warnings = publicErrors(report->warnings);
+    out.notes = report->notes;
+    if (const Status written =
+            given.page.empty() ? success() : bundle::writeWhole(given.page, out.html);
+        !written.ok())
+      refuse(written.errors());
   } catch (const std::bad_alloc &) {
     refuse({{Diag::OutOfMemory, given.input, "the machine has not enough memory for this model"}});
   }

@@ -32,10 +32,14 @@ Status dumpImages(const TargetState &target,
 
 /// Assembly says in front of each kernel whose it is, as a comment of that assembler.
 Result<std::string> codeText(Stage stage, const std::vector<GirKernel> &kernels,
-                             const Target &target, int threads) {
+                             const TargetState &state, int threads) {
+  const Target &target = state.target;
+  CodegenOptions options;
+  options.threads = threads;
+  options.checked = state.checked;
   if (stage == Stage::Llvm)
-    return emitLlvmText(kernels, target);
-  FUSEC_TRY(std::vector<std::string> texts, assemblyTexts(kernels, target, threads));
+    return emitLlvmText(kernels, target, options.checked);
+  FUSEC_TRY(std::vector<std::string> texts, assemblyTexts(kernels, target, options));
   const bool x86 = target.sim || target.kind == TargetKind::Cpu;
   const std::string comment = x86 ? "# " : target.kind == TargetKind::Nvidia ? "// " : "; ";
   std::string all;
@@ -73,12 +77,12 @@ Status dumpCode(Stage stage, const CompileState &state,
     const std::vector<GirKernel> &all = target.gir.kernels;
     if (print) {
       FUSEC_TRY(std::string text,
-                codeText(stage, part ? part->kernelsOf(target) : all, target.target, threads));
+                codeText(stage, part ? part->kernelsOf(target) : all, target, threads));
       print("=== " + std::string(name(stage)) + " " + target.target.name + "\n" + text);
     }
     if (folder.empty())
       continue;
-    FUSEC_TRY(std::string text, codeText(stage, all, target.target, threads));
+    FUSEC_TRY(std::string text, codeText(stage, all, target, threads));
     const std::string file = std::string(name(stage)) + "." + fileName(target.target.name) +
                              (stage == Stage::Llvm ? ".ll" : ".s");
     FUSEC_CHECK(writeDump(folder, file, text.data(), text.size()));

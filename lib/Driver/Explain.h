@@ -1,5 +1,6 @@
 #pragma once
 #include "Driver/Decisions.h"
+#include "Driver/Resources.h"
 #include "Tiling/MovedBytes.h"
 
 namespace fusec {
@@ -73,6 +74,8 @@ struct ExplainedTarget {
     int tensors = 0;        // different ones that pass from the one kernel to the other
   };
   std::vector<Between> apart;
+  bool withResources = false; // they were asked for
+  std::optional<std::vector<KernelResources>> resources;
 };
 
 /// The plan of every target beside the plans in which every equation is a kernel of its own, composed and not. `state`

@@ -154,7 +154,8 @@ std::string explanationJson(const std::vector<ExplainedTarget> &targets) {
            ",\"unfused\":" + sums(t.unfused) +
            ",\"uncomposed\":" + (t.uncomposed ? sums(*t.uncomposed) : "null") +
            ",\"kernels\":" + list(t.kernels, kernel) + ",\"apart\":" +
-           list(t.apart, [&](const ExplainedTarget::Between &b) { return between(t, b); }) + "}\n";
+           list(t.apart, [&](const ExplainedTarget::Between &b) { return between(t, b); }) +
+           (t.withResources ? ",\"resources\":" + resourcesJson(t.resources) : "") + "}\n";
   return out;
 }
 

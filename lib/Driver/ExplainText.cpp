@@ -296,6 +296,8 @@ std::string explanationText(const std::vector<ExplainedTarget> &targets) {
     for (size_t k = 0; k < target.kernels.size(); ++k)
       out += kernelText(target, k, firstOf);
     out += apartText(target);
+    if (target.withResources)
+      out += resourcesText(target.resources);
   }
   return out;
 }

@@ -33,6 +33,9 @@ public:
       FUSEC_TRY(signingKey, bundle::readSecretKey(options.signingKeyPath));
     }
     FUSEC_CHECK(load());
+    for (TargetState &target : state.targets)
+      target.checked =
+          options.checked && target.target.kind != TargetKind::Cpu && !target.target.sim;
     if (begin(Stage::Graph)) {
       FUSEC_CHECK(timed("import", [&] { return import(); }));
       FUSEC_CHECK(timed("graph", [&] { return optimiseGraph(); }));
@@ -202,7 +205,7 @@ private:
                           "--dim, --shape, --set-input and --mark-output belong to the model, not "
                           "to a dump of a later stage"};
       FUSEC_CHECK(loadDump(text.str(), options.inputPath, targets, constants, state));
-      FUSEC_CHECK(checkMinDriver());
+      FUSEC_CHECK(checkGpuOptions());
       return verifyState(stage, state);
     }
     if (targets.empty()) {
@@ -211,10 +214,15 @@ private:
     }
     for (Target &target : targets)
       state.targets.push_back({std::move(target), {}, {}, {}, {}, {}});
-    return checkMinDriver();
+    return checkGpuOptions();
   }
 
-  Status checkMinDriver() const {
+  Status checkGpuOptions() const {
+    if (options.checked &&
+        std::all_of(state.targets.begin(), state.targets.end(),
+                    [](const TargetState &t) { return t.target.kind == TargetKind::Cpu; }))
+      return Diagnostic{Diag::BadOption, "--checked",
+                        "no target is a GPU, and the option speaks of those alone"};
     auto isNvidia = [](const TargetState &t) {
       return t.target.kind == TargetKind::Nvidia && !t.target.sim;
     };
@@ -337,6 +345,7 @@ private:
     codegen.threads = options.threads;
     codegen.ptxasPath = options.ptxasPath;
     codegen.minDriverCuda = options.minDriverCuda;
+    codegen.checked = target.checked;
     FUSEC_TRY(target.images, compileKernels(target.gir.kernels, target.target, codegen));
     const bool onlyPtx =
         target.images.size() == 1 && target.images[0].format == CodeImage::Format::Ptx;
@@ -349,7 +358,12 @@ private:
                              ", the bundle carries PTX that the driver compiles at load");
     report.targets.push_back({target.target.name, static_cast<int>(target.gir.kernels.size()),
                               static_cast<int>(target.gir.steps.size()), std::nullopt,
-                              target.plan.evaluations});
+                              target.plan.evaluations, std::nullopt});
+    report.targets.back().resources = resourcesOf(target);
+    if (report.targets.back().resources)
+      for (Diagnostic &warning :
+           spillWarnings(*report.targets.back().resources, target.target.name))
+        report.warnings.push_back(std::move(warning));
     if (begin(Stage::Gir)) // a dump of gir brings no schedules
       report.targets.back().predictedSec = predictedSeconds(target);
     return success();

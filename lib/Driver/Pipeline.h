@@ -1,4 +1,5 @@
 #pragma once
+#include "Driver/Resources.h"
 #include "Driver/Stages.h"
 #include "Fusion/Plan.h"
 #include "Onnx/Import.h"
@@ -32,6 +33,7 @@ struct CompileOptions {
   std::string ptxasPath;
   bool ptxOnly = false;  // no ptxas by the user's wish: its absence is not reported as a lack
   int minDriverCuda = 0; // see CodegenOptions
+  bool checked = false;  // see CodegenOptions
   std::string
       signingKeyPath; // Ed25519 secret key that the bundle is signed with; empty: not signed
   std::function<Status(const CompileState &)> inspect; // sees plan and schedules of all targets
@@ -53,6 +55,7 @@ struct CompileReport {
     std::optional<double>
         predictedSec; // of a run; none for a dump whose schedules were made before
     Evaluations evaluations;
+    std::optional<std::vector<KernelResources>> resources;
   };
   std::vector<TargetReport> targets;
   std::vector<std::string>

@@ -23,6 +23,7 @@ struct TargetState {
   std::string decisions;                               // decisionsText of both; the bundle tells it
   GirProgram gir;
   std::vector<CodeImage> images;
+  bool checked = false; // the kernels of a GPU look for waits in vain, and each is waited for
   // By a user, in a dump or a file of decisions; else by the search.
   bool planWritten = false, schedulesWritten = false;
 };

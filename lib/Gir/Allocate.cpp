@@ -12,8 +12,6 @@
 namespace fusec {
 namespace {
 
-constexpr int64_t kAlignment = 128; // bytes: two cache lines of a CPU, one of a GPU
-
 int64_t sizeOf(const GirBuffer &b) {
   return numElements(b.shape).constValue() * sizeInBytes(b.type);
 }
@@ -47,7 +45,7 @@ void allocate(GirKernel &kernel) {
       int64_t offset = 0;
       for (auto [begin, end] : taken)
         if (offset < end && begin < offset + sizeOf(buffer))
-          offset = (end + kAlignment - 1) / kAlignment * kAlignment;
+          offset = (end + kSharedAlignment - 1) / kSharedAlignment * kSharedAlignment;
       return offset;
     };
     int64_t offset = lowestFree(1);

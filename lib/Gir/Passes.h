@@ -25,6 +25,8 @@ void insertSyncs(GirKernel &kernel);
 
 /// Gives every Shared buffer its offset, with reuse of dead space, and sets `sharedBytes`.
 void allocate(GirKernel &kernel);
+/// Where Shared memory, and each buffer in it, begins: two cache lines of a CPU, one of a GPU.
+constexpr int64_t kSharedAlignment = 128;
 
 /// Registers of 32 bits that a lane needs: the most that its live Register buffers come to at any point.
 int64_t registersPerLane(const GirKernel &kernel);

@@ -3,7 +3,8 @@
 // A block does all that it has to do in one phase before it begins the next one, and waits only for what earlier phases
 // signal. So the blocks of phase 0 end; and if those of all phases before p end, every counter that phase p waits for
 // reaches what it gets, and those of p end too: no deadlock, whatever the number of blocks that run at once, as long as
-// each of these has its place. The counts of a kernel's blocks are taken one by one, at the symbols' `opt`.
+// each of these has its place. The counts of a kernel's blocks are taken one by one: at the symbols' `opt`, where they
+// have to be few enough, and at the ends of their ranges, or as near to these as can be counted.
 #include "Gir/Scope.h"
 #include "Gir/Walk.h"
 #include "Support/OptValues.h"
@@ -28,26 +29,25 @@ bool holdsCounting(const Stmt &s) {
 
 class CounterVerifier {
 public:
-  explicit CounterVerifier(const GirKernel &kernel)
-      : kernel(kernel), values(kernel.vars.size()), signalPhase(kernel.counters.size(), -1),
-        signals(kernel.counters.size()) {
-    opt = optValues(kernel.symbols);
-  }
+  CounterVerifier(const GirKernel &kernel, std::vector<int64_t> symbols, int64_t mostSteps)
+      : kernel(kernel), symbols(std::move(symbols)), mostSteps(mostSteps),
+        values(kernel.vars.size()), signalPhase(kernel.counters.size(), -1),
+        signals(kernel.counters.size()) {}
 
   std::vector<std::string> run() {
     for (const GirCounters &c : kernel.counters)
-      sizes.push_back(c.count.evaluate(opt).value_or(0));
+      sizes.push_back(c.count.evaluate(symbols).value_or(0));
     need(!kernel.phases[0].waiting, "the first phase waits for nothing");
     need(!kernel.rounds || kernel.counters.empty(), "a kernel with rounds has no counters");
     places();
     for (phase = 0; problems.empty() && phase < static_cast<int>(kernel.phases.size()); ++phase) {
       steps = 0;
       blocks(kernel.phases[static_cast<size_t>(phase)], 0);
-      need(steps < kMostCountingSteps,
-           "blocks of a phase with counters are few enough to be counted");
+      uncounted = uncounted || steps >= mostSteps;
     }
     return std::move(problems);
   }
+  bool isCounted() const { return !uncounted; }
 
 private:
   static constexpr size_t kMostProblems = 4;
@@ -85,14 +85,16 @@ private:
   void blocks(const Phase &p, size_t depth) {
     if (depth == p.blocks.size())
       return list(p.body);
-    const int64_t trip = p.blocks[depth].trip.evaluate(opt).value_or(0);
-    for (int64_t i = 0; i < trip && steps < kMostCountingSteps; ++i) {
+    const int64_t trip = p.blocks[depth].trip.evaluate(symbols).value_or(0);
+    for (int64_t i = 0; i < trip && steps < mostSteps; ++i) {
       values[static_cast<size_t>(p.blocks[depth].var)] = i;
       blocks(p, depth + 1);
     }
   }
 
-  std::optional<int64_t> valueOf(NodeId id) const { return integerValue(kernel, id, values, opt); }
+  std::optional<int64_t> valueOf(NodeId id) const {
+    return integerValue(kernel, id, values, symbols);
+  }
 
   void list(const std::vector<Stmt> &stmts) {
     for (const Stmt &s : stmts) {
@@ -108,8 +110,8 @@ private:
       need(decides.has_value(), "no data decides how often counters rise");
       if (s.kind == StmtKind::If)
         list(decides.value_or(1) ? s.body : s.elseBody);
-      for (int64_t i = 0;
-           s.kind == StmtKind::Loop && i < decides.value_or(0) && steps < kMostCountingSteps; ++i) {
+      for (int64_t i = 0; s.kind == StmtKind::Loop && i < decides.value_or(0) && steps < mostSteps;
+           ++i) {
         values[static_cast<size_t>(s.var)] = i;
         list(s.body);
       }
@@ -142,15 +144,65 @@ private:
   }
 
   const GirKernel &kernel;
-  std::vector<int64_t> opt, values; // of symbols, of loop variables
-  std::vector<int64_t> sizes;       // of each set of counters, as all of these
+  const std::vector<int64_t> symbols;
+  const int64_t mostSteps;
+  std::vector<int64_t> values; // of loop variables
+  std::vector<int64_t> sizes;  // of each set of counters, as all of these
   std::vector<int> signalPhase;
   std::vector<std::map<int64_t, int64_t>> signals; // counter -> how many
   std::set<std::tuple<CounterId, int64_t, int64_t, int64_t>> seen;
   int phase = 0;
   int64_t steps = 0;
+  bool uncounted = false;
   std::vector<std::string> problems;
 };
+
+/// Blocks of the largest phase; nullopt where they are no number of 64 bits.
+std::optional<int64_t> mostBlocks(const GirKernel &kernel, const std::vector<int64_t> &symbols) {
+  int64_t most = 0;
+  for (const Phase &p : kernel.phases) {
+    const std::optional<int64_t> blocks = gridSize(p).evaluate(symbols);
+    if (!blocks)
+      return std::nullopt;
+    most = std::max(most, *blocks);
+  }
+  return most;
+}
+
+/// Values of the symbols beside `opt`: all at the lower ends of their ranges, all at the upper ones, and each alone.
+std::vector<std::vector<int64_t>> endsOfRanges(const std::vector<Symbol> &symbols) {
+  const std::vector<int64_t> opt = optValues(symbols);
+  std::vector<int64_t> low, high;
+  for (const Symbol &s : symbols) {
+    low.push_back((s.min + s.divisor - 1) / s.divisor * s.divisor);
+    high.push_back(s.max / s.divisor * s.divisor);
+  }
+  std::vector<std::vector<int64_t>> list = {low, high};
+  for (size_t i = 0; symbols.size() > 1 && i < symbols.size(); ++i)
+    for (const int64_t end : {low[i], high[i]}) {
+      list.push_back(opt);
+      list.back()[i] = end;
+    }
+  return list;
+}
+
+/// ", at n=4, m=1"
+std::string valuesText(const std::vector<Symbol> &symbols, const std::vector<int64_t> &values) {
+  std::string text;
+  for (size_t i = 0; i < symbols.size(); ++i)
+    text += (i == 0 ? ", at " : ", ") + symbols[i].name + "=" + std::to_string(values[i]);
+  return text;
+}
+
+/// Half the way back to `opt`.
+std::vector<int64_t> nearer(const std::vector<int64_t> &values,
+                            const std::vector<Symbol> &symbols) {
+  std::vector<int64_t> half;
+  for (size_t i = 0; i < symbols.size(); ++i)
+    half.push_back(symbols[i].opt +
+                   (values[i] - symbols[i].opt) / 2 / symbols[i].divisor * symbols[i].divisor);
+  return half;
+}
 
 } // namespace
 
@@ -159,7 +211,25 @@ std::vector<std::string> counterProblems(const GirKernel &kernel) {
                                  [](const Phase &p) { return p.waiting; });
   if (kernel.phases.empty() || (kernel.counters.empty() && !waits))
     return {};
-  return CounterVerifier(kernel).run();
+  const std::vector<int64_t> opt = optValues(kernel.symbols);
+  CounterVerifier atOpt(kernel, opt, kMostCountingSteps);
+  std::vector<std::string> problems = atOpt.run();
+  if (!atOpt.isCounted())
+    problems.push_back("blocks of a phase with counters are few enough to be counted");
+  constexpr int64_t kMostStepsAtEnds = 1 << 17;
+  for (std::vector<int64_t> values : endsOfRanges(kernel.symbols))
+    for (bool counted = false; !counted && problems.empty() && values != opt;
+         values = nearer(values, kernel.symbols)) {
+      if (mostBlocks(kernel, values).value_or(kMostStepsAtEnds) >= kMostStepsAtEnds)
+        continue;
+      CounterVerifier verifier(kernel, values, kMostStepsAtEnds);
+      std::vector<std::string> found = verifier.run();
+      counted = verifier.isCounted();
+      if (counted)
+        for (const std::string &problem : found)
+          problems.push_back(problem + valuesText(kernel.symbols, values));
+    }
+  return problems;
 }
 
 } // namespace fusec

@@ -35,6 +35,7 @@ public:
 
 private:
   fusert_status checkCapture();
+  fusert_status checkedLaunch(const bundle::Kernel &kernel);
   fusert_status launchGrid(const Launch &l, const GpuDevice::GridEntry &entry, bool &launched);
 
   const GpuDevice &device;
@@ -160,9 +161,17 @@ fusert_status GpuQueue::launch(Launch &l) {
     const int error =
         api.launch(device.entries[l.kernel][phase], static_cast<unsigned>(l.grids[phase]), 1, 1,
                    static_cast<unsigned>(threads), 1, 1, 0, stream, parameters.data(), nullptr);
-    return error == 0 ? FUSERT_OK
+    return error == 0 ? checkedLaunch(k)
                       : device.check(error, ("launching kernel '" + k.symbol + "'").c_str());
   });
+}
+
+/// What a kernel did wrong is told when the stream is waited for: in a checked program behind each launch.
+fusert_status GpuQueue::checkedLaunch(const bundle::Kernel &kernel) {
+  if (!device.program->checked)
+    return FUSERT_OK;
+  const int error = api.streamWait(stream);
+  return error == 0 ? FUSERT_OK : device.check(error, ("kernel '" + kernel.symbol + "'").c_str());
 }
 
 /// `parameters` holds buffers and dims. Not launched where the driver does not let blocks wait for each other, be it on
@@ -185,7 +194,7 @@ fusert_status GpuQueue::launchGrid(const Launch &l, const GpuDevice::GridEntry &
     launched = false;
     return FUSERT_OK;
   }
-  return error == 0 ? FUSERT_OK
+  return error == 0 ? checkedLaunch(k)
                     : device.check(error, ("launching kernel '" + k.symbol + "'").c_str());
 }
 

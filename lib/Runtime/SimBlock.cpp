@@ -21,9 +21,10 @@ fusert_status SimBlockRunner::startPhase(const bundle::Kernel &k, int32_t p, con
   threads.resize(static_cast<size_t>(count));
   ready.reserve(static_cast<size_t>(count));
   units.resize(static_cast<size_t>(k.units));
-  sharedMemory.resize(static_cast<size_t>(k.scratchBytes) + 128);
-  shared = reinterpret_cast<uint8_t *>((reinterpret_cast<uintptr_t>(sharedMemory.data()) + 127) /
-                                       128 * 128);
+  sharedMemory.resize(static_cast<size_t>(k.scratchBytes) + FUSEC_SHARED_ALIGN);
+  shared = reinterpret_cast<uint8_t *>(
+      (reinterpret_cast<uintptr_t>(sharedMemory.data()) + FUSEC_SHARED_ALIGN - 1) /
+      FUSEC_SHARED_ALIGN * FUSEC_SHARED_ALIGN);
   sharedShadow.reserve(static_cast<size_t>(k.scratchBytes));
   phaseSerial = serial + 1;
   phaseBlocks.clear();

@@ -70,7 +70,7 @@ int64_t SimGrid::valueOf(int64_t counter) const {
 
 bool SimGrid::reached(int64_t first, int64_t last, int64_t count) const {
   for (int64_t c = first; c <= last; ++c)
-    if (valueOf(c) != count)
+    if (valueOf(c) < count)
       return false;
   return true;
 }

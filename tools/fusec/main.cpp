@@ -233,6 +233,11 @@ void addCompileOptions(CLI::App &app, CommandLine &line) {
   app.add_option(
       "--min-driver", options.minDriver,
       "CUDA version of the oldest NVIDIA driver that must load the bundle, such as 12.4");
+  app.add_flag(
+      "--checked", options.checked,
+      "kernels of GPUs that would wait for each other for ever end with an error, and the "
+      "runtime waits for each launch, so that it can name a kernel that fails; sim targets "
+      "always check");
   app.add_option("--sign", options.signingKeyPath,
                  "sign the bundle with the Ed25519 secret key in this file");
   app.add_option("--make-key", line.makeKey,
@@ -285,6 +290,8 @@ int runCompile(CommandLine &line) {
 int runExplain(CommandLine &line) {
   Options &options = line.compile;
   options.targets = splitCommas(line.targets);
+  if (options.resources)
+    options.ptxasPath = line.ptxas.empty() ? findPtxas() : line.ptxas;
   const Explanation explanation = explain(options);
   if (!explanation.ok())
     return report(explanation.errors);
@@ -320,6 +327,10 @@ int runTool(int argc, char **argv) {
       "explain", "say which kernels the model becomes, what they move and take, and why");
   addModelOptions(*explained, line);
   explained->add_flag("--json", line.explainJson, "one JSON object a target, each on one line");
+  explained->add_flag("--resources", line.compile.resources,
+                      "make the machine code too and say what it takes on a GPU: registers, "
+                      "spills, shared bytes, barriers, what the assembler remarks");
+  explained->add_option("--ptxas", line.ptxas, "ptxas to use for that; 'none' for PTX only");
   explained->add_option("--html", line.compile.page,
                         "write a page to click through into this file");
   CLI::App *diffed = app.add_subcommand(

@@ -13,6 +13,9 @@ public:
   explicit AmdgpuHooks(int waveLanes) : waveLanes(waveLanes) {}
   bool lanesAreThreads() const override { return true; }
 
+  /// 256 bytes of f32 a thread would be better for memory alone, but not with the registers that they take.
+  int64_t readsInFlight() const override { return 32; }
+
   void markEntry(llvm::Function &entry, const GirKernel &kernel) const override {
     entry.setCallingConv(llvm::CallingConv::AMDGPU_KERNEL);
     entry.addFnAttr(llvm::Attribute::NoUnwind);

@@ -31,14 +31,49 @@ llvm::BasicBlock *blockOf(llvm::Function &f, const char *name) {
   return llvm::BasicBlock::Create(f.getContext(), name, &f);
 }
 
+/// Asks for the word until reached(word) holds; between two looks the thread sleeps, longer and longer, so that those
+/// which wait leave the memory to those which work. Where `checked`, a thread that has waited for a minute or so ends
+/// the kernel with an error: it waits in vain, and no watchdog would end it.
+template <typename F>
+void waitUntil(llvm::IRBuilder<> &b, llvm::Function &f, Value *word, bool checked, F reached) {
+  constexpr uint32_t kFirstSleep = 16, kLongestSleep = 256; // ns
+  constexpr uint32_t kMostLooks = 1u << 27;
+  auto *wait = blockOf(f, "wait"), *again = blockOf(f, "again"), *done = blockOf(f, "reached");
+  llvm::BasicBlock *before = b.GetInsertBlock();
+  b.CreateBr(wait);
+  b.SetInsertPoint(wait);
+  llvm::PHINode *sleep = b.CreatePHI(b.getInt32Ty(), 2), *looks = b.CreatePHI(b.getInt32Ty(), 2);
+  sleep->addIncoming(b.getInt32(kFirstSleep), before);
+  looks->addIncoming(b.getInt32(0), before);
+  b.CreateCondBr(reached(acquire(b, word)), done, again);
+  b.SetInsertPoint(again);
+  assembly(b, "nanosleep.u32 $0;", "r", {sleep}, b.getVoidTy());
+  Value *more = b.CreateAdd(looks, b.getInt32(1));
+  if (checked) {
+    auto *vain = blockOf(f, "vain"), *on = blockOf(f, "on");
+    b.CreateCondBr(b.CreateICmpEQ(more, b.getInt32(kMostLooks)), vain, on);
+    b.SetInsertPoint(vain);
+    assembly(b, "trap;", "", {}, b.getVoidTy());
+    b.CreateBr(on);
+    b.SetInsertPoint(on);
+  }
+  Value *doubled = b.CreateShl(sleep, b.getInt32(1));
+  Value *longest = b.getInt32(kLongestSleep);
+  sleep->addIncoming(b.CreateSelect(b.CreateICmpULT(doubled, longest), doubled, longest),
+                     b.GetInsertBlock());
+  looks->addIncoming(more, b.GetInsertBlock());
+  b.CreateBr(wait);
+  b.SetInsertPoint(done);
+}
+
 Value *threadNumber(llvm::IRBuilder<> &b) {
   return b.CreateIntrinsic(in::nvvm_read_ptx_sreg_tid_x, {}, {});
 }
 
 /// Block 0 adds 2^31 - (blocks - 1), every other block 1, so that the word's top bit flips when all have come: it needs
 /// no reset between barriers and launches.
-Value *gridBarrier(llvm::IRBuilder<> &b, llvm::Function &f) {
-  auto *arrive = blockOf(f, "arrive"), *wait = blockOf(f, "wait"), *done = blockOf(f, "done");
+Value *gridBarrier(llvm::IRBuilder<> &b, llvm::Function &f, bool checked) {
+  auto *arrive = blockOf(f, "arrive"), *done = blockOf(f, "done");
   b.CreateIntrinsic(in::nvvm_barrier0, {}, {});
   b.CreateCondBr(b.CreateICmpEQ(threadNumber(b), b.getInt32(0)), arrive, done);
   b.SetInsertPoint(arrive);
@@ -47,10 +82,9 @@ Value *gridBarrier(llvm::IRBuilder<> &b, llvm::Function &f) {
   Value *added = b.CreateSelect(b.CreateICmpEQ(block, b.getInt32(0)), flip, b.getInt32(1));
   Value *before = assembly(b, "atom.add.release.gpu.global.u32 $0, [$1], $2;", "=r,l,r,~{memory}",
                            {f.getArg(0), added}, b.getInt32Ty());
-  b.CreateBr(wait);
-  b.SetInsertPoint(wait);
-  Value *now = acquire(b, f.getArg(0));
-  b.CreateCondBr(b.CreateICmpSLT(b.CreateXor(now, before), b.getInt32(0)), done, wait);
+  waitUntil(b, f, f.getArg(0), checked,
+            [&](Value *now) { return b.CreateICmpSLT(b.CreateXor(now, before), b.getInt32(0)); });
+  b.CreateBr(done);
   b.SetInsertPoint(done);
   b.CreateIntrinsic(in::nvvm_barrier0, {}, {});
   return nullptr;
@@ -96,15 +130,11 @@ Value *signalCounter(llvm::IRBuilder<> &b, llvm::Function &f) {
 }
 
 /// wait(words, first, last, count): each counter by a thread of its own, so that their latencies do not add up.
-Value *waitForCounters(llvm::IRBuilder<> &b, llvm::Function &f, int threads) {
+Value *waitForCounters(llvm::IRBuilder<> &b, llvm::Function &f, int threads, bool checked) {
   Value *count = b.CreateTrunc(f.getArg(3), b.getInt32Ty());
   spread(b, f, threads, f.getArg(1), f.getArg(2), [&](Value *i) {
-    Value *word = counterWord(b, f.getArg(0), i);
-    auto *wait = blockOf(f, "wait"), *reached = blockOf(f, "reached");
-    b.CreateBr(wait);
-    b.SetInsertPoint(wait);
-    b.CreateCondBr(b.CreateICmpEQ(acquire(b, word), count), reached, wait);
-    b.SetInsertPoint(reached);
+    waitUntil(b, f, counterWord(b, f.getArg(0), i), checked,
+              [&](Value *now) { return b.CreateICmpUGE(now, count); });
   });
   return nullptr;
 }
@@ -140,7 +170,7 @@ Value *leaveGrid(llvm::IRBuilder<> &b, llvm::Function &f, int threads) {
 
 class NvptxHooks final : public TargetHooks {
 public:
-  explicit NvptxHooks(int cores) : cores(cores) {}
+  NvptxHooks(int cores, bool checked) : cores(cores), checked(checked) {}
 
   bool lanesAreThreads() const override { return true; }
 
@@ -176,12 +206,13 @@ public:
       b.CreateIntrinsic(in::nvvm_barrier0, {}, {});
       return nullptr;
     });
-    define(module, "fusec.gpu.sync.grid", gridBarrier);
+    define(module, "fusec.gpu.sync.grid",
+           [&](auto &b, llvm::Function &f) { return gridBarrier(b, f, checked); });
     const int threads = kernel.units * lanes;
     define(module, "fusec.gpu.sync.begin", [&](auto &, auto &) -> Value * { return nullptr; });
     define(module, "fusec.gpu.sync.signal", signalCounter);
     define(module, "fusec.gpu.sync.wait",
-           [&](auto &b, llvm::Function &f) { return waitForCounters(b, f, threads); });
+           [&](auto &b, llvm::Function &f) { return waitForCounters(b, f, threads, checked); });
     define(module, "fusec.gpu.sync.leave",
            [&](auto &b, llvm::Function &f) { return leaveGrid(b, f, threads); });
     define(module, "fusec.gpu.sync.unit", [&](auto &b, auto &) -> Value * {
@@ -211,12 +242,13 @@ private:
   }
 
   const int cores;
+  const bool checked;
 };
 
 } // namespace
 
-std::unique_ptr<TargetHooks> makeNvptxHooks(const Target &target) {
-  return std::make_unique<NvptxHooks>(target.cores);
+std::unique_ptr<TargetHooks> makeNvptxHooks(const Target &target, bool checked) {
+  return std::make_unique<NvptxHooks>(target.cores, checked);
 }
 
 } // namespace fusec

@@ -83,44 +83,83 @@ int cudaOfPtxas(const std::string &path, const std::string &messages) {
   return major * 1000 + minor * 10;
 }
 
+struct Assembled {
+  int cuda = 0; // version of the assembler
+  std::vector<uint8_t> cubin;
+  std::vector<EntryResources> resources;
+};
+
+Result<Assembled> assemble(const std::string &ptx, const Target &target,
+                           const CodegenOptions &options) {
+  FUSEC_TRY(TempDir dir, TempDir::create(options.tempDir));
+  const std::string in = dir.path() + "/kernels.ptx", out = dir.path() + "/kernels.cubin",
+                    log = dir.path() + "/log";
+  FUSEC_CHECK(writeFile(in, ptx));
+  Assembled made;
+  made.cuda = cudaOfPtxas(options.ptxasPath, log);
+  if (made.cuda == 0)
+    return Diagnostic{Diag::ToolMissing, options.ptxasPath,
+                      "expected NVIDIA's ptxas; this does not run as one"};
+  std::vector<std::string> command = {
+      options.ptxasPath, "-O3", "-v", "-arch=" + target.cpu, in, "-o", out};
+  // A kernel of 29 phases takes ptxas 2 s alone, all of EfficientNet-B0 6.8 s; on two cores 3.0 s with this. The
+  // bytes depend on the number, which is therefore nobody's choice.
+  constexpr int kFirstThatSplits = 13000; // CUDA 13.0, the oldest that was tried
+  if (made.cuda >= kFirstThatSplits)
+    command.emplace_back("--split-compile=4");
+  if (runTool(command, log) != 0) {
+    auto messages = readFile(log);
+    return Diagnostic{
+        Diag::ToolMissing, options.ptxasPath,
+        "refuses the PTX for " + target.cpu + ": " +
+            (messages ? std::string(messages->begin(), messages->end()) : std::string())};
+  }
+  FUSEC_TRY(made.cubin, readFile(out));
+  FUSEC_TRY(auto said, readFile(log));
+  made.resources = parsePtxasLog({reinterpret_cast<const char *>(said.data()), said.size()});
+  return made;
+}
+
+/// Takes the cap off the registers of entries that spill under it (TargetHooks::leaveRoomFor): what they would hold
+/// from round to round would lie in memory, and a device with fewer cores than the target has no room for all their
+/// blocks anyway. True where there was one.
+bool dropVainCaps(std::string &ptx, const std::vector<EntryResources> &resources) {
+  bool dropped = false;
+  for (const EntryResources &entry : resources) {
+    if (entry.spillStores + entry.spillLoads == 0)
+      continue;
+    const size_t head = ptx.find(".entry " + entry.entry + "(");
+    const size_t body = head == std::string::npos ? head : ptx.find("\n{", head);
+    const size_t cap = head == std::string::npos ? head : ptx.find("\n.minnctapersm", head);
+    if (cap == std::string::npos || body == std::string::npos || cap > body)
+      continue;
+    ptx.erase(cap, ptx.find('\n', cap + 1) - cap);
+    dropped = true;
+  }
+  return dropped;
+}
+
 } // namespace
 
 Result<std::vector<CodeImage>> ptxImages(const std::vector<std::string> &texts,
                                          const Target &target, const CodegenOptions &options) {
   std::vector<CodeImage> images;
-  const std::string ptx = joined(texts);
-  const int isa = isaVersion(ptx);
+  std::string ptx = joined(texts);
   if (!options.ptxasPath.empty()) {
-    FUSEC_TRY(TempDir dir, TempDir::create(options.tempDir));
-    const std::string in = dir.path() + "/kernels.ptx", out = dir.path() + "/kernels.cubin",
-                      log = dir.path() + "/log";
-    FUSEC_CHECK(writeFile(in, ptx));
-    int cuda = cudaOfPtxas(options.ptxasPath, log);
-    if (cuda == 0)
-      return Diagnostic{Diag::ToolMissing, options.ptxasPath,
-                        "expected NVIDIA's ptxas; this does not run as one"};
-    std::vector<std::string> command = {
-        options.ptxasPath, "-O3", "-arch=" + target.cpu, in, "-o", out};
-    // A kernel of 29 phases takes ptxas 2 s alone, all of EfficientNet-B0 6.8 s; on two cores 3.0 s with this. The
-    // bytes depend on the number, which is therefore nobody's choice.
-    constexpr int kFirstThatSplits = 13000; // CUDA 13.0, the oldest that was tried
-    if (cuda >= kFirstThatSplits)
-      command.emplace_back("--split-compile=4");
-    if (runTool(command, log) != 0) {
-      auto messages = readFile(log);
-      return Diagnostic{
-          Diag::ToolMissing, options.ptxasPath,
-          "refuses the PTX for " + target.cpu + ": " +
-              (messages ? std::string(messages->begin(), messages->end()) : std::string())};
+    FUSEC_TRY(Assembled made, assemble(ptx, target, options));
+    if (dropVainCaps(ptx, made.resources)) {
+      FUSEC_TRY(made, assemble(ptx, target, options));
     }
-    FUSEC_TRY(auto bytes, readFile(out));
     CodeImage cubin;
     cubin.format = CodeImage::Format::Cubin;
     cubin.arch = target.cpu;
-    cubin.minDriverCuda = cuda / 1000 * 1000; // minor versions of one major run each other's cubins
-    cubin.bytes = std::move(bytes);
+    cubin.minDriverCuda =
+        made.cuda / 1000 * 1000; // minor versions of one major run each other's cubins
+    cubin.bytes = std::move(made.cubin);
+    cubin.resources = std::move(made.resources);
     images.push_back(std::move(cubin));
   }
+  const int isa = isaVersion(ptx);
   CodeImage text;
   text.format = CodeImage::Format::Ptx;
   text.arch = target.cpu;

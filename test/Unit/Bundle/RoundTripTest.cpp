@@ -15,6 +15,7 @@ Model richModel() {
   Model m = addModel();
   Program &p = m.programs[0];
   p.decisions = "plan {\n}\n";
+  p.checked = true;
   p.tensors.push_back(tensor("c", TensorKind::Constant, {4}));
   p.tensors.back().weight = 0;
   m.weights.push_back({DType::F32, reinterpret_cast<const uint8_t *>(kWeight), sizeof kWeight});
@@ -57,6 +58,7 @@ TEST_CASE("what is written is read back") {
   const Program &p = read->programs[0];
   CHECK(p.images[0].code == kernelImage("x86-64-v1"));
   CHECK(p.decisions == "plan {\n}\n");
+  CHECK(p.checked);
   REQUIRE(p.steps.size() == 6);
   CHECK(p.steps[0].variants.size() == 2);
   CHECK(p.steps[0].variants[0].guards[0].modulus == 8);

@@ -49,7 +49,7 @@ TEST_CASE("rows of any length and place are stored past the caches in whole line
           std::vector<Bytes> actual = {randomBytes(DType::F32, all, 1),
                                        randomBytes(DType::F32, all, 2)},
                              expected = actual;
-          auto text = emitLlvmText({kernel}, target);
+          auto text = emitLlvmText({kernel}, target, false);
           REQUIRE(text.ok());
           // One store in order for each vector of an iteration, none that asks whether it begins a line.
           CHECK(count(*text, "!nontemporal") == static_cast<size_t>(unroll));

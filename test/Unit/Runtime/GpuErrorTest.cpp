@@ -48,6 +48,28 @@ TEST_CASE("gpu: errors that end a process stay, others do not") {
     CHECK(after(error) == FUSERT_OK);
 }
 
+TEST_CASE("gpu: a checked program tells which kernel failed") {
+  for (const Vendor &v : vendors) {
+    Fake fake(v);
+    Model m = gpuModel({v.target}, {kGoodImage});
+    m.programs[0].checked = true;
+    Loaded loaded(*writeBundle(m), v.target);
+    std::vector<float> x(100, 1), y(100, -1);
+    REQUIRE(loaded.run(x.data(), y.data()) == FUSERT_OK); // makes its buffers
+    CHECK(y == std::vector<float>(100, 12.f));
+    const size_t before = std::string(fake.state().log).size();
+    REQUIRE(loaded.run(x.data(), y.data()) == FUSERT_OK);
+    const std::string log = std::string(fake.state().log).substr(before);
+    fake.failAt(
+        static_cast<int>(1 + std::count(log.begin(), log.begin() + log.find("streamWait"), '\n')),
+        700);
+    CHECK(loaded.run(x.data(), y.data()) == FUSERT_DEVICE_LOST);
+    CHECK(std::string(fusert_last_error()) ==
+          "kernel 'add' failed: driver error 700 (illegal address)");
+    fake.failAt(0, 0);
+  }
+}
+
 TEST_CASE("gpu: an image that a driver may not compile is followed by the next one") {
   Fake fake(vendors[0]);
   const std::vector<uint8_t> bytes = *writeBundle(gpuModel({"sm_90"}, {kGoodImage, kGoodImage}));
