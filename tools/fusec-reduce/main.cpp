@@ -241,6 +241,9 @@ int runTool(int argc, char **argv) {
   app.add_option("--shape", line.import.shapes, "as of fusec, for a model")
       ->allow_extra_args(false)
       ->option_text("TEXT (repeatable)");
+  app.add_option("--set-input", line.import.setInputs, "as of fusec, for a model")
+      ->allow_extra_args(false)
+      ->option_text("TEXT (repeatable)");
   app.add_option("--target", line.import.targets, "targets that the dump names (default host)")
       ->delimiter(',')
       ->allow_extra_args(false)
