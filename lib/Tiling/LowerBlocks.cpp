@@ -10,10 +10,27 @@ const TreeNode *nextBlockLoop(std::span<const TreeNode> nodes) {
                                                                                   : nullptr;
 }
 
+/// `ends[p]`: the first block behind those of part p.
+std::vector<Stmt> choiceOfParts(Body &body, NodeId block, std::span<const DimExpr> ends,
+                                std::span<std::vector<Stmt>> parts) {
+  if (parts.size() == 1)
+    return std::move(parts[0]);
+  const size_t half = parts.size() / 2;
+  Stmt choice;
+  choice.kind = StmtKind::If;
+  choice.predicate = body.binary(ScalarOp::Lt, block, body.dim(ends[half - 1]));
+  choice.body = choiceOfParts(body, block, ends.first(half), parts.first(half));
+  choice.elseBody = choiceOfParts(body, block, ends.subspan(half), parts.subspan(half));
+  std::vector<Stmt> statements;
+  statements.push_back(std::move(choice));
+  return statements;
+}
+
 } // namespace
 
 /// Parts side by side share one grid: the first part has the first blocks. With two parts of [8] and [3,2] blocks,
 ///   phase (b in 14) { if b < 8 { .. m = b .. } else { .. i = (b - 8) / 2, j = (b - 8) mod 2 .. } }
+/// More parts are halved by each choice, so that statements nest no deeper than the parts' number has digits.
 Phase Lowering::lowerParts(std::span<const TreeNode> parts, std::optional<size_t> number) {
   Phase phase;
   std::vector<std::vector<const TreeNode *>> chains;
@@ -30,7 +47,7 @@ Phase Lowering::lowerParts(std::span<const TreeNode> parts, std::optional<size_t
   }
   const VarId var = newVar("part", LoopKind::Block, rangeOfExtent(ends.back(), symbols));
   phase.blocks.push_back({var, ends.back()});
-  std::vector<Stmt> *into = &phase.body;
+  std::vector<std::vector<Stmt>> lowered(parts.size());
   for (size_t p = 0; p < parts.size(); ++p) {
     NodeId rest = body.axis(var);
     if (p > 0)
@@ -46,26 +63,14 @@ Phase Lowering::lowerParts(std::span<const TreeNode> parts, std::optional<size_t
       rest = body.binary(ScalarOp::FloorMod, rest, body.dim(inner));
       path.push_back({&node, node.axis, node.step, LoopKind::Block, -1, value});
     }
-    const bool last = p + 1 == parts.size();
-    auto lowerPart = [&](std::vector<Stmt> &result) {
-      if (number)
-        waitForTiles(*number, p, result);
-      lowerBlock(chains[p].back()->children, result);
-      if (number)
-        signalTile(*number, p, result);
-    };
-    if (last) {
-      lowerPart(*into);
-    } else {
-      Stmt choice;
-      choice.kind = StmtKind::If;
-      choice.predicate = body.binary(ScalarOp::Lt, body.axis(var), body.dim(ends[p]));
-      lowerPart(choice.body);
-      into->push_back(std::move(choice));
-      into = &into->back().elseBody;
-    }
+    if (number)
+      waitForTiles(*number, p, lowered[p]);
+    lowerBlock(chains[p].back()->children, lowered[p]);
+    if (number)
+      signalTile(*number, p, lowered[p]);
     path.clear();
   }
+  phase.body = choiceOfParts(body, body.axis(var), ends, lowered);
   return phase;
 }
 

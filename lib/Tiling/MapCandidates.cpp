@@ -49,9 +49,11 @@ Schedule cpuMap(const View &view, int unroll, int64_t rowsAtOnce) {
     for (size_t g = 0; g + 1 < groups.size(); ++g) {
       AxisId axis = b.addSpatial("i" + std::to_string(g), {groups[g]});
       bool last = g + 2 == groups.size();
-      int64_t rows = last ? std::clamp<int64_t>(elementsPerBlock / rowElements, rowsAtOnce,
-                                                view.opt(groups[g]))
-                          : 1;
+      int64_t rows = 1;
+      if (last) {
+        rows = std::clamp<int64_t>(elementsPerBlock / rowElements, rowsAtOnce, view.opt(groups[g]));
+        rows -= rows % rowsAtOnce;
+      }
       loops.push_back(Builder::loop(LoopKind::Block, axis, rows));
       if (rows > rowsAtOnce)
         inner.push_back(Builder::loop(LoopKind::Seq, axis, rowsAtOnce));
