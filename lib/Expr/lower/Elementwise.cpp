@@ -1,6 +1,7 @@
 // Element-wise operators with several operands, broadcast against each other.
 #include "Expr/lower/Lowering.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -73,14 +74,32 @@ Status division(NodeLowering &n) {
   });
 }
 
+/// ((x0 op x1) op x2) ..., then `finish`, always in this order: of many operands what the first ones give is a tensor
+/// that the next ones go on from.
+template <typename F> Status fold(NodeLowering &n, ScalarOp op, F finish) {
+  const size_t count = n.node.inputs.size();
+  TensorId folded = -1;
+  for (size_t next = 0; next < count;) {
+    const size_t begin = next, own = folded < 0 ? kMostOperands : kMostOperands - 1,
+                 end = std::min(count, begin + own);
+    const TensorId out =
+        end == count ? n.out()
+                     : n.temp("first" + std::to_string(end), computeType(n.type(0)), n.outShape());
+    n.map(out, [&](EquationBuilder &b) {
+      Val r = folded < 0 ? widen(b.broadcast(n.in(begin))) : b.read(folded, b.axes);
+      for (size_t i = folded < 0 ? begin + 1 : begin; i < end; ++i)
+        r = binary(op, r, widen(b.broadcast(n.in(i))));
+      return end == count ? cast(n.outType(), finish(r)) : r;
+    });
+    folded = out;
+    next = end;
+  }
+  return success();
+}
+
 /// Binary operations and their chains (Max, Min, Sum).
 template <ScalarOp op> Status chain(NodeLowering &n) {
-  return formula(n, [](const std::vector<Val> &v) {
-    Val r = v[0];
-    for (size_t i = 1; i < v.size(); ++i)
-      r = binary(op, r, v[i]);
-    return r;
-  });
+  return fold(n, op, [](Val r) { return r; });
 }
 
 template <ScalarOp op, bool swapped> Status comparison(NodeLowering &n) {
@@ -88,12 +107,8 @@ template <ScalarOp op, bool swapped> Status comparison(NodeLowering &n) {
 }
 
 Status mean(NodeLowering &n) {
-  return formula(n, [](const std::vector<Val> &v) {
-    Val r = v[0];
-    for (size_t i = 1; i < v.size(); ++i)
-      r = r + v[i];
-    return r / static_cast<double>(v.size());
-  });
+  return fold(n, ScalarOp::Add,
+              [&](Val r) { return r / static_cast<double>(n.node.inputs.size()); });
 }
 
 Status bitShift(NodeLowering &n) {

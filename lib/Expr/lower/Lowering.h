@@ -46,6 +46,10 @@ private:
   std::set<std::string> names;
 };
 
+/// Operands of one equation: with its output as many tensors as a kernel takes (Fusion/Legality.h). Operators with more
+/// become several equations.
+constexpr size_t kMostOperands = 63;
+
 class EquationBuilder;
 
 /// What the function of an operator family sees of one node.

@@ -2,6 +2,7 @@
 #include "Expr/lower/Lowering.h"
 
 #include <algorithm>
+#include <span>
 
 namespace fusec::lower {
 namespace {
@@ -39,23 +40,63 @@ Status tile(NodeLowering &n) {
 }
 
 /// Each operand is read where the index along the axis lies in its part.
-Status concatenate(NodeLowering &n) {
-  auto axis = static_cast<size_t>(n.node.intAttr("axis"));
-  n.map(n.out(), [&](EquationBuilder &b) {
+TensorId joined(NodeLowering &n, TensorId out, std::span<const TensorId> operands, size_t axis) {
+  return n.map(out, [&](EquationBuilder &b) {
     Val r = b.constant(n.outType(), 0);
     DimExpr begin = 0;
-    size_t count = n.node.inputs.size();
-    for (size_t i = 0; i < count; ++i) {
-      DimExpr extent = n.shape(i)[axis];
+    for (size_t i = 0; i < operands.size(); ++i) {
+      const DimExpr &extent = n.shapeOf(operands[i])[axis];
       std::vector<Val> at = b.axes;
       at[axis] = b.axis(axis) - begin;
       Val low = i == 0 ? Val{} : le(b.index(begin), b.axis(axis));
-      Val high = i + 1 == count ? Val{} : lt(b.axis(axis), begin + extent);
-      r = b.readIf(both(low, high), n.in(i), at, r);
+      Val high = i + 1 == operands.size() ? Val{} : lt(b.axis(axis), begin + extent);
+      r = b.readIf(both(low, high), operands[i], at, r);
       begin = begin + extent;
     }
     return r;
   });
+}
+
+/// How many of `count` operands are put together at once, so that all are in as few copies as can be.
+size_t operandsAtOnce(size_t count) {
+  size_t levels = 1;
+  for (size_t reached = kMostOperands; reached < count; reached *= kMostOperands)
+    ++levels;
+  for (size_t width = 1;; ++width) {
+    size_t reached = 1;
+    for (size_t level = 0; level < levels; ++level)
+      reached *= width;
+    if (reached >= count)
+      return width;
+  }
+}
+
+/// A choice between all operands would cost each element as many tests: many are put together in a tree.
+Status concatenate(NodeLowering &n) {
+  const auto axis = static_cast<size_t>(n.node.intAttr("axis"));
+  std::vector<TensorId> operands;
+  for (size_t i = 0; i < n.node.inputs.size(); ++i)
+    operands.push_back(n.in(i));
+  const size_t width = std::max<size_t>(operandsAtOnce(operands.size()), 2);
+  for (size_t level = 0; operands.size() > width; ++level) {
+    std::vector<TensorId> wider;
+    for (size_t begin = 0; begin < operands.size(); begin += width) {
+      const auto some =
+          std::span(operands).subspan(begin).first(std::min(width, operands.size() - begin));
+      if (some.size() == 1) {
+        wider.push_back(some[0]);
+        continue;
+      }
+      Shape shape = n.outShape();
+      shape[axis] = 0;
+      for (TensorId t : some)
+        shape[axis] = shape[axis] + n.shapeOf(t)[axis];
+      const std::string name = "parts" + std::to_string(level) + "_" + std::to_string(wider.size());
+      wider.push_back(joined(n, n.temp(name, n.outType(), std::move(shape)), some, axis));
+    }
+    operands = std::move(wider);
+  }
+  joined(n, n.out(), operands, axis);
   return success();
 }
 

@@ -17,6 +17,8 @@
 //   2. Arithmetic, where the reader does not repeat it (mayRepeat) and where it does not cost traffic: see
 //      `arithmeticFits`. Operands of contractions stay as they are: each element is used many times there.
 //
+// A reader stays as it is where its body or the number of its tensors would grow beyond what a kernel takes.
+//
 // Reductions, scans, scatters and opaque equations are never written into their readers. A tensor that must exist
 // anyway (an output, a scan's input...) is read as it is, unless the map is a plain view.
 #include "Expr/Passes.h"
@@ -31,7 +33,8 @@
 namespace fusec {
 namespace {
 
-constexpr size_t kMaxChoices = 6; // tensors that one element is chosen from
+constexpr size_t kMaxChoices = 6;       // tensors that one element is chosen from
+constexpr size_t kMostTensorsRead = 63; // of an equation: with its output, what a kernel takes
 constexpr int kCheapOps = 2;
 constexpr int kMaxRounds = 16;
 
@@ -114,7 +117,8 @@ private:
     });
     if (!any)
       return false;
-    if (r.equation->body.nodes.size() > std::max(kMaxBodyNodes, before.body.nodes.size())) {
+    if (r.equation->body.nodes.size() > std::max(kMaxBodyNodes, before.body.nodes.size()) ||
+        tensorsRead(*r.equation) > std::max(kMostTensorsRead, decided.size())) {
       *r.equation = std::move(before); // too large: keep the reads
       rebuild(*r.equation, program.symbols, r.steps, nullptr);
       return false;
@@ -126,6 +130,14 @@ private:
     addOrigin(origin, r.equation->onnxNodes);
     r.equation->onnxNodes = std::move(origin);
     return true;
+  }
+
+  static size_t tensorsRead(const Equation &e) {
+    std::set<TensorId> read;
+    for (NodeId id : e.body.reachable(bodyRoots(e)))
+      if (isRead(e.body[id]))
+        read.insert(e.body[id].index);
+    return read.size();
   }
 
   static void addOrigin(std::vector<std::string> &to, const std::vector<std::string> &from) {
