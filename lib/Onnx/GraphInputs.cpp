@@ -179,7 +179,8 @@ Status GraphBuilder::fixSize(const std::string &name, int64_t size, const std::s
                           std::move(what)};
   };
   if (auto range = options.dims.find(name);
-      range != options.dims.end() && (size < range->second.min || size > range->second.max))
+      range != options.dims.end() &&
+      (size < range->second.min || size > range->second.max || size % range->second.divisor != 0))
     return bad("which --dim does not allow");
   const auto [known, isNew] = sizes.emplace(name, size);
   if (!isNew && !known->second.isConst(size))

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 
 import numpy
@@ -18,9 +19,10 @@ def execute(command, timeout=600):
     return done.stdout
 
 
-def fileName(tensor):
-    """The name that fusert gives to an output's file."""
-    return "".join(c if c.isascii() and (c.isalnum() or c in "._-") else "_" for c in tensor) + ".npy"
+def fileOf(output, printed):
+    """The output's file, of what fusert (or fusec-opt) printed: it names those that differ from the output's name."""
+    renamed = dict(re.findall(r"^output '(.*)' goes to (\S+)$", printed, re.MULTILINE))
+    return renamed.get(output, output + ".npy")
 
 
 def saveInputs(folder, feeds):
@@ -38,8 +40,8 @@ def run(fusert, bundle, feeds, folder, *options):
     """One run; `folder` takes the files. Gives a function from an output's name to its values."""
     inputs = saveInputs(os.path.join(folder, "in"), feeds)
     results = os.path.join(folder, "out")
-    execute([fusert, "run", bundle, "--output-dir", results, *inputs, *options])
-    return lambda name: numpy.load(os.path.join(results, fileName(name)))
+    printed = execute([fusert, "run", bundle, "--output-dir", results, *inputs, *options])
+    return lambda name: numpy.load(os.path.join(results, fileOf(name, printed)))
 
 
 def bench(fusert, bundle, options):

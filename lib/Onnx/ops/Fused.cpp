@@ -104,9 +104,9 @@ Status skipRmsNorm(NodeImporter &n) { return skipNorm(n, false); }
 
 /// activation(x) by the attributes `activation`, and activation_alpha and _beta or activation_params.
 Status activated(NodeImporter &n, const std::string &name, const std::vector<double> &numbers) {
-  ValueId x = n.results[0];
-  if (name.empty() || x == kNoValue)
+  if (name.empty() || !n.wants(0))
     return success();
+  ValueId x = n.results[0];
   if (name == "Clip") {
     if (numbers.size() != 2)
       return n.fail(Diag::BadAttribute, "activation 'Clip' needs a lowest and a highest value");
@@ -131,6 +131,8 @@ Status fusedGemm(NodeImporter &n) {
   FUSEC_CHECK(checkFloats(n));
   FUSEC_CHECK(standard(n, "Gemm"));
   std::vector<double> numbers;
+  if (!n.hasAttribute("activation_alpha") && n.hasAttribute("activation_beta"))
+    return n.unsupported("attribute 'activation_beta' without 'activation_alpha'");
   for (const char *key : {"activation_alpha", "activation_beta"})
     if (n.hasAttribute(key))
       numbers.push_back(n.attrFloat(key, 0.0));
@@ -143,8 +145,8 @@ Status fusedGemm(NodeImporter &n) {
 Status fusedConv(NodeImporter &n) {
   FUSEC_CHECK(checkFloats(n));
   FUSEC_CHECK(standard(n, "Conv"));
-  if (n.has(3)) {
-    if (n.results[0] != kNoValue && n.shape(3) != n.shapeOf(n.results[0]))
+  if (n.has(3) && n.wants(0)) {
+    if (n.shape(3) != n.shapeOf(n.results[0]))
       return n.mismatch("the summand must have the convolution's shape");
     FUSEC_TRY(ValueId sum, Compose(n).binary(OpKind::Add, n.results[0], n.id(3)));
     n.result(0, sum);

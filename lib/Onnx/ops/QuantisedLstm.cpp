@@ -68,6 +68,8 @@ private:
     if (!n.shape(2)[1].isConst())
       return n.fail(Diag::UnsupportedShape, "the weights must have a fixed shape");
     hidden = n.attrInt("hidden_size", n.shape(2)[1].constValue());
+    if (n.shape(2)[1] != DimExpr(hidden) || hidden > int64_t(1) << 31)
+      return n.mismatch("hidden_size must be R's second size, of at most 2^31");
     steps = n.shape(0)[0];
     batch = n.shape(0)[1];
     DimExpr dirs(directions), gates(4 * hidden);

@@ -28,10 +28,11 @@ ValueId asMatrix(NodeImporter &n, ValueId a) {
   return shape.size() == 1 ? n.reshape(a, {DimExpr(1), shape[0]}) : a;
 }
 
+/// Where b is a vector too, the product has no columns and its rows are the last axis.
 void finishProduct(NodeImporter &n, ValueId y) {
   Shape shape = n.shapeOf(y);
   if (n.rank(0) == 1)
-    shape.erase(shape.end() - 2);
+    shape.erase(shape.end() - (n.rank(1) == 1 ? 1 : 2));
   n.result(0, n.reshape(y, shape));
 }
 

@@ -106,6 +106,7 @@ def refusals():
         small("QLinearAdd", image, np.ones(4, np.float32), zero, image, one, zero, one, zero),
         small("FusedGemm", floats, floats, activation="Relu", activation_gamma=1.0),
         small("FusedGemm", floats, floats, activation="Gelu"),
+        small("FusedGemm", floats, floats, activation="HardSigmoid", activation_beta=0.5),
         small("SkipSimplifiedLayerNormalization", floats, floats, floats[0], outputs=2),
         small("MatMulNBits", floats, matrix, floats),
     ]

@@ -138,9 +138,11 @@ class Mutator:
         return f"{node.op_type} input {slot}"
 
     def arity(self, graph, node):
-        kind = self.random.randrange(4)
+        kind = self.random.randrange(5)
         if kind == 0 and node.input:
             del node.input[-1]
+        elif kind == 4 and node.output:
+            del node.output[-1]
         elif kind == 1:
             node.input.append(self.one([*(v.name for v in graph.input), ""]))
         elif kind == 2 and node.attribute:

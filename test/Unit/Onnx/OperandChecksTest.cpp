@@ -123,3 +123,36 @@ TEST_CASE("a crop at run time needs scales or sizes") {
   mode.set_s("tf_crop_and_resize");
   CHECK(outcome(m.import()).find("the scales are missing") != std::string::npos);
 }
+
+TEST_CASE("quantised products of vectors have no rows, no columns or neither") {
+  auto product = [](const std::vector<D> &a, const std::vector<D> &b) {
+    ModelMaker m;
+    auto *domain = m.model.add_opset_import();
+    domain->set_domain("com.microsoft");
+    domain->set_version(1);
+    m.input("a", a).input("b", b, kU8).input("s", {}).output("y");
+    m.node("DynamicQuantizeMatMul", {"a", "b", "s"}, {"y"}).set_domain("com.microsoft");
+    return outcome(m.import());
+  };
+  CHECK(product({4}, {4}) == "f32[]\n");
+  CHECK(product({2, 4}, {4}) == "f32[2]\n");
+  CHECK(product({4}, {4, 3}) == "f32[3]\n");
+  CHECK(product({4}, {5, 4, 3}) == "f32[5,3]\n");
+}
+
+TEST_CASE("a fused convolution without an output has no sum and no activation") {
+  ModelMaker m;
+  auto *domain = m.model.add_opset_import();
+  domain->set_domain("com.microsoft");
+  domain->set_version(1);
+  m.input("x", {1, 2, 5, 5}).input("w", {3, 2, 1, 1}).input("z", {1, 3, 5, 5}).output("x");
+  for (const std::vector<std::string> &outputs : {std::vector<std::string>{}, {""}}) {
+    onnx::NodeProto &node = m.node("FusedConv", {"x", "w", "", "z"}, outputs);
+    node.set_domain("com.microsoft");
+    auto *activation = node.add_attribute();
+    activation->set_name("activation");
+    activation->set_type(onnx::AttributeProto::STRING);
+    activation->set_s("Relu");
+  }
+  CHECK(outcome(m.import()) == "f32[1,2,5,5]\n");
+}
