@@ -26,7 +26,9 @@ Status planTarget(const ExprProgram &program, const PlanOptions &options, Target
   ScheduleOracle oracle = [&](const Pattern &pattern) -> Result<KernelTime> {
     if (auto it = known.find(pattern.signature); it != known.end())
       return it->second;
-    const auto equations = static_cast<int64_t>(pattern.program.items.size());
+    int64_t equations = 0;
+    for (const Item &item : pattern.program.items)
+      equations += equationsWeighed(std::get<Equation>(item.value));
     const bool isThorough = thorough.takeWork(equations);
     cursory += !isThorough;
     FUSEC_TRY(auto found, bestSchedules(pattern.program, target.target, {},

@@ -7,6 +7,11 @@
 
 namespace fusec {
 
+int64_t equationsWeighed(const Equation &equation) {
+  constexpr size_t kNodesOfOne = 128; // more than equations other than wide choices have
+  return static_cast<int64_t>(1 + equation.body.nodes.size() / kNodesOfOne);
+}
+
 /// The nearest multiple of 2^-50 s. Sums of such below 8 s are exact: plans of the same kernels take the same, whatever
 /// the order in which they are added up.
 static double exact(double seconds) {
@@ -118,14 +123,17 @@ Result<const KernelTime *> Judge::timeOf(const std::vector<int> &vertices) {
   const Hash128 key = keys.key(group);
   if (auto it = ofEqual.find(key); it != ofEqual.end())
     return known[vertices] = &it->second;
-  const auto size = static_cast<int64_t>(vertices.size());
-  if ((size > 1 && isSpent()) || !budget.take()) {
+  if ((vertices.size() > 1 && isSpent()) || !budget.take()) {
     static const KernelTime notAsked{kNever, {}, 0};
     ++refused;
     return &notAsked;
   }
-  if (size > 1)
-    equations.takeWork(size);
+  if (vertices.size() > 1) {
+    int64_t work = 0;
+    for (int v : vertices)
+      work += equationsWeighed(*region.vertices[v].equation);
+    equations.takeWork(work);
+  }
   std::vector<TensorId> arguments;
   const Pattern pattern = cutPattern(
       context.program, group,

@@ -95,6 +95,10 @@ inline constexpr SearchModeInfo kSearchModes[] = {
 };
 const SearchModeInfo &infoOf(SearchMode mode);
 
+/// How many equations this one counts as where those are bounded that the accurate model weighs: what that takes grows
+/// with the body.
+int64_t equationsWeighed(const Equation &equation);
+
 /// Sizes of the search, FusionStitching's (section 5) by default, and what it may spend on each equation of a list:
 /// with the least, 1, all equations stay alone.
 struct FusionLimits {

@@ -41,6 +41,10 @@ const Stmt *Keeper::loopOf(const Site &site, VarId var) const {
   return nullptr;
 }
 
+NodeId Keeper::copyOf(NodeId node, const Renaming &renaming) {
+  return copies.try_emplace(renaming, kernel.body, renaming).first->second.of(node);
+}
+
 /// Reads of Global and Shared buffers among what the roots are computed from.
 std::vector<NodeId> Keeper::memoryReads(const std::vector<NodeId> &roots) const {
   std::vector<NodeId> reads = kernel.body.reachable(roots);
@@ -60,13 +64,13 @@ std::vector<Keeper::Saved> Keeper::savedBy(const std::vector<Site> &sites, const
   std::vector<std::pair<NodeId, int64_t>> known; // what a read comes to, its number
   for (NodeId id : memoryReads(value.stored ? made.indices : std::vector{value.node})) {
     const int64_t number = body[id].imm;
-    known.emplace_back(renamed(body, id, use.renaming), number);
+    known.emplace_back(copyOf(id, use.renaming), number);
   }
   std::vector<Saved> saved;
   for (NodeId id : memoryReads({use.node})) {
     Saved one{body[id].imm, 0};
     if (!value.stored || id != use.node) {
-      const NodeId same = renamed(body, id, {});
+      const NodeId same = copyOf(id, {});
       auto it = std::find_if(known.begin(), known.end(),
                              [&](const auto &entry) { return entry.first == same; });
       one.from = it == known.end() ? 0 : it->second;
@@ -100,7 +104,7 @@ bool Keeper::addUse(const std::vector<Site> &sites, KeptValue &value, KeptValue:
 void Keeper::addEqual(const std::vector<Site> &sites, KeptValue &value, int site, NodeId node) {
   std::optional<Renaming> renaming =
       covers(kernel, sites[static_cast<size_t>(value.site)], sites[static_cast<size_t>(site)]);
-  if (renaming && renamed(kernel.body, value.node, *renaming) == renamed(kernel.body, node, {}))
+  if (renaming && copyOf(value.node, *renaming) == copyOf(node, {}))
     addUse(sites, value, {site, node, std::move(*renaming)});
 }
 

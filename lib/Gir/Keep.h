@@ -2,6 +2,8 @@
 #include "Gir/Rewrite.h"
 #include "Gir/Sites.h"
 
+#include <map>
+
 namespace fusec {
 
 /// A value that a thread has at one place and needs again at others.
@@ -48,6 +50,7 @@ private:
     std::vector<VarId> loops;
     std::vector<std::vector<Around>> filled;
   };
+  NodeId copyOf(NodeId node, const Renaming &renaming);
   std::vector<NodeId> memoryReads(const std::vector<NodeId> &roots) const;
   std::vector<Saved> savedBy(const std::vector<Site> &sites, const KeptValue &value,
                              const KeptValue::Use &use);
@@ -72,6 +75,7 @@ private:
   GirKernel &kernel;
   const RewriteLimits &limits;
   std::vector<Place> places;
+  std::map<Renaming, Renamed> copies;
 };
 
 /// `once` changes one thing in a phase, or says that there is nothing left: called until then for each phase. True if

@@ -5,6 +5,8 @@
 // of a LayerNorm go through is read once. Needs: simplify, whose expressions are in normal form. Stands before
 // insertSyncs, since Shared buffers may come and go.
 //
+// A read whose place other reads say is kept where it saves as many as those, which are then done again.
+//
 // Example: see Keep.cpp. Two reads meet where their loops pair up by kind and trip, and their indices are equal once
 // the loop variables have the same names (Sites.h, covers): a nest that goes through a row in another order, or with
 // other threads, reads it again.
@@ -53,12 +55,25 @@ private:
     std::vector<KeptValue> values;
     for (const auto &[hash, list] : alike)
       for (size_t i = 0; i + 1 < list.size(); ++i)
-        if (KeptValue value = valueOf(sites, list, i); !value.uses.empty())
+        if (KeptValue value = valueOf(sites, list, i);
+            !value.uses.empty() && value.uses.size() >= readsBelow(value.node))
           values.push_back(std::move(value));
     std::stable_sort(values.begin(), values.end(),
                      [](const KeptValue &a, const KeptValue &b) { return a.site < b.site; });
     return std::any_of(values.begin(), values.end(),
                        [&](const KeptValue &value) { return keeper.keep(sites, value); });
+  }
+
+  /// Reads that say where this one is: the statement that keeps it does them once more. They may be kept themselves
+  /// first, and are Global no longer then.
+  size_t readsBelow(NodeId node) const {
+    size_t below = 0;
+    for (NodeId id : kernel.body.reachable(kernel.body[node].args)) {
+      const Scalar &s = kernel.body[id];
+      below += (s.op == ScalarOp::Read || s.op == ScalarOp::ReadIf) &&
+               kernel.buffers[static_cast<size_t>(s.index)].level == MemLevel::Global;
+    }
+    return below;
   }
 
   KeptValue valueOf(const std::vector<Site> &sites, const std::vector<Read> &list, size_t first) {

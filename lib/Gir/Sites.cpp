@@ -69,23 +69,32 @@ VarId renamed(const Renaming &renaming, VarId var) {
   return var;
 }
 
-NodeId renamed(Body &body, NodeId root, const Renaming &renaming) {
-  std::vector<std::pair<NodeId, NodeId>> copy;
-  auto copyOf = [&](NodeId id) {
-    auto at = std::lower_bound(copy.begin(), copy.end(), std::pair{id, kNoNode});
-    return at->second;
-  };
-  for (NodeId id : body.reachable({root})) {
+NodeId Renamed::of(NodeId root) {
+  std::vector<NodeId> open{root}, fresh; // without a copy
+  while (!open.empty()) {
+    const NodeId id = open.back();
+    open.pop_back();
+    if (!copies.try_emplace(id, kNoNode).second)
+      continue;
+    fresh.push_back(id);
+    open.insert(open.end(), body[id].args.begin(), body[id].args.end());
+  }
+  std::sort(fresh.begin(), fresh.end());
+  for (NodeId id : fresh) {
     Scalar s = body[id];
     for (NodeId &a : s.args)
-      a = copyOf(a);
+      a = copies.at(a);
     if (s.op == ScalarOp::Axis)
       s.index = renamed(renaming, s.index);
     else if (s.op == ScalarOp::Read || s.op == ScalarOp::ReadIf)
       s.imm = 0;
-    copy.emplace_back(id, body.add(std::move(s)));
+    copies[id] = body.add(std::move(s));
   }
-  return copy.back().second;
+  return copies.at(root);
+}
+
+NodeId renamed(Body &body, NodeId root, const Renaming &renaming) {
+  return Renamed(body, renaming).of(root);
 }
 
 NodeId substituted(Body &body, NodeId root, NodeId from, NodeId to) {

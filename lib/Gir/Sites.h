@@ -2,6 +2,7 @@
 #include "Gir/Gir.h"
 
 #include <optional>
+#include <unordered_map>
 #include <utility>
 
 namespace fusec {
@@ -36,7 +37,19 @@ const Stmt *loopAround(const Site &site, LoopKind kind);
 /// Loop variable -> the one that stands for it elsewhere.
 using Renaming = std::vector<std::pair<VarId, VarId>>;
 VarId renamed(const Renaming &renaming, VarId var);
-/// To be compared with others: reads have no numbers in it.
+/// Copies of expressions under other names, to be compared with others: reads have no numbers in them. Valid as long as
+/// the body's nodes keep their ids.
+class Renamed {
+public:
+  Renamed(Body &body, Renaming renaming) : body(body), renaming(std::move(renaming)) {}
+  /// What was copied for an earlier root is not copied again.
+  NodeId of(NodeId root);
+
+private:
+  Body &body;
+  const Renaming renaming;
+  std::unordered_map<NodeId, NodeId> copies;
+};
 NodeId renamed(Body &body, NodeId root, const Renaming &renaming);
 /// `root` with `to` for every `from`.
 NodeId substituted(Body &body, NodeId root, NodeId from, NodeId to);
