@@ -14,46 +14,11 @@
 //   size 4: (0,3) (1,2), then (0,1) (2,3)
 // The rounds are written one after another, so that all distances are constants: addresses then need no division, and
 // lanes that walk neighbours load vectors.
+#include "Expr/SortKey.h"
 #include "Tiling/LowerContext.h"
 #include "Tiling/TopK.h"
 
 namespace fusec::lowering {
-
-namespace {
-
-int64_t highest(DType t) { return t == DType::I32 ? INT32_MAX : INT64_MAX; }
-int64_t lowest(DType t) { return t == DType::I32 ? INT32_MIN : INT64_MIN; }
-
-/// Integer of type `keyType` whose order is the one asked for: the first element has the largest.
-NodeId sortKey(Body &body, NodeId value, DType keyType, bool largest) {
-  DType type = body[value].type;
-  NodeId key;
-  if (isFloat(type)) {
-    DType wide = keyType == DType::I32 ? DType::F32 : DType::F64;
-    value = body.cast(wide, value);
-    Scalar bits;
-    bits.op = ScalarOp::Bitcast;
-    bits.type = keyType;
-    bits.args = {value};
-    key = body.add(std::move(bits));
-    // Of a negative number the order of the magnitude bits is reversed. Both zeros are 0; every NaN is above all.
-    NodeId sign =
-        body.binary(ScalarOp::Shr, key, body.constantInt(keyType, sizeInBytes(keyType) * 8 - 1));
-    NodeId magnitude = body.constantInt(keyType, highest(keyType));
-    key = body.binary(ScalarOp::Xor, key, body.binary(ScalarOp::And, sign, magnitude));
-    NodeId isZero = body.binary(ScalarOp::Eq, value, body.constant(wide, 0));
-    key = body.select(isZero, body.constantInt(keyType, 0), key);
-    key = body.select(body.unary(ScalarOp::IsNan, value), magnitude, key);
-  } else if (type == DType::U64) {
-    NodeId top = body.constantInt(DType::I64, INT64_MIN);
-    key = body.binary(ScalarOp::Xor, body.cast(DType::I64, value), top);
-  } else {
-    key = body.cast(keyType, value);
-  }
-  return largest ? key : body.unary(ScalarOp::Not, key);
-}
-
-} // namespace
 
 bool Lowering::isTopK(int equation) const {
   return equations[equation]->kind == EquationKind::Opaque;
@@ -80,7 +45,7 @@ void Lowering::makeTopK(int equation) {
   const Tensor &x = pattern.tensors[e.opaqueInputs[0]];
   TopK &t = topKs[equation];
   Accumulator &acc = accumulators[equation];
-  t.keyType = tiling::topKKeyType(x.type);
+  t.keyType = sortKeyType(x.type);
   // Index arithmetic in 32 bits has twice the lanes a vector.
   bool isShort = x.shape.back().range(symbols).max <= INT32_MAX;
   t.indexType = isShort ? DType::I32 : DType::I64;
@@ -111,8 +76,9 @@ void Lowering::makeTopK(int equation) {
 void Lowering::resetTopK(int equation, std::vector<Stmt> &result) {
   const TopK &t = topKs.at(equation);
   const Accumulator &acc = accumulators[equation];
-  result.push_back(storeStmt(acc.value, {}, body.constantInt(t.keyType, lowest(t.keyType))));
-  result.push_back(storeStmt(acc.index, {}, body.constantInt(t.indexType, highest(t.indexType))));
+  result.push_back(storeStmt(acc.value, {}, body.constantInt(t.keyType, smallestKey(t.keyType))));
+  result.push_back(
+      storeStmt(acc.index, {}, body.constantInt(t.indexType, largestKey(t.indexType))));
 }
 
 /// Before the first element everything is still to be found; later what comes after the last one found.
@@ -123,7 +89,7 @@ void Lowering::initTopK(int equation, std::vector<Stmt> &result) {
   Stmt first;
   first.kind = StmtKind::If;
   first.predicate = body.binary(ScalarOp::Eq, place, body.index(0));
-  first.body = {storeStmt(t.otherKey, {}, body.constantInt(t.keyType, highest(t.keyType))),
+  first.body = {storeStmt(t.otherKey, {}, body.constantInt(t.keyType, largestKey(t.keyType))),
                 storeStmt(t.otherIndex, {}, body.constantInt(t.indexType, -1))};
   first.elseBody = {storeStmt(t.otherKey, {}, body.read(acc.value, t.keyType, {})),
                     storeStmt(t.otherIndex, {}, body.read(acc.index, t.indexType, {}))};
@@ -140,7 +106,7 @@ void Lowering::computeTopK(int equation, std::vector<Stmt> &result) {
   BufferId x = globalBuffer(e.opaqueInputs[0]);
   NodeId value = body.read(x, kernel.buffers[x].type, {topKAddress(equation, j)});
   clampSpatial = false;
-  NodeId key = sortKey(body, value, t.keyType, t.largest);
+  NodeId key = sortKey(body, value, t.largest);
   NodeId index = body.cast(t.indexType, j);
   NodeId foundKey = body.read(t.otherKey, t.keyType, {});
   NodeId foundIndex = body.read(t.otherIndex, t.indexType, {});
@@ -151,9 +117,9 @@ void Lowering::computeTopK(int equation, std::vector<Stmt> &result) {
   s.kind = StmtKind::Accumulate;
   s.buffer = acc.value;
   s.monoid = Monoid::ArgMax;
-  s.value = body.select(later, key, body.constantInt(t.keyType, lowest(t.keyType)));
+  s.value = body.select(later, key, body.constantInt(t.keyType, smallestKey(t.keyType)));
   s.indexBuffer = acc.index;
-  s.indexValue = body.select(later, index, body.constantInt(t.indexType, highest(t.indexType)));
+  s.indexValue = body.select(later, index, body.constantInt(t.indexType, largestKey(t.indexType)));
   guarded(inBounds(equation, false, true, false), {std::move(s)}, result);
 }
 
@@ -220,8 +186,8 @@ void Lowering::sortTopK(int equation, std::vector<Stmt> &result) {
         NodeId value =
             body.readIf(x, kernel.buffers[x].type, inside, body.constant(kernel.buffers[x].type, 0),
                         {topKAddress(equation, flat)});
-        NodeId key = body.select(inside, sortKey(body, value, t.keyType, t.largest),
-                                 body.constantInt(t.keyType, lowest(t.keyType)));
+        NodeId key = body.select(inside, sortKey(body, value, t.largest),
+                                 body.constantInt(t.keyType, smallestKey(t.keyType)));
         return std::vector<Stmt>{storeStmt(t.keys, {flat}, key),
                                  storeStmt(t.indices, {flat}, body.cast(t.indexType, flat))};
       },

@@ -8,13 +8,6 @@
 
 namespace fusec::tiling {
 
-/// Integer type that elements of `type` are compared in.
-inline DType topKKeyType(DType type) {
-  bool isWide =
-      type == DType::F64 || type == DType::I64 || type == DType::U64 || type == DType::U32;
-  return isWide ? DType::I64 : DType::I32;
-}
-
 /// Longest row that is sorted as a whole: longer ones fit no block's shared memory.
 constexpr int64_t kMaxSorted = int64_t{1} << 16;
 

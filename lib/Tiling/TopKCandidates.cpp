@@ -1,4 +1,5 @@
 // Schedules of topk, and what they cost: selection takes k passes over a row, sorting log^2 of its length.
+#include "Expr/SortKey.h"
 #include "Support/OptValues.h"
 #include "Tiling/Builder.h"
 #include "Tiling/TopK.h"
@@ -92,7 +93,7 @@ Schedule sorting(const View &view, int64_t padded) {
 }
 
 int64_t scratchBytes(const Equation &e, const ExprProgram &pattern, int64_t padded) {
-  DType key = topKKeyType(pattern.tensors[e.opaqueInputs[0]].type);
+  DType key = sortKeyType(pattern.tensors[e.opaqueInputs[0]].type);
   return padded * (sizeInBytes(key) + sizeInBytes(DType::I32));
 }
 
@@ -113,7 +114,7 @@ void addTopKWork(const Schedule &schedule, const ExprProgram &pattern, const Tre
                  const std::vector<const TreeNode *> &loops, double times, bool cpu,
                  cost::Counts &counts) {
   const Equation &e = *scheduledEquations(pattern)[leaf.target];
-  double words = double(sizeInBytes(topKKeyType(pattern.tensors[e.opaqueInputs[0]].type))) / 4;
+  double words = double(sizeInBytes(sortKeyType(pattern.tensors[e.opaqueInputs[0]].type))) / 4;
   double width = double(schedule.units) * schedule.lanes;
   bool selects = std::any_of(loops.begin(), loops.end(), [&](const TreeNode *loop) {
     const AxisUse *use = schedule.axes[loop->axis].in(leaf.target);

@@ -1,5 +1,5 @@
 // TopK: the opaque equation topk searches the last axis, so that another one is moved there and back by maps.
-#include "Expr/lower/Lowering.h"
+#include "Expr/lower/SortedRuns.h"
 
 #include <algorithm>
 
@@ -11,6 +11,31 @@ Shape withLast(Shape shape, size_t axis) {
   std::rotate(shape.begin() + static_cast<long>(axis), shape.begin() + static_cast<long>(axis) + 1,
               shape.end());
   return shape;
+}
+
+void whole(NodeLowering &n, TensorId x, bool largest, const TensorId (&outputs)[2]) {
+  EquationBuilder b(n, EquationKind::Opaque, {outputs[0], outputs[1]});
+  b.equation.opaque = "topk";
+  b.equation.opaqueInputs = {x};
+  b.equation.opaqueAttributes["largest"] = largest;
+  b.equation.axes.push_back({"r0", n.shapeOf(x).back()});
+  b.finish({});
+}
+
+void inRuns(NodeLowering &n, TensorId x, const DimExpr &k, bool largest,
+            const TensorId (&outputs)[2]) {
+  const TensorId first = firstInRuns(n, x, k, largest);
+  auto indexOf = [&](EquationBuilder &b) {
+    std::vector<Val> at = b.axes;
+    at.insert(at.end() - 1, b.index(0));
+    return b.read(first, at);
+  };
+  n.map(outputs[0], [&](EquationBuilder &b) {
+    std::vector<Val> at = b.axes;
+    at.back() = min(max(indexOf(b), 0.0), b.index(n.shapeOf(x).back() - 1));
+    return b.read(x, at);
+  });
+  n.map(outputs[1], indexOf);
 }
 
 Status topK(NodeLowering &n) {
@@ -31,12 +56,11 @@ Status topK(NodeLowering &n) {
   const char *suffixes[] = {"values", "indices"};
   for (size_t o : {0, 1})
     outputs[o] = n.wants(o) && !moved ? n.out(o) : n.temp(suffixes[o], types[o], found);
-  EquationBuilder b(n, EquationKind::Opaque, {outputs[0], outputs[1]});
-  b.equation.opaque = "topk";
-  b.equation.opaqueInputs = {x};
-  b.equation.opaqueAttributes["largest"] = n.node.intAttr("largest") != 0;
-  b.equation.axes.push_back({"r0", n.shape(0)[axis]});
-  b.finish({});
+  if (const bool largest = n.node.intAttr("largest") != 0;
+      sortsInRuns(n, n.shapeOf(x).back(), found.back()))
+    inRuns(n, x, found.back(), largest, outputs);
+  else
+    whole(n, x, largest, outputs);
   if (moved)
     for (size_t o : {0, 1})
       if (n.wants(o))

@@ -1,0 +1,174 @@
+// TopK of rows that no block can hold: parts of the row are sorted, then merged two by two, O(n log n) in all.
+//
+//   keys   [rows, R, C]   = sortKey(x[rows, r*C + c]), what comes last behind the row's end
+//   run    [rows, R, L]   = the first L = min(C, k) of each part, by the opaque topk; with their indices in the row
+//   split  [rows, R/2, g] = how many of the first g*S elements of a merged run are the left one's: a binary search
+//   merged [rows, R/2, L] = the first L' = min(2L, k) of two runs: each element a binary search from its split on,
+//                           of log2(S) steps
+//   ...                     until one run is left
+//
+// A merged run's first p elements are i of the left run and p - i of the right one. The left run's element i is among
+// them if the right one's element p - 1 - i does not come before it: true up to the i that is searched, and nowhere
+// behind it. Runs lie in the order of the row and of equal keys the left run's comes first, so that of equal elements
+// the one of lower index does. What fills up the last run, and the run that the last one of an odd number lacks, comes
+// last and behind all equal keys; k <= n leaves it out.
+#include "Expr/lower/SortedRuns.h"
+
+#include "Expr/SortKey.h"
+
+#include <bit>
+
+namespace fusec::lower {
+
+namespace {
+
+constexpr int64_t kSegment = 32;  // S: merged elements that share a split
+constexpr int64_t kFewPlaces = 4; // passes over a row, which is read faster than it is sorted
+constexpr int64_t kLongest = int64_t{1} << 40; // rows without a bound need any number of merges
+
+/// A part's length: its pairs of key and 32-bit index fit into a block's memory on every target, of 48 KiB or more.
+constexpr int64_t kPartLength = 4096;
+
+/// Sorted runs of each row: keys and indices are [rows..., count, length].
+struct Runs {
+  TensorId keys = -1, indices = -1;
+  DimExpr count, length;
+};
+
+Shape withRows(const Shape &like, size_t rows, std::vector<DimExpr> last) {
+  Shape shape(like.begin(), like.begin() + static_cast<long>(rows));
+  shape.insert(shape.end(), last.begin(), last.end());
+  return shape;
+}
+
+Val keyConstant(EquationBuilder &b, DType keyType, int64_t value) {
+  return b.val(b.body().constantInt(keyType, value));
+}
+
+/// Two runs side by side, seen from an equation whose axes are the rows and the merged run.
+class Pair {
+public:
+  Pair(EquationBuilder &b, const Runs &runs, size_t rows)
+      : b(b), runs(runs), row(b.axes.begin(), b.axes.begin() + static_cast<long>(rows)),
+        left(b.axis(rows) * 2.0), right(min(left + DimExpr(1), b.index(runs.count - 1))),
+        hasRight(lt(left + DimExpr(1), runs.count)) {}
+
+  Val leftKey(Val i) { return b.read(runs.keys, at(left, i)); }
+  Val rightKey(Val i) {
+    const DType type = b.n.typeOf(runs.keys);
+    return b.readIf(hasRight, runs.keys, at(right, i), keyConstant(b, type, smallestKey(type)));
+  }
+  Val index(Val isLeft, Val i, Val j) {
+    return select(isLeft, b.read(runs.indices, at(left, i)), b.read(runs.indices, at(right, j)));
+  }
+
+  /// How many of the first `p` elements are the left run's: from `low` to `high`, at most `most` more than `low`.
+  Val leftAmong(Val p, Val low, Val high, int64_t most) {
+    Val found = low;
+    for (auto step = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(most))); step > 0;
+         step /= 2) {
+      const Val next = found + DimExpr(step);
+      const Val isAmong = le(rightKey(p - next), leftKey(next - DimExpr(1)));
+      found = select(both(le(next, high), isAmong), next, found);
+    }
+    return found;
+  }
+
+private:
+  std::vector<Val> at(Val run, Val i) {
+    std::vector<Val> indices = row;
+    indices.push_back(run);
+    indices.push_back(min(max(i, 0.0), b.index(runs.length - 1)));
+    return indices;
+  }
+
+  EquationBuilder &b;
+  const Runs &runs;
+  std::vector<Val> row;
+  Val left, right, hasRight;
+};
+
+Runs sortedParts(NodeLowering &n, TensorId x, const DimExpr &k, bool largest) {
+  const Shape shape = n.shapeOf(x);
+  const size_t rows = shape.size() - 1;
+  const DType keyType = sortKeyType(n.typeOf(x));
+  const DimExpr part = kPartLength;
+  Runs runs;
+  runs.count = ceilDiv(shape.back(), part);
+  runs.length = min(part, k);
+  auto elementAt = [&](EquationBuilder &b, Val within) { return b.axis(rows) * part + within; };
+  const TensorId keys =
+      n.map(n.temp("keys", keyType, withRows(shape, rows, {runs.count, part})), [&](auto &b) {
+        std::vector<Val> at(b.axes.begin(), b.axes.begin() + static_cast<long>(rows));
+        at.push_back(elementAt(b, b.axis(rows + 1)));
+        const Val isElement = lt(at.back(), shape.back());
+        const Val value = b.readIf(isElement, x, at, b.constant(n.typeOf(x), 0));
+        return select(isElement, b.val(sortKey(b.body(), value.id, largest)),
+                      keyConstant(b, keyType, smallestKey(keyType)));
+      });
+  const Shape first = withRows(shape, rows, {runs.count, runs.length});
+  runs.keys = n.temp("run", keyType, first);
+  const TensorId within = n.temp("within", DType::I64, first);
+  EquationBuilder b(n, EquationKind::Opaque, {runs.keys, within});
+  b.equation.opaque = "topk";
+  b.equation.opaqueInputs = {keys};
+  b.equation.opaqueAttributes["largest"] = 1;
+  b.equation.axes.push_back({"r0", part});
+  b.finish({});
+  runs.indices = n.map(n.temp("places", DType::I64, first),
+                       [&](auto &own) { return elementAt(own, own.read(within, own.axes)); });
+  return runs;
+}
+
+/// Of each two runs the first `length` elements.
+Runs merged(NodeLowering &n, const Runs &runs, const DimExpr &length, const std::string &level) {
+  const Shape shape = n.shapeOf(runs.keys);
+  const size_t rows = shape.size() - 2;
+  Runs out;
+  out.count = ceilDiv(runs.count, DimExpr(2));
+  out.length = length;
+  const int64_t most = runs.length.range(n.l.program.symbols).max;
+  const TensorId splits = n.map(
+      n.temp("split" + level, DType::I64,
+             withRows(shape, rows, {out.count, ceilDiv(length, DimExpr(kSegment))})),
+      [&](auto &b) {
+        Pair pair(b, runs, rows);
+        const Val p = b.axis(rows + 1) * double(kSegment);
+        return pair.leftAmong(p, max(p - runs.length, 0.0), min(p, b.index(runs.length)), most);
+      });
+  const Shape outShape = withRows(shape, rows, {out.count, length});
+  out.keys = n.temp("run" + level, n.typeOf(runs.keys), outShape);
+  out.indices = n.temp("places" + level, DType::I64, outShape);
+  EquationBuilder b(n, EquationKind::Map, {out.keys, out.indices});
+  Pair pair(b, runs, rows);
+  const Val p = b.axis(rows + 1), segment = floorDiv(p, kSegment), end = b.index(runs.length);
+  std::vector<Val> at(b.axes.begin(), b.axes.begin() + static_cast<long>(rows + 1));
+  at.push_back(segment);
+  const Val split = b.read(splits, at);
+  const Val i = pair.leftAmong(p, max(split, p - runs.length),
+                               min(split + (p - segment * double(kSegment)), end), kSegment - 1);
+  const Val j = p - i, leftKey = pair.leftKey(i), rightKey = pair.rightKey(j);
+  const Val isLeft = both(lt(i, end), either(le(end, j), le(rightKey, leftKey)));
+  b.finish({select(isLeft, leftKey, rightKey), pair.index(isLeft, i, j)});
+  return out;
+}
+
+} // namespace
+
+bool sortsInRuns(NodeLowering &n, const DimExpr &row, const DimExpr &k) {
+  const int64_t longest = row.range(n.l.program.symbols).max,
+                places = k.range(n.l.program.symbols).max;
+  return longest > kPartLength && longest <= kLongest && places > kFewPlaces;
+}
+
+TensorId firstInRuns(NodeLowering &n, TensorId x, const DimExpr &k, bool largest) {
+  Runs runs = sortedParts(n, x, k, largest);
+  int64_t most = runs.count.range(n.l.program.symbols).max;
+  for (int level = 1; most > 1; ++level) {
+    most = (most + 1) / 2;
+    runs = merged(n, runs, most > 1 ? min(runs.length * DimExpr(2), k) : k, std::to_string(level));
+  }
+  return runs.indices;
+}
+
+} // namespace fusec::lower
