@@ -46,8 +46,8 @@ private:
   std::set<std::string> names;
 };
 
-/// Operands of one equation: with its output as many tensors as a kernel takes (Fusion/Legality.h). Operators with more
-/// become several equations.
+/// Operands of one equation: with its output as many tensors as a kernel takes (kMostArguments of
+/// Fusion/Legality.cpp). Operators with more become several equations.
 constexpr size_t kMostOperands = 63;
 
 class EquationBuilder;
