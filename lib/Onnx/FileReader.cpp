@@ -198,9 +198,13 @@ Result<Bytes> ExternalFiles::read(const std::string &location, int64_t offset, i
   if (size > o->size - offset)
     return fail("offset " + std::to_string(offset) + " and length " + std::to_string(size) +
                 " reach past the end of the file (" + std::to_string(o->size) + " bytes)");
+  std::weak_ptr<const std::vector<uint8_t>> &known = taken[{location, offset, size}];
+  if (Bytes bytes = known.lock())
+    return bytes;
   auto bytes = std::make_shared<std::vector<uint8_t>>(static_cast<size_t>(size));
   if (!readFully(o->file.get(), bytes->data(), size, offset))
     return fail("cannot read it: the file changed or the disk failed");
+  known = bytes;
   return Bytes(std::move(bytes));
 }
 

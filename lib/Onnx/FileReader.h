@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <sys/types.h>
+#include <tuple>
 #include <vector>
 
 namespace fusec {
@@ -41,7 +42,8 @@ public:
   explicit ExternalFiles(const std::string &modelPath, std::string outputPath = "");
   ~ExternalFiles();
   /// Bytes [offset, offset + length) of `location`, or of the rest of the file when length < 0. `where`
-  /// names the tensor. `expected` is the size that the tensor's type and shape need.
+  /// names the tensor. `expected` is the size that the tensor's type and shape need. Tensors with the same bytes share
+  /// them.
   Result<Bytes> read(const std::string &location, int64_t offset, int64_t length, int64_t expected,
                      const std::string &where);
 
@@ -56,6 +58,8 @@ private:
   dev_t modelDevice = 0;
   ino_t modelInode = 0;
   std::map<std::string, Opened> opened;
+  using Range = std::tuple<std::string, int64_t, int64_t>; // location, offset, size
+  std::map<Range, std::weak_ptr<const std::vector<uint8_t>>> taken;
 };
 
 } // namespace fusec

@@ -3,14 +3,64 @@
 #include "Onnx/WireScan.h"
 
 #include <google/protobuf/io/coded_stream.h>
-#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
+#include <google/protobuf/io/zero_copy_stream.h>
+
+#include <algorithm>
+#include <sys/mman.h>
+#include <unistd.h>
 
 namespace fusec {
 
-/// Parses a message that scanWire() has accepted. protobuf's own bound on nesting is below ours.
+namespace {
+
+/// Bytes in memory, read once from front to back. What has been read goes back to the system, since weights would
+/// else be there twice: in the file's bytes, and in the message.
+class ConsumedInput : public google::protobuf::io::ZeroCopyInputStream {
+public:
+  explicit ConsumedInput(std::string_view bytes) : bytes(bytes) {}
+
+  bool Next(const void **data, int *size) override {
+    release();
+    const size_t block = std::min(kBlockBytes, bytes.size() - at);
+    *data = bytes.data() + at;
+    *size = static_cast<int>(block);
+    at += block;
+    return block > 0;
+  }
+  void BackUp(int count) override { at -= static_cast<size_t>(count); }
+  bool Skip(int count) override {
+    const size_t step = std::min(static_cast<size_t>(count), bytes.size() - at);
+    at += step;
+    return step == static_cast<size_t>(count);
+  }
+  int64_t ByteCount() const override { return static_cast<int64_t>(at); }
+
+private:
+  static constexpr size_t kBlockBytes = size_t(1) << 20;
+
+  /// Gives back the whole pages that lie before `at`.
+  void release() {
+    const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
+    const auto first = reinterpret_cast<uintptr_t>(bytes.data());
+    const uintptr_t from = (first + released + page - 1) / page * page,
+                    to = (first + at) / page * page;
+    if (from >= to)
+      return;
+    ::madvise(reinterpret_cast<void *>(from), to - from, MADV_DONTNEED); // else they stay
+    released = to - first;
+  }
+
+  std::string_view bytes;
+  size_t at = 0, released = 0;
+};
+
+} // namespace
+
+/// Parses a message that scanWire() has accepted, and leaves nothing of the bytes. protobuf's own bound on nesting is
+/// below ours.
 static bool parseMessage(std::string_view bytes, google::protobuf::Message &message) {
-  google::protobuf::io::ArrayInputStream array(bytes.data(), static_cast<int>(bytes.size()));
-  google::protobuf::io::CodedInputStream in(&array);
+  ConsumedInput consumed(bytes);
+  google::protobuf::io::CodedInputStream in(&consumed);
   in.SetRecursionLimit(1000);
   in.SetTotalBytesLimit(INT32_MAX);
   return message.ParseFromCodedStream(&in) && in.ConsumedEntireMessage();

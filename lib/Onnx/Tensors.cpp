@@ -137,10 +137,16 @@ private:
     return view(std::move(owner), bytes);
   }
 
-  template <typename Field> Result<ConstantRef> take(const Field &field) {
+  template <typename Field> Result<ConstantRef> take(Field &field) {
     if (field.size() != count)
       return bad("its dimensions need " + std::to_string(count) + " elements, " +
                  std::to_string(field.size()) + " are given");
+    if (static_cast<int64_t>(sizeof(typename Field::value_type)) == sizeInBytes(type)) {
+      auto owner = std::make_shared<Field>();
+      owner->Swap(&field);
+      const auto *bytes = reinterpret_cast<const uint8_t *>(owner->data());
+      return view(std::move(owner), bytes);
+    }
     std::vector<uint8_t> data;
     data.reserve(static_cast<size_t>(sizeBytes));
     for (auto v : field) {
@@ -158,6 +164,7 @@ private:
         appendElement(data, type, static_cast<int64_t>(v));
       }
     }
+    Field().Swap(&field);
     return makeConstant(type, dims, std::move(data));
   }
 
@@ -174,21 +181,21 @@ private:
 
   Result<ConstantRef> readTyped() {
     switch (type) {
-    case DType::F32: return only(t.float_data(), "float_data");
-    case DType::F64: return only(t.double_data(), "double_data");
-    case DType::I64: return only(t.int64_data(), "int64_data");
+    case DType::F32: return only(t.mutable_float_data(), "float_data");
+    case DType::F64: return only(t.mutable_double_data(), "double_data");
+    case DType::I64: return only(t.mutable_int64_data(), "int64_data");
     case DType::U32:
-    case DType::U64: return only(t.uint64_data(), "uint64_data");
-    default: return only(t.int32_data(), "int32_data");
+    case DType::U64: return only(t.mutable_uint64_data(), "uint64_data");
+    default: return only(t.mutable_int32_data(), "int32_data");
     }
   }
 
-  template <typename Field> Result<ConstantRef> only(const Field &field, const char *fieldName) {
+  template <typename Field> Result<ConstantRef> only(Field *field, const char *fieldName) {
     int others = t.float_data_size() + t.int32_data_size() + t.int64_data_size() +
-                 t.double_data_size() + t.uint64_data_size() + t.string_data_size() - field.size();
+                 t.double_data_size() + t.uint64_data_size() + t.string_data_size() - field->size();
     if (others)
       return bad("data of type " + std::string(name(type)) + " belongs into " + fieldName);
-    return take(field);
+    return take(*field);
   }
 
   Result<ConstantRef> readExternal() {

@@ -15,7 +15,7 @@ std::optional<DType> dtypeOfOnnx(int32_t dataType);
 std::string onnxTypeName(int32_t dataType);
 
 /// Checks a tensor of any wire form (raw, typed fields, external) and takes its data over; `tensor` is
-/// left without raw data. `where` names the tensor in messages.
+/// left without data. `where` names the tensor in messages.
 Result<ConstantRef> readTensor(onnx::TensorProto &tensor, ExternalFiles *files,
                                const Limits &limits, const std::string &where);
 /// The dense form of a sparse tensor.
