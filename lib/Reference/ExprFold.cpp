@@ -33,6 +33,7 @@ public:
       }
     if (computable.empty())
       return;
+    keepWanted(computable);
     // `state` refers to the program as it was, so that results are stored at the end.
     std::vector<std::pair<TensorId, ConstantRef>> results;
     machine::State state(program, false);
@@ -40,16 +41,22 @@ public:
     std::vector<bool> valid = std::vector<bool>(program.tensors.size());
     for (size_t i = 0; i < valid.size(); ++i)
       valid[i] = program.tensors[i].constant != nullptr;
-    for (const Equation *e : computable) {
+    for (size_t i = 0; i < computable.size(); ++i) {
+      const Equation *e = computable[i];
       // A read outside its tensor is the program's fault and no reason to stop here: it stays to be found later.
       if (!readsAre(*e, valid) || !run(state, *e).ok())
         continue;
       for (TensorId id : e->outputs) {
         valid[id] = true;
-        if (isWorthFolding(*e))
-          results.emplace_back(id, makeConstant(program.tensors[id].type, state.arrays[id].dims,
-                                                state.arrays[id].owned));
+        machine::Array &array = state.arrays[id];
+        if (isWorthFolding(*e)) {
+          results.emplace_back(
+              id, makeConstant(program.tensors[id].type, array.dims, std::move(array.owned)));
+          array.bytes = results.back().second->bytes;
+        }
       }
+      for (TensorId id : lastReadBy[i])
+        state.arrays[id].owned = {};
     }
     store(results);
   }
@@ -60,16 +67,42 @@ private:
                                           : machine::runDense(state, e, 0);
   }
 
-  bool readsAre(const Equation &e, const std::vector<bool> &available) const {
-    if (e.base >= 0 && !available[e.base])
-      return false;
-    for (TensorId id : e.opaqueInputs)
-      if (!available[id])
-        return false;
+  static std::vector<TensorId> tensorsReadBy(const Equation &e) {
+    std::vector<TensorId> read = e.opaqueInputs;
+    if (e.base >= 0)
+      read.push_back(e.base);
     for (NodeId id : e.body.reachable(bodyRoots(e)))
-      if (isRead(e.body[id]) && !available[e.body[id].index])
-        return false;
-    return true;
+      if (isRead(e.body[id]))
+        read.push_back(static_cast<TensorId>(e.body[id].index));
+    return read;
+  }
+
+  bool readsAre(const Equation &e, const std::vector<bool> &available) const {
+    const std::vector<TensorId> read = tensorsReadBy(e);
+    return std::all_of(read.begin(), read.end(), [&](TensorId id) { return available[id]; });
+  }
+
+  /// Leaves those equations whose results become constants, or are read on the way to one, and notes who is the last to
+  /// read a tensor.
+  void keepWanted(std::vector<const Equation *> &computable) {
+    std::vector<bool> wanted(program.tensors.size());
+    std::vector<const Equation *> kept;
+    std::vector<std::vector<TensorId>> last;
+    for (size_t i = computable.size(); i-- > 0;) {
+      const Equation *e = computable[i];
+      if (!isWorthFolding(*e) && std::none_of(e->outputs.begin(), e->outputs.end(),
+                                              [&](TensorId id) { return wanted[id]; }))
+        continue;
+      kept.push_back(e);
+      last.emplace_back();
+      for (TensorId id : tensorsReadBy(*e)) {
+        if (!wanted[id] && !program.tensors[id].constant)
+          last.back().push_back(id);
+        wanted[id] = true;
+      }
+    }
+    computable.assign(kept.rbegin(), kept.rend());
+    lastReadBy.assign(last.rbegin(), last.rend());
   }
 
   bool isComputable(const Equation &e) const {
@@ -134,6 +167,7 @@ private:
   }
 
   ExprProgram &program;
+  std::vector<std::vector<TensorId>> lastReadBy; // by equation that is computed
   std::vector<bool> known;
   std::set<TensorId> scansBeginWith;
 };
