@@ -33,7 +33,7 @@ Digest digestOf(const void *data, size_t sizeBytes) {
 
 ChunkDigester::ChunkDigester() {
   initSodium();
-  crypto_generichash_blake2b_init(stateOf(state), nullptr, 0, FUSEC_DIGEST_BYTES);
+  crypto_generichash_blake2b_init(stateOf(state.data()), nullptr, 0, FUSEC_DIGEST_BYTES);
 }
 
 void ChunkDigester::add(const void *data, size_t sizeBytes) {
@@ -42,7 +42,7 @@ void ChunkDigester::add(const void *data, size_t sizeBytes) {
     if (inChunk == FUSEC_WEIGHT_CHUNK)
       closeChunk();
     const size_t n = std::min<size_t>(sizeBytes, FUSEC_WEIGHT_CHUNK - inChunk);
-    crypto_generichash_blake2b_update(stateOf(state), p, n);
+    crypto_generichash_blake2b_update(stateOf(state.data()), p, n);
     inChunk += n;
     p += n;
     sizeBytes -= n;
@@ -51,10 +51,16 @@ void ChunkDigester::add(const void *data, size_t sizeBytes) {
 
 void ChunkDigester::closeChunk() {
   unsigned char d[FUSEC_DIGEST_BYTES];
-  crypto_generichash_blake2b_final(stateOf(state), d, sizeof d);
+  crypto_generichash_blake2b_final(stateOf(state.data()), d, sizeof d);
   digests.insert(digests.end(), d, d + sizeof d);
-  crypto_generichash_blake2b_init(stateOf(state), nullptr, 0, FUSEC_DIGEST_BYTES);
+  crypto_generichash_blake2b_init(stateOf(state.data()), nullptr, 0, FUSEC_DIGEST_BYTES);
   inChunk = 0;
+}
+
+void ChunkDigester::goBack(const Mark &to) {
+  state = to.state;
+  inChunk = to.inChunk;
+  digests.resize(to.digestBytes);
 }
 
 std::vector<uint8_t> ChunkDigester::finish() {

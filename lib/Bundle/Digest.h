@@ -16,12 +16,19 @@ class ChunkDigester {
 public:
   ChunkDigester();
   void add(const void *data, size_t sizeBytes);
+  /// All that has been added so far; what comes later can be taken back.
+  struct Mark {
+    std::array<unsigned char, 384> state;
+    size_t inChunk, digestBytes;
+  };
+  Mark mark() const { return {state, inChunk, digests.size()}; }
+  void goBack(const Mark &to);
   /// Digests of all chunks, 32 bytes each. Call once, at the end.
   std::vector<uint8_t> finish();
 
 private:
   void closeChunk();
-  alignas(64) unsigned char state[384]; // crypto_generichash_blake2b_state
+  alignas(64) std::array<unsigned char, 384> state; // crypto_generichash_blake2b_state
   size_t inChunk = 0;
   std::vector<uint8_t> digests;
 };

@@ -17,34 +17,65 @@ namespace {
 
 uint64_t alignUp(uint64_t v, uint64_t to) { return (v + to - 1) / to * to; }
 
-/// Replaces equal weights by the first of them and drops those that no tensor uses.
-void shareWeights(Model &model) {
+/// What the WEIGHTS section holds. Its data may have to be made and is looked at once here.
+struct WeightPlaces {
+  std::vector<WeightRange> ranges; // one a weight of the model
+  std::vector<size_t> origins;     // which weight the caller knows it as
+  std::vector<uint8_t> digests;
+  uint64_t sizeBytes = 0;
+};
+
+Status giveBytes(const Model &model, size_t w, const GiveWeight &give, const TakeBytes &take) {
+  const Weight &weight = model.weights[w];
+  if (weight.sizeBytes > 0 && !weight.bytes)
+    return give(w, take);
+  return take(weight.bytes, static_cast<size_t>(weight.sizeBytes));
+}
+
+/// Replaces equal weights by the first of them, drops those that no tensor uses, and gives each other one its place.
+Result<WeightPlaces> placeWeights(Model &model, const GiveWeight &give) {
+  static const uint8_t zeros[FUSEC_WEIGHT_ALIGN] = {};
   std::vector<bool> used(model.weights.size(), false);
   for (const Program &p : model.programs)
     for (const Tensor &t : p.tensors)
-      if (t.kind == TensorKind::Constant && t.weight >= 0 &&
-          static_cast<size_t>(t.weight) < used.size())
+      if (t.kind == TensorKind::Constant)
         used[t.weight] = true;
   std::map<std::pair<Hash128, DType>, int32_t> known; // 128 bits: equal hashes mean equal bytes
   std::vector<int32_t> newIndex(model.weights.size(), -1);
   std::vector<Weight> kept;
+  WeightPlaces places;
+  ChunkDigester chunks;
   for (size_t i = 0; i < model.weights.size(); ++i) {
     if (!used[i])
       continue;
     const Weight &w = model.weights[i];
-    auto [at, fresh] =
-        known.try_emplace({hash128(w.bytes, static_cast<size_t>(w.sizeBytes)), w.type},
-                          static_cast<int32_t>(kept.size()));
-    if (fresh)
-      kept.push_back(w);
+    const ChunkDigester::Mark before = chunks.mark();
+    const uint64_t offset = alignUp(places.sizeBytes, FUSEC_WEIGHT_ALIGN);
+    chunks.add(zeros, offset - places.sizeBytes);
+    PiecewiseHash hash;
+    FUSEC_CHECK(giveBytes(model, i, give, [&](const uint8_t *bytes, size_t n) {
+      hash.add(bytes, n);
+      chunks.add(bytes, n);
+      return success();
+    }));
+    auto [at, fresh] = known.try_emplace({hash.value(), w.type}, static_cast<int32_t>(kept.size()));
     newIndex[i] = at->second;
+    if (!fresh) {
+      chunks.goBack(before);
+      continue;
+    }
+    kept.push_back(w);
+    places.origins.push_back(i);
+    places.ranges.push_back({offset, static_cast<uint64_t>(w.sizeBytes), w.type});
+    places.sizeBytes = offset + static_cast<uint64_t>(w.sizeBytes);
   }
+  places.digests = chunks.finish();
   model.weights = std::move(kept);
   for (Program &p : model.programs)
     for (Tensor &t : p.tensors)
-      if (t.kind == TensorKind::Constant && t.weight >= 0 &&
-          static_cast<size_t>(t.weight) < newIndex.size())
+      if (t.kind == TensorKind::Constant)
         t.weight = newIndex[t.weight];
+  return places;
 }
 
 void fillLiveness(Program &program) {
@@ -80,8 +111,8 @@ struct Layout {
   fusec_bundle_header header{};
   std::optional<fusec_bundle_signature> signature;
   std::vector<fusec_bundle_section> sections;
-  std::vector<uint8_t> manifest, digests;
-  std::vector<WeightRange> ranges;
+  std::vector<uint8_t> manifest;
+  WeightPlaces weights;
 };
 
 void addSection(Layout &out, uint32_t kind, uint64_t size, const Digest &digest) {
@@ -92,36 +123,27 @@ void addSection(Layout &out, uint32_t kind, uint64_t size, const Digest &digest)
   out.sections.push_back(s);
 }
 
-Layout layOut(const Model &model, const SecretKey *key) {
-  static const uint8_t zeros[FUSEC_WEIGHT_ALIGN] = {};
+Layout layOut(const Model &model, WeightPlaces weights, const SecretKey *key) {
   Layout out;
+  out.weights = std::move(weights);
   std::vector<uint32_t> imageSections;
   uint32_t next = 1; // the manifest is section 0
   for (const Program &p : model.programs)
     for (size_t i = 0; i < p.images.size(); ++i)
       imageSections.push_back(next++);
 
-  uint64_t weightBytes = 0;
-  ChunkDigester chunks;
-  for (const Weight &w : model.weights) {
-    const uint64_t offset = alignUp(weightBytes, FUSEC_WEIGHT_ALIGN);
-    chunks.add(zeros, offset - weightBytes);
-    chunks.add(w.bytes, static_cast<size_t>(w.sizeBytes));
-    out.ranges.push_back({offset, static_cast<uint64_t>(w.sizeBytes), w.type});
-    weightBytes = offset + static_cast<uint64_t>(w.sizeBytes);
-  }
-  out.manifest = encodeManifest(model, out.ranges, imageSections);
+  out.manifest = encodeManifest(model, out.weights.ranges, imageSections);
 
   addSection(out, FUSEC_SECTION_MANIFEST, out.manifest.size(),
              digestOf(out.manifest.data(), out.manifest.size()));
   for (const Program &p : model.programs)
     for (const Image &i : p.images)
       addSection(out, FUSEC_SECTION_CODE, i.code.size(), digestOf(i.code.data(), i.code.size()));
-  if (weightBytes > 0) {
-    out.digests = chunks.finish();
-    const Digest all = digestOf(out.digests.data(), out.digests.size());
-    addSection(out, FUSEC_SECTION_WEIGHTS, weightBytes, all);
-    addSection(out, FUSEC_SECTION_DIGESTS, out.digests.size(), all);
+  if (out.weights.sizeBytes > 0) {
+    const std::vector<uint8_t> &digests = out.weights.digests;
+    const Digest all = digestOf(digests.data(), digests.size());
+    addSection(out, FUSEC_SECTION_WEIGHTS, out.weights.sizeBytes, all);
+    addSection(out, FUSEC_SECTION_DIGESTS, digests.size(), all);
   }
   uint64_t at = sizeof(fusec_bundle_header) + (key ? sizeof(fusec_bundle_signature) : 0) +
                 out.sections.size() * sizeof(fusec_bundle_section);
@@ -150,13 +172,14 @@ Layout layOut(const Model &model, const SecretKey *key) {
   return out;
 }
 
-/// Calls put(bytes, size) with the whole file, in order.
-template <typename Put> Status emit(const Model &model, const Layout &layout, Put put) {
+/// Gives the whole file, in order. `model` has the weights that `layout` has places for.
+Status emit(const Model &model, const Layout &layout, const GiveWeight &give,
+            const TakeBytes &take) {
   static const std::vector<uint8_t> zeros(FUSEC_SECTION_ALIGN, 0);
   uint64_t at = 0;
   auto write = [&](const void *data, uint64_t size) -> Status {
     at += size;
-    return put(data, static_cast<size_t>(size));
+    return take(static_cast<const uint8_t *>(data), static_cast<size_t>(size));
   };
   FUSEC_CHECK(write(&layout.header, sizeof layout.header));
   if (layout.signature)
@@ -171,19 +194,22 @@ template <typename Put> Status emit(const Model &model, const Layout &layout, Pu
       FUSEC_CHECK(pad());
       FUSEC_CHECK(write(i.code.data(), i.code.size()));
     }
-  if (layout.digests.empty())
+  if (layout.weights.sizeBytes == 0)
     return success();
   FUSEC_CHECK(pad());
   const uint64_t start = at;
   for (size_t w = 0; w < model.weights.size(); ++w) {
-    FUSEC_CHECK(write(zeros.data(), layout.ranges[w].offset - (at - start)));
-    FUSEC_CHECK(write(model.weights[w].bytes, layout.ranges[w].size));
+    FUSEC_CHECK(write(zeros.data(), layout.weights.ranges[w].offset - (at - start)));
+    FUSEC_CHECK(giveBytes(
+        model, w,
+        [&](size_t i, const TakeBytes &to) { return give(layout.weights.origins[i], to); }, write));
   }
   FUSEC_CHECK(pad());
-  return write(layout.digests.data(), layout.digests.size());
+  return write(layout.weights.digests.data(), layout.weights.digests.size());
 }
 
-Status prepare(Model &model) {
+/// The model as it will be read, and the file without its weights.
+Result<Layout> prepare(Model &model, const SecretKey *key, const GiveWeight &give) {
   size_t images = 0;
   for (Program &p : model.programs) {
     if (!tensorIndicesInRange(p.steps, p.tensors.size()))
@@ -197,28 +223,28 @@ Status prepare(Model &model) {
   }
   if (images > FUSEC_MAX_SECTIONS - 3)
     return Diagnostic{Diag::LimitExceeded, "bundle", "more than 1021 images of machine code"};
-  shareWeights(model);
-  return check(model);
+  FUSEC_CHECK(check(model));
+  FUSEC_TRY(WeightPlaces places, placeWeights(model, give));
+  return layOut(model, std::move(places), key);
 }
 
 } // namespace
 
-Status writeBundle(Model model, const std::string &path, const SecretKey *key) {
-  FUSEC_CHECK(prepare(model));
-  const Layout layout = layOut(model, key);
+Status writeBundle(Model model, const std::string &path, const SecretKey *key,
+                   const GiveWeight &give) {
+  FUSEC_TRY(const Layout layout, prepare(model, key, give));
   AtomicFile file(path);
   FUSEC_CHECK(file.open());
-  FUSEC_CHECK(emit(model, layout, [&](const void *data, size_t n) { return file.write(data, n); }));
+  FUSEC_CHECK(emit(model, layout, give,
+                   [&](const uint8_t *data, size_t n) { return file.write(data, n); }));
   return file.commit();
 }
 
 Result<std::vector<uint8_t>> writeBundle(Model model, const SecretKey *key) {
-  FUSEC_CHECK(prepare(model));
-  const Layout layout = layOut(model, key);
+  FUSEC_TRY(const Layout layout, prepare(model, key, nullptr));
   std::vector<uint8_t> out;
-  FUSEC_CHECK(emit(model, layout, [&](const void *data, size_t n) {
-    const auto *p = static_cast<const uint8_t *>(data);
-    out.insert(out.end(), p, p + n);
+  FUSEC_CHECK(emit(model, layout, nullptr, [&](const uint8_t *data, size_t n) {
+    out.insert(out.end(), data, data + n);
     return success();
   }));
   return out;

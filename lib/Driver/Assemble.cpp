@@ -25,12 +25,11 @@ public:
     gir.outputs = program.outputs;
   }
 
-  Result<GirProgram> run(int threads) {
+  Result<GirProgram> run() {
     for (size_t p = 0; p < state.plan.patterns.size(); ++p)
       FUSEC_CHECK(buildKernels(p));
     FUSEC_TRY(gir.steps, buildSteps(state.plan.steps));
     dropUnusedTensors();
-    packer.run(gir, threads);
     FUSEC_CHECK(verify(gir));
     return std::move(gir);
   }
@@ -224,7 +223,11 @@ private:
       renumber(t);
     for (TensorId &t : gir.outputs)
       renumber(t);
-    packer.renumber(number);
+    std::map<TensorId, PackedConstant> packed;
+    for (auto &[t, constant] : gir.packed)
+      if (number[t] >= 0)
+        packed.emplace(number[t], std::move(constant));
+    gir.packed = std::move(packed);
   }
 
   const ExprProgram &program;
@@ -236,8 +239,8 @@ private:
 
 } // namespace
 
-Result<GirProgram> assemble(const ExprProgram &program, const TargetState &state, int threads) {
-  return Assembler(program, state).run(threads);
+Result<GirProgram> assemble(const ExprProgram &program, const TargetState &state) {
+  return Assembler(program, state).run();
 }
 
 Status checkSharedMemory(const TargetState &state) {

@@ -1,8 +1,16 @@
 #include "Driver/BundleModel.h"
 
+#include "Bundle/Writer.h"
+
 namespace fusec {
 
 namespace {
+
+/// What the bundle writer takes, with weights that point into the compiler's constants.
+struct BundleModel {
+  bundle::Model model;
+  std::map<size_t, const PackedConstant *> packed; // weights that are made when they are written
+};
 
 std::vector<bundle::DimCode> dimCodes(const Shape &shape) {
   std::vector<bundle::DimCode> codes;
@@ -59,7 +67,7 @@ std::vector<bundle::Step> bundleSteps(const std::vector<ExecStep> &steps) {
 }
 
 bundle::Program bundleProgram(const TargetState &target, std::map<Hash128, int32_t> &weightOf,
-                              bundle::Model &model) {
+                              BundleModel &made) {
   const GirProgram &gir = target.gir;
   bundle::Program program;
   program.target = target.target.name;
@@ -93,17 +101,26 @@ bundle::Program bundleProgram(const TargetState &target, std::map<Hash128, int32
     out.onnxNodes = kernel.onnxNodes;
     program.kernels.push_back(std::move(out));
   }
-  for (const Tensor &tensor : gir.tensors) {
+  for (size_t t = 0; t < gir.tensors.size(); ++t) {
+    const Tensor &tensor = gir.tensors[t];
     bundle::Tensor out;
     out.name = tensor.name;
     out.kind = static_cast<bundle::TensorKind>(tensor.kind);
     out.type = tensor.type;
     out.shape = dimCodes(tensor.shape);
     if (tensor.kind == TensorKind::Constant) {
+      std::vector<bundle::Weight> &weights = made.model.weights;
+      const auto packed = gir.packed.find(static_cast<TensorId>(t));
+      const bool isPacked = packed != gir.packed.end();
       auto [it, isNew] =
-          weightOf.emplace(tensor.constant->digest, static_cast<int32_t>(model.weights.size()));
-      if (isNew)
-        model.weights.push_back({tensor.type, tensor.constant->bytes, tensor.constant->sizeBytes});
+          weightOf.emplace(isPacked ? packed->second.identity : tensor.constant->digest,
+                           static_cast<int32_t>(weights.size()));
+      if (isNew && isPacked) {
+        made.packed.emplace(weights.size(), &packed->second);
+        weights.push_back({tensor.type, nullptr, packed->second.sizeBytes()});
+      } else if (isNew) {
+        weights.push_back({tensor.type, tensor.constant->bytes, tensor.constant->sizeBytes});
+      }
       out.weight = it->second;
     }
     program.tensors.push_back(std::move(out));
@@ -116,11 +133,10 @@ bundle::Program bundleProgram(const TargetState &target, std::map<Hash128, int32
   return program;
 }
 
-} // namespace
-
-bundle::Model bundleModel(const CompileState &state) {
+BundleModel bundleModel(const CompileState &state) {
   const GirProgram &first = state.targets[0].gir;
-  bundle::Model model;
+  BundleModel made;
+  bundle::Model &model = made.model;
   model.name = first.name;
   model.producer = "fusec " FUSEC_VERSION;
   model.symbols = first.symbols;
@@ -134,8 +150,19 @@ bundle::Model bundleModel(const CompileState &state) {
     model.outputs.push_back(value(t));
   std::map<Hash128, int32_t> weightOf;
   for (const TargetState &target : state.targets)
-    model.programs.push_back(bundleProgram(target, weightOf, model));
-  return model;
+    model.programs.push_back(bundleProgram(target, weightOf, made));
+  return made;
+}
+
+} // namespace
+
+Status writeBundle(const CompileState &state, const std::string &path, const bundle::SecretKey *key,
+                   int threads) {
+  BundleModel made = bundleModel(state);
+  return bundle::writeBundle(std::move(made.model), path, key,
+                             [&](size_t weight, const TakeBytes &take) {
+                               return giveInPieces(*made.packed.at(weight), threads, take);
+                             });
 }
 
 } // namespace fusec

@@ -1,11 +1,11 @@
 #pragma once
-#include "Bundle/Model.h"
+#include "Bundle/Signature.h"
 #include "Driver/State.h"
 
 namespace fusec {
 
-/// The compiled model as the bundle writer takes it. Weights point into the constants of `state`, which must outlive
-/// the result.
-bundle::Model bundleModel(const CompileState &state);
+/// Writes the compiled model to `path`, as lib/Bundle does. Weights are packed on the way, by up to `threads` threads.
+Status writeBundle(const CompileState &state, const std::string &path, const bundle::SecretKey *key,
+                   int threads);
 
 } // namespace fusec

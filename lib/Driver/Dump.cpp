@@ -61,7 +61,7 @@ std::string printSchedules(const TargetState &state, const ExprProgram &program,
   return out;
 }
 
-std::string dumpStage(Stage stage, const CompileState &state, ConstantStore &store,
+std::string dumpStage(Stage stage, const CompileState &state, ConstantStore *store,
                       bool resumable) {
   std::string out(kMagic);
   out += std::string(name(stage)) + " ";
@@ -69,9 +69,9 @@ std::string dumpStage(Stage stage, const CompileState &state, ConstantStore &sto
     out += (t ? "," : "") + state.targets[t].target.name;
   out += "\n";
   if (stage == Stage::Graph)
-    return out + section("graph", "", print(state.graph, &store));
+    return out + section("graph", "", print(state.graph, store));
   if (stage != Stage::Gir)
-    out += section("expr", "", print(state.program, &store));
+    out += section("expr", "", print(state.program, store));
   for (const TargetState &target : state.targets) {
     if (stage == Stage::Plan || stage == Stage::Schedule)
       out += section("plan", target.target.name, print(target.plan, state.program));
@@ -81,7 +81,7 @@ std::string dumpStage(Stage stage, const CompileState &state, ConstantStore &sto
     if (stage == Stage::Gir) {
       if (resumable)
         out += section("decisions", target.target.name, target.decisions);
-      out += section("gir", target.target.name, print(target.gir, &store));
+      out += section("gir", target.target.name, print(target.gir, store));
     }
   }
   return out;

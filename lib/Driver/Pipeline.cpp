@@ -1,7 +1,6 @@
 #include "Driver/Pipeline.h"
 
 #include "Bundle/AtomicFile.h"
-#include "Bundle/Writer.h"
 #include "Driver/BundleModel.h"
 #include "Driver/Decisions.h"
 #include "Driver/OptionRules.h"
@@ -46,6 +45,8 @@ public:
     if (goOn) {
       FUSEC_TRY(goOn, end(Stage::Expr));
     }
+    if (goOn && waiting.empty())
+      state.graph = Graph(); // it holds constants that the program has made others of
     if (goOn && !options.decisionsPath.empty())
       FUSEC_CHECK(timed("decisions", [&] { return replay(); }));
     else if (goOn && begin(Stage::Plan))
@@ -110,9 +111,9 @@ private:
       return !isStop;
     }
     if (toText && !part)
-      options.print(dumpStage(stage, state, store, options.resumable));
+      options.print(dumpStage(stage, state, nullptr, options.resumable));
     if (toFile) {
-      const std::string text = dumpStage(stage, state, store);
+      const std::string text = dumpStage(stage, state, &store);
       FUSEC_CHECK(
           writeDump(options.dumpDir, std::string(name(stage)) + ".txt", text.data(), text.size()));
     }
@@ -330,7 +331,7 @@ private:
   }
 
   Status lowerToGir(TargetState &target) {
-    Status status = fusec::lowerToGir(state.program, target, options.threads);
+    Status status = fusec::lowerToGir(state.program, target);
     if (!status.ok() && !options.decisionsPath.empty())
       return unfit(status.errors(), options.decisionsPath, target.target.name);
     return status;
@@ -370,8 +371,8 @@ private:
   }
 
   Status write() {
-    FUSEC_CHECK(bundle::writeBundle(bundleModel(state), options.outputPath,
-                                    signingKey ? &*signingKey : nullptr));
+    FUSEC_CHECK(writeBundle(state, options.outputPath, signingKey ? &*signingKey : nullptr,
+                            options.threads));
     std::error_code error;
     report.bundleBytes =
         static_cast<int64_t>(std::filesystem::file_size(options.outputPath, error));

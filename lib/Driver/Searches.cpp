@@ -88,9 +88,9 @@ Status checkSchedules(const ExprProgram &program, const TargetState &target) {
   return success();
 }
 
-Status lowerToGir(const ExprProgram &program, TargetState &target, int threads) {
+Status lowerToGir(const ExprProgram &program, TargetState &target) {
   auto lower = [&]() -> Status {
-    FUSEC_TRY(target.gir, assemble(program, target, threads));
+    FUSEC_TRY(target.gir, assemble(program, target));
     return checkSharedMemory(target);
   };
   Status status = lower();

@@ -40,8 +40,8 @@ struct CompileState {
 /// Graph -> equations, all passes run; without `composed` all but the vertical composition.
 Result<ExprProgram> lowerProgram(const Graph &graph, bool composed);
 /// Text of one stage with everything that the rest of the pipeline needs, or, where it is not `resumable`, without the
-/// decisions that kernels bring along for the bundle. `store` takes the constants' data.
-std::string dumpStage(Stage stage, const CompileState &state, ConstantStore &store,
+/// decisions that kernels bring along for the bundle. `store`, if there is one, takes the constants' data.
+std::string dumpStage(Stage stage, const CompileState &state, ConstantStore *store,
                       bool resumable = true);
 /// One file of a dump folder, which is made where it is missing.
 Status writeDump(const std::string &folder, const std::string &file, const void *data,
@@ -64,38 +64,20 @@ Status loadDump(std::string_view text, const std::string &fileName,
 Status verifyState(Stage stage, const CompileState &state);
 
 /// Plan + schedules -> kernels, packed constants and the execution plan.
-Result<GirProgram> assemble(const ExprProgram &program, const TargetState &state, int threads);
+Result<GirProgram> assemble(const ExprProgram &program, const TargetState &state);
 /// LimitExceeded for kernels whose blocks have no room on a GPU. The search goes by an estimate, and a schedule edited
 /// by hand by nothing: here the allocator has spoken.
 Status checkSharedMemory(const TargetState &state);
 
-/// Copies of constants in the layouts that kernels read, made once for each constant and layout.
+/// Copies of constants in the layouts that kernels read, one for each constant and layout.
 class ConstantPacker {
 public:
   /// Tensor of `gir` that holds operand `operand` of `schedule` for the constant `source`; added when it is new.
   TensorId packed(GirProgram &gir, TensorId source, const ExprProgram &pattern,
                   const Schedule &schedule, size_t operand);
-  /// The tensors of `gir` got other numbers.
-  void renumber(const std::vector<TensorId> &numbers) {
-    for (Job &job : jobs)
-      job.target = numbers[job.target];
-  }
-  /// Fills in the data of all tensors that `packed` added.
-  void run(GirProgram &gir, int threads);
 
 private:
-  struct Job {
-    TensorId target;
-    ConstantRef source;
-    std::vector<std::vector<int64_t>> digitOffsets; // [digit][value]: elements into the source
-    std::vector<std::vector<int64_t>> digitValues;  // [digit][value]: contribution to its axis
-    std::vector<int> digitAxis;                     // [digit]: position in axisExtents
-    std::vector<int64_t> axisExtents;
-    int64_t base = 0;
-  };
-  static std::vector<uint8_t> pack(const Job &job);
-  std::map<std::string, TensorId> known;
-  std::vector<Job> jobs;
+  std::map<std::string, TensorId> known; // by source and layout
 };
 
 } // namespace fusec

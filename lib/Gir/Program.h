@@ -1,5 +1,8 @@
 #pragma once
 #include "Gir/Gir.h"
+#include "Gir/PackedConstant.h"
+
+#include <map>
 
 namespace fusec {
 
@@ -36,17 +39,21 @@ struct ExecStep {
 };
 
 /// Everything one target needs: kernels, tensors (temps get memory by liveness in the runtime), steps.
-/// Constants are in the layout that the kernels read (packed weights are constants of their own).
+/// Constants are in the layout that the kernels read (packed weights are constants of their own). Their data is in
+/// their tensors, or in `packed` until it is written.
 struct GirProgram {
   std::string name;
   std::string target;
   std::vector<Symbol> symbols;
   std::vector<Tensor> tensors;
+  std::map<TensorId, PackedConstant> packed;
   std::vector<TensorId> inputs, outputs;
   std::vector<GirKernel> kernels;
   std::vector<ExecStep> steps;
 };
 
+/// The data of a constant, made if need be.
+ConstantRef dataOf(const GirProgram &program, TensorId constant);
 std::string print(const GirProgram &program, ConstantStore *store);
 Result<GirProgram> parseGirProgram(TextReader &in, const ConstantStore &store);
 Status verify(const GirProgram &program);

@@ -38,8 +38,8 @@ public:
     out = "program " + nameToText(program.name) + " target " + quoted(program.target) + "\n";
     for (const Symbol &s : program.symbols)
       out += "symbol " + symbolText(s) + "\n";
-    for (const Tensor &t : program.tensors)
-      tensor(t);
+    for (size_t t = 0; t < program.tensors.size(); ++t)
+      tensor(static_cast<TensorId>(t));
     out += "inputs " + list(program.inputs) + "\noutputs " + list(program.outputs) + "\n";
     for (const GirKernel &k : program.kernels)
       out += print(k);
@@ -57,11 +57,12 @@ private:
     return text + ")";
   }
 
-  void tensor(const Tensor &t) {
+  void tensor(TensorId id) {
+    const Tensor &t = program.tensors[id];
     out += std::string(kindName(t.kind)) + " %" + nameToText(t.name) + " " +
            typeText(t.type, t.shape, program.symbols);
     if (t.kind == TensorKind::Constant)
-      out += " " + constantDataText(t.constant, store);
+      out += " " + constantDataText(dataOf(program, id), store);
     out += "\n";
   }
 

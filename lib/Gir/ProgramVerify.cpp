@@ -12,9 +12,11 @@ public:
 
   Status run() {
     std::set<std::string> names;
-    for (const Tensor &t : program.tensors) {
+    for (TensorId id = 0; known(id); ++id) {
+      const Tensor &t = program.tensors[id];
       need(names.insert(t.name).second, "tensors have different names", t.name);
-      need((t.kind == TensorKind::Constant) == (t.constant != nullptr),
+      const bool isPacked = program.packed.count(id) != 0;
+      need((t.kind == TensorKind::Constant) == (isPacked != (t.constant != nullptr)),
            "constants, and no others, have data", t.name);
     }
     names.clear();
@@ -121,6 +123,13 @@ private:
 };
 
 } // namespace
+
+ConstantRef dataOf(const GirProgram &program, TensorId constant) {
+  const Tensor &tensor = program.tensors[constant];
+  const auto packed = program.packed.find(constant);
+  return packed == program.packed.end() ? tensor.constant
+                                        : makeWhole(packed->second, staticDims(tensor.shape));
+}
 
 Status verify(const GirProgram &program) { return Verifier(program).run(); }
 

@@ -70,7 +70,8 @@ private:
   Status allocate(TensorId t) {
     const Tensor &tensor = program.tensors[t];
     if (tensor.kind == TensorKind::Constant) {
-      memory[t].assign(tensor.constant->bytes, tensor.constant->bytes + tensor.constant->sizeBytes);
+      const ConstantRef data = dataOf(program, t);
+      memory[t].assign(data->bytes, data->bytes + data->sizeBytes);
       return success();
     }
     FUSEC_TRY(auto dims, dimsOf(t));

@@ -1,4 +1,4 @@
-#include "Support/Hash.h"
+#include "Support/Pieces.h"
 
 // Header-only use: no symbol of libxxhash is needed at link time.
 #define XXH_INLINE_ALL
@@ -8,6 +8,23 @@ namespace fusec {
 
 Hash128 hash128(const void *data, size_t sizeBytes, uint64_t seed) {
   XXH128_hash_t h = XXH3_128bits_withSeed(data, sizeBytes, seed);
+  return {h.high64, h.low64};
+}
+
+static XXH3_state_t *stateOf(unsigned char *bytes) {
+  static_assert(sizeof(XXH3_state_t) <= sizeof(PiecewiseHash) && alignof(XXH3_state_t) <= 64);
+  return reinterpret_cast<XXH3_state_t *>(bytes);
+}
+
+PiecewiseHash::PiecewiseHash() : state() { XXH3_128bits_reset(stateOf(state.data())); }
+
+void PiecewiseHash::add(const uint8_t *bytes, size_t sizeBytes) {
+  XXH3_128bits_update(stateOf(state.data()), bytes, sizeBytes);
+}
+
+Hash128 PiecewiseHash::value() const {
+  PiecewiseHash copy = *this;
+  XXH128_hash_t h = XXH3_128bits_digest(stateOf(copy.state.data()));
   return {h.high64, h.low64};
 }
 

@@ -24,7 +24,7 @@ public:
     }
   }
   Status verify() const override { return verifyState(stage, state); }
-  std::string print(ConstantStore *store) const override { return dumpStage(stage, state, *store); }
+  std::string print(ConstantStore *store) const override { return dumpStage(stage, state, store); }
   std::vector<std::string> inputNames() const override {
     switch (stage) {
     case Stage::Graph: return opt::inputNames(state.graph);

@@ -184,14 +184,14 @@ private:
         CompileState with;
         with.targets = state.targets;
         with.graph = graph;
-        return dumpStage(stage, with, store);
+        return dumpStage(stage, with, &store);
       });
     else
       reduceParts<ExprProgram>(state.program, [&](const ExprProgram &program) {
         CompileState with;
         with.targets = state.targets;
         with.program = program;
-        return dumpStage(stage, with, store);
+        return dumpStage(stage, with, &store);
       });
     return store.failures().empty() ? success() : Status(store.failures());
   }

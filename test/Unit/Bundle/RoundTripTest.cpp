@@ -122,3 +122,42 @@ TEST_CASE("files appear whole or not at all") {
   CHECK(!writeBundle(richModel(), "/dev/full").ok());
   fs::remove_all(dir);
 }
+
+TEST_CASE("weights that are made when they are written give the same file") {
+  std::vector<float> data(300000);
+  for (size_t i = 0; i < data.size(); ++i)
+    data[i] = static_cast<float>(i % 1000);
+  const auto *bytes = reinterpret_cast<const uint8_t *>(data.data());
+  // Three weights that are used, the third like the first, and one that nobody uses.
+  Model m = addModel();
+  Program &p = m.programs[0];
+  const std::pair<int64_t, int64_t> ranges[] = {{0, 150000}, {7, 200000}, {0, 10}, {1000, 150000}};
+  for (auto [from, count] : ranges)
+    m.weights.push_back({DType::F32, bytes + from * 4, count * 4});
+  for (int32_t w : {0, 1, 3}) {
+    p.tensors.push_back(
+        tensor("w" + std::to_string(w), TensorKind::Constant, {m.weights[w].sizeBytes / 4}));
+    p.tensors.back().weight = w;
+  }
+  const std::filesystem::path path =
+      std::filesystem::temp_directory_path() / ("made" + std::to_string(getpid()));
+  const std::vector<uint8_t> expected = *writeBundle(m);
+  for (size_t piece : {size_t(999), size_t(1) << 20}) {
+    Model made = m;
+    for (size_t w : {0, 1, 3})
+      made.weights[w].bytes = nullptr;
+    std::vector<int> asked(4);
+    const GiveWeight give = [&](size_t w, const fusec::TakeBytes &take) -> fusec::Status {
+      ++asked[w];
+      const auto size = static_cast<size_t>(m.weights[w].sizeBytes);
+      for (size_t at = 0; at < size; at += piece)
+        FUSEC_CHECK(take(m.weights[w].bytes + at, std::min(piece, size - at)));
+      return fusec::success();
+    };
+    REQUIRE(writeBundle(made, path, nullptr, give).ok());
+    std::ifstream in(path, std::ios::binary);
+    CHECK(std::vector<uint8_t>(std::istreambuf_iterator<char>(in), {}) == expected);
+    CHECK(asked == std::vector<int>{2, 2, 0, 1});
+  }
+  std::filesystem::remove(path);
+}

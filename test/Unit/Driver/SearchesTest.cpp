@@ -26,7 +26,7 @@ struct Searched {
     REQUIRE(planTarget(program, {}, target).ok());
     REQUIRE(scheduleTarget({}, target).ok());
     REQUIRE(checkSchedules(program, target).ok());
-    REQUIRE(lowerToGir(program, target, 1).ok());
+    REQUIRE(lowerToGir(program, target).ok());
   }
   Schedule &schedule() { return target.schedules.at(0).at(0).schedule; }
 
@@ -61,7 +61,7 @@ TEST_CASE("a rule that a chosen schedule breaks is a bug, one that a user wrote 
 TEST_CASE("so it is with what shows when the schedule is lowered") {
   Searched s("x86-64-v3", kRows);
   s.schedule().kept = {{{1, 0, 0}, MemLevel::Register, ReadPlace{0, 0, 0}}};
-  s.refuses([&] { return lowerToGir(s.program, s.target, 1); }, Diag::BadIr,
+  s.refuses([&] { return lowerToGir(s.program, s.target); }, Diag::BadIr,
             "keep e1.r0: its threads have not had the value, or register memory has no room for "
             "it; without this line they read it");
 }
@@ -70,7 +70,7 @@ TEST_CASE("so it is with blocks that have no room") {
   Searched s("sm_80", kRows);
   s.target.target.sharedBytesPerBlock = -1;
   const int64_t bytes = s.target.gir.kernels.at(0).sharedBytes;
-  s.refuses([&] { return lowerToGir(s.program, s.target, 1); }, Diag::LimitExceeded,
+  s.refuses([&] { return lowerToGir(s.program, s.target); }, Diag::LimitExceeded,
             "a block needs " + std::to_string(bytes) +
                 " bytes of shared memory, and has at most -1 on sm_80; take smaller tiles");
 }

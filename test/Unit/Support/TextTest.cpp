@@ -1,7 +1,7 @@
 #include "Support/Text.h"
 #include "Support/DType.h"
 #include "Support/Diagnostic.h"
-#include "Support/Hash.h"
+#include "Support/Pieces.h"
 
 #include <catch2/catch_all.hpp>
 
@@ -113,6 +113,12 @@ TEST_CASE("hashes") {
   Hash128 h;
   CHECK(Hash128::fromHex("99aa06d3014798d86001c324468d497f", h));
   CHECK(h == hash128(""));
+  PiecewiseHash pieces;
+  CHECK(pieces.value() == hash128(""));
+  std::vector<uint8_t> data(5000, 7);
+  for (size_t at = 0; at < data.size(); at += 1000)
+    pieces.add(data.data() + at, 1000);
+  CHECK(pieces.value() == hash128(data.data(), data.size()));
   CHECK_FALSE(Hash128::fromHex("99AA06D3014798D86001C324468D497F", h));
   CHECK_FALSE(Hash128::fromHex("99", h));
 }
