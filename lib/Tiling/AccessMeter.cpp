@@ -228,7 +228,9 @@ Asked AccessMeter::sampled(const std::vector<NodeId> &indices, TensorId tensor,
                            const StepPlace &stepPlace) const {
   const Tensor &info = pattern.tensors[tensor];
   const int64_t bytes = sizeInBytes(info.type);
-  const std::vector<DimExpr> strides = stridesOf(info.shape);
+  std::vector<int64_t> strides;
+  for (const DimExpr &stride : stridesOf(info.shape))
+    strides.push_back(valueOf(stride));
   const int64_t row = valueOf(numElements(info.shape));
   const std::vector<NodeId> tests = knownTests(equation.body, guards);
   std::vector<NodeId> roots = indices;
@@ -297,7 +299,7 @@ Asked AccessMeter::sampled(const std::vector<NodeId> &indices, TensorId tensor,
           continue;
         int64_t address = stepPlace.row(step) * row;
         for (size_t d = 0; d < indices.size(); ++d)
-          address += values[indices[d]] * valueOf(strides[d]);
+          address += values[indices[d]] * strides[d];
         sectors.push_back(address * bytes / kSectorBytes);
       }
       ran += group.weight * double(group.active);

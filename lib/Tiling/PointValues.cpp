@@ -4,14 +4,26 @@
 
 namespace fusec::tiling {
 
+PointValues::PointValues(const Body &body, const std::vector<NodeId> &roots, int64_t dataBelow,
+                         const std::vector<int64_t> &symbols)
+    : body(body), values(body.nodes.size()), dataBelow(dataBelow) {
+  for (NodeId id : body.reachable(roots)) {
+    const Scalar &node = body[id];
+    if (node.op == ScalarOp::Const)
+      values[id] = {node.imm, node.fimm};
+    else if (node.op == ScalarOp::Dim)
+      values[id].i = node.dim.evaluate(symbols).value_or(1);
+    else
+      order.push_back(id);
+  }
+}
+
 void PointValues::at(const std::vector<int64_t> &axes, int64_t step) {
   for (NodeId id : order) {
     const Scalar &node = body[id];
     switch (node.op) {
     case ScalarOp::Axis: values[id].i = axes[node.index]; break;
     case ScalarOp::Step: values[id].i = step; break;
-    case ScalarOp::Const: values[id] = {node.imm, node.fimm}; break;
-    case ScalarOp::Dim: values[id].i = node.dim.evaluate(symbols).value_or(1); break;
     case ScalarOp::Read:
     case ScalarOp::ReadIf: values[id] = data(node); break;
     default: {

@@ -10,9 +10,7 @@ namespace fusec::tiling {
 class PointValues {
 public:
   PointValues(const Body &body, const std::vector<NodeId> &roots, int64_t dataBelow,
-              const std::vector<int64_t> &symbols)
-      : body(body), order(body.reachable(roots)), values(body.nodes.size()), dataBelow(dataBelow),
-        symbols(symbols) {}
+              const std::vector<int64_t> &symbols);
 
   void at(const std::vector<int64_t> &axes, int64_t step);
   int64_t operator[](NodeId id) const { return values[id].i; }
@@ -21,10 +19,9 @@ private:
   ScalarValue data(const Scalar &read) const;
 
   const Body &body;
-  const std::vector<NodeId> order;
+  std::vector<NodeId> order; // without those that are the same at all points
   std::vector<ScalarValue> values;
   const int64_t dataBelow;
-  const std::vector<int64_t> &symbols;
 };
 
 /// Those of the predicates that no data decides.

@@ -105,8 +105,14 @@ private:
       fromData = fromData || tests.back().size() != r.guards.size() ||
                  readsData(equation.body, indexOperands(equation.body[r.read]));
       roots.insert(roots.end(), tests.back().begin(), tests.back().end());
-      for (NodeId index : indexOperands(equation.body[r.read]))
+      Terms address;
+      const std::vector<DimExpr> from =
+          stridesOf(pattern.tensors[equation.body[r.read].index].shape);
+      for (NodeId index : indexOperands(equation.body[r.read])) {
+        address.emplace_back(index, valueOf(from[address.size()]));
         roots.push_back(index);
+      }
+      addresses.push_back(std::move(address));
     }
     return roots;
   }
@@ -252,11 +258,8 @@ private:
       if ((*general)[test] == 0)
         return std::nullopt;
     int64_t address = 0;
-    const Scalar &node = equation.body[reads[ordinal].read];
-    const std::vector<DimExpr> from = stridesOf(pattern.tensors[node.index].shape);
-    const std::vector<NodeId> indices = indexOperands(node);
-    for (size_t d = 0; d < indices.size(); ++d)
-      address += (*general)[indices[d]] * valueOf(from[d]);
+    for (const auto &[index, stride] : addresses[ordinal])
+      address += (*general)[index] * stride;
     return address;
   }
 
@@ -285,8 +288,10 @@ private:
   std::vector<int64_t> digits;
   std::vector<char> inside;
   std::vector<int64_t> point;
-  std::optional<PointValues> general;     // where no formula gives the addresses
-  std::vector<std::vector<NodeId>> tests; // of each read
+  std::optional<PointValues> general;                    // where no formula gives the addresses
+  std::vector<std::vector<NodeId>> tests;                // of each read
+  using Terms = std::vector<std::pair<NodeId, int64_t>>; // indices and their strides
+  std::vector<Terms> addresses;                          // of each read
   bool fromData = false;
 };
 
