@@ -4,6 +4,7 @@
 #include "ToolError.h"
 
 #include <algorithm>
+#include <cctype>
 #include <set>
 
 namespace fusert {
@@ -58,12 +59,29 @@ std::string listed(const std::vector<Session::SymbolRange> &symbols) {
   return names.empty() ? "; all its sizes are fixed" : "; its symbolic dimensions are " + names;
 }
 
-bool isMentioned(const std::string &symbol, const std::vector<Session::Value> &inputs) {
-  for (const Session::Value &v : inputs)
-    for (const Session::Value::Dim &d : v.dims)
-      if (d.text.find(symbol) != std::string::npos)
-        return true;
-  return false;
+/// Adds the symbols in the text of a size. A name may have any characters: of those that fit in a place the longest is
+/// meant.
+void noteSymbols(const std::string &text, const std::vector<Session::SymbolRange> &symbols,
+                 std::set<std::string> &found) {
+  auto isOfWord = [&](size_t at) {
+    const auto c = static_cast<unsigned char>(text[at]);
+    return std::isalnum(c) || c == '_' || c == '.' || c == '$' || c >= 0x80;
+  };
+  for (size_t at = 0; at < text.size();) {
+    std::string longest;
+    for (const Session::SymbolRange &s : symbols) {
+      const size_t end = at + s.name.size();
+      const bool ends = end >= text.size() || (!isOfWord(end) && text[end] != '('); // a function
+      if (s.name.size() > longest.size() && ends && text.compare(at, s.name.size(), s.name) == 0)
+        longest = s.name;
+    }
+    if (!longest.empty())
+      found.insert(longest);
+    const bool inWord = isOfWord(at);
+    at += std::max<size_t>(longest.size(), 1);
+    while (longest.empty() && inWord && at < text.size() && isOfWord(at))
+      ++at;
+  }
 }
 
 template <typename Get> HostTensor emptyTensor(fusec::DType type, int32_t rank, Get shape) {
@@ -189,8 +207,12 @@ void Session::setShapes(const SessionOptions &options,
   if (symbols.empty())
     return;
   if (given.empty() && files.size() == inputs.size()) {
+    std::set<std::string> mentioned;
+    for (const Value &v : inputs)
+      for (const Value::Dim &d : v.dims)
+        noteSymbols(d.text, symbols, mentioned);
     for (const SymbolRange &s : symbols)
-      if (s.min != s.max && !isMentioned(s.name, inputs))
+      if (s.min != s.max && mentioned.count(s.name) == 0)
         throw ToolError(Diag::BadRunInput, "dimension '" + s.name + "'",
                         "does not follow from the inputs' shapes; give --dim " + s.name + "=VALUE");
     std::vector<fusert_shape> shapes;
