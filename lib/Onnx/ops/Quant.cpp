@@ -1,3 +1,4 @@
+#include "Onnx/Compose.h"
 #include "Onnx/OpTable.h"
 
 // Linear quantisation.
@@ -12,7 +13,7 @@ Status checkScale(NodeImporter &n, int64_t &axis, int64_t blockSize) {
   auto isOne = [&](size_t i) { return numElements(n.shape(i)).isConst(1); };
   if (n.has(2) && n.shape(2) != n.shape(1) && !(isOne(1) && isOne(2)))
     return n.mismatch("scale and zero point must have one shape");
-  bool scalar = n.rank(1) == 0 || (n.rank(1) == 1 && n.shape(1)[0].isConst(1) && n.rank(0) != 1);
+  const bool scalar = n.rank(1) == 0 || (n.rank(1) == 1 && n.shape(1)[0].isConst(1));
   if (scalar && blockSize == 0) {
     axis = 0;
     return success();
@@ -42,30 +43,39 @@ std::vector<ValueId> operands(NodeImporter &n) {
   return in;
 }
 
-Status dequantize(NodeImporter &n) {
-  int64_t axis = n.attrInt("axis", 1), blockSize = n.attrInt("block_size", 0);
+/// com.microsoft's operators are ONNX's of opset 13, for more types: of attributes they have the axis alone.
+enum class Domain { Onnx, Microsoft };
+
+template <Domain domain> Status dequantize(NodeImporter &n) {
+  constexpr bool isOnnx = domain == Domain::Onnx;
+  int64_t axis = n.attrInt("axis", 1), blockSize = isOnnx ? n.attrInt("block_size", 0) : 0;
   if (!isInteger(n.type(0)))
     return n.mismatch("the data must be integers");
   FUSEC_CHECK(checkScale(n, axis, blockSize));
-  DType out = n.attrType("output_dtype").value_or(n.type(1));
-  if (out != n.type(1))
+  DType out = n.type(1);
+  if (isOnnx && n.attrType("output_dtype").value_or(out) != out)
     return n.unsupported("an output_dtype other than the scale's type");
   return n.finish(OpKind::DequantizeLinear, operands(n),
                   {{"axis", axis}, {"block_size", blockSize}}, {{out, n.shape(0)}});
 }
 
-Status quantize(NodeImporter &n) {
-  int64_t axis = n.attrInt("axis", 1), blockSize = n.attrInt("block_size", 0);
-  int64_t saturate = n.attrInt("saturate", 1), precision = n.attrInt("precision", 0);
+template <Domain domain> Status quantize(NodeImporter &n) {
+  constexpr bool isOnnx = domain == Domain::Onnx;
+  int64_t axis = n.attrInt("axis", 1), blockSize = isOnnx ? n.attrInt("block_size", 0) : 0;
+  int64_t saturate = isOnnx ? n.attrInt("saturate", 1) : 1;
+  int64_t precision = isOnnx ? n.attrInt("precision", 0) : 0;
   FUSEC_CHECK(checkScale(n, axis, blockSize));
   DType out = DType::U8;
   if (n.has(2))
     out = n.type(2);
-  else if (n.attrInt("output_dtype", 0) != 0)
+  else if (isOnnx && n.attrInt("output_dtype", 0) != 0)
     out = n.attrType("output_dtype").value_or(DType::U8);
   if (!isInteger(out) || precision != 0)
     return n.unsupported("quantisation to a float type or with a precision");
   std::vector<ValueId> in = operands(n);
+  if (!isOnnx) // ONNX divides in the scale's type, ONNX Runtime in f32
+    for (size_t i : {0, 1})
+      in[i] = Compose(n).cast(in[i], DType::F32);
   if (!n.has(2) && out != DType::U8) {
     Shape scale = n.shape(1);
     in.resize(2);
@@ -88,15 +98,14 @@ Status dynamicQuantize(NodeImporter &n) {
 }
 
 constexpr OpRow kRows[] = {
-    {"DequantizeLinear", 10, 28, 2, 3, 1, dequantize},
+    {"DequantizeLinear", 10, 28, 2, 3, 1, dequantize<Domain::Onnx>},
     {"DynamicQuantizeLinear", 11, 28, 1, 1, 3, dynamicQuantize},
-    {"QuantizeLinear", 10, 28, 2, 3, 1, quantize, "to integer types"},
+    {"QuantizeLinear", 10, 28, 2, 3, 1, quantize<Domain::Onnx>, "to integer types"},
 };
 
-// Of one meaning with ONNX's; they came first for 16-bit types.
 constexpr OpRow kMicrosoftRows[] = {
-    {"DequantizeLinear", 1, 1, 2, 3, 1, dequantize},
-    {"QuantizeLinear", 1, 1, 2, 3, 1, quantize},
+    {"DequantizeLinear", 1, 1, 2, 3, 1, dequantize<Domain::Microsoft>},
+    {"QuantizeLinear", 1, 1, 2, 3, 1, quantize<Domain::Microsoft>},
 };
 
 } // namespace

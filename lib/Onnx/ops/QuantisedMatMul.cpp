@@ -1,6 +1,7 @@
 #include "Onnx/OpTable.h"
 #include "Onnx/ops/Quantised.h"
 
+#include <array>
 #include <numeric>
 
 // Products of com.microsoft: of bytes, with what brings their i32 sums to floats or to the output's scale, and
@@ -9,10 +10,10 @@
 namespace fusec {
 namespace {
 
-/// A bias along the last axis.
+/// A bias along the columns of the product of inputs 0 and 1, which has one where input 1 is a vector.
 Status checkBias(NodeImporter &n, size_t i, const Shape &product) {
   FUSEC_CHECK(Quantised(n).floats(i));
-  if (n.has(i) && (product.empty() || n.shape(i) != Shape{product.back()}))
+  if (n.has(i) && n.shape(i) != Shape{n.rank(1) == 1 ? DimExpr(1) : product.back()})
     return n.mismatch("the bias must have one value for each column of the product");
   return success();
 }
@@ -36,14 +37,35 @@ void finishProduct(NodeImporter &n, ValueId y) {
   n.result(0, n.reshape(y, shape));
 }
 
-/// Whether scale `i` has one value a row, [..,M,1]; else it is one number or has one a column.
-Result<bool> goesAlongRows(NodeImporter &n, size_t i, const Shape &product) {
+/// A scale is one number or has one a row, [..,M,1], or a column, [N] or [..,1,N].
+Status checkScale(NodeImporter &n, size_t i, const Shape &product) {
   Status columns = sideParameter(n, i, product, false);
-  if (columns.ok())
-    return false;
-  if (n.rank(i) < 2 || !sideParameter(n, i, product, true).ok())
-    return std::move(columns.errors());
-  return true;
+  if (columns.ok() || (n.rank(i) >= 2 && sideParameter(n, i, product, true).ok()))
+    return success();
+  return columns;
+}
+
+/// Which of the scales, inputs 2 and 3, ONNX Runtime applies behind the bias: it gives its kernels one number a factor,
+/// or for one of the factors those of b's columns, in just that form.
+std::array<bool, 2> areBehindBias(NodeImporter &n) {
+  Shape form = n.shape(1);
+  if (form.size() >= 2)
+    form[form.size() - 2] = DimExpr(1);
+  auto isOne = [&](size_t i) { return n.rank(i) < 2 && numElements(n.shape(i)).isConst(1); };
+  auto isOfColumns = [&](size_t i) {
+    return form.size() >= 2 &&
+           (n.shape(i) == form || (form.size() == 2 && n.shape(i) == Shape{form.back()}));
+  };
+  const bool ofA = isOfColumns(2) && !form.back().isConst(1);
+  return {!isOne(2) && !ofA, !isOne(3) && (ofA || !isOfColumns(3))};
+}
+
+/// Shape of the product of inputs 0 and 1 with its rows, so that parameters can be checked before it is made.
+Result<Shape> productShape(NodeImporter &n) {
+  Shape a = n.shape(0);
+  if (a.size() == 1)
+    a.insert(a.begin(), DimExpr(1));
+  return Compose(n).matMulShape(a, n.shape(1));
 }
 
 /// Inputs: a f32, b, b's scale, zero?, bias?. a is quantised as DynamicQuantizeLinear does.
@@ -54,12 +76,13 @@ Status dynamicQuantizeMatMul(NodeImporter &n) {
   FUSEC_CHECK(q.bytes(1));
   FUSEC_CHECK(q.floats(2));
   FUSEC_CHECK(q.bytes(3, n.type(1)));
+  FUSEC_TRY(const Shape shape, productShape(n));
+  FUSEC_CHECK(sideParameter(n, 2, shape, false));
+  FUSEC_CHECK(sideParameter(n, 3, shape, false));
+  FUSEC_CHECK(checkBias(n, 4, shape));
   std::vector<ValueId> a = n.emit(OpKind::DynamicQuantizeLinear, {n.id(0)}, {},
                                   {{DType::U8, n.shape(0)}, {DType::F32, {}}, {DType::U8, {}}});
   FUSEC_TRY(ValueId sum, q.product(asMatrix(n, a[0]), n.id(1), a[2], plain(n, 3)));
-  FUSEC_CHECK(sideParameter(n, 2, n.shapeOf(sum), false));
-  FUSEC_CHECK(sideParameter(n, 3, n.shapeOf(sum), false));
-  FUSEC_CHECK(checkBias(n, 4, n.shapeOf(sum)));
   FUSEC_TRY(ValueId scale, c.binary(OpKind::Mul, a[1], plain(n, 2)));
   FUSEC_TRY(ValueId y, c.binary(OpKind::Mul, q.f32(sum), scale));
   if (n.has(4)) {
@@ -70,7 +93,7 @@ Status dynamicQuantizeMatMul(NodeImporter &n) {
 }
 
 /// Inputs: a, b, a's scale, b's scale, a's zero?, b's zero?, bias?. A scale of a row [..,M,1] or of a column ([N] or
-/// [..,1,N]) may stand in either place; ONNX Runtime applies one of a row behind the bias.
+/// [..,1,N]) may stand in either place.
 Status matMulIntegerToFloat(NodeImporter &n) {
   Compose c(n);
   Quantised q(n);
@@ -80,16 +103,18 @@ Status matMulIntegerToFloat(NodeImporter &n) {
     FUSEC_CHECK(q.bytes(4 + i, n.type(i)));
   }
   FUSEC_CHECK(n.quantParameter(4, DimExpr(1)));
-  FUSEC_TRY(ValueId sum, q.product(asMatrix(n, n.id(0)), n.id(1), plain(n, 4), plain(n, 5)));
-  const Shape shape = n.shapeOf(sum);
+  FUSEC_TRY(const Shape shape, productShape(n));
   FUSEC_CHECK(sideParameter(n, 5, shape, false));
   FUSEC_CHECK(checkBias(n, 6, shape));
+  for (size_t i : {2, 3})
+    FUSEC_CHECK(checkScale(n, i, shape));
+  const std::array<bool, 2> isBehind = areBehindBias(n);
+  FUSEC_TRY(ValueId sum, q.product(asMatrix(n, n.id(0)), n.id(1), plain(n, 4), plain(n, 5)));
   ValueId scale = c.scalar(DType::F32, 1);
-  std::vector<ValueId> ofRows;
+  std::vector<ValueId> behind;
   for (size_t i : {2, 3}) {
-    FUSEC_TRY(bool alongRows, goesAlongRows(n, i, shape));
-    if (alongRows) {
-      ofRows.push_back(n.id(i));
+    if (isBehind[i - 2]) {
+      behind.push_back(plain(n, i));
     } else {
       FUSEC_TRY(scale, c.binary(OpKind::Mul, scale, plain(n, i)));
     }
@@ -98,8 +123,8 @@ Status matMulIntegerToFloat(NodeImporter &n) {
   if (n.has(6)) {
     FUSEC_TRY(y, c.binary(OpKind::Add, y, n.id(6)));
   }
-  for (ValueId rows : ofRows) {
-    FUSEC_TRY(y, c.binary(OpKind::Mul, y, rows));
+  for (ValueId scale : behind) {
+    FUSEC_TRY(y, c.binary(OpKind::Mul, y, scale));
   }
   finishProduct(n, y);
   return success();
@@ -123,29 +148,30 @@ Status qGemm(NodeImporter &n) {
   FUSEC_CHECK(n.quantParameter(4, columns));
   FUSEC_CHECK(q.bytes(5, n.type(3)));
   FUSEC_CHECK(n.quantParameter(5, columns));
-  FUSEC_TRY(ValueId sum, q.product(a, b, qa.zero, plain(n, 5)));
-  const Shape shape = n.shapeOf(sum);
+  FUSEC_TRY(const Shape shape, c.matMulShape(n.shapeOf(a), n.shapeOf(b)));
   if (n.has(6)) {
     FUSEC_TRY(Shape all, n.broadcast({&n.shape(6), &shape}));
     if (n.type(6) != DType::I32 || all != shape)
       return n.mismatch("the summand must be i32 and broadcast to the product's shape");
+  }
+  if (n.has(8) && !n.has(7))
+    return n.unsupported("a zero point of the output without its scale");
+  FUSEC_CHECK(q.floats(7));
+  FUSEC_CHECK(n.quantParameter(7, DimExpr(1)));
+  FUSEC_CHECK(q.bytes(8));
+  FUSEC_CHECK(n.quantParameter(8, DimExpr(1)));
+  FUSEC_TRY(ValueId sum, q.product(a, b, qa.zero, plain(n, 5)));
+  if (n.has(6)) {
     FUSEC_TRY(sum, c.binary(OpKind::Add, sum, n.id(6)));
   }
   FUSEC_TRY(ValueId scaleA, c.binary(OpKind::Mul, c.scalar(DType::F32, alpha), qa.scale));
   FUSEC_TRY(ValueId scale, c.binary(OpKind::Mul, scaleA, plain(n, 4)));
-  if (n.has(8) && !n.has(7))
-    return n.unsupported("a zero point of the output without its scale");
   if (n.has(7)) {
-    FUSEC_CHECK(q.floats(7));
-    FUSEC_CHECK(n.quantParameter(7, DimExpr(1)));
     FUSEC_TRY(scale, c.binary(OpKind::Div, scale, plain(n, 7)));
   }
   FUSEC_TRY(ValueId y, c.binary(OpKind::Mul, q.f32(sum), scale));
-  if (n.has(8)) {
-    FUSEC_CHECK(q.bytes(8));
-    FUSEC_CHECK(n.quantParameter(8, DimExpr(1)));
+  if (n.has(8))
     y = q.roundTo(y, plain(n, 8));
-  }
   n.result(0, y);
   return success();
 }

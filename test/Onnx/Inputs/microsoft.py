@@ -7,6 +7,7 @@ refusals()."""
 import numpy as np
 from microsoft_batch import Batch
 from microsoft_linear import (
+    dequantize_linear,
     qlinear_average_pool,
     qlinear_binary,
     qlinear_concat,
@@ -15,6 +16,7 @@ from microsoft_linear import (
     qlinear_sigmoid,
     qlinear_softmax,
     qlinear_where,
+    quantize_linear,
 )
 from microsoft_products import (
     dynamic_quantize_lstm,
@@ -28,6 +30,7 @@ from microsoft_products import (
     qgemm,
     skip_norm,
 )
+from onnx import TensorProto
 
 OPERATORS = {
     "DynamicQuantizeLSTM": dynamic_quantize_lstm,
@@ -53,6 +56,8 @@ OPERATORS = {
     "SkipSimplifiedLayerNormalization": skip_norm,
     "FusedGemm": fused_gemm,
     "FusedConv": fused_conv,
+    "QuantizeLinear": quantize_linear,
+    "DequantizeLinear": dequantize_linear,
 }
 
 
@@ -108,6 +113,18 @@ def refusals():
         small("FusedGemm", floats, floats, activation="Gelu"),
         small("FusedGemm", floats, floats, activation="HardSigmoid", activation_beta=0.5),
         small("SkipSimplifiedLayerNormalization", floats, floats, floats[0], outputs=2),
+        small("MatMulIntegerToFloat", matrix, matrix, one, one, zero, np.zeros(3, np.uint8)),
+        small("MatMulIntegerToFloat", matrix, matrix, one, np.ones(3, np.float32)),
+        small("MatMulIntegerToFloat", matrix, matrix[0], one, one, zero, zero, np.ones(2, np.float32)),
+        small("DynamicQuantizeMatMul", floats, matrix, one, np.zeros(3, np.uint8)),
+        small("DynamicQuantizeMatMul", floats, matrix, one, zero, np.ones(3, np.float32)),
+        small("QGemm", matrix, one, zero, matrix, np.ones(3, np.float32), zero),
+        small("QGemm", matrix, one, zero, matrix, one, zero, None, np.ones(2, np.float32), zero),
+        small("QuantizeLinear", floats, one, zero, saturate=1),
+        small("QuantizeLinear", floats, one, zero, precision=1),
+        small("QuantizeLinear", floats, one, output_dtype=TensorProto.INT8),
+        small("DequantizeLinear", matrix, one, zero, output_dtype=TensorProto.FLOAT),
+        small("DequantizeLinear", matrix, one, zero, block_size=0),
         small("MatMulNBits", floats, matrix, floats),
     ]
 

@@ -116,3 +116,35 @@ def qlinear_global_average_pool(b):
     for _ in range(2):
         names += [b.single(b.scale(), np.float32), b.zero(dtype)]
     b.node(names, **attributes)
+
+
+def parameters(b, shape, floats, integers):
+    """Attributes, a scale and a zero point ("": left out): of all numbers, or one for each entry of an axis, where no
+    attribute means axis 1. ONNX Runtime wants an i32's zero point to be 0."""
+    attributes, form = {}, ()
+    if b.chance() and shape:
+        axis = 1 if len(shape) > 1 and b.chance(0.3) else int(b.rng.integers(-len(shape), len(shape)))
+        attributes, form = {} if axis == 1 and b.chance() else {"axis": axis}, (shape[axis],)
+    elif b.chance():
+        form = (1,)
+    scale = b.parameter(b.rng.uniform(0.01, 0.2, form).astype(floats))
+    if b.chance(0.2):
+        return attributes, scale, ""
+    zero = np.zeros(form, integers) if integers is np.int32 else b.bytes(form, integers, small=True)
+    return attributes, scale, b.parameter(np.asarray(zero))
+
+
+def quantize_linear(b):
+    floats, integers = b.pick(np.float32, np.float32, np.float16), b.pick(*TYPES, np.uint16, np.int16)
+    shape = b.shape((0, 1, 2, 3, 4))
+    attributes, *names = parameters(b, shape, floats, integers)
+    wide = 10 if integers in TYPES else 1000
+    b.node([b.value((b.floats(shape) * wide).astype(floats)), *names], **attributes)
+
+
+def dequantize_linear(b):
+    floats, integers = b.pick(np.float32, np.float32, np.float16), b.pick(*TYPES, np.uint16, np.int16, np.int32)
+    shape = b.shape((0, 1, 2, 3, 4))
+    attributes, *names = parameters(b, shape, floats, integers)
+    b.node([b.value(b.bytes(shape, integers, small=True) // (1 << 16 if integers is np.int32 else 1)), *names],
+           **attributes)

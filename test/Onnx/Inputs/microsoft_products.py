@@ -43,15 +43,19 @@ def qgemm(b):
 
 
 def columnShape(b, shape):
-    """Of one parameter for each column of weights of this shape."""
+    """Of one parameter for each column of weights of this shape; a vector is one column."""
+    if len(shape) == 1:
+        return (1,)
     return (*shape[:-2], 1, shape[-1]) if len(shape) > 2 or b.chance(0.3) else shape[-1:]
 
 
 def factors(b):
-    """A stack of matrices, or a vector, and the other factor, a matrix or a stack as well."""
+    """A stack of matrices, or a vector, and the other factor, the same. ONNX Runtime multiplies no stack by a vector."""
     lead = b.shape((0, 0, 1, 2), 1, 3)
     m, k, n = b.size(), b.size(1, 40), b.size()
     other = lead if b.chance(0.3) else ()
+    if b.chance(0.2):
+        return b.pick((k,), (m, k)), (k,)
     return (k,) if b.chance(0.1) else (*lead, m, k), (*other, k, n)
 
 
@@ -64,7 +68,7 @@ def dynamic_quantize_matmul(b):
     if b.chance(0.7):
         names[3] = columns(b, wide, dtype, per_column)
     if b.chance():
-        names[4] = b.parameter(b.floats(w[-1:]))
+        names[4] = b.parameter(b.floats(w[-1:] if len(w) > 1 else (1,)))
     b.node(names)
 
 
@@ -80,10 +84,12 @@ def matmul_integer_to_float(b):
         columns(b, wide, np.float32, per_column),
         b.zero(a_type) if b.chance(0.7) else "",
         columns(b, wide, b_type, per_column) if b.chance(0.7) else "",
-        b.parameter(b.floats(w[-1:])) if b.chance() else "",
+        b.parameter(b.floats(w[-1:] if len(w) > 1 else (1,))) if b.chance() else "",
     ]
-    if len(a) > 1 and b.chance(0.3):
-        names[2] = b.parameter(b.rng.uniform(0.005, 0.1, (*a[:-1], 1)).astype(np.float32))
+    if len(a) > 1 and len(w) > 1 and b.chance(0.4):
+        form = b.pick((*a[:-1], 1), (*a[:-1], 1), (1, 1), (1, w[-1]), w[-1:])
+        place = 2 if form[-1] == 1 and form != (1, 1) else b.pick(2, 3)
+        names[place] = b.parameter(b.rng.uniform(0.005, 0.1, form).astype(np.float32))
     elif len(wide) == 1 and b.chance(0.3):
         names[2], names[3] = names[3], names[2]
     b.node(names)
