@@ -15,37 +15,69 @@ std::string fileName(std::string text) {
   return text;
 }
 
-Status dumpImages(const TargetState &target,
-                  const std::function<void(const std::string &text)> &print,
-                  const std::string &folder) {
+std::string imageFile(const TargetState &target, const CodeImage &image) {
   constexpr std::string_view kSuffix[] = {"elf", "ptx", "cubin", "hsaco", "sim.elf"};
-  for (const CodeImage &image : target.images) {
-    std::string file = "object." + fileName(target.target.name) + "." +
-                       std::string(kSuffix[static_cast<int>(image.format)]);
-    if (print)
-      print("=== object " + file + ": " + std::to_string(image.bytes.size()) + " bytes\n");
-    if (!folder.empty())
-      FUSEC_CHECK(writeDump(folder, file, image.bytes.data(), image.bytes.size()));
+  return "object." + fileName(target.target.name) + "." +
+         std::string(kSuffix[static_cast<int>(image.format)]);
+}
+
+/// Sizes of the machine code; of a part, what its kernels make alone.
+Status printImages(const TargetState &target, const DumpSink &sink, const CodegenOptions &options) {
+  std::vector<CodeImage> ofPart;
+  std::string behind;
+  if (sink.part) {
+    const std::vector<GirKernel> kernels = sink.part->kernelsOf(target);
+    if (kernels.empty())
+      return success();
+    FUSEC_TRY(ofPart, compileKernels(kernels, target.target, options));
+    for (const GirKernel &kernel : kernels)
+      behind += (behind.empty() ? " of kernel " : ", ") + kernel.name;
   }
+  for (const CodeImage &image : sink.part ? ofPart : target.images)
+    sink.print("=== object " + imageFile(target, image) + ": " +
+               std::to_string(image.bytes.size()) + " bytes" + behind + "\n");
   return success();
 }
 
-/// Assembly says in front of each kernel whose it is, as a comment of that assembler.
-Result<std::string> codeText(Stage stage, const std::vector<GirKernel> &kernels,
-                             const TargetState &state, int threads) {
-  const Target &target = state.target;
-  CodegenOptions options;
-  options.threads = threads;
-  options.checked = state.checked;
-  if (stage == Stage::Llvm)
-    return emitLlvmText(kernels, target, options.checked);
-  FUSEC_TRY(std::vector<std::string> texts, assemblyTexts(kernels, target, options));
-  const bool x86 = target.sim || target.kind == TargetKind::Cpu;
-  const std::string comment = x86 ? "# " : target.kind == TargetKind::Nvidia ? "// " : "; ";
-  std::string all;
-  for (size_t k = 0; k < kernels.size(); ++k)
-    all += comment + "kernel " + kernels[k].name + ": " + nodesText(kernels[k]) + "\n" + texts[k];
-  return all;
+/// What is printed, and what goes to a file.
+struct CodeText {
+  std::string part, all;
+};
+
+Result<CodeText> llvmText(const TargetState &target, const DumpSink &sink) {
+  CodeText text;
+  auto make = [&](const std::vector<GirKernel> &kernels) {
+    return emitLlvmText(kernels, target.target, target.checked);
+  };
+  if (!sink.part || !sink.folder.empty()) {
+    FUSEC_TRY(text.all, make(target.gir.kernels));
+  }
+  if (sink.part && sink.print) {
+    FUSEC_TRY(text.part, make(sink.part->kernelsOf(target)));
+  } else {
+    text.part = text.all;
+  }
+  return text;
+}
+
+/// In front of each kernel stands whose it is, as a comment of that assembler. It takes as long as machine code, so
+/// that no kernel's is made twice.
+Result<CodeText> assemblyText(const TargetState &target, const DumpSink &sink,
+                              const CodegenOptions &options) {
+  const bool x86 = target.target.sim || target.target.kind == TargetKind::Cpu;
+  const std::string comment = x86 ? "# " : target.target.kind == TargetKind::Nvidia ? "// " : "; ";
+  const std::vector<GirKernel> kernels =
+      sink.part && sink.folder.empty() ? sink.part->kernelsOf(target) : target.gir.kernels;
+  FUSEC_TRY(std::vector<std::string> texts, assemblyTexts(kernels, target.target, options));
+  CodeText text;
+  for (size_t k = 0; k < kernels.size(); ++k) {
+    const std::string own =
+        comment + "kernel " + kernels[k].name + ": " + nodesText(kernels[k]) + "\n" + texts[k];
+    text.all += own;
+    if (!sink.part || sink.part->has(kernels[k]))
+      text.part += own;
+  }
+  return text;
 }
 
 } // namespace
@@ -64,30 +96,28 @@ Status writeDump(const std::string &folder, const std::string &file, const void 
   return success();
 }
 
-Status dumpCode(Stage stage, const CompileState &state,
-                const std::function<void(const std::string &text)> &print,
-                const std::string &folder, const Part *part, int threads) {
-  if (!print && folder.empty())
+Status dumpCode(Stage stage, const TargetState &target, const DumpSink &sink,
+                const CodegenOptions &options) {
+  if (!sink.print && sink.folder.empty())
     return success();
-  for (const TargetState &target : state.targets) {
-    if (stage == Stage::Object) {
-      FUSEC_CHECK(dumpImages(target, print, folder));
-      continue;
-    }
-    const std::vector<GirKernel> &all = target.gir.kernels;
-    if (print) {
-      FUSEC_TRY(std::string text,
-                codeText(stage, part ? part->kernelsOf(target) : all, target, threads));
-      print("=== " + std::string(name(stage)) + " " + target.target.name + "\n" + text);
-    }
-    if (folder.empty())
-      continue;
-    FUSEC_TRY(std::string text, codeText(stage, all, target, threads));
-    const std::string file = std::string(name(stage)) + "." + fileName(target.target.name) +
-                             (stage == Stage::Llvm ? ".ll" : ".s");
-    FUSEC_CHECK(writeDump(folder, file, text.data(), text.size()));
+  if (stage == Stage::Object) {
+    if (sink.print)
+      FUSEC_CHECK(printImages(target, sink, options));
+    for (const CodeImage &image : target.images)
+      if (!sink.folder.empty())
+        FUSEC_CHECK(writeDump(sink.folder, imageFile(target, image), image.bytes.data(),
+                              image.bytes.size()));
+    return success();
   }
-  return success();
+  FUSEC_TRY(const CodeText text,
+            stage == Stage::Llvm ? llvmText(target, sink) : assemblyText(target, sink, options));
+  if (sink.print)
+    sink.print("=== " + std::string(name(stage)) + " " + target.target.name + "\n" + text.part);
+  if (sink.folder.empty())
+    return success();
+  const std::string file = std::string(name(stage)) + "." + fileName(target.target.name) +
+                           (stage == Stage::Llvm ? ".ll" : ".s");
+  return writeDump(sink.folder, file, text.all.data(), text.all.size());
 }
 
 } // namespace fusec

@@ -121,6 +121,11 @@ std::string nodesText(const GirKernel &kernel) {
 
 bool Part::has(const std::vector<std::string> &nodes) const { return contains(nodes, name); }
 
+bool Part::has(const GirKernel &kernel) const {
+  // Variants under guards have a number behind their pattern's name.
+  return has(kernel.onnxNodes) || kernel.name == name || kernel.name.starts_with(name + "_v");
+}
+
 bool Part::hasLaunch(const PlanStep &step, const Plan &plan) const {
   return has(step.onnxNodes) ||
          plan.patterns[static_cast<size_t>(step.pattern)].program.name == name;
@@ -224,8 +229,7 @@ std::optional<std::string> Part::dump(Stage stage, const CompileState &state) co
 std::vector<GirKernel> Part::kernelsOf(const TargetState &target) const {
   std::vector<GirKernel> kernels;
   for (const GirKernel &kernel : target.gir.kernels)
-    // Variants under guards have a number behind their pattern's name.
-    if (has(kernel.onnxNodes) || kernel.name == name || kernel.name.starts_with(name + "_v"))
+    if (has(kernel))
       kernels.push_back(kernel);
   return kernels;
 }

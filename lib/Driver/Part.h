@@ -11,6 +11,7 @@ public:
 
   /// nullopt where the state, which knows kernels from the plan on, has nothing of the name.
   std::optional<std::string> dump(Stage stage, const CompileState &state) const;
+  bool has(const GirKernel &kernel) const;
   /// The kernels of a target that belong to it.
   std::vector<GirKernel> kernelsOf(const TargetState &target) const;
 

@@ -95,8 +95,7 @@ private:
   Result<bool> end(Stage stage) {
     bool isStop = options.stopAfter && stage >= *options.stopAfter;
     // A dump that was loaded passes the same border as a stage that ran.
-    bool ran = !loadedStage || stage >= *loadedStage;
-    if (!ran)
+    if (loadedStage && stage < *loadedStage)
       return true;
     bool toText = std::count(options.dumpToText.begin(), options.dumpToText.end(), stage) != 0;
     bool toFile = !options.dumpDir.empty() && (!options.stopAfter || stage <= *options.stopAfter);
@@ -105,9 +104,10 @@ private:
     if (part && (toText || !waiting.empty()))
       FUSEC_CHECK(printPart(stage, toText));
     if (stage > Stage::Gir) {
-      FUSEC_CHECK(dumpCode(stage, state, toText ? options.print : nullptr,
-                           toFile ? options.dumpDir : "", part ? &*part : nullptr,
-                           options.threads));
+      const DumpSink sink{toText ? options.print : nullptr, part ? &*part : nullptr,
+                          toFile ? options.dumpDir : ""};
+      for (const TargetState &target : state.targets)
+        FUSEC_CHECK(dumpCode(stage, target, sink, codegenOptions(target)));
       return !isStop;
     }
     if (toText && !part)
@@ -337,17 +337,20 @@ private:
     return status;
   }
 
+  CodegenOptions codegenOptions(const TargetState &target) const {
+    return {.threads = options.threads,
+            .ptxasPath = options.ptxasPath,
+            .checked = target.checked,
+            .minDriverCuda = options.minDriverCuda};
+  }
+
   Status generateCode(TargetState &target) {
     if (options.progress)
       options.progress("object", target.target.name);
     if (target.gir.kernels.empty()) // copies and branches alone need no machine code
       return success();
-    CodegenOptions codegen;
-    codegen.threads = options.threads;
-    codegen.ptxasPath = options.ptxasPath;
-    codegen.minDriverCuda = options.minDriverCuda;
-    codegen.checked = target.checked;
-    FUSEC_TRY(target.images, compileKernels(target.gir.kernels, target.target, codegen));
+    FUSEC_TRY(target.images,
+              compileKernels(target.gir.kernels, target.target, codegenOptions(target)));
     const bool onlyPtx =
         target.images.size() == 1 && target.images[0].format == CodeImage::Format::Ptx;
     if (onlyPtx)

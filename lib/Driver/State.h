@@ -46,11 +46,16 @@ std::string dumpStage(Stage stage, const CompileState &state, ConstantStore *sto
 /// One file of a dump folder, which is made where it is missing.
 Status writeDump(const std::string &folder, const std::string &file, const void *data,
                  size_t sizeBytes);
-/// LLVM IR, assembly or machine code of all targets: to `print` where there is one, that of some kernels alone if
-/// `part` is given, and to `folder` unless it is empty.
-Status dumpCode(Stage stage, const CompileState &state,
-                const std::function<void(const std::string &text)> &print,
-                const std::string &folder, const Part *part, int threads);
+/// Where a dump goes: what `part` has, or all where there is none, to `print`, all to files of `folder`; either may be
+/// empty.
+struct DumpSink {
+  std::function<void(const std::string &text)> print;
+  const Part *part = nullptr;
+  std::string folder;
+};
+/// LLVM IR, assembly or machine code of a target.
+Status dumpCode(Stage stage, const TargetState &target, const DumpSink &sink,
+                const CodegenOptions &options);
 /// True if the bytes begin like a dump; `stage` tells which.
 bool isDump(std::string_view text, Stage &stage);
 /// An error where the bytes begin like what comes behind gir, which cannot be gone on from: LLVM IR, machine code, a
