@@ -1,8 +1,11 @@
 // RoiAlign: each region is cut into bins, each bin sampled at count x count points, a point read bilinearly from the
 // four pixels around it. A point more than one pixel outside the image counts as 0.
 //   sampling_ratio given   one reduction over the points of a bin
-//   else, average          the weights that a bin's points give each row and column of the image, then two products
-//   else, maximum          one reduction over as many points as can lie on the image; how many there are is data
+//   else                   how many points a bin has is data. The largest number that lies on the image, of all regions
+//                          and bins, chooses a branch: a reduction over 2 x 2, 4 x 4, .. 32 x 32 points, so that small
+//                          regions of a large image cost what they hold. Behind all of them:
+//     average              the weights that a bin's points give each row and column of the image, then two products
+//     maximum              one reduction over as many points as can lie on the image
 #include "Expr/lower/Lowering.h"
 
 #include <limits>
@@ -19,12 +22,10 @@ public:
         extents{n.shape(0)[2], n.shape(0)[3]} {}
 
   void lower() {
-    if (isMax)
-      maximum();
-    else if (ratio)
-      average();
+    if (adaptive())
+      byNumberOfPoints(mostPointsOfAll(), 2, n.out());
     else
-      productOfWeights();
+      over({DimExpr(ratio), DimExpr(ratio)}, n.out());
   }
 
 private:
@@ -53,16 +54,67 @@ private:
   Val position(const Bin &bin, Val i) { return bin.start + (i + 0.5) * bin.size / bin.count; }
 
   bool adaptive() const { return ratio == 0; }
-  /// More points than lie on the image lie on none of its pixels: they are more than half a pixel apart, or one.
-  DimExpr mostPoints(int d) const {
-    return adaptive() ? extents[d] * DimExpr(2) + DimExpr(6) : DimExpr(ratio);
+  using Points = std::array<DimExpr, 2>;
+  /// More points than these lie on none of the image's pixels: they are more than half a pixel apart, or one.
+  Points mostPoints() const {
+    return {extents[0] * DimExpr(2) + DimExpr(6), extents[1] * DimExpr(2) + DimExpr(6)};
+  }
+  /// Points in front of the first that may lie on the image.
+  Val before(const Bin &bin) {
+    return max(ceil((-1.0 - bin.start) / (bin.size / bin.count) - 0.5) - 1, 0);
   }
   /// Number `j` of the points that may lie on the image.
-  Val point(const Bin &bin, Val j) {
-    if (!adaptive())
-      return cast(t, j);
-    Val before = ceil((-1.0 - bin.start) / (bin.size / bin.count) - 0.5) - 1;
-    return max(before, 0) + cast(t, j);
+  Val point(const Bin &bin, Val j) { return adaptive() ? before(bin) + cast(t, j) : cast(t, j); }
+
+  /// t []: how many points of a bin, along an axis, may lie on the image at most.
+  TensorId mostPointsOfAll() {
+    TensorId most[2];
+    for (int d = 0; d < 2; ++d)
+      most[d] =
+          n.reduceTemp(d ? "mostColumns" : "mostRows", Monoid::Max, t, {}, [&](EquationBuilder &b) {
+            Val region = b.reduction(n.shape(1)[0]);
+            Bin of = bin(b, region, b.reduction(bins[d]), d);
+            Val on = b.number(t, extents[d]) - of.start;
+            Val end = floor(on / (of.size / of.count) - 0.5) + 2;
+            Val points = min(of.count, end) - before(of);
+            return select(gt(of.count, 0), points, points.like(0));
+          });
+    return n.map(n.temp("mostPoints", t, {}),
+                 [&](EquationBuilder &b) { return max(b.read(most[0], {}), b.read(most[1], {})); });
+  }
+
+  /// Whether bins of so many points along each axis are better summed up one by one.
+  bool isWorthBranch(int64_t points) const {
+    const Points all = mostPoints();
+    const DimExpr whole = isMax ? all[0] * all[1] : extents[0] * extents[1];
+    return points <= 32 && (!whole.isConst() || points * points < whole.constValue());
+  }
+
+  void byNumberOfPoints(TensorId most, int64_t points, TensorId out) {
+    if (!isWorthBranch(points))
+      return isMax ? over(mostPoints(), out) : productOfWeights(out);
+    Control branch;
+    branch.onnxNodes = {n.node.name};
+    branch.name = n.l.program.tensors[out].name;
+    branch.condition = n.map(n.temp("fits", DType::Bool, {}), [&](EquationBuilder &b) {
+      return le(b.read(most, {}), static_cast<double>(points));
+    });
+    auto yield = [&](std::vector<TensorId> &yields) {
+      return yields.emplace_back(n.temp("sampled", n.outType(), n.outShape()));
+    };
+    branch.thenItems =
+        n.l.nested([&] { over({DimExpr(points), DimExpr(points)}, yield(branch.thenYields)); });
+    branch.elseItems =
+        n.l.nested([&] { byNumberOfPoints(most, points * 2, yield(branch.elseYields)); });
+    branch.results = {out};
+    n.l.items->push_back({std::move(branch)});
+  }
+
+  void over(const Points &points, TensorId out) {
+    if (isMax)
+      maximum(points, out);
+    else
+      average(points, out);
   }
 
   Taps taps(EquationBuilder &b, Val y, int d) {
@@ -93,38 +145,43 @@ private:
             term(y.high, x.high, y.highWeight * x.highWeight)};
   }
 
-  void average() {
+  /// f of the points of a bin that stand in a reduction; `otherwise` for those that the bin does not have.
+  template <typename F>
+  Val ofPoints(EquationBuilder &b, const Points &points, double otherwise, F f) {
+    std::array<Taps, 2> at;
+    Val counts; // whether there is such a point
+    for (int d = 0; d < 2; ++d) {
+      Bin of = bin(b, b.axis(0), b.axis(static_cast<size_t>(2 + d)), d);
+      Val i = point(of, b.reduction(points[d]));
+      at[d] = taps(b, position(of, i), d);
+      if (adaptive())
+        counts = both(counts, lt(i, of.count));
+    }
+    Val v = f(weighted(b, at[0], at[1]));
+    return select(counts, v, v.like(otherwise));
+  }
+
+  void average(const Points &points, TensorId out) {
     TensorId sum = n.reduceTemp("sum", Monoid::Sum, t, n.outShape(), [&](EquationBuilder &b) {
-      std::array<Taps, 2> at;
-      for (int d = 0; d < 2; ++d) {
-        Bin of = bin(b, b.axis(0), b.axis(static_cast<size_t>(2 + d)), d);
-        at[d] = taps(b, position(of, cast(t, b.reduction(ratio))), d);
-      }
-      auto v = weighted(b, at[0], at[1]);
-      return v[0] + v[1] + v[2] + v[3];
+      return ofPoints(b, points, 0, [](const auto &v) { return v[0] + v[1] + v[2] + v[3]; });
     });
-    n.map(n.out(), [&](EquationBuilder &b) {
-      return cast(n.outType(), b.read(sum, b.axes) / static_cast<double>(ratio * ratio));
+    n.map(out, [&](EquationBuilder &b) {
+      Val v = b.read(sum, b.axes);
+      if (!adaptive())
+        return cast(n.outType(), v / static_cast<double>(ratio * ratio));
+      for (int d = 0; d < 2; ++d)
+        v = v / max(bin(b, b.axis(0), b.axis(static_cast<size_t>(2 + d)), d).count, 1);
+      return cast(n.outType(), v);
     });
   }
 
-  void maximum() {
+  void maximum(const Points &points, TensorId out) {
     const double lowest = -std::numeric_limits<double>::infinity();
     TensorId largest = n.reduceTemp("max", Monoid::Max, t, n.outShape(), [&](EquationBuilder &b) {
-      std::array<Taps, 2> at;
-      Val counts; // whether there is such a point
-      for (int d = 0; d < 2; ++d) {
-        Bin of = bin(b, b.axis(0), b.axis(static_cast<size_t>(2 + d)), d);
-        Val i = point(of, b.reduction(mostPoints(d)));
-        at[d] = taps(b, position(of, i), d);
-        if (adaptive())
-          counts = both(counts, lt(i, of.count));
-      }
-      auto v = weighted(b, at[0], at[1]);
-      Val most = max(max(v[0], v[1]), max(v[2], v[3]));
-      return select(counts, most, most.like(lowest));
+      return ofPoints(b, points, lowest,
+                      [](const auto &v) { return max(max(v[0], v[1]), max(v[2], v[3])); });
     });
-    n.map(n.out(), [&](EquationBuilder &b) {
+    n.map(out, [&](EquationBuilder &b) {
       Val v = b.read(largest, b.axes);
       if (!adaptive())
         return cast(n.outType(), v);
@@ -145,7 +202,7 @@ private:
     const Shape shape{n.shape(1)[0], bins[d], extents[d]};
     return n.reduceTemp(suffix, Monoid::Sum, t, shape, [&](EquationBuilder &b) {
       Bin of = bin(b, b.axis(0), b.axis(1), d);
-      Val i = point(of, b.reduction(mostPoints(d)));
+      Val i = point(of, b.reduction(mostPoints()[d]));
       Taps at = taps(b, position(of, i), d);
       Val zero = of.size.like(0);
       Val weight = select(eq(b.axis(2), at.low), at.lowWeight, zero) +
@@ -154,16 +211,16 @@ private:
     });
   }
 
-  void productOfWeights() {
+  void productOfWeights(TensorId out) {
     TensorId rows = weights("rows", 0), columns = weights("columns", 1);
-    const Shape &out = n.outShape();
-    TensorId part = n.reduceTemp("part", Monoid::Sum, t, {out[0], out[1], out[2], extents[1]},
+    const Shape &shape = n.outShape();
+    TensorId part = n.reduceTemp("part", Monoid::Sum, t, {shape[0], shape[1], shape[2], extents[1]},
                                  [&](EquationBuilder &b) {
                                    Val h = b.reduction(extents[0]);
                                    Val x = b.read(n.in(0), {image(b), b.axis(1), h, b.axis(3)});
                                    return b.read(rows, {b.axis(0), b.axis(2), h}) * cast(t, x);
                                  });
-    n.reduceTo(n.out(), "sum", Monoid::Sum, t, [&](EquationBuilder &b) {
+    n.reduceTo(out, "sum", Monoid::Sum, t, [&](EquationBuilder &b) {
       Val w = b.reduction(extents[1]);
       return b.read(columns, {b.axis(0), b.axis(3), w}) *
              b.read(part, {b.axis(0), b.axis(1), b.axis(2), w});

@@ -130,6 +130,13 @@ def roi_align(opset, image, regions, dtype=np.float32, **attributes):
                 tolerance=2e-2 if dtype is np.float16 else 1e-4, **attributes)  # fmt: skip
 
 
+def one_bin(length, mode):
+    """As many points each way as the bin is long: each of the lowering's branches, up to the last."""
+    name, *rest = roi_align(16, (1, 2, 40, 44), [[1, 2, 1 + length, 2 + length]], output_height=1, output_width=1,
+                            mode=mode, **HALF)  # fmt: skip
+    return f"{name}, one bin of {length}", *rest
+
+
 INSIDE = [[0, 0, 9, 9], [1.5, 2.25, 7.5, 5], [3, 3, 3.5, 3.25]]
 BEYOND = [[-6, -4, 15, 19], [-3, 2, 4, 11.5], [20, 20, 30, 31], [6, 5, 2, 1], [2, 2, 2, 2]]
 HALF = {"coordinate_transformation_mode": "half_pixel"}
@@ -162,5 +169,6 @@ GRIDS = [
     roi_align(10, (2, 2, 6, 6), INSIDE, output_height=2, output_width=2, sampling_ratio=1, mode="avg"),
     roi_align(10, (2, 2, 6, 6), INSIDE + BEYOND, output_height=1, output_width=1, mode="max"),
     roi_align(16, (1, 2, 6, 6), INSIDE, np.float64, output_height=2, output_width=2),
+    *(one_bin(length, mode) for length in (2, 3.5, 8, 15, 31, 38) for mode in ("avg", "max")),
     roi_align(22, (1, 2, 6, 6), INSIDE, np.float16, output_height=2, output_width=2, sampling_ratio=2, **HALF),
 ]
