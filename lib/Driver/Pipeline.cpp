@@ -98,9 +98,9 @@ private:
     if (loadedStage && stage < *loadedStage)
       return true;
     bool toText = std::count(options.dumpToText.begin(), options.dumpToText.end(), stage) != 0;
-    bool toFile = !options.dumpDir.empty() && (!options.stopAfter || stage <= *options.stopAfter);
-    if (stage == Stage::Asm) // takes as long as the machine code: made where it is asked for
-      toFile &= toText;
+    // Assembly takes as long as the machine code: it is made where it is asked for.
+    bool toFile = !options.dumpDir.empty() && (stage != Stage::Asm || toText);
+    toFile &= !options.stopAfter || stage <= *options.stopAfter;
     if (part && (toText || !waiting.empty()))
       FUSEC_CHECK(printPart(stage, toText));
     if (stage > Stage::Gir) {
@@ -338,10 +338,7 @@ private:
   }
 
   CodegenOptions codegenOptions(const TargetState &target) const {
-    return {.threads = options.threads,
-            .ptxasPath = options.ptxasPath,
-            .checked = target.checked,
-            .minDriverCuda = options.minDriverCuda};
+    return {options.threads, options.ptxasPath, target.checked, options.minDriverCuda};
   }
 
   Status generateCode(TargetState &target) {

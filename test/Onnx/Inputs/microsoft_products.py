@@ -50,7 +50,7 @@ def columnShape(b, shape):
 
 
 def factors(b):
-    """A stack of matrices, or a vector, and the other factor, the same. ONNX Runtime multiplies no stack by a vector."""
+    """A stack of matrices, or a vector, and the other factor, the same; no stack and a vector: ONNX Runtime crashes."""
     lead = b.shape((0, 0, 1, 2), 1, 3)
     m, k, n = b.size(), b.size(1, 40), b.size()
     other = lead if b.chance(0.3) else ()
