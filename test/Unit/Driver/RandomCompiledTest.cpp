@@ -122,16 +122,16 @@ void checkTarget(const std::string &target, uint64_t seeds) {
 
 } // namespace
 
-TEST_CASE("code for the host agrees with the interpreter on random graphs") {
+TEST_CASE("code for the host agrees with the interpreter on random graphs", "[random]") {
   checkTarget("host", 2000);
 }
-TEST_CASE("simulated NVIDIA code agrees with the interpreter on random graphs") {
+TEST_CASE("simulated NVIDIA code agrees with the interpreter on random graphs", "[random]") {
   checkTarget("sim:sm_90", 200);
 }
-TEST_CASE("simulated AMD code agrees with the interpreter on random graphs") {
+TEST_CASE("simulated AMD code agrees with the interpreter on random graphs", "[random]") {
   checkTarget("sim:gfx90a", 200);
 }
-TEST_CASE("code of every search's plans agrees with the interpreter on random graphs") {
+TEST_CASE("code of every search's plans agrees with the interpreter on random graphs", "[random]") {
   Scratch scratch;
   for (const SearchModeInfo &info : kSearchModes)
     for (uint64_t seed = 3001; info.mode != SearchMode::Full && seed <= 3030; ++seed)
