@@ -1,5 +1,6 @@
 #include "Driver/State.h"
 #include "Gir/Passes.h"
+#include "Support/UniqueNames.h"
 #include "Tiling/Kept.h"
 
 #include <algorithm>
@@ -29,6 +30,8 @@ public:
     for (size_t p = 0; p < state.plan.patterns.size(); ++p)
       FUSEC_CHECK(buildKernels(p));
     FUSEC_TRY(gir.steps, buildSteps(state.plan.steps));
+    for (const auto &[kernel, of] : nodes)
+      gir.kernels[kernel].onnxNodes = of.names();
     dropUnusedTensors();
     FUSEC_CHECK(verify(gir));
     return std::move(gir);
@@ -84,7 +87,7 @@ private:
       const BuiltKernel &kernel = built[step.pattern][v];
       const ScheduleVariant &variant = state.schedules[step.pattern][v];
       const ScheduledPattern scheduled(variant.schedule, pattern.program);
-      noteNodes(gir.kernels[kernel.kernel], step.onnxNodes);
+      nodes[kernel.kernel].add(step.onnxNodes);
       LaunchVariant choice;
       choice.kernel = kernel.kernel;
       for (auto [symbol, divisor] : variant.divisors)
@@ -120,13 +123,6 @@ private:
       gir.tensors.push_back(std::move(temp));
     }
     return it->second;
-  }
-
-  static void noteNodes(GirKernel &kernel, const std::vector<std::string> &nodes) {
-    for (const std::string &node : nodes)
-      if (std::find(kernel.onnxNodes.begin(), kernel.onnxNodes.end(), node) ==
-          kernel.onnxNodes.end())
-        kernel.onnxNodes.push_back(node);
   }
 
   Result<ExecStep> buildControl(const PlanStep &step) {
@@ -234,6 +230,7 @@ private:
   const TargetState &state;
   GirProgram gir;
   std::vector<std::vector<BuiltKernel>> built; // one list a pattern
+  std::map<int, UniqueNames> nodes;            // by kernel, of the model
   ConstantPacker packer;
 };
 

@@ -1,4 +1,5 @@
 #include "Fusion/CutPattern.h"
+#include "Support/UniqueNames.h"
 
 #include <algorithm>
 #include <map>
@@ -306,16 +307,16 @@ PlanStep launchStep(const ExprProgram &program, const Group &group,
                     const std::map<TensorId, int> &uses, Plan &plan,
                     std::map<Hash128, int> &signatures) {
   PlanStep step;
+  UniqueNames nodes;
   std::map<TensorId, int> inside; // equations of the group that read a tensor
   for (const Equation *e : group.equations) {
     step.name += (step.name.empty() ? "" : "+") + e->name;
     step.equations.push_back(e->name);
-    for (const std::string &node : e->onnxNodes)
-      if (std::find(step.onnxNodes.begin(), step.onnxNodes.end(), node) == step.onnxNodes.end())
-        step.onnxNodes.push_back(node);
+    nodes.add(e->onnxNodes);
     for (TensorId t : tensorsRead(*e))
       ++inside[t];
   }
+  step.onnxNodes = nodes.names();
   const auto isUsedOutside = [&](TensorId t) {
     auto all = uses.find(t);
     return all != uses.end() && all->second > inside[t];

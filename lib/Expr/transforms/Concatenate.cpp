@@ -23,6 +23,7 @@
 #include "Expr/transforms/Joined.h"
 #include "Expr/transforms/Profile.h"
 #include "Expr/transforms/Walk.h"
+#include "Support/UniqueNames.h"
 
 #include <algorithm>
 #include <set>
@@ -168,10 +169,11 @@ private:
     const TensorId t = program.addTensor(std::move(tensor));
     whole.name += ".joined";
     whole.outputs = {t};
+    UniqueNames nodes;
+    nodes.add(whole.onnxNodes);
     for (size_t p = 1; p < copies.size(); ++p)
-      for (const std::string &node : copies[p].onnxNodes)
-        if (std::count(whole.onnxNodes.begin(), whole.onnxNodes.end(), node) == 0)
-          whole.onnxNodes.push_back(node);
+      nodes.add(copies[p].onnxNodes);
+    whole.onnxNodes = nodes.names();
 
     // The members' places are free for copies of what leaves the kernel.
     for (size_t p = 0; p < group.size(); ++p) {

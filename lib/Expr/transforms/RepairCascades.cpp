@@ -29,6 +29,7 @@
 #include "Expr/transforms/CascadeAlgebra.h"
 #include "Expr/transforms/CascadeSources.h"
 #include "Expr/transforms/Walk.h"
+#include "Support/UniqueNames.h"
 
 #include <algorithm>
 #include <map>
@@ -222,11 +223,10 @@ private:
   }
 
   static void addNodes(Equation &to, const Equation &from) {
-    std::vector<std::string> nodes = from.onnxNodes;
-    for (const std::string &n : to.onnxNodes)
-      if (std::count(nodes.begin(), nodes.end(), n) == 0)
-        nodes.push_back(n);
-    to.onnxNodes = std::move(nodes);
+    UniqueNames nodes;
+    nodes.add(from.onnxNodes);
+    nodes.add(to.onnxNodes);
+    to.onnxNodes = nodes.names();
   }
 
   TensorId newTemp(TensorId like) {

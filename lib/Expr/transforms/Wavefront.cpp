@@ -21,6 +21,7 @@
 #include "Expr/Alternatives.h"
 #include "Expr/transforms/Inline.h"
 #include "Expr/transforms/Walk.h"
+#include "Support/UniqueNames.h"
 
 #include <algorithm>
 
@@ -41,14 +42,14 @@ public:
     for (size_t i = 0; i < equations.size(); ++i)
       for (TensorId t : equations[i]->outputs)
         makers[t] = i;
+    UniqueNames nodes;
     for (size_t i = 0; i < equations.size(); ++i) {
-      for (const std::string &node : equations[i]->onnxNodes)
-        if (std::count(scan.onnxNodes.begin(), scan.onnxNodes.end(), node) == 0)
-          scan.onnxNodes.push_back(node);
+      nodes.add(equations[i]->onnxNodes);
       equations[i]->kind == EquationKind::Scan ? addScan(i) : addStep(i);
       if (equations[i]->kind == EquationKind::Scan)
         scan.name = equations[i]->name;
     }
+    scan.onnxNodes = nodes.names();
     writeMapsIntoMaps();
     for (const ScanCarry &carry : scan.carries)
       if (carry.final >= 0)
