@@ -25,10 +25,12 @@
 #include "Expr/transforms/Inline.h"
 #include "Expr/transforms/Profile.h"
 #include "Expr/transforms/Walk.h"
+#include "Support/UniqueNames.h"
 
 #include <algorithm>
 #include <map>
 #include <set>
+#include <unordered_set>
 
 namespace fusec {
 namespace {
@@ -40,15 +42,17 @@ constexpr int kMaxRounds = 16;
 
 /// Definition of a tensor by a map.
 struct Definition {
-  const Equation *map = nullptr;
+  Equation *map = nullptr;
   size_t output = 0;
   int scope = 0;
+  size_t place = 0; // of the map in the order of readers
 };
 
 struct Reader {
   Equation *equation;
   const DimExpr *steps;
-  int scope; // equations of one list or of one scan's body share it
+  int scope;                   // equations of one list or of one scan's body share it
+  std::vector<size_t> written; // places of the maps that were written into it
 };
 
 class Composer {
@@ -56,20 +60,22 @@ public:
   explicit Composer(ExprProgram &program)
       : program(program), whole(wholeUses(program)), definitions(program.tensors.size()) {
     collect(program.items);
+    countReaders();
   }
 
   void inlineMovement() {
     for (Reader &r : order)
       simplifyAndInline(r,
                         [&](const Reader &reader, TensorId t) { return movementFits(reader, t); });
+    collectOrigins();
   }
   /// True if anything was inlined.
   bool inlineArithmetic() {
-    countReaders();
     bool changed = false;
     for (Reader &r : order)
       changed |= simplifyAndInline(
           r, [&](const Reader &reader, TensorId t) { return arithmeticFits(reader, t); });
+    collectOrigins();
     return changed;
   }
 
@@ -93,9 +99,9 @@ private:
   void add(Equation &e, const DimExpr *steps, int scope) {
     if (e.kind == EquationKind::Map)
       for (size_t i = 0; i < e.outputs.size(); ++i)
-        definitions[e.outputs[i]] = {&e, i, scope};
+        definitions[e.outputs[i]] = {&e, i, scope, order.size()};
     if (!bodyRoots(e).empty())
-      order.push_back({&e, steps, scope});
+      order.push_back({&e, steps, scope, {}});
   }
 
   /// Rebuilds the reader with every read for which `fits` replaced. Producers come first in `order` and are done.
@@ -105,8 +111,33 @@ private:
       if (const Scalar &s = r.equation->body[id]; isRead(s))
         if (decided.find(s.index) == decided.end())
           decided[s.index] = fits(r, s.index);
-    bool any = std::any_of(decided.begin(), decided.end(), [](const auto &d) { return d.second; });
-    Equation before = any ? *r.equation : Equation();
+    if (std::none_of(decided.begin(), decided.end(), [](const auto &d) { return d.second; })) {
+      rebuild(*r.equation, program.symbols, r.steps, nullptr);
+      return false;
+    }
+    if (!continueMap(r, decided) && !writeInto(r, decided))
+      return false;
+    for (const auto &[tensor, inlined] : decided)
+      if (inlined) {
+        const Definition &d = definitions[tensor];
+        r.written.push_back(d.place);
+        ++taken[tensor];
+        // Bodies that nobody reads any more would add up to the square of a chain's length.
+        if (isDone(*d.map))
+          d.map->body = Body();
+      }
+    return true;
+  }
+
+  /// Nobody reads any output of the map.
+  bool isDone(const Equation &map) const {
+    return std::all_of(map.outputs.begin(), map.outputs.end(),
+                       [&](TensorId t) { return !whole[t] && taken[t] == readers[t].size(); });
+  }
+
+  /// False where that would make the reader too large: it keeps its reads then.
+  bool writeInto(Reader &r, std::map<TensorId, bool> &decided) {
+    Equation before = *r.equation;
     rebuild(*r.equation, program.symbols, r.steps, [&](Body &body, const Scalar &s, NodeId) {
       if (!isRead(s) || !decided[s.index])
         return kNoNode;
@@ -115,20 +146,71 @@ private:
       return inlineMap(body, *d.map, d.output, {s.args.begin() + (guarded ? 2 : 0), s.args.end()},
                        guarded ? s.args[0] : kNoNode, guarded ? s.args[1] : kNoNode);
     });
-    if (!any)
+    if (r.equation->body.nodes.size() <= std::max(kMaxBodyNodes, before.body.nodes.size()) &&
+        tensorsRead(*r.equation) <= std::max(kMostTensorsRead, decided.size()))
+      return true;
+    *r.equation = std::move(before);
+    rebuild(*r.equation, program.symbols, r.steps, nullptr);
+    return false;
+  }
+
+  /// The same as writeInto for a map that reads another one's output at its own place, and is its only reader: its few
+  /// nodes go behind the other's many, which stay where they are. A chain of maps costs its length, where copying each
+  /// one into the next would cost a body of kMaxBodyNodes a map.
+  bool continueMap(Reader &r, const std::map<TensorId, bool> &decided) {
+    Equation &e = *r.equation;
+    const auto inlined =
+        std::find_if(decided.begin(), decided.end(), [](auto &d) { return d.second; });
+    const TensorId tensor = inlined->first;
+    Equation &map = *definitions[tensor].map;
+    if (e.kind != EquationKind::Map || map.outputs.size() != 1 || whole[tensor] ||
+        readers[tensor].size() != 1 || r.scope != definitions[tensor].scope ||
+        std::count_if(decided.begin(), decided.end(), [](auto &d) { return d.second; }) != 1 ||
+        !std::equal(e.axes.begin(), e.axes.end(), map.axes.begin(), map.axes.end(),
+                    [](const Axis &a, const Axis &b) { return a.extent == b.extent; }))
       return false;
-    if (r.equation->body.nodes.size() > std::max(kMaxBodyNodes, before.body.nodes.size()) ||
-        tensorsRead(*r.equation) > std::max(kMostTensorsRead, decided.size())) {
-      *r.equation = std::move(before); // too large: keep the reads
-      rebuild(*r.equation, program.symbols, r.steps, nullptr);
+    // What may become too large, or read too much, is left to writeInto.
+    const size_t bound = map.body.nodes.size() + 2 * e.body.nodes.size();
+    const auto reads = std::count_if(map.body.nodes.begin(), map.body.nodes.end(), isRead);
+    if (bound > kMaxBodyNodes || decided.size() + static_cast<size_t>(reads) > kMostTensorsRead)
       return false;
+    NodeId read = kNoNode;
+    for (NodeId id : e.body.reachable(e.results)) {
+      if (!isRead(e.body[id]) || e.body[id].index != tensor)
+        continue;
+      if (read != kNoNode || !isAtOwnPlace(e.body, e.body[id]))
+        return false;
+      read = id;
     }
-    std::vector<std::string> origin;
-    for (const auto &[tensor, inlined] : decided)
-      if (inlined)
-        addOrigin(origin, definitions[tensor].map->onnxNodes);
-    addOrigin(origin, r.equation->onnxNodes);
-    r.equation->onnxNodes = std::move(origin);
+    const Body old = std::move(e.body);
+    const std::vector<bool> needed = old.neededBeside({read}, e.results);
+    e.body = std::move(map.body);
+    std::vector<NodeId> copy(old.nodes.size(), kNoNode);
+    for (NodeId id = 0; id < static_cast<NodeId>(old.nodes.size()); ++id) {
+      if (!needed[id])
+        continue;
+      Scalar s = old[id];
+      if (id == read) {
+        copy[id] = map.results[0];
+        continue;
+      }
+      for (NodeId &a : s.args)
+        a = copy[a];
+      copy[id] = e.body.add(std::move(s));
+    }
+    for (NodeId &root : e.results)
+      root = copy[root];
+    return true;
+  }
+
+  /// Reads an element with the indices of the point: %x[i, j] in a domain [i, j].
+  static bool isAtOwnPlace(const Body &body, const Scalar &read) {
+    if (read.op != ScalarOp::Read)
+      return false;
+    for (size_t d = 0; d < read.args.size(); ++d)
+      if (const Scalar &s = body[read.args[d]];
+          s.op != ScalarOp::Axis || static_cast<size_t>(s.index) != d)
+        return false;
     return true;
   }
 
@@ -140,10 +222,35 @@ private:
     return read.size();
   }
 
-  static void addOrigin(std::vector<std::string> &to, const std::vector<std::string> &from) {
-    for (const std::string &n : from)
-      if (std::find(to.begin(), to.end(), n) == to.end())
-        to.push_back(n);
+  /// The model's nodes of each reader that something was written into: in the order in which it was, itself last.
+  void collectOrigins() {
+    std::vector<std::vector<std::string>> origins(order.size());
+    for (size_t i = 0; i < order.size(); ++i)
+      if (!order[i].written.empty() && !isReleased(order[i]))
+        origins[i] = originOf(i);
+    for (size_t i = 0; i < order.size(); ++i)
+      if (!origins[i].empty())
+        order[i].equation->onnxNodes = std::move(origins[i]);
+  }
+  static bool isReleased(const Reader &r) { return r.equation->body.nodes.empty(); }
+
+  std::vector<std::string> originOf(size_t place) const {
+    UniqueNames nodes;
+    std::unordered_set<size_t> seen{place};
+    std::vector<std::pair<size_t, size_t>> open{{place, 0}}; // and which of `written` comes next
+    while (!open.empty()) {
+      auto &[at, next] = open.back();
+      const Reader &r = order[at];
+      if (next < r.written.size()) {
+        const size_t inner = r.written[next++];
+        if (seen.insert(inner).second)
+          open.push_back({inner, 0});
+        continue;
+      }
+      nodes.add(r.equation->onnxNodes);
+      open.pop_back();
+    }
+    return nodes.names();
   }
 
   bool movementFits(const Reader &reader, TensorId tensor) const {
@@ -168,6 +275,7 @@ private:
 
   void countReaders() {
     readers.assign(program.tensors.size(), {});
+    taken.assign(program.tensors.size(), 0);
     for (size_t i = 0; i < order.size(); ++i) {
       std::set<TensorId> seen;
       const Equation &e = *order[i].equation;
@@ -236,9 +344,9 @@ private:
   std::vector<bool> whole;
   std::vector<Definition> definitions;
   std::vector<Reader> order;
-  std::vector<std::vector<size_t>>
-      readers;                          // by tensor: positions in `order`, after the first phase
-  std::map<TensorId, Verdict> verdicts; // of arithmeticFits
+  std::vector<std::vector<size_t>> readers; // by tensor: positions in `order`, as it was
+  std::vector<size_t> taken;                // by tensor: of these, those that it was written into
+  std::map<TensorId, Verdict> verdicts;     // of arithmeticFits
   int scopes = 0;
 };
 
