@@ -47,7 +47,11 @@ std::string keyOf(const Graph &g, const Node &n) {
 
 class Merger {
 public:
-  explicit Merger(Graph &graph) : g(graph), replacement(graph.values.size(), kNoValue) {}
+  explicit Merger(Graph &graph)
+      : g(graph), replacement(graph.values.size(), kNoValue), isOutput(graph.values.size(), false) {
+    for (ValueId id : g.body.outputs)
+      isOutput[static_cast<size_t>(id)] = true;
+  }
 
   void region(Region &r) {
     std::unordered_map<std::string, size_t> seen;
@@ -83,12 +87,13 @@ private:
   /// A graph output keeps the value that carries its name.
   bool makesOutput(const Node &n) const {
     return std::any_of(n.outputs.begin(), n.outputs.end(), [&](ValueId id) {
-      return std::find(g.body.outputs.begin(), g.body.outputs.end(), id) != g.body.outputs.end();
+      return id != kNoValue && isOutput[static_cast<size_t>(id)];
     });
   }
 
   Graph &g;
   std::vector<ValueId> replacement;
+  std::vector<bool> isOutput;
 };
 
 } // namespace

@@ -1,5 +1,7 @@
 #include "Graph/Passes.h"
 
+#include <algorithm>
+
 namespace fusec {
 
 std::optional<std::vector<ConstantRef>> foldNode(const Graph &graph, const Node &node,
@@ -28,18 +30,16 @@ std::optional<std::vector<ConstantRef>> foldNode(const Graph &graph, const Node 
   return std::move(*outputs);
 }
 
-static void foldRegion(Graph &graph, Region &region, const ConstantEvaluator &evaluator) {
+static void foldRegion(Graph &graph, Region &region, const ConstantEvaluator &evaluator,
+                       const std::vector<bool> &isOutput) {
   std::vector<Node> kept;
   for (Node &n : region.nodes) {
     for (Region &r : n.regions)
-      foldRegion(graph, r, evaluator);
+      foldRegion(graph, r, evaluator, isOutput);
     auto folded = foldNode(graph, n, evaluator);
-    bool isOutput = false;
-    for (ValueId id : n.outputs)
-      for (ValueId out : graph.body.outputs)
-        isOutput = isOutput || id == out;
     // A graph output is made by a node, so that the runtime has something to run for it.
-    if (!folded || isOutput) {
+    if (!folded || std::any_of(n.outputs.begin(), n.outputs.end(),
+                               [&](ValueId id) { return isOutput[static_cast<size_t>(id)]; })) {
       kept.push_back(std::move(n));
       continue;
     }
@@ -53,8 +53,11 @@ static void foldRegion(Graph &graph, Region &region, const ConstantEvaluator &ev
 }
 
 Result<Graph> foldConstants(Graph graph, const GraphPassOptions &options) {
+  std::vector<bool> isOutput(graph.values.size(), false);
+  for (ValueId id : graph.body.outputs)
+    isOutput[static_cast<size_t>(id)] = true;
   if (options.evaluator)
-    foldRegion(graph, graph.body, options.evaluator);
+    foldRegion(graph, graph.body, options.evaluator, isOutput);
   return graph;
 }
 

@@ -47,7 +47,12 @@ bool isIdentity(const Graph &g, const Node &n) {
 
 class Eliminator {
 public:
-  explicit Eliminator(Graph &graph) : g(graph), replacement(graph.values.size(), kNoValue) {}
+  explicit Eliminator(Graph &graph)
+      : g(graph), replacement(graph.values.size(), kNoValue), isOutput(graph.values.size(), false),
+        isMadeByBody(graph.values.size(), false) {
+    for (ValueId id : g.body.outputs)
+      isOutput[static_cast<size_t>(id)] = true;
+  }
 
   void run() {
     region(g.body);
@@ -62,17 +67,13 @@ private:
     return id;
   }
 
-  static bool contains(const std::vector<ValueId> &list, ValueId id) {
-    return std::find(list.begin(), list.end(), id) != list.end();
-  }
-
   /// Lets the producer of `from` make the graph output `to`; the names change places.
-  bool takeOver(const Region &r, ValueId from, ValueId to) {
-    bool producedHere = std::any_of(r.nodes.begin(), r.nodes.end(),
-                                    [&](const Node &n) { return contains(n.outputs, from); });
-    if (&r != &g.body || !producedHere || contains(g.body.outputs, from))
+  bool takeOver(ValueId from, ValueId to) {
+    const size_t at = static_cast<size_t>(from);
+    if (!isMadeByBody[at] || isOutput[at])
       return false;
     std::swap(g.value(from).name, g.value(to).name);
+    isOutput[at] = true;
     return true;
   }
 
@@ -84,16 +85,17 @@ private:
         id = resolve(id);
       if (isIdentity(g, n)) {
         ValueId from = n.inputs[0], to = n.outputs[0];
-        bool isOutput = &r == &g.body && contains(g.body.outputs, to);
-        if (!isOutput || takeOver(r, from, to)) {
+        if (!isOutput[static_cast<size_t>(to)] || takeOver(from, to)) {
           replacement[static_cast<size_t>(to)] = from;
-          if (isOutput)
-            std::replace(g.body.outputs.begin(), g.body.outputs.end(), to, from);
           continue;
         }
       }
       for (Region &inner : n.regions)
         region(inner);
+      if (&r == &g.body)
+        for (ValueId id : n.outputs)
+          if (id != kNoValue)
+            isMadeByBody[static_cast<size_t>(id)] = true;
       r.nodes.push_back(std::move(n));
     }
     for (ValueId &id : r.outputs)
@@ -102,6 +104,7 @@ private:
 
   Graph &g;
   std::vector<ValueId> replacement;
+  std::vector<bool> isOutput, isMadeByBody;
 };
 
 } // namespace

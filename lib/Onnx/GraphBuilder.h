@@ -172,7 +172,8 @@ private:
   std::unordered_set<std::string> mainNames; // of usedNames: reserved for the main graph, not taken
   std::set<std::string> dimNames;            // every dim_param of the model
   std::unordered_map<std::string, int> nextSuffix;
-  std::unordered_set<ValueId> madeUp; // values that have no name of the model's yet
+  std::unordered_set<ValueId> passedOn; // inputs and outputs of the graph so far, from addOutput on
+  std::unordered_set<ValueId> madeUp;   // values that have no name of the model's yet
   std::map<Hash128, ValueId> constantIds;
   ImportMemory &memory;
   std::map<std::string, ConstantRef> setInputs;

@@ -49,7 +49,7 @@ void GraphBuilder::checkDeclarations(const std::map<std::string, DeclaredType> &
 Status GraphBuilder::graphOutputs(const onnx::GraphProto &proto, const NameScope &scope) {
   if (proto.output_size() == 0)
     return Diagnostic{Diag::BadGraph, path, "the graph has no outputs"};
-  std::set<std::string_view> listed;
+  std::unordered_set<std::string_view> listed;
   for (const auto &output : proto.output()) {
     std::string place = where("output '" + output.name() + "'");
     if (!listed.insert(output.name()).second)
@@ -70,11 +70,10 @@ Status GraphBuilder::graphOutputs(const onnx::GraphProto &proto, const NameScope
 }
 
 void GraphBuilder::addOutput(const std::string &name, ValueId id) {
-  auto isIn = [&](const std::vector<ValueId> &list) {
-    return std::find(list.begin(), list.end(), id) != list.end();
-  };
+  if (passedOn.empty())
+    passedOn.insert(graph.body.inputs.begin(), graph.body.inputs.end());
   Value &v = graph.value(id);
-  bool taken = isIn(graph.body.inputs) || isIn(graph.body.outputs);
+  bool taken = passedOn.count(id) != 0;
   if (v.name != name && !taken && !v.constant && mainName(name))
     v.name = name;
   if (v.constant || v.name != name) {
@@ -95,6 +94,7 @@ void GraphBuilder::addOutput(const std::string &name, ValueId id) {
     graph.body.nodes.push_back(std::move(copy));
   }
   graph.body.outputs.push_back(id);
+  passedOn.insert(id);
 }
 
 void GraphBuilder::noteOutput(const std::string &name, ValueId value) {
@@ -107,6 +107,9 @@ void GraphBuilder::noteOutput(const std::string &name, ValueId value) {
 }
 
 Status GraphBuilder::markOutputs() {
+  std::unordered_set<std::string> there;
+  for (ValueId id : graph.body.outputs)
+    there.insert(graph.value(id).name);
   for (const std::string &name : options.markOutputs) {
     auto bad = [&](std::string text) {
       return Diagnostic{Diag::BadOption, "--mark-output " + name, std::move(text)};
@@ -114,10 +117,7 @@ Status GraphBuilder::markOutputs() {
     auto made = nodeOutputs.find(name);
     if (made == nodeOutputs.end())
       return bad("no node of the main graph computes a tensor of this name");
-    const auto &outputs = graph.body.outputs;
-    bool there = std::any_of(outputs.begin(), outputs.end(),
-                             [&](ValueId id) { return graph.value(id).name == name; });
-    if (!there)
+    if (there.insert(name).second)
       addOutput(name, made->second);
   }
   return success();

@@ -3,6 +3,7 @@
 #include "Expr/lower/Lowering.h"
 
 #include <algorithm>
+#include <set>
 
 namespace fusec::lower {
 namespace {

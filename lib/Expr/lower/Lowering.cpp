@@ -70,8 +70,12 @@ TensorId Lowering::constant(const std::string &base, ConstantRef data) {
 
 std::string Lowering::uniqueName(const std::string &base) {
   std::string name = base;
-  for (int i = 1; !names.insert(name).second; ++i)
-    name = base + "." + std::to_string(i);
+  if (names.insert(name).second)
+    return name;
+  int &suffix = lastSuffix[base]; // all smaller ones are taken
+  do
+    name = base + "." + std::to_string(++suffix);
+  while (!names.insert(name).second);
   return name;
 }
 

@@ -3,7 +3,8 @@
 #include "Expr/lower/Val.h"
 
 #include <array>
-#include <set>
+#include <unordered_map>
+#include <unordered_set>
 
 namespace fusec::lower {
 
@@ -43,7 +44,8 @@ public:
 private:
   std::vector<TensorId> tensorOf; // by ValueId; -1: not made yet
   std::vector<bool> isOutput;     // by ValueId: an output of the whole graph, and no input
-  std::set<std::string> names;
+  std::unordered_set<std::string> names;
+  std::unordered_map<std::string, int> lastSuffix; // by base, of uniqueName
 };
 
 /// Operands of one equation: with its output as many tensors as a kernel takes (kMostArguments of
