@@ -1,5 +1,7 @@
 #include "Onnx/DimTools.h"
 
+#include "Support/DimLimits.h"
+
 #include <algorithm>
 #include <numeric>
 
@@ -103,6 +105,13 @@ std::optional<std::pair<DimExpr, int64_t>> truncatedSymbol(const DimExpr &d) {
 
 std::string tooLarge(DType type, const Shape &shape, const std::vector<Symbol> &symbols,
                      const Limits &limits) {
+  for (size_t i = 0; i < shape.size(); ++i)
+    if (isTooLarge(shape[i], kLargestSizeOfModel))
+      return "dimension " + std::to_string(i) +
+             " is an expression over the symbolic sizes of more than " +
+             std::to_string(kLargestSizeOfModel.depth) + " operations one inside the other, or " +
+             std::to_string(kLargestSizeOfModel.nodes) +
+             " in all; fix sizes of the inputs with --dim or --shape";
   int64_t bytes = sizeInBytes(type);
   bool over = false;
   for (const DimExpr &d : shape) {

@@ -3,6 +3,7 @@
 #include "Onnx/DimTools.h"
 #include "Onnx/GraphBuilder.h"
 #include "Onnx/KnownValues.h"
+#include "Support/DimLimits.h"
 
 #include <algorithm>
 #include <set>
@@ -79,7 +80,10 @@ std::vector<ValueId> NodeImporter::emit(OpKind op, std::vector<ValueId> in, Attr
     return ids;
   }
   Graph &g = builder.graph;
-  if (auto elements = followValues(g, node)) {
+  if (auto elements = followValues(g, node);
+      elements && std::none_of(elements->begin(), elements->end(), [](const DimExpr &e) {
+        return isTooLarge(e, kLargestSizeOfModel);
+      })) {
     Value &v = g.value(ids[0]);
     if (ConstantRef c = constantFromElements(v.type, v.shape, *elements))
       return {builder.constantValue(std::move(c))};

@@ -46,15 +46,42 @@ DimExpr DimExpr::symbol(SymbolId id) {
   return DimExpr(std::make_shared<const Node>(std::move(n)));
 }
 
+DimExpr DimBuilder::tooLarge() {
+  static const DimExpr stands = [] {
+    DimExpr::Node n;
+    n.op = DimExpr::Op::FloorDiv;
+    n.operands = {DimExpr(0), DimExpr(0)};
+    n.tooLarge = true;
+    return DimExpr(std::make_shared<const DimExpr::Node>(std::move(n)));
+  }();
+  return stands;
+}
+
 DimExpr DimBuilder::make(DimExpr::Op op, std::vector<DimExpr> operands, bool raw) {
   DimExpr::Node n;
   n.op = op;
   n.raw = raw;
   n.hash = mix(3 + static_cast<size_t>(op), raw);
-  for (const DimExpr &e : operands)
+  for (const DimExpr &e : operands) {
     n.hash = mix(n.hash, e.hash());
+    n.size.depth = std::max(n.size.depth, node(e).size.depth);
+    n.size.nodes += node(e).size.nodes;
+    if (node(e).tooLarge || n.size.nodes > kLargestDim.nodes)
+      return tooLarge();
+  }
+  const bool isNormal = !raw && (op == DimExpr::Op::Add || op == DimExpr::Op::Mul);
+  n.size.depth += raw ? 2 : isNormal ? 0 : 1; // as their text has it
+  if (n.size.depth > kLargestDim.depth)
+    return tooLarge();
   n.operands = std::move(operands);
   return DimExpr(std::make_shared<const DimExpr::Node>(std::move(n)));
+}
+
+DimSize sizeOf(const DimExpr &e) { return DimBuilder::node(e).size; }
+
+bool isTooLarge(const DimExpr &e, const DimSize &limit) {
+  const auto &n = DimBuilder::node(e);
+  return n.tooLarge || n.size.depth > limit.depth || n.size.nodes > limit.nodes;
 }
 
 bool DimExpr::isConst() const { return node->op == Op::Const; }
@@ -78,6 +105,8 @@ bool DimExpr::operator==(const DimExpr &other) const {
 
 bool DimExpr::structurallyLess(const DimExpr &other) const {
   const Node &a = *node, &b = *other.node;
+  if (&a == &b)
+    return false;
   if (a.op != b.op)
     return a.op < b.op;
   if (a.raw != b.raw)
@@ -233,14 +262,26 @@ static std::optional<bool> lessOrEqual(const DimExpr &a, const DimExpr &b) {
   return std::nullopt;
 }
 
+/// `e` as an extremum and what is added to it: max(n, 1) - 1 is max(n - 1, 0). What holds none is all rest.
+static std::pair<DimExpr, DimExpr> extremumAndRest(DimExpr::Op op, const DimExpr &e) {
+  if (e.op() != DimExpr::Op::Add || DimBuilder::isRaw(e))
+    return {e, 0};
+  const auto isExtremum = [&](const DimExpr &term) { return term.op() == op; };
+  const auto &terms = e.operands();
+  const auto at = std::find_if(terms.begin(), terms.end(), isExtremum);
+  if (at == terms.end() || std::find_if(at + 1, terms.end(), isExtremum) != terms.end())
+    return {e, 0};
+  return {*at, e - *at};
+}
+
 /// Min and Max share everything but the choice between two operands with a known difference.
 static DimExpr extremum(DimExpr::Op op, const DimExpr &a, const DimExpr &b) {
   std::vector<DimExpr> list;
   auto flatten = [&](const DimExpr &e) {
-    DimExpr rest = e;
+    auto [rest, more] = extremumAndRest(op, e);
     for (; rest.op() == op; rest = DimExpr(rest.operands()[0]))
-      list.push_back(rest.operands()[1]);
-    list.push_back(rest);
+      list.push_back(rest.operands()[1] + more);
+    list.push_back(rest + more);
   };
   flatten(a);
   flatten(b);

@@ -1,5 +1,5 @@
 #pragma once
-#include "Support/Dim.h"
+#include "Support/DimLimits.h"
 
 #include <utility>
 
@@ -17,12 +17,16 @@ struct DimExpr::Node {
   int64_t value = 0; // Const: the value; Symbol: its id
   std::vector<DimExpr> operands;
   size_t hash = 0;
+  DimSize size = {};
+  bool tooLarge = false; // stands for an expression beyond kLargestDim
 };
 
 /// The only maker of nodes besides the constructors of DimExpr.
 struct DimBuilder {
   static const DimExpr::Node &node(const DimExpr &e) { return *e.node; }
   static bool isRaw(const DimExpr &e) { return e.node->raw; }
+  /// An expression without a value, in place of one beyond kLargestDim.
+  static DimExpr tooLarge();
   static DimExpr make(DimExpr::Op op, std::vector<DimExpr> operands, bool raw = false);
 };
 

@@ -115,6 +115,8 @@ public:
   Result<DimExpr> run() {
     std::optional<DimExpr> e = sum(0);
     skipSpace();
+    if (e && isTooLarge(*e))
+      e = fail("expression is too large");
     if (e && pos == text.size())
       return *e;
     if (message.empty())

@@ -27,18 +27,14 @@ DimExpr atLeastZero(const DimExpr &v, const std::vector<Symbol> &symbols) {
   return r.max <= 0 ? DimExpr(0) : max(v, DimExpr(0));
 }
 
-/// A start or end for a positive step, moved into [0, size]; nullopt when its sign is not known.
-std::optional<DimExpr> clampForward(const DimExpr &v, const DimExpr &size,
-                                    const std::vector<Symbol> &symbols) {
-  if (v.isConst() && size.isConst()) {
-    int64_t s = size.constValue(), x = v.constValue();
-    return DimExpr(std::clamp<int64_t>(x < 0 ? (x < -s ? 0 : x + s) : x, 0, s));
-  }
+/// A start or end for a positive step, counted from the front and not below 0; nullopt when its sign is not known.
+std::optional<DimExpr> fromFront(const DimExpr &v, const DimExpr &size,
+                                 const std::vector<Symbol> &symbols) {
   if (v.isConst() && v.constValue() < 0 && v.constValue() < -(int64_t(1) << 60))
     return DimExpr(0);
   auto r = v.range(symbols);
   if (r.min >= 0)
-    return smaller(v, size, symbols);
+    return v;
   if (r.max < 0)
     return atLeastZero(v + size, symbols);
   // The sign varies with the symbols: v + size >= 0 in all cases of interest would still be two forms.
@@ -68,16 +64,19 @@ Status applySlice(NodeImporter &n, const SliceSpec &spec, std::vector<ValueId> d
       return unknown();
     const Shape sizes{size, *spec.starts[i], *spec.ends[i]};
     if (step > 0) {
-      auto start = clampForward(*spec.starts[i], size, n.symbols());
-      auto end = clampForward(*spec.ends[i], size, n.symbols());
-      if (!start || !end)
+      auto first = fromFront(*spec.starts[i], size, n.symbols());
+      auto end = fromFront(*spec.ends[i], size, n.symbols());
+      if (!first || !end)
         return n.needsFixed("whether a start or an end counts from the end depends on sizes that "
                             "are not fixed",
                             sizes);
-      DimExpr length = atLeastZero(*end - *start, n.symbols());
+      DimExpr start = smaller(*first, size, n.symbols());
+      end = smaller(*end, size, n.symbols());
+      // A start beyond the end leaves nothing, clamped or not; not clamped, the size stands in the length once.
+      DimExpr length = atLeastZero(*end - *first, n.symbols());
       out[axis] = step == 1 ? length : ceilDiv(length, DimExpr(step));
-      fixed = fixed && start->isConst() && (end->isConst() || *end == size);
-      starts.push_back(start->isConst() ? start->constValue() : 0);
+      fixed = fixed && start.isConst() && (end->isConst() || *end == size);
+      starts.push_back(start.isConst() ? start.constValue() : 0);
       ends.push_back(end->isConst() ? end->constValue() : INT64_MAX);
       continue;
     }
