@@ -7,13 +7,26 @@ using llvm::Value;
 
 void Emitter::forget() { ++epoch; }
 
+/// Operands come first, not by recursion: maps that follow each other make an expression of hundreds of operations one
+/// inside of the other. A guarded read says itself where its operands are computed.
 Val Emitter::eval(NodeId id) {
-  Cached &known = cache[id];
-  if (known.epoch == epoch)
-    return known.value;
-  Val v = evalUncached(kernel.body[id]);
-  cache[id] = {v, epoch};
-  return v;
+  std::vector<std::pair<NodeId, size_t>> open{{id, 0}}; // and which operand comes next
+  while (!open.empty()) {
+    auto &[at, next] = open.back();
+    const Scalar &s = kernel.body[at];
+    const size_t operands = s.op == ScalarOp::ReadIf ? 0 : s.args.size();
+    const bool known = cache[at].epoch == epoch;
+    if (!known && next < operands) {
+      open.push_back({s.args[next++], 0});
+      continue;
+    }
+    if (!known) {
+      const Val v = evalUncached(s);
+      cache[at] = {v, epoch};
+    }
+    open.pop_back();
+  }
+  return cache[id].value;
 }
 
 Value *Emitter::evalScalar(NodeId id) {

@@ -21,13 +21,31 @@ bool isConversion(ScalarOp op) {
   return op == ScalarOp::Cast || op == ScalarOp::CastSat || op == ScalarOp::Bitcast;
 }
 
-template <typename F> void forEachOperandInTextOrder(const Scalar &s, F &&visit) {
-  if (s.op == ScalarOp::ReadIf)
-    for (NodeId a : operandsInTextOrder(s))
-      visit(a);
-  else
-    for (NodeId a : s.args)
-      visit(a);
+/// A ReadIf prints predicate, indices, else-value.
+NodeId operandInTextOrder(const Scalar &s, size_t i) {
+  if (s.op != ScalarOp::ReadIf || i == 0)
+    return s.args[i];
+  return s.args[i + 1 < s.args.size() ? i + 1 : 1];
+}
+
+/// Calls `leave` for `root` and what is below it, operands first in the order of their text, where it is not done yet.
+/// Not by recursion: maps that follow each other make a body as deep as it is large.
+template <typename Done, typename Leave>
+void operandsFirst(const std::vector<Scalar> &nodes, NodeId root, Done isDone, Leave leave) {
+  std::vector<std::pair<NodeId, size_t>> open; // and which operand comes next
+  if (!isDone(root))
+    open.push_back({root, 0});
+  while (!open.empty()) {
+    auto &[id, next] = open.back();
+    if (next < nodes[id].args.size()) {
+      const NodeId operand = operandInTextOrder(nodes[id], next++);
+      if (!isDone(operand))
+        open.push_back({operand, 0});
+      continue;
+    }
+    leave(id);
+    open.pop_back();
+  }
 }
 
 /// Which nodes get a `let`, in the order of their lets: those used more than once, short index expressions
@@ -56,18 +74,19 @@ private:
     bool done = false;
   };
 
-  void visit(NodeId id) {
+  void visit(NodeId root) {
+    operandsFirst(
+        body.nodes, root, [&](NodeId id) { return met[id].done; }, [&](NodeId id) { leave(id); });
+  }
+  void leave(NodeId id) {
     Met &own = met[id];
-    if (own.done)
-      return;
     own.done = true;
     const Scalar &s = body[id];
     own.nodes = 1;
-    forEachOperandInTextOrder(s, [&](NodeId a) {
-      visit(a);
+    for (NodeId a : s.args) {
       own.nodes = std::min(own.nodes + met[a].nodes, kInlineNodes + 1);
       own.depth = std::max(own.depth, met[a].depth + 1);
-    });
+    }
     if (s.type != DType::I64 || s.op == ScalarOp::Read || s.op == ScalarOp::ReadIf ||
         isConversion(s.op))
       own.nodes = kInlineNodes + 1;
@@ -191,6 +210,17 @@ BodyText textOf(const Body &body, const std::vector<NodeId> &roots, const BodyNa
   return out;
 }
 
+int nestingOf(const Body &body) {
+  std::vector<int> depths(body.nodes.size(), 0);
+  int most = 0;
+  for (size_t id = 0; id < depths.size(); ++id)
+    for (NodeId a : body.nodes[id].args) {
+      depths[id] = std::max(depths[id], depths[static_cast<size_t>(a)] + 1);
+      most = std::max(most, depths[id]);
+    }
+  return most;
+}
+
 std::string print(const Body &body, const std::vector<NodeId> &roots, const BodyNames &names,
                   int indent) {
   BodyText parts = textOf(body, roots, names, indent);
@@ -212,21 +242,22 @@ void Body::compact(const std::vector<NodeId *> &roots) {
   out.symbolTable = std::move(symbolTable);
   out.stepRange = stepRange;
   std::vector<NodeId> copy(nodes.size(), kNoNode);
-  auto visit = [&](auto &&self, NodeId id) -> void {
-    if (copy[id] != kNoNode)
-      return;
-    forEachOperandInTextOrder(nodes[id], [&](NodeId a) { self(self, a); });
-    Scalar s = std::move(nodes[id]);
-    for (NodeId &a : s.args)
-      a = copy[a];
-    copy[id] = out.addExact(std::move(s));
+  auto visit = [&](NodeId root) {
+    operandsFirst(
+        nodes, root, [&](NodeId id) { return copy[id] != kNoNode; },
+        [&](NodeId id) {
+          Scalar s = std::move(nodes[id]);
+          for (NodeId &a : s.args)
+            a = copy[a];
+          copy[id] = out.addExact(std::move(s));
+        });
   };
   const std::vector<NodeId> lets = LetOrder(*this, ids).lets;
   out.nodes.reserve(nodes.size());
   for (NodeId let : lets)
-    visit(visit, let);
+    visit(let);
   for (NodeId r : ids)
-    visit(visit, r);
+    visit(r);
   for (NodeId *r : roots)
     if (*r != kNoNode)
       *r = copy[*r];

@@ -13,6 +13,12 @@ struct BodyText {
 BodyText textOf(const Body &body, const std::vector<NodeId> &roots, const BodyNames &names,
                 int indent);
 
+/// Operations of a body that may stand one inside the other, more than the largest body of compose has (Inline.h):
+/// functions over bodies may recurse as deep.
+constexpr int kMostNested = 1024;
+/// How many do.
+int nestingOf(const Body &body);
+
 /// Reads the parts again: first the lets, then expressions one by one. Nodes are made as written, without
 /// simplification.
 class BodyReader {

@@ -1,4 +1,5 @@
 // The rules of Expr.h, read from top to bottom: tensors, then every equation in order of execution.
+#include "Expr/BodyText.h"
 #include "Expr/Cascade.h"
 #include "Expr/Expr.h"
 #include "Expr/OpaqueOps.h"
@@ -189,6 +190,9 @@ private:
     for (NodeId r : bodyRoots(e))
       if (r < 0 || r >= static_cast<NodeId>(e.body.nodes.size()))
         return fail(where, "a root that does not exist");
+    if (nestingOf(e.body) > kMostNested)
+      return fail(where, "more than " + std::to_string(kMostNested) +
+                             " operations stand one inside the other");
     for (NodeId id : e.body.reachable(bodyRoots(e)))
       node(e, id, where);
     switch (e.kind) {
