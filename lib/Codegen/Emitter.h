@@ -13,6 +13,8 @@ constexpr int64_t kLineBytes = 64; // of the caches of every x86-64
 
 using Builder = llvm::IRBuilder<llvm::InstSimplifyFolder>;
 
+llvm::Type *elementInMemory(Builder &b, DType t);
+
 /// Value of a node. Where lanes are vector elements it is one of: the same in all lanes (a scalar), linear in the
 /// lane number (a scalar i64 of lane 0 and a constant step), or varying (a vector). Where lanes are threads every
 /// value is a scalar.
@@ -123,6 +125,7 @@ private:
   Val loadScalarGuarded(llvm::Value *pointer, DType t, llvm::Value *guard, llvm::Value *elsewhere);
   llvm::Value *loadAtDistances(const Place &p, llvm::Type *element, llvm::Align align,
                                llvm::Value *on); // Distances.cpp
+  void storeVector(BufferId buffer, llvm::Value *stored, const Place &first);
   llvm::Value *fromMemory(DType t, llvm::Value *v);
   llvm::Value *toMemory(DType t, llvm::Value *v);
   llvm::Type *storageType(DType t);
@@ -130,6 +133,17 @@ private:
   void noteAhead();
   void emitAhead(const Stmt &loop);
   Val inParts(const Stmt &loop, const Ahead &access);
+
+  // Turns.cpp: stores whose lanes lie apart and the turns of an Unroll loop side by side.
+  struct Turn {
+    BufferId buffer;
+    Place place;
+    llvm::Value *stored;
+  };
+  bool storesTurns(const std::vector<Stmt> &stmts, VarId turn, VarId lane,
+                   std::set<BufferId> &stored) const;
+  bool storesColumns(const Stmt &loop) const;
+  void storeTurns();
 
   // Lines.cpp: stores past the caches.
   struct Lines {
@@ -201,11 +215,12 @@ private:
   std::vector<bool>
       readsMemory; // node -> a Read of Shared or Global memory is among its operands or itself
   std::multimap<const Stmt *, Ahead> ahead; // loop -> what its iterations ask for
-  std::vector<bool> streamed;       // buffer -> whole lines of it are stored past the caches
-  std::map<BufferId, Lines> lines;  // of the Seq loop that is being emitted
-  bool inTile = false;              // of Unroll loops that hold stores alone
-  std::vector<StreamedVector> tile; // its stores past the caches, which follow its loads
-  std::set<BufferId> storedOnce;    // by one of its statements
+  std::vector<bool> streamed;           // buffer -> whole lines of it are stored past the caches
+  std::map<BufferId, Lines> lines;      // of the Seq loop that is being emitted
+  bool inTile = false;                  // of Unroll loops that hold stores alone
+  std::vector<StreamedVector> tile;     // its stores past the caches, which follow its loads
+  std::set<BufferId> storedOnce;        // by one of its statements
+  std::vector<std::vector<Turn>> turns; // of an Unroll loop: the stores of each
   Diagnostics errors;
 
   // Of the phase that is being emitted.

@@ -7,8 +7,6 @@ namespace fusec {
 
 using llvm::Value;
 
-namespace {
-
 /// Type in memory: bool is a byte, f16 and bf16 are 16-bit integers.
 llvm::Type *elementInMemory(Builder &b, DType t) {
   if (t == DType::F32)
@@ -17,8 +15,6 @@ llvm::Type *elementInMemory(Builder &b, DType t) {
     return b.getDoubleTy();
   return b.getIntNTy(sizeInBytes(t) * 8);
 }
-
-} // namespace
 
 Value *Emitter::fromMemory(DType t, Value *v) {
   if (t == DType::Bool)
@@ -177,6 +173,17 @@ void Emitter::emitAhead(const Stmt &loop) {
   forget();
 }
 
+/// Elements side by side, from a place on.
+void Emitter::storeVector(BufferId id, Value *stored, const Place &first) {
+  const DType t = kernel.buffers[id].type;
+  const llvm::Align align(sizeInBytes(t));
+  Value *pointer = b.CreateGEP(elementInMemory(b, t), first.base, first.index.v);
+  if (streamed[id] && hooks.streams(stored->getType()))
+    storeStreamed({id, stored, pointer, wholeLines(first.index.v) ? first.base : pointer, align});
+  else
+    b.CreateAlignedStore(stored, pointer, align);
+}
+
 void Emitter::store(BufferId id, const std::vector<Val> &indices, const Val &value) {
   const GirBuffer &buffer = kernel.buffers[id];
   if (buffer.level == MemLevel::Register)
@@ -190,14 +197,15 @@ void Emitter::store(BufferId id, const std::vector<Val> &indices, const Val &val
     return;
   }
   Value *stored = toMemory(t, asVector(value));
+  if (!turns.empty()) {
+    turns.back().push_back({id, p, stored});
+    return;
+  }
   if (!p.index.varying && p.index.step == 1) {
-    Value *pointer = b.CreateGEP(element, p.base, p.index.v);
     if (mask)
-      b.CreateMaskedStore(stored, pointer, align, mask);
-    else if (streamed[id] && hooks.streams(stored->getType()))
-      storeStreamed({id, stored, pointer, wholeLines(p.index.v) ? p.base : pointer, align});
+      b.CreateMaskedStore(stored, b.CreateGEP(element, p.base, p.index.v), align, mask);
     else
-      b.CreateAlignedStore(stored, pointer, align);
+      storeVector(id, stored, {p.base, {p.index.v}});
     return;
   }
   // Lanes are written in order: where several go to one element, the last one that is on stays.

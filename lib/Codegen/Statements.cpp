@@ -46,10 +46,14 @@ void Emitter::emitLoop(const Stmt &s) {
     inLane = false;
     return;
   case LoopKind::Unroll: {
-    const bool isTile = beginTile(s);
+    const bool isTile = beginTile(s), inColumns = storesColumns(s);
     for (int64_t i = 0, trip = kernel.body[s.trip].imm; i < trip; ++i) {
+      if (inColumns)
+        turns.emplace_back();
       vars[s.var] = {b.getInt64(i)};
       emit(s.body);
+      if (inColumns && (i + 1 == trip || (i + 1) % width == 0))
+        storeTurns();
     }
     if (isTile)
       endTile();
