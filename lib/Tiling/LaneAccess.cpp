@@ -3,6 +3,8 @@
 #include "Tiling/LiveReads.h"
 #include "Tiling/StagedTile.h"
 
+#include <algorithm>
+
 namespace fusec::tiling {
 
 double elementsOf(const std::vector<int64_t> &extents) {
@@ -21,6 +23,24 @@ double loadsOfStage(const Schedule &schedule, const ExprProgram &pattern,
   // Places that no formula names are gathers, which are counted by themselves.
   const bool oneByOne = !along.sideBySide && reader.accesses[operand.read];
   return (oneByOne ? elements : vectors) + vectors;
+}
+
+double turnsSideBySide(const Schedule &schedule, const Equation &e, int equation,
+                       const std::vector<const TreeNode *> &path,
+                       const std::vector<double> &trips) {
+  int last = e.numSpatial - 1;
+  while (last > 0 && e.axes[last].extent.isConst(1))
+    --last;
+  for (size_t i = path.size(); i-- > 0;) {
+    if (path[i]->loop == LoopKind::Seq || path[i]->loop == LoopKind::Block)
+      break;
+    const AxisUse *use = path[i]->loop == LoopKind::Unroll && path[i]->step == 1
+                             ? schedule.axes[path[i]->axis].in(equation)
+                             : nullptr;
+    if (use && use->positions.back() == last)
+      return std::min(trips[i], double(schedule.lanes));
+  }
+  return 1;
 }
 
 bool lanesLieApart(const Schedule &schedule, const EquationFacts &facts, ReadOrdinal read,

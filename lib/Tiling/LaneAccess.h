@@ -25,6 +25,11 @@ double loadsOfStage(const Schedule &schedule, const ExprProgram &pattern,
 struct ReadOrdinal {
   int equation, read;
 };
+/// Turns along the equation's last axis of an Unroll loop around the lanes, where the path to a leaf has one: what
+/// lanes that lie apart store, such turns store as columns. 1 where there is none.
+double turnsSideBySide(const Schedule &schedule, const Equation &e, int equation,
+                       const std::vector<const TreeNode *> &path, const std::vector<double> &trips);
+
 /// Whether lanes along the axis find what they read neither at one place nor side by side. `staged`: null where the
 /// distance does not matter in buffers, as in a GPU's shared memory, which serves all lanes at once.
 bool lanesLieApart(const Schedule &schedule, const EquationFacts &facts, ReadOrdinal read,

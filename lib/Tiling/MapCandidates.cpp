@@ -89,6 +89,40 @@ Schedule gpuMap(const View &view, int unroll) {
   return b.schedule;
 }
 
+/// Of parts of equal size, in multiples of `unit`, as few as are no larger than `most` (or a unit).
+int64_t evenPart(int64_t extent, int64_t most, int64_t unit) {
+  const int64_t parts = std::max<int64_t>(1, (extent + most - 1) / most);
+  return roundUp((extent + parts - 1) / parts, unit);
+}
+
+/// Tiles whose vectors lie along the source's contiguous axis; `turns` of them are stored as columns, along the
+/// output's.
+Schedule cpuTranspose(const View &view, size_t contiguousGroup, int64_t turns) {
+  const int lanes = view.target->lanes;
+  Builder b(view, "transpose", 1, lanes);
+  std::vector<TreeNode> loops;
+  for (size_t g = 0; g + 1 < view.spatial.size(); ++g)
+    if (g != contiguousGroup)
+      loops.push_back(Builder::loop(LoopKind::Block,
+                                    b.addSpatial("i" + std::to_string(g), {view.spatial[g]}), 1));
+  const AxisId p = b.addSpatial("p", {view.spatial[contiguousGroup]}),
+               x = b.addSpatial("x", {view.spatial.back()});
+  // What a block reads and writes stays in the first cache, whose lines several tiles share.
+  constexpr int64_t kTilesAcross = 4;
+  const int64_t across =
+                    evenPart(view.opt(view.spatial[contiguousGroup]), kTilesAcross * lanes, lanes),
+                along = evenPart(view.opt(view.spatial.back()),
+                                 view.target->core.elementsPerBlock / across, turns);
+  loops.push_back(Builder::loop(LoopKind::Block, p, across));
+  loops.push_back(Builder::loop(LoopKind::Block, x, along));
+  loops.push_back(Builder::loop(LoopKind::Seq, x, turns));
+  loops.push_back(Builder::loop(LoopKind::Seq, p, lanes));
+  loops.push_back(Builder::loop(LoopKind::Unroll, x, 1));
+  loops.push_back(Builder::loop(LoopKind::Lane, p, 1));
+  b.schedule.tree = {Builder::nest(loops, {Builder::leaf(LeafKind::Compute, view.first)})};
+  return b.schedule;
+}
+
 /// Square tiles through shared memory: read along the source's contiguous axis, written along the output's.
 Schedule gpuTranspose(const View &view, const ReadInfo &read, size_t contiguousGroup) {
   int lanes = view.target->lanes, units = 256 / lanes;
@@ -127,6 +161,10 @@ Candidates mapCandidates(const View &view) {
     if (groups.size() > 1 && view.opt(groups.back()) >= pageElements &&
         view.opt(groups[groups.size() - 2]) >= core.rowsToFill)
       out.push_back(cpuMap(view, int(runElements / view.target->lanes), core.rowsToFill));
+    size_t group = 0;
+    if (!groups.empty() && transposedRead(view, readInfos(view), group))
+      for (int64_t turns : {int64_t{view.target->lanes}, int64_t{view.target->lanes} / 2})
+        out.push_back(cpuTranspose(view, group, turns));
     return out;
   }
   if (!view.spatial.empty()) {

@@ -340,12 +340,16 @@ private:
     bool sideBySide = true;
     for (int a = use ? use->positions.back() + 1 : e.numSpatial; a < e.numSpatial; ++a)
       sideBySide = sideBySide && valueOf(e.axes[a].extent) == 1;
+    const double turns = sideBySide ? 1 : turnsSideBySide(schedule, e, equation, path, trips);
     for (TensorId t : e.outputs) {
       const bool staysWithThread =
           pattern.tensors[t].kind == TensorKind::Temp && levelOf(schedule, t) == MemLevel::Register;
-      if (sideBySide || staysWithThread)
+      if (sideBySide || staysWithThread) {
         counts.vectorLoads += times;
-      else
+      } else if (turns > 1) {
+        counts.vectorLoads += times * schedule.lanes / turns;
+        counts.vectorOps += times * std::ceil(std::log2(turns)); // shuffles
+      } else
         counts.vectorOps += times * schedule.lanes * kStoreCyclesALane * target.core.fmaPorts;
     }
   }

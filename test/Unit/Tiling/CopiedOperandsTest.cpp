@@ -62,9 +62,10 @@ TEST_CASE("copied operands: a CPU copies what windows would gather, and not what
         double gathers = 0;
         for (const cost::Counts &phase : countWork(candidate, pattern, target))
           gathers += phase.gathers;
+        if (copies(candidate))
+          continue;
         CHECK((gathers > 0));
-        if (!copies(candidate))
-          CHECK(predict(candidate, pattern, target).seconds > best.seconds);
+        CHECK(predict(candidate, pattern, target).seconds > best.seconds);
       }
     }
   }
