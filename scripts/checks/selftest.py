@@ -50,6 +50,7 @@ PLANTED = [
     ("lib/Graph/Bad.h", "// see /ho" "me/someone/x\n", "a path of one machine"),
     ("scripts/lib.sh", "pip install --index-" "url x\n", "a registry's host"),
     ("lib/Graph/Bad.h", "// TO" "DO later\n", "unfinished"),
+    ("lib/Graph/Bad.h", 'const char *text = "give --frobnicate=4";\n', "no tool has the option --frobnicate"),
     ("lib/Graph/Bad.h", "int x; \n", "white space at the end"),
     ("lib/Graph/Bad.h", "int x;", "no newline at the end"),
     ("lib/Graph/Bad.h", "// " + "x" * 120 + "\n", "over 120 columns"),
