@@ -63,11 +63,19 @@ ValueId Compose::flatSoftmax(OpKind op, ValueId x, int64_t axis) {
 }
 
 ValueId Compose::iota(const DimExpr &count) {
-  ValueId zero = n.constantValue(makeIntConstant({}, {0})),
-          one = n.constantValue(makeIntConstant({}, {1}));
-  ValueId limit =
-      count.isConst() ? n.constantValue(makeIntConstant({}, {count.constValue()})) : kNoValue;
+  ValueId zero = integer(0), one = integer(1);
+  ValueId limit = count.isConst() ? integer(count.constValue()) : kNoValue;
   return n.emitOne(OpKind::Range, {zero, limit, one}, {}, DType::I64, {count});
+}
+
+ValueId Compose::integer(int64_t v) { return n.constantValue(makeIntConstant({}, {v})); }
+
+ValueId Compose::filled(DType type, double v, const Shape &shape) {
+  std::vector<ValueId> in;
+  if (ValueId operand = n.shapeOperand(shape); operand != kNoValue)
+    in.push_back(operand);
+  return n.emitOne(OpKind::ConstantOfShape, std::move(in), {{"value", makeScalarConstant(type, v)}},
+                   type, shape);
 }
 
 Result<Shape> Compose::matMulShape(const Shape &a, const Shape &b) {

@@ -28,6 +28,10 @@ public:
   Result<Shape> matMulShape(const Shape &a, const Shape &b);
   Result<ValueId> matMul(ValueId a, ValueId b);
   ValueId scalar(DType type, double v) { return n.scalarValue(type, v); }
+  /// An i64 of rank 0.
+  ValueId integer(int64_t v);
+  /// A tensor of this shape with `v` everywhere.
+  ValueId filled(DType type, double v, const Shape &shape);
 
 private:
   NodeImporter &n;

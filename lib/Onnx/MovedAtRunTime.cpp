@@ -11,7 +11,7 @@ namespace {
 /// of them.
 Result<ValueId> entryOfAxis(NodeImporter &n, ValueId list, ValueId axes, int64_t d) {
   Compose c(n);
-  auto number = [&](int64_t v) { return n.constantValue(makeIntConstant({}, {v})); };
+  auto number = [&](int64_t v) { return Compose(n).integer(v); };
   if (axes == kNoValue)
     return d < n.shapeOf(list)[0].constValue() ? n.reshape(c.slice(list, 0, d, 1), {}) : number(0);
   FUSEC_TRY(ValueId first, c.binary(OpKind::Equal, axes, number(d)));
@@ -32,7 +32,7 @@ Status padAtRunTime(NodeImporter &n, const std::string &mode, const Shape &out) 
   auto number = [&](const DimExpr &v) -> Result<ValueId> {
     if (!v.isConst())
       return n.needsFixed("run-time pads need axes of a fixed size", {v});
-    return n.constantValue(makeIntConstant({}, {v.constValue()}));
+    return Compose(n).integer(v.constValue());
   };
   ValueId result = n.id(0), inside = kNoValue;
   Shape shape = n.shape(0);
@@ -120,7 +120,7 @@ bool mayBeSlicedAtRunTime(const NodeImporter &n, const Shape &out) {
 /// at[i] = start + i * step, brought back inside
 Status sliceAtRunTime(NodeImporter &n, const Shape &out) {
   Compose c(n);
-  auto number = [&](int64_t v) { return n.constantValue(makeIntConstant({}, {v})); };
+  auto number = [&](int64_t v) { return Compose(n).integer(v); };
   auto operand = [&](size_t i) { return c.cast(n.id(i), DType::I64); };
   const ValueId starts = operand(1), steps = n.has(4) ? operand(4) : kNoValue,
                 axes = n.has(3) ? operand(3) : kNoValue;

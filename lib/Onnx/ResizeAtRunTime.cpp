@@ -107,7 +107,7 @@ private:
   }
 
   ValueId gathered(size_t axis, ValueId place, int64_t in) {
-    auto number = [&](int64_t v) { return n.constantValue(makeIntConstant({}, {v})); };
+    auto number = [&](int64_t v) { return Compose(n).integer(v); };
     const ValueId at =
         n.emitOne(OpKind::Clip, {c.cast(place, DType::I64), number(0), number(in - 1)}, {},
                   DType::I64, {out[axis]});

@@ -178,7 +178,6 @@ private:
   }
 
   ValueId minusInfinity() { return c.scalar(n.typeOf(q), -HUGE_VAL); }
-  ValueId integer(int64_t v) { return n.constantValue(makeIntConstant({}, {v})); }
   /// [1]: the size of axis 2.
   ValueId lengthOf(ValueId x) {
     return n.emitOne(OpKind::Shape, {x}, {{"start", int64_t(2)}, {"end", int64_t(3)}}, DType::I64,
@@ -239,13 +238,13 @@ private:
       if (right >= 0) {
         ValueId last = own;
         if (right > 0) {
-          FUSEC_TRY(last, c.binary(OpKind::Add, own, integer(right)));
+          FUSEC_TRY(last, c.binary(OpKind::Add, own, c.integer(right)));
         }
         FUSEC_TRY(ValueId seen, c.binary(OpKind::LessOrEqual, places, last));
         FUSEC_CHECK(allow(seen));
       }
       if (left >= 0) {
-        FUSEC_TRY(ValueId first, c.binary(OpKind::Sub, own, integer(left)));
+        FUSEC_TRY(ValueId first, c.binary(OpKind::Sub, own, c.integer(left)));
         FUSEC_TRY(ValueId seen, c.binary(OpKind::GreaterOrEqual, places, first));
         FUSEC_CHECK(allow(seen));
       }
@@ -286,12 +285,7 @@ private:
       return n.mayDiffer(rest.back(), total, "the last axis of the mask and the number of keys");
     }
     rest.back() = missing;
-    std::vector<ValueId> in;
-    if (ValueId operand = n.shapeOperand(rest); operand != kNoValue)
-      in.push_back(operand);
-    const double out = type == DType::Bool ? 0 : -HUGE_VAL;
-    ValueId block = n.emitOne(OpKind::ConstantOfShape, in,
-                              {{"value", makeScalarConstant(type, out)}}, type, rest);
+    ValueId block = c.filled(type, type == DType::Bool ? 0 : -HUGE_VAL, rest);
     return c.concat({mask, block}, static_cast<int64_t>(rest.size()) - 1);
   }
 

@@ -1,3 +1,4 @@
+#include "Onnx/Compose.h"
 #include "Onnx/OpTable.h"
 
 #include <cmath>
@@ -265,12 +266,8 @@ Status dropout(NodeImporter &n) {
     return n.fail(Diag::BadOperand, "ratio must be in [0, 1)");
   FUSEC_CHECK(n.finish(OpKind::Identity, {n.id(0)}, {}, {{n.type(0), n.shape(0)}}));
   if (n.wants(1)) { // in inference nothing is dropped
-    std::vector<ValueId> in;
-    if (ValueId s = n.shapeOperand(n.shape(0)); s != kNoValue)
-      in.push_back(s);
     DType maskType = n.opset() < 10 ? n.type(0) : DType::Bool;
-    n.result(1, n.emitOne(OpKind::ConstantOfShape, std::move(in),
-                          {{"value", makeScalarConstant(maskType, 1)}}, maskType, n.shape(0)));
+    n.result(1, Compose(n).filled(maskType, 1, n.shape(0)));
   }
   return success();
 }

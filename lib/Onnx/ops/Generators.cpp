@@ -1,3 +1,4 @@
+#include "Onnx/Compose.h"
 #include "Onnx/DimTools.h"
 #include "Onnx/OpTable.h"
 
@@ -151,8 +152,8 @@ Status oneHot(NodeImporter &n) {
     return n.fail(Diag::BadOperand, "depth must be positive");
   Shape out = n.shape(0);
   out.insert(out.begin() + axis, DimExpr(depth));
-  return n.finish(OpKind::OneHot, {n.id(0), n.constantValue(makeIntConstant({}, {depth})), n.id(2)},
-                  {{"axis", axis}}, {{n.type(2), std::move(out)}});
+  return n.finish(OpKind::OneHot, {n.id(0), Compose(n).integer(depth), n.id(2)}, {{"axis", axis}},
+                  {{n.type(2), std::move(out)}});
 }
 
 Status window(NodeImporter &n) {
@@ -168,7 +169,7 @@ Status window(NodeImporter &n) {
     return n.needsConstant("the size is a run-time value; it must be constant", 0);
   if (count < 0 || count > int64_t(1) << 32)
     return n.fail(Diag::BadOperand, "the size is out of range");
-  return n.finish(*parseOpKind(n.op()), {n.constantValue(makeIntConstant({}, {count}))},
+  return n.finish(*parseOpKind(n.op()), {Compose(n).integer(count)},
                   {{"periodic", n.attrInt("periodic", 1)}, {"output_datatype", type}},
                   {{type, {DimExpr(count)}}});
 }

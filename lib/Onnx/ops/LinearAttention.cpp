@@ -128,11 +128,7 @@ private:
                           ", of any float type");
       return c.cast(n.id(3), DType::F32);
     }
-    std::vector<ValueId> in;
-    if (ValueId operand = n.shapeOperand(state); operand != kNoValue)
-      in.push_back(operand);
-    return n.emitOne(OpKind::ConstantOfShape, in, {{"value", makeScalarConstant(DType::F32, 0)}},
-                     DType::F32, state);
+    return c.filled(DType::F32, 0, state);
   }
 
   /// One token: the new state and y [B, heads, sharing, dv]; the slices are of `scanned`.

@@ -358,7 +358,7 @@ Status trilu(NodeImporter &n) {
       return n.mismatch("the diagonal must be one number of type i64");
     if (!k)
       return triluByMask(n);
-    in.push_back(n.constantValue(makeIntConstant({}, {(*k)[0]})));
+    in.push_back(Compose(n).integer((*k)[0]));
   }
   return n.finish(OpKind::Trilu, std::move(in), {{"upper", n.attrInt("upper", 1)}},
                   {{n.type(0), n.shape(0)}});

@@ -1,3 +1,4 @@
+#include "Onnx/Compose.h"
 #include "Onnx/OpTable.h"
 #include "Onnx/Windows.h"
 
@@ -73,8 +74,7 @@ Status maxUnpool(NodeImporter &n) {
   for (size_t i = 0; i < out.size(); ++i)
     pads[out.size() + i] = out[i].constValue() - plane[i].constValue();
   DimExpr count = numElements(plane), given = numElements(in);
-  ValueId zeros = n.emitOne(OpKind::ConstantOfShape, {n.shapeOperand({count})},
-                            {{"value", makeScalarConstant(n.type(0), 0)}}, n.type(0), {count});
+  ValueId zeros = Compose(n).filled(n.type(0), 0, {count});
   ValueId flat = n.emitOne(
       OpKind::ScatterElements, {zeros, n.reshape(n.id(1), {given}), n.reshape(n.id(0), {given})},
       {{"axis", int64_t(0)}, {"reduction", std::string("none")}}, n.type(0), {count});

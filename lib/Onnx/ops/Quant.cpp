@@ -79,11 +79,7 @@ template <Domain domain> Status quantize(NodeImporter &n) {
   if (!n.has(2) && out != DType::U8) {
     Shape scale = n.shape(1);
     in.resize(2);
-    ValueId operand = n.shapeOperand(scale);
-    if (operand == kNoValue)
-      return n.fail(Diag::UnsupportedShape, "the scale must have a fixed shape");
-    in.push_back(n.emitOne(OpKind::ConstantOfShape, {operand},
-                           {{"value", makeScalarConstant(out, 0)}}, out, scale));
+    in.push_back(Compose(n).filled(out, 0, scale));
   }
   return n.finish(OpKind::QuantizeLinear, std::move(in),
                   {{"axis", axis}, {"block_size", blockSize}, {"saturate", saturate}},

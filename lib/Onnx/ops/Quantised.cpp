@@ -74,6 +74,11 @@ Result<ValueId> Quantised::centred(ValueId x, ValueId zero) {
   return c.binary(OpKind::Sub, c.cast(x, DType::I32), c.cast(zero, DType::I32));
 }
 
+std::vector<ValueId> Quantised::dynamic(ValueId x) {
+  return n.emit(OpKind::DynamicQuantizeLinear, {x}, {},
+                {{DType::U8, n.shapeOf(x)}, {DType::F32, {}}, {DType::U8, {}}});
+}
+
 Result<ValueId> Quantised::product(ValueId a, ValueId b, ValueId zeroA, ValueId zeroB) {
   FUSEC_TRY(Shape shape, c.matMulShape(n.shapeOf(a), n.shapeOf(b)));
   std::vector<ValueId> in{a, b, zeroA, zeroB};

@@ -38,6 +38,8 @@ public:
   ValueId requantise(ValueId x, const Quantisation &from, const Quantisation &to);
   /// x - zero, i32.
   Result<ValueId> centred(ValueId x, ValueId zero);
+  /// Bytes of x f32, their scale and zero point, as DynamicQuantizeLinear makes them.
+  std::vector<ValueId> dynamic(ValueId x);
   /// i32 product of matrices of bytes; zero points may be kNoValue.
   Result<ValueId> product(ValueId a, ValueId b, ValueId zeroA, ValueId zeroB);
   ValueId f32(ValueId x) { return c.cast(x, DType::F32); }

@@ -20,8 +20,7 @@ public:
   Status run() {
     FUSEC_CHECK(readAttributes());
     FUSEC_CHECK(checkOperands());
-    std::vector<ValueId> x = n.emit(OpKind::DynamicQuantizeLinear, {n.id(0)}, {},
-                                    {{DType::U8, n.shape(0)}, {DType::F32, {}}, {DType::U8, {}}});
+    std::vector<ValueId> x = q.dynamic(n.id(0));
     std::vector<ValueId> parts[3]; // of Y, Y_h and Y_c, one a direction
     for (int64_t d = 0; d < directions; ++d) {
       FUSEC_TRY(std::vector<ValueId> made, direction(d, x));
@@ -130,12 +129,7 @@ private:
   ValueId initial(size_t i, int64_t d) {
     if (n.has(i))
       return ofDirection(i, d);
-    Shape shape{batch, DimExpr(hidden)};
-    std::vector<ValueId> in;
-    if (ValueId operand = n.shapeOperand(shape); operand != kNoValue)
-      in.push_back(operand);
-    return n.emitOne(OpKind::ConstantOfShape, in, {{"value", makeScalarConstant(DType::F32, 0)}},
-                     DType::F32, shape);
+    return c.filled(DType::F32, 0, {batch, DimExpr(hidden)});
   }
 
   /// Last h, last c, all h: [B,H], [B,H], [T,B,H].
@@ -191,9 +185,7 @@ private:
 
   /// h and c behind a step.
   Result<std::pair<ValueId, ValueId>> states(int64_t d, ValueId h, ValueId cell, ValueId gates) {
-    std::vector<ValueId> bytes =
-        n.emit(OpKind::DynamicQuantizeLinear, {h}, {},
-               {{DType::U8, n.shapeOf(h)}, {DType::F32, {}}, {DType::U8, {}}});
+    std::vector<ValueId> bytes = q.dynamic(h);
     FUSEC_TRY(ValueId recurrent, scaledProduct(bytes, 2, d));
     FUSEC_TRY(ValueId all, c.binary(OpKind::Add, gates, recurrent));
     FUSEC_TRY(ValueId in, peephole(d, columns(all, 0, hidden), 0, cell));

@@ -80,8 +80,7 @@ Status dynamicQuantizeMatMul(NodeImporter &n) {
   FUSEC_CHECK(sideParameter(n, 2, shape, false));
   FUSEC_CHECK(sideParameter(n, 3, shape, false));
   FUSEC_CHECK(checkBias(n, 4, shape));
-  std::vector<ValueId> a = n.emit(OpKind::DynamicQuantizeLinear, {n.id(0)}, {},
-                                  {{DType::U8, n.shape(0)}, {DType::F32, {}}, {DType::U8, {}}});
+  std::vector<ValueId> a = q.dynamic(n.id(0));
   FUSEC_TRY(ValueId sum, q.product(asMatrix(n, a[0]), n.id(1), a[2], plain(n, 3)));
   FUSEC_TRY(ValueId scale, c.binary(OpKind::Mul, a[1], plain(n, 2)));
   FUSEC_TRY(ValueId y, c.binary(OpKind::Mul, q.f32(sum), scale));

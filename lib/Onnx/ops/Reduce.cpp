@@ -64,7 +64,7 @@ Status reduceByChoice(NodeImporter &n, const std::vector<Axes> &sets) {
   if (n.shape(1) != Shape{DimExpr(static_cast<int64_t>(sets[0].size()))} || n.type(1) != DType::I64)
     return n.mismatch("the axes must be as many as the declared output lacks");
   Compose c(n);
-  auto number = [&](int64_t v) { return n.constantValue(makeIntConstant({}, {v})); };
+  auto number = [&](int64_t v) { return Compose(n).integer(v); };
   auto reduced = [&](const Axes &axes) {
     return n.emitOne(*parseOpKind(n.op()), {n.id(0)}, {{"axes", axes}, {"keepdims", int64_t(0)}},
                      n.type(0), reducedShape(n.shape(0), axes, false));
@@ -146,7 +146,7 @@ Status cumulative(NodeImporter &n) {
   Compose c(n);
   Attributes attributes{{"exclusive", n.attrInt("exclusive", 0)},
                         {"reverse", n.attrInt("reverse", 0)}};
-  auto number = [&](int64_t v) { return n.constantValue(makeIntConstant({}, {v})); };
+  auto number = [&](int64_t v) { return Compose(n).integer(v); };
   auto along = [&](int64_t a) {
     return n.emitOne(*parseOpKind(n.op()), {n.id(0), number(a)}, attributes, n.type(0), n.shape(0));
   };

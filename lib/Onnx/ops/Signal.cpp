@@ -113,7 +113,7 @@ Result<ValueId> says(NodeImporter &n, const DftForm &form) {
   };
   auto is = [&](size_t i, int64_t v) {
     return c.binary(OpKind::Equal, c.cast(n.reshape(n.id(i), {}), DType::I64),
-                    n.constantValue(makeIntConstant({}, {v})));
+                    Compose(n).integer(v));
   };
   if (n.has(2) && n.opset() >= 20 && !n.ints(2)) {
     FUSEC_TRY(ValueId first, is(2, form.axis));
@@ -238,7 +238,7 @@ Status stft(NodeImporter &n) {
       continue;
     }
     FUSEC_TRY(ValueId chosen, c.binary(OpKind::Equal, c.cast(n.reshape(n.id(3), {}), DType::I64),
-                                       n.constantValue(makeIntConstant({}, {length}))));
+                                       Compose(n).integer(length)));
     FUSEC_TRY(result, c.where(chosen, y, result));
   }
   n.result(0, result);

@@ -78,13 +78,8 @@ Result<ValueId> inPlaces(NodeImporter &n, std::vector<ValueId> counts,
                          const std::vector<int64_t> &places, int64_t size) {
   Compose c(n);
   const DimExpr rows = n.shapeOf(counts[0])[0];
-  const Shape one{rows, DimExpr(1)};
-  std::vector<ValueId> operand;
-  if (ValueId s = n.shapeOperand(one); s != kNoValue)
-    operand.push_back(s);
   // The last column is 0, and read where no n-gram counts.
-  counts.push_back(n.emitOne(OpKind::ConstantOfShape, std::move(operand),
-                             {{"value", makeScalarConstant(DType::I64, 0)}}, DType::I64, one));
+  counts.push_back(c.filled(DType::I64, 0, {rows, DimExpr(1)}));
   ValueId all = c.concat(counts, 1), sum = kNoValue;
   std::vector<std::vector<int64_t>> sources(static_cast<size_t>(size));
   size_t most = 1;
@@ -164,11 +159,8 @@ Status tfIdf(NodeImporter &n) {
   }
   Shape out = isMatrix ? Shape{rows, DimExpr(size)} : Shape{DimExpr(size)};
   if (counts.empty()) {
-    std::vector<ValueId> operand;
-    if (ValueId s = n.shapeOperand(out); s != kNoValue)
-      operand.push_back(s);
-    return n.finish(OpKind::ConstantOfShape, std::move(operand),
-                    {{"value", makeScalarConstant(DType::F32, 0)}}, {{DType::F32, out}});
+    n.result(0, c.filled(DType::F32, 0, out));
+    return success();
   }
   FUSEC_TRY(ValueId y, inPlaces(n, counts, placesOfCounts, size));
   if (mode == "IDF") {

@@ -93,11 +93,7 @@ Status causalConv(NodeImporter &n) {
     if (n.shape(3) != state || n.type(3) != n.type(0))
       return n.mismatch("the state must be " + typeText(n.type(0), state, n.symbols()));
   } else {
-    std::vector<ValueId> in;
-    if (ValueId operand = n.shapeOperand(state); operand != kNoValue)
-      in.push_back(operand);
-    past = n.emitOne(OpKind::ConstantOfShape, in, {{"value", makeScalarConstant(n.type(0), 0)}},
-                     n.type(0), state);
+    past = c.filled(n.type(0), 0, state);
   }
   ValueId padded = c.concat({past, n.id(0)}, 2);
   using Ints = std::vector<int64_t>;
