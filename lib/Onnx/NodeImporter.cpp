@@ -263,11 +263,19 @@ Result<Shape> NodeImporter::broadcast(const std::vector<const Shape *> &shapes) 
   return out;
 }
 
+Status NodeImporter::oneElement(size_t i, const std::string &text) const {
+  const DimExpr count = numElements(shape(i));
+  if (count.isConst(1))
+    return success();
+  return mismatch(text, {count}, {DimExpr(1)});
+}
+
 Status NodeImporter::quantParameter(size_t i, const DimExpr &count) const {
   if (!has(i) || numElements(shape(i)).isConst(1) || shape(i) == Shape{count})
     return success();
   return mismatch("input " + std::to_string(i) + " must be one number or have the shape [" +
-                  count.str(symbols()) + "]");
+                      count.str(symbols()) + "]",
+                  shape(i), {count});
 }
 
 Result<DimExpr> NodeImporter::sameDim(const DimExpr &a, const DimExpr &b,
@@ -279,19 +287,47 @@ Result<DimExpr> NodeImporter::sameDim(const DimExpr &a, const DimExpr &b,
 
 Diagnostic NodeImporter::mayDiffer(const DimExpr &a, const DimExpr &b,
                                    const std::string &what) const {
-  std::string text = what + " must be equal: " + a.str(symbols()) + " and " + b.str(symbols());
-  if (a.isConst() && b.isConst())
-    return mismatch(text);
-  DimExpr::Range difference = (a - b).range(symbols());
-  if (difference.min > 0 || difference.max < 0)
-    return mismatch(text);
+  const std::string text = what + " must be equal: ";
+  if (mustDiffer(a, b))
+    return mismatch(text + a.str(symbols()) + " and " + b.str(symbols()));
+  return openSizes(text, a, b);
+}
+
+Diagnostic NodeImporter::openSizes(std::string text, const DimExpr &a, const DimExpr &b) const {
+  text += a.str(symbols()) + " and " + b.str(symbols());
   if (auto advice = builder.noteImpliedBound(a, b))
     return undecided(text + "; " + *advice);
   text += " may differ";
-  if (a.op() == DimExpr::Op::Symbol && b.op() == DimExpr::Op::Symbol)
+  const bool isSymbol = a.op() == DimExpr::Op::Symbol;
+  if (isSymbol && b.op() == DimExpr::Op::Symbol)
     return undecided(text + "; give both one name with --shape or fix them with" +
                      dimOptions({a, b}, symbols()));
+  const DimExpr &open = isSymbol ? a : b, &size = isSymbol ? b : a;
+  if (open.op() == DimExpr::Op::Symbol && size.isConst())
+    return undecided(text + "; fix it with --dim " + open.str(symbols()) + "=" +
+                     size.str(symbols()));
   return needsFixed(text, {a, b});
+}
+
+bool NodeImporter::mustDiffer(const DimExpr &a, const DimExpr &b) const {
+  if (a.isConst() && b.isConst())
+    return a != b;
+  DimExpr::Range difference = (a - b).range(symbols());
+  return difference.min > 0 || difference.max < 0;
+}
+
+Diagnostic NodeImporter::mismatch(const std::string &text, const Shape &given,
+                                  const Shape &wanted) const {
+  if (given.size() != wanted.size())
+    return mismatch(text);
+  size_t open = given.size();
+  for (size_t d = 0; d < given.size(); ++d) {
+    if (mustDiffer(given[d], wanted[d]))
+      return mismatch(text);
+    if (open == given.size() && given[d] != wanted[d])
+      open = d;
+  }
+  return open == given.size() ? mismatch(text) : openSizes(text + "; ", given[open], wanted[open]);
 }
 
 Diagnostic NodeImporter::needsMultiple(const DimExpr &size, int64_t divisor,

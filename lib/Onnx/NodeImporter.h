@@ -95,7 +95,10 @@ public:
 
   // Diagnostics
   Diagnostic fail(Diag id, std::string text) const;
-  Diagnostic mismatch(std::string text) const;  // ShapeMismatch, with the inputs' types
+  Diagnostic mismatch(std::string text) const; // ShapeMismatch, with the inputs' types
+  /// For a shape that is not the wanted one: as above, or where open sizes alone tell them apart, what may
+  /// differ and how to fix it (UnsupportedShape).
+  Diagnostic mismatch(const std::string &text, const Shape &given, const Shape &wanted) const;
   Diagnostic undecided(std::string text) const; // UnsupportedShape, likewise
   Diagnostic unsupported(std::string text) const;
   std::string inputTypes() const;
@@ -115,6 +118,8 @@ public:
   Result<std::vector<int64_t>> axes(const std::vector<int64_t> &list,
                                     int64_t rank) const; // sorted, unique
   Result<Shape> broadcast(const std::vector<const Shape *> &shapes) const;
+  /// Input `i` has one element; `text` says so.
+  Status oneElement(size_t i, const std::string &text) const;
   /// Input `i`, where there is one, is a scale or a zero point: one number, or one for each of `count`.
   Status quantParameter(size_t i, const DimExpr &count) const;
   /// The one size of two dims that must be equal.
@@ -132,6 +137,9 @@ private:
   void attributeError(const std::string &key, const std::string &text);
   std::string attributePlace(const std::string &key) const;
   ConstantRef read(Result<ConstantRef> c); // nullptr where it fails, which is noted
+  bool mustDiffer(const DimExpr &a, const DimExpr &b) const;
+  /// UnsupportedShape with `text`, which ends where the two sizes follow that may differ.
+  Diagnostic openSizes(std::string text, const DimExpr &a, const DimExpr &b) const;
 
   GraphBuilder &builder;
   std::string opType;

@@ -125,8 +125,12 @@ private:
       return n.needsFixed("the number of heads must be fixed", {n.shapeOf(q)[1], n.shapeOf(k)[1]});
     heads = n.shapeOf(q)[1].constValue();
     groups = n.shapeOf(k)[1].constValue();
-    if (groups < 1 || heads % groups || n.shapeOf(v)[1] != DimExpr(groups))
-      return n.mismatch("the number of query heads must be a multiple of that of keys and values");
+    const char *multiple =
+        "the number of query heads must be a multiple of that of keys and values";
+    if (groups < 1 || heads % groups)
+      return n.mismatch(multiple);
+    if (n.shapeOf(v)[1] != DimExpr(groups))
+      return n.mismatch(multiple, {n.shapeOf(v)[1]}, {DimExpr(groups)});
     times = heads / groups;
     if (n.has(4) != n.has(5))
       return n.fail(Diag::BadGraph, "past_key and past_value must be given together");
@@ -134,9 +138,11 @@ private:
       for (size_t i = 4; i < 6; ++i) {
         ValueId &now = i == 4 ? k : v;
         const Shape &past = n.shape(i), &s = n.shapeOf(now);
-        if (n.type(i) != n.type(0) || past.size() != 4 || past[0] != s[0] || past[1] != s[1] ||
-            past[3] != s[3])
-          return n.mismatch("past keys and values must fit the new ones");
+        const char *fit = "past keys and values must fit the new ones";
+        if (n.type(i) != n.type(0) || past.size() != 4)
+          return n.mismatch(fit);
+        if (past[0] != s[0] || past[1] != s[1] || past[3] != s[3])
+          return n.mismatch(fit, {past[0], past[1], past[3]}, {s[0], s[1], s[3]});
         now = c.concat({n.id(i), now}, 2);
       }
     }
@@ -160,8 +166,11 @@ private:
     right = std::min(right, kFar);
     if (!n.has(6))
       return success();
-    if (n.type(6) != DType::I64 || n.shape(6) != Shape{n.shapeOf(q)[0]})
-      return n.mismatch("nonpad_kv_seqlen must be one i64 for each batch entry");
+    const char *lengths = "nonpad_kv_seqlen must be one i64 for each batch entry";
+    if (n.type(6) != DType::I64)
+      return n.mismatch(lengths);
+    if (n.shape(6) != Shape{n.shapeOf(q)[0]})
+      return n.mismatch(lengths, n.shape(6), {n.shapeOf(q)[0]});
     if (n.opset() >= 25 && (n.has(4) || n.wants(1) || n.wants(2)))
       return n.fail(Diag::BadGraph,
                     "nonpad_kv_seqlen is for a cache that is kept outside of the operator, without "
@@ -191,7 +200,8 @@ private:
       FUSEC_TRY(Shape both, n.broadcast({&n.shapeOf(mask), &n.shapeOf(scores)}));
       if (both != n.shapeOf(scores))
         return n.mismatch("the mask must broadcast to " +
-                          typeText(n.typeOf(q), n.shapeOf(scores), n.symbols()));
+                              typeText(n.typeOf(q), n.shapeOf(scores), n.symbols()),
+                          n.shapeOf(scores), both);
       if (n.typeOf(mask) == DType::Bool) {
         FUSEC_CHECK(allow(mask));
       } else {

@@ -12,8 +12,9 @@ namespace {
 TypedShape typeOf(NodeImporter &n, ValueId id) { return {n.typeOf(id), n.shapeOf(id)}; }
 
 Status ifOp(NodeImporter &n) {
-  if (n.type(0) != DType::Bool || !numElements(n.shape(0)).isConst(1))
+  if (n.type(0) != DType::Bool)
     return n.mismatch("the condition must be one bool");
+  FUSEC_CHECK(n.oneElement(0, "the condition must be one bool"));
   const onnx::GraphProto *thenGraph = n.attrGraph("then_branch"),
                          *elseGraph = n.attrGraph("else_branch");
   if (!thenGraph || !elseGraph)

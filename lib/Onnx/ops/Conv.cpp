@@ -39,7 +39,8 @@ Result<ConvForm> convForm(NodeImporter &n, size_t x, size_t w) {
     return n.fail(Diag::BadAttribute,
                   "group is " + std::to_string(f.group) + "; it must divide the number of filters");
   if (channels < 1 || n.shape(x)[1] != DimExpr(all))
-    return n.mismatch("the data must have " + std::to_string(all) + " channels for these weights");
+    return n.mismatch("the data must have " + std::to_string(all) + " channels for these weights",
+                      {n.shape(x)[1]}, {DimExpr(all)});
   f.out = {n.shape(x)[0], DimExpr(filters)};
   for (size_t i = 0; i < f.window.kernel.size(); ++i) {
     FUSEC_TRY(DimExpr d, windowCount(n, f.window, i, n.shape(x)[i + 2], false));
@@ -55,8 +56,8 @@ Attributes attributesOf(const ConvForm &f) {
 }
 
 Status checkBias(NodeImporter &n, size_t i, const DimExpr &filters) {
-  if (n.has(i) && (n.rank(i) != 1 || n.shape(i)[0] != filters))
-    return n.mismatch("the bias must have one element a filter");
+  if (n.has(i) && n.shape(i) != Shape{filters})
+    return n.mismatch("the bias must have one element a filter", n.shape(i), {filters});
   return success();
 }
 
@@ -151,7 +152,8 @@ Status convTranspose(NodeImporter &n) {
   if (group < 1 || n.shape(1)[0].constValue() % group)
     return n.fail(Diag::BadAttribute, "group must divide the number of channels");
   if (n.shape(0)[1] != n.shape(1)[0])
-    return n.mismatch("data and weights must have the same number of channels");
+    return n.mismatch("data and weights must have the same number of channels", {n.shape(0)[1]},
+                      {n.shape(1)[0]});
   int64_t filters;
   if (__builtin_mul_overflow(n.shape(1)[1].constValue(), group, &filters))
     return n.mismatch("the number of filters overflows");

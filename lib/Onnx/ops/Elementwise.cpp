@@ -109,7 +109,8 @@ Result<ValueId> alignedSecond(NodeImporter &n) {
   n.ignore("consumed_inputs");
   if (!broadcast) {
     if (n.shape(0) != n.shape(1))
-      return n.mismatch("operands must have equal shapes where broadcast is not set");
+      return n.mismatch("operands must have equal shapes where broadcast is not set", n.shape(1),
+                        n.shape(0));
     return n.id(1);
   }
   if (!n.hasAttribute("axis"))
@@ -198,7 +199,7 @@ Status prelu(NodeImporter &n) {
   }
   FUSEC_TRY(Shape shape, n.broadcast({&n.shape(0), &n.shapeOf(slope)}));
   if (shape != n.shape(0))
-    return n.mismatch("the slope must broadcast to the data's shape");
+    return n.mismatch("the slope must broadcast to the data's shape", n.shape(0), shape);
   return n.finish(OpKind::PRelu, {n.id(0), slope}, {}, {{n.type(0), std::move(shape)}});
 }
 
@@ -235,8 +236,11 @@ Status clip(NodeImporter &n) {
     in.push_back(high ? n.scalarValue(n.type(0), highest) : kNoValue);
   } else {
     for (size_t i = 1; i < 3; ++i) {
-      if (n.has(i) && (n.type(i) != n.type(0) || !numElements(n.shape(i)).isConst(1)))
-        return n.mismatch("min and max must be scalars of the operand's type");
+      const char *text = "min and max must be scalars of the operand's type";
+      if (n.has(i) && n.type(i) != n.type(0))
+        return n.mismatch(text);
+      if (n.has(i))
+        FUSEC_CHECK(n.oneElement(i, text));
       in.push_back(n.has(i) ? n.reshape(n.id(i), {}) : kNoValue);
     }
   }

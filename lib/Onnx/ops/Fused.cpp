@@ -24,7 +24,8 @@ Status checkFloats(NodeImporter &n) {
 
 Status checkVector(NodeImporter &n, size_t i, const DimExpr &size, const char *what) {
   if (n.has(i) && n.shape(i) != Shape{size})
-    return n.mismatch(std::string(what) + " must be a vector of " + size.str(n.symbols()));
+    return n.mismatch(std::string(what) + " must be a vector of " + size.str(n.symbols()),
+                      n.shape(i), {size});
   return success();
 }
 
@@ -88,7 +89,7 @@ Status skipNorm(NodeImporter &n, bool centred) {
     return n.mismatch("the data must have rank 2 or 3");
   FUSEC_TRY(Shape all, n.broadcast({&n.shape(0), &n.shape(1)}));
   if (all != n.shape(0))
-    return n.mismatch("the summand must broadcast to the data's shape");
+    return n.mismatch("the summand must broadcast to the data's shape", n.shape(0), all);
   FUSEC_TRY(ValueId sum, c.binary(OpKind::Add, n.id(0), n.id(1)));
   size_t bias = centred ? 4 : 3;
   FUSEC_CHECK(checkVector(n, bias, n.shape(0).back(), "the bias"));
@@ -147,7 +148,8 @@ Status fusedConv(NodeImporter &n) {
   FUSEC_CHECK(standard(n, "Conv"));
   if (n.has(3) && n.wants(0)) {
     if (n.shape(3) != n.shapeOf(n.results[0]))
-      return n.mismatch("the summand must have the convolution's shape");
+      return n.mismatch("the summand must have the convolution's shape", n.shape(3),
+                        n.shapeOf(n.results[0]));
     FUSEC_TRY(ValueId sum, Compose(n).binary(OpKind::Add, n.results[0], n.id(3)));
     n.result(0, sum);
   }

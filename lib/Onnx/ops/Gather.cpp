@@ -65,8 +65,10 @@ Status gatherND(NodeImporter &n) {
   int64_t batch = n.attrInt("batch_dims", 0), rank = n.rank(0), indexRank = n.rank(1);
   if (batch < 0 || batch >= std::min(rank, indexRank))
     return n.fail(Diag::BadAttribute, "batch_dims must be smaller than both ranks");
-  if (!isIndex(n.type(1)) || !n.shape(1).back().isConst())
+  if (!isIndex(n.type(1)))
     return n.mismatch("indices must be i64 with a fixed last axis");
+  if (!n.shape(1).back().isConst())
+    return n.needsFixed("the last axis of the indices must be fixed", {n.shape(1).back()});
   int64_t depth = n.shape(1).back().constValue();
   if (depth < 1 || depth > rank - batch)
     return n.mismatch("the last axis of the indices must be between 1 and the data's rank");
@@ -90,9 +92,12 @@ Result<std::string> reduction(NodeImporter &n) {
 Status scatterElements(NodeImporter &n) {
   FUSEC_TRY(int64_t axis, n.axis(n.attrInt("axis", 0), n.rank(0)));
   FUSEC_TRY(std::string r, reduction(n));
-  if (n.shape(1) != n.shape(2) || n.rank(1) != n.rank(0) || n.type(2) != n.type(0))
-    return n.mismatch(
-        "indices and updates must have one shape of the data's rank, updates the data's type");
+  const char *text =
+      "indices and updates must have one shape of the data's rank, updates the data's type";
+  if (n.rank(1) != n.rank(0) || n.type(2) != n.type(0))
+    return n.mismatch(text);
+  if (n.shape(1) != n.shape(2))
+    return n.mismatch(text, n.shape(1), n.shape(2));
   FUSEC_CHECK(checkIndices(n, 1, n.shape(0)[static_cast<size_t>(axis)]));
   FUSEC_CHECK(checkWithin(n, axis));
   return n.finish(OpKind::ScatterElements, n.ids(), {{"axis", axis}, {"reduction", r}},
@@ -101,9 +106,10 @@ Status scatterElements(NodeImporter &n) {
 
 Status scatterND(NodeImporter &n) {
   FUSEC_TRY(std::string r, reduction(n));
-  if (!isIndex(n.type(1)) || n.rank(1) < 1 || !n.shape(1).back().isConst() ||
-      n.type(2) != n.type(0))
+  if (!isIndex(n.type(1)) || n.rank(1) < 1 || n.type(2) != n.type(0))
     return n.mismatch("indices must be i64 with a fixed last axis and updates of the data's type");
+  if (!n.shape(1).back().isConst())
+    return n.needsFixed("the last axis of the indices must be fixed", {n.shape(1).back()});
   int64_t depth = n.shape(1).back().constValue();
   if (depth < 1 || depth > n.rank(0))
     return n.mismatch("the last axis of the indices must be between 1 and the data's rank");
@@ -111,7 +117,8 @@ Status scatterND(NodeImporter &n) {
   expected.insert(expected.end(), n.shape(0).begin() + depth, n.shape(0).end());
   if (n.shape(2) != expected)
     return n.mismatch("the updates must have the shape " +
-                      typeText(n.type(2), expected, n.symbols()));
+                          typeText(n.type(2), expected, n.symbols()),
+                      n.shape(2), expected);
   return n.finish(OpKind::ScatterND, n.ids(), {{"reduction", r}}, {{n.type(0), n.shape(0)}});
 }
 
@@ -207,8 +214,11 @@ Status tensorScatter(NodeImporter &n) {
       FUSEC_TRY([[maybe_unused]] DimExpr d,
                 n.sameDim(n.shape(0)[i], n.shape(1)[i], "the sizes of cache and update"));
     }
-  if (n.has(2) && (n.type(2) != DType::I64 || n.shape(2) != Shape{n.shape(0)[0]}))
-    return n.mismatch("the write indices must be i64, one for each batch entry");
+  const char *text = "the write indices must be i64, one for each batch entry";
+  if (n.has(2) && n.type(2) != DType::I64)
+    return n.mismatch(text);
+  if (n.has(2) && n.shape(2) != Shape{n.shape(0)[0]})
+    return n.mismatch(text, n.shape(2), {n.shape(0)[0]});
   return n.finish(OpKind::TensorScatter, n.ids(), {{"axis", axis}, {"mode", mode}},
                   {{n.type(0), n.shape(0)}});
 }

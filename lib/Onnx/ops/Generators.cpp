@@ -85,9 +85,12 @@ Status constantOfShape(NodeImporter &n) {
 }
 
 Status range(NodeImporter &n) {
-  for (size_t i = 0; i < 3; ++i)
-    if (n.type(i) != n.type(0) || !numElements(n.shape(i)).isConst(1))
-      return n.mismatch("start, limit and delta must be scalars of one type");
+  const char *text = "start, limit and delta must be scalars of one type";
+  for (size_t i = 0; i < 3; ++i) {
+    if (n.type(i) != n.type(0))
+      return n.mismatch(text);
+    FUSEC_CHECK(n.oneElement(i, text));
+  }
   DimExpr count;
   auto start = n.known(0), limit = n.known(1), delta = n.known(2);
   ConstantRef cs = n.constant(0), cl = n.constant(1), cd = n.constant(2);

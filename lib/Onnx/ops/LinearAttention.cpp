@@ -91,7 +91,7 @@ private:
     if (corrected) {
       const DimExpr &last = n.shape(5)[2];
       if (last != heads && !last.isConst(1))
-        return n.mismatch("beta must have one entry, or one a key head");
+        return n.mismatch("beta must have one entry, or one a key head", {last}, {heads});
       unpack(5, {last});
     }
     return success();
@@ -101,7 +101,7 @@ private:
   Result<int64_t> entries(size_t i, int64_t heads) {
     const DimExpr &last = n.shape(i)[2];
     if (!last.isConst())
-      return n.undecided("the last axis of input " + std::to_string(i) + " must be fixed");
+      return n.needsFixed("the last axis of input " + std::to_string(i) + " must be fixed", {last});
     if (last.constValue() % heads)
       return n.mismatch("the heads must divide the last axis of input " + std::to_string(i));
     return last.constValue() / heads;
@@ -123,9 +123,12 @@ private:
   Result<ValueId> firstState() {
     const Shape state{n.shape(0)[0], DimExpr(keyHeads), DimExpr(keySize), DimExpr(valueSize)};
     if (n.has(3)) {
-      if (!isFloat(n.type(3)) || n.shape(3) != state)
-        return n.mismatch("past_state must be like " + typeText(DType::F32, state, n.symbols()) +
-                          ", of any float type");
+      const std::string text = "past_state must be like " +
+                               typeText(DType::F32, state, n.symbols()) + ", of any float type";
+      if (!isFloat(n.type(3)))
+        return n.mismatch(text);
+      if (n.shape(3) != state)
+        return n.mismatch(text, n.shape(3), state);
       return c.cast(n.id(3), DType::F32);
     }
     return c.filled(DType::F32, 0, state);

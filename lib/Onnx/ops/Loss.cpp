@@ -14,7 +14,7 @@ Status loss(NodeImporter &n) {
               n.sameDim(n.shape(0)[i ? i + 1 : 0], n.shape(1)[i], "data and target sizes"));
   }
   if (n.has(2) && n.shape(2) != Shape{n.shape(0)[1]})
-    return n.mismatch("there must be one weight a class");
+    return n.mismatch("there must be one weight a class", n.shape(2), {n.shape(0)[1]});
   std::string reduction = n.attrString("reduction", "mean");
   if (reduction != "mean" && reduction != "sum" && reduction != "none")
     return n.fail(Diag::BadAttribute, "reduction must be mean, sum or none");

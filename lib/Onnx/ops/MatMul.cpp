@@ -58,7 +58,7 @@ Status gemm(NodeImporter &n) {
       return n.mismatch("the summand must have the factors' type");
     FUSEC_TRY(Shape all, n.broadcast({&n.shape(2), &out}));
     if (all != out)
-      return n.mismatch("the summand must broadcast to the product's shape");
+      return n.mismatch("the summand must broadcast to the product's shape", out, all);
   }
   return n.finish(OpKind::Gemm, n.ids(),
                   {{"alpha", alpha}, {"beta", beta}, {"transA", transA}, {"transB", transB}},

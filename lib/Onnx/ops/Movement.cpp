@@ -131,7 +131,8 @@ Status squeeze(NodeImporter &n) {
   for (size_t i = 0; i < in.size(); ++i) {
     bool removed = std::find(axes.begin(), axes.end(), static_cast<int64_t>(i)) != axes.end();
     if (removed && !in[i].isConst(1))
-      return n.mismatch("axis " + std::to_string(i) + " to remove does not have size 1");
+      return n.mismatch("axis " + std::to_string(i) + " to remove must have size 1", {in[i]},
+                        {DimExpr(1)});
     if (!removed)
       out.push_back(in[i]);
   }
@@ -237,8 +238,11 @@ Status split(NodeImporter &n) {
         return n.fail(Diag::BadOperand, "a part has the size " + std::to_string(s));
       dims.push_back(s);
     }
-    if (static_cast<int64_t>(dims.size()) != parts || size != DimExpr(total))
-      return n.mismatch("the parts' sizes must be as many as the outputs and sum to the axis");
+    const char *text = "the parts' sizes must be as many as the outputs and sum to the axis";
+    if (static_cast<int64_t>(dims.size()) != parts)
+      return n.mismatch(text);
+    if (size != DimExpr(total))
+      return n.mismatch(text, {size}, {DimExpr(total)});
   } else if (size.isConst()) {
     int64_t each = (size.constValue() + parts - 1) / parts, left = size.constValue();
     if (n.opset() < 18 && each * parts != left)
@@ -368,8 +372,11 @@ Status reverseSequence(NodeImporter &n) {
   int64_t batch = n.attrInt("batch_axis", 1), time = n.attrInt("time_axis", 0);
   if (n.rank(0) < 2 || batch == time || batch < 0 || batch > 1 || time < 0 || time > 1)
     return n.fail(Diag::BadAttribute, "batch_axis and time_axis must be 0 and 1 in either order");
-  if (n.type(1) != DType::I64 || n.shape(1) != Shape{n.shape(0)[static_cast<size_t>(batch)]})
-    return n.mismatch("one length of type i64 for each batch entry is needed");
+  const char *text = "one length of type i64 for each batch entry is needed";
+  if (n.type(1) != DType::I64)
+    return n.mismatch(text);
+  if (const Shape wanted{n.shape(0)[static_cast<size_t>(batch)]}; n.shape(1) != wanted)
+    return n.mismatch(text, n.shape(1), wanted);
   return n.finish(OpKind::ReverseSequence, n.ids(), {{"batch_axis", batch}, {"time_axis", time}},
                   {{n.type(0), n.shape(0)}});
 }

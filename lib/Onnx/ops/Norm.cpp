@@ -14,8 +14,9 @@ constexpr double kEpsilon = static_cast<double>(1e-5f);
 Status vectorOf(NodeImporter &n, size_t i, const DimExpr &size, const char *what) {
   if (!n.has(i))
     return success();
-  if (n.rank(i) != 1 || n.shape(i)[0] != size)
-    return n.mismatch(std::string(what) + " must be a vector of " + size.str(n.symbols()));
+  if (n.shape(i) != Shape{size})
+    return n.mismatch(std::string(what) + " must be a vector of " + size.str(n.symbols()),
+                      n.shape(i), {size});
   return success();
 }
 
@@ -81,8 +82,10 @@ Status batchNorm(NodeImporter &n) {
 Status groupNorm(NodeImporter &n) {
   n.ignore("stash_type");
   int64_t groups = n.attrInt("num_groups");
-  if (n.rank(0) < 3 || !n.shape(0)[1].isConst())
-    return n.mismatch("the data must have rank 3 or more and a fixed number of channels");
+  if (n.rank(0) < 3)
+    return n.mismatch("the data must have rank 3 or more");
+  if (!n.shape(0)[1].isConst())
+    return n.needsFixed("the number of channels must be fixed", {n.shape(0)[1]});
   int64_t channels = n.shape(0)[1].constValue();
   if (groups < 1 || channels % groups)
     return n.fail(Diag::BadAttribute, "num_groups must divide the number of channels");
@@ -124,7 +127,7 @@ Status layerNorm(NodeImporter &n) {
       continue;
     FUSEC_TRY(Shape all, n.broadcast({&n.shape(0), &n.shape(i)}));
     if (all != n.shape(0))
-      return n.mismatch("scale and bias must broadcast to the data's shape");
+      return n.mismatch("scale and bias must broadcast to the data's shape", n.shape(0), all);
   }
   std::vector<TypedShape> outs{{n.type(0), n.shape(0)}};
   if (!rms && (n.wants(1) || n.wants(2))) {

@@ -45,8 +45,11 @@ Status globalPool(NodeImporter &n) {
 /// The inverse of MaxPool: x lies at its indices in the plane that the window implies, all else is 0. A given output
 /// shape adds zeros behind that plane.
 Status maxUnpool(NodeImporter &n) {
-  if (n.rank(0) < 3 || n.shape(1) != n.shape(0) || n.type(1) != DType::I64)
-    return n.mismatch("data of rank 3 or more and i64 indices of its shape are needed");
+  const char *text = "data of rank 3 or more and i64 indices of its shape are needed";
+  if (n.rank(0) < 3 || n.type(1) != DType::I64)
+    return n.mismatch(text);
+  if (n.shape(1) != n.shape(0))
+    return n.mismatch(text, n.shape(1), n.shape(0));
   if (!n.hasAttribute("kernel_shape"))
     return n.fail(Diag::BadAttribute, "attribute 'kernel_shape' is missing");
   const Shape in = n.shape(0);

@@ -12,7 +12,7 @@ Status checkScale(NodeImporter &n, int64_t &axis, int64_t blockSize) {
     return n.fail(Diag::BadAttribute, "block_size must not be negative");
   auto isOne = [&](size_t i) { return numElements(n.shape(i)).isConst(1); };
   if (n.has(2) && n.shape(2) != n.shape(1) && !(isOne(1) && isOne(2)))
-    return n.mismatch("scale and zero point must have one shape");
+    return n.mismatch("scale and zero point must have one shape", n.shape(2), n.shape(1));
   const bool scalar = n.rank(1) == 0 || (n.rank(1) == 1 && n.shape(1)[0].isConst(1));
   if (scalar && blockSize == 0) {
     axis = 0;
@@ -21,8 +21,9 @@ Status checkScale(NodeImporter &n, int64_t &axis, int64_t blockSize) {
   FUSEC_TRY(axis, n.axis(axis, n.rank(0)));
   auto a = static_cast<size_t>(axis);
   if (blockSize == 0) {
-    if (n.rank(1) != 1 || n.shape(1)[0] != n.shape(0)[a])
-      return n.mismatch("the scale must have one value for each entry of the axis");
+    if (n.shape(1) != Shape{n.shape(0)[a]})
+      return n.mismatch("the scale must have one value for each entry of the axis", n.shape(1),
+                        {n.shape(0)[a]});
     return success();
   }
   if (n.rank(1) != n.rank(0))
@@ -30,7 +31,8 @@ Status checkScale(NodeImporter &n, int64_t &axis, int64_t blockSize) {
   for (size_t i = 0; i < n.shape(0).size(); ++i) {
     DimExpr expected = i == a ? ceilDiv(n.shape(0)[i], DimExpr(blockSize)) : n.shape(0)[i];
     if (n.shape(1)[i] != expected)
-      return n.mismatch("the scale does not fit blocks of " + std::to_string(blockSize));
+      return n.mismatch("the scale does not fit blocks of " + std::to_string(blockSize),
+                        {n.shape(1)[i]}, {expected});
   }
   return success();
 }

@@ -66,7 +66,9 @@ private:
     for (size_t i : {0, 1})
       FUSEC_CHECK(q8.bytes(i));
     const DimExpr columns = n.shape(1)[1];
-    if (!columns.isConst() || columns.constValue() % 3 || columns.constValue() / 3 % numHeads)
+    if (!columns.isConst())
+      return n.needsFixed("the weights must have a fixed shape", {columns});
+    if (columns.constValue() % 3 || columns.constValue() / 3 % numHeads)
       return n.mismatch("the weights' columns must be a multiple of three times num_heads, " +
                         std::to_string(numHeads));
     headSize = columns.constValue() / 3 / numHeads;
@@ -77,7 +79,8 @@ private:
     FUSEC_TRY(Quantisation x, q8.parameters(3, 6, n.type(0)));
     FUSEC_CHECK(q8.floats(2));
     if (n.shape(2) != Shape{columns})
-      return n.mismatch("the bias must have one value for each column of the weights");
+      return n.mismatch("the bias must have one value for each column of the weights", n.shape(2),
+                        {columns});
     FUSEC_CHECK(q8.floats(4));
     FUSEC_CHECK(n.quantParameter(4, columns));
     FUSEC_CHECK(q8.bytes(7, n.type(1)));
@@ -94,9 +97,11 @@ private:
       return success();
     FUSEC_CHECK(q8.floats(8));
     const Shape past = n.shape(8); // a copy: nodes that are made move the values
-    if (past.size() != 5 || !past[0].isConst(2) || past[1] != batch || !past[2].isConst(numHeads) ||
-        !past[4].isConst(headSize))
-      return n.mismatch("past must be [2, batch, num_heads, past length, head size]");
+    const char *text = "past must be [2, batch, num_heads, past length, head size]";
+    if (past.size() != 5)
+      return n.mismatch(text);
+    if (const Shape wanted{2, batch, numHeads, past[3], headSize}; past != wanted)
+      return n.mismatch(text, past, wanted);
     for (int64_t i = 0; i < 2; ++i) {
       ValueId &now = i == 0 ? k : v;
       ValueId old = n.reshape(c.slice(n.id(8), 0, i, 1), {past[1], past[2], past[3], past[4]});

@@ -65,7 +65,7 @@ private:
     if (n.rank(0) != 3 || n.rank(1) != 3 || n.rank(2) != 3)
       return n.mismatch("x, W and R must have rank 3");
     if (!n.shape(2)[1].isConst())
-      return n.fail(Diag::UnsupportedShape, "the weights must have a fixed shape");
+      return n.needsFixed("the weights must have a fixed shape", {n.shape(2)[1]});
     hidden = n.attrInt("hidden_size", n.shape(2)[1].constValue());
     if (n.shape(2)[1] != DimExpr(hidden) || hidden > int64_t(1) << 31)
       return n.mismatch("hidden_size must be R's second size, of at most 2^31");
@@ -83,7 +83,8 @@ private:
     for (const auto &[i, shape] : expected)
       if (n.has(i) && n.shape(i) != shape)
         return n.mismatch("input " + std::to_string(i) + " must be " +
-                          typeText(n.type(i), shape, n.symbols()));
+                              typeText(n.type(i), shape, n.symbols()),
+                          n.shape(i), shape);
     for (size_t i = 8; i < 12; ++i)
       if (n.shape(i) != Shape{dirs} && n.shape(i) != Shape{dirs, gates})
         return n.mismatch("input " + std::to_string(i) + " must be " +

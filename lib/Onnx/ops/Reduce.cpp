@@ -61,8 +61,12 @@ std::vector<Axes> axesFromDeclared(NodeImporter &n, bool keep) {
 /// Reduces over each of several sets of axes of one size, and takes the result of the set that input 1 names:
 ///   where(all(axes in sets[0]), reduce(x, sets[0]), where(..., reduce(x, sets.back())))
 Status reduceByChoice(NodeImporter &n, const std::vector<Axes> &sets) {
-  if (n.shape(1) != Shape{DimExpr(static_cast<int64_t>(sets[0].size()))} || n.type(1) != DType::I64)
-    return n.mismatch("the axes must be as many as the declared output lacks");
+  const char *text = "the axes must be as many as the declared output lacks";
+  const Shape wanted{DimExpr(static_cast<int64_t>(sets[0].size()))};
+  if (n.type(1) != DType::I64)
+    return n.mismatch(text);
+  if (n.shape(1) != wanted)
+    return n.mismatch(text, n.shape(1), wanted);
   Compose c(n);
   auto number = [&](int64_t v) { return Compose(n).integer(v); };
   auto reduced = [&](const Axes &axes) {

@@ -246,9 +246,11 @@ Status upsample(NodeImporter &n) {
 
 Status gridSample(NodeImporter &n) {
   int64_t spatial = n.rank(0) - 2;
-  if (spatial < 1 || n.rank(1) != n.rank(0) || !n.shape(1).back().isConst(spatial))
-    return n.mismatch(
-        "the grid must have the data's rank and one coordinate for each spatial axis");
+  const char *text = "the grid must have the data's rank and one coordinate for each spatial axis";
+  if (spatial < 1 || n.rank(1) != n.rank(0))
+    return n.mismatch(text);
+  if (!n.shape(1).back().isConst(spatial))
+    return n.mismatch(text, {n.shape(1).back()}, {DimExpr(spatial)});
   std::string mode = n.attrString("mode", n.opset() < 20 ? "bilinear" : "linear");
   if (mode == "bilinear")
     mode = "linear";
@@ -295,9 +297,13 @@ Status col2Im(NodeImporter &n) {
         __builtin_mul_overflow(positions, room / strides[i] + 1, &positions))
       return n.mismatch("the block does not fit the image");
   }
-  if (!n.shape(0)[1].isConst() || n.shape(0)[1].constValue() % area ||
-      n.shape(0)[2] != DimExpr(positions))
-    return n.mismatch("the data does not fit image and block");
+  const char *fit = "the data does not fit image and block";
+  if (!n.shape(0)[1].isConst())
+    return n.needsFixed("the number of channels must be fixed", {n.shape(0)[1]});
+  if (n.shape(0)[1].constValue() % area)
+    return n.mismatch(fit);
+  if (n.shape(0)[2] != DimExpr(positions))
+    return n.mismatch(fit, {n.shape(0)[2]}, {DimExpr(positions)});
   Shape out{n.shape(0)[0], DimExpr(n.shape(0)[1].constValue() / area)};
   out.insert(out.end(), image->begin(), image->end());
   return n.finish(OpKind::Col2Im, {n.id(0), n.intsValue(*image), n.intsValue(*block)},

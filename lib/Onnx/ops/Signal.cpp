@@ -15,8 +15,10 @@ struct DftForm {
 
 /// The number in input `i`, in every type of integer that it may have; nullopt where it is a run-time value.
 Result<std::optional<int64_t>> oneNumber(NodeImporter &n, size_t i, const char *what) {
-  if (!isInteger(n.type(i)) || !numElements(n.shape(i)).isConst(1))
-    return n.mismatch(std::string(what) + " must be one integer");
+  const std::string text = std::string(what) + " must be one integer";
+  if (!isInteger(n.type(i)))
+    return n.mismatch(text);
+  FUSEC_CHECK(n.oneElement(i, text));
   auto v = n.ints(i);
   return v ? std::optional((*v)[0]) : std::nullopt;
 }

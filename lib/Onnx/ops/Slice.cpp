@@ -210,8 +210,10 @@ Status pad(NodeImporter &n) {
       pads = all;
     }
     if (n.has(2)) {
-      if (n.type(2) != n.type(0) || !numElements(n.shape(2)).isConst(1))
-        return n.mismatch("the fill value must be a scalar of the data's type");
+      const char *text = "the fill value must be a scalar of the data's type";
+      if (n.type(2) != n.type(0))
+        return n.mismatch(text);
+      FUSEC_CHECK(n.oneElement(2, text));
       in = {n.id(0), kNoValue, n.reshape(n.id(2), {})};
     }
   }

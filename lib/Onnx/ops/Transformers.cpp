@@ -80,9 +80,15 @@ Status causalConv(NodeImporter &n) {
   if (activation != "none" && activation != "silu" && activation != "swish")
     return n.fail(Diag::BadAttribute, "activation must be none, silu or swish");
   const Shape x = n.shape(0), w = n.shape(1);
-  if (x.size() != 3 || w.size() != 3 || !isStatic(w) || w[0] != x[1] || !w[1].isConst(1) ||
-      w[2].constValue() < 1 || n.type(1) != n.type(0))
-    return n.mismatch("x must be [B,C,L] and the weights [C,1,K]");
+  const char *layout = "x must be [B,C,L] and the weights [C,1,K]";
+  if (x.size() != 3 || w.size() != 3 || n.type(1) != n.type(0))
+    return n.mismatch(layout);
+  if (!isStatic(w))
+    return n.needsFixed("the weights must have a fixed shape", w);
+  if (!w[1].isConst(1) || w[2].constValue() < 1)
+    return n.mismatch(layout);
+  if (w[0] != x[1])
+    return n.mismatch(layout, {x[1]}, {w[0]});
   if (n.has(2) && (n.shape(2) != Shape{w[0]} || n.type(2) != n.type(0)))
     return n.mismatch("the bias must be [C]");
   int64_t channels = w[0].constValue(), kernel = w[2].constValue();
@@ -90,8 +96,11 @@ Status causalConv(NodeImporter &n) {
   ValueId past;
   if (n.has(3)) {
     past = n.id(3);
-    if (n.shape(3) != state || n.type(3) != n.type(0))
-      return n.mismatch("the state must be " + typeText(n.type(0), state, n.symbols()));
+    if (const std::string text = "the state must be " + typeText(n.type(0), state, n.symbols());
+        n.type(3) != n.type(0))
+      return n.mismatch(text);
+    else if (n.shape(3) != state)
+      return n.mismatch(text, n.shape(3), state);
   } else {
     past = c.filled(n.type(0), 0, state);
   }

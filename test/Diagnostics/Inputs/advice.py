@@ -49,6 +49,26 @@ def bounds():
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
 
 
+def halved():
+    """Removes an axis of as many elements as a pool with stride 2 leaves of a size."""
+    nodes = [
+        helper.make_node("MaxPool", ["x"], ["p"], kernel_shape=[1], strides=[2]),
+        helper.make_node("Squeeze", ["p", "two"], ["y"], name="n"),
+    ]
+    graph = helper.make_graph(nodes, "g", [info("x", FLOAT, (1, 3, "two"))], [info("y", FLOAT, None)], [ints("two", [2])])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+
+
+def chosen():
+    """An If whose condition has n elements."""
+    ways = [helper.make_graph([helper.make_node(op, ["x"], [op])], op, [], [info(op, FLOAT, None)])
+            for op in ("Relu", "Neg")]
+    node = helper.make_node("If", ["b"], ["y"], name="n", then_branch=ways[0], else_branch=ways[1])
+    inputs = [info("x", FLOAT, (2,)), info("b", TensorProto.BOOL, ("one",))]
+    graph = helper.make_graph([node], "g", inputs, [info("y", FLOAT, None)])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+
+
 BACKWARDS = [ints("s", [-1]), ints("e", [-(1 << 62)]), ints("a", [0]), ints("t", [-1])]
 SCALES = numpy_helper.from_array(np.array([1, 1, 1.5, 1], np.float32), "scales")
 CASES = {
@@ -65,13 +85,25 @@ CASES = {
     "Add": one("Add", {"x": ("n", 3), "z": ("m", 3)}),
     "Add of 4": one("Add", {"x": ("n", 3)}, data=[floats("four", (4, 3))]),
     "Reshape": one("Reshape", {"x": ("n", "k")}, data=[ints("to", [-1, 12])]),
+    "Squeeze of n": one("Squeeze", {"x": (2, "one")}, data=[ints("last", [1])]),
+    "Squeeze of a pool": halved(),
+    "Conv": one("Conv", {"x": (1, "c", 5, 5)}, data=[floats("w", (2, 3, 3, 3))]),
+    "ConvTranspose": one("ConvTranspose", {"x": (1, "c", 5, 5)}, data=[floats("w", (3, 2, 3, 3))]),
+    "BatchNormalization": one("BatchNormalization", {"x": (1, "c", 5)}, data=[floats(w, (3,)) for w in "sbmv"]),
+    "GroupNormalization": one("GroupNormalization", {"x": (1, "c", 5)}, data=[floats(w, (3,)) for w in "sb"],
+                              opset=21, num_groups=3),
+    "PRelu": one("PRelu", {"x": ("c", 1)}, data=[floats("slope", (3, 1))]),
+    "Split": one("Split", {"x": ("c", 2)}, data=[ints("sizes", [3])]),
+    "ScatterND": one("ScatterND", {"x": (4, 3), "p": (2, "one"), "u": (2, 3)}),
+    "updates of ScatterND": one("ScatterND", {"x": (4, 3), "p": (2, 1), "u": (2, "c")}),
+    "If": chosen(),
     "axes of Squeeze": one("Squeeze", {"x": (1, 4), "p": (1,)}),
     "pads": one("Pad", {"x": (4, 4), "p": (4,)}),
     "start of Slice": one("Slice", {"x": (4, 4), "p": (1,)}, data=[ints("e", [4])]),
     "shape of Reshape": one("Reshape", {"x": (4, 4), "p": (2,)}),
 }
 VALUES = {"axes of Squeeze": "[0]", "pads": "[1,0,1,0]", "start of Slice": "[1]", "shape of Reshape": "[2,8]"}
-SIZES = {"n": 4, "m": 4, "h": 6, "x_d0": 4, "x_d2": 5, "k": 3}
+SIZES = {"n": 4, "m": 4, "h": 6, "x_d0": 4, "x_d2": 5, "k": 3, "c": 3, "one": 1, "two": 2}
 
 
 def shapeless():
@@ -97,8 +129,8 @@ def main():
         path.write_bytes(model.SerializeToString())
         text = said(fusec, path)
         print(f"{name}: {text}")
-        options = re.findall(r"--dim (\w+)=SIZE", text)
-        options = [part for o in options for part in ("--dim", f"{o}={SIZES[o]}")]
+        options = re.findall(r"--dim (\w+)=(SIZE|\d+)", text)
+        options = [part for o, size in options for part in ("--dim", f"{o}={SIZES[o] if size == 'SIZE' else size}")]
         if shape := re.search(r"--shape (\w+):AxBxC", text):
             options += ["--shape", f"{shape[1]}:2x3x4"]
         if given := re.search(r"--set-input (\w+)=VALUE", text):
