@@ -15,6 +15,8 @@ namespace fusec {
 namespace {
 
 constexpr size_t kMostEquations = 64;
+// Operations of several equations: register allocators of LLVM and ptxas take more than linear time for a function.
+constexpr size_t kMostNodes = 2048;
 constexpr std::ptrdiff_t kMostArguments = 64; // of a kernel
 
 std::string_view nameOf(EquationKind kind) {
@@ -39,6 +41,12 @@ std::string whyAlone(const Region::Vertex &v) {
 std::string whyTooMany(const Region &region, const std::vector<int> &vertices) {
   if (vertices.size() > kMostEquations)
     return "a kernel holds " + std::to_string(kMostEquations) + " equations at most";
+  size_t nodes = 0;
+  for (int v : vertices)
+    nodes += region.vertices[v].equation->body.nodes.size();
+  if (vertices.size() > 1 && nodes > kMostNodes)
+    return "they have " + std::to_string(nodes) + " operations, and a kernel has " +
+           std::to_string(kMostNodes) + " at most";
   if (vertices.back() - vertices.front() > kSearchWindow)
     return "they lie more than " + std::to_string(kSearchWindow) + " equations apart";
   size_t most = 0; // arguments, those counted again that several vertices use

@@ -1,11 +1,10 @@
 // Plans of ten thousand operations: the work grows with their number, whatever their shape. It is counted: patterns
 // that are asked for, kernels that are weighed, and, for what has no counter of its own, allocations and their bytes.
 // The oracle here answers at once; what schedules cost is asked once a pattern, and networks repeat theirs.
+#include "../AllocationMeter.h"
 #include "MapShapes.h"
 
 #include <catch2/catch_all.hpp>
-#include <cstdlib>
-#include <new>
 
 using namespace fusec;
 using namespace fusec::test;
@@ -13,28 +12,9 @@ using namespace fusec::test;
 namespace {
 
 struct Work {
-  int64_t asked = 0, quick = 0, accurate = 0, allocations = 0, bytes = 0;
+  int64_t asked = 0, quick = 0, accurate = 0;
+  Allocations allocations;
 };
-thread_local Work *meter = nullptr; // counts this thread's allocations
-
-void *take(std::size_t bytes) {
-  if (meter) {
-    ++meter->allocations;
-    meter->bytes += static_cast<int64_t>(bytes);
-  }
-  if (void *p = std::malloc(bytes ? bytes : 1))
-    return p;
-  throw std::bad_alloc();
-}
-void give(void *p) { std::free(p); }
-
-} // namespace
-
-void *operator new(std::size_t bytes) { return take(bytes); }
-void operator delete(void *p) noexcept { give(p); }
-void operator delete(void *p, std::size_t) noexcept { give(p); }
-
-namespace {
 
 Work workFor(const ExprProgram &program) {
   Work work{};
@@ -42,7 +22,7 @@ Work workFor(const ExprProgram &program) {
     ++work.asked;
     return timeOf(pattern);
   };
-  meter = &work;
+  meter = &work.allocations;
   const Result<Plan> plan = buildPlan(program, *lookupTarget("sm_80"), oracle);
   meter = nullptr;
   REQUIRE(plan.ok());
@@ -77,8 +57,8 @@ void checkWork(const char *name, const Work &small, const Work &large) {
   CHECK(large.asked < 11 * small.asked);
   CHECK(large.quick < 11 * small.quick);
   CHECK(large.accurate < 11 * small.accurate);
-  CHECK(large.allocations < 11 * small.allocations);
-  CHECK(large.bytes < 11 * small.bytes);
+  CHECK(large.allocations.count < 11 * small.allocations.count);
+  CHECK(large.allocations.bytes < 11 * small.allocations.bytes);
 }
 
 } // namespace
