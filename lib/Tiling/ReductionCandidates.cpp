@@ -175,6 +175,52 @@ Schedule tiledColumns(const View &view, int contiguous, int unroll, int threads)
   return b.schedule;
 }
 
+/// On a CPU: lanes along what lies side by side, not along the last axis, `turns` of which are stored as columns. A
+/// pool over an image [y, x, c] whose result lies as [c, y, x].
+Schedule turnedColumns(const View &view, int contiguous, int64_t turns) {
+  const int64_t lanes = view.target->lanes;
+  Builder b(view, "turned", 1, view.target->lanes);
+  b.registerEdges();
+  std::vector<TreeNode> around, walk;
+  for (size_t g = 0; g + 1 < view.spatial.size(); ++g)
+    if (static_cast<int>(g) != contiguous)
+      around.push_back(Builder::loop(LoopKind::Block,
+                                     b.addSpatial("i" + std::to_string(g), {view.spatial[g]}), 1));
+  const AxisId p = b.addSpatial("p", {view.spatial[static_cast<size_t>(contiguous)]}),
+               x = b.addSpatial("x", {view.spatial.back()});
+  constexpr int64_t kTilesAcross = 4, kTilesAlong = 16;
+  around.push_back(Builder::loop(LoopKind::Block, p, kTilesAcross * lanes));
+  around.push_back(Builder::loop(LoopKind::Block, x, kTilesAlong * turns));
+  around.push_back(Builder::loop(LoopKind::Seq, x, turns));
+  around.push_back(Builder::loop(LoopKind::Seq, p, lanes));
+  for (size_t g = 0; g < view.reduction.size(); ++g)
+    walk.push_back(Builder::loop(LoopKind::Seq,
+                                 b.addReduction("r" + std::to_string(g), {view.reduction[g]}), 1));
+  auto overTile = [&](TreeNode leaf) {
+    return Builder::nest(
+        {Builder::loop(LoopKind::Unroll, x, 1), Builder::loop(LoopKind::Lane, p, 1)}, {leaf});
+  };
+  b.schedule.tree = {Builder::nest(
+      around, {overTile(Builder::leaf(LeafKind::Init, view.first)),
+               Builder::nest(walk, {overTile(Builder::leaf(LeafKind::Compute, view.first))}),
+               overTile(b.finishLeaf())})};
+  return b.schedule;
+}
+
+/// Turns that registers hold, with those that leave no tile of the last axis cut; as many as lanes make a square.
+std::vector<int64_t> turnsOf(const View &view) {
+  const int64_t lanes = view.target->lanes;
+  std::vector<int64_t> turns = {lanes, lanes / 2};
+  const DimExpr extent = view.extent(view.spatial.back());
+  if (extent.isConst())
+    for (int64_t t = lanes - 1; t > lanes / 2; --t)
+      if (extent.constValue() % t == 0) {
+        turns.push_back(t);
+        break;
+      }
+  return turns;
+}
+
 int64_t outputsOf(const View &view) {
   int64_t outputs = 1;
   for (const std::vector<int> &group : view.spatial)
@@ -226,6 +272,11 @@ Candidates reductionCandidates(const View &view) {
       for (int unroll : {1, 4})
         if (view.opt(view.reduction.back()) * view.target->lanes >= threads) // all units have some
           out.push_back(tiledColumns(view, g, unroll, threads));
+  if (const int g = cpu && !view.reduction.empty() ? contiguousSpatial(view, reads) : -1;
+      g >= 0 && g + 1 < static_cast<int>(view.spatial.size()) &&
+      view.opt(view.spatial[static_cast<size_t>(g)]) * 2 > view.target->lanes)
+    for (const int64_t turns : turnsOf(view))
+      out.push_back(turnedColumns(view, g, turns));
   out.push_back(columnReduction(view, 1, 256));
   if (cpu)
     out.push_back(columnReduction(view, 4, 1));

@@ -51,7 +51,7 @@ TEST_CASE("copied operands: a CPU copies what windows would gather, and not what
   for (const char *name : {"x86-64-v3", "x86-64-v4"}) {
     INFO(name);
     const Target target = targetNamed(name);
-    for (const ExprProgram &pattern : {patternFrom(pool(28, 64)), depthwise(28, 96)}) {
+    for (const ExprProgram &pattern : {depthwise(28, 96), depthwise(14, 64)}) {
       const ScheduleVariant best = valueOf(bestSchedules(pattern, target)).back();
       CHECK(copies(best.schedule));
       // Both forms are weighed, and the gathering one is dearer.
@@ -69,6 +69,18 @@ TEST_CASE("copied operands: a CPU copies what windows would gather, and not what
       }
     }
   }
+}
+
+TEST_CASE("copied operands: lanes go along what lies side by side, and leave columns") {
+  for (const char *name : {"x86-64-v3", "x86-64-v4"})
+    for (const int64_t extent : {56, 28, 13}) {
+      INFO(name << ' ' << extent);
+      const Target target = targetNamed(name);
+      const ExprProgram pattern = patternFrom(pool(extent, 64));
+      const ScheduleVariant best = valueOf(bestSchedules(pattern, target)).back();
+      CHECK(best.schedule.name == "turned");
+      CHECK(countWork(best.schedule, pattern, target).front().gathers == 0);
+    }
 }
 
 TEST_CASE("copied operands: lanes that lie apart in a block's own buffer gather from there") {
