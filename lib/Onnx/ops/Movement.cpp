@@ -102,11 +102,7 @@ Status flatten(NodeImporter &n) {
 Result<std::optional<std::vector<int64_t>>> axesOperand(NodeImporter &n) {
   if (n.opset() < 13)
     return n.hasAttribute("axes") ? std::optional(n.attrInts("axes")) : std::nullopt;
-  if (!n.has(1))
-    return std::optional<std::vector<int64_t>>();
-  if (auto axes = n.ints(1))
-    return axes;
-  return std::optional<std::vector<int64_t>>();
+  return n.has(1) ? n.ints(1) : std::nullopt;
 }
 
 Status squeeze(NodeImporter &n) {

@@ -55,7 +55,8 @@ def halved():
         helper.make_node("MaxPool", ["x"], ["p"], kernel_shape=[1], strides=[2]),
         helper.make_node("Squeeze", ["p", "two"], ["y"], name="n"),
     ]
-    graph = helper.make_graph(nodes, "g", [info("x", FLOAT, (1, 3, "two"))], [info("y", FLOAT, None)], [ints("two", [2])])
+    x, y = info("x", FLOAT, (1, 3, "two")), info("y", FLOAT, None)
+    graph = helper.make_graph(nodes, "g", [x], [y], [ints("two", [2])])
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
 
 
