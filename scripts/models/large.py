@@ -1,10 +1,11 @@
-"""Networks of ten thousand operations, for what the compiler's search takes."""
+"""Networks of ten thousand operations, for what the compiler's search takes, and larger ones for the whole of it."""
 
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 OPERATIONS = 10000
+DEEP = 300000
 ROWS = 32
 
 
@@ -75,9 +76,22 @@ def softmaxes():
     return writer
 
 
+def deep():
+    """A chain of 300,000 operations."""
+    writer = Writer(64)
+    addend = writer.weight(64)
+    while len(writer.nodes) < DEEP:
+        writer.node("Relu", writer.last)
+        writer.node("Add", writer.last, addend)
+    return writer
+
+
 LARGE = {
     "large-alike": lambda: layers([64], ["Relu"]),
     "large-chain": chain,
     "large-apart": lambda: layers(range(8, 200), ["Relu", "Tanh", "Sigmoid", "Gelu"]),
     "large-softmax": softmaxes,
+}
+WHOLE = {  # and the seconds and MiB that a whole compile for the host may take
+    "large-deep": (deep, 30.0, 2048),
 }
