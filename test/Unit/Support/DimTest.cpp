@@ -1,4 +1,4 @@
-#include "Support/Dim.h"
+#include "Support/DimLimits.h"
 
 #include <catch2/catch_all.hpp>
 
@@ -162,6 +162,33 @@ TEST_CASE("ranges and divisors") {
   std::vector<SymbolId> used;
   (seq() * seq() + n() * seq()).collectSymbols(used);
   CHECK(used == std::vector<SymbolId>{0, 1});
+}
+
+TEST_CASE("what is added to an extremum goes into the one around it") {
+  CHECK(max(max(n() - 1, 0) - 1, 0) == max(n() - 2, 0));
+  CHECK(min(min(n(), seq()) + 2, seq()) == min(n() + 2, seq()));
+  CHECK(max(max(n(), seq()) * 2, 0) != max(n() * 2, 0));
+  const DimExpr two = max(n(), 3) + max(seq(), 3);
+  CHECK(max(two, 5).evaluate({1, 9}) == 12);
+}
+
+TEST_CASE("expressions beyond the limit have no value") {
+  DimExpr deep = n(), shared = n();
+  for (int i = 0; i < 100000; ++i) {
+    deep = floorDiv(deep, 2) + n();
+    shared = mod(shared, 3) + floorDiv(shared, 2);
+  }
+  for (const DimExpr &e : {deep, shared, deep + shared, max(deep, 1)}) {
+    CHECK(isTooLarge(e));
+    CHECK_FALSE(e.evaluate({5, 5}));
+  }
+  CHECK((deep * 0).evaluate({5, 5}) == 0);
+  DimExpr allowed = n();
+  for (int i = 0; i < kLargestSizeOfModel.depth; ++i)
+    allowed = floorDiv(allowed, 2) + n();
+  CHECK_FALSE(isTooLarge(allowed, kLargestSizeOfModel));
+  CHECK(isTooLarge(floorDiv(allowed, 2), kLargestSizeOfModel));
+  CHECK(*DimExpr::parse(allowed.str(symbols), symbols) == allowed);
 }
 
 TEST_CASE("text of dimensions") {
