@@ -38,6 +38,32 @@ void inRuns(NodeLowering &n, TensorId x, const DimExpr &k, bool largest,
   n.map(outputs[1], indexOf);
 }
 
+/// A row whose length is not known is sorted where that is sooner than passes over it, which shows when it is there.
+void asLengthSays(NodeLowering &n, TensorId x, const DimExpr &k, bool largest,
+                  const TensorId (&outputs)[2]) {
+  Control choice;
+  choice.onnxNodes = {n.node.name};
+  choice.name = n.l.program.tensors[outputs[0]].name;
+  choice.condition = n.map(n.temp("isLong", DType::Bool, {}), [&](EquationBuilder &b) {
+    return isSoonerInRuns(b, n.shapeOf(x).back(), k);
+  });
+  auto branch = [&](const auto &fill, std::vector<TensorId> &yields) {
+    return n.l.nested([&] {
+      TensorId own[2];
+      for (size_t o : {0, 1})
+        own[o] = n.temp(o ? "places" : "found", n.typeOf(outputs[o]), n.shapeOf(outputs[o]));
+      fill(own);
+      yields = {own[0], own[1]};
+    });
+  };
+  choice.thenItems =
+      branch([&](const TensorId(&own)[2]) { inRuns(n, x, k, largest, own); }, choice.thenYields);
+  choice.elseItems =
+      branch([&](const TensorId(&own)[2]) { whole(n, x, largest, own); }, choice.elseYields);
+  choice.results = {outputs[0], outputs[1]};
+  n.l.items->push_back({std::move(choice)});
+}
+
 Status topK(NodeLowering &n) {
   auto axis = static_cast<size_t>(n.node.intAttr("axis"));
   size_t last = static_cast<size_t>(n.rank(0)) - 1;
@@ -57,10 +83,12 @@ Status topK(NodeLowering &n) {
   for (size_t o : {0, 1})
     outputs[o] = n.wants(o) && !moved ? n.out(o) : n.temp(suffixes[o], types[o], found);
   if (const bool largest = n.node.intAttr("largest") != 0;
-      sortsInRuns(n, n.shapeOf(x).back(), found.back()))
+      !sortsInRuns(n, n.shapeOf(x).back(), found.back()))
+    whole(n, x, largest, outputs);
+  else if (n.shapeOf(x).back().isConst())
     inRuns(n, x, found.back(), largest, outputs);
   else
-    whole(n, x, largest, outputs);
+    asLengthSays(n, x, found.back(), largest, outputs);
   if (moved)
     for (size_t o : {0, 1})
       if (n.wants(o))
