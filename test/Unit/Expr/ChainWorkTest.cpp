@@ -1,38 +1,13 @@
 // Compositions of long chains: the work grows with their length. It is counted by allocations and their bytes, for
 // every copy of a node or a name makes some.
+#include "../AllocationMeter.h"
 #include "../ParseProgram.h"
 #include "Expr/Passes.h"
 
 #include <catch2/catch_all.hpp>
-#include <cstdlib>
-#include <new>
 
 using namespace fusec;
 using namespace fusec::test;
-
-namespace {
-
-struct Work {
-  int64_t allocations = 0, bytes = 0;
-};
-thread_local Work *meter = nullptr; // counts this thread's allocations
-
-void *take(std::size_t bytes) {
-  if (meter) {
-    ++meter->allocations;
-    meter->bytes += static_cast<int64_t>(bytes);
-  }
-  if (void *p = std::malloc(bytes ? bytes : 1))
-    return p;
-  throw std::bad_alloc();
-}
-void give(void *p) { std::free(p); }
-
-} // namespace
-
-void *operator new(std::size_t bytes) { return take(bytes); }
-void operator delete(void *p) noexcept { give(p); }
-void operator delete(void *p, std::size_t) noexcept { give(p); }
 
 namespace {
 
@@ -52,8 +27,8 @@ ExprProgram chain(int length, const std::string &value) {
                "inputs (%x, %w)\noutputs (%" + before + ")\n" + bodies);
 }
 
-Work workFor(const ExprProgram &program, size_t &equations) {
-  Work work;
+Allocations workFor(const ExprProgram &program, size_t &equations) {
+  Allocations work;
   ExprProgram copy = program;
   meter = &work;
   copy = compose(std::move(copy));
@@ -69,12 +44,12 @@ TEST_CASE("compose: the work grows with the length of a chain") {
   for (const auto &[value, most] :
        {std::pair("add(%in[i, j], %w[j])", 40), std::pair("%in[j, i]", 1)}) {
     size_t equations = 0;
-    const Work one = workFor(chain(2000, value), equations),
-               two = workFor(chain(4000, value), equations),
-               four = workFor(chain(8000, value), equations);
+    const Allocations one = workFor(chain(2000, value), equations),
+                      two = workFor(chain(4000, value), equations),
+                      four = workFor(chain(8000, value), equations);
     CHECK(equations <= static_cast<size_t>(most));
     for (const auto &[small, large] : {std::pair(one, two), std::pair(two, four)}) {
-      CHECK(large.allocations < 2.2 * small.allocations);
+      CHECK(large.count < 2.2 * small.count);
       CHECK(large.bytes < 2.2 * small.bytes);
     }
     // A copy of half a full body for each map would take several times as many bytes.
