@@ -34,7 +34,8 @@ private:
   };
 
   /// Reads that happen whenever their statement is reached, of places that do not depend on what is written.
-  void reads(const Stmt &s, int number, std::map<uint64_t, std::vector<Read>> &found) {
+  void reads(const Stmt &s, int number, const std::vector<uint64_t> &hashes,
+             std::map<uint64_t, std::vector<Read>> &found) {
     for (NodeId id : alwaysEvaluated(kernel.body, s)) {
       const Scalar &node = kernel.body[id];
       if ((node.op != ScalarOp::Read && node.op != ScalarOp::ReadIf) ||
@@ -42,16 +43,17 @@ private:
         continue;
       if (std::all_of(node.args.begin(), node.args.end(),
                       [&](NodeId a) { return isFixed(kernel, a); }))
-        found[shapeHash(kernel, id)].push_back({number, id});
+        found[hashes[static_cast<size_t>(id)]].push_back({number, id});
     }
   }
 
   bool once(Phase &phase) {
     const std::vector<Site> sites = sitesOf(phase);
+    const std::vector<uint64_t> hashes = shapeHashes(kernel);
     std::map<uint64_t, std::vector<Read>> alike;
     for (const Site &site : sites)
       if (site.stmt->kind == StmtKind::Store || site.stmt->kind == StmtKind::Accumulate)
-        reads(*site.stmt, site.number, alike);
+        reads(*site.stmt, site.number, hashes, alike);
     std::vector<KeptValue> values;
     for (const auto &[hash, list] : alike)
       for (size_t i = 0; i + 1 < list.size(); ++i)

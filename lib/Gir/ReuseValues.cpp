@@ -41,8 +41,9 @@ private:
   struct Computation {
     int site;
     NodeId node;
-    double weight;
+    double weight = 0;
   };
+  using ByHash = std::map<uint64_t, std::vector<Computation>>;
 
   double weightOf(NodeId root) const {
     double weight = 0;
@@ -51,7 +52,7 @@ private:
     return weight;
   }
 
-  void computations(const Site &site, std::map<uint64_t, std::vector<Computation>> &found) {
+  void computations(const Site &site, const std::vector<uint64_t> &hashes, ByHash &found) {
     const Stmt &s = *site.stmt;
     for (NodeId id : alwaysEvaluated(kernel.body, s)) {
       const Scalar &node = kernel.body[id];
@@ -60,17 +61,25 @@ private:
                             node.op == ScalarOp::Mul && s.monoid == Monoid::Sum;
       if (isFactor || node.op == ScalarOp::Read || node.op == ScalarOp::ReadIf)
         continue;
-      if (const double weight = weightOf(id); weight >= kDear)
-        found[shapeHash(kernel, id)].push_back({site.number, id, weight});
+      found[hashes[static_cast<size_t>(id)]].push_back({site.number, id});
     }
+  }
+
+  /// Drops what costs little to compute again. What is weighed takes all below it, so what has no like is not.
+  void keepDear(ByHash &found) const {
+    for (auto &[hash, alike] : found)
+      if (alike.size() > 1)
+        std::erase_if(alike, [&](Computation &c) { return (c.weight = weightOf(c.node)) < kDear; });
   }
 
   bool once(Phase &phase) {
     const std::vector<Site> sites = sitesOf(phase);
-    std::map<uint64_t, std::vector<Computation>> alike;
+    const std::vector<uint64_t> hashes = shapeHashes(kernel);
+    ByHash alike;
     for (const Site &site : sites)
       if (site.stmt->kind == StmtKind::Store || site.stmt->kind == StmtKind::Accumulate)
-        computations(site, alike);
+        computations(site, hashes, alike);
+    keepDear(alike);
     std::vector<std::pair<double, KeptValue>>
         values; // the heaviest first: it holds the lighter ones
     for (const auto &[hash, list] : alike)

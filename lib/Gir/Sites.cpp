@@ -206,11 +206,11 @@ bool isWritten(const std::vector<Site> &sites, BufferId buffer, int first, int l
   return false;
 }
 
-uint64_t shapeHash(const GirKernel &kernel, NodeId root) {
+std::vector<uint64_t> shapeHashes(const GirKernel &kernel) {
   auto mix = [](uint64_t h, uint64_t v) { return (h ^ v) * 0x9e3779b97f4a7c15u + (h >> 29); };
-  std::vector<std::pair<NodeId, uint64_t>> hashes;
-  for (NodeId id : kernel.body.reachable({root})) {
-    const Scalar &s = kernel.body[id];
+  std::vector<uint64_t> hashes;
+  hashes.reserve(kernel.body.nodes.size());
+  for (const Scalar &s : kernel.body.nodes) {
     uint64_t h = mix(static_cast<uint64_t>(s.op), static_cast<uint64_t>(s.type));
     if (s.op == ScalarOp::Axis) {
       const LoopKind kind = kernel.vars[s.index].kind;
@@ -226,10 +226,10 @@ uint64_t shapeHash(const GirKernel &kernel, NodeId root) {
     // Operands of sums stand in the order of their numbers, which says nothing.
     uint64_t operands = 0;
     for (NodeId a : s.args)
-      operands += std::lower_bound(hashes.begin(), hashes.end(), std::pair{a, uint64_t(0)})->second;
-    hashes.emplace_back(id, mix(h, operands));
+      operands += hashes[static_cast<size_t>(a)];
+    hashes.push_back(mix(h, operands));
   }
-  return hashes.back().second;
+  return hashes;
 }
 
 } // namespace fusec

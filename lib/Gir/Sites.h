@@ -71,6 +71,6 @@ bool isFixed(const GirKernel &kernel, NodeId root);
 bool isWritten(const std::vector<Site> &sites, BufferId buffer, int first, int last,
                const Stmt *except = nullptr);
 /// Equal for expressions that differ in the names of their loop variables alone.
-uint64_t shapeHash(const GirKernel &kernel, NodeId root);
+std::vector<uint64_t> shapeHashes(const GirKernel &kernel);
 
 } // namespace fusec
