@@ -218,6 +218,25 @@ def targets():
     print("explained")
 
 
+def decisions():
+    """Written, followed and compared."""
+    model = folder / "maps.onnx"
+    for options in (["--emit-decisions", folder / "decisions", "-o", folder / "first"],
+                    ["--decisions", folder / "decisions", "-o", folder / "second"]):
+        code, text = run("fusec", model, "--target=host", *options)
+        assert code == 0, text
+    code, text = run("fusec", "diff", folder / "first", folder / "second")
+    assert code == 0, text
+    print("decisions: followed")
+
+
+def reduced():
+    """As long as an addition is left."""
+    code, text = run("fusec-reduce", folder / "maps.onnx", "-o", folder / "small.txt", "--", "grep", "-q", "Add(")
+    assert code == 0, text
+    print("reduced:", sum(" = " in line for line in (folder / "small.txt").read_text().splitlines()), "node")
+
+
 def dumps():
     """fusec-opt reads, writes and interprets dumps, and fusec goes on from them."""
     model, dump = folder / "short.onnx", folder / "dump"
@@ -252,5 +271,7 @@ def texts():
 
 compiled()
 targets()
+decisions()
+reduced()
 dumps()
 texts()
