@@ -1,5 +1,6 @@
 #include "Fusion/Legality.h"
 
+#include "Expr/Arguments.h"
 #include "Expr/Cascade.h"
 #include "Expr/Concatenate.h"
 #include "Expr/Rows.h"
@@ -17,7 +18,6 @@ namespace {
 constexpr size_t kMostEquations = 64;
 // Operations of several equations: register allocators of LLVM and ptxas take more than linear time for a function.
 constexpr size_t kMostNodes = 2048;
-constexpr std::ptrdiff_t kMostArguments = 64; // of a kernel
 
 std::string_view nameOf(EquationKind kind) {
   switch (kind) {
@@ -60,7 +60,8 @@ std::string whyTooMany(const Region &region, const std::vector<int> &vertices) {
     for (const std::vector<TensorId> *of : {&region.vertices[v].reads, &region.vertices[v].writes})
       arguments.insert(arguments.end(), of->begin(), of->end());
   std::sort(arguments.begin(), arguments.end());
-  if (std::unique(arguments.begin(), arguments.end()) - arguments.begin() > kMostArguments)
+  arguments.erase(std::unique(arguments.begin(), arguments.end()), arguments.end());
+  if (arguments.size() > kMostArguments)
     return "a kernel takes " + std::to_string(kMostArguments) + " tensors at most";
   return "";
 }

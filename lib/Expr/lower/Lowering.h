@@ -1,4 +1,5 @@
 #pragma once
+#include "Expr/Arguments.h"
 #include "Expr/Lower.h"
 #include "Expr/lower/Val.h"
 
@@ -47,10 +48,6 @@ private:
   std::unordered_set<std::string> names;
   std::unordered_map<std::string, int> lastSuffix; // by base, of uniqueName
 };
-
-/// Operands of one equation: with its output as many tensors as a kernel takes (kMostArguments of
-/// Fusion/Legality.cpp). Operators with more become several equations.
-constexpr size_t kMostOperands = 63;
 
 class EquationBuilder;
 

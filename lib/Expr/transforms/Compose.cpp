@@ -21,6 +21,7 @@
 //
 // Reductions, scans, scatters and opaque equations are never written into their readers. A tensor that must exist
 // anyway (an output, a scan's input...) is read as it is, unless the map is a plain view.
+#include "Expr/Arguments.h"
 #include "Expr/Passes.h"
 #include "Expr/transforms/Inline.h"
 #include "Expr/transforms/Profile.h"
@@ -35,8 +36,7 @@
 namespace fusec {
 namespace {
 
-constexpr size_t kMaxChoices = 6;       // tensors that one element is chosen from
-constexpr size_t kMostTensorsRead = 63; // of an equation: with its output, what a kernel takes
+constexpr size_t kMaxChoices = 6; // tensors that one element is chosen from
 constexpr int kCheapOps = 2;
 constexpr int kMaxRounds = 16;
 
@@ -147,7 +147,7 @@ private:
                        guarded ? s.args[0] : kNoNode, guarded ? s.args[1] : kNoNode);
     });
     if (r.equation->body.nodes.size() <= std::max(kMaxBodyNodes, before.body.nodes.size()) &&
-        tensorsRead(*r.equation) <= std::max(kMostTensorsRead, decided.size()))
+        tensorsRead(*r.equation) <= std::max(kMostOperands, decided.size()))
       return true;
     *r.equation = std::move(before);
     rebuild(*r.equation, program.symbols, r.steps, nullptr);
@@ -172,7 +172,7 @@ private:
     // What may become too large, or read too much, is left to writeInto.
     const size_t bound = map.body.nodes.size() + 2 * e.body.nodes.size();
     const auto reads = std::count_if(map.body.nodes.begin(), map.body.nodes.end(), isRead);
-    if (bound > kMaxBodyNodes || decided.size() + static_cast<size_t>(reads) > kMostTensorsRead)
+    if (bound > kMaxBodyNodes || decided.size() + static_cast<size_t>(reads) > kMostOperands)
       return false;
     NodeId read = kNoNode;
     for (NodeId id : e.body.reachable(e.results)) {
