@@ -47,7 +47,8 @@ public:
     x = cutTo(x, sign.inverse ? kept : length);
     const double scale = sign.inverse ? 1 / static_cast<double>(length) : 1;
     if (length <= kLongestProduct)
-      return product(x, length, sign.inverse ? length : kept, sign.onesided && sign.inverse, scale);
+      return byMatrix(x, length, sign.inverse ? length : kept, sign.onesided && sign.inverse,
+                      scale);
     if (sign.onesided && sign.inverse) {
       FUSEC_TRY(ValueId whole, mirrored(padTo(x, kept)));
       FUSEC_TRY(ValueId y, stage(whole, length, scale));
@@ -95,7 +96,7 @@ private:
   }
 
   /// The first `bins` of a transform of `whole` numbers, of which x[a, numbers, parts] has the first.
-  Result<ValueId> product(ValueId x, int64_t whole, int64_t bins, bool toReal, double scale) {
+  Result<ValueId> byMatrix(ValueId x, int64_t whole, int64_t bins, bool toReal, double scale) {
     const int64_t numbers = size(x, 1), parts = size(x, 2), made = toReal ? 1 : 2;
     if (numbers * parts > kMostEntries / (bins * made))
       return n.unsupported("a transform of length " + std::to_string(length) +
@@ -124,7 +125,7 @@ private:
       if (whole % f == 0)
         first = f;
     if (whole <= kLongestProduct || first == 1)
-      return product(x, whole, whole, false, scale);
+      return byMatrix(x, whole, whole, false, scale);
     const int64_t second = whole / first;
     const DimExpr rows = n.shapeOf(x)[0], n1(first), n2(second), two(2);
     x = c.transpose(n.reshape(x, {rows, n1, n2, DimExpr(size(x, 2))}), {0, 2, 1, 3});

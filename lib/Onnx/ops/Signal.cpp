@@ -67,16 +67,16 @@ Result<std::vector<DftForm>> dftForms(NodeImporter &n, const DftSign &sign) {
   auto declared = n.declared(0);
   const bool known = axis && (length || !n.has(1));
   if (!known && (!declared || declared->shape.size() != in.size()))
-    return n.fail(Diag::UnsupportedShape,
-                  "axis or dft_length is a run-time value; it must be constant, or the output's "
-                  "shape declared");
+    return n.needsConstant(
+        std::string(axis ? "dft_length" : "the axis") +
+            " is a run-time value; it must be constant, or the output's shape declared",
+        axis ? 1 : 2);
   std::vector<DftForm> forms;
   for (int64_t a = axis.value_or(0); a <= axis.value_or(last - 1); ++a) {
     const DimExpr &size = in[static_cast<size_t>(a)];
     if (!size.isConst()) {
       if (axis)
-        return n.fail(Diag::UnsupportedShape, "the axis to transform must have a fixed size; give "
-                                              "it with --dim or --shape");
+        return n.needsFixed("the axis to transform must have a fixed size", {size});
       continue;
     }
     std::vector<int64_t> lengths;
@@ -180,8 +180,9 @@ Result<DimExpr> frameCount(NodeImporter &n, int64_t length) {
   auto declared = n.declared(0);
   if (!step) {
     if (!declared || declared->shape.size() != 4)
-      return n.fail(Diag::UnsupportedShape, "frame_step is a run-time value; it must be constant, "
-                                            "or the output's shape declared");
+      return n.needsConstant("frame_step is a run-time value; it must be constant, or the output's "
+                             "shape declared",
+                             1);
     return declared->shape[1];
   }
   if (*step < 1)
@@ -208,14 +209,15 @@ Status stft(NodeImporter &n) {
   if (lengths.empty() && (n.has(2) || !n.has(3))) {
     const DimExpr &size = n.has(2) ? n.shape(2)[0] : n.shape(0)[1];
     if (!size.isConst())
-      return n.fail(Diag::UnsupportedShape,
-                    "the length of a frame must be fixed; give it with --dim or --shape");
+      return n.needsFixed("the length of a frame must be fixed", {size});
     lengths = {size.constValue()};
   }
   if (lengths.empty()) {
     if (!declared || declared->shape.size() != 4 || !declared->shape[2].isConst())
-      return n.fail(Diag::UnsupportedShape, "frame_length is a run-time value; it must be "
-                                            "constant, or the output's shape declared");
+      return n.needsConstant(
+          "frame_length is a run-time value; it must be constant, or the output's "
+          "shape declared",
+          3);
     lengths = lengthsOf(declared->shape[2].constValue(), sign.onesided);
     const int64_t longest = n.shape(0)[1].range(n.symbols()).min;
     std::erase_if(lengths, [&](int64_t length) { return length > longest; });

@@ -101,9 +101,19 @@ CASES = {
     "axes of Squeeze": one("Squeeze", {"x": (1, 4), "p": (1,)}),
     "pads": one("Pad", {"x": (4, 4), "p": (4,)}),
     "start of Slice": one("Slice", {"x": (4, 4), "p": (1,)}, data=[ints("e", [4])]),
+    "DFT of n": one("DFT", {"x": (1, "n", 1)}, opset=20),
+    "length of DFT": one("DFT", {"x": (1, 8, 1), "p": ()}, opset=20),
+    "step of STFT": one("STFT", {"x": (1, 16, 1), "p": ()}, data=[floats("window", (8,))], opset=17),
     "shape of Reshape": one("Reshape", {"x": (4, 4), "p": (2,)}),
 }
-VALUES = {"axes of Squeeze": "[0]", "pads": "[1,0,1,0]", "start of Slice": "[1]", "shape of Reshape": "[2,8]"}
+VALUES = {
+    "axes of Squeeze": "[0]",
+    "pads": "[1,0,1,0]",
+    "start of Slice": "[1]",
+    "length of DFT": "8",
+    "step of STFT": "4",
+    "shape of Reshape": "[2,8]",
+}
 SIZES = {"n": 4, "m": 4, "h": 6, "x_d0": 4, "x_d2": 5, "k": 3, "c": 3, "one": 1, "two": 2}
 
 
