@@ -36,11 +36,11 @@ ValueId Compose::concat(const std::vector<ValueId> &parts, int64_t axis) {
   return n.emitOne(OpKind::Concat, parts, {{"axis", axis}}, n.typeOf(parts[0]), std::move(shape));
 }
 
-ValueId Compose::expand(ValueId x, const Shape &shape) {
+ValueId Compose::expand(ValueId x, Shape shape) {
   std::vector<ValueId> in{x};
   if (ValueId operand = n.shapeOperand(shape); operand != kNoValue)
     in.push_back(operand);
-  return n.emitOne(OpKind::Expand, std::move(in), {}, n.typeOf(x), shape);
+  return n.emitOne(OpKind::Expand, std::move(in), {}, n.typeOf(x), std::move(shape));
 }
 
 ValueId Compose::slice(ValueId x, int64_t axis, int64_t start, int64_t count, int64_t step) {
@@ -70,12 +70,12 @@ ValueId Compose::iota(const DimExpr &count) {
 
 ValueId Compose::integer(int64_t v) { return n.constantValue(makeIntConstant({}, {v})); }
 
-ValueId Compose::filled(DType type, double v, const Shape &shape) {
+ValueId Compose::filled(DType type, double v, Shape shape) {
   std::vector<ValueId> in;
   if (ValueId operand = n.shapeOperand(shape); operand != kNoValue)
     in.push_back(operand);
   return n.emitOne(OpKind::ConstantOfShape, std::move(in), {{"value", makeScalarConstant(type, v)}},
-                   type, shape);
+                   type, std::move(shape));
 }
 
 Result<Shape> Compose::matMulShape(const Shape &a, const Shape &b) {

@@ -4,7 +4,7 @@
 namespace fusec {
 
 /// Short forms for operators that are decomposed where they are imported. Shapes must fit: callers check
-/// their operands first.
+/// their operands first. Shapes are taken by value: those of a Graph's values move when a value is added.
 class Compose {
 public:
   explicit Compose(NodeImporter &n) : n(n) {}
@@ -17,7 +17,7 @@ public:
   ValueId transpose(ValueId x, const std::vector<int64_t> &perm);
   ValueId concat(const std::vector<ValueId> &parts, int64_t axis);
   /// Broadcasts to `shape`.
-  ValueId expand(ValueId x, const Shape &shape);
+  ValueId expand(ValueId x, Shape shape);
   /// Elements start, start + step, ... of `axis`; `count` of them.
   ValueId slice(ValueId x, int64_t axis, int64_t start, int64_t count, int64_t step = 1);
   /// One of the softmax family over all axes from `axis` on, as before opset 13.
@@ -31,7 +31,7 @@ public:
   /// An i64 of rank 0.
   ValueId integer(int64_t v);
   /// A tensor of this shape with `v` everywhere.
-  ValueId filled(DType type, double v, const Shape &shape);
+  ValueId filled(DType type, double v, Shape shape);
 
 private:
   NodeImporter &n;
