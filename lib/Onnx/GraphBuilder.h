@@ -44,7 +44,7 @@ struct ImportFrame {
   const OnnxAttributes *functionAttributes = nullptr;            // nullptr outside functions
   const std::map<std::string, DeclaredType> *declared = nullptr; // value_info and outputs by name
   std::string prefix;                                            // of names inside functions
-  int depth = 0; // functions and subgraphs around this place
+  int depth = 0; // functions around this place, and subgraphs, which take more stack, twice
 };
 
 /// What a second import of the same model takes over from the first.
@@ -149,6 +149,10 @@ private:
                     NameScope &scope, const std::string &place);
   /// Names the unsupported operators of a subgraph whose inputs are not known.
   void checkSubgraphs(const onnx::NodeProto &node, const std::string &nodeName);
+  /// More functions and subgraphs around the frame than a stack of 256 KiB holds.
+  bool isTooDeep() const {
+    return frame->depth >= options.limits.functionDepth + options.limits.subgraphDepth / 2;
+  }
   void importNodes(const OnnxNodes &nodes);
   void importNode(const onnx::NodeProto &node, size_t index);
   Status tryNode(const onnx::NodeProto &node, const std::string &nodeName);

@@ -248,7 +248,7 @@ Status GraphBuilder::inlineFunction(const onnx::NodeProto &node,
                                     const std::vector<ValueId> &inputs) {
   std::string place = where("node '" + nodeName + "' (function " + function.name() + ")");
   auto bad = [&](std::string text) { return Diagnostic{Diag::BadGraph, place, std::move(text)}; };
-  if (frame->depth >= options.limits.functionDepth + options.limits.subgraphDepth)
+  if (isTooDeep())
     return Diagnostic{Diag::LimitExceeded, place, "functions and subgraphs are nested too deeply"};
   if (static_cast<int>(inputs.size()) > function.input_size())
     return bad("passes more inputs than the function has");

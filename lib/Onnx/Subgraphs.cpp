@@ -11,7 +11,7 @@ Status GraphBuilder::subgraphBody(const onnx::GraphProto &proto, NameScope &scop
   inner.scope = &scope;
   inner.region = &region;
   inner.declared = &declared;
-  inner.depth = frame->depth + 1;
+  inner.depth = frame->depth + 2;
   ImportFrame *outer = frame;
   frame = &inner;
   size_t before = errors.size();
@@ -54,7 +54,7 @@ Result<Region> GraphBuilder::importSubgraph(const onnx::GraphProto &proto,
                                             const std::vector<TypedShape> &inputTypes,
                                             const std::string &nodeName) {
   std::string place = where("subgraph of node '" + nodeName + "'");
-  if (frame->depth >= options.limits.functionDepth + options.limits.subgraphDepth)
+  if (isTooDeep())
     return Diagnostic{Diag::LimitExceeded, place, "functions and subgraphs are nested too deeply"};
   NameScope scope;
   scope.outer = frame->scope;
@@ -70,7 +70,7 @@ Result<Region> GraphBuilder::importSubgraph(const onnx::GraphProto &proto,
 }
 
 void GraphBuilder::checkSubgraphs(const onnx::NodeProto &node, const std::string &nodeName) {
-  if (frame->depth >= options.limits.functionDepth + options.limits.subgraphDepth) {
+  if (isTooDeep()) {
     note(Diagnostic{Diag::LimitExceeded, where("subgraph of node '" + nodeName + "'"),
                     "functions and subgraphs are nested too deeply"});
     return;

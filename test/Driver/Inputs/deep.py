@@ -129,16 +129,35 @@ def outputs(path):
     write(path, nodes, [tensor("x", (4,))], [tensor(n.output[0], (4,)) for n in nodes])
 
 
-def branches(path):
-    """If inside of If, as deep as is read."""
+def chainOfFunctions(count):
+    calls = [helper.make_node("Relu", ["a"], ["b"])]
+    calls += [helper.make_node(f"f{i}", ["a"], ["b"], domain="own") for i in range(count - 1)]
+    return [helper.make_function("own", f"f{i}", ["a"], ["b"], [call],
+                                 [helper.make_opsetid("", 20), helper.make_opsetid("own", 1)])
+            for i, call in enumerate(calls[:count])]
+
+
+def branches(path, calls=0):
+    """If inside of If, as deep as is read, with functions in the innermost one."""
+    own = chainOfFunctions(calls)
     body, last = [helper.make_node("Relu", ["x"], ["r"])], "r"
-    for i in range(32):
+    if calls:
+        body = [helper.make_node(own[-1].name, ["x"], ["r"], domain="own")]
+    for i in range(32 if calls == 0 else 30):
         graphs = {f"{side}_branch": helper.make_graph(nodes, f"{side}{i}", [], [tensor(name, (4,))])
                   for side, nodes, name in (("then", body, last),
                                             ("else", [helper.make_node("Tanh", ["x"], [f"e{i}"])], f"e{i}"))}
         last = f"b{i}"
         body = [helper.make_node("If", ["c"], [last], **graphs)]
-    write(path, body, [tensor("x", (4,)), tensor("c", (), TensorProto.BOOL)], [tensor(last, (4,))])
+    write(path, body, [tensor("x", (4,)), tensor("c", (), TensorProto.BOOL)], [tensor(last, (4,))], functions=own)
+
+
+def calls_in_branches(path):
+    branches(path, 50)
+
+
+def too_many_calls(path):
+    branches(path, 99)
 
 
 def loops(path):
@@ -152,11 +171,7 @@ def loops(path):
 
 def functions(path):
     """Functions that call each other, as deep as is read."""
-    calls = [helper.make_node("Relu", ["a"], ["b"])]
-    calls += [helper.make_node(f"f{i}", ["a"], ["b"], domain="own") for i in range(98)]
-    own = [helper.make_function("own", f"f{i}", ["a"], ["b"], [call],
-                                [helper.make_opsetid("", 20), helper.make_opsetid("own", 1)])
-           for i, call in enumerate(calls)]
+    own = chainOfFunctions(99)
     write(path, [helper.make_node("f98", ["x"], ["y"], domain="own")], [tensor("x", (4,))], [tensor("y", (4,))],
           functions=own)
 
@@ -183,7 +198,8 @@ VALUES = {maps: (np.zeros(4), DEEP / 4), repeated: (np.arange(4), np.arange(4) *
           folded: (np.zeros(4), HALVES * (DEEP / 2 + 1)), loops: (np.zeros(4), np.full(4, 2000.0)),
           summed: (np.arange(4), np.arange(4) + 2 * DEEP), sliced: (np.arange(4), np.arange(4) * 2 * 4000)}
 KINDS = [maps, softmaxes, products, identities, casts, transposes, reshapes, integers, truths, gathers, folded,
-         repeated, summed, sliced, outputs, branches, loops, functions, padded, cut, halved]
+         repeated, summed, sliced, outputs, branches, loops, functions,
+         calls_in_branches, too_many_calls, padded, cut, halved]
 
 
 def compiled():
