@@ -114,6 +114,8 @@ private:
       options.print(dumpStage(stage, state, nullptr, options.resumable));
     if (toFile) {
       const std::string text = dumpStage(stage, state, &store);
+      if (!store.failures().empty())
+        return store.failures();
       FUSEC_CHECK(
           writeDump(options.dumpDir, std::string(name(stage)) + ".txt", text.data(), text.size()));
     }

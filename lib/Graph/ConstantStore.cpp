@@ -32,6 +32,7 @@ Status ConstantStore::put(const ConstantRef &c) {
   out.write(reinterpret_cast<const char *>(c->bytes), c->sizeBytes);
   out.close();
   if (!out) {
+    std::filesystem::remove(path, error); // half of it would pass for the whole next time
     failed.push_back({Diag::CannotWrite, path, "cannot write a constant; is the disk full?"});
     return failed.back();
   }
