@@ -118,6 +118,8 @@ private:
   Val load(BufferId buffer, const std::vector<Val> &indices);
   void store(BufferId buffer, const std::vector<Val> &indices, const Val &value);
   Val evalReadIf(const Scalar &s);
+  std::optional<Val> evalPadded(const Scalar &s, const Predicate &p, const Val &otherwise,
+                                const std::vector<Val> &indices); // Padding.cpp
   std::optional<Val> evalChosenRead(const Scalar &s);
   Val loadRegister(BufferId buffer, const std::vector<Val> &indices);
   void storeRegister(BufferId buffer, const std::vector<Val> &indices, const Val &value);
@@ -221,6 +223,7 @@ private:
   std::vector<StreamedVector> tile;     // its stores past the caches, which follow its loads
   std::set<BufferId> storedOnce;        // by one of its statements
   std::vector<std::vector<Turn>> turns; // of an Unroll loop: the stores of each
+  std::map<llvm::Constant *, llvm::GlobalVariable *> paddings;
   Diagnostics errors;
 
   // Of the phase that is being emitted.

@@ -280,6 +280,17 @@ bool Emitter::wholeLines(Value *elements) const {
          llvm::Log2_64(kLineBytes / 4);
 }
 
+/// Elements side by side, from a place on.
+void Emitter::storeVector(BufferId id, Value *stored, const Place &first) {
+  const DType t = kernel.buffers[id].type;
+  const llvm::Align align(sizeInBytes(t));
+  Value *pointer = b.CreateGEP(elementInMemory(b, t), first.base, first.index.v);
+  if (streamed[id] && hooks.streams(stored->getType()))
+    storeStreamed({id, stored, pointer, wholeLines(first.index.v) ? first.base : pointer, align});
+  else
+    b.CreateAlignedStore(stored, pointer, align);
+}
+
 /// A vector of the buffer past the caches, if it begins where a line does or its loop goes along one stretch.
 void Emitter::storeStreamed(const StreamedVector &vector) {
   constexpr size_t kTile = 16; // of 32 registers

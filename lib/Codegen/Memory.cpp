@@ -173,17 +173,6 @@ void Emitter::emitAhead(const Stmt &loop) {
   forget();
 }
 
-/// Elements side by side, from a place on.
-void Emitter::storeVector(BufferId id, Value *stored, const Place &first) {
-  const DType t = kernel.buffers[id].type;
-  const llvm::Align align(sizeInBytes(t));
-  Value *pointer = b.CreateGEP(elementInMemory(b, t), first.base, first.index.v);
-  if (streamed[id] && hooks.streams(stored->getType()))
-    storeStreamed({id, stored, pointer, wholeLines(first.index.v) ? first.base : pointer, align});
-  else
-    b.CreateAlignedStore(stored, pointer, align);
-}
-
 void Emitter::store(BufferId id, const std::vector<Val> &indices, const Val &value) {
   const GirBuffer &buffer = kernel.buffers[id];
   if (buffer.level == MemLevel::Register)
@@ -284,6 +273,9 @@ Val Emitter::evalReadIf(const Scalar &s) {
   if (!indicesRead)
     indices = evalAll(s.args, 2);
   const bool fromRegister = kernel.buffers[s.index].level == MemLevel::Register;
+  if (!indicesRead && !fromRegister)
+    if (std::optional<Val> padded = evalPadded(s, p, otherwise, indices))
+      return *padded;
 
   if (threads && !readsAnyway(s)) {
     auto *then = llvm::BasicBlock::Create(context, "read", function);
