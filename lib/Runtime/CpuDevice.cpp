@@ -11,13 +11,13 @@ namespace {
 
 class CpuDevice final : public Device {
 public:
-  fusert_status load(const bundle::Program &p, const std::vector<bundle::Weight> &w) override {
+  fusert_status load(const bundle::Program &p, const bundle::Model &model) override {
     if (levelOfTarget(p.target) > cpuLevel())
       return fail(FUSERT_UNSUPPORTED, "the program for '" + p.target +
                                           "' needs a newer processor: this one is x86-64-v" +
                                           std::to_string(cpuLevel()));
     code.program = &p;
-    weights = &w;
+    weights = &model.weights;
     if (!p.images.empty()) // a model of copies and branches alone has no kernels
       FUSERT_TRY(image.load(p.images.front().code));
     for (const bundle::Kernel &k : p.kernels) {

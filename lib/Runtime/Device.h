@@ -76,9 +76,8 @@ struct QueueOptions {
 class Device {
 public:
   virtual ~Device() = default;
-  /// Loads the code and uploads the weights. `program` and `weights` outlive the device.
-  virtual fusert_status load(const bundle::Program &program,
-                             const std::vector<bundle::Weight> &weights) = 0;
+  /// Loads the code and uploads the weights. `program`, one of the model's, and `model` outlive the device.
+  virtual fusert_status load(const bundle::Program &program, const bundle::Model &model) = 0;
   /// After a load() that the driver is too old for: the lowest version that would do; 0: that was not the reason.
   virtual int32_t driverNeeded() const { return 0; }
   virtual bool hostMemory() const = 0; // kernels read and write host memory

@@ -63,15 +63,14 @@ GpuDevice::~GpuDevice() {
     api->releaseContext(device);
 }
 
-fusert_status GpuDevice::load(const bundle::Program &p,
-                              const std::vector<bundle::Weight> &weights) {
+fusert_status GpuDevice::load(const bundle::Program &p, const bundle::Model &model) {
   program = &p;
   FUSERT_TRY(openDevice());
   CurrentGpu current(*this);
   FUSERT_TRY(check(current.error(), "making the device current"));
   if (!p.images.empty())
     FUSERT_TRY(loadModule());
-  return uploadWeights(weights);
+  return uploadWeights(model);
 }
 
 fusert_status GpuDevice::loadModule() {

@@ -12,8 +12,7 @@ public:
   GpuDevice(GpuVendor vendor, int32_t ordinal) : vendor(vendor), ordinal(ordinal) {}
   ~GpuDevice() override;
 
-  fusert_status load(const bundle::Program &program,
-                     const std::vector<bundle::Weight> &weights) override;
+  fusert_status load(const bundle::Program &program, const bundle::Model &model) override;
   int32_t driverNeeded() const override { return neededVersion; }
   bool hostMemory() const override { return false; }
   void *weight(int32_t index) const override {
@@ -46,7 +45,7 @@ private:
   fusert_status openDevice();
   fusert_status loadModule();
   fusert_status findGridEntries();
-  fusert_status uploadWeights(const std::vector<bundle::Weight> &weights);
+  fusert_status uploadWeights(const bundle::Model &model);
   fusert_status findNvidiaMemory(const void *p, const std::string &what, bool &ofDevice) const;
   fusert_status findAmdMemory(const void *p, const std::string &what, bool &ofDevice) const;
   fusert_status onDevice(int which, const std::string &what) const;

@@ -5,7 +5,8 @@
 
 namespace fusec::rt {
 
-fusert_status GpuDevice::uploadWeights(const std::vector<bundle::Weight> &weights) {
+fusert_status GpuDevice::uploadWeights(const bundle::Model &model) {
+  const std::vector<bundle::Weight> &weights = model.weights;
   std::vector<bool> used(weights.size(),
                          false); // other programs of the bundle may have weights of their own
   for (const bundle::Tensor &t : program->tensors)

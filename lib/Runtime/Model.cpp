@@ -34,7 +34,7 @@ fusert_status Model::load(const fusert_load_options &options, const std::string 
     return fail(FUSERT_UNSUPPORTED,
                 where + ": this runtime has no device for target '" + program->target + "'");
   device = kind->make(options.device);
-  return device->load(*program, content.weights);
+  return device->load(*program, content);
 }
 
 fusert_status Model::choose(const char *target) {
@@ -85,7 +85,7 @@ fusert_status Model::loadBest(const DeviceKind &kind, int32_t ordinal) {
   for (const bundle::Program *p : candidates) {
     program = p;
     device = kind.make(ordinal);
-    const fusert_status status = device->load(*p, content.weights);
+    const fusert_status status = device->load(*p, content);
     const int32_t needed = status == FUSERT_UNAVAILABLE ? device->driverNeeded() : 0;
     if (status != FUSERT_UNSUPPORTED && needed == 0)
       return status;

@@ -14,7 +14,7 @@ namespace {
 
 class SimDevice final : public Device {
 public:
-  fusert_status load(const bundle::Program &p, const std::vector<bundle::Weight> &w) override;
+  fusert_status load(const bundle::Program &p, const bundle::Model &model) override;
   bool hostMemory() const override { return true; }
   void *weight(int32_t index) const override {
     return const_cast<uint8_t *>((*weights)[index].bytes);
@@ -247,9 +247,9 @@ fusert_status checkLimits(const bundle::Program &p, const bundle::Kernel &k) {
   return FUSERT_OK;
 }
 
-fusert_status SimDevice::load(const bundle::Program &p, const std::vector<bundle::Weight> &w) {
+fusert_status SimDevice::load(const bundle::Program &p, const bundle::Model &model) {
   program = &p;
-  weights = &w;
+  weights = &model.weights;
   if (!p.images.empty())
     FUSERT_TRY(code.load(p.images.front().code));
   for (const bundle::Kernel &k : p.kernels) {
