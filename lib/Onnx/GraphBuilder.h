@@ -134,6 +134,8 @@ private:
   ValueId mainValue(const std::string &name, DType type, Shape shape);
   Status graphOutputs(const onnx::GraphProto &proto, const NameScope &scope);
   bool noteImplied(const DimExpr &size, const std::function<void(Symbol &)> &restrict);
+  bool contradicts(const DeclaredType &declared, const Value &value) const;
+  std::string declaredText(const DeclaredType &declared) const;
   /// Warns of types and shapes that the nodes around the current frame contradict.
   void checkDeclarations(const std::map<std::string, DeclaredType> &declared);
   void addOutput(const std::string &name, ValueId id);

@@ -10,6 +10,31 @@ namespace fusec {
 
 constexpr size_t kMostWarnings = 20;
 
+bool GraphBuilder::contradicts(const DeclaredType &declared, const Value &value) const {
+  if (declared.type && *declared.type != value.type)
+    return true;
+  if (!declared.hasShape)
+    return false;
+  if (declared.dims.size() != value.shape.size())
+    return true;
+  for (size_t i = 0; i < value.shape.size(); ++i) {
+    if (!declared.dims[i])
+      continue;
+    DimExpr::Range difference = (*declared.dims[i] - value.shape[i]).range(graph.symbols);
+    if (difference.min > 0 || difference.max < 0)
+      return true;
+  }
+  return false;
+}
+
+std::string GraphBuilder::declaredText(const DeclaredType &declared) const {
+  std::string dims;
+  for (const auto &dim : declared.dims)
+    dims += (dims.empty() ? "" : ",") + (dim ? dim->str(graph.symbols) : std::string("?"));
+  return (declared.type ? std::string(fusec::name(*declared.type)) : "?") +
+         (declared.hasShape ? "[" + dims + "]" : "");
+}
+
 void GraphBuilder::checkDeclarations(const std::map<std::string, DeclaredType> &declared) {
   if (staleSizes)
     return;
@@ -18,21 +43,10 @@ void GraphBuilder::checkDeclarations(const std::map<std::string, DeclaredType> &
     if (found == frame->scope->names.end() || found->second < 0)
       continue;
     const Value &v = graph.value(found->second);
-    bool wrong = type.hasShape && type.dims.size() != v.shape.size();
-    for (size_t i = 0; type.hasShape && !wrong && i < v.shape.size(); ++i) {
-      if (!type.dims[i])
-        continue;
-      DimExpr::Range difference = (*type.dims[i] - v.shape[i]).range(graph.symbols);
-      wrong = difference.min > 0 || difference.max < 0;
-    }
-    if (!wrong && (!type.type || *type.type == v.type))
+    if (!contradicts(type, v))
       continue;
-    std::string dims;
-    for (const auto &dim : type.dims)
-      dims += (dims.empty() ? "" : ",") + (dim ? dim->str(graph.symbols) : std::string("?"));
     Diagnostic d{Diag::WrongDeclaration, where("tensor '" + frame->prefix + name + "'"),
-                 "the model declares " + (type.type ? std::string(fusec::name(*type.type)) : "?") +
-                     (type.hasShape ? "[" + dims + "]" : "") + ", its nodes make " +
+                 "the model declares " + declaredText(type) + ", its nodes make " +
                      typeText(v, graph.symbols) +
                      ", which holds; other sizes of the inputs are given with --shape"};
     // The body of a loop may be imported more than once.

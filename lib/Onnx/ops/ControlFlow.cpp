@@ -11,27 +11,13 @@ namespace {
 /// The type of value `id` as a region's output.
 TypedShape typeOf(NodeImporter &n, ValueId id) { return {n.typeOf(id), n.shapeOf(id)}; }
 
-Status ifOp(NodeImporter &n) {
-  if (n.type(0) != DType::Bool)
-    return n.mismatch("the condition must be one bool");
-  FUSEC_CHECK(n.oneElement(0, "the condition must be one bool"));
-  const onnx::GraphProto *thenGraph = n.attrGraph("then_branch"),
-                         *elseGraph = n.attrGraph("else_branch");
-  if (!thenGraph || !elseGraph)
-    return success(); // recorded in n.errors
+/// An If whose condition is a run-time value: both branches become regions.
+Status bothBranches(NodeImporter &n, const onnx::GraphProto &thenGraph,
+                    const onnx::GraphProto &elseGraph) {
   GraphBuilder &builder = n.graphBuilder();
-  if (auto condition = n.ints(0)) {
-    FUSEC_TRY(auto outputs,
-              builder.inlineSubgraph((*condition)[0] ? *thenGraph : *elseGraph, {}, n.name()));
-    if (outputs.size() != n.numOutputs())
-      return n.fail(Diag::BadGraph, "the branch makes another number of outputs than the node has");
-    for (size_t i = 0; i < outputs.size(); ++i)
-      n.result(i, outputs[i]);
-    return success();
-  }
   // Both, so that what one branch lacks does not hide what the other one lacks.
-  auto thenResult = builder.importSubgraph(*thenGraph, {}, n.name());
-  auto elseResult = builder.importSubgraph(*elseGraph, {}, n.name());
+  auto thenResult = builder.importSubgraph(thenGraph, {}, n.name());
+  auto elseResult = builder.importSubgraph(elseGraph, {}, n.name());
   Diagnostics refused;
   for (auto *branch : {&thenResult, &elseResult})
     if (!branch->ok())
@@ -61,6 +47,26 @@ Status ifOp(NodeImporter &n) {
   regions.push_back(std::move(thenRegion));
   regions.push_back(std::move(elseRegion));
   return n.finish(OpKind::If, {n.reshape(n.id(0), {})}, {}, std::move(outs), std::move(regions));
+}
+
+Status ifOp(NodeImporter &n) {
+  if (n.type(0) != DType::Bool)
+    return n.mismatch("the condition must be one bool");
+  FUSEC_CHECK(n.oneElement(0, "the condition must be one bool"));
+  const onnx::GraphProto *thenGraph = n.attrGraph("then_branch"),
+                         *elseGraph = n.attrGraph("else_branch");
+  if (!thenGraph || !elseGraph)
+    return success(); // recorded in n.errors
+  if (auto condition = n.ints(0)) {
+    FUSEC_TRY(auto outputs, n.graphBuilder().inlineSubgraph(
+                                (*condition)[0] ? *thenGraph : *elseGraph, {}, n.name()));
+    if (outputs.size() != n.numOutputs())
+      return n.fail(Diag::BadGraph, "the branch makes another number of outputs than the node has");
+    for (size_t i = 0; i < outputs.size(); ++i)
+      n.result(i, outputs[i]);
+    return success();
+  }
+  return bothBranches(n, *thenGraph, *elseGraph);
 }
 
 /// Whether `id` is the region's input `index`, passed on by any number of Identity nodes.
