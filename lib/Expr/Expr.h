@@ -23,7 +23,8 @@ struct Tensor {
   TensorKind kind = TensorKind::Temp;
   DType type = DType::F32;
   Shape shape;
-  ConstantRef constant; // kind == Constant
+  ConstantRef constant;               // kind == Constant
+  ConstantRef defaultValue = nullptr; // of an input that a run may leave out: what it is then
 };
 
 struct Axis {

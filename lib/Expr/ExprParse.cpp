@@ -48,6 +48,11 @@ private:
       t.kind = kind == "input"  ? TensorKind::Input
                : kind == "temp" ? TensorKind::Temp
                                 : TensorKind::Output;
+      if (t.kind == TensorKind::Input && in.accept("default")) {
+        if (!isStatic(t.shape))
+          return in.error("a default value has a fixed shape");
+        FUSEC_TRY(t.defaultValue, parseConstantData(in, t.type, staticDims(t.shape), store));
+      }
     } else if (kind == "constant") {
       t.kind = TensorKind::Constant;
       if (!isStatic(t.shape))

@@ -84,6 +84,8 @@ private:
            " " + std::string(kKinds[static_cast<int>(t.kind)]);
     if (t.constant)
       out += " " + constantDataText(t.constant, store);
+    if (t.defaultValue)
+      out += " default " + constantDataText(t.defaultValue, store);
     out += "\n";
   }
 

@@ -56,12 +56,12 @@ private:
         notNegative(d, "%" + t.name, "a dimension");
       if ((t.kind == TensorKind::Constant) != (t.constant != nullptr))
         fail("%" + t.name, "constants have data, other tensors have none");
-      if (t.constant) {
-        written[i] = true;
-        if (t.constant->type != t.type ||
-            Shape(t.constant->dims.begin(), t.constant->dims.end()) != t.shape)
+      if (t.defaultValue && t.kind != TensorKind::Input)
+        fail("%" + t.name, "only an input has a default value");
+      written[i] = written[i] || t.constant;
+      for (const ConstantRef &c : {t.constant, t.defaultValue})
+        if (c && (c->type != t.type || Shape(c->dims.begin(), c->dims.end()) != t.shape))
           fail("%" + t.name, "type or shape differs from that of its data");
-      }
     }
   }
 

@@ -42,7 +42,7 @@ public:
       Tensor tensor = from.tensors[t];
       tensor.name = "t" + std::to_string(it->second);
       tensor.kind = kind;
-      tensor.constant = nullptr;
+      tensor.constant = tensor.defaultValue = nullptr;
       program.tensors.push_back(std::move(tensor));
     }
     return it->second;

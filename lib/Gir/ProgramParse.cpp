@@ -55,10 +55,12 @@ private:
     FUSEC_TRY(auto type, parseType(in, program.symbols));
     t.type = type.first;
     t.shape = std::move(type.second);
-    if (t.kind == TensorKind::Constant) {
+    const bool hasDefault = t.kind == TensorKind::Input && in.accept("default");
+    if (t.kind == TensorKind::Constant || hasDefault) {
       if (!isStatic(t.shape))
         return in.error("a constant has a fixed shape");
-      FUSEC_TRY(t.constant, parseConstantData(in, t.type, staticDims(t.shape), store));
+      FUSEC_TRY(ConstantRef data, parseConstantData(in, t.type, staticDims(t.shape), store));
+      (hasDefault ? t.defaultValue : t.constant) = std::move(data);
     }
     if (!tensorIds.emplace(t.name, static_cast<TensorId>(program.tensors.size())).second)
       return in.error("%" + t.name + " is defined twice");

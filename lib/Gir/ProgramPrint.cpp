@@ -63,6 +63,8 @@ private:
            typeText(t.type, t.shape, program.symbols);
     if (t.kind == TensorKind::Constant)
       out += " " + constantDataText(dataOf(program, id), store);
+    if (t.defaultValue)
+      out += " default " + constantDataText(t.defaultValue, store);
     out += "\n";
   }
 

@@ -18,6 +18,8 @@ public:
       const bool isPacked = program.packed.count(id) != 0;
       need((t.kind == TensorKind::Constant) == (isPacked != (t.constant != nullptr)),
            "constants, and no others, have data", t.name);
+      need(!t.defaultValue || t.kind == TensorKind::Input, "only inputs have a default value",
+           t.name);
     }
     names.clear();
     for (const GirKernel &k : program.kernels) {

@@ -41,6 +41,7 @@ struct Value {
   /// Elements (row-major) of a small integer or bool tensor that depends on symbols only, such as the result of
   /// Shape; empty when not known. An annotation: the value still has its producer.
   std::vector<DimExpr> known;
+  ConstantRef defaultValue = nullptr; // of a graph input that a run may leave out: what it is then
 };
 
 struct Region;

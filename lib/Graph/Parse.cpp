@@ -26,6 +26,12 @@ public:
     while (in.accept("input")) {
       FUSEC_TRY(ValueId id, definition());
       graph.body.inputs.push_back(id);
+      if (in.accept("default")) {
+        Value &v = graph.value(id);
+        if (!isStatic(v.shape))
+          return in.error("a default value has a fixed shape");
+        FUSEC_TRY(v.defaultValue, parseConstantData(in, v.type, staticDims(v.shape), store));
+      }
     }
     FUSEC_CHECK(regionBody(graph.body, 0));
     if (!in.atEnd())

@@ -34,8 +34,10 @@ public:
     for (const Value &v : graph.values)
       if (v.constant)
         out += "constant %" + nameToText(v.name) + " = " + constantText(v.constant) + "\n";
-    for (ValueId id : graph.body.inputs)
-      out += "input " + typed(id) + "\n";
+    for (ValueId id : graph.body.inputs) {
+      const ConstantRef &c = graph.value(id).defaultValue;
+      out += "input " + typed(id) + (c ? " default " + constantDataText(c, store) : "") + "\n";
+    }
     regionBody(graph.body, "");
     return std::move(out);
   }

@@ -47,6 +47,7 @@ private:
 
   void checkValues() {
     std::unordered_set<std::string_view> names;
+    const std::unordered_set<ValueId> inputs(g.body.inputs.begin(), g.body.inputs.end());
     for (size_t i = 0; i < g.values.size(); ++i) {
       const Value &v = g.values[i];
       if (v.name.empty() || !names.insert(v.name).second)
@@ -64,6 +65,10 @@ private:
           fail("value '" + v.name + "'", "its shape uses a symbol that the graph does not have");
       if (!v.known.empty() && !numElements(v.shape).isConst(static_cast<int64_t>(v.known.size())))
         fail("value '" + v.name + "'", "known elements do not fit the shape");
+      if (v.defaultValue &&
+          (v.constant || v.defaultValue->type != v.type || !isStatic(v.shape) ||
+           staticDims(v.shape) != v.defaultValue->dims || !inputs.count(static_cast<ValueId>(i))))
+        fail("value '" + v.name + "'", "only an input has a default value, of its type and shape");
       if (v.constant) {
         defined[i] = true;
         if (v.constant->type != v.type || !isStatic(v.shape) ||

@@ -64,7 +64,8 @@ Result<std::vector<NamedTensor>> interpret(const ExprProgram &program,
                                            const std::vector<NamedTensor> &inputs) {
   std::vector<TensorValue> values;
   for (TensorId id : program.inputs) {
-    FUSEC_TRY(TensorValue v, findInput(inputs, program.tensors[static_cast<size_t>(id)].name));
+    const Tensor &t = program.tensors[static_cast<size_t>(id)];
+    FUSEC_TRY(TensorValue v, findInput(inputs, t.name, t.defaultValue));
     values.push_back(std::move(v));
   }
   FUSEC_TRY(std::vector<TensorValue> results, evaluate(program, values));

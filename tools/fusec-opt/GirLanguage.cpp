@@ -36,7 +36,8 @@ Result<std::vector<NamedTensor>> interpret(const GirProgram &program,
                                            const std::vector<NamedTensor> &inputs) {
   std::vector<ConstantRef> values;
   for (TensorId id : program.inputs) {
-    FUSEC_TRY(TensorValue v, findInput(inputs, program.tensors[static_cast<size_t>(id)].name));
+    const Tensor &t = program.tensors[static_cast<size_t>(id)];
+    FUSEC_TRY(TensorValue v, findInput(inputs, t.name, t.defaultValue));
     values.push_back(toConstant(v));
   }
   FUSEC_TRY(std::vector<ConstantRef> results, evaluate(program, values));

@@ -25,7 +25,8 @@ Result<std::vector<NamedTensor>>
 interpret(const Graph &graph, const std::vector<NamedTensor> &inputs, bool roundEachValue) {
   std::vector<TensorValue> values;
   for (ValueId id : graph.body.inputs) {
-    FUSEC_TRY(TensorValue v, findInput(inputs, graph.value(id).name));
+    const Value &given = graph.value(id);
+    FUSEC_TRY(TensorValue v, findInput(inputs, given.name, given.defaultValue));
     values.push_back(std::move(v));
   }
   GraphInterpreterOptions options;

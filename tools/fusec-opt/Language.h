@@ -89,6 +89,7 @@ Result<std::unique_ptr<Program>> parseDump(const std::string &text, const std::s
                                            const ConstantStore &store);
 
 /// The tensor called `name`, or a diagnostic.
-Result<TensorValue> findInput(const std::vector<NamedTensor> &inputs, const std::string &name);
+Result<TensorValue> findInput(const std::vector<NamedTensor> &inputs, const std::string &name,
+                              const ConstantRef &defaultValue);
 
 } // namespace fusec::opt

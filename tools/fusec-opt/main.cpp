@@ -26,10 +26,13 @@ const std::vector<Language> &languages() {
   return list;
 }
 
-Result<TensorValue> findInput(const std::vector<NamedTensor> &inputs, const std::string &name) {
+Result<TensorValue> findInput(const std::vector<NamedTensor> &inputs, const std::string &name,
+                              const ConstantRef &defaultValue) {
   for (const NamedTensor &t : inputs)
     if (t.name == name)
       return t.value;
+  if (defaultValue)
+    return toTensorValue(*defaultValue);
   return Diagnostic{Diag::BadOption, "--input", "no value is given for input '" + name + "'"};
 }
 

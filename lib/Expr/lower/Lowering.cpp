@@ -82,7 +82,8 @@ std::string Lowering::uniqueName(const std::string &base) {
 Result<ExprProgram> Lowering::run() {
   for (ValueId id : graph.body.inputs) {
     const Value &v = graph.value(id);
-    tensorOf[id] = program.addTensor({v.name, TensorKind::Input, v.type, v.shape, nullptr});
+    tensorOf[id] =
+        program.addTensor({v.name, TensorKind::Input, v.type, v.shape, nullptr, v.defaultValue});
     program.inputs.push_back(tensorOf[id]);
   }
   for (ValueId id : graph.body.outputs)
