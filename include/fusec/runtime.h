@@ -162,6 +162,10 @@ typedef struct {
   fusert_dtype type;
   int32_t rank;
   const fusert_dim *dims; /* [rank] */
+  /* 1: an input that a run may leave out, for it has a value of its own then, as the model's initialiser of the same
+   * name says; else 0. */
+  int32_t has_default;
+  int32_t reserved;
 } fusert_value_info;
 
 typedef struct {
@@ -241,8 +245,8 @@ typedef struct {
   const int64_t *dims;
 } fusert_shape;
 
-/* Shapes of all inputs, in order. Needed once where a dimension is symbolic; allowed again at any time. A failed
- * call leaves the shapes as they were. */
+/* Shapes of all inputs, in order; those with a default value have fixed ones. Needed once where a dimension is
+ * symbolic; allowed again at any time. A failed call leaves the shapes as they were. */
 FUSERT_API fusert_status fusert_set_shapes(fusert_context context, const fusert_shape *shapes,
                                            size_t count);
 /* The same by the symbols' values, in the order of the model's symbols. */
@@ -261,7 +265,8 @@ FUSERT_API fusert_status fusert_workspace_bytes(fusert_context context, size_t *
 FUSERT_API fusert_status fusert_set_workspace(fusert_context context, void *memory, size_t bytes);
 
 /* Buffers of the context's own, made at the first call: host memory, filled or read by the caller. They begin with
- * pages, large ones with huge pages, unless they come from a caller's allocator. */
+ * pages, large ones with huge pages, unless they come from a caller's allocator. That of an input with a default value
+ * holds this until the caller writes something else. */
 FUSERT_API fusert_status fusert_input_buffer(fusert_context context, size_t index, void **data,
                                              size_t *bytes);
 FUSERT_API fusert_status fusert_output_buffer(fusert_context context, size_t index, void **data,
@@ -271,7 +276,7 @@ FUSERT_API fusert_status fusert_output_buffer(fusert_context context, size_t ind
  * Kernels that move more than they compute take up to twice as long where an output begins 64 to 256 bytes further on
  * in its page than an input does, as memory from malloc may: loads wait for stores whose addresses end alike. */
 typedef struct {
-  void *data;   /* null: the context's own buffer, or no elements */
+  void *data;   /* null: the context's own buffer, an input's default value, or no elements */
   size_t bytes; /* exactly the tensor's size under the shapes set */
 } fusert_buffer;
 

@@ -26,6 +26,21 @@ bool usableName(const std::string &name) {
   return !name.empty() && name.size() <= (64 << 10) && name.find('\0') == std::string::npos;
 }
 
+/// The data of a constant, or of an input that a run leaves out.
+Status weightFits(const Model &model, int32_t weight, DType type, const std::vector<DimCode> &shape,
+                  const std::string &place) {
+  if (weight < 0 || static_cast<size_t>(weight) >= model.weights.size())
+    return bad(place, "the weight's index is out of range");
+  const Weight &w = model.weights[weight];
+  for (const DimCode &d : shape)
+    if (!d.isConst())
+      return bad(place, "the dimensions of what has a weight must be constants");
+  auto elements = evaluateElements(type, shape, {});
+  if (w.type != type || !elements || w.sizeBytes != *elements * sizeInBytes(type))
+    return bad(place, "type and shape do not agree with the weight's type and size");
+  return success();
+}
+
 /// Checks one program; `where` tells the place in messages.
 class ProgramChecker {
 public:
@@ -146,15 +161,7 @@ private:
           return bad(place, "only a constant has a weight");
         continue;
       }
-      if (t.weight < 0 || static_cast<size_t>(t.weight) >= model.weights.size())
-        return bad(place, "the weight's index is out of range");
-      const Weight &w = model.weights[t.weight];
-      for (const DimCode &d : t.shape)
-        if (!d.isConst())
-          return bad(place, "a constant's dimensions must be constants");
-      if (w.type != t.type ||
-          w.sizeBytes != *evaluateElements(t.type, t.shape, {}) * sizeInBytes(t.type))
-        return bad(place, "type and shape do not agree with the weight's type and size");
+      FUSEC_CHECK(weightFits(model, t.weight, t.type, t.shape, place));
     }
     return success();
   }
@@ -347,6 +354,11 @@ Status values(const Model &model, const std::vector<Value> &list, const char *si
     for (const DimCode &d : v.shape)
       if (!d.valid(model.symbols.size()))
         return bad(place, "a dimension is malformed");
+    if (v.weight == -1)
+      continue;
+    if (&list != &model.inputs)
+      return bad(place, "only an input has a default value");
+    FUSEC_CHECK(weightFits(model, v.weight, v.type, v.shape, place));
   }
   return success();
 }

@@ -41,7 +41,7 @@ template <typename Vec> std::vector<Copy> copies(const Vec *v) {
 template <typename Vec> std::vector<Value> values(const Vec *v) {
   std::vector<Value> out;
   each(v, [&](const fb::Value *x) {
-    out.push_back({text(x->name()), static_cast<DType>(x->type()), exprs(x->shape())});
+    out.push_back({text(x->name()), static_cast<DType>(x->type()), exprs(x->shape()), x->weight()});
   });
   return out;
 }

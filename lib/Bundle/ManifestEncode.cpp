@@ -74,7 +74,7 @@ private:
   values(const std::vector<Value> &in) {
     return list<fb::Value>(in, [&](const Value &v) {
       auto name = fb.CreateString(v.name);
-      return fb::CreateValue(fb, name, static_cast<uint8_t>(v.type), exprList(v.shape));
+      return fb::CreateValue(fb, name, static_cast<uint8_t>(v.type), exprList(v.shape), v.weight);
     });
   }
   auto copies(const std::vector<Copy> &in) {

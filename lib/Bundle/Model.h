@@ -18,6 +18,8 @@ struct Value {
   std::string name;
   DType type = DType::F32;
   std::vector<DimCode> shape;
+  /// Of an input that a run may leave out, what it is then: index into Model::weights.
+  int32_t weight = -1;
 };
 
 struct Tensor {

@@ -8,6 +8,7 @@
 #include "Support/Hash.h"
 #include "fusec/bundle_format.h"
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 
@@ -32,14 +33,26 @@ Status giveBytes(const Model &model, size_t w, const GiveWeight &give, const Tak
   return take(weight.bytes, static_cast<size_t>(weight.sizeBytes));
 }
 
-/// Replaces equal weights by the first of them, drops those that no tensor uses, and gives each other one its place.
+/// The numbers of weights that tensors and inputs have.
+std::vector<int32_t *> weightUses(Model &model) {
+  std::vector<int32_t *> uses;
+  for (Value &v : model.inputs)
+    if (v.weight >= 0)
+      uses.push_back(&v.weight);
+  for (Program &p : model.programs)
+    for (Tensor &t : p.tensors)
+      if (t.kind == TensorKind::Constant)
+        uses.push_back(&t.weight);
+  return uses;
+}
+
+/// Replaces equal weights by the first of them, drops those that nothing uses, and gives each other one its place.
 Result<WeightPlaces> placeWeights(Model &model, const GiveWeight &give) {
   static const uint8_t zeros[FUSEC_WEIGHT_ALIGN] = {};
   std::vector<bool> used(model.weights.size(), false);
-  for (const Program &p : model.programs)
-    for (const Tensor &t : p.tensors)
-      if (t.kind == TensorKind::Constant)
-        used[t.weight] = true;
+  const std::vector<int32_t *> uses = weightUses(model);
+  for (const int32_t *weight : uses)
+    used[*weight] = true;
   std::map<std::pair<Hash128, DType>, int32_t> known; // 128 bits: equal hashes mean equal bytes
   std::vector<int32_t> newIndex(model.weights.size(), -1);
   std::vector<Weight> kept;
@@ -71,10 +84,8 @@ Result<WeightPlaces> placeWeights(Model &model, const GiveWeight &give) {
   }
   places.digests = chunks.finish();
   model.weights = std::move(kept);
-  for (Program &p : model.programs)
-    for (Tensor &t : p.tensors)
-      if (t.kind == TensorKind::Constant)
-        t.weight = newIndex[t.weight];
+  for (int32_t *weight : uses)
+    *weight = newIndex[*weight];
   return places;
 }
 
@@ -155,7 +166,10 @@ Layout layOut(const Model &model, WeightPlaces weights, const SecretKey *key) {
   fusec_bundle_header &h = out.header;
   std::memcpy(h.magic, FUSEC_BUNDLE_MAGIC, sizeof h.magic);
   h.version = FUSEC_FORMAT_VERSION;
-  h.min_runtime = 1;
+  const auto &in = model.inputs;
+  const bool defaults =
+      std::any_of(in.begin(), in.end(), [](const Value &v) { return v.weight >= 0; });
+  h.min_runtime = defaults ? 2 : 1;
   h.endian_tag = FUSEC_ENDIAN_TAG;
   h.pointer_bytes = 8;
   h.section_count = static_cast<uint32_t>(out.sections.size());

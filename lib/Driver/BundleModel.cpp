@@ -144,11 +144,19 @@ BundleModel bundleModel(const CompileState &state) {
     return bundle::Value{first.tensors[t].name, first.tensors[t].type,
                          dimCodes(first.tensors[t].shape)};
   };
-  for (TensorId t : first.inputs)
+  std::map<Hash128, int32_t> weightOf;
+  for (TensorId t : first.inputs) {
     model.inputs.push_back(value(t));
+    if (const ConstantRef &c = first.tensors[t].defaultValue) {
+      const auto next = static_cast<int32_t>(model.weights.size());
+      const auto [it, isNew] = weightOf.emplace(c->digest, next);
+      if (isNew)
+        model.weights.push_back({c->type, c->bytes, c->sizeBytes});
+      model.inputs.back().weight = it->second;
+    }
+  }
   for (TensorId t : first.outputs)
     model.outputs.push_back(value(t));
-  std::map<Hash128, int32_t> weightOf;
   for (const TargetState &target : state.targets)
     model.programs.push_back(bundleProgram(target, weightOf, made));
   return made;

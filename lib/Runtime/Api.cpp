@@ -94,6 +94,7 @@ fusert_status valueInfo(const bundle::Value &v, const Model::ValueText &text,
   info.type = static_cast<fusert_dtype>(v.type);
   info.rank = static_cast<int32_t>(v.shape.size());
   info.dims = text.dims.data();
+  info.has_default = v.weight >= 0;
   return writeInfo(info, out);
 }
 

@@ -6,6 +6,7 @@
 #include "Runtime/FpEnvironment.h"
 
 #include <algorithm>
+#include <cstring>
 #include <set>
 
 namespace fusec::rt {
@@ -163,8 +164,11 @@ fusert_status Context::ownBuffer(bool input, size_t index, void **data, size_t *
     return fail(FUSERT_INVALID_ARGUMENT, "no such " + std::string(input ? "input" : "output"));
   Slot &s = side[index];
   *bytes = plan->tensorBytes[s.tensor];
-  if (!s.own.data())
+  if (!s.own.data()) {
     FUSERT_TRY(s.own.allocate(memory, *bytes));
+    if (const int32_t weight = input ? model->content.inputs[index].weight : -1; weight >= 0)
+      std::memcpy(s.own.data(), model->content.weights[weight].bytes, *bytes);
+  }
   *data = s.own.data();
   return FUSERT_OK;
 }
@@ -197,6 +201,9 @@ fusert_status Context::resolve(std::vector<Slot> &slots, const fusert_buffer *bu
         return fail(FUSERT_INVALID_ARGUMENT, "the buffer of '" +
                                                  model->program->tensors[s.tensor].name +
                                                  "' is not aligned to its element type");
+    } else if (const int32_t weight = input ? model->content.inputs[i].weight : -1;
+               bytes > 0 && weight >= 0 && !s.own.data()) {
+      p = model->device->weight(weight);
     } else if (bytes > 0) {
       size_t n;
       FUSERT_TRY(ownBuffer(input, i, &p, &n));

@@ -12,6 +12,9 @@ fusert_status GpuDevice::uploadWeights(const bundle::Model &model) {
   for (const bundle::Tensor &t : program->tensors)
     if (t.weight >= 0)
       used[t.weight] = true;
+  for (const bundle::Value &v : model.inputs)
+    if (v.weight >= 0)
+      used[v.weight] = true;
   uint64_t total = 0;
   for (size_t i = 0; i < weights.size(); ++i) {
     weightOffsets.push_back(total);

@@ -38,7 +38,8 @@ std::string jsonValues(const std::vector<Session::Value> &values) {
   };
   auto value = [&](const Session::Value &v) {
     return "{\"name\":" + jsonString(v.name) + ",\"type\":\"" + std::string(fusec::name(v.type)) +
-           "\",\"shape\":[" + join(v.dims, ",", dim) + "]}";
+           "\",\"shape\":[" + join(v.dims, ",", dim) +
+           (v.hasDefault ? "],\"optional\":true}" : "]}");
   };
   return "[" + join(values, ",", value) + "]";
 }
@@ -84,9 +85,9 @@ void printJson(const Session &s) {
 void printValues(const char *side, const std::vector<Session::Value> &values) {
   auto dim = [](const Session::Value::Dim &d) { return d.text; };
   for (const Session::Value &v : values)
-    std::printf("%s %s: %s [%s]\n", side, printable(v.name).c_str(),
+    std::printf("%s %s: %s [%s]%s\n", side, printable(v.name).c_str(),
                 std::string(fusec::name(v.type)).c_str(),
-                printable(join(v.dims, ", ", dim)).c_str());
+                printable(join(v.dims, ", ", dim)).c_str(), v.hasDefault ? ", optional" : "");
 }
 
 /// "cubin for drivers of CUDA 13.0 and newer"

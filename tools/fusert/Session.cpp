@@ -42,7 +42,7 @@ int64_t parseInteger(const std::string &text, const std::string &option) {
 }
 
 Session::Value describe(const fusert_value_info &info) {
-  Session::Value v{info.name, static_cast<fusec::DType>(info.type), {}};
+  Session::Value v{info.name, static_cast<fusec::DType>(info.type), {}, info.has_default != 0};
   for (int32_t d = 0; d < info.rank; ++d) {
     const fusert_dim &dim = info.dims[d];
     const bool constant = dim.min == dim.max && dim.text == std::to_string(dim.min);
@@ -206,7 +206,10 @@ void Session::setShapes(const SessionOptions &options,
   }
   if (symbols.empty())
     return;
-  if (given.empty() && files.size() == inputs.size()) {
+  const bool shapesKnown = std::all_of(inputs.begin(), inputs.end(), [&](const Value &v) {
+    return v.hasDefault || files.count(v.name);
+  });
+  if (given.empty() && shapesKnown) {
     std::set<std::string> mentioned;
     for (const Value &v : inputs)
       for (const Value::Dim &d : v.dims)
@@ -215,11 +218,18 @@ void Session::setShapes(const SessionOptions &options,
       if (s.min != s.max && mentioned.count(s.name) == 0)
         throw ToolError(Diag::BadRunInput, "dimension '" + s.name + "'",
                         "does not follow from the inputs' shapes; give --dim " + s.name + "=VALUE");
-    std::vector<fusert_shape> shapes;
+    std::vector<std::vector<int64_t>> dims;
     for (const Value &v : inputs) {
-      const HostTensor &t = files.at(v.name);
-      shapes.push_back({static_cast<int32_t>(t.dims.size()), t.dims.data()});
+      dims.emplace_back();
+      if (auto file = files.find(v.name); file != files.end())
+        dims.back() = file->second.dims;
+      else
+        for (const Value::Dim &d : v.dims)
+          dims.back().push_back(*d.constant);
     }
+    std::vector<fusert_shape> shapes;
+    for (const std::vector<int64_t> &list : dims)
+      shapes.push_back({static_cast<int32_t>(list.size()), list.data()});
     require(fusert_set_shapes(context, shapes.data(), shapes.size()));
     return;
   }
@@ -253,6 +263,8 @@ void Session::fillInputs(const SessionOptions &options,
         throw ToolError(Diag::BadRunInput, "input '" + v.name + "'",
                         "is " + t.describe() + ", given is " + file->second.describe());
       t.bytes = file->second.bytes;
+    } else if (v.hasDefault) {
+      continue;
     } else if (options.random) {
       fillRandom(t, *options.random * 1000003 + i);
     } else {

@@ -46,6 +46,7 @@ public:
       std::optional<int64_t> constant;
     };
     std::vector<Dim> dims;
+    bool hasDefault = false; // an input that may be left out
   };
   struct SymbolRange {
     std::string name;

@@ -103,6 +103,8 @@ TEST_CASE("weights of the manifest") {
   refused("unknown element type", [](RawBundle &r) { r.ranges[0].type = static_cast<DType>(200); });
   refused("weight's index is out of range",
           [](RawBundle &r) { r.model.programs[0].tensors[1].weight = 1; });
+  refused("weight's index is out of range", [](RawBundle &r) { r.model.inputs[0].weight = 1; });
+  refused("only an input has a default value", [](RawBundle &r) { r.model.outputs[0].weight = 0; });
   refused("overlaps another", [](RawBundle &r) { r.ranges.push_back(r.ranges[0]); });
   refused("names a section that is not its own", [](RawBundle &r) { r.imageSections[0] = 2; });
   refused("names a section that is not its own", [](RawBundle &r) { r.imageSections[0] = 77; });
