@@ -30,6 +30,7 @@ struct Options {
   std::vector<std::string> dims;      // "batch=4", "batch=1..64", "batch=1..64:8"
   std::vector<std::string> shapes;    // "x:1x3x224x224", "x:[batch,3,224,224]"
   std::vector<std::string> setInputs; // inputs as constants: "sr=16000", "x=[1,2]", "x=@x.npy"
+  bool constantInitialisers = false;  // also those that are inputs, which runs could replace
   std::vector<std::string> markOutputs; // inner tensors that become outputs as well
   /// Stages whose text goes to `print`; "all": each one. Without an output the last of them ends the work.
   std::vector<std::string> dumpStages;

@@ -115,6 +115,7 @@ Result<CompileOptions> pipelineOptions(const Options &given) {
   for (const std::string &text : given.shapes)
     FUSEC_CHECK(parseShapeOption(text, options.import));
   options.import.setInputs = given.setInputs;
+  options.import.constantInitialisers = given.constantInitialisers;
   options.import.markOutputs = given.markOutputs;
   options.targets = given.targets;
   for (const std::string &text : given.dumpStages) {

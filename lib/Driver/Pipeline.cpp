@@ -203,10 +203,10 @@ private:
       loadedStage = stage;
       const ImportOptions &import = options.import;
       if (!import.dims.empty() || !import.shapes.empty() || !import.setInputs.empty() ||
-          !import.markOutputs.empty())
+          import.constantInitialisers || !import.markOutputs.empty())
         return Diagnostic{Diag::BadOption, options.inputPath,
-                          "--dim, --shape, --set-input and --mark-output belong to the model, not "
-                          "to a dump of a later stage"};
+                          "--dim, --shape, --set-input, --constant-initializers and --mark-output "
+                          "belong to the model, not to a dump of a later stage"};
       FUSEC_CHECK(loadDump(text.str(), options.inputPath, targets, constants, state));
       FUSEC_CHECK(checkGpuOptions());
       return verifyState(stage, state);

@@ -22,8 +22,13 @@ Result<Graph> GraphBuilder::run(onnx::ModelProto &model) {
   frame = &top;
   reserveNames(proto);
   FUSEC_CHECK(readSetInputs(proto));
+  // Before version 4 every initialiser had to be an input as well: that it is one says nothing.
+  if (model.ir_version() >= 4 && !options.constantInitialisers)
+    for (const auto &input : proto.input())
+      inputNames.insert(input.name());
   initialisers(proto, "");
   FUSEC_CHECK(checkOptions(proto, graphInputs(proto, scope)));
+  warnOfFixedInputs(proto);
   auto declared = declarations(proto); // refers to the sizes that inputs have named
   top.declared = &declared;
   bool usable = errors.empty();
@@ -40,6 +45,7 @@ Result<Graph> GraphBuilder::run(onnx::ModelProto &model) {
                             " more tensors are declared otherwise than their nodes make them"});
   FUSEC_CHECK(graphOutputs(proto, scope));
   FUSEC_CHECK(markOutputs());
+  warnOfDefaultInputs();
   frame = nullptr;
   computeCaptures(graph);
   return std::move(graph);
@@ -205,6 +211,11 @@ void GraphBuilder::initialisers(const onnx::GraphProto &proto, const std::string
       if (name.empty())
         return Diagnostic{Diag::BadGraph, place, "it has no name"};
       FUSEC_TRY(ConstantRef constant, read(place));
+      if (isDefault(name))
+        return defaults.emplace(name, std::move(constant)).second
+                   ? success()
+                   : Status(Diagnostic{Diag::BadGraph, place,
+                                       "tensor '" + name + "' is defined a second time"});
       return bind(name, constantValue(std::move(constant), prefix + name), place);
     };
     if (!note(bound()))

@@ -51,6 +51,9 @@ struct ImportFrame {
 struct ImportMemory {
   std::unordered_map<const onnx::TensorProto *, ConstantRef> tensors; // whose data left the message
   std::map<std::string, Symbol> implied; // ranges of symbols that the model's own nodes imply
+  /// Inputs whose default value has to be known at compile time: what asks for it, in words.
+  std::map<std::string, std::string> fixedInputs;
+  bool allFixed = false; // so are all inputs with a default value
 };
 
 /// Builds a Graph from a parsed model: scopes, functions, subgraphs, diagnostics.
@@ -101,6 +104,12 @@ public:
   bool noteImpliedMin(const DimExpr &size, int64_t least);
   bool noteImpliedDivisor(const DimExpr &size, int64_t divisor);
   bool foundBound = false;
+  /// Value `id` has to be known at compile time, as `who` says. Where it is not, and would be if inputs had their
+  /// default values in every run, these are noted. The import is then to be repeated.
+  void needsConstant(ValueId id, const std::string &who);
+  void noteOperands(const Node &node); // for needsConstant()
+  bool foundFixed = false;
+  bool hasDefaults() const { return !defaults.empty(); }
   ValueId newValue(const std::string &wantedName, DType type, Shape shape);
 
 private:
@@ -118,6 +127,12 @@ private:
   /// Options that do not fit the model stand alone: what follows from them is no error of the model.
   Status checkOptions(const onnx::GraphProto &proto, const std::set<std::string> &unknownInputs);
   Status graphInput(const onnx::ValueInfoProto &input);
+  /// Whether the initialiser of this name is no constant but what an input is where a run leaves it out.
+  bool isDefault(const std::string &name) const;
+  bool mayBecomeConstant(ValueId id) const;
+  Status defaultInput(const onnx::ValueInfoProto &input, const ConstantRef &value);
+  void warnOfFixedInputs(const onnx::GraphProto &proto);
+  void warnOfDefaultInputs();
   Result<Shape> givenShape(const onnx::TypeProto_Tensor &type, const std::string &name,
                            const std::vector<ShapeEntry> &entries);
   Result<Shape> declaredShape(const onnx::ValueInfoProto &input, const std::string &place);
@@ -183,6 +198,11 @@ private:
   std::map<Hash128, ValueId> constantIds;
   ImportMemory &memory;
   std::map<std::string, ConstantRef> setInputs;
+  std::map<std::string, ConstantRef> defaults; // of inputs, by name
+  std::unordered_set<std::string> inputNames;  // where initialisers of these names are defaults
+  /// Operands of what nodes make of constants and default values alone, and where needsConstant() has been.
+  std::unordered_map<ValueId, std::vector<ValueId>> madeFrom;
+  std::unordered_set<ValueId> followed;
   std::map<std::string, DimExpr> sizes; // of the names that inputs have for them
   /// What --shape says in place of a name of the file; nothing where it says several things.
   std::map<std::string, std::optional<DimExpr>> givenSizes;

@@ -54,7 +54,7 @@ std::set<std::string> GraphBuilder::graphInputs(const onnx::GraphProto &proto, N
       continue;
     }
     if (scope.names.count(name))
-      continue; // an initialiser of the same name is its default value, which we take as fixed
+      continue; // an initialiser: a constant, or refused
     if (!note(graphInput(input)))
       scope.names.emplace(name, kPoisoned);
   }
@@ -191,6 +191,13 @@ Status GraphBuilder::fixSize(const std::string &name, int64_t size, const std::s
 Status GraphBuilder::graphInput(const onnx::ValueInfoProto &input) {
   const std::string &name = input.name();
   std::string place = where("input '" + name + "'");
+  auto given = options.shapes.find(name);
+  if (auto value = defaults.find(name); value != defaults.end()) {
+    const std::vector<int64_t> &dims = value->second->dims;
+    if (given == options.shapes.end() ||
+        given->second == std::vector<ShapeEntry>(dims.begin(), dims.end()))
+      return defaultInput(input, value->second);
+  }
   if (!input.type().has_tensor_type())
     return Diagnostic{Diag::UnsupportedType, place, "only tensors are supported as inputs"};
   const auto &tensor = input.type().tensor_type();
@@ -198,7 +205,6 @@ Status GraphBuilder::graphInput(const onnx::ValueInfoProto &input) {
   if (!type)
     return Diagnostic{tensor.elem_type() == 0 ? Diag::BadGraph : Diag::UnsupportedType, place,
                       "element type " + onnxTypeName(tensor.elem_type()) + " is not supported"};
-  auto given = options.shapes.find(name);
   FUSEC_TRY(Shape shape, given == options.shapes.end() ? declaredShape(input, place)
                                                        : givenShape(tensor, name, given->second));
   if (std::string size = tooLarge(*type, shape, graph.symbols, options.limits); !size.empty())

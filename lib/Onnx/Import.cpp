@@ -80,14 +80,24 @@ Result<Graph> importOnnx(const std::string &path, const ImportOptions &options,
   }
   ImportMemory memory;
   Result<Graph> imported = Diagnostics{};
-  // Each repetition tightens the bound of a symbol; a model has few.
-  for (int round = 0; round < 16; ++round) {
+  // Each repetition tightens the bound of a symbol or takes inputs for constants; a model has few of the one, and those
+  // of the other mostly show at once.
+  constexpr int kMostRounds = 16;
+  for (int round = 0;; ++round) {
     GraphBuilder builder(path, options, memory);
     imported = builder.run(model);
     if (warnings)
       *warnings = std::move(builder.warnings);
-    if (imported.ok() || !builder.foundBound)
+    if (round < kMostRounds && (builder.foundFixed || (!imported.ok() && builder.foundBound)))
+      continue;
+    // Default values may matter in ways that no single operand tells, such as the sizes of two branches.
+    const bool settled = imported.ok() ? !builder.foundFixed
+                                       : !imported.errors().empty() &&
+                                             imported.errors().front().id == Diag::BadOption;
+    if (settled || memory.allFixed || !builder.hasDefaults())
       break;
+    memory.allFixed = true;
+    round = 0;
   }
   FUSEC_TRY(Graph graph, std::move(imported));
   FUSEC_TRY(graph, eliminateDeadCode(std::move(graph), {}));

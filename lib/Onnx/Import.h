@@ -29,6 +29,7 @@ struct ImportOptions {
   std::map<std::string, std::vector<ShapeEntry>> shapes;
   std::vector<std::string>
       setInputs; // inputs that become constants: "sr=16000", "x=[1,2]", "x=@x.npy"
+  bool constantInitialisers = false;    // no run may give those that are inputs too other values
   std::vector<std::string> markOutputs; // inner tensors that become outputs as well
   std::string outputPath; // a file that will be replaced: refused as external data; empty: none
   Limits limits;

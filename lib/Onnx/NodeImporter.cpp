@@ -28,12 +28,23 @@ const Value &NodeImporter::in(size_t i) const {
 const Shape &NodeImporter::shapeOf(ValueId id) const { return builder.graph.value(id).shape; }
 DType NodeImporter::typeOf(ValueId id) const { return builder.graph.value(id).type; }
 
+void NodeImporter::ask(ValueId id) const {
+  builder.needsConstant(id, "node '" + nodeName + "' (" + opType + ") needs that at compile time");
+}
+
 std::optional<std::vector<DimExpr>> NodeImporter::known(size_t i) const {
+  auto elements = peek(i);
+  if (!elements)
+    ask(id(i));
+  return elements;
+}
+
+std::optional<std::vector<DimExpr>> NodeImporter::peek(size_t i) const {
   return has(i) ? knownElements(in(i)) : std::nullopt;
 }
 
-std::optional<std::vector<int64_t>> NodeImporter::ints(size_t i) const {
-  auto elements = known(i);
+static std::optional<std::vector<int64_t>>
+allConstants(const std::optional<std::vector<DimExpr>> &elements) {
   if (!elements)
     return std::nullopt;
   std::vector<int64_t> list;
@@ -45,7 +56,19 @@ std::optional<std::vector<int64_t>> NodeImporter::ints(size_t i) const {
   return list;
 }
 
-ConstantRef NodeImporter::constant(size_t i) const { return has(i) ? in(i).constant : nullptr; }
+std::optional<std::vector<int64_t>> NodeImporter::ints(size_t i) const {
+  return allConstants(known(i));
+}
+
+std::optional<std::vector<int64_t>> NodeImporter::peekInts(size_t i) const {
+  return allConstants(peek(i));
+}
+
+ConstantRef NodeImporter::constant(size_t i) const {
+  if (has(i) && !in(i).constant)
+    ask(id(i));
+  return has(i) ? in(i).constant : nullptr;
+}
 
 std::optional<TypedShape> NodeImporter::declared(size_t i) const {
   const DeclaredType *d = wants(i) ? builder.declaredType(outputNames[i]) : nullptr;
@@ -75,6 +98,7 @@ std::vector<ValueId> NodeImporter::emit(OpKind op, std::vector<ValueId> in, Attr
   node.outputs = ids;
   if (!accepts(node))
     return ids;
+  builder.noteOperands(node);
   if (!node.regions.empty()) {
     builder.frame->region->nodes.push_back(std::move(node));
     return ids;
@@ -194,6 +218,7 @@ Diagnostic NodeImporter::undecided(std::string text) const {
 }
 
 Diagnostic NodeImporter::needsConstant(const std::string &text, size_t i) const {
+  ask(id(i));
   const std::vector<ValueId> &given = graph().body.inputs;
   const bool isInput = has(i) && std::find(given.begin(), given.end(), id(i)) != given.end();
   return fail(Diag::UnsupportedShape,

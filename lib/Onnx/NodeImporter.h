@@ -47,11 +47,18 @@ public:
   int64_t rank(size_t i) const { return static_cast<int64_t>(in(i).shape.size()); }
   const Shape &shapeOf(ValueId id) const;
   DType typeOf(ValueId id) const;
+  // What these three ask for decides about sizes or the form of the operator: inputs of the model that it hangs on and
+  // that have a default value become constants.
   /// Elements of an integer input when they are constants or expressions over symbols.
   std::optional<std::vector<DimExpr>> known(size_t i) const;
   /// Elements of a constant integer input.
   std::optional<std::vector<int64_t>> ints(size_t i) const;
   ConstantRef constant(size_t i) const;
+  // The same where a run-time value serves as well.
+  std::optional<std::vector<DimExpr>> peek(size_t i) const;
+  std::optional<std::vector<int64_t>> peekInts(size_t i) const;
+  /// Value `id` has to be known at compile time.
+  void ask(ValueId id) const;
 
   // Outputs
   size_t numOutputs() const { return outputNames.size(); }

@@ -41,7 +41,8 @@ namespace {
 struct CommandLine {
   std::string file, output = "-", constants, outputDir;
   std::vector<std::string> passes, inputs, dims, shapes, setInputs;
-  bool interpret = false, listPasses = false, noFold = false, roundEach = false;
+  bool interpret = false, listPasses = false, noFold = false, roundEach = false,
+       constantInitialisers = false;
 };
 
 Result<std::string> readFile(const std::string &path) {
@@ -80,6 +81,7 @@ Result<std::unique_ptr<Program>> load(const CommandLine &line, const ConstantSto
     for (const std::string &s : line.shapes)
       FUSEC_CHECK(parseShapeOption(s, options));
     options.setInputs = line.setInputs;
+    options.constantInitialisers = line.constantInitialisers;
     if (!line.noFold)
       options.evaluator = referenceEvaluator();
     return importModel(line.file, options);
@@ -196,6 +198,8 @@ int runTool(int argc, char **argv) {
                  "NAME=VALUE: a model's input that becomes a constant")
       ->allow_extra_args(false)
       ->option_text("TEXT (repeatable)");
+  app.add_flag("--constant-initializers", line.constantInitialisers,
+               "as of fusec: a model's initializers that are inputs too become constants");
   app.add_flag("--no-fold", line.noFold, "import a model without folding constants");
   app.add_flag("--list-passes", line.listPasses, "print the passes of every IR");
   app.set_version_flag("--version", "fusec-opt " FUSEC_VERSION);

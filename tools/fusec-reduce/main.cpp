@@ -244,6 +244,8 @@ int runTool(int argc, char **argv) {
   app.add_option("--set-input", line.import.setInputs, "as of fusec, for a model")
       ->allow_extra_args(false)
       ->option_text("TEXT (repeatable)");
+  app.add_flag("--constant-initializers", line.import.constantInitialisers,
+               "as of fusec, for a model");
   app.add_option("--target", line.import.targets, "targets that the dump names (default host)")
       ->delimiter(',')
       ->allow_extra_args(false)

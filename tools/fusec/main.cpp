@@ -175,6 +175,9 @@ void addModelOptions(CLI::App &app, CommandLine &line) {
                  "input that becomes a constant: sr=16000, x=[1,2], x=[[1,2],[3,4]] or x=@FILE.npy")
       ->allow_extra_args(false)
       ->option_text("TEXT (repeatable)");
+  app.add_flag("--constant-initializers", options.constantInitialisers,
+               "initializers that are inputs too become constants: folded, packed, in no run "
+               "replaced");
   app.add_option("--mark-output", options.markOutputs,
                  "inner tensor that becomes an output as well")
       ->allow_extra_args(false)

@@ -206,7 +206,7 @@ private:
         FUSEC_CHECK(allow(mask));
       } else {
         FUSEC_TRY(ValueId sum, c.binary(OpKind::Add, scores, mask));
-        if (mask != n.id(3) || mayHoldMinusInfinity(n.constant(3))) {
+        if (mask != n.id(3) || mayHoldMinusInfinity(n.in(3).constant)) {
           FUSEC_TRY(ValueId out, c.binary(OpKind::Equal, mask, minusInfinity()));
           FUSEC_TRY(sum, c.where(out, mask, sum));
         }

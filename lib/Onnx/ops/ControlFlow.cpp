@@ -57,7 +57,7 @@ Status ifOp(NodeImporter &n) {
                          *elseGraph = n.attrGraph("else_branch");
   if (!thenGraph || !elseGraph)
     return success(); // recorded in n.errors
-  if (auto condition = n.ints(0)) {
+  if (auto condition = n.peekInts(0)) {
     FUSEC_TRY(auto outputs, n.graphBuilder().inlineSubgraph(
                                 (*condition)[0] ? *thenGraph : *elseGraph, {}, n.name()));
     if (outputs.size() != n.numOutputs())
@@ -66,7 +66,10 @@ Status ifOp(NodeImporter &n) {
       n.result(i, outputs[i]);
     return success();
   }
-  return bothBranches(n, *thenGraph, *elseGraph);
+  Status status = bothBranches(n, *thenGraph, *elseGraph);
+  if (!status.ok() && !n.graphBuilder().foundFixed)
+    n.ask(n.id(0)); // one branch alone may be served
+  return status;
 }
 
 /// Whether `id` is the region's input `index`, passed on by any number of Identity nodes.
@@ -107,18 +110,21 @@ Status loop(NodeImporter &n) {
     outs.push_back(std::move(out));
   }
   // Scan outputs are as long as the loop runs: that is known when nothing can end it early.
-  auto trips = n.known(0);
-  auto start = n.ints(1);
+  auto trips = n.peek(0);
+  auto start = n.peekInts(1);
   auto stays = knownElements(n.graph().value(region.outputs[0]));
   bool passes = passesOn(region, region.outputs[0], 1);
   bool always =
       (!n.has(1) || (start && (*start)[0])) && ((stays && (*stays)[0].isConst(1)) || passes);
   for (size_t i = carried; i < n.numOutputs(); ++i) {
-    if (!trips || !always)
+    if (!trips || !always) {
+      for (ValueId decides : {n.id(0), n.id(1), region.outputs[0]})
+        n.ask(decides);
       return n.fail(Diag::UnsupportedShape,
                     "how often the loop runs depends on the data, and so does the size "
                     "of output " +
                         std::to_string(i));
+    }
     TypedShape t = typeOf(n, region.outputs[i + 1]);
     DimExpr count = (*trips)[0];
     t.shape.insert(t.shape.begin(), count.isConst() && count.constValue() < 0 ? DimExpr(0) : count);

@@ -257,7 +257,8 @@ Status dropout(NodeImporter &n) {
   n.ignore("consumed_inputs");
   if (n.opset() < 7 && n.attrInt("is_test", 0) == 0)
     return n.unsupported("dropout in training mode (is_test = 0)");
-  ConstantRef ratio = n.has(1) ? n.constant(1) : nullptr;
+  // The ratio alone changes nothing; where there is a mode it decides whether that matters.
+  ConstantRef ratio = n.has(2) ? n.constant(1) : n.has(1) ? n.in(1).constant : nullptr;
   const bool dropsNone = ratio && ratio->numElements() == 1 && ratio->floatAt(0) == 0;
   if (n.has(2) && !dropsNone) {
     auto training = n.ints(2);

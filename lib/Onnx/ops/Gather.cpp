@@ -13,7 +13,7 @@ Status checkIndices(NodeImporter &n, size_t i, const DimExpr &size) {
     return n.mismatch("indices must be i32 or i64");
   if (size.isConst(0) && !numElements(n.shape(i)).isConst(0))
     return n.mismatch("the axis that the indices are for is empty");
-  auto indices = n.ints(i);
+  auto indices = n.peekInts(i);
   if (!indices || !size.isConst())
     return success();
   for (int64_t v : *indices)

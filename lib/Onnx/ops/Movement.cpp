@@ -353,7 +353,7 @@ Status trilu(NodeImporter &n) {
     return n.mismatch("the operand must be at least a matrix");
   std::vector<ValueId> in{n.id(0)};
   if (n.has(1)) {
-    auto k = n.ints(1);
+    auto k = n.peekInts(1);
     if (n.type(1) != DType::I64 || numElements(n.shape(1)) != DimExpr(1))
       return n.mismatch("the diagonal must be one number of type i64");
     if (!k)
