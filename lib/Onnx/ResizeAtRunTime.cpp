@@ -2,6 +2,8 @@
 #include "Onnx/Compose.h"
 #include "Onnx/DimTools.h"
 
+#include <algorithm>
+
 namespace fusec {
 namespace {
 
@@ -168,28 +170,43 @@ private:
   ValueId result, inside = kNoValue;
 };
 
+/// Why an interpolation with antialias is not served: its operands that are not known.
+Diagnostic unknownWeights(const NodeImporter &n, const std::vector<ValueId> &operands) {
+  Diagnostic refused = n.fail(Diag::UnsupportedShape,
+                              "with antialias the scales must be constant: they say how many "
+                              "elements count");
+  for (size_t i = 1; i < n.numInputs(); ++i)
+    if (n.has(i) && !n.in(i).constant &&
+        std::find(operands.begin(), operands.end(), n.id(i)) != operands.end())
+      refused = n.needsConstant(refused.text, i);
+  return refused;
+}
+
 } // namespace
 
 Status resizeAtRunTime(NodeImporter &n, const ResizeForm &form, ValueId roi, ValueId scales,
                        ValueId sizes, const Shape &out) {
   const size_t count = form.axes.size();
   const Shape in = n.shape(0);
-  Shape kept = out;
+  Shape kept = out, resized;
   for (int64_t a : form.axes) {
     const auto d = static_cast<size_t>(a);
-    if (!in[d].isConst() || !out[d].isConst() || in[d].isConst(0))
-      return n.fail(Diag::UnsupportedShape,
-                    "the axes to resize must have fixed sizes; give them with --shape");
+    if (in[d].isConst(0))
+      return n.mismatch("an axis to resize is empty");
+    resized.insert(resized.end(), {in[d], out[d]});
     kept[d] = in[d];
   }
+  if (!isStatic(resized))
+    return n.needsFixed("the axes to resize must have fixed sizes", resized);
   if (kept != in)
-    return n.mismatch("the declared output has other sizes off the axes to resize");
+    return n.mismatch("the declared output has other sizes off the axes to resize", kept, in);
   for (auto [vector, length] : {std::pair{scales, count}, {sizes, count}, {roi, 2 * count}})
-    if (vector != kNoValue && n.shapeOf(vector) != Shape{DimExpr(static_cast<int64_t>(length))})
-      return n.mismatch("scales, sizes and roi must have one number for each axis, roi two");
+    if (const Shape wanted{DimExpr(static_cast<int64_t>(length))};
+        vector != kNoValue && n.shapeOf(vector) != wanted)
+      return n.mismatch("scales, sizes and roi must have one number for each axis, roi two",
+                        n.shapeOf(vector), wanted);
   if (form.mode != "nearest" && form.antialias)
-    return n.fail(Diag::UnsupportedShape,
-                  "with antialias the scales must be constant: they say how many elements count");
+    return unknownWeights(n, {roi, scales, sizes});
   if (form.mode != "nearest" && !isFloat(n.type(0)))
     return n.unsupported("integers, interpolated with scales that are run-time values");
   Numbers f(n);

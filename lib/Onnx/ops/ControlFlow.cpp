@@ -114,16 +114,21 @@ Status loop(NodeImporter &n) {
   auto start = n.peekInts(1);
   auto stays = knownElements(n.graph().value(region.outputs[0]));
   bool passes = passesOn(region, region.outputs[0], 1);
-  bool always =
-      (!n.has(1) || (start && (*start)[0])) && ((stays && (*stays)[0].isConst(1)) || passes);
+  const bool goesOn = (stays && (*stays)[0].isConst(1)) || passes;
+  const bool always = (!n.has(1) || (start && (*start)[0])) && goesOn;
   for (size_t i = carried; i < n.numOutputs(); ++i) {
     if (!trips || !always) {
       for (ValueId decides : {n.id(0), n.id(1), region.outputs[0]})
         n.ask(decides);
-      return n.fail(Diag::UnsupportedShape,
-                    "how often the loop runs depends on the data, and so does the size "
-                    "of output " +
-                        std::to_string(i));
+      Diagnostic refused = n.fail(Diag::UnsupportedShape,
+                                  "how often the loop runs depends on the data, and so does the "
+                                  "size of output " +
+                                      std::to_string(i));
+      // Constants help where the body cannot end the loop.
+      for (size_t k = 0; k < 2 && goesOn && n.has(0); ++k)
+        if (n.has(k) && !n.peek(k))
+          refused = n.needsConstant(refused.text, k);
+      return refused;
     }
     TypedShape t = typeOf(n, region.outputs[i + 1]);
     DimExpr count = (*trips)[0];

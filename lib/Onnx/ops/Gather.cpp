@@ -42,12 +42,12 @@ Status checkWithin(NodeImporter &n, int64_t axis) {
       continue;
     if (indices.range(n.symbols()).max <= data.range(n.symbols()).min)
       continue;
-    if (data.isConst() && indices.isConst())
+    if (indices.range(n.symbols()).min > data.range(n.symbols()).max)
       return n.mismatch("the indices reach beyond the data");
-    return n.fail(Diag::UnsupportedShape,
-                  "along axis " + std::to_string(i) + " the data has " + data.str(n.symbols()) +
-                      " entries and the indices " + indices.str(n.symbols()) +
-                      ", which may be more; give both with --dim or --shape");
+    return n.needsFixed("along axis " + std::to_string(i) + " the data has " +
+                            data.str(n.symbols()) + " entries and the indices " +
+                            indices.str(n.symbols()) + ", which may be more",
+                        {data, indices});
   }
   return success();
 }

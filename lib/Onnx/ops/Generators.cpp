@@ -84,6 +84,20 @@ Status constantOfShape(NodeImporter &n) {
                   {{value->type, out}});
 }
 
+/// Why the length of a Range does not follow from its operands.
+Diagnostic unknownLength(NodeImporter &n) {
+  const std::string text = "the length of the range must follow from constants and input shapes";
+  Diagnostic refused = n.fail(Diag::UnsupportedShape, text);
+  Shape open;
+  for (size_t i = 0; i < 3; ++i) {
+    if (auto known = n.peek(i))
+      open.insert(open.end(), known->begin(), known->end());
+    else if (!n.in(i).constant)
+      refused = n.needsConstant(refused.text, i);
+  }
+  return open.size() == 3 ? n.needsFixed(text, open) : refused;
+}
+
 Status range(NodeImporter &n) {
   const char *text = "start, limit and delta must be scalars of one type";
   for (size_t i = 0; i < 3; ++i) {
@@ -120,8 +134,7 @@ Status range(NodeImporter &n) {
   } else if (auto declared = n.declared(0); declared && declared->shape.size() == 1) {
     count = declared->shape[0];
   } else {
-    return n.fail(Diag::UnsupportedShape,
-                  "the length of the range must follow from constants and input shapes");
+    return unknownLength(n);
   }
   ValueId limitOperand = cl ? n.reshape(n.id(1), {}) : kNoValue;
   return n.finish(OpKind::Range, {n.reshape(n.id(0), {}), limitOperand, n.reshape(n.id(2), {})}, {},
@@ -139,8 +152,8 @@ Status eyeLike(NodeImporter &n) {
 Status oneHot(NodeImporter &n) {
   int64_t rank = n.rank(0) + 1;
   FUSEC_TRY(int64_t axis, n.axis(n.attrInt("axis", -1), rank));
-  if (n.rank(2) != 1 || !n.shape(2)[0].isConst(2))
-    return n.mismatch("values must be the pair off, on");
+  if (const Shape pair{DimExpr(2)}; n.shape(2) != pair)
+    return n.mismatch("values must be the pair off, on", n.shape(2), pair);
   ConstantRef depthConstant = n.constant(1);
   auto declared = n.declared(0);
   int64_t depth;

@@ -340,9 +340,8 @@ Status triluByMask(NodeImporter &n) {
   const Shape s = n.shape(0);
   ValueId rows = n.reshape(c.iota(s[s.size() - 2]), {s[s.size() - 2], DimExpr(1)});
   FUSEC_TRY(ValueId offset, c.binary(OpKind::Sub, c.iota(s.back()), rows));
-  bool upper = n.attrInt("upper", 1) != 0;
-  FUSEC_TRY(ValueId kept, c.binary(upper ? OpKind::GreaterOrEqual : OpKind::LessOrEqual, offset,
-                                   n.reshape(n.id(1), {})));
+  const OpKind keeps = n.attrInt("upper", 1) ? OpKind::GreaterOrEqual : OpKind::LessOrEqual;
+  FUSEC_TRY(ValueId kept, c.binary(keeps, offset, n.reshape(n.id(1), {})));
   FUSEC_TRY(ValueId y, c.where(kept, n.id(0), c.scalar(n.type(0), 0)));
   n.result(0, y);
   return success();
@@ -353,12 +352,13 @@ Status trilu(NodeImporter &n) {
     return n.mismatch("the operand must be at least a matrix");
   std::vector<ValueId> in{n.id(0)};
   if (n.has(1)) {
-    auto k = n.peekInts(1);
-    if (n.type(1) != DType::I64 || numElements(n.shape(1)) != DimExpr(1))
-      return n.mismatch("the diagonal must be one number of type i64");
-    if (!k)
+    const char *text = "the diagonal must be one number of type i64";
+    if (n.type(1) != DType::I64)
+      return n.mismatch(text);
+    FUSEC_CHECK(n.oneElement(1, text));
+    if (!n.peekInts(1))
       return triluByMask(n);
-    in.push_back(Compose(n).integer((*k)[0]));
+    in.push_back(Compose(n).integer((*n.peekInts(1))[0]));
   }
   return n.finish(OpKind::Trilu, std::move(in), {{"upper", n.attrInt("upper", 1)}},
                   {{n.type(0), n.shape(0)}});

@@ -172,8 +172,7 @@ private:
     ValueId keys = c.cast(c.iota(total), DType::I32), ends = n.id(5);
     if (hasStarts) {
       if (!batch.isConst())
-        return n.fail(Diag::UnsupportedShape,
-                      "a mask_index of starts and ends needs a fixed batch; give it with --dim");
+        return n.needsFixed("a mask_index of starts and ends needs a fixed batch", {batch});
       ends = c.slice(n.id(5), 0, 0, batch.constValue());
     }
     FUSEC_TRY(ValueId kept, c.binary(OpKind::Less, keys, n.reshape(ends, column)));

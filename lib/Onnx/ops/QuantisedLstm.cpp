@@ -86,10 +86,12 @@ private:
                               typeText(n.type(i), shape, n.symbols()),
                           n.shape(i), shape);
     for (size_t i = 8; i < 12; ++i)
-      if (n.shape(i) != Shape{dirs} && n.shape(i) != Shape{dirs, gates})
+      if (const Shape one{dirs}, each{dirs, gates}, &wanted = n.rank(i) == 2 ? each : one;
+          n.shape(i) != wanted)
         return n.mismatch("input " + std::to_string(i) + " must be " +
-                          typeText(n.type(i), {dirs}, n.symbols()) + " or " +
-                          typeText(n.type(i), {dirs, gates}, n.symbols()));
+                              typeText(n.type(i), one, n.symbols()) + " or " +
+                              typeText(n.type(i), each, n.symbols()),
+                          n.shape(i), wanted);
     return checkLengths();
   }
 

@@ -13,8 +13,10 @@ namespace {
 /// A bias along the columns of the product of inputs 0 and 1, which has one where input 1 is a vector.
 Status checkBias(NodeImporter &n, size_t i, const Shape &product) {
   FUSEC_CHECK(Quantised(n).floats(i));
-  if (n.has(i) && n.shape(i) != Shape{n.rank(1) == 1 ? DimExpr(1) : product.back()})
-    return n.mismatch("the bias must have one value for each column of the product");
+  if (const Shape wanted{n.rank(1) == 1 ? DimExpr(1) : product.back()};
+      n.has(i) && n.shape(i) != wanted)
+    return n.mismatch("the bias must have one value for each column of the product", n.shape(i),
+                      wanted);
   return success();
 }
 
@@ -150,8 +152,11 @@ Status qGemm(NodeImporter &n) {
   FUSEC_TRY(const Shape shape, c.matMulShape(n.shapeOf(a), n.shapeOf(b)));
   if (n.has(6)) {
     FUSEC_TRY(Shape all, n.broadcast({&n.shape(6), &shape}));
-    if (n.type(6) != DType::I32 || all != shape)
-      return n.mismatch("the summand must be i32 and broadcast to the product's shape");
+    const char *text = "the summand must be i32 and broadcast to the product's shape";
+    if (n.type(6) != DType::I32)
+      return n.mismatch(text);
+    if (all != shape)
+      return n.mismatch(text, all, shape);
   }
   if (n.has(8) && !n.has(7))
     return n.unsupported("a zero point of the output without its scale");

@@ -209,13 +209,11 @@ std::vector<int64_t> channelsMoved(size_t rank, bool toFront) {
 Result<ValueId> padded(NodeImporter &n, ValueId x, const PoolForm &form) {
   Shape shape = n.shapeOf(x);
   size_t rank = shape.size();
+  if (const Shape spatial(shape.begin() + 2, shape.end()); !isStatic(spatial))
+    return n.needsFixed("ceil_mode with count_include_pad needs fixed spatial sizes", spatial);
   std::vector<int64_t> pads(2 * rank, 0);
   for (size_t i = 2; i < rank; ++i) {
     const Window &w = form.window;
-    if (!shape[i].isConst())
-      return n.fail(Diag::UnsupportedShape,
-                    "ceil_mode with count_include_pad needs fixed spatial sizes; give them "
-                    "with --shape");
     int64_t in = shape[i].constValue(), begin = w.pads[i - 2];
     int64_t reach = (form.out[i].constValue() - 1) * w.strides[i - 2] + w.kernel[i - 2];
     pads[i] = begin;

@@ -212,8 +212,8 @@ Status resize(NodeImporter &n) {
     return finishResize(n, f, roi, nullptr, sizes);
   }
   if (empty(scaleInput) || !n.constant(scaleInput))
-    return n.fail(Diag::UnsupportedShape,
-                  "the scales are missing or a run-time value; they must be constant");
+    return n.needsConstant("the scales are missing or a run-time value; they must be constant",
+                           scaleInput);
   return finishResize(n, f, roi, n.constant(scaleInput), std::nullopt);
 }
 

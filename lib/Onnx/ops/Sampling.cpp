@@ -9,9 +9,11 @@ namespace {
 
 /// The sizes of a grid: input 1, or what the model declares of the output.
 Result<Shape> gridSizes(NodeImporter &n, size_t rank) {
-  if (n.rank(1) != 1 || !n.shape(1)[0].isConst(static_cast<int64_t>(rank + 2)) ||
-      n.type(1) != DType::I64)
-    return n.mismatch("the size must be a vector of " + std::to_string(rank + 2) + " i64");
+  const std::string text = "the size must be a vector of " + std::to_string(rank + 2) + " i64";
+  if (n.type(1) != DType::I64)
+    return n.mismatch(text);
+  if (const Shape wanted{DimExpr(static_cast<int64_t>(rank + 2))}; n.shape(1) != wanted)
+    return n.mismatch(text, n.shape(1), wanted);
   if (auto size = n.known(1)) {
     FUSEC_TRY([[maybe_unused]] DimExpr batch, n.sameDim(n.shape(0)[0], (*size)[0], "batch sizes"));
     for (const DimExpr &d : *size)
@@ -21,8 +23,9 @@ Result<Shape> gridSizes(NodeImporter &n, size_t rank) {
   }
   auto declared = n.declared(0);
   if (!declared || declared->shape.size() != rank + 2)
-    return n.fail(Diag::UnsupportedShape, "the size is a run-time value; it must follow from "
-                                          "constants and input shapes");
+    return n.needsConstant("the size is a run-time value; it must follow from constants and input "
+                           "shapes",
+                           1);
   return Shape(declared->shape.begin() + 1, declared->shape.end() - 1);
 }
 

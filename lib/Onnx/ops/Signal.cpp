@@ -229,8 +229,8 @@ Status stft(NodeImporter &n) {
   for (int64_t length : lengths) {
     if (length < 1)
       return n.fail(Diag::BadOperand, "frame_length is " + std::to_string(length));
-    if (n.has(2) && !n.shape(2)[0].isConst(length))
-      return n.mismatch("the window must have frame_length numbers");
+    if (const Shape wanted{DimExpr(length)}; n.has(2) && n.shape(2) != wanted)
+      return n.mismatch("the window must have frame_length numbers", n.shape(2), wanted);
     FUSEC_TRY(DimExpr count, frameCount(n, length));
     ValueId x = frames(n, count, length);
     if (n.has(2)) {

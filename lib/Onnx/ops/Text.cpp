@@ -132,8 +132,7 @@ Status tfIdf(NodeImporter &n) {
   const DimExpr rows = isMatrix ? n.shape(0)[0] : DimExpr(1),
                 columns = n.rank(0) ? n.shape(0).back() : DimExpr(1);
   if (!columns.isConst())
-    return n.fail(Diag::UnsupportedShape,
-                  "the number of words in a row must be fixed; give it with --dim or --shape");
+    return n.needsFixed("the number of words in a row must be fixed", {columns});
   Compose c(n);
   ValueId x = n.reshape(c.cast(n.id(0), DType::I64), {rows, columns});
   std::vector<ValueId> counts;

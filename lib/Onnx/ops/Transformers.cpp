@@ -89,8 +89,10 @@ Status causalConv(NodeImporter &n) {
     return n.mismatch(layout);
   if (w[0] != x[1])
     return n.mismatch(layout, {x[1]}, {w[0]});
-  if (n.has(2) && (n.shape(2) != Shape{w[0]} || n.type(2) != n.type(0)))
-    return n.mismatch("the bias must be [C]");
+  if (n.has(2) && n.type(2) != n.type(0))
+    return n.mismatch("the bias must be [C] and of x's type");
+  if (n.has(2) && n.shape(2) != Shape{w[0]})
+    return n.mismatch("the bias must be [C]", n.shape(2), {w[0]});
   int64_t channels = w[0].constValue(), kernel = w[2].constValue();
   Shape state{x[0], x[1], DimExpr(kernel - 1)};
   ValueId past;

@@ -9,7 +9,9 @@ import sys
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
-FLOAT, INT64 = TensorProto.FLOAT, TensorProto.INT64
+FLOAT, INT64, UINT8 = TensorProto.FLOAT, TensorProto.INT64, TensorProto.UINT8
+TYPES = {"p": INT64, "b": UINT8}  # of inputs of these names; others are floats
+MICROSOFT = "com.microsoft"
 info = helper.make_tensor_value_info
 
 
@@ -17,16 +19,22 @@ def ints(name, values):
     return numpy_helper.from_array(np.array(values, np.int64), name)
 
 
+def bytes_(name, shape):
+    return numpy_helper.from_array(np.ones(shape, np.uint8), name)
+
+
 def floats(name, shape):
     return numpy_helper.from_array(np.ones(shape, np.float32), name)
 
 
-def one(op, inputs, out=None, data=(), opset=18, **attributes):
-    """A node "n"; its inputs by name, floats of these shapes but for "p"."""
-    infos = [info(k, INT64 if k == "p" else FLOAT, v) for k, v in inputs.items()]
-    node = helper.make_node(op, [*inputs, *(t.name for t in data)], ["y"], name="n", **attributes)
-    graph = helper.make_graph([node], "g", infos, [info("y", FLOAT, out)], list(data))
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=9)
+def one(op, inputs, out=None, data=(), order=None, made=FLOAT, opset=18, **attributes):
+    """A node "n" of these inputs, by name, and constants: in this order, or as they are given."""
+    infos = [info(k, TYPES.get(k, FLOAT), v) for k, v in inputs.items()]
+    names = order.split(" ") if order else [*inputs, *(t.name for t in data)]
+    node = helper.make_node(op, names, ["y"], name="n", **attributes)
+    graph = helper.make_graph([node], "g", infos, [info("y", made, out)], list(data))
+    opsets = [helper.make_opsetid("", opset), helper.make_opsetid(MICROSOFT, 1)]
+    return helper.make_model(graph, opset_imports=opsets, ir_version=9)
 
 
 def recurrent(op, gates, state):
@@ -70,6 +78,37 @@ def chosen():
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
 
 
+def quantised(inputs, scale):
+    data = [bytes_("w", (1, 3, 8)), bytes_("r", (1, 2, 8)), bytes_("z", (1,)), *scale]
+    return one("DynamicQuantizeLSTM", inputs, data=data, order="x w r      s z t z", domain=MICROSOFT, hidden_size=2)
+
+
+def counted():
+    """A Loop that runs p times and collects what it makes."""
+    nodes = [helper.make_node("Identity", ["go"], ["goes"]), helper.make_node("Relu", ["x"], ["v"])]
+    inputs = [info("i", INT64, ()), info("go", TensorProto.BOOL, ())]
+    body = helper.make_graph(nodes, "body", inputs, [info("goes", TensorProto.BOOL, ()), info("v", FLOAT, (2,))])
+    node = helper.make_node("Loop", ["p", ""], ["y"], name="n", body=body)
+    inputs = [info("x", FLOAT, (2,)), info("p", INT64, ())]
+    graph = helper.make_graph([node], "g", inputs, [info("y", FLOAT, None)])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+
+
+def masked():
+    """QAttention whose mask_index has starts and ends of a batch of n."""
+    nodes = [
+        helper.make_node("Concat", ["ends", "starts"], ["mask"], axis=0),
+        helper.make_node("QAttention", ["b", "w", "bias", "s", "t", "mask", "z", "v"], ["y"], name="n",
+                         domain=MICROSOFT, num_heads=2),
+    ]
+    inputs = [info("b", UINT8, ("n", 3, 4)), *(info(k, TensorProto.INT32, ("n",)) for k in ("ends", "starts"))]
+    data = [bytes_("w", (4, 12)), floats("bias", (12,)), floats("s", ()), floats("t", ())]
+    data += [bytes_("z", ()), bytes_("v", ())]
+    graph = helper.make_graph(nodes, "g", inputs, [info("y", FLOAT, None)], data)
+    opsets = [helper.make_opsetid("", 18), helper.make_opsetid(MICROSOFT, 1)]
+    return helper.make_model(graph, opset_imports=opsets, ir_version=9)
+
+
 BACKWARDS = [ints("s", [-1]), ints("e", [-(1 << 62)]), ints("a", [0]), ints("t", [-1])]
 SCALES = numpy_helper.from_array(np.array([1, 1, 1.5, 1], np.float32), "scales")
 CASES = {
@@ -105,6 +144,34 @@ CASES = {
     "length of DFT": one("DFT", {"x": (1, 8, 1), "p": ()}, opset=20),
     "step of STFT": one("STFT", {"x": (1, 16, 1), "p": ()}, data=[floats("window", (8,))], opset=17),
     "shape of Reshape": one("Reshape", {"x": (4, 4), "p": (2,)}),
+    "scales of Resize": one("Resize", {"x": (1, 1, 4, 4), "scales": (4,)}, opset=10),
+    "antialias": one("Resize", {"x": (1, 1, 4, 4), "roi": (0,), "scales": (4,)}, (1, 1, 2, 2), mode="linear",
+                     antialias=1),
+    "Resize at run time": one("Resize", {"x": (1, 1, "h", 4), "roi": (0,), "scales": (4,)}, (1, 1, 8, 8)),
+    "AffineGrid": one("AffineGrid", {"x": (1, 2, 3), "p": (4,)}, opset=20),
+    "length of the size of AffineGrid": one("AffineGrid", {"x": (1, 2, 3), "p": ("k",)}, (1, 3, 4, 2), opset=20),
+    "Range": one("Range", {"p": ()}, data=[ints("e", 5), ints("d", 1)], made=INT64),
+    "Range of floats": one("Range", {"from": (), "to": ()}, data=[floats("d", ())]),
+    "Loop": counted(),
+    "mask_index": masked(),
+    "TfIdfVectorizer": one("TfIdfVectorizer", {"p": (2, "n")}, mode="TF", min_gram_length=1, max_gram_length=1,
+                           max_skip_count=0, ngram_counts=[0], ngram_indexes=[0, 1], pool_int64s=[2, 3]),
+    "QLinearAveragePool": one("QLinearAveragePool", {"b": (1, 1, "h", "c")}, made=UINT8, domain=MICROSOFT,
+                              data=[floats("s", ()), bytes_("z", ()), floats("t", ()), bytes_("v", ())],
+                              kernel_shape=[2, 2], strides=[2, 2], ceil_mode=1, count_include_pad=1),
+    "GatherElements": one("GatherElements", {"x": (4, "n"), "p": (2, "k")}),
+    "bias of DynamicQuantizeMatMul": one("DynamicQuantizeMatMul", {"x": (2, 4), "bias": ("c",)}, domain=MICROSOFT,
+                                         data=[bytes_("w", (4, 3)), floats("s", ())], order="x w s  bias"),
+    "bias of MatMulIntegerToFloat": one("MatMulIntegerToFloat", {"b": (2, 4), "bias": ("c",)}, domain=MICROSOFT,
+                                        data=[bytes_("w", (4, 3)), floats("s", ())], order="b w s s   bias"),
+    "DynamicQuantizeLSTM": quantised({"x": (4, 2, 3), "s": ("one",)}, [floats("t", (1, 8))]),
+    "scales of DynamicQuantizeLSTM": quantised({"x": (4, 2, 3), "t": (1, "gates")}, [floats("s", (1,))]),
+    "CausalConvWithState": one("CausalConvWithState", {"x": (1, 3, 5), "bias": ("c",)}, data=[floats("w", (3, 1, 2))],
+                               order="x w bias", opset=27),
+    "window of STFT": one("STFT", {"x": (1, 16, 1), "w": ("k",)}, data=[ints("step", 4), ints("length", 3)],
+                          order="x step w length", opset=17),
+    "Trilu": one("Trilu", {"x": (3, 4), "p": ("one",)}),
+    "values of OneHot": one("OneHot", {"p": (3,), "v": ("two",)}, data=[ints("depth", 4)], order="p depth v"),
 }
 VALUES = {
     "axes of Squeeze": "[0]",
@@ -113,8 +180,14 @@ VALUES = {
     "length of DFT": "8",
     "step of STFT": "4",
     "shape of Reshape": "[2,8]",
+    "scales of Resize": "[1,1,2,2]",
+    "antialias": "[1,1,0.5,0.5]",
+    "AffineGrid": "[1,3,4,4]",
+    "Range": "1",
+    "Range of floats": "3",
+    "Loop": "3",
 }
-SIZES = {"n": 4, "m": 4, "h": 6, "x_d0": 4, "x_d2": 5, "k": 3, "c": 3, "one": 1, "two": 2}
+SIZES = {"n": 4, "m": 4, "h": 6, "x_d0": 4, "x_d2": 5, "k": 3, "c": 3, "one": 1, "two": 2, "gates": 8}
 
 
 def shapeless():
@@ -144,8 +217,8 @@ def main():
         options = [part for o, size in options for part in ("--dim", f"{o}={SIZES[o] if size == 'SIZE' else size}")]
         if shape := re.search(r"--shape (\w+):AxBxC", text):
             options += ["--shape", f"{shape[1]}:2x3x4"]
-        if given := re.search(r"--set-input (\w+)=VALUE", text):
-            options += ["--set-input", f"{given[1]}={VALUES[name]}"]
+        for given in re.findall(r"--set-input (\w+)=VALUE", text):
+            options += ["--set-input", f"{given}={VALUES[name]}"]
         text = said(fusec, path, *options)
         print(f"{' '.join(options)}: {text or 'done'}")
 

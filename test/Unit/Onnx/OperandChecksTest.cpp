@@ -55,7 +55,7 @@ TEST_CASE("indices of single elements stay within the data along the other axes"
   unknown.node("ScatterElements", {"x", "i", "u"}, {"y"});
   CHECK(complaint(unknown).starts_with(
       "along axis 1 the data has n entries and the indices k, which may "
-      "be more; give both with --dim or --shape"));
+      "be more; fix them with --dim n=SIZE --dim k=SIZE"));
 }
 
 TEST_CASE("scales and zero points of products fit the product") {
