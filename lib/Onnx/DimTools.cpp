@@ -103,15 +103,28 @@ std::optional<std::pair<DimExpr, int64_t>> truncatedSymbol(const DimExpr &d) {
   return std::nullopt;
 }
 
+std::set<SymbolId> symbolsOf(const Shape &sizes) {
+  std::set<SymbolId> used;
+  for (const DimExpr &size : sizes) {
+    std::vector<SymbolId> own;
+    size.collectSymbols(own);
+    used.insert(own.begin(), own.end());
+  }
+  return used;
+}
+
+std::string tooLargeExpression() {
+  return "an expression over the symbolic sizes of more than " +
+         std::to_string(kLargestSizeOfModel.depth) + " operations one inside the other, or " +
+         std::to_string(kLargestSizeOfModel.nodes) + " in all";
+}
+
 std::string tooLarge(DType type, const Shape &shape, const std::vector<Symbol> &symbols,
                      const Limits &limits) {
   for (size_t i = 0; i < shape.size(); ++i)
     if (isTooLarge(shape[i], kLargestSizeOfModel))
-      return "dimension " + std::to_string(i) +
-             " is an expression over the symbolic sizes of more than " +
-             std::to_string(kLargestSizeOfModel.depth) + " operations one inside the other, or " +
-             std::to_string(kLargestSizeOfModel.nodes) +
-             " in all; fix sizes of the inputs with --dim or --shape";
+      return "dimension " + std::to_string(i) + " is " + tooLargeExpression() +
+             "; fix sizes of the inputs with --dim or --shape";
   int64_t bytes = sizeInBytes(type);
   bool over = false;
   for (const DimExpr &d : shape) {

@@ -2,6 +2,7 @@
 #include "Onnx/Import.h"
 
 #include <optional>
+#include <set>
 
 namespace fusec {
 
@@ -19,6 +20,12 @@ std::optional<std::pair<DimExpr, int64_t>> missingDivisor(const Shape &num, cons
 
 /// A symbol that is divided with a remainder inside `d`, and by what.
 std::optional<std::pair<DimExpr, int64_t>> truncatedSymbol(const DimExpr &d);
+
+/// The symbols of these sizes.
+std::set<SymbolId> symbolsOf(const Shape &sizes);
+
+/// What is said of an expression beyond kLargestSizeOfModel.
+std::string tooLargeExpression();
 
 /// Says so where a tensor would have more bytes than the limit, for the smallest sizes already; "" where it may fit.
 std::string tooLarge(DType type, const Shape &shape, const std::vector<Symbol> &symbols,

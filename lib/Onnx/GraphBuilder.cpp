@@ -227,4 +227,31 @@ void GraphBuilder::initialisers(const onnx::GraphProto &proto, const std::string
     add(t.values().name(), [&](const std::string &place) { return sparseTensor(t, place); });
 }
 
+void GraphBuilder::noteBeyondLimit(const Node &node, const std::vector<DimExpr> &elements) {
+  if (elements.empty() && symbolsBeyondLimit.empty())
+    return;
+  std::set<SymbolId> used = symbolsOf(elements);
+  bool found = !elements.empty();
+  for (ValueId id : node.inputs) {
+    if (id < 0)
+      continue;
+    const Value &v = graph.value(id);
+    std::set<SymbolId> more = symbolsOf(v.known);
+    if (const std::set<SymbolId> *beyond = beyondLimit(id)) {
+      found = true;
+      more = *beyond;
+    } else if (elements.empty() && !v.constant && v.known.empty()) {
+      return;
+    }
+    used.merge(more);
+  }
+  if (found)
+    symbolsBeyondLimit.emplace(node.outputs[0], std::move(used));
+}
+
+const std::set<SymbolId> *GraphBuilder::beyondLimit(ValueId id) const {
+  auto found = symbolsBeyondLimit.find(id);
+  return found == symbolsBeyondLimit.end() ? nullptr : &found->second;
+}
+
 } // namespace fusec

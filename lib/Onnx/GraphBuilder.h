@@ -108,6 +108,10 @@ public:
   /// default values in every run, these are noted. The import is then to be repeated.
   void needsConstant(ValueId id, const std::string &who);
   void noteOperands(const Node &node); // for needsConstant()
+  /// The elements of a node's output are beyond the limit on expressions, or follow from such elements.
+  void noteBeyondLimit(const Node &node, const std::vector<DimExpr> &elements);
+  /// The symbols in what such a value holds; nullptr for any other.
+  const std::set<SymbolId> *beyondLimit(ValueId id) const;
   bool foundFixed = false;
   bool hasDefaults() const { return !defaults.empty(); }
   ValueId newValue(const std::string &wantedName, DType type, Shape shape);
@@ -203,6 +207,8 @@ private:
   /// Operands of what nodes make of constants and default values alone, and where needsConstant() has been.
   std::unordered_map<ValueId, std::vector<ValueId>> madeFrom;
   std::unordered_set<ValueId> followed;
+  /// Values whose elements would be known but for the limit on expressions, and the symbols in these.
+  std::unordered_map<ValueId, std::set<SymbolId>> symbolsBeyondLimit;
   std::map<std::string, DimExpr> sizes; // of the names that inputs have for them
   /// What --shape says in place of a name of the file; nothing where it says several things.
   std::map<std::string, std::optional<DimExpr>> givenSizes;

@@ -104,10 +104,12 @@ std::vector<ValueId> NodeImporter::emit(OpKind op, std::vector<ValueId> in, Attr
     return ids;
   }
   Graph &g = builder.graph;
-  if (auto elements = followValues(g, node);
-      elements && std::none_of(elements->begin(), elements->end(), [](const DimExpr &e) {
+  auto elements = followValues(g, node);
+  if (!elements || std::any_of(elements->begin(), elements->end(), [](const DimExpr &e) {
         return isTooLarge(e, kLargestSizeOfModel);
       })) {
+    builder.noteBeyondLimit(node, elements.value_or(Shape()));
+  } else {
     Value &v = g.value(ids[0]);
     if (ConstantRef c = constantFromElements(v.type, v.shape, *elements))
       return {builder.constantValue(std::move(c))};
@@ -217,26 +219,28 @@ Diagnostic NodeImporter::undecided(std::string text) const {
   return fail(Diag::UnsupportedShape, text + "; the inputs are " + inputTypes());
 }
 
+/// " --dim n=SIZE --dim m=SIZE".
+static std::string optionsOf(const std::set<SymbolId> &used, const std::vector<Symbol> &symbols) {
+  std::string options;
+  for (SymbolId s : used)
+    options += " --dim " + symbols[static_cast<size_t>(s)].name + "=SIZE";
+  return options;
+}
+
+static std::string dimOptions(const Shape &sizes, const std::vector<Symbol> &symbols) {
+  return optionsOf(symbolsOf(sizes), symbols);
+}
+
 Diagnostic NodeImporter::needsConstant(const std::string &text, size_t i) const {
+  if (const std::set<SymbolId> *beyond = builder.beyondLimit(id(i)))
+    return fail(Diag::LimitExceeded, "what input " + std::to_string(i) + " holds is " +
+                                         tooLargeExpression() + "; fix sizes with" +
+                                         optionsOf(*beyond, symbols()));
   ask(id(i));
   const std::vector<ValueId> &given = graph().body.inputs;
   const bool isInput = has(i) && std::find(given.begin(), given.end(), id(i)) != given.end();
   return fail(Diag::UnsupportedShape,
               isInput ? text + "; --set-input " + in(i).name + "=VALUE makes it a constant" : text);
-}
-
-/// " --dim n=SIZE --dim m=SIZE" for the symbols of these sizes.
-static std::string dimOptions(const Shape &sizes, const std::vector<Symbol> &symbols) {
-  std::set<SymbolId> used;
-  for (const DimExpr &size : sizes) {
-    std::vector<SymbolId> own;
-    size.collectSymbols(own);
-    used.insert(own.begin(), own.end());
-  }
-  std::string options;
-  for (SymbolId s : used)
-    options += " --dim " + symbols[static_cast<size_t>(s)].name + "=SIZE";
-  return options;
 }
 
 Diagnostic NodeImporter::needsFixed(const std::string &text, Shape sizes, const Shape &more) const {

@@ -94,6 +94,27 @@ def counted():
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
 
 
+def nested(reader, rounds):
+    """A target shape [s, -1] in which s = 2 * (s / 3) + 1, again and again, of the size n; or a Range up to s."""
+    last = f"s{3 * rounds}"
+    nodes = [helper.make_node("Shape", ["x"], ["s0"], end=1)]
+    for i in range(0, 3 * rounds, 3):
+        nodes += [helper.make_node("Div", [f"s{i}", "three"], [f"s{i + 1}"]),
+                  helper.make_node("Mul", [f"s{i + 1}", "two"], [f"s{i + 2}"]),
+                  helper.make_node("Add", [f"s{i + 2}", "unit"], [f"s{i + 3}"])]
+    if reader == "Reshape":
+        nodes += [helper.make_node("Concat", [last, "rest"], ["to"], axis=0),
+                  helper.make_node("Reshape", ["x", "to"], ["y"], name="n")]
+    else:
+        nodes += [helper.make_node("Squeeze", [last], ["to"]),
+                  helper.make_node("Range", ["from", "to", "step"], ["y"], name="n")]
+    data = [ints(k, [v]) for k, v in {"three": 3, "two": 2, "unit": 1, "rest": -1}.items()]
+    data += [ints("from", 0), ints("step", 1)]
+    made = FLOAT if reader == "Reshape" else INT64
+    graph = helper.make_graph(nodes, "g", [info("x", FLOAT, ("n", 3))], [info("y", made, None)], data)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+
+
 def masked():
     """QAttention whose mask_index has starts and ends of a batch of n."""
     nodes = [
@@ -172,6 +193,8 @@ CASES = {
                           order="x step w length", opset=17),
     "Trilu": one("Trilu", {"x": (3, 4), "p": ("one",)}),
     "values of OneHot": one("OneHot", {"p": (3,), "v": ("two",)}, data=[ints("depth", 4)], order="p depth v"),
+    "expression beyond the limit": nested("Reshape", 60),
+    "Range far beyond the limit": nested("Range", 120),
 }
 VALUES = {
     "axes of Squeeze": "[0]",
