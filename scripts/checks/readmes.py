@@ -4,7 +4,8 @@ import re
 
 from common import STAGES, Problem
 
-LONGEST_README = 60
+LONGEST_README = 60  # lines
+MOST_WORDS = 900  # without the bars of tables
 TOP_LEVEL = set("CMakeLists.txt CMakePresets.json LICENSE README.md include lib models scripts test tools".split())
 # A link of the README, or a path that it quotes.
 POINTER = re.compile(r"\]\((?!https?:|#)([^)#]+)\)|`((?:lib|scripts|include|tools)/[\w./-]+)`")
@@ -43,8 +44,13 @@ def stageProblems(tree, stage):
     path = f"lib/{stage}/README.md"
     if path not in tree.files:
         yield Problem(path, 0, "missing")
-    elif tree.text(path).count("\n") > LONGEST_README:
-        yield Problem(path, 0, f"over {LONGEST_README} lines")
+    else:
+        text = tree.text(path)
+        if text.count("\n") > LONGEST_README:
+            yield Problem(path, 0, f"over {LONGEST_README} lines")
+        words = sum(1 for word in text.split() if word.strip("|-"))
+        if words > MOST_WORDS:
+            yield Problem(path, 0, f"{words} words: over {MOST_WORDS}")
 
     lists = f"lib/{stage}/CMakeLists.txt"
     if lists not in tree.files:

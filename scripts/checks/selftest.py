@@ -37,6 +37,7 @@ PLANTED = [
     ("scripts/checks/long-files.txt", "lib/Gone.h reason 500 a table\n", "lib/Gone.h does not exist"),
     ("scripts/checks/long-files.txt", "lib/Gone.h because\n", "expected: path reason|exemption limit text"),
     ("lib/Graph/README.md", "line\n" * 61, "over 60 lines"),
+    ("lib/Graph/README.md", "| word | - |\n" + "word " * 900 + "\n", "901 words: over 900"),
     ("lib/Graph/README.md", None, "lib/Graph/README.md: missing"),
     ("lib/Graph/Unlisted.cpp", "int x;\n", "does not list Unlisted.cpp"),
     ("lib/Graph/CMakeLists.txt", "fusec_stage(Graph\n  SOURCES\n    B.cpp\n    A.cpp)\n", "sources are not sorted"),
