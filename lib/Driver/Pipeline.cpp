@@ -312,7 +312,8 @@ private:
       for (TargetState &target : state.targets)
         target.decisions = decisionsText(state.program, target);
     if (!options.decisionsPath.empty())
-      report.warnings = editedFacts(replayed, options.decisionsPath, state);
+      for (Diagnostic &fact : editedFacts(replayed, options.decisionsPath, state))
+        report.warnings.push_back(std::move(fact));
     if (options.inspect)
       FUSEC_CHECK(options.inspect(state));
     if (options.emitDecisionsPath.empty())
@@ -363,9 +364,8 @@ private:
                               static_cast<int>(target.gir.steps.size()), std::nullopt,
                               target.plan.evaluations, std::nullopt});
     report.targets.back().resources = resourcesOf(target);
-    if (report.targets.back().resources)
-      for (Diagnostic &warning :
-           spillWarnings(*report.targets.back().resources, target.target.name))
+    if (const auto &found = report.targets.back().resources)
+      for (Diagnostic &warning : spillWarnings(*found, target.target.name))
         report.warnings.push_back(std::move(warning));
     if (begin(Stage::Gir)) // a dump of gir brings no schedules
       report.targets.back().predictedSec = predictedSeconds(target);
