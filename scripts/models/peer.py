@@ -41,7 +41,8 @@ def onnxRuntime(model, feeds, threads):
 
     try:
         run()
-    except RuntimeError:  # an output's rank is not the declared one, which a binding does not put up with
+        run()
+    except RuntimeError:  # an output's rank is not the declared one, which the second run of a binding refuses
         return runWithArrays
     return run
 
