@@ -265,8 +265,9 @@ FUSERT_API fusert_status fusert_workspace_bytes(fusert_context context, size_t *
 FUSERT_API fusert_status fusert_set_workspace(fusert_context context, void *memory, size_t bytes);
 
 /* Buffers of the context's own, made at the first call: host memory, filled or read by the caller. They begin with
- * pages, large ones with huge pages, unless they come from a caller's allocator. That of an input with a default value
- * holds this until the caller writes something else. */
+ * pages, large ones with huge pages, unless they come from a caller's allocator. Each lasts, with what it holds, until
+ * shapes are set that give its tensor another size. That of an input with a default value, whose size is fixed, holds
+ * this until the caller writes something else. */
 FUSERT_API fusert_status fusert_input_buffer(fusert_context context, size_t index, void **data,
                                              size_t *bytes);
 FUSERT_API fusert_status fusert_output_buffer(fusert_context context, size_t index, void **data,
@@ -276,7 +277,10 @@ FUSERT_API fusert_status fusert_output_buffer(fusert_context context, size_t ind
  * Kernels that move more than they compute take up to twice as long where an output begins 64 to 256 bytes further on
  * in its page than an input does, as memory from malloc may: loads wait for stores whose addresses end alike. */
 typedef struct {
-  void *data;   /* null: the context's own buffer, an input's default value, or no elements */
+  /* null: the context's own buffer, or no elements. Of an input with a default value: its own buffer once
+   * fusert_input_buffer() has given it to the caller, who may have written to it; until then the default value. A
+   * buffer given here counts for this run alone and comes before both. */
+  void *data;
   size_t bytes; /* exactly the tensor's size under the shapes set */
 } fusert_buffer;
 

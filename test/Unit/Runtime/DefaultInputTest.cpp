@@ -55,6 +55,56 @@ TEST_CASE("an input with a default value may be given, left out and filled in pl
   fusert_unload(model);
 }
 
+TEST_CASE("what the caller has put in place of a default value outlasts other sizes") {
+  // y = x + w, where x is w unless it is given; z: f32 [m], which nothing reads.
+  const float w[4] = {10, 20, 30, 40};
+  Model m = constantModel(w);
+  m.inputs[0].weight = 0;
+  m.symbols.push_back({"m", 0, 100, 1 << 20, 1});
+  m.programs[0].tensors.push_back(tensor("z", TensorKind::Input, {DimCode::symbol(1)}));
+  addValue(m, true, 3);
+  auto bytes = writeBundle(std::move(m));
+  REQUIRE(bytes.ok());
+  fusert_model model = 0;
+  fusert_context context = 0;
+  REQUIRE(fusert_load_memory(bytes->data(), bytes->size(), nullptr, &model) == FUSERT_OK);
+  REQUIRE(fusert_context_create(model, nullptr, &context) == FUSERT_OK);
+  auto resize = [&](int64_t size) {
+    const int64_t n = 4;
+    const fusert_shape shapes[] = {{1, &n}, {1, &size}};
+    REQUIRE(fusert_set_shapes(context, shapes, 2) == FUSERT_OK);
+  };
+  auto own = [&](size_t index, size_t size) {
+    void *data = nullptr;
+    size_t given = 0;
+    REQUIRE(fusert_input_buffer(context, index, &data, &given) == FUSERT_OK);
+    REQUIRE(given == size);
+    return static_cast<float *>(data);
+  };
+  std::vector<float> y(4);
+  const fusert_buffer out = {y.data(), 16};
+  auto run = [&] {
+    REQUIRE(fusert_run(context, nullptr, 0, &out, 1) == FUSERT_OK);
+    return y;
+  };
+  resize(5);
+  own(1, 20)[4] = 1;
+  CHECK(run() == std::vector<float>{20, 40, 60, 80});
+  resize(6);
+  CHECK(run() == std::vector<float>{20, 40, 60, 80});
+  float *x = own(0, 16);
+  x[0] = 5;
+  CHECK(run() == std::vector<float>{15, 40, 60, 80});
+  for (const int64_t size : {1000, 0, 3}) {
+    resize(size);
+    own(1, static_cast<size_t>(size) * 4);
+    CHECK(run() == std::vector<float>{15, 40, 60, 80});
+    CHECK(own(0, 16) == x);
+  }
+  fusert_context_destroy(context);
+  fusert_unload(model);
+}
+
 TEST_CASE("only bundles with default values need a runtime that knows them") {
   const float w[4] = {};
   for (const int32_t weight : {-1, 0}) {
