@@ -47,17 +47,20 @@ public:
   int64_t rank(size_t i) const { return static_cast<int64_t>(in(i).shape.size()); }
   const Shape &shapeOf(ValueId id) const;
   DType typeOf(ValueId id) const;
-  // What these three ask for decides about sizes or the form of the operator: inputs of the model that it hangs on and
-  // that have a default value become constants.
+  // known(), ints() and constant() have an effect beyond their answer: where this is nothing and the operand hangs on
+  // inputs of the model that have default values, these become constants, which no run can give (W0004), and the whole
+  // import is repeated. They are for operands whose value decides about sizes or about whether the operator can be
+  // served, and come behind the attributes that may say that the operand has no effect.
   /// Elements of an integer input when they are constants or expressions over symbols.
   std::optional<std::vector<DimExpr>> known(size_t i) const;
   /// Elements of a constant integer input.
   std::optional<std::vector<int64_t>> ints(size_t i) const;
   ConstantRef constant(size_t i) const;
-  // The same where a run-time value serves as well.
+  // The same without that effect: for checks, and for a better form, where the value happens to be known and a run-time
+  // value serves as well.
   std::optional<std::vector<DimExpr>> peek(size_t i) const;
   std::optional<std::vector<int64_t>> peekInts(size_t i) const;
-  /// Value `id` has to be known at compile time.
+  /// That effect alone, for a value that need not be an operand: `id` has to be known at compile time.
   void ask(ValueId id) const;
 
   // Outputs
