@@ -11,8 +11,9 @@
 namespace fusec {
 
 bool GraphBuilder::isDefault(const std::string &name) const {
-  return frame->depth == 0 && inputNames.count(name) && !memory.allFixed &&
-         !memory.fixedInputs.count(name);
+  const bool isFixed = memory.allFixed || memory.fixedInputs.count(name);
+  return frame->depth == 0 && inputNames.count(name) &&
+         (!isFixed || memory.lostDefaults.count(name));
 }
 
 Status GraphBuilder::defaultInput(const onnx::ValueInfoProto &input, const ConstantRef &value) {
@@ -81,13 +82,23 @@ void GraphBuilder::warnOfFixedInputs(const onnx::GraphProto &proto) {
     warnings.push_back(
         {Diag::FixedInput, where("input '" + name + "'"),
          "has its initialiser's value in every run: " +
-             (known == memory.fixedInputs.end() ? "the sizes or the form of nodes depend on it"
+             (known == memory.fixedInputs.end() ? "the model cannot be imported with it open"
                                                 : known->second)});
   }
   if (count > kMostTold)
     warnings.push_back({Diag::FixedInput, path,
                         std::to_string(count - kMostTold) +
                             " more inputs have their initialisers' values in every run"});
+}
+
+void GraphBuilder::loseDefault(ValueId id, const Constant &value) {
+  const Value &v = graph.value(id);
+  memory.lostDefaults.insert(v.name);
+  const Shape shape(value.dims.begin(), value.dims.end());
+  warnings.push_back({Diag::FixedInput, where("input '" + v.name + "'"),
+                      "every run has to give it: --shape makes it " + typeText(v, graph.symbols) +
+                          ", its initialiser, which is not used, is " +
+                          typeText(value.type, shape, graph.symbols)});
 }
 
 void GraphBuilder::warnOfDefaultInputs() {

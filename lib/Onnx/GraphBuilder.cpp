@@ -28,16 +28,13 @@ Result<Graph> GraphBuilder::run(onnx::ModelProto &model) {
       inputNames.insert(input.name());
   initialisers(proto, "");
   FUSEC_CHECK(checkOptions(proto, graphInputs(proto, scope)));
-  warnOfFixedInputs(proto);
   auto declared = declarations(proto); // refers to the sizes that inputs have named
   top.declared = &declared;
-  bool usable = errors.empty();
+  usable = errors.empty();
   importNodes(proto.node());
-  if (!errors.empty()) {
-    // What nodes imply about the sizes does not help where an input or an initialiser was refused.
-    foundBound = foundBound && usable;
+  if (!errors.empty())
     return groupedRefusals();
-  }
+  warnOfFixedInputs(proto);
   checkDeclarations(declared);
   if (untold)
     warnings.push_back({Diag::WrongDeclaration, path,
@@ -184,24 +181,30 @@ const DeclaredType *GraphBuilder::declaredType(const std::string &name) const {
   return it == frame->declared->end() ? nullptr : &it->second;
 }
 
+Result<ConstantRef> GraphBuilder::readOnce(const onnx::TensorProto &t, const std::string &place,
+                                           const std::function<Result<ConstantRef>()> &read) {
+  auto known = memory.tensors.find(&t);
+  if (known == memory.tensors.end())
+    known = memory.tensors.emplace(&t, read()).first;
+  Result<ConstantRef> result = known->second;
+  if (!result.ok())
+    for (Diagnostic &d : result.errors())
+      d.where = place; // of this call of a function, say, and not of the first
+  return result;
+}
+
 Result<ConstantRef> GraphBuilder::tensor(const onnx::TensorProto &t, const std::string &place) {
-  if (auto it = memory.tensors.find(&t); it != memory.tensors.end())
-    return it->second;
-  // The data moves out of the message, which belongs to this builder's caller for the whole import.
-  FUSEC_TRY(ConstantRef c,
-            readTensor(const_cast<onnx::TensorProto &>(t), &files, options.limits, place));
-  memory.tensors.emplace(&t, c);
-  return c;
+  return readOnce(t, place, [&] {
+    return readTensor(const_cast<onnx::TensorProto &>(t), &files, options.limits, place);
+  });
 }
 
 Result<ConstantRef> GraphBuilder::sparseTensor(const onnx::SparseTensorProto &t,
                                                const std::string &place) {
-  if (auto it = memory.tensors.find(&t.values()); it != memory.tensors.end())
-    return it->second;
-  FUSEC_TRY(ConstantRef c, readSparseTensor(const_cast<onnx::SparseTensorProto &>(t), &files,
-                                            options.limits, place));
-  memory.tensors.emplace(&t.values(), c);
-  return c;
+  return readOnce(t.values(), place, [&] {
+    return readSparseTensor(const_cast<onnx::SparseTensorProto &>(t), &files, options.limits,
+                            place);
+  });
 }
 
 void GraphBuilder::initialisers(const onnx::GraphProto &proto, const std::string &prefix) {

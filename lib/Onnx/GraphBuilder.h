@@ -49,11 +49,13 @@ struct ImportFrame {
 
 /// What a second import of the same model takes over from the first.
 struct ImportMemory {
-  std::unordered_map<const onnx::TensorProto *, ConstantRef> tensors; // whose data left the message
+  /// What reading a tensor gave, by its (sparse: by its values') message, which the data may have left then.
+  std::unordered_map<const onnx::TensorProto *, Result<ConstantRef>> tensors;
   std::map<std::string, Symbol> implied; // ranges of symbols that the model's own nodes imply
   /// Inputs whose default value has to be known at compile time: what asks for it, in words.
   std::map<std::string, std::string> fixedInputs;
-  bool allFixed = false; // so are all inputs with a default value
+  bool allFixed = false;              // so are all inputs with a default value
+  std::set<std::string> lostDefaults; // inputs whose initialisers do not fit what --shape says
 };
 
 /// Builds a Graph from a parsed model: scopes, functions, subgraphs, diagnostics.
@@ -113,7 +115,9 @@ public:
   /// The symbols in what such a value holds; nullptr for any other.
   const std::set<SymbolId> *beyondLimit(ValueId id) const;
   bool foundFixed = false;
-  bool hasDefaults() const { return !defaults.empty(); }
+  bool hasDefaults() const { return defaults.size() > memory.lostDefaults.size(); }
+  /// Initialisers and inputs were accepted: only then may another import of the nodes go better.
+  bool usable = false;
   ValueId newValue(const std::string &wantedName, DType type, Shape shape);
 
 private:
@@ -135,8 +139,14 @@ private:
   bool isDefault(const std::string &name) const;
   bool mayBecomeConstant(ValueId id) const;
   Status defaultInput(const onnx::ValueInfoProto &input, const ConstantRef &value);
+  /// Input `id` is what --shape says, which its initialiser is not.
+  void loseDefault(ValueId id, const Constant &value);
   void warnOfFixedInputs(const onnx::GraphProto &proto);
   void warnOfDefaultInputs();
+  /// The data of a tensor may move out of its message, which belongs to this builder's caller for the whole import:
+  /// each is read once, also where it is refused.
+  Result<ConstantRef> readOnce(const onnx::TensorProto &t, const std::string &place,
+                               const std::function<Result<ConstantRef>()> &read);
   Result<Shape> givenShape(const onnx::TypeProto_Tensor &type, const std::string &name,
                            const std::vector<ShapeEntry> &entries);
   Result<Shape> declaredShape(const onnx::ValueInfoProto &input, const std::string &place);

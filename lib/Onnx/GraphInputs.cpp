@@ -191,25 +191,35 @@ Status GraphBuilder::fixSize(const std::string &name, int64_t size, const std::s
 Status GraphBuilder::graphInput(const onnx::ValueInfoProto &input) {
   const std::string &name = input.name();
   std::string place = where("input '" + name + "'");
-  auto given = options.shapes.find(name);
-  if (auto value = defaults.find(name); value != defaults.end()) {
-    const std::vector<int64_t> &dims = value->second->dims;
-    if (given == options.shapes.end() ||
-        given->second == std::vector<ShapeEntry>(dims.begin(), dims.end()))
-      return defaultInput(input, value->second);
+  const auto &tensor = input.type().tensor_type();
+  const auto given = options.shapes.find(name);
+  const auto value = defaults.find(name);
+  const bool hasDefault = value != defaults.end();
+  std::optional<Shape> shape;
+  if (given != options.shapes.end()) {
+    // An initialiser of another rank contradicts what the model declares, and holds.
+    const bool isVoid =
+        hasDefault && tensor.shape().dim_size() != static_cast<int>(value->second->dims.size());
+    FUSEC_TRY(shape, givenShape(isVoid ? onnx::TypeProto_Tensor::default_instance() : tensor, name,
+                                given->second));
   }
+  if (hasDefault &&
+      (!shape || *shape == Shape(value->second->dims.begin(), value->second->dims.end())))
+    return defaultInput(input, value->second);
   if (!input.type().has_tensor_type())
     return Diagnostic{Diag::UnsupportedType, place, "only tensors are supported as inputs"};
-  const auto &tensor = input.type().tensor_type();
   auto type = dtypeOfOnnx(tensor.elem_type());
   if (!type)
     return Diagnostic{tensor.elem_type() == 0 ? Diag::BadGraph : Diag::UnsupportedType, place,
                       "element type " + onnxTypeName(tensor.elem_type()) + " is not supported"};
-  FUSEC_TRY(Shape shape, given == options.shapes.end() ? declaredShape(input, place)
-                                                       : givenShape(tensor, name, given->second));
-  if (std::string size = tooLarge(*type, shape, graph.symbols, options.limits); !size.empty())
+  if (!shape) {
+    FUSEC_TRY(shape, declaredShape(input, place));
+  }
+  if (std::string size = tooLarge(*type, *shape, graph.symbols, options.limits); !size.empty())
     return Diagnostic{Diag::LimitExceeded, place, size};
-  ValueId id = mainValue(name, *type, std::move(shape));
+  ValueId id = mainValue(name, *type, std::move(*shape));
+  if (hasDefault)
+    loseDefault(id, *value->second);
   graph.body.inputs.push_back(id);
   return bind(name, id, place);
 }

@@ -88,6 +88,9 @@ Result<Graph> importOnnx(const std::string &path, const ImportOptions &options,
     imported = builder.run(model);
     if (warnings)
       *warnings = std::move(builder.warnings);
+    // What nodes imply does not help where an input or an initialiser was refused.
+    if (!imported.ok() && !builder.usable)
+      break;
     if (round < kMostRounds && (builder.foundFixed || (!imported.ok() && builder.foundBound)))
       continue;
     // Default values may matter in ways that no single operand tells, such as the sizes of two branches.

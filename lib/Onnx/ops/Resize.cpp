@@ -175,8 +175,8 @@ Status resize(NodeImporter &n) {
                                       "keep_aspect_ratio_policy has an unknown value");
   size_t scaleInput = first ? 1 : 2;
   auto empty = [&](size_t i) { return !n.has(i) || numElements(n.shape(i)).isConst(0); };
-  ConstantRef roi = !first && !empty(1) ? n.constant(1) : nullptr;
   const bool crops = f.transform == "tf_crop_and_resize" && !empty(1), bySizes = !empty(3);
+  const ConstantRef roi = crops ? n.constant(1) : nullptr; // which others ignore
   const bool atRunTime = bySizes
                              ? (crops && !roi) || (f.policy != "stretch" && !n.ints(3))
                              : !empty(scaleInput) && (!n.constant(scaleInput) || (crops && !roi));

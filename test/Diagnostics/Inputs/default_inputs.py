@@ -12,16 +12,19 @@ folder = pathlib.Path(sys.argv[1])
 folder.mkdir(parents=True, exist_ok=True)
 
 
-def write(name, nodes, defaults, inputs=(), declared=()):
-    """`defaults` are values by name; `declared` has other types for them."""
+def write(name, nodes, defaults, inputs=(), declared=(), constants=(), sparse=(), functions=()):
+    """`defaults` are values by name; `declared` has other types for them. `constants` and `sparse` are initialisers
+    that are no inputs."""
     declared = dict(declared)
     infos = [info("x", FLOAT, (2, 3)), *inputs]
     for key, value in defaults.items():
         kind = helper.np_dtype_to_tensor_dtype(value.dtype)
         infos.append(info(key, *declared.get(key, (kind, value.shape))))
     data = [numpy_helper.from_array(value, key) for key, value in defaults.items()]
-    graph = helper.make_graph(nodes, "g", infos, [info("y", FLOAT, None)], data)
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+    outputs = [info("y", FLOAT, None)]
+    graph = helper.make_graph(nodes, "g", infos, outputs, [*data, *constants], sparse_initializer=sparse)
+    opsets = [helper.make_opsetid("", 18), helper.make_opsetid("own", 1)]
+    model = helper.make_model(graph, opset_imports=opsets, ir_version=9, functions=functions)
     (folder / f"{name}.onnx").write_bytes(model.SerializeToString())
 
 
@@ -74,3 +77,35 @@ for name, other in (("either", "Neg"), ("one", "Transpose")):
     )
 write("declared", [node("Add", ["x", "w"], ["y"])], {"w": floats(2, 3)}, declared={"w": (TensorProto.DOUBLE, (3, 3))})
 write("weights", [node("Sum", ["x", *"abcd"], ["y"])], {n: floats(2, 3) for n in "abcd"})
+
+# What is refused beside a default value is told as without one, wherever it stands.
+add = node("Add", ["x", "w"], ["y"])
+weight = {"w": floats(2, 3)}
+no_bool = helper.make_tensor("no", BOOL, [3], bytes([0, 2, 1]), raw=True)
+values = helper.make_tensor("far", FLOAT, [2], [1.0, 2.0])
+far = helper.make_sparse_tensor(values, helper.make_tensor("at", INT64, [2], [1, 99]), [2, 3])
+write("bool", [add], weight, constants=[no_bool])
+write("sparse", [add], weight, sparse=[far])
+write("node", [node("Constant", [], ["c"], name="c", value=no_bool), add], weight)
+write("sparse_node", [node("Constant", [], ["c"], name="c", sparse_value=far), add], weight)
+call = helper.make_function(
+    "own", "F", ["a"], ["b"], [node("Constant", [], ["c"], name="c", value=no_bool), node("Neg", ["a"], ["b"])],
+    [helper.make_opsetid("", 18)],
+)  # fmt: skip
+calls = [node("F", ["x"], ["x1"], name="f1", domain="own"), node("F", ["x1"], ["x2"], name="f2", domain="own")]
+write("calls", [*calls, node("Add", ["x2", "w"], ["y"])], weight, functions=[call])
+write("refused", [node("Nowhere", ["x"], ["z"], name="n"), add], weight)
+
+# The sizes come from a table that is too large to be followed to.
+rows = numpy_helper.from_array(longs(5, 9), "rows")
+nodes = [node("Gather", ["table", "rows"], ["to"]), node("Reshape", ["x", "to"], ["r"]), node("Add", ["r", "w"], ["y"])]
+table = np.tile(longs(1, 2, 3, 4, 5, 3, 0, 0, 0, 2), 7000)
+write("table", nodes, {"table": table, "w": floats(1)}, constants=[rows])
+
+# Where to crop decides about sizes; where nothing is cropped it is of no use.
+for name, mode in (("crop", "tf_crop_and_resize"), ("plain", "half_pixel")):
+    resize = node(
+        "Resize", ["x", "roi", "scales"], ["y"], name="resize", mode="linear", coordinate_transformation_mode=mode
+    )
+    scales = numpy_helper.from_array(np.array([2, 2], np.float32), "scales")
+    write(name, [resize], {"roi": np.array([0, 0, 1, 1], np.float32)}, constants=[scales])

@@ -209,7 +209,13 @@ print("w set:", listed(bundle), np.allclose(made, x @ OTHERS["w"] + 2 * DEFAULTS
 bundle = compile(path, "--constant-initializers")
 print("constants:", listed(bundle), compare(path, bundle, {"x": x}))
 bundle = compile(path, "--shape", "w:[3,m]", "--shape", "b:4", "--dim", "m=4")
-print("shape given:", listed(bundle), run(bundle, {"x": x}))
+print("shape given:", listed(bundle), compare(path, bundle, {"x": x}))
+bundle = compile(path, "--shape", "w:[3,m]", "--shape", "b:[m]", "--dim", "m=2..8")
+print("sizes open:", listed(bundle), run(bundle, {"x": x}))
+for given in (OTHERS, {"w": np.ones((3, 5), np.float32), "b": np.arange(5, dtype=np.float32)}):
+    given = {"x": x, "w": given["w"], "b": given["b"]}
+    made = run(bundle, given)["y"]
+    print("sizes open, given:", np.allclose(made, x @ given["w"] + 2 * given["b"], 1e-4, 1e-4))
 
 still = f"grep -q MatMul $0 && {fusec_opt} $0 > {folder}/opt.txt"
 call(fusec_reduce, path, "-o", folder / "small.txt", "--", "sh", "-c", still)
