@@ -181,8 +181,13 @@ private:
   /// Names the unsupported operators of a subgraph whose inputs are not known.
   void checkSubgraphs(const onnx::NodeProto &node, const std::string &nodeName);
   /// More functions and subgraphs around the frame than a stack of 256 KiB holds.
-  bool isTooDeep() const {
-    return frame->depth >= options.limits.functionDepth + options.limits.subgraphDepth / 2;
+  Status refuseTooDeep(const std::string &place) const {
+    const int most = options.limits.functionDepth + options.limits.subgraphDepth / 2;
+    if (frame->depth < most)
+      return success();
+    return Diagnostic{Diag::LimitExceeded, place,
+                      "functions and subgraphs are nested more than " + std::to_string(most) +
+                          " deep, where a subgraph counts as two"};
   }
   void importNodes(const OnnxNodes &nodes);
   void importNode(const onnx::NodeProto &node, size_t index);

@@ -248,8 +248,7 @@ Status GraphBuilder::inlineFunction(const onnx::NodeProto &node,
                                     const std::vector<ValueId> &inputs) {
   std::string place = where("node '" + nodeName + "' (function " + function.name() + ")");
   auto bad = [&](std::string text) { return Diagnostic{Diag::BadGraph, place, std::move(text)}; };
-  if (isTooDeep())
-    return Diagnostic{Diag::LimitExceeded, place, "functions and subgraphs are nested too deeply"};
+  FUSEC_CHECK(refuseTooDeep(place));
   if (static_cast<int>(inputs.size()) > function.input_size())
     return bad("passes more inputs than the function has");
   if (node.output_size() > function.output_size())

@@ -54,8 +54,7 @@ Result<Region> GraphBuilder::importSubgraph(const onnx::GraphProto &proto,
                                             const std::vector<TypedShape> &inputTypes,
                                             const std::string &nodeName) {
   std::string place = where("subgraph of node '" + nodeName + "'");
-  if (isTooDeep())
-    return Diagnostic{Diag::LimitExceeded, place, "functions and subgraphs are nested too deeply"};
+  FUSEC_CHECK(refuseTooDeep(place));
   NameScope scope;
   scope.outer = frame->scope;
   Region region;
@@ -70,9 +69,8 @@ Result<Region> GraphBuilder::importSubgraph(const onnx::GraphProto &proto,
 }
 
 void GraphBuilder::checkSubgraphs(const onnx::NodeProto &node, const std::string &nodeName) {
-  if (isTooDeep()) {
-    note(Diagnostic{Diag::LimitExceeded, where("subgraph of node '" + nodeName + "'"),
-                    "functions and subgraphs are nested too deeply"});
+  if (Status status = refuseTooDeep(where("subgraph of node '" + nodeName + "'")); !status.ok()) {
+    note(std::move(status));
     return;
   }
   auto check = [&](const onnx::GraphProto &proto) {
