@@ -217,8 +217,18 @@ Predicate Emitter::both(const Predicate &x, const Predicate &y) {
 /// scalar comparison, and the vector is made only where it is not so.
 Predicate Emitter::evalPredicate(NodeId id) {
   const Scalar &s = kernel.body[id];
+  // Of conjunctions further inside, `eval` makes one value: it does not recurse.
+  constexpr int kMostInside = 32;
+  const auto parts = [&](const auto &self, NodeId at, int inside) -> Predicate {
+    const Scalar &part = kernel.body[at];
+    if (part.op != ScalarOp::And)
+      return evalPredicate(at);
+    if (inside == kMostInside)
+      return reduced(eval(at));
+    return both(self(self, part.args[0], inside + 1), self(self, part.args[1], inside + 1));
+  };
   if (s.op == ScalarOp::And)
-    return both(evalPredicate(s.args[0]), evalPredicate(s.args[1]));
+    return parts(parts, id, 0);
   if ((s.op == ScalarOp::Lt || s.op == ScalarOp::Le) && kernel.body[s.args[0]].type == DType::I64) {
     Val x = eval(s.args[0]), y = eval(s.args[1]);
     if (!x.varying && !y.varying && (x.step != 0 || y.step != 0)) {

@@ -210,12 +210,19 @@ BodyText textOf(const Body &body, const std::vector<NodeId> &roots, const BodyNa
   return out;
 }
 
+std::string nestedText() {
+  return std::to_string(kMostNested) +
+         " operations stand one inside the other; a guarded read counts as " +
+         std::to_string(kNestedOfGuardedRead);
+}
+
 int nestingOf(const Body &body) {
   std::vector<int> depths(body.nodes.size(), 0);
   int most = 0;
   for (size_t id = 0; id < depths.size(); ++id)
     for (NodeId a : body.nodes[id].args) {
-      depths[id] = std::max(depths[id], depths[static_cast<size_t>(a)] + 1);
+      const int own = body.nodes[id].op == ScalarOp::ReadIf ? kNestedOfGuardedRead : 1;
+      depths[id] = std::max(depths[id], depths[static_cast<size_t>(a)] + own);
       most = std::max(most, depths[id]);
     }
   return most;

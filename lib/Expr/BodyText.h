@@ -14,8 +14,11 @@ BodyText textOf(const Body &body, const std::vector<NodeId> &roots, const BodyNa
                 int indent);
 
 /// Operations of a body that may stand one inside the other, more than the largest body of compose has (Inline.h):
-/// functions over bodies may recurse as deep.
-constexpr int kMostNested = 1024;
+/// functions over bodies may recurse as deep. A guarded read counts as several: code for it takes 1 to 2 KiB of stack,
+/// so that 128 of them, twice what a kernel's tensors make of one concatenation, fit into 256 KiB.
+constexpr int kMostNested = 1024, kNestedOfGuardedRead = 8;
+/// The limit in words.
+std::string nestedText();
 /// How many do.
 int nestingOf(const Body &body);
 

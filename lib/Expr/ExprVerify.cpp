@@ -191,8 +191,7 @@ private:
       if (r < 0 || r >= static_cast<NodeId>(e.body.nodes.size()))
         return fail(where, "a root that does not exist");
     if (nestingOf(e.body) > kMostNested)
-      return fail(where, "more than " + std::to_string(kMostNested) +
-                             " operations stand one inside the other");
+      return fail(where, "more than " + nestedText());
     for (NodeId id : e.body.reachable(bodyRoots(e)))
       node(e, id, where);
     switch (e.kind) {

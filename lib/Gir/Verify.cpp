@@ -116,8 +116,7 @@ private:
 
   void nodes() {
     const Body &body = kernel.body;
-    need(nestingOf(body) <= kMostNested,
-         "at most " + std::to_string(kMostNested) + " operations stand one inside the other");
+    need(nestingOf(body) <= kMostNested, "at most " + nestedText());
     for (NodeId id = 0; id < static_cast<NodeId>(body.nodes.size()); ++id) {
       const Scalar &s = body[id];
       std::string where = "node " + std::to_string(id) + " (" + std::string(mnemonic(s.op)) + ")";

@@ -254,20 +254,49 @@ def reduced():
 
 
 def dumps():
-    """fusec-opt reads, writes and interprets dumps, and fusec goes on from them."""
-    model, dump = folder / "short.onnx", folder / "dump"
-    code, text = run("fusec", model, "--target=x86-64-v3", "--stop-after=gir", "--dump-dir", dump)
-    assert code == 0, text
+    """fusec-opt reads, writes and interprets dumps, and fusec goes on from them to the same bundle."""
+    model, dump, whole = folder / "short.onnx", folder / "dump", folder / "whole"
+    for options in (["-o", whole], ["--stop-after=gir", "--dump-dir", dump]):
+        code, text = run("fusec", model, "--target=x86-64-v3", *options)
+        assert code == 0, text
     for stage in ("graph", "expr", "plan", "schedule", "gir"):
-        code, text = run("fusec-opt", dump / f"{stage}.txt", "-o", folder / "again.txt")
-        assert code == 0, text
-        code, text = run("fusec", folder / "again.txt", "-o", folder / "b")
-        assert code == 0, text
+        for tool, read, wrote in (("fusec-opt", dump / f"{stage}.txt", folder / "again.txt"),
+                                  ("fusec", folder / "again.txt", folder / "b")):
+            wrote.unlink(missing_ok=True)
+            code, text = run(tool, read, "-o", wrote)
+            assert code == 0, text
+        assert (folder / "b").read_bytes() == whole.read_bytes(), stage
+    np.save(folder / "x.npy", np.arange(4, dtype=np.float32))
     for stage in ("graph", "expr", "gir"):
+        out = folder / f"out_{stage}"
         code, text = run("fusec-opt", dump / f"{stage}.txt", "--interpret", "--input", f"x={folder}/x.npy",
-                         "--output-dir", folder / "out")
+                         "--output-dir", out)
         assert code == 0, text
+        (got,) = out.glob("*.npy")
+        np.testing.assert_array_equal(np.load(got), np.arange(4) + np.float32(500), stage)
     print("dumps: same")
+
+
+def deepText(step, first, last, count, type="f32"):
+    """A program whose one equation has `count` times `step` one inside the other."""
+    before, lets = first, ""
+    for i in range(count):
+        lets += f"  let t{i} = {step.format(before)};\n"
+        before = f"t{i}"
+    return (f"# fusec dump expr x86-64-v3\n=== expr\nexpr deep\ntensor %x: {type}[4] input\n"
+            f"tensor %y: {type}[4] output\ninputs (%x)\noutputs (%y)\nmap y [i:4]\n{lets}"
+            f"  %y = {last.format(before)}\n")
+
+
+def guardedReads():
+    """As deep as they are read they become code, whether one is what another falls back to or its index."""
+    for name, step, count, type in (("fallbacks", "if(lt(i, 3), %x[i], {})", 127, "f32"),
+                                    ("indices", "if(lt(i, 3), %x[{}], 2)", 100, "i64")):
+        for n in (count, 129):
+            (folder / "text.txt").write_text(deepText(step, "%x[i]", "{}", n, type))
+            codes = [run("fusec", folder / "text.txt", f"--target={target}", "-o", folder / "b")[0]
+                     for target in ("host", "sm_90")]
+            print(f"{name} {n}: exit codes {codes}")
 
 
 def texts():
@@ -282,7 +311,7 @@ def texts():
                        "dims": head.replace("f32[4]", f"f32[{nested}]", 1), "parentheses": sums}.items():
         (folder / "text.txt").write_text(text)
         code, said = run("fusec-opt", folder / "text.txt")
-        print(f"{name}: exit code {code}: {said.splitlines()[0].replace(str(folder) + '/', '')[-90:]}")
+        print(f"{name}: exit code {code}: {said.splitlines()[0].replace(str(folder) + '/', '')[-120:]}")
 
 
 compiled()
@@ -290,4 +319,5 @@ targets()
 decisions()
 reduced()
 dumps()
+guardedReads()
 texts()
