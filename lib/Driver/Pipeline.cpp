@@ -46,7 +46,7 @@ public:
       FUSEC_TRY(goOn, end(Stage::Expr));
     }
     if (goOn && waiting.empty())
-      state.graph = Graph(); // it holds constants that the program has made others of
+      state.graph = Graph(); // frees the constants that lowering replaced
     if (goOn && !options.decisionsPath.empty())
       FUSEC_CHECK(timed("decisions", [&] { return replay(); }));
     else if (goOn && begin(Stage::Plan))

@@ -46,6 +46,9 @@ DimExpr DimExpr::symbol(SymbolId id) {
   return DimExpr(std::make_shared<const Node>(std::move(n)));
 }
 
+// All of them are one expression, which is equal to itself and cancels in differences. Nobody may compare or subtract
+// sizes of which one may be too large before asking `isTooLarge`: importing a model refuses a size beyond
+// kLargestSizeOfModel, far below, and what later stages make of sizes that passed stays below kLargestDim.
 DimExpr DimBuilder::tooLarge() {
   static const DimExpr stands = [] {
     DimExpr::Node n;

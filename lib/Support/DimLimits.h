@@ -6,7 +6,7 @@ namespace fusec {
 /// How large an expression is, written out: parts that several operands share count for each of them.
 struct DimSize {
   int32_t depth = 0; // operations one inside the other, sums and products of a normal form aside
-  int32_t nodes = 1; // saturates
+  int32_t nodes = 1; // of one beyond kLargestDim: see isTooLarge
 };
 DimSize sizeOf(const DimExpr &e);
 

@@ -54,7 +54,6 @@ constexpr int64_t kShortestPart = 4; // elements of the axis that is taken apart
 constexpr double kLeastTerms =
     1 << 14;                           // of one reduction: below, a launch costs more than the work
 constexpr double kTermsPerResult = 16; // of a reduction that is worth it, for each of its results
-constexpr size_t kMaxBodyNodes = 512;
 
 double optOf(const DimExpr &e, const std::vector<Symbol> &symbols) {
   return typicalElements({e}, symbols);
