@@ -28,9 +28,18 @@ struct WeightPlaces {
 
 Status giveBytes(const Model &model, size_t w, const GiveWeight &give, const TakeBytes &take) {
   const Weight &weight = model.weights[w];
-  if (weight.sizeBytes > 0 && !weight.bytes)
-    return give(w, take);
-  return take(weight.bytes, static_cast<size_t>(weight.sizeBytes));
+  if (weight.sizeBytes == 0 || weight.bytes)
+    return take(weight.bytes, static_cast<size_t>(weight.sizeBytes));
+  int64_t came = 0;
+  FUSEC_CHECK(give(w, [&](const uint8_t *bytes, size_t n) {
+    came += static_cast<int64_t>(n);
+    return take(bytes, n);
+  }));
+  if (came != weight.sizeBytes)
+    return Diagnostic{Diag::InternalError, "bundle",
+                      "weight " + std::to_string(w) + " has " + std::to_string(weight.sizeBytes) +
+                          " bytes; " + std::to_string(came) + " came"};
+  return success();
 }
 
 /// The numbers of weights that tensors and inputs have.

@@ -160,4 +160,15 @@ TEST_CASE("weights that are made when they are written give the same file") {
     CHECK(asked == std::vector<int>{2, 2, 0, 1});
   }
   std::filesystem::remove(path);
+  for (int64_t size : {0, 599996, 600004}) {
+    Model made = m;
+    made.weights[0].bytes = nullptr;
+    const Status written = writeBundle(made, path, nullptr, [&](size_t, const auto &take) {
+      return take(bytes, static_cast<size_t>(size));
+    });
+    REQUIRE_FALSE(written.ok());
+    CHECK(written.errors()[0].text ==
+          "weight 0 has 600000 bytes; " + std::to_string(size) + " came");
+    CHECK_FALSE(std::filesystem::exists(path));
+  }
 }
