@@ -9,7 +9,7 @@
 //     unroll m:1 { unroll n:8 { lane n:1 { init } } }
 //     seq k:1 { unroll m:1 { unroll n:8 { lane n:1 { compute } } } }      # 2 vector loads, 6 broadcasts, 12 fma
 //     unroll m:1 { unroll n:8 { lane n:1 { store } } } } } } }
-#include "Tiling/Builder.h"
+#include "Tiling/RegisterTiles.h"
 
 #include <algorithm>
 
@@ -18,82 +18,6 @@ namespace fusec::tiling {
 namespace {
 
 constexpr int64_t kPanel = 16; // floats of a packed panel's row: one layout for AVX2 and AVX-512
-
-struct RegisterTile {
-  int64_t rows, vectors;
-};
-
-/// What a term costs for a vector of results.
-struct TermCost {
-  int64_t registers;   // of a vector of accumulators
-  int64_t operations;  // a float's product and sum are one
-  int64_t columnBytes; // of an element that is read along the lanes
-};
-
-TermCost termCost(const View &view, const std::vector<ReadInfo> &reads) {
-  const Equation &e = view.equation();
-  TermCost cost{std::max<int64_t>(1, sizeInBytes(e.accumulateType) / 4),
-                isFloat(e.accumulateType) ? 1 : 2, 0};
-  for (const ReadInfo &read : reads)
-    if (read.dependsOn(view.spatial.back()))
-      cost.columnBytes = std::max(cost.columnBytes, read.elementBytes);
-  return cost;
-}
-
-/// Tiles whose accumulators, vector operands and one broadcast fit the register file, best first by the time of one
-/// step of k over the whole M x N domain: fma and load ports, and waste at the edges.
-std::vector<RegisterTile> registerTiles(const Target &target, const TermCost &term,
-                                        int64_t rowsTotal, int64_t columnsTotal, int64_t maxRows) {
-  std::vector<std::pair<double, RegisterTile>> ranked;
-  int64_t vectorsTotal = (columnsTotal + target.lanes - 1) / target.lanes;
-  for (int64_t rows = 1; rows <= maxRows; ++rows)
-    for (int64_t vectors = 1; vectors <= 8; ++vectors) {
-      // One more and a sum goes to memory and back in each step: 7 x 4 vectors took three times as long.
-      const int64_t registers = (rows * vectors + vectors + 1) * term.registers;
-      if (registers > target.vectorRegisters || (vectors > 1 && vectors > vectorsTotal) ||
-          (rows > 1 && rows > rowsTotal))
-        continue;
-      const CpuCore &core = target.core;
-      double fma = double(rows * vectors) * term.operations / core.fmaPorts;
-      double loads = double(rows + vectors) / core.tileLoads;
-      // Panels are larger than the first cache.
-      double panel = double(vectors * target.lanes * term.columnBytes) / core.panelBytesPerCycle;
-      // Loop control and misses grow with the number of steps and loads.
-      double cycles = std::max({fma, loads, panel, double(core.fmaCycles)}) + 0.5 + 0.1 * loads;
-      double tiles =
-          double((rowsTotal + rows - 1) / rows) * double((vectorsTotal + vectors - 1) / vectors);
-      ranked.push_back({tiles * cycles, {rows, vectors}});
-    }
-  std::stable_sort(ranked.begin(), ranked.end(),
-                   [](const auto &a, const auto &b) { return a.first < b.first; });
-  std::vector<RegisterTile> out;
-  for (const auto &entry : ranked)
-    out.push_back(entry.second);
-  return out;
-}
-
-struct Roles {
-  int lane = -1;           // group index
-  int row = -1;            // group index or -1
-  std::vector<int> blocks; // other spatial groups
-};
-
-Roles rolesOf(const View &view, const std::vector<ReadInfo> &reads) {
-  Roles roles;
-  roles.lane = static_cast<int>(view.spatial.size()) - 1;
-  const std::vector<int> &lane = view.spatial[roles.lane];
-  for (int g = roles.lane - 1; g >= 0; --g) {
-    bool reused = std::any_of(reads.begin(), reads.end(), [&](const ReadInfo &r) {
-      return r.dependsOn(lane) && !r.dependsOn(view.spatial[g]);
-    });
-    if (roles.row < 0 && reused)
-      roles.row = g;
-  }
-  for (int g = 0; g < roles.lane; ++g)
-    if (g != roles.row)
-      roles.blocks.push_back(g);
-  return roles;
-}
 
 class CpuContraction {
 public:
@@ -345,22 +269,6 @@ private:
 
 } // namespace
 
-/// Rows whose distance is a multiple of a way's size share one set of the first cache.
-static int64_t maxRows(const View &view, const std::vector<ReadInfo> &reads, const Roles &roles) {
-  constexpr int64_t kMost = 14;
-  const int64_t ways = view.target->core.firstCacheWays;
-  const int64_t wayBytes = view.target->memory.front().capacityBytes / ways;
-  if (roles.row < 0)
-    return kMost;
-  for (const ReadInfo &read : reads) {
-    std::optional<int64_t> stride = read.stride(view.spatial[roles.row]);
-    if (!read.dependsOn(view.spatial[roles.lane]) && stride && *stride != 0 &&
-        *stride * read.elementBytes % wayBytes == 0)
-      return ways;
-  }
-  return kMost;
-}
-
 /// A matrix that no layout can be chosen for and whose elements are used once each, in a row along the summed axis:
 /// lanes along that axis read it as it lies, lanes along the output would gather. Not for batches of matrices: the keys
 /// of GPT-2's attention took twice as long so.
@@ -383,8 +291,7 @@ Candidates cpuContractionCandidates(const View &view) {
   if ((rows == 1 || columns == 1) && sumsAlongMemory(view, reads))
     return reductionCandidates(view);
   constexpr size_t kCandidates = 3;
-  for (RegisterTile tile : registerTiles(*view.target, termCost(view, reads), rows, columns,
-                                         maxRows(view, reads, roles))) {
+  for (RegisterTile tile : registerTiles(view, reads, roles)) {
     if (out.size() == kCandidates)
       break;
     out.push_back(CpuContraction(view, tile, roles).build());

@@ -1,0 +1,26 @@
+#pragma once
+#include "Tiling/Builder.h"
+
+#include <vector>
+
+namespace fusec::tiling {
+
+/// What the spatial groups of a contraction are to a register tile on a CPU (ContractionCandidates.cpp).
+struct Roles {
+  int lane = -1;           // group index
+  int row = -1;            // group index or -1
+  std::vector<int> blocks; // other spatial groups
+};
+
+Roles rolesOf(const View &view, const std::vector<ReadInfo> &reads);
+
+struct RegisterTile {
+  int64_t rows, vectors;
+};
+
+/// Tiles whose accumulators, vector operands and one broadcast fit the register file, best first by the time of one
+/// step of k over the whole M x N domain: fma and load ports, and waste at the edges.
+std::vector<RegisterTile> registerTiles(const View &view, const std::vector<ReadInfo> &reads,
+                                        const Roles &roles);
+
+} // namespace fusec::tiling
