@@ -33,3 +33,61 @@ TEST_CASE("candidates: products of integers are contractions like those of float
           "sum i32\n  " +
           std::string(product) + "\n");
 }
+
+namespace {
+
+/// A window of each channel over an image [height, width, channels], padded, in strides that divide both; the weights
+/// are [taps, taps, channels]. `rows`: of the result.
+std::string depthwise(const std::string &height, const std::string &rows, int width, int channels,
+                      int taps, int stride) {
+  const std::string w = std::to_string(width), c = std::to_string(channels),
+                    t = std::to_string(taps), s = std::to_string(stride),
+                    half = std::to_string(taps / 2), columns = std::to_string(width / stride);
+  const std::string y = "i*" + s + " + r - " + half, x = "j*" + s + " + q - " + half;
+  auto within = [](const std::string &index, const std::string &extent) {
+    return "and(le(0, " + index + "), lt(" + index + ", " + extent + "))";
+  };
+  return "tensor %x: f32[" + height + "," + w + "," + c + "] input\ntensor %w: f32[" + t + "," + t +
+         "," + c + "] input\ntensor %y: f32[" + rows + "," + columns + "," + c +
+         "] output\ninputs (%x, %w)\noutputs (%y)\nreduction y [i:" + rows + ", j:" + columns +
+         ", c:" + c + "; r:" + t + ", q:" + t + "] sum f32\n  %y = mul(if(and(" +
+         within(y, height == "n" ? "dim(n)" : height) + ", " + within(x, w) + "), %x[" + y + ", " +
+         x + ", c], 0.0), %w[r, q, c])\n";
+}
+
+} // namespace
+
+TEST_CASE(
+    "candidates: windows of each channel copy few rows twice and leave registers for what taps "
+    "share") {
+  for (const int stride : {1, 2})
+    for (const int taps : {3, 5})
+      check("expr p\n" + depthwise("18", std::to_string(18 / stride), 12, 20, taps, stride));
+  check("expr p\n" + kSymbols + depthwise("n", "n", 12, 20, 3, 1), {17});
+
+  for (const char *name : {"x86-64-v3", "x86-64-v4"})
+    for (const int stride : {1, 2})
+      for (const int taps : {3, 5, 7}) {
+        INFO(name << ": " << taps << " taps in strides of " << stride);
+        const Target target = targetNamed(name);
+        const ExprProgram pattern = patternFrom(
+            "expr p\n" + depthwise("56", std::to_string(56 / stride), 56, 96, taps, stride));
+        const Schedule best = valueOf(bestSchedules(pattern, target)).back().schedule;
+        CHECK(best.name == "mm");
+        // Loads and stores of copies, of which one each for a vector of the image are the least.
+        const cost::Counts counts = countWork(best, pattern, target).front();
+        const double copies = counts.stagedLoads * counts.blocks,
+                     least = 2 * 56. * 56 * 96 / target.lanes;
+        INFO(copies / least << " copies of the image");
+        CHECK(copies >= least);
+        CHECK(copies < 1.75 * least);
+        // Beside each sum in a register lies a vector of the image, besides one of weights.
+        int64_t sums = 0;
+        for (const GirBuffer &buffer : kernelOf(pattern, best).kernel.buffers)
+          if (buffer.level == MemLevel::Register)
+            sums += numElements(buffer.shape).constValue();
+        INFO(sums << " sums");
+        CHECK(sums >= target.vectorRegisters / 4);
+        CHECK(2 * sums < target.vectorRegisters);
+      }
+}
