@@ -85,16 +85,21 @@ for shape, k, axis, largest, type, target, sizes in (
 print("right")
 
 # One more merge of all elements wherever the parts double. An element of a merge reads its split and, five times, two
-# keys, of which threads keep some: 140 to 320 bytes. Passes over the row would read 4 * n * k bytes.
+# keys, of which threads keep some: 140 to 320 bytes. Passes over the row
+# would read 4 * n * k bytes: of an element that a merge moves more and more as n grows.
+MANY = 6000
 for length in ("fixed", "without a bound"):
     if length != "fixed":
-        compile((None,), 300, 0, 1, F32, "sim:sm_80")
+        compile((None,), MANY, 0, 1, F32, "sim:sm_80")
+    each = []
     for n in (10000, 20000, 40000):
         if length == "fixed":
             compile((n,), n, 0, 1, F32, "sim:sm_80")
-        out = run(numbers((n,), F32, random), n if length == "fixed" else 300, 0, 1, "sim:sm_80")
+        out = run(numbers((n,), F32, random), n if length == "fixed" else MANY, 0, 1, "sim:sm_80")
         counters = json.loads(re.search(r"^\{.*\}$", out, re.M).group(0))
         read = sum(kernel["read_bytes"] for kernel in counters["kernels"])
         merges = math.ceil(math.log2(math.ceil(n / 4096)))
         assert read <= 400 * n * merges, (length, n, read)
+        each.append(read / (n * merges))
+    assert all(more <= 1.15 * less for less, more in zip(each, each[1:])), (length, each)
     print(f"a row {length}: reads grow as n log n")

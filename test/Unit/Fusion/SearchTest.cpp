@@ -5,7 +5,9 @@
 #include "SearchFixture.h"
 
 #include <cmath>
+#include <functional>
 #include <map>
+#include <numeric>
 
 using namespace fusec;
 using test::Fixture;
@@ -103,6 +105,52 @@ TEST_CASE("search: a map finishes a reduction within the window of the list alon
   };
   CHECK(reasons(127).empty());
   CHECK(reasons(128) == std::vector<std::string>{"they lie more than 128 equations apart"});
+}
+
+TEST_CASE("search: a kernel has a limit of equations, of operations and of tensors") {
+  // A tree: parentheses nest only so deep.
+  const std::function<std::string(int, int, const std::string &)> sum =
+      [&](int from, int to, const std::string &leaf) -> std::string {
+    if (to - from == 1)
+      return "mul(" + leaf + ", " + std::to_string(from) + ".0)";
+    const int middle = (from + to) / 2;
+    return "add(" + sum(from, middle, leaf) + ", " + sum(middle, to, leaf) + ")";
+  };
+  const auto why = [](auto text) {
+    Fixture f(std::move(text));
+    std::vector<int> all(f.region.vertices.size());
+    std::iota(all.begin(), all.end(), 0);
+    return whyNotOneKernel(f.context, f.region, all);
+  };
+  const auto ofOperations = [&](int leaves) {
+    return why(ProgramText("operations")
+                   .input("x", "8")
+                   .map("a", "i:8", sum(0, leaves, "%x[i]"))
+                   .map("y", "i:8", sum(0, leaves, "%a[i]")));
+  };
+  CHECK(ofOperations(300) == "");
+  CHECK(ofOperations(400) == "they have 2402 operations, and a kernel has 2048 at most");
+  const auto ofEquations = [&](int count) {
+    std::vector<std::pair<std::string, std::vector<std::string>>> list = {{"a0", {"x"}}};
+    for (int i = 1; i < count; ++i)
+      list.push_back({"a" + std::to_string(i), {"a" + std::to_string(i - 1)}});
+    return why(maps(list));
+  };
+  CHECK(ofEquations(60) == "");
+  CHECK(ofEquations(65) == "a kernel holds 64 equations at most");
+  const auto ofTensors = [&](int count) {
+    ProgramText text("tensors");
+    std::string first = "1.0", second = "%a[i]";
+    for (int i = 0; i < count; ++i) {
+      const std::string name = "x" + std::to_string(i);
+      text.input(name, "8");
+      std::string &of = i % 2 == 0 ? first : second;
+      of = "add(" + of + ", %" + name + "[i])";
+    }
+    return why(std::move(text.map("a", "i:8", first).map("y", "i:8", second)));
+  };
+  CHECK(ofTensors(62) == "");
+  CHECK(ofTensors(63) == "a kernel takes 64 tensors at most");
 }
 
 TEST_CASE("search: equations without common rows are a kernel of one block, if that pays") {
