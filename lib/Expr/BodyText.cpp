@@ -211,20 +211,24 @@ BodyText textOf(const Body &body, const std::vector<NodeId> &roots, const BodyNa
 }
 
 std::string nestedText() {
-  return std::to_string(kMostNested) +
-         " operations stand one inside the other; a guarded read counts as " +
-         std::to_string(kNestedOfGuardedRead);
+  return std::to_string(kMostNested) + " operations, or " + std::to_string(kMostNestedReads) +
+         " guarded reads, stand one inside the other";
 }
 
-int nestingOf(const Body &body) {
-  std::vector<int> depths(body.nodes.size(), 0);
-  int most = 0;
-  for (size_t id = 0; id < depths.size(); ++id)
+Nesting nestingOf(const Body &body) {
+  std::vector<Nesting> depths(body.nodes.size());
+  Nesting most;
+  for (size_t id = 0; id < depths.size(); ++id) {
+    Nesting &own = depths[id];
     for (NodeId a : body.nodes[id].args) {
-      const int own = body.nodes[id].op == ScalarOp::ReadIf ? kNestedOfGuardedRead : 1;
-      depths[id] = std::max(depths[id], depths[static_cast<size_t>(a)] + own);
-      most = std::max(most, depths[id]);
+      const Nesting &inner = depths[static_cast<size_t>(a)];
+      own.operations = std::max(own.operations, inner.operations + 1);
+      own.guardedReads = std::max(own.guardedReads, inner.guardedReads);
     }
+    own.guardedReads += body.nodes[id].op == ScalarOp::ReadIf;
+    most.operations = std::max(most.operations, own.operations);
+    most.guardedReads = std::max(most.guardedReads, own.guardedReads);
+  }
   return most;
 }
 

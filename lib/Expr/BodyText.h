@@ -14,13 +14,18 @@ BodyText textOf(const Body &body, const std::vector<NodeId> &roots, const BodyNa
                 int indent);
 
 /// Operations of a body that may stand one inside the other, more than the largest body of compose has (Inline.h):
-/// functions over bodies may recurse as deep. A guarded read counts as several: code for it takes 1 to 2 KiB of stack,
-/// so that 128 of them, twice what a kernel's tensors make of one concatenation, fit into 256 KiB.
-constexpr int kMostNested = 1024, kNestedOfGuardedRead = 8;
-/// The limit in words.
+/// functions over bodies may recurse as deep.
+constexpr int kMostNested = 1024;
+/// Of an equation's guarded reads, each of which takes 3 of the 512 operations that compose leaves a body: code for one
+/// takes 1 to 2 KiB of stack.
+constexpr int kMostNestedReads = 180;
+/// How many operations do, and how many of them are guarded reads.
+struct Nesting {
+  int operations = 0, guardedReads = 0;
+};
+Nesting nestingOf(const Body &body);
+/// The limits in words.
 std::string nestedText();
-/// How many do.
-int nestingOf(const Body &body);
 
 /// Reads the parts again: first the lets, then expressions one by one. Nodes are made as written, without
 /// simplification.

@@ -190,7 +190,8 @@ private:
     for (NodeId r : bodyRoots(e))
       if (r < 0 || r >= static_cast<NodeId>(e.body.nodes.size()))
         return fail(where, "a root that does not exist");
-    if (nestingOf(e.body) > kMostNested)
+    if (const Nesting most = nestingOf(e.body);
+        most.operations > kMostNested || most.guardedReads > kMostNestedReads)
       return fail(where, "more than " + nestedText());
     for (NodeId id : e.body.reachable(bodyRoots(e)))
       node(e, id, where);

@@ -116,7 +116,8 @@ private:
 
   void nodes() {
     const Body &body = kernel.body;
-    need(nestingOf(body) <= kMostNested, "at most " + nestedText());
+    need(nestingOf(body).operations <= kMostNested,
+         "at most " + std::to_string(kMostNested) + " operations stand one inside the other");
     for (NodeId id = 0; id < static_cast<NodeId>(body.nodes.size()); ++id) {
       const Scalar &s = body[id];
       std::string where = "node " + std::to_string(id) + " (" + std::string(mnemonic(s.op)) + ")";

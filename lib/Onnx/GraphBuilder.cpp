@@ -189,7 +189,8 @@ Result<ConstantRef> GraphBuilder::readOnce(const onnx::TensorProto &t, const std
   Result<ConstantRef> result = known->second;
   if (!result.ok())
     for (Diagnostic &d : result.errors())
-      d.where = place; // of this call of a function, say, and not of the first
+      if (d.id != Diag::BadOption) // whose place is the option
+        d.where = place;           // of this call of a function, say, and not of the first
   return result;
 }
 

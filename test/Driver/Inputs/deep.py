@@ -1,6 +1,7 @@
 """deep.py PROGRAMS FOLDER: models as deep or wide as they are large go through every tool with a stack of 256 KiB, on
 which a function that calls itself once an element would end. Says for each kind of model what became of it."""
 
+import functools
 import pathlib
 import resource
 import subprocess
@@ -13,6 +14,8 @@ from onnx import TensorProto, helper, numpy_helper
 programs, folder = map(pathlib.Path, sys.argv[1:])
 DEEP = 20000
 HALVES = np.full(4, 0.5, np.float32)
+PLACES = np.array([4, 6, 1, 3])
+PLACED = np.concatenate([PLACES, [7, 6, 5, 0]])
 
 
 def smallStack():
@@ -98,6 +101,15 @@ def gathers(path):
              for i in range(2000)]
     write(path, nodes, [tensor(n, (4,), TensorProto.INT64) for n in ("x", "i")],
           [tensor("t1999", (4,), TensorProto.INT64)], {"w": [3, 2, 1, 0]})
+
+
+def placed(path):
+    """Each result says where the next one lies in both halves of a concatenation: two guarded reads an index."""
+    nodes = [helper.make_node("Cast", ["x"], ["p"], to=TensorProto.INT64),
+             helper.make_node("Concat", ["p", "w"], ["c"], axis=0),
+             *(helper.make_node("GatherElements", ["c", f"t{i - 1}" if i else "p"], [f"t{i}"]) for i in range(64)),
+             helper.make_node("Cast", ["t63"], ["y"], to=TensorProto.FLOAT)]
+    write(path, nodes, [tensor("x", (4,))], [tensor("y", (4,))], {"w": PLACED[4:]})
 
 
 def folded(path):
@@ -196,8 +208,9 @@ def halved(path):
 
 VALUES = {maps: (np.zeros(4), DEEP / 4), repeated: (np.arange(4), np.arange(4) * DEEP),
           folded: (np.zeros(4), HALVES * (DEEP / 2 + 1)), loops: (np.zeros(4), np.full(4, 2000.0)),
+          placed: (PLACES, functools.reduce(lambda t, _: PLACED[t], range(64), PLACES)),
           summed: (np.arange(4), np.arange(4) + 2 * DEEP), sliced: (np.arange(4), np.arange(4) * 2 * 4000)}
-KINDS = [maps, softmaxes, products, identities, casts, transposes, reshapes, integers, truths, gathers, folded,
+KINDS = [maps, softmaxes, products, identities, casts, transposes, reshapes, integers, truths, gathers, placed, folded,
          repeated, summed, sliced, outputs, branches, loops, functions,
          calls_in_branches, too_many_calls, padded, cut, halved]
 
@@ -290,9 +303,9 @@ def deepText(step, first, last, count, type="f32"):
 
 def guardedReads():
     """As deep as they are read they become code, whether one is what another falls back to or its index."""
-    for name, step, count, type in (("fallbacks", "if(lt(i, 3), %x[i], {})", 127, "f32"),
-                                    ("indices", "if(lt(i, 3), %x[{}], 2)", 100, "i64")):
-        for n in (count, 129):
+    for name, step, count, type in (("fallbacks", "if(lt(i, 3), %x[i], {})", 180, "f32"),
+                                    ("indices", "if(lt(i, 3), %x[{}], 2)", 180, "i64")):
+        for n in (count, 181):
             (folder / "text.txt").write_text(deepText(step, "%x[i]", "{}", n, type))
             codes = [run("fusec", folder / "text.txt", f"--target={target}", "-o", folder / "b")[0]
                      for target in ("host", "sm_90")]
