@@ -8,7 +8,8 @@
 
 namespace fusec::bundle {
 
-/// Gives all bytes of weight `w` of the model, the same ones each time; other than `sizeBytes` are an internal error.
+/// Gives all bytes of weight `w` of the model, the same ones each time; another number of them than `sizeBytes` is an
+/// internal error.
 using GiveWeight = std::function<Status(size_t w, const TakeBytes &take)>;
 
 /// Writes `model` to `path` as bundle_format.h says. Equal weights (type and bytes) are stored once; lifetimes

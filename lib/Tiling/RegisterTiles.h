@@ -18,8 +18,9 @@ struct RegisterTile {
   int64_t rows, vectors;
 };
 
-/// Tiles whose accumulators, vector operands and one broadcast fit the register file, best first by the time of one
-/// step of k over the whole M x N domain: fma and load ports, and waste at the edges.
+/// Tiles that fit the register file with accumulators, vector operands and one broadcast, or, where a window slides
+/// along rows, with the vectors that its taps share: best first by the time of one step of k over the whole M x N
+/// domain: fma and load ports, and waste at the edges.
 std::vector<RegisterTile> registerTiles(const View &view, const std::vector<ReadInfo> &reads,
                                         const Roles &roles);
 

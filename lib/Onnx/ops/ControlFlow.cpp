@@ -124,8 +124,9 @@ Status loop(NodeImporter &n) {
                                   "how often the loop runs depends on the data, and so does the "
                                   "size of output " +
                                       std::to_string(i));
-      // Constants help where the body cannot end the loop.
-      for (size_t k = 0; k < 2 && goesOn && n.has(0); ++k)
+      // Constants help where neither the body nor a condition that is known ends the loop.
+      const bool canStart = !start || (*start)[0];
+      for (size_t k = 0; k < 2 && goesOn && canStart && n.has(0); ++k)
         if (n.has(k) && !n.peek(k))
           refused = n.needsConstant(refused.text, k);
       return refused;

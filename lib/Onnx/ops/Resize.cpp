@@ -211,9 +211,10 @@ Status resize(NodeImporter &n) {
       return n.needsConstant("the sizes are a run-time value; they must be constant", 3);
     return finishResize(n, f, roi, nullptr, sizes);
   }
-  if (empty(scaleInput) || !n.constant(scaleInput))
-    return n.needsConstant("the scales are missing or a run-time value; they must be constant",
-                           scaleInput);
+  if (empty(scaleInput))
+    return n.mismatch("the scales are missing, and so are sizes");
+  if (!n.constant(scaleInput))
+    return n.needsConstant("the scales are a run-time value; they must be constant", scaleInput);
   return finishResize(n, f, roi, n.constant(scaleInput), std::nullopt);
 }
 

@@ -85,8 +85,8 @@ for shape, k, axis, largest, type, target, sizes in (
 print("right")
 
 # One more merge of all elements wherever the parts double. An element of a merge reads its split and, five times, two
-# keys, of which threads keep some: 140 to 320 bytes. Passes over the row
-# would read 4 * n * k bytes: of an element that a merge moves more and more as n grows.
+# keys, of which threads keep some: 140 to 320 bytes. Passes over the row would read 4 * n * k bytes, of which k is made
+# such that the bound is far below them.
 MANY = 6000
 for length in ("fixed", "without a bound"):
     if length != "fixed":
