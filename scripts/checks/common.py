@@ -10,6 +10,7 @@ STAGES = (
 ).split()
 
 CPP_SUFFIXES = (".cpp", ".h", ".c", ".cc", ".hpp", ".def")
+LONGEST_LINE = 120  # columns
 BINARY_SUFFIXES = (".onnx", ".npy", ".npz", ".pb", ".bin", ".bundle", ".gz", ".xz", ".png", ".ptx", ".cubin")
 
 

@@ -2,10 +2,9 @@
 
 import re
 
-from common import STAGES, Problem
+from common import LONGEST_LINE, STAGES, Problem
 
-LONGEST_README = 60  # lines
-MOST_WORDS = 900  # without the bars of tables
+MOST_WORDS = 900  # of a stage, without the bars of tables
 TOP_LEVEL = set("CMakeLists.txt CMakePresets.json LICENSE README.md include lib models scripts test tools".split())
 # A link of the README, or a path that it quotes.
 POINTER = re.compile(r"\]\((?!https?:|#)([^)#]+)\)|`((?:lib|scripts|include|tools)/[\w./-]+)`")
@@ -46,11 +45,13 @@ def stageProblems(tree, stage):
         yield Problem(path, 0, "missing")
     else:
         text = tree.text(path)
-        if text.count("\n") > LONGEST_README:
-            yield Problem(path, 0, f"over {LONGEST_README} lines")
         words = sum(1 for word in text.split() if word.strip("|-"))
         if words > MOST_WORDS:
             yield Problem(path, 0, f"{words} words: over {MOST_WORDS}")
+        # Rows of tables included, which other pages may have wider.
+        for number, line in tree.lines(path):
+            if line.startswith("|") and len(line) > LONGEST_LINE:
+                yield Problem(path, number, f"a row over {LONGEST_LINE} columns")
 
     lists = f"lib/{stage}/CMakeLists.txt"
     if lists not in tree.files:
