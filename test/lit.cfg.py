@@ -18,7 +18,9 @@ config.test_source_root = os.path.join(site["source"], "test")
 config.test_exec_root = os.path.join(site["build"], "test", "lit")
 
 # One locale and a fixed PATH: a test sees the same world wherever it runs.
-path = [site["bin"], site["llvmTools"], os.path.dirname(site["python"]), config.environment["PATH"]]
+# scripts/update-checks puts a FileCheck of its own in front.
+path = [lit_config.params["first-on-path"]] if "first-on-path" in lit_config.params else []
+path += [site["bin"], site["llvmTools"], os.path.dirname(site["python"]), config.environment["PATH"]]
 config.environment["PATH"] = os.pathsep.join(path)
 config.environment["LC_ALL"] = "C"
 for name in ("CUDA_HOME", "HOME", "ASAN_OPTIONS", "UBSAN_OPTIONS"):
