@@ -1,12 +1,13 @@
 """The maps against the tree: stage READMEs, the project README, and the file lists of CMake."""
 
+import os
 import re
 
 from common import LONGEST_LINE, STAGES, Problem
 
 MOST_WORDS = 900  # of a stage, without the bars of tables
 TOP_LEVEL = set("CMakeLists.txt CMakePresets.json LICENSE README.md include lib models scripts test tools".split())
-# A link of the README, or a path that it quotes.
+# A link of a page, or a path that it quotes.
 POINTER = re.compile(r"\]\((?!https?:|#)([^)#]+)\)|`((?:lib|scripts|include|tools)/[\w./-]+)`")
 
 
@@ -27,16 +28,24 @@ def check(tree):
     if not re.search(r"\s+".join(STAGES), cmake):
         problems.append(Problem("CMakeLists.txt", 0, "FUSEC_STAGES is not the list of stages in data-flow order"))
 
-    readme = tree.text("README.md") if "README.md" in tree.files else ""
+    stages = tree.text("lib/README.md") if "lib/README.md" in tree.files else ""
     for stage in STAGES:
-        if not re.search(rf"\blib/{stage}\b", readme):
-            problems.append(Problem("README.md", 0, f"does not name lib/{stage}"))
-    # What the README points at must be there.
-    for match in POINTER.finditer(readme):
-        target = (match[1] or match[2]).rstrip("/")
-        if not any(path == target or path.startswith(target + "/") for path in tree.files):
-            problems.append(Problem("README.md", 0, f"names {target}, which does not exist"))
+        if not re.search(rf"\blib/{stage}\b", stages):
+            problems.append(Problem("lib/README.md", 0, f"does not name lib/{stage}"))
+    for page in tree.files:
+        if re.fullmatch(r"((lib|scripts|models|tools/\w+)/)?[A-Z]+\.md", page):
+            problems += pointerProblems(tree, page)
     return problems
+
+
+def pointerProblems(tree, page):
+    """What a page points at must be there: links by its own folder, quoted paths by the project's."""
+    for number, line in tree.lines(page):
+        for match in POINTER.finditer(line):
+            target = os.path.join(os.path.dirname(page), match[1]) if match[1] else match[2]
+            target = os.path.normpath(target)
+            if not any(path == target or path.startswith(target + "/") for path in tree.files):
+                yield Problem(page, number, f"names {target}, which does not exist")
 
 
 def stageProblems(tree, stage):

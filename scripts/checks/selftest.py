@@ -11,6 +11,9 @@ from common import STAGES
 
 CHECK = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "check")
 
+# Of the clean tree: a tick list with an example.
+LISTS = "### As `Op`\n- [ ] `lib/Graph/Lists.h`: there\n" + "".join(f"- lib/{stage}\n" for stage in STAGES)
+
 # What is written where, and a part of the line that must come back.
 PLANTED = [
     ("lib/Graph/Bad.h", '#include "Expr/Expr.h"\n', "Graph may not include Expr"),
@@ -46,7 +49,11 @@ PLANTED = [
     ("lib/Graph/CMakeLists.txt", "fusec_stage(Graph\n  SOURCES\n    Gone.cpp)\n", "lists Gone.cpp, which does not"),
     ("lib/Movement/README.md", "# Movement\n", "lib/Movement: not a stage"),
     ("docs/page.md", "text\n", "docs: not one of the top-level entries"),
-    ("README.md", "# fusec\n", "does not name lib/Support"),
+    ("lib/README.md", "# lib\n", "does not name lib/Support"),
+    ("lib/README.md", LISTS.replace("Lists.h`", "Gone.h`"), "lib/README.md:2: lib/Graph/Gone.h does not exist"),
+    ("lib/README.md", LISTS.replace("`Op`", "`Other`"), "lib/Graph/Lists.h does not name Other"),
+    ("lib/Graph/Unlisted.h", "struct Op {};\n", "lib/Graph/Unlisted.h names Op, and the list lacks it"),
+    ("lib/README.md", LISTS + "## Words\n" + "| a | b |\n" * 41 + "## More\n", "41 words: more than 40"),
     ("README.md", "see [there](lib/Nowhere)\n", "names lib/Nowhere, which does not exist"),
     ("lib/Support/Diagnostics.def", 'FUSEC_DIAG(A, "E1234", Usage, "x")\n', "E1234 has no test under test/"),
     ("CMakeLists.txt", "project(x)\n", "FUSEC_STAGES is not the list of stages"),
@@ -64,7 +71,10 @@ PLANTED = [
 def cleanTree():
     files = {
         "CMakeLists.txt": f"set(FUSEC_STAGES {' '.join(STAGES)})\n",
-        "README.md": "".join(f"- lib/{stage}\n" for stage in STAGES),
+        "README.md": "# fusec\n",
+        "lib/README.md": LISTS,
+        "lib/Graph/Lists.h": "struct Op {};\n",
+        "lib/Graph/Comment.h": "// Op is listed.\n",
         ".clang-format": "BasedOnStyle: LLVM\n",
         "lib/Graph/Graph.h": '#pragma once\n#include "Support/Result.h"\n',
         "lib/Codegen/Emitter.h": "#pragma once\n#include <llvm/IR/Module.h>\n",

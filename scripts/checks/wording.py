@@ -30,7 +30,8 @@ def check(tree):
                 problems.append(Problem(path, number, "unfinished: do it, or refuse with a diagnostic"))
             if line != line.rstrip() and not path.endswith(".md"):
                 problems.append(Problem(path, number, "white space at the end"))
-            isRow = path.endswith(".md") and line.startswith("|")
-            if len(line) > LONGEST_LINE and not isRow and not path.endswith(MAY_BE_WIDE):
+            # Rows of tables cannot be broken, and what a program printed is shown as it is.
+            isShown = path.endswith(".md") and line.startswith(("|", "    "))
+            if len(line) > LONGEST_LINE and not isShown and not path.endswith(MAY_BE_WIDE):
                 problems.append(Problem(path, number, f"over {LONGEST_LINE} columns"))
     return problems

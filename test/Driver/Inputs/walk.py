@@ -1,5 +1,5 @@
-"""walk.py PAGE FOLDER: makes the model of tools/fusec/README.md and its input in FOLDER, and writes the page's commands
-into FOLDER/commands.sh."""
+"""walk.py PAGE FOLDER: makes the model of tools/fusec/DEBUGGING.md and its input in FOLDER, and writes the page's
+commands into FOLDER/commands.sh."""
 
 import pathlib
 import sys

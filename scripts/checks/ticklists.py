@@ -1,0 +1,54 @@
+"""The tick lists of lib/README.md are those of the examples in their headings: what they name exists, each place that
+begins an item names the example, and no other source under lib/ does but in comments. The glossary is short."""
+
+import re
+
+from common import Problem
+
+PAGE = "lib/README.md"
+MOST_WORDS = 40  # of the glossary
+COMMENT = re.compile(r"//.*")
+SECTION = re.compile(r"^### (.*)$")
+ITEM = re.compile(r"^- \[ \] (?:`([^`]+)`)?")
+WORD = re.compile(r"`([^`]+)`")
+PATH = re.compile(r"`((?:lib|scripts|include|tools|test|models)/[\w./-]+|README\.md)`")
+
+
+def check(tree):
+    if PAGE not in tree.files:
+        return [Problem(PAGE, 0, "missing")]
+    problems = []
+    heading, examples, places = 0, [], set()
+
+    def close():
+        """What a list lacks shows at its end."""
+        for path in tree.sources("lib/") if examples else ():
+            if path not in places and names(COMMENT.sub("", tree.text(path)), examples):
+                problems.append(Problem(PAGE, heading, f"{path} names {examples[0]}, and the list lacks it"))
+
+    for number, line in tree.lines(PAGE):
+        section = SECTION.match(line)
+        if section or line.startswith("## "):
+            close()
+            heading, examples, places = number, WORD.findall(section[1]) if section else [], set()
+        if not examples:
+            continue
+        for path in PATH.findall(line):
+            if path not in tree.files and not any(file.startswith(path.rstrip("/") + "/") for file in tree.files):
+                problems.append(Problem(PAGE, number, f"{path} does not exist"))
+        item = ITEM.match(line)
+        if item and item[1] in tree.files:
+            places.add(item[1])
+            places.update(path for path in PATH.findall(line.split(":")[0]))
+            if not names(tree.text(item[1]), examples):
+                problems.append(Problem(PAGE, number, f"{item[1]} does not name {' or '.join(examples)}"))
+    close()
+    glossary = re.search(r"^## Words\n(.*?)^## ", tree.text(PAGE), re.DOTALL | re.MULTILINE)
+    count = len(re.findall(r"^\| (?!word \|)", glossary[1], re.MULTILINE)) if glossary else 0
+    if count > MOST_WORDS:
+        problems.append(Problem(PAGE, 0, f"{count} words: more than {MOST_WORDS} nobody learns"))
+    return problems
+
+
+def names(text, examples):
+    return any(re.search(rf"\b{re.escape(example)}\b", text) for example in examples)
