@@ -6,7 +6,6 @@
 #include "Support/DimLimits.h"
 
 #include <algorithm>
-#include <set>
 
 namespace fusec {
 
@@ -200,61 +199,6 @@ ValueId NodeImporter::reshape(ValueId x, Shape shape) {
   return emitOne(OpKind::Reshape, std::move(in), {}, typeOf(x), std::move(shape));
 }
 
-Diagnostic NodeImporter::fail(Diag id, std::string text) const { return {id, "", std::move(text)}; }
-
-std::string NodeImporter::inputTypes() const {
-  std::string text = "(";
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    text += i ? ", " : "";
-    text += has(i) ? typeText(in(i), symbols()) : "absent";
-  }
-  return text + ")";
-}
-
-Diagnostic NodeImporter::mismatch(std::string text) const {
-  return fail(Diag::ShapeMismatch, text + "; the inputs are " + inputTypes());
-}
-
-Diagnostic NodeImporter::undecided(std::string text) const {
-  return fail(Diag::UnsupportedShape, text + "; the inputs are " + inputTypes());
-}
-
-/// " --dim n=SIZE --dim m=SIZE".
-static std::string optionsOf(const std::set<SymbolId> &used, const std::vector<Symbol> &symbols) {
-  std::string options;
-  for (SymbolId s : used)
-    options += " --dim " + symbols[static_cast<size_t>(s)].name + "=SIZE";
-  return options;
-}
-
-static std::string dimOptions(const Shape &sizes, const std::vector<Symbol> &symbols) {
-  return optionsOf(symbolsOf(sizes), symbols);
-}
-
-Diagnostic NodeImporter::needsConstant(const std::string &text, size_t i) const {
-  if (const std::set<SymbolId> *beyond = builder.beyondLimit(id(i)))
-    return fail(Diag::LimitExceeded, "what input " + std::to_string(i) + " holds is " +
-                                         tooLargeExpression() + "; fix sizes with" +
-                                         optionsOf(*beyond, symbols()));
-  ask(id(i));
-  const std::vector<ValueId> &given = graph().body.inputs;
-  const bool isInput = has(i) && std::find(given.begin(), given.end(), id(i)) != given.end();
-  return fail(Diag::UnsupportedShape,
-              isInput ? text + "; --set-input " + in(i).name + "=VALUE makes it a constant" : text);
-}
-
-Diagnostic NodeImporter::needsFixed(const std::string &text, Shape sizes, const Shape &more) const {
-  sizes.insert(sizes.end(), more.begin(), more.end());
-  std::string options = dimOptions(sizes, symbols());
-  const bool one = options.rfind(" --dim") == 0;
-  return undecided(options.empty() ? text
-                                   : text + "; fix " + (one ? "it" : "them") + " with" + options);
-}
-
-Diagnostic NodeImporter::unsupported(std::string text) const {
-  return fail(Diag::UnsupportedOp, text + "; the inputs are " + inputTypes());
-}
-
 Result<int64_t> NodeImporter::axis(int64_t a, int64_t rank) const {
   if (a < -rank || a >= rank)
     return fail(Diag::BadAttribute,
@@ -312,71 +256,6 @@ Result<DimExpr> NodeImporter::sameDim(const DimExpr &a, const DimExpr &b,
   if (a == b)
     return a;
   return mayDiffer(a, b, what);
-}
-
-Diagnostic NodeImporter::mayDiffer(const DimExpr &a, const DimExpr &b,
-                                   const std::string &what) const {
-  const std::string text = what + " must be equal: ";
-  if (mustDiffer(a, b))
-    return mismatch(text + a.str(symbols()) + " and " + b.str(symbols()));
-  return openSizes(text, a, b);
-}
-
-Diagnostic NodeImporter::openSizes(std::string text, const DimExpr &a, const DimExpr &b) const {
-  text += a.str(symbols()) + " and " + b.str(symbols());
-  if (auto advice = builder.noteImpliedBound(a, b))
-    return undecided(text + "; " + *advice);
-  text += " may differ";
-  const bool isSymbol = a.op() == DimExpr::Op::Symbol;
-  if (isSymbol && b.op() == DimExpr::Op::Symbol)
-    return undecided(text + "; give both one name with --shape or fix them with" +
-                     dimOptions({a, b}, symbols()));
-  const DimExpr &open = isSymbol ? a : b, &size = isSymbol ? b : a;
-  if (open.op() == DimExpr::Op::Symbol && size.isConst())
-    return undecided(text + "; fix it with --dim " + open.str(symbols()) + "=" +
-                     size.str(symbols()));
-  return needsFixed(text, {a, b});
-}
-
-bool NodeImporter::mustDiffer(const DimExpr &a, const DimExpr &b) const {
-  if (a.isConst() && b.isConst())
-    return a != b;
-  DimExpr::Range difference = (a - b).range(symbols());
-  return difference.min > 0 || difference.max < 0;
-}
-
-Diagnostic NodeImporter::mismatch(const std::string &text, const Shape &given,
-                                  const Shape &wanted) const {
-  if (given.size() != wanted.size())
-    return mismatch(text);
-  size_t open = given.size();
-  for (size_t d = 0; d < given.size(); ++d) {
-    if (mustDiffer(given[d], wanted[d]))
-      return mismatch(text);
-    if (open == given.size() && given[d] != wanted[d])
-      open = d;
-  }
-  return open == given.size() ? mismatch(text) : openSizes(text + "; ", given[open], wanted[open]);
-}
-
-Diagnostic NodeImporter::needsMultiple(const DimExpr &size, int64_t divisor,
-                                       const std::string &what) const {
-  std::string text =
-      what + " must be a multiple of " + std::to_string(divisor) + "; it is " + size.str(symbols());
-  if (size.isConst())
-    return mismatch(text);
-  builder.noteImpliedDivisor(size, divisor);
-  return needsFixed(text + ", which may be none", {size});
-}
-
-Diagnostic NodeImporter::needsAtLeast(const DimExpr &size, int64_t least,
-                                      const std::string &what) const {
-  std::string text =
-      what + " must be at least " + std::to_string(least) + "; it is " + size.str(symbols());
-  if (size.range(symbols()).max < least)
-    return mismatch(text);
-  builder.noteImpliedMin(size, least);
-  return needsFixed(text + ", which may be less", {size});
 }
 
 } // namespace fusec
