@@ -35,8 +35,7 @@ bool GraphBuilder::mayBecomeConstant(ValueId id) const {
   if (id < 0)
     return true;
   const Value &v = graph.value(id);
-  return v.constant || !v.known.empty() || madeFrom.count(id) ||
-         (v.defaultValue && v.defaultValue->numElements() <= kMaxFoldedElements);
+  return v.constant || !v.known.empty() || madeFrom.count(id) || v.defaultValue;
 }
 
 void GraphBuilder::noteOperands(const Node &node) {
@@ -95,7 +94,7 @@ void GraphBuilder::loseDefault(ValueId id, const Constant &value) {
   const Value &v = graph.value(id);
   memory.lostDefaults.insert(v.name);
   const Shape shape(value.dims.begin(), value.dims.end());
-  warnings.push_back({Diag::FixedInput, where("input '" + v.name + "'"),
+  warnings.push_back({Diag::LostDefault, where("input '" + v.name + "'"),
                       "every run has to give it: --shape makes it " + typeText(v, graph.symbols) +
                           ", its initialiser, which is not used, is " +
                           typeText(value.type, shape, graph.symbols)});

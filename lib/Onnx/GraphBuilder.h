@@ -135,6 +135,11 @@ private:
   /// Options that do not fit the model stand alone: what follows from them is no error of the model.
   Status checkOptions(const onnx::GraphProto &proto, const std::set<std::string> &unknownInputs);
   Status graphInput(const onnx::ValueInfoProto &input);
+  /// An input that is its initialiser in every run: --shape may say of it what is so.
+  Status constantInput(const onnx::ValueInfoProto &input, const Constant &value);
+  /// What --shape says of an input that has this initialiser, or none.
+  Result<std::optional<Shape>> shapeOption(const onnx::ValueInfoProto &input,
+                                           const Constant *initialiser);
   /// Whether the initialiser of this name is no constant but what an input is where a run leaves it out.
   bool isDefault(const std::string &name) const;
   bool mayBecomeConstant(ValueId id) const;

@@ -53,8 +53,11 @@ std::set<std::string> GraphBuilder::graphInputs(const onnx::GraphProto &proto, N
       scope.names[name] = constantValue(set->second, name);
       continue;
     }
-    if (scope.names.count(name))
-      continue; // an initialiser: a constant, or refused
+    if (auto initialiser = scope.names.find(name); initialiser != scope.names.end()) {
+      if (initialiser->second >= 0) // else refused
+        note(constantInput(input, *graph.value(initialiser->second).constant));
+      continue;
+    }
     if (!note(graphInput(input)))
       scope.names.emplace(name, kPoisoned);
   }
@@ -192,17 +195,10 @@ Status GraphBuilder::graphInput(const onnx::ValueInfoProto &input) {
   const std::string &name = input.name();
   std::string place = where("input '" + name + "'");
   const auto &tensor = input.type().tensor_type();
-  const auto given = options.shapes.find(name);
   const auto value = defaults.find(name);
   const bool hasDefault = value != defaults.end();
-  std::optional<Shape> shape;
-  if (given != options.shapes.end()) {
-    // An initialiser of another rank contradicts what the model declares, and holds.
-    const bool isVoid =
-        hasDefault && tensor.shape().dim_size() != static_cast<int>(value->second->dims.size());
-    FUSEC_TRY(shape, givenShape(isVoid ? onnx::TypeProto_Tensor::default_instance() : tensor, name,
-                                given->second));
-  }
+  FUSEC_TRY(std::optional<Shape> shape,
+            shapeOption(input, hasDefault ? value->second.get() : nullptr));
   if (hasDefault &&
       (!shape || *shape == Shape(value->second->dims.begin(), value->second->dims.end())))
     return defaultInput(input, value->second);
@@ -222,6 +218,35 @@ Status GraphBuilder::graphInput(const onnx::ValueInfoProto &input) {
     loseDefault(id, *value->second);
   graph.body.inputs.push_back(id);
   return bind(name, id, place);
+}
+
+Result<std::optional<Shape>> GraphBuilder::shapeOption(const onnx::ValueInfoProto &input,
+                                                       const Constant *initialiser) {
+  const auto given = options.shapes.find(input.name());
+  if (given == options.shapes.end())
+    return std::optional<Shape>();
+  const auto &tensor = input.type().tensor_type();
+  // An initialiser of another rank contradicts what the model declares, and holds.
+  const bool isVoid =
+      initialiser && tensor.shape().dim_size() != static_cast<int>(initialiser->dims.size());
+  FUSEC_TRY(Shape shape, givenShape(isVoid ? onnx::TypeProto_Tensor::default_instance() : tensor,
+                                    input.name(), given->second));
+  return std::optional(std::move(shape));
+}
+
+Status GraphBuilder::constantInput(const onnx::ValueInfoProto &input, const Constant &value) {
+  FUSEC_TRY(std::optional<Shape> shape, shapeOption(input, &value));
+  const Shape own(value.dims.begin(), value.dims.end());
+  if (!shape || *shape == own)
+    return success();
+  return Diagnostic{Diag::BadOption, "--shape " + input.name(),
+                    "gives " + typeText(value.type, *shape, graph.symbols) +
+                        ", but the input is a constant, its initialiser of the type " +
+                        typeText(value.type, own, graph.symbols) + "; " +
+                        (options.constantInitialisers
+                             ? "leave out --constant-initializers, and it is an input of that shape"
+                             : "leave out --shape, or give the model IR version 4, in which such "
+                               "an initialiser is a default value")};
 }
 
 Result<Shape> GraphBuilder::givenShape(const onnx::TypeProto_Tensor &type, const std::string &name,

@@ -12,7 +12,9 @@ folder = pathlib.Path(sys.argv[1])
 folder.mkdir(parents=True, exist_ok=True)
 
 
-def write(name, nodes, defaults, inputs=(), declared=(), constants=(), sparse=(), functions=()):
+def write(
+    name, nodes, defaults, inputs=(), declared=(), constants=(), sparse=(), functions=(), version=9
+):  # fmt: skip
     """`defaults` are values by name; `declared` has other types for them. `constants` and `sparse` are initialisers
     that are no inputs."""
     declared = dict(declared)
@@ -24,7 +26,7 @@ def write(name, nodes, defaults, inputs=(), declared=(), constants=(), sparse=()
     outputs = [info("y", FLOAT, None)]
     graph = helper.make_graph(nodes, "g", infos, outputs, [*data, *constants], sparse_initializer=sparse)
     opsets = [helper.make_opsetid("", 18), helper.make_opsetid("own", 1)]
-    model = helper.make_model(graph, opset_imports=opsets, ir_version=9, functions=functions)
+    model = helper.make_model(graph, opset_imports=opsets, ir_version=version, functions=functions)
     (folder / f"{name}.onnx").write_bytes(model.SerializeToString())
 
 
@@ -76,7 +78,17 @@ for name, other in (("either", "Neg"), ("one", "Transpose")):
         {"c": np.array(True)},
     )
 write("declared", [node("Add", ["x", "w"], ["y"])], {"w": floats(2, 3)}, declared={"w": (TensorProto.DOUBLE, (3, 3))})
-write("weights", [node("Sum", ["x", *"abcd"], ["y"])], {n: floats(2, 3) for n in "abcd"})
+for name, version in (("weights", 9), ("old", 3)):
+    write(name, [node("Sum", ["x", *"abcd"], ["y"])], {n: floats(2, 3) for n in "abcd"}, version=version)
+# Each shape is asked for when the one before it is known.
+write(
+    "chain",
+    [
+        *(node("Reshape", [f"r{i - 1}" if i else "x", f"s{i}"], [f"r{i}"], name=f"n{i}") for i in range(20)),
+        node("Mul", ["r19", "w"], ["y"]),
+    ],
+    {"w": floats(1), **{f"s{i}": longs(3, 2) for i in range(20)}},
+)
 
 # What is refused beside a default value is told as without one, wherever it stands.
 add = node("Add", ["x", "w"], ["y"])
