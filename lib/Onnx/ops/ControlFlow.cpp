@@ -80,6 +80,38 @@ bool passesOn(const Region &region, ValueId id, size_t index) {
   return index < region.inputs.size() && id == region.inputs[index];
 }
 
+constexpr const char *kLoopOutputs =
+    "the body must make the condition, the carried values and the scan outputs";
+
+bool neverRuns(const NodeImporter &n) {
+  const auto trips = n.peek(0);
+  const auto start = n.peekInts(1);
+  return (start && !start->front()) || (trips && trips->front().range(n.symbols()).max <= 0);
+}
+
+/// What a loop that never runs makes: the values that it would carry, and scan outputs without elements, whose other
+/// sizes its body tells.
+Status initialValues(NodeImporter &n, const onnx::GraphProto &body, std::vector<TypedShape> types) {
+  const size_t carried = types.size() - 2;
+  for (size_t i = 0; i < carried; ++i)
+    n.result(i, n.id(i + 2));
+  if (n.numOutputs() == carried)
+    return success();
+  FUSEC_TRY(const Region region, n.graphBuilder().importSubgraph(body, types, n.name()));
+  if (region.outputs.size() != n.numOutputs() + 1)
+    return n.fail(Diag::BadGraph, kLoopOutputs);
+  for (size_t i = carried; i < n.numOutputs(); ++i) {
+    TypedShape t = typeOf(n, region.outputs[i + 1]);
+    t.shape.insert(t.shape.begin(), DimExpr(0));
+    std::vector<ValueId> in;
+    if (ValueId operand = n.shapeOperand(t.shape); operand != kNoValue)
+      in.push_back(operand);
+    n.result(i, n.emitOne(OpKind::ConstantOfShape, std::move(in),
+                          {{"value", makeScalarConstant(t.type, 0)}}, t.type, t.shape));
+  }
+  return success();
+}
+
 Status loop(NodeImporter &n) {
   const onnx::GraphProto *body = n.attrGraph("body");
   if (!body)
@@ -89,13 +121,27 @@ Status loop(NodeImporter &n) {
     return n.fail(Diag::BadGraph, "the node has fewer outputs than carried values");
   if ((n.has(0) && n.type(0) != DType::I64) || (n.has(1) && n.type(1) != DType::Bool))
     return n.mismatch("the trip count must be i64 and the condition bool");
+  for (size_t i : {0, 1})
+    if (n.has(i))
+      FUSEC_CHECK(n.oneElement(i, "trip count and condition must be one number each"));
   std::vector<TypedShape> types{{DType::I64, {}}, {DType::Bool, {}}};
-  for (size_t i = 0; i < carried; ++i)
+  for (size_t i = 0; i < carried; ++i) {
+    if (!n.has(i + 2))
+      return n.fail(Diag::BadGraph, "carried value " + std::to_string(i) + " is missing");
     types.push_back({n.type(i + 2), n.shape(i + 2)});
-  FUSEC_TRY(Region region, n.graphBuilder().importSubgraph(*body, types, n.name()));
+  }
+  if (neverRuns(n))
+    return initialValues(n, *body, std::move(types));
+  auto imported = n.graphBuilder().importSubgraph(*body, types, n.name());
+  auto askWhetherRuns = [&] { // one that never does is served whatever its body is
+    n.ask(n.id(0));
+    n.ask(n.id(1));
+  };
+  if (!imported.ok() && !n.graphBuilder().foundFixed)
+    askWhetherRuns();
+  FUSEC_TRY(Region region, std::move(imported));
   if (region.outputs.size() != n.numOutputs() + 1)
-    return n.fail(Diag::BadGraph,
-                  "the body must make the condition, the carried values and the scan outputs");
+    return n.fail(Diag::BadGraph, kLoopOutputs);
   if (n.typeOf(region.outputs[0]) != DType::Bool)
     return n.mismatch("the body's condition must be bool");
   std::vector<TypedShape> outs;
@@ -103,10 +149,12 @@ Status loop(NodeImporter &n) {
     TypedShape in = types[i + 2], out = typeOf(n, region.outputs[i + 1]);
     if (in.type != out.type)
       return n.mismatch("carried value " + std::to_string(i) + " changes its type");
-    if (in.shape != out.shape)
+    if (in.shape != out.shape) {
+      askWhetherRuns();
       return n.fail(Diag::UnsupportedShape, "carried value " + std::to_string(i) + " grows from " +
                                                 typeText(in.type, in.shape, n.symbols()) + " to " +
                                                 typeText(out.type, out.shape, n.symbols()));
+    }
     outs.push_back(std::move(out));
   }
   // Scan outputs are as long as the loop runs: that is known when nothing can end it early.
@@ -115,18 +163,17 @@ Status loop(NodeImporter &n) {
   auto stays = knownElements(n.graph().value(region.outputs[0]));
   bool passes = passesOn(region, region.outputs[0], 1);
   const bool goesOn = (stays && (*stays)[0].isConst(1)) || passes;
-  const bool always = (!n.has(1) || (start && (*start)[0])) && goesOn;
+  const bool always = (!n.has(1) || start) && goesOn;
   for (size_t i = carried; i < n.numOutputs(); ++i) {
     if (!trips || !always) {
-      for (ValueId decides : {n.id(0), n.id(1), region.outputs[0]})
-        n.ask(decides);
-      Diagnostic refused = n.fail(Diag::UnsupportedShape,
-                                  "how often the loop runs depends on the data, and so does the "
-                                  "size of output " +
-                                      std::to_string(i));
-      // Constants help where neither the body nor a condition that is known ends the loop.
-      const bool canStart = !start || (*start)[0];
-      for (size_t k = 0; k < 2 && goesOn && canStart && n.has(0); ++k)
+      askWhetherRuns();
+      n.ask(region.outputs[0]);
+      const std::string text = "how often the loop runs depends on the data, and so does the "
+                               "size of output " +
+                               std::to_string(i);
+      Diagnostic refused = n.fail(Diag::UnsupportedShape, text);
+      // Constants help where the body does not end the loop.
+      for (size_t k = 0; k < 2 && goesOn && n.has(0); ++k)
         if (n.has(k) && !n.peek(k))
           refused = n.needsConstant(refused.text, k);
       return refused;

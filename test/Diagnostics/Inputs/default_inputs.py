@@ -121,3 +121,10 @@ for name, mode in (("crop", "tf_crop_and_resize"), ("plain", "half_pixel")):
     )
     scales = numpy_helper.from_array(np.array([2, 2], np.float32), "scales")
     write(name, [resize], {"roi": np.array([0, 0, 1, 1], np.float32)}, constants=[scales])
+
+# A loop is served whatever it carries where it never runs.
+names = [info("i", INT64, ()), info("go", BOOL, ()), info("v", FLOAT, (2, 3))]
+grow = [node("Concat", ["v", "x"], ["v2"], axis=0), node("Identity", ["go"], ["go2"])]
+body = helper.make_graph(grow, "body", names, [info("go2", BOOL, ()), info("v2", FLOAT, None)])
+loop = node("Loop", ["", "start", "x"], ["l"], name="loop", body=body)
+write("loop", [loop, node("Mul", ["l", "w"], ["y"])], {"start": np.array(False), "w": floats(1)})

@@ -19,6 +19,7 @@ from compare_models import (
     large_unsigned,
     lengths_at_run_time,
     loop,
+    never,
     one,
     one_state,
     padded,
@@ -58,6 +59,10 @@ CASES = [
     ("loop, condition passed on twice", loop([identity("go", "t"), identity("t", "go2")]), (3,)),
     ("loop, condition true again", loop([identity("true", "go2")]), (3,)),
     ("loop, carried condition", until(), (3,)),
+    ("loop of no rounds", never(0, None), (3,)),
+    ("loop of -2 rounds", never(-2, True), (3,)),
+    ("loop of a false condition", never(4, False), (3,)),
+    ("endless loop of a false condition", never(None, False), (3,)),
     *((f"reshape of even rows, n={n}", one("Reshape", ints("to", [-1, 12])), (n, 6)) for n in (4, 6, 5)),
     *(
         (f"largest of n, n={n}", one("TopK", ints("k", [3]), outputs=("y", "z"), axis=0), (n, 6))

@@ -41,6 +41,25 @@ def loop(condition, trips=4):
     return model([node], [info("x", (3,))], ["y", "z"], data)
 
 
+def never(trips, condition):
+    """A loop that does not run: what it carries would grow, and it collects parts of that."""
+    body = helper.make_graph(
+        [
+            helper.make_node("Concat", ["v", "x"], ["v2"], axis=0),
+            helper.make_node("Cast", ["v"], ["s"], to=INT64),
+            helper.make_node("Identity", ["go"], ["go2"]),
+        ],
+        "body",
+        [info("it", (), INT64), info("go", (), BOOL), info("v", (3,))],
+        [info("go2", (), BOOL), info("v2", None), info("s", None, INT64)],
+    )
+    data = [] if trips is None else [ints("trips", trips)]
+    data += [] if condition is None else [numpy_helper.from_array(np.array(condition), "start")]
+    operands = ["" if trips is None else "trips", "" if condition is None else "start", "x"]
+    node = helper.make_node("Loop", operands, ["y", "z"], name="l", body=body)
+    return model([node], [info("x", (3,))], ["y", "z"], data)
+
+
 def until():
     """Ends by itself: only the carried value is an output."""
     body = helper.make_graph(

@@ -156,3 +156,36 @@ TEST_CASE("a fused convolution without an output has no sum and no activation") 
   }
   CHECK(outcome(m.import()) == "f32[1,2,5,5]\n");
 }
+
+namespace {
+
+/// A Loop of `operands` whose body passes on what it carries, and collects it.
+ModelMaker loopOf(const std::vector<std::string> &operands, const D &width = 3) {
+  ModelMaker m;
+  m.input("x", {width}).output("y").output("z").ints("zero", {0}, true);
+  m.ints("one", {1}, true).ints("ones", {1, 1}).ints("none", {});
+  onnx::NodeProto &n = m.node("Loop", operands, {"y", "z"});
+  auto *a = n.add_attribute();
+  a->set_name("body");
+  a->set_type(onnx::AttributeProto::GRAPH);
+  for (const char *name : {"i", "go", "v"})
+    a->mutable_g()->add_input()->set_name(name);
+  for (const char *name : {"go", "v", "v"})
+    a->mutable_g()->add_output()->set_name(name);
+  return m;
+}
+
+} // namespace
+
+TEST_CASE("the operands of a loop are there, and one number each decides how often it runs") {
+  const std::string numbers = "trip count and condition must be one number each";
+  CHECK(complaint(loopOf({"one", "", "x"})) == "f32[3]\nf32[1,3]\n");
+  CHECK(complaint(loopOf({"ones", "", "x"})) == numbers);
+  CHECK(complaint(loopOf({"none", "", "x"})) == numbers);
+  CHECK(complaint(loopOf({"one", "", ""})) == "carried value 0 is missing\n");
+}
+
+TEST_CASE("a loop that never runs makes its initial values") {
+  CHECK(complaint(loopOf({"zero", "", "x"})) == "f32[3]\nf32[0,3]\n");
+  CHECK(complaint(loopOf({"zero", "", "x"}, "n")) == "f32[n]\nf32[0,n]\n");
+}
