@@ -112,8 +112,10 @@ public:
   Diagnostic undecided(std::string text) const; // UnsupportedShape, likewise
   Diagnostic unsupported(std::string text) const;
   std::string inputTypes() const;
-  /// UnsupportedShape where operand `i` must be known; says how an input of the model is.
-  Diagnostic needsConstant(const std::string &text, size_t i) const;
+  /// UnsupportedShape where those of these operands that are not known must be. Says what makes constants of inputs of
+  /// the model, and fixes what is beyond the limit on expressions, where that suffices; LimitExceeded where the limit
+  /// alone is in the way.
+  Diagnostic needsConstant(const std::string &text, const std::vector<size_t> &operands) const;
   /// UnsupportedShape where sizes must be fixed; says with which --dim they are.
   Diagnostic needsFixed(const std::string &text, Shape sizes, const Shape &more = {}) const;
   /// For two sizes that must be equal, are not the same expression, and may differ.

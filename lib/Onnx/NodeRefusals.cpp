@@ -40,16 +40,46 @@ static std::string dimOptions(const Shape &sizes, const std::vector<Symbol> &sym
   return optionsOf(symbolsOf(sizes), symbols);
 }
 
-Diagnostic NodeImporter::needsConstant(const std::string &text, size_t i) const {
-  if (const std::set<SymbolId> *beyond = builder.beyondLimit(id(i)))
-    return fail(Diag::LimitExceeded, "what input " + std::to_string(i) + " holds is " +
-                                         tooLargeExpression() + "; fix sizes with" +
-                                         optionsOf(*beyond, symbols()));
-  ask(id(i));
+Diagnostic NodeImporter::needsConstant(const std::string &text,
+                                       const std::vector<size_t> &operands) const {
   const std::vector<ValueId> &given = graph().body.inputs;
-  const bool isInput = has(i) && std::find(given.begin(), given.end(), id(i)) != given.end();
-  return fail(Diag::UnsupportedShape,
-              isInput ? text + "; --set-input " + in(i).name + "=VALUE makes it a constant" : text);
+  std::vector<std::string> beyond; // the operands of which the limit is in the way
+  std::set<SymbolId> toFix;
+  std::set<std::string> toSet;
+  bool suffices = true;
+  for (size_t i : operands) {
+    if (!has(i) || in(i).constant || !in(i).known.empty())
+      continue;
+    if (const std::set<SymbolId> *symbols = builder.beyondLimit(id(i))) {
+      beyond.push_back(std::to_string(i));
+      toFix.insert(symbols->begin(), symbols->end());
+      continue;
+    }
+    ask(id(i));
+    if (std::find(given.begin(), given.end(), id(i)) != given.end())
+      toSet.insert(in(i).name);
+    else
+      suffices = false;
+  }
+  std::string limit;
+  if (!beyond.empty() && suffices) {
+    limit = beyond.size() == 1 ? "what input " : "what inputs ";
+    for (size_t k = 0; k < beyond.size(); ++k)
+      limit += (k == 0 ? "" : k + 1 < beyond.size() ? ", " : " and ") + beyond[k];
+    limit += (beyond.size() == 1 ? " holds is " : " hold is ") + tooLargeExpression() +
+             "; fix sizes with" + optionsOf(toFix, symbols());
+    if (toSet.empty())
+      return fail(Diag::LimitExceeded, limit);
+    limit.insert(0, "; ");
+  }
+  std::string options;
+  if (suffices && !toSet.empty()) {
+    options = ";";
+    for (const std::string &name : toSet)
+      options += " --set-input " + name + "=VALUE";
+    options += toSet.size() == 1 ? " makes it a constant" : " makes them constants";
+  }
+  return fail(Diag::UnsupportedShape, text + options + limit);
 }
 
 Diagnostic NodeImporter::needsFixed(const std::string &text, Shape sizes, const Shape &more) const {

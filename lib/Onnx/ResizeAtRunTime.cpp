@@ -58,7 +58,7 @@ public:
       result = gathered(axis, nearest(x), in);
     else
       result = interpolated(axis, x, in);
-    if (form.transform != "tf_crop_and_resize")
+    if (!form.isCrop())
       return success();
     ValueId here = f.binary(OpKind::And, f.compare(OpKind::GreaterOrEqual, x, 0),
                             f.compare(OpKind::LessOrEqual, x, last));
@@ -84,7 +84,7 @@ private:
       return f.where(one, f.number(0), f.div(f.times(i, in - 1), gaps));
     if (form.transform == "asymmetric")
       return f.div(i, scale);
-    if (form.transform == "tf_crop_and_resize") {
+    if (form.isCrop()) {
       const ValueId span = f.times(f.sub(end, begin), in - 1);
       const ValueId inner = f.where(one, f.times(span, 0.5), f.div(f.mul(i, span), gaps));
       return f.add(inner, f.times(begin, in - 1));
@@ -170,24 +170,81 @@ private:
   ValueId result, inside = kNoValue;
 };
 
-/// Why an interpolation with antialias is not served: its operands that are not known.
-Diagnostic unknownWeights(const NodeImporter &n, const std::vector<ValueId> &operands) {
-  Diagnostic refused = n.fail(Diag::UnsupportedShape,
-                              "with antialias the scales must be constant: they say how many "
-                              "elements count");
-  for (size_t i = 1; i < n.numInputs(); ++i)
-    if (n.has(i) && !n.in(i).constant &&
-        std::find(operands.begin(), operands.end(), n.id(i)) != operands.end())
-      refused = n.needsConstant(refused.text, i);
-  return refused;
+/// "the scales are a run-time value; they", of some of the operands.
+std::string runTimeValues(const ResizeOperands &operands, const std::vector<size_t> &open) {
+  std::string names;
+  for (size_t i : open)
+    names += std::string(names.empty() ? "" : " and ") + "the " +
+             (operands.roi == i      ? "roi"
+              : operands.scales == i ? "scales"
+                                     : "sizes");
+  if (open.size() > 1)
+    return names + " are run-time values; they";
+  return names +
+         (operands.roi == open[0] ? " is a run-time value; it" : " are a run-time value; they");
 }
 
-} // namespace
+/// The output's shape where it is known although values of `open` are not: what sizes say, or the model declares.
+std::optional<Shape> outputShape(NodeImporter &n, const ResizeForm &form,
+                                 const ResizeOperands &operands) {
+  const Shape &in = n.shape(0);
+  std::optional<Shape> declared;
+  if (auto d = n.declared(0); d && d->shape.size() == in.size())
+    declared = d->shape;
+  if (operands.sizes && !form.isKeepingAspect()) {
+    const auto sizes = n.known(*operands.sizes);
+    if (!sizes || sizes->size() != form.axes.size())
+      return declared;
+    Shape out = in;
+    for (size_t i = 0; i < sizes->size(); ++i)
+      out[static_cast<size_t>(form.axes[i])] = (*sizes)[i];
+    return out;
+  }
+  auto valueOf = [&](std::optional<size_t> i) -> ConstantRef {
+    return !i ? nullptr : n.in(*i).constant ? n.in(*i).constant : n.in(*i).defaultValue;
+  };
+  auto isOpen = [&](std::optional<size_t> i) { return i && !n.in(*i).constant; };
+  const ConstantRef by = valueOf(operands.sizes ? operands.sizes : operands.scales);
+  ConstantRef roi = valueOf(operands.roi);
+  if (!by || (operands.roi && !roi && operands.scales))
+    return declared;
+  if (form.isCrop() && !roi) // which sizes do not hang on
+    roi = makeConstant(DType::F32, {static_cast<int64_t>(2 * form.axes.size())},
+                       std::vector<uint8_t>(8 * form.axes.size()));
+  std::optional<std::vector<int64_t>> sizes;
+  if (operands.sizes) {
+    sizes.emplace();
+    for (int64_t i = 0; i < by->numElements(); ++i)
+      sizes->push_back(by->intAt(i));
+  }
+  const auto made = resizedShape(n, form, in, roi, sizes ? nullptr : by, sizes);
+  if (operands.sizes && !isOpen(operands.sizes))
+    return made.ok() ? std::optional(*made) : declared;
+  // What is declared has to hold for the default values at least.
+  return made.ok() && declared == *made ? declared : std::nullopt;
+}
 
-Status resizeAtRunTime(NodeImporter &n, const ResizeForm &form, ValueId roi, ValueId scales,
-                       ValueId sizes, const Shape &out) {
+Status resizeByValues(NodeImporter &n, const ResizeForm &form, const ResizeOperands &operands,
+                      const std::vector<size_t> &open) {
   const size_t count = form.axes.size();
   const Shape in = n.shape(0);
+  if (form.mode != "nearest" && (form.antialias || !isFloat(n.type(0))))
+    return n.needsConstant(runTimeValues(operands, open) + " must be constant " +
+                               (form.antialias
+                                    ? "with antialias, where the number of elements that count "
+                                      "hangs on them"
+                                    : "where integers are interpolated"),
+                           open);
+  const std::optional<Shape> shape = outputShape(n, form, operands);
+  if (!shape) {
+    std::vector<size_t> missing = open;
+    if (operands.sizes && !form.isKeepingAspect() && !n.peek(*operands.sizes))
+      missing.push_back(*operands.sizes);
+    return n.needsConstant(runTimeValues(operands, missing) +
+                               " must be constant, or the output's shape declared",
+                           missing);
+  }
+  const Shape &out = *shape;
   Shape kept = out, resized;
   for (int64_t a : form.axes) {
     const auto d = static_cast<size_t>(a);
@@ -198,24 +255,26 @@ Status resizeAtRunTime(NodeImporter &n, const ResizeForm &form, ValueId roi, Val
   }
   if (!isStatic(resized))
     return n.needsFixed("the axes to resize must have fixed sizes", resized);
+  for (const DimExpr &d : resized)
+    if (d.constValue() < 0 || d.constValue() > int64_t(1) << 40)
+      return n.fail(Diag::BadOperand, "an output size is out of range");
   if (kept != in)
     return n.mismatch("the declared output has other sizes off the axes to resize", kept, in);
+  auto idOf = [&](std::optional<size_t> i) { return i ? n.id(*i) : kNoValue; };
+  const ValueId roi = idOf(operands.roi), scales = idOf(operands.scales),
+                sizes = idOf(operands.sizes);
   for (auto [vector, length] : {std::pair{scales, count}, {sizes, count}, {roi, 2 * count}})
     if (const Shape wanted{DimExpr(static_cast<int64_t>(length))};
         vector != kNoValue && n.shapeOf(vector) != wanted)
       return n.mismatch("scales, sizes and roi must have one number for each axis, roi two",
                         n.shapeOf(vector), wanted);
-  if (form.mode != "nearest" && form.antialias)
-    return unknownWeights(n, {roi, scales, sizes});
-  if (form.mode != "nearest" && !isFloat(n.type(0)))
-    return n.unsupported("integers, interpolated with scales that are run-time values");
   Numbers f(n);
   ValueId keep = kNoValue; // the common scale of all axes
   auto ratio = [&](size_t i) {
     return f.div(f.element(sizes, i),
                  f.number(static_cast<double>(in[static_cast<size_t>(form.axes[i])].constValue())));
   };
-  if (sizes != kNoValue && form.policy != "stretch")
+  if (sizes != kNoValue && form.isKeepingAspect())
     for (size_t i = 0; i < count; ++i)
       keep = keep == kNoValue ? ratio(i)
                               : f.binary(form.policy == "not_larger" ? OpKind::Min : OpKind::Max,
@@ -231,6 +290,27 @@ Status resizeAtRunTime(NodeImporter &n, const ResizeForm &form, ValueId roi, Val
   }
   resizer.finish();
   return success();
+}
+
+} // namespace
+
+std::vector<size_t> openOperands(const NodeImporter &n, const ResizeForm &form,
+                                 const ResizeOperands &operands) {
+  std::vector<size_t> open;
+  for (std::optional<size_t> i :
+       {operands.roi, operands.scales, form.isKeepingAspect() ? operands.sizes : std::nullopt})
+    if (i && !n.in(*i).constant)
+      open.push_back(*i);
+  return open;
+}
+
+Status resizeAtRunTime(NodeImporter &n, const ResizeForm &form, const ResizeOperands &operands,
+                       const std::vector<size_t> &open) {
+  Status status = resizeByValues(n, form, operands, open);
+  if (!status.ok())
+    for (size_t i : open)
+      n.ask(n.id(i)); // there are other ways for constants
+  return status;
 }
 
 } // namespace fusec

@@ -1,21 +1,22 @@
 #pragma once
-#include "Onnx/NodeImporter.h"
+#include "Onnx/ResizeForm.h"
 
 namespace fusec {
 
-/// The attributes of Resize, with all axes named.
-struct ResizeForm {
-  std::string transform = "half_pixel", mode = "nearest", nearest = "round_prefer_floor",
-              policy = "stretch";
-  std::vector<int64_t> axes;
-  double cubic = -0.75, extrapolation = 0;
-  int64_t antialias = 0, excludeOutside = 0;
+/// The inputs of a Resize behind the data: scales or sizes, and the region of a crop (`roi`). Those that it lacks, or
+/// that have no effect, are nothing.
+struct ResizeOperands {
+  std::optional<size_t> roi, scales, sizes;
 };
 
-/// A Resize whose scales (the f32 vector `scales`), sizes with a policy other than stretch, or region of a crop
-/// (`roi`) are run-time values, where `out` is declared of the output: positions and weights are computed when the
-/// values are there, and each axis is gathered once a tap. `scales` or `sizes` is kNoValue, `roi` too without a crop.
-Status resizeAtRunTime(NodeImporter &n, const ResizeForm &form, ValueId roi, ValueId scales,
-                       ValueId sizes, const Shape &out);
+/// Those of them that say where the output's elements lie and are run-time values. Sizes to stretch to say no more than
+/// the output's shape.
+std::vector<size_t> openOperands(const NodeImporter &n, const ResizeForm &form,
+                                 const ResizeOperands &operands);
+
+/// A Resize with such operands, `open`, where the output's shape follows from sizes or is declared: positions and
+/// weights are computed when the values are there, and each axis is gathered once a tap.
+Status resizeAtRunTime(NodeImporter &n, const ResizeForm &form, const ResizeOperands &operands,
+                       const std::vector<size_t> &open);
 
 } // namespace fusec

@@ -171,12 +171,9 @@ Status loop(NodeImporter &n) {
       const std::string text = "how often the loop runs depends on the data, and so does the "
                                "size of output " +
                                std::to_string(i);
-      Diagnostic refused = n.fail(Diag::UnsupportedShape, text);
       // Constants help where the body does not end the loop.
-      for (size_t k = 0; k < 2 && goesOn && n.has(0); ++k)
-        if (n.has(k) && !n.peek(k))
-          refused = n.needsConstant(refused.text, k);
-      return refused;
+      const bool help = goesOn && n.has(0);
+      return n.needsConstant(text, help ? std::vector<size_t>{0, 1} : std::vector<size_t>{});
     }
     TypedShape t = typeOf(n, region.outputs[i + 1]);
     DimExpr count = (*trips)[0];

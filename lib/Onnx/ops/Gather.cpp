@@ -136,7 +136,7 @@ Status topK(NodeImporter &n) {
              declared->shape[static_cast<size_t>(axis)].isConst())
       k = declared->shape[static_cast<size_t>(axis)].constValue();
     else
-      return n.needsConstant("k is a run-time value; it must be constant", 1);
+      return n.needsConstant("k is a run-time value; it must be constant", {1});
   }
   Shape out = n.shape(0);
   DimExpr &size = out[static_cast<size_t>(axis)];
@@ -157,7 +157,7 @@ Status nonZero(NodeImporter &n) {
   if (!c || c->numElements() > kMaxFoldedElements)
     return n.needsConstant("how many elements are not zero depends on the data; the operand "
                            "must be constant",
-                           0);
+                           {0});
   auto rank = static_cast<int64_t>(c->dims.size());
   std::vector<int64_t> found;
   for (int64_t i = 0; i < c->numElements(); ++i)
@@ -184,7 +184,7 @@ Status compress(NodeImporter &n) {
   if (!condition || n.type(1) != DType::Bool)
     return n.needsConstant("how many elements remain depends on the data; the condition must "
                            "be constant",
-                           1);
+                           {1});
   DimExpr size = flat ? numElements(n.shape(0)) : n.shape(0)[static_cast<size_t>(axis)];
   if (static_cast<int64_t>(condition->size()) > size.range(n.symbols()).min)
     return n.fail(Diag::BadOperand, "the condition is longer than the axis");

@@ -70,7 +70,7 @@ Status constantOfShape(NodeImporter &n) {
   } else {
     return n.needsConstant("the shape is a run-time value; it must follow from constants and "
                            "input shapes",
-                           0);
+                           {0});
   }
   for (const DimExpr &d : out)
     if (d.range(n.symbols()).min < 0)
@@ -87,15 +87,11 @@ Status constantOfShape(NodeImporter &n) {
 /// Why the length of a Range does not follow from its operands.
 Diagnostic unknownLength(NodeImporter &n) {
   const std::string text = "the length of the range must follow from constants and input shapes";
-  Diagnostic refused = n.fail(Diag::UnsupportedShape, text);
   Shape open;
-  for (size_t i = 0; i < 3; ++i) {
+  for (size_t i = 0; i < 3; ++i)
     if (auto known = n.peek(i))
       open.insert(open.end(), known->begin(), known->end());
-    else if (!n.in(i).constant)
-      refused = n.needsConstant(refused.text, i);
-  }
-  return open.size() == 3 ? n.needsFixed(text, open) : refused;
+  return open.size() == 3 ? n.needsFixed(text, open) : n.needsConstant(text, {0, 1, 2});
 }
 
 Status range(NodeImporter &n) {
@@ -163,7 +159,7 @@ Status oneHot(NodeImporter &n) {
            declared->shape[static_cast<size_t>(axis)].isConst())
     depth = declared->shape[static_cast<size_t>(axis)].constValue();
   else
-    return n.needsConstant("depth is a run-time value; it must be constant", 1);
+    return n.needsConstant("depth is a run-time value; it must be constant", {1});
   if (depth < 1 || depth > int64_t(1) << 40)
     return n.fail(Diag::BadOperand, "depth must be positive");
   Shape out = n.shape(0);
@@ -182,7 +178,7 @@ Status window(NodeImporter &n) {
   else if (!size && declared && declared->shape.size() == 1 && declared->shape[0].isConst())
     count = declared->shape[0].constValue();
   else
-    return n.needsConstant("the size is a run-time value; it must be constant", 0);
+    return n.needsConstant("the size is a run-time value; it must be constant", {0});
   if (count < 0 || count > int64_t(1) << 32)
     return n.fail(Diag::BadOperand, "the size is out of range");
   return n.finish(*parseOpKind(n.op()), {Compose(n).integer(count)},

@@ -11,6 +11,9 @@
 namespace fusec {
 namespace {
 
+constexpr const char *kOpenTarget =
+    "the target shape is a run-time value; it must follow from constants and input shapes";
+
 /// The target dims of a Reshape: 0 copies a dim, -1 takes what is left.
 Result<Shape> reshapeTarget(NodeImporter &n, const std::vector<DimExpr> &wanted, bool allowZero) {
   const Shape &in = n.shape(0);
@@ -77,9 +80,7 @@ Status reshape(NodeImporter &n) {
                numElements(declared->shape) == numElements(n.shape(0))) {
       out = declared->shape;
     } else {
-      return n.needsConstant("the target shape is a run-time value; it must follow from "
-                             "constants and input shapes",
-                             1);
+      return n.needsConstant(kOpenTarget, {1});
     }
   }
   std::vector<ValueId> in{n.id(0)};
@@ -121,7 +122,7 @@ Status squeeze(NodeImporter &n) {
     // A run-time list of axes can be followed only when it must name all axes of size 1.
     if (n.has(1) && !(declared && declared->shape.size() == in.size() - axes.size() &&
                       n.shape(1) == Shape{DimExpr(static_cast<int64_t>(axes.size()))}))
-      return n.needsConstant("the axes are a run-time value; they must be constant", 1);
+      return n.needsConstant("the axes are a run-time value; they must be constant", {1});
   }
   Shape out;
   for (size_t i = 0; i < in.size(); ++i) {
@@ -142,7 +143,8 @@ Status unsqueeze(NodeImporter &n) {
     auto declared = n.declared(0);
     const Shape &in = n.shape(0);
     if (!n.has(1) || !declared)
-      return n.needsConstant("the axes are missing or a run-time value; they must be constant", 1);
+      return n.needsConstant("the axes are missing or a run-time value; they must be constant",
+                             {1});
     std::vector<int64_t> axes;
     size_t next = 0;
     for (size_t i = 0; i < declared->shape.size(); ++i) {
@@ -221,7 +223,7 @@ Status split(NodeImporter &n) {
       for (size_t i = 0; i < n.numOutputs(); ++i) {
         auto declared = n.declared(i);
         if (!declared || declared->shape.size() <= a || !declared->shape[a].isConst())
-          return n.needsConstant("the sizes are a run-time value; they must be constant", 1);
+          return n.needsConstant("the sizes are a run-time value; they must be constant", {1});
         sizes->push_back(declared->shape[a].constValue());
       }
     }
@@ -272,9 +274,7 @@ Status expand(NodeImporter &n) {
   if (!wanted) {
     auto declared = n.declared(0);
     if (!declared)
-      return n.needsConstant("the target shape is a run-time value; it must follow from "
-                             "constants and input shapes",
-                             1);
+      return n.needsConstant(kOpenTarget, {1});
     FUSEC_TRY(Shape both, n.broadcast({&n.shape(0), &declared->shape}));
     return finishShaped(n, OpKind::Expand, std::move(both));
   }
@@ -309,7 +309,7 @@ Status tile(NodeImporter &n) {
   } else {
     return n.needsConstant("the repeat counts are a run-time value; they must follow from "
                            "constants and input shapes",
-                           1);
+                           {1});
   }
   std::vector<ValueId> in{n.id(0)};
   if (repeats && n.constant(1)) {

@@ -68,7 +68,7 @@ Status maxUnpool(NodeImporter &n) {
     if (!given && declared && isStatic(declared->shape))
       given = staticDims(declared->shape);
     if (!given)
-      return n.needsConstant("the output shape is a run-time value; it must be constant", 2);
+      return n.needsConstant("the output shape is a run-time value; it must be constant", {2});
     out.assign(given->begin(), given->end());
   }
   std::vector<int64_t> pads(2 * out.size(), 0);

@@ -114,7 +114,7 @@ Status reduce(NodeImporter &n) {
     } else if (!fromInput && n.shape(1).size() == 1)
       fromInput = std::vector<int64_t>{};
     if (!fromInput)
-      return n.needsConstant("the axes are a run-time value; they must be constant", 1);
+      return n.needsConstant("the axes are a run-time value; they must be constant", {1});
     list = *fromInput;
     if (list.empty() && !n.ints(1) &&
         !n.shape(1)[0].isConst(0)) // nothing to reduce but size-1 axes

@@ -58,8 +58,7 @@ ValueId repeatOpenAxes(NodeImporter &n, ResizeForm &f, ConstantRef &scales,
 Status finishResize(NodeImporter &n, ResizeForm f, ConstantRef roi, ConstantRef scales,
                     std::optional<std::vector<int64_t>> sizes) {
   ValueId x = n.id(0);
-  if (scales && f.transform != "tf_crop_and_resize" &&
-      static_cast<size_t>(scales->numElements()) == f.axes.size()) {
+  if (scales && !f.isCrop() && static_cast<size_t>(scales->numElements()) == f.axes.size()) {
     std::vector<int64_t> factors;
     for (int64_t i = 0; i < scales->numElements(); ++i) {
       double s = scales->floatAt(i);
@@ -67,58 +66,7 @@ Status finishResize(NodeImporter &n, ResizeForm f, ConstantRef roi, ConstantRef 
     }
     x = repeatOpenAxes(n, f, scales, factors);
   }
-  Shape out = n.shapeOf(x);
-  size_t count = f.axes.size();
-  std::vector<double> factors;
-  if (scales && static_cast<size_t>(scales->numElements()) != count)
-    return n.mismatch("one scale for each axis is needed");
-  if (sizes && sizes->size() != count)
-    return n.mismatch("one size for each axis is needed");
-  bool isCrop = f.transform == "tf_crop_and_resize";
-  if (isCrop && !roi)
-    return n.needsConstant("the roi is a run-time value; it must be constant", 1);
-  if (isCrop && static_cast<size_t>(roi->numElements()) != 2 * count)
-    return n.mismatch("tf_crop_and_resize needs a roi with two values for each axis");
-  double keep = 0; // the common scale of keep_aspect_ratio_policy
-  for (size_t i = 0; i < count; ++i) {
-    const DimExpr &d = out[static_cast<size_t>(f.axes[i])];
-    if (!d.isConst() && (sizes || scales->floatAt(static_cast<int64_t>(i)) != 1.0))
-      return n.needsFixed("the axes to resize must have fixed sizes", {d});
-    if (!sizes || f.policy == "stretch")
-      continue;
-    double s = static_cast<double>((*sizes)[i]) / static_cast<double>(d.constValue());
-    keep = i == 0 ? s : f.policy == "not_larger" ? std::min(keep, s) : std::max(keep, s);
-  }
-  for (size_t i = 0; i < count; ++i) {
-    DimExpr &d = out[static_cast<size_t>(f.axes[i])];
-    if (!d.isConst()) {
-      factors.push_back(1);
-      continue;
-    }
-    int64_t in = d.constValue(), size;
-    double factor;
-    if (sizes && f.policy == "stretch") {
-      size = (*sizes)[i];
-      factor = in ? static_cast<double>(size) / static_cast<double>(in) : 1;
-    } else if (sizes) {
-      factor = keep;
-      size = static_cast<int64_t>(std::floor(keep * static_cast<double>(in) + 0.5));
-    } else {
-      factor = scales->floatAt(static_cast<int64_t>(i));
-      double extent = static_cast<double>(in);
-      if (isCrop)
-        extent *=
-            roi->floatAt(static_cast<int64_t>(i + count)) - roi->floatAt(static_cast<int64_t>(i));
-      double wide = std::floor(extent * factor);
-      if (!(factor > 0) || !(wide >= 0) || wide > 1e12)
-        return n.fail(Diag::BadOperand, "a scale must be positive and finite");
-      size = static_cast<int64_t>(wide);
-    }
-    if (size < 0 || size > int64_t(1) << 40)
-      return n.fail(Diag::BadOperand, "an output size is out of range");
-    factors.push_back(factor);
-    d = DimExpr(size);
-  }
+  FUSEC_TRY(Shape out, resizedShape(n, f, n.shapeOf(x), roi, scales, sizes));
   std::vector<ValueId> in{x, roi ? n.constantValue(roi) : kNoValue};
   if (sizes) {
     in.push_back(kNoValue);
@@ -175,15 +123,16 @@ Status resize(NodeImporter &n) {
                                       "keep_aspect_ratio_policy has an unknown value");
   size_t scaleInput = first ? 1 : 2;
   auto empty = [&](size_t i) { return !n.has(i) || numElements(n.shape(i)).isConst(0); };
-  const bool crops = f.transform == "tf_crop_and_resize" && !empty(1), bySizes = !empty(3);
-  const ConstantRef roi = crops ? n.constant(1) : nullptr; // which others ignore
-  const bool atRunTime = bySizes
-                             ? (crops && !roi) || (f.policy != "stretch" && !n.ints(3))
-                             : !empty(scaleInput) && (!n.constant(scaleInput) || (crops && !roi));
-  if (auto declared = n.declared(0);
-      atRunTime && declared && declared->shape.size() == n.shape(0).size())
-    return resizeAtRunTime(n, f, crops ? n.id(1) : kNoValue, bySizes ? kNoValue : n.id(scaleInput),
-                           bySizes ? n.id(3) : kNoValue, declared->shape);
+  const bool crops = f.isCrop() && !empty(1), bySizes = !empty(3); // others ignore the region
+  if (!bySizes && empty(scaleInput))
+    return n.mismatch("the scales are missing, and so are sizes");
+  ResizeOperands operands;
+  if (crops)
+    operands.roi = 1;
+  (bySizes ? operands.sizes : operands.scales) = bySizes ? 3 : scaleInput;
+  if (auto open = openOperands(n, f, operands); !open.empty())
+    return resizeAtRunTime(n, f, operands, open);
+  const ConstantRef roi = crops ? n.in(1).constant : nullptr;
   if (bySizes) {
     auto sizes = n.ints(3);
     auto declared = n.declared(0);
@@ -195,27 +144,23 @@ Status resize(NodeImporter &n) {
                                         n.symbols());
             factor && factor->isConst())
           appendElement(factors, DType::F32, static_cast<double>(factor->constValue()));
-      if (factors.size() == 4 * known->size() && f.policy == "stretch")
+      if (factors.size() == 4 * known->size() && !f.isKeepingAspect())
         return finishResize(
             n, f, roi,
             makeConstant(DType::F32, {static_cast<int64_t>(known->size())}, std::move(factors)),
             std::nullopt);
     }
     if (!sizes && declared && declared->shape.size() == n.shape(0).size() &&
-        isStatic(declared->shape) && f.policy == "stretch") {
+        isStatic(declared->shape) && !f.isKeepingAspect()) {
       sizes.emplace();
       for (int64_t a : f.axes)
         sizes->push_back(declared->shape[static_cast<size_t>(a)].constValue());
     }
     if (!sizes)
-      return n.needsConstant("the sizes are a run-time value; they must be constant", 3);
+      return n.needsConstant("the sizes are a run-time value; they must be constant", {3});
     return finishResize(n, f, roi, nullptr, sizes);
   }
-  if (empty(scaleInput))
-    return n.mismatch("the scales are missing, and so are sizes");
-  if (!n.constant(scaleInput))
-    return n.needsConstant("the scales are a run-time value; they must be constant", scaleInput);
-  return finishResize(n, f, roi, n.constant(scaleInput), std::nullopt);
+  return finishResize(n, f, roi, n.in(scaleInput).constant, std::nullopt);
 }
 
 Status upsample(NodeImporter &n) {
@@ -235,13 +180,13 @@ Status upsample(NodeImporter &n) {
       appendElement(data, DType::F32, s);
     scales = makeConstant(DType::F32, {static_cast<int64_t>(list.size())}, std::move(data));
   } else {
-    scales = n.constant(1);
-    if (auto declared = n.declared(0);
-        n.has(1) && !scales && declared && declared->shape.size() == n.shape(0).size())
-      return resizeAtRunTime(n, f, kNoValue, n.id(1), kNoValue, declared->shape);
+    if (!n.has(1))
+      return n.mismatch("the scales are missing");
+    const ResizeOperands operands{std::nullopt, 1, std::nullopt};
+    if (auto open = openOperands(n, f, operands); !open.empty())
+      return resizeAtRunTime(n, f, operands, open);
+    scales = n.in(1).constant;
   }
-  if (!scales)
-    return n.needsConstant("the scales are a run-time value; they must be constant", 1);
   return finishResize(n, f, nullptr, scales, std::nullopt);
 }
 
@@ -274,7 +219,8 @@ Status col2Im(NodeImporter &n) {
   auto image = n.ints(1), block = n.ints(2);
   auto declared = n.declared(0);
   if (!block || (!image && !declared))
-    return n.needsConstant("image and block shape are run-time values; they must be constant", 1);
+    return n.needsConstant("image and block shape are run-time values; they must be constant",
+                           {1, 2});
   size_t rank = block->size();
   if (!image) {
     image.emplace();

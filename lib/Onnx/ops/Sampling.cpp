@@ -25,7 +25,7 @@ Result<Shape> gridSizes(NodeImporter &n, size_t rank) {
   if (!declared || declared->shape.size() != rank + 2)
     return n.needsConstant("the size is a run-time value; it must follow from constants and input "
                            "shapes",
-                           1);
+                           {1});
   return Shape(declared->shape.begin() + 1, declared->shape.end() - 1);
 }
 

@@ -70,7 +70,7 @@ Result<std::vector<DftForm>> dftForms(NodeImporter &n, const DftSign &sign) {
     return n.needsConstant(
         std::string(axis ? "dft_length" : "the axis") +
             " is a run-time value; it must be constant, or the output's shape declared",
-        axis ? 1 : 2);
+        {1, 2});
   std::vector<DftForm> forms;
   for (int64_t a = axis.value_or(0); a <= axis.value_or(last - 1); ++a) {
     const DimExpr &size = in[static_cast<size_t>(a)];
@@ -182,7 +182,7 @@ Result<DimExpr> frameCount(NodeImporter &n, int64_t length) {
     if (!declared || declared->shape.size() != 4)
       return n.needsConstant("frame_step is a run-time value; it must be constant, or the output's "
                              "shape declared",
-                             1);
+                             {1});
     return declared->shape[1];
   }
   if (*step < 1)
@@ -217,7 +217,7 @@ Status stft(NodeImporter &n) {
       return n.needsConstant(
           "frame_length is a run-time value; it must be constant, or the output's "
           "shape declared",
-          3);
+          {3});
     lengths = lengthsOf(declared->shape[2].constValue(), sign.onesided);
     const int64_t longest = n.shape(0)[1].range(n.symbols()).min;
     std::erase_if(lengths, [&](int64_t length) { return length > longest; });

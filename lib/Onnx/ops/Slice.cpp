@@ -57,8 +57,7 @@ Status applySlice(NodeImporter &n, const SliceSpec &spec, std::vector<ValueId> d
     if (step == 0)
       return n.fail(Diag::BadOperand, "a step is 0");
     auto unknown = [&] {
-      return n.needsConstant("starts and ends must follow from constants and input shapes",
-                             spec.starts[i] ? 2 : 1);
+      return n.needsConstant("starts and ends must follow from constants and input shapes", {1, 2});
     };
     if (!spec.starts[i] || !spec.ends[i])
       return unknown();
@@ -146,13 +145,13 @@ Status slice(NodeImporter &n) {
     if (n.has(3)) {
       auto given = n.ints(3);
       if (!given)
-        return n.needsConstant("the axes are a run-time value; they must be constant", 3);
+        return n.needsConstant("the axes are a run-time value; they must be constant", {3});
       axes = *given;
     }
     if (n.has(4)) {
       auto given = n.ints(4);
       if (!given)
-        return n.needsConstant("the steps are a run-time value; they must be constant", 4);
+        return n.needsConstant("the steps are a run-time value; they must be constant", {4});
       spec.steps = *given;
     }
   }
@@ -189,12 +188,12 @@ Status pad(NodeImporter &n) {
         padded.isConst() && n.shape(1) == Shape{padded * DimExpr(2)})
       return padAtRunTime(n, mode, declared->shape);
     if (!given)
-      return n.needsConstant("the pads are a run-time value; they must be constant", 1);
+      return n.needsConstant("the pads are a run-time value; they must be constant", {1});
     pads = *given;
     if (n.has(3)) {
       auto list = n.ints(3);
       if (!list)
-        return n.needsConstant("the axes are a run-time value; they must be constant", 3);
+        return n.needsConstant("the axes are a run-time value; they must be constant", {3});
       if (pads.size() != 2 * list->size())
         return n.mismatch("two pads for each axis are needed");
       std::vector<int64_t> all(2 * rank, 0);
@@ -250,7 +249,7 @@ Status centerCropPad(NodeImporter &n) {
   auto sizes = n.ints(1);
   auto declared = n.declared(0);
   if (!sizes && (!declared || declared->shape.size() != out.size()))
-    return n.needsConstant("the target sizes are a run-time value; they must be constant", 1);
+    return n.needsConstant("the target sizes are a run-time value; they must be constant", {1});
   if (sizes && sizes->size() != axes.size())
     return n.mismatch("one target size for each axis is needed");
   // The result is a crop followed by a pad with fixed amounts, centred as the operator's function says.

@@ -83,19 +83,20 @@ def quantised(inputs, scale):
     return one("DynamicQuantizeLSTM", inputs, data=data, order="x w r      s z t z", domain=MICROSOFT, hidden_size=2)
 
 
-def counted():
-    """A Loop that runs p times and collects what it makes."""
+def counted(start=""):
+    """A Loop that runs p times, if `start` says so, and collects what it makes."""
     nodes = [helper.make_node("Identity", ["go"], ["goes"]), helper.make_node("Relu", ["x"], ["v"])]
     inputs = [info("i", INT64, ()), info("go", TensorProto.BOOL, ())]
     body = helper.make_graph(nodes, "body", inputs, [info("goes", TensorProto.BOOL, ()), info("v", FLOAT, (2,))])
-    node = helper.make_node("Loop", ["p", ""], ["y"], name="n", body=body)
-    inputs = [info("x", FLOAT, (2,)), info("p", INT64, ())]
+    node = helper.make_node("Loop", ["p", start], ["y"], name="n", body=body)
+    inputs = [info("x", FLOAT, (2,)), info("p", INT64, ()), *([info(start, TensorProto.BOOL, ())] if start else [])]
     graph = helper.make_graph([node], "g", inputs, [info("y", FLOAT, None)])
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
 
 
-def nested(reader, rounds):
-    """A target shape [s, -1] in which s = 2 * (s / 3) + 1, again and again, of the size n; or a Range up to s."""
+def nested(reader, rounds, start="from"):
+    """A target shape [s, -1] in which s = 2 * (s / 3) + 1, again and again, of the size n; or a Range up to s, which is
+    "to", from `start`, an input "p" or a value of the model."""
     last = f"s{3 * rounds}"
     nodes = [helper.make_node("Shape", ["x"], ["s0"], end=1)]
     for i in range(0, 3 * rounds, 3):
@@ -107,11 +108,12 @@ def nested(reader, rounds):
                   helper.make_node("Reshape", ["x", "to"], ["y"], name="n")]
     else:
         nodes += [helper.make_node("Squeeze", [last], ["to"]),
-                  helper.make_node("Range", ["from", "to", "step"], ["y"], name="n")]
+                  helper.make_node("Range", [start, "to", "step"], ["y"], name="n")]
     data = [ints(k, [v]) for k, v in {"three": 3, "two": 2, "unit": 1, "rest": -1}.items()]
     data += [ints("from", 0), ints("step", 1)]
     made = FLOAT if reader == "Reshape" else INT64
-    graph = helper.make_graph(nodes, "g", [info("x", FLOAT, ("n", 3))], [info("y", made, None)], data)
+    inputs = [info("x", FLOAT, ("n", 3)), *([info("p", INT64, ())] if start == "p" else [])]
+    graph = helper.make_graph(nodes, "g", inputs, [info("y", made, None)], data)
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
 
 
@@ -168,12 +170,21 @@ CASES = {
     "scales of Resize": one("Resize", {"x": (1, 1, 4, 4), "scales": (4,)}, opset=10),
     "antialias": one("Resize", {"x": (1, 1, 4, 4), "roi": (0,), "scales": (4,)}, (1, 1, 2, 2), mode="linear",
                      antialias=1),
+    "integers of Resize": one("Resize", {"b": (1, 1, 4, 4), "scales": (4,)}, (1, 1, 8, 8), order="b  scales",
+                              made=UINT8, mode="linear"),
+    "region of Resize": one("Resize", {"x": (4, 4), "roi": (2,), "scales": (1,)}, axes=[1], mode="linear",
+                            coordinate_transformation_mode="tf_crop_and_resize"),
+    "region and sizes of Resize": one("Resize", {"x": (4, 4), "roi": (2,), "p": (1,)}, order="x roi  p", axes=[1],
+                                      mode="linear", coordinate_transformation_mode="tf_crop_and_resize"),
+    "region and sizes of n": one("Resize", {"x": (4, "n"), "roi": (2,)}, data=[ints("s", [5])], order="x roi  s",
+                                 axes=[1], mode="linear", coordinate_transformation_mode="tf_crop_and_resize"),
     "Resize at run time": one("Resize", {"x": (1, 1, "h", 4), "roi": (0,), "scales": (4,)}, (1, 1, 8, 8)),
     "AffineGrid": one("AffineGrid", {"x": (1, 2, 3), "p": (4,)}, opset=20),
     "length of the size of AffineGrid": one("AffineGrid", {"x": (1, 2, 3), "p": ("k",)}, (1, 3, 4, 2), opset=20),
     "Range": one("Range", {"p": ()}, data=[ints("e", 5), ints("d", 1)], made=INT64),
     "Range of floats": one("Range", {"from": (), "to": ()}, data=[floats("d", ())]),
     "Loop": counted(),
+    "Loop that may not start": counted("c"),
     "mask_index": masked(),
     "TfIdfVectorizer": one("TfIdfVectorizer", {"p": (2, "n")}, mode="TF", min_gram_length=1, max_gram_length=1,
                            max_skip_count=0, ngram_counts=[0], ngram_indexes=[0, 1], pool_int64s=[2, 3]),
@@ -195,6 +206,8 @@ CASES = {
     "values of OneHot": one("OneHot", {"p": (3,), "v": ("two",)}, data=[ints("depth", 4)], order="p depth v"),
     "expression beyond the limit": nested("Reshape", 60),
     "Range far beyond the limit": nested("Range", 120),
+    "Range that is beyond the limit at both ends": nested("Range", 120, "to"),
+    "Range from a run-time value": nested("Range", 120, "p"),
 }
 VALUES = {
     "axes of Squeeze": "[0]",
@@ -205,10 +218,15 @@ VALUES = {
     "shape of Reshape": "[2,8]",
     "scales of Resize": "[1,1,2,2]",
     "antialias": "[1,1,0.5,0.5]",
+    "integers of Resize": "[1,1,2,2]",
+    "region of Resize": {"roi": "[0,1]", "scales": "[2]"},
+    "region and sizes of Resize": {"roi": "[0,1]", "p": "[5]"},
     "AffineGrid": "[1,3,4,4]",
     "Range": "1",
     "Range of floats": "3",
     "Loop": "3",
+    "Loop that may not start": {"p": "3", "c": "true"},
+    "Range from a run-time value": "0",
 }
 SIZES = {"n": 4, "m": 4, "h": 6, "x_d0": 4, "x_d2": 5, "k": 3, "c": 3, "one": 1, "two": 2, "gates": 8}
 
@@ -241,7 +259,8 @@ def main():
         if shape := re.search(r"--shape (\w+):AxBxC", text):
             options += ["--shape", f"{shape[1]}:2x3x4"]
         for given in re.findall(r"--set-input (\w+)=VALUE", text):
-            options += ["--set-input", f"{given}={VALUES[name]}"]
+            value = VALUES[name]
+            options += ["--set-input", f"{given}={value if isinstance(value, str) else value[given]}"]
         text = said(fusec, path, *options)
         print(f"{' '.join(options)}: {text or 'done'}")
 

@@ -13,17 +13,17 @@ folder.mkdir(parents=True, exist_ok=True)
 
 
 def write(
-    name, nodes, defaults, inputs=(), declared=(), constants=(), sparse=(), functions=(), version=9
+    name, nodes, defaults, inputs=(), declared=(), constants=(), sparse=(), functions=(), out=None, version=9
 ):  # fmt: skip
     """`defaults` are values by name; `declared` has other types for them. `constants` and `sparse` are initialisers
-    that are no inputs."""
+    that are no inputs. The shape of the output is `out`."""
     declared = dict(declared)
     infos = [info("x", FLOAT, (2, 3)), *inputs]
     for key, value in defaults.items():
         kind = helper.np_dtype_to_tensor_dtype(value.dtype)
         infos.append(info(key, *declared.get(key, (kind, value.shape))))
     data = [numpy_helper.from_array(value, key) for key, value in defaults.items()]
-    outputs = [info("y", FLOAT, None)]
+    outputs = [info("y", FLOAT, out)]
     graph = helper.make_graph(nodes, "g", infos, outputs, [*data, *constants], sparse_initializer=sparse)
     opsets = [helper.make_opsetid("", 18), helper.make_opsetid("own", 1)]
     model = helper.make_model(graph, opset_imports=opsets, ir_version=version, functions=functions)
@@ -120,7 +120,22 @@ for name, mode in (("crop", "tf_crop_and_resize"), ("plain", "half_pixel")):
         "Resize", ["x", "roi", "scales"], ["y"], name="resize", mode="linear", coordinate_transformation_mode=mode
     )
     scales = numpy_helper.from_array(np.array([2, 2], np.float32), "scales")
-    write(name, [resize], {"roi": np.array([0, 0, 1, 1], np.float32)}, constants=[scales])
+    roi = {"roi": np.array([0, 0, 1, 1], np.float32)}
+    write(name, [resize], roi, constants=[scales])
+    if name == "crop":
+        write("framed", [resize], roi, constants=[scales], out=(4, 6))
+
+# Where the output's shape is known scales and a region may differ from run to run, unless the operator cannot do that.
+crop = {"name": "resize", "mode": "linear", "coordinate_transformation_mode": "tf_crop_and_resize"}
+to = numpy_helper.from_array(longs(5, 4), "sizes")
+write("sized", [node("Resize", ["x", "roi", "", "sizes"], ["y"], **crop)], roi, constants=[to])
+by = {"scales": np.array([2, 2], np.float32)}
+scaled = node("Resize", ["x", "", "scales"], ["y"], name="resize", mode="linear")
+write("scaled", [scaled], by, out=(4, 6))
+write("undeclared", [scaled], by)
+write("misdeclared", [scaled], by, out=(4, 7))
+smooth = node("Resize", ["x", "", "scales"], ["y"], name="resize", mode="linear", antialias=1)
+write("smooth", [smooth], by, out=(4, 6))
 
 # A loop is served whatever it carries where it never runs.
 names = [info("i", INT64, ()), info("go", BOOL, ()), info("v", FLOAT, (2, 3))]

@@ -138,12 +138,14 @@ NORMS = [
 # --- operands that are run-time values, with a declared output ---
 
 
-def at_run_time(op, opset, inputs, **attributes):
+def at_run_time(op, opset, inputs, constants=(), **attributes):
+    """The output's shape is declared where all operands are run-time values."""
     undeclared = case("", op, opset, inputs, **attributes)
     expected = ReferenceEvaluator(undeclared[1]).run(None, undeclared[2])
     said = ", ".join(f"{k} {v.tolist()}" for k, v in list(inputs.items())[1:] if v is not None)
     name = f"{op} of {inputs['x'].dtype}{list(inputs['x'].shape)}, {said}, {list(attributes.values())}"
-    return case(name, op, opset, inputs, expected, declared=True, **attributes)
+    name += "".join(f", constant {key}" for key in constants)
+    return case(name, op, opset, inputs, expected, constants=constants, declared=not constants, **attributes)
 
 
 def sliced(shape, starts, ends, axes=None, steps=None, integer=np.int64, dtype=np.float32):
@@ -192,6 +194,12 @@ AT_RUN_TIME = [
     resized((1, 1, 4, 5), None, [3, 3], [0.4, 0.6, 0.6, 0.8], axes=[2, 3], mode="linear", **CROP),
     resized((1, 1, 4, 5), None, [1, 1, 3, 3], [0, 0, 0.4, 0.6, 1, 1, 1.2, 1.7], mode="linear",
             extrapolation_value=10.0, **CROP),  # fmt: skip
+    resized((1, 1, 4, 5), None, [3, 3], [0.4, 0.6, 0.6, 0.8], axes=[2, 3], mode="linear", constants=("sizes",), **CROP),
+    resized((2, 4, 5), None, [2, 3, 7], [0, 0, 0.4, 1, 1, 1.2], dtype=np.float64, constants=("sizes",), **CROP),
+    resized((1, 1, 4, 5), None, [7, 9], [0.1, 0.2, 0.9, 0.7], axes=[2, 3], mode="cubic", constants=("sizes",),
+            keep_aspect_ratio_policy="not_larger", **CROP),  # fmt: skip
+    symbolic(resized((2, 4, 5), None, [3, 3], [0.4, 0.6, 0.6, 0.8], axes=[1, 2], mode="linear", constants=("sizes",),
+                     **CROP), x=("n",)),  # fmt: skip
     case("positions of TensorFlow's nearest neighbours", "Resize", 11,
          {"x": np.arange(5, dtype=np.float32).reshape(1, 1, 5), "roi": np.zeros(0, np.float32),
           "scales": np.array([1, 1, 2], np.float32)},

@@ -189,3 +189,11 @@ TEST_CASE("a loop that never runs makes its initial values") {
   CHECK(complaint(loopOf({"zero", "", "x"})) == "f32[3]\nf32[0,3]\n");
   CHECK(complaint(loopOf({"zero", "", "x"}, "n")) == "f32[n]\nf32[0,n]\n");
 }
+
+TEST_CASE("no option is named that does not suffice") {
+  ModelMaker m;
+  m.input("x", {3}, kI64).input("from", {}, kI64).ints("step", {1}, true).output("y");
+  attribute(m.node("ReduceMax", {"x"}, {"to"}), "keepdims", 0);
+  m.node("Range", {"from", "to", "step"}, {"y"});
+  CHECK(complaint(m) == "the length of the range must follow from constants and input shapes\n");
+}
