@@ -161,6 +161,14 @@ private:
     }
     if (mask == Shape{batch} || mask == Shape{batch * DimExpr(2)})
       return keptBetween(mask.size() == 1 && mask[0] != batch);
+    // Sizes that are open may turn out to be one of these.
+    for (const Shape &form :
+         {Shape{batch}, Shape{batch * DimExpr(2)}, Shape{batch, total}, Shape{batch, steps, total}})
+      if (Diagnostic open = n.mismatch("mask_index must be [batch], [2 * batch], [batch, keys] or "
+                                       "[batch, steps, keys]",
+                                       mask, form);
+          open.id == Diag::UnsupportedShape)
+        return open;
     return n.unsupported("a mask_index of this shape; [batch], [2 * batch], [batch, keys] and "
                          "[batch, steps, keys] are "
                          "supported");

@@ -10,7 +10,7 @@ import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
 FLOAT, INT64, UINT8 = TensorProto.FLOAT, TensorProto.INT64, TensorProto.UINT8
-TYPES = {"p": INT64, "b": UINT8}  # of inputs of these names; others are floats
+TYPES = {"p": INT64, "b": UINT8, "mask": TensorProto.INT32}  # of inputs of these names; others are floats
 MICROSOFT = "com.microsoft"
 info = helper.make_tensor_value_info
 
@@ -117,6 +117,13 @@ def nested(reader, rounds, start="from"):
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
 
 
+def attention(batch, mask):
+    """QAttention of these shapes."""
+    data = [bytes_("w", (4, 12)), floats("bias", (12,)), floats("s", ()), bytes_("z", ())]
+    inputs = {"b": (batch, 3, 4), "mask": mask}
+    return one("QAttention", inputs, data=data, order="b w bias s s mask z z", domain=MICROSOFT, num_heads=2)
+
+
 def masked():
     """QAttention whose mask_index has starts and ends of a batch of n."""
     nodes = [
@@ -186,6 +193,10 @@ CASES = {
     "Loop": counted(),
     "Loop that may not start": counted("c"),
     "mask_index": masked(),
+    "length of mask_index": attention("n", ("m",)),
+    "length of mask_index of 2": attention(2, ("m",)),
+    "keys of mask_index": attention("n", ("n", "k")),
+    "rows of mask_index": attention("n", (4, 3, 3)),
     "TfIdfVectorizer": one("TfIdfVectorizer", {"p": (2, "n")}, mode="TF", min_gram_length=1, max_gram_length=1,
                            max_skip_count=0, ngram_counts=[0], ngram_indexes=[0, 1], pool_int64s=[2, 3]),
     "QLinearAveragePool": one("QLinearAveragePool", {"b": (1, 1, "h", "c")}, made=UINT8, domain=MICROSOFT,
