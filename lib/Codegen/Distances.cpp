@@ -63,9 +63,10 @@ Split split(Builder &b, Value *lanes) {
 
 } // namespace
 
-/// The lanes that are on, zeros for the others; nullptr where that would take more loads than half of those lanes.
-/// Elements between the first and the last one that is wanted may be read too: they lie in the same buffer.
-Value *Emitter::loadAtDistances(const Place &p, llvm::Type *element, llvm::Align align, Value *on) {
+/// nullptr where that would take more loads than half of the lanes that are on. Elements between the first and the last
+/// one that is wanted may be read too: they lie in the same buffer.
+Value *Emitter::loadAtDistances(const Place &p, llvm::Align align, Value *on,
+                                const Suppressed &otherwise) {
   auto *which = llvm::dyn_cast<llvm::Constant>(on);
   if (!which)
     return nullptr;
@@ -87,8 +88,9 @@ Value *Emitter::loadAtDistances(const Place &p, llvm::Type *element, llvm::Align
     if (isOn.back())
       wanted.insert(at.lanes[l]);
   }
-  auto *type = llvm::FixedVectorType::get(element, width);
-  Value *result = llvm::Constant::getNullValue(type);
+  auto *type = llvm::cast<llvm::FixedVectorType>(otherwise.nothing->getType());
+  llvm::Type *element = type->getElementType();
+  Value *result = otherwise.nothing;
   const auto active = std::count(isOn.begin(), isOn.end(), true);
 
   struct Window {
@@ -102,11 +104,17 @@ Value *Emitter::loadAtDistances(const Place &p, llvm::Type *element, llvm::Align
       windows.back().last = distance;
   if (static_cast<int64_t>(windows.size()) * 2 > active && active > 1)
     return nullptr;
+  // Whole vectors, with what lies between: the last one ends with what it is for.
+  for (Window &window : windows)
+    if (&window != &windows.back())
+      window.last = window.first + width - 1;
+    else if (windows.size() > 1)
+      window.first = window.last - width + 1;
 
   for (const Window &window : windows) {
     Value *pointer = b.CreateGEP(element, p.base, b.CreateAdd(at.scalar, b.getInt64(window.first)));
-    if (guard)
-      pointer = b.CreateSelect(guard, pointer, safePlace);
+    if (otherwise.wanted)
+      pointer = b.CreateSelect(otherwise.wanted, pointer, otherwise.elsewhere);
     const int64_t count = window.last - window.first + 1;
     Value *loaded = nullptr;
     if (std::has_single_bit(static_cast<uint64_t>(count))) {

@@ -27,10 +27,12 @@ struct Val {
   bool uniform() const { return !varying && step == 0; }
 };
 
-/// A predicate: `lanes` is an i1 or a vector of i1; `any` and `all` say at how many of the lanes it holds (i1).
+/// A predicate: `lanes` is an i1 or a vector of i1; `any` and `all` say at how many of the lanes it holds (i1). It is
+/// the conjunction of `common`, which all lanes share (i1), and of `apart`, a vector; null: nothing of that kind.
 struct Predicate {
   Val lanes;
   llvm::Value *any = nullptr, *all = nullptr;
+  llvm::Value *common = nullptr, *apart = nullptr;
 };
 
 /// Makes one LLVM module for one kernel. One object, one kernel; the members are grouped by file.
@@ -125,8 +127,14 @@ private:
   void storeRegister(BufferId buffer, const std::vector<Val> &indices, const Val &value);
   llvm::Value *registerSlot(BufferId buffer, const std::vector<Val> &indices);
   Val loadScalarGuarded(llvm::Value *pointer, DType t, llvm::Value *guard, llvm::Value *elsewhere);
-  llvm::Value *loadAtDistances(const Place &p, llvm::Type *element, llvm::Align align,
-                               llvm::Value *on); // Distances.cpp
+  /// What is loaded where: lanes that are off give those of `nothing`, and where nobody wants a vector (i1, null where
+  /// somebody does), others come from `elsewhere`.
+  struct Suppressed {
+    llvm::Constant *nothing;
+    llvm::Value *wanted, *elsewhere;
+  };
+  llvm::Value *loadAtDistances(const Place &p, llvm::Align align, llvm::Value *on,
+                               const Suppressed &otherwise); // Distances.cpp
   void storeVector(BufferId buffer, llvm::Value *stored, const Place &first);
   llvm::Value *fromMemory(DType t, llvm::Value *v);
   llvm::Value *toMemory(DType t, llvm::Value *v);

@@ -192,25 +192,33 @@ Value *Emitter::dimValue(const DimExpr &d) {
 
 Predicate Emitter::reduced(const Val &lanes) {
   if (!lanes.varying)
-    return {lanes, lanes.v, lanes.v};
+    return {lanes, lanes.v, lanes.v, lanes.v};
   Value *bits = b.CreateBitCast(lanes.v, b.getIntNTy(width));
   return {lanes, b.CreateICmpNE(bits, llvm::ConstantInt::get(bits->getType(), 0)),
-          b.CreateICmpEQ(bits, llvm::Constant::getAllOnesValue(bits->getType()))};
+          b.CreateICmpEQ(bits, llvm::Constant::getAllOnesValue(bits->getType())), nullptr, lanes.v};
 }
 
 Predicate Emitter::negated(const Predicate &p) {
-  return {{b.CreateNot(p.lanes.v), 0, p.lanes.varying}, b.CreateNot(p.all), b.CreateNot(p.any)};
+  Value *lanes = b.CreateNot(p.lanes.v);
+  const bool vector = p.lanes.varying;
+  return {{lanes, 0, vector},
+          b.CreateNot(p.all),
+          b.CreateNot(p.any),
+          vector ? nullptr : lanes,
+          vector ? lanes : nullptr};
 }
 
 Predicate Emitter::both(const Predicate &x, const Predicate &y) {
+  const auto conjunction = [this](Value *p, Value *q) {
+    return p && q ? b.CreateAnd(p, q) : p ? p : q;
+  };
   bool vector = x.lanes.varying || y.lanes.varying;
   Val lanes{b.CreateAnd(asLike(x.lanes, vector), asLike(y.lanes, vector)), 0, vector};
-  if (x.lanes.varying && y.lanes.varying) {
-    Predicate p = reduced(lanes);
-    p.all = b.CreateAnd(x.all, y.all);
-    return p;
-  }
-  return {lanes, b.CreateAnd(x.any, y.any), b.CreateAnd(x.all, y.all)};
+  Predicate p{lanes, nullptr, b.CreateAnd(x.all, y.all), conjunction(x.common, y.common),
+              conjunction(x.apart, y.apart)};
+  p.any = x.apart && y.apart ? conjunction(p.common, reduced({p.apart, 0, true}).any)
+                             : b.CreateAnd(x.any, y.any);
+  return p;
 }
 
 /// "lane number below a bound" is the predicate of every ragged edge: whether all lanes are inside is then one
@@ -242,7 +250,8 @@ Predicate Emitter::evalPredicate(NodeId id) {
       // y - x is linear, so it is smallest in the first or the last lane.
       bool firstHolds = x.step >= y.step;
       Value *first = compare(at(x, 0), at(y, 0)), *end = compare(at(x, last), at(y, last));
-      return {eval(id), firstHolds ? first : end, firstHolds ? end : first};
+      const Val lanes = eval(id);
+      return {lanes, firstHolds ? first : end, firstHolds ? end : first, nullptr, lanes.v};
     }
   }
   return reduced(eval(id));

@@ -88,7 +88,7 @@ Val Emitter::load(BufferId id, const std::vector<Val> &indices) {
                              buffer.level == MemLevel::Shared && threads ? p.base : safePlace);
   auto *type = llvm::FixedVectorType::get(element, width);
   Value *on = mask;
-  Value *nothing = llvm::Constant::getNullValue(type);
+  llvm::Constant *nothing = llvm::Constant::getNullValue(type);
   Value *loaded;
   const int64_t step = p.index.step;
   if (!p.index.varying && (step == 1 || step == -1)) {
@@ -111,7 +111,7 @@ Val Emitter::load(BufferId id, const std::vector<Val> &indices) {
   } else {
     Value *all =
         on ? on : llvm::Constant::getAllOnesValue(llvm::FixedVectorType::get(b.getInt1Ty(), width));
-    loaded = loadAtDistances(p, element, align, all);
+    loaded = loadAtDistances(p, align, all, {nothing, guard, safePlace});
     if (!loaded) {
       if (guard)
         all = b.CreateAnd(all, b.CreateVectorSplat(width, guard));
