@@ -10,7 +10,7 @@ namespace fusec::cost {
 
 namespace {
 
-/// Part of its issue rate that a core reaches with that many units.
+/// The fraction of its issue rate that a core reaches with that many resident units.
 double issueShare(double units, const Target &target) {
   return std::min(1.0, units / target.unitsToFill);
 }
@@ -31,12 +31,12 @@ double blockSeconds(const Counts &c, const Target &target) {
   return std::max(arithmetic, loads) * c.unitsPerBlock;
 }
 
-/// Of a level's bandwidth, for that many cores: a core draws its share and no more.
+/// Bytes per second of a level for `parallel` cores. A core reaches its own share of a level that all share.
 double bandwidth(const MemoryLevel &level, double parallel, const Target &target) {
   return level.bytesPerSec * (level.ofDevice ? parallel / target.cores : parallel);
 }
 
-/// Several rows at once keep memory busy, but crowd a cache where they share its sets.
+/// Bandwidth for the kernel's address streams: several of them saturate memory, but conflict in the sets of a cache.
 double streamBandwidth(const Counts &c, size_t level, double parallel, const Target &target) {
   const CpuCore &core = target.core;
   const bool isMemory = level + 1 == target.memory.size(),
@@ -47,7 +47,7 @@ double streamBandwidth(const Counts &c, size_t level, double parallel, const Tar
   return bandwidth(target.memory[level], parallel, target) * share;
 }
 
-/// Part of the compulsory bytes that each level serves.
+/// The fraction of the compulsory bytes that each level serves.
 std::array<double, kLevels> servedShares(const Counts &c, const Target &target, double parallel) {
   const double all = c.readBytes + c.writtenBytes;
   std::array<double, kLevels> shares{};
@@ -65,7 +65,7 @@ std::array<double, kLevels> servedShares(const Counts &c, const Target &target, 
   return shares;
 }
 
-/// Of so many of the compulsory bytes.
+/// Seconds to move `bytes` of the compulsory bytes, each level serving its fraction of them.
 double servedSeconds(const Counts &c, const Target &target, double parallel, double bytes) {
   const std::array<double, kLevels> shares = servedShares(c, target, parallel);
   double seconds = 0;
@@ -84,7 +84,7 @@ double compulsorySeconds(const Counts &c, const Target &target, double parallel)
          servedSeconds(c, target, parallel, c.readBytes + c.writtenBytes - constants);
 }
 
-/// All blocks that a core runs: as many side by side as it holds, the next one when a place comes free.
+/// Seconds in which a core issues the instructions of all its blocks, as many of them at once as are resident.
 double issueSeconds(const Counts &c, const Target &target, double cores) {
   const double each = std::ceil(std::max(1.0, c.blocks) / cores);
   if (target.kind == TargetKind::Cpu)
@@ -230,7 +230,7 @@ bool countersPay(double counterSeconds, const Target &target) {
   return joinsPhases(target) && target.signalSec > 0 && counterSeconds < target.deviceBarrierSec;
 }
 
-/// In the end the blocks count themselves, so that the last one clears the counters.
+/// Seconds in which the kernel resets its counters: blocks count themselves at their end, and the last one resets.
 double clearSeconds(const Target &target) { return target.signalSec + target.awaitSec; }
 
 } // namespace

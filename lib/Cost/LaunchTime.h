@@ -5,7 +5,8 @@
 
 namespace fusec::cost {
 
-/// What one launch of a kernel takes. Its phases say what they take as phases of another kernel.
+/// Seconds of one launch of a kernel, and the counts of its phases, from which the cost of the same phases inside of
+/// another kernel follows.
 struct LaunchTime {
   double seconds = 0;
   std::vector<Counts> phases;

@@ -9,7 +9,7 @@ namespace fusec {
 struct PlanDraft {
   std::string origin; // which search found it
   Partition partition;
-  double gain = 0; // of a beam's drafts, by the quick fidelity
+  double gain = 0; // beam search: seconds saved, by the quick model
 };
 
 /// FusionStitching's beam (section 5.3): from producers to consumers, each vertex that no kernel holds yet stays
@@ -25,9 +25,9 @@ PlanDraft greedyMerge(const FusionContext &context, const Region &region, const 
                       VertexSets &sets);
 
 /// Souffle's partition (section 5.3) as a seed: from the inputs on, everything up to a contraction, or to what cannot
-/// be in the same kernel, is one kernel. What does not pay as one is cut behind the last one of its reductions, or of
-/// the maps that finish one, up to which it does, and so is what is left. `pays` is asked of vertices that can be one
-/// kernel.
+/// be in the same kernel, is one kernel. A kernel that does not pay is cut behind the last of its reductions, or of the
+/// maps that finish one, up to which it pays; the rest is cut in the same way. `pays` is called with vertices that can
+/// be one kernel.
 Result<PlanDraft> topDown(const FusionContext &context, const Region &region,
                           const std::function<Result<bool>(const std::vector<int> &)> &pays,
                           VertexSets &sets);
@@ -35,7 +35,7 @@ Result<PlanDraft> topDown(const FusionContext &context, const Region &region,
 /// Makes one kernel of the vertices.
 void assign(PlanDraft &draft, VertexSets &sets, const std::vector<int> &vertices);
 
-/// Searches often come to the same kernels: of drafts that are alike the first one stays.
+/// Drops drafts that have the same kernels as an earlier one: searches often arrive at the same.
 void dropEqual(std::vector<PlanDraft> &drafts, const VertexSets &sets);
 
 } // namespace fusec

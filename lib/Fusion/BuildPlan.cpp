@@ -31,20 +31,20 @@ namespace fusec {
 
 namespace {
 
-/// Kernels may become phases of one.
+/// True if kernels may become phases of one.
 bool hasDeviceBarriers(const Target &target, const PlanOptions &options) {
   return cost::joinsPhases(target) && infoOf(options.mode).blocksWait &&
          options.mode != SearchMode::None;
 }
 
-/// Scans may become a wavefront, whose steps fill a GPU: with barriers, or with launches between them. On a CPU the
-/// cores share the steps of one scan after the other, whose weights their caches hold.
+/// True if scans may become a wavefront, whose steps fill a GPU and have barriers or launches between them. On a CPU
+/// the cores run the steps of one scan after the other, since their caches hold one scan's weights.
 bool hasWavefronts(const Target &target, const PlanOptions &options) {
   return target.kind != TargetKind::Cpu && infoOf(options.mode).blocksWait &&
          options.mode != SearchMode::None;
 }
 
-/// One list of items on its way into kernels.
+/// Searches for the kernels of one list of items.
 class RegionSearch {
 public:
   RegionSearch(const FusionContext &context, const std::vector<Item> &items, const Target &target,
@@ -129,10 +129,10 @@ public:
 
   Group groupOf(const Phases &launch) { return judge.groupOf(launch); }
 
-  /// In the order in which they run.
+  /// The launches in the order in which they run.
   const std::vector<Phases> &launches() const { return chosenLaunches.list; }
 
-  /// Why the launches of two vertices are two.
+  /// Why two equations that a value joins are in two launches.
   Result<std::string> whyApart(const Equation &producer, const Equation &consumer) {
     const std::vector<int> a = kernelOf(sets, chosen.partition, vertexOf.at(&producer)),
                            b = kernelOf(sets, chosen.partition, vertexOf.at(&consumer));
@@ -154,8 +154,8 @@ private:
     return int64_t{ofEquation} * static_cast<int64_t>(region.vertices.size());
   }
 
-  /// Joins kernels between which a value passes where that makes the plan faster and the quick model saw no chance:
-  /// what is asked for here whyApart would ask for too. A join that lost is not tried again.
+  /// Joins kernels that a value connects if that makes the plan faster, also where the quick model saw no chance:
+  /// whyApart asks for these pairs anyway. A join that lost is not tried again.
   Status joinMissed() {
     std::set<std::vector<int>> lost;
     for (bool changed = true; changed;) {
@@ -188,7 +188,7 @@ private:
     return success();
   }
 
-  /// Of two kernels, and the two equations in them that a value joins.
+  /// Why two kernels are not one. `ends`: the equation of each that makes or reads the value between them.
   Result<std::string> whyTwoKernels(const std::vector<int> &a, const std::vector<int> &b,
                                     const std::vector<int> &ends) {
     FUSEC_TRY(const PairVerdict verdict,
@@ -219,8 +219,8 @@ private:
                           options.limits, sets);
     if (seeds || mode == SearchMode::PowerFusion)
       drafts.push_back(greedyMerge(context, region, score, sets));
-    // Before dropSlow asks for the other drafts' kernels: this seed asks for the list once; of 10,000 operations they
-    // leave it nothing of the budget, and the plan takes four times as long to run.
+    // Build this seed before dropSlow: on very long lists dropSlow exhausts the budget, and without this seed plans run
+    // four times slower (10,000 operations).
     if (seeds || mode == SearchMode::Souffle) {
       FUSEC_TRY(drafts.emplace_back(), fromTopDown());
     }
@@ -228,7 +228,7 @@ private:
     return drafts;
   }
 
-  /// No slower than its equations apart, as phases of one launch where that is faster.
+  /// True if the kernel is no slower than one kernel per equation, which may be phases of one launch.
   Result<bool> pays(const std::vector<int> &kernel) {
     FUSEC_TRY(const double seconds, judge.kernelSeconds(kernel));
     VertexSets alone;
@@ -245,7 +245,7 @@ private:
     return topDown(context, region, paysInBoth, sets);
   }
 
-  /// What does not pay falls apart; in the full search, which cuts the rest, what has no schedule.
+  /// Splits kernels that do not pay; the full search, which cuts the rest, splits those without a schedule.
   Status dropSlow(std::vector<PlanDraft> &drafts) {
     for (PlanDraft &draft : drafts)
       for (size_t v = 0; v < draft.partition.size(); ++v) {
@@ -264,7 +264,7 @@ private:
     return success();
   }
 
-  /// Each draft once more with its remote patterns.
+  /// Adds a copy of each draft with its remote patterns.
   Status addRemote(std::vector<PlanDraft> &drafts) {
     context.packs = true;
     for (size_t d = 0, count = drafts.size(); d < count; ++d) {
@@ -281,7 +281,7 @@ private:
     return topologicalOrder(region, sets, draft.partition);
   }
 
-  /// The fastest first; of equal ones that with fewer launches, fewer bytes, then by what they compute.
+  /// Sorts drafts by seconds; among equal ones by launches, by bytes, then by what they compute.
   Status sortByLaunches(std::vector<PlanDraft> &drafts) {
     std::vector<std::pair<Launches, PlanDraft>> timed;
     for (PlanDraft &draft : drafts) {

@@ -7,7 +7,7 @@ namespace fusec {
 
 namespace {
 
-/// The words of an equation that stay where its axes get other extents.
+/// A hash of the parts of an equation that do not depend on the extents of its axes.
 Hash128 withoutExtents(const Equation &e) {
   std::vector<uint64_t> words = {static_cast<uint64_t>(e.kind), static_cast<uint64_t>(e.monoid),
                                  e.axes.size(), static_cast<uint64_t>(e.numSpatial)};

@@ -7,25 +7,26 @@ namespace fusec {
 /// Improves drafts under the accurate model by hill climbing: kernels are joined with those of neighbours, and cut.
 class Climber {
 public:
-  /// Where the context allows packs, kernels are joined with what they do not need, too.
+  /// If the context allows packs, independent kernels are joined too.
   Climber(const FusionContext &context, const Region &region, const Score &score, Judge &judge,
           VertexSets &sets);
 
-  /// In the order of the vertices, until a round changes nothing. `perKernel`: what each kernel takes less than by
-  /// itself, since it becomes a phase.
+  /// Tries all joins and cuts in the order of the vertices, again and again until a round changes nothing.
+  /// `perKernel`: seconds that each kernel saves by becoming a phase of another.
   Status improve(PlanDraft &draft, double perKernel);
 
 private:
   Result<bool> joinWithConsumers(PlanDraft &draft, int v, double perKernel);
-  /// Kernels side by side, pair by pair: those that read what this one reads come first, then the next ones in the
-  /// list.
+  /// Joins v's kernel with independent kernels, one by one: first those that read what it reads, then the next ones in
+  /// the list.
   Result<bool> joinBeside(PlanDraft &draft, int v, double perKernel);
-  /// Makes one kernel of those of two vertices if that is legal and faster; asked of the accurate model where the quick
-  /// one says that it takes no more than `chance` times both.
+  /// Makes one kernel of those of two vertices if that is legal and faster. The accurate model is asked only if the
+  /// quick model predicts at most `chance` times the seconds of both.
   Result<bool> join(PlanDraft &draft, int v, int u, double chance, double perKernel);
-  /// The kernel of v becomes two: what comes before v, and v with the rest.
+  /// Cuts the kernel of v in two if that is faster: what comes before v, and v with the rest.
   Result<bool> cutBefore(PlanDraft &draft, int v, double perKernel);
-  /// What a cut is about but for the extents of axes: a long list has kernels of a hundred widths that all lose by it.
+  /// A hash of a cut that leaves out the extents of axes: a long list may have kernels of a hundred widths for which
+  /// the same cut never pays.
   Hash128 keyOfCut(const std::vector<int> &whole, int v, double perKernel);
 
   const FusionContext &context;
@@ -34,8 +35,9 @@ private:
   Judge &judge;
   VertexSets &sets;
   std::map<TensorId, std::vector<int>> readersOf;
-  std::vector<Hash128> shapeless;  // of the vertices' equations, without extents
-  std::map<Hash128, int> lostCuts; // asked of the accurate model in vain since one paid
+  std::vector<Hash128> shapeless; // hashes of the vertices' equations without extents
+  /// By keyOfCut: cuts that the accurate model refused since one paid.
+  std::map<Hash128, int> lostCuts;
 };
 
 } // namespace fusec

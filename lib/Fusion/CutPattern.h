@@ -8,7 +8,7 @@ namespace fusec {
 /// Tensors that an equation reads (a scan's body and initial values included, what its own body makes excluded), in
 /// order of first use, without repetition.
 std::vector<TensorId> tensorsRead(const Equation &equation);
-/// Tensors that other equations can see it write.
+/// Tensors that an equation writes and other equations can read.
 std::vector<TensorId> tensorsWritten(const Equation &equation);
 
 /// Equations of one kernel in the order in which it runs them, and where a phase begins (Pattern::phaseStarts).
@@ -22,7 +22,7 @@ struct Group {
 ExprProgram cutProgram(const ExprProgram &program, const std::vector<const Equation *> &equations,
                        const std::function<bool(TensorId)> &isUsedOutside,
                        std::vector<TensorId> &arguments);
-/// The same with a name and a signature, which take as long again.
+/// Cuts a group out of a program as cutProgram does, with a name and a signature. Takes twice as long as cutProgram.
 Pattern cutPattern(const ExprProgram &program, const Group &group,
                    const std::function<bool(TensorId)> &isUsedOutside,
                    std::vector<TensorId> &arguments);
@@ -31,7 +31,8 @@ Pattern cutPattern(const ExprProgram &program, const Group &group,
 void countUses(const std::vector<Item> &items, std::map<TensorId, int> &uses);
 /// Tensors that a control item itself moves or tests.
 std::vector<TensorId> controlReads(const Control &control);
-PlanStep controlStep(const Control &control); // without its inner steps
+/// The step of a control item, without its inner steps.
+PlanStep controlStep(const Control &control);
 /// Launch of one group; its pattern is added to the plan unless an equal one is there. `uses`: equations and control
 /// items that read each tensor; an output of the model counts as one.
 PlanStep launchStep(const ExprProgram &program, const Group &group,

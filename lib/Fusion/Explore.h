@@ -7,10 +7,10 @@
 
 namespace fusec {
 
-/// Candidate patterns of every vertex, best first, that begin with it and save time: FusionStitching's approximate
-/// dynamic programming (section 5.2). Vertices are visited from the outputs to the inputs; each takes each of its
-/// consumers with one of that consumer's own candidates or not at all (PatternReduction). A consumer alone is one of
-/// its candidates, the least one, since it saves nothing.
+/// Candidate patterns of every vertex that begin with it and save time, best first: FusionStitching's approximate
+/// dynamic programming (section 5.2). Vertices are visited from the outputs to the inputs. Each combines, for each of
+/// its consumers, one of that consumer's own candidates or none (PatternReduction). A consumer alone is its last
+/// candidate, since it saves nothing.
 std::vector<std::vector<Candidate>> explorePatterns(const FusionContext &context,
                                                     const Region &region, const Score &score,
                                                     const FusionLimits &limits);

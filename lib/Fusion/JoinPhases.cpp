@@ -33,7 +33,7 @@ Result<Launches> PhaseJoiner::join(VertexSets kernels) {
   return launches;
 }
 
-/// Whether the last of the phases is worth being one. `before`: seconds of a launch without it.
+/// Whether the last phase should join the launch of the others. `before`: seconds of that launch without it.
 Result<PhaseJoiner::Longer> PhaseJoiner::longer(const Phases &phases, double before) {
   // Part of the neighbours' work, beyond their launches, that makes up for code which no other launch shares.
   constexpr double kWorthwhile = 0.05;

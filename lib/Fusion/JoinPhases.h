@@ -3,10 +3,11 @@
 
 namespace fusec {
 
+/// The launches of a draft.
 struct Launches {
   std::vector<Phases> list; // in the order in which they run
-  double seconds = 0;       // of all of them
-  double bytes = 0;         // that their kernels move, each by itself
+  double seconds = 0;       // sum over all launches
+  double bytes = 0;         // sum over all kernels, each by itself
 };
 
 /// Makes launches of kernels: neighbours in the order in which they run become phases of one, with a device-wide
@@ -15,17 +16,17 @@ struct Launches {
 /// alike, which share their code (Souffle's BERT: two for each layer).
 class PhaseJoiner {
 public:
-  /// `joins`: else every kernel stays a launch.
+  /// `joins` false: every kernel stays a launch.
   PhaseJoiner(const Region &region, Judge &judge, bool joins)
       : region(region), judge(judge), joins(joins) {}
 
   Result<Launches> join(VertexSets kernels);
-  /// Why two kernels are in two of the launches that were made; empty where it does not join any.
+  /// Why two kernels are in two of the launches that were made; empty if this joiner joins none.
   Result<std::string> whyApart(const Launches &launches, const std::vector<int> &a,
                                const std::vector<int> &b);
 
 private:
-  /// A launch with one more phase.
+  /// Whether a launch gets one more phase, and its seconds then.
   struct Longer {
     std::string whyNot; // empty: it is worth it
     double seconds;

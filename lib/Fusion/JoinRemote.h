@@ -4,8 +4,8 @@
 
 namespace fusec {
 
-/// Takes the draft's remote patterns (Explore.h), those that the quick model finds best first, wherever the accurate
-/// one agrees that one launch is faster. True if it took any.
+/// Takes the draft's remote patterns (Explore.h), best first by the quick model, if the accurate model agrees that one
+/// launch is faster. Returns true if it took any.
 Result<bool> joinRemote(const FusionContext &context, const Region &region, const Score &score,
                         Judge &judge, const FusionLimits &limits, VertexSets &sets,
                         PlanDraft &draft);

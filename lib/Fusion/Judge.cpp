@@ -12,8 +12,8 @@ int64_t equationsWeighed(const Equation &equation) {
   return static_cast<int64_t>(1 + equation.body.nodes.size() / kNodesOfOne);
 }
 
-/// The nearest multiple of 2^-50 s. Sums of such below 8 s are exact: plans of the same kernels take the same, whatever
-/// the order in which they are added up.
+/// `seconds` rounded to a multiple of 2^-50 s. Sums of such multiples below 8 s are exact, so that plans of the same
+/// kernels cost the same in whatever order they are added up.
 static double exact(double seconds) {
   constexpr int kBits = 50;
   return std::ldexp(std::round(std::ldexp(seconds, kBits)), -kBits);
@@ -51,7 +51,8 @@ Result<double> Judge::seconds(const Phases &phases) {
   return exact(least - double(phases.size() - 1) * cost::savedByPhase(target));
 }
 
-/// Of phases, with barriers between them, whose blocks hold what the neediest of the kernels does.
+/// Seconds of `phases` as one kernel with grid barriers; every phase pays the occupancy of the most demanding of
+/// `kernels`.
 double Judge::secondsAmong(const std::vector<const cost::LaunchTime *> &kernels,
                            const std::vector<cost::Counts> &phases) const {
   std::vector<cost::Counts> all = phases;
@@ -64,10 +65,11 @@ double Judge::secondsAmong(const std::vector<const cost::LaunchTime *> &kernels,
   return cost::latency(all, target);
 }
 
-/// Of launches, one for each, whose blocks hold what the neediest does; counters in the place of barriers.
+/// Seconds of `kernels` as one launch each, all with the occupancy of the most demanding one, less what counters save
+/// over grid barriers if they are one kernel.
 double Judge::secondsOfOne(const std::vector<const cost::LaunchTime *> &kernels) const {
-  // Registers and shared memory limit how many blocks a core holds, each by itself: what the neediest kernel allows is
-  // the least that any does. Where that is what a kernel has alone, its seconds are known.
+  // Registers and shared memory each limit the resident blocks, so the worst kernel's number is the minimum over all. A
+  // kernel whose own number is the minimum takes as long as alone.
   std::vector<int64_t> placesOf;
   for (const cost::LaunchTime *kernel : kernels)
     placesOf.push_back(cost::places(kernel->phases[0], target));

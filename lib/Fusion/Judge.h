@@ -13,45 +13,46 @@ namespace fusec {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
-/// Vertices of a launch, one set a phase.
+/// The vertices of a launch: one set per phase.
 using Phases = VertexSets;
 
-/// Seconds of kernels by the accurate model, each asked for once.
+/// Seconds of kernels and launches by the accurate model, with a cache and a budget.
 class Judge {
 public:
-  /// `evaluations`: kernels that it may ask for, each vertex alone included, which must come first; `weighed`:
-  /// equations that those of several vertices may have, all together.
+  /// `evaluations`: kernels that it may price. Each vertex alone is one of them, and must be asked for first.
+  /// `weighed`: equations that all priced kernels of several vertices may have together.
   Judge(const FusionContext &context, const Region &region, const Target &target,
         const ScheduleOracle &oracle, int64_t evaluations, int64_t weighed)
       : context(context), region(region), target(target), oracle(oracle), order(context, region),
         keys(context.program, context.uses), budget(evaluations), equations(weighed) {}
 
-  /// Infinite where no schedule runs the vertices as one kernel, where the best one moves more bytes than all of them
-  /// apart would (fewer launches are not bought with bytes), and where no evaluation is left to ask.
+  /// Seconds of the vertices as one kernel. Infinite if no schedule runs them as one kernel, if the best one moves more
+  /// bytes than one kernel per vertex would (fewer launches are not bought with bytes), and if the budget is spent.
   Result<double> kernelSeconds(const std::vector<int> &vertices);
-  /// Of one kernel with these phases: each takes what it takes alone, with units that suit all of them.
+  /// Seconds of one kernel with these phases, each with the schedule that it has alone. All phases have the same number
+  /// of units a block.
   Result<double> seconds(const Phases &phases);
-  /// Of device memory that one kernel of the vertices moves.
+  /// Bytes of device memory that one kernel of the vertices moves.
   Result<double> bytes(const std::vector<int> &vertices);
-  /// True where both compute the same, up to names: one kernel's code serves both.
+  /// True if both compute the same, up to names: one kernel's code serves both.
   Result<bool> isEqual(const std::vector<int> &a, const std::vector<int> &b);
-  /// The same vertices' bytes as one kernel and as one each, if that is why no kernel holds them.
+  /// Bytes that the vertices move as one kernel and as one kernel each, if the former is more.
   Result<std::optional<std::pair<double, double>>> movesMore(const std::vector<int> &vertices);
-  /// Orders plans that take equally long by what their launches compute, so that the order of a model's nodes does not
+  /// Orders plans of equal seconds by what their launches compute, so that the order of a model's nodes does not
   /// matter.
   uint64_t tieOf(const std::vector<Phases> &launches);
   double launchSeconds() const { return target.launchSec; }
-  /// No kernel takes less. On a CPU the calling thread may do it alone.
+  /// A lower bound for every kernel: its launch, or on a CPU the calling thread running it alone.
   double leastSeconds() const { return std::min(target.launchSec, target.ownLaunchSec); }
-  /// What an equation computes (PatternKeys).
+  /// A hash of what an equation computes (PatternKeys).
   Hash128 key(int vertex) { return keys.key(*region.vertices[vertex].equation); }
-  /// The equations of such a kernel.
+  /// The equations of a kernel with these phases, in its order.
   Group groupOf(const Phases &phases) { return order.group(phases); }
 
   int64_t evaluations() const { return budget.spent(); }
-  /// Kernels that it has not met are refused from here on.
+  /// True if the budget is spent: kernels that are not in the cache are refused.
   bool isSpent() const { return budget.isSpent() || equations.isSpent(); }
-  /// Kernels asked for when no evaluation was left.
+  /// The number of kernels that were refused.
   int64_t refusals() const { return refused; }
 
 private:

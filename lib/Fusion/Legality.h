@@ -9,16 +9,17 @@ namespace fusec {
 struct FusionContext {
   const ExprProgram &program;
   std::map<TensorId, int> uses; // equations, control items and model outputs that read a tensor
-  bool packs = true; // kernels may hold equations that do not need each other, side by side
-  /// And scans with what lies between them: where all blocks can take a scan's steps together.
+  bool packs = true;            // kernels may hold independent equations, which run side by side
+  /// Kernels may hold several scans and what lies between them, if all blocks can take a scan's steps together.
   bool wavefronts = false;
-  bool joinsContractions = true; // with the map that finishes them, and in packs
-  /// And a contraction with reductions of its rows, in one walk over the terms of both.
+  /// Kernels may hold a contraction with the map that finishes it, and in packs.
+  bool joinsContractions = true;
+  /// Kernels may hold a contraction and reductions of its rows, in one walk over the terms of both.
   bool sharedWalks = false;
 };
 
-/// Of reductions that use each other: the contraction whose walk over its terms serves the others too, once cascades
-/// are repaired (Expr/SharedWalk.h). Null where the vertices are something else.
+/// The contraction among reductions that use each other whose walk over its terms serves the others too, once cascades
+/// are repaired (Expr/SharedWalk.h). Null if the vertices are something else.
 const Equation *contractionOfWalk(const FusionContext &context, const Region &region,
                                   const std::vector<int> &vertices);
 

@@ -21,7 +21,7 @@ private:
 
   const FusionContext &context;
   const Region &region;
-  std::vector<std::optional<Hash128>> known; // of each vertex: hash of its canonical text
+  std::vector<std::optional<Hash128>> known; // by vertex: hash of its canonical text
 };
 
 } // namespace fusec

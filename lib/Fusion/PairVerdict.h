@@ -4,14 +4,16 @@
 
 namespace fusec {
 
-/// What speaks against one kernel in the place of two.
+/// Whether two kernels may become one, and whether that pays.
 struct PairVerdict {
-  bool isLegal = true;   // an order among the plan's kernels apart
-  bool isFaster = false; // than two, alone: other kernels of the plan may lose by it
+  /// The equations can be one kernel; the order among the plan's kernels may forbid it.
+  bool isLegal = true;
+  bool isFaster = false; // faster than the two; other kernels of the plan may get slower
   std::string told;      // for people: the reason, or the seconds of both
 };
 
-/// On two kernels of a partition. Asks both models only about what is legal and leaves an order.
+/// Says whether the kernels `a` and `b` of a partition may become one. The models are asked only about merges that are
+/// legal and keep the order among kernels acyclic.
 Result<PairVerdict> judgePair(const FusionContext &context, const Region &region,
                               const Score &score, Judge &judge, const VertexSets &sets,
                               const Partition &partition, const std::vector<int> &a,

@@ -12,7 +12,7 @@ struct Candidate {
   double gain;               // predicted seconds saved over the kernels that it replaces
 };
 
-/// What a consumer brings into a pattern of its producer: one of these sets of vertices, or nothing.
+/// The sets of vertices of which a consumer brings one, or nothing, into a pattern of its producer.
 using Offers = std::vector<std::vector<int>>;
 
 /// FusionStitching's PatternReduction (section 5.2): combines what consumers offer, a few of them at once, and keeps
@@ -27,10 +27,10 @@ public:
                    std::function<double(const std::vector<int> &)> gain)
       : limits(limits), isPattern(std::move(isPattern)), gain(std::move(gain)) {}
 
-  /// Where consumers are too many to be combined at once: how many of them the first group takes.
+  /// The size of the first group, if consumers are too many to be combined at once.
   std::function<size_t(std::span<const Offers>)> firstGroup =
       [](std::span<const Offers> consumers) { return (consumers.size() + 1) / 2; };
-  /// Told of the patterns of every group.
+  /// Called with the patterns of every group.
   std::function<void(const std::vector<Candidate> &)> note;
 
   /// The best patterns of `own` and of what some of the consumers offer, not `own` alone.

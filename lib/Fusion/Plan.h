@@ -9,14 +9,14 @@
 
 namespace fusec {
 
-/// A kernel's worth of equations, cut out of the program: tensors are numbered arguments first (inputs in order of
-/// use, then outputs), then internal temps, and carry no names of the model, so that patterns that differ in names only
-/// are equal. A constant argument is a Constant tensor without data.
+/// The equations of one kernel, cut out of the program. Its tensors are numbered: arguments first (inputs in order of
+/// use, then outputs), then internal temps. They carry no names of the model, so that patterns that differ in names
+/// only are equal. A constant argument is a Constant tensor without data.
 struct Pattern {
   ExprProgram program;
   int numArguments = 0;
   std::vector<int> phaseStarts; // positions of equations that begin a phase, ascending, without 0
-  Hash128 signature;            // of the canonical text and the phases
+  Hash128 signature;            // hash of the canonical text and the phases
 };
 
 struct PlanStep {
@@ -32,18 +32,19 @@ struct PlanStep {
   std::vector<PlanStep> thenSteps, elseSteps;
 };
 
-/// A value that goes from one launch to another through device memory, and why no kernel holds both ends.
+/// A value that one launch writes to device memory and another reads, and the reason why the two are not one kernel.
 struct Apart {
   TensorId tensor;                // of the ExprProgram
   std::string producer, consumer; // equations or control items
   std::string reason;             // for people: "y reads it at other points than its own"
 };
 
-/// What a search has spent: kernels that each model was asked for, equal ones of a list once.
+/// What a search has spent: kernels that each model priced. Equal kernels of one list count once.
 struct Evaluations {
   int64_t quick = 0, accurate = 0;
-  int64_t thoroughEquations = 0; // of the kernels that the accurate model weighed with all it knows
-  int64_t cursory = 0;           // kernels that it weighed with less, since there were too many
+  int64_t thoroughEquations =
+      0;               // equations of the kernels that the accurate model priced thoroughly
+  int64_t cursory = 0; // kernels that it priced in its fast mode, beyond the budget
 };
 
 /// A partition of a program's equations into patterns (convex sets) and the order in which they run.
@@ -51,30 +52,31 @@ struct Plan {
   std::vector<Pattern> patterns;
   std::vector<PlanStep> steps;
   std::vector<Apart> apart; // see valuesBetween
-  // Of the search; no part of the text.
+  // Results of the search that the text does not hold.
   Evaluations evaluations{};
-  double seconds = 0; // predicted, of all launches; those of branches and loops once
+  double seconds = 0; // predicted for all launches; each launch of a branch or a loop counts once
 };
 
-/// What a pattern is predicted to take as one kernel without phases.
+/// The predicted cost of a pattern as one kernel without phases.
 struct KernelTime {
   double seconds = -1; // negative: no schedule
-  /// With so many units a block; phases of one kernel have the number in common.
+  /// Cost by the number of units a block, which all phases of one kernel share.
   std::map<int, cost::LaunchTime> ofUnits;
-  double bytes = 0; // of device memory that it reads and writes
+  double bytes = 0; // read from and written to device memory
 };
 /// Predicts for the target that is compiled for. Handed in by the driver, implemented by Tiling.
 using ScheduleOracle = std::function<Result<KernelTime>(const Pattern &)>;
 
-/// Which search cuts a program into kernels: each paper's alone, for comparison, or all of them as seeds of one.
+/// The search that cuts a program into kernels: one paper's alone, for comparison, or all of them as seeds of one.
 enum class SearchMode : uint8_t { None, Fs, Souffle, PowerFusion, Full };
 struct SearchModeInfo {
   SearchMode mode;
   std::string_view name, help;
-  /// Else each contraction (isContraction) is a kernel of its own: left to a library.
+  /// False: each contraction (isContraction) is a kernel of its own, as if a library ran it.
   bool joinsContractions = true;
-  bool blocksWait = true; // for each other, between phases and rounds of a kernel
-  /// What threads can hold from phase to phase they hold, whether the model finds it faster or not.
+  bool blocksWait = true; // kernels may have grid barriers: several phases, or grid-wide scans
+  /// True: values that fit in registers or shared memory persist from phase to phase, even if the model finds that
+  /// slower.
   bool alwaysHolds = false;
 };
 inline constexpr SearchModeInfo kSearchModes[] = {
@@ -95,28 +97,28 @@ inline constexpr SearchModeInfo kSearchModes[] = {
 };
 const SearchModeInfo &infoOf(SearchMode mode);
 
-/// How many equations this one counts as where those are bounded that the accurate model weighs: what that takes grows
-/// with the body.
+/// The number of equations that this one counts as in the budget of the accurate model, whose time grows with the
+/// body.
 int64_t equationsWeighed(const Equation &equation);
 
-/// Sizes of the search, FusionStitching's (section 5) by default, and what it may spend on each equation of a list:
-/// with the least, 1, all equations stay alone.
+/// Sizes of the search, by default FusionStitching's (section 5), and its budgets per equation of a list. With a budget
+/// of 1, the minimum, every equation stays a kernel of its own.
 struct FusionLimits {
   int topPatterns = 3;       // candidates kept for each vertex
   int consumersTogether = 2; // consumers whose candidates are combined at once
   int beamWidth = 3;
-  int quickEvaluations = 200; // kernels that the quick model looks at
-  int evaluations = 50;       // kernels that the accurate one is asked for
-  /// Equations of the kernels of a program that the accurate model weighs with all that it knows; of further ones it
-  /// finds out less (ScheduleSearch).
+  int quickEvaluations = 200; // kernels that the quick model prices
+  int evaluations = 50;       // kernels that the accurate model prices
+  /// Equations, summed over the kernels of a program, that the accurate model prices thoroughly. It prices further
+  /// kernels in its fast mode (ScheduleSearch).
   int thoroughlyWeighed = 5800;
-  /// Equations that all kernels have which the accurate model is asked for, since what it takes grows with them: so
-  /// many for each equation of a list, and these where that is less.
+  /// Budget of the accurate model, in equations summed over all kernels of several equations that it prices:
+  /// max(leastWeighed, weighed x equations of the list).
   int weighed = 1;
   int leastWeighed = 6144;
   size_t allDrafts = 4096; // equations of the longest list that gets every kind of draft
-  /// The full search begins from greedy merging and from the top down too (OwnSearchTest: nearly all plans are the same
-  /// without).
+  /// True: the full search also begins from greedy merging and from the top down. OwnSearchTest shows that nearly all
+  /// plans are the same without.
   bool otherSeeds = true;
 };
 
@@ -133,14 +135,14 @@ Result<Plan> buildPlan(const ExprProgram &program, const Target &target,
 Plan unfusedPlan(const ExprProgram &program);
 
 /// The values that pass between launches of the plan, ordered by consumer. `why` gives the reason for two equations of
-/// one list; where a branch or a loop of the host stands between, that is the reason.
+/// one list; if a branch or a loop of the host separates them, that is the reason.
 using WhyApart =
     std::function<std::string(TensorId, const Equation &producer, const Equation &consumer)>;
 std::vector<Apart> valuesBetween(const Plan &plan, const ExprProgram &program, const WhyApart &why);
 
 std::string print(const Plan &plan, const ExprProgram &program);
-/// The values between launches are those of the launches that were read. Reasons come from the text's `apart` lines as
-/// long as they are what was printed; else it is kNoReason.
+/// Reads a plan. The values between launches follow from the launches. Their reasons come from the text's `apart` lines
+/// if those are as they were printed; otherwise they are kNoReason.
 Result<Plan> parsePlan(TextReader &in, const ExprProgram &program);
 constexpr std::string_view kNoReason = "no reason: the search did not make this plan";
 /// Every equation in exactly one launch, every value produced before it is read.

@@ -38,7 +38,7 @@ void printSteps(const Plan &plan, const std::vector<PlanStep> &steps, int indent
   }
 }
 
-/// Of an `apart` line, without its check.
+/// The text of an `apart` line, without its check.
 std::string apartText(const Apart &apart, const ExprProgram &program) {
   return "apart %" + nameToText(program.tensors[apart.tensor].name) + " from " +
          nameToText(apart.producer) + " to " + nameToText(apart.consumer) + " " +

@@ -17,7 +17,7 @@ struct Region {
   struct Vertex {
     const Equation *equation = nullptr; // null: a branch or loop of the host
     const Control *control = nullptr;
-    // Of the equation, since tests of legality ask again and again.
+    // Facts of the equation, for tests of legality.
     EquationKind kind{};
     bool hasElements = true;
     bool contraction = false, sharesFactor = false; // Expr/transforms/Profile.h
@@ -25,9 +25,9 @@ struct Region {
     std::vector<TensorId> reads, writes;
   };
   std::vector<Vertex> vertices;
-  /// Of sets that had to be rewritten to know: contractionOfWalk (Legality.h). The search asks again and again.
+  /// Cache of contractionOfWalk (Legality.h), which rewrites equations to know.
   mutable std::unordered_map<std::vector<int>, const Equation *, VerticesHash> walks;
-  /// What staysAcyclic has met, by numbers that it uses once.
+  /// The vertices that staysAcyclic has visited, marked with numbers that each call uses once.
   mutable std::vector<uint32_t> marks;
   mutable uint32_t lastMark = 0;
 };
@@ -37,7 +37,7 @@ Region makeRegion(const std::vector<Item> &items);
 /// of the graph.
 constexpr int kSearchWindow = 128;
 
-/// Sets of vertices, ascending, that a search has met: its candidates for kernels.
+/// Sets of vertices, each ascending: a search's candidates for kernels.
 using VertexSets = std::vector<std::vector<int>>;
 /// For each vertex the number of the set in which it stands, or -1: it is a kernel of its own.
 using Partition = std::vector<int>;

@@ -14,7 +14,7 @@
 
 namespace fusec {
 
-/// Of points: those that load, where register tiles use what they load many times.
+/// The fraction of a contraction's points that load an operand: register tiles reuse what they have loaded.
 constexpr double kTiled = 0.125;
 
 /// Loads for one point of the domain.
@@ -32,8 +32,8 @@ static double operationsOf(const Equation &e, const ExprProgram &program, const 
   return weightOf(e) - (1 - stages) * stagingWeightOf(e, program);
 }
 
-/// A contraction's block makes a tile, of which a GPU's threads have so many points each; of another reduction a GPU's
-/// block makes one.
+/// Points of the result that one block makes. On a GPU, a contraction's threads make a register tile each, and another
+/// reduction's block makes one point.
 static double pointsPerBlock(const Equation &e, const Target &target) {
   constexpr double kPointsPerThread = 32;
   if (target.kind == TargetKind::Cpu || e.kind != EquationKind::Reduction)
@@ -78,7 +78,7 @@ double Score::kernelSeconds(const std::vector<int> &vertices) const {
 }
 
 double Score::estimate(const std::vector<int> &vertices) const {
-  // Of a wavefront of scans this fidelity knows the launches that it saves.
+  // The quick model counts only the launches that a wavefront of scans saves.
   if (vertices.size() > 1 && std::any_of(vertices.begin(), vertices.end(), [&](int v) {
         return region.vertices[v].equation->kind == EquationKind::Scan;
       })) {
@@ -92,7 +92,7 @@ double Score::estimate(const std::vector<int> &vertices) const {
       vertices.size() > 1 && context.packs ? connectedParts(region, vertices) : VertexSets();
   if (parts.size() < 2)
     return seconds;
-  // Side by side each part draws on the cores that its blocks take.
+  // Independent parts of a pack run at once, each on the cores that its blocks fill.
   double longest = 0, shares = 0;
   for (const std::vector<int> &part : parts) {
     const Estimate e = part.size() == 1 ? alone[part[0]] : together(part);

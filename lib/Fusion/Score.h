@@ -8,23 +8,23 @@
 
 namespace fusec {
 
-/// Seconds of kernels by the cost model's quick fidelity: bytes from the tensors' shapes, operations from the
-/// equations, nothing of schedules. FusionStitching's delta score f (section 4.3) is the difference of two such sums.
+/// Seconds of kernels by the quick model (cost::delta): bytes follow from the tensors' shapes and operations from the
+/// equations, without a schedule. FusionStitching's delta score f (section 4.3) is the difference of two such sums.
 class Score {
 public:
-  /// `evaluations`: kernels that it may look at, each vertex alone included, for which they must do.
+  /// `evaluations`: kernels that it may price. They must suffice for each vertex alone.
   Score(const FusionContext &context, const Region &region, const Target &target,
         int64_t evaluations = INT64_MAX);
 
-  /// Infinite where no evaluation is left for a kernel that it has not met.
+  /// Seconds of the vertices as one kernel. Infinite if it is not in the cache and the budget is spent.
   double kernelSeconds(const std::vector<int> &vertices) const;
-  /// What one kernel saves over a kernel for each vertex.
+  /// Seconds that one kernel saves over one kernel per vertex.
   double gain(const std::vector<int> &vertices) const;
   int64_t evaluations() const { return budget.spent(); }
 
 private:
   struct Estimate {
-    double seconds, parallel; // blocks side by side
+    double seconds, parallel; // parallel: blocks that can run at once
   };
   Estimate together(const std::vector<int> &vertices) const;
   double estimate(const std::vector<int> &vertices) const;
@@ -36,12 +36,12 @@ private:
   const Target &target;
   std::vector<int64_t> symbols; // values that the program is tuned for
   struct Work {
-    double points, weight, loads; // of the domain; vector instructions and loads for one of them
+    double points, weight, loads; // points of the domain; vector instructions and loads per point
     RowFacts rows;
   };
   std::vector<Work> works;
-  std::vector<Estimate> alone; // each vertex
-  // By whether packs are allowed: drafts and rounds of the search ask again and again.
+  std::vector<Estimate> alone; // by vertex
+  // Cache of kernelSeconds, without and with packs.
   mutable std::unordered_map<std::vector<int>, double, VerticesHash> known[2];
   mutable search::Budget budget;
 };

@@ -99,7 +99,8 @@ private:
            });
   }
 
-  /// Of a loop over rows whose last statement only writes: the loop that computes meanwhile; null for others.
+  /// The loop inside `rows` that computes while the last statement, which only writes, is delayed; null if there is
+  /// none.
   Stmt *busyLoopOf(Stmt &rows) const {
     if (!isSeq(rows) || rows.body.size() < 2 || before[rows.trip].op == ScalarOp::Read)
       return nullptr;

@@ -1,4 +1,4 @@
-// Where a thread keeps a value until it needs it again.
+// Keeps values in registers or private memory until their thread needs them again.
 //
 //   seq i in 120 { unit u in 8 { lane l in 32 { .. %x[i*256 + u*32 + l] .. } } }
 //   ..

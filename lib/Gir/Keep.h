@@ -6,45 +6,47 @@
 
 namespace fusec {
 
-/// A value that a thread has at one place and needs again at others.
+/// A value that a thread computes or reads at one statement and needs again at others.
 struct KeptValue {
   int site;             // where it is computed or read first
   NodeId node;          // among that statement's expressions
   BufferId source = -1; // the buffer whose element it is; -1: a computed value
-  bool stored = false;  // what the statement stores: another value in each iteration of each loop
+  bool stored = false;  // the statement stores it: each iteration of each loop has its own value
   struct Use {
     int site;
     NodeId node;
-    Renaming renaming; // of the loops around `site` (see covers)
+    Renaming renaming; // from the loops around the first `site` to those around this one (covers)
   };
   std::vector<Use> uses;
 };
 
-/// Gives values a place with the thread that has them: a register for each iteration of the loops between, which are
-/// unrolled for that; or else, for elements of Global buffers, Shared memory that only this thread touches.
+/// Keeps values for their later uses by the same thread: in one register for each iteration of the loops between, which
+/// are unrolled for that, or, if no register is free and it is an element of a Global buffer, in Shared memory that
+/// only this thread accesses.
 class Keeper {
 public:
   Keeper(GirKernel &kernel, const RewriteLimits &limits) : kernel(kernel), limits(limits) {}
 
-  /// Adds the use if it may be served with this value: where reads have numbers, all those that it saves are wanted.
+  /// Adds the use if the value may serve it: if reads have numbers, all reads that this saves must be wanted.
   bool addUse(const std::vector<Site> &sites, KeptValue &value, KeptValue::Use use);
-  /// Adds what stands at a later place if the thread that has the value comes there (covers) and finds the same
-  /// expression under the names of the first place's loops.
+  /// Adds node `node` of a later site as a use if the thread that has the value reaches that site (covers) and the
+  /// expressions are equal under the names of the first site's loops.
   void addEqual(const std::vector<Site> &sites, KeptValue &value, int site, NodeId node);
-  /// False, and the kernel as it was, where there is no room. The sites hold no longer where it was done.
+  /// Keeps the value and replaces its uses. Returns false and leaves the kernel as it is if neither registers nor
+  /// shared memory suffice. If it returns true, `sites` is no longer valid.
   bool keep(const std::vector<Site> &sites, const KeptValue &value);
 
 private:
   struct Saved {
-    int64_t read, from; // 0: has no number
+    int64_t read, from; // numbers of reads; 0: none
   };
-  /// A condition or loop on the way to a place, without what changes when statements are inserted.
+  /// A condition or loop on a site's path, without what changes when statements are inserted.
   struct Around {
     bool isLoop, otherwise;
     int32_t what; // variable of the loop, predicate of the If
     bool operator==(const Around &) const = default;
   };
-  /// A buffer made here, and where it is filled.
+  /// A buffer that holds kept values, and the paths at which it is filled.
   struct Place {
     BufferId buffer, source;
     std::vector<VarId> loops;
@@ -78,7 +80,7 @@ private:
   std::map<Renaming, Renamed> copies;
 };
 
-/// `once` changes one thing in a phase, or says that there is nothing left: called until then for each phase. True if
+/// Calls `once` for each phase until it returns false; it changes one thing in the phase if it can. Returns true if
 /// anything changed.
 template <typename F> bool untilDone(GirKernel &kernel, const F &once) {
   bool changed = false;

@@ -34,15 +34,15 @@ struct Liveness {
 };
 Liveness livenessOf(const GirKernel &kernel, std::span<const Phase> phases, MemLevel level);
 
-/// So many registers for as long as that.
+/// A number of registers and the range in which they are live.
 struct HeldRegisters {
   LiveRange range;
   double registers;
 };
-/// The sum at each point up to `end`.
+/// The number of live registers at each point up to `end`.
 std::vector<double> heldAt(const std::vector<HeldRegisters> &held, int end);
 
-/// Registers of 32 bits for `elements` values; each has one of its own at least.
+/// Registers of 32 bits for `elements` values, at least one for each.
 int64_t registersFor(int64_t elements, DType type);
 
 } // namespace fusec

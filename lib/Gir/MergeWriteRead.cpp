@@ -208,7 +208,7 @@ private:
     return false;
   }
 
-  /// Whatever this statement does to the register, it does in all units with the same operands.
+  /// True if the statement changes the register in all units with the same operands, or not at all.
   bool combinesAlike(const Stmt &s, BufferId buffer) {
     bool alike = true;
     auto visit = [&](const Stmt &t) {

@@ -3,15 +3,15 @@
 
 namespace fusec {
 
-/// The predicate that holds where all blocks are resident (GirKernel::resident).
+/// The predicate that is true if all blocks are resident (GirKernel::resident).
 NodeId residentTest(GirKernel &kernel);
 bool isResidentTest(const GirKernel &kernel, NodeId predicate);
 
-/// Of each buffer whether it holds values from phase to phase: a Register or Shared one that several phases touch under
-/// that test. The block of a number finds in it what the block of that number has left there.
+/// For each buffer, true if its values persist from phase to phase: it is a Register or Shared buffer that several
+/// phases access under the resident test. A block of the later phase finds the values of the block with its number.
 std::vector<bool> heldBuffers(const GirKernel &kernel);
 
-/// The rules of such buffers that the kernel breaks.
+/// The rules of persistent buffers that the kernel breaks.
 std::vector<std::string> heldProblems(const GirKernel &kernel);
 
 } // namespace fusec

@@ -6,41 +6,43 @@
 
 namespace fusec {
 
-/// A read of memory that is not done, since the thread has kept what it would get.
+/// A read that is left out because its thread still has the value.
 struct KeptRead {
   int64_t read = 0; // its number
-  int64_t from = 0; // number of the read that brought the value; 0: the thread has stored it
-  MemLevel level = MemLevel::Register; // where the thread keeps it; Shared: in a place of its own
+  int64_t from = 0; // number of the read that loaded the value; 0: the thread has stored it
+  /// Where the value is kept; Shared: in elements of this thread alone.
+  MemLevel level = MemLevel::Register;
   auto operator<=>(const KeptRead &) const = default;
 };
 
-/// Of a kernel whose reads have numbers (Scalar::imm, from 1 on; a read that stands in several branches has one number
-/// for all of them): what rules keep. Reads without a number stay as they are.
+/// The reads that rules may leave out, and those that they have left out, in a kernel whose reads have numbers:
+/// Scalar::imm, from 1 on, and the same number for copies of one read in several branches. Reads without a number stay
+/// as they are.
 struct NumberedReads {
   std::optional<std::set<KeptRead>> wanted; // what may be kept; absent: everything
-  std::set<KeptRead> kept;                  // in one branch at least
-  std::set<int64_t> left;                   // reads that are done, in one branch at least
-  bool lackedRoom = false;                  // for something that else would have been kept
+  std::set<KeptRead> kept;                  // reads that are left out in at least one branch
+  std::set<int64_t> left;                   // reads that remain in at least one branch
+  bool lackedRoom = false; // a read remains because no register or shared memory is free
 };
 
 /// What rewriting may use of a block's and a thread's own memory.
 struct RewriteLimits {
-  int registers =
-      0; // of 32 bits a thread, for all that is live at any point (Liveness.h); 0: keep nothing
-  int64_t sharedBytes = 0;           // a block, for all Shared buffers
+  /// Registers of 32 bits a thread, for all values that are live at any point (Liveness.h). 0: keep nothing.
+  int registers = 0;
+  int64_t sharedBytes = 0;           // bytes a block for all Shared buffers
   NumberedReads *numbered = nullptr; // absent: every read may be kept
 };
 
-/// One rule, applied wherever it holds. True where something changed; each change takes an access to memory or a
-/// computation away for good, so that rules can be repeated until none holds.
+/// Applies one rule wherever it holds. Returns true if something changed. Each change removes a memory access or a
+/// computation for good, so that rules can be repeated until none holds.
 bool swapMoves(GirKernel &kernel, const RewriteLimits &limits);
 bool mergeMoves(GirKernel &kernel, const RewriteLimits &limits);
 bool mergeWriteRead(GirKernel &kernel, const RewriteLimits &limits);
 bool mergeReads(GirKernel &kernel, const RewriteLimits &limits);
 bool reuseValues(GirKernel &kernel, const RewriteLimits &limits);
 
-/// All rules to a fixpoint, between simplify and insertSyncs. What the kernel moves never rises (Traffic.h). Reads have
-/// no numbers afterwards.
+/// Applies all rules to a fixpoint, between simplify and insertSyncs. The kernel's traffic never rises (Traffic.h).
+/// Reads have no numbers afterwards.
 void rewrite(GirKernel &kernel, const RewriteLimits &limits);
 
 } // namespace fusec

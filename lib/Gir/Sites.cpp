@@ -22,7 +22,7 @@ void collect(std::vector<Stmt> &list, std::vector<PathStep> &path, std::vector<S
   }
 }
 
-/// Seq and Unroll do the same.
+/// True if loops of both kinds run the same threads through the same iterations: Seq and Unroll count as one kind.
 bool oneKind(LoopKind a, LoopKind b) {
   auto inOrder = [](LoopKind k) { return k == LoopKind::Seq || k == LoopKind::Unroll; };
   return a == b || (inOrder(a) && inOrder(b));
@@ -175,7 +175,7 @@ std::vector<NodeId> alwaysEvaluated(const Body &body, const Stmt &stmt) {
     if (!always[static_cast<size_t>(id)])
       return true;
     const Scalar &node = body[id];
-    // Of a ReadIf the predicate and the value where it fails.
+    // A ReadIf always evaluates its predicate and its other value, and its indices only if the predicate holds.
     const size_t end = node.op == ScalarOp::ReadIf ? 2 : node.args.size();
     for (size_t i = 0; i < end; ++i)
       always[static_cast<size_t>(node.args[i])] = true;

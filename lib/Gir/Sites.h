@@ -7,16 +7,16 @@
 
 namespace fusec {
 
-/// A statement around another one, and what the inner one runs under.
+/// A statement on the path from a phase's root to an inner statement.
 struct PathStep {
   Stmt *stmt;
   size_t position;        // in its list
-  bool otherwise = false; // the way goes on in elseBody
-  int number, last;       // of the statement itself and of the last one inside it, in text order
+  bool otherwise = false; // the path goes on in elseBody
+  int number, last; // text order numbers of the statement itself and of the last one inside it
   NodeId condition() const { return stmt->kind == StmtKind::Loop ? stmt->trip : stmt->predicate; }
 };
 
-/// A statement of a phase and the way to it. Valid until a list of statements changes.
+/// A statement of a phase with its path from the root. Valid until a list of statements changes.
 struct Site {
   Stmt *stmt;
   std::vector<Stmt> *list; // in which it stands
@@ -27,22 +27,22 @@ struct Site {
 /// All statements of a phase, in text order: a site's number is its index.
 std::vector<Site> sitesOf(Phase &phase);
 
-/// Number of statements that lie around both (in one branch, where that is an If).
+/// The number of statements that contain both sites, in the same branch if it is an If.
 size_t commonDepth(const Site &a, const Site &b);
-/// Numbers of the statement at `depth` on the way to the site: its own and the last one inside.
+/// The text order numbers of the statement at `depth` on the site's path and of the last one inside it.
 std::pair<int, int> extentAt(const Site &site, size_t depth);
 /// The loop of this kind around the site, if there is one.
 const Stmt *loopAround(const Site &site, LoopKind kind);
 
-/// Loop variable -> the one that stands for it elsewhere.
+/// Pairs of a loop variable and the one that replaces it.
 using Renaming = std::vector<std::pair<VarId, VarId>>;
 VarId renamed(const Renaming &renaming, VarId var);
-/// Copies of expressions under other names, to be compared with others: reads have no numbers in them. Valid as long as
-/// the body's nodes keep their ids.
+/// Copies expressions under other loop variables, so that they can be compared with others; reads lose their numbers.
+/// Valid as long as the body's nodes keep their ids.
 class Renamed {
 public:
   Renamed(Body &body, Renaming renaming) : body(body), renaming(std::move(renaming)) {}
-  /// What was copied for an earlier root is not copied again.
+  /// The copy of `root`; shares nodes with the copies of earlier roots.
   NodeId of(NodeId root);
 
 private:
@@ -51,26 +51,27 @@ private:
   std::unordered_map<NodeId, NodeId> copies;
 };
 NodeId renamed(Body &body, NodeId root, const Renaming &renaming);
-/// `root` with `to` for every `from`.
+/// `root` with `to` in place of every `from`.
 NodeId substituted(Body &body, NodeId root, NodeId from, NodeId to);
 void substitute(Body &body, Stmt &stmt, NodeId from, NodeId to);
 
-/// Loops between the common surroundings and `from`, paired with loops around `to` such that each thread that comes to
-/// `to` with values of the latter has been, in the same run of what surrounds both, at `from` with these values of the
-/// former. Pairs are made from the outside in, by kind and trip; an If around `from` has its like around `to`. Nullopt
-/// where that cannot be shown, and where `from` does not stand before `to`.
+/// Pairs the loops around `from`, below the statements that contain both sites, with loops around `to`, such that each
+/// thread that reaches `to` has reached `from` before with the same values of the paired loop variables, in the same
+/// run of the statements that contain both. Loops are paired by kind and trip from the outside in; each If around
+/// `from` needs an equal one around `to`. Returns nullopt if this cannot be shown, or if `from` does not come before
+/// `to`.
 std::optional<Renaming> covers(GirKernel &kernel, const Site &from, const Site &to);
 
-/// Nodes that are evaluated whenever the statement is reached, each before its operands: not the
-/// indices of a ReadIf.
+/// The nodes that are evaluated whenever the statement is executed, each before its operands. The indices of a ReadIf
+/// are not among them.
 std::vector<NodeId> alwaysEvaluated(const Body &body, const Stmt &stmt);
 
-/// Nothing below `root` reads what the kernel may write.
+/// True if no read in `root` is of a buffer that the kernel may write.
 bool isFixed(const GirKernel &kernel, NodeId root);
-/// A statement from `first` to `last`, other than `except`, writes the buffer.
+/// True if a statement from number `first` to `last`, other than `except`, writes the buffer.
 bool isWritten(const std::vector<Site> &sites, BufferId buffer, int first, int last,
                const Stmt *except = nullptr);
-/// Equal for expressions that differ in the names of their loop variables alone.
+/// A hash of each node that ignores the names of loop variables: equal expressions under other names hash equally.
 std::vector<uint64_t> shapeHashes(const GirKernel &kernel);
 
 } // namespace fusec

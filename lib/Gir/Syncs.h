@@ -13,7 +13,7 @@ void insertSyncs(GirKernel &kernel, const std::function<bool(BufferId, BufferId)
 /// kernels of several units.
 void splitLanes(GirKernel &kernel, const std::function<bool(BufferId, BufferId)> &overlap);
 
-/// Whether a thread may read there what another one has stored.
+/// True if a thread may read from the buffer what another thread has stored.
 bool isSynchronised(const GirKernel &kernel, BufferId b);
 
 } // namespace fusec

@@ -10,13 +10,13 @@ struct ElementTraffic {
   double read = 0, written = 0;
 };
 ElementTraffic globalTraffic(const GirKernel &kernel);
-/// The same of each buffer, whatever its level.
+/// Elements that are read from and written to each buffer of any level.
 std::vector<ElementTraffic> trafficByBuffer(const GirKernel &kernel);
 
-/// How often a block comes to the site, counted the same way.
+/// How often a block executes the site's statement, counted in the same way.
 double timesInBlock(const GirKernel &kernel, const Site &site);
 
-/// A rewrite may not make a kernel move more.
+/// True if `after` reads and writes no more than `before`: every rewrite must satisfy this.
 bool isMonotone(const ElementTraffic &before, const ElementTraffic &after);
 
 } // namespace fusec

@@ -62,7 +62,7 @@ private:
     return "%" + kernel.counters[static_cast<size_t>(s.counter)].name;
   }
 
-  /// In which phases the counters rise and are waited for.
+  /// Checks the phases of signals and waits, and notes the phase that signals each set of counters.
   void places() {
     for (int p = 0; p < static_cast<int>(kernel.phases.size()); ++p)
       forEachStmt(kernel.phases[static_cast<size_t>(p)].body, [&](const Stmt &s) {
