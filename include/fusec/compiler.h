@@ -40,9 +40,9 @@ struct Options {
   std::string dumpDir; // takes one file a stage and the constants; empty: none
   std::string stopAfter; // no bundle is made, except after the last stage where one is asked for
   std::string decisions; // file of plan and schedules to follow instead of searching
-  std::string
-      emitDecisions; // file that takes plan and schedules, "-": `print`; no output: all that is made
-  std::string page;  // file that takes the page of explain()
+  /// File that takes plan and schedules, "-": `print`; no output: all that is made.
+  std::string emitDecisions;
+  std::string page;      // file that takes the page of explain()
   std::string ptxasPath; // empty: targets of NVIDIA get PTX only; "none": the same, by wish
   std::string minDriver; // CUDA version of the oldest driver to load it: "12.4"; empty: any
   /// Kernels of GPUs end with an error where they would wait for each other for ever, and each launch is waited for, so
@@ -88,8 +88,8 @@ struct Report {
   };
   std::vector<Step> times;
   std::vector<Target> targets;
-  std::vector<std::string>
-      notes; // facts to know: no machine code without ptxas, a search cut short
+  /// Facts to know: no machine code without ptxas, a search cut short.
+  std::vector<std::string> notes;
   std::vector<Error> warnings;
   int64_t bundleBytes = 0;
 };

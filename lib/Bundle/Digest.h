@@ -11,12 +11,12 @@ using Digest = std::array<uint8_t, 32>;
 /// BLAKE2b with 32 bytes of output and no key.
 Digest digestOf(const void *data, size_t sizeBytes);
 
-/// The same for data that comes in pieces, and one digest for every FUSEC_WEIGHT_CHUNK bytes of it.
+/// Digests data that comes in pieces: one digest for every FUSEC_WEIGHT_CHUNK bytes.
 class ChunkDigester {
 public:
   ChunkDigester();
   void add(const void *data, size_t sizeBytes);
-  /// All that has been added so far; what comes later can be taken back.
+  /// A state to go back to, which takes back all data that is added after it.
   struct Mark {
     std::array<unsigned char, 384> state;
     size_t inChunk, digestBytes;

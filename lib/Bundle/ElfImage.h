@@ -17,8 +17,8 @@ struct ElfImage {
   };
   std::vector<Segment> segments; // ascending, disjoint pages
   uint64_t spanBytes = 0;        // addresses 0 .. spanBytes, a multiple of 4096
-  std::map<std::string, uint64_t>
-      functions; // address of each exported function, inside an executable segment
+  /// Address of each exported function, inside an executable segment.
+  std::map<std::string, uint64_t> functions;
 };
 
 Result<ElfImage> parseElfImage(const uint8_t *bytes, size_t size, const std::string &where);

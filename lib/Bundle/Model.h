@@ -18,7 +18,7 @@ struct Value {
   std::string name;
   DType type = DType::F32;
   std::vector<DimCode> shape;
-  /// Of an input that a run may leave out, what it is then: index into Model::weights.
+  /// The default value of an input that a run may leave out: index into Model::weights; -1: none.
   int32_t weight = -1;
 };
 
@@ -47,8 +47,8 @@ struct Kernel {
   std::vector<std::string> onnxNodes;
   bool gridBarrier = false; // GPU and sim: there is an entry for all phases too
   bool waits = false;       // phases of that entry wait for counters
-  bool resident =
-      false; // it does something else where a device holds all blocks of a phase at once
+  /// It does something else where a device holds all blocks of a phase at once.
+  bool resident = false;
   // Phases that run again and again, roundsFirst to roundsLast (exclusive); none where these are equal.
   DimCode rounds;
   int32_t roundsFirst = 0, roundsLast = 0;
@@ -107,8 +107,8 @@ struct Program {
   std::vector<Kernel> kernels;
   std::vector<Tensor> tensors;
   std::string decisions; // text for people and fusec diff; not needed to run
-  bool checked =
-      false; // GPU: each launch is waited for, so that a failing kernel is known by its name
+  /// GPU: each launch is waited for, so that a failing kernel is known by its name.
+  bool checked = false;
   std::vector<int32_t> inputs,
       outputs; // tensors, in the order of Model::inputs and outputs; an output may be
                // any tensor, the same one twice too

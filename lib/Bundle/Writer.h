@@ -19,7 +19,7 @@ using GiveWeight = std::function<Status(size_t w, const TakeBytes &take)>;
 Status writeBundle(Model model, const std::string &path, const SecretKey *key = nullptr,
                    const GiveWeight &give = nullptr);
 
-/// The same into memory.
+/// Writes the bundle into memory.
 Result<std::vector<uint8_t>> writeBundle(Model model, const SecretKey *key = nullptr);
 
 } // namespace fusec::bundle

@@ -25,8 +25,8 @@ struct CodeImage {
   Format format = Format::Elf;
   std::string arch; // "x86-64-v3", "sm_90", "gfx90a"
   int ptxIsa = 0;   // Ptx: 10 * major + minor of the text's .version
-  int minDriverCuda =
-      0; // Ptx, Cubin: lowest CUDA version (1000 * major + 10 * minor) whose driver loads it
+  /// Ptx, Cubin: lowest CUDA version (1000 * major + 10 * minor) whose driver loads it.
+  int minDriverCuda = 0;
   std::vector<uint8_t> bytes;
   std::vector<EntryResources> resources; // Cubin, Hsaco: by the names of entries
 };

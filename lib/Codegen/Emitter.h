@@ -234,7 +234,7 @@ private:
   std::map<llvm::Constant *, llvm::GlobalVariable *> paddings;
   Diagnostics errors;
 
-  // Of the phase that is being emitted.
+  // State of the phase that is being emitted.
   llvm::Function *function = nullptr;
   std::vector<llvm::Value *> buffers; // Global and Shared: address; Register: alloca
   std::vector<llvm::Value *> dims;    // values of `symbols`

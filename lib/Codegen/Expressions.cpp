@@ -225,7 +225,7 @@ Predicate Emitter::both(const Predicate &x, const Predicate &y) {
 /// scalar comparison, and the vector is made only where it is not so.
 Predicate Emitter::evalPredicate(NodeId id) {
   const Scalar &s = kernel.body[id];
-  // Of conjunctions further inside, `eval` makes one value: it does not recurse.
+  // Deeper conjunctions are evaluated as one value: `eval` does not recurse.
   constexpr int kMostInside = 32;
   const auto parts = [&](const auto &self, NodeId at, int inside) -> Predicate {
     const Scalar &part = kernel.body[at];

@@ -111,7 +111,8 @@ void Emitter::takeTurnsAtOnce(const Stmt &loop, llvm::BranchInst &back) const {
   back.setMetadata(llvm::LLVMContext::MD_loop, node);
 }
 
-/// A ReadIf of memory that no other read stands in for, and whose address needs none: made in any case.
+/// True if a ReadIf is emitted as a load that always happens: it reads memory, and neither its other value nor its
+/// address depends on a read.
 bool Emitter::readsAnyway(const Scalar &s) const {
   if (!safePlace || kernel.buffers[s.index].level == MemLevel::Register)
     return false;
@@ -126,8 +127,8 @@ bool Emitter::readsRegisters(NodeId id) const {
   return std::any_of(s.args.begin(), s.args.end(), [&](NodeId a) { return readsRegisters(a); });
 }
 
-/// The same for an If: what it chooses is stored in any case, or sums are kept where it fails. False where it has to be
-/// a branch, and nothing is emitted.
+/// Emits an If without a branch: its store always happens, with the value that the predicate selects, or its sum keeps
+/// its value if the predicate fails. Returns false and emits nothing if it has to be a branch.
 bool Emitter::emitChosen(const Stmt &s, const Predicate &p) {
   if (!threads || !safePlace || s.body.size() != 1)
     return false;

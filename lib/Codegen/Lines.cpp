@@ -274,7 +274,7 @@ void Emitter::storeTile() {
     storeLines(apart);
 }
 
-/// So many elements are known to fill whole lines.
+/// True if that many elements are known to fill whole cache lines.
 bool Emitter::wholeLines(Value *elements) const {
   return llvm::computeKnownBits(elements, module.getDataLayout()).countMinTrailingZeros() >=
          llvm::Log2_64(kLineBytes / 4);

@@ -17,8 +17,8 @@ struct EntryResources {
   int64_t stackBytes = 0;  // memory that a thread has for itself, spills included
   int64_t sharedBytes = 0; // of a block
   int barriers = 0;        // NVIDIA: hardware barriers of a block
-  std::vector<std::string>
-      remarks; // what the assembler thinks slow: "C7510: Potential Performance Loss: ..."
+  /// What the assembler thinks slow: "C7510: Potential Performance Loss: ...".
+  std::vector<std::string> remarks;
   friend bool operator==(const EntryResources &, const EntryResources &) = default;
 };
 

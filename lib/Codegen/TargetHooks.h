@@ -33,7 +33,7 @@ public:
   /// the code further sees to it.
   virtual int64_t readsInFlight() const { return 0; }
   virtual void defineMachine(llvm::Module &module, const GirKernel &kernel) const = 0;
-  /// Of the last cache, where a kernel says how its lines come and go: 0 for none.
+  /// Bytes of the last cache, if kernels control which of its lines are replaced; 0 otherwise.
   virtual int64_t lastCacheBytes() const { return 0; }
   /// Parts of a row of so many bytes of which a core asks for lines in turn.
   virtual int64_t partsToAsk(int64_t) const { return 1; }
@@ -49,7 +49,7 @@ public:
   }
   /// A vector of this type is a line of the caches, which stores past them take whole.
   virtual bool streams(const llvm::Type *) const { return false; }
-  /// Of such a vector: element `numbers[i]` mod width as element i.
+  /// A vector of such a type whose element i is the given one's element `numbers[i]` mod width.
   virtual llvm::Value *elements(llvm::IRBuilderBase &, llvm::Value *, llvm::Value *) const {
     return nullptr;
   }

@@ -45,9 +45,9 @@ struct ExplainedKernel {
   BarrierCounts barriers;
   std::optional<StepReads> stepReads; // of a scan's kernel
   Sums unfused;                       // its equations, a kernel each
-  Moved unfusedMoved;                 // the same
+  Moved unfusedMoved;                 // what the unfused kernels' instructions ask for
   std::vector<std::string> schedules; // text, one a variant
-  // Of the last variant, as ScheduleVariant has them; empty where the plan was not searched.
+  // The search logs of the last variant (ScheduleVariant); empty if the plan was not searched.
   search::Log considered;
   std::vector<search::Log> consideredOfPhases;
 };
@@ -65,8 +65,8 @@ struct ExplainedTarget {
   std::vector<std::pair<std::string, std::string>> atSmallest;
   std::vector<ExplainedKernel> kernels; // in launch order
   Sums totals, unfused;
-  std::optional<Sums>
-      uncomposed; // without vertical composition; absent where a dump holds the composed equations
+  /// The sums without vertical composition; absent where a dump holds the composed equations.
+  std::optional<Sums> uncomposed;
   struct Between {
     std::string tensor, producer, consumer, reason;
     std::vector<std::string> producerNodes, consumerNodes; // of the model

@@ -33,7 +33,7 @@ public:
                         const Pattern &pattern) const;
   /// The model's equation of this name, which must be one.
   const Equation &equation(const std::string &name) const { return *equations.at(name); }
-  /// Of an equation, a branch or a loop.
+  /// The ONNX nodes of an equation, a branch or a loop.
   const std::vector<std::string> &onnxNodes(const std::string &name) const {
     return *nodes.at(name);
   }

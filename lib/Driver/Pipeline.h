@@ -34,8 +34,8 @@ struct CompileOptions {
   bool ptxOnly = false;  // no ptxas by the user's wish: its absence is not reported as a lack
   int minDriverCuda = 0; // see CodegenOptions
   bool checked = false;  // see CodegenOptions
-  std::string
-      signingKeyPath; // Ed25519 secret key that the bundle is signed with; empty: not signed
+  /// Ed25519 secret key that the bundle is signed with; empty: not signed.
+  std::string signingKeyPath;
   std::function<Status(const CompileState &)> inspect; // sees plan and schedules of all targets
   std::function<void(const std::string &text)> print;  // --dump-ir, --emit-decisions=-
   std::function<void(std::string_view what, const std::string &target)> progress; // a step begins
@@ -52,14 +52,14 @@ struct CompileReport {
   struct TargetReport {
     std::string target;
     int kernels = 0, launches = 0;
-    std::optional<double>
-        predictedSec; // of a run; none for a dump whose schedules were made before
+    /// Predicted seconds of a run; none for a dump whose schedules were made before.
+    std::optional<double> predictedSec;
     Evaluations evaluations;
     std::optional<std::vector<KernelResources>> resources;
   };
   std::vector<TargetReport> targets;
-  std::vector<std::string>
-      notes; // facts the user should know: no cubin without ptxas, a search cut short
+  /// Facts the user should know: no cubin without ptxas, a search cut short.
+  std::vector<std::string> notes;
   Diagnostics warnings;
 };
 

@@ -10,13 +10,13 @@ struct TargetState;
 
 /// What the machine code of one kernel takes on a GPU.
 struct KernelResources {
-  std::string kernel;             // of the code: k_...
-  std::vector<std::string> nodes; // of the model
+  std::string kernel;             // name in the code: k_...
+  std::vector<std::string> nodes; // nodes of the model
   bool contracts = false;         // it sums products
   std::vector<EntryResources> entries;
 };
 
-/// Of all kernels; nothing where the code is for no GPU, or text that a driver will translate.
+/// The resources of all kernels; nullopt if the code is not for a GPU, or is text that the driver translates.
 std::optional<std::vector<KernelResources>> resourcesOf(const TargetState &target);
 
 /// SpilledRegisters for kernels that sum products: each spill is a trip to memory in their innermost loops.

@@ -18,8 +18,8 @@ Status checkSchedules(const ExprProgram &program, const TargetState &target);
 /// Kernels of the schedules and the steps that launch them, whose blocks have room on the target: `target.gir`.
 Status lowerToGir(const ExprProgram &program, TargetState &target);
 
-/// Of plan and schedules: the total that `fusec explain` gives. Sizes are the symbols' opt values, as for the search;
-/// both ways of a branch count, a loop runs once.
+/// Predicted seconds of plan and schedules: the total that `fusec explain` gives. Symbols have their opt values, as in
+/// the search; both ways of a branch count, and a loop runs once.
 double predictedSeconds(const TargetState &target);
 
 } // namespace fusec

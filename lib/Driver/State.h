@@ -32,8 +32,8 @@ struct TargetState {
 struct CompileState {
   Graph graph;
   ExprProgram program;
-  std::optional<ExprProgram>
-      uncomposed; // `program` without vertical composition, to be compared with
+  /// `program` without vertical composition, to be compared with.
+  std::optional<ExprProgram> uncomposed;
   std::vector<TargetState> targets;
 };
 

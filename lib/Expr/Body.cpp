@@ -171,7 +171,7 @@ NodeId Body::import(const Body &from, NodeId root,
   return copy[root];
 }
 
-/// Those below a few roots in a body of many nodes, of which only they are looked at: the last one first.
+/// The nodes that a few roots need, the last one first. Visits no others, since the body has many.
 static std::vector<NodeId> reachableInMany(const std::vector<Scalar> &nodes,
                                            const std::vector<NodeId> &roots) {
   std::vector<NodeId> heap, out;

@@ -48,8 +48,8 @@ void operandsFirst(const std::vector<Scalar> &nodes, NodeId root, Done isDone, L
   }
 }
 
-/// Which nodes get a `let`, in the order of their lets: those used more than once, short index expressions
-/// and leaves excepted.
+/// Chooses the nodes that get a `let`, and the order of the lets: nodes that are used more than once, except short
+/// index expressions and leaves.
 class LetOrder {
 public:
   LetOrder(const Body &body, const std::vector<NodeId> &roots)

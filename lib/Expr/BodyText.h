@@ -16,10 +16,10 @@ BodyText textOf(const Body &body, const std::vector<NodeId> &roots, const BodyNa
 /// Operations of a body that may stand one inside the other, more than the largest body of compose has (Inline.h):
 /// functions over bodies may recurse as deep.
 constexpr int kMostNested = 1024;
-/// Of an equation's guarded reads, each of which takes 3 of the 512 operations that compose leaves a body: code for one
-/// takes 1 to 2 KiB of stack.
+/// Guarded reads of a body that may stand one inside the other. Code for one takes 1 to 2 KiB of stack, and 3 of the
+/// 512 operations that compose leaves a body.
 constexpr int kMostNestedReads = 180;
-/// How many operations do, and how many of them are guarded reads.
+/// How many operations of a body stand one inside the other, and how many of them are guarded reads.
 struct Nesting {
   int operations = 0, guardedReads = 0;
 };

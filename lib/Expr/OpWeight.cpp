@@ -26,7 +26,7 @@ double weightOf(ScalarOp op) {
   }
 }
 
-/// Of what a body evaluates where the values of these nodes are known.
+/// Vector instructions of a body if the values of the nodes `atHand` are known.
 static double weightBeside(const Equation &equation, const std::vector<NodeId> &atHand) {
   const std::vector<bool> needed = equation.body.neededBeside(atHand, bodyRoots(equation));
   double weight = 0;

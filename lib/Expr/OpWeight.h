@@ -13,8 +13,8 @@ bool isProduct(const Equation &equation);
 /// Vector instructions for one point of the equation's domain, loads and stores aside.
 double weightOf(const Equation &equation);
 
-/// Of these, what finds operands and their padding, in a sum of products whose factors many results use: tiles of such
-/// factors are copied into a layout of their own first.
+/// The part of weightOf that finds operands and their padding, in a sum of products whose factors many results use:
+/// tiles of such factors are staged in a layout of their own first. 0 for other equations.
 double stagingWeightOf(const Equation &equation, const ExprProgram &program);
 
 } // namespace fusec

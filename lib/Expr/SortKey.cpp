@@ -22,7 +22,7 @@ NodeId sortKey(Body &body, NodeId value, bool largestFirst) {
     bits.type = keyType;
     bits.args = {value};
     key = body.add(std::move(bits));
-    // Of a negative number the order of the magnitude bits is reversed. Both zeros are 0; every NaN is above all.
+    // Negative numbers have their magnitude bits in reverse order. Both zeros are 0; every NaN is above all.
     NodeId sign =
         body.binary(ScalarOp::Shr, key, body.constantInt(keyType, sizeInBytes(keyType) * 8 - 1));
     NodeId magnitude = body.constantInt(keyType, largestKey(keyType));

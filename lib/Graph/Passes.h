@@ -34,7 +34,7 @@ std::optional<std::vector<ConstantRef>> foldNode(const Graph &graph, const Node 
 Result<Graph> foldConstants(Graph graph, const GraphPassOptions &options);
 /// Removes nodes that return their operand: Identity, and data movement that moves nothing.
 Result<Graph> eliminateIdentities(Graph graph, const GraphPassOptions &options);
-/// Of equal nodes of a region one remains.
+/// Removes all but one of equal nodes of a region.
 Result<Graph> eliminateCommonSubexpressions(Graph graph, const GraphPassOptions &options);
 /// Removes nodes and values that no output needs, lists nodes in the order in which the outputs need them (whatever the
 /// order was before) and renumbers values in the order of the text form, so that a parsed dump is the same graph to the

@@ -106,7 +106,7 @@ private:
       for (int64_t part = 0; part < parts; ++part)
         for (int64_t k = 0; k < bins; ++k) {
           const Root w = rootOfUnity(i * k % whole, whole);
-          // Of a real signal's bins all but the first, and the middle one, stand for two.
+          // Each bin of a real signal stands for two, except the first and the middle one.
           const double times = scale * (toReal && i != 0 && 2 * i != whole ? 2 : 1);
           matrix.push_back(times * (part == 0 ? w.cosine : turn * w.sine));
           if (!toReal)

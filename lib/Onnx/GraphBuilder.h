@@ -101,8 +101,8 @@ public:
   /// rows: notes that n is at most c. The import is then repeated under that bound. Returns advice where
   /// the user's own range contradicts.
   std::optional<std::string> noteImpliedBound(const DimExpr &a, const DimExpr &b);
-  /// The same for a size that must be at least `least`, or a multiple of `divisor`; false where the size is no plain
-  /// symbol or the range that the user gave has no such value.
+  /// Notes that a size must be at least `least`, or a multiple of `divisor`, so that the import is repeated; false if
+  /// the size is no plain symbol or the range that the user gave has no such value.
   bool noteImpliedMin(const DimExpr &size, int64_t least);
   bool noteImpliedDivisor(const DimExpr &size, int64_t divisor);
   bool foundBound = false;

@@ -27,8 +27,8 @@ struct Limits {
 struct ImportOptions {
   std::map<std::string, Symbol> dims; // range of a dim_param, from --dim
   std::map<std::string, std::vector<ShapeEntry>> shapes;
-  std::vector<std::string>
-      setInputs; // inputs that become constants: "sr=16000", "x=[1,2]", "x=@x.npy"
+  /// Inputs that become constants: "sr=16000", "x=[1,2]", "x=@x.npy".
+  std::vector<std::string> setInputs;
   bool constantInitialisers = false;    // no run may give those that are inputs too other values
   std::vector<std::string> markOutputs; // inner tensors that become outputs as well
   std::string outputPath; // a file that will be replaced: refused as external data; empty: none

@@ -56,11 +56,11 @@ public:
   /// Elements of a constant integer input.
   std::optional<std::vector<int64_t>> ints(size_t i) const;
   ConstantRef constant(size_t i) const;
-  // The same without that effect: for checks, and for a better form, where the value happens to be known and a run-time
-  // value serves as well.
+  // peek() and peekInts() return known() and ints() without that effect: for checks, and for a better form, where the
+  // value happens to be known and a run-time value serves as well.
   std::optional<std::vector<DimExpr>> peek(size_t i) const;
   std::optional<std::vector<int64_t>> peekInts(size_t i) const;
-  /// That effect alone, for a value that need not be an operand: `id` has to be known at compile time.
+  /// Has that effect alone, for a value that need not be an operand: `id` has to be known at compile time.
   void ask(ValueId id) const;
 
   // Outputs

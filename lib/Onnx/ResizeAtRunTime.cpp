@@ -17,7 +17,7 @@ public:
   ValueId sub(ValueId a, ValueId b) { return binary(OpKind::Sub, a, b); }
   ValueId mul(ValueId a, ValueId b) { return binary(OpKind::Mul, a, b); }
   ValueId div(ValueId a, ValueId b) { return binary(OpKind::Div, a, b); }
-  // Of other names: a ValueId is a number too.
+  // plus() and times() are no overloads of add() and mul(), since a ValueId converts to double.
   ValueId plus(ValueId a, double b) { return add(a, number(b)); }
   ValueId times(ValueId a, double b) { return mul(a, number(b)); }
   ValueId unary(OpKind op, ValueId a) { return c.unary(op, a); }

@@ -9,7 +9,7 @@ struct ResizeOperands {
   std::optional<size_t> roi, scales, sizes;
 };
 
-/// Those of them that say where the output's elements lie and are run-time values. Sizes to stretch to say no more than
+/// The operands that say where the output's elements lie and are run-time values. Sizes to stretch to say no more than
 /// the output's shape.
 std::vector<size_t> openOperands(const NodeImporter &n, const ResizeForm &form,
                                  const ResizeOperands &operands);

@@ -32,7 +32,7 @@ struct OpCall {
   DType outType(size_t i = 0) const;
   /// Dims of output `i` as the graph states them, where all their symbols are known.
   std::optional<Dims> outDims(size_t i = 0) const;
-  /// The same, or a diagnostic.
+  /// Dims of output `i`, or a diagnostic if a symbol is not known.
   Result<Dims> knownOutDims(size_t i = 0) const;
   Diagnostic fail(std::string text, Diag id = Diag::BadOperand) const;
   /// Refuses sizes that the interpreter cannot hold.

@@ -21,7 +21,7 @@ struct RandomGraph {
   std::vector<double> tolerance; // absolute, one an output
 };
 
-/// The same seed and options give the same graph on every machine.
+/// Makes a random graph. Equal seeds and options give equal graphs on every machine.
 RandomGraph makeRandomGraph(uint64_t seed, const RandomGraphOptions &options = {});
 
 /// A legal value of every symbol.

@@ -89,7 +89,7 @@ fusert_status Context::setSymbols(std::vector<int64_t> values) {
   for (std::vector<Slot> *side : {&inputs, &outputs})
     for (Slot &s : *side) {
       s.data = nullptr;
-      // Else it keeps what the caller has written, such as another value than the default.
+      // With an equal size it keeps what the caller has written, such as another value than the default.
       if (s.own.size() != plan->tensorBytes[s.tensor])
         s.own.reset();
       if (s.device)

@@ -49,15 +49,16 @@ enum class Direction { ToDevice, ToHost, OnDevice };
 class Queue {
 public:
   virtual ~Queue() = default;
-  virtual fusert_status begin() = 0; // of a run
+  /// Begins a run.
+  virtual fusert_status begin() = 0;
   virtual fusert_status launch(Launch &launch) = 0;
   virtual fusert_status copy(void *to, const void *from, size_t bytes, Direction direction) = 0;
-  /// Waits for everything before; the only call that may report what a launch or copy did wrong. Outside of a run too,
-  /// where a caller's stream may be gone already.
+  /// Waits for everything before; the only call that may report what a launch or copy did wrong. May be called
+  /// outside of a run, when a caller's stream may be gone already.
   virtual fusert_status finish() = 0;
-  /// What the caller has put on its default stream comes before what follows. Of a queue with a stream of its own.
+  /// Makes what follows wait for what the caller has put on its default stream, if the queue has a stream of its own.
   virtual fusert_status followDefaultStream() { return FUSERT_OK; }
-  /// After begin(), whatever happened since.
+  /// Ends a run. Called after begin(), whatever happened since.
   virtual fusert_status end() = 0;
   virtual std::string countersJson() = 0;
 };

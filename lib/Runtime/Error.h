@@ -8,7 +8,7 @@ namespace fusec::rt {
 
 /// Sets the calling thread's last error and returns `status`: `return fail(FUSERT_BUSY, "...")`.
 fusert_status fail(fusert_status status, const std::string &text);
-/// The same for what the bundle reader says.
+/// Sets the last error to what the bundle reader says, and returns its status.
 fusert_status fail(const Diagnostics &list);
 const char *lastError();
 

@@ -10,8 +10,8 @@ public:
   struct Copy {
     int32_t from, to;
     size_t bytes;
-    int64_t staging =
-        -1; // offset in the workspace where `from` waits, when an earlier copy overwrites it
+    /// Offset in the workspace where `from` waits, when an earlier copy overwrites it.
+    int64_t staging = -1;
   };
   struct Node {
     bundle::StepKind kind;

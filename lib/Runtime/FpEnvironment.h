@@ -15,8 +15,8 @@ public:
   FpEnvironment &operator=(const FpEnvironment &) = delete;
 
 private:
-  static constexpr unsigned kDefault =
-      0x1f80; // round to nearest, exceptions masked, no flush to zero
+  /// Round to nearest, exceptions masked, no flush to zero.
+  static constexpr unsigned kDefault = 0x1f80;
   static constexpr unsigned kControl = 0xffc0; // all bits but the sticky flags
   unsigned saved;
 };

@@ -73,7 +73,7 @@ fusert_status openGpuApi(GpuVendor vendor, const GpuApi **api);
 
 /// What a driver status means for the caller. The numbers are those of CUresult; hipError_t has the same ones.
 fusert_status statusOfGpuError(int error);
-/// The same with a message, where the driver's call `what` failed.
+/// The status of the driver's call `what`; sets the last error if it failed.
 fusert_status checkGpu(int error, const std::string &what);
 /// "driver error 700 (illegal address)".
 std::string gpuErrorText(int error);

@@ -10,8 +10,8 @@ namespace fusec::rt {
 /// instruction; a sector is 32 bytes of global memory, a bank 4 of 128 bytes of shared memory.
 struct SimCounts {
   uint64_t launches = 0, blocks = 0, threads = 0;
-  uint64_t flops =
-      0; // additions to remainders of floats: 1, fused multiply-add: 2, minima and conversions: 0
+  /// Additions to remainders of floats: 1, fused multiply-add: 2, minima and conversions: 0.
+  uint64_t flops = 0;
   uint64_t readBytes = 0, writeBytes = 0;     // global, as asked for by the threads
   uint64_t readSectors = 0, writeSectors = 0; // summed over transactions
   uint64_t tileSectors = 0; // different sectors that each block touches, summed over blocks

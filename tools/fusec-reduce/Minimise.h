@@ -4,7 +4,7 @@
 
 namespace fusec::reduce {
 
-/// Which parts of a list stay.
+/// For each part of a list, true if it stays.
 using Choice = std::vector<bool>;
 
 /// Delta debugging: drops runs of parts, half of the list first and single ones last, for as long as what is left is

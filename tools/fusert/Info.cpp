@@ -24,7 +24,7 @@ std::vector<Session::Program> chosen(const Session &s) {
   return out;
 }
 
-/// Of all forms of the code together: the lowest one that some form asks for, 0 where one asks for none.
+/// The lowest driver version that any form of the code asks for; 0 if one asks for none.
 int32_t minDriver(const Session::Program &p) {
   int32_t lowest = p.images.empty() ? 0 : p.images[0].minDriver;
   for (const Session::Image &image : p.images)

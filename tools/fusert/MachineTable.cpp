@@ -64,7 +64,7 @@ std::vector<Level> levelsOfCpu(const Measured &m, const std::vector<Cache> &cach
   return list;
 }
 
-/// Of what the slower way of copying reaches, of the faster one; 1 where it is not slower.
+/// The bandwidth of the slower way of copying as a fraction of the faster one's; at most 1.
 double share(const Measured &m, const Figure &copy, const char *slower, const char *faster) {
   return std::min(1.0, m.find(slower, copy.threads, copy.bytes)->median /
                            m.find(faster, copy.threads, copy.bytes)->median);

@@ -41,11 +41,11 @@ struct Level {
 
 /// What lib/Target's tables hold of measured constants.
 struct MachineTable {
-  std::vector<std::pair<std::string, double>>
-      constants; // in the order of the tables: "t.launchSec", seconds
+  /// In the order of the tables: "t.launchSec", seconds.
+  std::vector<std::pair<std::string, double>> constants;
   std::vector<Level> memory;
-  std::vector<std::string>
-      notMeasured; // seconds, rates and shares that stay as the tables have them
+  /// Seconds, rates and shares that stay as the tables have them.
+  std::vector<std::string> notMeasured;
   int cores = 1;
   bool reachesMemory = true; // else the last level may be a cache's
 

@@ -57,7 +57,8 @@ struct AffineValues {
   std::vector<int64_t> factors; // one a dim, 0 where the index is known
 };
 
-/// Of an integer tensor, along the dims whose index is not known.
+/// The elements of an integer tensor as an affine function of the indices that are not known; nullopt if they are
+/// none.
 std::optional<AffineValues> affineValues(const Constant &c,
                                          const std::vector<std::optional<int64_t>> &known) {
   const size_t rank = c.dims.size();
@@ -174,7 +175,7 @@ Val EquationBuilder::broadcast(TensorId t, const std::vector<Val> &indices) {
     if (shape[d].isConst(1))
       i = index(0);
     else if (!same && !shape[d].isConst() && shape[d].range(n.l.program.symbols).min <= 1)
-      // Of two symbolic sizes either may be the one that is broadcast.
+      // Either of two symbolic sizes may be the one that is broadcast.
       i = select(eq(index(shape[d]), 1), index(0), i);
     at.push_back(i);
   }
@@ -188,7 +189,7 @@ Val EquationBuilder::scalar(TensorId t) {
 void EquationBuilder::finish(const std::vector<Val> &results) {
   equation.results = ids(results);
   if (equation.kind == EquationKind::Reduction && equation.numReduction() == 0) {
-    // Of one element: it and its place are a map each, for they are seldom both needed.
+    // A reduction of one element becomes a map for it and a map for its index: they are seldom both needed.
     equation.kind = EquationKind::Map;
     equation.monoid = Monoid::Sum;
     for (size_t r = 1; r < results.size(); ++r) {

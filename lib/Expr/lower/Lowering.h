@@ -82,7 +82,7 @@ public:
   /// out[s...] = monoid of f(builder), which adds the reduction axes; a map where it adds none. f's value is
   /// converted to `accumulate`; `out` has that type.
   template <typename F> TensorId reduce(TensorId out, Monoid monoid, F f);
-  /// The same into a temp of type `accumulate` and the given shape.
+  /// Reduces into a new temp of type `accumulate` and the given shape.
   template <typename F>
   TensorId reduceTemp(const std::string &suffix, Monoid monoid, DType accumulate, Shape shape, F f);
   /// Reduces to `out`, through a temp and a conversion where `out` has another type than `accumulate`.
@@ -126,7 +126,7 @@ public:
   Val readIf(Val predicate, TensorId t, const std::vector<Val> &indices, Val otherwise);
   /// Reads at indices of which some went through wrapIndex: 0 where `t` is empty and has nothing to clamp to.
   Val readClamped(TensorId t, const std::vector<Val> &indices);
-  /// The same, always as a tensor: where equal kernels matter more than a folded number.
+  /// Reads `t`, also if it is constant, as a tensor: for equal kernels rather than folded numbers.
   Val load(TensorId t, const std::vector<Val> &indices);
   /// Reads `t`, broadcast to a domain with the given indices (numpy rules, aligned on the right).
   Val broadcast(TensorId t, const std::vector<Val> &indices);

@@ -37,8 +37,8 @@ public:
   Val gateOf(EquationBuilder &b, TensorId tensor, int64_t gate);
   /// Element of a weight operand of this direction, in the type of computation.
   Val weight(EquationBuilder &b, size_t input, const std::vector<Val> &at);
-  /// The same of W, R or B by gate, `at` beginning inside it. A constant is read with an axis for the gates, so that no
-  /// index needs arithmetic.
+  /// Element `at` of one gate's part of W, R or B. A constant is read with an axis for the gates, so that no index
+  /// needs arithmetic.
   Val gateWeight(EquationBuilder &b, size_t input, Val gate, const std::vector<Val> &at);
   Val clipped(Val x);
   /// The step is inside the sequence.

@@ -1,5 +1,5 @@
-// Which values of a graph decide between whole numbers. A quotient that is one place off is as good as any other until
-// somebody takes its floor: then it is another bucket, another quantised number, another row of a table.
+// Finds the values of a graph that decide between whole numbers. A quotient that is one place off is as good as any
+// other until somebody takes its floor: then it is another bucket, another quantised number, another row of a table.
 #include "Expr/lower/Lowering.h"
 
 #include <algorithm>

@@ -28,7 +28,7 @@ namespace {
 
 constexpr int64_t kSegment = 32;  // S: merged elements that share a split
 constexpr int64_t kFewPlaces = 4; // passes over a row, which is read faster than it is sorted
-// The same for a row whose length is not known, where the sort of a whole part may be for a few elements: on a CPU a
+// Passes over a row whose length is not known, where the sort of a whole part may be for a few elements: on a CPU a
 // part takes as long as 100 passes over it, merges included as long as 190. GPUs take the same number, though nothing
 // was measured there.
 constexpr int64_t kManyPlaces = 128;
@@ -128,7 +128,7 @@ Runs sortedParts(NodeLowering &n, TensorId x, const DimExpr &k, bool largest) {
   return runs;
 }
 
-/// Of each two runs the first `length` elements.
+/// Merges each two runs and keeps the first `length` elements.
 Runs merged(NodeLowering &n, const Runs &runs, const DimExpr &length, const std::string &level) {
   const Shape shape = n.shapeOf(runs.keys);
   const size_t rows = shape.size() - 2;

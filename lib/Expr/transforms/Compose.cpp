@@ -154,9 +154,9 @@ private:
     return false;
   }
 
-  /// The same as writeInto for a map that reads another one's output at its own place, and is its only reader: its few
-  /// nodes go behind the other's many, which stay where they are. A chain of maps costs its length, where copying each
-  /// one into the next would cost a body of kMaxBodyNodes a map.
+  /// Inlines as writeInto does, for a map that reads another one's output at its own place and is its only reader: its
+  /// few nodes go behind the other's many, which stay where they are. A chain of maps costs its length, where copying
+  /// each one into the next would cost a body of kMaxBodyNodes a map.
   bool continueMap(Reader &r, const std::map<TensorId, bool> &decided) {
     Equation &e = *r.equation;
     const auto inlined =

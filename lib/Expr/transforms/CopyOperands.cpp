@@ -86,7 +86,7 @@ Gathered gatheredBy(const ExprProgram &pattern, const Equation &e) {
           all.insert(all.end(), {s.index, dimension, {}, typicalElements(shape, pattern.symbols)});
     known->reads.push_back(id);
   }
-  // Else the copy gathers as often as the reader.
+  // With fewer uses of each element, the copy gathers as often as the reader.
   constexpr double kUsesAnElement = 2;
   for (Gathered &g : all)
     if (g.elements > most.elements &&

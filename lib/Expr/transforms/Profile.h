@@ -17,8 +17,8 @@ Profile profileOf(const Equation &e);
 /// A sum of products, of floats or integers, along an axis that both factors depend on, in which either is used by
 /// several outputs: there is a spatial axis that the left factor does not depend on, and one for the right.
 bool isContraction(const Equation &e);
-/// The same, or one of the factors alone is used by several outputs, as the vector that a matrix is multiplied with or
-/// the weights of a depthwise convolution: what register tiles are for.
+/// A contraction, or a sum of products of which one factor alone is used by several outputs, as the vector that a
+/// matrix is multiplied with or the weights of a depthwise convolution: what register tiles are for.
 bool sharesFactor(const Equation &e);
 
 } // namespace fusec

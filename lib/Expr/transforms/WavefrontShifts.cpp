@@ -1,5 +1,5 @@
-// Which step of one loop an equation's steps fall into. A scan's step t, and the point t of the axis by which a map or
-// reduction reads what a scan stacks, are steps of the same time. What is read at t + d, made by
+// Finds the step of one loop that each equation's steps fall into. A scan's step t, and the point t of the axis by
+// which a map or reduction reads what a scan stacks, are steps of the same time. What is read at t + d, made by
 //   a map or reduction:   both fall into one step of the loop:  shift(reader) = shift(maker) + d
 //   a scan, for another:  the state that it had one step before: shift(reader) = shift(maker) + d + 1
 //   a scan, for no other: the value itself:                      shift(reader) = shift(maker) + d

@@ -149,7 +149,7 @@ private:
     return success();
   }
 
-  /// Which keys a query sees, counted from its own position.
+  /// Computes which keys a query sees, counted from its own position.
   Status bounds() {
     if (n.opset() >= 25) {
       left = n.attrInt("left_window_size", -1);

@@ -143,7 +143,7 @@ private:
                    c.scalar(DType::F32, static_cast<double>(std::numeric_limits<float>::lowest())));
   }
 
-  /// Which keys mask_index keeps, as bool; kNoValue: all.
+  /// The keys that mask_index keeps, as bool; kNoValue: all.
   Result<ValueId> keptKeys() {
     const Shape mask = n.shape(5);
     if (n.type(5) != DType::I32)

@@ -47,8 +47,8 @@ Status checkScale(NodeImporter &n, size_t i, const Shape &product) {
   return columns;
 }
 
-/// Which of the scales, inputs 2 and 3, ONNX Runtime applies behind the bias: it gives its kernels one number a factor,
-/// or for one of the factors those of b's columns, in just that form.
+/// Says which of the scales, inputs 2 and 3, ONNX Runtime applies behind the bias: it gives its kernels one number a
+/// factor, or for one of the factors those of b's columns, in just that form.
 std::array<bool, 2> areBehindBias(NodeImporter &n) {
   Shape form = n.shape(1);
   if (form.size() >= 2)

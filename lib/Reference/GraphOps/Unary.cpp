@@ -17,7 +17,7 @@ template <auto f> Result<Outputs> floatOp(const OpCall &call) {
   return Outputs{std::move(out)};
 }
 
-/// The same for functions with jumps: the operand is rounded to its declared type first.
+/// Applies `f`, a function with jumps, to each element, which is rounded to its declared type first.
 template <auto f> Result<Outputs> stepOp(const OpCall &call) {
   TensorValue out = call.rounded(0);
   for (double &v : out.floats)
