@@ -2,12 +2,12 @@
 
 #include "Fusion/CutPattern.h"
 #include "Fusion/QuickSeconds.h"
-#include "Tiling/Access.h"
-#include "Tiling/Held.h"
-#include "Tiling/Kept.h"
-#include "Tiling/LiveReads.h"
-#include "Tiling/Rounds.h"
-#include "Tiling/StatementPlaces.h"
+#include "Tiling/schedule/FlatAccess.h"
+#include "Tiling/schedule/GridScan.h"
+#include "Tiling/schedule/LiveReads.h"
+#include "Tiling/schedule/PersistentReads.h"
+#include "Tiling/schedule/ReadReuse.h"
+#include "Tiling/schedule/Statements.h"
 
 #include <algorithm>
 #include <filesystem>

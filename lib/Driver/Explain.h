@@ -1,7 +1,7 @@
 #pragma once
 #include "Driver/Decisions.h"
 #include "Driver/Resources.h"
-#include "Tiling/MovedBytes.h"
+#include "Tiling/counts/MemoryRequests.h"
 
 namespace fusec {
 

@@ -1,6 +1,6 @@
 #include "Driver/ModelNames.h"
 
-#include "Tiling/Access.h"
+#include "Tiling/schedule/FlatAccess.h"
 
 #include <cctype>
 

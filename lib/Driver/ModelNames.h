@@ -1,6 +1,6 @@
 #pragma once
 #include "Fusion/Plan.h"
-#include "Tiling/Schedule.h"
+#include "Tiling/schedule/Schedule.h"
 
 #include <map>
 

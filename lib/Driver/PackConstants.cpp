@@ -1,6 +1,6 @@
 #include "Driver/State.h"
-#include "Tiling/Access.h"
-#include "Tiling/Lower.h"
+#include "Tiling/lower/Lower.h"
+#include "Tiling/schedule/FlatAccess.h"
 
 #include <algorithm>
 

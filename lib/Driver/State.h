@@ -5,7 +5,7 @@
 #include "Fusion/Plan.h"
 #include "Gir/Program.h"
 #include "Graph/Graph.h"
-#include "Tiling/Oracle.h"
+#include "Tiling/search/BestSchedules.h"
 
 #include <functional>
 #include <map>

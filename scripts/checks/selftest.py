@@ -17,7 +17,7 @@ LISTS = "### As `Op`\n- [ ] `lib/Graph/Lists.h`: there\n" + "".join(f"- lib/{sta
 # What is written where, and a part of the line that must come back.
 PLANTED = [
     ("lib/Graph/Bad.h", '#include "Expr/Expr.h"\n', "Graph may not include Expr"),
-    ("lib/Fusion/Bad.h", '#include "Tiling/Schedule.h"\n', "Fusion may not include Tiling"),
+    ("lib/Fusion/Bad.h", '#include "Tiling/schedule/Schedule.h"\n', "Fusion may not include Tiling"),
     ("lib/Runtime/Bad.h", '#include "Graph/Graph.h"\n', "Runtime may not include Graph"),
     ("lib/Runtime/Bad.h", "#include <fmt/format.h>\n", "fmt/format.h belongs to"),
     ("include/fusec/bad.h", '#include "Support/Result.h"\n', "may not include Support"),

@@ -3,10 +3,10 @@
 #include "Driver/Pipeline.h"
 #include "Driver/State.h"
 #include "Gir/Passes.h"
-#include "Tiling/Access.h"
-#include "Tiling/BlockStorage.h"
-#include "Tiling/Builder.h"
-#include "Tiling/Kept.h"
+#include "Tiling/candidates/ScheduleBuilder.h"
+#include "Tiling/counts/OnChipStorage.h"
+#include "Tiling/schedule/FlatAccess.h"
+#include "Tiling/schedule/ReadReuse.h"
 
 #include <catch2/catch_all.hpp>
 

@@ -1,8 +1,8 @@
 // What a CPU's caches are said to fetch, against footprints counted by hand: bytes that a block's tile of a tensor
 // spans, in lines of 64.
-#include "Tiling/CacheTraffic.h"
 #include "EditedSchedule.h"
-#include "Tiling/BlockStorage.h"
+#include "Tiling/counts/CacheMisses.h"
+#include "Tiling/counts/OnChipStorage.h"
 
 using namespace fusec;
 using namespace fusec::test;

@@ -6,9 +6,9 @@
 #include "Gir/Rewrite.h"
 #include "Reference/ExprInterpreter.h"
 #include "Reference/GirInterpreter.h"
-#include "Tiling/Access.h"
-#include "Tiling/Lower.h"
-#include "Tiling/Oracle.h"
+#include "Tiling/lower/Lower.h"
+#include "Tiling/schedule/FlatAccess.h"
+#include "Tiling/search/BestSchedules.h"
 
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>

@@ -1,5 +1,5 @@
 // Guards of a schedule's variants: what is known of the sizes behind them.
-#include "Tiling/Oracle.h"
+#include "Tiling/search/BestSchedules.h"
 
 #include <catch2/catch_all.hpp>
 

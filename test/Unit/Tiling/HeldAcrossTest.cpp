@@ -1,8 +1,8 @@
 // Values that threads hold from phase to phase: right with all blocks resident and without, read once.
 #include "Candidates.h"
-#include "Tiling/Held.h"
-#include "Tiling/MovedBytes.h"
-#include "Tiling/Phases.h"
+#include "Tiling/counts/MemoryRequests.h"
+#include "Tiling/schedule/PersistentReads.h"
+#include "Tiling/search/JoinPhases.h"
 
 #include <algorithm>
 

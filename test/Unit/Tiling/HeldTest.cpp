@@ -1,8 +1,8 @@
 // Weights that rounds hold on chip: right with all blocks resident and without, counted once, refused elsewhere.
-#include "Tiling/Held.h"
 #include "Candidates.h"
-#include "Tiling/MovedBytes.h"
-#include "Tiling/Rounds.h"
+#include "Tiling/counts/MemoryRequests.h"
+#include "Tiling/schedule/GridScan.h"
+#include "Tiling/schedule/PersistentReads.h"
 
 #include <algorithm>
 

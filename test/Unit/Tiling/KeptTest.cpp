@@ -1,9 +1,9 @@
 // What threads keep is said by the schedule, done by the kernel, and counted.
-#include "Tiling/Kept.h"
 #include "Candidates.h"
 #include "Gir/Traffic.h"
-#include "Tiling/BlockStorage.h"
-#include "Tiling/MovedBytes.h"
+#include "Tiling/counts/MemoryRequests.h"
+#include "Tiling/counts/OnChipStorage.h"
+#include "Tiling/schedule/ReadReuse.h"
 
 using namespace fusec;
 using namespace fusec::test;

@@ -1,6 +1,6 @@
 // Bytes and sectors that written schedules move, against what follows by hand.
-#include "Tiling/MovedBytes.h"
 #include "Candidates.h"
+#include "Tiling/counts/MemoryRequests.h"
 
 #include <catch2/catch_approx.hpp>
 

@@ -1,6 +1,6 @@
 // Equations that do not need each other, side by side in one grid.
 #include "Candidates.h"
-#include "Tiling/Kept.h"
+#include "Tiling/schedule/ReadReuse.h"
 
 #include <set>
 

@@ -1,6 +1,6 @@
 // Kernels of several phases: their schedules are right, and those that could deadlock or read too early are refused.
-#include "Tiling/Phases.h"
 #include "Candidates.h"
+#include "Tiling/search/JoinPhases.h"
 
 #include <algorithm>
 #include <catch2/catch_approx.hpp>

@@ -1,9 +1,9 @@
 // Levels of values are searched upwards from the lowest ones: what first finds room is not what a block holds best.
-#include "Tiling/RaiseEdges.h"
 #include "Candidates.h"
-#include "Tiling/BlockStorage.h"
-#include "Tiling/LiveReads.h"
-#include "Tiling/Rounds.h"
+#include "Tiling/counts/OnChipStorage.h"
+#include "Tiling/schedule/GridScan.h"
+#include "Tiling/schedule/LiveReads.h"
+#include "Tiling/search/LevelSearch.h"
 
 using namespace fusec;
 using namespace fusec::test;

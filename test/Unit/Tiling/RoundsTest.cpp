@@ -1,9 +1,9 @@
 // Scans whose steps all blocks take together: right, counted as they run, and refused without their barriers.
-#include "Tiling/Rounds.h"
 #include "Candidates.h"
 #include "Cost/Cost.h"
-#include "Tiling/LiveReads.h"
-#include "Tiling/MovedBytes.h"
+#include "Tiling/counts/MemoryRequests.h"
+#include "Tiling/schedule/GridScan.h"
+#include "Tiling/schedule/LiveReads.h"
 
 #include <catch2/catch_approx.hpp>
 #include <catch2/generators/catch_generators.hpp>

@@ -1,9 +1,9 @@
 // What a block holds on chip: the estimate from the schedule beside what Gir's allocator gives.
 #include "Candidates.h"
-#include "Tiling/BlockStorage.h"
-#include "Tiling/Builder.h"
-#include "Tiling/Kept.h"
-#include "Tiling/Phases.h"
+#include "Tiling/candidates/ScheduleBuilder.h"
+#include "Tiling/counts/OnChipStorage.h"
+#include "Tiling/schedule/ReadReuse.h"
+#include "Tiling/search/JoinPhases.h"
 
 using namespace fusec;
 using namespace fusec::test;

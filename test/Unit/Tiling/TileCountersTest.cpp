@@ -1,9 +1,9 @@
 // Phases that wait for counters: a block needs those blocks alone that make what it reads, and everything that could go
 // wrong with it is found.
-#include "Tiling/TileCounters.h"
 #include "Candidates.h"
 #include "Gir/Walk.h"
-#include "Tiling/Phases.h"
+#include "Tiling/schedule/PhaseSignals.h"
+#include "Tiling/search/JoinPhases.h"
 
 #include <algorithm>
 

@@ -4,7 +4,7 @@
 #include "Gir/Passes.h"
 #include "Gir/Sites.h"
 #include "Gir/Traffic.h"
-#include "Tiling/Kept.h"
+#include "Tiling/schedule/ReadReuse.h"
 
 #include <algorithm>
 

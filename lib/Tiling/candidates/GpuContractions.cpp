@@ -1,0 +1,242 @@
+// Schedules of contractions on GPUs: tiles of both operands through shared memory, fma in registers.
+#include "Tiling/candidates/ScheduleBuilder.h"
+#include "Tiling/schedule/StagedTile.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace fusec::tiling {
+
+namespace {
+
+/// What of an operand is brought into shared memory.
+enum class Staging : uint8_t {
+  Elements, // one for every point of the tile: what lies under several windows is copied once for each of them
+  Boxes, // for reads through sliding windows, all that the tile's windows cover, once
+};
+
+struct BlockTile {
+  int64_t rowsPerUnit, vectors; // register tile of a thread
+  int64_t depth;                // steps of k between two barriers
+};
+
+/// Axes that move an index of the read together with another axis, as a convolution's window does; bit a for axis a.
+uint64_t slidingAxes(const View &view, const ReadInfo &read) {
+  const Equation &e = view.equation();
+  uint64_t sliding = 0, moving = 0;
+  for (size_t p = 0; p < e.axes.size(); ++p)
+    moving |= uint64_t{!e.axes[p].extent.isConst(1)} << p;
+  for (NodeId index : indexOperands(e.body[read.node]))
+    if (uint64_t axes = axisDependence(e.body, index) & moving; std::popcount(axes) > 1)
+      sliding |= axes;
+  return sliding;
+}
+
+/// Block tiles through shared memory, one register tile a thread. m: rows, n: columns (lanes), k: everything reduced.
+class GpuContraction {
+public:
+  GpuContraction(const View &view, BlockTile tile, Staging staging)
+      : view(view), tile(tile), staging(staging), reads(readInfos(view)),
+        b(view, staging == Staging::Boxes ? "mm-boxes" : "mm", 256 / view.target->lanes,
+          view.target->lanes),
+        sharedLeft(view.target->sharedBytesPerBlock) {}
+
+  /// nullopt where no read slides a window of constant size over memory that a block has room for.
+  std::optional<Schedule> build() {
+    const int64_t units = b.schedule.units, lanes = b.schedule.lanes;
+    b.registerEdges();
+    assignRoles();
+    n = b.addSpatial("n", columns);
+    k = b.addReduction("k", view.reduction);
+    std::vector<int64_t> steps = {tile.depth, 1};
+    if (staging == Staging::Boxes && !walkWindows(steps))
+      return std::nullopt;
+    tile.vectors = rows.empty() ? 1 : std::min(tile.vectors, (total(columns) + lanes - 1) / lanes);
+    rowTile = 1;
+    columnTile = rows.empty() ? lanes * units : tile.vectors * lanes;
+    if (!rows.empty()) {
+      m = b.addSpatial("m", rows);
+      tile.rowsPerUnit = std::min(tile.rowsPerUnit, (total(rows) + units - 1) / units);
+      if (staging == Staging::Boxes)
+        alignRows();
+      rowTile = tile.rowsPerUnit * units;
+      around.push_back(Builder::loop(LoopKind::Block, m, rowTile));
+    }
+    around.push_back(Builder::loop(LoopKind::Block, n, columnTile));
+    std::optional<std::vector<TreeNode>> step = stages(steps[0]);
+    if (!step)
+      return std::nullopt;
+    std::vector<TreeNode> walk;
+    for (size_t i = 1; i < steps.size(); ++i)
+      walk.push_back(Builder::loop(LoopKind::Seq, k, steps[i]));
+    step->push_back(inUnit(
+        Builder::nest(walk, {b.overTile(m, n, Builder::leaf(LeafKind::Compute, view.first))})));
+    std::vector<TreeNode> body = {
+        inUnit(b.overTile(m, n, Builder::leaf(LeafKind::Init, view.first))),
+        Builder::nest({Builder::loop(LoopKind::Seq, k, steps[0])}, std::move(*step)),
+        inUnit(b.overTile(m, n, b.finishLeaf()))};
+    b.schedule.tree = {Builder::nest(around, body)};
+    return b.schedule;
+  }
+
+private:
+  /// Groups of the reads that lanes run over are columns, those of the other reads rows; what both need is outside.
+  void assignRoles() {
+    const std::vector<int> &lane = view.spatial.back();
+    auto used = [&](const std::vector<int> &group, bool onLanes) {
+      return std::any_of(reads.begin(), reads.end(), [&](const ReadInfo &r) {
+        return r.dependsOn(lane) == onLanes && r.dependsOn(group);
+      });
+    };
+    for (const std::vector<int> &group : view.spatial) {
+      bool vector = group == lane || used(group, true);
+      bool broadcast = group != lane && used(group, false);
+      if (vector && !broadcast)
+        columns.push_back(group);
+      else if (broadcast && !vector)
+        rows.push_back(group);
+      else
+        around.push_back(Builder::loop(
+            LoopKind::Block, b.addSpatial("i" + std::to_string(around.size()), {group}), 1));
+    }
+  }
+
+  int64_t total(const std::vector<std::vector<int>> &groups) const {
+    int64_t product = 1;
+    for (const auto &group : groups)
+      product *= view.opt(group);
+    return product;
+  }
+
+  /// Replaces the steps of the loops over k, outermost first, by ones that take whole windows, so that a box holds
+  /// nothing that its tile does not use. False if there is no window, or one of no constant size.
+  bool walkWindows(std::vector<int64_t> &steps) const {
+    const Equation &e = view.equation();
+    uint64_t sliding = 0;
+    for (const ReadInfo &read : reads)
+      sliding |= slidingAxes(view, read);
+    const std::vector<int> &positions = b.positionsOf(k);
+    auto first =
+        std::find_if(positions.begin(), positions.end(), [&](int p) { return sliding >> p & 1; });
+    if (first == positions.end())
+      return false;
+    steps = {1};
+    for (auto p = positions.end(); p-- != first;) {
+      if (!e.axes[*p].extent.isConst())
+        return false;
+      if (int64_t extent = e.axes[*p].extent.constValue(); extent > 1)
+        steps.insert(steps.begin(), steps[0] * extent);
+    }
+    int64_t windows = (tile.depth + steps[0] - 1) / steps[0];
+    if (first != positions.begin() && windows > 1)
+      steps.insert(steps.begin(), steps[0] * windows);
+    return true;
+  }
+
+  /// Whole lines of the image in a tile, or whole tiles in a line: others need a box as wide as the image.
+  void alignRows() {
+    const DimExpr &line = view.equation().axes[rows.back().back()].extent;
+    if (!line.isConst())
+      return;
+    for (int64_t count = tile.rowsPerUnit; count * 2 > tile.rowsPerUnit; --count) {
+      int64_t elements = count * b.schedule.units;
+      if (line.constValue() % elements == 0 || elements % line.constValue() == 0) {
+        tile.rowsPerUnit = count;
+        return;
+      }
+    }
+  }
+
+  /// Stage statements of a step of k. Operands that no longer fit the block's memory are read where they are.
+  std::optional<std::vector<TreeNode>> stages(int64_t depth) {
+    std::vector<TreeNode> out;
+    for (const ReadInfo &read : reads) {
+      bool reduces = std::any_of(view.reduction.begin(), view.reduction.end(),
+                                 [&](const auto &g) { return read.dependsOn(g); });
+      bool onColumns = read.dependsOn(b.positionsOf(n));
+      bool onRows = m >= 0 && read.dependsOn(b.positionsOf(m));
+      const bool madeHere = view.pattern->tensors[read.tensor].kind == TensorKind::Temp;
+      if (!reduces || onColumns == onRows || madeHere)
+        continue;
+      std::vector<LayoutDigit> digits = {{k}, {onColumns ? n : m}};
+      bool box = staging == Staging::Boxes && slidingAxes(view, read) != 0;
+      if (box) {
+        if (read.guarded && !paddingBounds(view.equation(), read.node, *view.pattern))
+          return std::nullopt;
+        digits.clear();
+        for (size_t d = 0; d < view.pattern->tensors[read.tensor].shape.size(); ++d)
+          digits.push_back({-1, static_cast<int>(d)});
+      }
+      int operand = b.stage(read, digits, box ? 0 : 1);
+      int64_t bytes = roundUp(stagedBytes(operand, depth), 128);
+      if (bytes == 0 || bytes > sharedLeft) {
+        if (box)
+          return std::nullopt;
+        b.schedule.operands.pop_back();
+        continue;
+      }
+      sharedLeft -= bytes;
+      out.push_back(Builder::leaf(LeafKind::Stage, operand));
+    }
+    return out;
+  }
+
+  int64_t stagedBytes(int index, int64_t depth) const {
+    const Operand &operand = b.schedule.operands[index];
+    std::vector<int64_t> extents =
+        stagedExtents(b.schedule, view.equation(), operand, [&](AxisId a) -> int64_t {
+          return a == k ? depth : a == n ? columnTile : a == m ? rowTile : 1;
+        });
+    extents.back() += operand.padElements;
+    const Scalar &read = view.equation().body[readsOf(view.equation())[operand.read]];
+    int64_t bytes = sizeInBytes(view.pattern->tensors[read.index].type);
+    for (int64_t extent : extents)
+      bytes *= extent;
+    return bytes;
+  }
+
+  TreeNode inUnit(TreeNode child) const {
+    return m >= 0 ? Builder::nest({Builder::loop(LoopKind::Unit, m, tile.rowsPerUnit)}, {child})
+                  : Builder::nest({Builder::loop(LoopKind::Unit, n, b.schedule.lanes)}, {child});
+  }
+
+  const View &view;
+  BlockTile tile;
+  Staging staging;
+  std::vector<ReadInfo> reads;
+  Builder b;
+  int64_t sharedLeft;
+  std::vector<std::vector<int>> rows, columns;
+  std::vector<TreeNode> around;
+  AxisId n = -1, k = -1, m = -1;
+  int64_t rowTile = 1, columnTile = 1; // elements of m and n a block
+};
+
+} // namespace
+
+/// A matrix, whose rows lie along the sum, times a vector: tiles of one row leave most of a device idle, and threads
+/// along the sum read the matrix as it lies.
+static bool sumsRowsOfMatrix(const View &view) {
+  const std::vector<ReadInfo> reads = readInfos(view);
+  return view.spatial.size() == 1 &&
+         std::any_of(reads.begin(), reads.end(), [&](const ReadInfo &read) {
+           return read.stride(view.reduction.back()) == 1 && read.dependsOn(view.spatial[0]);
+         });
+}
+
+Candidates gpuContractionCandidates(const View &view, int64_t leastDepth) {
+  if (view.spatial.empty())
+    return reductionCandidates(view);
+  Candidates candidates;
+  if (leastDepth == 1 && sumsRowsOfMatrix(view))
+    candidates = reductionCandidates(view);
+  for (Staging staging : {Staging::Elements, Staging::Boxes})
+    for (BlockTile tile : {BlockTile{8, 2, 16}, BlockTile{4, 1, 32}}) {
+      tile.depth = std::max(tile.depth, leastDepth);
+      if (std::optional<Schedule> schedule = GpuContraction(view, tile, staging).build())
+        candidates.push_back(std::move(*schedule));
+    }
+  return candidates;
+}
+
+} // namespace fusec::tiling

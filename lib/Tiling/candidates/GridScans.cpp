@@ -1,0 +1,374 @@
+// Schedules of scans whose steps all blocks take together (schedule/GridScan.h).
+//
+// The equations of a step fall into phases, and those of a phase into parts that stand side by side, each with blocks
+// of its own: maps that only read each other's element at their own place, with them the sums that they read at their
+// own places. An LSTM's cell, whose sums have the gates as an axis beside the states, is one part, and two layers of it
+// as one wavefront are
+//
+//   carry 0; barrier; seq step:1 { block x1:32 { .. compute e0 .. compute e1; compute e2 }
+//                                  block x4:32 { .. compute e3 .. compute e4; compute e5 } }
+//
+// with one barrier a step. Sums and cells stay in the registers of the threads that make and read them; states lie in
+// device memory, where all blocks find them behind the step's barrier. Or the sums come a phase before, and are spread
+// over more blocks:
+//
+//   carry 0; barrier; seq step:1 { block m0:8 { .. compute e0 .. } block m3:8 { .. compute e3 .. }
+//                                  barrier; block x1:256 { compute e1; compute e2 } .. }
+//
+// On a GPU a block copies the states that its sums read to shared memory first: eight units, and four gates in each,
+// would read them again. By the model lstm10 takes 2 to 4 % longer for the block's barrier, and asks for a twelfth of
+// the sectors. Where a GPU holds all blocks at once, a schedule with the weights on chip (schedule/PersistentReads.h)
+// is a candidate besides.
+//
+// A CPU's block makes some vectors along the last axis, weights in panels, so that a core finds its part of them in its
+// own cache in each step.
+#include "Support/OptValues.h"
+#include "Tiling/candidates/LoopTemplates.h"
+#include "Tiling/schedule/GridScan.h"
+#include "Tiling/schedule/LiveReads.h"
+#include "Tiling/schedule/PersistentReads.h"
+#include "Tiling/verify/Flow.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+
+namespace fusec::tiling {
+
+namespace {
+
+class RoundsBuilder {
+public:
+  /// `each`: outputs that a unit of a GPU makes of a sum at once, vectors of them that a block does on a CPU.
+  RoundsBuilder(const ExprProgram &pattern, const Target &target, int64_t each)
+      : pattern(pattern), target(target), each(each), cpu(target.kind == TargetKind::Cpu),
+        equations(scheduledEquations(pattern)) {
+    schedule.name = "rounds";
+    schedule.units = cpu ? 1 : 256 / target.lanes;
+    schedule.lanes = target.lanes;
+  }
+
+  /// Nothing where an equation cannot be spread over blocks.
+  std::optional<Schedule> run(const StepParts &step) {
+    const int last = *std::max_element(step.phases.begin(), step.phases.end());
+    TreeNode loop = Builder::loop(LoopKind::Seq, kStepAxis, 1);
+    for (int phase = 0; phase <= last; ++phase) {
+      if (phase > 0)
+        loop.children.push_back(Builder::leaf(LeafKind::Barrier, -1));
+      for (int first = 0; first < static_cast<int>(equations.size()); ++first) {
+        if (step.phases[first] != phase || step.parts[first] != first)
+          continue;
+        std::vector<int> maps, sums;
+        for (int e = first; e < static_cast<int>(equations.size()); ++e)
+          if (step.parts[e] == first)
+            (equations[e]->kind == EquationKind::Map ? maps : sums).push_back(e);
+        std::vector<TreeNode> nodes = maps.empty() ? sum(first) : part(maps, sums, step);
+        if (nodes.empty())
+          return std::nullopt;
+        loop.children.push_back(std::move(nodes[0]));
+      }
+    }
+    schedule.tree = {Builder::leaf(LeafKind::Carry, 0), Builder::leaf(LeafKind::Barrier, -1),
+                     std::move(loop)};
+    const std::vector<ScanCarry> &carries = scanOf(pattern)->carries;
+    if (std::any_of(carries.begin(), carries.end(),
+                    [](const ScanCarry &carry) { return carry.final >= 0; })) {
+      schedule.tree.push_back(Builder::leaf(LeafKind::Barrier, -1));
+      schedule.tree.push_back(Builder::leaf(LeafKind::Carry, 2));
+    }
+    for (TensorId t : readInRegisters(schedule, pattern))
+      setLevel(schedule, t, MemLevel::Register);
+    return std::move(schedule);
+  }
+
+private:
+  /// Axes longer than 1.
+  std::vector<int> longAxes(int map) const {
+    std::vector<int> positions;
+    for (size_t p = 0; p < equations[map]->axes.size(); ++p)
+      if (!equations[map]->axes[p].extent.isConst(1))
+        positions.push_back(static_cast<int>(p));
+    return positions;
+  }
+
+  /// What the maps run over: on a GPU all axes as one, on a CPU an axis each, so that no address needs a division.
+  std::vector<AxisId> pointAxes(const std::vector<int> &maps) {
+    const std::vector<int> points = longAxes(maps[0]);
+    std::vector<AxisId> axes;
+    for (size_t first = 0, end; first < points.size(); first = end) {
+      end = cpu ? first + 1 : points.size();
+      ScheduleAxis axis;
+      axis.name = "x" + std::to_string(maps[0]);
+      if (end < points.size())
+        axis.name += "." + std::to_string(first);
+      axis.extent = DimExpr(1);
+      for (size_t i = first; i < end; ++i)
+        axis.extent = axis.extent * equations[maps[0]]->axes[points[i]].extent;
+      for (int map : maps) {
+        const std::vector<int> own = longAxes(map);
+        axis.uses.push_back(
+            {false,
+             {own.begin() + std::ptrdiff_t(first), own.begin() + std::ptrdiff_t(end)},
+             {map}});
+      }
+      axes.push_back(static_cast<AxisId>(schedule.axes.size()));
+      schedule.axes.push_back(std::move(axis));
+    }
+    return axes;
+  }
+
+  std::vector<TreeNode> part(const std::vector<int> &maps, const std::vector<int> &sums,
+                             const StepParts &step) {
+    const std::vector<AxisId> axes = pointAxes(maps);
+    if (axes.empty())
+      return {};
+    stageable = kMostStaged;
+    int64_t vectors = each;
+    for (int e : sums)
+      if (const int64_t atOnce = each / ofPoint(e, step.points[e]); atOnce > 0)
+        vectors = std::min(vectors, atOnce);
+    vectors = std::min(vectors, vectorsAlong(axes.back()));
+    std::vector<TreeNode> stages, inside;
+    for (int e : sums) {
+      std::vector<TreeNode> nodes =
+          cpu ? columns(e, vectors, step.points[e], axes) : rows(e, step.points[e], axes.back());
+      if (nodes.empty())
+        return {};
+      for (TreeNode &node : nodes)
+        (isStage(node) ? stages : inside).push_back(std::move(node));
+    }
+    std::vector<TreeNode> computes;
+    for (int e : maps)
+      computes.push_back(Builder::leaf(LeafKind::Compute, e));
+    const AxisId x = axes.back();
+    std::vector<TreeNode> blocks, walk;
+    for (size_t a = 0; a + 1 < axes.size(); ++a)
+      blocks.push_back(Builder::loop(LoopKind::Block, axes[a], 1));
+    if (cpu) {
+      blocks.push_back(Builder::loop(LoopKind::Block, x, vectors * schedule.lanes));
+      // Beside sums whose vectors are registers, in the same ones.
+      walk.push_back(
+          Builder::loop(sums.empty() ? LoopKind::Seq : LoopKind::Unroll, x, schedule.lanes));
+      walk.push_back(Builder::loop(LoopKind::Lane, x, 1));
+    } else if (sums.empty()) {
+      blocks.push_back(Builder::loop(LoopKind::Block, x, int64_t{schedule.units} * schedule.lanes));
+      blocks.push_back(Builder::loop(LoopKind::Unit, x, schedule.lanes));
+      walk.push_back(Builder::loop(LoopKind::Lane, x, 1));
+    } else {
+      walk.push_back(Builder::loop(LoopKind::Unroll, x, 1));
+      inside.push_back(Builder::nest(std::move(walk), std::move(computes)));
+      return {inBlock(x, std::move(stages), std::move(inside))};
+    }
+    inside.push_back(Builder::nest(std::move(walk), std::move(computes)));
+    return {Builder::nest(std::move(blocks), std::move(inside))};
+  }
+
+  static bool isStage(const TreeNode &node) { return !node.isLoop && node.leaf == LeafKind::Stage; }
+
+  /// Units make `each` points of `x` apiece, behind what the block stages for all of them.
+  TreeNode inBlock(AxisId x, std::vector<TreeNode> stages, std::vector<TreeNode> inside) const {
+    stages.push_back(Builder::nest({Builder::loop(LoopKind::Unit, x, each)}, std::move(inside)));
+    return Builder::nest({Builder::loop(LoopKind::Block, x, each * schedule.units)},
+                         std::move(stages));
+  }
+
+  /// A sum that no map of its phase reads.
+  std::vector<TreeNode> sum(int e) {
+    if (equations[e]->kind != EquationKind::Reduction)
+      return {};
+    if (cpu)
+      return columns(e, each, {}, {});
+    stageable = kMostStaged;
+    std::vector<TreeNode> nodes = rows(e, {}, -1);
+    if (nodes.empty())
+      return {};
+    const auto last =
+        std::find_if(nodes.begin(), nodes.end(), [](const TreeNode &n) { return !isStage(n); });
+    std::vector<TreeNode> stages(nodes.begin(), last), inside(last, nodes.end());
+    const AxisId m = inside.front().axis;
+    return {inBlock(m, std::move(stages), std::move(inside))};
+  }
+
+  int64_t vectorsAlong(AxisId x) const {
+    const std::vector<int64_t> symbols = optValues(pattern.symbols);
+    const int64_t extent = schedule.axes[x].extent.evaluate(symbols).value_or(INT32_MAX);
+    return std::max<int64_t>(1, roundUp(extent, schedule.lanes) / schedule.lanes);
+  }
+
+  /// Elements of a sum's result that belong to one point of the maps that read it, such as an LSTM cell's gates; many
+  /// where their number is symbolic.
+  int64_t ofPoint(int e, const std::vector<int> &points) const {
+    const View view = makeView(pattern, target, e, -1, points);
+    int64_t elements = 1;
+    for (const std::vector<int> &group : view.spatial) {
+      const DimExpr extent = view.extent(group);
+      elements =
+          std::min<int64_t>(elements * (extent.isConst() ? view.opt(group) : INT32_MAX), INT32_MAX);
+    }
+    return elements;
+  }
+
+  /// On a CPU: lanes along the last axis, `vectors` of them. `points`: dimensions of the result for which the part
+  /// around has the axes `axes`, and blocks; none: all, in blocks of its own. What belongs to a point is summed at once
+  /// where there are registers for it.
+  std::vector<TreeNode> columns(int e, int64_t vectors, const std::vector<int> &points,
+                                const std::vector<AxisId> &axes) {
+    View view = makeView(pattern, target, e, -1, points);
+    if (view.reduction.empty() || (view.spatial.empty() && points.empty()))
+      return {};
+    const size_t others = points.empty() ? 0 : view.spatial.size();
+    const bool atOnce = !points.empty() && ofPoint(e, points) * vectors <= each;
+    for (int p : points)
+      view.spatial.push_back({p});
+    Schedule piece = columnsPiece(view, vectors);
+    std::vector<TreeNode> around, inside = std::move(piece.tree);
+    std::map<AxisId, AxisId> same;
+    for (size_t g = 0; g < view.spatial.size(); ++g) {
+      TreeNode loop = std::move(inside[0]);
+      inside = std::move(loop.children);
+      loop.children.clear();
+      if (points.empty())
+        loop.loop = LoopKind::Block;
+      else if (atOnce)
+        loop.loop = LoopKind::Unroll;
+      if (points.empty() || g < others)
+        around.push_back(std::move(loop));
+      else
+        same[loop.axis] = axes[g - others];
+    }
+    if (atOnce) {
+      // What is summed at once lies side by side: one run of addresses, and no lines that share a cache's set.
+      for (Operand &operand : piece.operands)
+        std::stable_partition(
+            operand.digits.begin(), operand.digits.end() - 1, [&](const LayoutDigit &digit) {
+              return std::none_of(around.begin(), around.end(),
+                                  [&](const TreeNode &loop) { return loop.axis == digit.axis; });
+            });
+      unroll(inside, around);
+    } else if (!around.empty())
+      inside = {Builder::nest(std::move(around), std::move(inside))};
+    piece.tree = std::move(inside);
+    return appendPiece(schedule, std::move(piece), std::to_string(e), same);
+  }
+
+  /// Puts the loops around each loop over a tile's vectors.
+  static void unroll(std::vector<TreeNode> &nodes, const std::vector<TreeNode> &loops) {
+    for (TreeNode &node : nodes) {
+      if (node.isLoop && node.loop != LoopKind::Unroll)
+        unroll(node.children, loops);
+      else if (!loops.empty())
+        node = Builder::nest(loops, {std::move(node)});
+    }
+  }
+
+  /// On a GPU: lanes along the innermost reduced axis; a unit makes `each` outputs at once, which share what they read
+  /// of the states, and all that belong to `each` points. `x`: the axis of the points, which has loops around.
+  std::vector<TreeNode> rows(int e, const std::vector<int> &points, AxisId x) {
+    constexpr int64_t kMostSums = 32; // at once, in registers
+    const View view = makeView(pattern, target, e, -1, points);
+    if (view.reduction.empty() || (view.spatial.empty() && points.empty()))
+      return {};
+    Builder b(view, "rows", schedule.units, schedule.lanes);
+    const AxisId m =
+        b.addSpatial("m", points.empty() ? view.spatial : std::vector<std::vector<int>>{points});
+    if (!points.empty() && ofPoint(e, points) * each > kMostSums)
+      return {};
+    std::vector<TreeNode> all;
+    for (size_t g = 0; !points.empty() && g < view.spatial.size(); ++g)
+      all.push_back(Builder::loop(LoopKind::Unroll,
+                                  b.addSpatial("g" + std::to_string(g), {view.spatial[g]}), 1));
+    all.push_back(Builder::loop(LoopKind::Unroll, m, 1));
+    std::vector<TreeNode> reduce;
+    for (size_t g = 0; g < view.reduction.size(); ++g) {
+      const bool last = g + 1 == view.reduction.size();
+      const AxisId k = b.addReduction("k" + std::to_string(g), {view.reduction[g]});
+      reduce.push_back(Builder::loop(LoopKind::Seq, k, last ? schedule.lanes : 1));
+      if (last) {
+        reduce.insert(reduce.end(), all.begin(), all.end());
+        reduce.push_back(Builder::loop(LoopKind::Lane, k, 1));
+      }
+    }
+    auto ofAll = [&](LeafKind kind) { return Builder::nest(all, {Builder::leaf(kind, e)}); };
+    b.schedule.tree = stages(b, m);
+    for (TreeNode node :
+         {ofAll(LeafKind::Init), Builder::nest(reduce, {Builder::leaf(LeafKind::Compute, e)}),
+          ofAll(LeafKind::Combine), ofAll(LeafKind::Store)})
+      b.schedule.tree.push_back(std::move(node));
+    std::map<AxisId, AxisId> same;
+    if (x >= 0)
+      same[m] = x;
+    return appendPiece(schedule, std::move(b.schedule), std::to_string(e), same);
+  }
+
+  /// Of what all points of the axis `m` read, such as states: the block's units and an LSTM's gates would each read
+  /// it again.
+  std::vector<TreeNode> stages(Builder &b, AxisId m) {
+    std::vector<TreeNode> out;
+    for (const ReadInfo &read : readInfos(b.view)) {
+      if (read.constant || read.guarded || read.dependsOn(b.positionsOf(m)))
+        continue;
+      std::vector<LayoutDigit> digits;
+      DimExpr elements(1);
+      for (AxisId a = 0; a < static_cast<AxisId>(b.schedule.axes.size()); ++a)
+        if (read.dependsOn(b.positionsOf(a))) {
+          digits.push_back({a});
+          elements = elements * b.schedule.axes[a].extent;
+        }
+      if (digits.empty() || !elements.isConst() || elements.constValue() > stageable)
+        continue;
+      const int64_t bytes =
+          elements.constValue() * sizeInBytes(b.view.pattern->tensors[read.tensor].type);
+      if (bytes > stageable)
+        continue;
+      stageable -= bytes;
+      out.push_back(Builder::leaf(LeafKind::Stage, b.stage(read, std::move(digits), 0)));
+    }
+    return out;
+  }
+
+  const ExprProgram &pattern;
+  const Target &target;
+  const int64_t each;
+  const bool cpu;
+  const std::vector<const Equation *> equations;
+  Schedule schedule;
+  static constexpr int64_t kMostStaged =
+      16 << 10;          // bytes of a block: the rest is for what rounds hold
+  int64_t stageable = 0; // bytes, in a block of the part
+};
+
+} // namespace
+
+Candidates roundsCandidates(const ExprProgram &pattern, const Target &target) {
+  constexpr size_t kMostEquations =
+      80; // a block finds its part among those of a phase by tests in each other
+  const size_t count = scheduledEquations(pattern).size();
+  if (count == 0 || count > kMostEquations)
+    return {};
+  std::set<TensorId> states;
+  for (const ScanCarry &carry : scanOf(pattern)->carries)
+    if (!states.insert(carry.next).second)
+      return {};
+  const StepParts apart = partsOfStep(pattern, false), together = partsOfStep(pattern, true);
+  Candidates out;
+  const bool cpu = target.kind == TargetKind::Cpu;
+  for (int64_t each : cpu ? std::vector<int64_t>{8, 4} : std::vector<int64_t>{1, 4, 8}) {
+    bool found = false;
+    for (const StepParts *step : {&together, &apart}) {
+      // On a CPU sums by themselves are spread over no more blocks.
+      if ((step == &apart && found && cpu) || (step == &together && together.parts == apart.parts))
+        continue;
+      if (std::optional<Schedule> s = RoundsBuilder(pattern, target, each).run(*step)) {
+        std::optional<Schedule> holding = withHeld(*s, pattern, target);
+        out.push_back(std::move(*s));
+        if (holding)
+          out.push_back(std::move(*holding));
+        found = true;
+      }
+    }
+  }
+  return out;
+}
+
+} // namespace fusec::tiling

@@ -1,0 +1,318 @@
+#include "Tiling/candidates/LoopTemplates.h"
+
+#include <algorithm>
+
+namespace fusec::tiling {
+
+std::vector<TreeNode> appendPiece(Schedule &into, Schedule piece, const std::string &suffix,
+                                  const std::map<AxisId, AxisId> &same) {
+  std::vector<AxisId> numbers;
+  int operandBase = static_cast<int>(into.operands.size());
+  for (size_t a = 0; a < piece.axes.size(); ++a) {
+    ScheduleAxis &axis = piece.axes[a];
+    if (auto it = same.find(static_cast<AxisId>(a)); it != same.end()) {
+      numbers.push_back(it->second);
+      std::vector<AxisUse> &uses = into.axes[it->second].uses;
+      uses.insert(uses.end(), axis.uses.begin(), axis.uses.end());
+      continue;
+    }
+    numbers.push_back(static_cast<AxisId>(into.axes.size()));
+    axis.name += suffix;
+    into.axes.push_back(std::move(axis));
+  }
+  for (Operand &operand : piece.operands) {
+    operand.name += suffix;
+    for (LayoutDigit &digit : operand.digits)
+      digit.axis = digit.axis >= 0 ? numbers[digit.axis] : digit.axis;
+    into.operands.push_back(std::move(operand));
+  }
+  std::function<void(std::vector<TreeNode> &)> renumber = [&](std::vector<TreeNode> &nodes) {
+    for (TreeNode &node : nodes) {
+      if (node.isLoop) {
+        node.axis = numbers[node.axis];
+        renumber(node.children);
+      } else if (node.leaf == LeafKind::Stage) {
+        node.target += operandBase;
+      }
+    }
+  };
+  renumber(piece.tree);
+  return std::move(piece.tree);
+}
+
+Schedule mapPiece(const View &view, int units, int unroll) {
+  int lanes = view.target->lanes;
+  Builder b(view, "map", units, lanes);
+  TreeNode compute = Builder::leaf(LeafKind::Compute, view.first);
+  if (view.spatial.empty()) {
+    b.schedule.tree = {compute};
+    return b.schedule;
+  }
+  // One unit takes the last axis alone, so that no address needs a division; several share all axes.
+  std::vector<std::vector<int>> fused = view.spatial;
+  std::vector<TreeNode> loops;
+  const bool wideEnough = view.opt(fused.back()) * 2 > lanes;
+  for (size_t g = 0; units == 1 && wideEnough && g + 1 < view.spatial.size(); ++g) {
+    AxisId axis = b.addSpatial("i" + std::to_string(g), {view.spatial[g]});
+    loops.push_back(Builder::loop(LoopKind::Seq, axis, 1));
+    fused = {view.spatial.back()};
+  }
+  int64_t extent = 1;
+  for (const auto &group : fused)
+    extent *= view.opt(group);
+  AxisId x = b.addSpatial("x", fused);
+  int64_t vector = std::min(int64_t{lanes} * unroll, roundUp(extent, lanes));
+  loops.push_back(Builder::loop(LoopKind::Seq, x, units * vector));
+  if (units > 1)
+    loops.push_back(Builder::loop(LoopKind::Unit, x, vector));
+  if (unroll > 1)
+    loops.push_back(Builder::loop(LoopKind::Unroll, x, lanes));
+  loops.push_back(Builder::loop(LoopKind::Lane, x, 1));
+  b.schedule.tree = {Builder::nest(loops, {compute})};
+  return b.schedule;
+}
+
+Schedule columnsPiece(const View &view, int64_t maxVectors) {
+  constexpr int64_t kPanel = 16;
+  int lanes = view.target->lanes;
+  Builder b(view, "piece", 1, lanes);
+  std::vector<TreeNode> around, reduce;
+  std::vector<std::pair<AxisId, const std::vector<int> *>> outer;
+  for (size_t g = 0; g + 1 < view.spatial.size(); ++g) {
+    AxisId axis = b.addSpatial("i" + std::to_string(g), {view.spatial[g]});
+    outer.push_back({axis, &view.spatial[g]});
+    around.push_back(Builder::loop(LoopKind::Seq, axis, 1));
+  }
+  std::vector<AxisId> reduced;
+  for (const auto &group : view.reduction) {
+    reduced.push_back(b.addReduction("k" + std::to_string(reduced.size()), {group}));
+    reduce.push_back(Builder::loop(LoopKind::Seq, reduced.back(), 1));
+  }
+  auto nestAll = [](std::vector<TreeNode> loops, std::vector<TreeNode> children) {
+    return loops.empty() ? children : std::vector<TreeNode>{Builder::nest(loops, children)};
+  };
+  std::vector<TreeNode> init = {Builder::leaf(LeafKind::Init, view.first)};
+  std::vector<TreeNode> compute = {Builder::leaf(LeafKind::Compute, view.first)};
+  std::vector<TreeNode> store = {Builder::leaf(LeafKind::Store, view.first)};
+  if (!view.spatial.empty()) {
+    const std::vector<int> &last = view.spatial.back();
+    AxisId n = b.addSpatial("n", {last});
+    int64_t vectors = std::clamp<int64_t>(roundUp(view.opt(last), lanes) / lanes, 1, maxVectors);
+    around.push_back(Builder::loop(LoopKind::Seq, n, vectors * lanes));
+    for (auto *leaf : {&init, &compute, &store})
+      *leaf = {Builder::nest(
+          {Builder::loop(LoopKind::Unroll, n, lanes), Builder::loop(LoopKind::Lane, n, 1)}, *leaf)};
+    // Repacking happens at build time: every digit has a length and a stride then. A constant that changes with the
+    // caller's loops is not packed, since its digits are this piece's axes.
+    uint64_t own = 0;
+    for (const auto *groups : {&view.spatial, &view.reduction})
+      for (const std::vector<int> &group : *groups)
+        for (int position : group)
+          own |= uint64_t(1) << position;
+    auto known = [&](const ReadInfo &read, const std::vector<int> &group) {
+      return view.extent(group).isConst() && read.stride(group).has_value();
+    };
+    for (const ReadInfo &read : readInfos(view)) {
+      if (!read.constant || !read.access || read.guarded || !read.dependsOn(last) ||
+          (read.axes & ~own) != 0 || view.reduction.empty() || !known(read, last))
+        continue;
+      bool packs = true;
+      for (const auto &group : view.reduction)
+        packs = packs && known(read, group);
+      for (const auto &[axis, group] : outer)
+        packs = packs && (!read.dependsOn(*group) || known(read, *group));
+      if (!packs)
+        continue;
+      Operand operand;
+      operand.name = "w" + std::to_string(b.schedule.operands.size());
+      operand.equation = view.first;
+      operand.read = read.ordinal;
+      operand.level = MemLevel::Global;
+      for (const auto &[axis, group] : outer)
+        if (read.dependsOn(*group))
+          operand.digits.push_back({axis});
+      operand.digits.push_back({n, -1, kPanel, 0});
+      for (AxisId r : reduced)
+        operand.digits.push_back({r});
+      operand.digits.push_back({n, -1, 1, kPanel});
+      b.schedule.operands.push_back(std::move(operand));
+    }
+  }
+  std::vector<TreeNode> body = init;
+  std::vector<TreeNode> middle = nestAll(reduce, compute);
+  body.insert(body.end(), middle.begin(), middle.end());
+  body.insert(body.end(), store.begin(), store.end());
+  b.schedule.tree = nestAll(around, body);
+  return b.schedule;
+}
+
+Schedule rowsPiece(const View &view, int units) {
+  if (view.reduction.empty())
+    return view.spatial.empty() ? columnsPiece(view, 1) : lanesPiece(view, units);
+  int lanes = view.target->lanes;
+  Builder b(view, "piece", units, lanes);
+  std::vector<TreeNode> reduce;
+  for (size_t g = 0; g < view.reduction.size(); ++g) {
+    AxisId k = b.addReduction("k" + std::to_string(g), {view.reduction[g]});
+    bool last = g + 1 == view.reduction.size();
+    reduce.push_back(Builder::loop(LoopKind::Seq, k, last ? lanes : 1));
+    if (last)
+      reduce.push_back(Builder::loop(LoopKind::Lane, k, 1));
+  }
+  std::vector<TreeNode> row = {
+      Builder::leaf(LeafKind::Init, view.first),
+      Builder::nest(reduce, {Builder::leaf(LeafKind::Compute, view.first)}),
+      Builder::leaf(LeafKind::Combine, view.first), Builder::leaf(LeafKind::Store, view.first)};
+  if (view.spatial.empty()) {
+    b.schedule.tree = row;
+    return b.schedule;
+  }
+  AxisId m = b.addSpatial("m", view.spatial);
+  std::vector<TreeNode> around = {Builder::loop(LoopKind::Seq, m, units)};
+  if (units > 1)
+    around.push_back(Builder::loop(LoopKind::Unit, m, 1));
+  b.schedule.tree = {Builder::nest(around, row)};
+  return b.schedule;
+}
+
+Schedule lanesPiece(const View &view, int units) {
+  int lanes = view.target->lanes;
+  Builder b(view, "lanes", units, lanes);
+  std::vector<TreeNode> walk;
+  for (size_t g = 0; g < view.reduction.size(); ++g)
+    walk.push_back(Builder::loop(LoopKind::Seq,
+                                 b.addReduction("k" + std::to_string(g), {view.reduction[g]}), 1));
+  AxisId x = b.addSpatial("x", view.spatial);
+  auto overLanes = [&](LeafKind kind) {
+    return Builder::nest({Builder::loop(LoopKind::Lane, x, 1)}, {Builder::leaf(kind, view.first)});
+  };
+  TreeNode compute = overLanes(LeafKind::Compute);
+  std::vector<TreeNode> around = {Builder::loop(LoopKind::Seq, x, int64_t{units} * lanes)};
+  if (units > 1)
+    around.push_back(Builder::loop(LoopKind::Unit, x, lanes));
+  b.schedule.tree = {Builder::nest(around, {overLanes(LeafKind::Init),
+                                            walk.empty() ? compute : Builder::nest(walk, {compute}),
+                                            overLanes(LeafKind::Store)})};
+  return b.schedule;
+}
+
+std::vector<TreeNode> sharedByUnits(const View &view, AxisId k, int units, int unroll) {
+  // No more for a unit than its share.
+  const int64_t share = (view.opt(view.reduction.back()) + units - 1) / units;
+  const int64_t step = std::min<int64_t>(unroll, share);
+  std::vector<TreeNode> loops = {Builder::loop(LoopKind::Seq, k, units * step)};
+  if (units > 1)
+    loops.push_back(Builder::loop(LoopKind::Unit, k, step));
+  if (step > 1)
+    loops.push_back(Builder::loop(LoopKind::Unroll, k, 1));
+  return loops;
+}
+
+Schedule tilePiece(const View &view, int units, int unroll) {
+  const int lanes = view.target->lanes;
+  Builder b(view, "tile", units, lanes);
+  std::vector<TreeNode> walk;
+  for (size_t g = 0; g + 1 < view.reduction.size(); ++g)
+    walk.push_back(Builder::loop(LoopKind::Seq,
+                                 b.addReduction("k" + std::to_string(g), {view.reduction[g]}), 1));
+  for (const TreeNode &loop :
+       sharedByUnits(view, b.addReduction("k", {view.reduction.back()}), units, unroll))
+    walk.push_back(loop);
+  const AxisId x = b.addSpatial("x", view.spatial);
+  auto overLanes = [&](LeafKind kind) {
+    return Builder::nest({Builder::loop(LoopKind::Lane, x, 1)}, {Builder::leaf(kind, view.first)});
+  };
+  b.schedule.tree = {
+      Builder::nest({Builder::loop(LoopKind::Seq, x, lanes)},
+                    {overLanes(LeafKind::Init), Builder::nest(walk, {overLanes(LeafKind::Compute)}),
+                     Builder::leaf(LeafKind::Combine, view.first), overLanes(LeafKind::Store)})};
+  return b.schedule;
+}
+
+Schedule rowLanesPiece(const View &view, int units, int unroll) {
+  Builder b(view, "row-lanes", units, view.target->lanes);
+  const AxisId rows = 0;
+  b.schedule.axes.push_back({"rows", {}, DimExpr(1)});
+  std::vector<TreeNode> walk, around;
+  for (size_t g = 0; g < view.reduction.size(); ++g)
+    walk.push_back(Builder::loop(LoopKind::Seq,
+                                 b.addReduction("k" + std::to_string(g), {view.reduction[g]}), 1));
+  std::vector<TreeNode> vectors = {Builder::loop(LoopKind::Lane, rows, 1)};
+  if (!view.spatial.empty()) {
+    const AxisId x = b.addSpatial("x", view.spatial);
+    int64_t outputs = 1;
+    for (const std::vector<int> &group : view.spatial)
+      outputs = std::min(outputs * view.opt(group), int64_t{1} << 24);
+    const int64_t step = std::min<int64_t>(unroll, (outputs + units - 1) / units);
+    around.push_back(Builder::loop(LoopKind::Seq, x, units * step));
+    if (units > 1)
+      around.push_back(Builder::loop(LoopKind::Unit, x, step));
+    if (step > 1)
+      vectors.insert(vectors.begin(), Builder::loop(LoopKind::Unroll, x, 1));
+  }
+  auto overLanes = [&](LeafKind kind) {
+    return Builder::nest(vectors, {Builder::leaf(kind, view.first)});
+  };
+  TreeNode compute = overLanes(LeafKind::Compute);
+  std::vector<TreeNode> sum = {overLanes(LeafKind::Init),
+                               walk.empty() ? compute : Builder::nest(walk, {compute})};
+  if (!around.empty()) {
+    sum.push_back(overLanes(LeafKind::Store));
+    sum = {Builder::nest(around, std::move(sum))};
+  }
+  b.schedule.tree = std::move(sum);
+  return b.schedule;
+}
+
+Schedule valuePiece(const View &view, int units, int unroll) {
+  int lanes = view.target->lanes;
+  Builder b(view, "value", units, lanes);
+  std::vector<TreeNode> loops;
+  for (size_t g = 0; g + 1 < view.reduction.size(); ++g)
+    loops.push_back(Builder::loop(LoopKind::Seq,
+                                  b.addReduction("r" + std::to_string(g), {view.reduction[g]}), 1));
+  TreeNode compute = Builder::leaf(LeafKind::Compute, view.first);
+  b.schedule.tree = {Builder::leaf(LeafKind::Init, view.first)};
+  if (view.reduction.empty()) {
+    b.schedule.tree.push_back(compute);
+    return b.schedule;
+  }
+  AxisId k = b.addReduction("k", {view.reduction.back()});
+  int64_t vector =
+      std::min(int64_t{lanes} * unroll, roundUp(view.opt(view.reduction.back()), lanes));
+  loops.push_back(Builder::loop(LoopKind::Seq, k, units * vector));
+  if (units > 1)
+    loops.push_back(Builder::loop(LoopKind::Unit, k, vector));
+  if (unroll > 1)
+    loops.push_back(Builder::loop(LoopKind::Unroll, k, lanes));
+  loops.push_back(Builder::loop(LoopKind::Lane, k, 1));
+  b.schedule.tree.push_back(Builder::nest(loops, {compute}));
+  b.schedule.tree.push_back(Builder::leaf(LeafKind::Combine, view.first));
+  return b.schedule;
+}
+
+TreeNode rankByRank(std::vector<TreeNode> loops, std::vector<std::vector<TreeNode>> computes,
+                    const std::vector<const Equation *> &equations) {
+  if (std::all_of(computes[0].begin(), computes[0].end(), [&](const TreeNode &compute) {
+        return equations[compute.target]->states.empty();
+      }))
+    return Builder::nest(std::move(loops), std::move(computes[0]));
+  auto tile = std::find_if(loops.begin(), loops.end(), [](const TreeNode &loop) {
+    return loop.loop == LoopKind::Unroll || loop.loop == LoopKind::Lane;
+  });
+  const std::vector<TreeNode> vectors(tile, loops.end());
+  loops.erase(tile, loops.end());
+  std::vector<TreeNode> inside;
+  for (size_t rank = 0; rank < computes.size(); ++rank) {
+    std::vector<TreeNode> corrections;
+    for (const TreeNode &compute : computes[rank])
+      if (!equations[compute.target]->states.empty())
+        corrections.push_back(
+            Builder::leaf(LeafKind::Correct, compute.target, static_cast<int>(rank) + 1));
+    inside.push_back(Builder::nest(vectors, std::move(computes[rank])));
+    inside.insert(inside.end(), corrections.begin(), corrections.end());
+  }
+  return Builder::nest(std::move(loops), std::move(inside));
+}
+
+} // namespace fusec::tiling

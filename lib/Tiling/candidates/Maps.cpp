@@ -1,0 +1,181 @@
+// Schedules of a single map: vectors along the last axis, rows and chunks over the blocks.
+#include "Tiling/candidates/ScheduleBuilder.h"
+
+#include <algorithm>
+
+namespace fusec::tiling {
+
+namespace {
+
+/// A read whose addresses jump along the lanes although another axis is contiguous: a transposition.
+const ReadInfo *transposedRead(const View &view, const std::vector<ReadInfo> &reads,
+                               size_t &contiguousGroup) {
+  for (const ReadInfo &read : reads) {
+    std::optional<int64_t> last = read.stride(view.spatial.back());
+    if (!last || *last == 0 || *last == 1 || read.guarded)
+      continue;
+    for (size_t g = 0; g + 1 < view.spatial.size(); ++g)
+      if (read.stride(view.spatial[g]) == 1 && view.opt(view.spatial[g]) >= 8) {
+        contiguousGroup = g;
+        return &read;
+      }
+  }
+  return nullptr;
+}
+
+/// A vector of each of `rowsAtOnce` rows in turn (1: along one row).
+Schedule cpuMap(const View &view, int unroll, int64_t rowsAtOnce) {
+  int lanes = view.target->lanes;
+  Builder b(view, "map", 1, lanes);
+  std::vector<TreeNode> loops;
+  if (view.spatial.empty()) {
+    b.schedule.tree = {Builder::leaf(LeafKind::Compute, view.first)};
+    return b.schedule;
+  }
+  std::vector<std::vector<int>> groups = view.spatial;
+  // A last axis much shorter than a vector would leave most lanes idle: walk all axes as one instead.
+  bool fuse = groups.size() > 1 && view.opt(groups.back()) * 2 <= lanes;
+  const int64_t elementsPerBlock = view.target->core.elementsPerBlock;
+  if (groups.size() == 1 || fuse) {
+    AxisId x = b.addSpatial("x", groups);
+    int64_t vector = int64_t{lanes} * unroll;
+    loops = {Builder::loop(LoopKind::Block, x, roundUp(elementsPerBlock, vector)),
+             Builder::loop(LoopKind::Seq, x, vector), Builder::loop(LoopKind::Unroll, x, lanes),
+             Builder::loop(LoopKind::Lane, x, 1)};
+  } else {
+    int64_t rowElements = view.opt(groups.back());
+    std::vector<TreeNode> inner;
+    AxisId rowAxis = -1;
+    for (size_t g = 0; g + 1 < groups.size(); ++g) {
+      AxisId axis = b.addSpatial("i" + std::to_string(g), {groups[g]});
+      bool last = g + 2 == groups.size();
+      int64_t rows = 1;
+      if (last) {
+        rows = std::clamp<int64_t>(elementsPerBlock / rowElements, rowsAtOnce, view.opt(groups[g]));
+        rows -= rows % rowsAtOnce;
+      }
+      loops.push_back(Builder::loop(LoopKind::Block, axis, rows));
+      if (rows > rowsAtOnce)
+        inner.push_back(Builder::loop(LoopKind::Seq, axis, rowsAtOnce));
+      rowAxis = axis;
+    }
+    AxisId x = b.addSpatial("x", {groups.back()});
+    int64_t vector = std::min<int64_t>(int64_t{lanes} * unroll, roundUp(rowElements, lanes));
+    loops.insert(loops.end(), inner.begin(), inner.end());
+    loops.push_back(Builder::loop(LoopKind::Seq, x, vector));
+    if (rowsAtOnce > 1)
+      loops.push_back(Builder::loop(LoopKind::Unroll, rowAxis, 1));
+    loops.push_back(Builder::loop(LoopKind::Unroll, x, lanes));
+    loops.push_back(Builder::loop(LoopKind::Lane, x, 1));
+  }
+  b.schedule.tree = {Builder::nest(loops, {Builder::leaf(LeafKind::Compute, view.first)})};
+  return b.schedule;
+}
+
+Schedule gpuMap(const View &view, int unroll) {
+  int lanes = view.target->lanes, units = 256 / lanes;
+  Builder b(view, "map", units, lanes);
+  if (view.spatial.empty()) {
+    b.schedule.tree = {Builder::leaf(LeafKind::Compute, view.first)};
+    return b.schedule;
+  }
+  AxisId x = b.addSpatial("x", view.spatial);
+  int64_t perUnit = int64_t{lanes} * unroll;
+  b.schedule.tree = {Builder::nest({Builder::loop(LoopKind::Block, x, perUnit * units),
+                                    Builder::loop(LoopKind::Unit, x, perUnit),
+                                    Builder::loop(LoopKind::Unroll, x, lanes),
+                                    Builder::loop(LoopKind::Lane, x, 1)},
+                                   {Builder::leaf(LeafKind::Compute, view.first)})};
+  return b.schedule;
+}
+
+/// Of parts of equal size, in multiples of `unit`, as few as are no larger than `most` (or a unit).
+int64_t evenPart(int64_t extent, int64_t most, int64_t unit) {
+  const int64_t parts = std::max<int64_t>(1, (extent + most - 1) / most);
+  return roundUp((extent + parts - 1) / parts, unit);
+}
+
+/// Tiles whose vectors lie along the source's contiguous axis; `turns` of them are stored as columns, along the
+/// output's.
+Schedule cpuTranspose(const View &view, size_t contiguousGroup, int64_t turns) {
+  const int lanes = view.target->lanes;
+  Builder b(view, "transpose", 1, lanes);
+  std::vector<TreeNode> loops;
+  for (size_t g = 0; g + 1 < view.spatial.size(); ++g)
+    if (g != contiguousGroup)
+      loops.push_back(Builder::loop(LoopKind::Block,
+                                    b.addSpatial("i" + std::to_string(g), {view.spatial[g]}), 1));
+  const AxisId p = b.addSpatial("p", {view.spatial[contiguousGroup]}),
+               x = b.addSpatial("x", {view.spatial.back()});
+  // What a block reads and writes stays in the first cache, whose lines several tiles share.
+  constexpr int64_t kTilesAcross = 4;
+  const int64_t across =
+                    evenPart(view.opt(view.spatial[contiguousGroup]), kTilesAcross * lanes, lanes),
+                along = evenPart(view.opt(view.spatial.back()),
+                                 view.target->core.elementsPerBlock / across, turns);
+  loops.push_back(Builder::loop(LoopKind::Block, p, across));
+  loops.push_back(Builder::loop(LoopKind::Block, x, along));
+  loops.push_back(Builder::loop(LoopKind::Seq, x, turns));
+  loops.push_back(Builder::loop(LoopKind::Seq, p, lanes));
+  loops.push_back(Builder::loop(LoopKind::Unroll, x, 1));
+  loops.push_back(Builder::loop(LoopKind::Lane, p, 1));
+  b.schedule.tree = {Builder::nest(loops, {Builder::leaf(LeafKind::Compute, view.first)})};
+  return b.schedule;
+}
+
+/// Square tiles through shared memory: read along the source's contiguous axis, written along the output's.
+Schedule gpuTranspose(const View &view, const ReadInfo &read, size_t contiguousGroup) {
+  int lanes = view.target->lanes, units = 256 / lanes;
+  Builder b(view, "transpose", units, lanes);
+  std::vector<TreeNode> loops;
+  for (size_t g = 0; g + 1 < view.spatial.size(); ++g)
+    if (g != contiguousGroup)
+      loops.push_back(Builder::loop(LoopKind::Block,
+                                    b.addSpatial("i" + std::to_string(g), {view.spatial[g]}), 1));
+  AxisId p = b.addSpatial("p", {view.spatial[contiguousGroup]});
+  AxisId x = b.addSpatial("x", {view.spatial.back()});
+  loops.push_back(Builder::loop(LoopKind::Block, p, lanes));
+  loops.push_back(Builder::loop(LoopKind::Block, x, lanes));
+  int operand = b.stage(read, {{p}, {x}}, 1);
+  TreeNode compute =
+      Builder::nest({Builder::loop(LoopKind::Unit, p, lanes / units),
+                     Builder::loop(LoopKind::Unroll, p, 1), Builder::loop(LoopKind::Lane, x, 1)},
+                    {Builder::leaf(LeafKind::Compute, view.first)});
+  b.schedule.tree = {Builder::nest(loops, {Builder::leaf(LeafKind::Stage, operand), compute})};
+  return b.schedule;
+}
+
+} // namespace
+
+Candidates mapCandidates(const View &view) {
+  Candidates out;
+  if (view.target->kind == TargetKind::Cpu) {
+    out.push_back(cpuMap(view, 4, 1));
+    out.push_back(cpuMap(view, 1, 1));
+    // Rows of a page and more: a core's prefetchers follow each by itself, up to the end of its page. Four lines of one
+    // before the next: rows a power of two apart share the sets of an L1, and memory serves runs better than lines.
+    constexpr int64_t kLinesOfRun = 4;
+    const CpuCore &core = view.target->core;
+    const int64_t pageElements = core.pageBytes / 4, runElements = kLinesOfRun * core.lineBytes / 4;
+    const auto &groups = view.spatial;
+    if (groups.size() > 1 && view.opt(groups.back()) >= pageElements &&
+        view.opt(groups[groups.size() - 2]) >= core.rowsToFill)
+      out.push_back(cpuMap(view, int(runElements / view.target->lanes), core.rowsToFill));
+    size_t group = 0;
+    if (!groups.empty() && transposedRead(view, readInfos(view), group))
+      for (int64_t turns : {int64_t{view.target->lanes}, int64_t{view.target->lanes} / 2})
+        out.push_back(cpuTranspose(view, group, turns));
+    return out;
+  }
+  if (!view.spatial.empty()) {
+    size_t group = 0;
+    std::vector<ReadInfo> reads = readInfos(view);
+    if (const ReadInfo *read = transposedRead(view, reads, group))
+      out.push_back(gpuTranspose(view, *read, group));
+  }
+  out.push_back(gpuMap(view, 4));
+  out.push_back(gpuMap(view, 1));
+  return out;
+}
+
+} // namespace fusec::tiling

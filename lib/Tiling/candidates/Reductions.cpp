@@ -1,0 +1,288 @@
+// Schedules of reductions that are not contractions: lanes along the reduced axis (rows) or along the last spatial
+// axis (columns, windows).
+#include "Tiling/candidates/LoopTemplates.h"
+
+#include <algorithm>
+
+namespace fusec::tiling {
+
+namespace {
+
+/// Lanes walk the innermost reduced axis; partial results are combined over the lanes.
+/// CPU: a block takes several rows. GPU: a unit takes a row, or the whole block does when rows are few.
+Schedule rowReduction(const View &view, int unroll, bool wholeBlock) {
+  const Target &target = *view.target;
+  bool cpu = target.kind == TargetKind::Cpu;
+  int lanes = target.lanes, units = cpu ? 1 : 256 / lanes;
+  Builder b(view, wholeBlock ? "block-row" : "row", units, lanes);
+  b.registerEdges();
+  std::vector<AxisId> outer;
+  for (size_t g = 0; g + 1 < view.reduction.size(); ++g)
+    outer.push_back(b.addReduction("r" + std::to_string(g), {view.reduction[g]}));
+  AxisId k = b.addReduction("k", {view.reduction.back()});
+  int64_t length = view.opt(view.reduction.back());
+  int64_t perUnit = std::min<int64_t>(int64_t{lanes} * unroll, roundUp(length, lanes));
+
+  std::vector<TreeNode> loops;
+  for (AxisId r : outer)
+    loops.push_back(Builder::loop(LoopKind::Seq, r, 1));
+  if (wholeBlock && units > 1) {
+    loops.push_back(Builder::loop(LoopKind::Seq, k, perUnit * units));
+    loops.push_back(Builder::loop(LoopKind::Unit, k, perUnit));
+  } else {
+    loops.push_back(Builder::loop(LoopKind::Seq, k, perUnit));
+  }
+  loops.push_back(Builder::loop(LoopKind::Unroll, k, lanes));
+  loops.push_back(Builder::loop(LoopKind::Lane, k, 1));
+  std::vector<TreeNode> row = {Builder::leaf(LeafKind::Init, view.first),
+                               Builder::nest(loops, {Builder::leaf(LeafKind::Compute, view.first)}),
+                               Builder::leaf(LeafKind::Combine, view.first), b.finishLeaf()};
+  if (view.spatial.empty()) {
+    b.schedule.tree = row;
+    return b.schedule;
+  }
+  AxisId m = b.addSpatial("m", view.spatial);
+  std::vector<TreeNode> around;
+  if (cpu) {
+    int64_t rows =
+        std::max<int64_t>(1, target.core.elementsPerBlock / std::max<int64_t>(1, length));
+    around = {Builder::loop(LoopKind::Block, m, rows), Builder::loop(LoopKind::Seq, m, 1)};
+  } else if (wholeBlock) {
+    around = {Builder::loop(LoopKind::Block, m, 1)};
+  } else {
+    around = {Builder::loop(LoopKind::Block, m, units), Builder::loop(LoopKind::Unit, m, 1)};
+  }
+  b.schedule.tree = {Builder::nest(around, row)};
+  return b.schedule;
+}
+
+/// Lanes walk the last spatial axis; each lane reduces on its own. `threads`: of a block, on a GPU.
+Schedule columnReduction(const View &view, int unroll, int threads) {
+  const Target &target = *view.target;
+  bool cpu = target.kind == TargetKind::Cpu;
+  int lanes = target.lanes, units = cpu ? 1 : threads / lanes;
+  Builder b(view, "column", units, lanes);
+  b.registerEdges();
+  std::vector<AxisId> reduced;
+  for (size_t g = 0; g < view.reduction.size(); ++g)
+    reduced.push_back(b.addReduction("r" + std::to_string(g), {view.reduction[g]}));
+  std::vector<TreeNode> around;
+  AxisId x;
+  int64_t vector = int64_t{lanes} * unroll;
+  if (view.spatial.empty()) { // a scalar result: one lane does everything
+    std::vector<TreeNode> loops;
+    for (AxisId r : reduced)
+      loops.push_back(Builder::loop(LoopKind::Seq, r, 1));
+    TreeNode compute = Builder::leaf(LeafKind::Compute, view.first);
+    b.schedule.tree = {Builder::leaf(LeafKind::Init, view.first),
+                       loops.empty() ? compute : Builder::nest(loops, {compute}), b.finishLeaf()};
+    return b.schedule;
+  }
+  bool fuse = !cpu || (view.spatial.size() > 1 && view.opt(view.spatial.back()) * 2 <= lanes);
+  if (fuse) {
+    x = b.addSpatial("x", view.spatial);
+    if (cpu) {
+      around = {Builder::loop(LoopKind::Block, x, vector * 8),
+                Builder::loop(LoopKind::Seq, x, vector)};
+    } else {
+      around = {Builder::loop(LoopKind::Block, x, vector * units),
+                Builder::loop(LoopKind::Unit, x, vector)};
+    }
+  } else {
+    for (size_t g = 0; g + 1 < view.spatial.size(); ++g) {
+      AxisId axis = b.addSpatial("i" + std::to_string(g), {view.spatial[g]});
+      around.push_back(Builder::loop(LoopKind::Block, axis, 1));
+    }
+    x = b.addSpatial("x", {view.spatial.back()});
+    vector = std::min<int64_t>(vector, roundUp(view.opt(view.spatial.back()), lanes));
+    around.push_back(Builder::loop(LoopKind::Block, x, vector * 16));
+    around.push_back(Builder::loop(LoopKind::Seq, x, vector));
+  }
+  auto overLanes = [&](TreeNode leaf) {
+    return Builder::nest(
+        {Builder::loop(LoopKind::Unroll, x, lanes), Builder::loop(LoopKind::Lane, x, 1)}, {leaf});
+  };
+  std::vector<TreeNode> loops;
+  for (AxisId r : reduced)
+    loops.push_back(Builder::loop(LoopKind::Seq, r, 1));
+  TreeNode compute = overLanes(Builder::leaf(LeafKind::Compute, view.first));
+  if (!loops.empty())
+    compute = Builder::nest(loops, {compute});
+  b.schedule.tree = {Builder::nest(around, {overLanes(Builder::leaf(LeafKind::Init, view.first)),
+                                            compute, overLanes(b.finishLeaf())})};
+  return b.schedule;
+}
+
+/// Rows too short for the lanes of a unit: the block copies its rows into shared memory as they lie, and each lane
+/// reduces one from there. Read directly, every step of every lane would touch another sector.
+Schedule shortRows(const View &view, const std::vector<ReadInfo> &reads, int threads) {
+  int lanes = view.target->lanes, units = threads / lanes;
+  Builder b(view, "short-rows", units, lanes);
+  b.registerEdges();
+  AxisId k = b.addReduction("k", {view.reduction.back()});
+  AxisId x = b.addSpatial("x", view.spatial);
+  std::vector<TreeNode> tile;
+  for (const ReadInfo &read : reads)
+    if (read.stride(view.reduction.back()) == 1 && !read.guarded)
+      tile.push_back(Builder::leaf(LeafKind::Stage, b.stage(read, {{x}, {k}}, 1)));
+  auto overLanes = [&](TreeNode leaf) {
+    return Builder::nest({Builder::loop(LoopKind::Lane, x, 1)}, {leaf});
+  };
+  TreeNode sum = Builder::nest({Builder::loop(LoopKind::Seq, k, 1)},
+                               {overLanes(Builder::leaf(LeafKind::Compute, view.first))});
+  tile.push_back(Builder::nest(
+      {Builder::loop(LoopKind::Unit, x, lanes)},
+      {overLanes(Builder::leaf(LeafKind::Init, view.first)), sum, overLanes(b.finishLeaf())}));
+  b.schedule.tree = {Builder::nest({Builder::loop(LoopKind::Block, x, threads)}, tile)};
+  return b.schedule;
+}
+
+/// The spatial group along which lies what is reduced elsewhere: means of channels that lie innermost. -1: none.
+int contiguousSpatial(const View &view, const std::vector<ReadInfo> &reads) {
+  for (const ReadInfo &read : reads)
+    for (size_t g = 0; g < view.spatial.size(); ++g)
+      if (read.stride(view.spatial[g]) == 1 && read.dependsOn(view.reduction.back()))
+        return static_cast<int>(g);
+  return -1;
+}
+
+/// A block has as many neighbouring columns as a unit has lanes, and its units share the reduced axes: every step reads
+/// whole sectors, and few columns keep all units busy. `threads`: of a block.
+Schedule tiledColumns(const View &view, int contiguous, int unroll, int threads) {
+  const int lanes = view.target->lanes, units = threads / lanes;
+  Builder b(view, "columns", units, lanes);
+  b.registerEdges();
+  std::vector<TreeNode> around, walk;
+  for (size_t g = 0; g < view.spatial.size(); ++g)
+    if (static_cast<int>(g) != contiguous)
+      around.push_back(Builder::loop(LoopKind::Block,
+                                     b.addSpatial("i" + std::to_string(g), {view.spatial[g]}), 1));
+  const AxisId x = b.addSpatial("x", {view.spatial[static_cast<size_t>(contiguous)]});
+  around.push_back(Builder::loop(LoopKind::Block, x, lanes));
+  for (size_t g = 0; g + 1 < view.reduction.size(); ++g)
+    walk.push_back(Builder::loop(LoopKind::Seq,
+                                 b.addReduction("r" + std::to_string(g), {view.reduction[g]}), 1));
+  const AxisId k = b.addReduction("k", {view.reduction.back()});
+  for (const TreeNode &loop : sharedByUnits(view, k, units, unroll))
+    walk.push_back(loop);
+  auto overLanes = [&](TreeNode leaf) {
+    return Builder::nest({Builder::loop(LoopKind::Lane, x, 1)}, {leaf});
+  };
+  b.schedule.tree = {Builder::nest(
+      around, {overLanes(Builder::leaf(LeafKind::Init, view.first)),
+               Builder::nest(walk, {overLanes(Builder::leaf(LeafKind::Compute, view.first))}),
+               Builder::leaf(LeafKind::Combine, view.first), overLanes(b.finishLeaf())})};
+  return b.schedule;
+}
+
+/// On a CPU: lanes along what lies side by side, not along the last axis, `turns` of which are stored as columns. A
+/// pool over an image [y, x, c] whose result lies as [c, y, x].
+Schedule turnedColumns(const View &view, int contiguous, int64_t turns) {
+  const int64_t lanes = view.target->lanes;
+  Builder b(view, "turned", 1, view.target->lanes);
+  b.registerEdges();
+  std::vector<TreeNode> around, walk;
+  for (size_t g = 0; g + 1 < view.spatial.size(); ++g)
+    if (static_cast<int>(g) != contiguous)
+      around.push_back(Builder::loop(LoopKind::Block,
+                                     b.addSpatial("i" + std::to_string(g), {view.spatial[g]}), 1));
+  const AxisId p = b.addSpatial("p", {view.spatial[static_cast<size_t>(contiguous)]}),
+               x = b.addSpatial("x", {view.spatial.back()});
+  constexpr int64_t kTilesAcross = 4, kTilesAlong = 16;
+  around.push_back(Builder::loop(LoopKind::Block, p, kTilesAcross * lanes));
+  around.push_back(Builder::loop(LoopKind::Block, x, kTilesAlong * turns));
+  around.push_back(Builder::loop(LoopKind::Seq, x, turns));
+  around.push_back(Builder::loop(LoopKind::Seq, p, lanes));
+  for (size_t g = 0; g < view.reduction.size(); ++g)
+    walk.push_back(Builder::loop(LoopKind::Seq,
+                                 b.addReduction("r" + std::to_string(g), {view.reduction[g]}), 1));
+  auto overTile = [&](TreeNode leaf) {
+    return Builder::nest(
+        {Builder::loop(LoopKind::Unroll, x, 1), Builder::loop(LoopKind::Lane, p, 1)}, {leaf});
+  };
+  b.schedule.tree = {Builder::nest(
+      around, {overTile(Builder::leaf(LeafKind::Init, view.first)),
+               Builder::nest(walk, {overTile(Builder::leaf(LeafKind::Compute, view.first))}),
+               overTile(b.finishLeaf())})};
+  return b.schedule;
+}
+
+/// Turns that registers hold, with those that leave no tile of the last axis cut; as many as lanes make a square.
+std::vector<int64_t> turnsOf(const View &view) {
+  const int64_t lanes = view.target->lanes;
+  std::vector<int64_t> turns = {lanes, lanes / 2};
+  const DimExpr extent = view.extent(view.spatial.back());
+  if (extent.isConst())
+    for (int64_t t = lanes - 1; t > lanes / 2; --t)
+      if (extent.constValue() % t == 0) {
+        turns.push_back(t);
+        break;
+      }
+  return turns;
+}
+
+int64_t outputsOf(const View &view) {
+  int64_t outputs = 1;
+  for (const std::vector<int> &group : view.spatial)
+    outputs = std::min(outputs * view.opt(group), int64_t{1} << 24);
+  return outputs;
+}
+
+/// Bytes of a row in shared memory; 0 where rows are long, of unknown length or not the only reduced axis.
+int64_t shortRowBytes(const View &view, const std::vector<ReadInfo> &reads) {
+  constexpr int64_t kLongest = 64;
+  if (view.target->kind == TargetKind::Cpu || view.reduction.size() != 1 || view.spatial.empty() ||
+      !view.extent(view.reduction.back()).isConst() || view.opt(view.reduction.back()) > kLongest)
+    return 0;
+  int64_t bytes = 0;
+  for (const ReadInfo &read : reads)
+    if (read.stride(view.reduction.back()) == 1 && !read.guarded)
+      bytes += (view.opt(view.reduction.back()) + 1) *
+               sizeInBytes(view.pattern->tensors[read.tensor].type);
+  return bytes;
+}
+
+} // namespace
+
+Candidates reductionCandidates(const View &view) {
+  Candidates out;
+  bool contiguousRow = false;
+  const std::vector<ReadInfo> reads = readInfos(view);
+  if (!view.reduction.empty())
+    for (const ReadInfo &read : reads)
+      contiguousRow = contiguousRow || read.stride(view.reduction.back()) == 1;
+  bool cpu = view.target->kind == TargetKind::Cpu;
+  if (contiguousRow && view.opt(view.reduction.back()) * 2 >= view.target->lanes) {
+    out.push_back(rowReduction(view, 4, false));
+    out.push_back(rowReduction(view, 1, false));
+    if (!cpu)
+      out.push_back(rowReduction(view, 1, true));
+    if (view.spatial.empty())
+      return out;
+  }
+  constexpr int64_t kSharedBytes = 32 * 1024;
+  // GPU: small blocks spread few outputs over more multiprocessors.
+  bool few = outputsOf(view) < 4096;
+  if (int64_t bytes = shortRowBytes(view, reads); bytes > 0)
+    for (int threads : {256, 64})
+      if (threads * bytes <= kSharedBytes && (threads == 256 || few))
+        out.push_back(shortRows(view, reads, threads));
+  if (const int g = cpu || view.reduction.empty() ? -1 : contiguousSpatial(view, reads); g >= 0)
+    for (int threads : {256, 1024})
+      for (int unroll : {1, 4})
+        if (view.opt(view.reduction.back()) * view.target->lanes >= threads) // all units have some
+          out.push_back(tiledColumns(view, g, unroll, threads));
+  if (const int g = cpu && !view.reduction.empty() ? contiguousSpatial(view, reads) : -1;
+      g >= 0 && g + 1 < static_cast<int>(view.spatial.size()) &&
+      view.opt(view.spatial[static_cast<size_t>(g)]) * 2 > view.target->lanes)
+    for (const int64_t turns : turnsOf(view))
+      out.push_back(turnedColumns(view, g, turns));
+  out.push_back(columnReduction(view, 1, 256));
+  if (cpu)
+    out.push_back(columnReduction(view, 4, 1));
+  else
+    out.push_back(few ? columnReduction(view, 1, 64) : columnReduction(view, 2, 256));
+  return out;
+}
+
+} // namespace fusec::tiling

@@ -1,0 +1,27 @@
+#pragma once
+#include "Tiling/candidates/ScheduleBuilder.h"
+
+#include <vector>
+
+namespace fusec::tiling {
+
+/// What the spatial groups of a contraction are to a register tile on a CPU (CpuContractions.cpp).
+struct Roles {
+  int lane = -1;           // group index
+  int row = -1;            // group index or -1
+  std::vector<int> blocks; // other spatial groups
+};
+
+Roles rolesOf(const View &view, const std::vector<ReadInfo> &reads);
+
+struct RegisterTile {
+  int64_t rows, vectors;
+};
+
+/// Tiles that fit the register file with accumulators, vector operands and one broadcast, or, where a window slides
+/// along rows, with the vectors that its taps share: best first by the time of one step of k over the whole M x N
+/// domain: fma and load ports, and waste at the edges.
+std::vector<RegisterTile> registerTiles(const View &view, const std::vector<ReadInfo> &reads,
+                                        const Roles &roles);
+
+} // namespace fusec::tiling

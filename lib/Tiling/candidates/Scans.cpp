@@ -1,0 +1,112 @@
+// Schedules of scans and scatters.
+//
+// A scan runs in one block, step after step; the equations of its body follow one another inside the step loop and
+// keep their values in the block's own memory where they fit. Or all blocks take each step together
+// (GridScans.cpp).
+#include "Tiling/candidates/LoopTemplates.h"
+#include "Tiling/verify/Flow.h"
+
+#include <algorithm>
+
+namespace fusec::tiling {
+
+namespace {
+
+Schedule scanSchedule(const ExprProgram &pattern, const Target &target, int64_t vectors,
+                      int units) {
+  const Equation &scan = *scanOf(pattern);
+  Schedule schedule;
+  schedule.name = "scan";
+  schedule.units = units;
+  schedule.lanes = target.lanes;
+  int64_t budget = target.sharedBytesPerBlock;
+  auto place = [&](TensorId tensor) {
+    if (std::any_of(schedule.edges.begin(), schedule.edges.end(),
+                    [&](const EdgeLevel &e) { return e.tensor == tensor; }))
+      return;
+    DimExpr elements = numElements(pattern.tensors[tensor].shape);
+    if (!elements.isConst())
+      return;
+    int64_t bytes = roundUp(elements.constValue() * sizeInBytes(pattern.tensors[tensor].type), 128);
+    if (bytes > budget)
+      return;
+    budget -= bytes;
+    schedule.edges.push_back({tensor, MemLevel::Shared});
+  };
+  for (const ScanCarry &carry : scan.carries)
+    place(carry.previous);
+  auto isStacked = [&](TensorId t) {
+    return std::any_of(scan.scanOutputs.begin(), scan.scanOutputs.end(),
+                       [&](const ScanOutput &o) { return o.perStep == t; });
+  };
+  for (const Equation &e : scan.scanBody)
+    for (TensorId t : e.outputs)
+      if (!isStacked(t))
+        place(t);
+  TreeNode step = Builder::loop(LoopKind::Seq, kStepAxis, 1);
+  for (size_t i = 0; i < scan.scanBody.size(); ++i) {
+    View view = makeView(pattern, target, static_cast<int>(i), -1);
+    Schedule piece;
+    if (scan.scanBody[i].kind == EquationKind::Map)
+      piece = mapPiece(view, units, 1);
+    else
+      piece = units == 1 ? columnsPiece(view, vectors) : rowsPiece(view, units);
+    for (TreeNode &node : appendPiece(schedule, std::move(piece), std::to_string(i)))
+      step.children.push_back(std::move(node));
+  }
+  step.children.push_back(Builder::leaf(LeafKind::Carry, 1));
+  schedule.tree = {Builder::leaf(LeafKind::Carry, 0), step, Builder::leaf(LeafKind::Carry, 2)};
+  return schedule;
+}
+
+} // namespace
+
+Candidates scanCandidates(const ExprProgram &pattern, const Target &target) {
+  const bool cpu = target.kind == TargetKind::Cpu;
+  Candidates out;
+  if (cpu)
+    out = {scanSchedule(pattern, target, 8, 1), scanSchedule(pattern, target, 4, 1)};
+  else
+    out = {scanSchedule(pattern, target, 1, 1024 / target.lanes),
+           scanSchedule(pattern, target, 1, 256 / target.lanes)};
+  for (Schedule &rounds : roundsCandidates(pattern, target))
+    out.push_back(std::move(rounds));
+  return out;
+}
+
+/// Axes that address a dimension of the output one to one cannot collide: they run in parallel. The others keep
+/// their order, so that duplicates are combined in index order.
+Candidates scatterCandidates(const View &view) {
+  const Equation &e = view.equation();
+  int lanes = view.target->lanes, units = view.target->kind == TargetKind::Cpu ? 1 : 256 / lanes;
+  Candidates out;
+  for (bool vectors : {true, false}) {
+    Builder b(view, vectors ? "scatter" : "scatter-rows", units, lanes);
+    std::vector<TreeNode> blocks, ordered, inner;
+    bool usedLanes = false;
+    for (size_t p = e.axes.size(); p-- > 0;) {
+      if (e.axes[p].extent.isConst(1))
+        continue;
+      AxisId axis = b.addSpatial("i" + std::to_string(p), {{static_cast<int>(p)}});
+      if (!hasOwnElements(e, static_cast<int>(p))) {
+        ordered.insert(ordered.begin(), Builder::loop(LoopKind::Seq, axis, 1));
+      } else if (vectors && !usedLanes) {
+        usedLanes = true;
+        blocks.insert(blocks.begin(), Builder::loop(LoopKind::Block, axis, int64_t{lanes} * units));
+        if (units > 1)
+          inner.push_back(Builder::loop(LoopKind::Unit, axis, lanes));
+        inner.push_back(Builder::loop(LoopKind::Lane, axis, 1));
+      } else {
+        blocks.insert(blocks.begin(), Builder::loop(LoopKind::Block, axis, 1));
+      }
+    }
+    blocks.insert(blocks.end(), ordered.begin(), ordered.end());
+    blocks.insert(blocks.end(), inner.begin(), inner.end());
+    TreeNode compute = Builder::leaf(LeafKind::Compute, view.first);
+    b.schedule.tree = {blocks.empty() ? compute : Builder::nest(blocks, {compute})};
+    out.push_back(b.schedule);
+  }
+  return out;
+}
+
+} // namespace fusec::tiling

@@ -1,0 +1,217 @@
+#include "Tiling/candidates/ScheduleBuilder.h"
+
+#include "Support/OptValues.h"
+
+#include <algorithm>
+
+namespace fusec::tiling {
+
+int64_t roundUp(int64_t value, int64_t multiple) {
+  return (value + multiple - 1) / multiple * multiple;
+}
+
+DimExpr View::extent(const std::vector<int> &group) const {
+  DimExpr product(1);
+  for (int position : group)
+    product = product * equation().axes[position].extent;
+  return product;
+}
+
+int64_t View::opt(const std::vector<int> &group) const {
+  const std::vector<int64_t> values = optValues(pattern->symbols);
+  constexpr int64_t kMost =
+      int64_t{1} << 24; // beyond it sizes no longer change a choice, and products stay small
+  return std::clamp<int64_t>(extent(group).evaluate(values).value_or(kMost), 1, kMost);
+}
+
+namespace {
+
+/// Axes that the equation uses other than in the addresses of its reads.
+uint64_t directAxes(const Equation &e) {
+  std::vector<NodeId> pending = rootsOf(e);
+  std::vector<bool> seen(e.body.nodes.size(), false);
+  uint64_t mask = 0;
+  while (!pending.empty()) {
+    NodeId id = pending.back();
+    pending.pop_back();
+    if (seen[id])
+      continue;
+    seen[id] = true;
+    const Scalar &node = e.body[id];
+    if (node.op == ScalarOp::Axis)
+      mask |= uint64_t{1} << node.index;
+    size_t count = node.op == ScalarOp::Read     ? 0
+                   : node.op == ScalarOp::ReadIf ? 2
+                                                 : node.args.size();
+    pending.insert(pending.end(), node.args.begin(), node.args.begin() + count);
+  }
+  return mask;
+}
+
+std::vector<std::vector<int>> mergeGroups(const std::vector<const Equation *> &equations,
+                                          const ExprProgram &pattern, int begin, int end,
+                                          const std::vector<int> &without) {
+  std::vector<std::vector<int>> groups;
+  for (int p = begin; p < end; ++p) {
+    if (equations[0]->axes[p].extent.isConst(1) ||
+        std::count(without.begin(), without.end(), p) != 0)
+      continue;
+    bool joins = !groups.empty() && groups.back().back() == p - 1;
+    for (const Equation *e : equations)
+      joins = joins && mergeable(*e, pattern, p - 1);
+    if (joins)
+      groups.back().push_back(p);
+    else
+      groups.push_back({p});
+  }
+  return groups;
+}
+
+} // namespace
+
+bool mergeable(const Equation &e, const ExprProgram &pattern, int p) {
+  uint64_t pair = uint64_t{3} << p;
+  if (directAxes(e) & pair)
+    return false;
+  for (NodeId read : readsOf(e)) {
+    if ((axisDependence(e.body, read) & pair) == 0)
+      continue;
+    std::optional<FlatAccess> access = flatAccess(e, read, pattern);
+    if (!access || access->stride[p] != access->stride[p + 1] * e.axes[p + 1].extent)
+      return false;
+  }
+  return true;
+}
+
+View makeView(const ExprProgram &pattern, const Target &target, int first, int finish,
+              const std::vector<int> &without) {
+  View view{&pattern, &target, scheduledEquations(pattern), first, finish, {}, {}};
+  std::vector<const Equation *> both = {view.equations[first]};
+  if (finish >= 0)
+    both.push_back(view.equations[finish]);
+  const Equation &e = view.equation();
+  view.spatial = mergeGroups(both, pattern, 0, e.numSpatial, without);
+  view.reduction = mergeGroups({&e}, pattern, e.numSpatial, static_cast<int>(e.axes.size()), {});
+  return view;
+}
+
+bool ReadInfo::dependsOn(const std::vector<int> &group) const {
+  return std::any_of(group.begin(), group.end(), [&](int p) { return axes >> p & 1; });
+}
+
+std::optional<int64_t> ReadInfo::stride(const std::vector<int> &group) const {
+  if (!access || !access->stride[group.back()].isConst())
+    return std::nullopt;
+  return access->stride[group.back()].constValue();
+}
+
+std::vector<ReadInfo> readInfos(const View &view) {
+  const Equation &e = view.equation();
+  std::vector<ReadInfo> infos;
+  for (NodeId id : readsOf(e)) {
+    const Scalar &node = e.body[id];
+    ReadInfo info;
+    info.ordinal = static_cast<int>(infos.size());
+    info.node = id;
+    info.tensor = node.index;
+    info.elementBytes = sizeInBytes(view.pattern->tensors[node.index].type);
+    info.guarded = node.op == ScalarOp::ReadIf;
+    info.constant = view.pattern->tensors[node.index].kind == TensorKind::Constant;
+    info.axes = axisDependence(e.body, id);
+    info.access = flatAccess(e, id, *view.pattern);
+    infos.push_back(std::move(info));
+  }
+  return infos;
+}
+
+Builder::Builder(const View &view, std::string name, int units, int lanes) : view(view) {
+  schedule.name = std::move(name);
+  schedule.units = units;
+  schedule.lanes = lanes;
+}
+
+static ScheduleAxis makeAxis(const View &view, const std::string &name, bool reduction,
+                             const std::vector<std::vector<int>> &groups) {
+  ScheduleAxis axis;
+  axis.name = name;
+  axis.extent = DimExpr(1);
+  AxisUse use{reduction, {}, {view.first}};
+  if (!reduction && view.finish >= 0)
+    use.equations.push_back(view.finish);
+  for (const std::vector<int> &group : groups) {
+    use.positions.insert(use.positions.end(), group.begin(), group.end());
+    axis.extent = axis.extent * view.extent(group);
+  }
+  axis.uses = {std::move(use)};
+  return axis;
+}
+
+AxisId Builder::addSpatial(const std::string &name, std::vector<std::vector<int>> groups) {
+  schedule.axes.push_back(makeAxis(view, name, false, groups));
+  return static_cast<AxisId>(schedule.axes.size() - 1);
+}
+
+AxisId Builder::addReduction(const std::string &name, std::vector<std::vector<int>> groups) {
+  schedule.axes.push_back(makeAxis(view, name, true, groups));
+  return static_cast<AxisId>(schedule.axes.size() - 1);
+}
+
+TreeNode Builder::loop(LoopKind kind, AxisId axis, int64_t step) {
+  TreeNode node;
+  node.loop = kind;
+  node.axis = axis;
+  node.step = step;
+  return node;
+}
+
+TreeNode Builder::leaf(LeafKind kind, int target, int rank) {
+  TreeNode node;
+  node.isLoop = false;
+  node.leaf = kind;
+  node.target = target;
+  node.rank = rank;
+  return node;
+}
+
+TreeNode Builder::nest(std::vector<TreeNode> loops, std::vector<TreeNode> children) {
+  for (size_t i = loops.size(); i-- > 0;) {
+    loops[i].children = std::move(children);
+    children.clear();
+    children.push_back(std::move(loops[i]));
+  }
+  return std::move(children[0]);
+}
+
+TreeNode Builder::overTile(AxisId m, AxisId n, TreeNode leaf) const {
+  std::vector<TreeNode> loops;
+  if (m >= 0)
+    loops.push_back(loop(LoopKind::Unroll, m, 1));
+  loops.push_back(loop(LoopKind::Unroll, n, schedule.lanes));
+  loops.push_back(loop(LoopKind::Lane, n, 1));
+  return nest(loops, {std::move(leaf)});
+}
+
+TreeNode Builder::finishLeaf() const {
+  return view.finish >= 0 ? leaf(LeafKind::Compute, view.finish)
+                          : leaf(LeafKind::Store, view.first);
+}
+
+void Builder::registerEdges() {
+  if (view.finish >= 0 &&
+      view.pattern->tensors[view.equation().outputs[0]].kind == TensorKind::Temp)
+    schedule.edges.push_back({view.equation().outputs[0], MemLevel::Register});
+}
+
+int Builder::stage(const ReadInfo &read, std::vector<LayoutDigit> digits, int64_t pad) {
+  Operand operand;
+  operand.name = "s" + std::to_string(schedule.operands.size());
+  operand.equation = view.first;
+  operand.read = read.ordinal;
+  operand.level = MemLevel::Shared;
+  operand.digits = std::move(digits);
+  operand.padElements = pad;
+  schedule.operands.push_back(std::move(operand));
+  return static_cast<int>(schedule.operands.size() - 1);
+}
+
+} // namespace fusec::tiling

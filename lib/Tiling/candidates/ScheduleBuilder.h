@@ -1,0 +1,104 @@
+#pragma once
+// Pieces from which the generators of candidate schedules are put together. Internal to Tiling.
+#include "Target/Target.h"
+#include "Tiling/schedule/FlatAccess.h"
+#include "Tiling/schedule/Schedule.h"
+
+namespace fusec {
+class WorkMeter;
+}
+
+namespace fusec::tiling {
+
+/// The pattern as the generators see it: one equation (or a reduction and the map that finishes it), its axes
+/// merged where all addresses allow, axes of extent 1 dropped.
+struct View {
+  const ExprProgram *pattern;
+  const Target *target;
+  std::vector<const Equation *> equations;
+  int first = 0;                           // the equation that is tiled: index into `equations`
+  int finish = -1;                         // the map after a reduction, or -1
+  std::vector<std::vector<int>> spatial;   // merged groups of axis positions, outermost first
+  std::vector<std::vector<int>> reduction; // of `first`
+
+  const Equation &equation() const { return *equations[first]; }
+  DimExpr extent(const std::vector<int> &group) const;
+  /// Extent at the symbols' opt values.
+  int64_t opt(const std::vector<int> &group) const;
+};
+/// Groups of `first` (and `finish`): see View. The axis positions in `without` are in no group: loops of the caller's
+/// run over them.
+View makeView(const ExprProgram &pattern, const Target &target, int first, int finish,
+              const std::vector<int> &without = {});
+
+/// One read of the tiled equation.
+struct ReadInfo {
+  int ordinal;
+  NodeId node;
+  TensorId tensor;
+  int64_t elementBytes;
+  bool guarded;  // ReadIf
+  bool constant; // of a Constant tensor
+  uint64_t axes; // axis positions it depends on
+  std::optional<FlatAccess> access;
+  bool dependsOn(const std::vector<int> &group) const;
+  /// Element stride of the group's fastest axis; nullopt when unknown or symbolic.
+  std::optional<int64_t> stride(const std::vector<int> &group) const;
+};
+std::vector<ReadInfo> readInfos(const View &view);
+
+/// Schedule under construction.
+class Builder {
+public:
+  Builder(const View &view, std::string name, int units, int lanes);
+  Schedule schedule;
+  const View &view;
+
+  AxisId addSpatial(const std::string &name, std::vector<std::vector<int>> groups);
+  AxisId addReduction(const std::string &name, std::vector<std::vector<int>> groups);
+
+  /// Axis positions of the tiled equation that `axis` stands for.
+  const std::vector<int> &positionsOf(AxisId axis) const {
+    return schedule.axes[axis].in(view.first)->positions;
+  }
+
+  static TreeNode loop(LoopKind kind, AxisId axis, int64_t step);
+  static TreeNode leaf(LeafKind kind, int target, int rank = 0);
+  /// loops[0] outermost around `children`.
+  static TreeNode nest(std::vector<TreeNode> loops, std::vector<TreeNode> children);
+  /// The leaf for each element of a thread's tile: rows along `m` (-1: one) of vectors along `n`.
+  TreeNode overTile(AxisId m, AxisId n, TreeNode leaf) const;
+  /// Leaf that ends the pattern: Compute of the finishing map, else Store of the reduction.
+  TreeNode finishLeaf() const;
+  /// Level entries of the pattern's internal edges (Register).
+  void registerEdges();
+  /// Adds a Shared operand over the given axes and returns its index.
+  int stage(const ReadInfo &read, std::vector<LayoutDigit> digits, int64_t pad);
+};
+
+/// True if neighbouring axes p and p+1 can be walked as one in every read of the equation.
+bool mergeable(const Equation &e, const ExprProgram &pattern, int p);
+int64_t roundUp(int64_t value, int64_t multiple);
+
+using Candidates = std::vector<Schedule>;
+/// Schedules of the pattern as it is, packs apart. `meter`: of the pattern.
+Candidates plainCandidates(const ExprProgram &pattern, const Target &target,
+                           const WorkMeter &meter);
+Candidates mapCandidates(const View &view);
+Candidates reductionCandidates(const View &view);
+Candidates cpuContractionCandidates(const View &view);
+/// `leastDepth`: steps of k between two barriers, at least.
+Candidates gpuContractionCandidates(const View &view, int64_t leastDepth = 1);
+Candidates scanCandidates(const ExprProgram &pattern, const Target &target);
+/// None where an equation of a step cannot be spread over blocks.
+Candidates roundsCandidates(const ExprProgram &pattern, const Target &target);
+Candidates scatterCandidates(const View &view);
+Candidates topKCandidates(const View &view);
+/// For a contraction and reductions of its rows that share its walk; none for others.
+Candidates sharedWalkCandidates(const ExprProgram &pattern, const Target &target);
+/// None where an equation is neither a map nor a reduction, or has no elements, or (on a GPU, without common rows) more
+/// outputs than one block is for.
+Candidates stitchCandidates(const ExprProgram &pattern, const Target &target,
+                            const WorkMeter &meter);
+
+} // namespace fusec::tiling

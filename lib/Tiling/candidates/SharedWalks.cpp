@@ -1,0 +1,223 @@
+// Schedules of a contraction whose walk over k also serves reductions of its rows (Expr/SharedWalk.h). The tree is
+// that of the contraction alone; a row's reduction has its lanes along k: one of its steps takes as many terms as there
+// are lanes. RMSNorm's sum of squares e0 in a tile of y = x w with e2 = e1 rsqrt(e0), on a GPU
+//
+//   unit m:1 { unroll m:1 { init e0 } unroll m:1 { .. init e1 } }
+//   seq k:32 { stage s0 stage s1
+//     unit m:1 { unroll m:1 { lane k:1 { compute e0 } }
+//       seq k:1 { unroll m:1 { .. compute e1 } } } }
+//   unit m:1 { unroll m:1 { combine e0 } unroll m:1 { .. compute e2 } }
+//
+// and on a CPU, where the sums would take registers from the tile and the rows stay in the caches, in front of it:
+//
+//   unroll m:1 { init e0 } unroll m:1 { .. init e1 }
+//   seq k:16 { unroll m:1 { unroll k:8 { lane k:1 { compute e0 } } } }
+//   seq k:1 { unroll m:1 { .. compute e1 } }
+//   unroll m:1 { combine e0 } unroll m:1 { .. compute e2 }
+//
+// What the columns share of the terms (transforms/SharedFactor.cpp) is made in front of each of a GPU's steps:
+//
+//   seq k:32 { stage s0 unit m:1 { unroll m:1 { lane k:1 { compute e1 } } } unit m:1 { .. } }
+//
+// Every tile of columns sums its rows again: what pays where few of them share a row, or where the contraction waits
+// for memory.
+#include "Expr/SharedWalk.h"
+#include "Expr/transforms/Profile.h"
+#include "Tiling/candidates/ScheduleBuilder.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+namespace fusec::tiling {
+
+namespace {
+
+bool holds(const TreeNode &node, LeafKind leaf, int target) {
+  if (!node.isLoop)
+    return node.leaf == leaf && node.target == target;
+  return std::any_of(node.children.begin(), node.children.end(),
+                     [&](const TreeNode &child) { return holds(child, leaf, target); });
+}
+
+bool isTile(const TreeNode &node) {
+  return !node.isLoop || node.loop == LoopKind::Unroll || node.loop == LoopKind::Lane;
+}
+
+/// Adds one of the walk's other equations to the contraction's schedule.
+class Joining {
+public:
+  Joining(const View &view, const SharedWalk &walk, int own, Schedule &schedule)
+      : equations(view.equations), walk(walk), own(own), schedule(schedule), target(*view.target),
+        isCpu(target.kind == TargetKind::Cpu), isFactor(own == walk.factor) {}
+
+  /// False where the contraction's loops take some of its axes together with columns, or lanes along them, or have no
+  /// place for it.
+  bool join() {
+    schedule.edges.push_back(
+        {equations[own]->outputs[0], isFactor ? MemLevel::Shared : MemLevel::Register});
+    if (!addAxes() || !findLoops(schedule.tree))
+      return false;
+    schedule.tree = withOwn(schedule.tree, nullptr);
+    return placed;
+  }
+
+private:
+  /// Its axis in place of the contraction's; -1: none.
+  int axisFor(int position) const {
+    const Equation &e = *equations[own], &contraction = *equations[walk.contraction];
+    if (isFactor) {
+      auto place = std::find(walk.factorAxes.begin(), walk.factorAxes.end(), position);
+      return place == walk.factorAxes.end() ? -1
+                                            : static_cast<int>(place - walk.factorAxes.begin());
+    }
+    if (position >= contraction.numSpatial)
+      return position - contraction.numSpatial + e.numSpatial;
+    return position < e.numSpatial && !e.axes[position].extent.isConst(1) ? position : -1;
+  }
+
+  bool addAxes() {
+    for (ScheduleAxis &axis : schedule.axes) {
+      const AxisUse *use = axis.in(walk.contraction);
+      if (!use)
+        continue;
+      AxisUse mine{use->reduction && !isFactor, {}, {own}};
+      for (int position : use->positions)
+        if (const int p = axisFor(position); p >= 0)
+          mine.positions.push_back(p);
+      if (mine.positions.empty())
+        continue;
+      if (mine.positions.size() != use->positions.size())
+        return false;
+      auto same = std::find_if(axis.uses.begin(), axis.uses.end(), [&](const AxisUse &u) {
+        return u.reduction == mine.reduction && u.positions == mine.positions;
+      });
+      if (same == axis.uses.end())
+        axis.uses.push_back(std::move(mine));
+      else
+        same->equations.push_back(own);
+    }
+    return true;
+  }
+
+  bool isReduced(const TreeNode &node) const {
+    return node.isLoop && schedule.axes[node.axis].in(walk.contraction)->reduction;
+  }
+  bool isOwn(const TreeNode &node) const { return schedule.axes[node.axis].in(own) != nullptr; }
+
+  /// The loops of the register tile that are its own, and the reduced ones.
+  bool findLoops(const std::vector<TreeNode> &nodes) {
+    for (const TreeNode &node : nodes) {
+      if (!node.isLoop)
+        continue;
+      if (isReduced(node) && node.loop == LoopKind::Seq && holdsCompute(node))
+        reduced.push_back(&node);
+      if (!isReduced(node) && isTile(node) && isOwn(node) && holdsInit(node)) {
+        if (node.loop == LoopKind::Lane)
+          return false;
+        tile.push_back(Builder::loop(node.loop, node.axis, node.step));
+        rowsOfTile *= std::max<int64_t>(1, stepAround[node.axis] / node.step);
+      }
+      stepAround[node.axis] = node.step;
+      if (!findLoops(node.children))
+        return false;
+    }
+    return true;
+  }
+
+  bool holdsInit(const TreeNode &node) const {
+    return holds(node, LeafKind::Init, walk.contraction);
+  }
+  bool holdsCompute(const TreeNode &node) const {
+    return holds(node, LeafKind::Compute, walk.contraction);
+  }
+
+  TreeNode overTile(TreeNode inner) const {
+    return tile.empty() ? inner : Builder::nest(tile, {std::move(inner)});
+  }
+
+  /// `step`: the loop around over as many steps of k as there are lanes.
+  std::vector<TreeNode> withOwn(const std::vector<TreeNode> &nodes, const TreeNode *step) {
+    std::vector<TreeNode> out;
+    for (const TreeNode &node : nodes) {
+      if (isTile(node)) {
+        if (!isFactor && holdsInit(node))
+          out.push_back(overTile(Builder::leaf(LeafKind::Init, own)));
+        if (!isFactor && holds(node, LeafKind::Compute, walk.finish))
+          out.push_back(overTile(Builder::leaf(LeafKind::Combine, own)));
+        out.push_back(node);
+        continue;
+      }
+      const bool reduces = isReduced(node) && holdsCompute(node);
+      if (isFactor && step && node.loop == LoopKind::Unit && isOwn(node))
+        out.push_back(Builder::nest({Builder::loop(node.loop, node.axis, node.step)},
+                                    {overTile(overLanes(step->axis))}));
+      else if (!isFactor && reduces && !placed && isCpu)
+        out.push_back(ownWalk());
+      else if (!isFactor && reduces && !placed && step)
+        out.push_back(overTile(overLanes(node.axis)));
+      TreeNode with = node;
+      with.children = withOwn(node.children, reduces && node.step == schedule.lanes ? &node : step);
+      out.push_back(std::move(with));
+    }
+    return out;
+  }
+
+  TreeNode overLanes(AxisId k) {
+    placed = true;
+    return Builder::nest({Builder::loop(LoopKind::Lane, k, 1)},
+                         {Builder::leaf(LeafKind::Compute, own)});
+  }
+
+  /// In front of the contraction's loops over k, along the innermost of them.
+  TreeNode ownWalk() {
+    std::vector<TreeNode> loops;
+    for (const TreeNode *loop : reduced)
+      if (loop != reduced.back())
+        loops.push_back(Builder::loop(LoopKind::Seq, loop->axis, 1));
+    const AxisId k = reduced.back()->axis;
+    // Sums that wait for their last terms, as many side by side as the ports take meanwhile.
+    const int64_t sums = int64_t{target.core.fmaCycles} * target.core.fmaPorts;
+    const int64_t vectors = (sums + rowsOfTile - 1) / rowsOfTile;
+    loops.push_back(Builder::loop(LoopKind::Seq, k, vectors * schedule.lanes));
+    loops.insert(loops.end(), tile.begin(), tile.end());
+    loops.push_back(Builder::loop(LoopKind::Unroll, k, schedule.lanes));
+    return Builder::nest(loops, {overLanes(k)});
+  }
+
+  const std::vector<const Equation *> &equations;
+  const SharedWalk &walk;
+  const int own;
+  Schedule &schedule;
+  const Target &target;
+  const bool isCpu, isFactor;
+  std::vector<TreeNode> tile;
+  int64_t rowsOfTile = 1;
+  std::map<AxisId, int64_t> stepAround;  // of the loops met so far
+  std::vector<const TreeNode *> reduced; // outermost first
+  bool placed = false;
+};
+
+} // namespace
+
+Candidates sharedWalkCandidates(const ExprProgram &pattern, const Target &target) {
+  const std::optional<SharedWalk> walk = sharedWalk(scheduledEquations(pattern));
+  if (!walk)
+    return {};
+  const View view = makeView(pattern, target, walk->contraction, walk->finish);
+  if (!sharesFactor(view.equation()))
+    return {};
+  std::vector<int> others = walk->rows;
+  if (walk->factor >= 0)
+    others.push_back(walk->factor);
+  Candidates out;
+  for (Schedule &schedule : target.kind == TargetKind::Cpu
+                                ? cpuContractionCandidates(view)
+                                : gpuContractionCandidates(view, target.lanes))
+    if (std::all_of(others.begin(), others.end(),
+                    [&](int own) { return Joining(view, *walk, own, schedule).join(); }))
+      out.push_back(std::move(schedule));
+  return out;
+}
+
+} // namespace fusec::tiling

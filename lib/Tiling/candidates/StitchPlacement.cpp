@@ -1,0 +1,68 @@
+#include "Tiling/candidates/StitchPlacement.h"
+
+#include "Tiling/candidates/ScheduleBuilder.h"
+
+#include <algorithm>
+
+namespace fusec::tiling {
+
+StitchLevels::StitchLevels(const ExprProgram &pattern)
+    : pattern(pattern), equations(scheduledEquations(pattern)) {
+  for (const Equation *e : equations) {
+    std::vector<TensorId> &own = reads.emplace_back();
+    for (NodeId read : readsOf(*e))
+      own.push_back(e->body[read].index);
+  }
+}
+
+void StitchLevels::place(const Nest &nest, size_t i, Schedule &schedule) {
+  const Equation &e = *equations[nest.equations[i]];
+  std::vector<int> inner;
+  for (int p : nest.dims[i])
+    if (p < e.numSpatial)
+      inner.push_back(p);
+  for (TensorId t : e.outputs) {
+    MemLevel &level = levels[t] = MemLevel::Global;
+    if (pattern.tensors[t].kind != TensorKind::Temp || !isRead(t))
+      continue;
+    const bool registers = e.outputs.size() == 1 || !e.states.empty();
+    if (registers && (inner.empty() || staysIn(nest, t))) {
+      level = MemLevel::Register;
+    } else {
+      DimExpr elements(1);
+      for (int p : inner)
+        elements = elements * e.axes[p].extent;
+      int64_t bytes =
+          elements.isConst()
+              ? roundUp(elements.constValue() * sizeInBytes(pattern.tensors[t].type), 128)
+              : INT64_MAX;
+      if (bytes > sharedLeft)
+        continue;
+      sharedLeft -= bytes;
+      level = MemLevel::Shared;
+    }
+    schedule.edges.push_back({t, level});
+  }
+}
+
+/// True if no equation outside of the nest reads the tensor.
+bool StitchLevels::staysIn(const Nest &nest, TensorId t) const {
+  for (size_t e = 0; e < equations.size(); ++e)
+    if (readsTensor(e, t) &&
+        std::count(nest.equations.begin(), nest.equations.end(), static_cast<int>(e)) == 0)
+      return false;
+  return true;
+}
+
+bool StitchLevels::isRead(TensorId t) const {
+  for (size_t e = 0; e < equations.size(); ++e)
+    if (readsTensor(e, t))
+      return true;
+  return false;
+}
+
+bool StitchLevels::readsTensor(size_t e, TensorId t) const {
+  return std::find(reads[e].begin(), reads[e].end(), t) != reads[e].end();
+}
+
+} // namespace fusec::tiling

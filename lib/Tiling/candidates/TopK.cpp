@@ -1,0 +1,169 @@
+// Schedules of topk, and what they cost: selection takes k passes over a row, sorting log^2 of its length.
+#include "Tiling/schedule/TopK.h"
+#include "Expr/SortKey.h"
+#include "Support/OptValues.h"
+#include "Tiling/candidates/ScheduleBuilder.h"
+
+#include <cmath>
+
+namespace fusec::tiling {
+
+namespace {
+
+/// Axes of a schedule of topk. A row is a point of all spatial axes but the last one.
+struct TopKAxes {
+  AxisId row = -1; // -1: the operand has one row
+  AxisId place, searched;
+};
+
+TopKAxes addAxes(Builder &b) {
+  const Equation &e = b.view.equation();
+  TopKAxes axes;
+  std::vector<int> rows;
+  for (int p = 0; p + 1 < e.numSpatial; ++p)
+    rows.push_back(p);
+  if (!rows.empty())
+    axes.row = b.addSpatial("row", {rows});
+  axes.place = b.addSpatial("place", {{e.numSpatial - 1}});
+  axes.searched = b.addReduction("j", {{e.numSpatial}});
+  // An output that nobody reads takes no memory.
+  for (TensorId t : e.outputs)
+    if (b.view.pattern->tensors[t].kind == TensorKind::Temp)
+      b.schedule.edges.push_back({t, MemLevel::Register});
+  return axes;
+}
+
+/// On a CPU a block takes enough rows to be worth its start.
+std::vector<TreeNode> overRows(const TopKAxes &axes, std::vector<TreeNode> loops,
+                               std::vector<TreeNode> row) {
+  return axes.row < 0 ? row : std::vector<TreeNode>{Builder::nest(std::move(loops), row)};
+}
+
+std::vector<TreeNode> rowLoops(const TopKAxes &axes, const Target &target, int64_t workOfRow) {
+  if (target.kind != TargetKind::Cpu)
+    return {Builder::loop(LoopKind::Block, axes.row, 1)};
+  int64_t rows =
+      std::max<int64_t>(1, target.core.elementsPerBlock / std::max<int64_t>(1, workOfRow));
+  return {Builder::loop(LoopKind::Block, axes.row, rows),
+          Builder::loop(LoopKind::Seq, axes.row, 1)};
+}
+
+/// Lanes walk the row; a unit takes a row, or the whole block does.
+Schedule selection(const View &view, bool wholeBlock) {
+  const Target &target = *view.target;
+  const Equation &e = view.equation();
+  bool unitARow = target.kind != TargetKind::Cpu && !wholeBlock && e.numSpatial > 1;
+  int lanes = target.lanes, units = unitARow || wholeBlock ? 256 / lanes : 1;
+  Builder b(view, wholeBlock ? "select-block" : "select", units, lanes);
+  TopKAxes axes = addAxes(b);
+  std::vector<TreeNode> search;
+  if (wholeBlock)
+    search = {Builder::loop(LoopKind::Seq, axes.searched, int64_t{units} * lanes),
+              Builder::loop(LoopKind::Unit, axes.searched, lanes)};
+  else
+    search = {Builder::loop(LoopKind::Seq, axes.searched, lanes)};
+  search.push_back(Builder::loop(LoopKind::Lane, axes.searched, 1));
+  TreeNode pass = Builder::nest(
+      {Builder::loop(LoopKind::Seq, axes.place, 1)},
+      {Builder::leaf(LeafKind::Init, view.first),
+       Builder::nest(search, {Builder::leaf(LeafKind::Compute, view.first)}),
+       Builder::leaf(LeafKind::Combine, view.first), Builder::leaf(LeafKind::Store, view.first)});
+  std::vector<TreeNode> loops;
+  if (unitARow)
+    loops = {Builder::loop(LoopKind::Block, axes.row, units),
+             Builder::loop(LoopKind::Unit, axes.row, 1)};
+  else
+    loops = rowLoops(axes, target, view.opt({e.numSpatial}) * view.opt({e.numSpatial - 1}));
+  b.schedule.tree = overRows(axes, loops, {pass});
+  return b.schedule;
+}
+
+Schedule sorting(const View &view, int64_t padded) {
+  const Target &target = *view.target;
+  int lanes = target.lanes, units = 1;
+  if (target.kind != TargetKind::Cpu)
+    units = static_cast<int>(
+        std::clamp<int64_t>(padded / 2 / lanes, 1, std::min(target.maxUnits, 512 / lanes)));
+  Builder b(view, "sort", units, lanes);
+  TopKAxes axes = addAxes(b);
+  b.schedule.tree = overRows(
+      axes, rowLoops(axes, target, padded * 16),
+      {Builder::leaf(LeafKind::Sort, view.first), Builder::leaf(LeafKind::Store, view.first)});
+  return b.schedule;
+}
+
+int64_t scratchBytes(const Equation &e, const ExprProgram &pattern, int64_t padded) {
+  DType key = sortKeyType(pattern.tensors[e.opaqueInputs[0]].type);
+  return padded * (sizeInBytes(key) + sizeInBytes(DType::I32));
+}
+
+} // namespace
+
+Candidates topKCandidates(const View &view) {
+  const Equation &e = view.equation();
+  Candidates out = {selection(view, false)};
+  if (view.target->kind != TargetKind::Cpu)
+    out.push_back(selection(view, true));
+  std::optional<int64_t> padded = paddedLength(e.axes[e.numSpatial].extent, view.pattern->symbols);
+  if (padded && scratchBytes(e, *view.pattern, *padded) <= view.target->sharedBytesPerBlock)
+    out.push_back(sorting(view, *padded));
+  return out;
+}
+
+void addTopKWork(const Schedule &schedule, const ExprProgram &pattern, const TreeNode &leaf,
+                 const std::vector<const TreeNode *> &loops, double times, bool cpu,
+                 cost::Counts &counts) {
+  const Equation &e = *scheduledEquations(pattern)[leaf.target];
+  double words = double(sizeInBytes(sortKeyType(pattern.tensors[e.opaqueInputs[0]].type))) / 4;
+  double width = double(schedule.units) * schedule.lanes;
+  bool selects = std::any_of(loops.begin(), loops.end(), [&](const TreeNode *loop) {
+    const AxisUse *use = schedule.axes[loop->axis].in(leaf.target);
+    return use && use->positions.back() == e.numSpatial - 1;
+  });
+  switch (leaf.leaf) {
+  case LeafKind::Compute: // a key takes about 8 operations, the comparisons with two pairs as many
+    counts.vectorOps += times * 16 * words;
+    counts.vectorLoads += times;
+    return;
+  case LeafKind::Combine: {
+    counts.vectorOps += times * 10 * words * std::log2(schedule.lanes);
+    bool overUnits = schedule.units > 1 &&
+                     std::none_of(loops.begin(), loops.end(),
+                                  [](const TreeNode *l) { return l->loop == LoopKind::Unit; });
+    if (overUnits) {
+      counts.vectorOps += times * 6 * words * schedule.units;
+      counts.barriers += times * 2;
+    }
+    return;
+  }
+  case LeafKind::Sort: {
+    int64_t padded = *paddedLength(e.axes[e.numSpatial].extent, pattern.symbols);
+    counts.unitsPerBlock = std::max(counts.unitsPerBlock, double(schedule.units));
+    counts.vectorOps += times * std::ceil(double(padded) / width) * 10 * words;
+    counts.barriers += times;
+    double perRound = times * std::ceil(double(padded) / 2 / width);
+    for (int64_t size = 2; size <= padded; size *= 2)
+      for (int64_t distance = size / 2; distance > 0; distance /= 2) {
+        // Two pairs are loaded and stored. On a CPU the lanes' places are neighbours where the distance is wide
+        // enough, but for the upper ones of a round of mirrored places.
+        bool near = cpu && distance < schedule.lanes, mirrored = cpu && distance == size / 2;
+        double alone = near ? 8 : mirrored ? 4 : 0;
+        counts.vectorOps += perRound * 8 * words;
+        counts.vectorLoads += perRound * (8 - alone) * words;
+        counts.gathers += perRound * alone * schedule.lanes;
+        counts.barriers += times;
+      }
+    return;
+  }
+  case LeafKind::Store: {
+    const std::vector<int64_t> symbols = optValues(pattern.symbols);
+    double k = selects ? 1 : double(e.axes[e.numSpatial - 1].extent.evaluate(symbols).value_or(1));
+    counts.vectorLoads += times * std::ceil(k / width) * 3;
+    counts.gathers += times * std::min(width, k);
+    return;
+  }
+  default: counts.vectorOps += times * 4; return;
+  }
+}
+
+} // namespace fusec::tiling

@@ -1,0 +1,363 @@
+// Every list of statements is walked once, as in Gir/Syncs.cpp: its summary says which accesses can be reached from its
+// start without a barrier, which reach its end, and whether a path without one leads through. Partial results that
+// units exchange are taken to lie at one place. Which other buffers will share bytes, so that one more barrier stands
+// between their uses, is not known before the kernel is made: of kernels with such buffers this is the least there are.
+#include "Tiling/counts/BarrierCount.h"
+
+#include "Tiling/schedule/LiveReads.h"
+#include "Tiling/schedule/ReadReuse.h"
+#include "Tiling/schedule/Statements.h"
+
+#include <algorithm>
+#include <set>
+
+namespace fusec::tiling {
+
+namespace {
+
+/// A tensor, partial results that units exchange, or (from -2 downwards) the buffer of a staged operand.
+using Place = int;
+constexpr Place kPartials = -1;
+Place placeOf(size_t operand) { return -2 - static_cast<Place>(operand); }
+
+struct Access {
+  Place place;
+  bool write;
+  const TreeNode
+      *run; // the loop over units around it (over lanes in blocks of one unit); null: none
+  bool own; // the element's index names the thread
+  const TreeNode *statement;
+};
+
+struct Summary {
+  std::vector<Access> head, tail;
+  bool passes = true;
+};
+
+class Barriers {
+public:
+  Barriers(const Schedule &schedule, const std::vector<TreeNode> &nodes, const ExprProgram &pattern,
+           const std::vector<EquationFacts> &facts, const std::map<const TreeNode *, double> &trips)
+      : schedule(schedule), nodes(nodes), pattern(pattern), facts(facts), scan(scanOf(pattern)),
+        trips(trips) {
+    for (const EquationFacts &of : facts)
+      made.insert(of.equation.outputs.begin(), of.equation.outputs.end());
+    for (size_t c = 0; scan && c < scan->carries.size(); ++c)
+      made.insert(scan->carries[c].previous);
+    addStored(nodes, stored);
+    findScopes(nodes);
+  }
+
+  double run() {
+    list(nodes, 1);
+    return count;
+  }
+
+private:
+  void findScopes(const std::vector<TreeNode> &level) {
+    for (const TreeNode &node : level) {
+      if (node.isLoop) {
+        path.push_back(&node);
+        findScopes(node.children);
+        path.pop_back();
+      } else if (node.leaf == LeafKind::Compute || node.leaf == LeafKind::Store) {
+        const EquationFacts &known = facts[static_cast<size_t>(node.target)];
+        for (TensorId t : known.equation.outputs)
+          narrowScope(t);
+        for (NodeId read : known.reads)
+          narrowScope(known.equation.body[read].index);
+      }
+    }
+  }
+
+  void narrowScope(TensorId t) {
+    if (scan || levelOf(schedule, t) != MemLevel::Shared)
+      return;
+    std::vector<const TreeNode *> &scope = scopes.try_emplace(t, path).first->second;
+    scope.resize(static_cast<size_t>(
+        std::mismatch(scope.begin(), scope.end(), path.begin(), path.end()).first - scope.begin()));
+  }
+
+  /// All of the tensor that there is in memory at a time has one element along that axis of an equation.
+  bool isOne(TensorId t, int equation, int position) const {
+    const auto scope = scopes.find(t);
+    if (scope == scopes.end())
+      return false;
+    for (const TreeNode *loop : scope->second) {
+      if (loop->loop == LoopKind::Unit || loop->loop == LoopKind::Lane)
+        return false;
+      const AxisUse *use = schedule.axes[static_cast<size_t>(loop->axis)].in(equation);
+      if (loop->step == 1 && use &&
+          std::count(use->positions.begin(), use->positions.end(), position) != 0)
+        return true;
+    }
+    return false;
+  }
+
+  bool conflict(const Access &a, const Access &b, bool otherIteration) const {
+    if (a.place != b.place || (!a.write && !b.write))
+      return false;
+    // An element of device memory is stored once, and no statement overwrites what it has stored.
+    if (a.write && b.write &&
+        (a.statement == b.statement ||
+         (a.place >= 0 && levelOf(schedule, a.place) == MemLevel::Global)))
+      return false;
+    const bool sameRun = a.run && a.run == b.run && !otherIteration;
+    return !sameRun && !(a.own && b.own);
+  }
+  bool conflict(const std::vector<Access> &before, const std::vector<Access> &after,
+                bool otherIteration) const {
+    return std::any_of(before.begin(), before.end(), [&](const Access &a) {
+      return std::any_of(after.begin(), after.end(),
+                         [&](const Access &b) { return conflict(a, b, otherIteration); });
+    });
+  }
+
+  static void append(std::vector<Access> &list, std::vector<Access> next) {
+    if (list.empty())
+      list = std::move(next);
+    else
+      list.insert(list.end(), next.begin(), next.end());
+  }
+
+  static void append(Summary &sum, Summary next) {
+    if (sum.passes)
+      append(sum.head, std::move(next.head));
+    if (!next.passes)
+      sum.tail.clear();
+    append(sum.tail, std::move(next.tail));
+    sum.passes = sum.passes && next.passes;
+  }
+
+  Summary list(const std::vector<TreeNode> &nodes, double times) {
+    Summary sum;
+    for (const TreeNode &node : nodes) {
+      Summary child = node.isLoop ? loop(node, times, sum.tail) : leaf(node, times);
+      if (!around && conflict(sum.tail, child.head, false)) {
+        count += times;
+        sum.tail.clear();
+        sum.passes = false;
+      }
+      append(sum, std::move(child));
+    }
+    return sum;
+  }
+
+  Summary loop(const TreeNode &node, double times, const std::vector<Access> &before) {
+    const bool parallel = node.loop == LoopKind::Unit || node.loop == LoopKind::Lane;
+    const bool makesRun = node.loop == (schedule.units > 1 ? LoopKind::Unit : LoopKind::Lane);
+    const bool repeats = node.loop == LoopKind::Seq || node.loop == LoopKind::Unroll;
+    const double trip = trips.at(&node);
+    const TreeNode *outside = around;
+    if (makesRun && !around)
+      around = &node;
+    path.push_back(&node);
+    Summary body = list(node.children, repeats ? times * trip : times);
+    path.pop_back();
+    around = outside;
+    if (parallel || !repeats || around || trip <= 1 || !conflict(body.tail, body.head, true))
+      return body;
+    count += times * trip;
+    Summary out;
+    out.passes = false;
+    if (conflict(before, body.head, false))
+      out.tail = body.tail;
+    else
+      out.head = body.head;
+    return out;
+  }
+
+  /// The element's flat address gives the lane, and where there are several the unit, as its lowest digits.
+  bool isOwn(int equation, TensorId t, const FlatAccess &address) const {
+    AxisId axis = -1;
+    for (const TreeNode *loop : path)
+      if (loop->loop == LoopKind::Lane && loop->step == 1)
+        axis = loop->axis;
+    const bool units =
+        schedule.units == 1 || std::any_of(path.begin(), path.end(), [&](const TreeNode *loop) {
+          return loop->loop == LoopKind::Unit && loop->axis == axis && loop->step == schedule.lanes;
+        });
+    const AxisUse *use =
+        axis >= 0 && units ? schedule.axes[static_cast<size_t>(axis)].in(equation) : nullptr;
+    if (!use || !address.stride[static_cast<size_t>(use->positions.back())].isConst(1))
+      return false;
+    const std::vector<Axis> &axes = facts[static_cast<size_t>(equation)].equation.axes;
+    DimExpr run(1);
+    for (size_t i = use->positions.size(); i-- > 0;) {
+      const auto p = static_cast<size_t>(use->positions[i]);
+      if (address.stride[p] != run && !axes[p].extent.isConst(1))
+        return false;
+      run = run * axes[p].extent;
+    }
+    for (size_t p = 0; p < axes.size(); ++p)
+      if (std::count(use->positions.begin(), use->positions.end(), static_cast<int>(p)) == 0 &&
+          !axes[p].extent.isConst(1) && !isOfThreads(address.stride[p]) &&
+          !isOne(t, equation, static_cast<int>(p)))
+        return false;
+    return isOfThreads(address.constant) && isOfThreads(stepOf(t)) &&
+           std::all_of(address.rests.begin(), address.rests.end(),
+                       [&](const FlatAccess::Rest &rest) { return isOfThreads(rest.stride); });
+  }
+
+  /// So many elements further on, the address has the same digits.
+  bool isOfThreads(const DimExpr &elements) const {
+    return elements.divisibleBy(int64_t{schedule.units} * schedule.lanes, pattern.symbols);
+  }
+
+  /// Elements from where a value of the scan's step lies to where the next step's does.
+  DimExpr stepOf(TensorId t) const {
+    const bool stacked = scan && levelOf(schedule, t) == MemLevel::Global &&
+                         !scan->steps.isConst(1) &&
+                         std::any_of(scan->scanOutputs.begin(), scan->scanOutputs.end(),
+                                     [&](const ScanOutput &output) { return output.perStep == t; });
+    return stacked ? numElements(pattern.tensors[static_cast<size_t>(t)].shape) : DimExpr(0);
+  }
+
+  void add(Summary &sum, Place place, bool write, bool own) const {
+    const Access access{place, write, around, own, statement};
+    sum.head.push_back(access);
+    sum.tail.push_back(access);
+  }
+
+  bool isInMemory(TensorId t) const {
+    return made.count(t) != 0 && levelOf(schedule, t) != MemLevel::Register;
+  }
+
+  void write(Summary &sum, int equation) {
+    const Equation &e = facts[static_cast<size_t>(equation)].equation;
+    for (TensorId t : e.outputs)
+      if (isInMemory(t)) {
+        FlatAccess address{stridesOf(pattern.tensors[static_cast<size_t>(t)].shape), {}, {}};
+        address.stride.resize(e.axes.size(), DimExpr(0));
+        add(sum, t, true, isOwn(equation, t, address));
+        if (const TreeNode *lanes = laneLoop())
+          madeIn[t] = lanes;
+      }
+  }
+
+  /// A sum whose lanes have one each, the last of them beyond the extent: each read asks for itself, and finds in
+  /// memory what was made beside it.
+  bool isAskedByLanes(int equation) const {
+    const TreeNode *lanes = laneLoop();
+    const AxisUse *use = lanes && lanes->axis >= 0
+                             ? schedule.axes[static_cast<size_t>(lanes->axis)].in(equation)
+                             : nullptr;
+    return use && !use->reduction &&
+           facts[static_cast<size_t>(equation)].equation.kind == EquationKind::Reduction &&
+           !schedule.axes[static_cast<size_t>(lanes->axis)].extent.divisibleBy(schedule.lanes,
+                                                                               pattern.symbols);
+  }
+
+  const TreeNode *laneLoop() const {
+    const auto lanes = std::find_if(path.rbegin(), path.rend(), [](const TreeNode *loop) {
+      return loop->loop == LoopKind::Lane;
+    });
+    return lanes == path.rend() ? nullptr : *lanes;
+  }
+
+  Summary leaf(const TreeNode &node, double times) {
+    Summary sum;
+    statement = &node;
+    if (node.leaf == LeafKind::Stage) {
+      add(sum, placeOf(static_cast<size_t>(node.target)), true, false);
+      return sum;
+    }
+    if (node.leaf == LeafKind::Carry)
+      return carry(node.target);
+    if (node.isBorder() || node.leaf == LeafKind::Sort || node.leaf == LeafKind::Init ||
+        node.leaf == LeafKind::Correct)
+      return sum;
+    const EquationFacts &known = facts[static_cast<size_t>(node.target)];
+    const Equation &e = known.equation;
+    if (e.kind == EquationKind::Opaque)
+      return sum;
+    if (node.leaf == LeafKind::Combine) {
+      std::vector<const TreeNode *> chain;
+      if (schedule.units > 1 && findCompute(nodes, node.target, chain) &&
+          sharesReduction(schedule, node.target, chain, LoopKind::Unit)) {
+        sum.head.push_back({kPartials, true, nullptr, false, &node});
+        sum.tail.push_back({kPartials, false, nullptr, false, &node});
+        sum.passes = false;
+        count += times;
+      }
+      if (stored.count(node.target) == 0) {
+        Summary result;
+        write(result, node.target);
+        append(sum, std::move(result));
+      }
+      return sum;
+    }
+    if (node.leaf == LeafKind::Store) {
+      write(sum, node.target);
+      return sum;
+    }
+    for (size_t r = 0; r < known.reads.size(); ++r) {
+      if (!known
+               .neededOfRank[static_cast<size_t>(node.rank)][static_cast<size_t>(known.reads[r])] ||
+          keptAt(schedule, {node.target, node.rank, static_cast<int>(r)}))
+        continue;
+      if (const Operand *operand = operandOf(schedule, node.target, static_cast<int>(r))) {
+        if (operand->level == MemLevel::Shared)
+          add(sum, placeOf(static_cast<size_t>(operand - schedule.operands.data())), false, false);
+        continue;
+      }
+      // What a thread has made in the same loop over lanes it keeps, or has in its own order of execution.
+      const TensorId t = e.body[known.reads[r]].index;
+      const auto maker = madeIn.find(t);
+      if (isInMemory(t) &&
+          (maker == madeIn.end() || maker->second != laneLoop() || isAskedByLanes(node.target)))
+        add(sum, t, false, isOwnRead(node.target, r));
+    }
+    if (e.kind == EquationKind::Map)
+      write(sum, node.target);
+    return sum;
+  }
+
+  /// Each state is copied by threads side by side, from its first element to its last.
+  Summary carry(int when) const {
+    Summary sum;
+    for (const ScanCarry &c : scan->carries) {
+      const TensorId from = when == 0 ? c.init : when == 1 ? c.next : c.previous;
+      const TensorId to = when == 2 ? c.final : c.previous;
+      if (from == to || to < 0)
+        continue;
+      if (isInMemory(from))
+        add(sum, from, false, isOfThreads(stepOf(from)));
+      if (isInMemory(to))
+        add(sum, to, true, true);
+    }
+    return sum;
+  }
+
+  bool isOwnRead(int equation, size_t read) const {
+    const EquationFacts &known = facts[static_cast<size_t>(equation)];
+    const std::optional<FlatAccess> &access = known.accesses[read];
+    return access && isOwn(equation, known.equation.body[known.reads[read]].index, *access);
+  }
+
+  const Schedule &schedule;
+  const std::vector<TreeNode> &nodes;
+  const ExprProgram &pattern;
+  const std::vector<EquationFacts> &facts;
+  const Equation *const scan;
+  const std::map<const TreeNode *, double> &trips;
+  std::set<TensorId> made;
+  std::set<int> stored;                        // equations with a Store
+  std::map<TensorId, const TreeNode *> madeIn; // the loop over lanes
+  /// Loops around all that touches an inner value in shared memory: below them lies a tile of it.
+  std::map<TensorId, std::vector<const TreeNode *>> scopes;
+  std::vector<const TreeNode *> path;
+  const TreeNode *around = nullptr; // the loop that makes a run
+  const TreeNode *statement = nullptr;
+  double count = 0;
+};
+
+} // namespace
+
+double blockBarriers(const Schedule &schedule, const std::vector<TreeNode> &nodes,
+                     const ExprProgram &pattern, const std::vector<EquationFacts> &facts,
+                     const std::map<const TreeNode *, double> &trips) {
+  return Barriers(schedule, nodes, pattern, facts, trips).run();
+}
+
+} // namespace fusec::tiling

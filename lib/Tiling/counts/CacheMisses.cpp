@@ -1,0 +1,370 @@
+// A part of the loop tree whose data fits the cache brings it in once. Of one that does not, each iteration brings in
+// what its children need, but for what the next iteration uses again and the cache can keep. C[m,n] += A[m,k] B[k,n]:
+//
+//   m:64 {            B does not fit: all of it again for every 64 rows
+//     n:16 {          A's 64 rows fit beside a panel of B: they stay for all panels
+//       k:1 { .. } } }
+#include "Tiling/counts/CacheMisses.h"
+
+#include "Cost/Cost.h"
+#include "Support/OptValues.h"
+#include "Tiling/schedule/FlatAccess.h"
+#include "Tiling/schedule/LiveReads.h"
+#include "Tiling/schedule/StagedTile.h"
+
+#include <algorithm>
+#include <cassert>
+#include <limits>
+#include <map>
+#include <span>
+
+namespace fusec::tiling {
+
+namespace {
+
+/// Something that statements touch: a tensor, or the buffer of a staged operand (numbered from -2 downwards).
+using Place = int;
+
+/// Of an equation's axis, as part of one of the schedule's, which may fuse several.
+struct Stride {
+  int64_t elements; // between neighbours
+  AxisId axis;
+  int64_t inner;  // points of the axes fused behind it
+  int64_t extent; // its own points; of the first one all of the fused axis's
+  auto operator<=>(const Stride &) const = default;
+};
+
+struct Touch {
+  Place place;
+  double elementBytes;
+  uint64_t axes;          // of the schedule that its address depends on
+  AxisId contiguous = -1; // without strides: axis along which it lies without gaps
+  bool isWritten = false; // by the statement
+  /// Of its address, ascending; none where that is no sum, or the layout names axes of its own.
+  std::vector<Stride> strides = {};
+};
+
+class Cache {
+public:
+  Cache(const Schedule &schedule, const ExprProgram &pattern,
+        const std::vector<EquationFacts> &facts, const BlockStorage &storage, double lineBytes)
+      : schedule(schedule), pattern(pattern), facts(facts), storage(storage), lineBytes(lineBytes),
+        scan(scanOf(pattern)) {
+    symbols = optValues(pattern.symbols);
+    assert(schedule.axes.size() <= kMostAxes);
+    for (const ScheduleAxis &axis : schedule.axes)
+      tiles.push_back(valueOf(axis.extent));
+  }
+
+  double footprint() const { return sum(touched(schedule.tree)); }
+  /// Of a level that holds so many bytes.
+  double missed(int64_t bytes) {
+    capacity = double(bytes);
+    return ofChildren(schedule.tree);
+  }
+
+private:
+  struct Amount {
+    double bytes = 0;
+    uint64_t axes = 0;
+    bool isWritten = false;
+  };
+  using Bytes = std::map<Place, Amount>;
+
+  int64_t valueOf(const DimExpr &e) const { return e.evaluate(symbols).value_or(1); }
+
+  MemLevel levelOf(TensorId tensor) const { return tiling::levelOf(schedule, tensor); }
+
+  static double sum(const Bytes &bytes) {
+    double all = 0;
+    for (const auto &[place, amount] : bytes)
+      all += amount.bytes;
+    return all;
+  }
+
+  uint64_t axesOf(int equation, uint64_t positions) const {
+    uint64_t axes = 0;
+    for (size_t a = 0; a < schedule.axes.size(); ++a)
+      if (const AxisUse *use = schedule.axes[a].in(equation))
+        for (int position : use->positions)
+          if (positions >> position & 1)
+            axes |= uint64_t{1} << a;
+    return axes;
+  }
+
+  const std::vector<Touch> &touches(const TreeNode &leaf) const {
+    auto [known, isNew] = ofLeaf.try_emplace(&leaf);
+    if (!isNew)
+      return known->second;
+    std::vector<Touch> &out = known->second;
+    if (leaf.leaf == LeafKind::Stage) {
+      const Operand &operand = schedule.operands[leaf.target];
+      out.push_back(ofRead(operand.equation, operand.read));
+      out.push_back(ofOperand(leaf.target));
+      out.back().isWritten = true;
+      return out;
+    }
+    if (leaf.leaf == LeafKind::Carry) {
+      for (const ScanCarry &carry : scan->carries)
+        out.push_back(
+            {carry.previous, double(sizeInBytes(pattern.tensors[carry.previous].type)), 0});
+      return out;
+    }
+    if (leaf.leaf != LeafKind::Compute && leaf.leaf != LeafKind::Store)
+      return out;
+    const Equation &e = facts[leaf.target].equation;
+    if (leaf.leaf == LeafKind::Compute) {
+      const std::vector<NodeId> &reads = facts[leaf.target].reads;
+      for (size_t r = 0; r < reads.size(); ++r) {
+        if (const Operand *operand = operandOf(schedule, leaf.target, static_cast<int>(r)))
+          out.push_back(ofOperand(static_cast<int>(operand - schedule.operands.data())));
+        else if (levelOf(e.body[reads[r]].index) != MemLevel::Register)
+          out.push_back(ofRead(leaf.target, static_cast<int>(r)));
+      }
+      for (TensorId t : e.opaqueInputs)
+        out.push_back(
+            {t, double(sizeInBytes(pattern.tensors[t].type)), axesOf(leaf.target, ~uint64_t{0})});
+    }
+    if (leaf.leaf == LeafKind::Store || e.kind != EquationKind::Reduction)
+      for (TensorId t : e.outputs)
+        if (levelOf(t) != MemLevel::Register || pattern.tensors[t].kind == TensorKind::Output)
+          out.push_back(ofResult(leaf.target, t));
+    return out;
+  }
+
+  /// `stride`: of the equation's axes, from the first on.
+  void addStrides(Touch &touch, int equation, const std::vector<DimExpr> &stride) const {
+    for (size_t a = 0; a < schedule.axes.size(); ++a)
+      if (touch.axes >> a & 1)
+        addStrides(touch, static_cast<AxisId>(a), equation, stride);
+    std::sort(touch.strides.begin(), touch.strides.end());
+  }
+
+  void addStrides(Touch &touch, AxisId axis, int equation,
+                  const std::vector<DimExpr> &stride) const {
+    const std::vector<int> &positions = schedule.axes[axis].in(equation)->positions;
+    int64_t inner = 1;
+    for (size_t p = positions.size(); p-- > 0;) {
+      const int64_t own = valueOf(facts[equation].equation.axes[positions[p]].extent);
+      const int64_t extent = p == 0 ? std::numeric_limits<int64_t>::max() : own;
+      if (const int64_t elements = std::abs(valueOf(stride[positions[p]]))) {
+        Stride *behind = touch.strides.empty() ? nullptr : &touch.strides.back();
+        // Axes that lie in memory as they are fused are one.
+        if (behind && behind->axis == axis && elements == behind->elements * behind->extent &&
+            inner == behind->inner * behind->extent)
+          behind->extent = p == 0 ? extent : own * behind->extent;
+        else
+          touch.strides.push_back({elements, axis, inner, extent});
+      }
+      inner *= std::max<int64_t>(1, own);
+    }
+  }
+
+  Touch ofResult(int equation, TensorId t) const {
+    const Equation &e = facts[equation].equation;
+    Touch touch{t, double(sizeInBytes(pattern.tensors[t].type)),
+                axesOf(equation, (uint64_t{1} << e.numSpatial) - 1),
+                axisOf(schedule, e, equation, e.numSpatial - 1), true};
+    if (e.kind == EquationKind::Map || e.kind == EquationKind::Reduction)
+      addStrides(touch, equation, stridesOf(pattern.tensors[t].shape));
+    return touch;
+  }
+
+  /// `read`: among those of the equation.
+  Touch ofRead(int equation, int read) const {
+    const EquationFacts &reader = facts[equation];
+    const NodeId node = reader.reads[read];
+    const TensorId t = reader.equation.body[node].index;
+    Touch touch{t, double(sizeInBytes(pattern.tensors[t].type)),
+                axesOf(equation, reader.axes[node])};
+    if (const std::optional<FlatAccess> &access = reader.accesses[read]) {
+      uint64_t positions = 0;
+      for (size_t p = 0; p < access->stride.size(); ++p)
+        if (!access->stride[p].isConst(0))
+          positions |= uint64_t{1} << p;
+      touch.axes = axesOf(equation, positions);
+      addStrides(touch, equation, access->stride);
+    }
+    return touch;
+  }
+
+  Touch ofOperand(int ordinal) const {
+    const Operand &operand = schedule.operands[ordinal];
+    Touch touch = ofRead(operand.equation, operand.read);
+    if (operand.level == MemLevel::Shared)
+      touch.place = -2 - ordinal;
+    if (operand.digits.back().index < 0) {
+      touch.contiguous = operand.digits.back().axis;
+      touch.strides.clear();
+    }
+    return touch;
+  }
+
+  /// Taps of a window share what they read: an axis whose stride is within what the others before it cover makes that
+  /// longer.
+  double alongStrides(const Touch &touch) const {
+    runs.clear();
+    for (const Stride &along : touch.strides) {
+      const int64_t stride = along.elements;
+      const int64_t tile =
+          std::min(along.extent, (tiles[along.axis] + along.inner - 1) / along.inner);
+      auto covers = [&](const auto &run) {
+        return stride % run.first == 0 && stride / run.first <= run.second;
+      };
+      if (tile == 1)
+        continue;
+      if (auto run = std::find_if(runs.rbegin(), runs.rend(), covers); run != runs.rend())
+        run->second += stride / run->first * (tile - 1);
+      else
+        runs.push_back({stride, tile});
+    }
+    double bytes = touch.elementBytes;
+    bool inOne = true; // what lies no further apart than that and than lines
+    for (const auto &[stride, count] : runs) {
+      const double apart = double(stride) * touch.elementBytes;
+      inOne = inOne && (apart < lineBytes || apart <= bytes);
+      if (inOne)
+        bytes += double(count - 1) * apart;
+      else
+        bytes = std::max(bytes, lineBytes) * double(count); // brings its line along
+    }
+    return std::max(bytes, lineBytes);
+  }
+
+  double alongAxes(const Touch &touch) const {
+    double elements = 1, run = 1;
+    for (size_t a = 0; a < schedule.axes.size(); ++a) {
+      if (!(touch.axes >> a & 1))
+        continue;
+      if (static_cast<AxisId>(a) == touch.contiguous)
+        run = double(tiles[a]);
+      else
+        elements *= double(tiles[a]);
+    }
+    return elements * std::max(run * touch.elementBytes, lineBytes);
+  }
+
+  /// Up to the whole of the tensor.
+  double bytesOf(const Touch &touch) const {
+    const double bytes = touch.strides.empty() ? alongAxes(touch) : alongStrides(touch);
+    // A block's own buffers are used again and again.
+    if (auto staged = storage.operands.find(-2 - touch.place); touch.place < 0)
+      return staged == storage.operands.end() ? 0 : std::min(bytes, staged->second);
+    if (auto edge = storage.edges.find(touch.place); edge != storage.edges.end())
+      return std::min(bytes, edge->second);
+    return std::min(bytes, double(valueOf(numElements(pattern.tensors[touch.place].shape))) *
+                               touch.elementBytes);
+  }
+
+  void collect(std::span<const TreeNode> nodes, Bytes &bytes) const {
+    for (const TreeNode &node : nodes) {
+      if (node.isLoop) {
+        collect(node.children, bytes);
+        continue;
+      }
+      for (const Touch &touch : touches(node)) {
+        Amount &amount = bytes[touch.place];
+        amount.bytes = std::max(amount.bytes, bytesOf(touch));
+        amount.axes |= touch.axes;
+        amount.isWritten = amount.isWritten || touch.isWritten;
+      }
+    }
+  }
+
+  /// Of one execution of these statements, whose loops outside have set the tiles.
+  Bytes touched(std::span<const TreeNode> nodes) const {
+    Bytes bytes;
+    collect(nodes, bytes);
+    return bytes;
+  }
+
+  double ofChildren(std::span<const TreeNode> nodes) {
+    const double all = sum(touched(nodes));
+    if (all <= capacity ||
+        std::none_of(nodes.begin(), nodes.end(), [](const TreeNode &n) { return n.isLoop; }))
+      return all;
+    double apart = 0;
+    for (size_t n = 0; n < nodes.size(); ++n)
+      apart += nodes[n].isLoop ? ofLoop(nodes[n]) : sum(touched(nodes.subspan(n, 1)));
+    return apart;
+  }
+
+  /// What an iteration stages, or writes of an inner value where it fills the buffer, takes the place of what the one
+  /// before has written. Inside a buffer's scope iterations write parts of it side by side.
+  bool takesPlace(Place place, const Amount &amount) const {
+    auto edge = storage.edges.find(place);
+    return amount.isWritten &&
+           (place < 0 || (edge != storage.edges.end() && amount.bytes >= edge->second));
+  }
+
+  double ofLoop(const TreeNode &node) {
+    const bool steps = node.axis == kStepAxis;
+    const int64_t before = steps ? valueOf(scan->steps) : tiles[node.axis];
+    const double trip = double((before + node.step - 1) / node.step);
+    if (!steps)
+      tiles[node.axis] = std::min(before, node.step);
+    const Bytes each = touched(node.children);
+    double bytes = 0;
+    if (const double all = sum(each); all <= capacity) {
+      double stays = 0;
+      for (const auto &[place, amount] : each)
+        if (steps || !(amount.axes >> node.axis & 1) || takesPlace(place, amount))
+          stays += amount.bytes;
+      bytes = stays + trip * (all - stays);
+    } else {
+      bytes = trip * ofChildren(node.children);
+    }
+    if (!steps)
+      tiles[node.axis] = before;
+    return bytes;
+  }
+
+  const Schedule &schedule;
+  const ExprProgram &pattern;
+  const std::vector<EquationFacts> &facts;
+  const BlockStorage &storage;
+  double capacity = 0;
+  const double lineBytes;
+  const Equation *scan;
+  std::vector<int64_t> symbols;
+  std::vector<int64_t> tiles; // elements of each axis below the loops around
+  mutable std::map<const TreeNode *, std::vector<Touch>> ofLeaf;
+  /// Of addresses, their distance and how many: of one call of alongStrides, kept for its memory.
+  mutable std::vector<std::pair<int64_t, int64_t>> runs;
+};
+
+} // namespace
+
+std::vector<double> missedBytes(const Schedule &schedule, const ExprProgram &pattern,
+                                const std::vector<EquationFacts> &facts,
+                                const BlockStorage &storage, const Target &target, double blocks) {
+  Cache model(schedule, pattern, facts, storage, double(target.core.lineBytes));
+  const double footprint = model.footprint();
+  std::vector<double> missed;
+  for (const MemoryLevel &cache : std::span(target.memory).first(target.memory.size() - 1)) {
+    const double sharers = cache.ofDevice ? 1 : std::clamp(blocks, 1.0, double(target.cores));
+    const double held = cost::heldShare(footprint / sharers, double(cache.capacityBytes));
+    missed.push_back(held < 1 ? (1 - held) * model.missed(cache.capacityBytes) : 0);
+  }
+  return missed;
+}
+
+double stagedBytes(const Schedule &schedule, const ExprProgram &pattern,
+                   const std::vector<EquationFacts> &facts, const Traffic &traffic) {
+  std::map<TensorId, bool> only;
+  for (size_t e = 0; e < facts.size(); ++e)
+    for (size_t r = 0; r < facts[e].reads.size(); ++r) {
+      const TensorId t = facts[e].equation.body[facts[e].reads[r]].index;
+      const Operand *operand = operandOf(schedule, static_cast<int>(e), static_cast<int>(r));
+      const bool isArgument = pattern.tensors[t].kind == TensorKind::Input;
+      bool &staged = only.try_emplace(t, isArgument).first->second;
+      staged = staged && operand && operand->level == MemLevel::Shared;
+    }
+  double bytes = 0;
+  for (auto [t, staged] : only)
+    if (staged)
+      bytes += traffic.readOf[t];
+  return bytes;
+}
+
+} // namespace fusec::tiling

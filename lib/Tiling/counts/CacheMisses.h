@@ -1,0 +1,28 @@
+#pragma once
+#include "Target/Target.h"
+#include "Tiling/counts/CompulsoryTraffic.h"
+#include "Tiling/counts/OnChipStorage.h"
+#include "Tiling/schedule/EquationFacts.h"
+
+namespace fusec::tiling {
+
+/// A CPU schedule's axes at most, and a pack's: sets of them are kept as bits.
+constexpr size_t kMostAxes = 64;
+/// Such a schedule is none of the candidates, and verify refuses it.
+inline bool hasTooManyAxes(const Schedule &schedule, const Target &target) {
+  return target.kind == TargetKind::Cpu && schedule.axes.size() > kMostAxes;
+}
+
+/// Bytes of one launch that each level of a CPU's memory does not hold when they are asked for, and that come from the
+/// one behind it; the last level holds everything. None where a level holds what a core touches: the steps around have
+/// left it there (cost::heldShare). `facts`: of the pattern's equations.
+std::vector<double> missedBytes(const Schedule &schedule, const ExprProgram &pattern,
+                                const std::vector<EquationFacts> &facts,
+                                const BlockStorage &storage, const Target &target, double blocks);
+
+/// What is read of those arguments other than constants that nothing but copies into shared memory (a CPU core's own
+/// buffers) reads. `traffic`: of the same equations.
+double stagedBytes(const Schedule &schedule, const ExprProgram &pattern,
+                   const std::vector<EquationFacts> &facts, const Traffic &traffic);
+
+} // namespace fusec::tiling

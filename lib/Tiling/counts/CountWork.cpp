@@ -1,0 +1,452 @@
+#include "Tiling/counts/CountWork.h"
+
+#include "Expr/OpWeight.h"
+#include "Support/OptValues.h"
+#include "Tiling/counts/BarrierCount.h"
+#include "Tiling/counts/CacheMisses.h"
+#include "Tiling/counts/CascadeWork.h"
+#include "Tiling/counts/LaneAccess.h"
+#include "Tiling/counts/LanePattern.h"
+#include "Tiling/counts/MemoryRequests.h"
+#include "Tiling/counts/OnChipStorage.h"
+#include "Tiling/schedule/GridScan.h"
+#include "Tiling/schedule/LiveReads.h"
+#include "Tiling/schedule/PersistentReads.h"
+#include "Tiling/schedule/ReadReuse.h"
+#include "Tiling/schedule/StagedTile.h"
+#include "Tiling/schedule/TopK.h"
+#include "Tiling/search/JoinPhases.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+namespace fusec {
+
+using namespace tiling;
+
+namespace {
+
+class Counter {
+public:
+  Counter(const Schedule &schedule, const ExprProgram &pattern,
+          const std::vector<EquationFacts> &facts, const Target &target, const Traffic *traffic)
+      : schedule(schedule), pattern(pattern), facts(facts), target(target) {
+    symbols = optValues(pattern.symbols);
+    counts.unitsPerBlock = 1;
+    if (isPack(schedule.tree))
+      walkParts();
+    else
+      walkBlock(schedule.tree);
+    if (traffic)
+      addMemory(*traffic);
+  }
+  /// Of parts side by side on a GPU, each of which counts so much alone.
+  Counter(const Schedule &schedule, const ExprProgram &pattern,
+          const std::vector<EquationFacts> &facts, const Target &target, const Traffic &traffic,
+          const std::vector<cost::Counts> &parts)
+      : counts(cost::sideBySide(parts)), schedule(schedule), pattern(pattern), facts(facts),
+        target(target) {
+    symbols = optValues(pattern.symbols);
+    addTraffic(traffic);
+    addFromMemory();
+  }
+  cost::Counts counts;
+
+private:
+  void addTraffic(const Traffic &traffic) {
+    counts.constantBytes = 0;
+    counts.readBytes = traffic.readBytes;
+    counts.writtenBytes = traffic.writtenBytes;
+    for (size_t t = 0; t < pattern.tensors.size(); ++t) {
+      const Tensor &tensor = pattern.tensors[t];
+      if (goesOut(static_cast<TensorId>(t))) {
+        counts.writtenBytes += bytesOf(static_cast<TensorId>(t));
+        counts.readBytes += bytesOf(static_cast<TensorId>(t));
+      }
+      if (tensor.kind == TensorKind::Constant)
+        counts.constantBytes += traffic.readOf[t];
+    }
+  }
+
+  void addMemory(const Traffic &traffic) {
+    addTraffic(traffic);
+    const BlockStorage storage = storageOf(schedule, pattern);
+    counts.registersPerThread = storage.registersPerThread;
+    counts.sharedBytesPerBlock = storage.sharedBytes;
+    if (target.kind == TargetKind::Cpu) {
+      // What a cache does not hold comes from the level behind it.
+      const std::vector<double> missed =
+          missedBytes(schedule, pattern, facts, storage, target, counts.blocks);
+      std::copy(missed.begin(), missed.end(), counts.levelBytes.begin() + 1);
+      counts.stagedBytes = stagedBytes(schedule, pattern, facts, traffic);
+      if (!parts.empty())
+        takeTurns(traffic);
+      return;
+    }
+    const Moved moved = movedBytesOf(schedule, pattern, facts, target, Effort::Quick);
+    counts.levelBytes[0] = moved.sharedBytes;
+    counts.levelBytes[1] = (moved.readSectors + moved.writtenSectors) * kSectorBytes;
+    addFromMemory();
+  }
+
+  double bytesOf(TensorId t) const {
+    return double(valueOf(numElements(pattern.tensors[t].shape))) *
+           sizeInBytes(pattern.tensors[t].type);
+  }
+
+  /// Of parts side by side, each of which reads and writes so much.
+  void takeTurns(const Traffic &traffic) {
+    for (size_t p = 0; p < parts.size(); ++p) {
+      std::set<TensorId> reads, writes;
+      for (int equation : computedBy[p]) {
+        const Equation &e = facts[equation].equation;
+        for (NodeId read : facts[equation].reads)
+          reads.insert(e.body[read].index);
+        reads.insert(e.opaqueInputs.begin(), e.opaqueInputs.end());
+        writes.insert(e.outputs.begin(), e.outputs.end());
+      }
+      for (TensorId t : reads) {
+        parts[p].readBytes += traffic.readOf[t];
+        if (pattern.tensors[t].kind == TensorKind::Constant)
+          parts[p].constantBytes += traffic.readOf[t];
+      }
+      for (TensorId t : writes) {
+        const bool comesBack = goesOut(t);
+        parts[p].writtenBytes +=
+            comesBack || pattern.tensors[t].kind != TensorKind::Temp ? bytesOf(t) : 0;
+        parts[p].readBytes += comesBack ? bytesOf(t) : 0;
+      }
+    }
+    cost::takeTurns(counts, parts, target);
+  }
+
+  /// On a GPU, from what the last cache is asked for.
+  void addFromMemory() {
+    const double asked = counts.levelBytes[1];
+    // What is read again comes from the last cache, as far as that holds what the kernel touches.
+    const double touched = counts.readBytes + counts.writtenBytes;
+    const double held =
+        cost::heldShare(touched, double(target.memory[target.memory.size() - 2].capacityBytes));
+    counts.levelBytes[target.memory.size() - 1] =
+        held < 1 && asked > touched ? touched + (asked - touched) * (1 - held) : 0;
+  }
+
+  /// A value inside the pattern that has no place closer: it goes to device memory and comes back.
+  bool goesOut(TensorId t) const {
+    return pattern.tensors[t].kind == TensorKind::Temp && !scanOf(pattern) &&
+           !isHandedOn(schedule, pattern, t) && levelOf(schedule, t) == MemLevel::Global;
+  }
+
+  int64_t valueOf(const DimExpr &e) const { return e.evaluate(symbols).value_or(1); }
+
+  double tripOf(const TreeNode &node) const {
+    if (node.axis == kStepAxis)
+      return double(valueOf(scanOf(pattern)->steps));
+    const int64_t extent = valueOf(schedule.axes[node.axis].extent);
+    const int64_t tile = tileOf(node.axis);
+    // Loops in order end at the extent, those of a constant trip do not.
+    const bool cut = node.loop == LoopKind::Seq || node.loop == LoopKind::Block;
+    return std::ceil(double(cut ? std::min(tile, extent) : tile) / double(node.step));
+  }
+
+  /// Elements of the axis below the loops of the path.
+  int64_t tileOf(AxisId axis) const {
+    int64_t tile = valueOf(schedule.axes[axis].extent);
+    for (const TreeNode *loop : path)
+      if (loop->axis == axis)
+        tile = loop->step;
+    return tile;
+  }
+
+  void walk(const std::vector<TreeNode> &nodes, double times) {
+    for (const TreeNode &node : nodes) {
+      if (!node.isLoop) {
+        leaf(node, times);
+        continue;
+      }
+      double trip = tripOf(node);
+      tripsOf[&node] = trip;
+      if (node.loop == LoopKind::Block)
+        counts.blocks *= trip;
+      double inner =
+          node.loop == LoopKind::Seq || node.loop == LoopKind::Unroll ? times * trip : times;
+      if (node.loop == LoopKind::Unit)
+        counts.unitsPerBlock = std::max(counts.unitsPerBlock, trip);
+      path.push_back(&node);
+      trips.push_back(trip);
+      walk(node.children, inner);
+      path.pop_back();
+      trips.pop_back();
+    }
+  }
+
+  void walkBlock(const std::vector<TreeNode> &nodes) {
+    walk(nodes, 1.0);
+    if (target.kind != TargetKind::Cpu)
+      counts.barriers += blockBarriers(schedule, nodes, pattern, facts, tripsOf);
+  }
+
+  void walkParts() {
+    for (const TreeNode &part : schedule.tree) {
+      counts = cost::Counts();
+      computedBy.emplace_back();
+      walkBlock({part});
+      parts.push_back(counts);
+    }
+    counts = cost::sideBySide(parts);
+  }
+
+  /// A value that does not depend on an Unroll axis is computed once for all its iterations.
+  /// `axes`: that it depends on.
+  double shared(int equation, uint64_t axes) const {
+    double factor = 1;
+    for (size_t i = 0; i < path.size(); ++i) {
+      if (path[i]->loop != LoopKind::Unroll || path[i]->axis < 0)
+        continue;
+      const ScheduleAxis &axis = schedule.axes[path[i]->axis];
+      const AxisUse *use = axis.in(equation);
+      bool depends = !use;
+      for (size_t i = 0; use && i < use->positions.size(); ++i)
+        depends = depends || (axes >> use->positions[i] & 1);
+      if (!depends)
+        factor /= trips[i];
+    }
+    return factor;
+  }
+
+  bool hasLanes(AxisId &axis) const {
+    for (const TreeNode *loop : path)
+      if (loop->loop == LoopKind::Lane) {
+        axis = loop->axis;
+        return true;
+      }
+    return false;
+  }
+
+  /// Nodes that a Compute evaluates. What lies in a layout of its own is found without the indices of the read, and
+  /// padding has been written out there.
+  std::vector<bool> evaluatedAt(const TreeNode &node) const {
+    const EquationFacts &known = facts[node.target];
+    std::vector<NodeId> found;
+    for (size_t r = 0; r < known.reads.size(); ++r)
+      if (operandOf(schedule, node.target, static_cast<int>(r)))
+        found.push_back(known.reads[r]);
+    return found.empty() ? known.neededOfRank[node.rank] : known.neededBeside(found, node.rank);
+  }
+
+  const Equation *cascadeOf(const TreeNode &node) const {
+    const bool named =
+        node.leaf != LeafKind::Stage && node.leaf != LeafKind::Carry && !node.isBorder();
+    const Equation *e = named ? &facts[node.target].equation : nullptr;
+    return e && !e->states.empty() ? e : nullptr;
+  }
+
+  void stage(int index, double times) {
+    const Operand &operand = schedule.operands[index];
+    const EquationFacts &reader = facts[operand.equation];
+    const std::vector<int64_t> extents = stagedExtents(schedule, reader.equation, operand,
+                                                       [&](AxisId axis) { return tileOf(axis); });
+    staged[index] = extents;
+    const double loadAndStore = 2, copies = times * elementsOf(extents) /
+                                            (double(schedule.units) * double(schedule.lanes));
+    const NodeId read = reader.reads[operand.read];
+    bool findsPlaces = reader.equation.body[read].op == ScalarOp::ReadIf;
+    if (target.kind == TargetKind::Cpu) {
+      counts.stagedLoads += times * loadsOfStage(schedule, pattern, reader, operand, extents);
+      findsPlaces = !reader.accesses[operand.read];
+      if (findsPlaces)
+        counts.gathers += copies * schedule.lanes;
+    } else {
+      counts.vectorLoads += loadAndStore * copies;
+    }
+    // Each thread finds out whether its element is padding; a CPU's loops do so for whole vectors, or rows.
+    if (findsPlaces)
+      for (NodeId id : reader.equation.body.reachable({read}))
+        counts.vectorOps += copies * weightOf(reader.equation.body[id].op);
+  }
+
+  void leaf(const TreeNode &node, double times) {
+    const bool cpu = target.kind == TargetKind::Cpu;
+    if (node.leaf == LeafKind::Stage)
+      return stage(node.target, times);
+    if (!computedBy.empty() && (node.leaf == LeafKind::Compute || node.leaf == LeafKind::Sort))
+      computedBy.back().insert(node.target);
+    if (node.leaf != LeafKind::Carry && facts[node.target].equation.kind == EquationKind::Opaque) {
+      return addTopKWork(schedule, pattern, node, path, times, cpu, counts);
+    }
+    if (node.leaf == LeafKind::Store)
+      return addStores(node.target, times);
+    if (const Equation *e = cascadeOf(node); e && node.leaf != LeafKind::Compute)
+      return addCascadeWork(*e, node, times, schedule.lanes, counts);
+    if (node.leaf == LeafKind::Combine) {
+      counts.vectorOps += 10 * times;
+      return;
+    }
+    if (node.leaf != LeafKind::Compute) {
+      counts.vectorLoads += times;
+      return;
+    }
+    const EquationFacts &known = facts[node.target];
+    const Equation &e = known.equation;
+    const std::vector<bool> needed = evaluatedAt(node);
+    const double opsBefore = counts.vectorOps, loadsBefore = counts.vectorLoads;
+    AxisId laneAxis = -1;
+    bool lanes = hasLanes(laneAxis);
+    const std::optional<LanePattern> written =
+        cpu && lanes ? lanePattern(schedule, pattern, known, node.target, path, trips, symbols)
+                     : std::nullopt;
+    for (size_t r = 0; r < known.reads.size(); ++r) {
+      const NodeId read = known.reads[r];
+      if (!needed[read])
+        continue;
+      const Kept *kept = keptAt(schedule, {node.target, node.rank, static_cast<int>(r)});
+      if (kept && kept->level == MemLevel::Register)
+        continue;
+      double loads = times * shared(node.target, known.axes[read]);
+      if (!lanes || !lanesLieApart(schedule, known, {node.target, static_cast<int>(r)}, laneAxis,
+                                   target.kind == TargetKind::Cpu ? &staged : nullptr)) {
+        counts.vectorLoads += loads;
+      } else if (const auto vectors =
+                     written ? written->loads(read, schedule.lanes) : std::nullopt) {
+        counts.vectorLoads += *vectors * loads;
+        counts.vectorOps += *vectors * loads; // shuffles
+      } else {
+        counts.gathers += loads * schedule.lanes;
+      }
+    }
+    for (size_t id = 0; id < needed.size(); ++id)
+      if (double weight = needed[id] ? weightOf(e.body.nodes[id].op) : 0;
+          weight > 0 && !(written && written->isConstant(static_cast<NodeId>(id))))
+        counts.vectorOps += times * weight * shared(node.target, known.axes[id]);
+    if (e.kind != EquationKind::Reduction)
+      addStores(node.target, times);
+    else if (isProduct(e) && !isFloat(e.accumulateType))
+      counts.vectorOps += times; // the sum, which is no part of the product
+    counts.rowsAtOnce = std::max(counts.rowsAtOnce, rowsAtOnce(laneAxis));
+    if (cpu && e.kind == EquationKind::Reduction)
+      counts.stalls += std::max(
+          0.0, chainSlots(node.target, e, times) -
+                   std::max(counts.vectorOps - opsBefore, counts.vectorLoads - loadsBefore));
+  }
+
+  /// Of an equation's values at its own points. A GPU pays for sectors.
+  void addStores(int equation, double times) {
+    const Equation &e = facts[equation].equation;
+    AxisId laneAxis = -1;
+    const AxisUse *use = hasLanes(laneAxis) && laneAxis >= 0 && target.kind == TargetKind::Cpu
+                             ? schedule.axes[laneAxis].in(equation)
+                             : nullptr;
+    bool sideBySide = true;
+    for (int a = use ? use->positions.back() + 1 : e.numSpatial; a < e.numSpatial; ++a)
+      sideBySide = sideBySide && valueOf(e.axes[a].extent) == 1;
+    const double turns = sideBySide ? 1 : turnsSideBySide(schedule, e, equation, path, trips);
+    for (TensorId t : e.outputs) {
+      const bool staysWithThread =
+          pattern.tensors[t].kind == TensorKind::Temp && levelOf(schedule, t) == MemLevel::Register;
+      if (sideBySide || staysWithThread) {
+        counts.vectorLoads += times;
+      } else if (turns > 1) {
+        counts.vectorLoads += times * schedule.lanes / turns;
+        counts.vectorOps += times * std::ceil(std::log2(turns)); // shuffles
+      } else
+        counts.vectorOps += times * schedule.lanes * kStoreCyclesALane * target.core.fmaPorts;
+    }
+  }
+
+  /// Each step of a reduction waits for the one before it, while a core's ports have places for others. Sums side by
+  /// side fill them, and so do the next elements' sums as far as a core looks ahead.
+  double chainSlots(int equation, const Equation &e, double times) const {
+    constexpr double kInstructionsAStep = 3; // a load, an fma, the loop's own
+    const double slots = double(target.core.fmaCycles) * target.core.fmaPorts;
+    double sideBySide = 1;
+    for (size_t i = path.size(); i-- > 0;) {
+      if (path[i]->loop == LoopKind::Unroll)
+        sideBySide *= trips[i];
+      if (path[i]->loop != LoopKind::Seq || path[i]->axis < 0)
+        continue;
+      const AxisUse *use = schedule.axes[path[i]->axis].in(equation);
+      if (!use || use->positions.front() < e.numSpatial)
+        return 0; // elements in turn: what they sum up into is not what comes next
+      const double ahead =
+          double(target.core.instructionsAhead) / (trips[i] * sideBySide * kInstructionsAStep);
+      return times / sideBySide * slots / std::max(1.0, ahead);
+    }
+    return 0;
+  }
+
+  /// Rows that the innermost loop in order goes along side by side.
+  double rowsAtOnce(AxisId laneAxis) const {
+    double rows = 1;
+    for (size_t i = path.size(); i-- > 0 && path[i]->loop != LoopKind::Seq;)
+      if (path[i]->loop == LoopKind::Unroll && path[i]->axis != laneAxis)
+        rows *= trips[i];
+    return rows;
+  }
+
+  const Schedule &schedule;
+  const ExprProgram &pattern;
+  const std::vector<EquationFacts> &facts;
+  const Target &target;
+  std::vector<int64_t> symbols;
+  std::vector<const TreeNode *> path;
+  std::vector<double> trips;
+  std::map<const TreeNode *, double> tripsOf;
+  StagedExtents staged; // of the operands met so far
+  // Of a pack: what each part counts by itself, and its equations.
+  std::vector<cost::Counts> parts;
+  std::vector<std::set<int>> computedBy;
+};
+
+} // namespace
+
+cost::Counts tiling::phaseCounts(const Schedule &schedule, const ExprProgram &program,
+                                 const Target &target, const Traffic &traffic) {
+  return Counter(schedule, program, factsOf(program), target, &traffic).counts;
+}
+
+std::vector<cost::Counts> WorkMeter::phases(const Schedule &schedule) {
+  std::vector<cost::Counts> counts = residentPhases(schedule);
+  if (holdsValues(schedule) && !areResident(counts, target))
+    return residentPhases(withoutHeld(schedule));
+  return counts;
+}
+
+std::vector<cost::Counts> WorkMeter::residentPhases(const Schedule &schedule) {
+  std::vector<cost::Counts> counts;
+  if (hasRounds(schedule))
+    return roundCounts(schedule, equations, target);
+  if (phasesOf(schedule.tree).size() == 1) {
+    if (!traffic)
+      traffic = compulsoryTraffic(equations);
+    return {Counter(schedule, equations, facts, target, &*traffic).counts};
+  }
+  const HeldStorage all = allHeld(schedule, equations);
+  for (const PhasePart &part : partsOf(schedule, equations)) {
+    Traffic own = compulsoryTraffic(part.pattern);
+    takeHeld(part.schedule, part.pattern, std::vector<bool>(part.pattern.items.size(), true), own);
+    counts.push_back(phaseCounts(part.schedule, part.pattern, target, own));
+    counts.back().registersPerThread +=
+        all.registers - allHeld(part.schedule, part.pattern).registers;
+  }
+  for (size_t phase = 0; const TreeNode &node : schedule.tree)
+    if (node.isBorder())
+      counts[++phase].waits = !node.isBarrier();
+  cost::shareKernel(counts);
+  return counts;
+}
+
+cost::Counts WorkMeter::pack(const Schedule &schedule, const std::vector<cost::Counts> &parts) {
+  // What a core's caches hold depends on all parts.
+  if (target.kind == TargetKind::Cpu)
+    return phases(schedule).front();
+  if (!traffic)
+    traffic = compulsoryTraffic(equations);
+  return Counter(schedule, equations, facts, target, *traffic, parts).counts;
+}
+
+cost::Counts WorkMeter::instructions(const Schedule &schedule) const {
+  return Counter(schedule, equations, facts, target, nullptr).counts;
+}
+
+} // namespace fusec

@@ -1,0 +1,46 @@
+#pragma once
+#include "Cost/Cost.h"
+#include "Tiling/counts/CompulsoryTraffic.h"
+#include "Tiling/schedule/EquationFacts.h"
+#include "Tiling/schedule/Schedule.h"
+
+#include <optional>
+
+namespace fusec {
+
+namespace tiling {
+/// Of one phase, whose compulsory bytes are known. The schedule's equations are numbered as the program's.
+cost::Counts phaseCounts(const Schedule &schedule, const ExprProgram &program, const Target &target,
+                         const Traffic &traffic);
+/// Of a schedule with rounds: a step's phases, as often as there are steps, behind what is done once; as if all blocks
+/// were resident.
+std::vector<cost::Counts> roundCounts(const Schedule &schedule, const ExprProgram &pattern,
+                                      const Target &target);
+} // namespace tiling
+
+/// Counts the work of schedules of the same equations (ScheduledPattern), over their loop trees at the symbols' opt
+/// values. What all of them share is counted once.
+class WorkMeter {
+public:
+  WorkMeter(const ExprProgram &equations, const Target &target)
+      : equations(equations), target(target), facts(tiling::factsOf(equations)) {}
+
+  /// Of each phase. Where blocks take turns, rounds and phases read anew what they would hold.
+  std::vector<cost::Counts> phases(const Schedule &schedule);
+  /// As if all blocks were resident.
+  std::vector<cost::Counts> residentPhases(const Schedule &schedule);
+  /// Of a schedule of parts side by side, each of which counts so much alone.
+  cost::Counts pack(const Schedule &schedule, const std::vector<cost::Counts> &parts);
+  double seconds(const Schedule &schedule) { return cost::latency(phases(schedule), target); }
+  /// Work of one phase without what its memory costs, which takes most of the time to count: for choices that do not
+  /// change it.
+  cost::Counts instructions(const Schedule &schedule) const;
+
+private:
+  const ExprProgram &equations;
+  const Target &target;
+  const std::vector<tiling::EquationFacts> facts;
+  std::optional<Traffic> traffic; // of all equations in one phase
+};
+
+} // namespace fusec

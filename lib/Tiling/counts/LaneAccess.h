@@ -1,0 +1,38 @@
+#pragma once
+// What it costs a CPU that a vector's lanes do not lie side by side.
+#include "Tiling/schedule/EquationFacts.h"
+#include "Tiling/schedule/Schedule.h"
+
+#include <map>
+
+namespace fusec::tiling {
+
+/// Of a lane that does not lie beside its neighbour: a CPU stores such one by one, and begins nothing else meanwhile
+/// (AMD EPYC, Zen 4: 4.3 to 7.5 ns for 16).
+constexpr double kStoreCyclesALane = 1.5;
+
+/// Of Shared operands, by their position in the schedule: stagedExtents.
+using StagedExtents = std::map<int, std::vector<int64_t>>;
+
+double elementsOf(const std::vector<int64_t> &extents);
+
+/// Loads that a Stage of such a tile takes a core the time of: elements that do not lie side by side come one by one.
+double loadsOfStage(const Schedule &schedule, const ExprProgram &pattern,
+                    const EquationFacts &reader, const Operand &operand,
+                    const std::vector<int64_t> &extents);
+
+/// One read of an equation, both by position.
+struct ReadOrdinal {
+  int equation, read;
+};
+/// Turns along the equation's last axis of an Unroll loop around the lanes, where the path to a leaf has one: what
+/// lanes that lie apart store, such turns store as columns. 1 where there is none.
+double turnsSideBySide(const Schedule &schedule, const Equation &e, int equation,
+                       const std::vector<const TreeNode *> &path, const std::vector<double> &trips);
+
+/// Whether lanes along the axis find what they read neither at one place nor side by side. `staged`: null where the
+/// distance does not matter in buffers, as in a GPU's shared memory, which serves all lanes at once.
+bool lanesLieApart(const Schedule &schedule, const EquationFacts &facts, ReadOrdinal read,
+                   AxisId laneAxis, const StagedExtents *staged);
+
+} // namespace fusec::tiling

@@ -1,0 +1,124 @@
+#include "Tiling/counts/LanePattern.h"
+
+#include "Tiling/schedule/PointEvaluator.h"
+
+#include <algorithm>
+
+namespace fusec::tiling {
+
+LanePattern::LanePattern(const EquationFacts &facts, const ExprProgram &program,
+                         std::vector<int> positions, const std::vector<int64_t> &symbols)
+    : facts(facts), program(program), positions(std::move(positions)), symbols(symbols) {
+  for (int position : this->positions)
+    laneAxes |= uint64_t{1} << position;
+  const auto known = [this](NodeId a) { return bool(constants[a]); };
+  for (const Scalar &s : facts.equation.body.nodes)
+    switch (s.op) {
+    case ScalarOp::Const: constants.push_back(true); break;
+    case ScalarOp::Axis: constants.push_back((laneAxes >> s.index & 1) != 0); break;
+    case ScalarOp::Dim:
+    case ScalarOp::Step:
+    case ScalarOp::State:
+    case ScalarOp::Part:
+    case ScalarOp::Read:
+    case ScalarOp::ReadIf: constants.push_back(false); break;
+    default: constants.push_back(std::all_of(s.args.begin(), s.args.end(), known));
+    }
+}
+
+/// Of one number for all lanes and a constant for each.
+bool LanePattern::isSum(NodeId id) const {
+  if (constants[id] || isUniform(id))
+    return true;
+  const Scalar &s = facts.equation.body[id];
+  const bool adds = s.op == ScalarOp::Add || s.op == ScalarOp::Sub;
+  const bool scales =
+      s.op == ScalarOp::Mul && std::any_of(s.args.begin(), s.args.end(), [this](NodeId a) {
+        return facts.equation.body[a].op == ScalarOp::Const;
+      });
+  return (adds || scales) &&
+         std::all_of(s.args.begin(), s.args.end(), [this](NodeId a) { return isSum(a); });
+}
+
+std::optional<double> LanePattern::loads(NodeId read, int64_t lanes) const {
+  const Scalar &s = facts.equation.body[read];
+  const std::vector<NodeId> indices = indexOperands(s);
+  const bool sums =
+      std::all_of(indices.begin(), indices.end(), [this](NodeId i) { return isSum(i); });
+  const NodeId predicate = s.op == ScalarOp::ReadIf ? s.args[0] : kNoNode;
+  if (!sums || (predicate != kNoNode && !constants[predicate] && !isUniform(predicate)))
+    return std::nullopt;
+
+  std::vector<NodeId> roots = indices;
+  if (predicate != kNoNode)
+    roots.push_back(predicate);
+  PointValues values(facts.equation.body, roots, 1, symbols);
+  std::vector<int64_t> strides, extents;
+  for (const DimExpr &stride : stridesOf(program.tensors[s.index].shape))
+    strides.push_back(stride.evaluate(symbols).value_or(1));
+  int64_t elements = 1;
+  for (int position : positions) {
+    extents.push_back(facts.equation.axes[position].extent.evaluate(symbols).value_or(1));
+    elements *= extents.back();
+  }
+  // A shuffle repeats itself along the axis or moves on: a few of its vectors tell of all.
+  constexpr int64_t kLooksAt = 4;
+  const int64_t vectors = std::max<int64_t>(1, elements / lanes),
+                looksAt = std::min(vectors, kLooksAt);
+  std::vector<int64_t> axes(facts.equation.axes.size(), 0), places;
+  double loaded = 0;
+  for (int64_t look = 0; look < looksAt; ++look) {
+    places.clear();
+    const int64_t first = look * vectors / looksAt * lanes;
+    for (int64_t lane = 0; lane < lanes && first + lane < elements; ++lane) {
+      int64_t value = first + lane;
+      for (size_t i = positions.size(); i-- > 0;) {
+        axes[positions[i]] = value % extents[i];
+        value /= extents[i];
+      }
+      values.at(axes, 0);
+      if (predicate != kNoNode && constants[predicate] && values[predicate] == 0)
+        continue;
+      int64_t place = 0;
+      for (size_t d = 0; d < indices.size(); ++d)
+        place += values[indices[d]] * strides[d];
+      places.push_back(place);
+    }
+    std::sort(places.begin(), places.end());
+    int64_t windows = 0;
+    for (size_t i = 0, begin = 0; i < places.size(); ++i)
+      if (i == 0 || places[i] >= places[begin] + lanes) {
+        begin = i;
+        ++windows;
+      }
+    if (windows * 2 > static_cast<int64_t>(places.size()) && places.size() > 1)
+      return std::nullopt;
+    loaded += double(windows);
+  }
+  return loaded / double(looksAt);
+}
+
+std::optional<LanePattern> lanePattern(const Schedule &schedule, const ExprProgram &pattern,
+                                       const EquationFacts &facts, int ordinal,
+                                       const std::vector<const TreeNode *> &path,
+                                       const std::vector<double> &trips,
+                                       const std::vector<int64_t> &symbols) {
+  constexpr double kShortSeq = 8; // Emitter::isShort
+  AxisId axis = -1;
+  for (const TreeNode *loop : path)
+    if (loop->loop == LoopKind::Lane)
+      axis = loop->axis;
+  const AxisUse *use = axis >= 0 ? schedule.axes[axis].in(ordinal) : nullptr;
+  if (!use)
+    return std::nullopt;
+  for (size_t i = 0; i < path.size(); ++i) {
+    const LoopKind kind = path[i]->loop;
+    const bool staysLoop = (kind == LoopKind::Seq && trips[i] > kShortSeq) ||
+                           (kind == LoopKind::Block && trips[i] > 1);
+    if (path[i]->axis == axis && staysLoop)
+      return std::nullopt;
+  }
+  return LanePattern(facts, pattern, use->positions, symbols);
+}
+
+} // namespace fusec::tiling

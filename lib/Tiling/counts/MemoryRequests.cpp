@@ -1,0 +1,400 @@
+#include "Tiling/counts/MemoryRequests.h"
+
+#include "Expr/Cascade.h"
+#include "Support/OptValues.h"
+#include "Tiling/schedule/GridScan.h"
+#include "Tiling/schedule/LiveReads.h"
+#include "Tiling/schedule/PersistentReads.h"
+#include "Tiling/schedule/ReadReuse.h"
+#include "Tiling/schedule/Statements.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+namespace fusec {
+
+using namespace tiling;
+
+namespace {
+
+class Mover {
+public:
+  Mover(const Schedule &schedule, const ExprProgram &pattern,
+        const std::vector<EquationFacts> &facts, const Target &target, Effort effort)
+      : schedule(schedule), pattern(pattern), facts(facts),
+        threaded(target.kind != TargetKind::Cpu), effort(effort),
+        equations(scheduledEquations(pattern)), scan(scanOf(pattern)) {
+    symbols = optValues(pattern.symbols);
+    steps.count = scan ? valueOf(scan->steps) : 1;
+  }
+
+  Moved run() {
+    addStored(schedule.tree, stored);
+    if (!scan && equations.size() == 1 && equations[0]->kind == EquationKind::Scatter)
+      copy(equations[0]->base, equations[0]->outputs[0], 1, {});
+    walk(schedule.tree);
+    return moved;
+  }
+
+private:
+  int64_t valueOf(const DimExpr &e) const { return e.evaluate(symbols).value_or(1); }
+  int64_t bytesOf(TensorId t) const { return sizeInBytes(pattern.tensors[t].type); }
+
+  MemLevel levelOf(TensorId tensor) const { return tiling::levelOf(schedule, tensor); }
+
+  void walk(const std::vector<TreeNode> &nodes) {
+    for (const TreeNode &node : nodes) {
+      if (!node.isLoop) {
+        leaf(node, StatementLoops(schedule, path, symbols, stepsOf(node)));
+        continue;
+      }
+      path.push_back(&node);
+      walk(node.children);
+      path.pop_back();
+    }
+  }
+
+  /// A map is computed where it is stored: not at all in a step whose value its one place does not take.
+  StepRange stepsOf(const TreeNode &leaf) const {
+    if (!scan || leaf.leaf != LeafKind::Compute ||
+        equations[leaf.target]->kind != EquationKind::Map)
+      return steps;
+    const TensorId t = equations[leaf.target]->outputs[0];
+    const std::vector<StepPlace> places = writtenPlaces(schedule, pattern, t, symbols);
+    return places.size() == 1 && levelOf(t) == MemLevel::Global ? places[0].within : steps;
+  }
+
+  static double times(const StatementLoops &loops) {
+    double product = 1;
+    for (const auto &entry : loops.iterations())
+      product *= entry.second;
+    return product;
+  }
+
+  void leaf(const TreeNode &node, const StatementLoops &loops) {
+    switch (node.leaf) {
+    case LeafKind::Init:
+    case LeafKind::Sort:
+    case LeafKind::Barrier:
+    case LeafKind::Counters: return;
+    case LeafKind::Stage: return stage(schedule.operands[node.target], loops);
+    case LeafKind::Carry: return carry(node.target, times(loops));
+    case LeafKind::Combine: return combine(node.target, loops);
+    case LeafKind::Store: return store(node.target, loops);
+    case LeafKind::Compute: return compute(node, loops);
+    case LeafKind::Correct:
+      return readAll(node.target, correctionsOfRank(*equations[node.target], node.rank), -1, loops);
+    }
+  }
+
+  AccessMeter meter(int equation, const StatementLoops &loops, AccessMeter::Bounds bounds) const {
+    return {schedule, pattern, facts[equation], equation, loops, symbols, bounds, threaded, effort};
+  }
+
+  /// `part`: of what is asked for, that is done.
+  void addRead(const Asked &asked, double part = 1) {
+    moved.readBytes += part * asked.bytes;
+    moved.readSectors += part * asked.sectors;
+    moved.fromData = moved.fromData || asked.fromData;
+  }
+  void addWritten(const Asked &asked) {
+    moved.writtenBytes += asked.bytes;
+    moved.writtenSectors += asked.sectors;
+    moved.fromData = moved.fromData || asked.fromData;
+  }
+
+  void copy(TensorId from, TensorId to, double timesDone, const StepPlace &source) {
+    auto straight = [&](const StepPlace &place) {
+      Asked asked = straightCopy(valueOf(numElements(pattern.tensors[to].shape)), bytesOf(to),
+                                 timesDone, place, schedule.lanes, effort);
+      if (!threaded)
+        asked.sectors = 0;
+      return asked;
+    };
+    if (levelOf(from) == MemLevel::Shared)
+      moved.sharedBytes += straight({}).bytes;
+    else
+      addRead(straight(source));
+    if (levelOf(to) == MemLevel::Shared)
+      moved.sharedBytes += straight({}).bytes;
+    else
+      addWritten(straight({}));
+  }
+
+  /// 0: previous = init; 1: previous = next; 2: final = previous.
+  void carry(int when, double timesDone) {
+    for (const ScanCarry &c : scan->carries) {
+      const TensorId from = when == 0 ? c.init : when == 1 ? c.next : c.previous;
+      const TensorId to = when == 2 ? c.final : c.previous;
+      StepPlace source = when == 0 ? StepPlace{} : readPlace(schedule, pattern, from, symbols);
+      if (when == 2) // as the step after the last one would find it
+        source.within = {steps.count, 1};
+      if (to >= 0 && from != to)
+        copy(from, to, timesDone, source);
+    }
+  }
+
+  void stage(const Operand &operand, const StatementLoops &loops) {
+    if (!isRead(operand)) // as are its copies
+      return;
+    const EquationFacts &reader = facts[operand.equation];
+    const LiveReads reads(schedule, facts, operand.equation, {reader.reads[operand.read]}, false);
+    const Staged staged = measureStage(schedule, pattern, reader, operand, reads.memory, loops,
+                                       symbols, threaded, effort);
+    addRead(staged.read);
+    if (!isHandedOn(schedule, pattern, operand))
+      moved.sharedBytes += staged.sharedBytes;
+  }
+
+  /// Partial results of units meet in shared memory, and every thread reads them all.
+  void combine(int equation, const StatementLoops &loops) {
+    const Equation &e = *equations[equation];
+    std::vector<const TreeNode *> chain;
+    if (schedule.units == 1 || !findCompute(schedule.tree, equation, chain) ||
+        !sharesReduction(schedule, equation, chain, LoopKind::Unit))
+      return;
+    double bytes =
+        double(sizeInBytes(e.accumulateType)) * std::max<double>(1, double(e.states.size()));
+    if (e.kind == EquationKind::Reduction && isArgMonoid(e.monoid))
+      bytes += 8;
+    const double lanes = schedule.lanes, written = lanesKeep(schedule, equation, chain) ? lanes : 1;
+    moved.sharedBytes += times(loops) * bytes * schedule.units * (written + schedule.units * lanes);
+  }
+
+  FlatAccess outputAccess(const Equation &e, size_t output) const {
+    FlatAccess access;
+    access.stride = stridesOf(pattern.tensors[e.outputs[output]].shape);
+    access.stride.resize(e.axes.size(), DimExpr(0));
+    return access;
+  }
+
+  void write(const AccessMeter &here, const Equation &e, size_t output, const StepPlace &place) {
+    const TensorId t = e.outputs[output];
+    addWritten(here.write(here.addressOf(outputAccess(e, output), t, place), bytesOf(t)));
+  }
+
+  void storeOutputs(int equation, const StatementLoops &loops) {
+    const Equation &e = *equations[equation];
+    const AccessMeter here = meter(equation, loops, AccessMeter::Bounds::All);
+    for (size_t o = 0; o < e.outputs.size(); ++o) {
+      const TensorId t = e.outputs[o];
+      if (isHandedOn(schedule, pattern, t)) {
+        storeKept(t, here.threads(true) * double(bytesOf(t)), 1);
+        continue;
+      }
+      storeKept(t, here.threads(true) * double(bytesOf(t)), 2);
+      if (levelOf(t) == MemLevel::Shared)
+        moved.sharedBytes += here.threads(true) * double(bytesOf(t));
+      for (const StepPlace &place : writtenPlaces(schedule, pattern, t, symbols)) {
+        if (place.within.count == loops.stepRange().count) {
+          write(here, e, o, place);
+          continue;
+        }
+        const StatementLoops fewer(schedule, path, symbols, place.within);
+        write(meter(equation, fewer, AccessMeter::Bounds::All), e, o, place);
+      }
+    }
+  }
+
+  /// A thread that keeps in shared memory what it stores writes it there and, where it is stored at all, reads it back.
+  void storeKept(TensorId t, double bytes, double accesses) {
+    const bool kept = std::any_of(schedule.kept.begin(), schedule.kept.end(), [&](const Kept &k) {
+      return !k.from && k.level == MemLevel::Shared && tensorAt(k.read) == t;
+    });
+    if (kept)
+      moved.sharedBytes += accesses * bytes;
+  }
+
+  TensorId tensorAt(const ReadPlace &place) const {
+    const EquationFacts &reader = facts[place.equation];
+    return reader.equation.body[reader.reads[place.read]].index;
+  }
+
+  void store(int equation, const StatementLoops &loops) {
+    storeOutputs(equation, loops);
+    const Equation &e = *equations[equation];
+    if (e.kind == EquationKind::Opaque) // the element that was found
+      readOpaque(outputAccess(e, 0), meter(equation, loops, AccessMeter::Bounds::All), e);
+  }
+
+  void readOpaque(const FlatAccess &access, const AccessMeter &here, const Equation &e) {
+    const TensorId t = e.opaqueInputs[0];
+    addRead(here.read(here.addressOf(access, t, {}), bytesOf(t)));
+  }
+
+  /// `rank`: of the Compute statement that reads; -1: another one.
+  void readAll(int equation, const std::vector<NodeId> &roots, int rank,
+               const StatementLoops &loops) {
+    const LiveReads reads(schedule, facts, equation, roots, true);
+    for (const Operand *o : reads.operands)
+      fetch({equation, rank, o->read}, loops, [&](const auto &times) { readOperand(*o, times); });
+    for (const GuardedRead &read : reads.memory) {
+      fetch({equation, rank, facts[equation].ordinalOf(read.read)}, loops,
+            [&](const StatementLoops &times) { readMemory(equation, read, times); });
+      storeForReader(equations[equation]->body[read.read].index, loops);
+    }
+  }
+
+  /// A read of memory: done each time, not at all where it is kept, or once in front of all rounds where these hold it.
+  /// One of those rounds for itself, as a program without a scan, has no part in that.
+  template <typename Read>
+  void fetch(const ReadPlace &place, const StatementLoops &loops, const Read &read) {
+    const Kept *kept = schedule.kept.empty() ? nullptr : keptFor(place, loops);
+    if (!kept)
+      return read(loops);
+    if (!isHeld(schedule, *kept) || !scan)
+      return;
+    const StatementLoops once(schedule, path, symbols, {0, 1});
+    read(once);
+    if (kept->level == MemLevel::Shared)
+      moved.sharedBytes += threadBytes(place, once);
+  }
+
+  /// Shared memory that a thread keeps values in is read instead; where they come from, each is written to it first.
+  const Kept *keptFor(const ReadPlace &place, const StatementLoops &loops) {
+    const Kept *kept = keptAt(schedule, place);
+    const bool brings =
+        std::any_of(schedule.kept.begin(), schedule.kept.end(), [&](const Kept &other) {
+          return other.from == place && other.level == MemLevel::Shared && !isHeld(schedule, other);
+        });
+    if (const bool shared = kept && kept->level == MemLevel::Shared; shared || brings)
+      moved.sharedBytes += (shared ? 1 : 2) * threadBytes(place, loops);
+    return kept;
+  }
+
+  /// An element for each time that a thread does the statement.
+  double threadBytes(const ReadPlace &place, const StatementLoops &loops) const {
+    using Bounds = AccessMeter::Bounds;
+    const bool map = equations[place.equation]->kind == EquationKind::Map;
+    const AccessMeter here = meter(place.equation, loops, map ? Bounds::All : Bounds::Reduction);
+    return double(bytesOf(tensorAt(place))) * here.threads(false);
+  }
+
+  void compute(const TreeNode &node, const StatementLoops &loops) {
+    const int equation = node.target;
+    const Equation &e = *equations[equation];
+    if (e.kind == EquationKind::Opaque) {
+      FlatAccess row;
+      row.stride = stridesOf(pattern.tensors[e.opaqueInputs[0]].shape);
+      row.stride.back() = DimExpr(0);
+      row.stride.push_back(DimExpr(1));
+      row.stride.resize(e.axes.size(), DimExpr(0));
+      return readOpaque(row, meter(equation, loops, AccessMeter::Bounds::Reduction), e);
+    }
+    readAll(equation, resultsOfRank(e, node.rank), node.rank, loops);
+    if (e.kind == EquationKind::Map)
+      return storeOutputs(equation, loops);
+    if (e.kind == EquationKind::Reduction)
+      return;
+    if (effort == Effort::Thorough) { // asked whether it lies inside, and again where it is stored
+      std::vector<NodeId> tested = e.scatterIndex;
+      if (e.scatterPredicate != kNoNode)
+        tested.push_back(e.scatterPredicate);
+      readAll(equation, tested, node.rank, loops);
+    }
+    const TensorId t = e.outputs[0];
+    const Asked update = meter(equation, loops, AccessMeter::Bounds::All)
+                             .write(e.scatterIndex, t, e.scatterPredicate);
+    addWritten(update);
+    if (e.combiner != Combiner::Assign)
+      addRead(update);
+  }
+
+  /// Part of a read that is left where unrolled copies of the statement do it once.
+  double inCommon(int equation, NodeId read) const {
+    if (effort == Effort::Thorough)
+      return 1;
+    return 1 / unrolledCopies(schedule, path, equation, facts[equation].axes[read], symbols);
+  }
+
+  bool isRead(const Operand &operand) const {
+    const Equation &e = *equations[operand.equation];
+    const LiveReads reads(schedule, facts, operand.equation, rootsOf(e), true);
+    return std::count(reads.operands.begin(), reads.operands.end(), &operand) != 0;
+  }
+
+  void readMemory(int equation, const GuardedRead &read, const StatementLoops &loops) {
+    const Equation &e = *equations[equation];
+    AccessMeter::Bounds bounds = AccessMeter::Bounds::All;
+    if (e.kind == EquationKind::Reduction) {
+      bounds = AccessMeter::Bounds::Reduction;
+      const uint64_t axes = facts[equation].decidingAxes(read.read);
+      const AxisId lane = loops.hasLanes() ? loops.laneAxis() : -1;
+      const AxisUse *use = lane >= 0 ? schedule.axes[lane].in(equation) : nullptr;
+      for (size_t i = 0; use && i < use->positions.size(); ++i)
+        if (axes >> use->positions[i] & 1)
+          bounds = AccessMeter::Bounds::ReductionAndLanes;
+    }
+    const Asked asked = meter(equation, loops, bounds).read(read.read, read.guards);
+    const double part = inCommon(equation, read.read);
+    if (levelOf(e.body[read.read].index) == MemLevel::Shared)
+      moved.sharedBytes += part * asked.bytes;
+    else
+      addRead(asked, part);
+  }
+
+  void readOperand(const Operand &operand, const StatementLoops &loops) {
+    const Equation &e = *equations[operand.equation];
+    const NodeId read = facts[operand.equation].reads[operand.read];
+    const double part = inCommon(operand.equation, read);
+    const int64_t bytes = bytesOf(e.body[read].index);
+    // A map's points beyond the extents are not computed; a sum's tile is, where it may be cut.
+    const bool map = e.kind == EquationKind::Map;
+    const AccessMeter here = meter(operand.equation, loops,
+                                   map ? AccessMeter::Bounds::All : AccessMeter::Bounds::Reduction);
+    if (operand.level == MemLevel::Shared) {
+      moved.sharedBytes += part * vectorShare(operand, loops) * here.threads(map) * double(bytes);
+      return;
+    }
+    addRead(here.read(packedAddress(schedule, operand, symbols), bytes), part);
+  }
+
+  /// On a CPU lanes that all read one element read it once.
+  double vectorShare(const Operand &operand, const StatementLoops &loops) const {
+    if (threaded || !loops.hasLanes())
+      return 1;
+    const bool varies =
+        std::any_of(operand.digits.begin(), operand.digits.end(), [&](const LayoutDigit &digit) {
+          return digit.index >= 0 || digit.axis == loops.laneAxis();
+        });
+    return varies ? 1 : 1.0 / schedule.lanes;
+  }
+
+  /// Where the tree has no store of a sum that is kept in shared memory, the lowering puts it before the first reader.
+  void storeForReader(TensorId tensor, const StatementLoops &loops) {
+    const int producer = producerOf(equations, tensor);
+    if (producer < 0 || levelOf(tensor) != MemLevel::Shared ||
+        equations[producer]->kind != EquationKind::Reduction || !stored.insert(producer).second)
+      return;
+    storeOutputs(producer, loops);
+  }
+
+  const Schedule &schedule;
+  const ExprProgram &pattern;
+  const std::vector<EquationFacts> &facts;
+  const bool threaded;
+  const Effort effort;
+  const std::vector<const Equation *> equations;
+  const Equation *scan;
+  std::vector<int64_t> symbols;
+  StepRange steps;
+  std::vector<const TreeNode *> path;
+  std::set<int> stored; // equations with a Store
+  Moved moved;
+};
+
+} // namespace
+
+Moved movedBytes(const Schedule &schedule, const ExprProgram &pattern, const Target &target,
+                 Effort effort) {
+  const ScheduledPattern scheduled(schedule, pattern);
+  return movedBytesOf(schedule, scheduled.program(), factsOf(scheduled.program()), target, effort);
+}
+
+Moved movedBytesOf(const Schedule &schedule, const ExprProgram &equations,
+                   const std::vector<EquationFacts> &facts, const Target &target, Effort effort) {
+  return Mover(schedule, equations, facts, target, effort).run();
+}
+
+} // namespace fusec

@@ -1,0 +1,59 @@
+#include "Tiling/counts/ScanStorage.h"
+
+#include "Tiling/schedule/FlatAccess.h"
+#include "Tiling/schedule/GridScan.h"
+#include "Tiling/schedule/LiveReads.h"
+
+#include <algorithm>
+
+namespace fusec::tiling {
+
+namespace {
+
+/// What a step makes of a state, and the one after it finds.
+bool isNextState(const Equation &scan, TensorId t) {
+  return std::ranges::find(scan.carries, t, &ScanCarry::next) != scan.carries.end();
+}
+bool isPreviousState(const Equation &scan, TensorId t) {
+  return std::ranges::find(scan.carries, t, &ScanCarry::previous) != scan.carries.end();
+}
+
+} // namespace
+
+std::vector<StepPlace> writtenPlaces(const Schedule &schedule, const ExprProgram &pattern,
+                                     TensorId t, const std::vector<int64_t> &symbols) {
+  const Equation *scan = scanOf(pattern);
+  const int64_t steps = scan ? scan->steps.evaluate(symbols).value_or(1) : 1;
+  std::vector<StepPlace> places;
+  for (size_t o = 0; scan && o < scan->scanOutputs.size(); ++o) {
+    const ScanOutput &output = scan->scanOutputs[o];
+    if (output.perStep != t)
+      continue;
+    const int64_t first = std::max<int64_t>(0, output.first);
+    const int64_t rows = pattern.tensors[output.stacked].shape[0].evaluate(symbols).value_or(1);
+    places.push_back({{first, std::clamp<int64_t>(rows, 0, std::max<int64_t>(0, steps - first))},
+                      -first,
+                      std::max<int64_t>(1, rows)});
+  }
+  if (scan && hasRounds(schedule) && isNextState(*scan, t))
+    places.push_back({{0, steps}, 1, 2});
+  else if (places.empty() && levelOf(schedule, t) == MemLevel::Global)
+    places.push_back({{0, steps}});
+  return places;
+}
+
+StepPlace readPlace(const Schedule &schedule, const ExprProgram &pattern, TensorId t,
+                    const std::vector<int64_t> &symbols) {
+  const Equation *scan = scanOf(pattern);
+  if (!scan || levelOf(schedule, t) != MemLevel::Global)
+    return {};
+  const StepRange steps{0, scan->steps.evaluate(symbols).value_or(1)};
+  const bool written = isNextState(*scan, t);
+  if (hasRounds(schedule) && (written || isPreviousState(*scan, t)))
+    return {steps, written ? 1 : 0, 2};
+  const bool stacked = std::any_of(scan->scanOutputs.begin(), scan->scanOutputs.end(),
+                                   [&](const ScanOutput &output) { return output.perStep == t; });
+  return {steps, 0, stacked ? std::max<int64_t>(1, steps.count) : 1};
+}
+
+} // namespace fusec::tiling

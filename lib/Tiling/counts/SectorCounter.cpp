@@ -1,0 +1,384 @@
+// Sectors of an affine access. Lanes at distance d bytes that begin at address a touch
+//
+//   floor((a + (n-1) d + size - 1) / 32) - floor(a / 32) + 1    sectors for d <= 32, n of them for a larger d,
+//
+// which depends on a mod 32 alone. Each axis that is not the lanes' adds its multiple of a stride to a: the shares of
+// the 32 residues after all of them are found axis by axis.
+#include "Tiling/counts/SectorCounter.h"
+
+#include "Tiling/schedule/PointEvaluator.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace fusec::tiling {
+
+namespace {
+
+int64_t modulo(int64_t a, int64_t b) { return (a % b + b) % b; }
+
+double sectorsOf(int64_t residue, int64_t distance, int64_t lanes, int64_t bytes) {
+  distance = std::abs(distance);
+  if (distance == 0 || lanes == 1)
+    return 1;
+  if (distance > kSectorBytes)
+    return double(lanes);
+  return double((residue + (lanes - 1) * distance + bytes - 1) / kSectorBytes + 1);
+}
+
+/// Of the elements that `at` gives for each number of the range.
+template <typename At> Residues residuesOver(StepRange steps, Effort effort, const At &at) {
+  const int64_t taken = std::min<int64_t>(steps.count, effort == Effort::Quick ? 64 : 4096);
+  Residues shares{};
+  for (int64_t i = 0; i < taken; ++i) { // a prime distance meets all residues
+    const int64_t step = steps.first + (taken == steps.count ? i : i * 7919 % steps.count);
+    shares[modulo(at(step), kSectorBytes)] += 1.0 / double(taken);
+  }
+  return shares;
+}
+
+double different(std::vector<int64_t> &sectors) {
+  std::sort(sectors.begin(), sectors.end());
+  return double(std::unique(sectors.begin(), sectors.end()) - sectors.begin());
+}
+
+} // namespace
+
+AccessMeter::AccessMeter(const Schedule &schedule, const ExprProgram &pattern,
+                         const EquationFacts &facts, int ordinal, const StatementLoops &loops,
+                         const std::vector<int64_t> &symbols, Bounds bounds, bool lanesAreThreads,
+                         Effort effort)
+    : schedule(schedule), pattern(pattern), facts(facts), equation(facts.equation),
+      ordinal(ordinal), loops(loops), symbols(symbols), bounds(bounds), threaded(lanesAreThreads),
+      effort(effort) {
+  for (const Axis &axis : equation.axes)
+    extents.push_back(valueOf(axis.extent));
+}
+
+/// The statement does not run beyond the axis' extent.
+bool AccessMeter::stops(AxisId axis) const {
+  const AxisUse *use = axis == kStepAxis ? nullptr : schedule.axes[axis].in(ordinal);
+  return use && (bounds == Bounds::All || use->reduction ||
+                 (bounds == Bounds::ReductionAndLanes && axis == loops.laneAxis()));
+}
+
+/// Times that it runs for an axis.
+double AccessMeter::points(AxisId axis) const {
+  const double all = loops.iterations(axis);
+  return stops(axis) ? std::min(all, double(loops.extent(axis))) : all;
+}
+
+/// Times that the statement runs for each value of the lanes' axis.
+double AccessMeter::others(bool writers) const {
+  double product = loops.hasUnits() || writers ? 1 : schedule.units;
+  for (const auto &[axis, count] : loops.iterations())
+    if (!loops.hasLanes() || axis != loops.laneAxis())
+      product *= points(axis);
+  return product;
+}
+
+double AccessMeter::threads(bool writers) const {
+  if (loops.hasLanes())
+    return others(writers) * points(loops.laneAxis());
+  return others(writers) * (writers || !threaded ? 1 : schedule.lanes);
+}
+
+/// Elements between the axis' value 0 and `value`.
+int64_t AccessMeter::offset(const std::vector<int64_t> &strides, AxisId axis, int64_t value) const {
+  const AxisUse *use = schedule.axes[axis].in(ordinal);
+  int64_t sum = 0;
+  for (size_t i = use ? use->positions.size() : 0; i-- > 0;) {
+    const int position = use->positions[i];
+    // An axis may have no elements; nothing is read then.
+    const int64_t extent = std::max<int64_t>(1, extents[position]);
+    sum += strides[position] * (i > 0 ? value % extent : value);
+    value /= extent;
+  }
+  return sum;
+}
+
+bool AccessMeter::isLinear(const std::vector<int64_t> &strides, AxisId axis) const {
+  const AxisUse *use = schedule.axes[axis].in(ordinal);
+  for (size_t i = 0; use && i + 1 < use->positions.size(); ++i) {
+    const int outer = use->positions[i], inner = use->positions[i + 1];
+    if (strides[outer] != strides[inner] * extents[inner])
+      return false;
+  }
+  return true;
+}
+
+Address AccessMeter::addressOf(const FlatAccess &access, TensorId tensor,
+                               const StepPlace &place) const {
+  const int64_t row = valueOf(numElements(pattern.tensors[tensor].shape));
+  Address address;
+  address.constant = valueOf(access.constant);
+  std::vector<std::pair<NodeId, int64_t>> ofStep;
+  std::vector<NodeId> roots;
+  for (const FlatAccess::Rest &rest : access.rests)
+    if (const int64_t stride = valueOf(rest.stride); readsData(equation.body, {rest.value})) {
+      address.beside.push_back(
+          residuesOver({0, kSectorBytes}, effort, [&](int64_t any) { return any * stride; }));
+    } else {
+      ofStep.emplace_back(rest.value, stride);
+      roots.push_back(rest.value);
+    }
+  if (!ofStep.empty() || place.rows > 1) {
+    PointValues values(equation.body, roots, 1, symbols);
+    const std::vector<int64_t> origin(equation.axes.size(), 0);
+    address.beside.push_back(residuesOver(loops.stepRange(), effort, [&](int64_t step) {
+      values.at(origin, step);
+      int64_t sum = place.row(step) * row;
+      for (const auto &[value, stride] : ofStep)
+        sum += values[value] * stride;
+      return sum;
+    }));
+  }
+  std::vector<int64_t> strides;
+  for (const DimExpr &stride : access.stride)
+    strides.push_back(valueOf(stride));
+  address.isLinear = [this, strides](AxisId axis) { return isLinear(strides, axis); };
+  address.offset = [this, strides = std::move(strides)](AxisId axis, int64_t value) {
+    return offset(strides, axis, value);
+  };
+  return address;
+}
+
+Residues AccessMeter::residues(const Address &address, int64_t bytes) const {
+  Residues shares{};
+  shares[modulo(address.constant * bytes, kSectorBytes)] = 1;
+  auto add = [&](const Residues &more) {
+    Residues sum{};
+    for (int64_t a = 0; a < kSectorBytes; a += bytes)
+      for (int64_t b = 0; b < kSectorBytes && shares[a] > 0; b += bytes)
+        sum[(a + b) % kSectorBytes] += shares[a] * more[b];
+    shares = sum;
+  };
+  for (const Residues &elements : address.beside) {
+    Residues inBytes{};
+    for (int64_t i = 0; i < kSectorBytes; ++i)
+      inBytes[i * bytes % kSectorBytes] += elements[i];
+    add(inBytes);
+  }
+  const int64_t most = effort == Effort::Quick ? 64 : 4096;
+  for (const auto &[axis, iterations] : loops.iterations()) {
+    if (axis == kStepAxis || (loops.hasLanes() && axis == loops.laneAxis()) ||
+        !schedule.axes[axis].in(ordinal))
+      continue;
+    const int64_t last = loops.extent(axis) - 1, count = static_cast<int64_t>(points(axis));
+    const int64_t taken = std::min(count, most);
+    Residues own{};
+    // A prime distance meets all residues.
+    for (int64_t i = 0; i < taken; ++i) {
+      const int64_t value = std::min(taken == count ? i : i * 7919 % count, last);
+      own[modulo(address.offset(axis, value) * bytes, kSectorBytes)] += 1.0 / double(taken);
+    }
+    add(own);
+  }
+  return shares;
+}
+
+Asked AccessMeter::additive(const Address &address, int64_t bytes, bool writers) const {
+  Asked asked{threads(writers) * double(bytes), 0};
+  if (!threaded && loops.hasLanes()) { // a vector, or one element for all lanes
+    const AxisId axis = loops.laneAxis();
+    if (axis >= 0 && address.offset(axis, loops.laneStep()) == 0)
+      asked.bytes /= schedule.lanes;
+    return asked;
+  }
+  if (!loops.hasLanes()) {
+    asked.sectors = threads(writers) / (writers ? 1 : schedule.lanes);
+    return asked;
+  }
+  const AxisId axis = loops.laneAxis();
+  const double times = others(writers);
+  if (!stops(axis)) { // the same element for all lanes
+    asked.sectors = times * std::ceil(points(axis) / schedule.lanes);
+    return asked;
+  }
+  const Residues shares = residues(address, bytes);
+  const bool linear = address.isLinear(axis);
+  const int64_t distance = linear ? address.offset(axis, loops.laneStep()) * bytes : 0;
+  std::vector<int64_t> lanes, sectors; // of each: bytes from the address, and where they lie
+  for (const LaneGroup &group : loops.laneGroups(effort == Effort::Quick ? 8 : 1024)) {
+    lanes.clear();
+    for (int64_t lane = 0; lane < (linear ? 1 : group.active); ++lane)
+      lanes.push_back(address.offset(axis, group.first + lane * loops.laneStep()) * bytes);
+    const int64_t lowest = lanes[0] + std::min<int64_t>(distance, 0) * (group.active - 1);
+    for (int64_t residue = 0; residue < kSectorBytes; residue += bytes) {
+      if (shares[residue] == 0)
+        continue;
+      double touched = 0;
+      if (linear) {
+        touched = sectorsOf(modulo(residue + lowest, kSectorBytes), distance, group.active, bytes);
+      } else {
+        sectors.clear();
+        for (int64_t offset : lanes)
+          sectors.push_back((residue + offset) / kSectorBytes);
+        touched = different(sectors);
+      }
+      asked.sectors += times * group.weight * shares[residue] * touched;
+    }
+  }
+  return asked;
+}
+
+Asked AccessMeter::sampled(const std::vector<NodeId> &indices, TensorId tensor,
+                           const std::vector<NodeId> &guards, bool writers,
+                           const StepPlace &stepPlace) const {
+  const Tensor &info = pattern.tensors[tensor];
+  const int64_t bytes = sizeInBytes(info.type);
+  std::vector<int64_t> strides;
+  for (const DimExpr &stride : stridesOf(info.shape))
+    strides.push_back(valueOf(stride));
+  const int64_t row = valueOf(numElements(info.shape));
+  const std::vector<NodeId> tests = knownTests(equation.body, guards);
+  std::vector<NodeId> roots = indices;
+  roots.insert(roots.end(), tests.begin(), tests.end());
+  PointValues values(equation.body, roots, longestSide(info.shape, symbols), symbols);
+
+  std::vector<std::pair<AxisId, int64_t>> digits; // axes around the lanes, and their values
+  double combinations = 1;
+  for (const auto &[axis, count] : loops.iterations())
+    if ((!loops.hasLanes() || axis != loops.laneAxis()) &&
+        (axis == kStepAxis || schedule.axes[axis].in(ordinal))) {
+      digits.push_back({axis, static_cast<int64_t>(points(axis))});
+      combinations *= points(axis);
+    }
+  std::vector<LaneGroup> groups = loops.laneGroups(effort == Effort::Quick ? 4 : 256);
+  if (groups.empty())
+    groups.push_back({0, 1, 1});
+  if (loops.hasLanes() &&
+      bounds == Bounds::Reduction) // all lanes read, and it does not depend on them
+    groups = {{0, schedule.lanes, 1}};
+  const double budget = effort == Effort::Quick ? 8 : 2048;
+  const auto samples = static_cast<int64_t>(
+      std::min(combinations, std::max(1.0, std::ceil(budget / double(groups.size())))));
+
+  std::vector<int64_t> axes(equation.axes.size(), 0), sectors;
+  int64_t step = 0;
+  auto place = [&](AxisId axis, int64_t value) {
+    if (axis == kStepAxis) {
+      step = loops.stepRange().first + value;
+      return;
+    }
+    const AxisUse *use = schedule.axes[axis].in(ordinal);
+    for (size_t i = use ? use->positions.size() : 0; i-- > 0;) {
+      // No elements: as in offset().
+      const int64_t extent = std::max<int64_t>(1, extents[use->positions[i]]);
+      axes[use->positions[i]] = i > 0 ? value % extent : value;
+      value /= extent;
+    }
+  };
+  uint64_t laneAxes = 0; // of the equation
+  if (const AxisId lane = loops.laneAxis(); loops.hasLanes() && lane >= 0)
+    if (const AxisUse *use = schedule.axes[lane].in(ordinal))
+      for (int position : use->positions)
+        laneAxes |= uint64_t{1} << position;
+  const bool fromData =
+      tests.size() != guards.size() || readsData(equation.body, indices, laneAxes);
+  double ran = 0, accessed = 0, touched = 0;
+  for (int64_t s = 0; s < samples; ++s) {
+    // All of them, or points spread evenly over the domain: multiples of the golden ratio.
+    const double share = double(s) * 0.6180339887498949;
+    double at = double(samples) == combinations
+                    ? double(s)
+                    : std::floor((share - std::floor(share)) * combinations);
+    for (auto [axis, count] : digits) {
+      const auto value = static_cast<int64_t>(std::fmod(at, double(count)));
+      place(axis, std::min(value, loops.extent(axis) - 1));
+      at = std::floor(at / double(count));
+    }
+    for (const LaneGroup &group : groups) {
+      sectors.clear();
+      for (int64_t lane = 0; lane < group.active; ++lane) {
+        if (loops.hasLanes() && loops.laneAxis() >= 0)
+          place(loops.laneAxis(), group.first + lane * loops.laneStep());
+        values.at(axes, step);
+        if (std::any_of(tests.begin(), tests.end(), [&](NodeId t) { return values[t] == 0; }))
+          continue;
+        int64_t address = stepPlace.row(step) * row;
+        for (size_t d = 0; d < indices.size(); ++d)
+          address += values[indices[d]] * strides[d];
+        sectors.push_back(address * bytes / kSectorBytes);
+      }
+      ran += group.weight * double(group.active);
+      accessed += group.weight * double(sectors.size());
+      if (!sectors.empty())
+        touched += group.weight * different(sectors);
+    }
+  }
+  if (ran == 0)
+    return {};
+  const double all = threads(writers);
+  const double together = loops.hasLanes() || writers ? 1 : schedule.lanes;
+  return {all * accessed / ran * double(bytes), threaded ? all * touched / ran / together : 0,
+          fromData};
+}
+
+Asked straightCopy(int64_t elements, int64_t bytes, double times, const StepPlace &place,
+                   int64_t lanes, Effort effort) {
+  const Residues rows =
+      residuesOver(place.within, effort, [&](int64_t step) { return place.row(step) * elements; });
+  Asked asked{times * double(elements * bytes)};
+  const int64_t left = elements % lanes; // a unit's lanes fill whole sectors
+  for (int64_t i = 0; i < kSectorBytes; ++i) {
+    const int64_t residue = i * bytes % kSectorBytes;
+    asked.sectors += times * rows[i] *
+                     (double(elements / lanes) * sectorsOf(residue, bytes, lanes, bytes) +
+                      (left > 0 ? sectorsOf(residue, bytes, left, bytes) : 0));
+  }
+  return asked;
+}
+
+Address packedAddress(const Schedule &schedule, const Operand &operand,
+                      const std::vector<int64_t> &symbols) {
+  std::vector<int64_t> strides(operand.digits.size(), 1);
+  for (size_t d = operand.digits.size(); d-- > 1;) {
+    const LayoutDigit &digit = operand.digits[d];
+    const int64_t whole = schedule.axes[digit.axis].extent.evaluate(symbols).value_or(1);
+    strides[d - 1] = strides[d] * (digit.modulus != 0 ? digit.modulus
+                                                      : (whole + digit.divide - 1) / digit.divide);
+  }
+  Address address;
+  address.offset = [&operand, strides](AxisId axis, int64_t value) {
+    int64_t sum = 0;
+    for (size_t d = 0; d < operand.digits.size(); ++d) {
+      const LayoutDigit &digit = operand.digits[d];
+      const int64_t at = value / digit.divide;
+      if (digit.axis == axis)
+        sum += strides[d] * (digit.modulus != 0 ? at % digit.modulus : at);
+    }
+    return sum;
+  };
+  address.isLinear = [](AxisId) { return false; };
+  return address;
+}
+
+Asked AccessMeter::read(const Address &address, int64_t bytes) const {
+  return additive(address, bytes, false);
+}
+
+Asked AccessMeter::read(NodeId read, const std::vector<NodeId> &guards) const {
+  const Scalar &node = equation.body[read];
+  const StepPlace place = readPlace(schedule, pattern, node.index, symbols);
+  if (const std::optional<FlatAccess> &access = facts.accesses[facts.ordinalOf(read)];
+      guards.empty() && access)
+    return additive(addressOf(*access, node.index, place),
+                    sizeInBytes(pattern.tensors[node.index].type), false);
+  return sampled(indexOperands(node), node.index, guards, false, place);
+}
+
+Asked AccessMeter::write(const Address &address, int64_t bytes) const {
+  return additive(address, bytes, true);
+}
+
+Asked AccessMeter::write(const std::vector<NodeId> &indices, TensorId tensor,
+                         NodeId predicate) const {
+  std::vector<NodeId> guards;
+  if (predicate != kNoNode)
+    guards.push_back(predicate);
+  return sampled(indices, tensor, guards, true, {});
+}
+
+} // namespace fusec::tiling

@@ -1,0 +1,94 @@
+#pragma once
+#include "Tiling/counts/ScanStorage.h"
+#include "Tiling/schedule/EquationFacts.h"
+
+#include <array>
+#include <functional>
+
+namespace fusec::tiling {
+
+constexpr int64_t kSectorBytes = 32;
+
+/// What the threads of a kernel ask of device memory with one access of a statement.
+struct Asked {
+  double bytes = 0; // summed over threads
+  double sectors =
+      0; // different ones of the lanes that a unit runs together, summed over those moments
+  bool fromData =
+      false; // lanes have addresses or predicates that come from data: as if it were random
+};
+
+/// Which share of some elements or bytes has each residue modulo a sector's bytes.
+using Residues = std::array<double, kSectorBytes>;
+
+/// An element's address as a sum over the axes of a schedule.
+struct Address {
+  int64_t constant = 0;
+  std::vector<Residues> beside; // of elements that no axis gives: a scan's step, data
+  std::function<int64_t(AxisId, int64_t)> offset; // of an axis' value from its value 0
+  std::function<bool(AxisId)> isLinear;
+};
+
+/// Of a constant that was repacked into the operand's digits.
+Address packedAddress(const Schedule &schedule, const Operand &operand,
+                      const std::vector<int64_t> &symbols);
+
+/// Quick, for searches: few points are looked at where no formula says it, and what the unrolled copies of a statement
+/// read in common is read once, as compiled code does. Thorough, for reports: instructions as they are emitted.
+enum class Effort : uint8_t { Quick, Thorough };
+
+/// Threads of a block side by side, from a value's first element to its last, `times` times.
+Asked straightCopy(int64_t elements, int64_t bytes, double times, const StepPlace &place,
+                   int64_t lanes, Effort effort);
+
+/// Measures the accesses of one statement of a schedule, that belongs to an equation. Addresses that are affine in the
+/// axes are counted by formula; others, and those under a predicate, over points of the domain. An index that comes
+/// from data is taken to be anywhere, and a predicate that does to hold.
+class AccessMeter {
+public:
+  /// Which axes stop at their extent here: reads of a reduction go on with the last element, save in lanes.
+  enum class Bounds : uint8_t { All, ReductionAndLanes, Reduction };
+
+  /// `facts` are those of the pattern's `ordinal`th equation.
+  AccessMeter(const Schedule &schedule, const ExprProgram &pattern, const EquationFacts &facts,
+              int ordinal, const StatementLoops &loops, const std::vector<int64_t> &symbols,
+              Bounds bounds, bool lanesAreThreads, Effort effort);
+
+  /// Every thread that runs the statement reads.
+  Asked read(const Address &address, int64_t bytes) const;
+  /// A read of the equation's body, where all of `guards` hold.
+  Asked read(NodeId read, const std::vector<NodeId> &guards) const;
+  /// One thread of the block writes where the statement has no lanes, one a unit where it has units.
+  Asked write(const Address &address, int64_t bytes) const;
+  Asked write(const std::vector<NodeId> &indices, TensorId tensor, NodeId predicate) const;
+  /// Threads that run the statement (or those of them that write), summed over blocks and iterations.
+  double threads(bool writers) const;
+  /// In a tensor, that has such a place where it is a value of a scan's step.
+  Address addressOf(const FlatAccess &access, TensorId tensor, const StepPlace &place) const;
+
+private:
+  bool stops(AxisId axis) const;
+  double points(AxisId axis) const;
+  double others(bool writers) const;
+  Asked additive(const Address &address, int64_t bytes, bool writers) const;
+  Asked sampled(const std::vector<NodeId> &indices, TensorId tensor,
+                const std::vector<NodeId> &guards, bool writers, const StepPlace &place) const;
+  Residues residues(const Address &address, int64_t bytes) const;
+  int64_t offset(const std::vector<int64_t> &strides, AxisId axis, int64_t value) const;
+  bool isLinear(const std::vector<int64_t> &strides, AxisId axis) const;
+  int64_t valueOf(const DimExpr &e) const { return e.evaluate(symbols).value_or(1); }
+
+  const Schedule &schedule;
+  const ExprProgram &pattern;
+  const EquationFacts &facts;
+  const Equation &equation;
+  const int ordinal;
+  const StatementLoops &loops;
+  const std::vector<int64_t> &symbols;
+  const Bounds bounds;
+  const bool threaded; // lanes are threads, else elements of a vector
+  const Effort effort;
+  std::vector<int64_t> extents; // of the equation's axes
+};
+
+} // namespace fusec::tiling

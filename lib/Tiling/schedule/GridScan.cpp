@@ -1,0 +1,167 @@
+#include "Tiling/schedule/GridScan.h"
+
+#include "Tiling/schedule/FlatAccess.h"
+#include "Tiling/schedule/LiveReads.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace fusec::tiling {
+
+const TreeNode *roundsOf(std::span<const TreeNode> phase) {
+  if (phase.size() != 1 || !phase[0].isLoop || phase[0].axis != kStepAxis)
+    return nullptr;
+  const std::vector<TreeNode> &inside = phase[0].children;
+  const bool spread = std::any_of(inside.begin(), inside.end(), [](const TreeNode &node) {
+    return node.isBorder() || (node.isLoop && node.loop == LoopKind::Block);
+  });
+  return spread ? &phase[0] : nullptr;
+}
+
+bool hasRounds(const Schedule &schedule) {
+  const std::vector<std::span<const TreeNode>> phases = phasesOf(schedule.tree);
+  return std::any_of(phases.begin(), phases.end(),
+                     [](std::span<const TreeNode> phase) { return roundsOf(phase) != nullptr; });
+}
+
+bool outlivesStep(const Equation &scan, TensorId t, bool inRounds) {
+  return std::any_of(scan.scanOutputs.begin(), scan.scanOutputs.end(),
+                     [&](const ScanOutput &output) { return output.perStep == t; }) ||
+         (inRounds && std::any_of(scan.carries.begin(), scan.carries.end(),
+                                  [&](const ScanCarry &carry) { return carry.next == t; }));
+}
+
+namespace {
+
+/// The dimensions that a map reads by its axes longer than 1, in their order: at its own point, whatever the indices of
+/// the others. None where an axis has no such dimension.
+std::vector<int> ownDims(const ExprProgram &pattern, const Equation &map, NodeId read) {
+  const Scalar &node = map.body[read];
+  const Shape &shape = pattern.tensors[node.index].shape;
+  const std::vector<NodeId> indices = indexOperands(node);
+  std::vector<int> dims;
+  for (size_t a = 0; a < map.axes.size(); ++a) {
+    if (map.axes[a].extent.isConst(1))
+      continue;
+    size_t d = 0;
+    while (d < shape.size() &&
+           (map.body[indices[d]].op != ScalarOp::Axis ||
+            map.body[indices[d]].index != static_cast<int>(a) || shape[d] != map.axes[a].extent))
+      ++d;
+    if (d == shape.size())
+      return {};
+    dims.push_back(static_cast<int>(d));
+  }
+  return dims;
+}
+
+/// Those dimensions, in their order, are all that are longer than 1.
+bool areAll(const std::vector<int> &dims, const Shape &shape) {
+  size_t longer = 0;
+  for (const DimExpr &extent : shape)
+    longer += !extent.isConst(1);
+  return dims.size() == longer && std::is_sorted(dims.begin(), dims.end());
+}
+
+} // namespace
+
+StepParts partsOfStep(const ExprProgram &pattern, bool withSums) {
+  const std::vector<const Equation *> equations = scheduledEquations(pattern);
+  StepParts step;
+  step.phases.assign(equations.size(), 0);
+  step.points.resize(equations.size());
+  std::map<TensorId, size_t> makers;
+  for (size_t e = 0; e < equations.size(); ++e) {
+    step.parts.push_back(static_cast<int>(e));
+    std::map<size_t, std::vector<int>> own; // makers, and the dimensions read by the own axes
+    for (NodeId read : readsOf(*equations[e])) {
+      const TensorId t = equations[e]->body[read].index;
+      auto found = makers.find(t);
+      if (found == makers.end())
+        continue;
+      const size_t maker = found->second;
+      std::vector<int> dims;
+      if (equations[e]->kind == EquationKind::Map)
+        dims = ownDims(pattern, *equations[e], read);
+      bool isOwn = false;
+      if (equations[maker]->kind == EquationKind::Map)
+        isOwn = !dims.empty() && areAll(dims, pattern.tensors[t].shape);
+      else if (withSums && equations[maker]->kind == EquationKind::Reduction)
+        isOwn = !dims.empty() && (step.points[maker].empty() || step.points[maker] == dims) &&
+                own.try_emplace(maker, dims).first->second == dims;
+      if (isOwn)
+        own.try_emplace(maker, dims);
+      step.phases[e] = std::max(step.phases[e], step.phases[maker] + (isOwn ? 0 : 1));
+    }
+    for (auto &[maker, dims] : own) {
+      if (step.phases[maker] != step.phases[e])
+        continue;
+      const int from = step.parts[e], to = step.parts[maker];
+      std::replace(step.parts.begin(), step.parts.end(), std::max(from, to), std::min(from, to));
+      if (equations[maker]->kind == EquationKind::Reduction)
+        step.points[maker] = std::move(dims);
+    }
+    for (TensorId t : equations[e]->outputs)
+      makers[t] = e;
+  }
+  return step;
+}
+
+namespace {
+
+void noteEquations(std::span<const TreeNode> nodes, const Schedule &schedule, std::set<int> &into) {
+  for (const TreeNode &node : nodes) {
+    if (node.isLoop)
+      noteEquations(node.children, schedule, into);
+    else
+      into.insert(node.leaf == LeafKind::Stage ? schedule.operands[node.target].equation
+                                               : node.target);
+  }
+}
+
+} // namespace
+
+std::vector<RoundPart> partsOfRound(const Schedule &schedule, const ExprProgram &pattern) {
+  std::vector<RoundPart> parts;
+  const std::vector<const Equation *> equations = scheduledEquations(pattern);
+  for (std::span<const TreeNode> phase : phasesOf(schedule.tree)) {
+    const TreeNode *loop = roundsOf(phase);
+    if (!loop)
+      continue;
+    for (std::span<const TreeNode> nodes : phasesOf(loop->children)) {
+      std::set<int> inside;
+      noteEquations(nodes, schedule, inside);
+      RoundPart part{{}, pattern, schedule};
+      part.schedule.tree.assign(nodes.begin(), nodes.end());
+      part.program.items.clear();
+      std::set<TensorId> made, read, leaves;
+      for (size_t e = 0; e < equations.size(); ++e) {
+        const bool own = inside.count(static_cast<int>(e)) != 0;
+        part.own.push_back(own);
+        part.program.items.push_back({*equations[e]});
+        if (own)
+          made.insert(equations[e]->outputs.begin(), equations[e]->outputs.end());
+        for (NodeId id : readsOf(*equations[e]))
+          (own ? read : leaves).insert(equations[e]->body[id].index);
+      }
+      const Equation &scan = *scanOf(pattern);
+      for (const ScanCarry &carry : scan.carries)
+        leaves.insert(carry.next);
+      for (const ScanOutput &output : scan.scanOutputs)
+        leaves.insert(output.perStep);
+      for (size_t t = 0; t < part.program.tensors.size(); ++t) {
+        Tensor &tensor = part.program.tensors[t];
+        const auto id = static_cast<TensorId>(t);
+        if (made.count(id) != 0)
+          tensor.kind = leaves.count(id) != 0 ? TensorKind::Output : TensorKind::Temp;
+        else if (tensor.kind != TensorKind::Constant || read.count(id) == 0)
+          tensor.kind = TensorKind::Input; // another phase's, or nobody's
+      }
+      parts.push_back(std::move(part));
+    }
+  }
+  return parts;
+}
+
+} // namespace fusec::tiling

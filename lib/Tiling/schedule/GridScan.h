@@ -1,0 +1,39 @@
+#pragma once
+// A scan whose steps all blocks take together: the step loop stands at the root and holds phases, with device-wide
+// barriers between them and between the steps (a kernel's rounds, Gir.h). States lie in device memory, twice: a step
+// reads the one half and writes the other, so that no block overwrites what another one still reads.
+#include "Tiling/schedule/Schedule.h"
+
+namespace fusec::tiling {
+
+/// The step loop of such a scan if this phase of the root is one; nullptr else.
+const TreeNode *roundsOf(std::span<const TreeNode> phase);
+bool hasRounds(const Schedule &schedule);
+
+/// The value leaves its step by device memory, at whatever level the step itself reads it: it is stacked, or a state
+/// that rounds hand on. A step loop inside one block moves states by its Carry statements, from where they lie.
+bool outlivesStep(const Equation &scan, TensorId t, bool inRounds);
+
+/// How a step's equations fall into phases, and those of a phase into parts. What reads more of another one's value
+/// than belongs to its own point comes a phase later; what reads no more, and is of the same phase, is of the same
+/// part.
+struct StepParts {
+  std::vector<int> phases; // of each equation
+  std::vector<int> parts;  // of each equation: the first one of its part
+  /// Of a reduction in a part with maps: which dimensions of its result the maps' axes longer than 1 are, in their
+  /// order. All elements along the others belong to a point.
+  std::vector<std::vector<int>> points;
+};
+/// `withSums`: maps may be of one part with reductions; else with maps alone.
+StepParts partsOfStep(const ExprProgram &pattern, bool withSums);
+
+/// One phase of one round as a schedule: of a program whose equations, numbered as before, are no scan's, and in which
+/// the tensors are what they are to this phase.
+struct RoundPart {
+  std::vector<bool> own; // equations: those of the phase
+  ExprProgram program;
+  Schedule schedule;
+};
+std::vector<RoundPart> partsOfRound(const Schedule &schedule, const ExprProgram &pattern);
+
+} // namespace fusec::tiling

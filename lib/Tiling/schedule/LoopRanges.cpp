@@ -1,0 +1,143 @@
+// A Seq loop inside another loop over its axis ends at the extent; loops of constant trips (Unit, Lane, Unroll) run on
+// past it. With extent 100:
+//
+//   block m:64 { unit m:8 { seq m:1 { .. } } }    8 units, 64 + 36 iterations: the last three units have none or four
+//   block m:64 { lane m:2 { unroll m:1 { .. } } }  128 iterations, 28 of them beyond the extent
+#include "Tiling/schedule/LoopRanges.h"
+
+#include <algorithm>
+#include <cassert>
+
+namespace fusec::tiling {
+
+namespace {
+
+int64_t ceilOf(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+} // namespace
+
+StatementLoops::StatementLoops(const Schedule &schedule, const std::vector<const TreeNode *> &path,
+                               const std::vector<int64_t> &symbols, StepRange steps)
+    : schedule(schedule), steps(steps) {
+  extents.reserve(schedule.axes.size());
+  for (const ScheduleAxis &axis : schedule.axes)
+    extents.push_back(axis.extent.evaluate(symbols).value_or(1));
+  loops.reserve(path.size());
+  for (const TreeNode *node : path) {
+    const auto behind =
+        std::upper_bound(loops.begin(), loops.end(), node->axis,
+                         [](AxisId axis, const Loop &loop) { return axis < loop.axis; });
+    loops.insert(behind, {node->axis, node->loop, node->step});
+    units = units || node->loop == LoopKind::Unit;
+    if (node->loop == LoopKind::Lane) {
+      lanes = true;
+      axisOfLanes = node->axis;
+      stepOfLanes = node->step;
+    }
+  }
+  for (const Loop &loop : loops)
+    if (const AxisId axis = loop.axis; counts.empty() || counts.back().first != axis)
+      counts.push_back({axis, axis == kStepAxis ? double(steps.count)
+                                                : iterationsFrom(loopsOver(axis), 0, extent(axis),
+                                                                 extent(axis))});
+}
+
+double StatementLoops::iterations(AxisId axis) const {
+  const auto at = std::find_if(counts.begin(), counts.end(),
+                               [&](const auto &count) { return count.first == axis; });
+  assert(at != counts.end() && "the axis has a loop here");
+  return at->second;
+}
+
+std::span<const StatementLoops::Loop> StatementLoops::loopsOver(AxisId axis) const {
+  const auto isOver = [&](const Loop &loop) { return loop.axis == axis; };
+  const auto begin = std::find_if(loops.begin(), loops.end(), isOver);
+  return {begin, std::find_if_not(begin, loops.end(), isOver)};
+}
+
+int64_t StatementLoops::extent(AxisId axis) const {
+  return axis == kStepAxis ? steps.count : extents[axis];
+}
+
+int64_t StatementLoops::tile(AxisId axis) const {
+  const std::span<const Loop> over = loopsOver(axis);
+  return over.empty() ? extent(axis) : over.back().step;
+}
+
+/// `left` elements of the axis lie before its extent, counted from where the tile begins; none or fewer than none where
+/// it begins beyond.
+double StatementLoops::iterationsFrom(std::span<const Loop> loops, size_t level, int64_t tile,
+                                      int64_t left) const {
+  if (level == loops.size())
+    return 1;
+  const Loop &loop = loops[level];
+  const bool cut = level == 0 || loop.kind == LoopKind::Seq;
+  const int64_t trip = ceilOf(cut ? std::clamp<int64_t>(left, 0, tile) : tile, loop.step);
+  const int64_t full = std::clamp<int64_t>(left / loop.step, 0, trip);
+  double sum = 0;
+  if (full > 0)
+    sum += double(full) * iterationsFrom(loops, level + 1, loop.step, loop.step);
+  const bool part = full < trip && left > full * loop.step;
+  if (part)
+    sum += iterationsFrom(loops, level + 1, loop.step, left - full * loop.step);
+  if (const int64_t beyond = trip - full - part; beyond > 0)
+    sum += double(beyond) * iterationsFrom(loops, level + 1, loop.step, 0);
+  return sum;
+}
+
+std::vector<LaneGroup> StatementLoops::laneGroups(int64_t most) const {
+  std::vector<LaneGroup> out;
+  if (axisOfLanes == kStepAxis || axisOfLanes < 0)
+    return out;
+  collect(loopsOver(axisOfLanes), 0, extent(axisOfLanes), 0, 1, most, out);
+  return out;
+}
+
+void StatementLoops::collect(std::span<const Loop> loops, size_t level, int64_t tile, int64_t first,
+                             double weight, int64_t most, std::vector<LaneGroup> &out) const {
+  const int64_t whole = extent(axisOfLanes);
+  if (level == loops.size()) {
+    const int64_t inside = first >= whole ? 0 : ceilOf(whole - first, stepOfLanes);
+    if (inside > 0)
+      out.push_back({first, std::min<int64_t>(inside, schedule.lanes), weight});
+    return;
+  }
+  const Loop &loop = loops[level];
+  if (loop.kind == LoopKind::Lane)
+    return collect(loops, level + 1, loop.step, first, weight, most, out);
+  const bool cut = level == 0 || loop.kind == LoopKind::Seq;
+  const int64_t end = cut ? std::min(tile, std::max<int64_t>(whole - first, 0)) : tile;
+  const int64_t trip = ceilOf(end, loop.step);
+  const int64_t taken = std::min(trip, std::max<int64_t>(2, most));
+  for (int64_t i = 0; i < taken; ++i) {
+    const bool last = i + 1 == taken;
+    // Odd distances meet every place of a sector.
+    int64_t at = last ? trip - 1 : taken == trip ? i : i * ((trip - 1) / (taken - 1));
+    const double each = last || taken == trip ? 1 : double(trip - 1) / double(taken - 1);
+    collect(loops, level + 1, loop.step, first + at * loop.step, weight * each,
+            std::max<int64_t>(1, most / taken), out);
+  }
+}
+
+double unrolledCopies(const Schedule &schedule, const std::vector<const TreeNode *> &path,
+                      int equation, uint64_t positions, const std::vector<int64_t> &symbols) {
+  double copies = 1;
+  for (size_t i = 0; i < path.size(); ++i) {
+    const AxisId axis = path[i]->axis;
+    if (path[i]->loop != LoopKind::Unroll || axis < 0)
+      continue;
+    const AxisUse *use = schedule.axes[axis].in(equation);
+    const bool varies = use && std::any_of(use->positions.begin(), use->positions.end(),
+                                           [&](int p) { return (positions >> p & 1) != 0; });
+    if (varies)
+      continue;
+    int64_t tile = schedule.axes[axis].extent.evaluate(symbols).value_or(1);
+    for (size_t outer = 0; outer < i; ++outer)
+      if (path[outer]->axis == axis)
+        tile = path[outer]->step;
+    copies *= double(ceilOf(tile, path[i]->step));
+  }
+  return copies;
+}
+
+} // namespace fusec::tiling

@@ -1,0 +1,70 @@
+#pragma once
+#include "Tiling/schedule/Schedule.h"
+
+#include <span>
+#include <utility>
+
+namespace fusec::tiling {
+
+/// Lanes of one unit that run a statement together: the value of the lanes' axis in lane 0, and how many of them stay
+/// below the extent. `weight` groups are like this one.
+struct LaneGroup {
+  int64_t first = 0;
+  int64_t active = 0;
+  double weight = 1;
+};
+
+/// Steps of a scan, one after another.
+struct StepRange {
+  int64_t first = 0, count = 1;
+};
+
+/// The loops around one statement of a schedule, at the symbols' opt values, and what they make of each axis: how often
+/// the statement runs for it, with which values, in which lanes.
+class StatementLoops {
+public:
+  StatementLoops(const Schedule &schedule, const std::vector<const TreeNode *> &path,
+                 const std::vector<int64_t> &symbols, StepRange steps);
+
+  bool hasLanes() const { return lanes; }
+  bool hasUnits() const { return units; }
+  AxisId laneAxis() const { return axisOfLanes; }
+  int64_t laneStep() const { return stepOfLanes; }
+  /// Those in which the statement runs, if a step loop is around it.
+  StepRange stepRange() const { return steps; }
+  /// Axes with a loop here, the step of a scan among them (kStepAxis).
+  const std::vector<std::pair<AxisId, double>> &iterations() const { return counts; }
+  double iterations(AxisId axis) const;
+  int64_t extent(AxisId axis) const;
+  /// Elements of the axis below these loops.
+  int64_t tile(AxisId axis) const;
+  /// Groups with an active lane; at most about `most` of them, evenly chosen, and always the last one.
+  std::vector<LaneGroup> laneGroups(int64_t most) const;
+
+private:
+  struct Loop {
+    AxisId axis;
+    LoopKind kind;
+    int64_t step;
+  };
+  std::span<const Loop> loopsOver(AxisId axis) const;
+  double iterationsFrom(std::span<const Loop> loops, size_t level, int64_t tile,
+                        int64_t left) const;
+  void collect(std::span<const Loop> loops, size_t level, int64_t tile, int64_t first,
+               double weight, int64_t most, std::vector<LaneGroup> &out) const;
+
+  const Schedule &schedule;
+  const StepRange steps;
+  std::vector<int64_t> extents;                  // of the schedule's axes
+  std::vector<Loop> loops;                       // by axis, the outer ones first
+  std::vector<std::pair<AxisId, double>> counts; // by axis
+  bool lanes = false, units = false;
+  AxisId axisOfLanes = -1;
+  int64_t stepOfLanes = 1;
+};
+
+/// Unrolled copies of a statement that share a value which depends on `positions` (bits: axes of the equation).
+double unrolledCopies(const Schedule &schedule, const std::vector<const TreeNode *> &path,
+                      int equation, uint64_t positions, const std::vector<int64_t> &symbols);
+
+} // namespace fusec::tiling

@@ -1,0 +1,74 @@
+#pragma once
+// Values that threads hold from round to round and from phase to phase.
+//
+// Where a scan's blocks take its steps together (GridScan.h), a thread reads the same weights in each of them. Where
+// all blocks are resident (Gir/Resident.h) it reads them once, in front of the rounds, into its registers or into
+// shared memory that no other thread touches:
+//
+//   keep e0.r1 register from e0.r1
+//
+// says that the read has its value from itself, in the round before. Threads that go through the same elements in two
+// phases keep in registers what they read in the first one (an SE block's x, behind the barrier where its gates are
+// made):
+//
+//   keep e6.r0 register from e0.r0
+//
+// The kernel does both: blocks that a device does not hold at once read as without that line. Souffle calls it temporal
+// reuse (souffle.txt, section 6.5).
+#include "Cost/Cost.h"
+#include "Tiling/counts/CompulsoryTraffic.h"
+#include "Tiling/schedule/Schedule.h"
+
+namespace fusec::tiling {
+
+/// Else a thread keeps it within a phase. `schedule`: or that of one of its phases (partsOf), in which the equations of
+/// other phases have numbers that it has not.
+bool isHeld(const Schedule &schedule, const Kept &kept);
+bool holdsValues(const Schedule &schedule);
+/// The schedule whose rounds and phases read everything anew.
+Schedule withoutHeld(Schedule schedule);
+
+/// A read that is held.
+struct HeldRead {
+  Kept kept;
+  int phase = 0; // of a round
+  int number =
+      0; // among those of its level in its part of that phase, or of the places that phases have it from
+  int64_t elements = 1; // that a thread holds; 0: not constant
+};
+std::vector<HeldRead> heldReads(const Schedule &schedule, const ExprProgram &equations);
+/// What a thread's registers and a block's shared memory hold in each phase of a round, or, without rounds, behind the
+/// first phase.
+struct HeldStorage {
+  double registers = 0; // a thread, of 32 bits
+  double sharedBytes = 0;
+};
+std::vector<HeldStorage> heldStorage(const Schedule &schedule, const ExprProgram &equations);
+/// Of all of them together.
+HeldStorage allHeld(const Schedule &schedule, const ExprProgram &equations);
+
+/// The loops around a Compute, of `loops`, whose iterations each have an element of the read.
+std::vector<const TreeNode *> loopsOfHeld(const Schedule &schedule, const Equation &equation,
+                                          const ReadPlace &place,
+                                          const std::vector<const TreeNode *> &loops);
+
+/// The rules of reads that are held which the schedule breaks.
+std::vector<std::string> heldReadProblems(const Schedule &schedule, const ExprProgram &equations);
+
+/// Takes the bytes of tensors that these equations find held, all of them, from what they must read, and says what they
+/// are. `own`: which of the program's equations are meant.
+cost::Counts takeHeld(const Schedule &schedule, const ExprProgram &program,
+                      const std::vector<bool> &own, Traffic &traffic);
+
+/// Whether the target holds all blocks of the phases at once, no thread with more registers than it has, and has a
+/// barrier for them.
+bool areResident(const std::vector<cost::Counts> &phases, const Target &target);
+/// The same of a schedule, with what its rounds and phases hold.
+bool isResident(const Schedule &schedule, const ExprProgram &equations, const Target &target);
+
+/// The schedule with all held by its rounds that its blocks have room for while the target still holds all of them at
+/// once; nothing where that is none, or where it does not even hold blocks that keep nothing.
+std::optional<Schedule> withHeld(const Schedule &schedule, const ExprProgram &equations,
+                                 const Target &target);
+
+} // namespace fusec::tiling

@@ -1,0 +1,74 @@
+#include "Tiling/schedule/PointEvaluator.h"
+
+#include <algorithm>
+
+namespace fusec::tiling {
+
+PointValues::PointValues(const Body &body, const std::vector<NodeId> &roots, int64_t dataBelow,
+                         const std::vector<int64_t> &symbols)
+    : body(body), values(body.nodes.size()), dataBelow(dataBelow) {
+  for (NodeId id : body.reachable(roots)) {
+    const Scalar &node = body[id];
+    if (node.op == ScalarOp::Const)
+      values[id] = {node.imm, node.fimm};
+    else if (node.op == ScalarOp::Dim)
+      values[id].i = node.dim.evaluate(symbols).value_or(1);
+    else
+      order.push_back(id);
+  }
+}
+
+void PointValues::at(const std::vector<int64_t> &axes, int64_t step) {
+  for (NodeId id : order) {
+    const Scalar &node = body[id];
+    switch (node.op) {
+    case ScalarOp::Axis: values[id].i = axes[node.index]; break;
+    case ScalarOp::Step: values[id].i = step; break;
+    case ScalarOp::Read:
+    case ScalarOp::ReadIf: values[id] = data(node); break;
+    default: {
+      ScalarValue args[3];
+      for (size_t a = 0; a < node.args.size() && a < std::size(args); ++a)
+        args[a] = values[node.args[a]];
+      values[id] = evaluateScalar(node.op, node.type, body[node.args.back()].type, args)
+                       .value_or(ScalarValue{});
+    }
+    }
+  }
+}
+
+ScalarValue PointValues::data(const Scalar &read) const {
+  uint64_t mixed = 0x9e3779b97f4a7c15u + static_cast<uint64_t>(read.index);
+  for (NodeId arg : indexOperands(read)) {
+    mixed = (mixed ^ static_cast<uint64_t>(values[arg].i)) * 0xff51afd7ed558ccdu;
+    mixed ^= mixed >> 32;
+  }
+  const auto number = static_cast<int64_t>(mixed % static_cast<uint64_t>(dataBelow));
+  return {number, static_cast<double>(number)};
+}
+
+std::vector<NodeId> knownTests(const Body &body, const std::vector<NodeId> &predicates) {
+  std::vector<NodeId> known;
+  for (NodeId predicate : predicates)
+    if (!readsData(body, {predicate}))
+      known.push_back(predicate);
+  return known;
+}
+
+bool readsData(const Body &body, const std::vector<NodeId> &nodes, uint64_t axes) {
+  for (NodeId id : body.reachable(nodes)) {
+    const bool reads = body[id].op == ScalarOp::Read || body[id].op == ScalarOp::ReadIf;
+    if (reads && (axes == ~uint64_t{0} || (axisDependence(body, id) & axes) != 0))
+      return true;
+  }
+  return false;
+}
+
+int64_t longestSide(const Shape &shape, const std::vector<int64_t> &symbols) {
+  int64_t longest = 1;
+  for (const DimExpr &side : shape)
+    longest = std::max(longest, side.evaluate(symbols).value_or(1));
+  return longest;
+}
+
+} // namespace fusec::tiling

@@ -1,0 +1,161 @@
+#pragma once
+#include "Expr/Alternatives.h"
+#include "Expr/Expr.h"
+#include "Gir/Gir.h"
+#include "Target/Target.h"
+
+#include <compare>
+#include <optional>
+#include <span>
+
+namespace fusec {
+
+using AxisId = int32_t;
+
+/// What a schedule's axis stands for in some of the pattern's equations.
+struct AxisUse {
+  bool reduction = false;     // else spatial
+  std::vector<int> positions; // axes of the equations, outermost first
+  std::vector<int> equations; // positions in the pattern
+};
+
+/// A loop axis of a schedule: one axis of the pattern's equations, or several fused into one (the last one
+/// runs fastest). Equations that share loops share the axis, with equal extents: a map may run along what the next
+/// equation sums.
+struct ScheduleAxis {
+  std::string name;
+  std::vector<AxisUse> uses; // an equation stands in one of them at most
+  DimExpr extent;            // product
+
+  /// What it is in that equation; null where the equation does not have it.
+  const AxisUse *in(int equation) const;
+};
+
+/// A digit of an operand's layout or staging buffer: (axis floordiv divide) mod modulus (0 = no mod), or with
+/// `index` >= 0 the read's index expression of that dimension instead of an axis.
+struct LayoutDigit {
+  AxisId axis = -1;
+  int index = -1;
+  int64_t divide = 1;
+  int64_t modulus = 0;
+};
+
+/// An operand kept closer than where it comes from. `read` counts the Read and ReadIf nodes of the equation's
+/// body, in node order. level Global: a constant repacked at build time into `digits` (row-major).
+/// Shared: copied into a buffer by a Stage statement, whose place in the tree fixes the buffer's extents.
+struct Operand {
+  std::string name;
+  int equation = 0;
+  int read = 0;
+  MemLevel level = MemLevel::Shared;
+  std::vector<LayoutDigit> digits;
+  int64_t padElements = 0; // Shared: added to the innermost extent against bank conflicts
+};
+
+/// Level of an internal edge: where the value of an equation is kept for the equations that read it.
+struct EdgeLevel {
+  TensorId tensor; // of the pattern
+  MemLevel level = MemLevel::Register;
+};
+
+/// A read where it is done: `read` counts as in Operand, `rank` is that of the equation's Compute.
+struct ReadPlace {
+  int equation = 0, rank = 0, read = 0;
+  auto operator<=>(const ReadPlace &) const = default;
+};
+
+/// A read of memory that is not done, since the thread has what it would get: from the read `from`, or from its own
+/// store of the value. It keeps that in registers, or in Shared memory that no other thread touches.
+struct Kept {
+  ReadPlace read;
+  MemLevel level = MemLevel::Register;
+  std::optional<ReadPlace> from;
+  auto operator<=>(const Kept &) const = default;
+};
+
+/// Statements at the leaves of the loop tree. Init: accumulators to the neutral element. Compute: one point of
+/// the equation's domain. Combine: partial results of Lane- (and Unit-) bound reduction axes are merged. Store:
+/// the accumulator goes to its tensor. Stage: an operand's tile is copied. Carry: the values of a scan's step move on.
+/// Sort: all threads of the block put a row of topk's operand in order, in shared memory; a Store then writes it.
+/// Barrier: at the root alone, between two phases: all blocks have ended the statements before it when the first one
+/// begins what comes after it. Counters: in the place of a barrier; a block begins what comes after it when those
+/// blocks have ended that make what it reads (PhaseSignals.h).
+/// A cascade's states have ranks (Expr/Cascade.h), and its Compute folds a point into those of one rank. Over each
+/// tile of points the tree holds, in this order: Compute of rank 0, Correct of rank 1, Compute of rank 1, and so on
+/// to a Correct behind the last rank. Correct: the states of the rank below take in what the tile gave them, and
+/// those of this rank, which hold the points of the tiles before, go over to the new states.
+enum class LeafKind : uint8_t {
+  Init,
+  Compute,
+  Combine,
+  Store,
+  Stage,
+  Carry,
+  Sort,
+  Barrier,
+  Correct,
+  Counters
+};
+
+/// The tiling expression: loops nested or side by side. A loop over `axis` with step s inside another loop over
+/// the same axis with step t covers t elements; the outermost covers the extent; the innermost has step 1. A scan's
+/// step is the loop with axis == kStepAxis.
+struct TreeNode {
+  bool isLoop = true;
+  LoopKind loop = LoopKind::Seq;
+  AxisId axis = -1;
+  int64_t step = 1;
+  std::vector<TreeNode> children;
+  LeafKind leaf = LeafKind::Compute;
+  int target = 0; // leaf: equation, or operand (Stage)
+  int rank = 0;   // Compute and Correct of a cascade
+
+  bool isBarrier() const { return !isLoop && leaf == LeafKind::Barrier; }
+  /// Between two phases.
+  bool isBorder() const { return isBarrier() || (!isLoop && leaf == LeafKind::Counters); }
+};
+constexpr AxisId kStepAxis = -2;
+/// Several block loops side by side: parts that do not need each other and share one grid, each with blocks of its own.
+bool isPack(std::span<const TreeNode> nodes);
+
+/// How one pattern runs on one kind of target.
+struct Schedule {
+  std::string name; // pattern's name and a suffix
+  int units = 1, lanes = 1;
+  std::vector<Rewrite> via; // alternatives taken: all else is about what they make of the pattern
+  std::vector<ScheduleAxis> axes;
+  std::vector<Operand> operands;
+  std::vector<EdgeLevel> edges;
+  std::vector<Kept> kept;     // sorted
+  std::vector<TreeNode> tree; // root's children
+};
+
+/// The equations that a schedule is about: those of its pattern, or what its alternatives make of them. Everything
+/// that looks at a schedule and a pattern looks through this.
+class ScheduledPattern {
+public:
+  ScheduledPattern(const Schedule &schedule, const ExprProgram &pattern)
+      : original(pattern),
+        made(schedule.via.empty() ? std::nullopt : rewritten(pattern, schedule.via)),
+        possible(schedule.via.empty() || made) {}
+  /// False where an alternative does not apply; the program is then the pattern itself.
+  bool exists() const { return possible; }
+  const ExprProgram &program() const { return made ? *made : original; }
+
+private:
+  const ExprProgram &original;
+  std::optional<ExprProgram> made;
+  bool possible;
+};
+
+/// The root's children from border to border: a kernel's phases.
+std::vector<std::span<const TreeNode>> phasesOf(const std::vector<TreeNode> &tree);
+
+std::string print(const ReadPlace &place);
+std::string print(const Schedule &schedule, const ExprProgram &pattern);
+Result<Schedule> parseSchedule(TextReader &in, const ExprProgram &pattern);
+Status verify(const Schedule &schedule, const ExprProgram &pattern);
+/// The same, and that blocks of the target have such units and lanes.
+Status verify(const Schedule &schedule, const ExprProgram &pattern, const Target &target);
+
+} // namespace fusec

@@ -1,0 +1,49 @@
+#pragma once
+// The tile of an operand that a Stage statement copies, for the generators, the cost model and the lowering.
+#include "Tiling/schedule/FlatAccess.h"
+#include "Tiling/schedule/Schedule.h"
+
+#include <functional>
+
+namespace fusec::tiling {
+
+/// The schedule's axis that stands for axis `position` of equation `ordinal`; -1 for one of extent 1 without a loop.
+AxisId axisOf(const Schedule &schedule, const Equation &equation, int ordinal, int position);
+
+/// Elements of a schedule axis below the loops around a statement; 0: no constant.
+using TileOf = std::function<int64_t(AxisId)>;
+
+/// Values that one axis of an equation takes while a fused axis, made of `positions`, runs through a tile.
+struct PositionTile {
+  int64_t size = 1;
+  bool fromZero = false; // the tile may begin anywhere in the axis and go round: all of it is taken
+};
+
+/// For tiles that begin at multiples of `tile`. nullopt where an extent that matters is symbolic.
+std::optional<PositionTile> positionTile(const Equation &equation,
+                                         const std::vector<int> &positions, int position,
+                                         int64_t tile);
+
+/// Extents of a Shared operand's buffer, one a digit; 0 where there is no constant size. An index digit spans every
+/// value of the index expression over the tile: the buffer is the smallest box that holds what is read.
+std::vector<int64_t> stagedExtents(const Schedule &schedule, const Equation &equation,
+                                   const Operand &operand, const TileOf &tileOf);
+
+/// The digit along which a Stage copies vectors: one that lies side by side in memory, else the innermost of several
+/// elements. `access`: of the read; `extents`: stagedExtents.
+struct CopiedDigit {
+  size_t digit = 0;
+  bool sideBySide = false;
+};
+CopiedDigit copiedDigit(const Schedule &schedule, const ExprProgram &program,
+                        const Equation &equation, const Operand &operand,
+                        const std::optional<FlatAccess> &access,
+                        const std::vector<int64_t> &extents);
+
+/// Elements between neighbours along an axis of the equation in a Shared operand's buffer; nullopt where they are at no
+/// constant distance.
+std::optional<int64_t> stagedStride(const Schedule &schedule, const Equation &equation,
+                                    const Operand &operand, const std::vector<int64_t> &extents,
+                                    int position);
+
+} // namespace fusec::tiling

@@ -1,0 +1,80 @@
+#pragma once
+#include "Cost/LaunchTime.h"
+#include "Search/Choose.h"
+#include "Support/Result.h"
+#include "Target/Target.h"
+#include "Tiling/schedule/Schedule.h"
+#include "Tiling/search/PartScheduleCache.h"
+
+#include <map>
+#include <optional>
+
+namespace fusec {
+
+/// A pattern's schedule for one set of symbol values. The last variant of a pattern has no guards.
+struct ScheduleVariant {
+  std::vector<std::pair<SymbolId, int64_t>> divisors; // guards: symbol is a multiple of
+  Schedule schedule;
+  double seconds = 0;                              // predicted, at the symbols' opt values
+  double bytes = 0;                                // of device memory, as Prediction has them
+  std::map<int, cost::LaunchTime> ofUnits;         // the fastest with so many units a block
+  search::Log considered;                          // candidates and their predicted seconds
+  std::vector<std::vector<Rewrite>> consideredVia; // of each candidate, as its name tells them
+  /// Where phases were given: the candidates of each, as a kernel of its own; chosen is what this kernel runs.
+  std::vector<search::Log> consideredOfPhases;
+};
+
+/// The symbol where it is a multiple of `divisor` too, with the nearest such `opt`; nullopt where no value is.
+std::optional<Symbol> multiplesOf(Symbol symbol, int64_t divisor);
+/// The symbols where the variant's guards hold.
+std::vector<Symbol> guardedSymbols(const ScheduleVariant &variant, std::vector<Symbol> symbols);
+
+/// All schedules that Tiling knows for a pattern on a target, unranked, those of the pattern as it is first, then those
+/// of its alternatives (Expr/Alternatives.h); none where no single kernel can hold it.
+Result<std::vector<Schedule>> candidateSchedules(const ExprProgram &pattern, const Target &target);
+
+/// Work of one schedule, counted over its loop tree at the symbols' opt values: one entry a phase.
+std::vector<cost::Counts> countWork(const Schedule &schedule, const ExprProgram &pattern,
+                                    const Target &target);
+
+/// Predicted seconds of one launch and its compulsory traffic in bytes, at the symbols' opt values.
+struct Prediction {
+  double seconds = 0, readBytes = 0, writtenBytes = 0;
+};
+Prediction predict(const Schedule &schedule, const ExprProgram &pattern, const Target &target);
+
+/// What each step of a scan reads of constants, such as an LSTM's weights, again and again: bytes of one step, and of
+/// them those that a level of memory serves.
+struct StepReads {
+  int64_t steps = 0;
+  double constantBytes = 0;
+  std::vector<std::pair<std::string, double>> levels; // name and bytes, nearest first
+  double heldBytes =
+      0; // constants beside them that stay on chip from step to step (schedule/PersistentReads.h)
+};
+/// Nothing where the kernel takes no steps, or one, or they read no constants.
+std::optional<StepReads> readsOfStep(const Schedule &schedule, const ExprProgram &pattern,
+                                     const Target &target);
+
+struct ScheduleSearch {
+  /// Lives from call to call on the target: the threads of a pack are then taken to keep what those of its parts do.
+  KnownParts *known = nullptr;
+  /// A kernel's blocks may wait for each other, between phases and between rounds of a scan.
+  bool blocksWait = true;
+  /// Else a kernel is weighed in a quarter of the time and may seem slower than it is: without alternatives, where the
+  /// pattern has schedules as it is, and with threads that keep nothing.
+  bool thorough = true;
+  /// Of given phases: where schedules hold what others read again (schedule/PersistentReads.h), they alone are
+  /// candidates.
+  bool alwaysHolds = false;
+};
+
+/// Answers "how would this pattern run, and how fast" for Fusion: the cheapest candidate, and a guarded variant in
+/// front of it where knowing that a symbol is a multiple of the lanes saves bounds checks. Schedules say what threads
+/// keep, and the seconds know it: they are those of the kernel that is made. Empty where no single kernel can hold the
+/// pattern. `phaseStarts`: see tiling::phasedCandidates.
+Result<std::vector<ScheduleVariant>> bestSchedules(const ExprProgram &pattern, const Target &target,
+                                                   const std::vector<int> &phaseStarts = {},
+                                                   const ScheduleSearch &how = {});
+
+} // namespace fusec

@@ -1,0 +1,341 @@
+#include "Tiling/search/JoinPhases.h"
+
+#include "Expr/PatternPart.h"
+#include "Tiling/candidates/LoopTemplates.h"
+#include "Tiling/counts/CacheMisses.h"
+#include "Tiling/counts/CountWork.h"
+#include "Tiling/schedule/PersistentReads.h"
+#include "Tiling/schedule/PhaseSignals.h"
+#include "Tiling/search/LevelSearch.h"
+#include "Tiling/search/MatchingLoops.h"
+
+#include <algorithm>
+#include <cassert>
+#include <map>
+
+namespace fusec::tiling {
+
+namespace {
+
+/// Equations get other numbers: `offset` is added.
+void shiftEquations(Schedule &schedule, int offset) {
+  for (ScheduleAxis &axis : schedule.axes)
+    for (AxisUse &use : axis.uses)
+      for (int &e : use.equations)
+        e += offset;
+  for (Operand &operand : schedule.operands)
+    operand.equation += offset;
+  for (Kept &kept : schedule.kept) {
+    kept.read.equation += offset;
+    if (kept.from)
+      kept.from->equation += offset;
+  }
+  std::function<void(std::vector<TreeNode> &)> shift = [&](std::vector<TreeNode> &nodes) {
+    for (TreeNode &node : nodes) {
+      if (node.isLoop)
+        shift(node.children);
+      else if (node.leaf != LeafKind::Stage && !node.isBorder())
+        node.target += offset;
+    }
+  };
+  shift(schedule.tree);
+}
+
+/// The first equation that a phase's statements are about; those of one phase have neighbouring numbers.
+int firstEquation(const Schedule &schedule, std::span<const TreeNode> nodes) {
+  int first = INT32_MAX;
+  for (const TreeNode &node : nodes) {
+    if (node.isLoop)
+      first = std::min(first, firstEquation(schedule, node.children));
+    else
+      first = std::min(first, node.leaf == LeafKind::Stage ? schedule.operands[node.target].equation
+                                                           : node.target);
+  }
+  return first;
+}
+
+void append(Weighed &list, Weighed more) {
+  list.insert(list.end(), std::make_move_iterator(more.begin()),
+              std::make_move_iterator(more.end()));
+}
+
+/// A read of a phase whose values threads have from an earlier one.
+struct HeldBetween {
+  size_t phase, fromPhase;
+  ReadPlace read, from; // in their phases
+};
+
+/// One kernel of several phases on its way: `pattern` with what the phases so far make of it.
+struct Joining {
+  ExprProgram pattern;
+  WeighedSchedule whole;
+  std::vector<std::pair<std::string, MemLevel>>
+      levels;        // alternatives give tensors other numbers, not other names
+  int equations = 0; // of the phases so far
+
+  std::vector<int> starts; // the first equation of each phase
+
+  /// Adds a phase, `own` its part of the pattern. False where its alternatives leave others nothing to do.
+  bool add(WeighedSchedule phase, const ExprProgram &own, const std::string &suffix) {
+    Schedule &part = phase.schedule, &schedule = whole.schedule;
+    starts.push_back(equations);
+    ExprProgram made = own; // what the phase's alternatives make of its part
+    for (Rewrite rewrite : part.via) {
+      assert(rewrite.count == 0 && "the alternatives of a phase are about all of it");
+      const Rewrite ofPart = rewrite;
+      rewrite.first = equations;
+      rewrite.count = static_cast<int>(made.items.size());
+      std::optional<ExprProgram> next = rewritten(pattern, {rewrite});
+      if (!next)
+        return false;
+      pattern = std::move(*next);
+      made = *rewritten(made, {ofPart});
+      schedule.via.push_back(std::move(rewrite));
+    }
+    for (const EdgeLevel &edge : part.edges)
+      levels.emplace_back(made.tensors[edge.tensor].name, edge.level);
+    schedule.lanes = part.lanes;
+    shiftEquations(part, equations);
+    equations += static_cast<int>(made.items.size());
+    if (!schedule.tree.empty())
+      schedule.tree.push_back(Builder::leaf(LeafKind::Barrier, -1));
+    for (TreeNode &node : appendPiece(schedule, std::move(part), suffix))
+      schedule.tree.push_back(std::move(node));
+    whole.phases.insert(whole.phases.end(), phase.phases.begin(), phase.phases.end());
+    return true;
+  }
+
+  WeighedSchedule finish(const Target &target) {
+    placeEdges();
+    cost::shareKernel(whole.phases);
+    return weigh(target);
+  }
+
+  /// The schedule whose threads hold that; nothing where the target does not hold all of its blocks at once.
+  std::optional<WeighedSchedule> holding(const std::vector<HeldBetween> &held,
+                                         const Target &target) {
+    placeEdges();
+    Schedule &schedule = whole.schedule;
+    schedule.name += "-held";
+    for (auto [phase, fromPhase, read, from] : held) {
+      read.equation += starts[phase];
+      from.equation += starts[fromPhase];
+      schedule.kept.push_back({read, MemLevel::Register, from});
+    }
+    std::sort(schedule.kept.begin(), schedule.kept.end());
+    WorkMeter meter(pattern, target);
+    whole.phases = meter.residentPhases(schedule);
+    if (!areResident(whole.phases, target))
+      return std::nullopt;
+    return weigh(target);
+  }
+
+private:
+  void placeEdges() {
+    for (const auto &[name, level] : levels)
+      for (size_t t = 0; t < pattern.tensors.size(); ++t)
+        if (pattern.tensors[t].name == name)
+          whole.schedule.edges.push_back({static_cast<TensorId>(t), level});
+  }
+
+  WeighedSchedule weigh(const Target &target) {
+    chooseCounters(whole.schedule, pattern, whole.phases, target);
+    whole.seconds = cost::latency(whole.phases, target);
+    return std::move(whole);
+  }
+};
+
+/// Phases of one map get the loops of the nearest one before them that walks the same elements; says what they read
+/// of these.
+std::vector<HeldBetween> walkAlike(std::vector<WeighedSchedule> &phases,
+                                   const std::vector<ExprProgram> &parts, const Target &target) {
+  std::vector<HeldBetween> out;
+  if (!cost::joinsPhases(target) || target.kind == TargetKind::Cpu)
+    return out;
+  for (size_t p = 1; p < phases.size(); ++p) {
+    if (parts[p].items.size() != 1 || !phases[p].schedule.via.empty())
+      continue;
+    for (size_t before = p; before-- > 0;) {
+      const Schedule &schedule = phases[before].schedule;
+      const ScheduledPattern scheduled(schedule, parts[before]);
+      if (std::optional<SameWalk> walk = sameWalk(schedule, scheduled.program(), parts[p])) {
+        for (const auto &[read, from] : walk->held) {
+          // What that one holds itself comes from the phase that has read it.
+          const auto held = std::find_if(out.begin(), out.end(), [&](const HeldBetween &h) {
+            return h.phase == before && h.read == from;
+          });
+          out.push_back(held == out.end() ? HeldBetween{p, before, read, from}
+                                          : HeldBetween{p, held->fromPhase, read, held->from});
+        }
+        phases[p].schedule = std::move(walk->schedule);
+        break;
+      }
+    }
+  }
+  return out;
+}
+
+/// Nothing where alternatives leave a phase nothing to do, or there are too many axes.
+std::optional<Joining> joined(const ExprProgram &pattern, std::vector<WeighedSchedule> phases,
+                              const std::vector<ExprProgram> &parts, const Target &target) {
+  std::optional<Joining> joining(std::in_place);
+  joining->pattern = pattern;
+  joining->whole.schedule.name = "phases";
+  joining->whole.schedule.units = phases.front().schedule.units;
+  for (size_t p = 0; p < phases.size(); ++p)
+    if (!joining->add(std::move(phases[p]), parts[p], "p" + std::to_string(p)))
+      return std::nullopt;
+  if (hasTooManyAxes(joining->whole.schedule, target))
+    return std::nullopt;
+  return joining;
+}
+
+using CandidatesOf = std::function<Result<Weighed>(const ExprProgram &)>;
+
+Result<Weighed> joinedPhases(const ExprProgram &pattern, const Target &target,
+                             const std::vector<int> &phaseStarts,
+                             const CandidatesOf &candidatesOf) {
+  for (const Equation *e : scheduledEquations(pattern))
+    if (scanOf(pattern) || (e->kind != EquationKind::Map && e->kind != EquationKind::Reduction))
+      return Weighed{};
+  std::map<int, std::vector<WeighedSchedule>> ofUnits; // one a phase
+  std::vector<int> bounds = phaseStarts;
+  bounds.insert(bounds.begin(), 0);
+  bounds.push_back(static_cast<int>(pattern.items.size()));
+  std::vector<ExprProgram> parts;
+  for (size_t p = 0; p + 1 < bounds.size(); ++p) {
+    parts.push_back(partOfPattern(pattern, bounds[p], bounds[p + 1]));
+    FUSEC_TRY(Weighed candidates, candidatesOf(parts.back()));
+    for (WeighedSchedule &candidate : candidates) {
+      std::vector<WeighedSchedule> &phases = ofUnits[candidate.schedule.units];
+      if (phases.size() == p)
+        phases.push_back(std::move(candidate));
+      else if (phases.size() == p + 1 && candidate.seconds < phases[p].seconds)
+        phases[p] = std::move(candidate);
+    }
+  }
+  Weighed out;
+  for (auto &[units, phases] : ofUnits) {
+    if (phases.size() + 1 != bounds.size())
+      continue;
+    std::vector<WeighedSchedule> alike = phases;
+    if (std::optional<Joining> joining = joined(pattern, std::move(phases), parts, target))
+      out.push_back(joining->finish(target));
+    if (const std::vector<HeldBetween> held = walkAlike(alike, parts, target); !held.empty())
+      if (std::optional<Joining> joining = joined(pattern, std::move(alike), parts, target))
+        if (std::optional<WeighedSchedule> holding = joining->holding(held, target))
+          out.push_back(std::move(*holding));
+  }
+  return out;
+}
+
+} // namespace
+
+Result<Weighed> ownCandidates(const ExprProgram &pattern, const Target &target, KnownParts *known) {
+  // Parts that do not need each other gain nothing from being one block's work.
+  FUSEC_TRY(Weighed out, packCandidates(pattern, target, known));
+  if (!out.empty())
+    return out;
+  WorkMeter meter(pattern, target);
+  for (Schedule &schedule : plainCandidates(pattern, target, meter)) {
+    if (hasTooManyAxes(schedule, target))
+      continue;
+    std::vector<cost::Counts> phases = meter.phases(schedule);
+    const double seconds = cost::latency(phases, target);
+    out.push_back({std::move(schedule), std::move(phases), seconds});
+  }
+  Weighed raised;
+  for (const WeighedSchedule *candidate : fastestOfUnits(out))
+    if (std::optional<WeighedSchedule> faster =
+            withFasterLevels(*candidate, pattern, target, meter)) {
+      faster->schedule.name += "-raised";
+      raised.push_back(std::move(*faster));
+    }
+  append(out, std::move(raised));
+  return out;
+}
+
+/// The schedules of what alternatives made of a pattern: `via` all of them, `made` by the last one.
+static Result<Weighed> weighedCandidates(const RewrittenPattern &made,
+                                         const std::vector<Rewrite> &via, const Target &target,
+                                         KnownParts *known) {
+  FUSEC_TRY(Weighed all, ownCandidates(made.program, target, known));
+  if (!made.phaseStarts.empty()) {
+    FUSEC_TRY(Weighed phased,
+              joinedPhases(made.program, target, made.phaseStarts, [&](const ExprProgram &part) {
+                return ownCandidates(part, target, known);
+              }));
+    append(all, std::move(phased));
+  }
+  for (WeighedSchedule &candidate : all)
+    candidate.schedule.via = via;
+  return all;
+}
+
+/// Those of what an alternative made, and of what others make of that.
+static Status appendAll(const RewrittenPattern &made, std::vector<Rewrite> via,
+                        const Target &target, KnownParts *known, Weighed &all) {
+  via.push_back(made.rewrite);
+  FUSEC_TRY(Weighed own, weighedCandidates(made, via, target, known));
+  append(all, std::move(own));
+  for (const RewrittenPattern &next : alternativesBehind(made, target))
+    FUSEC_CHECK(appendAll(next, via, target, known, all));
+  return success();
+}
+
+Result<Weighed> weighedCandidates(const ExprProgram &pattern, const Target &target,
+                                  KnownParts *known, bool thorough) {
+  FUSEC_TRY(Weighed all, ownCandidates(pattern, target, known));
+  if (!thorough && !all.empty())
+    return all;
+  for (const RewrittenPattern &made : applicableAlternatives(pattern, target))
+    FUSEC_CHECK(appendAll(made, {}, target, known, all));
+  return all;
+}
+
+Result<Weighed> phasedCandidates(const ExprProgram &pattern, const Target &target,
+                                 const std::vector<int> &phaseStarts, KnownParts *known,
+                                 const std::function<void(const Weighed &)> &see) {
+  return joinedPhases(pattern, target, phaseStarts,
+                      [&](const ExprProgram &part) -> Result<Weighed> {
+                        FUSEC_TRY(Weighed all, weighedCandidates(part, target, known));
+                        FUSEC_CHECK(keepInFastest(all, part, target, known != nullptr));
+                        if (see)
+                          see(all);
+                        return all;
+                      });
+}
+
+std::vector<int> phaseStarts(const Schedule &schedule) {
+  std::vector<int> starts;
+  const std::vector<std::span<const TreeNode>> phases = phasesOf(schedule.tree);
+  for (size_t p = 1; p < phases.size(); ++p)
+    starts.push_back(firstEquation(schedule, phases[p]));
+  return starts;
+}
+
+std::vector<PhasePart> partsOf(const Schedule &schedule, const ExprProgram &pattern) {
+  const std::vector<std::span<const TreeNode>> phases = phasesOf(schedule.tree);
+  if (phases.size() == 1)
+    return {{pattern, schedule}};
+  std::vector<int> bounds = phaseStarts(schedule);
+  bounds.insert(bounds.begin(), 0);
+  bounds.push_back(static_cast<int>(pattern.items.size()));
+  std::vector<PhasePart> parts;
+  for (size_t p = 0; p < phases.size(); ++p) {
+    PhasePart part{partOfPattern(pattern, bounds[p], bounds[p + 1]), schedule};
+    part.schedule.tree.assign(phases[p].begin(), phases[p].end());
+    shiftEquations(part.schedule, -bounds[p]);
+    std::erase_if(part.schedule.edges, [&](const EdgeLevel &edge) { // of the other phases
+      return part.pattern.tensors[edge.tensor].kind != TensorKind::Temp;
+    });
+    const auto equations = static_cast<int>(part.pattern.items.size());
+    std::erase_if(part.schedule.kept, [&](const Kept &kept) {
+      return kept.read.equation < 0 || kept.read.equation >= equations;
+    });
+    parts.push_back(std::move(part));
+  }
+  return parts;
+}
+
+} // namespace fusec::tiling

@@ -1,0 +1,18 @@
+#pragma once
+#include "Tiling/counts/CountWork.h"
+#include "Tiling/search/PricedSchedule.h"
+
+#include <optional>
+
+namespace fusec::tiling {
+
+/// The schedule with its values inside the pattern at levels that make it faster. Each begins at the block's memory
+/// where the generator has put it into device memory and the rules allow that, else where the generator has put it:
+/// registers are the generators' alone to give, and only raised here. Nullopt where the levels that it has are as good.
+/// `equations`: what its alternatives make of the pattern; the schedule names none. `meter`: of these. A block's
+/// own memory is never asked for more than it has.
+std::optional<WeighedSchedule> withFasterLevels(const WeighedSchedule &start,
+                                                const ExprProgram &equations, const Target &target,
+                                                WorkMeter &meter);
+
+} // namespace fusec::tiling

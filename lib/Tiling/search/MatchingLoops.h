@@ -1,0 +1,24 @@
+#pragma once
+// What threads hold from one phase of a kernel to a later one (schedule/PersistentReads.h): both go through the same
+// elements of a tensor by the same loops, so that the block of a number, and each of its threads, comes to the same
+// ones again.
+#include "Tiling/schedule/Schedule.h"
+#include "Tiling/search/PricedSchedule.h"
+
+namespace fusec::tiling {
+
+/// Why a read that is kept from one of an earlier phase cannot be; empty where it can.
+std::string obstacleAcross(const Schedule &schedule, const ExprProgram &equations,
+                           const Kept &kept);
+
+/// A map by the loops of a statement that reads the same tensor, in an earlier phase.
+struct SameWalk {
+  Schedule schedule;                                 // of the map alone
+  std::vector<std::pair<ReadPlace, ReadPlace>> held; // of the map, and where it has them from
+};
+/// `before`: the earlier phase as a kernel of its own, `map`: a pattern of one map. Nothing where no statement of the
+/// one reads, by constant numbers of steps, what the other reads.
+std::optional<SameWalk> sameWalk(const Schedule &before, const ExprProgram &beforeEquations,
+                                 const ExprProgram &map);
+
+} // namespace fusec::tiling

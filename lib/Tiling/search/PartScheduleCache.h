@@ -1,0 +1,21 @@
+#pragma once
+#include "Support/Hash.h"
+#include "Tiling/search/PricedSchedule.h"
+
+#include <map>
+#include <memory>
+
+namespace fusec {
+
+/// Schedules of a part of packs (JoinPacks.cpp) as kernels of their own.
+struct PartSchedules {
+  ExprProgram part;           // the first one met: the schedules number its equations and tensors
+  std::vector<TensorId> made; // its values
+  tiling::Weighed schedules;
+  /// Those that packs have been made of, with what their threads keep.
+  std::map<size_t, tiling::WeighedSchedule> keeping;
+};
+/// What an oracle keeps from pattern to pattern of one target: the same parts come back in many packs.
+using KnownParts = std::map<Hash128, std::shared_ptr<PartSchedules>>;
+
+} // namespace fusec

@@ -1,0 +1,115 @@
+// What one block makes no other one reads in the same phase: blocks run in no order. Proved for all sizes, from the
+// loops and the maps alone.
+//
+//   block m:8 {                          # m stands for axis 0 of e0 and of e1
+//     .. compute e0 .. compute e1 .. }   # e1 [i, j] = .. %e0[i, k] ..: index 0 of the read is axis 0 of e1
+//
+// Blocks split the points of e0 by its axis 0, and each reads the rows that it made. A value whose equation has no axis
+// among those of the blocks is made by each block for itself. A scan's states are read in the half that its step does
+// not write (schedule/GridScan.h).
+#include "Tiling/verify/Flow.h"
+
+#include "Tiling/candidates/ScheduleBuilder.h"
+#include "Tiling/schedule/GridScan.h"
+#include "Tiling/schedule/PhaseSignals.h"
+
+#include <algorithm>
+
+namespace fusec::tiling {
+
+namespace {
+
+/// An equation and the loops over blocks around it.
+struct Place {
+  int equation;
+  std::vector<const TreeNode *> blocks;
+};
+
+void findPlaces(std::span<const TreeNode> nodes, std::vector<const TreeNode *> &path,
+                std::vector<Place> &places) {
+  for (const TreeNode &node : nodes) {
+    if (!node.isLoop) {
+      if (node.leaf == LeafKind::Compute && node.rank == 0)
+        places.push_back({node.target, path});
+      continue;
+    }
+    if (node.loop == LoopKind::Block)
+      path.push_back(&node);
+    findPlaces(node.children, path, places);
+    if (node.loop == LoopKind::Block)
+      path.pop_back();
+  }
+}
+
+/// True if the read takes, of what the maker has along the axes `made`, what belongs to the reader's own place along
+/// the axes `taken`, which are as long; an axis of extent 1 has one place.
+bool readsOwn(const Equation &maker, const std::vector<int> &made, const Equation &reader,
+              const std::vector<int> &taken, NodeId read) {
+  const std::vector<NodeId> indices = indexOperands(reader.body[read]);
+  bool own = made.size() == taken.size();
+  for (size_t i = 0; own && i < made.size(); ++i) {
+    if (made[i] >= static_cast<int>(indices.size()))
+      return false;
+    const Scalar &index = reader.body[indices[made[i]]];
+    own = maker.axes[made[i]].extent == reader.axes[taken[i]].extent &&
+          (reader.axes[taken[i]].extent.isConst(1) ||
+           (index.op == ScalarOp::Axis && index.index == taken[i]));
+  }
+  return own;
+}
+
+/// The phases of the kernel, those of a scan's step too.
+std::vector<std::span<const TreeNode>> allPhases(const Schedule &schedule) {
+  std::vector<std::span<const TreeNode>> all;
+  for (std::span<const TreeNode> phase : phasesOf(schedule.tree)) {
+    if (const TreeNode *loop = roundsOf(phase))
+      for (std::span<const TreeNode> ofStep : phasesOf(loop->children))
+        all.push_back(ofStep);
+    else
+      all.push_back(phase);
+  }
+  return all;
+}
+
+} // namespace
+
+std::vector<std::string> blockProblems(const Schedule &schedule, const ExprProgram &pattern) {
+  std::vector<std::string> problems;
+  const std::vector<const Equation *> equations = scheduledEquations(pattern);
+  for (std::span<const TreeNode> phase : allPhases(schedule)) {
+    std::vector<Place> places;
+    std::vector<const TreeNode *> path;
+    findPlaces(phase, path, places);
+    auto check = [&](const Place &maker, const Place &reader, NodeId read) {
+      for (const TreeNode *block : maker.blocks) {
+        const ScheduleAxis &axis = schedule.axes[block->axis];
+        const AxisUse *made = axis.in(maker.equation), *taken = axis.in(reader.equation);
+        if (!made)
+          continue;
+        const bool shared =
+            std::find(reader.blocks.begin(), reader.blocks.end(), block) != reader.blocks.end();
+        if (shared && taken && !made->reduction && !taken->reduction &&
+            readsOwn(*equations[maker.equation], made->positions, *equations[reader.equation],
+                     taken->positions, read))
+          continue;
+        problems.push_back(
+            "what blocks along " + axis.name + " make of e" + std::to_string(maker.equation) +
+            " no other block reads in the phase; e" + std::to_string(reader.equation) + " does");
+      }
+    };
+    for (const Place &reader : places)
+      for (NodeId read : readsOf(*equations[reader.equation]))
+        for (const Place &maker : places) {
+          const std::vector<TensorId> &outputs = equations[maker.equation]->outputs;
+          const TensorId t = equations[reader.equation]->body[read].index;
+          if (maker.equation != reader.equation &&
+              std::count(outputs.begin(), outputs.end(), t) != 0)
+            check(maker, reader, read);
+        }
+  }
+  for (std::string &rule : tileCounters(schedule, pattern).problems)
+    problems.push_back(std::move(rule));
+  return problems;
+}
+
+} // namespace fusec::tiling

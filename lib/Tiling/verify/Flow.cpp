@@ -1,0 +1,371 @@
+// The rules that tie a schedule's statements to each other: an accumulator is a register of the loops around its
+// Compute, and whoever sets, folds, stores or reads it stands in the same ones.
+#include "Tiling/verify/Flow.h"
+
+#include "Tiling/schedule/FlatAccess.h"
+#include "Tiling/schedule/LiveReads.h"
+#include "Tiling/schedule/StagedTile.h"
+#include "Tiling/schedule/Statements.h"
+#include "Tiling/verify/RuleChecker.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+
+namespace fusec::tiling {
+
+namespace {
+
+/// Copies of a statement: what the compiler writes out, and with it the time that it takes, is bounded.
+constexpr int64_t kMaxCopies = 256;
+
+bool repeats(const TreeNode &loop) {
+  return loop.loop == LoopKind::Block || loop.loop == LoopKind::Seq;
+}
+
+class Flow {
+public:
+  Flow(const Schedule &schedule, const ExprProgram &pattern)
+      : schedule(schedule), equations(scheduledEquations(pattern)), places(statementsOf(schedule)) {
+  }
+
+  std::vector<std::string> run() {
+    for (const StatementPlace &place : places)
+      verifyCopies(place);
+    for (size_t e = 0; e < equations.size(); ++e)
+      if (equations[e]->kind != EquationKind::Opaque)
+        verifyEquation(static_cast<int>(e));
+    for (size_t e = 0; e < equations.size(); ++e)
+      for (NodeId read : readsOf(*equations[e]))
+        verifyRead(static_cast<int>(e), read);
+    return broken.list();
+  }
+
+  /// Values that every reader finds in the registers in which they are made; what nobody reads is none.
+  std::vector<TensorId> readInRegisters() {
+    std::map<TensorId, bool> fits;
+    for (size_t reader = 0; reader < equations.size(); ++reader)
+      for (NodeId read : readsOf(*equations[reader])) {
+        const TensorId t = equations[reader]->body[read].index;
+        const int maker = producerOf(equations, t);
+        if (maker < 0)
+          continue;
+        const std::vector<const StatementPlace *> makes = find(LeafKind::Compute, maker),
+                                                  reads = find(LeafKind::Compute,
+                                                               static_cast<int>(reader));
+        const bool plain = makes.size() == 1 && reads.size() == 1 &&
+                           equations[maker]->outputs.size() == 1 && !isStaged(int(reader), read) &&
+                           (equations[maker]->kind == EquationKind::Map ||
+                            equations[maker]->kind == EquationKind::Reduction);
+        if (plain)
+          readsRegister(*makes[0], *reads[0], static_cast<int>(reader), read, maker, "");
+        auto it = fits.emplace(t, true).first;
+        it->second = it->second && plain && broken.none();
+        broken = {};
+      }
+    for (const Equation *e : equations) {
+      for (TensorId t : e->opaqueInputs)
+        fits.erase(t);
+      fits.erase(e->base);
+    }
+    std::vector<TensorId> found;
+    for (auto [t, all] : fits)
+      if (all)
+        found.push_back(t);
+    return found;
+  }
+
+private:
+  void require(bool holds, std::string rule) { broken.require(holds, std::move(rule)); }
+
+  bool isStaged(int equation, NodeId read) const {
+    return operandOf(schedule, equation, ordinalOf(*equations[equation], read)) != nullptr;
+  }
+
+  std::vector<const StatementPlace *> find(LeafKind leaf, int target) const {
+    return statementsOf(places, leaf, target);
+  }
+
+  const AxisUse *useOf(const TreeNode &loop, int equation) const {
+    return loop.axis == kStepAxis ? nullptr : schedule.axes[loop.axis].in(equation);
+  }
+  bool reduces(const TreeNode &loop, int equation) const {
+    const AxisUse *use = useOf(loop, equation);
+    return use && use->reduction;
+  }
+  std::string nameOf(const TreeNode &loop) const {
+    return std::string(name(loop.loop)) + " loop over " +
+           (loop.axis == kStepAxis ? "step" : schedule.axes[loop.axis].name);
+  }
+
+  void verifyCopies(const StatementPlace &place) {
+    std::map<AxisId, DimExpr> tiles;
+    int64_t copies = 1;
+    for (const TreeNode *loop : place.loops) {
+      if (loop->axis == kStepAxis)
+        continue;
+      auto [tile, first] = tiles.try_emplace(loop->axis, schedule.axes[loop->axis].extent);
+      if (loop->loop == LoopKind::Unroll && tile->second.isConst() && copies <= kMaxCopies)
+        copies *= std::min((tile->second.constValue() - 1) / loop->step + 1, kMaxCopies + 1);
+      tile->second = DimExpr(loop->step);
+    }
+    require(copies <= kMaxCopies,
+            "unroll loops make at most " + std::to_string(kMaxCopies) + " copies of a statement");
+  }
+
+  void verifyEquation(int e) {
+    const Equation &equation = *equations[e];
+    const std::string who = "e" + std::to_string(e);
+    const std::vector<const StatementPlace *> computes = find(LeafKind::Compute, e);
+    if (computes.empty())
+      return;
+    for (const StatementPlace *compute : computes)
+      covers(*compute, e, true);
+    if (equation.kind == EquationKind::Map && isInMemory(e))
+      oneWriter(*computes[0], e);
+    if (equation.kind != EquationKind::Reduction)
+      return;
+    const StatementPlace &compute = *computes[0];
+    bool shared = false; // partial results in several lanes or units
+    for (const TreeNode *loop : compute.loops) {
+      require(loop->loop != LoopKind::Block || !reduces(*loop, e),
+              "blocks do not share a reduction; " + nameOf(*loop) + " of " + who + " is reduced");
+      shared =
+          shared ||
+          ((loop->loop == LoopKind::Lane || (loop->loop == LoopKind::Unit && schedule.units > 1)) &&
+           reduces(*loop, e));
+    }
+    require(!shared || !find(LeafKind::Combine, e).empty(),
+            who + " sums over lanes or units and has a combine");
+    const bool leaves = std::any_of(equation.outputs.begin(), equation.outputs.end(),
+                                    [&](TensorId t) { return !edgeOf(t); });
+    require(!leaves || !find(LeafKind::Store, e).empty(),
+            who + " has a store, or an edge level for its result");
+    size_t last = computes.back()->order;
+    for (LeafKind leaf : {LeafKind::Combine, LeafKind::Store}) {
+      const std::vector<const StatementPlace *> found = find(leaf, e);
+      require(found.size() <= 1, who + " is combined and stored once");
+      for (const StatementPlace *place : found) {
+        require(place->order > last,
+                who + " is initialised, computed, combined and stored in this order");
+        last = place->order;
+      }
+    }
+    const std::vector<const StatementPlace *> inits = find(LeafKind::Init, e);
+    require(inits.size() == 1 && inits[0]->order < compute.order,
+            who + " is initialised once, before it is computed");
+    for (const StatementPlace &place : places) {
+      const LeafKind leaf = place.leaf->leaf;
+      if (place.leaf->target != e || leaf == LeafKind::Stage || leaf == LeafKind::Carry ||
+          place.leaf->isBorder() || leaf == LeafKind::Correct)
+        continue;
+      if (leaf == LeafKind::Store) {
+        covers(place, e, false);
+        if (isInMemory(e))
+          oneWriter(place, e);
+      }
+      if (leaf != LeafKind::Compute || place.leaf->rank > 0)
+        sameRegister(compute, place, e, leaf == LeafKind::Store || leaf == LeafKind::Compute,
+                     leaf != LeafKind::Compute, "the statements of " + who);
+    }
+  }
+
+  /// The loops around a statement take every point of its axes.
+  void covers(const StatementPlace &place, int e, bool reduction) {
+    for (size_t a = 0; a < schedule.axes.size(); ++a) {
+      const ScheduleAxis &axis = schedule.axes[a];
+      const AxisUse *use = axis.in(e);
+      if (!use || (use->reduction && !reduction) || axis.extent.isConst(1))
+        continue;
+      int64_t step = 0;
+      for (const TreeNode *loop : place.loops)
+        if (loop->axis == static_cast<AxisId>(a))
+          step = loop->step;
+      require(step == 1, "the loops around e" + std::to_string(e) + " take every element of " +
+                             axis.name + ", the innermost has step 1");
+    }
+  }
+
+  bool isInMemory(int e) const {
+    return std::any_of(equations[e]->outputs.begin(), equations[e]->outputs.end(),
+                       [&](TensorId t) { return levelOf(schedule, t) != MemLevel::Register; });
+  }
+
+  bool isFirstReader(const StatementPlace &place, TensorId t) const {
+    return std::none_of(places.begin(), places.begin() + place.order,
+                        [&](const StatementPlace &before) {
+                          return readsValue(*before.leaf, t, schedule, equations);
+                        });
+  }
+
+  /// Threads side by side store elements of their own at `place`: what each of them has, one alone would have to.
+  void oneWriter(const StatementPlace &place, int e) {
+    for (const TreeNode *loop : place.loops) {
+      const bool parallel =
+          loop->loop == LoopKind::Lane || (loop->loop == LoopKind::Unit && schedule.units > 1) ||
+          (loop->loop == LoopKind::Block &&
+           std::any_of(equations[e]->outputs.begin(), equations[e]->outputs.end(),
+                       [&](TensorId t) { return levelOf(schedule, t) == MemLevel::Global; }));
+      const AxisUse *use = useOf(*loop, e);
+      require(!parallel || (use && !use->reduction), "one thread stores an element of e" +
+                                                         std::to_string(e) + "; in the " +
+                                                         nameOf(*loop) + " several do");
+    }
+  }
+
+  /// The statement at `place` finds the register that the Compute of `e` makes: it stands in the same repeated loops,
+  /// the same unrolled ones but those over axes of which it names an element, and (`onLanes`) on the same lanes and
+  /// units; past the reduced loops where `past`.
+  void sameRegister(const StatementPlace &compute, const StatementPlace &place, int e, bool onLanes,
+                    bool past, const std::string &who, const std::set<AxisId> &named = {}) {
+    using Key =
+        std::tuple<AxisId, LoopKind, int64_t, int64_t>; // step, and that of the loop around it
+    auto held = [&](const StatementPlace &p) {
+      std::vector<Key> keys;
+      std::map<AxisId, int64_t> around;
+      for (const TreeNode *loop : p.loops) {
+        const AxisUse *use = useOf(*loop, e);
+        if (!use || use->reduction || named.count(loop->axis) != 0)
+          continue;
+        const bool parallel =
+            loop->loop == LoopKind::Lane || (loop->loop == LoopKind::Unit && schedule.units > 1);
+        if (loop->loop == LoopKind::Unroll || (onLanes && parallel))
+          keys.push_back({loop->axis, loop->loop, loop->step, around[loop->axis]});
+        around[loop->axis] = loop->step;
+      }
+      std::sort(keys.begin(), keys.end());
+      return keys;
+    };
+    for (const TreeNode *loop : compute.loops) {
+      const bool reduced = reduces(*loop, e);
+      require(reduced || !repeats(*loop) || place.isInside(loop),
+              who + " stand in one " + nameOf(*loop) + ", as their register does");
+      require(!reduced || !past || !place.isInside(loop),
+              "the " + nameOf(*loop) + " that sums e" + std::to_string(e) +
+                  " ends before other statements take its result");
+    }
+    require(held(compute) == held(place),
+            who + " stand in the same unroll, lane and unit loops, as their register does");
+  }
+
+  const EdgeLevel *edgeOf(TensorId t) const {
+    for (const EdgeLevel &edge : schedule.edges)
+      if (edge.tensor == t)
+        return &edge;
+    return nullptr;
+  }
+
+  /// True if the read's index along `position` of its maker is the reader's own value of the same schedule axis.
+  bool readsOwn(int reader, NodeId read, int maker, int position) const {
+    const Equation &e = *equations[reader];
+    const std::vector<NodeId> indices = indexOperands(e.body[read]);
+    if (position >= static_cast<int>(indices.size()))
+      return false;
+    const Scalar &index = e.body[indices[position]];
+    if (index.op != ScalarOp::Axis)
+      return false;
+    const AxisId a = axisOf(schedule, *equations[maker], maker, position);
+    if (a < 0 || axisOf(schedule, e, reader, index.index) != a)
+      return false;
+    const std::vector<int> &made = schedule.axes[a].in(maker)->positions;
+    const std::vector<int> &here = schedule.axes[a].in(reader)->positions;
+    return std::find(made.begin(), made.end(), position) - made.begin() ==
+           std::find(here.begin(), here.end(), index.index) - here.begin();
+  }
+
+  /// What one equation makes and another reads is made before, and by the same block and turn of the loops that both
+  /// stand in; from a register it is read in the loops that it was made in.
+  void verifyRead(int reader, NodeId read) {
+    const TensorId t = equations[reader]->body[read].index;
+    for (int maker = 0; maker < static_cast<int>(equations.size()); ++maker) {
+      const Equation &made = *equations[maker];
+      if (maker == reader || std::count(made.outputs.begin(), made.outputs.end(), t) == 0)
+        continue;
+      const std::string who =
+          "e" + std::to_string(reader) + " reads what e" + std::to_string(maker) + " makes";
+      const StatementPlace *compute = nullptr, *last = nullptr;
+      for (const StatementPlace &place : places) {
+        const LeafKind leaf = place.leaf->leaf;
+        if (place.leaf->target != maker || leaf == LeafKind::Stage || leaf == LeafKind::Carry ||
+            place.leaf->isBorder() || leaf == LeafKind::Init)
+          continue;
+        last = &place;
+        if (!compute && leaf == LeafKind::Compute)
+          compute = &place;
+      }
+      if (!last)
+        continue;
+      const EdgeLevel *edge = edgeOf(t);
+      for (const StatementPlace &place : places) {
+        const bool stages = place.leaf->leaf == LeafKind::Stage;
+        if (stages ? schedule.operands[place.leaf->target].equation != reader ||
+                         readsOf(*equations[reader])[schedule.operands[place.leaf->target].read] !=
+                             read
+                   : place.leaf->leaf != LeafKind::Compute || place.leaf->target != reader)
+          continue;
+        require(last->order < place.order, who + " after it is made");
+        for (const TreeNode *loop : last->loops)
+          if (repeats(*loop) && place.isInside(loop))
+            ownTurn(*loop, reader, read, maker, who);
+        // A level above registers without a store: one is made of the register, in front of the reader.
+        const bool held =
+            edge && (edge->level == MemLevel::Register || (made.kind == EquationKind::Reduction &&
+                                                           find(LeafKind::Store, maker).empty()));
+        if (!compute || !held)
+          continue;
+        readsRegister(*compute, place, reader, read, maker, who);
+        if (edge->level != MemLevel::Register && isFirstReader(place, t))
+          oneWriter(place, maker); // where that store will stand
+      }
+    }
+  }
+
+  void readsRegister(const StatementPlace &compute, const StatementPlace &place, int reader,
+                     NodeId read, int maker, const std::string &who) {
+    const Equation &made = *equations[maker];
+    require(made.kind != EquationKind::Map || made.outputs.size() == 1,
+            who + " in a register, which holds one result");
+    std::set<AxisId> named;
+    for (int p = 0; p < made.numSpatial; ++p) {
+      const AxisId a = axisOf(schedule, made, maker, p);
+      const bool isNamed =
+          a >= 0 &&
+          namedElement(schedule, compute.loops, maker, a, *equations[reader], read).has_value();
+      if (isNamed)
+        named.insert(a);
+      require(isNamed || made.axes[p].extent.isConst(1) || readsOwn(reader, read, maker, p),
+              who + " in a register at its own point");
+    }
+    sameRegister(compute, place, maker, true, true, who + " in a register; both", named);
+  }
+
+  /// Blocks run in any order and turns one after the other: of a value that each makes a part of, a statement in the
+  /// same loop reads that part.
+  void ownTurn(const TreeNode &loop, int reader, NodeId read, int maker, const std::string &who) {
+    const AxisUse *use = useOf(loop, maker);
+    if (!use)
+      return; // each block or turn makes all of it
+    bool own = !use->reduction;
+    for (int position : use->positions)
+      own = own && readsOwn(reader, read, maker, position);
+    require(own, who + " in its own turn of the " + nameOf(loop));
+  }
+
+  const Schedule &schedule;
+  const std::vector<const Equation *> equations;
+  const std::vector<StatementPlace> places;
+  BrokenRules broken;
+};
+
+} // namespace
+
+std::vector<TensorId> readInRegisters(const Schedule &schedule, const ExprProgram &pattern) {
+  return Flow(schedule, pattern).readInRegisters();
+}
+
+std::vector<std::string> flowProblems(const Schedule &schedule, const ExprProgram &pattern) {
+  return Flow(schedule, pattern).run();
+}
+
+} // namespace fusec::tiling

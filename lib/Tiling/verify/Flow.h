@@ -1,0 +1,31 @@
+#pragma once
+// What a schedule's statements must agree on so that every value is made before it is read, where it is read.
+#include "Tiling/schedule/Schedule.h"
+
+namespace fusec::tiling {
+
+/// The rules of layouts and staged tiles that the schedule breaks. Its axes, operands and leaves have been verified, as
+/// for those below.
+std::vector<std::string> operandProblems(const Schedule &schedule, const ExprProgram &pattern);
+
+/// The rules of loops and registers; topk has rules of its own.
+std::vector<std::string> flowProblems(const Schedule &schedule, const ExprProgram &pattern);
+
+/// Values inside the pattern for which registers are the lowest level that these rules allow: all readers are threads
+/// that made them, in the same turn of every loop.
+std::vector<TensorId> readInRegisters(const Schedule &schedule, const ExprProgram &pattern);
+
+/// The rule that lets blocks run in any order, broken: values that go from block to block within a phase, or to the
+/// next one without a barrier or a counter (Blocks.cpp).
+std::vector<std::string> blockProblems(const Schedule &schedule, const ExprProgram &pattern);
+
+/// Whether points of a scatter that differ along this axis go to elements of their own, whatever else they are.
+bool hasOwnElements(const Equation &scatter, int position);
+
+/// The rules of loops around scatters that the schedule breaks.
+std::vector<std::string> scatterProblems(const Schedule &schedule, const ExprProgram &pattern);
+
+/// The rules of a scan's steps and of the Carry statements around them that the schedule breaks; none without a scan.
+std::vector<std::string> stepProblems(const Schedule &schedule, const ExprProgram &pattern);
+
+} // namespace fusec::tiling

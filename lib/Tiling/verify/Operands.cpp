@@ -1,0 +1,131 @@
+// The rules of operands: where each element of a constant that is repacked lies, and when a tile is staged.
+#include "Tiling/schedule/FlatAccess.h"
+#include "Tiling/schedule/StagedTile.h"
+#include "Tiling/schedule/Statements.h"
+#include "Tiling/verify/Flow.h"
+#include "Tiling/verify/RuleChecker.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace fusec::tiling {
+
+namespace {
+
+class Operands {
+public:
+  Operands(const Schedule &schedule, const ExprProgram &pattern)
+      : schedule(schedule), symbols(pattern.symbols), equations(scheduledEquations(pattern)),
+        places(statementsOf(schedule)) {}
+
+  std::vector<std::string> run() {
+    for (size_t o = 0; o < schedule.operands.size(); ++o)
+      verifyOperand(static_cast<int>(o));
+    return broken.list();
+  }
+
+private:
+  void require(bool holds, std::string rule) { broken.require(holds, std::move(rule)); }
+
+  /// Packed: digits of an axis, from the fastest on, are its number in a mixed radix, so that no two elements share a
+  /// place. Staged: each digit is a whole axis or index, and stands once.
+  void verifyOperand(int o) {
+    const Operand &operand = schedule.operands[o];
+    const Equation &e = *equations[operand.equation];
+    const std::string who = "operand " + operand.name;
+    std::set<int> indices;
+    std::map<AxisId, std::vector<LayoutDigit>> digits;
+    for (const LayoutDigit &digit : operand.digits) {
+      if (digit.index >= 0)
+        require(indices.insert(digit.index).second, who + " has each index of its tensor once");
+      else
+        digits[digit.axis].push_back(digit);
+      require(operand.level == MemLevel::Global || (digit.divide == 1 && digit.modulus == 0),
+              who + " is staged by whole axes");
+    }
+    if (operand.level == MemLevel::Global) {
+      const uint64_t needed = axisDependence(e.body, readsOf(e)[operand.read]);
+      for (size_t p = 0; p < e.axes.size(); ++p)
+        if (const AxisId a = axisOf(schedule, e, operand.equation, static_cast<int>(p));
+            a >= 0 && (needed >> p & 1) != 0)
+          digits[a];
+      for (auto &[axis, list] : digits)
+        require(axis >= 0 && isRadix(list, schedule.axes[axis].extent),
+                who + " keeps every element along " +
+                    (axis >= 0 ? schedule.axes[axis].name : "step") + " at a place of its own");
+      return;
+    }
+    const std::vector<const StatementPlace *> stages = statementsOf(places, LeafKind::Stage, o);
+    require(stages.size() == 1, who + " is staged once");
+    for (const StatementPlace *stage : stages) {
+      require(std::none_of(stage->loops.begin(), stage->loops.end(),
+                           [&](const TreeNode *loop) {
+                             return loop->loop == LoopKind::Lane || loop->loop == LoopKind::Unit;
+                           }),
+              who + " is staged by all units and lanes together");
+      for (const StatementPlace *compute :
+           statementsOf(places, LeafKind::Compute, operand.equation))
+        require(stage->order < compute->order &&
+                    std::all_of(
+                        stage->loops.begin(), stage->loops.end(),
+                        [&](const TreeNode *loop) { return compute->isInside(loop); }),
+                who + " is staged in front of what reads it, in loops around both");
+      for (const StatementPlace *compute :
+           statementsOf(places, LeafKind::Compute, operand.equation))
+        staysInTile(operand, *stage, *compute);
+    }
+  }
+
+  /// Along an axis without a loop around the stage its tile ends with the axis. Points beyond, where loops of a
+  /// constant trip go that do not divide it, are summed all the same, and never stored.
+  void staysInTile(const Operand &operand, const StatementPlace &stage,
+                   const StatementPlace &compute) {
+    const Equation &e = *equations[operand.equation];
+    if (e.kind != EquationKind::Reduction)
+      return;
+    const uint64_t needed = axisDependence(e.body, readsOf(e)[operand.read]);
+    for (int p = 0; p < e.numSpatial; ++p) {
+      const AxisId a = axisOf(schedule, e, operand.equation, p);
+      auto isOver = [&](const TreeNode *loop) { return loop->axis == a; };
+      if (a < 0 || (needed >> p & 1) == 0 ||
+          std::any_of(stage.loops.begin(), stage.loops.end(), isOver))
+        continue;
+      const auto first = std::find_if(compute.loops.begin(), compute.loops.end(), isOver);
+      const bool isCut =
+          std::all_of(compute.loops.begin(), compute.loops.end(), [&](const TreeNode *loop) {
+            return !isOver(loop) || loop->loop == LoopKind::Seq || loop->loop == LoopKind::Block;
+          });
+      require(first == compute.loops.end() || isCut ||
+                  schedule.axes[a].extent.divisibleBy((*first)->step, symbols),
+              "the tile of " + operand.name + " ends with " + schedule.axes[a].name +
+                  ", and the loops inside of it touch no more: they divide it");
+    }
+  }
+
+  static bool isRadix(std::vector<LayoutDigit> list, const DimExpr &extent) {
+    std::sort(list.begin(), list.end(),
+              [](const LayoutDigit &a, const LayoutDigit &b) { return a.divide < b.divide; });
+    int64_t covered = 1; // 0: all
+    for (const LayoutDigit &digit : list) {
+      if (digit.divide != covered || (digit.modulus != 0 && digit.modulus > INT64_MAX / covered))
+        return false;
+      covered *= digit.modulus;
+    }
+    return !list.empty() && (covered == 0 || (extent.isConst() && extent.constValue() <= covered));
+  }
+
+  const Schedule &schedule;
+  const std::vector<Symbol> &symbols;
+  const std::vector<const Equation *> equations;
+  const std::vector<StatementPlace> places;
+  BrokenRules broken;
+};
+
+} // namespace
+
+std::vector<std::string> operandProblems(const Schedule &schedule, const ExprProgram &pattern) {
+  return Operands(schedule, pattern).run();
+}
+
+} // namespace fusec::tiling

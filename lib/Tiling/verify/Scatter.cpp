@@ -1,0 +1,59 @@
+// The rule of a scatter's loops: what goes to one element goes there in the order of its points, so that no two threads
+// meet at it and every run gives the same bits.
+//
+//   scatter s [i:n, k:m, j:4] add base %b      block j:32 { seq i:1 { seq k:1 { lane j:1 { compute e0 } } } }
+//     %out[%ids[i, k], j] = %x[i, k, j]
+//
+// Points that differ in j never meet and run side by side; those along i and k may, and run one after the other, with k
+// the faster.
+#include "Tiling/verify/Flow.h"
+
+#include "Tiling/schedule/FlatAccess.h"
+#include "Tiling/schedule/Statements.h"
+#include "Tiling/verify/RuleChecker.h"
+
+#include <algorithm>
+
+namespace fusec::tiling {
+
+bool hasOwnElements(const Equation &scatter, int position) {
+  return std::any_of(scatter.scatterIndex.begin(), scatter.scatterIndex.end(), [&](NodeId id) {
+    return scatter.body[id].op == ScalarOp::Axis && scatter.body[id].index == position;
+  });
+}
+
+std::vector<std::string> scatterProblems(const Schedule &schedule, const ExprProgram &pattern) {
+  const std::vector<const Equation *> equations = scheduledEquations(pattern);
+  BrokenRules broken;
+  for (const StatementPlace &place : statementsOf(schedule)) {
+    if (place.leaf->leaf != LeafKind::Compute)
+      continue;
+    const Equation &e = *equations[static_cast<size_t>(place.leaf->target)];
+    if (e.kind != EquationKind::Scatter)
+      continue;
+    const std::string who = "e" + std::to_string(place.leaf->target);
+    std::vector<int> order; // axes of points that may meet, outermost first
+    AxisId last = -1;
+    for (const TreeNode *loop : place.loops) {
+      const AxisUse *use =
+          loop->axis == kStepAxis ? nullptr : schedule.axes[loop->axis].in(place.leaf->target);
+      if (!use || std::all_of(use->positions.begin(), use->positions.end(), [&](int position) {
+            return e.axes[position].extent.isConst(1) || hasOwnElements(e, position);
+          }))
+        continue;
+      broken.require(loop->loop == LoopKind::Seq || loop->loop == LoopKind::Unroll ||
+                         (loop->loop == LoopKind::Unit && schedule.units == 1),
+                     "points of " + who + " that may go to one element go there in turn; in the " +
+                         std::string(name(loop->loop)) + " loop over " +
+                         schedule.axes[loop->axis].name + " they do not");
+      if (loop->axis != last)
+        order.insert(order.end(), use->positions.begin(), use->positions.end());
+      last = loop->axis;
+    }
+    broken.require(std::is_sorted(order.begin(), order.end(), std::less_equal<>()),
+                   "points of " + who + " that may go to one element go there in their order");
+  }
+  return broken.list();
+}
+
+} // namespace fusec::tiling

@@ -1,0 +1,88 @@
+// The rules of a scan's steps: its states are set before the first one, handed on after each, and leave after the last.
+#include "Tiling/verify/Flow.h"
+
+#include "Tiling/schedule/GridScan.h"
+#include "Tiling/schedule/LiveReads.h"
+#include "Tiling/schedule/Statements.h"
+#include "Tiling/verify/RuleChecker.h"
+
+#include <algorithm>
+
+namespace fusec::tiling {
+
+namespace {
+
+bool isSteps(const TreeNode *node) { return node->isLoop && node->axis == kStepAxis; }
+
+class Steps {
+public:
+  Steps(const Schedule &schedule, const ExprProgram &pattern)
+      : schedule(schedule), pattern(pattern), scan(*scanOf(pattern)), rounds(hasRounds(schedule)),
+        places(statementsOf(schedule)) {}
+
+  std::vector<std::string> run() {
+    verifyLoop();
+    verifyCarries();
+    // Carry statements of a block's own steps move states from memory to memory.
+    for (size_t c = 0; !rounds && c < scan.carries.size(); ++c)
+      for (const TensorId t : {scan.carries[c].previous, scan.carries[c].next})
+        broken.require(levelOf(schedule, t) != MemLevel::Register,
+                       "what a step hands to the next one lies in memory, " +
+                           pattern.tensors[t].name + " too");
+    return broken.list();
+  }
+
+private:
+  /// All that a step does stands in one loop at the root.
+  void verifyLoop() {
+    for (const StatementPlace &place : places) {
+      if (!loop && !place.loops.empty() && isSteps(place.loops[0]))
+        loop = place.loops[0];
+      const bool isCarry = place.leaf->leaf == LeafKind::Carry;
+      const bool inStep = loop && place.isInside(loop);
+      broken.require(!isCarry || (place.leaf->target == 1 ? inStep && place.loops.size() == 1
+                                                          : place.loops.empty()),
+                     "carry 1 stands in the step loop itself, 0 and 2 outside of all loops");
+      broken.require(
+          isCarry || place.leaf->isBorder() ||
+              (inStep && std::count_if(place.loops.begin(), place.loops.end(), isSteps) == 1),
+          "the statements of a scan stand in one step loop, at the root");
+      if (!isCarry && inStep) {
+        begin = std::min(begin, place.order);
+        end = place.order;
+      }
+    }
+  }
+
+  void verifyCarries() {
+    auto carries = [&](int when) { return statementsOf(places, LeafKind::Carry, when); };
+    const std::vector<const StatementPlace *> first = carries(0), each = carries(1),
+                                              last = carries(2);
+    broken.require(first.size() == 1 && first[0]->order < begin,
+                   "one carry 0 sets a scan's states, before its steps");
+    broken.require(rounds ? each.empty() : each.size() == 1 && each[0]->order > end,
+                   rounds ? "steps that blocks share hand their states on without a carry 1"
+                          : "one carry 1 hands a scan's states on, at the end of a step");
+    const bool leaves = std::any_of(scan.carries.begin(), scan.carries.end(),
+                                    [](const ScanCarry &carry) { return carry.final >= 0; });
+    broken.require(last.empty() ? !leaves : last.size() == 1 && last[0]->order > end,
+                   "one carry 2 takes the last states of a scan, after its steps");
+  }
+
+  const Schedule &schedule;
+  const ExprProgram &pattern;
+  const Equation &scan;
+  const bool rounds;
+  const std::vector<StatementPlace> places;
+  const TreeNode *loop = nullptr;
+  size_t begin = SIZE_MAX, end = 0; // the first and last of the step's statements, but for Carry
+  BrokenRules broken;
+};
+
+} // namespace
+
+std::vector<std::string> stepProblems(const Schedule &schedule, const ExprProgram &pattern) {
+  return scanOf(pattern) ? Steps(schedule, pattern).run() : std::vector<std::string>();
+}
+
+} // namespace fusec::tiling

@@ -1,0 +1,394 @@
+// The rules of a schedule. A dump edited by hand passes here before it is lowered.
+#include "Expr/Cascade.h"
+#include "Tiling/schedule/FlatAccess.h"
+#include "Tiling/schedule/GridScan.h"
+#include "Tiling/schedule/LiveReads.h"
+#include "Tiling/schedule/ReadReuse.h"
+#include "Tiling/schedule/Schedule.h"
+#include "Tiling/schedule/Statements.h"
+#include "Tiling/schedule/TopK.h"
+#include "Tiling/search/JoinPhases.h"
+#include "Tiling/verify/Flow.h"
+#include "Tiling/verify/RuleChecker.h"
+
+#include <algorithm>
+#include <functional>
+#include <set>
+
+namespace fusec {
+
+namespace {
+
+// So that no product of four tiles, in bytes, is beyond 64 bits.
+constexpr int64_t kLargestStep = 1 << 15; // beyond the extent
+constexpr int64_t kLargestPad = 1024;
+
+class Verifier {
+public:
+  Verifier(const Schedule &schedule, const ExprProgram &pattern)
+      : schedule(schedule), pattern(pattern), equations(scheduledEquations(pattern)) {}
+
+  Status run() {
+    require(schedule.units >= 1 && schedule.lanes >= 1, "units and lanes are positive");
+    std::set<std::string> names;
+    for (const ScheduleAxis &axis : schedule.axes) {
+      require(names.insert(axis.name).second, "no two axes are called " + axis.name);
+      verifyAxis(axis);
+    }
+    verifyCoverage();
+    if (broken.none()) { // the rest looks axes up
+      for (const Operand &operand : schedule.operands)
+        verifyOperand(operand);
+      std::set<TensorId> levels;
+      for (const EdgeLevel &edge : schedule.edges) {
+        const std::string who = "edge " + pattern.tensors[edge.tensor].name;
+        require(pattern.tensors[edge.tensor].kind == TensorKind::Temp,
+                who + " is a value inside the pattern");
+        require(levels.insert(edge.tensor).second, who + " has one level");
+      }
+      broken.add(tiling::keptProblems(schedule, pattern));
+      for (std::span<const TreeNode> phase : phasesOf(schedule.tree)) {
+        if (const TreeNode *loop = tiling::roundsOf(phase); loop && scanOf(pattern))
+          verifyRounds(*loop);
+        else
+          verifyPhase(phase);
+      }
+      broken.add(tiling::stepProblems(schedule, pattern));
+      verifyLeaves();
+      verifyPhases();
+    }
+    if (broken.none()) { // the statements name what exists
+      broken.add(tiling::operandProblems(schedule, pattern));
+      broken.add(tiling::flowProblems(schedule, pattern));
+      broken.add(tiling::blockProblems(schedule, pattern));
+      broken.add(tiling::scatterProblems(schedule, pattern));
+    }
+    return broken.status(schedule);
+  }
+
+private:
+  void require(bool holds, const std::string &rule) { broken.require(holds, rule); }
+
+  bool isEquation(int e) const { return e >= 0 && e < static_cast<int>(equations.size()); }
+
+  void verifyAxis(const ScheduleAxis &axis) {
+    std::string who = "axis " + axis.name;
+    std::set<int> seen;
+    require(!axis.uses.empty(), who + " stands for axes of an equation");
+    for (const AxisUse &use : axis.uses) {
+      require(!use.equations.empty() && !use.positions.empty(),
+              who + " stands for axes of an equation");
+      for (int e : use.equations) {
+        require(isEquation(e), who + " names an equation of the pattern");
+        require(seen.insert(e).second, who + " is one thing in each equation");
+        DimExpr extent(1);
+        for (int position : use.positions) {
+          bool exists = isEquation(e) && position >= 0 &&
+                        position < static_cast<int>(equations[e]->axes.size());
+          require(exists, who + " names axes that exist");
+          if (!exists)
+            return;
+          require((position >= equations[e]->numSpatial) == use.reduction,
+                  who + " is of one kind, spatial or reduced");
+          extent = extent * equations[e]->axes[position].extent;
+        }
+        require(extent == axis.extent, who + " has one extent in all its equations");
+      }
+    }
+  }
+
+  /// Every axis of an equation stands in one axis of the schedule; those of length 1 may be left out.
+  void verifyCoverage() {
+    for (size_t e = 0; e < equations.size(); ++e) {
+      std::vector<int> stands(equations[e]->axes.size(), 0);
+      for (const ScheduleAxis &axis : schedule.axes)
+        if (const AxisUse *use = axis.in(static_cast<int>(e)))
+          for (int position : use->positions)
+            if (position >= 0 && position < static_cast<int>(stands.size()))
+              ++stands[position];
+      for (size_t i = 0; i < stands.size(); ++i)
+        require(stands[i] == 1 || (stands[i] == 0 && equations[e]->axes[i].extent.isConst(1)),
+                "axis " + std::to_string(i) + " of e" + std::to_string(e) +
+                    " stands in one axis of the schedule");
+    }
+  }
+
+  void verifyOperand(const Operand &operand) {
+    std::string who = "operand " + operand.name;
+    if (!isEquation(operand.equation))
+      return require(false, who + " belongs to an equation of the pattern");
+    const Equation &e = *equations[operand.equation];
+    std::vector<NodeId> reads = readsOf(e);
+    if (operand.read < 0 || operand.read >= static_cast<int>(reads.size()))
+      return require(false, who + " is a read of its equation");
+    require(operand.level != MemLevel::Register, who + " is shared or global");
+    require(!operand.digits.empty(), who + " has a layout");
+    require(operand.padElements >= 0 && operand.padElements <= kLargestPad,
+            who + " is padded by 0 to " + std::to_string(kLargestPad) + " elements");
+    const Tensor &tensor = pattern.tensors[e.body[reads[operand.read]].index];
+    size_t rank = tensor.shape.size();
+    for (const LayoutDigit &digit : operand.digits) {
+      require(digit.divide >= 1 && digit.modulus >= 0, who + " divides by positive numbers");
+      require(digit.index >= 0 ? digit.index < static_cast<int>(rank) : digit.axis >= 0,
+              who + " has digits of axes, or of indices that the tensor has");
+      require((digit.index >= 0) == (operand.digits[0].index >= 0),
+              who + " has digits of one kind");
+      require(digit.index >= 0 || digit.axis < 0 || schedule.axes[digit.axis].in(operand.equation),
+              who + " has digits of its equation's axes");
+    }
+    if (operand.level == MemLevel::Global) {
+      require(tensor.kind == TensorKind::Constant && operand.digits[0].index < 0,
+              who + " is a constant repacked by axes");
+      require(flatAccess(e, reads[operand.read], pattern).has_value(),
+              who + " is read at affine addresses");
+    } else if (operand.digits[0].index >= 0) {
+      bool padded = e.body[reads[operand.read]].op == ScalarOp::ReadIf;
+      require(operand.digits.size() == rank, who + " has a digit for every index");
+      require(!padded || paddingBounds(e, reads[operand.read], pattern),
+              who + " is padded by constants");
+    }
+  }
+
+  void verifyPhase(std::span<const TreeNode> phase) {
+    const size_t first = leaves.size();
+    verifyTree(phase, true);
+    require(leaves.size() > first, "every phase has statements");
+    if (isPack(phase))
+      verifyParts(phase);
+    phaseOfLeaf.resize(leaves.size(), numPhases++);
+  }
+
+  /// All blocks take a scan's steps together, and every one of them passes each barrier once a step. The states of the
+  /// step before lie in memory that this step does not write.
+  void verifyRounds(const TreeNode &loop) {
+    require(loop.loop == LoopKind::Seq && loop.step == 1 && !rounds,
+            "only a scan has a step loop, and it is sequential");
+    rounds = true;
+    for (std::span<const TreeNode> phase : phasesOf(loop.children))
+      verifyPhase(phase);
+    const Equation &scan = *scanOf(pattern);
+    std::set<TensorId> states;
+    for (const ScanCarry &carry : scan.carries)
+      require(states.insert(carry.next).second,
+              "states of steps that blocks share are values of their own");
+    for (const ScanCarry &carry : scan.carries)
+      require(tiling::levelOf(schedule, carry.previous) == MemLevel::Global,
+              "what blocks share from step to step lies in device memory, " +
+                  pattern.tensors[carry.previous].name + " too");
+  }
+
+  void verifyTree(std::span<const TreeNode> nodes, bool blocksAllowed) {
+    for (const TreeNode &node : nodes) {
+      if (!node.isLoop) {
+        if (node.isBorder()) {
+          // Blocks that do not come here, or come here more often than others, would be waited for in vain.
+          require(false, "barriers stand at the root, where every block passes each of them once");
+          continue;
+        }
+        leaves.push_back(&node);
+        continue;
+      }
+      std::string who = std::string(name(node.loop)) + " loop over " +
+                        (node.axis == kStepAxis ? "step" : schedule.axes[node.axis].name);
+      if (node.step < 1) { // what follows divides by it
+        require(false, who + " has a positive step");
+        continue;
+      }
+      require(node.step <= kLargestStep || node.axis == kStepAxis ||
+                  schedule.axes[node.axis].extent.range(pattern.symbols).max >= node.step,
+              who + " has a step of at most " + std::to_string(kLargestStep) +
+                  ", or of what its axis has");
+      require(!node.children.empty(), who + " is not empty");
+      require(node.loop != LoopKind::Block ||
+                  (blocksAllowed && (nodes.size() == 1 || (path.empty() && isPack(nodes)))),
+              "block loops are a chain at the root, or several side by side; " + who + " is not");
+      require(node.axis != kStepAxis || (scanOf(pattern) && node.loop == LoopKind::Seq),
+              "only a scan has a step loop, and it is sequential");
+      for (const TreeNode *outer : path) {
+        require(node.loop != outer->loop ||
+                    (node.loop != LoopKind::Unit && node.loop != LoopKind::Lane &&
+                     (node.loop != LoopKind::Block || node.axis != outer->axis)),
+                who + " is not inside another one of its kind");
+        require(outer->axis != node.axis || outer->step % node.step == 0,
+                who + " divides the step of the loop around it");
+      }
+      path.push_back(&node);
+      verifyTree(node.children, blocksAllowed && node.loop == LoopKind::Block);
+      path.pop_back();
+    }
+  }
+
+  /// Parts run in no order: what one makes, no other one reads.
+  void verifyParts(std::span<const TreeNode> parts) {
+    std::vector<int> partOf(equations.size(), -1);
+    std::function<void(const TreeNode &, int)> note = [&](const TreeNode &node, int part) {
+      if (!node.isLoop && node.leaf == LeafKind::Compute && isEquation(node.target))
+        partOf[node.target] = part;
+      for (const TreeNode &child : node.children)
+        note(child, part);
+    };
+    for (size_t p = 0; p < parts.size(); ++p)
+      note(parts[p], static_cast<int>(p));
+    for (size_t from = 0; from < equations.size(); ++from)
+      for (size_t to = 0; to < equations.size(); ++to)
+        for (NodeId read : readsOf(*equations[to])) {
+          const TensorId t = equations[to]->body[read].index;
+          const bool reads =
+              std::count(equations[from]->outputs.begin(), equations[from]->outputs.end(), t) != 0;
+          require(!reads || partOf[from] < 0 || partOf[to] < 0 || partOf[from] == partOf[to],
+                  "parts side by side do not read each other's values; e" + std::to_string(to) +
+                      " reads that of e" + std::to_string(from));
+        }
+  }
+
+  /// Every equation is computed once, reductions after their accumulators were set; operands are staged.
+  void verifyLeaves() {
+    std::set<int> initialised;
+    std::vector<int> computed(equations.size(), 0);
+    for (const TreeNode *leaf : leaves) {
+      if (leaf->leaf == LeafKind::Stage) {
+        require(leaf->target >= 0 && leaf->target < static_cast<int>(schedule.operands.size()) &&
+                    schedule.operands[leaf->target].level == MemLevel::Shared,
+                "stage takes a shared operand");
+        continue;
+      }
+      if (leaf->leaf == LeafKind::Carry) {
+        require(scanOf(pattern) && leaf->target >= 0 && leaf->target <= 2,
+                "carry 0, 1 or 2 belongs to a scan");
+        continue;
+      }
+      if (!isEquation(leaf->target)) {
+        require(false, "statements name equations of the pattern");
+        continue;
+      }
+      std::string who = "e" + std::to_string(leaf->target);
+      bool isTopK = equations[leaf->target]->kind == EquationKind::Opaque;
+      bool reduces = isTopK || equations[leaf->target]->kind == EquationKind::Reduction;
+      if (leaf->leaf == LeafKind::Sort) {
+        ++computed[leaf->target];
+        require(isTopK, std::string("only topk is sorted; ") + who + " is none");
+      } else if (leaf->leaf == LeafKind::Correct) {
+        require(!equations[leaf->target]->states.empty(),
+                "only cascades are corrected; " + who + " is none");
+      } else if (leaf->leaf == LeafKind::Compute) {
+        computed[leaf->target] += leaf->rank == 0;
+        require(!reduces || initialised.count(leaf->target),
+                who + " is initialised before it is computed");
+      } else {
+        require(reduces,
+                std::string("only reductions have init, combine and store; ") + who + " is none");
+        if (leaf->leaf == LeafKind::Init)
+          initialised.insert(leaf->target);
+      }
+    }
+    for (size_t e = 0; e < computed.size(); ++e) {
+      require(computed[e] == 1, "e" + std::to_string(e) + " is computed by one statement");
+      cascadeOrder(static_cast<int>(e));
+      if (equations[e]->kind == EquationKind::Opaque)
+        broken.add(tiling::topKProblems(schedule, pattern, static_cast<int>(e)));
+    }
+  }
+
+  /// What proves that no value is read before the barrier behind its producer: a value that crosses a barrier lies in
+  /// device memory, and its producer's phase comes first. Inside a phase a block reads only what it makes itself
+  /// (Flow.cpp, Blocks.cpp).
+  void verifyPhases() {
+    if (numPhases == 1 || !broken.none())
+      return;
+    require(!scanOf(pattern) || rounds,
+            "a scan runs in one phase, or all phases of a step stand in its loop");
+    const std::vector<int> phaseOf = tiling::phasesOfEquations(schedule, equations.size());
+    for (size_t i = 0; i < leaves.size(); ++i) {
+      const TreeNode &leaf = *leaves[i];
+      if (leaf.leaf == LeafKind::Carry)
+        continue;
+      const int e =
+          leaf.leaf == LeafKind::Stage ? schedule.operands[leaf.target].equation : leaf.target;
+      require(phaseOf[e] == phaseOfLeaf[i],
+              "the statements of e" + std::to_string(e) + " stand in one phase");
+    }
+    for (size_t reader = 0; reader < equations.size(); ++reader)
+      for (NodeId read : readsOf(*equations[reader]))
+        for (size_t maker = 0; maker < equations.size(); ++maker) {
+          const TensorId t = equations[reader]->body[read].index;
+          const std::vector<TensorId> &made = equations[maker]->outputs;
+          if (maker == reader || std::count(made.begin(), made.end(), t) == 0)
+            continue;
+          const std::string who =
+              "e" + std::to_string(reader) + " reads what e" + std::to_string(maker) + " makes";
+          if (phaseOf[maker] == phaseOf[reader])
+            continue;
+          require(phaseOf[maker] < phaseOf[reader], who + " behind the barrier after it");
+          require(tiling::levelOf(schedule, t) == MemLevel::Global,
+                  who + " across a barrier, from device memory");
+        }
+  }
+
+  /// A cascade's statements follow each other in one tile, each Compute in loops of its own over the tile's vectors.
+  void cascadeOrder(int equation) {
+    const bool cascades = !equations[equation]->states.empty();
+    const int last = std::max(0, lastRank(*equations[equation]));
+    const std::string who = "e" + std::to_string(equation);
+    std::vector<std::pair<LeafKind, int>> found, wanted;
+    for (const TreeNode *leaf : leaves)
+      if ((leaf->leaf == LeafKind::Compute || leaf->leaf == LeafKind::Correct) &&
+          leaf->target == equation)
+        found.push_back({leaf->leaf, leaf->rank});
+    if (equations[equation]->kind == EquationKind::Opaque)
+      return;
+    for (int rank = 0; rank <= last; ++rank) {
+      wanted.push_back({LeafKind::Compute, rank});
+      if (cascades)
+        wanted.push_back({LeafKind::Correct, rank + 1});
+    }
+    require(found == wanted, who + " computes and corrects its ranks one after the other");
+    if (cascades)
+      require(inOneTile(schedule.tree, equation, last),
+              who +
+                  " has its ranks in one tile, corrections outside of the loops over its vectors");
+  }
+
+  /// The list of siblings that holds the equation's statements, corrections directly and computes under Unroll and Lane
+  /// loops.
+  bool inOneTile(const std::vector<TreeNode> &nodes, int equation, int last) const {
+    int corrections = 0, computes = 0;
+    for (const TreeNode &node : nodes) {
+      corrections += !node.isLoop && node.leaf == LeafKind::Correct && node.target == equation;
+      const TreeNode *inner = &node;
+      while (inner->isLoop && !inner->children.empty() && inner->children[0].isLoop &&
+             (inner->loop == LoopKind::Unroll || inner->loop == LoopKind::Lane))
+        inner = &inner->children[0];
+      if (inner->isLoop && (inner->loop == LoopKind::Unroll || inner->loop == LoopKind::Lane))
+        computes +=
+            std::any_of(inner->children.begin(), inner->children.end(), [&](const TreeNode &leaf) {
+              return !leaf.isLoop && leaf.leaf == LeafKind::Compute && leaf.target == equation;
+            });
+    }
+    if (corrections == last + 1 && computes == last + 1)
+      return true;
+    return std::any_of(nodes.begin(), nodes.end(), [&](const TreeNode &node) {
+      return node.isLoop && inOneTile(node.children, equation, last);
+    });
+  }
+
+  const Schedule &schedule;
+  const ExprProgram &pattern;
+  std::vector<const Equation *> equations;
+  std::vector<const TreeNode *> path, leaves;
+  std::vector<int> phaseOfLeaf; // one a leaf
+  int numPhases = 0;
+  bool rounds = false; // a scan's steps hold phases
+  tiling::BrokenRules broken;
+};
+
+} // namespace
+
+Status verify(const Schedule &schedule, const ExprProgram &pattern) {
+  const ScheduledPattern scheduled(schedule, pattern);
+  if (!scheduled.exists())
+    return Diagnostic{Diag::BadIr, "schedule " + schedule.name,
+                      "broken rule: its alternatives apply to the pattern"};
+  return Verifier(schedule, scheduled.program()).run();
+}
+
+} // namespace fusec
