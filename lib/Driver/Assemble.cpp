@@ -1,7 +1,7 @@
 #include "Driver/State.h"
 #include "Gir/Passes.h"
 #include "Support/UniqueNames.h"
-#include "Tiling/schedule/ReadReuse.h"
+#include "Tiling/lower/LowerAndRewrite.h"
 
 #include <algorithm>
 

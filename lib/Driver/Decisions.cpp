@@ -4,6 +4,7 @@
 
 #include "Driver/Sections.h"
 #include "Support/WholeText.h"
+#include "Tiling/verify/Verify.h"
 
 #include <algorithm>
 #include <set>
@@ -287,8 +288,7 @@ Status verifySchedule(size_t pattern, const Schedule &schedule, const TargetStat
 Status checkSchedules(TextReader &in, const TargetState &state) {
   for (size_t p = 0; p < state.schedules.size(); ++p) {
     const std::vector<ScheduleVariant> &variants = state.schedules[p];
-    const auto first = std::find_if(variants.begin(), variants.end(),
-                                    [](const ScheduleVariant &v) { return v.divisors.empty(); });
+    const auto first = std::ranges::find_if(variants, [](auto &v) { return v.divisors.empty(); });
     if (first == variants.end())
       return in.error("pattern " + std::to_string(p) + " has no schedule without guards");
     if (first + 1 != variants.end())

@@ -1,6 +1,7 @@
 #pragma once
 #include "Driver/ModelNames.h"
 #include "Driver/State.h"
+#include "Tiling/counts/Prediction.h"
 
 namespace fusec {
 

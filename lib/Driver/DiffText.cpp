@@ -2,6 +2,7 @@
 #include "Driver/Diff.h"
 #include "Support/JsonText.h"
 #include "Support/WholeText.h"
+#include "Tiling/counts/Prediction.h"
 
 #include <algorithm>
 

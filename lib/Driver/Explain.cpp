@@ -2,11 +2,12 @@
 
 #include "Fusion/CutPattern.h"
 #include "Fusion/QuickSeconds.h"
+#include "Tiling/counts/CountWork.h"
 #include "Tiling/schedule/FlatAccess.h"
 #include "Tiling/schedule/GridScan.h"
-#include "Tiling/schedule/LiveReads.h"
 #include "Tiling/schedule/PersistentReads.h"
 #include "Tiling/schedule/ReadReuse.h"
+#include "Tiling/schedule/Schedule.h"
 #include "Tiling/schedule/Statements.h"
 
 #include <algorithm>

@@ -2,6 +2,7 @@
 #include "Driver/Decisions.h"
 #include "Driver/Resources.h"
 #include "Tiling/counts/MemoryRequests.h"
+#include "Tiling/counts/Prediction.h"
 
 namespace fusec {
 

@@ -1,6 +1,6 @@
 #include "Driver/ModelNames.h"
 
-#include "Tiling/schedule/FlatAccess.h"
+#include "Tiling/schedule/Schedule.h"
 
 #include <cctype>
 

@@ -22,6 +22,17 @@ MAY_INCLUDE = {
     "Reference": "Support Target Graph Expr Gir",
     "Driver": " ".join(STAGES),
 }
+# The rooms of a stage: what each sees besides itself.
+ROOMS = {
+    "Tiling": {
+        "schedule": "",  # what can be asked of a schedule; who decides one stands above
+        "lower": "schedule",
+        "counts": "schedule",
+        "verify": "schedule counts",
+        "candidates": "schedule counts verify",
+        "search": "schedule lower counts verify candidates",
+    }
+}
 # The public headers stand alone; fusec and fusert prove that compiler.h and the runtime library are enough.
 OTHERS_MAY_INCLUDE = {"include/": "", "tools/fusec/": "", "tools/fusert/": "Support Onnx"}
 
@@ -59,6 +70,10 @@ def check(tree):
                 problems.append(Problem(path, number, "vendor or BLAS library: kernels are our own"))
             if ENVIRONMENT.search(code) and not path.startswith(("tools/", "test/")):
                 problems.append(Problem(path, number, "the environment is read only in tools/"))
+    for path in tree.sources("lib/"):
+        stage = stageOf(path)
+        if stage in ROOMS and roomOf(stage, path[len("lib/"):]) is None:
+            problems.append(Problem(path, 0, f"stands in no room of {stage}: {', '.join(ROOMS[stage])}"))
     for path in tree.files:
         if path.endswith(("CMakeLists.txt", ".cmake")):
             problems += cmakeProblems(tree, path)
@@ -80,8 +95,17 @@ def stageOf(path):
     return parts[1] if parts[0] == "lib" and len(parts) > 2 and parts[1] in MAY_INCLUDE else None
 
 
+def roomOf(stage, header):
+    parts = header.split("/")
+    return parts[1] if parts[0] == stage and len(parts) == 3 and parts[1] in ROOMS[stage] else None
+
+
 def includeProblems(path, header):
     target = header.split("/")[0]
+    if target == stageOf(path) and target in ROOMS:
+        room, other = roomOf(target, path[len("lib/"):]), roomOf(target, header)
+        if room and other and other != room and other not in ROOMS[target][room].split():
+            yield f"{target}/{room} may not include {target}/{other} ({header})"
     if target in MAY_INCLUDE and "/" in header and target not in allowedFor(path):
         yield f"{stageOf(path) or path.rsplit('/', 1)[0]} may not include {target} ({header})"
     for pattern, owners in OWNERS:

@@ -18,6 +18,9 @@ LISTS = "### As `Op`\n- [ ] `lib/Graph/Lists.h`: there\n" + "".join(f"- lib/{sta
 PLANTED = [
     ("lib/Graph/Bad.h", '#include "Expr/Expr.h"\n', "Graph may not include Expr"),
     ("lib/Fusion/Bad.h", '#include "Tiling/schedule/Schedule.h"\n', "Fusion may not include Tiling"),
+    ("lib/Tiling/schedule/Bad.h", '#include "Tiling/search/BestSchedules.h"\n', "Tiling/schedule may not include"),
+    ("lib/Tiling/counts/Bad.h", '#include "Tiling/lower/Lower.h"\n', "Tiling/counts may not include Tiling/lower"),
+    ("lib/Tiling/Bad.h", "int x;\n", "stands in no room of Tiling"),
     ("lib/Runtime/Bad.h", '#include "Graph/Graph.h"\n', "Runtime may not include Graph"),
     ("lib/Runtime/Bad.h", "#include <fmt/format.h>\n", "fmt/format.h belongs to"),
     ("include/fusec/bad.h", '#include "Support/Result.h"\n', "may not include Support"),

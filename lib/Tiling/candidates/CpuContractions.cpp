@@ -9,6 +9,7 @@
 //     unroll m:1 { unroll n:8 { lane n:1 { init } } }
 //     seq k:1 { unroll m:1 { unroll n:8 { lane n:1 { compute } } } }      # 2 vector loads, 6 broadcasts, 12 fma
 //     unroll m:1 { unroll n:8 { lane n:1 { store } } } } } } }
+#include "Tiling/candidates/Candidates.h"
 #include "Tiling/candidates/RegisterTiles.h"
 
 #include <algorithm>

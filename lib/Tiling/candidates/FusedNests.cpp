@@ -1,5 +1,6 @@
 #include "Tiling/candidates/FusedNests.h"
 
+#include "Tiling/schedule/FlatAccess.h"
 #include <algorithm>
 #include <map>
 

@@ -1,6 +1,6 @@
 #pragma once
 // Which equations of a stitched pattern share their loops inside a row.
-#include "Tiling/schedule/FlatAccess.h"
+#include "Tiling/schedule/Schedule.h"
 
 namespace fusec::tiling {
 

@@ -1,4 +1,5 @@
 // Schedules of contractions on GPUs: tiles of both operands through shared memory, fma in registers.
+#include "Tiling/candidates/Candidates.h"
 #include "Tiling/candidates/ScheduleBuilder.h"
 #include "Tiling/schedule/StagedTile.h"
 

@@ -17,17 +17,16 @@
 //
 // On a GPU a block copies the states that its sums read to shared memory first: eight units, and four gates in each,
 // would read them again. By the model lstm10 takes 2 to 4 % longer for the block's barrier, and asks for a twelfth of
-// the sectors. Where a GPU holds all blocks at once, a schedule with the weights on chip (schedule/PersistentReads.h)
-// is a candidate besides.
+// the sectors.
 //
 // A CPU's block makes some vectors along the last axis, weights in panels, so that a core finds its part of them in its
 // own cache in each step.
 #include "Support/OptValues.h"
+#include "Tiling/candidates/Candidates.h"
 #include "Tiling/candidates/LoopTemplates.h"
 #include "Tiling/schedule/GridScan.h"
-#include "Tiling/schedule/LiveReads.h"
-#include "Tiling/schedule/PersistentReads.h"
-#include "Tiling/verify/Flow.h"
+#include "Tiling/schedule/Schedule.h"
+#include "Tiling/verify/Rules.h"
 
 #include <algorithm>
 #include <map>
@@ -360,10 +359,7 @@ Candidates roundsCandidates(const ExprProgram &pattern, const Target &target) {
       if ((step == &apart && found && cpu) || (step == &together && together.parts == apart.parts))
         continue;
       if (std::optional<Schedule> s = RoundsBuilder(pattern, target, each).run(*step)) {
-        std::optional<Schedule> holding = withHeld(*s, pattern, target);
         out.push_back(std::move(*s));
-        if (holding)
-          out.push_back(std::move(*holding));
         found = true;
       }
     }

@@ -1,4 +1,5 @@
 // Schedules of a single map: vectors along the last axis, rows and chunks over the blocks.
+#include "Tiling/candidates/Candidates.h"
 #include "Tiling/candidates/ScheduleBuilder.h"
 
 #include <algorithm>

@@ -1,5 +1,6 @@
 // Schedules of reductions that are not contractions: lanes along the reduced axis (rows) or along the last spatial
 // axis (columns, windows).
+#include "Tiling/candidates/Candidates.h"
 #include "Tiling/candidates/LoopTemplates.h"
 
 #include <algorithm>

@@ -3,8 +3,9 @@
 // A scan runs in one block, step after step; the equations of its body follow one another inside the step loop and
 // keep their values in the block's own memory where they fit. Or all blocks take each step together
 // (GridScans.cpp).
+#include "Tiling/candidates/Candidates.h"
 #include "Tiling/candidates/LoopTemplates.h"
-#include "Tiling/verify/Flow.h"
+#include "Tiling/verify/Rules.h"
 
 #include <algorithm>
 

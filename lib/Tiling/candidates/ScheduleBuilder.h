@@ -4,10 +4,6 @@
 #include "Tiling/schedule/FlatAccess.h"
 #include "Tiling/schedule/Schedule.h"
 
-namespace fusec {
-class WorkMeter;
-}
-
 namespace fusec::tiling {
 
 /// The pattern as the generators see it: one equation (or a reduction and the map that finishes it), its axes
@@ -79,26 +75,5 @@ public:
 /// True if neighbouring axes p and p+1 can be walked as one in every read of the equation.
 bool mergeable(const Equation &e, const ExprProgram &pattern, int p);
 int64_t roundUp(int64_t value, int64_t multiple);
-
-using Candidates = std::vector<Schedule>;
-/// Schedules of the pattern as it is, packs apart. `meter`: of the pattern.
-Candidates plainCandidates(const ExprProgram &pattern, const Target &target,
-                           const WorkMeter &meter);
-Candidates mapCandidates(const View &view);
-Candidates reductionCandidates(const View &view);
-Candidates cpuContractionCandidates(const View &view);
-/// `leastDepth`: steps of k between two barriers, at least.
-Candidates gpuContractionCandidates(const View &view, int64_t leastDepth = 1);
-Candidates scanCandidates(const ExprProgram &pattern, const Target &target);
-/// None where an equation of a step cannot be spread over blocks.
-Candidates roundsCandidates(const ExprProgram &pattern, const Target &target);
-Candidates scatterCandidates(const View &view);
-Candidates topKCandidates(const View &view);
-/// For a contraction and reductions of its rows that share its walk; none for others.
-Candidates sharedWalkCandidates(const ExprProgram &pattern, const Target &target);
-/// None where an equation is neither a map nor a reduction, or has no elements, or (on a GPU, without common rows) more
-/// outputs than one block is for.
-Candidates stitchCandidates(const ExprProgram &pattern, const Target &target,
-                            const WorkMeter &meter);
 
 } // namespace fusec::tiling

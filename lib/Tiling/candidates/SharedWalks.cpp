@@ -23,6 +23,7 @@
 // for memory.
 #include "Expr/SharedWalk.h"
 #include "Expr/transforms/Profile.h"
+#include "Tiling/candidates/Candidates.h"
 #include "Tiling/candidates/ScheduleBuilder.h"
 
 #include <algorithm>

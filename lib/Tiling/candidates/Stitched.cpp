@@ -16,6 +16,7 @@
 #include "Expr/Cascade.h"
 #include "Expr/Rows.h"
 #include "Support/OptValues.h"
+#include "Tiling/candidates/Candidates.h"
 #include "Tiling/candidates/FusedNests.h"
 #include "Tiling/candidates/LoopTemplates.h"
 #include "Tiling/candidates/StitchPlacement.h"

@@ -4,8 +4,8 @@
 // between their uses, is not known before the kernel is made: of kernels with such buffers this is the least there are.
 #include "Tiling/counts/BarrierCount.h"
 
-#include "Tiling/schedule/LiveReads.h"
 #include "Tiling/schedule/ReadReuse.h"
+#include "Tiling/schedule/Schedule.h"
 #include "Tiling/schedule/Statements.h"
 
 #include <algorithm>

@@ -9,7 +9,7 @@
 #include "Cost/Cost.h"
 #include "Support/OptValues.h"
 #include "Tiling/schedule/FlatAccess.h"
-#include "Tiling/schedule/LiveReads.h"
+#include "Tiling/schedule/Schedule.h"
 #include "Tiling/schedule/StagedTile.h"
 
 #include <algorithm>

@@ -6,13 +6,6 @@
 
 namespace fusec::tiling {
 
-/// A CPU schedule's axes at most, and a pack's: sets of them are kept as bits.
-constexpr size_t kMostAxes = 64;
-/// Such a schedule is none of the candidates, and verify refuses it.
-inline bool hasTooManyAxes(const Schedule &schedule, const Target &target) {
-  return target.kind == TargetKind::Cpu && schedule.axes.size() > kMostAxes;
-}
-
 /// Bytes of one launch that each level of a CPU's memory does not hold when they are asked for, and that come from the
 /// one behind it; the last level holds everything. None where a level holds what a core touches: the steps around have
 /// left it there (cost::heldShare). `facts`: of the pattern's equations.

@@ -1,9 +1,9 @@
 // Counts of scans whose steps all blocks take together (schedule/GridScan.h).
 #include "Support/OptValues.h"
 #include "Tiling/counts/CountWork.h"
+#include "Tiling/counts/PersistentTraffic.h"
 #include "Tiling/schedule/GridScan.h"
 #include "Tiling/schedule/PersistentReads.h"
-#include "Tiling/schedule/ReadReuse.h"
 
 #include <algorithm>
 #include <cmath>

@@ -9,13 +9,14 @@
 #include "Tiling/counts/LanePattern.h"
 #include "Tiling/counts/MemoryRequests.h"
 #include "Tiling/counts/OnChipStorage.h"
+#include "Tiling/counts/PersistentTraffic.h"
+#include "Tiling/counts/TopKWork.h"
 #include "Tiling/schedule/GridScan.h"
-#include "Tiling/schedule/LiveReads.h"
 #include "Tiling/schedule/PersistentReads.h"
+#include "Tiling/schedule/Phases.h"
 #include "Tiling/schedule/ReadReuse.h"
+#include "Tiling/schedule/Schedule.h"
 #include "Tiling/schedule/StagedTile.h"
-#include "Tiling/schedule/TopK.h"
-#include "Tiling/search/JoinPhases.h"
 
 #include <algorithm>
 #include <cmath>
@@ -447,6 +448,12 @@ cost::Counts WorkMeter::pack(const Schedule &schedule, const std::vector<cost::C
 
 cost::Counts WorkMeter::instructions(const Schedule &schedule) const {
   return Counter(schedule, equations, facts, target, nullptr).counts;
+}
+
+std::vector<cost::Counts> countWork(const Schedule &schedule, const ExprProgram &pattern,
+                                    const Target &target) {
+  const ScheduledPattern scheduled(schedule, pattern);
+  return WorkMeter(scheduled.program(), target).phases(schedule);
 }
 
 } // namespace fusec

@@ -43,4 +43,8 @@ private:
   std::optional<Traffic> traffic; // of all equations in one phase
 };
 
+/// Work of one schedule, counted over its loop tree at the symbols' opt values: one entry a phase.
+std::vector<cost::Counts> countWork(const Schedule &schedule, const ExprProgram &pattern,
+                                    const Target &target);
+
 } // namespace fusec

@@ -1,6 +1,6 @@
 #include "Tiling/counts/LaneAccess.h"
 
-#include "Tiling/schedule/LiveReads.h"
+#include "Tiling/schedule/Schedule.h"
 #include "Tiling/schedule/StagedTile.h"
 
 #include <algorithm>

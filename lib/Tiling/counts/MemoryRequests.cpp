@@ -2,8 +2,8 @@
 
 #include "Expr/Cascade.h"
 #include "Support/OptValues.h"
+#include "Tiling/counts/StagedCopyCounter.h"
 #include "Tiling/schedule/GridScan.h"
-#include "Tiling/schedule/LiveReads.h"
 #include "Tiling/schedule/PersistentReads.h"
 #include "Tiling/schedule/ReadReuse.h"
 #include "Tiling/schedule/Statements.h"

@@ -5,8 +5,8 @@
 #include "Support/OptValues.h"
 #include "Tiling/schedule/FlatAccess.h"
 #include "Tiling/schedule/GridScan.h"
-#include "Tiling/schedule/LiveReads.h"
 #include "Tiling/schedule/ReadReuse.h"
+#include "Tiling/schedule/Schedule.h"
 #include "Tiling/schedule/StagedTile.h"
 #include "Tiling/schedule/Statements.h"
 

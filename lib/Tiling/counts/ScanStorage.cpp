@@ -1,8 +1,7 @@
 #include "Tiling/counts/ScanStorage.h"
 
-#include "Tiling/schedule/FlatAccess.h"
 #include "Tiling/schedule/GridScan.h"
-#include "Tiling/schedule/LiveReads.h"
+#include "Tiling/schedule/Schedule.h"
 
 #include <algorithm>
 

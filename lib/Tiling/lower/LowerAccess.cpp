@@ -1,6 +1,6 @@
 // Axes and addresses of a lowering.
 #include "Tiling/lower/LowerContext.h"
-#include "Tiling/schedule/LiveReads.h"
+#include "Tiling/schedule/Schedule.h"
 #include "Tiling/schedule/StagedTile.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // Reads of a lowering: what an equation's expressions become in the kernel.
 #include "Tiling/lower/LowerContext.h"
-#include "Tiling/schedule/LiveReads.h"
+#include "Tiling/schedule/Schedule.h"
 
 #include <algorithm>
 

@@ -1,6 +1,7 @@
 #include "Tiling/schedule/EquationFacts.h"
 
 #include "Expr/Cascade.h"
+#include "Tiling/schedule/Schedule.h"
 
 #include <algorithm>
 

@@ -4,25 +4,6 @@
 
 namespace fusec {
 
-const Equation *scanOf(const ExprProgram &pattern) {
-  if (pattern.items.size() != 1)
-    return nullptr;
-  const auto *equation = std::get_if<Equation>(&pattern.items[0].value);
-  return equation && equation->kind == EquationKind::Scan ? equation : nullptr;
-}
-
-std::vector<const Equation *> scheduledEquations(const ExprProgram &pattern) {
-  std::vector<const Equation *> out;
-  if (const Equation *scan = scanOf(pattern)) {
-    for (const Equation &e : scan->scanBody)
-      out.push_back(&e);
-    return out;
-  }
-  for (const Item &item : pattern.items)
-    out.push_back(&std::get<Equation>(item.value));
-  return out;
-}
-
 std::vector<NodeId> rootsOf(const Equation &equation) { return bodyRoots(equation); }
 
 std::vector<NodeId> readsOf(const Equation &equation) {

@@ -7,11 +7,6 @@
 
 namespace fusec {
 
-/// Equations that a schedule talks about: those of the pattern, or the body of its one Scan.
-std::vector<const Equation *> scheduledEquations(const ExprProgram &pattern);
-/// The pattern's Scan, or nullptr.
-const Equation *scanOf(const ExprProgram &pattern);
-
 /// Nodes of all Read and ReadIf of an equation's body that its results (or scatter nodes) reach, in node order.
 std::vector<NodeId> readsOf(const Equation &equation);
 /// Roots of everything the equation evaluates.

@@ -15,8 +15,6 @@
 //
 // The kernel does both: blocks that a device does not hold at once read as without that line. Souffle calls it temporal
 // reuse (souffle.txt, section 6.5).
-#include "Cost/Cost.h"
-#include "Tiling/counts/CompulsoryTraffic.h"
 #include "Tiling/schedule/Schedule.h"
 
 namespace fusec::tiling {
@@ -52,23 +50,11 @@ std::vector<const TreeNode *> loopsOfHeld(const Schedule &schedule, const Equati
                                           const ReadPlace &place,
                                           const std::vector<const TreeNode *> &loops);
 
-/// The rules of reads that are held which the schedule breaks.
-std::vector<std::string> heldReadProblems(const Schedule &schedule, const ExprProgram &equations);
-
-/// Takes the bytes of tensors that these equations find held, all of them, from what they must read, and says what they
-/// are. `own`: which of the program's equations are meant.
-cost::Counts takeHeld(const Schedule &schedule, const ExprProgram &program,
-                      const std::vector<bool> &own, Traffic &traffic);
-
-/// Whether the target holds all blocks of the phases at once, no thread with more registers than it has, and has a
-/// barrier for them.
-bool areResident(const std::vector<cost::Counts> &phases, const Target &target);
-/// The same of a schedule, with what its rounds and phases hold.
-bool isResident(const Schedule &schedule, const ExprProgram &equations, const Target &target);
-
-/// The schedule with all held by its rounds that its blocks have room for while the target still holds all of them at
-/// once; nothing where that is none, or where it does not even hold blocks that keep nothing.
-std::optional<Schedule> withHeld(const Schedule &schedule, const ExprProgram &equations,
-                                 const Target &target);
+/// Elements that a thread holds of the read inside these loops around its Compute; 0: not constant.
+int64_t elementsHeld(const Schedule &schedule, const Equation &equation, const ReadPlace &place,
+                     const std::vector<const TreeNode *> &loops);
+/// Registers of a thread, of 32 bits, or bytes of a block's shared memory that hold a read of the equation.
+double registersHeld(const Equation &equation, const HeldRead &held);
+double sharedBytesHeld(const Schedule &schedule, const Equation &equation, const HeldRead &held);
 
 } // namespace fusec::tiling

@@ -1,7 +1,6 @@
 #pragma once
 // Borders of phases without a barrier of the whole grid: a block of the phase behind waits for those blocks of the
 // phases in front that make what it reads, and for no others (per-tile counters, as persistent megakernels have them).
-#include "Cost/Cost.h"
 #include "Tiling/schedule/Schedule.h"
 
 namespace fusec::tiling {
@@ -33,10 +32,5 @@ struct TileCounters {
 
 /// The counters that the `counters` borders of a schedule stand for. `pattern`: what its alternatives make of it.
 TileCounters tileCounters(const Schedule &schedule, const ExprProgram &pattern);
-
-/// Makes counters of the barriers where the model says that they cost less and the rules allow it. `phases`: the work
-/// of each phase, in which it is noted.
-void chooseCounters(Schedule &schedule, const ExprProgram &pattern,
-                    std::vector<cost::Counts> &phases, const Target &target);
 
 } // namespace fusec::tiling

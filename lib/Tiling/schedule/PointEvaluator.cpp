@@ -1,5 +1,6 @@
 #include "Tiling/schedule/PointEvaluator.h"
 
+#include "Tiling/schedule/FlatAccess.h"
 #include <algorithm>
 
 namespace fusec::tiling {

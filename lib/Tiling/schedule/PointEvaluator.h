@@ -1,5 +1,5 @@
 #pragma once
-#include "Tiling/schedule/FlatAccess.h"
+#include "Tiling/schedule/Schedule.h"
 
 #include "Expr/ScalarEval.h"
 

@@ -1,144 +1,15 @@
-// The kept list of a schedule. With two nests along a row of x, the second one needs no memory:
-//
-//   keep e1.r0 register from e0.r0
-//   tree { block m:8 { unit m:1 {
-//     init e0  seq v:128 { unroll v:32 { lane v:1 { compute e0 } } }  combine e0      # sum of x[m, v]
-//     seq w:128 { unroll w:32 { lane w:1 { compute e1 } } } } } }                     # y[m, w] = x[m, w] / sum[m]
-//
-// The list comes from trying: the schedule is lowered with a number on each read, Gir's rules keep what they find room
-// for, and what they kept in all branches (full and cut tiles) is wanted from then on, until a try keeps exactly what
-// was wanted. The kernel is made by the same steps, so that it does what the list says, and what the model counts
-// (counts/MemoryRequests.h, counts/CountWork.h) needs the list alone.
 #include "Tiling/schedule/ReadReuse.h"
 
 #include "Expr/Cascade.h"
 #include "Tiling/schedule/FlatAccess.h"
 #include "Tiling/schedule/GridScan.h"
-#include "Tiling/schedule/LiveReads.h"
 #include "Tiling/schedule/PersistentReads.h"
+#include "Tiling/schedule/Schedule.h"
 
 #include <algorithm>
 #include <map>
 
-namespace fusec {
-
-namespace {
-
-/// Reads that are kept from one place in all branches.
-std::set<KeptRead> everywhere(const NumberedReads &numbered) {
-  std::map<int64_t, int> places;
-  for (const KeptRead &kept : numbered.kept)
-    ++places[kept.read];
-  std::set<KeptRead> out;
-  for (const KeptRead &kept : numbered.kept)
-    if (places[kept.read] == 1 && numbered.left.count(kept.read) == 0 &&
-        (!numbered.wanted || numbered.wanted->count(kept) != 0))
-      out.insert(kept);
-  return out;
-}
-
-size_t numComputes(const std::vector<TreeNode> &nodes) {
-  size_t count = 0;
-  for (const TreeNode &node : nodes)
-    count += node.isLoop ? numComputes(node.children) : node.leaf == LeafKind::Compute;
-  return count;
-}
-
-/// Some value is fetched twice, or stored and fetched: else a lowering would find nothing to keep.
-bool mayKeep(const Schedule &schedule, const ExprProgram &program) {
-  if (numComputes(schedule.tree) < 2)
-    return false;
-  if (scanOf(program)) // its states are stored in one step and fetched in the next one
-    return true;
-  std::map<TensorId, int> fetched;
-  std::set<TensorId> stored;
-  for (const Equation *e : scheduledEquations(program)) {
-    for (NodeId read : readsOf(*e))
-      fetched[e->body[read].index] += 1 + std::max(0, lastRank(*e));
-    stored.insert(e->outputs.begin(), e->outputs.end());
-  }
-  for (const EdgeLevel &edge : schedule.edges)
-    if (edge.level == MemLevel::Register)
-      fetched.erase(edge.tensor);
-  const bool staged =
-      std::any_of(schedule.operands.begin(), schedule.operands.end(),
-                  [](const Operand &operand) { return operand.level == MemLevel::Shared; });
-  return staged || std::any_of(fetched.begin(), fetched.end(), [&](const auto &entry) {
-           return entry.second > 1 || stored.count(entry.first) != 0;
-         });
-}
-
-int64_t numberOf(const LoweredKernel &lowered, const ReadPlace &place) {
-  const auto it = std::find(lowered.reads.begin(), lowered.reads.end(), place);
-  return it == lowered.reads.end() ? 0 : it - lowered.reads.begin() + 1;
-}
-
-} // namespace
-
-RewriteLimits rewriteLimits(const Target &target) {
-  if (target.kind == TargetKind::Cpu)
-    return {};
-  return {target.vectorRegisters / 2, target.sharedBytesPerBlock};
-}
-
-Status decideKept(Schedule &schedule, const ExprProgram &pattern,
-                  const std::vector<Symbol> &symbols, const Target &target) {
-  std::vector<Kept> held;
-  std::copy_if(schedule.kept.begin(), schedule.kept.end(), std::back_inserter(held),
-               [&](const Kept &kept) { return tiling::isHeld(schedule, kept); });
-  schedule.kept = std::move(held);
-  RewriteLimits limits = rewriteLimits(target);
-  if (limits.registers == 0 || !mayKeep(schedule, ScheduledPattern(schedule, pattern).program()))
-    return success();
-  NumberedReads numbered;
-  limits.numbered = &numbered;
-  for (;;) {
-    FUSEC_TRY(LoweredKernel lowered, lowerSchedule(pattern, schedule, symbols));
-    rewrite(lowered.kernel, limits);
-    std::set<KeptRead> kept = everywhere(numbered);
-    // Where there was room for all, wanting it takes the same steps.
-    const bool same = kept == numbered.kept && !numbered.lackedRoom;
-    if (!same && numbered.wanted != kept) {
-      numbered = {std::move(kept), {}, {}, false};
-      continue;
-    }
-    auto place = [&](int64_t number) { return lowered.reads[static_cast<size_t>(number - 1)]; };
-    for (const KeptRead &k : kept)
-      schedule.kept.push_back(
-          {place(k.read), k.level, k.from == 0 ? std::nullopt : std::optional(place(k.from))});
-    std::sort(schedule.kept.begin(), schedule.kept.end());
-    return success();
-  }
-}
-
-Result<LoweredKernel> lowerAndRewrite(const ExprProgram &pattern, const Schedule &schedule,
-                                      const std::vector<Symbol> &symbols, const Target &target) {
-  FUSEC_TRY(LoweredKernel lowered, lowerSchedule(pattern, schedule, symbols));
-  NumberedReads numbered;
-  numbered.wanted.emplace();
-  for (const Kept &kept : schedule.kept)
-    if (!tiling::isHeld(schedule, kept))
-      numbered.wanted->insert({numberOf(lowered, kept.read),
-                               kept.from ? numberOf(lowered, *kept.from) : 0, kept.level});
-  RewriteLimits limits = rewriteLimits(target);
-  limits.numbered = &numbered;
-  rewrite(lowered.kernel, limits);
-  const std::set<KeptRead> done = everywhere(numbered);
-  Diagnostics errors;
-  for (const Kept &kept : schedule.kept)
-    if (!tiling::isHeld(schedule, kept) &&
-        done.count({numberOf(lowered, kept.read), kept.from ? numberOf(lowered, *kept.from) : 0,
-                    kept.level}) == 0)
-      errors.push_back({Diag::BadIr, "schedule " + schedule.name,
-                        "keep " + print(kept.read) + ": its threads have not had the value, or " +
-                            std::string(name(kept.level)) +
-                            " memory has no room for it; without this line they read it"});
-  if (!errors.empty())
-    return errors;
-  return lowered;
-}
-
-namespace tiling {
+namespace fusec::tiling {
 
 namespace {
 
@@ -196,31 +67,6 @@ private:
 };
 
 } // namespace
-
-std::vector<std::string> keptProblems(const Schedule &schedule, const ExprProgram &program) {
-  const std::vector<const Equation *> equations = scheduledEquations(program);
-  auto exists = [&](const ReadPlace &place) {
-    if (place.equation < 0 || place.equation >= static_cast<int>(equations.size()))
-      return false;
-    const Equation &e = *equations[static_cast<size_t>(place.equation)];
-    return place.rank >= 0 && place.rank <= std::max(0, lastRank(e)) && place.read >= 0 &&
-           place.read < static_cast<int>(readsOf(e).size());
-  };
-  std::vector<std::string> problems;
-  for (const Kept &kept : schedule.kept) {
-    const std::string who = "keep " + print(kept.read);
-    if (!exists(kept.read) || (kept.from && !exists(*kept.from)))
-      problems.push_back(who + " names reads of equations");
-    if (kept.level == MemLevel::Global)
-      problems.push_back(who + " says register or shared");
-    if (std::count_if(schedule.kept.begin(), schedule.kept.end(),
-                      [&](const Kept &other) { return other.read == kept.read; }) != 1)
-      problems.push_back(who + " stands once");
-  }
-  if (problems.empty())
-    problems = heldReadProblems(schedule, program);
-  return problems;
-}
 
 const Kept *keptAt(const Schedule &schedule, const ReadPlace &place) {
   auto it = std::find_if(schedule.kept.begin(), schedule.kept.end(),
@@ -377,5 +223,4 @@ KeptStorage keptStorage(const Schedule &schedule, const ExprProgram &program,
   return out;
 }
 
-} // namespace tiling
-} // namespace fusec
+} // namespace fusec::tiling

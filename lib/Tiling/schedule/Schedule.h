@@ -151,11 +151,49 @@ private:
 /// The root's children from border to border: a kernel's phases.
 std::vector<std::span<const TreeNode>> phasesOf(const std::vector<TreeNode> &tree);
 
+/// Equations that a schedule talks about: those of the pattern, or the body of its one Scan.
+std::vector<const Equation *> scheduledEquations(const ExprProgram &pattern);
+
+/// The pattern's Scan, or nullptr.
+const Equation *scanOf(const ExprProgram &pattern);
+
 std::string print(const ReadPlace &place);
 std::string print(const Schedule &schedule, const ExprProgram &pattern);
 Result<Schedule> parseSchedule(TextReader &in, const ExprProgram &pattern);
-Status verify(const Schedule &schedule, const ExprProgram &pattern);
-/// The same, and that blocks of the target have such units and lanes.
-Status verify(const Schedule &schedule, const ExprProgram &pattern, const Target &target);
 
+namespace tiling {
+
+/// Level of an edge; what is none lies in device memory.
+MemLevel levelOf(const Schedule &schedule, TensorId tensor);
+
+/// Makes it an edge of that level; none where that is device memory.
+void setLevel(Schedule &schedule, TensorId tensor, MemLevel level);
+
+/// That one of the schedule's operands that is `read` (its place among the equation's), or nullptr.
+const Operand *operandOf(const Schedule &schedule, int equation, int read);
+
+/// Tensors that the pattern's equations make for each other, a scan's states too, in the order of the tensors: each has
+/// a level.
+std::vector<TensorId> valuesInside(const ExprProgram &pattern);
+
+/// The equation that makes a tensor; -1: none of them.
+int producerOf(const std::vector<const Equation *> &equations, TensorId tensor);
+
+/// Of a read among its equation's (readsOf).
+int ordinalOf(const Equation &equation, NodeId read);
+
+/// Of a register that holds all elements along a schedule's axis, as an LSTM's sums hold the gates of a point: the one
+/// that a read names by a constant. `loops`: around the maker's Compute.
+std::optional<int64_t> namedElement(const Schedule &schedule,
+                                    const std::vector<const TreeNode *> &loops, int maker,
+                                    AxisId axis, const Equation &reader, NodeId read);
+
+/// A CPU schedule's axes at most, and a pack's: sets of them are kept as bits.
+constexpr size_t kMostAxes = 64;
+/// Such a schedule is none of the candidates, and verify refuses it.
+inline bool hasTooManyAxes(const Schedule &schedule, const Target &target) {
+  return target.kind == TargetKind::Cpu && schedule.axes.size() > kMostAxes;
+}
+
+} // namespace tiling
 } // namespace fusec

@@ -115,4 +115,25 @@ std::vector<int> phasesOfEquations(const Schedule &schedule, size_t equations) {
   return phases;
 }
 
+/// The loops around each equation's first Compute there, outermost first.
+static void addComputes(std::span<const TreeNode> nodes, std::vector<const TreeNode *> &around,
+                        std::map<int, std::vector<const TreeNode *>> &into) {
+  for (const TreeNode &node : nodes) {
+    if (node.isLoop) {
+      around.push_back(&node);
+      addComputes(node.children, around, into);
+      around.pop_back();
+    } else if (node.leaf == LeafKind::Compute) {
+      into.emplace(node.target, around);
+    }
+  }
+}
+
+std::map<int, std::vector<const TreeNode *>> computesOf(std::span<const TreeNode> nodes) {
+  std::map<int, std::vector<const TreeNode *>> found;
+  std::vector<const TreeNode *> around;
+  addComputes(nodes, around, found);
+  return found;
+}
+
 } // namespace fusec::tiling

@@ -1,6 +1,7 @@
 #pragma once
 #include "Tiling/schedule/Schedule.h"
 
+#include <map>
 #include <set>
 
 namespace fusec::tiling {
@@ -43,5 +44,8 @@ bool lanesKeep(const Schedule &schedule, int equation, const std::vector<const T
 
 /// In which of the phases each of so many equations is computed, those of a step's loop counted like those of the root.
 std::vector<int> phasesOfEquations(const Schedule &schedule, size_t equations);
+
+/// The loops around the first Compute of each equation among the nodes, outermost first.
+std::map<int, std::vector<const TreeNode *>> computesOf(std::span<const TreeNode> nodes);
 
 } // namespace fusec::tiling

@@ -33,29 +33,6 @@ std::vector<Symbol> guardedSymbols(const ScheduleVariant &variant, std::vector<S
 /// of its alternatives (Expr/Alternatives.h); none where no single kernel can hold it.
 Result<std::vector<Schedule>> candidateSchedules(const ExprProgram &pattern, const Target &target);
 
-/// Work of one schedule, counted over its loop tree at the symbols' opt values: one entry a phase.
-std::vector<cost::Counts> countWork(const Schedule &schedule, const ExprProgram &pattern,
-                                    const Target &target);
-
-/// Predicted seconds of one launch and its compulsory traffic in bytes, at the symbols' opt values.
-struct Prediction {
-  double seconds = 0, readBytes = 0, writtenBytes = 0;
-};
-Prediction predict(const Schedule &schedule, const ExprProgram &pattern, const Target &target);
-
-/// What each step of a scan reads of constants, such as an LSTM's weights, again and again: bytes of one step, and of
-/// them those that a level of memory serves.
-struct StepReads {
-  int64_t steps = 0;
-  double constantBytes = 0;
-  std::vector<std::pair<std::string, double>> levels; // name and bytes, nearest first
-  double heldBytes =
-      0; // constants beside them that stay on chip from step to step (schedule/PersistentReads.h)
-};
-/// Nothing where the kernel takes no steps, or one, or they read no constants.
-std::optional<StepReads> readsOfStep(const Schedule &schedule, const ExprProgram &pattern,
-                                     const Target &target);
-
 struct ScheduleSearch {
   /// Lives from call to call on the target: the threads of a pack are then taken to keep what those of its parts do.
   KnownParts *known = nullptr;

@@ -13,8 +13,10 @@
 #include "Cost/Cost.h"
 #include "Support/Hash.h"
 #include "Tiling/candidates/LoopTemplates.h"
-#include "Tiling/counts/CacheMisses.h"
 #include "Tiling/counts/CountWork.h"
+#include "Tiling/schedule/Phases.h"
+#include "Tiling/schedule/Schedule.h"
+#include "Tiling/search/ChooseReuse.h"
 #include "Tiling/search/JoinPhases.h"
 
 #include <algorithm>

@@ -1,11 +1,16 @@
 #include "Tiling/search/JoinPhases.h"
 
 #include "Expr/PatternPart.h"
+#include "Tiling/candidates/Candidates.h"
 #include "Tiling/candidates/LoopTemplates.h"
-#include "Tiling/counts/CacheMisses.h"
 #include "Tiling/counts/CountWork.h"
-#include "Tiling/schedule/PersistentReads.h"
-#include "Tiling/schedule/PhaseSignals.h"
+#include "Tiling/counts/PersistentTraffic.h"
+#include "Tiling/schedule/GridScan.h"
+#include "Tiling/schedule/Phases.h"
+#include "Tiling/search/ChoosePersistent.h"
+#include "Tiling/search/ChooseReuse.h"
+#include "Tiling/search/ChooseSignals.h"
+#include "Tiling/search/JoinPacks.h"
 #include "Tiling/search/LevelSearch.h"
 #include "Tiling/search/MatchingLoops.h"
 
@@ -16,43 +21,6 @@
 namespace fusec::tiling {
 
 namespace {
-
-/// Equations get other numbers: `offset` is added.
-void shiftEquations(Schedule &schedule, int offset) {
-  for (ScheduleAxis &axis : schedule.axes)
-    for (AxisUse &use : axis.uses)
-      for (int &e : use.equations)
-        e += offset;
-  for (Operand &operand : schedule.operands)
-    operand.equation += offset;
-  for (Kept &kept : schedule.kept) {
-    kept.read.equation += offset;
-    if (kept.from)
-      kept.from->equation += offset;
-  }
-  std::function<void(std::vector<TreeNode> &)> shift = [&](std::vector<TreeNode> &nodes) {
-    for (TreeNode &node : nodes) {
-      if (node.isLoop)
-        shift(node.children);
-      else if (node.leaf != LeafKind::Stage && !node.isBorder())
-        node.target += offset;
-    }
-  };
-  shift(schedule.tree);
-}
-
-/// The first equation that a phase's statements are about; those of one phase have neighbouring numbers.
-int firstEquation(const Schedule &schedule, std::span<const TreeNode> nodes) {
-  int first = INT32_MAX;
-  for (const TreeNode &node : nodes) {
-    if (node.isLoop)
-      first = std::min(first, firstEquation(schedule, node.children));
-    else
-      first = std::min(first, node.leaf == LeafKind::Stage ? schedule.operands[node.target].equation
-                                                           : node.target);
-  }
-  return first;
-}
 
 void append(Weighed &list, Weighed more) {
   list.insert(list.end(), std::make_move_iterator(more.begin()),
@@ -237,12 +205,19 @@ Result<Weighed> ownCandidates(const ExprProgram &pattern, const Target &target, 
   if (!out.empty())
     return out;
   WorkMeter meter(pattern, target);
-  for (Schedule &schedule : plainCandidates(pattern, target, meter)) {
-    if (hasTooManyAxes(schedule, target))
-      continue;
+  auto price = [&](Schedule schedule) {
     std::vector<cost::Counts> phases = meter.phases(schedule);
     const double seconds = cost::latency(phases, target);
     out.push_back({std::move(schedule), std::move(phases), seconds});
+  };
+  for (Schedule &schedule : plainCandidates(pattern, target, meter)) {
+    if (hasTooManyAxes(schedule, target))
+      continue;
+    std::optional<Schedule> holding =
+        hasRounds(schedule) ? withHeld(schedule, pattern, target) : std::nullopt;
+    price(std::move(schedule));
+    if (holding)
+      price(std::move(*holding));
   }
   Weighed raised;
   for (const WeighedSchedule *candidate : fastestOfUnits(out))
@@ -304,38 +279,6 @@ Result<Weighed> phasedCandidates(const ExprProgram &pattern, const Target &targe
                           see(all);
                         return all;
                       });
-}
-
-std::vector<int> phaseStarts(const Schedule &schedule) {
-  std::vector<int> starts;
-  const std::vector<std::span<const TreeNode>> phases = phasesOf(schedule.tree);
-  for (size_t p = 1; p < phases.size(); ++p)
-    starts.push_back(firstEquation(schedule, phases[p]));
-  return starts;
-}
-
-std::vector<PhasePart> partsOf(const Schedule &schedule, const ExprProgram &pattern) {
-  const std::vector<std::span<const TreeNode>> phases = phasesOf(schedule.tree);
-  if (phases.size() == 1)
-    return {{pattern, schedule}};
-  std::vector<int> bounds = phaseStarts(schedule);
-  bounds.insert(bounds.begin(), 0);
-  bounds.push_back(static_cast<int>(pattern.items.size()));
-  std::vector<PhasePart> parts;
-  for (size_t p = 0; p < phases.size(); ++p) {
-    PhasePart part{partOfPattern(pattern, bounds[p], bounds[p + 1]), schedule};
-    part.schedule.tree.assign(phases[p].begin(), phases[p].end());
-    shiftEquations(part.schedule, -bounds[p]);
-    std::erase_if(part.schedule.edges, [&](const EdgeLevel &edge) { // of the other phases
-      return part.pattern.tensors[edge.tensor].kind != TensorKind::Temp;
-    });
-    const auto equations = static_cast<int>(part.pattern.items.size());
-    std::erase_if(part.schedule.kept, [&](const Kept &kept) {
-      return kept.read.equation < 0 || kept.read.equation >= equations;
-    });
-    parts.push_back(std::move(part));
-  }
-  return parts;
 }
 
 } // namespace fusec::tiling

@@ -1,7 +1,6 @@
 #pragma once
 // Kernels of several phases: parts whose blocks need what all blocks of an earlier part have made. Between them stands
 // a device-wide barrier (Souffle's grid synchronisation, section 6.4); on a CPU it is the end of a phase.
-#include "Tiling/candidates/ScheduleBuilder.h"
 #include "Tiling/search/PartScheduleCache.h"
 
 #include <functional>
@@ -18,10 +17,6 @@ Result<Weighed> ownCandidates(const ExprProgram &pattern, const Target &target,
 Result<Weighed> weighedCandidates(const ExprProgram &pattern, const Target &target,
                                   KnownParts *known = nullptr, bool thorough = true);
 
-/// For patterns whose equations fall into parts that do not need each other; none for others. What they count is put
-/// together from their parts' own schedules.
-Result<Weighed> packCandidates(const ExprProgram &pattern, const Target &target, KnownParts *known);
-
 /// Schedules of the pattern whose phases begin at the equations `phaseStarts` (ascending, without 0): one for each
 /// number of units that every phase has candidates for, with the cheapest candidate of each phase, alternatives of its
 /// own equations among them. Values that cross a barrier stay in device memory. `see` gets all candidates of each
@@ -29,15 +24,5 @@ Result<Weighed> packCandidates(const ExprProgram &pattern, const Target &target,
 Result<Weighed> phasedCandidates(const ExprProgram &pattern, const Target &target,
                                  const std::vector<int> &phaseStarts, KnownParts *known = nullptr,
                                  const std::function<void(const Weighed &)> &see = {});
-
-/// The first equation of each phase of a schedule but the first one.
-std::vector<int> phaseStarts(const Schedule &schedule);
-
-/// One phase of a schedule as a schedule of its own.
-struct PhasePart {
-  ExprProgram pattern;
-  Schedule schedule;
-};
-std::vector<PhasePart> partsOf(const Schedule &schedule, const ExprProgram &pattern);
 
 } // namespace fusec::tiling

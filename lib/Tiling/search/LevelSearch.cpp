@@ -27,8 +27,9 @@
 #include "Tiling/counts/OnChipStorage.h"
 #include "Tiling/schedule/FlatAccess.h"
 #include "Tiling/schedule/GridScan.h"
-#include "Tiling/schedule/LiveReads.h"
+#include "Tiling/schedule/Schedule.h"
 #include "Tiling/schedule/Statements.h"
+#include "Tiling/verify/Verify.h"
 
 #include <algorithm>
 #include <functional>

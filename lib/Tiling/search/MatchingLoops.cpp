@@ -7,12 +7,9 @@
 //
 // where the axes of both stand for the same addresses of x.
 #include "Tiling/search/MatchingLoops.h"
+#include "Tiling/schedule/ElementWalk.h"
 
 #include "Tiling/candidates/ScheduleBuilder.h"
-#include "Tiling/schedule/LiveReads.h"
-#include "Tiling/schedule/PersistentReads.h"
-#include "Tiling/schedule/ReadReuse.h"
-#include "Tiling/search/JoinPhases.h"
 
 #include <algorithm>
 
@@ -22,149 +19,7 @@ namespace {
 
 using Loops = std::vector<const TreeNode *>; // around a statement, outermost first
 
-bool findCompute(std::span<const TreeNode> nodes, int equation, Loops &around) {
-  for (const TreeNode &node : nodes) {
-    if (!node.isLoop) {
-      if (node.leaf == LeafKind::Compute && node.target == equation)
-        return true;
-      continue;
-    }
-    around.push_back(&node);
-    if (findCompute(node.children, equation, around))
-      return true;
-    around.pop_back();
-  }
-  return false;
-}
-
-/// Loops around the equation's Compute; nothing where it has none, or stands beside other parts of its phase: their
-/// blocks come first or behind it.
-std::optional<Loops> loopsAround(const Schedule &schedule, int equation) {
-  for (std::span<const TreeNode> phase : phasesOf(schedule.tree))
-    if (Loops around; !isPack(phase) && findCompute(phase, equation, around))
-      return around;
-  return std::nullopt;
-}
-
-/// How an address moves with a schedule's axis: runs of elements at equal distances, outermost first.
-using Runs = std::vector<std::pair<DimExpr, DimExpr>>; // elements, distance
-
-Runs runsOf(const Equation &e, const FlatAccess &access, std::span<const int> positions) {
-  Runs runs;
-  for (int p : positions) {
-    const DimExpr &extent = e.axes[static_cast<size_t>(p)].extent,
-                  &stride = access.stride[static_cast<size_t>(p)];
-    if (extent.isConst(1))
-      continue;
-    if (!runs.empty() && runs.back().second == extent * stride)
-      runs.back() = {runs.back().first * extent, stride};
-    else
-      runs.emplace_back(extent, stride);
-  }
-  return runs;
-}
-
-/// A read that all threads do where the statement is done, of memory that keeps it; nothing for others.
-std::optional<FlatAccess> plainAccess(const Schedule &schedule, const ExprProgram &program,
-                                      const ReadPlace &place) {
-  const Equation &e = *scheduledEquations(program)[static_cast<size_t>(place.equation)];
-  const NodeId read = readsOf(e)[static_cast<size_t>(place.read)];
-  if (place.rank != 0 || !e.states.empty() || e.body[read].op != ScalarOp::Read ||
-      (e.kind != EquationKind::Map && e.kind != EquationKind::Reduction) ||
-      operandOf(schedule, place.equation, place.read))
-    return std::nullopt;
-  std::optional<FlatAccess> access = flatAccess(e, read, program);
-  return access && access->rests.empty() ? access : std::nullopt;
-}
-
-/// The loops that count the elements which a thread holds have as many steps in every block.
-bool haveConstantTrips(const Schedule &schedule, const Equation &equation, const ReadPlace &place,
-                       const Loops &loops) {
-  const std::vector<const TreeNode *> counting = loopsOfHeld(schedule, equation, place, loops);
-  for (const TreeNode *loop : counting) {
-    const DimExpr &extent = schedule.axes[static_cast<size_t>(loop->axis)].extent;
-    // Loops in order end with the axis, and units past its end have nothing to do.
-    auto isCut = [&](const TreeNode *tile) {
-      return !(extent.isConst() && extent.constValue() % tile->step == 0);
-    };
-    const TreeNode *around = nullptr;
-    bool pastEnd = false;
-    for (const TreeNode *outer : loops) {
-      if (outer == loop)
-        break;
-      if (outer->axis != loop->axis)
-        continue;
-      pastEnd = pastEnd || (around && outer->loop == LoopKind::Unit && isCut(around));
-      around = outer;
-    }
-    if (!around ? !extent.isConst() : loop->loop == LoopKind::Seq && (pastEnd || isCut(around)))
-      return false;
-  }
-  return true;
-}
-
-bool areShared(const Schedule &schedule, const Loops &loops) {
-  auto has = [&](LoopKind kind) {
-    return std::any_of(loops.begin(), loops.end(),
-                       [&](const TreeNode *loop) { return loop->loop == kind; });
-  };
-  return has(LoopKind::Lane) && (schedule.units == 1 || has(LoopKind::Unit));
-}
-
-TensorId tensorAt(const ExprProgram &program, const ReadPlace &place) {
-  const Equation &e = *scheduledEquations(program)[static_cast<size_t>(place.equation)];
-  return e.body[readsOf(e)[static_cast<size_t>(place.read)]].index;
-}
-
 } // namespace
-
-std::string obstacleAcross(const Schedule &schedule, const ExprProgram &program, const Kept &kept) {
-  if (kept.level != MemLevel::Register)
-    return "lies in registers";
-  const std::vector<const Equation *> equations = scheduledEquations(program);
-  const std::optional<FlatAccess> access = plainAccess(schedule, program, kept.read),
-                                  first = plainAccess(schedule, program, *kept.from);
-  const TensorId tensor = tensorAt(program, kept.read);
-  if (!access || !first || tensorAt(program, *kept.from) != tensor ||
-      access->constant != first->constant)
-    return "is what a map or a sum reads of one tensor at equal places, not staged";
-  if (const Kept *before = keptAt(schedule, *kept.from); before && isHeld(schedule, *before))
-    return "comes from a read that is done, not held itself";
-  const std::vector<int> starts = phaseStarts(schedule);
-  auto phaseOf = [&](int equation) {
-    return std::upper_bound(starts.begin(), starts.end(), equation) - starts.begin();
-  };
-  if (const int producer = producerOf(equations, tensor);
-      producer >= 0 && phaseOf(producer) >= phaseOf(kept.from->equation))
-    return "has been made in a phase before";
-  const std::optional<Loops> loops = loopsAround(schedule, kept.read.equation),
-                             same = loopsAround(schedule, kept.from->equation);
-  if (!loops || !same || loops->size() != same->size() || !areShared(schedule, *loops))
-    return "is walked by the same loops over blocks, units and lanes";
-  const Equation &e = *equations[static_cast<size_t>(kept.read.equation)],
-                 &from = *equations[static_cast<size_t>(kept.from->equation)];
-  std::vector<std::pair<AxisId, AxisId>> pairs;
-  for (size_t i = 0; i < loops->size(); ++i) {
-    const TreeNode &a = *(*loops)[i], &b = *(*same)[i];
-    if (a.loop != b.loop || a.step != b.step || a.axis < 0 || b.axis < 0)
-      return "is walked by the same loops over blocks, units and lanes";
-    pairs.emplace_back(a.axis, b.axis);
-  }
-  for (const auto &[a, b] : pairs) {
-    const ScheduleAxis &axis = schedule.axes[static_cast<size_t>(a)],
-                       &other = schedule.axes[static_cast<size_t>(b)];
-    const AxisUse *use = axis.in(kept.read.equation), *used = other.in(kept.from->equation);
-    const bool paired = std::all_of(pairs.begin(), pairs.end(), [&, a = a, b = b](const auto &p) {
-      return (p.first == a) == (p.second == b);
-    });
-    if (!use || !used || !paired || axis.extent != other.extent ||
-        runsOf(e, *access, use->positions) != runsOf(from, *first, used->positions))
-      return "is walked by loops over the same elements";
-  }
-  if (!haveConstantTrips(schedule, e, kept.read, *loops))
-    return "is done so many times as a constant says";
-  return "";
-}
 
 namespace {
 
@@ -230,7 +85,7 @@ std::optional<SameWalk> sameWalk(const Schedule &before, const ExprProgram &befo
   out.schedule.lanes = before.lanes;
   for (int equation = static_cast<int>(equations.size()) - 1; equation >= 0; --equation) {
     const Equation &from = *equations[static_cast<size_t>(equation)];
-    const std::optional<Loops> loops = loopsAround(before, equation);
+    const std::optional<std::vector<const TreeNode *>> loops = loopsAround(before, equation);
     if (!loops || !areShared(before, *loops))
       continue;
     std::optional<AlikeAxes> axes; // by the first read

@@ -3,13 +3,8 @@
 // elements of a tensor by the same loops, so that the block of a number, and each of its threads, comes to the same
 // ones again.
 #include "Tiling/schedule/Schedule.h"
-#include "Tiling/search/PricedSchedule.h"
 
 namespace fusec::tiling {
-
-/// Why a read that is kept from one of an earlier phase cannot be; empty where it can.
-std::string obstacleAcross(const Schedule &schedule, const ExprProgram &equations,
-                           const Kept &kept);
 
 /// A map by the loops of a statement that reads the same tensor, in an earlier phase.
 struct SameWalk {

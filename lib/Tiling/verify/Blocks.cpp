@@ -7,9 +7,9 @@
 // Blocks split the points of e0 by its axis 0, and each reads the rows that it made. A value whose equation has no axis
 // among those of the blocks is made by each block for itself. A scan's states are read in the half that its step does
 // not write (schedule/GridScan.h).
-#include "Tiling/verify/Flow.h"
+#include "Tiling/verify/Rules.h"
 
-#include "Tiling/candidates/ScheduleBuilder.h"
+#include "Tiling/schedule/FlatAccess.h"
 #include "Tiling/schedule/GridScan.h"
 #include "Tiling/schedule/PhaseSignals.h"
 

@@ -1,9 +1,9 @@
 // The rules that tie a schedule's statements to each other: an accumulator is a register of the loops around its
 // Compute, and whoever sets, folds, stores or reads it stands in the same ones.
-#include "Tiling/verify/Flow.h"
+#include "Tiling/verify/Rules.h"
 
 #include "Tiling/schedule/FlatAccess.h"
-#include "Tiling/schedule/LiveReads.h"
+#include "Tiling/schedule/Schedule.h"
 #include "Tiling/schedule/StagedTile.h"
 #include "Tiling/schedule/Statements.h"
 #include "Tiling/verify/RuleChecker.h"

@@ -2,8 +2,8 @@
 #include "Tiling/schedule/FlatAccess.h"
 #include "Tiling/schedule/StagedTile.h"
 #include "Tiling/schedule/Statements.h"
-#include "Tiling/verify/Flow.h"
 #include "Tiling/verify/RuleChecker.h"
+#include "Tiling/verify/Rules.h"
 
 #include <algorithm>
 #include <map>

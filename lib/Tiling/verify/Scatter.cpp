@@ -6,9 +6,9 @@
 //
 // Points that differ in j never meet and run side by side; those along i and k may, and run one after the other, with k
 // the faster.
-#include "Tiling/verify/Flow.h"
+#include "Tiling/verify/Rules.h"
 
-#include "Tiling/schedule/FlatAccess.h"
+#include "Tiling/schedule/Schedule.h"
 #include "Tiling/schedule/Statements.h"
 #include "Tiling/verify/RuleChecker.h"
 

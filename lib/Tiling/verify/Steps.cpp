@@ -1,8 +1,8 @@
 // The rules of a scan's steps: its states are set before the first one, handed on after each, and leave after the last.
-#include "Tiling/verify/Flow.h"
+#include "Tiling/verify/Rules.h"
 
 #include "Tiling/schedule/GridScan.h"
-#include "Tiling/schedule/LiveReads.h"
+#include "Tiling/schedule/Schedule.h"
 #include "Tiling/schedule/Statements.h"
 #include "Tiling/verify/RuleChecker.h"
 

@@ -1,7 +1,7 @@
 // The rules of a schedule of topk: a selection finds places in order, each by one pass over the row; a sort is done by
 // the whole block.
-#include "Tiling/schedule/TopK.h"
-#include "Tiling/schedule/FlatAccess.h"
+#include "Tiling/schedule/Schedule.h"
+#include "Tiling/verify/Rules.h"
 
 namespace fusec::tiling {
 

@@ -1,7 +1,9 @@
 // The rules of a schedule that depend on the target: its blocks have such units and lanes, and the loops use them all.
-#include "Tiling/counts/CacheMisses.h"
+#include "Tiling/counts/PersistentTraffic.h"
 #include "Tiling/schedule/PersistentReads.h"
+#include "Tiling/schedule/Schedule.h"
 #include "Tiling/verify/RuleChecker.h"
+#include "Tiling/verify/Verify.h"
 
 namespace fusec {
 

@@ -2,14 +2,10 @@
 #include "Expr/Cascade.h"
 #include "Tiling/schedule/FlatAccess.h"
 #include "Tiling/schedule/GridScan.h"
-#include "Tiling/schedule/LiveReads.h"
-#include "Tiling/schedule/ReadReuse.h"
 #include "Tiling/schedule/Schedule.h"
 #include "Tiling/schedule/Statements.h"
-#include "Tiling/schedule/TopK.h"
-#include "Tiling/search/JoinPhases.h"
-#include "Tiling/verify/Flow.h"
 #include "Tiling/verify/RuleChecker.h"
+#include "Tiling/verify/Rules.h"
 
 #include <algorithm>
 #include <functional>

@@ -5,8 +5,8 @@
 #include "Gir/Passes.h"
 #include "Tiling/candidates/ScheduleBuilder.h"
 #include "Tiling/counts/OnChipStorage.h"
-#include "Tiling/schedule/FlatAccess.h"
-#include "Tiling/schedule/ReadReuse.h"
+#include "Tiling/lower/LowerAndRewrite.h"
+#include "Tiling/schedule/Schedule.h"
 
 #include <catch2/catch_all.hpp>
 

@@ -2,7 +2,9 @@
 // spans, in lines of 64.
 #include "EditedSchedule.h"
 #include "Tiling/counts/CacheMisses.h"
+#include "Tiling/counts/CountWork.h"
 #include "Tiling/counts/OnChipStorage.h"
+#include "Tiling/verify/Verify.h"
 
 using namespace fusec;
 using namespace fusec::test;

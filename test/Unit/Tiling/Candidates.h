@@ -9,6 +9,7 @@
 #include "Tiling/lower/Lower.h"
 #include "Tiling/schedule/FlatAccess.h"
 #include "Tiling/search/BestSchedules.h"
+#include "Tiling/verify/Verify.h"
 
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>

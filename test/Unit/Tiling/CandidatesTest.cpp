@@ -2,6 +2,7 @@
 // to a valid kernel and gives the numbers of the equations. Inputs are small whole numbers, so that sums are exact in
 // any order.
 #include "Candidates.h"
+#include "Tiling/counts/CountWork.h"
 
 using namespace fusec;
 using namespace fusec::test;

@@ -1,5 +1,6 @@
 // Contractions: which equations are some, and that their candidates are right (as in CandidatesTest.cpp).
 #include "Candidates.h"
+#include "Tiling/counts/CountWork.h"
 
 #include <sstream>
 

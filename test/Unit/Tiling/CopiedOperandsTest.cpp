@@ -1,6 +1,8 @@
 // Operands whose lanes lie apart: gathered where they are, or copied in front into another order, as the model of costs
 // finds cheaper.
 #include "Candidates.h"
+#include "Tiling/counts/CountWork.h"
+#include "Tiling/counts/Prediction.h"
 
 #include <algorithm>
 

@@ -1,6 +1,7 @@
 #pragma once
 // A schedule that is right, and what an edit of its text makes of it.
 #include "Candidates.h"
+#include "Tiling/verify/Verify.h"
 
 namespace fusec::test {
 

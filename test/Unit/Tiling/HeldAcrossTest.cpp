@@ -1,8 +1,10 @@
 // Values that threads hold from phase to phase: right with all blocks resident and without, read once.
 #include "Candidates.h"
+#include "Tiling/counts/CountWork.h"
 #include "Tiling/counts/MemoryRequests.h"
 #include "Tiling/schedule/PersistentReads.h"
 #include "Tiling/search/JoinPhases.h"
+#include "Tiling/verify/Verify.h"
 
 #include <algorithm>
 

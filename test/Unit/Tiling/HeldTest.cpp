@@ -1,8 +1,11 @@
 // Weights that rounds hold on chip: right with all blocks resident and without, counted once, refused elsewhere.
 #include "Candidates.h"
+#include "Tiling/counts/CountWork.h"
 #include "Tiling/counts/MemoryRequests.h"
+#include "Tiling/counts/PersistentTraffic.h"
 #include "Tiling/schedule/GridScan.h"
 #include "Tiling/schedule/PersistentReads.h"
+#include "Tiling/verify/Verify.h"
 
 #include <algorithm>
 

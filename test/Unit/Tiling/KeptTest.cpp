@@ -1,9 +1,13 @@
 // What threads keep is said by the schedule, done by the kernel, and counted.
 #include "Candidates.h"
 #include "Gir/Traffic.h"
+#include "Tiling/counts/CountWork.h"
 #include "Tiling/counts/MemoryRequests.h"
 #include "Tiling/counts/OnChipStorage.h"
-#include "Tiling/schedule/ReadReuse.h"
+#include "Tiling/counts/Prediction.h"
+#include "Tiling/lower/LowerAndRewrite.h"
+#include "Tiling/search/ChooseReuse.h"
+#include "Tiling/verify/Verify.h"
 
 using namespace fusec;
 using namespace fusec::test;

@@ -1,6 +1,9 @@
 // Kernels of several phases: their schedules are right, and those that could deadlock or read too early are refused.
+#include "Tiling/schedule/Phases.h"
 #include "Candidates.h"
+#include "Tiling/counts/CountWork.h"
 #include "Tiling/search/JoinPhases.h"
+#include "Tiling/verify/Verify.h"
 
 #include <algorithm>
 #include <catch2/catch_approx.hpp>

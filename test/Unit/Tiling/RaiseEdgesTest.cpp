@@ -1,9 +1,11 @@
 // Levels of values are searched upwards from the lowest ones: what first finds room is not what a block holds best.
 #include "Candidates.h"
 #include "Tiling/counts/OnChipStorage.h"
+#include "Tiling/counts/Prediction.h"
 #include "Tiling/schedule/GridScan.h"
-#include "Tiling/schedule/LiveReads.h"
+#include "Tiling/schedule/Schedule.h"
 #include "Tiling/search/LevelSearch.h"
+#include "Tiling/verify/Verify.h"
 
 using namespace fusec;
 using namespace fusec::test;

@@ -1,9 +1,11 @@
 // Scans whose steps all blocks take together: right, counted as they run, and refused without their barriers.
 #include "Candidates.h"
 #include "Cost/Cost.h"
+#include "Tiling/counts/CountWork.h"
 #include "Tiling/counts/MemoryRequests.h"
 #include "Tiling/schedule/GridScan.h"
-#include "Tiling/schedule/LiveReads.h"
+#include "Tiling/schedule/Schedule.h"
+#include "Tiling/verify/Verify.h"
 
 #include <catch2/catch_approx.hpp>
 #include <catch2/generators/catch_generators.hpp>

@@ -1,6 +1,7 @@
 // A contraction and reductions of its rows in one walk over their terms: every schedule gives the numbers of the
 // equations as they are, to the last bit where no rounding happens.
 #include "Candidates.h"
+#include "Tiling/verify/Verify.h"
 
 #include <algorithm>
 

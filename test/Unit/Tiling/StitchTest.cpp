@@ -1,5 +1,6 @@
 // Every schedule of stitched patterns is right: several reductions and maps over common rows, or in one block.
 #include "Candidates.h"
+#include "Tiling/counts/CountWork.h"
 
 using namespace fusec;
 using namespace fusec::test;

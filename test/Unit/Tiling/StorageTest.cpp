@@ -2,8 +2,9 @@
 #include "Candidates.h"
 #include "Tiling/candidates/ScheduleBuilder.h"
 #include "Tiling/counts/OnChipStorage.h"
-#include "Tiling/schedule/ReadReuse.h"
-#include "Tiling/search/JoinPhases.h"
+#include "Tiling/lower/LowerAndRewrite.h"
+#include "Tiling/schedule/Phases.h"
+#include "Tiling/search/ChooseReuse.h"
 
 using namespace fusec;
 using namespace fusec::test;

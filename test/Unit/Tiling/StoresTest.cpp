@@ -1,5 +1,6 @@
 // Values that leave registers: which thread and block stores them, and before whom.
 #include "EditedSchedule.h"
+#include "Tiling/verify/Verify.h"
 
 using namespace fusec;
 using namespace fusec::test;

@@ -1,5 +1,6 @@
 // Maps that are read along one axis and written along another: tiles of vectors that are stored as columns.
 #include "Candidates.h"
+#include "Tiling/counts/CountWork.h"
 
 #include <algorithm>
 

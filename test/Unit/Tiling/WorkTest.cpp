@@ -4,7 +4,9 @@
 #include "Gir/Passes.h"
 #include "Gir/Sites.h"
 #include "Gir/Traffic.h"
-#include "Tiling/schedule/ReadReuse.h"
+#include "Tiling/counts/CountWork.h"
+#include "Tiling/lower/LowerAndRewrite.h"
+#include "Tiling/search/ChooseReuse.h"
 
 #include <algorithm>
 

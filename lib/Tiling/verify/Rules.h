@@ -22,10 +22,22 @@ std::vector<std::string> blockProblems(const Schedule &schedule, const ExprProgr
 /// Whether points of a scatter that differ along this axis go to elements of their own, whatever else they are.
 bool hasOwnElements(const Equation &scatter, int position);
 
+/// The rules of a schedule of topk that this one breaks. Its axes have been verified.
+std::vector<std::string> topKProblems(const Schedule &schedule, const ExprProgram &pattern,
+                                      int equation);
+
 /// The rules of loops around scatters that the schedule breaks.
 std::vector<std::string> scatterProblems(const Schedule &schedule, const ExprProgram &pattern);
 
+/// The rules that the list breaks, but for whether a thread has what it is to keep: that shows when it is lowered.
+std::vector<std::string> keptProblems(const Schedule &schedule, const ExprProgram &equations);
+
 /// The rules of a scan's steps and of the Carry statements around them that the schedule breaks; none without a scan.
 std::vector<std::string> stepProblems(const Schedule &schedule, const ExprProgram &pattern);
+
+/// Why rounds cannot hold what the read finds, in the loops of its Compute; empty where they can.
+std::string obstacleInRounds(const Schedule &schedule, const ExprProgram &program,
+                             const std::vector<const Equation *> &equations, const ReadPlace &place,
+                             const std::vector<const TreeNode *> &loops);
 
 } // namespace fusec::tiling

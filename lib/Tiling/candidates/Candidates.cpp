@@ -1,0 +1,44 @@
+#include "Tiling/candidates/Candidates.h"
+
+#include "Expr/Rows.h"
+#include "Expr/transforms/Profile.h"
+
+#include <algorithm>
+#include <cassert>
+
+namespace fusec::tiling {
+
+Candidates plainCandidates(const ExprProgram &pattern, const Target &target,
+                           const WorkMeter &meter) {
+  if (scanOf(pattern))
+    return scanCandidates(pattern, target);
+  std::vector<const Equation *> equations = scheduledEquations(pattern);
+  const Equation &first = *equations[0];
+  const bool finished = equations.size() == 2 && finishesReduction(first, *equations[1]) &&
+                        pattern.tensors[first.outputs[0]].kind == TensorKind::Temp;
+  if ((equations.size() > 1 && !finished) || !first.states.empty()) {
+    Candidates out = sharedWalkCandidates(pattern, target);
+    // Contractions need tiles, which a nest among others has not.
+    if (std::none_of(equations.begin(), equations.end(),
+                     [](const Equation *e) { return isContraction(*e); }))
+      for (Schedule &schedule : stitchCandidates(pattern, target, meter))
+        out.push_back(std::move(schedule));
+    return out;
+  }
+  View view = makeView(pattern, target, 0, equations.size() == 2 ? 1 : -1);
+  switch (first.kind) {
+  case EquationKind::Map: return mapCandidates(view);
+  case EquationKind::Scatter: return scatterCandidates(view);
+  case EquationKind::Reduction:
+    if (!sharesFactor(first))
+      return reductionCandidates(view);
+    return target.kind == TargetKind::Cpu ? cpuContractionCandidates(view)
+                                          : gpuContractionCandidates(view);
+  case EquationKind::Opaque: return topKCandidates(view);
+  case EquationKind::Scan: break;
+  }
+  assert(false && "scans are patterns of their own");
+  return Candidates{};
+}
+
+} // namespace fusec::tiling

@@ -1,0 +1,21 @@
+#pragma once
+
+#include "Cost/Cost.h"
+#include "Tiling/counts/CompulsoryTraffic.h"
+#include "Tiling/schedule/Schedule.h"
+
+namespace fusec::tiling {
+
+/// Takes the bytes of tensors that these equations find held, all of them, from what they must read, and says what they
+/// are. `own`: which of the program's equations are meant.
+cost::Counts takeHeld(const Schedule &schedule, const ExprProgram &program,
+                      const std::vector<bool> &own, Traffic &traffic);
+
+/// Whether the target holds all blocks of the phases at once, no thread with more registers than it has, and has a
+/// barrier for them.
+bool areResident(const std::vector<cost::Counts> &phases, const Target &target);
+
+/// The same of a schedule, with what its rounds and phases hold.
+bool isResident(const Schedule &schedule, const ExprProgram &equations, const Target &target);
+
+} // namespace fusec::tiling

@@ -1,0 +1,35 @@
+#pragma once
+
+#include "Cost/Cost.h"
+#include "Tiling/schedule/Schedule.h"
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace fusec {
+
+/// Predicted seconds of one launch and its compulsory traffic in bytes, at the symbols' opt values.
+struct Prediction {
+  double seconds = 0, readBytes = 0, writtenBytes = 0;
+};
+Prediction predict(const Schedule &schedule, const ExprProgram &pattern, const Target &target);
+/// The same of a schedule whose phases count so much and take so many seconds.
+Prediction predictionOf(const std::vector<cost::Counts> &phases, double seconds,
+                        const Schedule &schedule, const ExprProgram &pattern, const Target &target);
+
+/// What each step of a scan reads of constants, such as an LSTM's weights, again and again: bytes of one step, and of
+/// them those that a level of memory serves.
+struct StepReads {
+  int64_t steps = 0;
+  double constantBytes = 0;
+  std::vector<std::pair<std::string, double>> levels; // name and bytes, nearest first
+  double heldBytes =
+      0; // constants beside them that stay on chip from step to step (schedule/PersistentReads.h)
+};
+/// Nothing where the kernel takes no steps, or one, or they read no constants.
+std::optional<StepReads> readsOfStep(const Schedule &schedule, const ExprProgram &pattern,
+                                     const Target &target);
+
+} // namespace fusec

@@ -1,0 +1,68 @@
+#include "Tiling/counts/TopKWork.h"
+
+#include "Expr/SortKey.h"
+#include "Support/OptValues.h"
+#include "Tiling/schedule/TopK.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace fusec::tiling {
+
+void addTopKWork(const Schedule &schedule, const ExprProgram &pattern, const TreeNode &leaf,
+                 const std::vector<const TreeNode *> &loops, double times, bool cpu,
+                 cost::Counts &counts) {
+  const Equation &e = *scheduledEquations(pattern)[leaf.target];
+  double words = double(sizeInBytes(sortKeyType(pattern.tensors[e.opaqueInputs[0]].type))) / 4;
+  double width = double(schedule.units) * schedule.lanes;
+  bool selects = std::any_of(loops.begin(), loops.end(), [&](const TreeNode *loop) {
+    const AxisUse *use = schedule.axes[loop->axis].in(leaf.target);
+    return use && use->positions.back() == e.numSpatial - 1;
+  });
+  switch (leaf.leaf) {
+  case LeafKind::Compute: // a key takes about 8 operations, the comparisons with two pairs as many
+    counts.vectorOps += times * 16 * words;
+    counts.vectorLoads += times;
+    return;
+  case LeafKind::Combine: {
+    counts.vectorOps += times * 10 * words * std::log2(schedule.lanes);
+    bool overUnits = schedule.units > 1 &&
+                     std::none_of(loops.begin(), loops.end(),
+                                  [](const TreeNode *l) { return l->loop == LoopKind::Unit; });
+    if (overUnits) {
+      counts.vectorOps += times * 6 * words * schedule.units;
+      counts.barriers += times * 2;
+    }
+    return;
+  }
+  case LeafKind::Sort: {
+    int64_t padded = *paddedLength(e.axes[e.numSpatial].extent, pattern.symbols);
+    counts.unitsPerBlock = std::max(counts.unitsPerBlock, double(schedule.units));
+    counts.vectorOps += times * std::ceil(double(padded) / width) * 10 * words;
+    counts.barriers += times;
+    double perRound = times * std::ceil(double(padded) / 2 / width);
+    for (int64_t size = 2; size <= padded; size *= 2)
+      for (int64_t distance = size / 2; distance > 0; distance /= 2) {
+        // Two pairs are loaded and stored. On a CPU the lanes' places are neighbours where the distance is wide
+        // enough, but for the upper ones of a round of mirrored places.
+        bool near = cpu && distance < schedule.lanes, mirrored = cpu && distance == size / 2;
+        double alone = near ? 8 : mirrored ? 4 : 0;
+        counts.vectorOps += perRound * 8 * words;
+        counts.vectorLoads += perRound * (8 - alone) * words;
+        counts.gathers += perRound * alone * schedule.lanes;
+        counts.barriers += times;
+      }
+    return;
+  }
+  case LeafKind::Store: {
+    const std::vector<int64_t> symbols = optValues(pattern.symbols);
+    double k = selects ? 1 : double(e.axes[e.numSpatial - 1].extent.evaluate(symbols).value_or(1));
+    counts.vectorLoads += times * std::ceil(k / width) * 3;
+    counts.gathers += times * std::min(width, k);
+    return;
+  }
+  default: counts.vectorOps += times * 4; return;
+  }
+}
+
+} // namespace fusec::tiling

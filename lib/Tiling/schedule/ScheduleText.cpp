@@ -1,0 +1,373 @@
+#include "Tiling/schedule/Schedule.h"
+
+#include "Support/WholeText.h"
+
+#include <algorithm>
+#include <set>
+
+namespace fusec {
+
+namespace {
+
+constexpr int kMaxDepth = 64; // of loops: their readers recurse
+constexpr std::string_view kLeafNames[] = {"init",  "compute", "combine", "store",   "stage",
+                                           "carry", "sort",    "barrier", "correct", "counters"};
+constexpr std::string_view kLoopNames[] = {"block", "unit", "lane", "seq", "unroll"};
+
+std::string axisName(const Schedule &schedule, AxisId axis) {
+  return axis == kStepAxis ? "step" : schedule.axes[axis].name;
+}
+
+std::string digitText(const Schedule &schedule, const LayoutDigit &digit) {
+  std::string text =
+      digit.index >= 0 ? "[" + std::to_string(digit.index) + "]" : axisName(schedule, digit.axis);
+  if (digit.divide != 1)
+    text += "/" + std::to_string(digit.divide);
+  if (digit.modulus != 0)
+    text += "%" + std::to_string(digit.modulus);
+  return text;
+}
+
+void printTree(const Schedule &schedule, const std::vector<TreeNode> &nodes, int indent,
+               std::string &out) {
+  for (const TreeNode &node : nodes) {
+    out.append(indent * 2, ' ');
+    if (node.isLoop) {
+      out += kLoopNames[static_cast<int>(node.loop)];
+      out += " " + axisName(schedule, node.axis) + ":" + std::to_string(node.step) + " {\n";
+      printTree(schedule, node.children, indent + 1, out);
+      out.append(indent * 2, ' ');
+      out += "}\n";
+      continue;
+    }
+    out += kLeafNames[static_cast<int>(node.leaf)];
+    if (node.leaf == LeafKind::Stage)
+      out += " " + schedule.operands[node.target].name;
+    else if (node.leaf == LeafKind::Carry)
+      out += " " + std::to_string(node.target);
+    else if (!node.isBorder())
+      out += " e" + std::to_string(node.target);
+    if (node.leaf == LeafKind::Correct || node.rank > 0)
+      out += " rank " + std::to_string(node.rank);
+    out += "\n";
+  }
+}
+
+class Parser {
+public:
+  Parser(TextReader &in, const ExprProgram &original) : in(in), pattern(original) {}
+
+  Result<Schedule> parse() {
+    FUSEC_CHECK(in.expect("schedule"));
+    FUSEC_TRY(schedule.name, in.nameText());
+    FUSEC_CHECK(in.expect("units"));
+    FUSEC_TRY(schedule.units, number());
+    FUSEC_CHECK(in.expect("lanes"));
+    FUSEC_TRY(schedule.lanes, number());
+    FUSEC_CHECK(in.expect("{"));
+    while (in.accept("via"))
+      FUSEC_CHECK(parseRewrite());
+    while (!in.peekIs("tree")) {
+      if (in.accept("axis"))
+        FUSEC_CHECK(parseAxis());
+      else if (in.accept("operand"))
+        FUSEC_CHECK(parseOperand());
+      else if (in.accept("edge"))
+        FUSEC_CHECK(parseEdge());
+      else if (in.accept("keep"))
+        FUSEC_CHECK(parseKept());
+      else
+        return in.error("expected 'axis', 'operand', 'edge', 'keep' or 'tree'");
+    }
+    for (TensorId t : tiling::valuesInside(pattern)) // none is taken for granted
+      if (const std::string &value = pattern.tensors[t].name; leveled.count(t) == 0)
+        return in.error("no level is given for " + value + ": expected 'edge " + value +
+                        "' and register, shared or global");
+    FUSEC_CHECK(in.expect("tree"));
+    FUSEC_CHECK(in.expect("{"));
+    FUSEC_CHECK(parseTree(schedule.tree, 0));
+    FUSEC_CHECK(in.expect("}"));
+    std::sort(schedule.kept.begin(), schedule.kept.end());
+    return std::move(schedule);
+  }
+
+private:
+  Result<int> number() {
+    FUSEC_TRY(int64_t value, in.integer());
+    if (value < INT32_MIN || value > INT32_MAX)
+      return in.error("the number " + std::to_string(value) + " is out of range");
+    return static_cast<int>(value);
+  }
+
+  Status parseRewrite() {
+    Rewrite rewrite;
+    FUSEC_TRY(rewrite.alternative, in.nameText());
+    if (in.peek().kind == TextReader::Kind::Integer) {
+      FUSEC_TRY(rewrite.choice, in.integer());
+    }
+    if (in.accept("of")) {
+      FUSEC_TRY(rewrite.first, equationRef());
+      FUSEC_CHECK(in.expect("to"));
+      FUSEC_TRY(int last, equationRef());
+      rewrite.count = last - rewrite.first + 1;
+      if (rewrite.count < 1)
+        return in.error("equations are named in their order: e" + std::to_string(rewrite.first) +
+                        " to e" + std::to_string(last));
+    }
+    std::optional<ExprProgram> next = rewritten(pattern, {rewrite});
+    if (!next)
+      return in.error("alternative '" + print(rewrite) + "' does not apply to the pattern");
+    schedule.via.push_back(std::move(rewrite));
+    pattern = std::move(*next);
+    return success();
+  }
+
+  Result<int> equationRef() {
+    FUSEC_TRY(std::string text, in.identifier());
+    const int last = static_cast<int>(scheduledEquations(pattern).size()) - 1;
+    if (const auto e = wholeNumber<int>(text.substr(1)); text[0] == 'e' && e && *e <= last)
+      return *e;
+    return in.error("expected one of e0 to e" + std::to_string(last) + ", found '" + text + "'");
+  }
+
+  Status parseAxis() {
+    ScheduleAxis axis;
+    FUSEC_TRY(axis.name, in.nameText());
+    do {
+      AxisUse use;
+      use.reduction = in.accept("reduction");
+      if (!use.reduction)
+        FUSEC_CHECK(in.expect("spatial"));
+      FUSEC_CHECK(in.expect("("));
+      do {
+        FUSEC_TRY(int position, number());
+        use.positions.push_back(position);
+      } while (in.accept(","));
+      FUSEC_CHECK(in.expect(")"));
+      FUSEC_CHECK(in.expect("of"));
+      do {
+        FUSEC_TRY(int equation, equationRef());
+        use.equations.push_back(equation);
+      } while (in.accept(","));
+      axis.uses.push_back(std::move(use));
+    } while (in.accept("and"));
+    axis.extent = DimExpr(1);
+    const Equation &first = *scheduledEquations(pattern)[axis.uses[0].equations[0]];
+    for (int position : axis.uses[0].positions) {
+      if (position < 0 || position >= static_cast<int>(first.axes.size()))
+        return in.error("axis position " + std::to_string(position) + " does not exist");
+      axis.extent = axis.extent * first.axes[position].extent;
+    }
+    schedule.axes.push_back(std::move(axis));
+    return success();
+  }
+
+  Result<AxisId> axisRef() {
+    FUSEC_TRY(std::string name, in.nameText());
+    if (name == "step")
+      return AxisId{kStepAxis};
+    for (size_t a = 0; a < schedule.axes.size(); ++a)
+      if (schedule.axes[a].name == name)
+        return static_cast<AxisId>(a);
+    return in.error("unknown axis '" + name + "'");
+  }
+
+  Result<ReadPlace> readRef() {
+    FUSEC_TRY(std::string text, in.identifier()); // "e0.r1" is one identifier token
+    const size_t dot = std::min(text.find(".r"), text.size() - 1);
+    const auto equation = wholeNumber<int>(text.substr(1, dot - 1));
+    const auto read = wholeNumber<int>(text.substr(std::min(dot + 2, text.size())));
+    if (text[0] != 'e' || !equation || !read)
+      return in.error("expected a read such as e0.r1, found '" + text + "'");
+    return ReadPlace{*equation, 0, *read};
+  }
+
+  Result<ReadPlace> readPlace() {
+    FUSEC_TRY(ReadPlace place, readRef());
+    if (in.accept("rank")) {
+      FUSEC_TRY(place.rank, number());
+    }
+    return place;
+  }
+
+  Status parseKept() {
+    Kept kept;
+    FUSEC_TRY(kept.read, readPlace());
+    FUSEC_TRY(kept.level, parseLevel());
+    FUSEC_CHECK(in.expect("from"));
+    if (!in.accept("store")) {
+      FUSEC_TRY(kept.from, readPlace());
+    }
+    schedule.kept.push_back(kept);
+    return success();
+  }
+
+  Status parseOperand() {
+    Operand operand;
+    FUSEC_TRY(operand.name, in.nameText());
+    FUSEC_TRY(const ReadPlace place, readRef());
+    operand.equation = place.equation;
+    operand.read = place.read;
+    FUSEC_TRY(operand.level, parseLevel());
+    FUSEC_CHECK(in.expect("("));
+    do {
+      LayoutDigit digit;
+      if (in.accept("[")) {
+        FUSEC_TRY(digit.index, number());
+        FUSEC_CHECK(in.expect("]"));
+      } else {
+        FUSEC_TRY(digit.axis, axisRef());
+      }
+      if (in.accept("/")) {
+        FUSEC_TRY(digit.divide, in.integer());
+      }
+      if (in.accept("%")) {
+        FUSEC_TRY(digit.modulus, in.integer());
+      }
+      operand.digits.push_back(digit);
+    } while (in.accept(","));
+    FUSEC_CHECK(in.expect(")"));
+    if (in.accept("pad")) {
+      FUSEC_TRY(operand.padElements, in.integer());
+    }
+    schedule.operands.push_back(std::move(operand));
+    return success();
+  }
+
+  Result<MemLevel> parseLevel() {
+    for (MemLevel level : {MemLevel::Register, MemLevel::Shared, MemLevel::Global})
+      if (in.accept(name(level)))
+        return level;
+    return in.error("expected register, shared or global");
+  }
+
+  Status parseEdge() {
+    FUSEC_TRY(std::string tensor, in.nameText());
+    const std::vector<TensorId> inside = tiling::valuesInside(pattern);
+    const auto t = std::find_if(inside.begin(), inside.end(),
+                                [&](TensorId i) { return pattern.tensors[i].name == tensor; });
+    if (t == inside.end())
+      return in.error("there is no value '" + tensor + "' inside the kernel");
+    FUSEC_TRY(MemLevel level, parseLevel());
+    if (!leveled.insert(*t).second)
+      return in.error("edge " + tensor + " has one level, here is another");
+    tiling::setLevel(schedule, *t, level);
+    return success();
+  }
+
+  Status parseTree(std::vector<TreeNode> &nodes, int depth) {
+    if (depth > kMaxDepth)
+      return in.error("loops are nested more than " + std::to_string(kMaxDepth) + " deep");
+    while (!in.accept("}")) {
+      TreeNode node;
+      FUSEC_TRY(std::string word, in.identifier());
+      bool known = false;
+      for (size_t k = 0; k < std::size(kLoopNames); ++k) {
+        if (word != kLoopNames[k])
+          continue;
+        known = true;
+        node.loop = static_cast<LoopKind>(k);
+        FUSEC_TRY(node.axis, axisRef());
+        FUSEC_CHECK(in.expect(":"));
+        FUSEC_TRY(node.step, in.integer());
+        FUSEC_CHECK(in.expect("{"));
+        FUSEC_CHECK(parseTree(node.children, depth + 1));
+      }
+      for (size_t k = 0; !known && k < std::size(kLeafNames); ++k) {
+        if (word != kLeafNames[k])
+          continue;
+        known = true;
+        node.isLoop = false;
+        node.leaf = static_cast<LeafKind>(k);
+        if (node.isBorder()) {
+          node.target = -1;
+        } else if (node.leaf == LeafKind::Carry) {
+          FUSEC_TRY(node.target, number());
+        } else if (node.leaf == LeafKind::Stage) {
+          FUSEC_TRY(std::string operand, in.nameText());
+          node.target = -1;
+          for (size_t o = 0; o < schedule.operands.size(); ++o)
+            if (schedule.operands[o].name == operand)
+              node.target = static_cast<int>(o);
+          if (node.target < 0)
+            return in.error("unknown operand '" + operand + "'");
+        } else {
+          FUSEC_TRY(node.target, equationRef());
+        }
+        if (in.accept("rank")) {
+          FUSEC_TRY(node.rank, number());
+          node.rank = std::max(node.rank, 0);
+        }
+      }
+      if (!known)
+        return in.error("expected a loop or a statement, found '" + word + "'");
+      nodes.push_back(std::move(node));
+    }
+    return success();
+  }
+
+  TextReader &in;
+  ExprProgram pattern; // after the alternatives
+  Schedule schedule;
+  std::set<TensorId> leveled; // values whose edge has been read
+};
+
+} // namespace
+
+std::string print(const ReadPlace &place) {
+  return "e" + std::to_string(place.equation) + ".r" + std::to_string(place.read) +
+         (place.rank > 0 ? " rank " + std::to_string(place.rank) : "");
+}
+
+std::string print(const Schedule &schedule, const ExprProgram &original) {
+  const ScheduledPattern scheduled(schedule, original);
+  const ExprProgram &pattern = scheduled.program();
+  std::string out = "schedule " + nameToText(schedule.name) + " units " +
+                    std::to_string(schedule.units) + " lanes " + std::to_string(schedule.lanes) +
+                    " {\n";
+  for (const Rewrite &rewrite : schedule.via)
+    out += "  via " + quoted(rewrite.alternative) +
+           print(rewrite).substr(rewrite.alternative.size()) + "\n";
+  for (const ScheduleAxis &axis : schedule.axes) {
+    out += "  axis " + nameToText(axis.name);
+    for (const AxisUse &use : axis.uses) {
+      out += &use == &axis.uses[0] ? "" : " and";
+      out += use.reduction ? " reduction (" : " spatial (";
+      for (size_t i = 0; i < use.positions.size(); ++i)
+        out += (i ? ", " : "") + std::to_string(use.positions[i]);
+      out += ") of ";
+      for (size_t i = 0; i < use.equations.size(); ++i)
+        out += (i ? ", e" : "e") + std::to_string(use.equations[i]);
+    }
+    out += " # extent " + axis.extent.str(pattern.symbols) + "\n";
+  }
+  for (const Operand &operand : schedule.operands) {
+    out += "  operand " + nameToText(operand.name) + " e" + std::to_string(operand.equation) +
+           ".r" + std::to_string(operand.read) + " " + std::string(name(operand.level)) + " (";
+    for (size_t i = 0; i < operand.digits.size(); ++i)
+      out += (i ? ", " : "") + digitText(schedule, operand.digits[i]);
+    out += ")";
+    if (operand.padElements != 0)
+      out += " pad " + std::to_string(operand.padElements);
+    out += "\n";
+  }
+  std::vector<EdgeLevel> edges = schedule.edges;
+  for (TensorId t : tiling::valuesInside(pattern))
+    if (tiling::levelOf(schedule, t) == MemLevel::Global)
+      edges.push_back({t, MemLevel::Global});
+  for (auto [tensor, level] : edges)
+    out += "  edge " + nameToText(pattern.tensors[tensor].name) + " " + std::string(name(level)) +
+           "\n";
+  for (const Kept &kept : schedule.kept)
+    out += "  keep " + print(kept.read) + " " + std::string(name(kept.level)) + " from " +
+           (kept.from ? print(*kept.from) : "store") + "\n";
+  out += "  tree {\n";
+  printTree(schedule, schedule.tree, 2, out);
+  return out + "  }\n}\n";
+}
+
+Result<Schedule> parseSchedule(TextReader &in, const ExprProgram &pattern) {
+  return Parser(in, pattern).parse();
+}
+
+} // namespace fusec

@@ -1,0 +1,144 @@
+// The kept list of a schedule. With two nests along a row of x, the second one needs no memory:
+//
+//   keep e1.r0 register from e0.r0
+//   tree { block m:8 { unit m:1 {
+//     init e0  seq v:128 { unroll v:32 { lane v:1 { compute e0 } } }  combine e0      # sum of x[m, v]
+//     seq w:128 { unroll w:32 { lane w:1 { compute e1 } } } } } }                     # y[m, w] = x[m, w] / sum[m]
+//
+// The list comes from trying: the schedule is lowered with a number on each read, Gir's rules keep what they find room
+// for, and what they kept in all branches (full and cut tiles) is wanted from then on, until a try keeps exactly what
+// was wanted. The kernel is made by the same steps, so that it does what the list says, and what the model counts
+// (counts/MemoryRequests.h, counts/CountWork.h) needs the list alone.
+#include "Tiling/search/ChooseReuse.h"
+
+#include "Expr/Cascade.h"
+#include "Tiling/counts/CountWork.h"
+#include "Tiling/counts/PersistentTraffic.h"
+#include "Tiling/lower/LowerAndRewrite.h"
+#include "Tiling/schedule/FlatAccess.h"
+#include "Tiling/schedule/PersistentReads.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <set>
+
+namespace fusec {
+
+namespace {
+
+size_t numComputes(const std::vector<TreeNode> &nodes) {
+  size_t count = 0;
+  for (const TreeNode &node : nodes)
+    count += node.isLoop ? numComputes(node.children) : node.leaf == LeafKind::Compute;
+  return count;
+}
+
+/// Some value is fetched twice, or stored and fetched: else a lowering would find nothing to keep.
+bool mayKeep(const Schedule &schedule, const ExprProgram &program) {
+  if (numComputes(schedule.tree) < 2)
+    return false;
+  if (scanOf(program)) // its states are stored in one step and fetched in the next one
+    return true;
+  std::map<TensorId, int> fetched;
+  std::set<TensorId> stored;
+  for (const Equation *e : scheduledEquations(program)) {
+    for (NodeId read : readsOf(*e))
+      fetched[e->body[read].index] += 1 + std::max(0, lastRank(*e));
+    stored.insert(e->outputs.begin(), e->outputs.end());
+  }
+  for (const EdgeLevel &edge : schedule.edges)
+    if (edge.level == MemLevel::Register)
+      fetched.erase(edge.tensor);
+  const bool staged =
+      std::any_of(schedule.operands.begin(), schedule.operands.end(),
+                  [](const Operand &operand) { return operand.level == MemLevel::Shared; });
+  return staged || std::any_of(fetched.begin(), fetched.end(), [&](const auto &entry) {
+           return entry.second > 1 || stored.count(entry.first) != 0;
+         });
+}
+
+} // namespace
+
+Status decideKept(Schedule &schedule, const ExprProgram &pattern,
+                  const std::vector<Symbol> &symbols, const Target &target) {
+  std::vector<Kept> held;
+  std::copy_if(schedule.kept.begin(), schedule.kept.end(), std::back_inserter(held),
+               [&](const Kept &kept) { return tiling::isHeld(schedule, kept); });
+  schedule.kept = std::move(held);
+  RewriteLimits limits = rewriteLimits(target);
+  if (limits.registers == 0 || !mayKeep(schedule, ScheduledPattern(schedule, pattern).program()))
+    return success();
+  NumberedReads numbered;
+  limits.numbered = &numbered;
+  for (;;) {
+    FUSEC_TRY(LoweredKernel lowered, lowerSchedule(pattern, schedule, symbols));
+    rewrite(lowered.kernel, limits);
+    std::set<KeptRead> kept = keptEverywhere(numbered);
+    // Where there was room for all, wanting it takes the same steps.
+    const bool same = kept == numbered.kept && !numbered.lackedRoom;
+    if (!same && numbered.wanted != kept) {
+      numbered = {std::move(kept), {}, {}, false};
+      continue;
+    }
+    auto place = [&](int64_t number) { return lowered.reads[static_cast<size_t>(number - 1)]; };
+    for (const KeptRead &k : kept)
+      schedule.kept.push_back(
+          {place(k.read), k.level, k.from == 0 ? std::nullopt : std::optional(place(k.from))});
+    std::sort(schedule.kept.begin(), schedule.kept.end());
+    return success();
+  }
+}
+
+namespace tiling {
+
+/// Whatever its threads keep: nothing but arithmetic, and each byte once.
+static double leastSeconds(const WeighedSchedule &candidate, const Target &target) {
+  std::vector<cost::Counts> phases = candidate.phases;
+  for (cost::Counts &phase : phases) {
+    phase.vectorLoads = phase.stagedLoads = phase.gathers = 0;
+    phase.levelBytes = {};
+  }
+  return cost::latency(phases, target);
+}
+
+Status decideKept(WeighedSchedule &candidate, const ExprProgram &pattern, const Target &target) {
+  const std::vector<Kept> before = candidate.schedule.kept;
+  FUSEC_CHECK(fusec::decideKept(candidate.schedule, pattern, pattern.symbols, target));
+  // What rounds hold comes first: all blocks are to stay resident.
+  if (holdsValues(candidate.schedule) &&
+      !isResident(candidate.schedule, ScheduledPattern(candidate.schedule, pattern).program(),
+                  target))
+    candidate.schedule.kept = before;
+  if (candidate.schedule.kept == before)
+    return success();
+  candidate.phases = countWork(candidate.schedule, pattern, target);
+  candidate.seconds = cost::latency(candidate.phases, target);
+  return success();
+}
+
+Status keepInFastest(Weighed &all, const ExprProgram &pattern, const Target &target,
+                     bool trustParts) {
+  // What a phase saves at both of its ends may make up for units that are slower alone.
+  const double chance = cost::joinsPhases(target) ? 2 * target.launchSec : 0;
+  // Where the threads of a pack keep less than those of its parts, another one of as many units is the fastest.
+  std::set<const WeighedSchedule *> done;
+  double least = std::numeric_limits<double>::infinity();
+  for (;;) {
+    WeighedSchedule *next = nullptr;
+    for (WeighedSchedule *candidate : fastestOfUnits(all))
+      if (done.count(candidate) == 0 && (!next || candidate->seconds < next->seconds))
+        next = candidate;
+    if (!next)
+      return success();
+    done.insert(next);
+    if (leastSeconds(*next, target) > least + chance)
+      continue;
+    if (!trustParts || !isPack(next->schedule.tree))
+      FUSEC_CHECK(decideKept(*next, pattern, target));
+    least = std::min(least, next->seconds);
+  }
+}
+
+} // namespace tiling
+} // namespace fusec
