@@ -99,7 +99,7 @@ private:
     sums.seconds += more.seconds;
   }
 
-  static void add(Moved &sums, const Moved &more) {
+  static void add(MemoryRequests &sums, const MemoryRequests &more) {
     sums.readBytes += more.readBytes;
     sums.writtenBytes += more.writtenBytes;
     sums.readSectors += more.readSectors;
@@ -109,11 +109,11 @@ private:
   }
 
   /// Each equation alone, by name, by the same oracle as the search's; what its instructions ask for goes to `asked`.
-  Result<std::map<std::string, Sums>> measureAlone(const ExprProgram &equations,
-                                                   std::map<std::string, Moved> *asked) const {
+  Result<std::map<std::string, Sums>>
+  measureAlone(const ExprProgram &equations, std::map<std::string, MemoryRequests> *asked) const {
     const Plan plan = unfusedPlan(equations);
     std::vector<Prediction> ofPattern;
-    std::vector<Moved> movedOf;
+    std::vector<MemoryRequests> movedOf;
     for (const Pattern &pattern : plan.patterns) {
       FUSEC_TRY(std::vector<ScheduleVariant> variants,
                 bestSchedules(pattern.program, state.target));
@@ -121,7 +121,7 @@ private:
       ofPattern.push_back(predict(schedule, pattern.program, state.target));
       movedOf.push_back(
           asked ? movedBytes(schedule, pattern.program, state.target, tiling::Effort::Thorough)
-                : Moved());
+                : MemoryRequests());
     }
     std::map<std::string, Sums> sums;
     std::function<void(const std::vector<PlanStep> &)> visit =
@@ -219,7 +219,7 @@ private:
       reads.push_back(tensorsRead(*e));
     const Borders borders(schedule, parts.size());
     const Equation *scan = scanOf(made);
-    const bool rounds = tiling::hasRounds(schedule);
+    const bool rounds = tiling::hasGridScan(schedule);
     auto add = [&](TensorId t, size_t from, size_t to, const std::string &border) {
       kernel.edges.push_back(
           {names.tensors[static_cast<size_t>(t)], names.equations[from].name,
@@ -244,8 +244,8 @@ private:
     const ScheduleNames names = modelNames.of(step, pattern, schedule);
     const ScheduledPattern scheduled(schedule, pattern.program);
     const std::vector<const Equation *> parts = scheduledEquations(scheduled.program());
-    for (const Kept &kept : schedule.kept) {
-      if (!tiling::isHeld(schedule, kept) || *kept.from == kept.read)
+    for (const ReusedRead &kept : schedule.kept) {
+      if (!tiling::isPersistent(schedule, kept) || *kept.from == kept.read)
         continue;
       const auto again = static_cast<size_t>(kept.read.equation),
                  first = static_cast<size_t>(kept.from->equation);
@@ -260,7 +260,7 @@ private:
   public:
     Borders(const Schedule &schedule, size_t equations)
         : phaseOf(tiling::phasesOfEquations(schedule, equations)) {
-      for (const tiling::StatementPlace &place : tiling::statementsOf(schedule))
+      for (const tiling::Statement &place : tiling::statementsOf(schedule))
         if (place.leaf->isBorder())
           isBarrier.push_back(place.leaf->isBarrier());
     }
@@ -311,11 +311,11 @@ private:
   /// A sum whose parts several of a GPU's threads have is put together on its way to the readers' registers.
   std::string levelOf(const Schedule &schedule, const ExprProgram &equations, int maker, int reader,
                       TensorId tensor) const {
-    if (const auto kept = tiling::keptLevel(schedule, equations, reader, tensor))
+    if (const auto kept = tiling::reusedLevel(schedule, equations, reader, tensor))
       return std::string(name(*kept));
     const MemLevel level = tiling::levelOf(schedule, tensor);
     if (level == MemLevel::Register && state.target.kind != TargetKind::Cpu)
-      for (const tiling::StatementPlace &place : tiling::statementsOf(schedule)) {
+      for (const tiling::Statement &place : tiling::statementsOf(schedule)) {
         if (place.leaf->leaf != LeafKind::Compute || place.leaf->target != maker)
           continue;
         if (schedule.units > 1 &&
@@ -352,11 +352,11 @@ private:
   const std::vector<int> launches;
   const ModelNames modelNames;
   std::map<TensorId, int> uses;
-  std::map<std::string, Sums> alone;       // by equation
-  std::map<std::string, Moved> movedAlone; // the same
+  std::map<std::string, Sums> alone;                // by equation
+  std::map<std::string, MemoryRequests> movedAlone; // the same
   std::map<std::string, int> kernelOfEquation;
   std::vector<Prediction> predictions;             // one a pattern
-  std::vector<Moved> moved;                        // the same
+  std::vector<MemoryRequests> moved;               // the same
   std::vector<BarrierCounts> barriers;             // the same
   std::vector<std::optional<StepReads>> stepReads; // the same
   ExplainedTarget out;

@@ -42,11 +42,11 @@ struct ExplainedKernel {
   std::vector<HeldTensor> held;
   Prediction prediction;   // of one launch
   double quickSeconds = 0; // of one launch, by the fidelity that the search explores with
-  Moved moved;             // of one launch: what its instructions ask for
+  MemoryRequests moved;    // of one launch: what its instructions ask for
   BarrierCounts barriers;
   std::optional<StepReads> stepReads; // of a scan's kernel
   Sums unfused;                       // its equations, a kernel each
-  Moved unfusedMoved;                 // what the unfused kernels' instructions ask for
+  MemoryRequests unfusedMoved;        // what the unfused kernels' instructions ask for
   std::vector<std::string> schedules; // text, one a variant
   // The search logs of the last variant (ScheduleVariant); empty if the plan was not searched.
   search::Log considered;

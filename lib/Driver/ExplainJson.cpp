@@ -38,7 +38,7 @@ std::string sums(const Sums &s) {
          numbers(s.readBytes, s.writtenBytes, s.seconds) + "}";
 }
 
-std::string movedText(const Moved &m) {
+std::string movedText(const MemoryRequests &m) {
   return "{\"read_bytes\":" + wholeText(m.readBytes) +
          ",\"write_bytes\":" + wholeText(m.writtenBytes) +
          ",\"read_sectors\":" + wholeText(m.readSectors) +

@@ -23,7 +23,7 @@ Status planTarget(const ExprProgram &program, const PlanOptions &options, Target
   std::map<Hash128, KernelTime> known;
   search::Budget thorough(options.limits.thoroughlyWeighed);
   int64_t cursory = 0;
-  KnownParts parts;
+  PartScheduleCache parts;
   ScheduleOracle oracle = [&](const Pattern &pattern) -> Result<KernelTime> {
     if (auto it = known.find(pattern.signature); it != known.end())
       return it->second;

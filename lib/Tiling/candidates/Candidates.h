@@ -21,7 +21,7 @@ Candidates cpuContractionCandidates(const View &view);
 Candidates gpuContractionCandidates(const View &view, int64_t leastDepth = 1);
 Candidates scanCandidates(const ExprProgram &pattern, const Target &target);
 /// None where an equation of a step cannot be spread over blocks.
-Candidates roundsCandidates(const ExprProgram &pattern, const Target &target);
+Candidates gridScanCandidates(const ExprProgram &pattern, const Target &target);
 Candidates scatterCandidates(const View &view);
 Candidates topKCandidates(const View &view);
 /// For a contraction and reductions of its rows that share its walk; none for others.

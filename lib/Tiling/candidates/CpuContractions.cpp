@@ -39,31 +39,33 @@ public:
     std::vector<TreeNode> around, inner;
     for (size_t i = 0; i < blockAxes.size(); ++i) {
       bool last = i + 1 == blockAxes.size();
-      around.push_back(Builder::loop(LoopKind::Block, blockAxes[i], last ? lastBlockStep : 1));
+      around.push_back(
+          ScheduleBuilder::loop(LoopKind::Block, blockAxes[i], last ? lastBlockStep : 1));
       if (last && lastBlockStep > 1)
-        inner.push_back(Builder::loop(LoopKind::Seq, blockAxes[i], 1));
+        inner.push_back(ScheduleBuilder::loop(LoopKind::Seq, blockAxes[i], 1));
     }
     if (m >= 0)
-      around.push_back(Builder::loop(LoopKind::Block, m, rowsPerBlock));
-    around.push_back(Builder::loop(LoopKind::Block, n, columnsPerBlock));
+      around.push_back(ScheduleBuilder::loop(LoopKind::Block, m, rowsPerBlock));
+    around.push_back(ScheduleBuilder::loop(LoopKind::Block, n, columnsPerBlock));
     std::vector<TreeNode> body = stages();
     int64_t columns = tile.vectors * b.schedule.lanes;
     if (columnsPerBlock > columns)
-      inner.push_back(Builder::loop(LoopKind::Seq, n, columns));
+      inner.push_back(ScheduleBuilder::loop(LoopKind::Seq, n, columns));
     if (m >= 0 && rowsPerBlock > tile.rows)
-      inner.push_back(Builder::loop(LoopKind::Seq, m, tile.rows));
+      inner.push_back(ScheduleBuilder::loop(LoopKind::Seq, m, tile.rows));
     std::vector<TreeNode> reduce;
     for (AxisId r : reduced)
-      reduce.push_back(Builder::loop(LoopKind::Seq, r, 1));
+      reduce.push_back(ScheduleBuilder::loop(LoopKind::Seq, r, 1));
     std::vector<TreeNode> steps = {
-        b.overTile(m, n, Builder::leaf(LeafKind::Init, view.first)),
-        Builder::nest(reduce, {b.overTile(m, n, Builder::leaf(LeafKind::Compute, view.first))}),
+        b.overTile(m, n, ScheduleBuilder::leaf(LeafKind::Init, view.first)),
+        ScheduleBuilder::nest(
+            reduce, {b.overTile(m, n, ScheduleBuilder::leaf(LeafKind::Compute, view.first))}),
         b.overTile(m, n, b.finishLeaf())};
     if (inner.empty())
       body.insert(body.end(), steps.begin(), steps.end());
     else
-      body.push_back(Builder::nest(inner, steps));
-    b.schedule.tree = {Builder::nest(around, body)};
+      body.push_back(ScheduleBuilder::nest(inner, steps));
+    b.schedule.tree = {ScheduleBuilder::nest(around, body)};
     return b.schedule;
   }
 
@@ -252,7 +254,7 @@ private:
     digits.push_back({n});
     extents.push_back(columnsPerBlock);
     if (fits(read, extents))
-      out.push_back(Builder::leaf(LeafKind::Stage, b.stage(read, digits, 0)));
+      out.push_back(ScheduleBuilder::leaf(LeafKind::Stage, b.stage(read, digits, 0)));
   }
 
   /// A padded operand: the box of the tensor that a block touches, with the padding written out.
@@ -263,7 +265,7 @@ private:
     std::vector<LayoutDigit> digits;
     for (size_t d = 0; d < extents->size(); ++d)
       digits.push_back({-1, static_cast<int>(d)});
-    out.push_back(Builder::leaf(LeafKind::Stage, b.stage(read, digits, 0)));
+    out.push_back(ScheduleBuilder::leaf(LeafKind::Stage, b.stage(read, digits, 0)));
   }
 
   /// Extents of that box, for a block of so many columns and steps; nullopt where they are not known.
@@ -325,7 +327,7 @@ private:
   RegisterTile tile;
   Roles roles;
   std::vector<ReadInfo> reads;
-  Builder b;
+  ScheduleBuilder b;
   std::vector<AxisId> blockAxes, reduced;
   AxisId m = -1, n = -1;
   int64_t rowsPerBlock = 1, columnsPerBlock = 1, lastBlockStep = 1, stagedBytes = 0;

@@ -13,7 +13,7 @@ public:
   NestMaker(const std::vector<const Equation *> &equations, const std::vector<int> &rowPositions)
       : equations(equations), rowPositions(rowPositions) {}
 
-  std::vector<Nest> run() {
+  std::vector<FusedNest> run() {
     for (size_t e = 0; e < equations.size(); ++e)
       add(static_cast<int>(e));
     return std::move(nests);
@@ -22,7 +22,7 @@ public:
 private:
   void add(int e) {
     const Equation &equation = *equations[e];
-    Nest own;
+    FusedNest own;
     own.equations = {e};
     own.dims = {innerDims(equation)};
     bool reduces = false, spatial = false;
@@ -64,7 +64,7 @@ private:
     return first;
   }
 
-  bool joins(const Nest &nest, int e, const std::vector<int> &dims) const {
+  bool joins(const FusedNest &nest, int e, const std::vector<int> &dims) const {
     const Equation &equation = *equations[e];
     const Equation &head = *equations[nest.equations[0]];
     if (nest.columns || nest.dims[0].size() != dims.size())
@@ -101,14 +101,14 @@ private:
   };
   const std::vector<const Equation *> &equations;
   const std::vector<int> &rowPositions;
-  std::vector<Nest> nests;
+  std::vector<FusedNest> nests;
   std::map<TensorId, Producer> producers;
 };
 
 } // namespace
 
-std::vector<Nest> makeNests(const std::vector<const Equation *> &equations,
-                            const std::vector<int> &rowPositions) {
+std::vector<FusedNest> makeNests(const std::vector<const Equation *> &equations,
+                                 const std::vector<int> &rowPositions) {
   return NestMaker(equations, rowPositions).run();
 }
 

@@ -5,7 +5,7 @@
 namespace fusec::tiling {
 
 /// Equations that run in one loop nest, element by element, in this order.
-struct Nest {
+struct FusedNest {
   std::vector<int> equations;
   /// Their axis positions beside the rows and those of extent 1, outermost first: all of a map's, all of a sum's. Equal
   /// extents, position for position.
@@ -17,7 +17,7 @@ struct Nest {
 /// Nests in the order in which they run. An equation joins the first nest of its extents in which everything that it
 /// reads of the pattern is there: made by an earlier nest, or by a map of the same nest at the same point. So the sum
 /// over e^x runs in the loop that makes e^x, and a row's mean stands between two nests.
-std::vector<Nest> makeNests(const std::vector<const Equation *> &equations,
-                            const std::vector<int> &rowPositions);
+std::vector<FusedNest> makeNests(const std::vector<const Equation *> &equations,
+                                 const std::vector<int> &rowPositions);
 
 } // namespace fusec::tiling

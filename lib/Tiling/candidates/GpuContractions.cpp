@@ -61,22 +61,23 @@ public:
       if (staging == Staging::Boxes)
         alignRows();
       rowTile = tile.rowsPerUnit * units;
-      around.push_back(Builder::loop(LoopKind::Block, m, rowTile));
+      around.push_back(ScheduleBuilder::loop(LoopKind::Block, m, rowTile));
     }
-    around.push_back(Builder::loop(LoopKind::Block, n, columnTile));
+    around.push_back(ScheduleBuilder::loop(LoopKind::Block, n, columnTile));
     std::optional<std::vector<TreeNode>> step = stages(steps[0]);
     if (!step)
       return std::nullopt;
     std::vector<TreeNode> walk;
     for (size_t i = 1; i < steps.size(); ++i)
-      walk.push_back(Builder::loop(LoopKind::Seq, k, steps[i]));
-    step->push_back(inUnit(
-        Builder::nest(walk, {b.overTile(m, n, Builder::leaf(LeafKind::Compute, view.first))})));
+      walk.push_back(ScheduleBuilder::loop(LoopKind::Seq, k, steps[i]));
+    step->push_back(inUnit(ScheduleBuilder::nest(
+        walk, {b.overTile(m, n, ScheduleBuilder::leaf(LeafKind::Compute, view.first))})));
     std::vector<TreeNode> body = {
-        inUnit(b.overTile(m, n, Builder::leaf(LeafKind::Init, view.first))),
-        Builder::nest({Builder::loop(LoopKind::Seq, k, steps[0])}, std::move(*step)),
+        inUnit(b.overTile(m, n, ScheduleBuilder::leaf(LeafKind::Init, view.first))),
+        ScheduleBuilder::nest({ScheduleBuilder::loop(LoopKind::Seq, k, steps[0])},
+                              std::move(*step)),
         inUnit(b.overTile(m, n, b.finishLeaf()))};
-    b.schedule.tree = {Builder::nest(around, body)};
+    b.schedule.tree = {ScheduleBuilder::nest(around, body)};
     return b.schedule;
   }
 
@@ -97,7 +98,7 @@ private:
       else if (broadcast && !vector)
         rows.push_back(group);
       else
-        around.push_back(Builder::loop(
+        around.push_back(ScheduleBuilder::loop(
             LoopKind::Block, b.addSpatial("i" + std::to_string(around.size()), {group}), 1));
     }
   }
@@ -177,7 +178,7 @@ private:
         continue;
       }
       sharedLeft -= bytes;
-      out.push_back(Builder::leaf(LeafKind::Stage, operand));
+      out.push_back(ScheduleBuilder::leaf(LeafKind::Stage, operand));
     }
     return out;
   }
@@ -197,15 +198,18 @@ private:
   }
 
   TreeNode inUnit(TreeNode child) const {
-    return m >= 0 ? Builder::nest({Builder::loop(LoopKind::Unit, m, tile.rowsPerUnit)}, {child})
-                  : Builder::nest({Builder::loop(LoopKind::Unit, n, b.schedule.lanes)}, {child});
+    return m >= 0
+               ? ScheduleBuilder::nest({ScheduleBuilder::loop(LoopKind::Unit, m, tile.rowsPerUnit)},
+                                       {child})
+               : ScheduleBuilder::nest({ScheduleBuilder::loop(LoopKind::Unit, n, b.schedule.lanes)},
+                                       {child});
   }
 
   const View &view;
   BlockTile tile;
   Staging staging;
   std::vector<ReadInfo> reads;
-  Builder b;
+  ScheduleBuilder b;
   int64_t sharedLeft;
   std::vector<std::vector<int>> rows, columns;
   std::vector<TreeNode> around;

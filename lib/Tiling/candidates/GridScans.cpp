@@ -37,10 +37,10 @@ namespace fusec::tiling {
 
 namespace {
 
-class RoundsBuilder {
+class GridScanBuilder {
 public:
   /// `each`: outputs that a unit of a GPU makes of a sum at once, vectors of them that a block does on a CPU.
-  RoundsBuilder(const ExprProgram &pattern, const Target &target, int64_t each)
+  GridScanBuilder(const ExprProgram &pattern, const Target &target, int64_t each)
       : pattern(pattern), target(target), each(each), cpu(target.kind == TargetKind::Cpu),
         equations(scheduledEquations(pattern)) {
     schedule.name = "rounds";
@@ -51,10 +51,10 @@ public:
   /// Nothing where an equation cannot be spread over blocks.
   std::optional<Schedule> run(const StepParts &step) {
     const int last = *std::max_element(step.phases.begin(), step.phases.end());
-    TreeNode loop = Builder::loop(LoopKind::Seq, kStepAxis, 1);
+    TreeNode loop = ScheduleBuilder::loop(LoopKind::Seq, kStepAxis, 1);
     for (int phase = 0; phase <= last; ++phase) {
       if (phase > 0)
-        loop.children.push_back(Builder::leaf(LeafKind::Barrier, -1));
+        loop.children.push_back(ScheduleBuilder::leaf(LeafKind::Barrier, -1));
       for (int first = 0; first < static_cast<int>(equations.size()); ++first) {
         if (step.phases[first] != phase || step.parts[first] != first)
           continue;
@@ -68,13 +68,13 @@ public:
         loop.children.push_back(std::move(nodes[0]));
       }
     }
-    schedule.tree = {Builder::leaf(LeafKind::Carry, 0), Builder::leaf(LeafKind::Barrier, -1),
-                     std::move(loop)};
+    schedule.tree = {ScheduleBuilder::leaf(LeafKind::Carry, 0),
+                     ScheduleBuilder::leaf(LeafKind::Barrier, -1), std::move(loop)};
     const std::vector<ScanCarry> &carries = scanOf(pattern)->carries;
     if (std::any_of(carries.begin(), carries.end(),
                     [](const ScanCarry &carry) { return carry.final >= 0; })) {
-      schedule.tree.push_back(Builder::leaf(LeafKind::Barrier, -1));
-      schedule.tree.push_back(Builder::leaf(LeafKind::Carry, 2));
+      schedule.tree.push_back(ScheduleBuilder::leaf(LeafKind::Barrier, -1));
+      schedule.tree.push_back(ScheduleBuilder::leaf(LeafKind::Carry, 2));
     }
     for (TensorId t : readInRegisters(schedule, pattern))
       setLevel(schedule, t, MemLevel::Register);
@@ -139,37 +139,39 @@ private:
     }
     std::vector<TreeNode> computes;
     for (int e : maps)
-      computes.push_back(Builder::leaf(LeafKind::Compute, e));
+      computes.push_back(ScheduleBuilder::leaf(LeafKind::Compute, e));
     const AxisId x = axes.back();
     std::vector<TreeNode> blocks, walk;
     for (size_t a = 0; a + 1 < axes.size(); ++a)
-      blocks.push_back(Builder::loop(LoopKind::Block, axes[a], 1));
+      blocks.push_back(ScheduleBuilder::loop(LoopKind::Block, axes[a], 1));
     if (cpu) {
-      blocks.push_back(Builder::loop(LoopKind::Block, x, vectors * schedule.lanes));
+      blocks.push_back(ScheduleBuilder::loop(LoopKind::Block, x, vectors * schedule.lanes));
       // Beside sums whose vectors are registers, in the same ones.
-      walk.push_back(
-          Builder::loop(sums.empty() ? LoopKind::Seq : LoopKind::Unroll, x, schedule.lanes));
-      walk.push_back(Builder::loop(LoopKind::Lane, x, 1));
+      walk.push_back(ScheduleBuilder::loop(sums.empty() ? LoopKind::Seq : LoopKind::Unroll, x,
+                                           schedule.lanes));
+      walk.push_back(ScheduleBuilder::loop(LoopKind::Lane, x, 1));
     } else if (sums.empty()) {
-      blocks.push_back(Builder::loop(LoopKind::Block, x, int64_t{schedule.units} * schedule.lanes));
-      blocks.push_back(Builder::loop(LoopKind::Unit, x, schedule.lanes));
-      walk.push_back(Builder::loop(LoopKind::Lane, x, 1));
+      blocks.push_back(
+          ScheduleBuilder::loop(LoopKind::Block, x, int64_t{schedule.units} * schedule.lanes));
+      blocks.push_back(ScheduleBuilder::loop(LoopKind::Unit, x, schedule.lanes));
+      walk.push_back(ScheduleBuilder::loop(LoopKind::Lane, x, 1));
     } else {
-      walk.push_back(Builder::loop(LoopKind::Unroll, x, 1));
-      inside.push_back(Builder::nest(std::move(walk), std::move(computes)));
+      walk.push_back(ScheduleBuilder::loop(LoopKind::Unroll, x, 1));
+      inside.push_back(ScheduleBuilder::nest(std::move(walk), std::move(computes)));
       return {inBlock(x, std::move(stages), std::move(inside))};
     }
-    inside.push_back(Builder::nest(std::move(walk), std::move(computes)));
-    return {Builder::nest(std::move(blocks), std::move(inside))};
+    inside.push_back(ScheduleBuilder::nest(std::move(walk), std::move(computes)));
+    return {ScheduleBuilder::nest(std::move(blocks), std::move(inside))};
   }
 
   static bool isStage(const TreeNode &node) { return !node.isLoop && node.leaf == LeafKind::Stage; }
 
   /// Units make `each` points of `x` apiece, behind what the block stages for all of them.
   TreeNode inBlock(AxisId x, std::vector<TreeNode> stages, std::vector<TreeNode> inside) const {
-    stages.push_back(Builder::nest({Builder::loop(LoopKind::Unit, x, each)}, std::move(inside)));
-    return Builder::nest({Builder::loop(LoopKind::Block, x, each * schedule.units)},
-                         std::move(stages));
+    stages.push_back(
+        ScheduleBuilder::nest({ScheduleBuilder::loop(LoopKind::Unit, x, each)}, std::move(inside)));
+    return ScheduleBuilder::nest({ScheduleBuilder::loop(LoopKind::Block, x, each * schedule.units)},
+                                 std::move(stages));
   }
 
   /// A sum that no map of its phase reads.
@@ -220,7 +222,7 @@ private:
     const bool atOnce = !points.empty() && ofPoint(e, points) * vectors <= each;
     for (int p : points)
       view.spatial.push_back({p});
-    Schedule piece = columnsPiece(view, vectors);
+    Schedule piece = columnLoops(view, vectors);
     std::vector<TreeNode> around, inside = std::move(piece.tree);
     std::map<AxisId, AxisId> same;
     for (size_t g = 0; g < view.spatial.size(); ++g) {
@@ -246,9 +248,9 @@ private:
             });
       unroll(inside, around);
     } else if (!around.empty())
-      inside = {Builder::nest(std::move(around), std::move(inside))};
+      inside = {ScheduleBuilder::nest(std::move(around), std::move(inside))};
     piece.tree = std::move(inside);
-    return appendPiece(schedule, std::move(piece), std::to_string(e), same);
+    return spliceLoops(schedule, std::move(piece), std::to_string(e), same);
   }
 
   /// Puts the loops around each loop over a tile's vectors.
@@ -257,7 +259,7 @@ private:
       if (node.isLoop && node.loop != LoopKind::Unroll)
         unroll(node.children, loops);
       else if (!loops.empty())
-        node = Builder::nest(loops, {std::move(node)});
+        node = ScheduleBuilder::nest(loops, {std::move(node)});
     }
   }
 
@@ -268,41 +270,44 @@ private:
     const View view = makeView(pattern, target, e, -1, points);
     if (view.reduction.empty() || (view.spatial.empty() && points.empty()))
       return {};
-    Builder b(view, "rows", schedule.units, schedule.lanes);
+    ScheduleBuilder b(view, "rows", schedule.units, schedule.lanes);
     const AxisId m =
         b.addSpatial("m", points.empty() ? view.spatial : std::vector<std::vector<int>>{points});
     if (!points.empty() && ofPoint(e, points) * each > kMostSums)
       return {};
     std::vector<TreeNode> all;
     for (size_t g = 0; !points.empty() && g < view.spatial.size(); ++g)
-      all.push_back(Builder::loop(LoopKind::Unroll,
-                                  b.addSpatial("g" + std::to_string(g), {view.spatial[g]}), 1));
-    all.push_back(Builder::loop(LoopKind::Unroll, m, 1));
+      all.push_back(ScheduleBuilder::loop(
+          LoopKind::Unroll, b.addSpatial("g" + std::to_string(g), {view.spatial[g]}), 1));
+    all.push_back(ScheduleBuilder::loop(LoopKind::Unroll, m, 1));
     std::vector<TreeNode> reduce;
     for (size_t g = 0; g < view.reduction.size(); ++g) {
       const bool last = g + 1 == view.reduction.size();
       const AxisId k = b.addReduction("k" + std::to_string(g), {view.reduction[g]});
-      reduce.push_back(Builder::loop(LoopKind::Seq, k, last ? schedule.lanes : 1));
+      reduce.push_back(ScheduleBuilder::loop(LoopKind::Seq, k, last ? schedule.lanes : 1));
       if (last) {
         reduce.insert(reduce.end(), all.begin(), all.end());
-        reduce.push_back(Builder::loop(LoopKind::Lane, k, 1));
+        reduce.push_back(ScheduleBuilder::loop(LoopKind::Lane, k, 1));
       }
     }
-    auto ofAll = [&](LeafKind kind) { return Builder::nest(all, {Builder::leaf(kind, e)}); };
+    auto ofAll = [&](LeafKind kind) {
+      return ScheduleBuilder::nest(all, {ScheduleBuilder::leaf(kind, e)});
+    };
     b.schedule.tree = stages(b, m);
     for (TreeNode node :
-         {ofAll(LeafKind::Init), Builder::nest(reduce, {Builder::leaf(LeafKind::Compute, e)}),
+         {ofAll(LeafKind::Init),
+          ScheduleBuilder::nest(reduce, {ScheduleBuilder::leaf(LeafKind::Compute, e)}),
           ofAll(LeafKind::Combine), ofAll(LeafKind::Store)})
       b.schedule.tree.push_back(std::move(node));
     std::map<AxisId, AxisId> same;
     if (x >= 0)
       same[m] = x;
-    return appendPiece(schedule, std::move(b.schedule), std::to_string(e), same);
+    return spliceLoops(schedule, std::move(b.schedule), std::to_string(e), same);
   }
 
   /// Of what all points of the axis `m` read, such as states: the block's units and an LSTM's gates would each read
   /// it again.
-  std::vector<TreeNode> stages(Builder &b, AxisId m) {
+  std::vector<TreeNode> stages(ScheduleBuilder &b, AxisId m) {
     std::vector<TreeNode> out;
     for (const ReadInfo &read : readInfos(b.view)) {
       if (read.constant || read.guarded || read.dependsOn(b.positionsOf(m)))
@@ -321,7 +326,7 @@ private:
       if (bytes > stageable)
         continue;
       stageable -= bytes;
-      out.push_back(Builder::leaf(LeafKind::Stage, b.stage(read, std::move(digits), 0)));
+      out.push_back(ScheduleBuilder::leaf(LeafKind::Stage, b.stage(read, std::move(digits), 0)));
     }
     return out;
   }
@@ -339,7 +344,7 @@ private:
 
 } // namespace
 
-Candidates roundsCandidates(const ExprProgram &pattern, const Target &target) {
+Candidates gridScanCandidates(const ExprProgram &pattern, const Target &target) {
   constexpr size_t kMostEquations =
       80; // a block finds its part among those of a phase by tests in each other
   const size_t count = scheduledEquations(pattern).size();
@@ -358,7 +363,7 @@ Candidates roundsCandidates(const ExprProgram &pattern, const Target &target) {
       // On a CPU sums by themselves are spread over no more blocks.
       if ((step == &apart && found && cpu) || (step == &together && together.parts == apart.parts))
         continue;
-      if (std::optional<Schedule> s = RoundsBuilder(pattern, target, each).run(*step)) {
+      if (std::optional<Schedule> s = GridScanBuilder(pattern, target, each).run(*step)) {
         out.push_back(std::move(*s));
         found = true;
       }

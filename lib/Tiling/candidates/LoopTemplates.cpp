@@ -4,7 +4,7 @@
 
 namespace fusec::tiling {
 
-std::vector<TreeNode> appendPiece(Schedule &into, Schedule piece, const std::string &suffix,
+std::vector<TreeNode> spliceLoops(Schedule &into, Schedule piece, const std::string &suffix,
                                   const std::map<AxisId, AxisId> &same) {
   std::vector<AxisId> numbers;
   int operandBase = static_cast<int>(into.operands.size());
@@ -40,10 +40,10 @@ std::vector<TreeNode> appendPiece(Schedule &into, Schedule piece, const std::str
   return std::move(piece.tree);
 }
 
-Schedule mapPiece(const View &view, int units, int unroll) {
+Schedule mapLoops(const View &view, int units, int unroll) {
   int lanes = view.target->lanes;
-  Builder b(view, "map", units, lanes);
-  TreeNode compute = Builder::leaf(LeafKind::Compute, view.first);
+  ScheduleBuilder b(view, "map", units, lanes);
+  TreeNode compute = ScheduleBuilder::leaf(LeafKind::Compute, view.first);
   if (view.spatial.empty()) {
     b.schedule.tree = {compute};
     return b.schedule;
@@ -54,7 +54,7 @@ Schedule mapPiece(const View &view, int units, int unroll) {
   const bool wideEnough = view.opt(fused.back()) * 2 > lanes;
   for (size_t g = 0; units == 1 && wideEnough && g + 1 < view.spatial.size(); ++g) {
     AxisId axis = b.addSpatial("i" + std::to_string(g), {view.spatial[g]});
-    loops.push_back(Builder::loop(LoopKind::Seq, axis, 1));
+    loops.push_back(ScheduleBuilder::loop(LoopKind::Seq, axis, 1));
     fused = {view.spatial.back()};
   }
   int64_t extent = 1;
@@ -62,46 +62,47 @@ Schedule mapPiece(const View &view, int units, int unroll) {
     extent *= view.opt(group);
   AxisId x = b.addSpatial("x", fused);
   int64_t vector = std::min(int64_t{lanes} * unroll, roundUp(extent, lanes));
-  loops.push_back(Builder::loop(LoopKind::Seq, x, units * vector));
+  loops.push_back(ScheduleBuilder::loop(LoopKind::Seq, x, units * vector));
   if (units > 1)
-    loops.push_back(Builder::loop(LoopKind::Unit, x, vector));
+    loops.push_back(ScheduleBuilder::loop(LoopKind::Unit, x, vector));
   if (unroll > 1)
-    loops.push_back(Builder::loop(LoopKind::Unroll, x, lanes));
-  loops.push_back(Builder::loop(LoopKind::Lane, x, 1));
-  b.schedule.tree = {Builder::nest(loops, {compute})};
+    loops.push_back(ScheduleBuilder::loop(LoopKind::Unroll, x, lanes));
+  loops.push_back(ScheduleBuilder::loop(LoopKind::Lane, x, 1));
+  b.schedule.tree = {ScheduleBuilder::nest(loops, {compute})};
   return b.schedule;
 }
 
-Schedule columnsPiece(const View &view, int64_t maxVectors) {
+Schedule columnLoops(const View &view, int64_t maxVectors) {
   constexpr int64_t kPanel = 16;
   int lanes = view.target->lanes;
-  Builder b(view, "piece", 1, lanes);
+  ScheduleBuilder b(view, "piece", 1, lanes);
   std::vector<TreeNode> around, reduce;
   std::vector<std::pair<AxisId, const std::vector<int> *>> outer;
   for (size_t g = 0; g + 1 < view.spatial.size(); ++g) {
     AxisId axis = b.addSpatial("i" + std::to_string(g), {view.spatial[g]});
     outer.push_back({axis, &view.spatial[g]});
-    around.push_back(Builder::loop(LoopKind::Seq, axis, 1));
+    around.push_back(ScheduleBuilder::loop(LoopKind::Seq, axis, 1));
   }
   std::vector<AxisId> reduced;
   for (const auto &group : view.reduction) {
     reduced.push_back(b.addReduction("k" + std::to_string(reduced.size()), {group}));
-    reduce.push_back(Builder::loop(LoopKind::Seq, reduced.back(), 1));
+    reduce.push_back(ScheduleBuilder::loop(LoopKind::Seq, reduced.back(), 1));
   }
   auto nestAll = [](std::vector<TreeNode> loops, std::vector<TreeNode> children) {
-    return loops.empty() ? children : std::vector<TreeNode>{Builder::nest(loops, children)};
+    return loops.empty() ? children : std::vector<TreeNode>{ScheduleBuilder::nest(loops, children)};
   };
-  std::vector<TreeNode> init = {Builder::leaf(LeafKind::Init, view.first)};
-  std::vector<TreeNode> compute = {Builder::leaf(LeafKind::Compute, view.first)};
-  std::vector<TreeNode> store = {Builder::leaf(LeafKind::Store, view.first)};
+  std::vector<TreeNode> init = {ScheduleBuilder::leaf(LeafKind::Init, view.first)};
+  std::vector<TreeNode> compute = {ScheduleBuilder::leaf(LeafKind::Compute, view.first)};
+  std::vector<TreeNode> store = {ScheduleBuilder::leaf(LeafKind::Store, view.first)};
   if (!view.spatial.empty()) {
     const std::vector<int> &last = view.spatial.back();
     AxisId n = b.addSpatial("n", {last});
     int64_t vectors = std::clamp<int64_t>(roundUp(view.opt(last), lanes) / lanes, 1, maxVectors);
-    around.push_back(Builder::loop(LoopKind::Seq, n, vectors * lanes));
+    around.push_back(ScheduleBuilder::loop(LoopKind::Seq, n, vectors * lanes));
     for (auto *leaf : {&init, &compute, &store})
-      *leaf = {Builder::nest(
-          {Builder::loop(LoopKind::Unroll, n, lanes), Builder::loop(LoopKind::Lane, n, 1)}, *leaf)};
+      *leaf = {ScheduleBuilder::nest({ScheduleBuilder::loop(LoopKind::Unroll, n, lanes),
+                                      ScheduleBuilder::loop(LoopKind::Lane, n, 1)},
+                                     *leaf)};
     // Repacking happens at build time: every digit has a length and a stride then. A constant that changes with the
     // caller's loops is not packed, since its digits are this piece's axes.
     uint64_t own = 0;
@@ -146,53 +147,56 @@ Schedule columnsPiece(const View &view, int64_t maxVectors) {
   return b.schedule;
 }
 
-Schedule rowsPiece(const View &view, int units) {
+Schedule rowLoops(const View &view, int units) {
   if (view.reduction.empty())
-    return view.spatial.empty() ? columnsPiece(view, 1) : lanesPiece(view, units);
+    return view.spatial.empty() ? columnLoops(view, 1) : laneLoops(view, units);
   int lanes = view.target->lanes;
-  Builder b(view, "piece", units, lanes);
+  ScheduleBuilder b(view, "piece", units, lanes);
   std::vector<TreeNode> reduce;
   for (size_t g = 0; g < view.reduction.size(); ++g) {
     AxisId k = b.addReduction("k" + std::to_string(g), {view.reduction[g]});
     bool last = g + 1 == view.reduction.size();
-    reduce.push_back(Builder::loop(LoopKind::Seq, k, last ? lanes : 1));
+    reduce.push_back(ScheduleBuilder::loop(LoopKind::Seq, k, last ? lanes : 1));
     if (last)
-      reduce.push_back(Builder::loop(LoopKind::Lane, k, 1));
+      reduce.push_back(ScheduleBuilder::loop(LoopKind::Lane, k, 1));
   }
   std::vector<TreeNode> row = {
-      Builder::leaf(LeafKind::Init, view.first),
-      Builder::nest(reduce, {Builder::leaf(LeafKind::Compute, view.first)}),
-      Builder::leaf(LeafKind::Combine, view.first), Builder::leaf(LeafKind::Store, view.first)};
+      ScheduleBuilder::leaf(LeafKind::Init, view.first),
+      ScheduleBuilder::nest(reduce, {ScheduleBuilder::leaf(LeafKind::Compute, view.first)}),
+      ScheduleBuilder::leaf(LeafKind::Combine, view.first),
+      ScheduleBuilder::leaf(LeafKind::Store, view.first)};
   if (view.spatial.empty()) {
     b.schedule.tree = row;
     return b.schedule;
   }
   AxisId m = b.addSpatial("m", view.spatial);
-  std::vector<TreeNode> around = {Builder::loop(LoopKind::Seq, m, units)};
+  std::vector<TreeNode> around = {ScheduleBuilder::loop(LoopKind::Seq, m, units)};
   if (units > 1)
-    around.push_back(Builder::loop(LoopKind::Unit, m, 1));
-  b.schedule.tree = {Builder::nest(around, row)};
+    around.push_back(ScheduleBuilder::loop(LoopKind::Unit, m, 1));
+  b.schedule.tree = {ScheduleBuilder::nest(around, row)};
   return b.schedule;
 }
 
-Schedule lanesPiece(const View &view, int units) {
+Schedule laneLoops(const View &view, int units) {
   int lanes = view.target->lanes;
-  Builder b(view, "lanes", units, lanes);
+  ScheduleBuilder b(view, "lanes", units, lanes);
   std::vector<TreeNode> walk;
   for (size_t g = 0; g < view.reduction.size(); ++g)
-    walk.push_back(Builder::loop(LoopKind::Seq,
-                                 b.addReduction("k" + std::to_string(g), {view.reduction[g]}), 1));
+    walk.push_back(ScheduleBuilder::loop(
+        LoopKind::Seq, b.addReduction("k" + std::to_string(g), {view.reduction[g]}), 1));
   AxisId x = b.addSpatial("x", view.spatial);
   auto overLanes = [&](LeafKind kind) {
-    return Builder::nest({Builder::loop(LoopKind::Lane, x, 1)}, {Builder::leaf(kind, view.first)});
+    return ScheduleBuilder::nest({ScheduleBuilder::loop(LoopKind::Lane, x, 1)},
+                                 {ScheduleBuilder::leaf(kind, view.first)});
   };
   TreeNode compute = overLanes(LeafKind::Compute);
-  std::vector<TreeNode> around = {Builder::loop(LoopKind::Seq, x, int64_t{units} * lanes)};
+  std::vector<TreeNode> around = {ScheduleBuilder::loop(LoopKind::Seq, x, int64_t{units} * lanes)};
   if (units > 1)
-    around.push_back(Builder::loop(LoopKind::Unit, x, lanes));
-  b.schedule.tree = {Builder::nest(around, {overLanes(LeafKind::Init),
-                                            walk.empty() ? compute : Builder::nest(walk, {compute}),
-                                            overLanes(LeafKind::Store)})};
+    around.push_back(ScheduleBuilder::loop(LoopKind::Unit, x, lanes));
+  b.schedule.tree = {ScheduleBuilder::nest(
+      around,
+      {overLanes(LeafKind::Init), walk.empty() ? compute : ScheduleBuilder::nest(walk, {compute}),
+       overLanes(LeafKind::Store)})};
   return b.schedule;
 }
 
@@ -200,79 +204,80 @@ std::vector<TreeNode> sharedByUnits(const View &view, AxisId k, int units, int u
   // No more for a unit than its share.
   const int64_t share = (view.opt(view.reduction.back()) + units - 1) / units;
   const int64_t step = std::min<int64_t>(unroll, share);
-  std::vector<TreeNode> loops = {Builder::loop(LoopKind::Seq, k, units * step)};
+  std::vector<TreeNode> loops = {ScheduleBuilder::loop(LoopKind::Seq, k, units * step)};
   if (units > 1)
-    loops.push_back(Builder::loop(LoopKind::Unit, k, step));
+    loops.push_back(ScheduleBuilder::loop(LoopKind::Unit, k, step));
   if (step > 1)
-    loops.push_back(Builder::loop(LoopKind::Unroll, k, 1));
+    loops.push_back(ScheduleBuilder::loop(LoopKind::Unroll, k, 1));
   return loops;
 }
 
-Schedule tilePiece(const View &view, int units, int unroll) {
+Schedule tileLoops(const View &view, int units, int unroll) {
   const int lanes = view.target->lanes;
-  Builder b(view, "tile", units, lanes);
+  ScheduleBuilder b(view, "tile", units, lanes);
   std::vector<TreeNode> walk;
   for (size_t g = 0; g + 1 < view.reduction.size(); ++g)
-    walk.push_back(Builder::loop(LoopKind::Seq,
-                                 b.addReduction("k" + std::to_string(g), {view.reduction[g]}), 1));
+    walk.push_back(ScheduleBuilder::loop(
+        LoopKind::Seq, b.addReduction("k" + std::to_string(g), {view.reduction[g]}), 1));
   for (const TreeNode &loop :
        sharedByUnits(view, b.addReduction("k", {view.reduction.back()}), units, unroll))
     walk.push_back(loop);
   const AxisId x = b.addSpatial("x", view.spatial);
   auto overLanes = [&](LeafKind kind) {
-    return Builder::nest({Builder::loop(LoopKind::Lane, x, 1)}, {Builder::leaf(kind, view.first)});
+    return ScheduleBuilder::nest({ScheduleBuilder::loop(LoopKind::Lane, x, 1)},
+                                 {ScheduleBuilder::leaf(kind, view.first)});
   };
-  b.schedule.tree = {
-      Builder::nest({Builder::loop(LoopKind::Seq, x, lanes)},
-                    {overLanes(LeafKind::Init), Builder::nest(walk, {overLanes(LeafKind::Compute)}),
-                     Builder::leaf(LeafKind::Combine, view.first), overLanes(LeafKind::Store)})};
+  b.schedule.tree = {ScheduleBuilder::nest(
+      {ScheduleBuilder::loop(LoopKind::Seq, x, lanes)},
+      {overLanes(LeafKind::Init), ScheduleBuilder::nest(walk, {overLanes(LeafKind::Compute)}),
+       ScheduleBuilder::leaf(LeafKind::Combine, view.first), overLanes(LeafKind::Store)})};
   return b.schedule;
 }
 
-Schedule rowLanesPiece(const View &view, int units, int unroll) {
-  Builder b(view, "row-lanes", units, view.target->lanes);
+Schedule rowLaneLoops(const View &view, int units, int unroll) {
+  ScheduleBuilder b(view, "row-lanes", units, view.target->lanes);
   const AxisId rows = 0;
   b.schedule.axes.push_back({"rows", {}, DimExpr(1)});
   std::vector<TreeNode> walk, around;
   for (size_t g = 0; g < view.reduction.size(); ++g)
-    walk.push_back(Builder::loop(LoopKind::Seq,
-                                 b.addReduction("k" + std::to_string(g), {view.reduction[g]}), 1));
-  std::vector<TreeNode> vectors = {Builder::loop(LoopKind::Lane, rows, 1)};
+    walk.push_back(ScheduleBuilder::loop(
+        LoopKind::Seq, b.addReduction("k" + std::to_string(g), {view.reduction[g]}), 1));
+  std::vector<TreeNode> vectors = {ScheduleBuilder::loop(LoopKind::Lane, rows, 1)};
   if (!view.spatial.empty()) {
     const AxisId x = b.addSpatial("x", view.spatial);
     int64_t outputs = 1;
     for (const std::vector<int> &group : view.spatial)
       outputs = std::min(outputs * view.opt(group), int64_t{1} << 24);
     const int64_t step = std::min<int64_t>(unroll, (outputs + units - 1) / units);
-    around.push_back(Builder::loop(LoopKind::Seq, x, units * step));
+    around.push_back(ScheduleBuilder::loop(LoopKind::Seq, x, units * step));
     if (units > 1)
-      around.push_back(Builder::loop(LoopKind::Unit, x, step));
+      around.push_back(ScheduleBuilder::loop(LoopKind::Unit, x, step));
     if (step > 1)
-      vectors.insert(vectors.begin(), Builder::loop(LoopKind::Unroll, x, 1));
+      vectors.insert(vectors.begin(), ScheduleBuilder::loop(LoopKind::Unroll, x, 1));
   }
   auto overLanes = [&](LeafKind kind) {
-    return Builder::nest(vectors, {Builder::leaf(kind, view.first)});
+    return ScheduleBuilder::nest(vectors, {ScheduleBuilder::leaf(kind, view.first)});
   };
   TreeNode compute = overLanes(LeafKind::Compute);
   std::vector<TreeNode> sum = {overLanes(LeafKind::Init),
-                               walk.empty() ? compute : Builder::nest(walk, {compute})};
+                               walk.empty() ? compute : ScheduleBuilder::nest(walk, {compute})};
   if (!around.empty()) {
     sum.push_back(overLanes(LeafKind::Store));
-    sum = {Builder::nest(around, std::move(sum))};
+    sum = {ScheduleBuilder::nest(around, std::move(sum))};
   }
   b.schedule.tree = std::move(sum);
   return b.schedule;
 }
 
-Schedule valuePiece(const View &view, int units, int unroll) {
+Schedule valueLoops(const View &view, int units, int unroll) {
   int lanes = view.target->lanes;
-  Builder b(view, "value", units, lanes);
+  ScheduleBuilder b(view, "value", units, lanes);
   std::vector<TreeNode> loops;
   for (size_t g = 0; g + 1 < view.reduction.size(); ++g)
-    loops.push_back(Builder::loop(LoopKind::Seq,
-                                  b.addReduction("r" + std::to_string(g), {view.reduction[g]}), 1));
-  TreeNode compute = Builder::leaf(LeafKind::Compute, view.first);
-  b.schedule.tree = {Builder::leaf(LeafKind::Init, view.first)};
+    loops.push_back(ScheduleBuilder::loop(
+        LoopKind::Seq, b.addReduction("r" + std::to_string(g), {view.reduction[g]}), 1));
+  TreeNode compute = ScheduleBuilder::leaf(LeafKind::Compute, view.first);
+  b.schedule.tree = {ScheduleBuilder::leaf(LeafKind::Init, view.first)};
   if (view.reduction.empty()) {
     b.schedule.tree.push_back(compute);
     return b.schedule;
@@ -280,14 +285,14 @@ Schedule valuePiece(const View &view, int units, int unroll) {
   AxisId k = b.addReduction("k", {view.reduction.back()});
   int64_t vector =
       std::min(int64_t{lanes} * unroll, roundUp(view.opt(view.reduction.back()), lanes));
-  loops.push_back(Builder::loop(LoopKind::Seq, k, units * vector));
+  loops.push_back(ScheduleBuilder::loop(LoopKind::Seq, k, units * vector));
   if (units > 1)
-    loops.push_back(Builder::loop(LoopKind::Unit, k, vector));
+    loops.push_back(ScheduleBuilder::loop(LoopKind::Unit, k, vector));
   if (unroll > 1)
-    loops.push_back(Builder::loop(LoopKind::Unroll, k, lanes));
-  loops.push_back(Builder::loop(LoopKind::Lane, k, 1));
-  b.schedule.tree.push_back(Builder::nest(loops, {compute}));
-  b.schedule.tree.push_back(Builder::leaf(LeafKind::Combine, view.first));
+    loops.push_back(ScheduleBuilder::loop(LoopKind::Unroll, k, lanes));
+  loops.push_back(ScheduleBuilder::loop(LoopKind::Lane, k, 1));
+  b.schedule.tree.push_back(ScheduleBuilder::nest(loops, {compute}));
+  b.schedule.tree.push_back(ScheduleBuilder::leaf(LeafKind::Combine, view.first));
   return b.schedule;
 }
 
@@ -296,7 +301,7 @@ TreeNode rankByRank(std::vector<TreeNode> loops, std::vector<std::vector<TreeNod
   if (std::all_of(computes[0].begin(), computes[0].end(), [&](const TreeNode &compute) {
         return equations[compute.target]->states.empty();
       }))
-    return Builder::nest(std::move(loops), std::move(computes[0]));
+    return ScheduleBuilder::nest(std::move(loops), std::move(computes[0]));
   auto tile = std::find_if(loops.begin(), loops.end(), [](const TreeNode &loop) {
     return loop.loop == LoopKind::Unroll || loop.loop == LoopKind::Lane;
   });
@@ -308,11 +313,11 @@ TreeNode rankByRank(std::vector<TreeNode> loops, std::vector<std::vector<TreeNod
     for (const TreeNode &compute : computes[rank])
       if (!equations[compute.target]->states.empty())
         corrections.push_back(
-            Builder::leaf(LeafKind::Correct, compute.target, static_cast<int>(rank) + 1));
-    inside.push_back(Builder::nest(vectors, std::move(computes[rank])));
+            ScheduleBuilder::leaf(LeafKind::Correct, compute.target, static_cast<int>(rank) + 1));
+    inside.push_back(ScheduleBuilder::nest(vectors, std::move(computes[rank])));
     inside.insert(inside.end(), corrections.begin(), corrections.end());
   }
-  return Builder::nest(std::move(loops), std::move(inside));
+  return ScheduleBuilder::nest(std::move(loops), std::move(inside));
 }
 
 } // namespace fusec::tiling

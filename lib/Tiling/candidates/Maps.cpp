@@ -27,10 +27,10 @@ const ReadInfo *transposedRead(const View &view, const std::vector<ReadInfo> &re
 /// A vector of each of `rowsAtOnce` rows in turn (1: along one row).
 Schedule cpuMap(const View &view, int unroll, int64_t rowsAtOnce) {
   int lanes = view.target->lanes;
-  Builder b(view, "map", 1, lanes);
+  ScheduleBuilder b(view, "map", 1, lanes);
   std::vector<TreeNode> loops;
   if (view.spatial.empty()) {
-    b.schedule.tree = {Builder::leaf(LeafKind::Compute, view.first)};
+    b.schedule.tree = {ScheduleBuilder::leaf(LeafKind::Compute, view.first)};
     return b.schedule;
   }
   std::vector<std::vector<int>> groups = view.spatial;
@@ -40,9 +40,10 @@ Schedule cpuMap(const View &view, int unroll, int64_t rowsAtOnce) {
   if (groups.size() == 1 || fuse) {
     AxisId x = b.addSpatial("x", groups);
     int64_t vector = int64_t{lanes} * unroll;
-    loops = {Builder::loop(LoopKind::Block, x, roundUp(elementsPerBlock, vector)),
-             Builder::loop(LoopKind::Seq, x, vector), Builder::loop(LoopKind::Unroll, x, lanes),
-             Builder::loop(LoopKind::Lane, x, 1)};
+    loops = {ScheduleBuilder::loop(LoopKind::Block, x, roundUp(elementsPerBlock, vector)),
+             ScheduleBuilder::loop(LoopKind::Seq, x, vector),
+             ScheduleBuilder::loop(LoopKind::Unroll, x, lanes),
+             ScheduleBuilder::loop(LoopKind::Lane, x, 1)};
   } else {
     int64_t rowElements = view.opt(groups.back());
     std::vector<TreeNode> inner;
@@ -55,38 +56,40 @@ Schedule cpuMap(const View &view, int unroll, int64_t rowsAtOnce) {
         rows = std::clamp<int64_t>(elementsPerBlock / rowElements, rowsAtOnce, view.opt(groups[g]));
         rows -= rows % rowsAtOnce;
       }
-      loops.push_back(Builder::loop(LoopKind::Block, axis, rows));
+      loops.push_back(ScheduleBuilder::loop(LoopKind::Block, axis, rows));
       if (rows > rowsAtOnce)
-        inner.push_back(Builder::loop(LoopKind::Seq, axis, rowsAtOnce));
+        inner.push_back(ScheduleBuilder::loop(LoopKind::Seq, axis, rowsAtOnce));
       rowAxis = axis;
     }
     AxisId x = b.addSpatial("x", {groups.back()});
     int64_t vector = std::min<int64_t>(int64_t{lanes} * unroll, roundUp(rowElements, lanes));
     loops.insert(loops.end(), inner.begin(), inner.end());
-    loops.push_back(Builder::loop(LoopKind::Seq, x, vector));
+    loops.push_back(ScheduleBuilder::loop(LoopKind::Seq, x, vector));
     if (rowsAtOnce > 1)
-      loops.push_back(Builder::loop(LoopKind::Unroll, rowAxis, 1));
-    loops.push_back(Builder::loop(LoopKind::Unroll, x, lanes));
-    loops.push_back(Builder::loop(LoopKind::Lane, x, 1));
+      loops.push_back(ScheduleBuilder::loop(LoopKind::Unroll, rowAxis, 1));
+    loops.push_back(ScheduleBuilder::loop(LoopKind::Unroll, x, lanes));
+    loops.push_back(ScheduleBuilder::loop(LoopKind::Lane, x, 1));
   }
-  b.schedule.tree = {Builder::nest(loops, {Builder::leaf(LeafKind::Compute, view.first)})};
+  b.schedule.tree = {
+      ScheduleBuilder::nest(loops, {ScheduleBuilder::leaf(LeafKind::Compute, view.first)})};
   return b.schedule;
 }
 
 Schedule gpuMap(const View &view, int unroll) {
   int lanes = view.target->lanes, units = 256 / lanes;
-  Builder b(view, "map", units, lanes);
+  ScheduleBuilder b(view, "map", units, lanes);
   if (view.spatial.empty()) {
-    b.schedule.tree = {Builder::leaf(LeafKind::Compute, view.first)};
+    b.schedule.tree = {ScheduleBuilder::leaf(LeafKind::Compute, view.first)};
     return b.schedule;
   }
   AxisId x = b.addSpatial("x", view.spatial);
   int64_t perUnit = int64_t{lanes} * unroll;
-  b.schedule.tree = {Builder::nest({Builder::loop(LoopKind::Block, x, perUnit * units),
-                                    Builder::loop(LoopKind::Unit, x, perUnit),
-                                    Builder::loop(LoopKind::Unroll, x, lanes),
-                                    Builder::loop(LoopKind::Lane, x, 1)},
-                                   {Builder::leaf(LeafKind::Compute, view.first)})};
+  b.schedule.tree = {
+      ScheduleBuilder::nest({ScheduleBuilder::loop(LoopKind::Block, x, perUnit * units),
+                             ScheduleBuilder::loop(LoopKind::Unit, x, perUnit),
+                             ScheduleBuilder::loop(LoopKind::Unroll, x, lanes),
+                             ScheduleBuilder::loop(LoopKind::Lane, x, 1)},
+                            {ScheduleBuilder::leaf(LeafKind::Compute, view.first)})};
   return b.schedule;
 }
 
@@ -100,12 +103,12 @@ int64_t evenPart(int64_t extent, int64_t most, int64_t unit) {
 /// output's.
 Schedule cpuTranspose(const View &view, size_t contiguousGroup, int64_t turns) {
   const int lanes = view.target->lanes;
-  Builder b(view, "transpose", 1, lanes);
+  ScheduleBuilder b(view, "transpose", 1, lanes);
   std::vector<TreeNode> loops;
   for (size_t g = 0; g + 1 < view.spatial.size(); ++g)
     if (g != contiguousGroup)
-      loops.push_back(Builder::loop(LoopKind::Block,
-                                    b.addSpatial("i" + std::to_string(g), {view.spatial[g]}), 1));
+      loops.push_back(ScheduleBuilder::loop(
+          LoopKind::Block, b.addSpatial("i" + std::to_string(g), {view.spatial[g]}), 1));
   const AxisId p = b.addSpatial("p", {view.spatial[contiguousGroup]}),
                x = b.addSpatial("x", {view.spatial.back()});
   // What a block reads and writes stays in the first cache, whose lines several tiles share.
@@ -114,35 +117,37 @@ Schedule cpuTranspose(const View &view, size_t contiguousGroup, int64_t turns) {
                     evenPart(view.opt(view.spatial[contiguousGroup]), kTilesAcross * lanes, lanes),
                 along = evenPart(view.opt(view.spatial.back()),
                                  view.target->core.elementsPerBlock / across, turns);
-  loops.push_back(Builder::loop(LoopKind::Block, p, across));
-  loops.push_back(Builder::loop(LoopKind::Block, x, along));
-  loops.push_back(Builder::loop(LoopKind::Seq, x, turns));
-  loops.push_back(Builder::loop(LoopKind::Seq, p, lanes));
-  loops.push_back(Builder::loop(LoopKind::Unroll, x, 1));
-  loops.push_back(Builder::loop(LoopKind::Lane, p, 1));
-  b.schedule.tree = {Builder::nest(loops, {Builder::leaf(LeafKind::Compute, view.first)})};
+  loops.push_back(ScheduleBuilder::loop(LoopKind::Block, p, across));
+  loops.push_back(ScheduleBuilder::loop(LoopKind::Block, x, along));
+  loops.push_back(ScheduleBuilder::loop(LoopKind::Seq, x, turns));
+  loops.push_back(ScheduleBuilder::loop(LoopKind::Seq, p, lanes));
+  loops.push_back(ScheduleBuilder::loop(LoopKind::Unroll, x, 1));
+  loops.push_back(ScheduleBuilder::loop(LoopKind::Lane, p, 1));
+  b.schedule.tree = {
+      ScheduleBuilder::nest(loops, {ScheduleBuilder::leaf(LeafKind::Compute, view.first)})};
   return b.schedule;
 }
 
 /// Square tiles through shared memory: read along the source's contiguous axis, written along the output's.
 Schedule gpuTranspose(const View &view, const ReadInfo &read, size_t contiguousGroup) {
   int lanes = view.target->lanes, units = 256 / lanes;
-  Builder b(view, "transpose", units, lanes);
+  ScheduleBuilder b(view, "transpose", units, lanes);
   std::vector<TreeNode> loops;
   for (size_t g = 0; g + 1 < view.spatial.size(); ++g)
     if (g != contiguousGroup)
-      loops.push_back(Builder::loop(LoopKind::Block,
-                                    b.addSpatial("i" + std::to_string(g), {view.spatial[g]}), 1));
+      loops.push_back(ScheduleBuilder::loop(
+          LoopKind::Block, b.addSpatial("i" + std::to_string(g), {view.spatial[g]}), 1));
   AxisId p = b.addSpatial("p", {view.spatial[contiguousGroup]});
   AxisId x = b.addSpatial("x", {view.spatial.back()});
-  loops.push_back(Builder::loop(LoopKind::Block, p, lanes));
-  loops.push_back(Builder::loop(LoopKind::Block, x, lanes));
+  loops.push_back(ScheduleBuilder::loop(LoopKind::Block, p, lanes));
+  loops.push_back(ScheduleBuilder::loop(LoopKind::Block, x, lanes));
   int operand = b.stage(read, {{p}, {x}}, 1);
-  TreeNode compute =
-      Builder::nest({Builder::loop(LoopKind::Unit, p, lanes / units),
-                     Builder::loop(LoopKind::Unroll, p, 1), Builder::loop(LoopKind::Lane, x, 1)},
-                    {Builder::leaf(LeafKind::Compute, view.first)});
-  b.schedule.tree = {Builder::nest(loops, {Builder::leaf(LeafKind::Stage, operand), compute})};
+  TreeNode compute = ScheduleBuilder::nest({ScheduleBuilder::loop(LoopKind::Unit, p, lanes / units),
+                                            ScheduleBuilder::loop(LoopKind::Unroll, p, 1),
+                                            ScheduleBuilder::loop(LoopKind::Lane, x, 1)},
+                                           {ScheduleBuilder::leaf(LeafKind::Compute, view.first)});
+  b.schedule.tree = {
+      ScheduleBuilder::nest(loops, {ScheduleBuilder::leaf(LeafKind::Stage, operand), compute})};
   return b.schedule;
 }
 

@@ -15,7 +15,7 @@ Schedule rowReduction(const View &view, int unroll, bool wholeBlock) {
   const Target &target = *view.target;
   bool cpu = target.kind == TargetKind::Cpu;
   int lanes = target.lanes, units = cpu ? 1 : 256 / lanes;
-  Builder b(view, wholeBlock ? "block-row" : "row", units, lanes);
+  ScheduleBuilder b(view, wholeBlock ? "block-row" : "row", units, lanes);
   b.registerEdges();
   std::vector<AxisId> outer;
   for (size_t g = 0; g + 1 < view.reduction.size(); ++g)
@@ -26,18 +26,19 @@ Schedule rowReduction(const View &view, int unroll, bool wholeBlock) {
 
   std::vector<TreeNode> loops;
   for (AxisId r : outer)
-    loops.push_back(Builder::loop(LoopKind::Seq, r, 1));
+    loops.push_back(ScheduleBuilder::loop(LoopKind::Seq, r, 1));
   if (wholeBlock && units > 1) {
-    loops.push_back(Builder::loop(LoopKind::Seq, k, perUnit * units));
-    loops.push_back(Builder::loop(LoopKind::Unit, k, perUnit));
+    loops.push_back(ScheduleBuilder::loop(LoopKind::Seq, k, perUnit * units));
+    loops.push_back(ScheduleBuilder::loop(LoopKind::Unit, k, perUnit));
   } else {
-    loops.push_back(Builder::loop(LoopKind::Seq, k, perUnit));
+    loops.push_back(ScheduleBuilder::loop(LoopKind::Seq, k, perUnit));
   }
-  loops.push_back(Builder::loop(LoopKind::Unroll, k, lanes));
-  loops.push_back(Builder::loop(LoopKind::Lane, k, 1));
-  std::vector<TreeNode> row = {Builder::leaf(LeafKind::Init, view.first),
-                               Builder::nest(loops, {Builder::leaf(LeafKind::Compute, view.first)}),
-                               Builder::leaf(LeafKind::Combine, view.first), b.finishLeaf()};
+  loops.push_back(ScheduleBuilder::loop(LoopKind::Unroll, k, lanes));
+  loops.push_back(ScheduleBuilder::loop(LoopKind::Lane, k, 1));
+  std::vector<TreeNode> row = {
+      ScheduleBuilder::leaf(LeafKind::Init, view.first),
+      ScheduleBuilder::nest(loops, {ScheduleBuilder::leaf(LeafKind::Compute, view.first)}),
+      ScheduleBuilder::leaf(LeafKind::Combine, view.first), b.finishLeaf()};
   if (view.spatial.empty()) {
     b.schedule.tree = row;
     return b.schedule;
@@ -47,13 +48,15 @@ Schedule rowReduction(const View &view, int unroll, bool wholeBlock) {
   if (cpu) {
     int64_t rows =
         std::max<int64_t>(1, target.core.elementsPerBlock / std::max<int64_t>(1, length));
-    around = {Builder::loop(LoopKind::Block, m, rows), Builder::loop(LoopKind::Seq, m, 1)};
+    around = {ScheduleBuilder::loop(LoopKind::Block, m, rows),
+              ScheduleBuilder::loop(LoopKind::Seq, m, 1)};
   } else if (wholeBlock) {
-    around = {Builder::loop(LoopKind::Block, m, 1)};
+    around = {ScheduleBuilder::loop(LoopKind::Block, m, 1)};
   } else {
-    around = {Builder::loop(LoopKind::Block, m, units), Builder::loop(LoopKind::Unit, m, 1)};
+    around = {ScheduleBuilder::loop(LoopKind::Block, m, units),
+              ScheduleBuilder::loop(LoopKind::Unit, m, 1)};
   }
-  b.schedule.tree = {Builder::nest(around, row)};
+  b.schedule.tree = {ScheduleBuilder::nest(around, row)};
   return b.schedule;
 }
 
@@ -62,7 +65,7 @@ Schedule columnReduction(const View &view, int unroll, int threads) {
   const Target &target = *view.target;
   bool cpu = target.kind == TargetKind::Cpu;
   int lanes = target.lanes, units = cpu ? 1 : threads / lanes;
-  Builder b(view, "column", units, lanes);
+  ScheduleBuilder b(view, "column", units, lanes);
   b.registerEdges();
   std::vector<AxisId> reduced;
   for (size_t g = 0; g < view.reduction.size(); ++g)
@@ -73,44 +76,47 @@ Schedule columnReduction(const View &view, int unroll, int threads) {
   if (view.spatial.empty()) { // a scalar result: one lane does everything
     std::vector<TreeNode> loops;
     for (AxisId r : reduced)
-      loops.push_back(Builder::loop(LoopKind::Seq, r, 1));
-    TreeNode compute = Builder::leaf(LeafKind::Compute, view.first);
-    b.schedule.tree = {Builder::leaf(LeafKind::Init, view.first),
-                       loops.empty() ? compute : Builder::nest(loops, {compute}), b.finishLeaf()};
+      loops.push_back(ScheduleBuilder::loop(LoopKind::Seq, r, 1));
+    TreeNode compute = ScheduleBuilder::leaf(LeafKind::Compute, view.first);
+    b.schedule.tree = {ScheduleBuilder::leaf(LeafKind::Init, view.first),
+                       loops.empty() ? compute : ScheduleBuilder::nest(loops, {compute}),
+                       b.finishLeaf()};
     return b.schedule;
   }
   bool fuse = !cpu || (view.spatial.size() > 1 && view.opt(view.spatial.back()) * 2 <= lanes);
   if (fuse) {
     x = b.addSpatial("x", view.spatial);
     if (cpu) {
-      around = {Builder::loop(LoopKind::Block, x, vector * 8),
-                Builder::loop(LoopKind::Seq, x, vector)};
+      around = {ScheduleBuilder::loop(LoopKind::Block, x, vector * 8),
+                ScheduleBuilder::loop(LoopKind::Seq, x, vector)};
     } else {
-      around = {Builder::loop(LoopKind::Block, x, vector * units),
-                Builder::loop(LoopKind::Unit, x, vector)};
+      around = {ScheduleBuilder::loop(LoopKind::Block, x, vector * units),
+                ScheduleBuilder::loop(LoopKind::Unit, x, vector)};
     }
   } else {
     for (size_t g = 0; g + 1 < view.spatial.size(); ++g) {
       AxisId axis = b.addSpatial("i" + std::to_string(g), {view.spatial[g]});
-      around.push_back(Builder::loop(LoopKind::Block, axis, 1));
+      around.push_back(ScheduleBuilder::loop(LoopKind::Block, axis, 1));
     }
     x = b.addSpatial("x", {view.spatial.back()});
     vector = std::min<int64_t>(vector, roundUp(view.opt(view.spatial.back()), lanes));
-    around.push_back(Builder::loop(LoopKind::Block, x, vector * 16));
-    around.push_back(Builder::loop(LoopKind::Seq, x, vector));
+    around.push_back(ScheduleBuilder::loop(LoopKind::Block, x, vector * 16));
+    around.push_back(ScheduleBuilder::loop(LoopKind::Seq, x, vector));
   }
   auto overLanes = [&](TreeNode leaf) {
-    return Builder::nest(
-        {Builder::loop(LoopKind::Unroll, x, lanes), Builder::loop(LoopKind::Lane, x, 1)}, {leaf});
+    return ScheduleBuilder::nest({ScheduleBuilder::loop(LoopKind::Unroll, x, lanes),
+                                  ScheduleBuilder::loop(LoopKind::Lane, x, 1)},
+                                 {leaf});
   };
   std::vector<TreeNode> loops;
   for (AxisId r : reduced)
-    loops.push_back(Builder::loop(LoopKind::Seq, r, 1));
-  TreeNode compute = overLanes(Builder::leaf(LeafKind::Compute, view.first));
+    loops.push_back(ScheduleBuilder::loop(LoopKind::Seq, r, 1));
+  TreeNode compute = overLanes(ScheduleBuilder::leaf(LeafKind::Compute, view.first));
   if (!loops.empty())
-    compute = Builder::nest(loops, {compute});
-  b.schedule.tree = {Builder::nest(around, {overLanes(Builder::leaf(LeafKind::Init, view.first)),
-                                            compute, overLanes(b.finishLeaf())})};
+    compute = ScheduleBuilder::nest(loops, {compute});
+  b.schedule.tree = {
+      ScheduleBuilder::nest(around, {overLanes(ScheduleBuilder::leaf(LeafKind::Init, view.first)),
+                                     compute, overLanes(b.finishLeaf())})};
   return b.schedule;
 }
 
@@ -118,23 +124,26 @@ Schedule columnReduction(const View &view, int unroll, int threads) {
 /// reduces one from there. Read directly, every step of every lane would touch another sector.
 Schedule shortRows(const View &view, const std::vector<ReadInfo> &reads, int threads) {
   int lanes = view.target->lanes, units = threads / lanes;
-  Builder b(view, "short-rows", units, lanes);
+  ScheduleBuilder b(view, "short-rows", units, lanes);
   b.registerEdges();
   AxisId k = b.addReduction("k", {view.reduction.back()});
   AxisId x = b.addSpatial("x", view.spatial);
   std::vector<TreeNode> tile;
   for (const ReadInfo &read : reads)
     if (read.stride(view.reduction.back()) == 1 && !read.guarded)
-      tile.push_back(Builder::leaf(LeafKind::Stage, b.stage(read, {{x}, {k}}, 1)));
+      tile.push_back(ScheduleBuilder::leaf(LeafKind::Stage, b.stage(read, {{x}, {k}}, 1)));
   auto overLanes = [&](TreeNode leaf) {
-    return Builder::nest({Builder::loop(LoopKind::Lane, x, 1)}, {leaf});
+    return ScheduleBuilder::nest({ScheduleBuilder::loop(LoopKind::Lane, x, 1)}, {leaf});
   };
-  TreeNode sum = Builder::nest({Builder::loop(LoopKind::Seq, k, 1)},
-                               {overLanes(Builder::leaf(LeafKind::Compute, view.first))});
-  tile.push_back(Builder::nest(
-      {Builder::loop(LoopKind::Unit, x, lanes)},
-      {overLanes(Builder::leaf(LeafKind::Init, view.first)), sum, overLanes(b.finishLeaf())}));
-  b.schedule.tree = {Builder::nest({Builder::loop(LoopKind::Block, x, threads)}, tile)};
+  TreeNode sum =
+      ScheduleBuilder::nest({ScheduleBuilder::loop(LoopKind::Seq, k, 1)},
+                            {overLanes(ScheduleBuilder::leaf(LeafKind::Compute, view.first))});
+  tile.push_back(
+      ScheduleBuilder::nest({ScheduleBuilder::loop(LoopKind::Unit, x, lanes)},
+                            {overLanes(ScheduleBuilder::leaf(LeafKind::Init, view.first)), sum,
+                             overLanes(b.finishLeaf())}));
+  b.schedule.tree = {
+      ScheduleBuilder::nest({ScheduleBuilder::loop(LoopKind::Block, x, threads)}, tile)};
   return b.schedule;
 }
 
@@ -151,28 +160,29 @@ int contiguousSpatial(const View &view, const std::vector<ReadInfo> &reads) {
 /// whole sectors, and few columns keep all units busy. `threads`: of a block.
 Schedule tiledColumns(const View &view, int contiguous, int unroll, int threads) {
   const int lanes = view.target->lanes, units = threads / lanes;
-  Builder b(view, "columns", units, lanes);
+  ScheduleBuilder b(view, "columns", units, lanes);
   b.registerEdges();
   std::vector<TreeNode> around, walk;
   for (size_t g = 0; g < view.spatial.size(); ++g)
     if (static_cast<int>(g) != contiguous)
-      around.push_back(Builder::loop(LoopKind::Block,
-                                     b.addSpatial("i" + std::to_string(g), {view.spatial[g]}), 1));
+      around.push_back(ScheduleBuilder::loop(
+          LoopKind::Block, b.addSpatial("i" + std::to_string(g), {view.spatial[g]}), 1));
   const AxisId x = b.addSpatial("x", {view.spatial[static_cast<size_t>(contiguous)]});
-  around.push_back(Builder::loop(LoopKind::Block, x, lanes));
+  around.push_back(ScheduleBuilder::loop(LoopKind::Block, x, lanes));
   for (size_t g = 0; g + 1 < view.reduction.size(); ++g)
-    walk.push_back(Builder::loop(LoopKind::Seq,
-                                 b.addReduction("r" + std::to_string(g), {view.reduction[g]}), 1));
+    walk.push_back(ScheduleBuilder::loop(
+        LoopKind::Seq, b.addReduction("r" + std::to_string(g), {view.reduction[g]}), 1));
   const AxisId k = b.addReduction("k", {view.reduction.back()});
   for (const TreeNode &loop : sharedByUnits(view, k, units, unroll))
     walk.push_back(loop);
   auto overLanes = [&](TreeNode leaf) {
-    return Builder::nest({Builder::loop(LoopKind::Lane, x, 1)}, {leaf});
+    return ScheduleBuilder::nest({ScheduleBuilder::loop(LoopKind::Lane, x, 1)}, {leaf});
   };
-  b.schedule.tree = {Builder::nest(
-      around, {overLanes(Builder::leaf(LeafKind::Init, view.first)),
-               Builder::nest(walk, {overLanes(Builder::leaf(LeafKind::Compute, view.first))}),
-               Builder::leaf(LeafKind::Combine, view.first), overLanes(b.finishLeaf())})};
+  b.schedule.tree = {ScheduleBuilder::nest(
+      around, {overLanes(ScheduleBuilder::leaf(LeafKind::Init, view.first)),
+               ScheduleBuilder::nest(
+                   walk, {overLanes(ScheduleBuilder::leaf(LeafKind::Compute, view.first))}),
+               ScheduleBuilder::leaf(LeafKind::Combine, view.first), overLanes(b.finishLeaf())})};
   return b.schedule;
 }
 
@@ -180,30 +190,32 @@ Schedule tiledColumns(const View &view, int contiguous, int unroll, int threads)
 /// pool over an image [y, x, c] whose result lies as [c, y, x].
 Schedule turnedColumns(const View &view, int contiguous, int64_t turns) {
   const int64_t lanes = view.target->lanes;
-  Builder b(view, "turned", 1, view.target->lanes);
+  ScheduleBuilder b(view, "turned", 1, view.target->lanes);
   b.registerEdges();
   std::vector<TreeNode> around, walk;
   for (size_t g = 0; g + 1 < view.spatial.size(); ++g)
     if (static_cast<int>(g) != contiguous)
-      around.push_back(Builder::loop(LoopKind::Block,
-                                     b.addSpatial("i" + std::to_string(g), {view.spatial[g]}), 1));
+      around.push_back(ScheduleBuilder::loop(
+          LoopKind::Block, b.addSpatial("i" + std::to_string(g), {view.spatial[g]}), 1));
   const AxisId p = b.addSpatial("p", {view.spatial[static_cast<size_t>(contiguous)]}),
                x = b.addSpatial("x", {view.spatial.back()});
   constexpr int64_t kTilesAcross = 4, kTilesAlong = 16;
-  around.push_back(Builder::loop(LoopKind::Block, p, kTilesAcross * lanes));
-  around.push_back(Builder::loop(LoopKind::Block, x, kTilesAlong * turns));
-  around.push_back(Builder::loop(LoopKind::Seq, x, turns));
-  around.push_back(Builder::loop(LoopKind::Seq, p, lanes));
+  around.push_back(ScheduleBuilder::loop(LoopKind::Block, p, kTilesAcross * lanes));
+  around.push_back(ScheduleBuilder::loop(LoopKind::Block, x, kTilesAlong * turns));
+  around.push_back(ScheduleBuilder::loop(LoopKind::Seq, x, turns));
+  around.push_back(ScheduleBuilder::loop(LoopKind::Seq, p, lanes));
   for (size_t g = 0; g < view.reduction.size(); ++g)
-    walk.push_back(Builder::loop(LoopKind::Seq,
-                                 b.addReduction("r" + std::to_string(g), {view.reduction[g]}), 1));
+    walk.push_back(ScheduleBuilder::loop(
+        LoopKind::Seq, b.addReduction("r" + std::to_string(g), {view.reduction[g]}), 1));
   auto overTile = [&](TreeNode leaf) {
-    return Builder::nest(
-        {Builder::loop(LoopKind::Unroll, x, 1), Builder::loop(LoopKind::Lane, p, 1)}, {leaf});
+    return ScheduleBuilder::nest({ScheduleBuilder::loop(LoopKind::Unroll, x, 1),
+                                  ScheduleBuilder::loop(LoopKind::Lane, p, 1)},
+                                 {leaf});
   };
-  b.schedule.tree = {Builder::nest(
-      around, {overTile(Builder::leaf(LeafKind::Init, view.first)),
-               Builder::nest(walk, {overTile(Builder::leaf(LeafKind::Compute, view.first))}),
+  b.schedule.tree = {ScheduleBuilder::nest(
+      around, {overTile(ScheduleBuilder::leaf(LeafKind::Init, view.first)),
+               ScheduleBuilder::nest(
+                   walk, {overTile(ScheduleBuilder::leaf(LeafKind::Compute, view.first))}),
                overTile(b.finishLeaf())})};
   return b.schedule;
 }

@@ -44,19 +44,20 @@ Schedule scanSchedule(const ExprProgram &pattern, const Target &target, int64_t 
     for (TensorId t : e.outputs)
       if (!isStacked(t))
         place(t);
-  TreeNode step = Builder::loop(LoopKind::Seq, kStepAxis, 1);
+  TreeNode step = ScheduleBuilder::loop(LoopKind::Seq, kStepAxis, 1);
   for (size_t i = 0; i < scan.scanBody.size(); ++i) {
     View view = makeView(pattern, target, static_cast<int>(i), -1);
     Schedule piece;
     if (scan.scanBody[i].kind == EquationKind::Map)
-      piece = mapPiece(view, units, 1);
+      piece = mapLoops(view, units, 1);
     else
-      piece = units == 1 ? columnsPiece(view, vectors) : rowsPiece(view, units);
-    for (TreeNode &node : appendPiece(schedule, std::move(piece), std::to_string(i)))
+      piece = units == 1 ? columnLoops(view, vectors) : rowLoops(view, units);
+    for (TreeNode &node : spliceLoops(schedule, std::move(piece), std::to_string(i)))
       step.children.push_back(std::move(node));
   }
-  step.children.push_back(Builder::leaf(LeafKind::Carry, 1));
-  schedule.tree = {Builder::leaf(LeafKind::Carry, 0), step, Builder::leaf(LeafKind::Carry, 2)};
+  step.children.push_back(ScheduleBuilder::leaf(LeafKind::Carry, 1));
+  schedule.tree = {ScheduleBuilder::leaf(LeafKind::Carry, 0), step,
+                   ScheduleBuilder::leaf(LeafKind::Carry, 2)};
   return schedule;
 }
 
@@ -70,7 +71,7 @@ Candidates scanCandidates(const ExprProgram &pattern, const Target &target) {
   else
     out = {scanSchedule(pattern, target, 1, 1024 / target.lanes),
            scanSchedule(pattern, target, 1, 256 / target.lanes)};
-  for (Schedule &rounds : roundsCandidates(pattern, target))
+  for (Schedule &rounds : gridScanCandidates(pattern, target))
     out.push_back(std::move(rounds));
   return out;
 }
@@ -82,7 +83,7 @@ Candidates scatterCandidates(const View &view) {
   int lanes = view.target->lanes, units = view.target->kind == TargetKind::Cpu ? 1 : 256 / lanes;
   Candidates out;
   for (bool vectors : {true, false}) {
-    Builder b(view, vectors ? "scatter" : "scatter-rows", units, lanes);
+    ScheduleBuilder b(view, vectors ? "scatter" : "scatter-rows", units, lanes);
     std::vector<TreeNode> blocks, ordered, inner;
     bool usedLanes = false;
     for (size_t p = e.axes.size(); p-- > 0;) {
@@ -90,21 +91,22 @@ Candidates scatterCandidates(const View &view) {
         continue;
       AxisId axis = b.addSpatial("i" + std::to_string(p), {{static_cast<int>(p)}});
       if (!hasOwnElements(e, static_cast<int>(p))) {
-        ordered.insert(ordered.begin(), Builder::loop(LoopKind::Seq, axis, 1));
+        ordered.insert(ordered.begin(), ScheduleBuilder::loop(LoopKind::Seq, axis, 1));
       } else if (vectors && !usedLanes) {
         usedLanes = true;
-        blocks.insert(blocks.begin(), Builder::loop(LoopKind::Block, axis, int64_t{lanes} * units));
+        blocks.insert(blocks.begin(),
+                      ScheduleBuilder::loop(LoopKind::Block, axis, int64_t{lanes} * units));
         if (units > 1)
-          inner.push_back(Builder::loop(LoopKind::Unit, axis, lanes));
-        inner.push_back(Builder::loop(LoopKind::Lane, axis, 1));
+          inner.push_back(ScheduleBuilder::loop(LoopKind::Unit, axis, lanes));
+        inner.push_back(ScheduleBuilder::loop(LoopKind::Lane, axis, 1));
       } else {
-        blocks.insert(blocks.begin(), Builder::loop(LoopKind::Block, axis, 1));
+        blocks.insert(blocks.begin(), ScheduleBuilder::loop(LoopKind::Block, axis, 1));
       }
     }
     blocks.insert(blocks.end(), ordered.begin(), ordered.end());
     blocks.insert(blocks.end(), inner.begin(), inner.end());
-    TreeNode compute = Builder::leaf(LeafKind::Compute, view.first);
-    b.schedule.tree = {blocks.empty() ? compute : Builder::nest(blocks, {compute})};
+    TreeNode compute = ScheduleBuilder::leaf(LeafKind::Compute, view.first);
+    b.schedule.tree = {blocks.empty() ? compute : ScheduleBuilder::nest(blocks, {compute})};
     out.push_back(b.schedule);
   }
   return out;

@@ -124,7 +124,8 @@ std::vector<ReadInfo> readInfos(const View &view) {
   return infos;
 }
 
-Builder::Builder(const View &view, std::string name, int units, int lanes) : view(view) {
+ScheduleBuilder::ScheduleBuilder(const View &view, std::string name, int units, int lanes)
+    : view(view) {
   schedule.name = std::move(name);
   schedule.units = units;
   schedule.lanes = lanes;
@@ -146,17 +147,18 @@ static ScheduleAxis makeAxis(const View &view, const std::string &name, bool red
   return axis;
 }
 
-AxisId Builder::addSpatial(const std::string &name, std::vector<std::vector<int>> groups) {
+AxisId ScheduleBuilder::addSpatial(const std::string &name, std::vector<std::vector<int>> groups) {
   schedule.axes.push_back(makeAxis(view, name, false, groups));
   return static_cast<AxisId>(schedule.axes.size() - 1);
 }
 
-AxisId Builder::addReduction(const std::string &name, std::vector<std::vector<int>> groups) {
+AxisId ScheduleBuilder::addReduction(const std::string &name,
+                                     std::vector<std::vector<int>> groups) {
   schedule.axes.push_back(makeAxis(view, name, true, groups));
   return static_cast<AxisId>(schedule.axes.size() - 1);
 }
 
-TreeNode Builder::loop(LoopKind kind, AxisId axis, int64_t step) {
+TreeNode ScheduleBuilder::loop(LoopKind kind, AxisId axis, int64_t step) {
   TreeNode node;
   node.loop = kind;
   node.axis = axis;
@@ -164,7 +166,7 @@ TreeNode Builder::loop(LoopKind kind, AxisId axis, int64_t step) {
   return node;
 }
 
-TreeNode Builder::leaf(LeafKind kind, int target, int rank) {
+TreeNode ScheduleBuilder::leaf(LeafKind kind, int target, int rank) {
   TreeNode node;
   node.isLoop = false;
   node.leaf = kind;
@@ -173,7 +175,7 @@ TreeNode Builder::leaf(LeafKind kind, int target, int rank) {
   return node;
 }
 
-TreeNode Builder::nest(std::vector<TreeNode> loops, std::vector<TreeNode> children) {
+TreeNode ScheduleBuilder::nest(std::vector<TreeNode> loops, std::vector<TreeNode> children) {
   for (size_t i = loops.size(); i-- > 0;) {
     loops[i].children = std::move(children);
     children.clear();
@@ -182,7 +184,7 @@ TreeNode Builder::nest(std::vector<TreeNode> loops, std::vector<TreeNode> childr
   return std::move(children[0]);
 }
 
-TreeNode Builder::overTile(AxisId m, AxisId n, TreeNode leaf) const {
+TreeNode ScheduleBuilder::overTile(AxisId m, AxisId n, TreeNode leaf) const {
   std::vector<TreeNode> loops;
   if (m >= 0)
     loops.push_back(loop(LoopKind::Unroll, m, 1));
@@ -191,18 +193,18 @@ TreeNode Builder::overTile(AxisId m, AxisId n, TreeNode leaf) const {
   return nest(loops, {std::move(leaf)});
 }
 
-TreeNode Builder::finishLeaf() const {
+TreeNode ScheduleBuilder::finishLeaf() const {
   return view.finish >= 0 ? leaf(LeafKind::Compute, view.finish)
                           : leaf(LeafKind::Store, view.first);
 }
 
-void Builder::registerEdges() {
+void ScheduleBuilder::registerEdges() {
   if (view.finish >= 0 &&
       view.pattern->tensors[view.equation().outputs[0]].kind == TensorKind::Temp)
     schedule.edges.push_back({view.equation().outputs[0], MemLevel::Register});
 }
 
-int Builder::stage(const ReadInfo &read, std::vector<LayoutDigit> digits, int64_t pad) {
+int ScheduleBuilder::stage(const ReadInfo &read, std::vector<LayoutDigit> digits, int64_t pad) {
   Operand operand;
   operand.name = "s" + std::to_string(schedule.operands.size());
   operand.equation = view.first;

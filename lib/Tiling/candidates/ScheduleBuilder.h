@@ -44,9 +44,9 @@ struct ReadInfo {
 std::vector<ReadInfo> readInfos(const View &view);
 
 /// Schedule under construction.
-class Builder {
+class ScheduleBuilder {
 public:
-  Builder(const View &view, std::string name, int units, int lanes);
+  ScheduleBuilder(const View &view, std::string name, int units, int lanes);
   Schedule schedule;
   const View &view;
 

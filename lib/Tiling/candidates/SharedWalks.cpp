@@ -46,9 +46,9 @@ bool isTile(const TreeNode &node) {
 }
 
 /// Adds one of the walk's other equations to the contraction's schedule.
-class Joining {
+class SharedWalkBuilder {
 public:
-  Joining(const View &view, const SharedWalk &walk, int own, Schedule &schedule)
+  SharedWalkBuilder(const View &view, const SharedWalk &walk, int own, Schedule &schedule)
       : equations(view.equations), walk(walk), own(own), schedule(schedule), target(*view.target),
         isCpu(target.kind == TargetKind::Cpu), isFactor(own == walk.factor) {}
 
@@ -116,7 +116,7 @@ private:
       if (!isReduced(node) && isTile(node) && isOwn(node) && holdsInit(node)) {
         if (node.loop == LoopKind::Lane)
           return false;
-        tile.push_back(Builder::loop(node.loop, node.axis, node.step));
+        tile.push_back(ScheduleBuilder::loop(node.loop, node.axis, node.step));
         rowsOfTile *= std::max<int64_t>(1, stepAround[node.axis] / node.step);
       }
       stepAround[node.axis] = node.step;
@@ -134,7 +134,7 @@ private:
   }
 
   TreeNode overTile(TreeNode inner) const {
-    return tile.empty() ? inner : Builder::nest(tile, {std::move(inner)});
+    return tile.empty() ? inner : ScheduleBuilder::nest(tile, {std::move(inner)});
   }
 
   /// `step`: the loop around over as many steps of k as there are lanes.
@@ -143,16 +143,17 @@ private:
     for (const TreeNode &node : nodes) {
       if (isTile(node)) {
         if (!isFactor && holdsInit(node))
-          out.push_back(overTile(Builder::leaf(LeafKind::Init, own)));
+          out.push_back(overTile(ScheduleBuilder::leaf(LeafKind::Init, own)));
         if (!isFactor && holds(node, LeafKind::Compute, walk.finish))
-          out.push_back(overTile(Builder::leaf(LeafKind::Combine, own)));
+          out.push_back(overTile(ScheduleBuilder::leaf(LeafKind::Combine, own)));
         out.push_back(node);
         continue;
       }
       const bool reduces = isReduced(node) && holdsCompute(node);
       if (isFactor && step && node.loop == LoopKind::Unit && isOwn(node))
-        out.push_back(Builder::nest({Builder::loop(node.loop, node.axis, node.step)},
-                                    {overTile(overLanes(step->axis))}));
+        out.push_back(
+            ScheduleBuilder::nest({ScheduleBuilder::loop(node.loop, node.axis, node.step)},
+                                  {overTile(overLanes(step->axis))}));
       else if (!isFactor && reduces && !placed && isCpu)
         out.push_back(ownWalk());
       else if (!isFactor && reduces && !placed && step)
@@ -166,8 +167,8 @@ private:
 
   TreeNode overLanes(AxisId k) {
     placed = true;
-    return Builder::nest({Builder::loop(LoopKind::Lane, k, 1)},
-                         {Builder::leaf(LeafKind::Compute, own)});
+    return ScheduleBuilder::nest({ScheduleBuilder::loop(LoopKind::Lane, k, 1)},
+                                 {ScheduleBuilder::leaf(LeafKind::Compute, own)});
   }
 
   /// In front of the contraction's loops over k, along the innermost of them.
@@ -175,15 +176,15 @@ private:
     std::vector<TreeNode> loops;
     for (const TreeNode *loop : reduced)
       if (loop != reduced.back())
-        loops.push_back(Builder::loop(LoopKind::Seq, loop->axis, 1));
+        loops.push_back(ScheduleBuilder::loop(LoopKind::Seq, loop->axis, 1));
     const AxisId k = reduced.back()->axis;
     // Sums that wait for their last terms, as many side by side as the ports take meanwhile.
     const int64_t sums = int64_t{target.core.fmaCycles} * target.core.fmaPorts;
     const int64_t vectors = (sums + rowsOfTile - 1) / rowsOfTile;
-    loops.push_back(Builder::loop(LoopKind::Seq, k, vectors * schedule.lanes));
+    loops.push_back(ScheduleBuilder::loop(LoopKind::Seq, k, vectors * schedule.lanes));
     loops.insert(loops.end(), tile.begin(), tile.end());
-    loops.push_back(Builder::loop(LoopKind::Unroll, k, schedule.lanes));
-    return Builder::nest(loops, {overLanes(k)});
+    loops.push_back(ScheduleBuilder::loop(LoopKind::Unroll, k, schedule.lanes));
+    return ScheduleBuilder::nest(loops, {overLanes(k)});
   }
 
   const std::vector<const Equation *> &equations;
@@ -216,7 +217,7 @@ Candidates sharedWalkCandidates(const ExprProgram &pattern, const Target &target
                                 ? cpuContractionCandidates(view)
                                 : gpuContractionCandidates(view, target.lanes))
     if (std::all_of(others.begin(), others.end(),
-                    [&](int own) { return Joining(view, *walk, own, schedule).join(); }))
+                    [&](int own) { return SharedWalkBuilder(view, *walk, own, schedule).join(); }))
       out.push_back(std::move(schedule));
   return out;
 }

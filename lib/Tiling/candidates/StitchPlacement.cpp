@@ -6,7 +6,7 @@
 
 namespace fusec::tiling {
 
-StitchLevels::StitchLevels(const ExprProgram &pattern)
+StitchPlacement::StitchPlacement(const ExprProgram &pattern)
     : pattern(pattern), equations(scheduledEquations(pattern)) {
   for (const Equation *e : equations) {
     std::vector<TensorId> &own = reads.emplace_back();
@@ -15,7 +15,7 @@ StitchLevels::StitchLevels(const ExprProgram &pattern)
   }
 }
 
-void StitchLevels::place(const Nest &nest, size_t i, Schedule &schedule) {
+void StitchPlacement::place(const FusedNest &nest, size_t i, Schedule &schedule) {
   const Equation &e = *equations[nest.equations[i]];
   std::vector<int> inner;
   for (int p : nest.dims[i])
@@ -46,7 +46,7 @@ void StitchLevels::place(const Nest &nest, size_t i, Schedule &schedule) {
 }
 
 /// True if no equation outside of the nest reads the tensor.
-bool StitchLevels::staysIn(const Nest &nest, TensorId t) const {
+bool StitchPlacement::staysIn(const FusedNest &nest, TensorId t) const {
   for (size_t e = 0; e < equations.size(); ++e)
     if (readsTensor(e, t) &&
         std::count(nest.equations.begin(), nest.equations.end(), static_cast<int>(e)) == 0)
@@ -54,14 +54,14 @@ bool StitchLevels::staysIn(const Nest &nest, TensorId t) const {
   return true;
 }
 
-bool StitchLevels::isRead(TensorId t) const {
+bool StitchPlacement::isRead(TensorId t) const {
   for (size_t e = 0; e < equations.size(); ++e)
     if (readsTensor(e, t))
       return true;
   return false;
 }
 
-bool StitchLevels::readsTensor(size_t e, TensorId t) const {
+bool StitchPlacement::readsTensor(size_t e, TensorId t) const {
   return std::find(reads[e].begin(), reads[e].end(), t) != reads[e].end();
 }
 

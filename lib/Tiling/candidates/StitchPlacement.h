@@ -7,20 +7,20 @@
 
 namespace fusec::tiling {
 
-class StitchLevels {
+class StitchPlacement {
 public:
-  explicit StitchLevels(const ExprProgram &pattern);
+  explicit StitchPlacement(const ExprProgram &pattern);
 
   int64_t sharedLeft = 0; // bytes of the block's own memory, for each row that it has at once
 
   /// Levels of the values that member i of the nest makes and the pattern keeps to itself, as edges of the schedule:
   /// registers for one value a row and for what the nest alone reads, then the block's memory while there is room.
-  void place(const Nest &nest, size_t i, Schedule &schedule);
+  void place(const FusedNest &nest, size_t i, Schedule &schedule);
   /// Of what a placed member makes.
   MemLevel of(TensorId t) const { return levels.at(t); }
 
 private:
-  bool staysIn(const Nest &nest, TensorId t) const;
+  bool staysIn(const FusedNest &nest, TensorId t) const;
   bool isRead(TensorId t) const;
   bool readsTensor(size_t e, TensorId t) const;
 

@@ -76,19 +76,21 @@ public:
     std::vector<TreeNode> around; // loops over the rows
     if (oneBlock) {
     } else if (cpu) {
-      around = {Builder::loop(LoopKind::Block, 0, rowsPerBlock()),
-                Builder::loop(LoopKind::Seq, 0, 1)};
+      around = {ScheduleBuilder::loop(LoopKind::Block, 0, rowsPerBlock()),
+                ScheduleBuilder::loop(LoopKind::Seq, 0, 1)};
     } else if (shape.owner == RowOwner::Unit) {
-      around = {Builder::loop(LoopKind::Block, 0, units), Builder::loop(LoopKind::Unit, 0, 1),
-                Builder::loop(LoopKind::Seq, 0, 1)};
+      around = {ScheduleBuilder::loop(LoopKind::Block, 0, units),
+                ScheduleBuilder::loop(LoopKind::Unit, 0, 1),
+                ScheduleBuilder::loop(LoopKind::Seq, 0, 1)};
     } else {
-      around = {Builder::loop(LoopKind::Block, 0, rowsAtOnce)};
+      around = {ScheduleBuilder::loop(LoopKind::Block, 0, rowsAtOnce)};
     }
     auto treeOf = [&](std::vector<TreeNode> row) {
-      return around.empty() ? std::move(row) : std::vector{Builder::nest(around, std::move(row))};
+      return around.empty() ? std::move(row)
+                            : std::vector{ScheduleBuilder::nest(around, std::move(row))};
     };
     std::vector<TreeNode> row;
-    for (const Nest &nest : makeNests(equations, rowPositions)) {
+    for (const FusedNest &nest : makeNests(equations, rowPositions)) {
       for (size_t i = 0; i < nest.equations.size(); ++i)
         levels.place(nest, i, schedule);
       addShaped(nest, treeOf, row);
@@ -108,7 +110,8 @@ private:
   }
 
   /// Nests run one after the other, so the cheapest kernel has the cheapest of each.
-  template <typename F> void addShaped(const Nest &nest, F &&treeOf, std::vector<TreeNode> &row) {
+  template <typename F>
+  void addShaped(const FusedNest &nest, F &&treeOf, std::vector<TreeNode> &row) {
     if (shape.nests) {
       nestShape = *shape.nests;
       return addNest(nest, row);
@@ -147,16 +150,17 @@ private:
   /// A statement about each of the rows that lanes own, or about the only one.
   TreeNode overRows(TreeNode leaf) const {
     return shape.owner == RowOwner::Lane
-               ? Builder::nest({Builder::loop(LoopKind::Lane, 0, 1)}, {std::move(leaf)})
+               ? ScheduleBuilder::nest({ScheduleBuilder::loop(LoopKind::Lane, 0, 1)},
+                                       {std::move(leaf)})
                : leaf;
   }
 
-  void addNest(const Nest &nest, std::vector<TreeNode> &row) {
+  void addNest(const FusedNest &nest, std::vector<TreeNode> &row) {
     const int head = nest.equations[0];
     if (nest.columns)
       return addColumns(head, row);
     if (nest.dims[0].empty()) { // one value a row
-      row.push_back(overRows(Builder::leaf(LeafKind::Compute, head)));
+      row.push_back(overRows(ScheduleBuilder::leaf(LeafKind::Compute, head)));
       return;
     }
     std::vector<std::vector<TreeNode>> computes(1); // by rank: what is no cascade has the first
@@ -165,21 +169,21 @@ private:
       const int last = std::max(0, lastRank(*equations[e]));
       computes.resize(std::max(computes.size(), static_cast<size_t>(last) + 1));
       for (int rank = 0; rank <= last; ++rank)
-        computes[rank].push_back(Builder::leaf(LeafKind::Compute, e, rank));
+        computes[rank].push_back(ScheduleBuilder::leaf(LeafKind::Compute, e, rank));
       if (equations[e]->kind != EquationKind::Reduction)
         continue;
-      row.push_back(Builder::leaf(LeafKind::Init, e));
-      combines.push_back(Builder::leaf(LeafKind::Combine, e));
+      row.push_back(ScheduleBuilder::leaf(LeafKind::Init, e));
+      combines.push_back(ScheduleBuilder::leaf(LeafKind::Combine, e));
       if (std::any_of(equations[e]->outputs.begin(), equations[e]->outputs.end(),
                       [&](TensorId t) { return levels.of(t) != MemLevel::Register; }))
-        combines.push_back(overRows(Builder::leaf(LeafKind::Store, e)));
+        combines.push_back(overRows(ScheduleBuilder::leaf(LeafKind::Store, e)));
     }
     row.push_back(rankByRank(loopsOver(nest), std::move(computes), equations));
     row.insert(row.end(), combines.begin(), combines.end());
   }
 
   /// Loops over a nest's axes: the outer ones in order, vectors along the last one.
-  std::vector<TreeNode> loopsOver(const Nest &nest) {
+  std::vector<TreeNode> loopsOver(const FusedNest &nest) {
     const Equation &head = *equations[nest.equations[0]];
     const std::vector<int> &dims = nest.dims[0];
     const int lanes = target.lanes;
@@ -209,7 +213,7 @@ private:
     }
     std::vector<TreeNode> loops;
     for (size_t g = 0; g + 1 < groups.size(); ++g)
-      loops.push_back(Builder::loop(LoopKind::Seq, addAxis(nest, groups[g]), 1));
+      loops.push_back(ScheduleBuilder::loop(LoopKind::Seq, addAxis(nest, groups[g]), 1));
     AxisId x = addAxis(nest, groups.back());
     // No more for a unit than its share: else the last ones have nothing to do.
     const bool rowsOnLanes = shape.owner == RowOwner::Lane;
@@ -217,16 +221,16 @@ private:
     int64_t vector =
         std::min(int64_t{wide} * nestShape.unroll,
                  roundUp((elements(groups.back()) + pieceUnits - 1) / pieceUnits, wide));
-    loops.push_back(Builder::loop(LoopKind::Seq, x, pieceUnits * vector));
+    loops.push_back(ScheduleBuilder::loop(LoopKind::Seq, x, pieceUnits * vector));
     if (pieceUnits > 1)
-      loops.push_back(Builder::loop(LoopKind::Unit, x, vector));
+      loops.push_back(ScheduleBuilder::loop(LoopKind::Unit, x, vector));
     if (vector > wide)
-      loops.push_back(Builder::loop(LoopKind::Unroll, x, wide));
-    loops.push_back(Builder::loop(LoopKind::Lane, rowsOnLanes ? 0 : x, 1));
+      loops.push_back(ScheduleBuilder::loop(LoopKind::Unroll, x, wide));
+    loops.push_back(ScheduleBuilder::loop(LoopKind::Lane, rowsOnLanes ? 0 : x, 1));
     return loops;
   }
 
-  AxisId addAxis(const Nest &nest, const std::vector<size_t> &group) {
+  AxisId addAxis(const FusedNest &nest, const std::vector<size_t> &group) {
     ScheduleAxis axis{"v" + std::to_string(schedule.axes.size()), {}, DimExpr(1)};
     for (size_t i : group)
       axis.extent = axis.extent * equations[nest.equations[0]]->axes[nest.dims[0][i]].extent;
@@ -252,23 +256,23 @@ private:
     Schedule piece;
     std::map<AxisId, AxisId> same;
     if (shape.owner == RowOwner::Lane) {
-      piece = rowLanesPiece(view, pieceUnits, nestShape.unroll);
+      piece = rowLaneLoops(view, pieceUnits, nestShape.unroll);
       same = {{0, 0}};
     } else if (view.spatial.empty())
-      piece = valuePiece(view, pieceUnits, nestShape.unroll);
+      piece = valueLoops(view, pieceUnits, nestShape.unroll);
     else if (nestShape.sums == ColumnSums::Unit)
-      piece = rowsPiece(view, pieceUnits);
+      piece = rowLoops(view, pieceUnits);
     else if (target.kind == TargetKind::Cpu)
-      piece = columnsPiece(view, nestShape.unroll);
+      piece = columnLoops(view, nestShape.unroll);
     else if (nestShape.sums == ColumnSums::Units && !view.reduction.empty() &&
              view.opt(view.reduction.back()) >= pieceUnits)
-      piece = tilePiece(view, pieceUnits, nestShape.unroll);
+      piece = tileLoops(view, pieceUnits, nestShape.unroll);
     else
-      piece = lanesPiece(view, pieceUnits);
-    for (TreeNode &node : appendPiece(schedule, std::move(piece), std::to_string(e), same))
+      piece = laneLoops(view, pieceUnits);
+    for (TreeNode &node : spliceLoops(schedule, std::move(piece), std::to_string(e), same))
       row.push_back(std::move(node));
     if (view.spatial.empty() && levels.of(equations[e]->outputs[0]) != MemLevel::Register)
-      row.push_back(overRows(Builder::leaf(LeafKind::Store, e)));
+      row.push_back(overRows(ScheduleBuilder::leaf(LeafKind::Store, e)));
   }
 
   int64_t rowsPerBlock() const {
@@ -302,7 +306,7 @@ private:
   StitchShape shape;
   NestShape nestShape{};
   Schedule schedule;
-  StitchLevels levels;
+  StitchPlacement levels;
   int pieceUnits = 1;
 };
 
@@ -368,7 +372,7 @@ Candidates stitchCandidates(const ExprProgram &pattern, const Target &target,
     for (int threads : {kThreads, 4 * kThreads})
       shapes.push_back({RowOwner::Lane, std::nullopt, threads});
   // A cascade runs along its reduced axes alone.
-  for (const Nest &nest : makeNests(equations, rows))
+  for (const FusedNest &nest : makeNests(equations, rows))
     if (nest.columns && !equations[nest.equations[0]]->states.empty())
       return {};
   if (rows.empty() && !cpu)

@@ -16,7 +16,7 @@ struct TopKAxes {
   AxisId place, searched;
 };
 
-TopKAxes addAxes(Builder &b) {
+TopKAxes addAxes(ScheduleBuilder &b) {
   const Equation &e = b.view.equation();
   TopKAxes axes;
   std::vector<int> rows;
@@ -36,16 +36,16 @@ TopKAxes addAxes(Builder &b) {
 /// On a CPU a block takes enough rows to be worth its start.
 std::vector<TreeNode> overRows(const TopKAxes &axes, std::vector<TreeNode> loops,
                                std::vector<TreeNode> row) {
-  return axes.row < 0 ? row : std::vector<TreeNode>{Builder::nest(std::move(loops), row)};
+  return axes.row < 0 ? row : std::vector<TreeNode>{ScheduleBuilder::nest(std::move(loops), row)};
 }
 
 std::vector<TreeNode> rowLoops(const TopKAxes &axes, const Target &target, int64_t workOfRow) {
   if (target.kind != TargetKind::Cpu)
-    return {Builder::loop(LoopKind::Block, axes.row, 1)};
+    return {ScheduleBuilder::loop(LoopKind::Block, axes.row, 1)};
   int64_t rows =
       std::max<int64_t>(1, target.core.elementsPerBlock / std::max<int64_t>(1, workOfRow));
-  return {Builder::loop(LoopKind::Block, axes.row, rows),
-          Builder::loop(LoopKind::Seq, axes.row, 1)};
+  return {ScheduleBuilder::loop(LoopKind::Block, axes.row, rows),
+          ScheduleBuilder::loop(LoopKind::Seq, axes.row, 1)};
 }
 
 /// Lanes walk the row; a unit takes a row, or the whole block does.
@@ -54,24 +54,25 @@ Schedule selection(const View &view, bool wholeBlock) {
   const Equation &e = view.equation();
   bool unitARow = target.kind != TargetKind::Cpu && !wholeBlock && e.numSpatial > 1;
   int lanes = target.lanes, units = unitARow || wholeBlock ? 256 / lanes : 1;
-  Builder b(view, wholeBlock ? "select-block" : "select", units, lanes);
+  ScheduleBuilder b(view, wholeBlock ? "select-block" : "select", units, lanes);
   TopKAxes axes = addAxes(b);
   std::vector<TreeNode> search;
   if (wholeBlock)
-    search = {Builder::loop(LoopKind::Seq, axes.searched, int64_t{units} * lanes),
-              Builder::loop(LoopKind::Unit, axes.searched, lanes)};
+    search = {ScheduleBuilder::loop(LoopKind::Seq, axes.searched, int64_t{units} * lanes),
+              ScheduleBuilder::loop(LoopKind::Unit, axes.searched, lanes)};
   else
-    search = {Builder::loop(LoopKind::Seq, axes.searched, lanes)};
-  search.push_back(Builder::loop(LoopKind::Lane, axes.searched, 1));
-  TreeNode pass = Builder::nest(
-      {Builder::loop(LoopKind::Seq, axes.place, 1)},
-      {Builder::leaf(LeafKind::Init, view.first),
-       Builder::nest(search, {Builder::leaf(LeafKind::Compute, view.first)}),
-       Builder::leaf(LeafKind::Combine, view.first), Builder::leaf(LeafKind::Store, view.first)});
+    search = {ScheduleBuilder::loop(LoopKind::Seq, axes.searched, lanes)};
+  search.push_back(ScheduleBuilder::loop(LoopKind::Lane, axes.searched, 1));
+  TreeNode pass = ScheduleBuilder::nest(
+      {ScheduleBuilder::loop(LoopKind::Seq, axes.place, 1)},
+      {ScheduleBuilder::leaf(LeafKind::Init, view.first),
+       ScheduleBuilder::nest(search, {ScheduleBuilder::leaf(LeafKind::Compute, view.first)}),
+       ScheduleBuilder::leaf(LeafKind::Combine, view.first),
+       ScheduleBuilder::leaf(LeafKind::Store, view.first)});
   std::vector<TreeNode> loops;
   if (unitARow)
-    loops = {Builder::loop(LoopKind::Block, axes.row, units),
-             Builder::loop(LoopKind::Unit, axes.row, 1)};
+    loops = {ScheduleBuilder::loop(LoopKind::Block, axes.row, units),
+             ScheduleBuilder::loop(LoopKind::Unit, axes.row, 1)};
   else
     loops = rowLoops(axes, target, view.opt({e.numSpatial}) * view.opt({e.numSpatial - 1}));
   b.schedule.tree = overRows(axes, loops, {pass});
@@ -84,11 +85,11 @@ Schedule sorting(const View &view, int64_t padded) {
   if (target.kind != TargetKind::Cpu)
     units = static_cast<int>(
         std::clamp<int64_t>(padded / 2 / lanes, 1, std::min(target.maxUnits, 512 / lanes)));
-  Builder b(view, "sort", units, lanes);
+  ScheduleBuilder b(view, "sort", units, lanes);
   TopKAxes axes = addAxes(b);
-  b.schedule.tree = overRows(
-      axes, rowLoops(axes, target, padded * 16),
-      {Builder::leaf(LeafKind::Sort, view.first), Builder::leaf(LeafKind::Store, view.first)});
+  b.schedule.tree = overRows(axes, rowLoops(axes, target, padded * 16),
+                             {ScheduleBuilder::leaf(LeafKind::Sort, view.first),
+                              ScheduleBuilder::leaf(LeafKind::Store, view.first)});
   return b.schedule;
 }
 

@@ -294,7 +294,7 @@ private:
     for (size_t r = 0; r < known.reads.size(); ++r) {
       if (!known
                .neededOfRank[static_cast<size_t>(node.rank)][static_cast<size_t>(known.reads[r])] ||
-          keptAt(schedule, {node.target, node.rank, static_cast<int>(r)}))
+          findReuse(schedule, {node.target, node.rank, static_cast<int>(r)}))
         continue;
       if (const Operand *operand = operandOf(schedule, node.target, static_cast<int>(r))) {
         if (operand->level == MemLevel::Shared)

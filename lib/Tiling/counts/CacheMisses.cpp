@@ -47,7 +47,7 @@ struct Touch {
 class Cache {
 public:
   Cache(const Schedule &schedule, const ExprProgram &pattern,
-        const std::vector<EquationFacts> &facts, const BlockStorage &storage, double lineBytes)
+        const std::vector<EquationFacts> &facts, const OnChipStorage &storage, double lineBytes)
       : schedule(schedule), pattern(pattern), facts(facts), storage(storage), lineBytes(lineBytes),
         scan(scanOf(pattern)) {
     symbols = optValues(pattern.symbols);
@@ -322,7 +322,7 @@ private:
   const Schedule &schedule;
   const ExprProgram &pattern;
   const std::vector<EquationFacts> &facts;
-  const BlockStorage &storage;
+  const OnChipStorage &storage;
   double capacity = 0;
   const double lineBytes;
   const Equation *scan;
@@ -337,7 +337,7 @@ private:
 
 std::vector<double> missedBytes(const Schedule &schedule, const ExprProgram &pattern,
                                 const std::vector<EquationFacts> &facts,
-                                const BlockStorage &storage, const Target &target, double blocks) {
+                                const OnChipStorage &storage, const Target &target, double blocks) {
   Cache model(schedule, pattern, facts, storage, double(target.core.lineBytes));
   const double footprint = model.footprint();
   std::vector<double> missed;

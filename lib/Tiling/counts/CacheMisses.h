@@ -11,7 +11,7 @@ namespace fusec::tiling {
 /// left it there (cost::heldShare). `facts`: of the pattern's equations.
 std::vector<double> missedBytes(const Schedule &schedule, const ExprProgram &pattern,
                                 const std::vector<EquationFacts> &facts,
-                                const BlockStorage &storage, const Target &target, double blocks);
+                                const OnChipStorage &storage, const Target &target, double blocks);
 
 /// What is read of those arguments other than constants that nothing but copies into shared memory (a CPU core's own
 /// buffers) reads. `traffic`: of the same equations.

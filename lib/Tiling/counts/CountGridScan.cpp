@@ -43,14 +43,14 @@ void addFetching(const cost::Counts &held, const cost::Counts &anew, const cost:
 
 } // namespace
 
-std::vector<cost::Counts> roundCounts(const Schedule &schedule, const ExprProgram &pattern,
-                                      const Target &target) {
+std::vector<cost::Counts> gridScanCounts(const Schedule &schedule, const ExprProgram &pattern,
+                                         const Target &target) {
   const double steps =
       double(scanOf(pattern)->steps.evaluate(optValues(pattern.symbols)).value_or(1));
-  const bool holds = holdsValues(schedule);
-  const HeldStorage all = allHeld(schedule, pattern);
+  const bool holds = hasPersistentReads(schedule);
+  const PersistentStorage all = allPersistentStorage(schedule, pattern);
   std::vector<cost::Counts> counts = {carryCounts(schedule, pattern)};
-  for (const RoundPart &part : partsOfRound(schedule, pattern)) {
+  for (const GridScanPart &part : partsOfGridScan(schedule, pattern)) {
     ExprProgram own = part.program;
     own.items.clear();
     for (size_t e = 0; e < part.own.size(); ++e)
@@ -60,13 +60,13 @@ std::vector<cost::Counts> roundCounts(const Schedule &schedule, const ExprProgra
     std::optional<cost::Counts> anew;
     cost::Counts taken;
     if (holds) {
-      anew = phaseCounts(withoutHeld(part.schedule), part.program, target, traffic);
-      taken = takeHeld(part.schedule, part.program, part.own, traffic);
+      anew = phaseCounts(withoutPersistentReads(part.schedule), part.program, target, traffic);
+      taken = discountPersistentReads(part.schedule, part.program, part.own, traffic);
     }
     cost::Counts round = phaseCounts(part.schedule, part.program, target, traffic);
     if (anew) {
       addFetching(taken, *anew, round, counts.front());
-      const HeldStorage here = allHeld(part.schedule, part.program);
+      const PersistentStorage here = allPersistentStorage(part.schedule, part.program);
       round.registersPerThread += all.registers - here.registers;
       round.sharedBytesPerBlock += all.sharedBytes - here.sharedBytes;
     }

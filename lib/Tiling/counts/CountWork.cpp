@@ -72,7 +72,7 @@ private:
 
   void addMemory(const Traffic &traffic) {
     addTraffic(traffic);
-    const BlockStorage storage = storageOf(schedule, pattern);
+    const OnChipStorage storage = storageOf(schedule, pattern);
     counts.registersPerThread = storage.registersPerThread;
     counts.sharedBytesPerBlock = storage.sharedBytes;
     if (target.kind == TargetKind::Cpu) {
@@ -85,7 +85,7 @@ private:
         takeTurns(traffic);
       return;
     }
-    const Moved moved = movedBytesOf(schedule, pattern, facts, target, Effort::Quick);
+    const MemoryRequests moved = movedBytesOf(schedule, pattern, facts, target, Effort::Quick);
     counts.levelBytes[0] = moved.sharedBytes;
     counts.levelBytes[1] = (moved.readSectors + moved.writtenSectors) * kSectorBytes;
     addFromMemory();
@@ -136,7 +136,7 @@ private:
   /// A value inside the pattern that has no place closer: it goes to device memory and comes back.
   bool goesOut(TensorId t) const {
     return pattern.tensors[t].kind == TensorKind::Temp && !scanOf(pattern) &&
-           !isHandedOn(schedule, pattern, t) && levelOf(schedule, t) == MemLevel::Global;
+           !isStoreElided(schedule, pattern, t) && levelOf(schedule, t) == MemLevel::Global;
   }
 
   int64_t valueOf(const DimExpr &e) const { return e.evaluate(symbols).value_or(1); }
@@ -301,7 +301,7 @@ private:
       const NodeId read = known.reads[r];
       if (!needed[read])
         continue;
-      const Kept *kept = keptAt(schedule, {node.target, node.rank, static_cast<int>(r)});
+      const ReusedRead *kept = findReuse(schedule, {node.target, node.rank, static_cast<int>(r)});
       if (kept && kept->level == MemLevel::Register)
         continue;
       double loads = times * shared(node.target, known.axes[read]);
@@ -408,27 +408,28 @@ cost::Counts tiling::phaseCounts(const Schedule &schedule, const ExprProgram &pr
 
 std::vector<cost::Counts> WorkMeter::phases(const Schedule &schedule) {
   std::vector<cost::Counts> counts = residentPhases(schedule);
-  if (holdsValues(schedule) && !areResident(counts, target))
-    return residentPhases(withoutHeld(schedule));
+  if (hasPersistentReads(schedule) && !areResident(counts, target))
+    return residentPhases(withoutPersistentReads(schedule));
   return counts;
 }
 
 std::vector<cost::Counts> WorkMeter::residentPhases(const Schedule &schedule) {
   std::vector<cost::Counts> counts;
-  if (hasRounds(schedule))
-    return roundCounts(schedule, equations, target);
+  if (hasGridScan(schedule))
+    return gridScanCounts(schedule, equations, target);
   if (phasesOf(schedule.tree).size() == 1) {
     if (!traffic)
       traffic = compulsoryTraffic(equations);
     return {Counter(schedule, equations, facts, target, &*traffic).counts};
   }
-  const HeldStorage all = allHeld(schedule, equations);
+  const PersistentStorage all = allPersistentStorage(schedule, equations);
   for (const PhasePart &part : partsOf(schedule, equations)) {
     Traffic own = compulsoryTraffic(part.pattern);
-    takeHeld(part.schedule, part.pattern, std::vector<bool>(part.pattern.items.size(), true), own);
+    discountPersistentReads(part.schedule, part.pattern,
+                            std::vector<bool>(part.pattern.items.size(), true), own);
     counts.push_back(phaseCounts(part.schedule, part.pattern, target, own));
     counts.back().registersPerThread +=
-        all.registers - allHeld(part.schedule, part.pattern).registers;
+        all.registers - allPersistentStorage(part.schedule, part.pattern).registers;
   }
   for (size_t phase = 0; const TreeNode &node : schedule.tree)
     if (node.isBorder())

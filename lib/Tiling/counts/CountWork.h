@@ -14,8 +14,8 @@ cost::Counts phaseCounts(const Schedule &schedule, const ExprProgram &program, c
                          const Traffic &traffic);
 /// Of a schedule with rounds: a step's phases, as often as there are steps, behind what is done once; as if all blocks
 /// were resident.
-std::vector<cost::Counts> roundCounts(const Schedule &schedule, const ExprProgram &pattern,
-                                      const Target &target);
+std::vector<cost::Counts> gridScanCounts(const Schedule &schedule, const ExprProgram &pattern,
+                                         const Target &target);
 } // namespace tiling
 
 /// Counts the work of schedules of the same equations (ScheduledPattern), over their loop trees at the symbols' opt

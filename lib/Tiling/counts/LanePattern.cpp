@@ -52,7 +52,7 @@ std::optional<double> LanePattern::loads(NodeId read, int64_t lanes) const {
   std::vector<NodeId> roots = indices;
   if (predicate != kNoNode)
     roots.push_back(predicate);
-  PointValues values(facts.equation.body, roots, 1, symbols);
+  PointEvaluator values(facts.equation.body, roots, 1, symbols);
   std::vector<int64_t> strides, extents;
   for (const DimExpr &stride : stridesOf(program.tensors[s.index].shape))
     strides.push_back(stride.evaluate(symbols).value_or(1));

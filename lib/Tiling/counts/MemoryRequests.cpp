@@ -18,10 +18,10 @@ using namespace tiling;
 
 namespace {
 
-class Mover {
+class RequestCounter {
 public:
-  Mover(const Schedule &schedule, const ExprProgram &pattern,
-        const std::vector<EquationFacts> &facts, const Target &target, Effort effort)
+  RequestCounter(const Schedule &schedule, const ExprProgram &pattern,
+                 const std::vector<EquationFacts> &facts, const Target &target, Effort effort)
       : schedule(schedule), pattern(pattern), facts(facts),
         threaded(target.kind != TargetKind::Cpu), effort(effort),
         equations(scheduledEquations(pattern)), scan(scanOf(pattern)) {
@@ -29,7 +29,7 @@ public:
     steps.count = scan ? valueOf(scan->steps) : 1;
   }
 
-  Moved run() {
+  MemoryRequests run() {
     addStored(schedule.tree, stored);
     if (!scan && equations.size() == 1 && equations[0]->kind == EquationKind::Scatter)
       copy(equations[0]->base, equations[0]->outputs[0], 1, {});
@@ -38,15 +38,15 @@ public:
   }
 
 private:
+  using Bounds = SectorCounter::Bounds;
   int64_t valueOf(const DimExpr &e) const { return e.evaluate(symbols).value_or(1); }
   int64_t bytesOf(TensorId t) const { return sizeInBytes(pattern.tensors[t].type); }
-
   MemLevel levelOf(TensorId tensor) const { return tiling::levelOf(schedule, tensor); }
 
   void walk(const std::vector<TreeNode> &nodes) {
     for (const TreeNode &node : nodes) {
       if (!node.isLoop) {
-        leaf(node, StatementLoops(schedule, path, symbols, stepsOf(node)));
+        leaf(node, LoopRanges(schedule, path, symbols, stepsOf(node)));
         continue;
       }
       path.push_back(&node);
@@ -61,18 +61,18 @@ private:
         equations[leaf.target]->kind != EquationKind::Map)
       return steps;
     const TensorId t = equations[leaf.target]->outputs[0];
-    const std::vector<StepPlace> places = writtenPlaces(schedule, pattern, t, symbols);
+    const std::vector<ScanPlace> places = writtenPlaces(schedule, pattern, t, symbols);
     return places.size() == 1 && levelOf(t) == MemLevel::Global ? places[0].within : steps;
   }
 
-  static double times(const StatementLoops &loops) {
+  static double times(const LoopRanges &loops) {
     double product = 1;
     for (const auto &entry : loops.iterations())
       product *= entry.second;
     return product;
   }
 
-  void leaf(const TreeNode &node, const StatementLoops &loops) {
+  void leaf(const TreeNode &node, const LoopRanges &loops) {
     switch (node.leaf) {
     case LeafKind::Init:
     case LeafKind::Sort:
@@ -88,26 +88,26 @@ private:
     }
   }
 
-  AccessMeter meter(int equation, const StatementLoops &loops, AccessMeter::Bounds bounds) const {
+  SectorCounter meter(int equation, const LoopRanges &loops, Bounds bounds) const {
     return {schedule, pattern, facts[equation], equation, loops, symbols, bounds, threaded, effort};
   }
 
   /// `part`: of what is asked for, that is done.
-  void addRead(const Asked &asked, double part = 1) {
+  void addRead(const AccessCount &asked, double part = 1) {
     moved.readBytes += part * asked.bytes;
     moved.readSectors += part * asked.sectors;
     moved.fromData = moved.fromData || asked.fromData;
   }
-  void addWritten(const Asked &asked) {
+  void addWritten(const AccessCount &asked) {
     moved.writtenBytes += asked.bytes;
     moved.writtenSectors += asked.sectors;
     moved.fromData = moved.fromData || asked.fromData;
   }
 
-  void copy(TensorId from, TensorId to, double timesDone, const StepPlace &source) {
-    auto straight = [&](const StepPlace &place) {
-      Asked asked = straightCopy(valueOf(numElements(pattern.tensors[to].shape)), bytesOf(to),
-                                 timesDone, place, schedule.lanes, effort);
+  void copy(TensorId from, TensorId to, double timesDone, const ScanPlace &source) {
+    auto straight = [&](const ScanPlace &place) {
+      AccessCount asked = straightCopy(valueOf(numElements(pattern.tensors[to].shape)), bytesOf(to),
+                                       timesDone, place, schedule.lanes, effort);
       if (!threaded)
         asked.sectors = 0;
       return asked;
@@ -127,7 +127,7 @@ private:
     for (const ScanCarry &c : scan->carries) {
       const TensorId from = when == 0 ? c.init : when == 1 ? c.next : c.previous;
       const TensorId to = when == 2 ? c.final : c.previous;
-      StepPlace source = when == 0 ? StepPlace{} : readPlace(schedule, pattern, from, symbols);
+      ScanPlace source = when == 0 ? ScanPlace{} : readPlace(schedule, pattern, from, symbols);
       if (when == 2) // as the step after the last one would find it
         source.within = {steps.count, 1};
       if (to >= 0 && from != to)
@@ -135,20 +135,20 @@ private:
     }
   }
 
-  void stage(const Operand &operand, const StatementLoops &loops) {
+  void stage(const Operand &operand, const LoopRanges &loops) {
     if (!isRead(operand)) // as are its copies
       return;
     const EquationFacts &reader = facts[operand.equation];
     const LiveReads reads(schedule, facts, operand.equation, {reader.reads[operand.read]}, false);
-    const Staged staged = measureStage(schedule, pattern, reader, operand, reads.memory, loops,
-                                       symbols, threaded, effort);
+    const StagedCopy staged = countStagedCopy(schedule, pattern, reader, operand, reads.memory,
+                                              loops, symbols, threaded, effort);
     addRead(staged.read);
-    if (!isHandedOn(schedule, pattern, operand))
+    if (!isStoreElided(schedule, pattern, operand))
       moved.sharedBytes += staged.sharedBytes;
   }
 
   /// Partial results of units meet in shared memory, and every thread reads them all.
-  void combine(int equation, const StatementLoops &loops) {
+  void combine(int equation, const LoopRanges &loops) {
     const Equation &e = *equations[equation];
     std::vector<const TreeNode *> chain;
     if (schedule.units == 1 || !findCompute(schedule.tree, equation, chain) ||
@@ -169,37 +169,37 @@ private:
     return access;
   }
 
-  void write(const AccessMeter &here, const Equation &e, size_t output, const StepPlace &place) {
+  void write(const SectorCounter &here, const Equation &e, size_t output, const ScanPlace &place) {
     const TensorId t = e.outputs[output];
     addWritten(here.write(here.addressOf(outputAccess(e, output), t, place), bytesOf(t)));
   }
 
-  void storeOutputs(int equation, const StatementLoops &loops) {
+  void storeOutputs(int equation, const LoopRanges &loops) {
     const Equation &e = *equations[equation];
-    const AccessMeter here = meter(equation, loops, AccessMeter::Bounds::All);
+    const SectorCounter here = meter(equation, loops, Bounds::All);
     for (size_t o = 0; o < e.outputs.size(); ++o) {
       const TensorId t = e.outputs[o];
-      if (isHandedOn(schedule, pattern, t)) {
+      if (isStoreElided(schedule, pattern, t)) {
         storeKept(t, here.threads(true) * double(bytesOf(t)), 1);
         continue;
       }
       storeKept(t, here.threads(true) * double(bytesOf(t)), 2);
       if (levelOf(t) == MemLevel::Shared)
         moved.sharedBytes += here.threads(true) * double(bytesOf(t));
-      for (const StepPlace &place : writtenPlaces(schedule, pattern, t, symbols)) {
+      for (const ScanPlace &place : writtenPlaces(schedule, pattern, t, symbols)) {
         if (place.within.count == loops.stepRange().count) {
           write(here, e, o, place);
           continue;
         }
-        const StatementLoops fewer(schedule, path, symbols, place.within);
-        write(meter(equation, fewer, AccessMeter::Bounds::All), e, o, place);
+        const LoopRanges fewer(schedule, path, symbols, place.within);
+        write(meter(equation, fewer, Bounds::All), e, o, place);
       }
     }
   }
 
   /// A thread that keeps in shared memory what it stores writes it there and, where it is stored at all, reads it back.
   void storeKept(TensorId t, double bytes, double accesses) {
-    const bool kept = std::any_of(schedule.kept.begin(), schedule.kept.end(), [&](const Kept &k) {
+    const bool kept = std::ranges::any_of(schedule.kept, [&](const ReusedRead &k) {
       return !k.from && k.level == MemLevel::Shared && tensorAt(k.read) == t;
     });
     if (kept)
@@ -211,27 +211,26 @@ private:
     return reader.equation.body[reader.reads[place.read]].index;
   }
 
-  void store(int equation, const StatementLoops &loops) {
+  void store(int equation, const LoopRanges &loops) {
     storeOutputs(equation, loops);
     const Equation &e = *equations[equation];
     if (e.kind == EquationKind::Opaque) // the element that was found
-      readOpaque(outputAccess(e, 0), meter(equation, loops, AccessMeter::Bounds::All), e);
+      readOpaque(outputAccess(e, 0), meter(equation, loops, Bounds::All), e);
   }
 
-  void readOpaque(const FlatAccess &access, const AccessMeter &here, const Equation &e) {
+  void readOpaque(const FlatAccess &access, const SectorCounter &here, const Equation &e) {
     const TensorId t = e.opaqueInputs[0];
     addRead(here.read(here.addressOf(access, t, {}), bytesOf(t)));
   }
 
   /// `rank`: of the Compute statement that reads; -1: another one.
-  void readAll(int equation, const std::vector<NodeId> &roots, int rank,
-               const StatementLoops &loops) {
+  void readAll(int equation, const std::vector<NodeId> &roots, int rank, const LoopRanges &loops) {
     const LiveReads reads(schedule, facts, equation, roots, true);
     for (const Operand *o : reads.operands)
       fetch({equation, rank, o->read}, loops, [&](const auto &times) { readOperand(*o, times); });
     for (const GuardedRead &read : reads.memory) {
       fetch({equation, rank, facts[equation].ordinalOf(read.read)}, loops,
-            [&](const StatementLoops &times) { readMemory(equation, read, times); });
+            [&](const LoopRanges &times) { readMemory(equation, read, times); });
       storeForReader(equations[equation]->body[read.read].index, loops);
     }
   }
@@ -239,39 +238,38 @@ private:
   /// A read of memory: done each time, not at all where it is kept, or once in front of all rounds where these hold it.
   /// One of those rounds for itself, as a program without a scan, has no part in that.
   template <typename Read>
-  void fetch(const ReadPlace &place, const StatementLoops &loops, const Read &read) {
-    const Kept *kept = schedule.kept.empty() ? nullptr : keptFor(place, loops);
+  void fetch(const ReadPlace &place, const LoopRanges &loops, const Read &read) {
+    const ReusedRead *kept = schedule.kept.empty() ? nullptr : keptFor(place, loops);
     if (!kept)
       return read(loops);
-    if (!isHeld(schedule, *kept) || !scan)
+    if (!isPersistent(schedule, *kept) || !scan)
       return;
-    const StatementLoops once(schedule, path, symbols, {0, 1});
+    const LoopRanges once(schedule, path, symbols, {0, 1});
     read(once);
     if (kept->level == MemLevel::Shared)
       moved.sharedBytes += threadBytes(place, once);
   }
 
   /// Shared memory that a thread keeps values in is read instead; where they come from, each is written to it first.
-  const Kept *keptFor(const ReadPlace &place, const StatementLoops &loops) {
-    const Kept *kept = keptAt(schedule, place);
-    const bool brings =
-        std::any_of(schedule.kept.begin(), schedule.kept.end(), [&](const Kept &other) {
-          return other.from == place && other.level == MemLevel::Shared && !isHeld(schedule, other);
-        });
+  const ReusedRead *keptFor(const ReadPlace &place, const LoopRanges &loops) {
+    const ReusedRead *kept = findReuse(schedule, place);
+    const bool brings = std::ranges::any_of(schedule.kept, [&](const ReusedRead &other) {
+      return other.from == place && other.level == MemLevel::Shared &&
+             !isPersistent(schedule, other);
+    });
     if (const bool shared = kept && kept->level == MemLevel::Shared; shared || brings)
       moved.sharedBytes += (shared ? 1 : 2) * threadBytes(place, loops);
     return kept;
   }
 
   /// An element for each time that a thread does the statement.
-  double threadBytes(const ReadPlace &place, const StatementLoops &loops) const {
-    using Bounds = AccessMeter::Bounds;
+  double threadBytes(const ReadPlace &place, const LoopRanges &loops) const {
     const bool map = equations[place.equation]->kind == EquationKind::Map;
-    const AccessMeter here = meter(place.equation, loops, map ? Bounds::All : Bounds::Reduction);
+    const SectorCounter here = meter(place.equation, loops, map ? Bounds::All : Bounds::Reduction);
     return double(bytesOf(tensorAt(place))) * here.threads(false);
   }
 
-  void compute(const TreeNode &node, const StatementLoops &loops) {
+  void compute(const TreeNode &node, const LoopRanges &loops) {
     const int equation = node.target;
     const Equation &e = *equations[equation];
     if (e.kind == EquationKind::Opaque) {
@@ -280,7 +278,7 @@ private:
       row.stride.back() = DimExpr(0);
       row.stride.push_back(DimExpr(1));
       row.stride.resize(e.axes.size(), DimExpr(0));
-      return readOpaque(row, meter(equation, loops, AccessMeter::Bounds::Reduction), e);
+      return readOpaque(row, meter(equation, loops, Bounds::Reduction), e);
     }
     readAll(equation, resultsOfRank(e, node.rank), node.rank, loops);
     if (e.kind == EquationKind::Map)
@@ -294,8 +292,8 @@ private:
       readAll(equation, tested, node.rank, loops);
     }
     const TensorId t = e.outputs[0];
-    const Asked update = meter(equation, loops, AccessMeter::Bounds::All)
-                             .write(e.scatterIndex, t, e.scatterPredicate);
+    const AccessCount update =
+        meter(equation, loops, Bounds::All).write(e.scatterIndex, t, e.scatterPredicate);
     addWritten(update);
     if (e.combiner != Combiner::Assign)
       addRead(update);
@@ -314,19 +312,19 @@ private:
     return std::count(reads.operands.begin(), reads.operands.end(), &operand) != 0;
   }
 
-  void readMemory(int equation, const GuardedRead &read, const StatementLoops &loops) {
+  void readMemory(int equation, const GuardedRead &read, const LoopRanges &loops) {
     const Equation &e = *equations[equation];
-    AccessMeter::Bounds bounds = AccessMeter::Bounds::All;
+    Bounds bounds = Bounds::All;
     if (e.kind == EquationKind::Reduction) {
-      bounds = AccessMeter::Bounds::Reduction;
+      bounds = Bounds::Reduction;
       const uint64_t axes = facts[equation].decidingAxes(read.read);
       const AxisId lane = loops.hasLanes() ? loops.laneAxis() : -1;
       const AxisUse *use = lane >= 0 ? schedule.axes[lane].in(equation) : nullptr;
       for (size_t i = 0; use && i < use->positions.size(); ++i)
         if (axes >> use->positions[i] & 1)
-          bounds = AccessMeter::Bounds::ReductionAndLanes;
+          bounds = Bounds::ReductionAndLanes;
     }
-    const Asked asked = meter(equation, loops, bounds).read(read.read, read.guards);
+    const AccessCount asked = meter(equation, loops, bounds).read(read.read, read.guards);
     const double part = inCommon(equation, read.read);
     if (levelOf(e.body[read.read].index) == MemLevel::Shared)
       moved.sharedBytes += part * asked.bytes;
@@ -334,15 +332,15 @@ private:
       addRead(asked, part);
   }
 
-  void readOperand(const Operand &operand, const StatementLoops &loops) {
+  void readOperand(const Operand &operand, const LoopRanges &loops) {
     const Equation &e = *equations[operand.equation];
     const NodeId read = facts[operand.equation].reads[operand.read];
     const double part = inCommon(operand.equation, read);
     const int64_t bytes = bytesOf(e.body[read].index);
     // A map's points beyond the extents are not computed; a sum's tile is, where it may be cut.
     const bool map = e.kind == EquationKind::Map;
-    const AccessMeter here = meter(operand.equation, loops,
-                                   map ? AccessMeter::Bounds::All : AccessMeter::Bounds::Reduction);
+    const SectorCounter here =
+        meter(operand.equation, loops, map ? Bounds::All : Bounds::Reduction);
     if (operand.level == MemLevel::Shared) {
       moved.sharedBytes += part * vectorShare(operand, loops) * here.threads(map) * double(bytes);
       return;
@@ -351,7 +349,7 @@ private:
   }
 
   /// On a CPU lanes that all read one element read it once.
-  double vectorShare(const Operand &operand, const StatementLoops &loops) const {
+  double vectorShare(const Operand &operand, const LoopRanges &loops) const {
     if (threaded || !loops.hasLanes())
       return 1;
     const bool varies =
@@ -362,7 +360,7 @@ private:
   }
 
   /// Where the tree has no store of a sum that is kept in shared memory, the lowering puts it before the first reader.
-  void storeForReader(TensorId tensor, const StatementLoops &loops) {
+  void storeForReader(TensorId tensor, const LoopRanges &loops) {
     const int producer = producerOf(equations, tensor);
     if (producer < 0 || levelOf(tensor) != MemLevel::Shared ||
         equations[producer]->kind != EquationKind::Reduction || !stored.insert(producer).second)
@@ -381,20 +379,21 @@ private:
   StepRange steps;
   std::vector<const TreeNode *> path;
   std::set<int> stored; // equations with a Store
-  Moved moved;
+  MemoryRequests moved;
 };
 
 } // namespace
 
-Moved movedBytes(const Schedule &schedule, const ExprProgram &pattern, const Target &target,
-                 Effort effort) {
+MemoryRequests movedBytes(const Schedule &schedule, const ExprProgram &pattern,
+                          const Target &target, Effort effort) {
   const ScheduledPattern scheduled(schedule, pattern);
   return movedBytesOf(schedule, scheduled.program(), factsOf(scheduled.program()), target, effort);
 }
 
-Moved movedBytesOf(const Schedule &schedule, const ExprProgram &equations,
-                   const std::vector<EquationFacts> &facts, const Target &target, Effort effort) {
-  return Mover(schedule, equations, facts, target, effort).run();
+MemoryRequests movedBytesOf(const Schedule &schedule, const ExprProgram &equations,
+                            const std::vector<EquationFacts> &facts, const Target &target,
+                            Effort effort) {
+  return RequestCounter(schedule, equations, facts, target, effort).run();
 }
 
 } // namespace fusec

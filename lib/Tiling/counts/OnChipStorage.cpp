@@ -24,7 +24,7 @@ class Storage {
 public:
   Storage(const Schedule &schedule, const ExprProgram &pattern)
       : schedule(schedule), pattern(pattern), equations(scheduledEquations(pattern)),
-        whole(scanOf(pattern) && !hasRounds(schedule)) {
+        whole(scanOf(pattern) && !hasGridScan(schedule)) {
     symbols = optValues(pattern.symbols);
     Chain chain;
     visit(schedule.tree, chain);
@@ -36,8 +36,8 @@ public:
         readers[equations[equation]->body[read].index].push_back(&around);
   }
 
-  BlockStorage run() {
-    BlockStorage out;
+  OnChipStorage run() {
+    OnChipStorage out;
     std::vector<HeldRegisters> held;
     double lanePartials = 0; // of units and lanes: one equation's lie where another's did
     for (size_t e = 0; e < equations.size(); ++e) {
@@ -59,18 +59,18 @@ public:
           out.sharedBytes += ofLane;
       }
     }
-    const KeptStorage kept = keptStorage(schedule, pattern, symbols);
-    for (const KeptStorage::Value &value : kept.registers)
+    const ReuseStorage kept = reuseStorage(schedule, pattern, symbols);
+    for (const ReuseStorage::Value &value : kept.registers)
       held.push_back({live.closeOverLoops(keptRange(value)), value.registersPerThread});
     const std::vector<double> registers = heldAt(held, pointOf(leaves.size()));
     out.registersPerThread =
         kRegistersForAddresses + *std::max_element(registers.begin(), registers.end());
     out.sharedBytes += lanePartials + kept.sharedBytes;
     for (const auto &[operand, chain] : stages)
-      if (!isHandedOn(schedule, pattern, schedule.operands[operand]))
+      if (!isStoreElided(schedule, pattern, schedule.operands[operand]))
         out.sharedBytes += out.operands[operand] = stagedBytes(schedule.operands[operand], chain);
     for (const EdgeLevel &edge : schedule.edges)
-      if (edge.level == MemLevel::Shared && !isHandedOn(schedule, pattern, edge.tensor))
+      if (edge.level == MemLevel::Shared && !isStoreElided(schedule, pattern, edge.tensor))
         out.sharedBytes += out.edges[edge.tensor] = edgeBytes(edge.tensor);
     return out;
   }
@@ -111,7 +111,7 @@ private:
     }
   }
 
-  LiveRange keptRange(const KeptStorage::Value &value) const {
+  LiveRange keptRange(const ReuseStorage::Value &value) const {
     LiveRange range;
     if (value.leaves.empty())
       range.include(0, pointOf(leaves.size()) - 1);
@@ -256,8 +256,8 @@ private:
 
 } // namespace
 
-BlockStorage storageOf(const Schedule &schedule, const ExprProgram &pattern) {
-  BlockStorage out = Storage(schedule, pattern).run();
+OnChipStorage storageOf(const Schedule &schedule, const ExprProgram &pattern) {
+  OnChipStorage out = Storage(schedule, pattern).run();
   if (!isPack(schedule.tree))
     return out;
   // A block is of one part.
@@ -265,7 +265,7 @@ BlockStorage storageOf(const Schedule &schedule, const ExprProgram &pattern) {
   out.registersPerThread = out.sharedBytes = 0;
   for (const TreeNode &tree : schedule.tree) {
     part.tree = {tree};
-    const BlockStorage own = Storage(part, pattern).run();
+    const OnChipStorage own = Storage(part, pattern).run();
     out.registersPerThread = std::max(out.registersPerThread, own.registersPerThread);
     out.sharedBytes = std::max(out.sharedBytes, own.sharedBytes);
   }

@@ -8,7 +8,7 @@ namespace fusec::tiling {
 constexpr double kRegistersForAddresses = 24; // of a thread, and for what is being computed
 
 /// What a block holds on chip, estimated from the schedule: the allocator of Gir knows it after the lowering.
-struct BlockStorage {
+struct OnChipStorage {
   /// Of 32 bits: some for addresses, and the most that accumulators, edges and kept values hold at one time.
   double registersPerThread = 0;
   double sharedBytes =
@@ -17,6 +17,6 @@ struct BlockStorage {
   std::map<TensorId, double> edges; // bytes of inner values in shared memory
   std::map<int, double> operands;   // bytes of staged ones
 };
-BlockStorage storageOf(const Schedule &schedule, const ExprProgram &pattern);
+OnChipStorage storageOf(const Schedule &schedule, const ExprProgram &pattern);
 
 } // namespace fusec::tiling

@@ -29,20 +29,20 @@ static bool readsAnew(const Schedule &schedule, const ExprProgram &program,
   for (size_t e = 0; e < equations.size(); ++e) {
     const std::vector<NodeId> reads = readsOf(*equations[e]);
     for (size_t r = 0; own[e] && r < reads.size(); ++r) {
-      const Kept *kept = keptAt(schedule, {static_cast<int>(e), 0, static_cast<int>(r)});
-      if (equations[e]->body[reads[r]].index == tensor && !(kept && isHeld(schedule, *kept)))
+      const ReusedRead *kept = findReuse(schedule, {static_cast<int>(e), 0, static_cast<int>(r)});
+      if (equations[e]->body[reads[r]].index == tensor && !(kept && isPersistent(schedule, *kept)))
         return true;
     }
   }
   return false;
 }
 
-cost::Counts takeHeld(const Schedule &schedule, const ExprProgram &program,
-                      const std::vector<bool> &own, Traffic &traffic) {
+cost::Counts discountPersistentReads(const Schedule &schedule, const ExprProgram &program,
+                                     const std::vector<bool> &own, Traffic &traffic) {
   cost::Counts taken;
   const std::vector<const Equation *> equations = scheduledEquations(program);
   std::set<TensorId> found;
-  for (const HeldRead &held : heldReads(schedule, program)) {
+  for (const PersistentRead &held : persistentReads(schedule, program)) {
     const Equation &e = *equations[static_cast<size_t>(held.kept.read.equation)];
     const TensorId t = e.body[readsOf(e)[static_cast<size_t>(held.kept.read.read)]].index;
     if (!found.insert(t).second || readsAnew(schedule, program, own, t))

@@ -8,8 +8,8 @@ namespace fusec::tiling {
 
 /// Takes the bytes of tensors that these equations find held, all of them, from what they must read, and says what they
 /// are. `own`: which of the program's equations are meant.
-cost::Counts takeHeld(const Schedule &schedule, const ExprProgram &program,
-                      const std::vector<bool> &own, Traffic &traffic);
+cost::Counts discountPersistentReads(const Schedule &schedule, const ExprProgram &program,
+                                     const std::vector<bool> &own, Traffic &traffic);
 
 /// Whether the target holds all blocks of the phases at once, no thread with more registers than it has, and has a
 /// barrier for them.

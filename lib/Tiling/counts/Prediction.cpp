@@ -23,7 +23,7 @@ static double handedBytes(const Schedule &schedule, const ExprProgram &equations
     const auto t = static_cast<TensorId>(i);
     const Tensor &tensor = equations.tensors[i];
     const bool onChip = levelOf(schedule, t) != MemLevel::Global &&
-                        !(scan && outlivesStep(*scan, t, hasRounds(schedule)));
+                        !(scan && outlivesStep(*scan, t, hasGridScan(schedule)));
     if (tensor.kind == TensorKind::Temp && !onChip)
       bytes += double(numElements(tensor.shape).evaluate(symbols).value_or(1)) *
                sizeInBytes(tensor.type);
@@ -41,7 +41,7 @@ Prediction predictionOf(const std::vector<cost::Counts> &phases, double seconds,
     prediction.readBytes += counts.rounds * counts.readBytes;
     prediction.writtenBytes += counts.rounds * counts.writtenBytes;
   }
-  if (!hasRounds(schedule))
+  if (!hasGridScan(schedule))
     return prediction;
   // Constants, and what rounds hand to each other, are at the same places in every round: the last cache keeps them
   // where it has room.
@@ -82,7 +82,7 @@ std::optional<StepReads> readsOfStep(const Schedule &schedule, const ExprProgram
   StepReads reads;
   reads.steps = scan->steps.evaluate(symbols).value_or(1);
   std::array<double, cost::kLevels> bytes{};
-  const bool rounds = hasRounds(schedule);
+  const bool rounds = hasGridScan(schedule);
   for (const cost::Counts &phase : countWork(schedule, pattern, target)) {
     if (rounds &&
         phase.rounds == 1) { // copies the initial states, and fetches what the rounds hold

@@ -19,11 +19,11 @@ bool isPreviousState(const Equation &scan, TensorId t) {
 
 } // namespace
 
-std::vector<StepPlace> writtenPlaces(const Schedule &schedule, const ExprProgram &pattern,
+std::vector<ScanPlace> writtenPlaces(const Schedule &schedule, const ExprProgram &pattern,
                                      TensorId t, const std::vector<int64_t> &symbols) {
   const Equation *scan = scanOf(pattern);
   const int64_t steps = scan ? scan->steps.evaluate(symbols).value_or(1) : 1;
-  std::vector<StepPlace> places;
+  std::vector<ScanPlace> places;
   for (size_t o = 0; scan && o < scan->scanOutputs.size(); ++o) {
     const ScanOutput &output = scan->scanOutputs[o];
     if (output.perStep != t)
@@ -34,21 +34,21 @@ std::vector<StepPlace> writtenPlaces(const Schedule &schedule, const ExprProgram
                       -first,
                       std::max<int64_t>(1, rows)});
   }
-  if (scan && hasRounds(schedule) && isNextState(*scan, t))
+  if (scan && hasGridScan(schedule) && isNextState(*scan, t))
     places.push_back({{0, steps}, 1, 2});
   else if (places.empty() && levelOf(schedule, t) == MemLevel::Global)
     places.push_back({{0, steps}});
   return places;
 }
 
-StepPlace readPlace(const Schedule &schedule, const ExprProgram &pattern, TensorId t,
+ScanPlace readPlace(const Schedule &schedule, const ExprProgram &pattern, TensorId t,
                     const std::vector<int64_t> &symbols) {
   const Equation *scan = scanOf(pattern);
   if (!scan || levelOf(schedule, t) != MemLevel::Global)
     return {};
   const StepRange steps{0, scan->steps.evaluate(symbols).value_or(1)};
   const bool written = isNextState(*scan, t);
-  if (hasRounds(schedule) && (written || isPreviousState(*scan, t)))
+  if (hasGridScan(schedule) && (written || isPreviousState(*scan, t)))
     return {steps, written ? 1 : 0, 2};
   const bool stacked = std::any_of(scan->scanOutputs.begin(), scan->scanOutputs.end(),
                                    [&](const ScanOutput &output) { return output.perStep == t; });

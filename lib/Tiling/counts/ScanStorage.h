@@ -4,7 +4,7 @@
 namespace fusec::tiling {
 
 /// Where in device memory a scan's steps find a value of theirs: in rows, each as long as the value of one step.
-struct StepPlace {
+struct ScanPlace {
   StepRange within; // steps that have a row
   int64_t turn = 0; // the row of step s is (s + turn) modulo `rows`
   int64_t rows = 1;
@@ -13,10 +13,10 @@ struct StepPlace {
 
 /// Where a value is written: in the stack of all steps, which may begin with a later one, and in the half of a state
 /// that rounds hand on. One row for all steps is a place too; none where device memory does not hold the value.
-std::vector<StepPlace> writtenPlaces(const Schedule &schedule, const ExprProgram &pattern,
+std::vector<ScanPlace> writtenPlaces(const Schedule &schedule, const ExprProgram &pattern,
                                      TensorId t, const std::vector<int64_t> &symbols);
 /// Where the equations of a step, and its Carry statements, read a value that lies in device memory.
-StepPlace readPlace(const Schedule &schedule, const ExprProgram &pattern, TensorId t,
+ScanPlace readPlace(const Schedule &schedule, const ExprProgram &pattern, TensorId t,
                     const std::vector<int64_t> &symbols);
 
 } // namespace fusec::tiling

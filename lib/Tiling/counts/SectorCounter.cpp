@@ -45,10 +45,10 @@ double different(std::vector<int64_t> &sectors) {
 
 } // namespace
 
-AccessMeter::AccessMeter(const Schedule &schedule, const ExprProgram &pattern,
-                         const EquationFacts &facts, int ordinal, const StatementLoops &loops,
-                         const std::vector<int64_t> &symbols, Bounds bounds, bool lanesAreThreads,
-                         Effort effort)
+SectorCounter::SectorCounter(const Schedule &schedule, const ExprProgram &pattern,
+                             const EquationFacts &facts, int ordinal, const LoopRanges &loops,
+                             const std::vector<int64_t> &symbols, Bounds bounds,
+                             bool lanesAreThreads, Effort effort)
     : schedule(schedule), pattern(pattern), facts(facts), equation(facts.equation),
       ordinal(ordinal), loops(loops), symbols(symbols), bounds(bounds), threaded(lanesAreThreads),
       effort(effort) {
@@ -57,20 +57,20 @@ AccessMeter::AccessMeter(const Schedule &schedule, const ExprProgram &pattern,
 }
 
 /// The statement does not run beyond the axis' extent.
-bool AccessMeter::stops(AxisId axis) const {
+bool SectorCounter::stops(AxisId axis) const {
   const AxisUse *use = axis == kStepAxis ? nullptr : schedule.axes[axis].in(ordinal);
   return use && (bounds == Bounds::All || use->reduction ||
                  (bounds == Bounds::ReductionAndLanes && axis == loops.laneAxis()));
 }
 
 /// Times that it runs for an axis.
-double AccessMeter::points(AxisId axis) const {
+double SectorCounter::points(AxisId axis) const {
   const double all = loops.iterations(axis);
   return stops(axis) ? std::min(all, double(loops.extent(axis))) : all;
 }
 
 /// Times that the statement runs for each value of the lanes' axis.
-double AccessMeter::others(bool writers) const {
+double SectorCounter::others(bool writers) const {
   double product = loops.hasUnits() || writers ? 1 : schedule.units;
   for (const auto &[axis, count] : loops.iterations())
     if (!loops.hasLanes() || axis != loops.laneAxis())
@@ -78,14 +78,15 @@ double AccessMeter::others(bool writers) const {
   return product;
 }
 
-double AccessMeter::threads(bool writers) const {
+double SectorCounter::threads(bool writers) const {
   if (loops.hasLanes())
     return others(writers) * points(loops.laneAxis());
   return others(writers) * (writers || !threaded ? 1 : schedule.lanes);
 }
 
 /// Elements between the axis' value 0 and `value`.
-int64_t AccessMeter::offset(const std::vector<int64_t> &strides, AxisId axis, int64_t value) const {
+int64_t SectorCounter::offset(const std::vector<int64_t> &strides, AxisId axis,
+                              int64_t value) const {
   const AxisUse *use = schedule.axes[axis].in(ordinal);
   int64_t sum = 0;
   for (size_t i = use ? use->positions.size() : 0; i-- > 0;) {
@@ -98,7 +99,7 @@ int64_t AccessMeter::offset(const std::vector<int64_t> &strides, AxisId axis, in
   return sum;
 }
 
-bool AccessMeter::isLinear(const std::vector<int64_t> &strides, AxisId axis) const {
+bool SectorCounter::isLinear(const std::vector<int64_t> &strides, AxisId axis) const {
   const AxisUse *use = schedule.axes[axis].in(ordinal);
   for (size_t i = 0; use && i + 1 < use->positions.size(); ++i) {
     const int outer = use->positions[i], inner = use->positions[i + 1];
@@ -108,8 +109,8 @@ bool AccessMeter::isLinear(const std::vector<int64_t> &strides, AxisId axis) con
   return true;
 }
 
-Address AccessMeter::addressOf(const FlatAccess &access, TensorId tensor,
-                               const StepPlace &place) const {
+Address SectorCounter::addressOf(const FlatAccess &access, TensorId tensor,
+                                 const ScanPlace &place) const {
   const int64_t row = valueOf(numElements(pattern.tensors[tensor].shape));
   Address address;
   address.constant = valueOf(access.constant);
@@ -124,7 +125,7 @@ Address AccessMeter::addressOf(const FlatAccess &access, TensorId tensor,
       roots.push_back(rest.value);
     }
   if (!ofStep.empty() || place.rows > 1) {
-    PointValues values(equation.body, roots, 1, symbols);
+    PointEvaluator values(equation.body, roots, 1, symbols);
     const std::vector<int64_t> origin(equation.axes.size(), 0);
     address.beside.push_back(residuesOver(loops.stepRange(), effort, [&](int64_t step) {
       values.at(origin, step);
@@ -144,7 +145,7 @@ Address AccessMeter::addressOf(const FlatAccess &access, TensorId tensor,
   return address;
 }
 
-Residues AccessMeter::residues(const Address &address, int64_t bytes) const {
+Residues SectorCounter::residues(const Address &address, int64_t bytes) const {
   Residues shares{};
   shares[modulo(address.constant * bytes, kSectorBytes)] = 1;
   auto add = [&](const Residues &more) {
@@ -178,8 +179,8 @@ Residues AccessMeter::residues(const Address &address, int64_t bytes) const {
   return shares;
 }
 
-Asked AccessMeter::additive(const Address &address, int64_t bytes, bool writers) const {
-  Asked asked{threads(writers) * double(bytes), 0};
+AccessCount SectorCounter::additive(const Address &address, int64_t bytes, bool writers) const {
+  AccessCount asked{threads(writers) * double(bytes), 0};
   if (!threaded && loops.hasLanes()) { // a vector, or one element for all lanes
     const AxisId axis = loops.laneAxis();
     if (axis >= 0 && address.offset(axis, loops.laneStep()) == 0)
@@ -223,9 +224,9 @@ Asked AccessMeter::additive(const Address &address, int64_t bytes, bool writers)
   return asked;
 }
 
-Asked AccessMeter::sampled(const std::vector<NodeId> &indices, TensorId tensor,
-                           const std::vector<NodeId> &guards, bool writers,
-                           const StepPlace &stepPlace) const {
+AccessCount SectorCounter::sampled(const std::vector<NodeId> &indices, TensorId tensor,
+                                   const std::vector<NodeId> &guards, bool writers,
+                                   const ScanPlace &stepPlace) const {
   const Tensor &info = pattern.tensors[tensor];
   const int64_t bytes = sizeInBytes(info.type);
   std::vector<int64_t> strides;
@@ -235,7 +236,7 @@ Asked AccessMeter::sampled(const std::vector<NodeId> &indices, TensorId tensor,
   const std::vector<NodeId> tests = knownTests(equation.body, guards);
   std::vector<NodeId> roots = indices;
   roots.insert(roots.end(), tests.begin(), tests.end());
-  PointValues values(equation.body, roots, longestSide(info.shape, symbols), symbols);
+  PointEvaluator values(equation.body, roots, longestSide(info.shape, symbols), symbols);
 
   std::vector<std::pair<AxisId, int64_t>> digits; // axes around the lanes, and their values
   double combinations = 1;
@@ -316,11 +317,11 @@ Asked AccessMeter::sampled(const std::vector<NodeId> &indices, TensorId tensor,
           fromData};
 }
 
-Asked straightCopy(int64_t elements, int64_t bytes, double times, const StepPlace &place,
-                   int64_t lanes, Effort effort) {
+AccessCount straightCopy(int64_t elements, int64_t bytes, double times, const ScanPlace &place,
+                         int64_t lanes, Effort effort) {
   const Residues rows =
       residuesOver(place.within, effort, [&](int64_t step) { return place.row(step) * elements; });
-  Asked asked{times * double(elements * bytes)};
+  AccessCount asked{times * double(elements * bytes)};
   const int64_t left = elements % lanes; // a unit's lanes fill whole sectors
   for (int64_t i = 0; i < kSectorBytes; ++i) {
     const int64_t residue = i * bytes % kSectorBytes;
@@ -355,13 +356,13 @@ Address packedAddress(const Schedule &schedule, const Operand &operand,
   return address;
 }
 
-Asked AccessMeter::read(const Address &address, int64_t bytes) const {
+AccessCount SectorCounter::read(const Address &address, int64_t bytes) const {
   return additive(address, bytes, false);
 }
 
-Asked AccessMeter::read(NodeId read, const std::vector<NodeId> &guards) const {
+AccessCount SectorCounter::read(NodeId read, const std::vector<NodeId> &guards) const {
   const Scalar &node = equation.body[read];
-  const StepPlace place = readPlace(schedule, pattern, node.index, symbols);
+  const ScanPlace place = readPlace(schedule, pattern, node.index, symbols);
   if (const std::optional<FlatAccess> &access = facts.accesses[facts.ordinalOf(read)];
       guards.empty() && access)
     return additive(addressOf(*access, node.index, place),
@@ -369,12 +370,12 @@ Asked AccessMeter::read(NodeId read, const std::vector<NodeId> &guards) const {
   return sampled(indexOperands(node), node.index, guards, false, place);
 }
 
-Asked AccessMeter::write(const Address &address, int64_t bytes) const {
+AccessCount SectorCounter::write(const Address &address, int64_t bytes) const {
   return additive(address, bytes, true);
 }
 
-Asked AccessMeter::write(const std::vector<NodeId> &indices, TensorId tensor,
-                         NodeId predicate) const {
+AccessCount SectorCounter::write(const std::vector<NodeId> &indices, TensorId tensor,
+                                 NodeId predicate) const {
   std::vector<NodeId> guards;
   if (predicate != kNoNode)
     guards.push_back(predicate);

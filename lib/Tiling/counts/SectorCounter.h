@@ -10,7 +10,7 @@ namespace fusec::tiling {
 constexpr int64_t kSectorBytes = 32;
 
 /// What the threads of a kernel ask of device memory with one access of a statement.
-struct Asked {
+struct AccessCount {
   double bytes = 0; // summed over threads
   double sectors =
       0; // different ones of the lanes that a unit runs together, summed over those moments
@@ -38,41 +38,42 @@ Address packedAddress(const Schedule &schedule, const Operand &operand,
 enum class Effort : uint8_t { Quick, Thorough };
 
 /// Threads of a block side by side, from a value's first element to its last, `times` times.
-Asked straightCopy(int64_t elements, int64_t bytes, double times, const StepPlace &place,
-                   int64_t lanes, Effort effort);
+AccessCount straightCopy(int64_t elements, int64_t bytes, double times, const ScanPlace &place,
+                         int64_t lanes, Effort effort);
 
 /// Measures the accesses of one statement of a schedule, that belongs to an equation. Addresses that are affine in the
 /// axes are counted by formula; others, and those under a predicate, over points of the domain. An index that comes
 /// from data is taken to be anywhere, and a predicate that does to hold.
-class AccessMeter {
+class SectorCounter {
 public:
   /// Which axes stop at their extent here: reads of a reduction go on with the last element, save in lanes.
   enum class Bounds : uint8_t { All, ReductionAndLanes, Reduction };
 
   /// `facts` are those of the pattern's `ordinal`th equation.
-  AccessMeter(const Schedule &schedule, const ExprProgram &pattern, const EquationFacts &facts,
-              int ordinal, const StatementLoops &loops, const std::vector<int64_t> &symbols,
-              Bounds bounds, bool lanesAreThreads, Effort effort);
+  SectorCounter(const Schedule &schedule, const ExprProgram &pattern, const EquationFacts &facts,
+                int ordinal, const LoopRanges &loops, const std::vector<int64_t> &symbols,
+                Bounds bounds, bool lanesAreThreads, Effort effort);
 
   /// Every thread that runs the statement reads.
-  Asked read(const Address &address, int64_t bytes) const;
+  AccessCount read(const Address &address, int64_t bytes) const;
   /// A read of the equation's body, where all of `guards` hold.
-  Asked read(NodeId read, const std::vector<NodeId> &guards) const;
+  AccessCount read(NodeId read, const std::vector<NodeId> &guards) const;
   /// One thread of the block writes where the statement has no lanes, one a unit where it has units.
-  Asked write(const Address &address, int64_t bytes) const;
-  Asked write(const std::vector<NodeId> &indices, TensorId tensor, NodeId predicate) const;
+  AccessCount write(const Address &address, int64_t bytes) const;
+  AccessCount write(const std::vector<NodeId> &indices, TensorId tensor, NodeId predicate) const;
   /// Threads that run the statement (or those of them that write), summed over blocks and iterations.
   double threads(bool writers) const;
   /// In a tensor, that has such a place where it is a value of a scan's step.
-  Address addressOf(const FlatAccess &access, TensorId tensor, const StepPlace &place) const;
+  Address addressOf(const FlatAccess &access, TensorId tensor, const ScanPlace &place) const;
 
 private:
   bool stops(AxisId axis) const;
   double points(AxisId axis) const;
   double others(bool writers) const;
-  Asked additive(const Address &address, int64_t bytes, bool writers) const;
-  Asked sampled(const std::vector<NodeId> &indices, TensorId tensor,
-                const std::vector<NodeId> &guards, bool writers, const StepPlace &place) const;
+  AccessCount additive(const Address &address, int64_t bytes, bool writers) const;
+  AccessCount sampled(const std::vector<NodeId> &indices, TensorId tensor,
+                      const std::vector<NodeId> &guards, bool writers,
+                      const ScanPlace &place) const;
   Residues residues(const Address &address, int64_t bytes) const;
   int64_t offset(const std::vector<int64_t> &strides, AxisId axis, int64_t value) const;
   bool isLinear(const std::vector<int64_t> &strides, AxisId axis) const;
@@ -83,7 +84,7 @@ private:
   const EquationFacts &facts;
   const Equation &equation;
   const int ordinal;
-  const StatementLoops &loops;
+  const LoopRanges &loops;
   const std::vector<int64_t> &symbols;
   const Bounds bounds;
   const bool threaded; // lanes are threads, else elements of a vector

@@ -14,7 +14,7 @@ class StagedMeter {
 public:
   StagedMeter(const Schedule &schedule, const ExprProgram &pattern, const EquationFacts &facts,
               const Operand &operand, const std::vector<GuardedRead> &reads,
-              const StatementLoops &loops, const std::vector<int64_t> &symbols)
+              const LoopRanges &loops, const std::vector<int64_t> &symbols)
       : schedule(schedule), pattern(pattern), operand(operand), reads(reads),
         equation(facts.equation), loops(loops), symbols(symbols), read(facts.reads[operand.read]),
         tensor(pattern.tensors[equation.body[read].index]), access(facts.accesses[operand.read]),
@@ -42,8 +42,8 @@ public:
       general.emplace(equation.body, rootsOfReads(), longestSide(tensor.shape, symbols), symbols);
   }
 
-  Staged run(bool threaded, Effort effort) {
-    Staged staged;
+  StagedCopy run(bool threaded, Effort effort) {
+    StagedCopy staged;
     const double bytes = double(sizeInBytes(tensor.type));
     double executions = 1;
     for (const auto &[axis, count] : loops.iterations()) {
@@ -268,7 +268,7 @@ private:
   const Operand &operand;
   const std::vector<GuardedRead> &reads;
   const Equation &equation;
-  const StatementLoops &loops;
+  const LoopRanges &loops;
   const std::vector<int64_t> &symbols;
   const NodeId read;
   const Tensor &tensor;
@@ -288,7 +288,7 @@ private:
   std::vector<int64_t> digits;
   std::vector<char> inside;
   std::vector<int64_t> point;
-  std::optional<PointValues> general;                    // where no formula gives the addresses
+  std::optional<PointEvaluator> general;                 // where no formula gives the addresses
   std::vector<std::vector<NodeId>> tests;                // of each read
   using Terms = std::vector<std::pair<NodeId, int64_t>>; // indices and their strides
   std::vector<Terms> addresses;                          // of each read
@@ -297,10 +297,11 @@ private:
 
 } // namespace
 
-Staged measureStage(const Schedule &schedule, const ExprProgram &pattern,
-                    const EquationFacts &facts, const Operand &operand,
-                    const std::vector<GuardedRead> &reads, const StatementLoops &loops,
-                    const std::vector<int64_t> &symbols, bool lanesAreThreads, Effort effort) {
+StagedCopy countStagedCopy(const Schedule &schedule, const ExprProgram &pattern,
+                           const EquationFacts &facts, const Operand &operand,
+                           const std::vector<GuardedRead> &reads, const LoopRanges &loops,
+                           const std::vector<int64_t> &symbols, bool lanesAreThreads,
+                           Effort effort) {
   return StagedMeter(schedule, pattern, facts, operand, reads, loops, symbols)
       .run(lanesAreThreads, effort);
 }

@@ -10,7 +10,7 @@ Lowering::Lowering(const ExprProgram &pattern, const Schedule &schedule,
                    const std::vector<Symbol> &symbols)
     : pattern(pattern), schedule(schedule), symbols(symbols), tree(schedule.tree),
       equations(scheduledEquations(pattern)), scan(scanOf(pattern)),
-      inRounds(tiling::hasRounds(schedule)), kernel(out.kernel), body(out.kernel.body) {}
+      inGridScan(tiling::hasGridScan(schedule)), kernel(out.kernel), body(out.kernel.body) {}
 
 void Lowering::problem(std::string text) { problems.push_back(std::move(text)); }
 

@@ -35,8 +35,8 @@ Result<LoweredKernel> lowerAndRewrite(const ExprProgram &pattern, const Schedule
   FUSEC_TRY(LoweredKernel lowered, lowerSchedule(pattern, schedule, symbols));
   NumberedReads numbered;
   numbered.wanted.emplace();
-  for (const Kept &kept : schedule.kept)
-    if (!tiling::isHeld(schedule, kept))
+  for (const ReusedRead &kept : schedule.kept)
+    if (!tiling::isPersistent(schedule, kept))
       numbered.wanted->insert({numberOf(lowered, kept.read),
                                kept.from ? numberOf(lowered, *kept.from) : 0, kept.level});
   RewriteLimits limits = rewriteLimits(target);
@@ -44,8 +44,8 @@ Result<LoweredKernel> lowerAndRewrite(const ExprProgram &pattern, const Schedule
   rewrite(lowered.kernel, limits);
   const std::set<KeptRead> done = keptEverywhere(numbered);
   Diagnostics errors;
-  for (const Kept &kept : schedule.kept)
-    if (!tiling::isHeld(schedule, kept) &&
+  for (const ReusedRead &kept : schedule.kept)
+    if (!tiling::isPersistent(schedule, kept) &&
         done.count({numberOf(lowered, kept.read), kept.from ? numberOf(lowered, *kept.from) : 0,
                     kept.level}) == 0)
       errors.push_back({Diag::BadIr, "schedule " + schedule.name,

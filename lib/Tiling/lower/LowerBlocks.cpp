@@ -98,8 +98,8 @@ Phase Lowering::lowerTree(std::span<const TreeNode> level, std::optional<size_t>
 }
 
 void Lowering::declareCounters() {
-  counters = tiling::tileCounters(schedule, pattern);
-  for (const tiling::CounterSet &set : counters.sets) {
+  counters = tiling::phaseSignals(schedule, pattern);
+  for (const tiling::SignalSet &set : counters.sets) {
     std::string name = "done" + std::to_string(set.phase);
     if (set.part > 0)
       name += "_" + std::to_string(set.part);
@@ -110,10 +110,10 @@ void Lowering::declareCounters() {
 /// In front of a part's statements: `path` holds its loops over blocks. Tiles of several axes are waited for by rows:
 ///   seq m in 2 { wait %done0[(first + m)*12 + 3, (first + m)*12 + 5] for 1 }
 void Lowering::waitForTiles(size_t phase, size_t part, std::vector<Stmt> &result) {
-  for (const tiling::CounterWait &wait : counters.waits) {
+  for (const tiling::SignalWait &wait : counters.waits) {
     if (wait.phase != phase || wait.part != part)
       continue;
-    const tiling::CounterSet &set = counters.sets[wait.set];
+    const tiling::SignalSet &set = counters.sets[wait.set];
     auto imported = [&](NodeId id) {
       return body.import(wait.bounds, id, [&](const Scalar &copied, NodeId) {
         return copied.op == ScalarOp::Axis ? loopValue(path[static_cast<size_t>(copied.index)])
@@ -154,7 +154,7 @@ void Lowering::waitForTiles(size_t phase, size_t part, std::vector<Stmt> &result
 /// Behind a part's statements.
 void Lowering::signalTile(size_t phase, size_t part, std::vector<Stmt> &result) {
   for (size_t s = 0; s < counters.sets.size(); ++s) {
-    const tiling::CounterSet &set = counters.sets[s];
+    const tiling::SignalSet &set = counters.sets[s];
     if (set.phase != phase || set.part != part)
       continue;
     NodeId index = body.index(0);

@@ -50,7 +50,7 @@ Status Lowering::makeBuffers() {
       need(output.stacked, true);
       raw[output.perStep] = false; // lives in its slice of the stacked tensor
     }
-    if (inRounds)
+    if (inGridScan)
       for (const ScanCarry &carry : scan->carries)
         raw[carry.next] = false; // lives in the half of the state that is written
   }
@@ -73,7 +73,7 @@ Status Lowering::makeBuffers() {
       continue;
     KernelParam param{static_cast<TensorId>(t), -1};
     Shape shape = tensor.shape;
-    if (inRounds && carryOf(param.tensor, false)) {
+    if (inGridScan && carryOf(param.tensor, false)) {
       param.copies = 2;
       shape.insert(shape.begin(), DimExpr(param.copies));
     }
@@ -92,7 +92,7 @@ Status Lowering::makeBuffers() {
   if (scan)
     for (const ScanOutput &output : scan->scanOutputs)
       globals[output.perStep] = globals.at(output.stacked);
-  if (inRounds)
+  if (inGridScan)
     for (const ScanCarry &carry : scan->carries)
       globals[carry.next] = globals.at(carry.previous);
 
@@ -107,7 +107,7 @@ Status Lowering::makeBuffers() {
     Local local;
     int64_t elements = 1;
     int producer = producerOf(edge.tensor);
-    if ((scan && !inRounds) || producer < 0) {
+    if ((scan && !inGridScan) || producer < 0) {
       DimExpr total = numElements(tensor.shape);
       if (!total.isConst())
         return Diagnostic{Diag::BadIr, "schedule " + schedule.name,
@@ -129,7 +129,7 @@ Status Lowering::makeBuffers() {
                          [&](const TreePath &c) { return c[common] == (*leaf)[common]; }))
         ++common;
       local.whole = false;
-      local.depth = inRounds ? common - 1 : common; // the step's loop is none of a phase's
+      local.depth = inGridScan ? common - 1 : common; // the step's loop is none of a phase's
       for (size_t a = 0; a < schedule.axes.size(); ++a) {
         const AxisUse *use = schedule.axes[a].in(producer);
         if (!use || use->reduction)

@@ -51,16 +51,16 @@ private:
   void lowerLoop(const TreeNode &node, std::vector<Stmt> &out);
   bool tilesOf(const TreeNode &node) const;
   void lowerPhases();
-  void lowerRounds(const TreeNode &loop);
+  void lowerGridScan(const TreeNode &loop);
   void lowerBlock(std::span<const TreeNode> nodes, std::vector<Stmt> &out);
 
-  // LowerHeld.cpp: values that rounds and phases hold (schedule/PersistentReads.h)
+  // LowerPersistent.cpp: values that rounds and phases hold (schedule/PersistentReads.h)
   /// Of a read that is held or has been held for another one.
-  const tiling::HeldRead *heldAt(const ReadPlace &place) const;
-  NodeId heldElement(const tiling::HeldRead &held, const ReadPlace &place);
+  const tiling::PersistentRead *persistentAt(const ReadPlace &place) const;
+  NodeId persistentElement(const tiling::PersistentRead &held, const ReadPlace &place);
   void hold();
-  void fillHeld(int equation, std::vector<Stmt> &out);
-  bool touchesHeld(std::span<const TreeNode> nodes) const;
+  void fillPersistent(int equation, std::vector<Stmt> &out);
+  bool touchesPersistent(std::span<const TreeNode> nodes) const;
   Phase copyPhase(TensorId from, TensorId to);
   NodeId tripOf(const TreeNode &node);
   std::optional<TreePath> findLeaf(LeafKind kind, int target) const;
@@ -76,7 +76,7 @@ private:
   void declareCounters();
   void waitForTiles(size_t phase, size_t part, std::vector<Stmt> &out);
   void signalTile(size_t phase, size_t part, std::vector<Stmt> &out);
-  tiling::TileCounters counters;
+  tiling::PhaseSignals counters;
 
   // LowerAccess.cpp: axes, addresses; LowerReads.cpp: reads
   DimExpr extent(AxisId axis) const;
@@ -149,7 +149,7 @@ private:
   std::vector<TreeNode> tree; // the schedule's, with the stores that edge levels ask for
   std::vector<const Equation *> equations;
   const Equation *scan = nullptr;
-  const bool inRounds; // all blocks take the scan's steps together (schedule/GridScan.h)
+  const bool inGridScan; // all blocks take the scan's steps together (schedule/GridScan.h)
   VarId roundVar = -1;
   LoweredKernel out;
   GirKernel &kernel;
@@ -200,7 +200,7 @@ private:
   int computeRank = -1; // of the Compute statement that is being lowered
   /// Inside of rounds, where their values are fetched, and in phases that hold some: what becomes of such reads.
   enum class Holding : uint8_t { No, Fill, Use } holding = Holding::No;
-  std::vector<tiling::HeldRead> held;
+  std::vector<tiling::PersistentRead> held;
   std::map<std::tuple<int, MemLevel, int, DType>, BufferId> heldBuffers; // phase, level, number
   std::set<VarId> stepsOverRegisters; // loops that are unrolled for that
   std::map<AxisId, Check> checks;

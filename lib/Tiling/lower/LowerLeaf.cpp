@@ -64,7 +64,7 @@ void Lowering::cooperative(NodeId total, const std::function<std::vector<Stmt>(N
 void Lowering::lowerLeaf(const TreeNode &node, std::vector<Stmt> &result) {
   if (holding == Holding::Fill) {
     if (node.leaf == LeafKind::Compute)
-      fillHeld(node.target, result);
+      fillPersistent(node.target, result);
     return;
   }
   switch (node.leaf) {
@@ -73,7 +73,7 @@ void Lowering::lowerLeaf(const TreeNode &node, std::vector<Stmt> &result) {
     computeRank = node.rank;
     if (holding == Holding::Use && !scan) {
       holding = Holding::Fill;
-      fillHeld(node.target, result);
+      fillPersistent(node.target, result);
       holding = Holding::Use;
     }
     isCascade(node.target) ? computeCascade(node.target, node.rank, result)
@@ -194,7 +194,7 @@ void Lowering::storeResult(int equation, size_t output, NodeId value, std::vecto
       storeStacked(to, index, value, result);
       stacked = true;
     }
-  if (inRounds && carryOf(tensor, true))
+  if (inGridScan && carryOf(tensor, true))
     result.push_back(storeStmt(globalBuffer(tensor),
                                {body.binary(ScalarOp::Add, index, halfOf(tensor, true))}, value));
   else if (!stacked)
@@ -327,7 +327,7 @@ void Lowering::lowerCarry(int when, std::vector<Stmt> &result) {
       continue;
     DType type = pattern.tensors[to].type;
     NodeId origin = body.index(0);
-    if (inRounds && when == 2)
+    if (inGridScan && when == 2)
       origin = body.dim(mod(scan->steps, DimExpr(2)) * numElements(pattern.tensors[to].shape));
     if (when == 1)
       for (const ScanOutput &output : scan->scanOutputs)

@@ -76,8 +76,9 @@ NodeId Lowering::readTensor(int equation, NodeId original, const Scalar &copied)
   const auto ordinal =
       static_cast<int>(std::find(reads.begin(), reads.end(), original) - reads.begin());
   if (holding == Holding::Use && computeRank >= 0 && axisOverride.empty())
-    if (const ReadPlace place{equation, 0, ordinal}; const tiling::HeldRead *read = heldAt(place))
-      return heldElement(*read, place);
+    if (const ReadPlace place{equation, 0, ordinal};
+        const tiling::PersistentRead *read = persistentAt(place))
+      return persistentElement(*read, place);
   if (const Operand *operand = tiling::operandOf(schedule, equation, ordinal);
       operand && axisOverride.empty())
     return numbered(equation, ordinal,
@@ -118,7 +119,7 @@ NodeId Lowering::readMemory(int equation, NodeId original, const Scalar &copied)
   }
   NodeId predicate = copied.op == ScalarOp::ReadIf ? copied.args[0] : kNoNode;
   predicate = body.logicalAnd(predicate, lanePredicate(equation, axisDependence(e.body, original)));
-  const bool inHalves = inRounds && locals.count(tensor) == 0;
+  const bool inHalves = inGridScan && locals.count(tensor) == 0;
   const ScanCarry *written = inHalves ? carryOf(tensor, true) : nullptr;
   if (written || (inHalves && carryOf(tensor, false)))
     flat = body.binary(ScalarOp::Add, flat, halfOf(tensor, written != nullptr));

@@ -4,7 +4,7 @@
 
 namespace fusec::tiling {
 
-std::optional<Bounds> BlockBounds::ofDigits(const std::vector<NodeId> &indices,
+std::optional<Bounds> BlockRanges::ofDigits(const std::vector<NodeId> &indices,
                                             const std::vector<DimExpr> &extents) {
   if (std::optional<Bounds> whole = asWholeAxis(indices, extents))
     return hasAxis(whole->first) ? whole : std::nullopt;
@@ -21,13 +21,13 @@ std::optional<Bounds> BlockBounds::ofDigits(const std::vector<NodeId> &indices,
   return hasAxis(sum.first) || hasAxis(sum.second) ? std::optional(sum) : std::nullopt;
 }
 
-bool BlockBounds::hasAxis(NodeId id) const {
+bool BlockRanges::hasAxis(NodeId id) const {
   const std::vector<NodeId> all = out.reachable({id});
   return std::any_of(all.begin(), all.end(), [&](NodeId n) { return out[n].op == ScalarOp::Axis; });
 }
 
 /// Of a schedule's axis: the tile of the block loop over it, whole where it is cut at the extent: staged tiles are.
-std::optional<Bounds> BlockBounds::tileOf(AxisId axis) {
+std::optional<Bounds> BlockRanges::tileOf(AxisId axis) {
   for (size_t k = 0; k < blocks.size(); ++k) {
     if (blocks[k]->axis != axis)
       continue;
@@ -41,7 +41,7 @@ std::optional<Bounds> BlockBounds::tileOf(AxisId axis) {
 }
 
 /// The indices are all positions of one of the schedule's axes, in its order.
-std::optional<Bounds> BlockBounds::asWholeAxis(const std::vector<NodeId> &indices,
+std::optional<Bounds> BlockRanges::asWholeAxis(const std::vector<NodeId> &indices,
                                                const std::vector<DimExpr> &extents) {
   std::vector<int> positions;
   for (size_t d = 0; d < indices.size(); ++d) {
@@ -57,7 +57,7 @@ std::optional<Bounds> BlockBounds::asWholeAxis(const std::vector<NodeId> &indice
   return std::nullopt;
 }
 
-Bounds BlockBounds::axis(int position) {
+Bounds BlockRanges::axis(int position) {
   const DimExpr &extent = equation.axes[static_cast<size_t>(position)].extent;
   const Bounds all{out.index(0), last(extent)};
   for (size_t a = 0; a < schedule.axes.size(); ++a) {
@@ -84,14 +84,14 @@ Bounds BlockBounds::axis(int position) {
 }
 
 /// A constant or a size above 0.
-std::optional<DimExpr> BlockBounds::positive(NodeId id) const {
+std::optional<DimExpr> BlockRanges::positive(NodeId id) const {
   const Scalar &s = equation.body[id];
   if (s.op == ScalarOp::Const && !isFloat(s.type) && s.imm > 0)
     return DimExpr(s.imm);
   return s.op == ScalarOp::Dim ? std::optional(s.dim) : std::nullopt;
 }
 
-std::optional<Bounds> BlockBounds::bounds(NodeId id) {
+std::optional<Bounds> BlockRanges::bounds(NodeId id) {
   const Scalar &s = equation.body[id];
   switch (s.op) {
   case ScalarOp::Axis: return axis(s.index);

@@ -8,11 +8,11 @@ using Bounds = std::pair<NodeId, NodeId>;
 
 /// Bounds of index expressions of one equation over what one block computes of it, by interval arithmetic over what the
 /// loops over blocks leave open. Made as nodes of `out`, in which Axis k is the number of the k-th of these loops.
-class BlockBounds {
+class BlockRanges {
 public:
   /// `blocks`: the loops over blocks around the equation, which has this number in the schedule. `boxes`: of what is
   /// staged for it, boxes (StagedTile.h) that have room for any place where a tile of a fused axis may begin.
-  BlockBounds(const Schedule &schedule, const std::vector<const TreeNode *> &blocks, int number,
+  BlockRanges(const Schedule &schedule, const std::vector<const TreeNode *> &blocks, int number,
               const Equation &equation, bool boxes, Body &out)
       : schedule(schedule), blocks(blocks), number(number), equation(equation), boxes(boxes),
         out(out) {}

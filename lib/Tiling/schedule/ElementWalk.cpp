@@ -59,7 +59,8 @@ std::optional<FlatAccess> plainAccess(const Schedule &schedule, const ExprProgra
 
 bool haveConstantTrips(const Schedule &schedule, const Equation &equation, const ReadPlace &place,
                        const std::vector<const TreeNode *> &loops) {
-  const std::vector<const TreeNode *> counting = loopsOfHeld(schedule, equation, place, loops);
+  const std::vector<const TreeNode *> counting =
+      loopsOfPersistent(schedule, equation, place, loops);
   for (const TreeNode *loop : counting) {
     const DimExpr &extent = schedule.axes[static_cast<size_t>(loop->axis)].extent;
     // Loops in order end with the axis, and units past its end have nothing to do.

@@ -9,7 +9,7 @@
 
 namespace fusec::tiling {
 
-const TreeNode *roundsOf(std::span<const TreeNode> phase) {
+const TreeNode *gridScanOf(std::span<const TreeNode> phase) {
   if (phase.size() != 1 || !phase[0].isLoop || phase[0].axis != kStepAxis)
     return nullptr;
   const std::vector<TreeNode> &inside = phase[0].children;
@@ -19,17 +19,17 @@ const TreeNode *roundsOf(std::span<const TreeNode> phase) {
   return spread ? &phase[0] : nullptr;
 }
 
-bool hasRounds(const Schedule &schedule) {
+bool hasGridScan(const Schedule &schedule) {
   const std::vector<std::span<const TreeNode>> phases = phasesOf(schedule.tree);
   return std::any_of(phases.begin(), phases.end(),
-                     [](std::span<const TreeNode> phase) { return roundsOf(phase) != nullptr; });
+                     [](std::span<const TreeNode> phase) { return gridScanOf(phase) != nullptr; });
 }
 
-bool outlivesStep(const Equation &scan, TensorId t, bool inRounds) {
+bool outlivesStep(const Equation &scan, TensorId t, bool inGridScan) {
   return std::any_of(scan.scanOutputs.begin(), scan.scanOutputs.end(),
                      [&](const ScanOutput &output) { return output.perStep == t; }) ||
-         (inRounds && std::any_of(scan.carries.begin(), scan.carries.end(),
-                                  [&](const ScanCarry &carry) { return carry.next == t; }));
+         (inGridScan && std::any_of(scan.carries.begin(), scan.carries.end(),
+                                    [&](const ScanCarry &carry) { return carry.next == t; }));
 }
 
 namespace {
@@ -122,17 +122,17 @@ void noteEquations(std::span<const TreeNode> nodes, const Schedule &schedule, st
 
 } // namespace
 
-std::vector<RoundPart> partsOfRound(const Schedule &schedule, const ExprProgram &pattern) {
-  std::vector<RoundPart> parts;
+std::vector<GridScanPart> partsOfGridScan(const Schedule &schedule, const ExprProgram &pattern) {
+  std::vector<GridScanPart> parts;
   const std::vector<const Equation *> equations = scheduledEquations(pattern);
   for (std::span<const TreeNode> phase : phasesOf(schedule.tree)) {
-    const TreeNode *loop = roundsOf(phase);
+    const TreeNode *loop = gridScanOf(phase);
     if (!loop)
       continue;
     for (std::span<const TreeNode> nodes : phasesOf(loop->children)) {
       std::set<int> inside;
       noteEquations(nodes, schedule, inside);
-      RoundPart part{{}, pattern, schedule};
+      GridScanPart part{{}, pattern, schedule};
       part.schedule.tree.assign(nodes.begin(), nodes.end());
       part.program.items.clear();
       std::set<TensorId> made, read, leaves;

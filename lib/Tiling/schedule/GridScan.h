@@ -7,12 +7,12 @@
 namespace fusec::tiling {
 
 /// The step loop of such a scan if this phase of the root is one; nullptr else.
-const TreeNode *roundsOf(std::span<const TreeNode> phase);
-bool hasRounds(const Schedule &schedule);
+const TreeNode *gridScanOf(std::span<const TreeNode> phase);
+bool hasGridScan(const Schedule &schedule);
 
 /// The value leaves its step by device memory, at whatever level the step itself reads it: it is stacked, or a state
 /// that rounds hand on. A step loop inside one block moves states by its Carry statements, from where they lie.
-bool outlivesStep(const Equation &scan, TensorId t, bool inRounds);
+bool outlivesStep(const Equation &scan, TensorId t, bool inGridScan);
 
 /// How a step's equations fall into phases, and those of a phase into parts. What reads more of another one's value
 /// than belongs to its own point comes a phase later; what reads no more, and is of the same phase, is of the same
@@ -29,11 +29,11 @@ StepParts partsOfStep(const ExprProgram &pattern, bool withSums);
 
 /// One phase of one round as a schedule: of a program whose equations, numbered as before, are no scan's, and in which
 /// the tensors are what they are to this phase.
-struct RoundPart {
+struct GridScanPart {
   std::vector<bool> own; // equations: those of the phase
   ExprProgram program;
   Schedule schedule;
 };
-std::vector<RoundPart> partsOfRound(const Schedule &schedule, const ExprProgram &pattern);
+std::vector<GridScanPart> partsOfGridScan(const Schedule &schedule, const ExprProgram &pattern);
 
 } // namespace fusec::tiling

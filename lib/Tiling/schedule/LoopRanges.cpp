@@ -16,8 +16,8 @@ int64_t ceilOf(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 } // namespace
 
-StatementLoops::StatementLoops(const Schedule &schedule, const std::vector<const TreeNode *> &path,
-                               const std::vector<int64_t> &symbols, StepRange steps)
+LoopRanges::LoopRanges(const Schedule &schedule, const std::vector<const TreeNode *> &path,
+                       const std::vector<int64_t> &symbols, StepRange steps)
     : schedule(schedule), steps(steps) {
   extents.reserve(schedule.axes.size());
   for (const ScheduleAxis &axis : schedule.axes)
@@ -42,32 +42,32 @@ StatementLoops::StatementLoops(const Schedule &schedule, const std::vector<const
                                                                  extent(axis))});
 }
 
-double StatementLoops::iterations(AxisId axis) const {
+double LoopRanges::iterations(AxisId axis) const {
   const auto at = std::find_if(counts.begin(), counts.end(),
                                [&](const auto &count) { return count.first == axis; });
   assert(at != counts.end() && "the axis has a loop here");
   return at->second;
 }
 
-std::span<const StatementLoops::Loop> StatementLoops::loopsOver(AxisId axis) const {
+std::span<const LoopRanges::Loop> LoopRanges::loopsOver(AxisId axis) const {
   const auto isOver = [&](const Loop &loop) { return loop.axis == axis; };
   const auto begin = std::find_if(loops.begin(), loops.end(), isOver);
   return {begin, std::find_if_not(begin, loops.end(), isOver)};
 }
 
-int64_t StatementLoops::extent(AxisId axis) const {
+int64_t LoopRanges::extent(AxisId axis) const {
   return axis == kStepAxis ? steps.count : extents[axis];
 }
 
-int64_t StatementLoops::tile(AxisId axis) const {
+int64_t LoopRanges::tile(AxisId axis) const {
   const std::span<const Loop> over = loopsOver(axis);
   return over.empty() ? extent(axis) : over.back().step;
 }
 
 /// `left` elements of the axis lie before its extent, counted from where the tile begins; none or fewer than none where
 /// it begins beyond.
-double StatementLoops::iterationsFrom(std::span<const Loop> loops, size_t level, int64_t tile,
-                                      int64_t left) const {
+double LoopRanges::iterationsFrom(std::span<const Loop> loops, size_t level, int64_t tile,
+                                  int64_t left) const {
   if (level == loops.size())
     return 1;
   const Loop &loop = loops[level];
@@ -85,7 +85,7 @@ double StatementLoops::iterationsFrom(std::span<const Loop> loops, size_t level,
   return sum;
 }
 
-std::vector<LaneGroup> StatementLoops::laneGroups(int64_t most) const {
+std::vector<LaneGroup> LoopRanges::laneGroups(int64_t most) const {
   std::vector<LaneGroup> out;
   if (axisOfLanes == kStepAxis || axisOfLanes < 0)
     return out;
@@ -93,8 +93,8 @@ std::vector<LaneGroup> StatementLoops::laneGroups(int64_t most) const {
   return out;
 }
 
-void StatementLoops::collect(std::span<const Loop> loops, size_t level, int64_t tile, int64_t first,
-                             double weight, int64_t most, std::vector<LaneGroup> &out) const {
+void LoopRanges::collect(std::span<const Loop> loops, size_t level, int64_t tile, int64_t first,
+                         double weight, int64_t most, std::vector<LaneGroup> &out) const {
   const int64_t whole = extent(axisOfLanes);
   if (level == loops.size()) {
     const int64_t inside = first >= whole ? 0 : ceilOf(whole - first, stepOfLanes);

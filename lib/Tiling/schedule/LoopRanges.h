@@ -21,10 +21,10 @@ struct StepRange {
 
 /// The loops around one statement of a schedule, at the symbols' opt values, and what they make of each axis: how often
 /// the statement runs for it, with which values, in which lanes.
-class StatementLoops {
+class LoopRanges {
 public:
-  StatementLoops(const Schedule &schedule, const std::vector<const TreeNode *> &path,
-                 const std::vector<int64_t> &symbols, StepRange steps);
+  LoopRanges(const Schedule &schedule, const std::vector<const TreeNode *> &path,
+             const std::vector<int64_t> &symbols, StepRange steps);
 
   bool hasLanes() const { return lanes; }
   bool hasUnits() const { return units; }

@@ -12,12 +12,12 @@
 
 namespace fusec::tiling {
 
-bool isHeld(const Schedule &schedule, const Kept &kept) {
+bool isPersistent(const Schedule &schedule, const ReusedRead &kept) {
   if (!kept.from || *kept.from == kept.read || kept.from->equation < 0)
     return kept.from.has_value();
   if (std::none_of(schedule.tree.begin(), schedule.tree.end(),
                    [](const TreeNode &node) { return node.isBorder(); }) ||
-      hasRounds(schedule))
+      hasGridScan(schedule))
     return false;
   const std::vector<int> starts = phaseStarts(schedule);
   return std::any_of(starts.begin(), starts.end(), [&](int start) {
@@ -25,15 +25,15 @@ bool isHeld(const Schedule &schedule, const Kept &kept) {
   });
 }
 
-bool holdsValues(const Schedule &schedule) {
+bool hasPersistentReads(const Schedule &schedule) {
   return std::any_of(schedule.kept.begin(), schedule.kept.end(),
-                     [&](const Kept &kept) { return isHeld(schedule, kept); });
+                     [&](const ReusedRead &kept) { return isPersistent(schedule, kept); });
 }
 
-Schedule withoutHeld(Schedule schedule) {
-  std::vector<Kept> kept;
-  for (const Kept &k : schedule.kept)
-    if (!isHeld(schedule, k))
+Schedule withoutPersistentReads(Schedule schedule) {
+  std::vector<ReusedRead> kept;
+  for (const ReusedRead &k : schedule.kept)
+    if (!isPersistent(schedule, k))
       kept.push_back(k);
   schedule.kept = std::move(kept);
   return schedule;
@@ -62,9 +62,9 @@ NodeId nodeOf(const Equation &equation, const ReadPlace &place) {
 
 } // namespace
 
-std::vector<const TreeNode *> loopsOfHeld(const Schedule &schedule, const Equation &equation,
-                                          const ReadPlace &place,
-                                          const std::vector<const TreeNode *> &loops) {
+std::vector<const TreeNode *> loopsOfPersistent(const Schedule &schedule, const Equation &equation,
+                                                const ReadPlace &place,
+                                                const std::vector<const TreeNode *> &loops) {
   const uint64_t axes = axisDependence(equation.body, nodeOf(equation, place));
   std::vector<const TreeNode *> out;
   for (const TreeNode *loop : loops) {
@@ -78,10 +78,10 @@ std::vector<const TreeNode *> loopsOfHeld(const Schedule &schedule, const Equati
   return out;
 }
 
-int64_t elementsHeld(const Schedule &schedule, const Equation &equation, const ReadPlace &place,
-                     const std::vector<const TreeNode *> &loops) {
+int64_t persistentElements(const Schedule &schedule, const Equation &equation,
+                           const ReadPlace &place, const std::vector<const TreeNode *> &loops) {
   int64_t elements = 1;
-  for (const TreeNode *loop : loopsOfHeld(schedule, equation, place, loops)) {
+  for (const TreeNode *loop : loopsOfPersistent(schedule, equation, place, loops)) {
     const int64_t tile = tileOf(schedule, loops, loop);
     if (tile <= 0 || loop->step <= 0)
       return 0;
@@ -90,32 +90,33 @@ int64_t elementsHeld(const Schedule &schedule, const Equation &equation, const R
   return elements;
 }
 
-double registersHeld(const Equation &equation, const HeldRead &held) {
+double persistentRegisters(const Equation &equation, const PersistentRead &held) {
   return double(registersFor(held.elements, equation.body[nodeOf(equation, held.kept.read)].type));
 }
 
-double sharedBytesHeld(const Schedule &schedule, const Equation &equation, const HeldRead &held) {
+double persistentSharedBytes(const Schedule &schedule, const Equation &equation,
+                             const PersistentRead &held) {
   const DType type = equation.body[nodeOf(equation, held.kept.read)].type;
   return double(held.elements * sizeInBytes(type)) * schedule.units * schedule.lanes;
 }
 
-std::vector<HeldRead> heldReads(const Schedule &schedule, const ExprProgram &program) {
-  std::vector<HeldRead> out;
-  if (!holdsValues(schedule))
+std::vector<PersistentRead> persistentReads(const Schedule &schedule, const ExprProgram &program) {
+  std::vector<PersistentRead> out;
+  if (!hasPersistentReads(schedule))
     return out;
   const std::vector<const Equation *> equations = scheduledEquations(program);
   if (!scanOf(program)) {
     const std::map<int, Loops> computes = computesOf(schedule.tree);
     std::vector<ReadPlace> places;
-    for (const Kept &kept : schedule.kept)
+    for (const ReusedRead &kept : schedule.kept)
       if (const auto at = computes.find(kept.read.equation);
-          isHeld(schedule, kept) && at != computes.end()) {
+          isPersistent(schedule, kept) && at != computes.end()) {
         auto place = std::find(places.begin(), places.end(), *kept.from);
         if (place == places.end())
           place = places.insert(place, *kept.from);
         const Equation &e = *equations[static_cast<size_t>(kept.read.equation)];
         out.push_back({kept, 0, static_cast<int>(place - places.begin()),
-                       elementsHeld(schedule, e, kept.read, at->second)});
+                       persistentElements(schedule, e, kept.read, at->second)});
       }
     return out;
   }
@@ -125,44 +126,45 @@ std::vector<HeldRead> heldReads(const Schedule &schedule, const ExprProgram &pro
     for (std::span<const TreeNode> part : parts) {
       std::map<MemLevel, int> numbers;
       const std::map<int, Loops> computes = computesOf(part);
-      for (const Kept &kept : schedule.kept) {
+      for (const ReusedRead &kept : schedule.kept) {
         const auto at = computes.find(kept.read.equation);
-        if (!isHeld(schedule, kept) || at == computes.end())
+        if (!isPersistent(schedule, kept) || at == computes.end())
           continue;
         const Equation &e = *equations[static_cast<size_t>(kept.read.equation)];
-        out.push_back(
-            {kept, phase, numbers[kept.level]++, elementsHeld(schedule, e, kept.read, at->second)});
+        out.push_back({kept, phase, numbers[kept.level]++,
+                       persistentElements(schedule, e, kept.read, at->second)});
       }
     }
   }
   return out;
 }
 
-std::vector<HeldStorage> heldStorage(const Schedule &schedule, const ExprProgram &program) {
+std::vector<PersistentStorage> persistentStorage(const Schedule &schedule,
+                                                 const ExprProgram &program) {
   const std::vector<const Equation *> equations = scheduledEquations(program);
   // A block is of one part of a phase; what lies at the same number is as large as the largest of them.
   std::map<std::tuple<int, MemLevel, int, DType>, double> largest;
   int phases = 0;
-  for (const HeldRead &held : heldReads(schedule, program)) {
+  for (const PersistentRead &held : persistentReads(schedule, program)) {
     const Equation &e = *equations[static_cast<size_t>(held.kept.read.equation)];
     const DType type = e.body[nodeOf(e, held.kept.read)].type;
     double &most = largest[{held.phase, held.kept.level, held.number, type}];
-    most =
-        std::max(most, held.kept.level == MemLevel::Register ? registersHeld(e, held)
-                                                             : sharedBytesHeld(schedule, e, held));
+    most = std::max(most, held.kept.level == MemLevel::Register
+                              ? persistentRegisters(e, held)
+                              : persistentSharedBytes(schedule, e, held));
     phases = std::max(phases, held.phase + 1);
   }
-  std::vector<HeldStorage> out(static_cast<size_t>(phases));
+  std::vector<PersistentStorage> out(static_cast<size_t>(phases));
   for (const auto &[place, size] : largest) {
-    HeldStorage &storage = out[static_cast<size_t>(std::get<0>(place))];
+    PersistentStorage &storage = out[static_cast<size_t>(std::get<0>(place))];
     (std::get<1>(place) == MemLevel::Register ? storage.registers : storage.sharedBytes) += size;
   }
   return out;
 }
 
-HeldStorage allHeld(const Schedule &schedule, const ExprProgram &program) {
-  HeldStorage all;
-  for (const HeldStorage &phase : heldStorage(schedule, program)) {
+PersistentStorage allPersistentStorage(const Schedule &schedule, const ExprProgram &program) {
+  PersistentStorage all;
+  for (const PersistentStorage &phase : persistentStorage(schedule, program)) {
     all.registers += phase.registers;
     all.sharedBytes += phase.sharedBytes;
   }

@@ -21,40 +21,42 @@ namespace fusec::tiling {
 
 /// Else a thread keeps it within a phase. `schedule`: or that of one of its phases (partsOf), in which the equations of
 /// other phases have numbers that it has not.
-bool isHeld(const Schedule &schedule, const Kept &kept);
-bool holdsValues(const Schedule &schedule);
+bool isPersistent(const Schedule &schedule, const ReusedRead &kept);
+bool hasPersistentReads(const Schedule &schedule);
 /// The schedule whose rounds and phases read everything anew.
-Schedule withoutHeld(Schedule schedule);
+Schedule withoutPersistentReads(Schedule schedule);
 
 /// A read that is held.
-struct HeldRead {
-  Kept kept;
+struct PersistentRead {
+  ReusedRead kept;
   int phase = 0; // of a round
   int number =
       0; // among those of its level in its part of that phase, or of the places that phases have it from
   int64_t elements = 1; // that a thread holds; 0: not constant
 };
-std::vector<HeldRead> heldReads(const Schedule &schedule, const ExprProgram &equations);
+std::vector<PersistentRead> persistentReads(const Schedule &schedule, const ExprProgram &equations);
 /// What a thread's registers and a block's shared memory hold in each phase of a round, or, without rounds, behind the
 /// first phase.
-struct HeldStorage {
+struct PersistentStorage {
   double registers = 0; // a thread, of 32 bits
   double sharedBytes = 0;
 };
-std::vector<HeldStorage> heldStorage(const Schedule &schedule, const ExprProgram &equations);
+std::vector<PersistentStorage> persistentStorage(const Schedule &schedule,
+                                                 const ExprProgram &equations);
 /// Of all of them together.
-HeldStorage allHeld(const Schedule &schedule, const ExprProgram &equations);
+PersistentStorage allPersistentStorage(const Schedule &schedule, const ExprProgram &equations);
 
 /// The loops around a Compute, of `loops`, whose iterations each have an element of the read.
-std::vector<const TreeNode *> loopsOfHeld(const Schedule &schedule, const Equation &equation,
-                                          const ReadPlace &place,
-                                          const std::vector<const TreeNode *> &loops);
+std::vector<const TreeNode *> loopsOfPersistent(const Schedule &schedule, const Equation &equation,
+                                                const ReadPlace &place,
+                                                const std::vector<const TreeNode *> &loops);
 
 /// Elements that a thread holds of the read inside these loops around its Compute; 0: not constant.
-int64_t elementsHeld(const Schedule &schedule, const Equation &equation, const ReadPlace &place,
-                     const std::vector<const TreeNode *> &loops);
+int64_t persistentElements(const Schedule &schedule, const Equation &equation,
+                           const ReadPlace &place, const std::vector<const TreeNode *> &loops);
 /// Registers of a thread, of 32 bits, or bytes of a block's shared memory that hold a read of the equation.
-double registersHeld(const Equation &equation, const HeldRead &held);
-double sharedBytesHeld(const Schedule &schedule, const Equation &equation, const HeldRead &held);
+double persistentRegisters(const Equation &equation, const PersistentRead &held);
+double persistentSharedBytes(const Schedule &schedule, const Equation &equation,
+                             const PersistentRead &held);
 
 } // namespace fusec::tiling

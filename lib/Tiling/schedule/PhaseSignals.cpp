@@ -82,7 +82,7 @@ public:
       }
   }
 
-  TileCounters run() {
+  PhaseSignals run() {
     if (!hasCounters(schedule.tree))
       return {};
     if (scanOf(pattern))
@@ -116,8 +116,8 @@ private:
     });
   }
 
-  static TileCounters failed(std::string why) {
-    TileCounters none;
+  static PhaseSignals failed(std::string why) {
+    PhaseSignals none;
     none.problems.push_back(std::move(why));
     return none;
   }
@@ -133,9 +133,9 @@ private:
     std::set<size_t> counting;
     for (const Part &part : parts) {
       double each = 0;
-      for (const CounterSet &set : result.sets)
+      for (const SignalSet &set : result.sets)
         each += set.phase == part.phase && set.part == part.part;
-      for (const CounterWait &wait : result.waits)
+      for (const SignalWait &wait : result.waits)
         if (wait.phase == part.phase && wait.part == part.part) {
           double rows = 1; // of tiles, the last axis along each
           const std::vector<DimExpr> &trips = result.sets[wait.set].trips;
@@ -203,7 +203,7 @@ private:
           digits.push_back(indices[static_cast<size_t>(position)]);
           extents.push_back(equations[maker]->axes[static_cast<size_t>(position)].extent);
         }
-        tiles = BlockBounds(schedule, parts[need.reader].blocks, reader, e, isBox(reader, read),
+        tiles = BlockRanges(schedule, parts[need.reader].blocks, reader, e, isBox(reader, read),
                             need.bounds)
                     .ofDigits(digits, extents);
       }
@@ -242,7 +242,7 @@ private:
   /// A counter for each tile of the axes of which some reader needs less than all, as far as there is room.
   void addSet(size_t maker, int64_t room) {
     const Part &part = parts[maker];
-    CounterSet set{part.phase, part.part, {}, {}, 1, 1};
+    SignalSet set{part.phase, part.part, {}, {}, 1, 1};
     for (size_t k = 0; k < part.blocks.size(); ++k) {
       const DimExpr trip = tripOf(*part.blocks[k]);
       const bool matters = std::any_of(needs.begin(), needs.end(), [&](const Need &need) {
@@ -260,7 +260,7 @@ private:
   }
 
   void addWait(Need &need, size_t set) {
-    CounterWait wait{parts[need.reader].phase, parts[need.reader].part, set, {}, {}};
+    SignalWait wait{parts[need.reader].phase, parts[need.reader].part, set, {}, {}};
     for (size_t i = 0; i < result.sets[set].axes.size(); ++i) {
       const std::optional<Bounds> &tiles = need.tiles[result.sets[set].axes[i]];
       wait.tiles.push_back(tiles ? *tiles
@@ -277,12 +277,12 @@ private:
   const std::vector<Part> parts;
   std::vector<size_t> firstSideBySide = {0}; // of each phase: the first one that no barrier ends
   std::vector<Need> needs;
-  TileCounters result;
+  PhaseSignals result;
 };
 
 } // namespace
 
-TileCounters tileCounters(const Schedule &schedule, const ExprProgram &pattern) {
+PhaseSignals phaseSignals(const Schedule &schedule, const ExprProgram &pattern) {
   return Finder(schedule, pattern).run();
 }
 

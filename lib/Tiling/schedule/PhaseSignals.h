@@ -7,7 +7,7 @@ namespace fusec::tiling {
 
 /// Counters of the blocks of one part of a phase (a phase has several where it is a pack): one for each tile of `axes`,
 /// row-major; all blocks that make something of a tile raise its counter once.
-struct CounterSet {
+struct SignalSet {
   size_t phase = 0, part = 0;
   std::vector<size_t> axes;       // of the part's loops over blocks, by position, outermost first
   std::vector<DimExpr> trips;     // of these loops
@@ -16,21 +16,21 @@ struct CounterSet {
 
 /// What each block of a part waits for: for every one of the set's axes the first and last tile, expressions of
 /// `bounds`, in which Axis k is the number of the part's k-th loop over blocks.
-struct CounterWait {
+struct SignalWait {
   size_t phase = 0, part = 0;
   size_t set = 0;
   Body bounds;
   std::vector<std::pair<NodeId, NodeId>> tiles;
 };
 
-struct TileCounters {
-  std::vector<CounterSet> sets;
-  std::vector<CounterWait> waits;
+struct PhaseSignals {
+  std::vector<SignalSet> sets;
+  std::vector<SignalWait> waits;
   /// Why the borders need barriers; then there is nothing else.
   std::vector<std::string> problems;
 };
 
 /// The counters that the `counters` borders of a schedule stand for. `pattern`: what its alternatives make of it.
-TileCounters tileCounters(const Schedule &schedule, const ExprProgram &pattern);
+PhaseSignals phaseSignals(const Schedule &schedule, const ExprProgram &pattern);
 
 } // namespace fusec::tiling

@@ -15,7 +15,7 @@ void shiftEquations(Schedule &schedule, int offset) {
         e += offset;
   for (Operand &operand : schedule.operands)
     operand.equation += offset;
-  for (Kept &kept : schedule.kept) {
+  for (ReusedRead &kept : schedule.kept) {
     kept.read.equation += offset;
     if (kept.from)
       kept.from->equation += offset;
@@ -68,7 +68,7 @@ std::vector<PhasePart> partsOf(const Schedule &schedule, const ExprProgram &patt
       return part.pattern.tensors[edge.tensor].kind != TensorKind::Temp;
     });
     const auto equations = static_cast<int>(part.pattern.items.size());
-    std::erase_if(part.schedule.kept, [&](const Kept &kept) {
+    std::erase_if(part.schedule.kept, [&](const ReusedRead &kept) {
       return kept.read.equation < 0 || kept.read.equation >= equations;
     });
     parts.push_back(std::move(part));
@@ -86,7 +86,7 @@ std::vector<std::vector<std::span<const TreeNode>>> partsOfPhases(const Schedule
       parts.push_back(phase);
   };
   for (std::span<const TreeNode> phase : phasesOf(schedule.tree))
-    if (const TreeNode *loop = roundsOf(phase))
+    if (const TreeNode *loop = gridScanOf(phase))
       for (std::span<const TreeNode> inner : phasesOf(loop->children))
         add(inner);
     else

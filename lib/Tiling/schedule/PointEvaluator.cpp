@@ -5,8 +5,8 @@
 
 namespace fusec::tiling {
 
-PointValues::PointValues(const Body &body, const std::vector<NodeId> &roots, int64_t dataBelow,
-                         const std::vector<int64_t> &symbols)
+PointEvaluator::PointEvaluator(const Body &body, const std::vector<NodeId> &roots,
+                               int64_t dataBelow, const std::vector<int64_t> &symbols)
     : body(body), values(body.nodes.size()), dataBelow(dataBelow) {
   for (NodeId id : body.reachable(roots)) {
     const Scalar &node = body[id];
@@ -19,7 +19,7 @@ PointValues::PointValues(const Body &body, const std::vector<NodeId> &roots, int
   }
 }
 
-void PointValues::at(const std::vector<int64_t> &axes, int64_t step) {
+void PointEvaluator::at(const std::vector<int64_t> &axes, int64_t step) {
   for (NodeId id : order) {
     const Scalar &node = body[id];
     switch (node.op) {
@@ -38,7 +38,7 @@ void PointValues::at(const std::vector<int64_t> &axes, int64_t step) {
   }
 }
 
-ScalarValue PointValues::data(const Scalar &read) const {
+ScalarValue PointEvaluator::data(const Scalar &read) const {
   uint64_t mixed = 0x9e3779b97f4a7c15u + static_cast<uint64_t>(read.index);
   for (NodeId arg : indexOperands(read)) {
     mixed = (mixed ^ static_cast<uint64_t>(values[arg].i)) * 0xff51afd7ed558ccdu;

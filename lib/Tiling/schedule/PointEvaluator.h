@@ -7,10 +7,10 @@ namespace fusec::tiling {
 
 /// Values of a body's nodes at one point of the domain. A read gives a number below `dataBelow` that depends on its
 /// indices alone.
-class PointValues {
+class PointEvaluator {
 public:
-  PointValues(const Body &body, const std::vector<NodeId> &roots, int64_t dataBelow,
-              const std::vector<int64_t> &symbols);
+  PointEvaluator(const Body &body, const std::vector<NodeId> &roots, int64_t dataBelow,
+                 const std::vector<int64_t> &symbols);
 
   void at(const std::vector<int64_t> &axes, int64_t step);
   int64_t operator[](NodeId id) const { return values[id].i; }

@@ -35,7 +35,7 @@ std::vector<ReadPlace> readPlaces(const ExprProgram &program, int equation,
 /// Nobody reads any more: the first of them to go was served by the store.
 bool areKept(const Schedule &schedule, const std::vector<ReadPlace> &places) {
   return !places.empty() && std::all_of(places.begin(), places.end(), [&](const ReadPlace &place) {
-    return keptAt(schedule, place) != nullptr;
+    return findReuse(schedule, place) != nullptr;
   });
 }
 
@@ -68,17 +68,17 @@ private:
 
 } // namespace
 
-const Kept *keptAt(const Schedule &schedule, const ReadPlace &place) {
+const ReusedRead *findReuse(const Schedule &schedule, const ReadPlace &place) {
   auto it = std::find_if(schedule.kept.begin(), schedule.kept.end(),
-                         [&](const Kept &kept) { return kept.read == place; });
+                         [&](const ReusedRead &kept) { return kept.read == place; });
   return it == schedule.kept.end() ? nullptr : &*it;
 }
 
-std::optional<MemLevel> keptLevel(const Schedule &schedule, const ExprProgram &program,
-                                  int equation, TensorId tensor) {
+std::optional<MemLevel> reusedLevel(const Schedule &schedule, const ExprProgram &program,
+                                    int equation, TensorId tensor) {
   const std::vector<ReadPlace> places =
       readPlaces(program, equation, [&](int, const Scalar &read) { return read.index == tensor; });
-  return areKept(schedule, places) ? std::optional(keptAt(schedule, places.front())->level)
+  return areKept(schedule, places) ? std::optional(findReuse(schedule, places.front())->level)
                                    : std::nullopt;
 }
 
@@ -99,7 +99,7 @@ static bool isUnread(const ExprProgram &program, TensorId tensor) {
   });
 }
 
-bool isHandedOn(const Schedule &schedule, const ExprProgram &program, TensorId tensor) {
+bool isStoreElided(const Schedule &schedule, const ExprProgram &program, TensorId tensor) {
   if (program.tensors[tensor].kind != TensorKind::Temp)
     return false;
   if (isUnread(program, tensor))
@@ -137,18 +137,18 @@ bool isHandedOn(const Schedule &schedule, const ExprProgram &program, TensorId t
   return areKept(schedule, places);
 }
 
-bool isHandedOn(const Schedule &schedule, const ExprProgram &program, const Operand &operand) {
+bool isStoreElided(const Schedule &schedule, const ExprProgram &program, const Operand &operand) {
   return areKept(schedule, readPlaces(program, operand.equation, [&](int read, const Scalar &) {
                    return read == operand.read;
                  }));
 }
 
-KeptStorage keptStorage(const Schedule &schedule, const ExprProgram &program,
-                        const std::vector<int64_t> &symbols) {
-  KeptStorage out;
+ReuseStorage reuseStorage(const Schedule &schedule, const ExprProgram &program,
+                          const std::vector<int64_t> &symbols) {
+  ReuseStorage out;
   if (schedule.kept.empty())
     return out;
-  for (const HeldStorage &held : heldStorage(schedule, program)) {
+  for (const PersistentStorage &held : persistentStorage(schedule, program)) {
     if (held.registers > 0)
       out.registers.push_back({held.registers, false, {}});
     out.sharedBytes += held.sharedBytes;
@@ -164,9 +164,9 @@ KeptStorage keptStorage(const Schedule &schedule, const ExprProgram &program,
   };
   // One place for each value that is brought or stored.
   using Source = std::pair<std::optional<ReadPlace>, TensorId>;
-  std::map<Source, std::vector<const Kept *>> places;
-  for (const Kept &kept : schedule.kept)
-    if (!isHeld(schedule, kept))
+  std::map<Source, std::vector<const ReusedRead *>> places;
+  for (const ReusedRead &kept : schedule.kept)
+    if (!isPersistent(schedule, kept))
       places[{kept.from, kept.from ? -1 : tensorOf(kept.read)}].push_back(&kept);
   for (const auto &[source, users] : places) {
     const auto &[from, tensor] = source;
@@ -185,7 +185,7 @@ KeptStorage keptStorage(const Schedule &schedule, const ExprProgram &program,
       continue;
     size_t common = chain->size() - 1;
     std::vector<const TreeNode *> leaves = {chain->back()};
-    for (const Kept *kept : users)
+    for (const ReusedRead *kept : users)
       if (const Chain *reader = walk.at(LeafKind::Compute, kept->read.equation, kept->read.rank)) {
         leaves.push_back(reader->back());
         const auto [end, other] =

@@ -7,19 +7,19 @@
 namespace fusec::tiling {
 
 /// The schedule's entry for a read, null where the read is done.
-const Kept *keptAt(const Schedule &schedule, const ReadPlace &place);
+const ReusedRead *findReuse(const Schedule &schedule, const ReadPlace &place);
 
 /// Where an equation has a tensor's values, if it reads none of them: of its first read of the tensor.
-std::optional<MemLevel> keptLevel(const Schedule &schedule, const ExprProgram &equations,
-                                  int equation, TensorId tensor);
+std::optional<MemLevel> reusedLevel(const Schedule &schedule, const ExprProgram &equations,
+                                    int equation, TensorId tensor);
 
 /// A value inside the pattern that nobody reads, since every reader has kept it or there is none: it is not stored.
-bool isHandedOn(const Schedule &schedule, const ExprProgram &equations, TensorId tensor);
+bool isStoreElided(const Schedule &schedule, const ExprProgram &equations, TensorId tensor);
 /// The same of an operand's tile, which is then not stored when it is staged.
-bool isHandedOn(const Schedule &schedule, const ExprProgram &equations, const Operand &operand);
+bool isStoreElided(const Schedule &schedule, const ExprProgram &equations, const Operand &operand);
 
 /// What a thread and a block need for values that are kept.
-struct KeptStorage {
+struct ReuseStorage {
   struct Value {
     double registersPerThread; // of 32 bits
     bool stored;               // made there, else read
@@ -29,7 +29,7 @@ struct KeptStorage {
   std::vector<Value> registers;
   double sharedBytes = 0;
 };
-KeptStorage keptStorage(const Schedule &schedule, const ExprProgram &equations,
-                        const std::vector<int64_t> &symbols);
+ReuseStorage reuseStorage(const Schedule &schedule, const ExprProgram &equations,
+                          const std::vector<int64_t> &symbols);
 
 } // namespace fusec::tiling

@@ -66,11 +66,11 @@ struct ReadPlace {
 
 /// A read of memory that is not done, since the thread has what it would get: from the read `from`, or from its own
 /// store of the value. It keeps that in registers, or in Shared memory that no other thread touches.
-struct Kept {
+struct ReusedRead {
   ReadPlace read;
   MemLevel level = MemLevel::Register;
   std::optional<ReadPlace> from;
-  auto operator<=>(const Kept &) const = default;
+  auto operator<=>(const ReusedRead &) const = default;
 };
 
 /// Statements at the leaves of the loop tree. Init: accumulators to the neutral element. Compute: one point of
@@ -126,8 +126,8 @@ struct Schedule {
   std::vector<ScheduleAxis> axes;
   std::vector<Operand> operands;
   std::vector<EdgeLevel> edges;
-  std::vector<Kept> kept;     // sorted
-  std::vector<TreeNode> tree; // root's children
+  std::vector<ReusedRead> kept; // sorted
+  std::vector<TreeNode> tree;   // root's children
 };
 
 /// The equations that a schedule is about: those of its pattern, or what its alternatives make of them. Everything

@@ -191,7 +191,7 @@ private:
   }
 
   Status parseKept() {
-    Kept kept;
+    ReusedRead kept;
     FUSEC_TRY(kept.read, readPlace());
     FUSEC_TRY(kept.level, parseLevel());
     FUSEC_CHECK(in.expect("from"));
@@ -358,7 +358,7 @@ std::string print(const Schedule &schedule, const ExprProgram &original) {
   for (auto [tensor, level] : edges)
     out += "  edge " + nameToText(pattern.tensors[tensor].name) + " " + std::string(name(level)) +
            "\n";
-  for (const Kept &kept : schedule.kept)
+  for (const ReusedRead &kept : schedule.kept)
     out += "  keep " + print(kept.read) + " " + std::string(name(kept.level)) + " from " +
            (kept.from ? print(*kept.from) : "store") + "\n";
   out += "  tree {\n";

@@ -6,12 +6,12 @@
 
 namespace fusec::tiling {
 
-bool StatementPlace::isInside(const TreeNode *loop) const {
+bool Statement::isInside(const TreeNode *loop) const {
   return std::find(loops.begin(), loops.end(), loop) != loops.end();
 }
 
 static void collect(const std::vector<TreeNode> &nodes, std::vector<const TreeNode *> &loops,
-                    std::vector<StatementPlace> &places) {
+                    std::vector<Statement> &places) {
   for (const TreeNode &node : nodes) {
     if (!node.isLoop) {
       places.push_back({&node, loops, places.size()});
@@ -23,17 +23,17 @@ static void collect(const std::vector<TreeNode> &nodes, std::vector<const TreeNo
   }
 }
 
-std::vector<StatementPlace> statementsOf(const Schedule &schedule) {
-  std::vector<StatementPlace> places;
+std::vector<Statement> statementsOf(const Schedule &schedule) {
+  std::vector<Statement> places;
   std::vector<const TreeNode *> loops;
   collect(schedule.tree, loops, places);
   return places;
 }
 
-std::vector<const StatementPlace *> statementsOf(const std::vector<StatementPlace> &all,
-                                                 LeafKind leaf, int target) {
-  std::vector<const StatementPlace *> found;
-  for (const StatementPlace &place : all)
+std::vector<const Statement *> statementsOf(const std::vector<Statement> &all, LeafKind leaf,
+                                            int target) {
+  std::vector<const Statement *> found;
+  for (const Statement &place : all)
     if (place.leaf->leaf == leaf && place.leaf->target == target)
       found.push_back(&place);
   return found;
@@ -106,7 +106,7 @@ bool lanesKeep(const Schedule &schedule, int equation, const std::vector<const T
 std::vector<int> phasesOfEquations(const Schedule &schedule, size_t equations) {
   std::vector<int> phases(equations, 0);
   int borders = 0;
-  for (const StatementPlace &place : statementsOf(schedule)) {
+  for (const Statement &place : statementsOf(schedule)) {
     if (place.leaf->isBorder())
       ++borders;
     else if (place.leaf->leaf == LeafKind::Compute || place.leaf->leaf == LeafKind::Sort)

@@ -7,7 +7,7 @@
 namespace fusec::tiling {
 
 /// A statement and the loops around it, outermost first.
-struct StatementPlace {
+struct Statement {
   const TreeNode *leaf;
   std::vector<const TreeNode *> loops;
   size_t order; // among all statements
@@ -16,10 +16,10 @@ struct StatementPlace {
 };
 
 /// All statements of a schedule, which outlives them, in their order.
-std::vector<StatementPlace> statementsOf(const Schedule &schedule);
+std::vector<Statement> statementsOf(const Schedule &schedule);
 /// Those of one kind about one equation or operand.
-std::vector<const StatementPlace *> statementsOf(const std::vector<StatementPlace> &all,
-                                                 LeafKind leaf, int target);
+std::vector<const Statement *> statementsOf(const std::vector<Statement> &all, LeafKind leaf,
+                                            int target);
 
 /// Whether an equation's Compute is among the nodes or in their loops; `loops` gets those around the first one, the
 /// outermost first.

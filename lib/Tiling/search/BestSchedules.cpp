@@ -59,9 +59,9 @@ std::string describe(const Schedule &schedule) {
 } // namespace
 
 Result<std::vector<Schedule>> candidateSchedules(const ExprProgram &pattern, const Target &target) {
-  FUSEC_TRY(Weighed all, weighedCandidates(pattern, target, nullptr));
+  FUSEC_TRY(PricedSchedules all, pricedCandidates(pattern, target, nullptr));
   Candidates schedules;
-  for (WeighedSchedule &candidate : all)
+  for (PricedSchedule &candidate : all)
     schedules.push_back(std::move(candidate.schedule));
   return schedules;
 }
@@ -99,29 +99,31 @@ static void markChosen(search::Log &log, const std::vector<int> &units, int want
 Result<std::vector<ScheduleVariant>> bestSchedules(const ExprProgram &pattern, const Target &target,
                                                    const std::vector<int> &phaseStarts,
                                                    const ScheduleSearch &how) {
-  KnownParts *known = how.known;
+  PartScheduleCache *known = how.known;
   ScheduleVariant best;
   std::vector<std::vector<int>> unitsOfPhases; // of consideredOfPhases
-  auto notePhase = [&](const Weighed &candidates) {
+  auto notePhase = [&](const PricedSchedules &candidates) {
     best.consideredOfPhases.emplace_back();
     unitsOfPhases.emplace_back();
-    for (const WeighedSchedule &candidate : candidates) {
+    for (const PricedSchedule &candidate : candidates) {
       best.consideredOfPhases.back().push_back({describe(candidate.schedule), candidate.seconds});
       unitsOfPhases.back().push_back(candidate.schedule.units);
     }
   };
-  FUSEC_TRY(Weighed all, phaseStarts.empty()
-                             ? weighedCandidates(pattern, target, known, how.thorough)
-                             : phasedCandidates(pattern, target, phaseStarts, known, notePhase));
+  FUSEC_TRY(PricedSchedules all,
+            phaseStarts.empty() ? pricedCandidates(pattern, target, known, how.thorough)
+                                : phasedCandidates(pattern, target, phaseStarts, known, notePhase));
   if (!how.blocksWait)
-    std::erase_if(all, [](const WeighedSchedule &candidate) {
-      return candidate.phases.size() > 1 || hasRounds(candidate.schedule);
+    std::erase_if(all, [](const PricedSchedule &candidate) {
+      return candidate.phases.size() > 1 || hasGridScan(candidate.schedule);
     });
-  auto holds = [](const WeighedSchedule &candidate) { return holdsValues(candidate.schedule); };
+  auto holds = [](const PricedSchedule &candidate) {
+    return hasPersistentReads(candidate.schedule);
+  };
   if (how.alwaysHolds && !phaseStarts.empty() && std::any_of(all.begin(), all.end(), holds))
-    std::erase_if(all, [&](const WeighedSchedule &candidate) { return !holds(candidate); });
+    std::erase_if(all, [&](const PricedSchedule &candidate) { return !holds(candidate); });
   if (how.thorough)
-    FUSEC_CHECK(keepInFastest(all, pattern, target, known != nullptr));
+    FUSEC_CHECK(chooseReuseOfFastest(all, pattern, target, known != nullptr));
   if (all.empty())
     return std::vector<ScheduleVariant>{};
   size_t chosen = search::chooseLowest(
@@ -129,9 +131,9 @@ Result<std::vector<ScheduleVariant>> bestSchedules(const ExprProgram &pattern, c
       [&](size_t i) { return describe(all[i].schedule); }, best.considered);
   for (size_t p = 0; p < unitsOfPhases.size(); ++p)
     markChosen(best.consideredOfPhases[p], unitsOfPhases[p], all[chosen].schedule.units);
-  for (const WeighedSchedule &candidate : all)
+  for (const PricedSchedule &candidate : all)
     best.consideredVia.push_back(candidate.schedule.via);
-  for (const WeighedSchedule *candidate : fastestOfUnits(all))
+  for (const PricedSchedule *candidate : fastestOfUnits(all))
     best.ofUnits[candidate->schedule.units] = {candidate->seconds, candidate->phases};
   best.schedule = std::move(all[chosen].schedule);
   best.seconds = all[chosen].seconds;
@@ -159,7 +161,7 @@ Result<std::vector<ScheduleVariant>> bestSchedules(const ExprProgram &pattern, c
   if (!aligned.divisors.empty() && !scanOf(pattern) && all[chosen].phases.size() == 1 &&
       sharesFactor(*scheduledEquations(scheduled.program())[0])) {
     if (how.thorough)
-      FUSEC_CHECK(decideKept(aligned.schedule, pattern, symbols, target));
+      FUSEC_CHECK(chooseReadReuse(aligned.schedule, pattern, symbols, target));
     variants.push_back(std::move(aligned));
   }
   variants.push_back(std::move(best));

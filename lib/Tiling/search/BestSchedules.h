@@ -35,7 +35,7 @@ Result<std::vector<Schedule>> candidateSchedules(const ExprProgram &pattern, con
 
 struct ScheduleSearch {
   /// Lives from call to call on the target: the threads of a pack are then taken to keep what those of its parts do.
-  KnownParts *known = nullptr;
+  PartScheduleCache *known = nullptr;
   /// A kernel's blocks may wait for each other, between phases and between rounds of a scan.
   bool blocksWait = true;
   /// Else a kernel is weighed in a quarter of the time and may seem slower than it is: without alternatives, where the

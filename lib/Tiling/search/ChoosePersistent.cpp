@@ -13,8 +13,8 @@
 
 namespace fusec::tiling {
 
-std::optional<Schedule> withHeld(const Schedule &schedule, const ExprProgram &program,
-                                 const Target &target) {
+std::optional<Schedule> withPersistentReads(const Schedule &schedule, const ExprProgram &program,
+                                            const Target &target) {
   if (!cost::joinsPhases(target))
     return std::nullopt;
   const std::vector<cost::Counts> phases = WorkMeter(program, target).phases(schedule);
@@ -41,22 +41,24 @@ std::optional<Schedule> withHeld(const Schedule &schedule, const ExprProgram &pr
   Schedule out = schedule;
   const std::vector<const Equation *> equations = scheduledEquations(program);
   const std::map<int, std::vector<const TreeNode *>> computes = computesOf(schedule.tree);
-  HeldStorage before; // of the phases before
+  PersistentStorage before; // of the phases before
   for (const auto &parts : partsOfPhases(schedule)) {
-    HeldStorage most = before;
+    PersistentStorage most = before;
     for (std::span<const TreeNode> part : parts) {
-      HeldStorage here = before;
+      PersistentStorage here = before;
       for (const auto &[equation, inside] : computesOf(part)) {
         const Equation &e = *equations[static_cast<size_t>(equation)];
         for (int r = 0; r < static_cast<int>(readsOf(e).size()); ++r) {
           const ReadPlace place{equation, 0, r};
           const std::vector<const TreeNode *> &loops = computes.at(equation);
-          if (!obstacleInRounds(schedule, program, equations, place, loops).empty())
+          if (!obstacleInGridScan(schedule, program, equations, place, loops).empty())
             continue;
-          HeldRead held{
-              {place, MemLevel::Register, place}, 0, 0, elementsHeld(schedule, e, place, loops)};
-          const double inRegisters = registersHeld(e, held),
-                       shared = sharedBytesHeld(schedule, e, held);
+          PersistentRead held{{place, MemLevel::Register, place},
+                              0,
+                              0,
+                              persistentElements(schedule, e, place, loops)};
+          const double inRegisters = persistentRegisters(e, held),
+                       shared = persistentSharedBytes(schedule, e, held);
           if (here.registers + inRegisters <= double(registersLeft)) {
             here.registers += inRegisters;
           } else if (here.sharedBytes + shared <= double(sharedLeft)) {
@@ -73,7 +75,7 @@ std::optional<Schedule> withHeld(const Schedule &schedule, const ExprProgram &pr
     }
     before = most;
   }
-  if (!holdsValues(out))
+  if (!hasPersistentReads(out))
     return std::nullopt;
   std::sort(out.kept.begin(), out.kept.end());
   return out;

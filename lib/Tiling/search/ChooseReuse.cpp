@@ -60,11 +60,11 @@ bool mayKeep(const Schedule &schedule, const ExprProgram &program) {
 
 } // namespace
 
-Status decideKept(Schedule &schedule, const ExprProgram &pattern,
-                  const std::vector<Symbol> &symbols, const Target &target) {
-  std::vector<Kept> held;
+Status chooseReadReuse(Schedule &schedule, const ExprProgram &pattern,
+                       const std::vector<Symbol> &symbols, const Target &target) {
+  std::vector<ReusedRead> held;
   std::copy_if(schedule.kept.begin(), schedule.kept.end(), std::back_inserter(held),
-               [&](const Kept &kept) { return tiling::isHeld(schedule, kept); });
+               [&](const ReusedRead &kept) { return tiling::isPersistent(schedule, kept); });
   schedule.kept = std::move(held);
   RewriteLimits limits = rewriteLimits(target);
   if (limits.registers == 0 || !mayKeep(schedule, ScheduledPattern(schedule, pattern).program()))
@@ -93,7 +93,7 @@ Status decideKept(Schedule &schedule, const ExprProgram &pattern,
 namespace tiling {
 
 /// Whatever its threads keep: nothing but arithmetic, and each byte once.
-static double leastSeconds(const WeighedSchedule &candidate, const Target &target) {
+static double leastSeconds(const PricedSchedule &candidate, const Target &target) {
   std::vector<cost::Counts> phases = candidate.phases;
   for (cost::Counts &phase : phases) {
     phase.vectorLoads = phase.stagedLoads = phase.gathers = 0;
@@ -102,11 +102,12 @@ static double leastSeconds(const WeighedSchedule &candidate, const Target &targe
   return cost::latency(phases, target);
 }
 
-Status decideKept(WeighedSchedule &candidate, const ExprProgram &pattern, const Target &target) {
-  const std::vector<Kept> before = candidate.schedule.kept;
-  FUSEC_CHECK(fusec::decideKept(candidate.schedule, pattern, pattern.symbols, target));
+Status chooseReadReuse(PricedSchedule &candidate, const ExprProgram &pattern,
+                       const Target &target) {
+  const std::vector<ReusedRead> before = candidate.schedule.kept;
+  FUSEC_CHECK(fusec::chooseReadReuse(candidate.schedule, pattern, pattern.symbols, target));
   // What rounds hold comes first: all blocks are to stay resident.
-  if (holdsValues(candidate.schedule) &&
+  if (hasPersistentReads(candidate.schedule) &&
       !isResident(candidate.schedule, ScheduledPattern(candidate.schedule, pattern).program(),
                   target))
     candidate.schedule.kept = before;
@@ -117,16 +118,16 @@ Status decideKept(WeighedSchedule &candidate, const ExprProgram &pattern, const 
   return success();
 }
 
-Status keepInFastest(Weighed &all, const ExprProgram &pattern, const Target &target,
-                     bool trustParts) {
+Status chooseReuseOfFastest(PricedSchedules &all, const ExprProgram &pattern, const Target &target,
+                            bool trustParts) {
   // What a phase saves at both of its ends may make up for units that are slower alone.
   const double chance = cost::joinsPhases(target) ? 2 * target.launchSec : 0;
   // Where the threads of a pack keep less than those of its parts, another one of as many units is the fastest.
-  std::set<const WeighedSchedule *> done;
+  std::set<const PricedSchedule *> done;
   double least = std::numeric_limits<double>::infinity();
   for (;;) {
-    WeighedSchedule *next = nullptr;
-    for (WeighedSchedule *candidate : fastestOfUnits(all))
+    PricedSchedule *next = nullptr;
+    for (PricedSchedule *candidate : fastestOfUnits(all))
       if (done.count(candidate) == 0 && (!next || candidate->seconds < next->seconds))
         next = candidate;
     if (!next)
@@ -135,7 +136,7 @@ Status keepInFastest(Weighed &all, const ExprProgram &pattern, const Target &tar
     if (leastSeconds(*next, target) > least + chance)
       continue;
     if (!trustParts || !isPack(next->schedule.tree))
-      FUSEC_CHECK(decideKept(*next, pattern, target));
+      FUSEC_CHECK(chooseReadReuse(*next, pattern, target));
     least = std::min(least, next->seconds);
   }
 }

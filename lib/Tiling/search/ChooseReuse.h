@@ -5,19 +5,19 @@
 namespace fusec {
 
 /// Sets `kept` to all that threads of this target can keep. `symbols`: as for lowerSchedule.
-Status decideKept(Schedule &schedule, const ExprProgram &pattern,
-                  const std::vector<Symbol> &symbols, const Target &target);
+Status chooseReadReuse(Schedule &schedule, const ExprProgram &pattern,
+                       const std::vector<Symbol> &symbols, const Target &target);
 
 namespace tiling {
 
 /// Decides what the threads of a schedule keep (schedule/ReadReuse.h), and weighs it with that.
-Status decideKept(WeighedSchedule &candidate, const ExprProgram &pattern, const Target &target);
+Status chooseReadReuse(PricedSchedule &candidate, const ExprProgram &pattern, const Target &target);
 
 /// The same of the fastest ones (fastestOfUnits), and of those that are the fastest once these are decided, but for
 /// those that are too slow whatever they keep. `trustParts`: the threads of packs keep what they keep as threads of
 /// their part alone.
-Status keepInFastest(Weighed &all, const ExprProgram &pattern, const Target &target,
-                     bool trustParts);
+Status chooseReuseOfFastest(PricedSchedules &all, const ExprProgram &pattern, const Target &target,
+                            bool trustParts);
 
 } // namespace tiling
 } // namespace fusec

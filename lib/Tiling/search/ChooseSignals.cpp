@@ -4,8 +4,8 @@
 
 namespace fusec::tiling {
 
-void chooseCounters(Schedule &schedule, const ExprProgram &pattern,
-                    std::vector<cost::Counts> &phases, const Target &target) {
+void chooseSignals(Schedule &schedule, const ExprProgram &pattern,
+                   std::vector<cost::Counts> &phases, const Target &target) {
   const std::vector<TreeNode> barriers = schedule.tree;
   const double before = cost::latency(phases, target);
   size_t phase = 0;
@@ -20,7 +20,7 @@ void chooseCounters(Schedule &schedule, const ExprProgram &pattern,
     phases[phase].waits = any = true;
   }
   if (any && cost::latency(phases, target) < before &&
-      tileCounters(schedule, pattern).problems.empty())
+      phaseSignals(schedule, pattern).problems.empty())
     return;
   schedule.tree = barriers;
   for (cost::Counts &counts : phases)

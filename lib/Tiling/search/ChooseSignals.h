@@ -7,7 +7,7 @@ namespace fusec::tiling {
 
 /// Makes counters of the barriers where the model says that they cost less and the rules allow it. `phases`: the work
 /// of each phase, in which it is noted.
-void chooseCounters(Schedule &schedule, const ExprProgram &pattern,
-                    std::vector<cost::Counts> &phases, const Target &target);
+void chooseSignals(Schedule &schedule, const ExprProgram &pattern,
+                   std::vector<cost::Counts> &phases, const Target &target);
 
 } // namespace fusec::tiling

@@ -106,8 +106,8 @@ schedulesOf(const ExprProgram &part, std::vector<TensorId> made, const Target &t
   auto out = std::make_shared<PartSchedules>();
   out->part = part;
   out->made = std::move(made);
-  FUSEC_TRY(Weighed all, ownCandidates(part, target));
-  for (WeighedSchedule &candidate : all) {
+  FUSEC_TRY(PricedSchedules all, ownCandidates(part, target));
+  for (PricedSchedule &candidate : all) {
     const std::vector<TreeNode> &tree = candidate.schedule.tree;
     if (tree.size() == 1 && tree[0].isLoop && tree[0].loop == LoopKind::Block)
       out->schedules.push_back(std::move(candidate));
@@ -116,12 +116,12 @@ schedulesOf(const ExprProgram &part, std::vector<TensorId> made, const Target &t
 }
 
 /// The schedule with what its threads keep.
-Result<const WeighedSchedule *> keepingSchedule(PartSchedules &known, size_t number,
-                                                const Target &target) {
+Result<const PricedSchedule *> keepingSchedule(PartSchedules &known, size_t number,
+                                               const Target &target) {
   auto it = known.keeping.find(number);
   if (it == known.keeping.end()) {
-    WeighedSchedule schedule = known.schedules[number];
-    FUSEC_CHECK(decideKept(schedule, known.part, target));
+    PricedSchedule schedule = known.schedules[number];
+    FUSEC_CHECK(chooseReadReuse(schedule, known.part, target));
     it = known.keeping.emplace(number, std::move(schedule)).first;
   }
   return &it->second;
@@ -134,7 +134,7 @@ void renumberEquations(Schedule &schedule, const std::vector<int> &equations) {
         e = equations[e];
   for (Operand &operand : schedule.operands)
     operand.equation = equations[operand.equation];
-  for (Kept &kept : schedule.kept) {
+  for (ReusedRead &kept : schedule.kept) {
     kept.read.equation = equations[kept.read.equation];
     if (kept.from)
       kept.from->equation = equations[kept.from->equation];
@@ -173,15 +173,15 @@ std::optional<Pack> packOf(const std::vector<Part> &parts, int units, const Targ
 }
 
 /// Nullopt where it has more axes than a schedule may.
-Result<std::optional<WeighedSchedule>> candidateOf(const Pack &pack, const std::vector<Part> &parts,
-                                                   WorkMeter &meter, const Target &target) {
+Result<std::optional<PricedSchedule>> candidateOf(const Pack &pack, const std::vector<Part> &parts,
+                                                  WorkMeter &meter, const Target &target) {
   Schedule out;
   std::vector<cost::Counts> counts;
   out.name = "pack-" + std::to_string(parts.size());
   out.units = pack.units;
   for (size_t p = 0; p < parts.size(); ++p) {
     const PartSchedules &known = *parts[p].known;
-    FUSEC_TRY(const WeighedSchedule *candidate,
+    FUSEC_TRY(const PricedSchedule *candidate,
               keepingSchedule(*parts[p].known, pack.chosen[p], target));
     counts.push_back(candidate->phases.front());
     Schedule schedule = candidate->schedule;
@@ -193,34 +193,34 @@ Result<std::optional<WeighedSchedule>> candidateOf(const Pack &pack, const std::
       out.edges.push_back(edge);
     }
     out.kept.insert(out.kept.end(), schedule.kept.begin(), schedule.kept.end());
-    for (TreeNode &node : appendPiece(out, std::move(schedule), "." + std::to_string(p)))
+    for (TreeNode &node : spliceLoops(out, std::move(schedule), "." + std::to_string(p)))
       out.tree.push_back(std::move(node));
   }
   std::sort(out.kept.begin(), out.kept.end());
   if (out.axes.size() > kMostAxes)
-    return std::optional<WeighedSchedule>();
+    return std::optional<PricedSchedule>();
   std::vector<cost::Counts> phases = {meter.pack(out, counts)};
   const double seconds = cost::latency(phases, target);
-  return std::optional(WeighedSchedule{std::move(out), std::move(phases), seconds});
+  return std::optional(PricedSchedule{std::move(out), std::move(phases), seconds});
 }
 
 } // namespace
 
-Result<Weighed> packCandidates(const ExprProgram &pattern, const Target &target,
-                               KnownParts *known) {
+Result<PricedSchedules> packCandidates(const ExprProgram &pattern, const Target &target,
+                                       PartScheduleCache *known) {
   const std::vector<const Equation *> equations = scheduledEquations(pattern);
   if (scanOf(pattern) || equations.size() < 2)
-    return Weighed{};
+    return PricedSchedules{};
   for (const Equation *e : equations) {
     if (e->kind != EquationKind::Map && e->kind != EquationKind::Reduction)
-      return Weighed{};
+      return PricedSchedules{};
     for (const Axis &axis : e->axes)
       if (axis.extent.isConst(0))
-        return Weighed{};
+        return PricedSchedules{};
   }
   std::vector<std::vector<int>> groups = partsOf(equations);
   if (groups.size() < 2)
-    return Weighed{};
+    return PricedSchedules{};
   std::vector<Part> parts;
   for (std::vector<int> &group : groups) {
     Part part;
@@ -240,8 +240,8 @@ Result<Weighed> packCandidates(const ExprProgram &pattern, const Target &target,
     part.equations = std::move(group);
     parts.push_back(std::move(part));
   }
-  KnownParts own;
-  KnownParts &all = known ? *known : own;
+  PartScheduleCache own;
+  PartScheduleCache &all = known ? *known : own;
   std::set<int> units;
   for (Part &part : parts) {
     std::shared_ptr<PartSchedules> &schedules = all[hash128(keyOf(part.program))];
@@ -250,8 +250,8 @@ Result<Weighed> packCandidates(const ExprProgram &pattern, const Target &target,
     }
     part.known = schedules;
     if (schedules->schedules.empty())
-      return Weighed{};
-    for (const WeighedSchedule &candidate : schedules->schedules)
+      return PricedSchedules{};
+    for (const PricedSchedule &candidate : schedules->schedules)
       units.insert(candidate.schedule.units);
   }
   Target share = target;
@@ -263,10 +263,10 @@ Result<Weighed> packCandidates(const ExprProgram &pattern, const Target &target,
         packs.push_back(std::move(*pack));
   std::stable_sort(packs.begin(), packs.end(),
                    [](const Pack &a, const Pack &b) { return a.seconds < b.seconds; });
-  Weighed out;
+  PricedSchedules out;
   WorkMeter meter(pattern, target);
   for (size_t p = 0; p < std::min(kMostPacks, packs.size()); ++p) {
-    FUSEC_TRY(std::optional<WeighedSchedule> made, candidateOf(packs[p], parts, meter, target));
+    FUSEC_TRY(std::optional<PricedSchedule> made, candidateOf(packs[p], parts, meter, target));
     if (made)
       out.push_back(std::move(*made));
   }

@@ -6,6 +6,7 @@ namespace fusec::tiling {
 
 /// For patterns whose equations fall into parts that do not need each other; none for others. What they count is put
 /// together from their parts' own schedules.
-Result<Weighed> packCandidates(const ExprProgram &pattern, const Target &target, KnownParts *known);
+Result<PricedSchedules> packCandidates(const ExprProgram &pattern, const Target &target,
+                                       PartScheduleCache *known);
 
 } // namespace fusec::tiling

@@ -22,21 +22,21 @@ namespace fusec::tiling {
 
 namespace {
 
-void append(Weighed &list, Weighed more) {
+void append(PricedSchedules &list, PricedSchedules more) {
   list.insert(list.end(), std::make_move_iterator(more.begin()),
               std::make_move_iterator(more.end()));
 }
 
 /// A read of a phase whose values threads have from an earlier one.
-struct HeldBetween {
+struct PersistentBetween {
   size_t phase, fromPhase;
   ReadPlace read, from; // in their phases
 };
 
 /// One kernel of several phases on its way: `pattern` with what the phases so far make of it.
-struct Joining {
+struct MultiPhaseSchedule {
   ExprProgram pattern;
-  WeighedSchedule whole;
+  PricedSchedule whole;
   std::vector<std::pair<std::string, MemLevel>>
       levels;        // alternatives give tensors other numbers, not other names
   int equations = 0; // of the phases so far
@@ -44,7 +44,7 @@ struct Joining {
   std::vector<int> starts; // the first equation of each phase
 
   /// Adds a phase, `own` its part of the pattern. False where its alternatives leave others nothing to do.
-  bool add(WeighedSchedule phase, const ExprProgram &own, const std::string &suffix) {
+  bool add(PricedSchedule phase, const ExprProgram &own, const std::string &suffix) {
     Schedule &part = phase.schedule, &schedule = whole.schedule;
     starts.push_back(equations);
     ExprProgram made = own; // what the phase's alternatives make of its part
@@ -66,22 +66,22 @@ struct Joining {
     shiftEquations(part, equations);
     equations += static_cast<int>(made.items.size());
     if (!schedule.tree.empty())
-      schedule.tree.push_back(Builder::leaf(LeafKind::Barrier, -1));
-    for (TreeNode &node : appendPiece(schedule, std::move(part), suffix))
+      schedule.tree.push_back(ScheduleBuilder::leaf(LeafKind::Barrier, -1));
+    for (TreeNode &node : spliceLoops(schedule, std::move(part), suffix))
       schedule.tree.push_back(std::move(node));
     whole.phases.insert(whole.phases.end(), phase.phases.begin(), phase.phases.end());
     return true;
   }
 
-  WeighedSchedule finish(const Target &target) {
+  PricedSchedule finish(const Target &target) {
     placeEdges();
     cost::shareKernel(whole.phases);
     return weigh(target);
   }
 
   /// The schedule whose threads hold that; nothing where the target does not hold all of its blocks at once.
-  std::optional<WeighedSchedule> holding(const std::vector<HeldBetween> &held,
-                                         const Target &target) {
+  std::optional<PricedSchedule> holding(const std::vector<PersistentBetween> &held,
+                                        const Target &target) {
     placeEdges();
     Schedule &schedule = whole.schedule;
     schedule.name += "-held";
@@ -106,8 +106,8 @@ private:
           whole.schedule.edges.push_back({static_cast<TensorId>(t), level});
   }
 
-  WeighedSchedule weigh(const Target &target) {
-    chooseCounters(whole.schedule, pattern, whole.phases, target);
+  PricedSchedule weigh(const Target &target) {
+    chooseSignals(whole.schedule, pattern, whole.phases, target);
     whole.seconds = cost::latency(whole.phases, target);
     return std::move(whole);
   }
@@ -115,9 +115,10 @@ private:
 
 /// Phases of one map get the loops of the nearest one before them that walks the same elements; says what they read
 /// of these.
-std::vector<HeldBetween> walkAlike(std::vector<WeighedSchedule> &phases,
-                                   const std::vector<ExprProgram> &parts, const Target &target) {
-  std::vector<HeldBetween> out;
+std::vector<PersistentBetween> walkAlike(std::vector<PricedSchedule> &phases,
+                                         const std::vector<ExprProgram> &parts,
+                                         const Target &target) {
+  std::vector<PersistentBetween> out;
   if (!cost::joinsPhases(target) || target.kind == TargetKind::Cpu)
     return out;
   for (size_t p = 1; p < phases.size(); ++p) {
@@ -126,14 +127,15 @@ std::vector<HeldBetween> walkAlike(std::vector<WeighedSchedule> &phases,
     for (size_t before = p; before-- > 0;) {
       const Schedule &schedule = phases[before].schedule;
       const ScheduledPattern scheduled(schedule, parts[before]);
-      if (std::optional<SameWalk> walk = sameWalk(schedule, scheduled.program(), parts[p])) {
+      if (std::optional<MatchedLoops> walk = matchLoops(schedule, scheduled.program(), parts[p])) {
         for (const auto &[read, from] : walk->held) {
           // What that one holds itself comes from the phase that has read it.
-          const auto held = std::find_if(out.begin(), out.end(), [&](const HeldBetween &h) {
+          const auto held = std::find_if(out.begin(), out.end(), [&](const PersistentBetween &h) {
             return h.phase == before && h.read == from;
           });
-          out.push_back(held == out.end() ? HeldBetween{p, before, read, from}
-                                          : HeldBetween{p, held->fromPhase, read, held->from});
+          out.push_back(held == out.end()
+                            ? PersistentBetween{p, before, read, from}
+                            : PersistentBetween{p, held->fromPhase, read, held->from});
         }
         phases[p].schedule = std::move(walk->schedule);
         break;
@@ -144,9 +146,11 @@ std::vector<HeldBetween> walkAlike(std::vector<WeighedSchedule> &phases,
 }
 
 /// Nothing where alternatives leave a phase nothing to do, or there are too many axes.
-std::optional<Joining> joined(const ExprProgram &pattern, std::vector<WeighedSchedule> phases,
-                              const std::vector<ExprProgram> &parts, const Target &target) {
-  std::optional<Joining> joining(std::in_place);
+std::optional<MultiPhaseSchedule> joined(const ExprProgram &pattern,
+                                         std::vector<PricedSchedule> phases,
+                                         const std::vector<ExprProgram> &parts,
+                                         const Target &target) {
+  std::optional<MultiPhaseSchedule> joining(std::in_place);
   joining->pattern = pattern;
   joining->whole.schedule.name = "phases";
   joining->whole.schedule.units = phases.front().schedule.units;
@@ -158,40 +162,42 @@ std::optional<Joining> joined(const ExprProgram &pattern, std::vector<WeighedSch
   return joining;
 }
 
-using CandidatesOf = std::function<Result<Weighed>(const ExprProgram &)>;
+using CandidatesOf = std::function<Result<PricedSchedules>(const ExprProgram &)>;
 
-Result<Weighed> joinedPhases(const ExprProgram &pattern, const Target &target,
-                             const std::vector<int> &phaseStarts,
-                             const CandidatesOf &candidatesOf) {
+Result<PricedSchedules> joinedPhases(const ExprProgram &pattern, const Target &target,
+                                     const std::vector<int> &phaseStarts,
+                                     const CandidatesOf &candidatesOf) {
   for (const Equation *e : scheduledEquations(pattern))
     if (scanOf(pattern) || (e->kind != EquationKind::Map && e->kind != EquationKind::Reduction))
-      return Weighed{};
-  std::map<int, std::vector<WeighedSchedule>> ofUnits; // one a phase
+      return PricedSchedules{};
+  std::map<int, std::vector<PricedSchedule>> ofUnits; // one a phase
   std::vector<int> bounds = phaseStarts;
   bounds.insert(bounds.begin(), 0);
   bounds.push_back(static_cast<int>(pattern.items.size()));
   std::vector<ExprProgram> parts;
   for (size_t p = 0; p + 1 < bounds.size(); ++p) {
     parts.push_back(partOfPattern(pattern, bounds[p], bounds[p + 1]));
-    FUSEC_TRY(Weighed candidates, candidatesOf(parts.back()));
-    for (WeighedSchedule &candidate : candidates) {
-      std::vector<WeighedSchedule> &phases = ofUnits[candidate.schedule.units];
+    FUSEC_TRY(PricedSchedules candidates, candidatesOf(parts.back()));
+    for (PricedSchedule &candidate : candidates) {
+      std::vector<PricedSchedule> &phases = ofUnits[candidate.schedule.units];
       if (phases.size() == p)
         phases.push_back(std::move(candidate));
       else if (phases.size() == p + 1 && candidate.seconds < phases[p].seconds)
         phases[p] = std::move(candidate);
     }
   }
-  Weighed out;
+  PricedSchedules out;
   for (auto &[units, phases] : ofUnits) {
     if (phases.size() + 1 != bounds.size())
       continue;
-    std::vector<WeighedSchedule> alike = phases;
-    if (std::optional<Joining> joining = joined(pattern, std::move(phases), parts, target))
+    std::vector<PricedSchedule> alike = phases;
+    if (std::optional<MultiPhaseSchedule> joining =
+            joined(pattern, std::move(phases), parts, target))
       out.push_back(joining->finish(target));
-    if (const std::vector<HeldBetween> held = walkAlike(alike, parts, target); !held.empty())
-      if (std::optional<Joining> joining = joined(pattern, std::move(alike), parts, target))
-        if (std::optional<WeighedSchedule> holding = joining->holding(held, target))
+    if (const std::vector<PersistentBetween> held = walkAlike(alike, parts, target); !held.empty())
+      if (std::optional<MultiPhaseSchedule> joining =
+              joined(pattern, std::move(alike), parts, target))
+        if (std::optional<PricedSchedule> holding = joining->holding(held, target))
           out.push_back(std::move(*holding));
   }
   return out;
@@ -199,9 +205,10 @@ Result<Weighed> joinedPhases(const ExprProgram &pattern, const Target &target,
 
 } // namespace
 
-Result<Weighed> ownCandidates(const ExprProgram &pattern, const Target &target, KnownParts *known) {
+Result<PricedSchedules> ownCandidates(const ExprProgram &pattern, const Target &target,
+                                      PartScheduleCache *known) {
   // Parts that do not need each other gain nothing from being one block's work.
-  FUSEC_TRY(Weighed out, packCandidates(pattern, target, known));
+  FUSEC_TRY(PricedSchedules out, packCandidates(pattern, target, known));
   if (!out.empty())
     return out;
   WorkMeter meter(pattern, target);
@@ -214,14 +221,14 @@ Result<Weighed> ownCandidates(const ExprProgram &pattern, const Target &target, 
     if (hasTooManyAxes(schedule, target))
       continue;
     std::optional<Schedule> holding =
-        hasRounds(schedule) ? withHeld(schedule, pattern, target) : std::nullopt;
+        hasGridScan(schedule) ? withPersistentReads(schedule, pattern, target) : std::nullopt;
     price(std::move(schedule));
     if (holding)
       price(std::move(*holding));
   }
-  Weighed raised;
-  for (const WeighedSchedule *candidate : fastestOfUnits(out))
-    if (std::optional<WeighedSchedule> faster =
+  PricedSchedules raised;
+  for (const PricedSchedule *candidate : fastestOfUnits(out))
+    if (std::optional<PricedSchedule> faster =
             withFasterLevels(*candidate, pattern, target, meter)) {
       faster->schedule.name += "-raised";
       raised.push_back(std::move(*faster));
@@ -231,36 +238,36 @@ Result<Weighed> ownCandidates(const ExprProgram &pattern, const Target &target, 
 }
 
 /// The schedules of what alternatives made of a pattern: `via` all of them, `made` by the last one.
-static Result<Weighed> weighedCandidates(const RewrittenPattern &made,
-                                         const std::vector<Rewrite> &via, const Target &target,
-                                         KnownParts *known) {
-  FUSEC_TRY(Weighed all, ownCandidates(made.program, target, known));
+static Result<PricedSchedules> pricedCandidates(const RewrittenPattern &made,
+                                                const std::vector<Rewrite> &via,
+                                                const Target &target, PartScheduleCache *known) {
+  FUSEC_TRY(PricedSchedules all, ownCandidates(made.program, target, known));
   if (!made.phaseStarts.empty()) {
-    FUSEC_TRY(Weighed phased,
+    FUSEC_TRY(PricedSchedules phased,
               joinedPhases(made.program, target, made.phaseStarts, [&](const ExprProgram &part) {
                 return ownCandidates(part, target, known);
               }));
     append(all, std::move(phased));
   }
-  for (WeighedSchedule &candidate : all)
+  for (PricedSchedule &candidate : all)
     candidate.schedule.via = via;
   return all;
 }
 
 /// Those of what an alternative made, and of what others make of that.
 static Status appendAll(const RewrittenPattern &made, std::vector<Rewrite> via,
-                        const Target &target, KnownParts *known, Weighed &all) {
+                        const Target &target, PartScheduleCache *known, PricedSchedules &all) {
   via.push_back(made.rewrite);
-  FUSEC_TRY(Weighed own, weighedCandidates(made, via, target, known));
+  FUSEC_TRY(PricedSchedules own, pricedCandidates(made, via, target, known));
   append(all, std::move(own));
   for (const RewrittenPattern &next : alternativesBehind(made, target))
     FUSEC_CHECK(appendAll(next, via, target, known, all));
   return success();
 }
 
-Result<Weighed> weighedCandidates(const ExprProgram &pattern, const Target &target,
-                                  KnownParts *known, bool thorough) {
-  FUSEC_TRY(Weighed all, ownCandidates(pattern, target, known));
+Result<PricedSchedules> pricedCandidates(const ExprProgram &pattern, const Target &target,
+                                         PartScheduleCache *known, bool thorough) {
+  FUSEC_TRY(PricedSchedules all, ownCandidates(pattern, target, known));
   if (!thorough && !all.empty())
     return all;
   for (const RewrittenPattern &made : applicableAlternatives(pattern, target))
@@ -268,13 +275,14 @@ Result<Weighed> weighedCandidates(const ExprProgram &pattern, const Target &targ
   return all;
 }
 
-Result<Weighed> phasedCandidates(const ExprProgram &pattern, const Target &target,
-                                 const std::vector<int> &phaseStarts, KnownParts *known,
-                                 const std::function<void(const Weighed &)> &see) {
+Result<PricedSchedules> phasedCandidates(const ExprProgram &pattern, const Target &target,
+                                         const std::vector<int> &phaseStarts,
+                                         PartScheduleCache *known,
+                                         const std::function<void(const PricedSchedules &)> &see) {
   return joinedPhases(pattern, target, phaseStarts,
-                      [&](const ExprProgram &part) -> Result<Weighed> {
-                        FUSEC_TRY(Weighed all, weighedCandidates(part, target, known));
-                        FUSEC_CHECK(keepInFastest(all, part, target, known != nullptr));
+                      [&](const ExprProgram &part) -> Result<PricedSchedules> {
+                        FUSEC_TRY(PricedSchedules all, pricedCandidates(part, target, known));
+                        FUSEC_CHECK(chooseReuseOfFastest(all, part, target, known != nullptr));
                         if (see)
                           see(all);
                         return all;

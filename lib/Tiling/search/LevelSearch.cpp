@@ -48,21 +48,21 @@ constexpr size_t kMostPriced = 48;
 
 class LevelSearch {
 public:
-  LevelSearch(const WeighedSchedule &start, const ExprProgram &program, const Target &target,
+  LevelSearch(const PricedSchedule &start, const ExprProgram &program, const Target &target,
               WorkMeter &meter)
       : start(start), program(program), target(target), equations(scheduledEquations(program)),
-        inRounds(hasRounds(start.schedule)), meter(meter) {}
+        inGridScan(hasGridScan(start.schedule)), meter(meter) {}
 
-  std::optional<WeighedSchedule> run() {
-    if (start.phases.size() != 1 && !inRounds)
+  std::optional<PricedSchedule> run() {
+    if (start.phases.size() != 1 && !inGridScan)
       return std::nullopt;
     const Schedule lowest = withAllLow(start.schedule);
     const bool differs = lowest.edges.size() != start.schedule.edges.size();
     bool better = std::any_of(start.phases.begin(), start.phases.end(),
                               [&](const cost::Counts &phase) { return starves(phase); });
-    WeighedSchedule best = start;
+    PricedSchedule best = start;
     if (differs && canMakeRoom(lowest))
-      if (std::optional<WeighedSchedule> found = untilRoom(priced(lowest));
+      if (std::optional<PricedSchedule> found = untilRoom(priced(lowest));
           found && found->seconds < best.seconds) {
         best = std::move(*found);
         better = true;
@@ -72,7 +72,7 @@ public:
       for (const TensorId t : raisable(best.schedule))
         if (std::optional<Schedule> raised = withRaised(best.schedule, t);
             raised && hasRoom(*raised) && count < kMostPriced)
-          if (WeighedSchedule next = priced(std::move(*raised)); next.seconds < best.seconds) {
+          if (PricedSchedule next = priced(std::move(*raised)); next.seconds < best.seconds) {
             best = std::move(next);
             better = true;
           }
@@ -93,7 +93,7 @@ private:
            places / target.cores * counts.unitsPerBlock < target.unitsToFill;
   }
 
-  WeighedSchedule priced(Schedule schedule) {
+  PricedSchedule priced(Schedule schedule) {
     ++count;
     std::vector<cost::Counts> phases = meter.phases(schedule);
     const double seconds = cost::latency(phases, target);
@@ -102,7 +102,7 @@ private:
 
   double excess(const Schedule &schedule) const {
     constexpr double kAlignment = 128; // of each buffer
-    const BlockStorage storage = storageOf(schedule, program);
+    const OnChipStorage storage = storageOf(schedule, program);
     return storage.sharedBytes + kAlignment * double(storage.edges.size()) -
            double(target.sharedBytesPerBlock);
   }
@@ -114,7 +114,7 @@ private:
   /// steps.
   bool isEdge(TensorId t) const {
     const Equation *scan = scanOf(program);
-    if (scan && !inRounds &&
+    if (scan && !inGridScan &&
         std::any_of(scan->carries.begin(), scan->carries.end(),
                     [&](const ScanCarry &carry) { return carry.previous == t || carry.next == t; }))
       return true;
@@ -138,7 +138,7 @@ private:
 
   /// A block's part of it has a size that is known: what is no row of blocks is constant. Of a scan's steps it has all.
   bool hasKnownPart(const Schedule &schedule, TensorId t) const {
-    if (scanOf(program) && !inRounds)
+    if (scanOf(program) && !inGridScan)
       return numElements(program.tensors[static_cast<size_t>(t)].shape).isConst();
     const int e = producerOf(equations, t);
     for (size_t a = 0; a < schedule.axes.size(); ++a)
@@ -217,9 +217,9 @@ private:
   }
 
   /// Raises until the block's memory suffices: what costs least for each byte that the block has too little.
-  std::optional<WeighedSchedule> untilRoom(WeighedSchedule now) {
+  std::optional<PricedSchedule> untilRoom(PricedSchedule now) {
     for (double over = excess(now.schedule); over > 0; over = excess(now.schedule)) {
-      std::optional<WeighedSchedule> next;
+      std::optional<PricedSchedule> next;
       double least = std::numeric_limits<double>::infinity();
       for (const TensorId t : raisable(now.schedule)) {
         if (levelOf(now.schedule, t) != MemLevel::Shared || count >= kMostPriced)
@@ -228,7 +228,7 @@ private:
         const double freed = raised ? std::min(over, over - excess(*raised)) : 0;
         if (freed <= 0)
           continue;
-        WeighedSchedule tried = priced(std::move(*raised));
+        PricedSchedule tried = priced(std::move(*raised));
         if (const double price = (tried.seconds - now.seconds) / freed; price < least) {
           least = price;
           next = std::move(tried);
@@ -241,11 +241,11 @@ private:
     return now;
   }
 
-  const WeighedSchedule &start;
+  const PricedSchedule &start;
   const ExprProgram &program;
   const Target &target;
   const std::vector<const Equation *> equations;
-  const bool inRounds;
+  const bool inGridScan;
   const std::vector<int> phases = phasesOfEquations(start.schedule, equations.size());
   WorkMeter &meter;
   size_t count = 0; // of priced schedules
@@ -253,9 +253,9 @@ private:
 
 } // namespace
 
-std::optional<WeighedSchedule> withFasterLevels(const WeighedSchedule &start,
-                                                const ExprProgram &equations, const Target &target,
-                                                WorkMeter &meter) {
+std::optional<PricedSchedule> withFasterLevels(const PricedSchedule &start,
+                                               const ExprProgram &equations, const Target &target,
+                                               WorkMeter &meter) {
   return LevelSearch(start, equations, target, meter).run();
 }
 

@@ -11,8 +11,8 @@ namespace fusec::tiling {
 /// registers are the generators' alone to give, and only raised here. Nullopt where the levels that it has are as good.
 /// `equations`: what its alternatives make of the pattern; the schedule names none. `meter`: of these. A block's
 /// own memory is never asked for more than it has.
-std::optional<WeighedSchedule> withFasterLevels(const WeighedSchedule &start,
-                                                const ExprProgram &equations, const Target &target,
-                                                WorkMeter &meter);
+std::optional<PricedSchedule> withFasterLevels(const PricedSchedule &start,
+                                               const ExprProgram &equations, const Target &target,
+                                               WorkMeter &meter);
 
 } // namespace fusec::tiling

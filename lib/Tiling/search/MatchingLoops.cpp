@@ -72,14 +72,14 @@ std::optional<AlikeAxes> alikeAxes(const Schedule &before, const Equation &from,
 
 } // namespace
 
-std::optional<SameWalk> sameWalk(const Schedule &before, const ExprProgram &beforeEquations,
-                                 const ExprProgram &map) {
+std::optional<MatchedLoops> matchLoops(const Schedule &before, const ExprProgram &beforeEquations,
+                                       const ExprProgram &map) {
   const std::vector<const Equation *> equations = scheduledEquations(beforeEquations),
                                       maps = scheduledEquations(map);
   if (maps.size() != 1 || maps[0]->kind != EquationKind::Map)
     return std::nullopt;
   const Equation &e = *maps[0];
-  SameWalk out;
+  MatchedLoops out;
   out.schedule.name = "map";
   out.schedule.units = before.units;
   out.schedule.lanes = before.lanes;
@@ -116,15 +116,15 @@ std::optional<SameWalk> sameWalk(const Schedule &before, const ExprProgram &befo
           for (const TreeNode *loop : *loops) {
             const auto at = std::find_if(axes->begin(), axes->end(),
                                          [&](const auto &a) { return a.first == loop->axis; });
-            nest.push_back(
-                Builder::loop(loop->loop, static_cast<AxisId>(at - axes->begin()), loop->step));
+            nest.push_back(ScheduleBuilder::loop(
+                loop->loop, static_cast<AxisId>(at - axes->begin()), loop->step));
           }
           for (const auto &[axis, positions] : *axes)
             out.schedule.axes.push_back({"x" + std::to_string(out.schedule.axes.size()),
                                          {{false, positions, {0}}},
                                          before.axes[static_cast<size_t>(axis)].extent});
-          out.schedule.tree = {
-              Builder::nest(std::move(nest), {Builder::leaf(LeafKind::Compute, 0)})};
+          out.schedule.tree = {ScheduleBuilder::nest(
+              std::move(nest), {ScheduleBuilder::leaf(LeafKind::Compute, 0)})};
         }
         out.held.emplace_back(reader, source);
       }

@@ -7,13 +7,13 @@
 namespace fusec::tiling {
 
 /// A map by the loops of a statement that reads the same tensor, in an earlier phase.
-struct SameWalk {
+struct MatchedLoops {
   Schedule schedule;                                 // of the map alone
   std::vector<std::pair<ReadPlace, ReadPlace>> held; // of the map, and where it has them from
 };
 /// `before`: the earlier phase as a kernel of its own, `map`: a pattern of one map. Nothing where no statement of the
 /// one reads, by constant numbers of steps, what the other reads.
-std::optional<SameWalk> sameWalk(const Schedule &before, const ExprProgram &beforeEquations,
-                                 const ExprProgram &map);
+std::optional<MatchedLoops> matchLoops(const Schedule &before, const ExprProgram &beforeEquations,
+                                       const ExprProgram &map);
 
 } // namespace fusec::tiling

@@ -11,11 +11,11 @@ namespace fusec {
 struct PartSchedules {
   ExprProgram part;           // the first one met: the schedules number its equations and tensors
   std::vector<TensorId> made; // its values
-  tiling::Weighed schedules;
+  tiling::PricedSchedules schedules;
   /// Those that packs have been made of, with what their threads keep.
-  std::map<size_t, tiling::WeighedSchedule> keeping;
+  std::map<size_t, tiling::PricedSchedule> keeping;
 };
 /// What an oracle keeps from pattern to pattern of one target: the same parts come back in many packs.
-using KnownParts = std::map<Hash128, std::shared_ptr<PartSchedules>>;
+using PartScheduleCache = std::map<Hash128, std::shared_ptr<PartSchedules>>;
 
 } // namespace fusec

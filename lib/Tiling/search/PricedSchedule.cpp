@@ -7,14 +7,14 @@
 
 namespace fusec::tiling {
 
-std::vector<WeighedSchedule *> fastestOfUnits(Weighed &all) {
-  std::map<int, WeighedSchedule *> fastest;
-  for (WeighedSchedule &candidate : all) {
-    WeighedSchedule *&best = fastest[candidate.schedule.units];
+std::vector<PricedSchedule *> fastestOfUnits(PricedSchedules &all) {
+  std::map<int, PricedSchedule *> fastest;
+  for (PricedSchedule &candidate : all) {
+    PricedSchedule *&best = fastest[candidate.schedule.units];
     if (!best || candidate.seconds < best->seconds)
       best = &candidate;
   }
-  std::vector<WeighedSchedule *> list;
+  std::vector<PricedSchedule *> list;
   for (auto [units, candidate] : fastest)
     list.push_back(candidate);
   return list;

@@ -5,14 +5,14 @@
 namespace fusec::tiling {
 
 /// A schedule and what it is predicted to take.
-struct WeighedSchedule {
+struct PricedSchedule {
   Schedule schedule;
   std::vector<cost::Counts> phases;
   double seconds = 0;
 };
-using Weighed = std::vector<WeighedSchedule>;
+using PricedSchedules = std::vector<PricedSchedule>;
 
 /// The fastest with each number of units, the first one on a tie: what a kernel, or a phase of one, is made of.
-std::vector<WeighedSchedule *> fastestOfUnits(Weighed &all);
+std::vector<PricedSchedule *> fastestOfUnits(PricedSchedules &all);
 
 } // namespace fusec::tiling

@@ -62,7 +62,7 @@ bool readsOwn(const Equation &maker, const std::vector<int> &made, const Equatio
 std::vector<std::span<const TreeNode>> allPhases(const Schedule &schedule) {
   std::vector<std::span<const TreeNode>> all;
   for (std::span<const TreeNode> phase : phasesOf(schedule.tree)) {
-    if (const TreeNode *loop = roundsOf(phase))
+    if (const TreeNode *loop = gridScanOf(phase))
       for (std::span<const TreeNode> ofStep : phasesOf(loop->children))
         all.push_back(ofStep);
     else
@@ -107,7 +107,7 @@ std::vector<std::string> blockProblems(const Schedule &schedule, const ExprProgr
             check(maker, reader, read);
         }
   }
-  for (std::string &rule : tileCounters(schedule, pattern).problems)
+  for (std::string &rule : phaseSignals(schedule, pattern).problems)
     problems.push_back(std::move(rule));
   return problems;
 }

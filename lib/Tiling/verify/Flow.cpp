@@ -31,7 +31,7 @@ public:
   }
 
   std::vector<std::string> run() {
-    for (const StatementPlace &place : places)
+    for (const Statement &place : places)
       verifyCopies(place);
     for (size_t e = 0; e < equations.size(); ++e)
       if (equations[e]->kind != EquationKind::Opaque)
@@ -51,9 +51,9 @@ public:
         const int maker = producerOf(equations, t);
         if (maker < 0)
           continue;
-        const std::vector<const StatementPlace *> makes = find(LeafKind::Compute, maker),
-                                                  reads = find(LeafKind::Compute,
-                                                               static_cast<int>(reader));
+        const std::vector<const Statement *> makes = find(LeafKind::Compute, maker),
+                                             reads =
+                                                 find(LeafKind::Compute, static_cast<int>(reader));
         const bool plain = makes.size() == 1 && reads.size() == 1 &&
                            equations[maker]->outputs.size() == 1 && !isStaged(int(reader), read) &&
                            (equations[maker]->kind == EquationKind::Map ||
@@ -83,7 +83,7 @@ private:
     return operandOf(schedule, equation, ordinalOf(*equations[equation], read)) != nullptr;
   }
 
-  std::vector<const StatementPlace *> find(LeafKind leaf, int target) const {
+  std::vector<const Statement *> find(LeafKind leaf, int target) const {
     return statementsOf(places, leaf, target);
   }
 
@@ -99,7 +99,7 @@ private:
            (loop.axis == kStepAxis ? "step" : schedule.axes[loop.axis].name);
   }
 
-  void verifyCopies(const StatementPlace &place) {
+  void verifyCopies(const Statement &place) {
     std::map<AxisId, DimExpr> tiles;
     int64_t copies = 1;
     for (const TreeNode *loop : place.loops) {
@@ -117,16 +117,16 @@ private:
   void verifyEquation(int e) {
     const Equation &equation = *equations[e];
     const std::string who = "e" + std::to_string(e);
-    const std::vector<const StatementPlace *> computes = find(LeafKind::Compute, e);
+    const std::vector<const Statement *> computes = find(LeafKind::Compute, e);
     if (computes.empty())
       return;
-    for (const StatementPlace *compute : computes)
+    for (const Statement *compute : computes)
       covers(*compute, e, true);
     if (equation.kind == EquationKind::Map && isInMemory(e))
       oneWriter(*computes[0], e);
     if (equation.kind != EquationKind::Reduction)
       return;
-    const StatementPlace &compute = *computes[0];
+    const Statement &compute = *computes[0];
     bool shared = false; // partial results in several lanes or units
     for (const TreeNode *loop : compute.loops) {
       require(loop->loop != LoopKind::Block || !reduces(*loop, e),
@@ -144,18 +144,18 @@ private:
             who + " has a store, or an edge level for its result");
     size_t last = computes.back()->order;
     for (LeafKind leaf : {LeafKind::Combine, LeafKind::Store}) {
-      const std::vector<const StatementPlace *> found = find(leaf, e);
+      const std::vector<const Statement *> found = find(leaf, e);
       require(found.size() <= 1, who + " is combined and stored once");
-      for (const StatementPlace *place : found) {
+      for (const Statement *place : found) {
         require(place->order > last,
                 who + " is initialised, computed, combined and stored in this order");
         last = place->order;
       }
     }
-    const std::vector<const StatementPlace *> inits = find(LeafKind::Init, e);
+    const std::vector<const Statement *> inits = find(LeafKind::Init, e);
     require(inits.size() == 1 && inits[0]->order < compute.order,
             who + " is initialised once, before it is computed");
-    for (const StatementPlace &place : places) {
+    for (const Statement &place : places) {
       const LeafKind leaf = place.leaf->leaf;
       if (place.leaf->target != e || leaf == LeafKind::Stage || leaf == LeafKind::Carry ||
           place.leaf->isBorder() || leaf == LeafKind::Correct)
@@ -172,7 +172,7 @@ private:
   }
 
   /// The loops around a statement take every point of its axes.
-  void covers(const StatementPlace &place, int e, bool reduction) {
+  void covers(const Statement &place, int e, bool reduction) {
     for (size_t a = 0; a < schedule.axes.size(); ++a) {
       const ScheduleAxis &axis = schedule.axes[a];
       const AxisUse *use = axis.in(e);
@@ -192,15 +192,14 @@ private:
                        [&](TensorId t) { return levelOf(schedule, t) != MemLevel::Register; });
   }
 
-  bool isFirstReader(const StatementPlace &place, TensorId t) const {
-    return std::none_of(places.begin(), places.begin() + place.order,
-                        [&](const StatementPlace &before) {
-                          return readsValue(*before.leaf, t, schedule, equations);
-                        });
+  bool isFirstReader(const Statement &place, TensorId t) const {
+    return std::none_of(places.begin(), places.begin() + place.order, [&](const Statement &before) {
+      return readsValue(*before.leaf, t, schedule, equations);
+    });
   }
 
   /// Threads side by side store elements of their own at `place`: what each of them has, one alone would have to.
-  void oneWriter(const StatementPlace &place, int e) {
+  void oneWriter(const Statement &place, int e) {
     for (const TreeNode *loop : place.loops) {
       const bool parallel =
           loop->loop == LoopKind::Lane || (loop->loop == LoopKind::Unit && schedule.units > 1) ||
@@ -217,11 +216,11 @@ private:
   /// The statement at `place` finds the register that the Compute of `e` makes: it stands in the same repeated loops,
   /// the same unrolled ones but those over axes of which it names an element, and (`onLanes`) on the same lanes and
   /// units; past the reduced loops where `past`.
-  void sameRegister(const StatementPlace &compute, const StatementPlace &place, int e, bool onLanes,
+  void sameRegister(const Statement &compute, const Statement &place, int e, bool onLanes,
                     bool past, const std::string &who, const std::set<AxisId> &named = {}) {
     using Key =
         std::tuple<AxisId, LoopKind, int64_t, int64_t>; // step, and that of the loop around it
-    auto held = [&](const StatementPlace &p) {
+    auto held = [&](const Statement &p) {
       std::vector<Key> keys;
       std::map<AxisId, int64_t> around;
       for (const TreeNode *loop : p.loops) {
@@ -284,8 +283,8 @@ private:
         continue;
       const std::string who =
           "e" + std::to_string(reader) + " reads what e" + std::to_string(maker) + " makes";
-      const StatementPlace *compute = nullptr, *last = nullptr;
-      for (const StatementPlace &place : places) {
+      const Statement *compute = nullptr, *last = nullptr;
+      for (const Statement &place : places) {
         const LeafKind leaf = place.leaf->leaf;
         if (place.leaf->target != maker || leaf == LeafKind::Stage || leaf == LeafKind::Carry ||
             place.leaf->isBorder() || leaf == LeafKind::Init)
@@ -297,7 +296,7 @@ private:
       if (!last)
         continue;
       const EdgeLevel *edge = edgeOf(t);
-      for (const StatementPlace &place : places) {
+      for (const Statement &place : places) {
         const bool stages = place.leaf->leaf == LeafKind::Stage;
         if (stages ? schedule.operands[place.leaf->target].equation != reader ||
                          readsOf(*equations[reader])[schedule.operands[place.leaf->target].read] !=
@@ -321,8 +320,8 @@ private:
     }
   }
 
-  void readsRegister(const StatementPlace &compute, const StatementPlace &place, int reader,
-                     NodeId read, int maker, const std::string &who) {
+  void readsRegister(const Statement &compute, const Statement &place, int reader, NodeId read,
+                     int maker, const std::string &who) {
     const Equation &made = *equations[maker];
     require(made.kind != EquationKind::Map || made.outputs.size() == 1,
             who + " in a register, which holds one result");
@@ -354,8 +353,8 @@ private:
 
   const Schedule &schedule;
   const std::vector<const Equation *> equations;
-  const std::vector<StatementPlace> places;
-  BrokenRules broken;
+  const std::vector<Statement> places;
+  RuleChecker broken;
 };
 
 } // namespace

@@ -56,31 +56,28 @@ private:
                     (axis >= 0 ? schedule.axes[axis].name : "step") + " at a place of its own");
       return;
     }
-    const std::vector<const StatementPlace *> stages = statementsOf(places, LeafKind::Stage, o);
+    const std::vector<const Statement *> stages = statementsOf(places, LeafKind::Stage, o);
     require(stages.size() == 1, who + " is staged once");
-    for (const StatementPlace *stage : stages) {
+    for (const Statement *stage : stages) {
       require(std::none_of(stage->loops.begin(), stage->loops.end(),
                            [&](const TreeNode *loop) {
                              return loop->loop == LoopKind::Lane || loop->loop == LoopKind::Unit;
                            }),
               who + " is staged by all units and lanes together");
-      for (const StatementPlace *compute :
-           statementsOf(places, LeafKind::Compute, operand.equation))
+      for (const Statement *compute : statementsOf(places, LeafKind::Compute, operand.equation))
         require(stage->order < compute->order &&
                     std::all_of(
                         stage->loops.begin(), stage->loops.end(),
                         [&](const TreeNode *loop) { return compute->isInside(loop); }),
                 who + " is staged in front of what reads it, in loops around both");
-      for (const StatementPlace *compute :
-           statementsOf(places, LeafKind::Compute, operand.equation))
+      for (const Statement *compute : statementsOf(places, LeafKind::Compute, operand.equation))
         staysInTile(operand, *stage, *compute);
     }
   }
 
   /// Along an axis without a loop around the stage its tile ends with the axis. Points beyond, where loops of a
   /// constant trip go that do not divide it, are summed all the same, and never stored.
-  void staysInTile(const Operand &operand, const StatementPlace &stage,
-                   const StatementPlace &compute) {
+  void staysInTile(const Operand &operand, const Statement &stage, const Statement &compute) {
     const Equation &e = *equations[operand.equation];
     if (e.kind != EquationKind::Reduction)
       return;
@@ -118,8 +115,8 @@ private:
   const Schedule &schedule;
   const std::vector<Symbol> &symbols;
   const std::vector<const Equation *> equations;
-  const std::vector<StatementPlace> places;
-  BrokenRules broken;
+  const std::vector<Statement> places;
+  RuleChecker broken;
 };
 
 } // namespace

@@ -15,16 +15,16 @@
 
 namespace fusec::tiling {
 
-std::string obstacleInRounds(const Schedule &schedule, const ExprProgram &program,
-                             const std::vector<const Equation *> &equations, const ReadPlace &place,
-                             const std::vector<const TreeNode *> &loops) {
+std::string obstacleInGridScan(const Schedule &schedule, const ExprProgram &program,
+                               const std::vector<const Equation *> &equations,
+                               const ReadPlace &place, const std::vector<const TreeNode *> &loops) {
   const Equation &e = *equations[static_cast<size_t>(place.equation)];
   const Scalar &read = e.body[readsOf(e)[static_cast<size_t>(place.read)]];
   const TensorId tensor = read.index;
   const Equation *scan = scanOf(program);
   auto isAround = [&](auto &&matches) { return std::any_of(loops.begin(), loops.end(), matches); };
   if (!scan || !isAround([](const TreeNode *loop) { return loop->axis == kStepAxis; }) ||
-      !hasRounds(schedule))
+      !hasGridScan(schedule))
     return "stands in rounds";
   if (!e.states.empty() || e.kind == EquationKind::Opaque || e.kind == EquationKind::Scatter)
     return "is of a map or a sum";
@@ -45,7 +45,7 @@ std::string obstacleInRounds(const Schedule &schedule, const ExprProgram &progra
     if (!isAround([&](const TreeNode *loop) { return loop->loop == kind; }) &&
         (kind == LoopKind::Lane || schedule.units > 1))
       return "is done by each unit and lane for itself";
-  if (elementsHeld(schedule, e, place, loops) == 0)
+  if (persistentElements(schedule, e, place, loops) == 0)
     return "is done so many times as a constant says";
   return "";
 }
@@ -53,7 +53,8 @@ std::string obstacleInRounds(const Schedule &schedule, const ExprProgram &progra
 namespace {
 
 /// Why a read that is kept from one of an earlier phase cannot be; empty where it can.
-std::string obstacleAcross(const Schedule &schedule, const ExprProgram &program, const Kept &kept) {
+std::string obstacleAcross(const Schedule &schedule, const ExprProgram &program,
+                           const ReusedRead &kept) {
   if (kept.level != MemLevel::Register)
     return "lies in registers";
   const std::vector<const Equation *> equations = scheduledEquations(program);
@@ -63,7 +64,8 @@ std::string obstacleAcross(const Schedule &schedule, const ExprProgram &program,
   if (!access || !first || tensorAt(program, *kept.from) != tensor ||
       access->constant != first->constant)
     return "is what a map or a sum reads of one tensor at equal places, not staged";
-  if (const Kept *before = keptAt(schedule, *kept.from); before && isHeld(schedule, *before))
+  if (const ReusedRead *before = findReuse(schedule, *kept.from);
+      before && isPersistent(schedule, *before))
     return "comes from a read that is done, not held itself";
   const std::vector<int> starts = phaseStarts(schedule);
   auto phaseOf = [&](int equation) {
@@ -104,14 +106,15 @@ std::string obstacleAcross(const Schedule &schedule, const ExprProgram &program,
 }
 
 /// The rules of reads that are held which the schedule breaks.
-std::vector<std::string> heldReadProblems(const Schedule &schedule, const ExprProgram &program) {
+std::vector<std::string> persistentReadProblems(const Schedule &schedule,
+                                                const ExprProgram &program) {
   std::vector<std::string> problems;
-  if (!holdsValues(schedule))
+  if (!hasPersistentReads(schedule))
     return problems;
   const std::vector<const Equation *> equations = scheduledEquations(program);
   const std::map<int, std::vector<const TreeNode *>> computes = computesOf(schedule.tree);
-  for (const Kept &kept : schedule.kept) {
-    if (!isHeld(schedule, kept))
+  for (const ReusedRead &kept : schedule.kept) {
+    if (!isPersistent(schedule, kept))
       continue;
     if (*kept.from != kept.read) {
       if (const std::string why = obstacleAcross(schedule, program, kept); !why.empty())
@@ -120,8 +123,8 @@ std::vector<std::string> heldReadProblems(const Schedule &schedule, const ExprPr
     }
     const auto at = computes.find(kept.read.equation);
     const std::string why = at == computes.end() ? "stands in rounds"
-                                                 : obstacleInRounds(schedule, program, equations,
-                                                                    kept.read, at->second);
+                                                 : obstacleInGridScan(schedule, program, equations,
+                                                                      kept.read, at->second);
     if (!why.empty())
       problems.push_back("what keep " + print(kept.read) + " holds from round to round " + why);
   }
@@ -130,7 +133,7 @@ std::vector<std::string> heldReadProblems(const Schedule &schedule, const ExprPr
 
 } // namespace
 
-std::vector<std::string> keptProblems(const Schedule &schedule, const ExprProgram &program) {
+std::vector<std::string> reuseProblems(const Schedule &schedule, const ExprProgram &program) {
   const std::vector<const Equation *> equations = scheduledEquations(program);
   auto exists = [&](const ReadPlace &place) {
     if (place.equation < 0 || place.equation >= static_cast<int>(equations.size()))
@@ -140,18 +143,18 @@ std::vector<std::string> keptProblems(const Schedule &schedule, const ExprProgra
            place.read < static_cast<int>(readsOf(e).size());
   };
   std::vector<std::string> problems;
-  for (const Kept &kept : schedule.kept) {
+  for (const ReusedRead &kept : schedule.kept) {
     const std::string who = "keep " + print(kept.read);
     if (!exists(kept.read) || (kept.from && !exists(*kept.from)))
       problems.push_back(who + " names reads of equations");
     if (kept.level == MemLevel::Global)
       problems.push_back(who + " says register or shared");
     if (std::count_if(schedule.kept.begin(), schedule.kept.end(),
-                      [&](const Kept &other) { return other.read == kept.read; }) != 1)
+                      [&](const ReusedRead &other) { return other.read == kept.read; }) != 1)
       problems.push_back(who + " stands once");
   }
   if (problems.empty())
-    problems = heldReadProblems(schedule, program);
+    problems = persistentReadProblems(schedule, program);
   return problems;
 }
 

@@ -6,7 +6,7 @@
 namespace fusec::tiling {
 
 /// The rules that a schedule breaks, as a verifier finds them: each once.
-class BrokenRules {
+class RuleChecker {
 public:
   void require(bool holds, std::string rule) {
     if (!holds && std::count(rules.begin(), rules.end(), rule) == 0)

@@ -30,14 +30,14 @@ std::vector<std::string> topKProblems(const Schedule &schedule, const ExprProgra
 std::vector<std::string> scatterProblems(const Schedule &schedule, const ExprProgram &pattern);
 
 /// The rules that the list breaks, but for whether a thread has what it is to keep: that shows when it is lowered.
-std::vector<std::string> keptProblems(const Schedule &schedule, const ExprProgram &equations);
+std::vector<std::string> reuseProblems(const Schedule &schedule, const ExprProgram &equations);
 
 /// The rules of a scan's steps and of the Carry statements around them that the schedule breaks; none without a scan.
 std::vector<std::string> stepProblems(const Schedule &schedule, const ExprProgram &pattern);
 
 /// Why rounds cannot hold what the read finds, in the loops of its Compute; empty where they can.
-std::string obstacleInRounds(const Schedule &schedule, const ExprProgram &program,
-                             const std::vector<const Equation *> &equations, const ReadPlace &place,
-                             const std::vector<const TreeNode *> &loops);
+std::string obstacleInGridScan(const Schedule &schedule, const ExprProgram &program,
+                               const std::vector<const Equation *> &equations,
+                               const ReadPlace &place, const std::vector<const TreeNode *> &loops);
 
 } // namespace fusec::tiling

@@ -24,8 +24,8 @@ bool hasOwnElements(const Equation &scatter, int position) {
 
 std::vector<std::string> scatterProblems(const Schedule &schedule, const ExprProgram &pattern) {
   const std::vector<const Equation *> equations = scheduledEquations(pattern);
-  BrokenRules broken;
-  for (const StatementPlace &place : statementsOf(schedule)) {
+  RuleChecker broken;
+  for (const Statement &place : statementsOf(schedule)) {
     if (place.leaf->leaf != LeafKind::Compute)
       continue;
     const Equation &e = *equations[static_cast<size_t>(place.leaf->target)];

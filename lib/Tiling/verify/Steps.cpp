@@ -17,7 +17,7 @@ bool isSteps(const TreeNode *node) { return node->isLoop && node->axis == kStepA
 class Steps {
 public:
   Steps(const Schedule &schedule, const ExprProgram &pattern)
-      : schedule(schedule), pattern(pattern), scan(*scanOf(pattern)), rounds(hasRounds(schedule)),
+      : schedule(schedule), pattern(pattern), scan(*scanOf(pattern)), rounds(hasGridScan(schedule)),
         places(statementsOf(schedule)) {}
 
   std::vector<std::string> run() {
@@ -35,7 +35,7 @@ public:
 private:
   /// All that a step does stands in one loop at the root.
   void verifyLoop() {
-    for (const StatementPlace &place : places) {
+    for (const Statement &place : places) {
       if (!loop && !place.loops.empty() && isSteps(place.loops[0]))
         loop = place.loops[0];
       const bool isCarry = place.leaf->leaf == LeafKind::Carry;
@@ -56,8 +56,7 @@ private:
 
   void verifyCarries() {
     auto carries = [&](int when) { return statementsOf(places, LeafKind::Carry, when); };
-    const std::vector<const StatementPlace *> first = carries(0), each = carries(1),
-                                              last = carries(2);
+    const std::vector<const Statement *> first = carries(0), each = carries(1), last = carries(2);
     broken.require(first.size() == 1 && first[0]->order < begin,
                    "one carry 0 sets a scan's states, before its steps");
     broken.require(rounds ? each.empty() : each.size() == 1 && each[0]->order > end,
@@ -73,10 +72,10 @@ private:
   const ExprProgram &pattern;
   const Equation &scan;
   const bool rounds;
-  const std::vector<StatementPlace> places;
+  const std::vector<Statement> places;
   const TreeNode *loop = nullptr;
   size_t begin = SIZE_MAX, end = 0; // the first and last of the step's statements, but for Carry
-  BrokenRules broken;
+  RuleChecker broken;
 };
 
 } // namespace

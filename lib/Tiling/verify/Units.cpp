@@ -34,7 +34,7 @@ private:
       if (!node.isLoop)
         continue;
       if (node.axis >= 0 && (node.loop == LoopKind::Unit || node.loop == LoopKind::Lane))
-        verifyRounds(node);
+        verifyIterations(node);
       path.push_back(&node);
       verifyLoops(node.children);
       path.pop_back();
@@ -42,7 +42,7 @@ private:
   }
 
   /// Each unit, or lane, takes one round of the loop.
-  void verifyRounds(const TreeNode &node) {
+  void verifyIterations(const TreeNode &node) {
     const ScheduleAxis &axis = schedule.axes[node.axis];
     DimExpr tile = axis.extent;
     for (const TreeNode *outer : path)
@@ -58,7 +58,7 @@ private:
 
   const Schedule &schedule;
   std::vector<const TreeNode *> path;
-  tiling::BrokenRules broken;
+  tiling::RuleChecker broken;
 };
 
 } // namespace
@@ -71,7 +71,8 @@ Status verify(const Schedule &schedule, const ExprProgram &pattern, const Target
                           " axes at most"};
   FUSEC_CHECK(UnitVerifier(schedule).run(target));
   const ScheduledPattern scheduled(schedule, pattern);
-  if (tiling::holdsValues(schedule) && !tiling::isResident(schedule, scheduled.program(), target))
+  if (tiling::hasPersistentReads(schedule) &&
+      !tiling::isResident(schedule, scheduled.program(), target))
     return Diagnostic{Diag::BadIr, "schedule " + schedule.name,
                       "broken rule: rounds and phases hold values where " + target.name +
                           " holds all blocks at once, with their registers and shared memory, and "

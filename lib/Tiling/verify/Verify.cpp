@@ -42,10 +42,10 @@ public:
                 who + " is a value inside the pattern");
         require(levels.insert(edge.tensor).second, who + " has one level");
       }
-      broken.add(tiling::keptProblems(schedule, pattern));
+      broken.add(tiling::reuseProblems(schedule, pattern));
       for (std::span<const TreeNode> phase : phasesOf(schedule.tree)) {
-        if (const TreeNode *loop = tiling::roundsOf(phase); loop && scanOf(pattern))
-          verifyRounds(*loop);
+        if (const TreeNode *loop = tiling::gridScanOf(phase); loop && scanOf(pattern))
+          verifyGridScan(*loop);
         else
           verifyPhase(phase);
       }
@@ -156,7 +156,7 @@ private:
 
   /// All blocks take a scan's steps together, and every one of them passes each barrier once a step. The states of the
   /// step before lie in memory that this step does not write.
-  void verifyRounds(const TreeNode &loop) {
+  void verifyGridScan(const TreeNode &loop) {
     require(loop.loop == LoopKind::Seq && loop.step == 1 && !rounds,
             "only a scan has a step loop, and it is sequential");
     rounds = true;
@@ -374,7 +374,7 @@ private:
   std::vector<int> phaseOfLeaf; // one a leaf
   int numPhases = 0;
   bool rounds = false; // a scan's steps hold phases
-  tiling::BrokenRules broken;
+  tiling::RuleChecker broken;
 };
 
 } // namespace

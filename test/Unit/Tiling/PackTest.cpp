@@ -71,7 +71,7 @@ TEST_CASE("packs: what threads keep, and the seconds, are those of the parts") {
   for (const char *name : {"x86-64-v3", "sm_90", "gfx90a"}) {
     INFO(name);
     const Target target = targetNamed(name);
-    KnownParts known;
+    PartScheduleCache known;
     const auto anew = valueOf(bestSchedules(pattern, target));
     for (int again = 0; again < 2; ++again) {
       const auto found = valueOf(bestSchedules(pattern, target, {}, {&known}));

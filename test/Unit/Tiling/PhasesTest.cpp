@@ -10,7 +10,7 @@
 
 using namespace fusec;
 using namespace fusec::test;
-using tiling::Weighed;
+using tiling::PricedSchedules;
 
 namespace {
 
@@ -38,7 +38,8 @@ const std::vector<int> kStarts = {1, 2, 3};
 
 /// With a barrier at each border.
 Schedule phasedSchedule(const ExprProgram &pattern, const std::string &target) {
-  Weighed candidates = valueOf(tiling::phasedCandidates(pattern, targetNamed(target), kStarts));
+  PricedSchedules candidates =
+      valueOf(tiling::phasedCandidates(pattern, targetNamed(target), kStarts));
   REQUIRE(!candidates.empty());
   for (TreeNode &node : candidates[0].schedule.tree)
     if (node.isBorder())
@@ -65,7 +66,7 @@ int checkPhases(const ExprProgram &pattern, const std::vector<int> &starts, doub
   const std::vector<TensorValue> expected = valueOf(evaluate(pattern, inputs));
   for (const char *name : {"x86-64-v3", "x86-64-v4", "sim:sm_90", "sim:gfx90a"}) {
     const Target target = targetNamed(name);
-    Weighed candidates = valueOf(tiling::phasedCandidates(pattern, target, starts));
+    PricedSchedules candidates = valueOf(tiling::phasedCandidates(pattern, target, starts));
     CHECK(!candidates.empty());
     for (const auto &[schedule, phases, seconds] : candidates) {
       const std::string text = print(schedule, pattern);
@@ -171,7 +172,7 @@ reduction at [; k:20001] argmax f32
   for (const char *name : {"x86-64-v3", "sim:sm_90", "sim:gfx90a"}) {
     int phased = 0, repaired = 0;
     for (const auto &[schedule, counts, seconds] :
-         valueOf(tiling::weighedCandidates(pattern, targetNamed(name)))) {
+         valueOf(tiling::pricedCandidates(pattern, targetNamed(name)))) {
       if (counts.size() == 1)
         continue;
       const std::string text = print(schedule, pattern);
@@ -282,7 +283,7 @@ map y [i:n, j:50]
   const ExprProgram own = rows("i"), other = rows("dim(n - 1) + i*-1");
   for (const char *name : {"x86-64-v3", "sim:sm_90"})
     for (const auto &[schedule, phases, seconds] :
-         valueOf(tiling::weighedCandidates(own, targetNamed(name)))) {
+         valueOf(tiling::pricedCandidates(own, targetNamed(name)))) {
       if (!schedule.via.empty())
         continue;
       INFO(print(schedule, own));

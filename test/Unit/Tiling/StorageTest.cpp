@@ -125,7 +125,7 @@ TEST_CASE("Registers of candidates are estimated as the kernel has them, those t
     for (const char *name : {"sm_80", "gfx90a"}) {
       const Target target = targetNamed(name);
       for (Schedule &schedule : valueOf(candidateSchedules(pattern, target))) {
-        require(decideKept(schedule, pattern, pattern.symbols, target));
+        require(chooseReadReuse(schedule, pattern, pattern.symbols, target));
         const ScheduledPattern scheduled(schedule, pattern);
         const double estimate =
             tiling::storageOf(schedule, scheduled.program()).registersPerThread -

@@ -348,7 +348,7 @@ end
     for (const ExprProgram *pattern : {&product, &softmax, &columns, &gates, &cumsum, &squeeze}) {
       bool any = false;
       for (Schedule &schedule : valueOf(candidateSchedules(*pattern, target))) {
-        require(decideKept(schedule, *pattern, pattern->symbols, target));
+        require(chooseReadReuse(schedule, *pattern, pattern->symbols, target));
         INFO(name << "\n" << print(schedule, *pattern));
         const std::vector<cost::Counts> phases = countWork(schedule, *pattern, target);
         if (phases.size() >

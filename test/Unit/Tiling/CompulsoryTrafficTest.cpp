@@ -1,6 +1,6 @@
 // Compulsory traffic of small patterns, against what follows by counting elements.
-#include "Candidates.h"
 #include "Tiling/counts/CompulsoryTraffic.h"
+#include "Candidates.h"
 
 using namespace fusec;
 using namespace fusec::test;

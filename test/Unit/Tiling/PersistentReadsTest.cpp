@@ -1,10 +1,10 @@
 // Weights that rounds hold on chip: right with all blocks resident and without, counted once, refused elsewhere.
+#include "Tiling/schedule/PersistentReads.h"
 #include "Candidates.h"
 #include "Tiling/counts/CountWork.h"
 #include "Tiling/counts/MemoryRequests.h"
 #include "Tiling/counts/PersistentTraffic.h"
 #include "Tiling/schedule/GridScan.h"
-#include "Tiling/schedule/PersistentReads.h"
 #include "Tiling/verify/Verify.h"
 
 #include <algorithm>
@@ -45,7 +45,7 @@ const Target &target() {
 std::vector<Schedule> holding(const ExprProgram &pattern) {
   std::vector<Schedule> found;
   for (Schedule &schedule : valueOf(candidateSchedules(pattern, target())))
-    if (tiling::holdsValues(schedule))
+    if (tiling::hasPersistentReads(schedule))
       found.push_back(std::move(schedule));
   REQUIRE(!found.empty());
   return found;
@@ -70,8 +70,8 @@ TEST_CASE(
   const std::vector<TensorValue> expected = valueOf(evaluate(pattern, inputs));
   for (Schedule schedule : holding(pattern)) {
     for (const MemLevel level : {MemLevel::Register, MemLevel::Shared}) {
-      for (Kept &kept : schedule.kept)
-        kept.level = tiling::isHeld(schedule, kept) ? level : kept.level;
+      for (ReusedRead &kept : schedule.kept)
+        kept.level = tiling::isPersistent(schedule, kept) ? level : kept.level;
       const std::string text = print(schedule, pattern);
       INFO(text);
       TextReader in(text, "schedule");
@@ -97,11 +97,11 @@ TEST_CASE("held: weights are read in front of the first round alone") {
   constexpr double kSectors = kGates * kWidth * kWidth * 4 / 32;
   for (Schedule schedule : holding(pattern)) {
     INFO(print(schedule, pattern));
-    const Schedule plain = tiling::withoutHeld(schedule);
-    for (Kept &kept : schedule.kept)
-      kept.level = tiling::isHeld(schedule, kept) ? MemLevel::Shared : kept.level;
-    const Moved anew = movedBytes(plain, pattern, target(), tiling::Effort::Thorough),
-                once = movedBytes(schedule, pattern, target(), tiling::Effort::Thorough);
+    const Schedule plain = tiling::withoutPersistentReads(schedule);
+    for (ReusedRead &kept : schedule.kept)
+      kept.level = tiling::isPersistent(schedule, kept) ? MemLevel::Shared : kept.level;
+    const MemoryRequests anew = movedBytes(plain, pattern, target(), tiling::Effort::Thorough),
+                         once = movedBytes(schedule, pattern, target(), tiling::Effort::Thorough);
     CHECK(anew.readSectors - once.readSectors == (kSteps - 1) * kSectors);
     CHECK(anew.writtenSectors == once.writtenSectors);
     // Written once and read in each step.
@@ -120,11 +120,11 @@ TEST_CASE("held: elements take registers or shared memory in every phase") {
       return *std::max_element(phases.begin(), phases.end(),
                                [](const auto &a, const auto &b) { return a.blocks < b.blocks; });
     };
-    const cost::Counts plain = of(tiling::withoutHeld(schedule));
+    const cost::Counts plain = of(tiling::withoutPersistentReads(schedule));
     const double all = kGates * kWidth * kWidth, threads = plain.blocks * 256;
     for (const MemLevel level : {MemLevel::Register, MemLevel::Shared}) {
-      for (Kept &kept : schedule.kept)
-        kept.level = tiling::isHeld(schedule, kept) ? level : kept.level;
+      for (ReusedRead &kept : schedule.kept)
+        kept.level = tiling::isPersistent(schedule, kept) ? level : kept.level;
       const cost::Counts held = of(schedule);
       const bool registers = level == MemLevel::Register;
       CHECK(held.registersPerThread - plain.registersPerThread == (registers ? all / threads : 0));
@@ -143,11 +143,11 @@ TEST_CASE("held: a device that does not hold all blocks at once is none for it")
   REQUIRE(!status.ok());
   CHECK(status.errors()[0].text.find("holds all blocks at once") != std::string::npos);
   for (const Schedule &other : valueOf(candidateSchedules(pattern, small)))
-    if (tiling::holdsValues(other))
+    if (tiling::hasPersistentReads(other))
       CHECK(tiling::isResident(other, ScheduledPattern(other, pattern).program(), small));
   // Where it is asked for all the same, each step reads all.
   CHECK(cost::latency(countWork(schedule, pattern, small), small) ==
-        cost::latency(countWork(tiling::withoutHeld(schedule), pattern, small), small));
+        cost::latency(countWork(tiling::withoutPersistentReads(schedule), pattern, small), small));
 }
 
 TEST_CASE("held: only what is the same in each step, and read in rounds") {
@@ -172,7 +172,7 @@ TEST_CASE("held: only what is the same in each step, and read in rounds") {
   }
   CHECK(seen >= 4);
   for (const Schedule &own : valueOf(candidateSchedules(pattern, target())))
-    if (!tiling::hasRounds(own))
+    if (!tiling::hasGridScan(own))
       CHECK(problemsWith(own, pattern, schedule.kept[0].read).find("stands in rounds") !=
             std::string::npos);
 }

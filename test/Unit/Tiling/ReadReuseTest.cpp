@@ -40,7 +40,7 @@ Schedule rows(const ExprProgram &pattern, const std::string &kept, const std::st
 }
 
 Schedule decided(const ExprProgram &pattern, Schedule schedule, const Target &target) {
-  require(decideKept(schedule, pattern, pattern.symbols, target));
+  require(chooseReadReuse(schedule, pattern, pattern.symbols, target));
   return schedule;
 }
 
@@ -69,7 +69,7 @@ TEST_CASE("a row that two nests go through is kept, counted once and held in reg
   const Schedule kept = decided(pattern, plain, target);
   CHECK(keptText(pattern, kept) == "  keep e1.r0 register from e0.r0\n");
   auto read = [&](const Schedule &schedule) {
-    const Moved moved = movedBytes(schedule, pattern, target, tiling::Effort::Thorough);
+    const MemoryRequests moved = movedBytes(schedule, pattern, target, tiling::Effort::Thorough);
     CHECK(moved.readBytes == 4 * globalTraffic(kernelFor(pattern, schedule, target)).read);
     CHECK(moved.readSectors * 32 == moved.readBytes);
     CHECK(moved.sharedBytes == 0);
@@ -138,7 +138,7 @@ TEST_CASE("what a list says is done or refused") {
   const Schedule shared = rows(pattern, "  keep e1.r0 shared from e0.r0\n");
   GirKernel kernel = kernelFor(pattern, shared, target);
   CHECK(print(kernel).find("shared %x.kept f32[1024]") != std::string::npos);
-  const Moved moved = movedBytes(shared, pattern, target, tiling::Effort::Thorough);
+  const MemoryRequests moved = movedBytes(shared, pattern, target, tiling::Effort::Thorough);
   CHECK(moved.readBytes == kRow);
   CHECK(moved.sharedBytes == 3 * kRow); // written once, read for each of both
   CHECK(tiling::storageOf(shared, pattern).sharedBytes == 4 * 256 * 4);

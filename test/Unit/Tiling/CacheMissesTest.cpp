@@ -1,7 +1,7 @@
 // What a CPU's caches are said to fetch, against footprints counted by hand: bytes that a block's tile of a tensor
 // spans, in lines of 64.
-#include "EditedSchedule.h"
 #include "Tiling/counts/CacheMisses.h"
+#include "EditedSchedule.h"
 #include "Tiling/counts/CountWork.h"
 #include "Tiling/counts/OnChipStorage.h"
 #include "Tiling/verify/Verify.h"

@@ -40,9 +40,8 @@ std::string rowsText(const std::string &rows, const std::string &columns) {
 /// Schedules with a phase for the sums and one for the map whose threads hold x.
 std::vector<Schedule> holding(const ExprProgram &pattern, const Target &machine = target()) {
   std::vector<Schedule> found;
-  for (tiling::WeighedSchedule &candidate :
-       valueOf(tiling::phasedCandidates(pattern, machine, {1})))
-    if (tiling::holdsValues(candidate.schedule))
+  for (tiling::PricedSchedule &candidate : valueOf(tiling::phasedCandidates(pattern, machine, {1})))
+    if (tiling::hasPersistentReads(candidate.schedule))
       found.push_back(std::move(candidate.schedule));
   return found;
 }
@@ -78,10 +77,10 @@ TEST_CASE("held across: what the sums have read is not read again") {
     CHECK(all.size() >= (columns == std::string("3") ? 0 : 1));
     for (const Schedule &schedule : all) {
       checkNumbers(pattern, schedule, {24});
-      const Schedule plain = tiling::withoutHeld(schedule);
+      const Schedule plain = tiling::withoutPersistentReads(schedule);
       CHECK(plain.kept.size() + 1 == schedule.kept.size());
-      const Moved twice = movedBytes(plain, pattern, target(), tiling::Effort::Thorough),
-                  once = movedBytes(schedule, pattern, target(), tiling::Effort::Thorough);
+      const MemoryRequests twice = movedBytes(plain, pattern, target(), tiling::Effort::Thorough),
+                           once = movedBytes(schedule, pattern, target(), tiling::Effort::Thorough);
       const double bytes = 40 * std::stod(columns) * 4;
       CHECK(twice.readBytes - once.readBytes == bytes);
       CHECK(twice.writtenBytes == once.writtenBytes);
@@ -122,7 +121,7 @@ TEST_CASE("held across: a device that does not hold all blocks at once, or has n
   CHECK(status.errors()[0].text.find("holds all blocks at once") != std::string::npos);
   // Where it is asked for all the same, the second phase reads all.
   CHECK(cost::latency(countWork(all[0], pattern, small), small) ==
-        cost::latency(countWork(tiling::withoutHeld(all[0]), pattern, small), small));
+        cost::latency(countWork(tiling::withoutPersistentReads(all[0]), pattern, small), small));
 }
 
 TEST_CASE("held across: another tensor, other elements and other places are not the same") {
@@ -153,8 +152,9 @@ TEST_CASE("held across: of several reads those by the loops of the one before") 
   REQUIRE(!all.empty());
   for (const Schedule &schedule : all) {
     checkNumbers(pattern, schedule, {24});
-    CHECK(std::count_if(schedule.kept.begin(), schedule.kept.end(),
-                        [&](const Kept &kept) { return tiling::isHeld(schedule, kept); }) == 1);
+    CHECK(std::count_if(schedule.kept.begin(), schedule.kept.end(), [&](const ReusedRead &kept) {
+            return tiling::isPersistent(schedule, kept);
+          }) == 1);
   }
 }
 
@@ -171,9 +171,9 @@ TEST_CASE("held across: what a phase makes itself it does not hold for others") 
                                           "  %s = mul(%t[i, p], %t[i, p])\n"
                                           "map m [i:40, p:300]\n"
                                           "  %y = div(%t[i, p], add(%s[i], 1.0))\n");
-  const tiling::Weighed all = valueOf(tiling::phasedCandidates(pattern, target(), {2}));
+  const tiling::PricedSchedules all = valueOf(tiling::phasedCandidates(pattern, target(), {2}));
   REQUIRE(!all.empty());
-  for (const tiling::WeighedSchedule &candidate : all)
+  for (const tiling::PricedSchedule &candidate : all)
     require(verify(candidate.schedule, pattern, target()));
 }
 
@@ -241,7 +241,7 @@ TEST_CASE("held across: where that is wanted, what a phase reads twice is still 
       valueOf(bestSchedules(pattern, target(), {2, 3}, {nullptr, true, true, true}))
           .back()
           .schedule;
-  CHECK(tiling::holdsValues(schedule));
+  CHECK(tiling::hasPersistentReads(schedule));
   CHECK(schedule.kept.size() == 2);
   checkNumbers(pattern, schedule, {24});
 }

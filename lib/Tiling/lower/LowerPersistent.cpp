@@ -33,33 +33,33 @@ void Lowering::lowerBlock(std::span<const TreeNode> nodes, std::vector<Stmt> &re
   result.push_back(std::move(choice));
 }
 
-const tiling::HeldRead *Lowering::heldAt(const ReadPlace &place) const {
-  const auto it = std::find_if(held.begin(), held.end(), [&](const tiling::HeldRead &h) {
+const tiling::PersistentRead *Lowering::persistentAt(const ReadPlace &place) const {
+  const auto it = std::find_if(held.begin(), held.end(), [&](const tiling::PersistentRead &h) {
     return h.kept.read == place || h.kept.from == place;
   });
   return it == held.end() ? nullptr : &*it;
 }
 
-bool Lowering::touchesHeld(std::span<const TreeNode> nodes) const {
+bool Lowering::touchesPersistent(std::span<const TreeNode> nodes) const {
   return std::any_of(nodes.begin(), nodes.end(), [&](const TreeNode &node) {
     if (node.isLoop)
-      return touchesHeld(node.children);
+      return touchesPersistent(node.children);
     return node.leaf == LeafKind::Compute &&
-           std::any_of(held.begin(), held.end(), [&](const tiling::HeldRead &h) {
+           std::any_of(held.begin(), held.end(), [&](const tiling::PersistentRead &h) {
              return h.kept.read.equation == node.target || h.kept.from->equation == node.target;
            });
   });
 }
 
 /// The thread's own element for the current iterations of the loops that the read depends on.
-NodeId Lowering::heldElement(const tiling::HeldRead &read, const ReadPlace &place) {
+NodeId Lowering::persistentElement(const tiling::PersistentRead &read, const ReadPlace &place) {
   const Equation &e = *equations[place.equation];
   const DType type = e.body[readsOf(e)[place.read]].type;
   const bool registers = read.kept.level == MemLevel::Register;
   std::vector<const TreeNode *> around;
   for (const PathLoop &loop : path)
     around.push_back(loop.node);
-  const std::vector<const TreeNode *> loops = tiling::loopsOfHeld(schedule, e, place, around);
+  const std::vector<const TreeNode *> loops = tiling::loopsOfPersistent(schedule, e, place, around);
   NodeId flat = body.index(0), unit = kNoNode, lane = kNoNode;
   auto digit = [&](NodeId value, int64_t size) {
     flat = body.binary(ScalarOp::Add, body.binary(ScalarOp::Mul, flat, body.index(size)), value);
@@ -98,7 +98,7 @@ NodeId Lowering::heldElement(const tiling::HeldRead &read, const ReadPlace &plac
   return body.read(it->second, type, {flat});
 }
 
-void Lowering::fillHeld(int equation, std::vector<Stmt> &result) {
+void Lowering::fillPersistent(int equation, std::vector<Stmt> &result) {
   const Equation &e = *equations[equation];
   const std::vector<NodeId> reads = readsOf(e);
   const bool sum = e.kind == EquationKind::Reduction;
@@ -106,10 +106,11 @@ void Lowering::fillHeld(int equation, std::vector<Stmt> &result) {
   clampSpatial = sum;
   for (size_t r = 0; r < reads.size(); ++r)
     if (const ReadPlace place{equation, 0, static_cast<int>(r)};
-        const tiling::HeldRead *read = heldAt(place)) {
+        const tiling::PersistentRead *read = persistentAt(place)) {
       if (*read->kept.from != place)
         continue;
-      const NodeId value = importValue(equation, reads[r]), element = heldElement(*read, place);
+      const NodeId value = importValue(equation, reads[r]),
+                   element = persistentElement(*read, place);
       statements.push_back(storeStmt(body[element].index, body[element].args, value));
     }
   clampSpatial = false;

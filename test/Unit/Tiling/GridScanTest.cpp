@@ -1,9 +1,9 @@
 // Scans whose steps all blocks take together: right, counted as they run, and refused without their barriers.
+#include "Tiling/schedule/GridScan.h"
 #include "Candidates.h"
 #include "Cost/Cost.h"
 #include "Tiling/counts/CountWork.h"
 #include "Tiling/counts/MemoryRequests.h"
-#include "Tiling/schedule/GridScan.h"
 #include "Tiling/schedule/Schedule.h"
 #include "Tiling/verify/Verify.h"
 
@@ -63,7 +63,7 @@ std::vector<Schedule> roundsOfLayers(const ExprProgram &pattern,
                                      const std::string &target = "sim:sm_90") {
   std::vector<Schedule> found;
   for (Schedule &s : valueOf(candidateSchedules(pattern, targetNamed(target))))
-    if (tiling::hasRounds(s))
+    if (tiling::hasGridScan(s))
       found.push_back(std::move(s));
   REQUIRE(!found.empty());
   return found;
@@ -72,7 +72,7 @@ std::vector<Schedule> roundsOfLayers(const ExprProgram &pattern,
 /// One of them in which sums come a phase before what is made of them.
 Schedule twoPhases(const ExprProgram &pattern) {
   for (Schedule &schedule : roundsOfLayers(pattern))
-    if (phasesOf(tiling::roundsOf(phasesOf(schedule.tree)[1])->children).size() == 2)
+    if (phasesOf(tiling::gridScanOf(phasesOf(schedule.tree)[1])->children).size() == 2)
       return std::move(schedule);
   FAIL("none has two phases");
   return {};
@@ -209,7 +209,7 @@ TEST_CASE("rounds: what a thread reads of its own sums and states of the step st
   const ExprProgram pattern = patternFrom(kLayers);
   const std::string target = GENERATE("sim:sm_90", "sim:gfx90a", "x86-64-v3", "x86-64-v4");
   for (const Schedule &schedule : roundsOfLayers(pattern, target)) {
-    const size_t phases = phasesOf(tiling::roundsOf(phasesOf(schedule.tree)[1])->children).size();
+    const size_t phases = phasesOf(tiling::gridScanOf(phasesOf(schedule.tree)[1])->children).size();
     INFO(print(schedule, pattern));
     // Sums of a phase before its maps are other threads'; who reads %g.next is a map beside its maker.
     for (const char *sum : {"hr", "gr", "p.step"})
@@ -282,7 +282,7 @@ TEST_CASE("rounds: sums that other blocks make are refused in the same phase") {
   text.replace(text.find(own), own.size(), "%hr[1, j*-1 + 39]");
   const ExprProgram pattern = patternFrom(kLayers), other = patternFrom(text);
   for (const Schedule &schedule : roundsOfLayers(pattern, target)) {
-    if (phasesOf(tiling::roundsOf(phasesOf(schedule.tree)[1])->children).size() > 1)
+    if (phasesOf(tiling::gridScanOf(phasesOf(schedule.tree)[1])->children).size() > 1)
       continue;
     require(verify(schedule, pattern));
     CHECK(problemsOf(schedule, other).find("no other block reads in the phase") !=
@@ -334,7 +334,7 @@ end
   // A block's own steps copy it to both.
   const std::vector<TensorValue> inputs = randomInputs(pattern, {});
   for (const Schedule &schedule : valueOf(candidateSchedules(pattern, targetNamed(target)))) {
-    CHECK(!tiling::hasRounds(schedule));
+    CHECK(!tiling::hasGridScan(schedule));
     CHECK(difference(runSchedule(pattern, schedule, inputs, {}), valueOf(evaluate(pattern, inputs)),
                      1e-6) == "");
   }

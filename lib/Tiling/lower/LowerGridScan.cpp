@@ -14,10 +14,10 @@ void Lowering::lowerPhases() {
     hold();
   size_t number = 0;
   for (std::span<const TreeNode> phase : phasesOf(tree)) {
-    if (const TreeNode *loop = tiling::roundsOf(phase)) {
-      lowerRounds(*loop);
+    if (const TreeNode *loop = tiling::gridScanOf(phase)) {
+      lowerGridScan(*loop);
     } else {
-      holding = touchesHeld(phase) ? Holding::Use : Holding::No;
+      holding = touchesPersistent(phase) ? Holding::Use : Holding::No;
       kernel.phases.push_back(lowerTree(phase, number));
       holding = Holding::No;
       kernel.phases.back().waiting = waits[number];
@@ -27,19 +27,19 @@ void Lowering::lowerPhases() {
 }
 
 void Lowering::hold() {
-  held = tiling::heldReads(schedule, pattern);
+  held = tiling::persistentReads(schedule, pattern);
   if (!held.empty())
     kernel.resident = newVar("resident", LoopKind::Seq, {0, 1, std::nullopt});
 }
 
 /// A scan's step loop over phases of the whole grid.
-void Lowering::lowerRounds(const TreeNode &loop) {
+void Lowering::lowerGridScan(const TreeNode &loop) {
   const std::vector<std::span<const TreeNode>> inside = phasesOf(loop.children);
   const auto phasesBefore = static_cast<int>(kernel.phases.size());
   hold();
   if (!held.empty()) {
     holding = Holding::Fill;
-    for (const tiling::HeldRead &first : held)
+    for (const tiling::PersistentRead &first : held)
       if (&first == &held[0] || first.phase != (&first - 1)->phase) {
         Phase fill = lowerTree(inside[static_cast<size_t>(first.phase - phasesBefore)]);
         fill.waiting = !kernel.phases.empty(); // reads what the kernel does not write
@@ -68,7 +68,7 @@ const ScanCarry *Lowering::carryOf(TensorId tensor, bool next) const {
 
 /// Device memory holds it too: it is stacked, or what rounds hand to the next step.
 bool Lowering::outlivesStep(TensorId tensor) const {
-  return scan && tiling::outlivesStep(*scan, tensor, inRounds);
+  return scan && tiling::outlivesStep(*scan, tensor, inGridScan);
 }
 
 /// A map's value that several places hold: it waits in a register, not to be computed for each of them.
@@ -79,7 +79,7 @@ bool Lowering::isStoredTwice(int equation) const {
   const bool stacked =
       std::any_of(scan->scanOutputs.begin(), scan->scanOutputs.end(),
                   [&](const ScanOutput &output) { return output.perStep == value; });
-  return levelOf(value) == MemLevel::Shared || (stacked && inRounds && carryOf(value, true));
+  return levelOf(value) == MemLevel::Shared || (stacked && inGridScan && carryOf(value, true));
 }
 
 NodeId Lowering::halfOf(TensorId state, bool written) {

@@ -1,6 +1,6 @@
 // Bytes and sectors that written schedules move, against what follows by hand.
-#include "Candidates.h"
 #include "Tiling/counts/MemoryRequests.h"
+#include "Candidates.h"
 
 #include <catch2/catch_approx.hpp>
 
@@ -10,8 +10,8 @@ using namespace fusec::test;
 namespace {
 
 /// The equation's one schedule: `axes` and the tree's loops, outermost first, around its Compute.
-Moved moved(const std::string &equation, const std::string &axes,
-            const std::vector<std::string> &loops, const std::string &target = "sm_90") {
+MemoryRequests moved(const std::string &equation, const std::string &axes,
+                     const std::vector<std::string> &loops, const std::string &target = "sm_90") {
   const ExprProgram pattern = patternFrom("expr p\n" + equation);
   const bool cpu = targetNamed(target).kind == TargetKind::Cpu;
   std::string text =
@@ -21,8 +21,9 @@ Moved moved(const std::string &equation, const std::string &axes,
   text += "compute e0\n" + std::string(loops.size(), '}') + "\n  }\n}\n";
   TextReader in(text, "schedule");
   const Schedule schedule = valueOf(parseSchedule(in, pattern));
-  const Moved quick = movedBytes(schedule, pattern, targetNamed(target), tiling::Effort::Quick);
-  const Moved thorough =
+  const MemoryRequests quick =
+      movedBytes(schedule, pattern, targetNamed(target), tiling::Effort::Quick);
+  const MemoryRequests thorough =
       movedBytes(schedule, pattern, targetNamed(target), tiling::Effort::Thorough);
   CHECK(quick.readBytes == Catch::Approx(thorough.readBytes).epsilon(0.2));
   CHECK(quick.readSectors == Catch::Approx(thorough.readSectors).epsilon(0.2));
@@ -41,7 +42,7 @@ const std::vector<std::string> kBlocks = {"block i:128", "unit i:32", "lane i:1"
 } // namespace
 
 TEST_CASE("Lanes side by side share sectors, and stop at the extent") {
-  Moved m = moved(map("1000", "1000", "i:1000", "exp(%x[i])"), kFlat, kBlocks);
+  MemoryRequests m = moved(map("1000", "1000", "i:1000", "exp(%x[i])"), kFlat, kBlocks);
   CHECK(m.readBytes == 4000);
   CHECK(m.writtenBytes == 4000);
   CHECK(m.readSectors == 125);
@@ -60,17 +61,18 @@ TEST_CASE("Lanes side by side share sectors, and stop at the extent") {
 }
 
 TEST_CASE("What all lanes read is one sector, whoever asks") {
-  const Moved m = moved(map("1", "1024", "i:1024", "exp(%x[0])"), kFlat, kBlocks);
+  const MemoryRequests m = moved(map("1", "1024", "i:1024", "exp(%x[0])"), kFlat, kBlocks);
   CHECK(m.readBytes == 4096);
   CHECK(m.readSectors == 32);
   // Without lanes every thread reads, and one a unit writes.
-  const Moved scalar = moved(map("8", "8", "i:8", "exp(%x[i])"), kFlat, {"block i:4", "unit i:1"});
+  const MemoryRequests scalar =
+      moved(map("8", "8", "i:8", "exp(%x[i])"), kFlat, {"block i:4", "unit i:1"});
   CHECK(scalar.readBytes == 8 * 32 * 4);
   CHECK(scalar.readSectors == 8);
   CHECK(scalar.writtenBytes == 32);
   CHECK(scalar.writtenSectors == 8);
   // Without units all of them read, and the first one writes.
-  const Moved alone = moved(map("8", "8", "i:8", "exp(%x[i])"), kFlat, {"seq i:1"});
+  const MemoryRequests alone = moved(map("8", "8", "i:8", "exp(%x[i])"), kFlat, {"seq i:1"});
   CHECK(alone.readSectors == 32);
   CHECK(alone.writtenSectors == 8);
 }
@@ -78,7 +80,7 @@ TEST_CASE("What all lanes read is one sector, whoever asks") {
 TEST_CASE("Fused axes, predicates and gathers go to the sectors that their maps name") {
   // [24, 40] transposed: lanes run along the columns of 24, and go round after that.
   const std::string fused = "  axis i spatial (0, 1) of e0\n";
-  Moved m = moved(map("24, 40", "40, 24", "i:40, j:24", "exp(%x[j, i])"), fused, kBlocks);
+  MemoryRequests m = moved(map("24, 40", "40, 24", "i:40, j:24", "exp(%x[j, i])"), fused, kBlocks);
   CHECK(m.readBytes == 3840);
   // 24 different columns a unit, whose 32 elements lie in two rows of y that never part at a sector's end.
   CHECK(m.readSectors == 30 * 24);
@@ -99,8 +101,8 @@ TEST_CASE("Fused axes, predicates and gathers go to the sectors that their maps 
 }
 
 TEST_CASE("On a CPU a vector loads what its lanes differ in") {
-  const Moved m = moved(map("1", "1024", "i:1024", "exp(%x[0])"), kFlat,
-                        {"block i:1024", "seq i:32", "lane i:1"}, "x86-64-v3");
+  const MemoryRequests m = moved(map("1", "1024", "i:1024", "exp(%x[0])"), kFlat,
+                                 {"block i:1024", "seq i:32", "lane i:1"}, "x86-64-v3");
   CHECK(m.readBytes == 1024 / 32 * 4);
   CHECK(m.writtenBytes == 4096);
   CHECK(m.readSectors == 0);
@@ -110,7 +112,7 @@ TEST_CASE("A fused axis without elements moves nothing") {
   const std::string gather =
       "tensor %t: f32[100, 0] input\ntensor %n: i64[16] input\ntensor %y: f32[16, 0] output\n"
       "inputs (%t, %n)\noutputs (%y)\nmap y [i:16, j:0]\n  %y = %t[%n[i], j]\n";
-  const Moved m = moved(gather, "  axis i spatial (0, 1) of e0\n", kBlocks);
+  const MemoryRequests m = moved(gather, "  axis i spatial (0, 1) of e0\n", kBlocks);
   CHECK(m.readBytes == 0);
   CHECK(m.writtenBytes == 0);
 }
