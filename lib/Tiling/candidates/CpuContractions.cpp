@@ -294,7 +294,7 @@ private:
   struct Boxes {
     int64_t elements = 0, bytes = 0;
   };
-  /// Of all padded operands whose boxes are known.
+  /// The boxes of all padded operands for which they are known.
   Boxes boxes(int64_t columns, int64_t step) const {
     Boxes all;
     for (const ReadInfo &read : reads)

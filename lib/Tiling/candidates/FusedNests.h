@@ -1,5 +1,5 @@
 #pragma once
-// Which equations of a stitched pattern share their loops inside a row.
+// Finds the equations of a stitched pattern that share their loops inside a row.
 #include "Tiling/schedule/Schedule.h"
 
 namespace fusec::tiling {

@@ -305,8 +305,8 @@ private:
     return spliceLoops(schedule, std::move(b.schedule), std::to_string(e), same);
   }
 
-  /// Of what all points of the axis `m` read, such as states: the block's units and an LSTM's gates would each read
-  /// it again.
+  /// Stages of what all points of the axis `m` read, such as states: otherwise each unit of the block, and each gate of
+  /// an LSTM, would read it again.
   std::vector<TreeNode> stages(ScheduleBuilder &b, AxisId m) {
     std::vector<TreeNode> out;
     for (const ReadInfo &read : readInfos(b.view)) {

@@ -93,7 +93,8 @@ Schedule gpuMap(const View &view, int unroll) {
   return b.schedule;
 }
 
-/// Of parts of equal size, in multiples of `unit`, as few as are no larger than `most` (or a unit).
+/// The size of parts of equal size, in multiples of `unit`, when there are as few as are no larger than `most` (or a
+/// unit).
 int64_t evenPart(int64_t extent, int64_t most, int64_t unit) {
   const int64_t parts = std::max<int64_t>(1, (extent + most - 1) / most);
   return roundUp((extent + parts - 1) / parts, unit);

@@ -16,7 +16,7 @@ public:
   /// Levels of the values that member i of the nest makes and the pattern keeps to itself, as edges of the schedule:
   /// registers for one value a row and for what the nest alone reads, then the block's memory while there is room.
   void place(const FusedNest &nest, size_t i, Schedule &schedule);
-  /// Of what a placed member makes.
+  /// The level of a value that a placed member makes.
   MemLevel of(TensorId t) const { return levels.at(t); }
 
 private:

@@ -199,7 +199,7 @@ private:
                        [&](const FlatAccess::Rest &rest) { return isOfThreads(rest.stride); });
   }
 
-  /// So many elements further on, the address has the same digits.
+  /// True if addresses that lie so many elements apart belong to the same thread.
   bool isOfThreads(const DimExpr &elements) const {
     return elements.divisibleBy(int64_t{schedule.units} * schedule.lanes, pattern.symbols);
   }

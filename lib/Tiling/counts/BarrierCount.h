@@ -6,10 +6,10 @@
 
 namespace fusec::tiling {
 
-/// Barriers of a block that `nodes`, one phase of a GPU's kernel or a part of a pack, take, summed over the iterations
-/// of their loops: where a thread reads what another one has written, or writes what others still read. Found in the
-/// loop tree by the rules that insertSyncs (Gir/Passes.h) follows in the code; what topk's statements need is theirs to
-/// say. `facts`: of the pattern's equations. `trips`: of the loops.
+/// The number of block barriers in `nodes`, one phase of a GPU's kernel or a part of a pack, summed over the iterations
+/// of their loops. A barrier is needed where a thread reads what another one has written, or writes what others still
+/// read; it is found in the loop tree by the rules that insertSyncs (Gir/Passes.h) follows in the code. Barriers inside
+/// topk's own statements are not counted here. `facts`: of the pattern's equations. `trips`: of the loops.
 double blockBarriers(const Schedule &schedule, const std::vector<TreeNode> &nodes,
                      const ExprProgram &pattern, const std::vector<EquationFacts> &facts,
                      const std::map<const TreeNode *, double> &trips);

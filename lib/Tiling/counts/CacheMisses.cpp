@@ -25,7 +25,7 @@ namespace {
 /// Something that statements touch: a tensor, or the buffer of a staged operand (numbered from -2 downwards).
 using Place = int;
 
-/// Of an equation's axis, as part of one of the schedule's, which may fuse several.
+/// The stride of an equation's axis, as part of one of the schedule's, which may fuse several.
 struct Stride {
   int64_t elements; // between neighbours
   AxisId axis;
@@ -40,7 +40,7 @@ struct Touch {
   uint64_t axes;          // of the schedule that its address depends on
   AxisId contiguous = -1; // without strides: axis along which it lies without gaps
   bool isWritten = false; // by the statement
-  /// Of its address, ascending; none where that is no sum, or the layout names axes of its own.
+  /// The strides of its address, ascending; empty if that is no sum, or the layout names axes of its own.
   std::vector<Stride> strides = {};
 };
 
@@ -57,7 +57,7 @@ public:
   }
 
   double footprint() const { return sum(touched(schedule.tree)); }
-  /// Of a level that holds so many bytes.
+  /// Bytes that miss in a cache of that capacity.
   double missed(int64_t bytes) {
     capacity = double(bytes);
     return ofChildren(schedule.tree);
@@ -271,7 +271,7 @@ private:
     }
   }
 
-  /// Of one execution of these statements, whose loops outside have set the tiles.
+  /// Bytes that one execution of these statements touches; the loops outside have set the tiles.
   Bytes touched(std::span<const TreeNode> nodes) const {
     Bytes bytes;
     collect(nodes, bytes);
@@ -329,7 +329,7 @@ private:
   std::vector<int64_t> symbols;
   std::vector<int64_t> tiles; // elements of each axis below the loops around
   mutable std::map<const TreeNode *, std::vector<Touch>> ofLeaf;
-  /// Of addresses, their distance and how many: of one call of alongStrides, kept for its memory.
+  /// Distance and number of the addresses in one call of alongStrides; a member so that its memory is reused.
   mutable std::vector<std::pair<int64_t, int64_t>> runs;
 };
 

@@ -42,7 +42,7 @@ public:
     if (traffic)
       addMemory(*traffic);
   }
-  /// Of parts side by side on a GPU, each of which counts so much alone.
+  /// Counts a pack on a GPU from what its parts count alone.
   Counter(const Schedule &schedule, const ExprProgram &pattern,
           const std::vector<EquationFacts> &facts, const Target &target, const Traffic &traffic,
           const std::vector<cost::Counts> &parts)
@@ -96,7 +96,7 @@ private:
            sizeInBytes(pattern.tensors[t].type);
   }
 
-  /// Of parts side by side, each of which reads and writes so much.
+  /// Adds the stalls of a pack on a CPU, from what each of its parts reads and writes.
   void takeTurns(const Traffic &traffic) {
     for (size_t p = 0; p < parts.size(); ++p) {
       std::set<TensorId> reads, writes;
@@ -331,7 +331,7 @@ private:
                    std::max(counts.vectorOps - opsBefore, counts.vectorLoads - loadsBefore));
   }
 
-  /// Of an equation's values at its own points. A GPU pays for sectors.
+  /// Adds the stores of an equation's values at its own points; a GPU's are counted as sectors.
   void addStores(int equation, double times) {
     const Equation &e = facts[equation].equation;
     AxisId laneAxis = -1;
@@ -394,7 +394,7 @@ private:
   std::vector<double> trips;
   std::map<const TreeNode *, double> tripsOf;
   StagedExtents staged; // of the operands met so far
-  // Of a pack: what each part counts by itself, and its equations.
+  // Counts of each part of a pack by itself, and its equations.
   std::vector<cost::Counts> parts;
   std::vector<std::set<int>> computedBy;
 };

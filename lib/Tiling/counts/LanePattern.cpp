@@ -26,7 +26,7 @@ LanePattern::LanePattern(const EquationFacts &facts, const ExprProgram &program,
     }
 }
 
-/// Of one number for all lanes and a constant for each.
+/// True if the node is the sum of a number that all lanes share and a constant for each lane.
 bool LanePattern::isSum(NodeId id) const {
   if (constants[id] || isUniform(id))
     return true;

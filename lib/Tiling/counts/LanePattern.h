@@ -32,8 +32,9 @@ private:
   std::vector<bool> constants;
 };
 
-/// Of a statement about the pattern's `ordinal`th equation, inside the loops of `path`, outermost first, which have
-/// `trips`. nullopt where Codegen keeps a loop along the lanes' axis: it writes out Unroll loops and short Seq loops.
+/// The lane pattern of a statement about the pattern's `ordinal`th equation, inside the loops of `path`, outermost
+/// first, which have `trips`. nullopt if Codegen keeps a loop along the lanes' axis: it unrolls Unroll loops and short
+/// Seq loops.
 std::optional<LanePattern> lanePattern(const Schedule &schedule, const ExprProgram &pattern,
                                        const EquationFacts &facts, int ordinal,
                                        const std::vector<const TreeNode *> &path,

@@ -15,7 +15,7 @@ cost::Counts discountPersistentReads(const Schedule &schedule, const ExprProgram
 /// barrier for them.
 bool areResident(const std::vector<cost::Counts> &phases, const Target &target);
 
-/// The same of a schedule, with what its rounds and phases hold.
+/// Whether all blocks of a schedule are resident, with the persistent values of its steps and phases.
 bool isResident(const Schedule &schedule, const ExprProgram &equations, const Target &target);
 
 } // namespace fusec::tiling

@@ -14,7 +14,7 @@ namespace fusec {
 
 using namespace tiling;
 
-/// Of the values inside the pattern that have no place on chip.
+/// Bytes of the values inside the pattern that have no place on chip.
 static double handedBytes(const Schedule &schedule, const ExprProgram &equations) {
   const std::vector<int64_t> symbols = optValues(equations.symbols);
   const Equation *scan = scanOf(equations);

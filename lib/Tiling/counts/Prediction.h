@@ -15,7 +15,7 @@ struct Prediction {
   double seconds = 0, readBytes = 0, writtenBytes = 0;
 };
 Prediction predict(const Schedule &schedule, const ExprProgram &pattern, const Target &target);
-/// The same of a schedule whose phases count so much and take so many seconds.
+/// The prediction for a schedule whose phases have these counts and take so many seconds.
 Prediction predictionOf(const std::vector<cost::Counts> &phases, double seconds,
                         const Schedule &schedule, const ExprProgram &pattern, const Target &target);
 
@@ -25,8 +25,8 @@ struct StepReads {
   int64_t steps = 0;
   double constantBytes = 0;
   std::vector<std::pair<std::string, double>> levels; // name and bytes, nearest first
-  double heldBytes =
-      0; // constants beside them that stay on chip from step to step (schedule/PersistentReads.h)
+  /// Constants beside them that stay on chip from step to step (schedule/PersistentReads.h).
+  double heldBytes = 0;
 };
 /// Nothing where the kernel takes no steps, or one, or they read no constants.
 std::optional<StepReads> readsOfStep(const Schedule &schedule, const ExprProgram &pattern,

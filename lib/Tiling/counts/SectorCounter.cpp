@@ -27,7 +27,7 @@ double sectorsOf(int64_t residue, int64_t distance, int64_t lanes, int64_t bytes
   return double((residue + (lanes - 1) * distance + bytes - 1) / kSectorBytes + 1);
 }
 
-/// Of the elements that `at` gives for each number of the range.
+/// The residues of the elements that `at` gives for each number of the range.
 template <typename At> Residues residuesOver(StepRange steps, Effort effort, const At &at) {
   const int64_t taken = std::min<int64_t>(steps.count, effort == Effort::Quick ? 64 : 4096);
   Residues shares{};

@@ -12,13 +12,13 @@ constexpr int64_t kSectorBytes = 32;
 /// What the threads of a kernel ask of device memory with one access of a statement.
 struct AccessCount {
   double bytes = 0; // summed over threads
-  double sectors =
-      0; // different ones of the lanes that a unit runs together, summed over those moments
-  bool fromData =
-      false; // lanes have addresses or predicates that come from data: as if it were random
+  /// Distinct 32-byte sectors per warp access, summed over all accesses.
+  double sectors = 0;
+  /// True if addresses or predicates of lanes depend on data, which is taken to be random.
+  bool fromData = false;
 };
 
-/// Which share of some elements or bytes has each residue modulo a sector's bytes.
+/// For each residue modulo a sector's bytes, the fraction of some elements or bytes that have it.
 using Residues = std::array<double, kSectorBytes>;
 
 /// An element's address as a sum over the axes of a schedule.
@@ -29,7 +29,7 @@ struct Address {
   std::function<bool(AxisId)> isLinear;
 };
 
-/// Of a constant that was repacked into the operand's digits.
+/// The address in a constant that was repacked into the operand's digits.
 Address packedAddress(const Schedule &schedule, const Operand &operand,
                       const std::vector<int64_t> &symbols);
 
@@ -46,7 +46,7 @@ AccessCount straightCopy(int64_t elements, int64_t bytes, double times, const Sc
 /// from data is taken to be anywhere, and a predicate that does to hold.
 class SectorCounter {
 public:
-  /// Which axes stop at their extent here: reads of a reduction go on with the last element, save in lanes.
+  /// The axes that stop at their extent: reads of a reduction go on with the last element, save in lanes.
   enum class Bounds : uint8_t { All, ReductionAndLanes, Reduction };
 
   /// `facts` are those of the pattern's `ordinal`th equation.

@@ -213,7 +213,7 @@ private:
     }
   }
 
-  /// Those of the next one.
+  /// Moves on to the digits of the next element.
   void advance() {
     for (size_t d : order) {
       const bool carries = digits[d] + 1 == extents[d];
@@ -284,7 +284,7 @@ private:
   std::vector<std::optional<AffineForm>> forms;
   std::vector<AxisId> axes;
   std::vector<int64_t> origin, bases, touched;
-  // Of the element that is looked at: where it lies in the tile, whether within the axes' extents, and in the domain.
+  // The current element: its digits in the tile, whether each is within its axis's extent, and its point of the domain.
   std::vector<int64_t> digits;
   std::vector<char> inside;
   std::vector<int64_t> point;

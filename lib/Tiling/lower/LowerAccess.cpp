@@ -189,8 +189,8 @@ NodeId Lowering::lanePredicate(int equation, uint64_t axes) {
   return predicate;
 }
 
-/// Of the current element of an accumulator: inside the Unroll loop over its parts the part of the iteration, else the
-/// first one, which holds the result once they are folded.
+/// The indices of an accumulator's current element: inside the Unroll loop over its parts those of the iteration's
+/// part, elsewhere those of the first part, which holds the result once they are folded.
 std::vector<NodeId> Lowering::unrollIndices(int equation, const NamedElements &named) {
   NodeId part = body.index(0);
   for (const PathLoop &loop : path)

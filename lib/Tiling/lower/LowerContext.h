@@ -55,7 +55,7 @@ private:
   void lowerBlock(std::span<const TreeNode> nodes, std::vector<Stmt> &out);
 
   // LowerPersistent.cpp: values that rounds and phases hold (schedule/PersistentReads.h)
-  /// Of a read that is held or has been held for another one.
+  /// The persistent read that has the value of a read: the read itself or another one of the same element.
   const tiling::PersistentRead *persistentAt(const ReadPlace &place) const;
   NodeId persistentElement(const tiling::PersistentRead &held, const ReadPlace &place);
   void hold();

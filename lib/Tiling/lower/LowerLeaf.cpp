@@ -213,7 +213,7 @@ void Lowering::lowerStore(int equation, std::vector<Stmt> &result) {
   guarded(inBounds(equation, true, false, false), std::move(statements), result);
 }
 
-/// Of each unit, and of each lane where lanes keep values of their own.
+/// The shape of partial results: one for each unit, and for each lane if lanes have values of their own.
 Shape Lowering::partialsShape(bool ofLanes) const {
   Shape shape = {DimExpr(schedule.units)};
   if (ofLanes)

@@ -26,7 +26,8 @@ bool BlockRanges::hasAxis(NodeId id) const {
   return std::any_of(all.begin(), all.end(), [&](NodeId n) { return out[n].op == ScalarOp::Axis; });
 }
 
-/// Of a schedule's axis: the tile of the block loop over it, whole where it is cut at the extent: staged tiles are.
+/// The tile that the block loop over a schedule's axis leaves to one block. It is whole even where the extent cuts it,
+/// as staged tiles are.
 std::optional<Bounds> BlockRanges::tileOf(AxisId axis) {
   for (size_t k = 0; k < blocks.size(); ++k) {
     if (blocks[k]->axis != axis)

@@ -17,8 +17,8 @@ public:
       : schedule(schedule), blocks(blocks), number(number), equation(equation), boxes(boxes),
         out(out) {}
 
-  /// Of indices that are digits of one number, outermost first. nullopt where they are not understood, or no block loop
-  /// matters to them.
+  /// The bounds of a number whose digits are these indices, outermost first. nullopt if they are not understood, or no
+  /// block loop matters to them.
   std::optional<Bounds> ofDigits(const std::vector<NodeId> &indices,
                                  const std::vector<DimExpr> &extents);
 

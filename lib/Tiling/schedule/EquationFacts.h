@@ -20,7 +20,7 @@ struct EquationFacts {
   /// Axes that decide whether a read is done: its own, and those of the reads that it is an index of.
   uint64_t decidingAxes(NodeId read) const;
 };
-/// Of a program's scheduledEquations, which outlive this.
+/// The facts of a program's scheduledEquations, which outlive this.
 std::vector<EquationFacts> factsOf(const ExprProgram &program);
 
 } // namespace fusec::tiling

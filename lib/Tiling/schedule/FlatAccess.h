@@ -31,7 +31,7 @@ std::optional<FlatAccess> flatAccess(const Equation &equation, NodeId read,
 
 /// Bit a set iff node `id` depends on axis a (equations have at most 64 axes).
 uint64_t axisDependence(const Body &body, NodeId id);
-/// Of every node up to `last`, which costs no more than that of one.
+/// The axisDependence of every node up to `last`, at the cost of one.
 std::vector<uint64_t> axisDependences(const Body &body, NodeId last);
 
 } // namespace fusec

@@ -56,7 +56,7 @@ std::vector<int> ownDims(const ExprProgram &pattern, const Equation &map, NodeId
   return dims;
 }
 
-/// Those dimensions, in their order, are all that are longer than 1.
+/// True if `dims` are all dimensions longer than 1, in their order.
 bool areAll(const std::vector<int> &dims, const Shape &shape) {
   size_t longer = 0;
   for (const DimExpr &extent : shape)

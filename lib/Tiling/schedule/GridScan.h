@@ -20,8 +20,8 @@ bool outlivesStep(const Equation &scan, TensorId t, bool inGridScan);
 struct StepParts {
   std::vector<int> phases; // of each equation
   std::vector<int> parts;  // of each equation: the first one of its part
-  /// Of a reduction in a part with maps: which dimensions of its result the maps' axes longer than 1 are, in their
-  /// order. All elements along the others belong to a point.
+  /// For a reduction in a part with maps, the dimensions of its result that the maps' axes longer than 1 are, in their
+  /// order. All elements along the other dimensions belong to a point.
   std::vector<std::vector<int>> points;
 };
 /// `withSums`: maps may be of one part with reductions; else with maps alone.

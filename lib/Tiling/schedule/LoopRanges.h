@@ -30,7 +30,7 @@ public:
   bool hasUnits() const { return units; }
   AxisId laneAxis() const { return axisOfLanes; }
   int64_t laneStep() const { return stepOfLanes; }
-  /// Those in which the statement runs, if a step loop is around it.
+  /// The steps in which the statement runs, if a step loop is around it.
   StepRange stepRange() const { return steps; }
   /// Axes with a loop here, the step of a scan among them (kStepAxis).
   const std::vector<std::pair<AxisId, double>> &iterations() const { return counts; }

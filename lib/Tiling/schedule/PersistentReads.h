@@ -19,8 +19,8 @@
 
 namespace fusec::tiling {
 
-/// Else a thread keeps it within a phase. `schedule`: or that of one of its phases (partsOf), in which the equations of
-/// other phases have numbers that it has not.
+/// True if the value survives phases or steps; false if it is reused within one phase. `schedule` may be a single phase
+/// cut out by partsOf: equation numbers outside of it then count as other phases.
 bool isPersistent(const Schedule &schedule, const ReusedRead &kept);
 bool hasPersistentReads(const Schedule &schedule);
 /// The schedule whose rounds and phases read everything anew.
@@ -30,8 +30,8 @@ Schedule withoutPersistentReads(Schedule schedule);
 struct PersistentRead {
   ReusedRead kept;
   int phase = 0; // of a round
-  int number =
-      0; // among those of its level in its part of that phase, or of the places that phases have it from
+  /// Its number among the reads of its level in its part of that phase, or among the places that phases have it from.
+  int number = 0;
   int64_t elements = 1; // that a thread holds; 0: not constant
 };
 std::vector<PersistentRead> persistentReads(const Schedule &schedule, const ExprProgram &equations);
@@ -43,7 +43,7 @@ struct PersistentStorage {
 };
 std::vector<PersistentStorage> persistentStorage(const Schedule &schedule,
                                                  const ExprProgram &equations);
-/// Of all of them together.
+/// The sum over all phases.
 PersistentStorage allPersistentStorage(const Schedule &schedule, const ExprProgram &equations);
 
 /// The loops around a Compute, of `loops`, whose iterations each have an element of the read.

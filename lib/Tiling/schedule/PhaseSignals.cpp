@@ -1,4 +1,4 @@
-// Which blocks of earlier phases a block needs, from the access maps.
+// Finds the blocks of earlier phases that a block needs, from the access maps.
 //
 //   block m:16 { block n:64 { .. compute e0 } }     # 8 x 12 blocks make e0 [i, j], i by m and j by n
 //   counters
@@ -126,8 +126,8 @@ private:
     return double(size.evaluate(optValues(pattern.symbols)).value_or(INT64_MAX));
   }
 
-  /// Of the phase with the most: no fewer than the statements of all its blocks through which Gir/VerifyCounters.cpp
-  /// goes, those that choose a block's part among them. Phases that do not count have none.
+  /// An upper bound of the statements that Gir/VerifyCounters.cpp visits in the phase with the most, over all its
+  /// blocks and with those that choose a block's part. Phases without signals and waits have none.
   double countingSteps() const {
     std::map<size_t, double> ofPhase;
     std::set<size_t> counting;

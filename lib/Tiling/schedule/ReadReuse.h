@@ -13,9 +13,9 @@ const ReusedRead *findReuse(const Schedule &schedule, const ReadPlace &place);
 std::optional<MemLevel> reusedLevel(const Schedule &schedule, const ExprProgram &equations,
                                     int equation, TensorId tensor);
 
-/// A value inside the pattern that nobody reads, since every reader has kept it or there is none: it is not stored.
+/// True if an intermediate value is never stored, since every reader reuses it from a register or there is no reader.
 bool isStoreElided(const Schedule &schedule, const ExprProgram &equations, TensorId tensor);
-/// The same of an operand's tile, which is then not stored when it is staged.
+/// True if nobody reads an operand's tile, which is then not stored when it is staged.
 bool isStoreElided(const Schedule &schedule, const ExprProgram &equations, const Operand &operand);
 
 /// What a thread and a block need for values that are kept.

@@ -179,18 +179,18 @@ std::vector<TensorId> valuesInside(const ExprProgram &pattern);
 /// The equation that makes a tensor; -1: none of them.
 int producerOf(const std::vector<const Equation *> &equations, TensorId tensor);
 
-/// Of a read among its equation's (readsOf).
+/// The position of a read among those of its equation (readsOf).
 int ordinalOf(const Equation &equation, NodeId read);
 
-/// Of a register that holds all elements along a schedule's axis, as an LSTM's sums hold the gates of a point: the one
-/// that a read names by a constant. `loops`: around the maker's Compute.
+/// The element that a read names by a constant, if a register holds all elements along a schedule's axis, as an LSTM's
+/// sums hold the gates of a point. `loops`: around the maker's Compute.
 std::optional<int64_t> namedElement(const Schedule &schedule,
                                     const std::vector<const TreeNode *> &loops, int maker,
                                     AxisId axis, const Equation &reader, NodeId read);
 
 /// A CPU schedule's axes at most, and a pack's: sets of them are kept as bits.
 constexpr size_t kMostAxes = 64;
-/// Such a schedule is none of the candidates, and verify refuses it.
+/// True if a schedule has more axes: it is no candidate, and verify refuses it.
 inline bool hasTooManyAxes(const Schedule &schedule, const Target &target) {
   return target.kind == TargetKind::Cpu && schedule.axes.size() > kMostAxes;
 }

@@ -17,7 +17,7 @@ struct Statement {
 
 /// All statements of a schedule, which outlives them, in their order.
 std::vector<Statement> statementsOf(const Schedule &schedule);
-/// Those of one kind about one equation or operand.
+/// The statements of one kind about one equation or operand.
 std::vector<const Statement *> statementsOf(const std::vector<Statement> &all, LeafKind leaf,
                                             int target);
 
@@ -42,7 +42,7 @@ bool sharesReduction(const Schedule &schedule, int equation,
 /// True if each lane reduces to a value of its own: lanes run over a spatial axis of the equation.
 bool lanesKeep(const Schedule &schedule, int equation, const std::vector<const TreeNode *> &loops);
 
-/// In which of the phases each of so many equations is computed, those of a step's loop counted like those of the root.
+/// For each of so many equations, the phase that computes it; phases of a step's loop count like those of the root.
 std::vector<int> phasesOfEquations(const Schedule &schedule, size_t equations);
 
 /// The loops around the first Compute of each equation among the nodes, outermost first.

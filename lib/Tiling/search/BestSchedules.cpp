@@ -45,7 +45,7 @@ void describe(const Schedule &schedule, const std::vector<TreeNode> &nodes, std:
     out += ")";
 }
 
-/// Such as "mm of 8 units m:26 n:64 k:32(s0, s1, m:2 m:1 n:16)".
+/// Describes a schedule: "mm of 8 units m:26 n:64 k:32(s0, s1, m:2 m:1 n:16)".
 std::string describe(const Schedule &schedule) {
   std::string text = schedule.name;
   for (const Rewrite &rewrite : schedule.via)

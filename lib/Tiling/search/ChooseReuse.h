@@ -13,9 +13,9 @@ namespace tiling {
 /// Decides what the threads of a schedule keep (schedule/ReadReuse.h), and weighs it with that.
 Status chooseReadReuse(PricedSchedule &candidate, const ExprProgram &pattern, const Target &target);
 
-/// The same of the fastest ones (fastestOfUnits), and of those that are the fastest once these are decided, but for
-/// those that are too slow whatever they keep. `trustParts`: the threads of packs keep what they keep as threads of
-/// their part alone.
+/// Chooses the reuse of the fastest candidates (fastestOfUnits), and of those that become the fastest once these are
+/// decided, but for those that are too slow whatever they reuse. `trustParts`: the threads of packs reuse what they
+/// reuse as threads of their part alone.
 Status chooseReuseOfFastest(PricedSchedules &all, const ExprProgram &pattern, const Target &target,
                             bool trustParts);
 

@@ -254,7 +254,7 @@ static Result<PricedSchedules> pricedCandidates(const RewrittenPattern &made,
   return all;
 }
 
-/// Those of what an alternative made, and of what others make of that.
+/// Adds the schedules of what an alternative made, and of what others make of that.
 static Status appendAll(const RewrittenPattern &made, std::vector<Rewrite> via,
                         const Target &target, PartScheduleCache *known, PricedSchedules &all) {
   via.push_back(made.rewrite);

@@ -35,7 +35,7 @@ bool areAlike(const Schedule &before, const Equation &from, int equation, const 
   });
 }
 
-/// Of all axes of the loops; nothing where some of the map are left.
+/// The alike axes of all loops; nullopt if axes of the map are left.
 std::optional<AlikeAxes> alikeAxes(const Schedule &before, const Equation &from, int equation,
                                    const FlatAccess &first, const Loops &loops, const Equation &map,
                                    const FlatAccess &access) {

@@ -12,7 +12,7 @@ struct PartSchedules {
   ExprProgram part;           // the first one met: the schedules number its equations and tensors
   std::vector<TensorId> made; // its values
   tiling::PricedSchedules schedules;
-  /// Those that packs have been made of, with what their threads keep.
+  /// The schedules that packs have been made of, with what their threads reuse.
   std::map<size_t, tiling::PricedSchedule> keeping;
 };
 /// What an oracle keeps from pattern to pattern of one target: the same parts come back in many packs.
