@@ -10,79 +10,84 @@ constexpr size_t kLevels = 4; // of memory, in the order of Target::memory
 
 /// Plain counts of one kernel launch. "Vector" = one instruction for all lanes of a unit.
 struct Counts {
-  double vectorOps = 0;   // arithmetic, expensive functions counted by their length; of one unit
-  double vectorLoads = 0; // contiguous or broadcast loads and stores, of one unit
-  double stalls =
-      0; // CPU: places for arithmetic that stay empty: a step waits for the last, a part for memory
-  double stagedLoads = 0;   // CPU: of one unit, what copies operands before arithmetic begins
-  double gathers = 0;       // lane accesses of loads and stores without a pattern, of one unit
-  double readBytes = 0;     // of device memory, compulsory: every element once
-  double writtenBytes = 0;  // the same
-  double constantBytes = 0; // of readBytes: what no other kernel has written
-  double stagedBytes = 0;   // CPU: of readBytes, what only those copies read; hides behind them
-  std::array<double, kLevels>
-      levelBytes{};    // of the whole launch: what each level hands out and takes
+  double vectorOps = 0; // arithmetic of one unit; an expensive function counts as its instructions
+  double vectorLoads = 0; // contiguous or broadcast loads and stores of one unit
+  /// CPU: vector operations that could issue while a core waits for the previous step's result, or for memory that
+  /// another part reads.
+  double stalls = 0;
+  double stagedLoads = 0; // CPU: loads and stores of one unit that stage operands before arithmetic
+  double gathers = 0;     // lane accesses of one unit by gathers and scatters
+  double readBytes = 0;   // compulsory bytes from device memory: every element once
+  double writtenBytes = 0;  // compulsory bytes to device memory
+  double constantBytes = 0; // the part of readBytes that no other kernel has written
+  double stagedBytes = 0;   // CPU: the part of readBytes that only staging copies read
+  /// Bytes that each level serves and takes in the whole launch.
+  std::array<double, kLevels> levelBytes{};
   double barriers = 0; // block barriers in one block
   double blocks = 1;   // grid size
   double unitsPerBlock = 1;
-  double registersPerThread = 0; // GPU, of 32 bits; 0: few
+  double registersPerThread = 0; // GPU: registers of 32 bits; 0: few
   double sharedBytesPerBlock = 0;
   double launches = 1;
-  double rowsAtOnce = 1; // CPU: runs of addresses that the innermost loop goes along side by side
-  bool waits = false;    // a phase whose blocks wait for counters, with no barrier in front of it
-  double rounds = 1;     // of a phase: how often it runs, a device-wide barrier between any two
+  double rowsAtOnce = 1; // CPU: address streams of the innermost loop
+  bool waits = false; // the phase's blocks wait for counters in place of a barrier in front of it
+  double rounds = 1;  // how often the phase runs, with a device-wide barrier between two runs
 };
 
-/// Of parts with blocks of their own in one grid: a block does what the average block does, and needs on chip what the
-/// neediest one does; rows at once are those of the average load.
+/// Counts of parts that have blocks of their own in one grid. Instructions and barriers are the average over all
+/// blocks; registers, shared memory and units are those of the part that needs most; `rowsAtOnce` is the average over
+/// loads.
 Counts sideBySide(std::span<const Counts> parts);
 
-/// Of such parts on a CPU, whose cores work off one part's blocks behind the other's: what waits for memory in one part
-/// does not overlap with another's arithmetic. Sets the stalls of `whole`, which is what all parts count.
+/// Sets the stalls of `whole`, the counts of all `parts` together, on a CPU: its cores run one part's blocks after the
+/// other's, so that one part's waits for memory do not overlap with another's arithmetic.
 void takeTurns(Counts &whole, std::span<const Counts> parts, const Target &target);
 
-/// Of phases of one kernel: each holds the registers and the shared memory that the neediest one does.
+/// Gives every phase of one kernel the registers and the shared memory of the phase that needs most: the occupancy of a
+/// kernel is that of its worst phase.
 void shareKernel(std::span<Counts> phases);
 
-/// Part of `bytes` that a cache still holds when they are asked for again: all that fits, and of twice as much nothing,
-/// since each byte drives out the one that is needed next.
+/// The fraction of `bytes` that still hits in a cache when they are read again in the same order: 1 if all of them fit,
+/// falling to 0 at twice the capacity, since LRU evicts each byte just before its reuse.
 double heldShare(double bytes, double capacityBytes);
 
-/// Part of what a phase reads that each level of memory serves when the phase runs again, constants among it: the
-/// smallest that holds all of it.
+/// If the phase is repeated, the fraction of its reads that each memory level serves: the smallest level that fits the
+/// whole working set serves all of them. Constants count as part of the working set.
 std::array<double, kLevels> servedAgain(const Counts &counts, const Target &target);
 
-/// Seconds of one launch: launch cost + the slowest of instructions, where a core works on all blocks that it holds at
-/// once, and of each level's bytes (roofline; fewer blocks than cores draw on a part of it), + barriers. Units too few
-/// to hide their latency issue slower. On a CPU the calling thread does it alone where handing it out does not pay.
+/// Seconds of one launch by a roofline model: launch cost + the maximum of instruction time and of each level's
+/// bandwidth time, + block barriers. Instruction time is that of a core with all its resident blocks; with too few
+/// units to hide latency, it issues slower. Fewer blocks than cores reach a part of the bandwidth. On a CPU, the result
+/// is the minimum of running on all cores and of running on the calling thread alone.
 ///
-/// Arithmetic and memory overlap but for operands that a CPU's core copies closer first: it does not look so far ahead.
+/// Arithmetic and memory overlap, except for operands that a CPU's core stages first: its out-of-order window is too
+/// short for that.
 ///
-/// Compulsory bytes come from the smallest level that holds all of them: the kernel before has just written them. Those
-/// of constants beyond a sixteenth of the last cache come from memory: a network has more of such kernels than the
-/// cache has room for. A CPU's core that goes along one row asks memory for less than one that goes along several, each
-/// of which is fetched ahead of its own.
+/// Compulsory bytes come from the smallest level that fits all of them, since the kernel before has just written them.
+/// Constants of more than a sixteenth of the last cache come from memory: a network has too many such kernels for the
+/// cache to keep them all. On a CPU one address stream reaches less of the memory bandwidth than several, each of which
+/// has its own prefetcher.
 ///
-/// The quick fidelity `delta` knows compulsory bytes and instructions: no staging, latencies, barriers, other bytes.
+/// The quick model `delta` counts compulsory bytes and instructions only: no staging, latency, barriers or other bytes.
 double latency(const Counts &counts, const Target &target);
-/// The same of a kernel of several phases: one after the other, with a device-wide barrier between them or, where that
-/// is dearer, another launch (`joinsPhases` says which); or with counters, where a phase waits for them. A
-/// phase that runs again finds its constants where the last cache has held them. `shareKernel` comes first.
+/// Seconds of a kernel of several phases, after `shareKernel`. Between two phases it counts a device-wide barrier or
+/// another launch, whichever is cheaper (`joinsPhases`), or counters if the phase behind waits for them. A phase that
+/// runs again does not load its constants from memory again.
 double latency(std::span<const Counts> phases, const Target &target);
-/// True where counters between two phases cost less than a device-wide barrier. Each block that has ended raises one,
-/// and each that begins waits; a core's blocks do so one after the other.
+/// True if counters between two phases cost less than a device-wide barrier. Each block signals one at its end, and
+/// each block of the phase behind waits at its start; the blocks of one core do so one after the other.
 bool countersPay(const Counts &before, const Counts &after, const Target &target);
-/// Blocks that the device holds at once (residentBlocks), as many on each of its cores.
+/// The blocks of this kernel that the whole device holds at once.
 int64_t places(const Counts &counts, const Target &target);
-/// Blocks that one place works off, one after the other.
+/// The number of waves: grid size / resident blocks, rounded up.
 double turns(const Counts &counts, int64_t places);
-/// What counters save in a kernel of several phases where barriers would stand, all of them together; `turns` of each
-/// phase. At least 0.
+/// Seconds that counters save over device-wide barriers in a kernel whose phases take so many waves each. At least 0.
 double savedByCounters(std::span<const double> turns, const Target &target);
-/// What a phase saves beside the kernel that it would be alone.
+/// Seconds that a kernel saves by becoming a phase of another kernel. At least 0.
 double savedByPhase(const Target &target);
-/// True where a device-wide barrier inside a kernel costs less than a launch.
+/// True if a device-wide barrier inside a kernel costs less than a launch.
 bool joinsPhases(const Target &target);
+/// Seconds of one launch by the quick model (see `latency`).
 double delta(const Counts &counts, const Target &target);
 
 } // namespace fusec::cost

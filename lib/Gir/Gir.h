@@ -33,8 +33,8 @@ struct GirBuffer {
   MemLevel level = MemLevel::Global;
   DType type = DType::F32;
   Shape shape; // Register and Shared: constants
-  bool perLane =
-      true; // Register: one copy a lane; false: one value for the whole block, the same in all lanes
+  /// Register: one copy a lane; false: one value for the whole block, the same in all lanes.
+  bool perLane = true;
   bool written = false;     // Global: the kernel writes it (it may read it too)
   bool scratch = false;     // Global: written, and of no use to anybody else
   int64_t offsetBytes = -1; // Shared: set by the allocator
@@ -77,8 +77,8 @@ enum class StmtKind : uint8_t {
 /// Exchange: buffer[indices] (Register, perLane) of every lane l becomes that of lane l xor `distance`, a power of two
 ///   below the number of lanes. What LaneReduce does not know is folded over the lanes by this.
 /// Sync: all units of the block (Block) or all lanes of the unit (Unit) see each other's Shared and Global stores.
-/// Signal: counter[indices] rises by 1, done once a block by its first thread; what that thread has stored or seen by a
-///   Sync of Block scope is there for whom this lets go on.
+/// Signal: counter[indices] rises by 1, done once a block by its first thread. All that this thread has stored, or seen
+///   through a Sync of Block scope, is visible to the blocks that wait for it.
 /// Wait: each of counter[first], ..., counter[last] (indices; none where first > last) is `value`. Each is waited for
 ///   by some thread of the block: a Sync of Block scope makes it known to the others.
 /// Both have the device as their scope and stand outside Unit, Lane and While loops.
