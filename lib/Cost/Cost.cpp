@@ -58,7 +58,7 @@ std::array<double, kLevels> servedShares(const Counts &c, const Target &target, 
     const MemoryLevel &cache = target.memory[level];
     const double capacity = double(cache.capacityBytes) * (cache.ofDevice ? 1 : parallel);
     const bool isMemory = level + 1 == target.memory.size();
-    const double now = isMemory ? 1 : std::max(held, heldShare(all, capacity));
+    const double now = isMemory ? 1 : std::max(held, cacheShare(all, capacity));
     shares[level] = now - held;
     held = now;
   }
@@ -89,7 +89,7 @@ double issueSeconds(const Counts &c, const Target &target, double cores) {
   const double each = std::ceil(std::max(1.0, c.blocks) / cores);
   if (target.kind == TargetKind::Cpu)
     return each * blockSeconds(c, target);
-  const double together = std::clamp(double(places(c, target) / target.cores), 1.0, each);
+  const double together = std::clamp(double(residentBlocks(c, target) / target.cores), 1.0, each);
   return each * blockSeconds(c, target) / issueShare(together * c.unitsPerBlock, target) +
          std::ceil(each / together) * c.barriers * target.blockBarrierSec;
 }
@@ -125,18 +125,18 @@ double best(const Counts &c, const Target &target, bool quick) {
 
 } // namespace
 
-int64_t places(const Counts &c, const Target &target) {
+int64_t residentBlocks(const Counts &c, const Target &target) {
   const auto threads =
       std::min(int64_t(c.unitsPerBlock) * target.lanes, int64_t(target.maxThreadsPerCore));
   return residentBlocks(target, int64_t(c.registersPerThread), int64_t(c.sharedBytesPerBlock),
                         threads);
 }
 
-double heldShare(double bytes, double capacityBytes) {
+double cacheShare(double bytes, double capacityBytes) {
   return bytes <= capacityBytes ? 1 : std::max(0.0, 2 - bytes / capacityBytes);
 }
 
-std::array<double, kLevels> servedAgain(const Counts &c, const Target &target) {
+std::array<double, kLevels> rereadShares(const Counts &c, const Target &target) {
   return servedShares(c, target, std::clamp(c.blocks, 1.0, double(target.cores)));
 }
 
@@ -189,7 +189,7 @@ void takeTurns(Counts &whole, std::span<const Counts> parts, const Target &targe
   whole.stalls = std::max(whole.stalls, slots - whole.vectorOps);
 }
 
-void shareKernel(std::span<Counts> phases) {
+void applyWorstOccupancy(std::span<Counts> phases) {
   for (double Counts::*count : {&Counts::registersPerThread, &Counts::sharedBytesPerBlock}) {
     double most = 0;
     for (const Counts &phase : phases)
@@ -211,19 +211,19 @@ double savedByPhase(const Target &target) {
   return joinsPhases(target) ? target.launchSec - target.deviceBarrierSec : 0;
 }
 
-double turns(const Counts &c, int64_t places) {
-  return std::ceil(c.blocks / double(std::max<int64_t>(places, 1)));
+double waves(const Counts &c, int64_t resident) {
+  return std::ceil(c.blocks / double(std::max<int64_t>(resident, 1)));
 }
 
 namespace {
 
-double counterSeconds(double turnsBefore, double turnsAfter, const Target &target) {
-  return turnsBefore * target.signalSec + turnsAfter * target.awaitSec;
+double counterSeconds(double wavesBefore, double wavesAfter, const Target &target) {
+  return wavesBefore * target.signalSec + wavesAfter * target.awaitSec;
 }
 
 double counterSeconds(const Counts &before, const Counts &after, const Target &target) {
-  return counterSeconds(turns(before, places(before, target)), turns(after, places(after, target)),
-                        target);
+  return counterSeconds(waves(before, residentBlocks(before, target)),
+                        waves(after, residentBlocks(after, target)), target);
 }
 
 bool countersPay(double counterSeconds, const Target &target) {
@@ -239,10 +239,10 @@ bool countersPay(const Counts &before, const Counts &after, const Target &target
   return countersPay(counterSeconds(before, after, target), target);
 }
 
-double savedByCounters(std::span<const double> turns, const Target &target) {
+double savedByCounters(std::span<const double> waves, const Target &target) {
   double saved = -clearSeconds(target);
-  for (size_t p = 1; p < turns.size(); ++p)
-    if (const double seconds = counterSeconds(turns[p - 1], turns[p], target);
+  for (size_t p = 1; p < waves.size(); ++p)
+    if (const double seconds = counterSeconds(waves[p - 1], waves[p], target);
         countersPay(seconds, target))
       saved += target.deviceBarrierSec - seconds;
   return std::max(0.0, saved);

@@ -45,15 +45,15 @@ void takeTurns(Counts &whole, std::span<const Counts> parts, const Target &targe
 
 /// Gives every phase of one kernel the registers and the shared memory of the phase that needs most: the occupancy of a
 /// kernel is that of its worst phase.
-void shareKernel(std::span<Counts> phases);
+void applyWorstOccupancy(std::span<Counts> phases);
 
 /// The fraction of `bytes` that still hits in a cache when they are read again in the same order: 1 if all of them fit,
 /// falling to 0 at twice the capacity, since LRU evicts each byte just before its reuse.
-double heldShare(double bytes, double capacityBytes);
+double cacheShare(double bytes, double capacityBytes);
 
 /// If the phase is repeated, the fraction of its reads that each memory level serves: the smallest level that fits the
 /// whole working set serves all of them. Constants count as part of the working set.
-std::array<double, kLevels> servedAgain(const Counts &counts, const Target &target);
+std::array<double, kLevels> rereadShares(const Counts &counts, const Target &target);
 
 /// Seconds of one launch by a roofline model: launch cost + the maximum of instruction time and of each level's
 /// bandwidth time, + block barriers. Instruction time is that of a core with all its resident blocks; with too few
@@ -70,19 +70,19 @@ std::array<double, kLevels> servedAgain(const Counts &counts, const Target &targ
 ///
 /// The quick model `delta` counts compulsory bytes and instructions only: no staging, latency, barriers or other bytes.
 double latency(const Counts &counts, const Target &target);
-/// Seconds of a kernel of several phases, after `shareKernel`. Between two phases it counts a device-wide barrier or
-/// another launch, whichever is cheaper (`joinsPhases`), or counters if the phase behind waits for them. A phase that
-/// runs again does not load its constants from memory again.
+/// Seconds of a kernel of several phases, after `applyWorstOccupancy`. Between two phases it counts a device-wide
+/// barrier or another launch, whichever is cheaper (`joinsPhases`), or counters if the phase behind waits for them. A
+/// phase that runs again does not load its constants from memory again.
 double latency(std::span<const Counts> phases, const Target &target);
 /// True if counters between two phases cost less than a device-wide barrier. Each block signals one at its end, and
 /// each block of the phase behind waits at its start; the blocks of one core do so one after the other.
 bool countersPay(const Counts &before, const Counts &after, const Target &target);
 /// The blocks of this kernel that the whole device holds at once.
-int64_t places(const Counts &counts, const Target &target);
+int64_t residentBlocks(const Counts &counts, const Target &target);
 /// The number of waves: grid size / resident blocks, rounded up.
-double turns(const Counts &counts, int64_t places);
+double waves(const Counts &counts, int64_t resident);
 /// Seconds that counters save over device-wide barriers in a kernel whose phases take so many waves each. At least 0.
-double savedByCounters(std::span<const double> turns, const Target &target);
+double savedByCounters(std::span<const double> waves, const Target &target);
 /// Seconds that a kernel saves by becoming a phase of another kernel. At least 0.
 double savedByPhase(const Target &target);
 /// True if a device-wide barrier inside a kernel costs less than a launch.

@@ -58,7 +58,7 @@ double Judge::secondsAmong(const std::vector<const cost::LaunchTime *> &kernels,
   std::vector<cost::Counts> all = phases;
   for (const cost::LaunchTime *kernel : kernels)
     all.push_back(kernel->phases[0]);
-  cost::shareKernel(all);
+  cost::applyWorstOccupancy(all);
   all.resize(phases.size());
   for (cost::Counts &phase : all)
     phase.waits = false;
@@ -70,22 +70,22 @@ double Judge::secondsAmong(const std::vector<const cost::LaunchTime *> &kernels,
 double Judge::secondsOfOne(const std::vector<const cost::LaunchTime *> &kernels) const {
   // Registers and shared memory each limit the resident blocks, so the worst kernel's number is the minimum over all. A
   // kernel whose own number is the minimum takes as long as alone.
-  std::vector<int64_t> placesOf;
+  std::vector<int64_t> residentOf;
   for (const cost::LaunchTime *kernel : kernels)
-    placesOf.push_back(cost::places(kernel->phases[0], target));
-  const int64_t places = *std::min_element(placesOf.begin(), placesOf.end());
+    residentOf.push_back(cost::residentBlocks(kernel->phases[0], target));
+  const int64_t resident = *std::min_element(residentOf.begin(), residentOf.end());
   double seconds = 0;
-  std::vector<double> turns;
+  std::vector<double> waves;
   for (size_t k = 0; k < kernels.size(); ++k) {
-    const size_t first = turns.size();
+    const size_t first = waves.size();
     for (const cost::Counts &phase : kernels[k]->phases)
-      turns.push_back(cost::turns(phase, places));
+      waves.push_back(cost::waves(phase, resident));
     seconds +=
-        placesOf[k] == places
-            ? kernels[k]->seconds + cost::savedByCounters(std::span(turns).subspan(first), target)
+        residentOf[k] == resident
+            ? kernels[k]->seconds + cost::savedByCounters(std::span(waves).subspan(first), target)
             : exact(secondsAmong(kernels, kernels[k]->phases));
   }
-  return seconds - cost::savedByCounters(turns, target);
+  return seconds - cost::savedByCounters(waves, target);
 }
 
 uint64_t Judge::tieOf(const std::vector<Phases> &launches) {

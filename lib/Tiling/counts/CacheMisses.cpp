@@ -343,7 +343,7 @@ std::vector<double> missedBytes(const Schedule &schedule, const ExprProgram &pat
   std::vector<double> missed;
   for (const MemoryLevel &cache : std::span(target.memory).first(target.memory.size() - 1)) {
     const double sharers = cache.ofDevice ? 1 : std::clamp(blocks, 1.0, double(target.cores));
-    const double held = cost::heldShare(footprint / sharers, double(cache.capacityBytes));
+    const double held = cost::cacheShare(footprint / sharers, double(cache.capacityBytes));
     missed.push_back(held < 1 ? (1 - held) * model.missed(cache.capacityBytes) : 0);
   }
   return missed;

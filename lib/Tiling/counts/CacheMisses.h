@@ -8,7 +8,7 @@ namespace fusec::tiling {
 
 /// Bytes of one launch that each level of a CPU's memory does not hold when they are asked for, and that come from the
 /// one behind it; the last level holds everything. None where a level holds what a core touches: the steps around have
-/// left it there (cost::heldShare). `facts`: of the pattern's equations.
+/// left it there (cost::cacheShare). `facts`: of the pattern's equations.
 std::vector<double> missedBytes(const Schedule &schedule, const ExprProgram &pattern,
                                 const std::vector<EquationFacts> &facts,
                                 const OnChipStorage &storage, const Target &target, double blocks);

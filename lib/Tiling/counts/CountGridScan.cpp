@@ -73,7 +73,7 @@ std::vector<cost::Counts> gridScanCounts(const Schedule &schedule, const ExprPro
     round.rounds = steps;
     counts.push_back(std::move(round));
   }
-  cost::shareKernel(counts);
+  cost::applyWorstOccupancy(counts);
   return counts;
 }
 

@@ -128,7 +128,7 @@ private:
     // What is read again comes from the last cache, as far as that holds what the kernel touches.
     const double touched = counts.readBytes + counts.writtenBytes;
     const double held =
-        cost::heldShare(touched, double(target.memory[target.memory.size() - 2].capacityBytes));
+        cost::cacheShare(touched, double(target.memory[target.memory.size() - 2].capacityBytes));
     counts.levelBytes[target.memory.size() - 1] =
         held < 1 && asked > touched ? touched + (asked - touched) * (1 - held) : 0;
   }
@@ -434,7 +434,7 @@ std::vector<cost::Counts> WorkMeter::residentPhases(const Schedule &schedule) {
   for (size_t phase = 0; const TreeNode &node : schedule.tree)
     if (node.isBorder())
       counts[++phase].waits = !node.isBarrier();
-  cost::shareKernel(counts);
+  cost::applyWorstOccupancy(counts);
   return counts;
 }
 

@@ -14,7 +14,7 @@ bool areResident(const std::vector<cost::Counts> &phases, const Target &target) 
   return cost::joinsPhases(target) &&
          std::all_of(phases.begin(), phases.end(), [&](const cost::Counts &phase) {
            return phase.registersPerThread <= target.vectorRegisters &&
-                  double(cost::places(phase, target)) >= phase.blocks;
+                  double(cost::residentBlocks(phase, target)) >= phase.blocks;
          });
 }
 

@@ -90,7 +90,7 @@ std::optional<StepReads> readsOfStep(const Schedule &schedule, const ExprProgram
       continue;
     }
     const double constants = phase.constantBytes - (rounds ? 0 : once);
-    const std::array<double, cost::kLevels> shares = cost::servedAgain(phase, target);
+    const std::array<double, cost::kLevels> shares = cost::rereadShares(phase, target);
     for (size_t level = 0; level < shares.size(); ++level)
       bytes[level] += shares[level] * constants;
     reads.constantBytes += constants;

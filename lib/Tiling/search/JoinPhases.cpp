@@ -75,7 +75,7 @@ struct MultiPhaseSchedule {
 
   PricedSchedule finish(const Target &target) {
     placeEdges();
-    cost::shareKernel(whole.phases);
+    cost::applyWorstOccupancy(whole.phases);
     return weigh(target);
   }
 

@@ -88,7 +88,7 @@ private:
   bool starves(const cost::Counts &counts) const {
     if (target.kind == TargetKind::Cpu)
       return false;
-    const auto places = double(cost::places(counts, target));
+    const auto places = double(cost::residentBlocks(counts, target));
     return counts.blocks > places &&
            places / target.cores * counts.unitsPerBlock < target.unitsToFill;
   }

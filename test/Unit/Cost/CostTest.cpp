@@ -185,11 +185,11 @@ TEST_CASE("A kernel's phases hold what the neediest one does") {
   small.registersPerThread = 40;
   Counts phases[] = {big, small};
   const double apart = latency(phases, a100);
-  shareKernel(phases);
+  applyWorstOccupancy(phases);
   for (const Counts &phase : phases) {
     CHECK(phase.sharedBytesPerBlock == 80 << 10);
     CHECK(phase.registersPerThread == 40);
-    CHECK(places(phase, a100) == 2 * a100.cores);
+    CHECK(residentBlocks(phase, a100) == 2 * a100.cores);
   }
   CHECK(latency(phases, a100) > apart + 0.9 * (latency(small, a100) - a100.launchSec));
 }
@@ -208,14 +208,14 @@ TEST_CASE("Barriers cost what the target's table says, those of the device what 
   }
 }
 
-TEST_CASE("Blocks take whole turns, and parts side by side count by their blocks") {
+TEST_CASE("Blocks take whole waves, and parts side by side count by their blocks") {
   const Target a100 = *lookupTarget("a100");
   Counts c;
   c.unitsPerBlock = 32;
   c.blocks = 2.0 * a100.cores; // 2048 threads a core
-  CHECK(turns(c, places(c, a100)) == 1);
+  CHECK(waves(c, residentBlocks(c, a100)) == 1);
   c.blocks += 1;
-  CHECK(turns(c, places(c, a100)) == 2);
+  CHECK(waves(c, residentBlocks(c, a100)) == 2);
   Counts many, few;
   many.blocks = 30;
   many.vectorOps = 100;
