@@ -143,7 +143,8 @@ struct GirKernel {
   std::vector<Phase> phases;
   std::optional<Rounds> rounds;
   /// Variable (Seq) that is 1 where every block of the widest phase has a place on the device from the kernel's begin
-  /// to its end, so that registers and Shared memory outlive phases (Resident.h); else 0. -1: the kernel does not ask.
+  /// to its end, so that registers and Shared memory outlive phases (ResidentGrid.h); else 0. -1: the kernel does not
+  /// ask.
   VarId resident = -1;
   int64_t sharedBytes = -1; // set by the allocator
 

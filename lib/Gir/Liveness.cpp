@@ -17,7 +17,7 @@
 // same numbers then, otherwise numbers of their own, since what one of them alone uses is not live in the other.
 #include "Gir/Liveness.h"
 
-#include "Gir/Resident.h"
+#include "Gir/ResidentGrid.h"
 #include "Gir/Walk.h"
 
 #include <map>

@@ -1,16 +1,16 @@
 // merge-reads: what a thread has read from Global memory it does not read again.
 //
 // Guarantees: of several reads of one element by one thread, with no store to the buffer between, the first one stays;
-// the value waits in registers, or in Shared memory that this thread alone touches (Keep.h). A row that three nests
-// of a LayerNorm go through is read once. Needs: simplify, whose expressions are in normal form. Stands before
+// the value waits in registers, or in Shared memory that this thread alone touches (ValueCache.h). A row that three
+// nests of a LayerNorm go through is read once. Needs: simplify, whose expressions are in normal form. Stands before
 // insertSyncs, since Shared buffers may come and go.
 //
 // A read whose place other reads say is kept where it saves as many as those, which are then done again.
 //
-// Example: see Keep.cpp. Two reads meet where their loops pair up by kind and trip, and their indices are equal once
-// the loop variables have the same names (Sites.h, covers): a nest that goes through a row in another order, or with
-// other threads, reads it again.
-#include "Gir/Keep.h"
+// Example: see ValueCache.cpp. Two reads meet where their loops pair up by kind and trip, and their indices are equal
+// once the loop variables have the same names (StatementPaths.h, reachesWithSameValues): a nest that goes through a row
+// in another order, or with other threads, reads it again.
+#include "Gir/ValueCache.h"
 #include "Gir/Walk.h"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ namespace {
 
 class Merger {
 public:
-  Merger(GirKernel &kernel, const RewriteLimits &limits) : kernel(kernel), keeper(kernel, limits) {}
+  Merger(GirKernel &kernel, const RewriteLimits &limits) : kernel(kernel), cache(kernel, limits) {}
 
   bool run() {
     return untilDone(kernel, [&](Phase &phase) { return once(phase); });
@@ -48,22 +48,22 @@ private:
   }
 
   bool once(Phase &phase) {
-    const std::vector<Site> sites = sitesOf(phase);
+    const std::vector<StatementPath> sites = statementPathsOf(phase);
     const std::vector<uint64_t> hashes = shapeHashes(kernel);
     std::map<uint64_t, std::vector<Read>> alike;
-    for (const Site &site : sites)
+    for (const StatementPath &site : sites)
       if (site.stmt->kind == StmtKind::Store || site.stmt->kind == StmtKind::Accumulate)
         reads(*site.stmt, site.number, hashes, alike);
-    std::vector<KeptValue> values;
+    std::vector<CachedValue> values;
     for (const auto &[hash, list] : alike)
       for (size_t i = 0; i + 1 < list.size(); ++i)
-        if (KeptValue value = valueOf(sites, list, i);
+        if (CachedValue value = valueOf(sites, list, i);
             !value.uses.empty() && value.uses.size() >= readsBelow(value.node))
           values.push_back(std::move(value));
     std::stable_sort(values.begin(), values.end(),
-                     [](const KeptValue &a, const KeptValue &b) { return a.site < b.site; });
+                     [](const CachedValue &a, const CachedValue &b) { return a.site < b.site; });
     return std::any_of(values.begin(), values.end(),
-                       [&](const KeptValue &value) { return keeper.keep(sites, value); });
+                       [&](const CachedValue &value) { return cache.keep(sites, value); });
   }
 
   /// Reads that say where this one is: the statement that keeps it does them once more. They may be kept themselves
@@ -78,21 +78,22 @@ private:
     return below;
   }
 
-  KeptValue valueOf(const std::vector<Site> &sites, const std::vector<Read> &list, size_t first) {
-    const Site &from = sites[static_cast<size_t>(list[first].site)];
+  CachedValue valueOf(const std::vector<StatementPath> &sites, const std::vector<Read> &list,
+                      size_t first) {
+    const StatementPath &from = sites[static_cast<size_t>(list[first].site)];
     const BufferId buffer = kernel.body[list[first].node].index;
-    KeptValue value{list[first].site, list[first].node, buffer, false, {}};
+    CachedValue value{list[first].site, list[first].node, buffer, false, {}};
     for (size_t i = first + 1; i < list.size(); ++i) {
-      const Site &to = sites[static_cast<size_t>(list[i].site)];
+      const StatementPath &to = sites[static_cast<size_t>(list[i].site)];
       const size_t depth = commonDepth(from, to);
       if (!isWritten(sites, buffer, extentAt(from, depth).first, extentAt(to, depth).second))
-        keeper.addEqual(sites, value, list[i].site, list[i].node);
+        cache.addEqual(sites, value, list[i].site, list[i].node);
     }
     return value;
   }
 
   GirKernel &kernel;
-  Keeper keeper;
+  ValueCache cache;
 };
 
 } // namespace

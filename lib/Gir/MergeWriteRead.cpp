@@ -17,7 +17,7 @@
 // for the whole block, all of them know, as far as their units agree on the value.
 //
 // Not handled: buffers that are accumulated to; indices with divisions.
-#include "Gir/Keep.h"
+#include "Gir/ValueCache.h"
 #include "Gir/Walk.h"
 
 #include <algorithm>
@@ -31,7 +31,7 @@ namespace {
 class Forwarder {
 public:
   Forwarder(GirKernel &kernel, const RewriteLimits &limits)
-      : kernel(kernel), keeper(kernel, limits) {}
+      : kernel(kernel), cache(kernel, limits) {}
 
   bool run() {
     return untilDone(kernel, [&](Phase &phase) { return once(phase); });
@@ -39,30 +39,31 @@ public:
 
 private:
   bool once(Phase &phase) {
-    const std::vector<Site> sites = sitesOf(phase);
+    const std::vector<StatementPath> sites = statementPathsOf(phase);
     touching.assign(kernel.buffers.size(), 0);
     forEachStmtOf(kernel, [&](const Stmt &s) { noteTouched(s); });
     readsAt.clear();
-    for (const Site &site : sites)
+    for (const StatementPath &site : sites)
       readsAt.push_back(readsOf(*site.stmt));
-    return std::any_of(sites.begin(), sites.end(), [&](const Site &from) {
+    return std::any_of(sites.begin(), sites.end(), [&](const StatementPath &from) {
       if (from.stmt->kind != StmtKind::Store ||
           kernel.buffers[static_cast<size_t>(from.stmt->buffer)].level == MemLevel::Register ||
           !unitsAgree(from))
         return false;
-      KeptValue value{from.number, from.stmt->value, from.stmt->buffer, true, {}};
+      CachedValue value{from.number, from.stmt->value, from.stmt->buffer, true, {}};
       const bool all = findUses(sites, from, value);
       const bool shared =
           kernel.buffers[static_cast<size_t>(value.source)].level == MemLevel::Shared;
-      return !value.uses.empty() && (!shared || all) && keeper.keep(sites, value);
+      return !value.uses.empty() && (!shared || all) && cache.keep(sites, value);
     });
   }
 
   /// Reads that the store serves. True where these are all reads of the buffer, and the store its only writer.
-  bool findUses(const std::vector<Site> &sites, const Site &from, KeptValue &value) {
+  bool findUses(const std::vector<StatementPath> &sites, const StatementPath &from,
+                CachedValue &value) {
     bool all = true;
     int inPhase = 0;
-    for (const Site &to : sites) {
+    for (const StatementPath &to : sites) {
       const bool writes = writesBuffer(*to.stmt) &&
                           (to.stmt->buffer == value.source || to.stmt->indexBuffer == value.source);
       if (writes && to.stmt != from.stmt)
@@ -76,7 +77,7 @@ private:
         auto renaming =
             node.op == ScalarOp::Read ? servedUnder(sites, from, to, node) : std::nullopt;
         const bool served =
-            renaming && keeper.addUse(sites, value, {to.number, id, std::move(*renaming)});
+            renaming && cache.addUse(sites, value, {to.number, id, std::move(*renaming)});
         all = all && served;
       }
       inPhase += writes || reads;
@@ -119,15 +120,16 @@ private:
   }
 
   /// Names of the loops under which the read gets what its thread has stored.
-  std::optional<Renaming> servedUnder(const std::vector<Site> &sites, const Site &from,
-                                      const Site &to, const Scalar &read) {
+  std::optional<Renaming> servedUnder(const std::vector<StatementPath> &sites,
+                                      const StatementPath &from, const StatementPath &to,
+                                      const Scalar &read) {
     if (to.stmt->kind != StmtKind::Store && to.stmt->kind != StmtKind::Accumulate)
       return std::nullopt;
     const size_t depth = commonDepth(from, to);
     if (isWritten(sites, from.stmt->buffer, extentAt(from, depth).first, extentAt(to, depth).second,
                   from.stmt))
       return std::nullopt;
-    std::optional<Renaming> renaming = covers(kernel, from, to);
+    std::optional<Renaming> renaming = reachesWithSameValues(kernel, from, to);
     if (!renaming)
       return std::nullopt;
     for (size_t d = 0; d < read.args.size(); ++d)
@@ -139,7 +141,7 @@ private:
   }
 
   /// Each iteration and thread of the loops from `depth` on stores at an index of its own.
-  bool isInjective(const Site &from, size_t depth) {
+  bool isInjective(const StatementPath &from, size_t depth) {
     Body &body = kernel.body;
     const GirBuffer &buffer = kernel.buffers[static_cast<size_t>(from.stmt->buffer)];
     NodeId flat = body.index(0);
@@ -173,7 +175,7 @@ private:
   }
 
   /// Outside Unit loops the first unit stores; what the others compute has to be the same.
-  bool unitsAgree(const Site &from) {
+  bool unitsAgree(const StatementPath &from) {
     return kernel.units == 1 || loopAround(from, LoopKind::Unit) ||
            agree(*from.list, from.position, from.stmt->value);
   }
@@ -243,7 +245,7 @@ private:
   }
 
   GirKernel &kernel;
-  Keeper keeper;
+  ValueCache cache;
   std::unordered_map<NodeId, std::vector<NodeId>> readsOfRoot;
   // While sites stand:
   std::vector<std::vector<NodeId>> readsAt; // reads of each

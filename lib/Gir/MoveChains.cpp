@@ -18,7 +18,7 @@
 // Not handled: kernels with rounds; scratch that two statements store to, or that is read in the phase that stores to
 // it or under a predicate; shared memory, through which values go to change lanes.
 #include "Gir/Rewrite.h"
-#include "Gir/Sites.h"
+#include "Gir/StatementPaths.h"
 #include "Gir/Traffic.h"
 #include "Gir/Walk.h"
 
@@ -81,13 +81,13 @@ private:
       return false;
     bool good = true;
     for (size_t p = 0; p < kernel.phases.size(); ++p)
-      for (const Site &site : sitesOf(kernel.phases[p]))
+      for (const StatementPath &site : statementPathsOf(kernel.phases[p]))
         good = note(chain, p, site) && good;
     return good && chain.store && !chain.uses.empty() && isElementwise(chain);
   }
 
   /// Notes what a statement does with the scratch; false where that breaks the chain.
-  bool note(Chain &chain, size_t phase, const Site &site) {
+  bool note(Chain &chain, size_t phase, const StatementPath &site) {
     Stmt &s = *site.stmt;
     for (NodeId id : body.reachable(exprRoots(s))) {
       const Scalar &node = body[id];

@@ -13,8 +13,8 @@
 //   unit u { lane l { %value.kept[] = exp(..); %s[] sum= %value.kept[] } }
 //   ..
 //   unit v { lane m { %y[v*32 + m] = div(%value.kept[], %s[]) } }
-#include "Gir/Keep.h"
 #include "Gir/Traffic.h"
+#include "Gir/ValueCache.h"
 #include "Gir/Walk.h"
 
 #include "Expr/OpWeight.h"
@@ -31,7 +31,7 @@ constexpr double kDear = 16;
 
 class Reuser {
 public:
-  Reuser(GirKernel &kernel, const RewriteLimits &limits) : kernel(kernel), keeper(kernel, limits) {}
+  Reuser(GirKernel &kernel, const RewriteLimits &limits) : kernel(kernel), cache(kernel, limits) {}
 
   bool run() {
     return untilDone(kernel, [&](Phase &phase) { return once(phase); });
@@ -52,7 +52,7 @@ private:
     return weight;
   }
 
-  void computations(const Site &site, const std::vector<uint64_t> &hashes, ByHash &found) {
+  void computations(const StatementPath &site, const std::vector<uint64_t> &hashes, ByHash &found) {
     const Stmt &s = *site.stmt;
     for (NodeId id : alwaysEvaluated(kernel.body, s)) {
       const Scalar &node = kernel.body[id];
@@ -73,34 +73,34 @@ private:
   }
 
   bool once(Phase &phase) {
-    const std::vector<Site> sites = sitesOf(phase);
+    const std::vector<StatementPath> sites = statementPathsOf(phase);
     const std::vector<uint64_t> hashes = shapeHashes(kernel);
     ByHash alike;
-    for (const Site &site : sites)
+    for (const StatementPath &site : sites)
       if (site.stmt->kind == StmtKind::Store || site.stmt->kind == StmtKind::Accumulate)
         computations(site, hashes, alike);
     keepDear(alike);
-    std::vector<std::pair<double, KeptValue>>
+    std::vector<std::pair<double, CachedValue>>
         values; // the heaviest first: it holds the lighter ones
     for (const auto &[hash, list] : alike)
       for (size_t i = 0; i + 1 < list.size(); ++i)
-        if (KeptValue value = valueOf(sites, list, i); !value.uses.empty())
+        if (CachedValue value = valueOf(sites, list, i); !value.uses.empty())
           values.emplace_back(list[i].weight, std::move(value));
     std::stable_sort(values.begin(), values.end(), [](const auto &a, const auto &b) {
       return a.first != b.first ? a.first > b.first : a.second.site < b.second.site;
     });
     return std::any_of(values.begin(), values.end(),
-                       [&](const auto &value) { return keeper.keep(sites, value.second); });
+                       [&](const auto &value) { return cache.keep(sites, value.second); });
   }
 
-  KeptValue valueOf(const std::vector<Site> &sites, const std::vector<Computation> &list,
-                    size_t first) {
-    const Site &from = sites[static_cast<size_t>(list[first].site)];
-    KeptValue value{from.number, list[first].node, -1, false, {}};
+  CachedValue valueOf(const std::vector<StatementPath> &sites, const std::vector<Computation> &list,
+                      size_t first) {
+    const StatementPath &from = sites[static_cast<size_t>(list[first].site)];
+    CachedValue value{from.number, list[first].node, -1, false, {}};
     for (size_t i = first + 1; i < list.size(); ++i) {
-      const Site &to = sites[static_cast<size_t>(list[i].site)];
+      const StatementPath &to = sites[static_cast<size_t>(list[i].site)];
       if (from.list != to.list && isUnchanged(sites, from, to, value.node))
-        keeper.addEqual(sites, value, to.number, list[i].node);
+        cache.addEqual(sites, value, to.number, list[i].node);
     }
     if (readsMore(sites, value))
       value.uses.clear();
@@ -109,15 +109,15 @@ private:
 
   /// A statement that needs the value's operands for itself too reads them once more where the value is made, and as
   /// before where it is used.
-  bool readsMore(const std::vector<Site> &sites, const KeptValue &value) const {
+  bool readsMore(const std::vector<StatementPath> &sites, const CachedValue &value) const {
     std::map<int, std::set<NodeId>> served; // site -> what the register stands for
     served[value.site] = {value.node};
-    for (const KeptValue::Use &use : value.uses)
+    for (const CachedValue::Use &use : value.uses)
       served[use.site].insert(use.node);
     double more = timesInBlock(kernel, sites[static_cast<size_t>(value.site)]) *
                   globalReads({value.node}, {});
     for (const auto &[number, nodes] : served) {
-      const Site &site = sites[static_cast<size_t>(number)];
+      const StatementPath &site = sites[static_cast<size_t>(number)];
       const std::vector<NodeId> roots = exprRoots(*site.stmt);
       more += timesInBlock(kernel, site) * (globalReads(roots, nodes) - globalReads(roots, {}));
     }
@@ -142,7 +142,8 @@ private:
   }
 
   /// Nothing that `root` reads is stored to on the way, and both places see the same lane's registers.
-  bool isUnchanged(const std::vector<Site> &sites, const Site &from, const Site &to, NodeId root) {
+  bool isUnchanged(const std::vector<StatementPath> &sites, const StatementPath &from,
+                   const StatementPath &to, NodeId root) {
     const size_t depth = commonDepth(from, to);
     const bool inLanes = loopAround(from, LoopKind::Lane) != nullptr;
     for (NodeId id : kernel.body.reachable({root})) {
@@ -160,7 +161,7 @@ private:
   }
 
   GirKernel &kernel;
-  Keeper keeper;
+  ValueCache cache;
 };
 
 } // namespace

@@ -31,13 +31,13 @@ public:
     visited.assign(reaches.size(), 0);
   }
 
-  std::optional<Meeting> run() {
+  std::optional<CrossBlockConflict> run() {
     for (const DimExpr &d : kernel.buffers[static_cast<size_t>(buffer)].shape)
       extents.push_back(d.evaluate(opt).value_or(0));
     if (!kernel.rounds)
       return oneRound();
     const int64_t last = kernel.rounds->count.evaluate(opt).value_or(1) - 1;
-    std::optional<Meeting> met;
+    std::optional<CrossBlockConflict> met;
     for (int64_t round : {int64_t{0}, std::min<int64_t>(1, last), last / 2, last}) {
       values[static_cast<size_t>(kernel.rounds->var)] = round;
       if (!met)
@@ -50,7 +50,7 @@ private:
   // The accesses that are looked at in all, and the values of a variable: enough to see neighbours meet.
   static constexpr int64_t kMostAccesses = 1 << 14, kEnds = 4;
 
-  std::optional<Meeting> oneRound() {
+  std::optional<CrossBlockConflict> oneRound() {
     stores.clear();
     reads.clear();
     blocks(0, 0);
@@ -58,7 +58,7 @@ private:
       if (auto [at, end] = stores.equal_range(element); at != end)
         for (; at != end; ++at)
           if (at->second != reader)
-            return Meeting{element, at->second, reader};
+            return CrossBlockConflict{element, at->second, reader};
     return std::nullopt;
   }
 
@@ -199,7 +199,8 @@ std::optional<int64_t> integerValue(const GirKernel &kernel, NodeId id,
   return result ? std::optional(result->i) : std::nullopt;
 }
 
-std::optional<Meeting> findMeeting(const GirKernel &kernel, const Phase &phase, BufferId buffer) {
+std::optional<CrossBlockConflict> findCrossBlockConflict(const GirKernel &kernel,
+                                                         const Phase &phase, BufferId buffer) {
   bool stored = false, read = false;
   forEachStmt(phase.body, [&](const Stmt &s) { note(kernel, s, buffer, stored, read); });
   if (!stored || !read || gridSize(phase).isConst(1))

@@ -20,14 +20,15 @@ struct Exchange {
 Scope scopeOf(const Exchange &exchange);
 
 /// An element of a buffer that one block stores and another block reads in the same phase.
-struct Meeting {
+struct CrossBlockConflict {
   int64_t element; // flat index
   int64_t storingBlock, readingBlock;
 };
 /// Searches a phase for such a conflict, with symbols at their `opt` and some values of each loop variable (the first
 /// and last ones of long loops). Conditions and indices that depend on data are skipped. A result is certain; nullopt
 /// is no proof that there is no conflict.
-std::optional<Meeting> findMeeting(const GirKernel &kernel, const Phase &phase, BufferId buffer);
+std::optional<CrossBlockConflict> findCrossBlockConflict(const GirKernel &kernel,
+                                                         const Phase &phase, BufferId buffer);
 
 /// Statements around signals and waits, of all blocks of a phase, for which the rules of counters are proved; kernels
 /// with more are refused.

@@ -27,7 +27,7 @@ public:
     return std::move(traffic);
   }
 
-  double timesInBlock(const Site &site) const {
+  double timesInBlock(const StatementPath &site) const {
     double times = 1;
     for (const PathStep &step : site.path)
       if (step.stmt->kind == StmtKind::Loop)
@@ -82,7 +82,7 @@ std::vector<ElementTraffic> trafficByBuffer(const GirKernel &kernel) {
   return Counter(kernel).run();
 }
 
-double timesInBlock(const GirKernel &kernel, const Site &site) {
+double timesInBlock(const GirKernel &kernel, const StatementPath &site) {
   return Counter(kernel).timesInBlock(site);
 }
 

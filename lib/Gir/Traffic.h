@@ -1,5 +1,5 @@
 #pragma once
-#include "Gir/Sites.h"
+#include "Gir/StatementPaths.h"
 
 namespace fusec {
 
@@ -14,7 +14,7 @@ ElementTraffic globalTraffic(const GirKernel &kernel);
 std::vector<ElementTraffic> trafficByBuffer(const GirKernel &kernel);
 
 /// How often a block executes the site's statement, counted in the same way.
-double timesInBlock(const GirKernel &kernel, const Site &site);
+double timesInBlock(const GirKernel &kernel, const StatementPath &site);
 
 /// True if `after` reads and writes no more than `before`: every rewrite must satisfy this.
 bool isMonotone(const ElementTraffic &before, const ElementTraffic &after);

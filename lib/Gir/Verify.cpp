@@ -1,6 +1,6 @@
 // The rules of a kernel, in the order of its text.
 #include "Expr/BodyText.h"
-#include "Gir/Resident.h"
+#include "Gir/ResidentGrid.h"
 #include "Gir/Scope.h"
 #include "Gir/Walk.h"
 
@@ -174,7 +174,7 @@ private:
   /// Values that go from block to block need the border of two phases.
   void exchanges(const Phase &p) {
     for (BufferId b = 0; b < kernel.numParams(); ++b)
-      if (std::optional<Meeting> met = findMeeting(kernel, p, b))
+      if (std::optional<CrossBlockConflict> met = findCrossBlockConflict(kernel, p, b))
         need(false, "what one block stores no other one reads before the next phase",
              "block " + std::to_string(met->readingBlock) + " reads element " +
                  std::to_string(met->element) + " of %" + kernel.buffers[b].name +

@@ -1,6 +1,6 @@
 #include "Reference/GirMemory.h"
 
-#include "Gir/Resident.h"
+#include "Gir/ResidentGrid.h"
 
 #include <algorithm>
 

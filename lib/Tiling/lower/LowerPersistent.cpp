@@ -10,7 +10,7 @@
 // Without rounds the statement that reads them first does so:
 //
 //   phase (c: 32) { if eq(resident, 1) { .. { %held[k] = %x[..]  %sum[] sum= %held[k] } } else { .. } }
-#include "Gir/Resident.h"
+#include "Gir/ResidentGrid.h"
 #include "Tiling/lower/LowerContext.h"
 
 #include <algorithm>

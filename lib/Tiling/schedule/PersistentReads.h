@@ -2,7 +2,7 @@
 // Values that threads hold from round to round and from phase to phase.
 //
 // Where a scan's blocks take its steps together (GridScan.h), a thread reads the same weights in each of them. Where
-// all blocks are resident (Gir/Resident.h) it reads them once, in front of the rounds, into its registers or into
+// all blocks are resident (Gir/ResidentGrid.h) it reads them once, in front of the rounds, into its registers or into
 // shared memory that no other thread touches:
 //
 //   keep e0.r1 register from e0.r1

@@ -1,7 +1,7 @@
 // The interpreter computes what kernels say, bit for bit, and reports races, bad indices and garbage.
 #include "Kernels.h"
 
-#include "Gir/Sites.h"
+#include "Gir/StatementPaths.h"
 #include "Gir/Walk.h"
 #include "Reference/GirInterpreter.h"
 #include "Support/Half.h"

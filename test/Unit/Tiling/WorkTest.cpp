@@ -2,7 +2,7 @@
 #include "Candidates.h"
 #include "Cost/Cost.h"
 #include "Gir/Passes.h"
-#include "Gir/Sites.h"
+#include "Gir/StatementPaths.h"
 #include "Gir/Traffic.h"
 #include "Tiling/counts/CountWork.h"
 #include "Tiling/lower/LowerAndRewrite.h"
@@ -268,7 +268,7 @@ double barriersInCode(const ExprProgram &pattern, const Schedule &schedule, cons
     allocate(kernel);
   double count = 0;
   for (Phase &phase : kernel.phases)
-    for (const Site &site : sitesOf(phase))
+    for (const StatementPath &site : statementPathsOf(phase))
       if (site.stmt->kind == StmtKind::Sync && site.stmt->scope == SyncScope::Block)
         count += timesInBlock(kernel, site);
   return count;

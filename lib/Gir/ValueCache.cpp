@@ -14,7 +14,7 @@
 // There is room where the live registers (Liveness.h) and the value come to no more than the limit at each point that
 // it lives through. The value counts from before the statement that makes it to the last one that needs it, and through
 // the loops that stand around one of them alone.
-#include "Gir/Keep.h"
+#include "Gir/ValueCache.h"
 
 #include "Gir/Liveness.h"
 #include "Gir/Passes.h"
@@ -34,19 +34,19 @@ bool isInOrder(const Stmt &s) {
 
 } // namespace
 
-const Stmt *Keeper::loopOf(const Site &site, VarId var) const {
+const Stmt *ValueCache::loopOf(const StatementPath &site, VarId var) const {
   for (const PathStep &step : site.path)
     if (step.stmt->kind == StmtKind::Loop && step.stmt->var == var)
       return step.stmt;
   return nullptr;
 }
 
-NodeId Keeper::copyOf(NodeId node, const Renaming &renaming) {
+NodeId ValueCache::copyOf(NodeId node, const Renaming &renaming) {
   return copies.try_emplace(renaming, kernel.body, renaming).first->second.of(node);
 }
 
 /// Reads of Global and Shared buffers among what the roots are computed from.
-std::vector<NodeId> Keeper::memoryReads(const std::vector<NodeId> &roots) const {
+std::vector<NodeId> ValueCache::memoryReads(const std::vector<NodeId> &roots) const {
   std::vector<NodeId> reads = kernel.body.reachable(roots);
   std::erase_if(reads, [&](NodeId id) {
     const Scalar &s = kernel.body[id];
@@ -57,8 +57,9 @@ std::vector<NodeId> Keeper::memoryReads(const std::vector<NodeId> &roots) const 
 }
 
 /// What a use does not read when it is served, and what stands for each of these reads where the value is made.
-std::vector<Keeper::Saved> Keeper::savedBy(const std::vector<Site> &sites, const KeptValue &value,
-                                           const KeptValue::Use &use) {
+std::vector<ValueCache::Saved> ValueCache::savedBy(const std::vector<StatementPath> &sites,
+                                                   const CachedValue &value,
+                                                   const CachedValue::Use &use) {
   Body &body = kernel.body;
   const Stmt &made = *sites[static_cast<size_t>(value.site)].stmt;
   std::vector<std::pair<NodeId, int64_t>> known; // what a read comes to, its number
@@ -82,14 +83,15 @@ std::vector<Keeper::Saved> Keeper::savedBy(const std::vector<Site> &sites, const
   return saved;
 }
 
-const KeptRead *Keeper::wanted(const Saved &saved) const {
+const KeptRead *ValueCache::wanted(const Saved &saved) const {
   for (const KeptRead &kept : *limits.numbered->wanted)
     if (kept.read == saved.read && kept.from == saved.from)
       return &kept;
   return nullptr;
 }
 
-bool Keeper::addUse(const std::vector<Site> &sites, KeptValue &value, KeptValue::Use use) {
+bool ValueCache::addUse(const std::vector<StatementPath> &sites, CachedValue &value,
+                        CachedValue::Use use) {
   if (limits.numbered) {
     const std::vector<Saved> saved = savedBy(sites, value, use);
     if (!std::all_of(saved.begin(), saved.end(), [&](const Saved &one) {
@@ -101,36 +103,38 @@ bool Keeper::addUse(const std::vector<Site> &sites, KeptValue &value, KeptValue:
   return true;
 }
 
-void Keeper::addEqual(const std::vector<Site> &sites, KeptValue &value, int site, NodeId node) {
-  std::optional<Renaming> renaming =
-      covers(kernel, sites[static_cast<size_t>(value.site)], sites[static_cast<size_t>(site)]);
+void ValueCache::addEqual(const std::vector<StatementPath> &sites, CachedValue &value, int site,
+                          NodeId node) {
+  std::optional<Renaming> renaming = reachesWithSameValues(
+      kernel, sites[static_cast<size_t>(value.site)], sites[static_cast<size_t>(site)]);
   if (renaming && copyOf(value.node, *renaming) == copyOf(node, {}))
     addUse(sites, value, {site, node, std::move(*renaming)});
 }
 
 /// The level that the first use's reads are wanted at.
-std::optional<MemLevel> Keeper::wantedLevel(const std::vector<Site> &sites,
-                                            const KeptValue &value) {
+std::optional<MemLevel> ValueCache::wantedLevel(const std::vector<StatementPath> &sites,
+                                                const CachedValue &value) {
   if (!limits.numbered || !limits.numbered->wanted)
     return std::nullopt;
   const std::vector<Saved> saved = savedBy(sites, value, value.uses.front());
   return saved.empty() ? std::nullopt : std::optional(wanted(saved.front())->level);
 }
 
-void Keeper::note(const std::vector<Site> &sites, const KeptValue &value, MemLevel level) {
+void ValueCache::note(const std::vector<StatementPath> &sites, const CachedValue &value,
+                      MemLevel level) {
   if (!limits.numbered)
     return;
-  for (const KeptValue::Use &use : value.uses)
+  for (const CachedValue::Use &use : value.uses)
     for (const Saved &saved : savedBy(sites, value, use))
       limits.numbered->kept.insert({saved.read, saved.from, level});
 }
 
 /// Loops whose every iteration has a value of its own, outermost first.
-std::vector<VarId> Keeper::loopsBetween(const std::vector<Site> &sites,
-                                        const KeptValue &value) const {
-  const Site &from = sites[static_cast<size_t>(value.site)];
+std::vector<VarId> ValueCache::loopsBetween(const std::vector<StatementPath> &sites,
+                                            const CachedValue &value) const {
+  const StatementPath &from = sites[static_cast<size_t>(value.site)];
   size_t depth = from.path.size();
-  for (const KeptValue::Use &use : value.uses)
+  for (const CachedValue::Use &use : value.uses)
     depth = std::min(depth, commonDepth(from, sites[static_cast<size_t>(use.site)]));
   std::vector<bool> depends(kernel.vars.size());
   for (NodeId id : kernel.body.reachable({value.node}))
@@ -145,8 +149,8 @@ std::vector<VarId> Keeper::loopsBetween(const std::vector<Site> &sites,
 }
 
 /// `other`: the registers that the value shares with another branch, -1 where it needs new ones.
-bool Keeper::fitsRegisters(const std::vector<Site> &sites, const KeptValue &value,
-                           const std::vector<VarId> &loops, BufferId other) const {
+bool ValueCache::fitsRegisters(const std::vector<StatementPath> &sites, const CachedValue &value,
+                               const std::vector<VarId> &loops, BufferId other) const {
   int64_t elements = 1;
   for (VarId var : loops) {
     const Scalar &trip = kernel.body[loopOf(sites[static_cast<size_t>(value.site)], var)->trip];
@@ -158,7 +162,7 @@ bool Keeper::fitsRegisters(const std::vector<Site> &sites, const KeptValue &valu
   if (words > limits.registers)
     return false;
   auto copies = [&](int number, const Renaming &renaming) {
-    const Site &site = sites[static_cast<size_t>(number)];
+    const StatementPath &site = sites[static_cast<size_t>(number)];
     int64_t most = 1, product = 1;
     for (const PathStep &step : site.path) {
       if (!isInOrder(*step.stmt))
@@ -174,7 +178,7 @@ bool Keeper::fitsRegisters(const std::vector<Site> &sites, const KeptValue &valu
   };
   if (!loops.empty()) {
     int64_t most = copies(value.site, {});
-    for (const KeptValue::Use &use : value.uses)
+    for (const CachedValue::Use &use : value.uses)
       most = std::max(most, copies(use.site, use.renaming));
     if (most > kMostCopies)
       return false;
@@ -188,7 +192,7 @@ bool Keeper::fitsRegisters(const std::vector<Site> &sites, const KeptValue &valu
     return true;
 
   // Registers in use at each point. The value is there when the first statement reads, to where the last one does.
-  const Site &front = sites.front();
+  const StatementPath &front = sites.front();
   const auto phase = std::find_if(kernel.phases.begin(), kernel.phases.end(),
                                   [&](const Phase &p) { return &p.body == front.list; });
   const Liveness live = livenessOf(kernel, {phase, 1}, MemLevel::Register);
@@ -198,7 +202,7 @@ bool Keeper::fitsRegisters(const std::vector<Site> &sites, const KeptValue &valu
     range.include(at, at);
   };
   include(value.site);
-  for (const KeptValue::Use &use : value.uses)
+  for (const CachedValue::Use &use : value.uses)
     include(use.site);
   range = live.closeOverLoops(range);
   const std::vector<double> inUse = live.registersAt(kernel, other);
@@ -208,9 +212,9 @@ bool Keeper::fitsRegisters(const std::vector<Site> &sites, const KeptValue &valu
 }
 
 /// The registers of another branch, or new ones; -1 where there is no room.
-BufferId Keeper::registerPlace(const std::vector<Site> &sites, const KeptValue &value,
-                               const std::vector<VarId> &loops) {
-  const Site &from = sites[static_cast<size_t>(value.site)];
+BufferId ValueCache::registerPlace(const std::vector<StatementPath> &sites,
+                                   const CachedValue &value, const std::vector<VarId> &loops) {
+  const StatementPath &from = sites[static_cast<size_t>(value.site)];
   std::vector<Around> around;
   for (const PathStep &step : from.path) {
     bool isLoop = step.stmt->kind == StmtKind::Loop;
@@ -246,9 +250,9 @@ BufferId Keeper::registerPlace(const std::vector<Site> &sites, const KeptValue &
 }
 
 /// A Shared buffer with an element for each thread and iteration; -1 where the block has no room for it.
-BufferId Keeper::sharedPlace(const std::vector<Site> &sites, const KeptValue &value,
-                             const std::vector<VarId> &loops) {
-  const Site &from = sites[static_cast<size_t>(value.site)];
+BufferId ValueCache::sharedPlace(const std::vector<StatementPath> &sites, const CachedValue &value,
+                                 const std::vector<VarId> &loops) {
+  const StatementPath &from = sites[static_cast<size_t>(value.site)];
   const GirBuffer *source =
       value.source >= 0 ? &kernel.buffers[static_cast<size_t>(value.source)] : nullptr;
   if (!source || source->level != MemLevel::Global || !loopAround(from, LoopKind::Lane) ||
@@ -278,8 +282,8 @@ BufferId Keeper::sharedPlace(const std::vector<Site> &sites, const KeptValue &va
   return id;
 }
 
-NodeId Keeper::element(BufferId place, const Site &at, const std::vector<VarId> &loops,
-                       const Renaming &renaming) {
+NodeId ValueCache::element(BufferId place, const StatementPath &at, const std::vector<VarId> &loops,
+                           const Renaming &renaming) {
   Body &body = kernel.body;
   const DType type = kernel.buffers[static_cast<size_t>(place)].type;
   std::vector<NodeId> indices;
@@ -299,12 +303,12 @@ NodeId Keeper::element(BufferId place, const Site &at, const std::vector<VarId> 
   return body.read(place, type, {flat});
 }
 
-void Keeper::apply(const std::vector<Site> &sites, const KeptValue &value, BufferId place,
-                   const std::vector<VarId> &loops) {
+void ValueCache::apply(const std::vector<StatementPath> &sites, const CachedValue &value,
+                       BufferId place, const std::vector<VarId> &loops) {
   Body &body = kernel.body;
-  const Site &from = sites[static_cast<size_t>(value.site)];
+  const StatementPath &from = sites[static_cast<size_t>(value.site)];
   const bool registers = kernel.buffers[static_cast<size_t>(place)].level == MemLevel::Register;
-  auto unroll = [&](const Site &site, const Renaming &renaming) {
+  auto unroll = [&](const StatementPath &site, const Renaming &renaming) {
     for (const PathStep &step : site.path)
       for (VarId var : loops)
         if (step.stmt->kind == StmtKind::Loop && step.stmt->var == renamed(renaming, var)) {
@@ -312,8 +316,8 @@ void Keeper::apply(const std::vector<Site> &sites, const KeptValue &value, Buffe
           kernel.vars[static_cast<size_t>(step.stmt->var)].kind = LoopKind::Unroll;
         }
   };
-  for (const KeptValue::Use &use : value.uses) {
-    const Site &to = sites[static_cast<size_t>(use.site)];
+  for (const CachedValue::Use &use : value.uses) {
+    const StatementPath &to = sites[static_cast<size_t>(use.site)];
     substitute(body, *to.stmt, use.node, element(place, to, loops, use.renaming));
     if (registers)
       unroll(to, use.renaming);
@@ -330,8 +334,8 @@ void Keeper::apply(const std::vector<Site> &sites, const KeptValue &value, Buffe
   from.list->insert(from.list->begin() + static_cast<ptrdiff_t>(from.position), std::move(store));
 }
 
-BufferId Keeper::placeFor(const std::vector<Site> &sites, const KeptValue &value,
-                          const std::vector<VarId> &loops) {
+BufferId ValueCache::placeFor(const std::vector<StatementPath> &sites, const CachedValue &value,
+                              const std::vector<VarId> &loops) {
   const std::optional<MemLevel> level = wantedLevel(sites, value);
   if (level != MemLevel::Shared) {
     const BufferId place = registerPlace(sites, value, loops);
@@ -341,7 +345,7 @@ BufferId Keeper::placeFor(const std::vector<Site> &sites, const KeptValue &value
   return sharedPlace(sites, value, loops);
 }
 
-bool Keeper::keep(const std::vector<Site> &sites, const KeptValue &value) {
+bool ValueCache::keep(const std::vector<StatementPath> &sites, const CachedValue &value) {
   const std::vector<VarId> loops = loopsBetween(sites, value);
   const BufferId place = placeFor(sites, value, loops);
   if (place < 0) {

@@ -1,5 +1,5 @@
 // What stands where in a phase, and which threads come by with which values of the loop variables.
-#include "Gir/Sites.h"
+#include "Gir/StatementPaths.h"
 
 #include "Gir/Walk.h"
 
@@ -8,7 +8,8 @@
 namespace fusec {
 namespace {
 
-void collect(std::vector<Stmt> &list, std::vector<PathStep> &path, std::vector<Site> &sites) {
+void collect(std::vector<Stmt> &list, std::vector<PathStep> &path,
+             std::vector<StatementPath> &sites) {
   for (size_t i = 0; i < list.size(); ++i) {
     const size_t at = sites.size();
     const int number = static_cast<int>(at);
@@ -30,17 +31,17 @@ bool oneKind(LoopKind a, LoopKind b) {
 
 } // namespace
 
-std::vector<Site> sitesOf(Phase &phase) {
-  std::vector<Site> sites;
+std::vector<StatementPath> statementPathsOf(Phase &phase) {
+  std::vector<StatementPath> sites;
   std::vector<PathStep> path;
   collect(phase.body, path, sites);
-  for (Site &s : sites)
+  for (StatementPath &s : sites)
     for (PathStep &step : s.path)
       step.last = sites[static_cast<size_t>(step.number)].last;
   return sites;
 }
 
-size_t commonDepth(const Site &a, const Site &b) {
+size_t commonDepth(const StatementPath &a, const StatementPath &b) {
   size_t depth = 0;
   while (depth < a.path.size() && depth < b.path.size() &&
          a.path[depth].stmt == b.path[depth].stmt &&
@@ -49,13 +50,13 @@ size_t commonDepth(const Site &a, const Site &b) {
   return depth;
 }
 
-std::pair<int, int> extentAt(const Site &site, size_t depth) {
+std::pair<int, int> extentAt(const StatementPath &site, size_t depth) {
   if (depth < site.path.size())
     return {site.path[depth].number, site.path[depth].last};
   return {site.number, site.last};
 }
 
-const Stmt *loopAround(const Site &site, LoopKind kind) {
+const Stmt *loopAround(const StatementPath &site, LoopKind kind) {
   for (const PathStep &step : site.path)
     if (step.stmt->kind == StmtKind::Loop && step.stmt->loop == kind)
       return step.stmt;
@@ -122,11 +123,12 @@ void substitute(Body &body, Stmt &stmt, NodeId from, NodeId to) {
     *ref = substituted(body, *ref, from, to);
 }
 
-std::optional<Renaming> covers(GirKernel &kernel, const Site &from, const Site &to) {
+std::optional<Renaming> reachesWithSameValues(GirKernel &kernel, const StatementPath &from,
+                                              const StatementPath &to) {
   const size_t depth = commonDepth(from, to);
   if (extentAt(from, depth).second >= extentAt(to, depth).first)
     return std::nullopt;
-  for (const Site *site : {&from, &to})
+  for (const StatementPath *site : {&from, &to})
     for (size_t i = depth; i < site->path.size(); ++i)
       if (site->path[i].stmt->kind == StmtKind::While ||
           !isFixed(kernel, site->path[i].condition()))
@@ -196,7 +198,7 @@ bool isFixed(const GirKernel &kernel, NodeId root) {
   return true;
 }
 
-bool isWritten(const std::vector<Site> &sites, BufferId buffer, int first, int last,
+bool isWritten(const std::vector<StatementPath> &sites, BufferId buffer, int first, int last,
                const Stmt *except) {
   for (int i = first; i <= last; ++i) {
     const Stmt &s = *sites[static_cast<size_t>(i)].stmt;

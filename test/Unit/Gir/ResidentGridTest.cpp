@@ -1,7 +1,7 @@
 // What a block keeps from phase to phase where all blocks are resident.
 #include "Kernels.h"
 
-#include "Gir/Resident.h"
+#include "Gir/ResidentGrid.h"
 #include "Reference/GirInterpreter.h"
 
 using namespace fusec;

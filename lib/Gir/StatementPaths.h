@@ -17,7 +17,7 @@ struct PathStep {
 };
 
 /// A statement of a phase with its path from the root. Valid until a list of statements changes.
-struct Site {
+struct StatementPath {
   Stmt *stmt;
   std::vector<Stmt> *list; // in which it stands
   size_t position;
@@ -25,14 +25,14 @@ struct Site {
   std::vector<PathStep> path; // outermost first
 };
 /// All statements of a phase, in text order: a site's number is its index.
-std::vector<Site> sitesOf(Phase &phase);
+std::vector<StatementPath> statementPathsOf(Phase &phase);
 
 /// The number of statements that contain both sites, in the same branch if it is an If.
-size_t commonDepth(const Site &a, const Site &b);
+size_t commonDepth(const StatementPath &a, const StatementPath &b);
 /// The text order numbers of the statement at `depth` on the site's path and of the last one inside it.
-std::pair<int, int> extentAt(const Site &site, size_t depth);
+std::pair<int, int> extentAt(const StatementPath &site, size_t depth);
 /// The loop of this kind around the site, if there is one.
-const Stmt *loopAround(const Site &site, LoopKind kind);
+const Stmt *loopAround(const StatementPath &site, LoopKind kind);
 
 /// Pairs of a loop variable and the one that replaces it.
 using Renaming = std::vector<std::pair<VarId, VarId>>;
@@ -60,7 +60,8 @@ void substitute(Body &body, Stmt &stmt, NodeId from, NodeId to);
 /// run of the statements that contain both. Loops are paired by kind and trip from the outside in; each If around
 /// `from` needs an equal one around `to`. Returns nullopt if this cannot be shown, or if `from` does not come before
 /// `to`.
-std::optional<Renaming> covers(GirKernel &kernel, const Site &from, const Site &to);
+std::optional<Renaming> reachesWithSameValues(GirKernel &kernel, const StatementPath &from,
+                                              const StatementPath &to);
 
 /// The nodes that are evaluated whenever the statement is executed, each before its operands. The indices of a ReadIf
 /// are not among them.
@@ -69,7 +70,7 @@ std::vector<NodeId> alwaysEvaluated(const Body &body, const Stmt &stmt);
 /// True if no read in `root` is of a buffer that the kernel may write.
 bool isFixed(const GirKernel &kernel, NodeId root);
 /// True if a statement from number `first` to `last`, other than `except`, writes the buffer.
-bool isWritten(const std::vector<Site> &sites, BufferId buffer, int first, int last,
+bool isWritten(const std::vector<StatementPath> &sites, BufferId buffer, int first, int last,
                const Stmt *except = nullptr);
 /// A hash of each node that ignores the names of loop variables: equal expressions under other names hash equally.
 std::vector<uint64_t> shapeHashes(const GirKernel &kernel);

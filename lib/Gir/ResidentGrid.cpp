@@ -1,4 +1,4 @@
-#include "Gir/Resident.h"
+#include "Gir/ResidentGrid.h"
 
 #include "Gir/Walk.h"
 

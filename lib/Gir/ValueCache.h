@@ -1,13 +1,13 @@
 #pragma once
 #include "Gir/Rewrite.h"
-#include "Gir/Sites.h"
+#include "Gir/StatementPaths.h"
 
 #include <map>
 
 namespace fusec {
 
 /// A value that a thread computes or reads at one statement and needs again at others.
-struct KeptValue {
+struct CachedValue {
   int site;             // where it is computed or read first
   NodeId node;          // among that statement's expressions
   BufferId source = -1; // the buffer whose element it is; -1: a computed value
@@ -15,7 +15,8 @@ struct KeptValue {
   struct Use {
     int site;
     NodeId node;
-    Renaming renaming; // from the loops around the first `site` to those around this one (covers)
+    Renaming
+        renaming; // from the loops around the first `site` to those around this one (reachesWithSameValues)
   };
   std::vector<Use> uses;
 };
@@ -23,18 +24,18 @@ struct KeptValue {
 /// Keeps values for their later uses by the same thread: in one register for each iteration of the loops between, which
 /// are unrolled for that, or, if no register is free and it is an element of a Global buffer, in Shared memory that
 /// only this thread accesses.
-class Keeper {
+class ValueCache {
 public:
-  Keeper(GirKernel &kernel, const RewriteLimits &limits) : kernel(kernel), limits(limits) {}
+  ValueCache(GirKernel &kernel, const RewriteLimits &limits) : kernel(kernel), limits(limits) {}
 
   /// Adds the use if the value may serve it: if reads have numbers, all reads that this saves must be wanted.
-  bool addUse(const std::vector<Site> &sites, KeptValue &value, KeptValue::Use use);
-  /// Adds node `node` of a later site as a use if the thread that has the value reaches that site (covers) and the
-  /// expressions are equal under the names of the first site's loops.
-  void addEqual(const std::vector<Site> &sites, KeptValue &value, int site, NodeId node);
+  bool addUse(const std::vector<StatementPath> &sites, CachedValue &value, CachedValue::Use use);
+  /// Adds node `node` of a later site as a use if the thread that has the value reaches that site
+  /// (reachesWithSameValues) and the expressions are equal under the names of the first site's loops.
+  void addEqual(const std::vector<StatementPath> &sites, CachedValue &value, int site, NodeId node);
   /// Keeps the value and replaces its uses. Returns false and leaves the kernel as it is if neither registers nor
   /// shared memory suffice. If it returns true, `sites` is no longer valid.
-  bool keep(const std::vector<Site> &sites, const KeptValue &value);
+  bool keep(const std::vector<StatementPath> &sites, const CachedValue &value);
 
 private:
   struct Saved {
@@ -54,25 +55,27 @@ private:
   };
   NodeId copyOf(NodeId node, const Renaming &renaming);
   std::vector<NodeId> memoryReads(const std::vector<NodeId> &roots) const;
-  std::vector<Saved> savedBy(const std::vector<Site> &sites, const KeptValue &value,
-                             const KeptValue::Use &use);
+  std::vector<Saved> savedBy(const std::vector<StatementPath> &sites, const CachedValue &value,
+                             const CachedValue::Use &use);
   const KeptRead *wanted(const Saved &saved) const;
-  std::optional<MemLevel> wantedLevel(const std::vector<Site> &sites, const KeptValue &value);
-  void note(const std::vector<Site> &sites, const KeptValue &value, MemLevel level);
-  std::vector<VarId> loopsBetween(const std::vector<Site> &sites, const KeptValue &value) const;
-  bool fitsRegisters(const std::vector<Site> &sites, const KeptValue &value,
+  std::optional<MemLevel> wantedLevel(const std::vector<StatementPath> &sites,
+                                      const CachedValue &value);
+  void note(const std::vector<StatementPath> &sites, const CachedValue &value, MemLevel level);
+  std::vector<VarId> loopsBetween(const std::vector<StatementPath> &sites,
+                                  const CachedValue &value) const;
+  bool fitsRegisters(const std::vector<StatementPath> &sites, const CachedValue &value,
                      const std::vector<VarId> &loops, BufferId other) const;
-  BufferId registerPlace(const std::vector<Site> &sites, const KeptValue &value,
+  BufferId registerPlace(const std::vector<StatementPath> &sites, const CachedValue &value,
                          const std::vector<VarId> &loops);
-  BufferId sharedPlace(const std::vector<Site> &sites, const KeptValue &value,
+  BufferId sharedPlace(const std::vector<StatementPath> &sites, const CachedValue &value,
                        const std::vector<VarId> &loops);
-  BufferId placeFor(const std::vector<Site> &sites, const KeptValue &value,
+  BufferId placeFor(const std::vector<StatementPath> &sites, const CachedValue &value,
                     const std::vector<VarId> &loops);
-  NodeId element(BufferId place, const Site &at, const std::vector<VarId> &loops,
+  NodeId element(BufferId place, const StatementPath &at, const std::vector<VarId> &loops,
                  const Renaming &renaming);
-  void apply(const std::vector<Site> &sites, const KeptValue &value, BufferId place,
+  void apply(const std::vector<StatementPath> &sites, const CachedValue &value, BufferId place,
              const std::vector<VarId> &loops);
-  const Stmt *loopOf(const Site &site, VarId var) const;
+  const Stmt *loopOf(const StatementPath &site, VarId var) const;
 
   GirKernel &kernel;
   const RewriteLimits &limits;
