@@ -6,7 +6,7 @@
 #include "Runtime/Error.h"
 #include "Runtime/Executor.h"
 #include "Runtime/Memory.h"
-#include "Runtime/Sweeps.h"
+#include "Runtime/MemorySweeps.h"
 #include "Runtime/ThreadPool.h"
 
 #include <algorithm>

@@ -1,9 +1,9 @@
 #include "Runtime/CpuQueue.h"
 
+#include "Runtime/BlockShares.h"
 #include "Runtime/Error.h"
 #include "Runtime/Memory.h"
 #include "Runtime/Profile.h"
-#include "Runtime/Shares.h"
 #include "Runtime/Workers.h"
 
 #include <algorithm>
@@ -50,7 +50,7 @@ private:
 
   const CpuCode &code;
   Workers workers;
-  Shares shares; // of the phase that is being run
+  BlockShares shares; // of the phase that is being run
   HostBlock scratch;
   size_t scratchStride = 0;
   bool counting = false;
@@ -73,7 +73,7 @@ void CpuQueue::runBlocks(Work &work, int32_t worker) {
   if (scratch.data())
     args.scratch = static_cast<char *>(scratch.data()) + scratchStride * worker;
   int32_t at = workers.home(worker) % work.tasks;
-  Shares::Range range;
+  BlockShares::Range range;
   while (work.status.load(std::memory_order_relaxed) == FUSEC_KERNEL_OK && shares.take(at, range))
     for (int64_t block = range.first; block < range.end; ++block)
       if (int32_t status = work.entry(&args, work.phase, block); status != FUSEC_KERNEL_OK) {
@@ -116,7 +116,7 @@ int32_t CpuQueue::runPhase(Launch &launch, fusec_cpu_kernel entry, int32_t phase
   };
   int64_t cycles = 0;
   if (phase >= launch.roundsFirst && phase < launch.roundsLast) {
-    PhaseTrial &trial = launch.trials[phase];
+    ParallelTrial &trial = launch.trials[phase];
     const int32_t status = run(trial.shares(), cycles);
     trial.ran(cycles);
     return status;

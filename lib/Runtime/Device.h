@@ -1,6 +1,6 @@
 #pragma once
 #include "Bundle/Model.h"
-#include "Runtime/PhaseTrial.h"
+#include "Runtime/ParallelTrial.h"
 #include "fusec/bundle_format.h"
 #include "fusec/runtime.h"
 
@@ -20,7 +20,7 @@ struct Launch {
   int64_t rounds = 1;               // of phases roundsFirst to roundsLast (exclusive)
   int32_t roundsFirst = 0, roundsLast = 0;
   std::vector<int64_t> cycles;       // CPU: estimate for each phase on one thread, -1 unknown
-  std::vector<PhaseTrial> trials;    // CPU: of each phase; used of those in rounds
+  std::vector<ParallelTrial> trials; // CPU: of each phase; used of those in rounds
   const std::string *step = nullptr; // name of the step, for messages
 };
 

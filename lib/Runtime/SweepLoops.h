@@ -1,5 +1,5 @@
 #pragma once
-#include "Runtime/Sweeps.h"
+#include "Runtime/MemorySweeps.h"
 
 namespace fusec::rt {
 

@@ -1,5 +1,5 @@
 #include "Bundle/Writer.h"
-#include "Runtime/PhaseTrial.h"
+#include "Runtime/ParallelTrial.h"
 #include "TestModels.h"
 #include "fusec/runtime.h"
 
@@ -108,7 +108,7 @@ TEST_CASE("the same bits for any number of threads and the caller's pool") {
 }
 
 TEST_CASE("rounds: the same bits for any number of threads and the caller's pool") {
-  const int64_t n = 1000, steps = 2 * rt::PhaseTrial::kRuns + 1;
+  const int64_t n = 1000, steps = 2 * rt::ParallelTrial::kRuns + 1;
   std::vector<float> x(n), counted(steps), now(n), next(n);
   for (int64_t i = 0; i < n; ++i)
     now[i] = x[i] = 1.f / float(i + 1);
@@ -146,24 +146,24 @@ TEST_CASE("rounds: the same bits for any number of threads and the caller's pool
 }
 
 TEST_CASE("phases in rounds: the faster way is taken, and tried anew") {
-  using rt::PhaseTrial;
+  using rt::ParallelTrial;
   // Cycles alone and on several threads.
   auto sharedAfterTrial = [](int64_t alone, int64_t shared) {
-    PhaseTrial trial;
+    ParallelTrial trial;
     int64_t trials = 0, before = 0;
-    for (int run = 0; run < PhaseTrial::kRuns; ++run) {
+    for (int run = 0; run < ParallelTrial::kRuns; ++run) {
       trials += trial.isTrial();
       before = trial.shares();
       // The first run of a way finds other caches than the ones after it.
-      trial.ran((trial.shares() ? shared : alone) + (run % PhaseTrial::kTurn == 0 ? 50000 : 0));
+      trial.ran((trial.shares() ? shared : alone) + (run % ParallelTrial::kTurn == 0 ? 50000 : 0));
     }
-    CHECK(trials <= PhaseTrial::kTrials);
+    CHECK(trials <= ParallelTrial::kTrials);
     CHECK(trial.isTrial());
     return before == 1;
   };
   CHECK(sharedAfterTrial(40000, 25000));
   CHECK(!sharedAfterTrial(2000, 3000));
-  CHECK(sharedAfterTrial(1, PhaseTrial::kLongCycles));
+  CHECK(sharedAfterTrial(1, ParallelTrial::kLongCycles));
 }
 
 TEST_CASE("constants, own buffers, workspace") {

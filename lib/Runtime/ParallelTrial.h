@@ -8,7 +8,7 @@ namespace fusec::rt {
 /// Whether a phase that runs again and again is worth to be handed to other threads, which are awake since it ran last:
 /// tried both ways in turns, then done the faster way. After a while it is tried anew, since what else the machine does
 /// changes. What it computes is the same either way.
-class PhaseTrial {
+class ParallelTrial {
 public:
   static constexpr int32_t kTurn = 4, kTrials = 4 * kTurn, kRuns = 1024;
   // A phase that takes this long on several threads is not tried on one: to hand it out is nothing beside it.

@@ -1,4 +1,4 @@
-#include "Runtime/Shares.h"
+#include "Runtime/BlockShares.h"
 #include "Runtime/ThreadPool.h"
 
 #include <catch2/catch_all.hpp>
@@ -15,7 +15,7 @@ TEST_CASE("shares: every block once, one's own range first and in order") {
   for (int round = 0; round < 2000; ++round) {
     const int32_t takers = 1 + static_cast<int32_t>(random() % 9);
     const int64_t blocks = takers + random() % 60, part = 1 + random() % 7;
-    Shares shares;
+    BlockShares shares;
     shares.reserve(9);
     shares.deal(blocks, takers, part);
     std::vector<int> hits(blocks);
@@ -27,7 +27,7 @@ TEST_CASE("shares: every block once, one's own range first and in order") {
     while (!busy.empty()) {
       const size_t which = random() % busy.size();
       const int32_t taker = busy[which];
-      Shares::Range range{};
+      BlockShares::Range range{};
       if (!shares.take(at[taker], range)) {
         busy.erase(busy.begin() + static_cast<std::ptrdiff_t>(which));
         continue;
@@ -50,14 +50,14 @@ TEST_CASE("shares: every block once, one's own range first and in order") {
 }
 
 TEST_CASE("shares: without hindrance each keeps the same blocks from phase to phase") {
-  Shares shares;
+  BlockShares shares;
   shares.reserve(3);
   std::vector<std::vector<int64_t>> seen;
   for (int phase = 0; phase < 2; ++phase) {
     shares.deal(10, 3, 1);
     std::vector<int64_t> firsts;
     for (int32_t taker : {2, 0, 1}) {
-      Shares::Range range{};
+      BlockShares::Range range{};
       int32_t at = taker;
       REQUIRE(shares.take(at, range));
       firsts.push_back(range.first);

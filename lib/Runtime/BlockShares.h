@@ -9,7 +9,7 @@ namespace fusec::rt {
 /// The blocks of a phase, dealt to several threads as one range each. A thread takes its own range part by part and
 /// then what others have left. The blocks of kernels that follow each other mostly cut their tensors at the same
 /// places, so that a thread which keeps its place reads what it wrote itself, from its own cache.
-class Shares {
+class BlockShares {
 public:
   struct Range {
     int64_t first, end;
