@@ -8,7 +8,7 @@
 namespace fusec {
 
 static constexpr OpInfo kOps[] = {
-#define FUSEC_OP(name, minIn, maxIn, minOut, maxOut) {#name, minIn, maxIn, minOut, maxOut},
+#define FUSEC_OP(name, ...) {#name, __VA_ARGS__},
 #include "Graph/Ops.def"
 };
 

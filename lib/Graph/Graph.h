@@ -15,14 +15,19 @@ namespace fusec {
 /// One row of Ops.def. Semantics are those of the newest ONNX opset that fusec reads (28), in one
 /// normalised form: the importer turns older forms and attributes that became inputs into it.
 enum class OpKind : uint16_t {
-#define FUSEC_OP(name, minIn, maxIn, minOut, maxOut) name,
+#define FUSEC_OP(name, ...) name,
 #include "Graph/Ops.def"
 };
 struct OpInfo {
   std::string_view name;
   int minInputs, maxInputs; // maxInputs -1: variadic
   int minOutputs, maxOutputs;
+  std::string_view attributes; // OpAttributes.h reads them
 };
+constexpr size_t kNumOpKinds = 0
+#define FUSEC_OP(...) +1
+#include "Graph/Ops.def"
+    ;
 const OpInfo &info(OpKind op);
 std::optional<OpKind> parseOpKind(std::string_view name);
 
@@ -31,6 +36,11 @@ constexpr ValueId kNoValue = -1; // an optional input or output that is absent
 
 using Attribute = std::variant<int64_t, double, std::string, std::vector<int64_t>,
                                std::vector<double>, std::vector<std::string>, DType, ConstantRef>;
+
+struct TypedShape {
+  DType type;
+  Shape shape;
+};
 
 /// A tensor in SSA form: defined once, by a graph input, a constant or a node output.
 struct Value {

@@ -3,13 +3,16 @@
 
 namespace fusec {
 
-/// One attribute of an operator. `kind` is the index of its alternative in Attribute.
+/// One attribute of an operator, as its row in Ops.def has it.
 struct AttributeRule {
   std::string_view name;
-  size_t kind;
-  bool optional; // only ignore_index of the losses
+  size_t kind;                         // index of its alternative in Attribute
+  bool optional;                       // may be absent
+  std::vector<std::string_view> words; // of a string: what it may be; empty: anything
+  std::optional<Attribute>
+      fallback; // what it is where an ONNX node leaves it out; none: the importer decides
 };
-/// All attributes that Ops.def lists for `op`.
-std::vector<AttributeRule> attributeRules(OpKind op);
+/// All attributes of `op`, in the order of its row.
+const std::vector<AttributeRule> &attributeRules(OpKind op);
 
 } // namespace fusec

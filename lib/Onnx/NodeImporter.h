@@ -15,10 +15,6 @@ namespace fusec {
 class GraphBuilder;
 
 using Attributes = std::map<std::string, Attribute>;
-struct TypedShape {
-  DType type;
-  Shape shape;
-};
 
 /// What the function of an operator family sees of one ONNX node, and what it makes of it. Attribute
 /// accessors record a diagnostic and return the default when the attribute is unusable; the caller looks

@@ -41,10 +41,6 @@ struct OpCall {
 
 using OpFunction = Result<Outputs> (*)(const OpCall &);
 
-constexpr size_t kNumOpKinds = 0
-#define FUSEC_OP(name, minIn, maxIn, minOut, maxOut) +1
-#include "Graph/Ops.def"
-    ;
 using OpTable = std::array<OpFunction, kNumOpKinds>;
 inline OpFunction &entry(OpTable &table, OpKind op) { return table[static_cast<size_t>(op)]; }
 

@@ -25,13 +25,6 @@ Result<ConstantRef> numbers(const OpCheck &c, size_t i, size_t count, Kind kind)
 
 Status resize(const OpCheck &c) {
   FUSEC_CHECK(c.kind(0, Kind::Number));
-  FUSEC_CHECK(c.oneOf("mode", {"nearest", "linear", "cubic"}));
-  FUSEC_CHECK(c.oneOf("coordinate_transformation_mode",
-                      {"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners",
-                       "asymmetric", "tf_crop_and_resize", "tf_half_pixel_for_nn"}));
-  FUSEC_CHECK(
-      c.oneOf("nearest_mode", {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"}));
-  FUSEC_CHECK(c.oneOf("keep_aspect_ratio_policy", {"stretch", "not_larger", "not_smaller"}));
   FUSEC_CHECK(c.axes("axes", c.rank(0)));
   const auto &axes = c.node.intsAttr("axes");
   bool crops = c.node.stringAttr("coordinate_transformation_mode") == "tf_crop_and_resize";
@@ -63,8 +56,6 @@ Status resize(const OpCheck &c) {
 Status gridSample(const OpCheck &c) {
   FUSEC_CHECK(c.kind(0, Kind::Number));
   FUSEC_CHECK(c.kind(1, Kind::Float));
-  FUSEC_CHECK(c.oneOf("mode", {"linear", "nearest", "cubic"}));
-  FUSEC_CHECK(c.oneOf("padding_mode", {"zeros", "border", "reflection"}));
   FUSEC_CHECK(c.expect(c.rank(0) >= 3 && c.rank(0) <= 5, "the data must have rank 3 to 5"));
   FUSEC_CHECK(c.exactRank(1, c.rank(0)));
   FUSEC_CHECK(c.expect(c.shape(1).back().isConst(c.rank(0) - 2),
@@ -80,7 +71,6 @@ Status roiAlign(const OpCheck &c) {
   FUSEC_CHECK(c.kind(0, Kind::Float));
   FUSEC_CHECK(c.kind(1, Kind::Float));
   FUSEC_CHECK(c.kind(2, Kind::Integer));
-  FUSEC_CHECK(c.oneOf("mode", {"avg", "max"}));
   FUSEC_CHECK(c.exactRank(0, 4));
   FUSEC_CHECK(c.exactRank(1, 2));
   FUSEC_CHECK(c.expect(c.shape(1)[1].isConst(4), "a region must have four numbers"));
@@ -138,7 +128,6 @@ Result<int64_t> blockSize(const OpCheck &c) {
 
 Status depthToSpace(const OpCheck &c) {
   FUSEC_TRY(int64_t block, blockSize(c));
-  FUSEC_CHECK(c.oneOf("mode", {"DCR", "CRD"}));
   const Shape &in = c.shape(0);
   FUSEC_CHECK(c.expect(in[1].divisibleBy(block * block, c.graph.symbols),
                        "the channels must be a multiple of blocksize squared"));
@@ -148,7 +137,6 @@ Status depthToSpace(const OpCheck &c) {
 
 Status spaceToDepth(const OpCheck &c) {
   FUSEC_TRY(int64_t block, blockSize(c));
-  FUSEC_CHECK(c.oneOf("mode", {"DCR", "CRD"}));
   const Shape &in = c.shape(0);
   FUSEC_CHECK(c.expect(in[2].divisibleBy(block, c.graph.symbols) &&
                            in[3].divisibleBy(block, c.graph.symbols),

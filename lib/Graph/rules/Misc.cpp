@@ -6,7 +6,6 @@ namespace {
 
 /// x [N, C, d...], target [N, d...], weight? [C]
 Status loss(const OpCheck &c) {
-  FUSEC_CHECK(c.oneOf("reduction", {"mean", "sum", "none"}));
   FUSEC_CHECK(c.kind(0, Kind::Float));
   FUSEC_CHECK(c.kind(1, Kind::Integer));
   FUSEC_CHECK(c.sameTypes({0, 2}));

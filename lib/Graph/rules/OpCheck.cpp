@@ -83,13 +83,6 @@ Status OpCheck::shapeIs(size_t i, const Shape &expected) const {
                                                          str(expected, graph.symbols));
 }
 
-Status OpCheck::oneOf(const char *key, std::initializer_list<const char *> values) const {
-  const std::string &given = node.stringAttr(key);
-  return expect(
-      std::any_of(values.begin(), values.end(), [&](const char *v) { return given == v; }),
-      "attribute '" + std::string(key) + "' is '" + given + "', which does not exist");
-}
-
 Status OpCheck::atLeast(const char *key, int64_t least) const {
   return expect(node.intAttr(key) >= least,
                 "attribute '" + std::string(key) + "' must be at least " + std::to_string(least));
@@ -286,17 +279,31 @@ static Status checkPresence(const OpCheck &c) {
   return c.expect(some && (c.wants(0) || mayLackFirst(n.op)), "its output is missing");
 }
 
+/// "zeros, border or reflection".
+static std::string alternatives(const std::vector<std::string_view> &words) {
+  std::string text;
+  for (size_t i = 0; i < words.size(); ++i)
+    text += (i == 0 ? "" : i + 1 == words.size() ? " or " : ", ") + std::string(words[i]);
+  return text;
+}
+
 static Status checkAttributes(const OpCheck &c) {
   size_t found = 0;
   for (const AttributeRule &rule : attributeRules(c.node.op)) {
-    auto it = c.node.attributes.find(std::string(rule.name));
+    const std::string key(rule.name);
+    auto it = c.node.attributes.find(key);
     if (it == c.node.attributes.end()) {
-      FUSEC_CHECK(c.expect(rule.optional, "attribute '" + std::string(rule.name) + "' is missing"));
+      FUSEC_CHECK(c.expect(rule.optional, "attribute '" + key + "' is missing"));
       continue;
     }
     ++found;
-    FUSEC_CHECK(c.expect(it->second.index() == rule.kind,
-                         "attribute '" + std::string(rule.name) + "' has another type"));
+    FUSEC_CHECK(
+        c.expect(it->second.index() == rule.kind, "attribute '" + key + "' has another type"));
+    if (rule.words.empty())
+      continue;
+    const std::string &given = std::get<std::string>(it->second);
+    FUSEC_CHECK(c.expect(std::find(rule.words.begin(), rule.words.end(), given) != rule.words.end(),
+                         key + " is '" + given + "'; " + alternatives(rule.words) + " is needed"));
   }
   return c.expect(found == c.node.attributes.size(),
                   "has an attribute that the operator does not have");

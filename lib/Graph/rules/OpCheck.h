@@ -43,7 +43,6 @@ public:
   Status oneNumber(size_t i) const;                      // nothing to check when absent
   Status vectorOf(size_t i, const DimExpr &size) const;  // likewise
   Status shapeIs(size_t i, const Shape &expected) const; // likewise
-  Status oneOf(const char *key, std::initializer_list<const char *> values) const;
   Status atLeast(const char *key, int64_t least) const;
 
   /// The attribute as an index into 0..rank-1.
@@ -85,7 +84,7 @@ private:
 
 using Rule = Status (*)(const OpCheck &);
 struct RuleTable {
-  std::array<Rule, 512> rules{};
+  std::array<Rule, kNumOpKinds> rules{};
   Rule &operator[](OpKind op) { return rules[static_cast<size_t>(op)]; }
 };
 // One function a family, in <Family>.cpp: enters the rules of its operators.

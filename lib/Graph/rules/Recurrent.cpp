@@ -12,7 +12,6 @@ constexpr const char *kActivations[] = {
     "ScaledTanh", "HardSigmoid", "Elu",     "Softsign", "Softplus"};
 
 template <int64_t gates, size_t functions> Status recurrent(const OpCheck &c) {
-  FUSEC_CHECK(c.oneOf("direction", {"forward", "reverse", "bidirectional"}));
   int64_t dirs = c.node.stringAttr("direction") == "bidirectional" ? 2 : 1;
   int64_t hidden = c.node.intAttr("hidden_size");
   FUSEC_CHECK(c.expect(hidden >= 1 && hidden <= int64_t(1) << 31,
