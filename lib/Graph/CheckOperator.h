@@ -1,15 +1,21 @@
 #pragma once
-#include "Graph/Graph.h"
+#include "Graph/SizeCheck.h"
 
 namespace fusec {
 
-/// Checks one node by the rule of its operator (rules/): counts, attributes, types and shapes of operands and
-/// results. Diagnostics say what is wrong and leave `where` empty; they are UnsupportedShape where symbolic sizes
-/// may or may not fit, else BadIr. Operands that exist and values in range are the caller's business.
+/// The types of a node's outputs by the rule of its operator (rules/), which checks counts of inputs and regions,
+/// attributes, and types and shapes of operands first. The node's own outputs are not looked at. `outShapes` are the
+/// outputs' shapes where operands and attributes do not decide them (Reshape, Slice, Split, ...), else not read.
+/// Operands that exist and values in range are the caller's business.
+Result<std::vector<TypedShape>> inferTypes(const Graph &graph, const Node &node,
+                                           const std::vector<Shape> &outShapes,
+                                           const SizeCheck &sizes);
+
+/// Checks one node: its outputs are there as its operator's row says and have the types that the rule gives.
+/// Diagnostics say what is wrong and leave `where` empty.
 Status checkOperator(const Graph &graph, const Node &node);
 
-/// Whether two sizes are equal: as expressions, or for sampled values of the symbols where the normal form does not
-/// decide, as for n*6 and floordiv(n, 2)*12 with even n.
-bool sameSize(const DimExpr &a, const DimExpr &b, const std::vector<Symbol> &symbols);
+/// Whether the operator has a rule.
+bool hasRule(OpKind op);
 
 } // namespace fusec

@@ -9,13 +9,31 @@ class Compose {
 public:
   explicit Compose(NodeImporter &n) : n(n) {}
 
-  ValueId unary(OpKind op, ValueId x) { return n.emitOne(op, {x}, {}, n.typeOf(x), n.shapeOf(x)); }
+  /// One operation whose result has the rank of its first operand.
+  ValueId like(OpKind op, std::vector<ValueId> in, Attributes attrs = {},
+               std::vector<Shape> shapes = {});
+  ValueId unary(OpKind op, ValueId x) { return like(op, {x}); }
   ValueId cast(ValueId x, DType to);
   /// Element-wise with broadcasting; comparisons make bool.
-  Result<ValueId> binary(OpKind op, ValueId a, ValueId b);
-  Result<ValueId> where(ValueId condition, ValueId a, ValueId b);
-  ValueId transpose(ValueId x, const std::vector<int64_t> &perm);
-  ValueId concat(const std::vector<ValueId> &parts, int64_t axis);
+  Result<ValueId> binary(OpKind op, ValueId a, ValueId b) { return n.emitOne(op, {a, b}); }
+  Result<ValueId> where(ValueId condition, ValueId a, ValueId b) {
+    return n.emitOne(OpKind::Where, {condition, a, b});
+  }
+  ValueId transpose(ValueId x, const std::vector<int64_t> &perm) {
+    return like(OpKind::Transpose, {x}, {{"perm", perm}});
+  }
+  ValueId concat(const std::vector<ValueId> &parts, int64_t axis) {
+    return like(OpKind::Concat, parts, {{"axis", axis}});
+  }
+  /// Without `axes`, or with size 1 in their place.
+  Result<ValueId> reduce(OpKind op, ValueId x, const std::vector<int64_t> &axes,
+                         bool keep = false) {
+    return n.emitOne(op, {x}, {{"axes", axes}, {"keepdims", int64_t(keep)}});
+  }
+  /// Entries `indices` of `axis`.
+  Result<ValueId> gather(ValueId x, ValueId indices, int64_t axis) {
+    return n.emitOne(OpKind::Gather, {x, indices}, {{"axis", axis}});
+  }
   /// Broadcasts to `shape`.
   ValueId expand(ValueId x, Shape shape);
   /// Elements start, start + step, ... of `axis`; `count` of them.
@@ -24,9 +42,7 @@ public:
   ValueId flatSoftmax(OpKind op, ValueId x, int64_t axis);
   /// 0, 1, ..., count - 1 as i64.
   ValueId iota(const DimExpr &count);
-  /// numpy's rule: [M,K] x [K,N], leading axes broadcast, a vector loses its axis in the result.
-  Result<Shape> matMulShape(const Shape &a, const Shape &b);
-  Result<ValueId> matMul(ValueId a, ValueId b);
+  Result<ValueId> matMul(ValueId a, ValueId b) { return n.emitOne(OpKind::MatMul, {a, b}); }
   ValueId scalar(DType type, double v) { return n.scalarValue(type, v); }
   /// An i64 of rank 0.
   ValueId integer(int64_t v);

@@ -7,21 +7,6 @@
 
 namespace fusec {
 
-std::optional<DimExpr> broadcastDim(const DimExpr &a, const DimExpr &b) {
-  if (a == b || b.isConst(1))
-    return a;
-  if (a.isConst(1))
-    return b;
-  return std::nullopt;
-}
-
-DimExpr product(const Shape &shape, size_t begin, size_t end) {
-  DimExpr p(1);
-  for (size_t i = begin; i < end; ++i)
-    p = p * shape[i];
-  return p;
-}
-
 /// Splits into non-constant factors and one constant; false when the constant overflows.
 static bool factorise(const Shape &dims, std::vector<DimExpr> &factors, int64_t &constant) {
   for (const DimExpr &d : dims) {

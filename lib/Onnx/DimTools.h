@@ -6,9 +6,6 @@
 
 namespace fusec {
 
-/// The size of a dimension after broadcasting, or nullopt when the sizes differ or may differ.
-std::optional<DimExpr> broadcastDim(const DimExpr &a, const DimExpr &b);
-
 /// (product of `num`) / (product of `den`) when that is exact for all symbol values; common factors cancel
 /// symbolically.
 std::optional<DimExpr> exactQuotient(const Shape &num, const Shape &den,
@@ -30,8 +27,5 @@ std::string tooLargeExpression();
 /// Says so where a tensor would have more bytes than the limit, for the smallest sizes already; "" where it may fit.
 std::string tooLarge(DType type, const Shape &shape, const std::vector<Symbol> &symbols,
                      const Limits &limits);
-
-/// Product of dims [begin, end).
-DimExpr product(const Shape &shape, size_t begin, size_t end);
 
 } // namespace fusec

@@ -1,6 +1,5 @@
 #include "Onnx/Fourier.h"
 #include "Onnx/Compose.h"
-#include "Onnx/DimTools.h"
 #include "Support/MathPoly.h"
 
 #include <cmath>
@@ -65,12 +64,9 @@ private:
     const int64_t missing = wanted - size(x, 1);
     if (missing <= 0)
       return x;
-    Shape shape = n.shapeOf(x);
-    shape[1] = DimExpr(wanted);
-    return n.emitOne(
-        OpKind::Pad, {x},
-        {{"mode", std::string("constant")}, {"pads", std::vector<int64_t>{0, 0, 0, 0, missing, 0}}},
-        t, std::move(shape));
+    return c.like(OpKind::Pad, {x},
+                  {{"mode", std::string("constant")},
+                   {"pads", std::vector<int64_t>{0, 0, 0, 0, missing, 0}}});
   }
   ValueId constant(std::vector<int64_t> dims, const std::vector<double> &values) {
     std::vector<uint8_t> data;
@@ -88,10 +84,7 @@ private:
       from.push_back(isOwn ? k : length - k);
       signs.insert(signs.end(), {1, isOwn ? 1.0 : -1.0});
     }
-    Shape shape = n.shapeOf(x);
-    shape[1] = DimExpr(length);
-    ValueId all =
-        n.emitOne(OpKind::Gather, {x, n.intsValue(from)}, {{"axis", int64_t(1)}}, t, shape);
+    FUSEC_TRY(ValueId all, c.gather(x, n.intsValue(from), 1));
     return c.binary(OpKind::Mul, all, constant({length, 2}, signs));
   }
 
@@ -146,8 +139,7 @@ private:
         own.push_back(w.cosine);
         other.insert(other.end(), {turn * w.sine, -turn * w.sine});
       }
-    ValueId swapped = n.emitOne(OpKind::Gather, {x, n.intsValue({1, 0})}, {{"axis", int64_t(3)}}, t,
-                                n.shapeOf(x));
+    FUSEC_TRY(ValueId swapped, c.gather(x, n.intsValue({1, 0}), 3));
     FUSEC_TRY(ValueId a, c.binary(OpKind::Mul, x, constant({second, first, 1}, own)));
     FUSEC_TRY(ValueId b, c.binary(OpKind::Mul, swapped, constant({second, first, 2}, other)));
     return c.binary(OpKind::Add, a, b);

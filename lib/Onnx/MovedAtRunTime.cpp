@@ -1,6 +1,5 @@
 #include "Onnx/MovedAtRunTime.h"
 #include "Onnx/Compose.h"
-#include "Onnx/DimTools.h"
 
 #include <algorithm>
 
@@ -18,8 +17,7 @@ Result<ValueId> entryOfAxis(NodeImporter &n, ValueId list, ValueId axes, int64_t
   FUSEC_TRY(ValueId second, c.binary(OpKind::Equal, axes, number(d - n.rank(0))));
   FUSEC_TRY(ValueId isIt, c.binary(OpKind::Or, first, second));
   FUSEC_TRY(ValueId own, c.where(isIt, list, number(0)));
-  return n.emitOne(OpKind::ReduceSum, {own},
-                   {{"axes", std::vector<int64_t>{0}}, {"keepdims", int64_t(0)}}, DType::I64, {});
+  return c.reduce(OpKind::ReduceSum, own, {0});
 }
 
 } // namespace
@@ -35,14 +33,14 @@ Status padAtRunTime(NodeImporter &n, const std::string &mode, const Shape &out) 
     return Compose(n).integer(v.constValue());
   };
   ValueId result = n.id(0), inside = kNoValue;
-  Shape shape = n.shape(0);
+  const Shape shape = n.shape(0);
   const int64_t count = n.shape(1)[0].constValue() / 2;
   const ValueId begins = c.slice(n.id(1), 0, 0, count), ends = c.slice(n.id(1), 0, count, count),
                 axes = n.has(3) ? c.cast(n.id(3), DType::I64) : kNoValue;
   for (size_t d = 0; d < out.size(); ++d) {
     const DimExpr size = shape[d];
     if (size.range(n.symbols()).min < 1)
-      return n.needsAtLeast(size, 1, "an axis with run-time pads");
+      return n.sizes().tooSmall(size, 1, "an axis with run-time pads");
     FUSEC_TRY(ValueId zero, number(0));
     FUSEC_TRY(ValueId one, number(1));
     FUSEC_TRY(ValueId extent, number(size));
@@ -52,7 +50,7 @@ Status padAtRunTime(NodeImporter &n, const std::string &mode, const Shape &out) 
     FUSEC_TRY(ValueId end, entryOfAxis(n, ends, axes, axis));
     FUSEC_TRY(ValueId at, c.binary(OpKind::Sub, c.iota(out[d]), begin));
     auto mod = [&](ValueId v, ValueId by) {
-      return n.emitOne(OpKind::Mod, {v, by}, {{"fmod", int64_t(0)}}, DType::I64, {out[d]});
+      return Compose(n).like(OpKind::Mod, {v, by}, {{"fmod", int64_t(0)}});
     };
     if (mode == "constant") {
       FUSEC_TRY(ValueId low, c.binary(OpKind::GreaterOrEqual, at, zero));
@@ -86,10 +84,8 @@ Status padAtRunTime(NodeImporter &n, const std::string &mode, const Shape &out) 
       }
       FUSEC_TRY(at, c.binary(OpKind::Add, at, before));
     }
-    at = n.emitOne(OpKind::Clip, {at, zero, last}, {}, DType::I64, {out[d]});
-    shape[d] = out[d];
-    result = n.emitOne(OpKind::Gather, {result, at}, {{"axis", static_cast<int64_t>(d)}}, n.type(0),
-                       shape);
+    at = c.like(OpKind::Clip, {at, zero, last});
+    FUSEC_TRY(result, c.gather(result, at, static_cast<int64_t>(d)));
   }
   if (inside != kNoValue) {
     ValueId fill = n.has(2) ? n.reshape(n.id(2), {}) : c.scalar(n.type(0), 0);
@@ -133,7 +129,7 @@ Status sliceAtRunTime(NodeImporter &n, const Shape &out) {
     return !named || std::any_of(named->begin(), named->end(), isIt);
   };
   ValueId result = n.id(0);
-  Shape shape = n.shape(0);
+  const Shape shape = n.shape(0);
   for (size_t d = 0; d < out.size(); ++d) {
     const auto axis = static_cast<int64_t>(d), size = shape[d].constValue();
     if (size == 0 || !mayName(axis)) {
@@ -160,9 +156,8 @@ Status sliceAtRunTime(NodeImporter &n, const Shape &out) {
     FUSEC_TRY(start, c.binary(OpKind::Min, start, bound));
     FUSEC_TRY(ValueId at, c.binary(OpKind::Mul, c.iota(out[d]), step));
     FUSEC_TRY(at, c.binary(OpKind::Add, at, start));
-    at = n.emitOne(OpKind::Clip, {at, number(0), last}, {}, DType::I64, {out[d]});
-    shape[d] = out[d];
-    result = n.emitOne(OpKind::Gather, {result, at}, {{"axis", axis}}, n.type(0), shape);
+    at = c.like(OpKind::Clip, {at, number(0), last});
+    FUSEC_TRY(result, c.gather(result, at, axis));
   }
   n.result(0, result);
   return success();

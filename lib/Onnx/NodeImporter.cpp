@@ -1,5 +1,6 @@
 #include "Onnx/NodeImporter.h"
 #include "Graph/CheckOperator.h"
+#include "Graph/OpAttributes.h"
 #include "Onnx/DimTools.h"
 #include "Onnx/GraphBuilder.h"
 #include "Onnx/KnownValues.h"
@@ -82,8 +83,9 @@ std::optional<TypedShape> NodeImporter::declared(size_t i) const {
   return t;
 }
 
-std::vector<ValueId> NodeImporter::emit(OpKind op, std::vector<ValueId> in, Attributes attrs,
-                                        std::vector<TypedShape> outs, std::vector<Region> regions) {
+Result<std::vector<ValueId>> NodeImporter::emit(OpKind op, std::vector<ValueId> in,
+                                                Attributes attrs, std::vector<Shape> shapes,
+                                                std::vector<Region> regions, size_t count) {
   Node node;
   node.op = op;
   node.name = nodeName;
@@ -91,12 +93,13 @@ std::vector<ValueId> NodeImporter::emit(OpKind op, std::vector<ValueId> in, Attr
   node.inputs = std::move(in);
   node.attributes = std::move(attrs);
   node.regions = std::move(regions);
+  FUSEC_TRY(std::vector<TypedShape> types, inferTypes(builder.graph, node, shapes, sizes()));
+  types.resize(std::min(types.size(), count));
+  FUSEC_CHECK(checkSizes(types));
   std::vector<ValueId> ids;
-  for (TypedShape &t : outs)
+  for (TypedShape &t : types)
     ids.push_back(builder.newValue("", t.type, std::move(t.shape)));
   node.outputs = ids;
-  if (!accepts(node))
-    return ids;
   builder.noteOperands(node);
   if (!node.regions.empty()) {
     builder.frame->region->nodes.push_back(std::move(node));
@@ -111,7 +114,7 @@ std::vector<ValueId> NodeImporter::emit(OpKind op, std::vector<ValueId> in, Attr
   } else {
     Value &v = g.value(ids[0]);
     if (ConstantRef c = constantFromElements(v.type, v.shape, *elements))
-      return {builder.constantValue(std::move(c))};
+      return std::vector<ValueId>{builder.constantValue(std::move(c))};
     v.known = std::move(*elements);
   }
   if (auto folded = foldNode(g, node, builder.options.evaluator)) {
@@ -123,32 +126,30 @@ std::vector<ValueId> NodeImporter::emit(OpKind op, std::vector<ValueId> in, Attr
   return ids;
 }
 
-/// What an operator's function lets pass is checked once more, by the rule that every later stage relies on.
-bool NodeImporter::accepts(const Node &node) {
-  Graph &g = builder.graph;
-  size_t before = errors.size();
-  for (ValueId id : node.outputs)
-    if (std::string size =
-            tooLarge(g.value(id).type, g.value(id).shape, g.symbols, builder.options.limits);
+Status NodeImporter::checkSizes(const std::vector<TypedShape> &types) const {
+  Diagnostics refused;
+  for (const TypedShape &t : types)
+    if (std::string size = tooLarge(t.type, t.shape, symbols(), builder.options.limits);
         !size.empty())
-      errors.push_back(fail(Diag::LimitExceeded, outputNames.empty()
-                                                     ? size
-                                                     : "output '" + outputNames[0] + "': " + size));
-  if (errors.size() != before)
-    return false;
-  if (Status status = checkOperator(g, node); !status.ok())
-    for (const Diagnostic &d : status.errors())
-      errors.push_back(d.id == Diag::UnsupportedShape
-                           ? undecided(d.text + "; fix the sizes with --dim or --shape")
-                           : mismatch(d.text));
-  return errors.size() == before;
+      refused.push_back(
+          fail(Diag::LimitExceeded,
+               outputNames.empty() ? size : "output '" + outputNames[0] + "': " + size));
+  if (refused.empty())
+    return success();
+  return refused;
 }
 
-ValueId NodeImporter::emitOne(OpKind op, std::vector<ValueId> in, Attributes attrs, DType type,
-                              Shape shape) {
-  std::vector<TypedShape> outs;
-  outs.push_back({type, std::move(shape)});
-  return emit(op, std::move(in), std::move(attrs), std::move(outs))[0];
+Result<ValueId> NodeImporter::emitOne(OpKind op, std::vector<ValueId> in, Attributes attrs,
+                                      std::vector<Shape> shapes) {
+  FUSEC_TRY(auto made, emit(op, std::move(in), std::move(attrs), std::move(shapes), {}, 1));
+  return made[0];
+}
+
+ValueId NodeImporter::orStandIn(Result<ValueId> made, DType type, Shape shape) {
+  if (made.ok())
+    return *made;
+  errors.insert(errors.end(), made.errors().begin(), made.errors().end());
+  return builder.newValue("", type, std::move(shape));
 }
 
 void NodeImporter::result(size_t i, ValueId value) {
@@ -156,10 +157,31 @@ void NodeImporter::result(size_t i, ValueId value) {
     results[i] = value;
 }
 
+template <typename T> static std::optional<T> valueOf(const std::optional<Attribute> &a) {
+  return a ? std::optional(std::get<T>(*a)) : std::nullopt;
+}
+
+/// `attrs` and the other numbers and words that `op` has, as the node gives them.
+Attributes NodeImporter::withOwn(OpKind op, Attributes attrs) {
+  for (const AttributeRule &rule : attributeRules(op)) {
+    const std::string key(rule.name);
+    if (rule.optional || attrs.count(key))
+      continue;
+    switch (rule.kind) { // alternatives of Attribute
+    case 0: attrs[key] = attrInt(key, valueOf<int64_t>(rule.fallback)); break;
+    case 1: attrs[key] = attrFloat(key, valueOf<double>(rule.fallback)); break;
+    case 2: attrs[key] = attrString(key, valueOf<std::string>(rule.fallback).value_or("")); break;
+    default: break;
+    }
+  }
+  return attrs;
+}
+
 Status NodeImporter::finish(OpKind op, std::vector<ValueId> in, Attributes attrs,
-                            std::vector<TypedShape> outs, std::vector<Region> regions) {
-  std::vector<ValueId> ids =
-      emit(op, std::move(in), std::move(attrs), std::move(outs), std::move(regions));
+                            std::vector<Shape> shapes, std::vector<Region> regions) {
+  FUSEC_TRY(std::vector<ValueId> ids,
+            emit(op, std::move(in), withOwn(op, std::move(attrs)), std::move(shapes),
+                 std::move(regions), std::max<size_t>(numOutputs(), 1)));
   // Outputs that the model leaves out are absent, not unused.
   auto &nodes = builder.frame->region->nodes;
   if (!nodes.empty() && nodes.back().outputs == ids) {
@@ -196,7 +218,8 @@ ValueId NodeImporter::reshape(ValueId x, Shape shape) {
   std::vector<ValueId> in{x};
   if (ValueId operand = shapeOperand(shape); operand != kNoValue)
     in.push_back(operand);
-  return emitOne(OpKind::Reshape, std::move(in), {}, typeOf(x), std::move(shape));
+  auto made = emitOne(OpKind::Reshape, std::move(in), {}, {shape});
+  return orStandIn(std::move(made), typeOf(x), std::move(shape));
 }
 
 Result<int64_t> NodeImporter::axis(int64_t a, int64_t rank) const {
@@ -219,43 +242,17 @@ Result<std::vector<int64_t>> NodeImporter::axes(const std::vector<int64_t> &list
   return out;
 }
 
-Result<Shape> NodeImporter::broadcast(const std::vector<const Shape *> &shapes) const {
-  size_t rank = 0;
-  for (const Shape *s : shapes)
-    rank = std::max(rank, s->size());
-  Shape out(rank, DimExpr(1));
-  for (const Shape *s : shapes) {
-    size_t shift = rank - s->size();
-    for (size_t i = 0; i < s->size(); ++i) {
-      auto d = broadcastDim(out[shift + i], (*s)[i]);
-      if (!d)
-        return mayDiffer(out[shift + i], (*s)[i], "the sizes to broadcast together");
-      out[shift + i] = *d;
-    }
-  }
-  return out;
-}
-
 Status NodeImporter::oneElement(size_t i, const std::string &text) const {
-  const DimExpr count = numElements(shape(i));
-  if (count.isConst(1))
-    return success();
-  return mismatch(text, {count}, {DimExpr(1)});
+  return sizes().sameShape({numElements(shape(i))}, {DimExpr(1)}, text);
 }
 
 Status NodeImporter::quantParameter(size_t i, const DimExpr &count) const {
-  if (!has(i) || numElements(shape(i)).isConst(1) || shape(i) == Shape{count})
-    return success();
-  return mismatch("input " + std::to_string(i) + " must be one number or have the shape [" +
-                      count.str(symbols()) + "]",
-                  shape(i), {count});
+  return has(i) ? sizes().quantParameter(shape(i), count, "input " + std::to_string(i)) : success();
 }
 
-Result<DimExpr> NodeImporter::sameDim(const DimExpr &a, const DimExpr &b,
-                                      const std::string &what) const {
-  if (a == b)
-    return a;
-  return mayDiffer(a, b, what);
+Status NodeImporter::sideParameter(size_t i, const Shape &product, bool rows) const {
+  return has(i) ? sizes().sideParameter(shape(i), product, rows, "input " + std::to_string(i))
+                : success();
 }
 
 } // namespace fusec

@@ -1,4 +1,5 @@
 #pragma once
+#include "Graph/SizeCheck.h"
 #include "Onnx/Import.h"
 
 #include <optional>
@@ -81,16 +82,25 @@ public:
   /// Marks an attribute as read where it has no effect on the result.
   void ignore(const std::string &key) { used.push_back(key); }
 
-  // Making nodes
-  /// Adds one operation and returns its outputs; what is known at compile time becomes a constant.
-  std::vector<ValueId> emit(OpKind op, std::vector<ValueId> in, Attributes attrs,
-                            std::vector<TypedShape> outs, std::vector<Region> regions = {});
-  ValueId emitOne(OpKind op, std::vector<ValueId> in, Attributes attrs, DType type, Shape shape);
+  // Making nodes. The types of the outputs are what the operator's rule (Graph/rules) says: `shapes` are asked for by
+  // those rules alone that do not derive them (Reshape, Slice, Split, ...).
+  /// Adds one operation and returns its outputs, of which there are `count` at most; what is known at compile time
+  /// becomes a constant.
+  Result<std::vector<ValueId>> emit(OpKind op, std::vector<ValueId> in, Attributes attrs,
+                                    std::vector<Shape> shapes = {},
+                                    std::vector<Region> regions = {}, size_t count = SIZE_MAX);
+  /// The first output alone.
+  Result<ValueId> emitOne(OpKind op, std::vector<ValueId> in, Attributes attrs = {},
+                          std::vector<Shape> shapes = {});
   /// Binds ONNX output `i` to a value.
   void result(size_t i, ValueId value);
-  /// emit() whose outputs are the node's outputs, in order; those that the model leaves out are absent.
-  Status finish(OpKind op, std::vector<ValueId> in, Attributes attrs, std::vector<TypedShape> outs,
-                std::vector<Region> regions = {});
+  /// emit() whose outputs are the node's outputs, in order; those that the model leaves out are absent. Attributes that
+  /// are not in `attrs` are the node's, or what Ops.def says where it leaves them out.
+  Status finish(OpKind op, std::vector<ValueId> in, Attributes attrs = {},
+                std::vector<Shape> shapes = {}, std::vector<Region> regions = {});
+  /// The value that was made. Where it was refused, that is noted in `errors`, and a value of this type and shape
+  /// stands in for it, with which the operator's function can go on.
+  ValueId orStandIn(Result<ValueId> made, DType type, Shape shape);
   ValueId constantValue(ConstantRef c);
   ValueId intsValue(const std::vector<int64_t> &v); // vector i64
   ValueId scalarValue(DType type, double v);
@@ -104,7 +114,9 @@ public:
   Diagnostic mismatch(std::string text) const; // ShapeMismatch, with the inputs' types
   /// For a shape that is not the wanted one: as above, or where open sizes alone tell them apart, what may
   /// differ and how to fix it (UnsupportedShape).
-  Diagnostic mismatch(const std::string &text, const Shape &given, const Shape &wanted) const;
+  Diagnostic mismatch(const std::string &text, const Shape &given, const Shape &wanted) const {
+    return sizes().unlike(given, wanted, text);
+  }
   Diagnostic undecided(std::string text) const; // UnsupportedShape, likewise
   Diagnostic unsupported(std::string text) const;
   std::string inputTypes() const;
@@ -114,24 +126,24 @@ public:
   Diagnostic needsConstant(const std::string &text, const std::vector<size_t> &operands) const;
   /// UnsupportedShape where sizes must be fixed; says with which --dim they are.
   Diagnostic needsFixed(const std::string &text, Shape sizes, const Shape &more = {}) const;
-  /// For two sizes that must be equal, are not the same expression, and may differ.
-  Diagnostic mayDiffer(const DimExpr &a, const DimExpr &b, const std::string &what) const;
-  /// For a size that may be no multiple of `divisor`, or smaller than `least`. Where that is a matter of
-  /// one symbol, its range is narrowed and the import repeated; else the diagnostic stands.
-  Diagnostic needsMultiple(const DimExpr &size, int64_t divisor, const std::string &what) const;
-  Diagnostic needsAtLeast(const DimExpr &size, int64_t least, const std::string &what) const;
-
   // Common checks
   Result<int64_t> axis(int64_t a, int64_t rank) const; // to 0..rank-1
   Result<std::vector<int64_t>> axes(const std::vector<int64_t> &list,
                                     int64_t rank) const; // sorted, unique
-  Result<Shape> broadcast(const std::vector<const Shape *> &shapes) const;
+  /// Compares sizes; what does not fit is said of this node, with the options that mend it.
+  SizeCheck sizes() const;
+  Result<Shape> broadcast(const std::vector<const Shape *> &shapes) const {
+    return sizes().broadcast(shapes);
+  }
+  Status sameDim(const DimExpr &a, const DimExpr &b, const std::string &what) const {
+    return sizes().sameDim(a, b, what);
+  }
   /// Input `i` has one element; `text` says so.
   Status oneElement(size_t i, const std::string &text) const;
   /// Input `i`, where there is one, is a scale or a zero point: one number, or one for each of `count`.
   Status quantParameter(size_t i, const DimExpr &count) const;
-  /// The one size of two dims that must be equal.
-  Result<DimExpr> sameDim(const DimExpr &a, const DimExpr &b, const std::string &what) const;
+  /// The same, or one for each row or column of a product.
+  Status sideParameter(size_t i, const Shape &product, bool rows) const;
 
   Diagnostics errors;
   std::vector<ValueId> results; // by output
@@ -140,12 +152,14 @@ public:
   Diagnostic unreadAttribute(const std::string &key) const;
 
 private:
-  bool accepts(const Node &node);
+  /// What the rule of an operator, or another check of sizes, found.
+  Diagnostic say(const Misfit &m) const;
+  Attributes withOwn(OpKind op, Attributes attrs);
+  Status checkSizes(const std::vector<TypedShape> &types) const;
   const onnx::AttributeProto *attribute(const std::string &key, int type);
   void attributeError(const std::string &key, const std::string &text);
   std::string attributePlace(const std::string &key) const;
   ConstantRef read(Result<ConstantRef> c); // nullptr where it fails, which is noted
-  bool mustDiffer(const DimExpr &a, const DimExpr &b) const;
   /// UnsupportedShape with `text`, which ends where the two sizes follow that may differ.
   Diagnostic openSizes(std::string text, const DimExpr &a, const DimExpr &b) const;
 

@@ -94,12 +94,22 @@ Diagnostic NodeImporter::unsupported(std::string text) const {
   return fail(Diag::UnsupportedOp, text + "; the inputs are " + inputTypes());
 }
 
-Diagnostic NodeImporter::mayDiffer(const DimExpr &a, const DimExpr &b,
-                                   const std::string &what) const {
-  const std::string text = what + " must be equal: ";
-  if (mustDiffer(a, b))
-    return mismatch(text + a.str(symbols()) + " and " + b.str(symbols()));
-  return openSizes(text, a, b);
+SizeCheck NodeImporter::sizes() const {
+  return SizeCheck(symbols(), SizeCheck::Equality::Exact,
+                   [this](const Misfit &m) { return say(m); });
+}
+
+Diagnostic NodeImporter::say(const Misfit &m) const {
+  switch (m.kind) {
+  case Misfit::Kind::Operands: return mismatch(m.text);
+  case Misfit::Kind::Attribute: return fail(Diag::BadAttribute, m.text);
+  case Misfit::Kind::Value: return fail(Diag::BadOperand, m.text);
+  case Misfit::Kind::Unequal: return openSizes(m.text, m.sizes[0], m.sizes[1]);
+  case Misfit::Kind::Indivisible: builder.noteImpliedDivisor(m.sizes[0], m.number); break;
+  case Misfit::Kind::TooSmall: builder.noteImpliedMin(m.sizes[0], m.number); break;
+  case Misfit::Kind::NotFixed: break;
+  }
+  return needsFixed(m.text, m.sizes);
 }
 
 Diagnostic NodeImporter::openSizes(std::string text, const DimExpr &a, const DimExpr &b) const {
@@ -116,47 +126,6 @@ Diagnostic NodeImporter::openSizes(std::string text, const DimExpr &a, const Dim
     return undecided(text + "; fix it with --dim " + open.str(symbols()) + "=" +
                      size.str(symbols()));
   return needsFixed(text, {a, b});
-}
-
-bool NodeImporter::mustDiffer(const DimExpr &a, const DimExpr &b) const {
-  if (a.isConst() && b.isConst())
-    return a != b;
-  DimExpr::Range difference = (a - b).range(symbols());
-  return difference.min > 0 || difference.max < 0;
-}
-
-Diagnostic NodeImporter::mismatch(const std::string &text, const Shape &given,
-                                  const Shape &wanted) const {
-  if (given.size() != wanted.size())
-    return mismatch(text);
-  size_t open = given.size();
-  for (size_t d = 0; d < given.size(); ++d) {
-    if (mustDiffer(given[d], wanted[d]))
-      return mismatch(text);
-    if (open == given.size() && given[d] != wanted[d])
-      open = d;
-  }
-  return open == given.size() ? mismatch(text) : openSizes(text + "; ", given[open], wanted[open]);
-}
-
-Diagnostic NodeImporter::needsMultiple(const DimExpr &size, int64_t divisor,
-                                       const std::string &what) const {
-  std::string text =
-      what + " must be a multiple of " + std::to_string(divisor) + "; it is " + size.str(symbols());
-  if (size.isConst())
-    return mismatch(text);
-  builder.noteImpliedDivisor(size, divisor);
-  return needsFixed(text + ", which may be none", {size});
-}
-
-Diagnostic NodeImporter::needsAtLeast(const DimExpr &size, int64_t least,
-                                      const std::string &what) const {
-  std::string text =
-      what + " must be at least " + std::to_string(least) + "; it is " + size.str(symbols());
-  if (size.range(symbols()).max < least)
-    return mismatch(text);
-  builder.noteImpliedMin(size, least);
-  return needsFixed(text + ", which may be less", {size});
 }
 
 } // namespace fusec

@@ -1,6 +1,5 @@
 #include "Onnx/ResizeAtRunTime.h"
 #include "Onnx/Compose.h"
-#include "Onnx/DimTools.h"
 
 #include <algorithm>
 
@@ -110,13 +109,8 @@ private:
 
   ValueId gathered(size_t axis, ValueId place, int64_t in) {
     auto number = [&](int64_t v) { return Compose(n).integer(v); };
-    const ValueId at =
-        n.emitOne(OpKind::Clip, {c.cast(place, DType::I64), number(0), number(in - 1)}, {},
-                  DType::I64, {out[axis]});
-    Shape shape = n.shapeOf(result);
-    shape[axis] = out[axis];
-    return n.emitOne(OpKind::Gather, {result, at}, {{"axis", static_cast<int64_t>(axis)}}, t,
-                     std::move(shape));
+    const ValueId at = c.like(OpKind::Clip, {c.cast(place, DType::I64), number(0), number(in - 1)});
+    return c.like(OpKind::Gather, {result, at}, {{"axis", static_cast<int64_t>(axis)}});
   }
 
   /// The weight of a tap at a distance from the position.

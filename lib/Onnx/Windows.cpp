@@ -65,26 +65,6 @@ Result<Window> readWindow(NodeImporter &n, std::vector<int64_t> kernel, const Sh
   return w;
 }
 
-Result<DimExpr> windowCount(NodeImporter &n, const Window &w, size_t i, const DimExpr &in,
-                            bool ceilMode) {
-  int64_t extent = (w.kernel[i] - 1) * w.dilations[i] + 1;
-  int64_t begin = w.pads[i], end = w.pads[w.kernel.size() + i], stride = w.strides[i];
-  if (in.isConst() && in.constValue() + begin + end < extent)
-    return n.mismatch("the window of " + std::to_string(extent) +
-                      " is larger than the padded size " +
-                      std::to_string(in.constValue() + begin + end));
-  DimExpr room = in + DimExpr(begin + end - extent);
-  if (!ceilMode)
-    return floorDiv(room, DimExpr(stride)) + DimExpr(1);
-  DimExpr count = ceilDiv(room, DimExpr(stride)) + DimExpr(1);
-  // A window that would start in the padding at the end does not count.
-  if (count.isConst())
-    return count.constValue() > 1 && (count.constValue() - 1) * stride >= in.constValue() + begin
-               ? count - DimExpr(1)
-               : count;
-  return min(count, ceilDiv(in + DimExpr(begin), DimExpr(stride)));
-}
-
 Attributes PoolForm::attributes() const {
   Attributes a = window.attributes();
   a.emplace("ceil_mode", ceilMode);
@@ -99,17 +79,7 @@ Result<PoolForm> readPool(NodeImporter &n, const Shape &in) {
   Shape spatial(in.begin() + 2, in.end());
   FUSEC_TRY(Window w, readWindow(n, n.attrInts("kernel_shape"), spatial));
   int64_t ceilMode = n.attrInt("ceil_mode", 0) != 0;
-  Shape out{in[0], in[1]};
-  for (size_t i = 0; i < spatial.size(); ++i) {
-    int64_t extent = (w.kernel[i] - 1) * w.dilations[i] + 1;
-    if (w.pads[i] >= extent || w.pads[spatial.size() + i] >= extent)
-      return n.fail(Diag::BadAttribute,
-                    "pads must be smaller than the window, or windows would hold "
-                    "padding only");
-    FUSEC_TRY(DimExpr d, windowCount(n, w, i, spatial[i], ceilMode));
-    out.push_back(d);
-  }
-  return PoolForm{std::move(w), ceilMode, std::move(out)};
+  return PoolForm{std::move(w), ceilMode};
 }
 
 } // namespace fusec

@@ -14,15 +14,10 @@ struct Window {
 /// with the sizes of `spatial`.
 Result<Window> readWindow(NodeImporter &n, std::vector<int64_t> kernel, const Shape &spatial);
 
-/// Number of window positions along spatial axis `i` of size `in`.
-Result<DimExpr> windowCount(NodeImporter &n, const Window &w, size_t i, const DimExpr &in,
-                            bool ceilMode);
-
 /// A pool over x [N, C, spatial...].
 struct PoolForm {
   Window window;
   int64_t ceilMode; // 0 or 1
-  Shape out;
   Attributes attributes() const;
 };
 

@@ -212,13 +212,6 @@ std::vector<Val> concat(std::vector<Val> a, const std::vector<Val> &b) {
   return a;
 }
 
-DimExpr product(const Shape &shape, size_t from, size_t to) {
-  DimExpr p = 1;
-  for (size_t d = from; d < to; ++d)
-    p = p * shape[d];
-  return p;
-}
-
 Val wrapIndex(Val index, const DimExpr &extent) {
   Val i = cast(DType::I64, index);
   i = select(lt(i, 0.0), i + extent, i);

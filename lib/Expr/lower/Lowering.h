@@ -2,6 +2,7 @@
 #include "Expr/Arguments.h"
 #include "Expr/Lower.h"
 #include "Expr/lower/Val.h"
+#include "Graph/SizeCheck.h"
 
 #include <array>
 #include <unordered_map>
@@ -176,11 +177,10 @@ std::vector<Val> reshapeIndices(const Shape &from, const Shape &to, const std::v
 /// A negative index counts from the end; the result is clamped into [0, extent).
 Val wrapIndex(Val index, const DimExpr &extent);
 std::vector<Val> concat(std::vector<Val> a, const std::vector<Val> &b);
-DimExpr product(const Shape &shape, size_t from, size_t to);
 
 using Handler = Status (*)(NodeLowering &);
 struct HandlerTable {
-  std::array<Handler, 512> handlers{};
+  std::array<Handler, kNumOpKinds> handlers{};
   Handler &operator[](OpKind op) { return handlers[static_cast<size_t>(op)]; }
 };
 // One function a family, in <Family>.cpp: enters its operators.

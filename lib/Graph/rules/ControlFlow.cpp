@@ -27,25 +27,28 @@ Status oneOfType(const OpCheck &c, const Value &v, DType type) {
                   "%" + v.name + " must be one " + std::string(name(type)));
 }
 
-Status ifElse(const OpCheck &c) {
+Result<Types> ifElse(const OpCheck &c) {
   FUSEC_CHECK(truth(c, 0));
-  for (size_t r = 0; r < 2; ++r) {
-    const Region &region = c.node.regions[r];
-    FUSEC_CHECK(c.expect(region.inputs.empty(), "a branch has no inputs"));
-    FUSEC_CHECK(c.expect(region.outputs.size() >= c.node.outputs.size(),
-                         "a branch makes fewer values than the node has outputs"));
-    for (size_t i = 0; i < c.node.outputs.size(); ++i)
-      FUSEC_CHECK(c.output(i, outputOf(c, r, i).type, outputOf(c, r, i).shape));
+  const Region &first = c.node.regions[0], &second = c.node.regions[1];
+  FUSEC_CHECK(c.expect(first.inputs.empty() && second.inputs.empty(), "a branch has no inputs"));
+  FUSEC_CHECK(c.expect(first.outputs.size() >= c.numOutputs() &&
+                           second.outputs.size() >= first.outputs.size(),
+                       "a branch makes fewer values than the node has outputs"));
+  Types types;
+  for (size_t i = 0; i < first.outputs.size(); ++i) {
+    const Value &v = outputOf(c, 0, i);
+    FUSEC_CHECK(valueIs(c, outputOf(c, 1, i), v.type, v.shape));
+    types.push_back({v.type, v.shape});
   }
-  return success();
+  return types;
 }
 
 /// Node: trip?, condition?, carried...; body: iteration, condition, carried... to condition, carried..., stacked...
-Status loop(const OpCheck &c) {
+Result<Types> loop(const OpCheck &c) {
   const Region &body = c.node.regions[0];
   size_t carried = c.node.inputs.size() - 2;
   FUSEC_CHECK(c.expect(body.inputs.size() == carried + 2 && body.outputs.size() >= carried + 1 &&
-                           c.node.outputs.size() <= body.outputs.size() - 1,
+                           c.numOutputs() <= body.outputs.size() - 1,
                        "the body's inputs and outputs do not fit the node's"));
   FUSEC_CHECK(c.expect(!c.has(0) || c.type(0) == DType::I64, "the trip count must be i64"));
   FUSEC_CHECK(c.oneNumber(0));
@@ -53,46 +56,45 @@ Status loop(const OpCheck &c) {
   FUSEC_CHECK(oneOfType(c, inputOf(c, 0), DType::I64));
   FUSEC_CHECK(oneOfType(c, inputOf(c, 1), DType::Bool));
   FUSEC_CHECK(oneOfType(c, outputOf(c, 0, 0), DType::Bool));
+  Types types;
   for (size_t i = 0; i < carried; ++i) {
     const Value &init = c.in(i + 2);
     FUSEC_CHECK(valueIs(c, inputOf(c, i + 2), init.type, init.shape));
     FUSEC_CHECK(valueIs(c, outputOf(c, 0, i + 1), init.type, init.shape));
-    FUSEC_CHECK(c.output(i, init.type, init.shape));
+    types.push_back({init.type, init.shape});
   }
-  for (size_t i = carried; i < c.node.outputs.size(); ++i) {
-    if (!c.wants(i))
-      continue;
-    const Value &slice = outputOf(c, 0, i + 1);
-    FUSEC_CHECK(c.expect(!c.outShape(i).empty(), "a stacked output needs an axis"));
-    Shape stacked = slice.shape;
-    stacked.insert(stacked.begin(), c.outShape(i)[0]);
-    FUSEC_CHECK(c.output(i, slice.type, stacked));
+  for (size_t i = carried; i < c.numOutputs(); ++i) {
+    TypedShape stacked{outputOf(c, 0, i + 1).type, outputOf(c, 0, i + 1).shape};
+    const bool isLeftOut = i < c.node.outputs.size() && !c.node.hasOutput(i);
+    FUSEC_CHECK(c.expect(isLeftOut || !c.outShape(i).empty(), "a stacked output needs an axis"));
+    if (!isLeftOut)
+      stacked.shape.insert(stacked.shape.begin(), c.outShape(i)[0]);
+    types.push_back(std::move(stacked));
   }
-  return success();
+  return types;
 }
 
-Status scan(const OpCheck &c) {
+Result<Types> scan(const OpCheck &c) {
   const Region &body = c.node.regions[0];
-  int64_t given = c.node.intAttr("num_scan_inputs");
+  int64_t given = c.number("num_scan_inputs");
   FUSEC_CHECK(c.expect(given >= 1 && given <= static_cast<int64_t>(c.node.inputs.size()),
                        "num_scan_inputs must be between 1 and the number of inputs"));
   auto scanned = static_cast<size_t>(given);
   size_t states = c.node.inputs.size() - scanned;
   FUSEC_CHECK(c.expect(body.inputs.size() == c.node.inputs.size() &&
-                           body.outputs.size() >= states &&
-                           c.node.outputs.size() <= body.outputs.size(),
+                           body.outputs.size() >= states && c.numOutputs() <= body.outputs.size(),
                        "the body's inputs and outputs do not fit the node's"));
   size_t stacked = body.outputs.size() - states;
-  const auto &inAxes = c.node.intsAttr("scan_input_axes"),
-             &outAxes = c.node.intsAttr("scan_output_axes");
-  FUSEC_CHECK(c.expect(
-      inAxes.size() == scanned && c.node.intsAttr("scan_input_directions").size() == scanned &&
-          outAxes.size() == stacked && c.node.intsAttr("scan_output_directions").size() == stacked,
-      "axes and directions need one entry a scan input or output"));
+  const auto &inAxes = c.list("scan_input_axes"), &outAxes = c.list("scan_output_axes");
+  FUSEC_CHECK(
+      c.expect(inAxes.size() == scanned && c.list("scan_input_directions").size() == scanned &&
+                   outAxes.size() == stacked && c.list("scan_output_directions").size() == stacked,
+               "axes and directions need one entry a scan input or output"));
+  Types types;
   for (size_t i = 0; i < states; ++i) {
     FUSEC_CHECK(valueIs(c, inputOf(c, i), c.type(i), c.shape(i)));
     FUSEC_CHECK(valueIs(c, outputOf(c, 0, i), c.type(i), c.shape(i)));
-    FUSEC_CHECK(c.output(i, c.type(i), c.shape(i)));
+    types.push_back({c.type(i), c.shape(i)});
   }
   std::optional<DimExpr> length;
   for (size_t i = 0; i < scanned; ++i) {
@@ -101,7 +103,7 @@ Status scan(const OpCheck &c) {
                          "an axis to scan is out of range"));
     auto at = slice.begin() + static_cast<std::ptrdiff_t>(inAxes[i]);
     if (length)
-      FUSEC_CHECK(c.sameDim(*length, *at, "lengths to scan"));
+      FUSEC_CHECK(c.sameDim(*length, *at, "the lengths to scan"));
     length = *at;
     slice.erase(at);
     FUSEC_CHECK(valueIs(c, inputOf(c, states + i), c.type(states + i), slice));
@@ -112,17 +114,17 @@ Status scan(const OpCheck &c) {
                          "an axis to stack along is out of range"));
     Shape whole = slice.shape;
     whole.insert(whole.begin() + static_cast<std::ptrdiff_t>(outAxes[i]), *length);
-    FUSEC_CHECK(c.output(states + i, slice.type, whole));
+    types.push_back({slice.type, std::move(whole)});
   }
-  return success();
+  return types;
 }
 
 } // namespace
 
 void addControlFlow(RuleTable &table) {
-  table[OpKind::If] = ifElse;
-  table[OpKind::Loop] = loop;
-  table[OpKind::Scan] = scan;
+  entry(table, OpKind::If) = ifElse;
+  entry(table, OpKind::Loop) = loop;
+  entry(table, OpKind::Scan) = scan;
 }
 
 } // namespace fusec::rules

@@ -1,7 +1,6 @@
 // Operators between spatial sizes: Resize, GridSample, RoiAlign, Col2Im, DepthToSpace, SpaceToDepth.
 #include "Graph/rules/OpCheck.h"
 
-#include <algorithm>
 #include <cmath>
 
 namespace fusec::rules {
@@ -23,10 +22,10 @@ Result<ConstantRef> numbers(const OpCheck &c, size_t i, size_t count, Kind kind)
   return data;
 }
 
-Status resize(const OpCheck &c) {
+Result<Types> resize(const OpCheck &c) {
   FUSEC_CHECK(c.kind(0, Kind::Number));
   FUSEC_CHECK(c.axes("axes", c.rank(0)));
-  const auto &axes = c.node.intsAttr("axes");
+  const auto &axes = c.list("axes");
   bool crops = c.node.stringAttr("coordinate_transformation_mode") == "tf_crop_and_resize";
   if (crops) {
     FUSEC_TRY(ConstantRef roi, numbers(c, 1, 2 * axes.size(), Kind::Float));
@@ -50,111 +49,107 @@ Status resize(const OpCheck &c) {
     FUSEC_CHECK(c.expect(!from.isConst(0) || to.isConst(0), "an empty axis cannot grow"));
     out[d] = to;
   }
-  return c.output(c.type(0), out);
+  return one(c.type(0), std::move(out));
 }
 
-Status gridSample(const OpCheck &c) {
+Result<Types> gridSample(const OpCheck &c) {
   FUSEC_CHECK(c.kind(0, Kind::Number));
   FUSEC_CHECK(c.kind(1, Kind::Float));
-  FUSEC_CHECK(c.expect(c.rank(0) >= 3 && c.rank(0) <= 5, "the data must have rank 3 to 5"));
-  FUSEC_CHECK(c.exactRank(1, c.rank(0)));
-  FUSEC_CHECK(c.expect(c.shape(1).back().isConst(c.rank(0) - 2),
-                       "the grid must have one coordinate for each spatial axis"));
+  const char *text = "the grid must have the data's rank and one coordinate for each spatial axis";
+  FUSEC_CHECK(c.expect(c.rank(0) >= 3 && c.rank(1) == c.rank(0), text));
+  FUSEC_CHECK(c.expect(c.rank(0) <= 5, "the data must have rank 3 to 5"));
+  FUSEC_CHECK(c.sizes.sameShape({c.shape(1).back()}, {DimExpr(c.rank(0) - 2)}, text));
   FUSEC_CHECK(c.sameDim(c.shape(0)[0], c.shape(1)[0], "batch sizes"));
   Shape out{c.shape(0)[0], c.shape(0)[1]};
   out.insert(out.end(), c.shape(1).begin() + 1, c.shape(1).end() - 1);
-  return c.output(c.type(0), out);
+  return one(c.type(0), std::move(out));
 }
 
-Status roiAlign(const OpCheck &c) {
-  constexpr int64_t kLargest = 1 << 20;
+Result<Types> roiAlign(const OpCheck &c) {
+  constexpr int64_t kLargest = 1 << 20, kMostSamples = 1 << 10;
+  const int64_t height = c.number("output_height"), width = c.number("output_width"),
+                ratio = c.number("sampling_ratio");
+  FUSEC_CHECK(c.expectAttribute(height >= 1 && height <= kLargest && width >= 1 &&
+                                    width <= kLargest && ratio >= 0 && ratio <= kMostSamples,
+                                "output_height and output_width must be between 1 and 2^20, and "
+                                "sampling_ratio between 0 and 2^10"));
   FUSEC_CHECK(c.kind(0, Kind::Float));
-  FUSEC_CHECK(c.kind(1, Kind::Float));
-  FUSEC_CHECK(c.kind(2, Kind::Integer));
-  FUSEC_CHECK(c.exactRank(0, 4));
-  FUSEC_CHECK(c.exactRank(1, 2));
-  FUSEC_CHECK(c.expect(c.shape(1)[1].isConst(4), "a region must have four numbers"));
-  FUSEC_CHECK(c.vectorOf(2, c.shape(1)[0]));
+  FUSEC_CHECK(
+      c.expect(c.rank(0) == 4 && c.rank(1) == 2 && c.shape(1)[1].isConst(4) && c.rank(2) == 1 &&
+                   c.type(1) == c.type(0) && c.type(2) == DType::I64,
+               "an image [N, C, H, W], regions [R, 4] of its type and R indices are needed"));
+  FUSEC_CHECK(c.sameDim(c.shape(1)[0], c.shape(2)[0], "regions and their indices"));
   for (size_t d : {2, 3})
     FUSEC_CHECK(c.expect(c.shape(0)[d].range(c.graph.symbols).min >= 1, "an image is empty"));
   FUSEC_CHECK(c.expect(c.shape(0)[0].range(c.graph.symbols).min >= 1, "there is no image"));
-  const int64_t height = c.node.intAttr("output_height"), width = c.node.intAttr("output_width"),
-                ratio = c.node.intAttr("sampling_ratio");
-  FUSEC_CHECK(c.expect(height >= 1 && height <= kLargest && width >= 1 && width <= kLargest &&
-                           ratio >= 0 && ratio <= kLargest,
-                       "a size of the output or the sampling ratio is out of range"));
-  return c.output(c.type(0), {c.shape(1)[0], c.shape(0)[1], height, width});
+  return one(c.type(0), {c.shape(1)[0], c.shape(0)[1], height, width});
 }
 
-Status col2Im(const OpCheck &c) {
+Result<Types> col2Im(const OpCheck &c) {
   FUSEC_CHECK(c.kind(0, Kind::Number));
-  FUSEC_CHECK(c.exactRank(0, 3));
   auto image = c.ints(1), block = c.ints(2);
-  const auto &dilations = c.node.intsAttr("dilations"), &pads = c.node.intsAttr("pads"),
-             &strides = c.node.intsAttr("strides");
-  FUSEC_CHECK(c.expect(
-      image && block && image->size() == block->size() && dilations.size() == block->size() &&
-          strides.size() == block->size() && pads.size() == 2 * block->size(),
-      "image and block need constant sizes, and the attributes one entry an axis"));
+  const auto &dilations = c.list("dilations"), &pads = c.list("pads"), &strides = c.list("strides");
+  FUSEC_CHECK(c.expect(c.rank(0) == 3 && image && block && image->size() == block->size() &&
+                           dilations.size() == block->size() && strides.size() == block->size() &&
+                           pads.size() == 2 * block->size(),
+                       "data of rank 3 and one entry for each image axis are needed"));
   constexpr int64_t kLargest = int64_t(1) << 30;
   auto outside = [](int64_t v, int64_t least) { return v < least || v > kLargest; };
   int64_t area = 1, positions = 1;
   Shape out{c.shape(0)[0], 0};
   for (size_t d = 0; d < block->size(); ++d) {
-    int64_t b = (*block)[d], size = (*image)[d];
-    FUSEC_CHECK(c.expect(!outside(b, 1) && !outside(size, 1) && !outside(strides[d], 1) &&
-                             !outside(dilations[d], 1) && !outside(pads[d], 0) &&
-                             !outside(pads[block->size() + d], 0),
-                         "a size, stride, dilation or pad is out of range"));
-    int64_t room = size + pads[d] + pads[block->size() + d] - (dilations[d] * (b - 1) + 1);
+    int64_t b = (*block)[d], size = (*image)[d], end = pads[block->size() + d];
+    if (outside(b, 1) || outside(size, 1) || outside(strides[d], 1) || outside(dilations[d], 1) ||
+        outside(pads[d], 0) || outside(end, 0))
+      return c.badValue("image, block, strides, dilations and pads must be positive");
+    int64_t room = size + pads[d] + end - (dilations[d] * (b - 1) + 1);
     FUSEC_CHECK(c.expect(room >= 0 && !__builtin_mul_overflow(area, b, &area) &&
                              !__builtin_mul_overflow(positions, room / strides[d] + 1, &positions),
                          "the block does not fit the image"));
     out.push_back(size);
   }
-  FUSEC_CHECK(c.expect(c.shape(0)[1].divisibleBy(area, c.graph.symbols),
-                       "the rows are no multiple of the block"));
-  FUSEC_CHECK(c.sameDim(c.shape(0)[2], positions, "columns and positions of the block"));
+  const char *fit = "the data does not fit image and block";
+  FUSEC_CHECK(c.fixed(c.shape(0)[1], "the number of channels must be fixed"));
+  FUSEC_CHECK(c.expect(c.shape(0)[1].constValue() % area == 0, fit));
+  FUSEC_CHECK(c.sizes.sameShape({c.shape(0)[2]}, {DimExpr(positions)}, fit));
   out[1] = floorDiv(c.shape(0)[1], DimExpr(area));
-  return c.output(c.type(0), out);
+  return one(c.type(0), std::move(out));
 }
 
 Result<int64_t> blockSize(const OpCheck &c) {
-  FUSEC_CHECK(c.exactRank(0, 4));
-  int64_t block = c.node.intAttr("blocksize");
-  FUSEC_CHECK(c.expect(block >= 1 && block <= 1 << 20, "blocksize must be between 1 and 2^20"));
+  int64_t block = c.number("blocksize");
+  FUSEC_CHECK(c.expectAttribute(block >= 1 && block <= 1 << 20 && c.rank(0) == 4,
+                                "blocksize must be between 1 and 2^20 and the data have rank 4"));
   return block;
 }
 
-Status depthToSpace(const OpCheck &c) {
+Result<Types> depthToSpace(const OpCheck &c) {
   FUSEC_TRY(int64_t block, blockSize(c));
   const Shape &in = c.shape(0);
-  FUSEC_CHECK(c.expect(in[1].divisibleBy(block * block, c.graph.symbols),
-                       "the channels must be a multiple of blocksize squared"));
-  return c.output(c.type(0), {in[0], floorDiv(in[1], DimExpr(block * block)),
-                              in[2] * DimExpr(block), in[3] * DimExpr(block)});
+  FUSEC_CHECK(c.sizes.multiple(in[1], block * block, "the number of channels"));
+  return one(c.type(0), {in[0], floorDiv(in[1], DimExpr(block * block)), in[2] * DimExpr(block),
+                         in[3] * DimExpr(block)});
 }
 
-Status spaceToDepth(const OpCheck &c) {
+Result<Types> spaceToDepth(const OpCheck &c) {
   FUSEC_TRY(int64_t block, blockSize(c));
   const Shape &in = c.shape(0);
-  FUSEC_CHECK(c.expect(in[2].divisibleBy(block, c.graph.symbols) &&
-                           in[3].divisibleBy(block, c.graph.symbols),
-                       "height and width must be multiples of blocksize"));
-  return c.output(c.type(0), {in[0], in[1] * DimExpr(block * block),
-                              floorDiv(in[2], DimExpr(block)), floorDiv(in[3], DimExpr(block))});
+  FUSEC_CHECK(c.sizes.multiple(in[2], block, "the height"));
+  FUSEC_CHECK(c.sizes.multiple(in[3], block, "the width"));
+  return one(c.type(0), {in[0], in[1] * DimExpr(block * block), floorDiv(in[2], DimExpr(block)),
+                         floorDiv(in[3], DimExpr(block))});
 }
 
 } // namespace
 
 void addImages(RuleTable &table) {
   using enum OpKind;
-  table[Resize] = resize;
-  table[GridSample] = gridSample;
-  table[RoiAlign] = roiAlign;
-  table[Col2Im] = col2Im;
-  table[DepthToSpace] = depthToSpace;
-  table[SpaceToDepth] = spaceToDepth;
+  entry(table, Resize) = resize;
+  entry(table, GridSample) = gridSample;
+  entry(table, RoiAlign) = roiAlign;
+  entry(table, Col2Im) = col2Im;
+  entry(table, DepthToSpace) = depthToSpace;
+  entry(table, SpaceToDepth) = spaceToDepth;
 }
 
 } // namespace fusec::rules

@@ -4,37 +4,38 @@
 namespace fusec::rules {
 namespace {
 
-/// x [N, C, d...], target [N, d...], weight? [C]
-Status loss(const OpCheck &c) {
+/// x [N, C, d...], target [N, d...], weight? [C]. Output 1 of SoftmaxCrossEntropyLoss: the logarithms.
+Result<Types> loss(const OpCheck &c) {
   FUSEC_CHECK(c.kind(0, Kind::Float));
   FUSEC_CHECK(c.kind(1, Kind::Integer));
   FUSEC_CHECK(c.sameTypes({0, 2}));
-  FUSEC_CHECK(c.minRank(0, 2));
-  Shape target = c.shape(0);
-  target.erase(target.begin() + 1);
-  FUSEC_CHECK(c.shapeIs(1, target));
-  FUSEC_CHECK(c.vectorOf(2, c.shape(0)[1]));
-  FUSEC_CHECK(c.expect(!c.shape(0)[1].isConst(0), "there are no classes"));
-  FUSEC_CHECK(c.output(0, c.type(0), c.node.stringAttr("reduction") == "none" ? target : Shape{}));
-  return c.output(1, c.type(0), c.shape(0));
+  FUSEC_CHECK(c.expect(c.rank(0) >= 2 && c.rank(1) == c.rank(0) - 1,
+                       "the target must have one axis less than the data"));
+  const DimExpr &classes = c.shape(0)[1];
+  for (size_t d = 0; d < c.shape(1).size(); ++d)
+    FUSEC_CHECK(c.sameDim(c.shape(0)[d ? d + 1 : 0], c.shape(1)[d], "data and target sizes"));
+  FUSEC_CHECK(c.shapeIs(2, {classes}, "there must be one weight a class"));
+  FUSEC_CHECK(c.expect(!classes.isConst(0), "there are no classes"));
+  const bool reduces = c.node.stringAttr("reduction") != "none";
+  return Types{{c.type(0), reduces ? Shape() : c.shape(1)}, {c.type(0), c.shape(0)}};
 }
 
-Status determinant(const OpCheck &c) {
+Result<Types> determinant(const OpCheck &c) {
   FUSEC_CHECK(c.kind(0, Kind::Float));
-  FUSEC_CHECK(c.minRank(0, 2));
+  FUSEC_CHECK(c.minRank(0, 2, "the operand must be at least a matrix"));
   const Shape &in = c.shape(0);
   FUSEC_CHECK(c.sameDim(in[in.size() - 2], in.back(), "rows and columns"));
-  return c.output(c.type(0), Shape(in.begin(), in.end() - 2));
+  return one(c.type(0), Shape(in.begin(), in.end() - 2));
 }
 
 /// x [B,heads,S,size] or [B,S,heads*size]; caches [B,S,half], or [positions,half] with position_ids [B,S].
-Status rotaryEmbedding(const OpCheck &c) {
+Result<Types> rotaryEmbedding(const OpCheck &c) {
   FUSEC_CHECK(c.kind(0, Kind::Float));
   FUSEC_CHECK(c.sameTypes({0, 1, 2}));
   FUSEC_CHECK(c.expect(c.rank(0) == 3 || c.rank(0) == 4, "x must have rank 3 or 4"));
   bool packed = c.rank(0) == 3;
   const Shape &x = c.shape(0);
-  int64_t heads = c.node.intAttr("num_heads"), rotated = c.node.intAttr("rotary_embedding_dim");
+  int64_t heads = c.number("num_heads"), rotated = c.number("rotary_embedding_dim");
   FUSEC_CHECK(c.expect(x.back().isConst(), "the size of a head must be known"));
   int64_t size = x.back().constValue();
   if (packed) {
@@ -51,36 +52,36 @@ Status rotaryEmbedding(const OpCheck &c) {
     Shape expected = c.has(3) ? Shape{c.shape(cache)[0], half} : Shape{x[0], tokens, half};
     FUSEC_CHECK(c.shapeIs(cache, expected));
   }
-  return c.output(c.type(0), x);
+  return like(c);
 }
 
-Status nonZero(const OpCheck &c) {
+Result<Types> nonZero(const OpCheck &c) {
   FUSEC_CHECK(c.expect(c.outShape().size() == 2 && c.outShape()[0].isConst(c.rank(0)),
                        "the output must be a matrix with one row an axis"));
-  return c.output(DType::I64, c.outShape());
+  return one(DType::I64, c.outShape());
 }
 
 /// axis -1: the operand is flattened.
-Status compress(const OpCheck &c) {
+Result<Types> compress(const OpCheck &c) {
   FUSEC_CHECK(c.expect(c.type(1) == DType::Bool, "the condition must be bool"));
   FUSEC_CHECK(c.exactRank(1, 1));
-  int64_t axis = c.node.intAttr("axis");
+  int64_t axis = c.number("axis");
   FUSEC_CHECK(c.expect(axis >= -1 && axis < c.rank(0), "the axis is out of range"));
   FUSEC_CHECK(c.expect(c.outShape().size() == (axis < 0 ? 1 : c.shape(0).size()),
                        "the output has the wrong rank"));
-  return c.output(c.type(0), c.outShape());
+  return one(c.type(0), c.outShape());
 }
 
 } // namespace
 
 void addMisc(RuleTable &table) {
   using enum OpKind;
-  table[NegativeLogLikelihoodLoss] = loss;
-  table[SoftmaxCrossEntropyLoss] = loss;
-  table[Det] = determinant;
-  table[RotaryEmbedding] = rotaryEmbedding;
-  table[NonZero] = nonZero;
-  table[Compress] = compress;
+  entry(table, NegativeLogLikelihoodLoss) = loss;
+  entry(table, SoftmaxCrossEntropyLoss) = loss;
+  entry(table, Det) = determinant;
+  entry(table, RotaryEmbedding) = rotaryEmbedding;
+  entry(table, NonZero) = nonZero;
+  entry(table, Compress) = compress;
 }
 
 } // namespace fusec::rules

@@ -6,70 +6,76 @@
 namespace fusec::rules {
 namespace {
 
-/// The operand that describes the output's shape agrees with it where it is constant.
+bool contains(const std::vector<int64_t> &axes, size_t d) {
+  return std::find(axes.begin(), axes.end(), static_cast<int64_t>(d)) != axes.end();
+}
+
+/// The operand that describes the output's shape.
 Status shapeOperand(const OpCheck &c, size_t i) {
-  if (!c.has(i))
-    return success();
   FUSEC_CHECK(c.kind(i, Kind::Integer));
   return c.exactRank(i, 1);
 }
 
-Status reshape(const OpCheck &c) {
+/// Shapes of one number of elements are rarely one expression, even where a model says both.
+Result<Types> reshape(const OpCheck &c) {
   FUSEC_CHECK(shapeOperand(c, 1));
-  FUSEC_CHECK(c.sameDim(numElements(c.shape(0)), numElements(c.outShape()), "numbers of elements"));
-  return c.output(c.type(0), c.outShape());
+  const DimExpr from = numElements(c.shape(0)), to = numElements(c.outShape());
+  if (!sameSize(from, to, c.graph.symbols))
+    return c.sizes.unequal(from, to, "the numbers of elements");
+  return one(c.type(0), c.outShape());
 }
 
-Status flatten(const OpCheck &c) {
+Result<Types> flatten(const OpCheck &c) {
   FUSEC_TRY(size_t axis, c.axis("axis", c.rank(0) + 1));
   const Shape &in = c.shape(0);
-  return c.output(c.type(0), {product(in, 0, axis), product(in, axis, in.size())});
+  return one(c.type(0), {product(in, 0, axis), product(in, axis, in.size())});
 }
 
-Status squeeze(const OpCheck &c) {
+Result<Types> squeeze(const OpCheck &c) {
   FUSEC_CHECK(c.axes("axes", c.rank(0)));
-  const auto &axes = c.node.intsAttr("axes");
   Shape out;
   for (size_t d = 0; d < c.shape(0).size(); ++d) {
-    if (std::find(axes.begin(), axes.end(), static_cast<int64_t>(d)) == axes.end())
-      out.push_back(c.shape(0)[d]);
+    const DimExpr &size = c.shape(0)[d];
+    if (!contains(c.list("axes"), d))
+      out.push_back(size);
     else
-      FUSEC_CHECK(c.expect(c.shape(0)[d].isConst(1), "an axis to remove does not have size 1"));
+      FUSEC_CHECK(c.sizes.sameShape({size}, {DimExpr(1)},
+                                    "axis " + std::to_string(d) + " to remove must have size 1"));
   }
-  return c.output(c.type(0), out);
+  return one(c.type(0), std::move(out));
 }
 
-Status unsqueeze(const OpCheck &c) {
-  const auto &axes = c.node.intsAttr("axes");
-  size_t rank = c.shape(0).size() + axes.size();
+Result<Types> unsqueeze(const OpCheck &c) {
+  const auto &axes = c.list("axes");
+  size_t rank = c.shape(0).size() + axes.size(), next = 0;
   FUSEC_CHECK(c.axes("axes", static_cast<int64_t>(rank)));
   Shape out;
-  size_t next = 0;
   for (size_t d = 0; d < rank; ++d)
-    out.push_back(std::find(axes.begin(), axes.end(), static_cast<int64_t>(d)) == axes.end()
-                      ? c.shape(0)[next++]
-                      : DimExpr(1));
-  return c.output(c.type(0), out);
+    out.push_back(contains(axes, d) ? DimExpr(1) : c.shape(0)[next++]);
+  return one(c.type(0), std::move(out));
 }
 
-Status transpose(const OpCheck &c) {
-  const auto &perm = c.node.intsAttr("perm");
-  FUSEC_CHECK(c.expect(perm.size() == c.shape(0).size(), "perm must name each axis once"));
-  FUSEC_CHECK(c.axes("perm", c.rank(0)));
+Result<Types> transpose(const OpCheck &c) {
+  const auto &perm = c.list("perm");
+  bool isPermutation = perm.size() == c.shape(0).size();
+  for (size_t d = 0; d < perm.size(); ++d)
+    isPermutation = isPermutation && contains(perm, d);
+  FUSEC_CHECK(c.expectAttribute(isPermutation, "perm must name each axis of the operand once"));
   Shape out;
   for (int64_t p : perm)
     out.push_back(c.shape(0)[static_cast<size_t>(p)]);
-  return c.output(c.type(0), out);
+  return one(c.type(0), std::move(out));
 }
 
-Status expand(const OpCheck &c) {
+Result<Types> expand(const OpCheck &c) {
   FUSEC_CHECK(shapeOperand(c, 1));
-  FUSEC_CHECK(c.broadcastsTo(c.shape(0), c.outShape(), "the operand"));
-  return c.output(c.type(0), c.outShape());
+  FUSEC_CHECK(c.sizes.broadcastsTo(c.shape(0), c.outShape(),
+                                   "the operand must broadcast to the output's shape"));
+  return one(c.type(0), c.outShape());
 }
 
 /// Repeat counts are constants where all sizes are; else the output's sizes are multiples of the operand's.
-Status tile(const OpCheck &c) {
+Result<Types> tile(const OpCheck &c) {
   const Shape &in = c.shape(0), &out = c.outShape();
   FUSEC_CHECK(shapeOperand(c, 1));
   FUSEC_CHECK(c.expect(out.size() == in.size(), "the output must have the operand's rank"));
@@ -90,15 +96,15 @@ Status tile(const OpCheck &c) {
     });
     FUSEC_CHECK(c.expect(whole, "an output size is no multiple of the operand's"));
   }
-  return c.output(c.type(0), out);
+  return one(c.type(0), out);
 }
 
-Status concat(const OpCheck &c) {
-  FUSEC_CHECK(c.allSameTypes());
+Result<Types> concat(const OpCheck &c) {
   FUSEC_TRY(size_t axis, c.axis("axis", c.rank(0)));
   Shape out = c.shape(0);
   for (size_t i = 1; i < c.node.inputs.size(); ++i) {
-    FUSEC_CHECK(c.exactRank(i, c.rank(0)));
+    FUSEC_CHECK(c.expect(c.type(i) == c.type(0) && c.rank(i) == c.rank(0),
+                         "the operands must have one type and rank"));
     for (size_t d = 0; d < out.size(); ++d) {
       if (d == axis)
         out[d] = out[d] + c.shape(i)[d];
@@ -106,56 +112,64 @@ Status concat(const OpCheck &c) {
         FUSEC_CHECK(c.sameDim(out[d], c.shape(i)[d], "sizes off the axis"));
     }
   }
-  return c.output(c.type(0), out);
+  return one(c.type(0), std::move(out));
 }
 
-Status split(const OpCheck &c) {
+/// The parts' sizes are those of the outputs.
+Result<Types> split(const OpCheck &c) {
   FUSEC_TRY(size_t axis, c.axis("axis", c.rank(0)));
   DimExpr total = 0;
-  for (size_t i = 0; i < c.node.outputs.size(); ++i) {
-    FUSEC_CHECK(c.expect(c.wants(i), "every part must be an output"));
+  Types parts;
+  for (size_t i = 0; i < c.numOutputs(); ++i) {
     FUSEC_CHECK(c.expect(c.outShape(i).size() == c.shape(0).size(),
                          "the parts must have the operand's rank"));
     Shape part = c.shape(0);
     part[axis] = c.outShape(i)[axis];
     total = total + part[axis];
-    FUSEC_CHECK(c.output(i, c.type(0), part));
+    parts.push_back({c.type(0), std::move(part)});
   }
-  return c.sameDim(total, c.shape(0)[axis], "the parts' sum and the axis");
+  FUSEC_CHECK(
+      c.sizes.sameShape({c.shape(0)[axis]}, {total},
+                        "the parts' sizes must be as many as the outputs and sum to the axis"));
+  return parts;
 }
 
-Status trilu(const OpCheck &c) {
-  FUSEC_CHECK(c.minRank(0, 2));
-  FUSEC_CHECK(c.oneNumber(1));
-  FUSEC_CHECK(c.expect(!c.has(1) || c.type(1) == DType::I64, "the diagonal must be i64"));
-  return c.output(c.type(0), c.shape(0));
+Result<Types> trilu(const OpCheck &c) {
+  FUSEC_CHECK(c.minRank(0, 2, "the operand must be at least a matrix"));
+  if (c.has(1)) {
+    const char *text = "the diagonal must be one number of type i64";
+    FUSEC_CHECK(c.expect(c.type(1) == DType::I64, text));
+    FUSEC_CHECK(c.sizes.sameShape({numElements(c.shape(1))}, {DimExpr(1)}, text));
+  }
+  return like(c);
 }
 
-Status reverseSequence(const OpCheck &c) {
-  FUSEC_CHECK(c.minRank(0, 2));
-  FUSEC_TRY(size_t batch, c.axis("batch_axis", 2));
-  FUSEC_TRY(size_t time, c.axis("time_axis", 2));
-  FUSEC_CHECK(c.expect(batch != time, "batch_axis and time_axis must be 0 and 1"));
-  FUSEC_CHECK(c.kind(1, Kind::Integer));
-  FUSEC_CHECK(c.vectorOf(1, c.shape(0)[batch]));
-  return c.output(c.type(0), c.shape(0));
+Result<Types> reverseSequence(const OpCheck &c) {
+  int64_t batch = c.number("batch_axis"), time = c.number("time_axis");
+  FUSEC_CHECK(c.expectAttribute(c.rank(0) >= 2 && batch != time && batch >= 0 && batch <= 1 &&
+                                    time >= 0 && time <= 1,
+                                "batch_axis and time_axis must be 0 and 1 in either order"));
+  const char *text = "one length of type i64 for each batch entry is needed";
+  FUSEC_CHECK(c.expect(c.type(1) == DType::I64, text));
+  FUSEC_CHECK(c.shapeIs(1, {c.shape(0)[static_cast<size_t>(batch)]}, text));
+  return like(c);
 }
 
 } // namespace
 
 void addMovement(RuleTable &table) {
   using enum OpKind;
-  table[Reshape] = reshape;
-  table[Flatten] = flatten;
-  table[Squeeze] = squeeze;
-  table[Unsqueeze] = unsqueeze;
-  table[Transpose] = transpose;
-  table[Expand] = expand;
-  table[Tile] = tile;
-  table[Concat] = concat;
-  table[Split] = split;
-  table[Trilu] = trilu;
-  table[ReverseSequence] = reverseSequence;
+  entry(table, Reshape) = reshape;
+  entry(table, Flatten) = flatten;
+  entry(table, Squeeze) = squeeze;
+  entry(table, Unsqueeze) = unsqueeze;
+  entry(table, Transpose) = transpose;
+  entry(table, Expand) = expand;
+  entry(table, Tile) = tile;
+  entry(table, Concat) = concat;
+  entry(table, Split) = split;
+  entry(table, Trilu) = trilu;
+  entry(table, ReverseSequence) = reverseSequence;
 }
 
 } // namespace fusec::rules

@@ -1,6 +1,8 @@
 // Normalisations: parameters are vectors over channels or broadcast to the data.
 #include "Graph/rules/OpCheck.h"
 
+#include <algorithm>
+
 namespace fusec::rules {
 namespace {
 
@@ -10,81 +12,83 @@ Status floats(const OpCheck &c) {
   return success();
 }
 
-Status channelParameters(const OpCheck &c, const DimExpr &channels) {
+Result<Types> channelParameters(const OpCheck &c, const DimExpr &channels, const char *called) {
   for (size_t i = 1; i < c.node.inputs.size(); ++i)
-    FUSEC_CHECK(c.vectorOf(i, channels));
-  return c.output(c.type(0), c.shape(0));
+    FUSEC_CHECK(
+        c.shapeIs(i, {channels},
+                  std::string(called) + " must be a vector of " + channels.str(c.graph.symbols)));
+  return like(c);
 }
 
-Status batchNorm(const OpCheck &c) {
+Result<Types> batchNorm(const OpCheck &c) {
   FUSEC_CHECK(floats(c));
-  FUSEC_CHECK(c.minRank(0, 1));
-  return channelParameters(c, c.rank(0) > 1 ? c.shape(0)[1] : DimExpr(1));
+  FUSEC_CHECK(c.minRank(0, 1, "the data must have channels"));
+  return channelParameters(c, c.rank(0) > 1 ? c.shape(0)[1] : DimExpr(1),
+                           "scale, bias, mean and variance");
 }
 
-Status instanceNorm(const OpCheck &c) {
+Result<Types> instanceNorm(const OpCheck &c) {
   FUSEC_CHECK(floats(c));
-  FUSEC_CHECK(c.minRank(0, 2));
-  return channelParameters(c, c.shape(0)[1]);
+  FUSEC_CHECK(c.minRank(0, 3, "the data must have rank 3 or more"));
+  return channelParameters(c, c.shape(0)[1], "scale and bias");
 }
 
-Status groupNorm(const OpCheck &c) {
-  FUSEC_CHECK(c.minRank(0, 2));
-  int64_t groups = c.node.intAttr("num_groups");
-  FUSEC_CHECK(c.expect(groups >= 1 && c.shape(0)[1].divisibleBy(groups, c.graph.symbols),
-                       "num_groups must divide the number of channels"));
+Result<Types> groupNorm(const OpCheck &c) {
+  FUSEC_CHECK(c.minRank(0, 3, "the data must have rank 3 or more"));
+  int64_t groups = c.number("num_groups");
+  FUSEC_CHECK(c.expectAttribute(groups >= 1 && c.shape(0)[1].divisibleBy(groups, c.graph.symbols),
+                                "num_groups must divide the number of channels"));
   return instanceNorm(c);
 }
 
-Status layerNorm(const OpCheck &c) {
+/// Outputs 1 and 2 of LayerNormalization: mean and inverse deviation.
+Result<Types> layerNorm(const OpCheck &c) {
   FUSEC_CHECK(floats(c));
   FUSEC_TRY(size_t axis, c.axis("axis", c.rank(0)));
   for (size_t i = 1; i < c.node.inputs.size(); ++i)
     if (c.has(i))
-      FUSEC_CHECK(c.broadcastsTo(c.shape(i), c.shape(0), "operand " + std::to_string(i)));
-  FUSEC_CHECK(c.output(0, c.type(0), c.shape(0)));
+      FUSEC_CHECK(c.sizes.broadcastsTo(c.shape(i), c.shape(0),
+                                       "scale and bias must broadcast to the data's shape"));
   Shape stats = c.shape(0);
   std::fill(stats.begin() + static_cast<std::ptrdiff_t>(axis), stats.end(), DimExpr(1));
-  for (size_t i : {1, 2})
-    if (c.wants(i))
-      FUSEC_CHECK(c.output(i, isFloat(c.outType(i)) ? c.outType(i) : DType::F32, stats));
-  return success();
+  return Types{{c.type(0), c.shape(0)}, {DType::F32, stats}, {DType::F32, stats}};
 }
 
-Status lpNorm(const OpCheck &c) {
+Result<Types> lpNorm(const OpCheck &c) {
   FUSEC_CHECK(floats(c));
   FUSEC_TRY([[maybe_unused]] size_t axis, c.axis("axis", c.rank(0)));
-  int64_t p = c.node.intAttr("p");
-  FUSEC_CHECK(c.expect(p == 1 || p == 2, "p must be 1 or 2"));
-  return c.output(c.type(0), c.shape(0));
+  int64_t p = c.number("p");
+  FUSEC_CHECK(c.expectAttribute(p == 1 || p == 2, "p must be 1 or 2"));
+  return like(c);
 }
 
-Status lrn(const OpCheck &c) {
+Result<Types> lrn(const OpCheck &c) {
   FUSEC_CHECK(floats(c));
-  FUSEC_CHECK(c.minRank(0, 2));
-  FUSEC_CHECK(c.atLeast("size", 1));
-  FUSEC_CHECK(c.expect(c.node.intAttr("size") <= int64_t(1) << 31, "size is larger than 2^31"));
-  return c.output(c.type(0), c.shape(0));
+  int64_t size = c.number("size");
+  FUSEC_CHECK(c.expectAttribute(size >= 1 && c.rank(0) >= 2,
+                                "size must be at least 1 and the data have channels"));
+  FUSEC_CHECK(c.expectAttribute(size <= int64_t(1) << 31, "size is larger than 2^31"));
+  return like(c);
 }
 
-Status meanVariance(const OpCheck &c) {
+Result<Types> meanVariance(const OpCheck &c) {
   FUSEC_CHECK(floats(c));
   FUSEC_CHECK(c.axes("axes", c.rank(0)));
-  return c.output(c.type(0), c.shape(0));
+  return like(c);
 }
 
 } // namespace
 
 void addNormalisations(RuleTable &table) {
   using enum OpKind;
-  table[BatchNormalization] = batchNorm;
-  table[InstanceNormalization] = instanceNorm;
-  table[GroupNormalization] = groupNorm;
-  table[LayerNormalization] = layerNorm;
-  table[RMSNormalization] = layerNorm;
-  table[LpNormalization] = lpNorm;
-  table[LRN] = lrn;
-  table[MeanVarianceNormalization] = meanVariance;
+  entry(table, BatchNormalization) = batchNorm;
+  entry(table, InstanceNormalization) = instanceNorm;
+  entry(table, GroupNormalization) = groupNorm;
+  entry(table, LayerNormalization) = layerNorm;
+  entry(table, RMSNormalization) = layerNorm;
+  entry(table, LpNormalization) = lpNorm;
+  entry(table, LRN) = lrn;
+  entry(table, MeanVarianceNormalization) = meanVariance;
 }
 
 } // namespace fusec::rules

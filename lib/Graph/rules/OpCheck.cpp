@@ -17,10 +17,34 @@ std::optional<std::vector<int64_t>> OpCheck::ints(size_t i) const {
   return list;
 }
 
+Diagnostic OpCheck::fail(std::string text, Misfit::Kind kind) const {
+  return sizes.misfit({kind, std::move(text)});
+}
+
+Diagnostic OpCheck::badAttribute(std::string text) const {
+  return fail(std::move(text), Misfit::Kind::Attribute);
+}
+
+Diagnostic OpCheck::badValue(std::string text) const {
+  return fail(std::move(text), Misfit::Kind::Value);
+}
+
 Status OpCheck::expect(bool holds, std::string text) const {
   if (holds)
     return success();
   return fail(std::move(text));
+}
+
+Status OpCheck::expectAttribute(bool holds, std::string text) const {
+  if (holds)
+    return success();
+  return badAttribute(std::move(text));
+}
+
+Status OpCheck::fixed(const DimExpr &size, std::string text) const {
+  if (size.isConst())
+    return success();
+  return sizes.misfit({Misfit::Kind::NotFixed, std::move(text), {size}});
 }
 
 static bool fits(DType t, Kind kind) {
@@ -32,6 +56,22 @@ static bool fits(DType t, Kind kind) {
   case Kind::Bool: return t == DType::Bool;
   }
   return false;
+}
+
+Status OpCheck::operand(Kind kind) const {
+  constexpr const char *texts[] = {"", "be a number", "have a float type", "be an integer",
+                                   "be bool"};
+  return expect(fits(type(0), kind),
+                std::string("the operand must ") + texts[static_cast<int>(kind)]);
+}
+
+Status OpCheck::operands(Kind kind) const {
+  constexpr const char *texts[] = {"", "numbers", "floats", "integers", "bool"};
+  FUSEC_CHECK(expect(fits(type(0), kind),
+                     std::string("the operands must be ") + texts[static_cast<int>(kind)]));
+  for (size_t i = 1; i < node.inputs.size(); ++i)
+    FUSEC_CHECK(expect(!has(i) || type(i) == type(0), "the operands must have one type"));
+  return success();
 }
 
 Status OpCheck::kind(size_t i, Kind kind) const {
@@ -53,16 +93,8 @@ Status OpCheck::sameTypes(std::initializer_list<size_t> inputs) const {
   return success();
 }
 
-Status OpCheck::allSameTypes() const {
-  for (size_t i = 1; i < node.inputs.size(); ++i)
-    FUSEC_CHECK(sameTypes({0, i}));
-  return success();
-}
-
-Status OpCheck::minRank(size_t i, int64_t least) const {
-  return expect(!has(i) || rank(i) >= least, "operand " + std::to_string(i) +
-                                                 " must have at least " + std::to_string(least) +
-                                                 " axes");
+Status OpCheck::minRank(size_t i, int64_t least, std::string text) const {
+  return expect(!has(i) || rank(i) >= least, std::move(text));
 }
 
 Status OpCheck::exactRank(size_t i, int64_t wanted) const {
@@ -75,148 +107,46 @@ Status OpCheck::oneNumber(size_t i) const {
                 "operand " + std::to_string(i) + " must have one element");
 }
 
-Status OpCheck::vectorOf(size_t i, const DimExpr &size) const { return shapeIs(i, {size}); }
-
 Status OpCheck::shapeIs(size_t i, const Shape &expected) const {
-  return expect(!has(i) || same(shape(i), expected), "operand " + std::to_string(i) +
-                                                         " must have the shape " +
-                                                         str(expected, graph.symbols));
+  return shapeIs(i, expected,
+                 "operand " + std::to_string(i) + " must have the shape " +
+                     str(expected, graph.symbols));
+}
+
+Status OpCheck::shapeIs(size_t i, const Shape &expected, const std::string &text) const {
+  return has(i) ? sizes.sameShape(shape(i), expected, text) : success();
+}
+
+Status OpCheck::quantParameter(size_t i, const DimExpr &count) const {
+  return has(i) ? sizes.quantParameter(shape(i), count, "input " + std::to_string(i)) : success();
 }
 
 Status OpCheck::atLeast(const char *key, int64_t least) const {
-  return expect(node.intAttr(key) >= least,
-                "attribute '" + std::string(key) + "' must be at least " + std::to_string(least));
+  return expectAttribute(number(key) >= least,
+                         std::string(key) + " must be at least " + std::to_string(least));
 }
 
 Result<size_t> OpCheck::axis(const char *key, int64_t rank) const {
-  int64_t a = node.intAttr(key);
+  int64_t a = number(key);
   if (a < 0 || a >= rank)
-    return fail("attribute '" + std::string(key) + "' is " + std::to_string(a) +
-                ", out of range for rank " + std::to_string(rank));
+    return badAttribute("attribute '" + std::string(key) + "' is " + std::to_string(a) +
+                        ", out of range for rank " + std::to_string(rank));
   return static_cast<size_t>(a);
 }
 
 Status OpCheck::axes(const char *key, int64_t rank) const {
-  std::vector<int64_t> sorted = node.intsAttr(key);
+  std::vector<int64_t> sorted = list(key);
   std::sort(sorted.begin(), sorted.end());
   bool inRange = sorted.empty() || (sorted.front() >= 0 && sorted.back() < rank);
-  return expect(inRange && std::adjacent_find(sorted.begin(), sorted.end()) == sorted.end(),
-                "attribute '" + std::string(key) + "' must name different axes of rank " +
-                    std::to_string(rank));
-}
-
-std::vector<std::vector<int64_t>> sampleSymbols(const std::vector<Symbol> &symbols) {
-  constexpr uint64_t kRounds = 12;
-  std::vector<std::vector<int64_t>> list;
-  for (uint64_t round = 0; round < (symbols.empty() ? 1 : kRounds); ++round) {
-    std::vector<int64_t> values;
-    uint64_t state = round * 0x9e3779b97f4a7c15u;
-    for (const Symbol &s : symbols) {
-      state = (state ^ (state >> 29)) * 0xbf58476d1ce4e5b9u + 1;
-      int64_t last = s.max / s.divisor, first = s.min / s.divisor + (s.min % s.divisor != 0);
-      int64_t spread = static_cast<int64_t>((state >> 33) % 61);
-      int64_t multiple =
-          round == 0 ? first
-          : round == 1
-              ? s.opt / s.divisor
-              : std::min(last, first > last ? last : first + std::min(spread, last - first));
-      values.push_back(multiple * s.divisor);
-    }
-    list.push_back(std::move(values));
-  }
-  return list;
-}
-
-bool OpCheck::same(const DimExpr &a, const DimExpr &b) const {
-  return sameSize(a, b, graph.symbols);
-}
-
-bool OpCheck::same(const Shape &a, const Shape &b) const {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [this](const DimExpr &x, const DimExpr &y) { return same(x, y); });
-}
-
-Diagnostic OpCheck::differ(const DimExpr &a, const DimExpr &b, const std::string &what) const {
-  Diag id = a.isConst() && b.isConst() ? Diag::BadIr : Diag::UnsupportedShape;
-  return {id, "", what + ": " + a.str(graph.symbols) + " and " + b.str(graph.symbols)};
-}
-
-Status OpCheck::sameDim(const DimExpr &a, const DimExpr &b, const std::string &what) const {
-  if (same(a, b))
-    return success();
-  return differ(a, b, what + " must be equal");
-}
-
-Status OpCheck::atMost(const DimExpr &a, const DimExpr &b, const std::string &what) const {
-  if (a == b || (b - a).range(graph.symbols).min >= 0)
-    return success();
-  bool holds = forSamples([&](const std::vector<int64_t> &symbols) -> std::optional<bool> {
-    auto x = a.evaluate(symbols), y = b.evaluate(symbols);
-    return x && y ? std::optional(*x <= *y) : std::nullopt;
-  });
-  if (holds)
-    return success();
-  return differ(a, b, what + " must not be larger");
-}
-
-Result<Shape> OpCheck::broadcast(const std::vector<const Shape *> &shapes) const {
-  size_t rank = 0;
-  for (const Shape *s : shapes)
-    rank = std::max(rank, s->size());
-  Shape out(rank, DimExpr(1));
-  for (const Shape *s : shapes)
-    for (size_t d = 0; d < s->size(); ++d) {
-      DimExpr &size = out[rank - s->size() + d];
-      const DimExpr &own = (*s)[d];
-      if (own.isConst(1))
-        continue;
-      if (!size.isConst(1))
-        FUSEC_CHECK(sameDim(size, own, "sizes to broadcast together"));
-      size = own;
-    }
-  return out;
-}
-
-Status OpCheck::broadcastsTo(const Shape &from, const Shape &to, const std::string &what) const {
-  FUSEC_TRY(Shape both, broadcast({&from, &to}));
-  return expect(same(both, to), what + " of shape " + str(from, graph.symbols) +
-                                    " does not broadcast to " + str(to, graph.symbols));
-}
-
-Result<Shape> OpCheck::matMulShape(const Shape &a, const Shape &b) const {
-  if (a.empty() || b.empty())
-    return fail("a scalar cannot be multiplied as a matrix");
-  size_t rowsA = a.size() > 1, columnsB = b.size() > 1;
-  FUSEC_CHECK(sameDim(a.back(), b[b.size() - 1 - columnsB], "sizes to sum over"));
-  Shape leadA(a.begin(), a.end() - 1 - static_cast<std::ptrdiff_t>(rowsA));
-  Shape leadB(b.begin(), b.end() - 1 - static_cast<std::ptrdiff_t>(columnsB));
-  FUSEC_TRY(Shape out, broadcast({&leadA, &leadB}));
-  if (rowsA)
-    out.push_back(a[a.size() - 2]);
-  if (columnsB)
-    out.push_back(b.back());
-  return out;
-}
-
-Status OpCheck::output(size_t i, DType type, const Shape &shape) const {
-  if (!wants(i))
-    return success();
-  return expect(outType(i) == type && same(outShape(i), shape),
-                "output " + std::to_string(i) + " is " +
-                    typeText(outType(i), outShape(i), graph.symbols) + ", it must be " +
-                    typeText(type, shape, graph.symbols));
-}
-
-DimExpr product(const Shape &shape, size_t from, size_t to) {
-  DimExpr p = 1;
-  for (size_t d = from; d < to; ++d)
-    p = p * shape[d];
-  return p;
+  return expectAttribute(inRange &&
+                             std::adjacent_find(sorted.begin(), sorted.end()) == sorted.end(),
+                         "attribute '" + std::string(key) + "' must name different axes of rank " +
+                             std::to_string(rank));
 }
 
 static const RuleTable &table() {
   static const RuleTable all = [] {
-    RuleTable t;
+    RuleTable t{};
     addElementwise(t);
     addReductions(t);
     addContractions(t);
@@ -255,17 +185,13 @@ static bool mayLackFirst(OpKind op) {
   }
 }
 
-static Status checkPresence(const OpCheck &c) {
+static Status checkInputs(const OpCheck &c) {
   const Node &n = c.node;
   const OpInfo &row = info(n.op);
-  auto outside = [](size_t count, int min, int max) {
-    return static_cast<int>(count) < min || (max >= 0 && static_cast<int>(count) > max);
-  };
+  auto count = static_cast<int>(n.inputs.size());
   FUSEC_CHECK(c.expect(n.op != OpKind::Constant, "constants are values, not nodes"));
-  FUSEC_CHECK(c.expect(!outside(n.inputs.size(), row.minInputs, row.maxInputs),
-                       "has " + std::to_string(n.inputs.size()) + " inputs"));
-  FUSEC_CHECK(c.expect(!outside(n.outputs.size(), row.minOutputs, row.maxOutputs),
-                       "has " + std::to_string(n.outputs.size()) + " outputs"));
+  FUSEC_CHECK(c.expect(count >= row.minInputs && (row.maxInputs < 0 || count <= row.maxInputs),
+                       "has " + std::to_string(count) + " inputs"));
   size_t regions = n.op == OpKind::If ? 2 : n.op == OpKind::Loop || n.op == OpKind::Scan ? 1 : 0;
   FUSEC_CHECK(c.expect(n.regions.size() == regions,
                        "has " + std::to_string(n.regions.size()) + " regions"));
@@ -275,8 +201,17 @@ static Status checkPresence(const OpCheck &c) {
     FUSEC_CHECK(c.expect(c.has(i) || (mayMiss && (i == 1 || n.op == OpKind::Loop)),
                          "input " + std::to_string(i) + " is missing"));
   }
+  return success();
+}
+
+static Status checkOutputs(const OpCheck &c) {
+  const Node &n = c.node;
+  const OpInfo &row = info(n.op);
+  auto count = static_cast<int>(n.outputs.size());
+  FUSEC_CHECK(c.expect(count >= row.minOutputs && (row.maxOutputs < 0 || count <= row.maxOutputs),
+                       "has " + std::to_string(count) + " outputs"));
   bool some = std::any_of(n.outputs.begin(), n.outputs.end(), [](ValueId v) { return v >= 0; });
-  return c.expect(some && (c.wants(0) || mayLackFirst(n.op)), "its output is missing");
+  return c.expect(some && (n.hasOutput(0) || mayLackFirst(n.op)), "its output is missing");
 }
 
 /// "zeros, border or reflection".
@@ -302,36 +237,61 @@ static Status checkAttributes(const OpCheck &c) {
     if (rule.words.empty())
       continue;
     const std::string &given = std::get<std::string>(it->second);
-    FUSEC_CHECK(c.expect(std::find(rule.words.begin(), rule.words.end(), given) != rule.words.end(),
-                         key + " is '" + given + "'; " + alternatives(rule.words) + " is needed"));
+    FUSEC_CHECK(c.expectAttribute(
+        std::find(rule.words.begin(), rule.words.end(), given) != rule.words.end(),
+        key + " is '" + given + "'; " + alternatives(rule.words) + " is needed"));
   }
   return c.expect(found == c.node.attributes.size(),
                   "has an attribute that the operator does not have");
 }
 
+static Result<Types> infer(const OpCheck &c) {
+  FUSEC_CHECK(checkInputs(c));
+  FUSEC_CHECK(checkAttributes(c));
+  Rule rule = table()[static_cast<size_t>(c.node.op)];
+  if (!rule)
+    return c.fail("the operator has no rule");
+  return rule(c);
+}
+
 } // namespace rules
 
-Status checkOperator(const Graph &graph, const Node &node) {
-  rules::OpCheck c(graph, node);
-  FUSEC_CHECK(rules::checkPresence(c));
-  FUSEC_CHECK(rules::checkAttributes(c));
-  rules::Rule rule = rules::table().rules[static_cast<size_t>(node.op)];
-  return rule ? rule(c) : success();
+Result<std::vector<TypedShape>> inferTypes(const Graph &graph, const Node &node,
+                                           const std::vector<Shape> &outShapes,
+                                           const SizeCheck &sizes) {
+  return rules::infer(rules::OpCheck(graph, node, outShapes, sizes));
 }
 
-bool sameSize(const DimExpr &a, const DimExpr &b, const std::vector<Symbol> &symbols) {
-  if (a == b)
-    return true;
-  if (a.isConst() && b.isConst())
-    return false;
-  bool any = false;
-  for (const std::vector<int64_t> &values : rules::sampleSymbols(symbols)) {
-    auto x = a.evaluate(values), y = b.evaluate(values);
-    if (x && y && *x != *y)
-      return false;
-    any = any || (x && y);
-  }
-  return any;
+/// As it stands.
+static Diagnostic plainly(const Graph &graph, const Misfit &m) {
+  std::string text = m.text;
+  if (m.kind == Misfit::Kind::Unequal)
+    text += m.sizes[0].str(graph.symbols) + " and " + m.sizes[1].str(graph.symbols);
+  return {Diag::BadIr, "", std::move(text)};
 }
+
+Status checkOperator(const Graph &graph, const Node &node) {
+  SizeCheck sizes(graph.symbols, SizeCheck::Equality::Sampled,
+                  [&](const Misfit &m) { return plainly(graph, m); });
+  std::vector<Shape> outShapes;
+  for (ValueId v : node.outputs)
+    outShapes.push_back(v == kNoValue ? Shape() : graph.value(v).shape);
+  rules::OpCheck c(graph, node, outShapes, sizes);
+  FUSEC_CHECK(rules::checkOutputs(c));
+  FUSEC_TRY(auto types, rules::infer(c));
+  for (size_t i = 0; i < node.outputs.size(); ++i) {
+    if (!node.hasOutput(i))
+      continue;
+    FUSEC_CHECK(c.expect(i < types.size(), "has " + std::to_string(i + 1) + " outputs"));
+    const Value &out = graph.value(node.outputs[i]);
+    FUSEC_CHECK(c.expect(out.type == types[i].type && sizes.same(out.shape, types[i].shape),
+                         "output " + std::to_string(i) + " is " + typeText(out, graph.symbols) +
+                             ", it must be " +
+                             typeText(types[i].type, types[i].shape, graph.symbols)));
+  }
+  return success();
+}
+
+bool hasRule(OpKind op) { return rules::table()[static_cast<size_t>(op)] != nullptr; }
 
 } // namespace fusec

@@ -1,48 +1,68 @@
 #pragma once
-#include "Graph/Graph.h"
+#include "Graph/SizeCheck.h"
 
 #include <array>
 #include <initializer_list>
+#include <optional>
 
 namespace fusec::rules {
 
 /// Classes of element types that operators take.
 enum class Kind { Any, Number, Float, Integer, Bool };
 
-/// Values of all symbols within their ranges: the smallest, the likely and some others.
-std::vector<std::vector<int64_t>> sampleSymbols(const std::vector<Symbol> &symbols);
+/// The types of a node's outputs, also of those that it leaves out.
+using Types = std::vector<TypedShape>;
 
 /// What the rule of an operator sees of a node, and the checks that rules are made of. Counts of operands and the
-/// presence and kind of attributes are right when a rule runs. A failed check is a BadIr diagnostic, or
-/// UnsupportedShape where symbolic sizes might agree at run time; the caller says where.
+/// presence and kind of attributes are right when a rule runs. A failed check is a Misfit; the caller says where.
 class OpCheck {
 public:
-  OpCheck(const Graph &graph, const Node &node) : graph(graph), node(node) {}
+  /// `outShapes`: of the node's outputs, for rules that do not derive them.
+  OpCheck(const Graph &graph, const Node &node, const std::vector<Shape> &outShapes,
+          const SizeCheck &sizes)
+      : graph(graph), node(node), sizes(sizes), outShapes(outShapes) {}
   const Graph &graph;
   const Node &node;
+  const SizeCheck &sizes;
 
   bool has(size_t i) const { return node.hasInput(i); }
-  bool wants(size_t i) const { return node.hasOutput(i); }
   const Value &in(size_t i) const { return graph.value(node.inputs[i]); }
   const Shape &shape(size_t i) const { return in(i).shape; }
   DType type(size_t i) const { return in(i).type; }
   int64_t rank(size_t i) const { return static_cast<int64_t>(shape(i).size()); }
   ConstantRef constant(size_t i) const { return has(i) ? in(i).constant : nullptr; }
-  const Shape &outShape(size_t i = 0) const { return graph.value(node.outputs[i]).shape; }
-  DType outType(size_t i = 0) const { return graph.value(node.outputs[i]).type; }
+  const std::vector<int64_t> &list(const char *key) const { return node.intsAttr(key); }
+  int64_t number(const char *key) const { return node.intAttr(key); }
+  DType typeAttr(const char *key) const { return std::get<DType>(node.attributes.at(key)); }
+  /// How many outputs have a shape, and the shape that output `i` is said to have. For operators whose operands do not
+  /// decide it.
+  size_t numOutputs() const { return outShapes.size(); }
+  const Shape &outShape(size_t i = 0) const { return outShapes.at(i); }
   /// Elements of a constant integer operand.
   std::optional<std::vector<int64_t>> ints(size_t i) const;
 
-  Diagnostic fail(std::string text) const { return {Diag::BadIr, "", std::move(text)}; }
+  Diagnostic fail(std::string text, Misfit::Kind kind = Misfit::Kind::Operands) const;
+  Diagnostic badAttribute(std::string text) const;
+  Diagnostic badValue(std::string text) const; // of a constant operand
   Status expect(bool holds, std::string text) const;
+  Status expectAttribute(bool holds, std::string text) const;
+  /// A size that must be known.
+  Status fixed(const DimExpr &size, std::string text) const;
+
+  /// "the operand must ..." of operand 0.
+  Status operand(Kind kind) const;
+  /// "the operands must be ...", all of one type.
+  Status operands(Kind kind) const;
   Status kind(size_t i, Kind kind) const;
   Status sameTypes(std::initializer_list<size_t> inputs) const; // absent ones are skipped
-  Status allSameTypes() const;
-  Status minRank(size_t i, int64_t rank) const;
+  /// Operand `i` has one of these ranks; nothing to check when absent, here and below.
+  Status minRank(size_t i, int64_t rank, std::string text) const;
   Status exactRank(size_t i, int64_t rank) const;
-  Status oneNumber(size_t i) const;                      // nothing to check when absent
-  Status vectorOf(size_t i, const DimExpr &size) const;  // likewise
-  Status shapeIs(size_t i, const Shape &expected) const; // likewise
+  Status oneNumber(size_t i) const;
+  Status shapeIs(size_t i, const Shape &expected) const;
+  Status shapeIs(size_t i, const Shape &expected, const std::string &text) const;
+  /// Operand `i` is a scale or a zero point: one number, or one for each of `count`.
+  Status quantParameter(size_t i, const DimExpr &count) const;
   Status atLeast(const char *key, int64_t least) const;
 
   /// The attribute as an index into 0..rank-1.
@@ -50,20 +70,11 @@ public:
   /// Every entry of the attribute lies in 0..rank-1 and stands there once.
   Status axes(const char *key, int64_t rank) const;
 
-  /// Equal, as expressions or for sampled values of the symbols where the normal form does not decide.
-  bool same(const DimExpr &a, const DimExpr &b) const;
-  bool same(const Shape &a, const Shape &b) const;
-  Status sameDim(const DimExpr &a, const DimExpr &b, const std::string &what) const;
-  /// a <= b for all values of the symbols.
-  Status atMost(const DimExpr &a, const DimExpr &b, const std::string &what) const;
-  Result<Shape> broadcast(const std::vector<const Shape *> &shapes) const;
-  Status broadcastsTo(const Shape &from, const Shape &to, const std::string &what) const;
-  /// numpy's rule for a product of matrices: the result's shape.
-  Result<Shape> matMulShape(const Shape &a, const Shape &b) const;
-
-  /// The output, where it is wanted, has this type and shape.
-  Status output(size_t i, DType type, const Shape &shape) const;
-  Status output(DType type, const Shape &shape) const { return output(0, type, shape); }
+  // Sizes
+  bool same(const Shape &a, const Shape &b) const { return sizes.same(a, b); }
+  Status sameDim(const DimExpr &a, const DimExpr &b, const std::string &what) const {
+    return sizes.sameDim(a, b, what);
+  }
 
   /// Calls `f` with sampled values of all symbols. False when one call gives false; nullopt counts for nothing, and
   /// only nullopts are false.
@@ -79,14 +90,17 @@ public:
   }
 
 private:
-  Diagnostic differ(const DimExpr &a, const DimExpr &b, const std::string &what) const;
+  const std::vector<Shape> &outShapes;
 };
 
-using Rule = Status (*)(const OpCheck &);
-struct RuleTable {
-  std::array<Rule, kNumOpKinds> rules{};
-  Rule &operator[](OpKind op) { return rules[static_cast<size_t>(op)]; }
-};
+/// What an operator's outputs are.
+inline Types one(DType type, Shape shape) { return {{type, std::move(shape)}}; }
+/// The type of operand 0 throughout.
+inline Types like(const OpCheck &c) { return one(c.type(0), c.shape(0)); }
+
+using Rule = Result<Types> (*)(const OpCheck &);
+using RuleTable = std::array<Rule, kNumOpKinds>;
+inline Rule &entry(RuleTable &table, OpKind op) { return table[static_cast<size_t>(op)]; }
 // One function a family, in <Family>.cpp: enters the rules of its operators.
 void addElementwise(RuleTable &table);
 void addReductions(RuleTable &table);
@@ -102,8 +116,5 @@ void addQuantisation(RuleTable &table);
 void addRecurrent(RuleTable &table);
 void addControlFlow(RuleTable &table);
 void addMisc(RuleTable &table);
-
-/// Product of dims [from, to).
-DimExpr product(const Shape &shape, size_t from, size_t to);
 
 } // namespace fusec::rules

@@ -11,16 +11,16 @@ constexpr const char *kActivations[] = {
     "Relu",       "Tanh",        "Sigmoid", "Affine",   "LeakyRelu", "ThresholdedRelu",
     "ScaledTanh", "HardSigmoid", "Elu",     "Softsign", "Softplus"};
 
-template <int64_t gates, size_t functions> Status recurrent(const OpCheck &c) {
+template <int64_t gates, size_t functions> Result<Types> recurrent(const OpCheck &c) {
   int64_t dirs = c.node.stringAttr("direction") == "bidirectional" ? 2 : 1;
-  int64_t hidden = c.node.intAttr("hidden_size");
+  int64_t hidden = c.number("hidden_size");
   FUSEC_CHECK(c.expect(hidden >= 1 && hidden <= int64_t(1) << 31,
                        "hidden_size must be between 1 and 2^31"));
-  FUSEC_CHECK(c.expect(c.node.intAttr("layout") == 0, "layout must be 0"));
+  FUSEC_CHECK(c.expect(c.number("layout") == 0, "layout must be 0"));
   const auto &names = std::get<std::vector<std::string>>(c.node.attributes.at("activations"));
-  FUSEC_CHECK(
-      c.expect(names.size() == functions * static_cast<size_t>(dirs),
-               "activations must name " + std::to_string(functions) + " functions a direction"));
+  FUSEC_CHECK(c.expectAttribute(names.size() == functions * static_cast<size_t>(dirs),
+                                "activations must name " + std::to_string(functions) +
+                                    " functions a direction"));
   for (const std::string &name : names)
     FUSEC_CHECK(c.expect(std::find(std::begin(kActivations), std::end(kActivations), name) !=
                              std::end(kActivations),
@@ -38,17 +38,18 @@ template <int64_t gates, size_t functions> Status recurrent(const OpCheck &c) {
   FUSEC_CHECK(c.shapeIs(5, state));
   FUSEC_CHECK(c.shapeIs(6, state));
   FUSEC_CHECK(c.shapeIs(7, {DimExpr(dirs), DimExpr(3 * hidden)}));
-  FUSEC_CHECK(c.output(0, c.type(0), {x[0], DimExpr(dirs), x[1], DimExpr(hidden)}));
-  FUSEC_CHECK(c.output(1, c.type(0), state));
-  return c.output(2, c.type(0), state);
+  Types types{{c.type(0), {x[0], DimExpr(dirs), x[1], DimExpr(hidden)}}, {c.type(0), state}};
+  if (gates == 4)
+    types.push_back({c.type(0), state});
+  return types;
 }
 
 } // namespace
 
 void addRecurrent(RuleTable &table) {
-  table[OpKind::LSTM] = recurrent<4, 3>;
-  table[OpKind::GRU] = recurrent<3, 2>;
-  table[OpKind::RNN] = recurrent<1, 1>;
+  entry(table, OpKind::LSTM) = recurrent<4, 3>;
+  entry(table, OpKind::GRU) = recurrent<3, 2>;
+  entry(table, OpKind::RNN) = recurrent<1, 1>;
 }
 
 } // namespace fusec::rules

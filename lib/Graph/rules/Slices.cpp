@@ -24,8 +24,8 @@ std::optional<int64_t> selected(int64_t size, int64_t start, int64_t end, int64_
 
 using Element = std::vector<DimExpr>;
 
-Status sliced(const OpCheck &c, const std::vector<int64_t> &axes, const Element &starts,
-              const Element &ends, const std::vector<int64_t> &steps) {
+Result<Types> sliced(const OpCheck &c, const std::vector<int64_t> &axes, const Element &starts,
+                     const Element &ends, const std::vector<int64_t> &steps) {
   const Shape &in = c.shape(0), &out = c.outShape();
   FUSEC_CHECK(c.expect(starts.size() == axes.size() && ends.size() == axes.size() &&
                            steps.size() == axes.size(),
@@ -39,7 +39,8 @@ Status sliced(const OpCheck &c, const std::vector<int64_t> &axes, const Element 
                          "an axis is out of range or given twice"));
     auto a = static_cast<size_t>(axes[i]);
     seen[a] = true;
-    FUSEC_CHECK(c.expect(steps[i] != 0, "a step is 0"));
+    if (steps[i] == 0)
+      return c.badValue("a step is 0");
     bool right = c.forSamples([&](const std::vector<int64_t> &symbols) -> std::optional<bool> {
       auto size = in[a].evaluate(symbols), count = out[a].evaluate(symbols);
       auto start = starts[i].evaluate(symbols), end = ends[i].evaluate(symbols);
@@ -51,17 +52,17 @@ Status sliced(const OpCheck &c, const std::vector<int64_t> &axes, const Element 
                                     std::to_string(a) + " is not what the slice selects"));
     expected[a] = out[a];
   }
-  return c.output(c.type(0), expected);
+  return one(c.type(0), std::move(expected));
 }
 
-Status slice(const OpCheck &c) {
-  const auto &starts = c.node.intsAttr("starts"), &ends = c.node.intsAttr("ends");
-  return sliced(c, c.node.intsAttr("axes"), Element(starts.begin(), starts.end()),
-                Element(ends.begin(), ends.end()), c.node.intsAttr("steps"));
+Result<Types> slice(const OpCheck &c) {
+  const auto &starts = c.list("starts"), &ends = c.list("ends");
+  return sliced(c, c.list("axes"), Element(starts.begin(), starts.end()),
+                Element(ends.begin(), ends.end()), c.list("steps"));
 }
 
 /// The bounds follow from shapes and constants, axes and steps are constants.
-Status sliceDynamic(const OpCheck &c) {
+Result<Types> sliceDynamic(const OpCheck &c) {
   auto elements = [&](size_t i) -> std::optional<Element> {
     if (!c.in(i).known.empty())
       return c.in(i).known;
@@ -90,13 +91,13 @@ Status sliceDynamic(const OpCheck &c) {
   return sliced(c, *axes, *starts, *ends, *steps);
 }
 
-Status pad(const OpCheck &c) {
+Result<Types> pad(const OpCheck &c) {
   constexpr int64_t kLargest = int64_t(1) << 42;
   bool constant = c.node.stringAttr("mode") == "constant";
   FUSEC_CHECK(c.expect(!c.has(1), "the pads are an attribute"));
   FUSEC_CHECK(c.sameTypes({0, 2}));
   FUSEC_CHECK(c.oneNumber(2));
-  const auto &pads = c.node.intsAttr("pads");
+  const auto &pads = c.list("pads");
   const Shape &in = c.shape(0);
   FUSEC_CHECK(c.expect(pads.size() == 2 * in.size(), "two pads for each axis are needed"));
   Shape out;
@@ -106,7 +107,8 @@ Status pad(const OpCheck &c) {
         c.expect(begin >= -kLargest && begin <= kLargest && end >= -kLargest && end <= kLargest,
                  "a pad is larger than 2^42"));
     DimExpr size = in[d] + DimExpr(begin + end);
-    FUSEC_CHECK(c.atMost(0, size, "negative pads and the axis: what is removed"));
+    if (size.range(c.graph.symbols).min < 0)
+      return c.sizes.tooSmall(in[d], -(begin + end), "an axis with negative pads");
     bool repeats = !constant && (begin > 0 || end > 0);
     FUSEC_CHECK(c.expect(!repeats || !in[d].isConst(0), "an empty axis cannot be repeated"));
     bool tooFar = c.node.stringAttr("mode") == "reflect" && repeats && in[d].isConst() &&
@@ -114,27 +116,27 @@ Status pad(const OpCheck &c) {
     FUSEC_CHECK(c.expect(!tooFar, "a reflecting pad must be smaller than the axis"));
     out.push_back(size);
   }
-  return c.output(c.type(0), out);
+  return one(c.type(0), std::move(out));
 }
 
-Status centerCropPad(const OpCheck &c) {
+Result<Types> centerCropPad(const OpCheck &c) {
   FUSEC_CHECK(c.axes("axes", c.rank(0)));
   FUSEC_CHECK(c.expect(c.outShape().size() == c.shape(0).size(),
                        "the output must have the operand's rank"));
   Shape out = c.shape(0);
-  for (int64_t a : c.node.intsAttr("axes"))
+  for (int64_t a : c.list("axes"))
     out[static_cast<size_t>(a)] = c.outShape()[static_cast<size_t>(a)];
-  return c.output(c.type(0), out);
+  return one(c.type(0), std::move(out));
 }
 
 } // namespace
 
 void addSlices(RuleTable &table) {
   using enum OpKind;
-  table[Slice] = slice;
-  table[SliceDynamic] = sliceDynamic;
-  table[Pad] = pad;
-  table[CenterCropPad] = centerCropPad;
+  entry(table, Slice) = slice;
+  entry(table, SliceDynamic) = sliceDynamic;
+  entry(table, Pad) = pad;
+  entry(table, CenterCropPad) = centerCropPad;
 }
 
 } // namespace fusec::rules

@@ -24,9 +24,7 @@ Result<ValueId> NamedActivation::operator()(NodeImporter &n, ValueId x) const {
   Compose c(n);
   DType type = n.typeOf(x);
   auto number = [&](double v) { return c.scalar(type, v); };
-  auto with = [&](OpKind op, Attributes attrs) {
-    return n.emitOne(op, {x}, std::move(attrs), type, n.shapeOf(x));
-  };
+  auto with = [&](OpKind op, Attributes attrs) { return c.like(op, {x}, std::move(attrs)); };
   if (name == "Affine") {
     FUSEC_TRY(ValueId scaled, c.binary(OpKind::Mul, x, number(alpha)));
     return c.binary(OpKind::Add, scaled, number(beta));

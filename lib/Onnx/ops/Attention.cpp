@@ -25,11 +25,8 @@ ValueId repeatHeads(NodeImporter &n, ValueId x, int64_t times) {
     return x;
   Shape s = n.shapeOf(x);
   Shape inner{s[0], s[1], DimExpr(1), s[2], s[3]}, wide{s[0], s[1], DimExpr(times), s[2], s[3]};
-  std::vector<ValueId> in{n.reshape(x, inner)};
-  if (ValueId operand = n.shapeOperand(wide); operand != kNoValue)
-    in.push_back(operand);
-  ValueId repeated = n.emitOne(OpKind::Expand, in, {}, n.typeOf(x), wide);
-  return n.reshape(repeated, {s[0], s[1] * DimExpr(times), s[2], s[3]});
+  return n.reshape(Compose(n).expand(n.reshape(x, inner), wide),
+                   {s[0], s[1] * DimExpr(times), s[2], s[3]});
 }
 
 Result<double> attentionScale(NodeImporter &n, const DimExpr &headSize) {
@@ -90,7 +87,7 @@ public:
     Attributes attributes{{"axis", int64_t(3)}};
     if (mayLackKeys())
       attributes.emplace("zero_masked", int64_t(1));
-    ValueId weights = n.emitOne(OpKind::Softmax, {wide}, attributes, precision, n.shapeOf(wide));
+    ValueId weights = c.like(OpKind::Softmax, {wide}, attributes);
     weights = c.cast(weights, type);
     if (mode == 3)
       n.result(3, weights);
@@ -189,19 +186,17 @@ private:
   ValueId minusInfinity() { return c.scalar(n.typeOf(q), -HUGE_VAL); }
   /// [1]: the size of axis 2.
   ValueId lengthOf(ValueId x) {
-    return n.emitOne(OpKind::Shape, {x}, {{"start", int64_t(2)}, {"end", int64_t(3)}}, DType::I64,
-                     {DimExpr(1)});
+    auto made = n.emitOne(OpKind::Shape, {x}, {{"start", int64_t(2)}, {"end", int64_t(3)}});
+    return n.orStandIn(std::move(made), DType::I64, {DimExpr(1)});
   }
 
   /// Scores with the mask, and -inf for keys that take no part.
   Result<ValueId> masked(ValueId scores) {
     if (n.has(3)) {
       FUSEC_TRY(ValueId mask, wholeMask());
-      FUSEC_TRY(Shape both, n.broadcast({&n.shapeOf(mask), &n.shapeOf(scores)}));
-      if (both != n.shapeOf(scores))
-        return n.mismatch("the mask must broadcast to " +
-                              typeText(n.typeOf(q), n.shapeOf(scores), n.symbols()),
-                          n.shapeOf(scores), both);
+      FUSEC_CHECK(n.sizes().broadcastsTo(
+          n.shapeOf(mask), n.shapeOf(scores),
+          "the mask must broadcast to " + typeText(n.typeOf(q), n.shapeOf(scores), n.symbols())));
       if (n.typeOf(mask) == DType::Bool) {
         FUSEC_CHECK(allow(mask));
       } else {
@@ -291,8 +286,10 @@ private:
     const DimExpr missing = total - rest.back();
     if (missing.range(n.symbols()).min < 0) {
       if (rest.back().isConst())
-        return n.needsAtLeast(total, rest.back().constValue(), "the number of keys, with a mask,");
-      return n.mayDiffer(rest.back(), total, "the last axis of the mask and the number of keys");
+        return n.sizes().tooSmall(total, rest.back().constValue(),
+                                  "the number of keys, with a mask,");
+      return n.sizes().unequal(rest.back(), total,
+                               "the last axis of the mask and the number of keys");
     }
     rest.back() = missing;
     ValueId block = c.filled(type, type == DType::Bool ? 0 : -HUGE_VAL, rest);

@@ -1,4 +1,4 @@
-#include "Onnx/DimTools.h"
+#include "Onnx/Compose.h"
 #include "Onnx/GraphBuilder.h"
 #include "Onnx/KnownValues.h"
 #include "Onnx/OpTable.h"
@@ -27,7 +27,6 @@ Status bothBranches(NodeImporter &n, const onnx::GraphProto &thenGraph,
   Region thenRegion = std::move(*thenResult), elseRegion = std::move(*elseResult);
   if (thenRegion.outputs.size() != n.numOutputs() || elseRegion.outputs.size() != n.numOutputs())
     return n.fail(Diag::BadGraph, "both branches must make as many outputs as the node has");
-  std::vector<TypedShape> outs;
   for (size_t i = 0; i < n.numOutputs(); ++i) {
     TypedShape a = typeOf(n, thenRegion.outputs[i]), b = typeOf(n, elseRegion.outputs[i]);
     if (a.type != b.type)
@@ -41,12 +40,11 @@ Status bothBranches(NodeImporter &n, const onnx::GraphProto &thenGraph,
                               typeText(b.type, b.shape, n.symbols()) +
                               " in the other; both must be equal",
                           a.shape, b.shape);
-    outs.push_back(std::move(a));
   }
   std::vector<Region> regions;
   regions.push_back(std::move(thenRegion));
   regions.push_back(std::move(elseRegion));
-  return n.finish(OpKind::If, {n.reshape(n.id(0), {})}, {}, std::move(outs), std::move(regions));
+  return n.finish(OpKind::If, {n.reshape(n.id(0), {})}, {}, {}, std::move(regions));
 }
 
 Status ifOp(NodeImporter &n) {
@@ -103,11 +101,7 @@ Status initialValues(NodeImporter &n, const onnx::GraphProto &body, std::vector<
   for (size_t i = carried; i < n.numOutputs(); ++i) {
     TypedShape t = typeOf(n, region.outputs[i + 1]);
     t.shape.insert(t.shape.begin(), DimExpr(0));
-    std::vector<ValueId> in;
-    if (ValueId operand = n.shapeOperand(t.shape); operand != kNoValue)
-      in.push_back(operand);
-    n.result(i, n.emitOne(OpKind::ConstantOfShape, std::move(in),
-                          {{"value", makeScalarConstant(t.type, 0)}}, t.type, t.shape));
+    n.result(i, Compose(n).filled(t.type, 0, std::move(t.shape)));
   }
   return success();
 }
@@ -144,7 +138,7 @@ Status loop(NodeImporter &n) {
     return n.fail(Diag::BadGraph, kLoopOutputs);
   if (n.typeOf(region.outputs[0]) != DType::Bool)
     return n.mismatch("the body's condition must be bool");
-  std::vector<TypedShape> outs;
+  std::vector<Shape> outs;
   for (size_t i = 0; i < carried; ++i) {
     TypedShape in = types[i + 2], out = typeOf(n, region.outputs[i + 1]);
     if (in.type != out.type)
@@ -155,7 +149,7 @@ Status loop(NodeImporter &n) {
                                                 typeText(in.type, in.shape, n.symbols()) + " to " +
                                                 typeText(out.type, out.shape, n.symbols()));
     }
-    outs.push_back(std::move(out));
+    outs.push_back(std::move(out.shape));
   }
   // Scan outputs are as long as the loop runs: that is known when nothing can end it early.
   auto trips = n.peek(0);
@@ -175,10 +169,10 @@ Status loop(NodeImporter &n) {
       const bool help = goesOn && n.has(0);
       return n.needsConstant(text, help ? std::vector<size_t>{0, 1} : std::vector<size_t>{});
     }
-    TypedShape t = typeOf(n, region.outputs[i + 1]);
+    Shape stacked = n.shapeOf(region.outputs[i + 1]);
     DimExpr count = (*trips)[0];
-    t.shape.insert(t.shape.begin(), count.isConst() && count.constValue() < 0 ? DimExpr(0) : count);
-    outs.push_back(std::move(t));
+    stacked.insert(stacked.begin(), count.isConst() && count.constValue() < 0 ? DimExpr(0) : count);
+    outs.push_back(std::move(stacked));
   }
   std::vector<ValueId> in = n.ids();
   in.resize(std::max<size_t>(in.size(), 2), kNoValue);
@@ -223,9 +217,8 @@ Status scan(NodeImporter &n) {
     FUSEC_TRY(inAxes[i], n.axis(inAxes[i], n.rank(input)));
     Shape slice = n.shape(input);
     DimExpr size = slice[static_cast<size_t>(inAxes[i])];
-    if (length) {
-      FUSEC_TRY(length, n.sameDim(*length, size, "the lengths to scan"));
-    }
+    if (length)
+      FUSEC_CHECK(n.sameDim(*length, size, "the lengths to scan"));
     length = size;
     slice.erase(slice.begin() + inAxes[i]);
     types.push_back({n.type(input), std::move(slice)});
@@ -233,7 +226,6 @@ Status scan(NodeImporter &n) {
   FUSEC_TRY(Region region, n.graphBuilder().importSubgraph(*body, types, n.name()));
   if (region.outputs.size() != n.numOutputs())
     return n.fail(Diag::BadGraph, "the body must make as many outputs as the node has");
-  std::vector<TypedShape> outs;
   for (size_t i = 0; i < region.outputs.size(); ++i) {
     TypedShape t = typeOf(n, region.outputs[i]);
     if (i < static_cast<size_t>(states)) {
@@ -242,9 +234,7 @@ Status scan(NodeImporter &n) {
     } else {
       size_t k = i - static_cast<size_t>(states);
       FUSEC_TRY(outAxes[k], n.axis(outAxes[k], static_cast<int64_t>(t.shape.size()) + 1));
-      t.shape.insert(t.shape.begin() + outAxes[k], *length);
     }
-    outs.push_back(std::move(t));
   }
   std::vector<Region> regions;
   regions.push_back(std::move(region));
@@ -254,7 +244,7 @@ Status scan(NodeImporter &n) {
                    {"scan_input_directions", inDirections},
                    {"scan_output_axes", outAxes},
                    {"scan_output_directions", outDirections}},
-                  std::move(outs), std::move(regions));
+                  {}, std::move(regions));
 }
 
 constexpr OpRow kRows[] = {

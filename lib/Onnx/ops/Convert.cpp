@@ -32,13 +32,12 @@ Status cast(NodeImporter &n) {
   int64_t saturate = n.attrInt("saturate", 1);
   n.attrString("round_mode", "up"); // of float8e8m0 only
   if (to == n.type(0) && !n.in(0).constant)
-    return n.finish(OpKind::Identity, {n.id(0)}, {}, {{to, n.shape(0)}});
+    return n.finish(OpKind::Identity, {n.id(0)});
   if (to == n.type(0)) {
     n.result(0, n.id(0));
     return success();
   }
-  return n.finish(OpKind::Cast, {n.id(0)}, {{"to", to}, {"saturate", saturate}},
-                  {{to, n.shape(0)}});
+  return n.finish(OpKind::Cast, {n.id(0)}, {{"to", to}, {"saturate", saturate}});
 }
 
 /// A bool is a byte of 0 or 1, and true what is not 0.
@@ -53,12 +52,12 @@ Status bitCast(NodeImporter &n) {
     return n.mismatch("'to' is " + std::string(name(*to)) +
                       ", whose width is another than that of " + std::string(name(from)));
   if (from == *to)
-    return n.finish(OpKind::Identity, {n.id(0)}, {}, {{from, n.shape(0)}});
+    return n.finish(OpKind::Identity, {n.id(0)});
   Compose c(n);
   ValueId x = from == DType::Bool ? c.cast(n.id(0), DType::U8) : n.id(0);
   const DType bits = *to == DType::Bool ? DType::U8 : *to;
   if (n.typeOf(x) != bits)
-    x = n.emitOne(OpKind::BitCast, {x}, {{"to", bits}}, bits, n.shape(0));
+    x = c.like(OpKind::BitCast, {x}, {{"to", bits}});
   n.result(0, c.cast(x, *to));
   return success();
 }

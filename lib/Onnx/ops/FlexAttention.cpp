@@ -48,8 +48,7 @@ Status flexAttention(NodeImporter &n) {
   FUSEC_TRY(ValueId scaledK, c.binary(OpKind::Mul, repeatHeads(n, n.id(1), heads / groups), root));
   FUSEC_TRY(ValueId scores, c.matMul(scaledQ, c.transpose(scaledK, {0, 1, 3, 2})));
   FUSEC_TRY(scores, modified(n, "score_mod", c.cast(scores, precision)));
-  ValueId weights =
-      n.emitOne(OpKind::Softmax, {scores}, {{"axis", int64_t(3)}}, precision, n.shapeOf(scores));
+  ValueId weights = c.like(OpKind::Softmax, {scores}, {{"axis", int64_t(3)}});
   FUSEC_TRY(weights, modified(n, "prob_mod", weights));
   ValueId values = c.cast(repeatHeads(n, n.id(2), heads / groups), precision);
   FUSEC_TRY(ValueId y, c.matMul(weights, values));

@@ -1,4 +1,3 @@
-#include "Onnx/DimTools.h"
 #include "Onnx/OpTable.h"
 #include "Onnx/ops/Activations.h"
 
@@ -39,8 +38,7 @@ Status gelu(NodeImporter &n, const char *approximate) {
     FUSEC_CHECK(checkVector(n, 1, n.shape(0).back(), "the bias"));
     FUSEC_TRY(x, Compose(n).binary(OpKind::Add, x, n.id(1)));
   }
-  n.result(0, n.emitOne(OpKind::Gelu, {x}, {{"approximate", std::string(approximate)}}, n.type(0),
-                        n.shape(0)));
+  n.result(0, Compose(n).like(OpKind::Gelu, {x}, {{"approximate", std::string(approximate)}}));
   return success();
 }
 Status exactGelu(NodeImporter &n) { return gelu(n, "none"); }
@@ -48,9 +46,8 @@ Status fastGelu(NodeImporter &n) { return gelu(n, "tanh"); }
 
 Status quickGelu(NodeImporter &n) {
   FUSEC_CHECK(checkFloats(n));
-  n.result(0, n.emitOne(OpKind::Swish, {n.id(0)},
-                        {{"alpha", n.attrFloat("alpha", static_cast<double>(1.702f))}}, n.type(0),
-                        n.shape(0)));
+  n.result(0, Compose(n).like(OpKind::Swish, {n.id(0)},
+                              {{"alpha", n.attrFloat("alpha", static_cast<double>(1.702f))}}));
   return success();
 }
 
@@ -64,18 +61,14 @@ Status normalised(NodeImporter &n, ValueId sum, size_t gamma, bool centred) {
   FUSEC_CHECK(checkVector(n, gamma, shape.back(), "gamma"));
   Attributes attrs{{"axis", axis}, {"epsilon", n.attrFloat("epsilon", kEpsilon)}};
   if (!centred) {
-    n.result(0, n.emitOne(OpKind::RMSNormalization, {sum, n.id(gamma)}, std::move(attrs), n.type(0),
-                          shape));
+    n.result(0, Compose(n).like(OpKind::RMSNormalization, {sum, n.id(gamma)}, std::move(attrs)));
     return success();
   }
   FUSEC_CHECK(checkVector(n, gamma + 1, shape.back(), "beta"));
   std::vector<ValueId> in{sum, n.id(gamma)};
   if (n.has(gamma + 1))
     in.push_back(n.id(gamma + 1));
-  Shape rows = shape;
-  rows.back() = DimExpr(1);
-  std::vector<ValueId> made = n.emit(OpKind::LayerNormalization, in, std::move(attrs),
-                                     {{n.type(0), shape}, {DType::F32, rows}, {DType::F32, rows}});
+  FUSEC_TRY(std::vector<ValueId> made, n.emit(OpKind::LayerNormalization, in, std::move(attrs)));
   for (size_t i = 0; i < 3; ++i)
     n.result(i, made[i]);
   return success();
@@ -87,9 +80,8 @@ Status skipNorm(NodeImporter &n, bool centred) {
   FUSEC_CHECK(checkFloats(n));
   if (n.rank(0) != 2 && n.rank(0) != 3)
     return n.mismatch("the data must have rank 2 or 3");
-  FUSEC_TRY(Shape all, n.broadcast({&n.shape(0), &n.shape(1)}));
-  if (all != n.shape(0))
-    return n.mismatch("the summand must broadcast to the data's shape", n.shape(0), all);
+  FUSEC_CHECK(n.sizes().broadcastsTo(n.shape(1), n.shape(0),
+                                     "the summand must broadcast to the data's shape"));
   FUSEC_TRY(ValueId sum, c.binary(OpKind::Add, n.id(0), n.id(1)));
   size_t bias = centred ? 4 : 3;
   FUSEC_CHECK(checkVector(n, bias, n.shape(0).back(), "the bias"));
@@ -114,7 +106,7 @@ Status activated(NodeImporter &n, const std::string &name, const std::vector<dou
     std::vector<ValueId> in{x};
     for (double v : numbers)
       in.push_back(n.scalarValue(n.typeOf(x), v));
-    n.result(0, n.emitOne(OpKind::Clip, std::move(in), {}, n.typeOf(x), n.shapeOf(x)));
+    n.result(0, Compose(n).like(OpKind::Clip, std::move(in)));
     return success();
   }
   std::vector<double> alphas, betas;

@@ -1,5 +1,4 @@
 #include "Onnx/Compose.h"
-#include "Onnx/DimTools.h"
 #include "Onnx/OpTable.h"
 
 #include <cmath>
@@ -80,8 +79,7 @@ Status constantOfShape(NodeImporter &n) {
   std::vector<ValueId> in;
   if (ValueId operand = n.shapeOperand(out); operand != kNoValue)
     in.push_back(operand);
-  return n.finish(OpKind::ConstantOfShape, std::move(in), {{"value", scalar}},
-                  {{value->type, out}});
+  return n.finish(OpKind::ConstantOfShape, std::move(in), {{"value", scalar}}, {out});
 }
 
 /// Why the length of a Range does not follow from its operands.
@@ -134,22 +132,16 @@ Status range(NodeImporter &n) {
   }
   ValueId limitOperand = cl ? n.reshape(n.id(1), {}) : kNoValue;
   return n.finish(OpKind::Range, {n.reshape(n.id(0), {}), limitOperand, n.reshape(n.id(2), {})}, {},
-                  {{n.type(0), {count}}});
+                  {{count}});
 }
 
 Status eyeLike(NodeImporter &n) {
-  if (n.rank(0) != 2)
-    return n.mismatch("the operand must be a matrix");
-  DType type = n.attrType("dtype").value_or(n.type(0));
-  return n.finish(OpKind::EyeLike, {n.id(0)}, {{"k", n.attrInt("k", 0)}, {"dtype", type}},
-                  {{type, n.shape(0)}});
+  return n.finish(OpKind::EyeLike, {n.id(0)}, {{"dtype", n.attrType("dtype").value_or(n.type(0))}});
 }
 
 Status oneHot(NodeImporter &n) {
   int64_t rank = n.rank(0) + 1;
   FUSEC_TRY(int64_t axis, n.axis(n.attrInt("axis", -1), rank));
-  if (const Shape pair{DimExpr(2)}; n.shape(2) != pair)
-    return n.mismatch("values must be the pair off, on", n.shape(2), pair);
   ConstantRef depthConstant = n.constant(1);
   auto declared = n.declared(0);
   int64_t depth;
@@ -162,10 +154,7 @@ Status oneHot(NodeImporter &n) {
     return n.needsConstant("depth is a run-time value; it must be constant", {1});
   if (depth < 1 || depth > int64_t(1) << 40)
     return n.fail(Diag::BadOperand, "depth must be positive");
-  Shape out = n.shape(0);
-  out.insert(out.begin() + axis, DimExpr(depth));
-  return n.finish(OpKind::OneHot, {n.id(0), Compose(n).integer(depth), n.id(2)}, {{"axis", axis}},
-                  {{n.type(2), std::move(out)}});
+  return n.finish(OpKind::OneHot, {n.id(0), Compose(n).integer(depth), n.id(2)}, {{"axis", axis}});
 }
 
 Status window(NodeImporter &n) {
@@ -181,9 +170,7 @@ Status window(NodeImporter &n) {
     return n.needsConstant("the size is a run-time value; it must be constant", {0});
   if (count < 0 || count > int64_t(1) << 32)
     return n.fail(Diag::BadOperand, "the size is out of range");
-  return n.finish(*parseOpKind(n.op()), {Compose(n).integer(count)},
-                  {{"periodic", n.attrInt("periodic", 1)}, {"output_datatype", type}},
-                  {{type, {DimExpr(count)}}});
+  return n.finish(*parseOpKind(n.op()), {Compose(n).integer(count)}, {{"output_datatype", type}});
 }
 
 constexpr OpRow kRows[] = {

@@ -69,10 +69,8 @@ private:
     tokens = n.shape(0)[1];
     for (size_t i : {1, 2, 4, 5})
       if (n.has(i))
-        for (size_t axis : {0, 1}) {
-          FUSEC_TRY([[maybe_unused]] DimExpr same,
-                    n.sameDim(n.shape(0)[axis], n.shape(i)[axis], "batch sizes and lengths"));
-        }
+        for (size_t axis : {0, 1})
+          FUSEC_CHECK(n.sameDim(n.shape(0)[axis], n.shape(i)[axis], "batch sizes and lengths"));
     FUSEC_TRY(keySize, entries(0, queryHeads));
     FUSEC_TRY(int64_t ofKeys, entries(1, keyHeads));
     FUSEC_TRY(valueSize, entries(2, keyHeads));
@@ -177,9 +175,6 @@ private:
               n.graphBuilder().makeRegion(types, [&](const std::vector<ValueId> &given) {
                 return step(given[0], {given.begin() + 1, given.end()});
               }));
-    TypedShape last{DType::F32, n.shapeOf(start)};
-    TypedShape all{n.typeOf(body.outputs[1]), n.shapeOf(body.outputs[1])};
-    all.shape.insert(all.shape.begin() + 1, tokens);
     using Ints = std::vector<int64_t>;
     const size_t count = scanned.size();
     std::vector<Region> regions;
@@ -190,7 +185,7 @@ private:
                    {"scan_input_directions", Ints(count, 0)},
                    {"scan_output_axes", Ints{1}},
                    {"scan_output_directions", Ints{0}}},
-                  {last, all}, std::move(regions));
+                  {}, std::move(regions));
   }
 
   NodeImporter &n;

@@ -1,7 +1,6 @@
-#include "Onnx/Compose.h"
-#include "Onnx/DimTools.h"
 #include "Onnx/OpTable.h"
-#include "Onnx/ops/Quantised.h"
+
+#include <map>
 
 #include <map>
 
@@ -10,59 +9,12 @@
 namespace fusec {
 namespace {
 
-Status matMul(NodeImporter &n) {
-  if (n.type(0) != n.type(1) || n.type(0) == DType::Bool)
-    return n.mismatch("the operands must be numbers of one type");
-  FUSEC_TRY(Shape out, Compose(n).matMulShape(n.shape(0), n.shape(1)));
-  return n.finish(OpKind::MatMul, n.ids(), {}, {{n.type(0), std::move(out)}});
-}
-
-Status matMulInteger(NodeImporter &n) {
-  if (!isByte(n.type(0)) || !isByte(n.type(1)))
-    return n.mismatch("the operands must be i8 or u8");
-  FUSEC_TRY(Shape out, Compose(n).matMulShape(n.shape(0), n.shape(1)));
-  std::vector<ValueId> in = n.ids();
-  for (size_t i = 2; i < in.size(); ++i)
-    if (n.has(i) && n.type(i) != n.type(i - 2))
-      return n.mismatch("a zero point must have its operand's type");
-  FUSEC_CHECK(sideParameter(n, 2, out, true));
-  FUSEC_CHECK(sideParameter(n, 3, out, false));
-  return n.finish(OpKind::MatMulInteger, std::move(in), {}, {{DType::I32, std::move(out)}});
-}
-
-Status qlinearMatMul(NodeImporter &n) {
-  if (!isByte(n.type(0)) || !isByte(n.type(3)) || n.type(2) != n.type(0) || n.type(5) != n.type(3))
-    return n.mismatch("the operands and their zero points must be i8 or u8");
-  if (!isFloat(n.type(1)) || !isFloat(n.type(4)) || !isFloat(n.type(6)) || !isByte(n.type(7)))
-    return n.mismatch("the scales must be floats, the output's zero point i8 or u8");
-  FUSEC_TRY(Shape out, Compose(n).matMulShape(n.shape(0), n.shape(3)));
-  for (size_t i : {1, 2, 6, 7})
-    FUSEC_CHECK(sideParameter(n, i, out, true));
-  for (size_t i : {4, 5})
-    FUSEC_CHECK(sideParameter(n, i, out, false));
-  return n.finish(OpKind::QLinearMatMul, n.ids(), {}, {{n.type(7), std::move(out)}});
-}
+Status product(NodeImporter &n) { return n.finish(*parseOpKind(n.op()), n.ids()); }
 
 Status gemm(NodeImporter &n) {
-  if (n.rank(0) != 2 || n.rank(1) != 2 || n.type(0) != n.type(1))
-    return n.mismatch("both factors must be matrices of one type");
   int64_t transA = n.attrInt("transA", 0) != 0, transB = n.attrInt("transB", 0) != 0;
-  double alpha = n.attrFloat("alpha", 1.0), beta = n.attrFloat("beta", 1.0);
   n.ignore("broadcast");
-  const Shape &a = n.shape(0), &b = n.shape(1);
-  FUSEC_TRY([[maybe_unused]] DimExpr same,
-            n.sameDim(a[transA ? 0 : 1], b[transB ? 1 : 0], "the sizes to sum over"));
-  Shape out{a[transA ? 1 : 0], b[transB ? 0 : 1]};
-  if (n.has(2)) {
-    if (n.type(2) != n.type(0))
-      return n.mismatch("the summand must have the factors' type");
-    FUSEC_TRY(Shape all, n.broadcast({&n.shape(2), &out}));
-    if (all != out)
-      return n.mismatch("the summand must broadcast to the product's shape", out, all);
-  }
-  return n.finish(OpKind::Gemm, n.ids(),
-                  {{"alpha", alpha}, {"beta", beta}, {"transA", transA}, {"transB", transB}},
-                  {{n.type(0), std::move(out)}});
+  return n.finish(OpKind::Gemm, n.ids(), {{"transA", transA}, {"transB", transB}});
 }
 
 bool isLetter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
@@ -123,8 +75,6 @@ Status einsum(NodeImporter &n) {
       spare += c;
   if (spare.size() < widest)
     return bad("there are not enough letters for the ellipsis");
-  std::map<char, DimExpr> sizes;
-  std::map<char, int> uses;
   // In the user's words: a letter, or an axis of an ellipsis counted from its end, where ellipses line up.
   auto called = [&](char c) {
     size_t at = spare.find(c);
@@ -134,26 +84,15 @@ Status einsum(NodeImporter &n) {
                      std::to_string(static_cast<int64_t>(at) - static_cast<int64_t>(spare.size())) +
                      ",";
   };
+  std::map<char, int> uses;
+  std::vector<const Shape *> shapes;
   for (size_t i = 0; i < terms.size(); ++i) {
     terms[i] = expandEllipsis(terms[i], spare, own[i]);
-    for (size_t k = 0; k < terms[i].size(); ++k) {
-      char c = terms[i][k];
+    shapes.push_back(&n.shape(i));
+    for (char c : terms[i])
       ++uses[c];
-      const DimExpr &size = n.shape(i)[k];
-      auto [it, isNew] = sizes.emplace(c, size);
-      // Operands broadcast 1 against n; the axes of one operand, of which a diagonal is taken, do not.
-      size_t first = terms[i].find(c);
-      const DimExpr &other = first < k ? n.shape(i)[first] : it->second;
-      std::optional<DimExpr> both = first < k ? std::nullopt : broadcastDim(other, size);
-      if (!both) {
-        FUSEC_TRY(both, n.sameDim(other, size, "the sizes of " + called(c)));
-      } else if (!isNew) {
-        it->second = *both;
-      }
-    }
-    if (n.type(i) != n.type(0))
-      return n.mismatch("the operands must have one type");
   }
+  FUSEC_TRY(auto sizes, n.sizes().einsum(terms, shapes, called));
   if (isExplicit) {
     if (size_t at = right.find("...");
         at != std::string::npos && right.find("...", at + 3) != std::string::npos)
@@ -165,26 +104,19 @@ Status einsum(NodeImporter &n) {
       if (count == 1 && spare.find(c) == std::string::npos)
         right += c;
   }
-  Shape out;
   std::string equation;
   for (size_t i = 0; i < terms.size(); ++i)
     equation += (i ? "," : "") + terms[i];
-  for (size_t k = 0; k < right.size(); ++k) {
-    auto it = sizes.find(right[k]);
-    if (it == sizes.end() || right.find(right[k], k + 1) != std::string::npos)
+  for (size_t k = 0; k < right.size(); ++k)
+    if (!sizes.count(right[k]) || right.find(right[k], k + 1) != std::string::npos)
       return bad(std::string("output letter '") + right[k] + "' is repeated or in no term");
-    out.push_back(it->second);
-  }
-  return n.finish(OpKind::Einsum, n.ids(), {{"equation", equation + "->" + right}},
-                  {{n.type(0), std::move(out)}});
+  return n.finish(OpKind::Einsum, n.ids(), {{"equation", equation + "->" + right}});
 }
 
 constexpr OpRow kRows[] = {
-    {"Einsum", 12, 28, 1, -1, 1, einsum},
-    {"Gemm", 1, 28, 2, 3, 1, gemm},
-    {"MatMul", 1, 28, 2, 2, 1, matMul},
-    {"MatMulInteger", 10, 28, 2, 4, 1, matMulInteger},
-    {"QLinearMatMul", 10, 28, 8, 8, 1, qlinearMatMul},
+    {"Einsum", 12, 28, 1, -1, 1, einsum},        {"Gemm", 1, 28, 2, 3, 1, gemm},
+    {"MatMul", 1, 28, 2, 2, 1, product},         {"MatMulInteger", 10, 28, 2, 4, 1, product},
+    {"QLinearMatMul", 10, 28, 8, 8, 1, product},
 };
 
 } // namespace

@@ -14,6 +14,14 @@ namespace {
 constexpr const char *kOpenTarget =
     "the target shape is a run-time value; it must follow from constants and input shapes";
 
+/// Emits an operator whose second operand only describes the output's shape.
+Status finishShaped(NodeImporter &n, OpKind op, Shape out) {
+  std::vector<ValueId> in{n.id(0)};
+  if (ValueId operand = n.shapeOperand(out); operand != kNoValue)
+    in.push_back(operand);
+  return n.finish(op, std::move(in), {}, {std::move(out)});
+}
+
 /// The target dims of a Reshape: 0 copies a dim, -1 takes what is left.
 Result<Shape> reshapeTarget(NodeImporter &n, const std::vector<DimExpr> &wanted, bool allowZero) {
   const Shape &in = n.shape(0);
@@ -45,7 +53,7 @@ Result<Shape> reshapeTarget(NodeImporter &n, const std::vector<DimExpr> &wanted,
       return out;
     std::string target = "the target shape " + typeText(n.type(0), out, n.symbols());
     if (missing)
-      return n.needsMultiple(missing->first, missing->second, "for " + target + " one size");
+      return n.sizes().indivisible(missing->first, missing->second, "for " + target + " one size");
     if (isStatic(in) && isStatic(out))
       return n.mismatch("the operand's elements do not divide into " + target);
     return n.needsFixed("whether the operand fits " + target + " depends on open sizes", in, out);
@@ -58,7 +66,7 @@ Result<Shape> reshapeTarget(NodeImporter &n, const std::vector<DimExpr> &wanted,
   // n/2 stands for half of n only where n is even.
   for (const DimExpr &d : out)
     if (auto part = truncatedSymbol(d))
-      return n.needsMultiple(part->first, part->second, "what the target shape divides");
+      return n.sizes().indivisible(part->first, part->second, "what the target shape divides");
   return n.needsFixed("whether the operand fits the target shape " +
                           typeText(n.type(0), out, n.symbols()) + " depends on open sizes",
                       in, out);
@@ -83,20 +91,14 @@ Status reshape(NodeImporter &n) {
       return n.needsConstant(kOpenTarget, {1});
     }
   }
-  std::vector<ValueId> in{n.id(0)};
-  if (ValueId operand = n.shapeOperand(out); operand != kNoValue)
-    in.push_back(operand);
-  return n.finish(OpKind::Reshape, std::move(in), {}, {{n.type(0), std::move(out)}});
+  return finishShaped(n, OpKind::Reshape, std::move(out));
 }
 
 Status flatten(NodeImporter &n) {
   int64_t rank = n.rank(0), axis = n.attrInt("axis", 1);
   if (axis < -rank || axis > rank)
     return n.fail(Diag::BadAttribute, "axis " + std::to_string(axis) + " is out of range");
-  axis = axis < 0 ? axis + rank : axis;
-  Shape out{product(n.shape(0), 0, static_cast<size_t>(axis)),
-            product(n.shape(0), static_cast<size_t>(axis), n.shape(0).size())};
-  return n.finish(OpKind::Flatten, {n.id(0)}, {{"axis", axis}}, {{n.type(0), std::move(out)}});
+  return n.finish(OpKind::Flatten, {n.id(0)}, {{"axis", axis < 0 ? axis + rank : axis}});
 }
 
 /// Axes of Squeeze and Unsqueeze: an attribute before opset 13.
@@ -124,16 +126,7 @@ Status squeeze(NodeImporter &n) {
                       n.shape(1) == Shape{DimExpr(static_cast<int64_t>(axes.size()))}))
       return n.needsConstant("the axes are a run-time value; they must be constant", {1});
   }
-  Shape out;
-  for (size_t i = 0; i < in.size(); ++i) {
-    bool removed = std::find(axes.begin(), axes.end(), static_cast<int64_t>(i)) != axes.end();
-    if (removed && !in[i].isConst(1))
-      return n.mismatch("axis " + std::to_string(i) + " to remove must have size 1", {in[i]},
-                        {DimExpr(1)});
-    if (!removed)
-      out.push_back(in[i]);
-  }
-  return n.finish(OpKind::Squeeze, {n.id(0)}, {{"axes", axes}}, {{n.type(0), std::move(out)}});
+  return n.finish(OpKind::Squeeze, {n.id(0)}, {{"axes", axes}});
 }
 
 Status unsqueeze(NodeImporter &n) {
@@ -161,47 +154,19 @@ Status unsqueeze(NodeImporter &n) {
   }
   int64_t rank = n.rank(0) + static_cast<int64_t>(given->size());
   FUSEC_TRY(std::vector<int64_t> axes, n.axes(*given, rank));
-  Shape out;
-  size_t next = 0;
-  for (int64_t i = 0; i < rank; ++i)
-    out.push_back(std::binary_search(axes.begin(), axes.end(), i) ? DimExpr(1)
-                                                                  : n.shape(0)[next++]);
-  return n.finish(OpKind::Unsqueeze, {n.id(0)}, {{"axes", axes}}, {{n.type(0), std::move(out)}});
+  return n.finish(OpKind::Unsqueeze, {n.id(0)}, {{"axes", axes}});
 }
 
 Status transpose(NodeImporter &n) {
   std::vector<int64_t> perm(static_cast<size_t>(n.rank(0)));
   std::iota(perm.rbegin(), perm.rend(), 0);
-  perm = n.attrInts("perm", perm);
-  std::vector<int64_t> sorted = perm;
-  std::sort(sorted.begin(), sorted.end());
-  bool isPermutation = static_cast<int64_t>(perm.size()) == n.rank(0);
-  for (size_t i = 0; i < sorted.size(); ++i)
-    isPermutation = isPermutation && sorted[i] == static_cast<int64_t>(i);
-  if (!isPermutation)
-    return n.fail(Diag::BadAttribute, "perm must name each axis of the operand once");
-  Shape out;
-  for (int64_t p : perm)
-    out.push_back(n.shape(0)[static_cast<size_t>(p)]);
-  return n.finish(OpKind::Transpose, {n.id(0)}, {{"perm", perm}}, {{n.type(0), std::move(out)}});
+  return n.finish(OpKind::Transpose, {n.id(0)}, {{"perm", n.attrInts("perm", perm)}});
 }
 
 Status concat(NodeImporter &n) {
   FUSEC_TRY(int64_t axis,
             n.axis(n.opset() < 4 ? n.attrInt("axis", 1) : n.attrInt("axis"), n.rank(0)));
-  Shape out = n.shape(0);
-  for (size_t i = 1; i < n.numInputs(); ++i) {
-    if (!n.has(i) || n.type(i) != n.type(0) || n.rank(i) != n.rank(0))
-      return n.mismatch("the operands must have one type and rank");
-    for (size_t k = 0; k < out.size(); ++k) {
-      if (static_cast<int64_t>(k) == axis) {
-        out[k] = out[k] + n.shape(i)[k];
-        continue;
-      }
-      FUSEC_TRY(out[k], n.sameDim(out[k], n.shape(i)[k], "sizes off the axis"));
-    }
-  }
-  return n.finish(OpKind::Concat, n.ids(), {{"axis", axis}}, {{n.type(0), std::move(out)}});
+  return n.finish(OpKind::Concat, n.ids(), {{"axis", axis}});
 }
 
 Status split(NodeImporter &n) {
@@ -236,11 +201,8 @@ Status split(NodeImporter &n) {
         return n.fail(Diag::BadOperand, "a part has the size " + std::to_string(s));
       dims.push_back(s);
     }
-    const char *text = "the parts' sizes must be as many as the outputs and sum to the axis";
     if (static_cast<int64_t>(dims.size()) != parts)
-      return n.mismatch(text);
-    if (size != DimExpr(total))
-      return n.mismatch(text, {size}, {DimExpr(total)});
+      return n.mismatch("the parts' sizes must be as many as the outputs and sum to the axis");
   } else if (size.isConst()) {
     int64_t each = (size.constValue() + parts - 1) / parts, left = size.constValue();
     if (n.opset() < 18 && each * parts != left)
@@ -249,24 +211,13 @@ Status split(NodeImporter &n) {
       dims.push_back(std::min(each, left));
   } else {
     if (!size.divisibleBy(parts, n.symbols()))
-      return n.needsMultiple(size, parts, "an axis that is split into equal parts");
+      return n.sizes().indivisible(size, parts, "an axis that is split into equal parts");
     dims.assign(static_cast<size_t>(parts), floorDiv(size, DimExpr(parts)));
   }
-  std::vector<TypedShape> outs;
-  for (const DimExpr &d : dims) {
-    Shape s = n.shape(0);
-    s[a] = d;
-    outs.push_back({n.type(0), std::move(s)});
-  }
-  return n.finish(OpKind::Split, {n.id(0)}, {{"axis", axis}}, std::move(outs));
-}
-
-/// Emits an operator whose second operand only describes the output's shape.
-Status finishShaped(NodeImporter &n, OpKind op, Shape out) {
-  std::vector<ValueId> in{n.id(0)};
-  if (ValueId operand = n.shapeOperand(out); operand != kNoValue)
-    in.push_back(operand);
-  return n.finish(op, std::move(in), {}, {{n.type(0), std::move(out)}});
+  std::vector<Shape> shapes(dims.size(), n.shape(0));
+  for (size_t i = 0; i < dims.size(); ++i)
+    shapes[i][a] = dims[i];
+  return n.finish(OpKind::Split, {n.id(0)}, {{"axis", axis}}, std::move(shapes));
 }
 
 Status expand(NodeImporter &n) {
@@ -320,7 +271,7 @@ Status tile(NodeImporter &n) {
       counts.push_back(out[i].constValue() / n.shape(0)[i].constValue());
     in.push_back(n.intsValue(counts));
   }
-  return n.finish(OpKind::Tile, std::move(in), {}, {{n.type(0), std::move(out)}});
+  return n.finish(OpKind::Tile, std::move(in), {}, {std::move(out)});
 }
 
 Status shape(NodeImporter &n) {
@@ -328,11 +279,10 @@ Status shape(NodeImporter &n) {
   auto clamp = [&](int64_t v) { return std::clamp<int64_t>(v < 0 ? v + rank : v, 0, rank); };
   start = clamp(start);
   end = std::max(clamp(end), start);
-  return n.finish(OpKind::Shape, {n.id(0)}, {{"start", start}, {"end", end}},
-                  {{DType::I64, {DimExpr(end - start)}}});
+  return n.finish(OpKind::Shape, {n.id(0)}, {{"start", start}, {"end", end}});
 }
 
-Status size(NodeImporter &n) { return n.finish(OpKind::Size, {n.id(0)}, {}, {{DType::I64, {}}}); }
+Status size(NodeImporter &n) { return n.finish(OpKind::Size, {n.id(0)}); }
 
 /// A diagonal that is known at run time only: column - row is compared with it.
 Status triluByMask(NodeImporter &n) {
@@ -360,22 +310,10 @@ Status trilu(NodeImporter &n) {
       return triluByMask(n);
     in.push_back(Compose(n).integer((*n.peekInts(1))[0]));
   }
-  return n.finish(OpKind::Trilu, std::move(in), {{"upper", n.attrInt("upper", 1)}},
-                  {{n.type(0), n.shape(0)}});
+  return n.finish(OpKind::Trilu, std::move(in));
 }
 
-Status reverseSequence(NodeImporter &n) {
-  int64_t batch = n.attrInt("batch_axis", 1), time = n.attrInt("time_axis", 0);
-  if (n.rank(0) < 2 || batch == time || batch < 0 || batch > 1 || time < 0 || time > 1)
-    return n.fail(Diag::BadAttribute, "batch_axis and time_axis must be 0 and 1 in either order");
-  const char *text = "one length of type i64 for each batch entry is needed";
-  if (n.type(1) != DType::I64)
-    return n.mismatch(text);
-  if (const Shape wanted{n.shape(0)[static_cast<size_t>(batch)]}; n.shape(1) != wanted)
-    return n.mismatch(text, n.shape(1), wanted);
-  return n.finish(OpKind::ReverseSequence, n.ids(), {{"batch_axis", batch}, {"time_axis", time}},
-                  {{n.type(0), n.shape(0)}});
-}
+Status reverseSequence(NodeImporter &n) { return n.finish(OpKind::ReverseSequence, n.ids()); }
 
 constexpr OpRow kRows[] = {
     {"Concat", 1, 28, 1, -1, 1, concat},

@@ -1,8 +1,5 @@
 #include "Onnx/Compose.h"
-#include "Onnx/DimTools.h"
 #include "Onnx/OpTable.h"
-
-#include <numeric>
 
 // Normalisations. Statistics are computed in float32 (stash_type 1), the only form in use.
 
@@ -24,6 +21,11 @@ Status vectorOf(NodeImporter &n, size_t i, const DimExpr &size, const char *what
 /// running ones.
 Status batchNormOfBatch(NodeImporter &n) {
   Compose c(n);
+  if (n.rank(0) < 1)
+    return n.mismatch("the data must have channels");
+  for (size_t i = 1; i < 5; ++i)
+    FUSEC_CHECK(vectorOf(n, i, n.rank(0) > 1 ? n.shape(0)[1] : DimExpr(1),
+                         "scale, bias, mean and variance"));
   const DType t = n.type(0) == DType::F64 ? DType::F64 : DType::F32;
   const Shape data = n.shape(0);
   std::vector<int64_t> axes;
@@ -33,17 +35,15 @@ Status batchNormOfBatch(NodeImporter &n) {
       axes.push_back(static_cast<int64_t>(d));
   if (data.size() > 1)
     along[1] = channels[0];
-  auto mean = [&](ValueId x) {
-    return n.emitOne(OpKind::ReduceMean, {x}, {{"axes", axes}, {"keepdims", int64_t(0)}}, t,
-                     data.size() > 1 ? channels : Shape{});
-  };
-  ValueId x = c.cast(n.id(0), t), own[2] = {n.reshape(mean(x), channels), kNoValue};
+  ValueId x = c.cast(n.id(0), t), own[2];
+  FUSEC_TRY(ValueId mean, c.reduce(OpKind::ReduceMean, x, axes));
+  own[0] = n.reshape(mean, channels);
   FUSEC_TRY(ValueId off, c.binary(OpKind::Sub, x, n.reshape(own[0], along)));
   FUSEC_TRY(ValueId square, c.binary(OpKind::Mul, off, off));
-  own[1] = n.reshape(mean(square), channels);
-  ValueId y = n.emitOne(OpKind::BatchNormalization, {n.id(0), n.id(1), n.id(2), own[0], own[1]},
-                        {{"epsilon", n.attrFloat("epsilon", kEpsilon)}}, n.type(0), data);
-  n.result(0, y);
+  FUSEC_TRY(ValueId variance, c.reduce(OpKind::ReduceMean, square, axes));
+  own[1] = n.reshape(variance, channels);
+  n.result(0, c.like(OpKind::BatchNormalization, {n.id(0), n.id(1), n.id(2), own[0], own[1]},
+                     {{"epsilon", n.attrFloat("epsilon", kEpsilon)}}));
   const double momentum = n.attrFloat("momentum", static_cast<double>(0.9f));
   for (size_t i = 0; i < 2; ++i) {
     if (!n.wants(i + 1))
@@ -68,15 +68,9 @@ Status batchNorm(NodeImporter &n) {
     return n.unsupported("batch normalisation in training mode (is_test = 0)");
   if (n.opset() < 9 && n.attrInt("spatial", 1) == 0)
     return n.unsupported("batch normalisation with spatial = 0");
-  if (n.rank(0) < 1)
-    return n.mismatch("the data must have channels");
-  DimExpr channels = n.rank(0) > 1 ? n.shape(0)[1] : DimExpr(1);
-  for (size_t i = 1; i < 5; ++i)
-    FUSEC_CHECK(vectorOf(n, i, channels, "scale, bias, mean and variance"));
   if (trains)
     return batchNormOfBatch(n);
-  return n.finish(OpKind::BatchNormalization, n.ids(),
-                  {{"epsilon", n.attrFloat("epsilon", kEpsilon)}}, {{n.type(0), n.shape(0)}});
+  return n.finish(OpKind::BatchNormalization, n.ids());
 }
 
 Status groupNorm(NodeImporter &n) {
@@ -90,81 +84,38 @@ Status groupNorm(NodeImporter &n) {
   if (groups < 1 || channels % groups)
     return n.fail(Diag::BadAttribute, "num_groups must divide the number of channels");
   std::vector<ValueId> in = n.ids();
-  for (size_t i = 1; i < 3; ++i) {
-    // Opset 18 has one scale and bias a group.
-    bool perGroup = n.opset() < 21;
-    FUSEC_CHECK(vectorOf(n, i, DimExpr(perGroup ? groups : channels), "scale and bias"));
-    if (!perGroup || groups == channels)
-      continue;
-    Shape wide{DimExpr(groups), DimExpr(channels / groups)};
+  // Opset 18 has one scale and bias a group.
+  for (size_t i = 1; i < 3 && n.opset() < 21 && groups != channels; ++i) {
+    FUSEC_CHECK(vectorOf(n, i, DimExpr(groups), "scale and bias"));
     ValueId column = n.reshape(in[i], {DimExpr(groups), DimExpr(1)});
-    ValueId rows = n.emitOne(OpKind::Expand, {column, n.shapeOperand(wide)}, {}, n.type(i), wide);
+    ValueId rows = Compose(n).expand(column, {DimExpr(groups), DimExpr(channels / groups)});
     in[i] = n.reshape(rows, {DimExpr(channels)});
   }
-  return n.finish(OpKind::GroupNormalization, std::move(in),
-                  {{"epsilon", n.attrFloat("epsilon", kEpsilon)}, {"num_groups", groups}},
-                  {{n.type(0), n.shape(0)}});
+  return n.finish(OpKind::GroupNormalization, std::move(in));
 }
 
 Status instanceNorm(NodeImporter &n) {
   n.ignore("consumed_inputs");
-  if (n.rank(0) < 3)
-    return n.mismatch("the data must have rank 3 or more");
-  for (size_t i = 1; i < 3; ++i)
-    FUSEC_CHECK(vectorOf(n, i, n.shape(0)[1], "scale and bias"));
-  return n.finish(OpKind::InstanceNormalization, n.ids(),
-                  {{"epsilon", n.attrFloat("epsilon", kEpsilon)}}, {{n.type(0), n.shape(0)}});
+  return n.finish(OpKind::InstanceNormalization, n.ids());
 }
 
 Status layerNorm(NodeImporter &n) {
-  bool rms = n.op() == "RMSNormalization";
   if (n.attrInt("stash_type", 1) != 1)
     return n.unsupported("a stash_type other than float32");
   FUSEC_TRY(int64_t axis, n.axis(n.attrInt("axis", -1), n.rank(0)));
-  Attributes a{{"axis", axis}, {"epsilon", n.attrFloat("epsilon", kEpsilon)}};
-  for (size_t i = 1; i < n.numInputs(); ++i) {
-    if (!n.has(i))
-      continue;
-    FUSEC_TRY(Shape all, n.broadcast({&n.shape(0), &n.shape(i)}));
-    if (all != n.shape(0))
-      return n.mismatch("scale and bias must broadcast to the data's shape", n.shape(0), all);
-  }
-  std::vector<TypedShape> outs{{n.type(0), n.shape(0)}};
-  if (!rms && (n.wants(1) || n.wants(2))) {
-    Shape stats = n.shape(0);
-    for (size_t i = static_cast<size_t>(axis); i < stats.size(); ++i)
-      stats[i] = DimExpr(1);
-    outs.push_back({DType::F32, stats});
-    outs.push_back({DType::F32, stats});
-  }
-  return n.finish(*parseOpKind(n.op()), n.ids(), std::move(a), std::move(outs));
+  return n.finish(*parseOpKind(n.op()), n.ids(), {{"axis", axis}});
 }
 
 Status lpNorm(NodeImporter &n) {
   FUSEC_TRY(int64_t axis, n.axis(n.attrInt("axis", -1), n.rank(0)));
-  int64_t p = n.attrInt("p", 2);
-  if (p != 1 && p != 2)
-    return n.fail(Diag::BadAttribute, "p must be 1 or 2");
-  return n.finish(OpKind::LpNormalization, {n.id(0)}, {{"axis", axis}, {"p", p}},
-                  {{n.type(0), n.shape(0)}});
+  return n.finish(OpKind::LpNormalization, {n.id(0)}, {{"axis", axis}});
 }
 
-Status lrn(NodeImporter &n) {
-  int64_t size = n.attrInt("size");
-  if (size < 1 || n.rank(0) < 2)
-    return n.fail(Diag::BadAttribute, "size must be at least 1 and the data have channels");
-  return n.finish(OpKind::LRN, {n.id(0)},
-                  {{"alpha", n.attrFloat("alpha", static_cast<double>(1e-4f))},
-                   {"beta", n.attrFloat("beta", 0.75)},
-                   {"bias", n.attrFloat("bias", 1.0)},
-                   {"size", size}},
-                  {{n.type(0), n.shape(0)}});
-}
+Status lrn(NodeImporter &n) { return n.finish(OpKind::LRN, {n.id(0)}); }
 
 Status meanVariance(NodeImporter &n) {
   FUSEC_TRY(std::vector<int64_t> axes, n.axes(n.attrInts("axes", {0, 2, 3}), n.rank(0)));
-  return n.finish(OpKind::MeanVarianceNormalization, {n.id(0)}, {{"axes", axes}},
-                  {{n.type(0), n.shape(0)}});
+  return n.finish(OpKind::MeanVarianceNormalization, {n.id(0)}, {{"axes", axes}});
 }
 
 constexpr OpRow kRows[] = {

@@ -7,40 +7,27 @@
 namespace fusec {
 namespace {
 
-Status pool(NodeImporter &n, OpKind op, Attributes extra) {
+Status pool(NodeImporter &n) {
+  FUSEC_TRY(PoolForm form, readPool(n, n.shape(0)));
+  return n.finish(*parseOpKind(n.op()), {n.id(0)}, form.attributes());
+}
+
+/// p was a float in opset 1.
+Attributes oldP(NodeImporter &n) {
+  if (n.opset() >= 2)
+    return {};
+  return {{"p", static_cast<int64_t>(n.attrFloat("p", 2.0))}};
+}
+
+Status lpPool(NodeImporter &n) {
   FUSEC_TRY(PoolForm form, readPool(n, n.shape(0)));
   Attributes a = form.attributes();
-  a.merge(extra);
-  std::vector<TypedShape> outs{{n.type(0), form.out}};
-  if (n.wants(1))
-    outs.push_back({DType::I64, form.out});
-  return n.finish(op, {n.id(0)}, std::move(a), std::move(outs));
+  a.merge(oldP(n));
+  return n.finish(OpKind::LpPool, {n.id(0)}, std::move(a));
 }
 
-Status maxPool(NodeImporter &n) {
-  return pool(n, OpKind::MaxPool, {{"storage_order", n.attrInt("storage_order", 0)}});
-}
-Status averagePool(NodeImporter &n) {
-  return pool(n, OpKind::AveragePool, {{"count_include_pad", n.attrInt("count_include_pad", 0)}});
-}
-Status lpPool(NodeImporter &n) {
-  int64_t p = n.opset() < 2 ? static_cast<int64_t>(n.attrFloat("p", 2.0)) : n.attrInt("p", 2);
-  if (p < 1)
-    return n.fail(Diag::BadAttribute, "p must be at least 1");
-  return pool(n, OpKind::LpPool, {{"p", p}});
-}
-
-Status globalPool(NodeImporter &n) {
-  if (n.rank(0) < 3)
-    return n.mismatch("the data must have rank 3 or more");
-  Shape out = n.shape(0);
-  for (size_t i = 2; i < out.size(); ++i)
-    out[i] = DimExpr(1);
-  Attributes a;
-  if (n.op() == "GlobalLpPool")
-    a.emplace("p", n.opset() < 2 ? static_cast<int64_t>(n.attrFloat("p", 2.0)) : n.attrInt("p", 2));
-  return n.finish(*parseOpKind(n.op()), {n.id(0)}, std::move(a), {{n.type(0), std::move(out)}});
-}
+Status globalPool(NodeImporter &n) { return n.finish(*parseOpKind(n.op()), {n.id(0)}); }
+Status globalLpPool(NodeImporter &n) { return n.finish(OpKind::GlobalLpPool, {n.id(0)}, oldP(n)); }
 
 /// The inverse of MaxPool: x lies at its indices in the plane that the window implies, all else is 0. A given output
 /// shape adds zeros behind that plane.
@@ -78,25 +65,25 @@ Status maxUnpool(NodeImporter &n) {
     pads[out.size() + i] = out[i].constValue() - plane[i].constValue();
   DimExpr count = numElements(plane), given = numElements(in);
   ValueId zeros = Compose(n).filled(n.type(0), 0, {count});
-  ValueId flat = n.emitOne(
-      OpKind::ScatterElements, {zeros, n.reshape(n.id(1), {given}), n.reshape(n.id(0), {given})},
-      {{"axis", int64_t(0)}, {"reduction", std::string("none")}}, n.type(0), {count});
+  FUSEC_TRY(ValueId flat,
+            n.emitOne(OpKind::ScatterElements,
+                      {zeros, n.reshape(n.id(1), {given}), n.reshape(n.id(0), {given})},
+                      {{"axis", int64_t(0)}, {"reduction", std::string("none")}}));
   ValueId placed = n.reshape(flat, plane);
   if (out == plane) {
     n.result(0, placed);
     return success();
   }
-  return n.finish(OpKind::Pad, {placed}, {{"mode", std::string("constant")}, {"pads", pads}},
-                  {{n.type(0), out}});
+  return n.finish(OpKind::Pad, {placed}, {{"mode", std::string("constant")}, {"pads", pads}});
 }
 
 constexpr OpRow kRows[] = {
-    {"AveragePool", 1, 28, 1, 1, 1, averagePool},
+    {"AveragePool", 1, 28, 1, 1, 1, pool},
     {"GlobalAveragePool", 1, 28, 1, 1, 1, globalPool},
-    {"GlobalLpPool", 1, 28, 1, 1, 1, globalPool},
+    {"GlobalLpPool", 1, 28, 1, 1, 1, globalLpPool},
     {"GlobalMaxPool", 1, 28, 1, 1, 1, globalPool},
     {"LpPool", 1, 28, 1, 1, 1, lpPool},
-    {"MaxPool", 1, 28, 1, 1, 2, maxPool},
+    {"MaxPool", 1, 28, 1, 1, 2, pool},
     {"MaxUnpool", 9, 28, 2, 3, 1, maxUnpool, "fixed shapes"},
 };
 

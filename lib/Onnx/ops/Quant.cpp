@@ -6,41 +6,20 @@
 namespace fusec {
 namespace {
 
-/// Checks scale and zero point against the data: one value, one an axis entry, or one a block.
-Status checkScale(NodeImporter &n, int64_t &axis, int64_t blockSize) {
-  if (blockSize < 0)
-    return n.fail(Diag::BadAttribute, "block_size must not be negative");
-  auto isOne = [&](size_t i) { return numElements(n.shape(i)).isConst(1); };
-  if (n.has(2) && n.shape(2) != n.shape(1) && !(isOne(1) && isOne(2)))
-    return n.mismatch("scale and zero point must have one shape", n.shape(2), n.shape(1));
+/// The axis of the scales, 0 where there is one for all.
+Result<int64_t> scaleAxis(NodeImporter &n, int64_t blockSize) {
+  const int64_t axis = n.attrInt("axis", 1);
   const bool scalar = n.rank(1) == 0 || (n.rank(1) == 1 && n.shape(1)[0].isConst(1));
-  if (scalar && blockSize == 0) {
-    axis = 0;
-    return success();
-  }
-  FUSEC_TRY(axis, n.axis(axis, n.rank(0)));
-  auto a = static_cast<size_t>(axis);
-  if (blockSize == 0) {
-    if (n.shape(1) != Shape{n.shape(0)[a]})
-      return n.mismatch("the scale must have one value for each entry of the axis", n.shape(1),
-                        {n.shape(0)[a]});
-    return success();
-  }
-  if (n.rank(1) != n.rank(0))
-    return n.mismatch("a block scale must have the data's rank");
-  for (size_t i = 0; i < n.shape(0).size(); ++i) {
-    DimExpr expected = i == a ? ceilDiv(n.shape(0)[i], DimExpr(blockSize)) : n.shape(0)[i];
-    if (n.shape(1)[i] != expected)
-      return n.mismatch("the scale does not fit blocks of " + std::to_string(blockSize),
-                        {n.shape(1)[i]}, {expected});
-  }
-  return success();
+  if (scalar && blockSize == 0)
+    return 0;
+  return n.axis(axis, n.rank(0));
 }
 
 /// The operands; of scale and zero point, both one number, one may be a vector and the other none.
 std::vector<ValueId> operands(NodeImporter &n) {
+  auto isOne = [&](size_t i) { return numElements(n.shape(i)).isConst(1); };
   std::vector<ValueId> in = n.ids();
-  if (n.has(2) && n.shape(2) != n.shape(1))
+  if (n.has(2) && isOne(1) && isOne(2))
     in[2] = n.reshape(in[2], n.shape(1));
   return in;
 }
@@ -50,23 +29,21 @@ enum class Domain { Onnx, Microsoft };
 
 template <Domain domain> Status dequantize(NodeImporter &n) {
   constexpr bool isOnnx = domain == Domain::Onnx;
-  int64_t axis = n.attrInt("axis", 1), blockSize = isOnnx ? n.attrInt("block_size", 0) : 0;
-  if (!isInteger(n.type(0)))
-    return n.mismatch("the data must be integers");
-  FUSEC_CHECK(checkScale(n, axis, blockSize));
+  int64_t blockSize = isOnnx ? n.attrInt("block_size", 0) : 0;
+  FUSEC_TRY(int64_t axis, scaleAxis(n, blockSize));
   DType out = n.type(1);
   if (isOnnx && n.attrType("output_dtype").value_or(out) != out)
     return n.unsupported("an output_dtype other than the scale's type");
   return n.finish(OpKind::DequantizeLinear, operands(n),
-                  {{"axis", axis}, {"block_size", blockSize}}, {{out, n.shape(0)}});
+                  {{"axis", axis}, {"block_size", blockSize}});
 }
 
 template <Domain domain> Status quantize(NodeImporter &n) {
   constexpr bool isOnnx = domain == Domain::Onnx;
-  int64_t axis = n.attrInt("axis", 1), blockSize = isOnnx ? n.attrInt("block_size", 0) : 0;
+  int64_t blockSize = isOnnx ? n.attrInt("block_size", 0) : 0;
   int64_t saturate = isOnnx ? n.attrInt("saturate", 1) : 1;
   int64_t precision = isOnnx ? n.attrInt("precision", 0) : 0;
-  FUSEC_CHECK(checkScale(n, axis, blockSize));
+  FUSEC_TRY(int64_t axis, scaleAxis(n, blockSize));
   DType out = DType::U8;
   if (n.has(2))
     out = n.type(2);
@@ -84,15 +61,11 @@ template <Domain domain> Status quantize(NodeImporter &n) {
     in.push_back(Compose(n).filled(out, 0, scale));
   }
   return n.finish(OpKind::QuantizeLinear, std::move(in),
-                  {{"axis", axis}, {"block_size", blockSize}, {"saturate", saturate}},
-                  {{out, n.shape(0)}});
+                  {{"axis", axis}, {"block_size", blockSize}, {"saturate", saturate}});
 }
 
 Status dynamicQuantize(NodeImporter &n) {
-  if (n.type(0) != DType::F32)
-    return n.mismatch("the data must be f32");
-  return n.finish(OpKind::DynamicQuantizeLinear, {n.id(0)}, {},
-                  {{DType::U8, n.shape(0)}, {DType::F32, {}}, {DType::U8, {}}});
+  return n.finish(OpKind::DynamicQuantizeLinear, {n.id(0)});
 }
 
 constexpr OpRow kRows[] = {

@@ -2,20 +2,6 @@
 
 namespace fusec {
 
-Status sideParameter(NodeImporter &n, size_t i, const Shape &product, bool rows) {
-  if (!n.has(i))
-    return success();
-  const Shape &shape = n.shape(i);
-  if (shape.size() >= 2) {
-    auto all = n.broadcast({&shape, &product});
-    if (all.ok() && *all == product && shape[shape.size() - (rows ? 1 : 2)].isConst(1))
-      return success();
-  } else if (product.size() >= 2) {
-    return n.quantParameter(i, product[product.size() - (rows ? 2 : 1)]);
-  }
-  return n.quantParameter(i, DimExpr(1));
-}
-
 Status Quantised::bytes(size_t i, std::optional<DType> wanted) {
   if (!n.has(i))
     return success();
@@ -50,14 +36,13 @@ Result<Quantisation> Quantised::parameters(size_t scale, size_t zero, DType type
 }
 
 ValueId Quantised::dequantise(ValueId x, const Quantisation &q) {
-  return n.emitOne(OpKind::DequantizeLinear, {x, q.scale, q.zero},
-                   {{"axis", int64_t(0)}, {"block_size", int64_t(0)}}, DType::F32, n.shapeOf(x));
+  return c.like(OpKind::DequantizeLinear, {x, q.scale, q.zero},
+                {{"axis", int64_t(0)}, {"block_size", int64_t(0)}});
 }
 
 ValueId Quantised::quantise(ValueId y, const Quantisation &q) {
-  return n.emitOne(OpKind::QuantizeLinear, {y, q.scale, q.zero},
-                   {{"axis", int64_t(0)}, {"block_size", int64_t(0)}, {"saturate", int64_t(1)}},
-                   n.typeOf(q.zero), n.shapeOf(y));
+  return c.like(OpKind::QuantizeLinear, {y, q.scale, q.zero},
+                {{"axis", int64_t(0)}, {"block_size", int64_t(0)}, {"saturate", int64_t(1)}});
 }
 
 ValueId Quantised::roundTo(ValueId y, ValueId zero) {
@@ -74,17 +59,11 @@ Result<ValueId> Quantised::centred(ValueId x, ValueId zero) {
   return c.binary(OpKind::Sub, c.cast(x, DType::I32), c.cast(zero, DType::I32));
 }
 
-std::vector<ValueId> Quantised::dynamic(ValueId x) {
-  return n.emit(OpKind::DynamicQuantizeLinear, {x}, {},
-                {{DType::U8, n.shapeOf(x)}, {DType::F32, {}}, {DType::U8, {}}});
-}
-
 Result<ValueId> Quantised::product(ValueId a, ValueId b, ValueId zeroA, ValueId zeroB) {
-  FUSEC_TRY(Shape shape, c.matMulShape(n.shapeOf(a), n.shapeOf(b)));
   std::vector<ValueId> in{a, b, zeroA, zeroB};
   while (in.back() == kNoValue)
     in.pop_back();
-  return n.emitOne(OpKind::MatMulInteger, std::move(in), {}, DType::I32, std::move(shape));
+  return n.emitOne(OpKind::MatMulInteger, std::move(in));
 }
 
 } // namespace fusec

@@ -3,12 +3,6 @@
 
 namespace fusec {
 
-inline bool isByte(DType t) { return t == DType::U8 || t == DType::I8; }
-
-/// A scale or a zero point of a factor or of the product: one number; one a row ([M] or [..,M,1], `rows`) or one a
-/// column ([N] or [..,1,N]) of `product`.
-Status sideParameter(NodeImporter &n, size_t i, const Shape &product, bool rows);
-
 /// How bytes stand for numbers: (x - zero) * scale.
 struct Quantisation {
   ValueId scale; // f32[]
@@ -39,7 +33,9 @@ public:
   /// x - zero, i32.
   Result<ValueId> centred(ValueId x, ValueId zero);
   /// Bytes of x f32, their scale and zero point, as DynamicQuantizeLinear makes them.
-  std::vector<ValueId> dynamic(ValueId x);
+  Result<std::vector<ValueId>> dynamic(ValueId x) {
+    return n.emit(OpKind::DynamicQuantizeLinear, {x}, {});
+  }
   /// i32 product of matrices of bytes; zero points may be kNoValue.
   Result<ValueId> product(ValueId a, ValueId b, ValueId zeroA, ValueId zeroB);
   ValueId f32(ValueId x) { return c.cast(x, DType::F32); }

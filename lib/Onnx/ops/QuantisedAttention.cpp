@@ -32,8 +32,7 @@ public:
     if (mask != kNoValue) {
       FUSEC_TRY(scores, c.binary(OpKind::Add, scores, mask));
     }
-    ValueId weights =
-        n.emitOne(OpKind::Softmax, {scores}, {{"axis", int64_t(3)}}, DType::F32, n.shapeOf(scores));
+    ValueId weights = c.like(OpKind::Softmax, {scores}, {{"axis", int64_t(3)}});
     FUSEC_TRY(ValueId y, c.matMul(weights, parts[2]));
     n.result(0,
              n.reshape(c.transpose(y, {0, 2, 1, 3}), {batch, steps, DimExpr(numHeads * headSize)}));
@@ -133,9 +132,8 @@ private:
       return bias;
     ValueId rows = n.reshape(c.iota(steps), {steps, DimExpr(1)});
     if (n.has(8)) {
-      ValueId past =
-          n.emitOne(OpKind::Shape, {n.id(8)}, {{"start", int64_t(3)}, {"end", int64_t(4)}},
-                    DType::I64, {DimExpr(1)});
+      FUSEC_TRY(ValueId past,
+                n.emitOne(OpKind::Shape, {n.id(8)}, {{"start", int64_t(3)}, {"end", int64_t(4)}}));
       FUSEC_TRY(rows, c.binary(OpKind::Add, rows, past));
     }
     FUSEC_TRY(ValueId seen, c.binary(OpKind::LessOrEqual, c.iota(total), rows));

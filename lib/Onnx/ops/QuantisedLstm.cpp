@@ -20,7 +20,7 @@ public:
   Status run() {
     FUSEC_CHECK(readAttributes());
     FUSEC_CHECK(checkOperands());
-    std::vector<ValueId> x = q.dynamic(n.id(0));
+    FUSEC_TRY(std::vector<ValueId> x, q.dynamic(n.id(0)));
     std::vector<ValueId> parts[3]; // of Y, Y_h and Y_c, one a direction
     for (int64_t d = 0; d < directions; ++d) {
       FUSEC_TRY(std::vector<ValueId> made, direction(d, x));
@@ -156,8 +156,7 @@ private:
                    {"scan_input_directions", backward},
                    {"scan_output_axes", first},
                    {"scan_output_directions", backward}},
-                  {state, state, {DType::F32, {steps, batch, DimExpr(hidden)}}},
-                  std::move(regions));
+                  {}, std::move(regions));
   }
 
   /// The body of the Scan: h, c and a step's gates to h, c and h.
@@ -172,8 +171,7 @@ private:
 
   Result<ValueId> gate(int64_t d, size_t function, ValueId x) {
     if (clip > 0)
-      x = n.emitOne(OpKind::Clip, {x, c.scalar(DType::F32, -clip), c.scalar(DType::F32, clip)}, {},
-                    DType::F32, n.shapeOf(x));
+      x = c.like(OpKind::Clip, {x, c.scalar(DType::F32, -clip), c.scalar(DType::F32, clip)});
     return activations[3 * static_cast<size_t>(d) + function](n, x);
   }
 
@@ -188,7 +186,7 @@ private:
 
   /// h and c behind a step.
   Result<std::pair<ValueId, ValueId>> states(int64_t d, ValueId h, ValueId cell, ValueId gates) {
-    std::vector<ValueId> bytes = q.dynamic(h);
+    FUSEC_TRY(std::vector<ValueId> bytes, q.dynamic(h));
     FUSEC_TRY(ValueId recurrent, scaledProduct(bytes, 2, d));
     FUSEC_TRY(ValueId all, c.binary(OpKind::Add, gates, recurrent));
     FUSEC_TRY(ValueId in, peephole(d, columns(all, 0, hidden), 0, cell));

@@ -41,8 +41,8 @@ void finishProduct(NodeImporter &n, ValueId y) {
 
 /// A scale is one number or has one a row, [..,M,1], or a column, [N] or [..,1,N].
 Status checkScale(NodeImporter &n, size_t i, const Shape &product) {
-  Status columns = sideParameter(n, i, product, false);
-  if (columns.ok() || (n.rank(i) >= 2 && sideParameter(n, i, product, true).ok()))
+  Status columns = n.sideParameter(i, product, false);
+  if (columns.ok() || (n.rank(i) >= 2 && n.sideParameter(i, product, true).ok()))
     return success();
   return columns;
 }
@@ -67,7 +67,7 @@ Result<Shape> productShape(NodeImporter &n) {
   Shape a = n.shape(0);
   if (a.size() == 1)
     a.insert(a.begin(), DimExpr(1));
-  return Compose(n).matMulShape(a, n.shape(1));
+  return n.sizes().matMul(a, n.shape(1));
 }
 
 /// Inputs: a f32, b, b's scale, zero?, bias?. a is quantised as DynamicQuantizeLinear does.
@@ -79,10 +79,10 @@ Status dynamicQuantizeMatMul(NodeImporter &n) {
   FUSEC_CHECK(q.floats(2));
   FUSEC_CHECK(q.bytes(3, n.type(1)));
   FUSEC_TRY(const Shape shape, productShape(n));
-  FUSEC_CHECK(sideParameter(n, 2, shape, false));
-  FUSEC_CHECK(sideParameter(n, 3, shape, false));
+  FUSEC_CHECK(n.sideParameter(2, shape, false));
+  FUSEC_CHECK(n.sideParameter(3, shape, false));
   FUSEC_CHECK(checkBias(n, 4, shape));
-  std::vector<ValueId> a = q.dynamic(n.id(0));
+  FUSEC_TRY(std::vector<ValueId> a, q.dynamic(n.id(0)));
   FUSEC_TRY(ValueId sum, q.product(asMatrix(n, a[0]), n.id(1), a[2], plain(n, 3)));
   FUSEC_TRY(ValueId scale, c.binary(OpKind::Mul, a[1], plain(n, 2)));
   FUSEC_TRY(ValueId y, c.binary(OpKind::Mul, q.f32(sum), scale));
@@ -105,7 +105,7 @@ Status matMulIntegerToFloat(NodeImporter &n) {
   }
   FUSEC_CHECK(n.quantParameter(4, DimExpr(1)));
   FUSEC_TRY(const Shape shape, productShape(n));
-  FUSEC_CHECK(sideParameter(n, 5, shape, false));
+  FUSEC_CHECK(n.sideParameter(5, shape, false));
   FUSEC_CHECK(checkBias(n, 6, shape));
   for (size_t i : {2, 3})
     FUSEC_CHECK(checkScale(n, i, shape));
@@ -149,7 +149,7 @@ Status qGemm(NodeImporter &n) {
   FUSEC_CHECK(n.quantParameter(4, columns));
   FUSEC_CHECK(q.bytes(5, n.type(3)));
   FUSEC_CHECK(n.quantParameter(5, columns));
-  FUSEC_TRY(const Shape shape, c.matMulShape(n.shapeOf(a), n.shapeOf(b)));
+  FUSEC_TRY(const Shape shape, n.sizes().matMul(n.shapeOf(a), n.shapeOf(b)));
   if (n.has(6)) {
     FUSEC_TRY(Shape all, n.broadcast({&n.shape(6), &shape}));
     const char *text = "the summand must be i32 and broadcast to the product's shape";

@@ -83,7 +83,7 @@ Status activation(NodeImporter &n, OpKind op, Attributes attrs) {
   Quantised q(n);
   FUSEC_TRY(UnaryOperands o, unaryOperands(n));
   ValueId x = q.dequantise(n.id(0), o.x);
-  n.result(0, q.quantise(n.emitOne(op, {x}, std::move(attrs), DType::F32, n.shape(0)), o.y));
+  n.result(0, q.quantise(Compose(n).like(op, {x}, std::move(attrs)), o.y));
   return success();
 }
 
@@ -101,9 +101,8 @@ Status softmax(NodeImporter &n) {
   bool coerces = n.attrInt("opset") < 13;
   FUSEC_TRY(int64_t axis, n.axis(n.attrInt("axis", -1), n.rank(0)));
   FUSEC_TRY(ValueId x, c.binary(OpKind::Mul, q.f32(n.id(0)), o.x.scale));
-  ValueId shares = coerces
-                       ? c.flatSoftmax(OpKind::Softmax, x, axis)
-                       : n.emitOne(OpKind::Softmax, {x}, {{"axis", axis}}, DType::F32, n.shape(0));
+  ValueId shares = coerces ? c.flatSoftmax(OpKind::Softmax, x, axis)
+                           : c.like(OpKind::Softmax, {x}, {{"axis", axis}});
   FUSEC_TRY(ValueId steps, c.binary(OpKind::Div, c.scalar(DType::F32, 1), o.y.scale));
   FUSEC_TRY(ValueId y, c.binary(OpKind::Mul, shares, c.unary(OpKind::Floor, steps)));
   n.result(0, q.roundTo(y, o.y.zero));
@@ -132,9 +131,8 @@ Status concat(NodeImporter &n) {
     if (n.rank(i) != n.rank(2))
       return n.mismatch("the parts must have one rank");
     for (size_t k = 0; k < first.size(); ++k)
-      if (static_cast<int64_t>(k) != axis) {
-        FUSEC_TRY(first[k], n.sameDim(first[k], n.shape(i)[k], "sizes off the axis"));
-      }
+      if (static_cast<int64_t>(k) != axis)
+        FUSEC_CHECK(n.sameDim(first[k], n.shape(i)[k], "sizes off the axis"));
     parts.push_back(q.requantise(n.id(i), x, y));
   }
   n.result(0, c.concat(parts, axis));
@@ -163,21 +161,14 @@ Status where(NodeImporter &n) {
 Status globalMean(NodeImporter &n, const UnaryOperands &o, bool channelsLast) {
   Compose c(n);
   Quantised q(n);
-  Shape out = n.shape(0);
   int64_t begin = channelsLast ? 1 : 2, end = n.rank(0) - (channelsLast ? 1 : 0);
   std::vector<int64_t> axes;
-  for (int64_t a = begin; a < end; ++a) {
+  for (int64_t a = begin; a < end; ++a)
     axes.push_back(a);
-    out[static_cast<size_t>(a)] = DimExpr(1);
-  }
-  ValueId sizes = n.emitOne(OpKind::Shape, {n.id(0)}, {{"start", begin}, {"end", end}}, DType::I64,
-                            {DimExpr(end - begin)});
-  ValueId count =
-      n.emitOne(OpKind::ReduceProd, {sizes},
-                {{"axes", std::vector<int64_t>{0}}, {"keepdims", int64_t(0)}}, DType::I64, {});
+  FUSEC_TRY(ValueId sizes, n.emitOne(OpKind::Shape, {n.id(0)}, {{"start", begin}, {"end", end}}));
+  FUSEC_TRY(ValueId count, c.reduce(OpKind::ReduceProd, sizes, {0}));
   FUSEC_TRY(ValueId x, q.centred(n.id(0), o.x.zero));
-  ValueId sum = n.emitOne(OpKind::ReduceSum, {x}, {{"axes", axes}, {"keepdims", int64_t(1)}},
-                          DType::I32, out);
+  FUSEC_TRY(ValueId sum, c.reduce(OpKind::ReduceSum, x, axes, true));
   FUSEC_TRY(ValueId divisor, c.binary(OpKind::Mul, o.y.scale, q.f32(count)));
   FUSEC_TRY(ValueId scale, c.binary(OpKind::Div, o.x.scale, divisor));
   FUSEC_TRY(ValueId mean, c.binary(OpKind::Mul, q.f32(sum), scale));
@@ -207,7 +198,7 @@ std::vector<int64_t> channelsMoved(size_t rank, bool toFront) {
 
 /// Zeros around x so that a window counts all of its taps, also those that ceil_mode lets stand out beyond the pads.
 Result<ValueId> padded(NodeImporter &n, ValueId x, const PoolForm &form) {
-  Shape shape = n.shapeOf(x);
+  const Shape shape = n.shapeOf(x);
   size_t rank = shape.size();
   if (const Shape spatial(shape.begin() + 2, shape.end()); !isStatic(spatial))
     return n.needsFixed("ceil_mode with count_include_pad needs fixed spatial sizes", spatial);
@@ -215,13 +206,13 @@ Result<ValueId> padded(NodeImporter &n, ValueId x, const PoolForm &form) {
   for (size_t i = 2; i < rank; ++i) {
     const Window &w = form.window;
     int64_t in = shape[i].constValue(), begin = w.pads[i - 2];
-    int64_t reach = (form.out[i].constValue() - 1) * w.strides[i - 2] + w.kernel[i - 2];
+    FUSEC_TRY(DimExpr count, n.sizes().windowCount(shape[i], w.kernel[i - 2], w.strides[i - 2],
+                                                   begin, w.pads[rank - 2 + i - 2], true));
+    int64_t reach = (count.constValue() - 1) * w.strides[i - 2] + w.kernel[i - 2];
     pads[i] = begin;
     pads[rank + i] = std::max<int64_t>(reach - in - begin, 0);
-    shape[i] = DimExpr(in + begin + pads[rank + i]);
   }
-  return n.emitOne(OpKind::Pad, {x}, {{"mode", std::string("constant")}, {"pads", pads}},
-                   DType::F32, shape);
+  return n.emitOne(OpKind::Pad, {x}, {{"mode", std::string("constant")}, {"pads", pads}});
 }
 
 /// round(mean / scaleY + zeroY) of the dequantised x; where one window covers all of it, as globalMean().
@@ -253,7 +244,7 @@ Status averagePool(NodeImporter &n) {
   }
   Attributes attrs = form.attributes();
   attrs.emplace("count_include_pad", includePad);
-  ValueId mean = n.emitOne(OpKind::AveragePool, {x}, std::move(attrs), DType::F32, form.out);
+  FUSEC_TRY(ValueId mean, n.emitOne(OpKind::AveragePool, {x}, std::move(attrs)));
   FUSEC_TRY(ValueId steps, c.binary(OpKind::Div, mean, o.y.scale));
   FUSEC_TRY(ValueId moved, c.binary(OpKind::Add, steps, q.f32(o.y.zero)));
   ValueId y = q.roundTo(moved, c.scalar(n.type(0), 0));

@@ -14,13 +14,6 @@ struct Cell {
   std::vector<std::string> defaults; // activations of one direction
 };
 
-ValueId transposed(NodeImporter &n, ValueId x, const std::vector<int64_t> &perm) {
-  Shape shape;
-  for (int64_t p : perm)
-    shape.push_back(n.shapeOf(x)[static_cast<size_t>(p)]);
-  return n.emitOne(OpKind::Transpose, {x}, {{"perm", perm}}, n.typeOf(x), std::move(shape));
-}
-
 Status recurrent(NodeImporter &n, const Cell &cell) {
   std::string direction = n.attrString("direction", "forward");
   if (direction != "forward" && direction != "reverse" && direction != "bidirectional")
@@ -36,10 +29,10 @@ Status recurrent(NodeImporter &n, const Cell &cell) {
   std::vector<ValueId> in = n.ids();
   in.resize(cell.op == OpKind::LSTM ? 8 : 6, kNoValue);
   if (batchFirst) {
-    in[0] = transposed(n, in[0], {1, 0, 2});
+    in[0] = Compose(n).transpose(in[0], {1, 0, 2});
     for (size_t i = 5; i < std::min<size_t>(in.size(), 7); ++i)
       if (in[i] != kNoValue)
-        in[i] = transposed(n, in[i], {1, 0, 2});
+        in[i] = Compose(n).transpose(in[i], {1, 0, 2});
   }
   const Shape x = n.shapeOf(in[0]);
   Shape weights{DimExpr(dirs), DimExpr(cell.gates * hidden), x[2]};
@@ -68,11 +61,10 @@ Status recurrent(NodeImporter &n, const Cell &cell) {
       repeated = repeated || (isBatch && given[d].isConst(1) && !shape[d].isConst(1));
       if (repeated && isBatch)
         continue;
-      FUSEC_TRY([[maybe_unused]] DimExpr same,
-                n.sameDim(given[d], shape[d],
-                          isBatch ? std::string("the batch sizes of ") + called[i] + " and X"
-                                  : "axis " + std::to_string(d) + " of " + called[i] +
-                                        " and what the other operands say"));
+      FUSEC_CHECK(n.sameDim(given[d], shape[d],
+                            isBatch ? std::string("the batch sizes of ") + called[i] + " and X"
+                                    : "axis " + std::to_string(d) + " of " + called[i] +
+                                          " and what the other operands say"));
     }
     if (repeated)
       in[i] = Compose(n).expand(in[i], shape);
@@ -81,10 +73,6 @@ Status recurrent(NodeImporter &n, const Cell &cell) {
   if (activations.empty())
     for (int64_t d = 0; d < dirs; ++d)
       activations.insert(activations.end(), cell.defaults.begin(), cell.defaults.end());
-  if (activations.size() != cell.defaults.size() * static_cast<size_t>(dirs))
-    return n.fail(Diag::BadAttribute, "activations must name " +
-                                          std::to_string(cell.defaults.size()) +
-                                          " functions a direction");
   for (std::string &a : activations) {
     std::string known = activationName(a);
     if (known.empty())
@@ -104,17 +92,13 @@ Status recurrent(NodeImporter &n, const Cell &cell) {
     attrs.emplace("linear_before_reset", n.attrInt("linear_before_reset", 0));
   while (in.back() == kNoValue)
     in.pop_back();
-  DType type = n.type(0);
-  std::vector<TypedShape> outs{{type, {x[0], DimExpr(dirs), x[1], DimExpr(hidden)}}, {type, state}};
-  if (cell.op == OpKind::LSTM)
-    outs.push_back({type, state});
   if (!batchFirst)
-    return n.finish(cell.op, std::move(in), std::move(attrs), std::move(outs));
-  std::vector<ValueId> results = n.emit(cell.op, std::move(in), std::move(attrs), std::move(outs));
+    return n.finish(cell.op, std::move(in), std::move(attrs));
+  FUSEC_TRY(std::vector<ValueId> results, n.emit(cell.op, std::move(in), std::move(attrs)));
   for (size_t i = 0; i < results.size(); ++i)
     if (n.wants(i))
-      n.result(i, i == 0 ? transposed(n, results[0], {2, 0, 1, 3})
-                         : transposed(n, results[i], {1, 0, 2}));
+      n.result(i, i == 0 ? Compose(n).transpose(results[0], {2, 0, 1, 3})
+                         : Compose(n).transpose(results[i], {1, 0, 2}));
   return success();
 }
 

@@ -1,5 +1,4 @@
 #include "Onnx/Compose.h"
-#include "Onnx/DimTools.h"
 #include "Onnx/OpTable.h"
 
 #include <numeric>
@@ -9,18 +8,6 @@
 
 namespace fusec {
 namespace {
-
-Shape reducedShape(const Shape &in, const std::vector<int64_t> &axes, bool keep) {
-  Shape out;
-  for (size_t i = 0; i < in.size(); ++i) {
-    bool reduced = std::find(axes.begin(), axes.end(), static_cast<int64_t>(i)) != axes.end();
-    if (!reduced)
-      out.push_back(in[i]);
-    else if (keep)
-      out.push_back(1);
-  }
-  return out;
-}
 
 using Axes = std::vector<int64_t>;
 
@@ -69,15 +56,12 @@ Status reduceByChoice(NodeImporter &n, const std::vector<Axes> &sets) {
     return n.mismatch(text, n.shape(1), wanted);
   Compose c(n);
   auto number = [&](int64_t v) { return Compose(n).integer(v); };
-  auto reduced = [&](const Axes &axes) {
-    return n.emitOne(*parseOpKind(n.op()), {n.id(0)}, {{"axes", axes}, {"keepdims", int64_t(0)}},
-                     n.type(0), reducedShape(n.shape(0), axes, false));
-  };
+  const OpKind op = *parseOpKind(n.op());
   ValueId axes = n.id(1);
   FUSEC_TRY(ValueId negative, c.binary(OpKind::Less, axes, number(0)));
   FUSEC_TRY(ValueId wrapped, c.binary(OpKind::Add, axes, number(n.rank(0))));
   FUSEC_TRY(axes, c.where(negative, wrapped, axes));
-  ValueId result = reduced(sets.back());
+  FUSEC_TRY(ValueId result, c.reduce(op, n.id(0), sets.back()));
   for (size_t i = sets.size() - 1; i-- > 0;) {
     ValueId within = kNoValue;
     for (int64_t a : sets[i]) {
@@ -87,18 +71,16 @@ Status reduceByChoice(NodeImporter &n, const std::vector<Axes> &sets) {
       }
       within = isIt;
     }
-    ValueId all = n.emitOne(OpKind::ReduceMin, {within},
-                            {{"axes", Axes{0}}, {"keepdims", int64_t(0)}}, DType::Bool, {});
-    FUSEC_TRY(result, c.where(all, reduced(sets[i]), result));
+    FUSEC_TRY(ValueId all, c.reduce(OpKind::ReduceMin, within, {0}));
+    FUSEC_TRY(ValueId reduced, c.reduce(op, n.id(0), sets[i]));
+    FUSEC_TRY(result, c.where(all, reduced, result));
   }
   n.result(0, result);
   return success();
 }
 
 Status reduce(NodeImporter &n) {
-  std::string op = n.op();
-  bool boolAllowed = (op == "ReduceMax" || op == "ReduceMin") && n.opset() >= 20;
-  if (n.type(0) == DType::Bool && !boolAllowed)
+  if (n.type(0) == DType::Bool && n.opset() < 20)
     return n.mismatch("the operand must be a number");
   bool keep = n.attrInt("keepdims", 1) != 0;
   bool noop = n.attrInt("noop_with_empty_axes", 0) != 0;
@@ -125,22 +107,13 @@ Status reduce(NodeImporter &n) {
     axes.resize(static_cast<size_t>(n.rank(0)));
     std::iota(axes.begin(), axes.end(), 0);
   }
-  Shape out = reducedShape(n.shape(0), axes, keep);
-  return n.finish(*parseOpKind(op), {n.id(0)}, {{"axes", axes}, {"keepdims", int64_t(keep)}},
-                  {{n.type(0), std::move(out)}});
+  return n.finish(*parseOpKind(n.op()), {n.id(0)}, {{"axes", axes}, {"keepdims", int64_t(keep)}});
 }
 
 Status argReduce(NodeImporter &n) {
   bool keep = n.attrInt("keepdims", 1) != 0;
   FUSEC_TRY(int64_t axis, n.axis(n.attrInt("axis", 0), n.rank(0)));
-  if (n.shape(0)[static_cast<size_t>(axis)].isConst(0))
-    return n.mismatch("the axis to search has size 0");
-  Shape out = reducedShape(n.shape(0), {axis}, keep);
-  return n.finish(*parseOpKind(n.op()), {n.id(0)},
-                  {{"axis", axis},
-                   {"keepdims", int64_t(keep)},
-                   {"select_last_index", n.attrInt("select_last_index", 0)}},
-                  {{DType::I64, std::move(out)}});
+  return n.finish(*parseOpKind(n.op()), {n.id(0)}, {{"axis", axis}, {"keepdims", int64_t(keep)}});
 }
 
 Status cumulative(NodeImporter &n) {
@@ -152,7 +125,7 @@ Status cumulative(NodeImporter &n) {
                         {"reverse", n.attrInt("reverse", 0)}};
   auto number = [&](int64_t v) { return Compose(n).integer(v); };
   auto along = [&](int64_t a) {
-    return n.emitOne(*parseOpKind(n.op()), {n.id(0), number(a)}, attributes, n.type(0), n.shape(0));
+    return c.like(*parseOpKind(n.op()), {n.id(0), number(a)}, attributes);
   };
   if (axis) {
     FUSEC_TRY(int64_t a, n.axis((*axis)[0], n.rank(0)));
@@ -178,8 +151,6 @@ Status cumulative(NodeImporter &n) {
 
 /// Before opset 13 the operand is seen as a matrix [prod(0..axis), prod(axis..rank)].
 Status softmax(NodeImporter &n) {
-  if (!isFloat(n.type(0)))
-    return n.mismatch("the operand must have a float type");
   bool coerces = n.opset() < 13;
   if (n.rank(0) == 0)
     return n.mismatch("the operand must have at least one axis");
@@ -187,7 +158,7 @@ Status softmax(NodeImporter &n) {
             n.axis(n.attrInt("axis", coerces ? 1 : -1), std::max<int64_t>(n.rank(0), 1)));
   OpKind op = *parseOpKind(n.op());
   if (!coerces || axis == n.rank(0) - 1)
-    return n.finish(op, {n.id(0)}, {{"axis", axis}}, {{n.type(0), n.shape(0)}});
+    return n.finish(op, {n.id(0)}, {{"axis", axis}});
   n.result(0, Compose(n).flatSoftmax(op, n.id(0), axis));
   return success();
 }

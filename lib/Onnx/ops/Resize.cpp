@@ -84,7 +84,7 @@ Status finishResize(NodeImporter &n, ResizeForm f, ConstantRef roi, ConstantRef 
                    {"keep_aspect_ratio_policy", f.policy},
                    {"mode", f.mode},
                    {"nearest_mode", f.nearest}},
-                  {{n.type(0), std::move(out)}});
+                  {std::move(out)});
 }
 
 Status resize(NodeImporter &n) {
@@ -191,28 +191,12 @@ Status upsample(NodeImporter &n) {
 }
 
 Status gridSample(NodeImporter &n) {
-  int64_t spatial = n.rank(0) - 2;
-  const char *text = "the grid must have the data's rank and one coordinate for each spatial axis";
-  if (spatial < 1 || n.rank(1) != n.rank(0))
-    return n.mismatch(text);
-  if (!n.shape(1).back().isConst(spatial))
-    return n.mismatch(text, {n.shape(1).back()}, {DimExpr(spatial)});
   std::string mode = n.attrString("mode", n.opset() < 20 ? "bilinear" : "linear");
   if (mode == "bilinear")
     mode = "linear";
   if (mode == "bicubic")
     mode = "cubic";
-  std::string padding = n.attrString("padding_mode", "zeros");
-  if (!oneOf(mode, {"linear", "nearest", "cubic"}) ||
-      !oneOf(padding, {"zeros", "border", "reflection"}))
-    return n.fail(Diag::BadAttribute, "mode or padding_mode has an unknown value");
-  FUSEC_TRY([[maybe_unused]] DimExpr batch, n.sameDim(n.shape(0)[0], n.shape(1)[0], "batch sizes"));
-  Shape out{n.shape(0)[0], n.shape(0)[1]};
-  out.insert(out.end(), n.shape(1).begin() + 1, n.shape(1).end() - 1);
-  return n.finish(
-      OpKind::GridSample, n.ids(),
-      {{"align_corners", n.attrInt("align_corners", 0)}, {"mode", mode}, {"padding_mode", padding}},
-      {{n.type(0), std::move(out)}});
+  return n.finish(OpKind::GridSample, n.ids(), {{"mode", mode}});
 }
 
 Status col2Im(NodeImporter &n) {
@@ -230,58 +214,16 @@ Status col2Im(NodeImporter &n) {
   std::vector<int64_t> dilations = n.attrInts("dilations", std::vector<int64_t>(rank, 1)),
                        strides = n.attrInts("strides", std::vector<int64_t>(rank, 1)),
                        pads = n.attrInts("pads", std::vector<int64_t>(2 * rank, 0));
-  if (n.rank(0) != 3 || image->size() != rank || dilations.size() != rank ||
-      strides.size() != rank || pads.size() != 2 * rank)
-    return n.mismatch("data of rank 3 and one entry for each image axis are needed");
-  int64_t area = 1, positions = 1;
-  for (size_t i = 0; i < rank; ++i) {
-    int64_t b = (*block)[i], size = (*image)[i];
-    if (b < 1 || size < 1 || strides[i] < 1 || dilations[i] < 1 || b > 1 << 20 || size > 1 << 30 ||
-        dilations[i] > 1 << 20 || pads[i] < 0 || pads[rank + i] < 0)
-      return n.fail(Diag::BadOperand, "image, block, strides, dilations and pads must be positive");
-    int64_t room = size + pads[i] + pads[rank + i] - (dilations[i] * (b - 1) + 1);
-    if (room < 0 || __builtin_mul_overflow(area, b, &area) ||
-        __builtin_mul_overflow(positions, room / strides[i] + 1, &positions))
-      return n.mismatch("the block does not fit the image");
-  }
-  const char *fit = "the data does not fit image and block";
-  if (!n.shape(0)[1].isConst())
-    return n.needsFixed("the number of channels must be fixed", {n.shape(0)[1]});
-  if (n.shape(0)[1].constValue() % area)
-    return n.mismatch(fit);
-  if (n.shape(0)[2] != DimExpr(positions))
-    return n.mismatch(fit, {n.shape(0)[2]}, {DimExpr(positions)});
-  Shape out{n.shape(0)[0], DimExpr(n.shape(0)[1].constValue() / area)};
-  out.insert(out.end(), image->begin(), image->end());
   return n.finish(OpKind::Col2Im, {n.id(0), n.intsValue(*image), n.intsValue(*block)},
-                  {{"dilations", dilations}, {"pads", pads}, {"strides", strides}},
-                  {{n.type(0), std::move(out)}});
+                  {{"dilations", dilations}, {"pads", pads}, {"strides", strides}});
 }
 
-Status depthToSpace(NodeImporter &n) {
-  bool toSpace = n.op() == "DepthToSpace";
-  int64_t b = n.attrInt("blocksize");
-  if (b < 1 || b > 1 << 20 || n.rank(0) != 4)
-    return n.fail(Diag::BadAttribute, "blocksize must be positive and the data have rank 4");
-  const Shape &in = n.shape(0);
-  DimExpr block(b), area(b * b);
-  // SpaceToDepth has one mode before opset 28.
-  std::string mode = toSpace || n.opset() >= 28 ? n.attrString("mode", "DCR") : "DCR";
-  if (mode != "DCR" && mode != "CRD")
-    return n.fail(Diag::BadAttribute, "mode must be DCR or CRD");
-  Attributes a{{"blocksize", b}, {"mode", mode}};
-  Shape out;
-  if (toSpace) {
-    if (!in[1].divisibleBy(b * b, n.symbols()))
-      return n.needsMultiple(in[1], b * b, "the number of channels");
-    out = {in[0], floorDiv(in[1], area), in[2] * block, in[3] * block};
-  } else {
-    for (size_t d : {2, 3})
-      if (!in[d].divisibleBy(b, n.symbols()))
-        return n.needsMultiple(in[d], b, d == 2 ? "the height" : "the width");
-    out = {in[0], in[1] * area, floorDiv(in[2], block), floorDiv(in[3], block)};
-  }
-  return n.finish(*parseOpKind(n.op()), {n.id(0)}, std::move(a), {{n.type(0), std::move(out)}});
+Status depthToSpace(NodeImporter &n) { return n.finish(OpKind::DepthToSpace, {n.id(0)}); }
+
+/// Has one mode before opset 28.
+Status spaceToDepth(NodeImporter &n) {
+  const std::string mode = n.opset() >= 28 ? n.attrString("mode", "DCR") : "DCR";
+  return n.finish(OpKind::SpaceToDepth, {n.id(0)}, {{"mode", mode}});
 }
 
 constexpr OpRow kRows[] = {
@@ -290,7 +232,7 @@ constexpr OpRow kRows[] = {
     {"GridSample", 16, 28, 2, 2, 1, gridSample},
     {"Resize", 10, 28, 1, 4, 1, resize,
      "scales or sizes known at compile time, or a declared output"},
-    {"SpaceToDepth", 1, 28, 1, 1, 1, depthToSpace},
+    {"SpaceToDepth", 1, 28, 1, 1, 1, spaceToDepth},
     {"Upsample", 7, 9, 1, 2, 1, upsample, "constant scales, or a declared output"},
 };
 

@@ -1,5 +1,4 @@
 #include "Onnx/Compose.h"
-#include "Onnx/DimTools.h"
 #include "Onnx/OpTable.h"
 
 // Grids of positions, and regions of images.
@@ -15,7 +14,7 @@ Result<Shape> gridSizes(NodeImporter &n, size_t rank) {
   if (const Shape wanted{DimExpr(static_cast<int64_t>(rank + 2))}; n.shape(1) != wanted)
     return n.mismatch(text, n.shape(1), wanted);
   if (auto size = n.known(1)) {
-    FUSEC_TRY([[maybe_unused]] DimExpr batch, n.sameDim(n.shape(0)[0], (*size)[0], "batch sizes"));
+    FUSEC_CHECK(n.sameDim(n.shape(0)[0], (*size)[0], "batch sizes"));
     for (const DimExpr &d : *size)
       if (d.range(n.symbols()).min < 0)
         return n.fail(Diag::BadOperand, "the size " + d.str(n.symbols()) + " may be negative");
@@ -37,7 +36,8 @@ Result<ValueId> gridPositions(NodeImporter &n, const DimExpr &size, DType t, boo
     return n.reshape(c.scalar(t, -1), {size});
   const ValueId places = c.iota(size);
   ValueId place = c.cast(places, t);
-  ValueId count = c.cast(n.emitOne(OpKind::Size, {places}, {}, DType::I64, {}), t);
+  FUSEC_TRY(ValueId number, n.emitOne(OpKind::Size, {places}));
+  ValueId count = c.cast(number, t);
   if (alignCorners) {
     FUSEC_TRY(count, c.binary(OpKind::Sub, count, c.scalar(t, 1)));
   } else {
@@ -82,9 +82,6 @@ Status affineGrid(NodeImporter &n) {
 }
 
 Status roiAlign(NodeImporter &n) {
-  std::string mode = n.attrString("mode", "avg");
-  if (mode != "avg" && mode != "max")
-    return n.fail(Diag::BadAttribute, "mode is '" + mode + "'; avg or max is needed");
   // Opset 10 has no such attribute, and moves nothing.
   std::string transform = n.opset() < 16
                               ? "output_half_pixel"
@@ -92,25 +89,7 @@ Status roiAlign(NodeImporter &n) {
   if (transform != "half_pixel" && transform != "output_half_pixel")
     return n.fail(Diag::BadAttribute, "coordinate_transformation_mode is '" + transform +
                                           "'; half_pixel or output_half_pixel is needed");
-  constexpr int64_t kLargest = 1 << 20, kMostSamples = 1 << 10;
-  const int64_t height = n.attrInt("output_height", 1), width = n.attrInt("output_width", 1),
-                ratio = n.attrInt("sampling_ratio", 0);
-  if (height < 1 || height > kLargest || width < 1 || width > kLargest || ratio < 0 ||
-      ratio > kMostSamples)
-    return n.fail(Diag::BadAttribute, "output_height and output_width must be between 1 and 2^20, "
-                                      "and sampling_ratio between 0 and 2^10");
-  if (n.rank(0) != 4 || n.rank(1) != 2 || !n.shape(1)[1].isConst(4) || n.rank(2) != 1 ||
-      n.type(1) != n.type(0) || n.type(2) != DType::I64)
-    return n.mismatch("an image [N, C, H, W], regions [R, 4] of its type and R indices are needed");
-  FUSEC_TRY(DimExpr regions, n.sameDim(n.shape(1)[0], n.shape(2)[0], "regions and their indices"));
-  return n.finish(OpKind::RoiAlign, n.ids(),
-                  {{"output_height", height},
-                   {"output_width", width},
-                   {"sampling_ratio", ratio},
-                   {"spatial_scale", n.attrFloat("spatial_scale", 1.0)},
-                   {"mode", mode},
-                   {"half_pixel", int64_t(transform == "half_pixel")}},
-                  {{n.type(0), {regions, n.shape(0)[1], DimExpr(height), DimExpr(width)}}});
+  return n.finish(OpKind::RoiAlign, n.ids(), {{"half_pixel", int64_t(transform == "half_pixel")}});
 }
 
 constexpr OpRow kRows[] = {

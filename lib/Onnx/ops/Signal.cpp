@@ -1,5 +1,4 @@
 #include "Onnx/Compose.h"
-#include "Onnx/DimTools.h"
 #include "Onnx/Fourier.h"
 #include "Onnx/OpTable.h"
 
@@ -158,17 +157,13 @@ Status dft(NodeImporter &n) {
 }
 
 /// frames[b, f, i, parts] = signal[b, f * step + i, parts]
-ValueId frames(NodeImporter &n, const DimExpr &count, int64_t length) {
+Result<ValueId> frames(NodeImporter &n, const DimExpr &count, int64_t length) {
   Compose c(n);
-  const Shape signal = n.shape(0);
   const ValueId step = c.cast(n.reshape(n.id(1), {}), DType::I64);
-  const Shape table{count, DimExpr(length)};
-  const ValueId first = n.emitOne(OpKind::Mul, {c.iota(count), step}, {}, DType::I64, {count});
-  const ValueId place =
-      n.emitOne(OpKind::Add, {n.reshape(first, {count, DimExpr(1)}), c.iota(DimExpr(length))}, {},
-                DType::I64, table);
-  return n.emitOne(OpKind::Gather, {n.id(0), place}, {{"axis", int64_t(1)}}, n.type(0),
-                   {signal[0], count, DimExpr(length), signal[2]});
+  FUSEC_TRY(ValueId first, c.binary(OpKind::Mul, c.iota(count), step));
+  first = n.reshape(first, {count, DimExpr(1)});
+  FUSEC_TRY(ValueId place, c.binary(OpKind::Add, first, c.iota(DimExpr(length))));
+  return c.gather(n.id(0), place, 1);
 }
 
 /// How many frames there are: from the signal's length, or as declared.
@@ -176,7 +171,7 @@ Result<DimExpr> frameCount(NodeImporter &n, int64_t length) {
   FUSEC_TRY(std::optional<int64_t> step, oneNumber(n, 1, "frame_step"));
   const DimExpr &size = n.shape(0)[1];
   if (size.range(n.symbols()).min < length)
-    return n.needsAtLeast(size, length, "the signal's length");
+    return n.sizes().tooSmall(size, length, "the signal's length");
   auto declared = n.declared(0);
   if (!step) {
     if (!declared || declared->shape.size() != 4)
@@ -232,7 +227,7 @@ Status stft(NodeImporter &n) {
     if (const Shape wanted{DimExpr(length)}; n.has(2) && n.shape(2) != wanted)
       return n.mismatch("the window must have frame_length numbers", n.shape(2), wanted);
     FUSEC_TRY(DimExpr count, frameCount(n, length));
-    ValueId x = frames(n, count, length);
+    FUSEC_TRY(ValueId x, frames(n, count, length));
     if (n.has(2)) {
       FUSEC_TRY(x, c.binary(OpKind::Mul, x, n.reshape(n.id(2), {DimExpr(length), DimExpr(1)})));
     }

@@ -68,9 +68,7 @@ Result<ValueId> countsOf(NodeImporter &n, ValueId x, const Grams &grams, int64_t
     }
     match = same;
   }
-  return n.emitOne(OpKind::ReduceSum, {c.cast(match, DType::I64)},
-                   {{"axes", std::vector<int64_t>{2}}, {"keepdims", int64_t(0)}}, DType::I64,
-                   {rows, DimExpr(count)});
+  return c.reduce(OpKind::ReduceSum, c.cast(match, DType::I64), {2});
 }
 
 /// The counts of all n-grams, side by side, in the places of the output: f32[rows, size].
@@ -92,8 +90,7 @@ Result<ValueId> inPlaces(NodeImporter &n, std::vector<ValueId> counts,
     std::vector<int64_t> from;
     for (const auto &list : sources)
       from.push_back(layer < list.size() ? list[layer] : static_cast<int64_t>(places.size()));
-    ValueId part = n.emitOne(OpKind::Gather, {all, n.intsValue(from)}, {{"axis", int64_t(1)}},
-                             DType::I64, {rows, DimExpr(size)});
+    FUSEC_TRY(ValueId part, c.gather(all, n.intsValue(from), 1));
     if (sum != kNoValue) {
       FUSEC_TRY(part, c.binary(OpKind::Add, sum, part));
     }

@@ -38,12 +38,9 @@ Status rotaryEmbedding(NodeImporter &n) {
   ValueId caches[2] = {n.id(1), n.id(2)};
   for (ValueId &cache : caches) {
     if (n.has(3)) { // [max, half] looked up by position: [B, S, half]
-      Shape looked = n.shape(3);
-      if (looked.size() != 2 || n.shapeOf(cache).size() != 2)
+      if (n.rank(3) != 2 || n.shapeOf(cache).size() != 2)
         return n.mismatch("caches and position_ids must be matrices");
-      looked.push_back(n.shapeOf(cache)[1]);
-      cache = n.emitOne(OpKind::Gather, {cache, n.id(3)}, {{"axis", int64_t(0)}}, n.typeOf(cache),
-                        looked);
+      FUSEC_TRY(cache, c.gather(cache, n.id(3), 0));
     }
     const Shape cs = n.shapeOf(cache);
     if (cs.size() != 3 || cs[2] != DimExpr(half) || n.typeOf(cache) != n.type(0))
@@ -111,15 +108,14 @@ Status causalConv(NodeImporter &n) {
   std::vector<ValueId> in{padded, n.id(1)};
   if (n.has(2))
     in.push_back(n.id(2));
-  ValueId y = n.emitOne(OpKind::Conv, in,
-                        {{"kernel_shape", Ints{kernel}},
-                         {"strides", Ints{1}},
-                         {"dilations", Ints{1}},
-                         {"pads", Ints{0, 0}},
-                         {"group", channels}},
-                        n.type(0), x);
+  FUSEC_TRY(ValueId y, n.emitOne(OpKind::Conv, in,
+                                 {{"kernel_shape", Ints{kernel}},
+                                  {"strides", Ints{1}},
+                                  {"dilations", Ints{1}},
+                                  {"pads", Ints{0, 0}},
+                                  {"group", channels}}));
   if (activation != "none")
-    y = n.emitOne(OpKind::Swish, {y}, {{"alpha", 1.0}}, n.type(0), x);
+    y = c.like(OpKind::Swish, {y}, {{"alpha", 1.0}});
   n.result(0, y);
   if (n.wants(1)) {
     if (!x[2].isConst())

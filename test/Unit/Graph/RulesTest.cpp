@@ -76,9 +76,10 @@ TEST_CASE("attributes out of range") {
             "reduction is 'sum'; none, add, mul, max or min is needed"},
            {"%r: f32[4,1] = ReduceSum(%x) {axes = [1, 1], keepdims = 1}",
             "attribute 'axes' must name different axes of rank 2"},
-           {"%r: f32[6,4] = Transpose(%x) {perm = [1]}", "perm must name each axis once"},
+           {"%r: f32[6,4] = Transpose(%x) {perm = [1]}",
+            "perm must name each axis of the operand once"},
            {"%r: f32[6,4] = Transpose(%x) {perm = [1, 2]}",
-            "attribute 'perm' must name different axes of rank 2"},
+            "perm must name each axis of the operand once"},
            {"%r: f32[8,6] = Concat(%x, %x) {axis = 2}",
             "attribute 'axis' is 2, out of range for rank 2"},
            {"%r: i64[2] = Shape(%x) {end = 3, start = 1}",
@@ -96,18 +97,18 @@ TEST_CASE("attributes out of range") {
             "attribute 'kernel_shape' needs one entry from 1 to 2^31 for each spatial axis"},
            {pool + "dilations = [1, 1], kernel_shape = [2, 2], pads = [2, 0, 0, 0], storage_order "
                    "= 0, strides = [1, 1]}",
-            "pads must be smaller than the window"},
+            "pads must be smaller than the window, or windows would hold padding only"},
            {conv + "group = 3, kernel_shape = [3, 3], pads = [1, 1, 1, 1], strides = [1, 1]}",
-            "group must divide the number of filters"},
+            "group is 3; it must divide the number of filters"},
            {conv + "group = 2, kernel_shape = [3, 3], pads = [1, 1], strides = [1, 1]}",
             "attribute 'pads' needs two entries from 0 to 2^31 for each spatial axis"},
            {conv + "group = 2, kernel_shape = [3, 3], pads = [1, 1, 1, 1], strides = [1, 0]}",
             "attribute 'strides' needs one entry from 1 to 2^31 for each spatial axis"},
            {"%r: f32[1,1,16,16] = DepthToSpace(%m) {blocksize = 0, mode = \"DCR\"}",
-            "blocksize must be between 1 and 2^20"},
+            "blocksize must be between 1 and 2^20 and the data have rank 4"},
            {"%r: f32[1,4,8,8] = LRN(%m) {alpha = float 1.0, beta = float 1.0, bias = float 1.0, "
             "size = 0}",
-            "attribute 'size' must be at least 1"},
+            "size must be at least 1 and the data have channels"},
            {"%r: f32[4,6] = LpNormalization(%x) {axis = 0, p = 3}", "p must be 1 or 2"},
            {"%r: f32[1,4,5,5] = GridSample(%m, %grid) {align_corners = 0, mode = \"linear\", "
             "padding_mode = \"wrong\"}",
@@ -128,31 +129,33 @@ TEST_CASE("attributes out of range") {
 
 TEST_CASE("types and shapes that do not fit") {
   for (const Wrong &w : std::vector<Wrong>{
-           {"%r: f32[4,6] = Add(%x, %i)", "operands have different types: f32 and i64"},
-           {"%r: f32[4,6] = Exp(%i)", "operand 0 must be a float"},
-           {"%r: f32[4,6] = Where(%i, %x, %x)", "the condition must be bool"},
+           {"%r: f32[4,6] = Add(%x, %i)", "the operands must have one type"},
+           {"%r: f32[4,6] = Exp(%i)", "the operand must have a float type"},
+           {"%r: f32[4,6] = Where(%i, %x, %x)",
+            "the condition must be bool and both operands of one type"},
            {"%r: f32[4,5] = Relu(%x)", "output 0 is f32[4,5], it must be f32[4,6]"},
            {"%r: f16[4,6] = Relu(%x)", "output 0 is f16[4,6], it must be f32[4,6]"},
-           {"%r: f32[4,6] = Add(%x, %s)", "sizes to broadcast together must be equal: 4 and n"},
-           {"%r: f32[n,6] = Add(%s, %e)", "sizes to broadcast together must be equal: n and even"},
-           {"%r: f32[6,6] = MatMul(%x, %x)", "sizes to sum over must be equal: 6 and 4"},
+           {"%r: f32[4,6] = Add(%x, %s)", "the sizes to broadcast together must be equal: 4 and n"},
+           {"%r: f32[n,6] = Add(%s, %e)",
+            "the sizes to broadcast together must be equal: n and even"},
+           {"%r: f32[6,6] = MatMul(%x, %x)", "the sizes to sum over must be equal: 6 and 4"},
            {"%r: f32[4,4] = Einsum(%x, %x) {equation = \"ij,k->ik\"}",
             "equation 'ij,k->ik': term 1 does not fit its operand"},
-           {"%r: f32[4,7] = Reshape(%x)", "numbers of elements must be equal: 24 and 28"},
+           {"%r: f32[4,7] = Reshape(%x)", "the numbers of elements must be equal: 24 and 28"},
            {"%r: f32[floordiv(n, 2),12] = Reshape(%s)",
-            "numbers of elements must be equal: n*6 and floordiv(n, 2)*12"},
-           {"%r: f32[4,6] = Expand(%s)", "sizes to broadcast together must be equal: n and 4"},
+            "the numbers of elements must be equal: n*6 and floordiv(n, 2)*12"},
+           {"%r: f32[4,6] = Expand(%s)", "the sizes to broadcast together must be equal: 4 and n"},
            {"%r: f32[5,6] = GatherElements(%x, %j) {axis = 1}",
-            "sizes of operand 1 and of the data off the axis: the first must not be larger: 5 and "
-            "4"},
+            "the indices reach beyond the data"},
            {"%r: f32[3,6], _ = TopK(%s, %three) {axis = 0, largest = 1, sorted = 1}",
-            "k and the size of the axis: k must not be larger: 3 and n"},
+            "the axis of which the k largest are taken must be at least 3; it is n, which may be "
+            "less"},
            {"%r: f32[4,3] = Slice(%x) {axes = [1], ends = [6], starts = [4], steps = [1]}",
             "the output's size 3 on axis 1 is not what the slice selects"},
            {"%r: f32[4,6] = ReverseSequence(%x, %one) {batch_axis = 0, time_axis = 1}",
-            "operand 1 must have the shape 4"},
+            "one length of type i64 for each batch entry is needed"},
            {"%r: f32[4,2], %t: f32[4,3] = Split(%x) {axis = 1}",
-            "the parts' sum and the axis must be equal: 5 and 6"},
+            "the parts' sizes must be as many as the outputs and sum to the axis"},
            {"%r: f32[4,6] = BatchNormalization(%x, %v, %v, %v, %one) {epsilon = float 0.0}",
             "operand 4 must be a float"},
            {"%r: f32[8,6] = Tile(%x, %one)", "one count for each axis is needed"},
@@ -180,4 +183,89 @@ TEST_CASE("sizes are compared by value where their expressions differ") {
   CHECK_FALSE(sameSize(n, even, symbols));
   CHECK_FALSE(sameSize(n, DimExpr(8), symbols));
   CHECK(sameSize(max(n, DimExpr(1)), n, symbols));
+}
+
+namespace {
+
+using Attributes = std::map<std::string, Attribute>;
+using Ints = std::vector<int64_t>;
+
+/// The type that the rule gives output 0 of a node over the values of kHead, or what does not fit.
+std::string inferred(OpKind op, const std::vector<std::string> &operands, Attributes attributes,
+                     Misfit *found = nullptr) {
+  auto g = parseGraph(kHead + "return %x\n", "t", ConstantStore());
+  REQUIRE(g.ok());
+  Node node{op, "k", "", {}, {}, std::move(attributes), {}};
+  for (const std::string &name : operands)
+    for (size_t i = 0; i < g->values.size(); ++i)
+      if (g->values[i].name == name)
+        node.inputs.push_back(static_cast<ValueId>(i));
+  SizeCheck sizes(g->symbols, SizeCheck::Equality::Exact, [&](const Misfit &m) {
+    if (found)
+      *found = m;
+    return Diagnostic{Diag::BadIr, "", m.text};
+  });
+  auto types = inferTypes(*g, node, {}, sizes);
+  return types.ok() ? typeText((*types)[0].type, (*types)[0].shape, g->symbols)
+                    : types.errors()[0].text;
+}
+
+} // namespace
+
+TEST_CASE("a rule gives the types of outputs from operands and attributes") {
+  using enum OpKind;
+  CHECK(inferred(MatMul, {"s", "y"}, {}) == "f32[n,3]");
+  CHECK(inferred(Equal, {"x", "v"}, {}) == "bool[4,6]");
+  CHECK(inferred(Concat, {"s", "e"}, {{"axis", int64_t(0)}}) == "f32[n + even,6]");
+  CHECK(inferred(Cast, {"s"}, {{"saturate", int64_t(1)}, {"to", DType::I8}}) == "i8[n,6]");
+  CHECK(inferred(ReduceSum, {"s"}, {{"axes", Ints{1}}, {"keepdims", int64_t(1)}}) == "f32[n,1]");
+  CHECK(inferred(Conv, {"m", "w"},
+                 {{"dilations", Ints{1, 1}},
+                  {"group", int64_t(2)},
+                  {"kernel_shape", Ints{3, 3}},
+                  {"pads", Ints{0, 0, 0, 0}},
+                  {"strides", Ints{2, 2}}}) == "f32[1,8,3,3]");
+}
+
+TEST_CASE("what does not fit is told with its sizes") {
+  using enum OpKind;
+  Misfit m;
+  inferred(Add, {"s", "e"}, {}, &m);
+  CHECK(m.kind == Misfit::Kind::Unequal);
+  CHECK(m.sizes == fusec::Shape{DimExpr::symbol(0), DimExpr::symbol(1)});
+  inferred(TopK, {"s", "three"},
+           {{"axis", int64_t(0)}, {"largest", int64_t(1)}, {"sorted", int64_t(1)}}, &m);
+  CHECK(m.kind == Misfit::Kind::TooSmall);
+  CHECK(m.number == 3);
+  inferred(Transpose, {"x"}, {{"perm", Ints{1, 1}}}, &m);
+  CHECK(m.kind == Misfit::Kind::Attribute);
+  inferred(MatMul, {"x", "x"}, {}, &m);
+  CHECK(m.kind == Misfit::Kind::Operands); // no symbol makes 6 and 4 equal
+}
+
+TEST_CASE("sizes of a model are equal as expressions, those of a pass by value") {
+  std::vector<Symbol> symbols{{"n", 1, 8, 4096, 1}};
+  const DimExpr n = DimExpr::symbol(0), bounded = min(n, DimExpr(4000));
+  auto sizes = [&](SizeCheck::Equality equality) {
+    return SizeCheck(symbols, equality,
+                     [](const Misfit &m) { return Diagnostic{Diag::BadIr, "", m.text}; });
+  };
+  CHECK(sizes(SizeCheck::Equality::Sampled).sameDim(n, bounded, "sizes").ok());
+  CHECK_FALSE(sizes(SizeCheck::Equality::Exact).sameDim(n, bounded, "sizes").ok());
+}
+
+TEST_CASE("a diagonal needs equal sizes, other axes of a letter broadcast") {
+  std::vector<Symbol> symbols;
+  SizeCheck sizes(symbols, SizeCheck::Equality::Exact,
+                  [](const Misfit &m) { return Diagnostic{Diag::BadIr, "", m.text}; });
+  auto einsum = [&](const std::vector<std::string> &terms, const std::vector<Shape> &shapes) {
+    std::vector<const Shape *> list;
+    for (const Shape &s : shapes)
+      list.push_back(&s);
+    return sizes.einsum(terms, list, [](char c) { return std::string(1, c); });
+  };
+  auto both = einsum({"ij", "jk"}, {{2, 1}, {3, 4}});
+  REQUIRE(both.ok());
+  CHECK((*both)['j'] == DimExpr(3));
+  CHECK_FALSE(einsum({"ii"}, {{1, 3}}).ok());
 }

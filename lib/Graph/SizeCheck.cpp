@@ -1,0 +1,231 @@
+#include "Graph/SizeCheck.h"
+
+#include <algorithm>
+
+namespace fusec {
+
+std::vector<std::vector<int64_t>> sampleSymbols(const std::vector<Symbol> &symbols) {
+  constexpr uint64_t kRounds = 12;
+  std::vector<std::vector<int64_t>> list;
+  for (uint64_t round = 0; round < (symbols.empty() ? 1 : kRounds); ++round) {
+    std::vector<int64_t> values;
+    uint64_t state = round * 0x9e3779b97f4a7c15u;
+    for (const Symbol &s : symbols) {
+      state = (state ^ (state >> 29)) * 0xbf58476d1ce4e5b9u + 1;
+      int64_t last = s.max / s.divisor, first = s.min / s.divisor + (s.min % s.divisor != 0);
+      int64_t spread = static_cast<int64_t>((state >> 33) % 61);
+      int64_t multiple =
+          round == 0 ? first
+          : round == 1
+              ? s.opt / s.divisor
+              : std::min(last, first > last ? last : first + std::min(spread, last - first));
+      values.push_back(multiple * s.divisor);
+    }
+    list.push_back(std::move(values));
+  }
+  return list;
+}
+
+bool sameSize(const DimExpr &a, const DimExpr &b, const std::vector<Symbol> &symbols) {
+  if (a == b)
+    return true;
+  if (a.isConst() && b.isConst())
+    return false;
+  bool any = false;
+  for (const std::vector<int64_t> &values : sampleSymbols(symbols)) {
+    auto x = a.evaluate(values), y = b.evaluate(values);
+    if (x && y && *x != *y)
+      return false;
+    any = any || (x && y);
+  }
+  return any;
+}
+
+DimExpr product(const Shape &shape, size_t begin, size_t end) {
+  DimExpr p = 1;
+  for (size_t d = begin; d < end; ++d)
+    p = p * shape[d];
+  return p;
+}
+
+Shape reducedShape(const Shape &in, const std::vector<int64_t> &axes, bool keep) {
+  Shape out;
+  for (size_t d = 0; d < in.size(); ++d) {
+    bool gone = std::find(axes.begin(), axes.end(), static_cast<int64_t>(d)) != axes.end();
+    if (!gone || keep)
+      out.push_back(gone ? DimExpr(1) : in[d]);
+  }
+  return out;
+}
+
+bool SizeCheck::same(const DimExpr &a, const DimExpr &b) const {
+  return equality == Equality::Exact ? a == b : sameSize(a, b, symbols);
+}
+
+bool SizeCheck::same(const Shape &a, const Shape &b) const {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [this](const DimExpr &x, const DimExpr &y) { return same(x, y); });
+}
+
+bool SizeCheck::mustDiffer(const DimExpr &a, const DimExpr &b) const {
+  if (a.isConst() && b.isConst())
+    return a != b;
+  DimExpr::Range difference = (a - b).range(symbols);
+  return difference.min > 0 || difference.max < 0;
+}
+
+Diagnostic SizeCheck::unequal(const DimExpr &a, const DimExpr &b, const std::string &what) const {
+  const std::string text = what + " must be equal: ";
+  if (mustDiffer(a, b))
+    return misfit({Misfit::Kind::Operands, text + a.str(symbols) + " and " + b.str(symbols)});
+  return misfit({Misfit::Kind::Unequal, text, {a, b}});
+}
+
+Status SizeCheck::sameDim(const DimExpr &a, const DimExpr &b, const std::string &what) const {
+  if (same(a, b))
+    return success();
+  return unequal(a, b, what);
+}
+
+Diagnostic SizeCheck::unlike(const Shape &given, const Shape &wanted,
+                             const std::string &text) const {
+  size_t open = given.size();
+  bool fixed = given.size() != wanted.size();
+  for (size_t d = 0; !fixed && d < given.size(); ++d) {
+    fixed = mustDiffer(given[d], wanted[d]);
+    if (open == given.size() && given[d] != wanted[d])
+      open = d;
+  }
+  if (fixed || open == given.size())
+    return misfit({Misfit::Kind::Operands, text});
+  return misfit({Misfit::Kind::Unequal, text + "; ", {given[open], wanted[open]}});
+}
+
+Status SizeCheck::sameShape(const Shape &given, const Shape &wanted,
+                            const std::string &text) const {
+  if (same(given, wanted))
+    return success();
+  return unlike(given, wanted, text);
+}
+
+Diagnostic SizeCheck::indivisible(const DimExpr &size, int64_t divisor,
+                                  const std::string &what) const {
+  std::string text =
+      what + " must be a multiple of " + std::to_string(divisor) + "; it is " + size.str(symbols);
+  if (size.isConst())
+    return misfit({Misfit::Kind::Operands, text});
+  return misfit({Misfit::Kind::Indivisible, text + ", which may be none", {size}, divisor});
+}
+
+Status SizeCheck::multiple(const DimExpr &size, int64_t divisor, const std::string &what) const {
+  if (size.divisibleBy(divisor, symbols))
+    return success();
+  return indivisible(size, divisor, what);
+}
+
+Diagnostic SizeCheck::tooSmall(const DimExpr &size, int64_t least, const std::string &what) const {
+  std::string text =
+      what + " must be at least " + std::to_string(least) + "; it is " + size.str(symbols);
+  if (size.range(symbols).max < least)
+    return misfit({Misfit::Kind::Operands, text});
+  return misfit({Misfit::Kind::TooSmall, text + ", which may be less", {size}, least});
+}
+
+Status SizeCheck::atLeast(const DimExpr &size, int64_t least, const std::string &what) const {
+  if (size.range(symbols).min >= least)
+    return success();
+  return tooSmall(size, least, what);
+}
+
+Result<Shape> SizeCheck::broadcast(const std::vector<const Shape *> &shapes) const {
+  size_t rank = 0;
+  for (const Shape *s : shapes)
+    rank = std::max(rank, s->size());
+  Shape out(rank, DimExpr(1));
+  for (const Shape *s : shapes)
+    for (size_t d = 0; d < s->size(); ++d) {
+      DimExpr &size = out[rank - s->size() + d];
+      const DimExpr &own = (*s)[d];
+      if (size.isConst(1))
+        size = own;
+      else if (!own.isConst(1))
+        FUSEC_CHECK(sameDim(size, own, "the sizes to broadcast together"));
+    }
+  return out;
+}
+
+Status SizeCheck::broadcastsTo(const Shape &from, const Shape &to, const std::string &text) const {
+  FUSEC_TRY(Shape both, broadcast({&to, &from}));
+  return sameShape(to, both, text);
+}
+
+Result<Shape> SizeCheck::matMul(const Shape &a, const Shape &b) const {
+  if (a.empty() || b.empty())
+    return misfit({Misfit::Kind::Operands, "a scalar cannot be multiplied as a matrix"});
+  size_t rowsA = a.size() > 1, columnsB = b.size() > 1;
+  FUSEC_CHECK(sameDim(a.back(), b[b.size() - 1 - columnsB], "the sizes to sum over"));
+  Shape leadA(a.begin(), a.end() - 1 - static_cast<std::ptrdiff_t>(rowsA));
+  Shape leadB(b.begin(), b.end() - 1 - static_cast<std::ptrdiff_t>(columnsB));
+  FUSEC_TRY(Shape out, broadcast({&leadA, &leadB}));
+  if (rowsA)
+    out.push_back(a[a.size() - 2]);
+  if (columnsB)
+    out.push_back(b.back());
+  return out;
+}
+
+Result<std::map<char, DimExpr>>
+SizeCheck::einsum(const std::vector<std::string> &terms, const std::vector<const Shape *> &shapes,
+                  const std::function<std::string(char)> &called) const {
+  std::map<char, DimExpr> sizes;
+  for (size_t i = 0; i < terms.size(); ++i)
+    for (size_t d = 0; d < terms[i].size(); ++d) {
+      const char letter = terms[i][d];
+      const DimExpr &own = (*shapes[i])[d];
+      const std::string what = "the sizes of " + called(letter);
+      auto [it, isNew] = sizes.emplace(letter, own);
+      if (size_t first = terms[i].find(letter); first < d)
+        FUSEC_CHECK(sameDim((*shapes[i])[first], own, what));
+      else if (it->second.isConst(1))
+        it->second = own;
+      else if (!isNew && !own.isConst(1))
+        FUSEC_CHECK(sameDim(it->second, own, what));
+    }
+  return sizes;
+}
+
+Status SizeCheck::quantParameter(const Shape &given, const DimExpr &count,
+                                 const std::string &name) const {
+  if (numElements(given).isConst(1))
+    return success();
+  return sameShape(given, {count},
+                   name + " must be one number or have the shape [" + count.str(symbols) + "]");
+}
+
+Status SizeCheck::sideParameter(const Shape &given, const Shape &product, bool rows,
+                                const std::string &name) const {
+  if (given.size() >= 2) {
+    auto all = broadcast({&given, &product});
+    if (all.ok() && same(*all, product) && given[given.size() - (rows ? 1 : 2)].isConst(1))
+      return success();
+  } else if (product.size() >= 2) {
+    return quantParameter(given, product[product.size() - (rows ? 2 : 1)], name);
+  }
+  return quantParameter(given, DimExpr(1), name);
+}
+
+Result<DimExpr> SizeCheck::windowCount(const DimExpr &size, int64_t extent, int64_t stride,
+                                       int64_t padBegin, int64_t padEnd, bool ceilMode) const {
+  DimExpr padded = size + DimExpr(padBegin + padEnd), room = padded - DimExpr(extent);
+  if (room.isConst() && room.constValue() < 0)
+    return misfit({Misfit::Kind::Operands, "the window of " + std::to_string(extent) +
+                                               " is larger than the padded size " +
+                                               padded.str(symbols)});
+  if (!ceilMode)
+    return floorDiv(room, DimExpr(stride)) + DimExpr(1);
+  // A window that would start in the padding at the end does not count.
+  return min(ceilDiv(room, DimExpr(stride)) + DimExpr(1),
+             ceilDiv(size + DimExpr(padBegin), DimExpr(stride)));
+}
+
+} // namespace fusec
