@@ -9,4 +9,7 @@ namespace fusec {
 /// an UnsupportedOp, UnsupportedType or UnsupportedShape diagnostic that names the ONNX node.
 Result<ExprProgram> lowerGraph(const Graph &graph);
 
+/// Whether the operator has equations.
+bool hasLowering(OpKind op);
+
 } // namespace fusec

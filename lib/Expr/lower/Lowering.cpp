@@ -154,4 +154,6 @@ Diagnostic NodeLowering::fail(std::string text, Diag id) const {
 
 Result<ExprProgram> lowerGraph(const Graph &graph) { return lower::Lowering(graph).run(); }
 
+bool hasLowering(OpKind op) { return lower::handlers().handlers[static_cast<size_t>(op)]; }
+
 } // namespace fusec
