@@ -7,31 +7,31 @@ namespace fusec {
 
 // One function a family, defined in lib/Onnx/ops/<Family>.cpp.
 std::span<const OpRow> elementwiseOps();
-std::span<const OpRow> convertOps();
-std::span<const OpRow> reduceOps();
-std::span<const OpRow> matMulOps();
+std::span<const OpRow> elementwiseCastOps();
+std::span<const OpRow> reductionsOps();
+std::span<const OpRow> contractionsOps();
 std::span<const OpRow> attentionOps();
-std::span<const OpRow> convOps();
-std::span<const OpRow> poolOps();
-std::span<const OpRow> normOps();
+std::span<const OpRow> windowsConvOps();
+std::span<const OpRow> windowsPoolOps();
+std::span<const OpRow> normalisationsOps();
 std::span<const OpRow> movementOps();
-std::span<const OpRow> sliceOps();
-std::span<const OpRow> gatherOps();
+std::span<const OpRow> slicesOps();
+std::span<const OpRow> gathersOps();
 std::span<const OpRow> recurrentOps();
 std::span<const OpRow> controlFlowOps();
-std::span<const OpRow> quantOps();
+std::span<const OpRow> quantisationOps();
 std::span<const OpRow> generatorOps();
-std::span<const OpRow> lossOps();
-std::span<const OpRow> resizeOps();
+std::span<const OpRow> miscOps();
+std::span<const OpRow> imagesOps();
 std::span<const OpRow> previewOps(); // of domain ai.onnx.preview
 // What ONNX Runtime's quantiser and optimiser write, domain com.microsoft.
 std::span<const OpRow> quantisedOps();
-std::span<const OpRow> microsoftQuantOps();
+std::span<const OpRow> microsoftQuantisationOps();
 std::span<const OpRow> quantisedMatMulOps();
 std::span<const OpRow> quantisedRecurrentOps();
 std::span<const OpRow> quantisedAttentionOps();
 std::span<const OpRow> fusedOps();
-std::span<const OpRow> samplingOps();
+std::span<const OpRow> imagesSamplingOps();
 std::span<const OpRow> signalOps();
 std::span<const OpRow> textOps();
 

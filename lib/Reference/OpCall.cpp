@@ -53,25 +53,25 @@ Status OpCall::checkSize(const Dims &dims) const {
 OpFunction referenceOp(OpKind op) {
   static const OpTable table = [] {
     OpTable t{};
-    addUnary(t);
-    addElementWise(t);
+    addElementwiseUnary(t);
+    addElementwise(t);
     addReductions(t);
-    addSoftmax(t);
+    addReductionsSoftmax(t);
     addContractions(t);
-    addConvolutions(t);
-    addPools(t);
+    addWindowsConv(t);
+    addWindowsPool(t);
     addNormalisations(t);
-    addShapes(t);
-    addDataMovement(t);
+    addMovementShapes(t);
+    addMovement(t);
     addGathers(t);
-    addScatters(t);
-    addResize(t);
+    addGathersScatter(t);
+    addImagesResize(t);
     addImages(t);
-    addRoiAlign(t);
+    addImagesRoiAlign(t);
     addQuantisation(t);
     addRecurrent(t);
-    addOrdering(t);
-    addLosses(t);
+    addReductionsTopK(t);
+    addMiscLosses(t);
     addMisc(t);
     return t;
   }();

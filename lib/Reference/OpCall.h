@@ -45,25 +45,25 @@ using OpTable = std::array<OpFunction, kNumOpKinds>;
 inline OpFunction &entry(OpTable &table, OpKind op) { return table[static_cast<size_t>(op)]; }
 
 // One function a family, in GraphOps/<Family>.cpp: enters its operators.
-void addUnary(OpTable &table);
-void addElementWise(OpTable &table);
+void addElementwiseUnary(OpTable &table);
+void addElementwise(OpTable &table);
 void addReductions(OpTable &table);
-void addSoftmax(OpTable &table);
+void addReductionsSoftmax(OpTable &table);
 void addContractions(OpTable &table);
-void addConvolutions(OpTable &table);
-void addPools(OpTable &table);
+void addWindowsConv(OpTable &table);
+void addWindowsPool(OpTable &table);
 void addNormalisations(OpTable &table);
-void addShapes(OpTable &table);
-void addDataMovement(OpTable &table);
+void addMovementShapes(OpTable &table);
+void addMovement(OpTable &table);
 void addGathers(OpTable &table);
-void addScatters(OpTable &table);
-void addResize(OpTable &table);
+void addGathersScatter(OpTable &table);
+void addImagesResize(OpTable &table);
 void addImages(OpTable &table);
-void addRoiAlign(OpTable &table);
+void addImagesRoiAlign(OpTable &table);
 void addQuantisation(OpTable &table);
 void addRecurrent(OpTable &table);
-void addOrdering(OpTable &table);
-void addLosses(OpTable &table);
+void addReductionsTopK(OpTable &table);
+void addMiscLosses(OpTable &table);
 void addMisc(OpTable &table);
 
 /// Operators without regions; nullptr for the others.

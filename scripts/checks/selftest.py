@@ -51,6 +51,8 @@ PLANTED = [
     ("lib/Graph/CMakeLists.txt", "fusec_stage(Graph\n  SOURCES\n    B.cpp\n    A.cpp)\n", "sources are not sorted"),
     ("lib/Graph/CMakeLists.txt", "fusec_stage(Graph\n  SOURCES\n    Gone.cpp)\n", "lists Gone.cpp, which does not"),
     ("lib/Movement/README.md", "# Movement\n", "lib/Movement: not a stage"),
+    ("lib/Expr/lower/MatMul.cpp", "int x;\n", "lib/Expr/lower/MatMul.cpp: not called after a family: Contractions"),
+    ("lib/Graph/rules/Windows.cpp", "int x;\n", "lib/Graph/rules/OpCheck does not exist"),
     ("docs/page.md", "text\n", "docs: not one of the top-level entries"),
     ("lib/README.md", "# lib\n", "does not name lib/Support"),
     ("lib/README.md", LISTS.replace("Lists.h`", "Gone.h`"), "lib/README.md:2: lib/Graph/Gone.h does not exist"),

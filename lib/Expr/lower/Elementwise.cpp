@@ -217,10 +217,10 @@ Status power(NodeLowering &n) {
 
 } // namespace
 
-void addUnary(HandlerTable &table);
+void addElementwiseUnary(HandlerTable &table);
 
 void addElementwise(HandlerTable &table) {
-  addUnary(table);
+  addElementwiseUnary(table);
   using enum OpKind;
   table[Add] = chain<ScalarOp::Add>;
   table[Sum] = chain<ScalarOp::Add>;

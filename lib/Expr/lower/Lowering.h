@@ -186,21 +186,21 @@ struct HandlerTable {
 // One function a family, in <Family>.cpp: enters its operators.
 void addElementwise(HandlerTable &table);
 void addReductions(HandlerTable &table);
-void addSoftmax(HandlerTable &table);
+void addReductionsSoftmax(HandlerTable &table);
 void addContractions(HandlerTable &table);
-void addConvolutions(HandlerTable &table);
-void addPools(HandlerTable &table);
+void addWindowsConv(HandlerTable &table);
+void addWindowsPool(HandlerTable &table);
 void addNormalisations(HandlerTable &table);
 void addMovement(HandlerTable &table);
 void addGenerators(HandlerTable &table);
 void addGathers(HandlerTable &table);
-void addScatters(HandlerTable &table);
-void addResize(HandlerTable &table);
-void addGridSample(HandlerTable &table);
-void addRoiAlign(HandlerTable &table);
+void addGathersScatter(HandlerTable &table);
+void addImagesResize(HandlerTable &table);
+void addImagesGridSample(HandlerTable &table);
+void addImagesRoiAlign(HandlerTable &table);
 void addQuantisation(HandlerTable &table);
 void addRecurrent(HandlerTable &table);
-void addOrdering(HandlerTable &table);
+void addReductionsTopK(HandlerTable &table);
 void addControlFlow(HandlerTable &table);
 void addMisc(HandlerTable &table);
 

@@ -1,0 +1,119 @@
+#include "Onnx/OpTable.h"
+
+// Gather, scatter, ordering. Constant indices are checked here; run-time ones where they are read.
+
+namespace fusec {
+namespace {
+
+/// Constant indices lie within `axis`.
+Status checkIndices(NodeImporter &n, int64_t axis) {
+  const DimExpr &size = n.shape(0)[static_cast<size_t>(axis)];
+  auto indices = n.peekInts(1);
+  if (!indices || !size.isConst() || size.isConst(0))
+    return success();
+  for (int64_t v : *indices)
+    if (v < -size.constValue() || v >= size.constValue())
+      return n.fail(Diag::BadOperand, "index " + std::to_string(v) +
+                                          " is out of range for an axis of size " +
+                                          std::to_string(size.constValue()));
+  return success();
+}
+
+/// Gather, GatherElements and ScatterElements.
+Status indexed(NodeImporter &n, OpKind op) {
+  FUSEC_TRY(int64_t axis, n.axis(n.attrInt("axis", 0), n.rank(0)));
+  FUSEC_CHECK(checkIndices(n, axis));
+  return n.finish(op, n.ids(), {{"axis", axis}});
+}
+Status gather(NodeImporter &n) { return indexed(n, OpKind::Gather); }
+Status gatherElements(NodeImporter &n) { return indexed(n, OpKind::GatherElements); }
+Status scatterElements(NodeImporter &n) { return indexed(n, OpKind::ScatterElements); }
+Status byTuples(NodeImporter &n) { return n.finish(*parseOpKind(n.op()), n.ids()); }
+
+Status topK(NodeImporter &n) {
+  FUSEC_TRY(int64_t axis, n.axis(n.attrInt("axis", -1), n.rank(0)));
+  int64_t k;
+  if (n.opset() < 10) {
+    k = n.attrInt("k");
+  } else {
+    auto given = n.ints(1);
+    auto declared = n.declared(0);
+    if (given && given->size() == 1)
+      k = (*given)[0];
+    else if (!given && declared && declared->shape.size() == n.shape(0).size() &&
+             declared->shape[static_cast<size_t>(axis)].isConst())
+      k = declared->shape[static_cast<size_t>(axis)].constValue();
+    else
+      return n.needsConstant("k is a run-time value; it must be constant", {1});
+  }
+  return n.finish(OpKind::TopK, {n.id(0), n.intsValue({k})}, {{"axis", axis}});
+}
+
+Status nonZero(NodeImporter &n) {
+  ConstantRef c = n.constant(0);
+  if (!c || c->numElements() > kMaxFoldedElements)
+    return n.needsConstant("how many elements are not zero depends on the data; the operand "
+                           "must be constant",
+                           {0});
+  auto rank = static_cast<int64_t>(c->dims.size());
+  std::vector<int64_t> found;
+  for (int64_t i = 0; i < c->numElements(); ++i)
+    if (isFloat(c->type) ? c->floatAt(i) != 0 : c->intAt(i) != 0)
+      found.push_back(i);
+  auto count = static_cast<int64_t>(found.size());
+  std::vector<int64_t> indices(static_cast<size_t>(rank * count));
+  for (int64_t f = 0; f < count; ++f)
+    for (int64_t a = rank - 1, rest = found[static_cast<size_t>(f)]; a >= 0; --a) {
+      indices[static_cast<size_t>(a * count + f)] = rest % c->dims[static_cast<size_t>(a)];
+      rest /= c->dims[static_cast<size_t>(a)];
+    }
+  n.result(0, n.constantValue(makeIntConstant({rank, count}, indices)));
+  return success();
+}
+
+Status compress(NodeImporter &n) {
+  bool flat = !n.hasAttribute("axis");
+  int64_t axis = -1;
+  if (!flat) {
+    FUSEC_TRY(axis, n.axis(n.attrInt("axis"), n.rank(0)));
+  }
+  auto condition = n.ints(1);
+  if (!condition || n.type(1) != DType::Bool)
+    return n.needsConstant("how many elements remain depends on the data; the condition must "
+                           "be constant",
+                           {1});
+  DimExpr size = flat ? numElements(n.shape(0)) : n.shape(0)[static_cast<size_t>(axis)];
+  if (static_cast<int64_t>(condition->size()) > size.range(n.symbols()).min)
+    return n.fail(Diag::BadOperand, "the condition is longer than the axis");
+  // A selection by constants is a gather.
+  std::vector<int64_t> kept;
+  for (size_t i = 0; i < condition->size(); ++i)
+    if ((*condition)[i])
+      kept.push_back(static_cast<int64_t>(i));
+  ValueId x = flat ? n.reshape(n.id(0), {size}) : n.id(0);
+  return n.finish(OpKind::Gather, {x, n.intsValue(kept)}, {{"axis", flat ? 0 : axis}});
+}
+
+Status tensorScatter(NodeImporter &n) {
+  FUSEC_TRY(int64_t axis, n.axis(n.attrInt("axis", -2), n.rank(0)));
+  return n.finish(OpKind::TensorScatter, n.ids(), {{"axis", axis}});
+}
+
+constexpr OpRow kRows[] = {
+    {"Compress", 9, 28, 2, 2, 1, compress, "constant condition"},
+    {"Gather", 1, 28, 2, 2, 1, gather},
+    {"GatherElements", 11, 28, 2, 2, 1, gatherElements},
+    {"GatherND", 11, 28, 2, 2, 1, byTuples},
+    {"NonZero", 9, 28, 1, 1, 1, nonZero, "constant operand"},
+    {"Scatter", 9, 10, 3, 3, 1, scatterElements},
+    {"ScatterElements", 11, 28, 3, 3, 1, scatterElements},
+    {"ScatterND", 11, 28, 3, 3, 1, byTuples},
+    {"TensorScatter", 24, 28, 2, 3, 1, tensorScatter},
+    {"TopK", 1, 28, 1, 2, 2, topK, "k known at compile time or declared"},
+};
+
+} // namespace
+
+std::span<const OpRow> gathersOps() { return kRows; }
+
+} // namespace fusec

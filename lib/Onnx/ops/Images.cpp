@@ -1,0 +1,243 @@
+#include "Onnx/Compose.h"
+#include "Onnx/DimTools.h"
+#include "Onnx/OpTable.h"
+#include "Onnx/ResizeAtRunTime.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+// Operators that move between spatial sizes: Resize (and Upsample, its ancestor), GridSample, Col2Im,
+// DepthToSpace and SpaceToDepth.
+
+namespace fusec {
+namespace {
+
+bool oneOf(const std::string &s, std::initializer_list<const char *> list) {
+  return std::any_of(list.begin(), list.end(), [&](const char *x) { return s == x; });
+}
+
+/// True where the nearest neighbours are each element `factor` times over, whatever the length.
+bool repeats(const ResizeForm &f, int64_t factor) {
+  if (factor < 2 || f.mode != "nearest" || f.policy != "stretch")
+    return false;
+  if (f.transform == "asymmetric")
+    return f.nearest == "floor" || (f.nearest == "round_prefer_floor" && factor == 2);
+  return oneOf(f.transform, {"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel"}) &&
+         oneOf(f.nearest, {"round_prefer_floor", "round_prefer_ceil"});
+}
+
+/// Axes without a fixed size, of which `factors` gives those to repeat: they leave the form, and its scales.
+ValueId repeatOpenAxes(NodeImporter &n, ResizeForm &f, ConstantRef &scales,
+                       const std::vector<int64_t> &factors) {
+  ValueId x = n.id(0);
+  ResizeForm rest = f;
+  rest.axes.clear();
+  std::vector<uint8_t> data;
+  for (size_t i = 0; i < f.axes.size(); ++i) {
+    auto a = static_cast<size_t>(f.axes[i]);
+    if (n.shape(0)[a].isConst() || !repeats(f, factors[i])) {
+      rest.axes.push_back(f.axes[i]);
+      appendElement(data, DType::F32, scales->floatAt(static_cast<int64_t>(i)));
+      continue;
+    }
+    Shape whole = n.shapeOf(x), split = whole;
+    split.insert(split.begin() + f.axes[i] + 1, DimExpr(1));
+    x = n.reshape(x, split);
+    split[a + 1] = DimExpr(factors[i]);
+    x = Compose(n).expand(x, split);
+    whole[a] = whole[a] * DimExpr(factors[i]);
+    x = n.reshape(x, whole);
+  }
+  scales = makeConstant(DType::F32, {static_cast<int64_t>(rest.axes.size())}, std::move(data));
+  f = std::move(rest);
+  return x;
+}
+
+/// The scales as f32 over the chosen axes, and the output shape; emits the node.
+Status finishResize(NodeImporter &n, ResizeForm f, ConstantRef roi, ConstantRef scales,
+                    std::optional<std::vector<int64_t>> sizes) {
+  ValueId x = n.id(0);
+  if (scales && !f.isCrop() && static_cast<size_t>(scales->numElements()) == f.axes.size()) {
+    std::vector<int64_t> factors;
+    for (int64_t i = 0; i < scales->numElements(); ++i) {
+      double s = scales->floatAt(i);
+      factors.push_back(s >= 1 && s < 1 << 30 && s == std::floor(s) ? static_cast<int64_t>(s) : 0);
+    }
+    x = repeatOpenAxes(n, f, scales, factors);
+  }
+  FUSEC_TRY(Shape out, resizedShape(n, f, n.shapeOf(x), roi, scales, sizes));
+  std::vector<ValueId> in{x, roi ? n.constantValue(roi) : kNoValue};
+  if (sizes) {
+    in.push_back(kNoValue);
+    in.push_back(n.intsValue(*sizes));
+  } else {
+    in.push_back(n.constantValue(scales));
+  }
+  return n.finish(OpKind::Resize, std::move(in),
+                  {{"antialias", f.antialias},
+                   {"axes", f.axes},
+                   {"coordinate_transformation_mode", f.transform},
+                   {"cubic_coeff_a", f.cubic},
+                   {"exclude_outside", f.excludeOutside},
+                   {"extrapolation_value", f.extrapolation},
+                   {"keep_aspect_ratio_policy", f.policy},
+                   {"mode", f.mode},
+                   {"nearest_mode", f.nearest}},
+                  {std::move(out)});
+}
+
+Status resize(NodeImporter &n) {
+  ResizeForm f;
+  bool first = n.opset() < 11; // opset 10: inputs x, scales; asymmetric, floor
+  f.axes.resize(static_cast<size_t>(n.rank(0)));
+  std::iota(f.axes.begin(), f.axes.end(), 0);
+  if (!first) {
+    f.transform = n.attrString("coordinate_transformation_mode", f.transform);
+    f.nearest = n.attrString("nearest_mode", f.nearest);
+    f.cubic = n.attrFloat("cubic_coeff_a", -0.75);
+    f.excludeOutside = n.attrInt("exclude_outside", 0);
+    f.extrapolation = n.attrFloat("extrapolation_value", 0.0);
+    f.antialias = n.attrInt("antialias", 0);
+    f.policy = n.attrString("keep_aspect_ratio_policy", f.policy);
+    if (n.hasAttribute("axes")) {
+      std::vector<int64_t> axes;
+      for (int64_t a : n.attrInts("axes")) {
+        FUSEC_TRY(int64_t normal, n.axis(a, n.rank(0)));
+        axes.push_back(normal);
+      }
+      f.axes = axes;
+    }
+  } else {
+    f.transform = "asymmetric";
+    f.nearest = "floor";
+  }
+  f.mode = n.attrString("mode", f.mode);
+  if (!oneOf(f.mode, {"nearest", "linear", "cubic"}) ||
+      !oneOf(f.transform,
+             {"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners",
+              "asymmetric", "tf_crop_and_resize", "tf_half_pixel_for_nn"}) ||
+      !oneOf(f.nearest, {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"}) ||
+      !oneOf(f.policy, {"stretch", "not_larger", "not_smaller"}))
+    return n.fail(Diag::BadAttribute, "mode, coordinate_transformation_mode, nearest_mode or "
+                                      "keep_aspect_ratio_policy has an unknown value");
+  size_t scaleInput = first ? 1 : 2;
+  auto empty = [&](size_t i) { return !n.has(i) || numElements(n.shape(i)).isConst(0); };
+  const bool crops = f.isCrop() && !empty(1), bySizes = !empty(3); // others ignore the region
+  if (!bySizes && empty(scaleInput))
+    return n.mismatch("the scales are missing, and so are sizes");
+  ResizeOperands operands;
+  if (crops)
+    operands.roi = 1;
+  (bySizes ? operands.sizes : operands.scales) = bySizes ? 3 : scaleInput;
+  if (auto open = openOperands(n, f, operands); !open.empty())
+    return resizeAtRunTime(n, f, operands, open);
+  const ConstantRef roi = crops ? n.in(1).constant : nullptr;
+  if (bySizes) {
+    auto sizes = n.ints(3);
+    auto declared = n.declared(0);
+    // Sizes that are each a multiple of the operand's are scales.
+    if (auto known = n.known(3); !sizes && known && known->size() == f.axes.size()) {
+      std::vector<uint8_t> factors;
+      for (size_t i = 0; i < known->size(); ++i)
+        if (auto factor = exactQuotient({(*known)[i]}, {n.shape(0)[static_cast<size_t>(f.axes[i])]},
+                                        n.symbols());
+            factor && factor->isConst())
+          appendElement(factors, DType::F32, static_cast<double>(factor->constValue()));
+      if (factors.size() == 4 * known->size() && !f.isKeepingAspect())
+        return finishResize(
+            n, f, roi,
+            makeConstant(DType::F32, {static_cast<int64_t>(known->size())}, std::move(factors)),
+            std::nullopt);
+    }
+    if (!sizes && declared && declared->shape.size() == n.shape(0).size() &&
+        isStatic(declared->shape) && !f.isKeepingAspect()) {
+      sizes.emplace();
+      for (int64_t a : f.axes)
+        sizes->push_back(declared->shape[static_cast<size_t>(a)].constValue());
+    }
+    if (!sizes)
+      return n.needsConstant("the sizes are a run-time value; they must be constant", {3});
+    return finishResize(n, f, roi, nullptr, sizes);
+  }
+  return finishResize(n, f, roi, n.in(scaleInput).constant, std::nullopt);
+}
+
+Status upsample(NodeImporter &n) {
+  ResizeForm f;
+  f.transform = "asymmetric";
+  f.nearest = "floor";
+  f.mode = n.attrString("mode", "nearest");
+  if (!oneOf(f.mode, {"nearest", "linear"}))
+    return n.fail(Diag::BadAttribute, "mode must be nearest or linear");
+  f.axes.resize(static_cast<size_t>(n.rank(0)));
+  std::iota(f.axes.begin(), f.axes.end(), 0);
+  ConstantRef scales;
+  if (n.opset() < 9) {
+    std::vector<double> list = n.attrFloats("scales");
+    std::vector<uint8_t> data;
+    for (double s : list)
+      appendElement(data, DType::F32, s);
+    scales = makeConstant(DType::F32, {static_cast<int64_t>(list.size())}, std::move(data));
+  } else {
+    if (!n.has(1))
+      return n.mismatch("the scales are missing");
+    const ResizeOperands operands{std::nullopt, 1, std::nullopt};
+    if (auto open = openOperands(n, f, operands); !open.empty())
+      return resizeAtRunTime(n, f, operands, open);
+    scales = n.in(1).constant;
+  }
+  return finishResize(n, f, nullptr, scales, std::nullopt);
+}
+
+Status gridSample(NodeImporter &n) {
+  std::string mode = n.attrString("mode", n.opset() < 20 ? "bilinear" : "linear");
+  if (mode == "bilinear")
+    mode = "linear";
+  if (mode == "bicubic")
+    mode = "cubic";
+  return n.finish(OpKind::GridSample, n.ids(), {{"mode", mode}});
+}
+
+Status col2Im(NodeImporter &n) {
+  auto image = n.ints(1), block = n.ints(2);
+  auto declared = n.declared(0);
+  if (!block || (!image && !declared))
+    return n.needsConstant("image and block shape are run-time values; they must be constant",
+                           {1, 2});
+  size_t rank = block->size();
+  if (!image) {
+    image.emplace();
+    for (size_t i = 2; i < declared->shape.size(); ++i)
+      image->push_back(declared->shape[i].isConst() ? declared->shape[i].constValue() : -1);
+  }
+  std::vector<int64_t> dilations = n.attrInts("dilations", std::vector<int64_t>(rank, 1)),
+                       strides = n.attrInts("strides", std::vector<int64_t>(rank, 1)),
+                       pads = n.attrInts("pads", std::vector<int64_t>(2 * rank, 0));
+  return n.finish(OpKind::Col2Im, {n.id(0), n.intsValue(*image), n.intsValue(*block)},
+                  {{"dilations", dilations}, {"pads", pads}, {"strides", strides}});
+}
+
+Status depthToSpace(NodeImporter &n) { return n.finish(OpKind::DepthToSpace, {n.id(0)}); }
+
+/// Has one mode before opset 28.
+Status spaceToDepth(NodeImporter &n) {
+  const std::string mode = n.opset() >= 28 ? n.attrString("mode", "DCR") : "DCR";
+  return n.finish(OpKind::SpaceToDepth, {n.id(0)}, {{"mode", mode}});
+}
+
+constexpr OpRow kRows[] = {
+    {"Col2Im", 18, 28, 3, 3, 1, col2Im, "constant block shape"},
+    {"DepthToSpace", 1, 28, 1, 1, 1, depthToSpace},
+    {"GridSample", 16, 28, 2, 2, 1, gridSample},
+    {"Resize", 10, 28, 1, 4, 1, resize,
+     "scales or sizes known at compile time, or a declared output"},
+    {"SpaceToDepth", 1, 28, 1, 1, 1, spaceToDepth},
+    {"Upsample", 7, 9, 1, 2, 1, upsample, "constant scales, or a declared output"},
+};
+
+} // namespace
+
+std::span<const OpRow> imagesOps() { return kRows; }
+
+} // namespace fusec

@@ -1,0 +1,271 @@
+#include "Onnx/MovedAtRunTime.h"
+#include "Onnx/OpTable.h"
+
+#include <algorithm>
+#include <numeric>
+
+// Slice and Pad. Slice's operands became inputs in opset 10, Pad's in 11.
+
+namespace fusec {
+namespace {
+
+/// min(v, bound) or max(v, 0), simplified where the ranges decide.
+DimExpr smaller(const DimExpr &v, const DimExpr &bound, const std::vector<Symbol> &symbols) {
+  if (v.isConst(INT64_MAX))
+    return bound;
+  auto r = (bound - v).range(symbols);
+  if (r.min >= 0)
+    return v;
+  return r.max <= 0 ? bound : min(v, bound);
+}
+DimExpr atLeastZero(const DimExpr &v, const std::vector<Symbol> &symbols) {
+  auto r = v.range(symbols);
+  if (r.min >= 0)
+    return v;
+  return r.max <= 0 ? DimExpr(0) : max(v, DimExpr(0));
+}
+
+/// A start or end for a positive step, counted from the front and not below 0; nullopt when its sign is not known.
+std::optional<DimExpr> fromFront(const DimExpr &v, const DimExpr &size,
+                                 const std::vector<Symbol> &symbols) {
+  if (v.isConst() && v.constValue() < 0 && v.constValue() < -(int64_t(1) << 60))
+    return DimExpr(0);
+  auto r = v.range(symbols);
+  if (r.min >= 0)
+    return v;
+  if (r.max < 0)
+    return atLeastZero(v + size, symbols);
+  // The sign varies with the symbols: v + size >= 0 in all cases of interest would still be two forms.
+  return std::nullopt;
+}
+
+struct SliceSpec {
+  std::vector<int64_t> axes, steps;
+  std::vector<std::optional<DimExpr>> starts, ends; // nullopt: a run-time value
+};
+
+Status applySlice(NodeImporter &n, const SliceSpec &spec, std::vector<ValueId> dynamicInputs) {
+  Shape out = n.shape(0);
+  std::vector<int64_t> starts, ends;
+  bool fixed = true;
+  for (size_t i = 0; i < spec.axes.size(); ++i) {
+    auto axis = static_cast<size_t>(spec.axes[i]);
+    const DimExpr size = n.shape(0)[axis];
+    int64_t step = spec.steps[i];
+    if (step == 0)
+      return n.fail(Diag::BadOperand, "a step is 0");
+    auto unknown = [&] {
+      return n.needsConstant("starts and ends must follow from constants and input shapes", {1, 2});
+    };
+    if (!spec.starts[i] || !spec.ends[i])
+      return unknown();
+    const Shape sizes{size, *spec.starts[i], *spec.ends[i]};
+    if (step > 0) {
+      auto first = fromFront(*spec.starts[i], size, n.symbols());
+      auto end = fromFront(*spec.ends[i], size, n.symbols());
+      if (!first || !end)
+        return n.needsFixed("whether a start or an end counts from the end depends on sizes that "
+                            "are not fixed",
+                            sizes);
+      DimExpr start = smaller(*first, size, n.symbols());
+      end = smaller(*end, size, n.symbols());
+      // A start beyond the end leaves nothing, clamped or not; not clamped, the size stands in the length once.
+      DimExpr length = atLeastZero(*end - *first, n.symbols());
+      out[axis] = step == 1 ? length : ceilDiv(length, DimExpr(step));
+      fixed = fixed && start.isConst() && (end->isConst() || *end == size);
+      starts.push_back(start.isConst() ? start.constValue() : 0);
+      ends.push_back(end->isConst() ? end->constValue() : INT64_MAX);
+      continue;
+    }
+    if (!size.isConst() || !spec.starts[i]->isConst() || !spec.ends[i]->isConst())
+      return n.needsFixed("a negative step needs a fixed size", sizes);
+    int64_t s = size.constValue(), start = spec.starts[i]->constValue(),
+            end = spec.ends[i]->constValue();
+    // By the operator's text the start is clamped to [0, s-1] and the end to [-1, s-1].
+    auto backward = [&](int64_t v, int64_t low) {
+      return std::clamp<int64_t>(v < 0 ? std::max(v, -s - 1) + s : v, low, s - 1);
+    };
+    start = backward(start, s ? 0 : -1);
+    end = backward(end, -1);
+    // -(start - end) / step, written so that no step overflows
+    uint64_t length = start > end ? static_cast<uint64_t>(start - end) : 0;
+    uint64_t stride = static_cast<uint64_t>(-(step + 1)) + 1;
+    out[axis] = DimExpr(static_cast<int64_t>(length ? (length - 1) / stride + 1 : 0));
+    starts.push_back(std::max<int64_t>(start, 0));
+    // Before the first element: -1 would be the last one.
+    ends.push_back(end < 0 ? INT64_MIN : end);
+  }
+  if (fixed)
+    return n.finish(
+        OpKind::Slice, {n.id(0)},
+        {{"starts", starts}, {"ends", ends}, {"axes", spec.axes}, {"steps", spec.steps}},
+        {std::move(out)});
+  return n.finish(OpKind::SliceDynamic, std::move(dynamicInputs), {}, {std::move(out)});
+}
+
+Status slice(NodeImporter &n) {
+  SliceSpec spec;
+  std::vector<int64_t> axes;
+  size_t count;
+  auto constants = [](const std::vector<int64_t> &list) {
+    return std::vector<std::optional<DimExpr>>(list.begin(), list.end());
+  };
+  if (n.opset() < 10) {
+    spec.starts = constants(n.attrInts("starts"));
+    spec.ends = constants(n.attrInts("ends"));
+    count = spec.starts.size();
+  } else {
+    if (!n.has(1) || !n.has(2) || n.rank(1) != 1 || n.rank(2) != 1 || !n.shape(1)[0].isConst())
+      return n.mismatch("starts and ends must be vectors of a fixed length");
+    if (n.shape(1)[0].constValue() > n.rank(0) || n.shape(2) != n.shape(1))
+      return n.mismatch("starts and ends must have one length, of at most one entry an axis");
+    if (auto declared = n.declared(0); declared && mayBeSlicedAtRunTime(n, declared->shape))
+      return sliceAtRunTime(n, declared->shape);
+    count = static_cast<size_t>(n.shape(1)[0].constValue());
+    for (auto [i, list] : {std::pair{1, &spec.starts}, std::pair{2, &spec.ends}}) {
+      auto elements = n.known(static_cast<size_t>(i));
+      if (elements)
+        list->assign(elements->begin(), elements->end());
+      else
+        list->assign(static_cast<size_t>(n.shape(static_cast<size_t>(i))[0].isConst()
+                                             ? n.shape(static_cast<size_t>(i))[0].constValue()
+                                             : 0),
+                     std::nullopt);
+    }
+  }
+  axes.resize(count);
+  std::iota(axes.begin(), axes.end(), 0);
+  spec.steps.assign(count, 1);
+  if (n.opset() < 10) {
+    axes = n.attrInts("axes", axes);
+  } else {
+    if (n.has(3)) {
+      auto given = n.ints(3);
+      if (!given)
+        return n.needsConstant("the axes are a run-time value; they must be constant", {3});
+      axes = *given;
+    }
+    if (n.has(4)) {
+      auto given = n.ints(4);
+      if (!given)
+        return n.needsConstant("the steps are a run-time value; they must be constant", {4});
+      spec.steps = *given;
+    }
+  }
+  if (spec.ends.size() != count || axes.size() != count || spec.steps.size() != count)
+    return n.mismatch("starts, ends, axes and steps must have one length");
+  for (int64_t a : axes) {
+    FUSEC_TRY(int64_t normal, n.axis(a, n.rank(0)));
+    if (std::find(spec.axes.begin(), spec.axes.end(), normal) != spec.axes.end())
+      return n.fail(Diag::BadOperand, "an axis is given twice");
+    spec.axes.push_back(normal);
+  }
+  return applySlice(n, spec, n.ids());
+}
+
+Status pad(NodeImporter &n) {
+  std::vector<int64_t> pads;
+  std::string mode = n.attrString("mode", "constant");
+  std::vector<ValueId> in{n.id(0)};
+  auto rank = static_cast<size_t>(n.rank(0));
+  if (n.opset() < 11) {
+    pads = n.hasAttribute("paddings") ? n.attrInts("paddings") : n.attrInts("pads");
+    double value = n.attrFloat("value", 0.0);
+    if (value != 0)
+      in = {n.id(0), kNoValue, n.scalarValue(n.type(0), value)};
+  } else {
+    auto given = n.ints(1);
+    auto declared = n.declared(0);
+    bool fill = !n.has(2) || (n.type(2) == n.type(0) && numElements(n.shape(2)).isConst(1));
+    const DimExpr padded = n.has(3) && n.rank(3) == 1 ? n.shape(3)[0] : DimExpr(n.rank(0));
+    if (!given && fill && declared && declared->shape.size() == rank && n.type(1) == DType::I64 &&
+        padded.isConst() && n.shape(1) == Shape{padded * DimExpr(2)})
+      return padAtRunTime(n, mode, declared->shape);
+    if (!given)
+      return n.needsConstant("the pads are a run-time value; they must be constant", {1});
+    pads = *given;
+    if (n.has(3)) {
+      auto list = n.ints(3);
+      if (!list)
+        return n.needsConstant("the axes are a run-time value; they must be constant", {3});
+      if (pads.size() != 2 * list->size())
+        return n.mismatch("two pads for each axis are needed");
+      std::vector<int64_t> all(2 * rank, 0);
+      std::vector<bool> seen(rank, false);
+      for (size_t i = 0; i < list->size(); ++i) {
+        FUSEC_TRY(int64_t a, n.axis((*list)[i], n.rank(0)));
+        if (seen[static_cast<size_t>(a)])
+          return n.fail(Diag::BadOperand, "an axis is given twice");
+        seen[static_cast<size_t>(a)] = true;
+        all[static_cast<size_t>(a)] = pads[i];
+        all[rank + static_cast<size_t>(a)] = pads[list->size() + i];
+      }
+      pads = all;
+    }
+    if (n.has(2)) {
+      const char *text = "the fill value must be a scalar of the data's type";
+      if (n.type(2) != n.type(0))
+        return n.mismatch(text);
+      FUSEC_CHECK(n.oneElement(2, text));
+      in = {n.id(0), kNoValue, n.reshape(n.id(2), {})};
+    }
+  }
+  for (int64_t p : pads)
+    if (p / 2 > int64_t(1) << 40 || p / 2 < -(int64_t(1) << 40))
+      return n.fail(Diag::LimitExceeded, "a pad is larger than 2^40");
+  return n.finish(OpKind::Pad, std::move(in), {{"mode", mode}, {"pads", pads}});
+}
+
+Status centerCropPad(NodeImporter &n) {
+  std::vector<int64_t> all(static_cast<size_t>(n.rank(0)));
+  std::iota(all.begin(), all.end(), 0);
+  std::vector<int64_t> axes;
+  for (int64_t a : n.attrInts("axes", all)) {
+    FUSEC_TRY(int64_t normal, n.axis(a, n.rank(0)));
+    axes.push_back(normal);
+  }
+  Shape out = n.shape(0);
+  auto sizes = n.ints(1);
+  auto declared = n.declared(0);
+  if (!sizes && (!declared || declared->shape.size() != out.size()))
+    return n.needsConstant("the target sizes are a run-time value; they must be constant", {1});
+  if (sizes && sizes->size() != axes.size())
+    return n.mismatch("one target size for each axis is needed");
+  // The result is a crop followed by a pad with fixed amounts, centred as the operator's function says.
+  std::vector<int64_t> starts, ends, steps(axes.size(), 1), pads(2 * out.size(), 0);
+  Shape cropped = out;
+  for (size_t i = 0; i < axes.size(); ++i) {
+    auto a = static_cast<size_t>(axes[i]);
+    if (!out[a].isConst() || (!sizes && !declared->shape[a].isConst()))
+      return n.needsFixed("the axes must have fixed sizes", {out[a]});
+    int64_t have = out[a].constValue(),
+            want = sizes ? (*sizes)[i] : declared->shape[a].constValue();
+    if (want < 0 || want > int64_t(1) << 40)
+      return n.fail(Diag::BadOperand, "a target size is out of range");
+    int64_t start = have > want ? (have - want) / 2 : 0;
+    starts.push_back(start);
+    ends.push_back(have > want ? start + want : have);
+    cropped[a] = DimExpr(std::min(have, want));
+    pads[a] = want > have ? (want - have) / 2 : 0;
+    pads[out.size() + a] = want > have ? want - have - pads[a] : 0;
+    out[a] = DimExpr(want);
+  }
+  FUSEC_TRY(ValueId crop,
+            n.emitOne(OpKind::Slice, {n.id(0)},
+                      {{"starts", starts}, {"ends", ends}, {"axes", axes}, {"steps", steps}},
+                      {cropped}));
+  return n.finish(OpKind::Pad, {crop}, {{"mode", std::string("constant")}, {"pads", pads}});
+}
+
+constexpr OpRow kRows[] = {
+    {"CenterCropPad", 18, 28, 2, 2, 1, centerCropPad, "sizes known at compile time or declared"},
+    {"Pad", 1, 28, 1, 4, 1, pad, "pads known at compile time, or the output's shape declared"},
+    {"Slice", 1, 28, 1, 5, 1, slice,
+     "bounds that follow from constants and shapes; negative steps over fixed sizes"},
+};
+
+} // namespace
+
+std::span<const OpRow> slicesOps() { return kRows; }
+
+} // namespace fusec

@@ -1,0 +1,94 @@
+#include "Onnx/Compose.h"
+#include "Onnx/OpTable.h"
+#include "Onnx/Windows.h"
+
+// Pools over x [N, C, spatial...].
+
+namespace fusec {
+namespace {
+
+Status pool(NodeImporter &n) {
+  FUSEC_TRY(PoolForm form, readPool(n, n.shape(0)));
+  return n.finish(*parseOpKind(n.op()), {n.id(0)}, form.attributes());
+}
+
+/// p was a float in opset 1.
+Attributes oldP(NodeImporter &n) {
+  if (n.opset() >= 2)
+    return {};
+  return {{"p", static_cast<int64_t>(n.attrFloat("p", 2.0))}};
+}
+
+Status lpPool(NodeImporter &n) {
+  FUSEC_TRY(PoolForm form, readPool(n, n.shape(0)));
+  Attributes a = form.attributes();
+  a.merge(oldP(n));
+  return n.finish(OpKind::LpPool, {n.id(0)}, std::move(a));
+}
+
+Status globalPool(NodeImporter &n) { return n.finish(*parseOpKind(n.op()), {n.id(0)}); }
+Status globalLpPool(NodeImporter &n) { return n.finish(OpKind::GlobalLpPool, {n.id(0)}, oldP(n)); }
+
+/// The inverse of MaxPool: x lies at its indices in the plane that the window implies, all else is 0. A given output
+/// shape adds zeros behind that plane.
+Status maxUnpool(NodeImporter &n) {
+  const char *text = "data of rank 3 or more and i64 indices of its shape are needed";
+  if (n.rank(0) < 3 || n.type(1) != DType::I64)
+    return n.mismatch(text);
+  if (n.shape(1) != n.shape(0))
+    return n.mismatch(text, n.shape(1), n.shape(0));
+  if (!n.hasAttribute("kernel_shape"))
+    return n.fail(Diag::BadAttribute, "attribute 'kernel_shape' is missing");
+  const Shape in = n.shape(0);
+  Shape spatial(in.begin() + 2, in.end());
+  FUSEC_TRY(Window w, readWindow(n, n.attrInts("kernel_shape"), spatial));
+  Shape plane{in[0], in[1]};
+  for (size_t i = 0; i < spatial.size(); ++i)
+    plane.push_back((spatial[i] - DimExpr(1)) * DimExpr(w.strides[i]) +
+                    DimExpr(w.kernel[i] - w.pads[i] - w.pads[spatial.size() + i]));
+  if (!isStatic(plane))
+    return n.needsFixed("the data must have a fixed shape", plane);
+  Shape out = plane;
+  if (n.has(2)) {
+    auto given = n.ints(2);
+    auto declared = n.declared(0);
+    if (!given && declared && isStatic(declared->shape))
+      given = staticDims(declared->shape);
+    if (!given)
+      return n.needsConstant("the output shape is a run-time value; it must be constant", {2});
+    out.assign(given->begin(), given->end());
+  }
+  std::vector<int64_t> pads(2 * out.size(), 0);
+  if (out.size() != plane.size())
+    return n.mismatch("the output shape must have the data's rank");
+  for (size_t i = 0; i < out.size(); ++i)
+    pads[out.size() + i] = out[i].constValue() - plane[i].constValue();
+  DimExpr count = numElements(plane), given = numElements(in);
+  ValueId zeros = Compose(n).filled(n.type(0), 0, {count});
+  FUSEC_TRY(ValueId flat,
+            n.emitOne(OpKind::ScatterElements,
+                      {zeros, n.reshape(n.id(1), {given}), n.reshape(n.id(0), {given})},
+                      {{"axis", int64_t(0)}, {"reduction", std::string("none")}}));
+  ValueId placed = n.reshape(flat, plane);
+  if (out == plane) {
+    n.result(0, placed);
+    return success();
+  }
+  return n.finish(OpKind::Pad, {placed}, {{"mode", std::string("constant")}, {"pads", pads}});
+}
+
+constexpr OpRow kRows[] = {
+    {"AveragePool", 1, 28, 1, 1, 1, pool},
+    {"GlobalAveragePool", 1, 28, 1, 1, 1, globalPool},
+    {"GlobalLpPool", 1, 28, 1, 1, 1, globalLpPool},
+    {"GlobalMaxPool", 1, 28, 1, 1, 1, globalPool},
+    {"LpPool", 1, 28, 1, 1, 1, lpPool},
+    {"MaxPool", 1, 28, 1, 1, 2, pool},
+    {"MaxUnpool", 9, 28, 2, 3, 1, maxUnpool, "fixed shapes"},
+};
+
+} // namespace
+
+std::span<const OpRow> windowsPoolOps() { return kRows; }
+
+} // namespace fusec
