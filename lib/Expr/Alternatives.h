@@ -15,10 +15,10 @@ struct Alternative {
   std::vector<int64_t> (*choices)(const ExprProgram &pattern, const Target &target);
   /// The rewritten pattern; nullopt where it does not apply with this parameter (0: none).
   std::optional<ExprProgram> (*run)(const ExprProgram &pattern, int64_t choice);
-  /// Of what it made of a pattern: equations in front of which all blocks may have to wait for each other, since they
-  /// run on more or on fewer of them than those before. Null: it makes no such difference.
+  /// The equations of a rewritten pattern in front of which all blocks may have to wait for each other, since they run
+  /// on more or on fewer blocks than those before. Null: there are none.
   std::vector<int> (*phaseStarts)(const ExprProgram &pattern, const ExprProgram &made) = nullptr;
-  /// Names of those that are worth trying on what it made, since it lets them save more than they do by themselves.
+  /// Names of the alternatives that are worth trying on what this one made, since they save more there than alone.
   std::vector<std::string_view> behind = {};
 };
 const std::vector<Alternative> &alternatives();
@@ -46,7 +46,7 @@ struct RewrittenPattern {
 };
 std::vector<RewrittenPattern> applicableAlternatives(const ExprProgram &pattern,
                                                      const Target &target);
-/// The same for what an alternative made of a pattern, of those that are worth trying behind it.
+/// The alternatives worth trying behind `first` that apply to what it made, with what they make of it.
 std::vector<RewrittenPattern> alternativesBehind(const RewrittenPattern &first,
                                                  const Target &target);
 

@@ -142,7 +142,7 @@ public:
   Status oneElement(size_t i, const std::string &text) const;
   /// Input `i`, where there is one, is a scale or a zero point: one number, or one for each of `count`.
   Status quantParameter(size_t i, const DimExpr &count) const;
-  /// The same, or one for each row or column of a product.
+  /// Input `i`, where there is one, is a quantParameter, or has one number for each row or column of a product.
   Status sideParameter(size_t i, const Shape &product, bool rows) const;
 
   Diagnostics errors;

@@ -40,7 +40,7 @@ ExitCode exitCode(const Diagnostics &list);
 
 /// "error[E3102] m.onnx: node 'x': text", one line, control bytes escaped as \xNN.
 std::string format(const Diagnostic &d);
-/// The same as one JSON object on one line.
+/// The diagnostic as one JSON object on one line.
 std::string formatJson(const Diagnostic &d);
 
 } // namespace fusec

@@ -15,25 +15,25 @@ struct MemoryLevel {
   std::string name;      // "l1", "l2", "l3", "shared", "dram"
   int64_t capacityBytes; // 0 = unbounded
   double bytesPerSec;
-  bool ofDevice =
-      false; // one for all cores, with the figures of the whole; else a core's or SM's own
+  /// True: all cores share it, and the figures are those of the whole. False: each core or SM has its own.
+  bool ofDevice = false;
 };
 
-/// Of an x86-64 core, what is neither a rate nor a size of its memory levels.
+/// The microarchitecture of an x86-64 core, without its memory levels.
 struct CpuCore {
-  int fmaPorts = 0, loadPorts = 0; // vector operations and loads that begin in a cycle
-  int tileLoads =
-      0; // loads of those, in an inner loop of products whose operands come from the second cache
-  int fmaCycles = 0;             // until a dependent one can begin
-  int instructionsAhead = 0;     // among which it finds what can begin
-  double panelBytesPerCycle = 0; // that an inner loop draws from its second cache
+  int fmaPorts = 0, loadPorts = 0; // vector operations and loads that issue per cycle
+  /// Loads that issue per cycle in an inner loop of products whose operands come from the second cache.
+  int tileLoads = 0;
+  int fmaCycles = 0;             // latency of a fused multiply-add
+  int instructionsAhead = 0;     // size of the out-of-order window
+  double panelBytesPerCycle = 0; // bandwidth of the second cache in an inner loop
   int64_t lineBytes = 0, pageBytes = 0;
   int firstCacheWays = 0;
-  int rowsToFill = 0;           // that it goes along at once to get its share of memory's bandwidth
-  int pagesAsked = 1;           // that it asks lines of in turn, of a row that it is about to read
-  double oneRowShare = 1;       // part of that share along fewer
-  double severalRowsShare = 1;  // of a cache's bandwidth, along so many or more
-  int64_t elementsPerBlock = 0; // that outweigh handing a block to another thread
+  int rowsToFill = 0;           // address streams that reach the core's share of memory bandwidth
+  int pagesAsked = 1;           // pages of a row whose lines are prefetched in turn
+  double oneRowShare = 1;       // fraction of the memory bandwidth with fewer streams
+  double severalRowsShare = 1;  // fraction of a cache's bandwidth with that many streams or more
+  int64_t elementsPerBlock = 0; // work that outweighs handing a block to another thread
 };
 
 /// A compilation target as plain data. Tables in Cpu.cpp, Nvidia.cpp, Amd.cpp name the source of each number.

@@ -69,6 +69,10 @@ PLANTED = [
     ("lib/Graph/Bad.h", "int x; \n", "white space at the end"),
     ("lib/Graph/Bad.h", "int x;", "no newline at the end"),
     ("lib/Graph/Bad.h", "// " + "x" * 120 + "\n", "over 120 columns"),
+    ("lib/Graph/Bad.h", "/// Of each phase.\nint x;\n", "Bad.h:1: a comment begins with 'Of'"),
+    ("lib/Graph/Bad.h", "int x;\n// Here.\n/// The same.\nint y;\n", "Bad.h:3: a comment begins with 'The same'"),
+    ("lib/Graph/Bad.h", "struct X {\n  // Else it waits.\n  int x;\n};\n", "a comment begins with 'Else'"),
+    ("lib/Graph/Bad.h", "/// So many of them.\nint x;\n", "a comment begins with 'So many'"),
     ("lib/Graph/Bad.h", "int   x  ;\n", "not formatted"),
 ]
 
@@ -79,7 +83,7 @@ def cleanTree():
         "README.md": "# fusec\n",
         "lib/README.md": LISTS,
         "lib/Graph/Lists.h": "struct Op {};\n",
-        "lib/Graph/Comment.h": "// Op is listed.\n",
+        "lib/Graph/Comment.h": "// Op is listed.\n// Of a longer comment only the first line counts.\n",
         ".clang-format": "BasedOnStyle: LLVM\n",
         "lib/Graph/Graph.h": '#pragma once\n#include "Support/Result.h"\n',
         "lib/Codegen/Emitter.h": "#pragma once\n#include <llvm/IR/Module.h>\n",

@@ -1,4 +1,5 @@
-"""What text files may not hold: paths of one machine, registry hosts, unfinished business, stray white space."""
+"""What text files may not hold: paths of one machine, registry hosts, unfinished business, stray white space, and in
+lib/ comments that begin with a phrase whose head is missing."""
 
 import re
 
@@ -10,7 +11,23 @@ REGISTRY = re.compile(
     r"py" r"pi\.org|pythonho" r"sted\.org|deb\.debi" r"an\.org|archive\.ubun" r"tu\.com|index-" r"url"
 )
 UNFINISHED = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X)\b")
+# A comment says what a thing does or returns. A genitive or "the same" in front leaves that to guess.
+COMMENT = re.compile(r"\s*(///?)(?: |$)")
+HEADLESS = re.compile(r"\s*///? (Of|The same|Else|Those|Which|Whose|And|Such|So many|As many|(In|By|To|From) which)\b")
 MAY_BE_WIDE = tuple(".def .txt .ll .json .graph .expr .plan .schedule .gir .test .proto".split())
+
+
+def headlessComments(tree, path):
+    """Problems of comments on lines of their own: // and /// begin one each."""
+    problems, before = [], None
+    for number, line in tree.lines(path):
+        comment = COMMENT.match(line)
+        mark = comment[1] if comment else None
+        if mark and mark != before and (headless := HEADLESS.match(line)):
+            text = f"a comment begins with '{headless[1]}': begin with what the thing does or returns"
+            problems.append(Problem(path, number, text))
+        before = mark
+    return problems
 
 
 def check(tree):
@@ -19,6 +36,8 @@ def check(tree):
         text = tree.text(path)
         if "\0" in text:
             continue
+        if path.startswith("lib/") and path.endswith((".h", ".cpp")):
+            problems += headlessComments(tree, path)
         if text and not text.endswith("\n"):
             problems.append(Problem(path, 0, "no newline at the end"))
         for number, line in tree.lines(path):
