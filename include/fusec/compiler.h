@@ -34,6 +34,8 @@ struct Options {
   std::vector<std::string> markOutputs; // inner tensors that become outputs as well
   /// Stages whose text goes to `print`; "all": each one. Without an output the last of them ends the work.
   std::vector<std::string> dumpStages;
+  /// Passes behind which the program's text goes to `print`: "expr/compose". Ends the work as dumpStages does.
+  std::vector<std::string> dumpAfter;
   std::string only; // node or kernel whose part alone is printed; empty: everything
   bool resumable =
       false;           // what is printed can be gone on from: it has the decisions in front of gir
@@ -75,7 +77,7 @@ struct Error {
 
 struct Report {
   struct Step {
-    std::string what;
+    std::string what; // a stage, or one of its passes: "expr", "expr/compose"
     double seconds;
   };
   struct Target {

@@ -17,7 +17,8 @@ struct BuiltKernel {
 
 class Assembler {
 public:
-  Assembler(const ExprProgram &program, const TargetState &state) : program(program), state(state) {
+  Assembler(const ExprProgram &program, const TargetState &state, const PassObserver &observer)
+      : program(program), state(state), observer(observer) {
     gir.name = program.name;
     gir.target = state.target.name;
     gir.symbols = program.symbols;
@@ -42,24 +43,26 @@ private:
     const Pattern &pattern = state.plan.patterns[p];
     built.emplace_back();
     for (const ScheduleVariant &variant : state.schedules[p]) {
-      FUSEC_TRY(LoweredKernel lowered,
-                lowerAndRewrite(pattern.program, variant.schedule,
-                                guardedSymbols(variant, program.symbols), state.target));
-      GirKernel &kernel = lowered.kernel;
-      kernel.name = pattern.program.name;
-      if (&variant != &state.schedules[p].back())
-        kernel.name += "_v" + std::to_string(&variant - state.schedules[p].data());
-      const std::vector<bool> kept = dropUnusedScratch(kernel);
-      for (size_t b = lowered.params.size(); b-- > 0;)
-        if (!kept[b])
-          lowered.params.erase(lowered.params.begin() + static_cast<ptrdiff_t>(b));
-      if (state.target.kind == TargetKind::Cpu)
-        delayStores(kernel);
-      insertSyncs(kernel);
-      allocate(kernel);
-      FUSEC_CHECK(verify(kernel));
+      std::map<std::string, KernelParam> params; // by the buffer's name: passes drop unused ones
+      auto lower = [&]() -> Result<GirKernel> {
+        FUSEC_TRY(LoweredKernel lowered,
+                  lowerAndRewrite(pattern.program, variant.schedule,
+                                  guardedSymbols(variant, program.symbols), state.target));
+        lowered.kernel.name = pattern.program.name;
+        if (&variant != &state.schedules[p].back())
+          lowered.kernel.name += "_v" + std::to_string(&variant - state.schedules[p].data());
+        for (size_t b = 0; b < lowered.params.size(); ++b)
+          params.insert_or_assign(lowered.kernel.buffers[b].name, lowered.params[b]);
+        return std::move(lowered.kernel);
+      };
+      FUSEC_TRY(GirKernel kernel,
+                runPasses<GirKernel>(lower, kernelPasses(state.target.kind == TargetKind::Cpu),
+                                     observer));
+      std::vector<KernelParam> used;
+      for (int b = 0; b < kernel.numParams(); ++b)
+        used.push_back(params.at(kernel.buffers[static_cast<size_t>(b)].name));
       gir.kernels.push_back(std::move(kernel));
-      built.back().push_back({static_cast<int>(gir.kernels.size() - 1), std::move(lowered.params)});
+      built.back().push_back({static_cast<int>(gir.kernels.size() - 1), std::move(used)});
     }
     return success();
   }
@@ -228,6 +231,7 @@ private:
 
   const ExprProgram &program;
   const TargetState &state;
+  const PassObserver &observer;
   GirProgram gir;
   std::vector<std::vector<BuiltKernel>> built; // one list a pattern
   std::map<int, UniqueNames> nodes;            // by kernel, of the model
@@ -236,8 +240,9 @@ private:
 
 } // namespace
 
-Result<GirProgram> assemble(const ExprProgram &program, const TargetState &state) {
-  return Assembler(program, state).run();
+Result<GirProgram> assemble(const ExprProgram &program, const TargetState &state,
+                            const PassObserver &observer) {
+  return Assembler(program, state, observer).run();
 }
 
 Status checkSharedMemory(const TargetState &state) {

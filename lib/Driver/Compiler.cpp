@@ -4,7 +4,7 @@
 #include "Bundle/AtomicFile.h"
 #include "Bundle/Signature.h"
 #include "Driver/Diff.h"
-#include "Driver/Pipeline.h"
+#include "Driver/PassReports.h"
 #include "Support/Diagnostic.h"
 #include "Support/JsonText.h"
 #include "Target/Target.h"
@@ -103,6 +103,53 @@ Status checkSearch(const Options &given) {
   return success();
 }
 
+/// The stage of "expr/compose".
+Result<Stage> stageOfPass(const std::string &text) {
+  std::string known;
+  for (const auto &[stage, pass] : passNames()) {
+    const std::string own = std::string(name(stage)) + "/" + std::string(pass);
+    if (own == text)
+      return stage;
+    known += (known.empty() ? "" : ", ") + own;
+  }
+  return Diagnostic{Diag::BadOption, "--dump-after=" + text, "no such pass; passes are " + known};
+}
+
+/// What is printed on the way; returns the last stage of a pass that prints.
+Result<Stage> readDumps(const Options &given, CompileOptions &options) {
+  Stage lastPass = Stage::Graph;
+  for (const std::string &text : given.dumpStages) {
+    if (text == "all") {
+      for (const StageInfo &info : kStages)
+        options.dumpToText.push_back(info.stage);
+      continue;
+    }
+    FUSEC_TRY(Stage stage, stageNamed("--dump-ir", text));
+    options.dumpToText.push_back(stage);
+  }
+  for (const std::string &text : given.dumpAfter) {
+    FUSEC_TRY(Stage stage, stageOfPass(text));
+    options.dumpAfter.push_back(text);
+    lastPass = std::max(lastPass, stage);
+  }
+  if (!given.dumpAfter.empty() && !given.only.empty())
+    return Diagnostic{Diag::BadOption, "--dump-after",
+                      "prints whole programs, which --only=" + given.only +
+                          " does not limit; leave one of the two out"};
+  options.only = given.only;
+  options.resumable = given.resumable;
+  for (const auto &[option, isGiven] : {std::pair("--only=" + given.only, !given.only.empty()),
+                                        std::pair(std::string("--resumable"), given.resumable)})
+    if (isGiven && given.dumpStages.empty())
+      return Diagnostic{Diag::BadOption, option,
+                        "speaks of what --dump-ir prints, which is not given"};
+  if (given.resumable && !given.only.empty())
+    return Diagnostic{Diag::BadOption, "--resumable",
+                      "a part of a dump, as --only=" + given.only +
+                          " leaves it, cannot be gone on from; leave one of the two out"};
+  return lastPass;
+}
+
 Result<CompileOptions> pipelineOptions(const Options &given) {
   CompileOptions options;
   if (given.input.empty())
@@ -118,26 +165,7 @@ Result<CompileOptions> pipelineOptions(const Options &given) {
   options.import.constantInitialisers = given.constantInitialisers;
   options.import.markOutputs = given.markOutputs;
   options.targets = given.targets;
-  for (const std::string &text : given.dumpStages) {
-    if (text == "all") {
-      for (const StageInfo &info : kStages)
-        options.dumpToText.push_back(info.stage);
-      continue;
-    }
-    FUSEC_TRY(Stage stage, stageNamed("--dump-ir", text));
-    options.dumpToText.push_back(stage);
-  }
-  options.only = given.only;
-  options.resumable = given.resumable;
-  for (const auto &[option, isGiven] : {std::pair("--only=" + given.only, !given.only.empty()),
-                                        std::pair(std::string("--resumable"), given.resumable)})
-    if (isGiven && given.dumpStages.empty())
-      return Diagnostic{Diag::BadOption, option,
-                        "speaks of what --dump-ir prints, which is not given"};
-  if (given.resumable && !given.only.empty())
-    return Diagnostic{Diag::BadOption, "--resumable",
-                      "a part of a dump, as --only=" + given.only +
-                          " leaves it, cannot be gone on from; leave one of the two out"};
+  FUSEC_TRY(const Stage lastPass, readDumps(given, options));
   options.dumpDir = given.dumpDir;
   options.decisionsPath = given.decisions;
   options.emitDecisionsPath = given.emitDecisions;
@@ -151,9 +179,11 @@ Result<CompileOptions> pipelineOptions(const Options &given) {
     if (stage < Stage::Plan && !given.decisions.empty())
       return Diagnostic{Diag::BadOption, "--stop-after=" + given.stopAfter,
                         "--decisions speaks of what comes later, plan and schedule"};
-  } else if (given.output.empty() && !options.dumpToText.empty()) {
+  } else if (given.output.empty() && (!options.dumpToText.empty() || !options.dumpAfter.empty())) {
     // Nothing is asked for behind the last stage that is printed, or the decisions.
-    options.stopAfter = *std::max_element(options.dumpToText.begin(), options.dumpToText.end());
+    options.stopAfter = lastPass;
+    for (Stage stage : options.dumpToText)
+      options.stopAfter = std::max(*options.stopAfter, stage);
     if (!given.emitDecisions.empty())
       options.stopAfter = std::max(*options.stopAfter, Stage::Schedule);
   } else if (given.output.empty() && !given.emitDecisions.empty()) {

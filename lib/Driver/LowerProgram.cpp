@@ -1,22 +1,20 @@
 #include "Driver/State.h"
 #include "Expr/Lower.h"
-#include "Expr/Passes.h"
 #include "Reference/ExprFold.h"
 
 namespace fusec {
 
-Result<ExprProgram> lowerProgram(const Graph &graph, bool composed) {
-  FUSEC_TRY(ExprProgram program, lowerGraph(graph));
-  FUSEC_CHECK(verify(program));
-  program = foldConstants(std::move(program));
-  FUSEC_CHECK(verify(program));
-  for (const ExprPass &pass : exprPasses()) {
-    if (!composed && pass.run == compose)
-      continue;
-    program = pass.run(std::move(program));
-    FUSEC_CHECK(verify(program));
-  }
-  return program;
+std::vector<Pass<ExprProgram>> equationPasses(bool composed) {
+  std::vector<Pass<ExprProgram>> passes = {
+      exprPass("fold-constants", "compute what depends on constants alone", foldConstants)};
+  for (Pass<ExprProgram> &pass : exprPasses(composed))
+    passes.push_back(std::move(pass));
+  return passes;
+}
+
+Result<ExprProgram> lowerProgram(const Graph &graph, bool composed, const PassObserver &observer) {
+  return runPasses<ExprProgram>([&] { return lowerGraph(graph); }, equationPasses(composed),
+                                observer);
 }
 
 } // namespace fusec

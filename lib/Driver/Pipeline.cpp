@@ -4,11 +4,14 @@
 #include "Driver/BundleModel.h"
 #include "Driver/Decisions.h"
 #include "Driver/OptionRules.h"
-#include "Driver/Part.h"
+#include "Driver/PassReports.h"
 #include "Driver/Searches.h"
+#include "Driver/StageBorder.h"
+#include "Graph/Passes.h"
 #include "Reference/GraphInterpreter.h"
 #include "Support/AtOnce.h"
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
@@ -18,71 +21,31 @@ namespace fusec {
 
 namespace {
 
+/// The whole compiler. `kSteps` is the way of the data; `run` walks it.
 class Pipeline {
 public:
-  explicit Pipeline(const CompileOptions &options) : options(options), store(options.dumpDir) {
-    if (!options.only.empty())
-      part.emplace(options.only);
-  }
+  explicit Pipeline(const CompileOptions &options) : options(options), border(options, state) {}
 
-  /// The whole compiler in the order of the data. Each stage is one call; `begin` asks whether a dump has already
-  /// supplied its result, `end` dumps it and tells whether to go on.
   Result<CompileReport> run() {
     if (!options.signingKeyPath.empty()) {
       FUSEC_TRY(signingKey, bundle::readSecretKey(options.signingKeyPath));
     }
-    FUSEC_CHECK(load());
-    for (TargetState &target : state.targets)
-      target.checked =
-          options.checked && target.target.kind != TargetKind::Cpu && !target.target.sim;
-    if (begin(Stage::Graph)) {
-      FUSEC_CHECK(timed("import", [&] { return import(); }));
-      FUSEC_CHECK(timed("graph", [&] { return optimiseGraph(); }));
-    }
-    FUSEC_TRY(bool goOn, end(Stage::Graph));
-    if (goOn && begin(Stage::Expr))
-      FUSEC_CHECK(timed("expr", [&] { return lowerToExpr(); }));
-    if (goOn) {
-      FUSEC_TRY(goOn, end(Stage::Expr));
-    }
-    if (goOn && waiting.empty())
-      state.graph = Graph(); // frees the constants that lowering replaced
-    if (goOn && !options.decisionsPath.empty())
-      FUSEC_CHECK(timed("decisions", [&] { return replay(); }));
-    else if (goOn && begin(Stage::Plan))
-      FUSEC_CHECK(timed("plan", [&] { return searchEachTarget(&Pipeline::plan); }));
-    noteCutSearches();
-    if (goOn) {
-      FUSEC_TRY(goOn, end(Stage::Plan));
-    }
-    if (goOn && begin(Stage::Schedule) && options.decisionsPath.empty())
-      FUSEC_CHECK(timed("schedule", [&] { return searchEachTarget(&Pipeline::schedule); }));
-    if (goOn) {
-      FUSEC_CHECK(decide());
-      goOn = !options.decisionsOnly;
-    }
-    if (goOn) {
-      FUSEC_TRY(goOn, end(Stage::Schedule));
-    }
-    if (goOn && begin(Stage::Gir))
-      FUSEC_CHECK(timed("gir", [&] { return forEachTarget(&Pipeline::lowerToGir); }));
-    if (goOn) {
-      FUSEC_TRY(goOn, end(Stage::Gir));
-    }
-    if (goOn) {
-      FUSEC_TRY(goOn, end(Stage::Llvm));
-    }
-    if (goOn) {
-      FUSEC_TRY(goOn, end(Stage::Asm));
-    }
-    if (goOn)
-      FUSEC_CHECK(timed("object", [&] { return forEachTarget(&Pipeline::generateCode); }));
-    if (goOn) {
-      FUSEC_TRY(goOn, end(Stage::Object));
+    FUSEC_CHECK(loadInput(options, state));
+    bool goOn = true;
+    for (const StageInfo &info : kStages) {
+      for (const Step &step : kSteps)
+        if (goOn && step.stage == info.stage &&
+            (!step.isNeeded || (this->*step.isNeeded)(info.stage)))
+          FUSEC_CHECK(timed(step));
+      // Whoever wants the decisions alone gets no dump of their stage.
+      goOn = goOn && !(options.decisionsOnly && info.stage == Stage::Schedule);
+      if (goOn) {
+        FUSEC_TRY(goOn, border.pass(info.stage));
+      }
     }
     // A stop after the last stage leaves nothing out.
     if (goOn || (options.stopAfter == Stage::Object && !options.outputPath.empty()))
-      FUSEC_CHECK(timed("bundle", [&] { return write(); }));
+      FUSEC_CHECK(timed(kBundleStep));
     else if (!options.outputPath.empty() && options.stopAfter)
       report.notes.push_back("stopped after " + std::string(name(*options.stopAfter)) + ": " +
                              options.outputPath + " is not written");
@@ -90,192 +53,94 @@ public:
   }
 
 private:
-  bool begin(Stage stage) const { return !loadedStage || stage > *loadedStage; }
+  struct Step {
+    Stage stage;
+    std::string_view what;                   // of the report's row
+    bool (Pipeline::*isNeeded)(Stage) const; // null: in every run that comes so far
+    Status (Pipeline::*run)();
+  };
+  static const Step kSteps[9];
+  static const Step kBundleStep;
 
-  Result<bool> end(Stage stage) {
-    bool isStop = options.stopAfter && stage >= *options.stopAfter;
-    // A dump that was loaded passes the same border as a stage that ran.
-    if (loadedStage && stage < *loadedStage)
-      return true;
-    bool toText = std::count(options.dumpToText.begin(), options.dumpToText.end(), stage) != 0;
-    // Assembly takes as long as the machine code: it is made where it is asked for.
-    bool toFile = !options.dumpDir.empty() && (stage != Stage::Asm || toText);
-    toFile &= !options.stopAfter || stage <= *options.stopAfter;
-    if (part && (toText || !waiting.empty()))
-      FUSEC_CHECK(printPart(stage, toText));
-    if (stage > Stage::Gir) {
-      const DumpSink sink{toText ? options.print : nullptr, part ? &*part : nullptr,
-                          toFile ? options.dumpDir : ""};
-      for (const TargetState &target : state.targets)
-        FUSEC_CHECK(dumpCode(stage, target, sink, codegenOptions(target)));
-      return !isStop;
-    }
-    if (toText && !part)
-      options.print(dumpStage(stage, state, nullptr, options.resumable));
-    if (toFile) {
-      const std::string text = dumpStage(stage, state, &store);
-      if (!store.failures().empty())
-        return store.failures();
-      FUSEC_CHECK(
-          writeDump(options.dumpDir, std::string(name(stage)) + ".txt", text.data(), text.size()));
-    }
-    return !isStop || !waiting.empty();
-  }
+  bool isMissing(Stage stage) const { return state.needs(stage); }
+  bool isSearched(Stage stage) const { return state.needs(stage) && options.decisionsPath.empty(); }
+  bool isReplayed(Stage) const { return !options.decisionsPath.empty(); }
 
-  /// What --only leaves of this stage. Kernels are known from the plan on: what they have of earlier stages waits for
-  /// that one.
-  Status printPart(Stage stage, bool toText) {
-    if (toText)
-      waiting.push_back(stage);
-    std::string text;
-    bool found = false;
-    if (stage > Stage::Gir) { // dumpCode prints the kernels
-      waiting.clear();
-      for (const TargetState &target : state.targets)
-        found |= !part->kernelsOf(target).empty();
-    }
-    for (Stage earlier : waiting) {
-      const std::optional<std::string> own = part->dump(earlier, state);
-      found |= own.has_value();
-      text += own.value_or("# nothing of '" + options.only + "' is in " +
-                           std::string(name(earlier)) + "\n");
-    }
-    if (!found && stage < Stage::Plan)
-      return success();
-    waiting.clear();
-    partFound |= found;
-    if (!partFound)
-      return Diagnostic{Diag::BadOption, "--only=" + options.only,
-                        "no node of the model and no kernel has this name; what has been folded "
-                        "away is in none (--dump-ir=plan prints kernels under their nodes)"};
-    options.print(text);
-    return success();
-  }
-
-  Status timed(const std::string &what, const std::function<Status()> &work) {
+  Status timed(const Step &step) {
     if (options.progress)
-      options.progress(what, "");
-    auto start = std::chrono::steady_clock::now();
-    Status status = work();
-    report.times.push_back(
-        {what, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count()});
+      options.progress(step.what, "");
+    const size_t row = report.times.size();
+    report.times.push_back({std::string(step.what), 0});
+    const auto start = std::chrono::steady_clock::now();
+    Status status = (this->*step.run)();
+    report.times[row].seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     return status;
   }
 
-  Status forEachTarget(Status (Pipeline::*step)(TargetState &)) {
+  Status forEachTarget(const std::function<Status(TargetState &)> &step) {
     for (TargetState &target : state.targets)
-      FUSEC_CHECK((this->*step)(target));
+      FUSEC_CHECK(step(target));
     return success();
   }
 
   /// Searches of targets know nothing of each other, and run at once.
-  Status searchEachTarget(Status (Pipeline::*search)(TargetState &)) {
+  Status searchEachTarget(const std::function<Status(TargetState &)> &search) {
     std::vector<Status> found(state.targets.size(), success());
     forEachAtOnce(found.size(), options.threads,
-                  [&](size_t i) { found[i] = (this->*search)(state.targets[i]); });
+                  [&](size_t i) { found[i] = search(state.targets[i]); });
     for (Status &status : found)
       FUSEC_CHECK(std::move(status));
     return success();
   }
 
-  /// Targets, and the state that a dump holds.
-  Status load() {
-    std::vector<Target> targets;
-    for (const std::string &wanted : options.targets) {
-      FUSEC_TRY(Target target, lookupTarget(wanted));
-      bool repeated = std::any_of(targets.begin(), targets.end(),
-                                  [&](const Target &t) { return t.name == target.name; });
-      if (!repeated)
-        targets.push_back(std::move(target));
-    }
-    FUSEC_CHECK(checkFiles(options));
-    std::string head = readHead();
-    FUSEC_CHECK(refuseLateForms(head, options.inputPath));
-    Stage stage;
-    if (isDump(head, stage)) {
-      FUSEC_CHECK(checkStages(options, stage));
-      std::ifstream in(options.inputPath, std::ios::binary);
-      std::stringstream text;
-      text << in.rdbuf();
-      // A dump's constants lie beside it; an empty name would be a store in memory.
-      const auto folder = std::filesystem::path(options.inputPath).parent_path();
-      ConstantStore constants(folder.empty() ? "." : folder.string());
-      loadedStage = stage;
-      const ImportOptions &import = options.import;
-      if (!import.dims.empty() || !import.shapes.empty() || !import.setInputs.empty() ||
-          import.constantInitialisers || !import.markOutputs.empty())
-        return Diagnostic{Diag::BadOption, options.inputPath,
-                          "--dim, --shape, --set-input, --constant-initializers and --mark-output "
-                          "belong to the model, not to a dump of a later stage"};
-      FUSEC_CHECK(loadDump(text.str(), options.inputPath, targets, constants, state));
-      FUSEC_CHECK(checkGpuOptions());
-      return verifyState(stage, state);
-    }
-    if (targets.empty()) {
-      FUSEC_TRY(Target host, lookupTarget("host"));
-      targets.push_back(std::move(host));
-    }
-    for (Target &target : targets)
-      state.targets.push_back({std::move(target), {}, {}, {}, {}, {}});
-    return checkGpuOptions();
-  }
-
-  Status checkGpuOptions() const {
-    if (options.checked &&
-        std::all_of(state.targets.begin(), state.targets.end(),
-                    [](const TargetState &t) { return t.target.kind == TargetKind::Cpu; }))
-      return Diagnostic{Diag::BadOption, "--checked",
-                        "no target is a GPU, and the option speaks of those alone"};
-    auto isNvidia = [](const TargetState &t) {
-      return t.target.kind == TargetKind::Nvidia && !t.target.sim;
-    };
-    if (options.minDriverCuda && std::none_of(state.targets.begin(), state.targets.end(), isNvidia))
-      return Diagnostic{Diag::BadOption, "--min-driver",
-                        "no target is a GPU of NVIDIA, and the option speaks of those alone"};
-    return success();
-  }
-
-  /// First bytes of a regular file; empty for anything else, which the importer then reports.
-  std::string readHead() const {
-    std::error_code error;
-    if (!std::filesystem::is_regular_file(options.inputPath, error))
-      return "";
-    std::ifstream in(options.inputPath, std::ios::binary);
-    std::string head(64, '\0');
-    in.read(head.data(), static_cast<std::streamsize>(head.size()));
-    head.resize(static_cast<size_t>(in.gcount()));
-    return head;
-  }
-
-  Status import() {
+  Result<Graph> imported(Diagnostics *warnings) const {
     ImportOptions import = options.import;
     import.evaluator = referenceEvaluator();
     import.outputPath = options.outputPath;
-    FUSEC_TRY(state.graph, importOnnx(options.inputPath, import, &report.warnings));
-    return verify(state.graph);
+    return importOnnx(options.inputPath, import, warnings);
+  }
+
+  Status import() {
+    FUSEC_TRY(state.graph, imported(&report.warnings));
+    return success();
   }
 
   Status optimiseGraph() {
-    GraphPassOptions passOptions;
-    passOptions.evaluator = referenceEvaluator();
-    for (const GraphPass &pass : graphPasses()) {
-      FUSEC_TRY(state.graph, pass.run(std::move(state.graph), passOptions));
-      FUSEC_CHECK(verify(state.graph));
-    }
+    bool isFirst = true;
+    auto source = [&]() -> Result<Graph> {
+      if (std::exchange(isFirst, false))
+        return std::move(state.graph);
+      return imported(nullptr);
+    };
+    FUSEC_TRY(state.graph, runPasses<Graph>(source, graphPasses({referenceEvaluator()}),
+                                            observePasses(Stage::Graph, options, report)));
     return success();
   }
 
   Status lowerToExpr() {
-    FUSEC_TRY(state.program, lowerProgram(state.graph, true));
+    FUSEC_TRY(state.program,
+              lowerProgram(state.graph, true, observePasses(Stage::Expr, options, report)));
     if (options.inspect) {
       FUSEC_TRY(state.uncomposed, lowerProgram(state.graph, false));
     }
     return success();
   }
 
-  Status plan(TargetState &target) {
-    const ExprProgram own = state.program; // a body notes the ranges that it is asked for
-    return planTarget(own, options.plan, target);
+  /// Frees the constants that the equations have replaced.
+  void dropGraph() {
+    if (!border.isWaiting())
+      state.graph = Graph();
+  }
+
+  Status plan() {
+    dropGraph();
+    FUSEC_CHECK(searchEachTarget([this](TargetState &target) {
+      const ExprProgram own = state.program; // a body notes the ranges that it is asked for
+      return planTarget(own, options.plan, target);
+    }));
+    noteCutSearches();
+    return success();
   }
 
   void noteCutSearches() {
@@ -290,10 +155,14 @@ private:
     }
   }
 
-  Status schedule(TargetState &target) { return scheduleTarget(options.plan, target); }
+  Status schedule() {
+    return searchEachTarget(
+        [this](TargetState &target) { return scheduleTarget(options.plan, target); });
+  }
 
   /// Plan and schedules from a file instead of the search.
   Status replay() {
+    dropGraph();
     std::ifstream in(options.decisionsPath, std::ios::binary);
     std::stringstream text;
     text << in.rdbuf();
@@ -306,9 +175,10 @@ private:
 
   /// What was decided, for the bundle and for --emit-decisions. A dump of gir brings it along.
   Status decide() {
-    if (begin(Stage::Gir))
-      FUSEC_CHECK(forEachTarget(&Pipeline::checkSchedules));
-    if (begin(Stage::Gir))
+    if (state.needs(Stage::Gir))
+      FUSEC_CHECK(forEachTarget(
+          [this](const TargetState &target) { return checkSchedules(state.program, target); }));
+    if (state.needs(Stage::Gir))
       for (TargetState &target : state.targets)
         target.decisions = decisionsText(state.program, target);
     if (!options.decisionsPath.empty())
@@ -329,28 +199,27 @@ private:
     return success();
   }
 
-  Status checkSchedules(TargetState &target) {
-    return fusec::checkSchedules(state.program, target);
+  Status lowerToGir() {
+    return forEachTarget([this](TargetState &target) { return lowerOne(target); });
   }
-
-  Status lowerToGir(TargetState &target) {
-    Status status = fusec::lowerToGir(state.program, target);
+  Status lowerOne(TargetState &target) {
+    Status status =
+        fusec::lowerToGir(state.program, target, observePasses(Stage::Gir, options, report));
     if (!status.ok() && !options.decisionsPath.empty())
       return unfit(status.errors(), options.decisionsPath, target.target.name);
     return status;
   }
 
-  CodegenOptions codegenOptions(const TargetState &target) const {
-    return {options.threads, options.ptxasPath, target.checked, options.minDriverCuda};
+  Status generateCode() {
+    return forEachTarget([this](TargetState &target) { return generateOne(target); });
   }
-
-  Status generateCode(TargetState &target) {
+  Status generateOne(TargetState &target) {
     if (options.progress)
       options.progress("object", target.target.name);
     if (target.gir.kernels.empty()) // copies and branches alone need no machine code
       return success();
     FUSEC_TRY(target.images,
-              compileKernels(target.gir.kernels, target.target, codegenOptions(target)));
+              compileKernels(target.gir.kernels, target.target, codegenOptions(options, target)));
     const bool onlyPtx =
         target.images.size() == 1 && target.images[0].format == CodeImage::Format::Ptx;
     if (onlyPtx)
@@ -367,7 +236,7 @@ private:
     if (const auto &found = report.targets.back().resources)
       for (Diagnostic &warning : spillWarnings(*found, target.target.name))
         report.warnings.push_back(std::move(warning));
-    if (begin(Stage::Gir)) // a dump of gir brings no schedules
+    if (state.needs(Stage::Gir)) // a dump of gir brings no schedules
       report.targets.back().predictedSec = predictedSeconds(target);
     return success();
   }
@@ -382,16 +251,25 @@ private:
   }
 
   const CompileOptions &options;
-  ConstantStore store;
   CompileState state;
-  std::optional<Part> part;
-  std::vector<Stage> waiting; // to be printed when the plan tells what --only names
-  bool partFound = false;
-  std::optional<Stage> loadedStage;
+  StageBorder border;
   CompileReport report;
   std::string replayed; // the text of the decisions
   std::optional<bundle::SecretKey> signingKey;
 };
+
+const Pipeline::Step Pipeline::kSteps[] = {
+    {Stage::Graph, "import", &Pipeline::isMissing, &Pipeline::import},
+    {Stage::Graph, "graph", &Pipeline::isMissing, &Pipeline::optimiseGraph},
+    {Stage::Expr, "expr", &Pipeline::isMissing, &Pipeline::lowerToExpr},
+    {Stage::Plan, "decisions", &Pipeline::isReplayed, &Pipeline::replay},
+    {Stage::Plan, "plan", &Pipeline::isSearched, &Pipeline::plan},
+    {Stage::Schedule, "schedule", &Pipeline::isSearched, &Pipeline::schedule},
+    {Stage::Schedule, "decide", nullptr, &Pipeline::decide},
+    {Stage::Gir, "gir", &Pipeline::isMissing, &Pipeline::lowerToGir},
+    {Stage::Object, "object", nullptr, &Pipeline::generateCode},
+};
+const Pipeline::Step Pipeline::kBundleStep = {Stage::Object, "bundle", nullptr, &Pipeline::write};
 
 } // namespace
 

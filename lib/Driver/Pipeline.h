@@ -22,7 +22,8 @@ struct CompileOptions {
   std::vector<Stage> dumpToText;    // printed through `print`
   std::string only;       // node or kernel that the printed text is limited to; empty: all
   bool resumable = false; // the printed text can be gone on from
-  std::string dumpDir;    // one file a stage and the constants; empty: none
+  std::vector<std::string> dumpAfter; // STAGE/PASS whose text is printed behind it
+  std::string dumpDir;                // one file a stage and the constants; empty: none
   std::optional<Stage> stopAfter;
   std::string decisionsPath;     // plan and schedules to take instead of searching; empty: search
   std::string emitDecisionsPath; // takes the plan and schedules as text; "-": `print`; empty: none
@@ -42,7 +43,7 @@ struct CompileOptions {
 };
 
 struct StageTime {
-  std::string what; // stage or pass
+  std::string what; // stage, or STAGE/PASS
   double seconds;
 };
 

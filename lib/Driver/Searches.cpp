@@ -89,9 +89,9 @@ Status checkSchedules(const ExprProgram &program, const TargetState &target) {
   return success();
 }
 
-Status lowerToGir(const ExprProgram &program, TargetState &target) {
+Status lowerToGir(const ExprProgram &program, TargetState &target, const PassObserver &observer) {
   auto lower = [&]() -> Status {
-    FUSEC_TRY(target.gir, assemble(program, target));
+    FUSEC_TRY(target.gir, assemble(program, target, observer));
     return checkSharedMemory(target);
   };
   Status status = lower();

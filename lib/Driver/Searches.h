@@ -16,7 +16,8 @@ Status scheduleTarget(const PlanOptions &options, TargetState &target);
 Status checkSchedules(const ExprProgram &program, const TargetState &target);
 
 /// Kernels of the schedules and the steps that launch them, whose blocks have room on the target: `target.gir`.
-Status lowerToGir(const ExprProgram &program, TargetState &target);
+Status lowerToGir(const ExprProgram &program, TargetState &target,
+                  const PassObserver &observer = {});
 
 /// Predicted seconds of plan and schedules: the total that `fusec explain` gives. Symbols have their opt values, as in
 /// the search; both ways of a branch count, and a loop runs once.

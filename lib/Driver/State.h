@@ -1,7 +1,7 @@
 #pragma once
 #include "Codegen/Codegen.h"
 #include "Driver/Stages.h"
-#include "Expr/Expr.h"
+#include "Expr/Passes.h"
 #include "Fusion/Plan.h"
 #include "Gir/Program.h"
 #include "Graph/Graph.h"
@@ -14,6 +14,7 @@
 namespace fusec {
 
 class Part;
+struct CompileOptions;
 
 /// What the pipeline knows of one target.
 struct TargetState {
@@ -35,10 +36,21 @@ struct CompileState {
   /// `program` without vertical composition, to be compared with.
   std::optional<ExprProgram> uncomposed;
   std::vector<TargetState> targets;
+  std::optional<Stage> loadedStage; // a dump has brought the result of this stage; a model: none
+  /// True where the stage has to run.
+  bool needs(Stage stage) const { return !loadedStage || stage > *loadedStage; }
 };
 
-/// Graph -> equations, all passes run; without `composed` all but the vertical composition.
-Result<ExprProgram> lowerProgram(const Graph &graph, bool composed);
+/// The targets, and what the input holds of the state where it is a dump. Errors: options that cannot go together or
+/// with this input, a dump that cannot be read or breaks a rule.
+Status loadInput(const CompileOptions &options, CompileState &state);
+
+/// The passes of a program of equations, constant folding in front; without `composed` all but the vertical
+/// composition.
+std::vector<Pass<ExprProgram>> equationPasses(bool composed = true);
+/// Graph -> equations, all these passes run.
+Result<ExprProgram> lowerProgram(const Graph &graph, bool composed,
+                                 const PassObserver &observer = {});
 /// Text of one stage with everything that the rest of the pipeline needs, or, where it is not `resumable`, without the
 /// decisions that kernels bring along for the bundle. `store`, if there is one, takes the constants' data.
 std::string dumpStage(Stage stage, const CompileState &state, ConstantStore *store,
@@ -68,8 +80,9 @@ Status loadDump(std::string_view text, const std::string &fileName,
 /// The verifiers of all that a dump of this stage holds.
 Status verifyState(Stage stage, const CompileState &state);
 
-/// Plan + schedules -> kernels, packed constants and the execution plan.
-Result<GirProgram> assemble(const ExprProgram &program, const TargetState &state);
+/// Plan + schedules -> kernels, all passes run, packed constants and the execution plan.
+Result<GirProgram> assemble(const ExprProgram &program, const TargetState &state,
+                            const PassObserver &observer = {});
 /// LimitExceeded for kernels whose blocks have no room on a GPU. The search goes by an estimate, and a schedule edited
 /// by hand by nothing: here the allocator has spoken.
 Status checkSharedMemory(const TargetState &state);

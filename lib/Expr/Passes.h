@@ -1,17 +1,16 @@
 #pragma once
 #include "Expr/Expr.h"
+#include "Support/Pass.h"
 
 namespace fusec {
 
-struct ExprPass {
-  std::string_view name;
-  std::string_view help;
-  ExprProgram (*run)(ExprProgram program);
-};
 /// All passes in the order in which the compiler runs them. Each leaves a program that verifies and computes the
 /// same values bit for bit, with one exception: where compose writes a product into a sum, the sum accumulates it
-/// by fma from then on, with one rounding less.
-const std::vector<ExprPass> &exprPasses();
+/// by fma from then on, with one rounding less. Without `composed` all but compose, for a program to compare with.
+std::vector<Pass<ExprProgram>> exprPasses(bool composed = true);
+/// `run` as a pass.
+Pass<ExprProgram> exprPass(std::string_view name, std::string_view summary,
+                           ExprProgram (*run)(ExprProgram program));
 
 ExprProgram simplify(ExprProgram program);
 ExprProgram compose(ExprProgram program);

@@ -1,7 +1,6 @@
 #pragma once
 #include "Gir/Gir.h"
-
-#include <functional>
+#include "Support/Pass.h"
 
 namespace fusec {
 
@@ -31,12 +30,10 @@ constexpr int64_t kSharedAlignment = 128;
 /// Registers of 32 bits that a lane needs: the most that its live Register buffers come to at any point.
 int64_t registersPerLane(const GirKernel &kernel);
 
-/// A pass that fusec-opt can run by name.
-struct GirPass {
-  std::string_view name;
-  std::string_view summary;
-  void (*run)(GirKernel &kernel);
-};
-const std::vector<GirPass> &girPasses();
+/// What a kernel goes through behind its lowering, in the order in which the compiler runs it: unused scratch, on CPUs
+/// delayed stores, barriers, offsets.
+std::vector<Pass<GirKernel>> kernelPasses(bool isCpu);
+/// Every pass and rule by name, for texts.
+std::vector<Pass<GirKernel>> girPasses();
 
 } // namespace fusec

@@ -2,15 +2,21 @@
 
 namespace fusec {
 
-const std::vector<GraphPass> &graphPasses() {
-  static const std::vector<GraphPass> passes = {
-      {"fold-constants", "compute small constant nodes", foldConstants},
-      {"eliminate-identities", "remove nodes that return their operand", eliminateIdentities},
-      {"eliminate-common-subexpressions", "keep one of equal nodes", eliminateCommonSubexpressions},
-      {"eliminate-dead-code", "remove what no output needs, put nodes in order and renumber values",
-       eliminateDeadCode},
+std::vector<Pass<Graph>> graphPasses(const GraphPassOptions &options) {
+  auto with = [&](Result<Graph> (*run)(Graph, const GraphPassOptions &)) {
+    return [run, options](Graph &graph) -> Status {
+      FUSEC_TRY(graph, run(std::move(graph), options));
+      return success();
+    };
   };
-  return passes;
+  return {
+      {"fold-constants", "compute small constant nodes", with(foldConstants)},
+      {"eliminate-identities", "remove nodes that return their operand", with(eliminateIdentities)},
+      {"eliminate-common-subexpressions", "keep one of equal nodes",
+       with(eliminateCommonSubexpressions)},
+      {"eliminate-dead-code", "remove what no output needs, put nodes in order and renumber values",
+       with(eliminateDeadCode)},
+  };
 }
 
 } // namespace fusec

@@ -1,5 +1,6 @@
 #pragma once
 #include "Graph/Graph.h"
+#include "Support/Pass.h"
 
 #include <functional>
 
@@ -17,13 +18,8 @@ struct GraphPassOptions {
   ConstantEvaluator evaluator; // fold-constants does nothing without it
 };
 
-struct GraphPass {
-  std::string_view name;
-  std::string_view help;
-  Result<Graph> (*run)(Graph graph, const GraphPassOptions &options);
-};
 /// All passes in the order in which the compiler runs them.
-const std::vector<GraphPass> &graphPasses();
+std::vector<Pass<Graph>> graphPasses(const GraphPassOptions &options);
 
 /// Outputs of a node with constant inputs, computed by `evaluator`; nullopt when it is not set, an input
 /// is not constant, an output is too large, or the evaluator refuses the node.

@@ -1,8 +1,7 @@
 #include "Language.h"
 
+#include "Driver/State.h"
 #include "Expr/Alternatives.h"
-#include "Expr/Passes.h"
-#include "Reference/ExprFold.h"
 #include "Reference/ExprInterpreter.h"
 
 #include <algorithm>
@@ -11,14 +10,6 @@
 namespace fusec::opt {
 
 namespace {
-
-/// The stage's own passes, and the one that needs its interpreter.
-std::vector<ExprPass> allPasses() {
-  std::vector<ExprPass> list = {
-      {"fold-constants", "compute what depends on constants alone", foldConstants}};
-  list.insert(list.end(), exprPasses().begin(), exprPasses().end());
-  return list;
-}
 
 /// "defer-division", or with a parameter "two-phase:64". Alternatives are for patterns, which hold equations only.
 Status runAlternative(ExprProgram &program, const std::string &name) {
@@ -45,12 +36,9 @@ Status runAlternative(ExprProgram &program, const std::string &name) {
 } // namespace
 
 Status runPass(ExprProgram &program, const std::string &name) {
-  for (const ExprPass &pass : allPasses())
-    if (pass.name == name) {
-      program = pass.run(std::move(program));
-      return success();
-    }
-  return runAlternative(program, name);
+  const auto list = equationPasses();
+  return findPass(list, name) ? runNamed(program, list, name, "expr")
+                              : runAlternative(program, name);
 }
 
 std::vector<std::string> inputNames(const ExprProgram &program) {
@@ -84,10 +72,8 @@ Result<std::unique_ptr<Program>> parse(const std::string &text, const std::strin
   return std::unique_ptr<Program>(std::make_unique<ProgramOf<ExprProgram>>(std::move(program)));
 }
 
-std::vector<Pass> passes() {
-  std::vector<Pass> list;
-  for (const ExprPass &p : allPasses())
-    list.push_back({std::string(p.name), std::string(p.help)});
+std::vector<PassHelp> passes() {
+  std::vector<PassHelp> list = helpOf(equationPasses());
   for (const Alternative &a : alternatives())
     list.push_back({std::string(a.name) + (a.choices ? ":NUMBER" : ""), std::string(a.help)});
   return list;

@@ -9,12 +9,7 @@ namespace fusec::opt {
 namespace {
 
 Status runOn(GirKernel &kernel, const std::string &name) {
-  for (const GirPass &pass : girPasses())
-    if (pass.name == name) {
-      pass.run(kernel);
-      return success();
-    }
-  return Diagnostic{Diag::BadOption, "--passes", "gir has no pass '" + name + "'"};
+  return runNamed(kernel, girPasses(), name, "gir");
 }
 
 } // namespace
@@ -86,12 +81,7 @@ Result<std::unique_ptr<Program>> parseKernel(const std::string &text, const std:
   return std::unique_ptr<Program>(std::make_unique<KernelLanguageProgram>(std::move(kernel)));
 }
 
-std::vector<Pass> passes() {
-  std::vector<Pass> list;
-  for (const GirPass &p : girPasses())
-    list.push_back({std::string(p.name), std::string(p.summary)});
-  return list;
-}
+std::vector<PassHelp> passes() { return helpOf(girPasses()); }
 
 } // namespace
 

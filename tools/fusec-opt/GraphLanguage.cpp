@@ -6,12 +6,7 @@
 namespace fusec::opt {
 
 Status runPass(Graph &graph, const std::string &name) {
-  for (const GraphPass &pass : graphPasses())
-    if (pass.name == name) {
-      FUSEC_TRY(graph, pass.run(std::move(graph), {referenceEvaluator()}));
-      return success();
-    }
-  return Diagnostic{Diag::BadOption, "--passes", "graph has no pass '" + name + "'"};
+  return runNamed(graph, graphPasses({referenceEvaluator()}), name, "graph");
 }
 
 std::vector<std::string> inputNames(const Graph &graph) {
@@ -46,12 +41,7 @@ Result<std::unique_ptr<Program>> parse(const std::string &text, const std::strin
   return std::unique_ptr<Program>(std::make_unique<ProgramOf<Graph>>(std::move(graph)));
 }
 
-std::vector<Pass> passes() {
-  std::vector<Pass> list;
-  for (const GraphPass &p : graphPasses())
-    list.push_back({std::string(p.name), std::string(p.help)});
-  return list;
-}
+std::vector<PassHelp> passes() { return helpOf(graphPasses({})); }
 
 } // namespace
 

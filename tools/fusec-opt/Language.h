@@ -4,7 +4,7 @@
 #include "Graph/Graph.h"
 #include "Onnx/Import.h"
 #include "Reference/TensorValue.h"
-#include "Support/Result.h"
+#include "Support/Pass.h"
 
 #include <functional>
 #include <memory>
@@ -67,16 +67,35 @@ private:
   IR program;
 };
 
-struct Pass {
-  std::string name, help;
+struct PassHelp {
+  std::string name, summary;
 };
+
+template <typename IR> std::vector<PassHelp> helpOf(const std::vector<Pass<IR>> &passes) {
+  std::vector<PassHelp> list;
+  for (const Pass<IR> &pass : passes)
+    list.push_back({std::string(pass.name), std::string(pass.summary)});
+  return list;
+}
+
+/// Runs the pass called `name` of an IR, with its verifier behind it.
+template <typename IR>
+Status runNamed(IR &program, const std::vector<Pass<IR>> &passes, const std::string &name,
+                const std::string &ir) {
+  const Pass<IR> *pass = findPass(passes, name);
+  if (!pass)
+    return Diagnostic{Diag::BadOption, "--passes", ir + " has no pass '" + name + "'"};
+  FUSEC_TRY(program,
+            runPasses<IR>([&]() -> Result<IR> { return std::move(program); }, {*pass}, {}));
+  return success();
+}
 
 struct Language {
   std::string_view name;       // for messages
   std::string_view firstToken; // of its text
   Result<std::unique_ptr<Program>> (*parse)(const std::string &text, const std::string &path,
                                             const ConstantStore &store);
-  std::vector<Pass> (*passes)();
+  std::vector<PassHelp> (*passes)();
 };
 
 const std::vector<Language> &languages();

@@ -215,8 +215,9 @@ int runTool(int argc, char **argv) {
   }
   if (line.listPasses) {
     for (const Language &l : {graphLanguage, exprLanguage, girLanguage})
-      for (const Pass &p : l.passes())
-        std::printf("%s: %s - %s\n", std::string(l.name).c_str(), p.name.c_str(), p.help.c_str());
+      for (const PassHelp &p : l.passes())
+        std::printf("%s: %s - %s\n", std::string(l.name).c_str(), p.name.c_str(),
+                    p.summary.c_str());
     return 0;
   }
   if (line.file.empty()) {

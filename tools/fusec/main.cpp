@@ -222,6 +222,12 @@ void addCompileOptions(CLI::App &app, CommandLine &line) {
       ->default_str("all");
   app.add_option("--only", options.only,
                  "print only what belongs to this node of the model, or to this kernel");
+  app.add_option("--dump-after", options.dumpAfter,
+                 "print the program behind these passes (comma-separated), such as expr/compose; "
+                 "--print-pass-times lists them")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->option_text("TEXT (repeatable)");
   app.add_flag("--resumable", options.resumable,
                "print what going on from a dump needs too: the decisions in front of gir");
   app.add_option(
@@ -245,7 +251,8 @@ void addCompileOptions(CLI::App &app, CommandLine &line) {
                  "sign the bundle with the Ed25519 secret key in this file");
   app.add_option("--make-key", line.makeKey,
                  "make such a key in this new file, its public half in FILE.pub, and stop");
-  app.add_flag("--print-pass-times", line.printTimes, "print the seconds of each stage");
+  app.add_flag("--print-pass-times", line.printTimes,
+               "print the seconds of each stage and of its passes");
   app.add_flag("-v,--verbose", line.verbose, "say more");
   app.add_flag("--list-targets", line.listTargets, "list the targets");
   app.add_flag("--list-operators", line.listOps, "list the operators as a Markdown table");

@@ -20,10 +20,8 @@ ExprProgram equationsOf(const std::string &model) {
   import.evaluator = referenceEvaluator();
   Result<Graph> graph = importOnnx(model, import);
   REQUIRE(graph.ok());
-  for (const GraphPass &pass : graphPasses()) {
-    graph = pass.run(std::move(*graph), {referenceEvaluator()});
-    REQUIRE(graph.ok());
-  }
+  for (const Pass<Graph> &pass : graphPasses({referenceEvaluator()}))
+    REQUIRE(pass.run(*graph).ok());
   Result<ExprProgram> program = lowerProgram(*graph, true);
   REQUIRE(program.ok());
   return *program;

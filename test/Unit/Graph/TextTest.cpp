@@ -113,10 +113,8 @@ TEST_CASE("identities go and the names of outputs stay") {
                       "t", store);
   REQUIRE(g.ok());
   Graph graph = std::move(*g);
-  for (const GraphPass &pass : graphPasses()) {
-    auto r = pass.run(std::move(graph), {});
-    REQUIRE(r.ok());
-    graph = std::move(*r);
+  for (const Pass<Graph> &pass : graphPasses({})) {
+    REQUIRE(pass.run(graph).ok());
     REQUIRE(verify(graph).ok());
   }
   CHECK(print(graph, nullptr) == "graph g\ninput %x: f32[2,3]\n"
