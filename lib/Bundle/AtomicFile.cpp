@@ -1,5 +1,7 @@
 #include "Bundle/AtomicFile.h"
 
+#include "Support/Diag.h"
+
 #include <atomic>
 #include <cerrno>
 #include <csignal>

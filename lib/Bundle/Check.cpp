@@ -1,6 +1,7 @@
 #include "Bundle/Check.h"
 
 #include "Bundle/Liveness.h"
+#include "Support/Diag.h"
 #include "fusec/bundle_format.h"
 
 #include <algorithm>

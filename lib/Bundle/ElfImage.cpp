@@ -1,5 +1,7 @@
 #include "Bundle/ElfImage.h"
 
+#include "Support/Diag.h"
+
 #include <elf.h>
 
 #include <cstring>

@@ -1,4 +1,5 @@
 #include "Bundle/Manifest.h"
+#include "Support/Diag.h"
 
 #include "Manifest_generated.h"
 

@@ -4,6 +4,7 @@
 #include "Bundle/Digest.h"
 #include "Bundle/ElfImage.h"
 #include "Bundle/Manifest.h"
+#include "Support/Diag.h"
 #include "fusec/bundle_format.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
 #include "Bundle/Signature.h"
+#include "Support/Diag.h"
 
 #include <sodium.h>
 

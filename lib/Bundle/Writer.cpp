@@ -5,6 +5,7 @@
 #include "Bundle/Digest.h"
 #include "Bundle/Liveness.h"
 #include "Bundle/Manifest.h"
+#include "Support/Diag.h"
 #include "Support/Hash.h"
 #include "fusec/bundle_format.h"
 

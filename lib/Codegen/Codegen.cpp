@@ -9,6 +9,7 @@
 #include "Codegen/Sim/SimModule.h"
 #include "Cost/Cost.h"
 #include "Support/AtOnce.h"
+#include "Support/Diag.h"
 
 #include "llvm/IR/Verifier.h"
 

@@ -3,6 +3,7 @@
 
 #include "Gir/Passes.h"
 #include "Gir/Walk.h"
+#include "Support/Diag.h"
 #include "fusec/bundle_format.h"
 
 namespace fusec {

@@ -1,5 +1,6 @@
 #include "Codegen/Link.h"
 
+#include "Support/Diag.h"
 #include "lld/Common/Driver.h"
 #include "llvm/BinaryFormat/ELF.h"
 #include "llvm/Object/ELF.h"

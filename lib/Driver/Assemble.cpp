@@ -1,5 +1,6 @@
 #include "Driver/State.h"
 #include "Gir/Passes.h"
+#include "Support/Diag.h"
 #include "Support/UniqueNames.h"
 #include "Tiling/lower/LowerAndRewrite.h"
 

@@ -1,5 +1,6 @@
 // The public C++ entry: texts in, texts out, around the pipeline.
 #include "fusec/compiler.h"
+#include "Support/Diag.h"
 
 #include "Bundle/AtomicFile.h"
 #include "Bundle/Signature.h"

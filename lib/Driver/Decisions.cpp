@@ -3,6 +3,7 @@
 #include "Driver/Decisions.h"
 
 #include "Driver/Sections.h"
+#include "Support/Diag.h"
 #include "Support/WholeText.h"
 #include "Tiling/verify/Verify.h"
 

@@ -1,6 +1,7 @@
 #include "Driver/Diff.h"
 
 #include "Bundle/Reader.h"
+#include "Support/Diag.h"
 #include "fusec/bundle_format.h"
 
 #include <algorithm>

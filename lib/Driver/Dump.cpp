@@ -3,6 +3,7 @@
 // target on top, gir one section a target, and the decisions that the bundle tells (none in kernels written by hand).
 #include "Driver/Decisions.h"
 #include "Driver/Sections.h"
+#include "Support/Diag.h"
 
 #include <algorithm>
 #include <set>

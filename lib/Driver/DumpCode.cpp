@@ -1,5 +1,6 @@
 // Dumps behind gir, which cannot be gone on from, and the writing of all dump files.
 #include "Driver/Part.h"
+#include "Support/Diag.h"
 
 #include <filesystem>
 #include <fstream>

@@ -2,6 +2,7 @@
 // where it is not so, it was edited, or what it speaks of was.
 #include "Driver/Decisions.h"
 #include "Driver/Sections.h"
+#include "Support/Diag.h"
 
 #include <set>
 #include <sstream>

@@ -1,5 +1,6 @@
 #include "Driver/OptionRules.h"
 #include "Driver/State.h"
+#include "Support/Diag.h"
 
 #include <algorithm>
 #include <filesystem>

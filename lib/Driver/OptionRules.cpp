@@ -1,5 +1,7 @@
 #include "Driver/OptionRules.h"
 
+#include "Support/Diag.h"
+
 #include <algorithm>
 #include <filesystem>
 

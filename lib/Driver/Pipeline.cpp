@@ -10,6 +10,7 @@
 #include "Graph/Passes.h"
 #include "Reference/GraphInterpreter.h"
 #include "Support/AtOnce.h"
+#include "Support/Diag.h"
 
 #include <algorithm>
 #include <chrono>

@@ -2,6 +2,7 @@
 
 #include "Driver/State.h"
 #include "Gir/Walk.h"
+#include "Support/Diag.h"
 #include "Support/JsonText.h"
 #include "Support/WholeText.h"
 

@@ -2,6 +2,7 @@
 
 #include "Driver/Decisions.h"
 #include "Search/Budget.h"
+#include "Support/Diag.h"
 #include "Tiling/counts/Prediction.h"
 
 namespace fusec {

@@ -1,5 +1,7 @@
 #include "Driver/StageBorder.h"
 
+#include "Support/Diag.h"
+
 #include <algorithm>
 
 namespace fusec {

@@ -3,6 +3,7 @@
 #include "Expr/Cascade.h"
 #include "Expr/Expr.h"
 #include "Expr/OpaqueOps.h"
+#include "Support/Diag.h"
 
 #include <set>
 

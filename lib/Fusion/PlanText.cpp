@@ -1,4 +1,5 @@
 #include "Fusion/CutPattern.h"
+#include "Support/Diag.h"
 #include "Support/UniqueNames.h"
 
 #include <algorithm>

@@ -1,5 +1,6 @@
 // The rules of a program: what its steps name exists and fits.
 #include "Gir/Program.h"
+#include "Support/Diag.h"
 
 #include <set>
 

@@ -3,6 +3,7 @@
 #include "Gir/ResidentGrid.h"
 #include "Gir/Scope.h"
 #include "Gir/Walk.h"
+#include "Support/Diag.h"
 
 #include <bit>
 #include <set>

@@ -1,5 +1,7 @@
 #include "Onnx/FileReader.h"
 
+#include "Support/Diag.h"
+
 #include <array>
 #include <cerrno>
 #include <cstring>

@@ -1,4 +1,5 @@
 #include "Onnx/GraphBuilder.h"
+#include "Support/Diag.h"
 
 namespace fusec {
 

@@ -2,6 +2,7 @@
 #include "Onnx/FileReader.h"
 #include "Onnx/Import.h"
 #include "Onnx/NodeImporter.h"
+#include "Support/Diag.h"
 
 #include "onnx-ml.pb.h"
 

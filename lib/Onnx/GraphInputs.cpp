@@ -2,6 +2,7 @@
 #include "Onnx/GraphBuilder.h"
 #include "Onnx/Tensors.h"
 #include "Onnx/ValueText.h"
+#include "Support/Diag.h"
 #include "Support/NamedText.h"
 #include "Support/TypeText.h"
 

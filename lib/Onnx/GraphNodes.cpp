@@ -1,6 +1,7 @@
 #include "Onnx/GraphBuilder.h"
 #include "Onnx/OpTable.h"
 #include "Onnx/Tensors.h"
+#include "Support/Diag.h"
 
 #include <algorithm>
 

@@ -1,5 +1,6 @@
 #include "Onnx/GraphBuilder.h"
 #include "Onnx/Tensors.h"
+#include "Support/Diag.h"
 
 #include <algorithm>
 

@@ -1,6 +1,7 @@
 #include "Onnx/Import.h"
 #include "Onnx/GraphBuilder.h"
 #include "Onnx/WireScan.h"
+#include "Support/Diag.h"
 
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream.h>

@@ -1,4 +1,5 @@
 #include "Onnx/Import.h"
+#include "Support/Diag.h"
 
 #include "Support/WholeText.h"
 

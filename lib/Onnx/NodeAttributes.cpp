@@ -2,6 +2,7 @@
 #include "Onnx/NodeImporter.h"
 #include "Onnx/Schemas.h"
 #include "Onnx/Tensors.h"
+#include "Support/Diag.h"
 
 #include <algorithm>
 #include <cmath>

@@ -4,6 +4,7 @@
 #include "Onnx/DimTools.h"
 #include "Onnx/GraphBuilder.h"
 #include "Onnx/KnownValues.h"
+#include "Support/Diag.h"
 #include "Support/DimLimits.h"
 
 #include <algorithm>

@@ -1,6 +1,7 @@
 #include "Onnx/DimTools.h"
 #include "Onnx/GraphBuilder.h"
 #include "Onnx/NodeImporter.h"
+#include "Support/Diag.h"
 
 #include <algorithm>
 #include <set>

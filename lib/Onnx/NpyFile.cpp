@@ -1,5 +1,6 @@
 #include "Onnx/FileReader.h"
 #include "Onnx/Tensors.h"
+#include "Support/Diag.h"
 
 // NumPy's .npy files, versions 1 to 3 (numpy.lib.format): a magic number, the length of a header, the header as the
 // text of a Python dictionary, and the elements.

@@ -1,5 +1,7 @@
 #include "Onnx/ResizeAtRunTime.h"
 #include "Onnx/Compose.h"
+#include "Onnx/DimTools.h"
+#include "Support/Diag.h"
 
 #include <algorithm>
 

@@ -1,5 +1,7 @@
 #include "Onnx/ResizeForm.h"
 
+#include "Support/Diag.h"
+
 #include <algorithm>
 #include <cmath>
 

@@ -1,4 +1,5 @@
 #include "Onnx/GraphBuilder.h"
+#include "Support/Diag.h"
 
 // Subgraphs: bodies and branches become regions, or are written in place.
 

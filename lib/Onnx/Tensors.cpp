@@ -1,5 +1,6 @@
 #include "Onnx/Tensors.h"
 #include "Onnx/WireScan.h"
+#include "Support/Diag.h"
 
 #include "onnx-ml.pb.h"
 

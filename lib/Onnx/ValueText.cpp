@@ -1,5 +1,7 @@
 #include "Onnx/ValueText.h"
 
+#include "Support/Diag.h"
+
 #include <charconv>
 #include <cmath>
 

@@ -1,5 +1,7 @@
 #include "Onnx/Windows.h"
 
+#include "Support/Diag.h"
+
 #include <algorithm>
 
 namespace fusec {

@@ -1,5 +1,7 @@
 #include "Onnx/WireScan.h"
 
+#include "Support/Diag.h"
+
 #include <google/protobuf/descriptor.h>
 
 #include <vector>

@@ -1,5 +1,6 @@
 #include "Reference/ExprEquations.h"
 #include "Reference/ExprInterpreter.h"
+#include "Support/Diag.h"
 
 #include <algorithm>
 #include <cstring>

@@ -1,4 +1,5 @@
 #include "Reference/ExprEquations.h"
+#include "Support/Diag.h"
 
 #include <algorithm>
 

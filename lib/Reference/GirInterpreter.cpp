@@ -5,6 +5,7 @@
 #include "Gir/Passes.h"
 #include "Gir/Walk.h"
 #include "Reference/GirMemory.h"
+#include "Support/Diag.h"
 
 #include <algorithm>
 

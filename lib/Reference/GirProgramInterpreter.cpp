@@ -1,6 +1,7 @@
 // Steps of a program: launches, branches and loops over tensors in plain memory.
 #include "Reference/GirInterpreter.h"
 #include "Reference/SymbolBinder.h"
+#include "Support/Diag.h"
 
 #include <cstring>
 

@@ -2,6 +2,7 @@
 
 #include "Reference/OpCall.h"
 #include "Reference/SymbolBinder.h"
+#include "Support/Diag.h"
 
 #include <memory>
 

@@ -1,5 +1,7 @@
 #include "Reference/OpCall.h"
 
+#include "Support/Diag.h"
+
 #include <algorithm>
 
 namespace fusec {

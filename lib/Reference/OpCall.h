@@ -1,6 +1,7 @@
 #pragma once
 #include "Graph/Graph.h"
 #include "Reference/TensorValue.h"
+#include "Support/Diag.h"
 #include "Support/Result.h"
 
 #include <array>

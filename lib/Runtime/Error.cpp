@@ -1,5 +1,7 @@
 #include "Runtime/Error.h"
 
+#include "Support/Diag.h"
+
 #include <cstring>
 
 namespace fusec::rt {

@@ -1,4 +1,5 @@
 #pragma once
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,11 +18,9 @@ enum class ExitCode {
   Mismatch = 7
 };
 
-/// One entry for each row of Diagnostics.def.
-enum class Diag {
-#define FUSEC_DIAG(id, code, exitCode, summary) id,
-#include "Support/Diagnostics.def"
-};
+/// One entry for each row of Diagnostics.def. Who names one includes Support/Diag.h; all others need not be compiled
+/// anew for another row.
+enum class Diag : uint16_t;
 
 /// What went wrong, for a user: `where` names the file and the ONNX node or tensor ("m.onnx: node
 /// 'conv1' (Conv, opset 18)"), `text` says what was expected, what was given and what to do.

@@ -1,3 +1,4 @@
+#include "Support/Diag.h"
 #include "Support/DimNode.h"
 
 #include <charconv>

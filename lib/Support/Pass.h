@@ -1,5 +1,6 @@
 #pragma once
 // The one way to run passes over a program: every IR that has a verifier and a text has its passes in such a list.
+#include "Support/Diag.h"
 #include "Support/Result.h"
 
 #include <algorithm>

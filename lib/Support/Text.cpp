@@ -1,5 +1,7 @@
 #include "Support/Text.h"
 
+#include "Support/Diag.h"
+
 #include <charconv>
 #include <cmath>
 #include <limits>

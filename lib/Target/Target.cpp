@@ -1,5 +1,6 @@
 #include "Target/Target.h"
 
+#include "Support/Diag.h"
 #include "Target/Tables.h"
 
 #include <cpuid.h>

@@ -1,5 +1,7 @@
 #include "common/NpyWriter.h"
 
+#include "Support/Diag.h"
+
 #include <cerrno>
 #include <cstring>
 #include <fstream>

@@ -1,5 +1,6 @@
 #include "common/StandardOutput.h"
 
+#include "Support/Diag.h"
 #include "Support/Diagnostic.h"
 
 #include <cstdio>

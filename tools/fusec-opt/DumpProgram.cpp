@@ -1,4 +1,5 @@
 #include "Language.h"
+#include "Support/Diag.h"
 
 #include "Driver/State.h"
 

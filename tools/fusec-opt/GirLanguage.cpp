@@ -1,4 +1,5 @@
 #include "Language.h"
+#include "Support/Diag.h"
 
 #include "Gir/Passes.h"
 #include "Gir/Program.h"

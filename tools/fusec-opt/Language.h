@@ -4,6 +4,7 @@
 #include "Graph/Graph.h"
 #include "Onnx/Import.h"
 #include "Reference/TensorValue.h"
+#include "Support/Diag.h"
 #include "Support/Pass.h"
 
 #include <functional>

@@ -1,6 +1,7 @@
 // fusec-opt: reads a program in any textual IR, or an ONNX model as a graph, runs named passes over it and prints
 // it, or runs it in the reference interpreter.
 #include "Language.h"
+#include "Support/Diag.h"
 #include "common/Names.h"
 #include "common/NpyWriter.h"
 #include "common/StandardOutput.h"

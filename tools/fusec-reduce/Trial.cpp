@@ -1,5 +1,7 @@
 #include "Trial.h"
 
+#include "Support/Diag.h"
+
 #include <chrono>
 #include <csignal>
 #include <cstdio>

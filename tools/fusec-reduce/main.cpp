@@ -2,6 +2,7 @@
 // command finds what is left interesting.
 #include "Minimise.h"
 #include "Parts.h"
+#include "Support/Diag.h"
 #include "Trial.h"
 #include "common/NumberFrom.h"
 #include "common/StandardOutput.h"

@@ -1,4 +1,5 @@
 #include "Commands.h"
+#include "Support/Diag.h"
 #include "ToolError.h"
 
 #include <algorithm>

@@ -1,6 +1,7 @@
 #include "HostTensor.h"
 
 #include "Onnx/Import.h"
+#include "Support/Diag.h"
 #include "Support/Half.h"
 #include "ToolError.h"
 #include "common/NpyWriter.h"

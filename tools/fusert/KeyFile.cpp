@@ -1,5 +1,6 @@
 #include "KeyFile.h"
 
+#include "Support/Diag.h"
 #include "ToolError.h"
 
 #include <cerrno>

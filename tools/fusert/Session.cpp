@@ -1,6 +1,7 @@
 #include "Session.h"
 
 #include "KeyFile.h"
+#include "Support/Diag.h"
 #include "ToolError.h"
 
 #include <algorithm>

@@ -1,5 +1,6 @@
 #pragma once
 #include "HostTensor.h"
+#include "Support/Diag.h"
 #include "Support/NamedText.h"
 #include "ToolError.h"
 #include "common/Names.h"

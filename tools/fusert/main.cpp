@@ -1,5 +1,6 @@
 // fusert: runs, times, describes and checks bundles and measures machines, over the runtime library alone.
 #include "Commands.h"
+#include "Support/Diag.h"
 #include "ToolError.h"
 #include "common/NumberFrom.h"
 #include "common/StandardOutput.h"

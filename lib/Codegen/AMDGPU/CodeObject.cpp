@@ -3,6 +3,7 @@
 #include "Codegen/AMDGPU/CodeObject.h"
 
 #include "Codegen/Resources.h"
+#include "Support/Diag.h"
 
 #include "llvm/BinaryFormat/ELF.h"
 #include "llvm/BinaryFormat/MsgPackDocument.h"

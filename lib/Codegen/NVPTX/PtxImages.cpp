@@ -1,4 +1,5 @@
 #include "Codegen/Images.h"
+#include "Support/Diag.h"
 
 #include <spawn.h>
 #include <sys/wait.h>

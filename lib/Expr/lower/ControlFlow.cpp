@@ -1,6 +1,7 @@
 // If, Loop and Scan become Control items: all tensors are in the one table of the program, so captures need
 // nothing. A Loop's or Scan's stacked outputs are carried tensors into which each trip scatters its slice.
 #include "Expr/lower/Lowering.h"
+#include "Support/Diag.h"
 
 #include <algorithm>
 #include <set>

@@ -1,6 +1,7 @@
 // Indirect reads. Negative indices count from the end. An index that is still outside is clamped to the
 // nearest element, so that every read stays in its tensor; ONNX calls such a model invalid.
 #include "Expr/lower/Lowering.h"
+#include "Support/Diag.h"
 
 namespace fusec::lower {
 namespace {

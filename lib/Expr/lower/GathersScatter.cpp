@@ -1,6 +1,7 @@
 // Indirect writes over a copy of the data; duplicates are combined in the order of the updates. Negative
 // indices count from the end; an update whose index is outside its dimension is dropped.
 #include "Expr/lower/Lowering.h"
+#include "Support/Diag.h"
 
 namespace fusec::lower {
 namespace {

@@ -2,6 +2,7 @@
 // of known size gets a table of taps, made here: constant indices and weights, read by position. Positions are
 // computed in double with the four basic operations only, so that every builder makes the same tables.
 #include "Expr/lower/Lowering.h"
+#include "Support/Diag.h"
 
 #include <algorithm>
 #include <cmath>

@@ -3,6 +3,7 @@
 #include "Expr/Lower.h"
 #include "Expr/lower/Val.h"
 #include "Graph/SizeCheck.h"
+#include "Support/Diag.h"
 
 #include <array>
 #include <unordered_map>

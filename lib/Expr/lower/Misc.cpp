@@ -1,5 +1,6 @@
 // Losses, determinants, rotary embeddings and images from columns.
 #include "Expr/lower/Lowering.h"
+#include "Support/Diag.h"
 
 #include <functional>
 

@@ -1,5 +1,6 @@
 // Operators that only move data: maps with index arithmetic.
 #include "Expr/lower/Lowering.h"
+#include "Support/Diag.h"
 
 #include <algorithm>
 #include <span>

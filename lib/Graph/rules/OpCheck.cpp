@@ -1,6 +1,7 @@
 #include "Graph/rules/OpCheck.h"
 #include "Graph/CheckOperator.h"
 #include "Graph/OpAttributes.h"
+#include "Support/Diag.h"
 
 #include <algorithm>
 

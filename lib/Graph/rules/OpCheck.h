@@ -1,5 +1,7 @@
 #pragma once
 #include "Graph/SizeCheck.h"
+#include "Graph/Graph.h"
+#include "Support/Diag.h"
 
 #include <array>
 #include <initializer_list>

@@ -1,5 +1,7 @@
 #include "Onnx/ops/Activations.h"
 
+#include "Support/Diag.h"
+
 #include <cctype>
 
 namespace fusec {

@@ -1,5 +1,7 @@
 #include "Onnx/ops/Attention.h"
 
+#include "Support/Diag.h"
+
 #include <algorithm>
 #include <cmath>
 

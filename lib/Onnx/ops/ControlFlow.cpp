@@ -2,6 +2,7 @@
 #include "Onnx/GraphBuilder.h"
 #include "Onnx/KnownValues.h"
 #include "Onnx/OpTable.h"
+#include "Support/Diag.h"
 
 // If, Loop and Scan. Bodies become regions; an If whose condition is constant is replaced by its branch.
 

@@ -1,5 +1,6 @@
 #include "Onnx/Compose.h"
 #include "Onnx/OpTable.h"
+#include "Support/Diag.h"
 
 // Element-wise operators: one operand, or several with multidirectional broadcast. Before opset 7 the
 // binary ones broadcast only with `broadcast=1`, the second operand aligned at `axis`.

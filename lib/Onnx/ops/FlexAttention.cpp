@@ -1,5 +1,6 @@
 #include "Onnx/GraphBuilder.h"
 #include "Onnx/ops/Attention.h"
+#include "Support/Diag.h"
 
 #include <cmath>
 

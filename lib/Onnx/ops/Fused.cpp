@@ -1,5 +1,6 @@
 #include "Onnx/OpTable.h"
 #include "Onnx/ops/Activations.h"
+#include "Support/Diag.h"
 
 // What ONNX Runtime's optimiser writes for floats, domain com.microsoft: operators of ONNX with a bias, a summand or
 // an activation.

@@ -1,5 +1,6 @@
 #include "Onnx/Compose.h"
 #include "Onnx/OpTable.h"
+#include "Support/Diag.h"
 
 #include <cmath>
 

@@ -2,6 +2,7 @@
 #include "Onnx/DimTools.h"
 #include "Onnx/OpTable.h"
 #include "Onnx/ResizeAtRunTime.h"
+#include "Support/Diag.h"
 
 #include <algorithm>
 #include <cmath>

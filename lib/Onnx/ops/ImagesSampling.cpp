@@ -1,5 +1,6 @@
 #include "Onnx/Compose.h"
 #include "Onnx/OpTable.h"
+#include "Support/Diag.h"
 
 // Grids of positions, and regions of images.
 

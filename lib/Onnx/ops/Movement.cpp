@@ -2,6 +2,7 @@
 #include "Onnx/Compose.h"
 #include "Onnx/DimTools.h"
 #include "Onnx/OpTable.h"
+#include "Support/Diag.h"
 
 #include <algorithm>
 #include <numeric>

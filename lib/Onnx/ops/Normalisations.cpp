@@ -1,5 +1,6 @@
 #include "Onnx/Compose.h"
 #include "Onnx/OpTable.h"
+#include "Support/Diag.h"
 
 // Normalisations. Statistics are computed in float32 (stash_type 1), the only form in use.
 

@@ -1,5 +1,6 @@
 #include "Onnx/OpTable.h"
 #include "Onnx/ops/Quantised.h"
+#include "Support/Diag.h"
 
 #include <cmath>
 #include <limits>

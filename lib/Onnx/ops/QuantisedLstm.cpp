@@ -2,6 +2,7 @@
 #include "Onnx/OpTable.h"
 #include "Onnx/ops/Activations.h"
 #include "Onnx/ops/Quantised.h"
+#include "Support/Diag.h"
 
 // DynamicQuantizeLSTM: an LSTM whose weights are bytes, W [dirs,I,4H] and R [dirs,H,4H]. Its input is quantised as a
 // whole, its state anew in each step, both as DynamicQuantizeLinear does, so that both products are of bytes. Each

@@ -1,6 +1,7 @@
 #include "Onnx/OpTable.h"
 #include "Onnx/Windows.h"
 #include "Onnx/ops/Quantised.h"
+#include "Support/Diag.h"
 
 #include <algorithm>
 

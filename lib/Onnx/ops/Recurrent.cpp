@@ -1,6 +1,7 @@
 #include "Onnx/Compose.h"
 #include "Onnx/OpTable.h"
 #include "Onnx/ops/Activations.h"
+#include "Support/Diag.h"
 
 // LSTM, GRU and RNN. Results have layout 0: x [T, B, I], Y [T, dirs, B, H], states [dirs, B, H]. Layout 1
 // (batch first) is transposed on the way in and out.

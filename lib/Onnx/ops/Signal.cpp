@@ -1,6 +1,7 @@
 #include "Onnx/Compose.h"
 #include "Onnx/Fourier.h"
 #include "Onnx/OpTable.h"
+#include "Support/Diag.h"
 
 // Fourier transforms of signals whose last axis holds a real number, or a real and an imaginary part.
 

@@ -1,5 +1,6 @@
 #include "Onnx/MovedAtRunTime.h"
 #include "Onnx/OpTable.h"
+#include "Support/Diag.h"
 
 #include <algorithm>
 #include <numeric>

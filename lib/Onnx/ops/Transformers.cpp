@@ -1,6 +1,7 @@
 #include "Onnx/Compose.h"
 #include "Onnx/OpTable.h"
 #include "Onnx/ops/Attention.h"
+#include "Support/Diag.h"
 
 // Operators around attention, decomposed into primitive ones: RotaryEmbedding and CausalConvWithState; and the rows of
 // the family.

@@ -1,6 +1,7 @@
 #include "Onnx/Compose.h"
 #include "Onnx/OpTable.h"
 #include "Onnx/Windows.h"
+#include "Support/Diag.h"
 
 // Pools over x [N, C, spatial...].
 

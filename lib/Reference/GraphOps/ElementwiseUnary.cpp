@@ -1,4 +1,5 @@
 #include "Reference/OpCall.h"
+#include "Support/Diag.h"
 
 #include <cmath>
 

@@ -1,4 +1,5 @@
 #include "Reference/GraphOps/Quantise.h"
+#include "Support/Diag.h"
 
 #include <algorithm>
 #include <cmath>

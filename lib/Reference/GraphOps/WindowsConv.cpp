@@ -1,5 +1,6 @@
 #include "Reference/GraphOps/Quantise.h"
 #include "Reference/OpCall.h"
+#include "Support/Diag.h"
 
 namespace fusec {
 

@@ -1,3 +1,4 @@
+#include "Support/Diag.h"
 #include "Tiling/lower/LowerContext.h"
 #include "Tiling/schedule/GridScan.h"
 #include "Tiling/schedule/Statements.h"

@@ -1,4 +1,5 @@
 // Buffers of a lowered kernel: parameters, shared edges, accumulators.
+#include "Support/Diag.h"
 #include "Tiling/lower/LowerContext.h"
 
 #include <algorithm>

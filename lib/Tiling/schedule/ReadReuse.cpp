@@ -1,6 +1,7 @@
 #include "Tiling/schedule/ReadReuse.h"
 
 #include "Expr/Cascade.h"
+#include "Support/Diag.h"
 #include "Tiling/schedule/FlatAccess.h"
 #include "Tiling/schedule/GridScan.h"
 #include "Tiling/schedule/PersistentReads.h"

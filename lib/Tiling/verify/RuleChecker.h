@@ -1,4 +1,5 @@
 #pragma once
+#include "Support/Diag.h"
 #include "Tiling/schedule/Schedule.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
 // The rules of a schedule that depend on the target: its blocks have such units and lanes, and the loops use them all.
+#include "Support/Diag.h"
 #include "Tiling/counts/PersistentTraffic.h"
 #include "Tiling/schedule/PersistentReads.h"
 #include "Tiling/schedule/Schedule.h"

@@ -1,5 +1,6 @@
 // The rules of a schedule. A dump edited by hand passes here before it is lowered.
 #include "Expr/Cascade.h"
+#include "Support/Diag.h"
 #include "Tiling/schedule/FlatAccess.h"
 #include "Tiling/schedule/GridScan.h"
 #include "Tiling/schedule/Schedule.h"

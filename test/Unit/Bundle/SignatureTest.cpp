@@ -1,4 +1,5 @@
 #include "RawBundle.h"
+#include "Support/Diag.h"
 
 #include <filesystem>
 #include <fstream>

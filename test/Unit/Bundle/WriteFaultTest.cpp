@@ -1,6 +1,7 @@
 // The writer's system calls fail one after the other, or the process dies in front of each: the name stands for the
 // old bundle or for the whole new one, and nothing is left behind for long.
 #include "Bundle/Writer.h"
+#include "Support/Diag.h"
 #include "TestModels.h"
 
 #include <cerrno>

@@ -2,6 +2,7 @@
 #include "Driver/Searches.h"
 #include "../ParseProgram.h"
 #include "../ProgramText.h"
+#include "Support/Diag.h"
 #include "fusec/compiler.h"
 
 #include <catch2/catch_all.hpp>

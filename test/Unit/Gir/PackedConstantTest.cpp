@@ -1,5 +1,6 @@
 // Constants in other layouts, whole and in pieces.
 #include "Gir/PackedConstant.h"
+#include "Support/Diag.h"
 
 #include <catch2/catch_all.hpp>
 #include <cstring>

@@ -1,5 +1,6 @@
 // How diagnostics are shown, and the table of codes.
 #include "Support/Diagnostic.h"
+#include "Support/Diag.h"
 
 #include <catch2/catch_test_macros.hpp>
 

@@ -1,4 +1,5 @@
 #include "Support/Pass.h"
+#include "Support/Diag.h"
 
 #include <catch2/catch_test_macros.hpp>
 

@@ -1,5 +1,6 @@
 #include "Support/Text.h"
 #include "Support/DType.h"
+#include "Support/Diag.h"
 #include "Support/Diagnostic.h"
 #include "Support/Pieces.h"
 

@@ -1,5 +1,6 @@
 // The tables of targets: what any row must satisfy, and the figures against what the vendors state independently.
 #include "Target/Target.h"
+#include "Support/Diag.h"
 
 #include <catch2/catch_all.hpp>
 
