@@ -4,8 +4,10 @@
 #include "Codegen/TargetHooks.h"
 
 #include <map>
+#include <optional>
 #include <set>
 #include <span>
+#include <tuple>
 
 namespace fusec {
 
@@ -118,7 +120,9 @@ private:
   Place place(BufferId buffer, const std::vector<Val> &indices);
   std::vector<Val> evalAll(const std::vector<NodeId> &ids, size_t first = 0);
   Val load(BufferId buffer, const std::vector<Val> &indices);
+  llvm::Value *loadLanes(BufferId buffer, const Place &p); // as they are in memory
   void store(BufferId buffer, const std::vector<Val> &indices, const Val &value);
+  void storeLanes(BufferId buffer, const Place &p, llvm::Value *stored);
   Val evalReadIf(const Scalar &s);
   std::optional<Val> evalPadded(const Scalar &s, const Predicate &p, const Val &otherwise,
                                 const std::vector<Val> &indices); // Padding.cpp
@@ -144,16 +148,33 @@ private:
   void emitAhead(const Stmt &loop);
   Val inParts(const Stmt &loop, const Ahead &access);
 
-  // Turns.cpp: stores whose lanes lie apart and the turns of an Unroll loop side by side.
-  struct Turn {
-    BufferId buffer;
-    Place place;
-    llvm::Value *stored;
+  // Turns.cpp: accesses whose lanes lie apart and the turns of an Unroll loop side by side.
+  struct ColumnAccess {
+    std::vector<VarId> inner;  // of the loops around the statement inside of a turn
+    std::vector<NodeId> reads; // of its expressions
+    bool stored = false;       // what it stores, too
   };
-  bool storesTurns(const std::vector<Stmt> &stmts, VarId turn, VarId lane,
-                   std::set<BufferId> &stored) const;
-  bool storesColumns(const Stmt &loop) const;
-  void storeTurns();
+  /// A read (or the store: kNoNode) of a statement, in iterations of the loops inside of a turn.
+  using ColumnKey = std::tuple<const Stmt *, NodeId, std::vector<int64_t>>;
+  struct Turns {
+    std::map<const Stmt *, ColumnAccess> accesses;
+    std::map<ColumnKey, std::vector<llvm::Value *>> vectors; // of each turn, or each lane
+    size_t turn = 0;
+    std::optional<int64_t> lane; // whose row is in turn: vectors go along the turns meanwhile
+    bool stores = false;
+  };
+  bool isColumn(BufferId buffer, const std::vector<NodeId> &indices, VarId turn, VarId lane) const;
+  bool findColumns(const std::vector<Stmt> &stmts, VarId turn, VarId lane,
+                   const std::vector<VarId> &inner, Turns &found) const;
+  std::optional<Turns> columnsOf(const Stmt &loop) const;
+  ColumnKey columnKey(NodeId read) const;
+  llvm::Value *columnOf(NodeId read) const;
+  void emitUnrolled(const Stmt &loop);
+  void alongTurns(const Stmt &loop, int64_t first, int count, llvm::function_ref<void()> body);
+  void loadColumns(const std::vector<Stmt> &stmts);
+  void turnRows(bool ofReads);
+  bool storeColumn(const Stmt &s);
+  void emitSuppressed(const Predicate &p, llvm::function_ref<void()> body);
 
   // Lines.cpp: stores past the caches.
   struct Lines {
@@ -220,17 +241,18 @@ private:
   llvm::LLVMContext &context;
   Builder b;
   const bool threads; // lanes are threads
-  const int width;    // lanes that one vector holds; 1 where lanes are threads
+  int width;          // lanes that one vector holds; 1 where lanes are threads
   std::vector<SymbolId> symbols;
   std::vector<bool>
       readsMemory; // node -> a Read of Shared or Global memory is among its operands or itself
   std::multimap<const Stmt *, Ahead> ahead; // loop -> what its iterations ask for
-  std::vector<bool> streamed;           // buffer -> whole lines of it are stored past the caches
-  std::map<BufferId, Lines> lines;      // of the Seq loop that is being emitted
-  bool inTile = false;                  // of Unroll loops that hold stores alone
-  std::vector<StreamedVector> tile;     // its stores past the caches, which follow its loads
-  std::set<BufferId> storedOnce;        // by one of its statements
-  std::vector<std::vector<Turn>> turns; // of an Unroll loop: the stores of each
+  std::vector<bool> streamed;       // buffer -> whole lines of it are stored past the caches
+  std::map<BufferId, Lines> lines;  // of the Seq loop that is being emitted
+  bool inTile = false;              // of Unroll loops that hold stores alone
+  std::vector<StreamedVector> tile; // its stores past the caches, which follow its loads
+  std::set<BufferId> storedOnce;    // by one of its statements
+  std::optional<Turns> turns;       // of the Unroll loop that is being emitted
+  const Stmt *current = nullptr;    // whose expressions are evaluated
   std::map<llvm::Constant *, llvm::GlobalVariable *> paddings;
   Diagnostics errors;
 

@@ -15,7 +15,11 @@ Val Emitter::eval(NodeId id) {
     auto &[at, next] = open.back();
     const Scalar &s = kernel.body[at];
     const size_t operands = s.op == ScalarOp::ReadIf ? 0 : s.args.size();
-    const bool known = cache[at].epoch == epoch;
+    bool known = cache[at].epoch == epoch;
+    if (Value *column = known || !turns ? nullptr : columnOf(at)) {
+      cache[at] = {{fromMemory(s.type, column), 0, true}, epoch};
+      known = true;
+    }
     if (!known && next < operands) {
       open.push_back({s.args[next++], 0});
       continue;

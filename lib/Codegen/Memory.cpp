@@ -80,12 +80,17 @@ Val Emitter::load(BufferId id, const std::vector<Val> &indices) {
   if (buffer.level == MemLevel::Register)
     return loadRegister(id, indices);
   const DType t = buffer.type;
-  const llvm::Align align(sizeInBytes(t));
   Place p = place(id, indices);
-  llvm::Type *element = elementInMemory(b, t);
   if (p.index.uniform())
-    return loadScalarGuarded(b.CreateGEP(element, p.base, p.index.v), t, guard,
+    return loadScalarGuarded(b.CreateGEP(elementInMemory(b, t), p.base, p.index.v), t, guard,
                              buffer.level == MemLevel::Shared && threads ? p.base : safePlace);
+  return {fromMemory(t, loadLanes(id, p)), 0, true};
+}
+
+Value *Emitter::loadLanes(BufferId id, const Place &p) {
+  const DType t = kernel.buffers[id].type;
+  const llvm::Align align(sizeInBytes(t));
+  llvm::Type *element = elementInMemory(b, t);
   auto *type = llvm::FixedVectorType::get(element, width);
   Value *on = mask;
   llvm::Constant *nothing = llvm::Constant::getNullValue(type);
@@ -118,7 +123,7 @@ Val Emitter::load(BufferId id, const std::vector<Val> &indices) {
       loaded = b.CreateMaskedGather(type, pointers(p, t), align, all, nothing);
     }
   }
-  return {fromMemory(t, loaded), 0, true};
+  return loaded;
 }
 
 void Emitter::noteAhead() {
@@ -178,18 +183,20 @@ void Emitter::store(BufferId id, const std::vector<Val> &indices, const Val &val
   if (buffer.level == MemLevel::Register)
     return storeRegister(id, indices, value);
   const DType t = buffer.type;
-  const llvm::Align align(sizeInBytes(t));
   Place p = place(id, indices);
-  llvm::Type *element = elementInMemory(b, t);
   if (p.index.uniform() && value.uniform()) {
-    b.CreateAlignedStore(toMemory(t, value.v), b.CreateGEP(element, p.base, p.index.v), align);
+    b.CreateAlignedStore(toMemory(t, value.v),
+                         b.CreateGEP(elementInMemory(b, t), p.base, p.index.v),
+                         llvm::Align(sizeInBytes(t)));
     return;
   }
-  Value *stored = toMemory(t, asVector(value));
-  if (!turns.empty()) {
-    turns.back().push_back({id, p, stored});
-    return;
-  }
+  storeLanes(id, p, toMemory(t, asVector(value)));
+}
+
+void Emitter::storeLanes(BufferId id, const Place &p, Value *stored) {
+  const DType t = kernel.buffers[id].type;
+  const llvm::Align align(sizeInBytes(t));
+  llvm::Type *element = elementInMemory(b, t);
   if (!p.index.varying && p.index.step == 1) {
     if (mask)
       b.CreateMaskedStore(stored, b.CreateGEP(element, p.base, p.index.v), align, mask);

@@ -16,6 +16,7 @@ void Emitter::emit(const std::vector<Stmt> &stmts) {
 
 void Emitter::emit(const Stmt &s) {
   forget(); // values read from memory hold for one statement
+  current = &s;
   switch (s.kind) {
   case StmtKind::Loop: return emitLoop(s);
   case StmtKind::If: return emitIf(s);
@@ -41,20 +42,16 @@ void Emitter::emitLoop(const Stmt &s) {
     return;
   case LoopKind::Lane:
     inLane = true;
-    vars[s.var] = threads ? Val{threadLane} : Val{b.getInt64(0), width > 1 ? 1 : 0};
+    if (turns && turns->lane)
+      vars[s.var] = {b.getInt64(*turns->lane)};
+    else
+      vars[s.var] = threads ? Val{threadLane} : Val{b.getInt64(0), width > 1 ? 1 : 0};
     emit(s.body);
     inLane = false;
     return;
   case LoopKind::Unroll: {
-    const bool isTile = beginTile(s), inColumns = storesColumns(s);
-    for (int64_t i = 0, trip = kernel.body[s.trip].imm; i < trip; ++i) {
-      if (inColumns)
-        turns.emplace_back();
-      vars[s.var] = {b.getInt64(i)};
-      emit(s.body);
-      if (inColumns && (i + 1 == trip || (i + 1) % width == 0))
-        storeTurns();
-    }
+    const bool isTile = beginTile(s);
+    emitUnrolled(s);
     if (isTile)
       endTile();
     return;
@@ -142,6 +139,11 @@ void Emitter::emitWhere(Value *condition, llvm::function_ref<void()> body) {
 
 void Emitter::emitIf(const Stmt &s) {
   Predicate p = evalPredicate(s.predicate);
+  // Turns and rows go on together: their vectors are part of what one transposition takes and gives.
+  if (turns && turns->stores && (!turns->lane || p.lanes.varying)) {
+    emitSuppressed(p, [&] { emit(s.body); });
+    return emitSuppressed(negated(p), [&] { emit(s.elseBody); });
+  }
   if (emitChosen(s, p))
     return;
   if (p.lanes.uniform()) {
@@ -210,6 +212,8 @@ void Emitter::emitByWriter(const GirBuffer &buffer, llvm::function_ref<void()> b
 }
 
 void Emitter::emitStore(const Stmt &s) {
+  if (turns && storeColumn(s))
+    return;
   std::vector<Val> indices = evalAll(s.indices);
   Val value = eval(s.value);
   emitByWriter(kernel.buffers[s.buffer], [&] { store(s.buffer, indices, value); });

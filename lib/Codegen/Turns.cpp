@@ -1,12 +1,21 @@
-// Stores whose lanes lie apart while the turns of an Unroll loop around them lie side by side: what a kernel writes in
-// another order than it computes it, the image [c, y, x] of a convolution whose lanes go along c,
+// Accesses whose lanes lie apart while the turns of an Unroll loop around them lie side by side: what a kernel writes
+// in another order than it computes it, the image [c, y, x] of a convolution whose lanes go along c, or reads in
+// another order, what a sum takes from a Transpose,
 //
-//   unroll x in 8 {
-//     lane c in 16 {
-//       %y[c*3136 + x] = ...
+//   unroll x in 8 {                        unroll c in 8 {
+//     lane c in 16 {                         lane x in 16 {
+//       %y[c*3136 + x] = ...                   %y[c*3136 + x] = add(%a[x*96 + c], %b[c*3136 + x])
 //
-// The turns' vectors wait for each other and are stored as columns, a vector of x for each c: 16 stores and 48 shuffles
-// for 128 stores. A turn waits with what it stores, so nothing in the loop may read it.
+// are rows along the turns, one for each lane. Rows that are read are loaded in front of the turns, and each turn takes
+// a column of them. What turns store waits for all of them and is stored in rows: 16 stores and 48 shuffles in place of
+// 128 stores.
+//
+// Along a row turns and lanes change places: the Lane loop's variable is a number, the turn's goes along a vector, and
+// both an access and the conditions around it come out as those of any vector whose elements lie side by side. So edges
+// keep what is off from memory as they do elsewhere.
+//
+// A row is read before the first turn: nothing in the loop may write to its buffer. Nor may the loop read where stores
+// wait.
 #include "Codegen/Transpose.h"
 
 #include "Gir/Walk.h"
@@ -20,77 +29,280 @@ using llvm::Value;
 
 namespace {
 
-/// By how many elements a step of a loop moves the place in the buffer; a sum over its dimensions.
-std::optional<DimExpr> distanceOf(const GirKernel &kernel, const Stmt &store, VarId var) {
-  DimExpr sum = 0, stride = 1;
-  for (size_t d = store.indices.size(); d-- > 0;) {
-    const auto form =
-        affineForm(kernel.body, store.indices[d], static_cast<int>(kernel.vars.size()));
-    if (!form)
-      return std::nullopt;
-    sum = sum + form->coefficients[static_cast<size_t>(var)] * stride;
-    stride = stride * kernel.buffers[store.buffer].shape[d];
+bool readsAny(const Body &body, const std::vector<NodeId> &roots) {
+  const std::vector<NodeId> nodes = body.reachable(roots);
+  return std::any_of(nodes.begin(), nodes.end(), [&](NodeId id) {
+    return body[id].op == ScalarOp::Read || body[id].op == ScalarOp::ReadIf;
+  });
+}
+
+/// What a step of a loop adds to an index; nothing where that is not the same at every step.
+std::optional<DimExpr> stepOf(const Body &body, NodeId index, VarId var) {
+  const auto fixed = [&](NodeId id) -> std::optional<DimExpr> {
+    if (body[id].op == ScalarOp::Const)
+      return DimExpr(body[id].imm);
+    return body[id].op == ScalarOp::Dim ? std::optional(body[id].dim) : std::nullopt;
+  };
+  DimExpr sum = 0;
+  std::vector<std::pair<NodeId, DimExpr>> open{{index, 1}}; // terms and factors
+  while (!open.empty()) {
+    const auto [id, factor] = open.back();
+    open.pop_back();
+    const Scalar &s = body[id];
+    if (s.op == ScalarOp::Add || s.op == ScalarOp::Sub) {
+      open.push_back({s.args[0], factor});
+      open.push_back({s.args[1], s.op == ScalarOp::Add ? factor : factor * DimExpr(-1)});
+    } else if (s.op == ScalarOp::Mul && fixed(s.args[1])) {
+      open.push_back({s.args[0], factor * *fixed(s.args[1])});
+    } else if (s.op == ScalarOp::Mul && fixed(s.args[0])) {
+      open.push_back({s.args[1], factor * *fixed(s.args[0])});
+    } else if (s.op == ScalarOp::Axis) {
+      if (s.index == var)
+        sum = sum + factor;
+    } else {
+      for (NodeId below : body.reachable({id}))
+        if (body[below].op == ScalarOp::Axis && body[below].index == var)
+          return std::nullopt;
+    }
   }
   return sum;
 }
 
+/// The same of a place in a buffer, in elements.
+std::optional<DimExpr> distanceOf(const GirKernel &kernel, BufferId buffer,
+                                  const std::vector<NodeId> &indices, VarId var) {
+  DimExpr sum = 0, stride = 1;
+  for (size_t d = indices.size(); d-- > 0;) {
+    const std::optional<DimExpr> step = stepOf(kernel.body, indices[d], var);
+    if (!step)
+      return std::nullopt;
+    sum = sum + *step * stride;
+    stride = stride * kernel.buffers[buffer].shape[d];
+  }
+  return sum;
+}
+
+/// Reads that are done whatever the predicates of ReadIfs say: none of their indices.
+std::vector<NodeId> certainReads(const Body &body, const std::vector<NodeId> &roots) {
+  std::vector<NodeId> open = roots, found;
+  std::set<NodeId> seen;
+  while (!open.empty()) {
+    const NodeId id = open.back();
+    open.pop_back();
+    if (id == kNoNode || !seen.insert(id).second)
+      continue;
+    const Scalar &s = body[id];
+    if (s.op == ScalarOp::Read)
+      found.push_back(id);
+    const auto end = s.op == ScalarOp::ReadIf ? s.args.begin() + 2 : s.args.end();
+    open.insert(open.end(), s.args.begin(), end);
+  }
+  return found;
+}
+
 } // namespace
 
-bool Emitter::storesTurns(const std::vector<Stmt> &stmts, VarId turn, VarId lane,
-                          std::set<BufferId> &stored) const {
+bool Emitter::isColumn(BufferId buffer, const std::vector<NodeId> &indices, VarId turn,
+                       VarId lane) const {
+  if (lane < 0 || kernel.buffers[buffer].level == MemLevel::Register)
+    return false;
+  const auto turns = distanceOf(kernel, buffer, indices, turn);
+  if (!turns || !turns->isConst(1))
+    return false;
+  const auto lanes = distanceOf(kernel, buffer, indices, lane);
+  return lanes && !lanes->isConst(0) && !lanes->isConst(1) && !readsAny(kernel.body, indices);
+}
+
+/// Whether what a turn does is one statement after another.
+bool Emitter::findColumns(const std::vector<Stmt> &stmts, VarId turn, VarId lane,
+                          const std::vector<VarId> &inner, Turns &found) const {
   for (const Stmt &s : stmts) {
     if (s.kind == StmtKind::Loop && s.loop != LoopKind::Seq) {
-      if (!storesTurns(s.body, turn, s.loop == LoopKind::Lane ? s.var : lane, stored))
+      const bool isLane = s.loop == LoopKind::Lane;
+      std::vector<VarId> inside = inner;
+      if (!isLane)
+        inside.push_back(s.var);
+      if (!findColumns(s.body, turn, isLane ? s.var : lane, inside, found))
         return false;
-      continue;
+    } else if (s.kind == StmtKind::If && !readsAny(kernel.body, {s.predicate})) {
+      if (!findColumns(s.body, turn, lane, inner, found) ||
+          !findColumns(s.elseBody, turn, lane, inner, found))
+        return false;
+    } else if (s.kind == StmtKind::Store || s.kind == StmtKind::Accumulate) {
+      ColumnAccess access{inner, {}, false};
+      access.stored = s.kind == StmtKind::Store && isColumn(s.buffer, s.indices, turn, lane);
+      for (NodeId id : certainReads(kernel.body, exprRoots(s))) {
+        const Scalar &read = kernel.body[id];
+        if (!isColumn(read.index, read.args, turn, lane))
+          continue;
+        // A few lines of memory and shuffles serve lanes that lie closer (Distances.cpp), or in turned order.
+        const auto distance = distanceOf(kernel, read.index, read.args, lane);
+        if (!distance->isConst() || std::abs(distance->constValue()) > width / 2)
+          access.reads.push_back(id);
+      }
+      found.accesses[&s] = std::move(access);
+    } else {
+      return false;
     }
-    if (s.kind != StmtKind::Store || lane < 0 ||
-        kernel.buffers[s.buffer].level == MemLevel::Register)
-      return false;
-    const auto turns = distanceOf(kernel, s, turn), lanes = distanceOf(kernel, s, lane);
-    if (!turns || !turns->isConst(1) || !lanes || lanes->isConst(0) || lanes->isConst(1))
-      return false;
-    stored.insert(s.buffer);
   }
   return true;
 }
 
-/// Whether the turns of a loop wait for each other.
-bool Emitter::storesColumns(const Stmt &loop) const {
-  std::set<BufferId> stored;
-  if (threads || width == 1 || mask || !turns.empty() || kernel.body[loop.trip].imm < 2 ||
-      !storesTurns(loop.body, loop.var, -1, stored) || stored.empty())
-    return false;
-  bool isRead = false;
-  forEachStmt(loop.body, [&](const Stmt &s) {
-    for (NodeId id : kernel.body.reachable(exprRoots(s))) {
-      const Scalar &node = kernel.body[id];
-      isRead |= (node.op == ScalarOp::Read || node.op == ScalarOp::ReadIf) &&
-                stored.count(node.index) != 0;
-    }
-  });
-  return !isRead;
+/// The accesses of a loop that are rows along its turns; nothing where there are none.
+std::optional<Emitter::Turns> Emitter::columnsOf(const Stmt &loop) const {
+  Turns found;
+  if (threads || width == 1 || mask || turns || kernel.body[loop.trip].imm < 2 ||
+      !findColumns(loop.body, loop.var, -1, {}, found))
+    return std::nullopt;
+  std::set<BufferId> written, read;
+  bool anyRead = false;
+  found.stores = true;
+  for (const auto &[s, access] : found.accesses) {
+    written.insert({s->buffer, s->indexBuffer});
+    found.stores = found.stores && access.stored;
+    for (NodeId id : kernel.body.reachable(exprRoots(*s)))
+      if (const ScalarOp op = kernel.body[id].op; op == ScalarOp::Read || op == ScalarOp::ReadIf)
+        read.insert(kernel.body[id].index);
+  }
+  for (BufferId id : written)
+    found.stores = found.stores && read.count(id) == 0;
+  for (auto &[s, access] : found.accesses) {
+    access.stored = found.stores;
+    std::erase_if(access.reads,
+                  [&](NodeId id) { return written.count(kernel.body[id].index) != 0; });
+    anyRead = anyRead || !access.reads.empty();
+  }
+  if (found.accesses.empty() || (!found.stores && !anyRead))
+    return std::nullopt;
+  return found;
 }
 
-void Emitter::storeTurns() {
-  const std::vector<std::vector<Turn>> all = std::exchange(turns, {});
-  for (size_t i = 0; i < all[0].size(); ++i) {
-    std::vector<Value *> rows;
-    for (const std::vector<Turn> &each : all)
-      rows.push_back(each[i].stored);
-    rows.resize(std::bit_ceil(rows.size()), llvm::PoisonValue::get(rows[0]->getType()));
-    const std::vector<Value *> columns = transposed(b, rows);
-    const Turn &first = all[0][i];
-    std::vector<int> order(all.size());
-    std::iota(order.begin(), order.end(), 0);
-    for (int l = 0; l < width; ++l) {
-      Value *column =
-          all.size() == rows.size() ? columns[l] : b.CreateShuffleVector(columns[l], order);
-      Value *at = first.place.index.varying
-                      ? b.CreateExtractElement(first.place.index.v, static_cast<uint64_t>(l))
-                      : b.CreateAdd(first.place.index.v, b.getInt64(l * first.place.index.step));
-      storeVector(first.buffer, column, {first.place.base, {at}});
+Emitter::ColumnKey Emitter::columnKey(NodeId read) const {
+  std::vector<int64_t> iteration;
+  for (VarId var : turns->accesses.at(current).inner)
+    iteration.push_back(llvm::cast<llvm::ConstantInt>(vars[var].v)->getSExtValue());
+  return {current, read, std::move(iteration)};
+}
+
+/// What a read gives to the turn that is being emitted, as in memory; nullptr where it is none of rows.
+Value *Emitter::columnOf(NodeId read) const {
+  if (turns->lane || kernel.body[read].op != ScalarOp::Read || turns->accesses.count(current) == 0)
+    return nullptr;
+  const auto columns = turns->vectors.find(columnKey(read));
+  return columns == turns->vectors.end() ? nullptr : columns->second[turns->turn];
+}
+
+/// Of each lane, with turns as the lanes of vectors.
+void Emitter::alongTurns(const Stmt &loop, int64_t first, int count,
+                         llvm::function_ref<void()> body) {
+  const int lanes = std::exchange(width, count);
+  vars[loop.var] = {b.getInt64(first), 1};
+  for (int64_t lane = 0; lane < lanes; ++lane) {
+    turns->lane = lane;
+    body();
+  }
+  turns->lane.reset();
+  width = lanes;
+}
+
+/// The statements where a predicate holds, without a branch: what does not hold keeps reads from memory.
+void Emitter::emitSuppressed(const Predicate &p, llvm::function_ref<void()> body) {
+  Value *outerMask = mask, *outerGuard = guard;
+  if (p.lanes.varying)
+    mask = outerMask ? b.CreateAnd(outerMask, p.lanes.v) : p.lanes.v;
+  guard = outerGuard ? b.CreateAnd(outerGuard, p.any) : p.any;
+  body();
+  mask = outerMask;
+  guard = outerGuard;
+}
+
+/// A lane's rows of all reads.
+void Emitter::loadColumns(const std::vector<Stmt> &stmts) {
+  for (const Stmt &s : stmts) {
+    forget();
+    current = &s;
+    if (s.kind == StmtKind::Loop) {
+      const bool isUnroll = s.loop == LoopKind::Unroll, isLane = s.loop == LoopKind::Lane;
+      for (int64_t i = 0, trip = isUnroll ? kernel.body[s.trip].imm : 1; i < trip; ++i) {
+        vars[s.var] = {b.getInt64(isLane ? *turns->lane : i)};
+        loadColumns(s.body);
+      }
+      continue;
     }
+    if (s.kind == StmtKind::If) {
+      const Predicate p = evalPredicate(s.predicate);
+      emitSuppressed(p, [&] { loadColumns(s.body); });
+      emitSuppressed(negated(p), [&] { loadColumns(s.elseBody); });
+      continue;
+    }
+    for (NodeId id : turns->accesses.at(&s).reads) {
+      const Scalar &read = kernel.body[id];
+      turns->vectors[columnKey(id)].push_back(
+          loadLanes(read.index, place(read.index, evalAll(read.args))));
+    }
+  }
+}
+
+/// The columns of what is there of reads, or of stores, in place of their rows.
+void Emitter::turnRows(bool ofReads) {
+  const auto widened = [&](Value *row, unsigned elements) {
+    std::vector<int> order(elements, llvm::PoisonMaskElem);
+    const unsigned have = llvm::cast<llvm::FixedVectorType>(row->getType())->getNumElements();
+    if (have == elements)
+      return row;
+    std::iota(order.begin(), order.begin() + std::min(have, elements), 0);
+    return b.CreateShuffleVector(row, order);
+  };
+  for (auto &[key, rows] : turns->vectors) {
+    if ((std::get<NodeId>(key) != kNoNode) != ofReads)
+      continue;
+    const auto height = static_cast<unsigned>(rows.size()),
+               across = llvm::cast<llvm::FixedVectorType>(rows[0]->getType())->getNumElements();
+    for (Value *&row : rows)
+      row = widened(row, std::bit_ceil(across));
+    rows.resize(std::bit_ceil(height), llvm::PoisonValue::get(rows[0]->getType()));
+    rows = transposed(b, rows);
+    rows.resize(across);
+    for (Value *&column : rows)
+      column = widened(column, height);
+  }
+}
+
+/// Whether it was one of those that wait for each other.
+bool Emitter::storeColumn(const Stmt &s) {
+  if (!turns->stores)
+    return false;
+  std::vector<Value *> &vectors = turns->vectors[columnKey(kNoNode)];
+  if (turns->lane)
+    storeLanes(s.buffer, place(s.buffer, evalAll(s.indices)), vectors[*turns->lane]);
+  else
+    vectors.push_back(toMemory(kernel.buffers[s.buffer].type, asVector(eval(s.value))));
+  return true;
+}
+
+void Emitter::emitUnrolled(const Stmt &loop) {
+  const std::optional<Turns> columns = columnsOf(loop);
+  for (int64_t trip = kernel.body[loop.trip].imm, first = 0; first < trip;) {
+    const int64_t count = columns ? std::min<int64_t>(width, trip - first) : 1;
+    if (count > 1) {
+      turns = columns;
+      alongTurns(loop, first, static_cast<int>(count), [&] { loadColumns(loop.body); });
+      turnRows(true);
+    }
+    for (int64_t i = 0; i < count; ++i) {
+      if (count > 1)
+        turns->turn = static_cast<size_t>(i);
+      vars[loop.var] = {b.getInt64(first + i)};
+      emit(loop.body);
+    }
+    if (count > 1) {
+      if (turns->stores) {
+        turnRows(false);
+        alongTurns(loop, first, static_cast<int>(count), [&] { emit(loop.body); });
+      }
+      turns.reset();
+    }
+    first += count;
   }
 }
 

@@ -90,22 +90,24 @@ std::vector<Instruction> disassembled(const std::vector<uint8_t> &elf) {
   return code;
 }
 
-void runCompiled(const GirKernel &kernel, const Target &target, std::vector<Bytes> &arguments,
-                 const std::vector<int64_t> &symbols) {
+static std::vector<uint8_t> imageOf(const GirKernel &kernel, const Target &target) {
   auto images = compileKernels({kernel}, target, {});
   if (!images.ok())
     FAIL(format(images.errors().front()));
-  LoadedImage image(images->front().bytes);
-  auto code = kernelCodes({kernel}, target).front();
+  return std::move(images->front().bytes);
+}
+
+CompiledKernel::CompiledKernel(const GirKernel &kernel, const Target &target)
+    : kernel(kernel), code(kernelCodes({kernel}, target).front()), image(imageOf(kernel, target)) {}
+
+void CompiledKernel::run(const std::vector<void *> &buffers,
+                         const std::vector<int64_t> &symbols) const {
   auto entry = reinterpret_cast<fusec_cpu_kernel>(image.symbol(code.symbol));
-  std::vector<void *> buffers;
-  for (Bytes &a : arguments)
-    buffers.push_back(a.data());
   std::vector<int64_t> dims;
   for (SymbolId s : kernel.usedSymbols())
     dims.push_back(symbols[s]);
   void *scratch = std::aligned_alloc(64, (code.sharedBytes + 127) / 64 * 64);
-  fusec_kernel_args args{buffers.data(), dims.data(), scratch};
+  fusec_kernel_args args{const_cast<void **>(buffers.data()), dims.data(), scratch};
   for (size_t p = 0; p < kernel.phases.size(); ++p) {
     auto grid = gridSize(kernel.phases[p]).evaluate(symbols);
     REQUIRE(grid.has_value());
@@ -113,6 +115,36 @@ void runCompiled(const GirKernel &kernel, const Target &target, std::vector<Byte
       REQUIRE(entry(&args, static_cast<int32_t>(p), block) == FUSEC_KERNEL_OK);
   }
   std::free(scratch);
+}
+
+void CompiledKernel::runAtPages(std::vector<Bytes> &arguments, const std::vector<int64_t> &symbols,
+                                bool inFront) const {
+  const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  std::vector<void *> buffers;
+  std::vector<std::pair<void *, size_t>> mapped;
+  for (const Bytes &a : arguments) {
+    const size_t inside = (a.size() + page) / page * page;
+    void *at = mmap(nullptr, inside + 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    REQUIRE(at != MAP_FAILED);
+    mapped.push_back({at, inside + 2 * page});
+    uint8_t *first = static_cast<uint8_t *>(at) + page;
+    REQUIRE(mprotect(first, inside, PROT_READ | PROT_WRITE) == 0);
+    buffers.push_back(inFront ? first : first + inside - a.size());
+    std::memcpy(buffers.back(), a.data(), a.size());
+  }
+  run(buffers, symbols);
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    std::memcpy(arguments[i].data(), buffers[i], arguments[i].size());
+    munmap(mapped[i].first, mapped[i].second);
+  }
+}
+
+void runCompiled(const GirKernel &kernel, const Target &target, std::vector<Bytes> &arguments,
+                 const std::vector<int64_t> &symbols) {
+  std::vector<void *> buffers;
+  for (Bytes &a : arguments)
+    buffers.push_back(a.data());
+  CompiledKernel(kernel, target).run(buffers, symbols);
 }
 
 void runInterpreted(const GirKernel &kernel, std::vector<Bytes> &arguments,

@@ -34,6 +34,21 @@ std::vector<Instruction> disassembled(const std::vector<uint8_t> &elf);
 
 using Bytes = std::vector<uint8_t>;
 
+/// Code of a CPU kernel, which runs all phases and blocks.
+class CompiledKernel {
+public:
+  CompiledKernel(const GirKernel &kernel, const Target &target);
+  void run(const std::vector<void *> &buffers, const std::vector<int64_t> &symbols) const;
+  /// In place, and so that an access beside an argument is a fault: behind it or, `inFront`, in front of it no page is.
+  void runAtPages(std::vector<Bytes> &arguments, const std::vector<int64_t> &symbols,
+                  bool inFront) const;
+
+private:
+  const GirKernel &kernel;
+  const KernelCode code;
+  const LoadedImage image;
+};
+
 /// Compiles for `target` and runs all phases and blocks over `arguments` (in place).
 void runCompiled(const GirKernel &kernel, const Target &target, std::vector<Bytes> &arguments,
                  const std::vector<int64_t> &symbols = {});
