@@ -100,9 +100,9 @@ int64_t evenPart(int64_t extent, int64_t most, int64_t unit) {
   return roundUp((extent + parts - 1) / parts, unit);
 }
 
-/// Tiles whose vectors lie along the source's contiguous axis; `turns` of them are stored as columns, along the
-/// output's.
-Schedule cpuTranspose(const View &view, size_t contiguousGroup, int64_t turns) {
+/// Tiles whose vectors lie along the source's contiguous axis, and `turns` of them along the output's: they are stored
+/// as columns. Or (`alongOutput`) the other way round: the source is read as columns, other reads may be vectors.
+Schedule cpuTranspose(const View &view, size_t contiguousGroup, bool alongOutput, int64_t turns) {
   const int lanes = view.target->lanes;
   ScheduleBuilder b(view, "transpose", 1, lanes);
   std::vector<TreeNode> loops;
@@ -112,21 +112,32 @@ Schedule cpuTranspose(const View &view, size_t contiguousGroup, int64_t turns) {
           LoopKind::Block, b.addSpatial("i" + std::to_string(g), {view.spatial[g]}), 1));
   const AxisId p = b.addSpatial("p", {view.spatial[contiguousGroup]}),
                x = b.addSpatial("x", {view.spatial.back()});
+  const AxisId lane = alongOutput ? x : p, turn = alongOutput ? p : x;
+  int64_t laneExtent = view.opt(view.spatial[contiguousGroup]),
+          turnExtent = view.opt(view.spatial.back());
+  if (alongOutput)
+    std::swap(laneExtent, turnExtent);
   // What a block reads and writes stays in the first cache, whose lines several tiles share.
   constexpr int64_t kTilesAcross = 4;
-  const int64_t across =
-                    evenPart(view.opt(view.spatial[contiguousGroup]), kTilesAcross * lanes, lanes),
-                along = evenPart(view.opt(view.spatial.back()),
-                                 view.target->core.elementsPerBlock / across, turns);
-  loops.push_back(ScheduleBuilder::loop(LoopKind::Block, p, across));
-  loops.push_back(ScheduleBuilder::loop(LoopKind::Block, x, along));
-  loops.push_back(ScheduleBuilder::loop(LoopKind::Seq, x, turns));
-  loops.push_back(ScheduleBuilder::loop(LoopKind::Seq, p, lanes));
-  loops.push_back(ScheduleBuilder::loop(LoopKind::Unroll, x, 1));
-  loops.push_back(ScheduleBuilder::loop(LoopKind::Lane, p, 1));
+  const int64_t across = evenPart(laneExtent, kTilesAcross * lanes, lanes),
+                along = evenPart(turnExtent, view.target->core.elementsPerBlock / across, turns);
+  loops.push_back(ScheduleBuilder::loop(LoopKind::Block, lane, across));
+  loops.push_back(ScheduleBuilder::loop(LoopKind::Block, turn, along));
+  loops.push_back(ScheduleBuilder::loop(LoopKind::Seq, turn, turns));
+  loops.push_back(ScheduleBuilder::loop(LoopKind::Seq, lane, lanes));
+  loops.push_back(ScheduleBuilder::loop(LoopKind::Unroll, turn, 1));
+  loops.push_back(ScheduleBuilder::loop(LoopKind::Lane, lane, 1));
   b.schedule.tree = {
       ScheduleBuilder::nest(loops, {ScheduleBuilder::leaf(LeafKind::Compute, view.first)})};
   return b.schedule;
+}
+
+/// Reads whose elements do not lie side by side along an axis.
+auto columnsOf(const std::vector<ReadInfo> &reads, const std::vector<int> &along) {
+  return std::count_if(reads.begin(), reads.end(), [&](const ReadInfo &read) {
+    const std::optional<int64_t> stride = read.stride(along);
+    return stride != 0 && stride != 1;
+  });
 }
 
 /// Square tiles through shared memory: read along the source's contiguous axis, written along the output's.
@@ -169,9 +180,16 @@ Candidates mapCandidates(const View &view) {
         view.opt(groups[groups.size() - 2]) >= core.rowsToFill)
       out.push_back(cpuMap(view, int(runElements / view.target->lanes), core.rowsToFill));
     size_t group = 0;
-    if (!groups.empty() && transposedRead(view, readInfos(view), group))
-      for (int64_t turns : {int64_t{view.target->lanes}, int64_t{view.target->lanes} / 2})
-        out.push_back(cpuTranspose(view, group, turns));
+    if (const std::vector<ReadInfo> reads = readInfos(view);
+        !groups.empty() && transposedRead(view, reads, group)) {
+      // Where memory takes longest the first one is chosen: that with fewer accesses to turn.
+      const bool outputFirst =
+          columnsOf(reads, groups.back()) < columnsOf(reads, groups[group]) + 1;
+      for (bool alongOutput : {outputFirst, !outputFirst})
+        for (int64_t turns : {int64_t{view.target->lanes}, int64_t{view.target->lanes} / 2})
+          if (reads.size() > 1 || !alongOutput)
+            out.push_back(cpuTranspose(view, group, alongOutput, turns));
+    }
     return out;
   }
   if (!view.spatial.empty()) {

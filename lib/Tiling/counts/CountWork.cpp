@@ -305,13 +305,17 @@ private:
       if (kept && kept->level == MemLevel::Register)
         continue;
       double loads = times * shared(node.target, known.axes[read]);
-      if (!lanes || !lanesLieApart(schedule, known, {node.target, static_cast<int>(r)}, laneAxis,
-                                   target.kind == TargetKind::Cpu ? &staged : nullptr)) {
+      const ReadOrdinal ordinal{node.target, static_cast<int>(r)};
+      if (!lanes || !lanesLieApart(schedule, known, ordinal, laneAxis, cpu ? &staged : nullptr)) {
         counts.vectorLoads += loads;
       } else if (const auto vectors =
                      written ? written->loads(read, schedule.lanes) : std::nullopt) {
         counts.vectorLoads += *vectors * loads;
         counts.vectorOps += *vectors * loads; // shuffles
+      } else if (const double turns =
+                     cpu ? turnsRead(schedule, known, ordinal, laneAxis, path, trips) : 1;
+                 turns > 1) {
+        addColumns(loads, turns);
       } else {
         counts.gathers += loads * schedule.lanes;
       }
@@ -331,7 +335,13 @@ private:
                    std::max(counts.vectorOps - opsBefore, counts.vectorLoads - loadsBefore));
   }
 
-  /// Adds the stores of an equation's values at its own points; a GPU's are counted as sectors.
+  /// Of vectors that `turns` loads or stores along another axis, and shuffles, stand in for.
+  void addColumns(double vectors, double turns) {
+    counts.vectorLoads += vectors * schedule.lanes / turns;
+    counts.vectorOps += vectors * std::ceil(std::log2(turns));
+  }
+
+  /// Of an equation's values at its own points. A GPU pays for sectors.
   void addStores(int equation, double times) {
     const Equation &e = facts[equation].equation;
     AxisId laneAxis = -1;
@@ -341,15 +351,14 @@ private:
     bool sideBySide = true;
     for (int a = use ? use->positions.back() + 1 : e.numSpatial; a < e.numSpatial; ++a)
       sideBySide = sideBySide && valueOf(e.axes[a].extent) == 1;
-    const double turns = sideBySide ? 1 : turnsSideBySide(schedule, e, equation, path, trips);
+    const double turns = sideBySide ? 1 : turnsStored(schedule, e, equation, path, trips);
     for (TensorId t : e.outputs) {
       const bool staysWithThread =
           pattern.tensors[t].kind == TensorKind::Temp && levelOf(schedule, t) == MemLevel::Register;
       if (sideBySide || staysWithThread) {
         counts.vectorLoads += times;
       } else if (turns > 1) {
-        counts.vectorLoads += times * schedule.lanes / turns;
-        counts.vectorOps += times * std::ceil(std::log2(turns)); // shuffles
+        addColumns(times, turns);
       } else
         counts.vectorOps += times * schedule.lanes * kStoreCyclesALane * target.core.fmaPorts;
     }

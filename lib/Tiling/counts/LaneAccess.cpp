@@ -25,22 +25,46 @@ double loadsOfStage(const Schedule &schedule, const ExprProgram &pattern,
   return (oneByOne ? elements : vectors) + vectors;
 }
 
-double turnsSideBySide(const Schedule &schedule, const Equation &e, int equation,
-                       const std::vector<const TreeNode *> &path,
-                       const std::vector<double> &trips) {
-  int last = e.numSpatial - 1;
-  while (last > 0 && e.axes[last].extent.isConst(1))
-    --last;
+/// Of the innermost such loop whose axis ends in a position that lies side by side.
+template <typename F>
+static double turnsAlong(const Schedule &schedule, int equation,
+                         const std::vector<const TreeNode *> &path,
+                         const std::vector<double> &trips, F sideBySide) {
   for (size_t i = path.size(); i-- > 0;) {
     if (path[i]->loop == LoopKind::Seq || path[i]->loop == LoopKind::Block)
       break;
     const AxisUse *use = path[i]->loop == LoopKind::Unroll && path[i]->step == 1
                              ? schedule.axes[path[i]->axis].in(equation)
                              : nullptr;
-    if (use && use->positions.back() == last)
+    if (use && sideBySide(use->positions.back()))
       return std::min(trips[i], double(schedule.lanes));
   }
   return 1;
+}
+
+double turnsStored(const Schedule &schedule, const Equation &e, int equation,
+                   const std::vector<const TreeNode *> &path, const std::vector<double> &trips) {
+  int last = e.numSpatial - 1;
+  while (last > 0 && e.axes[last].extent.isConst(1))
+    --last;
+  return turnsAlong(schedule, equation, path, trips,
+                    [&](int position) { return position == last; });
+}
+
+double turnsRead(const Schedule &schedule, const EquationFacts &facts, ReadOrdinal read,
+                 AxisId laneAxis, const std::vector<const TreeNode *> &path,
+                 const std::vector<double> &trips) {
+  const std::optional<FlatAccess> &access = facts.accesses[read.read];
+  const AxisUse *lanes = laneAxis >= 0 ? schedule.axes[laneAxis].in(read.equation) : nullptr;
+  if (!access || !lanes || operandOf(schedule, read.equation, read.read) ||
+      facts.equation.body[facts.reads[read.read]].op != ScalarOp::Read)
+    return 1;
+  // Lanes that lie closer are not read in rows.
+  const DimExpr &distance = access->stride[lanes->positions.back()];
+  if (distance.isConst() && std::abs(distance.constValue()) <= schedule.lanes / 2)
+    return 1;
+  return turnsAlong(schedule, read.equation, path, trips,
+                    [&](int position) { return access->stride[position].isConst(1); });
 }
 
 bool lanesLieApart(const Schedule &schedule, const EquationFacts &facts, ReadOrdinal read,

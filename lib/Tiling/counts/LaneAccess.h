@@ -25,10 +25,14 @@ double loadsOfStage(const Schedule &schedule, const ExprProgram &pattern,
 struct ReadOrdinal {
   int equation, read;
 };
-/// Turns along the equation's last axis of an Unroll loop around the lanes, where the path to a leaf has one: what
-/// lanes that lie apart store, such turns store as columns. 1 where there is none.
-double turnsSideBySide(const Schedule &schedule, const Equation &e, int equation,
-                       const std::vector<const TreeNode *> &path, const std::vector<double> &trips);
+
+/// Turns of an Unroll loop around the lanes that lie side by side, where the path to a leaf has one: of what lanes that
+/// lie apart store, or of a read, they make rows of memory that shuffles turn (Codegen/Turns.cpp). 1 where none do.
+double turnsStored(const Schedule &schedule, const Equation &e, int equation,
+                   const std::vector<const TreeNode *> &path, const std::vector<double> &trips);
+double turnsRead(const Schedule &schedule, const EquationFacts &facts, ReadOrdinal read,
+                 AxisId laneAxis, const std::vector<const TreeNode *> &path,
+                 const std::vector<double> &trips);
 
 /// Whether lanes along the axis find what they read neither at one place nor side by side. `staged`: null where the
 /// distance does not matter in buffers, as in a GPU's shared memory, which serves all lanes at once.

@@ -42,6 +42,53 @@ TEST_CASE("transposes: a CPU stores columns, with an access a vector") {
       }
 }
 
+namespace {
+
+/// y[n, c, r] = f(x[n, r, c], z[n, c, r])
+std::string residual(const std::string &type, int64_t batch, int64_t rows, int64_t columns,
+                     const std::string &value) {
+  const std::string n = std::to_string(batch), r = std::to_string(rows),
+                    c = std::to_string(columns), out = type + "[" + n + "," + c + "," + r + "]";
+  return "expr t\ntensor %x: " + type + "[" + n + "," + r + "," + c +
+         "] input\ntensor %w: " + type + "[" + n + "," + r + "," + c +
+         "] input\ntensor %z: " + out + " input\ntensor %y: " + out +
+         " output\ninputs (%x, %w, %z)\noutputs (%y)\nmap y [n:" + n + ", c:" + c + ", r:" + r +
+         "]\n  %y = " + value + "\n";
+}
+
+} // namespace
+
+TEST_CASE("transposes: reads as columns beside reads as they are") {
+  check(residual("f32", 1, 64, 48, "add(%x[n, r, c], %z[n, c, r])"));
+  check(residual("f16", 3, 37, 21, "add(%x[n, r, c], %z[n, c, r])"));
+  check(residual("f32", 2, 19, 70, "max(add(add(%x[n, r, c], %w[n, r, c]), %z[n, c, r]), 0.0)"));
+}
+
+TEST_CASE("transposes: a CPU turns what fewer accesses want") {
+  for (const char *name : {"x86-64-v3", "x86-64-v4"}) {
+    const Target target = targetNamed(name);
+    const auto counts = [&](const std::string &value) {
+      const ExprProgram pattern = patternFrom(residual("f32", 1, 3136, 96, value));
+      const ScheduleVariant best = valueOf(bestSchedules(pattern, target)).back();
+      INFO(name << ' ' << value);
+      CHECK(best.schedule.name == "transpose");
+      const cost::Counts work = countWork(best.schedule, pattern, target).front();
+      CHECK(work.gathers == 0);
+      const double vectors = 3136.0 * 96 / target.lanes / work.blocks;
+      return std::pair{work.vectorLoads / vectors, work.vectorOps / vectors};
+    };
+    const double shuffles = target.lanes == 8 ? 3 : 4, cut = 1.1; // tiles at the edges
+    // Vectors of x are turned; z and y lie as they are wanted.
+    const auto [oneLoads, oneOps] = counts("add(%x[n, r, c], %z[n, c, r])");
+    CHECK(oneLoads <= 3 * cut);
+    CHECK(oneOps <= (1 + shuffles) * cut);
+    // Two that lie along c, and y along r: that is turned.
+    const auto [twoLoads, twoOps] = counts("add(%x[n, r, c], %w[n, r, c])");
+    CHECK(twoLoads <= 3 * cut);
+    CHECK(twoOps <= (1 + shuffles) * cut);
+  }
+}
+
 TEST_CASE("transposes: what lies side by side on both sides keeps its order") {
   const Target target = targetNamed("x86-64-v3");
   const ExprProgram heads = patternFrom(R"(expr heads
