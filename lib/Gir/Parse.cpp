@@ -342,6 +342,9 @@ private:
 
 Result<GirKernel> parseGirKernel(TextReader &in, const std::vector<Symbol> &symbols) {
   FUSEC_TRY(GirKernel kernel, Parser(in, symbols).run());
+  if (const Nesting most = nestingOf(kernel.body);
+      most.operations > kMostNested || most.guardedReads > kMostNestedReads)
+    return in.error("kernel @" + kernel.name + ": more than " + nestedText());
   FUSEC_CHECK(verify(kernel));
   return kernel;
 }

@@ -310,6 +310,25 @@ def guardedReads():
             codes = [run("fusec", folder / "text.txt", f"--target={target}", "-o", folder / "b")[0]
                      for target in ("host", "sm_90")]
             print(f"{name} {n}: exit codes {codes}")
+        guardedReadsOfKernel(name, deepText(step, "%x[i]", "{}", count, type))
+
+
+def guardedReadsOfKernel(name, text):
+    """Dumps of kernels have the same limit: one more is put around what a kernel of as many stores."""
+    deep, deeper = folder / "gir.txt", folder / "deeper.txt"
+    (folder / "text.txt").write_text(text)
+    code, said = run("fusec", folder / "text.txt", "--target=host", "--stop-after=gir", "--resumable", "--dump-ir=gir")
+    assert code == 0, said
+    deep.write_text(said)
+    lines = said.splitlines()
+    (at,) = [i for i, line in enumerate(lines) if line.lstrip().startswith("%t1[")]
+    store, value = lines[at].split(" = ", 1)
+    index = store.strip()[len("%t1["):-1]
+    lines[at] = f"{store} = if(lt({index}, 3), %t0[{index}], {value})"
+    deeper.write_text("\n".join(lines) + "\n")
+    codes = [run(tool, path, "-o", folder / "b")[0] for path in (deep, deeper) for tool in ("fusec-opt", "fusec")]
+    said = run("fusec", deeper, "-o", folder / "b")[1]
+    print(f"{name} in a kernel: exit codes {codes}: {said.splitlines()[0].split(': ', 2)[-1]}")
 
 
 def texts():
