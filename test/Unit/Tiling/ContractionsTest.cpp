@@ -38,13 +38,15 @@ TEST_CASE("candidates: products of integers are contractions like those of float
 namespace {
 
 /// A window of each channel over an image [height, width, channels], padded, in strides that divide both; the weights
-/// are [taps, taps, channels]. `rows`: of the result.
+/// are [taps, taps, channels]. `rows`: of the result; `apart`: how far taps lie from each other.
 std::string depthwise(const std::string &height, const std::string &rows, int width, int channels,
-                      int taps, int stride) {
+                      int taps, int stride, int apart = 1) {
   const std::string w = std::to_string(width), c = std::to_string(channels),
-                    t = std::to_string(taps), s = std::to_string(stride),
-                    half = std::to_string(taps / 2), columns = std::to_string(width / stride);
-  const std::string y = "i*" + s + " + r - " + half, x = "j*" + s + " + q - " + half;
+                    t = std::to_string(taps), s = std::to_string(stride), a = std::to_string(apart),
+                    half = std::to_string(taps / 2 * apart),
+                    columns = std::to_string(width / stride);
+  const std::string y = "i*" + s + " + r*" + a + " - " + half,
+                    x = "j*" + s + " + q*" + a + " - " + half;
   auto within = [](const std::string &index, const std::string &extent) {
     return "and(le(0, " + index + "), lt(" + index + ", " + extent + "))";
   };
@@ -91,4 +93,19 @@ TEST_CASE(
         CHECK(sums >= target.vectorRegisters / 4);
         CHECK(2 * sums < target.vectorRegisters);
       }
+}
+
+TEST_CASE("candidates: blocks that share halos, the last of which has fewer rows than others") {
+  for (const int taps : {5, 7}) {
+    const std::string text = "expr p\n" + depthwise("67", "67", 9, 17, taps, 1, 2);
+    check(text);
+    const ExprProgram pattern = patternFrom(text);
+    bool hasRemainder = false;
+    for (const char *name : {"x86-64-v3", "x86-64-v4"})
+      for (const auto &candidate : valueOf(bestSchedules(pattern, targetNamed(name))))
+        for (const TreeNode *node = &candidate.schedule.tree[0];
+             node->isLoop && node->loop == LoopKind::Block; node = &node->children[0])
+          hasRemainder |= node->axis == 0 && node->step > 1 && 67 % node->step != 0;
+    CHECK(hasRemainder);
+  }
 }
