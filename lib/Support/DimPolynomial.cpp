@@ -6,7 +6,9 @@ namespace fusec::dim {
 
 namespace {
 
-constexpr size_t kMaxTerms = 256;
+constexpr size_t kMostTerms = 1024; // of a sum: as many as a size of a model may have symbols
+constexpr size_t kMostTermsOfProduct = 256;
+constexpr int64_t kMostNodesOfProduct = 1024; // written out, each factor of a term
 constexpr int kMaxDivisionSteps = 64;
 
 bool exprLess(const DimExpr &a, const DimExpr &b) { return a.structurallyLess(b); }
@@ -19,15 +21,15 @@ bool termLess(const Term &a, const Term &b) {
                                       b.atoms.end(), exprLess);
 }
 
-std::optional<Polynomial> normalise(Polynomial list) {
-  std::stable_sort(list.begin(), list.end(), termLess);
+/// Of terms in order: equal ones become one.
+std::optional<Polynomial> merged(const Polynomial &list) {
   Polynomial out;
   for (size_t i = 0; i < list.size();) {
     Wide total = 0;
     size_t j = i;
     for (; j < list.size() && list[j].atoms == list[i].atoms; ++j)
       total += list[j].coefficient;
-    if (!fits(total) || out.size() == kMaxTerms)
+    if (!fits(total) || out.size() == kMostTerms)
       return std::nullopt;
     if (total != 0)
       out.push_back({list[i].atoms, static_cast<int64_t>(total)});
@@ -35,6 +37,21 @@ std::optional<Polynomial> normalise(Polynomial list) {
   }
   return out;
 }
+
+std::optional<Polynomial> normalise(Polynomial list) {
+  std::stable_sort(list.begin(), list.end(), termLess);
+  return merged(list);
+}
+
+int64_t nodesOf(const Polynomial &p) {
+  int64_t nodes = 0;
+  for (const Term &t : p)
+    for (const DimExpr &atom : t.atoms)
+      nodes += sizeOf(atom).nodes;
+  return nodes;
+}
+
+bool isConstant(const Polynomial &p) { return p.empty() || (p.size() == 1 && p[0].atoms.empty()); }
 
 /// The monomial a / b, if b divides a.
 std::optional<Term> divideTerm(const Term &a, const Term &b) {
@@ -103,13 +120,18 @@ DimExpr fromPolynomial(const Polynomial &terms) {
 }
 
 std::optional<Polynomial> sum(const Polynomial &a, const Polynomial &b) {
-  Polynomial all = a;
-  all.insert(all.end(), b.begin(), b.end());
-  return normalise(std::move(all));
+  Polynomial all;
+  all.reserve(a.size() + b.size());
+  std::merge(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(all), termLess);
+  return merged(all);
 }
 
 std::optional<Polynomial> product(const Polynomial &a, const Polynomial &b) {
-  if (a.size() * b.size() > kMaxTerms)
+  // Each factor stands once for each term of the other: sums of many symbols stay as written.
+  if (!isConstant(a) && !isConstant(b) &&
+      (a.size() * b.size() > kMostTermsOfProduct ||
+       nodesOf(a) * static_cast<int64_t>(b.size()) + nodesOf(b) * static_cast<int64_t>(a.size()) >
+           kMostNodesOfProduct))
     return std::nullopt;
   Polynomial all;
   for (const Term &x : a)

@@ -217,3 +217,22 @@ TEST_CASE("text that is no dimension is refused with its column") {
         "error[E3002] dimension '9223372036854775808': integer does not fit 64 bits at column 1");
   CHECK_FALSE(DimExpr::parse(std::string(100000, '('), symbols).ok());
 }
+
+TEST_CASE("sums of many symbols cancel, and products of such sums stay as written") {
+  auto sumOf = [](int first, int count) {
+    DimExpr sum = 0;
+    for (int i = 0; i < count; ++i)
+      sum = sum + DimExpr::symbol(first + i);
+    return sum;
+  };
+  const DimExpr many = sumOf(0, 1000);
+  CHECK(sizeOf(many).nodes == 1001); // and the sum itself
+  CHECK((many - sumOf(0, 999)) == DimExpr::symbol(999));
+  CHECK(many * 2 - many == many);
+  // Multiplied out they would have 60^3 terms; of two, the third would stand beside all of them again.
+  const DimExpr product = sumOf(0, 60) * sumOf(60, 60) * sumOf(120, 60);
+  CHECK(sizeOf(product).nodes <= 200);
+  CHECK(product == sumOf(0, 60) * sumOf(60, 60) * sumOf(120, 60));
+  CHECK(product.evaluate(std::vector<int64_t>(180, 2)) == 120 * 120 * 120);
+  CHECK((sumOf(0, 3) * sumOf(3, 3)).operands().size() == 9);
+}
