@@ -120,11 +120,12 @@ bool Emitter::readsAnyway(const Scalar &s) const {
 }
 
 bool Emitter::readsRegisters(NodeId id) const {
-  const Scalar &s = kernel.body[id];
-  if ((s.op == ScalarOp::Read || s.op == ScalarOp::ReadIf) &&
-      kernel.buffers[s.index].level == MemLevel::Register)
-    return true;
-  return std::any_of(s.args.begin(), s.args.end(), [&](NodeId a) { return readsRegisters(a); });
+  const std::vector<NodeId> nodes = kernel.body.reachable({id});
+  return std::any_of(nodes.begin(), nodes.end(), [&](NodeId node) {
+    const Scalar &s = kernel.body[node];
+    return (s.op == ScalarOp::Read || s.op == ScalarOp::ReadIf) &&
+           kernel.buffers[s.index].level == MemLevel::Register;
+  });
 }
 
 /// Emits an If without a branch: its store always happens, with the value that the predicate selects, or its sum keeps

@@ -14,6 +14,8 @@ std::vector<Pass<Graph>> graphPasses(const GraphPassOptions &options) {
       {"eliminate-identities", "remove nodes that return their operand", with(eliminateIdentities)},
       {"eliminate-common-subexpressions", "keep one of equal nodes",
        with(eliminateCommonSubexpressions)},
+      {"merge-concatenations", "make Concats of Concats along one axis one node",
+       with(mergeConcatenations)},
       {"eliminate-dead-code", "remove what no output needs, put nodes in order and renumber values",
        with(eliminateDeadCode)},
   };

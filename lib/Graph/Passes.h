@@ -32,6 +32,8 @@ Result<Graph> foldConstants(Graph graph, const GraphPassOptions &options);
 Result<Graph> eliminateIdentities(Graph graph, const GraphPassOptions &options);
 /// Removes all but one of equal nodes of a region.
 Result<Graph> eliminateCommonSubexpressions(Graph graph, const GraphPassOptions &options);
+/// A Concat whose result only another one along the same axis reads becomes part of that one.
+Result<Graph> mergeConcatenations(Graph graph, const GraphPassOptions &options);
 /// Removes nodes and values that no output needs, lists nodes in the order in which the outputs need them (whatever the
 /// order was before) and renumbers values in the order of the text form, so that a parsed dump is the same graph to the
 /// last id. Every list of passes ends with it.
