@@ -7,6 +7,7 @@
 #include "Expr/SharedWalk.h"
 #include "Expr/Wavefront.h"
 #include "Fusion/CutPattern.h"
+#include "Support/DimLimits.h"
 
 #include <algorithm>
 #include <optional>
@@ -37,6 +38,28 @@ std::string whyAlone(const Region::Vertex &v) {
   return "";
 }
 
+/// What lies side by side in a kernel begins behind the blocks of what comes before it, at a sum of their counts: with
+/// symbolic sizes that differ, code grows with the square of their number, and LLVM takes more than linear time for
+/// such sums.
+bool haveFewSizes(const Region &region, const std::vector<int> &vertices) {
+  constexpr size_t kMostSizes = 8;
+  constexpr int64_t kMostNodesOfSizes = 128;
+  std::vector<const DimExpr *> sizes;
+  int64_t nodes = 0;
+  for (int v : vertices)
+    for (const Axis &axis : region.vertices[v].equation->axes) {
+      const DimExpr &size = axis.extent;
+      if (size.isConst() || std::any_of(sizes.begin(), sizes.end(),
+                                        [&](const DimExpr *known) { return *known == size; }))
+        continue;
+      sizes.push_back(&size);
+      nodes += sizeOf(size).nodes;
+      if (sizes.size() > 1 && (sizes.size() > kMostSizes || nodes > kMostNodesOfSizes))
+        return false;
+    }
+  return true;
+}
+
 /// Why so many vertices are too many for a kernel.
 std::string whyTooMany(const Region &region, const std::vector<int> &vertices) {
   if (vertices.size() > kMostEquations)
@@ -49,6 +72,8 @@ std::string whyTooMany(const Region &region, const std::vector<int> &vertices) {
            std::to_string(kMostNodes) + " at most";
   if (vertices.back() - vertices.front() > kSearchWindow)
     return "they lie more than " + std::to_string(kSearchWindow) + " equations apart";
+  if (vertices.size() > 1 && !haveFewSizes(region, vertices))
+    return "they have more sizes that depend on symbols than a kernel takes";
   size_t most = 0; // arguments, those counted again that several vertices use
   for (int v : vertices)
     most += region.vertices[v].reads.size() + region.vertices[v].writes.size();
