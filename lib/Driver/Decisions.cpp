@@ -98,13 +98,9 @@ private:
     const std::string padded = std::string(static_cast<size_t>(section.line - 1), '\n') +
                                std::string(section.text); // so that errors name the file's lines
     TextReader in(padded, fileName);
-    Result<Plan> plan = parsePlan(in, state.program);
-    if (!plan)
-      return refuse(plan.errors(), target.target.name);
-    target.plan = std::move(*plan);
-    target.planWritten = target.schedulesWritten = true;
-    if (Status status = verify(target.plan, state.program); !status.ok())
+    if (Status status = readPlan(in, state.program, target); !status.ok())
       return refuse(status.errors(), target.target.name);
+    target.planWritten = target.schedulesWritten = true;
     target.schedules.assign(target.plan.patterns.size(), {});
     if (Status status = readKernels(in, target); !status.ok())
       return status.errors().front().id == Diag::StaleDecisions
@@ -151,8 +147,8 @@ private:
     Diagnostics broken;
     for (size_t i = 0; i < target.schedules.size(); ++i)
       for (size_t v = 0; v < target.schedules[i].size(); ++v)
-        if (Status status =
-                verifySchedule(i, target.schedules[i][v].schedule, target, state.program);
+        if (Status status = verifySchedule(i, target.schedules[i][v].schedule, target,
+                                           programOf(state.program, target));
             !status.ok())
           for (Diagnostic d : status.errors()) {
             d.where = fileName + ":" + std::to_string(lines[i][v]) + ": " + d.where;
@@ -299,7 +295,8 @@ Status checkSchedules(TextReader &in, const TargetState &state) {
   return success();
 }
 
-std::string decisionsText(const ExprProgram &program, const TargetState &state) {
+std::string decisionsText(const ExprProgram &model, const TargetState &state) {
+  const ExprProgram &program = programOf(model, state);
   std::string out = print(state.plan, program);
   const std::vector<int> launches = countLaunches(state.plan);
   const std::vector<const PlanStep *> first = firstLaunches(state.plan);

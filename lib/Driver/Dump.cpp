@@ -47,7 +47,7 @@ std::vector<std::string> targetsOf(std::string_view text) {
 std::string printSchedules(const TargetState &state, const ExprProgram &program,
                            const std::function<bool(size_t pattern)> &wanted) {
   const std::vector<const PlanStep *> first = firstLaunches(state.plan);
-  const ModelNames names(program);
+  const ModelNames names(programOf(program, state));
   std::string out;
   for (size_t p = 0; p < state.schedules.size(); ++p) {
     if (!wanted(p))
@@ -75,7 +75,8 @@ std::string dumpStage(Stage stage, const CompileState &state, ConstantStore *sto
     out += section("expr", "", print(state.program, store));
   for (const TargetState &target : state.targets) {
     if (stage == Stage::Plan || stage == Stage::Schedule)
-      out += section("plan", target.target.name, print(target.plan, state.program));
+      out +=
+          section("plan", target.target.name, print(target.plan, programOf(state.program, target)));
     if (stage == Stage::Schedule)
       out += section("schedules", target.target.name,
                      printSchedules(target, state.program, [](size_t) { return true; }));
@@ -86,6 +87,23 @@ std::string dumpStage(Stage stage, const CompileState &state, ConstantStore *sto
     }
   }
   return out;
+}
+
+Status takeCopies(const ExprProgram &program, const std::vector<SharedCopy> &copies,
+                  TargetState &target) {
+  target.copied.reset();
+  if (copies.empty())
+    return success();
+  FUSEC_TRY(target.copied, withSharedCopies(program, copies));
+  return verify(*target.copied);
+}
+
+Status readPlan(TextReader &in, const ExprProgram &program, TargetState &target) {
+  FUSEC_TRY(std::vector<SharedCopy> copies, parseCopies(in));
+  FUSEC_CHECK(takeCopies(program, copies, target));
+  FUSEC_TRY(target.plan, parsePlan(in, programOf(program, target)));
+  target.plan.copies = std::move(copies);
+  return verify(target.plan, programOf(program, target));
 }
 
 bool isDump(std::string_view text, Stage &stage) {
@@ -157,8 +175,7 @@ Status loadDump(std::string_view text, const std::string &fileName,
       FUSEC_TRY(state.program, parseExpr(s.text, fileName, store));
       FUSEC_CHECK(verify(state.program)); // plans cut it, schedules rewrite what they cut
     } else if (s.what == "plan" && !s.target.empty()) {
-      FUSEC_TRY(target->plan, parsePlan(in, state.program));
-      FUSEC_CHECK(verify(target->plan, state.program));
+      FUSEC_CHECK(readPlan(in, state.program, *target));
       target->planWritten = true;
     } else if (s.what == "schedules" && !s.target.empty()) {
       FUSEC_CHECK(parseSchedules(in, *target));
@@ -199,7 +216,7 @@ Status verifyState(Stage stage, const CompileState &state) {
     FUSEC_CHECK(verify(state.program));
   for (const TargetState &target : state.targets) {
     if (stage == Stage::Plan || stage == Stage::Schedule)
-      FUSEC_CHECK(verify(target.plan, state.program));
+      FUSEC_CHECK(verify(target.plan, programOf(state.program, target)));
     if (stage == Stage::Gir) {
       FUSEC_CHECK(verify(target.gir));
       FUSEC_CHECK(checkSharedMemory(target));

@@ -31,8 +31,8 @@ class Explainer {
 public:
   Explainer(const CompileState &compiled, const std::filesystem::path &path,
             const TargetState &state, const std::map<std::string, Symbol> &given)
-      : path(path), program(compiled.program), uncomposed(compiled.uncomposed), state(state),
-        given(given), launches(countLaunches(state.plan)), modelNames(compiled.program) {
+      : path(path), program(programOf(compiled.program, state)), uncomposed(compiled.uncomposed),
+        state(state), given(given), launches(countLaunches(state.plan)), modelNames(program) {
     countUses(program.items, uses);
     for (TensorId t : program.outputs)
       ++uses[t];

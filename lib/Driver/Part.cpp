@@ -161,16 +161,23 @@ std::optional<std::string> Part::ofGraph(const CompileState &state) const {
 std::optional<std::string> Part::ofEquations(const CompileState &state) const {
   Names nodes, equations;
   noteKernel(state, nodes, equations);
-  ExprProgram part = state.program;
-  filter(part.items, [&](const Item &item) {
-    if (const auto *equation = std::get_if<Equation>(&item.value))
-      return has(equation->onnxNodes) || contains(equations, equation->name);
-    return has(std::get<Control>(item.value).onnxNodes);
-  });
-  if (part.items.empty())
-    return std::nullopt;
-  ConstantStore store;
-  return section("expr", "", withoutOtherTensors(print(part, &store)));
+  std::optional<std::string> text;
+  auto add = [&](ExprProgram part, const std::string &target) {
+    filter(part.items, [&](const Item &item) {
+      if (const auto *equation = std::get_if<Equation>(&item.value))
+        return has(equation->onnxNodes) || contains(equations, equation->name);
+      return has(std::get<Control>(item.value).onnxNodes);
+    });
+    if (part.items.empty())
+      return;
+    ConstantStore store;
+    text = text.value_or("") + section("expr", target, withoutOtherTensors(print(part, &store)));
+  };
+  add(state.program, "");
+  for (const TargetState &target : state.targets) // what its plan names
+    if (target.copied)
+      add(*target.copied, target.target.name);
+  return text;
 }
 
 std::optional<std::string> Part::ofTarget(Stage stage, const CompileState &state,
@@ -206,7 +213,7 @@ std::optional<std::string> Part::ofTarget(Stage stage, const CompileState &state
   std::string kernels;
   for (int p : patterns)
     kernels += "# kernel " + part.patterns[static_cast<size_t>(p)].program.name + "\n";
-  return section("plan", targetName, kernels + print(part, state.program));
+  return section("plan", targetName, kernels + print(part, programOf(state.program, target)));
 }
 
 std::optional<std::string> Part::dump(Stage stage, const CompileState &state) const {

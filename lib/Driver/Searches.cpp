@@ -48,7 +48,9 @@ Status planTarget(const ExprProgram &program, const PlanOptions &options, Target
   target.plan = std::move(*plan);
   target.plan.evaluations.thoroughEquations = thorough.spent();
   target.plan.evaluations.cursory = cursory;
-  if (Status status = verify(target.plan, program); !status.ok())
+  if (Status status = takeCopies(program, target.plan.copies, target); !status.ok())
+    return ownFault(status.errors());
+  if (Status status = verify(target.plan, programOf(program, target)); !status.ok())
     return ownFault(status.errors());
   return success();
 }
@@ -79,7 +81,8 @@ Status scheduleTarget(const PlanOptions &options, TargetState &target) {
   return success();
 }
 
-Status checkSchedules(const ExprProgram &program, const TargetState &target) {
+Status checkSchedules(const ExprProgram &model, const TargetState &target) {
+  const ExprProgram &program = programOf(model, target);
   Diagnostics errors;
   for (size_t p = 0; p < target.schedules.size(); ++p)
     for (const ScheduleVariant &variant : target.schedules[p])
@@ -90,7 +93,8 @@ Status checkSchedules(const ExprProgram &program, const TargetState &target) {
   return success();
 }
 
-Status lowerToGir(const ExprProgram &program, TargetState &target, const PassObserver &observer) {
+Status lowerToGir(const ExprProgram &model, TargetState &target, const PassObserver &observer) {
+  const ExprProgram &program = programOf(model, target);
   auto lower = [&]() -> Status {
     FUSEC_TRY(target.gir, assemble(program, target, observer));
     return checkSharedMemory(target);

@@ -27,7 +27,19 @@ struct TargetState {
   bool checked = false; // the kernels of a GPU look for waits in vain, and each is waited for
   // By a user, in a dump or a file of decisions; else by the search.
   bool planWritten = false, schedulesWritten = false;
+  std::optional<ExprProgram> copied =
+      std::nullopt; // the program with the plan's copies, if it has any
 };
+
+/// The program that the target's plan cuts into kernels, where `program` is the model's.
+inline const ExprProgram &programOf(const ExprProgram &program, const TargetState &target) {
+  return target.copied ? *target.copied : program;
+}
+/// Makes that program for a plan's copies.
+Status takeCopies(const ExprProgram &program, const std::vector<SharedCopy> &copies,
+                  TargetState &target);
+/// Copies and plan, verified, from text.
+Status readPlan(TextReader &in, const ExprProgram &program, TargetState &target);
 
 /// The model on its way through the compiler; later stages fill their part.
 struct CompileState {

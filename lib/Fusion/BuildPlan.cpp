@@ -19,6 +19,7 @@
 #include "Fusion/JoinPhases.h"
 #include "Fusion/JoinRemote.h"
 #include "Fusion/PairVerdict.h"
+#include "Fusion/ShareCopies.h"
 
 #include <algorithm>
 #include <cassert>
@@ -28,7 +29,6 @@
 #include <tuple>
 
 namespace fusec {
-
 namespace {
 
 /// True if kernels may become phases of one.
@@ -392,8 +392,8 @@ const SearchModeInfo &infoOf(SearchMode mode) {
                        [&](const SearchModeInfo &info) { return info.mode == mode; });
 }
 
-Result<Plan> buildPlan(const ExprProgram &program, const Target &target,
-                       const ScheduleOracle &oracle, const PlanOptions &options) {
+Result<Plan> planAsIs(const ExprProgram &program, const Target &target,
+                      const ScheduleOracle &oracle, const PlanOptions &options) {
   return PlanBuilder(program, target, oracle, options).build();
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 #include "Cost/LaunchTime.h"
 #include "Expr/Expr.h"
+#include "Expr/SharedCopies.h"
 #include "Support/Hash.h"
 #include "Target/Target.h"
 
@@ -49,6 +50,8 @@ struct Evaluations {
 
 /// A partition of a program's equations into patterns (convex sets) and the order in which they run.
 struct Plan {
+  /// The plan is one of the program with these (withSharedCopies): its equations and tensors are meant.
+  std::vector<SharedCopy> copies;
   std::vector<Pattern> patterns;
   std::vector<PlanStep> steps;
   std::vector<Apart> apart; // see valuesBetween
@@ -127,7 +130,8 @@ struct PlanOptions {
   FusionLimits limits;
 };
 
-/// Searches for the kernels of a program: see BuildPlan.cpp. Equal patterns are one.
+/// Searches for the kernels of a program: see BuildPlan.cpp. Equal patterns are one. In the full mode values that
+/// several equations would move, each by itself, are moved once where that makes the whole plan faster (Plan::copies).
 Result<Plan> buildPlan(const ExprProgram &program, const Target &target,
                        const ScheduleOracle &oracle, const PlanOptions &options = {});
 
@@ -140,7 +144,10 @@ using WhyApart =
     std::function<std::string(TensorId, const Equation &producer, const Equation &consumer)>;
 std::vector<Apart> valuesBetween(const Plan &plan, const ExprProgram &program, const WhyApart &why);
 
+/// `program` is with the plan's copies, whose lines come first.
 std::string print(const Plan &plan, const ExprProgram &program);
+/// Reads the copies of a plan's text; the plan follows.
+Result<std::vector<SharedCopy>> parseCopies(TextReader &in);
 /// Reads a plan. The values between launches follow from the launches. Their reasons come from the text's `apart` lines
 /// if those are as they were printed; otherwise they are kNoReason.
 Result<Plan> parsePlan(TextReader &in, const ExprProgram &program);

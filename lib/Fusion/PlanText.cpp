@@ -331,7 +331,14 @@ PlanStep launchStep(const ExprProgram &program, const Group &group,
 }
 
 std::string print(const Plan &plan, const ExprProgram &program) {
-  std::string out = "plan {\n";
+  std::string out;
+  for (const SharedCopy &copy : plan.copies) {
+    out += "copy " + nameToText(copy.name) + " for {";
+    for (const std::string &reader : copy.readers)
+      out += " " + nameToText(reader);
+    out += " }\n";
+  }
+  out += "plan {\n";
   printSteps(plan, plan.steps, 1, out);
   out += "}\n";
   for (const Apart &apart : plan.apart) {
@@ -339,6 +346,20 @@ std::string print(const Plan &plan, const ExprProgram &program) {
     out += text + " check " + quoted(checkOf(text)) + "\n";
   }
   return out;
+}
+
+Result<std::vector<SharedCopy>> parseCopies(TextReader &in) {
+  std::vector<SharedCopy> copies;
+  while (in.accept("copy")) {
+    SharedCopy &copy = copies.emplace_back();
+    FUSEC_TRY(copy.name, in.nameText());
+    FUSEC_CHECK(in.expect("for"));
+    FUSEC_CHECK(in.expect("{"));
+    while (!in.accept("}")) {
+      FUSEC_TRY(copy.readers.emplace_back(), in.nameText());
+    }
+  }
+  return copies;
 }
 
 Result<Plan> parsePlan(TextReader &in, const ExprProgram &program) {

@@ -285,8 +285,9 @@ TEST_CASE("Unfused, every equation is a kernel of its own") {
   REQUIRE(plan.steps.size() == 3);
   CHECK(plan.patterns.size() == 2); // the products are equal
   CHECK(plan.steps[2].equations == std::vector<std::string>{"y"});
-  CHECK(apartOf(Plan{{}, plan.steps, valuesBetween(plan, program, [](auto...) { return "x"; })}) ==
-        std::vector<std::string>{"c -> y: x"});
+  CHECK(apartOf(Plan{{}, {}, plan.steps, valuesBetween(plan, program, [](auto...) {
+                       return "x";
+                     })}) == std::vector<std::string>{"c -> y: x"});
 }
 
 TEST_CASE(
