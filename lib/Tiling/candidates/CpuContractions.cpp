@@ -356,6 +356,11 @@ Candidates cpuContractionCandidates(const View &view) {
   int64_t columns = view.opt(view.spatial[roles.lane]);
   if ((rows == 1 || columns == 1) && sumsAlongMemory(view, reads))
     return reductionCandidates(view);
+  // Without rows only taps use again what a block copies to write its padding out: depthwise convolutions with strides
+  // of 2 that read the image itself take 0.4 to 0.7 of the time.
+  if (roles.row < 0)
+    if (Candidates windows = windowCandidates(view); !windows.empty())
+      return windows;
   constexpr size_t kCandidates = 3;
   for (RegisterTile tile : registerTiles(view, reads, roles)) {
     if (out.size() == kCandidates)

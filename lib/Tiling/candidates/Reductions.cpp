@@ -234,6 +234,33 @@ std::vector<int64_t> turnsOf(const View &view) {
   return turns;
 }
 
+constexpr int kMostVectors = 8; // of a tile of columns
+
+/// So many vectors of the last axis as no tile has less of than another.
+int evenVectors(const View &view) {
+  const int64_t lanes = view.target->lanes;
+  const int64_t vectors = (view.opt(view.spatial.back()) + lanes - 1) / lanes,
+                tiles = (vectors + kMostVectors - 1) / kMostVectors;
+  return static_cast<int>((vectors + tiles - 1) / tiles);
+}
+
+bool readsPadding(const std::vector<ReadInfo> &reads) {
+  return std::any_of(reads.begin(), reads.end(),
+                     [](const ReadInfo &r) { return r.guarded && !r.constant; });
+}
+
+/// Vectors of the last axis that a tile of columns takes on a CPU, the best of equals first. Windows have their row's
+/// ends at the same lanes of the same tiles, as constants, where no tile has less than another.
+std::vector<int> columnVectors(const View &view, const std::vector<ReadInfo> &reads) {
+  const std::vector<int> some = {1, 4};
+  if (view.spatial.empty() || !view.extent(view.spatial.back()).isConst() || !readsPadding(reads))
+    return some;
+  std::vector<int> vectors = {evenVectors(view)};
+  std::copy_if(some.begin(), some.end(), std::back_inserter(vectors),
+               [&](int v) { return v != vectors.front(); });
+  return vectors;
+}
+
 int64_t outputsOf(const View &view) {
   int64_t outputs = 1;
   for (const std::vector<int> &group : view.spatial)
@@ -256,6 +283,22 @@ int64_t shortRowBytes(const View &view, const std::vector<ReadInfo> &reads) {
 }
 
 } // namespace
+
+Candidates windowCandidates(const View &view) {
+  constexpr int64_t kTapsWritten = 8; // Emitter::isShort
+  const std::vector<ReadInfo> reads = readInfos(view);
+  const auto atMost = [&](const std::vector<int> &group, int64_t most) {
+    return view.extent(group).isConst() && view.opt(group) <= most;
+  };
+  Candidates out;
+  if (readsPadding(reads) && !view.spatial.empty() &&
+      atMost(view.spatial.back(), int64_t{kMostVectors} * view.target->lanes) &&
+      std::all_of(view.reduction.begin(), view.reduction.end(),
+                  [&](const auto &group) { return atMost(group, kTapsWritten); }))
+    for (const int vectors : columnVectors(view, reads))
+      out.push_back(columnReduction(view, vectors, 1));
+  return out;
+}
 
 Candidates reductionCandidates(const View &view) {
   Candidates out;
@@ -290,11 +333,13 @@ Candidates reductionCandidates(const View &view) {
       view.opt(view.spatial[static_cast<size_t>(g)]) * 2 > view.target->lanes)
     for (const int64_t turns : turnsOf(view))
       out.push_back(turnedColumns(view, g, turns));
+  if (cpu) {
+    for (const int vectors : columnVectors(view, reads))
+      out.push_back(columnReduction(view, vectors, 1));
+    return out;
+  }
   out.push_back(columnReduction(view, 1, 256));
-  if (cpu)
-    out.push_back(columnReduction(view, 4, 1));
-  else
-    out.push_back(few ? columnReduction(view, 1, 64) : columnReduction(view, 2, 256));
+  out.push_back(few ? columnReduction(view, 1, 64) : columnReduction(view, 2, 256));
   return out;
 }
 

@@ -7,7 +7,8 @@
 namespace fusec::tiling {
 
 LanePattern::LanePattern(const EquationFacts &facts, const ExprProgram &program,
-                         std::vector<int> positions, const std::vector<int64_t> &symbols)
+                         std::vector<int> positions, uint64_t written,
+                         const std::vector<int64_t> &symbols)
     : facts(facts), program(program), positions(std::move(positions)), symbols(symbols) {
   for (int position : this->positions)
     laneAxes |= uint64_t{1} << position;
@@ -15,7 +16,7 @@ LanePattern::LanePattern(const EquationFacts &facts, const ExprProgram &program,
   for (const Scalar &s : facts.equation.body.nodes)
     switch (s.op) {
     case ScalarOp::Const: constants.push_back(true); break;
-    case ScalarOp::Axis: constants.push_back((laneAxes >> s.index & 1) != 0); break;
+    case ScalarOp::Axis: constants.push_back(((laneAxes | written) >> s.index & 1) != 0); break;
     case ScalarOp::Dim:
     case ScalarOp::Step:
     case ScalarOp::State:
@@ -40,18 +41,38 @@ bool LanePattern::isSum(NodeId id) const {
          std::all_of(s.args.begin(), s.args.end(), [this](NodeId a) { return isSum(a); });
 }
 
+/// The parts of a conjunction that differ between lanes; nullopt where such a part is not known. What all lanes share
+/// chooses between the image and a vector of padding.
+std::optional<std::vector<NodeId>> LanePattern::testsOfLanes(NodeId predicate) const {
+  std::vector<NodeId> tests, open{predicate};
+  while (!open.empty()) {
+    const NodeId id = open.back();
+    const Scalar &s = facts.equation.body[id];
+    open.pop_back();
+    if (isUniform(id))
+      continue;
+    if (constants[id])
+      tests.push_back(id);
+    else if (s.op == ScalarOp::And)
+      open.insert(open.end(), s.args.begin(), s.args.end());
+    else
+      return std::nullopt;
+  }
+  return tests;
+}
+
 std::optional<double> LanePattern::loads(NodeId read, int64_t lanes) const {
   const Scalar &s = facts.equation.body[read];
   const std::vector<NodeId> indices = indexOperands(s);
   const bool sums =
       std::all_of(indices.begin(), indices.end(), [this](NodeId i) { return isSum(i); });
-  const NodeId predicate = s.op == ScalarOp::ReadIf ? s.args[0] : kNoNode;
-  if (!sums || (predicate != kNoNode && !constants[predicate] && !isUniform(predicate)))
+  const auto tests =
+      s.op == ScalarOp::ReadIf ? testsOfLanes(s.args[0]) : std::optional(std::vector<NodeId>{});
+  if (!sums || !tests)
     return std::nullopt;
 
   std::vector<NodeId> roots = indices;
-  if (predicate != kNoNode)
-    roots.push_back(predicate);
+  roots.insert(roots.end(), tests->begin(), tests->end());
   PointEvaluator values(facts.equation.body, roots, 1, symbols);
   std::vector<int64_t> strides, extents;
   for (const DimExpr &stride : stridesOf(program.tensors[s.index].shape))
@@ -77,7 +98,7 @@ std::optional<double> LanePattern::loads(NodeId read, int64_t lanes) const {
         value /= extents[i];
       }
       values.at(axes, 0);
-      if (predicate != kNoNode && constants[predicate] && values[predicate] == 0)
+      if (std::any_of(tests->begin(), tests->end(), [&](NodeId t) { return values[t] == 0; }))
         continue;
       int64_t place = 0;
       for (size_t d = 0; d < indices.size(); ++d)
@@ -111,14 +132,18 @@ std::optional<LanePattern> lanePattern(const Schedule &schedule, const ExprProgr
   const AxisUse *use = axis >= 0 ? schedule.axes[axis].in(ordinal) : nullptr;
   if (!use)
     return std::nullopt;
+  uint64_t written = 0, stays = 0;
   for (size_t i = 0; i < path.size(); ++i) {
     const LoopKind kind = path[i]->loop;
     const bool staysLoop = (kind == LoopKind::Seq && trips[i] > kShortSeq) ||
                            (kind == LoopKind::Block && trips[i] > 1);
     if (path[i]->axis == axis && staysLoop)
       return std::nullopt;
+    const AxisUse *along = path[i]->axis >= 0 ? schedule.axes[path[i]->axis].in(ordinal) : nullptr;
+    for (size_t p = 0; along && p < along->positions.size(); ++p)
+      (staysLoop ? stays : written) |= uint64_t{1} << along->positions[p];
   }
-  return LanePattern(facts, pattern, use->positions, symbols);
+  return LanePattern(facts, pattern, use->positions, written & ~stays, symbols);
 }
 
 } // namespace fusec::tiling

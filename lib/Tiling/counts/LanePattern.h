@@ -11,10 +11,10 @@ namespace fusec::tiling {
 /// another, so that a few vectors and shuffles replace a gather (Codegen/Distances.cpp).
 class LanePattern {
 public:
-  /// `positions`: of the equation's axes that the schedule's axis goes along, outermost first; `symbols`: values of
-  /// the program's symbols.
+  /// `positions`: of the equation's axes that the schedule's axis goes along, outermost first; `written`: axes all of
+  /// whose iterations are written out; `symbols`: values of the program's symbols.
   LanePattern(const EquationFacts &facts, const ExprProgram &program, std::vector<int> positions,
-              const std::vector<int64_t> &symbols);
+              uint64_t written, const std::vector<int64_t> &symbols);
 
   bool isConstant(NodeId id) const { return constants[id]; }
   /// Vectors that such a read loads for one of `lanes` elements, on average; nullopt where it gathers.
@@ -22,6 +22,7 @@ public:
 
 private:
   bool isSum(NodeId id) const;
+  std::optional<std::vector<NodeId>> testsOfLanes(NodeId predicate) const;
   bool isUniform(NodeId id) const { return (facts.axes[id] & laneAxes) == 0; }
 
   const EquationFacts &facts;
