@@ -43,7 +43,7 @@ def parameters(signature):
 
 def scope_of(tag):
     """What ctags calls __anon and a number, a namespace without a name, is the file's own."""
-    return re.sub(r"__anon\w+", f"({os.path.basename(tag['path'])})", tag.get("scope", ""))
+    return re.sub(r"__anon\w+", f"({tag['path']})", tag.get("scope", ""))
 
 
 def full_name(tag):
