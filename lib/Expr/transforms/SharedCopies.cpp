@@ -21,6 +21,7 @@
 #include "Expr/SharedCopies.h"
 #include "Expr/transforms/CopyView.h"
 #include "Expr/transforms/Walk.h"
+#include "Support/Diag.h"
 
 #include <algorithm>
 #include <map>

@@ -30,5 +30,8 @@ Candidates sharedWalkCandidates(const ExprProgram &pattern, const Target &target
 /// outputs than one block is for.
 Candidates stitchCandidates(const ExprProgram &pattern, const Target &target,
                             const WorkMeter &meter);
+/// On a CPU: windows of few taps over padded rows that a tile holds whole, their lanes along the row: where padding
+/// begins is known for each lane and tap. None where that is not so.
+Candidates windowCandidates(const View &view);
 
 } // namespace fusec::tiling

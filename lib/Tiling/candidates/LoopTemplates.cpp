@@ -1,5 +1,7 @@
 #include "Tiling/candidates/LoopTemplates.h"
 
+#include "Tiling/candidates/Candidates.h"
+
 #include <algorithm>
 
 namespace fusec::tiling {

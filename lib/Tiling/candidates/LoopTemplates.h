@@ -28,10 +28,6 @@ Schedule rowLaneLoops(const View &view, int units, int unroll);
 /// Loops of several units over the last reduced axis, `k`, each with `unroll` elements of it a step.
 std::vector<TreeNode> sharedByUnits(const View &view, AxisId k, int units, int unroll);
 
-/// On a CPU: windows of few taps over padded rows that a tile holds whole, their lanes along the row: where padding
-/// begins is known for each lane and tap. None where that is not so.
-Candidates windowCandidates(const View &view);
-
 /// Adds the axes and operands of `piece` to `into` and returns its tree with the new numbers. `same`: axes of the piece
 /// that are axes of `into`.
 std::vector<TreeNode> spliceLoops(Schedule &into, Schedule piece, const std::string &suffix,

@@ -1,5 +1,6 @@
 #include "Tiling/lower/LowerAndRewrite.h"
 
+#include "Support/Diag.h"
 #include "Tiling/schedule/PersistentReads.h"
 
 #include <algorithm>
