@@ -82,15 +82,32 @@ bool Emitter::isShort(const Scalar &trip) const {
   return trip.op == ScalarOp::Const && trip.imm <= 8;
 }
 
+/// True if a read under `stmts` tests a predicate that `var` goes into.
+bool Emitter::isTested(const std::vector<Stmt> &stmts, VarId var) const {
+  auto goesInto = [&](NodeId predicate) {
+    const std::vector<NodeId> nodes = kernel.body.reachable({predicate});
+    return std::any_of(nodes.begin(), nodes.end(), [&](NodeId id) {
+      return kernel.body[id].op == ScalarOp::Axis && kernel.body[id].index == var;
+    });
+  };
+  return std::any_of(stmts.begin(), stmts.end(), [&](const Stmt &s) {
+    for (NodeId id : kernel.body.reachable(exprRoots(s)))
+      if (kernel.body[id].op == ScalarOp::ReadIf && goesInto(kernel.body[id].args[0]))
+        return true;
+    return isTested(s.body, var) || isTested(s.elseBody, var);
+  });
+}
+
 /// for (i = 0; i < trip; ++i), with the test at the end and one before it. A few iterations of little work (the taps of
-/// a filter) are written out.
+/// a filter) are written out; twice as much where padding is then at constant lanes (a row of a window in two tiles,
+/// whose masks would cost more than its values).
 void Emitter::emitSeq(const Stmt &s, Value *trip) {
   auto *constant = llvm::dyn_cast<llvm::ConstantInt>(trip);
   if (constant && constant->getSExtValue() <= 0)
     return;
-  constexpr int64_t kMostStatements = 300;
   const Scalar &node = kernel.body[s.trip];
-  if (isShort(node) && emittedStatements(s.body, kMostStatements) * node.imm < kMostStatements) {
+  const int64_t most = isShort(node) && isTested(s.body, s.var) ? 600 : 300;
+  if (isShort(node) && emittedStatements(s.body, most) * node.imm < most) {
     for (int64_t i = 0; i < node.imm; ++i) {
       vars[s.var] = {b.getInt64(i)};
       emit(s.body);

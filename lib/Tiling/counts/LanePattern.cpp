@@ -7,16 +7,19 @@
 namespace fusec::tiling {
 
 LanePattern::LanePattern(const EquationFacts &facts, const ExprProgram &program,
-                         std::vector<int> positions, uint64_t written,
+                         std::vector<int> positions, Written written,
                          const std::vector<int64_t> &symbols)
-    : facts(facts), program(program), positions(std::move(positions)), symbols(symbols) {
+    : facts(facts), program(program), positions(std::move(positions)), written(written),
+      symbols(symbols) {
   for (int position : this->positions)
     laneAxes |= uint64_t{1} << position;
   const auto known = [this](NodeId a) { return bool(constants[a]); };
   for (const Scalar &s : facts.equation.body.nodes)
     switch (s.op) {
     case ScalarOp::Const: constants.push_back(true); break;
-    case ScalarOp::Axis: constants.push_back(((laneAxes | written) >> s.index & 1) != 0); break;
+    case ScalarOp::Axis:
+      constants.push_back(((laneAxes | written.axes) >> s.index & 1) != 0);
+      break;
     case ScalarOp::Dim:
     case ScalarOp::Step:
     case ScalarOp::State:
@@ -51,7 +54,7 @@ std::optional<std::vector<NodeId>> LanePattern::testsOfLanes(NodeId predicate) c
     open.pop_back();
     if (isUniform(id))
       continue;
-    if (constants[id])
+    if (constants[id] && written.lanes)
       tests.push_back(id);
     else if (s.op == ScalarOp::And)
       open.insert(open.end(), s.args.begin(), s.args.end());
@@ -124,7 +127,8 @@ std::optional<LanePattern> lanePattern(const Schedule &schedule, const ExprProgr
                                        const std::vector<const TreeNode *> &path,
                                        const std::vector<double> &trips,
                                        const std::vector<int64_t> &symbols) {
-  constexpr double kShortSeq = 8; // Emitter::isShort
+  // What Emitter::emitSeq writes out: few iterations of few statements, about four for each of the innermost loop.
+  constexpr double kShortSeq = 8, kMostWritten = 600.0 / 4;
   AxisId axis = -1;
   for (const TreeNode *loop : path)
     if (loop->loop == LoopKind::Lane)
@@ -132,18 +136,25 @@ std::optional<LanePattern> lanePattern(const Schedule &schedule, const ExprProgr
   const AxisUse *use = axis >= 0 ? schedule.axes[axis].in(ordinal) : nullptr;
   if (!use)
     return std::nullopt;
-  uint64_t written = 0, stays = 0;
+  LanePattern::Written written;
+  uint64_t stays = 0;
   for (size_t i = 0; i < path.size(); ++i) {
     const LoopKind kind = path[i]->loop;
-    const bool staysLoop = (kind == LoopKind::Seq && trips[i] > kShortSeq) ||
-                           (kind == LoopKind::Block && trips[i] > 1);
-    if (path[i]->axis == axis && staysLoop)
+    double inside = 1;
+    for (size_t j = i + 1; j < path.size(); ++j)
+      inside *= path[j]->loop == LoopKind::Lane ? 1 : trips[j];
+    const bool isLong = (kind == LoopKind::Seq && trips[i] > kShortSeq) ||
+                        (kind == LoopKind::Block && trips[i] > 1);
+    if (path[i]->axis == axis && isLong)
       return std::nullopt;
+    if (path[i]->axis == axis && kind == LoopKind::Seq && trips[i] * inside >= kMostWritten)
+      written.lanes = false;
     const AxisUse *along = path[i]->axis >= 0 ? schedule.axes[path[i]->axis].in(ordinal) : nullptr;
     for (size_t p = 0; along && p < along->positions.size(); ++p)
-      (staysLoop ? stays : written) |= uint64_t{1} << along->positions[p];
+      (isLong ? stays : written.axes) |= uint64_t{1} << along->positions[p];
   }
-  return LanePattern(facts, pattern, use->positions, written & ~stays, symbols);
+  written.axes &= ~stays;
+  return LanePattern(facts, pattern, use->positions, written, symbols);
 }
 
 } // namespace fusec::tiling

@@ -11,10 +11,15 @@ namespace fusec::tiling {
 /// another, so that a few vectors and shuffles replace a gather (Codegen/Distances.cpp).
 class LanePattern {
 public:
-  /// `positions`: of the equation's axes that the schedule's axis goes along, outermost first; `written`: axes all of
-  /// whose iterations are written out; `symbols`: values of the program's symbols.
+  /// What the code has no loop for.
+  struct Written {
+    uint64_t axes = 0; // of the equation, all of whose iterations are written out
+    bool lanes = true; // the loops along the lanes' axis: else its predicates are computed anew
+  };
+  /// `positions`: of the equation's axes that the schedule's axis goes along, outermost first; `symbols`: values of the
+  /// program's symbols.
   LanePattern(const EquationFacts &facts, const ExprProgram &program, std::vector<int> positions,
-              uint64_t written, const std::vector<int64_t> &symbols);
+              Written written, const std::vector<int64_t> &symbols);
 
   bool isConstant(NodeId id) const { return constants[id]; }
   /// Vectors that such a read loads for one of `lanes` elements, on average; nullopt where it gathers.
@@ -28,6 +33,7 @@ private:
   const EquationFacts &facts;
   const ExprProgram &program;
   const std::vector<int> positions;
+  const Written written;
   const std::vector<int64_t> &symbols;
   uint64_t laneAxes = 0;
   std::vector<bool> constants;

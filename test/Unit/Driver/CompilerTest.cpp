@@ -160,7 +160,7 @@ TEST_CASE("Dumps and progress reach the caller in the order of the data") {
     at = text.find("# fusec dump " + std::string(stage.name), at);
     REQUIRE(at != std::string::npos);
   }
-  CHECK(steps == "import graph expr plan schedule gir ");
+  CHECK(steps == "import graph expr plan schedule decide gir ");
   std::vector<std::string> known = targets();
   CHECK(std::find(known.begin(), known.end(), "sm_90") != known.end());
   CHECK(operatorsMarkdown().find("| Softmax |") != std::string::npos);
