@@ -1,6 +1,6 @@
 #pragma once
-#include "Graph/SizeCheck.h"
 #include "Graph/Graph.h"
+#include "Graph/SizeCheck.h"
 #include "Support/Diag.h"
 
 #include <array>

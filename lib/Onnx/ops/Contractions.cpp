@@ -1,4 +1,5 @@
 #include "Onnx/OpTable.h"
+#include "Support/Diag.h"
 
 #include <map>
 

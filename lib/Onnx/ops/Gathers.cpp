@@ -1,4 +1,5 @@
 #include "Onnx/OpTable.h"
+#include "Support/Diag.h"
 
 // Gather, scatter, ordering. Constant indices are checked here; run-time ones where they are read.
 

@@ -1,5 +1,6 @@
 #include "Onnx/OpTable.h"
 #include "Onnx/Windows.h"
+#include "Support/Diag.h"
 
 // Convolutions. x is [N, C, spatial...], w is [M, C/group, kernel...] and [C, M/group, kernel...] when
 // transposed.

@@ -1,5 +1,6 @@
 // The rule of every operator family refuses attributes, types and shapes that later stages could not survive.
 #include "Graph/CheckOperator.h"
+#include "Support/Diag.h"
 
 #include <catch2/catch_test_macros.hpp>
 
