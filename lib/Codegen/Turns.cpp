@@ -68,7 +68,7 @@ std::optional<DimExpr> stepOf(const Body &body, NodeId index, VarId var) {
   return sum;
 }
 
-/// The same of a place in a buffer, in elements.
+/// Elements that a place in a buffer moves on by with each step of `var`; nullopt where they differ.
 std::optional<DimExpr> distanceOf(const GirKernel &kernel, BufferId buffer,
                                   const std::vector<NodeId> &indices, VarId var) {
   DimExpr sum = 0, stride = 1;
@@ -192,7 +192,7 @@ Value *Emitter::columnOf(NodeId read) const {
   return columns == turns->vectors.end() ? nullptr : columns->second[turns->turn];
 }
 
-/// Of each lane, with turns as the lanes of vectors.
+/// Emits `body` for each lane, with the loop's turns as the lanes of vectors.
 void Emitter::alongTurns(const Stmt &loop, int64_t first, int count,
                          llvm::function_ref<void()> body) {
   const int lanes = std::exchange(width, count);

@@ -19,7 +19,7 @@ public:
   Weigher(const ScheduleOracle &oracle, int64_t &evaluations, int64_t most)
       : oracle(oracle), evaluations(evaluations), most(most) {}
 
-  /// Of the equation as a kernel of its own; negative where none runs it, and where no evaluation is left to ask.
+  /// Seconds of the equation as a kernel of its own; negative if no kernel runs it or no evaluation is left.
   Result<double> seconds(const ExprProgram &program, const Equation &equation) {
     std::vector<TensorId> arguments;
     const Pattern pattern =

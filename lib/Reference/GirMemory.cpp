@@ -1,6 +1,5 @@
 #include "Reference/GirMemory.h"
 
-#include "Gir/Resident.h"
 #include "Gir/ResidentGrid.h"
 #include "Support/Diag.h"
 

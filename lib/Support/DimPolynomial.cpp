@@ -21,7 +21,7 @@ bool termLess(const Term &a, const Term &b) {
                                       b.atoms.end(), exprLess);
 }
 
-/// Of terms in order: equal ones become one.
+/// Merges equal terms of a sorted list.
 std::optional<Polynomial> merged(const Polynomial &list) {
   Polynomial out;
   for (size_t i = 0; i < list.size();) {

@@ -19,8 +19,8 @@ std::optional<View> viewOf(const ExprProgram &program, const Body &body, const S
 /// The copy's coordinates as its dimensions, outermost first.
 using Order = std::vector<int>;
 Order naturalOrder(size_t rank);
-/// In which the reader's lanes, along its last spatial axis, find neighbours: by the last spatial axis that a
-/// coordinate goes along. The natural order where lanes do not move.
+/// The order in which the reader's lanes, along its last spatial axis, find neighbours: coordinates are sorted by the
+/// last spatial axis that they go along. The natural order where lanes do not move.
 Order wantedOrder(const Equation &reader, const View &view);
 
 /// The map that makes the copy, without its name and its output.

@@ -236,7 +236,7 @@ std::vector<int64_t> turnsOf(const View &view) {
 
 constexpr int kMostVectors = 8; // of a tile of columns
 
-/// So many vectors of the last axis as no tile has less of than another.
+/// Vectors of the last axis a tile, such that all tiles have equally many.
 int evenVectors(const View &view) {
   const int64_t lanes = view.target->lanes;
   const int64_t vectors = (view.opt(view.spatial.back()) + lanes - 1) / lanes,

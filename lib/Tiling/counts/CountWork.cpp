@@ -335,13 +335,13 @@ private:
                    std::max(counts.vectorOps - opsBefore, counts.vectorLoads - loadsBefore));
   }
 
-  /// Of vectors that `turns` loads or stores along another axis, and shuffles, stand in for.
+  /// Counts vectors that are made of `turns` loads or stores along another axis, and shuffles.
   void addColumns(double vectors, double turns) {
     counts.vectorLoads += vectors * schedule.lanes / turns;
     counts.vectorOps += vectors * std::ceil(std::log2(turns));
   }
 
-  /// Of an equation's values at its own points. A GPU pays for sectors.
+  /// Adds the stores of an equation's values at its own points; a GPU's are counted as sectors.
   void addStores(int equation, double times) {
     const Equation &e = facts[equation].equation;
     AxisId laneAxis = -1;

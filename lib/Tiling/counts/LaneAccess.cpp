@@ -25,7 +25,7 @@ double loadsOfStage(const Schedule &schedule, const ExprProgram &pattern,
   return (oneByOne ? elements : vectors) + vectors;
 }
 
-/// Of the innermost such loop whose axis ends in a position that lies side by side.
+/// Turns of the innermost Unroll loop whose axis ends in a position that lies side by side; 1 where there is none.
 template <typename F>
 static double turnsAlong(const Schedule &schedule, int equation,
                          const std::vector<const TreeNode *> &path,
