@@ -2,6 +2,7 @@
 #include "Expr/transforms/Walk.h"
 
 #include <algorithm>
+#include <set>
 
 namespace fusec {
 
@@ -13,16 +14,18 @@ std::optional<View> viewOf(const ExprProgram &program, const Body &body, const S
   for (size_t d = 0; d < shape.size(); ++d) {
     const NodeId index = read.args[first + d];
     std::vector<NodeId> lookUps, open = {index};
+    std::set<NodeId> seen; // indices share their parts: a walk without it takes exponential time
     bool hasLeaf = false;
     while (!open.empty()) {
-      const Scalar &s = body[open.back()];
       const NodeId id = open.back();
+      const Scalar &s = body[id];
       open.pop_back();
+      if (!seen.insert(id).second)
+        continue;
       if (s.op == ScalarOp::ReadIf)
         return std::nullopt;
       if (s.op == ScalarOp::Read) {
-        if (std::count(lookUps.begin(), lookUps.end(), id) == 0)
-          lookUps.push_back(id);
+        lookUps.push_back(id);
         continue;
       }
       hasLeaf = hasLeaf || s.op == ScalarOp::Axis || s.op == ScalarOp::Step;
