@@ -1,8 +1,10 @@
 #include "Driver/Explain.h"
 
+#include "Driver/PatternOracle.h"
 #include "Fusion/CutPattern.h"
 #include "Fusion/QuickSeconds.h"
 #include "Tiling/counts/CountWork.h"
+#include "Tiling/lower/LowerAndRewrite.h"
 #include "Tiling/schedule/FlatAccess.h"
 #include "Tiling/schedule/GridScan.h"
 #include "Tiling/schedule/PersistentReads.h"
@@ -32,7 +34,9 @@ public:
   Explainer(const CompileState &compiled, const std::filesystem::path &path,
             const TargetState &state, const std::map<std::string, Symbol> &given)
       : path(path), program(programOf(compiled.program, state)), uncomposed(compiled.uncomposed),
-        state(state), given(given), launches(countLaunches(state.plan)), modelNames(program) {
+        state(state), given(given), launches(countLaunches(state.plan)), modelNames(program),
+        oracle(state.oracle ? state.oracle
+                            : std::make_shared<PatternOracle>(state.target, PlanOptions())) {
     countUses(program.items, uses);
     for (TensorId t : program.outputs)
       ++uses[t];
@@ -65,6 +69,10 @@ public:
       moved.push_back(
           movedBytes(variant.schedule, pattern.program, state.target, tiling::Effort::Thorough));
       barriers.push_back(barriersOf(variant.schedule, pattern.program));
+      FUSEC_TRY(const LoweredKernel lowered,
+                lowerAndRewrite(pattern.program, variant.schedule,
+                                guardedSymbols(variant, pattern.program.symbols), state.target));
+      rules.emplace_back(lowered.rules.begin(), lowered.rules.end());
       stepReads.push_back(readsOfStep(variant.schedule, pattern.program, state.target));
     }
     addKernels(state.plan.steps, "");
@@ -115,8 +123,7 @@ private:
     std::vector<Prediction> ofPattern;
     std::vector<MemoryRequests> movedOf;
     for (const Pattern &pattern : plan.patterns) {
-      FUSEC_TRY(std::vector<ScheduleVariant> variants,
-                bestSchedules(pattern.program, state.target));
+      FUSEC_TRY(std::vector<ScheduleVariant> variants, oracle->unrestrictedSchedules(pattern));
       const Schedule &schedule = variants.back().schedule;
       ofPattern.push_back(predict(schedule, pattern.program, state.target));
       movedOf.push_back(
@@ -184,6 +191,7 @@ private:
     kernel.moved = moved[p];
     kernel.barriers = barriers[p];
     kernel.stepReads = stepReads[p];
+    kernel.rules = rules[p];
     std::vector<const Equation *> own;
     for (const std::string &name : step.equations)
       own.push_back(&modelNames.equation(name));
@@ -351,6 +359,7 @@ private:
   const std::map<std::string, Symbol> &given;
   const std::vector<int> launches;
   const ModelNames modelNames;
+  const std::shared_ptr<PatternOracle> oracle;
   std::map<TensorId, int> uses;
   std::map<std::string, Sums> alone;                // by equation
   std::map<std::string, MemoryRequests> movedAlone; // the same
@@ -358,6 +367,7 @@ private:
   std::vector<Prediction> predictions;             // one a pattern
   std::vector<MemoryRequests> moved;               // the same
   std::vector<BarrierCounts> barriers;             // the same
+  std::vector<std::vector<std::string>> rules;     // the same
   std::vector<std::optional<StepReads>> stepReads; // the same
   ExplainedTarget out;
 };

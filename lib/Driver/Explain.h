@@ -45,6 +45,7 @@ struct ExplainedKernel {
   MemoryRequests moved;    // of one launch: what its instructions ask for
   BarrierCounts barriers;
   std::optional<StepReads> stepReads; // of a scan's kernel
+  std::vector<std::string> rules;     // of Gir that held in its code, by name
   Sums unfused;                       // its equations, a kernel each
   MemoryRequests unfusedMoved;        // what the unfused kernels' instructions ask for
   std::vector<std::string> schedules; // text, one a variant

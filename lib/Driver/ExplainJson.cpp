@@ -94,7 +94,7 @@ std::string kernel(const ExplainedKernel &k) {
          ",\"quick_s\":" + floatToText(k.quickSeconds) + ",\"moved\":" + movedText(k.moved) +
          ",\"barriers\":" + barriersText(k.barriers) + ",\"each_step\":" + stepReads(k.stepReads) +
          ",\"unfused\":" + sums(k.unfused) + ",\"unfused_moved\":" + movedText(k.unfusedMoved) +
-         ",\"schedules\":" + list(k.schedules, lines) +
+         ",\"rules\":" + names(k.rules) + ",\"schedules\":" + list(k.schedules, lines) +
          ",\"considered\":" + list(k.considered, evaluation) + ",\"considered_of_phases\":" +
          list(k.consideredOfPhases,
               [&](const search::Log &phase) { return list(phase, evaluation); }) +

@@ -187,6 +187,8 @@ private:
         report.warnings.push_back(std::move(fact));
     if (options.inspect)
       FUSEC_CHECK(options.inspect(state));
+    for (TargetState &target : state.targets)
+      target.oracle.reset(); // nobody asks for schedules behind here
     if (options.emitDecisionsPath.empty())
       return success();
     for (const TargetState &target : state.targets)

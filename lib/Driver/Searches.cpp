@@ -1,7 +1,7 @@
 #include "Driver/Searches.h"
 
 #include "Driver/Decisions.h"
-#include "Search/Budget.h"
+#include "Driver/PatternOracle.h"
 #include "Support/Diag.h"
 #include "Tiling/counts/Prediction.h"
 
@@ -21,33 +21,15 @@ Diagnostics ownFault(Diagnostics errors) {
 } // namespace
 
 Status planTarget(const ExprProgram &program, const PlanOptions &options, TargetState &target) {
-  std::map<Hash128, KernelTime> known;
-  search::Budget thorough(options.limits.thoroughlyWeighed);
-  int64_t cursory = 0;
-  PartScheduleCache parts;
-  ScheduleOracle oracle = [&](const Pattern &pattern) -> Result<KernelTime> {
-    if (auto it = known.find(pattern.signature); it != known.end())
-      return it->second;
-    int64_t equations = 0;
-    for (const Item &item : pattern.program.items)
-      equations += equationsWeighed(std::get<Equation>(item.value));
-    const bool isThorough = thorough.takeWork(equations);
-    cursory += !isThorough;
-    FUSEC_TRY(auto found, bestSchedules(pattern.program, target.target, {},
-                                        {&parts, infoOf(options.mode).blocksWait, isThorough}));
-    KernelTime &time = known[pattern.signature];
-    if (!found.empty()) {
-      ScheduleVariant &best = found.back();
-      time = {best.seconds, std::move(best.ofUnits), best.bytes};
-    }
-    return time;
-  };
+  target.oracle = std::make_shared<PatternOracle>(target.target, options);
+  PatternOracle &asked = *target.oracle;
+  const ScheduleOracle oracle = [&](const Pattern &pattern) { return asked.time(pattern); };
   Result<Plan> plan = buildPlan(program, target.target, oracle, options);
   if (!plan)
     return ownFault(plan.errors());
   target.plan = std::move(*plan);
-  target.plan.evaluations.thoroughEquations = thorough.spent();
-  target.plan.evaluations.cursory = cursory;
+  target.plan.evaluations.thoroughEquations = asked.thoroughEquations();
+  target.plan.evaluations.cursory = asked.cursoryAnswers();
   if (Status status = takeCopies(program, target.plan.copies, target); !status.ok())
     return ownFault(status.errors());
   if (Status status = verify(target.plan, programOf(program, target)); !status.ok())
@@ -57,10 +39,10 @@ Status planTarget(const ExprProgram &program, const PlanOptions &options, Target
 
 Status scheduleTarget(const PlanOptions &options, TargetState &target) {
   Diagnostics errors;
+  if (!target.oracle) // a plan that was read
+    target.oracle = std::make_shared<PatternOracle>(target.target, options);
   for (const Pattern &pattern : target.plan.patterns) {
-    Result<std::vector<ScheduleVariant>> variants = bestSchedules(
-        pattern.program, target.target, pattern.phaseStarts,
-        {nullptr, infoOf(options.mode).blocksWait, true, infoOf(options.mode).alwaysHolds});
+    Result<std::vector<ScheduleVariant>> variants = target.oracle->schedules(pattern);
     if (!variants) {
       errors.insert(errors.end(), variants.errors().begin(), variants.errors().end());
       continue;

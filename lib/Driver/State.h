@@ -9,11 +9,13 @@
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 
 namespace fusec {
 
 class Part;
+class PatternOracle;
 struct CompileOptions;
 
 /// What the pipeline knows of one target.
@@ -27,6 +29,8 @@ struct TargetState {
   bool checked = false; // the kernels of a GPU look for waits in vain, and each is waited for
   // By a user, in a dump or a file of decisions; else by the search.
   bool planWritten = false, schedulesWritten = false;
+  std::shared_ptr<PatternOracle> oracle =
+      nullptr; // remembers what planning found; null: the plan was read
   std::optional<ExprProgram> copied =
       std::nullopt; // the program with the plan's copies, if it has any
 };

@@ -16,11 +16,10 @@ Pass<GirKernel> girPass(std::string_view name, std::string_view summary,
           }};
 }
 
-Pass<GirKernel> ruleAlone(std::string_view name, std::string_view summary,
-                          bool (*rule)(GirKernel &, const RewriteLimits &)) {
-  return girPass(name, summary, [rule](GirKernel &kernel) {
+Pass<GirKernel> ruleAlone(const RewriteRule &rule) {
+  return girPass(rule.name, rule.summary, [run = rule.run](GirKernel &kernel) {
     simplify(kernel);
-    rule(kernel, kTextLimits);
+    run(kernel, kTextLimits);
     simplify(kernel);
   });
 }
@@ -41,19 +40,12 @@ std::vector<Pass<GirKernel>> kernelPasses(bool isCpu) {
 
 std::vector<Pass<GirKernel>> girPasses() {
   std::vector<Pass<GirKernel>> passes = {
-      girPass("simplify", "drops control and buffers that do nothing", simplify),
-      ruleAlone("swap-moves", "computes behind scratch memory that values pass through", swapMoves),
-      ruleAlone("merge-moves",
-                "reads values where they came from before they passed through scratch memory",
-                mergeMoves),
-      ruleAlone("reuse-values", "computes once what a thread needs in several nests", reuseValues),
-      ruleAlone("merge-write-read", "hands on in registers what a thread reads back",
-                mergeWriteRead),
-      ruleAlone("merge-reads", "reads what a thread has read once", mergeReads),
-      girPass("rewrite", "the rules of data movement, to a fixpoint",
-              [](GirKernel &kernel) { rewrite(kernel, kTextLimits); }),
-      girPass("canonicalise", "numbers and names as the text does", canonicalise),
-  };
+      girPass("simplify", "drops control and buffers that do nothing", simplify)};
+  for (const RewriteRule &rule : rewriteRules())
+    passes.push_back(ruleAlone(rule));
+  passes.push_back(girPass("rewrite", "the rules of data movement, to a fixpoint",
+                           [](GirKernel &kernel) { rewrite(kernel, kTextLimits); }));
+  passes.push_back(girPass("canonicalise", "numbers and names as the text does", canonicalise));
   for (Pass<GirKernel> &pass : kernelPasses(true))
     passes.push_back(std::move(pass));
   return passes;

@@ -49,17 +49,29 @@ void dropNumbers(GirKernel &kernel, std::set<int64_t> &left) {
 
 } // namespace
 
-void rewrite(GirKernel &kernel, const RewriteLimits &limits) {
-  using Rule = bool (*)(GirKernel &, const RewriteLimits &);
-  constexpr Rule kRules[] = {swapMoves, mergeMoves, reuseValues, mergeWriteRead, mergeReads};
+const std::vector<RewriteRule> &rewriteRules() {
+  static const std::vector<RewriteRule> rules = {
+      {"swap-moves", "computes behind scratch memory that values pass through", swapMoves},
+      {"merge-moves", "reads values where they came from before they passed through scratch memory",
+       mergeMoves},
+      {"reuse-values", "computes once what a thread needs in several nests", reuseValues},
+      {"merge-write-read", "hands on in registers what a thread reads back", mergeWriteRead},
+      {"merge-reads", "reads what a thread has read once", mergeReads},
+  };
+  return rules;
+}
+
+std::vector<std::string_view> rewrite(GirKernel &kernel, const RewriteLimits &limits) {
+  const std::vector<RewriteRule> &rules = rewriteRules();
+  std::vector<bool> held(rules.size(), false);
   simplify(kernel);
   ElementTraffic moved = globalTraffic(kernel);
   for (bool changed = true; changed;) {
     changed = false;
-    for (Rule rule : kRules) {
-      if (!rule(kernel, limits))
+    for (size_t r = 0; r < rules.size(); ++r) {
+      if (!rules[r].run(kernel, limits))
         continue;
-      changed = true;
+      changed = held[r] = true;
       simplify(kernel);
       const ElementTraffic left = globalTraffic(kernel);
       assert(isMonotone(moved, left) && "rewriting moves no more than before");
@@ -68,6 +80,11 @@ void rewrite(GirKernel &kernel, const RewriteLimits &limits) {
   }
   std::set<int64_t> left;
   dropNumbers(kernel, limits.numbered ? limits.numbered->left : left);
+  std::vector<std::string_view> names;
+  for (size_t r = 0; r < rules.size(); ++r)
+    if (held[r])
+      names.push_back(rules[r].name);
+  return names;
 }
 
 } // namespace fusec

@@ -41,8 +41,17 @@ bool mergeWriteRead(GirKernel &kernel, const RewriteLimits &limits);
 bool mergeReads(GirKernel &kernel, const RewriteLimits &limits);
 bool reuseValues(GirKernel &kernel, const RewriteLimits &limits);
 
+/// A rule by name.
+struct RewriteRule {
+  std::string_view name;
+  std::string_view summary;
+  bool (*run)(GirKernel &kernel, const RewriteLimits &limits);
+};
+/// All rules, in the order in which they are tried.
+const std::vector<RewriteRule> &rewriteRules();
+
 /// Applies all rules to a fixpoint, between simplify and insertSyncs. The kernel's traffic never rises (Traffic.h).
-/// Reads have no numbers afterwards.
-void rewrite(GirKernel &kernel, const RewriteLimits &limits);
+/// Reads have no numbers afterwards. Returns the names of the rules that held somewhere, in their order.
+std::vector<std::string_view> rewrite(GirKernel &kernel, const RewriteLimits &limits);
 
 } // namespace fusec

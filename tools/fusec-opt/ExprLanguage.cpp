@@ -76,7 +76,8 @@ Result<std::unique_ptr<Program>> parse(const std::string &text, const std::strin
 std::vector<PassHelp> passes() {
   std::vector<PassHelp> list = helpOf(equationPasses());
   for (const Alternative &a : alternatives())
-    list.push_back({std::string(a.name) + (a.choices ? ":NUMBER" : ""), std::string(a.help)});
+    list.push_back({std::string(a.name) + (a.choices ? ":NUMBER" : ""),
+                    "alternative: " + std::string(a.help)});
   return list;
 }
 

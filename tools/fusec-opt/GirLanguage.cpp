@@ -3,6 +3,7 @@
 
 #include "Gir/Passes.h"
 #include "Gir/Program.h"
+#include "Gir/Rewrite.h"
 #include "Reference/GirInterpreter.h"
 
 namespace fusec::opt {
@@ -82,7 +83,14 @@ Result<std::unique_ptr<Program>> parseKernel(const std::string &text, const std:
   return std::unique_ptr<Program>(std::make_unique<KernelLanguageProgram>(std::move(kernel)));
 }
 
-std::vector<PassHelp> passes() { return helpOf(girPasses()); }
+std::vector<PassHelp> passes() {
+  std::vector<PassHelp> list = helpOf(girPasses());
+  for (PassHelp &pass : list)
+    for (const RewriteRule &rule : rewriteRules())
+      if (pass.name == rule.name)
+        pass.summary = "rule: " + pass.summary;
+  return list;
+}
 
 } // namespace
 

@@ -15,6 +15,7 @@ struct KernelParam {
 struct LoweredKernel {
   GirKernel kernel; // syncs inserted by gir passes afterwards, shared memory not yet allocated
   std::vector<KernelParam> params;
+  std::vector<std::string_view> rules; // Gir's that held somewhere (rewrite), by name
   std::vector<ReadPlace> reads; // of Compute statements, by their number in the kernel less 1
 };
 

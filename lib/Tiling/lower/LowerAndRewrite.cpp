@@ -42,7 +42,7 @@ Result<LoweredKernel> lowerAndRewrite(const ExprProgram &pattern, const Schedule
                                kept.from ? numberOf(lowered, *kept.from) : 0, kept.level});
   RewriteLimits limits = rewriteLimits(target);
   limits.numbered = &numbered;
-  rewrite(lowered.kernel, limits);
+  lowered.rules = rewrite(lowered.kernel, limits);
   const std::set<KeptRead> done = keptEverywhere(numbered);
   Diagnostics errors;
   for (const ReusedRead &kept : schedule.kept)

@@ -244,7 +244,8 @@ Result<PricedSchedules> packCandidates(const ExprProgram &pattern, const Target 
   PartScheduleCache &all = known ? *known : own;
   std::set<int> units;
   for (Part &part : parts) {
-    std::shared_ptr<PartSchedules> &schedules = all[hash128(keyOf(part.program))];
+    std::shared_ptr<PartSchedules> &schedules = all.parts[hash128(keyOf(part.program))];
+    ++all.lookups;
     if (!schedules) {
       FUSEC_TRY(schedules, schedulesOf(part.program, part.made, target));
     }

@@ -15,7 +15,11 @@ struct PartSchedules {
   /// The schedules that packs have been made of, with what their threads reuse.
   std::map<size_t, tiling::PricedSchedule> keeping;
 };
-/// What an oracle keeps from pattern to pattern of one target: the same parts come back in many packs.
-using PartScheduleCache = std::map<Hash128, std::shared_ptr<PartSchedules>>;
+/// What is kept from pattern to pattern of one target: the same parts come back in many packs.
+struct PartScheduleCache {
+  std::map<Hash128, std::shared_ptr<PartSchedules>> parts;
+  int64_t lookups =
+      0; // questions that it was asked: what was found without any does not depend on it
+};
 
 } // namespace fusec

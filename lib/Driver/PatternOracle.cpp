@@ -1,0 +1,57 @@
+#include "Driver/PatternOracle.h"
+
+namespace fusec {
+
+Result<std::vector<ScheduleVariant>> PatternOracle::ask(const Pattern &pattern,
+                                                        const std::vector<int> &phases,
+                                                        const ScheduleSearch &how) {
+  // Phases of the pattern's own choice are no part of the question; alwaysHolds speaks of given ones alone.
+  const bool isKeepable = phases.empty() && how.thorough && how.blocksWait == mode.blocksWait;
+  if (auto it = kept.find(pattern.signature); isKeepable && it != kept.end())
+    return it->second;
+  ++searched;
+  const int64_t lookups = parts.lookups;
+  FUSEC_TRY(std::vector<ScheduleVariant> found,
+            bestSchedules(pattern.program, target, phases, how));
+  if (isKeepable && parts.lookups == lookups)
+    keep(pattern.signature, found);
+  return found;
+}
+
+void PatternOracle::keep(const Hash128 &signature, std::vector<ScheduleVariant> variants) {
+  if (!kept.insert_or_assign(signature, std::move(variants)).second)
+    return;
+  order.push_back(signature);
+  if (order.size() > kMostKept) {
+    kept.erase(order.front());
+    order.pop_front();
+  }
+}
+
+Result<KernelTime> PatternOracle::time(const Pattern &pattern) {
+  if (auto it = times.find(pattern.signature); it != times.end())
+    return it->second;
+  int64_t equations = 0;
+  for (const Item &item : pattern.program.items)
+    equations += equationsWeighed(std::get<Equation>(item.value));
+  const bool isThorough = thorough.takeWork(equations);
+  cursory += !isThorough;
+  FUSEC_TRY(std::vector<ScheduleVariant> found,
+            ask(pattern, {}, {&parts, mode.blocksWait, isThorough}));
+  KernelTime &time = times[pattern.signature];
+  if (!found.empty()) {
+    ScheduleVariant &best = found.back();
+    time = {best.seconds, std::move(best.ofUnits), best.bytes};
+  }
+  return time;
+}
+
+Result<std::vector<ScheduleVariant>> PatternOracle::schedules(const Pattern &pattern) {
+  return ask(pattern, pattern.phaseStarts, {nullptr, mode.blocksWait, true, mode.alwaysHolds});
+}
+
+Result<std::vector<ScheduleVariant>> PatternOracle::unrestrictedSchedules(const Pattern &pattern) {
+  return ask(pattern, {}, {});
+}
+
+} // namespace fusec
