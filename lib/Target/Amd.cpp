@@ -30,6 +30,7 @@ Target amdTarget(const char *name, int lanes, int cores, const Core &core, doubl
   t.lanes = lanes;
   t.vectorRegisters = 256;
   t.maxUnits = 1024 / lanes;
+  t.keepsReads = true;
   t.cores = cores;
   t.sharedBytesPerBlock = 64 << 10;
   t.registersPerCore = core.schedulers * core.registersOfLane * lanes;

@@ -44,6 +44,7 @@ Target cpuTarget(const char *name, int lanes, int registers) {
   t.lanes = lanes;
   t.vectorRegisters = registers;
   t.maxUnits = 1;
+  t.vectorLanes = t.nearestIsCache = true;
   t.cores = 2;
   t.sharedBytesPerBlock = 512 << 10; // half of a 1 MiB L2
   t.registersPerCore = 0;

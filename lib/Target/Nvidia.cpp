@@ -23,6 +23,7 @@ Target nvidiaTarget(const char *name, int cores, double flops, const Memory &mem
   t.lanes = 32;
   t.vectorRegisters = 255;
   t.maxUnits = 32;
+  t.keepsReads = true;
   t.cores = cores;
   t.sharedBytesPerBlock = 48 << 10; // without opting in to more
   t.registersPerCore = 65536;

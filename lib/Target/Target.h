@@ -19,7 +19,7 @@ struct MemoryLevel {
   bool ofDevice = false;
 };
 
-/// The microarchitecture of an x86-64 core, without its memory levels.
+/// What an x86-64 core does, beside the rates and sizes of its memory levels.
 struct CpuCore {
   int fmaPorts = 0, loadPorts = 0; // vector operations and loads that issue per cycle
   /// Loads that issue per cycle in an inner loop of products whose operands come from the second cache.
@@ -40,7 +40,13 @@ struct CpuCore {
 struct Target {
   std::string name; // as on the command line: "x86-64-v3", "sm_90", "gfx90a", "sim:sm_90"
   TargetKind kind;
-  bool sim = false;                  // run the GPU kernels on the CPU with checks
+  bool sim = false; // run the GPU kernels on the CPU with checks
+  /// Lanes are the elements of one thread's vector register (CPU), else threads with registers of their own.
+  bool vectorLanes = false;
+  /// The first memory level is a cache (CPU), else memory of a block that kernels fill themselves.
+  bool nearestIsCache = false;
+  /// Threads keep in registers what they have read, also from phase to phase, where kernels say so (GPU).
+  bool keepsReads = false;
   std::string triple, cpu, features; // for LLVM
   int lanes;           // f32 elements a vector register (CPU), threads a warp or wave (GPU)
   int vectorRegisters; // CPU: architectural vector registers; GPU: 32-bit registers a thread at most
@@ -64,6 +70,13 @@ struct Target {
          awaitSec = 0;     // NVIDIA: a block raises a counter; another one comes to know of it
   double ownLaunchSec = 0; // CPU: of blocks that the calling thread runs itself, all of them
   std::vector<MemoryLevel> memory;
+
+  /// Units side by side share a block's memory and meet at its barriers.
+  bool blocksHaveUnits() const { return maxUnits > 1; }
+  /// Units of a block of that many threads; 1 where a block is one unit.
+  int unitsOf(int threads) const { return blocksHaveUnits() ? threads / lanes : 1; }
+  /// A core runs other units while one waits for its results.
+  bool hidesLatency() const { return unitsToFill > 1; }
 };
 
 /// Looks a name up. "host" stands for the best x86-64 level of the running machine and comes back under that

@@ -53,6 +53,9 @@ VENDOR_LIBRARY = re.compile(
     re.IGNORECASE,
 )
 INCLUDE = re.compile(r'\s*#\s*include\s*[<"]([^>"]+)[>"]')
+# Stages that ask what a target can do, by fields of Target, not what kind of device it is.
+KNOW_NO_KINDS = {"Tiling"}
+TARGET_KIND = re.compile(r"\bTargetKind\b|\btarget(\.|->)((kind|sim|triple)\b|name\s*[!=]=)")
 ENVIRONMENT = re.compile(r"\b(secure_getenv|getenv|environ)\b")
 COMMENT = re.compile(r"//.*")
 DEPS = re.compile(r"DEPS\s+((?:[A-Z]\w+\s*)+?)(?=\)|LIBS|SOURCES|PRIVATE_LIBS)")
@@ -68,6 +71,8 @@ def check(tree):
                 problems += (Problem(path, number, text) for text in includeProblems(path, match[1]))
             if VENDOR_LIBRARY.search(code):
                 problems.append(Problem(path, number, "vendor or BLAS library: kernels are our own"))
+            if stageOf(path) in KNOW_NO_KINDS and TARGET_KIND.search(code):
+                problems.append(Problem(path, number, "a kind of target: Target has fields that say what differs"))
             if ENVIRONMENT.search(code) and not path.startswith(("tools/", "test/")):
                 problems.append(Problem(path, number, "the environment is read only in tools/"))
     for path in tree.sources("lib/"):

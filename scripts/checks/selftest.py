@@ -21,6 +21,8 @@ PLANTED = [
     ("lib/Tiling/schedule/Bad.h", '#include "Tiling/search/BestSchedules.h"\n', "Tiling/schedule may not include"),
     ("lib/Tiling/counts/Bad.h", '#include "Tiling/lower/Lower.h"\n', "Tiling/counts may not include Tiling/lower"),
     ("lib/Tiling/Bad.h", "int x;\n", "stands in no room of Tiling"),
+    ("lib/Tiling/counts/Bad.cpp", "bool x = target.kind == TargetKind::Cpu;\n", "a kind of target: Target has fields"),
+    ("lib/Tiling/counts/Bad.cpp", 'bool x = view.target->name == "sm_80";\n', "a kind of target: Target has fields"),
     ("lib/Runtime/Bad.h", '#include "Graph/Graph.h"\n', "Runtime may not include Graph"),
     ("lib/Runtime/Bad.h", "#include <fmt/format.h>\n", "fmt/format.h belongs to"),
     ("include/fusec/bad.h", '#include "Support/Result.h"\n', "may not include Support"),

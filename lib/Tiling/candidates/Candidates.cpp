@@ -32,8 +32,7 @@ Candidates plainCandidates(const ExprProgram &pattern, const Target &target,
   case EquationKind::Reduction:
     if (!sharesFactor(first))
       return reductionCandidates(view);
-    return target.kind == TargetKind::Cpu ? cpuContractionCandidates(view)
-                                          : gpuContractionCandidates(view);
+    return target.vectorLanes ? cpuContractionCandidates(view) : gpuContractionCandidates(view);
   case EquationKind::Opaque: return topKCandidates(view);
   case EquationKind::Scan: break;
   }

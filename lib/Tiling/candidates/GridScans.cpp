@@ -41,10 +41,10 @@ class GridScanBuilder {
 public:
   /// `each`: outputs that a unit of a GPU makes of a sum at once, vectors of them that a block does on a CPU.
   GridScanBuilder(const ExprProgram &pattern, const Target &target, int64_t each)
-      : pattern(pattern), target(target), each(each), cpu(target.kind == TargetKind::Cpu),
+      : pattern(pattern), target(target), each(each), vectorLanes(target.vectorLanes),
         equations(scheduledEquations(pattern)) {
     schedule.name = "rounds";
-    schedule.units = cpu ? 1 : 256 / target.lanes;
+    schedule.units = target.unitsOf(256);
     schedule.lanes = target.lanes;
   }
 
@@ -96,7 +96,7 @@ private:
     const std::vector<int> points = longAxes(maps[0]);
     std::vector<AxisId> axes;
     for (size_t first = 0, end; first < points.size(); first = end) {
-      end = cpu ? first + 1 : points.size();
+      end = vectorLanes ? first + 1 : points.size();
       ScheduleAxis axis;
       axis.name = "x" + std::to_string(maps[0]);
       if (end < points.size())
@@ -130,8 +130,8 @@ private:
     vectors = std::min(vectors, vectorsAlong(axes.back()));
     std::vector<TreeNode> stages, inside;
     for (int e : sums) {
-      std::vector<TreeNode> nodes =
-          cpu ? columns(e, vectors, step.points[e], axes) : rows(e, step.points[e], axes.back());
+      std::vector<TreeNode> nodes = vectorLanes ? columns(e, vectors, step.points[e], axes)
+                                                : rows(e, step.points[e], axes.back());
       if (nodes.empty())
         return {};
       for (TreeNode &node : nodes)
@@ -144,7 +144,7 @@ private:
     std::vector<TreeNode> blocks, walk;
     for (size_t a = 0; a + 1 < axes.size(); ++a)
       blocks.push_back(ScheduleBuilder::loop(LoopKind::Block, axes[a], 1));
-    if (cpu) {
+    if (vectorLanes) {
       blocks.push_back(ScheduleBuilder::loop(LoopKind::Block, x, vectors * schedule.lanes));
       // Beside sums whose vectors are registers, in the same ones.
       walk.push_back(ScheduleBuilder::loop(sums.empty() ? LoopKind::Seq : LoopKind::Unroll, x,
@@ -178,7 +178,7 @@ private:
   std::vector<TreeNode> sum(int e) {
     if (equations[e]->kind != EquationKind::Reduction)
       return {};
-    if (cpu)
+    if (vectorLanes)
       return columns(e, each, {}, {});
     stageable = kMostStaged;
     std::vector<TreeNode> nodes = rows(e, {}, -1);
@@ -334,7 +334,7 @@ private:
   const ExprProgram &pattern;
   const Target &target;
   const int64_t each;
-  const bool cpu;
+  const bool vectorLanes;
   const std::vector<const Equation *> equations;
   Schedule schedule;
   static constexpr int64_t kMostStaged =
@@ -356,12 +356,13 @@ Candidates gridScanCandidates(const ExprProgram &pattern, const Target &target) 
       return {};
   const StepParts apart = partsOfStep(pattern, false), together = partsOfStep(pattern, true);
   Candidates out;
-  const bool cpu = target.kind == TargetKind::Cpu;
-  for (int64_t each : cpu ? std::vector<int64_t>{8, 4} : std::vector<int64_t>{1, 4, 8}) {
+  for (int64_t each :
+       target.vectorLanes ? std::vector<int64_t>{8, 4} : std::vector<int64_t>{1, 4, 8}) {
     bool found = false;
     for (const StepParts *step : {&together, &apart}) {
       // On a CPU sums by themselves are spread over no more blocks.
-      if ((step == &apart && found && cpu) || (step == &together && together.parts == apart.parts))
+      if ((step == &apart && found && target.vectorLanes) ||
+          (step == &together && together.parts == apart.parts))
         continue;
       if (std::optional<Schedule> s = GridScanBuilder(pattern, target, each).run(*step)) {
         out.push_back(std::move(*s));

@@ -167,7 +167,7 @@ Schedule gpuTranspose(const View &view, const ReadInfo &read, size_t contiguousG
 
 Candidates mapCandidates(const View &view) {
   Candidates out;
-  if (view.target->kind == TargetKind::Cpu) {
+  if (view.target->vectorLanes) {
     out.push_back(cpuMap(view, 4, 1));
     out.push_back(cpuMap(view, 1, 1));
     // Rows of a page and more: a core's prefetchers follow each by itself, up to the end of its page. Four lines of one

@@ -13,8 +13,7 @@ namespace {
 /// CPU: a block takes several rows. GPU: a unit takes a row, or the whole block does when rows are few.
 Schedule rowReduction(const View &view, int unroll, bool wholeBlock) {
   const Target &target = *view.target;
-  bool cpu = target.kind == TargetKind::Cpu;
-  int lanes = target.lanes, units = cpu ? 1 : 256 / lanes;
+  int lanes = target.lanes, units = target.unitsOf(256);
   ScheduleBuilder b(view, wholeBlock ? "block-row" : "row", units, lanes);
   b.registerEdges();
   std::vector<AxisId> outer;
@@ -45,7 +44,7 @@ Schedule rowReduction(const View &view, int unroll, bool wholeBlock) {
   }
   AxisId m = b.addSpatial("m", view.spatial);
   std::vector<TreeNode> around;
-  if (cpu) {
+  if (!target.blocksHaveUnits()) {
     int64_t rows =
         std::max<int64_t>(1, target.core.elementsPerBlock / std::max<int64_t>(1, length));
     around = {ScheduleBuilder::loop(LoopKind::Block, m, rows),
@@ -63,8 +62,7 @@ Schedule rowReduction(const View &view, int unroll, bool wholeBlock) {
 /// Lanes walk the last spatial axis; each lane reduces on its own. `threads`: of a block, on a GPU.
 Schedule columnReduction(const View &view, int unroll, int threads) {
   const Target &target = *view.target;
-  bool cpu = target.kind == TargetKind::Cpu;
-  int lanes = target.lanes, units = cpu ? 1 : threads / lanes;
+  int lanes = target.lanes, units = target.unitsOf(threads);
   ScheduleBuilder b(view, "column", units, lanes);
   b.registerEdges();
   std::vector<AxisId> reduced;
@@ -83,10 +81,11 @@ Schedule columnReduction(const View &view, int unroll, int threads) {
                        b.finishLeaf()};
     return b.schedule;
   }
-  bool fuse = !cpu || (view.spatial.size() > 1 && view.opt(view.spatial.back()) * 2 <= lanes);
+  bool fuse = !target.vectorLanes ||
+              (view.spatial.size() > 1 && view.opt(view.spatial.back()) * 2 <= lanes);
   if (fuse) {
     x = b.addSpatial("x", view.spatial);
-    if (cpu) {
+    if (target.vectorLanes) {
       around = {ScheduleBuilder::loop(LoopKind::Block, x, vector * 8),
                 ScheduleBuilder::loop(LoopKind::Seq, x, vector)};
     } else {
@@ -271,7 +270,7 @@ int64_t outputsOf(const View &view) {
 /// Bytes of a row in shared memory; 0 where rows are long, of unknown length or not the only reduced axis.
 int64_t shortRowBytes(const View &view, const std::vector<ReadInfo> &reads) {
   constexpr int64_t kLongest = 64;
-  if (view.target->kind == TargetKind::Cpu || view.reduction.size() != 1 || view.spatial.empty() ||
+  if (view.target->vectorLanes || view.reduction.size() != 1 || view.spatial.empty() ||
       !view.extent(view.reduction.back()).isConst() || view.opt(view.reduction.back()) > kLongest)
     return 0;
   int64_t bytes = 0;
@@ -307,11 +306,11 @@ Candidates reductionCandidates(const View &view) {
   if (!view.reduction.empty())
     for (const ReadInfo &read : reads)
       contiguousRow = contiguousRow || read.stride(view.reduction.back()) == 1;
-  bool cpu = view.target->kind == TargetKind::Cpu;
+  const bool vectorLanes = view.target->vectorLanes;
   if (contiguousRow && view.opt(view.reduction.back()) * 2 >= view.target->lanes) {
     out.push_back(rowReduction(view, 4, false));
     out.push_back(rowReduction(view, 1, false));
-    if (!cpu)
+    if (!vectorLanes)
       out.push_back(rowReduction(view, 1, true));
     if (view.spatial.empty())
       return out;
@@ -323,17 +322,18 @@ Candidates reductionCandidates(const View &view) {
     for (int threads : {256, 64})
       if (threads * bytes <= kSharedBytes && (threads == 256 || few))
         out.push_back(shortRows(view, reads, threads));
-  if (const int g = cpu || view.reduction.empty() ? -1 : contiguousSpatial(view, reads); g >= 0)
+  if (const int g = vectorLanes || view.reduction.empty() ? -1 : contiguousSpatial(view, reads);
+      g >= 0)
     for (int threads : {256, 1024})
       for (int unroll : {1, 4})
         if (view.opt(view.reduction.back()) * view.target->lanes >= threads) // all units have some
           out.push_back(tiledColumns(view, g, unroll, threads));
-  if (const int g = cpu && !view.reduction.empty() ? contiguousSpatial(view, reads) : -1;
+  if (const int g = vectorLanes && !view.reduction.empty() ? contiguousSpatial(view, reads) : -1;
       g >= 0 && g + 1 < static_cast<int>(view.spatial.size()) &&
       view.opt(view.spatial[static_cast<size_t>(g)]) * 2 > view.target->lanes)
     for (const int64_t turns : turnsOf(view))
       out.push_back(turnedColumns(view, g, turns));
-  if (cpu) {
+  if (vectorLanes) {
     for (const int vectors : columnVectors(view, reads))
       out.push_back(columnReduction(view, vectors, 1));
     return out;

@@ -64,9 +64,8 @@ Schedule scanSchedule(const ExprProgram &pattern, const Target &target, int64_t 
 } // namespace
 
 Candidates scanCandidates(const ExprProgram &pattern, const Target &target) {
-  const bool cpu = target.kind == TargetKind::Cpu;
   Candidates out;
-  if (cpu)
+  if (target.vectorLanes)
     out = {scanSchedule(pattern, target, 8, 1), scanSchedule(pattern, target, 4, 1)};
   else
     out = {scanSchedule(pattern, target, 1, 1024 / target.lanes),
@@ -80,7 +79,7 @@ Candidates scanCandidates(const ExprProgram &pattern, const Target &target) {
 /// their order, so that duplicates are combined in index order.
 Candidates scatterCandidates(const View &view) {
   const Equation &e = view.equation();
-  int lanes = view.target->lanes, units = view.target->kind == TargetKind::Cpu ? 1 : 256 / lanes;
+  int lanes = view.target->lanes, units = view.target->unitsOf(256);
   Candidates out;
   for (bool vectors : {true, false}) {
     ScheduleBuilder b(view, vectors ? "scatter" : "scatter-rows", units, lanes);

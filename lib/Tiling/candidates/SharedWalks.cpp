@@ -50,7 +50,7 @@ class SharedWalkBuilder {
 public:
   SharedWalkBuilder(const View &view, const SharedWalk &walk, int own, Schedule &schedule)
       : equations(view.equations), walk(walk), own(own), schedule(schedule), target(*view.target),
-        isCpu(target.kind == TargetKind::Cpu), isFactor(own == walk.factor) {}
+        isFactor(own == walk.factor) {}
 
   /// False where the contraction's loops take some of its axes together with columns, or lanes along them, or have no
   /// place for it.
@@ -154,7 +154,7 @@ private:
         out.push_back(
             ScheduleBuilder::nest({ScheduleBuilder::loop(node.loop, node.axis, node.step)},
                                   {overTile(overLanes(step->axis))}));
-      else if (!isFactor && reduces && !placed && isCpu)
+      else if (!isFactor && reduces && !placed && target.vectorLanes)
         out.push_back(ownWalk());
       else if (!isFactor && reduces && !placed && step)
         out.push_back(overTile(overLanes(node.axis)));
@@ -192,7 +192,7 @@ private:
   const int own;
   Schedule &schedule;
   const Target &target;
-  const bool isCpu, isFactor;
+  const bool isFactor;
   std::vector<TreeNode> tile;
   int64_t rowsOfTile = 1;
   std::map<AxisId, int64_t> stepAround;  // of the loops met so far
@@ -213,9 +213,8 @@ Candidates sharedWalkCandidates(const ExprProgram &pattern, const Target &target
   if (walk->factor >= 0)
     others.push_back(walk->factor);
   Candidates out;
-  for (Schedule &schedule : target.kind == TargetKind::Cpu
-                                ? cpuContractionCandidates(view)
-                                : gpuContractionCandidates(view, target.lanes))
+  for (Schedule &schedule : target.vectorLanes ? cpuContractionCandidates(view)
+                                               : gpuContractionCandidates(view, target.lanes))
     if (std::all_of(others.begin(), others.end(),
                     [&](int own) { return SharedWalkBuilder(view, *walk, own, schedule).join(); }))
       out.push_back(std::move(schedule));

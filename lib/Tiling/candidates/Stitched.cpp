@@ -57,13 +57,12 @@ public:
         rowPositions(std::move(rowPositions)), shape(shape), levels(pattern) {}
 
   Schedule build() {
-    const bool cpu = target.kind == TargetKind::Cpu;
-    const int units = cpu ? 1 : shape.threads / target.lanes;
+    const int units = target.unitsOf(shape.threads);
     const bool oneBlock = rowPositions.empty();
-    schedule.name = oneBlock                                ? "one-block"
-                    : shape.owner == RowOwner::Lane         ? "stitch-lanes"
-                    : shape.owner == RowOwner::Unit && !cpu ? "stitch-units"
-                                                            : "stitch";
+    schedule.name = oneBlock                                     ? "one-block"
+                    : shape.owner == RowOwner::Lane              ? "stitch-lanes"
+                    : shape.owner == RowOwner::Unit && units > 1 ? "stitch-units"
+                                                                 : "stitch";
     schedule.units = units;
     schedule.lanes = target.lanes;
     if (!oneBlock)
@@ -75,7 +74,7 @@ public:
     levels.sharedLeft = target.sharedBytesPerBlock / rowsAtOnce;
     std::vector<TreeNode> around; // loops over the rows
     if (oneBlock) {
-    } else if (cpu) {
+    } else if (!target.blocksHaveUnits()) {
       around = {ScheduleBuilder::loop(LoopKind::Block, 0, rowsPerBlock()),
                 ScheduleBuilder::loop(LoopKind::Seq, 0, 1)};
     } else if (shape.owner == RowOwner::Unit) {
@@ -117,7 +116,7 @@ private:
       return addNest(nest, row);
     }
     std::vector<NestShape> shapes = {{4}, {1}};
-    if (nest.columns && target.kind == TargetKind::Cpu)
+    if (nest.columns && target.vectorLanes)
       shapes.push_back({1, ColumnSums::Unit});
     else if (nest.columns && shape.owner != RowOwner::Lane)
       shapes.insert(shapes.end(), {{4, ColumnSums::Unit}, {1, ColumnSums::Unit}});
@@ -262,7 +261,7 @@ private:
       piece = valueLoops(view, pieceUnits, nestShape.unroll);
     else if (nestShape.sums == ColumnSums::Unit)
       piece = rowLoops(view, pieceUnits);
-    else if (target.kind == TargetKind::Cpu)
+    else if (target.vectorLanes)
       piece = columnLoops(view, nestShape.unroll);
     else if (nestShape.sums == ColumnSums::Units && !view.reduction.empty() &&
              view.opt(view.reduction.back()) >= pieceUnits)
@@ -357,25 +356,25 @@ Candidates stitchCandidates(const ExprProgram &pattern, const Target &target,
     if ((e->kind != EquationKind::Map && e->kind != EquationKind::Reduction) || isEmpty(*e))
       return {};
   std::vector<int> rows = commonRows(equations);
-  const bool cpu = target.kind == TargetKind::Cpu;
+  const bool units = target.blocksHaveUnits();
   const RowOwner first = rows.empty() ? RowOwner::Block : RowOwner::Unit;
   std::vector<StitchShape> shapes = {
       {first, std::nullopt}, {first, NestShape{4}}, {first, NestShape{1}}};
-  if (!cpu) {
+  if (units) {
     const StitchShape widest = rows.empty() ? StitchShape{first, std::nullopt, 4 * kThreads}
                                             : StitchShape{RowOwner::Block, std::nullopt};
     shapes.push_back(widest);
   }
   const bool cascades = std::any_of(equations.begin(), equations.end(),
                                     [](const Equation *e) { return !e->states.empty(); });
-  if (!cpu && !cascades && !rows.empty() && haveNeighbouringRows(equations, rows, pattern))
+  if (units && !cascades && !rows.empty() && haveNeighbouringRows(equations, rows, pattern))
     for (int threads : {kThreads, 4 * kThreads})
       shapes.push_back({RowOwner::Lane, std::nullopt, threads});
   // A cascade runs along its reduced axes alone.
   for (const FusedNest &nest : makeNests(equations, rows))
     if (nest.columns && !equations[nest.equations[0]]->states.empty())
       return {};
-  if (rows.empty() && !cpu)
+  if (rows.empty() && units)
     for (const Equation *e : equations)
       if (outgrowsBlock(*e, pattern))
         return {};

@@ -40,7 +40,7 @@ std::vector<TreeNode> overRows(const TopKAxes &axes, std::vector<TreeNode> loops
 }
 
 std::vector<TreeNode> rowLoops(const TopKAxes &axes, const Target &target, int64_t workOfRow) {
-  if (target.kind != TargetKind::Cpu)
+  if (target.blocksHaveUnits())
     return {ScheduleBuilder::loop(LoopKind::Block, axes.row, 1)};
   int64_t rows =
       std::max<int64_t>(1, target.core.elementsPerBlock / std::max<int64_t>(1, workOfRow));
@@ -52,7 +52,7 @@ std::vector<TreeNode> rowLoops(const TopKAxes &axes, const Target &target, int64
 Schedule selection(const View &view, bool wholeBlock) {
   const Target &target = *view.target;
   const Equation &e = view.equation();
-  bool unitARow = target.kind != TargetKind::Cpu && !wholeBlock && e.numSpatial > 1;
+  bool unitARow = target.blocksHaveUnits() && !wholeBlock && e.numSpatial > 1;
   int lanes = target.lanes, units = unitARow || wholeBlock ? 256 / lanes : 1;
   ScheduleBuilder b(view, wholeBlock ? "select-block" : "select", units, lanes);
   TopKAxes axes = addAxes(b);
@@ -82,7 +82,7 @@ Schedule selection(const View &view, bool wholeBlock) {
 Schedule sorting(const View &view, int64_t padded) {
   const Target &target = *view.target;
   int lanes = target.lanes, units = 1;
-  if (target.kind != TargetKind::Cpu)
+  if (target.blocksHaveUnits())
     units = static_cast<int>(
         std::clamp<int64_t>(padded / 2 / lanes, 1, std::min(target.maxUnits, 512 / lanes)));
   ScheduleBuilder b(view, "sort", units, lanes);
@@ -103,7 +103,7 @@ int64_t scratchBytes(const Equation &e, const ExprProgram &pattern, int64_t padd
 Candidates topKCandidates(const View &view) {
   const Equation &e = view.equation();
   Candidates out = {selection(view, false)};
-  if (view.target->kind != TargetKind::Cpu)
+  if (view.target->blocksHaveUnits())
     out.push_back(selection(view, true));
   std::optional<int64_t> padded = paddedLength(e.axes[e.numSpatial].extent, view.pattern->symbols);
   if (padded && scratchBytes(e, *view.pattern, *padded) <= view.target->sharedBytesPerBlock)

@@ -75,7 +75,7 @@ private:
     const OnChipStorage storage = storageOf(schedule, pattern);
     counts.registersPerThread = storage.registersPerThread;
     counts.sharedBytesPerBlock = storage.sharedBytes;
-    if (target.kind == TargetKind::Cpu) {
+    if (target.nearestIsCache) {
       // What a cache does not hold comes from the level behind it.
       const std::vector<double> missed =
           missedBytes(schedule, pattern, facts, storage, target, counts.blocks);
@@ -184,7 +184,7 @@ private:
 
   void walkBlock(const std::vector<TreeNode> &nodes) {
     walk(nodes, 1.0);
-    if (target.kind != TargetKind::Cpu)
+    if (target.blocksHaveUnits())
       counts.barriers += blockBarriers(schedule, nodes, pattern, facts, tripsOf);
   }
 
@@ -253,7 +253,7 @@ private:
                                             (double(schedule.units) * double(schedule.lanes));
     const NodeId read = reader.reads[operand.read];
     bool findsPlaces = reader.equation.body[read].op == ScalarOp::ReadIf;
-    if (target.kind == TargetKind::Cpu) {
+    if (target.nearestIsCache) {
       counts.stagedLoads += times * loadsOfStage(schedule, pattern, reader, operand, extents);
       findsPlaces = !reader.accesses[operand.read];
       if (findsPlaces)
@@ -268,13 +268,13 @@ private:
   }
 
   void leaf(const TreeNode &node, double times) {
-    const bool cpu = target.kind == TargetKind::Cpu;
+    const bool vectorLanes = target.vectorLanes;
     if (node.leaf == LeafKind::Stage)
       return stage(node.target, times);
     if (!computedBy.empty() && (node.leaf == LeafKind::Compute || node.leaf == LeafKind::Sort))
       computedBy.back().insert(node.target);
     if (node.leaf != LeafKind::Carry && facts[node.target].equation.kind == EquationKind::Opaque) {
-      return addTopKWork(schedule, pattern, node, path, times, cpu, counts);
+      return addTopKWork(schedule, pattern, node, path, times, vectorLanes, counts);
     }
     if (node.leaf == LeafKind::Store)
       return addStores(node.target, times);
@@ -295,8 +295,9 @@ private:
     AxisId laneAxis = -1;
     bool lanes = hasLanes(laneAxis);
     const std::optional<LanePattern> written =
-        cpu && lanes ? lanePattern(schedule, pattern, known, node.target, path, trips, symbols)
-                     : std::nullopt;
+        vectorLanes && lanes
+            ? lanePattern(schedule, pattern, known, node.target, path, trips, symbols)
+            : std::nullopt;
     for (size_t r = 0; r < known.reads.size(); ++r) {
       const NodeId read = known.reads[r];
       if (!needed[read])
@@ -306,14 +307,15 @@ private:
         continue;
       double loads = times * shared(node.target, known.axes[read]);
       const ReadOrdinal ordinal{node.target, static_cast<int>(r)};
-      if (!lanes || !lanesLieApart(schedule, known, ordinal, laneAxis, cpu ? &staged : nullptr)) {
+      if (!lanes ||
+          !lanesLieApart(schedule, known, ordinal, laneAxis, vectorLanes ? &staged : nullptr)) {
         counts.vectorLoads += loads;
       } else if (const auto vectors =
                      written ? written->loads(read, schedule.lanes) : std::nullopt) {
         counts.vectorLoads += *vectors * loads;
         counts.vectorOps += *vectors * loads; // shuffles
       } else if (const double turns =
-                     cpu ? turnsRead(schedule, known, ordinal, laneAxis, path, trips) : 1;
+                     vectorLanes ? turnsRead(schedule, known, ordinal, laneAxis, path, trips) : 1;
                  turns > 1) {
         addColumns(loads, turns);
       } else {
@@ -329,7 +331,7 @@ private:
     else if (isProduct(e) && !isFloat(e.accumulateType))
       counts.vectorOps += times; // the sum, which is no part of the product
     counts.rowsAtOnce = std::max(counts.rowsAtOnce, rowsAtOnce(laneAxis));
-    if (cpu && e.kind == EquationKind::Reduction)
+    if (!target.hidesLatency() && e.kind == EquationKind::Reduction)
       counts.stalls += std::max(
           0.0, chainSlots(node.target, e, times) -
                    std::max(counts.vectorOps - opsBefore, counts.vectorLoads - loadsBefore));
@@ -345,7 +347,7 @@ private:
   void addStores(int equation, double times) {
     const Equation &e = facts[equation].equation;
     AxisId laneAxis = -1;
-    const AxisUse *use = hasLanes(laneAxis) && laneAxis >= 0 && target.kind == TargetKind::Cpu
+    const AxisUse *use = hasLanes(laneAxis) && laneAxis >= 0 && target.vectorLanes
                              ? schedule.axes[laneAxis].in(equation)
                              : nullptr;
     bool sideBySide = true;
@@ -449,7 +451,7 @@ std::vector<cost::Counts> WorkMeter::residentPhases(const Schedule &schedule) {
 
 cost::Counts WorkMeter::pack(const Schedule &schedule, const std::vector<cost::Counts> &parts) {
   // What a core's caches hold depends on all parts.
-  if (target.kind == TargetKind::Cpu)
+  if (target.nearestIsCache)
     return phases(schedule).front();
   if (!traffic)
     traffic = compulsoryTraffic(equations);

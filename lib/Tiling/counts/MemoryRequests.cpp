@@ -22,9 +22,8 @@ class RequestCounter {
 public:
   RequestCounter(const Schedule &schedule, const ExprProgram &pattern,
                  const std::vector<EquationFacts> &facts, const Target &target, Effort effort)
-      : schedule(schedule), pattern(pattern), facts(facts),
-        threaded(target.kind != TargetKind::Cpu), effort(effort),
-        equations(scheduledEquations(pattern)), scan(scanOf(pattern)) {
+      : schedule(schedule), pattern(pattern), facts(facts), threaded(!target.vectorLanes),
+        effort(effort), equations(scheduledEquations(pattern)), scan(scanOf(pattern)) {
     symbols = optValues(pattern.symbols);
     steps.count = scan ? valueOf(scan->steps) : 1;
   }

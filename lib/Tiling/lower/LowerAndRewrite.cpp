@@ -9,7 +9,7 @@
 namespace fusec {
 
 RewriteLimits rewriteLimits(const Target &target) {
-  if (target.kind == TargetKind::Cpu)
+  if (!target.keepsReads)
     return {};
   return {target.vectorRegisters / 2, target.sharedBytesPerBlock};
 }

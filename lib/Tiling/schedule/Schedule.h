@@ -192,7 +192,7 @@ std::optional<int64_t> namedElement(const Schedule &schedule,
 constexpr size_t kMostAxes = 64;
 /// True if a schedule has more axes: it is no candidate, and verify refuses it.
 inline bool hasTooManyAxes(const Schedule &schedule, const Target &target) {
-  return target.kind == TargetKind::Cpu && schedule.axes.size() > kMostAxes;
+  return target.nearestIsCache && schedule.axes.size() > kMostAxes;
 }
 
 } // namespace tiling

@@ -119,7 +119,7 @@ std::vector<PersistentBetween> walkAlike(std::vector<PricedSchedule> &phases,
                                          const std::vector<ExprProgram> &parts,
                                          const Target &target) {
   std::vector<PersistentBetween> out;
-  if (!cost::joinsPhases(target) || target.kind == TargetKind::Cpu)
+  if (!cost::joinsPhases(target) || !target.keepsReads)
     return out;
   for (size_t p = 1; p < phases.size(); ++p) {
     if (parts[p].items.size() != 1 || !phases[p].schedule.via.empty())

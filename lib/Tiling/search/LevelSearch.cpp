@@ -86,7 +86,7 @@ private:
   /// More blocks wait than a core holds, and those that it holds are too few to hide their latency: room is worth
   /// something.
   bool starves(const cost::Counts &counts) const {
-    if (target.kind == TargetKind::Cpu)
+    if (!target.hidesLatency())
       return false;
     const auto places = double(cost::residentBlocks(counts, target));
     return counts.blocks > places &&

@@ -77,6 +77,8 @@ TEST_CASE("Units, registers and memory fit together") {
       CHECK(t.maxUnits == 1);
       CHECK(t.lanes * 4 == (t.name == "x86-64-v3" ? 32 : 64)); // bytes of a ymm, a zmm register
       CHECK(t.vectorRegisters == (t.name == "x86-64-v3" ? 16 : 32));
+      CHECK((t.vectorLanes && t.nearestIsCache && !t.keepsReads && !t.hidesLatency()));
+      CHECK((!t.blocksHaveUnits() && t.unitsOf(256) == 1));
       continue;
     }
     CHECK(t.maxUnits * t.lanes == 1024); // threads a block, for both vendors
@@ -85,6 +87,8 @@ TEST_CASE("Units, registers and memory fit together") {
     // A block of the largest size can have 32 registers a thread.
     CHECK(t.registersPerCore >= 32 * 1024);
     CHECK(t.vectorRegisters <= 256);
+    CHECK((t.hidesLatency() && t.keepsReads && !t.vectorLanes && !t.nearestIsCache));
+    CHECK(t.unitsOf(256) * t.lanes == 256);
   }
 }
 
