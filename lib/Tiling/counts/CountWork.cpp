@@ -6,7 +6,6 @@
 #include "Tiling/counts/CacheMisses.h"
 #include "Tiling/counts/CascadeWork.h"
 #include "Tiling/counts/LaneAccess.h"
-#include "Tiling/counts/LanePattern.h"
 #include "Tiling/counts/MemoryRequests.h"
 #include "Tiling/counts/OnChipStorage.h"
 #include "Tiling/counts/PersistentTraffic.h"
@@ -42,7 +41,7 @@ public:
     if (traffic)
       addMemory(*traffic);
   }
-  /// Counts a pack on a GPU from what its parts count alone.
+  /// Counts parts side by side on a GPU, each of which counts so much alone.
   Counter(const Schedule &schedule, const ExprProgram &pattern,
           const std::vector<EquationFacts> &facts, const Target &target, const Traffic &traffic,
           const std::vector<cost::Counts> &parts)
@@ -96,7 +95,7 @@ private:
            sizeInBytes(pattern.tensors[t].type);
   }
 
-  /// Adds the stalls of a pack on a CPU, from what each of its parts reads and writes.
+  /// Adds what parts side by side read and write, each for itself.
   void takeTurns(const Traffic &traffic) {
     for (size_t p = 0; p < parts.size(); ++p) {
       std::set<TensorId> reads, writes;
@@ -122,7 +121,7 @@ private:
     cost::takeTurns(counts, parts, target);
   }
 
-  /// On a GPU, from what the last cache is asked for.
+  /// On a GPU: what memory is asked for follows from what the last cache is.
   void addFromMemory() {
     const double asked = counts.levelBytes[1];
     // What is read again comes from the last cache, as far as that holds what the kernel touches.
@@ -151,10 +150,10 @@ private:
     return std::ceil(double(cut ? std::min(tile, extent) : tile) / double(node.step));
   }
 
-  /// Elements of the axis below the loops of the path.
+  /// Elements of the axis below the loops.
   int64_t tileOf(AxisId axis) const {
     int64_t tile = valueOf(schedule.axes[axis].extent);
-    for (const TreeNode *loop : path)
+    for (const auto &[loop, trip] : loops)
       if (loop->axis == axis)
         tile = loop->step;
     return tile;
@@ -174,11 +173,9 @@ private:
           node.loop == LoopKind::Seq || node.loop == LoopKind::Unroll ? times * trip : times;
       if (node.loop == LoopKind::Unit)
         counts.unitsPerBlock = std::max(counts.unitsPerBlock, trip);
-      path.push_back(&node);
-      trips.push_back(trip);
+      loops.push_back({&node, trip});
       walk(node.children, inner);
-      path.pop_back();
-      trips.pop_back();
+      loops.pop_back();
     }
   }
 
@@ -198,26 +195,23 @@ private:
     counts = cost::sideBySide(parts);
   }
 
-  /// A value that does not depend on an Unroll axis is computed once for all its iterations.
-  /// `axes`: that it depends on.
+  /// Share of its statement's iterations that compute a value which depends on `axes`: it is computed once for all
+  /// iterations of an Unroll loop along others.
   double shared(int equation, uint64_t axes) const {
     double factor = 1;
-    for (size_t i = 0; i < path.size(); ++i) {
-      if (path[i]->loop != LoopKind::Unroll || path[i]->axis < 0)
+    for (const auto &[loop, trip] : loops) {
+      if (loop->loop != LoopKind::Unroll || loop->axis < 0)
         continue;
-      const ScheduleAxis &axis = schedule.axes[path[i]->axis];
-      const AxisUse *use = axis.in(equation);
-      bool depends = !use;
-      for (size_t i = 0; use && i < use->positions.size(); ++i)
-        depends = depends || (axes >> use->positions[i] & 1);
-      if (!depends)
-        factor /= trips[i];
+      const AxisUse *use = schedule.axes[loop->axis].in(equation);
+      if (use && std::none_of(use->positions.begin(), use->positions.end(),
+                              [&](int p) { return (axes >> p & 1) != 0; }))
+        factor /= trip;
     }
     return factor;
   }
 
   bool hasLanes(AxisId &axis) const {
-    for (const TreeNode *loop : path)
+    for (const auto &[loop, trip] : loops)
       if (loop->loop == LoopKind::Lane) {
         axis = loop->axis;
         return true;
@@ -274,7 +268,7 @@ private:
     if (!computedBy.empty() && (node.leaf == LeafKind::Compute || node.leaf == LeafKind::Sort))
       computedBy.back().insert(node.target);
     if (node.leaf != LeafKind::Carry && facts[node.target].equation.kind == EquationKind::Opaque) {
-      return addTopKWork(schedule, pattern, node, path, times, vectorLanes, counts);
+      return addTopKWork(schedule, pattern, {node, loops, times}, vectorLanes, counts);
     }
     if (node.leaf == LeafKind::Store)
       return addStores(node.target, times);
@@ -295,9 +289,8 @@ private:
     AxisId laneAxis = -1;
     bool lanes = hasLanes(laneAxis);
     const std::optional<LanePattern> written =
-        vectorLanes && lanes
-            ? lanePattern(schedule, pattern, known, node.target, path, trips, symbols)
-            : std::nullopt;
+        vectorLanes && lanes ? lanePattern(schedule, pattern, known, node.target, loops, symbols)
+                             : std::nullopt;
     for (size_t r = 0; r < known.reads.size(); ++r) {
       const NodeId read = known.reads[r];
       if (!needed[read])
@@ -315,7 +308,7 @@ private:
         counts.vectorLoads += *vectors * loads;
         counts.vectorOps += *vectors * loads; // shuffles
       } else if (const double turns =
-                     vectorLanes ? turnsRead(schedule, known, ordinal, laneAxis, path, trips) : 1;
+                     vectorLanes ? turnsRead(schedule, known, ordinal, laneAxis, loops) : 1;
                  turns > 1) {
         addColumns(loads, turns);
       } else {
@@ -343,7 +336,7 @@ private:
     counts.vectorOps += vectors * std::ceil(std::log2(turns));
   }
 
-  /// Adds the stores of an equation's values at its own points; a GPU's are counted as sectors.
+  /// Adds stores of an equation's values at its own points. A GPU pays for sectors.
   void addStores(int equation, double times) {
     const Equation &e = facts[equation].equation;
     AxisId laneAxis = -1;
@@ -353,7 +346,7 @@ private:
     bool sideBySide = true;
     for (int a = use ? use->positions.back() + 1 : e.numSpatial; a < e.numSpatial; ++a)
       sideBySide = sideBySide && valueOf(e.axes[a].extent) == 1;
-    const double turns = sideBySide ? 1 : turnsStored(schedule, e, equation, path, trips);
+    const double turns = sideBySide ? 1 : turnsStored(schedule, e, equation, loops);
     for (TensorId t : e.outputs) {
       const bool staysWithThread =
           pattern.tensors[t].kind == TensorKind::Temp && levelOf(schedule, t) == MemLevel::Register;
@@ -372,16 +365,17 @@ private:
     constexpr double kInstructionsAStep = 3; // a load, an fma, the loop's own
     const double slots = double(target.core.fmaCycles) * target.core.fmaPorts;
     double sideBySide = 1;
-    for (size_t i = path.size(); i-- > 0;) {
-      if (path[i]->loop == LoopKind::Unroll)
-        sideBySide *= trips[i];
-      if (path[i]->loop != LoopKind::Seq || path[i]->axis < 0)
+    for (size_t i = loops.size(); i-- > 0;) {
+      const auto &[loop, trip] = loops[i];
+      if (loop->loop == LoopKind::Unroll)
+        sideBySide *= trip;
+      if (loop->loop != LoopKind::Seq || loop->axis < 0)
         continue;
-      const AxisUse *use = schedule.axes[path[i]->axis].in(equation);
+      const AxisUse *use = schedule.axes[loop->axis].in(equation);
       if (!use || use->positions.front() < e.numSpatial)
         return 0; // elements in turn: what they sum up into is not what comes next
       const double ahead =
-          double(target.core.instructionsAhead) / (trips[i] * sideBySide * kInstructionsAStep);
+          double(target.core.instructionsAhead) / (trip * sideBySide * kInstructionsAStep);
       return times / sideBySide * slots / std::max(1.0, ahead);
     }
     return 0;
@@ -390,9 +384,9 @@ private:
   /// Rows that the innermost loop in order goes along side by side.
   double rowsAtOnce(AxisId laneAxis) const {
     double rows = 1;
-    for (size_t i = path.size(); i-- > 0 && path[i]->loop != LoopKind::Seq;)
-      if (path[i]->loop == LoopKind::Unroll && path[i]->axis != laneAxis)
-        rows *= trips[i];
+    for (size_t i = loops.size(); i-- > 0 && loops[i].node->loop != LoopKind::Seq;)
+      if (loops[i].node->loop == LoopKind::Unroll && loops[i].node->axis != laneAxis)
+        rows *= loops[i].trip;
     return rows;
   }
 
@@ -401,11 +395,10 @@ private:
   const std::vector<EquationFacts> &facts;
   const Target &target;
   std::vector<int64_t> symbols;
-  std::vector<const TreeNode *> path;
-  std::vector<double> trips;
+  TripLoops loops;
   std::map<const TreeNode *, double> tripsOf;
   StagedExtents staged; // of the operands met so far
-  // Counts of each part of a pack by itself, and its equations.
+  // What each part of a pack counts by itself, and its equations.
   std::vector<cost::Counts> parts;
   std::vector<std::set<int>> computedBy;
 };

@@ -12,8 +12,8 @@ namespace tiling {
 /// Counts one phase, whose compulsory bytes are known. The schedule's equations are numbered as the program's.
 cost::Counts phaseCounts(const Schedule &schedule, const ExprProgram &program, const Target &target,
                          const Traffic &traffic);
-/// Counts a schedule with a grid scan as if all blocks were resident: what is done once, then a step's phases, as often
-/// as there are steps.
+/// Counts a schedule with rounds: a step's phases, as often as there are steps, behind what is done once; as if all
+/// blocks were resident.
 std::vector<cost::Counts> gridScanCounts(const Schedule &schedule, const ExprProgram &pattern,
                                          const Target &target);
 } // namespace tiling
@@ -25,12 +25,11 @@ public:
   WorkMeter(const ExprProgram &equations, const Target &target)
       : equations(equations), target(target), facts(tiling::factsOf(equations)) {}
 
-  /// Counts per phase. If the grid needs more than one wave, registers and shared memory do not survive phases, so
-  /// persistent reads are counted again.
+  /// Counts each phase. Where blocks take turns, rounds and phases read anew what they would hold.
   std::vector<cost::Counts> phases(const Schedule &schedule);
-  /// Counts per phase as if all blocks were resident.
+  /// Counts each phase as if all blocks were resident.
   std::vector<cost::Counts> residentPhases(const Schedule &schedule);
-  /// Counts a schedule of parts side by side from what each part counts alone.
+  /// Counts a schedule of parts side by side, each of which counts so much alone.
   cost::Counts pack(const Schedule &schedule, const std::vector<cost::Counts> &parts);
   double seconds(const Schedule &schedule) { return cost::latency(phases(schedule), target); }
   /// Work of one phase without what its memory costs, which takes most of the time to count: for choices that do not

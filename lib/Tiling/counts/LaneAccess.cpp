@@ -1,6 +1,6 @@
 #include "Tiling/counts/LaneAccess.h"
 
-#include "Tiling/schedule/Schedule.h"
+#include "Tiling/schedule/PointEvaluator.h"
 #include "Tiling/schedule/StagedTile.h"
 
 #include <algorithm>
@@ -25,35 +25,33 @@ double loadsOfStage(const Schedule &schedule, const ExprProgram &pattern,
   return (oneByOne ? elements : vectors) + vectors;
 }
 
-/// Turns of the innermost Unroll loop whose axis ends in a position that lies side by side; 1 where there is none.
+/// Turns of the innermost such loop whose axis ends in a position that lies side by side.
 template <typename F>
-static double turnsAlong(const Schedule &schedule, int equation,
-                         const std::vector<const TreeNode *> &path,
-                         const std::vector<double> &trips, F sideBySide) {
-  for (size_t i = path.size(); i-- > 0;) {
-    if (path[i]->loop == LoopKind::Seq || path[i]->loop == LoopKind::Block)
+static double turnsAlong(const Schedule &schedule, int equation, const TripLoops &loops,
+                         F sideBySide) {
+  for (size_t i = loops.size(); i-- > 0;) {
+    const auto &[loop, trip] = loops[i];
+    if (loop->loop == LoopKind::Seq || loop->loop == LoopKind::Block)
       break;
-    const AxisUse *use = path[i]->loop == LoopKind::Unroll && path[i]->step == 1
-                             ? schedule.axes[path[i]->axis].in(equation)
+    const AxisUse *use = loop->loop == LoopKind::Unroll && loop->step == 1
+                             ? schedule.axes[loop->axis].in(equation)
                              : nullptr;
     if (use && sideBySide(use->positions.back()))
-      return std::min(trips[i], double(schedule.lanes));
+      return std::min(trip, double(schedule.lanes));
   }
   return 1;
 }
 
 double turnsStored(const Schedule &schedule, const Equation &e, int equation,
-                   const std::vector<const TreeNode *> &path, const std::vector<double> &trips) {
+                   const TripLoops &loops) {
   int last = e.numSpatial - 1;
   while (last > 0 && e.axes[last].extent.isConst(1))
     --last;
-  return turnsAlong(schedule, equation, path, trips,
-                    [&](int position) { return position == last; });
+  return turnsAlong(schedule, equation, loops, [&](int position) { return position == last; });
 }
 
 double turnsRead(const Schedule &schedule, const EquationFacts &facts, ReadOrdinal read,
-                 AxisId laneAxis, const std::vector<const TreeNode *> &path,
-                 const std::vector<double> &trips) {
+                 AxisId laneAxis, const TripLoops &loops) {
   const std::optional<FlatAccess> &access = facts.accesses[read.read];
   const AxisUse *lanes = laneAxis >= 0 ? schedule.axes[laneAxis].in(read.equation) : nullptr;
   if (!access || !lanes || operandOf(schedule, read.equation, read.read) ||
@@ -63,7 +61,7 @@ double turnsRead(const Schedule &schedule, const EquationFacts &facts, ReadOrdin
   const DimExpr &distance = access->stride[lanes->positions.back()];
   if (distance.isConst() && std::abs(distance.constValue()) <= schedule.lanes / 2)
     return 1;
-  return turnsAlong(schedule, read.equation, path, trips,
+  return turnsAlong(schedule, read.equation, loops,
                     [&](int position) { return access->stride[position].isConst(1); });
 }
 
@@ -85,6 +83,155 @@ bool lanesLieApart(const Schedule &schedule, const EquationFacts &facts, ReadOrd
   }
   const std::optional<FlatAccess> &access = facts.accesses[read.read];
   return !access || !(access->stride[position].isConst(0) || access->stride[position].isConst(1));
+}
+
+LanePattern::LanePattern(const EquationFacts &facts, const ExprProgram &program,
+                         std::vector<int> positions, Written written,
+                         const std::vector<int64_t> &symbols)
+    : facts(facts), program(program), positions(std::move(positions)), written(written),
+      symbols(symbols) {
+  for (int position : this->positions)
+    laneAxes |= uint64_t{1} << position;
+  const auto known = [this](NodeId a) { return bool(constants[a]); };
+  for (const Scalar &s : facts.equation.body.nodes)
+    switch (s.op) {
+    case ScalarOp::Const: constants.push_back(true); break;
+    case ScalarOp::Axis:
+      constants.push_back(((laneAxes | written.axes) >> s.index & 1) != 0);
+      break;
+    case ScalarOp::Dim:
+    case ScalarOp::Step:
+    case ScalarOp::State:
+    case ScalarOp::Part:
+    case ScalarOp::Read:
+    case ScalarOp::ReadIf: constants.push_back(false); break;
+    default: constants.push_back(std::all_of(s.args.begin(), s.args.end(), known));
+    }
+}
+
+/// Whether the node is one number for all lanes and a constant for each.
+bool LanePattern::isSum(NodeId id) const {
+  if (constants[id] || isUniform(id))
+    return true;
+  const Scalar &s = facts.equation.body[id];
+  const bool adds = s.op == ScalarOp::Add || s.op == ScalarOp::Sub;
+  const bool scales =
+      s.op == ScalarOp::Mul && std::any_of(s.args.begin(), s.args.end(), [this](NodeId a) {
+        return facts.equation.body[a].op == ScalarOp::Const;
+      });
+  return (adds || scales) &&
+         std::all_of(s.args.begin(), s.args.end(), [this](NodeId a) { return isSum(a); });
+}
+
+/// The parts of a conjunction that differ between lanes; nullopt where such a part is not known. What all lanes share
+/// chooses between the image and a vector of padding.
+std::optional<std::vector<NodeId>> LanePattern::testsOfLanes(NodeId predicate) const {
+  std::vector<NodeId> tests, open{predicate};
+  while (!open.empty()) {
+    const NodeId id = open.back();
+    const Scalar &s = facts.equation.body[id];
+    open.pop_back();
+    if (isUniform(id))
+      continue;
+    if (constants[id] && written.lanes)
+      tests.push_back(id);
+    else if (s.op == ScalarOp::And)
+      open.insert(open.end(), s.args.begin(), s.args.end());
+    else
+      return std::nullopt;
+  }
+  return tests;
+}
+
+std::optional<double> LanePattern::loads(NodeId read, int64_t lanes) const {
+  const Scalar &s = facts.equation.body[read];
+  const std::vector<NodeId> indices = indexOperands(s);
+  const bool sums =
+      std::all_of(indices.begin(), indices.end(), [this](NodeId i) { return isSum(i); });
+  const auto tests =
+      s.op == ScalarOp::ReadIf ? testsOfLanes(s.args[0]) : std::optional(std::vector<NodeId>{});
+  if (!sums || !tests)
+    return std::nullopt;
+
+  std::vector<NodeId> roots = indices;
+  roots.insert(roots.end(), tests->begin(), tests->end());
+  PointEvaluator values(facts.equation.body, roots, 1, symbols);
+  std::vector<int64_t> strides, extents;
+  for (const DimExpr &stride : stridesOf(program.tensors[s.index].shape))
+    strides.push_back(stride.evaluate(symbols).value_or(1));
+  int64_t elements = 1;
+  for (int position : positions) {
+    extents.push_back(facts.equation.axes[position].extent.evaluate(symbols).value_or(1));
+    elements *= extents.back();
+  }
+  // A shuffle repeats itself along the axis or moves on: a few of its vectors tell of all.
+  constexpr int64_t kLooksAt = 4;
+  const int64_t vectors = std::max<int64_t>(1, elements / lanes),
+                looksAt = std::min(vectors, kLooksAt);
+  std::vector<int64_t> axes(facts.equation.axes.size(), 0), places;
+  double loaded = 0;
+  for (int64_t look = 0; look < looksAt; ++look) {
+    places.clear();
+    const int64_t first = look * vectors / looksAt * lanes;
+    for (int64_t lane = 0; lane < lanes && first + lane < elements; ++lane) {
+      int64_t value = first + lane;
+      for (size_t i = positions.size(); i-- > 0;) {
+        axes[positions[i]] = value % extents[i];
+        value /= extents[i];
+      }
+      values.at(axes, 0);
+      if (std::any_of(tests->begin(), tests->end(), [&](NodeId t) { return values[t] == 0; }))
+        continue;
+      int64_t place = 0;
+      for (size_t d = 0; d < indices.size(); ++d)
+        place += values[indices[d]] * strides[d];
+      places.push_back(place);
+    }
+    std::sort(places.begin(), places.end());
+    int64_t windows = 0;
+    for (size_t i = 0, begin = 0; i < places.size(); ++i)
+      if (i == 0 || places[i] >= places[begin] + lanes) {
+        begin = i;
+        ++windows;
+      }
+    if (windows * 2 > static_cast<int64_t>(places.size()) && places.size() > 1)
+      return std::nullopt;
+    loaded += double(windows);
+  }
+  return loaded / double(looksAt);
+}
+
+std::optional<LanePattern> lanePattern(const Schedule &schedule, const ExprProgram &pattern,
+                                       const EquationFacts &facts, int ordinal,
+                                       const TripLoops &loops,
+                                       const std::vector<int64_t> &symbols) {
+  // What Emitter::emitSeq writes out: few iterations of few statements, about four for each of the innermost loop.
+  constexpr double kShortSeq = 8, kMostWritten = 600.0 / 4;
+  AxisId axis = -1;
+  for (const auto &[loop, trip] : loops)
+    if (loop->loop == LoopKind::Lane)
+      axis = loop->axis;
+  const AxisUse *use = axis >= 0 ? schedule.axes[axis].in(ordinal) : nullptr;
+  if (!use)
+    return std::nullopt;
+  LanePattern::Written written;
+  uint64_t stays = 0;
+  double inside = 1; // iterations of the loops within, but the lanes'
+  for (size_t i = loops.size(); i-- > 0;) {
+    const auto &[loop, trip] = loops[i];
+    const bool isLong = (loop->loop == LoopKind::Seq && trip > kShortSeq) ||
+                        (loop->loop == LoopKind::Block && trip > 1);
+    if (loop->axis == axis && isLong)
+      return std::nullopt;
+    if (loop->axis == axis && loop->loop == LoopKind::Seq && trip * inside >= kMostWritten)
+      written.lanes = false;
+    inside *= loop->loop == LoopKind::Lane ? 1 : trip;
+    const AxisUse *along = loop->axis >= 0 ? schedule.axes[loop->axis].in(ordinal) : nullptr;
+    for (size_t p = 0; along && p < along->positions.size(); ++p)
+      (isLong ? stays : written.axes) |= uint64_t{1} << along->positions[p];
+  }
+  written.axes &= ~stays;
+  return LanePattern(facts, pattern, use->positions, written, symbols);
 }
 
 } // namespace fusec::tiling

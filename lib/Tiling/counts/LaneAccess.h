@@ -4,14 +4,22 @@
 #include "Tiling/schedule/Schedule.h"
 
 #include <map>
+#include <optional>
 
 namespace fusec::tiling {
 
-/// Cycles to store a lane that is not contiguous with its neighbour: a CPU stores such lanes one by one, and issues
-/// nothing else meanwhile (AMD EPYC, Zen 4: 4.3 to 7.5 ns for 16).
+/// What a lane costs that is not stored beside its neighbour: a CPU stores such lanes one by one, and begins nothing
+/// else meanwhile (AMD EPYC, Zen 4: 4.3 to 7.5 ns for 16).
 constexpr double kStoreCyclesALane = 1.5;
 
-/// The stagedExtents of Shared operands, by their position in the schedule.
+/// A loop, and how often it runs in one iteration of those around it.
+struct TripLoop {
+  const TreeNode *node;
+  double trip;
+};
+using TripLoops = std::vector<TripLoop>; // around a statement, outermost first
+
+/// Extents of the tiles of Shared operands (stagedExtents), by the operands' position in the schedule.
 using StagedExtents = std::map<int, std::vector<int64_t>>;
 
 double elementsOf(const std::vector<int64_t> &extents);
@@ -26,17 +34,55 @@ struct ReadOrdinal {
   int equation, read;
 };
 
-/// Turns of an Unroll loop around the lanes that lie side by side, where the path to a leaf has one: of what lanes that
+/// Turns of an Unroll loop around the lanes that lie side by side, where a leaf's loops have one: of what lanes that
 /// lie apart store, or of a read, they make rows of memory that shuffles turn (Codegen/Turns.cpp). 1 where none do.
 double turnsStored(const Schedule &schedule, const Equation &e, int equation,
-                   const std::vector<const TreeNode *> &path, const std::vector<double> &trips);
+                   const TripLoops &loops);
 double turnsRead(const Schedule &schedule, const EquationFacts &facts, ReadOrdinal read,
-                 AxisId laneAxis, const std::vector<const TreeNode *> &path,
-                 const std::vector<double> &trips);
+                 AxisId laneAxis, const TripLoops &loops);
 
 /// Whether lanes along the axis find what they read neither at one place nor side by side. `staged`: null where the
 /// distance does not matter in buffers, as in a GPU's shared memory, which serves all lanes at once.
 bool lanesLieApart(const Schedule &schedule, const EquationFacts &facts, ReadOrdinal read,
                    AxisId laneAxis, const StagedExtents *staged);
+
+/// What a CPU's vectors along an axis of a schedule hold where all iterations along it are written out: which of an
+/// equation's nodes are constants, one for each lane, and which reads find their lanes at constant distances from one
+/// another, so that a few vectors and shuffles replace a gather (Codegen/Distances.cpp).
+class LanePattern {
+public:
+  /// What the code has no loop for.
+  struct Written {
+    uint64_t axes = 0; // of the equation, all of whose iterations are written out
+    bool lanes = true; // the loops along the lanes' axis: else its predicates are computed anew
+  };
+  /// `positions`: of the equation's axes that the schedule's axis goes along, outermost first; `symbols`: values of the
+  /// program's symbols.
+  LanePattern(const EquationFacts &facts, const ExprProgram &program, std::vector<int> positions,
+              Written written, const std::vector<int64_t> &symbols);
+
+  bool isConstant(NodeId id) const { return constants[id]; }
+  /// Vectors that such a read loads for one of `lanes` elements, on average; nullopt where it gathers.
+  std::optional<double> loads(NodeId read, int64_t lanes) const;
+
+private:
+  bool isSum(NodeId id) const;
+  std::optional<std::vector<NodeId>> testsOfLanes(NodeId predicate) const;
+  bool isUniform(NodeId id) const { return (facts.axes[id] & laneAxes) == 0; }
+
+  const EquationFacts &facts;
+  const ExprProgram &program;
+  const std::vector<int> positions;
+  const Written written;
+  const std::vector<int64_t> &symbols;
+  uint64_t laneAxes = 0;
+  std::vector<bool> constants;
+};
+
+/// The pattern of a statement about the program's `ordinal`th equation inside the loops. nullopt where Codegen keeps a
+/// loop along the lanes' axis: it writes out Unroll loops and short Seq loops.
+std::optional<LanePattern> lanePattern(const Schedule &schedule, const ExprProgram &pattern,
+                                       const EquationFacts &facts, int ordinal,
+                                       const TripLoops &loops, const std::vector<int64_t> &symbols);
 
 } // namespace fusec::tiling

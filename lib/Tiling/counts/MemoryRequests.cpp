@@ -18,41 +18,64 @@ using namespace tiling;
 
 namespace {
 
+/// Adds `part` of what is asked for.
+void addRead(MemoryRequests &moved, const AccessCount &asked, double part = 1) {
+  moved.readBytes += part * asked.bytes;
+  moved.readSectors += part * asked.sectors;
+  moved.fromData = moved.fromData || asked.fromData;
+}
+void addWritten(MemoryRequests &moved, const AccessCount &asked) {
+  moved.writtenBytes += asked.bytes;
+  moved.writtenSectors += asked.sectors;
+  moved.fromData = moved.fromData || asked.fromData;
+}
+
+void addCopy(MemoryRequests &moved, const AccessContext &context, TensorId from, TensorId to,
+             double times, const ScanPlace &source) {
+  const AccessCount straight = straightCopy(context, to, times, {});
+  if (context.levelOf(from) == MemLevel::Shared)
+    moved.sharedBytes += straight.bytes;
+  else
+    addRead(moved, straightCopy(context, to, times, source));
+  if (context.levelOf(to) == MemLevel::Shared)
+    moved.sharedBytes += straight.bytes;
+  else
+    addWritten(moved, straight);
+}
+
+/// The part of reads of a tile that is done: on a CPU lanes that all read one element read it once.
+double vectorShare(const AccessContext &context, const Operand &operand, const LoopRanges &loops) {
+  if (!context.vectorLanes || !loops.hasLanes())
+    return 1;
+  const bool varies =
+      std::any_of(operand.digits.begin(), operand.digits.end(), [&](const LayoutDigit &digit) {
+        return digit.index >= 0 || digit.axis == loops.laneAxis();
+      });
+  return varies ? 1 : 1.0 / context.schedule.lanes;
+}
+
 class RequestCounter {
 public:
   RequestCounter(const Schedule &schedule, const ExprProgram &pattern,
                  const std::vector<EquationFacts> &facts, const Target &target, Effort effort)
-      : schedule(schedule), pattern(pattern), facts(facts), threaded(!target.vectorLanes),
-        effort(effort), equations(scheduledEquations(pattern)), scan(scanOf(pattern)) {
-    symbols = optValues(pattern.symbols);
-    steps.count = scan ? valueOf(scan->steps) : 1;
+      : schedule(schedule), pattern(pattern), facts(facts), symbols(optValues(pattern.symbols)),
+        context{schedule, pattern, facts, symbols, target.vectorLanes, effort},
+        equations(scheduledEquations(pattern)), scan(scanOf(pattern)) {
+    steps.count = scan ? context.valueOf(scan->steps) : 1;
   }
 
   MemoryRequests run() {
     addStored(schedule.tree, stored);
     if (!scan && equations.size() == 1 && equations[0]->kind == EquationKind::Scatter)
-      copy(equations[0]->base, equations[0]->outputs[0], 1, {});
-    walk(schedule.tree);
+      addCopy(moved, context, equations[0]->base, equations[0]->outputs[0], 1, {});
+    for (const Statement &statement : statementsOf(schedule))
+      leaf(*statement.leaf,
+           LoopRanges(schedule, statement.loops, symbols, stepsOf(*statement.leaf)));
     return moved;
   }
 
 private:
   using Bounds = SectorCounter::Bounds;
-  int64_t valueOf(const DimExpr &e) const { return e.evaluate(symbols).value_or(1); }
-  int64_t bytesOf(TensorId t) const { return sizeInBytes(pattern.tensors[t].type); }
-  MemLevel levelOf(TensorId tensor) const { return tiling::levelOf(schedule, tensor); }
-
-  void walk(const std::vector<TreeNode> &nodes) {
-    for (const TreeNode &node : nodes) {
-      if (!node.isLoop) {
-        leaf(node, LoopRanges(schedule, path, symbols, stepsOf(node)));
-        continue;
-      }
-      path.push_back(&node);
-      walk(node.children);
-      path.pop_back();
-    }
-  }
 
   /// A map is computed where it is stored: not at all in a step whose value its one place does not take.
   StepRange stepsOf(const TreeNode &leaf) const {
@@ -61,14 +84,7 @@ private:
       return steps;
     const TensorId t = equations[leaf.target]->outputs[0];
     const std::vector<ScanPlace> places = writtenPlaces(schedule, pattern, t, symbols);
-    return places.size() == 1 && levelOf(t) == MemLevel::Global ? places[0].within : steps;
-  }
-
-  static double times(const LoopRanges &loops) {
-    double product = 1;
-    for (const auto &entry : loops.iterations())
-      product *= entry.second;
-    return product;
+    return places.size() == 1 && context.levelOf(t) == MemLevel::Global ? places[0].within : steps;
   }
 
   void leaf(const TreeNode &node, const LoopRanges &loops) {
@@ -78,7 +94,7 @@ private:
     case LeafKind::Barrier:
     case LeafKind::Counters: return;
     case LeafKind::Stage: return stage(schedule.operands[node.target], loops);
-    case LeafKind::Carry: return carry(node.target, times(loops));
+    case LeafKind::Carry: return carry(node.target, loops.allIterations());
     case LeafKind::Combine: return combine(node.target, loops);
     case LeafKind::Store: return store(node.target, loops);
     case LeafKind::Compute: return compute(node, loops);
@@ -88,37 +104,7 @@ private:
   }
 
   SectorCounter meter(int equation, const LoopRanges &loops, Bounds bounds) const {
-    return {schedule, pattern, facts[equation], equation, loops, symbols, bounds, threaded, effort};
-  }
-
-  /// `part`: of what is asked for, that is done.
-  void addRead(const AccessCount &asked, double part = 1) {
-    moved.readBytes += part * asked.bytes;
-    moved.readSectors += part * asked.sectors;
-    moved.fromData = moved.fromData || asked.fromData;
-  }
-  void addWritten(const AccessCount &asked) {
-    moved.writtenBytes += asked.bytes;
-    moved.writtenSectors += asked.sectors;
-    moved.fromData = moved.fromData || asked.fromData;
-  }
-
-  void copy(TensorId from, TensorId to, double timesDone, const ScanPlace &source) {
-    auto straight = [&](const ScanPlace &place) {
-      AccessCount asked = straightCopy(valueOf(numElements(pattern.tensors[to].shape)), bytesOf(to),
-                                       timesDone, place, schedule.lanes, effort);
-      if (!threaded)
-        asked.sectors = 0;
-      return asked;
-    };
-    if (levelOf(from) == MemLevel::Shared)
-      moved.sharedBytes += straight({}).bytes;
-    else
-      addRead(straight(source));
-    if (levelOf(to) == MemLevel::Shared)
-      moved.sharedBytes += straight({}).bytes;
-    else
-      addWritten(straight({}));
+    return {context, equation, loops, bounds};
   }
 
   /// 0: previous = init; 1: previous = next; 2: final = previous.
@@ -130,18 +116,19 @@ private:
       if (when == 2) // as the step after the last one would find it
         source.within = {steps.count, 1};
       if (to >= 0 && from != to)
-        copy(from, to, timesDone, source);
+        addCopy(moved, context, from, to, timesDone, source);
     }
   }
 
   void stage(const Operand &operand, const LoopRanges &loops) {
-    if (!isRead(operand)) // as are its copies
-      return;
-    const EquationFacts &reader = facts[operand.equation];
-    const LiveReads reads(schedule, facts, operand.equation, {reader.reads[operand.read]}, false);
-    const StagedCopy staged = countStagedCopy(schedule, pattern, reader, operand, reads.memory,
-                                              loops, symbols, threaded, effort);
-    addRead(staged.read);
+    const LiveReads all(schedule, facts, operand.equation, rootsOf(*equations[operand.equation]),
+                        true);
+    if (std::count(all.operands.begin(), all.operands.end(), &operand) == 0)
+      return; // not read, as its copies are not
+    const NodeId read = facts[operand.equation].reads[operand.read];
+    const LiveReads reads(schedule, facts, operand.equation, {read}, false);
+    const StagedCopy staged = countStagedCopy(context, operand, reads.memory, loops);
+    addRead(moved, staged.read);
     if (!isStoreElided(schedule, pattern, operand))
       moved.sharedBytes += staged.sharedBytes;
   }
@@ -158,7 +145,8 @@ private:
     if (e.kind == EquationKind::Reduction && isArgMonoid(e.monoid))
       bytes += 8;
     const double lanes = schedule.lanes, written = lanesKeep(schedule, equation, chain) ? lanes : 1;
-    moved.sharedBytes += times(loops) * bytes * schedule.units * (written + schedule.units * lanes);
+    moved.sharedBytes +=
+        loops.allIterations() * bytes * schedule.units * (written + schedule.units * lanes);
   }
 
   FlatAccess outputAccess(const Equation &e, size_t output) const {
@@ -170,7 +158,8 @@ private:
 
   void write(const SectorCounter &here, const Equation &e, size_t output, const ScanPlace &place) {
     const TensorId t = e.outputs[output];
-    addWritten(here.write(here.addressOf(outputAccess(e, output), t, place), bytesOf(t)));
+    addWritten(moved,
+               here.write(here.addressOf(outputAccess(e, output), t, place), context.bytesOf(t)));
   }
 
   void storeOutputs(int equation, const LoopRanges &loops) {
@@ -178,19 +167,20 @@ private:
     const SectorCounter here = meter(equation, loops, Bounds::All);
     for (size_t o = 0; o < e.outputs.size(); ++o) {
       const TensorId t = e.outputs[o];
+      const double bytes = here.threads(true) * double(context.bytesOf(t));
       if (isStoreElided(schedule, pattern, t)) {
-        storeKept(t, here.threads(true) * double(bytesOf(t)), 1);
+        storeKept(t, bytes, 1);
         continue;
       }
-      storeKept(t, here.threads(true) * double(bytesOf(t)), 2);
-      if (levelOf(t) == MemLevel::Shared)
-        moved.sharedBytes += here.threads(true) * double(bytesOf(t));
+      storeKept(t, bytes, 2);
+      if (context.levelOf(t) == MemLevel::Shared)
+        moved.sharedBytes += bytes;
       for (const ScanPlace &place : writtenPlaces(schedule, pattern, t, symbols)) {
         if (place.within.count == loops.stepRange().count) {
           write(here, e, o, place);
           continue;
         }
-        const LoopRanges fewer(schedule, path, symbols, place.within);
+        const LoopRanges fewer = loops.within(place.within);
         write(meter(equation, fewer, Bounds::All), e, o, place);
       }
     }
@@ -219,7 +209,7 @@ private:
 
   void readOpaque(const FlatAccess &access, const SectorCounter &here, const Equation &e) {
     const TensorId t = e.opaqueInputs[0];
-    addRead(here.read(here.addressOf(access, t, {}), bytesOf(t)));
+    addRead(moved, here.read(here.addressOf(access, t, {}), context.bytesOf(t)));
   }
 
   /// `rank`: of the Compute statement that reads; -1: another one.
@@ -243,7 +233,7 @@ private:
       return read(loops);
     if (!isPersistent(schedule, *kept) || !scan)
       return;
-    const LoopRanges once(schedule, path, symbols, {0, 1});
+    const LoopRanges once = loops.within({0, 1});
     read(once);
     if (kept->level == MemLevel::Shared)
       moved.sharedBytes += threadBytes(place, once);
@@ -265,7 +255,7 @@ private:
   double threadBytes(const ReadPlace &place, const LoopRanges &loops) const {
     const bool map = equations[place.equation]->kind == EquationKind::Map;
     const SectorCounter here = meter(place.equation, loops, map ? Bounds::All : Bounds::Reduction);
-    return double(bytesOf(tensorAt(place))) * here.threads(false);
+    return double(context.bytesOf(tensorAt(place))) * here.threads(false);
   }
 
   void compute(const TreeNode &node, const LoopRanges &loops) {
@@ -284,7 +274,8 @@ private:
       return storeOutputs(equation, loops);
     if (e.kind == EquationKind::Reduction)
       return;
-    if (effort == Effort::Thorough) { // asked whether it lies inside, and again where it is stored
+    // Asked whether it lies inside, and again where it is stored.
+    if (context.effort == Effort::Thorough) {
       std::vector<NodeId> tested = e.scatterIndex;
       if (e.scatterPredicate != kNoNode)
         tested.push_back(e.scatterPredicate);
@@ -293,22 +284,16 @@ private:
     const TensorId t = e.outputs[0];
     const AccessCount update =
         meter(equation, loops, Bounds::All).write(e.scatterIndex, t, e.scatterPredicate);
-    addWritten(update);
+    addWritten(moved, update);
     if (e.combiner != Combiner::Assign)
-      addRead(update);
+      addRead(moved, update);
   }
 
   /// Part of a read that is left where unrolled copies of the statement do it once.
-  double inCommon(int equation, NodeId read) const {
-    if (effort == Effort::Thorough)
+  double inCommon(int equation, NodeId read, const LoopRanges &loops) const {
+    if (context.effort == Effort::Thorough)
       return 1;
-    return 1 / unrolledCopies(schedule, path, equation, facts[equation].axes[read], symbols);
-  }
-
-  bool isRead(const Operand &operand) const {
-    const Equation &e = *equations[operand.equation];
-    const LiveReads reads(schedule, facts, operand.equation, rootsOf(e), true);
-    return std::count(reads.operands.begin(), reads.operands.end(), &operand) != 0;
+    return 1 / loops.unrolledCopies(equation, facts[equation].axes[read]);
   }
 
   void readMemory(int equation, const GuardedRead &read, const LoopRanges &loops) {
@@ -324,44 +309,34 @@ private:
           bounds = Bounds::ReductionAndLanes;
     }
     const AccessCount asked = meter(equation, loops, bounds).read(read.read, read.guards);
-    const double part = inCommon(equation, read.read);
-    if (levelOf(e.body[read.read].index) == MemLevel::Shared)
+    const double part = inCommon(equation, read.read, loops);
+    if (context.levelOf(e.body[read.read].index) == MemLevel::Shared)
       moved.sharedBytes += part * asked.bytes;
     else
-      addRead(asked, part);
+      addRead(moved, asked, part);
   }
 
   void readOperand(const Operand &operand, const LoopRanges &loops) {
     const Equation &e = *equations[operand.equation];
     const NodeId read = facts[operand.equation].reads[operand.read];
-    const double part = inCommon(operand.equation, read);
-    const int64_t bytes = bytesOf(e.body[read].index);
+    const double part = inCommon(operand.equation, read, loops);
+    const int64_t bytes = context.bytesOf(e.body[read].index);
     // A map's points beyond the extents are not computed; a sum's tile is, where it may be cut.
     const bool map = e.kind == EquationKind::Map;
     const SectorCounter here =
         meter(operand.equation, loops, map ? Bounds::All : Bounds::Reduction);
     if (operand.level == MemLevel::Shared) {
-      moved.sharedBytes += part * vectorShare(operand, loops) * here.threads(map) * double(bytes);
+      moved.sharedBytes +=
+          part * vectorShare(context, operand, loops) * here.threads(map) * double(bytes);
       return;
     }
-    addRead(here.read(packedAddress(schedule, operand, symbols), bytes), part);
-  }
-
-  /// On a CPU lanes that all read one element read it once.
-  double vectorShare(const Operand &operand, const LoopRanges &loops) const {
-    if (threaded || !loops.hasLanes())
-      return 1;
-    const bool varies =
-        std::any_of(operand.digits.begin(), operand.digits.end(), [&](const LayoutDigit &digit) {
-          return digit.index >= 0 || digit.axis == loops.laneAxis();
-        });
-    return varies ? 1 : 1.0 / schedule.lanes;
+    addRead(moved, here.read(packedAddress(context, operand), bytes), part);
   }
 
   /// Where the tree has no store of a sum that is kept in shared memory, the lowering puts it before the first reader.
   void storeForReader(TensorId tensor, const LoopRanges &loops) {
     const int producer = producerOf(equations, tensor);
-    if (producer < 0 || levelOf(tensor) != MemLevel::Shared ||
+    if (producer < 0 || context.levelOf(tensor) != MemLevel::Shared ||
         equations[producer]->kind != EquationKind::Reduction || !stored.insert(producer).second)
       return;
     storeOutputs(producer, loops);
@@ -370,13 +345,11 @@ private:
   const Schedule &schedule;
   const ExprProgram &pattern;
   const std::vector<EquationFacts> &facts;
-  const bool threaded;
-  const Effort effort;
+  const std::vector<int64_t> symbols;
+  const AccessContext context;
   const std::vector<const Equation *> equations;
   const Equation *scan;
-  std::vector<int64_t> symbols;
   StepRange steps;
-  std::vector<const TreeNode *> path;
   std::set<int> stored; // equations with a Store
   MemoryRequests moved;
 };

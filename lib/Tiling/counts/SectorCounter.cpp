@@ -27,7 +27,7 @@ double sectorsOf(int64_t residue, int64_t distance, int64_t lanes, int64_t bytes
   return double((residue + (lanes - 1) * distance + bytes - 1) / kSectorBytes + 1);
 }
 
-/// The residues of the elements that `at` gives for each number of the range.
+/// Shares of the elements that `at` gives for each number of the range.
 template <typename At> Residues residuesOver(StepRange steps, Effort effort, const At &at) {
   const int64_t taken = std::min<int64_t>(steps.count, effort == Effort::Quick ? 64 : 4096);
   Residues shares{};
@@ -45,15 +45,12 @@ double different(std::vector<int64_t> &sectors) {
 
 } // namespace
 
-SectorCounter::SectorCounter(const Schedule &schedule, const ExprProgram &pattern,
-                             const EquationFacts &facts, int ordinal, const LoopRanges &loops,
-                             const std::vector<int64_t> &symbols, Bounds bounds,
-                             bool lanesAreThreads, Effort effort)
-    : schedule(schedule), pattern(pattern), facts(facts), equation(facts.equation),
-      ordinal(ordinal), loops(loops), symbols(symbols), bounds(bounds), threaded(lanesAreThreads),
-      effort(effort) {
+SectorCounter::SectorCounter(const AccessContext &context, int ordinal, const LoopRanges &loops,
+                             Bounds bounds)
+    : context(context), schedule(context.schedule), facts(context.facts[ordinal]),
+      equation(facts.equation), ordinal(ordinal), loops(loops), bounds(bounds) {
   for (const Axis &axis : equation.axes)
-    extents.push_back(valueOf(axis.extent));
+    extents.push_back(context.valueOf(axis.extent));
 }
 
 /// The statement does not run beyond the axis' extent.
@@ -81,22 +78,34 @@ double SectorCounter::others(bool writers) const {
 double SectorCounter::threads(bool writers) const {
   if (loops.hasLanes())
     return others(writers) * points(loops.laneAxis());
-  return others(writers) * (writers || !threaded ? 1 : schedule.lanes);
+  return others(writers) * (writers || context.vectorLanes ? 1 : schedule.lanes);
+}
+
+/// Calls `each` with the equation's axes that the schedule's axis goes along, innermost first, and their values.
+template <typename F> void SectorCounter::digitsOf(AxisId axis, int64_t value, F each) const {
+  const AxisUse *use = schedule.axes[axis].in(ordinal);
+  for (size_t i = use ? use->positions.size() : 0; i-- > 0;) {
+    const int position = use->positions[i];
+    // An axis may have no elements; nothing is read then.
+    const int64_t extent = std::max<int64_t>(1, extents[position]);
+    each(position, i > 0 ? value % extent : value);
+    value /= extent;
+  }
 }
 
 /// Elements between the axis' value 0 and `value`.
 int64_t SectorCounter::offset(const std::vector<int64_t> &strides, AxisId axis,
                               int64_t value) const {
-  const AxisUse *use = schedule.axes[axis].in(ordinal);
   int64_t sum = 0;
-  for (size_t i = use ? use->positions.size() : 0; i-- > 0;) {
-    const int position = use->positions[i];
-    // An axis may have no elements; nothing is read then.
-    const int64_t extent = std::max<int64_t>(1, extents[position]);
-    sum += strides[position] * (i > 0 ? value % extent : value);
-    value /= extent;
-  }
+  digitsOf(axis, value, [&](int position, int64_t digit) { sum += strides[position] * digit; });
   return sum;
+}
+
+void SectorCounter::moveTo(Point &point, AxisId axis, int64_t value) const {
+  if (axis == kStepAxis)
+    point.step = loops.stepRange().first + value;
+  else
+    digitsOf(axis, value, [&](int position, int64_t digit) { point.axes[position] = digit; });
 }
 
 bool SectorCounter::isLinear(const std::vector<int64_t> &strides, AxisId axis) const {
@@ -111,23 +120,24 @@ bool SectorCounter::isLinear(const std::vector<int64_t> &strides, AxisId axis) c
 
 Address SectorCounter::addressOf(const FlatAccess &access, TensorId tensor,
                                  const ScanPlace &place) const {
-  const int64_t row = valueOf(numElements(pattern.tensors[tensor].shape));
+  const int64_t row = context.valueOf(numElements(context.pattern.tensors[tensor].shape));
   Address address;
-  address.constant = valueOf(access.constant);
+  address.constant = context.valueOf(access.constant);
   std::vector<std::pair<NodeId, int64_t>> ofStep;
   std::vector<NodeId> roots;
   for (const FlatAccess::Rest &rest : access.rests)
-    if (const int64_t stride = valueOf(rest.stride); readsData(equation.body, {rest.value})) {
-      address.beside.push_back(
-          residuesOver({0, kSectorBytes}, effort, [&](int64_t any) { return any * stride; }));
+    if (const int64_t stride = context.valueOf(rest.stride);
+        readsData(equation.body, {rest.value})) {
+      address.beside.push_back(residuesOver({0, kSectorBytes}, context.effort,
+                                            [&](int64_t any) { return any * stride; }));
     } else {
       ofStep.emplace_back(rest.value, stride);
       roots.push_back(rest.value);
     }
   if (!ofStep.empty() || place.rows > 1) {
-    PointEvaluator values(equation.body, roots, 1, symbols);
+    PointEvaluator values(equation.body, roots, 1, context.symbols);
     const std::vector<int64_t> origin(equation.axes.size(), 0);
-    address.beside.push_back(residuesOver(loops.stepRange(), effort, [&](int64_t step) {
+    address.beside.push_back(residuesOver(loops.stepRange(), context.effort, [&](int64_t step) {
       values.at(origin, step);
       int64_t sum = place.row(step) * row;
       for (const auto &[value, stride] : ofStep)
@@ -137,7 +147,7 @@ Address SectorCounter::addressOf(const FlatAccess &access, TensorId tensor,
   }
   std::vector<int64_t> strides;
   for (const DimExpr &stride : access.stride)
-    strides.push_back(valueOf(stride));
+    strides.push_back(context.valueOf(stride));
   address.isLinear = [this, strides](AxisId axis) { return isLinear(strides, axis); };
   address.offset = [this, strides = std::move(strides)](AxisId axis, int64_t value) {
     return offset(strides, axis, value);
@@ -161,7 +171,7 @@ Residues SectorCounter::residues(const Address &address, int64_t bytes) const {
       inBytes[i * bytes % kSectorBytes] += elements[i];
     add(inBytes);
   }
-  const int64_t most = effort == Effort::Quick ? 64 : 4096;
+  const int64_t most = context.effort == Effort::Quick ? 64 : 4096;
   for (const auto &[axis, iterations] : loops.iterations()) {
     if (axis == kStepAxis || (loops.hasLanes() && axis == loops.laneAxis()) ||
         !schedule.axes[axis].in(ordinal))
@@ -181,7 +191,7 @@ Residues SectorCounter::residues(const Address &address, int64_t bytes) const {
 
 AccessCount SectorCounter::additive(const Address &address, int64_t bytes, bool writers) const {
   AccessCount asked{threads(writers) * double(bytes), 0};
-  if (!threaded && loops.hasLanes()) { // a vector, or one element for all lanes
+  if (context.vectorLanes && loops.hasLanes()) { // a vector, or one element for all lanes
     const AxisId axis = loops.laneAxis();
     if (axis >= 0 && address.offset(axis, loops.laneStep()) == 0)
       asked.bytes /= schedule.lanes;
@@ -200,8 +210,8 @@ AccessCount SectorCounter::additive(const Address &address, int64_t bytes, bool 
   const Residues shares = residues(address, bytes);
   const bool linear = address.isLinear(axis);
   const int64_t distance = linear ? address.offset(axis, loops.laneStep()) * bytes : 0;
-  std::vector<int64_t> lanes, sectors; // of each: bytes from the address, and where they lie
-  for (const LaneGroup &group : loops.laneGroups(effort == Effort::Quick ? 8 : 1024)) {
+  std::vector<int64_t> lanes, sectors; // of each lane: bytes from the address, and where they lie
+  for (const LaneGroup &group : loops.laneGroups(context.effort == Effort::Quick ? 8 : 1024)) {
     lanes.clear();
     for (int64_t lane = 0; lane < (linear ? 1 : group.active); ++lane)
       lanes.push_back(address.offset(axis, group.first + lane * loops.laneStep()) * bytes);
@@ -224,60 +234,61 @@ AccessCount SectorCounter::additive(const Address &address, int64_t bytes, bool 
   return asked;
 }
 
+/// Axes of the loops but the lanes' that the equation has, a scan's step among them, and the statement's values there.
+std::vector<std::pair<AxisId, double>> SectorCounter::axesAroundLanes() const {
+  std::vector<std::pair<AxisId, double>> axes;
+  for (const auto &[axis, count] : loops.iterations())
+    if ((!loops.hasLanes() || axis != loops.laneAxis()) &&
+        (axis == kStepAxis || schedule.axes[axis].in(ordinal)))
+      axes.push_back({axis, points(axis)});
+  return axes;
+}
+
+std::vector<LaneGroup> SectorCounter::sampledLanes() const {
+  if (loops.hasLanes() && bounds == Bounds::Reduction)
+    return {{0, schedule.lanes, 1}}; // all lanes read, and it does not depend on them
+  std::vector<LaneGroup> groups = loops.laneGroups(context.effort == Effort::Quick ? 4 : 256);
+  if (groups.empty())
+    groups.push_back({0, 1, 1});
+  return groups;
+}
+
+/// Axes of the equation that lanes go along, as bits.
+uint64_t SectorCounter::positionsOfLanes() const {
+  const AxisId lane = loops.hasLanes() ? loops.laneAxis() : -1;
+  const AxisUse *use = lane >= 0 ? schedule.axes[lane].in(ordinal) : nullptr;
+  uint64_t bits = 0;
+  for (size_t i = 0; use && i < use->positions.size(); ++i)
+    bits |= uint64_t{1} << use->positions[i];
+  return bits;
+}
+
 AccessCount SectorCounter::sampled(const std::vector<NodeId> &indices, TensorId tensor,
                                    const std::vector<NodeId> &guards, bool writers,
                                    const ScanPlace &stepPlace) const {
-  const Tensor &info = pattern.tensors[tensor];
-  const int64_t bytes = sizeInBytes(info.type);
+  const Tensor &info = context.pattern.tensors[tensor];
+  const int64_t bytes = context.bytesOf(tensor);
   std::vector<int64_t> strides;
   for (const DimExpr &stride : stridesOf(info.shape))
-    strides.push_back(valueOf(stride));
-  const int64_t row = valueOf(numElements(info.shape));
+    strides.push_back(context.valueOf(stride));
+  const int64_t row = context.valueOf(numElements(info.shape));
   const std::vector<NodeId> tests = knownTests(equation.body, guards);
   std::vector<NodeId> roots = indices;
   roots.insert(roots.end(), tests.begin(), tests.end());
-  PointEvaluator values(equation.body, roots, longestSide(info.shape, symbols), symbols);
+  PointEvaluator values(equation.body, roots, longestSide(info.shape, context.symbols),
+                        context.symbols);
 
-  std::vector<std::pair<AxisId, int64_t>> digits; // axes around the lanes, and their values
+  const std::vector<std::pair<AxisId, double>> around = axesAroundLanes();
   double combinations = 1;
-  for (const auto &[axis, count] : loops.iterations())
-    if ((!loops.hasLanes() || axis != loops.laneAxis()) &&
-        (axis == kStepAxis || schedule.axes[axis].in(ordinal))) {
-      digits.push_back({axis, static_cast<int64_t>(points(axis))});
-      combinations *= points(axis);
-    }
-  std::vector<LaneGroup> groups = loops.laneGroups(effort == Effort::Quick ? 4 : 256);
-  if (groups.empty())
-    groups.push_back({0, 1, 1});
-  if (loops.hasLanes() &&
-      bounds == Bounds::Reduction) // all lanes read, and it does not depend on them
-    groups = {{0, schedule.lanes, 1}};
-  const double budget = effort == Effort::Quick ? 8 : 2048;
+  for (const auto &[axis, count] : around)
+    combinations *= count;
+  const std::vector<LaneGroup> groups = sampledLanes();
+  const double budget = context.effort == Effort::Quick ? 8 : 2048;
   const auto samples = static_cast<int64_t>(
       std::min(combinations, std::max(1.0, std::ceil(budget / double(groups.size())))));
 
-  std::vector<int64_t> axes(equation.axes.size(), 0), sectors;
-  int64_t step = 0;
-  auto place = [&](AxisId axis, int64_t value) {
-    if (axis == kStepAxis) {
-      step = loops.stepRange().first + value;
-      return;
-    }
-    const AxisUse *use = schedule.axes[axis].in(ordinal);
-    for (size_t i = use ? use->positions.size() : 0; i-- > 0;) {
-      // No elements: as in offset().
-      const int64_t extent = std::max<int64_t>(1, extents[use->positions[i]]);
-      axes[use->positions[i]] = i > 0 ? value % extent : value;
-      value /= extent;
-    }
-  };
-  uint64_t laneAxes = 0; // of the equation
-  if (const AxisId lane = loops.laneAxis(); loops.hasLanes() && lane >= 0)
-    if (const AxisUse *use = schedule.axes[lane].in(ordinal))
-      for (int position : use->positions)
-        laneAxes |= uint64_t{1} << position;
-  const bool fromData =
-      tests.size() != guards.size() || readsData(equation.body, indices, laneAxes);
+  Point point{std::vector<int64_t>(equation.axes.size(), 0)};
+  std::vector<int64_t> sectors;
   double ran = 0, accessed = 0, touched = 0;
   for (int64_t s = 0; s < samples; ++s) {
     // All of them, or points spread evenly over the domain: multiples of the golden ratio.
@@ -285,20 +296,21 @@ AccessCount SectorCounter::sampled(const std::vector<NodeId> &indices, TensorId 
     double at = double(samples) == combinations
                     ? double(s)
                     : std::floor((share - std::floor(share)) * combinations);
-    for (auto [axis, count] : digits) {
-      const auto value = static_cast<int64_t>(std::fmod(at, double(count)));
-      place(axis, std::min(value, loops.extent(axis) - 1));
-      at = std::floor(at / double(count));
+    for (const auto &[axis, all] : around) {
+      const auto count = double(static_cast<int64_t>(all));
+      const auto value = static_cast<int64_t>(std::fmod(at, count));
+      moveTo(point, axis, std::min(value, loops.extent(axis) - 1));
+      at = std::floor(at / count);
     }
     for (const LaneGroup &group : groups) {
       sectors.clear();
       for (int64_t lane = 0; lane < group.active; ++lane) {
         if (loops.hasLanes() && loops.laneAxis() >= 0)
-          place(loops.laneAxis(), group.first + lane * loops.laneStep());
-        values.at(axes, step);
+          moveTo(point, loops.laneAxis(), group.first + lane * loops.laneStep());
+        values.at(point.axes, point.step);
         if (std::any_of(tests.begin(), tests.end(), [&](NodeId t) { return values[t] == 0; }))
           continue;
-        int64_t address = stepPlace.row(step) * row;
+        int64_t address = stepPlace.row(point.step) * row;
         for (size_t d = 0; d < indices.size(); ++d)
           address += values[indices[d]] * strides[d];
         sectors.push_back(address * bytes / kSectorBytes);
@@ -313,15 +325,20 @@ AccessCount SectorCounter::sampled(const std::vector<NodeId> &indices, TensorId 
     return {};
   const double all = threads(writers);
   const double together = loops.hasLanes() || writers ? 1 : schedule.lanes;
-  return {all * accessed / ran * double(bytes), threaded ? all * touched / ran / together : 0,
-          fromData};
+  return {all * accessed / ran * double(bytes),
+          context.vectorLanes ? 0 : all * touched / ran / together,
+          tests.size() != guards.size() || readsData(equation.body, indices, positionsOfLanes())};
 }
 
-AccessCount straightCopy(int64_t elements, int64_t bytes, double times, const ScanPlace &place,
-                         int64_t lanes, Effort effort) {
-  const Residues rows =
-      residuesOver(place.within, effort, [&](int64_t step) { return place.row(step) * elements; });
+AccessCount straightCopy(const AccessContext &context, TensorId tensor, double times,
+                         const ScanPlace &place) {
+  const int64_t elements = context.valueOf(numElements(context.pattern.tensors[tensor].shape));
+  const int64_t bytes = context.bytesOf(tensor), lanes = context.schedule.lanes;
   AccessCount asked{times * double(elements * bytes)};
+  if (context.vectorLanes)
+    return asked;
+  const Residues rows = residuesOver(place.within, context.effort,
+                                     [&](int64_t step) { return place.row(step) * elements; });
   const int64_t left = elements % lanes; // a unit's lanes fill whole sectors
   for (int64_t i = 0; i < kSectorBytes; ++i) {
     const int64_t residue = i * bytes % kSectorBytes;
@@ -332,12 +349,11 @@ AccessCount straightCopy(int64_t elements, int64_t bytes, double times, const Sc
   return asked;
 }
 
-Address packedAddress(const Schedule &schedule, const Operand &operand,
-                      const std::vector<int64_t> &symbols) {
+Address packedAddress(const AccessContext &context, const Operand &operand) {
   std::vector<int64_t> strides(operand.digits.size(), 1);
   for (size_t d = operand.digits.size(); d-- > 1;) {
     const LayoutDigit &digit = operand.digits[d];
-    const int64_t whole = schedule.axes[digit.axis].extent.evaluate(symbols).value_or(1);
+    const int64_t whole = context.valueOf(context.schedule.axes[digit.axis].extent);
     strides[d - 1] = strides[d] * (digit.modulus != 0 ? digit.modulus
                                                       : (whole + digit.divide - 1) / digit.divide);
   }
@@ -362,11 +378,10 @@ AccessCount SectorCounter::read(const Address &address, int64_t bytes) const {
 
 AccessCount SectorCounter::read(NodeId read, const std::vector<NodeId> &guards) const {
   const Scalar &node = equation.body[read];
-  const ScanPlace place = readPlace(schedule, pattern, node.index, symbols);
+  const ScanPlace place = readPlace(schedule, context.pattern, node.index, context.symbols);
   if (const std::optional<FlatAccess> &access = facts.accesses[facts.ordinalOf(read)];
       guards.empty() && access)
-    return additive(addressOf(*access, node.index, place),
-                    sizeInBytes(pattern.tensors[node.index].type), false);
+    return additive(addressOf(*access, node.index, place), context.bytesOf(node.index), false);
   return sampled(indexOperands(node), node.index, guards, false, place);
 }
 

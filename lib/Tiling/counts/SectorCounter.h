@@ -29,19 +29,33 @@ struct Address {
   std::function<bool(AxisId)> isLinear;
 };
 
-/// The address in a constant that was repacked into the operand's digits.
-Address packedAddress(const Schedule &schedule, const Operand &operand,
-                      const std::vector<int64_t> &symbols);
-
 /// Quick, for searches: few points are looked at where no formula says it, and what the unrolled copies of a statement
 /// read in common is read once, as compiled code does. Thorough, for reports: instructions as they are emitted.
 enum class Effort : uint8_t { Quick, Thorough };
 
-/// Threads of a block side by side, from a value's first element to its last, `times` times.
-AccessCount straightCopy(int64_t elements, int64_t bytes, double times, const ScanPlace &place,
-                         int64_t lanes, Effort effort);
+/// The schedule whose accesses are counted, its equations with their facts, and values of its symbols.
+struct AccessContext {
+  const Schedule &schedule;
+  const ExprProgram &pattern;
+  const std::vector<EquationFacts> &facts;
+  const std::vector<int64_t> &symbols;
+  bool vectorLanes; // as Target has it
+  Effort effort;
 
-/// Measures the accesses of one statement of a schedule, that belongs to an equation. Addresses that are affine in the
+  int64_t valueOf(const DimExpr &e) const { return e.evaluate(symbols).value_or(1); }
+  MemLevel levelOf(TensorId tensor) const { return tiling::levelOf(schedule, tensor); }
+  /// Bytes of an element.
+  int64_t bytesOf(TensorId tensor) const { return sizeInBytes(pattern.tensors[tensor].type); }
+};
+
+/// Address of a constant that was repacked into the operand's digits.
+Address packedAddress(const AccessContext &context, const Operand &operand);
+
+/// Accesses to a tensor from its first element to its last, `times` times, by threads of a block side by side.
+AccessCount straightCopy(const AccessContext &context, TensorId tensor, double times,
+                         const ScanPlace &place);
+
+/// Measures the accesses of one statement of a schedule, which belongs to an equation. Addresses that are affine in the
 /// axes are counted by formula; others, and those under a predicate, over points of the domain. An index that comes
 /// from data is taken to be anywhere, and a predicate that does to hold.
 class SectorCounter {
@@ -49,10 +63,8 @@ public:
   /// The axes that stop at their extent: reads of a reduction go on with the last element, save in lanes.
   enum class Bounds : uint8_t { All, ReductionAndLanes, Reduction };
 
-  /// `facts` are those of the pattern's `ordinal`th equation.
-  SectorCounter(const Schedule &schedule, const ExprProgram &pattern, const EquationFacts &facts,
-                int ordinal, const LoopRanges &loops, const std::vector<int64_t> &symbols,
-                Bounds bounds, bool lanesAreThreads, Effort effort);
+  /// `loops`: around a statement of the pattern's `ordinal`th equation.
+  SectorCounter(const AccessContext &context, int ordinal, const LoopRanges &loops, Bounds bounds);
 
   /// Every thread that runs the statement reads.
   AccessCount read(const Address &address, int64_t bytes) const;
@@ -63,10 +75,15 @@ public:
   AccessCount write(const std::vector<NodeId> &indices, TensorId tensor, NodeId predicate) const;
   /// Threads that run the statement (or those of them that write), summed over blocks and iterations.
   double threads(bool writers) const;
-  /// In a tensor, that has such a place where it is a value of a scan's step.
+  /// Address of an access to a tensor, whose rows lie at `place` where it is a value of a scan's step.
   Address addressOf(const FlatAccess &access, TensorId tensor, const ScanPlace &place) const;
 
 private:
+  /// A point of the equation's domain, and the step of a scan.
+  struct Point {
+    std::vector<int64_t> axes;
+    int64_t step = 0;
+  };
   bool stops(AxisId axis) const;
   double points(AxisId axis) const;
   double others(bool writers) const;
@@ -77,18 +94,19 @@ private:
   Residues residues(const Address &address, int64_t bytes) const;
   int64_t offset(const std::vector<int64_t> &strides, AxisId axis, int64_t value) const;
   bool isLinear(const std::vector<int64_t> &strides, AxisId axis) const;
-  int64_t valueOf(const DimExpr &e) const { return e.evaluate(symbols).value_or(1); }
+  template <typename F> void digitsOf(AxisId axis, int64_t value, F each) const;
+  void moveTo(Point &point, AxisId axis, int64_t value) const;
+  std::vector<std::pair<AxisId, double>> axesAroundLanes() const;
+  std::vector<LaneGroup> sampledLanes() const;
+  uint64_t positionsOfLanes() const;
 
+  const AccessContext &context;
   const Schedule &schedule;
-  const ExprProgram &pattern;
   const EquationFacts &facts;
   const Equation &equation;
   const int ordinal;
   const LoopRanges &loops;
-  const std::vector<int64_t> &symbols;
   const Bounds bounds;
-  const bool threaded; // lanes are threads, else elements of a vector
-  const Effort effort;
   std::vector<int64_t> extents; // of the equation's axes
 };
 

@@ -10,13 +10,13 @@ namespace fusec::tiling {
 
 namespace {
 
-class StagedMeter {
+class StagedCopyCounter {
 public:
-  StagedMeter(const Schedule &schedule, const ExprProgram &pattern, const EquationFacts &facts,
-              const Operand &operand, const std::vector<GuardedRead> &reads,
-              const LoopRanges &loops, const std::vector<int64_t> &symbols)
-      : schedule(schedule), pattern(pattern), operand(operand), reads(reads),
-        equation(facts.equation), loops(loops), symbols(symbols), read(facts.reads[operand.read]),
+  StagedCopyCounter(const AccessContext &context, const Operand &operand,
+                    const std::vector<GuardedRead> &reads, const LoopRanges &loops)
+      : context(context), schedule(context.schedule), pattern(context.pattern), operand(operand),
+        reads(reads), facts(context.facts[operand.equation]), equation(facts.equation),
+        loops(loops), read(facts.reads[operand.read]),
         tensor(pattern.tensors[equation.body[read].index]), access(facts.accesses[operand.read]),
         boxed(!operand.digits.empty() && operand.digits[0].index >= 0),
         digits(operand.digits.size()), inside(operand.digits.size(), true),
@@ -39,24 +39,21 @@ public:
     if (boxed)
       findBounds();
     else if (!access || reads.size() != 1 || !reads[0].guards.empty())
-      general.emplace(equation.body, rootsOfReads(), longestSide(tensor.shape, symbols), symbols);
+      general.emplace(equation.body, rootsOfReads(), longestSide(tensor.shape, context.symbols),
+                      context.symbols);
   }
 
-  StagedCopy run(bool threaded, Effort effort) {
+  StagedCopy run() {
+    const bool quick = context.effort == Effort::Quick;
     StagedCopy staged;
     const double bytes = double(sizeInBytes(tensor.type));
-    double executions = 1;
-    for (const auto &[axis, count] : loops.iterations()) {
-      axes.push_back(axis);
-      executions *= count;
-    }
+    const double executions = loops.allIterations();
     staged.sharedBytes = executions * double(total) * bytes;
     if (total <= 0)
       return staged;
-    const int64_t tiles =
-        static_cast<int64_t>(std::min(executions, effort == Effort::Quick ? 4.0 : 256.0));
+    const int64_t tiles = static_cast<int64_t>(std::min(executions, quick ? 4.0 : 256.0));
     const int64_t groups = (total + schedule.lanes - 1) / schedule.lanes;
-    const int64_t looked = std::min<int64_t>(groups, effort == Effort::Quick ? 8 : 4096);
+    const int64_t looked = std::min<int64_t>(groups, quick ? 8 : 4096);
     double read = 0, sectors = 0;
     for (int64_t t = 0; t < tiles; ++t) {
       const double share = double(t) * 0.6180339887498949;
@@ -66,12 +63,12 @@ public:
         measure(looked == groups ? g : g * 7919 % groups, read, sectors);
     }
     const double scale = executions / double(tiles) * double(groups) / double(looked);
-    staged.read = {read * scale, threaded ? sectors * scale : 0, fromData};
+    staged.read = {read * scale, context.vectorLanes ? 0 : sectors * scale, fromData};
     return staged;
   }
 
 private:
-  /// Value of an equation's axis where a schedule's axis, fused from it and others, has one.
+  /// How an equation's axis follows from a schedule's axis that is fused from it and others.
   struct Place {
     AxisId axis;  // of the schedule
     int position; // of the equation
@@ -82,7 +79,7 @@ private:
     }
   };
 
-  int64_t valueOf(const DimExpr &e) const { return e.evaluate(symbols).value_or(1); }
+  int64_t valueOf(const DimExpr &e) const { return context.valueOf(e); }
 
   void findPlaces() {
     for (size_t a = 0; a < schedule.axes.size(); ++a) {
@@ -152,8 +149,7 @@ private:
   /// The tile of one execution: the first value of each axis, and the least of each index.
   void moveTo(double at) {
     origin.assign(schedule.axes.size(), 0);
-    for (AxisId axis : axes) {
-      const double count = loops.iterations(axis);
+    for (const auto &[axis, count] : loops.iterations()) {
       const auto place = static_cast<int64_t>(std::fmod(at, count));
       at = std::floor(at / count);
       if (axis != kStepAxis)
@@ -263,13 +259,14 @@ private:
     return address;
   }
 
+  const AccessContext &context;
   const Schedule &schedule;
   const ExprProgram &pattern;
   const Operand &operand;
   const std::vector<GuardedRead> &reads;
+  const EquationFacts &facts;
   const Equation &equation;
   const LoopRanges &loops;
-  const std::vector<int64_t> &symbols;
   const NodeId read;
   const Tensor &tensor;
   const std::optional<FlatAccess> &access;
@@ -282,9 +279,8 @@ private:
   std::vector<size_t> order; // digits, the fastest first
   std::vector<std::pair<int64_t, int64_t>> bounds;
   std::vector<std::optional<AffineForm>> forms;
-  std::vector<AxisId> axes;
   std::vector<int64_t> origin, bases, touched;
-  // The current element: its digits in the tile, whether each is within its axis's extent, and its point of the domain.
+  // The element that is looked at: its place in the tile, whether within the axes' extents, and in the domain.
   std::vector<int64_t> digits;
   std::vector<char> inside;
   std::vector<int64_t> point;
@@ -297,13 +293,9 @@ private:
 
 } // namespace
 
-StagedCopy countStagedCopy(const Schedule &schedule, const ExprProgram &pattern,
-                           const EquationFacts &facts, const Operand &operand,
-                           const std::vector<GuardedRead> &reads, const LoopRanges &loops,
-                           const std::vector<int64_t> &symbols, bool lanesAreThreads,
-                           Effort effort) {
-  return StagedMeter(schedule, pattern, facts, operand, reads, loops, symbols)
-      .run(lanesAreThreads, effort);
+StagedCopy countStagedCopy(const AccessContext &context, const Operand &operand,
+                           const std::vector<GuardedRead> &reads, const LoopRanges &loops) {
+  return StagedCopyCounter(context, operand, reads, loops).run();
 }
 
 } // namespace fusec::tiling

@@ -11,12 +11,8 @@ struct StagedCopy {
 };
 
 /// What a Stage statement asks of memory: the threads of a block copy a tile side by side, along the digit that is
-/// contiguous in the tensor; what lies beyond the tensor is not read. `reads`: those of the operand's value; `facts`:
-/// its equation's.
-StagedCopy countStagedCopy(const Schedule &schedule, const ExprProgram &pattern,
-                           const EquationFacts &facts, const Operand &operand,
-                           const std::vector<GuardedRead> &reads, const LoopRanges &loops,
-                           const std::vector<int64_t> &symbols, bool lanesAreThreads,
-                           Effort effort);
+/// contiguous in the tensor; what lies beyond the tensor is not read. `reads`: those of the operand's value.
+StagedCopy countStagedCopy(const AccessContext &context, const Operand &operand,
+                           const std::vector<GuardedRead> &reads, const LoopRanges &loops);
 
 } // namespace fusec::tiling

@@ -9,14 +9,14 @@
 
 namespace fusec::tiling {
 
-void addTopKWork(const Schedule &schedule, const ExprProgram &pattern, const TreeNode &leaf,
-                 const std::vector<const TreeNode *> &loops, double times, bool cpu,
-                 cost::Counts &counts) {
+void addTopKWork(const Schedule &schedule, const ExprProgram &pattern, const CountedLeaf &statement,
+                 bool vectorLanes, cost::Counts &counts) {
+  const auto &[leaf, loops, times] = statement;
   const Equation &e = *scheduledEquations(pattern)[leaf.target];
   double words = double(sizeInBytes(sortKeyType(pattern.tensors[e.opaqueInputs[0]].type))) / 4;
   double width = double(schedule.units) * schedule.lanes;
-  bool selects = std::any_of(loops.begin(), loops.end(), [&](const TreeNode *loop) {
-    const AxisUse *use = schedule.axes[loop->axis].in(leaf.target);
+  bool selects = std::any_of(loops.begin(), loops.end(), [&](const TripLoop &loop) {
+    const AxisUse *use = schedule.axes[loop.node->axis].in(statement.leaf.target);
     return use && use->positions.back() == e.numSpatial - 1;
   });
   switch (leaf.leaf) {
@@ -28,7 +28,7 @@ void addTopKWork(const Schedule &schedule, const ExprProgram &pattern, const Tre
     counts.vectorOps += times * 10 * words * std::log2(schedule.lanes);
     bool overUnits = schedule.units > 1 &&
                      std::none_of(loops.begin(), loops.end(),
-                                  [](const TreeNode *l) { return l->loop == LoopKind::Unit; });
+                                  [](const TripLoop &l) { return l.node->loop == LoopKind::Unit; });
     if (overUnits) {
       counts.vectorOps += times * 6 * words * schedule.units;
       counts.barriers += times * 2;
@@ -45,7 +45,8 @@ void addTopKWork(const Schedule &schedule, const ExprProgram &pattern, const Tre
       for (int64_t distance = size / 2; distance > 0; distance /= 2) {
         // Two pairs are loaded and stored. On a CPU the lanes' places are neighbours where the distance is wide
         // enough, but for the upper ones of a round of mirrored places.
-        bool near = cpu && distance < schedule.lanes, mirrored = cpu && distance == size / 2;
+        bool near = vectorLanes && distance < schedule.lanes,
+             mirrored = vectorLanes && distance == size / 2;
         double alone = near ? 8 : mirrored ? 4 : 0;
         counts.vectorOps += perRound * 8 * words;
         counts.vectorLoads += perRound * (8 - alone) * words;

@@ -1,13 +1,19 @@
 #pragma once
 
 #include "Cost/Cost.h"
-#include "Tiling/schedule/Schedule.h"
+#include "Tiling/counts/LaneAccess.h"
 
 namespace fusec::tiling {
 
-/// Adds what a statement of topk costs that is done `times` times by each unit; `loops` are those around it.
-void addTopKWork(const Schedule &schedule, const ExprProgram &pattern, const TreeNode &leaf,
-                 const std::vector<const TreeNode *> &loops, double times, bool cpu,
-                 cost::Counts &counts);
+/// A statement, the loops around it, and how often each unit does it.
+struct CountedLeaf {
+  const TreeNode &leaf;
+  const TripLoops &loops;
+  double times;
+};
+
+/// Adds what a statement of topk costs; `vectorLanes` as Target has it.
+void addTopKWork(const Schedule &schedule, const ExprProgram &pattern, const CountedLeaf &statement,
+                 bool vectorLanes, cost::Counts &counts);
 
 } // namespace fusec::tiling

@@ -42,6 +42,22 @@ LoopRanges::LoopRanges(const Schedule &schedule, const std::vector<const TreeNod
                                                                  extent(axis))});
 }
 
+LoopRanges LoopRanges::within(StepRange others) const {
+  LoopRanges out = *this;
+  out.steps = others;
+  for (auto &[axis, count] : out.counts)
+    if (axis == kStepAxis)
+      count = double(others.count);
+  return out;
+}
+
+double LoopRanges::allIterations() const {
+  double product = 1;
+  for (const auto &[axis, count] : counts)
+    product *= count;
+  return product;
+}
+
 double LoopRanges::iterations(AxisId axis) const {
   const auto at = std::find_if(counts.begin(), counts.end(),
                                [&](const auto &count) { return count.first == axis; });
@@ -64,8 +80,7 @@ int64_t LoopRanges::tile(AxisId axis) const {
   return over.empty() ? extent(axis) : over.back().step;
 }
 
-/// `left` elements of the axis lie before its extent, counted from where the tile begins; none or fewer than none where
-/// it begins beyond.
+/// Iterations of the loops from `level` on, over a tile that begins `left` elements before the axis' extent, or beyond.
 double LoopRanges::iterationsFrom(std::span<const Loop> loops, size_t level, int64_t tile,
                                   int64_t left) const {
   if (level == loops.size())
@@ -89,53 +104,48 @@ std::vector<LaneGroup> LoopRanges::laneGroups(int64_t most) const {
   std::vector<LaneGroup> out;
   if (axisOfLanes == kStepAxis || axisOfLanes < 0)
     return out;
-  collect(loopsOver(axisOfLanes), 0, extent(axisOfLanes), 0, 1, most, out);
+  collect(loopsOver(axisOfLanes), 0, extent(axisOfLanes), {}, most, out);
   return out;
 }
 
-void LoopRanges::collect(std::span<const Loop> loops, size_t level, int64_t tile, int64_t first,
-                         double weight, int64_t most, std::vector<LaneGroup> &out) const {
-  const int64_t whole = extent(axisOfLanes);
+/// Adds the groups inside the loops from `level` on: a tile that begins where `like` does and weighs as much.
+void LoopRanges::collect(std::span<const Loop> loops, size_t level, int64_t tile, LaneGroup like,
+                         int64_t most, std::vector<LaneGroup> &out) const {
+  const int64_t left = std::max<int64_t>(extent(axisOfLanes) - like.first, 0);
   if (level == loops.size()) {
-    const int64_t inside = first >= whole ? 0 : ceilOf(whole - first, stepOfLanes);
-    if (inside > 0)
-      out.push_back({first, std::min<int64_t>(inside, schedule.lanes), weight});
+    like.active = std::min<int64_t>(ceilOf(left, stepOfLanes), schedule.lanes);
+    if (like.active > 0)
+      out.push_back(like);
     return;
   }
   const Loop &loop = loops[level];
   if (loop.kind == LoopKind::Lane)
-    return collect(loops, level + 1, loop.step, first, weight, most, out);
+    return collect(loops, level + 1, loop.step, like, most, out);
   const bool cut = level == 0 || loop.kind == LoopKind::Seq;
-  const int64_t end = cut ? std::min(tile, std::max<int64_t>(whole - first, 0)) : tile;
-  const int64_t trip = ceilOf(end, loop.step);
+  const int64_t trip = ceilOf(cut ? std::min(tile, left) : tile, loop.step);
   const int64_t taken = std::min(trip, std::max<int64_t>(2, most));
   for (int64_t i = 0; i < taken; ++i) {
     const bool last = i + 1 == taken;
     // Odd distances meet every place of a sector.
     int64_t at = last ? trip - 1 : taken == trip ? i : i * ((trip - 1) / (taken - 1));
     const double each = last || taken == trip ? 1 : double(trip - 1) / double(taken - 1);
-    collect(loops, level + 1, loop.step, first + at * loop.step, weight * each,
+    collect(loops, level + 1, loop.step, {like.first + at * loop.step, 0, like.weight * each},
             std::max<int64_t>(1, most / taken), out);
   }
 }
 
-double unrolledCopies(const Schedule &schedule, const std::vector<const TreeNode *> &path,
-                      int equation, uint64_t positions, const std::vector<int64_t> &symbols) {
+double LoopRanges::unrolledCopies(int equation, uint64_t positions) const {
   double copies = 1;
-  for (size_t i = 0; i < path.size(); ++i) {
-    const AxisId axis = path[i]->axis;
-    if (path[i]->loop != LoopKind::Unroll || axis < 0)
+  for (size_t i = 0; i < loops.size(); ++i) {
+    const AxisId axis = loops[i].axis;
+    if (loops[i].kind != LoopKind::Unroll || axis < 0)
       continue;
     const AxisUse *use = schedule.axes[axis].in(equation);
     const bool varies = use && std::any_of(use->positions.begin(), use->positions.end(),
                                            [&](int p) { return (positions >> p & 1) != 0; });
-    if (varies)
-      continue;
-    int64_t tile = schedule.axes[axis].extent.evaluate(symbols).value_or(1);
-    for (size_t outer = 0; outer < i; ++outer)
-      if (path[outer]->axis == axis)
-        tile = path[outer]->step;
-    copies *= double(ceilOf(tile, path[i]->step));
+    const bool outermost = i == 0 || loops[i - 1].axis != axis;
+    if (!varies)
+      copies *= double(ceilOf(outermost ? extent(axis) : loops[i - 1].step, loops[i].step));
   }
   return copies;
 }

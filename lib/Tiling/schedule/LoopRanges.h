@@ -30,16 +30,22 @@ public:
   bool hasUnits() const { return units; }
   AxisId laneAxis() const { return axisOfLanes; }
   int64_t laneStep() const { return stepOfLanes; }
-  /// The steps in which the statement runs, if a step loop is around it.
+  /// Steps in which the statement runs, if a step loop is around it.
   StepRange stepRange() const { return steps; }
+  /// These loops where the statement runs in other steps.
+  LoopRanges within(StepRange others) const;
   /// Axes with a loop here, the step of a scan among them (kStepAxis).
   const std::vector<std::pair<AxisId, double>> &iterations() const { return counts; }
   double iterations(AxisId axis) const;
+  /// Times that the statement runs.
+  double allIterations() const;
   int64_t extent(AxisId axis) const;
   /// Elements of the axis below these loops.
   int64_t tile(AxisId axis) const;
   /// Groups with an active lane; at most about `most` of them, evenly chosen, and always the last one.
   std::vector<LaneGroup> laneGroups(int64_t most) const;
+  /// Unrolled copies of the equation's statement that share a value which depends on `positions` (bits: its axes).
+  double unrolledCopies(int equation, uint64_t positions) const;
 
 private:
   struct Loop {
@@ -50,11 +56,11 @@ private:
   std::span<const Loop> loopsOver(AxisId axis) const;
   double iterationsFrom(std::span<const Loop> loops, size_t level, int64_t tile,
                         int64_t left) const;
-  void collect(std::span<const Loop> loops, size_t level, int64_t tile, int64_t first,
-               double weight, int64_t most, std::vector<LaneGroup> &out) const;
+  void collect(std::span<const Loop> loops, size_t level, int64_t tile, LaneGroup like,
+               int64_t most, std::vector<LaneGroup> &out) const;
 
   const Schedule &schedule;
-  const StepRange steps;
+  StepRange steps;
   std::vector<int64_t> extents;                  // of the schedule's axes
   std::vector<Loop> loops;                       // by axis, the outer ones first
   std::vector<std::pair<AxisId, double>> counts; // by axis
@@ -62,9 +68,5 @@ private:
   AxisId axisOfLanes = -1;
   int64_t stepOfLanes = 1;
 };
-
-/// Unrolled copies of a statement that share a value which depends on `positions` (bits: axes of the equation).
-double unrolledCopies(const Schedule &schedule, const std::vector<const TreeNode *> &path,
-                      int equation, uint64_t positions, const std::vector<int64_t> &symbols);
 
 } // namespace fusec::tiling

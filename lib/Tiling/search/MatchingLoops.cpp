@@ -19,29 +19,31 @@ namespace {
 
 using Loops = std::vector<const TreeNode *>; // around a statement, outermost first
 
-} // namespace
-
-namespace {
+/// An equation, and the address of one of its reads.
+struct AddressedRead {
+  const Equation &equation;
+  const FlatAccess &access;
+};
 
 /// Axes of a schedule, and those of a map that its read's address moves along alike.
 using AlikeAxes = std::vector<std::pair<AxisId, std::vector<int>>>;
 
-/// Whether that is so of another read of the map, too.
-bool areAlike(const Schedule &before, const Equation &from, int equation, const FlatAccess &first,
-              const Equation &map, const FlatAccess &access, const AlikeAxes &axes) {
+/// Whether the addresses of `from`, which stands at `equation`, and of the map move alike along all of the axes.
+bool areAlike(const Schedule &before, int equation, const AddressedRead &from,
+              const AddressedRead &map, const AlikeAxes &axes) {
   return std::all_of(axes.begin(), axes.end(), [&](const auto &alike) {
     const AxisUse &use = *before.axes[static_cast<size_t>(alike.first)].in(equation);
-    return runsOf(map, access, alike.second) == runsOf(from, first, use.positions);
+    return runsOf(map.equation, map.access, alike.second) ==
+           runsOf(from.equation, from.access, use.positions);
   });
 }
 
-/// The alike axes of all loops; nullopt if axes of the map are left.
-std::optional<AlikeAxes> alikeAxes(const Schedule &before, const Equation &from, int equation,
-                                   const FlatAccess &first, const Loops &loops, const Equation &map,
-                                   const FlatAccess &access) {
+/// All axes of the loops around `from`, which stands at `equation`; nothing where axes of the map are left.
+std::optional<AlikeAxes> alikeAxes(const Schedule &before, int equation, const Loops &loops,
+                                   const AddressedRead &from, const AddressedRead &map) {
   std::vector<int> left;
-  for (size_t p = 0; p < map.axes.size(); ++p)
-    if (!map.axes[p].extent.isConst(1))
+  for (size_t p = 0; p < map.equation.axes.size(); ++p)
+    if (!map.equation.axes[p].extent.isConst(1))
       left.push_back(static_cast<int>(p));
   AlikeAxes out;
   for (const TreeNode *loop : loops) {
@@ -51,13 +53,13 @@ std::optional<AlikeAxes> alikeAxes(const Schedule &before, const Equation &from,
         loop->axis < 0 ? nullptr : before.axes[static_cast<size_t>(loop->axis)].in(equation);
     if (!use)
       return std::nullopt;
-    const Runs wanted = runsOf(from, first, use->positions);
+    const Runs wanted = runsOf(from.equation, from.access, use->positions);
     std::vector<int> found;
     for (size_t begin = 0; found.empty() && begin < left.size(); ++begin)
       for (size_t end = begin + 1; found.empty() && end <= left.size(); ++end) {
         const std::span<const int> run(left.data() + begin, end - begin);
         if (run.back() - run.front() + 1 == static_cast<int>(run.size()) &&
-            runsOf(map, access, run) == wanted)
+            runsOf(map.equation, map.access, run) == wanted)
           found.assign(run.begin(), run.end());
       }
     if (found.empty())
@@ -106,10 +108,11 @@ std::optional<MatchedLoops> matchLoops(const Schedule &before, const ExprProgram
         if (std::any_of(out.held.begin(), out.held.end(),
                         [&](const auto &h) { return h.first == reader; }))
           continue;
-        if (axes && !areAlike(before, from, equation, *first, e, *access, *axes))
+        const AddressedRead made{from, *first}, asked{e, *access};
+        if (axes && !areAlike(before, equation, made, asked, *axes))
           continue;
         if (!axes) {
-          axes = alikeAxes(before, from, equation, *first, *loops, e, *access);
+          axes = alikeAxes(before, equation, *loops, made, asked);
           if (!axes)
             continue;
           std::vector<TreeNode> nest;
