@@ -48,7 +48,7 @@ public:
     schedule.lanes = target.lanes;
   }
 
-  /// Nothing where an equation cannot be spread over blocks.
+  /// The schedule; nullopt where an equation cannot be spread over blocks.
   std::optional<Schedule> run(const StepParts &step) {
     const int last = *std::max_element(step.phases.begin(), step.phases.end());
     TreeNode loop = ScheduleBuilder::loop(LoopKind::Seq, kStepAxis, 1);

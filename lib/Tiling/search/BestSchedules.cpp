@@ -1,20 +1,14 @@
 #include "Tiling/search/BestSchedules.h"
 
-#include "Expr/Rows.h"
 #include "Expr/transforms/Profile.h"
-#include "Support/OptValues.h"
-#include "Tiling/candidates/Candidates.h"
-#include "Tiling/counts/CountWork.h"
 #include "Tiling/counts/Prediction.h"
 #include "Tiling/schedule/GridScan.h"
 #include "Tiling/schedule/PersistentReads.h"
-#include "Tiling/schedule/Schedule.h"
 #include "Tiling/search/ChooseReuse.h"
 #include "Tiling/search/JoinPhases.h"
 
 #include <algorithm>
 #include <numeric>
-#include <set>
 
 namespace fusec {
 
@@ -60,7 +54,7 @@ std::string describe(const Schedule &schedule) {
 
 Result<std::vector<Schedule>> candidateSchedules(const ExprProgram &pattern, const Target &target) {
   FUSEC_TRY(PricedSchedules all, pricedCandidates(pattern, target, nullptr));
-  Candidates schedules;
+  std::vector<Schedule> schedules;
   for (PricedSchedule &candidate : all)
     schedules.push_back(std::move(candidate.schedule));
   return schedules;
@@ -87,32 +81,43 @@ std::vector<Symbol> guardedSymbols(const ScheduleVariant &variant, std::vector<S
   return symbols;
 }
 
-/// The cheapest of those with so many units, as tiling::phasedCandidates takes it.
-static void markChosen(search::Log &log, const std::vector<int> &units, int wanted) {
-  search::Evaluation *best = nullptr;
-  for (size_t i = 0; i < log.size(); ++i)
-    if (units[i] == wanted && (!best || log[i].score < best->score))
-      best = &log[i];
-  best->chosen = true;
-}
+namespace {
 
-Result<std::vector<ScheduleVariant>> bestSchedules(const ExprProgram &pattern, const Target &target,
-                                                   const std::vector<int> &phaseStarts,
-                                                   const ScheduleSearch &how) {
-  PartScheduleCache *known = how.known;
-  ScheduleVariant best;
-  std::vector<std::vector<int>> unitsOfPhases; // of consideredOfPhases
-  auto notePhase = [&](const PricedSchedules &candidates) {
-    best.consideredOfPhases.emplace_back();
-    unitsOfPhases.emplace_back();
+/// The candidates of each phase of a kernel, and their numbers of units.
+struct PhaseLogs {
+  std::vector<search::Log> &logs;
+  std::vector<std::vector<int>> units;
+
+  void note(const PricedSchedules &candidates) {
+    logs.emplace_back();
+    units.emplace_back();
     for (const PricedSchedule &candidate : candidates) {
-      best.consideredOfPhases.back().push_back({describe(candidate.schedule), candidate.seconds});
-      unitsOfPhases.back().push_back(candidate.schedule.units);
+      logs.back().push_back({describe(candidate.schedule), candidate.seconds});
+      units.back().push_back(candidate.schedule.units);
     }
-  };
+  }
+
+  /// Marks in each phase the cheapest one with the kernel's number of units, as tiling::phasedCandidates takes it.
+  void markChosen(int wanted) {
+    for (size_t p = 0; p < logs.size(); ++p) {
+      search::Evaluation *best = nullptr;
+      for (size_t i = 0; i < logs[p].size(); ++i)
+        if (units[p][i] == wanted && (!best || logs[p][i].score < best->score))
+          best = &logs[p][i];
+      best->chosen = true;
+    }
+  }
+};
+
+/// The candidates that the search may choose from, with what their threads keep where it is thorough.
+Result<PricedSchedules> allowedCandidates(const ExprProgram &pattern, const Target &target,
+                                          const std::vector<int> &phaseStarts,
+                                          const ScheduleSearch &how, PhaseLogs &phases) {
   FUSEC_TRY(PricedSchedules all,
-            phaseStarts.empty() ? pricedCandidates(pattern, target, known, how.thorough)
-                                : phasedCandidates(pattern, target, phaseStarts, known, notePhase));
+            phaseStarts.empty()
+                ? pricedCandidates(pattern, target, how.known, how.thorough)
+                : phasedCandidates(pattern, target, phaseStarts, how.known,
+                                   [&](const PricedSchedules &of) { phases.note(of); }));
   if (!how.blocksWait)
     std::erase_if(all, [](const PricedSchedule &candidate) {
       return candidate.phases.size() > 1 || hasGridScan(candidate.schedule);
@@ -123,47 +128,69 @@ Result<std::vector<ScheduleVariant>> bestSchedules(const ExprProgram &pattern, c
   if (how.alwaysHolds && !phaseStarts.empty() && std::any_of(all.begin(), all.end(), holds))
     std::erase_if(all, [&](const PricedSchedule &candidate) { return !holds(candidate); });
   if (how.thorough)
-    FUSEC_CHECK(chooseReuseOfFastest(all, pattern, target, known != nullptr));
-  if (all.empty())
-    return std::vector<ScheduleVariant>{};
-  size_t chosen = search::chooseLowest(
-      all.size(), [&](size_t i) { return all[i].seconds; },
-      [&](size_t i) { return describe(all[i].schedule); }, best.considered);
-  for (size_t p = 0; p < unitsOfPhases.size(); ++p)
-    markChosen(best.consideredOfPhases[p], unitsOfPhases[p], all[chosen].schedule.units);
-  for (const PricedSchedule &candidate : all)
-    best.consideredVia.push_back(candidate.schedule.via);
-  for (const PricedSchedule *candidate : fastestOfUnits(all))
-    best.ofUnits[candidate->schedule.units] = {candidate->seconds, candidate->phases};
-  best.schedule = std::move(all[chosen].schedule);
-  best.seconds = all[chosen].seconds;
-  const Prediction prediction =
-      predictionOf(all[chosen].phases, all[chosen].seconds, best.schedule, pattern, target);
-  best.bytes = prediction.readBytes + prediction.writtenBytes;
-  std::vector<ScheduleVariant> variants;
-  // A contraction whose tiles may be cut pays for its checks in code size and branches: one variant for symbols
-  // that are multiples of 16 goes without.
-  ScheduleVariant aligned = best;
+    FUSEC_CHECK(chooseReuseOfFastest(all, pattern, target, how.known != nullptr));
+  return all;
+}
+
+/// A contraction whose tiles may be cut pays for its checks in code size and branches: a variant for symbols that are
+/// multiples of 16 goes without.
+Result<std::optional<ScheduleVariant>> alignedVariant(const ScheduleVariant &best,
+                                                      const ExprProgram &pattern,
+                                                      const Target &target, bool thorough) {
+  const ScheduledPattern scheduled(best.schedule, pattern);
+  std::optional<ScheduleVariant> aligned;
+  if (scanOf(pattern) || phasesOf(best.schedule.tree).size() > 1 ||
+      !sharesFactor(*scheduledEquations(scheduled.program())[0]))
+    return aligned;
   std::vector<Symbol> symbols = pattern.symbols;
+  std::vector<std::pair<SymbolId, int64_t>> divisors;
   for (const ScheduleAxis &axis : best.schedule.axes) {
     std::vector<SymbolId> used;
     axis.extent.collectSymbols(used);
     for (SymbolId s : used)
-      if (symbols[s].divisor % 16 != 0) {
-        std::optional<Symbol> multiple = multiplesOf(symbols[s], 16);
-        if (!multiple)
-          continue;
-        aligned.divisors.push_back({s, 16});
+      if (std::optional<Symbol> multiple = multiplesOf(symbols[s], 16);
+          multiple && symbols[s].divisor % 16 != 0) {
+        divisors.push_back({s, 16});
         symbols[s] = std::move(*multiple);
       }
   }
-  const ScheduledPattern scheduled(best.schedule, pattern);
-  if (!aligned.divisors.empty() && !scanOf(pattern) && all[chosen].phases.size() == 1 &&
-      sharesFactor(*scheduledEquations(scheduled.program())[0])) {
-    if (how.thorough)
-      FUSEC_CHECK(chooseReadReuse(aligned.schedule, pattern, symbols, target));
-    variants.push_back(std::move(aligned));
-  }
+  if (divisors.empty())
+    return aligned;
+  aligned = best;
+  aligned->divisors = std::move(divisors);
+  if (thorough)
+    FUSEC_CHECK(chooseReadReuse(aligned->schedule, pattern, symbols, target));
+  return aligned;
+}
+
+} // namespace
+
+Result<std::vector<ScheduleVariant>> bestSchedules(const ExprProgram &pattern, const Target &target,
+                                                   const std::vector<int> &phaseStarts,
+                                                   const ScheduleSearch &how) {
+  ScheduleVariant best;
+  PhaseLogs phases{best.consideredOfPhases, {}};
+  FUSEC_TRY(PricedSchedules all, allowedCandidates(pattern, target, phaseStarts, how, phases));
+  if (all.empty())
+    return std::vector<ScheduleVariant>{};
+  PricedSchedule &chosen = all[search::chooseLowest(
+      all.size(), [&](size_t i) { return all[i].seconds; },
+      [&](size_t i) { return describe(all[i].schedule); }, best.considered)];
+  phases.markChosen(chosen.schedule.units);
+  for (const PricedSchedule &candidate : all)
+    best.consideredVia.push_back(candidate.schedule.via);
+  for (const PricedSchedule *candidate : fastestOfUnits(all))
+    best.ofUnits[candidate->schedule.units] = {candidate->seconds, candidate->phases};
+  best.schedule = std::move(chosen.schedule);
+  best.seconds = chosen.seconds;
+  const Prediction prediction =
+      predictionOf(chosen.phases, chosen.seconds, best.schedule, pattern, target);
+  best.bytes = prediction.readBytes + prediction.writtenBytes;
+  std::vector<ScheduleVariant> variants;
+  FUSEC_TRY(std::optional<ScheduleVariant> aligned,
+            alignedVariant(best, pattern, target, how.thorough));
+  if (aligned)
+    variants.push_back(std::move(*aligned));
   variants.push_back(std::move(best));
   return variants;
 }

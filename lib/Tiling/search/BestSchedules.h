@@ -4,7 +4,7 @@
 #include "Support/Result.h"
 #include "Target/Target.h"
 #include "Tiling/schedule/Schedule.h"
-#include "Tiling/search/PartScheduleCache.h"
+#include "Tiling/search/PricedCandidates.h"
 
 #include <map>
 #include <optional>
@@ -38,10 +38,10 @@ struct ScheduleSearch {
   PartScheduleCache *known = nullptr;
   /// A kernel's blocks may wait for each other, between phases and between rounds of a scan.
   bool blocksWait = true;
-  /// False: fast mode, a quarter of the time. Skips alternatives if the pattern has schedules as it is, and skips
-  /// register reuse; may overestimate seconds.
+  /// If false, a kernel is weighed in a quarter of the time and may seem slower than it is: without alternatives, where
+  /// the pattern has schedules as it is, and with threads that keep nothing.
   bool thorough = true;
-  /// True, for given phases: if any schedule has persistent reads (schedule/PersistentReads.h), only those are
+  /// Where phases are given and schedules hold what others read again (schedule/PersistentReads.h), they alone are
   /// candidates.
   bool alwaysHolds = false;
 };

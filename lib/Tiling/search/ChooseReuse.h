@@ -1,6 +1,6 @@
 #pragma once
 
-#include "Tiling/search/PricedSchedule.h"
+#include "Tiling/search/PricedCandidates.h"
 
 namespace fusec {
 
@@ -10,12 +10,17 @@ Status chooseReadReuse(Schedule &schedule, const ExprProgram &pattern,
 
 namespace tiling {
 
+/// The schedule with all held by its rounds that its blocks have room for while the target still holds all of them at
+/// once; nothing where that is none, or where it does not even hold blocks that keep nothing.
+std::optional<Schedule> withPersistentReads(const Schedule &schedule, const ExprProgram &equations,
+                                            const Target &target);
+
 /// Decides what the threads of a schedule keep (schedule/ReadReuse.h), and weighs it with that.
 Status chooseReadReuse(PricedSchedule &candidate, const ExprProgram &pattern, const Target &target);
 
-/// Chooses the reuse of the fastest candidates (fastestOfUnits), and of those that become the fastest once these are
-/// decided, but for those that are too slow whatever they reuse. `trustParts`: the threads of packs reuse what they
-/// reuse as threads of their part alone.
+/// Decides it for the fastest ones (fastestOfUnits), and for those that are the fastest once these are decided, but for
+/// those that are too slow whatever they keep. `trustParts`: the threads of packs keep what they keep as threads of
+/// their part alone.
 Status chooseReuseOfFastest(PricedSchedules &all, const ExprProgram &pattern, const Target &target,
                             bool trustParts);
 

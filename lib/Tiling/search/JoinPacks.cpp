@@ -10,6 +10,7 @@
 // or with its share of it. All parts have a block's units in common. Packs are ranked by what their parts count alone,
 // and the first ones are candidates. Parts without a block loop (one block does all) are not packed. What threads keep
 // is decided once a part: blocks of one part have no values of another's.
+#include "Tiling/search/JoinPacks.h"
 #include "Cost/Cost.h"
 #include "Support/Hash.h"
 #include "Tiling/candidates/LoopTemplates.h"
@@ -17,7 +18,6 @@
 #include "Tiling/schedule/Phases.h"
 #include "Tiling/schedule/Schedule.h"
 #include "Tiling/search/ChooseReuse.h"
-#include "Tiling/search/JoinPhases.h"
 
 #include <algorithm>
 #include <functional>
@@ -172,7 +172,7 @@ std::optional<Pack> packOf(const std::vector<Part> &parts, int units, const Targ
   return pack;
 }
 
-/// Nullopt where it has more axes than a schedule may.
+/// The pack as one schedule; nullopt where it has more axes than a schedule may.
 Result<std::optional<PricedSchedule>> candidateOf(const Pack &pack, const std::vector<Part> &parts,
                                                   WorkMeter &meter, const Target &target) {
   Schedule out;

@@ -1,11 +1,11 @@
 #pragma once
 
-#include "Tiling/search/PartScheduleCache.h"
+#include "Tiling/search/PricedCandidates.h"
 
 namespace fusec::tiling {
 
-/// For patterns whose equations fall into parts that do not need each other; none for others. What they count is put
-/// together from their parts' own schedules.
+/// Packs of patterns whose equations fall into parts that do not need each other; none for others. What they count is
+/// put together from their parts' own schedules.
 Result<PricedSchedules> packCandidates(const ExprProgram &pattern, const Target &target,
                                        PartScheduleCache *known);
 

@@ -1,17 +1,12 @@
 #include "Tiling/search/JoinPhases.h"
 
 #include "Expr/PatternPart.h"
-#include "Tiling/candidates/Candidates.h"
 #include "Tiling/candidates/LoopTemplates.h"
 #include "Tiling/counts/CountWork.h"
 #include "Tiling/counts/PersistentTraffic.h"
-#include "Tiling/schedule/GridScan.h"
+#include "Tiling/schedule/PhaseSignals.h"
 #include "Tiling/schedule/Phases.h"
-#include "Tiling/search/ChoosePersistent.h"
 #include "Tiling/search/ChooseReuse.h"
-#include "Tiling/search/ChooseSignals.h"
-#include "Tiling/search/JoinPacks.h"
-#include "Tiling/search/LevelSearch.h"
 #include "Tiling/search/MatchingLoops.h"
 
 #include <algorithm>
@@ -22,9 +17,29 @@ namespace fusec::tiling {
 
 namespace {
 
-void append(PricedSchedules &list, PricedSchedules more) {
-  list.insert(list.end(), std::make_move_iterator(more.begin()),
-              std::make_move_iterator(more.end()));
+/// Makes counters of the barriers where the model says that they cost less and the rules allow it, and notes it in
+/// `phases`, the work of each phase.
+void chooseSignals(Schedule &schedule, const ExprProgram &pattern,
+                   std::vector<cost::Counts> &phases, const Target &target) {
+  const std::vector<TreeNode> barriers = schedule.tree;
+  const double before = cost::latency(phases, target);
+  size_t phase = 0;
+  bool any = false;
+  for (TreeNode &node : schedule.tree) {
+    if (!node.isBorder())
+      continue;
+    ++phase;
+    if (!cost::countersPay(phases[phase - 1], phases[phase], target))
+      continue;
+    node.leaf = LeafKind::Counters;
+    phases[phase].waits = any = true;
+  }
+  if (any && cost::latency(phases, target) < before &&
+      phaseSignals(schedule, pattern).problems.empty())
+    return;
+  schedule.tree = barriers;
+  for (cost::Counts &counts : phases)
+    counts.waits = false;
 }
 
 /// A read of a phase whose values threads have from an earlier one.
@@ -145,7 +160,8 @@ std::vector<PersistentBetween> walkAlike(std::vector<PricedSchedule> &phases,
   return out;
 }
 
-/// Nothing where alternatives leave a phase nothing to do, or there are too many axes.
+/// One kernel of a schedule for each phase; nothing where alternatives leave a phase nothing to do, or there are too
+/// many axes.
 std::optional<MultiPhaseSchedule> joined(const ExprProgram &pattern,
                                          std::vector<PricedSchedule> phases,
                                          const std::vector<ExprProgram> &parts,
@@ -162,7 +178,7 @@ std::optional<MultiPhaseSchedule> joined(const ExprProgram &pattern,
   return joining;
 }
 
-using CandidatesOf = std::function<Result<PricedSchedules>(const ExprProgram &)>;
+} // namespace
 
 Result<PricedSchedules> joinedPhases(const ExprProgram &pattern, const Target &target,
                                      const std::vector<int> &phaseStarts,
@@ -201,78 +217,6 @@ Result<PricedSchedules> joinedPhases(const ExprProgram &pattern, const Target &t
           out.push_back(std::move(*holding));
   }
   return out;
-}
-
-} // namespace
-
-Result<PricedSchedules> ownCandidates(const ExprProgram &pattern, const Target &target,
-                                      PartScheduleCache *known) {
-  // Parts that do not need each other gain nothing from being one block's work.
-  FUSEC_TRY(PricedSchedules out, packCandidates(pattern, target, known));
-  if (!out.empty())
-    return out;
-  WorkMeter meter(pattern, target);
-  auto price = [&](Schedule schedule) {
-    std::vector<cost::Counts> phases = meter.phases(schedule);
-    const double seconds = cost::latency(phases, target);
-    out.push_back({std::move(schedule), std::move(phases), seconds});
-  };
-  for (Schedule &schedule : plainCandidates(pattern, target, meter)) {
-    if (hasTooManyAxes(schedule, target))
-      continue;
-    std::optional<Schedule> holding =
-        hasGridScan(schedule) ? withPersistentReads(schedule, pattern, target) : std::nullopt;
-    price(std::move(schedule));
-    if (holding)
-      price(std::move(*holding));
-  }
-  PricedSchedules raised;
-  for (const PricedSchedule *candidate : fastestOfUnits(out))
-    if (std::optional<PricedSchedule> faster =
-            withFasterLevels(*candidate, pattern, target, meter)) {
-      faster->schedule.name += "-raised";
-      raised.push_back(std::move(*faster));
-    }
-  append(out, std::move(raised));
-  return out;
-}
-
-/// The schedules of what alternatives made of a pattern: `via` all of them, `made` by the last one.
-static Result<PricedSchedules> pricedCandidates(const RewrittenPattern &made,
-                                                const std::vector<Rewrite> &via,
-                                                const Target &target, PartScheduleCache *known) {
-  FUSEC_TRY(PricedSchedules all, ownCandidates(made.program, target, known));
-  if (!made.phaseStarts.empty()) {
-    FUSEC_TRY(PricedSchedules phased,
-              joinedPhases(made.program, target, made.phaseStarts, [&](const ExprProgram &part) {
-                return ownCandidates(part, target, known);
-              }));
-    append(all, std::move(phased));
-  }
-  for (PricedSchedule &candidate : all)
-    candidate.schedule.via = via;
-  return all;
-}
-
-/// Adds the schedules of what an alternative made, and of what others make of that.
-static Status appendAll(const RewrittenPattern &made, std::vector<Rewrite> via,
-                        const Target &target, PartScheduleCache *known, PricedSchedules &all) {
-  via.push_back(made.rewrite);
-  FUSEC_TRY(PricedSchedules own, pricedCandidates(made, via, target, known));
-  append(all, std::move(own));
-  for (const RewrittenPattern &next : alternativesBehind(made, target))
-    FUSEC_CHECK(appendAll(next, via, target, known, all));
-  return success();
-}
-
-Result<PricedSchedules> pricedCandidates(const ExprProgram &pattern, const Target &target,
-                                         PartScheduleCache *known, bool thorough) {
-  FUSEC_TRY(PricedSchedules all, ownCandidates(pattern, target, known));
-  if (!thorough && !all.empty())
-    return all;
-  for (const RewrittenPattern &made : applicableAlternatives(pattern, target))
-    FUSEC_CHECK(appendAll(made, {}, target, known, all));
-  return all;
 }
 
 Result<PricedSchedules> phasedCandidates(const ExprProgram &pattern, const Target &target,

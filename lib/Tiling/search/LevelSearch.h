@@ -1,6 +1,6 @@
 #pragma once
 #include "Tiling/counts/CountWork.h"
-#include "Tiling/search/PricedSchedule.h"
+#include "Tiling/search/PricedCandidates.h"
 
 #include <optional>
 

@@ -1,0 +1,101 @@
+#include "Tiling/search/PricedCandidates.h"
+
+#include "Tiling/candidates/Candidates.h"
+#include "Tiling/counts/CountWork.h"
+#include "Tiling/schedule/GridScan.h"
+#include "Tiling/search/ChooseReuse.h"
+#include "Tiling/search/JoinPacks.h"
+#include "Tiling/search/JoinPhases.h"
+#include "Tiling/search/LevelSearch.h"
+
+namespace fusec::tiling {
+
+static void append(PricedSchedules &list, PricedSchedules more) {
+  list.insert(list.end(), std::make_move_iterator(more.begin()),
+              std::make_move_iterator(more.end()));
+}
+
+std::vector<PricedSchedule *> fastestOfUnits(PricedSchedules &all) {
+  std::map<int, PricedSchedule *> fastest;
+  for (PricedSchedule &candidate : all) {
+    PricedSchedule *&best = fastest[candidate.schedule.units];
+    if (!best || candidate.seconds < best->seconds)
+      best = &candidate;
+  }
+  std::vector<PricedSchedule *> list;
+  for (auto [units, candidate] : fastest)
+    list.push_back(candidate);
+  return list;
+}
+
+Result<PricedSchedules> ownCandidates(const ExprProgram &pattern, const Target &target,
+                                      PartScheduleCache *known) {
+  // Parts that do not need each other gain nothing from being one block's work.
+  FUSEC_TRY(PricedSchedules out, packCandidates(pattern, target, known));
+  if (!out.empty())
+    return out;
+  WorkMeter meter(pattern, target);
+  auto price = [&](Schedule schedule) {
+    std::vector<cost::Counts> phases = meter.phases(schedule);
+    const double seconds = cost::latency(phases, target);
+    out.push_back({std::move(schedule), std::move(phases), seconds});
+  };
+  for (Schedule &schedule : plainCandidates(pattern, target, meter)) {
+    if (hasTooManyAxes(schedule, target))
+      continue;
+    std::optional<Schedule> holding =
+        hasGridScan(schedule) ? withPersistentReads(schedule, pattern, target) : std::nullopt;
+    price(std::move(schedule));
+    if (holding)
+      price(std::move(*holding));
+  }
+  PricedSchedules raised;
+  for (const PricedSchedule *candidate : fastestOfUnits(out))
+    if (std::optional<PricedSchedule> faster =
+            withFasterLevels(*candidate, pattern, target, meter)) {
+      faster->schedule.name += "-raised";
+      raised.push_back(std::move(*faster));
+    }
+  append(out, std::move(raised));
+  return out;
+}
+
+/// Schedules of what the alternatives `via` made of a pattern, `made` by the last of them.
+static Result<PricedSchedules> pricedCandidates(const RewrittenPattern &made,
+                                                const std::vector<Rewrite> &via,
+                                                const Target &target, PartScheduleCache *known) {
+  FUSEC_TRY(PricedSchedules all, ownCandidates(made.program, target, known));
+  if (!made.phaseStarts.empty()) {
+    FUSEC_TRY(PricedSchedules phased,
+              joinedPhases(made.program, target, made.phaseStarts, [&](const ExprProgram &part) {
+                return ownCandidates(part, target, known);
+              }));
+    append(all, std::move(phased));
+  }
+  for (PricedSchedule &candidate : all)
+    candidate.schedule.via = via;
+  return all;
+}
+
+/// Adds schedules of what an alternative made behind those of `via`, and of what others make of that.
+static Status appendAll(const RewrittenPattern &made, std::vector<Rewrite> via,
+                        const Target &target, PartScheduleCache *known, PricedSchedules &all) {
+  via.push_back(made.rewrite);
+  FUSEC_TRY(PricedSchedules own, pricedCandidates(made, via, target, known));
+  append(all, std::move(own));
+  for (const RewrittenPattern &next : alternativesBehind(made, target))
+    FUSEC_CHECK(appendAll(next, via, target, known, all));
+  return success();
+}
+
+Result<PricedSchedules> pricedCandidates(const ExprProgram &pattern, const Target &target,
+                                         PartScheduleCache *known, bool thorough) {
+  FUSEC_TRY(PricedSchedules all, ownCandidates(pattern, target, known));
+  if (!thorough && !all.empty())
+    return all;
+  for (const RewrittenPattern &made : applicableAlternatives(pattern, target))
+    FUSEC_CHECK(appendAll(made, {}, target, known, all));
+  return all;
+}
+
+} // namespace fusec::tiling
