@@ -2,30 +2,16 @@
 // and the partition from the top (Souffle), it comes to the same ones nearly everywhere: of 48 plans 42, and the others
 // take at most 2.3 % longer.
 #include "Driver/Searches.h"
-#include "Graph/Passes.h"
-#include "Onnx/Import.h"
-#include "Reference/GraphInterpreter.h"
+#include "ModelEquations.h"
 
 #include <catch2/catch_all.hpp>
 
 #include <filesystem>
 
 using namespace fusec;
+using fusec::test::equationsOf;
 
 namespace {
-
-/// The model's equations, as the compiler plans them.
-ExprProgram equationsOf(const std::string &model) {
-  ImportOptions import;
-  import.evaluator = referenceEvaluator();
-  Result<Graph> graph = importOnnx(model, import);
-  REQUIRE(graph.ok());
-  for (const Pass<Graph> &pass : graphPasses({referenceEvaluator()}))
-    REQUIRE(pass.run(*graph).ok());
-  Result<ExprProgram> program = lowerProgram(*graph, true);
-  REQUIRE(program.ok());
-  return *program;
-}
 
 /// Predicted seconds of the plan. It is searched for on a program of its own: a body notes the ranges that it is asked
 /// for.

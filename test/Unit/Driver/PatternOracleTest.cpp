@@ -2,27 +2,14 @@
 // found by themselves.
 #include "Driver/PatternOracle.h"
 #include "Driver/Searches.h"
-#include "Graph/Passes.h"
-#include "Onnx/Import.h"
-#include "Reference/GraphInterpreter.h"
+#include "ModelEquations.h"
 
 #include <catch2/catch_test_macros.hpp>
 
 using namespace fusec;
+using fusec::test::equationsOf;
 
 namespace {
-
-ExprProgram equationsOf(const std::string &model) {
-  ImportOptions import;
-  import.evaluator = referenceEvaluator();
-  Result<Graph> graph = importOnnx(model, import);
-  REQUIRE(graph.ok());
-  for (const Pass<Graph> &pass : graphPasses({referenceEvaluator()}))
-    REQUIRE(pass.run(*graph).ok());
-  Result<ExprProgram> program = lowerProgram(*graph, true);
-  REQUIRE(program.ok());
-  return *program;
-}
 
 std::string text(const std::vector<ScheduleVariant> &variants, const ExprProgram &pattern) {
   std::string out;

@@ -80,8 +80,8 @@ TEST_CASE("copied operands: lanes go along what lies side by side, and leave col
       const Target target = targetNamed(name);
       const ExprProgram pattern = patternFrom(pool(extent, 64));
       const ScheduleVariant best = valueOf(bestSchedules(pattern, target)).back();
-      // On AVX2 a copy, whose rows windows then go along, may be as fast.
-      CHECK((best.schedule.name == "turned" || std::string(name) == "x86-64-v3"));
+      // On AVX2, with half the registers to turn in, a copy whose rows the windows then go along is priced lower.
+      CHECK(best.schedule.name == (std::string(name) == "x86-64-v3" ? "phases" : "turned"));
       for (const cost::Counts &phase : countWork(best.schedule, pattern, target))
         CHECK(phase.gathers == 0);
     }
