@@ -1,0 +1,260 @@
+#include "Tiling/lower/BufferTable.h"
+
+#include <algorithm>
+
+namespace fusec::lowering {
+
+namespace {
+
+/// Finds the tensors that are parameters of the kernel as they are: those in device memory that a statement touches.
+class ParamFinder {
+public:
+  explicit ParamFinder(const ScheduleView &view)
+      : needed(view.program.tensors.size(), false), written(needed), view(view) {
+    for (size_t e = 0; e < view.equations.size(); ++e)
+      addEquation(static_cast<int>(e));
+    if (view.scan)
+      addScan(*view.scan);
+  }
+
+  std::vector<bool> needed, written; // one a tensor
+
+private:
+  void add(TensorId tensor, bool writes) {
+    if (tensor < 0)
+      return;
+    needed[tensor] = true;
+    written[tensor] = written[tensor] || writes;
+  }
+  void addIfGlobal(TensorId tensor, bool writes) {
+    if (view.levelOf(tensor) == MemLevel::Global)
+      add(tensor, writes);
+  }
+
+  void addEquation(int number) {
+    const Equation &e = view.equation(number);
+    const std::vector<NodeId> reads = readsOf(e);
+    for (size_t r = 0; r < reads.size(); ++r) {
+      auto isPacked = [&](const Operand &o) {
+        return o.level == MemLevel::Global && o.equation == number && o.read == static_cast<int>(r);
+      };
+      if (std::none_of(view.schedule.operands.begin(), view.schedule.operands.end(), isPacked))
+        addIfGlobal(e.body[reads[r]].index, false);
+    }
+    // A staged element is evaluated from the tensors themselves, with all reads inside its indices and predicate.
+    for (const Operand &operand : view.schedule.operands)
+      if (operand.level == MemLevel::Shared && operand.equation == number)
+        for (NodeId id : e.body.reachable({reads[operand.read]}))
+          if (std::find(reads.begin(), reads.end(), id) != reads.end())
+            addIfGlobal(e.body[id].index, false);
+    for (TensorId t : e.outputs)
+      addIfGlobal(t, true);
+    add(e.base, false);
+    for (TensorId t : e.opaqueInputs)
+      add(t, false);
+  }
+
+  void addScan(const Equation &scan) {
+    for (const ScanCarry &carry : scan.carries) {
+      add(carry.init, false);
+      add(carry.final, true);
+      addIfGlobal(carry.previous, true);
+    }
+    for (const ScanOutput &output : scan.scanOutputs) {
+      add(output.stacked, true);
+      needed[output.perStep] = false; // lives in its slice of the stacked tensor
+    }
+    if (view.inGridScan)
+      for (const ScanCarry &carry : scan.carries)
+        needed[carry.next] = false; // lives in the half of the state that is written
+  }
+
+  const ScheduleView &view;
+};
+
+} // namespace
+
+BufferTable::BufferTable(const ScheduleView &view, KernelWriter &writer)
+    : accumulators(view.equations.size()), staged(view.schedule.operands.size()), view(view),
+      writer(writer) {
+  addParams();
+  for (const EdgeLevel &edge : view.schedule.edges)
+    if (edge.level == MemLevel::Shared)
+      addShared(view.tensor(edge.tensor), edge.tensor);
+}
+
+BufferId BufferTable::addParam(GirBuffer buffer, KernelParam param) {
+  buffer.shape = {numElements(buffer.shape)};
+  writer.out.params.push_back(param);
+  return writer.addBuffer(std::move(buffer));
+}
+
+void BufferTable::addParams() {
+  const ParamFinder params(view);
+  for (size_t t = 0; t < view.program.tensors.size(); ++t) {
+    if (!params.needed[t])
+      continue;
+    const Tensor &tensor = view.program.tensors[t];
+    KernelParam param{static_cast<TensorId>(t), -1};
+    GirBuffer buffer{.name = tensor.name, .type = tensor.type, .shape = tensor.shape};
+    buffer.written = params.written[t];
+    buffer.scratch = buffer.written && tensor.kind == TensorKind::Temp;
+    if (view.inGridScan && view.carryOf(param.tensor, false)) {
+      param.copies = 2;
+      buffer.shape.insert(buffer.shape.begin(), DimExpr(param.copies));
+    }
+    globals[param.tensor] = addParam(std::move(buffer), param);
+  }
+  for (size_t o = 0; o < view.schedule.operands.size(); ++o) {
+    const Operand &operand = view.schedule.operands[o];
+    if (operand.level != MemLevel::Global)
+      continue;
+    const Equation &e = view.equation(operand.equation);
+    const TensorId tensor = e.body[readsOf(e)[operand.read]].index;
+    packedOperands[o] = addParam({.name = operand.name,
+                                  .type = view.tensor(tensor).type,
+                                  .shape = packedShape(view.schedule, operand)},
+                                 {tensor, static_cast<int>(o)});
+  }
+  if (!view.scan)
+    return;
+  for (const ScanOutput &output : view.scan->scanOutputs)
+    globals[output.perStep] = globals.at(output.stacked);
+  if (view.inGridScan)
+    for (const ScanCarry &carry : view.scan->carries)
+      globals[carry.next] = globals.at(carry.previous);
+}
+
+/// Sets a tile's place from the loops that its Store (of a map, its Compute) has in common with all statements that
+/// read it. False, with a problem noted, if one of them is missing.
+bool BufferTable::placeTile(TensorId tensor, SharedTile &tile) const {
+  const int producer = tile.producer;
+  const std::vector<TreePath> readers = view.findReaders(tensor);
+  const bool reduces = view.equation(producer).kind == EquationKind::Reduction;
+  const auto maker = view.findLeaf(reduces ? LeafKind::Store : LeafKind::Compute, producer);
+  if (readers.empty() || !maker) {
+    writer.problem("edge " + view.tensor(tensor).name +
+                   " has no statement that writes or reads it");
+    return false;
+  }
+  // Units and lanes share the tile: it lies outside their loops.
+  auto isCommon = [&](size_t depth) {
+    const TreeNode &node = *(*maker)[depth];
+    return node.isLoop && node.loop != LoopKind::Unit && node.loop != LoopKind::Lane &&
+           std::all_of(readers.begin(), readers.end(),
+                       [&](const TreePath &reader) { return reader[depth] == &node; });
+  };
+  size_t common = 0;
+  while (isCommon(common))
+    ++common;
+  tile.whole = false;
+  tile.depth = view.inGridScan ? common - 1 : common; // the step's loop is none of a phase's
+  for (AxisId a = 0; a < static_cast<AxisId>(view.schedule.axes.size()); ++a)
+    if (const AxisUse *use = view.use(a, producer); use && !use->reduction)
+      tile.axes.push_back({a, view.tile(a, std::span(*maker).first(common))});
+  return true;
+}
+
+void BufferTable::addShared(const Tensor &tensor, TensorId id) {
+  SharedTile tile;
+  tile.producer = view.producerOf(id);
+  int64_t elements = 1;
+  if ((view.scan && !view.inGridScan) || tile.producer < 0) {
+    const DimExpr total = numElements(tensor.shape);
+    if (!total.isConst())
+      return writer.problem("edge " + tensor.name + " cannot be shared: its size is symbolic");
+    elements = total.constValue();
+  } else {
+    if (!placeTile(id, tile))
+      return;
+    for (const auto &[axis, size] : tile.axes)
+      elements *= size;
+    if (elements == 0)
+      return writer.problem("edge " + tensor.name + " cannot be shared: its tile is symbolic");
+  }
+  tile.buffer = writer.addBuffer({.name = tensor.name + ".shared",
+                                  .level = MemLevel::Shared,
+                                  .type = tensor.type,
+                                  .shape = {DimExpr(elements)}});
+  sharedTiles[id] = std::move(tile);
+}
+
+BufferId BufferTable::global(TensorId tensor) const {
+  const auto it = globals.find(tensor);
+  assert(it != globals.end() && "every global tensor has a parameter before the tree is lowered");
+  return it->second;
+}
+
+const SharedTile *BufferTable::shared(TensorId tensor) const {
+  const auto it = sharedTiles.find(tensor);
+  return it == sharedTiles.end() ? nullptr : &it->second;
+}
+
+BufferId BufferTable::memoryOf(TensorId tensor) const {
+  const SharedTile *tile = shared(tensor);
+  return tile ? tile->buffer : global(tensor);
+}
+
+bool BufferTable::shapeAccumulator(int equation) {
+  const auto path = view.findLeaf(LeafKind::Compute, equation);
+  if (!path) {
+    writer.problem("no compute statement for e" + std::to_string(equation));
+    return false;
+  }
+  Accumulator &acc = accumulators[equation];
+  acc.equation = equation;
+  const Equation &e = view.equation(equation);
+  const bool folds = e.kind == EquationKind::Reduction && !isTupleMonoid(e.monoid) &&
+                     view.findLeaf(LeafKind::Combine, equation);
+  std::map<AxisId, int> ordinals;
+  std::vector<std::pair<std::pair<AxisId, int>, int64_t>> dims;
+  for (size_t i = 0; i + 1 < path->size(); ++i) {
+    const TreeNode &node = *(*path)[i];
+    // Each lane and each unit has a value of its own.
+    acc.perLane = acc.perLane || node.loop == LoopKind::Lane ||
+                  (node.loop == LoopKind::Unit && node.axis != kStepAxis);
+    if (node.axis == kStepAxis)
+      continue;
+    const AxisUse *use = view.use(node.axis, equation);
+    const bool isReduced = use && use->reduction;
+    if (node.loop == LoopKind::Lane)
+      (isReduced ? acc.lanesReduce : acc.lanesKeep) |= use != nullptr;
+    if (node.loop == LoopKind::Unit)
+      acc.unitsReduce = acc.unitsReduce || isReduced;
+    if (node.loop != LoopKind::Unroll || (isReduced && !folds))
+      continue;
+    const int64_t tile = view.tile(node.axis, std::span(*path).first(i));
+    if (tile == 0) {
+      writer.problem("unroll loop over " + view.schedule.axes[node.axis].name +
+                     " needs a constant trip");
+      return false;
+    }
+    const int64_t trip = (tile + node.step - 1) / node.step;
+    if (!isReduced) {
+      dims.push_back({{node.axis, ordinals[node.axis]++}, trip});
+    } else if (acc.partsAxis < 0) {
+      acc.partsAxis = node.axis;
+      acc.parts = trip;
+    }
+  }
+  std::sort(dims.begin(), dims.end());
+  for (const auto &[key, trip] : dims) {
+    acc.dims.push_back(key);
+    acc.shape.push_back(DimExpr(trip));
+  }
+  if (acc.parts > 1)
+    acc.shape.push_back(DimExpr(acc.parts));
+  return true;
+}
+
+BufferId BufferTable::addRegister(const Accumulator &accumulator, const std::string &suffix,
+                                  DType type) {
+  const TensorId result = view.equation(accumulator.equation).outputs[0];
+  return writer.addBuffer({.name = view.tensor(result).name + suffix,
+                           .level = MemLevel::Register,
+                           .type = type,
+                           .shape = accumulator.shape,
+                           .perLane = accumulator.perLane});
+}
+
+} // namespace fusec::lowering

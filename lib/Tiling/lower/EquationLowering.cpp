@@ -1,0 +1,148 @@
+#include "Tiling/lower/EquationLowering.h"
+
+namespace fusec::lowering {
+
+EquationLowering::EquationLowering(LoweringParts &parts, int number)
+    : view(parts.view), writer(parts.writer), buffers(parts.buffers), loops(parts.loops),
+      steps(parts.steps), reads(parts.reads), body(parts.writer.body), number(number),
+      e(view.equation(number)), acc(buffers.accumulators[static_cast<size_t>(number)]) {}
+
+void EquationLowering::refuse(const char *statement) {
+  writer.problem("e" + std::to_string(number) + " has no " + statement + " statement");
+}
+
+void EquationLowering::init(Stmts &) { refuse("init"); }
+void EquationLowering::compute(int, Stmts &) { refuse("compute"); }
+void EquationLowering::correct(int, Stmts &) { refuse("correct"); }
+void EquationLowering::combine(Stmts &) { refuse("combine"); }
+void EquationLowering::sort(Stmts &) { refuse("sort"); }
+
+void EquationLowering::guarded(Bounds bounds, Stmts statements, Stmts &result) {
+  writer.guarded(loops.inBounds(number, bounds), std::move(statements), result);
+}
+
+void EquationLowering::storeResult(size_t output, NodeId value, Stmts &result) {
+  const TensorId tensor = e.outputs[output];
+  const Tensor &info = view.tensor(tensor);
+  value = body.cast(info.type, value);
+  if (const SharedTile *tile = buffers.shared(tensor)) {
+    std::vector<NodeId> own;
+    for (size_t d = 0; !tile->whole && d < info.shape.size(); ++d)
+      own.push_back(loops.equationAxis(number, static_cast<int>(d)));
+    const NodeId index =
+        tile->whole ? loops.outputIndex(number, output) : loops.tileIndex(*tile, number, own);
+    result.push_back(storeStmt(tile->buffer, {index}, value));
+  }
+  if (view.levelOf(tensor) == MemLevel::Global || view.outlivesStep(tensor))
+    steps.store(tensor, loops.outputIndex(number, output), value, result);
+}
+
+void EquationLowering::store(Stmts &result) {
+  Stmts statements;
+  for (size_t o = 0; o < acc.outputs.size() && o < e.outputs.size(); ++o)
+    if (view.levelOf(e.outputs[o]) != MemLevel::Register || view.outlivesStep(e.outputs[o]))
+      storeResult(o, reads.readRegister(acc, acc.outputs[o]), statements);
+  guarded(Bounds::Spatial, std::move(statements), result);
+}
+
+bool EquationLowering::mergesUnits() {
+  if (!acc.unitsReduce || writer.units == 1)
+    return false;
+  if (!acc.dims.empty())
+    writer.problem("a reduction over units cannot keep several accumulators a lane");
+  return acc.dims.empty();
+}
+
+BufferId EquationLowering::addPartials(const std::string &name, DType type) {
+  Shape shape = {DimExpr(writer.units)};
+  if (acc.lanesKeep)
+    shape.push_back(DimExpr(writer.lanes));
+  return writer.addBuffer({.name = name + ".units",
+                           .level = MemLevel::Shared,
+                           .type = type,
+                           .shape = std::move(shape)});
+}
+
+Stmts EquationLowering::atPartials(NodeId unit,
+                                   const std::function<Stmts(const std::vector<NodeId> &)> &emit) {
+  if (!acc.lanesKeep)
+    return emit({unit});
+  Stmt lanes = writer.laneLoop({});
+  lanes.body = emit({unit, body.axis(lanes.var)});
+  return {std::move(lanes)};
+}
+
+namespace {
+
+/// A map: each point is computed and stored where it is read, or waits in a register for its readers.
+class MapLowering final : public EquationLowering {
+public:
+  MapLowering(LoweringParts &parts, int number) : EquationLowering(parts, number) {
+    const TensorId result = e.outputs[0];
+    const bool isKept = view.levelOf(result) == MemLevel::Register || view.isStoredTwice(number);
+    if (isKept && buffers.shapeAccumulator(number))
+      acc.outputs.push_back(buffers.addRegister(acc, ".acc", view.tensor(result).type));
+  }
+
+  void compute(int, Stmts &result) override {
+    Stmts statements;
+    for (size_t o = 0; o < e.outputs.size(); ++o) {
+      const DType type = view.tensor(e.outputs[o]).type;
+      NodeId point = body.cast(type, value(e.results[o]));
+      if (o < acc.outputs.size()) {
+        statements.push_back(storeStmt(acc.outputs[o], loops.registerIndex(acc), point));
+        point = reads.readRegister(acc, acc.outputs[o]);
+      }
+      storeResult(o, point, statements);
+    }
+    guarded(Bounds::All, std::move(statements), result);
+  }
+};
+
+/// A scatter: each point updates the element that its indices name, if there is one.
+class ScatterLowering final : public EquationLowering {
+public:
+  using EquationLowering::EquationLowering;
+
+  void compute(int, Stmts &result) override {
+    const Shape &shape = view.tensor(e.outputs[0]).shape;
+    NodeId exists = e.scatterPredicate == kNoNode ? kNoNode : value(e.scatterPredicate);
+    std::vector<NodeId> indices;
+    for (NodeId index : e.scatterIndex)
+      indices.push_back(value(index));
+    for (size_t d = 0; d < indices.size(); ++d) {
+      exists = body.logicalAnd(exists, writer.atMost(body.index(0), indices[d]));
+      exists = body.logicalAnd(exists, writer.less(indices[d], body.dim(shape[d])));
+    }
+    Stmt update = storeStmt(buffers.global(e.outputs[0]), {writer.flatIndex(shape, indices)},
+                            value(e.results[0]));
+    constexpr Monoid kMonoids[] = {Monoid::Sum, Monoid::Sum, Monoid::Prod, Monoid::Min,
+                                   Monoid::Max};
+    if (e.combiner != Combiner::Assign) {
+      update.kind = StmtKind::Accumulate;
+      update.monoid = kMonoids[static_cast<int>(e.combiner)];
+    }
+    if (exists != kNoNode && body[exists].op == ScalarOp::Const && body[exists].imm != 0)
+      exists = kNoNode;
+    Stmts statements;
+    writer.guarded(exists, {std::move(update)}, statements);
+    guarded(Bounds::All, std::move(statements), result);
+  }
+};
+
+} // namespace
+
+std::unique_ptr<EquationLowering> lowerEquation(LoweringParts &parts, int number) {
+  const Equation &e = parts.view.equation(number);
+  switch (e.kind) {
+  case EquationKind::Scatter: return std::make_unique<ScatterLowering>(parts, number);
+  case EquationKind::Opaque: return lowerTopK(parts, number);
+  case EquationKind::Reduction:
+    return e.states.empty() ? lowerReduction(parts, number) : lowerCascade(parts, number);
+  case EquationKind::Map:
+  case EquationKind::Scan: break; // none of the equations of a scan's step is one
+  }
+  return std::make_unique<MapLowering>(parts, number);
+}
+
+} // namespace fusec::lowering

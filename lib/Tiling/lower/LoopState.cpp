@@ -1,0 +1,215 @@
+#include "Tiling/lower/LoopState.h"
+
+#include <algorithm>
+
+namespace fusec::lowering {
+
+TreePath LoopState::nodes() const {
+  TreePath nodes;
+  for (const PathLoop &loop : path)
+    nodes.push_back(loop.node);
+  return nodes;
+}
+
+NodeId LoopState::value(const PathLoop &loop) {
+  return loop.value == kNoNode ? body.axis(loop.var) : loop.value;
+}
+
+NodeId LoopState::axisValue(AxisId axis) {
+  if (const auto it = overrides.find(axis); it != overrides.end())
+    return it->second;
+  return axisOffset(axis, 0);
+}
+
+NodeId LoopState::axisOffset(AxisId axis, size_t depth) {
+  NodeId sum = body.index(0);
+  for (size_t i = depth; i < path.size(); ++i)
+    if (path[i].node->axis == axis)
+      sum = writer.add(sum, writer.mul(value(path[i]), body.index(path[i].node->step)));
+  return sum;
+}
+
+bool LoopState::isClamped(AxisId axis) const {
+  return clampSpatial && checked.count(axis) != 0 && !onLanes(axis);
+}
+
+NodeId LoopState::clampedValue(AxisId axis) {
+  const NodeId value = axisValue(axis);
+  return isClamped(axis) ? writer.min(value, body.dim(view.extent(axis) - DimExpr(1))) : value;
+}
+
+NodeId LoopState::equationAxis(int equation, int position) {
+  const AxisId a = view.axisOf(equation, position);
+  if (a < 0)
+    return body.index(0);
+  const AxisUse &use = *view.use(a, equation);
+  const std::vector<Axis> &axes = view.equation(equation).axes;
+  NodeId value = use.reduction ? axisValue(a) : clampedValue(a);
+  DimExpr inner(1);
+  const size_t place =
+      std::find(use.positions.begin(), use.positions.end(), position) - use.positions.begin();
+  for (size_t i = place + 1; i < use.positions.size(); ++i)
+    inner = inner * axes[use.positions[i]].extent;
+  if (!inner.isConst(1))
+    value = writer.div(value, body.dim(inner));
+  if (place > 0)
+    value = writer.mod(value, body.dim(axes[position].extent));
+  return value;
+}
+
+int64_t LoopState::tile(AxisId axis, size_t depth) const {
+  const TreePath around = nodes();
+  return view.tile(axis, std::span(around).first(depth));
+}
+
+bool LoopState::onLanes(AxisId axis) const {
+  return std::any_of(path.begin(), path.end(), [&](const PathLoop &l) {
+    return l.node->axis == axis && l.node->loop == LoopKind::Lane;
+  });
+}
+
+NodeId LoopState::trip(const TreeNode &node) {
+  if (node.axis == kStepAxis)
+    return body.dim(view.scan->steps);
+  const DimExpr &whole = view.extent(node.axis);
+  bool outermost = true, unitsPastEnd = false; // units of the last block that have nothing to do
+  int64_t tile = 0;
+  for (const PathLoop &loop : path)
+    if (loop.node->axis == node.axis) {
+      if (loop.node->loop == LoopKind::Unit && !outermost)
+        unitsPastEnd = !whole.divisibleBy(tile, view.symbols);
+      outermost = false;
+      tile = loop.node->step;
+    }
+  if (outermost)
+    return body.dim(ceilDiv(whole, DimExpr(node.step)));
+  if (tile % node.step != 0)
+    writer.problem("loop " + std::string(name(node.loop)) + " " +
+                   view.schedule.axes[node.axis].name + ":" + std::to_string(node.step) +
+                   " does not divide the " + std::to_string(tile) + " around it");
+  if (node.loop != LoopKind::Seq || (whole.divisibleBy(tile, view.symbols) && !unitsPastEnd))
+    return body.index(tile / node.step);
+  // The last tile of an outer loop is cut at the extent.
+  const NodeId left = writer.sub(body.dim(whole), axisValue(node.axis));
+  NodeId here = writer.min(left, body.index(tile));
+  if (unitsPastEnd)
+    here = body.binary(ScalarOp::Max, here, body.index(0));
+  const NodeId rounded = writer.add(here, body.index(node.step - 1));
+  return writer.div(rounded, body.index(node.step));
+}
+
+NodeId LoopState::inBounds(int equation, Bounds bounds) {
+  NodeId predicate = kNoNode;
+  for (AxisId a : checked) {
+    const AxisUse *use = view.use(a, equation);
+    if (use && (bounds == Bounds::All || use->reduction == (bounds == Bounds::Reduced)))
+      predicate = body.logicalAnd(predicate, writer.less(axisValue(a), body.dim(view.extent(a))));
+  }
+  return predicate;
+}
+
+NodeId LoopState::laneMask(int equation, uint64_t axes) {
+  NodeId predicate = kNoNode;
+  if (!clampSpatial)
+    return predicate;
+  for (size_t p = 0; p < view.equation(equation).axes.size(); ++p) {
+    const AxisId a = view.axisOf(equation, static_cast<int>(p));
+    if (a < 0 || view.use(a, equation)->reduction || !(axes >> p & 1) || checked.count(a) == 0 ||
+        !onLanes(a))
+      continue;
+    predicate = body.logicalAnd(predicate, writer.less(axisValue(a), body.dim(view.extent(a))));
+  }
+  return predicate;
+}
+
+NodeId LoopState::outputIndex(int equation, size_t output) {
+  const Equation &e = view.equation(equation);
+  const std::vector<DimExpr> strides = stridesOf(view.tensor(e.outputs[output]).shape);
+  NodeId flat = body.index(0);
+  auto addTerm = [&](NodeId value, int position) {
+    flat = writer.add(flat, writer.mul(value, body.dim(strides[position])));
+  };
+  for (AxisId a = 0; a < static_cast<AxisId>(view.schedule.axes.size()); ++a) {
+    const AxisUse *use = view.use(a, equation);
+    if (!use || use->reduction)
+      continue;
+    const std::vector<int> &positions = use->positions;
+    bool contiguous = true;
+    for (size_t i = 0; i + 1 < positions.size(); ++i)
+      contiguous &=
+          strides[positions[i]] == strides[positions[i + 1]] * e.axes[positions[i + 1]].extent;
+    if (contiguous)
+      addTerm(axisValue(a), positions.back());
+    else
+      for (int position : positions)
+        addTerm(equationAxis(equation, position), position);
+  }
+  return flat;
+}
+
+NodeId LoopState::tileIndex(const SharedTile &tile, int equation,
+                            const std::vector<NodeId> &indices) {
+  NodeId flat = body.index(0);
+  for (auto [a, size] : tile.axes) {
+    if (size == 1)
+      continue;
+    NodeId inside = body.index(0); // element of the axis, counted from the tile's origin
+    const std::vector<int> &positions = view.use(a, tile.producer)->positions;
+    // Past the extent a reduction reads the last element again, as its indices say: nothing wrote those behind it.
+    const AxisUse *use = view.use(a, equation);
+    const bool clamped = use && !use->reduction && isClamped(a);
+    const bool own = !clamped && std::all_of(positions.begin(), positions.end(), [&](int p) {
+      return view.axisOf(equation, p) == a && indices[p] == equationAxis(equation, p);
+    });
+    if (own) {
+      inside = axisOffset(a, tile.depth);
+    } else {
+      for (int p : positions) {
+        const DimExpr &extent = view.equation(tile.producer).axes[p].extent;
+        inside = writer.add(writer.mul(inside, body.dim(extent)), indices[p]);
+      }
+      for (size_t i = 0; i < tile.depth; ++i)
+        if (path[i].node->axis == a)
+          inside = writer.sub(inside, writer.mul(value(path[i]), body.index(path[i].node->step)));
+    }
+    flat = writer.add(writer.mul(flat, body.index(size)), inside);
+  }
+  return flat;
+}
+
+std::vector<NodeId> LoopState::registerIndex(const Accumulator &accumulator,
+                                             const NamedElements &named) {
+  NodeId part = body.index(0);
+  for (const PathLoop &loop : path)
+    if (loop.node->loop == LoopKind::Unroll && loop.node->axis == accumulator.partsAxis)
+      part = body.axis(loop.var);
+  return partIndex(accumulator, part, named);
+}
+
+std::vector<NodeId> LoopState::partIndex(const Accumulator &accumulator, NodeId part,
+                                         const NamedElements &named) {
+  std::vector<NodeId> indices;
+  for (auto [axis, ordinal] : accumulator.dims) {
+    if (const auto it = named.find(axis); it != named.end()) {
+      indices.push_back(it->second);
+      continue;
+    }
+    int seen = 0;
+    NodeId index = kNoNode;
+    for (const PathLoop &loop : path)
+      if (loop.node->axis == axis && loop.node->loop == LoopKind::Unroll && seen++ == ordinal)
+        index = body.axis(loop.var);
+    if (index == kNoNode) {
+      writer.problem("a statement of e" + std::to_string(accumulator.equation) +
+                     " lacks the unroll loop over " + view.schedule.axes[axis].name +
+                     " that its accumulator is indexed by");
+      index = body.index(0);
+    }
+    indices.push_back(index);
+  }
+  if (accumulator.parts > 1)
+    indices.push_back(part);
+  return indices;
+}
+
+} // namespace fusec::lowering

@@ -1,0 +1,109 @@
+#include "Tiling/lower/PersistentValues.h"
+
+#include "Tiling/lower/ReadLowering.h"
+
+#include <algorithm>
+
+namespace fusec::lowering {
+
+void PersistentValues::begin() {
+  reads = tiling::persistentReads(view.schedule, view.program);
+  if (!reads.empty())
+    writer.kernel.resident = writer.newVar("resident", LoopKind::Seq, {0, 1, std::nullopt});
+}
+
+bool PersistentValues::areReadIn(std::span<const TreeNode> nodes) const {
+  return std::any_of(nodes.begin(), nodes.end(), [&](const TreeNode &node) {
+    if (node.isLoop)
+      return areReadIn(node.children);
+    return node.leaf == LeafKind::Compute &&
+           std::any_of(reads.begin(), reads.end(), [&](const tiling::PersistentRead &read) {
+             return read.kept.read.equation == node.target ||
+                    read.kept.from->equation == node.target;
+           });
+  });
+}
+
+const tiling::PersistentRead *PersistentValues::find(const ReadPlace &place) const {
+  const auto it = std::find_if(reads.begin(), reads.end(), [&](const tiling::PersistentRead &read) {
+    return read.kept.read == place || read.kept.from == place;
+  });
+  return it == reads.end() ? nullptr : &*it;
+}
+
+NodeId PersistentValues::element(const tiling::PersistentRead &read, const ReadPlace &place) {
+  const Equation &e = view.equation(place.equation);
+  const bool inRegisters = read.kept.level == MemLevel::Register;
+  const TreePath numbering = tiling::loopsOfPersistent(view.schedule, e, place, loops.nodes());
+  NodeId flat = body.index(0), unit = kNoNode, lane = kNoNode;
+  auto addDigit = [&](NodeId value, int64_t size) {
+    flat = writer.add(writer.mul(flat, body.index(size)), value);
+  };
+  for (size_t i = 0; i < loops.path.size(); ++i) {
+    const PathLoop &loop = loops.path[i];
+    const TreeNode &node = *loop.node;
+    if (node.loop == LoopKind::Unit)
+      unit = loops.value(loop);
+    if (node.loop == LoopKind::Lane)
+      lane = loops.value(loop);
+    if (std::count(numbering.begin(), numbering.end(), &node) == 0)
+      continue;
+    addDigit(loops.value(loop), (loops.tile(node.axis, i) + node.step - 1) / node.step);
+    if (inRegisters && node.loop == LoopKind::Seq)
+      numbersRegisters.insert(loop.var);
+  }
+  int64_t size = read.elements;
+  if (!inRegisters) {
+    if (writer.units > 1)
+      addDigit(unit, writer.units);
+    addDigit(lane, writer.lanes);
+    size *= int64_t{writer.units} * writer.lanes;
+  }
+  const BufferId buffer = bufferOf(read, e.body[readsOf(e)[place.read]].type, size);
+  return writer.read(buffer, {flat});
+}
+
+/// Parts side by side share a buffer, as large as the largest of them needs it: a block is of one part.
+BufferId PersistentValues::bufferOf(const tiling::PersistentRead &read, DType type, int64_t size) {
+  const std::tuple key{read.phase, read.kept.level, read.number, type};
+  const auto it = buffers.find(key);
+  if (it == buffers.end())
+    return buffers[key] = writer.addBuffer({.name = "held" + std::to_string(buffers.size()),
+                                            .level = read.kept.level,
+                                            .type = type,
+                                            .shape = {DimExpr(size)}});
+  DimExpr &extent = writer.kernel.buffers[it->second].shape[0];
+  extent = DimExpr(std::max(extent.constValue(), size));
+  return it->second;
+}
+
+void PersistentValues::fill(ReadLowering &lowering, int equation, Stmts &result) {
+  const Equation &e = view.equation(equation);
+  const std::vector<NodeId> nodes = readsOf(e);
+  const bool reduces = e.kind == EquationKind::Reduction;
+  Stmts statements;
+  loops.clampSpatial = reduces;
+  for (size_t r = 0; r < nodes.size(); ++r) {
+    const ReadPlace place{equation, 0, static_cast<int>(r)};
+    const tiling::PersistentRead *read = find(place);
+    if (!read || *read->kept.from != place)
+      continue;
+    const NodeId value = lowering.value(equation, nodes[r]);
+    const Scalar kept = body[element(*read, place)];
+    statements.push_back(storeStmt(kept.index, kept.args, value));
+  }
+  loops.clampSpatial = false;
+  if (!statements.empty())
+    writer.guarded(loops.inBounds(equation, reduces ? Bounds::Reduced : Bounds::All),
+                   std::move(statements), result);
+}
+
+void PersistentValues::unrollOverRegisters(Stmt &loop, const std::string &axis) {
+  if (numbersRegisters.count(loop.var) == 0)
+    return;
+  loop.loop = writer.kernel.vars[loop.var].kind = LoopKind::Unroll;
+  if (body[loop.trip].op != ScalarOp::Const)
+    writer.problem("what is held in registers needs constant trips of " + axis);
+}
+
+} // namespace fusec::lowering

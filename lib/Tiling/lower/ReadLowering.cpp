@@ -1,0 +1,177 @@
+#include "Tiling/lower/ReadLowering.h"
+
+#include <algorithm>
+
+namespace fusec::lowering {
+
+NodeId ReadLowering::value(int equation, NodeId root, const std::vector<BufferId> *parts) {
+  const Accumulator &acc = buffers.accumulators[equation];
+  return body.import(view.equation(equation).body, root,
+                     [&](const Scalar &copied, NodeId original) -> NodeId {
+                       switch (copied.op) {
+                       case ScalarOp::Axis: return loops.equationAxis(equation, copied.index);
+                       case ScalarOp::Step: return steps.step();
+                       case ScalarOp::State: return readRegister(acc, acc.states.at(copied.index));
+                       case ScalarOp::Part: return readRegister(acc, parts->at(copied.index));
+                       default: return readTensor(equation, original, copied);
+                       }
+                     });
+}
+
+NodeId ReadLowering::readRegister(const Accumulator &accumulator, BufferId buffer,
+                                  const NamedElements &named) {
+  return writer.read(buffer, loops.registerIndex(accumulator, named));
+}
+
+NodeId ReadLowering::readTensor(int equation, NodeId original, const Scalar &copied) {
+  const int ordinal = tiling::ordinalOf(view.equation(equation), original);
+  const bool isElementwise = loops.overrides.empty();
+  if (persistent.mode == PersistentValues::Mode::Use && computeRank >= 0 && isElementwise)
+    if (const ReadPlace place{equation, 0, ordinal};
+        const tiling::PersistentRead *read = persistent.find(place))
+      return persistent.element(*read, place);
+  const ReadPlace place{equation, computeRank, ordinal};
+  const Operand *operand = tiling::operandOf(view.schedule, equation, ordinal);
+  if (!operand || !isElementwise)
+    return numbered(place, readMemory(equation, original, copied));
+  const auto index = static_cast<size_t>(operand - view.schedule.operands.data());
+  return numbered(place, operand->level == MemLevel::Global
+                             ? readPacked(*operand, index)
+                             : readStaged(*operand, buffers.staged[index]));
+}
+
+/// Gives a Compute statement's read of memory the number of its place.
+NodeId ReadLowering::numbered(const ReadPlace &place, NodeId node) {
+  Scalar s = body[node];
+  if (place.rank < 0 || !loops.overrides.empty() || s.imm != 0 ||
+      (s.op != ScalarOp::Read && s.op != ScalarOp::ReadIf) ||
+      writer.kernel.buffers[s.index].level == MemLevel::Register)
+    return node;
+  std::vector<ReadPlace> &places = writer.out.reads;
+  auto it = std::find(places.begin(), places.end(), place);
+  if (it == places.end())
+    it = places.insert(it, place);
+  s.imm = it - places.begin() + 1;
+  return body.addExact(std::move(s));
+}
+
+NodeId ReadLowering::readPacked(const Operand &operand, size_t index) {
+  std::vector<NodeId> digits;
+  for (const LayoutDigit &digit : operand.digits) {
+    NodeId value = loops.clampedValue(digit.axis);
+    if (digit.divide != 1)
+      value = writer.div(value, body.index(digit.divide));
+    if (digit.modulus != 0)
+      value = writer.mod(value, body.index(digit.modulus));
+    digits.push_back(value);
+  }
+  const BufferId buffer = buffers.packed(index);
+  const NodeId flat = writer.flatIndex(packedShape(view.schedule, operand), digits);
+  const Equation &e = view.equation(operand.equation);
+  const NodeId mask =
+      loops.laneMask(operand.equation, axisDependence(e.body, readsOf(e)[operand.read]));
+  if (mask == kNoNode)
+    return writer.read(buffer, {flat});
+  const DType type = writer.kernel.buffers[buffer].type;
+  return body.readIf(buffer, type, mask, body.constant(type, 0), {flat});
+}
+
+NodeId ReadLowering::readStaged(const Operand &operand, const StagedOperand &stage) {
+  if (stage.buffer < 0) {
+    writer.problem("operand " + operand.name + " is used before it is staged");
+    return body.index(0);
+  }
+  const Equation &e = view.equation(operand.equation);
+  std::vector<NodeId> digits;
+  for (size_t d = 0; d < operand.digits.size(); ++d) {
+    const LayoutDigit &digit = operand.digits[d];
+    if (digit.index < 0) {
+      digits.push_back(loops.axisOffset(digit.axis, stage.depth));
+      continue;
+    }
+    const NodeId read = readsOf(e)[operand.read];
+    const NodeId here = value(operand.equation, indexOperands(e.body[read])[digit.index]);
+    digits.push_back(writer.sub(here, stage.bases[d]));
+  }
+  return writer.read(stage.buffer, {writer.flatIndex(stage.shape, digits)});
+}
+
+/// Reads an internal tensor in the registers of the equation that makes it.
+NodeId ReadLowering::readProducer(int producer, int equation, NodeId original,
+                                  const Scalar &copied) {
+  const Accumulator &acc = buffers.accumulators[producer];
+  const std::vector<TensorId> &outputs = view.equation(producer).outputs;
+  const auto output = std::find(outputs.begin(), outputs.end(), copied.index) - outputs.begin();
+  NamedElements named;
+  if (const std::optional<TreePath> path = view.findLeaf(LeafKind::Compute, producer))
+    for (auto [axis, ordinal] : acc.dims)
+      if (const std::optional<int64_t> element = tiling::namedElement(
+              view.schedule, *path, producer, axis, view.equation(equation), original))
+        named[axis] = body.index(*element);
+  NodeId value = readRegister(acc, acc.outputs.at(output), named);
+  value = body.cast(view.tensor(copied.index).type, value);
+  if (copied.op != ScalarOp::ReadIf)
+    return value;
+  return body.select(copied.args[0], value, copied.args[1]);
+}
+
+NodeId ReadLowering::readMemory(int equation, NodeId original, const Scalar &copied) {
+  const Equation &e = view.equation(equation);
+  const TensorId tensor = copied.index;
+  const Tensor &info = view.tensor(tensor);
+  if (const int producer = view.producerOf(tensor);
+      producer >= 0 && view.levelOf(tensor) == MemLevel::Register)
+    return readProducer(producer, equation, original, copied);
+  const BufferId buffer = buffers.memoryOf(tensor);
+  NodeId flat;
+  if (const SharedTile *tile = buffers.shared(tensor); tile && !tile->whole)
+    flat = loops.tileIndex(*tile, equation, indexOperands(copied));
+  else if (const auto access = flatAccess(e, original, view.program))
+    flat = address(equation, *access);
+  else
+    flat = writer.flatIndex(info.shape, indexOperands(copied));
+  NodeId predicate = copied.op == ScalarOp::ReadIf ? copied.args[0] : kNoNode;
+  predicate =
+      body.logicalAnd(predicate, loops.laneMask(equation, axisDependence(e.body, original)));
+  flat = steps.readAddress(tensor, buffer, flat);
+  if (predicate == kNoNode)
+    return body.read(buffer, info.type, {flat});
+  const NodeId otherwise =
+      copied.op == ScalarOp::ReadIf ? copied.args[1] : body.constant(info.type, 0);
+  return body.readIf(buffer, info.type, predicate, otherwise, {flat});
+}
+
+/// Axes that the schedule fuses are a single term where the address runs over them without a gap.
+NodeId ReadLowering::address(int equation, const FlatAccess &access) {
+  const Equation &e = view.equation(equation);
+  NodeId flat = body.dim(access.constant);
+  auto addTerm = [&](NodeId value, const DimExpr &stride) {
+    if (!stride.isConst(0))
+      flat = writer.add(flat, writer.mul(value, body.dim(stride)));
+  };
+  for (const FlatAccess::Rest &rest : access.rests)
+    addTerm(value(equation, rest.value), rest.stride);
+  std::vector<bool> done(e.axes.size(), false);
+  for (size_t p = 0; p < e.axes.size(); ++p) {
+    const AxisId a = view.axisOf(equation, static_cast<int>(p));
+    if (done[p] || a < 0)
+      continue;
+    const AxisUse &use = *view.use(a, equation);
+    const std::vector<int> &members = use.positions;
+    bool contiguous = true;
+    for (size_t i = 0; i + 1 < members.size(); ++i)
+      contiguous &= access.stride[members[i]] ==
+                    access.stride[members[i + 1]] * e.axes[members[i + 1]].extent;
+    for (int member : members)
+      done[member] = true;
+    if (contiguous)
+      addTerm(use.reduction ? loops.axisValue(a) : loops.clampedValue(a),
+              access.stride[members.back()]);
+    else
+      for (int member : members)
+        addTerm(loops.equationAxis(equation, member), access.stride[member]);
+  }
+  return flat;
+}
+
+} // namespace fusec::lowering

@@ -1,0 +1,91 @@
+#include "Tiling/lower/StepValues.h"
+
+namespace fusec::lowering {
+
+NodeId StepValues::step() {
+  NodeId step = gridStep >= 0 ? body.axis(gridStep) : kNoNode;
+  for (const PathLoop &loop : loops.path)
+    if (loop.node->axis == kStepAxis)
+      step = body.axis(loop.var);
+  assert(step != kNoNode && "per-step values are touched inside the step loop only");
+  if (view.scan->reversed)
+    step = writer.sub(body.dim(view.scan->steps - DimExpr(1)), step);
+  return step;
+}
+
+/// Where a state begins in its two halves: the one that the step reads, or the one that it writes.
+NodeId StepValues::halfOf(TensorId state, bool written) {
+  NodeId step = body.axis(gridStep);
+  if (written)
+    step = writer.add(step, body.index(1));
+  const NodeId half = writer.mod(step, body.index(2));
+  return writer.mul(half, body.dim(numElements(view.tensor(state).shape)));
+}
+
+NodeId StepValues::readAddress(TensorId tensor, BufferId buffer, NodeId flat) {
+  const bool inHalves = view.inGridScan && !buffers.shared(tensor);
+  const bool written = inHalves && view.carryOf(tensor, true);
+  if (written || (inHalves && view.carryOf(tensor, false)))
+    flat = writer.add(flat, halfOf(tensor, written));
+  if (view.scan && !written)
+    for (const ScanOutput &output : view.scan->scanOutputs)
+      if (output.perStep == tensor && buffer == buffers.global(output.stacked))
+        flat =
+            writer.add(flat, writer.mul(step(), body.dim(numElements(view.tensor(tensor).shape))));
+  return flat;
+}
+
+void StepValues::store(TensorId tensor, NodeId element, NodeId value, Stmts &result) {
+  bool stacked = false;
+  for (size_t o = 0; view.scan && o < view.scan->scanOutputs.size(); ++o)
+    if (const ScanOutput &to = view.scan->scanOutputs[o]; to.perStep == tensor) {
+      storeStacked(to, element, value, result);
+      stacked = true;
+    }
+  if (view.inGridScan && view.carryOf(tensor, true))
+    result.push_back(
+        storeStmt(buffers.global(tensor), {writer.add(element, halfOf(tensor, true))}, value));
+  else if (!stacked)
+    result.push_back(storeStmt(buffers.global(tensor), {element}, value));
+}
+
+/// Stores an element in the current step's slice of the stacked tensor, if the step has one.
+void StepValues::storeStacked(const ScanOutput &to, NodeId element, NodeId value, Stmts &result) {
+  NodeId slice = step(), exists = kNoNode;
+  if (to.first >= 0) {
+    slice = writer.sub(slice, body.index(to.first));
+    const DimExpr &slices = view.tensor(to.stacked).shape[0];
+    exists =
+        body.logicalAnd(writer.atMost(body.index(0), slice), writer.less(slice, body.dim(slices)));
+  }
+  const DimExpr size = numElements(view.tensor(to.perStep).shape);
+  const NodeId index = writer.add(element, writer.mul(slice, body.dim(size)));
+  writer.guarded(exists, {storeStmt(buffers.global(to.stacked), {index}, value)}, result);
+}
+
+void StepValues::carry(int when, Stmts &result) {
+  for (const ScanCarry &carry : view.scan->carries) {
+    const TensorId from = when == 0 ? carry.init : when == 1 ? carry.next : carry.previous;
+    const TensorId to = when == 2 ? carry.final : carry.previous;
+    if (to < 0 || from == to)
+      continue;
+    const DimExpr size = numElements(view.tensor(to).shape);
+    NodeId origin = body.index(0);
+    if (view.inGridScan && when == 2)
+      origin = body.dim(mod(view.scan->steps, DimExpr(2)) * size);
+    if (when == 1)
+      for (const ScanOutput &output : view.scan->scanOutputs)
+        if (output.perStep == from && !buffers.shared(from))
+          origin = writer.mul(step(), body.dim(numElements(view.tensor(from).shape)));
+    writer.cooperative(
+        body.dim(size),
+        [&](NodeId flat) {
+          const NodeId value =
+              body.read(buffers.memoryOf(from), view.tensor(to).type, {writer.add(origin, flat)});
+          return Stmts{storeStmt(buffers.memoryOf(to), {flat}, value)};
+        },
+        result);
+  }
+}
+
+} // namespace fusec::lowering

@@ -1,0 +1,210 @@
+#include "Tiling/lower/TreeLowering.h"
+
+#include "Gir/ResidentGrid.h"
+
+#include <algorithm>
+
+namespace fusec::lowering {
+
+namespace {
+
+bool isConstantTrip(LoopKind kind) {
+  return kind == LoopKind::Unit || kind == LoopKind::Lane || kind == LoopKind::Unroll;
+}
+
+bool hasSeqLoop(const std::vector<TreeNode> &nodes, AxisId axis) {
+  return std::any_of(nodes.begin(), nodes.end(), [&](const TreeNode &n) {
+    return n.isLoop &&
+           ((n.axis == axis && n.loop == LoopKind::Seq) || hasSeqLoop(n.children, axis));
+  });
+}
+
+/// True if the first loop over `axis` below `nodes` has a constant trip and no loop inside that ends at the extent, as
+/// a unit's loop over its rows does.
+bool nextLoopIsConstantTrip(const std::vector<TreeNode> &nodes, AxisId axis) {
+  return std::any_of(nodes.begin(), nodes.end(), [&](const TreeNode &n) {
+    if (!n.isLoop || n.axis != axis)
+      return n.isLoop && nextLoopIsConstantTrip(n.children, axis);
+    return isConstantTrip(n.loop) && (n.loop != LoopKind::Unit || !hasSeqLoop(n.children, axis));
+  });
+}
+
+bool hasCombine(std::span<const TreeNode> nodes) {
+  return std::any_of(nodes.begin(), nodes.end(), [](const TreeNode &n) {
+    return n.isLoop ? hasCombine(n.children) : n.leaf == LeafKind::Combine;
+  });
+}
+
+/// True if no other loops run over the axis.
+bool isWalkedByLanes(std::span<const TreeNode> nodes, AxisId axis) {
+  return std::all_of(nodes.begin(), nodes.end(), [&](const TreeNode &n) {
+    return !n.isLoop ||
+           ((n.axis != axis || n.loop == LoopKind::Lane) && isWalkedByLanes(n.children, axis));
+  });
+}
+
+} // namespace
+
+TreeLowering::TreeLowering(LoweringParts &parts) : parts(parts) {
+  for (size_t e = 0; e < parts.view.equations.size(); ++e)
+    equations.push_back(lowerEquation(parts, static_cast<int>(e)));
+}
+
+/// Where threads keep persistent values, the statements exist twice: for a grid of which all blocks are resident, and
+/// for any other.
+void TreeLowering::lowerBlock(std::span<const TreeNode> nodes, Stmts &result) {
+  using Mode = PersistentValues::Mode;
+  Mode &mode = parts.persistent.mode;
+  if (mode == Mode::Off)
+    return lowerChildren(nodes, result);
+  Stmt choice;
+  choice.kind = StmtKind::If;
+  choice.predicate = residentTest(parts.writer.kernel);
+  lowerChildren(nodes, choice.body);
+  if (mode == Mode::Use) {
+    mode = Mode::Off;
+    lowerChildren(nodes, choice.elseBody);
+    mode = Mode::Use;
+  }
+  result.push_back(std::move(choice));
+}
+
+void TreeLowering::lowerAll(std::span<const TreeNode> nodes, Stmts &result) {
+  for (const TreeNode &node : nodes)
+    node.isLoop ? lowerLoop(node, result) : lowerLeaf(node, result);
+}
+
+void TreeLowering::lowerLoop(const TreeNode &node, Stmts &result) {
+  Body &body = parts.writer.body;
+  const bool isStep = node.axis == kStepAxis;
+  const std::string axis = isStep ? "step" : parts.view.schedule.axes[node.axis].name;
+  const NodeId trip = loops.trip(node);
+  if (isConstantTrip(node.loop) && body[trip].op != ScalarOp::Const)
+    return parts.writer.problem("a " + std::string(name(node.loop)) + " loop over " + axis +
+                                " needs a constant trip");
+  Stmt loop = parts.writer.loop(node.loop, trip, axis);
+  loops.path.push_back({&node, loop.var});
+
+  // A constant-trip loop that is the first one over its axis may cover more than the extent.
+  const bool isFirst = std::count_if(loops.path.begin(), loops.path.end(), [&](const PathLoop &l) {
+                         return l.node->axis == node.axis;
+                       }) == 1;
+  const bool runsPast = !isStep && isFirst && isConstantTrip(node.loop) &&
+                        parts.view.extent(node.axis) != DimExpr(body[trip].imm * node.step) &&
+                        loops.checked.insert(node.axis).second;
+  lowerChildren(node.children, loop.body);
+  parts.persistent.unrollOverRegisters(loop, axis);
+  if (runsPast)
+    loops.checked.erase(node.axis);
+  loops.path.pop_back();
+  result.push_back(std::move(loop));
+}
+
+/// True for a loop that steps over tiles whose inside is covered by constant-trip loops.
+bool TreeLowering::stepsOverTiles(const TreeNode &node) const {
+  return node.axis != kStepAxis && !isConstantTrip(node.loop) &&
+         nextLoopIsConstantTrip(node.children, node.axis);
+}
+
+/// Axes whose tile below the innermost loop may be cut at the extent, and of which that is not yet known. Block loops
+/// come in chains that are all asked at the innermost.
+std::vector<AxisId> TreeLowering::axesCutHere() const {
+  std::vector<AxisId> cut;
+  const std::vector<PathLoop> &path = loops.path;
+  for (size_t i = path.size(); i-- > 0;) {
+    const TreeNode &loop = *path[i].node;
+    if (i + 1 < path.size() && loop.loop != LoopKind::Block)
+      break;
+    if (stepsOverTiles(loop) && loops.checked.count(loop.axis) == 0 &&
+        !parts.view.extent(loop.axis).divisibleBy(loop.step, parts.view.symbols))
+      cut.push_back(loop.axis);
+    if (loop.loop != LoopKind::Block)
+      break;
+  }
+  return cut;
+}
+
+/// Statements of one tree level. If the loop around them steps over tiles that may be cut at the extent, they are made
+/// for a full tile and for a cut one.
+void TreeLowering::lowerChildren(std::span<const TreeNode> nodes, Stmts &result) {
+  const std::vector<AxisId> cut = axesCutHere();
+  if (cut.empty())
+    return lowerAll(nodes, result);
+  // A GPU's lanes ask for themselves where units combine what they have: a second version of that would have barriers
+  // and buffers of its own.
+  const auto byLanes = std::find_if(cut.begin(), cut.end(), [&](AxisId a) {
+    return parts.writer.units > 1 && hasCombine(nodes) && isWalkedByLanes(nodes, a);
+  });
+  if (byLanes != cut.end()) {
+    loops.checked.insert(*byLanes);
+    checkedByLanes.insert(*byLanes);
+    lowerChildren(nodes, result);
+    checkedByLanes.erase(*byLanes);
+    loops.checked.erase(*byLanes);
+    return;
+  }
+  lowerBothVersions(nodes, cut, result);
+}
+
+void TreeLowering::lowerBothVersions(std::span<const TreeNode> nodes,
+                                     const std::vector<AxisId> &cut, Stmts &result) {
+  auto lowerChecked = [&](Stmts &into) {
+    loops.checked.insert(cut.begin(), cut.end());
+    lowerAll(nodes, into);
+    for (AxisId a : cut)
+      loops.checked.erase(a);
+  };
+  // Inside of the version for cut tiles, a third one would only save the checks of one axis in a rare tile.
+  if (std::any_of(loops.checked.begin(), loops.checked.end(),
+                  [&](AxisId a) { return checkedByLanes.count(a) == 0; }))
+    return lowerChecked(result);
+  KernelWriter &writer = parts.writer;
+  Stmt choice;
+  choice.kind = StmtKind::If;
+  for (AxisId a : cut) {
+    const int64_t tile = loops.tile(a);
+    const NodeId end = writer.add(loops.axisValue(a), writer.body.index(tile));
+    choice.predicate = writer.body.logicalAnd(
+        choice.predicate, writer.atMost(end, writer.body.dim(parts.view.extent(a))));
+  }
+  lowerAll(nodes, choice.body);
+  lowerChecked(choice.elseBody);
+  result.push_back(std::move(choice));
+}
+
+void TreeLowering::lowerLeaf(const TreeNode &node, Stmts &result) {
+  if (node.leaf == LeafKind::Compute)
+    return lowerCompute(node, result);
+  if (parts.persistent.mode == PersistentValues::Mode::Fill)
+    return;
+  const auto target = static_cast<size_t>(node.target);
+  switch (node.leaf) {
+  case LeafKind::Init: return equations[target]->init(result);
+  case LeafKind::Correct: return equations[target]->correct(node.rank, result);
+  case LeafKind::Combine: return equations[target]->combine(result);
+  case LeafKind::Sort: return equations[target]->sort(result);
+  case LeafKind::Store: return equations[target]->store(result);
+  case LeafKind::Stage: return stages.stage(target, result);
+  case LeafKind::Carry: return parts.steps.carry(node.target, result);
+  case LeafKind::Compute:
+  case LeafKind::Barrier:
+  case LeafKind::Counters: return; // the last two end a phase (phasesOf)
+  }
+}
+
+void TreeLowering::lowerCompute(const TreeNode &node, Stmts &result) {
+  using Mode = PersistentValues::Mode;
+  PersistentValues &persistent = parts.persistent;
+  if (persistent.mode == Mode::Fill)
+    return persistent.fill(parts.reads, node.target, result);
+  parts.reads.computeRank = node.rank;
+  if (persistent.mode == Mode::Use && !parts.view.scan) {
+    persistent.mode = Mode::Fill;
+    persistent.fill(parts.reads, node.target, result);
+    persistent.mode = Mode::Use;
+  }
+  equations[static_cast<size_t>(node.target)]->compute(node.rank, result);
+  parts.reads.computeRank = -1;
+}
+
+} // namespace fusec::lowering
