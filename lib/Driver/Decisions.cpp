@@ -74,7 +74,7 @@ private:
 
   /// Errors of parsers and verifiers say where and what; here they mean that the file does not fit.
   Diagnostics refuse(const Diagnostics &errors, const std::string &target) const {
-    Diagnostics out = unfit(errors, fileName, target);
+    Diagnostics out = decisionsDoNotFit(errors, fileName, target);
     for (Diagnostic &d : out)
       d.text = refuse(std::move(d.text)).text;
     return out;
@@ -333,7 +333,8 @@ bool isDecisionsFile(std::string_view text) {
   return text.substr(0, kAnyMagic.size()) == kAnyMagic;
 }
 
-Diagnostics unfit(Diagnostics errors, const std::string &fileName, const std::string &target) {
+Diagnostics decisionsDoNotFit(Diagnostics errors, const std::string &fileName,
+                              const std::string &target) {
   for (Diagnostic &d : errors) {
     if (d.id != Diag::LimitExceeded)
       d.id = Diag::StaleDecisions;

@@ -42,7 +42,8 @@ Status replayDecisions(std::string_view text, const std::string &fileName, Compi
 
 /// Errors of parsers, verifiers and the lowering say where and what; of decisions they mean that the file does not
 /// fit.
-Diagnostics unfit(Diagnostics errors, const std::string &fileName, const std::string &target);
+Diagnostics decisionsDoNotFit(Diagnostics errors, const std::string &fileName,
+                              const std::string &target);
 
 /// Lines of a file that was replayed, written for its reader and by this version, which say what is not so: numbers of
 /// kernels, the kernels' names in those of schedules, the model's names for equations and launches, extents, reasons

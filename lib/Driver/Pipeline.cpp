@@ -5,8 +5,8 @@
 #include "Driver/Decisions.h"
 #include "Driver/OptionRules.h"
 #include "Driver/PassReports.h"
-#include "Driver/Searches.h"
 #include "Driver/StageBorder.h"
+#include "Driver/TargetSearch.h"
 #include "Graph/Passes.h"
 #include "Reference/GraphInterpreter.h"
 #include "Support/AtOnce.h"
@@ -209,7 +209,7 @@ private:
     Status status =
         fusec::lowerToGir(state.program, target, observePasses(Stage::Gir, options, report));
     if (!status.ok() && !options.decisionsPath.empty())
-      return unfit(status.errors(), options.decisionsPath, target.target.name);
+      return decisionsDoNotFit(status.errors(), options.decisionsPath, target.target.name);
     return status;
   }
 

@@ -97,8 +97,8 @@ Status loadDump(std::string_view text, const std::string &fileName,
 Status verifyState(Stage stage, const CompileState &state);
 
 /// Plan + schedules -> kernels, all passes run, packed constants and the execution plan.
-Result<GirProgram> assemble(const ExprProgram &program, const TargetState &state,
-                            const PassObserver &observer = {});
+Result<GirProgram> buildGirProgram(const ExprProgram &program, const TargetState &state,
+                                   const PassObserver &observer = {});
 /// LimitExceeded for kernels whose blocks have no room on a GPU. The search goes by an estimate, and a schedule edited
 /// by hand by nothing: here the allocator has spoken.
 Status checkSharedMemory(const TargetState &state);

@@ -1,7 +1,7 @@
 // The full search finds its plans itself: by the beam and by improving its drafts, without greedy merging (PowerFusion)
 // and the partition from the top (Souffle), it comes to the same ones nearly everywhere: of 48 plans 42, and the others
 // take at most 2.3 % longer.
-#include "Driver/Searches.h"
+#include "Driver/TargetSearch.h"
 #include "ModelEquations.h"
 
 #include <catch2/catch_all.hpp>

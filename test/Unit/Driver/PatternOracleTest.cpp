@@ -1,7 +1,7 @@
 // What planning has found is asked for once: scheduling and explain get it from memory, and it is what they would have
 // found by themselves.
 #include "Driver/PatternOracle.h"
-#include "Driver/Searches.h"
+#include "Driver/TargetSearch.h"
 #include "ModelEquations.h"
 
 #include <catch2/catch_test_macros.hpp>

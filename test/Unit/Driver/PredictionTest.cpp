@@ -2,7 +2,7 @@
 // threads keep, counters in the place of barriers and alternatives of phases, is what the schedules are predicted to
 // take.
 #include "Driver/Pipeline.h"
-#include "Driver/Searches.h"
+#include "Driver/TargetSearch.h"
 
 #include <catch2/catch_all.hpp>
 

@@ -2,7 +2,7 @@
 // machine code takes more than linear time for one function. Counted: kernels that the search prices and estimates,
 // statements of kernels, operations of the largest, and allocations.
 #include "../AllocationMeter.h"
-#include "Driver/Searches.h"
+#include "Driver/TargetSearch.h"
 #include "Graph/Passes.h"
 
 #include <catch2/catch_all.hpp>

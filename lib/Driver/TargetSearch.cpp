@@ -1,4 +1,4 @@
-#include "Driver/Searches.h"
+#include "Driver/TargetSearch.h"
 
 #include "Driver/Decisions.h"
 #include "Driver/PatternOracle.h"
@@ -78,7 +78,7 @@ Status checkSchedules(const ExprProgram &model, const TargetState &target) {
 Status lowerToGir(const ExprProgram &model, TargetState &target, const PassObserver &observer) {
   const ExprProgram &program = programOf(model, target);
   auto lower = [&]() -> Status {
-    FUSEC_TRY(target.gir, assemble(program, target, observer));
+    FUSEC_TRY(target.gir, buildGirProgram(program, target, observer));
     return checkSharedMemory(target);
   };
   Status status = lower();

@@ -1,5 +1,5 @@
 // Whose error it is that a check refuses a schedule: the user's who wrote it, or the search's that chose it.
-#include "Driver/Searches.h"
+#include "Driver/TargetSearch.h"
 #include "../ParseProgram.h"
 #include "../ProgramText.h"
 #include "Support/Diag.h"

@@ -16,9 +16,10 @@ struct BuiltKernel {
   std::vector<KernelParam> params;
 };
 
-class Assembler {
+class GirProgramBuilder {
 public:
-  Assembler(const ExprProgram &program, const TargetState &state, const PassObserver &observer)
+  GirProgramBuilder(const ExprProgram &program, const TargetState &state,
+                    const PassObserver &observer)
       : program(program), state(state), observer(observer) {
     gir.name = program.name;
     gir.target = state.target.name;
@@ -241,9 +242,9 @@ private:
 
 } // namespace
 
-Result<GirProgram> assemble(const ExprProgram &program, const TargetState &state,
-                            const PassObserver &observer) {
-  return Assembler(program, state, observer).run();
+Result<GirProgram> buildGirProgram(const ExprProgram &program, const TargetState &state,
+                                   const PassObserver &observer) {
+  return GirProgramBuilder(program, state, observer).run();
 }
 
 Status checkSharedMemory(const TargetState &state) {
