@@ -82,11 +82,11 @@ public:
 
 private:
   void addApart() {
-    for (const Apart &apart : state.plan.apart)
-      out.apart.push_back({program.tensors[apart.tensor].name, apart.producer, apart.consumer,
-                           apart.reason, modelNames.onnxNodes(apart.producer),
-                           modelNames.onnxNodes(apart.consumer), kernelOf(apart.producer),
-                           kernelOf(apart.consumer)});
+    for (const CrossKernelValue &value : state.plan.crossKernelValues)
+      out.apart.push_back({program.tensors[value.tensor].name, value.producer, value.consumer,
+                           value.reason, modelNames.onnxNodes(value.producer),
+                           modelNames.onnxNodes(value.consumer), kernelOf(value.producer),
+                           kernelOf(value.consumer)});
     std::map<std::pair<int, int>, std::set<std::string>> tensors;
     for (const ExplainedTarget::Between &b : out.apart)
       tensors[{b.from, b.to}].insert(b.tensor);

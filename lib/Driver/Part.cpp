@@ -207,7 +207,7 @@ std::optional<std::string> Part::ofTarget(Stage stage, const CompileState &state
                    }));
   Plan part = target.plan;
   filter(part.steps, [&](const PlanStep &step) { return hasLaunch(step, part); });
-  std::erase_if(part.apart, [&](const Apart &a) {
+  std::erase_if(part.crossKernelValues, [&](const CrossKernelValue &a) {
     return !equations.count(a.producer) && !equations.count(a.consumer);
   });
   std::string kernels;

@@ -77,7 +77,7 @@ void assign(PlanDraft &draft, VertexSets &sets, const std::vector<int> &vertices
     draft.partition[v] = set;
 }
 
-PlanDraft greedyMerge(const FusionContext &context, const Region &region, const Score &score,
+PlanDraft greedyMerge(const FusionContext &context, const Region &region, const QuickCost &quick,
                       VertexSets &sets) {
   const int count = static_cast<int>(region.vertices.size());
   PlanDraft draft{"greedy", Partition(count, -1)};
@@ -98,7 +98,7 @@ PlanDraft greedyMerge(const FusionContext &context, const Region &region, const 
     if (!whyNotOneKernel(context, region, all).empty())
       return;
     double gain =
-        score.gain(all) - (a.size() > 1 ? score.gain(a) : 0) - (b.size() > 1 ? score.gain(b) : 0);
+        quick.gain(all) - (a.size() > 1 ? quick.gain(a) : 0) - (b.size() > 1 ? quick.gain(b) : 0);
     if (gain > 0)
       edges.push({gain, p, c, all.size()});
   };

@@ -21,7 +21,7 @@ std::vector<PlanDraft> beamSearch(const Region &region,
 
 /// Merges kernels along values, and equations that read one tensor, the largest gain first, until no merge gains any
 /// more: what most compilers do, and a seed of the search.
-PlanDraft greedyMerge(const FusionContext &context, const Region &region, const Score &score,
+PlanDraft greedyMerge(const FusionContext &context, const Region &region, const QuickCost &quick,
                       VertexSets &sets);
 
 /// Souffle's partition (section 5.3) as a seed: from the inputs on, everything up to a contraction, or to what cannot

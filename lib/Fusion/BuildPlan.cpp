@@ -15,16 +15,13 @@
 #include "Cost/Cost.h"
 #include "Cost/SecondsText.h"
 #include "Fusion/Beam.h"
-#include "Fusion/Climber.h"
+#include "Fusion/HillClimb.h"
 #include "Fusion/JoinPhases.h"
 #include "Fusion/JoinRemote.h"
-#include "Fusion/PairVerdict.h"
+#include "Fusion/MergeVerdict.h"
 #include "Fusion/ShareCopies.h"
 
 #include <algorithm>
-#include <cassert>
-#include <cmath>
-#include <limits>
 #include <set>
 #include <tuple>
 
@@ -50,11 +47,11 @@ public:
   RegionSearch(const FusionContext &context, const std::vector<Item> &items, const Target &target,
                const ScheduleOracle &oracle, const PlanOptions &options)
       : context(context), target(target), region(makeRegion(items)),
-        score(this->context, region, target, allowed(options.limits.quickEvaluations)),
-        judge(this->context, region, target, oracle, allowed(options.limits.evaluations),
-              std::max<int64_t>(options.limits.leastWeighed, allowed(options.limits.weighed))),
-        options(options), climber(this->context, region, score, judge, sets),
-        joiner(region, judge, hasDeviceBarriers(target, options)) {
+        quick(this->context, region, target, allowed(options.limits.quickEvaluations)),
+        accurate(this->context, region, target, oracle, allowed(options.limits.evaluations),
+                 std::max<int64_t>(options.limits.leastWeighed, allowed(options.limits.weighed))),
+        options(options), hillClimb(this->context, region, quick, accurate, sets),
+        joiner(region, accurate, hasDeviceBarriers(target, options)) {
     for (size_t v = 0; v < region.vertices.size(); ++v)
       if (const Equation *equation = region.vertices[v].equation)
         vertexOf[equation] = static_cast<int>(v);
@@ -62,7 +59,7 @@ public:
 
   Status run() {
     for (int v = 0; v < static_cast<int>(region.vertices.size()); ++v)
-      FUSEC_CHECK(judge.kernelSeconds({v}));
+      FUSEC_CHECK(accurate.kernelSeconds({v}));
     FUSEC_TRY(std::vector<PlanDraft> drafts, propose());
     FUSEC_CHECK(dropSlow(drafts));
     const bool large = region.vertices.size() > options.limits.allDrafts;
@@ -79,13 +76,13 @@ public:
       dropEqual(drafts, sets);
       PlanDraft best = drafts.front();
       for (PlanDraft &draft : drafts)
-        FUSEC_CHECK(climber.improve(draft, 0));
+        FUSEC_CHECK(hillClimb.improve(draft, 0));
       dropEqual(drafts, sets);
       // A kernel that becomes a phase costs less than a launch: smaller ones are then worth it.
       const size_t asLaunches = drafts.size();
       const double asPhase = large ? 0 : cost::savedByPhase(target);
       if (asPhase > 0) {
-        FUSEC_CHECK(climber.improve(best, asPhase));
+        FUSEC_CHECK(hillClimb.improve(best, asPhase));
         drafts.push_back(std::move(best));
       }
       // Packs come last and beside the drafts without them: a pack may be in the way of phases. Climbing pair by pair
@@ -96,24 +93,24 @@ public:
         const double perKernel = d < asLaunches ? 0 : asPhase;
         PlanDraft packed = drafts[d], remote = drafts[d];
         if (!large) {
-          FUSEC_CHECK(climber.improve(packed, perKernel));
+          FUSEC_CHECK(hillClimb.improve(packed, perKernel));
           drafts.push_back(std::move(packed));
         }
         FUSEC_TRY(bool changed,
-                  joinRemote(context, region, score, judge, options.limits, sets, remote));
+                  joinRemote(context, region, quick, accurate, options.limits, sets, remote));
         if (!changed)
           continue;
-        FUSEC_CHECK(climber.improve(remote, perKernel));
+        FUSEC_CHECK(hillClimb.improve(remote, perKernel));
         drafts.push_back(std::move(remote));
       }
       // The seeds once more: from the start packs lead them to other kernels than behind all else.
       if (!large && options.limits.otherSeeds) {
         FUSEC_TRY(PlanDraft fromTop, fromTopDown());
         std::vector<PlanDraft> packed = {std::move(fromTop),
-                                         greedyMerge(context, region, score, sets)};
+                                         greedyMerge(context, region, quick, sets)};
         FUSEC_CHECK(dropSlow(packed));
         for (PlanDraft &seed : packed) {
-          FUSEC_CHECK(climber.improve(seed, 0));
+          FUSEC_CHECK(hillClimb.improve(seed, 0));
           drafts.push_back(std::move(seed));
         }
       }
@@ -127,7 +124,7 @@ public:
     return options.mode == SearchMode::Full && !large ? joinMissed() : success();
   }
 
-  Group groupOf(const Phases &launch) { return judge.groupOf(launch); }
+  Group groupOf(const Phases &launch) { return accurate.groupOf(launch); }
 
   /// The launches in the order in which they run.
   const std::vector<Phases> &launches() const { return chosenLaunches.list; }
@@ -147,7 +144,7 @@ public:
   const Region &vertices() const { return region; }
 
   double seconds() const { return chosenLaunches.seconds; }
-  Evaluations evaluations() const { return {score.evaluations(), judge.evaluations()}; }
+  Evaluations evaluations() const { return {quick.evaluations(), accurate.evaluations()}; }
 
 private:
   int64_t allowed(int ofEquation) const {
@@ -169,8 +166,8 @@ private:
           const std::vector<int> all = united(a, b);
           if (lost.count(all) != 0)
             continue;
-          FUSEC_TRY(const PairVerdict verdict,
-                    judgePair(context, region, score, judge, sets, chosen.partition, a, b));
+          FUSEC_TRY(const MergeVerdict verdict,
+                    judgeMerge(context, region, quick, accurate, sets, chosen.partition, a, b));
           if (!verdict.isFaster)
             continue;
           PlanDraft draft = chosen;
@@ -191,21 +188,21 @@ private:
   /// Why two kernels are not one. `ends`: the equation of each that makes or reads the value between them.
   Result<std::string> whyTwoKernels(const std::vector<int> &a, const std::vector<int> &b,
                                     const std::vector<int> &ends) {
-    FUSEC_TRY(const PairVerdict verdict,
-              judgePair(context, region, score, judge, sets, chosen.partition, a, b));
+    FUSEC_TRY(const MergeVerdict verdict,
+              judgeMerge(context, region, quick, accurate, sets, chosen.partition, a, b));
     if (!verdict.isLegal) {
       const std::string own = whyNotOneKernel(context, region, ends);
-      return own.empty() ? "with what else their kernels hold: " + verdict.told : own;
+      return own.empty() ? "with what else their kernels hold: " + verdict.reason : own;
     }
     if (!verdict.isFaster)
-      return verdict.told;
+      return verdict.reason;
     if (options.mode != SearchMode::Full)
-      return verdict.told + ": --search-mode=" + std::string(infoOf(options.mode).name) +
+      return verdict.reason + ": --search-mode=" + std::string(infoOf(options.mode).name) +
              " does not join them";
     PlanDraft draft = chosen;
     assign(draft, sets, united(a, b));
     FUSEC_TRY(const Launches launches, joiner.join(kernelsOf(draft)));
-    return verdict.told + ", but the plan would take " +
+    return verdict.reason + ", but the plan would take " +
            cost::secondsText(launches.seconds - chosenLaunches.seconds) +
            " longer: other kernels would no longer be phases of one";
   }
@@ -215,10 +212,10 @@ private:
     const bool full = mode == SearchMode::Full, seeds = full && options.limits.otherSeeds;
     std::vector<PlanDraft> drafts;
     if (full || mode == SearchMode::Fs)
-      drafts = beamSearch(region, explorePatterns(context, region, score, options.limits),
+      drafts = beamSearch(region, explorePatterns(context, region, quick, options.limits),
                           options.limits, sets);
     if (seeds || mode == SearchMode::PowerFusion)
-      drafts.push_back(greedyMerge(context, region, score, sets));
+      drafts.push_back(greedyMerge(context, region, quick, sets));
     // Build this seed before dropSlow: on very long lists dropSlow exhausts the budget, and without this seed plans run
     // four times slower (10,000 operations).
     if (seeds || mode == SearchMode::Souffle) {
@@ -230,7 +227,7 @@ private:
 
   /// True if the kernel is no slower than one kernel per equation, which may be phases of one launch.
   Result<bool> pays(const std::vector<int> &kernel) {
-    FUSEC_TRY(const double seconds, judge.kernelSeconds(kernel));
+    FUSEC_TRY(const double seconds, accurate.kernelSeconds(kernel));
     VertexSets alone;
     for (int v : kernel)
       alone.push_back({v});
@@ -240,7 +237,7 @@ private:
 
   Result<PlanDraft> fromTopDown() {
     const auto paysInBoth = [&](const std::vector<int> &kernel) -> Result<bool> {
-      return score.gain(kernel) > 0 ? pays(kernel) : Result<bool>(false);
+      return quick.gain(kernel) > 0 ? pays(kernel) : Result<bool>(false);
     };
     return topDown(context, region, paysInBoth, sets);
   }
@@ -252,7 +249,7 @@ private:
         const std::vector<int> kernel = kernelOf(sets, draft.partition, static_cast<int>(v));
         if (kernel.size() == 1 || kernel.front() != static_cast<int>(v))
           continue;
-        FUSEC_TRY(const double seconds, judge.kernelSeconds(kernel));
+        FUSEC_TRY(const double seconds, accurate.kernelSeconds(kernel));
         bool isKept = seconds < kNever;
         if (options.mode != SearchMode::Full) {
           FUSEC_TRY(isKept, pays(kernel));
@@ -270,7 +267,7 @@ private:
     for (size_t d = 0, count = drafts.size(); d < count; ++d) {
       PlanDraft remote = drafts[d];
       FUSEC_TRY(bool changed,
-                joinRemote(context, region, score, judge, options.limits, sets, remote));
+                joinRemote(context, region, quick, accurate, options.limits, sets, remote));
       if (changed)
         drafts.push_back(std::move(remote));
     }
@@ -293,7 +290,8 @@ private:
       const auto rank = [](const Launches &l) {
         return std::tuple(l.seconds, l.list.size(), l.bytes);
       };
-      return rank(a) != rank(b) ? rank(a) < rank(b) : judge.tieOf(a.list) < judge.tieOf(b.list);
+      return rank(a) != rank(b) ? rank(a) < rank(b)
+                                : accurate.tieOf(a.list) < accurate.tieOf(b.list);
     });
     for (size_t d = 0; d < drafts.size(); ++d)
       drafts[d] = std::move(timed[d].second);
@@ -303,11 +301,11 @@ private:
   FusionContext context; // packs: in the full search not before all else is tried
   const Target &target;
   Region region;
-  Score score;
-  Judge judge;
+  QuickCost quick;
+  AccurateCost accurate;
   const PlanOptions &options;
   VertexSets sets;
-  Climber climber;
+  HillClimb hillClimb;
   PhaseJoiner joiner;
   std::map<const Equation *, int> vertexOf;
   PlanDraft chosen;
@@ -333,7 +331,7 @@ public:
   Result<Plan> build() {
     FUSEC_TRY(plan.steps, steps(context.program.items));
     Status status = success();
-    plan.apart = valuesBetween(
+    plan.crossKernelValues = valuesBetween(
         plan, context.program,
         [&](TensorId, const Equation &producer, const Equation &consumer) -> std::string {
           Result<std::string> why = searchOf.at(&producer)->whyApart(producer, consumer);

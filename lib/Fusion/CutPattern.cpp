@@ -155,4 +155,19 @@ Pattern cutPattern(const ExprProgram &program, const Group &group,
   return pattern;
 }
 
+void countUses(const std::vector<Item> &items, std::map<TensorId, int> &uses) {
+  for (const Item &item : items) {
+    if (const auto *equation = std::get_if<Equation>(&item.value)) {
+      for (TensorId t : tensorsRead(*equation))
+        ++uses[t];
+      continue;
+    }
+    const Control &control = std::get<Control>(item.value);
+    for (TensorId t : controlReads(control))
+      ++uses[t];
+    countUses(control.thenItems, uses);
+    countUses(control.elseItems, uses);
+  }
+}
+
 } // namespace fusec

@@ -18,7 +18,7 @@ void dropUseless(std::vector<Candidate> &candidates) {
 } // namespace
 
 std::vector<std::vector<Candidate>> explorePatterns(const FusionContext &context,
-                                                    const Region &region, const Score &score,
+                                                    const Region &region, const QuickCost &quick,
                                                     const FusionLimits &limits) {
   const Partition none(region.vertices.size(), -1);
   PatternReduction reduction(
@@ -26,7 +26,7 @@ std::vector<std::vector<Candidate>> explorePatterns(const FusionContext &context
       [&](const std::vector<int> &all) {
         return whyNotOneKernel(context, region, all).empty() && staysAcyclic(region, {}, none, all);
       },
-      [&](const std::vector<int> &all) { return score.gain(all); });
+      [&](const std::vector<int> &all) { return quick.gain(all); });
   std::vector<std::vector<Candidate>> candidates(region.vertices.size());
   for (int v = static_cast<int>(region.vertices.size()); v-- > 0;) {
     if (!region.vertices[v].equation)
@@ -104,7 +104,7 @@ bool areNeighbours(const Region &region, const VertexSets &sets, const Partition
 } // namespace
 
 std::vector<Candidate> remotePatterns(const FusionContext &context, const Region &region,
-                                      const Score &score, const FusionLimits &limits,
+                                      const QuickCost &quick, const FusionLimits &limits,
                                       const VertexSets &sets, const Partition &partition,
                                       const std::function<Hash128(int)> &computes) {
   const std::vector<Consumer> consumers = consumersOf(region, sets, partition, computes);
@@ -112,7 +112,7 @@ std::vector<Candidate> remotePatterns(const FusionContext &context, const Region
   std::map<int, double> gainOf; // of the draft's kernels, by their first vertices
   for (const Consumer &consumer : consumers) {
     std::vector<int> kernel = kernelOf(sets, partition, consumer.first);
-    gainOf[consumer.first] = kernel.size() > 1 ? score.gain(kernel) : 0;
+    gainOf[consumer.first] = kernel.size() > 1 ? quick.gain(kernel) : 0;
     offers.push_back({std::move(kernel)});
   }
   auto gain = [&](const std::vector<int> &all) {
@@ -125,7 +125,7 @@ std::vector<Candidate> remotePatterns(const FusionContext &context, const Region
       }
     assert(covered == all.size() && "patterns are made of whole kernels");
     const bool isKernel = all == kernelOf(sets, partition, all.front());
-    return isKernel || !std::isfinite(before) ? 0 : score.gain(all) - before;
+    return isKernel || !std::isfinite(before) ? 0 : quick.gain(all) - before;
   };
   PatternReduction reduction(
       limits,

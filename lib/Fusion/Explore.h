@@ -1,6 +1,6 @@
 #pragma once
 #include "Fusion/PatternReduction.h"
-#include "Fusion/Score.h"
+#include "Fusion/QuickCost.h"
 #include "Support/Hash.h"
 
 #include <functional>
@@ -12,7 +12,7 @@ namespace fusec {
 /// its consumers, one of that consumer's own candidates or none (PatternReduction). A consumer alone is its last
 /// candidate, since it saves nothing.
 std::vector<std::vector<Candidate>> explorePatterns(const FusionContext &context,
-                                                    const Region &region, const Score &score,
+                                                    const Region &region, const QuickCost &quick,
                                                     const FusionLimits &limits);
 
 /// Remote patterns (the same section): kernels of a draft that share a launch though no value goes from one to the
@@ -22,7 +22,7 @@ std::vector<std::vector<Candidate>> explorePatterns(const FusionContext &context
 /// then between what makes the values that they read; what `computes` says of an equation decides the rest, so that the
 /// order in which a model lists its nodes does not matter.
 std::vector<Candidate> remotePatterns(const FusionContext &context, const Region &region,
-                                      const Score &score, const FusionLimits &limits,
+                                      const QuickCost &quick, const FusionLimits &limits,
                                       const VertexSets &sets, const Partition &partition,
                                       const std::function<Hash128(int vertex)> &computes);
 

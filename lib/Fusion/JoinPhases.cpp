@@ -11,8 +11,8 @@ Result<Launches> PhaseJoiner::join(VertexSets kernels) {
   Launches launches;
   double last = 0; // seconds of the last launch
   for (std::vector<int> &kernel : kernels) {
-    FUSEC_TRY(double alone, judge.kernelSeconds(kernel));
-    FUSEC_TRY(double bytes, judge.bytes(kernel));
+    FUSEC_TRY(double alone, accurate.kernelSeconds(kernel));
+    FUSEC_TRY(double bytes, accurate.bytes(kernel));
     launches.bytes += bytes;
     if (joins && !launches.list.empty()) {
       Phases &launch = launches.list.back();
@@ -40,18 +40,18 @@ Result<PhaseJoiner::Longer> PhaseJoiner::longer(const Phases &phases, double bef
   if (std::string reason = whyNotPhases(region, phases); !reason.empty())
     return Longer{std::move(reason), kNever};
   const std::vector<int> &kernel = phases.back();
-  FUSEC_TRY(double last, judge.kernelSeconds(phases[phases.size() - 2]));
-  FUSEC_TRY(double alone, judge.kernelSeconds(kernel));
-  FUSEC_TRY(double seconds, judge.seconds(phases));
+  FUSEC_TRY(double last, accurate.kernelSeconds(phases[phases.size() - 2]));
+  FUSEC_TRY(double alone, accurate.kernelSeconds(kernel));
+  FUSEC_TRY(double seconds, accurate.seconds(phases));
   if (seconds == kNever)
     return Longer{"no size of their blocks suits both", kNever};
   const double saved = before + alone - seconds;
   if (saved <= 0)
     return Longer{"a barrier and blocks that suit both cost more than a launch", seconds};
-  if (saved >= kWorthwhile * (last + alone - 2 * judge.launchSeconds()))
+  if (saved >= kWorthwhile * (last + alone - 2 * accurate.launchSeconds()))
     return Longer{"", seconds};
   for (size_t p = 0; p + 1 < phases.size(); ++p) {
-    FUSEC_TRY(const bool again, judge.isEqual(phases[p], kernel));
+    FUSEC_TRY(const bool again, accurate.isEqual(phases[p], kernel));
     if (again)
       return Longer{"a barrier in place of a launch saves no more than " +
                         cost::secondsText(saved) +
@@ -74,7 +74,7 @@ Result<std::string> PhaseJoiner::whyApart(const Launches &launches, const std::v
         std::find(launches.list[i + 1].begin(), launches.list[i + 1].end(), b) ==
             launches.list[i + 1].end())
       return std::string("other launches run between them");
-    FUSEC_TRY(const double before, judge.seconds(launch));
+    FUSEC_TRY(const double before, accurate.seconds(launch));
     Phases phases = launch;
     phases.push_back(launches.list[i + 1].front());
     FUSEC_TRY(Longer with, longer(phases, before));

@@ -1,5 +1,5 @@
 #pragma once
-#include "Fusion/Judge.h"
+#include "Fusion/AccurateCost.h"
 
 namespace fusec {
 
@@ -17,8 +17,8 @@ struct Launches {
 class PhaseJoiner {
 public:
   /// `joins` false: every kernel stays a launch.
-  PhaseJoiner(const Region &region, Judge &judge, bool joins)
-      : region(region), judge(judge), joins(joins) {}
+  PhaseJoiner(const Region &region, AccurateCost &accurate, bool joins)
+      : region(region), accurate(accurate), joins(joins) {}
 
   Result<Launches> join(VertexSets kernels);
   /// Why two kernels are in two of the launches that were made; empty if this joiner joins none.
@@ -34,7 +34,7 @@ private:
   Result<Longer> longer(const Phases &phases, double before);
 
   const Region &region;
-  Judge &judge;
+  AccurateCost &accurate;
   const bool joins;
 };
 

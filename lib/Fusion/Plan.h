@@ -34,7 +34,7 @@ struct PlanStep {
 };
 
 /// A value that one launch writes to device memory and another reads, and the reason why the two are not one kernel.
-struct Apart {
+struct CrossKernelValue {
   TensorId tensor;                // of the ExprProgram
   std::string producer, consumer; // equations or control items
   std::string reason;             // for people: "y reads it at other points than its own"
@@ -54,7 +54,7 @@ struct Plan {
   std::vector<SharedCopy> copies;
   std::vector<Pattern> patterns;
   std::vector<PlanStep> steps;
-  std::vector<Apart> apart; // see valuesBetween
+  std::vector<CrossKernelValue> crossKernelValues; // see valuesBetween
   // Results of the search that the text does not hold.
   Evaluations evaluations{};
   double seconds = 0; // predicted for all launches; each launch of a branch or a loop counts once
@@ -142,7 +142,8 @@ Plan unfusedPlan(const ExprProgram &program);
 /// one list; if a branch or a loop of the host separates them, that is the reason.
 using WhyApart =
     std::function<std::string(TensorId, const Equation &producer, const Equation &consumer)>;
-std::vector<Apart> valuesBetween(const Plan &plan, const ExprProgram &program, const WhyApart &why);
+std::vector<CrossKernelValue> valuesBetween(const Plan &plan, const ExprProgram &program,
+                                            const WhyApart &why);
 
 /// `program` is with the plan's copies, whose lines come first.
 std::string print(const Plan &plan, const ExprProgram &program);

@@ -40,10 +40,10 @@ void printSteps(const Plan &plan, const std::vector<PlanStep> &steps, int indent
 }
 
 /// The text of an `apart` line, without its check.
-std::string apartText(const Apart &apart, const ExprProgram &program) {
-  return "apart %" + nameToText(program.tensors[apart.tensor].name) + " from " +
-         nameToText(apart.producer) + " to " + nameToText(apart.consumer) + " " +
-         quoted(apart.reason);
+std::string apartText(const CrossKernelValue &value, const ExprProgram &program) {
+  return "apart %" + nameToText(program.tensors[value.tensor].name) + " from " +
+         nameToText(value.producer) + " to " + nameToText(value.consumer) + " " +
+         quoted(value.reason);
 }
 
 /// Tells that the search gave the line: no replay can find its reason again.
@@ -93,11 +93,11 @@ public:
     FUSEC_TRY(plan.steps, parseSteps(0));
     while (in.accept("apart"))
       FUSEC_CHECK(parseApart());
-    plan.apart = valuesBetween(plan, program,
-                               [&](TensorId t, const Equation &producer, const Equation &consumer) {
-                                 auto it = reasons.find({t, producer.name, consumer.name});
-                                 return it == reasons.end() ? std::string(kNoReason) : it->second;
-                               });
+    plan.crossKernelValues = valuesBetween(
+        plan, program, [&](TensorId t, const Equation &producer, const Equation &consumer) {
+          auto it = reasons.find({t, producer.name, consumer.name});
+          return it == reasons.end() ? std::string(kNoReason) : it->second;
+        });
     return std::move(plan);
   }
 
@@ -153,27 +153,27 @@ private:
   }
 
   Status parseApart() {
-    Apart apart;
+    CrossKernelValue value;
     FUSEC_CHECK(in.expect("%"));
     FUSEC_TRY(std::string tensor, in.nameText());
     auto it = index.tensors.find(tensor);
     if (it == index.tensors.end())
       return in.error("no tensor is named '" + tensor + "'");
-    apart.tensor = it->second;
+    value.tensor = it->second;
     FUSEC_CHECK(in.expect("from"));
-    FUSEC_TRY(apart.producer, in.nameText());
+    FUSEC_TRY(value.producer, in.nameText());
     FUSEC_CHECK(in.expect("to"));
-    FUSEC_TRY(apart.consumer, in.nameText());
-    for (const std::string &end : {apart.producer, apart.consumer})
+    FUSEC_TRY(value.consumer, in.nameText());
+    for (const std::string &end : {value.producer, value.consumer})
       if (!index.equations.count(end) && !index.controls.count(end))
         return in.error("no equation or control item is named '" + end + "'");
-    FUSEC_TRY(apart.reason, in.string());
+    FUSEC_TRY(value.reason, in.string());
     std::string check;
     if (in.accept("check")) {
       FUSEC_TRY(check, in.string());
     }
-    if (check == checkOf(apartText(apart, program)))
-      reasons[{apart.tensor, apart.producer, apart.consumer}] = apart.reason;
+    if (check == checkOf(apartText(value, program)))
+      reasons[{value.tensor, value.producer, value.consumer}] = value.reason;
     return success();
   }
 
@@ -181,7 +181,8 @@ private:
   const ExprProgram &program;
   Index index;
   Plan plan;
-  std::map<std::tuple<TensorId, std::string, std::string>, std::string> reasons; // of Apart's ends
+  std::map<std::tuple<TensorId, std::string, std::string>, std::string>
+      reasons; // of CrossKernelValue's ends
   std::map<Hash128, int> signatures;
 };
 
@@ -341,8 +342,8 @@ std::string print(const Plan &plan, const ExprProgram &program) {
   out += "plan {\n";
   printSteps(plan, plan.steps, 1, out);
   out += "}\n";
-  for (const Apart &apart : plan.apart) {
-    const std::string text = apartText(apart, program);
+  for (const CrossKernelValue &value : plan.crossKernelValues) {
+    const std::string text = apartText(value, program);
     out += text + " check " + quoted(checkOf(text)) + "\n";
   }
   return out;

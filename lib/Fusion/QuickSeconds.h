@@ -6,8 +6,8 @@
 
 namespace fusec {
 
-/// What the search thinks of these equations as one kernel before it asks for schedules (Score). `uses`: countUses of
-/// the program and its outputs.
+/// What the search thinks of these equations as one kernel before it asks for schedules (QuickCost). `uses`: countUses
+/// of the program and its outputs.
 double quickSeconds(const ExprProgram &program, const std::map<TensorId, int> &uses,
                     const std::vector<const Equation *> &equations, const Target &target);
 

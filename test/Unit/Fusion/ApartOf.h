@@ -6,8 +6,8 @@ namespace fusec::test {
 /// "from -> to: reason" of each value between launches.
 inline std::vector<std::string> apartOf(const Plan &plan) {
   std::vector<std::string> lines;
-  for (const Apart &apart : plan.apart)
-    lines.push_back(apart.producer + " -> " + apart.consumer + ": " + apart.reason);
+  for (const CrossKernelValue &value : plan.crossKernelValues)
+    lines.push_back(value.producer + " -> " + value.consumer + ": " + value.reason);
   return lines;
 }
 

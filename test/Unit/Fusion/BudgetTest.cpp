@@ -97,8 +97,9 @@ TEST_CASE("budget: what was not looked at is said") {
   FusionLimits least;
   least.evaluations = 1;
   const Plan plan = planWith(program, least, SearchMode::Full, *lookupTarget("gfx90a")).plan;
-  REQUIRE(plan.apart.size() == 1);
-  CHECK(plan.apart[0].reason == "the search had no evaluation left for both as one kernel");
+  REQUIRE(plan.crossKernelValues.size() == 1);
+  CHECK(plan.crossKernelValues[0].reason ==
+        "the search had no evaluation left for both as one kernel");
 }
 
 TEST_CASE("budget: lists too long for every draft lose little") {

@@ -302,7 +302,7 @@ TEST_CASE(
   REQUIRE(again.ok());
   CHECK(print(*again, program) == text);
   CHECK(apartOf(*again) == apartOf(plan));
-  REQUIRE(plan.apart.size() == 1);
+  REQUIRE(plan.crossKernelValues.size() == 1);
   Plan cut = plan;
   cut.steps.pop_back();
   CHECK_FALSE(verify(cut, program).ok());
@@ -318,7 +318,8 @@ TEST_CASE("plan: the values between launches are those of the launches that were
           "reason is none") {
   const ExprProgram program = withMap(kFinish);
   Plan plan = unfusedPlan(program);
-  plan.apart = valuesBetween(plan, program, [](auto...) { return "as the search says"; });
+  plan.crossKernelValues =
+      valuesBetween(plan, program, [](auto...) { return "as the search says"; });
   const std::string apart = "plan {\n  launch { c }\n  launch { d }\n  launch { y }\n}\n";
   std::string said = print(plan, program);
   said.erase(0, said.find("apart"));

@@ -23,7 +23,7 @@ const std::string kLayerNorm =
 TEST_CASE("drafts: LayerNorm's equations are one candidate, with one read and one write") {
   Fixture f(kLayerNorm);
   std::vector<std::vector<Candidate>> found =
-      explorePatterns(f.context, f.region, *f.score, FusionLimits{});
+      explorePatterns(f.context, f.region, *f.quick, FusionLimits{});
   REQUIRE(!found[0].empty());
   CHECK(found[0][0].vertices == std::vector<int>{0, 1, 2, 3, 4});
   CHECK(found[0].size() == 3);
@@ -31,7 +31,7 @@ TEST_CASE("drafts: LayerNorm's equations are one candidate, with one read and on
   std::vector<PlanDraft> drafts = beamSearch(f.region, found, FusionLimits{}, sets);
   REQUIRE(drafts.size() == 3);
   CHECK(topologicalOrder(f.region, sets, drafts[0].partition) == VertexSets{{0, 1, 2, 3, 4}});
-  PlanDraft greedy = greedyMerge(f.context, f.region, *f.score, sets);
+  PlanDraft greedy = greedyMerge(f.context, f.region, *f.quick, sets);
   CHECK(topologicalOrder(f.region, sets, greedy.partition) == VertexSets{{0, 1, 2, 3, 4}});
   PlanDraft down = f.fromTopDown(sets);
   CHECK(topologicalOrder(f.region, sets, down.partition) == VertexSets{{0, 1, 2, 3, 4}});
@@ -48,7 +48,7 @@ TEST_CASE("drafts: from the top down, a run that does not pay is cut behind its 
                 .reduction("sum2", "j:4096; k:4096", "sum", "exp(sub(%y[k, j], %most2[j]))")
                 .map("z", "i:4096, j:4096", "div(exp(sub(%y[i, j], %most2[j])), %sum2[j])"));
   CHECK(whyNotOneKernel(f.context, f.region, {0, 1, 2, 3, 4, 5}).empty());
-  CHECK(f.score->gain({0, 1, 2, 3, 4, 5}) < 0);
+  CHECK(f.quick->gain({0, 1, 2, 3, 4, 5}) < 0);
   VertexSets sets;
   const PlanDraft down = f.fromTopDown(sets);
   CHECK(topologicalOrder(f.region, sets, down.partition) == VertexSets{{0, 1, 2}, {3, 4}, {5}});
@@ -67,11 +67,11 @@ TEST_CASE("drafts: of the combinations of two consumers' three candidates three 
                   {"c3", {"c2"}},
                   {"y", {"b3", "c3"}}}));
   std::vector<std::vector<Candidate>> found =
-      explorePatterns(f.context, f.region, *f.score, FusionLimits{});
+      explorePatterns(f.context, f.region, *f.quick, FusionLimits{});
   CHECK(found[f.vertex("b0")].size() == 3);
   CHECK(found[f.vertex("a")].size() == 3);
   CHECK(found[f.vertex("a")][0].vertices.size() == 10);
   FusionLimits one;
   one.topPatterns = 1;
-  CHECK(explorePatterns(f.context, f.region, *f.score, one)[0].size() == 1);
+  CHECK(explorePatterns(f.context, f.region, *f.quick, one)[0].size() == 1);
 }

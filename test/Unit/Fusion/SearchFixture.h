@@ -16,7 +16,7 @@ struct Fixture {
     countUses(program.items, context.uses);
     for (TensorId t : program.outputs)
       ++context.uses[t];
-    score.emplace(context, region, target);
+    quick.emplace(context, region, target);
   }
   int vertex(const std::string &name) const {
     for (size_t v = 0; v < region.vertices.size(); ++v)
@@ -41,7 +41,7 @@ struct Fixture {
   PlanDraft fromTopDown(VertexSets &sets) const {
     Result<PlanDraft> draft = topDown(
         context, region,
-        [&](const std::vector<int> &kernel) -> Result<bool> { return score->gain(kernel) > 0; },
+        [&](const std::vector<int> &kernel) -> Result<bool> { return quick->gain(kernel) > 0; },
         sets);
     REQUIRE(draft.ok());
     return *draft;
@@ -51,7 +51,7 @@ struct Fixture {
   Target target;
   FusionContext context;
   Region region;
-  std::optional<Score> score;
+  std::optional<QuickCost> quick;
 };
 
 /// Maps with names, and what each reads.

@@ -1,6 +1,6 @@
 // The searches for kernels: order among kernels, what can be one, parts side by side, keys of patterns.
 #include "Expr/Rows.h"
-#include "Fusion/Judge.h"
+#include "Fusion/AccurateCost.h"
 #include "Fusion/PatternKeys.h"
 #include "SearchFixture.h"
 
@@ -98,9 +98,9 @@ TEST_CASE("search: a map finishes a reduction within the window of the list alon
     Result<Plan> plan = buildPlan(test::parse(text), *lookupTarget("x86-64-v3"), oracle);
     REQUIRE(plan.ok());
     std::vector<std::string> ofProduct;
-    for (const Apart &apart : plan->apart)
-      if (apart.producer == "c")
-        ofProduct.push_back(apart.reason);
+    for (const CrossKernelValue &value : plan->crossKernelValues)
+      if (value.producer == "c")
+        ofProduct.push_back(value.reason);
     return ofProduct;
   };
   CHECK(reasons(127).empty());
@@ -162,12 +162,12 @@ TEST_CASE("search: equations without common rows are a kernel of one block, if t
                      .map("y", "i:16, j:16", "add(%a[j, i], 1.0)"));
   CHECK(commonRows(equationsOf(turned.region, {0, 1})).empty());
   CHECK(whyNotOneKernel(turned.context, turned.region, {0, 1}).empty());
-  CHECK(turned.score->gain({0, 1}) > 0);
+  CHECK(turned.quick->gain({0, 1}) > 0);
   Fixture large(ProgramText("large")
                     .input("x", "4096,4096")
                     .map("a", "i:4096, j:4096", "exp(%x[i, j])")
                     .map("y", "i:4096, j:4096", "add(%a[j, i], 1.0)"));
-  CHECK(large.score->gain({0, 1}) < 0);
+  CHECK(large.quick->gain({0, 1}) < 0);
 }
 
 TEST_CASE("search: parts that do not need each other are side by side, contractions too") {
@@ -187,8 +187,8 @@ TEST_CASE("search: parts that do not need each other are side by side, contracti
   CHECK(connectedParts(f.region, {1, 2}) == VertexSets{{1}, {2}});
   CHECK(whyNotOneKernel(f.context, f.region, {0, 1, 2}).empty());
   CHECK(whyNotOneKernel(f.context, f.region, {2, 3}).empty());
-  CHECK(f.score->kernelSeconds({0, 1, 2}) <
-        f.score->kernelSeconds({0, 1}) + f.score->kernelSeconds({2}));
+  CHECK(f.quick->kernelSeconds({0, 1, 2}) <
+        f.quick->kernelSeconds({0, 1}) + f.quick->kernelSeconds({2}));
   // A part must be a kernel by itself.
   CHECK(whyNotOneKernel(f.context, f.region, {0, 1, 2, 3}) ==
         "q.acc is a contraction, which only one map that finishes it joins");
@@ -233,7 +233,7 @@ std::vector<std::vector<int>> remotePatternsOf(const Fixture &f, const VertexSet
   std::vector<std::vector<int>> found;
   PatternKeys keys(f.program, f.context.uses);
   for (const Candidate &c :
-       remotePatterns(f.context, f.region, *f.score, limits, sets, partition,
+       remotePatterns(f.context, f.region, *f.quick, limits, sets, partition,
                       [&](int v) { return keys.key(*f.region.vertices[v].equation); })) {
     CHECK(c.gain > 0);
     found.push_back(c.vertices);
@@ -299,20 +299,20 @@ TEST_CASE("search: what takes equally long is told apart by what it computes, no
   };
   Fixture one(maps({{"a", {"x"}}, {"b", {"x", "x"}}, {"y", {"a", "b"}}})),
       other(maps({{"b", {"x", "x"}}, {"a", {"x"}}, {"y", {"a", "b"}}}));
-  Judge judge(one.context, one.region, one.target, oracle, 8, 8),
+  AccurateCost accurate(one.context, one.region, one.target, oracle, 8, 8),
       reordered(other.context, other.region, other.target, oracle, 8, 8);
-  auto seconds = [](Judge &j, int v) { return *j.kernelSeconds({v}); };
-  CHECK(seconds(judge, 0) + (seconds(judge, 1) + seconds(judge, 2)) ==
-        (seconds(judge, 0) + seconds(judge, 1)) + seconds(judge, 2));
+  auto seconds = [](AccurateCost &j, int v) { return *j.kernelSeconds({v}); };
+  CHECK(seconds(accurate, 0) + (seconds(accurate, 1) + seconds(accurate, 2)) ==
+        (seconds(accurate, 0) + seconds(accurate, 1)) + seconds(accurate, 2));
   const double sum = 0.1e-6 + 0.2e-6 + 0.3e-6;
   auto exact = [&](double s) { return std::ldexp(s, 50) == std::round(std::ldexp(s, 50)); };
   CHECK(!exact(sum));
   for (int v : {0, 1, 2})
-    CHECK(exact(seconds(judge, v)));
-  const uint64_t tie = judge.tieOf({{{0}}, {{1}}, {{2}}});
-  CHECK(tie == judge.tieOf({{{1}}, {{0}}, {{2}}}));
+    CHECK(exact(seconds(accurate, v)));
+  const uint64_t tie = accurate.tieOf({{{0}}, {{1}}, {{2}}});
+  CHECK(tie == accurate.tieOf({{{1}}, {{0}}, {{2}}}));
   CHECK(tie == reordered.tieOf({{{0}}, {{1}}, {{2}}}));
-  CHECK(tie != judge.tieOf({{{0, 1}}, {{2}}}));
+  CHECK(tie != accurate.tieOf({{{0, 1}}, {{2}}}));
 }
 
 TEST_CASE("search: a sum of rows and the contraction that its factor reaches are one kernel") {

@@ -1,7 +1,5 @@
-// What stays between kernels: the unfused plan, and the values that launches of a plan hand to each other.
+// Finds the values that launches of a plan pass to each other, and the reasons why they are not one kernel.
 #include "Fusion/CutPattern.h"
-
-#include <algorithm>
 
 namespace fusec {
 
@@ -24,7 +22,7 @@ public:
     noteItems(program.items, nullptr, 0);
   }
 
-  std::vector<Apart> run() {
+  std::vector<CrossKernelValue> run() {
     visit(program.items, nullptr, 0);
     return std::move(found);
   }
@@ -84,18 +82,18 @@ private:
     const Place &producer = it->second;
     if (producer.launch && producer.launch == consumer.launch)
       return;
-    Apart apart{tensor, nameOf(producer), nameOf(consumer), ""};
+    CrossKernelValue value{tensor, nameOf(producer), nameOf(consumer), ""};
     if (producer.equation && consumer.equation && producer.within == consumer.within &&
         producer.branch == consumer.branch)
-      apart.reason = why(tensor, *producer.equation, *consumer.equation);
+      value.reason = why(tensor, *producer.equation, *consumer.equation);
     else if (producer.control)
-      apart.reason = apart.producer + " is a branch or a loop that the host runs";
+      value.reason = value.producer + " is a branch or a loop that the host runs";
     else if (consumer.control)
-      apart.reason = apart.consumer + " is a branch or a loop that the host runs";
+      value.reason = value.consumer + " is a branch or a loop that the host runs";
     else
-      apart.reason = (consumer.within ? consumer.within : producer.within)->name +
+      value.reason = (consumer.within ? consumer.within : producer.within)->name +
                      ", a branch or a loop that the host runs, holds one of them only";
-    found.push_back(std::move(apart));
+    found.push_back(std::move(value));
   }
 
   static std::string nameOf(const Place &place) {
@@ -106,61 +104,13 @@ private:
   const WhyApart &why;
   std::map<std::string, const PlanStep *> launchOf;
   std::map<TensorId, Place> producerOf;
-  std::vector<Apart> found;
-};
-
-class Unfused {
-public:
-  explicit Unfused(const ExprProgram &program) : program(program) {
-    for (TensorId t : program.outputs)
-      ++uses[t];
-    countUses(program.items, uses);
-    plan.steps = steps(program.items);
-  }
-  Plan plan;
-
-private:
-  std::vector<PlanStep> steps(const std::vector<Item> &items) {
-    std::vector<PlanStep> list;
-    for (const Item &item : items) {
-      if (const auto *equation = std::get_if<Equation>(&item.value)) {
-        list.push_back(launchStep(program, {{equation}, {}}, uses, plan, signatures));
-        continue;
-      }
-      const Control &control = std::get<Control>(item.value);
-      list.push_back(controlStep(control));
-      list.back().thenSteps = steps(control.thenItems);
-      list.back().elseSteps = steps(control.elseItems);
-    }
-    return list;
-  }
-
-  const ExprProgram &program;
-  std::map<TensorId, int> uses;
-  std::map<Hash128, int> signatures;
+  std::vector<CrossKernelValue> found;
 };
 
 } // namespace
 
-void countUses(const std::vector<Item> &items, std::map<TensorId, int> &uses) {
-  for (const Item &item : items) {
-    if (const auto *equation = std::get_if<Equation>(&item.value)) {
-      for (TensorId t : tensorsRead(*equation))
-        ++uses[t];
-      continue;
-    }
-    const Control &control = std::get<Control>(item.value);
-    for (TensorId t : controlReads(control))
-      ++uses[t];
-    countUses(control.thenItems, uses);
-    countUses(control.elseItems, uses);
-  }
-}
-
-Plan unfusedPlan(const ExprProgram &program) { return std::move(Unfused(program).plan); }
-
-std::vector<Apart> valuesBetween(const Plan &plan, const ExprProgram &program,
-                                 const WhyApart &why) {
+std::vector<CrossKernelValue> valuesBetween(const Plan &plan, const ExprProgram &program,
+                                            const WhyApart &why) {
   return Finder(plan, program, why).run();
 }
 

@@ -1,15 +1,15 @@
 #pragma once
+#include "Fusion/AccurateCost.h"
 #include "Fusion/Beam.h"
-#include "Fusion/Judge.h"
 
 namespace fusec {
 
 /// Improves drafts under the accurate model by hill climbing: kernels are joined with those of neighbours, and cut.
-class Climber {
+class HillClimb {
 public:
   /// If the context allows packs, independent kernels are joined too.
-  Climber(const FusionContext &context, const Region &region, const Score &score, Judge &judge,
-          VertexSets &sets);
+  HillClimb(const FusionContext &context, const Region &region, const QuickCost &quick,
+            AccurateCost &accurate, VertexSets &sets);
 
   /// Tries all joins and cuts in the order of the vertices, again and again until a round changes nothing.
   /// `perKernel`: seconds that each kernel saves by becoming a phase of another.
@@ -31,8 +31,8 @@ private:
 
   const FusionContext &context;
   const Region &region;
-  const Score &score;
-  Judge &judge;
+  const QuickCost &quick;
+  AccurateCost &accurate;
   VertexSets &sets;
   std::map<TensorId, std::vector<int>> readersOf;
   std::vector<Hash128> shapeless; // hashes of the vertices' equations without extents

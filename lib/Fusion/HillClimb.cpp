@@ -1,4 +1,4 @@
-#include "Fusion/Climber.h"
+#include "Fusion/HillClimb.h"
 
 #include <algorithm>
 #include <bit>
@@ -20,9 +20,9 @@ Hash128 withoutExtents(const Equation &e) {
 
 } // namespace
 
-Climber::Climber(const FusionContext &context, const Region &region, const Score &score,
-                 Judge &judge, VertexSets &sets)
-    : context(context), region(region), score(score), judge(judge), sets(sets) {
+HillClimb::HillClimb(const FusionContext &context, const Region &region, const QuickCost &quick,
+                     AccurateCost &accurate, VertexSets &sets)
+    : context(context), region(region), quick(quick), accurate(accurate), sets(sets) {
   for (size_t v = 0; v < region.vertices.size(); ++v) {
     const Region::Vertex &vertex = region.vertices[v];
     shapeless.push_back(vertex.equation ? withoutExtents(*vertex.equation) : Hash128());
@@ -31,13 +31,13 @@ Climber::Climber(const FusionContext &context, const Region &region, const Score
   }
 }
 
-Status Climber::improve(PlanDraft &draft, double perKernel) {
+Status HillClimb::improve(PlanDraft &draft, double perKernel) {
   constexpr int kMaxRounds = 4;
   bool changed = true;
   for (int round = 0; changed && round < kMaxRounds; ++round) {
     changed = false;
     for (int v = 0; v < static_cast<int>(region.vertices.size()); ++v) {
-      if (judge.isSpent())
+      if (accurate.isSpent())
         return success();
       if (!region.vertices[v].equation)
         continue;
@@ -53,7 +53,7 @@ Status Climber::improve(PlanDraft &draft, double perKernel) {
   return success();
 }
 
-Result<bool> Climber::joinWithConsumers(PlanDraft &draft, int v, double perKernel) {
+Result<bool> HillClimb::joinWithConsumers(PlanDraft &draft, int v, double perKernel) {
   bool changed = false;
   for (int c : region.vertices[v].consumers) {
     // The accurate model is asked where the quick one sees a chance.
@@ -64,7 +64,7 @@ Result<bool> Climber::joinWithConsumers(PlanDraft &draft, int v, double perKerne
   return changed;
 }
 
-Result<bool> Climber::joinBeside(PlanDraft &draft, int v, double perKernel) {
+Result<bool> HillClimb::joinBeside(PlanDraft &draft, int v, double perKernel) {
   constexpr size_t kSharing = 6, kNext = 4; // kernels that are looked at
   constexpr double kChance = 1;
   if (kernelOf(sets, draft.partition, v).front() != v)
@@ -92,27 +92,27 @@ Result<bool> Climber::joinBeside(PlanDraft &draft, int v, double perKernel) {
   return changed;
 }
 
-Result<bool> Climber::join(PlanDraft &draft, int v, int u, double chance, double perKernel) {
+Result<bool> HillClimb::join(PlanDraft &draft, int v, int u, double chance, double perKernel) {
   std::vector<int> a = kernelOf(sets, draft.partition, v), b = kernelOf(sets, draft.partition, u);
   if (a == b || !region.vertices[u].equation)
     return false;
   std::vector<int> all = united(a, b);
-  FUSEC_TRY(double first, judge.kernelSeconds(a));
-  FUSEC_TRY(double second, judge.kernelSeconds(b));
-  if (judge.leastSeconds() >= first + second - perKernel ||
+  FUSEC_TRY(double first, accurate.kernelSeconds(a));
+  FUSEC_TRY(double second, accurate.kernelSeconds(b));
+  if (accurate.leastSeconds() >= first + second - perKernel ||
       !whyNotOneKernel(context, region, all).empty() ||
       !staysAcyclic(region, sets, draft.partition, all))
     return false;
-  if (score.kernelSeconds(all) > chance * (score.kernelSeconds(a) + score.kernelSeconds(b)))
+  if (quick.kernelSeconds(all) > chance * (quick.kernelSeconds(a) + quick.kernelSeconds(b)))
     return false;
-  FUSEC_TRY(double together, judge.kernelSeconds(all));
+  FUSEC_TRY(double together, accurate.kernelSeconds(all));
   if (together >= first + second - perKernel)
     return false;
   assign(draft, sets, all);
   return true;
 }
 
-Result<bool> Climber::cutBefore(PlanDraft &draft, int v, double perKernel) {
+Result<bool> HillClimb::cutBefore(PlanDraft &draft, int v, double perKernel) {
   std::vector<int> whole = kernelOf(sets, draft.partition, v);
   auto place = std::find(whole.begin(), whole.end(), v);
   if (place == whole.begin())
@@ -121,22 +121,22 @@ Result<bool> Climber::cutBefore(PlanDraft &draft, int v, double perKernel) {
   if (!whyNotOneKernel(context, region, head).empty() ||
       !whyNotOneKernel(context, region, tail).empty())
     return false;
-  FUSEC_TRY(double together, judge.kernelSeconds(whole));
-  if (2 * judge.leastSeconds() - perKernel >= together)
+  FUSEC_TRY(double together, accurate.kernelSeconds(whole));
+  if (2 * accurate.leastSeconds() - perKernel >= together)
     return false;
   constexpr int kMostLost = 32; // more than the widths that any network has
   int &lost = lostCuts[keyOfCut(whole, v, perKernel)];
   if (lost >= kMostLost)
     return false;
-  const int64_t asked = judge.evaluations();
-  FUSEC_TRY(double first, judge.kernelSeconds(head));
-  double both = first + judge.leastSeconds();
+  const int64_t asked = accurate.evaluations();
+  FUSEC_TRY(double first, accurate.kernelSeconds(head));
+  double both = first + accurate.leastSeconds();
   if (both - perKernel < together) {
-    FUSEC_TRY(const double second, judge.kernelSeconds(tail));
+    FUSEC_TRY(const double second, accurate.kernelSeconds(tail));
     both = first + second;
   }
   if (both - perKernel >= together) {
-    lost += judge.evaluations() > asked;
+    lost += accurate.evaluations() > asked;
     return false;
   }
   lost = 0;
@@ -145,7 +145,7 @@ Result<bool> Climber::cutBefore(PlanDraft &draft, int v, double perKernel) {
   return true;
 }
 
-Hash128 Climber::keyOfCut(const std::vector<int> &whole, int v, double perKernel) {
+Hash128 HillClimb::keyOfCut(const std::vector<int> &whole, int v, double perKernel) {
   std::vector<uint64_t> words = {std::bit_cast<uint64_t>(perKernel)};
   for (int u : whole)
     words.insert(words.end(), {uint64_t{u == v}, shapeless[u].high, shapeless[u].low});

@@ -1,4 +1,4 @@
-#include "Fusion/Judge.h"
+#include "Fusion/AccurateCost.h"
 
 #include "Cost/Cost.h"
 
@@ -19,23 +19,23 @@ static double exact(double seconds) {
   return std::ldexp(std::round(std::ldexp(seconds, kBits)), -kBits);
 }
 
-Result<double> Judge::kernelSeconds(const std::vector<int> &vertices) {
+Result<double> AccurateCost::kernelSeconds(const std::vector<int> &vertices) {
   FUSEC_TRY(const KernelTime *time, timeOf(vertices));
   return time->seconds;
 }
 
-Result<double> Judge::bytes(const std::vector<int> &vertices) {
+Result<double> AccurateCost::bytes(const std::vector<int> &vertices) {
   FUSEC_TRY(const KernelTime *time, timeOf(vertices));
   return time->bytes;
 }
 
-Result<bool> Judge::isEqual(const std::vector<int> &a, const std::vector<int> &b) {
+Result<bool> AccurateCost::isEqual(const std::vector<int> &a, const std::vector<int> &b) {
   FUSEC_TRY(const KernelTime *ofA, timeOf(a));
   FUSEC_TRY(const KernelTime *ofB, timeOf(b));
   return ofA == ofB;
 }
 
-Result<double> Judge::seconds(const Phases &phases) {
+Result<double> AccurateCost::seconds(const Phases &phases) {
   if (phases.size() == 1)
     return kernelSeconds(phases[0]);
   std::map<int, std::vector<const cost::LaunchTime *>> kernels; // by the number of units
@@ -53,8 +53,8 @@ Result<double> Judge::seconds(const Phases &phases) {
 
 /// Seconds of `phases` as one kernel with grid barriers; every phase pays the occupancy of the most demanding of
 /// `kernels`.
-double Judge::secondsAmong(const std::vector<const cost::LaunchTime *> &kernels,
-                           const std::vector<cost::Counts> &phases) const {
+double AccurateCost::secondsAmong(const std::vector<const cost::LaunchTime *> &kernels,
+                                  const std::vector<cost::Counts> &phases) const {
   std::vector<cost::Counts> all = phases;
   for (const cost::LaunchTime *kernel : kernels)
     all.push_back(kernel->phases[0]);
@@ -67,7 +67,7 @@ double Judge::secondsAmong(const std::vector<const cost::LaunchTime *> &kernels,
 
 /// Seconds of `kernels` as one launch each, all with the occupancy of the most demanding one, less what counters save
 /// over grid barriers if they are one kernel.
-double Judge::secondsOfOne(const std::vector<const cost::LaunchTime *> &kernels) const {
+double AccurateCost::secondsOfOne(const std::vector<const cost::LaunchTime *> &kernels) const {
   // Registers and shared memory each limit the resident blocks, so the worst kernel's number is the minimum over all. A
   // kernel whose own number is the minimum takes as long as alone.
   std::vector<int64_t> residentOf;
@@ -88,7 +88,7 @@ double Judge::secondsOfOne(const std::vector<const cost::LaunchTime *> &kernels)
   return seconds - cost::savedByCounters(waves, target);
 }
 
-uint64_t Judge::tieOf(const std::vector<Phases> &launches) {
+uint64_t AccurateCost::tieOf(const std::vector<Phases> &launches) {
   uint64_t sum = 0;
   for (const Phases &launch : launches)
     if (region.vertices[launch[0][0]].equation)
@@ -96,7 +96,7 @@ uint64_t Judge::tieOf(const std::vector<Phases> &launches) {
   return sum;
 }
 
-Result<double> Judge::bytesApart(const std::vector<int> &vertices) {
+Result<double> AccurateCost::bytesApart(const std::vector<int> &vertices) {
   double bytes = 0;
   for (int v : vertices) {
     FUSEC_TRY(const KernelTime *alone, timeOf({v}));
@@ -106,7 +106,7 @@ Result<double> Judge::bytesApart(const std::vector<int> &vertices) {
 }
 
 Result<std::optional<std::pair<double, double>>>
-Judge::movesMore(const std::vector<int> &vertices) {
+AccurateCost::movesMore(const std::vector<int> &vertices) {
   FUSEC_TRY(const KernelTime *time, timeOf(vertices));
   FUSEC_TRY(const double apart, bytesApart(vertices));
   std::optional<std::pair<double, double>> both;
@@ -115,7 +115,7 @@ Judge::movesMore(const std::vector<int> &vertices) {
   return both;
 }
 
-Result<const KernelTime *> Judge::timeOf(const std::vector<int> &vertices) {
+Result<const KernelTime *> AccurateCost::timeOf(const std::vector<int> &vertices) {
   static const KernelTime nothing{0, {}, 0};
   if (!region.vertices[vertices[0]].equation)
     return &nothing;

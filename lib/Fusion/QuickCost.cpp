@@ -1,4 +1,4 @@
-#include "Fusion/Score.h"
+#include "Fusion/QuickCost.h"
 
 #include "Fusion/QuickSeconds.h"
 
@@ -41,8 +41,8 @@ static double pointsPerBlock(const Equation &e, const Target &target) {
   return isContraction(e) ? target.lanes * kPointsPerThread : 1;
 }
 
-Score::Score(const FusionContext &context, const Region &region, const Target &target,
-             int64_t evaluations)
+QuickCost::QuickCost(const FusionContext &context, const Region &region, const Target &target,
+                     int64_t evaluations)
     : context(context), region(region), target(target), budget(evaluations) {
   symbols = optValues(context.program.symbols);
   for (const Region::Vertex &v : region.vertices) {
@@ -57,16 +57,18 @@ Score::Score(const FusionContext &context, const Region &region, const Target &t
                                                                  : Estimate{0, 1});
 }
 
-double Score::elementsOf(const DimExpr &e) const { return double(e.evaluate(symbols).value_or(1)); }
+double QuickCost::elementsOf(const DimExpr &e) const {
+  return double(e.evaluate(symbols).value_or(1));
+}
 
-double Score::bytesOf(TensorId t) const {
+double QuickCost::bytesOf(TensorId t) const {
   double bytes = double(sizeInBytes(context.program.tensors[t].type));
   for (const DimExpr &d : context.program.tensors[t].shape)
     bytes *= elementsOf(d);
   return bytes;
 }
 
-double Score::kernelSeconds(const std::vector<int> &vertices) const {
+double QuickCost::kernelSeconds(const std::vector<int> &vertices) const {
   if (vertices.size() == 1)
     return alone[vertices[0]].seconds;
   auto &met = known[context.packs];
@@ -77,7 +79,7 @@ double Score::kernelSeconds(const std::vector<int> &vertices) const {
   return met[vertices] = estimate(vertices);
 }
 
-double Score::estimate(const std::vector<int> &vertices) const {
+double QuickCost::estimate(const std::vector<int> &vertices) const {
   // The quick model counts only the launches that a wavefront of scans saves.
   if (vertices.size() > 1 && std::any_of(vertices.begin(), vertices.end(), [&](int v) {
         return region.vertices[v].equation->kind == EquationKind::Scan;
@@ -103,7 +105,7 @@ double Score::estimate(const std::vector<int> &vertices) const {
   return std::min(seconds, target.launchSec + std::max(longest, shares));
 }
 
-Score::Estimate Score::together(const std::vector<int> &vertices) const {
+QuickCost::Estimate QuickCost::together(const std::vector<int> &vertices) const {
   const std::vector<const Equation *> equations = equationsOf(region, vertices);
   std::vector<TensorId> made, read; // read: once for each reader
   double points = 1, operations = 0, loads = 0;
@@ -160,7 +162,7 @@ Score::Estimate Score::together(const std::vector<int> &vertices) const {
   return {cost::delta(counts, target), parallel};
 }
 
-double Score::gain(const std::vector<int> &vertices) const {
+double QuickCost::gain(const std::vector<int> &vertices) const {
   double apart = 0;
   for (int v : vertices)
     apart += alone[v].seconds;
@@ -177,7 +179,7 @@ double quickSeconds(const ExprProgram &program, const std::map<TensorId, int> &u
   }
   const FusionContext context{program, uses};
   const Region region = makeRegion(items);
-  return Score(context, region, target).kernelSeconds(vertices);
+  return QuickCost(context, region, target).kernelSeconds(vertices);
 }
 
 } // namespace fusec

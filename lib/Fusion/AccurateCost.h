@@ -17,12 +17,12 @@ constexpr double kNever = std::numeric_limits<double>::infinity();
 using Phases = VertexSets;
 
 /// Seconds of kernels and launches by the accurate model, with a cache and a budget.
-class Judge {
+class AccurateCost {
 public:
   /// `evaluations`: kernels that it may price. Each vertex alone is one of them, and must be asked for first.
   /// `weighed`: equations that all priced kernels of several vertices may have together.
-  Judge(const FusionContext &context, const Region &region, const Target &target,
-        const ScheduleOracle &oracle, int64_t evaluations, int64_t weighed)
+  AccurateCost(const FusionContext &context, const Region &region, const Target &target,
+               const ScheduleOracle &oracle, int64_t evaluations, int64_t weighed)
       : context(context), region(region), target(target), oracle(oracle), order(context, region),
         keys(context.program, context.uses), budget(evaluations), equations(weighed) {}
 

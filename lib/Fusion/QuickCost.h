@@ -10,11 +10,11 @@ namespace fusec {
 
 /// Seconds of kernels by the quick model (cost::delta): bytes follow from the tensors' shapes and operations from the
 /// equations, without a schedule. FusionStitching's delta score f (section 4.3) is the difference of two such sums.
-class Score {
+class QuickCost {
 public:
   /// `evaluations`: kernels that it may price. They must suffice for each vertex alone.
-  Score(const FusionContext &context, const Region &region, const Target &target,
-        int64_t evaluations = INT64_MAX);
+  QuickCost(const FusionContext &context, const Region &region, const Target &target,
+            int64_t evaluations = INT64_MAX);
 
   /// Seconds of the vertices as one kernel. Infinite if it is not in the cache and the budget is spent.
   double kernelSeconds(const std::vector<int> &vertices) const;
