@@ -28,7 +28,7 @@ Emitter::Emitter(const GirKernel &k, const KernelCode &code, const TargetHooks &
       reads = reads || readsMemory[a];
     readsMemory[id] = reads;
   }
-  noteAhead();
+  notePrefetches();
   noteStreamed();
 }
 

@@ -1,6 +1,6 @@
 #pragma once
-#include "Codegen/Ahead.h"
 #include "Codegen/Codegen.h"
+#include "Codegen/Prefetch.h"
 #include "Codegen/TargetHooks.h"
 
 #include <map>
@@ -138,16 +138,16 @@ private:
     llvm::Constant *nothing;
     llvm::Value *wanted, *elsewhere;
   };
-  llvm::Value *loadAtDistances(const Place &p, llvm::Align align, llvm::Value *on,
-                               const Suppressed &otherwise); // Distances.cpp
+  llvm::Value *loadStrided(const Place &p, llvm::Align align, llvm::Value *on,
+                           const Suppressed &otherwise); // StridedLoads.cpp
   void storeVector(BufferId buffer, llvm::Value *stored, const Place &first);
   llvm::Value *fromMemory(DType t, llvm::Value *v);
   llvm::Value *toMemory(DType t, llvm::Value *v);
   llvm::Type *storageType(DType t);
   llvm::Value *pointers(const Place &p, DType t);
-  void noteAhead();
-  void emitAhead(const Stmt &loop);
-  Val inParts(const Stmt &loop, const Ahead &access);
+  void notePrefetches();
+  void emitPrefetches(const Stmt &loop);
+  Val inParts(const Stmt &loop, const Prefetch &access);
 
   // Turns.cpp: accesses whose lanes lie apart and the turns of an Unroll loop side by side.
   struct ColumnAccess {
@@ -177,27 +177,28 @@ private:
   bool storeColumn(const Stmt &s);
   void emitSuppressed(const Predicate &p, llvm::function_ref<void()> body);
 
-  // Lines.cpp: stores past the caches.
-  struct Lines {
+  // StreamingStores.cpp: stores past the caches.
+  struct StreamingStore {
     llvm::AllocaInst *left, *end;   // what the next line begins with; where it is to end
     llvm::AllocaInst *into;         // elements of it
     llvm::AllocaInst *turn, *front; // which element of a vector comes where; lanes below `into`
   };
   void noteStreamed();
-  std::map<BufferId, Lines> beginLines(const Stmt &loop); // gives those of the loop around it
-  void endLines(std::map<BufferId, Lines> outer);
+  std::map<BufferId, StreamingStore>
+  beginStreaming(const Stmt &loop); // gives those of the loop around it
+  void endStreaming(std::map<BufferId, StreamingStore> outer);
   void storePart(llvm::Value *line, llvm::Value *pointer, llvm::Value *into, llvm::Value *on);
   llvm::Value *loaded(llvm::AllocaInst *place);
-  void storeLeft(const Lines &state);
+  void storeLeft(const StreamingStore &state);
   struct StreamedVector {
     BufferId buffer;
     llvm::Value *stored, *pointer;
     llvm::Value *begin; // lies so far behind the start of a line as `pointer` does
     llvm::Align align;
   };
-  void storeInOrder(const Lines &state, std::span<const StreamedVector> vectors);
-  void beginLine(const Lines &state, const StreamedVector &vector);
-  void storeNext(const Lines &state, const StreamedVector &vector);
+  void storeInOrder(const StreamingStore &state, std::span<const StreamedVector> vectors);
+  void beginLine(const StreamingStore &state, const StreamedVector &vector);
+  void storeNext(const StreamingStore &state, const StreamedVector &vector);
   bool beginTile(const Stmt &loop); // whether its streamed stores wait for `endTile`
   void endTile();
   void storeTile();
@@ -246,14 +247,14 @@ private:
   std::vector<SymbolId> symbols;
   std::vector<bool>
       readsMemory; // node -> a Read of Shared or Global memory is among its operands or itself
-  std::multimap<const Stmt *, Ahead> ahead; // loop -> what its iterations ask for
-  std::vector<bool> streamed;       // buffer -> whole lines of it are stored past the caches
-  std::map<BufferId, Lines> lines;  // of the Seq loop that is being emitted
-  bool inTile = false;              // of Unroll loops that hold stores alone
-  std::vector<StreamedVector> tile; // its stores past the caches, which follow its loads
-  std::set<BufferId> storedOnce;    // by one of its statements
-  std::optional<Turns> turns;       // of the Unroll loop that is being emitted
-  const Stmt *current = nullptr;    // whose expressions are evaluated
+  std::multimap<const Stmt *, Prefetch> prefetches; // loop -> what its iterations ask for
+  std::vector<bool> streamed; // buffer -> whole lines of it are stored past the caches
+  std::map<BufferId, StreamingStore> lines; // of the Seq loop that is being emitted
+  bool inTile = false;                      // of Unroll loops that hold stores alone
+  std::vector<StreamedVector> tile;         // its stores past the caches, which follow its loads
+  std::set<BufferId> storedOnce;            // by one of its statements
+  std::optional<Turns> turns;               // of the Unroll loop that is being emitted
+  const Stmt *current = nullptr;            // whose expressions are evaluated
   std::map<llvm::Constant *, llvm::GlobalVariable *> paddings;
   Diagnostics errors;
 

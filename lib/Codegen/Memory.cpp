@@ -116,7 +116,7 @@ Value *Emitter::loadLanes(BufferId id, const Place &p) {
   } else {
     Value *all =
         on ? on : llvm::Constant::getAllOnesValue(llvm::FixedVectorType::get(b.getInt1Ty(), width));
-    loaded = loadAtDistances(p, align, all, {nothing, guard, safePlace});
+    loaded = loadStrided(p, align, all, {nothing, guard, safePlace});
     if (!loaded) {
       if (guard)
         all = b.CreateAnd(all, b.CreateVectorSplat(width, guard));
@@ -126,14 +126,14 @@ Value *Emitter::loadLanes(BufferId id, const Place &p) {
   return loaded;
 }
 
-void Emitter::noteAhead() {
+void Emitter::notePrefetches() {
   if (const int64_t cache = hooks.lastCacheBytes(); cache > 0)
-    ahead = accessesAhead(kernel, cache / 2);
+    prefetches = findPrefetches(kernel, cache / 2);
 }
 
 /// The iterations in another order, in turn one of each part of them: caches read ahead along each page that a core is
 /// in, and lines that they brought do not keep the core's few misses waiting.
-Val Emitter::inParts(const Stmt &loop, const Ahead &access) {
+Val Emitter::inParts(const Stmt &loop, const Prefetch &access) {
   const Val &count = vars[loop.var];
   const Scalar &trip = kernel.body[loop.trip];
   if (trip.op != ScalarOp::Const)
@@ -147,10 +147,10 @@ Val Emitter::inParts(const Stmt &loop, const Ahead &access) {
 }
 
 /// In each iteration: the lines that the other loop's iteration of this number touches.
-void Emitter::emitAhead(const Stmt &loop) {
-  const auto [first, last] = ahead.equal_range(&loop);
+void Emitter::emitPrefetches(const Stmt &loop) {
+  const auto [first, last] = prefetches.equal_range(&loop);
   for (auto it = first; it != last; ++it) {
-    const Ahead &access = it->second;
+    const Prefetch &access = it->second;
     const std::vector<Val> outside = vars;
     vars[access.loop] = access.next >= 0 ? inParts(loop, access) : vars[loop.var];
     vars[access.lane] = {b.getInt64(0), 1};

@@ -31,7 +31,7 @@ std::optional<Val> Emitter::evalPadded(const Scalar &s, const Predicate &p, cons
     Value *on =
         p.apart ? p.apart
                 : llvm::Constant::getAllOnesValue(llvm::FixedVectorType::get(b.getInt1Ty(), width));
-    Value *loaded = loadAtDistances(at, align, on, {vector, p.any, padding});
+    Value *loaded = loadStrided(at, align, on, {vector, p.any, padding});
     return loaded ? std::optional(result(loaded)) : std::nullopt;
   }
   Value *pointer =

@@ -121,7 +121,7 @@ void Emitter::emitSeq(const Stmt &s, Value *trip) {
   // operand yet for a constant.
   Value *counter = entryAlloca(b.getInt64Ty(), kernel.vars[s.var].name);
   b.CreateStore(zero, counter);
-  std::map<BufferId, Lines> outer = beginLines(s);
+  std::map<BufferId, StreamingStore> outer = beginStreaming(s);
   if (constant)
     b.CreateBr(loop);
   else
@@ -129,14 +129,14 @@ void Emitter::emitSeq(const Stmt &s, Value *trip) {
   b.SetInsertPoint(loop);
   Value *count = b.CreateLoad(b.getInt64Ty(), counter);
   vars[s.var] = {count};
-  emitAhead(s);
+  emitPrefetches(s);
   emit(s.body);
   Value *next = b.CreateNSWAdd(count, b.getInt64(1));
   b.CreateStore(next, counter);
   llvm::BranchInst *back = b.CreateCondBr(b.CreateICmpSLT(next, trip), loop, after);
   takeTurnsAtOnce(s, *back);
   b.SetInsertPoint(after);
-  endLines(std::move(outer));
+  endStreaming(std::move(outer));
 }
 
 void Emitter::emitWhere(Value *condition, llvm::function_ref<void()> body) {

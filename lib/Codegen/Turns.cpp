@@ -135,7 +135,7 @@ bool Emitter::findColumns(const std::vector<Stmt> &stmts, VarId turn, VarId lane
         const Scalar &read = kernel.body[id];
         if (!isColumn(read.index, read.args, turn, lane))
           continue;
-        // A few lines of memory and shuffles serve lanes that lie closer (Distances.cpp), or in turned order.
+        // A few lines of memory and shuffles serve lanes that lie closer (StridedLoads.cpp), or in turned order.
         const auto distance = distanceOf(kernel, read.index, read.args, lane);
         if (!distance->isConst() || std::abs(distance->constValue()) > width / 2)
           access.reads.push_back(id);

@@ -48,7 +48,7 @@ bool lanesLieApart(const Schedule &schedule, const EquationFacts &facts, ReadOrd
 
 /// What a CPU's vectors along an axis of a schedule hold where all iterations along it are written out: which of an
 /// equation's nodes are constants, one for each lane, and which reads find their lanes at constant distances from one
-/// another, so that a few vectors and shuffles replace a gather (Codegen/Distances.cpp).
+/// another, so that a few vectors and shuffles replace a gather (Codegen/StridedLoads.cpp).
 class LanePattern {
 public:
   /// What the code has no loop for.

@@ -1,4 +1,4 @@
-#include "Codegen/Ahead.h"
+#include "Codegen/Prefetch.h"
 
 #include "Gir/Walk.h"
 
@@ -19,7 +19,7 @@ public:
       visit(phase.body);
     }
   }
-  std::multimap<const Stmt *, Ahead> found;
+  std::multimap<const Stmt *, Prefetch> found;
 
 private:
   void visit(const std::vector<Stmt> &stmts) {
@@ -90,15 +90,15 @@ private:
   void ask(const Stmt &busy, const Stmt &other, bool writes) {
     if (!sameTrip(busy, other))
       return;
-    Ahead access;
+    Prefetch access;
     access.isWritten = writes;
     access.loop = other.var;
     below(busy, other.body, access);
   }
 
-  void below(const Stmt &busy, const std::vector<Stmt> &stmts, const Ahead &outer) {
+  void below(const Stmt &busy, const std::vector<Stmt> &stmts, const Prefetch &outer) {
     for (const Stmt &s : stmts) {
-      Ahead access = outer;
+      Prefetch access = outer;
       if (s.kind == StmtKind::Loop) {
         if (s.loop == LoopKind::Lane) {
           access.lane = s.var;
@@ -119,7 +119,7 @@ private:
     }
   }
 
-  void add(const Stmt &busy, Ahead access, BufferId buffer, const std::vector<NodeId> &indices) {
+  void add(const Stmt &busy, Prefetch access, BufferId buffer, const std::vector<NodeId> &indices) {
     if (indices.size() != 1 || !isLarge(buffer) || !readsNothing(indices.front()) ||
         kernel.buffers[static_cast<size_t>(buffer)].written != access.isWritten)
       return;
@@ -144,7 +144,7 @@ private:
 
 } // namespace
 
-std::multimap<const Stmt *, Ahead> accessesAhead(const GirKernel &kernel, int64_t leastBytes) {
+std::multimap<const Stmt *, Prefetch> findPrefetches(const GirKernel &kernel, int64_t leastBytes) {
   Finder finder(kernel, leastBytes);
   finder.run();
   return std::move(finder.found);

@@ -65,8 +65,8 @@ Split split(Builder &b, Value *lanes) {
 
 /// nullptr where that would take more loads than half of the lanes that are on. Elements between the first and the last
 /// one that is wanted may be read too: they lie in the same buffer.
-Value *Emitter::loadAtDistances(const Place &p, llvm::Align align, Value *on,
-                                const Suppressed &otherwise) {
+Value *Emitter::loadStrided(const Place &p, llvm::Align align, Value *on,
+                            const Suppressed &otherwise) {
   auto *which = llvm::dyn_cast<llvm::Constant>(on);
   if (!which)
     return nullptr;

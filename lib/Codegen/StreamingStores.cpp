@@ -125,11 +125,11 @@ void Emitter::noteStreamed() {
   for (const Phase &phase : kernel.phases)
     visit(visit, phase.body);
   if (all < 2 * cache) {
-    for (const auto &[loop, access] : ahead)
+    for (const auto &[loop, access] : prefetches)
       if (access.isWritten)
         streamed[access.buffer] = false;
   } else {
-    std::erase_if(ahead, [&](const auto &entry) {
+    std::erase_if(prefetches, [&](const auto &entry) {
       return entry.second.isWritten && streamed[entry.second.buffer];
     });
   }
@@ -137,8 +137,8 @@ void Emitter::noteStreamed() {
 
 /// The vectors that a loop stores to a buffer lie behind one another, each across two lines: what is left of one waits
 /// for the next.
-std::map<BufferId, Emitter::Lines> Emitter::beginLines(const Stmt &loop) {
-  std::map<BufferId, Lines> made;
+std::map<BufferId, Emitter::StreamingStore> Emitter::beginStreaming(const Stmt &loop) {
+  std::map<BufferId, StreamingStore> made;
   const auto lanes = static_cast<unsigned>(width);
   auto *floats = llvm::FixedVectorType::get(b.getFloatTy(), lanes),
        *numbers = llvm::FixedVectorType::get(b.getInt32Ty(), lanes),
@@ -146,16 +146,17 @@ std::map<BufferId, Emitter::Lines> Emitter::beginLines(const Stmt &loop) {
   for (BufferId id : InOrder(kernel, loop).found) {
     if (!streamed[id])
       continue;
-    const Lines &state = made[id] = {entryAlloca(floats, "left"), entryAlloca(b.getPtrTy(), "end"),
-                                     entryAlloca(b.getInt64Ty(), "into"),
-                                     entryAlloca(numbers, "turn"), entryAlloca(bits, "front")};
+    const StreamingStore &state =
+        made[id] = {entryAlloca(floats, "left"), entryAlloca(b.getPtrTy(), "end"),
+                    entryAlloca(b.getInt64Ty(), "into"), entryAlloca(numbers, "turn"),
+                    entryAlloca(bits, "front")};
     b.CreateStore(llvm::Constant::getNullValue(b.getPtrTy()), state.end);
     b.CreateStore(b.getInt64(0), state.into);
   }
   return std::exchange(lines, std::move(made));
 }
 
-void Emitter::endLines(std::map<BufferId, Lines> outer) {
+void Emitter::endStreaming(std::map<BufferId, StreamingStore> outer) {
   for (const auto &[id, state] : lines)
     storeLeft(state);
   lines = std::move(outer);
@@ -167,7 +168,7 @@ void Emitter::storePart(Value *line, Value *pointer, Value *into, Value *on) {
                       llvm::Align(kLineBytes), on);
 }
 
-void Emitter::storeLeft(const Lines &state) {
+void Emitter::storeLeft(const StreamingStore &state) {
   auto *left = BasicBlock::Create(context, "left", function),
        *after = BasicBlock::Create(context, "after", function);
   Value *into = loaded(state.into);
@@ -183,7 +184,7 @@ Value *Emitter::loaded(llvm::AllocaInst *place) {
 }
 
 /// Vectors one behind the other. Only the first one may begin elsewhere than where the last stored one ends.
-void Emitter::storeInOrder(const Lines &state, std::span<const StreamedVector> vectors) {
+void Emitter::storeInOrder(const StreamingStore &state, std::span<const StreamedVector> vectors) {
   auto *first = BasicBlock::Create(context, "first", function),
        *next = BasicBlock::Create(context, "next", function),
        *after = BasicBlock::Create(context, "stored", function);
@@ -200,7 +201,7 @@ void Emitter::storeInOrder(const Lines &state, std::span<const StreamedVector> v
   b.CreateStore(b.CreateGEP(b.getFloatTy(), vectors.back().pointer, b.getInt64(width)), state.end);
 }
 
-void Emitter::storeNext(const Lines &state, const StreamedVector &vector) {
+void Emitter::storeNext(const StreamingStore &state, const StreamedVector &vector) {
   Value *turned = hooks.elements(b, vector.stored, loaded(state.turn));
   Value *line = b.CreateSelect(loaded(state.front), loaded(state.left), turned);
   Value *place = b.CreateGEP(b.getFloatTy(), vector.pointer, b.CreateNeg(loaded(state.into)));
@@ -209,7 +210,7 @@ void Emitter::storeNext(const Lines &state, const StreamedVector &vector) {
 }
 
 /// The first vector of a stretch: all but the line in which it ends.
-void Emitter::beginLine(const Lines &state, const StreamedVector &vector) {
+void Emitter::beginLine(const StreamingStore &state, const StreamedVector &vector) {
   storeLeft(state);
   Value *pointer = vector.pointer;
   Value *address = b.CreatePtrToInt(pointer, b.getInt64Ty());

@@ -6,7 +6,7 @@
 namespace fusec {
 
 /// Lines of Global memory that a core can ask for while one loop computes, since another loop comes by later.
-struct Ahead {
+struct Prefetch {
   BufferId buffer = -1;
   bool isWritten = false;
   NodeId index = kNoNode; // where the other loop goes, in its variables
@@ -21,6 +21,6 @@ struct Ahead {
 /// The loop that computes -> what it can ask for, of Global buffers of `leastBytes` and more, which no cache holds. A
 /// row that several loops go through waits for memory in the first of them and in the one that writes, and for
 /// arithmetic in the one with e^x: asked for there, both come while it computes.
-std::multimap<const Stmt *, Ahead> accessesAhead(const GirKernel &kernel, int64_t leastBytes);
+std::multimap<const Stmt *, Prefetch> findPrefetches(const GirKernel &kernel, int64_t leastBytes);
 
 } // namespace fusec
