@@ -61,7 +61,12 @@ std::vector<NodeId *> exprRefs(Stmt &s) {
   case StmtKind::If:
   case StmtKind::While: return {&s.predicate};
   case StmtKind::Sync: return {};
-  default: break;
+  case StmtKind::Store:
+  case StmtKind::Accumulate:
+  case StmtKind::LaneReduce:
+  case StmtKind::Exchange:
+  case StmtKind::Signal:
+  case StmtKind::Wait: break;
   }
   std::vector<NodeId *> refs;
   for (NodeId &i : s.indices)

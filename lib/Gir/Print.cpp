@@ -152,7 +152,10 @@ private:
       out += "wait " + counter(s) + "[" + text.roots[0] + ", " + text.roots[1] + "] for " +
              text.roots[2];
       break;
-    default: out += update(s, text.roots);
+    case StmtKind::Store:
+    case StmtKind::Accumulate:
+    case StmtKind::LaneReduce:
+    case StmtKind::Exchange: out += update(s, text.roots);
     }
     out += "\n";
   }

@@ -63,13 +63,13 @@ const std::vector<Unary> &unaries() {
       {Softsign, always, [](double x) { return x / (1 + std::fabs(x)); }, 1, 4},
       {Gelu,
        always,
-       [](double x) { return x > 0 ? x : -0.2; },
+       [](double x) { return x > 0 ? x : 0; },
        1.2,
        16,
        false,
        {{"approximate", std::string("none")}}},
-      {HardSwish, always, [](double x) { return x > 0 ? x : -0.4; }, 1.6, 8},
-      {Mish, always, [](double x) { return x > 0 ? x : -0.4; }, 1.2, 16},
+      {HardSwish, always, [](double x) { return x > 0 ? x : 0; }, 1.6, 8},
+      {Mish, always, [](double x) { return x > 0 ? x : 0; }, 1.2, 16},
       {Exp, smallExponent, [](double x) { return std::exp(x); }, 55, 8},
       {Sqrt, positive, [](double x) { return std::sqrt(x); }, 1, 2},
       {Log, positive, [](double x) { return std::log(x); }, 4, 8},
@@ -99,7 +99,7 @@ bool addUnary(Builder &b) {
   if (u.op == OpKind::Sin || u.op == OpKind::Cos)
     out = {-1, 1, f.error};
   if (u.op == OpKind::Gelu || u.op == OpKind::HardSwish || u.op == OpKind::Mish)
-    out.low = std::min(out.low, -0.4);
+    out.low = -0.4; // where each of them dips, at most
   if (u.roundings > 0) {
     // Functions of large arguments with small results are accurate relative to what they add up.
     Facts scaled = out;

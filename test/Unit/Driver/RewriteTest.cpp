@@ -47,16 +47,6 @@ Size sizeOf(const GirKernel &kernel) {
   return size;
 }
 
-struct NamedRule {
-  const char *name;
-  bool (*apply)(GirKernel &, const RewriteLimits &);
-};
-constexpr NamedRule kRules[] = {{"swapMoves", swapMoves},
-                                {"mergeMoves", mergeMoves},
-                                {"reuseValues", reuseValues},
-                                {"mergeWriteRead", mergeWriteRead},
-                                {"mergeReads", mergeReads}};
-
 struct Found {
   int kernels = 0, rewritten = 0, rowsReadOnce = 0;
   std::set<std::string> changedBy; // names of rules
@@ -71,13 +61,13 @@ void rewriteInSteps(GirKernel kernel, const RewriteLimits &limits, Found &found)
   for (bool changed = true; changed; ++rounds) {
     REQUIRE(rounds < 8);
     changed = false;
-    for (const NamedRule &rule : kRules) {
+    for (const RewriteRule &rule : rewriteRules()) {
       const ElementTraffic before = globalTraffic(kernel);
       const Size size = sizeOf(kernel);
-      if (!rule.apply(kernel, limits))
+      if (!rule.run(kernel, limits))
         continue;
       changed = any = true;
-      found.changedBy.insert(rule.name);
+      found.changedBy.emplace(rule.name);
       simplify(kernel);
       INFO(print(kernel));
       CHECK(isMonotone(before, globalTraffic(kernel)));
@@ -137,8 +127,9 @@ TEST_CASE(
     }
     CHECK(counts.rewritten >= 10);
     CHECK(counts.rowsReadOnce >= 10);
-    // Not swapMoves and mergeMoves: what they take away Expr's composition of maps has taken away before. They are
+    // Not swap-moves and merge-moves: what they take away Expr's composition of maps has taken away before. They are
     // shown on a kernel by hand (test/Gir/move-chain.gir).
-    CHECK(counts.changedBy == std::set<std::string>{"mergeReads", "mergeWriteRead", "reuseValues"});
+    CHECK(counts.changedBy ==
+          std::set<std::string>{"merge-reads", "merge-write-read", "reuse-values"});
   }
 }

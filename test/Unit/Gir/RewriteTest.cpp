@@ -1,4 +1,4 @@
-// What the rules of rewriting do and refuse: the bits stay, and nothing is moved twice.
+// What the rules of rewriting (merge-reads and the others) do and refuse: the bits stay, and nothing is moved twice.
 #include "Kernels.h"
 
 #include "Gir/Rewrite.h"
