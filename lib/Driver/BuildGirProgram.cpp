@@ -3,6 +3,7 @@
 #include "Support/Diag.h"
 #include "Support/UniqueNames.h"
 #include "Tiling/lower/LowerAndRewrite.h"
+#include "Tiling/schedule/BoundSchedule.h"
 
 #include <algorithm>
 
@@ -91,7 +92,7 @@ private:
     for (size_t v = 0; v < built[step.pattern].size(); ++v) {
       const BuiltKernel &kernel = built[step.pattern][v];
       const ScheduleVariant &variant = state.schedules[step.pattern][v];
-      const ScheduledPattern scheduled(variant.schedule, pattern.program);
+      const tiling::ScheduledProgram scheduled(pattern.program, variant.schedule.via);
       nodes[kernel.kernel].add(step.onnxNodes);
       LaunchVariant choice;
       choice.kernel = kernel.kernel;
@@ -100,13 +101,13 @@ private:
       for (const KernelParam &param : kernel.params) {
         if (param.operand >= 0)
           choice.arguments.push_back(packer.packed(gir, step.arguments[param.tensor],
-                                                   scheduled.program(), variant.schedule,
+                                                   scheduled.program, variant.schedule,
                                                    static_cast<size_t>(param.operand)));
         else if (param.tensor < pattern.numArguments)
           choice.arguments.push_back(step.arguments[param.tensor]);
         else
           choice.arguments.push_back(workspaceTensor(
-              workspace, copied(scheduled.program().tensors[param.tensor], param), step.name));
+              workspace, copied(scheduled.program.tensors[param.tensor], param), step.name));
       }
       launch.variants.push_back(std::move(choice));
     }

@@ -219,20 +219,18 @@ private:
   void addEdges(const PlanStep &step, const Pattern &pattern, const Schedule &schedule,
                 ExplainedKernel &kernel) const {
     const ScheduleNames names = modelNames.of(step, pattern, schedule);
-    const ScheduledPattern scheduled(schedule, pattern.program);
-    const ExprProgram &made = scheduled.program();
-    const std::vector<const Equation *> parts = scheduledEquations(made);
+    const tiling::BoundSchedule bound(schedule, pattern.program);
+    const std::vector<const Equation *> &parts = bound.equations();
     std::vector<std::vector<TensorId>> reads;
     for (const Equation *e : parts)
       reads.push_back(tensorsRead(*e));
-    const Borders borders(schedule, parts.size());
-    const Equation *scan = scanOf(made);
-    const bool rounds = tiling::hasGridScan(schedule);
+    const Borders borders(bound);
+    const Equation *scan = bound.scan();
+    const bool rounds = bound.gridScan() != nullptr;
     auto add = [&](TensorId t, size_t from, size_t to, const std::string &border) {
-      kernel.edges.push_back(
-          {names.tensors[static_cast<size_t>(t)], names.equations[from].name,
-           names.equations[to].name,
-           border.empty() ? levelOf(schedule, made, int(from), int(to), t) : border});
+      kernel.edges.push_back({names.tensors[static_cast<size_t>(t)], names.equations[from].name,
+                              names.equations[to].name,
+                              border.empty() ? levelOf(bound, int(from), int(to), t) : border});
     };
     for (size_t from = 0; from < parts.size(); ++from)
       for (TensorId t : parts[from]->outputs) {
@@ -250,15 +248,13 @@ private:
   void addHeld(const PlanStep &step, const Pattern &pattern, const Schedule &schedule,
                ExplainedKernel &kernel) const {
     const ScheduleNames names = modelNames.of(step, pattern, schedule);
-    const ScheduledPattern scheduled(schedule, pattern.program);
-    const std::vector<const Equation *> parts = scheduledEquations(scheduled.program());
+    const tiling::BoundSchedule bound(schedule, pattern.program);
     for (const ReusedRead &kept : schedule.kept) {
       if (!tiling::isPersistent(schedule, kept) || *kept.from == kept.read)
         continue;
       const auto again = static_cast<size_t>(kept.read.equation),
                  first = static_cast<size_t>(kept.from->equation);
-      const NodeId read = readsOf(*parts[again])[static_cast<size_t>(kept.read.read)];
-      kernel.held.push_back({names.tensors[static_cast<size_t>(parts[again]->body[read].index)],
+      kernel.held.push_back({names.tensors[static_cast<size_t>(bound.tensor(kept.read))],
                              names.equations[first].name, names.equations[again].name});
     }
   }
@@ -266,9 +262,8 @@ private:
   /// What stands between the phases in which equations are computed; phases of a round count like those of the root.
   class Borders {
   public:
-    Borders(const Schedule &schedule, size_t equations)
-        : phaseOf(tiling::phasesOfEquations(schedule, equations)) {
-      for (const tiling::Statement &place : tiling::statementsOf(schedule))
+    explicit Borders(const tiling::BoundSchedule &bound) : phaseOf(bound.phaseOfEquations()) {
+      for (const tiling::Statement &place : bound.statements())
         if (place.leaf->isBorder())
           isBarrier.push_back(place.leaf->isBarrier());
     }
@@ -296,10 +291,10 @@ private:
                         schedule.via.begin() + static_cast<std::ptrdiff_t>(v));
       behind.via = before.via;
       behind.via.push_back(schedule.via[v]);
-      const ScheduledPattern were(before, pattern.program), are(behind, pattern.program);
+      const tiling::ScheduledProgram were(pattern.program, before.via),
+          are(pattern.program, behind.via);
       const ScheduleNames names = modelNames.of(step, pattern, before);
-      const std::vector<const Equation *> list = scheduledEquations(were.program()),
-                                          left = scheduledEquations(are.program());
+      const std::vector<const Equation *> &list = were.equations, &left = are.equations;
       for (size_t from = 0; from < list.size(); ++from) {
         if (std::any_of(left.begin(), left.end(),
                         [&](const Equation *e) { return e->name == list[from]->name; }))
@@ -317,19 +312,18 @@ private:
   }
 
   /// A sum whose parts several of a GPU's threads have is put together on its way to the readers' registers.
-  std::string levelOf(const Schedule &schedule, const ExprProgram &equations, int maker, int reader,
+  std::string levelOf(const tiling::BoundSchedule &bound, int maker, int reader,
                       TensorId tensor) const {
-    if (const auto kept = tiling::reusedLevel(schedule, equations, reader, tensor))
+    const Schedule &schedule = bound.schedule();
+    if (const auto kept = tiling::reusedLevel(bound, reader, tensor))
       return std::string(name(*kept));
-    const MemLevel level = tiling::levelOf(schedule, tensor);
+    const MemLevel level = bound.level(tensor);
     if (level == MemLevel::Register && state.target.kind != TargetKind::Cpu)
-      for (const tiling::Statement &place : tiling::statementsOf(schedule)) {
-        if (place.leaf->leaf != LeafKind::Compute || place.leaf->target != maker)
-          continue;
+      for (const tiling::Statement *place : bound.statements(LeafKind::Compute, maker)) {
         if (schedule.units > 1 &&
-            tiling::sharesReduction(schedule, maker, place.loops, LoopKind::Unit))
+            tiling::sharesReduction(schedule, maker, place->loops, LoopKind::Unit))
           return "shared";
-        if (tiling::sharesReduction(schedule, maker, place.loops, LoopKind::Lane))
+        if (tiling::sharesReduction(schedule, maker, place->loops, LoopKind::Lane))
           return "shuffle";
       }
     return level == MemLevel::Global ? "device" : std::string(name(level));

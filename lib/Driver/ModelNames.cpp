@@ -1,6 +1,6 @@
 #include "Driver/ModelNames.h"
 
-#include "Tiling/schedule/Schedule.h"
+#include "Tiling/schedule/BoundSchedule.h"
 
 #include <cctype>
 
@@ -74,14 +74,14 @@ ScheduleNames ModelNames::of(const PlanStep &launch, const Pattern &pattern,
     find(std::get<Equation>(pattern.program.items[e].value), *equations.at(launch.equations[e]),
          pattern.program, found);
   ScheduleNames out;
-  const ScheduledPattern scheduled(schedule, pattern.program);
-  for (const Equation *e : scheduledEquations(scheduled.program())) {
+  const tiling::ScheduledProgram scheduled(pattern.program, schedule.via);
+  for (const Equation *e : scheduled.equations) {
     std::string rest;
     const std::vector<std::string> *nodes = known(found.onnxNodes, e->name, rest);
     out.equations.push_back(
         {translated(found.equations, e->name), nodes ? *nodes : std::vector<std::string>()});
   }
-  for (const Tensor &tensor : scheduled.program().tensors)
+  for (const Tensor &tensor : scheduled.program.tensors)
     out.tensors.push_back(translated(found.tensors, tensor.name));
   return out;
 }
@@ -106,14 +106,13 @@ std::string ModelNames::withNames(std::string text, const std::vector<Rewrite> &
 }
 
 std::string ScheduleNames::comments(const Schedule &schedule, const ExprProgram &pattern) const {
-  const ScheduledPattern scheduled(schedule, pattern);
-  const std::vector<const Equation *> list = scheduledEquations(scheduled.program());
+  const tiling::ScheduledProgram scheduled(pattern, schedule.via);
+  const std::vector<const Equation *> &list = scheduled.equations;
   std::string out;
   for (size_t e = 0; e < list.size(); ++e) {
     out += "# e" + std::to_string(e) + " = " + nameToText(equations[e].name);
     for (TensorId t : list[e]->outputs)
-      out +=
-          ", " + nameToText(scheduled.program().tensors[t].name) + " = " + nameToText(tensors[t]);
+      out += ", " + nameToText(scheduled.program.tensors[t].name) + " = " + nameToText(tensors[t]);
     out += "\n";
   }
   return out;

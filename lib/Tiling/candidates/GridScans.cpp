@@ -76,7 +76,7 @@ public:
       schedule.tree.push_back(ScheduleBuilder::leaf(LeafKind::Barrier, -1));
       schedule.tree.push_back(ScheduleBuilder::leaf(LeafKind::Carry, 2));
     }
-    for (TensorId t : readInRegisters(schedule, pattern))
+    for (TensorId t : readInRegisters(BoundSchedule(schedule, pattern)))
       setLevel(schedule, t, MemLevel::Register);
     return std::move(schedule);
   }

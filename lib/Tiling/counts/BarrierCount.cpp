@@ -4,10 +4,6 @@
 // between their uses, is not known before the kernel is made: of kernels with such buffers this is the least there are.
 #include "Tiling/counts/BarrierCount.h"
 
-#include "Tiling/schedule/ReadReuse.h"
-#include "Tiling/schedule/Schedule.h"
-#include "Tiling/schedule/Statements.h"
-
 #include <algorithm>
 #include <set>
 
@@ -36,10 +32,10 @@ struct Summary {
 
 class Barriers {
 public:
-  Barriers(const Schedule &schedule, const std::vector<TreeNode> &nodes, const ExprProgram &pattern,
-           const std::vector<EquationFacts> &facts, const std::map<const TreeNode *, double> &trips)
-      : schedule(schedule), nodes(nodes), pattern(pattern), facts(facts), scan(scanOf(pattern)),
-        trips(trips) {
+  Barriers(const BoundSchedule &bound, const std::vector<TreeNode> &nodes,
+           const std::map<const TreeNode *, double> &trips)
+      : bound(bound), schedule(bound.schedule()), nodes(nodes), pattern(bound.program()),
+        facts(bound.facts()), scan(bound.scan()), trips(trips) {
     for (const EquationFacts &of : facts)
       made.insert(of.equation.outputs.begin(), of.equation.outputs.end());
     for (size_t c = 0; scan && c < scan->carries.size(); ++c)
@@ -71,7 +67,7 @@ private:
   }
 
   void narrowScope(TensorId t) {
-    if (scan || levelOf(schedule, t) != MemLevel::Shared)
+    if (scan || bound.level(t) != MemLevel::Shared)
       return;
     std::vector<const TreeNode *> &scope = scopes.try_emplace(t, path).first->second;
     scope.resize(static_cast<size_t>(
@@ -99,8 +95,7 @@ private:
       return false;
     // An element of device memory is stored once, and no statement overwrites what it has stored.
     if (a.write && b.write &&
-        (a.statement == b.statement ||
-         (a.place >= 0 && levelOf(schedule, a.place) == MemLevel::Global)))
+        (a.statement == b.statement || (a.place >= 0 && bound.level(a.place) == MemLevel::Global)))
       return false;
     const bool sameRun = a.run && a.run == b.run && !otherIteration;
     return !sameRun && !(a.own && b.own);
@@ -206,8 +201,7 @@ private:
 
   /// Elements from where a value of the scan's step lies to where the next step's does.
   DimExpr stepOf(TensorId t) const {
-    const bool stacked = scan && levelOf(schedule, t) == MemLevel::Global &&
-                         !scan->steps.isConst(1) &&
+    const bool stacked = scan && bound.level(t) == MemLevel::Global && !scan->steps.isConst(1) &&
                          std::any_of(scan->scanOutputs.begin(), scan->scanOutputs.end(),
                                      [&](const ScanOutput &output) { return output.perStep == t; });
     return stacked ? numElements(pattern.tensors[static_cast<size_t>(t)].shape) : DimExpr(0);
@@ -220,7 +214,7 @@ private:
   }
 
   bool isInMemory(TensorId t) const {
-    return made.count(t) != 0 && levelOf(schedule, t) != MemLevel::Register;
+    return made.count(t) != 0 && bound.level(t) != MemLevel::Register;
   }
 
   void write(Summary &sum, int equation) {
@@ -294,9 +288,9 @@ private:
     for (size_t r = 0; r < known.reads.size(); ++r) {
       if (!known
                .neededOfRank[static_cast<size_t>(node.rank)][static_cast<size_t>(known.reads[r])] ||
-          findReuse(schedule, {node.target, node.rank, static_cast<int>(r)}))
+          bound.reuse({node.target, node.rank, static_cast<int>(r)}))
         continue;
-      if (const Operand *operand = operandOf(schedule, node.target, static_cast<int>(r))) {
+      if (const Operand *operand = bound.operand(node.target, static_cast<int>(r))) {
         if (operand->level == MemLevel::Shared)
           add(sum, placeOf(static_cast<size_t>(operand - schedule.operands.data())), false, false);
         continue;
@@ -335,6 +329,7 @@ private:
     return access && isOwn(equation, known.equation.body[known.reads[read]].index, *access);
   }
 
+  const BoundSchedule &bound;
   const Schedule &schedule;
   const std::vector<TreeNode> &nodes;
   const ExprProgram &pattern;
@@ -354,10 +349,9 @@ private:
 
 } // namespace
 
-double blockBarriers(const Schedule &schedule, const std::vector<TreeNode> &nodes,
-                     const ExprProgram &pattern, const std::vector<EquationFacts> &facts,
+double blockBarriers(const BoundSchedule &bound, const std::vector<TreeNode> &nodes,
                      const std::map<const TreeNode *, double> &trips) {
-  return Barriers(schedule, nodes, pattern, facts, trips).run();
+  return Barriers(bound, nodes, trips).run();
 }
 
 } // namespace fusec::tiling

@@ -46,14 +46,12 @@ struct Touch {
 
 class Cache {
 public:
-  Cache(const Schedule &schedule, const ExprProgram &pattern,
-        const std::vector<EquationFacts> &facts, const OnChipStorage &storage, double lineBytes)
-      : schedule(schedule), pattern(pattern), facts(facts), storage(storage), lineBytes(lineBytes),
-        scan(scanOf(pattern)) {
-    symbols = optValues(pattern.symbols);
+  Cache(const BoundSchedule &bound, const OnChipStorage &storage, double lineBytes)
+      : bound(bound), schedule(bound.schedule()), pattern(bound.program()), facts(bound.facts()),
+        storage(storage), lineBytes(lineBytes), scan(bound.scan()) {
     assert(schedule.axes.size() <= kMostAxes);
     for (const ScheduleAxis &axis : schedule.axes)
-      tiles.push_back(valueOf(axis.extent));
+      tiles.push_back(bound.valueOf(axis.extent));
   }
 
   double footprint() const { return sum(touched(schedule.tree)); }
@@ -70,10 +68,6 @@ private:
     bool isWritten = false;
   };
   using Bytes = std::map<Place, Amount>;
-
-  int64_t valueOf(const DimExpr &e) const { return e.evaluate(symbols).value_or(1); }
-
-  MemLevel levelOf(TensorId tensor) const { return tiling::levelOf(schedule, tensor); }
 
   static double sum(const Bytes &bytes) {
     double all = 0;
@@ -116,9 +110,9 @@ private:
     if (leaf.leaf == LeafKind::Compute) {
       const std::vector<NodeId> &reads = facts[leaf.target].reads;
       for (size_t r = 0; r < reads.size(); ++r) {
-        if (const Operand *operand = operandOf(schedule, leaf.target, static_cast<int>(r)))
+        if (const Operand *operand = bound.operand(leaf.target, static_cast<int>(r)))
           out.push_back(ofOperand(static_cast<int>(operand - schedule.operands.data())));
-        else if (levelOf(e.body[reads[r]].index) != MemLevel::Register)
+        else if (bound.level(e.body[reads[r]].index) != MemLevel::Register)
           out.push_back(ofRead(leaf.target, static_cast<int>(r)));
       }
       for (TensorId t : e.opaqueInputs)
@@ -127,7 +121,7 @@ private:
     }
     if (leaf.leaf == LeafKind::Store || e.kind != EquationKind::Reduction)
       for (TensorId t : e.outputs)
-        if (levelOf(t) != MemLevel::Register || pattern.tensors[t].kind == TensorKind::Output)
+        if (bound.level(t) != MemLevel::Register || pattern.tensors[t].kind == TensorKind::Output)
           out.push_back(ofResult(leaf.target, t));
     return out;
   }
@@ -145,9 +139,9 @@ private:
     const std::vector<int> &positions = schedule.axes[axis].in(equation)->positions;
     int64_t inner = 1;
     for (size_t p = positions.size(); p-- > 0;) {
-      const int64_t own = valueOf(facts[equation].equation.axes[positions[p]].extent);
+      const int64_t own = bound.valueOf(facts[equation].equation.axes[positions[p]].extent);
       const int64_t extent = p == 0 ? std::numeric_limits<int64_t>::max() : own;
-      if (const int64_t elements = std::abs(valueOf(stride[positions[p]]))) {
+      if (const int64_t elements = std::abs(bound.valueOf(stride[positions[p]]))) {
         Stride *behind = touch.strides.empty() ? nullptr : &touch.strides.back();
         // Axes that lie in memory as they are fused are one.
         if (behind && behind->axis == axis && elements == behind->elements * behind->extent &&
@@ -164,7 +158,7 @@ private:
     const Equation &e = facts[equation].equation;
     Touch touch{t, double(sizeInBytes(pattern.tensors[t].type)),
                 axesOf(equation, (uint64_t{1} << e.numSpatial) - 1),
-                axisOf(schedule, e, equation, e.numSpatial - 1), true};
+                bound.axisOf(equation, e.numSpatial - 1), true};
     if (e.kind == EquationKind::Map || e.kind == EquationKind::Reduction)
       addStrides(touch, equation, stridesOf(pattern.tensors[t].shape));
     return touch;
@@ -252,7 +246,7 @@ private:
       return staged == storage.operands.end() ? 0 : std::min(bytes, staged->second);
     if (auto edge = storage.edges.find(touch.place); edge != storage.edges.end())
       return std::min(bytes, edge->second);
-    return std::min(bytes, double(valueOf(numElements(pattern.tensors[touch.place].shape))) *
+    return std::min(bytes, double(bound.valueOf(numElements(pattern.tensors[touch.place].shape))) *
                                touch.elementBytes);
   }
 
@@ -299,7 +293,7 @@ private:
 
   double ofLoop(const TreeNode &node) {
     const bool steps = node.axis == kStepAxis;
-    const int64_t before = steps ? valueOf(scan->steps) : tiles[node.axis];
+    const int64_t before = steps ? bound.valueOf(scan->steps) : tiles[node.axis];
     const double trip = double((before + node.step - 1) / node.step);
     if (!steps)
       tiles[node.axis] = std::min(before, node.step);
@@ -319,6 +313,7 @@ private:
     return bytes;
   }
 
+  const BoundSchedule &bound;
   const Schedule &schedule;
   const ExprProgram &pattern;
   const std::vector<EquationFacts> &facts;
@@ -326,7 +321,6 @@ private:
   double capacity = 0;
   const double lineBytes;
   const Equation *scan;
-  std::vector<int64_t> symbols;
   std::vector<int64_t> tiles; // elements of each axis below the loops around
   mutable std::map<const TreeNode *, std::vector<Touch>> ofLeaf;
   /// Distance and number of the addresses in one call of alongStrides; a member so that its memory is reused.
@@ -335,10 +329,9 @@ private:
 
 } // namespace
 
-std::vector<double> missedBytes(const Schedule &schedule, const ExprProgram &pattern,
-                                const std::vector<EquationFacts> &facts,
-                                const OnChipStorage &storage, const Target &target, double blocks) {
-  Cache model(schedule, pattern, facts, storage, double(target.core.lineBytes));
+std::vector<double> missedBytes(const BoundSchedule &bound, const OnChipStorage &storage,
+                                const Target &target, double blocks) {
+  Cache model(bound, storage, double(target.core.lineBytes));
   const double footprint = model.footprint();
   std::vector<double> missed;
   for (const MemoryLevel &cache : std::span(target.memory).first(target.memory.size() - 1)) {
@@ -349,14 +342,14 @@ std::vector<double> missedBytes(const Schedule &schedule, const ExprProgram &pat
   return missed;
 }
 
-double stagedBytes(const Schedule &schedule, const ExprProgram &pattern,
-                   const std::vector<EquationFacts> &facts, const Traffic &traffic) {
+double stagedBytes(const BoundSchedule &bound, const Traffic &traffic) {
+  const std::vector<EquationFacts> &facts = bound.facts();
   std::map<TensorId, bool> only;
   for (size_t e = 0; e < facts.size(); ++e)
     for (size_t r = 0; r < facts[e].reads.size(); ++r) {
       const TensorId t = facts[e].equation.body[facts[e].reads[r]].index;
-      const Operand *operand = operandOf(schedule, static_cast<int>(e), static_cast<int>(r));
-      const bool isArgument = pattern.tensors[t].kind == TensorKind::Input;
+      const Operand *operand = bound.operand(static_cast<int>(e), static_cast<int>(r));
+      const bool isArgument = bound.program().tensors[t].kind == TensorKind::Input;
       bool &staged = only.try_emplace(t, isArgument).first->second;
       staged = staged && operand && operand->level == MemLevel::Shared;
     }

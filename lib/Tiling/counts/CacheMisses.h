@@ -2,20 +2,18 @@
 #include "Target/Target.h"
 #include "Tiling/counts/CompulsoryTraffic.h"
 #include "Tiling/counts/OnChipStorage.h"
-#include "Tiling/schedule/EquationFacts.h"
+#include "Tiling/schedule/BoundSchedule.h"
 
 namespace fusec::tiling {
 
 /// Bytes of one launch that each level of a CPU's memory does not hold when they are asked for, and that come from the
 /// one behind it; the last level holds everything. None where a level holds what a core touches: the steps around have
-/// left it there (cost::cacheShare). `facts`: of the pattern's equations.
-std::vector<double> missedBytes(const Schedule &schedule, const ExprProgram &pattern,
-                                const std::vector<EquationFacts> &facts,
-                                const OnChipStorage &storage, const Target &target, double blocks);
+/// left it there (cost::cacheShare).
+std::vector<double> missedBytes(const BoundSchedule &bound, const OnChipStorage &storage,
+                                const Target &target, double blocks);
 
 /// What is read of those arguments other than constants that nothing but copies into shared memory (a CPU core's own
 /// buffers) reads. `traffic`: of the same equations.
-double stagedBytes(const Schedule &schedule, const ExprProgram &pattern,
-                   const std::vector<EquationFacts> &facts, const Traffic &traffic);
+double stagedBytes(const BoundSchedule &bound, const Traffic &traffic);
 
 } // namespace fusec::tiling

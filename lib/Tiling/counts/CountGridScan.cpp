@@ -1,5 +1,4 @@
 // Counts of scans whose steps all blocks take together (schedule/GridScan.h).
-#include "Support/OptValues.h"
 #include "Tiling/counts/CountWork.h"
 #include "Tiling/counts/PersistentTraffic.h"
 #include "Tiling/schedule/GridScan.h"
@@ -14,13 +13,13 @@ namespace fusec::tiling {
 namespace {
 
 /// What copies the initial states.
-cost::Counts carryCounts(const Schedule &schedule, const ExprProgram &pattern) {
-  const std::vector<int64_t> symbols = optValues(pattern.symbols);
+cost::Counts carryCounts(const BoundSchedule &bound) {
+  const Schedule &schedule = bound.schedule();
   cost::Counts counts;
   counts.unitsPerBlock = schedule.units;
-  for (const ScanCarry &carry : scanOf(pattern)->carries) {
-    const Tensor &init = pattern.tensors[carry.init];
-    const double elements = double(numElements(init.shape).evaluate(symbols).value_or(1));
+  for (const ScanCarry &carry : bound.scan()->carries) {
+    const Tensor &init = bound.program().tensors[carry.init];
+    const double elements = double(bound.valueOf(numElements(init.shape)));
     counts.readBytes += elements * sizeInBytes(init.type);
     counts.vectorLoads += 2 * std::ceil(elements / (schedule.units * schedule.lanes));
   }
@@ -43,14 +42,14 @@ void addFetching(const cost::Counts &held, const cost::Counts &anew, const cost:
 
 } // namespace
 
-std::vector<cost::Counts> gridScanCounts(const Schedule &schedule, const ExprProgram &pattern,
-                                         const Target &target) {
-  const double steps =
-      double(scanOf(pattern)->steps.evaluate(optValues(pattern.symbols)).value_or(1));
-  const bool holds = hasPersistentReads(schedule);
-  const PersistentStorage all = allPersistentStorage(schedule, pattern);
-  std::vector<cost::Counts> counts = {carryCounts(schedule, pattern)};
-  for (const GridScanPart &part : partsOfGridScan(schedule, pattern)) {
+std::vector<cost::Counts> gridScanCounts(const BoundSchedule &bound, const Target &target) {
+  const double steps = double(bound.valueOf(bound.scan()->steps));
+  const bool holds = hasPersistentReads(bound.schedule());
+  const PersistentStorage all = allPersistentStorage(bound);
+  std::vector<cost::Counts> counts = {carryCounts(bound)};
+  for (const GridScanPart &part : partsOfGridScan(bound)) {
+    const ScheduledProgram program(part.program);
+    const BoundSchedule boundPart(part.schedule, program);
     ExprProgram own = part.program;
     own.items.clear();
     for (size_t e = 0; e < part.own.size(); ++e)
@@ -60,13 +59,14 @@ std::vector<cost::Counts> gridScanCounts(const Schedule &schedule, const ExprPro
     std::optional<cost::Counts> anew;
     cost::Counts taken;
     if (holds) {
-      anew = phaseCounts(withoutPersistentReads(part.schedule), part.program, target, traffic);
-      taken = discountPersistentReads(part.schedule, part.program, part.own, traffic);
+      const Schedule anewPart = withoutPersistentReads(part.schedule);
+      anew = phaseCounts(BoundSchedule(anewPart, program), target, traffic);
+      taken = discountPersistentReads(boundPart, part.own, traffic);
     }
-    cost::Counts round = phaseCounts(part.schedule, part.program, target, traffic);
+    cost::Counts round = phaseCounts(boundPart, target, traffic);
     if (anew) {
       addFetching(taken, *anew, round, counts.front());
-      const PersistentStorage here = allPersistentStorage(part.schedule, part.program);
+      const PersistentStorage here = allPersistentStorage(boundPart);
       round.registersPerThread += all.registers - here.registers;
       round.sharedBytesPerBlock += all.sharedBytes - here.sharedBytes;
     }

@@ -1,7 +1,6 @@
 #include "Tiling/counts/CountWork.h"
 
 #include "Expr/OpWeight.h"
-#include "Support/OptValues.h"
 #include "Tiling/counts/BarrierCount.h"
 #include "Tiling/counts/CacheMisses.h"
 #include "Tiling/counts/CascadeWork.h"
@@ -10,11 +9,9 @@
 #include "Tiling/counts/OnChipStorage.h"
 #include "Tiling/counts/PersistentTraffic.h"
 #include "Tiling/counts/TopKWork.h"
-#include "Tiling/schedule/GridScan.h"
 #include "Tiling/schedule/PersistentReads.h"
 #include "Tiling/schedule/Phases.h"
 #include "Tiling/schedule/ReadReuse.h"
-#include "Tiling/schedule/Schedule.h"
 #include "Tiling/schedule/StagedTile.h"
 
 #include <algorithm>
@@ -29,10 +26,9 @@ namespace {
 
 class Counter {
 public:
-  Counter(const Schedule &schedule, const ExprProgram &pattern,
-          const std::vector<EquationFacts> &facts, const Target &target, const Traffic *traffic)
-      : schedule(schedule), pattern(pattern), facts(facts), target(target) {
-    symbols = optValues(pattern.symbols);
+  Counter(const BoundSchedule &bound, const Target &target, const Traffic *traffic)
+      : bound(bound), schedule(bound.schedule()), pattern(bound.program()), facts(bound.facts()),
+        target(target) {
     counts.unitsPerBlock = 1;
     if (isPack(schedule.tree))
       walkParts();
@@ -42,12 +38,10 @@ public:
       addMemory(*traffic);
   }
   /// Counts parts side by side on a GPU, each of which counts so much alone.
-  Counter(const Schedule &schedule, const ExprProgram &pattern,
-          const std::vector<EquationFacts> &facts, const Target &target, const Traffic &traffic,
+  Counter(const BoundSchedule &bound, const Target &target, const Traffic &traffic,
           const std::vector<cost::Counts> &parts)
-      : counts(cost::sideBySide(parts)), schedule(schedule), pattern(pattern), facts(facts),
-        target(target) {
-    symbols = optValues(pattern.symbols);
+      : counts(cost::sideBySide(parts)), bound(bound), schedule(bound.schedule()),
+        pattern(bound.program()), facts(bound.facts()), target(target) {
     addTraffic(traffic);
     addFromMemory();
   }
@@ -61,8 +55,8 @@ private:
     for (size_t t = 0; t < pattern.tensors.size(); ++t) {
       const Tensor &tensor = pattern.tensors[t];
       if (goesOut(static_cast<TensorId>(t))) {
-        counts.writtenBytes += bytesOf(static_cast<TensorId>(t));
-        counts.readBytes += bytesOf(static_cast<TensorId>(t));
+        counts.writtenBytes += bound.allBytesOf(static_cast<TensorId>(t));
+        counts.readBytes += bound.allBytesOf(static_cast<TensorId>(t));
       }
       if (tensor.kind == TensorKind::Constant)
         counts.constantBytes += traffic.readOf[t];
@@ -71,28 +65,22 @@ private:
 
   void addMemory(const Traffic &traffic) {
     addTraffic(traffic);
-    const OnChipStorage storage = storageOf(schedule, pattern);
+    const OnChipStorage storage = storageOf(bound);
     counts.registersPerThread = storage.registersPerThread;
     counts.sharedBytesPerBlock = storage.sharedBytes;
     if (target.nearestIsCache) {
       // What a cache does not hold comes from the level behind it.
-      const std::vector<double> missed =
-          missedBytes(schedule, pattern, facts, storage, target, counts.blocks);
+      const std::vector<double> missed = missedBytes(bound, storage, target, counts.blocks);
       std::copy(missed.begin(), missed.end(), counts.levelBytes.begin() + 1);
-      counts.stagedBytes = stagedBytes(schedule, pattern, facts, traffic);
+      counts.stagedBytes = stagedBytes(bound, traffic);
       if (!parts.empty())
         takeTurns(traffic);
       return;
     }
-    const MemoryRequests moved = movedBytesOf(schedule, pattern, facts, target, Effort::Quick);
+    const MemoryRequests moved = movedBytesOf(bound, target, Effort::Quick);
     counts.levelBytes[0] = moved.sharedBytes;
     counts.levelBytes[1] = (moved.readSectors + moved.writtenSectors) * kSectorBytes;
     addFromMemory();
-  }
-
-  double bytesOf(TensorId t) const {
-    return double(valueOf(numElements(pattern.tensors[t].shape))) *
-           sizeInBytes(pattern.tensors[t].type);
   }
 
   /// Adds what parts side by side read and write, each for itself.
@@ -114,8 +102,8 @@ private:
       for (TensorId t : writes) {
         const bool comesBack = goesOut(t);
         parts[p].writtenBytes +=
-            comesBack || pattern.tensors[t].kind != TensorKind::Temp ? bytesOf(t) : 0;
-        parts[p].readBytes += comesBack ? bytesOf(t) : 0;
+            comesBack || pattern.tensors[t].kind != TensorKind::Temp ? bound.allBytesOf(t) : 0;
+        parts[p].readBytes += comesBack ? bound.allBytesOf(t) : 0;
       }
     }
     cost::takeTurns(counts, parts, target);
@@ -134,16 +122,14 @@ private:
 
   /// A value inside the pattern that has no place closer: it goes to device memory and comes back.
   bool goesOut(TensorId t) const {
-    return pattern.tensors[t].kind == TensorKind::Temp && !scanOf(pattern) &&
-           !isStoreElided(schedule, pattern, t) && levelOf(schedule, t) == MemLevel::Global;
+    return pattern.tensors[t].kind == TensorKind::Temp && !bound.scan() &&
+           !isStoreElided(bound, t) && bound.level(t) == MemLevel::Global;
   }
-
-  int64_t valueOf(const DimExpr &e) const { return e.evaluate(symbols).value_or(1); }
 
   double tripOf(const TreeNode &node) const {
     if (node.axis == kStepAxis)
-      return double(valueOf(scanOf(pattern)->steps));
-    const int64_t extent = valueOf(schedule.axes[node.axis].extent);
+      return double(bound.valueOf(bound.scan()->steps));
+    const int64_t extent = bound.valueOf(schedule.axes[node.axis].extent);
     const int64_t tile = tileOf(node.axis);
     // Loops in order end at the extent, those of a constant trip do not.
     const bool cut = node.loop == LoopKind::Seq || node.loop == LoopKind::Block;
@@ -152,7 +138,7 @@ private:
 
   /// Elements of the axis below the loops.
   int64_t tileOf(AxisId axis) const {
-    int64_t tile = valueOf(schedule.axes[axis].extent);
+    int64_t tile = bound.valueOf(schedule.axes[axis].extent);
     for (const auto &[loop, trip] : loops)
       if (loop->axis == axis)
         tile = loop->step;
@@ -182,7 +168,7 @@ private:
   void walkBlock(const std::vector<TreeNode> &nodes) {
     walk(nodes, 1.0);
     if (target.blocksHaveUnits())
-      counts.barriers += blockBarriers(schedule, nodes, pattern, facts, tripsOf);
+      counts.barriers += blockBarriers(bound, nodes, tripsOf);
   }
 
   void walkParts() {
@@ -225,7 +211,7 @@ private:
     const EquationFacts &known = facts[node.target];
     std::vector<NodeId> found;
     for (size_t r = 0; r < known.reads.size(); ++r)
-      if (operandOf(schedule, node.target, static_cast<int>(r)))
+      if (bound.operand(node.target, static_cast<int>(r)))
         found.push_back(known.reads[r]);
     return found.empty() ? known.neededOfRank[node.rank] : known.neededBeside(found, node.rank);
   }
@@ -248,7 +234,7 @@ private:
     const NodeId read = reader.reads[operand.read];
     bool findsPlaces = reader.equation.body[read].op == ScalarOp::ReadIf;
     if (target.nearestIsCache) {
-      counts.stagedLoads += times * loadsOfStage(schedule, pattern, reader, operand, extents);
+      counts.stagedLoads += times * loadsOfStage(bound, operand, extents);
       findsPlaces = !reader.accesses[operand.read];
       if (findsPlaces)
         counts.gathers += copies * schedule.lanes;
@@ -268,7 +254,7 @@ private:
     if (!computedBy.empty() && (node.leaf == LeafKind::Compute || node.leaf == LeafKind::Sort))
       computedBy.back().insert(node.target);
     if (node.leaf != LeafKind::Carry && facts[node.target].equation.kind == EquationKind::Opaque) {
-      return addTopKWork(schedule, pattern, {node, loops, times}, vectorLanes, counts);
+      return addTopKWork(bound, {node, loops, times}, vectorLanes, counts);
     }
     if (node.leaf == LeafKind::Store)
       return addStores(node.target, times);
@@ -289,26 +275,23 @@ private:
     AxisId laneAxis = -1;
     bool lanes = hasLanes(laneAxis);
     const std::optional<LanePattern> written =
-        vectorLanes && lanes ? lanePattern(schedule, pattern, known, node.target, loops, symbols)
-                             : std::nullopt;
+        vectorLanes && lanes ? lanePattern(bound, node.target, loops) : std::nullopt;
     for (size_t r = 0; r < known.reads.size(); ++r) {
       const NodeId read = known.reads[r];
       if (!needed[read])
         continue;
-      const ReusedRead *kept = findReuse(schedule, {node.target, node.rank, static_cast<int>(r)});
+      const ReusedRead *kept = bound.reuse({node.target, node.rank, static_cast<int>(r)});
       if (kept && kept->level == MemLevel::Register)
         continue;
       double loads = times * shared(node.target, known.axes[read]);
       const ReadOrdinal ordinal{node.target, static_cast<int>(r)};
-      if (!lanes ||
-          !lanesLieApart(schedule, known, ordinal, laneAxis, vectorLanes ? &staged : nullptr)) {
+      if (!lanes || !lanesLieApart(bound, ordinal, laneAxis, vectorLanes ? &staged : nullptr)) {
         counts.vectorLoads += loads;
       } else if (const auto vectors =
                      written ? written->loads(read, schedule.lanes) : std::nullopt) {
         counts.vectorLoads += *vectors * loads;
         counts.vectorOps += *vectors * loads; // shuffles
-      } else if (const double turns =
-                     vectorLanes ? turnsRead(schedule, known, ordinal, laneAxis, loops) : 1;
+      } else if (const double turns = vectorLanes ? turnsRead(bound, ordinal, laneAxis, loops) : 1;
                  turns > 1) {
         addColumns(loads, turns);
       } else {
@@ -345,11 +328,11 @@ private:
                              : nullptr;
     bool sideBySide = true;
     for (int a = use ? use->positions.back() + 1 : e.numSpatial; a < e.numSpatial; ++a)
-      sideBySide = sideBySide && valueOf(e.axes[a].extent) == 1;
-    const double turns = sideBySide ? 1 : turnsStored(schedule, e, equation, loops);
+      sideBySide = sideBySide && bound.valueOf(e.axes[a].extent) == 1;
+    const double turns = sideBySide ? 1 : turnsStored(bound, equation, loops);
     for (TensorId t : e.outputs) {
       const bool staysWithThread =
-          pattern.tensors[t].kind == TensorKind::Temp && levelOf(schedule, t) == MemLevel::Register;
+          pattern.tensors[t].kind == TensorKind::Temp && bound.level(t) == MemLevel::Register;
       if (sideBySide || staysWithThread) {
         counts.vectorLoads += times;
       } else if (turns > 1) {
@@ -390,11 +373,11 @@ private:
     return rows;
   }
 
+  const BoundSchedule &bound;
   const Schedule &schedule;
   const ExprProgram &pattern;
   const std::vector<EquationFacts> &facts;
   const Target &target;
-  std::vector<int64_t> symbols;
   TripLoops loops;
   std::map<const TreeNode *, double> tripsOf;
   StagedExtents staged; // of the operands met so far
@@ -405,9 +388,9 @@ private:
 
 } // namespace
 
-cost::Counts tiling::phaseCounts(const Schedule &schedule, const ExprProgram &program,
-                                 const Target &target, const Traffic &traffic) {
-  return Counter(schedule, program, factsOf(program), target, &traffic).counts;
+cost::Counts tiling::phaseCounts(const BoundSchedule &bound, const Target &target,
+                                 const Traffic &traffic) {
+  return Counter(bound, target, &traffic).counts;
 }
 
 std::vector<cost::Counts> WorkMeter::phases(const Schedule &schedule) {
@@ -419,21 +402,22 @@ std::vector<cost::Counts> WorkMeter::phases(const Schedule &schedule) {
 
 std::vector<cost::Counts> WorkMeter::residentPhases(const Schedule &schedule) {
   std::vector<cost::Counts> counts;
-  if (hasGridScan(schedule))
-    return gridScanCounts(schedule, equations, target);
-  if (phasesOf(schedule.tree).size() == 1) {
+  const BoundSchedule bound(schedule, about);
+  if (bound.gridScan())
+    return gridScanCounts(bound, target);
+  if (bound.phases().size() == 1) {
     if (!traffic)
-      traffic = compulsoryTraffic(equations);
-    return {Counter(schedule, equations, facts, target, &*traffic).counts};
+      traffic = compulsoryTraffic(about.program);
+    return {phaseCounts(bound, target, *traffic)};
   }
-  const PersistentStorage all = allPersistentStorage(schedule, equations);
-  for (const PhasePart &part : partsOf(schedule, equations)) {
+  const PersistentStorage all = allPersistentStorage(bound);
+  for (const PhasePart &part : partsOf(bound)) {
+    const ScheduledProgram program(part.pattern);
+    const BoundSchedule boundPart(part.schedule, program);
     Traffic own = compulsoryTraffic(part.pattern);
-    discountPersistentReads(part.schedule, part.pattern,
-                            std::vector<bool>(part.pattern.items.size(), true), own);
-    counts.push_back(phaseCounts(part.schedule, part.pattern, target, own));
-    counts.back().registersPerThread +=
-        all.registers - allPersistentStorage(part.schedule, part.pattern).registers;
+    discountPersistentReads(boundPart, std::vector<bool>(part.pattern.items.size(), true), own);
+    counts.push_back(phaseCounts(boundPart, target, own));
+    counts.back().registersPerThread += all.registers - allPersistentStorage(boundPart).registers;
   }
   for (size_t phase = 0; const TreeNode &node : schedule.tree)
     if (node.isBorder())
@@ -447,18 +431,18 @@ cost::Counts WorkMeter::pack(const Schedule &schedule, const std::vector<cost::C
   if (target.nearestIsCache)
     return phases(schedule).front();
   if (!traffic)
-    traffic = compulsoryTraffic(equations);
-  return Counter(schedule, equations, facts, target, *traffic, parts).counts;
+    traffic = compulsoryTraffic(about.program);
+  return Counter(BoundSchedule(schedule, about), target, *traffic, parts).counts;
 }
 
 cost::Counts WorkMeter::instructions(const Schedule &schedule) const {
-  return Counter(schedule, equations, facts, target, nullptr).counts;
+  return Counter(BoundSchedule(schedule, about), target, nullptr).counts;
 }
 
 std::vector<cost::Counts> countWork(const Schedule &schedule, const ExprProgram &pattern,
                                     const Target &target) {
-  const ScheduledPattern scheduled(schedule, pattern);
-  return WorkMeter(scheduled.program(), target).phases(schedule);
+  const ScheduledProgram scheduled(pattern, schedule.via);
+  return WorkMeter(scheduled.program, target).phases(schedule);
 }
 
 } // namespace fusec

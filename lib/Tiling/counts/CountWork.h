@@ -1,8 +1,7 @@
 #pragma once
 #include "Cost/Cost.h"
 #include "Tiling/counts/CompulsoryTraffic.h"
-#include "Tiling/schedule/EquationFacts.h"
-#include "Tiling/schedule/Schedule.h"
+#include "Tiling/schedule/BoundSchedule.h"
 
 #include <optional>
 
@@ -10,20 +9,19 @@ namespace fusec {
 
 namespace tiling {
 /// Counts one phase, whose compulsory bytes are known. The schedule's equations are numbered as the program's.
-cost::Counts phaseCounts(const Schedule &schedule, const ExprProgram &program, const Target &target,
-                         const Traffic &traffic);
+cost::Counts phaseCounts(const BoundSchedule &bound, const Target &target, const Traffic &traffic);
 /// Counts a schedule with rounds: a step's phases, as often as there are steps, behind what is done once; as if all
 /// blocks were resident.
-std::vector<cost::Counts> gridScanCounts(const Schedule &schedule, const ExprProgram &pattern,
-                                         const Target &target);
+std::vector<cost::Counts> gridScanCounts(const BoundSchedule &bound, const Target &target);
 } // namespace tiling
 
-/// Counts the work of schedules of the same equations (ScheduledPattern), over their loop trees at the symbols' opt
-/// values. What all of them share is counted once.
+/// Counts the work of schedules of one program, which their alternatives have made, over their loop trees at the
+/// symbols' opt values. What all of them share is counted once.
 class WorkMeter {
 public:
-  WorkMeter(const ExprProgram &equations, const Target &target)
-      : equations(equations), target(target), facts(tiling::factsOf(equations)) {}
+  WorkMeter(const ExprProgram &program, const Target &target) : about(program), target(target) {}
+
+  const tiling::ScheduledProgram &program() const { return about; }
 
   /// Counts each phase. Where blocks take turns, rounds and phases read anew what they would hold.
   std::vector<cost::Counts> phases(const Schedule &schedule);
@@ -37,9 +35,8 @@ public:
   cost::Counts instructions(const Schedule &schedule) const;
 
 private:
-  const ExprProgram &equations;
+  const tiling::ScheduledProgram about;
   const Target &target;
-  const std::vector<tiling::EquationFacts> facts;
   std::optional<Traffic> traffic; // of all equations in one phase
 };
 

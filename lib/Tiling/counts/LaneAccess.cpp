@@ -14,12 +14,12 @@ double elementsOf(const std::vector<int64_t> &extents) {
   return elements;
 }
 
-double loadsOfStage(const Schedule &schedule, const ExprProgram &pattern,
-                    const EquationFacts &reader, const Operand &operand,
+double loadsOfStage(const BoundSchedule &bound, const Operand &operand,
                     const std::vector<int64_t> &extents) {
-  const CopiedDigit along = copiedDigit(schedule, pattern, reader.equation, operand,
+  const EquationFacts &reader = bound.facts(operand.equation);
+  const CopiedDigit along = copiedDigit(bound.schedule(), bound.program(), reader.equation, operand,
                                         reader.accesses[operand.read], extents);
-  const double elements = elementsOf(extents), vectors = elements / schedule.lanes;
+  const double elements = elementsOf(extents), vectors = elements / bound.schedule().lanes;
   // Places that no formula names are gathers, which are counted by themselves.
   const bool oneByOne = !along.sideBySide && reader.accesses[operand.read];
   return (oneByOne ? elements : vectors) + vectors;
@@ -42,19 +42,22 @@ static double turnsAlong(const Schedule &schedule, int equation, const TripLoops
   return 1;
 }
 
-double turnsStored(const Schedule &schedule, const Equation &e, int equation,
-                   const TripLoops &loops) {
+double turnsStored(const BoundSchedule &bound, int equation, const TripLoops &loops) {
+  const Equation &e = bound.equation(equation);
   int last = e.numSpatial - 1;
   while (last > 0 && e.axes[last].extent.isConst(1))
     --last;
-  return turnsAlong(schedule, equation, loops, [&](int position) { return position == last; });
+  return turnsAlong(bound.schedule(), equation, loops,
+                    [&](int position) { return position == last; });
 }
 
-double turnsRead(const Schedule &schedule, const EquationFacts &facts, ReadOrdinal read,
-                 AxisId laneAxis, const TripLoops &loops) {
+double turnsRead(const BoundSchedule &bound, ReadOrdinal read, AxisId laneAxis,
+                 const TripLoops &loops) {
+  const Schedule &schedule = bound.schedule();
+  const EquationFacts &facts = bound.facts(read.equation);
   const std::optional<FlatAccess> &access = facts.accesses[read.read];
   const AxisUse *lanes = laneAxis >= 0 ? schedule.axes[laneAxis].in(read.equation) : nullptr;
-  if (!access || !lanes || operandOf(schedule, read.equation, read.read) ||
+  if (!access || !lanes || bound.operand(read.equation, read.read) ||
       facts.equation.body[facts.reads[read.read]].op != ScalarOp::Read)
     return 1;
   // Lanes that lie closer are not read in rows.
@@ -65,31 +68,31 @@ double turnsRead(const Schedule &schedule, const EquationFacts &facts, ReadOrdin
                     [&](int position) { return access->stride[position].isConst(1); });
 }
 
-bool lanesLieApart(const Schedule &schedule, const EquationFacts &facts, ReadOrdinal read,
-                   AxisId laneAxis, const StagedExtents *staged) {
+bool lanesLieApart(const BoundSchedule &bound, ReadOrdinal read, AxisId laneAxis,
+                   const StagedExtents *staged) {
+  const Schedule &schedule = bound.schedule();
   const AxisUse *use = laneAxis >= 0 ? schedule.axes[laneAxis].in(read.equation) : nullptr;
   if (!use)
     return false;
   const int position = use->positions.back();
-  if (const Operand *operand = operandOf(schedule, read.equation, read.read)) {
+  if (const Operand *operand = bound.operand(read.equation, read.read)) {
     if (!staged || operand->level != MemLevel::Shared)
       return false;
     const auto extents = staged->find(static_cast<int>(operand - schedule.operands.data()));
     if (extents == staged->end())
       return false;
     const std::optional<int64_t> stride =
-        stagedStride(schedule, facts.equation, *operand, extents->second, position);
+        stagedStride(schedule, bound.equation(read.equation), *operand, extents->second, position);
     return !stride || (*stride != 0 && *stride != 1);
   }
-  const std::optional<FlatAccess> &access = facts.accesses[read.read];
+  const std::optional<FlatAccess> &access = bound.facts(read.equation).accesses[read.read];
   return !access || !(access->stride[position].isConst(0) || access->stride[position].isConst(1));
 }
 
-LanePattern::LanePattern(const EquationFacts &facts, const ExprProgram &program,
-                         std::vector<int> positions, Written written,
-                         const std::vector<int64_t> &symbols)
-    : facts(facts), program(program), positions(std::move(positions)), written(written),
-      symbols(symbols) {
+LanePattern::LanePattern(const BoundSchedule &bound, int equation, std::vector<int> positions,
+                         Written written)
+    : bound(bound), facts(bound.facts(equation)), positions(std::move(positions)),
+      written(written) {
   for (int position : this->positions)
     laneAxes |= uint64_t{1} << position;
   const auto known = [this](NodeId a) { return bool(constants[a]); };
@@ -155,13 +158,13 @@ std::optional<double> LanePattern::loads(NodeId read, int64_t lanes) const {
 
   std::vector<NodeId> roots = indices;
   roots.insert(roots.end(), tests->begin(), tests->end());
-  PointEvaluator values(facts.equation.body, roots, 1, symbols);
+  PointEvaluator values(facts.equation.body, roots, 1, bound.symbols());
   std::vector<int64_t> strides, extents;
-  for (const DimExpr &stride : stridesOf(program.tensors[s.index].shape))
-    strides.push_back(stride.evaluate(symbols).value_or(1));
+  for (const DimExpr &stride : stridesOf(bound.program().tensors[s.index].shape))
+    strides.push_back(bound.valueOf(stride));
   int64_t elements = 1;
   for (int position : positions) {
-    extents.push_back(facts.equation.axes[position].extent.evaluate(symbols).value_or(1));
+    extents.push_back(bound.valueOf(facts.equation.axes[position].extent));
     elements *= extents.back();
   }
   // A shuffle repeats itself along the axis or moves on: a few of its vectors tell of all.
@@ -201,17 +204,16 @@ std::optional<double> LanePattern::loads(NodeId read, int64_t lanes) const {
   return loaded / double(looksAt);
 }
 
-std::optional<LanePattern> lanePattern(const Schedule &schedule, const ExprProgram &pattern,
-                                       const EquationFacts &facts, int ordinal,
-                                       const TripLoops &loops,
-                                       const std::vector<int64_t> &symbols) {
+std::optional<LanePattern> lanePattern(const BoundSchedule &bound, int equation,
+                                       const TripLoops &loops) {
   // What Emitter::emitSeq writes out: few iterations of few statements, about four for each of the innermost loop.
   constexpr double kShortSeq = 8, kMostWritten = 600.0 / 4;
   AxisId axis = -1;
   for (const auto &[loop, trip] : loops)
     if (loop->loop == LoopKind::Lane)
       axis = loop->axis;
-  const AxisUse *use = axis >= 0 ? schedule.axes[axis].in(ordinal) : nullptr;
+  const Schedule &schedule = bound.schedule();
+  const AxisUse *use = axis >= 0 ? schedule.axes[axis].in(equation) : nullptr;
   if (!use)
     return std::nullopt;
   LanePattern::Written written;
@@ -226,12 +228,12 @@ std::optional<LanePattern> lanePattern(const Schedule &schedule, const ExprProgr
     if (loop->axis == axis && loop->loop == LoopKind::Seq && trip * inside >= kMostWritten)
       written.lanes = false;
     inside *= loop->loop == LoopKind::Lane ? 1 : trip;
-    const AxisUse *along = loop->axis >= 0 ? schedule.axes[loop->axis].in(ordinal) : nullptr;
+    const AxisUse *along = loop->axis >= 0 ? schedule.axes[loop->axis].in(equation) : nullptr;
     for (size_t p = 0; along && p < along->positions.size(); ++p)
       (isLong ? stays : written.axes) |= uint64_t{1} << along->positions[p];
   }
   written.axes &= ~stays;
-  return LanePattern(facts, pattern, use->positions, written, symbols);
+  return LanePattern(bound, equation, use->positions, written);
 }
 
 } // namespace fusec::tiling

@@ -1,7 +1,6 @@
 #pragma once
 // What it costs a CPU that a vector's lanes do not lie side by side.
-#include "Tiling/schedule/EquationFacts.h"
-#include "Tiling/schedule/Schedule.h"
+#include "Tiling/schedule/BoundSchedule.h"
 
 #include <map>
 #include <optional>
@@ -25,8 +24,7 @@ using StagedExtents = std::map<int, std::vector<int64_t>>;
 double elementsOf(const std::vector<int64_t> &extents);
 
 /// Loads that a Stage of such a tile takes a core the time of: elements that do not lie side by side come one by one.
-double loadsOfStage(const Schedule &schedule, const ExprProgram &pattern,
-                    const EquationFacts &reader, const Operand &operand,
+double loadsOfStage(const BoundSchedule &bound, const Operand &operand,
                     const std::vector<int64_t> &extents);
 
 /// One read of an equation, both by position.
@@ -36,15 +34,14 @@ struct ReadOrdinal {
 
 /// Turns of an Unroll loop around the lanes that lie side by side, where a leaf's loops have one: of what lanes that
 /// lie apart store, or of a read, they make rows of memory that shuffles turn (Codegen/Turns.cpp). 1 where none do.
-double turnsStored(const Schedule &schedule, const Equation &e, int equation,
-                   const TripLoops &loops);
-double turnsRead(const Schedule &schedule, const EquationFacts &facts, ReadOrdinal read,
-                 AxisId laneAxis, const TripLoops &loops);
+double turnsStored(const BoundSchedule &bound, int equation, const TripLoops &loops);
+double turnsRead(const BoundSchedule &bound, ReadOrdinal read, AxisId laneAxis,
+                 const TripLoops &loops);
 
 /// Whether lanes along the axis find what they read neither at one place nor side by side. `staged`: null where the
 /// distance does not matter in buffers, as in a GPU's shared memory, which serves all lanes at once.
-bool lanesLieApart(const Schedule &schedule, const EquationFacts &facts, ReadOrdinal read,
-                   AxisId laneAxis, const StagedExtents *staged);
+bool lanesLieApart(const BoundSchedule &bound, ReadOrdinal read, AxisId laneAxis,
+                   const StagedExtents *staged);
 
 /// What a CPU's vectors along an axis of a schedule hold where all iterations along it are written out: which of an
 /// equation's nodes are constants, one for each lane, and which reads find their lanes at constant distances from one
@@ -56,10 +53,9 @@ public:
     uint64_t axes = 0; // of the equation, all of whose iterations are written out
     bool lanes = true; // the loops along the lanes' axis: else its predicates are computed anew
   };
-  /// `positions`: of the equation's axes that the schedule's axis goes along, outermost first; `symbols`: values of the
-  /// program's symbols.
-  LanePattern(const EquationFacts &facts, const ExprProgram &program, std::vector<int> positions,
-              Written written, const std::vector<int64_t> &symbols);
+  /// `positions`: of the equation's axes that the schedule's axis goes along, outermost first.
+  LanePattern(const BoundSchedule &bound, int equation, std::vector<int> positions,
+              Written written);
 
   bool isConstant(NodeId id) const { return constants[id]; }
   /// Vectors that such a read loads for one of `lanes` elements, on average; nullopt where it gathers.
@@ -70,19 +66,17 @@ private:
   std::optional<std::vector<NodeId>> testsOfLanes(NodeId predicate) const;
   bool isUniform(NodeId id) const { return (facts.axes[id] & laneAxes) == 0; }
 
+  const BoundSchedule &bound;
   const EquationFacts &facts;
-  const ExprProgram &program;
   const std::vector<int> positions;
   const Written written;
-  const std::vector<int64_t> &symbols;
   uint64_t laneAxes = 0;
   std::vector<bool> constants;
 };
 
-/// The pattern of a statement about the program's `ordinal`th equation inside the loops. nullopt where Codegen keeps a
-/// loop along the lanes' axis: it writes out Unroll loops and short Seq loops.
-std::optional<LanePattern> lanePattern(const Schedule &schedule, const ExprProgram &pattern,
-                                       const EquationFacts &facts, int ordinal,
-                                       const TripLoops &loops, const std::vector<int64_t> &symbols);
+/// The pattern of a statement about the equation inside the loops. nullopt where Codegen keeps a loop along the lanes'
+/// axis: it writes out Unroll loops and short Seq loops.
+std::optional<LanePattern> lanePattern(const BoundSchedule &bound, int equation,
+                                       const TripLoops &loops);
 
 } // namespace fusec::tiling

@@ -33,11 +33,11 @@ void addWritten(MemoryRequests &moved, const AccessCount &asked) {
 void addCopy(MemoryRequests &moved, const AccessContext &context, TensorId from, TensorId to,
              double times, const ScanPlace &source) {
   const AccessCount straight = straightCopy(context, to, times, {});
-  if (context.levelOf(from) == MemLevel::Shared)
+  if (context.bound.level(from) == MemLevel::Shared)
     moved.sharedBytes += straight.bytes;
   else
     addRead(moved, straightCopy(context, to, times, source));
-  if (context.levelOf(to) == MemLevel::Shared)
+  if (context.bound.level(to) == MemLevel::Shared)
     moved.sharedBytes += straight.bytes;
   else
     addWritten(moved, straight);
@@ -51,26 +51,24 @@ double vectorShare(const AccessContext &context, const Operand &operand, const L
       std::any_of(operand.digits.begin(), operand.digits.end(), [&](const LayoutDigit &digit) {
         return digit.index >= 0 || digit.axis == loops.laneAxis();
       });
-  return varies ? 1 : 1.0 / context.schedule.lanes;
+  return varies ? 1 : 1.0 / context.bound.schedule().lanes;
 }
 
 class RequestCounter {
 public:
-  RequestCounter(const Schedule &schedule, const ExprProgram &pattern,
-                 const std::vector<EquationFacts> &facts, const Target &target, Effort effort)
-      : schedule(schedule), pattern(pattern), facts(facts), symbols(optValues(pattern.symbols)),
-        context{schedule, pattern, facts, symbols, target.vectorLanes, effort},
-        equations(scheduledEquations(pattern)), scan(scanOf(pattern)) {
-    steps.count = scan ? context.valueOf(scan->steps) : 1;
+  RequestCounter(const BoundSchedule &bound, const Target &target, Effort effort)
+      : bound(bound), schedule(bound.schedule()), pattern(bound.program()), facts(bound.facts()),
+        context{bound, target.vectorLanes, effort}, equations(bound.equations()),
+        scan(bound.scan()) {
+    steps.count = scan ? bound.valueOf(scan->steps) : 1;
   }
 
   MemoryRequests run() {
     addStored(schedule.tree, stored);
     if (!scan && equations.size() == 1 && equations[0]->kind == EquationKind::Scatter)
       addCopy(moved, context, equations[0]->base, equations[0]->outputs[0], 1, {});
-    for (const Statement &statement : statementsOf(schedule))
-      leaf(*statement.leaf,
-           LoopRanges(schedule, statement.loops, symbols, stepsOf(*statement.leaf)));
+    for (const Statement &statement : bound.statements())
+      leaf(*statement.leaf, LoopRanges(bound, statement.loops, stepsOf(*statement.leaf)));
     return moved;
   }
 
@@ -83,8 +81,8 @@ private:
         equations[leaf.target]->kind != EquationKind::Map)
       return steps;
     const TensorId t = equations[leaf.target]->outputs[0];
-    const std::vector<ScanPlace> places = writtenPlaces(schedule, pattern, t, symbols);
-    return places.size() == 1 && context.levelOf(t) == MemLevel::Global ? places[0].within : steps;
+    const std::vector<ScanPlace> places = writtenPlaces(bound, t);
+    return places.size() == 1 && bound.level(t) == MemLevel::Global ? places[0].within : steps;
   }
 
   void leaf(const TreeNode &node, const LoopRanges &loops) {
@@ -112,7 +110,7 @@ private:
     for (const ScanCarry &c : scan->carries) {
       const TensorId from = when == 0 ? c.init : when == 1 ? c.next : c.previous;
       const TensorId to = when == 2 ? c.final : c.previous;
-      ScanPlace source = when == 0 ? ScanPlace{} : readPlace(schedule, pattern, from, symbols);
+      ScanPlace source = when == 0 ? ScanPlace{} : readPlace(bound, from);
       if (when == 2) // as the step after the last one would find it
         source.within = {steps.count, 1};
       if (to >= 0 && from != to)
@@ -121,15 +119,14 @@ private:
   }
 
   void stage(const Operand &operand, const LoopRanges &loops) {
-    const LiveReads all(schedule, facts, operand.equation, rootsOf(*equations[operand.equation]),
-                        true);
+    const LiveReads all(bound, operand.equation, rootsOf(*equations[operand.equation]), true);
     if (std::count(all.operands.begin(), all.operands.end(), &operand) == 0)
       return; // not read, as its copies are not
     const NodeId read = facts[operand.equation].reads[operand.read];
-    const LiveReads reads(schedule, facts, operand.equation, {read}, false);
+    const LiveReads reads(bound, operand.equation, {read}, false);
     const StagedCopy staged = countStagedCopy(context, operand, reads.memory, loops);
     addRead(moved, staged.read);
-    if (!isStoreElided(schedule, pattern, operand))
+    if (!isStoreElided(bound, operand))
       moved.sharedBytes += staged.sharedBytes;
   }
 
@@ -159,7 +156,7 @@ private:
   void write(const SectorCounter &here, const Equation &e, size_t output, const ScanPlace &place) {
     const TensorId t = e.outputs[output];
     addWritten(moved,
-               here.write(here.addressOf(outputAccess(e, output), t, place), context.bytesOf(t)));
+               here.write(here.addressOf(outputAccess(e, output), t, place), bound.bytesOf(t)));
   }
 
   void storeOutputs(int equation, const LoopRanges &loops) {
@@ -167,15 +164,15 @@ private:
     const SectorCounter here = meter(equation, loops, Bounds::All);
     for (size_t o = 0; o < e.outputs.size(); ++o) {
       const TensorId t = e.outputs[o];
-      const double bytes = here.threads(true) * double(context.bytesOf(t));
-      if (isStoreElided(schedule, pattern, t)) {
+      const double bytes = here.threads(true) * double(bound.bytesOf(t));
+      if (isStoreElided(bound, t)) {
         storeKept(t, bytes, 1);
         continue;
       }
       storeKept(t, bytes, 2);
-      if (context.levelOf(t) == MemLevel::Shared)
+      if (bound.level(t) == MemLevel::Shared)
         moved.sharedBytes += bytes;
-      for (const ScanPlace &place : writtenPlaces(schedule, pattern, t, symbols)) {
+      for (const ScanPlace &place : writtenPlaces(bound, t)) {
         if (place.within.count == loops.stepRange().count) {
           write(here, e, o, place);
           continue;
@@ -189,15 +186,10 @@ private:
   /// A thread that keeps in shared memory what it stores writes it there and, where it is stored at all, reads it back.
   void storeKept(TensorId t, double bytes, double accesses) {
     const bool kept = std::ranges::any_of(schedule.kept, [&](const ReusedRead &k) {
-      return !k.from && k.level == MemLevel::Shared && tensorAt(k.read) == t;
+      return !k.from && k.level == MemLevel::Shared && bound.tensor(k.read) == t;
     });
     if (kept)
       moved.sharedBytes += accesses * bytes;
-  }
-
-  TensorId tensorAt(const ReadPlace &place) const {
-    const EquationFacts &reader = facts[place.equation];
-    return reader.equation.body[reader.reads[place.read]].index;
   }
 
   void store(int equation, const LoopRanges &loops) {
@@ -209,12 +201,12 @@ private:
 
   void readOpaque(const FlatAccess &access, const SectorCounter &here, const Equation &e) {
     const TensorId t = e.opaqueInputs[0];
-    addRead(moved, here.read(here.addressOf(access, t, {}), context.bytesOf(t)));
+    addRead(moved, here.read(here.addressOf(access, t, {}), bound.bytesOf(t)));
   }
 
   /// `rank`: of the Compute statement that reads; -1: another one.
   void readAll(int equation, const std::vector<NodeId> &roots, int rank, const LoopRanges &loops) {
-    const LiveReads reads(schedule, facts, equation, roots, true);
+    const LiveReads reads(bound, equation, roots, true);
     for (const Operand *o : reads.operands)
       fetch({equation, rank, o->read}, loops, [&](const auto &times) { readOperand(*o, times); });
     for (const GuardedRead &read : reads.memory) {
@@ -241,7 +233,7 @@ private:
 
   /// Shared memory that a thread keeps values in is read instead; where they come from, each is written to it first.
   const ReusedRead *keptFor(const ReadPlace &place, const LoopRanges &loops) {
-    const ReusedRead *kept = findReuse(schedule, place);
+    const ReusedRead *kept = bound.reuse(place);
     const bool brings = std::ranges::any_of(schedule.kept, [&](const ReusedRead &other) {
       return other.from == place && other.level == MemLevel::Shared &&
              !isPersistent(schedule, other);
@@ -255,7 +247,7 @@ private:
   double threadBytes(const ReadPlace &place, const LoopRanges &loops) const {
     const bool map = equations[place.equation]->kind == EquationKind::Map;
     const SectorCounter here = meter(place.equation, loops, map ? Bounds::All : Bounds::Reduction);
-    return double(context.bytesOf(tensorAt(place))) * here.threads(false);
+    return double(bound.bytesOf(bound.tensor(place))) * here.threads(false);
   }
 
   void compute(const TreeNode &node, const LoopRanges &loops) {
@@ -310,7 +302,7 @@ private:
     }
     const AccessCount asked = meter(equation, loops, bounds).read(read.read, read.guards);
     const double part = inCommon(equation, read.read, loops);
-    if (context.levelOf(e.body[read.read].index) == MemLevel::Shared)
+    if (bound.level(e.body[read.read].index) == MemLevel::Shared)
       moved.sharedBytes += part * asked.bytes;
     else
       addRead(moved, asked, part);
@@ -320,7 +312,7 @@ private:
     const Equation &e = *equations[operand.equation];
     const NodeId read = facts[operand.equation].reads[operand.read];
     const double part = inCommon(operand.equation, read, loops);
-    const int64_t bytes = context.bytesOf(e.body[read].index);
+    const int64_t bytes = bound.bytesOf(e.body[read].index);
     // A map's points beyond the extents are not computed; a sum's tile is, where it may be cut.
     const bool map = e.kind == EquationKind::Map;
     const SectorCounter here =
@@ -330,24 +322,24 @@ private:
           part * vectorShare(context, operand, loops) * here.threads(map) * double(bytes);
       return;
     }
-    addRead(moved, here.read(packedAddress(context, operand), bytes), part);
+    addRead(moved, here.read(packedAddress(bound, operand), bytes), part);
   }
 
   /// Where the tree has no store of a sum that is kept in shared memory, the lowering puts it before the first reader.
   void storeForReader(TensorId tensor, const LoopRanges &loops) {
-    const int producer = producerOf(equations, tensor);
-    if (producer < 0 || context.levelOf(tensor) != MemLevel::Shared ||
+    const int producer = bound.producer(tensor);
+    if (producer < 0 || bound.level(tensor) != MemLevel::Shared ||
         equations[producer]->kind != EquationKind::Reduction || !stored.insert(producer).second)
       return;
     storeOutputs(producer, loops);
   }
 
+  const BoundSchedule &bound;
   const Schedule &schedule;
   const ExprProgram &pattern;
   const std::vector<EquationFacts> &facts;
-  const std::vector<int64_t> symbols;
   const AccessContext context;
-  const std::vector<const Equation *> equations;
+  const std::vector<const Equation *> &equations;
   const Equation *scan;
   StepRange steps;
   std::set<int> stored; // equations with a Store
@@ -358,14 +350,11 @@ private:
 
 MemoryRequests movedBytes(const Schedule &schedule, const ExprProgram &pattern,
                           const Target &target, Effort effort) {
-  const ScheduledPattern scheduled(schedule, pattern);
-  return movedBytesOf(schedule, scheduled.program(), factsOf(scheduled.program()), target, effort);
+  return movedBytesOf(BoundSchedule(schedule, pattern), target, effort);
 }
 
-MemoryRequests movedBytesOf(const Schedule &schedule, const ExprProgram &equations,
-                            const std::vector<EquationFacts> &facts, const Target &target,
-                            Effort effort) {
-  return RequestCounter(schedule, equations, facts, target, effort).run();
+MemoryRequests movedBytesOf(const BoundSchedule &bound, const Target &target, Effort effort) {
+  return RequestCounter(bound, target, effort).run();
 }
 
 } // namespace fusec

@@ -20,9 +20,7 @@ struct MemoryRequests {
 /// happen. All other counts are exact, except for topk.
 MemoryRequests movedBytes(const Schedule &schedule, const ExprProgram &pattern,
                           const Target &target, tiling::Effort effort);
-/// Counts a schedule of exactly these equations; `facts`: of them.
-MemoryRequests movedBytesOf(const Schedule &schedule, const ExprProgram &equations,
-                            const std::vector<tiling::EquationFacts> &facts, const Target &target,
+MemoryRequests movedBytesOf(const tiling::BoundSchedule &bound, const Target &target,
                             tiling::Effort effort);
 
 } // namespace fusec

@@ -2,13 +2,8 @@
 
 #include "Expr/Cascade.h"
 #include "Gir/Liveness.h"
-#include "Support/OptValues.h"
-#include "Tiling/schedule/FlatAccess.h"
-#include "Tiling/schedule/GridScan.h"
 #include "Tiling/schedule/ReadReuse.h"
-#include "Tiling/schedule/Schedule.h"
 #include "Tiling/schedule/StagedTile.h"
-#include "Tiling/schedule/Statements.h"
 
 #include <algorithm>
 #include <map>
@@ -22,17 +17,16 @@ using Chain = std::vector<const TreeNode *>; // loops around a statement, outerm
 
 class Storage {
 public:
-  Storage(const Schedule &schedule, const ExprProgram &pattern)
-      : schedule(schedule), pattern(pattern), equations(scheduledEquations(pattern)),
-        whole(scanOf(pattern) && !hasGridScan(schedule)) {
-    symbols = optValues(pattern.symbols);
+  explicit Storage(const BoundSchedule &bound)
+      : bound(bound), schedule(bound.schedule()), pattern(bound.program()),
+        equations(bound.equations()), whole(bound.scan() && !bound.gridScan()) {
     Chain chain;
     visit(schedule.tree, chain);
     for (size_t i = 0; i < leaves.size(); ++i)
-      for (TensorId value : valuesReadBy(*leaves[i], schedule, equations))
+      for (TensorId value : bound.valuesReadBy(*leaves[i]))
         readingLeaves[value].push_back(i);
     for (const auto &[equation, around] : computes)
-      for (NodeId read : readsOf(*equations[equation]))
+      for (NodeId read : bound.facts(equation).reads)
         readers[equations[equation]->body[read].index].push_back(&around);
   }
 
@@ -48,7 +42,7 @@ public:
       const bool reduces = equation.kind == EquationKind::Reduction;
       const DType type =
           reduces ? equation.accumulateType : pattern.tensors[equation.outputs[0]].type;
-      if (reduces || levelOf(schedule, equation.outputs[0]) == MemLevel::Register)
+      if (reduces || bound.level(equation.outputs[0]) == MemLevel::Register)
         hold(static_cast<int>(e), copies(static_cast<int>(e), at->second), type, held);
       if (reduces && schedule.units > 1 && combines.count(static_cast<int>(e)) &&
           sharesReduction(schedule, static_cast<int>(e), at->second, LoopKind::Unit)) {
@@ -59,7 +53,7 @@ public:
           out.sharedBytes += ofLane;
       }
     }
-    const ReuseStorage kept = reuseStorage(schedule, pattern, symbols);
+    const ReuseStorage kept = reuseStorage(bound);
     for (const ReuseStorage::Value &value : kept.registers)
       held.push_back({live.closeOverLoops(keptRange(value)), value.registersPerThread});
     const std::vector<double> registers = heldAt(held, pointOf(leaves.size()));
@@ -67,17 +61,15 @@ public:
         kRegistersForAddresses + *std::max_element(registers.begin(), registers.end());
     out.sharedBytes += lanePartials + kept.sharedBytes;
     for (const auto &[operand, chain] : stages)
-      if (!isStoreElided(schedule, pattern, schedule.operands[operand]))
+      if (!isStoreElided(bound, schedule.operands[operand]))
         out.sharedBytes += out.operands[operand] = stagedBytes(schedule.operands[operand], chain);
     for (const EdgeLevel &edge : schedule.edges)
-      if (edge.level == MemLevel::Shared && !isStoreElided(schedule, pattern, edge.tensor))
+      if (edge.level == MemLevel::Shared && !isStoreElided(bound, edge.tensor))
         out.sharedBytes += out.edges[edge.tensor] = edgeBytes(edge.tensor);
     return out;
   }
 
 private:
-  int64_t valueOf(const DimExpr &e) const { return e.evaluate(symbols).value_or(1); }
-
   /// Where a leaf reads, of points as Gir has them (Liveness): it writes at the next one.
   static int pointOf(size_t leaf) { return 2 * static_cast<int>(leaf); }
 
@@ -150,7 +142,7 @@ private:
     const bool isMap = equations[equation]->kind != EquationKind::Reduction;
     const bool handsOn = values && (stores.count(equation) == 0 ||
                                     std::any_of(outputs.begin(), outputs.end(), [&](TensorId t) {
-                                      return levelOf(schedule, t) == MemLevel::Register;
+                                      return bound.level(t) == MemLevel::Register;
                                     }));
     LiveRange range;
     for (size_t i = 0; i < leaves.size(); ++i) {
@@ -172,7 +164,7 @@ private:
   }
 
   int64_t tileOf(const Chain &chain, size_t length, AxisId axis) const {
-    int64_t tile = valueOf(schedule.axes[axis].extent);
+    int64_t tile = bound.valueOf(schedule.axes[axis].extent);
     for (size_t i = 0; i < length; ++i)
       if (chain[i]->axis == axis)
         tile = chain[i]->step;
@@ -218,7 +210,7 @@ private:
       if (std::count(equations[e]->outputs.begin(), equations[e]->outputs.end(), tensor))
         producer = static_cast<int>(e);
     if (whole || producer < 0)
-      return size * double(valueOf(numElements(pattern.tensors[tensor].shape)));
+      return size * double(bound.valueOf(numElements(pattern.tensors[tensor].shape)));
     const auto &where =
         equations[producer]->kind == EquationKind::Reduction && stores.count(producer) ? stores
                                                                                        : computes;
@@ -241,11 +233,11 @@ private:
     return size * elements;
   }
 
+  const BoundSchedule &bound;
   const Schedule &schedule;
   const ExprProgram &pattern;
-  const std::vector<const Equation *> equations;
+  const std::vector<const Equation *> &equations;
   const bool whole; // a block that takes all steps holds all of a value
-  std::vector<int64_t> symbols;
   std::map<int, Chain> computes, stores, stages;
   std::vector<const TreeNode *> leaves; // in tree order
   std::map<TensorId, std::vector<size_t>> readingLeaves;
@@ -256,8 +248,9 @@ private:
 
 } // namespace
 
-OnChipStorage storageOf(const Schedule &schedule, const ExprProgram &pattern) {
-  OnChipStorage out = Storage(schedule, pattern).run();
+OnChipStorage storageOf(const BoundSchedule &bound) {
+  const Schedule &schedule = bound.schedule();
+  OnChipStorage out = Storage(bound).run();
   if (!isPack(schedule.tree))
     return out;
   // A block is of one part.
@@ -265,7 +258,7 @@ OnChipStorage storageOf(const Schedule &schedule, const ExprProgram &pattern) {
   out.registersPerThread = out.sharedBytes = 0;
   for (const TreeNode &tree : schedule.tree) {
     part.tree = {tree};
-    const OnChipStorage own = Storage(part, pattern).run();
+    const OnChipStorage own = Storage(BoundSchedule(part, bound.context())).run();
     out.registersPerThread = std::max(out.registersPerThread, own.registersPerThread);
     out.sharedBytes = std::max(out.sharedBytes, own.sharedBytes);
   }

@@ -1,5 +1,5 @@
 #pragma once
-#include "Tiling/schedule/Schedule.h"
+#include "Tiling/schedule/BoundSchedule.h"
 
 #include <map>
 
@@ -18,6 +18,6 @@ struct OnChipStorage {
   std::map<TensorId, double> edges; // bytes of inner values in shared memory
   std::map<int, double> operands;   // bytes of staged ones
 };
-OnChipStorage storageOf(const Schedule &schedule, const ExprProgram &pattern);
+OnChipStorage storageOf(const BoundSchedule &bound);
 
 } // namespace fusec::tiling

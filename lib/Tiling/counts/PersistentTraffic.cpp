@@ -1,9 +1,7 @@
 #include "Tiling/counts/PersistentTraffic.h"
 
 #include "Tiling/counts/CountWork.h"
-#include "Tiling/schedule/FlatAccess.h"
 #include "Tiling/schedule/PersistentReads.h"
-#include "Tiling/schedule/ReadReuse.h"
 
 #include <algorithm>
 #include <set>
@@ -18,38 +16,34 @@ bool areResident(const std::vector<cost::Counts> &phases, const Target &target) 
          });
 }
 
-bool isResident(const Schedule &schedule, const ExprProgram &program, const Target &target) {
-  return areResident(WorkMeter(program, target).residentPhases(schedule), target);
+bool isResident(const BoundSchedule &bound, const Target &target) {
+  return areResident(WorkMeter(bound.program(), target).residentPhases(bound.schedule()), target);
 }
 
 /// Whether one of these equations reads the tensor and does not find it held.
-static bool readsAnew(const Schedule &schedule, const ExprProgram &program,
-                      const std::vector<bool> &own, TensorId tensor) {
-  const std::vector<const Equation *> equations = scheduledEquations(program);
-  for (size_t e = 0; e < equations.size(); ++e) {
-    const std::vector<NodeId> reads = readsOf(*equations[e]);
-    for (size_t r = 0; own[e] && r < reads.size(); ++r) {
-      const ReusedRead *kept = findReuse(schedule, {static_cast<int>(e), 0, static_cast<int>(r)});
-      if (equations[e]->body[reads[r]].index == tensor && !(kept && isPersistent(schedule, *kept)))
+static bool readsAnew(const BoundSchedule &bound, const std::vector<bool> &own, TensorId tensor) {
+  for (int e = 0; e < static_cast<int>(bound.equations().size()); ++e)
+    for (int r = 0;
+         own[static_cast<size_t>(e)] && r < static_cast<int>(bound.facts(e).reads.size()); ++r) {
+      const ReadPlace place{e, 0, r};
+      const ReusedRead *kept = bound.reuse(place);
+      if (bound.tensor(place) == tensor && !(kept && isPersistent(bound.schedule(), *kept)))
         return true;
     }
-  }
   return false;
 }
 
-cost::Counts discountPersistentReads(const Schedule &schedule, const ExprProgram &program,
-                                     const std::vector<bool> &own, Traffic &traffic) {
+cost::Counts discountPersistentReads(const BoundSchedule &bound, const std::vector<bool> &own,
+                                     Traffic &traffic) {
   cost::Counts taken;
-  const std::vector<const Equation *> equations = scheduledEquations(program);
   std::set<TensorId> found;
-  for (const PersistentRead &held : persistentReads(schedule, program)) {
-    const Equation &e = *equations[static_cast<size_t>(held.kept.read.equation)];
-    const TensorId t = e.body[readsOf(e)[static_cast<size_t>(held.kept.read.read)]].index;
-    if (!found.insert(t).second || readsAnew(schedule, program, own, t))
+  for (const PersistentRead &held : persistentReads(bound)) {
+    const TensorId t = bound.tensor(held.kept.read);
+    if (!found.insert(t).second || readsAnew(bound, own, t))
       continue;
     double &bytes = traffic.readOf[static_cast<size_t>(t)];
     taken.readBytes += bytes;
-    if (program.tensors[static_cast<size_t>(t)].kind == TensorKind::Constant)
+    if (bound.program().tensors[static_cast<size_t>(t)].kind == TensorKind::Constant)
       taken.constantBytes += bytes;
     traffic.readBytes -= bytes;
     bytes = 0;

@@ -1,10 +1,8 @@
 #include "Tiling/counts/Prediction.h"
 
 #include "Cost/LaunchTime.h"
-#include "Support/OptValues.h"
 #include "Tiling/counts/CompulsoryTraffic.h"
 #include "Tiling/counts/CountWork.h"
-#include "Tiling/schedule/FlatAccess.h"
 #include "Tiling/schedule/GridScan.h"
 
 #include <array>
@@ -15,18 +13,15 @@ namespace fusec {
 using namespace tiling;
 
 /// Bytes of the values inside the pattern that have no place on chip.
-static double handedBytes(const Schedule &schedule, const ExprProgram &equations) {
-  const std::vector<int64_t> symbols = optValues(equations.symbols);
-  const Equation *scan = scanOf(equations);
+static double handedBytes(const BoundSchedule &bound) {
   double bytes = 0;
-  for (size_t i = 0; i < equations.tensors.size(); ++i) {
+  for (size_t i = 0; i < bound.program().tensors.size(); ++i) {
     const auto t = static_cast<TensorId>(i);
-    const Tensor &tensor = equations.tensors[i];
-    const bool onChip = levelOf(schedule, t) != MemLevel::Global &&
-                        !(scan && outlivesStep(*scan, t, hasGridScan(schedule)));
-    if (tensor.kind == TensorKind::Temp && !onChip)
-      bytes += double(numElements(tensor.shape).evaluate(symbols).value_or(1)) *
-               sizeInBytes(tensor.type);
+    const bool onChip =
+        bound.level(t) != MemLevel::Global &&
+        !(bound.scan() && outlivesStep(*bound.scan(), t, bound.gridScan() != nullptr));
+    if (bound.program().tensors[i].kind == TensorKind::Temp && !onChip)
+      bytes += bound.allBytesOf(t);
   }
   return bytes;
 }
@@ -45,10 +40,10 @@ Prediction predictionOf(const std::vector<cost::Counts> &phases, double seconds,
     return prediction;
   // Constants, and what rounds hand to each other, are at the same places in every round: the last cache keeps them
   // where it has room.
-  const ScheduledPattern scheduled(schedule, pattern);
-  const double handed = handedBytes(schedule, scheduled.program());
+  const BoundSchedule bound(schedule, pattern);
+  const double handed = handedBytes(bound);
   if (constants + handed <= double(target.memory.end()[-2].capacityBytes)) {
-    const Traffic once = compulsoryTraffic(scheduled.program());
+    const Traffic once = compulsoryTraffic(bound.program());
     prediction.readBytes = once.readBytes + handed;
     prediction.writtenBytes = once.writtenBytes + handed;
   }
@@ -62,27 +57,24 @@ Prediction predict(const Schedule &schedule, const ExprProgram &pattern, const T
 
 std::optional<StepReads> readsOfStep(const Schedule &schedule, const ExprProgram &pattern,
                                      const Target &target) {
-  const ScheduledPattern scheduled(schedule, pattern);
-  const ExprProgram &program = scheduled.program();
-  const Equation *scan = scanOf(program);
+  const BoundSchedule bound(schedule, pattern);
+  const Equation *scan = bound.scan();
   if (!scan)
     return std::nullopt;
-  const std::vector<int64_t> symbols = optValues(pattern.symbols);
   std::set<TensorId> initial; // states that no step reads again
   for (const ScanCarry &carry : scan->carries)
-    if (program.tensors[carry.init].kind == TensorKind::Constant)
+    if (bound.program().tensors[carry.init].kind == TensorKind::Constant)
       initial.insert(carry.init);
-  for (const Equation *e : scheduledEquations(program))
-    for (NodeId read : readsOf(*e))
-      initial.erase(e->body[read].index);
+  for (const EquationFacts &facts : bound.facts())
+    for (NodeId read : facts.reads)
+      initial.erase(facts.equation.body[read].index);
   double once = 0;
   for (TensorId t : initial)
-    once += double(numElements(program.tensors[t].shape).evaluate(symbols).value_or(1)) *
-            sizeInBytes(program.tensors[t].type);
+    once += bound.allBytesOf(t);
   StepReads reads;
-  reads.steps = scan->steps.evaluate(symbols).value_or(1);
+  reads.steps = bound.valueOf(scan->steps);
   std::array<double, cost::kLevels> bytes{};
-  const bool rounds = hasGridScan(schedule);
+  const bool rounds = bound.gridScan() != nullptr;
   for (const cost::Counts &phase : countWork(schedule, pattern, target)) {
     if (rounds &&
         phase.rounds == 1) { // copies the initial states, and fetches what the rounds hold

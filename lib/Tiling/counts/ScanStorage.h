@@ -13,10 +13,8 @@ struct ScanPlace {
 
 /// Where a value is written: in the stack of all steps, which may begin with a later one, and in the half of a state
 /// that rounds hand on. One row for all steps is a place too; none where device memory does not hold the value.
-std::vector<ScanPlace> writtenPlaces(const Schedule &schedule, const ExprProgram &pattern,
-                                     TensorId t, const std::vector<int64_t> &symbols);
+std::vector<ScanPlace> writtenPlaces(const BoundSchedule &bound, TensorId t);
 /// Where the equations of a step, and its Carry statements, read a value that lies in device memory.
-ScanPlace readPlace(const Schedule &schedule, const ExprProgram &pattern, TensorId t,
-                    const std::vector<int64_t> &symbols);
+ScanPlace readPlace(const BoundSchedule &bound, TensorId t);
 
 } // namespace fusec::tiling

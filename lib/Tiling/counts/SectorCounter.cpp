@@ -45,12 +45,13 @@ double different(std::vector<int64_t> &sectors) {
 
 } // namespace
 
-SectorCounter::SectorCounter(const AccessContext &context, int ordinal, const LoopRanges &loops,
+SectorCounter::SectorCounter(const AccessContext &context, int number, const LoopRanges &loops,
                              Bounds bounds)
-    : context(context), schedule(context.schedule), facts(context.facts[ordinal]),
-      equation(facts.equation), ordinal(ordinal), loops(loops), bounds(bounds) {
+    : context(context), bound(context.bound), schedule(bound.schedule()),
+      facts(bound.facts(number)), equation(facts.equation), ordinal(number), loops(loops),
+      bounds(bounds) {
   for (const Axis &axis : equation.axes)
-    extents.push_back(context.valueOf(axis.extent));
+    extents.push_back(bound.valueOf(axis.extent));
 }
 
 /// The statement does not run beyond the axis' extent.
@@ -120,14 +121,13 @@ bool SectorCounter::isLinear(const std::vector<int64_t> &strides, AxisId axis) c
 
 Address SectorCounter::addressOf(const FlatAccess &access, TensorId tensor,
                                  const ScanPlace &place) const {
-  const int64_t row = context.valueOf(numElements(context.pattern.tensors[tensor].shape));
+  const int64_t row = bound.valueOf(numElements(bound.program().tensors[tensor].shape));
   Address address;
-  address.constant = context.valueOf(access.constant);
+  address.constant = bound.valueOf(access.constant);
   std::vector<std::pair<NodeId, int64_t>> ofStep;
   std::vector<NodeId> roots;
   for (const FlatAccess::Rest &rest : access.rests)
-    if (const int64_t stride = context.valueOf(rest.stride);
-        readsData(equation.body, {rest.value})) {
+    if (const int64_t stride = bound.valueOf(rest.stride); readsData(equation.body, {rest.value})) {
       address.beside.push_back(residuesOver({0, kSectorBytes}, context.effort,
                                             [&](int64_t any) { return any * stride; }));
     } else {
@@ -135,7 +135,7 @@ Address SectorCounter::addressOf(const FlatAccess &access, TensorId tensor,
       roots.push_back(rest.value);
     }
   if (!ofStep.empty() || place.rows > 1) {
-    PointEvaluator values(equation.body, roots, 1, context.symbols);
+    PointEvaluator values(equation.body, roots, 1, bound.symbols());
     const std::vector<int64_t> origin(equation.axes.size(), 0);
     address.beside.push_back(residuesOver(loops.stepRange(), context.effort, [&](int64_t step) {
       values.at(origin, step);
@@ -147,7 +147,7 @@ Address SectorCounter::addressOf(const FlatAccess &access, TensorId tensor,
   }
   std::vector<int64_t> strides;
   for (const DimExpr &stride : access.stride)
-    strides.push_back(context.valueOf(stride));
+    strides.push_back(bound.valueOf(stride));
   address.isLinear = [this, strides](AxisId axis) { return isLinear(strides, axis); };
   address.offset = [this, strides = std::move(strides)](AxisId axis, int64_t value) {
     return offset(strides, axis, value);
@@ -266,17 +266,17 @@ uint64_t SectorCounter::positionsOfLanes() const {
 AccessCount SectorCounter::sampled(const std::vector<NodeId> &indices, TensorId tensor,
                                    const std::vector<NodeId> &guards, bool writers,
                                    const ScanPlace &stepPlace) const {
-  const Tensor &info = context.pattern.tensors[tensor];
-  const int64_t bytes = context.bytesOf(tensor);
+  const Tensor &info = bound.program().tensors[tensor];
+  const int64_t bytes = bound.bytesOf(tensor);
   std::vector<int64_t> strides;
   for (const DimExpr &stride : stridesOf(info.shape))
-    strides.push_back(context.valueOf(stride));
-  const int64_t row = context.valueOf(numElements(info.shape));
+    strides.push_back(bound.valueOf(stride));
+  const int64_t row = bound.valueOf(numElements(info.shape));
   const std::vector<NodeId> tests = knownTests(equation.body, guards);
   std::vector<NodeId> roots = indices;
   roots.insert(roots.end(), tests.begin(), tests.end());
-  PointEvaluator values(equation.body, roots, longestSide(info.shape, context.symbols),
-                        context.symbols);
+  PointEvaluator values(equation.body, roots, longestSide(info.shape, bound.symbols()),
+                        bound.symbols());
 
   const std::vector<std::pair<AxisId, double>> around = axesAroundLanes();
   double combinations = 1;
@@ -332,8 +332,9 @@ AccessCount SectorCounter::sampled(const std::vector<NodeId> &indices, TensorId 
 
 AccessCount straightCopy(const AccessContext &context, TensorId tensor, double times,
                          const ScanPlace &place) {
-  const int64_t elements = context.valueOf(numElements(context.pattern.tensors[tensor].shape));
-  const int64_t bytes = context.bytesOf(tensor), lanes = context.schedule.lanes;
+  const BoundSchedule &bound = context.bound;
+  const int64_t elements = bound.valueOf(numElements(bound.program().tensors[tensor].shape));
+  const int64_t bytes = bound.bytesOf(tensor), lanes = bound.schedule().lanes;
   AccessCount asked{times * double(elements * bytes)};
   if (context.vectorLanes)
     return asked;
@@ -349,11 +350,11 @@ AccessCount straightCopy(const AccessContext &context, TensorId tensor, double t
   return asked;
 }
 
-Address packedAddress(const AccessContext &context, const Operand &operand) {
+Address packedAddress(const BoundSchedule &bound, const Operand &operand) {
   std::vector<int64_t> strides(operand.digits.size(), 1);
   for (size_t d = operand.digits.size(); d-- > 1;) {
     const LayoutDigit &digit = operand.digits[d];
-    const int64_t whole = context.valueOf(context.schedule.axes[digit.axis].extent);
+    const int64_t whole = bound.valueOf(bound.schedule().axes[digit.axis].extent);
     strides[d - 1] = strides[d] * (digit.modulus != 0 ? digit.modulus
                                                       : (whole + digit.divide - 1) / digit.divide);
   }
@@ -378,10 +379,10 @@ AccessCount SectorCounter::read(const Address &address, int64_t bytes) const {
 
 AccessCount SectorCounter::read(NodeId read, const std::vector<NodeId> &guards) const {
   const Scalar &node = equation.body[read];
-  const ScanPlace place = readPlace(schedule, context.pattern, node.index, context.symbols);
+  const ScanPlace place = readPlace(bound, node.index);
   if (const std::optional<FlatAccess> &access = facts.accesses[facts.ordinalOf(read)];
       guards.empty() && access)
-    return additive(addressOf(*access, node.index, place), context.bytesOf(node.index), false);
+    return additive(addressOf(*access, node.index, place), bound.bytesOf(node.index), false);
   return sampled(indexOperands(node), node.index, guards, false, place);
 }
 

@@ -1,6 +1,5 @@
 #pragma once
 #include "Tiling/counts/ScanStorage.h"
-#include "Tiling/schedule/EquationFacts.h"
 
 #include <array>
 #include <functional>
@@ -33,23 +32,15 @@ struct Address {
 /// read in common is read once, as compiled code does. Thorough, for reports: instructions as they are emitted.
 enum class Effort : uint8_t { Quick, Thorough };
 
-/// The schedule whose accesses are counted, its equations with their facts, and values of its symbols.
+/// The schedule whose accesses are counted, and how.
 struct AccessContext {
-  const Schedule &schedule;
-  const ExprProgram &pattern;
-  const std::vector<EquationFacts> &facts;
-  const std::vector<int64_t> &symbols;
+  const BoundSchedule &bound;
   bool vectorLanes; // as Target has it
   Effort effort;
-
-  int64_t valueOf(const DimExpr &e) const { return e.evaluate(symbols).value_or(1); }
-  MemLevel levelOf(TensorId tensor) const { return tiling::levelOf(schedule, tensor); }
-  /// Bytes of an element.
-  int64_t bytesOf(TensorId tensor) const { return sizeInBytes(pattern.tensors[tensor].type); }
 };
 
 /// Address of a constant that was repacked into the operand's digits.
-Address packedAddress(const AccessContext &context, const Operand &operand);
+Address packedAddress(const BoundSchedule &bound, const Operand &operand);
 
 /// Accesses to a tensor from its first element to its last, `times` times, by threads of a block side by side.
 AccessCount straightCopy(const AccessContext &context, TensorId tensor, double times,
@@ -63,8 +54,8 @@ public:
   /// The axes that stop at their extent: reads of a reduction go on with the last element, save in lanes.
   enum class Bounds : uint8_t { All, ReductionAndLanes, Reduction };
 
-  /// `loops`: around a statement of the pattern's `ordinal`th equation.
-  SectorCounter(const AccessContext &context, int ordinal, const LoopRanges &loops, Bounds bounds);
+  /// `loops`: around a statement of the equation.
+  SectorCounter(const AccessContext &context, int number, const LoopRanges &loops, Bounds bounds);
 
   /// Every thread that runs the statement reads.
   AccessCount read(const Address &address, int64_t bytes) const;
@@ -101,6 +92,7 @@ private:
   uint64_t positionsOfLanes() const;
 
   const AccessContext &context;
+  const BoundSchedule &bound;
   const Schedule &schedule;
   const EquationFacts &facts;
   const Equation &equation;

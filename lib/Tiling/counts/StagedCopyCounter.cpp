@@ -14,10 +14,11 @@ class StagedCopyCounter {
 public:
   StagedCopyCounter(const AccessContext &context, const Operand &operand,
                     const std::vector<GuardedRead> &reads, const LoopRanges &loops)
-      : context(context), schedule(context.schedule), pattern(context.pattern), operand(operand),
-        reads(reads), facts(context.facts[operand.equation]), equation(facts.equation),
-        loops(loops), read(facts.reads[operand.read]),
-        tensor(pattern.tensors[equation.body[read].index]), access(facts.accesses[operand.read]),
+      : context(context), bound(context.bound), schedule(bound.schedule()),
+        pattern(bound.program()), operand(operand), reads(reads),
+        facts(bound.facts(operand.equation)), equation(facts.equation), loops(loops),
+        read(facts.reads[operand.read]), tensor(pattern.tensors[equation.body[read].index]),
+        access(facts.accesses[operand.read]),
         boxed(!operand.digits.empty() && operand.digits[0].index >= 0),
         digits(operand.digits.size()), inside(operand.digits.size(), true),
         point(equation.axes.size()) {
@@ -29,18 +30,18 @@ public:
     for (int64_t extent : extents)
       total *= extent;
     for (const DimExpr &stride : stridesOf(tensor.shape))
-      strides.push_back(valueOf(stride));
+      strides.push_back(bound.valueOf(stride));
     findPlaces();
     for (size_t p = 0; access && p < access->stride.size(); ++p)
-      flat.push_back(valueOf(access->stride[p]));
+      flat.push_back(bound.valueOf(access->stride[p]));
     if (access)
-      constant = valueOf(access->constant);
+      constant = bound.valueOf(access->constant);
     findOrder();
     if (boxed)
       findBounds();
     else if (!access || reads.size() != 1 || !reads[0].guards.empty())
-      general.emplace(equation.body, rootsOfReads(), longestSide(tensor.shape, context.symbols),
-                      context.symbols);
+      general.emplace(equation.body, rootsOfReads(), longestSide(tensor.shape, bound.symbols()),
+                      bound.symbols());
   }
 
   StagedCopy run() {
@@ -79,15 +80,13 @@ private:
     }
   };
 
-  int64_t valueOf(const DimExpr &e) const { return context.valueOf(e); }
-
   void findPlaces() {
     for (size_t a = 0; a < schedule.axes.size(); ++a) {
       const AxisUse *use = schedule.axes[a].in(operand.equation);
       int64_t inner = 1; // elements of the axes within
       for (size_t i = use ? use->positions.size() : 0; i-- > 0;) {
         const int position = use->positions[i];
-        const int64_t extent = std::max<int64_t>(1, valueOf(equation.axes[position].extent));
+        const int64_t extent = std::max<int64_t>(1, bound.valueOf(equation.axes[position].extent));
         places.push_back({static_cast<AxisId>(a), position, inner, i > 0 ? extent : 0});
         inner *= extent;
       }
@@ -106,7 +105,7 @@ private:
       const std::vector<DimExpr> from =
           stridesOf(pattern.tensors[equation.body[r.read].index].shape);
       for (NodeId index : indexOperands(equation.body[r.read])) {
-        address.emplace_back(index, valueOf(from[address.size()]));
+        address.emplace_back(index, bound.valueOf(from[address.size()]));
         roots.push_back(index);
       }
       addresses.push_back(std::move(address));
@@ -139,9 +138,9 @@ private:
     if (node.op == ScalarOp::ReadIf)
       padding = paddingBounds(equation, read, pattern);
     for (size_t d = 0; d < tensor.shape.size(); ++d)
-      bounds.push_back(padding
-                           ? std::pair{valueOf((*padding)[d].lower), valueOf((*padding)[d].upper)}
-                           : std::pair{int64_t{0}, valueOf(tensor.shape[d]) - 1});
+      bounds.push_back(padding ? std::pair{bound.valueOf((*padding)[d].lower),
+                                           bound.valueOf((*padding)[d].upper)}
+                               : std::pair{int64_t{0}, bound.valueOf(tensor.shape[d]) - 1});
     for (NodeId index : indexOperands(node))
       forms.push_back(affineForm(equation.body, index, static_cast<int>(equation.axes.size())));
   }
@@ -159,10 +158,10 @@ private:
       point[place.position] = place.of(origin[place.axis]);
     bases.clear();
     for (size_t d = 0; d < forms.size(); ++d) {
-      int64_t lowest = forms[d] ? valueOf(forms[d]->constant) : 0;
+      int64_t lowest = forms[d] ? bound.valueOf(forms[d]->constant) : 0;
       for (size_t p = 0; forms[d] && p < equation.axes.size(); ++p) {
-        const AxisId a = axisOf(schedule, equation, operand.equation, static_cast<int>(p));
-        const int64_t factor = valueOf(forms[d]->coefficients[p]);
+        const AxisId a = bound.axisOf(operand.equation, static_cast<int>(p));
+        const int64_t factor = bound.valueOf(forms[d]->coefficients[p]);
         if (factor == 0 || a < 0)
           continue;
         const auto part = positionTile(equation, schedule.axes[a].in(operand.equation)->positions,
@@ -260,6 +259,7 @@ private:
   }
 
   const AccessContext &context;
+  const BoundSchedule &bound;
   const Schedule &schedule;
   const ExprProgram &pattern;
   const Operand &operand;

@@ -1,7 +1,6 @@
 #include "Tiling/counts/TopKWork.h"
 
 #include "Expr/SortKey.h"
-#include "Support/OptValues.h"
 #include "Tiling/schedule/TopK.h"
 
 #include <algorithm>
@@ -9,10 +8,12 @@
 
 namespace fusec::tiling {
 
-void addTopKWork(const Schedule &schedule, const ExprProgram &pattern, const CountedLeaf &statement,
-                 bool vectorLanes, cost::Counts &counts) {
+void addTopKWork(const BoundSchedule &bound, const CountedLeaf &statement, bool vectorLanes,
+                 cost::Counts &counts) {
+  const Schedule &schedule = bound.schedule();
+  const ExprProgram &pattern = bound.program();
   const auto &[leaf, loops, times] = statement;
-  const Equation &e = *scheduledEquations(pattern)[leaf.target];
+  const Equation &e = bound.equation(leaf.target);
   double words = double(sizeInBytes(sortKeyType(pattern.tensors[e.opaqueInputs[0]].type))) / 4;
   double width = double(schedule.units) * schedule.lanes;
   bool selects = std::any_of(loops.begin(), loops.end(), [&](const TripLoop &loop) {
@@ -56,8 +57,7 @@ void addTopKWork(const Schedule &schedule, const ExprProgram &pattern, const Cou
     return;
   }
   case LeafKind::Store: {
-    const std::vector<int64_t> symbols = optValues(pattern.symbols);
-    double k = selects ? 1 : double(e.axes[e.numSpatial - 1].extent.evaluate(symbols).value_or(1));
+    double k = selects ? 1 : double(bound.valueOf(e.axes[e.numSpatial - 1].extent));
     counts.vectorLoads += times * std::ceil(k / width) * 3;
     counts.gathers += times * std::min(width, k);
     return;

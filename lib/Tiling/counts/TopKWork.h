@@ -13,7 +13,7 @@ struct CountedLeaf {
 };
 
 /// Adds what a statement of topk costs; `vectorLanes` as Target has it.
-void addTopKWork(const Schedule &schedule, const ExprProgram &pattern, const CountedLeaf &statement,
-                 bool vectorLanes, cost::Counts &counts);
+void addTopKWork(const BoundSchedule &bound, const CountedLeaf &statement, bool vectorLanes,
+                 cost::Counts &counts);
 
 } // namespace fusec::tiling

@@ -27,7 +27,7 @@ private:
     written[tensor] = written[tensor] || writes;
   }
   void addIfGlobal(TensorId tensor, bool writes) {
-    if (view.levelOf(tensor) == MemLevel::Global)
+    if (view.bound.level(tensor) == MemLevel::Global)
       add(tensor, writes);
   }
 
@@ -157,7 +157,7 @@ bool BufferTable::placeTile(TensorId tensor, SharedTile &tile) const {
 
 void BufferTable::addShared(const Tensor &tensor, TensorId id) {
   SharedTile tile;
-  tile.producer = view.producerOf(id);
+  tile.producer = view.bound.producer(id);
   int64_t elements = 1;
   if ((view.scan && !view.inGridScan) || tile.producer < 0) {
     const DimExpr total = numElements(tensor.shape);

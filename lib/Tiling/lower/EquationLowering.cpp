@@ -33,14 +33,14 @@ void EquationLowering::storeResult(size_t output, NodeId value, Stmts &result) {
         tile->whole ? loops.outputIndex(number, output) : loops.tileIndex(*tile, number, own);
     result.push_back(storeStmt(tile->buffer, {index}, value));
   }
-  if (view.levelOf(tensor) == MemLevel::Global || view.outlivesStep(tensor))
+  if (view.bound.level(tensor) == MemLevel::Global || view.outlivesStep(tensor))
     steps.store(tensor, loops.outputIndex(number, output), value, result);
 }
 
 void EquationLowering::store(Stmts &result) {
   Stmts statements;
   for (size_t o = 0; o < acc.outputs.size() && o < e.outputs.size(); ++o)
-    if (view.levelOf(e.outputs[o]) != MemLevel::Register || view.outlivesStep(e.outputs[o]))
+    if (view.bound.level(e.outputs[o]) != MemLevel::Register || view.outlivesStep(e.outputs[o]))
       storeResult(o, reads.readRegister(acc, acc.outputs[o]), statements);
   guarded(Bounds::Spatial, std::move(statements), result);
 }
@@ -79,7 +79,8 @@ class MapLowering final : public EquationLowering {
 public:
   MapLowering(LoweringParts &parts, int number) : EquationLowering(parts, number) {
     const TensorId result = e.outputs[0];
-    const bool isKept = view.levelOf(result) == MemLevel::Register || view.isStoredTwice(number);
+    const bool isKept =
+        view.bound.level(result) == MemLevel::Register || view.isStoredTwice(number);
     if (isKept && buffers.shapeAccumulator(number))
       acc.outputs.push_back(buffers.addRegister(acc, ".acc", view.tensor(result).type));
   }

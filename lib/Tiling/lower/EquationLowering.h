@@ -7,9 +7,8 @@ namespace fusec::lowering {
 
 /// What all statements of one kernel are made with; each part uses those above it.
 struct LoweringParts {
-  LoweringParts(const ExprProgram &program, const Schedule &schedule,
-                const std::vector<Symbol> &symbols)
-      : view(program, schedule, symbols), writer(view), buffers(view, writer), loops(view, writer),
+  LoweringParts(const tiling::BoundSchedule &bound, const std::vector<Symbol> &symbols)
+      : view(bound, symbols), writer(view), buffers(view, writer), loops(view, writer),
         steps(view, writer, buffers, loops), persistent(view, writer, loops),
         reads(view, writer, buffers, loops, steps, persistent) {}
 

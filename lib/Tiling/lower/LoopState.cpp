@@ -39,7 +39,7 @@ NodeId LoopState::clampedValue(AxisId axis) {
 }
 
 NodeId LoopState::equationAxis(int equation, int position) {
-  const AxisId a = view.axisOf(equation, position);
+  const AxisId a = view.bound.axisOf(equation, position);
   if (a < 0)
     return body.index(0);
   const AxisUse &use = *view.use(a, equation);
@@ -113,7 +113,7 @@ NodeId LoopState::laneMask(int equation, uint64_t axes) {
   if (!clampSpatial)
     return predicate;
   for (size_t p = 0; p < view.equation(equation).axes.size(); ++p) {
-    const AxisId a = view.axisOf(equation, static_cast<int>(p));
+    const AxisId a = view.bound.axisOf(equation, static_cast<int>(p));
     if (a < 0 || view.use(a, equation)->reduction || !(axes >> p & 1) || checked.count(a) == 0 ||
         !onLanes(a))
       continue;
@@ -159,7 +159,7 @@ NodeId LoopState::tileIndex(const SharedTile &tile, int equation,
     const AxisUse *use = view.use(a, equation);
     const bool clamped = use && !use->reduction && isClamped(a);
     const bool own = !clamped && std::all_of(positions.begin(), positions.end(), [&](int p) {
-      return view.axisOf(equation, p) == a && indices[p] == equationAxis(equation, p);
+      return view.bound.axisOf(equation, p) == a && indices[p] == equationAxis(equation, p);
     });
     if (own) {
       inside = axisOffset(a, tile.depth);

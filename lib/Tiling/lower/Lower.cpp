@@ -7,8 +7,8 @@ namespace fusec {
 
 Result<LoweredKernel> lowerSchedule(const ExprProgram &pattern, const Schedule &schedule,
                                     const std::vector<Symbol> &symbols) {
-  const ScheduledPattern scheduled(schedule, pattern);
-  lowering::LoweringParts parts(scheduled.program(), schedule, symbols);
+  const tiling::BoundSchedule bound(schedule, pattern);
+  lowering::LoweringParts parts(bound, symbols);
   lowering::PhaseLowering phases(parts);
   if (parts.writer.problems.empty())
     phases.lowerAll();

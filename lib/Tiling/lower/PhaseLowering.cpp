@@ -188,7 +188,7 @@ Stmts PhaseLowering::chooseBy(NodeId block, std::span<const DimExpr> ends,
 }
 
 void PhaseLowering::addCounters() {
-  signals = tiling::phaseSignals(view.schedule, view.program);
+  signals = tiling::phaseSignals(view.bound);
   for (const tiling::SignalSet &set : signals.sets) {
     std::string name = "done" + std::to_string(set.phase);
     if (set.part > 0)

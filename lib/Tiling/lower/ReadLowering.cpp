@@ -119,8 +119,8 @@ NodeId ReadLowering::readMemory(int equation, NodeId original, const Scalar &cop
   const Equation &e = view.equation(equation);
   const TensorId tensor = copied.index;
   const Tensor &info = view.tensor(tensor);
-  if (const int producer = view.producerOf(tensor);
-      producer >= 0 && view.levelOf(tensor) == MemLevel::Register)
+  if (const int producer = view.bound.producer(tensor);
+      producer >= 0 && view.bound.level(tensor) == MemLevel::Register)
     return readProducer(producer, equation, original, copied);
   const BufferId buffer = buffers.memoryOf(tensor);
   NodeId flat;
@@ -153,7 +153,7 @@ NodeId ReadLowering::address(int equation, const FlatAccess &access) {
     addTerm(value(equation, rest.value), rest.stride);
   std::vector<bool> done(e.axes.size(), false);
   for (size_t p = 0; p < e.axes.size(); ++p) {
-    const AxisId a = view.axisOf(equation, static_cast<int>(p));
+    const AxisId a = view.bound.axisOf(equation, static_cast<int>(p));
     if (done[p] || a < 0)
       continue;
     const AxisUse &use = *view.use(a, equation);

@@ -1,8 +1,6 @@
 #include "Tiling/lower/ScheduleView.h"
 
 #include "Tiling/schedule/GridScan.h"
-#include "Tiling/schedule/StagedTile.h"
-#include "Tiling/schedule/Statements.h"
 
 #include <algorithm>
 
@@ -23,11 +21,10 @@ bool findIn(const std::vector<TreeNode> &nodes,
 
 } // namespace
 
-ScheduleView::ScheduleView(const ExprProgram &program, const Schedule &schedule,
-                           const std::vector<Symbol> &symbols)
-    : program(program), schedule(schedule), symbols(symbols),
-      equations(scheduledEquations(program)), scan(scanOf(program)),
-      inGridScan(tiling::hasGridScan(schedule)), tree(schedule.tree) {
+ScheduleView::ScheduleView(const tiling::BoundSchedule &bound, const std::vector<Symbol> &symbols)
+    : bound(bound), program(bound.program()), schedule(bound.schedule()), symbols(symbols),
+      equations(bound.equations()), scan(bound.scan()), inGridScan(bound.gridScan() != nullptr),
+      tree(schedule.tree) {
   for (const EdgeLevel &edge : schedule.edges)
     if (edge.level != MemLevel::Register)
       addStore(edge.tensor);
@@ -36,13 +33,11 @@ ScheduleView::ScheduleView(const ExprProgram &program, const Schedule &schedule,
 /// An edge above registers needs the values in memory before the first statement that reads them. If the tree has no
 /// Store of the reduction that makes them, puts one in front of that statement, under loops like its own.
 void ScheduleView::addStore(TensorId edge) {
-  const int producer = producerOf(edge);
+  const int producer = bound.producer(edge);
   if (producer < 0 || equation(producer).kind != EquationKind::Reduction ||
       findLeaf(LeafKind::Store, producer))
     return;
-  auto reads = [&](const TreeNode &leaf) {
-    return tiling::readsValue(leaf, edge, schedule, equations);
-  };
+  auto reads = [&](const TreeNode &leaf) { return bound.readsValue(leaf, edge); };
   TreePath reader;
   const auto compute = findLeaf(LeafKind::Compute, producer);
   if (!compute || !findIn(tree, reads, reader))
@@ -67,22 +62,12 @@ void ScheduleView::addStore(TensorId edge) {
   siblings->insert(siblings->begin() + static_cast<ptrdiff_t>(position), std::move(store));
 }
 
-AxisId ScheduleView::axisOf(int number, int position) const {
-  return tiling::axisOf(schedule, equation(number), number, position);
-}
-
 int64_t ScheduleView::tile(AxisId axis, std::span<const TreeNode *const> loops) const {
   DimExpr tile = extent(axis);
   for (const TreeNode *loop : loops)
     if (loop->isLoop && loop->axis == axis)
       tile = DimExpr(loop->step);
   return tile.isConst() ? tile.constValue() : 0;
-}
-
-MemLevel ScheduleView::levelOf(TensorId tensor) const { return tiling::levelOf(schedule, tensor); }
-
-int ScheduleView::producerOf(TensorId tensor) const {
-  return tiling::producerOf(equations, tensor);
 }
 
 std::optional<TreePath> ScheduleView::findLeaf(LeafKind kind, int target) const {
@@ -96,7 +81,7 @@ std::optional<TreePath> ScheduleView::findLeaf(LeafKind kind, int target) const 
 std::vector<TreePath> ScheduleView::findReaders(TensorId tensor) const {
   std::vector<TreePath> paths;
   for (size_t e = 0; e < equations.size(); ++e) {
-    const std::vector<NodeId> reads = readsOf(*equations[e]);
+    const std::vector<NodeId> &reads = bound.facts()[e].reads;
     const bool isReader = std::any_of(reads.begin(), reads.end(), [&](NodeId read) {
       return equations[e]->body[read].index == tensor;
     });
@@ -124,7 +109,8 @@ bool ScheduleView::isStoredTwice(int number) const {
   const bool isStacked =
       std::any_of(scan->scanOutputs.begin(), scan->scanOutputs.end(),
                   [&](const ScanOutput &output) { return output.perStep == value; });
-  return levelOf(value) == MemLevel::Shared || (isStacked && inGridScan && carryOf(value, true));
+  return bound.level(value) == MemLevel::Shared ||
+         (isStacked && inGridScan && carryOf(value, true));
 }
 
 } // namespace fusec::lowering

@@ -1,39 +1,33 @@
 #pragma once
-#include "Tiling/schedule/FlatAccess.h"
-#include "Tiling/schedule/Schedule.h"
+#include "Tiling/schedule/BoundSchedule.h"
 
 namespace fusec::lowering {
 
 /// Nodes of a tree from the root to a loop or a leaf, that one included.
 using TreePath = std::vector<const TreeNode *>;
 
-/// What is lowered: a schedule, the equations that it is about, and its tree with the stores that edge levels ask for.
+/// What is lowered: a schedule with its program, and its tree with the stores that edge levels ask for.
 class ScheduleView {
 public:
-  /// `program`: what the schedule's alternatives make of the pattern. All three must outlive the view.
-  ScheduleView(const ExprProgram &program, const Schedule &schedule,
-               const std::vector<Symbol> &symbols);
+  /// Both must outlive the view.
+  ScheduleView(const tiling::BoundSchedule &bound, const std::vector<Symbol> &symbols);
 
+  const tiling::BoundSchedule &bound;
   const ExprProgram &program;
   const Schedule &schedule;
   const std::vector<Symbol> &symbols;
-  const std::vector<const Equation *> equations;
+  const std::vector<const Equation *> &equations;
   const Equation *const scan;
   const bool inGridScan; // all blocks take the scan's steps together (schedule/GridScan.h)
   std::vector<TreeNode> tree;
 
-  const Equation &equation(int number) const { return *equations[static_cast<size_t>(number)]; }
+  const Equation &equation(int number) const { return bound.equation(number); }
   const Tensor &tensor(TensorId id) const { return program.tensors[static_cast<size_t>(id)]; }
   const DimExpr &extent(AxisId axis) const { return schedule.axes[axis].extent; }
-  /// The schedule's axis that runs over an axis of the equation; -1 for one of extent 1 without a loop.
-  AxisId axisOf(int equation, int position) const;
   /// What the axis is in the equation; null if the equation does not have it.
   const AxisUse *use(AxisId axis, int equation) const { return schedule.axes[axis].in(equation); }
   /// Elements of the axis below these loops; 0 if they are no constant.
   int64_t tile(AxisId axis, std::span<const TreeNode *const> loops) const;
-  MemLevel levelOf(TensorId tensor) const;
-  /// The equation that makes the tensor; -1 if none does.
-  int producerOf(TensorId tensor) const;
 
   std::optional<TreePath> findLeaf(LeafKind kind, int target) const;
   /// Paths to the Compute statements of the equations that read the tensor.

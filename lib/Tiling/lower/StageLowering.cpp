@@ -57,7 +57,7 @@ NodeId StageLowering::lowestIndex(int equation, NodeId index) {
   if (form->rest != kNoNode)
     lowest = writer.add(lowest, reads.value(equation, form->rest));
   for (int p = 0; p < numAxes; ++p) {
-    const AxisId a = view.axisOf(equation, p);
+    const AxisId a = view.bound.axisOf(equation, p);
     if (form->coefficients[p].isConst(0) || a < 0)
       continue;
     const std::optional<tiling::PositionTile> part =
@@ -75,7 +75,7 @@ void StageLowering::checkCovers(const Tile &tile) {
   const Operand &operand = tile.operand;
   const uint64_t axes = axisDependence(tile.equation.body, tile.read);
   for (size_t p = 0; p < tile.equation.axes.size(); ++p) {
-    const AxisId a = view.axisOf(operand.equation, static_cast<int>(p));
+    const AxisId a = view.bound.axisOf(operand.equation, static_cast<int>(p));
     if (!(axes >> p & 1) || a < 0 || loops.tile(a) == 1)
       continue;
     if (std::none_of(operand.digits.begin(), operand.digits.end(),

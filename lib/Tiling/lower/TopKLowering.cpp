@@ -54,7 +54,7 @@ protected:
     loops.clampSpatial = false;
     const NodeId values[] = {writer.read(x, {from}), place};
     for (size_t o : {0, 1}) // an output that nobody reads has no memory
-      if (view.levelOf(e.outputs[o]) != MemLevel::Register)
+      if (view.bound.level(e.outputs[o]) != MemLevel::Register)
         storeResult(o, values[o], statements);
     return statements;
   }
@@ -162,7 +162,7 @@ public:
   void store(Stmts &result) override {
     if (indices < 0)
       return writer.problem("e" + std::to_string(number) + " is stored before it is sorted");
-    const AxisId rank = view.axisOf(number, e.numSpatial - 1);
+    const AxisId rank = view.bound.axisOf(number, e.numSpatial - 1);
     auto emit = [&](NodeId flat) {
       loops.overrides[rank] = flat;
       Stmts statements = put(writer.read(indices, {flat}));

@@ -6,27 +6,12 @@
 
 namespace fusec::tiling {
 
-static bool findCompute(std::span<const TreeNode> nodes, int equation,
-                        std::vector<const TreeNode *> &around) {
-  for (const TreeNode &node : nodes) {
-    if (!node.isLoop) {
-      if (node.leaf == LeafKind::Compute && node.target == equation)
-        return true;
-      continue;
-    }
-    around.push_back(&node);
-    if (findCompute(node.children, equation, around))
-      return true;
-    around.pop_back();
+std::optional<Loops> loopsAround(const BoundSchedule &bound, int equation) {
+  for (std::span<const TreeNode> phase : phasesOf(bound.schedule().tree)) {
+    const std::map<int, Loops> computes = computesOf(phase);
+    if (const auto found = computes.find(equation); !isPack(phase) && found != computes.end())
+      return found->second;
   }
-  return false;
-}
-
-std::optional<std::vector<const TreeNode *>> loopsAround(const Schedule &schedule, int equation) {
-  for (std::span<const TreeNode> phase : phasesOf(schedule.tree))
-    if (std::vector<const TreeNode *> around;
-        !isPack(phase) && findCompute(phase, equation, around))
-      return around;
   return std::nullopt;
 }
 
@@ -45,24 +30,20 @@ Runs runsOf(const Equation &e, const FlatAccess &access, std::span<const int> po
   return runs;
 }
 
-std::optional<FlatAccess> plainAccess(const Schedule &schedule, const ExprProgram &program,
-                                      const ReadPlace &place) {
-  const Equation &e = *scheduledEquations(program)[static_cast<size_t>(place.equation)];
-  const NodeId read = readsOf(e)[static_cast<size_t>(place.read)];
-  if (place.rank != 0 || !e.states.empty() || e.body[read].op != ScalarOp::Read ||
+std::optional<FlatAccess> plainAccess(const BoundSchedule &bound, const ReadPlace &place) {
+  const Equation &e = bound.equation(place.equation);
+  if (place.rank != 0 || !e.states.empty() || e.body[bound.node(place)].op != ScalarOp::Read ||
       (e.kind != EquationKind::Map && e.kind != EquationKind::Reduction) ||
-      operandOf(schedule, place.equation, place.read))
+      bound.operand(place.equation, place.read))
     return std::nullopt;
-  std::optional<FlatAccess> access = flatAccess(e, read, program);
+  const std::optional<FlatAccess> &access =
+      bound.facts(place.equation).accesses[static_cast<size_t>(place.read)];
   return access && access->rests.empty() ? access : std::nullopt;
 }
 
-bool haveConstantTrips(const Schedule &schedule, const Equation &equation, const ReadPlace &place,
-                       const std::vector<const TreeNode *> &loops) {
-  const std::vector<const TreeNode *> counting =
-      loopsOfPersistent(schedule, equation, place, loops);
-  for (const TreeNode *loop : counting) {
-    const DimExpr &extent = schedule.axes[static_cast<size_t>(loop->axis)].extent;
+bool haveConstantTrips(const BoundSchedule &bound, const ReadPlace &place, const Loops &loops) {
+  for (const TreeNode *loop : loopsOfPersistent(bound, place, loops)) {
+    const DimExpr &extent = bound.schedule().axes[static_cast<size_t>(loop->axis)].extent;
     // Loops in order end with the axis, and units past its end have nothing to do.
     auto isCut = [&](const TreeNode *tile) {
       return !(extent.isConst() && extent.constValue() % tile->step == 0);
@@ -83,17 +64,12 @@ bool haveConstantTrips(const Schedule &schedule, const Equation &equation, const
   return true;
 }
 
-bool areShared(const Schedule &schedule, const std::vector<const TreeNode *> &loops) {
+bool areShared(const Schedule &schedule, const Loops &loops) {
   auto has = [&](LoopKind kind) {
     return std::any_of(loops.begin(), loops.end(),
                        [&](const TreeNode *loop) { return loop->loop == kind; });
   };
   return has(LoopKind::Lane) && (schedule.units == 1 || has(LoopKind::Unit));
-}
-
-TensorId tensorAt(const ExprProgram &program, const ReadPlace &place) {
-  const Equation &e = *scheduledEquations(program)[static_cast<size_t>(place.equation)];
-  return e.body[readsOf(e)[static_cast<size_t>(place.read)]].index;
 }
 
 } // namespace fusec::tiling

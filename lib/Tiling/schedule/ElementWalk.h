@@ -2,8 +2,7 @@
 
 // How the loops around a statement go through the elements of a tensor that it reads.
 
-#include "Tiling/schedule/FlatAccess.h"
-#include "Tiling/schedule/Schedule.h"
+#include "Tiling/schedule/BoundSchedule.h"
 
 #include <optional>
 #include <span>
@@ -12,7 +11,7 @@ namespace fusec::tiling {
 
 /// Loops around the equation's Compute; nothing where it has none, or stands beside other parts of its phase: their
 /// blocks come first or behind it.
-std::optional<std::vector<const TreeNode *>> loopsAround(const Schedule &schedule, int equation);
+std::optional<Loops> loopsAround(const BoundSchedule &bound, int equation);
 
 /// How an address moves with a schedule's axis: runs of elements at equal distances, outermost first.
 using Runs = std::vector<std::pair<DimExpr, DimExpr>>; // elements, distance
@@ -20,15 +19,12 @@ using Runs = std::vector<std::pair<DimExpr, DimExpr>>; // elements, distance
 Runs runsOf(const Equation &e, const FlatAccess &access, std::span<const int> positions);
 
 /// A read that all threads do where the statement is done, of memory that keeps it; nothing for others.
-std::optional<FlatAccess> plainAccess(const Schedule &schedule, const ExprProgram &program,
-                                      const ReadPlace &place);
+std::optional<FlatAccess> plainAccess(const BoundSchedule &bound, const ReadPlace &place);
 
 /// The loops that count the elements which a thread holds have as many steps in every block.
-bool haveConstantTrips(const Schedule &schedule, const Equation &equation, const ReadPlace &place,
-                       const std::vector<const TreeNode *> &loops);
+bool haveConstantTrips(const BoundSchedule &bound, const ReadPlace &place, const Loops &loops);
 
-bool areShared(const Schedule &schedule, const std::vector<const TreeNode *> &loops);
-
-TensorId tensorAt(const ExprProgram &program, const ReadPlace &place);
+/// Whether the lanes, and the units where there are several, share the statement's work.
+bool areShared(const Schedule &schedule, const Loops &loops);
 
 } // namespace fusec::tiling

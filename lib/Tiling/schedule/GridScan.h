@@ -2,7 +2,7 @@
 // A scan whose steps all blocks take together: the step loop stands at the root and holds phases, with device-wide
 // barriers between them and between the steps (a kernel's rounds, Gir.h). States lie in device memory, twice: a step
 // reads the one half and writes the other, so that no block overwrites what another one still reads.
-#include "Tiling/schedule/Schedule.h"
+#include "Tiling/schedule/BoundSchedule.h"
 
 namespace fusec::tiling {
 
@@ -34,6 +34,6 @@ struct GridScanPart {
   ExprProgram program;
   Schedule schedule;
 };
-std::vector<GridScanPart> partsOfGridScan(const Schedule &schedule, const ExprProgram &pattern);
+std::vector<GridScanPart> partsOfGridScan(const BoundSchedule &bound);
 
 } // namespace fusec::tiling

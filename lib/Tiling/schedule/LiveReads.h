@@ -1,8 +1,5 @@
 #pragma once
-
-#include "Tiling/schedule/EquationFacts.h"
-#include "Tiling/schedule/Schedule.h"
-#include <optional>
+#include "Tiling/schedule/BoundSchedule.h"
 
 namespace fusec::tiling {
 
@@ -16,19 +13,16 @@ struct GuardedRead {
 /// `operandsStand`, what an operand stands for is not computed where the operand is read.
 class LiveReads {
 public:
-  /// `facts`: of the pattern's equations, which outlive this.
-  LiveReads(const Schedule &schedule, const std::vector<EquationFacts> &facts, int equation,
-            const std::vector<NodeId> &roots, bool operandsStand);
+  LiveReads(const BoundSchedule &bound, int equation, const std::vector<NodeId> &roots,
+            bool operandsStand);
 
   std::vector<const Operand *> operands;
   std::vector<GuardedRead> memory;
 
 private:
   void visit(NodeId id, const std::vector<NodeId> &guards);
-  bool isMade(TensorId tensor) const;
 
-  const Schedule &schedule;
-  const std::vector<EquationFacts> &facts;
+  const BoundSchedule &bound;
   const int equation;
   const bool operandsStand;
   std::vector<bool> visited; // nodes of the body

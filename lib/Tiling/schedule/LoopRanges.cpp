@@ -16,12 +16,11 @@ int64_t ceilOf(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 } // namespace
 
-LoopRanges::LoopRanges(const Schedule &schedule, const std::vector<const TreeNode *> &path,
-                       const std::vector<int64_t> &symbols, StepRange steps)
-    : schedule(schedule), steps(steps) {
+LoopRanges::LoopRanges(const BoundSchedule &bound, const Loops &path, StepRange steps)
+    : schedule(bound.schedule()), steps(steps) {
   extents.reserve(schedule.axes.size());
   for (const ScheduleAxis &axis : schedule.axes)
-    extents.push_back(axis.extent.evaluate(symbols).value_or(1));
+    extents.push_back(bound.valueOf(axis.extent));
   loops.reserve(path.size());
   for (const TreeNode *node : path) {
     const auto behind =

@@ -1,5 +1,5 @@
 #pragma once
-#include "Tiling/schedule/Schedule.h"
+#include "Tiling/schedule/BoundSchedule.h"
 
 #include <span>
 #include <utility>
@@ -23,8 +23,7 @@ struct StepRange {
 /// the statement runs for it, with which values, in which lanes.
 class LoopRanges {
 public:
-  LoopRanges(const Schedule &schedule, const std::vector<const TreeNode *> &path,
-             const std::vector<int64_t> &symbols, StepRange steps);
+  LoopRanges(const BoundSchedule &bound, const Loops &path, StepRange steps);
 
   bool hasLanes() const { return lanes; }
   bool hasUnits() const { return units; }

@@ -1,14 +1,11 @@
 #include "Tiling/schedule/PersistentReads.h"
-#include "Tiling/schedule/FlatAccess.h"
-#include "Tiling/schedule/Phases.h"
 
 #include "Gir/Liveness.h"
 #include "Tiling/schedule/GridScan.h"
-#include "Tiling/schedule/Statements.h"
+#include "Tiling/schedule/Phases.h"
 
 #include <algorithm>
 #include <map>
-#include <set>
 
 namespace fusec::tiling {
 
@@ -39,38 +36,13 @@ Schedule withoutPersistentReads(Schedule schedule) {
   return schedule;
 }
 
-namespace {
-
-using Loops = std::vector<const TreeNode *>;
-
-/// Elements of the axis that the loop steps over, where it is a constant.
-int64_t tileOf(const Schedule &schedule, const Loops &loops, const TreeNode *loop) {
-  const DimExpr &extent = schedule.axes[static_cast<size_t>(loop->axis)].extent;
-  int64_t tile = extent.isConst() ? extent.constValue() : 0;
-  for (const TreeNode *around : loops) {
-    if (around == loop)
-      break;
-    if (around->axis == loop->axis)
-      tile = around->step;
-  }
-  return tile;
-}
-
-NodeId nodeOf(const Equation &equation, const ReadPlace &place) {
-  return readsOf(equation)[static_cast<size_t>(place.read)];
-}
-
-} // namespace
-
-std::vector<const TreeNode *> loopsOfPersistent(const Schedule &schedule, const Equation &equation,
-                                                const ReadPlace &place,
-                                                const std::vector<const TreeNode *> &loops) {
-  const uint64_t axes = axisDependence(equation.body, nodeOf(equation, place));
-  std::vector<const TreeNode *> out;
+Loops loopsOfPersistent(const BoundSchedule &bound, const ReadPlace &place, const Loops &loops) {
+  const uint64_t axes = bound.facts(place.equation).axes[static_cast<size_t>(bound.node(place))];
+  Loops out;
   for (const TreeNode *loop : loops) {
     if (loop->axis < 0 || (loop->loop != LoopKind::Seq && loop->loop != LoopKind::Unroll))
       continue;
-    const AxisUse *use = schedule.axes[static_cast<size_t>(loop->axis)].in(place.equation);
+    const AxisUse *use = bound.schedule().axes[static_cast<size_t>(loop->axis)].in(place.equation);
     if (use && std::any_of(use->positions.begin(), use->positions.end(),
                            [&](int p) { return (axes >> p & 1) != 0; }))
       out.push_back(loop);
@@ -78,80 +50,71 @@ std::vector<const TreeNode *> loopsOfPersistent(const Schedule &schedule, const 
   return out;
 }
 
-int64_t persistentElements(const Schedule &schedule, const Equation &equation,
-                           const ReadPlace &place, const std::vector<const TreeNode *> &loops) {
+int64_t persistentElements(const BoundSchedule &bound, const ReadPlace &place, const Loops &loops) {
   int64_t elements = 1;
-  for (const TreeNode *loop : loopsOfPersistent(schedule, equation, place, loops)) {
-    const int64_t tile = tileOf(schedule, loops, loop);
-    if (tile <= 0 || loop->step <= 0)
+  for (const TreeNode *loop : loopsOfPersistent(bound, place, loops)) {
+    const DimExpr tile = bound.tile(*loop);
+    if (!tile.isConst() || tile.constValue() <= 0 || loop->step <= 0)
       return 0;
-    elements *= (tile + loop->step - 1) / loop->step;
+    elements *= (tile.constValue() + loop->step - 1) / loop->step;
   }
   return elements;
 }
 
-double persistentRegisters(const Equation &equation, const PersistentRead &held) {
-  return double(registersFor(held.elements, equation.body[nodeOf(equation, held.kept.read)].type));
+static DType typeOf(const BoundSchedule &bound, const ReadPlace &place) {
+  return bound.equation(place.equation).body[bound.node(place)].type;
 }
 
-double persistentSharedBytes(const Schedule &schedule, const Equation &equation,
-                             const PersistentRead &held) {
-  const DType type = equation.body[nodeOf(equation, held.kept.read)].type;
-  return double(held.elements * sizeInBytes(type)) * schedule.units * schedule.lanes;
+double persistentRegisters(const BoundSchedule &bound, const PersistentRead &held) {
+  return double(registersFor(held.elements, typeOf(bound, held.kept.read)));
 }
 
-std::vector<PersistentRead> persistentReads(const Schedule &schedule, const ExprProgram &program) {
+double persistentSharedBytes(const BoundSchedule &bound, const PersistentRead &held) {
+  return double(held.elements * sizeInBytes(typeOf(bound, held.kept.read))) *
+         bound.schedule().units * bound.schedule().lanes;
+}
+
+std::vector<PersistentRead> persistentReads(const BoundSchedule &bound) {
   std::vector<PersistentRead> out;
+  const Schedule &schedule = bound.schedule();
   if (!hasPersistentReads(schedule))
     return out;
-  const std::vector<const Equation *> equations = scheduledEquations(program);
-  if (!scanOf(program)) {
-    const std::map<int, Loops> computes = computesOf(schedule.tree);
+  if (!bound.scan()) {
     std::vector<ReadPlace> places;
     for (const ReusedRead &kept : schedule.kept)
-      if (const auto at = computes.find(kept.read.equation);
-          isPersistent(schedule, kept) && at != computes.end()) {
+      if (const Loops *loops = bound.loopsOf(kept.read.equation);
+          loops && isPersistent(schedule, kept)) {
         auto place = std::find(places.begin(), places.end(), *kept.from);
         if (place == places.end())
           place = places.insert(place, *kept.from);
-        const Equation &e = *equations[static_cast<size_t>(kept.read.equation)];
         out.push_back({kept, 0, static_cast<int>(place - places.begin()),
-                       persistentElements(schedule, e, kept.read, at->second)});
+                       persistentElements(bound, kept.read, *loops)});
       }
     return out;
   }
-  int phase = -1;
-  for (const auto &parts : partsOfPhases(schedule)) {
-    ++phase;
-    for (std::span<const TreeNode> part : parts) {
+  for (size_t phase = 0; phase < bound.phases().size(); ++phase)
+    for (std::span<const TreeNode> part : bound.parts(phase)) {
       std::map<MemLevel, int> numbers;
       const std::map<int, Loops> computes = computesOf(part);
-      for (const ReusedRead &kept : schedule.kept) {
-        const auto at = computes.find(kept.read.equation);
-        if (!isPersistent(schedule, kept) || at == computes.end())
-          continue;
-        const Equation &e = *equations[static_cast<size_t>(kept.read.equation)];
-        out.push_back({kept, phase, numbers[kept.level]++,
-                       persistentElements(schedule, e, kept.read, at->second)});
-      }
+      for (const ReusedRead &kept : schedule.kept)
+        if (const auto at = computes.find(kept.read.equation);
+            isPersistent(schedule, kept) && at != computes.end())
+          out.push_back({kept, static_cast<int>(phase), numbers[kept.level]++,
+                         persistentElements(bound, kept.read, at->second)});
     }
-  }
   return out;
 }
 
-std::vector<PersistentStorage> persistentStorage(const Schedule &schedule,
-                                                 const ExprProgram &program) {
-  const std::vector<const Equation *> equations = scheduledEquations(program);
+std::vector<PersistentStorage> persistentStorage(const BoundSchedule &bound) {
   // A block is of one part of a phase; what lies at the same number is as large as the largest of them.
   std::map<std::tuple<int, MemLevel, int, DType>, double> largest;
   int phases = 0;
-  for (const PersistentRead &held : persistentReads(schedule, program)) {
-    const Equation &e = *equations[static_cast<size_t>(held.kept.read.equation)];
-    const DType type = e.body[nodeOf(e, held.kept.read)].type;
-    double &most = largest[{held.phase, held.kept.level, held.number, type}];
-    most = std::max(most, held.kept.level == MemLevel::Register
-                              ? persistentRegisters(e, held)
-                              : persistentSharedBytes(schedule, e, held));
+  for (const PersistentRead &held : persistentReads(bound)) {
+    double &most =
+        largest[{held.phase, held.kept.level, held.number, typeOf(bound, held.kept.read)}];
+    most =
+        std::max(most, held.kept.level == MemLevel::Register ? persistentRegisters(bound, held)
+                                                             : persistentSharedBytes(bound, held));
     phases = std::max(phases, held.phase + 1);
   }
   std::vector<PersistentStorage> out(static_cast<size_t>(phases));
@@ -162,9 +125,9 @@ std::vector<PersistentStorage> persistentStorage(const Schedule &schedule,
   return out;
 }
 
-PersistentStorage allPersistentStorage(const Schedule &schedule, const ExprProgram &program) {
+PersistentStorage allPersistentStorage(const BoundSchedule &bound) {
   PersistentStorage all;
-  for (const PersistentStorage &phase : persistentStorage(schedule, program)) {
+  for (const PersistentStorage &phase : persistentStorage(bound)) {
     all.registers += phase.registers;
     all.sharedBytes += phase.sharedBytes;
   }

@@ -15,7 +15,7 @@
 //
 // The kernel does both: blocks that a device does not hold at once read as without that line. Souffle calls it temporal
 // reuse (souffle.txt, section 6.5).
-#include "Tiling/schedule/Schedule.h"
+#include "Tiling/schedule/BoundSchedule.h"
 
 namespace fusec::tiling {
 
@@ -34,29 +34,24 @@ struct PersistentRead {
   int number = 0;
   int64_t elements = 1; // that a thread holds; 0: not constant
 };
-std::vector<PersistentRead> persistentReads(const Schedule &schedule, const ExprProgram &equations);
+std::vector<PersistentRead> persistentReads(const BoundSchedule &bound);
 /// What a thread's registers and a block's shared memory hold in each phase of a round, or, without rounds, behind the
 /// first phase.
 struct PersistentStorage {
   double registers = 0; // a thread, of 32 bits
   double sharedBytes = 0;
 };
-std::vector<PersistentStorage> persistentStorage(const Schedule &schedule,
-                                                 const ExprProgram &equations);
+std::vector<PersistentStorage> persistentStorage(const BoundSchedule &bound);
 /// The sum over all phases.
-PersistentStorage allPersistentStorage(const Schedule &schedule, const ExprProgram &equations);
+PersistentStorage allPersistentStorage(const BoundSchedule &bound);
 
 /// The loops around a Compute, of `loops`, whose iterations each have an element of the read.
-std::vector<const TreeNode *> loopsOfPersistent(const Schedule &schedule, const Equation &equation,
-                                                const ReadPlace &place,
-                                                const std::vector<const TreeNode *> &loops);
+Loops loopsOfPersistent(const BoundSchedule &bound, const ReadPlace &place, const Loops &loops);
 
 /// Elements that a thread holds of the read inside these loops around its Compute; 0: not constant.
-int64_t persistentElements(const Schedule &schedule, const Equation &equation,
-                           const ReadPlace &place, const std::vector<const TreeNode *> &loops);
-/// Registers of a thread, of 32 bits, or bytes of a block's shared memory that hold a read of the equation.
-double persistentRegisters(const Equation &equation, const PersistentRead &held);
-double persistentSharedBytes(const Schedule &schedule, const Equation &equation,
-                             const PersistentRead &held);
+int64_t persistentElements(const BoundSchedule &bound, const ReadPlace &place, const Loops &loops);
+/// Registers of a thread, of 32 bits, or bytes of a block's shared memory that hold the read.
+double persistentRegisters(const BoundSchedule &bound, const PersistentRead &held);
+double persistentSharedBytes(const BoundSchedule &bound, const PersistentRead &held);
 
 } // namespace fusec::tiling

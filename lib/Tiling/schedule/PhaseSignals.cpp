@@ -72,9 +72,9 @@ struct Need {
 
 class Finder {
 public:
-  Finder(const Schedule &schedule, const ExprProgram &pattern)
-      : schedule(schedule), pattern(pattern), equations(scheduledEquations(pattern)),
-        parts(partsOfPhases(schedule)) {
+  explicit Finder(const BoundSchedule &bound)
+      : bound(bound), schedule(bound.schedule()), pattern(bound.program()),
+        equations(bound.equations()), parts(partsOfPhases(schedule)) {
     for (const TreeNode &node : schedule.tree)
       if (node.isBorder()) {
         firstSideBySide.push_back(node.leaf == LeafKind::Counters ? firstSideBySide.back()
@@ -85,7 +85,7 @@ public:
   PhaseSignals run() {
     if (!hasCounters(schedule.tree))
       return {};
-    if (scanOf(pattern))
+    if (bound.scan())
       return failed("a scan's steps have barriers between them");
     for (size_t reader = 0; reader < parts.size(); ++reader)
       for (size_t maker = 0; maker < reader; ++maker)
@@ -123,7 +123,7 @@ private:
   }
 
   double optOf(const DimExpr &size) const {
-    return double(size.evaluate(optValues(pattern.symbols)).value_or(INT64_MAX));
+    return double(size.evaluate(bound.symbols()).value_or(INT64_MAX));
   }
 
   /// An upper bound of the statements that Gir/VerifyCounters.cpp visits in the phase with the most, over all its
@@ -162,9 +162,7 @@ private:
     return last == INT64_MAX ? last : last + 1;
   }
 
-  DimExpr tripOf(const TreeNode &block) const {
-    return ceilDiv(schedule.axes[block.axis].extent, DimExpr(block.step));
-  }
+  DimExpr tripOf(const TreeNode &block) const { return bound.trip(block); }
 
   void find(size_t maker, size_t reader) {
     Need need{maker, reader, {}, {}, true};
@@ -271,9 +269,10 @@ private:
     result.waits.push_back(std::move(wait));
   }
 
+  const BoundSchedule &bound;
   const Schedule &schedule;
   const ExprProgram &pattern;
-  const std::vector<const Equation *> equations;
+  const std::vector<const Equation *> &equations;
   const std::vector<Part> parts;
   std::vector<size_t> firstSideBySide = {0}; // of each phase: the first one that no barrier ends
   std::vector<Need> needs;
@@ -282,8 +281,6 @@ private:
 
 } // namespace
 
-PhaseSignals phaseSignals(const Schedule &schedule, const ExprProgram &pattern) {
-  return Finder(schedule, pattern).run();
-}
+PhaseSignals phaseSignals(const BoundSchedule &bound) { return Finder(bound).run(); }
 
 } // namespace fusec::tiling

@@ -1,7 +1,7 @@
 #pragma once
 // Borders of phases without a barrier of the whole grid: a block of the phase behind waits for those blocks of the
 // phases in front that make what it reads, and for no others (per-tile counters, as persistent megakernels have them).
-#include "Tiling/schedule/Schedule.h"
+#include "Tiling/schedule/BoundSchedule.h"
 
 namespace fusec::tiling {
 
@@ -30,7 +30,7 @@ struct PhaseSignals {
   std::vector<std::string> problems;
 };
 
-/// The counters that the `counters` borders of a schedule stand for. `pattern`: what its alternatives make of it.
-PhaseSignals phaseSignals(const Schedule &schedule, const ExprProgram &pattern);
+/// The counters that the `counters` borders of a schedule stand for.
+PhaseSignals phaseSignals(const BoundSchedule &bound);
 
 } // namespace fusec::tiling

@@ -1,7 +1,6 @@
 #include "Tiling/schedule/Phases.h"
 
 #include "Expr/PatternPart.h"
-#include "Tiling/schedule/GridScan.h"
 
 #include <algorithm>
 #include <functional>
@@ -52,7 +51,9 @@ std::vector<int> phaseStarts(const Schedule &schedule) {
   return starts;
 }
 
-std::vector<PhasePart> partsOf(const Schedule &schedule, const ExprProgram &pattern) {
+std::vector<PhasePart> partsOf(const BoundSchedule &bound) {
+  const Schedule &schedule = bound.schedule();
+  const ExprProgram &pattern = bound.program();
   const std::vector<std::span<const TreeNode>> phases = phasesOf(schedule.tree);
   if (phases.size() == 1)
     return {{pattern, schedule}};
@@ -74,24 +75,6 @@ std::vector<PhasePart> partsOf(const Schedule &schedule, const ExprProgram &patt
     parts.push_back(std::move(part));
   }
   return parts;
-}
-
-std::vector<std::vector<std::span<const TreeNode>>> partsOfPhases(const Schedule &schedule) {
-  std::vector<std::vector<std::span<const TreeNode>>> phases;
-  auto add = [&](std::span<const TreeNode> phase) {
-    auto &parts = phases.emplace_back();
-    for (size_t i = 0; isPack(phase) && i < phase.size(); ++i)
-      parts.push_back(phase.subspan(i, 1));
-    if (parts.empty())
-      parts.push_back(phase);
-  };
-  for (std::span<const TreeNode> phase : phasesOf(schedule.tree))
-    if (const TreeNode *loop = gridScanOf(phase))
-      for (std::span<const TreeNode> inner : phasesOf(loop->children))
-        add(inner);
-    else
-      add(phase);
-  return phases;
 }
 
 } // namespace fusec::tiling

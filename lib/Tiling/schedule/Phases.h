@@ -1,8 +1,8 @@
 #pragma once
 
-// The phases of a kernel, and the parts that the blocks of a phase are of.
+// The phases of a kernel as schedules of their own.
 
-#include "Tiling/schedule/Schedule.h"
+#include "Tiling/schedule/BoundSchedule.h"
 
 namespace fusec::tiling {
 
@@ -14,10 +14,7 @@ struct PhasePart {
   ExprProgram pattern;
   Schedule schedule;
 };
-std::vector<PhasePart> partsOf(const Schedule &schedule, const ExprProgram &pattern);
-
-/// Each phase of the schedule, those of a round in the place of the rounds, as the parts that its blocks are of.
-std::vector<std::vector<std::span<const TreeNode>>> partsOfPhases(const Schedule &schedule);
+std::vector<PhasePart> partsOf(const BoundSchedule &bound);
 
 /// Equations get other numbers: `offset` is added.
 void shiftEquations(Schedule &schedule, int offset);

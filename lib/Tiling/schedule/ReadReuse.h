@@ -2,21 +2,17 @@
 // What threads keep: which reads of memory a schedule leaves out since their threads have the values already. Gir's
 // rules (Gir/Rewrite.h) know where that holds and what there is room for; the schedule says what is done.
 
-#include "Tiling/schedule/Schedule.h"
+#include "Tiling/schedule/BoundSchedule.h"
 
 namespace fusec::tiling {
 
-/// The schedule's entry for a read, null where the read is done.
-const ReusedRead *findReuse(const Schedule &schedule, const ReadPlace &place);
-
 /// Where an equation has a tensor's values, if it reads none of them: of its first read of the tensor.
-std::optional<MemLevel> reusedLevel(const Schedule &schedule, const ExprProgram &equations,
-                                    int equation, TensorId tensor);
+std::optional<MemLevel> reusedLevel(const BoundSchedule &bound, int equation, TensorId tensor);
 
 /// True if an intermediate value is never stored, since every reader reuses it from a register or there is no reader.
-bool isStoreElided(const Schedule &schedule, const ExprProgram &equations, TensorId tensor);
+bool isStoreElided(const BoundSchedule &bound, TensorId tensor);
 /// True if nobody reads an operand's tile, which is then not stored when it is staged.
-bool isStoreElided(const Schedule &schedule, const ExprProgram &equations, const Operand &operand);
+bool isStoreElided(const BoundSchedule &bound, const Operand &operand);
 
 /// What a thread and a block need for values that are kept.
 struct ReuseStorage {
@@ -29,7 +25,6 @@ struct ReuseStorage {
   std::vector<Value> registers;
   double sharedBytes = 0;
 };
-ReuseStorage reuseStorage(const Schedule &schedule, const ExprProgram &equations,
-                          const std::vector<int64_t> &symbols);
+ReuseStorage reuseStorage(const BoundSchedule &bound);
 
 } // namespace fusec::tiling

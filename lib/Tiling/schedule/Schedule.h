@@ -130,24 +130,6 @@ struct Schedule {
   std::vector<TreeNode> tree;   // root's children
 };
 
-/// The equations that a schedule is about: those of its pattern, or what its alternatives make of them. Everything
-/// that looks at a schedule and a pattern looks through this.
-class ScheduledPattern {
-public:
-  ScheduledPattern(const Schedule &schedule, const ExprProgram &pattern)
-      : original(pattern),
-        made(schedule.via.empty() ? std::nullopt : rewritten(pattern, schedule.via)),
-        possible(schedule.via.empty() || made) {}
-  /// False where an alternative does not apply; the program is then the pattern itself.
-  bool exists() const { return possible; }
-  const ExprProgram &program() const { return made ? *made : original; }
-
-private:
-  const ExprProgram &original;
-  std::optional<ExprProgram> made;
-  bool possible;
-};
-
 /// The root's children from border to border: a kernel's phases.
 std::vector<std::span<const TreeNode>> phasesOf(const std::vector<TreeNode> &tree);
 

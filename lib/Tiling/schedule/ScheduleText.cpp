@@ -1,4 +1,4 @@
-#include "Tiling/schedule/Schedule.h"
+#include "Tiling/schedule/BoundSchedule.h"
 
 #include "Support/WholeText.h"
 
@@ -320,8 +320,8 @@ std::string print(const ReadPlace &place) {
 }
 
 std::string print(const Schedule &schedule, const ExprProgram &original) {
-  const ScheduledPattern scheduled(schedule, original);
-  const ExprProgram &pattern = scheduled.program();
+  const tiling::ScheduledProgram scheduled(original, schedule.via);
+  const ExprProgram &pattern = scheduled.program;
   std::string out = "schedule " + nameToText(schedule.name) + " units " +
                     std::to_string(schedule.units) + " lanes " + std::to_string(schedule.lanes) +
                     " {\n";

@@ -137,10 +137,9 @@ Result<PricedSchedules> allowedCandidates(const ExprProgram &pattern, const Targ
 Result<std::optional<ScheduleVariant>> alignedVariant(const ScheduleVariant &best,
                                                       const ExprProgram &pattern,
                                                       const Target &target, bool thorough) {
-  const ScheduledPattern scheduled(best.schedule, pattern);
+  const BoundSchedule bound(best.schedule, pattern);
   std::optional<ScheduleVariant> aligned;
-  if (scanOf(pattern) || phasesOf(best.schedule.tree).size() > 1 ||
-      !sharesFactor(*scheduledEquations(scheduled.program())[0]))
+  if (scanOf(pattern) || bound.phases().size() > 1 || !sharesFactor(bound.equation(0)))
     return aligned;
   std::vector<Symbol> symbols = pattern.symbols;
   std::vector<std::pair<SymbolId, int64_t>> divisors;

@@ -16,10 +16,7 @@
 #include "Tiling/counts/CountWork.h"
 #include "Tiling/counts/PersistentTraffic.h"
 #include "Tiling/lower/LowerAndRewrite.h"
-#include "Tiling/schedule/FlatAccess.h"
 #include "Tiling/schedule/PersistentReads.h"
-#include "Tiling/schedule/Phases.h"
-#include "Tiling/schedule/Statements.h"
 #include "Tiling/verify/Rules.h"
 
 #include <algorithm>
@@ -29,27 +26,25 @@
 
 namespace fusec {
 
+using namespace tiling;
+
 namespace {
 
-size_t numComputes(const std::vector<TreeNode> &nodes) {
-  size_t count = 0;
-  for (const TreeNode &node : nodes)
-    count += node.isLoop ? numComputes(node.children) : node.leaf == LeafKind::Compute;
-  return count;
-}
-
 /// Some value is fetched twice, or stored and fetched: else a lowering would find nothing to keep.
-bool mayKeep(const Schedule &schedule, const ExprProgram &program) {
-  if (numComputes(schedule.tree) < 2)
+bool mayKeep(const BoundSchedule &bound) {
+  const Schedule &schedule = bound.schedule();
+  if (std::count_if(bound.statements().begin(), bound.statements().end(),
+                    [](const Statement &s) { return s.leaf->leaf == LeafKind::Compute; }) < 2)
     return false;
-  if (scanOf(program)) // its states are stored in one step and fetched in the next one
+  if (bound.scan()) // its states are stored in one step and fetched in the next one
     return true;
   std::map<TensorId, int> fetched;
   std::set<TensorId> stored;
-  for (const Equation *e : scheduledEquations(program)) {
-    for (NodeId read : readsOf(*e))
-      fetched[e->body[read].index] += 1 + std::max(0, lastRank(*e));
-    stored.insert(e->outputs.begin(), e->outputs.end());
+  for (const EquationFacts &facts : bound.facts()) {
+    const Equation &e = facts.equation;
+    for (NodeId read : facts.reads)
+      fetched[e.body[read].index] += 1 + std::max(0, lastRank(e));
+    stored.insert(e.outputs.begin(), e.outputs.end());
   }
   for (const EdgeLevel &edge : schedule.edges)
     if (edge.level == MemLevel::Register)
@@ -68,10 +63,10 @@ Status chooseReadReuse(Schedule &schedule, const ExprProgram &pattern,
                        const std::vector<Symbol> &symbols, const Target &target) {
   std::vector<ReusedRead> held;
   std::copy_if(schedule.kept.begin(), schedule.kept.end(), std::back_inserter(held),
-               [&](const ReusedRead &kept) { return tiling::isPersistent(schedule, kept); });
+               [&](const ReusedRead &kept) { return isPersistent(schedule, kept); });
   schedule.kept = std::move(held);
   RewriteLimits limits = rewriteLimits(target);
-  if (limits.registers == 0 || !mayKeep(schedule, ScheduledPattern(schedule, pattern).program()))
+  if (limits.registers == 0 || !mayKeep({schedule, pattern}))
     return success();
   NumberedReads numbered;
   limits.numbered = &numbered;
@@ -96,11 +91,12 @@ Status chooseReadReuse(Schedule &schedule, const ExprProgram &pattern,
 
 namespace tiling {
 
-std::optional<Schedule> withPersistentReads(const Schedule &schedule, const ExprProgram &program,
+std::optional<Schedule> withPersistentReads(const Schedule &schedule, WorkMeter &meter,
                                             const Target &target) {
   if (!cost::joinsPhases(target))
     return std::nullopt;
-  const std::vector<cost::Counts> phases = WorkMeter(program, target).phases(schedule);
+  const BoundSchedule bound(schedule, meter.program());
+  const std::vector<cost::Counts> phases = meter.phases(schedule);
   double blocks = 0;
   for (const cost::Counts &phase : phases)
     blocks = std::max(blocks, phase.blocks);
@@ -122,26 +118,21 @@ std::optional<Schedule> withPersistentReads(const Schedule &schedule, const Expr
     sharedLeft += kStep;
 
   Schedule out = schedule;
-  const std::vector<const Equation *> equations = scheduledEquations(program);
-  const std::map<int, std::vector<const TreeNode *>> computes = computesOf(schedule.tree);
   PersistentStorage before; // of the phases before
-  for (const auto &parts : partsOfPhases(schedule)) {
+  for (size_t phase = 0; phase < bound.phases().size(); ++phase) {
     PersistentStorage most = before;
-    for (std::span<const TreeNode> part : parts) {
+    for (std::span<const TreeNode> part : bound.parts(phase)) {
       PersistentStorage here = before;
       for (const auto &[equation, inside] : computesOf(part)) {
-        const Equation &e = *equations[static_cast<size_t>(equation)];
-        for (int r = 0; r < static_cast<int>(readsOf(e).size()); ++r) {
+        const Loops &loops = *bound.loopsOf(equation);
+        for (int r = 0; r < static_cast<int>(bound.facts(equation).reads.size()); ++r) {
           const ReadPlace place{equation, 0, r};
-          const std::vector<const TreeNode *> &loops = computes.at(equation);
-          if (!obstacleInGridScan(schedule, program, equations, place, loops).empty())
+          if (!obstacleInGridScan(bound, place, loops).empty())
             continue;
-          PersistentRead held{{place, MemLevel::Register, place},
-                              0,
-                              0,
-                              persistentElements(schedule, e, place, loops)};
-          const double inRegisters = persistentRegisters(e, held),
-                       shared = persistentSharedBytes(schedule, e, held);
+          PersistentRead held{
+              {place, MemLevel::Register, place}, 0, 0, persistentElements(bound, place, loops)};
+          const double inRegisters = persistentRegisters(bound, held),
+                       shared = persistentSharedBytes(bound, held);
           if (here.registers + inRegisters <= double(registersLeft)) {
             here.registers += inRegisters;
           } else if (here.sharedBytes + shared <= double(sharedLeft)) {
@@ -179,9 +170,7 @@ Status chooseReadReuse(PricedSchedule &candidate, const ExprProgram &pattern,
   const std::vector<ReusedRead> before = candidate.schedule.kept;
   FUSEC_CHECK(fusec::chooseReadReuse(candidate.schedule, pattern, pattern.symbols, target));
   // What rounds hold comes first: all blocks are to stay resident.
-  if (hasPersistentReads(candidate.schedule) &&
-      !isResident(candidate.schedule, ScheduledPattern(candidate.schedule, pattern).program(),
-                  target))
+  if (hasPersistentReads(candidate.schedule) && !isResident({candidate.schedule, pattern}, target))
     candidate.schedule.kept = before;
   if (candidate.schedule.kept == before)
     return success();

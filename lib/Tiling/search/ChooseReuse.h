@@ -1,5 +1,6 @@
 #pragma once
 
+#include "Tiling/counts/CountWork.h"
 #include "Tiling/search/PricedCandidates.h"
 
 namespace fusec {
@@ -11,8 +12,8 @@ Status chooseReadReuse(Schedule &schedule, const ExprProgram &pattern,
 namespace tiling {
 
 /// The schedule with all held by its rounds that its blocks have room for while the target still holds all of them at
-/// once; nothing where that is none, or where it does not even hold blocks that keep nothing.
-std::optional<Schedule> withPersistentReads(const Schedule &schedule, const ExprProgram &equations,
+/// once; nothing where that is none, or where it does not even hold blocks that keep nothing. `meter`: of its program.
+std::optional<Schedule> withPersistentReads(const Schedule &schedule, WorkMeter &meter,
                                             const Target &target);
 
 /// Decides what the threads of a schedule keep (schedule/ReadReuse.h), and weighs it with that.

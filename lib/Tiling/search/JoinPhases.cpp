@@ -35,7 +35,7 @@ void chooseSignals(Schedule &schedule, const ExprProgram &pattern,
     phases[phase].waits = any = true;
   }
   if (any && cost::latency(phases, target) < before &&
-      phaseSignals(schedule, pattern).problems.empty())
+      phaseSignals({schedule, ScheduledProgram(pattern)}).problems.empty())
     return;
   schedule.tree = barriers;
   for (cost::Counts &counts : phases)
@@ -141,8 +141,8 @@ std::vector<PersistentBetween> walkAlike(std::vector<PricedSchedule> &phases,
       continue;
     for (size_t before = p; before-- > 0;) {
       const Schedule &schedule = phases[before].schedule;
-      const ScheduledPattern scheduled(schedule, parts[before]);
-      if (std::optional<MatchedLoops> walk = matchLoops(schedule, scheduled.program(), parts[p])) {
+      const BoundSchedule bound(schedule, parts[before]);
+      if (std::optional<MatchedLoops> walk = matchLoops(bound, parts[p])) {
         for (const auto &[read, from] : walk->held) {
           // What that one holds itself comes from the phase that has read it.
           const auto held = std::find_if(out.begin(), out.end(), [&](const PersistentBetween &h) {

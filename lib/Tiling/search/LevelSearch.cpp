@@ -48,10 +48,10 @@ constexpr size_t kMostPriced = 48;
 
 class LevelSearch {
 public:
-  LevelSearch(const PricedSchedule &start, const ExprProgram &program, const Target &target,
-              WorkMeter &meter)
-      : start(start), program(program), target(target), equations(scheduledEquations(program)),
-        inGridScan(hasGridScan(start.schedule)), meter(meter) {}
+  LevelSearch(const PricedSchedule &start, const Target &target, WorkMeter &meter)
+      : start(start), program(meter.program().program), target(target),
+        equations(meter.program().equations), inGridScan(hasGridScan(start.schedule)),
+        phases(BoundSchedule(start.schedule, meter.program()).phaseOfEquations()), meter(meter) {}
 
   std::optional<PricedSchedule> run() {
     if (start.phases.size() != 1 && !inGridScan)
@@ -102,7 +102,7 @@ private:
 
   double excess(const Schedule &schedule) const {
     constexpr double kAlignment = 128; // of each buffer
-    const OnChipStorage storage = storageOf(schedule, program);
+    const OnChipStorage storage = storageOf(BoundSchedule(schedule, meter.program()));
     return storage.sharedBytes + kAlignment * double(storage.edges.size()) -
            double(target.sharedBytesPerBlock);
   }
@@ -244,19 +244,18 @@ private:
   const PricedSchedule &start;
   const ExprProgram &program;
   const Target &target;
-  const std::vector<const Equation *> equations;
+  const std::vector<const Equation *> &equations;
   const bool inGridScan;
-  const std::vector<int> phases = phasesOfEquations(start.schedule, equations.size());
+  const std::vector<int> phases; // of each equation
   WorkMeter &meter;
   size_t count = 0; // of priced schedules
 };
 
 } // namespace
 
-std::optional<PricedSchedule> withFasterLevels(const PricedSchedule &start,
-                                               const ExprProgram &equations, const Target &target,
+std::optional<PricedSchedule> withFasterLevels(const PricedSchedule &start, const Target &target,
                                                WorkMeter &meter) {
-  return LevelSearch(start, equations, target, meter).run();
+  return LevelSearch(start, target, meter).run();
 }
 
 } // namespace fusec::tiling

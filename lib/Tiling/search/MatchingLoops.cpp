@@ -17,8 +17,6 @@ namespace fusec::tiling {
 
 namespace {
 
-using Loops = std::vector<const TreeNode *>; // around a statement, outermost first
-
 /// An equation, and the address of one of its reads.
 struct AddressedRead {
   const Equation &equation;
@@ -74,36 +72,35 @@ std::optional<AlikeAxes> alikeAxes(const Schedule &before, int equation, const L
 
 } // namespace
 
-std::optional<MatchedLoops> matchLoops(const Schedule &before, const ExprProgram &beforeEquations,
-                                       const ExprProgram &map) {
-  const std::vector<const Equation *> equations = scheduledEquations(beforeEquations),
-                                      maps = scheduledEquations(map);
-  if (maps.size() != 1 || maps[0]->kind != EquationKind::Map)
+std::optional<MatchedLoops> matchLoops(const BoundSchedule &bound, const ExprProgram &map) {
+  const Schedule nothing; // says of the map that all is read from memory
+  const BoundSchedule boundMap(nothing, map);
+  if (boundMap.equations().size() != 1 || boundMap.equation(0).kind != EquationKind::Map)
     return std::nullopt;
-  const Equation &e = *maps[0];
+  const Schedule &before = bound.schedule();
+  const Equation &e = boundMap.equation(0);
   MatchedLoops out;
   out.schedule.name = "map";
   out.schedule.units = before.units;
   out.schedule.lanes = before.lanes;
-  for (int equation = static_cast<int>(equations.size()) - 1; equation >= 0; --equation) {
-    const Equation &from = *equations[static_cast<size_t>(equation)];
-    const std::optional<std::vector<const TreeNode *>> loops = loopsAround(before, equation);
+  for (int equation = static_cast<int>(bound.equations().size()) - 1; equation >= 0; --equation) {
+    const Equation &from = bound.equation(equation);
+    const std::optional<Loops> loops = loopsAround(bound, equation);
     if (!loops || !areShared(before, *loops))
       continue;
     std::optional<AlikeAxes> axes; // by the first read
-    for (int f = 0; f < static_cast<int>(readsOf(from).size()); ++f)
-      for (int r = 0; r < static_cast<int>(readsOf(e).size()); ++r) {
+    for (int f = 0; f < static_cast<int>(bound.facts(equation).reads.size()); ++f)
+      for (int r = 0; r < static_cast<int>(boundMap.facts(0).reads.size()); ++r) {
         const ReadPlace source{equation, 0, f}, reader{0, 0, r};
-        const Tensor &tensor = map.tensors[tensorAt(map, reader)],
-                     &sourceTensor = beforeEquations.tensors[tensorAt(beforeEquations, source)];
+        const Tensor &tensor = map.tensors[boundMap.tensor(reader)],
+                     &sourceTensor = bound.program().tensors[bound.tensor(source)];
         // What that phase makes itself it need not read from memory: its own loops decide where it finds that.
-        if (tensor.name != sourceTensor.name ||
-            producerOf(equations, tensorAt(beforeEquations, source)) >= 0)
+        if (tensor.name != sourceTensor.name || bound.producer(bound.tensor(source)) >= 0)
           continue;
-        const std::optional<FlatAccess> access = plainAccess(out.schedule, map, reader),
-                                        first = plainAccess(before, beforeEquations, source);
+        const std::optional<FlatAccess> access = plainAccess(boundMap, reader),
+                                        first = plainAccess(bound, source);
         if (!access || !first || access->constant != first->constant ||
-            !haveConstantTrips(before, from, source, *loops))
+            !haveConstantTrips(bound, source, *loops))
           continue;
         if (std::any_of(out.held.begin(), out.held.end(),
                         [&](const auto &h) { return h.first == reader; }))

@@ -44,15 +44,14 @@ Result<PricedSchedules> ownCandidates(const ExprProgram &pattern, const Target &
     if (hasTooManyAxes(schedule, target))
       continue;
     std::optional<Schedule> holding =
-        hasGridScan(schedule) ? withPersistentReads(schedule, pattern, target) : std::nullopt;
+        hasGridScan(schedule) ? withPersistentReads(schedule, meter, target) : std::nullopt;
     price(std::move(schedule));
     if (holding)
       price(std::move(*holding));
   }
   PricedSchedules raised;
   for (const PricedSchedule *candidate : fastestOfUnits(out))
-    if (std::optional<PricedSchedule> faster =
-            withFasterLevels(*candidate, pattern, target, meter)) {
+    if (std::optional<PricedSchedule> faster = withFasterLevels(*candidate, target, meter)) {
       faster->schedule.name += "-raised";
       raised.push_back(std::move(*faster));
     }

@@ -9,8 +9,6 @@
 // not write (schedule/GridScan.h).
 #include "Tiling/verify/Rules.h"
 
-#include "Tiling/schedule/FlatAccess.h"
-#include "Tiling/schedule/GridScan.h"
 #include "Tiling/schedule/PhaseSignals.h"
 
 #include <algorithm>
@@ -58,39 +56,25 @@ bool readsOwn(const Equation &maker, const std::vector<int> &made, const Equatio
   return own;
 }
 
-/// The phases of the kernel, those of a scan's step too.
-std::vector<std::span<const TreeNode>> allPhases(const Schedule &schedule) {
-  std::vector<std::span<const TreeNode>> all;
-  for (std::span<const TreeNode> phase : phasesOf(schedule.tree)) {
-    if (const TreeNode *loop = gridScanOf(phase))
-      for (std::span<const TreeNode> ofStep : phasesOf(loop->children))
-        all.push_back(ofStep);
-    else
-      all.push_back(phase);
-  }
-  return all;
-}
-
 } // namespace
 
-std::vector<std::string> blockProblems(const Schedule &schedule, const ExprProgram &pattern) {
+std::vector<std::string> blockProblems(const BoundSchedule &bound) {
   std::vector<std::string> problems;
-  const std::vector<const Equation *> equations = scheduledEquations(pattern);
-  for (std::span<const TreeNode> phase : allPhases(schedule)) {
+  for (std::span<const TreeNode> phase : bound.phases()) {
     std::vector<Place> places;
     std::vector<const TreeNode *> path;
     findPlaces(phase, path, places);
     auto check = [&](const Place &maker, const Place &reader, NodeId read) {
       for (const TreeNode *block : maker.blocks) {
-        const ScheduleAxis &axis = schedule.axes[block->axis];
+        const ScheduleAxis &axis = bound.schedule().axes[block->axis];
         const AxisUse *made = axis.in(maker.equation), *taken = axis.in(reader.equation);
         if (!made)
           continue;
         const bool shared =
             std::find(reader.blocks.begin(), reader.blocks.end(), block) != reader.blocks.end();
         if (shared && taken && !made->reduction && !taken->reduction &&
-            readsOwn(*equations[maker.equation], made->positions, *equations[reader.equation],
-                     taken->positions, read))
+            readsOwn(bound.equation(maker.equation), made->positions,
+                     bound.equation(reader.equation), taken->positions, read))
           continue;
         problems.push_back(
             "what blocks along " + axis.name + " make of e" + std::to_string(maker.equation) +
@@ -98,16 +82,16 @@ std::vector<std::string> blockProblems(const Schedule &schedule, const ExprProgr
       }
     };
     for (const Place &reader : places)
-      for (NodeId read : readsOf(*equations[reader.equation]))
+      for (NodeId read : bound.facts(reader.equation).reads)
         for (const Place &maker : places) {
-          const std::vector<TensorId> &outputs = equations[maker.equation]->outputs;
-          const TensorId t = equations[reader.equation]->body[read].index;
+          const std::vector<TensorId> &outputs = bound.equation(maker.equation).outputs;
+          const TensorId t = bound.equation(reader.equation).body[read].index;
           if (maker.equation != reader.equation &&
               std::count(outputs.begin(), outputs.end(), t) != 0)
             check(maker, reader, read);
         }
   }
-  for (std::string &rule : phaseSignals(schedule, pattern).problems)
+  for (std::string &rule : phaseSignals(bound).problems)
     problems.push_back(std::move(rule));
   return problems;
 }

@@ -26,9 +26,9 @@ bool repeats(const TreeNode &loop) {
 
 class Flow {
 public:
-  Flow(const Schedule &schedule, const ExprProgram &pattern)
-      : schedule(schedule), equations(scheduledEquations(pattern)), places(statementsOf(schedule)) {
-  }
+  explicit Flow(const BoundSchedule &bound)
+      : bound(bound), schedule(bound.schedule()), equations(bound.equations()),
+        places(bound.statements()) {}
 
   std::vector<std::string> run() {
     for (const Statement &place : places)
@@ -37,7 +37,7 @@ public:
       if (equations[e]->kind != EquationKind::Opaque)
         verifyEquation(static_cast<int>(e));
     for (size_t e = 0; e < equations.size(); ++e)
-      for (NodeId read : readsOf(*equations[e]))
+      for (NodeId read : bound.facts()[e].reads)
         verifyRead(static_cast<int>(e), read);
     return broken.list();
   }
@@ -46,9 +46,9 @@ public:
   std::vector<TensorId> readInRegisters() {
     std::map<TensorId, bool> fits;
     for (size_t reader = 0; reader < equations.size(); ++reader)
-      for (NodeId read : readsOf(*equations[reader])) {
+      for (NodeId read : bound.facts()[reader].reads) {
         const TensorId t = equations[reader]->body[read].index;
-        const int maker = producerOf(equations, t);
+        const int maker = bound.producer(t);
         if (maker < 0)
           continue;
         const std::vector<const Statement *> makes = find(LeafKind::Compute, maker),
@@ -80,11 +80,11 @@ private:
   void require(bool holds, std::string rule) { broken.require(holds, std::move(rule)); }
 
   bool isStaged(int equation, NodeId read) const {
-    return operandOf(schedule, equation, ordinalOf(*equations[equation], read)) != nullptr;
+    return bound.operand(equation, bound.facts(equation).ordinalOf(read)) != nullptr;
   }
 
   std::vector<const Statement *> find(LeafKind leaf, int target) const {
-    return statementsOf(places, leaf, target);
+    return bound.statements(leaf, target);
   }
 
   const AxisUse *useOf(const TreeNode &loop, int equation) const {
@@ -189,13 +189,12 @@ private:
 
   bool isInMemory(int e) const {
     return std::any_of(equations[e]->outputs.begin(), equations[e]->outputs.end(),
-                       [&](TensorId t) { return levelOf(schedule, t) != MemLevel::Register; });
+                       [&](TensorId t) { return bound.level(t) != MemLevel::Register; });
   }
 
   bool isFirstReader(const Statement &place, TensorId t) const {
-    return std::none_of(places.begin(), places.begin() + place.order, [&](const Statement &before) {
-      return readsValue(*before.leaf, t, schedule, equations);
-    });
+    return std::none_of(places.begin(), places.begin() + place.order,
+                        [&](const Statement &before) { return bound.readsValue(*before.leaf, t); });
   }
 
   /// Threads side by side store elements of their own at `place`: what each of them has, one alone would have to.
@@ -205,7 +204,7 @@ private:
           loop->loop == LoopKind::Lane || (loop->loop == LoopKind::Unit && schedule.units > 1) ||
           (loop->loop == LoopKind::Block &&
            std::any_of(equations[e]->outputs.begin(), equations[e]->outputs.end(),
-                       [&](TensorId t) { return levelOf(schedule, t) == MemLevel::Global; }));
+                       [&](TensorId t) { return bound.level(t) == MemLevel::Global; }));
       const AxisUse *use = useOf(*loop, e);
       require(!parallel || (use && !use->reduction), "one thread stores an element of e" +
                                                          std::to_string(e) + "; in the " +
@@ -264,8 +263,8 @@ private:
     const Scalar &index = e.body[indices[position]];
     if (index.op != ScalarOp::Axis)
       return false;
-    const AxisId a = axisOf(schedule, *equations[maker], maker, position);
-    if (a < 0 || axisOf(schedule, e, reader, index.index) != a)
+    const AxisId a = bound.axisOf(maker, position);
+    if (a < 0 || bound.axisOf(reader, index.index) != a)
       return false;
     const std::vector<int> &made = schedule.axes[a].in(maker)->positions;
     const std::vector<int> &here = schedule.axes[a].in(reader)->positions;
@@ -298,10 +297,10 @@ private:
       const EdgeLevel *edge = edgeOf(t);
       for (const Statement &place : places) {
         const bool stages = place.leaf->leaf == LeafKind::Stage;
-        if (stages ? schedule.operands[place.leaf->target].equation != reader ||
-                         readsOf(*equations[reader])[schedule.operands[place.leaf->target].read] !=
-                             read
-                   : place.leaf->leaf != LeafKind::Compute || place.leaf->target != reader)
+        if (stages
+                ? schedule.operands[place.leaf->target].equation != reader ||
+                      bound.facts(reader).reads[schedule.operands[place.leaf->target].read] != read
+                : place.leaf->leaf != LeafKind::Compute || place.leaf->target != reader)
           continue;
         require(last->order < place.order, who + " after it is made");
         for (const TreeNode *loop : last->loops)
@@ -327,7 +326,7 @@ private:
             who + " in a register, which holds one result");
     std::set<AxisId> named;
     for (int p = 0; p < made.numSpatial; ++p) {
-      const AxisId a = axisOf(schedule, made, maker, p);
+      const AxisId a = bound.axisOf(maker, p);
       const bool isNamed =
           a >= 0 &&
           namedElement(schedule, compute.loops, maker, a, *equations[reader], read).has_value();
@@ -351,20 +350,19 @@ private:
     require(own, who + " in its own turn of the " + nameOf(loop));
   }
 
+  const BoundSchedule &bound;
   const Schedule &schedule;
-  const std::vector<const Equation *> equations;
-  const std::vector<Statement> places;
+  const std::vector<const Equation *> &equations;
+  const std::vector<Statement> &places;
   RuleChecker broken;
 };
 
 } // namespace
 
-std::vector<TensorId> readInRegisters(const Schedule &schedule, const ExprProgram &pattern) {
-  return Flow(schedule, pattern).readInRegisters();
+std::vector<TensorId> readInRegisters(const BoundSchedule &bound) {
+  return Flow(bound).readInRegisters();
 }
 
-std::vector<std::string> flowProblems(const Schedule &schedule, const ExprProgram &pattern) {
-  return Flow(schedule, pattern).run();
-}
+std::vector<std::string> flowProblems(const BoundSchedule &bound) { return Flow(bound).run(); }
 
 } // namespace fusec::tiling

@@ -1,7 +1,4 @@
 // The rules of operands: where each element of a constant that is repacked lies, and when a tile is staged.
-#include "Tiling/schedule/FlatAccess.h"
-#include "Tiling/schedule/StagedTile.h"
-#include "Tiling/schedule/Statements.h"
 #include "Tiling/verify/RuleChecker.h"
 #include "Tiling/verify/Rules.h"
 
@@ -15,9 +12,8 @@ namespace {
 
 class Operands {
 public:
-  Operands(const Schedule &schedule, const ExprProgram &pattern)
-      : schedule(schedule), symbols(pattern.symbols), equations(scheduledEquations(pattern)),
-        places(statementsOf(schedule)) {}
+  explicit Operands(const BoundSchedule &bound)
+      : bound(bound), schedule(bound.schedule()), symbols(bound.program().symbols) {}
 
   std::vector<std::string> run() {
     for (size_t o = 0; o < schedule.operands.size(); ++o)
@@ -32,7 +28,7 @@ private:
   /// place. Staged: each digit is a whole axis or index, and stands once.
   void verifyOperand(int o) {
     const Operand &operand = schedule.operands[o];
-    const Equation &e = *equations[operand.equation];
+    const Equation &e = bound.equation(operand.equation);
     const std::string who = "operand " + operand.name;
     std::set<int> indices;
     std::map<AxisId, std::vector<LayoutDigit>> digits;
@@ -45,9 +41,9 @@ private:
               who + " is staged by whole axes");
     }
     if (operand.level == MemLevel::Global) {
-      const uint64_t needed = axisDependence(e.body, readsOf(e)[operand.read]);
+      const uint64_t needed = neededAxes(operand);
       for (size_t p = 0; p < e.axes.size(); ++p)
-        if (const AxisId a = axisOf(schedule, e, operand.equation, static_cast<int>(p));
+        if (const AxisId a = bound.axisOf(operand.equation, static_cast<int>(p));
             a >= 0 && (needed >> p & 1) != 0)
           digits[a];
       for (auto &[axis, list] : digits)
@@ -56,7 +52,7 @@ private:
                     (axis >= 0 ? schedule.axes[axis].name : "step") + " at a place of its own");
       return;
     }
-    const std::vector<const Statement *> stages = statementsOf(places, LeafKind::Stage, o);
+    const std::vector<const Statement *> stages = bound.statements(LeafKind::Stage, o);
     require(stages.size() == 1, who + " is staged once");
     for (const Statement *stage : stages) {
       require(std::none_of(stage->loops.begin(), stage->loops.end(),
@@ -64,13 +60,13 @@ private:
                              return loop->loop == LoopKind::Lane || loop->loop == LoopKind::Unit;
                            }),
               who + " is staged by all units and lanes together");
-      for (const Statement *compute : statementsOf(places, LeafKind::Compute, operand.equation))
+      for (const Statement *compute : bound.statements(LeafKind::Compute, operand.equation))
         require(stage->order < compute->order &&
                     std::all_of(
                         stage->loops.begin(), stage->loops.end(),
                         [&](const TreeNode *loop) { return compute->isInside(loop); }),
                 who + " is staged in front of what reads it, in loops around both");
-      for (const Statement *compute : statementsOf(places, LeafKind::Compute, operand.equation))
+      for (const Statement *compute : bound.statements(LeafKind::Compute, operand.equation))
         staysInTile(operand, *stage, *compute);
     }
   }
@@ -78,12 +74,12 @@ private:
   /// Along an axis without a loop around the stage its tile ends with the axis. Points beyond, where loops of a
   /// constant trip go that do not divide it, are summed all the same, and never stored.
   void staysInTile(const Operand &operand, const Statement &stage, const Statement &compute) {
-    const Equation &e = *equations[operand.equation];
+    const Equation &e = bound.equation(operand.equation);
     if (e.kind != EquationKind::Reduction)
       return;
-    const uint64_t needed = axisDependence(e.body, readsOf(e)[operand.read]);
+    const uint64_t needed = neededAxes(operand);
     for (int p = 0; p < e.numSpatial; ++p) {
-      const AxisId a = axisOf(schedule, e, operand.equation, p);
+      const AxisId a = bound.axisOf(operand.equation, p);
       auto isOver = [&](const TreeNode *loop) { return loop->axis == a; };
       if (a < 0 || (needed >> p & 1) == 0 ||
           std::any_of(stage.loops.begin(), stage.loops.end(), isOver))
@@ -100,6 +96,11 @@ private:
     }
   }
 
+  /// Axes of the equation that the operand's read depends on, as bits.
+  uint64_t neededAxes(const Operand &operand) const {
+    return bound.facts(operand.equation).axes[bound.node({operand.equation, 0, operand.read})];
+  }
+
   static bool isRadix(std::vector<LayoutDigit> list, const DimExpr &extent) {
     std::sort(list.begin(), list.end(),
               [](const LayoutDigit &a, const LayoutDigit &b) { return a.divide < b.divide; });
@@ -112,17 +113,16 @@ private:
     return !list.empty() && (covered == 0 || (extent.isConst() && extent.constValue() <= covered));
   }
 
+  const BoundSchedule &bound;
   const Schedule &schedule;
   const std::vector<Symbol> &symbols;
-  const std::vector<const Equation *> equations;
-  const std::vector<Statement> places;
   RuleChecker broken;
 };
 
 } // namespace
 
-std::vector<std::string> operandProblems(const Schedule &schedule, const ExprProgram &pattern) {
-  return Operands(schedule, pattern).run();
+std::vector<std::string> operandProblems(const BoundSchedule &bound) {
+  return Operands(bound).run();
 }
 
 } // namespace fusec::tiling

@@ -3,28 +3,22 @@
 
 #include "Expr/Cascade.h"
 #include "Tiling/schedule/ElementWalk.h"
-#include "Tiling/schedule/FlatAccess.h"
-#include "Tiling/schedule/GridScan.h"
 #include "Tiling/schedule/PersistentReads.h"
 #include "Tiling/schedule/Phases.h"
-#include "Tiling/schedule/ReadReuse.h"
-#include "Tiling/schedule/Statements.h"
 
 #include <algorithm>
-#include <map>
 
 namespace fusec::tiling {
 
-std::string obstacleInGridScan(const Schedule &schedule, const ExprProgram &program,
-                               const std::vector<const Equation *> &equations,
-                               const ReadPlace &place, const std::vector<const TreeNode *> &loops) {
-  const Equation &e = *equations[static_cast<size_t>(place.equation)];
-  const Scalar &read = e.body[readsOf(e)[static_cast<size_t>(place.read)]];
+std::string obstacleInGridScan(const BoundSchedule &bound, const ReadPlace &place,
+                               const Loops &loops) {
+  const Equation &e = bound.equation(place.equation);
+  const Scalar &read = e.body[bound.node(place)];
   const TensorId tensor = read.index;
-  const Equation *scan = scanOf(program);
+  const Equation *scan = bound.scan();
   auto isAround = [&](auto &&matches) { return std::any_of(loops.begin(), loops.end(), matches); };
   if (!scan || !isAround([](const TreeNode *loop) { return loop->axis == kStepAxis; }) ||
-      !hasGridScan(schedule))
+      !bound.gridScan())
     return "stands in rounds";
   if (!e.states.empty() || e.kind == EquationKind::Opaque || e.kind == EquationKind::Scatter)
     return "is of a map or a sum";
@@ -32,20 +26,20 @@ std::string obstacleInGridScan(const Schedule &schedule, const ExprProgram &prog
       std::any_of(scan->carries.begin(), scan->carries.end(), [&](const ScanCarry &carry) {
         return carry.previous == tensor || carry.next == tensor;
       });
-  if (isState || producerOf(equations, tensor) >= 0)
+  if (isState || bound.producer(tensor) >= 0)
     return "finds what no step writes";
   for (NodeId id : e.body.reachable(read.args))
     if (const ScalarOp op = e.body[id].op;
         op == ScalarOp::Step || op == ScalarOp::Read || op == ScalarOp::ReadIf)
       return "finds the same in each step";
-  if (const Operand *operand = operandOf(schedule, place.equation, place.read);
+  if (const Operand *operand = bound.operand(place.equation, place.read);
       operand && operand->level == MemLevel::Shared)
     return "is no operand's that is staged";
   for (LoopKind kind : {LoopKind::Unit, LoopKind::Lane})
     if (!isAround([&](const TreeNode *loop) { return loop->loop == kind; }) &&
-        (kind == LoopKind::Lane || schedule.units > 1))
+        (kind == LoopKind::Lane || bound.schedule().units > 1))
       return "is done by each unit and lane for itself";
-  if (persistentElements(schedule, e, place, loops) == 0)
+  if (persistentElements(bound, place, loops) == 0)
     return "is done so many times as a constant says";
   return "";
 }
@@ -53,35 +47,31 @@ std::string obstacleInGridScan(const Schedule &schedule, const ExprProgram &prog
 namespace {
 
 /// Why a read that is kept from one of an earlier phase cannot be; empty where it can.
-std::string obstacleAcross(const Schedule &schedule, const ExprProgram &program,
-                           const ReusedRead &kept) {
+std::string obstacleAcross(const BoundSchedule &bound, const ReusedRead &kept) {
+  const Schedule &schedule = bound.schedule();
   if (kept.level != MemLevel::Register)
     return "lies in registers";
-  const std::vector<const Equation *> equations = scheduledEquations(program);
-  const std::optional<FlatAccess> access = plainAccess(schedule, program, kept.read),
-                                  first = plainAccess(schedule, program, *kept.from);
-  const TensorId tensor = tensorAt(program, kept.read);
-  if (!access || !first || tensorAt(program, *kept.from) != tensor ||
+  const std::optional<FlatAccess> access = plainAccess(bound, kept.read),
+                                  first = plainAccess(bound, *kept.from);
+  const TensorId tensor = bound.tensor(kept.read);
+  if (!access || !first || bound.tensor(*kept.from) != tensor ||
       access->constant != first->constant)
     return "is what a map or a sum reads of one tensor at equal places, not staged";
-  if (const ReusedRead *before = findReuse(schedule, *kept.from);
-      before && isPersistent(schedule, *before))
+  if (const ReusedRead *before = bound.reuse(*kept.from); before && isPersistent(schedule, *before))
     return "comes from a read that is done, not held itself";
   const std::vector<int> starts = phaseStarts(schedule);
   auto phaseOf = [&](int equation) {
     return std::upper_bound(starts.begin(), starts.end(), equation) - starts.begin();
   };
-  if (const int producer = producerOf(equations, tensor);
+  if (const int producer = bound.producer(tensor);
       producer >= 0 && phaseOf(producer) >= phaseOf(kept.from->equation))
     return "has been made in a phase before";
-  const std::optional<std::vector<const TreeNode *>> loops =
-                                                         loopsAround(schedule, kept.read.equation),
-                                                     same =
-                                                         loopsAround(schedule, kept.from->equation);
+  const std::optional<Loops> loops = loopsAround(bound, kept.read.equation),
+                             same = loopsAround(bound, kept.from->equation);
   if (!loops || !same || loops->size() != same->size() || !areShared(schedule, *loops))
     return "is walked by the same loops over blocks, units and lanes";
-  const Equation &e = *equations[static_cast<size_t>(kept.read.equation)],
-                 &from = *equations[static_cast<size_t>(kept.from->equation)];
+  const Equation &e = bound.equation(kept.read.equation),
+                 &from = bound.equation(kept.from->equation);
   std::vector<std::pair<AxisId, AxisId>> pairs;
   for (size_t i = 0; i < loops->size(); ++i) {
     const TreeNode &a = *(*loops)[i], &b = *(*same)[i];
@@ -100,31 +90,28 @@ std::string obstacleAcross(const Schedule &schedule, const ExprProgram &program,
         runsOf(e, *access, use->positions) != runsOf(from, *first, used->positions))
       return "is walked by loops over the same elements";
   }
-  if (!haveConstantTrips(schedule, e, kept.read, *loops))
+  if (!haveConstantTrips(bound, kept.read, *loops))
     return "is done so many times as a constant says";
   return "";
 }
 
 /// The rules of reads that are held which the schedule breaks.
-std::vector<std::string> persistentReadProblems(const Schedule &schedule,
-                                                const ExprProgram &program) {
+std::vector<std::string> persistentReadProblems(const BoundSchedule &bound) {
+  const Schedule &schedule = bound.schedule();
   std::vector<std::string> problems;
   if (!hasPersistentReads(schedule))
     return problems;
-  const std::vector<const Equation *> equations = scheduledEquations(program);
-  const std::map<int, std::vector<const TreeNode *>> computes = computesOf(schedule.tree);
   for (const ReusedRead &kept : schedule.kept) {
     if (!isPersistent(schedule, kept))
       continue;
     if (*kept.from != kept.read) {
-      if (const std::string why = obstacleAcross(schedule, program, kept); !why.empty())
+      if (const std::string why = obstacleAcross(bound, kept); !why.empty())
         problems.push_back("what keep " + print(kept.read) + " holds from phase to phase " + why);
       continue;
     }
-    const auto at = computes.find(kept.read.equation);
-    const std::string why = at == computes.end() ? "stands in rounds"
-                                                 : obstacleInGridScan(schedule, program, equations,
-                                                                      kept.read, at->second);
+    const Loops *loops = bound.loopsOf(kept.read.equation);
+    const std::string why =
+        loops ? obstacleInGridScan(bound, kept.read, *loops) : "stands in rounds";
     if (!why.empty())
       problems.push_back("what keep " + print(kept.read) + " holds from round to round " + why);
   }
@@ -133,14 +120,14 @@ std::vector<std::string> persistentReadProblems(const Schedule &schedule,
 
 } // namespace
 
-std::vector<std::string> reuseProblems(const Schedule &schedule, const ExprProgram &program) {
-  const std::vector<const Equation *> equations = scheduledEquations(program);
+std::vector<std::string> reuseProblems(const BoundSchedule &bound) {
+  const Schedule &schedule = bound.schedule();
   auto exists = [&](const ReadPlace &place) {
-    if (place.equation < 0 || place.equation >= static_cast<int>(equations.size()))
+    if (place.equation < 0 || place.equation >= static_cast<int>(bound.equations().size()))
       return false;
-    const Equation &e = *equations[static_cast<size_t>(place.equation)];
+    const Equation &e = bound.equation(place.equation);
     return place.rank >= 0 && place.rank <= std::max(0, lastRank(e)) && place.read >= 0 &&
-           place.read < static_cast<int>(readsOf(e).size());
+           place.read < static_cast<int>(bound.facts(place.equation).reads.size());
   };
   std::vector<std::string> problems;
   for (const ReusedRead &kept : schedule.kept) {
@@ -154,7 +141,7 @@ std::vector<std::string> reuseProblems(const Schedule &schedule, const ExprProgr
       problems.push_back(who + " stands once");
   }
   if (problems.empty())
-    problems = persistentReadProblems(schedule, program);
+    problems = persistentReadProblems(bound);
   return problems;
 }
 

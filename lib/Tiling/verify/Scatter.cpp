@@ -8,8 +8,6 @@
 // the faster.
 #include "Tiling/verify/Rules.h"
 
-#include "Tiling/schedule/Schedule.h"
-#include "Tiling/schedule/Statements.h"
 #include "Tiling/verify/RuleChecker.h"
 
 #include <algorithm>
@@ -22,13 +20,13 @@ bool hasOwnElements(const Equation &scatter, int position) {
   });
 }
 
-std::vector<std::string> scatterProblems(const Schedule &schedule, const ExprProgram &pattern) {
-  const std::vector<const Equation *> equations = scheduledEquations(pattern);
+std::vector<std::string> scatterProblems(const BoundSchedule &bound) {
+  const Schedule &schedule = bound.schedule();
   RuleChecker broken;
-  for (const Statement &place : statementsOf(schedule)) {
+  for (const Statement &place : bound.statements()) {
     if (place.leaf->leaf != LeafKind::Compute)
       continue;
-    const Equation &e = *equations[static_cast<size_t>(place.leaf->target)];
+    const Equation &e = bound.equation(place.leaf->target);
     if (e.kind != EquationKind::Scatter)
       continue;
     const std::string who = "e" + std::to_string(place.leaf->target);

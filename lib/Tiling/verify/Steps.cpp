@@ -1,9 +1,6 @@
 // The rules of a scan's steps: its states are set before the first one, handed on after each, and leave after the last.
 #include "Tiling/verify/Rules.h"
 
-#include "Tiling/schedule/GridScan.h"
-#include "Tiling/schedule/Schedule.h"
-#include "Tiling/schedule/Statements.h"
 #include "Tiling/verify/RuleChecker.h"
 
 #include <algorithm>
@@ -16,9 +13,9 @@ bool isSteps(const TreeNode *node) { return node->isLoop && node->axis == kStepA
 
 class Steps {
 public:
-  Steps(const Schedule &schedule, const ExprProgram &pattern)
-      : schedule(schedule), pattern(pattern), scan(*scanOf(pattern)), rounds(hasGridScan(schedule)),
-        places(statementsOf(schedule)) {}
+  explicit Steps(const BoundSchedule &bound)
+      : bound(bound), scan(*bound.scan()), rounds(bound.gridScan() != nullptr),
+        places(bound.statements()) {}
 
   std::vector<std::string> run() {
     verifyLoop();
@@ -26,9 +23,9 @@ public:
     // Carry statements of a block's own steps move states from memory to memory.
     for (size_t c = 0; !rounds && c < scan.carries.size(); ++c)
       for (const TensorId t : {scan.carries[c].previous, scan.carries[c].next})
-        broken.require(levelOf(schedule, t) != MemLevel::Register,
+        broken.require(bound.level(t) != MemLevel::Register,
                        "what a step hands to the next one lies in memory, " +
-                           pattern.tensors[t].name + " too");
+                           bound.program().tensors[t].name + " too");
     return broken.list();
   }
 
@@ -55,7 +52,7 @@ private:
   }
 
   void verifyCarries() {
-    auto carries = [&](int when) { return statementsOf(places, LeafKind::Carry, when); };
+    auto carries = [&](int when) { return bound.statements(LeafKind::Carry, when); };
     const std::vector<const Statement *> first = carries(0), each = carries(1), last = carries(2);
     broken.require(first.size() == 1 && first[0]->order < begin,
                    "one carry 0 sets a scan's states, before its steps");
@@ -68,11 +65,10 @@ private:
                    "one carry 2 takes the last states of a scan, after its steps");
   }
 
-  const Schedule &schedule;
-  const ExprProgram &pattern;
+  const BoundSchedule &bound;
   const Equation &scan;
   const bool rounds;
-  const std::vector<Statement> places;
+  const std::vector<Statement> &places;
   const TreeNode *loop = nullptr;
   size_t begin = SIZE_MAX, end = 0; // the first and last of the step's statements, but for Carry
   RuleChecker broken;
@@ -80,8 +76,8 @@ private:
 
 } // namespace
 
-std::vector<std::string> stepProblems(const Schedule &schedule, const ExprProgram &pattern) {
-  return scanOf(pattern) ? Steps(schedule, pattern).run() : std::vector<std::string>();
+std::vector<std::string> stepProblems(const BoundSchedule &bound) {
+  return bound.scan() ? Steps(bound).run() : std::vector<std::string>();
 }
 
 } // namespace fusec::tiling

@@ -71,9 +71,7 @@ Status verify(const Schedule &schedule, const ExprProgram &pattern, const Target
                       "broken rule: on a CPU it has " + std::to_string(tiling::kMostAxes) +
                           " axes at most"};
   FUSEC_CHECK(UnitVerifier(schedule).run(target));
-  const ScheduledPattern scheduled(schedule, pattern);
-  if (tiling::hasPersistentReads(schedule) &&
-      !tiling::isResident(schedule, scheduled.program(), target))
+  if (tiling::hasPersistentReads(schedule) && !tiling::isResident({schedule, pattern}, target))
     return Diagnostic{Diag::BadIr, "schedule " + schedule.name,
                       "broken rule: rounds and phases hold values where " + target.name +
                           " holds all blocks at once, with their registers and shared memory, and "

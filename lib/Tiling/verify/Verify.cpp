@@ -14,6 +14,8 @@
 
 namespace fusec {
 
+using tiling::BoundSchedule;
+
 namespace {
 
 // So that no product of four tiles, in bytes, is beyond 64 bits.
@@ -22,8 +24,9 @@ constexpr int64_t kLargestPad = 1024;
 
 class Verifier {
 public:
-  Verifier(const Schedule &schedule, const ExprProgram &pattern)
-      : schedule(schedule), pattern(pattern), equations(scheduledEquations(pattern)) {}
+  explicit Verifier(const BoundSchedule &bound)
+      : bound(bound), schedule(bound.schedule()), pattern(bound.program()),
+        equations(bound.equations()) {}
 
   Status run() {
     require(schedule.units >= 1 && schedule.lanes >= 1, "units and lanes are positive");
@@ -43,22 +46,22 @@ public:
                 who + " is a value inside the pattern");
         require(levels.insert(edge.tensor).second, who + " has one level");
       }
-      broken.add(tiling::reuseProblems(schedule, pattern));
+      broken.add(tiling::reuseProblems(bound));
       for (std::span<const TreeNode> phase : phasesOf(schedule.tree)) {
-        if (const TreeNode *loop = tiling::gridScanOf(phase); loop && scanOf(pattern))
+        if (const TreeNode *loop = tiling::gridScanOf(phase); loop && bound.scan())
           verifyGridScan(*loop);
         else
           verifyPhase(phase);
       }
-      broken.add(tiling::stepProblems(schedule, pattern));
+      broken.add(tiling::stepProblems(bound));
       verifyLeaves();
       verifyPhases();
     }
     if (broken.none()) { // the statements name what exists
-      broken.add(tiling::operandProblems(schedule, pattern));
-      broken.add(tiling::flowProblems(schedule, pattern));
-      broken.add(tiling::blockProblems(schedule, pattern));
-      broken.add(tiling::scatterProblems(schedule, pattern));
+      broken.add(tiling::operandProblems(bound));
+      broken.add(tiling::flowProblems(bound));
+      broken.add(tiling::blockProblems(bound));
+      broken.add(tiling::scatterProblems(bound));
     }
     return broken.status(schedule);
   }
@@ -163,13 +166,13 @@ private:
     rounds = true;
     for (std::span<const TreeNode> phase : phasesOf(loop.children))
       verifyPhase(phase);
-    const Equation &scan = *scanOf(pattern);
+    const Equation &scan = *bound.scan();
     std::set<TensorId> states;
     for (const ScanCarry &carry : scan.carries)
       require(states.insert(carry.next).second,
               "states of steps that blocks share are values of their own");
     for (const ScanCarry &carry : scan.carries)
-      require(tiling::levelOf(schedule, carry.previous) == MemLevel::Global,
+      require(bound.level(carry.previous) == MemLevel::Global,
               "what blocks share from step to step lies in device memory, " +
                   pattern.tensors[carry.previous].name + " too");
   }
@@ -199,7 +202,7 @@ private:
       require(node.loop != LoopKind::Block ||
                   (blocksAllowed && (nodes.size() == 1 || (path.empty() && isPack(nodes)))),
               "block loops are a chain at the root, or several side by side; " + who + " is not");
-      require(node.axis != kStepAxis || (scanOf(pattern) && node.loop == LoopKind::Seq),
+      require(node.axis != kStepAxis || (bound.scan() && node.loop == LoopKind::Seq),
               "only a scan has a step loop, and it is sequential");
       for (const TreeNode *outer : path) {
         require(node.loop != outer->loop ||
@@ -250,7 +253,7 @@ private:
         continue;
       }
       if (leaf->leaf == LeafKind::Carry) {
-        require(scanOf(pattern) && leaf->target >= 0 && leaf->target <= 2,
+        require(bound.scan() && leaf->target >= 0 && leaf->target <= 2,
                 "carry 0, 1 or 2 belongs to a scan");
         continue;
       }
@@ -282,7 +285,7 @@ private:
       require(computed[e] == 1, "e" + std::to_string(e) + " is computed by one statement");
       cascadeOrder(static_cast<int>(e));
       if (equations[e]->kind == EquationKind::Opaque)
-        broken.add(tiling::topKProblems(schedule, pattern, static_cast<int>(e)));
+        broken.add(tiling::topKProblems(bound, static_cast<int>(e)));
     }
   }
 
@@ -292,9 +295,9 @@ private:
   void verifyPhases() {
     if (numPhases == 1 || !broken.none())
       return;
-    require(!scanOf(pattern) || rounds,
+    require(!bound.scan() || rounds,
             "a scan runs in one phase, or all phases of a step stand in its loop");
-    const std::vector<int> phaseOf = tiling::phasesOfEquations(schedule, equations.size());
+    const std::vector<int> phaseOf = bound.phaseOfEquations();
     for (size_t i = 0; i < leaves.size(); ++i) {
       const TreeNode &leaf = *leaves[i];
       if (leaf.leaf == LeafKind::Carry)
@@ -316,7 +319,7 @@ private:
           if (phaseOf[maker] == phaseOf[reader])
             continue;
           require(phaseOf[maker] < phaseOf[reader], who + " behind the barrier after it");
-          require(tiling::levelOf(schedule, t) == MemLevel::Global,
+          require(bound.level(t) == MemLevel::Global,
                   who + " across a barrier, from device memory");
         }
   }
@@ -368,9 +371,10 @@ private:
     });
   }
 
+  const BoundSchedule &bound;
   const Schedule &schedule;
   const ExprProgram &pattern;
-  std::vector<const Equation *> equations;
+  const std::vector<const Equation *> &equations;
   std::vector<const TreeNode *> path, leaves;
   std::vector<int> phaseOfLeaf; // one a leaf
   int numPhases = 0;
@@ -381,11 +385,11 @@ private:
 } // namespace
 
 Status verify(const Schedule &schedule, const ExprProgram &pattern) {
-  const ScheduledPattern scheduled(schedule, pattern);
-  if (!scheduled.exists())
+  const BoundSchedule bound(schedule, pattern);
+  if (!bound.exists())
     return Diagnostic{Diag::BadIr, "schedule " + schedule.name,
                       "broken rule: its alternatives apply to the pattern"};
-  return Verifier(schedule, scheduled.program()).run();
+  return Verifier(bound).run();
 }
 
 } // namespace fusec

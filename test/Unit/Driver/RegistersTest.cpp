@@ -57,9 +57,8 @@ TEST_CASE(
       for (size_t p = 0; p < target.schedules.size(); ++p) {
         const ExprProgram &pattern = target.plan.patterns[p].program;
         const Schedule &schedule = target.schedules[p].back().schedule;
-        const ScheduledPattern scheduled(schedule, pattern);
-        if (scheduledEquations(scheduled.program()).size() < 3 ||
-            phasesOf(schedule.tree).size() > 1)
+        const tiling::BoundSchedule bound(schedule, pattern);
+        if (bound.equations().size() < 3 || bound.phases().size() > 1)
           continue;
         auto lowered = lowerAndRewrite(pattern, schedule, state.program.symbols, target.target);
         REQUIRE(lowered.ok());
@@ -70,7 +69,7 @@ TEST_CASE(
         auto images = compileKernels({kernel}, target.target, codegen);
         REQUIRE(images.ok());
         REQUIRE(images->front().format == CodeImage::Format::Cubin);
-        const double estimate = tiling::storageOf(schedule, scheduled.program()).registersPerThread;
+        const double estimate = tiling::storageOf(bound).registersPerThread;
         const double counted = registersIn(images->front().bytes);
         INFO(model << "\n" << print(schedule, pattern) << print(kernel));
         CHECK(double(tiling::roundUp(int64_t(estimate), 8)) >=

@@ -19,8 +19,8 @@ double fetched(const ExprProgram &pattern, const std::string &text, double capac
   target.memory[0].capacityBytes = static_cast<int64_t>(capacity);
   const Schedule schedule = scheduleFrom(text, pattern);
   require(verify(schedule, pattern, target));
-  return tiling::missedBytes(schedule, pattern, tiling::factsOf(pattern),
-                             tiling::storageOf(schedule, pattern), target, 1)[0];
+  const tiling::BoundSchedule bound(schedule, pattern);
+  return tiling::missedBytes(bound, tiling::storageOf(bound), target, 1)[0];
 }
 
 /// Of y [i:1024], in blocks of `tile`: sums over k:3 of `read` of x [4096] times w [k].
@@ -161,8 +161,7 @@ TEST_CASE("staged is what copies alone read") {
     const ExprProgram pattern = patternFrom(program);
     const Schedule schedule = scheduleFrom(text, pattern);
     require(verify(schedule, pattern, targetNamed("x86-64-v3")));
-    const double bytes = tiling::stagedBytes(schedule, pattern, tiling::factsOf(pattern),
-                                             compulsoryTraffic(pattern));
+    const double bytes = tiling::stagedBytes({schedule, pattern}, compulsoryTraffic(pattern));
     CHECK(countWork(schedule, pattern, targetNamed("x86-64-v3")).front().stagedBytes == bytes);
     return bytes;
   };

@@ -7,7 +7,7 @@
 #include "Reference/ExprInterpreter.h"
 #include "Reference/GirInterpreter.h"
 #include "Tiling/lower/Lower.h"
-#include "Tiling/schedule/FlatAccess.h"
+#include "Tiling/schedule/BoundSchedule.h"
 #include "Tiling/search/BestSchedules.h"
 #include "Tiling/verify/Verify.h"
 
@@ -80,8 +80,8 @@ inline std::vector<TensorValue> runKernel(const LoweredKernel &lowered, const Ex
                                           const std::vector<TensorValue> &inputs,
                                           const std::vector<int64_t> &symbols,
                                           const GirInterpreterOptions &options = {}) {
-  const ScheduledPattern scheduled(schedule, original);
-  const ExprProgram &pattern = scheduled.program();
+  const tiling::ScheduledProgram scheduled(original, schedule.via);
+  const ExprProgram &pattern = scheduled.program;
   std::vector<std::vector<uint8_t>> memory;
   auto dimsOf = [&](TensorId id) {
     std::vector<int64_t> dims;

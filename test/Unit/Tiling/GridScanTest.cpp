@@ -87,8 +87,8 @@ TreeNode &stepLoop(Schedule &schedule) {
 }
 
 TensorId tensorIn(const Schedule &schedule, const ExprProgram &pattern, const std::string &name) {
-  const ScheduledPattern scheduled(schedule, pattern);
-  const std::vector<Tensor> &tensors = scheduled.program().tensors;
+  const tiling::ScheduledProgram scheduled(pattern, schedule.via);
+  const std::vector<Tensor> &tensors = scheduled.program.tensors;
   for (size_t t = 0; t < tensors.size(); ++t)
     if (tensors[t].name == name)
       return static_cast<TensorId>(t);
@@ -197,9 +197,8 @@ TEST_CASE("rounds: a step without its barrier is refused") {
     CHECK(problems.find("hand their states on without a carry 1") != std::string::npos);
   }
   SECTION("a value of the step in one block's own memory") {
-    const ScheduledPattern scheduled(schedule, pattern);
-    schedule.edges.push_back(
-        {scheduledEquations(scheduled.program())[0]->outputs[0], MemLevel::Shared});
+    const tiling::ScheduledProgram scheduled(pattern, schedule.via);
+    schedule.edges.push_back({scheduled.equations[0]->outputs[0], MemLevel::Shared});
     CHECK(problemsOf(schedule, pattern).find("across a barrier, from device memory") !=
           std::string::npos);
   }

@@ -113,7 +113,7 @@ TEST_CASE("of two values that a core has no room for together the larger one sta
   }
   CHECK(tiling::levelOf(raised[0], e) == MemLevel::Global);
   CHECK(tiling::levelOf(raised[0], t) == MemLevel::Shared);
-  CHECK(tiling::storageOf(raised[0], pattern).sharedBytes <= double(target.sharedBytesPerBlock));
+  CHECK(tiling::storageOf({raised[0], pattern}).sharedBytes <= double(target.sharedBytesPerBlock));
   require(verify(raised[0], pattern, target));
   const std::vector<TensorValue> inputs = randomInputs(pattern, {5});
   CHECK(difference(runSchedule(pattern, raised[0], inputs, {5}), valueOf(evaluate(pattern, inputs)),
@@ -171,7 +171,7 @@ TEST_CASE("of a scan's values those that are read most stay with its block") {
     CHECK(tiling::levelOf(schedule, h) == MemLevel::Global);
     CHECK(tiling::levelOf(schedule, a) == MemLevel::Shared);
     CHECK(tiling::levelOf(schedule, b) == MemLevel::Shared);
-    CHECK(tiling::storageOf(schedule, pattern).sharedBytes <= double(target.sharedBytesPerBlock));
+    CHECK(tiling::storageOf({schedule, pattern}).sharedBytes <= double(target.sharedBytesPerBlock));
     for (const Schedule &other : first)
       if (other.units == schedule.units)
         CHECK(predict(schedule, pattern, target).seconds < predict(other, pattern, target).seconds);
@@ -225,7 +225,7 @@ map y [i:n, j:10240]
   tiling::setLevel(raised, 2, MemLevel::Global);
   REQUIRE(meter.seconds(raised) < seconds); // it leaves room for further blocks
   CHECK(!verify(raised, pattern, target).ok());
-  CHECK(!tiling::withFasterLevels({schedule, phases, seconds}, pattern, target, meter));
+  CHECK(!tiling::withFasterLevels({schedule, phases, seconds}, target, meter));
 }
 
 TEST_CASE("rows as long as an input says stay where there is room for any of them") {

@@ -144,7 +144,7 @@ TEST_CASE("held: a device that does not hold all blocks at once is none for it")
   CHECK(status.errors()[0].text.find("holds all blocks at once") != std::string::npos);
   for (const Schedule &other : valueOf(candidateSchedules(pattern, small)))
     if (tiling::hasPersistentReads(other))
-      CHECK(tiling::isResident(other, ScheduledPattern(other, pattern).program(), small));
+      CHECK(tiling::isResident({other, pattern}, small));
   // Where it is asked for all the same, each step reads all.
   CHECK(cost::latency(countWork(schedule, pattern, small), small) ==
         cost::latency(countWork(tiling::withoutPersistentReads(schedule), pattern, small), small));
@@ -153,14 +153,13 @@ TEST_CASE("held: a device that does not hold all blocks at once is none for it")
 TEST_CASE("held: only what is the same in each step, and read in rounds") {
   const ExprProgram pattern = patternFrom(kLayer);
   const Schedule schedule = holding(pattern)[0];
-  const ScheduledPattern scheduled(schedule, pattern);
-  const std::vector<const Equation *> equations = scheduledEquations(scheduled.program());
+  const tiling::BoundSchedule bound(schedule, pattern);
   int seen = 0;
-  for (size_t e = 0; e < equations.size(); ++e) {
-    const std::vector<NodeId> reads = readsOf(*equations[e]);
-    for (size_t r = 0; r < reads.size(); ++r) {
-      const std::string name = scheduled.program().tensors[equations[e]->body[reads[r]].index].name;
-      const ReadPlace place{static_cast<int>(e), 0, static_cast<int>(r)};
+  for (int e = 0; e < static_cast<int>(bound.equations().size()); ++e) {
+    for (int r = 0; r < static_cast<int>(bound.facts(e).reads.size()); ++r) {
+      const ReadPlace place{e, 0, r};
+      const std::string name =
+          bound.program().tensors[static_cast<size_t>(bound.tensor(place))].name;
       const std::string problems = problemsWith(schedule, pattern, place);
       INFO(name << ": " << problems);
       const std::string rule = name == "q"   ? ""

@@ -172,7 +172,7 @@ TEST_CASE("counters: a block waits for the tiles that it reads, and no others") 
   const ExprProgram pattern = patternFrom(kRows);
   for (const Schedule &schedule : countedSchedules(pattern, {1})) {
     INFO(print(schedule, pattern));
-    const PhaseSignals counters = tiling::phaseSignals(schedule, pattern);
+    const PhaseSignals counters = tiling::phaseSignals({schedule, pattern});
     REQUIRE(counters.problems.empty());
     REQUIRE(counters.sets.size() == 1);
     REQUIRE(counters.waits.size() == 1);
@@ -194,10 +194,10 @@ TEST_CASE("counters: a block waits for the tiles that it reads, and no others") 
   }
   // A gather may read anything.
   for (const Schedule &schedule : countedSchedules(patternFrom(kGather), {1}))
-    CHECK(tiling::phaseSignals(schedule, patternFrom(kGather)).sets.at(0).count.isConst(1));
+    CHECK(tiling::phaseSignals({schedule, patternFrom(kGather)}).sets.at(0).count.isConst(1));
   // The third phase reads what the first has made: it waits for both.
   for (const Schedule &schedule : countedSchedules(patternFrom(kHalo), {1, 2}))
-    CHECK(tiling::phaseSignals(schedule, patternFrom(kHalo)).waits.size() == 3);
+    CHECK(tiling::phaseSignals({schedule, patternFrom(kHalo)}).waits.size() == 3);
 }
 
 TEST_CASE("counters: behind a barrier nobody waits for what came before it") {
@@ -207,7 +207,7 @@ TEST_CASE("counters: behind a barrier nobody waits for what came before it") {
   for (TreeNode &node : schedule.tree)
     if (node.isBorder() && borders++ == 0)
       node.leaf = LeafKind::Barrier;
-  const PhaseSignals counters = tiling::phaseSignals(schedule, pattern);
+  const PhaseSignals counters = tiling::phaseSignals({schedule, pattern});
   REQUIRE(counters.waits.size() == 1);
   CHECK(counters.sets[counters.waits[0].set].phase == 1);
   CHECK(counters.waits[0].phase == 2);
@@ -312,7 +312,7 @@ TEST_CASE("counters: blocks that share sums have no tile to wait for") {
     for (size_t a = 0; a < schedule.axes.size(); ++a)
       if (const AxisUse *use = schedule.axes[a].in(0); use && use->reduction)
         schedule.tree[0].axis = static_cast<AxisId>(a);
-    CHECK(tiling::phaseSignals(schedule, pattern).problems ==
+    CHECK(tiling::phaseSignals({schedule, pattern}).problems ==
           std::vector<std::string>{"blocks share the sums of e0, which have no tile of their own"});
   }
 }
@@ -324,7 +324,7 @@ TEST_CASE("counters: more blocks than are counted one by one need barriers") {
                       .reduction("s", "i:100000000; k:50", "sum", "%x[i, k]")
                       .map("y", "i:100000000", "exp(%s[i])"));
   for (const Schedule &schedule : countedSchedules(pattern, {1}))
-    CHECK(tiling::phaseSignals(schedule, pattern).problems ==
+    CHECK(tiling::phaseSignals({schedule, pattern}).problems ==
           std::vector<std::string>{
               "blocks are too many to prove that each counter gets what it waits for"});
 }

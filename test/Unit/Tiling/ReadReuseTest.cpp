@@ -78,8 +78,8 @@ TEST_CASE("a row that two nests go through is kept, counted once and held in reg
   // Without the line nothing is kept, whatever room there is.
   CHECK(read(plain) == 2 * kRow);
   CHECK(read(kept) == kRow);
-  CHECK(tiling::storageOf(kept, pattern).registersPerThread ==
-        tiling::storageOf(plain, pattern).registersPerThread + 256 / 32);
+  CHECK(tiling::storageOf({kept, pattern}).registersPerThread ==
+        tiling::storageOf({plain, pattern}).registersPerThread + 256 / 32);
   CHECK(countWork(kept, pattern, target)[0].vectorLoads <
         countWork(plain, pattern, target)[0].vectorLoads);
   // A core finds the row in its cache.
@@ -141,7 +141,7 @@ TEST_CASE("what a list says is done or refused") {
   const MemoryRequests moved = movedBytes(shared, pattern, target, tiling::Effort::Thorough);
   CHECK(moved.readBytes == kRow);
   CHECK(moved.sharedBytes == 3 * kRow); // written once, read for each of both
-  CHECK(tiling::storageOf(shared, pattern).sharedBytes == 4 * 256 * 4);
+  CHECK(tiling::storageOf({shared, pattern}).sharedBytes == 4 * 256 * 4);
 
   auto refusal = [&](const Schedule &schedule, const Target &on) {
     auto lowered = lowerAndRewrite(pattern, schedule, pattern.symbols, on);
@@ -210,7 +210,7 @@ TEST_CASE("a staged tile that each thread reads as it has put it there is not st
   };
   CHECK(moved(plain).sharedBytes - moved(kept).sharedBytes == 2 * kRow); // written, and read
   CHECK(moved(plain).readBytes == moved(kept).readBytes);
-  CHECK(tiling::storageOf(plain, pattern).sharedBytes -
-            tiling::storageOf(kept, pattern).sharedBytes ==
+  CHECK(tiling::storageOf({plain, pattern}).sharedBytes -
+            tiling::storageOf({kept, pattern}).sharedBytes ==
         128 * 4);
 }

@@ -92,10 +92,11 @@ TEST_CASE("Shared memory of candidates is estimated within a fifth of the alloca
         return double(tiling::roundUp(static_cast<int64_t>(bytes), target.sharedGranuleBytes));
       };
       for (const Schedule &schedule : valueOf(candidateSchedules(pattern, target))) {
-        const ScheduledPattern scheduled(schedule, pattern);
         double estimate = 0; // phases follow each other
-        for (const tiling::PhasePart &part : tiling::partsOf(schedule, scheduled.program()))
-          estimate = std::max(estimate, tiling::storageOf(part.schedule, part.pattern).sharedBytes);
+        for (const tiling::PhasePart &part : tiling::partsOf({schedule, pattern})) {
+          const tiling::ScheduledProgram program(part.pattern);
+          estimate = std::max(estimate, tiling::storageOf({part.schedule, program}).sharedBytes);
+        }
         LoweredKernel lowered = valueOf(lowerSchedule(pattern, schedule, pattern.symbols));
         simplify(lowered.kernel);
         insertSyncs(lowered.kernel);
@@ -126,10 +127,8 @@ TEST_CASE("Registers of candidates are estimated as the kernel has them, those t
       const Target target = targetNamed(name);
       for (Schedule &schedule : valueOf(candidateSchedules(pattern, target))) {
         require(chooseReadReuse(schedule, pattern, pattern.symbols, target));
-        const ScheduledPattern scheduled(schedule, pattern);
-        const double estimate =
-            tiling::storageOf(schedule, scheduled.program()).registersPerThread -
-            tiling::kRegistersForAddresses;
+        const double estimate = tiling::storageOf({schedule, pattern}).registersPerThread -
+                                tiling::kRegistersForAddresses;
         const LoweredKernel lowered =
             valueOf(lowerAndRewrite(pattern, schedule, pattern.symbols, target));
         const double exact = double(registersPerLane(lowered.kernel));

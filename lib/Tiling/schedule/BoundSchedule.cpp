@@ -1,0 +1,113 @@
+#include "Tiling/schedule/BoundSchedule.h"
+
+#include "Support/OptValues.h"
+#include "Tiling/schedule/GridScan.h"
+#include "Tiling/schedule/StagedTile.h"
+
+#include <algorithm>
+
+namespace fusec::tiling {
+
+ScheduledProgram::ScheduledProgram(const ExprProgram &pattern, const std::vector<Rewrite> &via)
+    : made(via.empty() ? std::nullopt : rewritten(pattern, via)), exists(via.empty() || made),
+      program(made ? *made : pattern), scan(scanOf(program)),
+      equations(scheduledEquations(program)), facts(factsOf(program)),
+      symbols(optValues(program.symbols)) {}
+
+BoundSchedule::BoundSchedule(const Schedule &schedule, const ExprProgram &pattern)
+    : ProgramView(std::make_unique<ScheduledProgram>(pattern, schedule.via)), bound(schedule),
+      all(statementsOf(schedule)) {
+  note();
+}
+
+BoundSchedule::BoundSchedule(const Schedule &schedule, const ScheduledProgram &program)
+    : ProgramView(program), bound(schedule), all(statementsOf(schedule)) {
+  note();
+}
+
+void BoundSchedule::note() {
+  for (const Statement &statement : all)
+    for (size_t i = 0; i < statement.loops.size(); ++i)
+      for (size_t j = 0; j < i; ++j)
+        if (statement.loops[j]->axis == statement.loops[i]->axis)
+          outer[statement.loops[i]] = statement.loops[j];
+  for (std::span<const TreeNode> phase : phasesOf(bound.tree))
+    if (const TreeNode *loop = gridScanOf(phase)) {
+      stepLoop = loop;
+      for (std::span<const TreeNode> ofStep : phasesOf(loop->children))
+        allPhases.push_back(ofStep);
+    } else {
+      allPhases.push_back(phase);
+    }
+}
+
+std::vector<const Statement *> BoundSchedule::statements(LeafKind leaf, int target) const {
+  std::vector<const Statement *> found;
+  for (const Statement &statement : all)
+    if (statement.leaf->leaf == leaf && statement.leaf->target == target)
+      found.push_back(&statement);
+  return found;
+}
+
+const Loops *BoundSchedule::loopsOf(int equation) const {
+  const auto compute = std::find_if(all.begin(), all.end(), [&](const Statement &statement) {
+    return statement.leaf->leaf == LeafKind::Compute && statement.leaf->target == equation;
+  });
+  return compute == all.end() ? nullptr : &compute->loops;
+}
+
+DimExpr BoundSchedule::tile(const TreeNode &loop) const {
+  if (const auto around = outer.find(&loop); around != outer.end())
+    return DimExpr(around->second->step);
+  return loop.axis == kStepAxis ? scan()->steps : bound.axes[static_cast<size_t>(loop.axis)].extent;
+}
+
+AxisId BoundSchedule::axisOf(int e, int position) const {
+  return tiling::axisOf(bound, equation(e), e, position);
+}
+
+const ReusedRead *BoundSchedule::reuse(const ReadPlace &place) const {
+  const auto found = std::find_if(bound.kept.begin(), bound.kept.end(),
+                                  [&](const ReusedRead &kept) { return kept.read == place; });
+  return found == bound.kept.end() ? nullptr : &*found;
+}
+
+std::vector<TensorId> BoundSchedule::valuesReadBy(const TreeNode &leaf) const {
+  std::vector<TensorId> values;
+  if (leaf.leaf == LeafKind::Stage) {
+    const Operand &staged = bound.operands[static_cast<size_t>(leaf.target)];
+    values.push_back(tensor({staged.equation, 0, staged.read}));
+  } else if (leaf.leaf == LeafKind::Compute || leaf.leaf == LeafKind::Sort) {
+    for (NodeId read : facts(leaf.target).reads)
+      values.push_back(equation(leaf.target).body[read].index);
+  }
+  return values;
+}
+
+bool BoundSchedule::readsValue(const TreeNode &leaf, TensorId value) const {
+  const std::vector<TensorId> values = valuesReadBy(leaf);
+  return std::find(values.begin(), values.end(), value) != values.end();
+}
+
+std::vector<std::span<const TreeNode>> BoundSchedule::parts(size_t phase) const {
+  const std::span<const TreeNode> nodes = allPhases[phase];
+  if (!isPack(nodes))
+    return {nodes};
+  std::vector<std::span<const TreeNode>> parts;
+  for (size_t part = 0; part < nodes.size(); ++part)
+    parts.push_back(nodes.subspan(part, 1));
+  return parts;
+}
+
+std::vector<int> BoundSchedule::phaseOfEquations() const {
+  std::vector<int> phases(equations().size(), 0);
+  int borders = 0;
+  for (const Statement &statement : all)
+    if (statement.leaf->isBorder())
+      ++borders;
+    else if (statement.leaf->leaf == LeafKind::Compute || statement.leaf->leaf == LeafKind::Sort)
+      phases[static_cast<size_t>(statement.leaf->target)] = borders;
+  return phases;
+}
+
+} // namespace fusec::tiling

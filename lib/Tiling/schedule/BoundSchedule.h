@@ -1,0 +1,126 @@
+#pragma once
+// A schedule bound to the program that it is about: whoever looks at one looks through this.
+
+#include "Tiling/schedule/EquationFacts.h"
+#include "Tiling/schedule/Schedule.h"
+#include "Tiling/schedule/Statements.h"
+
+#include <map>
+#include <memory>
+#include <optional>
+
+namespace fusec::tiling {
+
+/// What alternatives make of a pattern, as its schedules see it: found once for all of them. The pattern outlives it.
+struct ScheduledProgram {
+  explicit ScheduledProgram(const ExprProgram &pattern, const std::vector<Rewrite> &via = {});
+  ScheduledProgram(const ScheduledProgram &) = delete;
+
+private:
+  const std::optional<ExprProgram> made;
+
+public:
+  const bool
+      exists; // false where an alternative does not apply; the program is then the pattern itself
+  const ExprProgram &program;
+  const Equation *const scan;                    // the program's only item, or null
+  const std::vector<const Equation *> equations; // scheduledEquations
+  const std::vector<EquationFacts> facts;        // one an equation
+  const std::vector<int64_t> symbols;            // their opt values
+};
+
+/// The half of a bound schedule that its program answers.
+class ProgramView {
+public:
+  bool exists() const { return about->exists; }
+  const ScheduledProgram &context() const { return *about; }
+  const ExprProgram &program() const { return about->program; }
+  /// The program's scan; null where it has none.
+  const Equation *scan() const { return about->scan; }
+  const std::vector<const Equation *> &equations() const { return about->equations; }
+  const Equation &equation(int e) const { return *about->equations[static_cast<size_t>(e)]; }
+  const std::vector<EquationFacts> &facts() const { return about->facts; }
+  const EquationFacts &facts(int e) const { return about->facts[static_cast<size_t>(e)]; }
+
+  /// Opt values of the program's symbols, and a size at them.
+  const std::vector<int64_t> &symbols() const { return about->symbols; }
+  int64_t valueOf(const DimExpr &size) const { return size.evaluate(symbols()).value_or(1); }
+  /// Bytes of one element of a tensor, and of all.
+  int64_t bytesOf(TensorId t) const { return sizeInBytes(program().tensors[t].type); }
+  double allBytesOf(TensorId t) const {
+    return double(valueOf(numElements(program().tensors[t].shape))) * double(bytesOf(t));
+  }
+
+  /// The equation that makes a tensor; -1: none of them.
+  int producer(TensorId tensor) const { return producerOf(equations(), tensor); }
+  /// A read's node in its equation's body, and the tensor that it reads.
+  NodeId node(const ReadPlace &place) const {
+    return facts(place.equation).reads[static_cast<size_t>(place.read)];
+  }
+  TensorId tensor(const ReadPlace &place) const {
+    return equation(place.equation).body[node(place)].index;
+  }
+
+protected:
+  explicit ProgramView(std::unique_ptr<const ScheduledProgram> made)
+      : own(std::move(made)), about(own.get()) {}
+  explicit ProgramView(const ScheduledProgram &program) : about(&program) {}
+
+private:
+  std::unique_ptr<const ScheduledProgram> own;
+  const ScheduledProgram *about;
+};
+
+/// A schedule and its program, made once a candidate and never changed. Schedule, and pattern or program, outlive it.
+class BoundSchedule : public ProgramView {
+public:
+  /// Binds to what the schedule's alternatives make of the pattern.
+  BoundSchedule(const Schedule &schedule, const ExprProgram &pattern);
+  /// Binds to a program that its alternatives have made.
+  BoundSchedule(const Schedule &schedule, const ScheduledProgram &program);
+  BoundSchedule(const BoundSchedule &) = delete;
+
+  const Schedule &schedule() const { return bound; }
+  /// All statements in their order, each with its loops.
+  const std::vector<Statement> &statements() const { return all; }
+  /// Finds those of one kind about one equation or operand.
+  std::vector<const Statement *> statements(LeafKind leaf, int target) const;
+  /// The loops around an equation's first Compute; null where it has none.
+  const Loops *loopsOf(int equation) const;
+  /// Elements of its axis that a loop steps over: what the loop around it over that axis leaves of the extent.
+  DimExpr tile(const TreeNode &loop) const;
+  /// Steps of a loop, the last one cut where the tile is no multiple.
+  DimExpr trip(const TreeNode &loop) const { return ceilDiv(tile(loop), DimExpr(loop.step)); }
+
+  /// Level of a value inside the program; what is no edge lies in device memory.
+  MemLevel level(TensorId tensor) const { return levelOf(bound, tensor); }
+  /// The operand that stands for an equation's read, or null.
+  const Operand *operand(int equation, int read) const { return operandOf(bound, equation, read); }
+  /// What the schedule says of a read that is not done; null where it is done.
+  const ReusedRead *reuse(const ReadPlace &place) const;
+  /// The schedule's axis that stands for an axis of an equation; -1 for one of extent 1 without a loop.
+  AxisId axisOf(int equation, int position) const;
+  /// The tensors that a statement reads, or copies a tile of.
+  std::vector<TensorId> valuesReadBy(const TreeNode &leaf) const;
+  bool readsValue(const TreeNode &leaf, TensorId value) const;
+
+  /// The loop at the root in which all blocks take the scan's steps together; null where it has none.
+  const TreeNode *gridScan() const { return stepLoop; }
+  /// The kernel's phases, those of a grid scan's step in the place of its loop.
+  const std::vector<std::span<const TreeNode>> &phases() const { return allPhases; }
+  /// The parts that the blocks of a phase are of: several side by side, or all of it.
+  std::vector<std::span<const TreeNode>> parts(size_t phase) const;
+  /// Numbers the phases in which the equations are computed.
+  std::vector<int> phaseOfEquations() const;
+
+private:
+  void note();
+
+  const Schedule &bound;
+  std::vector<Statement> all;
+  std::map<const TreeNode *, const TreeNode *> outer; // the loop around a loop over its axis
+  std::vector<std::span<const TreeNode>> allPhases;
+  const TreeNode *stepLoop = nullptr;
+};
+
+} // namespace fusec::tiling
