@@ -304,7 +304,7 @@ std::string decisionsText(const ExprProgram &model, const TargetState &state) {
   for (size_t p = 0; p < state.plan.patterns.size(); ++p) {
     const Pattern &pattern = state.plan.patterns[p];
     const Prediction prediction =
-        predict(state.schedules[p].back().schedule, pattern.program, state.target);
+        predict({state.schedules[p].back().schedule, pattern.program}, state.target);
     out += "kernel " + pattern.program.name + " launches " + std::to_string(launches[p]) +
            " reads " + wholeText(prediction.readBytes) + " writes " +
            wholeText(prediction.writtenBytes) + " seconds " + floatToText(prediction.seconds) +

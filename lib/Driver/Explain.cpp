@@ -65,15 +65,15 @@ public:
     for (size_t p = 0; p < state.plan.patterns.size(); ++p) {
       const Pattern &pattern = state.plan.patterns[p];
       const ScheduleVariant &variant = state.schedules[p].back();
-      predictions.push_back(predict(variant.schedule, pattern.program, state.target));
+      predictions.push_back(predict({variant.schedule, pattern.program}, state.target));
       moved.push_back(
-          movedBytes(variant.schedule, pattern.program, state.target, tiling::Effort::Thorough));
+          movedBytes({variant.schedule, pattern.program}, state.target, tiling::Effort::Thorough));
       barriers.push_back(barriersOf(variant.schedule, pattern.program));
       FUSEC_TRY(const LoweredKernel lowered,
                 lowerAndRewrite(pattern.program, variant.schedule,
                                 guardedSymbols(variant, pattern.program.symbols), state.target));
       rules.emplace_back(lowered.rules.begin(), lowered.rules.end());
-      stepReads.push_back(readsOfStep(variant.schedule, pattern.program, state.target));
+      stepReads.push_back(readsOfStep({variant.schedule, pattern.program}, state.target));
     }
     addKernels(state.plan.steps, "");
     addApart();
@@ -125,9 +125,9 @@ private:
     for (const Pattern &pattern : plan.patterns) {
       FUSEC_TRY(std::vector<ScheduleVariant> variants, oracle->unrestrictedSchedules(pattern));
       const Schedule &schedule = variants.back().schedule;
-      ofPattern.push_back(predict(schedule, pattern.program, state.target));
+      ofPattern.push_back(predict({schedule, pattern.program}, state.target));
       movedOf.push_back(
-          asked ? movedBytes(schedule, pattern.program, state.target, tiling::Effort::Thorough)
+          asked ? movedBytes({schedule, pattern.program}, state.target, tiling::Effort::Thorough)
                 : MemoryRequests());
     }
     std::map<std::string, Sums> sums;
@@ -332,7 +332,7 @@ private:
   BarrierCounts barriersOf(const Schedule &schedule, const ExprProgram &pattern) const {
     BarrierCounts barriers;
     double runs = 0;
-    for (const cost::Counts &phase : countWork(schedule, pattern, state.target)) {
+    for (const cost::Counts &phase : countWork({schedule, pattern}, state.target)) {
       barriers.ofBlock += phase.rounds * phase.barriers;
       barriers.counters += phase.waits;
       runs += phase.rounds;

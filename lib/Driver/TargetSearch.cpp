@@ -91,9 +91,10 @@ double predictedSeconds(const TargetState &target) {
   const std::vector<int> launches = countLaunches(target.plan);
   double seconds = 0;
   for (size_t p = 0; p < launches.size(); ++p)
-    seconds += launches[p] * predict(target.schedules[p].back().schedule,
-                                     target.plan.patterns[p].program, target.target)
-                                 .seconds;
+    seconds += launches[p] *
+               predict({target.schedules[p].back().schedule, target.plan.patterns[p].program},
+                       target.target)
+                   .seconds;
   return seconds;
 }
 

@@ -77,7 +77,7 @@ private:
         takeTurns(traffic);
       return;
     }
-    const MemoryRequests moved = movedBytesOf(bound, target, Effort::Quick);
+    const MemoryRequests moved = movedBytes(bound, target, Effort::Quick);
     counts.levelBytes[0] = moved.sharedBytes;
     counts.levelBytes[1] = (moved.readSectors + moved.writtenSectors) * kSectorBytes;
     addFromMemory();
@@ -393,16 +393,17 @@ cost::Counts tiling::phaseCounts(const BoundSchedule &bound, const Target &targe
   return Counter(bound, target, &traffic).counts;
 }
 
-std::vector<cost::Counts> WorkMeter::phases(const Schedule &schedule) {
-  std::vector<cost::Counts> counts = residentPhases(schedule);
-  if (hasPersistentReads(schedule) && !areResident(counts, target))
-    return residentPhases(withoutPersistentReads(schedule));
+std::vector<cost::Counts> WorkMeter::phases(const BoundSchedule &bound) {
+  std::vector<cost::Counts> counts = residentPhases(bound);
+  if (hasPersistentReads(bound.schedule()) && !areResident(counts, target)) {
+    const Schedule anew = withoutPersistentReads(bound.schedule());
+    return residentPhases(BoundSchedule(anew, about));
+  }
   return counts;
 }
 
-std::vector<cost::Counts> WorkMeter::residentPhases(const Schedule &schedule) {
+std::vector<cost::Counts> WorkMeter::residentPhases(const BoundSchedule &bound) {
   std::vector<cost::Counts> counts;
-  const BoundSchedule bound(schedule, about);
   if (bound.gridScan())
     return gridScanCounts(bound, target);
   if (bound.phases().size() == 1) {
@@ -419,7 +420,7 @@ std::vector<cost::Counts> WorkMeter::residentPhases(const Schedule &schedule) {
     counts.push_back(phaseCounts(boundPart, target, own));
     counts.back().registersPerThread += all.registers - allPersistentStorage(boundPart).registers;
   }
-  for (size_t phase = 0; const TreeNode &node : schedule.tree)
+  for (size_t phase = 0; const TreeNode &node : bound.schedule().tree)
     if (node.isBorder())
       counts[++phase].waits = !node.isBarrier();
   cost::applyWorstOccupancy(counts);
@@ -439,10 +440,8 @@ cost::Counts WorkMeter::instructions(const Schedule &schedule) const {
   return Counter(BoundSchedule(schedule, about), target, nullptr).counts;
 }
 
-std::vector<cost::Counts> countWork(const Schedule &schedule, const ExprProgram &pattern,
-                                    const Target &target) {
-  const ScheduledProgram scheduled(pattern, schedule.via);
-  return WorkMeter(scheduled.program, target).phases(schedule);
+std::vector<cost::Counts> countWork(const BoundSchedule &bound, const Target &target) {
+  return WorkMeter(bound.context(), target).phases(bound);
 }
 
 } // namespace fusec

@@ -17,8 +17,7 @@ double elementsOf(const std::vector<int64_t> &extents) {
 double loadsOfStage(const BoundSchedule &bound, const Operand &operand,
                     const std::vector<int64_t> &extents) {
   const EquationFacts &reader = bound.facts(operand.equation);
-  const CopiedDigit along = copiedDigit(bound.schedule(), bound.program(), reader.equation, operand,
-                                        reader.accesses[operand.read], extents);
+  const CopiedDigit along = copiedDigit(bound, operand, extents);
   const double elements = elementsOf(extents), vectors = elements / bound.schedule().lanes;
   // Places that no formula names are gathers, which are counted by themselves.
   const bool oneByOne = !along.sideBySide && reader.accesses[operand.read];
@@ -81,8 +80,7 @@ bool lanesLieApart(const BoundSchedule &bound, ReadOrdinal read, AxisId laneAxis
     const auto extents = staged->find(static_cast<int>(operand - schedule.operands.data()));
     if (extents == staged->end())
       return false;
-    const std::optional<int64_t> stride =
-        stagedStride(schedule, bound.equation(read.equation), *operand, extents->second, position);
+    const std::optional<int64_t> stride = stagedStride(bound, *operand, extents->second, position);
     return !stride || (*stride != 0 && *stride != 1);
   }
   const std::optional<FlatAccess> &access = bound.facts(read.equation).accesses[read.read];

@@ -348,12 +348,7 @@ private:
 
 } // namespace
 
-MemoryRequests movedBytes(const Schedule &schedule, const ExprProgram &pattern,
-                          const Target &target, Effort effort) {
-  return movedBytesOf(BoundSchedule(schedule, pattern), target, effort);
-}
-
-MemoryRequests movedBytesOf(const BoundSchedule &bound, const Target &target, Effort effort) {
+MemoryRequests movedBytes(const BoundSchedule &bound, const Target &target, Effort effort) {
   return RequestCounter(bound, target, effort).run();
 }
 

@@ -18,9 +18,7 @@ struct MemoryRequests {
 /// Counts over the loop tree, from the access maps and from where operands and edges live; nothing is lowered for it.
 /// If an address or a predicate depends on data, the sectors are those of random data, and the access is taken to
 /// happen. All other counts are exact, except for topk.
-MemoryRequests movedBytes(const Schedule &schedule, const ExprProgram &pattern,
-                          const Target &target, tiling::Effort effort);
-MemoryRequests movedBytesOf(const tiling::BoundSchedule &bound, const Target &target,
-                            tiling::Effort effort);
+MemoryRequests movedBytes(const tiling::BoundSchedule &bound, const Target &target,
+                          tiling::Effort effort);
 
 } // namespace fusec

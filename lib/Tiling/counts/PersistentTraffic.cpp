@@ -17,7 +17,7 @@ bool areResident(const std::vector<cost::Counts> &phases, const Target &target) 
 }
 
 bool isResident(const BoundSchedule &bound, const Target &target) {
-  return areResident(WorkMeter(bound.program(), target).residentPhases(bound.schedule()), target);
+  return areResident(WorkMeter(bound.context(), target).residentPhases(bound), target);
 }
 
 /// Whether one of these equations reads the tensor and does not find it held.

@@ -27,8 +27,7 @@ static double handedBytes(const BoundSchedule &bound) {
 }
 
 Prediction predictionOf(const std::vector<cost::Counts> &phases, double seconds,
-                        const Schedule &schedule, const ExprProgram &pattern,
-                        const Target &target) {
+                        const BoundSchedule &bound, const Target &target) {
   Prediction prediction{seconds, 0, 0};
   double constants = 0;
   for (const cost::Counts &counts : phases) {
@@ -36,11 +35,10 @@ Prediction predictionOf(const std::vector<cost::Counts> &phases, double seconds,
     prediction.readBytes += counts.rounds * counts.readBytes;
     prediction.writtenBytes += counts.rounds * counts.writtenBytes;
   }
-  if (!hasGridScan(schedule))
+  if (!bound.gridScan())
     return prediction;
   // Constants, and what rounds hand to each other, are at the same places in every round: the last cache keeps them
   // where it has room.
-  const BoundSchedule bound(schedule, pattern);
   const double handed = handedBytes(bound);
   if (constants + handed <= double(target.memory.end()[-2].capacityBytes)) {
     const Traffic once = compulsoryTraffic(bound.program());
@@ -50,14 +48,12 @@ Prediction predictionOf(const std::vector<cost::Counts> &phases, double seconds,
   return prediction;
 }
 
-Prediction predict(const Schedule &schedule, const ExprProgram &pattern, const Target &target) {
-  const std::vector<cost::Counts> phases = countWork(schedule, pattern, target);
-  return predictionOf(phases, cost::latency(phases, target), schedule, pattern, target);
+Prediction predict(const BoundSchedule &bound, const Target &target) {
+  const std::vector<cost::Counts> phases = countWork(bound, target);
+  return predictionOf(phases, cost::latency(phases, target), bound, target);
 }
 
-std::optional<StepReads> readsOfStep(const Schedule &schedule, const ExprProgram &pattern,
-                                     const Target &target) {
-  const BoundSchedule bound(schedule, pattern);
+std::optional<StepReads> readsOfStep(const BoundSchedule &bound, const Target &target) {
   const Equation *scan = bound.scan();
   if (!scan)
     return std::nullopt;
@@ -75,7 +71,7 @@ std::optional<StepReads> readsOfStep(const Schedule &schedule, const ExprProgram
   reads.steps = bound.valueOf(scan->steps);
   std::array<double, cost::kLevels> bytes{};
   const bool rounds = bound.gridScan() != nullptr;
-  for (const cost::Counts &phase : countWork(schedule, pattern, target)) {
+  for (const cost::Counts &phase : countWork(bound, target)) {
     if (rounds &&
         phase.rounds == 1) { // copies the initial states, and fetches what the rounds hold
       reads.heldBytes += phase.constantBytes;

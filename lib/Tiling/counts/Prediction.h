@@ -1,7 +1,7 @@
 #pragma once
 
 #include "Cost/Cost.h"
-#include "Tiling/schedule/Schedule.h"
+#include "Tiling/schedule/BoundSchedule.h"
 
 #include <optional>
 #include <string>
@@ -14,10 +14,10 @@ namespace fusec {
 struct Prediction {
   double seconds = 0, readBytes = 0, writtenBytes = 0;
 };
-Prediction predict(const Schedule &schedule, const ExprProgram &pattern, const Target &target);
+Prediction predict(const tiling::BoundSchedule &bound, const Target &target);
 /// The prediction for a schedule whose phases have these counts and take so many seconds.
 Prediction predictionOf(const std::vector<cost::Counts> &phases, double seconds,
-                        const Schedule &schedule, const ExprProgram &pattern, const Target &target);
+                        const tiling::BoundSchedule &bound, const Target &target);
 
 /// What each step of a scan reads of constants, such as an LSTM's weights, again and again: bytes of one step, and of
 /// them those that a level of memory serves.
@@ -29,7 +29,6 @@ struct StepReads {
   double heldBytes = 0;
 };
 /// Nothing where the kernel takes no steps, or one, or they read no constants.
-std::optional<StepReads> readsOfStep(const Schedule &schedule, const ExprProgram &pattern,
-                                     const Target &target);
+std::optional<StepReads> readsOfStep(const tiling::BoundSchedule &bound, const Target &target);
 
 } // namespace fusec

@@ -27,9 +27,7 @@ void StageLowering::stage(size_t index, Stmts &result) {
     addBuffer(tile);
 
   // Lanes run along the digit that lies side by side in memory; the others follow from the inside out.
-  const size_t fastest = tiling::copiedDigit(view.schedule, view.program, e, operand,
-                                             flatAccess(e, read, view.program), tile.extents)
-                             .digit;
+  const size_t fastest = tiling::copiedDigit(view.bound, operand, tile.extents).digit;
   tile.order.push_back(fastest);
   for (size_t d = operand.digits.size(); d-- > 0;)
     if (d != fastest)

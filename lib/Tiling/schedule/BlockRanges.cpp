@@ -52,36 +52,28 @@ std::optional<Bounds> BlockRanges::asWholeAxis(const std::vector<NodeId> &indice
       return std::nullopt;
     positions.push_back(index.index);
   }
-  for (size_t a = 0; a < schedule.axes.size(); ++a)
-    if (const AxisUse *use = schedule.axes[a].in(number); use && use->positions == positions)
-      return tileOf(static_cast<AxisId>(a));
-  return std::nullopt;
+  const AxisId a = bound.axisOf(number, positions.front());
+  const AxisUse *use = bound.use(a, number);
+  return use && use->positions == positions ? tileOf(a) : std::nullopt;
 }
 
 Bounds BlockRanges::axis(int position) {
   const DimExpr &extent = equation.axes[static_cast<size_t>(position)].extent;
   const Bounds all{out.index(0), last(extent)};
-  for (size_t a = 0; a < schedule.axes.size(); ++a) {
-    const AxisUse *use = schedule.axes[a].in(number);
-    const auto at = use ? std::find(use->positions.begin(), use->positions.end(), position)
-                        : std::vector<int>::const_iterator{};
-    if (!use || at == use->positions.end())
-      continue;
-    const std::optional<Bounds> tile = tileOf(static_cast<AxisId>(a));
-    if (!tile)
-      return all;
-    if (at != use->positions.begin()) // the tile may go over from one row to the next
-      return all;
-    DimExpr inner(1);
-    for (auto it = at + 1; it != use->positions.end(); ++it)
-      inner = inner * equation.axes[static_cast<size_t>(*it)].extent;
-    NodeId end = tile->second;
-    if (boxes)
-      end = out.binary(ScalarOp::Add, end, last(inner));
-    return {out.binary(ScalarOp::FloorDiv, tile->first, out.dim(inner)),
-            out.binary(ScalarOp::FloorDiv, end, out.dim(inner))};
-  }
-  return all;
+  const AxisId a = bound.axisOf(number, position);
+  const std::optional<Bounds> tile = tileOf(a);
+  const AxisUse *use = bound.use(a, number);
+  // Along an axis that is not the first one the tile may go over from one row to the next.
+  if (!tile || !use || use->positions.front() != position)
+    return all;
+  DimExpr inner(1);
+  for (size_t p = 1; p < use->positions.size(); ++p)
+    inner = inner * equation.axes[static_cast<size_t>(use->positions[p])].extent;
+  NodeId end = tile->second;
+  if (boxes)
+    end = out.binary(ScalarOp::Add, end, last(inner));
+  return {out.binary(ScalarOp::FloorDiv, tile->first, out.dim(inner)),
+          out.binary(ScalarOp::FloorDiv, end, out.dim(inner))};
 }
 
 /// A constant or a size above 0.

@@ -1,5 +1,5 @@
 #pragma once
-#include "Tiling/schedule/Schedule.h"
+#include "Tiling/schedule/BoundSchedule.h"
 
 namespace fusec::tiling {
 
@@ -12,10 +12,9 @@ class BlockRanges {
 public:
   /// `blocks`: the loops over blocks around the equation, which has this number in the schedule. `boxes`: of what is
   /// staged for it, boxes (StagedTile.h) that have room for any place where a tile of a fused axis may begin.
-  BlockRanges(const Schedule &schedule, const std::vector<const TreeNode *> &blocks, int number,
-              const Equation &equation, bool boxes, Body &out)
-      : schedule(schedule), blocks(blocks), number(number), equation(equation), boxes(boxes),
-        out(out) {}
+  BlockRanges(const BoundSchedule &bound, const Loops &blocks, int number, bool boxes, Body &out)
+      : bound(bound), blocks(blocks), number(number), equation(bound.equation(number)),
+        boxes(boxes), out(out) {}
 
   /// The bounds of a number whose digits are these indices, outermost first. nullopt if they are not understood, or no
   /// block loop matters to them.
@@ -32,8 +31,8 @@ private:
   std::optional<DimExpr> positive(NodeId id) const;
   std::optional<Bounds> bounds(NodeId id);
 
-  const Schedule &schedule;
-  const std::vector<const TreeNode *> &blocks;
+  const BoundSchedule &bound;
+  const Loops &blocks;
   const int number;
   const Equation &equation;
   const bool boxes;

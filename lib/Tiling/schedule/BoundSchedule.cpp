@@ -2,7 +2,6 @@
 
 #include "Support/OptValues.h"
 #include "Tiling/schedule/GridScan.h"
-#include "Tiling/schedule/StagedTile.h"
 
 #include <algorithm>
 
@@ -60,10 +59,6 @@ DimExpr BoundSchedule::tile(const TreeNode &loop) const {
   if (const auto around = outer.find(&loop); around != outer.end())
     return DimExpr(around->second->step);
   return loop.axis == kStepAxis ? scan()->steps : bound.axes[static_cast<size_t>(loop.axis)].extent;
-}
-
-AxisId BoundSchedule::axisOf(int e, int position) const {
-  return tiling::axisOf(bound, equation(e), e, position);
 }
 
 const ReusedRead *BoundSchedule::reuse(const ReadPlace &place) const {

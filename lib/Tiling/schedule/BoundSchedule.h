@@ -99,7 +99,13 @@ public:
   /// What the schedule says of a read that is not done; null where it is done.
   const ReusedRead *reuse(const ReadPlace &place) const;
   /// The schedule's axis that stands for an axis of an equation; -1 for one of extent 1 without a loop.
-  AxisId axisOf(int equation, int position) const;
+  AxisId axisOf(int equation, int position) const {
+    return tiling::axisOf(bound, equation, position);
+  }
+  /// What a schedule's axis is in an equation; null where that does not have it, and of a scan's step.
+  const AxisUse *use(AxisId axis, int equation) const {
+    return axis < 0 ? nullptr : bound.axes[static_cast<size_t>(axis)].in(equation);
+  }
   /// The tensors that a statement reads, or copies a tile of.
   std::vector<TensorId> valuesReadBy(const TreeNode &leaf) const;
   bool readsValue(const TreeNode &leaf, TensorId value) const;

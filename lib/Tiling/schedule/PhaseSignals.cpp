@@ -201,9 +201,9 @@ private:
           digits.push_back(indices[static_cast<size_t>(position)]);
           extents.push_back(equations[maker]->axes[static_cast<size_t>(position)].extent);
         }
-        tiles = BlockRanges(schedule, parts[need.reader].blocks, reader, e, isBox(reader, read),
-                            need.bounds)
-                    .ofDigits(digits, extents);
+        tiles =
+            BlockRanges(bound, parts[need.reader].blocks, reader, isBox(reader, read), need.bounds)
+                .ofDigits(digits, extents);
       }
       if (tiles)
         tiles = tilesOf(need.bounds, *tiles, block);

@@ -87,6 +87,14 @@ std::vector<TensorId> valuesInside(const ExprProgram &pattern) {
   return inside;
 }
 
+AxisId axisOf(const Schedule &schedule, int equation, int position) {
+  for (size_t a = 0; a < schedule.axes.size(); ++a)
+    if (const AxisUse *use = schedule.axes[a].in(equation);
+        use && std::count(use->positions.begin(), use->positions.end(), position) != 0)
+      return static_cast<AxisId>(a);
+  return -1;
+}
+
 int producerOf(const std::vector<const Equation *> &equations, TensorId tensor) {
   for (size_t e = 0; e < equations.size(); ++e)
     if (std::count(equations[e]->outputs.begin(), equations[e]->outputs.end(), tensor) != 0)

@@ -158,6 +158,9 @@ const Operand *operandOf(const Schedule &schedule, int equation, int read);
 /// a level.
 std::vector<TensorId> valuesInside(const ExprProgram &pattern);
 
+/// The schedule's axis that stands for an axis of an equation; -1 for one of extent 1 without a loop.
+AxisId axisOf(const Schedule &schedule, int equation, int position);
+
 /// The equation that makes a tensor; -1: none of them.
 int producerOf(const std::vector<const Equation *> &equations, TensorId tensor);
 

@@ -4,17 +4,6 @@
 
 namespace fusec::tiling {
 
-AxisId axisOf(const Schedule &schedule, const Equation &equation, int ordinal, int position) {
-  bool reduction = position >= equation.numSpatial;
-  for (size_t a = 0; a < schedule.axes.size(); ++a) {
-    const AxisUse *use = schedule.axes[a].in(ordinal);
-    if (use && use->reduction == reduction &&
-        std::count(use->positions.begin(), use->positions.end(), position) != 0)
-      return static_cast<AxisId>(a);
-  }
-  return -1;
-}
-
 std::optional<PositionTile> positionTile(const Equation &equation,
                                          const std::vector<int> &positions, int position,
                                          int64_t tile) {
@@ -50,7 +39,7 @@ std::vector<int64_t> stagedExtents(const Schedule &schedule, const Equation &equ
       return 0;
     int64_t elements = 1;
     for (int p = 0; p < numAxes; ++p) {
-      AxisId a = axisOf(schedule, equation, operand.equation, p);
+      AxisId a = axisOf(schedule, operand.equation, p);
       if (form->coefficients[p].isConst(0) || a < 0)
         continue;
       int64_t tile = tileOf(a);
@@ -69,12 +58,11 @@ std::vector<int64_t> stagedExtents(const Schedule &schedule, const Equation &equ
   return extents;
 }
 
-CopiedDigit copiedDigit(const Schedule &schedule, const ExprProgram &program,
-                        const Equation &equation, const Operand &operand,
-                        const std::optional<FlatAccess> &access,
+CopiedDigit copiedDigit(const BoundSchedule &bound, const Operand &operand,
                         const std::vector<int64_t> &extents) {
-  const Scalar &read = equation.body[readsOf(equation)[operand.read]];
-  const int rank = static_cast<int>(program.tensors[read.index].shape.size());
+  const TensorId tensor = bound.tensor({operand.equation, 0, operand.read});
+  const std::optional<FlatAccess> &access = bound.facts(operand.equation).accesses[operand.read];
+  const auto rank = static_cast<int>(bound.program().tensors[tensor].shape.size());
   CopiedDigit found;
   for (size_t d = 0; d < operand.digits.size(); ++d) {
     if (extents[d] <= 1)
@@ -84,23 +72,24 @@ CopiedDigit copiedDigit(const Schedule &schedule, const ExprProgram &program,
         digit.index >= 0
             ? digit.index + 1 == rank
             : access &&
-                  access->stride[schedule.axes[digit.axis].in(operand.equation)->positions.back()]
-                      .isConst(1);
+                  access->stride[bound.use(digit.axis, operand.equation)->positions.back()].isConst(
+                      1);
     if (unit || !found.sideBySide)
       found = {d, unit};
   }
   return found;
 }
 
-std::optional<int64_t> stagedStride(const Schedule &schedule, const Equation &equation,
-                                    const Operand &operand, const std::vector<int64_t> &extents,
-                                    int position) {
-  const std::vector<NodeId> indices = indexOperands(equation.body[readsOf(equation)[operand.read]]);
+std::optional<int64_t> stagedStride(const BoundSchedule &bound, const Operand &operand,
+                                    const std::vector<int64_t> &extents, int position) {
+  const Equation &equation = bound.equation(operand.equation);
+  const std::vector<NodeId> indices =
+      indexOperands(equation.body[bound.node({operand.equation, 0, operand.read})]);
   int64_t stride = 0, inner = 1;
   for (size_t d = operand.digits.size(); d-- > 0;) {
     const LayoutDigit &digit = operand.digits[d];
     if (digit.index < 0) {
-      const AxisUse *use = schedule.axes[digit.axis].in(operand.equation);
+      const AxisUse *use = bound.use(digit.axis, operand.equation);
       if (use && use->positions.back() == position)
         stride += inner;
     } else {

@@ -1,14 +1,10 @@
 #pragma once
 // The tile of an operand that a Stage statement copies, for the generators, the cost model and the lowering.
-#include "Tiling/schedule/FlatAccess.h"
-#include "Tiling/schedule/Schedule.h"
+#include "Tiling/schedule/BoundSchedule.h"
 
 #include <functional>
 
 namespace fusec::tiling {
-
-/// The schedule's axis that stands for axis `position` of equation `ordinal`; -1 for one of extent 1 without a loop.
-AxisId axisOf(const Schedule &schedule, const Equation &equation, int ordinal, int position);
 
 /// Elements of a schedule axis below the loops around a statement; 0: no constant.
 using TileOf = std::function<int64_t(AxisId)>;
@@ -30,20 +26,17 @@ std::vector<int64_t> stagedExtents(const Schedule &schedule, const Equation &equ
                                    const Operand &operand, const TileOf &tileOf);
 
 /// The digit along which a Stage copies vectors: one that lies side by side in memory, else the innermost of several
-/// elements. `access`: of the read; `extents`: stagedExtents.
+/// elements. `extents`: stagedExtents.
 struct CopiedDigit {
   size_t digit = 0;
   bool sideBySide = false;
 };
-CopiedDigit copiedDigit(const Schedule &schedule, const ExprProgram &program,
-                        const Equation &equation, const Operand &operand,
-                        const std::optional<FlatAccess> &access,
+CopiedDigit copiedDigit(const BoundSchedule &bound, const Operand &operand,
                         const std::vector<int64_t> &extents);
 
 /// Elements between neighbours along an axis of the equation in a Shared operand's buffer; nullopt where they are at no
 /// constant distance.
-std::optional<int64_t> stagedStride(const Schedule &schedule, const Equation &equation,
-                                    const Operand &operand, const std::vector<int64_t> &extents,
-                                    int position);
+std::optional<int64_t> stagedStride(const BoundSchedule &bound, const Operand &operand,
+                                    const std::vector<int64_t> &extents, int position);
 
 } // namespace fusec::tiling

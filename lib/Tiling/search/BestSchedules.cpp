@@ -183,7 +183,7 @@ Result<std::vector<ScheduleVariant>> bestSchedules(const ExprProgram &pattern, c
   best.schedule = std::move(chosen.schedule);
   best.seconds = chosen.seconds;
   const Prediction prediction =
-      predictionOf(chosen.phases, chosen.seconds, best.schedule, pattern, target);
+      predictionOf(chosen.phases, chosen.seconds, {best.schedule, pattern}, target);
   best.bytes = prediction.readBytes + prediction.writtenBytes;
   std::vector<ScheduleVariant> variants;
   FUSEC_TRY(std::optional<ScheduleVariant> aligned,

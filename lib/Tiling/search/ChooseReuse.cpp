@@ -96,7 +96,7 @@ std::optional<Schedule> withPersistentReads(const Schedule &schedule, WorkMeter 
   if (!cost::joinsPhases(target))
     return std::nullopt;
   const BoundSchedule bound(schedule, meter.program());
-  const std::vector<cost::Counts> phases = meter.phases(schedule);
+  const std::vector<cost::Counts> phases = meter.phases(bound);
   double blocks = 0;
   for (const cost::Counts &phase : phases)
     blocks = std::max(blocks, phase.blocks);
@@ -174,7 +174,7 @@ Status chooseReadReuse(PricedSchedule &candidate, const ExprProgram &pattern,
     candidate.schedule.kept = before;
   if (candidate.schedule.kept == before)
     return success();
-  candidate.phases = countWork(candidate.schedule, pattern, target);
+  candidate.phases = countWork({candidate.schedule, pattern}, target);
   candidate.seconds = cost::latency(candidate.phases, target);
   return success();
 }

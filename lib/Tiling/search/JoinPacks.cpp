@@ -265,7 +265,8 @@ Result<PricedSchedules> packCandidates(const ExprProgram &pattern, const Target 
   std::stable_sort(packs.begin(), packs.end(),
                    [](const Pack &a, const Pack &b) { return a.seconds < b.seconds; });
   PricedSchedules out;
-  WorkMeter meter(pattern, target);
+  const ScheduledProgram program(pattern);
+  WorkMeter meter(program, target);
   for (size_t p = 0; p < std::min(kMostPacks, packs.size()); ++p) {
     FUSEC_TRY(std::optional<PricedSchedule> made, candidateOf(packs[p], parts, meter, target));
     if (made)

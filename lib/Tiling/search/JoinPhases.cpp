@@ -106,8 +106,8 @@ struct MultiPhaseSchedule {
       schedule.kept.push_back({read, MemLevel::Register, from});
     }
     std::sort(schedule.kept.begin(), schedule.kept.end());
-    WorkMeter meter(pattern, target);
-    whole.phases = meter.residentPhases(schedule);
+    const ScheduledProgram program(pattern);
+    whole.phases = WorkMeter(program, target).residentPhases({schedule, program});
     if (!areResident(whole.phases, target))
       return std::nullopt;
     return weigh(target);

@@ -34,7 +34,8 @@ Result<PricedSchedules> ownCandidates(const ExprProgram &pattern, const Target &
   FUSEC_TRY(PricedSchedules out, packCandidates(pattern, target, known));
   if (!out.empty())
     return out;
-  WorkMeter meter(pattern, target);
+  const ScheduledProgram program(pattern);
+  WorkMeter meter(program, target);
   auto price = [&](Schedule schedule) {
     std::vector<cost::Counts> phases = meter.phases(schedule);
     const double seconds = cost::latency(phases, target);

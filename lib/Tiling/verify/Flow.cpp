@@ -87,11 +87,8 @@ private:
     return bound.statements(leaf, target);
   }
 
-  const AxisUse *useOf(const TreeNode &loop, int equation) const {
-    return loop.axis == kStepAxis ? nullptr : schedule.axes[loop.axis].in(equation);
-  }
   bool reduces(const TreeNode &loop, int equation) const {
-    const AxisUse *use = useOf(loop, equation);
+    const AxisUse *use = bound.use(loop.axis, equation);
     return use && use->reduction;
   }
   std::string nameOf(const TreeNode &loop) const {
@@ -166,7 +163,7 @@ private:
           oneWriter(place, e);
       }
       if (leaf != LeafKind::Compute || place.leaf->rank > 0)
-        sameRegister(compute, place, e, leaf == LeafKind::Store || leaf == LeafKind::Compute,
+        sameRegister(compute, place, leaf == LeafKind::Store || leaf == LeafKind::Compute,
                      leaf != LeafKind::Compute, "the statements of " + who);
     }
   }
@@ -205,25 +202,26 @@ private:
           (loop->loop == LoopKind::Block &&
            std::any_of(equations[e]->outputs.begin(), equations[e]->outputs.end(),
                        [&](TensorId t) { return bound.level(t) == MemLevel::Global; }));
-      const AxisUse *use = useOf(*loop, e);
+      const AxisUse *use = bound.use(loop->axis, e);
       require(!parallel || (use && !use->reduction), "one thread stores an element of e" +
                                                          std::to_string(e) + "; in the " +
                                                          nameOf(*loop) + " several do");
     }
   }
 
-  /// The statement at `place` finds the register that the Compute of `e` makes: it stands in the same repeated loops,
-  /// the same unrolled ones but those over axes of which it names an element, and (`onLanes`) on the same lanes and
-  /// units; past the reduced loops where `past`.
-  void sameRegister(const Statement &compute, const Statement &place, int e, bool onLanes,
-                    bool past, const std::string &who, const std::set<AxisId> &named = {}) {
+  /// The statement at `place` finds the register that `compute` makes: it stands in the same repeated loops, the same
+  /// unrolled ones but those over axes of which it names an element, and (`onLanes`) on the same lanes and units; past
+  /// the reduced loops where `past`.
+  void sameRegister(const Statement &compute, const Statement &place, bool onLanes, bool past,
+                    const std::string &who, const std::set<AxisId> &named = {}) {
+    const int e = compute.leaf->target;
     using Key =
         std::tuple<AxisId, LoopKind, int64_t, int64_t>; // step, and that of the loop around it
     auto held = [&](const Statement &p) {
       std::vector<Key> keys;
       std::map<AxisId, int64_t> around;
       for (const TreeNode *loop : p.loops) {
-        const AxisUse *use = useOf(*loop, e);
+        const AxisUse *use = bound.use(loop->axis, e);
         if (!use || use->reduction || named.count(loop->axis) != 0)
           continue;
         const bool parallel =
@@ -335,13 +333,13 @@ private:
       require(isNamed || made.axes[p].extent.isConst(1) || readsOwn(reader, read, maker, p),
               who + " in a register at its own point");
     }
-    sameRegister(compute, place, maker, true, true, who + " in a register; both", named);
+    sameRegister(compute, place, true, true, who + " in a register; both", named);
   }
 
   /// Blocks run in any order and turns one after the other: of a value that each makes a part of, a statement in the
   /// same loop reads that part.
   void ownTurn(const TreeNode &loop, int reader, NodeId read, int maker, const std::string &who) {
-    const AxisUse *use = useOf(loop, maker);
+    const AxisUse *use = bound.use(loop.axis, maker);
     if (!use)
       return; // each block or turn makes all of it
     bool own = !use->reduction;

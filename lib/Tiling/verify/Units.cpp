@@ -12,7 +12,8 @@ namespace {
 
 class UnitVerifier {
 public:
-  explicit UnitVerifier(const Schedule &schedule) : schedule(schedule) {}
+  explicit UnitVerifier(const tiling::BoundSchedule &bound)
+      : bound(bound), schedule(bound.schedule()) {}
 
   Status run(const Target &target) {
     broken.require(schedule.units <= target.maxUnits,
@@ -25,40 +26,26 @@ public:
                    "a unit of " + target.name + " has " + std::to_string(target.lanes) +
                        " lanes, given " + std::to_string(schedule.lanes));
     if (broken.none())
-      verifyLoops(schedule.tree);
+      for (const tiling::Statement &statement : bound.statements())
+        for (const TreeNode *loop : statement.loops)
+          if (loop->axis >= 0 && (loop->loop == LoopKind::Unit || loop->loop == LoopKind::Lane))
+            verifyIterations(*loop);
     return broken.status(schedule);
   }
 
 private:
-  void verifyLoops(const std::vector<TreeNode> &nodes) {
-    for (const TreeNode &node : nodes) {
-      if (!node.isLoop)
-        continue;
-      if (node.axis >= 0 && (node.loop == LoopKind::Unit || node.loop == LoopKind::Lane))
-        verifyIterations(node);
-      path.push_back(&node);
-      verifyLoops(node.children);
-      path.pop_back();
-    }
-  }
-
   /// Each unit, or lane, takes one round of the loop.
   void verifyIterations(const TreeNode &node) {
-    const ScheduleAxis &axis = schedule.axes[node.axis];
-    DimExpr tile = axis.extent;
-    for (const TreeNode *outer : path)
-      if (outer->axis == node.axis)
-        tile = DimExpr(outer->step);
     const bool isUnit = node.loop == LoopKind::Unit;
     const int wanted = isUnit ? schedule.units : schedule.lanes;
-    broken.require(ceilDiv(tile, DimExpr(node.step)).isConst(wanted),
-                   std::string(name(node.loop)) + " loop over " + axis.name +
+    broken.require(bound.trip(node).isConst(wanted),
+                   std::string(name(node.loop)) + " loop over " + schedule.axes[node.axis].name +
                        " has a round for each of the " + std::to_string(wanted) +
                        (isUnit ? " units" : " lanes"));
   }
 
+  const tiling::BoundSchedule &bound;
   const Schedule &schedule;
-  std::vector<const TreeNode *> path;
   tiling::RuleChecker broken;
 };
 
@@ -70,8 +57,9 @@ Status verify(const Schedule &schedule, const ExprProgram &pattern, const Target
     return Diagnostic{Diag::BadIr, "schedule " + schedule.name,
                       "broken rule: on a CPU it has " + std::to_string(tiling::kMostAxes) +
                           " axes at most"};
-  FUSEC_CHECK(UnitVerifier(schedule).run(target));
-  if (tiling::hasPersistentReads(schedule) && !tiling::isResident({schedule, pattern}, target))
+  const tiling::BoundSchedule bound(schedule, pattern);
+  FUSEC_CHECK(UnitVerifier(bound).run(target));
+  if (tiling::hasPersistentReads(schedule) && !tiling::isResident(bound, target))
     return Diagnostic{Diag::BadIr, "schedule " + schedule.name,
                       "broken rule: rounds and phases hold values where " + target.name +
                           " holds all blocks at once, with their registers and shared memory, and "

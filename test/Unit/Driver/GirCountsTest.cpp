@@ -72,7 +72,7 @@ Compared compare(const ExprProgram &pattern, const ScheduleVariant &variant,
     seconds += now - start;
     start = now;
   };
-  const std::vector<cost::Counts> phases = countWork(schedule, pattern, target);
+  const std::vector<cost::Counts> phases = countWork({schedule, pattern}, target);
   for (const cost::Counts &phase : phases) {
     out.tree[Barriers] += phase.rounds * phase.barriers;
     out.tree[Ops] += phase.rounds * phase.blocks * phase.vectorOps;
@@ -82,7 +82,7 @@ Compared compare(const ExprProgram &pattern, const ScheduleVariant &variant,
   }
   lap(out.seconds.tree);
   if (addresses) {
-    const MemoryRequests moved = movedBytes(schedule, pattern, target, tiling::Effort::Thorough);
+    const MemoryRequests moved = movedBytes({schedule, pattern}, target, tiling::Effort::Thorough);
     out.tree[ReadBytes] = moved.readBytes;
     out.tree[WrittenBytes] = moved.writtenBytes;
     out.tree[ReadSectors] = moved.readSectors;

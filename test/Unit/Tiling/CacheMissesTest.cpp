@@ -162,7 +162,7 @@ TEST_CASE("staged is what copies alone read") {
     const Schedule schedule = scheduleFrom(text, pattern);
     require(verify(schedule, pattern, targetNamed("x86-64-v3")));
     const double bytes = tiling::stagedBytes({schedule, pattern}, compulsoryTraffic(pattern));
-    CHECK(countWork(schedule, pattern, targetNamed("x86-64-v3")).front().stagedBytes == bytes);
+    CHECK(countWork({schedule, pattern}, targetNamed("x86-64-v3")).front().stagedBytes == bytes);
     return bytes;
   };
   const double rows = 32 * 64 * 4;

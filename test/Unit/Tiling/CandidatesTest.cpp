@@ -153,7 +153,7 @@ TEST_CASE("Sums of what lies apart, of outputs that lie side by side, are shared
     INFO(name);
     const Target target = targetNamed(name);
     auto sectors = [&](const ExprProgram &pattern, const Schedule &schedule) {
-      const cost::Counts counts = countWork(schedule, pattern, target).front();
+      const cost::Counts counts = countWork({schedule, pattern}, target).front();
       return counts.levelBytes[1] / (counts.readBytes + counts.writtenBytes);
     };
     const Schedule best = valueOf(bestSchedules(sums, target)).back().schedule;

@@ -78,7 +78,7 @@ TEST_CASE(
         const Schedule best = valueOf(bestSchedules(pattern, target)).back().schedule;
         CHECK(best.name == "mm");
         // Loads and stores of copies, of which one each for a vector of the image are the least.
-        const cost::Counts counts = countWork(best, pattern, target).front();
+        const cost::Counts counts = countWork({best, pattern}, target).front();
         const double copies = counts.stagedLoads * counts.blocks,
                      least = 2 * 56. * 56 * 96 / target.lanes;
         INFO(copies / least << " copies of the image");

@@ -62,12 +62,12 @@ TEST_CASE("copied operands: a CPU copies what windows would gather, and not what
       }));
       for (const Schedule &candidate : valueOf(candidateSchedules(pattern, target))) {
         double gathers = 0;
-        for (const cost::Counts &phase : countWork(candidate, pattern, target))
+        for (const cost::Counts &phase : countWork({candidate, pattern}, target))
           gathers += phase.gathers;
         if (copies(candidate))
           continue;
         CHECK((gathers > 0));
-        CHECK(predict(candidate, pattern, target).seconds > best.seconds);
+        CHECK(predict({candidate, pattern}, target).seconds > best.seconds);
       }
     }
   }
@@ -82,7 +82,7 @@ TEST_CASE("copied operands: lanes go along what lies side by side, and leave col
       const ScheduleVariant best = valueOf(bestSchedules(pattern, target)).back();
       // On AVX2, with half the registers to turn in, a copy whose rows the windows then go along is priced lower.
       CHECK(best.schedule.name == (std::string(name) == "x86-64-v3" ? "phases" : "turned"));
-      for (const cost::Counts &phase : countWork(best.schedule, pattern, target))
+      for (const cost::Counts &phase : countWork({best.schedule, pattern}, target))
         CHECK(phase.gathers == 0);
     }
 }
@@ -92,7 +92,7 @@ TEST_CASE("copied operands: lanes that lie apart in a block's own buffer gather 
   const Target target = targetNamed("x86-64-v4");
   bool staged = false;
   for (const Schedule &candidate : valueOf(candidateSchedules(pattern, target))) {
-    const std::vector<cost::Counts> phases = countWork(candidate, pattern, target);
+    const std::vector<cost::Counts> phases = countWork({candidate, pattern}, target);
     if (copies(candidate) || phases.front().stagedLoads == 0)
       continue;
     staged = true;

@@ -156,7 +156,7 @@ TEST_CASE("rounds: a phase is counted once a step, with a barrier behind each") 
   const ExprProgram pattern = patternFrom(kLayers);
   const Target target = targetNamed("sm_80");
   const Schedule schedule = twoPhases(pattern);
-  const std::vector<cost::Counts> phases = countWork(schedule, pattern, target);
+  const std::vector<cost::Counts> phases = countWork({schedule, pattern}, target);
   REQUIRE(phases.size() == 3);
   CHECK(phases[0].rounds == 1);
   CHECK(phases[1].rounds == 8);
@@ -233,13 +233,13 @@ TEST_CASE(
     if (levelIn(schedule, pattern, "hr") != MemLevel::Register)
       continue;
     const double before =
-        movedBytes(schedule, pattern, machine, tiling::Effort::Thorough).sharedBytes;
+        movedBytes({schedule, pattern}, machine, tiling::Effort::Thorough).sharedBytes;
     for (const char *value : {"hr", "g.next"})
       tiling::setLevel(schedule, tensorIn(schedule, pattern, value), MemLevel::Shared);
     require(verify(schedule, pattern, machine));
     INFO(print(schedule, pattern));
     CHECK(difference(runSchedule(pattern, schedule, inputs, {}), expected, 1e-6) == "");
-    CHECK(movedBytes(schedule, pattern, machine, tiling::Effort::Thorough).sharedBytes > before);
+    CHECK(movedBytes({schedule, pattern}, machine, tiling::Effort::Thorough).sharedBytes > before);
   }
 }
 

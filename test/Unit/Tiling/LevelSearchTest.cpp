@@ -109,7 +109,8 @@ TEST_CASE("of two values that a core has no room for together the larger one sta
   for (const Schedule &schedule : first) {
     CHECK(tiling::levelOf(schedule, e) == MemLevel::Shared);
     CHECK(tiling::levelOf(schedule, t) == MemLevel::Global);
-    CHECK(predict(raised[0], pattern, target).seconds < predict(schedule, pattern, target).seconds);
+    CHECK(predict({raised[0], pattern}, target).seconds <
+          predict({schedule, pattern}, target).seconds);
   }
   CHECK(tiling::levelOf(raised[0], e) == MemLevel::Global);
   CHECK(tiling::levelOf(raised[0], t) == MemLevel::Shared);
@@ -140,11 +141,11 @@ TEST_CASE("on a GPU a value that leaves room for one block alone is raised") {
   CHECK(valueOf(bestSchedules(pattern, target)).back().schedule.name == "stitch-raised");
   for (const Schedule &schedule : raised) {
     CHECK(tiling::levelOf(schedule, e) == MemLevel::Global);
-    const double seconds = predict(schedule, pattern, target).seconds;
+    const double seconds = predict({schedule, pattern}, target).seconds;
     for (const Schedule &other : first)
       if (other.units == schedule.units) {
         CHECK(tiling::levelOf(other, e) == MemLevel::Shared);
-        CHECK(seconds < predict(other, pattern, target).seconds);
+        CHECK(seconds < predict({other, pattern}, target).seconds);
       }
     require(verify(schedule, pattern, target));
     const std::vector<TensorValue> inputs = randomInputs(pattern, {2});
@@ -174,7 +175,8 @@ TEST_CASE("of a scan's values those that are read most stay with its block") {
     CHECK(tiling::storageOf({schedule, pattern}).sharedBytes <= double(target.sharedBytesPerBlock));
     for (const Schedule &other : first)
       if (other.units == schedule.units)
-        CHECK(predict(schedule, pattern, target).seconds < predict(other, pattern, target).seconds);
+        CHECK(predict({schedule, pattern}, target).seconds <
+              predict({other, pattern}, target).seconds);
     require(verify(schedule, pattern, target));
     CHECK(difference(runSchedule(pattern, schedule, inputs, {}), valueOf(evaluate(pattern, inputs)),
                      1e-5) == "");
@@ -218,12 +220,14 @@ map y [i:n, j:10240]
   const Schedule schedule = valueOf(parseSchedule(in, pattern));
   const Target target = targetNamed("gfx90a");
   require(verify(schedule, pattern, target));
-  WorkMeter meter(pattern, target);
+  const tiling::ScheduledProgram program(pattern);
+  WorkMeter meter(program, target);
   const std::vector<cost::Counts> phases = meter.phases(schedule);
   const double seconds = cost::latency(phases, target);
   Schedule raised = schedule;
   tiling::setLevel(raised, 2, MemLevel::Global);
-  REQUIRE(meter.seconds(raised) < seconds); // it leaves room for further blocks
+  REQUIRE(cost::latency(meter.phases(raised), target) <
+          seconds); // it leaves room for further blocks
   CHECK(!verify(raised, pattern, target).ok());
   CHECK(!tiling::withFasterLevels({schedule, phases, seconds}, target, meter));
 }

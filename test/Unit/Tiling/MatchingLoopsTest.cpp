@@ -79,13 +79,14 @@ TEST_CASE("held across: what the sums have read is not read again") {
       checkNumbers(pattern, schedule, {24});
       const Schedule plain = tiling::withoutPersistentReads(schedule);
       CHECK(plain.kept.size() + 1 == schedule.kept.size());
-      const MemoryRequests twice = movedBytes(plain, pattern, target(), tiling::Effort::Thorough),
-                           once = movedBytes(schedule, pattern, target(), tiling::Effort::Thorough);
+      const MemoryRequests twice = movedBytes({plain, pattern}, target(), tiling::Effort::Thorough),
+                           once =
+                               movedBytes({schedule, pattern}, target(), tiling::Effort::Thorough);
       const double bytes = 40 * std::stod(columns) * 4;
       CHECK(twice.readBytes - once.readBytes == bytes);
       CHECK(twice.writtenBytes == once.writtenBytes);
-      const std::vector<cost::Counts> anew = countWork(plain, pattern, target()),
-                                      held = countWork(schedule, pattern, target());
+      const std::vector<cost::Counts> anew = countWork({plain, pattern}, target()),
+                                      held = countWork({schedule, pattern}, target());
       CHECK(anew[1].readBytes - held[1].readBytes == bytes);
       CHECK(anew[0].readBytes == held[0].readBytes);
       // In both phases.
@@ -120,8 +121,8 @@ TEST_CASE("held across: a device that does not hold all blocks at once, or has n
   REQUIRE(!status.ok());
   CHECK(status.errors()[0].text.find("holds all blocks at once") != std::string::npos);
   // Where it is asked for all the same, the second phase reads all.
-  CHECK(cost::latency(countWork(all[0], pattern, small), small) ==
-        cost::latency(countWork(tiling::withoutPersistentReads(all[0]), pattern, small), small));
+  CHECK(cost::latency(countWork({all[0], pattern}, small), small) ==
+        cost::latency(countWork({tiling::withoutPersistentReads(all[0]), pattern}, small), small));
 }
 
 TEST_CASE("held across: another tensor, other elements and other places are not the same") {

@@ -22,9 +22,9 @@ MemoryRequests moved(const std::string &equation, const std::string &axes,
   TextReader in(text, "schedule");
   const Schedule schedule = valueOf(parseSchedule(in, pattern));
   const MemoryRequests quick =
-      movedBytes(schedule, pattern, targetNamed(target), tiling::Effort::Quick);
+      movedBytes({schedule, pattern}, targetNamed(target), tiling::Effort::Quick);
   const MemoryRequests thorough =
-      movedBytes(schedule, pattern, targetNamed(target), tiling::Effort::Thorough);
+      movedBytes({schedule, pattern}, targetNamed(target), tiling::Effort::Thorough);
   CHECK(quick.readBytes == Catch::Approx(thorough.readBytes).epsilon(0.2));
   CHECK(quick.readSectors == Catch::Approx(thorough.readSectors).epsilon(0.2));
   return thorough;

@@ -100,14 +100,14 @@ TEST_CASE("held: weights are read in front of the first round alone") {
     const Schedule plain = tiling::withoutPersistentReads(schedule);
     for (ReusedRead &kept : schedule.kept)
       kept.level = tiling::isPersistent(schedule, kept) ? MemLevel::Shared : kept.level;
-    const MemoryRequests anew = movedBytes(plain, pattern, target(), tiling::Effort::Thorough),
-                         once = movedBytes(schedule, pattern, target(), tiling::Effort::Thorough);
+    const MemoryRequests anew = movedBytes({plain, pattern}, target(), tiling::Effort::Thorough),
+                         once = movedBytes({schedule, pattern}, target(), tiling::Effort::Thorough);
     CHECK(anew.readSectors - once.readSectors == (kSteps - 1) * kSectors);
     CHECK(anew.writtenSectors == once.writtenSectors);
     // Written once and read in each step.
     CHECK(once.sharedBytes - anew.sharedBytes == (1 + kSteps) * kSectors * 32);
-    const double spared = cost::latency(countWork(plain, pattern, target()), target()) -
-                          cost::latency(countWork(schedule, pattern, target()), target());
+    const double spared = cost::latency(countWork({plain, pattern}, target()), target()) -
+                          cost::latency(countWork({schedule, pattern}, target()), target());
     CHECK(spared >= -1e-6);
   }
 }
@@ -116,7 +116,7 @@ TEST_CASE("held: elements take registers or shared memory in every phase") {
   const ExprProgram pattern = patternFrom(kLayer);
   for (Schedule schedule : holding(pattern)) {
     const auto of = [&](const Schedule &s) { // the phase of the sums
-      const std::vector<cost::Counts> phases = countWork(s, pattern, target());
+      const std::vector<cost::Counts> phases = countWork({s, pattern}, target());
       return *std::max_element(phases.begin(), phases.end(),
                                [](const auto &a, const auto &b) { return a.blocks < b.blocks; });
     };
@@ -146,8 +146,9 @@ TEST_CASE("held: a device that does not hold all blocks at once is none for it")
     if (tiling::hasPersistentReads(other))
       CHECK(tiling::isResident({other, pattern}, small));
   // Where it is asked for all the same, each step reads all.
-  CHECK(cost::latency(countWork(schedule, pattern, small), small) ==
-        cost::latency(countWork(tiling::withoutPersistentReads(schedule), pattern, small), small));
+  CHECK(
+      cost::latency(countWork({schedule, pattern}, small), small) ==
+      cost::latency(countWork({tiling::withoutPersistentReads(schedule), pattern}, small), small));
 }
 
 TEST_CASE("held: only what is the same in each step, and read in rounds") {

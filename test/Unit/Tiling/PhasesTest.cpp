@@ -76,7 +76,7 @@ int checkPhases(const ExprProgram &pattern, const std::vector<int> &starts, doub
       CHECK(tiling::phaseStarts(schedule).size() >= starts.size());
       CHECK(kernelOf(pattern, schedule).kernel.phases.size() ==
             tiling::phaseStarts(schedule).size() + 1);
-      const std::vector<cost::Counts> counted = countWork(schedule, pattern, target);
+      const std::vector<cost::Counts> counted = countWork({schedule, pattern}, target);
       CHECK(counted.size() == phases.size());
       CHECK(cost::latency(counted, target) == Catch::Approx(seconds));
       CHECK(difference(runSchedule(pattern, schedule, inputs, {}), expected, tolerance) == "");
@@ -131,7 +131,7 @@ reduction y [i:4; k:262144] sum f32
     REQUIRE(best.schedule.via.size() == 1);
     CHECK(best.schedule.via[0].alternative == "two-phase");
     CHECK(tiling::phaseStarts(best.schedule) == std::vector<int>{1});
-    const std::vector<cost::Counts> phases = countWork(best.schedule, pattern, target);
+    const std::vector<cost::Counts> phases = countWork({best.schedule, pattern}, target);
     REQUIRE(phases.size() == 2);
     CHECK(phases[0].blocks >= target.cores / 2);
     double onePhase = 1;
@@ -196,7 +196,7 @@ TEST_CASE("phases: each is counted by itself, and a barrier or counters stand fo
   for (const char *name : {"sm_80", "gfx90a"}) {
     const Target target = targetNamed(name);
     const std::vector<ScheduleVariant> variants = valueOf(bestSchedules(pattern, target, kStarts));
-    const std::vector<cost::Counts> phases = countWork(variants.back().schedule, pattern, target);
+    const std::vector<cost::Counts> phases = countWork({variants.back().schedule, pattern}, target);
     REQUIRE(phases.size() == 4);
     double apart = 0;
     for (const cost::Counts &phase : phases)

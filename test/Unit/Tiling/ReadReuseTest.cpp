@@ -69,7 +69,7 @@ TEST_CASE("a row that two nests go through is kept, counted once and held in reg
   const Schedule kept = decided(pattern, plain, target);
   CHECK(keptText(pattern, kept) == "  keep e1.r0 register from e0.r0\n");
   auto read = [&](const Schedule &schedule) {
-    const MemoryRequests moved = movedBytes(schedule, pattern, target, tiling::Effort::Thorough);
+    const MemoryRequests moved = movedBytes({schedule, pattern}, target, tiling::Effort::Thorough);
     CHECK(moved.readBytes == 4 * globalTraffic(kernelFor(pattern, schedule, target)).read);
     CHECK(moved.readSectors * 32 == moved.readBytes);
     CHECK(moved.sharedBytes == 0);
@@ -80,8 +80,8 @@ TEST_CASE("a row that two nests go through is kept, counted once and held in reg
   CHECK(read(kept) == kRow);
   CHECK(tiling::storageOf({kept, pattern}).registersPerThread ==
         tiling::storageOf({plain, pattern}).registersPerThread + 256 / 32);
-  CHECK(countWork(kept, pattern, target)[0].vectorLoads <
-        countWork(plain, pattern, target)[0].vectorLoads);
+  CHECK(countWork({kept, pattern}, target)[0].vectorLoads <
+        countWork({plain, pattern}, target)[0].vectorLoads);
   // A core finds the row in its cache.
   CHECK(decided(pattern, plain, targetNamed("x86-64-v3")).kept.empty());
 }
@@ -93,11 +93,11 @@ TEST_CASE("the search weighs schedules with what their threads keep") {
     const ScheduleVariant best = valueOf(bestSchedules(pattern, target)).back();
     CHECK(best.schedule.kept == decided(pattern, best.schedule, target).kept);
     CHECK(!best.schedule.kept.empty());
-    CHECK(best.seconds == predict(best.schedule, pattern, target).seconds);
+    CHECK(best.seconds == predict({best.schedule, pattern}, target).seconds);
     CHECK(best.ofUnits.at(best.schedule.units).seconds == best.seconds);
     Schedule forgetful = best.schedule;
     forgetful.kept.clear();
-    CHECK(best.seconds < predict(forgetful, pattern, target).seconds);
+    CHECK(best.seconds < predict({forgetful, pattern}, target).seconds);
   }
 }
 
@@ -110,7 +110,7 @@ TEST_CASE("a search that is not thorough decides nothing that is kept") {
     const ScheduleVariant best = valueOf(bestSchedules(pattern, target)).back(),
                           found = valueOf(bestSchedules(pattern, target, {}, quick)).back();
     CHECK(found.schedule.kept.empty());
-    CHECK(found.seconds == predict(found.schedule, pattern, target).seconds);
+    CHECK(found.seconds == predict({found.schedule, pattern}, target).seconds);
     CHECK(found.seconds >= best.seconds);
   }
 }
@@ -138,7 +138,7 @@ TEST_CASE("what a list says is done or refused") {
   const Schedule shared = rows(pattern, "  keep e1.r0 shared from e0.r0\n");
   GirKernel kernel = kernelFor(pattern, shared, target);
   CHECK(print(kernel).find("shared %x.kept f32[1024]") != std::string::npos);
-  const MemoryRequests moved = movedBytes(shared, pattern, target, tiling::Effort::Thorough);
+  const MemoryRequests moved = movedBytes({shared, pattern}, target, tiling::Effort::Thorough);
   CHECK(moved.readBytes == kRow);
   CHECK(moved.sharedBytes == 3 * kRow); // written once, read for each of both
   CHECK(tiling::storageOf({shared, pattern}).sharedBytes == 4 * 256 * 4);
@@ -179,8 +179,8 @@ TEST_CASE("a raised edge stays where the schedule puts it, unless it is kept") {
   const Schedule kept = decided(pattern, raised, target);
   CHECK(keptText(pattern, kept).find("from store") != std::string::npos);
   CHECK(print(kernelFor(pattern, kept, target)).find("shared %") == std::string::npos);
-  CHECK(movedBytes(kept, pattern, target, tiling::Effort::Thorough).sharedBytes == 0);
-  CHECK(movedBytes(raised, pattern, target, tiling::Effort::Thorough).sharedBytes > 0);
+  CHECK(movedBytes({kept, pattern}, target, tiling::Effort::Thorough).sharedBytes == 0);
+  CHECK(movedBytes({raised, pattern}, target, tiling::Effort::Thorough).sharedBytes > 0);
 }
 
 TEST_CASE("a staged tile that each thread reads as it has put it there is not stored") {
@@ -206,7 +206,7 @@ TEST_CASE("a staged tile that each thread reads as it has put it there is not st
   CHECK(kernel(plain).find("shared %a f32[128]") != std::string::npos);
   CHECK(kernel(kept).find("shared %a") == std::string::npos);
   auto moved = [&](const Schedule &s) {
-    return movedBytes(s, pattern, target, tiling::Effort::Thorough);
+    return movedBytes({s, pattern}, target, tiling::Effort::Thorough);
   };
   CHECK(moved(plain).sharedBytes - moved(kept).sharedBytes == 2 * kRow); // written, and read
   CHECK(moved(plain).readBytes == moved(kept).readBytes);

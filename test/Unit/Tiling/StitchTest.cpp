@@ -75,7 +75,7 @@ TEST_CASE("stitch: sums of columns that lie along them are shared by a CPU's lan
     const Target target = targetNamed(name);
     bool any = false;
     for (const Schedule &schedule : valueOf(candidateSchedules(pattern, target)))
-      any = any || countWork(schedule, pattern, target).front().gathers == 0;
+      any = any || countWork({schedule, pattern}, target).front().gathers == 0;
     CHECK(any);
   }
 }

@@ -35,7 +35,7 @@ TEST_CASE("transposes: a CPU stores columns, with an access a vector") {
         const ExprProgram pattern = patternFrom(transpose(type, 1, rows, columns));
         const ScheduleVariant best = valueOf(bestSchedules(pattern, target)).back();
         CHECK(best.schedule.name == "transpose");
-        const cost::Counts counts = countWork(best.schedule, pattern, target).front();
+        const cost::Counts counts = countWork({best.schedule, pattern}, target).front();
         CHECK(counts.gathers == 0);
         const double vectors = double(rows) * columns / target.lanes / counts.blocks;
         CHECK(counts.vectorLoads <= 3.5 * vectors); // half as many turns as lanes, and cut tiles
@@ -72,7 +72,7 @@ TEST_CASE("transposes: a CPU turns what fewer accesses want") {
       const ScheduleVariant best = valueOf(bestSchedules(pattern, target)).back();
       INFO(name << ' ' << value);
       CHECK(best.schedule.name == "transpose");
-      const cost::Counts work = countWork(best.schedule, pattern, target).front();
+      const cost::Counts work = countWork({best.schedule, pattern}, target).front();
       CHECK(work.gathers == 0);
       const double vectors = 3136.0 * 96 / target.lanes / work.blocks;
       return std::pair{work.vectorLoads / vectors, work.vectorOps / vectors};

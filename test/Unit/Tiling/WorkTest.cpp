@@ -34,17 +34,17 @@ TEST_CASE("work: sums that wait for themselves, one of a few registers, leave pl
     // In order: one register, 498 times four cycles. Along the sum: several registers, and eight steps each.
     std::vector<double> waits;
     for (const Schedule &candidate : valueOf(candidateSchedules(few, target))) {
-      const cost::Counts counts = countWork(candidate, few, target).front();
+      const cost::Counts counts = countWork({candidate, few}, target).front();
       waits.push_back(counts.stalls / counts.vectorOps);
     }
     CHECK(std::ranges::max(waits) > 2);
     CHECK(std::ranges::min(waits) == 0);
     const Schedule best = valueOf(bestSchedules(few, target)).back().schedule;
-    CHECK(countWork(best, few, target).front().stalls == 0);
+    CHECK(countWork({best, few}, target).front().stalls == 0);
     // With registers enough side by side nothing waits.
     const ExprProgram many = gate(target.lanes * 16, 499);
     const Schedule wide = valueOf(bestSchedules(many, target)).back().schedule;
-    CHECK(countWork(wide, many, target).front().stalls == 0);
+    CHECK(countWork({wide, many}, target).front().stalls == 0);
   }
 }
 
@@ -57,7 +57,7 @@ TEST_CASE("work: of a constant what is read counts, not all of it") {
   for (const char *name : {"x86-64-v3", "sm_80"}) {
     const Target target = targetNamed(name);
     for (const Schedule &schedule : valueOf(candidateSchedules(rows, target))) {
-      const cost::Counts counts = countWork(schedule, rows, target).front();
+      const cost::Counts counts = countWork({schedule, rows}, target).front();
       CHECK(counts.readBytes == 2 * 16 * 128 * 4);
       CHECK(counts.constantBytes == 16 * 128 * 4);
     }
@@ -78,7 +78,7 @@ TEST_CASE("work: a padded window that a block copies closer is counted by what i
     const Target target = targetNamed(name);
     bool any = false;
     for (const Schedule &schedule : valueOf(candidateSchedules(window, target))) {
-      const cost::Counts counts = countWork(schedule, window, target).front();
+      const cost::Counts counts = countWork({schedule, window}, target).front();
       if (counts.stagedLoads == 0)
         continue;
       any = true;
@@ -101,7 +101,7 @@ TEST_CASE("work: a CPU's vectors of lanes at constant distances are a few loads,
   const auto counted = [](const ExprProgram &map, const char *name) {
     const Target target = targetNamed(name);
     cost::Counts counts =
-        countWork(valueOf(candidateSchedules(map, target)).front(), map, target).front();
+        countWork({valueOf(candidateSchedules(map, target)).front(), map}, target).front();
     counts.vectorLoads *= counts.blocks * double(target.lanes) / (64 * 64); // of a vector
     counts.gathers *= counts.blocks / (64 * 64);
     counts.vectorOps *= counts.blocks * double(target.lanes) / (64 * 64);
@@ -144,7 +144,7 @@ TEST_CASE("work: a CPU stores lanes that lie apart one by one") {
     const auto opsOf = [&](const ExprProgram &program) {
       double most = 0;
       for (const Schedule &candidate : valueOf(candidateSchedules(program, target))) {
-        const cost::Counts counts = countWork(candidate, program, target).front();
+        const cost::Counts counts = countWork({candidate, program}, target).front();
         most = std::max(most, counts.vectorOps * counts.blocks);
       }
       return most;
@@ -167,7 +167,7 @@ TEST_CASE("work: what is copied closer from places that no formula names is gath
     const Target target = targetNamed(name);
     bool any = false;
     for (const Schedule &schedule : valueOf(candidateSchedules(window, target)))
-      if (const cost::Counts counts = countWork(schedule, window, target).front();
+      if (const cost::Counts counts = countWork({schedule, window}, target).front();
           counts.stagedLoads > 0) {
         any = true;
         CHECK(counts.gathers >= counts.stagedLoads / 2 * target.lanes);
@@ -195,7 +195,7 @@ TEST_CASE(
     for (const Schedule &schedule : valueOf(candidateSchedules(softmax, target))) {
       if (schedule.tree.size() > 1)
         continue;
-      const cost::Counts counts = countWork(schedule, softmax, target).front();
+      const cost::Counts counts = countWork({schedule, softmax}, target).front();
       INFO(print(schedule, softmax));
       CHECK(counts.levelBytes[2] >= 0.99 * (counts.readBytes + counts.writtenBytes));
       const bool shared = std::ranges::any_of(schedule.edges, [&](const EdgeLevel &edge) {
@@ -229,7 +229,7 @@ TEST_CASE("work: a row that lies along the first of two fused axes is another on
       continue;
     any = true;
     INFO(print(schedule, sums));
-    const cost::Counts counts = countWork(schedule, sums, target).front();
+    const cost::Counts counts = countWork({schedule, sums}, target).front();
     CHECK(counts.levelBytes[2] >= 16 * 65536 * 4); // two cores' caches hold half
   }
   CHECK(any);
@@ -248,7 +248,7 @@ TEST_CASE("work: what a GPU's last cache does not hold comes from memory each ti
                       " output\ninputs (%a, %b)\noutputs (%c)\nreduction c [i:" + n + ", j:" + n +
                       "; k:" + n + "] sum f32\n  %c = mul(%a[i, k], %b[k, j])\n");
       const Schedule best = valueOf(bestSchedules(product, target)).back().schedule;
-      const cost::Counts counts = countWork(best, product, target).front();
+      const cost::Counts counts = countWork({best, product}, target).front();
       CHECK(counts.levelBytes[1] > 2 * (counts.readBytes + counts.writtenBytes));
       return counts.levelBytes[target.memory.size() - 1] / (counts.readBytes + counts.writtenBytes);
     };
@@ -350,7 +350,7 @@ end
       for (Schedule &schedule : valueOf(candidateSchedules(*pattern, target))) {
         require(chooseReadReuse(schedule, *pattern, pattern->symbols, target));
         INFO(name << "\n" << print(schedule, *pattern));
-        const std::vector<cost::Counts> phases = countWork(schedule, *pattern, target);
+        const std::vector<cost::Counts> phases = countWork({schedule, *pattern}, target);
         if (phases.size() >
             1) // barriers of all blocks are made of some of a block, and priced with them
           continue;
