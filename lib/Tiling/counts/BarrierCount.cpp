@@ -4,6 +4,8 @@
 // between their uses, is not known before the kernel is made: of kernels with such buffers this is the least there are.
 #include "Tiling/counts/BarrierCount.h"
 
+#include "Tiling/schedule/GridScan.h"
+
 #include <algorithm>
 #include <set>
 
@@ -32,7 +34,7 @@ struct Summary {
 
 class Barriers {
 public:
-  Barriers(const BoundSchedule &bound, const std::vector<TreeNode> &nodes,
+  Barriers(const BoundSchedule &bound, std::span<const TreeNode> nodes,
            const std::map<const TreeNode *, double> &trips)
       : bound(bound), schedule(bound.schedule()), nodes(nodes), pattern(bound.program()),
         facts(bound.facts()), scan(bound.scan()), trips(trips) {
@@ -40,8 +42,7 @@ public:
       made.insert(of.equation.outputs.begin(), of.equation.outputs.end());
     for (size_t c = 0; scan && c < scan->carries.size(); ++c)
       made.insert(scan->carries[c].previous);
-    addStored(nodes, stored);
-    findScopes(nodes);
+    findScopes();
   }
 
   double run() {
@@ -50,28 +51,23 @@ public:
   }
 
 private:
-  void findScopes(const std::vector<TreeNode> &level) {
-    for (const TreeNode &node : level) {
-      if (node.isLoop) {
-        path.push_back(&node);
-        findScopes(node.children);
-        path.pop_back();
-      } else if (node.leaf == LeafKind::Compute || node.leaf == LeafKind::Store) {
+  void findScopes() {
+    for (const Statement &statement : bound.statements())
+      if (const TreeNode &node = *statement.leaf;
+          node.leaf == LeafKind::Compute || node.leaf == LeafKind::Store) {
         const EquationFacts &known = facts[static_cast<size_t>(node.target)];
         for (TensorId t : known.equation.outputs)
-          narrowScope(t);
+          narrowScope(t, statement.loops);
         for (NodeId read : known.reads)
-          narrowScope(known.equation.body[read].index);
+          narrowScope(known.equation.body[read].index, statement.loops);
       }
-    }
   }
 
-  void narrowScope(TensorId t) {
+  void narrowScope(TensorId t, const Loops &loops) {
     if (scan || bound.level(t) != MemLevel::Shared)
       return;
-    std::vector<const TreeNode *> &scope = scopes.try_emplace(t, path).first->second;
-    scope.resize(static_cast<size_t>(
-        std::mismatch(scope.begin(), scope.end(), path.begin(), path.end()).first - scope.begin()));
+    Loops &scope = scopes.try_emplace(t, loops).first->second;
+    scope.resize(commonLoops(scope, loops));
   }
 
   /// All of the tensor that there is in memory at a time has one element along that axis of an equation.
@@ -82,7 +78,7 @@ private:
     for (const TreeNode *loop : scope->second) {
       if (loop->loop == LoopKind::Unit || loop->loop == LoopKind::Lane)
         return false;
-      const AxisUse *use = schedule.axes[static_cast<size_t>(loop->axis)].in(equation);
+      const AxisUse *use = bound.use(loop->axis, equation);
       if (loop->step == 1 && use &&
           std::count(use->positions.begin(), use->positions.end(), position) != 0)
         return true;
@@ -124,7 +120,7 @@ private:
     sum.passes = sum.passes && next.passes;
   }
 
-  Summary list(const std::vector<TreeNode> &nodes, double times) {
+  Summary list(std::span<const TreeNode> nodes, double times) {
     Summary sum;
     for (const TreeNode &node : nodes) {
       Summary child = node.isLoop ? loop(node, times, sum.tail) : leaf(node, times);
@@ -172,9 +168,8 @@ private:
         schedule.units == 1 || std::any_of(path.begin(), path.end(), [&](const TreeNode *loop) {
           return loop->loop == LoopKind::Unit && loop->axis == axis && loop->step == schedule.lanes;
         });
-    const AxisUse *use =
-        axis >= 0 && units ? schedule.axes[static_cast<size_t>(axis)].in(equation) : nullptr;
-    if (!use || !address.stride[static_cast<size_t>(use->positions.back())].isConst(1))
+    const AxisUse *use = bound.use(axis, equation);
+    if (!units || !use || !address.stride[static_cast<size_t>(use->positions.back())].isConst(1))
       return false;
     const std::vector<Axis> &axes = facts[static_cast<size_t>(equation)].equation.axes;
     DimExpr run(1);
@@ -202,8 +197,7 @@ private:
   /// Elements from where a value of the scan's step lies to where the next step's does.
   DimExpr stepOf(TensorId t) const {
     const bool stacked = scan && bound.level(t) == MemLevel::Global && !scan->steps.isConst(1) &&
-                         std::any_of(scan->scanOutputs.begin(), scan->scanOutputs.end(),
-                                     [&](const ScanOutput &output) { return output.perStep == t; });
+                         isStacked(*scan, t);
     return stacked ? numElements(pattern.tensors[static_cast<size_t>(t)].shape) : DimExpr(0);
   }
 
@@ -233,9 +227,7 @@ private:
   /// memory what was made beside it.
   bool isAskedByLanes(int equation) const {
     const TreeNode *lanes = laneLoop();
-    const AxisUse *use = lanes && lanes->axis >= 0
-                             ? schedule.axes[static_cast<size_t>(lanes->axis)].in(equation)
-                             : nullptr;
+    const AxisUse *use = lanes ? bound.use(lanes->axis, equation) : nullptr;
     return use && !use->reduction &&
            facts[static_cast<size_t>(equation)].equation.kind == EquationKind::Reduction &&
            !schedule.axes[static_cast<size_t>(lanes->axis)].extent.divisibleBy(schedule.lanes,
@@ -266,15 +258,15 @@ private:
     if (e.kind == EquationKind::Opaque)
       return sum;
     if (node.leaf == LeafKind::Combine) {
-      std::vector<const TreeNode *> chain;
-      if (schedule.units > 1 && findCompute(nodes, node.target, chain) &&
-          sharesReduction(schedule, node.target, chain, LoopKind::Unit)) {
+      const Loops *loops = bound.loopsOf(node.target);
+      if (schedule.units > 1 && loops &&
+          sharesReduction(schedule, node.target, *loops, LoopKind::Unit)) {
         sum.head.push_back({kPartials, true, nullptr, false, &node});
         sum.tail.push_back({kPartials, false, nullptr, false, &node});
         sum.passes = false;
         count += times;
       }
-      if (stored.count(node.target) == 0) {
+      if (!bound.has(LeafKind::Store, node.target)) {
         Summary result;
         write(result, node.target);
         append(sum, std::move(result));
@@ -331,17 +323,16 @@ private:
 
   const BoundSchedule &bound;
   const Schedule &schedule;
-  const std::vector<TreeNode> &nodes;
+  const std::span<const TreeNode> nodes;
   const ExprProgram &pattern;
   const std::vector<EquationFacts> &facts;
   const Equation *const scan;
   const std::map<const TreeNode *, double> &trips;
   std::set<TensorId> made;
-  std::set<int> stored;                        // equations with a Store
   std::map<TensorId, const TreeNode *> madeIn; // the loop over lanes
   /// Loops around all that touches an inner value in shared memory: below them lies a tile of it.
-  std::map<TensorId, std::vector<const TreeNode *>> scopes;
-  std::vector<const TreeNode *> path;
+  std::map<TensorId, Loops> scopes;
+  Loops path;
   const TreeNode *around = nullptr; // the loop that makes a run
   const TreeNode *statement = nullptr;
   double count = 0;
@@ -349,7 +340,7 @@ private:
 
 } // namespace
 
-double blockBarriers(const BoundSchedule &bound, const std::vector<TreeNode> &nodes,
+double blockBarriers(const BoundSchedule &bound, std::span<const TreeNode> nodes,
                      const std::map<const TreeNode *, double> &trips) {
   return Barriers(bound, nodes, trips).run();
 }

@@ -9,7 +9,7 @@ namespace fusec::tiling {
 /// of their loops. A barrier is needed where a thread reads what another one has written, or writes what others still
 /// read; it is found in the loop tree by the rules that insertSyncs (Gir/Passes.h) follows in the code. Barriers inside
 /// topk's own statements are not counted here. `trips`: of the loops.
-double blockBarriers(const BoundSchedule &bound, const std::vector<TreeNode> &nodes,
+double blockBarriers(const BoundSchedule &bound, std::span<const TreeNode> nodes,
                      const std::map<const TreeNode *, double> &trips);
 
 } // namespace fusec::tiling

@@ -127,13 +127,11 @@ private:
   }
 
   double tripOf(const TreeNode &node) const {
-    if (node.axis == kStepAxis)
-      return double(bound.valueOf(bound.scan()->steps));
-    const int64_t extent = bound.valueOf(schedule.axes[node.axis].extent);
-    const int64_t tile = tileOf(node.axis);
+    int64_t tile = bound.valueOf(bound.tile(node));
     // Loops in order end at the extent, those of a constant trip do not.
-    const bool cut = node.loop == LoopKind::Seq || node.loop == LoopKind::Block;
-    return std::ceil(double(cut ? std::min(tile, extent) : tile) / double(node.step));
+    if (node.axis != kStepAxis && (node.loop == LoopKind::Seq || node.loop == LoopKind::Block))
+      tile = std::min(tile, bound.valueOf(schedule.axes[node.axis].extent));
+    return std::ceil(double(tile) / double(node.step));
   }
 
   /// Elements of the axis below the loops.
@@ -145,7 +143,7 @@ private:
     return tile;
   }
 
-  void walk(const std::vector<TreeNode> &nodes, double times) {
+  void walk(std::span<const TreeNode> nodes, double times) {
     for (const TreeNode &node : nodes) {
       if (!node.isLoop) {
         leaf(node, times);
@@ -165,7 +163,7 @@ private:
     }
   }
 
-  void walkBlock(const std::vector<TreeNode> &nodes) {
+  void walkBlock(std::span<const TreeNode> nodes) {
     walk(nodes, 1.0);
     if (target.blocksHaveUnits())
       counts.barriers += blockBarriers(bound, nodes, tripsOf);
@@ -175,7 +173,7 @@ private:
     for (const TreeNode &part : schedule.tree) {
       counts = cost::Counts();
       computedBy.emplace_back();
-      walkBlock({part});
+      walkBlock({&part, 1});
       parts.push_back(counts);
     }
     counts = cost::sideBySide(parts);
@@ -188,9 +186,7 @@ private:
     for (const auto &[loop, trip] : loops) {
       if (loop->loop != LoopKind::Unroll || loop->axis < 0)
         continue;
-      const AxisUse *use = schedule.axes[loop->axis].in(equation);
-      if (use && std::none_of(use->positions.begin(), use->positions.end(),
-                              [&](int p) { return (axes >> p & 1) != 0; }))
+      if (const AxisUse *use = bound.use(loop->axis, equation); use && !use->meets(axes))
         factor /= trip;
     }
     return factor;
@@ -323,9 +319,8 @@ private:
   void addStores(int equation, double times) {
     const Equation &e = facts[equation].equation;
     AxisId laneAxis = -1;
-    const AxisUse *use = hasLanes(laneAxis) && laneAxis >= 0 && target.vectorLanes
-                             ? schedule.axes[laneAxis].in(equation)
-                             : nullptr;
+    const AxisUse *use =
+        hasLanes(laneAxis) && target.vectorLanes ? bound.use(laneAxis, equation) : nullptr;
     bool sideBySide = true;
     for (int a = use ? use->positions.back() + 1 : e.numSpatial; a < e.numSpatial; ++a)
       sideBySide = sideBySide && bound.valueOf(e.axes[a].extent) == 1;
@@ -354,7 +349,7 @@ private:
         sideBySide *= trip;
       if (loop->loop != LoopKind::Seq || loop->axis < 0)
         continue;
-      const AxisUse *use = schedule.axes[loop->axis].in(equation);
+      const AxisUse *use = bound.use(loop->axis, equation);
       if (!use || use->positions.front() < e.numSpatial)
         return 0; // elements in turn: what they sum up into is not what comes next
       const double ahead =

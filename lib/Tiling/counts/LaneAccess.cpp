@@ -17,26 +17,25 @@ double elementsOf(const std::vector<int64_t> &extents) {
 double loadsOfStage(const BoundSchedule &bound, const Operand &operand,
                     const std::vector<int64_t> &extents) {
   const EquationFacts &reader = bound.facts(operand.equation);
-  const CopiedDigit along = copiedDigit(bound, operand, extents);
   const double elements = elementsOf(extents), vectors = elements / bound.schedule().lanes;
   // Places that no formula names are gathers, which are counted by themselves.
-  const bool oneByOne = !along.sideBySide && reader.accesses[operand.read];
+  const bool oneByOne =
+      !copyOrder(bound, operand, extents).sideBySide && reader.accesses[operand.read];
   return (oneByOne ? elements : vectors) + vectors;
 }
 
 /// Turns of the innermost such loop whose axis ends in a position that lies side by side.
 template <typename F>
-static double turnsAlong(const Schedule &schedule, int equation, const TripLoops &loops,
+static double turnsAlong(const BoundSchedule &bound, int equation, const TripLoops &loops,
                          F sideBySide) {
   for (size_t i = loops.size(); i-- > 0;) {
     const auto &[loop, trip] = loops[i];
     if (loop->loop == LoopKind::Seq || loop->loop == LoopKind::Block)
       break;
-    const AxisUse *use = loop->loop == LoopKind::Unroll && loop->step == 1
-                             ? schedule.axes[loop->axis].in(equation)
-                             : nullptr;
-    if (use && sideBySide(use->positions.back()))
-      return std::min(trip, double(schedule.lanes));
+    const AxisUse *use = bound.use(loop->axis, equation);
+    if (loop->loop == LoopKind::Unroll && loop->step == 1 && use &&
+        sideBySide(use->positions.back()))
+      return std::min(trip, double(bound.schedule().lanes));
   }
   return 1;
 }
@@ -46,38 +45,35 @@ double turnsStored(const BoundSchedule &bound, int equation, const TripLoops &lo
   int last = e.numSpatial - 1;
   while (last > 0 && e.axes[last].extent.isConst(1))
     --last;
-  return turnsAlong(bound.schedule(), equation, loops,
-                    [&](int position) { return position == last; });
+  return turnsAlong(bound, equation, loops, [&](int position) { return position == last; });
 }
 
 double turnsRead(const BoundSchedule &bound, ReadOrdinal read, AxisId laneAxis,
                  const TripLoops &loops) {
-  const Schedule &schedule = bound.schedule();
   const EquationFacts &facts = bound.facts(read.equation);
   const std::optional<FlatAccess> &access = facts.accesses[read.read];
-  const AxisUse *lanes = laneAxis >= 0 ? schedule.axes[laneAxis].in(read.equation) : nullptr;
+  const AxisUse *lanes = bound.use(laneAxis, read.equation);
   if (!access || !lanes || bound.operand(read.equation, read.read) ||
       facts.equation.body[facts.reads[read.read]].op != ScalarOp::Read)
     return 1;
   // Lanes that lie closer are not read in rows.
   const DimExpr &distance = access->stride[lanes->positions.back()];
-  if (distance.isConst() && std::abs(distance.constValue()) <= schedule.lanes / 2)
+  if (distance.isConst() && std::abs(distance.constValue()) <= bound.schedule().lanes / 2)
     return 1;
-  return turnsAlong(schedule, read.equation, loops,
+  return turnsAlong(bound, read.equation, loops,
                     [&](int position) { return access->stride[position].isConst(1); });
 }
 
 bool lanesLieApart(const BoundSchedule &bound, ReadOrdinal read, AxisId laneAxis,
                    const StagedExtents *staged) {
-  const Schedule &schedule = bound.schedule();
-  const AxisUse *use = laneAxis >= 0 ? schedule.axes[laneAxis].in(read.equation) : nullptr;
+  const AxisUse *use = bound.use(laneAxis, read.equation);
   if (!use)
     return false;
   const int position = use->positions.back();
   if (const Operand *operand = bound.operand(read.equation, read.read)) {
     if (!staged || operand->level != MemLevel::Shared)
       return false;
-    const auto extents = staged->find(static_cast<int>(operand - schedule.operands.data()));
+    const auto extents = staged->find(static_cast<int>(operand - bound.schedule().operands.data()));
     if (extents == staged->end())
       return false;
     const std::optional<int64_t> stride = stagedStride(bound, *operand, extents->second, position);
@@ -157,9 +153,8 @@ std::optional<double> LanePattern::loads(NodeId read, int64_t lanes) const {
   std::vector<NodeId> roots = indices;
   roots.insert(roots.end(), tests->begin(), tests->end());
   PointEvaluator values(facts.equation.body, roots, 1, bound.symbols());
-  std::vector<int64_t> strides, extents;
-  for (const DimExpr &stride : stridesOf(bound.program().tensors[s.index].shape))
-    strides.push_back(bound.valueOf(stride));
+  const std::vector<int64_t> strides = bound.stridesOf(s.index);
+  std::vector<int64_t> extents;
   int64_t elements = 1;
   for (int position : positions) {
     extents.push_back(bound.valueOf(facts.equation.axes[position].extent));
@@ -210,8 +205,7 @@ std::optional<LanePattern> lanePattern(const BoundSchedule &bound, int equation,
   for (const auto &[loop, trip] : loops)
     if (loop->loop == LoopKind::Lane)
       axis = loop->axis;
-  const Schedule &schedule = bound.schedule();
-  const AxisUse *use = axis >= 0 ? schedule.axes[axis].in(equation) : nullptr;
+  const AxisUse *use = bound.use(axis, equation);
   if (!use)
     return std::nullopt;
   LanePattern::Written written;
@@ -226,7 +220,7 @@ std::optional<LanePattern> lanePattern(const BoundSchedule &bound, int equation,
     if (loop->axis == axis && loop->loop == LoopKind::Seq && trip * inside >= kMostWritten)
       written.lanes = false;
     inside *= loop->loop == LoopKind::Lane ? 1 : trip;
-    const AxisUse *along = loop->axis >= 0 ? schedule.axes[loop->axis].in(equation) : nullptr;
+    const AxisUse *along = bound.use(loop->axis, equation);
     for (size_t p = 0; along && p < along->positions.size(); ++p)
       (isLong ? stays : written.axes) |= uint64_t{1} << along->positions[p];
   }

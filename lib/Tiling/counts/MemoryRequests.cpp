@@ -64,7 +64,9 @@ public:
   }
 
   MemoryRequests run() {
-    addStored(schedule.tree, stored);
+    for (const Statement &statement : bound.statements())
+      if (statement.leaf->leaf == LeafKind::Store)
+        stored.insert(statement.leaf->target);
     if (!scan && equations.size() == 1 && equations[0]->kind == EquationKind::Scatter)
       addCopy(moved, context, equations[0]->base, equations[0]->outputs[0], 1, {});
     for (const Statement &statement : bound.statements())
@@ -133,15 +135,16 @@ private:
   /// Partial results of units meet in shared memory, and every thread reads them all.
   void combine(int equation, const LoopRanges &loops) {
     const Equation &e = *equations[equation];
-    std::vector<const TreeNode *> chain;
-    if (schedule.units == 1 || !findCompute(schedule.tree, equation, chain) ||
-        !sharesReduction(schedule, equation, chain, LoopKind::Unit))
+    const Loops *around = bound.loopsOf(equation);
+    if (schedule.units == 1 || !around ||
+        !sharesReduction(schedule, equation, *around, LoopKind::Unit))
       return;
     double bytes =
         double(sizeInBytes(e.accumulateType)) * std::max<double>(1, double(e.states.size()));
     if (e.kind == EquationKind::Reduction && isArgMonoid(e.monoid))
       bytes += 8;
-    const double lanes = schedule.lanes, written = lanesKeep(schedule, equation, chain) ? lanes : 1;
+    const double lanes = schedule.lanes,
+                 written = lanesKeep(schedule, equation, *around) ? lanes : 1;
     moved.sharedBytes +=
         loops.allIterations() * bytes * schedule.units * (written + schedule.units * lanes);
   }
@@ -295,7 +298,7 @@ private:
       bounds = Bounds::Reduction;
       const uint64_t axes = facts[equation].decidingAxes(read.read);
       const AxisId lane = loops.hasLanes() ? loops.laneAxis() : -1;
-      const AxisUse *use = lane >= 0 ? schedule.axes[lane].in(equation) : nullptr;
+      const AxisUse *use = bound.use(lane, equation);
       for (size_t i = 0; use && i < use->positions.size(); ++i)
         if (axes >> use->positions[i] & 1)
           bounds = Bounds::ReductionAndLanes;

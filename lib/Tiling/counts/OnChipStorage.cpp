@@ -7,47 +7,46 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 
 namespace fusec::tiling {
 
 namespace {
 
-using Chain = std::vector<const TreeNode *>; // loops around a statement, outermost first
-
 class Storage {
 public:
   explicit Storage(const BoundSchedule &bound)
-      : bound(bound), schedule(bound.schedule()), pattern(bound.program()),
-        equations(bound.equations()), whole(bound.scan() && !bound.gridScan()) {
-    Chain chain;
-    visit(schedule.tree, chain);
-    for (size_t i = 0; i < leaves.size(); ++i)
-      for (TensorId value : bound.valuesReadBy(*leaves[i]))
-        readingLeaves[value].push_back(i);
-    for (const auto &[equation, around] : computes)
-      for (NodeId read : bound.facts(equation).reads)
-        readers[equations[equation]->body[read].index].push_back(&around);
+      : bound(bound), schedule(bound.schedule()), equations(bound.equations()),
+        statements(bound.statements()), whole(bound.scan() && !bound.gridScan()) {
+    std::map<const TreeNode *, LiveRange> repeated;
+    for (const Statement &statement : statements) {
+      for (TensorId value : bound.valuesReadBy(*statement.leaf))
+        readingLeaves[value].push_back(statement.order);
+      for (const TreeNode *loop : statement.loops)
+        if (repeats(*loop))
+          repeated[loop].include(pointOf(statement.order), pointOf(statement.order + 1) - 1);
+    }
+    for (const auto &[loop, range] : repeated)
+      live.loops.push_back(range);
   }
 
   OnChipStorage run() {
     OnChipStorage out;
     std::vector<HeldRegisters> held;
     double lanePartials = 0; // of units and lanes: one equation's lie where another's did
-    for (size_t e = 0; e < equations.size(); ++e) {
-      const Equation &equation = *equations[e];
-      auto at = computes.find(static_cast<int>(e));
-      if (at == computes.end() || equation.kind == EquationKind::Opaque)
+    for (int e = 0; e < static_cast<int>(equations.size()); ++e) {
+      const Equation &equation = bound.equation(e);
+      const Loops *loops = bound.loopsOf(e);
+      if (!loops || equation.kind == EquationKind::Opaque)
         continue;
       const bool reduces = equation.kind == EquationKind::Reduction;
       const DType type =
-          reduces ? equation.accumulateType : pattern.tensors[equation.outputs[0]].type;
+          reduces ? equation.accumulateType : bound.program().tensors[equation.outputs[0]].type;
       if (reduces || bound.level(equation.outputs[0]) == MemLevel::Register)
-        hold(static_cast<int>(e), copies(static_cast<int>(e), at->second), type, held);
-      if (reduces && schedule.units > 1 && combines.count(static_cast<int>(e)) &&
-          sharesReduction(schedule, static_cast<int>(e), at->second, LoopKind::Unit)) {
+        hold(e, copies(e, *loops), type, held);
+      if (reduces && schedule.units > 1 && bound.has(LeafKind::Combine, e) &&
+          sharesReduction(schedule, e, *loops, LoopKind::Unit)) {
         const double ofLane = double(schedule.units) * double(sizeInBytes(type));
-        if (lanesKeep(schedule, static_cast<int>(e), at->second))
+        if (lanesKeep(schedule, e, *loops))
           lanePartials = std::max(lanePartials, ofLane * schedule.lanes);
         else
           out.sharedBytes += ofLane;
@@ -56,13 +55,14 @@ public:
     const ReuseStorage kept = reuseStorage(bound);
     for (const ReuseStorage::Value &value : kept.registers)
       held.push_back({live.closeOverLoops(keptRange(value)), value.registersPerThread});
-    const std::vector<double> registers = heldAt(held, pointOf(leaves.size()));
+    const std::vector<double> registers = heldAt(held, pointOf(statements.size()));
     out.registersPerThread =
         kRegistersForAddresses + *std::max_element(registers.begin(), registers.end());
     out.sharedBytes += lanePartials + kept.sharedBytes;
-    for (const auto &[operand, chain] : stages)
-      if (!isStoreElided(bound, schedule.operands[operand]))
-        out.sharedBytes += out.operands[operand] = stagedBytes(schedule.operands[operand], chain);
+    for (int o = 0; o < static_cast<int>(schedule.operands.size()); ++o)
+      if (const auto stages = bound.statements(LeafKind::Stage, o);
+          !stages.empty() && !isStoreElided(bound, schedule.operands[o]))
+        out.sharedBytes += out.operands[o] = stagedBytes(schedule.operands[o], stages[0]->loops);
     for (const EdgeLevel &edge : schedule.edges)
       if (edge.level == MemLevel::Shared && !isStoreElided(bound, edge.tensor))
         out.sharedBytes += out.edges[edge.tensor] = edgeBytes(edge.tensor);
@@ -73,44 +73,20 @@ private:
   /// Where a leaf reads, of points as Gir has them (Liveness): it writes at the next one.
   static int pointOf(size_t leaf) { return 2 * static_cast<int>(leaf); }
 
-  bool isOnce(const TreeNode &node, const Chain &around) const {
-    return node.axis >= 0 && schedule.axes[node.axis].extent.isConst() &&
-           tileOf(around, around.size(), node.axis) <= node.step;
-  }
-
-  void visit(const std::vector<TreeNode> &nodes, Chain &chain) {
-    for (const TreeNode &node : nodes) {
-      if (node.isLoop) {
-        const int from = pointOf(leaves.size());
-        const bool repeats =
-            (node.loop == LoopKind::Seq || node.loop == LoopKind::Unroll) && !isOnce(node, chain);
-        chain.push_back(&node);
-        visit(node.children, chain);
-        chain.pop_back();
-        if (repeats)
-          live.loops.push_back({from, pointOf(leaves.size()) - 1});
-        continue;
-      }
-      leaves.push_back(&node);
-      if (node.leaf == LeafKind::Compute)
-        computes.emplace(node.target, chain);
-      if (node.leaf == LeafKind::Store)
-        stores.emplace(node.target, chain);
-      if (node.leaf == LeafKind::Stage)
-        stages.emplace(node.target, chain);
-      if (node.leaf == LeafKind::Combine)
-        combines.insert(node.target);
-    }
+  bool repeats(const TreeNode &loop) const {
+    const bool isOnce = loop.axis >= 0 && schedule.axes[loop.axis].extent.isConst() &&
+                        bound.valueOf(bound.tile(loop)) <= loop.step;
+    return (loop.loop == LoopKind::Seq || loop.loop == LoopKind::Unroll) && !isOnce;
   }
 
   LiveRange keptRange(const ReuseStorage::Value &value) const {
     LiveRange range;
     if (value.leaves.empty())
-      range.include(0, pointOf(leaves.size()) - 1);
-    for (size_t i = 0; i < leaves.size(); ++i)
+      range.include(0, pointOf(statements.size()) - 1);
+    for (const Statement &statement : statements)
       for (size_t k = 0; k < value.leaves.size(); ++k)
-        if (leaves[i] == value.leaves[k]) {
-          const int at = pointOf(i) + (k == 0 && value.stored);
+        if (statement.leaf == value.leaves[k]) {
+          const int at = pointOf(statement.order) + (k == 0 && value.stored);
           range.include(at, at);
         }
     return range;
@@ -140,14 +116,14 @@ private:
   LiveRange accumulatorRange(int equation, bool values) const {
     const std::vector<TensorId> &outputs = equations[equation]->outputs;
     const bool isMap = equations[equation]->kind != EquationKind::Reduction;
-    const bool handsOn = values && (stores.count(equation) == 0 ||
+    const bool handsOn = values && (!bound.has(LeafKind::Store, equation) ||
                                     std::any_of(outputs.begin(), outputs.end(), [&](TensorId t) {
                                       return bound.level(t) == MemLevel::Register;
                                     }));
     LiveRange range;
-    for (size_t i = 0; i < leaves.size(); ++i) {
-      const TreeNode &leaf = *leaves[i];
-      const int reads = pointOf(i), writes = reads + 1;
+    for (const Statement &statement : statements) {
+      const TreeNode &leaf = *statement.leaf;
+      const int reads = pointOf(statement.order), writes = reads + 1;
       if (leaf.isBorder() || leaf.leaf == LeafKind::Carry || leaf.leaf == LeafKind::Stage ||
           leaf.target != equation)
         continue;
@@ -163,87 +139,57 @@ private:
     return range;
   }
 
-  int64_t tileOf(const Chain &chain, size_t length, AxisId axis) const {
-    int64_t tile = bound.valueOf(schedule.axes[axis].extent);
-    for (size_t i = 0; i < length; ++i)
-      if (chain[i]->axis == axis)
-        tile = chain[i]->step;
-    return tile;
-  }
-
   /// Elements of an equation's accumulator in each thread: one an iteration of the Unroll loops over spatial axes, and
   /// over the first reduced one where a Combine folds them.
-  double copies(int equation, const Chain &chain) const {
-    const Equation &e = *equations[equation];
+  double copies(int equation, const Loops &loops) const {
+    const Equation &e = bound.equation(equation);
     const bool folds =
-        e.states.empty() && !isTupleMonoid(e.monoid) && combines.count(equation) != 0;
+        e.states.empty() && !isTupleMonoid(e.monoid) && bound.has(LeafKind::Combine, equation);
     double product = 1;
-    for (size_t i = 0; i < chain.size(); ++i) {
-      if (chain[i]->loop != LoopKind::Unroll || chain[i]->axis < 0)
+    for (const TreeNode *loop : loops) {
+      if (loop->loop != LoopKind::Unroll || loop->axis < 0)
         continue;
-      const AxisUse *use = schedule.axes[chain[i]->axis].in(equation);
+      const AxisUse *use = bound.use(loop->axis, equation);
       if (use && use->reduction && !folds)
         continue;
-      const int64_t tile = tileOf(chain, i, chain[i]->axis);
-      product *= double((tile + chain[i]->step - 1) / chain[i]->step);
+      product *= double((bound.valueOf(bound.tile(*loop)) + loop->step - 1) / loop->step);
     }
     return product;
   }
 
-  double stagedBytes(const Operand &operand, const Chain &chain) const {
-    const Equation &e = *equations[operand.equation];
-    const std::vector<int64_t> extents = stagedExtents(
-        schedule, e, operand, [&](AxisId axis) { return tileOf(chain, chain.size(), axis); });
+  double stagedBytes(const Operand &operand, const Loops &loops) const {
+    const std::vector<int64_t> extents =
+        stagedExtents(schedule, bound.equation(operand.equation), operand,
+                      [&](AxisId axis) { return bound.valueOf(bound.tile(axis, loops)); });
     double elements = 1;
     for (size_t d = 0; d < extents.size(); ++d)
       elements *= double(extents[d] + (d + 1 == extents.size() ? operand.padElements : 0));
-    const TensorId tensor = e.body[readsOf(e)[operand.read]].index;
-    return elements * double(sizeInBytes(pattern.tensors[tensor].type));
+    return elements * double(bound.bytesOf(bound.tensor({operand.equation, 0, operand.read})));
   }
 
   /// The tile of an inner value below the loops that its producer and its readers have in common; units and lanes share
   /// one.
-  double edgeBytes(TensorId tensor) {
-    const double size = double(sizeInBytes(pattern.tensors[tensor].type));
-    int producer = -1;
-    for (size_t e = 0; e < equations.size(); ++e)
-      if (std::count(equations[e]->outputs.begin(), equations[e]->outputs.end(), tensor))
-        producer = static_cast<int>(e);
+  double edgeBytes(TensorId tensor) const {
+    const int producer = bound.producer(tensor);
     if (whole || producer < 0)
-      return size * double(bound.valueOf(numElements(pattern.tensors[tensor].shape)));
-    const auto &where =
-        equations[producer]->kind == EquationKind::Reduction && stores.count(producer) ? stores
-                                                                                       : computes;
-    auto own = where.find(producer);
-    if (own == where.end())
+      return bound.allBytesOf(tensor);
+    const std::optional<Loops> around = loopsOfEdge(bound, tensor);
+    if (!around)
       return 0;
-    size_t common = 0;
-    for (; common < own->second.size(); ++common) {
-      const TreeNode *loop = own->second[common];
-      bool shared = loop->loop != LoopKind::Unit && loop->loop != LoopKind::Lane;
-      for (const Chain *chain : readers[tensor])
-        shared = shared && common < chain->size() && (*chain)[common] == loop;
-      if (!shared)
-        break;
-    }
     double elements = 1;
     for (size_t a = 0; a < schedule.axes.size(); ++a)
       if (const AxisUse *use = schedule.axes[a].in(producer); use && !use->reduction)
-        elements *= double(tileOf(own->second, common, static_cast<AxisId>(a)));
-    return size * elements;
+        elements *= double(bound.valueOf(bound.tile(static_cast<AxisId>(a), *around)));
+    return double(bound.bytesOf(tensor)) * elements;
   }
 
   const BoundSchedule &bound;
   const Schedule &schedule;
-  const ExprProgram &pattern;
   const std::vector<const Equation *> &equations;
+  const std::vector<Statement> &statements;
   const bool whole; // a block that takes all steps holds all of a value
-  std::map<int, Chain> computes, stores, stages;
-  std::vector<const TreeNode *> leaves; // in tree order
   std::map<TensorId, std::vector<size_t>> readingLeaves;
-  Liveness live;                                          // the loops around them
-  std::map<TensorId, std::vector<const Chain *>> readers; // around what reads a tensor
-  std::set<int> combines;
+  Liveness live; // the loops around the statements
 };
 
 } // namespace

@@ -1,20 +1,10 @@
 #include "Tiling/counts/ScanStorage.h"
 
+#include "Tiling/schedule/GridScan.h"
+
 #include <algorithm>
 
 namespace fusec::tiling {
-
-namespace {
-
-/// What a step makes of a state, and the one after it finds.
-bool isNextState(const Equation &scan, TensorId t) {
-  return std::ranges::find(scan.carries, t, &ScanCarry::next) != scan.carries.end();
-}
-bool isPreviousState(const Equation &scan, TensorId t) {
-  return std::ranges::find(scan.carries, t, &ScanCarry::previous) != scan.carries.end();
-}
-
-} // namespace
 
 std::vector<ScanPlace> writtenPlaces(const BoundSchedule &bound, TensorId t) {
   const Equation *scan = bound.scan();
@@ -45,9 +35,7 @@ ScanPlace readPlace(const BoundSchedule &bound, TensorId t) {
   const bool written = isNextState(*scan, t);
   if (bound.gridScan() && (written || isPreviousState(*scan, t)))
     return {steps, written ? 1 : 0, 2};
-  const bool stacked = std::any_of(scan->scanOutputs.begin(), scan->scanOutputs.end(),
-                                   [&](const ScanOutput &output) { return output.perStep == t; });
-  return {steps, 0, stacked ? std::max<int64_t>(1, steps.count) : 1};
+  return {steps, 0, isStacked(*scan, t) ? std::max<int64_t>(1, steps.count) : 1};
 }
 
 } // namespace fusec::tiling

@@ -38,12 +38,19 @@ template <typename At> Residues residuesOver(StepRange steps, Effort effort, con
   return shares;
 }
 
+} // namespace
+
 double different(std::vector<int64_t> &sectors) {
-  std::sort(sectors.begin(), sectors.end());
+  if (!std::is_sorted(sectors.begin(), sectors.end()))
+    std::sort(sectors.begin(), sectors.end());
   return double(std::unique(sectors.begin(), sectors.end()) - sectors.begin());
 }
 
-} // namespace
+double sampledPlace(int64_t sample, int64_t samples, double places) {
+  const double share = double(sample) * 0.6180339887498949;
+  return double(samples) == places ? double(sample)
+                                   : std::floor((share - std::floor(share)) * places);
+}
 
 SectorCounter::SectorCounter(const AccessContext &context, int number, const LoopRanges &loops,
                              Bounds bounds)
@@ -56,7 +63,7 @@ SectorCounter::SectorCounter(const AccessContext &context, int number, const Loo
 
 /// The statement does not run beyond the axis' extent.
 bool SectorCounter::stops(AxisId axis) const {
-  const AxisUse *use = axis == kStepAxis ? nullptr : schedule.axes[axis].in(ordinal);
+  const AxisUse *use = bound.use(axis, ordinal);
   return use && (bounds == Bounds::All || use->reduction ||
                  (bounds == Bounds::ReductionAndLanes && axis == loops.laneAxis()));
 }
@@ -84,7 +91,7 @@ double SectorCounter::threads(bool writers) const {
 
 /// Calls `each` with the equation's axes that the schedule's axis goes along, innermost first, and their values.
 template <typename F> void SectorCounter::digitsOf(AxisId axis, int64_t value, F each) const {
-  const AxisUse *use = schedule.axes[axis].in(ordinal);
+  const AxisUse *use = bound.use(axis, ordinal);
   for (size_t i = use ? use->positions.size() : 0; i-- > 0;) {
     const int position = use->positions[i];
     // An axis may have no elements; nothing is read then.
@@ -110,7 +117,7 @@ void SectorCounter::moveTo(Point &point, AxisId axis, int64_t value) const {
 }
 
 bool SectorCounter::isLinear(const std::vector<int64_t> &strides, AxisId axis) const {
-  const AxisUse *use = schedule.axes[axis].in(ordinal);
+  const AxisUse *use = bound.use(axis, ordinal);
   for (size_t i = 0; use && i + 1 < use->positions.size(); ++i) {
     const int outer = use->positions[i], inner = use->positions[i + 1];
     if (strides[outer] != strides[inner] * extents[inner])
@@ -174,7 +181,7 @@ Residues SectorCounter::residues(const Address &address, int64_t bytes) const {
   const int64_t most = context.effort == Effort::Quick ? 64 : 4096;
   for (const auto &[axis, iterations] : loops.iterations()) {
     if (axis == kStepAxis || (loops.hasLanes() && axis == loops.laneAxis()) ||
-        !schedule.axes[axis].in(ordinal))
+        !bound.use(axis, ordinal))
       continue;
     const int64_t last = loops.extent(axis) - 1, count = static_cast<int64_t>(points(axis));
     const int64_t taken = std::min(count, most);
@@ -239,7 +246,7 @@ std::vector<std::pair<AxisId, double>> SectorCounter::axesAroundLanes() const {
   std::vector<std::pair<AxisId, double>> axes;
   for (const auto &[axis, count] : loops.iterations())
     if ((!loops.hasLanes() || axis != loops.laneAxis()) &&
-        (axis == kStepAxis || schedule.axes[axis].in(ordinal)))
+        (axis == kStepAxis || bound.use(axis, ordinal)))
       axes.push_back({axis, points(axis)});
   return axes;
 }
@@ -256,7 +263,7 @@ std::vector<LaneGroup> SectorCounter::sampledLanes() const {
 /// Axes of the equation that lanes go along, as bits.
 uint64_t SectorCounter::positionsOfLanes() const {
   const AxisId lane = loops.hasLanes() ? loops.laneAxis() : -1;
-  const AxisUse *use = lane >= 0 ? schedule.axes[lane].in(ordinal) : nullptr;
+  const AxisUse *use = bound.use(lane, ordinal);
   uint64_t bits = 0;
   for (size_t i = 0; use && i < use->positions.size(); ++i)
     bits |= uint64_t{1} << use->positions[i];
@@ -268,9 +275,7 @@ AccessCount SectorCounter::sampled(const std::vector<NodeId> &indices, TensorId 
                                    const ScanPlace &stepPlace) const {
   const Tensor &info = bound.program().tensors[tensor];
   const int64_t bytes = bound.bytesOf(tensor);
-  std::vector<int64_t> strides;
-  for (const DimExpr &stride : stridesOf(info.shape))
-    strides.push_back(bound.valueOf(stride));
+  const std::vector<int64_t> strides = bound.stridesOf(tensor);
   const int64_t row = bound.valueOf(numElements(info.shape));
   const std::vector<NodeId> tests = knownTests(equation.body, guards);
   std::vector<NodeId> roots = indices;
@@ -291,11 +296,7 @@ AccessCount SectorCounter::sampled(const std::vector<NodeId> &indices, TensorId 
   std::vector<int64_t> sectors;
   double ran = 0, accessed = 0, touched = 0;
   for (int64_t s = 0; s < samples; ++s) {
-    // All of them, or points spread evenly over the domain: multiples of the golden ratio.
-    const double share = double(s) * 0.6180339887498949;
-    double at = double(samples) == combinations
-                    ? double(s)
-                    : std::floor((share - std::floor(share)) * combinations);
+    double at = sampledPlace(s, samples, combinations);
     for (const auto &[axis, all] : around) {
       const auto count = double(static_cast<int64_t>(all));
       const auto value = static_cast<int64_t>(std::fmod(at, count));

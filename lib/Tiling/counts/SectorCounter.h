@@ -20,6 +20,11 @@ struct AccessCount {
 /// For each residue modulo a sector's bytes, the fraction of some elements or bytes that have it.
 using Residues = std::array<double, kSectorBytes>;
 
+/// How many different numbers these are; sorts them.
+double different(std::vector<int64_t> &sectors);
+/// The place that a sample looks at: all in their order, or some spread evenly, at multiples of the golden ratio.
+double sampledPlace(int64_t sample, int64_t samples, double places);
+
 /// An element's address as a sum over the axes of a schedule.
 struct Address {
   int64_t constant = 0;

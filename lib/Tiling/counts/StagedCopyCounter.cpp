@@ -20,8 +20,8 @@ public:
         read(facts.reads[operand.read]), tensor(pattern.tensors[equation.body[read].index]),
         access(facts.accesses[operand.read]),
         boxed(!operand.digits.empty() && operand.digits[0].index >= 0),
-        digits(operand.digits.size()), inside(operand.digits.size(), true),
-        point(equation.axes.size()) {
+        strides(bound.stridesOf(equation.body[read].index)), digits(operand.digits.size()),
+        inside(operand.digits.size(), true), point(equation.axes.size()) {
     extents =
         stagedExtents(schedule, equation, operand, [&](AxisId axis) { return loops.tile(axis); });
     for (const LayoutDigit &digit : operand.digits)
@@ -29,14 +29,12 @@ public:
     total = 1;
     for (int64_t extent : extents)
       total *= extent;
-    for (const DimExpr &stride : stridesOf(tensor.shape))
-      strides.push_back(bound.valueOf(stride));
     findPlaces();
     for (size_t p = 0; access && p < access->stride.size(); ++p)
       flat.push_back(bound.valueOf(access->stride[p]));
     if (access)
       constant = bound.valueOf(access->constant);
-    findOrder();
+    order = copyOrder(bound, operand, extents).digits;
     if (boxed)
       findBounds();
     else if (!access || reads.size() != 1 || !reads[0].guards.empty())
@@ -57,9 +55,7 @@ public:
     const int64_t looked = std::min<int64_t>(groups, quick ? 8 : 4096);
     double read = 0, sectors = 0;
     for (int64_t t = 0; t < tiles; ++t) {
-      const double share = double(t) * 0.6180339887498949;
-      moveTo(double(tiles) == executions ? double(t)
-                                         : std::floor((share - std::floor(share)) * executions));
+      moveTo(sampledPlace(t, tiles, executions));
       for (int64_t g = 0; g < looked; ++g)
         measure(looked == groups ? g : g * 7919 % groups, read, sectors);
     }
@@ -102,34 +98,14 @@ private:
                  readsData(equation.body, indexOperands(equation.body[r.read]));
       roots.insert(roots.end(), tests.back().begin(), tests.back().end());
       Terms address;
-      const std::vector<DimExpr> from =
-          stridesOf(pattern.tensors[equation.body[r.read].index].shape);
+      const std::vector<int64_t> from = bound.stridesOf(equation.body[r.read].index);
       for (NodeId index : indexOperands(equation.body[r.read])) {
-        address.emplace_back(index, bound.valueOf(from[address.size()]));
+        address.emplace_back(index, from[address.size()]);
         roots.push_back(index);
       }
       addresses.push_back(std::move(address));
     }
     return roots;
-  }
-
-  /// Lanes run along the digit that is contiguous in memory, the others follow from the inside out.
-  void findOrder() {
-    size_t fastest = operand.digits.size() - 1;
-    for (size_t d = 0; d < operand.digits.size(); ++d) {
-      const LayoutDigit &digit = operand.digits[d];
-      bool contiguous = digit.index >= 0 && digit.index + 1 == int(tensor.shape.size());
-      if (digit.index < 0 && access) {
-        const AxisUse *use = schedule.axes[digit.axis].in(operand.equation);
-        contiguous = use && flat[use->positions.back()] == 1;
-      }
-      if (contiguous && extents[d] > 1)
-        fastest = d;
-    }
-    order.push_back(fastest);
-    for (size_t d = operand.digits.size(); d-- > 0;)
-      if (d != fastest)
-        order.push_back(d);
   }
 
   void findBounds() {
@@ -194,9 +170,7 @@ private:
           touched.push_back(*address * size / kSectorBytes);
       }
       bytes += double(touched.size()) * double(size);
-      if (!std::is_sorted(touched.begin(), touched.end()))
-        std::sort(touched.begin(), touched.end());
-      sectors += double(std::unique(touched.begin(), touched.end()) - touched.begin());
+      sectors += different(touched);
     }
   }
 
@@ -273,8 +247,9 @@ private:
   const bool boxed;                   // the box of the tensor's own indices that the tile touches
   std::vector<int64_t> extents, ends; // of the tile by its digits, of the digits' axes
   int64_t total = 1;
-  std::vector<int64_t> strides, flat; // of the tensor's dimensions, of the equation's axes
-  int64_t constant = 0;               // of the affine address
+  std::vector<int64_t> strides; // of the tensor's dimensions
+  std::vector<int64_t> flat;    // of the equation's axes
+  int64_t constant = 0;         // of the affine address
   std::vector<Place> places;
   std::vector<size_t> order; // digits, the fastest first
   std::vector<std::pair<int64_t, int64_t>> bounds;

@@ -17,7 +17,7 @@ void addTopKWork(const BoundSchedule &bound, const CountedLeaf &statement, bool 
   double words = double(sizeInBytes(sortKeyType(pattern.tensors[e.opaqueInputs[0]].type))) / 4;
   double width = double(schedule.units) * schedule.lanes;
   bool selects = std::any_of(loops.begin(), loops.end(), [&](const TripLoop &loop) {
-    const AxisUse *use = schedule.axes[loop.node->axis].in(statement.leaf.target);
+    const AxisUse *use = bound.use(loop.node->axis, statement.leaf.target);
     return use && use->positions.back() == e.numSpatial - 1;
   });
   switch (leaf.leaf) {

@@ -1,5 +1,8 @@
 #include "Tiling/lower/BufferTable.h"
 
+#include "Tiling/schedule/GridScan.h"
+#include "Tiling/schedule/StagedTile.h"
+
 #include <algorithm>
 
 namespace fusec::lowering {
@@ -99,7 +102,7 @@ void BufferTable::addParams() {
     GirBuffer buffer{.name = tensor.name, .type = tensor.type, .shape = tensor.shape};
     buffer.written = params.written[t];
     buffer.scratch = buffer.written && tensor.kind == TensorKind::Temp;
-    if (view.inGridScan && view.carryOf(param.tensor, false)) {
+    if (view.inGridScan && tiling::isPreviousState(*view.scan, param.tensor)) {
       param.copies = 2;
       buffer.shape.insert(buffer.shape.begin(), DimExpr(param.copies));
     }
@@ -128,30 +131,17 @@ void BufferTable::addParams() {
 /// Sets a tile's place from the loops that its Store (of a map, its Compute) has in common with all statements that
 /// read it. False, with a problem noted, if one of them is missing.
 bool BufferTable::placeTile(TensorId tensor, SharedTile &tile) const {
-  const int producer = tile.producer;
-  const std::vector<TreePath> readers = view.findReaders(tensor);
-  const bool reduces = view.equation(producer).kind == EquationKind::Reduction;
-  const auto maker = view.findLeaf(reduces ? LeafKind::Store : LeafKind::Compute, producer);
-  if (readers.empty() || !maker) {
+  const std::optional<Loops> around = tiling::loopsOfEdge(view.bound, tensor);
+  if (view.bound.readersOf(tensor).empty() || !around) {
     writer.problem("edge " + view.tensor(tensor).name +
                    " has no statement that writes or reads it");
     return false;
   }
-  // Units and lanes share the tile: it lies outside their loops.
-  auto isCommon = [&](size_t depth) {
-    const TreeNode &node = *(*maker)[depth];
-    return node.isLoop && node.loop != LoopKind::Unit && node.loop != LoopKind::Lane &&
-           std::all_of(readers.begin(), readers.end(),
-                       [&](const TreePath &reader) { return reader[depth] == &node; });
-  };
-  size_t common = 0;
-  while (isCommon(common))
-    ++common;
   tile.whole = false;
-  tile.depth = view.inGridScan ? common - 1 : common; // the step's loop is none of a phase's
+  tile.depth = around->size() - view.inGridScan; // the step's loop is none of a phase's
   for (AxisId a = 0; a < static_cast<AxisId>(view.schedule.axes.size()); ++a)
-    if (const AxisUse *use = view.use(a, producer); use && !use->reduction)
-      tile.axes.push_back({a, view.tile(a, std::span(*maker).first(common))});
+    if (const AxisUse *use = view.use(a, tile.producer); use && !use->reduction)
+      tile.axes.push_back({a, view.tile(a, *around)});
   return true;
 }
 
@@ -196,7 +186,7 @@ BufferId BufferTable::memoryOf(TensorId tensor) const {
 }
 
 bool BufferTable::shapeAccumulator(int equation) {
-  const auto path = view.findLeaf(LeafKind::Compute, equation);
+  const Loops *path = view.bound.loopsOf(equation);
   if (!path) {
     writer.problem("no compute statement for e" + std::to_string(equation));
     return false;
@@ -205,10 +195,10 @@ bool BufferTable::shapeAccumulator(int equation) {
   acc.equation = equation;
   const Equation &e = view.equation(equation);
   const bool folds = e.kind == EquationKind::Reduction && !isTupleMonoid(e.monoid) &&
-                     view.findLeaf(LeafKind::Combine, equation);
+                     view.bound.has(LeafKind::Combine, equation);
   std::map<AxisId, int> ordinals;
   std::vector<std::pair<std::pair<AxisId, int>, int64_t>> dims;
-  for (size_t i = 0; i + 1 < path->size(); ++i) {
+  for (size_t i = 0; i < path->size(); ++i) {
     const TreeNode &node = *(*path)[i];
     // Each lane and each unit has a value of its own.
     acc.perLane = acc.perLane || node.loop == LoopKind::Lane ||

@@ -4,8 +4,8 @@
 
 namespace fusec::lowering {
 
-TreePath LoopState::nodes() const {
-  TreePath nodes;
+Loops LoopState::nodes() const {
+  Loops nodes;
   for (const PathLoop &loop : path)
     nodes.push_back(loop.node);
   return nodes;
@@ -58,7 +58,7 @@ NodeId LoopState::equationAxis(int equation, int position) {
 }
 
 int64_t LoopState::tile(AxisId axis, size_t depth) const {
-  const TreePath around = nodes();
+  const Loops around = nodes();
   return view.tile(axis, std::span(around).first(depth));
 }
 

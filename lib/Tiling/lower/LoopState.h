@@ -31,7 +31,7 @@ public:
   /// Reads past a spatial extent are moved to the last element, since what a reduction makes of them is not stored.
   bool clampSpatial = false;
 
-  TreePath nodes() const;
+  Loops nodes() const;
   NodeId value(const PathLoop &loop);
   /// Sum of step * variable over the loops of the axis.
   NodeId axisValue(AxisId axis);

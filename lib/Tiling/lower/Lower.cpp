@@ -7,7 +7,9 @@ namespace fusec {
 
 Result<LoweredKernel> lowerSchedule(const ExprProgram &pattern, const Schedule &schedule,
                                     const std::vector<Symbol> &symbols) {
-  const tiling::BoundSchedule bound(schedule, pattern);
+  const tiling::ScheduledProgram program(pattern, schedule.via);
+  const Schedule stored = lowering::withStores(schedule, program);
+  const tiling::BoundSchedule bound(stored, program);
   lowering::LoweringParts parts(bound, symbols);
   lowering::PhaseLowering phases(parts);
   if (parts.writer.problems.empty())

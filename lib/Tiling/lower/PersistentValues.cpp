@@ -34,7 +34,7 @@ const tiling::PersistentRead *PersistentValues::find(const ReadPlace &place) con
 NodeId PersistentValues::element(const tiling::PersistentRead &read, const ReadPlace &place) {
   const Equation &e = view.equation(place.equation);
   const bool inRegisters = read.kept.level == MemLevel::Register;
-  const TreePath numbering = tiling::loopsOfPersistent(view.bound, place, loops.nodes());
+  const Loops numbering = tiling::loopsOfPersistent(view.bound, place, loops.nodes());
   NodeId flat = body.index(0), unit = kNoNode, lane = kNoNode;
   auto addDigit = [&](NodeId value, int64_t size) {
     flat = writer.add(writer.mul(flat, body.index(size)), value);

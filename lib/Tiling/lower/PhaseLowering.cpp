@@ -21,14 +21,14 @@ void PhaseLowering::lowerAll() {
     kernel.phases.push_back(copyOfBase(*view.equations[0]));
   addCounters();
   std::vector<bool> waits = {false};
-  for (const TreeNode &node : view.tree)
+  for (const TreeNode &node : view.schedule.tree)
     if (node.isBorder())
       waits.push_back(!node.isBarrier());
   PersistentValues &persistent = parts.persistent;
   if (!view.scan)
     persistent.begin();
   size_t number = 0;
-  for (std::span<const TreeNode> phase : phasesOf(view.tree)) {
+  for (std::span<const TreeNode> phase : phasesOf(view.schedule.tree)) {
     if (const TreeNode *loop = tiling::gridScanOf(phase)) {
       lowerGridScan(*loop);
     } else {
@@ -97,7 +97,7 @@ Phase PhaseLowering::lowerPhase(std::span<const TreeNode> level, std::optional<s
     return lowerParts(level, number);
   Phase phase;
   while (const TreeNode *node = onlyBlockLoop(level)) {
-    const DimExpr trip = ceilDiv(view.extent(node->axis), DimExpr(node->step));
+    const DimExpr trip = view.bound.trip(*node);
     const VarId var = writer.newVar(view.schedule.axes[node->axis].name, LoopKind::Block,
                                     rangeOfExtent(trip, view.symbols));
     phase.blocks.push_back({var, trip});
@@ -126,14 +126,14 @@ Stmts PhaseLowering::lowerPart(std::span<const TreeNode> nodes, std::optional<si
 /// Parts side by side share one grid: the first part has the first blocks. With two parts of [8] and [3,2] blocks,
 ///   phase (b in 14) { if b < 8 { .. m = b .. } else { .. i = (b - 8) / 2, j = (b - 8) mod 2 .. } }
 Phase PhaseLowering::lowerParts(std::span<const TreeNode> nodes, std::optional<size_t> number) {
-  std::vector<TreePath> chains;
+  std::vector<Loops> chains;
   std::vector<DimExpr> ends; // of each part's blocks
   for (const TreeNode &part : nodes) {
     DimExpr blocks(1);
-    TreePath chain;
+    Loops chain;
     for (const TreeNode *node = &part; node; node = onlyBlockLoop(node->children)) {
       chain.push_back(node);
-      blocks = blocks * ceilDiv(view.extent(node->axis), DimExpr(node->step));
+      blocks = blocks * view.bound.trip(*node);
     }
     chains.push_back(std::move(chain));
     ends.push_back(ends.empty() ? blocks : ends.back() + blocks);
@@ -156,15 +156,12 @@ Phase PhaseLowering::lowerParts(std::span<const TreeNode> nodes, std::optional<s
 
 /// Puts a part's loops over blocks on the path, numbered by the digits of `block`.
 void PhaseLowering::enterPart(std::span<const TreeNode *const> chain, NodeId block) {
-  auto trip = [&](const TreeNode &node) {
-    return ceilDiv(view.extent(node.axis), DimExpr(node.step));
-  };
   for (size_t i = 0; i < chain.size(); ++i) {
     DimExpr inner(1);
     for (const TreeNode *node : chain.subspan(i + 1))
-      inner = inner * trip(*node);
+      inner = inner * view.bound.trip(*node);
     const NodeId value =
-        trip(*chain[i]).isConst(1) ? body.index(0) : writer.div(block, body.dim(inner));
+        view.bound.trip(*chain[i]).isConst(1) ? body.index(0) : writer.div(block, body.dim(inner));
     block = writer.mod(block, body.dim(inner));
     parts.loops.path.push_back({chain[i], -1, value});
   }

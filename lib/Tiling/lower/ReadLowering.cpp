@@ -103,7 +103,7 @@ NodeId ReadLowering::readProducer(int producer, int equation, NodeId original,
   const std::vector<TensorId> &outputs = view.equation(producer).outputs;
   const auto output = std::find(outputs.begin(), outputs.end(), copied.index) - outputs.begin();
   NamedElements named;
-  if (const std::optional<TreePath> path = view.findLeaf(LeafKind::Compute, producer))
+  if (const Loops *path = view.bound.loopsOf(producer))
     for (auto [axis, ordinal] : acc.dims)
       if (const std::optional<int64_t> element = tiling::namedElement(
               view.schedule, *path, producer, axis, view.equation(equation), original))

@@ -3,14 +3,20 @@
 
 namespace fusec::lowering {
 
-/// Nodes of a tree from the root to a loop or a leaf, that one included.
-using TreePath = std::vector<const TreeNode *>;
+using tiling::Loops;
 
-/// What is lowered: a schedule with its program, and its tree with the stores that edge levels ask for.
+/// The schedule with the stores that edge levels ask for: an edge above registers needs the values in memory before the
+/// first statement that reads them. If the tree has no Store of the reduction that makes them, puts one in front of
+/// that statement, under loops like its own.
+Schedule withStores(Schedule schedule, const tiling::ScheduledProgram &program);
+
+/// What is lowered: a schedule with its stores, its program and what is known of its symbols.
 class ScheduleView {
 public:
   /// Both must outlive the view.
-  ScheduleView(const tiling::BoundSchedule &bound, const std::vector<Symbol> &symbols);
+  ScheduleView(const tiling::BoundSchedule &bound, const std::vector<Symbol> &symbols)
+      : bound(bound), program(bound.program()), schedule(bound.schedule()), symbols(symbols),
+        equations(bound.equations()), scan(bound.scan()), inGridScan(bound.gridScan() != nullptr) {}
 
   const tiling::BoundSchedule &bound;
   const ExprProgram &program;
@@ -19,29 +25,19 @@ public:
   const std::vector<const Equation *> &equations;
   const Equation *const scan;
   const bool inGridScan; // all blocks take the scan's steps together (schedule/GridScan.h)
-  std::vector<TreeNode> tree;
 
   const Equation &equation(int number) const { return bound.equation(number); }
   const Tensor &tensor(TensorId id) const { return program.tensors[static_cast<size_t>(id)]; }
   const DimExpr &extent(AxisId axis) const { return schedule.axes[axis].extent; }
   /// What the axis is in the equation; null if the equation does not have it.
-  const AxisUse *use(AxisId axis, int equation) const { return schedule.axes[axis].in(equation); }
+  const AxisUse *use(AxisId axis, int equation) const { return bound.use(axis, equation); }
   /// Elements of the axis below these loops; 0 if they are no constant.
   int64_t tile(AxisId axis, std::span<const TreeNode *const> loops) const;
 
-  std::optional<TreePath> findLeaf(LeafKind kind, int target) const;
-  /// Paths to the Compute statements of the equations that read the tensor.
-  std::vector<TreePath> findReaders(TensorId tensor) const;
-
-  /// The carry of the scan whose state of the next step (`next`), or of this one, the tensor is; null if it is none.
-  const ScanCarry *carryOf(TensorId tensor, bool next) const;
   /// True if device memory holds the value too: it is stacked, or the next step of a grid scan reads it there.
   bool outlivesStep(TensorId tensor) const;
   /// True for a map whose value goes to several places: it waits in a register, to be computed once.
   bool isStoredTwice(int equation) const;
-
-private:
-  void addStore(TensorId edge);
 };
 
 } // namespace fusec::lowering

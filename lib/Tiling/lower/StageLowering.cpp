@@ -26,12 +26,7 @@ void StageLowering::stage(size_t index, Stmts &result) {
   if (stage.buffer < 0)
     addBuffer(tile);
 
-  // Lanes run along the digit that lies side by side in memory; the others follow from the inside out.
-  const size_t fastest = tiling::copiedDigit(view.bound, operand, tile.extents).digit;
-  tile.order.push_back(fastest);
-  for (size_t d = operand.digits.size(); d-- > 0;)
-    if (d != fastest)
-      tile.order.push_back(d);
+  tile.order = tiling::copyOrder(view.bound, operand, tile.extents).digits;
   writer.units == 1 ? copyByDigits(tile, result) : copyFlat(tile, result);
 }
 

@@ -1,5 +1,7 @@
 #include "Tiling/lower/StepValues.h"
 
+#include "Tiling/schedule/GridScan.h"
+
 namespace fusec::lowering {
 
 NodeId StepValues::step() {
@@ -24,8 +26,8 @@ NodeId StepValues::halfOf(TensorId state, bool written) {
 
 NodeId StepValues::readAddress(TensorId tensor, BufferId buffer, NodeId flat) {
   const bool inHalves = view.inGridScan && !buffers.shared(tensor);
-  const bool written = inHalves && view.carryOf(tensor, true);
-  if (written || (inHalves && view.carryOf(tensor, false)))
+  const bool written = inHalves && tiling::isNextState(*view.scan, tensor);
+  if (written || (inHalves && tiling::isPreviousState(*view.scan, tensor)))
     flat = writer.add(flat, halfOf(tensor, written));
   if (view.scan && !written)
     for (const ScanOutput &output : view.scan->scanOutputs)
@@ -42,7 +44,7 @@ void StepValues::store(TensorId tensor, NodeId element, NodeId value, Stmts &res
       storeStacked(to, element, value, result);
       stacked = true;
     }
-  if (view.inGridScan && view.carryOf(tensor, true))
+  if (view.inGridScan && tiling::isNextState(*view.scan, tensor))
     result.push_back(
         storeStmt(buffers.global(tensor), {writer.add(element, halfOf(tensor, true))}, value));
   else if (!stacked)

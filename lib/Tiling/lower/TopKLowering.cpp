@@ -90,10 +90,9 @@ protected:
 class TopKSelection final : public TopKLowering {
 public:
   TopKSelection(LoweringParts &parts, int number) : TopKLowering(parts, number, "found") {
-    if (const auto compute = view.findLeaf(LeafKind::Compute, number))
+    if (const Loops *compute = view.bound.loopsOf(number))
       for (const TreeNode *node : *compute)
-        if (const AxisUse *use = node->isLoop ? view.use(node->axis, number) : nullptr;
-            use && use->reduction) {
+        if (const AxisUse *use = view.use(node->axis, number); use && use->reduction) {
           acc.lanesReduce = acc.lanesReduce || node->loop == LoopKind::Lane;
           acc.unitsReduce = acc.unitsReduce || node->loop == LoopKind::Unit;
         }
@@ -218,7 +217,7 @@ private:
 } // namespace
 
 std::unique_ptr<EquationLowering> lowerTopK(LoweringParts &parts, int number) {
-  if (parts.view.findLeaf(LeafKind::Sort, number))
+  if (parts.view.bound.has(LeafKind::Sort, number))
     return std::make_unique<TopKSort>(parts, number);
   return std::make_unique<TopKSelection>(parts, number);
 }

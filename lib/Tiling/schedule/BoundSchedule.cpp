@@ -13,6 +13,13 @@ ScheduledProgram::ScheduledProgram(const ExprProgram &pattern, const std::vector
       equations(scheduledEquations(program)), facts(factsOf(program)),
       symbols(optValues(program.symbols)) {}
 
+std::vector<int64_t> ProgramView::stridesOf(TensorId t) const {
+  std::vector<int64_t> strides;
+  for (const DimExpr &stride : fusec::stridesOf(program().tensors[t].shape))
+    strides.push_back(valueOf(stride));
+  return strides;
+}
+
 BoundSchedule::BoundSchedule(const Schedule &schedule, const ExprProgram &pattern)
     : ProgramView(std::make_unique<ScheduledProgram>(pattern, schedule.via)), bound(schedule),
       all(statementsOf(schedule)) {
@@ -55,10 +62,28 @@ const Loops *BoundSchedule::loopsOf(int equation) const {
   return compute == all.end() ? nullptr : &compute->loops;
 }
 
+std::vector<const Loops *> BoundSchedule::readersOf(TensorId tensor) const {
+  std::vector<const Loops *> readers;
+  for (int e = 0; e < static_cast<int>(equations().size()); ++e)
+    if (const auto &reads = facts(e).reads;
+        std::any_of(reads.begin(), reads.end(),
+                    [&](NodeId read) { return equation(e).body[read].index == tensor; }))
+      if (const Loops *loops = loopsOf(e))
+        readers.push_back(loops);
+  return readers;
+}
+
 DimExpr BoundSchedule::tile(const TreeNode &loop) const {
   if (const auto around = outer.find(&loop); around != outer.end())
     return DimExpr(around->second->step);
   return loop.axis == kStepAxis ? scan()->steps : bound.axes[static_cast<size_t>(loop.axis)].extent;
+}
+
+DimExpr BoundSchedule::tile(AxisId axis, std::span<const TreeNode *const> loops) const {
+  for (size_t i = loops.size(); i-- > 0;)
+    if (loops[i]->isLoop && loops[i]->axis == axis)
+      return DimExpr(loops[i]->step);
+  return bound.axes[static_cast<size_t>(axis)].extent;
 }
 
 const ReusedRead *BoundSchedule::reuse(const ReadPlace &place) const {

@@ -45,6 +45,8 @@ public:
   /// Opt values of the program's symbols, and a size at them.
   const std::vector<int64_t> &symbols() const { return about->symbols; }
   int64_t valueOf(const DimExpr &size) const { return size.evaluate(symbols()).value_or(1); }
+  /// Elements between neighbours along each dimension of a tensor.
+  std::vector<int64_t> stridesOf(TensorId t) const;
   /// Bytes of one element of a tensor, and of all.
   int64_t bytesOf(TensorId t) const { return sizeInBytes(program().tensors[t].type); }
   double allBytesOf(TensorId t) const {
@@ -85,10 +87,15 @@ public:
   const std::vector<Statement> &statements() const { return all; }
   /// Finds those of one kind about one equation or operand.
   std::vector<const Statement *> statements(LeafKind leaf, int target) const;
+  bool has(LeafKind leaf, int target) const { return !statements(leaf, target).empty(); }
   /// The loops around an equation's first Compute; null where it has none.
   const Loops *loopsOf(int equation) const;
+  /// The loops around the Computes of the equations that read a tensor.
+  std::vector<const Loops *> readersOf(TensorId tensor) const;
   /// Elements of its axis that a loop steps over: what the loop around it over that axis leaves of the extent.
   DimExpr tile(const TreeNode &loop) const;
+  /// Elements of an axis below these loops.
+  DimExpr tile(AxisId axis, std::span<const TreeNode *const> loops) const;
   /// Steps of a loop, the last one cut where the tile is no multiple.
   DimExpr trip(const TreeNode &loop) const { return ceilDiv(tile(loop), DimExpr(loop.step)); }
 

@@ -6,13 +6,14 @@
 
 namespace fusec::tiling {
 
-std::optional<Loops> loopsAround(const BoundSchedule &bound, int equation) {
-  for (std::span<const TreeNode> phase : phasesOf(bound.schedule().tree)) {
-    const std::map<int, Loops> computes = computesOf(phase);
-    if (const auto found = computes.find(equation); !isPack(phase) && found != computes.end())
-      return found->second;
-  }
-  return std::nullopt;
+const Loops *loopsAround(const BoundSchedule &bound, int equation) {
+  const Loops *loops = bound.loopsOf(equation);
+  for (std::span<const TreeNode> phase : phasesOf(bound.schedule().tree))
+    if (loops && isPack(phase) &&
+        std::any_of(phase.begin(), phase.end(),
+                    [&](const TreeNode &part) { return &part == loops->front(); }))
+      return nullptr;
+  return loops;
 }
 
 Runs runsOf(const Equation &e, const FlatAccess &access, std::span<const int> positions) {

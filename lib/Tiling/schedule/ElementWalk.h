@@ -9,9 +9,9 @@
 
 namespace fusec::tiling {
 
-/// Loops around the equation's Compute; nothing where it has none, or stands beside other parts of its phase: their
+/// Loops around the equation's Compute; null where it has none, or stands beside other parts of its phase: their
 /// blocks come first or behind it.
-std::optional<Loops> loopsAround(const BoundSchedule &bound, int equation);
+const Loops *loopsAround(const BoundSchedule &bound, int equation);
 
 /// How an address moves with a schedule's axis: runs of elements at equal distances, outermost first.
 using Runs = std::vector<std::pair<DimExpr, DimExpr>>; // elements, distance

@@ -25,11 +25,20 @@ bool hasGridScan(const Schedule &schedule) {
                      [](std::span<const TreeNode> phase) { return gridScanOf(phase) != nullptr; });
 }
 
+bool isPreviousState(const Equation &scan, TensorId t) {
+  return std::ranges::find(scan.carries, t, &ScanCarry::previous) != scan.carries.end();
+}
+
+bool isNextState(const Equation &scan, TensorId t) {
+  return std::ranges::find(scan.carries, t, &ScanCarry::next) != scan.carries.end();
+}
+
+bool isStacked(const Equation &scan, TensorId t) {
+  return std::ranges::find(scan.scanOutputs, t, &ScanOutput::perStep) != scan.scanOutputs.end();
+}
+
 bool outlivesStep(const Equation &scan, TensorId t, bool inGridScan) {
-  return std::any_of(scan.scanOutputs.begin(), scan.scanOutputs.end(),
-                     [&](const ScanOutput &output) { return output.perStep == t; }) ||
-         (inGridScan && std::any_of(scan.carries.begin(), scan.carries.end(),
-                                    [&](const ScanCarry &carry) { return carry.next == t; }));
+  return isStacked(scan, t) || (inGridScan && isNextState(scan, t));
 }
 
 namespace {
@@ -108,20 +117,6 @@ StepParts partsOfStep(const ExprProgram &pattern, bool withSums) {
   return step;
 }
 
-namespace {
-
-void noteEquations(std::span<const TreeNode> nodes, const Schedule &schedule, std::set<int> &into) {
-  for (const TreeNode &node : nodes) {
-    if (node.isLoop)
-      noteEquations(node.children, schedule, into);
-    else
-      into.insert(node.leaf == LeafKind::Stage ? schedule.operands[node.target].equation
-                                               : node.target);
-  }
-}
-
-} // namespace
-
 std::vector<GridScanPart> partsOfGridScan(const BoundSchedule &bound) {
   std::vector<GridScanPart> parts;
   if (!bound.gridScan())
@@ -129,8 +124,7 @@ std::vector<GridScanPart> partsOfGridScan(const BoundSchedule &bound) {
   const Schedule &schedule = bound.schedule();
   const std::vector<const Equation *> &equations = bound.equations();
   for (std::span<const TreeNode> nodes : phasesOf(bound.gridScan()->children)) {
-    std::set<int> inside;
-    noteEquations(nodes, schedule, inside);
+    const std::set<int> inside = equationsIn(nodes, schedule);
     GridScanPart part{{}, bound.program(), schedule};
     part.schedule.tree.assign(nodes.begin(), nodes.end());
     part.program.items.clear();

@@ -10,6 +10,10 @@ namespace fusec::tiling {
 const TreeNode *gridScanOf(std::span<const TreeNode> phase);
 bool hasGridScan(const Schedule &schedule);
 
+/// What a step finds of a state, what it makes of it, and a value of each step that the scan stacks.
+bool isPreviousState(const Equation &scan, TensorId t);
+bool isNextState(const Equation &scan, TensorId t);
+bool isStacked(const Equation &scan, TensorId t);
 /// The value leaves its step by device memory, at whatever level the step itself reads it: it is stacked, or a state
 /// that rounds hand on. A step loop inside one block moves states by its Carry statements, from where they lie.
 bool outlivesStep(const Equation &scan, TensorId t, bool inGridScan);

@@ -140,8 +140,7 @@ double LoopRanges::unrolledCopies(int equation, uint64_t positions) const {
     if (loops[i].kind != LoopKind::Unroll || axis < 0)
       continue;
     const AxisUse *use = schedule.axes[axis].in(equation);
-    const bool varies = use && std::any_of(use->positions.begin(), use->positions.end(),
-                                           [&](int p) { return (positions >> p & 1) != 0; });
+    const bool varies = use && use->meets(positions);
     const bool outermost = i == 0 || loops[i - 1].axis != axis;
     if (!varies)
       copies *= double(ceilOf(outermost ? extent(axis) : loops[i - 1].step, loops[i].step));

@@ -40,11 +40,8 @@ Loops loopsOfPersistent(const BoundSchedule &bound, const ReadPlace &place, cons
   const uint64_t axes = bound.facts(place.equation).axes[static_cast<size_t>(bound.node(place))];
   Loops out;
   for (const TreeNode *loop : loops) {
-    if (loop->axis < 0 || (loop->loop != LoopKind::Seq && loop->loop != LoopKind::Unroll))
-      continue;
-    const AxisUse *use = bound.schedule().axes[static_cast<size_t>(loop->axis)].in(place.equation);
-    if (use && std::any_of(use->positions.begin(), use->positions.end(),
-                           [&](int p) { return (axes >> p & 1) != 0; }))
+    const AxisUse *use = bound.use(loop->axis, place.equation);
+    if ((loop->loop == LoopKind::Seq || loop->loop == LoopKind::Unroll) && use && use->meets(axes))
       out.push_back(loop);
   }
   return out;
@@ -95,12 +92,12 @@ std::vector<PersistentRead> persistentReads(const BoundSchedule &bound) {
   for (size_t phase = 0; phase < bound.phases().size(); ++phase)
     for (std::span<const TreeNode> part : bound.parts(phase)) {
       std::map<MemLevel, int> numbers;
-      const std::map<int, Loops> computes = computesOf(part);
+      const std::set<int> inside = equationsIn(part, schedule);
       for (const ReusedRead &kept : schedule.kept)
-        if (const auto at = computes.find(kept.read.equation);
-            isPersistent(schedule, kept) && at != computes.end())
+        if (const Loops *loops = bound.loopsOf(kept.read.equation);
+            loops && isPersistent(schedule, kept) && inside.count(kept.read.equation) != 0)
           out.push_back({kept, static_cast<int>(phase), numbers[kept.level]++,
-                         persistentElements(bound, kept.read, at->second)});
+                         persistentElements(bound, kept.read, *loops)});
     }
   return out;
 }

@@ -32,21 +32,12 @@ struct Part {
   std::set<int> equations;
 };
 
-void noteEquations(const TreeNode &node, std::set<int> &equations) {
-  if (!node.isLoop && node.leaf == LeafKind::Compute)
-    equations.insert(node.target);
-  for (const TreeNode &child : node.children)
-    noteEquations(child, equations);
-}
-
 std::vector<Part> partsOfPhases(const Schedule &schedule) {
   std::vector<Part> parts;
   const std::vector<std::span<const TreeNode>> phases = phasesOf(schedule.tree);
   for (size_t p = 0; p < phases.size(); ++p) {
     auto add = [&](size_t number, std::span<const TreeNode> nodes) {
-      Part part{p, number, {}, {}};
-      for (const TreeNode &node : nodes)
-        noteEquations(node, part.equations);
+      Part part{p, number, {}, equationsIn(nodes, schedule)};
       while (nodes.size() == 1 && nodes[0].isLoop && nodes[0].loop == LoopKind::Block) {
         part.blocks.push_back(&nodes[0]);
         nodes = nodes[0].children;
@@ -187,7 +178,7 @@ private:
     const std::vector<NodeId> indices = indexOperands(e.body[read]);
     for (size_t k = 0; k < need.tiles.size(); ++k) {
       const TreeNode &block = *parts[need.maker].blocks[k];
-      const AxisUse *use = schedule.axes[block.axis].in(maker);
+      const AxisUse *use = bound.use(block.axis, maker);
       if (use && use->reduction) {
         result.problems.push_back("blocks share the sums of e" + std::to_string(maker) +
                                   ", which have no tile of their own");

@@ -3,51 +3,40 @@
 #include "Expr/PatternPart.h"
 
 #include <algorithm>
-#include <functional>
 
 namespace fusec::tiling {
 
-void shiftEquations(Schedule &schedule, int offset) {
+void renumberEquations(Schedule &schedule, const std::function<int(int)> &number) {
   for (ScheduleAxis &axis : schedule.axes)
     for (AxisUse &use : axis.uses)
       for (int &e : use.equations)
-        e += offset;
+        e = number(e);
   for (Operand &operand : schedule.operands)
-    operand.equation += offset;
+    operand.equation = number(operand.equation);
   for (ReusedRead &kept : schedule.kept) {
-    kept.read.equation += offset;
+    kept.read.equation = number(kept.read.equation);
     if (kept.from)
-      kept.from->equation += offset;
+      kept.from->equation = number(kept.from->equation);
   }
-  std::function<void(std::vector<TreeNode> &)> shift = [&](std::vector<TreeNode> &nodes) {
+  std::function<void(std::vector<TreeNode> &)> visit = [&](std::vector<TreeNode> &nodes) {
     for (TreeNode &node : nodes) {
       if (node.isLoop)
-        shift(node.children);
+        visit(node.children);
       else if (node.leaf != LeafKind::Stage && !node.isBorder())
-        node.target += offset;
+        node.target = number(node.target);
     }
   };
-  shift(schedule.tree);
-}
-
-/// The first equation that a phase's statements are about; those of one phase have neighbouring numbers.
-static int firstEquation(const Schedule &schedule, std::span<const TreeNode> nodes) {
-  int first = INT32_MAX;
-  for (const TreeNode &node : nodes) {
-    if (node.isLoop)
-      first = std::min(first, firstEquation(schedule, node.children));
-    else
-      first = std::min(first, node.leaf == LeafKind::Stage ? schedule.operands[node.target].equation
-                                                           : node.target);
-  }
-  return first;
+  visit(schedule.tree);
 }
 
 std::vector<int> phaseStarts(const Schedule &schedule) {
   std::vector<int> starts;
   const std::vector<std::span<const TreeNode>> phases = phasesOf(schedule.tree);
-  for (size_t p = 1; p < phases.size(); ++p)
-    starts.push_back(firstEquation(schedule, phases[p]));
+  for (size_t p = 1; p < phases.size(); ++p) {
+    // The statements of one phase are about equations of neighbouring numbers; Carry alone is about none.
+    const std::set<int> inside = equationsIn(phases[p], schedule);
+    starts.push_back(inside.empty() ? 0 : *inside.begin());
+  }
   return starts;
 }
 
@@ -64,7 +53,7 @@ std::vector<PhasePart> partsOf(const BoundSchedule &bound) {
   for (size_t p = 0; p < phases.size(); ++p) {
     PhasePart part{partOfPattern(pattern, bounds[p], bounds[p + 1]), schedule};
     part.schedule.tree.assign(phases[p].begin(), phases[p].end());
-    shiftEquations(part.schedule, -bounds[p]);
+    renumberEquations(part.schedule, [&](int equation) { return equation - bounds[p]; });
     std::erase_if(part.schedule.edges, [&](const EdgeLevel &edge) { // of the other phases
       return part.pattern.tensors[edge.tensor].kind != TensorKind::Temp;
     });

@@ -4,6 +4,8 @@
 
 #include "Tiling/schedule/BoundSchedule.h"
 
+#include <functional>
+
 namespace fusec::tiling {
 
 /// The first equation of each phase of a schedule but the first one.
@@ -16,7 +18,7 @@ struct PhasePart {
 };
 std::vector<PhasePart> partsOf(const BoundSchedule &bound);
 
-/// Equations get other numbers: `offset` is added.
-void shiftEquations(Schedule &schedule, int offset);
+/// Gives equations other numbers.
+void renumberEquations(Schedule &schedule, const std::function<int(int)> &number);
 
 } // namespace fusec::tiling

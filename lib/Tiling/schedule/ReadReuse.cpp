@@ -74,11 +74,8 @@ bool isStoreElided(const BoundSchedule &bound, TensorId tensor) {
   if (bound.schedule().kept.empty())
     return false;
   if (const Equation *scan = bound.scan()) { // values that are stacked or go on to the next step
-    if (outlivesStep(*scan, tensor, true))
+    if (outlivesStep(*scan, tensor, true) || isPreviousState(*scan, tensor))
       return false;
-    for (const ScanCarry &carry : scan->carries)
-      if (carry.previous == tensor)
-        return false;
   }
   std::vector<ReadPlace> places;
   for (size_t e = 0; e < bound.equations().size(); ++e) {
@@ -140,26 +137,20 @@ ReuseStorage reuseStorage(const BoundSchedule &bound) {
       if (const Statement *reader =
               statementOf(bound, LeafKind::Compute, kept->read.equation, kept->read.rank)) {
         leaves.push_back(reader->leaf);
-        const auto [end, other] =
-            std::mismatch(loops.begin(), loops.begin() + static_cast<ptrdiff_t>(common),
-                          reader->loops.begin(), reader->loops.end());
-        common = static_cast<size_t>(end - loops.begin());
+        common = std::min(common, commonLoops(loops, reader->loops));
       }
     const uint64_t axes =
         from ? bound.facts(equation).axes[static_cast<size_t>(bound.node(*from))] : ~uint64_t{0};
     double elements = 1;
     for (size_t i = common; i < loops.size(); ++i) {
       const TreeNode &loop = *loops[i];
-      if (loop.axis < 0 || (loop.loop != LoopKind::Seq && loop.loop != LoopKind::Unroll))
-        continue;
-      const ScheduleAxis &axis = schedule.axes[static_cast<size_t>(loop.axis)];
-      const AxisUse *use = axis.in(equation);
-      if (!use || std::none_of(use->positions.begin(), use->positions.end(),
-                               [&](int p) { return (axes >> p & 1) != 0; }))
+      const AxisUse *use = bound.use(loop.axis, equation);
+      if ((loop.loop != LoopKind::Seq && loop.loop != LoopKind::Unroll) || !use ||
+          !use->meets(axes))
         continue;
       int64_t tile = bound.valueOf(bound.tile(loop));
       if (loop.loop == LoopKind::Seq)
-        tile = std::min(tile, bound.valueOf(axis.extent));
+        tile = std::min(tile, bound.valueOf(schedule.axes[static_cast<size_t>(loop.axis)].extent));
       elements *= double((tile + loop.step - 1) / loop.step);
     }
     const TensorId kept = from ? bound.tensor(*from) : tensor;

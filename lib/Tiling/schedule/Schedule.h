@@ -4,6 +4,7 @@
 #include "Gir/Gir.h"
 #include "Target/Target.h"
 
+#include <algorithm>
 #include <compare>
 #include <optional>
 #include <span>
@@ -17,6 +18,12 @@ struct AxisUse {
   bool reduction = false;     // else spatial
   std::vector<int> positions; // axes of the equations, outermost first
   std::vector<int> equations; // positions in the pattern
+
+  /// Whether one of its axes is among these (bits: axes of the equation).
+  bool meets(uint64_t axes) const {
+    return std::any_of(positions.begin(), positions.end(),
+                       [&](int position) { return (axes >> position & 1) != 0; });
+  }
 };
 
 /// A loop axis of a schedule: one axis of the pattern's equations, or several fused into one (the last one

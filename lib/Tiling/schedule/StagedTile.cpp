@@ -58,12 +58,13 @@ std::vector<int64_t> stagedExtents(const Schedule &schedule, const Equation &equ
   return extents;
 }
 
-CopiedDigit copiedDigit(const BoundSchedule &bound, const Operand &operand,
-                        const std::vector<int64_t> &extents) {
+CopyOrder copyOrder(const BoundSchedule &bound, const Operand &operand,
+                    const std::vector<int64_t> &extents) {
   const TensorId tensor = bound.tensor({operand.equation, 0, operand.read});
   const std::optional<FlatAccess> &access = bound.facts(operand.equation).accesses[operand.read];
   const auto rank = static_cast<int>(bound.program().tensors[tensor].shape.size());
-  CopiedDigit found;
+  CopyOrder order;
+  size_t fastest = 0;
   for (size_t d = 0; d < operand.digits.size(); ++d) {
     if (extents[d] <= 1)
       continue;
@@ -74,10 +75,33 @@ CopiedDigit copiedDigit(const BoundSchedule &bound, const Operand &operand,
             : access &&
                   access->stride[bound.use(digit.axis, operand.equation)->positions.back()].isConst(
                       1);
-    if (unit || !found.sideBySide)
-      found = {d, unit};
+    if (unit || !order.sideBySide) {
+      fastest = d;
+      order.sideBySide = unit;
+    }
   }
-  return found;
+  order.digits.push_back(fastest);
+  for (size_t d = operand.digits.size(); d-- > 0;)
+    if (d != fastest)
+      order.digits.push_back(d);
+  return order;
+}
+
+std::optional<Loops> loopsOfEdge(const BoundSchedule &bound, TensorId tensor) {
+  const int producer = bound.producer(tensor);
+  const auto stores = bound.statements(LeafKind::Store, producer);
+  const Loops *own = bound.equation(producer).kind == EquationKind::Reduction && !stores.empty()
+                         ? &stores[0]->loops
+                         : bound.loopsOf(producer);
+  if (!own)
+    return std::nullopt;
+  size_t common = 0;
+  while (common < own->size() && (*own)[common]->loop != LoopKind::Unit &&
+         (*own)[common]->loop != LoopKind::Lane)
+    ++common;
+  for (const Loops *reader : bound.readersOf(tensor))
+    common = std::min(common, commonLoops(*own, *reader));
+  return Loops(own->begin(), own->begin() + static_cast<ptrdiff_t>(common));
 }
 
 std::optional<int64_t> stagedStride(const BoundSchedule &bound, const Operand &operand,

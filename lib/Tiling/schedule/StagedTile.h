@@ -1,5 +1,5 @@
 #pragma once
-// The tile of an operand that a Stage statement copies, for the generators, the cost model and the lowering.
+// The tiles of operands that Stage statements copy, and of edges, for the generators, the cost model and the lowering.
 #include "Tiling/schedule/BoundSchedule.h"
 
 #include <functional>
@@ -25,14 +25,19 @@ std::optional<PositionTile> positionTile(const Equation &equation,
 std::vector<int64_t> stagedExtents(const Schedule &schedule, const Equation &equation,
                                    const Operand &operand, const TileOf &tileOf);
 
-/// The digit along which a Stage copies vectors: one that lies side by side in memory, else the innermost of several
-/// elements. `extents`: stagedExtents.
-struct CopiedDigit {
-  size_t digit = 0;
-  bool sideBySide = false;
+/// The order in which a Stage's lanes go through a tile: digits, the fastest first. That is one that lies side by side
+/// in memory, else the innermost of several elements; the others follow from the inside out. `extents`: stagedExtents.
+struct CopyOrder {
+  std::vector<size_t> digits;
+  bool sideBySide = false; // the fastest one
 };
-CopiedDigit copiedDigit(const BoundSchedule &bound, const Operand &operand,
-                        const std::vector<int64_t> &extents);
+CopyOrder copyOrder(const BoundSchedule &bound, const Operand &operand,
+                    const std::vector<int64_t> &extents);
+
+/// The loops that the statement which makes a value (its Store, else its Compute) and all that read it have in common,
+/// down to those over units or lanes, which share it: a Shared edge holds a tile below them. nullopt where nothing
+/// makes it.
+std::optional<Loops> loopsOfEdge(const BoundSchedule &bound, TensorId tensor);
 
 /// Elements between neighbours along an axis of the equation in a Shared operand's buffer; nullopt where they are at no
 /// constant distance.

@@ -4,6 +4,11 @@
 
 namespace fusec::tiling {
 
+size_t commonLoops(const Loops &a, const Loops &b) {
+  return static_cast<size_t>(std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first -
+                             a.begin());
+}
+
 bool Statement::isInside(const TreeNode *loop) const {
   return std::find(loops.begin(), loops.end(), loop) != loops.end();
 }
@@ -28,27 +33,16 @@ std::vector<Statement> statementsOf(const Schedule &schedule) {
   return places;
 }
 
-bool findCompute(const std::vector<TreeNode> &nodes, int equation, Loops &loops) {
-  for (const TreeNode &node : nodes) {
-    if (!node.isLoop) {
-      if (node.leaf == LeafKind::Compute && node.target == equation)
-        return true;
-      continue;
-    }
-    loops.push_back(&node);
-    if (findCompute(node.children, equation, loops))
-      return true;
-    loops.pop_back();
-  }
-  return false;
-}
-
-void addStored(const std::vector<TreeNode> &nodes, std::set<int> &equations) {
-  for (const TreeNode &node : nodes) {
-    if (!node.isLoop && node.leaf == LeafKind::Store)
-      equations.insert(node.target);
-    addStored(node.children, equations);
-  }
+std::set<int> equationsIn(std::span<const TreeNode> nodes, const Schedule &schedule) {
+  std::set<int> found;
+  for (const TreeNode &node : nodes)
+    if (node.isLoop)
+      found.merge(equationsIn(node.children, schedule));
+    else if (node.leaf == LeafKind::Stage)
+      found.insert(schedule.operands[static_cast<size_t>(node.target)].equation);
+    else if (node.leaf != LeafKind::Carry && !node.isBorder())
+      found.insert(node.target);
+  return found;
 }
 
 static bool runsOver(const Schedule &schedule, int equation, const Loops &loops, LoopKind kind,
@@ -67,27 +61,6 @@ bool sharesReduction(const Schedule &schedule, int equation, const Loops &loops,
 
 bool lanesKeep(const Schedule &schedule, int equation, const Loops &loops) {
   return runsOver(schedule, equation, loops, LoopKind::Lane, false);
-}
-
-/// The loops around each equation's first Compute there, outermost first.
-static void addComputes(std::span<const TreeNode> nodes, Loops &around,
-                        std::map<int, Loops> &into) {
-  for (const TreeNode &node : nodes) {
-    if (node.isLoop) {
-      around.push_back(&node);
-      addComputes(node.children, around, into);
-      around.pop_back();
-    } else if (node.leaf == LeafKind::Compute) {
-      into.emplace(node.target, around);
-    }
-  }
-}
-
-std::map<int, Loops> computesOf(std::span<const TreeNode> nodes) {
-  std::map<int, Loops> found;
-  Loops around;
-  addComputes(nodes, around, found);
-  return found;
 }
 
 } // namespace fusec::tiling

@@ -123,14 +123,14 @@ std::optional<Schedule> withPersistentReads(const Schedule &schedule, WorkMeter 
     PersistentStorage most = before;
     for (std::span<const TreeNode> part : bound.parts(phase)) {
       PersistentStorage here = before;
-      for (const auto &[equation, inside] : computesOf(part)) {
-        const Loops &loops = *bound.loopsOf(equation);
-        for (int r = 0; r < static_cast<int>(bound.facts(equation).reads.size()); ++r) {
+      for (int equation : equationsIn(part, schedule)) {
+        const Loops *loops = bound.loopsOf(equation);
+        for (int r = 0; loops && r < static_cast<int>(bound.facts(equation).reads.size()); ++r) {
           const ReadPlace place{equation, 0, r};
-          if (!obstacleInGridScan(bound, place, loops).empty())
+          if (!obstacleInGridScan(bound, place, *loops).empty())
             continue;
           PersistentRead held{
-              {place, MemLevel::Register, place}, 0, 0, persistentElements(bound, place, loops)};
+              {place, MemLevel::Register, place}, 0, 0, persistentElements(bound, place, *loops)};
           const double inRegisters = persistentRegisters(bound, held),
                        shared = persistentSharedBytes(bound, held);
           if (here.registers + inRegisters <= double(registersLeft)) {

@@ -127,28 +127,6 @@ Result<const PricedSchedule *> keepingSchedule(PartSchedules &known, size_t numb
   return &it->second;
 }
 
-void renumberEquations(Schedule &schedule, const std::vector<int> &equations) {
-  for (ScheduleAxis &axis : schedule.axes)
-    for (AxisUse &use : axis.uses)
-      for (int &e : use.equations)
-        e = equations[e];
-  for (Operand &operand : schedule.operands)
-    operand.equation = equations[operand.equation];
-  for (ReusedRead &kept : schedule.kept) {
-    kept.read.equation = equations[kept.read.equation];
-    if (kept.from)
-      kept.from->equation = equations[kept.from->equation];
-  }
-  std::function<void(std::vector<TreeNode> &)> visit = [&](std::vector<TreeNode> &nodes) {
-    for (TreeNode &node : nodes) {
-      if (!node.isLoop && node.leaf != LeafKind::Stage)
-        node.target = equations[node.target];
-      visit(node.children);
-    }
-  };
-  visit(schedule.tree);
-}
-
 /// One schedule of each part, side by side.
 struct Pack {
   int units = 1;
@@ -186,7 +164,8 @@ Result<std::optional<PricedSchedule>> candidateOf(const Pack &pack, const std::v
     counts.push_back(candidate->phases.front());
     Schedule schedule = candidate->schedule;
     out.lanes = schedule.lanes;
-    renumberEquations(schedule, parts[p].equations);
+    renumberEquations(
+        schedule, [&](int equation) { return parts[p].equations[static_cast<size_t>(equation)]; });
     for (EdgeLevel edge : schedule.edges) {
       const auto at = std::find(known.made.begin(), known.made.end(), edge.tensor);
       edge.tensor = parts[p].made[static_cast<size_t>(at - known.made.begin())];

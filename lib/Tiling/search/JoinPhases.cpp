@@ -78,7 +78,7 @@ struct MultiPhaseSchedule {
     for (const EdgeLevel &edge : part.edges)
       levels.emplace_back(made.tensors[edge.tensor].name, edge.level);
     schedule.lanes = part.lanes;
-    shiftEquations(part, equations);
+    renumberEquations(part, [&](int equation) { return equation + equations; });
     equations += static_cast<int>(made.items.size());
     if (!schedule.tree.empty())
       schedule.tree.push_back(ScheduleBuilder::leaf(LeafKind::Barrier, -1));

@@ -114,9 +114,7 @@ private:
   /// steps.
   bool isEdge(TensorId t) const {
     const Equation *scan = scanOf(program);
-    if (scan && !inGridScan &&
-        std::any_of(scan->carries.begin(), scan->carries.end(),
-                    [&](const ScanCarry &carry) { return carry.previous == t || carry.next == t; }))
+    if (scan && !inGridScan && (isPreviousState(*scan, t) || isNextState(*scan, t)))
       return true;
     const int e = producerOf(equations, t);
     if (e < 0 || program.tensors[static_cast<size_t>(t)].kind != TensorKind::Temp ||
@@ -152,13 +150,6 @@ private:
     return true;
   }
 
-  bool isStored(const std::vector<TreeNode> &nodes, int equation) const {
-    return std::any_of(nodes.begin(), nodes.end(), [&](const TreeNode &node) {
-      return (!node.isLoop && node.leaf == LeafKind::Store && node.target == equation) ||
-             isStored(node.children, equation);
-    });
-  }
-
   /// Every value that lies in device memory in the block's own: one that its phase alone reads may lie in either.
   Schedule withAllLow(const Schedule &schedule) const {
     Schedule low = schedule;
@@ -189,7 +180,7 @@ private:
       // A sum comes to device memory by a statement of its own.
       const int e = producerOf(equations, t);
       if (e >= 0 && equations[static_cast<size_t>(e)]->kind == EquationKind::Reduction &&
-          !isStored(raised.tree, e))
+          !BoundSchedule(raised, meter.program()).has(LeafKind::Store, e))
         return std::nullopt;
       setLevel(raised, t, MemLevel::Global);
     }

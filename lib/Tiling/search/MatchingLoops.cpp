@@ -27,17 +27,17 @@ struct AddressedRead {
 using AlikeAxes = std::vector<std::pair<AxisId, std::vector<int>>>;
 
 /// Whether the addresses of `from`, which stands at `equation`, and of the map move alike along all of the axes.
-bool areAlike(const Schedule &before, int equation, const AddressedRead &from,
+bool areAlike(const BoundSchedule &before, int equation, const AddressedRead &from,
               const AddressedRead &map, const AlikeAxes &axes) {
   return std::all_of(axes.begin(), axes.end(), [&](const auto &alike) {
-    const AxisUse &use = *before.axes[static_cast<size_t>(alike.first)].in(equation);
+    const AxisUse &use = *before.use(alike.first, equation);
     return runsOf(map.equation, map.access, alike.second) ==
            runsOf(from.equation, from.access, use.positions);
   });
 }
 
 /// All axes of the loops around `from`, which stands at `equation`; nothing where axes of the map are left.
-std::optional<AlikeAxes> alikeAxes(const Schedule &before, int equation, const Loops &loops,
+std::optional<AlikeAxes> alikeAxes(const BoundSchedule &before, int equation, const Loops &loops,
                                    const AddressedRead &from, const AddressedRead &map) {
   std::vector<int> left;
   for (size_t p = 0; p < map.equation.axes.size(); ++p)
@@ -47,8 +47,7 @@ std::optional<AlikeAxes> alikeAxes(const Schedule &before, int equation, const L
   for (const TreeNode *loop : loops) {
     if (std::any_of(out.begin(), out.end(), [&](const auto &o) { return o.first == loop->axis; }))
       continue;
-    const AxisUse *use =
-        loop->axis < 0 ? nullptr : before.axes[static_cast<size_t>(loop->axis)].in(equation);
+    const AxisUse *use = before.use(loop->axis, equation);
     if (!use)
       return std::nullopt;
     const Runs wanted = runsOf(from.equation, from.access, use->positions);
@@ -85,7 +84,7 @@ std::optional<MatchedLoops> matchLoops(const BoundSchedule &bound, const ExprPro
   out.schedule.lanes = before.lanes;
   for (int equation = static_cast<int>(bound.equations().size()) - 1; equation >= 0; --equation) {
     const Equation &from = bound.equation(equation);
-    const std::optional<Loops> loops = loopsAround(bound, equation);
+    const Loops *loops = loopsAround(bound, equation);
     if (!loops || !areShared(before, *loops))
       continue;
     std::optional<AlikeAxes> axes; // by the first read
@@ -106,10 +105,10 @@ std::optional<MatchedLoops> matchLoops(const BoundSchedule &bound, const ExprPro
                         [&](const auto &h) { return h.first == reader; }))
           continue;
         const AddressedRead made{from, *first}, asked{e, *access};
-        if (axes && !areAlike(before, equation, made, asked, *axes))
+        if (axes && !areAlike(bound, equation, made, asked, *axes))
           continue;
         if (!axes) {
-          axes = alikeAxes(before, equation, *loops, made, asked);
+          axes = alikeAxes(bound, equation, *loops, made, asked);
           if (!axes)
             continue;
           std::vector<TreeNode> nest;

@@ -23,22 +23,6 @@ struct Place {
   std::vector<const TreeNode *> blocks;
 };
 
-void findPlaces(std::span<const TreeNode> nodes, std::vector<const TreeNode *> &path,
-                std::vector<Place> &places) {
-  for (const TreeNode &node : nodes) {
-    if (!node.isLoop) {
-      if (node.leaf == LeafKind::Compute && node.rank == 0)
-        places.push_back({node.target, path});
-      continue;
-    }
-    if (node.loop == LoopKind::Block)
-      path.push_back(&node);
-    findPlaces(node.children, path, places);
-    if (node.loop == LoopKind::Block)
-      path.pop_back();
-  }
-}
-
 /// True if the read takes, of what the maker has along the axes `made`, what belongs to the reader's own place along
 /// the axes `taken`, which are as long; an axis of extent 1 has one place.
 bool readsOwn(const Equation &maker, const std::vector<int> &made, const Equation &reader,
@@ -60,37 +44,43 @@ bool readsOwn(const Equation &maker, const std::vector<int> &made, const Equatio
 
 std::vector<std::string> blockProblems(const BoundSchedule &bound) {
   std::vector<std::string> problems;
-  for (std::span<const TreeNode> phase : bound.phases()) {
-    std::vector<Place> places;
-    std::vector<const TreeNode *> path;
-    findPlaces(phase, path, places);
-    auto check = [&](const Place &maker, const Place &reader, NodeId read) {
-      for (const TreeNode *block : maker.blocks) {
-        const ScheduleAxis &axis = bound.schedule().axes[block->axis];
-        const AxisUse *made = axis.in(maker.equation), *taken = axis.in(reader.equation);
-        if (!made)
-          continue;
-        const bool shared =
-            std::find(reader.blocks.begin(), reader.blocks.end(), block) != reader.blocks.end();
-        if (shared && taken && !made->reduction && !taken->reduction &&
-            readsOwn(bound.equation(maker.equation), made->positions,
-                     bound.equation(reader.equation), taken->positions, read))
-          continue;
-        problems.push_back(
-            "what blocks along " + axis.name + " make of e" + std::to_string(maker.equation) +
-            " no other block reads in the phase; e" + std::to_string(reader.equation) + " does");
+  std::vector<Place> places;
+  for (const Statement &statement : bound.statements())
+    if (statement.leaf->leaf == LeafKind::Compute && statement.leaf->rank == 0) {
+      places.push_back({statement.leaf->target, {}});
+      std::copy_if(statement.loops.begin(), statement.loops.end(),
+                   std::back_inserter(places.back().blocks),
+                   [](const TreeNode *loop) { return loop->loop == LoopKind::Block; });
+    }
+  auto check = [&](const Place &maker, const Place &reader, NodeId read) {
+    for (const TreeNode *block : maker.blocks) {
+      const AxisUse *made = bound.use(block->axis, maker.equation),
+                    *taken = bound.use(block->axis, reader.equation);
+      if (!made)
+        continue;
+      const bool shared =
+          std::find(reader.blocks.begin(), reader.blocks.end(), block) != reader.blocks.end();
+      if (shared && taken && !made->reduction && !taken->reduction &&
+          readsOwn(bound.equation(maker.equation), made->positions, bound.equation(reader.equation),
+                   taken->positions, read))
+        continue;
+      problems.push_back("what blocks along " + bound.schedule().axes[block->axis].name +
+                         " make of e" + std::to_string(maker.equation) +
+                         " no other block reads in the phase; e" + std::to_string(reader.equation) +
+                         " does");
+    }
+  };
+  const std::vector<int> phaseOf = bound.phaseOfEquations();
+  for (const Place &reader : places)
+    for (NodeId read : bound.facts(reader.equation).reads)
+      for (const Place &maker : places) {
+        const std::vector<TensorId> &outputs = bound.equation(maker.equation).outputs;
+        const TensorId t = bound.equation(reader.equation).body[read].index;
+        if (maker.equation != reader.equation &&
+            phaseOf[maker.equation] == phaseOf[reader.equation] &&
+            std::count(outputs.begin(), outputs.end(), t) != 0)
+          check(maker, reader, read);
       }
-    };
-    for (const Place &reader : places)
-      for (NodeId read : bound.facts(reader.equation).reads)
-        for (const Place &maker : places) {
-          const std::vector<TensorId> &outputs = bound.equation(maker.equation).outputs;
-          const TensorId t = bound.equation(reader.equation).body[read].index;
-          if (maker.equation != reader.equation &&
-              std::count(outputs.begin(), outputs.end(), t) != 0)
-            check(maker, reader, read);
-        }
-  }
   for (std::string &rule : phaseSignals(bound).problems)
     problems.push_back(std::move(rule));
   return problems;

@@ -264,8 +264,8 @@ private:
     const AxisId a = bound.axisOf(maker, position);
     if (a < 0 || bound.axisOf(reader, index.index) != a)
       return false;
-    const std::vector<int> &made = schedule.axes[a].in(maker)->positions;
-    const std::vector<int> &here = schedule.axes[a].in(reader)->positions;
+    const std::vector<int> &made = bound.use(a, maker)->positions;
+    const std::vector<int> &here = bound.use(a, reader)->positions;
     return std::find(made.begin(), made.end(), position) - made.begin() ==
            std::find(here.begin(), here.end(), index.index) - here.begin();
   }

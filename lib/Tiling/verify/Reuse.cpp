@@ -3,6 +3,7 @@
 
 #include "Expr/Cascade.h"
 #include "Tiling/schedule/ElementWalk.h"
+#include "Tiling/schedule/GridScan.h"
 #include "Tiling/schedule/PersistentReads.h"
 #include "Tiling/schedule/Phases.h"
 
@@ -22,11 +23,7 @@ std::string obstacleInGridScan(const BoundSchedule &bound, const ReadPlace &plac
     return "stands in rounds";
   if (!e.states.empty() || e.kind == EquationKind::Opaque || e.kind == EquationKind::Scatter)
     return "is of a map or a sum";
-  const bool isState =
-      std::any_of(scan->carries.begin(), scan->carries.end(), [&](const ScanCarry &carry) {
-        return carry.previous == tensor || carry.next == tensor;
-      });
-  if (isState || bound.producer(tensor) >= 0)
+  if (isPreviousState(*scan, tensor) || isNextState(*scan, tensor) || bound.producer(tensor) >= 0)
     return "finds what no step writes";
   for (NodeId id : e.body.reachable(read.args))
     if (const ScalarOp op = e.body[id].op;
@@ -66,8 +63,8 @@ std::string obstacleAcross(const BoundSchedule &bound, const ReusedRead &kept) {
   if (const int producer = bound.producer(tensor);
       producer >= 0 && phaseOf(producer) >= phaseOf(kept.from->equation))
     return "has been made in a phase before";
-  const std::optional<Loops> loops = loopsAround(bound, kept.read.equation),
-                             same = loopsAround(bound, kept.from->equation);
+  const Loops *loops = loopsAround(bound, kept.read.equation),
+              *same = loopsAround(bound, kept.from->equation);
   if (!loops || !same || loops->size() != same->size() || !areShared(schedule, *loops))
     return "is walked by the same loops over blocks, units and lanes";
   const Equation &e = bound.equation(kept.read.equation),

@@ -33,8 +33,7 @@ std::vector<std::string> scatterProblems(const BoundSchedule &bound) {
     std::vector<int> order; // axes of points that may meet, outermost first
     AxisId last = -1;
     for (const TreeNode *loop : place.loops) {
-      const AxisUse *use =
-          loop->axis == kStepAxis ? nullptr : schedule.axes[loop->axis].in(place.leaf->target);
+      const AxisUse *use = bound.use(loop->axis, place.leaf->target);
       if (!use || std::all_of(use->positions.begin(), use->positions.end(), [&](int position) {
             return e.axes[position].extent.isConst(1) || hasOwnElements(e, position);
           }))

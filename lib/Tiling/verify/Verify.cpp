@@ -9,12 +9,11 @@
 #include "Tiling/verify/Rules.h"
 
 #include <algorithm>
-#include <functional>
 #include <set>
 
 namespace fusec {
 
-using tiling::BoundSchedule;
+using tiling::BoundSchedule, tiling::Statement;
 
 namespace {
 
@@ -221,14 +220,12 @@ private:
   /// Parts run in no order: what one makes, no other one reads.
   void verifyParts(std::span<const TreeNode> parts) {
     std::vector<int> partOf(equations.size(), -1);
-    std::function<void(const TreeNode &, int)> note = [&](const TreeNode &node, int part) {
-      if (!node.isLoop && node.leaf == LeafKind::Compute && isEquation(node.target))
-        partOf[node.target] = part;
-      for (const TreeNode &child : node.children)
-        note(child, part);
-    };
-    for (size_t p = 0; p < parts.size(); ++p)
-      note(parts[p], static_cast<int>(p));
+    for (const Statement &statement : bound.statements())
+      for (size_t p = 0; p < parts.size(); ++p)
+        if (const TreeNode &leaf = *statement.leaf; leaf.leaf == LeafKind::Compute &&
+                                                    isEquation(leaf.target) &&
+                                                    statement.isInside(&parts[p]))
+          partOf[leaf.target] = static_cast<int>(p);
     for (size_t from = 0; from < equations.size(); ++from)
       for (size_t to = 0; to < equations.size(); ++to)
         for (NodeId read : readsOf(*equations[to])) {
