@@ -1,6 +1,5 @@
-// Losses, determinants, rotary embeddings and images from columns.
+// Losses, determinants and images from columns.
 #include "Expr/lower/Lowering.h"
-#include "Support/Diag.h"
 
 #include <functional>
 
@@ -110,45 +109,6 @@ Status determinant(NodeLowering &n) {
   return success();
 }
 
-/// Rotates pairs of the first `rotary_embedding_dim` elements of each head by the token's angle. x is
-/// [B,heads,S,size] or [B,S,heads*size]; the caches are [B,S,half], or [positions,half] with position_ids.
-Status rotaryEmbedding(NodeLowering &n) {
-  bool packed = n.rank(0) == 3, interleaved = n.node.intAttr("interleaved");
-  const Shape &x = n.shape(0);
-  DimExpr size = packed ? floorDiv(x[2], DimExpr(n.node.intAttr("num_heads"))) : x[3];
-  if (!size.isConst() || (packed && n.node.intAttr("num_heads") <= 0))
-    return n.fail("the size of a head must be known", Diag::UnsupportedShape);
-  int64_t rotated = n.node.intAttr("rotary_embedding_dim");
-  rotated = rotated ? rotated : size.constValue();
-  int64_t half = rotated / 2;
-  DType t = computeType(n.type(0));
-  n.map(n.out(), [&](EquationBuilder &b) {
-    Val token = packed ? b.axis(1) : b.axis(2), last = packed ? b.axis(2) : b.axis(3);
-    Val e = packed ? floorMod(last, size) : last;
-    Val first = interleaved ? eq(floorMod(e, 2), 0) : lt(e, double(half));
-    Val pair = interleaved ? floorDiv(e, 2) : floorMod(e, half);
-    Val turns = rotated < size.constValue() ? lt(e, double(rotated)) : Val{};
-    pair = min(pair, double(half - 1));
-    // The other element of the pair.
-    Val shift = b.index(interleaved ? 1 : half), other = last + select(first, shift, -shift);
-    if (!turns.always())
-      other = select(turns, other, last);
-    auto angle = [&](size_t cache) {
-      if (n.rank(cache) == 3)
-        return cast(t, b.read(n.in(cache), {b.axis(0), token, pair}));
-      Val row = wrapIndex(b.read(n.in(3), {b.axis(0), token}), n.shape(cache)[0]);
-      return cast(t, b.readClamped(n.in(cache), {row, pair}));
-    };
-    std::vector<Val> at = b.axes;
-    Val self = cast(t, b.read(n.in(0), at));
-    at.back() = other;
-    Val partner = cast(t, b.read(n.in(0), at)), c = angle(1), s = angle(2);
-    Val y = select(first, c * self - s * partner, s * partner + c * self);
-    return cast(n.outType(), select(turns, y, self));
-  });
-  return success();
-}
-
 /// Columns [N, C*prod(block), L] summed into an image: at each position the sum over the block's taps of the
 /// column that covers it, if one does.
 Status col2Im(NodeLowering &n) {
@@ -188,7 +148,6 @@ void addMisc(HandlerTable &table) {
   table[NegativeLogLikelihoodLoss] = nllLoss;
   table[SoftmaxCrossEntropyLoss] = crossEntropyLoss;
   table[Det] = determinant;
-  table[RotaryEmbedding] = rotaryEmbedding;
   table[Col2Im] = col2Im;
 }
 

@@ -273,25 +273,6 @@ Status trilu(NodeLowering &n) {
   return success();
 }
 
-/// Each axis is cropped or padded with zeros around its middle.
-Status centerCropPad(NodeLowering &n) {
-  n.map(n.out(), [&](EquationBuilder &b) {
-    std::vector<Val> at = b.axes;
-    Val inside;
-    for (int64_t a : n.node.intsAttr("axes")) {
-      auto d = static_cast<size_t>(a);
-      const DimExpr &from = n.shape(0)[d], &to = n.outShape()[d];
-      if (from == to)
-        continue;
-      DimExpr cut = max(from - to, DimExpr(0)), add = max(to - from, DimExpr(0));
-      at[d] = b.axis(d) + floorDiv(cut, DimExpr(2)) - floorDiv(add, DimExpr(2));
-      inside = both(inside, inRange(at[d], from));
-    }
-    return b.readIf(inside, n.in(0), at, b.constant(n.outType(), 0));
-  });
-  return success();
-}
-
 } // namespace
 
 void addMovement(HandlerTable &table) {
@@ -310,7 +291,6 @@ void addMovement(HandlerTable &table) {
   table[SpaceToDepth] = spaceToDepth;
   table[ReverseSequence] = reverseSequence;
   table[Trilu] = trilu;
-  table[CenterCropPad] = centerCropPad;
 }
 
 } // namespace fusec::lower

@@ -36,7 +36,6 @@ bool blends(OpKind op) {
   case Asinh:
   case Atan:
   case Atanh:
-  case Attention:
   case AveragePool:
   case BatchNormalization:
   case Celu:
@@ -76,7 +75,6 @@ bool blends(OpKind op) {
   case ReduceMean:
   case RMSNormalization:
   case RNN:
-  case RotaryEmbedding:
   case Selu:
   case Sigmoid:
   case Sin:

@@ -190,7 +190,6 @@ static Status checkInputs(const OpCheck &c) {
   const Node &n = c.node;
   const OpInfo &row = info(n.op);
   auto count = static_cast<int>(n.inputs.size());
-  FUSEC_CHECK(c.expect(n.op != OpKind::Constant, "constants are values, not nodes"));
   FUSEC_CHECK(c.expect(count >= row.minInputs && (row.maxInputs < 0 || count <= row.maxInputs),
                        "has " + std::to_string(count) + " inputs"));
   size_t regions = n.op == OpKind::If ? 2 : n.op == OpKind::Loop || n.op == OpKind::Scan ? 1 : 0;

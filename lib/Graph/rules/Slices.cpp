@@ -1,4 +1,4 @@
-// Slice, SliceDynamic, Pad and CenterCropPad: what is read lies inside the operand.
+// Slice, SliceDynamic and Pad: what is read lies inside the operand.
 #include "Graph/rules/OpCheck.h"
 
 #include <algorithm>
@@ -119,16 +119,6 @@ Result<Types> pad(const OpCheck &c) {
   return one(c.type(0), std::move(out));
 }
 
-Result<Types> centerCropPad(const OpCheck &c) {
-  FUSEC_CHECK(c.axes("axes", c.rank(0)));
-  FUSEC_CHECK(c.expect(c.outShape().size() == c.shape(0).size(),
-                       "the output must have the operand's rank"));
-  Shape out = c.shape(0);
-  for (int64_t a : c.list("axes"))
-    out[static_cast<size_t>(a)] = c.outShape()[static_cast<size_t>(a)];
-  return one(c.type(0), std::move(out));
-}
-
 } // namespace
 
 void addSlices(RuleTable &table) {
@@ -136,7 +126,6 @@ void addSlices(RuleTable &table) {
   entry(table, Slice) = slice;
   entry(table, SliceDynamic) = sliceDynamic;
   entry(table, Pad) = pad;
-  entry(table, CenterCropPad) = centerCropPad;
 }
 
 } // namespace fusec::rules

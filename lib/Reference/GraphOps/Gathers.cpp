@@ -113,54 +113,6 @@ Result<Outputs> oneHot(const OpCall &call) {
   return Outputs{std::move(out)};
 }
 
-/// Keeps the positions along the axis (or of the flattened tensor) whose condition holds.
-Result<Outputs> compress(const OpCall &call) {
-  TensorValue x = call.in(0);
-  int64_t axis = call.node.intAttr("axis");
-  if (axis < 0) {
-    x.dims = {x.numElements()};
-    axis = 0;
-  }
-  AxisView v(x.dims, axis);
-  Dims kept;
-  const auto &condition = call.in(1).ints;
-  if (static_cast<int64_t>(condition.size()) > v.extent)
-    return call.fail("the condition is longer than the axis", Diag::ShapeMismatch);
-  for (size_t e = 0; e < condition.size(); ++e)
-    if (condition[e])
-      kept.push_back(static_cast<int64_t>(e));
-  Dims dims = x.dims;
-  dims[static_cast<size_t>(axis)] = static_cast<int64_t>(kept.size());
-  TensorValue out(x.type, dims);
-  int64_t next = 0;
-  for (int64_t o = 0; o < v.outer; ++o)
-    for (int64_t e : kept)
-      for (int64_t i = 0; i < v.inner; ++i)
-        out.copyElement(next++, x, v.index(o, e, i));
-  return Outputs{std::move(out)};
-}
-
-/// Coordinates of all nonzero elements, [rank, count], in row-major order.
-Result<Outputs> nonZero(const OpCall &call) {
-  const TensorValue &x = call.in(0);
-  Dims found;
-  for (int64_t i = 0; i < x.numElements(); ++i)
-    if (x.isFloating() ? x.floats[static_cast<size_t>(i)] != 0
-                       : x.ints[static_cast<size_t>(i)] != 0)
-      found.push_back(i);
-  Dims strides = rowMajorStrides(x.dims);
-  auto count = static_cast<int64_t>(found.size());
-  TensorValue out(DType::I64, {x.rank(), count});
-  for (int64_t k = 0; k < count; ++k) {
-    int64_t rest = found[static_cast<size_t>(k)];
-    for (int64_t d = 0; d < x.rank(); ++d) {
-      out.ints[static_cast<size_t>(d * count + k)] = rest / strides[static_cast<size_t>(d)];
-      rest %= strides[static_cast<size_t>(d)];
-    }
-  }
-  return Outputs{std::move(out)};
-}
-
 } // namespace
 
 void addGathers(OpTable &t) {
@@ -169,8 +121,6 @@ void addGathers(OpTable &t) {
   entry(t, GatherElements) = gatherElements;
   entry(t, GatherND) = gatherNd;
   entry(t, OneHot) = oneHot;
-  entry(t, Compress) = compress;
-  entry(t, NonZero) = nonZero;
 }
 
 } // namespace fusec

@@ -58,45 +58,6 @@ Result<Outputs> hammingWindow(const OpCall &call) {
 }
 Result<Outputs> blackmanWindow(const OpCall &call) { return cosineWindow(call, 0.42, 0.5, 0.08); }
 
-/// Rotates pairs of the first `rotary_embedding_dim` elements of each head by the token's angles. x is
-/// [B, heads, S, size] or [B, S, heads*size]; the caches are [B, S, dim/2], or [positions, dim/2] with position_ids.
-Result<Outputs> rotaryEmbedding(const OpCall &call) {
-  TensorValue out = call.in(0);
-  const TensorValue &x = call.in(0), &cosCache = call.in(1), &sinCache = call.in(2);
-  bool packed = x.rank() == 3;
-  int64_t heads = packed ? call.node.intAttr("num_heads") : x.dims[1];
-  if ((x.rank() != 3 && x.rank() != 4) || heads <= 0 || (packed && x.dims[2] % heads != 0))
-    return call.fail("the input does not divide into heads", Diag::ShapeMismatch);
-  int64_t tokens = packed ? x.dims[1] : x.dims[2], size = packed ? x.dims[2] / heads : x.dims[3];
-  int64_t rotated = call.node.intAttr("rotary_embedding_dim");
-  rotated = rotated ? rotated : size;
-  int64_t half = rotated / 2;
-  if (rotated > size || cosCache.dims.back() != half || sinCache.dims != cosCache.dims)
-    return call.fail("the caches do not fit the rotated size", Diag::ShapeMismatch);
-  bool interleaved = call.node.intAttr("interleaved");
-  int64_t rows = cosCache.dims.size() == 2 ? cosCache.dims[0] : cosCache.dims[0] * cosCache.dims[1];
-  for (int64_t b = 0; b < x.dims[0]; ++b)
-    for (int64_t s = 0; s < tokens; ++s) {
-      int64_t row =
-          call.has(3) ? call.in(3).ints[static_cast<size_t>(b * tokens + s)] : b * tokens + s;
-      if (row < 0 || row >= rows)
-        return call.fail("position " + std::to_string(row) + " is outside the cache");
-      for (int64_t h = 0; h < heads; ++h) {
-        int64_t base =
-            packed ? ((b * tokens + s) * heads + h) * size : ((b * heads + h) * tokens + s) * size;
-        for (int64_t k = 0; k < half; ++k) {
-          auto p = static_cast<size_t>(base + (interleaved ? 2 * k : k));
-          auto q = static_cast<size_t>(base + (interleaved ? 2 * k + 1 : k + half));
-          double c = cosCache.floats[static_cast<size_t>(row * half + k)];
-          double n = sinCache.floats[static_cast<size_t>(row * half + k)];
-          out.floats[p] = c * x.floats[p] - n * x.floats[q];
-          out.floats[q] = n * x.floats[p] + c * x.floats[q];
-        }
-      }
-    }
-  return Outputs{std::move(out)};
-}
-
 } // namespace
 
 void addMisc(OpTable &t) {
@@ -105,7 +66,6 @@ void addMisc(OpTable &t) {
   entry(t, HannWindow) = hannWindow;
   entry(t, HammingWindow) = hammingWindow;
   entry(t, BlackmanWindow) = blackmanWindow;
-  entry(t, RotaryEmbedding) = rotaryEmbedding;
 }
 
 } // namespace fusec

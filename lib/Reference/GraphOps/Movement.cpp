@@ -251,29 +251,6 @@ Result<Outputs> trilu(const OpCall &call) {
 }
 
 /// Crops from floor(difference / 2) on; pads floor(difference / 2) zeros in front.
-Result<Outputs> centerCropPad(const OpCall &call) {
-  const TensorValue &x = call.in(0);
-  Dims dims = x.dims, shift(x.dims.size(), 0), strides = rowMajorStrides(x.dims);
-  const auto &axes = call.node.intsAttr("axes");
-  for (size_t k = 0; k < axes.size(); ++k) {
-    auto a = static_cast<size_t>(axes[k]);
-    dims[a] = call.in(1).ints[k];
-    int64_t difference = x.dims[a] - dims[a];
-    shift[a] = difference >= 0 ? difference / 2 : -(-difference / 2);
-  }
-  FUSEC_CHECK(call.checkSize(dims));
-  return Outputs{rearrange(x, dims, [&](const Dims &c) -> int64_t {
-    int64_t offset = 0;
-    for (size_t d = 0; d < c.size(); ++d) {
-      int64_t p = c[d] + shift[d];
-      if (p < 0 || p >= x.dims[d])
-        return -1;
-      offset += p * strides[d];
-    }
-    return offset;
-  })};
-}
-
 Result<Outputs> reverseSequence(const OpCall &call) {
   const TensorValue &x = call.in(0);
   auto batch = static_cast<size_t>(call.node.intAttr("batch_axis")),
@@ -304,7 +281,6 @@ void addMovement(OpTable &t) {
   entry(t, DepthToSpace) = depthToSpace;
   entry(t, SpaceToDepth) = spaceToDepth;
   entry(t, Trilu) = trilu;
-  entry(t, CenterCropPad) = centerCropPad;
   entry(t, ReverseSequence) = reverseSequence;
 }
 

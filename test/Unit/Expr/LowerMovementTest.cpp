@@ -169,8 +169,6 @@ TEST_CASE("lowering: images and triangles") {
            {{"k", r.integer(-2, 2)}, {"dtype", DType::F32}}, {DType::F32});
     m.node(OpKind::ReverseSequence, {square, m.input(r.tensor(DType::I64, {2}, 1, 3))},
            {{"batch_axis", int64_t(0)}, {"time_axis", int64_t(1)}}, {DType::F32});
-    m.node(OpKind::CenterCropPad, {square, m.ints({r.integer(1, 6), r.integer(1, 6)})},
-           {{"axes", std::vector<int64_t>{1, 2}}}, {DType::F32});
     m.node(OpKind::Expand, {m.input(r.tensor(DType::F32, {3, 1}, -1, 1)), m.ints({2, 3, 4})}, {},
            {DType::F32}, {asShape({2, 3, 4})});
     m.check();
