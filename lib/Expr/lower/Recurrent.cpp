@@ -12,34 +12,6 @@
 
 namespace fusec::lower {
 
-std::vector<Activation> activationsOf(const Node &node) {
-  const auto &names = std::get<std::vector<std::string>>(node.attributes.at("activations"));
-  const auto &alphas = std::get<std::vector<double>>(node.attributes.at("activation_alpha"));
-  const auto &betas = std::get<std::vector<double>>(node.attributes.at("activation_beta"));
-  struct Row {
-    std::string_view name;
-    double alpha, beta; // defaults
-    bool hasAlpha, hasBeta;
-  };
-  constexpr Row rows[] = {
-      {"Affine", 1, 0, true, true},           {"LeakyRelu", 0.01, 0, true, false},
-      {"ThresholdedRelu", 1, 0, true, false}, {"ScaledTanh", 1, 1, true, true},
-      {"HardSigmoid", 0.2, 0.5, true, true},  {"Elu", 1, 0, true, false}};
-  // Values are consumed in the order of the functions that take one.
-  size_t nextAlpha = 0, nextBeta = 0;
-  std::vector<Activation> list;
-  for (const std::string &name : names) {
-    Activation a{name, 0, 0};
-    for (const Row &row : rows)
-      if (row.name == name) {
-        a.alpha = row.hasAlpha && nextAlpha < alphas.size() ? alphas[nextAlpha++] : row.alpha;
-        a.beta = row.hasBeta && nextBeta < betas.size() ? betas[nextBeta++] : row.beta;
-      }
-    list.push_back(a);
-  }
-  return list;
-}
-
 Val Activation::operator()(Val x) const {
   if (name == "Sigmoid")
     return sigmoid(x);
@@ -71,10 +43,12 @@ RecurrentCell::RecurrentCell(NodeLowering &n, int64_t gates, int64_t direction)
   const std::string &name = n.node.stringAttr("direction");
   bool backward = name == "reverse" || d == 1;
   prefix = backward ? "bw." : "fw.";
-  std::vector<Activation> all = activationsOf(n.node);
-  size_t each = all.size() / (name == "bidirectional" ? 2 : 1);
-  activations.assign(all.begin() + d * static_cast<std::ptrdiff_t>(each),
-                     all.begin() + (d + 1) * static_cast<std::ptrdiff_t>(each));
+  const auto &functions = std::get<std::vector<std::string>>(n.node.attributes.at("activations"));
+  const auto &alphas = std::get<std::vector<double>>(n.node.attributes.at("activation_alpha"));
+  const auto &betas = std::get<std::vector<double>>(n.node.attributes.at("activation_beta"));
+  const size_t each = functions.size() / (name == "bidirectional" ? 2 : 1);
+  for (size_t i = static_cast<size_t>(d) * each; activations.size() < each; ++i)
+    activations.push_back({functions[i], alphas[i], betas[i]});
   scan.kind = EquationKind::Scan;
   scan.onnxNodes = {n.node.name};
   scan.steps = steps;

@@ -11,8 +11,6 @@ struct Activation {
   double alpha, beta;
   Val operator()(Val x) const;
 };
-/// The node's activation functions in order, with their constants.
-std::vector<Activation> activationsOf(const Node &node);
 
 /// One direction of a recurrent node. Inputs are in ONNX order: X [T,B,I], W [dirs,G*H,I], R [dirs,G*H,H],
 /// B [dirs,2*G*H], sequence lengths [B], initial states [dirs,B,H], peepholes [dirs,3*H].

@@ -108,12 +108,6 @@ Status OpCheck::oneNumber(size_t i) const {
                 "operand " + std::to_string(i) + " must have one element");
 }
 
-Status OpCheck::shapeIs(size_t i, const Shape &expected) const {
-  return shapeIs(i, expected,
-                 "operand " + std::to_string(i) + " must have the shape " +
-                     str(expected, graph.symbols));
-}
-
 Status OpCheck::shapeIs(size_t i, const Shape &expected, const std::string &text) const {
   return has(i) ? sizes.sameShape(shape(i), expected, text) : success();
 }

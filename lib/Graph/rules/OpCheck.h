@@ -61,7 +61,6 @@ public:
   Status minRank(size_t i, int64_t rank, std::string text) const;
   Status exactRank(size_t i, int64_t rank) const;
   Status oneNumber(size_t i) const;
-  Status shapeIs(size_t i, const Shape &expected) const;
   Status shapeIs(size_t i, const Shape &expected, const std::string &text) const;
   /// Operand `i` is a scale or a zero point: one number, or one for each of `count`.
   Status quantParameter(size_t i, const DimExpr &count) const;

@@ -2,25 +2,36 @@
 
 #include "Support/Diag.h"
 
+#include <algorithm>
 #include <cctype>
 
 namespace fusec {
 
-std::string activationName(const std::string &given) {
-  static const char *const names[] = {
-      "Relu",       "Tanh",        "Sigmoid", "Affine",   "LeakyRelu", "ThresholdedRelu",
-      "ScaledTanh", "HardSigmoid", "Elu",     "Softsign", "Softplus"};
-  for (const char *name : names) {
-    std::string candidate = name;
-    bool same = candidate.size() == given.size();
-    for (size_t i = 0; same && i < given.size(); ++i)
-      same = std::tolower(static_cast<unsigned char>(given[i])) ==
-             std::tolower(static_cast<unsigned char>(candidate[i]));
-    if (same)
-      return candidate;
-  }
-  return "";
+namespace {
+
+struct Row {
+  std::string_view name;
+  bool hasAlpha = false, hasBeta = false;
+  double alpha = 0, beta = 0; // defaults
+  bool isOnnxAlone = false;   // has the defaults
+};
+constexpr Row kActivations[] = {{"Relu"},
+                                {"Tanh"},
+                                {"Sigmoid"},
+                                {"Softsign"},
+                                {"Softplus"},
+                                {"Affine", true, true, 1, 0, true},
+                                {"ScaledTanh", true, true, 1, 1, true},
+                                {"ThresholdedRelu", true, false, 1, 0, true},
+                                {"LeakyRelu", true, false, 0.01},
+                                {"HardSigmoid", true, true, 0.2, 0.5},
+                                {"Elu", true, false, 1}};
+
+bool sameLetter(char a, char b) {
+  return std::tolower(static_cast<unsigned char>(a)) == std::tolower(static_cast<unsigned char>(b));
 }
+
+} // namespace
 
 Result<ValueId> NamedActivation::operator()(NodeImporter &n, ValueId x) const {
   Compose c(n);
@@ -49,42 +60,32 @@ Result<ValueId> NamedActivation::operator()(NodeImporter &n, ValueId x) const {
 Result<std::vector<NamedActivation>> namedActivations(NodeImporter &n,
                                                       const std::vector<std::string> &names,
                                                       const std::vector<double> &alphas,
-                                                      const std::vector<double> &betas) {
-  struct Row {
-    std::string_view name;
-    bool hasAlpha, hasBeta;
-    std::optional<double> alpha, beta; // defaults
-  };
-  static const Row rows[] = {{"Affine", true, true, {}, {}},
-                             {"LeakyRelu", true, false, static_cast<double>(0.01f), {}},
-                             {"ThresholdedRelu", true, false, {}, {}},
-                             {"ScaledTanh", true, true, {}, {}},
-                             {"HardSigmoid", true, true, static_cast<double>(0.2f), 0.5},
-                             {"Elu", true, false, 1.0, {}}};
+                                                      const std::vector<double> &betas,
+                                                      bool defaults) {
   size_t nextAlpha = 0, nextBeta = 0;
   std::vector<NamedActivation> list;
   for (const std::string &given : names) {
-    NamedActivation a{activationName(given)};
-    if (a.name.empty())
+    const Row *row =
+        std::find_if(std::begin(kActivations), std::end(kActivations), [&](const Row &r) {
+          return std::equal(r.name.begin(), r.name.end(), given.begin(), given.end(), sameLetter);
+        });
+    if (row == std::end(kActivations))
       return n.fail(Diag::BadAttribute, "activation '" + given + "' does not exist");
-    for (const Row &row : rows) {
-      if (row.name != a.name)
-        continue;
-      auto take = [&](const char *key, const std::vector<double> &values, size_t &next,
-                      std::optional<double> otherwise) -> Result<double> {
-        if (next < values.size())
-          return values[next++];
-        if (!otherwise)
-          return n.fail(Diag::BadAttribute, "activation '" + a.name + "' needs a value of " + key +
-                                                ", which has too few");
-        return *otherwise;
-      };
-      if (row.hasAlpha) {
-        FUSEC_TRY(a.alpha, take("activation_alpha", alphas, nextAlpha, row.alpha));
-      }
-      if (row.hasBeta) {
-        FUSEC_TRY(a.beta, take("activation_beta", betas, nextBeta, row.beta));
-      }
+    NamedActivation a{std::string(row->name)};
+    auto take = [&](const char *key, const std::vector<double> &values, size_t &next,
+                    double otherwise) -> Result<double> {
+      if (next < values.size())
+        return values[next++];
+      if (row->isOnnxAlone && !defaults)
+        return n.fail(Diag::BadAttribute, "activation '" + a.name + "' needs a value of " + key +
+                                              ", which has too few");
+      return otherwise;
+    };
+    if (row->hasAlpha) {
+      FUSEC_TRY(a.alpha, take("activation_alpha", alphas, nextAlpha, row->alpha));
+    }
+    if (row->hasBeta) {
+      FUSEC_TRY(a.beta, take("activation_beta", betas, nextBeta, row->beta));
     }
     list.push_back(std::move(a));
   }

@@ -115,7 +115,8 @@ Status activated(NodeImporter &n, const std::string &name, const std::vector<dou
     alphas.push_back(numbers[0]);
   if (numbers.size() > 1)
     betas.push_back(numbers[1]);
-  FUSEC_TRY(std::vector<NamedActivation> list, namedActivations(n, {name}, alphas, betas));
+  FUSEC_TRY(std::vector<NamedActivation> list,
+            namedActivations(n, {name}, alphas, betas, /*defaults=*/false));
   FUSEC_TRY(ValueId y, list[0](n, x));
   n.result(0, y);
   return success();

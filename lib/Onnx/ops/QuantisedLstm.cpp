@@ -52,7 +52,7 @@ private:
         names.insert(names.end(), {"Sigmoid", "Tanh", "Tanh"});
     if (names.size() != 3 * static_cast<size_t>(directions))
       return n.fail(Diag::BadAttribute, "activations must name 3 functions a direction");
-    FUSEC_TRY(activations, namedActivations(n, names, alphas, betas));
+    FUSEC_TRY(activations, namedActivations(n, names, alphas, betas, /*defaults=*/false));
     return success();
   }
 

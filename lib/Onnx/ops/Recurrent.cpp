@@ -11,7 +11,6 @@ namespace {
 
 struct Cell {
   OpKind op;
-  int64_t gates;
   std::vector<std::string> defaults; // activations of one direction
 };
 
@@ -35,58 +34,33 @@ Status recurrent(NodeImporter &n, const Cell &cell) {
       if (in[i] != kNoValue)
         in[i] = Compose(n).transpose(in[i], {1, 0, 2});
   }
-  const Shape x = n.shapeOf(in[0]);
-  Shape weights{DimExpr(dirs), DimExpr(cell.gates * hidden), x[2]};
-  Shape recurrence{DimExpr(dirs), DimExpr(cell.gates * hidden), DimExpr(hidden)};
-  Shape bias{DimExpr(dirs), DimExpr(2 * cell.gates * hidden)};
-  Shape state{DimExpr(dirs), x[1], DimExpr(hidden)};
-  const std::pair<size_t, Shape> expected[] = {{1, weights},
-                                               {2, recurrence},
-                                               {3, bias},
-                                               {4, {x[1]}},
-                                               {5, state},
-                                               {6, state},
-                                               {7, {DimExpr(dirs), DimExpr(3 * hidden)}}};
-  static const char *const called[] = {"X",         "W",         "R", "B", "sequence_lens",
-                                       "initial_h", "initial_c", "P"};
-  for (const auto &[i, shape] : expected) {
+  // One state, or one length, for all of the batch.
+  const DimExpr batch = n.shapeOf(in[0])[1];
+  for (auto [i, axis] : {std::pair<size_t, size_t>{4, 0}, {5, 1}, {6, 1}}) {
     if (i >= in.size() || in[i] == kNoValue)
       continue;
-    const Shape given = n.shapeOf(in[i]);
-    if (given.size() != shape.size())
-      return n.mismatch("input " + std::to_string(i) + " must be " +
-                        typeText(n.typeOf(in[i]), shape, n.symbols()));
-    bool repeated = false; // one state, or one length, for all of the batch
-    for (size_t d = 0; d < shape.size(); ++d) {
-      const bool isBatch = (i == 4 && d == 0) || ((i == 5 || i == 6) && d == 1);
-      repeated = repeated || (isBatch && given[d].isConst(1) && !shape[d].isConst(1));
-      if (repeated && isBatch)
-        continue;
-      FUSEC_CHECK(n.sameDim(given[d], shape[d],
-                            isBatch ? std::string("the batch sizes of ") + called[i] + " and X"
-                                    : "axis " + std::to_string(d) + " of " + called[i] +
-                                          " and what the other operands say"));
-    }
-    if (repeated)
-      in[i] = Compose(n).expand(in[i], shape);
+    Shape shape = n.shapeOf(in[i]);
+    if (axis >= shape.size() || !shape[axis].isConst(1) || batch.isConst(1))
+      continue;
+    shape[axis] = batch;
+    in[i] = Compose(n).expand(in[i], std::move(shape));
   }
   std::vector<std::string> activations = n.attrStrings("activations");
   if (activations.empty())
     for (int64_t d = 0; d < dirs; ++d)
       activations.insert(activations.end(), cell.defaults.begin(), cell.defaults.end());
-  for (std::string &a : activations) {
-    std::string known = activationName(a);
-    if (known.empty())
-      return n.fail(Diag::BadAttribute, "activation '" + a + "' does not exist");
-    a = known;
+  FUSEC_TRY(const std::vector<NamedActivation> functions,
+            namedActivations(n, activations, n.attrFloats("activation_alpha"),
+                             n.attrFloats("activation_beta"), /*defaults=*/true));
+  std::vector<double> alphas, betas;
+  for (size_t i = 0; i < functions.size(); ++i) {
+    activations[i] = functions[i].name;
+    alphas.push_back(functions[i].alpha);
+    betas.push_back(functions[i].beta);
   }
-  Attributes attrs{{"direction", direction},
-                   {"hidden_size", hidden},
-                   {"layout", int64_t(0)},
-                   {"activations", activations},
-                   {"activation_alpha", n.attrFloats("activation_alpha")},
-                   {"activation_beta", n.attrFloats("activation_beta")},
-                   {"clip", n.attrFloat("clip", 0.0)}};
+  Attributes attrs{{"direction", direction},     {"hidden_size", hidden},
+                   {"activations", activations}, {"activation_alpha", alphas},
+                   {"activation_beta", betas},   {"clip", n.attrFloat("clip", 0.0)}};
   if (cell.op == OpKind::LSTM)
     attrs.emplace("input_forget", n.attrInt("input_forget", 0));
   if (cell.op == OpKind::GRU)
@@ -103,11 +77,9 @@ Status recurrent(NodeImporter &n, const Cell &cell) {
   return success();
 }
 
-Status lstm(NodeImporter &n) {
-  return recurrent(n, {OpKind::LSTM, 4, {"Sigmoid", "Tanh", "Tanh"}});
-}
-Status gru(NodeImporter &n) { return recurrent(n, {OpKind::GRU, 3, {"Sigmoid", "Tanh"}}); }
-Status rnn(NodeImporter &n) { return recurrent(n, {OpKind::RNN, 1, {"Tanh"}}); }
+Status lstm(NodeImporter &n) { return recurrent(n, {OpKind::LSTM, {"Sigmoid", "Tanh", "Tanh"}}); }
+Status gru(NodeImporter &n) { return recurrent(n, {OpKind::GRU, {"Sigmoid", "Tanh"}}); }
+Status rnn(NodeImporter &n) { return recurrent(n, {OpKind::RNN, {"Tanh"}}); }
 
 constexpr OpRow kRows[] = {
     {"GRU", 3, 28, 3, 6, 2, gru},

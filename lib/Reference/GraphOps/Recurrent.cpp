@@ -42,43 +42,6 @@ struct Activation {
   }
 };
 
-struct Defaults {
-  const char *name;
-  bool hasAlpha, hasBeta;
-  double alpha, beta;
-};
-constexpr Defaults activationDefaults[] = {
-    {"Sigmoid", false, false, 0, 0},     {"Tanh", false, false, 0, 0},
-    {"Relu", false, false, 0, 0},        {"Affine", true, true, 1, 0},
-    {"LeakyRelu", true, false, 0.01, 0}, {"ThresholdedRelu", true, false, 1, 0},
-    {"ScaledTanh", true, true, 1, 1},    {"HardSigmoid", true, true, 0.2, 0.5},
-    {"Elu", true, false, 1, 0},          {"Softsign", false, false, 0, 0},
-    {"Softplus", false, false, 0, 0}};
-
-/// alpha and beta are consumed in order by the functions that have such a parameter.
-Result<std::vector<Activation>> readActivations(const OpCall &call) {
-  const auto &names = std::get<std::vector<std::string>>(call.node.attributes.at("activations"));
-  const auto &alphas = std::get<Vector>(call.node.attributes.at("activation_alpha"));
-  const auto &betas = std::get<Vector>(call.node.attributes.at("activation_beta"));
-  std::vector<Activation> list;
-  size_t alpha = 0, beta = 0;
-  for (const std::string &name : names) {
-    const Defaults *row = nullptr;
-    for (const Defaults &d : activationDefaults)
-      if (name == d.name)
-        row = &d;
-    if (!row)
-      return call.fail("unknown activation " + name, Diag::BadAttribute);
-    Activation a{name, row->alpha, row->beta};
-    if (row->hasAlpha && alpha < alphas.size())
-      a.alpha = alphas[alpha++];
-    if (row->hasBeta && beta < betas.size())
-      a.beta = betas[beta++];
-    list.push_back(std::move(a));
-  }
-  return list;
-}
-
 /// Sizes and the weights of one direction.
 struct Layer {
   int64_t steps, batch, inputs, hidden, gates;
@@ -168,9 +131,14 @@ void rnnCell(const OpCall &, const Layer &l, const double *x, double *h, double 
 Result<Outputs> recur(const OpCall &call, int64_t gates, size_t activationsPerDirection,
                       Cell cell) {
   const TensorValue &x = call.in(0), &w = call.in(1), &r = call.in(2);
-  if (x.rank() != 3 || w.rank() != 3 || r.rank() != 3 || call.node.intAttr("layout") != 0)
-    return call.fail("expects X, W and R of rank 3 and layout 0", Diag::ShapeMismatch);
-  FUSEC_TRY(std::vector<Activation> activations, readActivations(call));
+  if (x.rank() != 3 || w.rank() != 3 || r.rank() != 3)
+    return call.fail("expects X, W and R of rank 3", Diag::ShapeMismatch);
+  const auto &names = std::get<std::vector<std::string>>(call.node.attributes.at("activations"));
+  const auto &alphas = std::get<Vector>(call.node.attributes.at("activation_alpha"));
+  const auto &betas = std::get<Vector>(call.node.attributes.at("activation_beta"));
+  std::vector<Activation> activations;
+  for (size_t i = 0; i < names.size(); ++i)
+    activations.push_back({names[i], alphas[i], betas[i]});
   const std::string &direction = call.node.stringAttr("direction");
   int64_t directions = direction == "bidirectional" ? 2 : 1;
   int64_t steps = x.dims[0], batch = x.dims[1], inputs = x.dims[2],

@@ -9,10 +9,9 @@ import onnx
 
 TYPES = {"INT": "int", "FLOAT": "float", "STRING": "string", "INTS": "ints", "FLOATS": "floats", "STRINGS": "strings",
          "TENSOR": "constant"}
-# Attributes that Graph has in another form: element types by name, and a layout that is always 0.
+# Attributes that Graph has in another form: element types by name.
 OTHER = {("BitCast", "to"), ("Cast", "to"), ("EyeLike", "dtype"), ("HannWindow", "output_datatype"),
-         ("HammingWindow", "output_datatype"), ("BlackmanWindow", "output_datatype"),
-         ("LSTM", "layout"), ("GRU", "layout"), ("RNN", "layout")}
+         ("HammingWindow", "output_datatype"), ("BlackmanWindow", "output_datatype")}
 # What only Graph has.
 OWN = {("Softmax", "zero_masked"), ("RoiAlign", "half_pixel"), ("Pad", "pads"), ("Slice", "starts"), ("Slice", "ends"),
        ("Slice", "axes"), ("Slice", "steps"), ("Squeeze", "axes"), ("Unsqueeze", "axes")}

@@ -52,9 +52,10 @@ TEST_CASE("what is right passes") {
            "= [-3]}",
            "%r: f32[1,8,4,4] = Conv(%m, %w) {dilations = [1, 1], group = 2, kernel_shape = [3, 3], "
            "pads = [1, 1, 1, 1], strides = [2, 2]}",
-           "%r: f32[3,1,2,3] = LSTM(%a, %aw, %ar) {activation_alpha = floats [], activation_beta = "
-           "floats [], activations = strings [\"Sigmoid\", \"Tanh\", \"Tanh\"], clip = float 0.0, "
-           "direction = \"forward\", hidden_size = 3, input_forget = 0, layout = 0}",
+           "%r: f32[3,1,2,3] = LSTM(%a, %aw, %ar) {activation_alpha = floats [0.0, 0.0, 0.0], "
+           "activation_beta = floats [0.0, 0.0, 0.0], activations = strings [\"Sigmoid\", "
+           "\"Tanh\", \"Tanh\"], clip = float 0.0, "
+           "direction = \"forward\", hidden_size = 3, input_forget = 0}",
        }) {
     CAPTURE(node);
     CHECK(firstError(node) == "");
@@ -118,9 +119,10 @@ TEST_CASE("attributes out of range") {
             "the types must be numbers of equal width"},
            {"%r: f32[4,6] = DequantizeLinear(%b, %v) {axis = 7, block_size = 0}",
             "attribute 'axis' is 7, out of range for rank 2"},
-           {"%r: f32[3,1,2,3] = LSTM(%a, %aw, %ar) {activation_alpha = floats [], activation_beta "
-            "= floats [], activations = strings [\"Sigmoid\"], clip = float 0.0, direction = "
-            "\"forward\", hidden_size = 3, input_forget = 0, layout = 0}",
+           {"%r: f32[3,1,2,3] = LSTM(%a, %aw, %ar) {activation_alpha = floats [0.0], "
+            "activation_beta = floats [0.0], activations = strings [\"Sigmoid\"], clip = float "
+            "0.0, direction = "
+            "\"forward\", hidden_size = 3, input_forget = 0}",
             "activations must name 3 functions a direction"},
        }) {
     CAPTURE(w.node);
