@@ -5,7 +5,7 @@ namespace fusec {
 
 /// The types of a node's outputs by the rule of its operator (rules/), which checks counts of inputs and regions,
 /// attributes, and types and shapes of operands first. The node's own outputs are not looked at. `outShapes` are the
-/// outputs' shapes where operands and attributes do not decide them (Reshape, Slice, Split, ...), else not read.
+/// outputs' shapes where operands and attributes do not decide them (Reshape, Tile, Split, ...), else not read.
 /// Operands that exist and values in range are the caller's business.
 Result<std::vector<TypedShape>> inferTypes(const Graph &graph, const Node &node,
                                            const std::vector<Shape> &outShapes,

@@ -1,6 +1,7 @@
 #include "Graph/SizeCheck.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace fusec {
 
@@ -226,6 +227,126 @@ Result<DimExpr> SizeCheck::windowCount(const DimExpr &size, int64_t extent, int6
   // A window that would start in the padding at the end does not count.
   return min(ceilDiv(room, DimExpr(stride)) + DimExpr(1),
              ceilDiv(size + DimExpr(padBegin), DimExpr(stride)));
+}
+
+/// min(v, bound), simplified where the ranges decide.
+static DimExpr smaller(const DimExpr &v, const DimExpr &bound, const std::vector<Symbol> &symbols) {
+  if (v.isConst(INT64_MAX))
+    return bound;
+  auto r = (bound - v).range(symbols);
+  if (r.min >= 0)
+    return v;
+  return r.max <= 0 ? bound : min(v, bound);
+}
+
+/// max(v, 0), likewise.
+static DimExpr atLeastZero(const DimExpr &v, const std::vector<Symbol> &symbols) {
+  auto r = v.range(symbols);
+  if (r.min >= 0)
+    return v;
+  return r.max <= 0 ? DimExpr(0) : max(v, DimExpr(0));
+}
+
+/// A start or end for a positive step, counted from the front and not below 0; nullopt when its sign is not known.
+static std::optional<DimExpr> fromFront(const DimExpr &v, const DimExpr &size,
+                                        const std::vector<Symbol> &symbols) {
+  if (v.isConst() && v.constValue() < -(int64_t(1) << 60))
+    return DimExpr(0);
+  auto r = v.range(symbols);
+  if (r.min >= 0)
+    return v;
+  if (r.max < 0)
+    return atLeastZero(v + size, symbols);
+  // The sign varies with the symbols: v + size >= 0 in all cases of interest would still be two forms.
+  return std::nullopt;
+}
+
+Result<SliceBounds> SizeCheck::slice(const DimExpr &size, const DimExpr &start, const DimExpr &end,
+                                     int64_t step) const {
+  if (step == 0)
+    return misfit({Misfit::Kind::Value, "a step is 0"});
+  const Shape all{size, start, end};
+  if (step > 0) {
+    auto first = fromFront(start, size, symbols), last = fromFront(end, size, symbols);
+    if (!first || !last)
+      return misfit({Misfit::Kind::NotFixed,
+                     "whether a start or an end counts from the end depends on sizes that are not "
+                     "fixed",
+                     all});
+    last = smaller(*last, size, symbols);
+    // A start beyond the end leaves nothing, clamped or not; not clamped, the size stands in the length once.
+    DimExpr length = atLeastZero(*last - *first, symbols);
+    return SliceBounds{smaller(*first, size, symbols), *last,
+                       step == 1 ? length : ceilDiv(length, DimExpr(step))};
+  }
+  if (!isStatic(all))
+    return misfit({Misfit::Kind::NotFixed, "a negative step needs a fixed size", all});
+  // By the operator's text the start is clamped to [0, size-1] and the end to [-1, size-1].
+  auto backward = [s = size.constValue()](int64_t v, int64_t low) {
+    return std::clamp<int64_t>(v < 0 ? std::max(v, -s - 1) + s : v, low, s - 1);
+  };
+  int64_t from = backward(start.constValue(), size.isConst(0) ? -1 : 0),
+          to = backward(end.constValue(), -1);
+  // -(from - to) / step, written so that no step overflows
+  uint64_t span = from > to ? static_cast<uint64_t>(from - to) : 0;
+  uint64_t stride = static_cast<uint64_t>(-(step + 1)) + 1;
+  return SliceBounds{std::max<int64_t>(from, 0), to,
+                     static_cast<int64_t>(span ? (span - 1) / stride + 1 : 0)};
+}
+
+/// The common scale of all axes that a policy other than stretch asks for.
+static double commonScale(const Shape &in, const ResizeSizes &how) {
+  double common = 0;
+  for (size_t i = 0; i < how.axes.size(); ++i) {
+    const double scale = static_cast<double>((*how.sizes)[i]) /
+                         static_cast<double>(in[static_cast<size_t>(how.axes[i])].constValue());
+    common = i == 0                       ? scale
+             : how.policy == "not_larger" ? std::min(common, scale)
+                                          : std::max(common, scale);
+  }
+  return common;
+}
+
+Result<Shape> SizeCheck::resized(const Shape &in, const ResizeSizes &how) const {
+  const size_t count = how.axes.size();
+  auto wrong = [&](const char *text) { return misfit({Misfit::Kind::Operands, text}); };
+  auto badValue = [&](const char *text) { return misfit({Misfit::Kind::Value, text}); };
+  auto has = [](const ConstantRef &c, size_t numbers) {
+    return c && static_cast<size_t>(c->numElements()) == numbers;
+  };
+  auto number = [](const ConstantRef &c, size_t i) { return c->floatAt(static_cast<int64_t>(i)); };
+  if (how.sizes ? how.sizes->size() != count : !has(how.scales, count))
+    return wrong(how.sizes ? "one size for each axis is needed"
+                           : "one scale for each axis is needed");
+  if (how.isCrop && !has(how.roi, 2 * count))
+    return wrong("tf_crop_and_resize needs a roi with two values for each axis");
+  for (size_t i = 0; i < count; ++i)
+    if (const DimExpr &d = in[static_cast<size_t>(how.axes[i])];
+        !d.isConst() && (how.sizes || number(how.scales, i) != 1.0))
+      return misfit({Misfit::Kind::NotFixed, "the axes to resize must have fixed sizes", {d}});
+  const bool keepsAspect = how.policy != "stretch";
+  const double common = how.sizes && keepsAspect ? commonScale(in, how) : 0;
+  Shape out = in;
+  for (size_t i = 0; i < count; ++i) {
+    DimExpr &d = out[static_cast<size_t>(how.axes[i])];
+    if (!d.isConst())
+      continue;
+    const double own = static_cast<double>(d.constValue());
+    double size = 0;
+    if (how.sizes) {
+      size = keepsAspect ? std::floor(common * own + 0.5) : static_cast<double>((*how.sizes)[i]);
+    } else {
+      const double scale = number(how.scales, i);
+      const double part = how.isCrop ? number(how.roi, i + count) - number(how.roi, i) : 1;
+      size = std::floor(own * part * scale);
+      if (!(scale > 0) || !(size >= 0) || size > 1e12)
+        return badValue("a scale must be positive and finite");
+    }
+    if (!(size >= 0 && size <= static_cast<double>(int64_t(1) << 40)))
+      return badValue("an output size is out of range");
+    d = DimExpr(static_cast<int64_t>(size));
+  }
+  return out;
 }
 
 } // namespace fusec

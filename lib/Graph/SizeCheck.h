@@ -40,6 +40,21 @@ DimExpr product(const Shape &shape, size_t begin, size_t end);
 /// `in` without the axes, or with size 1 in their place.
 Shape reducedShape(const Shape &in, const std::vector<int64_t> &axes, bool keep);
 
+/// What a slice reads of an axis: elements start, start + step, ... before `end`, in [0, size]; with a step backwards
+/// `end` is -1 where the first element is read.
+struct SliceBounds {
+  DimExpr start, end, length;
+};
+
+/// How Resize gets its output's sizes: by one scale or one size for each of `axes`.
+struct ResizeSizes {
+  std::vector<int64_t> axes;
+  std::string policy; // keep_aspect_ratio_policy
+  bool isCrop;        // of the region `roi`: begins, then ends
+  ConstantRef roi, scales;
+  std::optional<std::vector<int64_t>> sizes; // in place of scales
+};
+
 /// The one place where sizes are compared: for the rules of operators (rules/) and for what the importer decomposes.
 /// A check that fails is reported with what symbols would have to fulfil.
 class SizeCheck {
@@ -94,6 +109,11 @@ public:
   /// reach beyond the zeros at the end, but not start in them.
   Result<DimExpr> windowCount(const DimExpr &size, int64_t extent, int64_t stride, int64_t padBegin,
                               int64_t padEnd, bool ceilMode) const;
+  /// Bounds as ONNX gives them, negative ones from the end, clamped. A step backwards needs fixed sizes.
+  Result<SliceBounds> slice(const DimExpr &size, const DimExpr &start, const DimExpr &end,
+                            int64_t step) const;
+  /// Axes without a fixed size must have the scale 1.
+  Result<Shape> resized(const Shape &in, const ResizeSizes &how) const;
 
 private:
   Equality equality;

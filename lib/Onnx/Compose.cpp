@@ -24,14 +24,11 @@ ValueId Compose::expand(ValueId x, Shape shape) {
 }
 
 ValueId Compose::slice(ValueId x, int64_t axis, int64_t start, int64_t count, int64_t step) {
-  Shape shape = n.shapeOf(x);
-  shape[static_cast<size_t>(axis)] = DimExpr(count);
   auto one = [](int64_t v) { return std::vector<int64_t>{v}; };
   int64_t end = count ? start + (count - 1) * step + 1 : start;
   return like(
       OpKind::Slice, {x},
-      {{"starts", one(start)}, {"ends", one(end)}, {"axes", one(axis)}, {"steps", one(step)}},
-      {std::move(shape)});
+      {{"starts", one(start)}, {"ends", one(end)}, {"axes", one(axis)}, {"steps", one(step)}});
 }
 
 ValueId Compose::flatSoftmax(OpKind op, ValueId x, int64_t axis) {

@@ -213,7 +213,7 @@ std::optional<Shape> outputShape(NodeImporter &n, const ResizeForm &form,
     for (int64_t i = 0; i < by->numElements(); ++i)
       sizes->push_back(by->intAt(i));
   }
-  const auto made = resizedShape(n, form, in, roi, sizes ? nullptr : by, sizes);
+  const auto made = n.sizes().resized(in, {form.axes, form.policy, form.isCrop(), roi, by, sizes});
   if (operands.sizes && !isOpen(operands.sizes))
     return made.ok() ? std::optional(*made) : declared;
   // What is declared has to hold for the default values at least.

@@ -1,7 +1,19 @@
 #pragma once
-#include "Onnx/ResizeForm.h"
+#include "Onnx/NodeImporter.h"
 
 namespace fusec {
+
+/// The attributes of Resize, with all axes named.
+struct ResizeForm {
+  std::string transform = "half_pixel", mode = "nearest", nearest = "round_prefer_floor",
+              policy = "stretch";
+  std::vector<int64_t> axes;
+  double cubic = -0.75, extrapolation = 0;
+  int64_t antialias = 0, excludeOutside = 0;
+
+  bool isCrop() const { return transform == "tf_crop_and_resize"; }
+  bool isKeepingAspect() const { return policy != "stretch"; }
+};
 
 /// The inputs of a Resize behind the data: scales or sizes, and the region of a crop (`roi`). Those that it lacks, or
 /// that have no effect, are nothing.

@@ -44,6 +44,8 @@ Result<Types> ifElse(const OpCheck &c) {
 }
 
 /// Node: trip?, condition?, carried...; body: iteration, condition, carried... to condition, carried..., stacked...
+/// How long the stacked ones are is the first size that the outputs are said to have: whether the condition ends the
+/// loop early is more than a rule knows.
 Result<Types> loop(const OpCheck &c) {
   const Region &body = c.node.regions[0];
   size_t carried = c.node.inputs.size() - 2;
@@ -93,7 +95,9 @@ Result<Types> scan(const OpCheck &c) {
   Types types;
   for (size_t i = 0; i < states; ++i) {
     FUSEC_CHECK(valueIs(c, inputOf(c, i), c.type(i), c.shape(i)));
-    FUSEC_CHECK(valueIs(c, outputOf(c, 0, i), c.type(i), c.shape(i)));
+    const Value &next = outputOf(c, 0, i);
+    FUSEC_CHECK(c.expect(next.type == c.type(i) && c.same(next.shape, c.shape(i)),
+                         "state " + std::to_string(i) + " changes its type or shape"));
     types.push_back({c.type(i), c.shape(i)});
   }
   std::optional<DimExpr> length;

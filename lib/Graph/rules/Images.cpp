@@ -1,54 +1,25 @@
 // Operators between spatial sizes: Resize, GridSample, RoiAlign, Col2Im, DepthToSpace, SpaceToDepth.
 #include "Graph/rules/OpCheck.h"
 
-#include <cmath>
-
 namespace fusec::rules {
 namespace {
-
-/// A constant operand of `count` numbers; absent or empty counts as absent.
-Result<ConstantRef> numbers(const OpCheck &c, size_t i, size_t count, Kind kind) {
-  if (!c.has(i))
-    return ConstantRef();
-  FUSEC_CHECK(c.kind(i, kind));
-  ConstantRef data = c.constant(i);
-  if (!data)
-    return c.fail("operand " + std::to_string(i) + " must be a constant");
-  if (data->numElements() == 0)
-    return ConstantRef();
-  FUSEC_CHECK(c.expect(static_cast<size_t>(data->numElements()) == count,
-                       "operand " + std::to_string(i) + " must have " + std::to_string(count) +
-                           " elements"));
-  return data;
-}
 
 Result<Types> resize(const OpCheck &c) {
   FUSEC_CHECK(c.kind(0, Kind::Number));
   FUSEC_CHECK(c.axes("axes", c.rank(0)));
-  const auto &axes = c.list("axes");
-  bool crops = c.node.stringAttr("coordinate_transformation_mode") == "tf_crop_and_resize";
-  if (crops) {
-    FUSEC_TRY(ConstantRef roi, numbers(c, 1, 2 * axes.size(), Kind::Float));
-    FUSEC_CHECK(c.expect(roi || axes.empty(), "the region to crop is missing"));
+  for (size_t i : {1, 2, 3}) {
+    FUSEC_CHECK(c.kind(i, i == 3 ? Kind::Integer : Kind::Float));
+    FUSEC_CHECK(c.expect(!c.has(i) || c.constant(i),
+                         "operand " + std::to_string(i) + " must be a constant"));
   }
-  FUSEC_TRY(ConstantRef scales, numbers(c, 2, axes.size(), Kind::Float));
-  FUSEC_TRY(ConstantRef sizes, numbers(c, 3, axes.size(), Kind::Integer));
-  for (int64_t i = 0; scales && i < scales->numElements(); ++i)
-    FUSEC_CHECK(c.expect(scales->floatAt(i) > 0 && std::isfinite(scales->floatAt(i)),
-                         "a scale must be positive and finite"));
-  for (int64_t i = 0; sizes && i < sizes->numElements(); ++i)
-    FUSEC_CHECK(c.expect(sizes->intAt(i) >= 0, "a size is negative"));
-  FUSEC_CHECK(c.expect(c.outShape().size() == c.shape(0).size(),
-                       "the output must have the operand's rank"));
-  Shape out = c.shape(0);
-  for (int64_t a : axes) {
-    auto d = static_cast<size_t>(a);
-    const DimExpr &from = c.shape(0)[d], &to = c.outShape()[d];
-    FUSEC_CHECK(c.expect(from == to || (from.isConst() && to.isConst()),
-                         "the axes to resize must have fixed sizes"));
-    FUSEC_CHECK(c.expect(!from.isConst(0) || to.isConst(0), "an empty axis cannot grow"));
-    out[d] = to;
-  }
+  const bool crops = c.node.stringAttr("coordinate_transformation_mode") == "tf_crop_and_resize";
+  FUSEC_TRY(
+      Shape out,
+      c.sizes.resized(c.shape(0), {c.list("axes"), c.node.stringAttr("keep_aspect_ratio_policy"),
+                                   crops, c.constant(1), c.constant(2), c.ints(3)}));
+  for (size_t d = 0; d < out.size(); ++d)
+    FUSEC_CHECK(
+        c.expect(!c.shape(0)[d].isConst(0) || out[d].isConst(0), "an empty axis cannot grow"));
   return one(c.type(0), std::move(out));
 }
 

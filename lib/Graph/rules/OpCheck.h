@@ -77,19 +77,6 @@ public:
     return sizes.sameDim(a, b, what);
   }
 
-  /// Calls `f` with sampled values of all symbols. False when one call gives false; nullopt counts for nothing, and
-  /// only nullopts are false.
-  template <typename F> bool forSamples(F f) const {
-    bool any = false;
-    for (const std::vector<int64_t> &symbols : sampleSymbols(graph.symbols)) {
-      std::optional<bool> holds = f(symbols);
-      if (holds && !*holds)
-        return false;
-      any = any || holds;
-    }
-    return any;
-  }
-
 private:
   const std::vector<Shape> &outShapes;
 };

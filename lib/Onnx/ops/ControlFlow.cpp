@@ -139,7 +139,7 @@ Status loop(NodeImporter &n) {
     return n.fail(Diag::BadGraph, kLoopOutputs);
   if (n.typeOf(region.outputs[0]) != DType::Bool)
     return n.mismatch("the body's condition must be bool");
-  std::vector<Shape> outs;
+  std::vector<Shape> outs; // what Graph reads of them: the first size of a scan output
   for (size_t i = 0; i < carried; ++i) {
     TypedShape in = types[i + 2], out = typeOf(n, region.outputs[i + 1]);
     if (in.type != out.type)
@@ -150,7 +150,7 @@ Status loop(NodeImporter &n) {
                                                 typeText(in.type, in.shape, n.symbols()) + " to " +
                                                 typeText(out.type, out.shape, n.symbols()));
     }
-    outs.push_back(std::move(out.shape));
+    outs.emplace_back();
   }
   // Scan outputs are as long as the loop runs: that is known when nothing can end it early.
   auto trips = n.peek(0);
@@ -170,10 +170,8 @@ Status loop(NodeImporter &n) {
       const bool help = goesOn && n.has(0);
       return n.needsConstant(text, help ? std::vector<size_t>{0, 1} : std::vector<size_t>{});
     }
-    Shape stacked = n.shapeOf(region.outputs[i + 1]);
-    DimExpr count = (*trips)[0];
-    stacked.insert(stacked.begin(), count.isConst() && count.constValue() < 0 ? DimExpr(0) : count);
-    outs.push_back(std::move(stacked));
+    const DimExpr &count = (*trips)[0];
+    outs.push_back({count.isConst() && count.constValue() < 0 ? DimExpr(0) : count});
   }
   std::vector<ValueId> in = n.ids();
   in.resize(std::max<size_t>(in.size(), 2), kNoValue);
@@ -212,30 +210,19 @@ Status scan(NodeImporter &n) {
   std::vector<TypedShape> types;
   for (size_t i = 0; i < static_cast<size_t>(states); ++i)
     types.push_back({n.type(i), n.shape(i)});
-  std::optional<DimExpr> length;
   for (size_t i = 0; i < static_cast<size_t>(scanned); ++i) {
     size_t input = i + static_cast<size_t>(states);
     FUSEC_TRY(inAxes[i], n.axis(inAxes[i], n.rank(input)));
     Shape slice = n.shape(input);
-    DimExpr size = slice[static_cast<size_t>(inAxes[i])];
-    if (length)
-      FUSEC_CHECK(n.sameDim(*length, size, "the lengths to scan"));
-    length = size;
     slice.erase(slice.begin() + inAxes[i]);
     types.push_back({n.type(input), std::move(slice)});
   }
   FUSEC_TRY(Region region, n.graphBuilder().importSubgraph(*body, types, n.name()));
   if (region.outputs.size() != n.numOutputs())
     return n.fail(Diag::BadGraph, "the body must make as many outputs as the node has");
-  for (size_t i = 0; i < region.outputs.size(); ++i) {
-    TypedShape t = typeOf(n, region.outputs[i]);
-    if (i < static_cast<size_t>(states)) {
-      if (t.type != types[i].type || t.shape != types[i].shape)
-        return n.mismatch("state " + std::to_string(i) + " changes its type or shape");
-    } else {
-      size_t k = i - static_cast<size_t>(states);
-      FUSEC_TRY(outAxes[k], n.axis(outAxes[k], static_cast<int64_t>(t.shape.size()) + 1));
-    }
+  for (size_t k = 0; k < outAxes.size(); ++k) {
+    const Shape &slice = n.shapeOf(region.outputs[static_cast<size_t>(states) + k]);
+    FUSEC_TRY(outAxes[k], n.axis(outAxes[k], static_cast<int64_t>(slice.size()) + 1));
   }
   std::vector<Region> regions;
   regions.push_back(std::move(region));

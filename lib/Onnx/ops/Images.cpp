@@ -55,7 +55,7 @@ ValueId repeatOpenAxes(NodeImporter &n, ResizeForm &f, ConstantRef &scales,
   return x;
 }
 
-/// The scales as f32 over the chosen axes, and the output shape; emits the node.
+/// Emits the node, and for open sizes that are multiplied what repeats their elements.
 Status finishResize(NodeImporter &n, ResizeForm f, ConstantRef roi, ConstantRef scales,
                     std::optional<std::vector<int64_t>> sizes) {
   ValueId x = n.id(0);
@@ -67,7 +67,6 @@ Status finishResize(NodeImporter &n, ResizeForm f, ConstantRef roi, ConstantRef 
     }
     x = repeatOpenAxes(n, f, scales, factors);
   }
-  FUSEC_TRY(Shape out, resizedShape(n, f, n.shapeOf(x), roi, scales, sizes));
   std::vector<ValueId> in{x, roi ? n.constantValue(roi) : kNoValue};
   if (sizes) {
     in.push_back(kNoValue);
@@ -84,8 +83,7 @@ Status finishResize(NodeImporter &n, ResizeForm f, ConstantRef roi, ConstantRef 
                    {"extrapolation_value", f.extrapolation},
                    {"keep_aspect_ratio_policy", f.policy},
                    {"mode", f.mode},
-                   {"nearest_mode", f.nearest}},
-                  {std::move(out)});
+                   {"nearest_mode", f.nearest}});
 }
 
 Status resize(NodeImporter &n) {

@@ -10,98 +10,31 @@
 namespace fusec {
 namespace {
 
-/// min(v, bound) or max(v, 0), simplified where the ranges decide.
-DimExpr smaller(const DimExpr &v, const DimExpr &bound, const std::vector<Symbol> &symbols) {
-  if (v.isConst(INT64_MAX))
-    return bound;
-  auto r = (bound - v).range(symbols);
-  if (r.min >= 0)
-    return v;
-  return r.max <= 0 ? bound : min(v, bound);
-}
-DimExpr atLeastZero(const DimExpr &v, const std::vector<Symbol> &symbols) {
-  auto r = v.range(symbols);
-  if (r.min >= 0)
-    return v;
-  return r.max <= 0 ? DimExpr(0) : max(v, DimExpr(0));
-}
-
-/// A start or end for a positive step, counted from the front and not below 0; nullopt when its sign is not known.
-std::optional<DimExpr> fromFront(const DimExpr &v, const DimExpr &size,
-                                 const std::vector<Symbol> &symbols) {
-  if (v.isConst() && v.constValue() < 0 && v.constValue() < -(int64_t(1) << 60))
-    return DimExpr(0);
-  auto r = v.range(symbols);
-  if (r.min >= 0)
-    return v;
-  if (r.max < 0)
-    return atLeastZero(v + size, symbols);
-  // The sign varies with the symbols: v + size >= 0 in all cases of interest would still be two forms.
-  return std::nullopt;
-}
-
 struct SliceSpec {
   std::vector<int64_t> axes, steps;
   std::vector<std::optional<DimExpr>> starts, ends; // nullopt: a run-time value
 };
 
 Status applySlice(NodeImporter &n, const SliceSpec &spec, std::vector<ValueId> dynamicInputs) {
-  Shape out = n.shape(0);
   std::vector<int64_t> starts, ends;
   bool fixed = true;
   for (size_t i = 0; i < spec.axes.size(); ++i) {
-    auto axis = static_cast<size_t>(spec.axes[i]);
-    const DimExpr size = n.shape(0)[axis];
-    int64_t step = spec.steps[i];
-    if (step == 0)
-      return n.fail(Diag::BadOperand, "a step is 0");
-    auto unknown = [&] {
-      return n.needsConstant("starts and ends must follow from constants and input shapes", {1, 2});
-    };
     if (!spec.starts[i] || !spec.ends[i])
-      return unknown();
-    const Shape sizes{size, *spec.starts[i], *spec.ends[i]};
-    if (step > 0) {
-      auto first = fromFront(*spec.starts[i], size, n.symbols());
-      auto end = fromFront(*spec.ends[i], size, n.symbols());
-      if (!first || !end)
-        return n.needsFixed("whether a start or an end counts from the end depends on sizes that "
-                            "are not fixed",
-                            sizes);
-      DimExpr start = smaller(*first, size, n.symbols());
-      end = smaller(*end, size, n.symbols());
-      // A start beyond the end leaves nothing, clamped or not; not clamped, the size stands in the length once.
-      DimExpr length = atLeastZero(*end - *first, n.symbols());
-      out[axis] = step == 1 ? length : ceilDiv(length, DimExpr(step));
-      fixed = fixed && start.isConst() && (end->isConst() || *end == size);
-      starts.push_back(start.isConst() ? start.constValue() : 0);
-      ends.push_back(end->isConst() ? end->constValue() : INT64_MAX);
-      continue;
-    }
-    if (!size.isConst() || !spec.starts[i]->isConst() || !spec.ends[i]->isConst())
-      return n.needsFixed("a negative step needs a fixed size", sizes);
-    int64_t s = size.constValue(), start = spec.starts[i]->constValue(),
-            end = spec.ends[i]->constValue();
-    // By the operator's text the start is clamped to [0, s-1] and the end to [-1, s-1].
-    auto backward = [&](int64_t v, int64_t low) {
-      return std::clamp<int64_t>(v < 0 ? std::max(v, -s - 1) + s : v, low, s - 1);
-    };
-    start = backward(start, s ? 0 : -1);
-    end = backward(end, -1);
-    // -(start - end) / step, written so that no step overflows
-    uint64_t length = start > end ? static_cast<uint64_t>(start - end) : 0;
-    uint64_t stride = static_cast<uint64_t>(-(step + 1)) + 1;
-    out[axis] = DimExpr(static_cast<int64_t>(length ? (length - 1) / stride + 1 : 0));
-    starts.push_back(std::max<int64_t>(start, 0));
+      return n.needsConstant("starts and ends must follow from constants and input shapes", {1, 2});
+    const DimExpr &size = n.shape(0)[static_cast<size_t>(spec.axes[i])];
+    FUSEC_TRY(SliceBounds bounds,
+              n.sizes().slice(size, *spec.starts[i], *spec.ends[i], spec.steps[i]));
+    const DimExpr &start = bounds.start, &end = bounds.end;
+    fixed = fixed && start.isConst() && (end.isConst() || end == size);
+    starts.push_back(start.isConst() ? start.constValue() : 0);
     // Before the first element: -1 would be the last one.
-    ends.push_back(end < 0 ? INT64_MIN : end);
+    ends.push_back(!end.isConst() ? INT64_MAX : end.isConst(-1) ? INT64_MIN : end.constValue());
   }
   if (fixed)
     return n.finish(
         OpKind::Slice, {n.id(0)},
-        {{"starts", starts}, {"ends", ends}, {"axes", spec.axes}, {"steps", spec.steps}},
-        {std::move(out)});
-  return n.finish(OpKind::SliceDynamic, std::move(dynamicInputs), {}, {std::move(out)});
+        {{"starts", starts}, {"ends", ends}, {"axes", spec.axes}, {"steps", spec.steps}});
+  return n.finish(OpKind::SliceDynamic, std::move(dynamicInputs));
 }
 
 Status slice(NodeImporter &n) {
@@ -225,36 +158,31 @@ Status centerCropPad(NodeImporter &n) {
     FUSEC_TRY(int64_t normal, n.axis(a, n.rank(0)));
     axes.push_back(normal);
   }
-  Shape out = n.shape(0);
+  const Shape in = n.shape(0);
   auto sizes = n.ints(1);
   auto declared = n.declared(0);
-  if (!sizes && (!declared || declared->shape.size() != out.size()))
+  if (!sizes && (!declared || declared->shape.size() != in.size()))
     return n.needsConstant("the target sizes are a run-time value; they must be constant", {1});
   if (sizes && sizes->size() != axes.size())
     return n.mismatch("one target size for each axis is needed");
   // The result is a crop followed by a pad with fixed amounts, centred as the operator's function says.
-  std::vector<int64_t> starts, ends, steps(axes.size(), 1), pads(2 * out.size(), 0);
-  Shape cropped = out;
+  std::vector<int64_t> starts, ends, steps(axes.size(), 1), pads(2 * in.size(), 0);
   for (size_t i = 0; i < axes.size(); ++i) {
     auto a = static_cast<size_t>(axes[i]);
-    if (!out[a].isConst() || (!sizes && !declared->shape[a].isConst()))
-      return n.needsFixed("the axes must have fixed sizes", {out[a]});
-    int64_t have = out[a].constValue(),
-            want = sizes ? (*sizes)[i] : declared->shape[a].constValue();
+    if (!in[a].isConst() || (!sizes && !declared->shape[a].isConst()))
+      return n.needsFixed("the axes must have fixed sizes", {in[a]});
+    int64_t have = in[a].constValue(), want = sizes ? (*sizes)[i] : declared->shape[a].constValue();
     if (want < 0 || want > int64_t(1) << 40)
       return n.fail(Diag::BadOperand, "a target size is out of range");
     int64_t start = have > want ? (have - want) / 2 : 0;
     starts.push_back(start);
     ends.push_back(have > want ? start + want : have);
-    cropped[a] = DimExpr(std::min(have, want));
     pads[a] = want > have ? (want - have) / 2 : 0;
-    pads[out.size() + a] = want > have ? want - have - pads[a] : 0;
-    out[a] = DimExpr(want);
+    pads[in.size() + a] = want > have ? want - have - pads[a] : 0;
   }
   FUSEC_TRY(ValueId crop,
             n.emitOne(OpKind::Slice, {n.id(0)},
-                      {{"starts", starts}, {"ends", ends}, {"axes", axes}, {"steps", steps}},
-                      {cropped}));
+                      {{"starts", starts}, {"ends", ends}, {"axes", axes}, {"steps", steps}}));
   return n.finish(OpKind::Pad, {crop}, {{"mode", std::string("constant")}, {"pads", pads}});
 }
 

@@ -14,6 +14,8 @@ const std::string kHead = "graph g\n"
                           "constant %one = i64[1] {1}\n"
                           "constant %three = i64[] {3}\n"
                           "constant %true = bool[] {1}\n"
+                          "constant %scales = f32[2] {2.0, 0.5}\n"
+                          "constant %sizes = i64[2] {8, 9}\n"
                           "input %x: f32[4,6]\n"
                           "input %y: f32[6,3]\n"
                           "input %v: f32[6]\n"
@@ -154,7 +156,7 @@ TEST_CASE("types and shapes that do not fit") {
             "the axis of which the k largest are taken must be at least 3; it is n, which may be "
             "less"},
            {"%r: f32[4,3] = Slice(%x) {axes = [1], ends = [6], starts = [4], steps = [1]}",
-            "the output's size 3 on axis 1 is not what the slice selects"},
+            "output 0 is f32[4,3], it must be f32[4,2]"},
            {"%r: f32[4,6] = ReverseSequence(%x, %one) {batch_axis = 0, time_axis = 1}",
             "one length of type i64 for each batch entry is needed"},
            {"%r: f32[4,2], %t: f32[4,3] = Split(%x) {axis = 1}",
@@ -200,9 +202,12 @@ std::string inferred(OpKind op, const std::vector<std::string> &operands, Attrib
   REQUIRE(g.ok());
   Node node{op, "k", "", {}, {}, std::move(attributes), {}};
   for (const std::string &name : operands)
-    for (size_t i = 0; i < g->values.size(); ++i)
-      if (g->values[i].name == name)
-        node.inputs.push_back(static_cast<ValueId>(i));
+    if (name.empty())
+      node.inputs.push_back(kNoValue);
+    else
+      for (size_t i = 0; i < g->values.size(); ++i)
+        if (g->values[i].name == name)
+          node.inputs.push_back(static_cast<ValueId>(i));
   SizeCheck sizes(g->symbols, SizeCheck::Equality::Exact, [&](const Misfit &m) {
     if (found)
       *found = m;
@@ -211,6 +216,22 @@ std::string inferred(OpKind op, const std::vector<std::string> &operands, Attrib
   auto types = inferTypes(*g, node, {}, sizes);
   return types.ok() ? typeText((*types)[0].type, (*types)[0].shape, g->symbols)
                     : types.errors()[0].text;
+}
+
+Attributes sliceOf(Ints axes, Ints starts, Ints ends, Ints steps) {
+  return {{"axes", axes}, {"starts", starts}, {"ends", ends}, {"steps", steps}};
+}
+
+Attributes resizeOf(const std::string &policy) {
+  return {{"antialias", int64_t(0)},
+          {"axes", Ints{0, 1}},
+          {"coordinate_transformation_mode", std::string("half_pixel")},
+          {"cubic_coeff_a", -0.75},
+          {"exclude_outside", int64_t(0)},
+          {"extrapolation_value", 0.0},
+          {"keep_aspect_ratio_policy", policy},
+          {"mode", std::string("nearest")},
+          {"nearest_mode", std::string("floor")}};
 }
 
 } // namespace
@@ -228,6 +249,16 @@ TEST_CASE("a rule gives the types of outputs from operands and attributes") {
                   {"kernel_shape", Ints{3, 3}},
                   {"pads", Ints{0, 0, 0, 0}},
                   {"strides", Ints{2, 2}}}) == "f32[1,8,3,3]");
+  const DimExpr left = max(DimExpr::symbol(0) - DimExpr(2), DimExpr(0));
+  CHECK(inferred(Slice, {"s"}, sliceOf({0, 1}, {2, -1}, {INT64_MAX, INT64_MIN}, {3, -2})) ==
+        typeText(DType::F32, {ceilDiv(left, DimExpr(3)), DimExpr(3)}, {{"n", 1, 8, 64, 1}}));
+  CHECK(inferred(Slice, {"s"}, sliceOf({0, 1}, {-1, 8}, {INT64_MAX, 9}, {1, 1})) == "f32[1,0]");
+  CHECK(inferred(Resize, {"x", "", "scales"}, resizeOf("stretch")) == "f32[8,3]");
+  CHECK(inferred(Resize, {"x", "", "", "sizes"}, resizeOf("stretch")) == "f32[8,9]");
+  CHECK(inferred(Resize, {"x", "", "", "sizes"}, resizeOf("not_larger")) == "f32[6,9]");
+  CHECK(inferred(Resize, {"x", "", "", "sizes"}, resizeOf("not_smaller")) == "f32[8,12]");
+  CHECK(inferred(Resize, {"s", "", "scales"}, resizeOf("stretch")) ==
+        "the axes to resize must have fixed sizes");
 }
 
 TEST_CASE("what does not fit is told with its sizes") {
