@@ -5,6 +5,8 @@
 
 namespace fusec {
 
+Status sameOperator(NodeImporter &n) { return n.finish(*parseOpKind(n.op()), n.ids()); }
+
 const std::vector<OpFamily> &opFamilies() {
   static const std::vector<OpFamily> families = {
       {"Element-wise", elementwiseOps()},

@@ -35,6 +35,9 @@ std::span<const OpRow> imagesSamplingOps();
 std::span<const OpRow> signalOps();
 std::span<const OpRow> textOps();
 
+/// Makes Graph's operator of the same name, over the same operands and attributes.
+Status sameOperator(NodeImporter &n);
+
 /// All families in the order of the operator list.
 struct OpFamily {
   std::string_view title;

@@ -3,14 +3,10 @@
 
 #include <map>
 
-#include <map>
-
 // MatMul, Gemm, Einsum and the integer products.
 
 namespace fusec {
 namespace {
-
-Status product(NodeImporter &n) { return n.finish(*parseOpKind(n.op()), n.ids()); }
 
 Status gemm(NodeImporter &n) {
   int64_t transA = n.attrInt("transA", 0) != 0, transB = n.attrInt("transB", 0) != 0;
@@ -115,9 +111,11 @@ Status einsum(NodeImporter &n) {
 }
 
 constexpr OpRow kRows[] = {
-    {"Einsum", 12, 28, 1, -1, 1, einsum},        {"Gemm", 1, 28, 2, 3, 1, gemm},
-    {"MatMul", 1, 28, 2, 2, 1, product},         {"MatMulInteger", 10, 28, 2, 4, 1, product},
-    {"QLinearMatMul", 10, 28, 8, 8, 1, product},
+    {"Einsum", 12, 28, 1, -1, 1, einsum},
+    {"Gemm", 1, 28, 2, 3, 1, gemm},
+    {"MatMul", 1, 28, 2, 2, 1, sameOperator},
+    {"MatMulInteger", 10, 28, 2, 4, 1, sameOperator},
+    {"QLinearMatMul", 10, 28, 8, 8, 1, sameOperator},
 };
 
 } // namespace

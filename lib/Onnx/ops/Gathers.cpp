@@ -29,7 +29,6 @@ Status indexed(NodeImporter &n, OpKind op) {
 Status gather(NodeImporter &n) { return indexed(n, OpKind::Gather); }
 Status gatherElements(NodeImporter &n) { return indexed(n, OpKind::GatherElements); }
 Status scatterElements(NodeImporter &n) { return indexed(n, OpKind::ScatterElements); }
-Status byTuples(NodeImporter &n) { return n.finish(*parseOpKind(n.op()), n.ids()); }
 
 Status topK(NodeImporter &n) {
   FUSEC_TRY(int64_t axis, n.axis(n.attrInt("axis", -1), n.rank(0)));
@@ -104,11 +103,11 @@ constexpr OpRow kRows[] = {
     {"Compress", 9, 28, 2, 2, 1, compress, "constant condition"},
     {"Gather", 1, 28, 2, 2, 1, gather},
     {"GatherElements", 11, 28, 2, 2, 1, gatherElements},
-    {"GatherND", 11, 28, 2, 2, 1, byTuples},
+    {"GatherND", 11, 28, 2, 2, 1, sameOperator},
     {"NonZero", 9, 28, 1, 1, 1, nonZero, "constant operand"},
     {"Scatter", 9, 10, 3, 3, 1, scatterElements},
     {"ScatterElements", 11, 28, 3, 3, 1, scatterElements},
-    {"ScatterND", 11, 28, 3, 3, 1, byTuples},
+    {"ScatterND", 11, 28, 3, 3, 1, sameOperator},
     {"TensorScatter", 24, 28, 2, 3, 1, tensorScatter},
     {"TopK", 1, 28, 1, 2, 2, topK, "k known at compile time or declared"},
 };

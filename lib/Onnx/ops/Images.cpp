@@ -217,8 +217,6 @@ Status col2Im(NodeImporter &n) {
                   {{"dilations", dilations}, {"pads", pads}, {"strides", strides}});
 }
 
-Status depthToSpace(NodeImporter &n) { return n.finish(OpKind::DepthToSpace, {n.id(0)}); }
-
 /// Has one mode before opset 28.
 Status spaceToDepth(NodeImporter &n) {
   const std::string mode = n.opset() >= 28 ? n.attrString("mode", "DCR") : "DCR";
@@ -227,7 +225,7 @@ Status spaceToDepth(NodeImporter &n) {
 
 constexpr OpRow kRows[] = {
     {"Col2Im", 18, 28, 3, 3, 1, col2Im, "constant block shape"},
-    {"DepthToSpace", 1, 28, 1, 1, 1, depthToSpace},
+    {"DepthToSpace", 1, 28, 1, 1, 1, sameOperator},
     {"GridSample", 16, 28, 2, 2, 1, gridSample},
     {"Resize", 10, 28, 1, 4, 1, resize,
      "scales or sizes known at compile time, or a declared output"},

@@ -13,10 +13,8 @@ Status loss(NodeImporter &n) {
   return n.finish(*parseOpKind(n.op()), n.ids(), std::move(a));
 }
 
-Status det(NodeImporter &n) { return n.finish(OpKind::Det, {n.id(0)}); }
-
 constexpr OpRow kRows[] = {
-    {"Det", 11, 28, 1, 1, 1, det},
+    {"Det", 11, 28, 1, 1, 1, sameOperator},
     {"NegativeLogLikelihoodLoss", 12, 28, 2, 3, 1, loss},
     {"SoftmaxCrossEntropyLoss", 12, 28, 2, 3, 2, loss},
 };

@@ -1,4 +1,3 @@
-#include "Graph/CheckOperator.h"
 #include "Onnx/Compose.h"
 #include "Onnx/DimTools.h"
 #include "Onnx/OpTable.h"
@@ -283,8 +282,6 @@ Status shape(NodeImporter &n) {
   return n.finish(OpKind::Shape, {n.id(0)}, {{"start", start}, {"end", end}});
 }
 
-Status size(NodeImporter &n) { return n.finish(OpKind::Size, {n.id(0)}); }
-
 /// A diagonal that is known at run time only: column - row is compared with it.
 Status triluByMask(NodeImporter &n) {
   Compose c(n);
@@ -314,16 +311,14 @@ Status trilu(NodeImporter &n) {
   return n.finish(OpKind::Trilu, std::move(in));
 }
 
-Status reverseSequence(NodeImporter &n) { return n.finish(OpKind::ReverseSequence, n.ids()); }
-
 constexpr OpRow kRows[] = {
     {"Concat", 1, 28, 1, -1, 1, concat},
     {"Expand", 8, 28, 2, 2, 1, expand, "shape known at compile time or declared"},
     {"Flatten", 1, 28, 1, 1, 1, flatten},
     {"Reshape", 1, 28, 1, 2, 1, reshape, "shape known at compile time or declared"},
-    {"ReverseSequence", 10, 28, 2, 2, 1, reverseSequence},
+    {"ReverseSequence", 10, 28, 2, 2, 1, sameOperator},
     {"Shape", 1, 28, 1, 1, 1, shape},
-    {"Size", 1, 28, 1, 1, 1, size},
+    {"Size", 1, 28, 1, 1, 1, sameOperator},
     {"Split", 2, 28, 1, 2, -1, split, "sizes known at compile time or declared"},
     {"Squeeze", 1, 28, 1, 2, 1, squeeze, "constant axes"},
     {"Tile", 6, 28, 2, 2, 1, tile, "repeats known at compile time or declared"},

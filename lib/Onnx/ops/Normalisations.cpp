@@ -112,8 +112,6 @@ Status lpNorm(NodeImporter &n) {
   return n.finish(OpKind::LpNormalization, {n.id(0)}, {{"axis", axis}});
 }
 
-Status lrn(NodeImporter &n) { return n.finish(OpKind::LRN, {n.id(0)}); }
-
 Status meanVariance(NodeImporter &n) {
   FUSEC_TRY(std::vector<int64_t> axes, n.axes(n.attrInts("axes", {0, 2, 3}), n.rank(0)));
   return n.finish(OpKind::MeanVarianceNormalization, {n.id(0)}, {{"axes", axes}});
@@ -124,7 +122,7 @@ constexpr OpRow kRows[] = {
     {"BatchNormalization", 14, 28, 5, 5, 3, batchNorm},
     {"GroupNormalization", 18, 28, 3, 3, 1, groupNorm},
     {"InstanceNormalization", 1, 28, 3, 3, 1, instanceNorm},
-    {"LRN", 1, 28, 1, 1, 1, lrn},
+    {"LRN", 1, 28, 1, 1, 1, sameOperator},
     {"LayerNormalization", 17, 28, 2, 3, 3, layerNorm},
     {"LpNormalization", 1, 28, 1, 1, 1, lpNorm},
     {"MeanVarianceNormalization", 9, 28, 1, 1, 1, meanVariance},

@@ -1,6 +1,5 @@
 #include "Onnx/Compose.h"
 #include "Onnx/OpTable.h"
-#include "Support/Diag.h"
 
 // Linear quantisation.
 
@@ -65,13 +64,9 @@ template <Domain domain> Status quantize(NodeImporter &n) {
                   {{"axis", axis}, {"block_size", blockSize}, {"saturate", saturate}});
 }
 
-Status dynamicQuantize(NodeImporter &n) {
-  return n.finish(OpKind::DynamicQuantizeLinear, {n.id(0)});
-}
-
 constexpr OpRow kRows[] = {
     {"DequantizeLinear", 10, 28, 2, 3, 1, dequantize<Domain::Onnx>},
-    {"DynamicQuantizeLinear", 11, 28, 1, 1, 3, dynamicQuantize},
+    {"DynamicQuantizeLinear", 11, 28, 1, 1, 3, sameOperator},
     {"QuantizeLinear", 10, 28, 2, 3, 1, quantize<Domain::Onnx>, "to integer types"},
 };
 

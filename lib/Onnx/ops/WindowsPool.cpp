@@ -27,7 +27,6 @@ Status lpPool(NodeImporter &n) {
   return n.finish(OpKind::LpPool, {n.id(0)}, std::move(a));
 }
 
-Status globalPool(NodeImporter &n) { return n.finish(*parseOpKind(n.op()), {n.id(0)}); }
 Status globalLpPool(NodeImporter &n) { return n.finish(OpKind::GlobalLpPool, {n.id(0)}, oldP(n)); }
 
 /// The inverse of MaxPool: x lies at its indices in the plane that the window implies, all else is 0. A given output
@@ -80,9 +79,9 @@ Status maxUnpool(NodeImporter &n) {
 
 constexpr OpRow kRows[] = {
     {"AveragePool", 1, 28, 1, 1, 1, pool},
-    {"GlobalAveragePool", 1, 28, 1, 1, 1, globalPool},
+    {"GlobalAveragePool", 1, 28, 1, 1, 1, sameOperator},
     {"GlobalLpPool", 1, 28, 1, 1, 1, globalLpPool},
-    {"GlobalMaxPool", 1, 28, 1, 1, 1, globalPool},
+    {"GlobalMaxPool", 1, 28, 1, 1, 1, sameOperator},
     {"LpPool", 1, 28, 1, 1, 1, lpPool},
     {"MaxPool", 1, 28, 1, 1, 2, pool},
     {"MaxUnpool", 9, 28, 2, 3, 1, maxUnpool, "fixed shapes"},
