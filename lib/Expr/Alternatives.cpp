@@ -172,21 +172,10 @@ void dropUnneeded(ExprProgram &pattern) {
       t = number[t];
   };
   forEachEquation(pattern.items, [&](Equation &e, const DimExpr *) {
-    for (NodeId id = 0; id < static_cast<NodeId>(e.body.nodes.size()); ++id)
-      if (isRead(e.body[id]))
-        renumber(e.body.nodes[id].index);
+    forEachTensor(e, renumber);
     compact(e);
     for (TensorId &t : e.outputs)
       renumber(t);
-    for (TensorId &t : e.opaqueInputs)
-      renumber(t);
-    renumber(e.base);
-    for (ScanCarry &c : e.carries)
-      for (TensorId *t : {&c.init, &c.previous, &c.next, &c.final})
-        renumber(*t);
-    for (ScanOutput &o : e.scanOutputs)
-      for (TensorId *t : {&o.perStep, &o.stacked})
-        renumber(*t);
   });
   for (auto *list : {&pattern.inputs, &pattern.outputs})
     for (TensorId &t : *list)

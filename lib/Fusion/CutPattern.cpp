@@ -1,5 +1,7 @@
 #include "Fusion/CutPattern.h"
 
+#include "Expr/transforms/Walk.h"
+
 #include <algorithm>
 #include <map>
 
@@ -58,18 +60,7 @@ public:
       if (t >= 0)
         t = number(t, TensorKind::Temp);
     };
-    for (Scalar &s : e.body.nodes)
-      if (s.op == ScalarOp::Read || s.op == ScalarOp::ReadIf)
-        remap(s.index);
-    remap(e.base);
-    for (ScanCarry &c : e.carries)
-      for (TensorId *t : {&c.init, &c.previous, &c.next, &c.final})
-        remap(*t);
-    for (ScanOutput &o : e.scanOutputs)
-      for (TensorId *t : {&o.perStep, &o.stacked})
-        remap(*t);
-    for (TensorId &t : e.opaqueInputs)
-      remap(t);
+    forEachTensor(e, remap);
     for (size_t i = 0; i < e.scanBody.size(); ++i)
       rename(e.scanBody[i], name + ".b" + std::to_string(i));
     for (TensorId &t : e.outputs)

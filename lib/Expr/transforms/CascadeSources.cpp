@@ -68,9 +68,7 @@ private:
         if (!map || map->kind != EquationKind::Map)
           return kNoNode;
         changed = true;
-        const auto output = std::find(map->outputs.begin(), map->outputs.end(), s.index);
-        return inlineMap(body, *map, static_cast<size_t>(output - map->outputs.begin()), s.args,
-                         kNoNode, kNoNode);
+        return inlineMap(body, *map, s);
       });
     }
     return value;

@@ -139,12 +139,8 @@ private:
   bool writeInto(Reader &r, std::map<TensorId, bool> &decided) {
     Equation before = *r.equation;
     rebuild(*r.equation, program.symbols, r.steps, [&](Body &body, const Scalar &s, NodeId) {
-      if (!isRead(s) || !decided[s.index])
-        return kNoNode;
-      const Definition &d = definitions[s.index];
-      bool guarded = s.op == ScalarOp::ReadIf;
-      return inlineMap(body, *d.map, d.output, {s.args.begin() + (guarded ? 2 : 0), s.args.end()},
-                       guarded ? s.args[0] : kNoNode, guarded ? s.args[1] : kNoNode);
+      return isRead(s) && decided[s.index] ? inlineMap(body, *definitions[s.index].map, s)
+                                           : kNoNode;
     });
     if (r.equation->body.nodes.size() <= std::max(kMaxBodyNodes, before.body.nodes.size()) &&
         tensorsRead(*r.equation) <= std::max(kMostOperands, decided.size()))

@@ -128,10 +128,6 @@ private:
         used[id] = true;
     };
     everyReference(mark);
-    for (TensorId &id : program.inputs)
-      mark(id);
-    for (TensorId &id : program.outputs)
-      mark(id);
     std::vector<TensorId> renamed(program.tensors.size(), -1);
     std::vector<Tensor> kept;
     for (size_t i = 0; i < program.tensors.size(); ++i)
@@ -145,29 +141,17 @@ private:
         id = renamed[id];
     };
     everyReference(rename);
-    for (TensorId &id : program.inputs)
-      rename(id);
-    for (TensorId &id : program.outputs)
-      rename(id);
   }
 
   void everyReference(const std::function<void(TensorId &)> &visit) {
     forEachEquation(program.items, [&](Equation &e, const DimExpr *) {
-      for (Scalar &s : e.body.nodes)
-        if (isRead(s))
-          visit(s.index);
+      forEachTensor(e, visit);
       for (TensorId &id : e.outputs)
         visit(id);
-      for (ScanCarry &c : e.carries)
-        for (TensorId *id : {&c.init, &c.previous, &c.next, &c.final})
-          visit(*id);
-      for (ScanOutput &o : e.scanOutputs)
-        for (TensorId *id : {&o.perStep, &o.stacked})
-          visit(*id);
-      for (TensorId &id : e.opaqueInputs)
-        visit(id);
-      visit(e.base);
     });
+    for (auto *list : {&program.inputs, &program.outputs})
+      for (TensorId &id : *list)
+        visit(id);
     forEachControl(program.items, [&](Control &c) {
       for (TensorId *id : {&c.condition, &c.tripCount, &c.iteration, &c.nextCondition})
         visit(*id);

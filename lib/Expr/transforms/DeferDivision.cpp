@@ -166,7 +166,7 @@ private:
             [&](Body &body, const Scalar &s, NodeId original) -> NodeId {
               if (std::count(reads.begin(), reads.end(), original) == 0)
                 return kNoNode;
-              return inlineMap(body, *producerOf(s.index), 0, s.args, kNoNode, kNoNode);
+              return inlineMap(body, *producerOf(s.index), s);
             });
     if (hasFixed(written))
       sum = std::move(written);

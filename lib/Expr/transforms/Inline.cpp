@@ -2,12 +2,19 @@
 
 #include "Expr/transforms/Walk.h"
 
+#include <algorithm>
+
 namespace fusec {
 
-NodeId inlineMap(Body &into, const Equation &producer, size_t output,
-                 const std::vector<NodeId> &indices, NodeId predicate, NodeId otherwise) {
-  assert(producer.kind == EquationKind::Map && indices.size() == producer.axes.size());
-  const NodeId root = producer.results[output];
+NodeId inlineMap(Body &into, const Equation &producer, const Scalar &read) {
+  const auto output = std::find(producer.outputs.begin(), producer.outputs.end(), read.index);
+  const bool guards = read.op == ScalarOp::ReadIf;
+  const NodeId predicate = guards ? read.args[0] : kNoNode,
+               otherwise = guards ? read.args[1] : kNoNode;
+  const std::vector<NodeId> indices(read.args.begin() + (guards ? 2 : 0), read.args.end());
+  assert(producer.kind == EquationKind::Map && output != producer.outputs.end() &&
+         indices.size() == producer.axes.size());
+  const NodeId root = producer.results[static_cast<size_t>(output - producer.outputs.begin())];
   bool choose = predicate != kNoNode; // the copy's value still holds elsewhere: select at the end
   NodeId value = into.import(producer.body, root, [&](const Scalar &s, NodeId original) {
     if (s.op == ScalarOp::Axis)

@@ -91,15 +91,10 @@ std::optional<ExprProgram> recompute(const ExprProgram &pattern, int64_t choice)
     if (std::none_of(map.outputs.begin(), map.outputs.end(),
                      [&](TensorId t) { return reads(e, t); }))
       continue;
-    rebuild(e, program.symbols, nullptr, [&](Body &body, const Scalar &s, NodeId) -> NodeId {
-      auto output = isRead(s) ? std::find(map.outputs.begin(), map.outputs.end(), s.index)
-                              : map.outputs.end();
-      if (output == map.outputs.end())
-        return kNoNode;
-      const bool guarded = s.op == ScalarOp::ReadIf;
-      return inlineMap(body, map, static_cast<size_t>(output - map.outputs.begin()),
-                       {s.args.begin() + (guarded ? 2 : 0), s.args.end()},
-                       guarded ? s.args[0] : kNoNode, guarded ? s.args[1] : kNoNode);
+    rebuild(e, program.symbols, nullptr, [&](Body &body, const Scalar &s, NodeId) {
+      return isRead(s) && std::count(map.outputs.begin(), map.outputs.end(), s.index) != 0
+                 ? inlineMap(body, map, s)
+                 : kNoNode;
     });
     if (e.body.nodes.size() > kMaxBodyNodes)
       return std::nullopt;

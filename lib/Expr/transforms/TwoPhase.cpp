@@ -130,9 +130,7 @@ private:
                 if (!map)
                   return kNoNode;
                 changed = true;
-                const bool guarded = s.op == ScalarOp::ReadIf;
-                return inlineMap(body, *map, 0, {s.args.begin() + (guarded ? 2 : 0), s.args.end()},
-                                 guarded ? s.args[0] : kNoNode, guarded ? s.args[1] : kNoNode);
+                return inlineMap(body, *map, s);
               });
       if (!changed || written.body.nodes.size() > kMaxBodyNodes)
         return;

@@ -52,6 +52,21 @@ void forEachWholeUse(Control &c, const std::function<void(TensorId &)> &use) {
       use(id);
 }
 
+void forEachTensor(Equation &e, const std::function<void(TensorId &)> &use) {
+  for (Scalar &s : e.body.nodes)
+    if (isRead(s))
+      use(s.index);
+  use(e.base);
+  for (ScanCarry &c : e.carries)
+    for (TensorId *id : {&c.init, &c.previous, &c.next, &c.final})
+      use(*id);
+  for (ScanOutput &o : e.scanOutputs)
+    for (TensorId *id : {&o.perStep, &o.stacked})
+      use(*id);
+  for (TensorId &id : e.opaqueInputs)
+    use(id);
+}
+
 std::vector<bool> wholeUses(ExprProgram &program) {
   std::vector<bool> whole(program.tensors.size());
   for (TensorId id : program.outputs)

@@ -16,6 +16,10 @@ void forEachControl(std::vector<Item> &items, const std::function<void(Control &
 void forEachWholeUse(Equation &e, const std::function<void(TensorId &)> &use);
 void forEachWholeUse(Control &c, const std::function<void(TensorId &)> &use);
 
+/// Calls `use` for every tensor that the equation names besides its outputs, its scan body aside: what it reads, the
+/// base of a scatter, carries, stacked results, opaque inputs. Those that it lacks are -1.
+void forEachTensor(Equation &e, const std::function<void(TensorId &)> &use);
+
 /// True for a tensor that must exist in memory: an output, or used as a whole somewhere.
 std::vector<bool> wholeUses(ExprProgram &program);
 

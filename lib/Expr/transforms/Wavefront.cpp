@@ -263,11 +263,7 @@ private:
         return false;
       rebuild(e, program.symbols, &shifts.steps,
               [&](Body &body, const Scalar &s, NodeId) -> NodeId {
-                if (!isRead(s) || s.index != map.outputs[0])
-                  return kNoNode;
-                const bool guarded = s.op == ScalarOp::ReadIf;
-                return inlineMap(body, map, 0, {s.args.begin() + (guarded ? 2 : 0), s.args.end()},
-                                 guarded ? s.args[0] : kNoNode, guarded ? s.args[1] : kNoNode);
+                return isRead(s) && s.index == map.outputs[0] ? inlineMap(body, map, s) : kNoNode;
               });
       if (e.body.nodes.size() > kMaxBodyNodes)
         return false;
