@@ -1,4 +1,8 @@
 #include "Reference/Random/Builder.h"
+#include "Graph/CheckOperator.h"
+#include "Support/Diag.h"
+
+#include <cassert>
 
 namespace fusec::random {
 
@@ -109,19 +113,28 @@ ValueId Builder::addScalar(DType t, double v) {
 
 std::vector<ValueId> Builder::addNodes(OpKind op, std::vector<ValueId> inputs,
                                        std::map<std::string, Attribute> attributes,
-                                       std::vector<DType> types, std::vector<Shape> shapes,
-                                       std::vector<Facts> outFacts) {
+                                       const std::vector<Facts> &outFacts,
+                                       const std::vector<Shape> &shapes) {
   Node n;
   n.op = op;
-  n.onnxOp = std::string(info(op).name);
-  n.name = n.onnxOp + "_" + std::to_string(nodes++);
-  for (ValueId v : inputs)
-    if (v != kNoValue)
-      consumed[static_cast<size_t>(v)] = true;
   n.inputs = std::move(inputs);
   n.attributes = std::move(attributes);
-  for (size_t i = 0; i < types.size(); ++i) {
-    n.outputs.push_back(addValue(types[i], shapes[i], outFacts[i], nullptr, "v"));
+  const SizeCheck sizes(graph.symbols, SizeCheck::Equality::Sampled,
+                        [](const Misfit &m) { return Diagnostic{Diag::BadIr, "", m.text}; });
+  auto types = inferTypes(graph, n, shapes, sizes);
+  assert(types.ok() && "operands are picked to fit");
+  types->resize(outFacts.size());
+  for (const TypedShape &t : *types)
+    if (!fits(t.shape))
+      return {};
+  n.onnxOp = std::string(info(op).name);
+  n.name = n.onnxOp + "_" + std::to_string(nodes++);
+  for (ValueId v : n.inputs)
+    if (v != kNoValue)
+      consumed[static_cast<size_t>(v)] = true;
+  for (size_t i = 0; i < outFacts.size(); ++i) {
+    TypedShape &t = (*types)[i];
+    n.outputs.push_back(addValue(t.type, std::move(t.shape), outFacts[i], nullptr, "v"));
     pool.push_back(n.outputs.back());
   }
   std::vector<ValueId> outputs = n.outputs;
@@ -130,8 +143,10 @@ std::vector<ValueId> Builder::addNodes(OpKind op, std::vector<ValueId> inputs,
 }
 
 ValueId Builder::addNode(OpKind op, std::vector<ValueId> inputs,
-                         std::map<std::string, Attribute> attributes, DType t, Shape s, Facts f) {
-  return addNodes(op, std::move(inputs), std::move(attributes), {t}, {std::move(s)}, {f})[0];
+                         std::map<std::string, Attribute> attributes, const Facts &f,
+                         const std::vector<Shape> &shapes) {
+  auto made = addNodes(op, std::move(inputs), std::move(attributes), {f}, shapes);
+  return made.empty() ? kNoValue : made[0];
 }
 
 } // namespace fusec::random

@@ -78,13 +78,16 @@ public:
   ValueId addConstant(DType t, std::vector<int64_t> dims);            // random elements
   ValueId addInts(std::vector<int64_t> dims, std::vector<int64_t> v); // i64
   ValueId addScalar(DType t, double v);
+  /// A node whose output has the type that the operator's rule gives; `shapes` are those of outputs that operands do
+  /// not decide. kNoValue, and no node, where an output would have too many elements.
   ValueId addNode(OpKind op, std::vector<ValueId> inputs,
-                  std::map<std::string, Attribute> attributes, DType t, Shape s, Facts f);
-  /// A node with several outputs; `wanted` says which exist.
+                  std::map<std::string, Attribute> attributes, const Facts &f,
+                  const std::vector<Shape> &shapes = {});
+  /// A node with as many outputs as there are facts; none of them where one would be too large.
   std::vector<ValueId> addNodes(OpKind op, std::vector<ValueId> inputs,
                                 std::map<std::string, Attribute> attributes,
-                                std::vector<DType> types, std::vector<Shape> shapes,
-                                std::vector<Facts> outFacts);
+                                const std::vector<Facts> &outFacts,
+                                const std::vector<Shape> &shapes = {});
 
 private:
   ValueId addValue(DType t, Shape s, Facts f, ConstantRef c, const std::string &prefix);

@@ -7,18 +7,6 @@ namespace {
 using enum OpKind;
 using Attributes = std::map<std::string, Attribute>;
 
-SymbolicDims withoutAxes(const SymbolicDims &s, const std::vector<int64_t> &axes, bool keep) {
-  SymbolicDims out;
-  for (size_t d = 0; d < s.size(); ++d) {
-    bool reduced = std::find(axes.begin(), axes.end(), static_cast<int64_t>(d)) != axes.end();
-    if (!reduced)
-      out.push_back(s[d]);
-    else if (keep)
-      out.push_back(1);
-  }
-  return out;
-}
-
 bool addReduction(Builder &b) {
   OpKind op =
       b.rng.pick(std::vector<OpKind>{ReduceSum, ReduceSum, ReduceMean, ReduceMax, ReduceMin,
@@ -68,8 +56,7 @@ bool addReduction(Builder &b) {
       out.high += out.error;
     }
   }
-  b.addNode(op, {x}, {{"axes", axes}, {"keepdims", int64_t(keep)}}, b.type(x),
-            withoutAxes(b.shape(x), axes, keep), out);
+  b.addNode(op, {x}, {{"axes", axes}, {"keepdims", int64_t(keep)}}, out);
   return true;
 }
 
@@ -86,7 +73,7 @@ bool addArgExtreme(Builder &b) {
   bool keep = b.rng.chance(50);
   b.addNode(b.rng.chance(50) ? ArgMax : ArgMin, {x},
             {{"axis", axis}, {"keepdims", int64_t(keep)}, {"select_last_index", b.rng.below(2)}},
-            DType::I64, withoutAxes(b.shape(x), {axis}, keep), {});
+            {});
   return true;
 }
 
@@ -109,8 +96,7 @@ bool addCumSum(Builder &b) {
     out = *r;
   }
   b.addNode(CumSum, {x, b.addInts({}, {axis})},
-            {{"exclusive", b.rng.below(2)}, {"reverse", b.rng.below(2)}}, b.type(x), b.shape(x),
-            out);
+            {{"exclusive", b.rng.below(2)}, {"reverse", b.rng.below(2)}}, out);
   return true;
 }
 
@@ -128,7 +114,7 @@ bool addSoftmax(Builder &b) {
   auto r = b.rounded(b.type(x), out, n + 16);
   if (!r)
     return false;
-  b.addNode(logarithm ? LogSoftmax : Softmax, {x}, {{"axis", axis}}, b.type(x), b.shape(x), *r);
+  b.addNode(logarithm ? LogSoftmax : Softmax, {x}, {{"axis", axis}}, *r);
   return true;
 }
 
@@ -168,13 +154,11 @@ bool addMatMul(Builder &b) {
     for (size_t d = 0; d < s.size(); ++d)
       perm.push_back(static_cast<int64_t>(d));
     std::swap(perm[last], perm[last - 1]);
-    SymbolicDims t = s;
-    std::swap(t[last], t[last - 1]);
-    y = b.addNode(Transpose, {x}, {{"perm", perm}}, b.type(x), t, f);
+    y = b.addNode(Transpose, {x}, {{"perm", perm}}, f);
   } else {
     y = b.addConstant(b.type(x), {s[last].constValue(), columns});
   }
-  b.addNode(MatMul, {x, y}, {}, b.type(x), out, product);
+  b.addNode(MatMul, {x, y}, {}, product);
   return true;
 }
 
@@ -217,22 +201,19 @@ bool addWindowed(Builder &b) {
     ValueId w = b.addConstant(t, {filters, perGroup, kernel[0], kernel[1]});
     ValueId bias = b.addConstant(t, {filters});
     attributes["group"] = group;
-    b.addNode(Conv, {x, w, bias}, attributes, t, out, *r);
-    return true;
+    return b.addNode(Conv, {x, w, bias}, attributes, *r) != kNoValue;
   }
   attributes["ceil_mode"] = int64_t(0);
   if (kind == 1) {
     attributes["storage_order"] = int64_t(0);
-    b.addNode(MaxPool, {x}, attributes, t, out, f);
-    return true;
+    return b.addNode(MaxPool, {x}, attributes, f) != kNoValue;
   }
   attributes["count_include_pad"] = b.rng.below(2);
   Facts average{std::min(0.0, f.low), std::max(0.0, f.high), f.error};
   auto r = b.rounded(t, average, window + 2);
   if (!r)
     return false;
-  b.addNode(AveragePool, {x}, attributes, t, out, *r);
-  return true;
+  return b.addNode(AveragePool, {x}, attributes, *r) != kNoValue;
 }
 
 bool addLayerNorm(Builder &b) {
@@ -256,7 +237,7 @@ bool addLayerNorm(Builder &b) {
     return false;
   ValueId scale = b.addConstant(t, {n}), bias = b.addConstant(t, {n});
   b.addNode(LayerNormalization, {x, scale, bias}, {{"axis", b.rank(x) - 1}, {"epsilon", epsilon}},
-            t, b.shape(x), *r);
+            *r);
   return true;
 }
 

@@ -114,7 +114,7 @@ bool addUnary(Builder &b) {
       out.low = std::max(out.low, 0.0);
     out.error = r->error;
   }
-  b.addNode(u.op, {x}, u.attributes, b.type(x), b.shape(x), out);
+  b.addNode(u.op, {x}, u.attributes, out);
   return true;
 }
 
@@ -127,7 +127,7 @@ bool addIntUnary(Builder &b) {
   });
   if (x == kNoValue)
     return false;
-  b.addNode(op, {x}, {}, b.type(x), b.shape(x), {});
+  b.addNode(op, {x}, {}, {});
   return true;
 }
 
@@ -198,7 +198,7 @@ bool addFloatBinary(Builder &b) {
       return false;
     out = *r;
   }
-  b.addNode(op, {x, y}, {}, b.type(x), *b.broadcast(b.shape(x), b.shape(y)), out);
+  b.addNode(op, {x, y}, {}, out);
   return true;
 }
 
@@ -221,7 +221,7 @@ bool addIntBinary(Builder &b) {
     attributes["fmod"] = b.rng.below(2);
   if (op == BitShift)
     attributes["direction"] = std::string(b.rng.chance(50) ? "LEFT" : "RIGHT");
-  b.addNode(op, {x, y}, attributes, b.type(x), *b.broadcast(b.shape(x), b.shape(y)), {});
+  b.addNode(op, {x, y}, attributes, {});
   return true;
 }
 
@@ -237,7 +237,7 @@ bool addComparison(Builder &b) {
   ValueId y = x == kNoValue ? x : partner(b, x, usable);
   if (y == kNoValue)
     return false;
-  b.addNode(op, {x, y}, {}, DType::Bool, *b.broadcast(b.shape(x), b.shape(y)), {});
+  b.addNode(op, {x, y}, {}, {});
   return true;
 }
 
@@ -254,7 +254,7 @@ bool addWhere(Builder &b) {
   if (!s || !b.fits(*s))
     return false;
   const Facts &f = b.facts[size_t(x)], &g = b.facts[size_t(y)];
-  b.addNode(OpKind::Where, {c, x, y}, {}, b.type(x), *s,
+  b.addNode(OpKind::Where, {c, x, y}, {},
             {std::min(f.low, g.low), std::max(f.high, g.high), std::max(f.error, g.error)});
   return true;
 }
@@ -282,7 +282,7 @@ bool addCast(Builder &b) {
     if (!isFloat(b.type(x)))
       f.error = 0; // 8 bits fit every float type
   }
-  b.addNode(OpKind::Cast, {x}, {{"to", to}, {"saturate", int64_t(1)}}, to, b.shape(x), f);
+  b.addNode(OpKind::Cast, {x}, {{"to", to}, {"saturate", int64_t(1)}}, f);
   return true;
 }
 
@@ -293,7 +293,6 @@ bool addClip(Builder &b) {
   double low = -1.5, high = 2;
   Facts f = b.facts[size_t(x)];
   b.addNode(OpKind::Clip, {x, b.addScalar(b.type(x), low), b.addScalar(b.type(x), high)}, {},
-            b.type(x), b.shape(x),
             {std::clamp(f.low, low, high), std::clamp(f.high, low, high), f.error});
   return true;
 }

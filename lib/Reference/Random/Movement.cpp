@@ -39,15 +39,13 @@ std::optional<StaticAxis> pickStaticAxis(Builder &b) {
 
 /// Adds a node that only moves elements of x.
 bool move(Builder &b, OpKind op, ValueId x, std::vector<ValueId> more,
-          std::map<std::string, Attribute> attributes, SymbolicDims s, bool withZero = false) {
-  if (!b.fits(s))
-    return false;
+          std::map<std::string, Attribute> attributes, const std::vector<SymbolicDims> &shapes = {},
+          bool withZero = false) {
   Facts f = b.facts[size_t(x)];
   if (withZero)
     f = {std::min(0.0, f.low), std::max(0.0, f.high), f.error};
   more.insert(more.begin(), x);
-  b.addNode(op, std::move(more), std::move(attributes), b.type(x), std::move(s), f);
-  return true;
+  return b.addNode(op, std::move(more), std::move(attributes), f, shapes) != kNoValue;
 }
 
 bool addTranspose(Builder &b) {
@@ -57,10 +55,7 @@ bool addTranspose(Builder &b) {
   Ints perm;
   for (int64_t d = 0; d < b.rank(x); ++d)
     perm.insert(perm.begin() + b.rng.between(0, d), d);
-  SymbolicDims s;
-  for (int64_t p : perm)
-    s.push_back(b.shape(x)[size_t(p)]);
-  return move(b, Transpose, x, {}, {{"perm", perm}}, s);
+  return move(b, Transpose, x, {}, {{"perm", perm}});
 }
 
 bool addSlice(Builder &b) {
@@ -69,20 +64,16 @@ bool addSlice(Builder &b) {
     return false;
   int64_t start = b.rng.below(a->size), end = b.rng.between(start, a->size),
           step = b.rng.between(1, 2);
-  SymbolicDims s = b.shape(a->x);
-  s[size_t(a->axis)] = end > start ? (end - start - 1) / step + 1 : 0;
   if (b.rng.chance(30)) { // backwards over all
     step = -step;
     start = a->size - 1;
     end = INT64_MIN;
-    s[size_t(a->axis)] = (a->size - 1) / -step + 1;
   }
   return move(b, Slice, a->x, {},
               {{"starts", Ints{start}},
                {"ends", Ints{end}},
                {"axes", Ints{a->axis}},
-               {"steps", Ints{step}}},
-              s);
+               {"steps", Ints{step}}});
 }
 
 bool addConcat(Builder &b) {
@@ -99,14 +90,9 @@ bool addConcat(Builder &b) {
     return true;
   };
   ValueId y = b.pick(joins);
-  SymbolicDims s = b.shape(x);
-  s[size_t(axis)] = s[size_t(axis)] + b.shape(y)[size_t(axis)];
-  if (!b.fits(s))
-    return false;
   const Facts &f = b.facts[size_t(x)], &g = b.facts[size_t(y)];
-  b.addNode(Concat, {x, y}, {{"axis", axis}}, b.type(x), s,
-            {std::min(f.low, g.low), std::max(f.high, g.high), std::max(f.error, g.error)});
-  return true;
+  const Facts both{std::min(f.low, g.low), std::max(f.high, g.high), std::max(f.error, g.error)};
+  return b.addNode(Concat, {x, y}, {{"axis", axis}}, both) != kNoValue;
 }
 
 bool addSplit(Builder &b) {
@@ -119,8 +105,7 @@ bool addSplit(Builder &b) {
   t[size_t(a->axis)] = a->size - first;
   ValueId sizes = b.addInts({2}, {first, a->size - first});
   const Facts f = b.facts[size_t(a->x)];
-  b.addNodes(Split, {a->x, sizes}, {{"axis", a->axis}}, {b.type(a->x), b.type(a->x)}, {s, t},
-             {f, f});
+  b.addNodes(Split, {a->x, sizes}, {{"axis", a->axis}}, {f, f}, {s, t});
   return true;
 }
 
@@ -140,7 +125,7 @@ bool addReshape(Builder &b) {
   }
   dims.push_back(rest);
   SymbolicDims s(dims.begin(), dims.end());
-  return move(b, Reshape, x, {b.addInts({int64_t(dims.size())}, dims)}, {}, s);
+  return move(b, Reshape, x, {b.addInts({int64_t(dims.size())}, dims)}, {}, {s});
 }
 
 bool addUnsqueeze(Builder &b) {
@@ -148,29 +133,21 @@ bool addUnsqueeze(Builder &b) {
   if (x == kNoValue)
     return false;
   int64_t axis = b.rng.between(0, b.rank(x));
-  SymbolicDims s = b.shape(x);
-  s.insert(s.begin() + axis, 1);
-  return move(b, Unsqueeze, x, {}, {{"axes", Ints{axis}}}, s);
+  return move(b, Unsqueeze, x, {}, {{"axes", Ints{axis}}});
 }
 
 bool addSqueeze(Builder &b) {
   auto a = pickStaticAxis(b);
   if (!a || a->size != 1)
     return false;
-  SymbolicDims s = b.shape(a->x);
-  s.erase(s.begin() + a->axis);
-  return move(b, Squeeze, a->x, {}, {{"axes", Ints{a->axis}}}, s);
+  return move(b, Squeeze, a->x, {}, {{"axes", Ints{a->axis}}});
 }
 
 bool addFlatten(Builder &b) {
   ValueId x = pickRanked(b);
   if (x == kNoValue)
     return false;
-  int64_t axis = b.rng.between(0, b.rank(x));
-  SymbolicDims s = {1, 1};
-  for (int64_t d = 0; d < b.rank(x); ++d)
-    s[d < axis ? 0 : 1] = s[d < axis ? 0 : 1] * b.shape(x)[size_t(d)];
-  return move(b, Flatten, x, {}, {{"axis", axis}}, s);
+  return move(b, Flatten, x, {}, {{"axis", b.rng.between(0, b.rank(x))}});
 }
 
 bool addExpand(Builder &b) {
@@ -183,7 +160,7 @@ bool addExpand(Builder &b) {
       d = b.rng.between(1, 4);
   dims.insert(dims.begin(), b.rng.between(1, 3));
   SymbolicDims s(dims.begin(), dims.end());
-  return move(b, Expand, x, {b.addInts({int64_t(dims.size())}, dims)}, {}, s);
+  return move(b, Expand, x, {b.addInts({int64_t(dims.size())}, dims)}, {}, {s});
 }
 
 bool addTile(Builder &b) {
@@ -196,7 +173,7 @@ bool addTile(Builder &b) {
     repeats.push_back(b.rng.between(1, 2));
     d = d * repeats.back();
   }
-  return move(b, Tile, x, {b.addInts({int64_t(repeats.size())}, repeats)}, {}, s);
+  return move(b, Tile, x, {b.addInts({int64_t(repeats.size())}, repeats)}, {}, {s});
 }
 
 bool addPad(Builder &b) {
@@ -209,9 +186,7 @@ bool addPad(Builder &b) {
   Ints pads(2 * rank, 0);
   pads[size_t(a->axis)] = b.rng.between(0, most);
   pads[size_t(a->axis) + rank] = b.rng.between(mode == "constant" ? -1 : 0, most);
-  SymbolicDims s = b.shape(a->x);
-  s[size_t(a->axis)] = a->size + pads[size_t(a->axis)] + pads[size_t(a->axis) + rank];
-  return move(b, Pad, a->x, {}, {{"mode", mode}, {"pads", pads}}, s, mode == "constant");
+  return move(b, Pad, a->x, {}, {{"mode", mode}, {"pads", pads}}, {}, mode == "constant");
 }
 
 bool addGather(Builder &b) {
@@ -221,10 +196,8 @@ bool addGather(Builder &b) {
   Ints indices;
   for (int64_t i = b.rng.between(1, 5); i > 0; --i)
     indices.push_back(b.rng.between(-a->size, a->size - 1));
-  SymbolicDims s = b.shape(a->x);
-  s[size_t(a->axis)] = int64_t(indices.size());
-  return move(b, Gather, a->x, {b.addInts({int64_t(indices.size())}, indices)}, {{"axis", a->axis}},
-              s);
+  return move(b, Gather, a->x, {b.addInts({int64_t(indices.size())}, indices)},
+              {{"axis", a->axis}});
 }
 
 /// Indices of a whole static tensor, one for each element of `dims`, into an axis of `size`.
@@ -242,8 +215,7 @@ bool addGatherElements(Builder &b) {
   Ints dims = staticDims(b.shape(a->x));
   dims[size_t(a->axis)] = b.rng.between(1, 4);
   ValueId indices = elementIndices(b, dims, a->size);
-  return move(b, GatherElements, a->x, {indices}, {{"axis", a->axis}},
-              SymbolicDims(dims.begin(), dims.end()));
+  return move(b, GatherElements, a->x, {indices}, {{"axis", a->axis}});
 }
 
 bool addScatterElements(Builder &b) {
@@ -261,7 +233,7 @@ bool addScatterElements(Builder &b) {
   Facts out{std::min(f.low, -kInputRange), std::max(f.high, kInputRange), f.error};
   ValueId indices = elementIndices(b, dims, a->size);
   b.addNode(ScatterElements, {a->x, indices, updates},
-            {{"axis", a->axis}, {"reduction", reduction}}, b.type(a->x), b.shape(a->x), out);
+            {{"axis", a->axis}, {"reduction", reduction}}, out);
   return true;
 }
 
@@ -271,11 +243,9 @@ bool addTopK(Builder &b) {
       (isFloat(b.type(a->x)) && !b.facts[size_t(a->x)].exact()))
     return false;
   int64_t k = b.rng.between(1, a->size);
-  SymbolicDims s = b.shape(a->x);
-  s[size_t(a->axis)] = k;
   b.addNodes(TopK, {a->x, b.addInts({1}, {k})},
              {{"axis", a->axis}, {"largest", b.rng.below(2)}, {"sorted", int64_t(1)}},
-             {b.type(a->x), DType::I64}, {s, s}, {b.facts[size_t(a->x)], {}});
+             {b.facts[size_t(a->x)], {}});
   return true;
 }
 
@@ -283,8 +253,8 @@ bool addTrilu(Builder &b) {
   ValueId x = b.pick([&](ValueId v) { return b.rank(v) >= 2; });
   if (x == kNoValue)
     return false;
-  return move(b, Trilu, x, {b.addInts({}, {b.rng.between(-2, 2)})}, {{"upper", b.rng.below(2)}},
-              b.shape(x), true);
+  return move(b, Trilu, x, {b.addInts({}, {b.rng.between(-2, 2)})}, {{"upper", b.rng.below(2)}}, {},
+              true);
 }
 
 bool addDepthToSpace(Builder &b) {
@@ -294,10 +264,8 @@ bool addDepthToSpace(Builder &b) {
   });
   if (x == kNoValue)
     return false;
-  const SymbolicDims &s = b.shape(x);
   return move(b, DepthToSpace, x, {},
-              {{"blocksize", int64_t(2)}, {"mode", std::string(b.rng.chance(50) ? "DCR" : "CRD")}},
-              {s[0], s[1].constValue() / 4, s[2] * 2, s[3] * 2});
+              {{"blocksize", int64_t(2)}, {"mode", std::string(b.rng.chance(50) ? "DCR" : "CRD")}});
 }
 
 bool addOneHot(Builder &b) {
@@ -305,12 +273,10 @@ bool addOneHot(Builder &b) {
   if (x == kNoValue)
     return false;
   int64_t axis = b.rng.between(0, b.rank(x)), depth = b.rng.between(1, 5);
-  SymbolicDims s = b.shape(x);
-  s.insert(s.begin() + axis, depth);
-  if (!b.fits(s))
+  if (b.most(numElements(b.shape(x))) * depth > b.options.maxElements)
     return false;
   ValueId values = b.addConstant(DType::F32, {2});
-  b.addNode(OneHot, {x, b.addInts({}, {depth}), values}, {{"axis", axis}}, DType::F32, s,
+  b.addNode(OneHot, {x, b.addInts({}, {depth}), values}, {{"axis", axis}},
             {-kInputRange, kInputRange, 0});
   return true;
 }
