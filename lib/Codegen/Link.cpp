@@ -6,7 +6,6 @@
 #include "llvm/Object/ELF.h"
 #include "llvm/Support/raw_ostream.h"
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <mutex>

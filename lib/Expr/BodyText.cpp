@@ -1,6 +1,5 @@
 // Text of a Body, and `compact`, which numbers nodes as the parser would.
 #include "Expr/BodyText.h"
-#include "Expr/ScalarEval.h"
 
 #include <algorithm>
 #include <map>

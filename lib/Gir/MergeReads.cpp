@@ -11,7 +11,6 @@
 // once the loop variables have the same names (StatementPaths.h, reachesWithSameValues): a nest that goes through a row
 // in another order, or with other threads, reads it again.
 #include "Gir/ValueCache.h"
-#include "Gir/Walk.h"
 
 #include <algorithm>
 #include <map>

@@ -18,7 +18,6 @@
 
 #include "Gir/Liveness.h"
 #include "Gir/Passes.h"
-#include "Gir/Walk.h"
 
 #include <algorithm>
 

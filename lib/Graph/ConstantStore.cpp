@@ -1,6 +1,5 @@
 #include "Graph/Constant.h"
 #include "Support/Diag.h"
-#include "Support/Text.h"
 
 #include <cstdio>
 #include <filesystem>

@@ -1,6 +1,5 @@
 #include "Graph/Passes.h"
 
-#include <algorithm>
 #include <unordered_map>
 
 // %c = Concat(%a, %b); %d = Concat(%c, %e)   becomes   %d = Concat(%a, %b, %e),

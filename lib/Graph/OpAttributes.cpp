@@ -1,7 +1,6 @@
 #include "Graph/OpAttributes.h"
 
 #include <array>
-#include <cassert>
 
 namespace fusec {
 

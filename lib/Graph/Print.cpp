@@ -2,8 +2,6 @@
 #include "Graph/Graph.h"
 #include "Support/TypeText.h"
 
-#include <set>
-
 // graph main
 // symbol batch = 1..64 opt 8 divisor 1
 // constant %w = f32[2,2] {1.0, 2.0, 3.0, 4.0}

@@ -1,6 +1,5 @@
 #include "Graph/CheckOperator.h"
 #include "Support/Diag.h"
-#include "Support/Text.h"
 
 #include <algorithm>
 #include <unordered_set>

@@ -1,6 +1,5 @@
 #include "Onnx/GraphBuilder.h"
 #include "Onnx/OpTable.h"
-#include "Onnx/Tensors.h"
 #include "Support/Diag.h"
 
 #include <algorithm>

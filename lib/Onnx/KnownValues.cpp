@@ -1,7 +1,5 @@
 #include "Onnx/KnownValues.h"
 
-#include <algorithm>
-
 namespace fusec {
 
 using Elements = std::vector<DimExpr>;

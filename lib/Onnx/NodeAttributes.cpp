@@ -5,7 +5,6 @@
 #include "Support/Diag.h"
 
 #include <algorithm>
-#include <cmath>
 
 // The attribute accessors of NodeImporter.
 

@@ -1,9 +1,6 @@
 #include "Onnx/ResizeAtRunTime.h"
 #include "Onnx/Compose.h"
-#include "Onnx/DimTools.h"
 #include "Support/Diag.h"
-
-#include <algorithm>
 
 namespace fusec {
 namespace {

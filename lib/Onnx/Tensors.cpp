@@ -5,7 +5,6 @@
 #include "onnx-ml.pb.h"
 
 #include <cstring>
-#include <set>
 
 namespace fusec {
 

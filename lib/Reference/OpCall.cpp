@@ -2,8 +2,6 @@
 
 #include "Support/Diag.h"
 
-#include <algorithm>
-
 namespace fusec {
 
 DType OpCall::outType(size_t i) const { return graph.value(node.outputs[i]).type; }

@@ -2,7 +2,6 @@
 
 #include "Support/Half.h"
 
-#include <cmath>
 #include <cstring>
 
 namespace fusec {

@@ -1,7 +1,6 @@
 // MatMul, Gemm and Einsum: sums of products with one axis a label. The integer forms are in Quantisation.cpp.
 #include "Expr/lower/Contractions.h"
 
-#include <algorithm>
 #include <map>
 
 namespace fusec::lower {

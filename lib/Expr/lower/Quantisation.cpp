@@ -3,8 +3,6 @@
 // the quotient that is rounded has the scale's own type, so that ties fall as ONNX defines them.
 #include "Expr/lower/Contractions.h"
 
-#include <limits>
-
 namespace fusec::lower {
 namespace {
 

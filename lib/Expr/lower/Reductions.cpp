@@ -1,8 +1,6 @@
 // Reductions over given axes, ArgMax/ArgMin, CumSum and CumProd.
 #include "Expr/lower/Lowering.h"
 
-#include <algorithm>
-
 namespace fusec::lower {
 namespace {
 

@@ -2,9 +2,6 @@
 // count, an expression of the output position.
 #include "Expr/lower/Contractions.h"
 
-#include <cmath>
-#include <limits>
-
 namespace fusec::lower {
 namespace {
 

@@ -32,7 +32,6 @@
 #include "Support/UniqueNames.h"
 
 #include <algorithm>
-#include <map>
 #include <set>
 
 namespace fusec {

@@ -14,8 +14,6 @@
 #include "Expr/Passes.h"
 #include "Expr/transforms/Walk.h"
 
-#include <algorithm>
-
 namespace fusec {
 namespace {
 

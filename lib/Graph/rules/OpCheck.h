@@ -1,7 +1,6 @@
 #pragma once
 #include "Graph/Graph.h"
 #include "Graph/SizeCheck.h"
-#include "Support/Diag.h"
 
 #include <array>
 #include <initializer_list>

@@ -3,7 +3,6 @@
 #include "Support/Diag.h"
 
 #include <cmath>
-#include <functional>
 #include <limits>
 
 namespace fusec {
