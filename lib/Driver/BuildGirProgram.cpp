@@ -2,7 +2,7 @@
 #include "Gir/Passes.h"
 #include "Support/Diag.h"
 #include "Support/UniqueNames.h"
-#include "Tiling/lower/LowerAndRewrite.h"
+#include "Tiling/lower/Lower.h"
 #include "Tiling/schedule/BoundSchedule.h"
 
 #include <algorithm>

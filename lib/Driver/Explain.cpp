@@ -4,13 +4,13 @@
 #include "Fusion/CutPattern.h"
 #include "Fusion/QuickSeconds.h"
 #include "Tiling/counts/CountWork.h"
-#include "Tiling/lower/LowerAndRewrite.h"
+#include "Tiling/lower/Lower.h"
+#include "Tiling/schedule/BoundSchedule.h"
 #include "Tiling/schedule/FlatAccess.h"
 #include "Tiling/schedule/GridScan.h"
 #include "Tiling/schedule/PersistentReads.h"
 #include "Tiling/schedule/ReadReuse.h"
 #include "Tiling/schedule/Schedule.h"
-#include "Tiling/schedule/Statements.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -314,18 +314,15 @@ private:
   /// A sum whose parts several of a GPU's threads have is put together on its way to the readers' registers.
   std::string levelOf(const tiling::BoundSchedule &bound, int maker, int reader,
                       TensorId tensor) const {
-    const Schedule &schedule = bound.schedule();
     if (const auto kept = tiling::reusedLevel(bound, reader, tensor))
       return std::string(name(*kept));
     const MemLevel level = bound.level(tensor);
-    if (level == MemLevel::Register && state.target.kind != TargetKind::Cpu)
-      for (const tiling::Statement *place : bound.statements(LeafKind::Compute, maker)) {
-        if (schedule.units > 1 &&
-            tiling::sharesReduction(schedule, maker, place->loops, LoopKind::Unit))
-          return "shared";
-        if (tiling::sharesReduction(schedule, maker, place->loops, LoopKind::Lane))
-          return "shuffle";
-      }
+    if (level == MemLevel::Register && state.target.kind != TargetKind::Cpu) {
+      if (bound.schedule().units > 1 && tiling::sharesReduction(bound, maker, LoopKind::Unit))
+        return "shared";
+      if (tiling::sharesReduction(bound, maker, LoopKind::Lane))
+        return "shuffle";
+    }
     return level == MemLevel::Global ? "device" : std::string(name(level));
   }
 

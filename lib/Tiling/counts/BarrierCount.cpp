@@ -34,10 +34,9 @@ struct Summary {
 
 class Barriers {
 public:
-  Barriers(const BoundSchedule &bound, std::span<const TreeNode> nodes,
-           const std::map<const TreeNode *, double> &trips)
+  Barriers(const BoundSchedule &bound, std::span<const TreeNode> nodes)
       : bound(bound), schedule(bound.schedule()), nodes(nodes), pattern(bound.program()),
-        facts(bound.facts()), scan(bound.scan()), trips(trips) {
+        facts(bound.facts()), scan(bound.scan()) {
     for (const EquationFacts &of : facts)
       made.insert(of.equation.outputs.begin(), of.equation.outputs.end());
     for (size_t c = 0; scan && c < scan->carries.size(); ++c)
@@ -138,7 +137,7 @@ private:
     const bool parallel = node.loop == LoopKind::Unit || node.loop == LoopKind::Lane;
     const bool makesRun = node.loop == (schedule.units > 1 ? LoopKind::Unit : LoopKind::Lane);
     const bool repeats = node.loop == LoopKind::Seq || node.loop == LoopKind::Unroll;
-    const double trip = trips.at(&node);
+    const double trip = bound.optTrip(node);
     const TreeNode *outside = around;
     if (makesRun && !around)
       around = &node;
@@ -258,9 +257,7 @@ private:
     if (e.kind == EquationKind::Opaque)
       return sum;
     if (node.leaf == LeafKind::Combine) {
-      const Loops *loops = bound.loopsOf(node.target);
-      if (schedule.units > 1 && loops &&
-          sharesReduction(schedule, node.target, *loops, LoopKind::Unit)) {
+      if (schedule.units > 1 && sharesReduction(bound, node.target, LoopKind::Unit)) {
         sum.head.push_back({kPartials, true, nullptr, false, &node});
         sum.tail.push_back({kPartials, false, nullptr, false, &node});
         sum.passes = false;
@@ -327,7 +324,6 @@ private:
   const ExprProgram &pattern;
   const std::vector<EquationFacts> &facts;
   const Equation *const scan;
-  const std::map<const TreeNode *, double> &trips;
   std::set<TensorId> made;
   std::map<TensorId, const TreeNode *> madeIn; // the loop over lanes
   /// Loops around all that touches an inner value in shared memory: below them lies a tile of it.
@@ -340,9 +336,8 @@ private:
 
 } // namespace
 
-double blockBarriers(const BoundSchedule &bound, std::span<const TreeNode> nodes,
-                     const std::map<const TreeNode *, double> &trips) {
-  return Barriers(bound, nodes, trips).run();
+double blockBarriers(const BoundSchedule &bound, std::span<const TreeNode> nodes) {
+  return Barriers(bound, nodes).run();
 }
 
 } // namespace fusec::tiling

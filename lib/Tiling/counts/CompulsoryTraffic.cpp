@@ -9,9 +9,9 @@
 // tensor touch their sum, and never more than the product of each dimension's union.
 #include "Tiling/counts/CompulsoryTraffic.h"
 
-#include "Expr/ScalarEval.h"
 #include "Support/OptValues.h"
 #include "Tiling/schedule/FlatAccess.h"
+#include "Tiling/schedule/PointEvaluator.h"
 
 #include <algorithm>
 #include <cmath>
@@ -86,13 +86,6 @@ private:
     return points;
   }
 
-  bool isData(NodeId root) const {
-    for (NodeId id : body.reachable({root}))
-      if (body[id].op == ScalarOp::Read || body[id].op == ScalarOp::ReadIf)
-        return true;
-    return false;
-  }
-
   void splitConjunction(NodeId id, std::vector<NodeId> &tests) const {
     if (body[id].op != ScalarOp::And) {
       tests.push_back(id);
@@ -112,7 +105,8 @@ private:
         return std::any_of(leaves.begin(), leaves.end(),
                            [&](const Leaf &l) { return l.node == leaf.node; });
       };
-      if (!used.empty() && !isData(test) && std::all_of(used.begin(), used.end(), known))
+      if (!used.empty() && !tiling::readsData(body, {test}) &&
+          std::all_of(used.begin(), used.end(), known))
         own.push_back(test);
     }
     return own;
@@ -124,7 +118,7 @@ private:
     if (points < 1 || dimension < 1)
       return {};
     IndexSet set;
-    if (!isData(index)) {
+    if (!tiling::readsData(body, {index})) {
       const std::vector<NodeId> own = testsOf(leaves, tests);
       const bool few = points <= double(kMaxEnumerated);
       if (few && !own.empty() && enumerate(index, own, leaves, dimension, set))
@@ -218,24 +212,23 @@ private:
                  int64_t dimension, IndexSet &set) const {
     std::vector<NodeId> roots = tests;
     roots.push_back(index);
-    const std::vector<NodeId> order = body.reachable(roots);
-    std::vector<ScalarValue> value(body.nodes.size());
-    std::vector<int64_t> place(leaves.size(), 0), found;
+    tiling::PointEvaluator value(body, roots, 1, symbols);
+    std::vector<int64_t> axes(equation.axes.size(), 0), found;
+    int64_t step = 0;
     for (bool more = true; more;) {
-      for (size_t l = 0; l < leaves.size(); ++l)
-        value[leaves[l].node].i = place[l];
-      for (NodeId id : order)
-        if (!evaluate(id, value))
-          return false;
-      const int64_t v = value[index].i;
+      if (!value.at(axes, step))
+        return false;
+      const int64_t v = value[index];
       if (v >= 0 && v < dimension &&
-          std::all_of(tests.begin(), tests.end(), [&](NodeId t) { return value[t].i != 0; }))
+          std::all_of(tests.begin(), tests.end(), [&](NodeId t) { return value[t] != 0; }))
         found.push_back(v);
       more = false;
       for (size_t digit = 0; digit < leaves.size() && !more; ++digit) {
-        more = ++place[digit] < leaves[digit].extent;
+        const Scalar &leaf = body[leaves[digit].node];
+        int64_t &place = leaf.op == ScalarOp::Step ? step : axes[static_cast<size_t>(leaf.index)];
+        more = ++place < leaves[digit].extent;
         if (!more)
-          place[digit] = 0;
+          place = 0;
       }
     }
     std::sort(found.begin(), found.end());
@@ -253,27 +246,6 @@ private:
     else
       set.listed = std::move(list);
     return set;
-  }
-
-  bool evaluate(NodeId id, std::vector<ScalarValue> &value) const {
-    const Scalar &node = body[id];
-    switch (node.op) {
-    case ScalarOp::Axis:
-    case ScalarOp::Step: return true;
-    case ScalarOp::Const: value[id] = {node.imm, node.fimm}; return true;
-    case ScalarOp::Dim: value[id].i = valueOf(node.dim); return true;
-    default: break;
-    }
-    ScalarValue args[3];
-    if (node.args.empty() || node.args.size() > std::size(args))
-      return false;
-    for (size_t a = 0; a < node.args.size(); ++a)
-      args[a] = value[node.args[a]];
-    std::optional<ScalarValue> result =
-        evaluateScalar(node.op, node.type, body[node.args.back()].type, args);
-    if (result)
-      value[id] = *result;
-    return result.has_value();
   }
 
   const Equation &equation;

@@ -3,12 +3,11 @@
 #include "Expr/OpWeight.h"
 #include "Tiling/counts/BarrierCount.h"
 #include "Tiling/counts/CacheMisses.h"
-#include "Tiling/counts/CascadeWork.h"
 #include "Tiling/counts/LaneAccess.h"
 #include "Tiling/counts/MemoryRequests.h"
 #include "Tiling/counts/OnChipStorage.h"
 #include "Tiling/counts/PersistentTraffic.h"
-#include "Tiling/counts/TopKWork.h"
+#include "Tiling/counts/StatementWork.h"
 #include "Tiling/schedule/PersistentReads.h"
 #include "Tiling/schedule/Phases.h"
 #include "Tiling/schedule/ReadReuse.h"
@@ -33,7 +32,7 @@ public:
     if (isPack(schedule.tree))
       walkParts();
     else
-      walkBlock(schedule.tree);
+      walk(schedule.tree);
     if (traffic)
       addMemory(*traffic);
   }
@@ -126,54 +125,34 @@ private:
            !isStoreElided(bound, t) && bound.level(t) == MemLevel::Global;
   }
 
-  double tripOf(const TreeNode &node) const {
-    int64_t tile = bound.valueOf(bound.tile(node));
-    // Loops in order end at the extent, those of a constant trip do not.
-    if (node.axis != kStepAxis && (node.loop == LoopKind::Seq || node.loop == LoopKind::Block))
-      tile = std::min(tile, bound.valueOf(schedule.axes[node.axis].extent));
-    return std::ceil(double(tile) / double(node.step));
-  }
-
-  /// Elements of the axis below the loops.
-  int64_t tileOf(AxisId axis) const {
-    int64_t tile = bound.valueOf(schedule.axes[axis].extent);
-    for (const auto &[loop, trip] : loops)
-      if (loop->axis == axis)
-        tile = loop->step;
-    return tile;
-  }
-
-  void walk(std::span<const TreeNode> nodes, double times) {
-    for (const TreeNode &node : nodes) {
-      if (!node.isLoop) {
-        leaf(node, times);
+  /// Counts the statements below these nodes, which are a block's.
+  void walk(std::span<const TreeNode> nodes) {
+    std::set<const TreeNode *> seen;
+    for (const Statement &statement : bound.statements()) {
+      if (nodes.size() == 1 && nodes[0].isLoop && !statement.isInside(&nodes[0]))
         continue;
+      loops = statement.loops;
+      double times = 1;
+      for (const TreeNode *loop : loops) {
+        const double trip = bound.optTrip(*loop);
+        if (loop->loop == LoopKind::Seq || loop->loop == LoopKind::Unroll)
+          times *= trip;
+        if (loop->loop == LoopKind::Unit)
+          counts.unitsPerBlock = std::max(counts.unitsPerBlock, trip);
+        if (loop->loop == LoopKind::Block && seen.insert(loop).second)
+          counts.blocks *= trip;
       }
-      double trip = tripOf(node);
-      tripsOf[&node] = trip;
-      if (node.loop == LoopKind::Block)
-        counts.blocks *= trip;
-      double inner =
-          node.loop == LoopKind::Seq || node.loop == LoopKind::Unroll ? times * trip : times;
-      if (node.loop == LoopKind::Unit)
-        counts.unitsPerBlock = std::max(counts.unitsPerBlock, trip);
-      loops.push_back({&node, trip});
-      walk(node.children, inner);
-      loops.pop_back();
+      leaf(*statement.leaf, times);
     }
-  }
-
-  void walkBlock(std::span<const TreeNode> nodes) {
-    walk(nodes, 1.0);
     if (target.blocksHaveUnits())
-      counts.barriers += blockBarriers(bound, nodes, tripsOf);
+      counts.barriers += blockBarriers(bound, nodes);
   }
 
   void walkParts() {
     for (const TreeNode &part : schedule.tree) {
       counts = cost::Counts();
       computedBy.emplace_back();
-      walkBlock({&part, 1});
+      walk({&part, 1});
       parts.push_back(counts);
     }
     counts = cost::sideBySide(parts);
@@ -183,17 +162,15 @@ private:
   /// iterations of an Unroll loop along others.
   double shared(int equation, uint64_t axes) const {
     double factor = 1;
-    for (const auto &[loop, trip] : loops) {
-      if (loop->loop != LoopKind::Unroll || loop->axis < 0)
-        continue;
-      if (const AxisUse *use = bound.use(loop->axis, equation); use && !use->meets(axes))
-        factor /= trip;
-    }
+    for (const TreeNode *loop : loops)
+      if (const AxisUse *use = bound.use(loop->axis, equation);
+          loop->loop == LoopKind::Unroll && use && !use->meets(axes))
+        factor /= bound.optTrip(*loop);
     return factor;
   }
 
   bool hasLanes(AxisId &axis) const {
-    for (const auto &[loop, trip] : loops)
+    for (const TreeNode *loop : loops)
       if (loop->loop == LoopKind::Lane) {
         axis = loop->axis;
         return true;
@@ -222,8 +199,9 @@ private:
   void stage(int index, double times) {
     const Operand &operand = schedule.operands[index];
     const EquationFacts &reader = facts[operand.equation];
-    const std::vector<int64_t> extents = stagedExtents(schedule, reader.equation, operand,
-                                                       [&](AxisId axis) { return tileOf(axis); });
+    const std::vector<int64_t> extents =
+        stagedExtents(schedule, reader.equation, operand,
+                      [&](AxisId axis) { return bound.valueOf(bound.tile(axis, loops)); });
     staged[index] = extents;
     const double loadAndStore = 2, copies = times * elementsOf(extents) /
                                             (double(schedule.units) * double(schedule.lanes));
@@ -255,7 +233,7 @@ private:
     if (node.leaf == LeafKind::Store)
       return addStores(node.target, times);
     if (const Equation *e = cascadeOf(node); e && node.leaf != LeafKind::Compute)
-      return addCascadeWork(*e, node, times, schedule.lanes, counts);
+      return addCascadeWork(bound, {node, loops, times}, counts);
     if (node.leaf == LeafKind::Combine) {
       counts.vectorOps += 10 * times;
       return;
@@ -344,7 +322,8 @@ private:
     const double slots = double(target.core.fmaCycles) * target.core.fmaPorts;
     double sideBySide = 1;
     for (size_t i = loops.size(); i-- > 0;) {
-      const auto &[loop, trip] = loops[i];
+      const TreeNode *loop = loops[i];
+      const double trip = bound.optTrip(*loop);
       if (loop->loop == LoopKind::Unroll)
         sideBySide *= trip;
       if (loop->loop != LoopKind::Seq || loop->axis < 0)
@@ -362,9 +341,9 @@ private:
   /// Rows that the innermost loop in order goes along side by side.
   double rowsAtOnce(AxisId laneAxis) const {
     double rows = 1;
-    for (size_t i = loops.size(); i-- > 0 && loops[i].node->loop != LoopKind::Seq;)
-      if (loops[i].node->loop == LoopKind::Unroll && loops[i].node->axis != laneAxis)
-        rows *= loops[i].trip;
+    for (size_t i = loops.size(); i-- > 0 && loops[i]->loop != LoopKind::Seq;)
+      if (loops[i]->loop == LoopKind::Unroll && loops[i]->axis != laneAxis)
+        rows *= bound.optTrip(*loops[i]);
     return rows;
   }
 
@@ -373,8 +352,7 @@ private:
   const ExprProgram &pattern;
   const std::vector<EquationFacts> &facts;
   const Target &target;
-  TripLoops loops;
-  std::map<const TreeNode *, double> tripsOf;
+  Loops loops;          // around the statement
   StagedExtents staged; // of the operands met so far
   // What each part of a pack counts by itself, and its equations.
   std::vector<cost::Counts> parts;

@@ -26,21 +26,21 @@ double loadsOfStage(const BoundSchedule &bound, const Operand &operand,
 
 /// Turns of the innermost such loop whose axis ends in a position that lies side by side.
 template <typename F>
-static double turnsAlong(const BoundSchedule &bound, int equation, const TripLoops &loops,
+static double turnsAlong(const BoundSchedule &bound, int equation, const Loops &loops,
                          F sideBySide) {
   for (size_t i = loops.size(); i-- > 0;) {
-    const auto &[loop, trip] = loops[i];
+    const TreeNode *loop = loops[i];
     if (loop->loop == LoopKind::Seq || loop->loop == LoopKind::Block)
       break;
     const AxisUse *use = bound.use(loop->axis, equation);
     if (loop->loop == LoopKind::Unroll && loop->step == 1 && use &&
         sideBySide(use->positions.back()))
-      return std::min(trip, double(bound.schedule().lanes));
+      return std::min(bound.optTrip(*loop), double(bound.schedule().lanes));
   }
   return 1;
 }
 
-double turnsStored(const BoundSchedule &bound, int equation, const TripLoops &loops) {
+double turnsStored(const BoundSchedule &bound, int equation, const Loops &loops) {
   const Equation &e = bound.equation(equation);
   int last = e.numSpatial - 1;
   while (last > 0 && e.axes[last].extent.isConst(1))
@@ -49,7 +49,7 @@ double turnsStored(const BoundSchedule &bound, int equation, const TripLoops &lo
 }
 
 double turnsRead(const BoundSchedule &bound, ReadOrdinal read, AxisId laneAxis,
-                 const TripLoops &loops) {
+                 const Loops &loops) {
   const EquationFacts &facts = bound.facts(read.equation);
   const std::optional<FlatAccess> &access = facts.accesses[read.read];
   const AxisUse *lanes = bound.use(laneAxis, read.equation);
@@ -198,11 +198,11 @@ std::optional<double> LanePattern::loads(NodeId read, int64_t lanes) const {
 }
 
 std::optional<LanePattern> lanePattern(const BoundSchedule &bound, int equation,
-                                       const TripLoops &loops) {
+                                       const Loops &loops) {
   // What Emitter::emitSeq writes out: few iterations of few statements, about four for each of the innermost loop.
   constexpr double kShortSeq = 8, kMostWritten = 600.0 / 4;
   AxisId axis = -1;
-  for (const auto &[loop, trip] : loops)
+  for (const TreeNode *loop : loops)
     if (loop->loop == LoopKind::Lane)
       axis = loop->axis;
   const AxisUse *use = bound.use(axis, equation);
@@ -212,7 +212,8 @@ std::optional<LanePattern> lanePattern(const BoundSchedule &bound, int equation,
   uint64_t stays = 0;
   double inside = 1; // iterations of the loops within, but the lanes'
   for (size_t i = loops.size(); i-- > 0;) {
-    const auto &[loop, trip] = loops[i];
+    const TreeNode *loop = loops[i];
+    const double trip = bound.optTrip(*loop);
     const bool isLong = (loop->loop == LoopKind::Seq && trip > kShortSeq) ||
                         (loop->loop == LoopKind::Block && trip > 1);
     if (loop->axis == axis && isLong)

@@ -11,13 +11,6 @@ namespace fusec::tiling {
 /// else meanwhile (AMD EPYC, Zen 4: 4.3 to 7.5 ns for 16).
 constexpr double kStoreCyclesALane = 1.5;
 
-/// A loop, and how often it runs in one iteration of those around it.
-struct TripLoop {
-  const TreeNode *node;
-  double trip;
-};
-using TripLoops = std::vector<TripLoop>; // around a statement, outermost first
-
 /// Extents of the tiles of Shared operands (stagedExtents), by the operands' position in the schedule.
 using StagedExtents = std::map<int, std::vector<int64_t>>;
 
@@ -34,9 +27,8 @@ struct ReadOrdinal {
 
 /// Turns of an Unroll loop around the lanes that lie side by side, where a leaf's loops have one: of what lanes that
 /// lie apart store, or of a read, they make rows of memory that shuffles turn (Codegen/Turns.cpp). 1 where none do.
-double turnsStored(const BoundSchedule &bound, int equation, const TripLoops &loops);
-double turnsRead(const BoundSchedule &bound, ReadOrdinal read, AxisId laneAxis,
-                 const TripLoops &loops);
+double turnsStored(const BoundSchedule &bound, int equation, const Loops &loops);
+double turnsRead(const BoundSchedule &bound, ReadOrdinal read, AxisId laneAxis, const Loops &loops);
 
 /// Whether lanes along the axis find what they read neither at one place nor side by side. `staged`: null where the
 /// distance does not matter in buffers, as in a GPU's shared memory, which serves all lanes at once.
@@ -77,6 +69,6 @@ private:
 /// The pattern of a statement about the equation inside the loops. nullopt where Codegen keeps a loop along the lanes'
 /// axis: it writes out Unroll loops and short Seq loops.
 std::optional<LanePattern> lanePattern(const BoundSchedule &bound, int equation,
-                                       const TripLoops &loops);
+                                       const Loops &loops);
 
 } // namespace fusec::tiling

@@ -6,7 +6,6 @@
 #include "Tiling/schedule/GridScan.h"
 #include "Tiling/schedule/PersistentReads.h"
 #include "Tiling/schedule/ReadReuse.h"
-#include "Tiling/schedule/Statements.h"
 
 #include <algorithm>
 #include <cmath>
@@ -17,6 +16,59 @@ namespace fusec {
 using namespace tiling;
 
 namespace {
+
+/// Reads that a statement makes: each once, those in the indices of a guarded read under its predicate. With
+/// `operandsStand`, what an operand stands for is not computed where the operand is read.
+class LiveReads {
+public:
+  LiveReads(const BoundSchedule &bound, int equation, const std::vector<NodeId> &roots,
+            bool operandsStand)
+      : bound(bound), equation(equation), operandsStand(operandsStand),
+        visited(bound.equation(equation).body.nodes.size()) {
+    for (NodeId root : roots)
+      visit(root, {});
+  }
+
+  std::vector<const Operand *> operands;
+  std::vector<GuardedRead> memory;
+
+private:
+  void visit(NodeId id, const std::vector<NodeId> &guards) {
+    if (visited[id])
+      return;
+    visited[id] = true;
+    const Scalar &node = bound.equation(equation).body[id];
+    if (node.op != ScalarOp::Read && node.op != ScalarOp::ReadIf) {
+      for (NodeId arg : node.args)
+        visit(arg, guards);
+      return;
+    }
+    const int ordinal = bound.facts(equation).ordinalOf(id);
+    if (const Operand *operand = operandsStand ? bound.operand(equation, ordinal) : nullptr) {
+      operands.push_back(operand);
+      return;
+    }
+    std::vector<NodeId> inside = guards;
+    if (node.op == ScalarOp::ReadIf) {
+      visit(node.args[0], guards);
+      visit(node.args[1], guards);
+      inside.push_back(node.args[0]);
+    }
+    if (bound.level(node.index) == MemLevel::Register && bound.producer(node.index) >= 0)
+      return;
+    // What an address has beside its axes may be read too: a row that a constant index names.
+    if (const auto &access = bound.facts(equation).accesses[ordinal];
+        !access || !access->rests.empty())
+      for (NodeId index : indexOperands(node))
+        visit(index, inside);
+    memory.push_back({id, std::move(inside)});
+  }
+
+  const BoundSchedule &bound;
+  const int equation;
+  const bool operandsStand;
+  std::vector<bool> visited; // nodes of the body
+};
 
 /// Adds `part` of what is asked for.
 void addRead(MemoryRequests &moved, const AccessCount &asked, double part = 1) {
@@ -135,16 +187,13 @@ private:
   /// Partial results of units meet in shared memory, and every thread reads them all.
   void combine(int equation, const LoopRanges &loops) {
     const Equation &e = *equations[equation];
-    const Loops *around = bound.loopsOf(equation);
-    if (schedule.units == 1 || !around ||
-        !sharesReduction(schedule, equation, *around, LoopKind::Unit))
+    if (schedule.units == 1 || !sharesReduction(bound, equation, LoopKind::Unit))
       return;
     double bytes =
         double(sizeInBytes(e.accumulateType)) * std::max<double>(1, double(e.states.size()));
     if (e.kind == EquationKind::Reduction && isArgMonoid(e.monoid))
       bytes += 8;
-    const double lanes = schedule.lanes,
-                 written = lanesKeep(schedule, equation, *around) ? lanes : 1;
+    const double lanes = schedule.lanes, written = lanesKeep(bound, equation) ? lanes : 1;
     moved.sharedBytes +=
         loops.allIterations() * bytes * schedule.units * (written + schedule.units * lanes);
   }

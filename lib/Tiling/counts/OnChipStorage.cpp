@@ -44,9 +44,9 @@ public:
       if (reduces || bound.level(equation.outputs[0]) == MemLevel::Register)
         hold(e, copies(e, *loops), type, held);
       if (reduces && schedule.units > 1 && bound.has(LeafKind::Combine, e) &&
-          sharesReduction(schedule, e, *loops, LoopKind::Unit)) {
+          sharesReduction(bound, e, LoopKind::Unit)) {
         const double ofLane = double(schedule.units) * double(sizeInBytes(type));
-        if (lanesKeep(schedule, e, *loops))
+        if (lanesKeep(bound, e))
           lanePartials = std::max(lanePartials, ofLane * schedule.lanes);
         else
           out.sharedBytes += ofLane;
@@ -152,7 +152,7 @@ private:
       const AxisUse *use = bound.use(loop->axis, equation);
       if (use && use->reduction && !folds)
         continue;
-      product *= double((bound.valueOf(bound.tile(*loop)) + loop->step - 1) / loop->step);
+      product *= bound.optTrip(*loop);
     }
     return product;
   }

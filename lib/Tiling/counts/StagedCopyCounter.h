@@ -1,9 +1,14 @@
 #pragma once
 #include "Tiling/counts/SectorCounter.h"
-#include "Tiling/schedule/LiveReads.h"
 #include "Tiling/schedule/StagedTile.h"
 
 namespace fusec::tiling {
+
+/// A read that a statement makes where all of `guards` hold, its own predicate among them.
+struct GuardedRead {
+  NodeId read;
+  std::vector<NodeId> guards;
+};
 
 struct StagedCopy {
   AccessCount read;

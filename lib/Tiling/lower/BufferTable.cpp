@@ -193,6 +193,9 @@ bool BufferTable::shapeAccumulator(int equation) {
   }
   Accumulator &acc = accumulators[equation];
   acc.equation = equation;
+  acc.lanesReduce = tiling::sharesReduction(view.bound, equation, LoopKind::Lane);
+  acc.unitsReduce = tiling::sharesReduction(view.bound, equation, LoopKind::Unit);
+  acc.lanesKeep = tiling::lanesKeep(view.bound, equation);
   const Equation &e = view.equation(equation);
   const bool folds = e.kind == EquationKind::Reduction && !isTupleMonoid(e.monoid) &&
                      view.bound.has(LeafKind::Combine, equation);
@@ -207,10 +210,6 @@ bool BufferTable::shapeAccumulator(int equation) {
       continue;
     const AxisUse *use = view.use(node.axis, equation);
     const bool isReduced = use && use->reduction;
-    if (node.loop == LoopKind::Lane)
-      (isReduced ? acc.lanesReduce : acc.lanesKeep) |= use != nullptr;
-    if (node.loop == LoopKind::Unit)
-      acc.unitsReduce = acc.unitsReduce || isReduced;
     if (node.loop != LoopKind::Unroll || (isReduced && !folds))
       continue;
     const int64_t tile = view.tile(node.axis, std::span(*path).first(i));

@@ -8,11 +8,6 @@ namespace {
 
 using Mode = PersistentValues::Mode;
 
-const TreeNode *onlyBlockLoop(std::span<const TreeNode> nodes) {
-  return nodes.size() == 1 && nodes[0].isLoop && nodes[0].loop == LoopKind::Block ? &nodes[0]
-                                                                                  : nullptr;
-}
-
 } // namespace
 
 void PhaseLowering::lowerAll() {

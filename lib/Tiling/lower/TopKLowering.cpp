@@ -90,12 +90,8 @@ protected:
 class TopKSelection final : public TopKLowering {
 public:
   TopKSelection(LoweringParts &parts, int number) : TopKLowering(parts, number, "found") {
-    if (const Loops *compute = view.bound.loopsOf(number))
-      for (const TreeNode *node : *compute)
-        if (const AxisUse *use = view.use(node->axis, number); use && use->reduction) {
-          acc.lanesReduce = acc.lanesReduce || node->loop == LoopKind::Lane;
-          acc.unitsReduce = acc.unitsReduce || node->loop == LoopKind::Unit;
-        }
+    acc.lanesReduce = tiling::sharesReduction(view.bound, number, LoopKind::Lane);
+    acc.unitsReduce = tiling::sharesReduction(view.bound, number, LoopKind::Unit);
   }
 
   /// Before the first element everything is still to be found; later what comes behind the last one found.

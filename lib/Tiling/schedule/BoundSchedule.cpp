@@ -4,8 +4,43 @@
 #include "Tiling/schedule/GridScan.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace fusec::tiling {
+
+size_t commonLoops(const Loops &a, const Loops &b) {
+  return static_cast<size_t>(std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first -
+                             a.begin());
+}
+
+bool Statement::isInside(const TreeNode *loop) const {
+  return std::find(loops.begin(), loops.end(), loop) != loops.end();
+}
+
+static void collect(const std::vector<TreeNode> &nodes, Loops &loops,
+                    std::vector<Statement> &places) {
+  for (const TreeNode &node : nodes) {
+    if (!node.isLoop) {
+      places.push_back({&node, loops, places.size()});
+      continue;
+    }
+    loops.push_back(&node);
+    collect(node.children, loops, places);
+    loops.pop_back();
+  }
+}
+
+std::set<int> equationsIn(std::span<const TreeNode> nodes, const Schedule &schedule) {
+  std::set<int> found;
+  for (const TreeNode &node : nodes)
+    if (node.isLoop)
+      found.merge(equationsIn(node.children, schedule));
+    else if (node.leaf == LeafKind::Stage)
+      found.insert(schedule.operands[static_cast<size_t>(node.target)].equation);
+    else if (node.leaf != LeafKind::Carry && !node.isBorder())
+      found.insert(node.target);
+  return found;
+}
 
 ScheduledProgram::ScheduledProgram(const ExprProgram &pattern, const std::vector<Rewrite> &via)
     : made(via.empty() ? std::nullopt : rewritten(pattern, via)), exists(via.empty() || made),
@@ -21,22 +56,33 @@ std::vector<int64_t> ProgramView::stridesOf(TensorId t) const {
 }
 
 BoundSchedule::BoundSchedule(const Schedule &schedule, const ExprProgram &pattern)
-    : ProgramView(std::make_unique<ScheduledProgram>(pattern, schedule.via)), bound(schedule),
-      all(statementsOf(schedule)) {
+    : ProgramView(std::make_unique<ScheduledProgram>(pattern, schedule.via)), bound(schedule) {
   note();
 }
 
 BoundSchedule::BoundSchedule(const Schedule &schedule, const ScheduledProgram &program)
-    : ProgramView(program), bound(schedule), all(statementsOf(schedule)) {
+    : ProgramView(program), bound(schedule) {
   note();
 }
 
 void BoundSchedule::note() {
+  Loops loops;
+  collect(bound.tree, loops, all);
   for (const Statement &statement : all)
-    for (size_t i = 0; i < statement.loops.size(); ++i)
+    for (size_t i = 0; i < statement.loops.size(); ++i) {
+      Around &known = around[statement.loops[i]];
       for (size_t j = 0; j < i; ++j)
         if (statement.loops[j]->axis == statement.loops[i]->axis)
-          outer[statement.loops[i]] = statement.loops[j];
+          known.loop = statement.loops[j];
+    }
+  for (auto &[loop, known] : around) {
+    if (loop->axis == kStepAxis && !scan())
+      continue; // refused by verify
+    int64_t elements = valueOf(tile(*loop));
+    if (loop->axis >= 0 && (loop->loop == LoopKind::Seq || loop->loop == LoopKind::Block))
+      elements = std::min(elements, valueOf(bound.axes[static_cast<size_t>(loop->axis)].extent));
+    known.trip = std::ceil(double(elements) / double(loop->step));
+  }
   for (std::span<const TreeNode> phase : phasesOf(bound.tree))
     if (const TreeNode *loop = gridScanOf(phase)) {
       stepLoop = loop;
@@ -74,8 +120,8 @@ std::vector<const Loops *> BoundSchedule::readersOf(TensorId tensor) const {
 }
 
 DimExpr BoundSchedule::tile(const TreeNode &loop) const {
-  if (const auto around = outer.find(&loop); around != outer.end())
-    return DimExpr(around->second->step);
+  if (const auto known = around.find(&loop); known != around.end() && known->second.loop)
+    return DimExpr(known->second.loop->step);
   return loop.axis == kStepAxis ? scan()->steps : bound.axes[static_cast<size_t>(loop.axis)].extent;
 }
 
@@ -128,6 +174,22 @@ std::vector<int> BoundSchedule::phaseOfEquations() const {
     else if (statement.leaf->leaf == LeafKind::Compute || statement.leaf->leaf == LeafKind::Sort)
       phases[static_cast<size_t>(statement.leaf->target)] = borders;
   return phases;
+}
+
+static bool runsOver(const BoundSchedule &bound, int equation, LoopKind kind, bool reduced) {
+  const Loops *loops = bound.loopsOf(equation);
+  return loops && std::any_of(loops->begin(), loops->end(), [&](const TreeNode *loop) {
+           const AxisUse *use = bound.use(loop->axis, equation);
+           return loop->loop == kind && use && use->reduction == reduced;
+         });
+}
+
+bool sharesReduction(const BoundSchedule &bound, int equation, LoopKind kind) {
+  return runsOver(bound, equation, kind, true);
+}
+
+bool lanesKeep(const BoundSchedule &bound, int equation) {
+  return runsOver(bound, equation, LoopKind::Lane, false);
 }
 
 } // namespace fusec::tiling

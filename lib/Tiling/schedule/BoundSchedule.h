@@ -3,13 +3,30 @@
 
 #include "Tiling/schedule/EquationFacts.h"
 #include "Tiling/schedule/Schedule.h"
-#include "Tiling/schedule/Statements.h"
 
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 
 namespace fusec::tiling {
+
+/// Loops around a statement, outermost first.
+using Loops = std::vector<const TreeNode *>;
+/// How many loops two statements have in common.
+size_t commonLoops(const Loops &a, const Loops &b);
+
+/// A statement and the loops around it.
+struct Statement {
+  const TreeNode *leaf;
+  Loops loops;
+  size_t order; // among all statements
+
+  bool isInside(const TreeNode *loop) const;
+};
+
+/// The equations that statements among the nodes or in their loops are about; that of a Stage is the reader.
+std::set<int> equationsIn(std::span<const TreeNode> nodes, const Schedule &schedule);
 
 /// What alternatives make of a pattern, as its schedules see it: found once for all of them. The pattern outlives it.
 struct ScheduledProgram {
@@ -98,6 +115,8 @@ public:
   DimExpr tile(AxisId axis, std::span<const TreeNode *const> loops) const;
   /// Steps of a loop, the last one cut where the tile is no multiple.
   DimExpr trip(const TreeNode &loop) const { return ceilDiv(tile(loop), DimExpr(loop.step)); }
+  /// Steps of a loop at the symbols' opt values: loops in order end at the extent, those of a constant trip do not.
+  double optTrip(const TreeNode &loop) const { return around.at(&loop).trip; }
 
   /// Level of a value inside the program; what is no edge lies in device memory.
   MemLevel level(TensorId tensor) const { return levelOf(bound, tensor); }
@@ -131,9 +150,19 @@ private:
 
   const Schedule &bound;
   std::vector<Statement> all;
-  std::map<const TreeNode *, const TreeNode *> outer; // the loop around a loop over its axis
+  struct Around {
+    const TreeNode *loop = nullptr; // around a loop, over its axis
+    double trip = 0;
+  };
+  std::map<const TreeNode *, Around> around;
   std::vector<std::span<const TreeNode>> allPhases;
   const TreeNode *stepLoop = nullptr;
 };
+
+/// True if several threads side by side, lanes or units, each have a part of what an equation reduces to: among the
+/// loops around its Compute, one of that kind runs over a reduced axis of it.
+bool sharesReduction(const BoundSchedule &bound, int equation, LoopKind kind);
+/// True if each lane reduces to a value of its own: lanes run over a spatial axis of the equation.
+bool lanesKeep(const BoundSchedule &bound, int equation);
 
 } // namespace fusec::tiling

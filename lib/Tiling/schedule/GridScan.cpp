@@ -117,42 +117,4 @@ StepParts partsOfStep(const ExprProgram &pattern, bool withSums) {
   return step;
 }
 
-std::vector<GridScanPart> partsOfGridScan(const BoundSchedule &bound) {
-  std::vector<GridScanPart> parts;
-  if (!bound.gridScan())
-    return parts;
-  const Schedule &schedule = bound.schedule();
-  const std::vector<const Equation *> &equations = bound.equations();
-  for (std::span<const TreeNode> nodes : phasesOf(bound.gridScan()->children)) {
-    const std::set<int> inside = equationsIn(nodes, schedule);
-    GridScanPart part{{}, bound.program(), schedule};
-    part.schedule.tree.assign(nodes.begin(), nodes.end());
-    part.program.items.clear();
-    std::set<TensorId> made, read, leaves;
-    for (size_t e = 0; e < equations.size(); ++e) {
-      const bool own = inside.count(static_cast<int>(e)) != 0;
-      part.own.push_back(own);
-      part.program.items.push_back({*equations[e]});
-      if (own)
-        made.insert(equations[e]->outputs.begin(), equations[e]->outputs.end());
-      for (NodeId id : bound.facts()[e].reads)
-        (own ? read : leaves).insert(equations[e]->body[id].index);
-    }
-    for (const ScanCarry &carry : bound.scan()->carries)
-      leaves.insert(carry.next);
-    for (const ScanOutput &output : bound.scan()->scanOutputs)
-      leaves.insert(output.perStep);
-    for (size_t t = 0; t < part.program.tensors.size(); ++t) {
-      Tensor &tensor = part.program.tensors[t];
-      const auto id = static_cast<TensorId>(t);
-      if (made.count(id) != 0)
-        tensor.kind = leaves.count(id) != 0 ? TensorKind::Output : TensorKind::Temp;
-      else if (tensor.kind != TensorKind::Constant || read.count(id) == 0)
-        tensor.kind = TensorKind::Input; // another phase's, or nobody's
-    }
-    parts.push_back(std::move(part));
-  }
-  return parts;
-}
-
 } // namespace fusec::tiling

@@ -31,13 +31,4 @@ struct StepParts {
 /// `withSums`: maps may be of one part with reductions; else with maps alone.
 StepParts partsOfStep(const ExprProgram &pattern, bool withSums);
 
-/// One phase of one round as a schedule: of a program whose equations, numbered as before, are no scan's, and in which
-/// the tensors are what they are to this phase.
-struct GridScanPart {
-  std::vector<bool> own; // equations: those of the phase
-  ExprProgram program;
-  Schedule schedule;
-};
-std::vector<GridScanPart> partsOfGridScan(const BoundSchedule &bound);
-
 } // namespace fusec::tiling

@@ -12,8 +12,6 @@
 
 #include "Gir/Scope.h"
 #include "Support/OptValues.h"
-#include "Tiling/schedule/BlockRanges.h"
-#include "Tiling/schedule/FlatAccess.h"
 #include "fusec/bundle_format.h"
 
 #include <algorithm>
@@ -25,31 +23,175 @@ namespace fusec::tiling {
 
 namespace {
 
+/// Least and greatest value, inclusive.
+using Bounds = std::pair<NodeId, NodeId>;
+
+/// Bounds of index expressions of one equation over what one block computes of it, by interval arithmetic over what the
+/// loops over blocks leave open. Made as nodes of `out`, in which Axis k is the number of the k-th of these loops.
+class BlockRanges {
+public:
+  /// `blocks`: the loops over blocks around the equation, which has this number in the schedule. `boxes`: of what is
+  /// staged for it, boxes (StagedTile.h) that have room for any place where a tile of a fused axis may begin.
+  BlockRanges(const BoundSchedule &bound, const Loops &blocks, int number, bool boxes, Body &out)
+      : bound(bound), blocks(blocks), number(number), equation(bound.equation(number)),
+        boxes(boxes), out(out) {}
+
+  /// The bounds of a number whose digits are these indices, outermost first. nullopt if they are not understood, or no
+  /// block loop matters to them.
+  std::optional<Bounds> ofDigits(const std::vector<NodeId> &indices,
+                                 const std::vector<DimExpr> &extents) {
+    if (std::optional<Bounds> whole = asWholeAxis(indices, extents))
+      return hasAxis(whole->first) ? whole : std::nullopt;
+    Bounds sum{out.index(0), out.index(0)};
+    for (size_t d = 0; d < indices.size(); ++d) {
+      const std::optional<Bounds> digit = bounds(indices[d]);
+      if (!digit)
+        return std::nullopt;
+      for (auto [total, own] :
+           {std::pair{&sum.first, digit->first}, std::pair{&sum.second, digit->second}})
+        *total =
+            out.binary(ScalarOp::Add, out.binary(ScalarOp::Mul, *total, out.dim(extents[d])), own);
+    }
+    return hasAxis(sum.first) || hasAxis(sum.second) ? std::optional(sum) : std::nullopt;
+  }
+
+private:
+  bool hasAxis(NodeId id) const {
+    const std::vector<NodeId> all = out.reachable({id});
+    return std::any_of(all.begin(), all.end(),
+                       [&](NodeId n) { return out[n].op == ScalarOp::Axis; });
+  }
+
+  /// The tile that the block loop over a schedule's axis leaves to one block. It is whole even where the extent cuts
+  /// it, as staged tiles are.
+  std::optional<Bounds> tileOf(AxisId axis) {
+    for (size_t k = 0; k < blocks.size(); ++k) {
+      if (blocks[k]->axis != axis)
+        continue;
+      const int64_t step = blocks[k]->step;
+      const NodeId first =
+          out.binary(ScalarOp::Mul, out.axis(static_cast<int32_t>(k)), out.index(step));
+      const NodeId end = out.binary(ScalarOp::Add, first, out.index(step - 1));
+      return Bounds{first, end};
+    }
+    return std::nullopt;
+  }
+
+  /// The indices are all positions of one of the schedule's axes, in its order.
+  std::optional<Bounds> asWholeAxis(const std::vector<NodeId> &indices,
+                                    const std::vector<DimExpr> &extents) {
+    std::vector<int> positions;
+    for (size_t d = 0; d < indices.size(); ++d) {
+      const Scalar &index = equation.body[indices[d]];
+      if (index.op != ScalarOp::Axis ||
+          equation.axes[static_cast<size_t>(index.index)].extent != extents[d])
+        return std::nullopt;
+      positions.push_back(index.index);
+    }
+    const AxisId a = bound.axisOf(number, positions.front());
+    const AxisUse *use = bound.use(a, number);
+    return use && use->positions == positions ? tileOf(a) : std::nullopt;
+  }
+
+  Bounds axis(int position) {
+    const DimExpr &extent = equation.axes[static_cast<size_t>(position)].extent;
+    const Bounds all{out.index(0), last(extent)};
+    const AxisId a = bound.axisOf(number, position);
+    const std::optional<Bounds> tile = tileOf(a);
+    const AxisUse *use = bound.use(a, number);
+    // Along an axis that is not the first one the tile may go over from one row to the next.
+    if (!tile || !use || use->positions.front() != position)
+      return all;
+    DimExpr inner(1);
+    for (size_t p = 1; p < use->positions.size(); ++p)
+      inner = inner * equation.axes[static_cast<size_t>(use->positions[p])].extent;
+    NodeId end = tile->second;
+    if (boxes)
+      end = out.binary(ScalarOp::Add, end, last(inner));
+    return {out.binary(ScalarOp::FloorDiv, tile->first, out.dim(inner)),
+            out.binary(ScalarOp::FloorDiv, end, out.dim(inner))};
+  }
+
+  /// A constant or a size above 0.
+  std::optional<DimExpr> positive(NodeId id) const {
+    const Scalar &s = equation.body[id];
+    if (s.op == ScalarOp::Const && !isFloat(s.type) && s.imm > 0)
+      return DimExpr(s.imm);
+    return s.op == ScalarOp::Dim ? std::optional(s.dim) : std::nullopt;
+  }
+
+  std::optional<Bounds> bounds(NodeId id) {
+    const Scalar &s = equation.body[id];
+    switch (s.op) {
+    case ScalarOp::Axis: return axis(s.index);
+    case ScalarOp::Const: return Bounds{out.index(s.imm), out.index(s.imm)};
+    case ScalarOp::Dim: return Bounds{out.dim(s.dim), out.dim(s.dim)};
+    case ScalarOp::Add:
+    case ScalarOp::Sub:
+    case ScalarOp::Min:
+    case ScalarOp::Max: {
+      const std::optional<Bounds> a = bounds(s.args[0]), b = bounds(s.args[1]);
+      if (!a || !b)
+        return std::nullopt;
+      const bool turns = s.op == ScalarOp::Sub;
+      return Bounds{out.binary(s.op, a->first, turns ? b->second : b->first),
+                    out.binary(s.op, a->second, turns ? b->first : b->second)};
+    }
+    case ScalarOp::Mul:
+    case ScalarOp::FloorDiv: {
+      if (const Scalar &by = equation.body[s.args[1]];
+          s.op == ScalarOp::Mul && by.op == ScalarOp::Const && by.imm < 0) {
+        const std::optional<Bounds> a = bounds(s.args[0]);
+        if (!a)
+          return std::nullopt;
+        return Bounds{out.binary(s.op, a->second, out.index(by.imm)),
+                      out.binary(s.op, a->first, out.index(by.imm))};
+      }
+      std::optional<DimExpr> by = positive(s.args[1]);
+      const bool swapped = !by && s.op == ScalarOp::Mul;
+      if (swapped)
+        by = positive(s.args[0]);
+      const std::optional<Bounds> a = by ? bounds(s.args[swapped ? 1 : 0]) : std::nullopt;
+      if (!a)
+        return std::nullopt;
+      return Bounds{out.binary(s.op, a->first, out.dim(*by)),
+                    out.binary(s.op, a->second, out.dim(*by))};
+    }
+    case ScalarOp::FloorMod:
+      if (const std::optional<DimExpr> by = positive(s.args[1]))
+        return Bounds{out.index(0), last(*by)};
+      return std::nullopt;
+    default: return std::nullopt;
+    }
+  }
+
+  NodeId last(const DimExpr &extent) { return out.dim(extent - DimExpr(1)); }
+
+  const BoundSchedule &bound;
+  const Loops &blocks;
+  const int number;
+  const Equation &equation;
+  const bool boxes;
+  Body &out;
+};
+
 /// A part of a phase: the loops over its blocks, and the equations inside.
 struct Part {
   size_t phase = 0, part = 0;
-  std::vector<const TreeNode *> blocks; // outermost first
+  Loops blocks; // outermost first
   std::set<int> equations;
 };
 
-std::vector<Part> partsOfPhases(const Schedule &schedule) {
+std::vector<Part> partsOfPhases(const BoundSchedule &bound) {
   std::vector<Part> parts;
-  const std::vector<std::span<const TreeNode>> phases = phasesOf(schedule.tree);
-  for (size_t p = 0; p < phases.size(); ++p) {
-    auto add = [&](size_t number, std::span<const TreeNode> nodes) {
-      Part part{p, number, {}, equationsIn(nodes, schedule)};
-      while (nodes.size() == 1 && nodes[0].isLoop && nodes[0].loop == LoopKind::Block) {
-        part.blocks.push_back(&nodes[0]);
-        nodes = nodes[0].children;
+  for (size_t p = 0; p < bound.phases().size(); ++p)
+    for (size_t number = 0; std::span<const TreeNode> nodes : bound.parts(p)) {
+      parts.push_back({p, number++, {}, equationsIn(nodes, bound.schedule())});
+      while (const TreeNode *block = onlyBlockLoop(nodes)) {
+        parts.back().blocks.push_back(block);
+        nodes = block->children;
       }
-      parts.push_back(std::move(part));
-    };
-    if (isPack(phases[p]))
-      for (size_t n = 0; n < phases[p].size(); ++n)
-        add(n, phases[p].subspan(n, 1));
-    else
-      add(0, phases[p]);
-  }
+    }
   return parts;
 }
 
@@ -65,7 +207,7 @@ class Finder {
 public:
   explicit Finder(const BoundSchedule &bound)
       : bound(bound), schedule(bound.schedule()), pattern(bound.program()),
-        equations(bound.equations()), parts(partsOfPhases(schedule)) {
+        equations(bound.equations()), parts(partsOfPhases(bound)) {
     for (const TreeNode &node : schedule.tree)
       if (node.isBorder()) {
         firstSideBySide.push_back(node.leaf == LeafKind::Counters ? firstSideBySide.back()
@@ -138,7 +280,7 @@ private:
         counting.insert(part.phase);
       double blocks = 1;
       for (const TreeNode *block : part.blocks)
-        blocks *= optOf(tripOf(*block));
+        blocks *= optOf(bound.trip(*block));
       const double choices = double(part.part + 1); // of the part
       ofPhase[part.phase] += blocks * (each + choices);
     }
@@ -153,16 +295,14 @@ private:
     return last == INT64_MAX ? last : last + 1;
   }
 
-  DimExpr tripOf(const TreeNode &block) const { return bound.trip(block); }
-
   void find(size_t maker, size_t reader) {
     Need need{maker, reader, {}, {}, true};
     need.bounds.symbolTable = pattern.symbols;
     for (const TreeNode *block : parts[reader].blocks)
-      need.bounds.axisRanges.push_back(rangeOfExtent(tripOf(*block), pattern.symbols));
+      need.bounds.axisRanges.push_back(rangeOfExtent(bound.trip(*block), pattern.symbols));
     need.tiles.resize(parts[maker].blocks.size());
     for (int r : parts[reader].equations)
-      for (NodeId read : readsOf(*equations[r]))
+      for (NodeId read : bound.facts(r).reads)
         for (int m : parts[maker].equations) {
           const std::vector<TensorId> &made = equations[m]->outputs;
           if (std::count(made.begin(), made.end(), equations[r]->body[read].index) != 0)
@@ -211,19 +351,15 @@ private:
 
   /// True where the read is staged by a box of the tensor's indices.
   bool isBox(int reader, NodeId read) const {
-    const std::vector<NodeId> reads = readsOf(*equations[reader]);
-    return std::any_of(
-        schedule.operands.begin(), schedule.operands.end(), [&](const Operand &operand) {
-          return operand.equation == reader && reads[static_cast<size_t>(operand.read)] == read &&
-                 operand.level == MemLevel::Shared && operand.digits[0].index >= 0;
-        });
+    const Operand *operand = bound.operand(reader, bound.facts(reader).ordinalOf(read));
+    return operand && operand->level == MemLevel::Shared && operand->digits[0].index >= 0;
   }
 
   /// The loop's iterations that hold these values of its axis; where a read is suppressed past the axis' ends there are
   /// none.
   Bounds tilesOf(Body &body, const Bounds &values, const TreeNode &block) const {
     const NodeId step = body.index(block.step), zero = body.index(0),
-                 last = body.dim(tripOf(block) - DimExpr(1));
+                 last = body.dim(bound.trip(block) - DimExpr(1));
     return {body.binary(ScalarOp::Max, body.binary(ScalarOp::FloorDiv, values.first, step), zero),
             body.binary(ScalarOp::Min, body.binary(ScalarOp::FloorDiv, values.second, step), last)};
   }
@@ -233,7 +369,7 @@ private:
     const Part &part = parts[maker];
     SignalSet set{part.phase, part.part, {}, {}, 1, 1};
     for (size_t k = 0; k < part.blocks.size(); ++k) {
-      const DimExpr trip = tripOf(*part.blocks[k]);
+      const DimExpr trip = bound.trip(*part.blocks[k]);
       const bool matters = std::any_of(needs.begin(), needs.end(), [&](const Need &need) {
         return need.maker == maker && need.tiles[k].has_value();
       });

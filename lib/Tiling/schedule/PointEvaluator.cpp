@@ -19,7 +19,8 @@ PointEvaluator::PointEvaluator(const Body &body, const std::vector<NodeId> &root
   }
 }
 
-void PointEvaluator::at(const std::vector<int64_t> &axes, int64_t step) {
+bool PointEvaluator::at(const std::vector<int64_t> &axes, int64_t step) {
+  bool known = true;
   for (NodeId id : order) {
     const Scalar &node = body[id];
     switch (node.op) {
@@ -31,11 +32,15 @@ void PointEvaluator::at(const std::vector<int64_t> &axes, int64_t step) {
       ScalarValue args[3];
       for (size_t a = 0; a < node.args.size() && a < std::size(args); ++a)
         args[a] = values[node.args[a]];
-      values[id] = evaluateScalar(node.op, node.type, body[node.args.back()].type, args)
-                       .value_or(ScalarValue{});
+      const auto value =
+          node.args.empty() ? std::nullopt
+                            : evaluateScalar(node.op, node.type, body[node.args.back()].type, args);
+      known = known && value && node.args.size() <= std::size(args);
+      values[id] = value.value_or(ScalarValue{});
     }
     }
   }
+  return known;
 }
 
 ScalarValue PointEvaluator::data(const Scalar &read) const {

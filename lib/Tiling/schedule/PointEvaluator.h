@@ -12,7 +12,8 @@ public:
   PointEvaluator(const Body &body, const std::vector<NodeId> &roots, int64_t dataBelow,
                  const std::vector<int64_t> &symbols);
 
-  void at(const std::vector<int64_t> &axes, int64_t step);
+  /// False where an operation is not known.
+  bool at(const std::vector<int64_t> &axes, int64_t step);
   int64_t operator[](NodeId id) const { return values[id].i; }
 
 private:

@@ -145,13 +145,8 @@ ReuseStorage reuseStorage(const BoundSchedule &bound) {
     for (size_t i = common; i < loops.size(); ++i) {
       const TreeNode &loop = *loops[i];
       const AxisUse *use = bound.use(loop.axis, equation);
-      if ((loop.loop != LoopKind::Seq && loop.loop != LoopKind::Unroll) || !use ||
-          !use->meets(axes))
-        continue;
-      int64_t tile = bound.valueOf(bound.tile(loop));
-      if (loop.loop == LoopKind::Seq)
-        tile = std::min(tile, bound.valueOf(schedule.axes[static_cast<size_t>(loop.axis)].extent));
-      elements *= double((tile + loop.step - 1) / loop.step);
+      if ((loop.loop == LoopKind::Seq || loop.loop == LoopKind::Unroll) && use && use->meets(axes))
+        elements *= bound.optTrip(loop);
     }
     const TensorId kept = from ? bound.tensor(*from) : tensor;
     const auto bytes = double(sizeInBytes(bound.program().tensors[kept].type));

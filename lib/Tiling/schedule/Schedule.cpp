@@ -13,6 +13,11 @@ bool isPack(std::span<const TreeNode> nodes) {
          });
 }
 
+const TreeNode *onlyBlockLoop(std::span<const TreeNode> nodes) {
+  return nodes.size() == 1 && nodes[0].isLoop && nodes[0].loop == LoopKind::Block ? &nodes[0]
+                                                                                  : nullptr;
+}
+
 const AxisUse *ScheduleAxis::in(int equation) const {
   for (const AxisUse &use : uses)
     if (std::find(use.equations.begin(), use.equations.end(), equation) != use.equations.end())

@@ -125,6 +125,9 @@ constexpr AxisId kStepAxis = -2;
 /// Several block loops side by side: parts that do not need each other and share one grid, each with blocks of its own.
 bool isPack(std::span<const TreeNode> nodes);
 
+/// The loop over blocks that these nodes are; null where they are none, or several.
+const TreeNode *onlyBlockLoop(std::span<const TreeNode> nodes);
+
 /// How one pattern runs on one kind of target.
 struct Schedule {
   std::string name; // pattern's name and a suffix

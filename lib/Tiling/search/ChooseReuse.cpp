@@ -15,7 +15,7 @@
 #include "Expr/Cascade.h"
 #include "Tiling/counts/CountWork.h"
 #include "Tiling/counts/PersistentTraffic.h"
-#include "Tiling/lower/LowerAndRewrite.h"
+#include "Tiling/lower/Lower.h"
 #include "Tiling/schedule/PersistentReads.h"
 #include "Tiling/verify/Rules.h"
 

@@ -178,9 +178,8 @@ Result<std::optional<PricedSchedule>> candidateOf(const Pack &pack, const std::v
   std::sort(out.kept.begin(), out.kept.end());
   if (out.axes.size() > kMostAxes)
     return std::optional<PricedSchedule>();
-  std::vector<cost::Counts> phases = {meter.pack(out, counts)};
-  const double seconds = cost::latency(phases, target);
-  return std::optional(PricedSchedule{std::move(out), std::move(phases), seconds});
+  const cost::Counts all = meter.pack(out, counts);
+  return std::optional(priced(std::move(out), {all}, target));
 }
 
 } // namespace

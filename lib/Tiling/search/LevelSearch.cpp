@@ -28,7 +28,6 @@
 #include "Tiling/schedule/FlatAccess.h"
 #include "Tiling/schedule/GridScan.h"
 #include "Tiling/schedule/Schedule.h"
-#include "Tiling/schedule/Statements.h"
 #include "Tiling/verify/Verify.h"
 
 #include <algorithm>
@@ -96,8 +95,7 @@ private:
   PricedSchedule priced(Schedule schedule) {
     ++count;
     std::vector<cost::Counts> phases = meter.phases(schedule);
-    const double seconds = cost::latency(phases, target);
-    return {std::move(schedule), std::move(phases), seconds};
+    return tiling::priced(std::move(schedule), std::move(phases), target);
   }
 
   double excess(const Schedule &schedule) const {

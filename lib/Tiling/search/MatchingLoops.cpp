@@ -7,7 +7,7 @@
 //
 // where the axes of both stand for the same addresses of x.
 #include "Tiling/search/MatchingLoops.h"
-#include "Tiling/schedule/ElementWalk.h"
+#include "Tiling/schedule/PersistentReads.h"
 
 #include "Tiling/candidates/ScheduleBuilder.h"
 

@@ -10,6 +10,11 @@
 
 namespace fusec::tiling {
 
+PricedSchedule priced(Schedule schedule, std::vector<cost::Counts> phases, const Target &target) {
+  const double seconds = cost::latency(phases, target);
+  return {std::move(schedule), std::move(phases), seconds};
+}
+
 static void append(PricedSchedules &list, PricedSchedules more) {
   list.insert(list.end(), std::make_move_iterator(more.begin()),
               std::make_move_iterator(more.end()));
@@ -38,8 +43,7 @@ Result<PricedSchedules> ownCandidates(const ExprProgram &pattern, const Target &
   WorkMeter meter(program, target);
   auto price = [&](Schedule schedule) {
     std::vector<cost::Counts> phases = meter.phases(schedule);
-    const double seconds = cost::latency(phases, target);
-    out.push_back({std::move(schedule), std::move(phases), seconds});
+    out.push_back(priced(std::move(schedule), std::move(phases), target));
   };
   for (Schedule &schedule : plainCandidates(pattern, target, meter)) {
     if (hasTooManyAxes(schedule, target))

@@ -18,6 +18,8 @@ struct PricedSchedule {
   double seconds = 0;
 };
 using PricedSchedules = std::vector<PricedSchedule>;
+/// A schedule whose phases count so much.
+PricedSchedule priced(Schedule schedule, std::vector<cost::Counts> phases, const Target &target);
 
 } // namespace tiling
 

@@ -5,7 +5,6 @@
 #include "Tiling/schedule/FlatAccess.h"
 #include "Tiling/schedule/Schedule.h"
 #include "Tiling/schedule/StagedTile.h"
-#include "Tiling/schedule/Statements.h"
 #include "Tiling/verify/RuleChecker.h"
 
 #include <algorithm>

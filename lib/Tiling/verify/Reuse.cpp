@@ -2,7 +2,6 @@
 #include "Tiling/verify/Rules.h"
 
 #include "Expr/Cascade.h"
-#include "Tiling/schedule/ElementWalk.h"
 #include "Tiling/schedule/GridScan.h"
 #include "Tiling/schedule/PersistentReads.h"
 #include "Tiling/schedule/Phases.h"

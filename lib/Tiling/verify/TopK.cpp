@@ -1,5 +1,6 @@
 // The rules of a schedule of topk: a selection finds places in order, each by one pass over the row; a sort is done by
 // the whole block.
+#include "Tiling/verify/RuleChecker.h"
 #include "Tiling/verify/Rules.h"
 
 namespace fusec::tiling {
@@ -41,15 +42,11 @@ public:
       selection();
     for (const Statement &p : places)
       everyRow(p);
-    return std::move(broken);
+    return broken.list();
   }
 
 private:
-  void require(bool holds, const std::string &rule) {
-    std::string text = who + " " + rule;
-    if (!holds && std::count(broken.begin(), broken.end(), text) == 0)
-      broken.push_back(text);
-  }
+  void require(bool holds, const std::string &rule) { broken.require(holds, who + " " + rule); }
 
   void everyRow(const Statement &place) {
     for (const ScheduleAxis &axis : schedule.axes) {
@@ -112,7 +109,7 @@ private:
   const Equation &e;
   std::string who;
   std::vector<Statement> places;
-  std::vector<std::string> broken;
+  RuleChecker broken;
 };
 
 } // namespace

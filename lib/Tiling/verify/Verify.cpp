@@ -4,7 +4,6 @@
 #include "Tiling/schedule/FlatAccess.h"
 #include "Tiling/schedule/GridScan.h"
 #include "Tiling/schedule/Schedule.h"
-#include "Tiling/schedule/Statements.h"
 #include "Tiling/verify/RuleChecker.h"
 #include "Tiling/verify/Rules.h"
 

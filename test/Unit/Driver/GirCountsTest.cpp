@@ -7,7 +7,7 @@
 #include "Tiling/counts/CountWork.h"
 #include "Tiling/counts/MemoryRequests.h"
 #include "Tiling/counts/OnChipStorage.h"
-#include "Tiling/lower/LowerAndRewrite.h"
+#include "Tiling/lower/Lower.h"
 
 #include <catch2/catch_all.hpp>
 

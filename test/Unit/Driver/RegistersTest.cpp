@@ -5,7 +5,7 @@
 #include "Gir/Passes.h"
 #include "Tiling/candidates/ScheduleBuilder.h"
 #include "Tiling/counts/OnChipStorage.h"
-#include "Tiling/lower/LowerAndRewrite.h"
+#include "Tiling/lower/Lower.h"
 #include "Tiling/schedule/Schedule.h"
 
 #include <catch2/catch_all.hpp>

@@ -7,7 +7,7 @@
 #include "Gir/Passes.h"
 #include "Gir/Traffic.h"
 #include "Gir/Walk.h"
-#include "Tiling/lower/LowerAndRewrite.h"
+#include "Tiling/lower/Lower.h"
 
 #include <catch2/catch_all.hpp>
 

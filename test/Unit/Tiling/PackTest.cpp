@@ -1,6 +1,6 @@
 // Equations that do not need each other, side by side in one grid.
 #include "Candidates.h"
-#include "Tiling/lower/LowerAndRewrite.h"
+#include "Tiling/lower/Lower.h"
 
 #include <set>
 

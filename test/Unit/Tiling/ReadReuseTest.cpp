@@ -5,7 +5,7 @@
 #include "Tiling/counts/MemoryRequests.h"
 #include "Tiling/counts/OnChipStorage.h"
 #include "Tiling/counts/Prediction.h"
-#include "Tiling/lower/LowerAndRewrite.h"
+#include "Tiling/lower/Lower.h"
 #include "Tiling/search/ChooseReuse.h"
 #include "Tiling/verify/Verify.h"
 

@@ -2,7 +2,7 @@
 #include "Candidates.h"
 #include "Tiling/candidates/ScheduleBuilder.h"
 #include "Tiling/counts/OnChipStorage.h"
-#include "Tiling/lower/LowerAndRewrite.h"
+#include "Tiling/lower/Lower.h"
 #include "Tiling/schedule/Phases.h"
 #include "Tiling/search/ChooseReuse.h"
 

@@ -5,7 +5,7 @@
 #include "Gir/StatementPaths.h"
 #include "Gir/Traffic.h"
 #include "Tiling/counts/CountWork.h"
-#include "Tiling/lower/LowerAndRewrite.h"
+#include "Tiling/lower/Lower.h"
 #include "Tiling/search/ChooseReuse.h"
 
 #include <algorithm>

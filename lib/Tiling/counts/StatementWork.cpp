@@ -1,5 +1,7 @@
-#include "Tiling/counts/TopKWork.h"
+#include "Tiling/counts/StatementWork.h"
 
+#include "Expr/Cascade.h"
+#include "Expr/OpWeight.h"
 #include "Expr/SortKey.h"
 #include "Tiling/schedule/TopK.h"
 
@@ -7,6 +9,30 @@
 #include <cmath>
 
 namespace fusec::tiling {
+
+static double correctionWeight(const Equation &cascade, int rank) {
+  double weight = 0;
+  for (NodeId id : cascade.body.reachable(correctionsOfRank(cascade, rank)))
+    weight += weightOf(cascade.body[id].op);
+  return weight;
+}
+
+void addCascadeWork(const BoundSchedule &bound, const CountedLeaf &statement,
+                    cost::Counts &counts) {
+  const auto &[leaf, loops, times] = statement;
+  const Equation &cascade = bound.equation(leaf.target);
+  const auto states = double(cascade.states.size());
+  if (leaf.leaf == LeafKind::Correct) {
+    counts.vectorOps += times * (correctionWeight(cascade, leaf.rank) + states);
+  } else if (leaf.leaf == LeafKind::Combine) {
+    double merge = 3 * states;
+    for (int rank = 1; rank <= lastRank(cascade); ++rank)
+      merge += 2 * correctionWeight(cascade, rank);
+    counts.vectorOps += times * merge * std::log2(double(bound.schedule().lanes));
+  } else {
+    counts.vectorLoads += times * states;
+  }
+}
 
 void addTopKWork(const BoundSchedule &bound, const CountedLeaf &statement, bool vectorLanes,
                  cost::Counts &counts) {
@@ -16,8 +42,8 @@ void addTopKWork(const BoundSchedule &bound, const CountedLeaf &statement, bool 
   const Equation &e = bound.equation(leaf.target);
   double words = double(sizeInBytes(sortKeyType(pattern.tensors[e.opaqueInputs[0]].type))) / 4;
   double width = double(schedule.units) * schedule.lanes;
-  bool selects = std::any_of(loops.begin(), loops.end(), [&](const TripLoop &loop) {
-    const AxisUse *use = bound.use(loop.node->axis, statement.leaf.target);
+  bool selects = std::any_of(loops.begin(), loops.end(), [&](const TreeNode *loop) {
+    const AxisUse *use = bound.use(loop->axis, statement.leaf.target);
     return use && use->positions.back() == e.numSpatial - 1;
   });
   switch (leaf.leaf) {
@@ -29,7 +55,7 @@ void addTopKWork(const BoundSchedule &bound, const CountedLeaf &statement, bool 
     counts.vectorOps += times * 10 * words * std::log2(schedule.lanes);
     bool overUnits = schedule.units > 1 &&
                      std::none_of(loops.begin(), loops.end(),
-                                  [](const TripLoop &l) { return l.node->loop == LoopKind::Unit; });
+                                  [](const TreeNode *l) { return l->loop == LoopKind::Unit; });
     if (overUnits) {
       counts.vectorOps += times * 6 * words * schedule.units;
       counts.barriers += times * 2;

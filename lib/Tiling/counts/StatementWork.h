@@ -1,5 +1,5 @@
 #pragma once
-
+// The work of statements that are no plain equation's.
 #include "Cost/Cost.h"
 #include "Tiling/counts/LaneAccess.h"
 
@@ -8,9 +8,13 @@ namespace fusec::tiling {
 /// A statement, the loops around it, and how often each unit does it.
 struct CountedLeaf {
   const TreeNode &leaf;
-  const TripLoops &loops;
+  const Loops &loops;
   double times;
 };
+
+/// Adds the work of one leaf of a cascade other than its Compute and Store. A merge (Combine) exchanges all states and
+/// corrects both sides, each time that the number of partners halves.
+void addCascadeWork(const BoundSchedule &bound, const CountedLeaf &statement, cost::Counts &counts);
 
 /// Adds what a statement of topk costs; `vectorLanes` as Target has it.
 void addTopKWork(const BoundSchedule &bound, const CountedLeaf &statement, bool vectorLanes,
