@@ -2,7 +2,7 @@
 // start without a barrier, which reach its end, and whether a path without one leads through. Partial results that
 // units exchange are taken to lie at one place. Which other buffers will share bytes, so that one more barrier stands
 // between their uses, is not known before the kernel is made: of kernels with such buffers this is the least there are.
-#include "Tiling/counts/BarrierCount.h"
+#include "Tiling/counts/CountWork.h"
 
 #include "Tiling/schedule/GridScan.h"
 

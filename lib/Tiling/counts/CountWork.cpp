@@ -1,12 +1,10 @@
 #include "Tiling/counts/CountWork.h"
 
 #include "Expr/OpWeight.h"
-#include "Tiling/counts/BarrierCount.h"
 #include "Tiling/counts/CacheMisses.h"
 #include "Tiling/counts/LaneAccess.h"
 #include "Tiling/counts/MemoryRequests.h"
 #include "Tiling/counts/OnChipStorage.h"
-#include "Tiling/counts/PersistentTraffic.h"
 #include "Tiling/counts/StatementWork.h"
 #include "Tiling/schedule/PersistentReads.h"
 #include "Tiling/schedule/Phases.h"

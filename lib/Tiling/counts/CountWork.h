@@ -8,6 +8,22 @@
 namespace fusec {
 
 namespace tiling {
+/// The number of block barriers in `nodes`, one phase of a GPU's kernel or a part of a pack, summed over the iterations
+/// of their loops. A barrier is needed where a thread reads what another one has written, or writes what others still
+/// read; it is found in the loop tree by the rules that insertSyncs (Gir/Passes.h) follows in the code. Barriers inside
+/// topk's own statements are not counted here.
+double blockBarriers(const BoundSchedule &bound, std::span<const TreeNode> nodes);
+/// Takes the bytes of tensors that these equations find held, all of them, from what they must read, and says what they
+/// are. `own`: which of the program's equations are meant.
+cost::Counts discountPersistentReads(const BoundSchedule &bound, const std::vector<bool> &own,
+                                     Traffic &traffic);
+
+/// Whether the target holds all blocks of the phases at once, no thread with more registers than it has, and has a
+/// barrier for them.
+bool areResident(const std::vector<cost::Counts> &phases, const Target &target);
+
+/// Whether all blocks of a schedule are resident, with the persistent values of its steps and phases.
+bool isResident(const BoundSchedule &bound, const Target &target);
 /// Counts one phase, whose compulsory bytes are known. The schedule's equations are numbered as the program's.
 cost::Counts phaseCounts(const BoundSchedule &bound, const Target &target, const Traffic &traffic);
 /// Counts a schedule with rounds: a step's phases, as often as there are steps, behind what is done once; as if all

@@ -14,7 +14,6 @@
 #include "Cost/Occupancy.h"
 #include "Expr/Cascade.h"
 #include "Tiling/counts/CountWork.h"
-#include "Tiling/counts/PersistentTraffic.h"
 #include "Tiling/lower/Lower.h"
 #include "Tiling/schedule/PersistentReads.h"
 #include "Tiling/verify/Rules.h"

@@ -3,7 +3,6 @@
 #include "Expr/PatternPart.h"
 #include "Tiling/candidates/LoopTemplates.h"
 #include "Tiling/counts/CountWork.h"
-#include "Tiling/counts/PersistentTraffic.h"
 #include "Tiling/schedule/PhaseSignals.h"
 #include "Tiling/schedule/Phases.h"
 #include "Tiling/search/ChooseReuse.h"

@@ -50,9 +50,9 @@ public:
         const int maker = bound.producer(t);
         if (maker < 0)
           continue;
-        const std::vector<const Statement *> makes = find(LeafKind::Compute, maker),
-                                             reads =
-                                                 find(LeafKind::Compute, static_cast<int>(reader));
+        const std::vector<const Statement *> makes = bound.statements(LeafKind::Compute, maker),
+                                             reads = bound.statements(LeafKind::Compute,
+                                                                      static_cast<int>(reader));
         const bool plain = makes.size() == 1 && reads.size() == 1 &&
                            equations[maker]->outputs.size() == 1 && !isStaged(int(reader), read) &&
                            (equations[maker]->kind == EquationKind::Map ||
@@ -82,10 +82,6 @@ private:
     return bound.operand(equation, bound.facts(equation).ordinalOf(read)) != nullptr;
   }
 
-  std::vector<const Statement *> find(LeafKind leaf, int target) const {
-    return bound.statements(leaf, target);
-  }
-
   bool reduces(const TreeNode &loop, int equation) const {
     const AxisUse *use = bound.use(loop.axis, equation);
     return use && use->reduction;
@@ -113,7 +109,7 @@ private:
   void verifyEquation(int e) {
     const Equation &equation = *equations[e];
     const std::string who = "e" + std::to_string(e);
-    const std::vector<const Statement *> computes = find(LeafKind::Compute, e);
+    const std::vector<const Statement *> computes = bound.statements(LeafKind::Compute, e);
     if (computes.empty())
       return;
     for (const Statement *compute : computes)
@@ -132,15 +128,15 @@ private:
           ((loop->loop == LoopKind::Lane || (loop->loop == LoopKind::Unit && schedule.units > 1)) &&
            reduces(*loop, e));
     }
-    require(!shared || !find(LeafKind::Combine, e).empty(),
+    require(!shared || bound.has(LeafKind::Combine, e),
             who + " sums over lanes or units and has a combine");
     const bool leaves = std::any_of(equation.outputs.begin(), equation.outputs.end(),
-                                    [&](TensorId t) { return !edgeOf(t); });
-    require(!leaves || !find(LeafKind::Store, e).empty(),
+                                    [&](TensorId t) { return bound.level(t) == MemLevel::Global; });
+    require(!leaves || bound.has(LeafKind::Store, e),
             who + " has a store, or an edge level for its result");
     size_t last = computes.back()->order;
     for (LeafKind leaf : {LeafKind::Combine, LeafKind::Store}) {
-      const std::vector<const Statement *> found = find(leaf, e);
+      const std::vector<const Statement *> found = bound.statements(leaf, e);
       require(found.size() <= 1, who + " is combined and stored once");
       for (const Statement *place : found) {
         require(place->order > last,
@@ -148,7 +144,7 @@ private:
         last = place->order;
       }
     }
-    const std::vector<const Statement *> inits = find(LeafKind::Init, e);
+    const std::vector<const Statement *> inits = bound.statements(LeafKind::Init, e);
     require(inits.size() == 1 && inits[0]->order < compute.order,
             who + " is initialised once, before it is computed");
     for (const Statement &place : places) {
@@ -244,13 +240,6 @@ private:
             who + " stand in the same unroll, lane and unit loops, as their register does");
   }
 
-  const EdgeLevel *edgeOf(TensorId t) const {
-    for (const EdgeLevel &edge : schedule.edges)
-      if (edge.tensor == t)
-        return &edge;
-    return nullptr;
-  }
-
   /// True if the read's index along `position` of its maker is the reader's own value of the same schedule axis.
   bool readsOwn(int reader, NodeId read, int maker, int position) const {
     const Equation &e = *equations[reader];
@@ -291,7 +280,7 @@ private:
       }
       if (!last)
         continue;
-      const EdgeLevel *edge = edgeOf(t);
+      const MemLevel level = bound.level(t);
       for (const Statement &place : places) {
         const bool stages = place.leaf->leaf == LeafKind::Stage;
         if (stages
@@ -304,13 +293,13 @@ private:
           if (repeats(*loop) && place.isInside(loop))
             ownTurn(*loop, reader, read, maker, who);
         // A level above registers without a store: one is made of the register, in front of the reader.
-        const bool held =
-            edge && (edge->level == MemLevel::Register || (made.kind == EquationKind::Reduction &&
-                                                           find(LeafKind::Store, maker).empty()));
+        const bool held = level == MemLevel::Register ||
+                          (level == MemLevel::Shared && made.kind == EquationKind::Reduction &&
+                           !bound.has(LeafKind::Store, maker));
         if (!compute || !held)
           continue;
         readsRegister(*compute, place, reader, read, maker, who);
-        if (edge->level != MemLevel::Register && isFirstReader(place, t))
+        if (level != MemLevel::Register && isFirstReader(place, t))
           oneWriter(place, maker); // where that store will stand
       }
     }

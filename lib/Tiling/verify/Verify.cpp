@@ -1,8 +1,11 @@
 // The rules of a schedule. A dump edited by hand passes here before it is lowered.
+#include "Tiling/verify/Verify.h"
 #include "Expr/Cascade.h"
 #include "Support/Diag.h"
+#include "Tiling/counts/CountWork.h"
 #include "Tiling/schedule/FlatAccess.h"
 #include "Tiling/schedule/GridScan.h"
+#include "Tiling/schedule/PersistentReads.h"
 #include "Tiling/schedule/Schedule.h"
 #include "Tiling/verify/RuleChecker.h"
 #include "Tiling/verify/Rules.h"
@@ -378,14 +381,62 @@ private:
   tiling::RuleChecker broken;
 };
 
+Status brokenRule(const Schedule &schedule, const std::string &rule) {
+  return Diagnostic{Diag::BadIr, "schedule " + schedule.name, "broken rule: " + rule};
+}
+
+Status verify(const BoundSchedule &bound) {
+  return bound.exists() ? Verifier(bound).run()
+                        : brokenRule(bound.schedule(), "its alternatives apply to the pattern");
+}
+
+/// Verifies that blocks of the target have such units and lanes, and that each of these takes one round of the loops
+/// over them.
+Status verifyUnits(const BoundSchedule &bound, const Target &target) {
+  const Schedule &schedule = bound.schedule();
+  tiling::RuleChecker broken;
+  broken.require(schedule.units <= target.maxUnits,
+                 "a block of " + target.name + " has " +
+                     (target.maxUnits == 1 ? "one unit"
+                                           : "1 to " + std::to_string(target.maxUnits) + " units") +
+                     ", given " + std::to_string(schedule.units));
+  broken.require(schedule.lanes == target.lanes,
+                 "a unit of " + target.name + " has " + std::to_string(target.lanes) +
+                     " lanes, given " + std::to_string(schedule.lanes));
+  if (!broken.none())
+    return broken.status(schedule);
+  for (const Statement &statement : bound.statements())
+    for (const TreeNode *loop : statement.loops) {
+      const bool isUnit = loop->loop == LoopKind::Unit;
+      const int wanted = isUnit ? schedule.units : schedule.lanes;
+      broken.require(loop->axis < 0 || (!isUnit && loop->loop != LoopKind::Lane) ||
+                         bound.trip(*loop).isConst(wanted),
+                     std::string(name(loop->loop)) + " loop over " +
+                         (loop->axis < 0 ? "step" : schedule.axes[loop->axis].name) +
+                         " has a round for each of the " + std::to_string(wanted) +
+                         (isUnit ? " units" : " lanes"));
+    }
+  return broken.status(schedule);
+}
+
 } // namespace
 
 Status verify(const Schedule &schedule, const ExprProgram &pattern) {
+  return verify(BoundSchedule(schedule, pattern));
+}
+
+Status verify(const Schedule &schedule, const ExprProgram &pattern, const Target &target) {
   const BoundSchedule bound(schedule, pattern);
-  if (!bound.exists())
-    return Diagnostic{Diag::BadIr, "schedule " + schedule.name,
-                      "broken rule: its alternatives apply to the pattern"};
-  return Verifier(bound).run();
+  FUSEC_CHECK(verify(bound));
+  if (tiling::hasTooManyAxes(schedule, target))
+    return brokenRule(schedule,
+                      "on a CPU it has " + std::to_string(tiling::kMostAxes) + " axes at most");
+  FUSEC_CHECK(verifyUnits(bound, target));
+  if (tiling::hasPersistentReads(schedule) && !tiling::isResident(bound, target))
+    return brokenRule(schedule, "rounds and phases hold values where " + target.name +
+                                    " holds all blocks at once, with their registers and shared "
+                                    "memory, and has a barrier for them");
+  return success();
 }
 
 } // namespace fusec
