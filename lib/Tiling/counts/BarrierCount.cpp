@@ -299,11 +299,7 @@ private:
   /// Each state is copied by threads side by side, from its first element to its last.
   Summary carry(int when) const {
     Summary sum;
-    for (const ScanCarry &c : scan->carries) {
-      const TensorId from = when == 0 ? c.init : when == 1 ? c.next : c.previous;
-      const TensorId to = when == 2 ? c.final : c.previous;
-      if (from == to || to < 0)
-        continue;
+    for (const auto &[from, to] : carriedStates(*scan, when)) {
       if (isInMemory(from))
         add(sum, from, false, isOfThreads(stepOf(from)));
       if (isInMemory(to))

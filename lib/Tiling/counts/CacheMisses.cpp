@@ -79,10 +79,8 @@ private:
   uint64_t axesOf(int equation, uint64_t positions) const {
     uint64_t axes = 0;
     for (size_t a = 0; a < schedule.axes.size(); ++a)
-      if (const AxisUse *use = schedule.axes[a].in(equation))
-        for (int position : use->positions)
-          if (positions >> position & 1)
-            axes |= uint64_t{1} << a;
+      if (const AxisUse *use = schedule.axes[a].in(equation); use && use->meets(positions))
+        axes |= uint64_t{1} << a;
     return axes;
   }
 

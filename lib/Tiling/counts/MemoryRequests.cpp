@@ -116,9 +116,6 @@ public:
   }
 
   MemoryRequests run() {
-    for (const Statement &statement : bound.statements())
-      if (statement.leaf->leaf == LeafKind::Store)
-        stored.insert(statement.leaf->target);
     if (!scan && equations.size() == 1 && equations[0]->kind == EquationKind::Scatter)
       addCopy(moved, context, equations[0]->base, equations[0]->outputs[0], 1, {});
     for (const Statement &statement : bound.statements())
@@ -159,16 +156,12 @@ private:
     return {context, equation, loops, bounds};
   }
 
-  /// 0: previous = init; 1: previous = next; 2: final = previous.
   void carry(int when, double timesDone) {
-    for (const ScanCarry &c : scan->carries) {
-      const TensorId from = when == 0 ? c.init : when == 1 ? c.next : c.previous;
-      const TensorId to = when == 2 ? c.final : c.previous;
+    for (const auto &[from, to] : carriedStates(*scan, when)) {
       ScanPlace source = when == 0 ? ScanPlace{} : readPlace(bound, from);
       if (when == 2) // as the step after the last one would find it
         source.within = {steps.count, 1};
-      if (to >= 0 && from != to)
-        addCopy(moved, context, from, to, timesDone, source);
+      addCopy(moved, context, from, to, timesDone, source);
     }
   }
 
@@ -381,7 +374,8 @@ private:
   void storeForReader(TensorId tensor, const LoopRanges &loops) {
     const int producer = bound.producer(tensor);
     if (producer < 0 || bound.level(tensor) != MemLevel::Shared ||
-        equations[producer]->kind != EquationKind::Reduction || !stored.insert(producer).second)
+        equations[producer]->kind != EquationKind::Reduction ||
+        bound.has(LeafKind::Store, producer) || !stored.insert(producer).second)
       return;
     storeOutputs(producer, loops);
   }
@@ -394,7 +388,7 @@ private:
   const std::vector<const Equation *> &equations;
   const Equation *scan;
   StepRange steps;
-  std::set<int> stored; // equations with a Store
+  std::set<int> stored; // equations without a Store, in front of a reader
   MemoryRequests moved;
 };
 

@@ -13,14 +13,9 @@ void PersistentValues::begin() {
 }
 
 bool PersistentValues::areReadIn(std::span<const TreeNode> nodes) const {
-  return std::any_of(nodes.begin(), nodes.end(), [&](const TreeNode &node) {
-    if (node.isLoop)
-      return areReadIn(node.children);
-    return node.leaf == LeafKind::Compute &&
-           std::any_of(reads.begin(), reads.end(), [&](const tiling::PersistentRead &read) {
-             return read.kept.read.equation == node.target ||
-                    read.kept.from->equation == node.target;
-           });
+  const std::set<int> inside = tiling::equationsIn(nodes, view.schedule);
+  return std::any_of(reads.begin(), reads.end(), [&](const tiling::PersistentRead &read) {
+    return inside.count(read.kept.read.equation) + inside.count(read.kept.from->equation) != 0;
   });
 }
 

@@ -24,14 +24,14 @@ NodeId ReadLowering::readRegister(const Accumulator &accumulator, BufferId buffe
 }
 
 NodeId ReadLowering::readTensor(int equation, NodeId original, const Scalar &copied) {
-  const int ordinal = tiling::ordinalOf(view.equation(equation), original);
+  const int ordinal = view.bound.facts(equation).ordinalOf(original);
   const bool isElementwise = loops.overrides.empty();
   if (persistent.mode == PersistentValues::Mode::Use && computeRank >= 0 && isElementwise)
     if (const ReadPlace place{equation, 0, ordinal};
         const tiling::PersistentRead *read = persistent.find(place))
       return persistent.element(*read, place);
   const ReadPlace place{equation, computeRank, ordinal};
-  const Operand *operand = tiling::operandOf(view.schedule, equation, ordinal);
+  const Operand *operand = view.bound.operand(equation, ordinal);
   if (!operand || !isElementwise)
     return numbered(place, readMemory(equation, original, copied));
   const auto index = static_cast<size_t>(operand - view.schedule.operands.data());
@@ -103,11 +103,10 @@ NodeId ReadLowering::readProducer(int producer, int equation, NodeId original,
   const std::vector<TensorId> &outputs = view.equation(producer).outputs;
   const auto output = std::find(outputs.begin(), outputs.end(), copied.index) - outputs.begin();
   NamedElements named;
-  if (const Loops *path = view.bound.loopsOf(producer))
-    for (auto [axis, ordinal] : acc.dims)
-      if (const std::optional<int64_t> element = tiling::namedElement(
-              view.schedule, *path, producer, axis, view.equation(equation), original))
-        named[axis] = body.index(*element);
+  for (auto [axis, ordinal] : acc.dims)
+    if (const std::optional<int64_t> element =
+            tiling::namedElement(view.bound, producer, axis, equation, original))
+      named[axis] = body.index(*element);
   NodeId value = readRegister(acc, acc.outputs.at(output), named);
   value = body.cast(view.tensor(copied.index).type, value);
   if (copied.op != ScalarOp::ReadIf)

@@ -66,11 +66,8 @@ void StepValues::storeStacked(const ScanOutput &to, NodeId element, NodeId value
 }
 
 void StepValues::carry(int when, Stmts &result) {
-  for (const ScanCarry &carry : view.scan->carries) {
-    const TensorId from = when == 0 ? carry.init : when == 1 ? carry.next : carry.previous;
-    const TensorId to = when == 2 ? carry.final : carry.previous;
-    if (to < 0 || from == to)
-      continue;
+  for (const auto &states : tiling::carriedStates(*view.scan, when)) {
+    const TensorId from = states.first, to = states.second;
     const DimExpr size = numElements(view.tensor(to).shape);
     NodeId origin = body.index(0);
     if (view.inGridScan && when == 2)

@@ -1,5 +1,6 @@
 #include "Tiling/schedule/BoundSchedule.h"
 
+#include "Expr/Cascade.h"
 #include "Support/OptValues.h"
 #include "Tiling/schedule/GridScan.h"
 
@@ -42,6 +43,46 @@ std::set<int> equationsIn(std::span<const TreeNode> nodes, const Schedule &sched
   return found;
 }
 
+EquationFacts::EquationFacts(const Equation &equation, const ExprProgram &program)
+    : equation(equation), reads(readsOf(equation)) {
+  for (NodeId read : reads)
+    accesses.push_back(flatAccess(equation, read, program));
+  const Body &body = equation.body;
+  axes = axisDependences(body, static_cast<NodeId>(body.nodes.size()) - 1);
+  for (int rank = 0; rank <= std::max(0, lastRank(equation)); ++rank)
+    neededOfRank.push_back(neededBeside({}, rank));
+}
+
+std::vector<bool> EquationFacts::neededBeside(const std::vector<NodeId> &atHand, int rank) const {
+  return equation.body.neededBeside(atHand, resultsOfRank(equation, rank));
+}
+
+int EquationFacts::ordinalOf(NodeId read) const {
+  return static_cast<int>(std::find(reads.begin(), reads.end(), read) - reads.begin());
+}
+
+uint64_t EquationFacts::decidingAxes(NodeId read) const {
+  const Body &body = equation.body;
+  uint64_t found = axes[read];
+  for (size_t r = 0; r < reads.size(); ++r) {
+    if (reads[r] == read || (accesses[r] && accesses[r]->rests.empty()))
+      continue;
+    const std::vector<NodeId> inside = body.reachable(indexOperands(body[reads[r]]));
+    if (std::find(inside.begin(), inside.end(), read) != inside.end())
+      found |= axes[reads[r]];
+  }
+  return found;
+}
+
+static std::vector<EquationFacts> factsOf(const ExprProgram &program) {
+  const std::vector<const Equation *> equations = scheduledEquations(program);
+  std::vector<EquationFacts> facts;
+  facts.reserve(equations.size());
+  for (const Equation *equation : equations)
+    facts.emplace_back(*equation, program);
+  return facts;
+}
+
 ScheduledProgram::ScheduledProgram(const ExprProgram &pattern, const std::vector<Rewrite> &via)
     : made(via.empty() ? std::nullopt : rewritten(pattern, via)), exists(via.empty() || made),
       program(made ? *made : pattern), scan(scanOf(program)),
@@ -53,6 +94,13 @@ std::vector<int64_t> ProgramView::stridesOf(TensorId t) const {
   for (const DimExpr &stride : fusec::stridesOf(program().tensors[t].shape))
     strides.push_back(valueOf(stride));
   return strides;
+}
+
+int ProgramView::producer(TensorId tensor) const {
+  for (size_t e = 0; e < equations().size(); ++e)
+    if (std::ranges::count(equations()[e]->outputs, tensor) != 0)
+      return static_cast<int>(e);
+  return -1;
 }
 
 BoundSchedule::BoundSchedule(const Schedule &schedule, const ExprProgram &pattern)
@@ -132,6 +180,13 @@ DimExpr BoundSchedule::tile(AxisId axis, std::span<const TreeNode *const> loops)
   return bound.axes[static_cast<size_t>(axis)].extent;
 }
 
+const Operand *BoundSchedule::operand(int equation, int read) const {
+  const auto found = std::find_if(bound.operands.begin(), bound.operands.end(), [&](const auto &o) {
+    return o.equation == equation && o.read == read;
+  });
+  return found == bound.operands.end() ? nullptr : &*found;
+}
+
 const ReusedRead *BoundSchedule::reuse(const ReadPlace &place) const {
   const auto found = std::find_if(bound.kept.begin(), bound.kept.end(),
                                   [&](const ReusedRead &kept) { return kept.read == place; });
@@ -190,6 +245,25 @@ bool sharesReduction(const BoundSchedule &bound, int equation, LoopKind kind) {
 
 bool lanesKeep(const BoundSchedule &bound, int equation) {
   return runsOver(bound, equation, LoopKind::Lane, false);
+}
+
+std::optional<int64_t> namedElement(const BoundSchedule &bound, int maker, AxisId axis, int reader,
+                                    NodeId read) {
+  const AxisUse *use = bound.use(axis, maker);
+  const Loops *loops = bound.loopsOf(maker);
+  if (!use || use->reduction || use->positions.size() != 1 || !loops)
+    return std::nullopt;
+  auto isOver = [&](const TreeNode *loop) { return loop->axis == axis; };
+  const auto loop = std::find_if(loops->begin(), loops->end(), isOver);
+  if (std::count_if(loops->begin(), loops->end(), isOver) != 1 ||
+      (*loop)->loop != LoopKind::Unroll || (*loop)->step != 1)
+    return std::nullopt;
+  const Body &body = bound.equation(reader).body;
+  const std::vector<NodeId> indices = indexOperands(body[read]);
+  const auto position = static_cast<size_t>(use->positions[0]);
+  if (position >= indices.size() || body[indices[position]].op != ScalarOp::Const)
+    return std::nullopt;
+  return body[indices[position]].imm;
 }
 
 } // namespace fusec::tiling

@@ -1,7 +1,7 @@
 #pragma once
 // A schedule bound to the program that it is about: whoever looks at one looks through this.
 
-#include "Tiling/schedule/EquationFacts.h"
+#include "Tiling/schedule/FlatAccess.h"
 #include "Tiling/schedule/Schedule.h"
 
 #include <map>
@@ -27,6 +27,24 @@ struct Statement {
 
 /// The equations that statements among the nodes or in their loops are about; that of a Stage is the reader.
 std::set<int> equationsIn(std::span<const TreeNode> nodes, const Schedule &schedule);
+
+/// What every schedule's prediction asks of an equation, found once for all schedules of its pattern.
+struct EquationFacts {
+  explicit EquationFacts(const Equation &equation, const ExprProgram &program);
+
+  const Equation &equation;
+  std::vector<NodeId> reads;                       // readsOf
+  std::vector<std::optional<FlatAccess>> accesses; // of each of `reads`
+  std::vector<uint64_t> axes;                      // axisDependences of all nodes
+  std::vector<std::vector<bool>> neededOfRank;     // nodes that the Compute of a rank evaluates
+
+  /// Nodes that the Compute of a rank evaluates where the values of these reads are at hand.
+  std::vector<bool> neededBeside(const std::vector<NodeId> &atHand, int rank) const;
+  /// Position of a read in `reads`.
+  int ordinalOf(NodeId read) const;
+  /// Axes that decide whether a read is done: its own, and those of the reads that it is an index of.
+  uint64_t decidingAxes(NodeId read) const;
+};
 
 /// What alternatives make of a pattern, as its schedules see it: found once for all of them. The pattern outlives it.
 struct ScheduledProgram {
@@ -71,7 +89,7 @@ public:
   }
 
   /// The equation that makes a tensor; -1: none of them.
-  int producer(TensorId tensor) const { return producerOf(equations(), tensor); }
+  int producer(TensorId tensor) const;
   /// A read's node in its equation's body, and the tensor that it reads.
   NodeId node(const ReadPlace &place) const {
     return facts(place.equation).reads[static_cast<size_t>(place.read)];
@@ -121,7 +139,7 @@ public:
   /// Level of a value inside the program; what is no edge lies in device memory.
   MemLevel level(TensorId tensor) const { return levelOf(bound, tensor); }
   /// The operand that stands for an equation's read, or null.
-  const Operand *operand(int equation, int read) const { return operandOf(bound, equation, read); }
+  const Operand *operand(int equation, int read) const;
   /// What the schedule says of a read that is not done; null where it is done.
   const ReusedRead *reuse(const ReadPlace &place) const;
   /// The schedule's axis that stands for an axis of an equation; -1 for one of extent 1 without a loop.
@@ -164,5 +182,10 @@ private:
 bool sharesReduction(const BoundSchedule &bound, int equation, LoopKind kind);
 /// True if each lane reduces to a value of its own: lanes run over a spatial axis of the equation.
 bool lanesKeep(const BoundSchedule &bound, int equation);
+
+/// The element that a read of the reader names by a constant, if a register of the maker holds all elements along a
+/// schedule's axis, as an LSTM's sums hold the gates of a point.
+std::optional<int64_t> namedElement(const BoundSchedule &bound, int maker, AxisId axis, int reader,
+                                    NodeId read);
 
 } // namespace fusec::tiling

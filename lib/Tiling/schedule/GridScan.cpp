@@ -37,6 +37,17 @@ bool isStacked(const Equation &scan, TensorId t) {
   return std::ranges::find(scan.scanOutputs, t, &ScanOutput::perStep) != scan.scanOutputs.end();
 }
 
+std::vector<std::pair<TensorId, TensorId>> carriedStates(const Equation &scan, int when) {
+  std::vector<std::pair<TensorId, TensorId>> copies;
+  for (const ScanCarry &c : scan.carries) {
+    const TensorId from = when == 0 ? c.init : when == 1 ? c.next : c.previous;
+    const TensorId to = when == 2 ? c.final : c.previous;
+    if (to >= 0 && from != to)
+      copies.emplace_back(from, to);
+  }
+  return copies;
+}
+
 bool outlivesStep(const Equation &scan, TensorId t, bool inGridScan) {
   return isStacked(scan, t) || (inGridScan && isNextState(scan, t));
 }

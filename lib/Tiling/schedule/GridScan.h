@@ -14,6 +14,8 @@ bool hasGridScan(const Schedule &schedule);
 bool isPreviousState(const Equation &scan, TensorId t);
 bool isNextState(const Equation &scan, TensorId t);
 bool isStacked(const Equation &scan, TensorId t);
+/// From where to where a Carry statement copies states. 0: previous = init; 1: previous = next; 2: final = previous.
+std::vector<std::pair<TensorId, TensorId>> carriedStates(const Equation &scan, int when);
 /// The value leaves its step by device memory, at whatever level the step itself reads it: it is stacked, or a state
 /// that rounds hand on. A step loop inside one block moves states by its Carry statements, from where they lie.
 bool outlivesStep(const Equation &scan, TensorId t, bool inGridScan);

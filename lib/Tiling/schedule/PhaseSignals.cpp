@@ -303,11 +303,9 @@ private:
     need.tiles.resize(parts[maker].blocks.size());
     for (int r : parts[reader].equations)
       for (NodeId read : bound.facts(r).reads)
-        for (int m : parts[maker].equations) {
-          const std::vector<TensorId> &made = equations[m]->outputs;
-          if (std::count(made.begin(), made.end(), equations[r]->body[read].index) != 0)
-            take(need, m, r, read);
-        }
+        if (const int m = bound.producer(equations[r]->body[read].index);
+            parts[maker].equations.count(m) != 0)
+          take(need, m, r, read);
     if (!need.isFirst)
       needs.push_back(std::move(need));
   }

@@ -71,13 +71,6 @@ void setLevel(Schedule &schedule, TensorId tensor, MemLevel level) {
     schedule.edges.push_back({tensor, level});
 }
 
-const Operand *operandOf(const Schedule &schedule, int equation, int read) {
-  for (const Operand &o : schedule.operands)
-    if (o.equation == equation && o.read == read)
-      return &o;
-  return nullptr;
-}
-
 std::vector<TensorId> valuesInside(const ExprProgram &pattern) {
   std::set<TensorId> made;
   for (const Equation *e : scheduledEquations(pattern))
@@ -98,36 +91,6 @@ AxisId axisOf(const Schedule &schedule, int equation, int position) {
         use && std::count(use->positions.begin(), use->positions.end(), position) != 0)
       return static_cast<AxisId>(a);
   return -1;
-}
-
-int producerOf(const std::vector<const Equation *> &equations, TensorId tensor) {
-  for (size_t e = 0; e < equations.size(); ++e)
-    if (std::count(equations[e]->outputs.begin(), equations[e]->outputs.end(), tensor) != 0)
-      return static_cast<int>(e);
-  return -1;
-}
-
-int ordinalOf(const Equation &equation, NodeId read) {
-  const std::vector<NodeId> reads = readsOf(equation);
-  return static_cast<int>(std::find(reads.begin(), reads.end(), read) - reads.begin());
-}
-
-std::optional<int64_t> namedElement(const Schedule &schedule,
-                                    const std::vector<const TreeNode *> &loops, int maker,
-                                    AxisId axis, const Equation &reader, NodeId read) {
-  const AxisUse *use = schedule.axes[static_cast<size_t>(axis)].in(maker);
-  if (!use || use->reduction || use->positions.size() != 1)
-    return std::nullopt;
-  auto isOver = [&](const TreeNode *node) { return node->isLoop && node->axis == axis; };
-  const auto loop = std::find_if(loops.begin(), loops.end(), isOver);
-  if (std::count_if(loops.begin(), loops.end(), isOver) != 1 || (*loop)->loop != LoopKind::Unroll ||
-      (*loop)->step != 1)
-    return std::nullopt;
-  const std::vector<NodeId> indices = indexOperands(reader.body[read]);
-  const auto position = static_cast<size_t>(use->positions[0]);
-  if (position >= indices.size() || reader.body[indices[position]].op != ScalarOp::Const)
-    return std::nullopt;
-  return reader.body[indices[position]].imm;
 }
 
 } // namespace tiling

@@ -161,27 +161,12 @@ MemLevel levelOf(const Schedule &schedule, TensorId tensor);
 /// Makes it an edge of that level; none where that is device memory.
 void setLevel(Schedule &schedule, TensorId tensor, MemLevel level);
 
-/// That one of the schedule's operands that is `read` (its place among the equation's), or nullptr.
-const Operand *operandOf(const Schedule &schedule, int equation, int read);
-
 /// Tensors that the pattern's equations make for each other, a scan's states too, in the order of the tensors: each has
 /// a level.
 std::vector<TensorId> valuesInside(const ExprProgram &pattern);
 
 /// The schedule's axis that stands for an axis of an equation; -1 for one of extent 1 without a loop.
 AxisId axisOf(const Schedule &schedule, int equation, int position);
-
-/// The equation that makes a tensor; -1: none of them.
-int producerOf(const std::vector<const Equation *> &equations, TensorId tensor);
-
-/// The position of a read among those of its equation (readsOf).
-int ordinalOf(const Equation &equation, NodeId read);
-
-/// The element that a read names by a constant, if a register holds all elements along a schedule's axis, as an LSTM's
-/// sums hold the gates of a point. `loops`: around the maker's Compute.
-std::optional<int64_t> namedElement(const Schedule &schedule,
-                                    const std::vector<const TreeNode *> &loops, int maker,
-                                    AxisId axis, const Equation &reader, NodeId read);
 
 /// A CPU schedule's axes at most, and a pack's: sets of them are kept as bits.
 constexpr size_t kMostAxes = 64;

@@ -48,9 +48,9 @@ constexpr size_t kMostPriced = 48;
 class LevelSearch {
 public:
   LevelSearch(const PricedSchedule &start, const Target &target, WorkMeter &meter)
-      : start(start), program(meter.program().program), target(target),
-        equations(meter.program().equations), inGridScan(hasGridScan(start.schedule)),
-        phases(BoundSchedule(start.schedule, meter.program()).phaseOfEquations()), meter(meter) {}
+      : start(start), bound(start.schedule, meter.program()), program(bound.program()),
+        target(target), equations(bound.equations()), inGridScan(bound.gridScan() != nullptr),
+        phases(bound.phaseOfEquations()), meter(meter) {}
 
   std::optional<PricedSchedule> run() {
     if (start.phases.size() != 1 && !inGridScan)
@@ -114,7 +114,7 @@ private:
     const Equation *scan = scanOf(program);
     if (scan && !inGridScan && (isPreviousState(*scan, t) || isNextState(*scan, t)))
       return true;
-    const int e = producerOf(equations, t);
+    const int e = bound.producer(t);
     if (e < 0 || program.tensors[static_cast<size_t>(t)].kind != TensorKind::Temp ||
         equations[static_cast<size_t>(e)]->outputs.size() != 1 ||
         !equations[static_cast<size_t>(e)]->states.empty())
@@ -136,7 +136,7 @@ private:
   bool hasKnownPart(const Schedule &schedule, TensorId t) const {
     if (scanOf(program) && !inGridScan)
       return numElements(program.tensors[static_cast<size_t>(t)].shape).isConst();
-    const int e = producerOf(equations, t);
+    const int e = bound.producer(t);
     for (size_t a = 0; a < schedule.axes.size(); ++a)
       if (const AxisUse *use = schedule.axes[a].in(e); use && !use->reduction)
         if (!schedule.axes[a].extent.isConst() &&
@@ -176,7 +176,7 @@ private:
         return std::nullopt;
     } else {
       // A sum comes to device memory by a statement of its own.
-      const int e = producerOf(equations, t);
+      const int e = bound.producer(t);
       if (e >= 0 && equations[static_cast<size_t>(e)]->kind == EquationKind::Reduction &&
           !BoundSchedule(raised, meter.program()).has(LeafKind::Store, e))
         return std::nullopt;
@@ -231,6 +231,7 @@ private:
   }
 
   const PricedSchedule &start;
+  const BoundSchedule bound; // `start`
   const ExprProgram &program;
   const Target &target;
   const std::vector<const Equation *> &equations;

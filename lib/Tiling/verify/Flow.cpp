@@ -262,46 +262,44 @@ private:
   /// stand in; from a register it is read in the loops that it was made in.
   void verifyRead(int reader, NodeId read) {
     const TensorId t = equations[reader]->body[read].index;
-    for (int maker = 0; maker < static_cast<int>(equations.size()); ++maker) {
-      const Equation &made = *equations[maker];
-      if (maker == reader || std::count(made.outputs.begin(), made.outputs.end(), t) == 0)
+    const int maker = bound.producer(t);
+    if (maker < 0 || maker == reader)
+      return;
+    const Equation &made = *equations[maker];
+    const std::string who =
+        "e" + std::to_string(reader) + " reads what e" + std::to_string(maker) + " makes";
+    const Statement *compute = nullptr, *last = nullptr;
+    for (const Statement &place : places) {
+      const LeafKind leaf = place.leaf->leaf;
+      if (place.leaf->target != maker || leaf == LeafKind::Stage || leaf == LeafKind::Carry ||
+          place.leaf->isBorder() || leaf == LeafKind::Init)
         continue;
-      const std::string who =
-          "e" + std::to_string(reader) + " reads what e" + std::to_string(maker) + " makes";
-      const Statement *compute = nullptr, *last = nullptr;
-      for (const Statement &place : places) {
-        const LeafKind leaf = place.leaf->leaf;
-        if (place.leaf->target != maker || leaf == LeafKind::Stage || leaf == LeafKind::Carry ||
-            place.leaf->isBorder() || leaf == LeafKind::Init)
-          continue;
-        last = &place;
-        if (!compute && leaf == LeafKind::Compute)
-          compute = &place;
-      }
-      if (!last)
+      last = &place;
+      if (!compute && leaf == LeafKind::Compute)
+        compute = &place;
+    }
+    if (!last)
+      return;
+    const MemLevel level = bound.level(t);
+    for (const Statement &place : places) {
+      const bool stages = place.leaf->leaf == LeafKind::Stage;
+      if (stages ? schedule.operands[place.leaf->target].equation != reader ||
+                       bound.facts(reader).reads[schedule.operands[place.leaf->target].read] != read
+                 : place.leaf->leaf != LeafKind::Compute || place.leaf->target != reader)
         continue;
-      const MemLevel level = bound.level(t);
-      for (const Statement &place : places) {
-        const bool stages = place.leaf->leaf == LeafKind::Stage;
-        if (stages
-                ? schedule.operands[place.leaf->target].equation != reader ||
-                      bound.facts(reader).reads[schedule.operands[place.leaf->target].read] != read
-                : place.leaf->leaf != LeafKind::Compute || place.leaf->target != reader)
-          continue;
-        require(last->order < place.order, who + " after it is made");
-        for (const TreeNode *loop : last->loops)
-          if (repeats(*loop) && place.isInside(loop))
-            ownTurn(*loop, reader, read, maker, who);
-        // A level above registers without a store: one is made of the register, in front of the reader.
-        const bool held = level == MemLevel::Register ||
-                          (level == MemLevel::Shared && made.kind == EquationKind::Reduction &&
-                           !bound.has(LeafKind::Store, maker));
-        if (!compute || !held)
-          continue;
-        readsRegister(*compute, place, reader, read, maker, who);
-        if (level != MemLevel::Register && isFirstReader(place, t))
-          oneWriter(place, maker); // where that store will stand
-      }
+      require(last->order < place.order, who + " after it is made");
+      for (const TreeNode *loop : last->loops)
+        if (repeats(*loop) && place.isInside(loop))
+          ownTurn(*loop, reader, read, maker, who);
+      // A level above registers without a store: one is made of the register, in front of the reader.
+      const bool held = level == MemLevel::Register ||
+                        (level == MemLevel::Shared && made.kind == EquationKind::Reduction &&
+                         !bound.has(LeafKind::Store, maker));
+      if (!compute || !held)
+        continue;
+      readsRegister(*compute, place, reader, read, maker, who);
+      if (level != MemLevel::Register && isFirstReader(place, t))
+        oneWriter(place, maker); // where that store will stand
     }
   }
 
@@ -313,9 +311,7 @@ private:
     std::set<AxisId> named;
     for (int p = 0; p < made.numSpatial; ++p) {
       const AxisId a = bound.axisOf(maker, p);
-      const bool isNamed =
-          a >= 0 &&
-          namedElement(schedule, compute.loops, maker, a, *equations[reader], read).has_value();
+      const bool isNamed = a >= 0 && namedElement(bound, maker, a, reader, read).has_value();
       if (isNamed)
         named.insert(a);
       require(isNamed || made.axes[p].extent.isConst(1) || readsOwn(reader, read, maker, p),

@@ -307,20 +307,16 @@ private:
               "the statements of e" + std::to_string(e) + " stand in one phase");
     }
     for (size_t reader = 0; reader < equations.size(); ++reader)
-      for (NodeId read : readsOf(*equations[reader]))
-        for (size_t maker = 0; maker < equations.size(); ++maker) {
-          const TensorId t = equations[reader]->body[read].index;
-          const std::vector<TensorId> &made = equations[maker]->outputs;
-          if (maker == reader || std::count(made.begin(), made.end(), t) == 0)
-            continue;
-          const std::string who =
-              "e" + std::to_string(reader) + " reads what e" + std::to_string(maker) + " makes";
-          if (phaseOf[maker] == phaseOf[reader])
-            continue;
-          require(phaseOf[maker] < phaseOf[reader], who + " behind the barrier after it");
-          require(bound.level(t) == MemLevel::Global,
-                  who + " across a barrier, from device memory");
-        }
+      for (NodeId read : bound.facts()[reader].reads) {
+        const TensorId t = equations[reader]->body[read].index;
+        const int maker = bound.producer(t);
+        if (maker < 0 || phaseOf[maker] == phaseOf[reader])
+          continue;
+        const std::string who =
+            "e" + std::to_string(reader) + " reads what e" + std::to_string(maker) + " makes";
+        require(phaseOf[maker] < phaseOf[reader], who + " behind the barrier after it");
+        require(bound.level(t) == MemLevel::Global, who + " across a barrier, from device memory");
+      }
   }
 
   /// A cascade's statements follow each other in one tile, each Compute in loops of its own over the tile's vectors.
