@@ -36,8 +36,8 @@ class Barriers {
 public:
   Barriers(const BoundSchedule &bound, std::span<const TreeNode> nodes)
       : bound(bound), schedule(bound.schedule()), nodes(nodes), pattern(bound.program()),
-        facts(bound.facts()), scan(bound.scan()) {
-    for (const EquationFacts &of : facts)
+        scan(bound.scan()) {
+    for (const EquationFacts &of : bound.facts())
       made.insert(of.equation.outputs.begin(), of.equation.outputs.end());
     for (size_t c = 0; scan && c < scan->carries.size(); ++c)
       made.insert(scan->carries[c].previous);
@@ -54,7 +54,7 @@ private:
     for (const Statement &statement : bound.statements())
       if (const TreeNode &node = *statement.leaf;
           node.leaf == LeafKind::Compute || node.leaf == LeafKind::Store) {
-        const EquationFacts &known = facts[static_cast<size_t>(node.target)];
+        const EquationFacts &known = bound.facts(node.target);
         for (TensorId t : known.equation.outputs)
           narrowScope(t, statement.loops);
         for (NodeId read : known.reads)
@@ -170,7 +170,7 @@ private:
     const AxisUse *use = bound.use(axis, equation);
     if (!units || !use || !address.stride[static_cast<size_t>(use->positions.back())].isConst(1))
       return false;
-    const std::vector<Axis> &axes = facts[static_cast<size_t>(equation)].equation.axes;
+    const std::vector<Axis> &axes = bound.equation(equation).axes;
     DimExpr run(1);
     for (size_t i = use->positions.size(); i-- > 0;) {
       const auto p = static_cast<size_t>(use->positions[i]);
@@ -211,7 +211,7 @@ private:
   }
 
   void write(Summary &sum, int equation) {
-    const Equation &e = facts[static_cast<size_t>(equation)].equation;
+    const Equation &e = bound.equation(equation);
     for (TensorId t : e.outputs)
       if (isInMemory(t)) {
         FlatAccess address{stridesOf(pattern.tensors[static_cast<size_t>(t)].shape), {}, {}};
@@ -227,8 +227,7 @@ private:
   bool isAskedByLanes(int equation) const {
     const TreeNode *lanes = laneLoop();
     const AxisUse *use = lanes ? bound.use(lanes->axis, equation) : nullptr;
-    return use && !use->reduction &&
-           facts[static_cast<size_t>(equation)].equation.kind == EquationKind::Reduction &&
+    return use && !use->reduction && bound.equation(equation).kind == EquationKind::Reduction &&
            !schedule.axes[static_cast<size_t>(lanes->axis)].extent.divisibleBy(schedule.lanes,
                                                                                pattern.symbols);
   }
@@ -252,7 +251,7 @@ private:
     if (node.isBorder() || node.leaf == LeafKind::Sort || node.leaf == LeafKind::Init ||
         node.leaf == LeafKind::Correct)
       return sum;
-    const EquationFacts &known = facts[static_cast<size_t>(node.target)];
+    const EquationFacts &known = bound.facts(node.target);
     const Equation &e = known.equation;
     if (e.kind == EquationKind::Opaque)
       return sum;
@@ -309,7 +308,7 @@ private:
   }
 
   bool isOwnRead(int equation, size_t read) const {
-    const EquationFacts &known = facts[static_cast<size_t>(equation)];
+    const EquationFacts &known = bound.facts(equation);
     const std::optional<FlatAccess> &access = known.accesses[read];
     return access && isOwn(equation, known.equation.body[known.reads[read]].index, *access);
   }
@@ -318,7 +317,6 @@ private:
   const Schedule &schedule;
   const std::span<const TreeNode> nodes;
   const ExprProgram &pattern;
-  const std::vector<EquationFacts> &facts;
   const Equation *const scan;
   std::set<TensorId> made;
   std::map<TensorId, const TreeNode *> madeIn; // the loop over lanes

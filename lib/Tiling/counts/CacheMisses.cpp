@@ -47,8 +47,8 @@ struct Touch {
 class Cache {
 public:
   Cache(const BoundSchedule &bound, const OnChipStorage &storage, double lineBytes)
-      : bound(bound), schedule(bound.schedule()), pattern(bound.program()), facts(bound.facts()),
-        storage(storage), lineBytes(lineBytes), scan(bound.scan()) {
+      : bound(bound), schedule(bound.schedule()), pattern(bound.program()), storage(storage),
+        lineBytes(lineBytes), scan(bound.scan()) {
     assert(schedule.axes.size() <= kMostAxes);
     for (const ScheduleAxis &axis : schedule.axes)
       tiles.push_back(bound.valueOf(axis.extent));
@@ -104,9 +104,9 @@ private:
     }
     if (leaf.leaf != LeafKind::Compute && leaf.leaf != LeafKind::Store)
       return out;
-    const Equation &e = facts[leaf.target].equation;
+    const Equation &e = bound.equation(leaf.target);
     if (leaf.leaf == LeafKind::Compute) {
-      const std::vector<NodeId> &reads = facts[leaf.target].reads;
+      const std::vector<NodeId> &reads = bound.facts(leaf.target).reads;
       for (size_t r = 0; r < reads.size(); ++r) {
         if (const Operand *operand = bound.operand(leaf.target, static_cast<int>(r)))
           out.push_back(ofOperand(static_cast<int>(operand - schedule.operands.data())));
@@ -137,7 +137,7 @@ private:
     const std::vector<int> &positions = schedule.axes[axis].in(equation)->positions;
     int64_t inner = 1;
     for (size_t p = positions.size(); p-- > 0;) {
-      const int64_t own = bound.valueOf(facts[equation].equation.axes[positions[p]].extent);
+      const int64_t own = bound.valueOf(bound.equation(equation).axes[positions[p]].extent);
       const int64_t extent = p == 0 ? std::numeric_limits<int64_t>::max() : own;
       if (const int64_t elements = std::abs(bound.valueOf(stride[positions[p]]))) {
         Stride *behind = touch.strides.empty() ? nullptr : &touch.strides.back();
@@ -153,7 +153,7 @@ private:
   }
 
   Touch ofResult(int equation, TensorId t) const {
-    const Equation &e = facts[equation].equation;
+    const Equation &e = bound.equation(equation);
     Touch touch{t, double(sizeInBytes(pattern.tensors[t].type)),
                 axesOf(equation, (uint64_t{1} << e.numSpatial) - 1),
                 bound.axisOf(equation, e.numSpatial - 1), true};
@@ -164,7 +164,7 @@ private:
 
   /// `read`: among those of the equation.
   Touch ofRead(int equation, int read) const {
-    const EquationFacts &reader = facts[equation];
+    const EquationFacts &reader = bound.facts(equation);
     const NodeId node = reader.reads[read];
     const TensorId t = reader.equation.body[node].index;
     Touch touch{t, double(sizeInBytes(pattern.tensors[t].type)),
@@ -314,7 +314,6 @@ private:
   const BoundSchedule &bound;
   const Schedule &schedule;
   const ExprProgram &pattern;
-  const std::vector<EquationFacts> &facts;
   const OnChipStorage &storage;
   double capacity = 0;
   const double lineBytes;
@@ -341,12 +340,11 @@ std::vector<double> missedBytes(const BoundSchedule &bound, const OnChipStorage 
 }
 
 double stagedBytes(const BoundSchedule &bound, const Traffic &traffic) {
-  const std::vector<EquationFacts> &facts = bound.facts();
   std::map<TensorId, bool> only;
-  for (size_t e = 0; e < facts.size(); ++e)
-    for (size_t r = 0; r < facts[e].reads.size(); ++r) {
-      const TensorId t = facts[e].equation.body[facts[e].reads[r]].index;
-      const Operand *operand = bound.operand(static_cast<int>(e), static_cast<int>(r));
+  for (int e = 0; e < bound.numEquations(); ++e)
+    for (int r = 0; r < static_cast<int>(bound.facts(e).reads.size()); ++r) {
+      const TensorId t = bound.tensor({e, 0, r});
+      const Operand *operand = bound.operand(e, r);
       const bool isArgument = bound.program().tensors[t].kind == TensorKind::Input;
       bool &staged = only.try_emplace(t, isArgument).first->second;
       staged = staged && operand && operand->level == MemLevel::Shared;

@@ -21,21 +21,20 @@ struct GridScanPart {
 std::vector<GridScanPart> partsOfGridScan(const BoundSchedule &bound) {
   std::vector<GridScanPart> parts;
   const Schedule &schedule = bound.schedule();
-  const std::vector<const Equation *> &equations = bound.equations();
   for (std::span<const TreeNode> nodes : phasesOf(bound.gridScan()->children)) {
     const std::set<int> inside = equationsIn(nodes, schedule);
     GridScanPart part{{}, bound.program(), schedule};
     part.schedule.tree.assign(nodes.begin(), nodes.end());
     part.program.items.clear();
     std::set<TensorId> made, read, leaves;
-    for (size_t e = 0; e < equations.size(); ++e) {
-      const bool own = inside.count(static_cast<int>(e)) != 0;
+    for (int e = 0; e < bound.numEquations(); ++e) {
+      const bool own = inside.count(e) != 0;
       part.own.push_back(own);
-      part.program.items.push_back({*equations[e]});
+      part.program.items.push_back({bound.equation(e)});
       if (own)
-        made.insert(equations[e]->outputs.begin(), equations[e]->outputs.end());
-      for (NodeId id : bound.facts()[e].reads)
-        (own ? read : leaves).insert(equations[e]->body[id].index);
+        made.insert(bound.equation(e).outputs.begin(), bound.equation(e).outputs.end());
+      for (NodeId id : bound.facts(e).reads)
+        (own ? read : leaves).insert(bound.equation(e).body[id].index);
     }
     for (const ScanCarry &carry : bound.scan()->carries)
       leaves.insert(carry.next);
@@ -133,7 +132,7 @@ bool isResident(const BoundSchedule &bound, const Target &target) {
 
 /// Whether one of these equations reads the tensor and does not find it held.
 static bool readsAnew(const BoundSchedule &bound, const std::vector<bool> &own, TensorId tensor) {
-  for (int e = 0; e < static_cast<int>(bound.equations().size()); ++e)
+  for (int e = 0; e < bound.numEquations(); ++e)
     for (int r = 0;
          own[static_cast<size_t>(e)] && r < static_cast<int>(bound.facts(e).reads.size()); ++r) {
       const ReadPlace place{e, 0, r};

@@ -24,8 +24,7 @@ namespace {
 class Counter {
 public:
   Counter(const BoundSchedule &bound, const Target &target, const Traffic *traffic)
-      : bound(bound), schedule(bound.schedule()), pattern(bound.program()), facts(bound.facts()),
-        target(target) {
+      : bound(bound), schedule(bound.schedule()), pattern(bound.program()), target(target) {
     counts.unitsPerBlock = 1;
     if (isPack(schedule.tree))
       walkParts();
@@ -38,7 +37,7 @@ public:
   Counter(const BoundSchedule &bound, const Target &target, const Traffic &traffic,
           const std::vector<cost::Counts> &parts)
       : counts(cost::sideBySide(parts)), bound(bound), schedule(bound.schedule()),
-        pattern(bound.program()), facts(bound.facts()), target(target) {
+        pattern(bound.program()), target(target) {
     addTraffic(traffic);
     addFromMemory();
   }
@@ -85,8 +84,8 @@ private:
     for (size_t p = 0; p < parts.size(); ++p) {
       std::set<TensorId> reads, writes;
       for (int equation : computedBy[p]) {
-        const Equation &e = facts[equation].equation;
-        for (NodeId read : facts[equation].reads)
+        const Equation &e = bound.equation(equation);
+        for (NodeId read : bound.facts(equation).reads)
           reads.insert(e.body[read].index);
         reads.insert(e.opaqueInputs.begin(), e.opaqueInputs.end());
         writes.insert(e.outputs.begin(), e.outputs.end());
@@ -179,7 +178,7 @@ private:
   /// Nodes that a Compute evaluates. What lies in a layout of its own is found without the indices of the read, and
   /// padding has been written out there.
   std::vector<bool> evaluatedAt(const TreeNode &node) const {
-    const EquationFacts &known = facts[node.target];
+    const EquationFacts &known = bound.facts(node.target);
     std::vector<NodeId> found;
     for (size_t r = 0; r < known.reads.size(); ++r)
       if (bound.operand(node.target, static_cast<int>(r)))
@@ -190,13 +189,13 @@ private:
   const Equation *cascadeOf(const TreeNode &node) const {
     const bool named =
         node.leaf != LeafKind::Stage && node.leaf != LeafKind::Carry && !node.isBorder();
-    const Equation *e = named ? &facts[node.target].equation : nullptr;
+    const Equation *e = named ? &bound.equation(node.target) : nullptr;
     return e && !e->states.empty() ? e : nullptr;
   }
 
   void stage(int index, double times) {
     const Operand &operand = schedule.operands[index];
-    const EquationFacts &reader = facts[operand.equation];
+    const EquationFacts &reader = bound.facts(operand.equation);
     const std::vector<int64_t> extents =
         stagedExtents(schedule, reader.equation, operand,
                       [&](AxisId axis) { return bound.valueOf(bound.tile(axis, loops)); });
@@ -225,7 +224,7 @@ private:
       return stage(node.target, times);
     if (!computedBy.empty() && (node.leaf == LeafKind::Compute || node.leaf == LeafKind::Sort))
       computedBy.back().insert(node.target);
-    if (node.leaf != LeafKind::Carry && facts[node.target].equation.kind == EquationKind::Opaque) {
+    if (node.leaf != LeafKind::Carry && bound.equation(node.target).kind == EquationKind::Opaque) {
       return addTopKWork(bound, {node, loops, times}, vectorLanes, counts);
     }
     if (node.leaf == LeafKind::Store)
@@ -240,7 +239,7 @@ private:
       counts.vectorLoads += times;
       return;
     }
-    const EquationFacts &known = facts[node.target];
+    const EquationFacts &known = bound.facts(node.target);
     const Equation &e = known.equation;
     const std::vector<bool> needed = evaluatedAt(node);
     const double opsBefore = counts.vectorOps, loadsBefore = counts.vectorLoads;
@@ -293,7 +292,7 @@ private:
 
   /// Adds stores of an equation's values at its own points. A GPU pays for sectors.
   void addStores(int equation, double times) {
-    const Equation &e = facts[equation].equation;
+    const Equation &e = bound.equation(equation);
     AxisId laneAxis = -1;
     const AxisUse *use =
         hasLanes(laneAxis) && target.vectorLanes ? bound.use(laneAxis, equation) : nullptr;
@@ -348,7 +347,6 @@ private:
   const BoundSchedule &bound;
   const Schedule &schedule;
   const ExprProgram &pattern;
-  const std::vector<EquationFacts> &facts;
   const Target &target;
   Loops loops;          // around the statement
   StagedExtents staged; // of the operands met so far

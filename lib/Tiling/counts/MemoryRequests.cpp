@@ -109,15 +109,14 @@ double vectorShare(const AccessContext &context, const Operand &operand, const L
 class RequestCounter {
 public:
   RequestCounter(const BoundSchedule &bound, const Target &target, Effort effort)
-      : bound(bound), schedule(bound.schedule()), pattern(bound.program()), facts(bound.facts()),
-        context{bound, target.vectorLanes, effort}, equations(bound.equations()),
-        scan(bound.scan()) {
+      : bound(bound), schedule(bound.schedule()), pattern(bound.program()),
+        context{bound, target.vectorLanes, effort}, scan(bound.scan()) {
     steps.count = scan ? bound.valueOf(scan->steps) : 1;
   }
 
   MemoryRequests run() {
-    if (!scan && equations.size() == 1 && equations[0]->kind == EquationKind::Scatter)
-      addCopy(moved, context, equations[0]->base, equations[0]->outputs[0], 1, {});
+    if (!scan && bound.numEquations() == 1 && bound.equation(0).kind == EquationKind::Scatter)
+      addCopy(moved, context, bound.equation(0).base, bound.equation(0).outputs[0], 1, {});
     for (const Statement &statement : bound.statements())
       leaf(*statement.leaf, LoopRanges(bound, statement.loops, stepsOf(*statement.leaf)));
     return moved;
@@ -129,9 +128,9 @@ private:
   /// A map is computed where it is stored: not at all in a step whose value its one place does not take.
   StepRange stepsOf(const TreeNode &leaf) const {
     if (!scan || leaf.leaf != LeafKind::Compute ||
-        equations[leaf.target]->kind != EquationKind::Map)
+        bound.equation(leaf.target).kind != EquationKind::Map)
       return steps;
-    const TensorId t = equations[leaf.target]->outputs[0];
+    const TensorId t = bound.equation(leaf.target).outputs[0];
     const std::vector<ScanPlace> places = writtenPlaces(bound, t);
     return places.size() == 1 && bound.level(t) == MemLevel::Global ? places[0].within : steps;
   }
@@ -148,7 +147,8 @@ private:
     case LeafKind::Store: return store(node.target, loops);
     case LeafKind::Compute: return compute(node, loops);
     case LeafKind::Correct:
-      return readAll(node.target, correctionsOfRank(*equations[node.target], node.rank), -1, loops);
+      return readAll(node.target, correctionsOfRank(bound.equation(node.target), node.rank), -1,
+                     loops);
     }
   }
 
@@ -166,10 +166,10 @@ private:
   }
 
   void stage(const Operand &operand, const LoopRanges &loops) {
-    const LiveReads all(bound, operand.equation, rootsOf(*equations[operand.equation]), true);
+    const LiveReads all(bound, operand.equation, rootsOf(bound.equation(operand.equation)), true);
     if (std::count(all.operands.begin(), all.operands.end(), &operand) == 0)
       return; // not read, as its copies are not
-    const NodeId read = facts[operand.equation].reads[operand.read];
+    const NodeId read = bound.facts(operand.equation).reads[operand.read];
     const LiveReads reads(bound, operand.equation, {read}, false);
     const StagedCopy staged = countStagedCopy(context, operand, reads.memory, loops);
     addRead(moved, staged.read);
@@ -179,7 +179,7 @@ private:
 
   /// Partial results of units meet in shared memory, and every thread reads them all.
   void combine(int equation, const LoopRanges &loops) {
-    const Equation &e = *equations[equation];
+    const Equation &e = bound.equation(equation);
     if (schedule.units == 1 || !sharesReduction(bound, equation, LoopKind::Unit))
       return;
     double bytes =
@@ -205,7 +205,7 @@ private:
   }
 
   void storeOutputs(int equation, const LoopRanges &loops) {
-    const Equation &e = *equations[equation];
+    const Equation &e = bound.equation(equation);
     const SectorCounter here = meter(equation, loops, Bounds::All);
     for (size_t o = 0; o < e.outputs.size(); ++o) {
       const TensorId t = e.outputs[o];
@@ -239,7 +239,7 @@ private:
 
   void store(int equation, const LoopRanges &loops) {
     storeOutputs(equation, loops);
-    const Equation &e = *equations[equation];
+    const Equation &e = bound.equation(equation);
     if (e.kind == EquationKind::Opaque) // the element that was found
       readOpaque(outputAccess(e, 0), meter(equation, loops, Bounds::All), e);
   }
@@ -255,9 +255,9 @@ private:
     for (const Operand *o : reads.operands)
       fetch({equation, rank, o->read}, loops, [&](const auto &times) { readOperand(*o, times); });
     for (const GuardedRead &read : reads.memory) {
-      fetch({equation, rank, facts[equation].ordinalOf(read.read)}, loops,
+      fetch({equation, rank, bound.facts(equation).ordinalOf(read.read)}, loops,
             [&](const LoopRanges &times) { readMemory(equation, read, times); });
-      storeForReader(equations[equation]->body[read.read].index, loops);
+      storeForReader(bound.equation(equation).body[read.read].index, loops);
     }
   }
 
@@ -290,14 +290,14 @@ private:
 
   /// An element for each time that a thread does the statement.
   double threadBytes(const ReadPlace &place, const LoopRanges &loops) const {
-    const bool map = equations[place.equation]->kind == EquationKind::Map;
+    const bool map = bound.equation(place.equation).kind == EquationKind::Map;
     const SectorCounter here = meter(place.equation, loops, map ? Bounds::All : Bounds::Reduction);
     return double(bound.bytesOf(bound.tensor(place))) * here.threads(false);
   }
 
   void compute(const TreeNode &node, const LoopRanges &loops) {
     const int equation = node.target;
-    const Equation &e = *equations[equation];
+    const Equation &e = bound.equation(equation);
     if (e.kind == EquationKind::Opaque) {
       FlatAccess row;
       row.stride = stridesOf(pattern.tensors[e.opaqueInputs[0]].shape);
@@ -330,15 +330,15 @@ private:
   double inCommon(int equation, NodeId read, const LoopRanges &loops) const {
     if (context.effort == Effort::Thorough)
       return 1;
-    return 1 / loops.unrolledCopies(equation, facts[equation].axes[read]);
+    return 1 / loops.unrolledCopies(equation, bound.facts(equation).axes[read]);
   }
 
   void readMemory(int equation, const GuardedRead &read, const LoopRanges &loops) {
-    const Equation &e = *equations[equation];
+    const Equation &e = bound.equation(equation);
     Bounds bounds = Bounds::All;
     if (e.kind == EquationKind::Reduction) {
       bounds = Bounds::Reduction;
-      const uint64_t axes = facts[equation].decidingAxes(read.read);
+      const uint64_t axes = bound.facts(equation).decidingAxes(read.read);
       const AxisId lane = loops.hasLanes() ? loops.laneAxis() : -1;
       const AxisUse *use = bound.use(lane, equation);
       for (size_t i = 0; use && i < use->positions.size(); ++i)
@@ -354,8 +354,8 @@ private:
   }
 
   void readOperand(const Operand &operand, const LoopRanges &loops) {
-    const Equation &e = *equations[operand.equation];
-    const NodeId read = facts[operand.equation].reads[operand.read];
+    const Equation &e = bound.equation(operand.equation);
+    const NodeId read = bound.facts(operand.equation).reads[operand.read];
     const double part = inCommon(operand.equation, read, loops);
     const int64_t bytes = bound.bytesOf(e.body[read].index);
     // A map's points beyond the extents are not computed; a sum's tile is, where it may be cut.
@@ -374,7 +374,7 @@ private:
   void storeForReader(TensorId tensor, const LoopRanges &loops) {
     const int producer = bound.producer(tensor);
     if (producer < 0 || bound.level(tensor) != MemLevel::Shared ||
-        equations[producer]->kind != EquationKind::Reduction ||
+        bound.equation(producer).kind != EquationKind::Reduction ||
         bound.has(LeafKind::Store, producer) || !stored.insert(producer).second)
       return;
     storeOutputs(producer, loops);
@@ -383,9 +383,7 @@ private:
   const BoundSchedule &bound;
   const Schedule &schedule;
   const ExprProgram &pattern;
-  const std::vector<EquationFacts> &facts;
   const AccessContext context;
-  const std::vector<const Equation *> &equations;
   const Equation *scan;
   StepRange steps;
   std::set<int> stored; // equations without a Store, in front of a reader

@@ -15,8 +15,8 @@ namespace {
 class Storage {
 public:
   explicit Storage(const BoundSchedule &bound)
-      : bound(bound), schedule(bound.schedule()), equations(bound.equations()),
-        statements(bound.statements()), whole(bound.scan() && !bound.gridScan()) {
+      : bound(bound), schedule(bound.schedule()), statements(bound.statements()),
+        whole(bound.scan() && !bound.gridScan()) {
     std::map<const TreeNode *, LiveRange> repeated;
     for (const Statement &statement : statements) {
       for (TensorId value : bound.valuesReadBy(*statement.leaf))
@@ -33,7 +33,7 @@ public:
     OnChipStorage out;
     std::vector<HeldRegisters> held;
     double lanePartials = 0; // of units and lanes: one equation's lie where another's did
-    for (int e = 0; e < static_cast<int>(equations.size()); ++e) {
+    for (int e = 0; e < bound.numEquations(); ++e) {
       const Equation &equation = bound.equation(e);
       const Loops *loops = bound.loopsOf(e);
       if (!loops || equation.kind == EquationKind::Opaque)
@@ -95,7 +95,7 @@ private:
   /// The accumulators of an equation. Of a cascade's, those of another set of points and those that they stood on
   /// before (lower/CascadeLowering.h) are free when the threads' states have met.
   void hold(int equation, double elements, DType type, std::vector<HeldRegisters> &held) const {
-    const Equation &e = *equations[equation];
+    const Equation &e = bound.equation(equation);
     const LiveRange values = live.closeOverLoops(accumulatorRange(equation, true));
     const double registers = elements * double(registersFor(1, type));
     if (e.states.empty()) {
@@ -114,8 +114,8 @@ private:
   /// From the first statement that writes an accumulator to the last that reads it. With `values` to where the result
   /// is read: by a Store, and by those that need it where it stays in registers or no Store puts it elsewhere.
   LiveRange accumulatorRange(int equation, bool values) const {
-    const std::vector<TensorId> &outputs = equations[equation]->outputs;
-    const bool isMap = equations[equation]->kind != EquationKind::Reduction;
+    const std::vector<TensorId> &outputs = bound.equation(equation).outputs;
+    const bool isMap = bound.equation(equation).kind != EquationKind::Reduction;
     const bool handsOn = values && (!bound.has(LeafKind::Store, equation) ||
                                     std::any_of(outputs.begin(), outputs.end(), [&](TensorId t) {
                                       return bound.level(t) == MemLevel::Register;
@@ -164,7 +164,7 @@ private:
     double elements = 1;
     for (size_t d = 0; d < extents.size(); ++d)
       elements *= double(extents[d] + (d + 1 == extents.size() ? operand.padElements : 0));
-    return elements * double(bound.bytesOf(bound.tensor({operand.equation, 0, operand.read})));
+    return elements * double(bound.bytesOf(bound.tensor(operand)));
   }
 
   /// The tile of an inner value below the loops that its producer and its readers have in common; units and lanes share
@@ -185,7 +185,6 @@ private:
 
   const BoundSchedule &bound;
   const Schedule &schedule;
-  const std::vector<const Equation *> &equations;
   const std::vector<Statement> &statements;
   const bool whole; // a block that takes all steps holds all of a value
   std::map<TensorId, std::vector<size_t>> readingLeaves;

@@ -36,7 +36,7 @@ private:
 
   void addEquation(int number) {
     const Equation &e = view.equation(number);
-    const std::vector<NodeId> reads = readsOf(e);
+    const std::vector<NodeId> &reads = view.bound.facts(number).reads;
     for (size_t r = 0; r < reads.size(); ++r) {
       auto isPacked = [&](const Operand &o) {
         return o.level == MemLevel::Global && o.equation == number && o.read == static_cast<int>(r);
@@ -112,8 +112,7 @@ void BufferTable::addParams() {
     const Operand &operand = view.schedule.operands[o];
     if (operand.level != MemLevel::Global)
       continue;
-    const Equation &e = view.equation(operand.equation);
-    const TensorId tensor = e.body[readsOf(e)[operand.read]].index;
+    const TensorId tensor = view.bound.tensor(operand);
     packedOperands[o] = addParam({.name = operand.name,
                                   .type = view.tensor(tensor).type,
                                   .shape = packedShape(view.schedule, operand)},

@@ -27,7 +27,6 @@ const tiling::PersistentRead *PersistentValues::find(const ReadPlace &place) con
 }
 
 NodeId PersistentValues::element(const tiling::PersistentRead &read, const ReadPlace &place) {
-  const Equation &e = view.equation(place.equation);
   const bool inRegisters = read.kept.level == MemLevel::Register;
   const Loops numbering = tiling::loopsOfPersistent(view.bound, place, loops.nodes());
   NodeId flat = body.index(0), unit = kNoNode, lane = kNoNode;
@@ -54,7 +53,8 @@ NodeId PersistentValues::element(const tiling::PersistentRead &read, const ReadP
     addDigit(lane, writer.lanes);
     size *= int64_t{writer.units} * writer.lanes;
   }
-  const BufferId buffer = bufferOf(read, e.body[readsOf(e)[place.read]].type, size);
+  const DType type = view.equation(place.equation).body[view.bound.node(place)].type;
+  const BufferId buffer = bufferOf(read, type, size);
   return writer.read(buffer, {flat});
 }
 
@@ -74,7 +74,7 @@ BufferId PersistentValues::bufferOf(const tiling::PersistentRead &read, DType ty
 
 void PersistentValues::fill(ReadLowering &lowering, int equation, Stmts &result) {
   const Equation &e = view.equation(equation);
-  const std::vector<NodeId> nodes = readsOf(e);
+  const std::vector<NodeId> &nodes = view.bound.facts(equation).reads;
   const bool reduces = e.kind == EquationKind::Reduction;
   Stmts statements;
   loops.clampSpatial = reduces;

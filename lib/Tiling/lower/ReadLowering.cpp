@@ -67,9 +67,8 @@ NodeId ReadLowering::readPacked(const Operand &operand, size_t index) {
   }
   const BufferId buffer = buffers.packed(index);
   const NodeId flat = writer.flatIndex(packedShape(view.schedule, operand), digits);
-  const Equation &e = view.equation(operand.equation);
-  const NodeId mask =
-      loops.laneMask(operand.equation, axisDependence(e.body, readsOf(e)[operand.read]));
+  const NodeId mask = loops.laneMask(
+      operand.equation, view.bound.facts(operand.equation).axes[view.bound.node(operand)]);
   if (mask == kNoNode)
     return writer.read(buffer, {flat});
   const DType type = writer.kernel.buffers[buffer].type;
@@ -81,7 +80,6 @@ NodeId ReadLowering::readStaged(const Operand &operand, const StagedOperand &sta
     writer.problem("operand " + operand.name + " is used before it is staged");
     return body.index(0);
   }
-  const Equation &e = view.equation(operand.equation);
   std::vector<NodeId> digits;
   for (size_t d = 0; d < operand.digits.size(); ++d) {
     const LayoutDigit &digit = operand.digits[d];
@@ -89,8 +87,8 @@ NodeId ReadLowering::readStaged(const Operand &operand, const StagedOperand &sta
       digits.push_back(loops.axisOffset(digit.axis, stage.depth));
       continue;
     }
-    const NodeId read = readsOf(e)[operand.read];
-    const NodeId here = value(operand.equation, indexOperands(e.body[read])[digit.index]);
+    const Scalar &read = view.equation(operand.equation).body[view.bound.node(operand)];
+    const NodeId here = value(operand.equation, indexOperands(read)[digit.index]);
     digits.push_back(writer.sub(here, stage.bases[d]));
   }
   return writer.read(stage.buffer, {writer.flatIndex(stage.shape, digits)});
@@ -130,8 +128,8 @@ NodeId ReadLowering::readMemory(int equation, NodeId original, const Scalar &cop
   else
     flat = writer.flatIndex(info.shape, indexOperands(copied));
   NodeId predicate = copied.op == ScalarOp::ReadIf ? copied.args[0] : kNoNode;
-  predicate =
-      body.logicalAnd(predicate, loops.laneMask(equation, axisDependence(e.body, original)));
+  predicate = body.logicalAnd(predicate,
+                              loops.laneMask(equation, view.bound.facts(equation).axes[original]));
   flat = steps.readAddress(tensor, buffer, flat);
   if (predicate == kNoNode)
     return body.read(buffer, info.type, {flat});

@@ -9,7 +9,7 @@ namespace fusec::lowering {
 void StageLowering::stage(size_t index, Stmts &result) {
   const Operand &operand = view.schedule.operands[index];
   const Equation &e = view.equation(operand.equation);
-  const NodeId read = readsOf(e)[operand.read];
+  const NodeId read = view.bound.node(operand);
   Tile tile{operand, e, read, view.tensor(e.body[read].index), {}, {}, parts.buffers.staged[index]};
   StagedOperand &stage = tile.stage;
   stage.depth = loops.path.size();
@@ -66,7 +66,7 @@ NodeId StageLowering::lowestIndex(int equation, NodeId index) {
 /// Every axis that the operand depends on must be fixed where it is staged, or one of its digits.
 void StageLowering::checkCovers(const Tile &tile) {
   const Operand &operand = tile.operand;
-  const uint64_t axes = axisDependence(tile.equation.body, tile.read);
+  const uint64_t axes = view.bound.facts(operand.equation).axes[tile.read];
   for (size_t p = 0; p < tile.equation.axes.size(); ++p) {
     const AxisId a = view.bound.axisOf(operand.equation, static_cast<int>(p));
     if (!(axes >> p & 1) || a < 0 || loops.tile(a) == 1)

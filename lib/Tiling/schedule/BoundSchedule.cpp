@@ -158,7 +158,7 @@ const Loops *BoundSchedule::loopsOf(int equation) const {
 
 std::vector<const Loops *> BoundSchedule::readersOf(TensorId tensor) const {
   std::vector<const Loops *> readers;
-  for (int e = 0; e < static_cast<int>(equations().size()); ++e)
+  for (int e = 0; e < numEquations(); ++e)
     if (const auto &reads = facts(e).reads;
         std::any_of(reads.begin(), reads.end(),
                     [&](NodeId read) { return equation(e).body[read].index == tensor; }))
@@ -197,7 +197,7 @@ std::vector<TensorId> BoundSchedule::valuesReadBy(const TreeNode &leaf) const {
   std::vector<TensorId> values;
   if (leaf.leaf == LeafKind::Stage) {
     const Operand &staged = bound.operands[static_cast<size_t>(leaf.target)];
-    values.push_back(tensor({staged.equation, 0, staged.read}));
+    values.push_back(tensor(staged));
   } else if (leaf.leaf == LeafKind::Compute || leaf.leaf == LeafKind::Sort) {
     for (NodeId read : facts(leaf.target).reads)
       values.push_back(equation(leaf.target).body[read].index);

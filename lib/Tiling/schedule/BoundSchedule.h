@@ -73,6 +73,7 @@ public:
   /// The program's scan; null where it has none.
   const Equation *scan() const { return about->scan; }
   const std::vector<const Equation *> &equations() const { return about->equations; }
+  int numEquations() const { return static_cast<int>(about->equations.size()); }
   const Equation &equation(int e) const { return *about->equations[static_cast<size_t>(e)]; }
   const std::vector<EquationFacts> &facts() const { return about->facts; }
   const EquationFacts &facts(int e) const { return about->facts[static_cast<size_t>(e)]; }
@@ -97,6 +98,9 @@ public:
   TensorId tensor(const ReadPlace &place) const {
     return equation(place.equation).body[node(place)].index;
   }
+  /// Finds both of an operand's read.
+  NodeId node(const Operand &o) const { return node({o.equation, 0, o.read}); }
+  TensorId tensor(const Operand &o) const { return tensor({o.equation, 0, o.read}); }
 
 protected:
   explicit ProgramView(std::unique_ptr<const ScheduledProgram> made)

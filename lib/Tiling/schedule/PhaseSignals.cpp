@@ -207,7 +207,7 @@ class Finder {
 public:
   explicit Finder(const BoundSchedule &bound)
       : bound(bound), schedule(bound.schedule()), pattern(bound.program()),
-        equations(bound.equations()), parts(partsOfPhases(bound)) {
+        parts(partsOfPhases(bound)) {
     for (const TreeNode &node : schedule.tree)
       if (node.isBorder()) {
         firstSideBySide.push_back(node.leaf == LeafKind::Counters ? firstSideBySide.back()
@@ -303,7 +303,7 @@ private:
     need.tiles.resize(parts[maker].blocks.size());
     for (int r : parts[reader].equations)
       for (NodeId read : bound.facts(r).reads)
-        if (const int m = bound.producer(equations[r]->body[read].index);
+        if (const int m = bound.producer(bound.equation(r).body[read].index);
             parts[maker].equations.count(m) != 0)
           take(need, m, r, read);
     if (!need.isFirst)
@@ -312,7 +312,7 @@ private:
 
   /// The tiles that one read touches, added to those of the others.
   void take(Need &need, int maker, int reader, NodeId read) {
-    const Equation &e = *equations[reader];
+    const Equation &e = bound.equation(reader);
     const std::vector<NodeId> indices = indexOperands(e.body[read]);
     for (size_t k = 0; k < need.tiles.size(); ++k) {
       const TreeNode &block = *parts[need.maker].blocks[k];
@@ -328,7 +328,7 @@ private:
         std::vector<DimExpr> extents;
         for (int position : use->positions) {
           digits.push_back(indices[static_cast<size_t>(position)]);
-          extents.push_back(equations[maker]->axes[static_cast<size_t>(position)].extent);
+          extents.push_back(bound.equation(maker).axes[static_cast<size_t>(position)].extent);
         }
         tiles =
             BlockRanges(bound, parts[need.reader].blocks, reader, isBox(reader, read), need.bounds)
@@ -397,7 +397,6 @@ private:
   const BoundSchedule &bound;
   const Schedule &schedule;
   const ExprProgram &pattern;
-  const std::vector<const Equation *> &equations;
   const std::vector<Part> parts;
   std::vector<size_t> firstSideBySide = {0}; // of each phase: the first one that no barrier ends
   std::vector<Need> needs;

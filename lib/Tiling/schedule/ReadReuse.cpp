@@ -78,8 +78,8 @@ bool isStoreElided(const BoundSchedule &bound, TensorId tensor) {
       return false;
   }
   std::vector<ReadPlace> places;
-  for (size_t e = 0; e < bound.equations().size(); ++e) {
-    const Equation &equation = *bound.equations()[e];
+  for (int e = 0; e < bound.numEquations(); ++e) {
+    const Equation &equation = bound.equation(e);
     if (std::count(equation.opaqueInputs.begin(), equation.opaqueInputs.end(), tensor) != 0 ||
         equation.base == tensor)
       return false;
@@ -89,11 +89,10 @@ bool isStoreElided(const BoundSchedule &bound, TensorId tensor) {
             (s.op == ScalarOp::Read || s.op == ScalarOp::ReadIf) && s.index == tensor)
           return false;
     for (const Operand &operand : bound.schedule().operands) // staged from the tensor
-      if (operand.equation == static_cast<int>(e) &&
-          bound.tensor({operand.equation, 0, operand.read}) == tensor)
+      if (operand.equation == e && bound.tensor(operand) == tensor)
         return false;
-    const std::vector<ReadPlace> own = readPlaces(
-        bound, static_cast<int>(e), [&](int, const Scalar &read) { return read.index == tensor; });
+    const std::vector<ReadPlace> own =
+        readPlaces(bound, e, [&](int, const Scalar &read) { return read.index == tensor; });
     places.insert(places.end(), own.begin(), own.end());
   }
   return areKept(bound, places);

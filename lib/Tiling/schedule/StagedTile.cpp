@@ -60,7 +60,7 @@ std::vector<int64_t> stagedExtents(const Schedule &schedule, const Equation &equ
 
 CopyOrder copyOrder(const BoundSchedule &bound, const Operand &operand,
                     const std::vector<int64_t> &extents) {
-  const TensorId tensor = bound.tensor({operand.equation, 0, operand.read});
+  const TensorId tensor = bound.tensor(operand);
   const std::optional<FlatAccess> &access = bound.facts(operand.equation).accesses[operand.read];
   const auto rank = static_cast<int>(bound.program().tensors[tensor].shape.size());
   CopyOrder order;
@@ -107,8 +107,7 @@ std::optional<Loops> loopsOfEdge(const BoundSchedule &bound, TensorId tensor) {
 std::optional<int64_t> stagedStride(const BoundSchedule &bound, const Operand &operand,
                                     const std::vector<int64_t> &extents, int position) {
   const Equation &equation = bound.equation(operand.equation);
-  const std::vector<NodeId> indices =
-      indexOperands(equation.body[bound.node({operand.equation, 0, operand.read})]);
+  const std::vector<NodeId> indices = indexOperands(equation.body[bound.node(operand)]);
   int64_t stride = 0, inner = 1;
   for (size_t d = operand.digits.size(); d-- > 0;) {
     const LayoutDigit &digit = operand.digits[d];

@@ -49,8 +49,8 @@ class LevelSearch {
 public:
   LevelSearch(const PricedSchedule &start, const Target &target, WorkMeter &meter)
       : start(start), bound(start.schedule, meter.program()), program(bound.program()),
-        target(target), equations(bound.equations()), inGridScan(bound.gridScan() != nullptr),
-        phases(bound.phaseOfEquations()), meter(meter) {}
+        target(target), inGridScan(bound.gridScan() != nullptr), phases(bound.phaseOfEquations()),
+        meter(meter) {}
 
   std::optional<PricedSchedule> run() {
     if (start.phases.size() != 1 && !inGridScan)
@@ -116,16 +116,15 @@ private:
       return true;
     const int e = bound.producer(t);
     if (e < 0 || program.tensors[static_cast<size_t>(t)].kind != TensorKind::Temp ||
-        equations[static_cast<size_t>(e)]->outputs.size() != 1 ||
-        !equations[static_cast<size_t>(e)]->states.empty())
+        bound.equation(e).outputs.size() != 1 || !bound.equation(e).states.empty())
       return false;
     if (!scan)
       return true;
     bool read = false;
-    for (size_t reader = 0; reader < equations.size(); ++reader)
-      for (NodeId id : readsOf(*equations[reader]))
-        if (equations[reader]->body[id].index == t) {
-          if (phases[reader] != phases[static_cast<size_t>(e)])
+    for (int reader = 0; reader < bound.numEquations(); ++reader)
+      for (NodeId id : bound.facts(reader).reads)
+        if (bound.equation(reader).body[id].index == t) {
+          if (phases[reader] != phases[e])
             return false;
           read = true;
         }
@@ -177,7 +176,7 @@ private:
     } else {
       // A sum comes to device memory by a statement of its own.
       const int e = bound.producer(t);
-      if (e >= 0 && equations[static_cast<size_t>(e)]->kind == EquationKind::Reduction &&
+      if (e >= 0 && bound.equation(e).kind == EquationKind::Reduction &&
           !BoundSchedule(raised, meter.program()).has(LeafKind::Store, e))
         return std::nullopt;
       setLevel(raised, t, MemLevel::Global);
@@ -234,7 +233,6 @@ private:
   const BoundSchedule bound; // `start`
   const ExprProgram &program;
   const Target &target;
-  const std::vector<const Equation *> &equations;
   const bool inGridScan;
   const std::vector<int> phases; // of each equation
   WorkMeter &meter;

@@ -82,7 +82,7 @@ std::optional<MatchedLoops> matchLoops(const BoundSchedule &bound, const ExprPro
   out.schedule.name = "map";
   out.schedule.units = before.units;
   out.schedule.lanes = before.lanes;
-  for (int equation = static_cast<int>(bound.equations().size()) - 1; equation >= 0; --equation) {
+  for (int equation = bound.numEquations() - 1; equation >= 0; --equation) {
     const Equation &from = bound.equation(equation);
     const Loops *loops = loopsAround(bound, equation);
     if (!loops || !areShared(before, *loops))

@@ -26,44 +26,42 @@ bool repeats(const TreeNode &loop) {
 class Flow {
 public:
   explicit Flow(const BoundSchedule &bound)
-      : bound(bound), schedule(bound.schedule()), equations(bound.equations()),
-        places(bound.statements()) {}
+      : bound(bound), schedule(bound.schedule()), places(bound.statements()) {}
 
   std::vector<std::string> run() {
     for (const Statement &place : places)
       verifyCopies(place);
-    for (size_t e = 0; e < equations.size(); ++e)
-      if (equations[e]->kind != EquationKind::Opaque)
-        verifyEquation(static_cast<int>(e));
-    for (size_t e = 0; e < equations.size(); ++e)
-      for (NodeId read : bound.facts()[e].reads)
-        verifyRead(static_cast<int>(e), read);
+    for (int e = 0; e < bound.numEquations(); ++e)
+      if (bound.equation(e).kind != EquationKind::Opaque)
+        verifyEquation(e);
+    for (int e = 0; e < bound.numEquations(); ++e)
+      for (NodeId read : bound.facts(e).reads)
+        verifyRead(e, read);
     return broken.list();
   }
 
   /// Values that every reader finds in the registers in which they are made; what nobody reads is none.
   std::vector<TensorId> readInRegisters() {
     std::map<TensorId, bool> fits;
-    for (size_t reader = 0; reader < equations.size(); ++reader)
-      for (NodeId read : bound.facts()[reader].reads) {
-        const TensorId t = equations[reader]->body[read].index;
+    for (int reader = 0; reader < bound.numEquations(); ++reader)
+      for (NodeId read : bound.facts(reader).reads) {
+        const TensorId t = bound.equation(reader).body[read].index;
         const int maker = bound.producer(t);
         if (maker < 0)
           continue;
         const std::vector<const Statement *> makes = bound.statements(LeafKind::Compute, maker),
-                                             reads = bound.statements(LeafKind::Compute,
-                                                                      static_cast<int>(reader));
+                                             reads = bound.statements(LeafKind::Compute, reader);
         const bool plain = makes.size() == 1 && reads.size() == 1 &&
-                           equations[maker]->outputs.size() == 1 && !isStaged(int(reader), read) &&
-                           (equations[maker]->kind == EquationKind::Map ||
-                            equations[maker]->kind == EquationKind::Reduction);
+                           bound.equation(maker).outputs.size() == 1 && !isStaged(reader, read) &&
+                           (bound.equation(maker).kind == EquationKind::Map ||
+                            bound.equation(maker).kind == EquationKind::Reduction);
         if (plain)
-          readsRegister(*makes[0], *reads[0], static_cast<int>(reader), read, maker, "");
+          readsRegister(*makes[0], *reads[0], reader, read, maker, "");
         auto it = fits.emplace(t, true).first;
         it->second = it->second && plain && broken.none();
         broken = {};
       }
-    for (const Equation *e : equations) {
+    for (const Equation *e : bound.equations()) {
       for (TensorId t : e->opaqueInputs)
         fits.erase(t);
       fits.erase(e->base);
@@ -107,7 +105,7 @@ private:
   }
 
   void verifyEquation(int e) {
-    const Equation &equation = *equations[e];
+    const Equation &equation = bound.equation(e);
     const std::string who = "e" + std::to_string(e);
     const std::vector<const Statement *> computes = bound.statements(LeafKind::Compute, e);
     if (computes.empty())
@@ -180,7 +178,7 @@ private:
   }
 
   bool isInMemory(int e) const {
-    return std::any_of(equations[e]->outputs.begin(), equations[e]->outputs.end(),
+    return std::any_of(bound.equation(e).outputs.begin(), bound.equation(e).outputs.end(),
                        [&](TensorId t) { return bound.level(t) != MemLevel::Register; });
   }
 
@@ -195,7 +193,7 @@ private:
       const bool parallel =
           loop->loop == LoopKind::Lane || (loop->loop == LoopKind::Unit && schedule.units > 1) ||
           (loop->loop == LoopKind::Block &&
-           std::any_of(equations[e]->outputs.begin(), equations[e]->outputs.end(),
+           std::any_of(bound.equation(e).outputs.begin(), bound.equation(e).outputs.end(),
                        [&](TensorId t) { return bound.level(t) == MemLevel::Global; }));
       const AxisUse *use = bound.use(loop->axis, e);
       require(!parallel || (use && !use->reduction), "one thread stores an element of e" +
@@ -242,7 +240,7 @@ private:
 
   /// True if the read's index along `position` of its maker is the reader's own value of the same schedule axis.
   bool readsOwn(int reader, NodeId read, int maker, int position) const {
-    const Equation &e = *equations[reader];
+    const Equation &e = bound.equation(reader);
     const std::vector<NodeId> indices = indexOperands(e.body[read]);
     if (position >= static_cast<int>(indices.size()))
       return false;
@@ -261,11 +259,11 @@ private:
   /// What one equation makes and another reads is made before, and by the same block and turn of the loops that both
   /// stand in; from a register it is read in the loops that it was made in.
   void verifyRead(int reader, NodeId read) {
-    const TensorId t = equations[reader]->body[read].index;
+    const TensorId t = bound.equation(reader).body[read].index;
     const int maker = bound.producer(t);
     if (maker < 0 || maker == reader)
       return;
-    const Equation &made = *equations[maker];
+    const Equation &made = bound.equation(maker);
     const std::string who =
         "e" + std::to_string(reader) + " reads what e" + std::to_string(maker) + " makes";
     const Statement *compute = nullptr, *last = nullptr;
@@ -305,7 +303,7 @@ private:
 
   void readsRegister(const Statement &compute, const Statement &place, int reader, NodeId read,
                      int maker, const std::string &who) {
-    const Equation &made = *equations[maker];
+    const Equation &made = bound.equation(maker);
     require(made.kind != EquationKind::Map || made.outputs.size() == 1,
             who + " in a register, which holds one result");
     std::set<AxisId> named;
@@ -334,7 +332,6 @@ private:
 
   const BoundSchedule &bound;
   const Schedule &schedule;
-  const std::vector<const Equation *> &equations;
   const std::vector<Statement> &places;
   RuleChecker broken;
 };

@@ -98,7 +98,7 @@ private:
 
   /// Axes of the equation that the operand's read depends on, as bits.
   uint64_t neededAxes(const Operand &operand) const {
-    return bound.facts(operand.equation).axes[bound.node({operand.equation, 0, operand.read})];
+    return bound.facts(operand.equation).axes[bound.node(operand)];
   }
 
   static bool isRadix(std::vector<LayoutDigit> list, const DimExpr &extent) {

@@ -119,7 +119,7 @@ std::vector<std::string> persistentReadProblems(const BoundSchedule &bound) {
 std::vector<std::string> reuseProblems(const BoundSchedule &bound) {
   const Schedule &schedule = bound.schedule();
   auto exists = [&](const ReadPlace &place) {
-    if (place.equation < 0 || place.equation >= static_cast<int>(bound.equations().size()))
+    if (place.equation < 0 || place.equation >= bound.numEquations())
       return false;
     const Equation &e = bound.equation(place.equation);
     return place.rank >= 0 && place.rank <= std::max(0, lastRank(e)) && place.read >= 0 &&

@@ -26,8 +26,7 @@ constexpr int64_t kLargestPad = 1024;
 class Verifier {
 public:
   explicit Verifier(const BoundSchedule &bound)
-      : bound(bound), schedule(bound.schedule()), pattern(bound.program()),
-        equations(bound.equations()) {}
+      : bound(bound), schedule(bound.schedule()), pattern(bound.program()) {}
 
   Status run() {
     require(schedule.units >= 1 && schedule.lanes >= 1, "units and lanes are positive");
@@ -70,7 +69,7 @@ public:
 private:
   void require(bool holds, const std::string &rule) { broken.require(holds, rule); }
 
-  bool isEquation(int e) const { return e >= 0 && e < static_cast<int>(equations.size()); }
+  bool isEquation(int e) const { return e >= 0 && e < bound.numEquations(); }
 
   void verifyAxis(const ScheduleAxis &axis) {
     std::string who = "axis " + axis.name;
@@ -85,13 +84,13 @@ private:
         DimExpr extent(1);
         for (int position : use.positions) {
           bool exists = isEquation(e) && position >= 0 &&
-                        position < static_cast<int>(equations[e]->axes.size());
+                        position < static_cast<int>(bound.equation(e).axes.size());
           require(exists, who + " names axes that exist");
           if (!exists)
             return;
-          require((position >= equations[e]->numSpatial) == use.reduction,
+          require((position >= bound.equation(e).numSpatial) == use.reduction,
                   who + " is of one kind, spatial or reduced");
-          extent = extent * equations[e]->axes[position].extent;
+          extent = extent * bound.equation(e).axes[position].extent;
         }
         require(extent == axis.extent, who + " has one extent in all its equations");
       }
@@ -100,15 +99,15 @@ private:
 
   /// Every axis of an equation stands in one axis of the schedule; those of length 1 may be left out.
   void verifyCoverage() {
-    for (size_t e = 0; e < equations.size(); ++e) {
-      std::vector<int> stands(equations[e]->axes.size(), 0);
+    for (int e = 0; e < bound.numEquations(); ++e) {
+      std::vector<int> stands(bound.equation(e).axes.size(), 0);
       for (const ScheduleAxis &axis : schedule.axes)
-        if (const AxisUse *use = axis.in(static_cast<int>(e)))
+        if (const AxisUse *use = axis.in(e))
           for (int position : use->positions)
             if (position >= 0 && position < static_cast<int>(stands.size()))
               ++stands[position];
       for (size_t i = 0; i < stands.size(); ++i)
-        require(stands[i] == 1 || (stands[i] == 0 && equations[e]->axes[i].extent.isConst(1)),
+        require(stands[i] == 1 || (stands[i] == 0 && bound.equation(e).axes[i].extent.isConst(1)),
                 "axis " + std::to_string(i) + " of e" + std::to_string(e) +
                     " stands in one axis of the schedule");
     }
@@ -118,8 +117,8 @@ private:
     std::string who = "operand " + operand.name;
     if (!isEquation(operand.equation))
       return require(false, who + " belongs to an equation of the pattern");
-    const Equation &e = *equations[operand.equation];
-    std::vector<NodeId> reads = readsOf(e);
+    const Equation &e = bound.equation(operand.equation);
+    const std::vector<NodeId> &reads = bound.facts(operand.equation).reads;
     if (operand.read < 0 || operand.read >= static_cast<int>(reads.size()))
       return require(false, who + " is a read of its equation");
     require(operand.level != MemLevel::Register, who + " is shared or global");
@@ -221,19 +220,19 @@ private:
 
   /// Parts run in no order: what one makes, no other one reads.
   void verifyParts(std::span<const TreeNode> parts) {
-    std::vector<int> partOf(equations.size(), -1);
+    std::vector<int> partOf(bound.equations().size(), -1);
     for (const Statement &statement : bound.statements())
       for (size_t p = 0; p < parts.size(); ++p)
         if (const TreeNode &leaf = *statement.leaf; leaf.leaf == LeafKind::Compute &&
                                                     isEquation(leaf.target) &&
                                                     statement.isInside(&parts[p]))
           partOf[leaf.target] = static_cast<int>(p);
-    for (size_t from = 0; from < equations.size(); ++from)
-      for (size_t to = 0; to < equations.size(); ++to)
-        for (NodeId read : readsOf(*equations[to])) {
-          const TensorId t = equations[to]->body[read].index;
-          const bool reads =
-              std::count(equations[from]->outputs.begin(), equations[from]->outputs.end(), t) != 0;
+    for (int from = 0; from < bound.numEquations(); ++from)
+      for (int to = 0; to < bound.numEquations(); ++to)
+        for (NodeId read : bound.facts(to).reads) {
+          const TensorId t = bound.equation(to).body[read].index;
+          const bool reads = std::count(bound.equation(from).outputs.begin(),
+                                        bound.equation(from).outputs.end(), t) != 0;
           require(!reads || partOf[from] < 0 || partOf[to] < 0 || partOf[from] == partOf[to],
                   "parts side by side do not read each other's values; e" + std::to_string(to) +
                       " reads that of e" + std::to_string(from));
@@ -243,7 +242,7 @@ private:
   /// Every equation is computed once, reductions after their accumulators were set; operands are staged.
   void verifyLeaves() {
     std::set<int> initialised;
-    std::vector<int> computed(equations.size(), 0);
+    std::vector<int> computed(bound.equations().size(), 0);
     for (const TreeNode *leaf : leaves) {
       if (leaf->leaf == LeafKind::Stage) {
         require(leaf->target >= 0 && leaf->target < static_cast<int>(schedule.operands.size()) &&
@@ -261,13 +260,13 @@ private:
         continue;
       }
       std::string who = "e" + std::to_string(leaf->target);
-      bool isTopK = equations[leaf->target]->kind == EquationKind::Opaque;
-      bool reduces = isTopK || equations[leaf->target]->kind == EquationKind::Reduction;
+      bool isTopK = bound.equation(leaf->target).kind == EquationKind::Opaque;
+      bool reduces = isTopK || bound.equation(leaf->target).kind == EquationKind::Reduction;
       if (leaf->leaf == LeafKind::Sort) {
         ++computed[leaf->target];
         require(isTopK, std::string("only topk is sorted; ") + who + " is none");
       } else if (leaf->leaf == LeafKind::Correct) {
-        require(!equations[leaf->target]->states.empty(),
+        require(!bound.equation(leaf->target).states.empty(),
                 "only cascades are corrected; " + who + " is none");
       } else if (leaf->leaf == LeafKind::Compute) {
         computed[leaf->target] += leaf->rank == 0;
@@ -282,9 +281,9 @@ private:
     }
     for (size_t e = 0; e < computed.size(); ++e) {
       require(computed[e] == 1, "e" + std::to_string(e) + " is computed by one statement");
-      cascadeOrder(static_cast<int>(e));
-      if (equations[e]->kind == EquationKind::Opaque)
-        broken.add(tiling::topKProblems(bound, static_cast<int>(e)));
+      cascadeOrder(e);
+      if (bound.equation(e).kind == EquationKind::Opaque)
+        broken.add(tiling::topKProblems(bound, e));
     }
   }
 
@@ -306,9 +305,9 @@ private:
       require(phaseOf[e] == phaseOfLeaf[i],
               "the statements of e" + std::to_string(e) + " stand in one phase");
     }
-    for (size_t reader = 0; reader < equations.size(); ++reader)
-      for (NodeId read : bound.facts()[reader].reads) {
-        const TensorId t = equations[reader]->body[read].index;
+    for (int reader = 0; reader < bound.numEquations(); ++reader)
+      for (NodeId read : bound.facts(reader).reads) {
+        const TensorId t = bound.equation(reader).body[read].index;
         const int maker = bound.producer(t);
         if (maker < 0 || phaseOf[maker] == phaseOf[reader])
           continue;
@@ -321,15 +320,15 @@ private:
 
   /// A cascade's statements follow each other in one tile, each Compute in loops of its own over the tile's vectors.
   void cascadeOrder(int equation) {
-    const bool cascades = !equations[equation]->states.empty();
-    const int last = std::max(0, lastRank(*equations[equation]));
+    const bool cascades = !bound.equation(equation).states.empty();
+    const int last = std::max(0, lastRank(bound.equation(equation)));
     const std::string who = "e" + std::to_string(equation);
     std::vector<std::pair<LeafKind, int>> found, wanted;
     for (const TreeNode *leaf : leaves)
       if ((leaf->leaf == LeafKind::Compute || leaf->leaf == LeafKind::Correct) &&
           leaf->target == equation)
         found.push_back({leaf->leaf, leaf->rank});
-    if (equations[equation]->kind == EquationKind::Opaque)
+    if (bound.equation(equation).kind == EquationKind::Opaque)
       return;
     for (int rank = 0; rank <= last; ++rank) {
       wanted.push_back({LeafKind::Compute, rank});
@@ -369,7 +368,6 @@ private:
   const BoundSchedule &bound;
   const Schedule &schedule;
   const ExprProgram &pattern;
-  const std::vector<const Equation *> &equations;
   std::vector<const TreeNode *> path, leaves;
   std::vector<int> phaseOfLeaf; // one a leaf
   int numPhases = 0;
