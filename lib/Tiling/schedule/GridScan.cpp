@@ -1,11 +1,8 @@
 #include "Tiling/schedule/GridScan.h"
 
-#include "Tiling/schedule/FlatAccess.h"
 #include "Tiling/schedule/Schedule.h"
 
 #include <algorithm>
-#include <map>
-#include <set>
 
 namespace fusec::tiling {
 
@@ -50,82 +47,6 @@ std::vector<std::pair<TensorId, TensorId>> carriedStates(const Equation &scan, i
 
 bool outlivesStep(const Equation &scan, TensorId t, bool inGridScan) {
   return isStacked(scan, t) || (inGridScan && isNextState(scan, t));
-}
-
-namespace {
-
-/// The dimensions that a map reads by its axes longer than 1, in their order: at its own point, whatever the indices of
-/// the others. None where an axis has no such dimension.
-std::vector<int> ownDims(const ExprProgram &pattern, const Equation &map, NodeId read) {
-  const Scalar &node = map.body[read];
-  const Shape &shape = pattern.tensors[node.index].shape;
-  const std::vector<NodeId> indices = indexOperands(node);
-  std::vector<int> dims;
-  for (size_t a = 0; a < map.axes.size(); ++a) {
-    if (map.axes[a].extent.isConst(1))
-      continue;
-    size_t d = 0;
-    while (d < shape.size() &&
-           (map.body[indices[d]].op != ScalarOp::Axis ||
-            map.body[indices[d]].index != static_cast<int>(a) || shape[d] != map.axes[a].extent))
-      ++d;
-    if (d == shape.size())
-      return {};
-    dims.push_back(static_cast<int>(d));
-  }
-  return dims;
-}
-
-/// True if `dims` are all dimensions longer than 1, in their order.
-bool areAll(const std::vector<int> &dims, const Shape &shape) {
-  size_t longer = 0;
-  for (const DimExpr &extent : shape)
-    longer += !extent.isConst(1);
-  return dims.size() == longer && std::is_sorted(dims.begin(), dims.end());
-}
-
-} // namespace
-
-StepParts partsOfStep(const ExprProgram &pattern, bool withSums) {
-  const std::vector<const Equation *> equations = scheduledEquations(pattern);
-  StepParts step;
-  step.phases.assign(equations.size(), 0);
-  step.points.resize(equations.size());
-  std::map<TensorId, size_t> makers;
-  for (size_t e = 0; e < equations.size(); ++e) {
-    step.parts.push_back(static_cast<int>(e));
-    std::map<size_t, std::vector<int>> own; // makers, and the dimensions read by the own axes
-    for (NodeId read : readsOf(*equations[e])) {
-      const TensorId t = equations[e]->body[read].index;
-      auto found = makers.find(t);
-      if (found == makers.end())
-        continue;
-      const size_t maker = found->second;
-      std::vector<int> dims;
-      if (equations[e]->kind == EquationKind::Map)
-        dims = ownDims(pattern, *equations[e], read);
-      bool isOwn = false;
-      if (equations[maker]->kind == EquationKind::Map)
-        isOwn = !dims.empty() && areAll(dims, pattern.tensors[t].shape);
-      else if (withSums && equations[maker]->kind == EquationKind::Reduction)
-        isOwn = !dims.empty() && (step.points[maker].empty() || step.points[maker] == dims) &&
-                own.try_emplace(maker, dims).first->second == dims;
-      if (isOwn)
-        own.try_emplace(maker, dims);
-      step.phases[e] = std::max(step.phases[e], step.phases[maker] + (isOwn ? 0 : 1));
-    }
-    for (auto &[maker, dims] : own) {
-      if (step.phases[maker] != step.phases[e])
-        continue;
-      const int from = step.parts[e], to = step.parts[maker];
-      std::replace(step.parts.begin(), step.parts.end(), std::max(from, to), std::min(from, to));
-      if (equations[maker]->kind == EquationKind::Reduction)
-        step.points[maker] = std::move(dims);
-    }
-    for (TensorId t : equations[e]->outputs)
-      makers[t] = e;
-  }
-  return step;
 }
 
 } // namespace fusec::tiling

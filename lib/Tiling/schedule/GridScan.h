@@ -20,17 +20,4 @@ std::vector<std::pair<TensorId, TensorId>> carriedStates(const Equation &scan, i
 /// that rounds hand on. A step loop inside one block moves states by its Carry statements, from where they lie.
 bool outlivesStep(const Equation &scan, TensorId t, bool inGridScan);
 
-/// How a step's equations fall into phases, and those of a phase into parts. What reads more of another one's value
-/// than belongs to its own point comes a phase later; what reads no more, and is of the same phase, is of the same
-/// part.
-struct StepParts {
-  std::vector<int> phases; // of each equation
-  std::vector<int> parts;  // of each equation: the first one of its part
-  /// For a reduction in a part with maps, the dimensions of its result that the maps' axes longer than 1 are, in their
-  /// order. All elements along the other dimensions belong to a point.
-  std::vector<std::vector<int>> points;
-};
-/// `withSums`: maps may be of one part with reductions; else with maps alone.
-StepParts partsOfStep(const ExprProgram &pattern, bool withSums);
-
 } // namespace fusec::tiling
