@@ -168,12 +168,9 @@ private:
       const AxisUse *use = axis.in(e);
       if (!use || (use->reduction && !reduction) || axis.extent.isConst(1))
         continue;
-      int64_t step = 0;
-      for (const TreeNode *loop : place.loops)
-        if (loop->axis == static_cast<AxisId>(a))
-          step = loop->step;
-      require(step == 1, "the loops around e" + std::to_string(e) + " take every element of " +
-                             axis.name + ", the innermost has step 1");
+      require(bound.tile(static_cast<AxisId>(a), place.loops).isConst(1),
+              "the loops around e" + std::to_string(e) + " take every element of " + axis.name +
+                  ", the innermost has step 1");
     }
   }
 

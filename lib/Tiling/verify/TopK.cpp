@@ -12,7 +12,7 @@ enum class Role { Row, Place, Searched };
 class Rules {
 public:
   Rules(const BoundSchedule &bound, int equation)
-      : schedule(bound.schedule()), e(bound.equation(equation)),
+      : bound(bound), schedule(bound.schedule()), e(bound.equation(equation)),
         who("e" + std::to_string(equation)) {
     for (const Statement &statement : bound.statements())
       if (const TreeNode &leaf = *statement.leaf;
@@ -49,15 +49,10 @@ private:
   void require(bool holds, const std::string &rule) { broken.require(holds, who + " " + rule); }
 
   void everyRow(const Statement &place) {
-    for (const ScheduleAxis &axis : schedule.axes) {
-      if (role(axis) != Role::Row || axis.extent.isConst(1))
-        continue;
-      int64_t step = 0;
-      for (const TreeNode *loop : place.loops)
-        if (loop->axis != kStepAxis && &schedule.axes[loop->axis] == &axis)
-          step = loop->step;
-      require(step == 1, "is found in every row");
-    }
+    for (size_t a = 0; a < schedule.axes.size(); ++a)
+      require(role(schedule.axes[a]) != Role::Row ||
+                  bound.tile(static_cast<AxisId>(a), place.loops).isConst(1),
+              "is found in every row");
   }
 
   Role role(const TreeNode &loop) const {
@@ -105,6 +100,7 @@ private:
     require(searchStep == 1, "looks at every element");
   }
 
+  const BoundSchedule &bound;
   const Schedule &schedule;
   const Equation &e;
   std::string who;

@@ -15,7 +15,7 @@
 
 namespace fusec {
 
-using tiling::BoundSchedule, tiling::Statement;
+using tiling::BoundSchedule, tiling::Loops, tiling::Statement;
 
 namespace {
 
@@ -150,12 +150,10 @@ private:
   }
 
   void verifyPhase(std::span<const TreeNode> phase) {
-    const size_t first = leaves.size();
     verifyTree(phase, true);
-    require(leaves.size() > first, "every phase has statements");
+    require(!phase.empty(), "every phase has statements");
     if (isPack(phase))
       verifyParts(phase);
-    phaseOfLeaf.resize(leaves.size(), numPhases++);
   }
 
   /// All blocks take a scan's steps together, and every one of them passes each barrier once a step. The states of the
@@ -180,12 +178,9 @@ private:
   void verifyTree(std::span<const TreeNode> nodes, bool blocksAllowed) {
     for (const TreeNode &node : nodes) {
       if (!node.isLoop) {
-        if (node.isBorder()) {
-          // Blocks that do not come here, or come here more often than others, would be waited for in vain.
-          require(false, "barriers stand at the root, where every block passes each of them once");
-          continue;
-        }
-        leaves.push_back(&node);
+        // Blocks that do not come here, or come here more often than others, would be waited for in vain.
+        require(!node.isBorder(),
+                "barriers stand at the root, where every block passes each of them once");
         continue;
       }
       std::string who = std::string(name(node.loop)) + " loop over " +
@@ -243,7 +238,10 @@ private:
   void verifyLeaves() {
     std::set<int> initialised;
     std::vector<int> computed(bound.equations().size(), 0);
-    for (const TreeNode *leaf : leaves) {
+    for (const Statement &statement : bound.statements()) {
+      const TreeNode *leaf = statement.leaf;
+      if (leaf->isBorder())
+        continue;
       if (leaf->leaf == LeafKind::Stage) {
         require(leaf->target >= 0 && leaf->target < static_cast<int>(schedule.operands.size()) &&
                     schedule.operands[leaf->target].level == MemLevel::Shared,
@@ -291,20 +289,14 @@ private:
   /// device memory, and its producer's phase comes first. Inside a phase a block reads only what it makes itself
   /// (Flow.cpp, Blocks.cpp).
   void verifyPhases() {
-    if (numPhases == 1 || !broken.none())
+    if (bound.phases().size() == 1 || !broken.none())
       return;
     require(!bound.scan() || rounds,
             "a scan runs in one phase, or all phases of a step stand in its loop");
     const std::vector<int> phaseOf = bound.phaseOfEquations();
-    for (size_t i = 0; i < leaves.size(); ++i) {
-      const TreeNode &leaf = *leaves[i];
-      if (leaf.leaf == LeafKind::Carry)
-        continue;
-      const int e =
-          leaf.leaf == LeafKind::Stage ? schedule.operands[leaf.target].equation : leaf.target;
-      require(phaseOf[e] == phaseOfLeaf[i],
-              "the statements of e" + std::to_string(e) + " stand in one phase");
-    }
+    for (int p = 0; p < static_cast<int>(bound.phases().size()); ++p)
+      for (int e : tiling::equationsIn(bound.phases()[p], schedule))
+        require(phaseOf[e] == p, "the statements of e" + std::to_string(e) + " stand in one phase");
     for (int reader = 0; reader < bound.numEquations(); ++reader)
       for (NodeId read : bound.facts(reader).reads) {
         const TensorId t = bound.equation(reader).body[read].index;
@@ -324,8 +316,9 @@ private:
     const int last = std::max(0, lastRank(bound.equation(equation)));
     const std::string who = "e" + std::to_string(equation);
     std::vector<std::pair<LeafKind, int>> found, wanted;
-    for (const TreeNode *leaf : leaves)
-      if ((leaf->leaf == LeafKind::Compute || leaf->leaf == LeafKind::Correct) &&
+    for (const Statement &statement : bound.statements())
+      if (const TreeNode *leaf = statement.leaf;
+          (leaf->leaf == LeafKind::Compute || leaf->leaf == LeafKind::Correct) &&
           leaf->target == equation)
         found.push_back({leaf->leaf, leaf->rank});
     if (bound.equation(equation).kind == EquationKind::Opaque)
@@ -368,9 +361,7 @@ private:
   const BoundSchedule &bound;
   const Schedule &schedule;
   const ExprProgram &pattern;
-  std::vector<const TreeNode *> path, leaves;
-  std::vector<int> phaseOfLeaf; // one a leaf
-  int numPhases = 0;
+  Loops path;
   bool rounds = false; // a scan's steps hold phases
   tiling::RuleChecker broken;
 };
