@@ -122,8 +122,7 @@ Result<NodeId> BodyReader::primary(Context context) {
 }
 
 Result<std::pair<int32_t, DType>> BodyReader::tensor() {
-  FUSEC_CHECK(in.expect("%"));
-  FUSEC_TRY(std::string tensorName, in.nameText());
+  FUSEC_TRY(std::string tensorName, in.nameAfter("%"));
   auto found = names.tensor(tensorName);
   if (!found)
     return in.error("there is no tensor %" + nameToText(tensorName) + " here");
@@ -132,16 +131,11 @@ Result<std::pair<int32_t, DType>> BodyReader::tensor() {
 
 Result<std::vector<NodeId>> BodyReader::indices() {
   FUSEC_CHECK(in.expect("["));
-  std::vector<NodeId> out;
-  while (!in.peekIs("]")) {
-    if (!out.empty())
-      FUSEC_CHECK(in.expect(","));
+  return in.list("]", [&]() -> Result<NodeId> {
     FUSEC_TRY(NodeId index, sum(DType::I64));
     FUSEC_CHECK(needI64(index, "an index"));
-    out.push_back(index);
-  }
-  FUSEC_CHECK(in.expect("]"));
-  return out;
+    return index;
+  });
 }
 
 Result<NodeId> BodyReader::read() {

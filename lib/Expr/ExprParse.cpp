@@ -15,10 +15,7 @@ public:
   Result<ExprProgram> run() {
     FUSEC_CHECK(in.expect("expr"));
     FUSEC_TRY(program.name, in.nameText());
-    while (in.accept("symbol")) {
-      FUSEC_TRY(Symbol s, parseSymbol(in));
-      program.symbols.push_back(std::move(s));
-    }
+    FUSEC_TRY(program.symbols, parseSymbols(in));
     while (in.accept("tensor"))
       FUSEC_CHECK(tensor());
     FUSEC_CHECK(in.expect("inputs"));
@@ -37,27 +34,20 @@ private:
 
   Status tensor() {
     Tensor t;
-    FUSEC_CHECK(in.expect("%"));
-    FUSEC_TRY(t.name, in.nameText());
+    FUSEC_TRY(t.name, in.nameAfter("%"));
     FUSEC_CHECK(in.expect(":"));
-    FUSEC_TRY(auto type, parseType(in, program.symbols));
-    t.type = type.first;
-    t.shape = std::move(type.second);
+    FUSEC_CHECK(parseType(in, program.symbols, t.type, t.shape));
     FUSEC_TRY(std::string kind, in.identifier());
     if (kind == "input" || kind == "temp" || kind == "output") {
       t.kind = kind == "input"  ? TensorKind::Input
                : kind == "temp" ? TensorKind::Temp
                                 : TensorKind::Output;
       if (t.kind == TensorKind::Input && in.accept("default")) {
-        if (!isStatic(t.shape))
-          return in.error("a default value has a fixed shape");
-        FUSEC_TRY(t.defaultValue, parseConstantData(in, t.type, staticDims(t.shape), store));
+        FUSEC_TRY(t.defaultValue, parseConstantData(in, t.type, t.shape, store, "a default value"));
       }
     } else if (kind == "constant") {
       t.kind = TensorKind::Constant;
-      if (!isStatic(t.shape))
-        return in.error("a constant has a fixed shape");
-      FUSEC_TRY(t.constant, parseConstantData(in, t.type, staticDims(t.shape), store));
+      FUSEC_TRY(t.constant, parseConstantData(in, t.type, t.shape, store));
     } else {
       return in.error("a tensor is an input, a constant, a temp or an output, not '" + kind + "'");
     }
@@ -68,8 +58,7 @@ private:
   }
 
   Result<TensorId> ref() {
-    FUSEC_CHECK(in.expect("%"));
-    FUSEC_TRY(std::string name, in.nameText());
+    FUSEC_TRY(std::string name, in.nameAfter("%"));
     auto it = tensors.find(name);
     if (it == tensors.end())
       return in.error("there is no tensor %" + nameToText(name));
@@ -77,16 +66,8 @@ private:
   }
 
   Result<std::vector<TensorId>> list() {
-    std::vector<TensorId> out;
     FUSEC_CHECK(in.expect("("));
-    while (!in.peekIs(")")) {
-      if (!out.empty())
-        FUSEC_CHECK(in.expect(","));
-      FUSEC_TRY(TensorId id, ref());
-      out.push_back(id);
-    }
-    FUSEC_CHECK(in.expect(")"));
-    return out;
+    return in.list(")", [&] { return ref(); });
   }
 
   Result<std::vector<std::string>> origin() {

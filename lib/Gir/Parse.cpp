@@ -37,15 +37,16 @@ public:
 
   Result<GirKernel> run() {
     FUSEC_CHECK(in.expect("kernel"));
-    FUSEC_CHECK(in.expect("@"));
-    FUSEC_TRY(kernel.name, in.nameText());
+    FUSEC_TRY(kernel.name, in.nameAfter("@"));
     FUSEC_TRY(kernel.units, count("units"));
     FUSEC_TRY(kernel.lanes, count("lanes"));
     if (in.accept("shared")) {
       FUSEC_TRY(kernel.sharedBytes, in.integer());
     }
-    if (in.accept("for"))
-      FUSEC_CHECK(onnxNodes());
+    if (in.accept("for")) {
+      FUSEC_CHECK(in.expect("("));
+      FUSEC_TRY(kernel.onnxNodes, in.list(")", [&] { return in.string(); }));
+    }
     FUSEC_CHECK(in.expect("{"));
     while (in.accept("symbol"))
       FUSEC_CHECK(symbolFacts());
@@ -80,15 +81,6 @@ private:
     return static_cast<int>(v);
   }
 
-  Status onnxNodes() {
-    FUSEC_CHECK(in.expect("("));
-    do {
-      FUSEC_TRY(std::string node, in.string());
-      kernel.onnxNodes.push_back(std::move(node));
-    } while (in.accept(","));
-    return in.expect(")");
-  }
-
   Status symbolFacts() {
     FUSEC_TRY(Symbol facts, parseSymbol(in));
     for (Symbol &s : kernel.symbols)
@@ -116,11 +108,8 @@ private:
       in.next();
       b.level = MemLevel::Shared;
     }
-    FUSEC_CHECK(in.expect("%"));
-    FUSEC_TRY(b.name, in.nameText());
-    FUSEC_TRY(auto type, parseType(in, kernel.symbols));
-    b.type = type.first;
-    b.shape = std::move(type.second);
+    FUSEC_TRY(b.name, in.nameAfter("%"));
+    FUSEC_CHECK(parseType(in, kernel.symbols, b.type, b.shape));
     if (in.accept("at")) {
       FUSEC_TRY(b.offsetBytes, in.integer());
     }
@@ -132,8 +121,7 @@ private:
 
   Status counters() {
     GirCounters c;
-    FUSEC_CHECK(in.expect("%"));
-    FUSEC_TRY(c.name, in.nameText());
+    FUSEC_TRY(c.name, in.nameAfter("%"));
     FUSEC_CHECK(in.expect("["));
     FUSEC_TRY(c.count, DimExpr::parse(in.rawUntil("]"), kernel.symbols));
     FUSEC_CHECK(in.expect("]"));
@@ -171,20 +159,19 @@ private:
     return in.expect("}");
   }
 
+  Result<Phase::Block> block() {
+    FUSEC_TRY(VarId var, bind(LoopKind::Block));
+    FUSEC_CHECK(in.expect(":"));
+    FUSEC_TRY(DimExpr trip, DimExpr::parse(in.rawUntil(",)"), kernel.symbols));
+    return Phase::Block{var, std::move(trip)};
+  }
+
   Status phase() {
     FUSEC_CHECK(in.expect("phase"));
     Phase p;
     p.waiting = in.accept("waiting");
     FUSEC_CHECK(in.expect("("));
-    while (!in.peekIs(")")) {
-      if (!p.blocks.empty())
-        FUSEC_CHECK(in.expect(","));
-      FUSEC_TRY(VarId var, bind(LoopKind::Block));
-      FUSEC_CHECK(in.expect(":"));
-      FUSEC_TRY(DimExpr trip, DimExpr::parse(in.rawUntil(",)"), kernel.symbols));
-      p.blocks.push_back({var, std::move(trip)});
-    }
-    FUSEC_CHECK(in.expect(")"));
+    FUSEC_TRY(p.blocks, in.list(")", [&] { return block(); }));
     FUSEC_CHECK(statements(p.body, 0));
     kernel.phases.push_back(std::move(p));
     return success();
@@ -210,8 +197,7 @@ private:
   }
 
   Result<BufferId> bufferRef() {
-    FUSEC_CHECK(in.expect("%"));
-    FUSEC_TRY(std::string bufferName, in.nameText());
+    FUSEC_TRY(std::string bufferName, in.nameAfter("%"));
     auto it = bufferIds.find(bufferName);
     if (it == bufferIds.end())
       return in.error("there is no buffer %" + nameToText(bufferName));
@@ -283,8 +269,7 @@ private:
   Result<Stmt> counting(BodyReader &reader, bool waits) {
     Stmt s;
     s.kind = waits ? StmtKind::Wait : StmtKind::Signal;
-    FUSEC_CHECK(in.expect("%"));
-    FUSEC_TRY(std::string counterName, in.nameText());
+    FUSEC_TRY(std::string counterName, in.nameAfter("%"));
     for (size_t c = 0; c < kernel.counters.size(); ++c)
       if (kernel.counters[c].name == counterName)
         s.counter = static_cast<CounterId>(c);

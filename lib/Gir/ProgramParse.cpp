@@ -19,10 +19,7 @@ public:
     FUSEC_TRY(program.name, in.nameText());
     FUSEC_CHECK(in.expect("target"));
     FUSEC_TRY(program.target, in.string());
-    while (in.accept("symbol")) {
-      FUSEC_TRY(Symbol s, parseSymbol(in));
-      program.symbols.push_back(std::move(s));
-    }
+    FUSEC_TRY(program.symbols, parseSymbols(in));
     while (!in.peekIs("inputs"))
       FUSEC_CHECK(tensor());
     FUSEC_CHECK(in.expect("inputs"));
@@ -50,16 +47,11 @@ private:
       return in.error("'" + word +
                       "' begins no tensor; expected input, constant, temp, output or inputs");
     t.kind = static_cast<TensorKind>(kind);
-    FUSEC_CHECK(in.expect("%"));
-    FUSEC_TRY(t.name, in.nameText());
-    FUSEC_TRY(auto type, parseType(in, program.symbols));
-    t.type = type.first;
-    t.shape = std::move(type.second);
+    FUSEC_TRY(t.name, in.nameAfter("%"));
+    FUSEC_CHECK(parseType(in, program.symbols, t.type, t.shape));
     const bool hasDefault = t.kind == TensorKind::Input && in.accept("default");
     if (t.kind == TensorKind::Constant || hasDefault) {
-      if (!isStatic(t.shape))
-        return in.error("a constant has a fixed shape");
-      FUSEC_TRY(ConstantRef data, parseConstantData(in, t.type, staticDims(t.shape), store));
+      FUSEC_TRY(ConstantRef data, parseConstantData(in, t.type, t.shape, store));
       (hasDefault ? t.defaultValue : t.constant) = std::move(data);
     }
     if (!tensorIds.emplace(t.name, static_cast<TensorId>(program.tensors.size())).second)
@@ -69,8 +61,7 @@ private:
   }
 
   Result<TensorId> ref() {
-    FUSEC_CHECK(in.expect("%"));
-    FUSEC_TRY(std::string tensorName, in.nameText());
+    FUSEC_TRY(std::string tensorName, in.nameAfter("%"));
     auto it = tensorIds.find(tensorName);
     if (it == tensorIds.end())
       return in.error("there is no tensor %" + nameToText(tensorName));
@@ -79,14 +70,7 @@ private:
 
   Result<std::vector<TensorId>> list() {
     FUSEC_CHECK(in.expect("("));
-    std::vector<TensorId> ids;
-    while (!in.accept(")")) {
-      if (!ids.empty())
-        FUSEC_CHECK(in.expect(","));
-      FUSEC_TRY(TensorId id, ref());
-      ids.push_back(id);
-    }
-    return ids;
+    return in.list(")", [&] { return ref(); });
   }
 
   Status kernel() {
@@ -98,18 +82,15 @@ private:
   }
 
   Result<std::vector<ExecStep::Copy>> copies(std::string_view keyword) {
-    std::vector<ExecStep::Copy> out;
     if (!in.accept(keyword))
-      return out;
+      return std::vector<ExecStep::Copy>();
     FUSEC_CHECK(in.expect("("));
-    do {
+    return in.list(")", [&]() -> Result<ExecStep::Copy> {
       FUSEC_TRY(TensorId from, ref());
       FUSEC_CHECK(in.expect("->"));
       FUSEC_TRY(TensorId to, ref());
-      out.push_back({from, to});
-    } while (in.accept(","));
-    FUSEC_CHECK(in.expect(")"));
-    return out;
+      return ExecStep::Copy{from, to};
+    });
   }
 
   Status block(std::vector<ExecStep> &out, int depth) {
@@ -167,8 +148,7 @@ private:
           v.guards.push_back(std::move(g));
         } while (in.peekIs("("));
       }
-      FUSEC_CHECK(in.expect("@"));
-      FUSEC_TRY(std::string kernelName, in.nameText());
+      FUSEC_TRY(std::string kernelName, in.nameAfter("@"));
       auto it = kernelIds.find(kernelName);
       if (it == kernelIds.end())
         return in.error("there is no kernel @" + nameToText(kernelName));

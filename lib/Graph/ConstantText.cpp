@@ -28,8 +28,11 @@ std::string constantDataText(const ConstantRef &constant, ConstantStore *store) 
   return text + "}";
 }
 
-Result<ConstantRef> parseConstantData(TextReader &in, DType type, std::vector<int64_t> dims,
-                                      const ConstantStore &store) {
+Result<ConstantRef> parseConstantData(TextReader &in, DType type, const Shape &shape,
+                                      const ConstantStore &store, const char *what) {
+  if (!isStatic(shape))
+    return in.error(std::string(what) + " has a fixed shape");
+  std::vector<int64_t> dims = staticDims(shape);
   if (in.accept("digest")) {
     FUSEC_TRY(std::string hex, in.string());
     Hash128 digest;

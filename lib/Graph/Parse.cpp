@@ -17,10 +17,7 @@ public:
   Result<Graph> run() {
     FUSEC_CHECK(in.expect("graph"));
     FUSEC_TRY(graph.name, in.nameText());
-    while (in.accept("symbol")) {
-      FUSEC_TRY(Symbol s, parseSymbol(in));
-      graph.symbols.push_back(std::move(s));
-    }
+    FUSEC_TRY(graph.symbols, parseSymbols(in));
     while (in.accept("constant"))
       FUSEC_CHECK(constant());
     while (in.accept("input")) {
@@ -28,9 +25,7 @@ public:
       graph.body.inputs.push_back(id);
       if (in.accept("default")) {
         Value &v = graph.value(id);
-        if (!isStatic(v.shape))
-          return in.error("a default value has a fixed shape");
-        FUSEC_TRY(v.defaultValue, parseConstantData(in, v.type, staticDims(v.shape), store));
+        FUSEC_TRY(v.defaultValue, parseConstantData(in, v.type, v.shape, store, "a default value"));
       }
     }
     FUSEC_CHECK(regionBody(graph.body, 0));
@@ -43,10 +38,9 @@ private:
   static constexpr int kMaxDepth = 64;
 
   Result<ConstantRef> constantBody() {
-    FUSEC_TRY(auto t, parseType(in, graph.symbols));
-    if (!isStatic(t.second))
-      return in.error("a constant has a fixed shape");
-    return parseConstantData(in, t.first, staticDims(t.second), store);
+    TypedShape t;
+    FUSEC_CHECK(parseType(in, graph.symbols, t.type, t.shape));
+    return parseConstantData(in, t.type, t.shape, store);
   }
 
   Result<ValueId> define(Value v) {
@@ -60,8 +54,7 @@ private:
 
   Status constant() {
     Value v;
-    FUSEC_CHECK(in.expect("%"));
-    FUSEC_TRY(v.name, in.nameText());
+    FUSEC_TRY(v.name, in.nameAfter("%"));
     FUSEC_CHECK(in.expect("="));
     FUSEC_TRY(v.constant, constantBody());
     v.type = v.constant->type;
@@ -73,12 +66,9 @@ private:
   /// "%name: type {known}".
   Result<ValueId> definition() {
     Value v;
-    FUSEC_CHECK(in.expect("%"));
-    FUSEC_TRY(v.name, in.nameText());
+    FUSEC_TRY(v.name, in.nameAfter("%"));
     FUSEC_CHECK(in.expect(":"));
-    FUSEC_TRY(auto t, parseType(in, graph.symbols));
-    v.type = t.first;
-    v.shape = std::move(t.second);
+    FUSEC_CHECK(parseType(in, graph.symbols, v.type, v.shape));
     if (in.accept("{")) {
       FUSEC_TRY(v.known, parseDims(in, "}", graph.symbols));
     }
@@ -88,36 +78,21 @@ private:
   Result<ValueId> use() {
     if (in.accept("_"))
       return kNoValue;
-    FUSEC_CHECK(in.expect("%"));
-    FUSEC_TRY(std::string name, in.nameText());
+    FUSEC_TRY(std::string name, in.nameAfter("%"));
     auto it = byName.find(name);
     if (it == byName.end())
       return in.error("%" + name + " is not defined before its use");
     return it->second;
   }
 
-  Result<std::vector<ValueId>> uses(std::string_view close) {
-    std::vector<ValueId> ids;
-    if (in.accept(close))
-      return ids;
-    do {
-      FUSEC_TRY(ValueId id, use());
-      ids.push_back(id);
-    } while (in.accept(","));
-    FUSEC_CHECK(in.expect(close));
-    return ids;
+  Result<std::vector<ValueId>> uses() {
+    FUSEC_CHECK(in.expect("("));
+    return in.list(")", [&] { return use(); });
   }
 
-  template <typename T, typename F> Result<Attribute> items(F read) {
-    std::vector<T> list;
+  template <typename F> Result<Attribute> items(F read) {
     FUSEC_CHECK(in.expect("["));
-    if (!in.accept("]")) {
-      do {
-        FUSEC_TRY(T item, read());
-        list.push_back(std::move(item));
-      } while (in.accept(","));
-      FUSEC_CHECK(in.expect("]"));
-    }
+    FUSEC_TRY(auto list, in.list("]", read));
     return Attribute(std::move(list));
   }
 
@@ -131,11 +106,11 @@ private:
       return Attribute(v);
     }
     if (in.accept("floats"))
-      return items<double>([&] { return in.floating(); });
+      return items([&] { return in.floating(); });
     if (in.accept("strings"))
-      return items<std::string>([&] { return in.string(); });
+      return items([&] { return in.string(); });
     if (in.peekIs("["))
-      return items<int64_t>([&] { return in.integer(); });
+      return items([&] { return in.integer(); });
     if (in.accept("type")) {
       FUSEC_TRY(DType t, parseElementType(in));
       return Attribute(t);
@@ -165,8 +140,7 @@ private:
       return in.error("'" + opName + "' is no operator of the graph");
     n.op = *op;
     n.onnxOp = opName;
-    FUSEC_CHECK(in.expect("("));
-    FUSEC_TRY(n.inputs, uses(")"));
+    FUSEC_TRY(n.inputs, uses());
     if (in.accept("{")) {
       do {
         FUSEC_TRY(std::string key, in.identifier());
@@ -177,24 +151,16 @@ private:
       } while (in.accept(","));
       FUSEC_CHECK(in.expect("}"));
     }
-    FUSEC_CHECK(in.expect("@"));
-    FUSEC_TRY(n.name, in.nameText());
+    FUSEC_TRY(n.name, in.nameAfter("@"));
     if (in.accept("from")) {
       FUSEC_TRY(n.onnxOp, in.nameText());
     }
     while (in.accept("region")) {
       Region r;
       FUSEC_CHECK(in.expect("("));
-      if (!in.accept(")")) {
-        do {
-          FUSEC_TRY(ValueId id, definition());
-          r.inputs.push_back(id);
-        } while (in.accept(","));
-        FUSEC_CHECK(in.expect(")"));
-      }
+      FUSEC_TRY(r.inputs, in.list(")", [&] { return definition(); }));
       FUSEC_CHECK(in.expect("captures"));
-      FUSEC_CHECK(in.expect("("));
-      FUSEC_TRY(r.captures, uses(")"));
+      FUSEC_TRY(r.captures, uses());
       FUSEC_CHECK(regionBody(r, depth + 1));
       FUSEC_CHECK(in.expect("end"));
       n.regions.push_back(std::move(r));

@@ -206,6 +206,11 @@ Result<std::string> TextReader::nameText() {
   return error("expected a name, found " + found(current));
 }
 
+Result<std::string> TextReader::nameAfter(std::string_view sign) {
+  FUSEC_CHECK(expect(sign));
+  return nameText();
+}
+
 Result<int64_t> TextReader::integer() {
   bool negative = accept("-");
   if (current.kind != Kind::Integer)

@@ -36,8 +36,24 @@ public:
   Result<std::string> string(); // unescaped
   /// A name: an identifier or a quoted string.
   Result<std::string> nameText();
+  /// A name behind "%" or another sign.
+  Result<std::string> nameAfter(std::string_view sign);
   Result<int64_t> integer(); // with optional leading '-'
   Result<double> floating(); // also takes an integer; optional leading '-'
+  /// What `item` reads, once between commas, up to and including `close`; the opener is read already.
+  template <typename F>
+  auto list(std::string_view close, F item)
+      -> Result<std::vector<std::decay_t<decltype(*item())>>> {
+    std::vector<std::decay_t<decltype(*item())>> items;
+    if (accept(close))
+      return items;
+    do {
+      FUSEC_TRY(auto one, item());
+      items.push_back(std::move(one));
+    } while (accept(","));
+    FUSEC_CHECK(expect(close));
+    return items;
+  }
   Diagnostic error(std::string text) const;
 
   /// Raw text between the current token and the matching closer, for embedded DimExpr: reads up to (not

@@ -21,23 +21,15 @@ Result<DimExpr> parseDim(TextReader &in, std::string_view stops,
 
 Result<Shape> parseDims(TextReader &in, std::string_view close,
                         const std::vector<Symbol> &symbols) {
-  Shape shape;
-  if (in.accept(close))
-    return shape;
   const std::string stops = "," + std::string(close);
-  do {
-    FUSEC_TRY(DimExpr dim, parseDim(in, stops, symbols));
-    shape.push_back(std::move(dim));
-  } while (in.accept(","));
-  FUSEC_CHECK(in.expect(close));
-  return shape;
+  return in.list(close, [&] { return parseDim(in, stops, symbols); });
 }
 
-Result<std::pair<DType, Shape>> parseType(TextReader &in, const std::vector<Symbol> &symbols) {
-  FUSEC_TRY(DType type, parseElementType(in));
+Status parseType(TextReader &in, const std::vector<Symbol> &symbols, DType &type, Shape &shape) {
+  FUSEC_TRY(type, parseElementType(in));
   FUSEC_CHECK(in.expect("["));
-  FUSEC_TRY(Shape shape, parseDims(in, "]", symbols));
-  return std::make_pair(type, std::move(shape));
+  FUSEC_TRY(shape, parseDims(in, "]", symbols));
+  return success();
 }
 
 std::string typeText(DType type, const Shape &shape, const std::vector<Symbol> &symbols) {
@@ -63,6 +55,15 @@ Result<Symbol> parseSymbol(TextReader &in) {
   FUSEC_CHECK(in.expect("divisor"));
   FUSEC_TRY(s.divisor, in.integer());
   return s;
+}
+
+Result<std::vector<Symbol>> parseSymbols(TextReader &in) {
+  std::vector<Symbol> symbols;
+  while (in.accept("symbol")) {
+    FUSEC_TRY(Symbol s, parseSymbol(in));
+    symbols.push_back(std::move(s));
+  }
+  return symbols;
 }
 
 std::string symbolText(const Symbol &s) {

@@ -15,11 +15,13 @@ Result<DimExpr> parseDim(TextReader &in, std::string_view stops,
 /// Comma-separated dim expressions up to and including `close`, whose opener is already read.
 Result<Shape> parseDims(TextReader &in, std::string_view close, const std::vector<Symbol> &symbols);
 /// "f32[batch,768]"
-Result<std::pair<DType, Shape>> parseType(TextReader &in, const std::vector<Symbol> &symbols);
+Status parseType(TextReader &in, const std::vector<Symbol> &symbols, DType &type, Shape &shape);
 std::string typeText(DType type, const Shape &shape, const std::vector<Symbol> &symbols);
 
 /// "batch = 1..64 opt 8 divisor 1", without the keyword in front.
 Result<Symbol> parseSymbol(TextReader &in);
+/// Any number of them, each with the keyword "symbol" in front.
+Result<std::vector<Symbol>> parseSymbols(TextReader &in);
 std::string symbolText(const Symbol &symbol);
 
 } // namespace fusec
