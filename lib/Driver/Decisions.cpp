@@ -101,6 +101,7 @@ private:
     if (Status status = readPlan(in, state.program, target); !status.ok())
       return refuse(status.errors(), target.target.name);
     target.planWritten = target.schedulesWritten = true;
+    target.decisionsPath = fileName;
     target.schedules.assign(target.plan.patterns.size(), {});
     if (Status status = readKernels(in, target); !status.ok())
       return status.errors().front().id == Diag::StaleDecisions

@@ -1,6 +1,7 @@
 #include "Driver/Explain.h"
 
 #include "Driver/PatternOracle.h"
+#include "Driver/TargetSearch.h"
 #include "Fusion/CutPattern.h"
 #include "Fusion/QuickSeconds.h"
 #include "Tiling/counts/CountWork.h"
@@ -69,10 +70,12 @@ public:
       moved.push_back(
           movedBytes({variant.schedule, pattern.program}, state.target, tiling::Effort::Thorough));
       barriers.push_back(barriersOf(variant.schedule, pattern.program));
-      FUSEC_TRY(const LoweredKernel lowered,
-                lowerAndRewrite(pattern.program, variant.schedule,
-                                guardedSymbols(variant, pattern.program.symbols), state.target));
-      rules.emplace_back(lowered.rules.begin(), lowered.rules.end());
+      Result<LoweredKernel> lowered =
+          lowerAndRewrite(pattern.program, variant.schedule,
+                          guardedSymbols(variant, pattern.program.symbols), state.target);
+      if (!lowered)
+        return scheduleFault(std::move(lowered.errors()), state);
+      rules.emplace_back(lowered->rules.begin(), lowered->rules.end());
       stepReads.push_back(readsOfStep({variant.schedule, pattern.program}, state.target));
     }
     addKernels(state.plan.steps, "");

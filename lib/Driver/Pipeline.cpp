@@ -203,14 +203,9 @@ private:
   }
 
   Status lowerToGir() {
-    return forEachTarget([this](TargetState &target) { return lowerOne(target); });
-  }
-  Status lowerOne(TargetState &target) {
-    Status status =
-        fusec::lowerToGir(state.program, target, observePasses(Stage::Gir, options, report));
-    if (!status.ok() && !options.decisionsPath.empty())
-      return decisionsDoNotFit(status.errors(), options.decisionsPath, target.target.name);
-    return status;
+    return forEachTarget([this](TargetState &target) {
+      return fusec::lowerToGir(state.program, target, observePasses(Stage::Gir, options, report));
+    });
   }
 
   Status generateCode() {

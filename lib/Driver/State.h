@@ -29,6 +29,7 @@ struct TargetState {
   bool checked = false; // the kernels of a GPU look for waits in vain, and each is waited for
   // By a user, in a dump or a file of decisions; else by the search.
   bool planWritten = false, schedulesWritten = false;
+  std::string decisionsPath = ""; // of the file of decisions that both are from; empty: none
   std::shared_ptr<PatternOracle> oracle =
       nullptr; // remembers what planning found; null: the plan was read
   std::optional<ExprProgram> copied =

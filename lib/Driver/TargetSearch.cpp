@@ -20,6 +20,12 @@ Diagnostics ownFault(Diagnostics errors) {
 
 } // namespace
 
+Diagnostics scheduleFault(Diagnostics errors, const TargetState &target) {
+  if (!target.decisionsPath.empty())
+    return decisionsDoNotFit(std::move(errors), target.decisionsPath, target.target.name);
+  return target.schedulesWritten ? errors : ownFault(std::move(errors));
+}
+
 Status planTarget(const ExprProgram &program, const PlanOptions &options, TargetState &target) {
   target.oracle = std::make_shared<PatternOracle>(target.target, options);
   PatternOracle &asked = *target.oracle;
@@ -71,7 +77,7 @@ Status checkSchedules(const ExprProgram &model, const TargetState &target) {
       if (Status status = verifySchedule(p, variant.schedule, target, program); !status.ok())
         errors.insert(errors.end(), status.errors().begin(), status.errors().end());
   if (!errors.empty())
-    return target.schedulesWritten ? errors : ownFault(errors);
+    return scheduleFault(std::move(errors), target);
   return success();
 }
 
@@ -82,8 +88,8 @@ Status lowerToGir(const ExprProgram &model, TargetState &target, const PassObser
     return checkSharedMemory(target);
   };
   Status status = lower();
-  if (!status.ok() && !target.schedulesWritten)
-    return ownFault(status.errors());
+  if (!status.ok())
+    return scheduleFault(std::move(status.errors()), target);
   return status;
 }
 

@@ -6,6 +6,10 @@ namespace fusec {
 
 // What a user wrote (TargetState) and a check refuses is their error; what was found here is a bug, InternalError.
 
+/// Errors of the rules or the lowering of the target's schedules, for whoever made those: a file of decisions does not
+/// fit, a dump breaks a rule, the search has a bug.
+Diagnostics scheduleFault(Diagnostics errors, const TargetState &target);
+
 /// Searches for the target's kernels, with Tiling as the oracle.
 Status planTarget(const ExprProgram &program, const PlanOptions &options, TargetState &target);
 
