@@ -1,7 +1,9 @@
 """Plants one violation after the other in a small tree and demands that scripts/check names it, and that the untouched
-tree passes. Run by ctest."""
+tree passes; the same for scripts/check --tidy where there is clang-tidy. Run by ctest."""
 
+import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -10,6 +12,7 @@ sys.dont_write_bytecode = True
 from common import STAGES
 
 CHECK = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "check")
+TIDY_RULES = os.path.join(os.path.dirname(CHECK), "..", ".clang-tidy")
 
 # Of the clean tree: a tick list with an example.
 LISTS = "### As `Op`\n- [ ] `lib/Graph/Lists.h`: there\n" + "".join(f"- lib/{stage}\n" for stage in STAGES)
@@ -108,34 +111,95 @@ def cleanTree():
     return files
 
 
-def run(files):
+def run(files, *arguments, before=None):
+    """What the check says of a tree of these files; `before`: of a clone, those that are committed."""
     with tempfile.TemporaryDirectory() as root:
-        for path, text in files.items():
-            full = os.path.join(root, path)
-            os.makedirs(os.path.dirname(full), exist_ok=True)
-            with open(full, "w", encoding="utf-8") as file:
-                file.write(text)
-        return subprocess.run([sys.executable, CHECK, "--root", root], capture_output=True, text=True, check=False)
+        def write(texts):
+            for path, text in texts.items():
+                full = os.path.join(root, path)
+                os.makedirs(os.path.dirname(full), exist_ok=True)
+                with open(full, "w", encoding="utf-8") as file:
+                    file.write(text.replace("@ROOT@", root))
+
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+        if before is not None:
+            write(before)
+            git = ["git", "-C", root, "-c", "user.name=n", "-c", "user.email=e", "-c", "core.hooksPath=/dev/null"]
+            for words in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "before"]):
+                subprocess.run([*git, *words], check=True, env=environment)
+        write(files)
+        return subprocess.run([sys.executable, CHECK, "--root", root, *arguments], cwd=root, env=environment,
+                              capture_output=True, text=True, check=False)
+
+
+def failuresOf(result, expected):
+    """`expected`: a part of the line that must come back; "": nothing is to be complained about."""
+    if result.returncode == (1 if expected else 0) and expected in result.stdout:
+        return []
+    return [f"expected '{expected}', got:\n{result.stdout}{result.stderr}"]
+
+
+# What is written where, the files that the check is asked for (none: those that are changed), and what must come back.
+LONG = "int f(int x) {\n" + "  ++x;\n" * 77 + "  return x;\n}\n"
+TIDY_PLANTED = [
+    ("lib/Graph/One.cpp", '#include "Graph/Used.h"\nUsed one() { return {}; }\n', ["lib/Graph/One.cpp"], ""),
+    ("lib/Graph/One.cpp", "double f(int a, int b) { return a / b; }\n", ["lib/Graph/One.cpp"],
+     "lib/Graph/One.cpp:1: result of integer division used in a floating point context; possible loss of precision "
+     "[bugprone-integer-division] [tidy]"),
+    ("lib/Graph/One.cpp", "double f(int a, int b) { return a / b; }\n", [], "[bugprone-integer-division]"),
+    ("lib/Graph/One.cpp", "struct S { S(const S &); ~S(); int v; };\nint f(S s) { return s.v; }\n", [],
+     "[performance-unnecessary-value-param]"),
+    ("lib/Graph/One.cpp", '#include "Graph/Used.h"\nint one() { return 1; }\n', [],
+     "lib/Graph/One.cpp:1: included header Used.h is not used directly [misc-include-cleaner]"),
+    ("lib/Graph/One.cpp", LONG, [], ""),
+    ("lib/Graph/One.cpp", LONG.replace("++x;\n", "++x;\n  ++x;\n", 1), [], "function 'f' exceeds"),
+    ("lib/Graph/One.cpp", LONG.replace("++x;\n", "++x;\n  ++x;\n", 1).replace("f(", "listed("), [], ""),
+    ("lib/Graph/One.cpp", "int f(int a, int b, int c, int d, int e, int g, int h);\n" +
+     "int f(int a, int b, int c, int d, int e, int g, int h) { return a; }\n", [], "function 'f' exceeds"),
+    ("lib/Graph/Used.h", "#pragma once\nstruct Used {};\ninline double f(int a, int b) { return a / b; }\n", [],
+     "lib/Graph/Used.h:3: result of integer division"),
+    ("lib/Graph/One.cpp", "int f() { return 1 }\n", [], "clang cannot compile it: expected ';'"),
+    ("lib/Graph/Other.cpp", "int x;\n", [], ""),
+]
+
+
+def tidyTree():
+    file = "@ROOT@/lib/Graph/One.cpp"
+    command = {"directory": "@ROOT@/build/release", "command": f"c++ -std=c++20 -I@ROOT@/lib -c {file}", "file": file}
+    with open(TIDY_RULES, encoding="utf-8") as rules:
+        return {
+            ".clang-tidy": rules.read(),
+            ".gitignore": "/build/\n",
+            "scripts/checks/large-code.txt": "fusec::listed function 90 a table\n",
+            "build/release/compile_commands.json": json.dumps([command]),
+            "lib/Graph/Middle.h": '#pragma once\n#include "Graph/Used.h"\n',
+            "lib/Graph/Used.h": "#pragma once\nstruct Used {};\n",
+            "lib/Graph/One.cpp": '#include "Graph/Middle.h"\nUsed one() { return {}; }\n',
+        }
 
 
 def main():
     clean = cleanTree()
-    failures = []
-    result = run(clean)
-    if result.returncode != 0:
-        failures.append(f"the clean tree does not pass:\n{result.stdout}{result.stderr}")
+    failures = [f"the clean tree: {failure}" for failure in failuresOf(run(clean), "")]
     for path, text, expected in PLANTED:
         files = dict(clean)
         if text is None:
             del files[path]
         else:
             files[path] = text
-        result = run(files)
-        if result.returncode != 1 or expected not in result.stdout:
-            failures.append(f"{path}: expected '{expected}', got:\n{result.stdout}{result.stderr}")
+        failures += [f"{path}: {failure}" for failure in failuresOf(run(files), expected)]
+    count = len(PLANTED)
+    if shutil.which("clang-tidy-19"):
+        before = tidyTree()
+        for path, text, asked, expected in TIDY_PLANTED:
+            result = run({path: text}, "--tidy", *asked, before=before)
+            failures += [f"--tidy, {path}: {failure}" for failure in failuresOf(result, expected)]
+        count += len(TIDY_PLANTED)
+    else:
+        print("scripts/check --tidy is not tried: clang-tidy-19 is missing, which scripts/setup --tidy installs")
     for failure in failures:
         print(failure)
-    print(f"{len(PLANTED) - len(failures)} of {len(PLANTED)} planted violations caught")
+    print(f"{count - len(failures)} of {count} planted violations caught")
     return 1 if failures else 0
 
 
