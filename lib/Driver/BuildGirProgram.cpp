@@ -1,6 +1,7 @@
 #include "Driver/State.h"
 #include "Gir/Passes.h"
 #include "Support/Diag.h"
+#include "Support/RunPasses.h"
 #include "Support/UniqueNames.h"
 #include "Tiling/lower/Lower.h"
 #include "Tiling/schedule/BoundSchedule.h"

@@ -1,6 +1,7 @@
 #include "Driver/State.h"
 #include "Expr/Lower.h"
 #include "Reference/ExprFold.h"
+#include "Support/RunPasses.h"
 
 namespace fusec {
 

@@ -11,6 +11,7 @@
 #include "Reference/GraphInterpreter.h"
 #include "Support/AtOnce.h"
 #include "Support/Diag.h"
+#include "Support/RunPasses.h"
 
 #include <algorithm>
 #include <chrono>

@@ -1,60 +1,19 @@
 #pragma once
 #include "Expr/Body.h"
-#include "Graph/Constant.h"
+#include "Expr/Monoid.h"
+#include "Expr/Tensor.h"
 
 #include <map>
-#include <memory>
 #include <string>
 #include <variant>
 #include <vector>
 
 namespace fusec {
 
-using TensorId = int32_t;
-
-enum class TensorKind : uint8_t { Input, Constant, Temp, Output };
-
-/// A dense tensor, row-major in the order of `shape`. A temp's dimensions may be a permutation of the
-/// graph value's (channels last, for instance): every access goes through maps, so only the producer and the
-/// readers know.
-struct Tensor {
-  std::string
-      name; // name of the ONNX value it comes from, suffixed where one value needs several tensors
-  TensorKind kind = TensorKind::Temp;
-  DType type = DType::F32;
-  Shape shape;
-  ConstantRef constant;               // kind == Constant
-  ConstantRef defaultValue = nullptr; // of an input that a run may leave out: what it is then
-};
-
 struct Axis {
   std::string name;
   DimExpr extent;
 };
-
-/// Reduction monoids. Tuples: ArgMax and ArgMin carry (value, index) and keep the first index on a tie,
-/// ArgMaxLast/ArgMinLast the last; results are then {value, index (i64)}. Cascade: see CascadeState.
-enum class Monoid : uint8_t {
-  Sum,
-  Prod,
-  Max,
-  Min,
-  And,
-  Or,
-  Xor,
-  Cascade,
-  ArgMax,
-  ArgMin,
-  ArgMaxLast,
-  ArgMinLast
-};
-std::string_view name(Monoid m);
-std::optional<Monoid> parseMonoid(std::string_view text);
-bool isArgMonoid(Monoid m);
-/// Arg monoids and cascades: the accumulator is more than one value.
-bool isTupleMonoid(Monoid m);
-/// Neutral element of a one-value monoid as a constant node of `t`.
-NodeId identityOf(Body &body, Monoid m, DType t);
 
 /// Several reductions over the same points in one pass, where a later one may use the results of earlier ones (the
 /// running maximum in softmax's sum). State s of a set of points folds, by `monoid`, results[s] of the points, in

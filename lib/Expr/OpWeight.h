@@ -1,7 +1,10 @@
 #pragma once
-#include "Expr/Expr.h"
+#include "Expr/Body.h"
 
 namespace fusec {
+
+struct Equation;
+struct ExprProgram;
 
 /// Length of one scalar operation in vector instructions (Support/MathPoly.h has the sequences of the functions); 0 for
 /// what costs nothing beside its operands.

@@ -1,5 +1,7 @@
 #pragma once
-#include "Expr/Expr.h"
+#include "Expr/Body.h"
+#include "Expr/Monoid.h"
+#include "Gir/Levels.h"
 #include "Support/Dim.h"
 
 #include <optional>
@@ -7,18 +9,6 @@
 #include <vector>
 
 namespace fusec {
-
-/// Where a buffer lives. Register: private to one lane (GPU: a thread's registers; CPU: one element of a
-/// vector register). Shared: private to one block (GPU: shared memory; CPU: a core's own scratch, cached).
-/// Global: device memory, a parameter of the kernel.
-enum class MemLevel : uint8_t { Register, Shared, Global };
-std::string_view name(MemLevel level);
-
-/// Loops. Block: spread over the grid (only in Phase::blocks). Unit: spread over the parallel units of a block
-/// (warps; a CPU has one). Lane: spread over the lanes of a unit (threads of a warp; elements of an LLVM
-/// vector). Seq: in order. Unroll: in order and unrolled by the emitter.
-enum class LoopKind : uint8_t { Block, Unit, Lane, Seq, Unroll };
-std::string_view name(LoopKind kind);
 
 enum class SyncScope : uint8_t { Unit, Block };
 std::string_view name(SyncScope scope);

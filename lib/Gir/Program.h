@@ -1,4 +1,5 @@
 #pragma once
+#include "Expr/Tensor.h"
 #include "Gir/Gir.h"
 #include "Gir/PackedConstant.h"
 

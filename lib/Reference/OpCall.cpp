@@ -36,6 +36,8 @@ Result<Dims> OpCall::knownOutDims(size_t i) const {
   return *dims;
 }
 
+Diagnostic OpCall::fail(std::string text) const { return fail(std::move(text), Diag::BadOperand); }
+
 Diagnostic OpCall::fail(std::string text, Diag id) const {
   return {id, "node '" + node.name + "' (" + node.onnxOp + ")", std::move(text)};
 }

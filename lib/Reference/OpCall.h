@@ -1,7 +1,6 @@
 #pragma once
 #include "Graph/Graph.h"
 #include "Reference/TensorValue.h"
-#include "Support/Diag.h"
 #include "Support/Result.h"
 
 #include <array>
@@ -35,7 +34,8 @@ struct OpCall {
   std::optional<Dims> outDims(size_t i = 0) const;
   /// Dims of output `i`, or a diagnostic if a symbol is not known.
   Result<Dims> knownOutDims(size_t i = 0) const;
-  Diagnostic fail(std::string text, Diag id = Diag::BadOperand) const;
+  Diagnostic fail(std::string text) const; // BadOperand
+  Diagnostic fail(std::string text, Diag id) const;
   /// Refuses sizes that the interpreter cannot hold.
   Status checkSize(const Dims &dims) const;
 };

@@ -5,7 +5,7 @@
 #include "Onnx/Import.h"
 #include "Reference/TensorValue.h"
 #include "Support/Diag.h"
-#include "Support/Pass.h"
+#include "Support/RunPasses.h"
 
 #include <functional>
 #include <memory>

@@ -1,5 +1,7 @@
 #include "Expr/lower/Lowering.h"
 
+#include "Support/Diag.h"
+
 #include <cassert>
 
 namespace fusec {
@@ -139,6 +141,10 @@ void NodeLowering::reshape(TensorId out, TensorId from) {
     return cast(typeOf(out),
                 b.read(from, reshapeIndices(shapeOf(from), shapeOf(out), b.axes, b.body())));
   });
+}
+
+Diagnostic NodeLowering::fail(std::string text) const {
+  return fail(std::move(text), Diag::UnsupportedOp);
 }
 
 Diagnostic NodeLowering::fail(std::string text, Diag id) const {

@@ -3,7 +3,6 @@
 #include "Expr/Lower.h"
 #include "Expr/lower/Val.h"
 #include "Graph/SizeCheck.h"
-#include "Support/Diag.h"
 
 #include <array>
 #include <unordered_map>
@@ -95,7 +94,8 @@ public:
   /// The elements of `from` in the shape of `out`, in row-major order.
   void reshape(TensorId out, TensorId from);
 
-  Diagnostic fail(std::string text, Diag id = Diag::UnsupportedOp) const;
+  Diagnostic fail(std::string text) const; // UnsupportedOp
+  Diagnostic fail(std::string text, Diag id) const;
 };
 
 /// One equation under construction: spatial axes over the shape of its outputs.

@@ -1,6 +1,7 @@
 #include "Onnx/OpTable.h"
 #include "Onnx/ops/Quantised.h"
 
+#include <algorithm>
 #include <array>
 #include <numeric>
 

@@ -1,7 +1,7 @@
 #pragma once
 #include "Expr/Alternatives.h"
 #include "Expr/Expr.h"
-#include "Gir/Gir.h"
+#include "Gir/Levels.h"
 #include "Target/Target.h"
 
 #include <algorithm>

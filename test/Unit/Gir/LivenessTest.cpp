@@ -1,6 +1,7 @@
 // How many registers a lane needs: the most that is live at once.
 #include "Kernels.h"
 
+#include <algorithm>
 #include <map>
 #include <random>
 

@@ -1,5 +1,4 @@
-#include "Support/Pass.h"
-#include "Support/Diag.h"
+#include "Support/RunPasses.h"
 
 #include <catch2/catch_test_macros.hpp>
 
