@@ -268,7 +268,7 @@ private:
     explicit Borders(const tiling::BoundSchedule &bound) : phaseOf(bound.phaseOfEquations()) {
       for (const tiling::Statement &place : bound.statements())
         if (place.leaf->isBorder())
-          isBarrier.push_back(place.leaf->isBarrier());
+          isBarrier.push_back(place.leaf->kind == LeafKind::Barrier);
     }
     /// "barrier" or "counters", "" within a phase.
     std::string between(size_t from, size_t to) const {

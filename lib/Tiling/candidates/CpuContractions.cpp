@@ -36,7 +36,7 @@ public:
     n = b.addSpatial("n", {view.spatial[roles.lane]});
     orderReduction();
     chooseBlocks();
-    std::vector<TreeNode> around, inner;
+    std::vector<LoopNode> around, inner;
     for (size_t i = 0; i < blockAxes.size(); ++i) {
       bool last = i + 1 == blockAxes.size();
       around.push_back(
@@ -53,7 +53,7 @@ public:
       inner.push_back(ScheduleBuilder::loop(LoopKind::Seq, n, columns));
     if (m >= 0 && rowsPerBlock > tile.rows)
       inner.push_back(ScheduleBuilder::loop(LoopKind::Seq, m, tile.rows));
-    std::vector<TreeNode> reduce;
+    std::vector<LoopNode> reduce;
     for (AxisId r : reduced)
       reduce.push_back(ScheduleBuilder::loop(LoopKind::Seq, r, 1));
     std::vector<TreeNode> steps = {
@@ -254,7 +254,7 @@ private:
     digits.push_back({n});
     extents.push_back(columnsPerBlock);
     if (fits(read, extents))
-      out.push_back(ScheduleBuilder::leaf(LeafKind::Stage, b.stage(read, digits, 0)));
+      out.push_back(LeafNode{.kind = LeafKind::Stage, .operand = b.stage(read, digits, 0)});
   }
 
   /// A padded operand: the box of the tensor that a block touches, with the padding written out.
@@ -265,7 +265,7 @@ private:
     std::vector<LayoutDigit> digits;
     for (size_t d = 0; d < extents->size(); ++d)
       digits.push_back({-1, static_cast<int>(d)});
-    out.push_back(ScheduleBuilder::leaf(LeafKind::Stage, b.stage(read, digits, 0)));
+    out.push_back(LeafNode{.kind = LeafKind::Stage, .operand = b.stage(read, digits, 0)});
   }
 
   /// Extents of that box, for a block of so many columns and steps; nullopt where they are not known.

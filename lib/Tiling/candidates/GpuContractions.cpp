@@ -67,7 +67,7 @@ public:
     std::optional<std::vector<TreeNode>> step = stages(steps[0]);
     if (!step)
       return std::nullopt;
-    std::vector<TreeNode> walk;
+    std::vector<LoopNode> walk;
     for (size_t i = 1; i < steps.size(); ++i)
       walk.push_back(ScheduleBuilder::loop(LoopKind::Seq, k, steps[i]));
     step->push_back(inUnit(ScheduleBuilder::nest(
@@ -178,7 +178,7 @@ private:
         continue;
       }
       sharedLeft -= bytes;
-      out.push_back(ScheduleBuilder::leaf(LeafKind::Stage, operand));
+      out.push_back(LeafNode{.kind = LeafKind::Stage, .operand = operand});
     }
     return out;
   }
@@ -212,7 +212,7 @@ private:
   ScheduleBuilder b;
   int64_t sharedLeft;
   std::vector<std::vector<int>> rows, columns;
-  std::vector<TreeNode> around;
+  std::vector<LoopNode> around;
   AxisId n = -1, k = -1, m = -1;
   int64_t rowTile = 1, columnTile = 1; // elements of m and n a block
 };

@@ -135,10 +135,10 @@ public:
   /// The schedule; nullopt where an equation cannot be spread over blocks.
   std::optional<Schedule> run(const StepParts &step) {
     const int last = *std::max_element(step.phases.begin(), step.phases.end());
-    TreeNode loop = ScheduleBuilder::loop(LoopKind::Seq, kStepAxis, 1);
+    LoopNode loop = ScheduleBuilder::loop(LoopKind::Seq, kStepAxis, 1);
     for (int phase = 0; phase <= last; ++phase) {
       if (phase > 0)
-        loop.children.push_back(ScheduleBuilder::leaf(LeafKind::Barrier, -1));
+        loop.children.push_back(LeafNode{LeafKind::Barrier});
       for (int first = 0; first < static_cast<int>(equations.size()); ++first) {
         if (step.phases[first] != phase || step.parts[first] != first)
           continue;
@@ -152,13 +152,13 @@ public:
         loop.children.push_back(std::move(nodes[0]));
       }
     }
-    schedule.tree = {ScheduleBuilder::leaf(LeafKind::Carry, 0),
-                     ScheduleBuilder::leaf(LeafKind::Barrier, -1), std::move(loop)};
+    schedule.tree = {LeafNode{.kind = LeafKind::Carry, .carry = 0}, LeafNode{LeafKind::Barrier},
+                     std::move(loop)};
     const std::vector<ScanCarry> &carries = scanOf(pattern)->carries;
     if (std::any_of(carries.begin(), carries.end(),
                     [](const ScanCarry &carry) { return carry.final >= 0; })) {
-      schedule.tree.push_back(ScheduleBuilder::leaf(LeafKind::Barrier, -1));
-      schedule.tree.push_back(ScheduleBuilder::leaf(LeafKind::Carry, 2));
+      schedule.tree.push_back(LeafNode{LeafKind::Barrier});
+      schedule.tree.push_back(LeafNode{.kind = LeafKind::Carry, .carry = 2});
     }
     for (TensorId t : readInRegisters(BoundSchedule(schedule, pattern)))
       setLevel(schedule, t, MemLevel::Register);
@@ -225,7 +225,7 @@ private:
     for (int e : maps)
       computes.push_back(ScheduleBuilder::leaf(LeafKind::Compute, e));
     const AxisId x = axes.back();
-    std::vector<TreeNode> blocks, walk;
+    std::vector<LoopNode> blocks, walk;
     for (size_t a = 0; a + 1 < axes.size(); ++a)
       blocks.push_back(ScheduleBuilder::loop(LoopKind::Block, axes[a], 1));
     if (vectorLanes) {
@@ -248,7 +248,7 @@ private:
     return {ScheduleBuilder::nest(std::move(blocks), std::move(inside))};
   }
 
-  static bool isStage(const TreeNode &node) { return !node.isLoop && node.leaf == LeafKind::Stage; }
+  static bool isStage(const TreeNode &node) { return node.leaf(LeafKind::Stage) != nullptr; }
 
   /// Units make `each` points of `x` apiece, behind what the block stages for all of them.
   TreeNode inBlock(AxisId x, std::vector<TreeNode> stages, std::vector<TreeNode> inside) const {
@@ -271,7 +271,7 @@ private:
     const auto last =
         std::find_if(nodes.begin(), nodes.end(), [](const TreeNode &n) { return !isStage(n); });
     std::vector<TreeNode> stages(nodes.begin(), last), inside(last, nodes.end());
-    const AxisId m = inside.front().axis;
+    const AxisId m = inside.front().loop()->axis;
     return {inBlock(m, std::move(stages), std::move(inside))};
   }
 
@@ -307,16 +307,17 @@ private:
     for (int p : points)
       view.spatial.push_back({p});
     Schedule piece = columnLoops(view, vectors);
-    std::vector<TreeNode> around, inside = std::move(piece.tree);
+    std::vector<LoopNode> around;
+    std::vector<TreeNode> inside = std::move(piece.tree);
     std::map<AxisId, AxisId> same;
     for (size_t g = 0; g < view.spatial.size(); ++g) {
-      TreeNode loop = std::move(inside[0]);
+      LoopNode loop = std::move(*inside[0].loop());
       inside = std::move(loop.children);
       loop.children.clear();
       if (points.empty())
-        loop.loop = LoopKind::Block;
+        loop.kind = LoopKind::Block;
       else if (atOnce)
-        loop.loop = LoopKind::Unroll;
+        loop.kind = LoopKind::Unroll;
       if (points.empty() || g < others)
         around.push_back(std::move(loop));
       else
@@ -328,7 +329,7 @@ private:
         std::stable_partition(
             operand.digits.begin(), operand.digits.end() - 1, [&](const LayoutDigit &digit) {
               return std::none_of(around.begin(), around.end(),
-                                  [&](const TreeNode &loop) { return loop.axis == digit.axis; });
+                                  [&](const LoopNode &loop) { return loop.axis == digit.axis; });
             });
       unroll(inside, around);
     } else if (!around.empty())
@@ -338,10 +339,10 @@ private:
   }
 
   /// Puts the loops around each loop over a tile's vectors.
-  static void unroll(std::vector<TreeNode> &nodes, const std::vector<TreeNode> &loops) {
+  static void unroll(std::vector<TreeNode> &nodes, const std::vector<LoopNode> &loops) {
     for (TreeNode &node : nodes) {
-      if (node.isLoop && node.loop != LoopKind::Unroll)
-        unroll(node.children, loops);
+      if (LoopNode *loop = node.loop(); loop && loop->kind != LoopKind::Unroll)
+        unroll(loop->children, loops);
       else if (!loops.empty())
         node = ScheduleBuilder::nest(loops, {std::move(node)});
     }
@@ -359,12 +360,12 @@ private:
         b.addSpatial("m", points.empty() ? view.spatial : std::vector<std::vector<int>>{points});
     if (!points.empty() && ofPoint(e, points) * each > kMostSums)
       return {};
-    std::vector<TreeNode> all;
+    std::vector<LoopNode> all;
     for (size_t g = 0; !points.empty() && g < view.spatial.size(); ++g)
       all.push_back(ScheduleBuilder::loop(
           LoopKind::Unroll, b.addSpatial("g" + std::to_string(g), {view.spatial[g]}), 1));
     all.push_back(ScheduleBuilder::loop(LoopKind::Unroll, m, 1));
-    std::vector<TreeNode> reduce;
+    std::vector<LoopNode> reduce;
     for (size_t g = 0; g < view.reduction.size(); ++g) {
       const bool last = g + 1 == view.reduction.size();
       const AxisId k = b.addReduction("k" + std::to_string(g), {view.reduction[g]});
@@ -410,7 +411,8 @@ private:
       if (bytes > stageable)
         continue;
       stageable -= bytes;
-      out.push_back(ScheduleBuilder::leaf(LeafKind::Stage, b.stage(read, std::move(digits), 0)));
+      out.push_back(
+          LeafNode{.kind = LeafKind::Stage, .operand = b.stage(read, std::move(digits), 0)});
     }
     return out;
   }

@@ -30,11 +30,11 @@ std::vector<TreeNode> spliceLoops(Schedule &into, Schedule piece, const std::str
   }
   std::function<void(std::vector<TreeNode> &)> renumber = [&](std::vector<TreeNode> &nodes) {
     for (TreeNode &node : nodes) {
-      if (node.isLoop) {
-        node.axis = numbers[node.axis];
-        renumber(node.children);
-      } else if (node.leaf == LeafKind::Stage) {
-        node.target += operandBase;
+      if (LoopNode *loop = node.loop()) {
+        loop->axis = numbers[loop->axis];
+        renumber(loop->children);
+      } else if (node.leaf(LeafKind::Stage)) {
+        node.leaf()->operand += operandBase;
       }
     }
   };
@@ -52,7 +52,7 @@ Schedule mapLoops(const View &view, int units, int unroll) {
   }
   // One unit takes the last axis alone, so that no address needs a division; several share all axes.
   std::vector<std::vector<int>> fused = view.spatial;
-  std::vector<TreeNode> loops;
+  std::vector<LoopNode> loops;
   const bool wideEnough = view.opt(fused.back()) * 2 > lanes;
   for (size_t g = 0; units == 1 && wideEnough && g + 1 < view.spatial.size(); ++g) {
     AxisId axis = b.addSpatial("i" + std::to_string(g), {view.spatial[g]});
@@ -78,7 +78,7 @@ Schedule columnLoops(const View &view, int64_t maxVectors) {
   constexpr int64_t kPanel = 16;
   int lanes = view.target->lanes;
   ScheduleBuilder b(view, "piece", 1, lanes);
-  std::vector<TreeNode> around, reduce;
+  std::vector<LoopNode> around, reduce;
   std::vector<std::pair<AxisId, const std::vector<int> *>> outer;
   for (size_t g = 0; g + 1 < view.spatial.size(); ++g) {
     AxisId axis = b.addSpatial("i" + std::to_string(g), {view.spatial[g]});
@@ -90,7 +90,7 @@ Schedule columnLoops(const View &view, int64_t maxVectors) {
     reduced.push_back(b.addReduction("k" + std::to_string(reduced.size()), {group}));
     reduce.push_back(ScheduleBuilder::loop(LoopKind::Seq, reduced.back(), 1));
   }
-  auto nestAll = [](std::vector<TreeNode> loops, std::vector<TreeNode> children) {
+  auto nestAll = [](std::vector<LoopNode> loops, std::vector<TreeNode> children) {
     return loops.empty() ? children : std::vector<TreeNode>{ScheduleBuilder::nest(loops, children)};
   };
   std::vector<TreeNode> init = {ScheduleBuilder::leaf(LeafKind::Init, view.first)};
@@ -154,7 +154,7 @@ Schedule rowLoops(const View &view, int units) {
     return view.spatial.empty() ? columnLoops(view, 1) : laneLoops(view, units);
   int lanes = view.target->lanes;
   ScheduleBuilder b(view, "piece", units, lanes);
-  std::vector<TreeNode> reduce;
+  std::vector<LoopNode> reduce;
   for (size_t g = 0; g < view.reduction.size(); ++g) {
     AxisId k = b.addReduction("k" + std::to_string(g), {view.reduction[g]});
     bool last = g + 1 == view.reduction.size();
@@ -172,7 +172,7 @@ Schedule rowLoops(const View &view, int units) {
     return b.schedule;
   }
   AxisId m = b.addSpatial("m", view.spatial);
-  std::vector<TreeNode> around = {ScheduleBuilder::loop(LoopKind::Seq, m, units)};
+  std::vector<LoopNode> around = {ScheduleBuilder::loop(LoopKind::Seq, m, units)};
   if (units > 1)
     around.push_back(ScheduleBuilder::loop(LoopKind::Unit, m, 1));
   b.schedule.tree = {ScheduleBuilder::nest(around, row)};
@@ -182,7 +182,7 @@ Schedule rowLoops(const View &view, int units) {
 Schedule laneLoops(const View &view, int units) {
   int lanes = view.target->lanes;
   ScheduleBuilder b(view, "lanes", units, lanes);
-  std::vector<TreeNode> walk;
+  std::vector<LoopNode> walk;
   for (size_t g = 0; g < view.reduction.size(); ++g)
     walk.push_back(ScheduleBuilder::loop(
         LoopKind::Seq, b.addReduction("k" + std::to_string(g), {view.reduction[g]}), 1));
@@ -192,7 +192,7 @@ Schedule laneLoops(const View &view, int units) {
                                  {ScheduleBuilder::leaf(kind, view.first)});
   };
   TreeNode compute = overLanes(LeafKind::Compute);
-  std::vector<TreeNode> around = {ScheduleBuilder::loop(LoopKind::Seq, x, int64_t{units} * lanes)};
+  std::vector<LoopNode> around = {ScheduleBuilder::loop(LoopKind::Seq, x, int64_t{units} * lanes)};
   if (units > 1)
     around.push_back(ScheduleBuilder::loop(LoopKind::Unit, x, lanes));
   b.schedule.tree = {ScheduleBuilder::nest(
@@ -202,11 +202,11 @@ Schedule laneLoops(const View &view, int units) {
   return b.schedule;
 }
 
-std::vector<TreeNode> sharedByUnits(const View &view, AxisId k, int units, int unroll) {
+std::vector<LoopNode> sharedByUnits(const View &view, AxisId k, int units, int unroll) {
   // No more for a unit than its share.
   const int64_t share = (view.opt(view.reduction.back()) + units - 1) / units;
   const int64_t step = std::min<int64_t>(unroll, share);
-  std::vector<TreeNode> loops = {ScheduleBuilder::loop(LoopKind::Seq, k, units * step)};
+  std::vector<LoopNode> loops = {ScheduleBuilder::loop(LoopKind::Seq, k, units * step)};
   if (units > 1)
     loops.push_back(ScheduleBuilder::loop(LoopKind::Unit, k, step));
   if (step > 1)
@@ -217,11 +217,11 @@ std::vector<TreeNode> sharedByUnits(const View &view, AxisId k, int units, int u
 Schedule tileLoops(const View &view, int units, int unroll) {
   const int lanes = view.target->lanes;
   ScheduleBuilder b(view, "tile", units, lanes);
-  std::vector<TreeNode> walk;
+  std::vector<LoopNode> walk;
   for (size_t g = 0; g + 1 < view.reduction.size(); ++g)
     walk.push_back(ScheduleBuilder::loop(
         LoopKind::Seq, b.addReduction("k" + std::to_string(g), {view.reduction[g]}), 1));
-  for (const TreeNode &loop :
+  for (const LoopNode &loop :
        sharedByUnits(view, b.addReduction("k", {view.reduction.back()}), units, unroll))
     walk.push_back(loop);
   const AxisId x = b.addSpatial("x", view.spatial);
@@ -240,11 +240,11 @@ Schedule rowLaneLoops(const View &view, int units, int unroll) {
   ScheduleBuilder b(view, "row-lanes", units, view.target->lanes);
   const AxisId rows = 0;
   b.schedule.axes.push_back({"rows", {}, DimExpr(1)});
-  std::vector<TreeNode> walk, around;
+  std::vector<LoopNode> walk, around;
   for (size_t g = 0; g < view.reduction.size(); ++g)
     walk.push_back(ScheduleBuilder::loop(
         LoopKind::Seq, b.addReduction("k" + std::to_string(g), {view.reduction[g]}), 1));
-  std::vector<TreeNode> vectors = {ScheduleBuilder::loop(LoopKind::Lane, rows, 1)};
+  std::vector<LoopNode> vectors = {ScheduleBuilder::loop(LoopKind::Lane, rows, 1)};
   if (!view.spatial.empty()) {
     const AxisId x = b.addSpatial("x", view.spatial);
     int64_t outputs = 1;
@@ -274,7 +274,7 @@ Schedule rowLaneLoops(const View &view, int units, int unroll) {
 Schedule valueLoops(const View &view, int units, int unroll) {
   int lanes = view.target->lanes;
   ScheduleBuilder b(view, "value", units, lanes);
-  std::vector<TreeNode> loops;
+  std::vector<LoopNode> loops;
   for (size_t g = 0; g + 1 < view.reduction.size(); ++g)
     loops.push_back(ScheduleBuilder::loop(
         LoopKind::Seq, b.addReduction("r" + std::to_string(g), {view.reduction[g]}), 1));
@@ -298,25 +298,28 @@ Schedule valueLoops(const View &view, int units, int unroll) {
   return b.schedule;
 }
 
-TreeNode rankByRank(std::vector<TreeNode> loops, std::vector<std::vector<TreeNode>> computes,
+TreeNode rankByRank(std::vector<LoopNode> loops, const std::vector<std::vector<LeafNode>> &computes,
                     const std::vector<const Equation *> &equations) {
-  if (std::all_of(computes[0].begin(), computes[0].end(), [&](const TreeNode &compute) {
-        return equations[compute.target]->states.empty();
+  auto nestOf = [](std::vector<LoopNode> around, const std::vector<LeafNode> &leaves) {
+    return ScheduleBuilder::nest(std::move(around), {leaves.begin(), leaves.end()});
+  };
+  if (std::all_of(computes[0].begin(), computes[0].end(), [&](const LeafNode &compute) {
+        return equations[compute.equation]->states.empty();
       }))
-    return ScheduleBuilder::nest(std::move(loops), std::move(computes[0]));
-  auto tile = std::find_if(loops.begin(), loops.end(), [](const TreeNode &loop) {
-    return loop.loop == LoopKind::Unroll || loop.loop == LoopKind::Lane;
+    return nestOf(std::move(loops), computes[0]);
+  auto tile = std::find_if(loops.begin(), loops.end(), [](const LoopNode &loop) {
+    return loop.kind == LoopKind::Unroll || loop.kind == LoopKind::Lane;
   });
-  const std::vector<TreeNode> vectors(tile, loops.end());
+  const std::vector<LoopNode> vectors(tile, loops.end());
   loops.erase(tile, loops.end());
   std::vector<TreeNode> inside;
   for (size_t rank = 0; rank < computes.size(); ++rank) {
     std::vector<TreeNode> corrections;
-    for (const TreeNode &compute : computes[rank])
-      if (!equations[compute.target]->states.empty())
+    for (const LeafNode &compute : computes[rank])
+      if (!equations[compute.equation]->states.empty())
         corrections.push_back(
-            ScheduleBuilder::leaf(LeafKind::Correct, compute.target, static_cast<int>(rank) + 1));
-    inside.push_back(ScheduleBuilder::nest(vectors, std::move(computes[rank])));
+            ScheduleBuilder::leaf(LeafKind::Correct, compute.equation, static_cast<int>(rank) + 1));
+    inside.push_back(nestOf(vectors, computes[rank]));
     inside.insert(inside.end(), corrections.begin(), corrections.end());
   }
   return ScheduleBuilder::nest(std::move(loops), std::move(inside));

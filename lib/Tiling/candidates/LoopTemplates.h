@@ -26,7 +26,7 @@ Schedule tileLoops(const View &view, int units, int unroll);
 /// Axis 0 is the caller's, of the rows.
 Schedule rowLaneLoops(const View &view, int units, int unroll);
 /// Loops of several units over the last reduced axis, `k`, each with `unroll` elements of it a step.
-std::vector<TreeNode> sharedByUnits(const View &view, AxisId k, int units, int unroll);
+std::vector<LoopNode> sharedByUnits(const View &view, AxisId k, int units, int unroll);
 
 /// Adds the axes and operands of `piece` to `into` and returns its tree with the new numbers. `same`: axes of the piece
 /// that are axes of `into`.
@@ -35,7 +35,7 @@ std::vector<TreeNode> spliceLoops(Schedule &into, Schedule piece, const std::str
 
 /// The loops of a nest around its statements, `computes` by the rank of a cascade's states; what is no cascade has rank
 /// 0. Those of each rank walk a tile, a unit's vectors of one step, before the next rank's do.
-TreeNode rankByRank(std::vector<TreeNode> loops, std::vector<std::vector<TreeNode>> computes,
+TreeNode rankByRank(std::vector<LoopNode> loops, const std::vector<std::vector<LeafNode>> &computes,
                     const std::vector<const Equation *> &equations);
 
 } // namespace fusec::tiling

@@ -28,7 +28,7 @@ const ReadInfo *transposedRead(const View &view, const std::vector<ReadInfo> &re
 Schedule cpuMap(const View &view, int unroll, int64_t rowsAtOnce) {
   int lanes = view.target->lanes;
   ScheduleBuilder b(view, "map", 1, lanes);
-  std::vector<TreeNode> loops;
+  std::vector<LoopNode> loops;
   if (view.spatial.empty()) {
     b.schedule.tree = {ScheduleBuilder::leaf(LeafKind::Compute, view.first)};
     return b.schedule;
@@ -46,7 +46,7 @@ Schedule cpuMap(const View &view, int unroll, int64_t rowsAtOnce) {
              ScheduleBuilder::loop(LoopKind::Lane, x, 1)};
   } else {
     int64_t rowElements = view.opt(groups.back());
-    std::vector<TreeNode> inner;
+    std::vector<LoopNode> inner;
     AxisId rowAxis = -1;
     for (size_t g = 0; g + 1 < groups.size(); ++g) {
       AxisId axis = b.addSpatial("i" + std::to_string(g), {groups[g]});
@@ -105,7 +105,7 @@ int64_t evenPart(int64_t extent, int64_t most, int64_t unit) {
 Schedule cpuTranspose(const View &view, size_t contiguousGroup, bool alongOutput, int64_t turns) {
   const int lanes = view.target->lanes;
   ScheduleBuilder b(view, "transpose", 1, lanes);
-  std::vector<TreeNode> loops;
+  std::vector<LoopNode> loops;
   for (size_t g = 0; g + 1 < view.spatial.size(); ++g)
     if (g != contiguousGroup)
       loops.push_back(ScheduleBuilder::loop(
@@ -144,7 +144,7 @@ auto columnsOf(const std::vector<ReadInfo> &reads, const std::vector<int> &along
 Schedule gpuTranspose(const View &view, const ReadInfo &read, size_t contiguousGroup) {
   int lanes = view.target->lanes, units = 256 / lanes;
   ScheduleBuilder b(view, "transpose", units, lanes);
-  std::vector<TreeNode> loops;
+  std::vector<LoopNode> loops;
   for (size_t g = 0; g + 1 < view.spatial.size(); ++g)
     if (g != contiguousGroup)
       loops.push_back(ScheduleBuilder::loop(
@@ -158,8 +158,8 @@ Schedule gpuTranspose(const View &view, const ReadInfo &read, size_t contiguousG
                                             ScheduleBuilder::loop(LoopKind::Unroll, p, 1),
                                             ScheduleBuilder::loop(LoopKind::Lane, x, 1)},
                                            {ScheduleBuilder::leaf(LeafKind::Compute, view.first)});
-  b.schedule.tree = {
-      ScheduleBuilder::nest(loops, {ScheduleBuilder::leaf(LeafKind::Stage, operand), compute})};
+  b.schedule.tree = {ScheduleBuilder::nest(
+      loops, {LeafNode{.kind = LeafKind::Stage, .operand = operand}, compute})};
   return b.schedule;
 }
 

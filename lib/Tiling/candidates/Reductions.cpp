@@ -23,7 +23,7 @@ Schedule rowReduction(const View &view, int unroll, bool wholeBlock) {
   int64_t length = view.opt(view.reduction.back());
   int64_t perUnit = std::min<int64_t>(int64_t{lanes} * unroll, roundUp(length, lanes));
 
-  std::vector<TreeNode> loops;
+  std::vector<LoopNode> loops;
   for (AxisId r : outer)
     loops.push_back(ScheduleBuilder::loop(LoopKind::Seq, r, 1));
   if (wholeBlock && units > 1) {
@@ -43,7 +43,7 @@ Schedule rowReduction(const View &view, int unroll, bool wholeBlock) {
     return b.schedule;
   }
   AxisId m = b.addSpatial("m", view.spatial);
-  std::vector<TreeNode> around;
+  std::vector<LoopNode> around;
   if (!target.blocksHaveUnits()) {
     int64_t rows =
         std::max<int64_t>(1, target.core.elementsPerBlock / std::max<int64_t>(1, length));
@@ -68,11 +68,11 @@ Schedule columnReduction(const View &view, int unroll, int threads) {
   std::vector<AxisId> reduced;
   for (size_t g = 0; g < view.reduction.size(); ++g)
     reduced.push_back(b.addReduction("r" + std::to_string(g), {view.reduction[g]}));
-  std::vector<TreeNode> around;
+  std::vector<LoopNode> around;
   AxisId x;
   int64_t vector = int64_t{lanes} * unroll;
   if (view.spatial.empty()) { // a scalar result: one lane does everything
-    std::vector<TreeNode> loops;
+    std::vector<LoopNode> loops;
     for (AxisId r : reduced)
       loops.push_back(ScheduleBuilder::loop(LoopKind::Seq, r, 1));
     TreeNode compute = ScheduleBuilder::leaf(LeafKind::Compute, view.first);
@@ -107,7 +107,7 @@ Schedule columnReduction(const View &view, int unroll, int threads) {
                                   ScheduleBuilder::loop(LoopKind::Lane, x, 1)},
                                  {leaf});
   };
-  std::vector<TreeNode> loops;
+  std::vector<LoopNode> loops;
   for (AxisId r : reduced)
     loops.push_back(ScheduleBuilder::loop(LoopKind::Seq, r, 1));
   TreeNode compute = overLanes(ScheduleBuilder::leaf(LeafKind::Compute, view.first));
@@ -130,7 +130,7 @@ Schedule shortRows(const View &view, const std::vector<ReadInfo> &reads, int thr
   std::vector<TreeNode> tile;
   for (const ReadInfo &read : reads)
     if (read.stride(view.reduction.back()) == 1 && !read.guarded)
-      tile.push_back(ScheduleBuilder::leaf(LeafKind::Stage, b.stage(read, {{x}, {k}}, 1)));
+      tile.push_back(LeafNode{.kind = LeafKind::Stage, .operand = b.stage(read, {{x}, {k}}, 1)});
   auto overLanes = [&](TreeNode leaf) {
     return ScheduleBuilder::nest({ScheduleBuilder::loop(LoopKind::Lane, x, 1)}, {leaf});
   };
@@ -161,7 +161,7 @@ Schedule tiledColumns(const View &view, int contiguous, int unroll, int threads)
   const int lanes = view.target->lanes, units = threads / lanes;
   ScheduleBuilder b(view, "columns", units, lanes);
   b.registerEdges();
-  std::vector<TreeNode> around, walk;
+  std::vector<LoopNode> around, walk;
   for (size_t g = 0; g < view.spatial.size(); ++g)
     if (static_cast<int>(g) != contiguous)
       around.push_back(ScheduleBuilder::loop(
@@ -172,7 +172,7 @@ Schedule tiledColumns(const View &view, int contiguous, int unroll, int threads)
     walk.push_back(ScheduleBuilder::loop(
         LoopKind::Seq, b.addReduction("r" + std::to_string(g), {view.reduction[g]}), 1));
   const AxisId k = b.addReduction("k", {view.reduction.back()});
-  for (const TreeNode &loop : sharedByUnits(view, k, units, unroll))
+  for (const LoopNode &loop : sharedByUnits(view, k, units, unroll))
     walk.push_back(loop);
   auto overLanes = [&](TreeNode leaf) {
     return ScheduleBuilder::nest({ScheduleBuilder::loop(LoopKind::Lane, x, 1)}, {leaf});
@@ -191,7 +191,7 @@ Schedule turnedColumns(const View &view, int contiguous, int64_t turns) {
   const int64_t lanes = view.target->lanes;
   ScheduleBuilder b(view, "turned", 1, view.target->lanes);
   b.registerEdges();
-  std::vector<TreeNode> around, walk;
+  std::vector<LoopNode> around, walk;
   for (size_t g = 0; g + 1 < view.spatial.size(); ++g)
     if (static_cast<int>(g) != contiguous)
       around.push_back(ScheduleBuilder::loop(

@@ -44,7 +44,7 @@ Schedule scanSchedule(const ExprProgram &pattern, const Target &target, int64_t 
     for (TensorId t : e.outputs)
       if (!isStacked(t))
         place(t);
-  TreeNode step = ScheduleBuilder::loop(LoopKind::Seq, kStepAxis, 1);
+  LoopNode step = ScheduleBuilder::loop(LoopKind::Seq, kStepAxis, 1);
   for (size_t i = 0; i < scan.scanBody.size(); ++i) {
     View view = makeView(pattern, target, static_cast<int>(i), -1);
     Schedule piece;
@@ -55,9 +55,9 @@ Schedule scanSchedule(const ExprProgram &pattern, const Target &target, int64_t 
     for (TreeNode &node : spliceLoops(schedule, std::move(piece), std::to_string(i)))
       step.children.push_back(std::move(node));
   }
-  step.children.push_back(ScheduleBuilder::leaf(LeafKind::Carry, 1));
-  schedule.tree = {ScheduleBuilder::leaf(LeafKind::Carry, 0), step,
-                   ScheduleBuilder::leaf(LeafKind::Carry, 2)};
+  step.children.push_back(LeafNode{.kind = LeafKind::Carry, .carry = 1});
+  schedule.tree = {LeafNode{.kind = LeafKind::Carry, .carry = 0}, std::move(step),
+                   LeafNode{.kind = LeafKind::Carry, .carry = 2}};
   return schedule;
 }
 
@@ -83,7 +83,7 @@ Candidates scatterCandidates(const View &view) {
   Candidates out;
   for (bool vectors : {true, false}) {
     ScheduleBuilder b(view, vectors ? "scatter" : "scatter-rows", units, lanes);
-    std::vector<TreeNode> blocks, ordered, inner;
+    std::vector<LoopNode> blocks, ordered, inner;
     bool usedLanes = false;
     for (size_t p = e.axes.size(); p-- > 0;) {
       if (e.axes[p].extent.isConst(1))

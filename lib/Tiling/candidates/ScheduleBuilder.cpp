@@ -158,24 +158,7 @@ AxisId ScheduleBuilder::addReduction(const std::string &name,
   return static_cast<AxisId>(schedule.axes.size() - 1);
 }
 
-TreeNode ScheduleBuilder::loop(LoopKind kind, AxisId axis, int64_t step) {
-  TreeNode node;
-  node.loop = kind;
-  node.axis = axis;
-  node.step = step;
-  return node;
-}
-
-TreeNode ScheduleBuilder::leaf(LeafKind kind, int target, int rank) {
-  TreeNode node;
-  node.isLoop = false;
-  node.leaf = kind;
-  node.target = target;
-  node.rank = rank;
-  return node;
-}
-
-TreeNode ScheduleBuilder::nest(std::vector<TreeNode> loops, std::vector<TreeNode> children) {
+TreeNode ScheduleBuilder::nest(std::vector<LoopNode> loops, std::vector<TreeNode> children) {
   for (size_t i = loops.size(); i-- > 0;) {
     loops[i].children = std::move(children);
     children.clear();
@@ -185,7 +168,7 @@ TreeNode ScheduleBuilder::nest(std::vector<TreeNode> loops, std::vector<TreeNode
 }
 
 TreeNode ScheduleBuilder::overTile(AxisId m, AxisId n, TreeNode leaf) const {
-  std::vector<TreeNode> loops;
+  std::vector<LoopNode> loops;
   if (m >= 0)
     loops.push_back(loop(LoopKind::Unroll, m, 1));
   loops.push_back(loop(LoopKind::Unroll, n, schedule.lanes));
@@ -193,7 +176,7 @@ TreeNode ScheduleBuilder::overTile(AxisId m, AxisId n, TreeNode leaf) const {
   return nest(loops, {std::move(leaf)});
 }
 
-TreeNode ScheduleBuilder::finishLeaf() const {
+LeafNode ScheduleBuilder::finishLeaf() const {
   return view.finish >= 0 ? leaf(LeafKind::Compute, view.finish)
                           : leaf(LeafKind::Store, view.first);
 }

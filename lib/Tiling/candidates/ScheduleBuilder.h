@@ -58,14 +58,17 @@ public:
     return schedule.axes[axis].in(view.first)->positions;
   }
 
-  static TreeNode loop(LoopKind kind, AxisId axis, int64_t step);
-  static TreeNode leaf(LeafKind kind, int target, int rank = 0);
+  static LoopNode loop(LoopKind kind, AxisId axis, int64_t step) { return {kind, axis, step}; }
+  /// A statement about an equation.
+  static LeafNode leaf(LeafKind kind, int equation, int rank = 0) {
+    return {.kind = kind, .equation = equation, .rank = rank};
+  }
   /// loops[0] outermost around `children`.
-  static TreeNode nest(std::vector<TreeNode> loops, std::vector<TreeNode> children);
+  static TreeNode nest(std::vector<LoopNode> loops, std::vector<TreeNode> children);
   /// The leaf for each element of a thread's tile: rows along `m` (-1: one) of vectors along `n`.
   TreeNode overTile(AxisId m, AxisId n, TreeNode leaf) const;
   /// Leaf that ends the pattern: Compute of the finishing map, else Store of the reduction.
-  TreeNode finishLeaf() const;
+  LeafNode finishLeaf() const;
   /// Level entries of the pattern's internal edges (Register).
   void registerEdges();
   /// Adds a Shared operand over the given axes and returns its index.

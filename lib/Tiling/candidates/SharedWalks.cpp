@@ -34,15 +34,15 @@ namespace fusec::tiling {
 
 namespace {
 
-bool holds(const TreeNode &node, LeafKind leaf, int target) {
-  if (!node.isLoop)
-    return node.leaf == leaf && node.target == target;
-  return std::any_of(node.children.begin(), node.children.end(),
-                     [&](const TreeNode &child) { return holds(child, leaf, target); });
+bool holds(const TreeNode &node, LeafKind kind, int equation) {
+  if (const LeafNode *leaf = node.leaf())
+    return leaf->kind == kind && leaf->equation == equation;
+  return std::any_of(node.children().begin(), node.children().end(),
+                     [&](const TreeNode &child) { return holds(child, kind, equation); });
 }
 
 bool isTile(const TreeNode &node) {
-  return !node.isLoop || node.loop == LoopKind::Unroll || node.loop == LoopKind::Lane;
+  return node.leaf() || node.loop(LoopKind::Unroll) || node.loop(LoopKind::Lane);
 }
 
 /// Adds one of the walk's other equations to the contraction's schedule.
@@ -101,26 +101,27 @@ private:
     return true;
   }
 
-  bool isReduced(const TreeNode &node) const {
-    return node.isLoop && schedule.axes[node.axis].in(walk.contraction)->reduction;
+  bool isReduced(const LoopNode &loop) const {
+    return schedule.axes[loop.axis].in(walk.contraction)->reduction;
   }
-  bool isOwn(const TreeNode &node) const { return schedule.axes[node.axis].in(own) != nullptr; }
+  bool isOwn(const LoopNode &loop) const { return schedule.axes[loop.axis].in(own) != nullptr; }
 
   /// The loops of the register tile that are its own, and the reduced ones.
   bool findLoops(const std::vector<TreeNode> &nodes) {
     for (const TreeNode &node : nodes) {
-      if (!node.isLoop)
+      const LoopNode *loop = node.loop();
+      if (!loop)
         continue;
-      if (isReduced(node) && node.loop == LoopKind::Seq && holdsCompute(node))
-        reduced.push_back(&node);
-      if (!isReduced(node) && isTile(node) && isOwn(node) && holdsInit(node)) {
-        if (node.loop == LoopKind::Lane)
+      if (isReduced(*loop) && loop->kind == LoopKind::Seq && holdsCompute(node))
+        reduced.push_back(loop);
+      if (!isReduced(*loop) && isTile(node) && isOwn(*loop) && holdsInit(node)) {
+        if (loop->kind == LoopKind::Lane)
           return false;
-        tile.push_back(ScheduleBuilder::loop(node.loop, node.axis, node.step));
-        rowsOfTile *= std::max<int64_t>(1, stepAround[node.axis] / node.step);
+        tile.push_back(ScheduleBuilder::loop(loop->kind, loop->axis, loop->step));
+        rowsOfTile *= std::max<int64_t>(1, stepAround[loop->axis] / loop->step);
       }
-      stepAround[node.axis] = node.step;
-      if (!findLoops(node.children))
+      stepAround[loop->axis] = loop->step;
+      if (!findLoops(loop->children))
         return false;
     }
     return true;
@@ -138,7 +139,7 @@ private:
   }
 
   /// `step`: the loop around over as many steps of k as there are lanes.
-  std::vector<TreeNode> withOwn(const std::vector<TreeNode> &nodes, const TreeNode *step) {
+  std::vector<TreeNode> withOwn(const std::vector<TreeNode> &nodes, const LoopNode *step) {
     std::vector<TreeNode> out;
     for (const TreeNode &node : nodes) {
       if (isTile(node)) {
@@ -149,17 +150,18 @@ private:
         out.push_back(node);
         continue;
       }
-      const bool reduces = isReduced(node) && holdsCompute(node);
-      if (isFactor && step && node.loop == LoopKind::Unit && isOwn(node))
+      const LoopNode &loop = *node.loop();
+      const bool reduces = isReduced(loop) && holdsCompute(node);
+      if (isFactor && step && loop.kind == LoopKind::Unit && isOwn(loop))
         out.push_back(
-            ScheduleBuilder::nest({ScheduleBuilder::loop(node.loop, node.axis, node.step)},
+            ScheduleBuilder::nest({ScheduleBuilder::loop(loop.kind, loop.axis, loop.step)},
                                   {overTile(overLanes(step->axis))}));
       else if (!isFactor && reduces && !placed && target.vectorLanes)
         out.push_back(ownWalk());
       else if (!isFactor && reduces && !placed && step)
-        out.push_back(overTile(overLanes(node.axis)));
-      TreeNode with = node;
-      with.children = withOwn(node.children, reduces && node.step == schedule.lanes ? &node : step);
+        out.push_back(overTile(overLanes(loop.axis)));
+      LoopNode with = loop;
+      with.children = withOwn(loop.children, reduces && loop.step == schedule.lanes ? &loop : step);
       out.push_back(std::move(with));
     }
     return out;
@@ -173,8 +175,8 @@ private:
 
   /// In front of the contraction's loops over k, along the innermost of them.
   TreeNode ownWalk() {
-    std::vector<TreeNode> loops;
-    for (const TreeNode *loop : reduced)
+    std::vector<LoopNode> loops;
+    for (const LoopNode *loop : reduced)
       if (loop != reduced.back())
         loops.push_back(ScheduleBuilder::loop(LoopKind::Seq, loop->axis, 1));
     const AxisId k = reduced.back()->axis;
@@ -193,10 +195,10 @@ private:
   Schedule &schedule;
   const Target &target;
   const bool isFactor;
-  std::vector<TreeNode> tile;
+  std::vector<LoopNode> tile;
   int64_t rowsOfTile = 1;
   std::map<AxisId, int64_t> stepAround;  // of the loops met so far
-  std::vector<const TreeNode *> reduced; // outermost first
+  std::vector<const LoopNode *> reduced; // outermost first
   bool placed = false;
 };
 

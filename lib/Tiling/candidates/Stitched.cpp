@@ -72,7 +72,7 @@ public:
                            : shape.owner == RowOwner::Lane ? target.lanes
                                                            : 1;
     levels.sharedLeft = target.sharedBytesPerBlock / rowsAtOnce;
-    std::vector<TreeNode> around; // loops over the rows
+    std::vector<LoopNode> around; // loops over the rows
     if (oneBlock) {
     } else if (!target.blocksHaveUnits()) {
       around = {ScheduleBuilder::loop(LoopKind::Block, 0, rowsPerBlock()),
@@ -162,7 +162,7 @@ private:
       row.push_back(overRows(ScheduleBuilder::leaf(LeafKind::Compute, head)));
       return;
     }
-    std::vector<std::vector<TreeNode>> computes(1); // by rank: what is no cascade has the first
+    std::vector<std::vector<LeafNode>> computes(1); // by rank: what is no cascade has the first
     std::vector<TreeNode> combines;
     for (int e : nest.equations) {
       const int last = std::max(0, lastRank(*equations[e]));
@@ -177,12 +177,12 @@ private:
                       [&](TensorId t) { return levels.of(t) != MemLevel::Register; }))
         combines.push_back(overRows(ScheduleBuilder::leaf(LeafKind::Store, e)));
     }
-    row.push_back(rankByRank(loopsOver(nest), std::move(computes), equations));
+    row.push_back(rankByRank(loopsOver(nest), computes, equations));
     row.insert(row.end(), combines.begin(), combines.end());
   }
 
   /// Loops over a nest's axes: the outer ones in order, vectors along the last one.
-  std::vector<TreeNode> loopsOver(const FusedNest &nest) {
+  std::vector<LoopNode> loopsOver(const FusedNest &nest) {
     const Equation &head = *equations[nest.equations[0]];
     const std::vector<int> &dims = nest.dims[0];
     const int lanes = target.lanes;
@@ -210,7 +210,7 @@ private:
       std::iota(all.begin(), all.end(), size_t{0});
       groups = {all};
     }
-    std::vector<TreeNode> loops;
+    std::vector<LoopNode> loops;
     for (size_t g = 0; g + 1 < groups.size(); ++g)
       loops.push_back(ScheduleBuilder::loop(LoopKind::Seq, addAxis(nest, groups[g]), 1));
     AxisId x = addAxis(nest, groups.back());

@@ -34,12 +34,12 @@ TopKAxes addAxes(ScheduleBuilder &b) {
 }
 
 /// On a CPU a block takes enough rows to be worth its start.
-std::vector<TreeNode> overRows(const TopKAxes &axes, std::vector<TreeNode> loops,
+std::vector<TreeNode> overRows(const TopKAxes &axes, std::vector<LoopNode> loops,
                                std::vector<TreeNode> row) {
   return axes.row < 0 ? row : std::vector<TreeNode>{ScheduleBuilder::nest(std::move(loops), row)};
 }
 
-std::vector<TreeNode> rowLoops(const TopKAxes &axes, const Target &target, int64_t workOfRow) {
+std::vector<LoopNode> rowLoops(const TopKAxes &axes, const Target &target, int64_t workOfRow) {
   if (target.blocksHaveUnits())
     return {ScheduleBuilder::loop(LoopKind::Block, axes.row, 1)};
   int64_t rows =
@@ -56,7 +56,7 @@ Schedule selection(const View &view, bool wholeBlock) {
   int lanes = target.lanes, units = unitARow || wholeBlock ? 256 / lanes : 1;
   ScheduleBuilder b(view, wholeBlock ? "select-block" : "select", units, lanes);
   TopKAxes axes = addAxes(b);
-  std::vector<TreeNode> search;
+  std::vector<LoopNode> search;
   if (wholeBlock)
     search = {ScheduleBuilder::loop(LoopKind::Seq, axes.searched, int64_t{units} * lanes),
               ScheduleBuilder::loop(LoopKind::Unit, axes.searched, lanes)};
@@ -69,7 +69,7 @@ Schedule selection(const View &view, bool wholeBlock) {
        ScheduleBuilder::nest(search, {ScheduleBuilder::leaf(LeafKind::Compute, view.first)}),
        ScheduleBuilder::leaf(LeafKind::Combine, view.first),
        ScheduleBuilder::leaf(LeafKind::Store, view.first)});
-  std::vector<TreeNode> loops;
+  std::vector<LoopNode> loops;
   if (unitARow)
     loops = {ScheduleBuilder::loop(LoopKind::Block, axes.row, units),
              ScheduleBuilder::loop(LoopKind::Unit, axes.row, 1)};

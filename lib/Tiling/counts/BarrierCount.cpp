@@ -21,10 +21,10 @@ Place placeOf(size_t operand) { return -2 - static_cast<Place>(operand); }
 struct Access {
   Place place;
   bool write;
-  const TreeNode
+  const LoopNode
       *run; // the loop over units around it (over lanes in blocks of one unit); null: none
   bool own; // the element's index names the thread
-  const TreeNode *statement;
+  const LeafNode *statement;
 };
 
 struct Summary {
@@ -52,9 +52,9 @@ public:
 private:
   void findScopes() {
     for (const Statement &statement : bound.statements())
-      if (const TreeNode &node = *statement.leaf;
-          node.leaf == LeafKind::Compute || node.leaf == LeafKind::Store) {
-        const EquationFacts &known = bound.facts(node.target);
+      if (const LeafNode &leaf = *statement.leaf;
+          leaf.kind == LeafKind::Compute || leaf.kind == LeafKind::Store) {
+        const EquationFacts &known = bound.facts(leaf.equation);
         for (TensorId t : known.equation.outputs)
           narrowScope(t, statement.loops);
         for (NodeId read : known.reads)
@@ -74,8 +74,8 @@ private:
     const auto scope = scopes.find(t);
     if (scope == scopes.end())
       return false;
-    for (const TreeNode *loop : scope->second) {
-      if (loop->loop == LoopKind::Unit || loop->loop == LoopKind::Lane)
+    for (const LoopNode *loop : scope->second) {
+      if (loop->kind == LoopKind::Unit || loop->kind == LoopKind::Lane)
         return false;
       const AxisUse *use = bound.use(loop->axis, equation);
       if (loop->step == 1 && use &&
@@ -122,7 +122,8 @@ private:
   Summary list(std::span<const TreeNode> nodes, double times) {
     Summary sum;
     for (const TreeNode &node : nodes) {
-      Summary child = node.isLoop ? loop(node, times, sum.tail) : leaf(node, times);
+      const LoopNode *inner = node.loop();
+      Summary child = inner ? loop(*inner, times, sum.tail) : leaf(*node.leaf(), times);
       if (!around && conflict(sum.tail, child.head, false)) {
         count += times;
         sum.tail.clear();
@@ -133,12 +134,12 @@ private:
     return sum;
   }
 
-  Summary loop(const TreeNode &node, double times, const std::vector<Access> &before) {
-    const bool parallel = node.loop == LoopKind::Unit || node.loop == LoopKind::Lane;
-    const bool makesRun = node.loop == (schedule.units > 1 ? LoopKind::Unit : LoopKind::Lane);
-    const bool repeats = node.loop == LoopKind::Seq || node.loop == LoopKind::Unroll;
+  Summary loop(const LoopNode &node, double times, const std::vector<Access> &before) {
+    const bool parallel = node.kind == LoopKind::Unit || node.kind == LoopKind::Lane;
+    const bool makesRun = node.kind == (schedule.units > 1 ? LoopKind::Unit : LoopKind::Lane);
+    const bool repeats = node.kind == LoopKind::Seq || node.kind == LoopKind::Unroll;
     const double trip = bound.optTrip(node);
-    const TreeNode *outside = around;
+    const LoopNode *outside = around;
     if (makesRun && !around)
       around = &node;
     path.push_back(&node);
@@ -160,12 +161,12 @@ private:
   /// The element's flat address gives the lane, and where there are several the unit, as its lowest digits.
   bool isOwn(int equation, TensorId t, const FlatAccess &address) const {
     AxisId axis = -1;
-    for (const TreeNode *loop : path)
-      if (loop->loop == LoopKind::Lane && loop->step == 1)
+    for (const LoopNode *loop : path)
+      if (loop->kind == LoopKind::Lane && loop->step == 1)
         axis = loop->axis;
     const bool units =
-        schedule.units == 1 || std::any_of(path.begin(), path.end(), [&](const TreeNode *loop) {
-          return loop->loop == LoopKind::Unit && loop->axis == axis && loop->step == schedule.lanes;
+        schedule.units == 1 || std::any_of(path.begin(), path.end(), [&](const LoopNode *loop) {
+          return loop->kind == LoopKind::Unit && loop->axis == axis && loop->step == schedule.lanes;
         });
     const AxisUse *use = bound.use(axis, equation);
     if (!units || !use || !address.stride[static_cast<size_t>(use->positions.back())].isConst(1))
@@ -217,7 +218,7 @@ private:
         FlatAccess address{stridesOf(pattern.tensors[static_cast<size_t>(t)].shape), {}, {}};
         address.stride.resize(e.axes.size(), DimExpr(0));
         add(sum, t, true, isOwn(equation, t, address));
-        if (const TreeNode *lanes = laneLoop())
+        if (const LoopNode *lanes = laneLoop())
           madeIn[t] = lanes;
       }
   }
@@ -225,60 +226,60 @@ private:
   /// A sum whose lanes have one each, the last of them beyond the extent: each read asks for itself, and finds in
   /// memory what was made beside it.
   bool isAskedByLanes(int equation) const {
-    const TreeNode *lanes = laneLoop();
+    const LoopNode *lanes = laneLoop();
     const AxisUse *use = lanes ? bound.use(lanes->axis, equation) : nullptr;
     return use && !use->reduction && bound.equation(equation).kind == EquationKind::Reduction &&
            !schedule.axes[static_cast<size_t>(lanes->axis)].extent.divisibleBy(schedule.lanes,
                                                                                pattern.symbols);
   }
 
-  const TreeNode *laneLoop() const {
-    const auto lanes = std::find_if(path.rbegin(), path.rend(), [](const TreeNode *loop) {
-      return loop->loop == LoopKind::Lane;
+  const LoopNode *laneLoop() const {
+    const auto lanes = std::find_if(path.rbegin(), path.rend(), [](const LoopNode *loop) {
+      return loop->kind == LoopKind::Lane;
     });
     return lanes == path.rend() ? nullptr : *lanes;
   }
 
-  Summary leaf(const TreeNode &node, double times) {
+  Summary leaf(const LeafNode &node, double times) {
     Summary sum;
     statement = &node;
-    if (node.leaf == LeafKind::Stage) {
-      add(sum, placeOf(static_cast<size_t>(node.target)), true, false);
+    if (node.kind == LeafKind::Stage) {
+      add(sum, placeOf(static_cast<size_t>(node.operand)), true, false);
       return sum;
     }
-    if (node.leaf == LeafKind::Carry)
-      return carry(node.target);
-    if (node.isBorder() || node.leaf == LeafKind::Sort || node.leaf == LeafKind::Init ||
-        node.leaf == LeafKind::Correct)
+    if (node.kind == LeafKind::Carry)
+      return carry(node.carry);
+    if (node.isBorder() || node.kind == LeafKind::Sort || node.kind == LeafKind::Init ||
+        node.kind == LeafKind::Correct)
       return sum;
-    const EquationFacts &known = bound.facts(node.target);
+    const EquationFacts &known = bound.facts(node.equation);
     const Equation &e = known.equation;
     if (e.kind == EquationKind::Opaque)
       return sum;
-    if (node.leaf == LeafKind::Combine) {
-      if (schedule.units > 1 && sharesReduction(bound, node.target, LoopKind::Unit)) {
+    if (node.kind == LeafKind::Combine) {
+      if (schedule.units > 1 && sharesReduction(bound, node.equation, LoopKind::Unit)) {
         sum.head.push_back({kPartials, true, nullptr, false, &node});
         sum.tail.push_back({kPartials, false, nullptr, false, &node});
         sum.passes = false;
         count += times;
       }
-      if (!bound.has(LeafKind::Store, node.target)) {
+      if (!bound.has(LeafKind::Store, node.equation)) {
         Summary result;
-        write(result, node.target);
+        write(result, node.equation);
         append(sum, std::move(result));
       }
       return sum;
     }
-    if (node.leaf == LeafKind::Store) {
-      write(sum, node.target);
+    if (node.kind == LeafKind::Store) {
+      write(sum, node.equation);
       return sum;
     }
     for (size_t r = 0; r < known.reads.size(); ++r) {
       if (!known
                .neededOfRank[static_cast<size_t>(node.rank)][static_cast<size_t>(known.reads[r])] ||
-          bound.reuse({node.target, node.rank, static_cast<int>(r)}))
+          bound.reuse({node.equation, node.rank, static_cast<int>(r)}))
         continue;
-      if (const Operand *operand = bound.operand(node.target, static_cast<int>(r))) {
+      if (const Operand *operand = bound.operand(node.equation, static_cast<int>(r))) {
         if (operand->level == MemLevel::Shared)
           add(sum, placeOf(static_cast<size_t>(operand - schedule.operands.data())), false, false);
         continue;
@@ -287,11 +288,11 @@ private:
       const TensorId t = e.body[known.reads[r]].index;
       const auto maker = madeIn.find(t);
       if (isInMemory(t) &&
-          (maker == madeIn.end() || maker->second != laneLoop() || isAskedByLanes(node.target)))
-        add(sum, t, false, isOwnRead(node.target, r));
+          (maker == madeIn.end() || maker->second != laneLoop() || isAskedByLanes(node.equation)))
+        add(sum, t, false, isOwnRead(node.equation, r));
     }
     if (e.kind == EquationKind::Map)
-      write(sum, node.target);
+      write(sum, node.equation);
     return sum;
   }
 
@@ -319,12 +320,12 @@ private:
   const ExprProgram &pattern;
   const Equation *const scan;
   std::set<TensorId> made;
-  std::map<TensorId, const TreeNode *> madeIn; // the loop over lanes
+  std::map<TensorId, const LoopNode *> madeIn; // the loop over lanes
   /// Loops around all that touches an inner value in shared memory: below them lies a tile of it.
   std::map<TensorId, Loops> scopes;
   Loops path;
-  const TreeNode *around = nullptr; // the loop that makes a run
-  const TreeNode *statement = nullptr;
+  const LoopNode *around = nullptr; // the loop that makes a run
+  const LeafNode *statement = nullptr;
   double count = 0;
 };
 

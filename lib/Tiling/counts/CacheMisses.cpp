@@ -84,43 +84,43 @@ private:
     return axes;
   }
 
-  const std::vector<Touch> &touches(const TreeNode &leaf) const {
+  const std::vector<Touch> &touches(const LeafNode &leaf) const {
     auto [known, isNew] = ofLeaf.try_emplace(&leaf);
     if (!isNew)
       return known->second;
     std::vector<Touch> &out = known->second;
-    if (leaf.leaf == LeafKind::Stage) {
-      const Operand &operand = schedule.operands[leaf.target];
+    if (leaf.kind == LeafKind::Stage) {
+      const Operand &operand = schedule.operands[leaf.operand];
       out.push_back(ofRead(operand.equation, operand.read));
-      out.push_back(ofOperand(leaf.target));
+      out.push_back(ofOperand(leaf.operand));
       out.back().isWritten = true;
       return out;
     }
-    if (leaf.leaf == LeafKind::Carry) {
+    if (leaf.kind == LeafKind::Carry) {
       for (const ScanCarry &carry : scan->carries)
         out.push_back(
             {carry.previous, double(sizeInBytes(pattern.tensors[carry.previous].type)), 0});
       return out;
     }
-    if (leaf.leaf != LeafKind::Compute && leaf.leaf != LeafKind::Store)
+    if (leaf.kind != LeafKind::Compute && leaf.kind != LeafKind::Store)
       return out;
-    const Equation &e = bound.equation(leaf.target);
-    if (leaf.leaf == LeafKind::Compute) {
-      const std::vector<NodeId> &reads = bound.facts(leaf.target).reads;
+    const Equation &e = bound.equation(leaf.equation);
+    if (leaf.kind == LeafKind::Compute) {
+      const std::vector<NodeId> &reads = bound.facts(leaf.equation).reads;
       for (size_t r = 0; r < reads.size(); ++r) {
-        if (const Operand *operand = bound.operand(leaf.target, static_cast<int>(r)))
+        if (const Operand *operand = bound.operand(leaf.equation, static_cast<int>(r)))
           out.push_back(ofOperand(static_cast<int>(operand - schedule.operands.data())));
         else if (bound.level(e.body[reads[r]].index) != MemLevel::Register)
-          out.push_back(ofRead(leaf.target, static_cast<int>(r)));
+          out.push_back(ofRead(leaf.equation, static_cast<int>(r)));
       }
       for (TensorId t : e.opaqueInputs)
         out.push_back(
-            {t, double(sizeInBytes(pattern.tensors[t].type)), axesOf(leaf.target, ~uint64_t{0})});
+            {t, double(sizeInBytes(pattern.tensors[t].type)), axesOf(leaf.equation, ~uint64_t{0})});
     }
-    if (leaf.leaf == LeafKind::Store || e.kind != EquationKind::Reduction)
+    if (leaf.kind == LeafKind::Store || e.kind != EquationKind::Reduction)
       for (TensorId t : e.outputs)
         if (bound.level(t) != MemLevel::Register || pattern.tensors[t].kind == TensorKind::Output)
-          out.push_back(ofResult(leaf.target, t));
+          out.push_back(ofResult(leaf.equation, t));
     return out;
   }
 
@@ -250,11 +250,12 @@ private:
 
   void collect(std::span<const TreeNode> nodes, Bytes &bytes) const {
     for (const TreeNode &node : nodes) {
-      if (node.isLoop) {
-        collect(node.children, bytes);
+      const LeafNode *leaf = node.leaf();
+      if (!leaf) {
+        collect(node.children(), bytes);
         continue;
       }
-      for (const Touch &touch : touches(node)) {
+      for (const Touch &touch : touches(*leaf)) {
         Amount &amount = bytes[touch.place];
         amount.bytes = std::max(amount.bytes, bytesOf(touch));
         amount.axes |= touch.axes;
@@ -273,11 +274,13 @@ private:
   double ofChildren(std::span<const TreeNode> nodes) {
     const double all = sum(touched(nodes));
     if (all <= capacity ||
-        std::none_of(nodes.begin(), nodes.end(), [](const TreeNode &n) { return n.isLoop; }))
+        std::none_of(nodes.begin(), nodes.end(), [](const TreeNode &n) { return n.loop(); }))
       return all;
     double apart = 0;
-    for (size_t n = 0; n < nodes.size(); ++n)
-      apart += nodes[n].isLoop ? ofLoop(nodes[n]) : sum(touched(nodes.subspan(n, 1)));
+    for (size_t n = 0; n < nodes.size(); ++n) {
+      const LoopNode *loop = nodes[n].loop();
+      apart += loop ? ofLoop(*loop) : sum(touched(nodes.subspan(n, 1)));
+    }
     return apart;
   }
 
@@ -289,25 +292,25 @@ private:
            (place < 0 || (edge != storage.edges.end() && amount.bytes >= edge->second));
   }
 
-  double ofLoop(const TreeNode &node) {
-    const bool steps = node.axis == kStepAxis;
-    const int64_t before = steps ? bound.valueOf(scan->steps) : tiles[node.axis];
-    const double trip = double((before + node.step - 1) / node.step);
+  double ofLoop(const LoopNode &loop) {
+    const bool steps = loop.axis == kStepAxis;
+    const int64_t before = steps ? bound.valueOf(scan->steps) : tiles[loop.axis];
+    const double trip = double((before + loop.step - 1) / loop.step);
     if (!steps)
-      tiles[node.axis] = std::min(before, node.step);
-    const Bytes each = touched(node.children);
+      tiles[loop.axis] = std::min(before, loop.step);
+    const Bytes each = touched(loop.children);
     double bytes = 0;
     if (const double all = sum(each); all <= capacity) {
       double stays = 0;
       for (const auto &[place, amount] : each)
-        if (steps || !(amount.axes >> node.axis & 1) || takesPlace(place, amount))
+        if (steps || !(amount.axes >> loop.axis & 1) || takesPlace(place, amount))
           stays += amount.bytes;
       bytes = stays + trip * (all - stays);
     } else {
-      bytes = trip * ofChildren(node.children);
+      bytes = trip * ofChildren(loop.children);
     }
     if (!steps)
-      tiles[node.axis] = before;
+      tiles[loop.axis] = before;
     return bytes;
   }
 
@@ -319,7 +322,7 @@ private:
   const double lineBytes;
   const Equation *scan;
   std::vector<int64_t> tiles; // elements of each axis below the loops around
-  mutable std::map<const TreeNode *, std::vector<Touch>> ofLeaf;
+  mutable std::map<const LeafNode *, std::vector<Touch>> ofLeaf;
   /// Distance and number of the addresses in one call of alongStrides; a member so that its memory is reused.
   mutable std::vector<std::pair<int64_t, int64_t>> runs;
 };

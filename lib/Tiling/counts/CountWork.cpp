@@ -124,19 +124,19 @@ private:
 
   /// Counts the statements below these nodes, which are a block's.
   void walk(std::span<const TreeNode> nodes) {
-    std::set<const TreeNode *> seen;
+    std::set<const LoopNode *> seen;
     for (const Statement &statement : bound.statements()) {
-      if (nodes.size() == 1 && nodes[0].isLoop && !statement.isInside(&nodes[0]))
+      if (nodes.size() == 1 && nodes[0].loop() && !statement.isInside(nodes[0].loop()))
         continue;
       loops = statement.loops;
       double times = 1;
-      for (const TreeNode *loop : loops) {
+      for (const LoopNode *loop : loops) {
         const double trip = bound.optTrip(*loop);
-        if (loop->loop == LoopKind::Seq || loop->loop == LoopKind::Unroll)
+        if (loop->kind == LoopKind::Seq || loop->kind == LoopKind::Unroll)
           times *= trip;
-        if (loop->loop == LoopKind::Unit)
+        if (loop->kind == LoopKind::Unit)
           counts.unitsPerBlock = std::max(counts.unitsPerBlock, trip);
-        if (loop->loop == LoopKind::Block && seen.insert(loop).second)
+        if (loop->kind == LoopKind::Block && seen.insert(loop).second)
           counts.blocks *= trip;
       }
       leaf(*statement.leaf, times);
@@ -159,16 +159,16 @@ private:
   /// iterations of an Unroll loop along others.
   double shared(int equation, uint64_t axes) const {
     double factor = 1;
-    for (const TreeNode *loop : loops)
+    for (const LoopNode *loop : loops)
       if (const AxisUse *use = bound.use(loop->axis, equation);
-          loop->loop == LoopKind::Unroll && use && !use->meets(axes))
+          loop->kind == LoopKind::Unroll && use && !use->meets(axes))
         factor /= bound.optTrip(*loop);
     return factor;
   }
 
   bool hasLanes(AxisId &axis) const {
-    for (const TreeNode *loop : loops)
-      if (loop->loop == LoopKind::Lane) {
+    for (const LoopNode *loop : loops)
+      if (loop->kind == LoopKind::Lane) {
         axis = loop->axis;
         return true;
       }
@@ -177,20 +177,14 @@ private:
 
   /// Nodes that a Compute evaluates. What lies in a layout of its own is found without the indices of the read, and
   /// padding has been written out there.
-  std::vector<bool> evaluatedAt(const TreeNode &node) const {
-    const EquationFacts &known = bound.facts(node.target);
+  std::vector<bool> evaluatedAt(const LeafNode &compute) const {
+    const EquationFacts &known = bound.facts(compute.equation);
     std::vector<NodeId> found;
     for (size_t r = 0; r < known.reads.size(); ++r)
-      if (bound.operand(node.target, static_cast<int>(r)))
+      if (bound.operand(compute.equation, static_cast<int>(r)))
         found.push_back(known.reads[r]);
-    return found.empty() ? known.neededOfRank[node.rank] : known.neededBeside(found, node.rank);
-  }
-
-  const Equation *cascadeOf(const TreeNode &node) const {
-    const bool named =
-        node.leaf != LeafKind::Stage && node.leaf != LeafKind::Carry && !node.isBorder();
-    const Equation *e = named ? &bound.equation(node.target) : nullptr;
-    return e && !e->states.empty() ? e : nullptr;
+    return found.empty() ? known.neededOfRank[compute.rank]
+                         : known.neededBeside(found, compute.rank);
   }
 
   void stage(int index, double times) {
@@ -218,44 +212,44 @@ private:
         counts.vectorOps += copies * weightOf(reader.equation.body[id].op);
   }
 
-  void leaf(const TreeNode &node, double times) {
+  void leaf(const LeafNode &node, double times) {
     const bool vectorLanes = target.vectorLanes;
-    if (node.leaf == LeafKind::Stage)
-      return stage(node.target, times);
-    if (!computedBy.empty() && (node.leaf == LeafKind::Compute || node.leaf == LeafKind::Sort))
-      computedBy.back().insert(node.target);
-    if (node.leaf != LeafKind::Carry && bound.equation(node.target).kind == EquationKind::Opaque) {
+    if (node.kind == LeafKind::Stage)
+      return stage(node.operand, times);
+    if (!computedBy.empty() && (node.kind == LeafKind::Compute || node.kind == LeafKind::Sort))
+      computedBy.back().insert(node.equation);
+    const Equation *about = node.equation >= 0 ? &bound.equation(node.equation) : nullptr;
+    if (about && about->kind == EquationKind::Opaque)
       return addTopKWork(bound, {node, loops, times}, vectorLanes, counts);
-    }
-    if (node.leaf == LeafKind::Store)
-      return addStores(node.target, times);
-    if (const Equation *e = cascadeOf(node); e && node.leaf != LeafKind::Compute)
+    if (node.kind == LeafKind::Store)
+      return addStores(node.equation, times);
+    if (about && !about->states.empty() && node.kind != LeafKind::Compute)
       return addCascadeWork(bound, {node, loops, times}, counts);
-    if (node.leaf == LeafKind::Combine) {
+    if (node.kind == LeafKind::Combine) {
       counts.vectorOps += 10 * times;
       return;
     }
-    if (node.leaf != LeafKind::Compute) {
+    if (node.kind != LeafKind::Compute) {
       counts.vectorLoads += times;
       return;
     }
-    const EquationFacts &known = bound.facts(node.target);
+    const EquationFacts &known = bound.facts(node.equation);
     const Equation &e = known.equation;
     const std::vector<bool> needed = evaluatedAt(node);
     const double opsBefore = counts.vectorOps, loadsBefore = counts.vectorLoads;
     AxisId laneAxis = -1;
     bool lanes = hasLanes(laneAxis);
     const std::optional<LanePattern> written =
-        vectorLanes && lanes ? lanePattern(bound, node.target, loops) : std::nullopt;
+        vectorLanes && lanes ? lanePattern(bound, node.equation, loops) : std::nullopt;
     for (size_t r = 0; r < known.reads.size(); ++r) {
       const NodeId read = known.reads[r];
       if (!needed[read])
         continue;
-      const ReusedRead *kept = bound.reuse({node.target, node.rank, static_cast<int>(r)});
+      const ReusedRead *kept = bound.reuse({node.equation, node.rank, static_cast<int>(r)});
       if (kept && kept->level == MemLevel::Register)
         continue;
-      double loads = times * shared(node.target, known.axes[read]);
-      const ReadOrdinal ordinal{node.target, static_cast<int>(r)};
+      double loads = times * shared(node.equation, known.axes[read]);
+      const ReadOrdinal ordinal{node.equation, static_cast<int>(r)};
       if (!lanes || !lanesLieApart(bound, ordinal, laneAxis, vectorLanes ? &staged : nullptr)) {
         counts.vectorLoads += loads;
       } else if (const auto vectors =
@@ -272,15 +266,15 @@ private:
     for (size_t id = 0; id < needed.size(); ++id)
       if (double weight = needed[id] ? weightOf(e.body.nodes[id].op) : 0;
           weight > 0 && !(written && written->isConstant(static_cast<NodeId>(id))))
-        counts.vectorOps += times * weight * shared(node.target, known.axes[id]);
+        counts.vectorOps += times * weight * shared(node.equation, known.axes[id]);
     if (e.kind != EquationKind::Reduction)
-      addStores(node.target, times);
+      addStores(node.equation, times);
     else if (isProduct(e) && !isFloat(e.accumulateType))
       counts.vectorOps += times; // the sum, which is no part of the product
     counts.rowsAtOnce = std::max(counts.rowsAtOnce, rowsAtOnce(laneAxis));
     if (!target.hidesLatency() && e.kind == EquationKind::Reduction)
       counts.stalls += std::max(
-          0.0, chainSlots(node.target, e, times) -
+          0.0, chainSlots(node.equation, e, times) -
                    std::max(counts.vectorOps - opsBefore, counts.vectorLoads - loadsBefore));
   }
 
@@ -319,11 +313,11 @@ private:
     const double slots = double(target.core.fmaCycles) * target.core.fmaPorts;
     double sideBySide = 1;
     for (size_t i = loops.size(); i-- > 0;) {
-      const TreeNode *loop = loops[i];
+      const LoopNode *loop = loops[i];
       const double trip = bound.optTrip(*loop);
-      if (loop->loop == LoopKind::Unroll)
+      if (loop->kind == LoopKind::Unroll)
         sideBySide *= trip;
-      if (loop->loop != LoopKind::Seq || loop->axis < 0)
+      if (loop->kind != LoopKind::Seq || loop->axis < 0)
         continue;
       const AxisUse *use = bound.use(loop->axis, equation);
       if (!use || use->positions.front() < e.numSpatial)
@@ -338,8 +332,8 @@ private:
   /// Rows that the innermost loop in order goes along side by side.
   double rowsAtOnce(AxisId laneAxis) const {
     double rows = 1;
-    for (size_t i = loops.size(); i-- > 0 && loops[i]->loop != LoopKind::Seq;)
-      if (loops[i]->loop == LoopKind::Unroll && loops[i]->axis != laneAxis)
+    for (size_t i = loops.size(); i-- > 0 && loops[i]->kind != LoopKind::Seq;)
+      if (loops[i]->kind == LoopKind::Unroll && loops[i]->axis != laneAxis)
         rows *= bound.optTrip(*loops[i]);
     return rows;
   }
@@ -391,7 +385,7 @@ std::vector<cost::Counts> WorkMeter::residentPhases(const BoundSchedule &bound) 
   }
   for (size_t phase = 0; const TreeNode &node : bound.schedule().tree)
     if (node.isBorder())
-      counts[++phase].waits = !node.isBarrier();
+      counts[++phase].waits = node.leaf(LeafKind::Counters) != nullptr;
   cost::applyWorstOccupancy(counts);
   return counts;
 }

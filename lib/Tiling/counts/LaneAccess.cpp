@@ -29,11 +29,11 @@ template <typename F>
 static double turnsAlong(const BoundSchedule &bound, int equation, const Loops &loops,
                          F sideBySide) {
   for (size_t i = loops.size(); i-- > 0;) {
-    const TreeNode *loop = loops[i];
-    if (loop->loop == LoopKind::Seq || loop->loop == LoopKind::Block)
+    const LoopNode *loop = loops[i];
+    if (loop->kind == LoopKind::Seq || loop->kind == LoopKind::Block)
       break;
     const AxisUse *use = bound.use(loop->axis, equation);
-    if (loop->loop == LoopKind::Unroll && loop->step == 1 && use &&
+    if (loop->kind == LoopKind::Unroll && loop->step == 1 && use &&
         sideBySide(use->positions.back()))
       return std::min(bound.optTrip(*loop), double(bound.schedule().lanes));
   }
@@ -202,8 +202,8 @@ std::optional<LanePattern> lanePattern(const BoundSchedule &bound, int equation,
   // What Emitter::emitSeq writes out: few iterations of few statements, about four for each of the innermost loop.
   constexpr double kShortSeq = 8, kMostWritten = 600.0 / 4;
   AxisId axis = -1;
-  for (const TreeNode *loop : loops)
-    if (loop->loop == LoopKind::Lane)
+  for (const LoopNode *loop : loops)
+    if (loop->kind == LoopKind::Lane)
       axis = loop->axis;
   const AxisUse *use = bound.use(axis, equation);
   if (!use)
@@ -212,15 +212,15 @@ std::optional<LanePattern> lanePattern(const BoundSchedule &bound, int equation,
   uint64_t stays = 0;
   double inside = 1; // iterations of the loops within, but the lanes'
   for (size_t i = loops.size(); i-- > 0;) {
-    const TreeNode *loop = loops[i];
+    const LoopNode *loop = loops[i];
     const double trip = bound.optTrip(*loop);
-    const bool isLong = (loop->loop == LoopKind::Seq && trip > kShortSeq) ||
-                        (loop->loop == LoopKind::Block && trip > 1);
+    const bool isLong = (loop->kind == LoopKind::Seq && trip > kShortSeq) ||
+                        (loop->kind == LoopKind::Block && trip > 1);
     if (loop->axis == axis && isLong)
       return std::nullopt;
-    if (loop->axis == axis && loop->loop == LoopKind::Seq && trip * inside >= kMostWritten)
+    if (loop->axis == axis && loop->kind == LoopKind::Seq && trip * inside >= kMostWritten)
       written.lanes = false;
-    inside *= loop->loop == LoopKind::Lane ? 1 : trip;
+    inside *= loop->kind == LoopKind::Lane ? 1 : trip;
     const AxisUse *along = bound.use(loop->axis, equation);
     for (size_t p = 0; along && p < along->positions.size(); ++p)
       (isLong ? stays : written.axes) |= uint64_t{1} << along->positions[p];

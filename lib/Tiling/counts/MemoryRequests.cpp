@@ -126,28 +126,28 @@ private:
   using Bounds = SectorCounter::Bounds;
 
   /// A map is computed where it is stored: not at all in a step whose value its one place does not take.
-  StepRange stepsOf(const TreeNode &leaf) const {
-    if (!scan || leaf.leaf != LeafKind::Compute ||
-        bound.equation(leaf.target).kind != EquationKind::Map)
+  StepRange stepsOf(const LeafNode &leaf) const {
+    if (!scan || leaf.kind != LeafKind::Compute ||
+        bound.equation(leaf.equation).kind != EquationKind::Map)
       return steps;
-    const TensorId t = bound.equation(leaf.target).outputs[0];
+    const TensorId t = bound.equation(leaf.equation).outputs[0];
     const std::vector<ScanPlace> places = writtenPlaces(bound, t);
     return places.size() == 1 && bound.level(t) == MemLevel::Global ? places[0].within : steps;
   }
 
-  void leaf(const TreeNode &node, const LoopRanges &loops) {
-    switch (node.leaf) {
+  void leaf(const LeafNode &node, const LoopRanges &loops) {
+    switch (node.kind) {
     case LeafKind::Init:
     case LeafKind::Sort:
     case LeafKind::Barrier:
     case LeafKind::Counters: return;
-    case LeafKind::Stage: return stage(schedule.operands[node.target], loops);
-    case LeafKind::Carry: return carry(node.target, loops.allIterations());
-    case LeafKind::Combine: return combine(node.target, loops);
-    case LeafKind::Store: return store(node.target, loops);
+    case LeafKind::Stage: return stage(schedule.operands[node.operand], loops);
+    case LeafKind::Carry: return carry(node.carry, loops.allIterations());
+    case LeafKind::Combine: return combine(node.equation, loops);
+    case LeafKind::Store: return store(node.equation, loops);
     case LeafKind::Compute: return compute(node, loops);
     case LeafKind::Correct:
-      return readAll(node.target, correctionsOfRank(bound.equation(node.target), node.rank), -1,
+      return readAll(node.equation, correctionsOfRank(bound.equation(node.equation), node.rank), -1,
                      loops);
     }
   }
@@ -295,8 +295,8 @@ private:
     return double(bound.bytesOf(bound.tensor(place))) * here.threads(false);
   }
 
-  void compute(const TreeNode &node, const LoopRanges &loops) {
-    const int equation = node.target;
+  void compute(const LeafNode &node, const LoopRanges &loops) {
+    const int equation = node.equation;
     const Equation &e = bound.equation(equation);
     if (e.kind == EquationKind::Opaque) {
       FlatAccess row;

@@ -17,11 +17,11 @@ public:
   explicit Storage(const BoundSchedule &bound)
       : bound(bound), schedule(bound.schedule()), statements(bound.statements()),
         whole(bound.scan() && !bound.gridScan()) {
-    std::map<const TreeNode *, LiveRange> repeated;
+    std::map<const LoopNode *, LiveRange> repeated;
     for (const Statement &statement : statements) {
       for (TensorId value : bound.valuesReadBy(*statement.leaf))
         readingLeaves[value].push_back(statement.order);
-      for (const TreeNode *loop : statement.loops)
+      for (const LoopNode *loop : statement.loops)
         if (repeats(*loop))
           repeated[loop].include(pointOf(statement.order), pointOf(statement.order + 1) - 1);
     }
@@ -73,10 +73,10 @@ private:
   /// Where a leaf reads, of points as Gir has them (Liveness): it writes at the next one.
   static int pointOf(size_t leaf) { return 2 * static_cast<int>(leaf); }
 
-  bool repeats(const TreeNode &loop) const {
+  bool repeats(const LoopNode &loop) const {
     const bool isOnce = loop.axis >= 0 && schedule.axes[loop.axis].extent.isConst() &&
                         bound.valueOf(bound.tile(loop)) <= loop.step;
-    return (loop.loop == LoopKind::Seq || loop.loop == LoopKind::Unroll) && !isOnce;
+    return (loop.kind == LoopKind::Seq || loop.kind == LoopKind::Unroll) && !isOnce;
   }
 
   LiveRange keptRange(const ReuseStorage::Value &value) const {
@@ -122,13 +122,12 @@ private:
                                     }));
     LiveRange range;
     for (const Statement &statement : statements) {
-      const TreeNode &leaf = *statement.leaf;
+      const LeafNode &leaf = *statement.leaf;
       const int reads = pointOf(statement.order), writes = reads + 1;
-      if (leaf.isBorder() || leaf.leaf == LeafKind::Carry || leaf.leaf == LeafKind::Stage ||
-          leaf.target != equation)
+      if (leaf.equation != equation)
         continue;
-      if (leaf.leaf != LeafKind::Store)
-        range.include(leaf.leaf == LeafKind::Init || isMap ? writes : reads, writes);
+      if (leaf.kind != LeafKind::Store)
+        range.include(leaf.kind == LeafKind::Init || isMap ? writes : reads, writes);
       else if (values)
         range.include(reads, reads);
     }
@@ -146,8 +145,8 @@ private:
     const bool folds =
         e.states.empty() && !isTupleMonoid(e.monoid) && bound.has(LeafKind::Combine, equation);
     double product = 1;
-    for (const TreeNode *loop : loops) {
-      if (loop->loop != LoopKind::Unroll || loop->axis < 0)
+    for (const LoopNode *loop : loops) {
+      if (loop->kind != LoopKind::Unroll || loop->axis < 0)
         continue;
       const AxisUse *use = bound.use(loop->axis, equation);
       if (use && use->reduction && !folds)

@@ -20,11 +20,11 @@ static double correctionWeight(const Equation &cascade, int rank) {
 void addCascadeWork(const BoundSchedule &bound, const CountedLeaf &statement,
                     cost::Counts &counts) {
   const auto &[leaf, loops, times] = statement;
-  const Equation &cascade = bound.equation(leaf.target);
+  const Equation &cascade = bound.equation(leaf.equation);
   const auto states = double(cascade.states.size());
-  if (leaf.leaf == LeafKind::Correct) {
+  if (leaf.kind == LeafKind::Correct) {
     counts.vectorOps += times * (correctionWeight(cascade, leaf.rank) + states);
-  } else if (leaf.leaf == LeafKind::Combine) {
+  } else if (leaf.kind == LeafKind::Combine) {
     double merge = 3 * states;
     for (int rank = 1; rank <= lastRank(cascade); ++rank)
       merge += 2 * correctionWeight(cascade, rank);
@@ -39,14 +39,14 @@ void addTopKWork(const BoundSchedule &bound, const CountedLeaf &statement, bool 
   const Schedule &schedule = bound.schedule();
   const ExprProgram &pattern = bound.program();
   const auto &[leaf, loops, times] = statement;
-  const Equation &e = bound.equation(leaf.target);
+  const Equation &e = bound.equation(leaf.equation);
   double words = double(sizeInBytes(sortKeyType(pattern.tensors[e.opaqueInputs[0]].type))) / 4;
   double width = double(schedule.units) * schedule.lanes;
-  bool selects = std::any_of(loops.begin(), loops.end(), [&](const TreeNode *loop) {
-    const AxisUse *use = bound.use(loop->axis, statement.leaf.target);
+  bool selects = std::any_of(loops.begin(), loops.end(), [&](const LoopNode *loop) {
+    const AxisUse *use = bound.use(loop->axis, statement.leaf.equation);
     return use && use->positions.back() == e.numSpatial - 1;
   });
-  switch (leaf.leaf) {
+  switch (leaf.kind) {
   case LeafKind::Compute: // a key takes about 8 operations, the comparisons with two pairs as many
     counts.vectorOps += times * 16 * words;
     counts.vectorLoads += times;
@@ -55,7 +55,7 @@ void addTopKWork(const BoundSchedule &bound, const CountedLeaf &statement, bool 
     counts.vectorOps += times * 10 * words * std::log2(schedule.lanes);
     bool overUnits = schedule.units > 1 &&
                      std::none_of(loops.begin(), loops.end(),
-                                  [](const TreeNode *l) { return l->loop == LoopKind::Unit; });
+                                  [](const LoopNode *l) { return l->kind == LoopKind::Unit; });
     if (overUnits) {
       counts.vectorOps += times * 6 * words * schedule.units;
       counts.barriers += times * 2;

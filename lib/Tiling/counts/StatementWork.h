@@ -7,7 +7,7 @@ namespace fusec::tiling {
 
 /// A statement, the loops around it, and how often each unit does it.
 struct CountedLeaf {
-  const TreeNode &leaf;
+  const LeafNode &leaf;
   const Loops &loops;
   double times;
 };

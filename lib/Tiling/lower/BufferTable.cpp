@@ -201,27 +201,27 @@ bool BufferTable::shapeAccumulator(int equation) {
   std::map<AxisId, int> ordinals;
   std::vector<std::pair<std::pair<AxisId, int>, int64_t>> dims;
   for (size_t i = 0; i < path->size(); ++i) {
-    const TreeNode &node = *(*path)[i];
+    const LoopNode &loop = *(*path)[i];
     // Each lane and each unit has a value of its own.
-    acc.perLane = acc.perLane || node.loop == LoopKind::Lane ||
-                  (node.loop == LoopKind::Unit && node.axis != kStepAxis);
-    if (node.axis == kStepAxis)
+    acc.perLane = acc.perLane || loop.kind == LoopKind::Lane ||
+                  (loop.kind == LoopKind::Unit && loop.axis != kStepAxis);
+    if (loop.axis == kStepAxis)
       continue;
-    const AxisUse *use = view.use(node.axis, equation);
+    const AxisUse *use = view.use(loop.axis, equation);
     const bool isReduced = use && use->reduction;
-    if (node.loop != LoopKind::Unroll || (isReduced && !folds))
+    if (loop.kind != LoopKind::Unroll || (isReduced && !folds))
       continue;
-    const int64_t tile = view.tile(node.axis, std::span(*path).first(i));
+    const int64_t tile = view.tile(loop.axis, std::span(*path).first(i));
     if (tile == 0) {
-      writer.problem("unroll loop over " + view.schedule.axes[node.axis].name +
+      writer.problem("unroll loop over " + view.schedule.axes[loop.axis].name +
                      " needs a constant trip");
       return false;
     }
-    const int64_t trip = (tile + node.step - 1) / node.step;
+    const int64_t trip = (tile + loop.step - 1) / loop.step;
     if (!isReduced) {
-      dims.push_back({{node.axis, ordinals[node.axis]++}, trip});
+      dims.push_back({{loop.axis, ordinals[loop.axis]++}, trip});
     } else if (acc.partsAxis < 0) {
-      acc.partsAxis = node.axis;
+      acc.partsAxis = loop.axis;
       acc.parts = trip;
     }
   }

@@ -64,11 +64,11 @@ int64_t LoopState::tile(AxisId axis, size_t depth) const {
 
 bool LoopState::onLanes(AxisId axis) const {
   return std::any_of(path.begin(), path.end(), [&](const PathLoop &l) {
-    return l.node->axis == axis && l.node->loop == LoopKind::Lane;
+    return l.node->axis == axis && l.node->kind == LoopKind::Lane;
   });
 }
 
-NodeId LoopState::trip(const TreeNode &node) {
+NodeId LoopState::trip(const LoopNode &node) {
   if (node.axis == kStepAxis)
     return body.dim(view.scan->steps);
   const DimExpr &whole = view.extent(node.axis);
@@ -76,7 +76,7 @@ NodeId LoopState::trip(const TreeNode &node) {
   int64_t tile = 0;
   for (const PathLoop &loop : path)
     if (loop.node->axis == node.axis) {
-      if (loop.node->loop == LoopKind::Unit && !outermost)
+      if (loop.node->kind == LoopKind::Unit && !outermost)
         unitsPastEnd = !whole.divisibleBy(tile, view.symbols);
       outermost = false;
       tile = loop.node->step;
@@ -84,10 +84,10 @@ NodeId LoopState::trip(const TreeNode &node) {
   if (outermost)
     return body.dim(ceilDiv(whole, DimExpr(node.step)));
   if (tile % node.step != 0)
-    writer.problem("loop " + std::string(name(node.loop)) + " " +
+    writer.problem("loop " + std::string(name(node.kind)) + " " +
                    view.schedule.axes[node.axis].name + ":" + std::to_string(node.step) +
                    " does not divide the " + std::to_string(tile) + " around it");
-  if (node.loop != LoopKind::Seq || (whole.divisibleBy(tile, view.symbols) && !unitsPastEnd))
+  if (node.kind != LoopKind::Seq || (whole.divisibleBy(tile, view.symbols) && !unitsPastEnd))
     return body.index(tile / node.step);
   // The last tile of an outer loop is cut at the extent.
   const NodeId left = writer.sub(body.dim(whole), axisValue(node.axis));
@@ -181,7 +181,7 @@ std::vector<NodeId> LoopState::registerIndex(const Accumulator &accumulator,
                                              const NamedElements &named) {
   NodeId part = body.index(0);
   for (const PathLoop &loop : path)
-    if (loop.node->loop == LoopKind::Unroll && loop.node->axis == accumulator.partsAxis)
+    if (loop.node->kind == LoopKind::Unroll && loop.node->axis == accumulator.partsAxis)
       part = body.axis(loop.var);
   return partIndex(accumulator, part, named);
 }
@@ -197,7 +197,7 @@ std::vector<NodeId> LoopState::partIndex(const Accumulator &accumulator, NodeId 
     int seen = 0;
     NodeId index = kNoNode;
     for (const PathLoop &loop : path)
-      if (loop.node->axis == axis && loop.node->loop == LoopKind::Unroll && seen++ == ordinal)
+      if (loop.node->axis == axis && loop.node->kind == LoopKind::Unroll && seen++ == ordinal)
         index = body.axis(loop.var);
     if (index == kNoNode) {
       writer.problem("a statement of e" + std::to_string(accumulator.equation) +

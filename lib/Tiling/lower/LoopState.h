@@ -7,7 +7,7 @@ namespace fusec::lowering {
 
 /// A loop around the current statement.
 struct PathLoop {
-  const TreeNode *node;
+  const LoopNode *node;
   VarId var = -1;
   NodeId value = kNoNode; // a part's block number, which has no variable of its own
 };
@@ -47,7 +47,7 @@ public:
   int64_t tile(AxisId axis) const { return tile(axis, path.size()); }
   bool onLanes(AxisId axis) const;
   /// Trip count of a loop below the current ones.
-  NodeId trip(const TreeNode &node);
+  NodeId trip(const LoopNode &node);
 
   /// True where no axis of these is past its extent; kNoNode if none can be.
   NodeId inBounds(int equation, Bounds bounds);

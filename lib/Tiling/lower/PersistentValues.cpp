@@ -35,15 +35,15 @@ NodeId PersistentValues::element(const tiling::PersistentRead &read, const ReadP
   };
   for (size_t i = 0; i < loops.path.size(); ++i) {
     const PathLoop &loop = loops.path[i];
-    const TreeNode &node = *loop.node;
-    if (node.loop == LoopKind::Unit)
+    const LoopNode &node = *loop.node;
+    if (node.kind == LoopKind::Unit)
       unit = loops.value(loop);
-    if (node.loop == LoopKind::Lane)
+    if (node.kind == LoopKind::Lane)
       lane = loops.value(loop);
     if (std::count(numbering.begin(), numbering.end(), &node) == 0)
       continue;
     addDigit(loops.value(loop), (loops.tile(node.axis, i) + node.step - 1) / node.step);
-    if (inRegisters && node.loop == LoopKind::Seq)
+    if (inRegisters && node.kind == LoopKind::Seq)
       numbersRegisters.insert(loop.var);
   }
   int64_t size = read.elements;

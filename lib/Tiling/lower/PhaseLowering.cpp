@@ -18,13 +18,13 @@ void PhaseLowering::lowerAll() {
   std::vector<bool> waits = {false};
   for (const TreeNode &node : view.schedule.tree)
     if (node.isBorder())
-      waits.push_back(!node.isBarrier());
+      waits.push_back(node.leaf(LeafKind::Counters) != nullptr);
   PersistentValues &persistent = parts.persistent;
   if (!view.scan)
     persistent.begin();
   size_t number = 0;
   for (std::span<const TreeNode> phase : phasesOf(view.schedule.tree)) {
-    if (const TreeNode *loop = tiling::gridScanOf(phase)) {
+    if (const LoopNode *loop = tiling::gridScanOf(phase)) {
       lowerGridScan(*loop);
     } else {
       persistent.mode = persistent.areReadIn(phase) ? Mode::Use : Mode::Off;
@@ -57,7 +57,7 @@ Phase PhaseLowering::copyOfBase(const Equation &scatter) {
 }
 
 /// A scan's step loop over phases of the whole grid.
-void PhaseLowering::lowerGridScan(const TreeNode &loop) {
+void PhaseLowering::lowerGridScan(const LoopNode &loop) {
   std::vector<Phase> &phases = writer.kernel.phases;
   PersistentValues &persistent = parts.persistent;
   const std::vector<std::span<const TreeNode>> inside = phasesOf(loop.children);
@@ -91,7 +91,7 @@ Phase PhaseLowering::lowerPhase(std::span<const TreeNode> level, std::optional<s
   if (isPack(level))
     return lowerParts(level, number);
   Phase phase;
-  while (const TreeNode *node = onlyBlockLoop(level)) {
+  while (const LoopNode *node = onlyBlockLoop(level)) {
     const DimExpr trip = view.bound.trip(*node);
     const VarId var = writer.newVar(view.schedule.axes[node->axis].name, LoopKind::Block,
                                     rangeOfExtent(trip, view.symbols));
@@ -126,7 +126,7 @@ Phase PhaseLowering::lowerParts(std::span<const TreeNode> nodes, std::optional<s
   for (const TreeNode &part : nodes) {
     DimExpr blocks(1);
     Loops chain;
-    for (const TreeNode *node = &part; node; node = onlyBlockLoop(node->children)) {
+    for (const LoopNode *node = part.loop(); node; node = onlyBlockLoop(node->children)) {
       chain.push_back(node);
       blocks = blocks * view.bound.trip(*node);
     }
@@ -150,10 +150,10 @@ Phase PhaseLowering::lowerParts(std::span<const TreeNode> nodes, std::optional<s
 }
 
 /// Puts a part's loops over blocks on the path, numbered by the digits of `block`.
-void PhaseLowering::enterPart(std::span<const TreeNode *const> chain, NodeId block) {
+void PhaseLowering::enterPart(std::span<const LoopNode *const> chain, NodeId block) {
   for (size_t i = 0; i < chain.size(); ++i) {
     DimExpr inner(1);
-    for (const TreeNode *node : chain.subspan(i + 1))
+    for (const LoopNode *node : chain.subspan(i + 1))
       inner = inner * view.bound.trip(*node);
     const NodeId value =
         view.bound.trip(*chain[i]).isConst(1) ? body.index(0) : writer.div(block, body.dim(inner));

@@ -14,12 +14,12 @@ public:
 private:
   void addCounters();
   Phase copyOfBase(const Equation &scatter);
-  void lowerGridScan(const TreeNode &loop);
+  void lowerGridScan(const LoopNode &loop);
   /// `number`: of the schedule's phases; a step's phases have none.
   Phase lowerPhase(std::span<const TreeNode> level, std::optional<size_t> number = std::nullopt);
   Phase lowerParts(std::span<const TreeNode> nodes, std::optional<size_t> number);
   Stmts lowerPart(std::span<const TreeNode> nodes, std::optional<size_t> number, size_t part);
-  void enterPart(std::span<const TreeNode *const> chain, NodeId block);
+  void enterPart(std::span<const LoopNode *const> chain, NodeId block);
   Stmts chooseBy(NodeId block, std::span<const DimExpr> ends, std::span<Stmts> statements);
   void waitForTiles(const tiling::SignalWait &wait, Stmts &result);
   void signalTile(size_t set, Stmts &result);

@@ -21,25 +21,23 @@ Schedule withStores(Schedule schedule, const ScheduledProgram &program) {
       continue;
     const Loops &loops = reader->loops;
     const size_t common = commonLoops(loops, *made);
-    TreeNode store;
-    store.isLoop = false;
-    store.leaf = LeafKind::Store;
-    store.target = maker;
-    for (size_t i = loops.size(); i-- > common;) {
-      TreeNode loop{true, loops[i]->loop, loops[i]->axis, loops[i]->step, {}};
-      loop.children.push_back(std::move(store));
-      store = std::move(loop);
-    }
+    TreeNode store = LeafNode{LeafKind::Store, maker};
+    for (size_t i = loops.size(); i-- > common;)
+      store = LoopNode{loops[i]->kind, loops[i]->axis, loops[i]->step, {std::move(store)}};
     std::vector<TreeNode> *siblings = &schedule.tree;
+    auto towardsReader = [&](size_t depth) {
+      return std::find_if(siblings->begin(), siblings->end(), [&](const TreeNode &node) {
+        return depth < loops.size() ? node.loop() == loops[depth] : node.leaf() == reader->leaf;
+      });
+    };
     for (size_t i = 0; i < common; ++i)
-      siblings = &(*siblings)[static_cast<size_t>(loops[i] - siblings->data())].children;
-    const TreeNode *first = common < loops.size() ? loops[common] : reader->leaf;
-    siblings->insert(siblings->begin() + (first - siblings->data()), std::move(store));
+      siblings = &towardsReader(i)->loop()->children;
+    siblings->insert(towardsReader(common), std::move(store));
   }
   return schedule;
 }
 
-int64_t ScheduleView::tile(AxisId axis, std::span<const TreeNode *const> loops) const {
+int64_t ScheduleView::tile(AxisId axis, std::span<const LoopNode *const> loops) const {
   const DimExpr tile = bound.tile(axis, loops);
   return tile.isConst() ? tile.constValue() : 0;
 }

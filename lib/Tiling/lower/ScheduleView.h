@@ -32,7 +32,7 @@ public:
   /// What the axis is in the equation; null if the equation does not have it.
   const AxisUse *use(AxisId axis, int equation) const { return bound.use(axis, equation); }
   /// Elements of the axis below these loops; 0 if they are no constant.
-  int64_t tile(AxisId axis, std::span<const TreeNode *const> loops) const;
+  int64_t tile(AxisId axis, std::span<const LoopNode *const> loops) const;
 
   /// True if device memory holds the value too: it is stacked, or the next step of a grid scan reads it there.
   bool outlivesStep(TensorId tensor) const;

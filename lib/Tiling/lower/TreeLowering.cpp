@@ -12,34 +12,37 @@ bool isConstantTrip(LoopKind kind) {
   return kind == LoopKind::Unit || kind == LoopKind::Lane || kind == LoopKind::Unroll;
 }
 
-bool hasSeqLoop(const std::vector<TreeNode> &nodes, AxisId axis) {
+bool hasSeqLoop(std::span<const TreeNode> nodes, AxisId axis) {
   return std::any_of(nodes.begin(), nodes.end(), [&](const TreeNode &n) {
-    return n.isLoop &&
-           ((n.axis == axis && n.loop == LoopKind::Seq) || hasSeqLoop(n.children, axis));
+    const LoopNode *seq = n.loop(LoopKind::Seq);
+    return (seq && seq->axis == axis) || hasSeqLoop(n.children(), axis);
   });
 }
 
 /// True if the first loop over `axis` below `nodes` has a constant trip and no loop inside that ends at the extent, as
 /// a unit's loop over its rows does.
-bool nextLoopIsConstantTrip(const std::vector<TreeNode> &nodes, AxisId axis) {
+bool nextLoopIsConstantTrip(std::span<const TreeNode> nodes, AxisId axis) {
   return std::any_of(nodes.begin(), nodes.end(), [&](const TreeNode &n) {
-    if (!n.isLoop || n.axis != axis)
-      return n.isLoop && nextLoopIsConstantTrip(n.children, axis);
-    return isConstantTrip(n.loop) && (n.loop != LoopKind::Unit || !hasSeqLoop(n.children, axis));
+    const LoopNode *loop = n.loop();
+    if (!loop || loop->axis != axis)
+      return nextLoopIsConstantTrip(n.children(), axis);
+    return isConstantTrip(loop->kind) &&
+           (loop->kind != LoopKind::Unit || !hasSeqLoop(loop->children, axis));
   });
 }
 
 bool hasCombine(std::span<const TreeNode> nodes) {
   return std::any_of(nodes.begin(), nodes.end(), [](const TreeNode &n) {
-    return n.isLoop ? hasCombine(n.children) : n.leaf == LeafKind::Combine;
+    return n.leaf(LeafKind::Combine) || hasCombine(n.children());
   });
 }
 
 /// True if no other loops run over the axis.
 bool isWalkedByLanes(std::span<const TreeNode> nodes, AxisId axis) {
   return std::all_of(nodes.begin(), nodes.end(), [&](const TreeNode &n) {
-    return !n.isLoop ||
-           ((n.axis != axis || n.loop == LoopKind::Lane) && isWalkedByLanes(n.children, axis));
+    const LoopNode *loop = n.loop();
+    return !loop || ((loop->axis != axis || loop->kind == LoopKind::Lane) &&
+                     isWalkedByLanes(loop->children, axis));
   });
 }
 
@@ -71,25 +74,25 @@ void TreeLowering::lowerBlock(std::span<const TreeNode> nodes, Stmts &result) {
 
 void TreeLowering::lowerAll(std::span<const TreeNode> nodes, Stmts &result) {
   for (const TreeNode &node : nodes)
-    node.isLoop ? lowerLoop(node, result) : lowerLeaf(node, result);
+    node.loop() ? lowerLoop(*node.loop(), result) : lowerLeaf(*node.leaf(), result);
 }
 
-void TreeLowering::lowerLoop(const TreeNode &node, Stmts &result) {
+void TreeLowering::lowerLoop(const LoopNode &node, Stmts &result) {
   Body &body = parts.writer.body;
   const bool isStep = node.axis == kStepAxis;
   const std::string axis = isStep ? "step" : parts.view.schedule.axes[node.axis].name;
   const NodeId trip = loops.trip(node);
-  if (isConstantTrip(node.loop) && body[trip].op != ScalarOp::Const)
-    return parts.writer.problem("a " + std::string(name(node.loop)) + " loop over " + axis +
+  if (isConstantTrip(node.kind) && body[trip].op != ScalarOp::Const)
+    return parts.writer.problem("a " + std::string(name(node.kind)) + " loop over " + axis +
                                 " needs a constant trip");
-  Stmt loop = parts.writer.loop(node.loop, trip, axis);
+  Stmt loop = parts.writer.loop(node.kind, trip, axis);
   loops.path.push_back({&node, loop.var});
 
   // A constant-trip loop that is the first one over its axis may cover more than the extent.
   const bool isFirst = std::count_if(loops.path.begin(), loops.path.end(), [&](const PathLoop &l) {
                          return l.node->axis == node.axis;
                        }) == 1;
-  const bool runsPast = !isStep && isFirst && isConstantTrip(node.loop) &&
+  const bool runsPast = !isStep && isFirst && isConstantTrip(node.kind) &&
                         parts.view.extent(node.axis) != DimExpr(body[trip].imm * node.step) &&
                         loops.checked.insert(node.axis).second;
   lowerChildren(node.children, loop.body);
@@ -101,9 +104,9 @@ void TreeLowering::lowerLoop(const TreeNode &node, Stmts &result) {
 }
 
 /// True for a loop that steps over tiles whose inside is covered by constant-trip loops.
-bool TreeLowering::stepsOverTiles(const TreeNode &node) const {
-  return node.axis != kStepAxis && !isConstantTrip(node.loop) &&
-         nextLoopIsConstantTrip(node.children, node.axis);
+bool TreeLowering::stepsOverTiles(const LoopNode &loop) const {
+  return loop.axis != kStepAxis && !isConstantTrip(loop.kind) &&
+         nextLoopIsConstantTrip(loop.children, loop.axis);
 }
 
 /// Axes whose tile below the innermost loop may be cut at the extent, and of which that is not yet known. Block loops
@@ -112,13 +115,13 @@ std::vector<AxisId> TreeLowering::axesCutHere() const {
   std::vector<AxisId> cut;
   const std::vector<PathLoop> &path = loops.path;
   for (size_t i = path.size(); i-- > 0;) {
-    const TreeNode &loop = *path[i].node;
-    if (i + 1 < path.size() && loop.loop != LoopKind::Block)
+    const LoopNode &loop = *path[i].node;
+    if (i + 1 < path.size() && loop.kind != LoopKind::Block)
       break;
     if (stepsOverTiles(loop) && loops.checked.count(loop.axis) == 0 &&
         !parts.view.extent(loop.axis).divisibleBy(loop.step, parts.view.symbols))
       cut.push_back(loop.axis);
-    if (loop.loop != LoopKind::Block)
+    if (loop.kind != LoopKind::Block)
       break;
   }
   return cut;
@@ -172,38 +175,38 @@ void TreeLowering::lowerBothVersions(std::span<const TreeNode> nodes,
   result.push_back(std::move(choice));
 }
 
-void TreeLowering::lowerLeaf(const TreeNode &node, Stmts &result) {
-  if (node.leaf == LeafKind::Compute)
-    return lowerCompute(node, result);
+void TreeLowering::lowerLeaf(const LeafNode &leaf, Stmts &result) {
+  if (leaf.kind == LeafKind::Compute)
+    return lowerCompute(leaf, result);
   if (parts.persistent.mode == PersistentValues::Mode::Fill)
     return;
-  const auto target = static_cast<size_t>(node.target);
-  switch (node.leaf) {
-  case LeafKind::Init: return equations[target]->init(result);
-  case LeafKind::Correct: return equations[target]->correct(node.rank, result);
-  case LeafKind::Combine: return equations[target]->combine(result);
-  case LeafKind::Sort: return equations[target]->sort(result);
-  case LeafKind::Store: return equations[target]->store(result);
-  case LeafKind::Stage: return stages.stage(target, result);
-  case LeafKind::Carry: return parts.steps.carry(node.target, result);
+  const auto equation = static_cast<size_t>(leaf.equation);
+  switch (leaf.kind) {
+  case LeafKind::Init: return equations[equation]->init(result);
+  case LeafKind::Correct: return equations[equation]->correct(leaf.rank, result);
+  case LeafKind::Combine: return equations[equation]->combine(result);
+  case LeafKind::Sort: return equations[equation]->sort(result);
+  case LeafKind::Store: return equations[equation]->store(result);
+  case LeafKind::Stage: return stages.stage(static_cast<size_t>(leaf.operand), result);
+  case LeafKind::Carry: return parts.steps.carry(leaf.carry, result);
   case LeafKind::Compute:
   case LeafKind::Barrier:
   case LeafKind::Counters: return; // the last two end a phase (phasesOf)
   }
 }
 
-void TreeLowering::lowerCompute(const TreeNode &node, Stmts &result) {
+void TreeLowering::lowerCompute(const LeafNode &compute, Stmts &result) {
   using Mode = PersistentValues::Mode;
   PersistentValues &persistent = parts.persistent;
   if (persistent.mode == Mode::Fill)
-    return persistent.fill(parts.reads, node.target, result);
-  parts.reads.computeRank = node.rank;
+    return persistent.fill(parts.reads, compute.equation, result);
+  parts.reads.computeRank = compute.rank;
   if (persistent.mode == Mode::Use && !parts.view.scan) {
     persistent.mode = Mode::Fill;
-    persistent.fill(parts.reads, node.target, result);
+    persistent.fill(parts.reads, compute.equation, result);
     persistent.mode = Mode::Use;
   }
-  equations[static_cast<size_t>(node.target)]->compute(node.rank, result);
+  equations[static_cast<size_t>(compute.equation)]->compute(compute.rank, result);
   parts.reads.computeRank = -1;
 }
 

@@ -14,11 +14,11 @@ public:
 private:
   void lowerChildren(std::span<const TreeNode> nodes, Stmts &result);
   void lowerAll(std::span<const TreeNode> nodes, Stmts &result);
-  void lowerLoop(const TreeNode &node, Stmts &result);
-  void lowerLeaf(const TreeNode &node, Stmts &result);
-  void lowerCompute(const TreeNode &node, Stmts &result);
+  void lowerLoop(const LoopNode &node, Stmts &result);
+  void lowerLeaf(const LeafNode &leaf, Stmts &result);
+  void lowerCompute(const LeafNode &compute, Stmts &result);
   std::vector<AxisId> axesCutHere() const;
-  bool stepsOverTiles(const TreeNode &node) const;
+  bool stepsOverTiles(const LoopNode &loop) const;
   void lowerBothVersions(std::span<const TreeNode> nodes, const std::vector<AxisId> &cut,
                          Stmts &result);
 

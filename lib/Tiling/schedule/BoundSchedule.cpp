@@ -14,32 +14,36 @@ size_t commonLoops(const Loops &a, const Loops &b) {
                              a.begin());
 }
 
-bool Statement::isInside(const TreeNode *loop) const {
+bool Statement::isInside(const LoopNode *loop) const {
   return std::find(loops.begin(), loops.end(), loop) != loops.end();
 }
 
 static void collect(const std::vector<TreeNode> &nodes, Loops &loops,
                     std::vector<Statement> &places) {
   for (const TreeNode &node : nodes) {
-    if (!node.isLoop) {
-      places.push_back({&node, loops, places.size()});
-      continue;
+    if (const LoopNode *loop = node.loop()) {
+      loops.push_back(loop);
+      collect(loop->children, loops, places);
+      loops.pop_back();
+    } else {
+      places.push_back({node.leaf(), loops, places.size()});
     }
-    loops.push_back(&node);
-    collect(node.children, loops, places);
-    loops.pop_back();
   }
+}
+
+int equationOf(const LeafNode &leaf, const Schedule &schedule) {
+  return leaf.kind == LeafKind::Stage
+             ? schedule.operands[static_cast<size_t>(leaf.operand)].equation
+             : leaf.equation;
 }
 
 std::set<int> equationsIn(std::span<const TreeNode> nodes, const Schedule &schedule) {
   std::set<int> found;
   for (const TreeNode &node : nodes)
-    if (node.isLoop)
-      found.merge(equationsIn(node.children, schedule));
-    else if (node.leaf == LeafKind::Stage)
-      found.insert(schedule.operands[static_cast<size_t>(node.target)].equation);
-    else if (node.leaf != LeafKind::Carry && !node.isBorder())
-      found.insert(node.target);
+    if (const LeafNode *leaf = node.leaf(); !leaf)
+      found.merge(equationsIn(node.children(), schedule));
+    else if (const int equation = equationOf(*leaf, schedule); equation >= 0)
+      found.insert(equation);
   return found;
 }
 
@@ -127,12 +131,12 @@ void BoundSchedule::note() {
     if (loop->axis == kStepAxis && !scan())
       continue; // refused by verify
     int64_t elements = valueOf(tile(*loop));
-    if (loop->axis >= 0 && (loop->loop == LoopKind::Seq || loop->loop == LoopKind::Block))
+    if (loop->axis >= 0 && (loop->kind == LoopKind::Seq || loop->kind == LoopKind::Block))
       elements = std::min(elements, valueOf(bound.axes[static_cast<size_t>(loop->axis)].extent));
     known.trip = std::ceil(double(elements) / double(loop->step));
   }
   for (std::span<const TreeNode> phase : phasesOf(bound.tree))
-    if (const TreeNode *loop = gridScanOf(phase)) {
+    if (const LoopNode *loop = gridScanOf(phase)) {
       stepLoop = loop;
       for (std::span<const TreeNode> ofStep : phasesOf(loop->children))
         allPhases.push_back(ofStep);
@@ -141,17 +145,18 @@ void BoundSchedule::note() {
     }
 }
 
-std::vector<const Statement *> BoundSchedule::statements(LeafKind leaf, int target) const {
+std::vector<const Statement *> BoundSchedule::statements(LeafKind kind, int about) const {
   std::vector<const Statement *> found;
   for (const Statement &statement : all)
-    if (statement.leaf->leaf == leaf && statement.leaf->target == target)
+    if (const LeafNode &leaf = *statement.leaf;
+        leaf.kind == kind && (kind == LeafKind::Stage ? leaf.operand : leaf.equation) == about)
       found.push_back(&statement);
   return found;
 }
 
 const Loops *BoundSchedule::loopsOf(int equation) const {
   const auto compute = std::find_if(all.begin(), all.end(), [&](const Statement &statement) {
-    return statement.leaf->leaf == LeafKind::Compute && statement.leaf->target == equation;
+    return statement.leaf->kind == LeafKind::Compute && statement.leaf->equation == equation;
   });
   return compute == all.end() ? nullptr : &compute->loops;
 }
@@ -167,15 +172,15 @@ std::vector<const Loops *> BoundSchedule::readersOf(TensorId tensor) const {
   return readers;
 }
 
-DimExpr BoundSchedule::tile(const TreeNode &loop) const {
+DimExpr BoundSchedule::tile(const LoopNode &loop) const {
   if (const auto known = around.find(&loop); known != around.end() && known->second.loop)
     return DimExpr(known->second.loop->step);
   return loop.axis == kStepAxis ? scan()->steps : bound.axes[static_cast<size_t>(loop.axis)].extent;
 }
 
-DimExpr BoundSchedule::tile(AxisId axis, std::span<const TreeNode *const> loops) const {
+DimExpr BoundSchedule::tile(AxisId axis, std::span<const LoopNode *const> loops) const {
   for (size_t i = loops.size(); i-- > 0;)
-    if (loops[i]->isLoop && loops[i]->axis == axis)
+    if (loops[i]->axis == axis)
       return DimExpr(loops[i]->step);
   return bound.axes[static_cast<size_t>(axis)].extent;
 }
@@ -193,19 +198,19 @@ const ReusedRead *BoundSchedule::reuse(const ReadPlace &place) const {
   return found == bound.kept.end() ? nullptr : &*found;
 }
 
-std::vector<TensorId> BoundSchedule::valuesReadBy(const TreeNode &leaf) const {
+std::vector<TensorId> BoundSchedule::valuesReadBy(const LeafNode &leaf) const {
   std::vector<TensorId> values;
-  if (leaf.leaf == LeafKind::Stage) {
-    const Operand &staged = bound.operands[static_cast<size_t>(leaf.target)];
+  if (leaf.kind == LeafKind::Stage) {
+    const Operand &staged = bound.operands[static_cast<size_t>(leaf.operand)];
     values.push_back(tensor(staged));
-  } else if (leaf.leaf == LeafKind::Compute || leaf.leaf == LeafKind::Sort) {
-    for (NodeId read : facts(leaf.target).reads)
-      values.push_back(equation(leaf.target).body[read].index);
+  } else if (leaf.kind == LeafKind::Compute || leaf.kind == LeafKind::Sort) {
+    for (NodeId read : facts(leaf.equation).reads)
+      values.push_back(equation(leaf.equation).body[read].index);
   }
   return values;
 }
 
-bool BoundSchedule::readsValue(const TreeNode &leaf, TensorId value) const {
+bool BoundSchedule::readsValue(const LeafNode &leaf, TensorId value) const {
   const std::vector<TensorId> values = valuesReadBy(leaf);
   return std::find(values.begin(), values.end(), value) != values.end();
 }
@@ -226,16 +231,16 @@ std::vector<int> BoundSchedule::phaseOfEquations() const {
   for (const Statement &statement : all)
     if (statement.leaf->isBorder())
       ++borders;
-    else if (statement.leaf->leaf == LeafKind::Compute || statement.leaf->leaf == LeafKind::Sort)
-      phases[static_cast<size_t>(statement.leaf->target)] = borders;
+    else if (statement.leaf->kind == LeafKind::Compute || statement.leaf->kind == LeafKind::Sort)
+      phases[static_cast<size_t>(statement.leaf->equation)] = borders;
   return phases;
 }
 
 static bool runsOver(const BoundSchedule &bound, int equation, LoopKind kind, bool reduced) {
   const Loops *loops = bound.loopsOf(equation);
-  return loops && std::any_of(loops->begin(), loops->end(), [&](const TreeNode *loop) {
+  return loops && std::any_of(loops->begin(), loops->end(), [&](const LoopNode *loop) {
            const AxisUse *use = bound.use(loop->axis, equation);
-           return loop->loop == kind && use && use->reduction == reduced;
+           return loop->kind == kind && use && use->reduction == reduced;
          });
 }
 
@@ -253,10 +258,10 @@ std::optional<int64_t> namedElement(const BoundSchedule &bound, int maker, AxisI
   const Loops *loops = bound.loopsOf(maker);
   if (!use || use->reduction || use->positions.size() != 1 || !loops)
     return std::nullopt;
-  auto isOver = [&](const TreeNode *loop) { return loop->axis == axis; };
+  auto isOver = [&](const LoopNode *loop) { return loop->axis == axis; };
   const auto loop = std::find_if(loops->begin(), loops->end(), isOver);
   if (std::count_if(loops->begin(), loops->end(), isOver) != 1 ||
-      (*loop)->loop != LoopKind::Unroll || (*loop)->step != 1)
+      (*loop)->kind != LoopKind::Unroll || (*loop)->step != 1)
     return std::nullopt;
   const Body &body = bound.equation(reader).body;
   const std::vector<NodeId> indices = indexOperands(body[read]);

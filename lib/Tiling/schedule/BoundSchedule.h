@@ -12,20 +12,22 @@
 namespace fusec::tiling {
 
 /// Loops around a statement, outermost first.
-using Loops = std::vector<const TreeNode *>;
+using Loops = std::vector<const LoopNode *>;
 /// How many loops two statements have in common.
 size_t commonLoops(const Loops &a, const Loops &b);
 
 /// A statement and the loops around it.
 struct Statement {
-  const TreeNode *leaf;
+  const LeafNode *leaf;
   Loops loops;
   size_t order; // among all statements
 
-  bool isInside(const TreeNode *loop) const;
+  bool isInside(const LoopNode *loop) const;
 };
 
-/// The equations that statements among the nodes or in their loops are about; that of a Stage is the reader.
+/// The equation that a statement is about, that of a Stage the reader; -1: none.
+int equationOf(const LeafNode &leaf, const Schedule &schedule);
+/// The equations that statements among the nodes or in their loops are about.
 std::set<int> equationsIn(std::span<const TreeNode> nodes, const Schedule &schedule);
 
 /// What every schedule's prediction asks of an equation, found once for all schedules of its pattern.
@@ -124,21 +126,21 @@ public:
   const Schedule &schedule() const { return bound; }
   /// All statements in their order, each with its loops.
   const std::vector<Statement> &statements() const { return all; }
-  /// Finds those of one kind about one equation or operand.
-  std::vector<const Statement *> statements(LeafKind leaf, int target) const;
-  bool has(LeafKind leaf, int target) const { return !statements(leaf, target).empty(); }
+  /// Finds those of one kind about one equation, or Stage's of one operand.
+  std::vector<const Statement *> statements(LeafKind kind, int about) const;
+  bool has(LeafKind kind, int equation) const { return !statements(kind, equation).empty(); }
   /// The loops around an equation's first Compute; null where it has none.
   const Loops *loopsOf(int equation) const;
   /// The loops around the Computes of the equations that read a tensor.
   std::vector<const Loops *> readersOf(TensorId tensor) const;
   /// Elements of its axis that a loop steps over: what the loop around it over that axis leaves of the extent.
-  DimExpr tile(const TreeNode &loop) const;
+  DimExpr tile(const LoopNode &loop) const;
   /// Elements of an axis below these loops.
-  DimExpr tile(AxisId axis, std::span<const TreeNode *const> loops) const;
+  DimExpr tile(AxisId axis, std::span<const LoopNode *const> loops) const;
   /// Steps of a loop, the last one cut where the tile is no multiple.
-  DimExpr trip(const TreeNode &loop) const { return ceilDiv(tile(loop), DimExpr(loop.step)); }
+  DimExpr trip(const LoopNode &loop) const { return ceilDiv(tile(loop), DimExpr(loop.step)); }
   /// Steps of a loop at the symbols' opt values: loops in order end at the extent, those of a constant trip do not.
-  double optTrip(const TreeNode &loop) const { return around.at(&loop).trip; }
+  double optTrip(const LoopNode &loop) const { return around.at(&loop).trip; }
 
   /// Level of a value inside the program; what is no edge lies in device memory.
   MemLevel level(TensorId tensor) const { return levelOf(bound, tensor); }
@@ -155,11 +157,11 @@ public:
     return axis < 0 ? nullptr : bound.axes[static_cast<size_t>(axis)].in(equation);
   }
   /// The tensors that a statement reads, or copies a tile of.
-  std::vector<TensorId> valuesReadBy(const TreeNode &leaf) const;
-  bool readsValue(const TreeNode &leaf, TensorId value) const;
+  std::vector<TensorId> valuesReadBy(const LeafNode &leaf) const;
+  bool readsValue(const LeafNode &leaf, TensorId value) const;
 
   /// The loop at the root in which all blocks take the scan's steps together; null where it has none.
-  const TreeNode *gridScan() const { return stepLoop; }
+  const LoopNode *gridScan() const { return stepLoop; }
   /// The kernel's phases, those of a grid scan's step in the place of its loop.
   const std::vector<std::span<const TreeNode>> &phases() const { return allPhases; }
   /// The parts that the blocks of a phase are of: several side by side, or all of it.
@@ -173,12 +175,12 @@ private:
   const Schedule &bound;
   std::vector<Statement> all;
   struct Around {
-    const TreeNode *loop = nullptr; // around a loop, over its axis
+    const LoopNode *loop = nullptr; // around a loop, over its axis
     double trip = 0;
   };
-  std::map<const TreeNode *, Around> around;
+  std::map<const LoopNode *, Around> around;
   std::vector<std::span<const TreeNode>> allPhases;
-  const TreeNode *stepLoop = nullptr;
+  const LoopNode *stepLoop = nullptr;
 };
 
 /// True if several threads side by side, lanes or units, each have a part of what an equation reduces to: among the

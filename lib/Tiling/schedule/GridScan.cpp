@@ -6,14 +6,14 @@
 
 namespace fusec::tiling {
 
-const TreeNode *gridScanOf(std::span<const TreeNode> phase) {
-  if (phase.size() != 1 || !phase[0].isLoop || phase[0].axis != kStepAxis)
-    return nullptr;
-  const std::vector<TreeNode> &inside = phase[0].children;
-  const bool spread = std::any_of(inside.begin(), inside.end(), [](const TreeNode &node) {
-    return node.isBorder() || (node.isLoop && node.loop == LoopKind::Block);
-  });
-  return spread ? &phase[0] : nullptr;
+const LoopNode *gridScanOf(std::span<const TreeNode> phase) {
+  const LoopNode *loop = phase.size() == 1 ? phase[0].loop() : nullptr;
+  const bool spread =
+      loop && loop->axis == kStepAxis &&
+      std::any_of(loop->children.begin(), loop->children.end(), [](const TreeNode &node) {
+        return node.isBorder() || node.loop(LoopKind::Block);
+      });
+  return spread ? loop : nullptr;
 }
 
 bool hasGridScan(const Schedule &schedule) {

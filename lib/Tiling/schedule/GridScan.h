@@ -7,7 +7,7 @@
 namespace fusec::tiling {
 
 /// The step loop of such a scan if this phase of the root is one; nullptr else.
-const TreeNode *gridScanOf(std::span<const TreeNode> phase);
+const LoopNode *gridScanOf(std::span<const TreeNode> phase);
 bool hasGridScan(const Schedule &schedule);
 
 /// What a step finds of a state, what it makes of it, and a value of each step that the scan stacks.

@@ -22,16 +22,16 @@ LoopRanges::LoopRanges(const BoundSchedule &bound, const Loops &path, StepRange 
   for (const ScheduleAxis &axis : schedule.axes)
     extents.push_back(bound.valueOf(axis.extent));
   loops.reserve(path.size());
-  for (const TreeNode *node : path) {
+  for (const LoopNode *around : path) {
     const auto behind =
-        std::upper_bound(loops.begin(), loops.end(), node->axis,
+        std::upper_bound(loops.begin(), loops.end(), around->axis,
                          [](AxisId axis, const Loop &loop) { return axis < loop.axis; });
-    loops.insert(behind, {node->axis, node->loop, node->step});
-    units = units || node->loop == LoopKind::Unit;
-    if (node->loop == LoopKind::Lane) {
+    loops.insert(behind, {around->axis, around->kind, around->step});
+    units = units || around->kind == LoopKind::Unit;
+    if (around->kind == LoopKind::Lane) {
       lanes = true;
-      axisOfLanes = node->axis;
-      stepOfLanes = node->step;
+      axisOfLanes = around->axis;
+      stepOfLanes = around->step;
     }
   }
   for (const Loop &loop : loops)

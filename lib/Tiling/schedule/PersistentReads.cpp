@@ -39,9 +39,9 @@ Schedule withoutPersistentReads(Schedule schedule) {
 Loops loopsOfPersistent(const BoundSchedule &bound, const ReadPlace &place, const Loops &loops) {
   const uint64_t axes = bound.facts(place.equation).axes[static_cast<size_t>(bound.node(place))];
   Loops out;
-  for (const TreeNode *loop : loops) {
+  for (const LoopNode *loop : loops) {
     const AxisUse *use = bound.use(loop->axis, place.equation);
-    if ((loop->loop == LoopKind::Seq || loop->loop == LoopKind::Unroll) && use && use->meets(axes))
+    if ((loop->kind == LoopKind::Seq || loop->kind == LoopKind::Unroll) && use && use->meets(axes))
       out.push_back(loop);
   }
   return out;
@@ -49,7 +49,7 @@ Loops loopsOfPersistent(const BoundSchedule &bound, const ReadPlace &place, cons
 
 int64_t persistentElements(const BoundSchedule &bound, const ReadPlace &place, const Loops &loops) {
   int64_t elements = 1;
-  for (const TreeNode *loop : loopsOfPersistent(bound, place, loops)) {
+  for (const LoopNode *loop : loopsOfPersistent(bound, place, loops)) {
     const DimExpr tile = bound.tile(*loop);
     if (!tile.isConst() || tile.constValue() <= 0 || loop->step <= 0)
       return 0;
@@ -136,7 +136,7 @@ const Loops *loopsAround(const BoundSchedule &bound, int equation) {
   for (std::span<const TreeNode> phase : phasesOf(bound.schedule().tree))
     if (loops && isPack(phase) &&
         std::any_of(phase.begin(), phase.end(),
-                    [&](const TreeNode &part) { return &part == loops->front(); }))
+                    [&](const TreeNode &part) { return part.loop() == loops->front(); }))
       return nullptr;
   return loops;
 }
@@ -168,23 +168,23 @@ std::optional<FlatAccess> plainAccess(const BoundSchedule &bound, const ReadPlac
 }
 
 bool haveConstantTrips(const BoundSchedule &bound, const ReadPlace &place, const Loops &loops) {
-  for (const TreeNode *loop : loopsOfPersistent(bound, place, loops)) {
+  for (const LoopNode *loop : loopsOfPersistent(bound, place, loops)) {
     const DimExpr &extent = bound.schedule().axes[static_cast<size_t>(loop->axis)].extent;
     // Loops in order end with the axis, and units past its end have nothing to do.
-    auto isCut = [&](const TreeNode *tile) {
+    auto isCut = [&](const LoopNode *tile) {
       return !(extent.isConst() && extent.constValue() % tile->step == 0);
     };
-    const TreeNode *around = nullptr;
+    const LoopNode *around = nullptr;
     bool pastEnd = false;
-    for (const TreeNode *outer : loops) {
+    for (const LoopNode *outer : loops) {
       if (outer == loop)
         break;
       if (outer->axis != loop->axis)
         continue;
-      pastEnd = pastEnd || (around && outer->loop == LoopKind::Unit && isCut(around));
+      pastEnd = pastEnd || (around && outer->kind == LoopKind::Unit && isCut(around));
       around = outer;
     }
-    if (!around ? !extent.isConst() : loop->loop == LoopKind::Seq && (pastEnd || isCut(around)))
+    if (!around ? !extent.isConst() : loop->kind == LoopKind::Seq && (pastEnd || isCut(around)))
       return false;
   }
   return true;
@@ -193,7 +193,7 @@ bool haveConstantTrips(const BoundSchedule &bound, const ReadPlace &place, const
 bool areShared(const Schedule &schedule, const Loops &loops) {
   auto has = [&](LoopKind kind) {
     return std::any_of(loops.begin(), loops.end(),
-                       [&](const TreeNode *loop) { return loop->loop == kind; });
+                       [&](const LoopNode *loop) { return loop->kind == kind; });
   };
   return has(LoopKind::Lane) && (schedule.units == 1 || has(LoopKind::Unit));
 }

@@ -187,7 +187,7 @@ std::vector<Part> partsOfPhases(const BoundSchedule &bound) {
   for (size_t p = 0; p < bound.phases().size(); ++p)
     for (size_t number = 0; std::span<const TreeNode> nodes : bound.parts(p)) {
       parts.push_back({p, number++, {}, equationsIn(nodes, bound.schedule())});
-      while (const TreeNode *block = onlyBlockLoop(nodes)) {
+      while (const LoopNode *block = onlyBlockLoop(nodes)) {
         parts.back().blocks.push_back(block);
         nodes = block->children;
       }
@@ -210,8 +210,8 @@ public:
         parts(partsOfPhases(bound)) {
     for (const TreeNode &node : schedule.tree)
       if (node.isBorder()) {
-        firstSideBySide.push_back(node.leaf == LeafKind::Counters ? firstSideBySide.back()
-                                                                  : firstSideBySide.size());
+        firstSideBySide.push_back(node.leaf(LeafKind::Counters) ? firstSideBySide.back()
+                                                                : firstSideBySide.size());
       }
   }
 
@@ -243,9 +243,9 @@ public:
   }
 
 private:
-  static bool hasCounters(const std::vector<TreeNode> &nodes) {
+  static bool hasCounters(std::span<const TreeNode> nodes) {
     return std::any_of(nodes.begin(), nodes.end(), [](const TreeNode &node) {
-      return (!node.isLoop && node.leaf == LeafKind::Counters) || hasCounters(node.children);
+      return node.leaf(LeafKind::Counters) || hasCounters(node.children());
     });
   }
 
@@ -279,7 +279,7 @@ private:
       if (each > 0)
         counting.insert(part.phase);
       double blocks = 1;
-      for (const TreeNode *block : part.blocks)
+      for (const LoopNode *block : part.blocks)
         blocks *= optOf(bound.trip(*block));
       const double choices = double(part.part + 1); // of the part
       ofPhase[part.phase] += blocks * (each + choices);
@@ -298,7 +298,7 @@ private:
   void find(size_t maker, size_t reader) {
     Need need{maker, reader, {}, {}, true};
     need.bounds.symbolTable = pattern.symbols;
-    for (const TreeNode *block : parts[reader].blocks)
+    for (const LoopNode *block : parts[reader].blocks)
       need.bounds.axisRanges.push_back(rangeOfExtent(bound.trip(*block), pattern.symbols));
     need.tiles.resize(parts[maker].blocks.size());
     for (int r : parts[reader].equations)
@@ -315,7 +315,7 @@ private:
     const Equation &e = bound.equation(reader);
     const std::vector<NodeId> indices = indexOperands(e.body[read]);
     for (size_t k = 0; k < need.tiles.size(); ++k) {
-      const TreeNode &block = *parts[need.maker].blocks[k];
+      const LoopNode &block = *parts[need.maker].blocks[k];
       const AxisUse *use = bound.use(block.axis, maker);
       if (use && use->reduction) {
         result.problems.push_back("blocks share the sums of e" + std::to_string(maker) +
@@ -355,7 +355,7 @@ private:
 
   /// The loop's iterations that hold these values of its axis; where a read is suppressed past the axis' ends there are
   /// none.
-  Bounds tilesOf(Body &body, const Bounds &values, const TreeNode &block) const {
+  Bounds tilesOf(Body &body, const Bounds &values, const LoopNode &block) const {
     const NodeId step = body.index(block.step), zero = body.index(0),
                  last = body.dim(bound.trip(block) - DimExpr(1));
     return {body.binary(ScalarOp::Max, body.binary(ScalarOp::FloorDiv, values.first, step), zero),

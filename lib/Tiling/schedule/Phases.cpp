@@ -18,12 +18,11 @@ void renumberEquations(Schedule &schedule, const std::function<int(int)> &number
     if (kept.from)
       kept.from->equation = number(kept.from->equation);
   }
-  std::function<void(std::vector<TreeNode> &)> visit = [&](std::vector<TreeNode> &nodes) {
+  std::function<void(std::span<TreeNode>)> visit = [&](std::span<TreeNode> nodes) {
     for (TreeNode &node : nodes) {
-      if (node.isLoop)
-        visit(node.children);
-      else if (node.leaf != LeafKind::Stage && !node.isBorder())
-        node.target = number(node.target);
+      if (LeafNode *leaf = node.leaf(); leaf && leaf->equation >= 0)
+        leaf->equation = number(leaf->equation);
+      visit(node.children());
     }
   };
   visit(schedule.tree);

@@ -35,8 +35,8 @@ bool areKept(const BoundSchedule &bound, const std::vector<ReadPlace> &places) {
 }
 
 /// The first statement of a kind about an equation; null where there is none.
-const Statement *statementOf(const BoundSchedule &bound, LeafKind leaf, int equation, int rank) {
-  for (const Statement *statement : bound.statements(leaf, equation))
+const Statement *statementOf(const BoundSchedule &bound, LeafKind kind, int equation, int rank) {
+  for (const Statement *statement : bound.statements(kind, equation))
     if (statement->leaf->rank == rank)
       return statement;
   return nullptr;
@@ -131,7 +131,7 @@ ReuseStorage reuseStorage(const BoundSchedule &bound) {
       continue;
     const Loops &loops = origin->loops;
     size_t common = loops.size();
-    std::vector<const TreeNode *> leaves = {origin->leaf};
+    std::vector<const LeafNode *> leaves = {origin->leaf};
     for (const ReusedRead *kept : users)
       if (const Statement *reader =
               statementOf(bound, LeafKind::Compute, kept->read.equation, kept->read.rank)) {
@@ -142,9 +142,9 @@ ReuseStorage reuseStorage(const BoundSchedule &bound) {
         from ? bound.facts(equation).axes[static_cast<size_t>(bound.node(*from))] : ~uint64_t{0};
     double elements = 1;
     for (size_t i = common; i < loops.size(); ++i) {
-      const TreeNode &loop = *loops[i];
+      const LoopNode &loop = *loops[i];
       const AxisUse *use = bound.use(loop.axis, equation);
-      if ((loop.loop == LoopKind::Seq || loop.loop == LoopKind::Unroll) && use && use->meets(axes))
+      if ((loop.kind == LoopKind::Seq || loop.kind == LoopKind::Unroll) && use && use->meets(axes))
         elements *= bound.optTrip(loop);
     }
     const TensorId kept = from ? bound.tensor(*from) : tensor;

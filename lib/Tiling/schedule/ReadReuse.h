@@ -20,7 +20,7 @@ struct ReuseStorage {
     double registersPerThread; // of 32 bits
     bool stored;               // made there, else read
     // Where the thread gets it, and for what it is kept; none: all the time.
-    std::vector<const TreeNode *> leaves;
+    std::vector<const LeafNode *> leaves;
   };
   std::vector<Value> registers;
   double sharedBytes = 0;

@@ -9,13 +9,12 @@ namespace fusec {
 
 bool isPack(std::span<const TreeNode> nodes) {
   return nodes.size() > 1 && std::all_of(nodes.begin(), nodes.end(), [](const TreeNode &node) {
-           return node.isLoop && node.loop == LoopKind::Block;
+           return node.loop(LoopKind::Block) != nullptr;
          });
 }
 
-const TreeNode *onlyBlockLoop(std::span<const TreeNode> nodes) {
-  return nodes.size() == 1 && nodes[0].isLoop && nodes[0].loop == LoopKind::Block ? &nodes[0]
-                                                                                  : nullptr;
+const LoopNode *onlyBlockLoop(std::span<const TreeNode> nodes) {
+  return nodes.size() == 1 ? nodes[0].loop(LoopKind::Block) : nullptr;
 }
 
 const AxisUse *ScheduleAxis::in(int equation) const {

@@ -8,6 +8,7 @@
 #include <compare>
 #include <optional>
 #include <span>
+#include <variant>
 
 namespace fusec {
 
@@ -104,29 +105,67 @@ enum class LeafKind : uint8_t {
   Counters
 };
 
-/// The tiling expression: loops nested or side by side. A loop over `axis` with step s inside another loop over
-/// the same axis with step t covers t elements; the outermost covers the extent; the innermost has step 1. A scan's
-/// step is the loop with axis == kStepAxis.
-struct TreeNode {
-  bool isLoop = true;
-  LoopKind loop = LoopKind::Seq;
+struct TreeNode;
+
+/// A loop over `axis` with step s inside another loop over the same axis with step t covers t elements; the outermost
+/// covers the extent; the innermost has step 1. A scan's step is the loop with axis == kStepAxis.
+struct LoopNode {
+  LoopKind kind = LoopKind::Seq;
   AxisId axis = -1;
   int64_t step = 1;
-  std::vector<TreeNode> children;
-  LeafKind leaf = LeafKind::Compute;
-  int target = 0; // leaf: equation, or operand (Stage)
-  int rank = 0;   // Compute and Correct of a cascade
+  std::vector<TreeNode> children = {};
+};
 
-  bool isBarrier() const { return !isLoop && leaf == LeafKind::Barrier; }
+/// A statement.
+struct LeafNode {
+  LeafKind kind = LeafKind::Compute;
+  int equation = -1; // of none: Stage, Carry, Barrier, Counters
+  int operand = -1;  // Stage alone
+  int carry = -1;    // Carry alone: 0 sets the states, 1 hands them on, 2 takes the last ones
+  int rank = 0;      // Compute and Correct of a cascade
+
   /// Between two phases.
-  bool isBorder() const { return isBarrier() || (!isLoop && leaf == LeafKind::Counters); }
+  bool isBorder() const { return kind == LeafKind::Barrier || kind == LeafKind::Counters; }
+};
+
+/// The tiling expression: loops nested or side by side, statements at the leaves.
+struct TreeNode {
+  TreeNode(LoopNode &&loop) : value(std::move(loop)) {}
+  TreeNode(LeafNode &&leaf) : value(leaf) {}
+  explicit TreeNode(const LeafNode &leaf) : value(leaf) {}
+
+  /// Null where it is a leaf, or a loop of another kind.
+  const LoopNode *loop() const { return std::get_if<LoopNode>(&value); }
+  LoopNode *loop() { return std::get_if<LoopNode>(&value); }
+  const LoopNode *loop(LoopKind kind) const {
+    return loop() && loop()->kind == kind ? loop() : nullptr;
+  }
+  /// Null where it is a loop, or a leaf of another kind.
+  const LeafNode *leaf() const { return std::get_if<LeafNode>(&value); }
+  LeafNode *leaf() { return std::get_if<LeafNode>(&value); }
+  const LeafNode *leaf(LeafKind kind) const {
+    return leaf() && leaf()->kind == kind ? leaf() : nullptr;
+  }
+  /// Between two phases.
+  bool isBorder() const { return leaf() && leaf()->isBorder(); }
+  /// What a loop holds; nothing of a leaf.
+  std::span<const TreeNode> children() const {
+    return loop() ? std::span(loop()->children) : std::span<const TreeNode>();
+  }
+  std::span<TreeNode> children() {
+    return loop() ? std::span(loop()->children) : std::span<TreeNode>();
+  }
+
+private:
+  std::variant<LoopNode, LeafNode> value;
 };
 constexpr AxisId kStepAxis = -2;
+
 /// Several block loops side by side: parts that do not need each other and share one grid, each with blocks of its own.
 bool isPack(std::span<const TreeNode> nodes);
 
 /// The loop over blocks that these nodes are; null where they are none, or several.
-const TreeNode *onlyBlockLoop(std::span<const TreeNode> nodes);
+const LoopNode *onlyBlockLoop(std::span<const TreeNode> nodes);
 
 /// How one pattern runs on one kind of target.
 struct Schedule {

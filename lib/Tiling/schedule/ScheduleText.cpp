@@ -32,23 +32,24 @@ void printTree(const Schedule &schedule, const std::vector<TreeNode> &nodes, int
                std::string &out) {
   for (const TreeNode &node : nodes) {
     out.append(indent * 2, ' ');
-    if (node.isLoop) {
-      out += kLoopNames[static_cast<int>(node.loop)];
-      out += " " + axisName(schedule, node.axis) + ":" + std::to_string(node.step) + " {\n";
-      printTree(schedule, node.children, indent + 1, out);
+    if (const LoopNode *loop = node.loop()) {
+      out += kLoopNames[static_cast<int>(loop->kind)];
+      out += " " + axisName(schedule, loop->axis) + ":" + std::to_string(loop->step) + " {\n";
+      printTree(schedule, loop->children, indent + 1, out);
       out.append(indent * 2, ' ');
       out += "}\n";
       continue;
     }
-    out += kLeafNames[static_cast<int>(node.leaf)];
-    if (node.leaf == LeafKind::Stage)
-      out += " " + schedule.operands[node.target].name;
-    else if (node.leaf == LeafKind::Carry)
-      out += " " + std::to_string(node.target);
-    else if (!node.isBorder())
-      out += " e" + std::to_string(node.target);
-    if (node.leaf == LeafKind::Correct || node.rank > 0)
-      out += " rank " + std::to_string(node.rank);
+    const LeafNode &leaf = *node.leaf();
+    out += kLeafNames[static_cast<int>(leaf.kind)];
+    if (leaf.kind == LeafKind::Stage)
+      out += " " + schedule.operands[leaf.operand].name;
+    else if (leaf.kind == LeafKind::Carry)
+      out += " " + std::to_string(leaf.carry);
+    else if (!leaf.isBorder())
+      out += " e" + std::to_string(leaf.equation);
+    if (leaf.kind == LeafKind::Correct || leaf.rank > 0)
+      out += " rank " + std::to_string(leaf.rank);
     out += "\n";
   }
 }
@@ -259,51 +260,47 @@ private:
     if (depth > kMaxDepth)
       return in.error("loops are nested more than " + std::to_string(kMaxDepth) + " deep");
     while (!in.accept("}")) {
-      TreeNode node;
       FUSEC_TRY(std::string word, in.identifier());
-      bool known = false;
-      for (size_t k = 0; k < std::size(kLoopNames); ++k) {
-        if (word != kLoopNames[k])
-          continue;
-        known = true;
-        node.loop = static_cast<LoopKind>(k);
-        FUSEC_TRY(node.axis, axisRef());
+      const auto kindIn = [&](const auto &names) {
+        return std::find(std::begin(names), std::end(names), word) - std::begin(names);
+      };
+      if (const auto kind = kindIn(kLoopNames); kind < std::ssize(kLoopNames)) {
+        LoopNode loop{static_cast<LoopKind>(kind)};
+        FUSEC_TRY(loop.axis, axisRef());
         FUSEC_CHECK(in.expect(":"));
-        FUSEC_TRY(node.step, in.integer());
+        FUSEC_TRY(loop.step, in.integer());
         FUSEC_CHECK(in.expect("{"));
-        FUSEC_CHECK(parseTree(node.children, depth + 1));
-      }
-      for (size_t k = 0; !known && k < std::size(kLeafNames); ++k) {
-        if (word != kLeafNames[k])
-          continue;
-        known = true;
-        node.isLoop = false;
-        node.leaf = static_cast<LeafKind>(k);
-        if (node.isBorder()) {
-          node.target = -1;
-        } else if (node.leaf == LeafKind::Carry) {
-          FUSEC_TRY(node.target, number());
-        } else if (node.leaf == LeafKind::Stage) {
-          FUSEC_TRY(std::string operand, in.nameText());
-          node.target = -1;
-          for (size_t o = 0; o < schedule.operands.size(); ++o)
-            if (schedule.operands[o].name == operand)
-              node.target = static_cast<int>(o);
-          if (node.target < 0)
-            return in.error("unknown operand '" + operand + "'");
-        } else {
-          FUSEC_TRY(node.target, equationRef());
-        }
-        if (in.accept("rank")) {
-          FUSEC_TRY(node.rank, number());
-          node.rank = std::max(node.rank, 0);
-        }
-      }
-      if (!known)
+        FUSEC_CHECK(parseTree(loop.children, depth + 1));
+        nodes.push_back(std::move(loop));
+      } else if (const auto kind = kindIn(kLeafNames); kind < std::ssize(kLeafNames)) {
+        FUSEC_TRY(const LeafNode leaf, parseLeaf(static_cast<LeafKind>(kind)));
+        nodes.emplace_back(leaf);
+      } else {
         return in.error("expected a loop or a statement, found '" + word + "'");
-      nodes.push_back(std::move(node));
+      }
     }
     return success();
+  }
+
+  Result<LeafNode> parseLeaf(LeafKind kind) {
+    LeafNode leaf{kind};
+    if (kind == LeafKind::Carry) {
+      FUSEC_TRY(leaf.carry, number());
+    } else if (kind == LeafKind::Stage) {
+      FUSEC_TRY(std::string operand, in.nameText());
+      for (size_t o = 0; o < schedule.operands.size(); ++o)
+        if (schedule.operands[o].name == operand)
+          leaf.operand = static_cast<int>(o);
+      if (leaf.operand < 0)
+        return in.error("unknown operand '" + operand + "'");
+    } else if (!leaf.isBorder()) {
+      FUSEC_TRY(leaf.equation, equationRef());
+    }
+    if (in.accept("rank")) {
+      FUSEC_TRY(leaf.rank, number());
+      leaf.rank = std::max(leaf.rank, 0);
+    }
+    return leaf;
   }
 
   TextReader &in;

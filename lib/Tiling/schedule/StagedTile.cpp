@@ -96,8 +96,8 @@ std::optional<Loops> loopsOfEdge(const BoundSchedule &bound, TensorId tensor) {
   if (!own)
     return std::nullopt;
   size_t common = 0;
-  while (common < own->size() && (*own)[common]->loop != LoopKind::Unit &&
-         (*own)[common]->loop != LoopKind::Lane)
+  while (common < own->size() && (*own)[common]->kind != LoopKind::Unit &&
+         (*own)[common]->kind != LoopKind::Lane)
     ++common;
   for (const Loops *reader : bound.readersOf(tensor))
     common = std::min(common, commonLoops(*own, *reader));

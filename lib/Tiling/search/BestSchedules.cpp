@@ -18,7 +18,7 @@ namespace {
 
 /// Loops and staged operands as a tiling expression.
 void describe(const Schedule &schedule, const std::vector<TreeNode> &nodes, std::string &out) {
-  auto isTold = [](const TreeNode &node) { return node.isLoop || node.leaf == LeafKind::Stage; };
+  auto isTold = [](const TreeNode &node) { return node.loop() || node.leaf(LeafKind::Stage); };
   const auto told = std::count_if(nodes.begin(), nodes.end(), isTold);
   const char *before = told > 1 ? "(" : " ";
   for (const TreeNode &node : nodes) {
@@ -26,14 +26,15 @@ void describe(const Schedule &schedule, const std::vector<TreeNode> &nodes, std:
       continue;
     out += before;
     before = ", ";
-    if (!node.isLoop) {
-      out += schedule.operands[node.target].name;
+    if (const LeafNode *stage = node.leaf()) {
+      out += schedule.operands[stage->operand].name;
       continue;
     }
-    out += node.axis >= 0 ? schedule.axes[node.axis].name : "step";
+    const LoopNode &loop = *node.loop();
+    out += loop.axis >= 0 ? schedule.axes[loop.axis].name : "step";
     out += ":";
-    out += std::to_string(node.step);
-    describe(schedule, node.children, out);
+    out += std::to_string(loop.step);
+    describe(schedule, loop.children, out);
   }
   if (told > 1)
     out += ")";

@@ -33,7 +33,7 @@ namespace {
 bool mayKeep(const BoundSchedule &bound) {
   const Schedule &schedule = bound.schedule();
   if (std::count_if(bound.statements().begin(), bound.statements().end(),
-                    [](const Statement &s) { return s.leaf->leaf == LeafKind::Compute; }) < 2)
+                    [](const Statement &s) { return s.leaf->kind == LeafKind::Compute; }) < 2)
     return false;
   if (bound.scan()) // its states are stored in one step and fetched in the next one
     return true;

@@ -109,7 +109,7 @@ schedulesOf(const ExprProgram &part, std::vector<TensorId> made, const Target &t
   FUSEC_TRY(PricedSchedules all, ownCandidates(part, target));
   for (PricedSchedule &candidate : all) {
     const std::vector<TreeNode> &tree = candidate.schedule.tree;
-    if (tree.size() == 1 && tree[0].isLoop && tree[0].loop == LoopKind::Block)
+    if (tree.size() == 1 && tree[0].loop(LoopKind::Block))
       out->schedules.push_back(std::move(candidate));
   }
   return out;

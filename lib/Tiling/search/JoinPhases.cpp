@@ -30,7 +30,7 @@ void chooseSignals(Schedule &schedule, const ExprProgram &pattern,
     ++phase;
     if (!cost::countersPay(phases[phase - 1], phases[phase], target))
       continue;
-    node.leaf = LeafKind::Counters;
+    node.leaf()->kind = LeafKind::Counters;
     phases[phase].waits = any = true;
   }
   if (any && cost::latency(phases, target) < before &&
@@ -80,7 +80,7 @@ struct MultiPhaseSchedule {
     renumberEquations(part, [&](int equation) { return equation + equations; });
     equations += static_cast<int>(made.items.size());
     if (!schedule.tree.empty())
-      schedule.tree.push_back(ScheduleBuilder::leaf(LeafKind::Barrier, -1));
+      schedule.tree.push_back(LeafNode{LeafKind::Barrier});
     for (TreeNode &node : spliceLoops(schedule, std::move(part), suffix))
       schedule.tree.push_back(std::move(node));
     whole.phases.insert(whole.phases.end(), phase.phases.begin(), phase.phases.end());

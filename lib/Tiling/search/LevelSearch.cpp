@@ -140,8 +140,8 @@ private:
       if (const AxisUse *use = schedule.axes[a].in(e); use && !use->reduction)
         if (!schedule.axes[a].extent.isConst() &&
             std::none_of(schedule.tree.begin(), schedule.tree.end(), [&](const TreeNode &node) {
-              return node.isLoop && node.loop == LoopKind::Block &&
-                     node.axis == static_cast<AxisId>(a);
+              const LoopNode *block = node.loop(LoopKind::Block);
+              return block && block->axis == static_cast<AxisId>(a);
             }))
           return false;
     return true;

@@ -44,7 +44,7 @@ std::optional<AlikeAxes> alikeAxes(const BoundSchedule &before, int equation, co
     if (!map.equation.axes[p].extent.isConst(1))
       left.push_back(static_cast<int>(p));
   AlikeAxes out;
-  for (const TreeNode *loop : loops) {
+  for (const LoopNode *loop : loops) {
     if (std::any_of(out.begin(), out.end(), [&](const auto &o) { return o.first == loop->axis; }))
       continue;
     const AxisUse *use = before.use(loop->axis, equation);
@@ -111,12 +111,12 @@ std::optional<MatchedLoops> matchLoops(const BoundSchedule &bound, const ExprPro
           axes = alikeAxes(bound, equation, *loops, made, asked);
           if (!axes)
             continue;
-          std::vector<TreeNode> nest;
-          for (const TreeNode *loop : *loops) {
+          std::vector<LoopNode> nest;
+          for (const LoopNode *loop : *loops) {
             const auto at = std::find_if(axes->begin(), axes->end(),
                                          [&](const auto &a) { return a.first == loop->axis; });
             nest.push_back(ScheduleBuilder::loop(
-                loop->loop, static_cast<AxisId>(at - axes->begin()), loop->step));
+                loop->kind, static_cast<AxisId>(at - axes->begin()), loop->step));
           }
           for (const auto &[axis, positions] : *axes)
             out.schedule.axes.push_back({"x" + std::to_string(out.schedule.axes.size()),

@@ -20,7 +20,7 @@ namespace {
 /// An equation and the loops over blocks around it.
 struct Place {
   int equation;
-  std::vector<const TreeNode *> blocks;
+  std::vector<const LoopNode *> blocks;
 };
 
 /// True if the read takes, of what the maker has along the axes `made`, what belongs to the reader's own place along
@@ -46,14 +46,14 @@ std::vector<std::string> blockProblems(const BoundSchedule &bound) {
   std::vector<std::string> problems;
   std::vector<Place> places;
   for (const Statement &statement : bound.statements())
-    if (statement.leaf->leaf == LeafKind::Compute && statement.leaf->rank == 0) {
-      places.push_back({statement.leaf->target, {}});
+    if (statement.leaf->kind == LeafKind::Compute && statement.leaf->rank == 0) {
+      places.push_back({statement.leaf->equation, {}});
       std::copy_if(statement.loops.begin(), statement.loops.end(),
                    std::back_inserter(places.back().blocks),
-                   [](const TreeNode *loop) { return loop->loop == LoopKind::Block; });
+                   [](const LoopNode *loop) { return loop->kind == LoopKind::Block; });
     }
   auto check = [&](const Place &maker, const Place &reader, NodeId read) {
-    for (const TreeNode *block : maker.blocks) {
+    for (const LoopNode *block : maker.blocks) {
       const AxisUse *made = bound.use(block->axis, maker.equation),
                     *taken = bound.use(block->axis, reader.equation);
       if (!made)

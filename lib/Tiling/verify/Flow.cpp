@@ -19,8 +19,8 @@ namespace {
 /// Copies of a statement: what the compiler writes out, and with it the time that it takes, is bounded.
 constexpr int64_t kMaxCopies = 256;
 
-bool repeats(const TreeNode &loop) {
-  return loop.loop == LoopKind::Block || loop.loop == LoopKind::Seq;
+bool repeats(const LoopNode &loop) {
+  return loop.kind == LoopKind::Block || loop.kind == LoopKind::Seq;
 }
 
 class Flow {
@@ -80,23 +80,23 @@ private:
     return bound.operand(equation, bound.facts(equation).ordinalOf(read)) != nullptr;
   }
 
-  bool reduces(const TreeNode &loop, int equation) const {
+  bool reduces(const LoopNode &loop, int equation) const {
     const AxisUse *use = bound.use(loop.axis, equation);
     return use && use->reduction;
   }
-  std::string nameOf(const TreeNode &loop) const {
-    return std::string(name(loop.loop)) + " loop over " +
+  std::string nameOf(const LoopNode &loop) const {
+    return std::string(name(loop.kind)) + " loop over " +
            (loop.axis == kStepAxis ? "step" : schedule.axes[loop.axis].name);
   }
 
   void verifyCopies(const Statement &place) {
     std::map<AxisId, DimExpr> tiles;
     int64_t copies = 1;
-    for (const TreeNode *loop : place.loops) {
+    for (const LoopNode *loop : place.loops) {
       if (loop->axis == kStepAxis)
         continue;
       auto [tile, first] = tiles.try_emplace(loop->axis, schedule.axes[loop->axis].extent);
-      if (loop->loop == LoopKind::Unroll && tile->second.isConst() && copies <= kMaxCopies)
+      if (loop->kind == LoopKind::Unroll && tile->second.isConst() && copies <= kMaxCopies)
         copies *= std::min((tile->second.constValue() - 1) / loop->step + 1, kMaxCopies + 1);
       tile->second = DimExpr(loop->step);
     }
@@ -118,12 +118,12 @@ private:
       return;
     const Statement &compute = *computes[0];
     bool shared = false; // partial results in several lanes or units
-    for (const TreeNode *loop : compute.loops) {
-      require(loop->loop != LoopKind::Block || !reduces(*loop, e),
+    for (const LoopNode *loop : compute.loops) {
+      require(loop->kind != LoopKind::Block || !reduces(*loop, e),
               "blocks do not share a reduction; " + nameOf(*loop) + " of " + who + " is reduced");
       shared =
           shared ||
-          ((loop->loop == LoopKind::Lane || (loop->loop == LoopKind::Unit && schedule.units > 1)) &&
+          ((loop->kind == LoopKind::Lane || (loop->kind == LoopKind::Unit && schedule.units > 1)) &&
            reduces(*loop, e));
     }
     require(!shared || bound.has(LeafKind::Combine, e),
@@ -146,9 +146,8 @@ private:
     require(inits.size() == 1 && inits[0]->order < compute.order,
             who + " is initialised once, before it is computed");
     for (const Statement &place : places) {
-      const LeafKind leaf = place.leaf->leaf;
-      if (place.leaf->target != e || leaf == LeafKind::Stage || leaf == LeafKind::Carry ||
-          place.leaf->isBorder() || leaf == LeafKind::Correct)
+      const LeafKind leaf = place.leaf->kind;
+      if (place.leaf->equation != e || leaf == LeafKind::Correct)
         continue;
       if (leaf == LeafKind::Store) {
         covers(place, e, false);
@@ -186,10 +185,10 @@ private:
 
   /// Threads side by side store elements of their own at `place`: what each of them has, one alone would have to.
   void oneWriter(const Statement &place, int e) {
-    for (const TreeNode *loop : place.loops) {
+    for (const LoopNode *loop : place.loops) {
       const bool parallel =
-          loop->loop == LoopKind::Lane || (loop->loop == LoopKind::Unit && schedule.units > 1) ||
-          (loop->loop == LoopKind::Block &&
+          loop->kind == LoopKind::Lane || (loop->kind == LoopKind::Unit && schedule.units > 1) ||
+          (loop->kind == LoopKind::Block &&
            std::any_of(bound.equation(e).outputs.begin(), bound.equation(e).outputs.end(),
                        [&](TensorId t) { return bound.level(t) == MemLevel::Global; }));
       const AxisUse *use = bound.use(loop->axis, e);
@@ -204,26 +203,26 @@ private:
   /// the reduced loops where `past`.
   void sameRegister(const Statement &compute, const Statement &place, bool onLanes, bool past,
                     const std::string &who, const std::set<AxisId> &named = {}) {
-    const int e = compute.leaf->target;
+    const int e = compute.leaf->equation;
     using Key =
         std::tuple<AxisId, LoopKind, int64_t, int64_t>; // step, and that of the loop around it
     auto held = [&](const Statement &p) {
       std::vector<Key> keys;
       std::map<AxisId, int64_t> around;
-      for (const TreeNode *loop : p.loops) {
+      for (const LoopNode *loop : p.loops) {
         const AxisUse *use = bound.use(loop->axis, e);
         if (!use || use->reduction || named.count(loop->axis) != 0)
           continue;
         const bool parallel =
-            loop->loop == LoopKind::Lane || (loop->loop == LoopKind::Unit && schedule.units > 1);
-        if (loop->loop == LoopKind::Unroll || (onLanes && parallel))
-          keys.push_back({loop->axis, loop->loop, loop->step, around[loop->axis]});
+            loop->kind == LoopKind::Lane || (loop->kind == LoopKind::Unit && schedule.units > 1);
+        if (loop->kind == LoopKind::Unroll || (onLanes && parallel))
+          keys.push_back({loop->axis, loop->kind, loop->step, around[loop->axis]});
         around[loop->axis] = loop->step;
       }
       std::sort(keys.begin(), keys.end());
       return keys;
     };
-    for (const TreeNode *loop : compute.loops) {
+    for (const LoopNode *loop : compute.loops) {
       const bool reduced = reduces(*loop, e);
       require(reduced || !repeats(*loop) || place.isInside(loop),
               who + " stand in one " + nameOf(*loop) + ", as their register does");
@@ -265,9 +264,8 @@ private:
         "e" + std::to_string(reader) + " reads what e" + std::to_string(maker) + " makes";
     const Statement *compute = nullptr, *last = nullptr;
     for (const Statement &place : places) {
-      const LeafKind leaf = place.leaf->leaf;
-      if (place.leaf->target != maker || leaf == LeafKind::Stage || leaf == LeafKind::Carry ||
-          place.leaf->isBorder() || leaf == LeafKind::Init)
+      const LeafKind leaf = place.leaf->kind;
+      if (place.leaf->equation != maker || leaf == LeafKind::Init)
         continue;
       last = &place;
       if (!compute && leaf == LeafKind::Compute)
@@ -277,13 +275,13 @@ private:
       return;
     const MemLevel level = bound.level(t);
     for (const Statement &place : places) {
-      const bool stages = place.leaf->leaf == LeafKind::Stage;
-      if (stages ? schedule.operands[place.leaf->target].equation != reader ||
-                       bound.facts(reader).reads[schedule.operands[place.leaf->target].read] != read
-                 : place.leaf->leaf != LeafKind::Compute || place.leaf->target != reader)
+      const bool stages = place.leaf->kind == LeafKind::Stage;
+      if (equationOf(*place.leaf, schedule) != reader ||
+          (stages ? bound.facts(reader).reads[schedule.operands[place.leaf->operand].read] != read
+                  : place.leaf->kind != LeafKind::Compute))
         continue;
       require(last->order < place.order, who + " after it is made");
-      for (const TreeNode *loop : last->loops)
+      for (const LoopNode *loop : last->loops)
         if (repeats(*loop) && place.isInside(loop))
           ownTurn(*loop, reader, read, maker, who);
       // A level above registers without a store: one is made of the register, in front of the reader.
@@ -317,7 +315,7 @@ private:
 
   /// Blocks run in any order and turns one after the other: of a value that each makes a part of, a statement in the
   /// same loop reads that part.
-  void ownTurn(const TreeNode &loop, int reader, NodeId read, int maker, const std::string &who) {
+  void ownTurn(const LoopNode &loop, int reader, NodeId read, int maker, const std::string &who) {
     const AxisUse *use = bound.use(loop.axis, maker);
     if (!use)
       return; // each block or turn makes all of it

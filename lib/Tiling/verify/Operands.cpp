@@ -56,15 +56,15 @@ private:
     require(stages.size() == 1, who + " is staged once");
     for (const Statement *stage : stages) {
       require(std::none_of(stage->loops.begin(), stage->loops.end(),
-                           [&](const TreeNode *loop) {
-                             return loop->loop == LoopKind::Lane || loop->loop == LoopKind::Unit;
+                           [&](const LoopNode *loop) {
+                             return loop->kind == LoopKind::Lane || loop->kind == LoopKind::Unit;
                            }),
               who + " is staged by all units and lanes together");
       for (const Statement *compute : bound.statements(LeafKind::Compute, operand.equation))
         require(stage->order < compute->order &&
                     std::all_of(
                         stage->loops.begin(), stage->loops.end(),
-                        [&](const TreeNode *loop) { return compute->isInside(loop); }),
+                        [&](const LoopNode *loop) { return compute->isInside(loop); }),
                 who + " is staged in front of what reads it, in loops around both");
       for (const Statement *compute : bound.statements(LeafKind::Compute, operand.equation))
         staysInTile(operand, *stage, *compute);
@@ -80,14 +80,14 @@ private:
     const uint64_t needed = neededAxes(operand);
     for (int p = 0; p < e.numSpatial; ++p) {
       const AxisId a = bound.axisOf(operand.equation, p);
-      auto isOver = [&](const TreeNode *loop) { return loop->axis == a; };
+      auto isOver = [&](const LoopNode *loop) { return loop->axis == a; };
       if (a < 0 || (needed >> p & 1) == 0 ||
           std::any_of(stage.loops.begin(), stage.loops.end(), isOver))
         continue;
       const auto first = std::find_if(compute.loops.begin(), compute.loops.end(), isOver);
       const bool isCut =
-          std::all_of(compute.loops.begin(), compute.loops.end(), [&](const TreeNode *loop) {
-            return !isOver(loop) || loop->loop == LoopKind::Seq || loop->loop == LoopKind::Block;
+          std::all_of(compute.loops.begin(), compute.loops.end(), [&](const LoopNode *loop) {
+            return !isOver(loop) || loop->kind == LoopKind::Seq || loop->kind == LoopKind::Block;
           });
       require(first == compute.loops.end() || isCut ||
                   schedule.axes[a].extent.divisibleBy((*first)->step, symbols),

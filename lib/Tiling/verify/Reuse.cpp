@@ -17,7 +17,7 @@ std::string obstacleInGridScan(const BoundSchedule &bound, const ReadPlace &plac
   const TensorId tensor = read.index;
   const Equation *scan = bound.scan();
   auto isAround = [&](auto &&matches) { return std::any_of(loops.begin(), loops.end(), matches); };
-  if (!scan || !isAround([](const TreeNode *loop) { return loop->axis == kStepAxis; }) ||
+  if (!scan || !isAround([](const LoopNode *loop) { return loop->axis == kStepAxis; }) ||
       !bound.gridScan())
     return "stands in rounds";
   if (!e.states.empty() || e.kind == EquationKind::Opaque || e.kind == EquationKind::Scatter)
@@ -32,7 +32,7 @@ std::string obstacleInGridScan(const BoundSchedule &bound, const ReadPlace &plac
       operand && operand->level == MemLevel::Shared)
     return "is no operand's that is staged";
   for (LoopKind kind : {LoopKind::Unit, LoopKind::Lane})
-    if (!isAround([&](const TreeNode *loop) { return loop->loop == kind; }) &&
+    if (!isAround([&](const LoopNode *loop) { return loop->kind == kind; }) &&
         (kind == LoopKind::Lane || bound.schedule().units > 1))
       return "is done by each unit and lane for itself";
   if (persistentElements(bound, place, loops) == 0)
@@ -70,8 +70,8 @@ std::string obstacleAcross(const BoundSchedule &bound, const ReusedRead &kept) {
                  &from = bound.equation(kept.from->equation);
   std::vector<std::pair<AxisId, AxisId>> pairs;
   for (size_t i = 0; i < loops->size(); ++i) {
-    const TreeNode &a = *(*loops)[i], &b = *(*same)[i];
-    if (a.loop != b.loop || a.step != b.step || a.axis < 0 || b.axis < 0)
+    const LoopNode &a = *(*loops)[i], &b = *(*same)[i];
+    if (a.kind != b.kind || a.step != b.step || a.axis < 0 || b.axis < 0)
       return "is walked by the same loops over blocks, units and lanes";
     pairs.emplace_back(a.axis, b.axis);
   }

@@ -24,24 +24,24 @@ std::vector<std::string> scatterProblems(const BoundSchedule &bound) {
   const Schedule &schedule = bound.schedule();
   RuleChecker broken;
   for (const Statement &place : bound.statements()) {
-    if (place.leaf->leaf != LeafKind::Compute)
+    if (place.leaf->kind != LeafKind::Compute)
       continue;
-    const Equation &e = bound.equation(place.leaf->target);
+    const Equation &e = bound.equation(place.leaf->equation);
     if (e.kind != EquationKind::Scatter)
       continue;
-    const std::string who = "e" + std::to_string(place.leaf->target);
+    const std::string who = "e" + std::to_string(place.leaf->equation);
     std::vector<int> order; // axes of points that may meet, outermost first
     AxisId last = -1;
-    for (const TreeNode *loop : place.loops) {
-      const AxisUse *use = bound.use(loop->axis, place.leaf->target);
+    for (const LoopNode *loop : place.loops) {
+      const AxisUse *use = bound.use(loop->axis, place.leaf->equation);
       if (!use || std::all_of(use->positions.begin(), use->positions.end(), [&](int position) {
             return e.axes[position].extent.isConst(1) || hasOwnElements(e, position);
           }))
         continue;
-      broken.require(loop->loop == LoopKind::Seq || loop->loop == LoopKind::Unroll ||
-                         (loop->loop == LoopKind::Unit && schedule.units == 1),
+      broken.require(loop->kind == LoopKind::Seq || loop->kind == LoopKind::Unroll ||
+                         (loop->kind == LoopKind::Unit && schedule.units == 1),
                      "points of " + who + " that may go to one element go there in turn; in the " +
-                         std::string(name(loop->loop)) + " loop over " +
+                         std::string(name(loop->kind)) + " loop over " +
                          schedule.axes[loop->axis].name + " they do not");
       if (loop->axis != last)
         order.insert(order.end(), use->positions.begin(), use->positions.end());

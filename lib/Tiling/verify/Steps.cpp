@@ -9,7 +9,7 @@ namespace fusec::tiling {
 
 namespace {
 
-bool isSteps(const TreeNode *node) { return node->isLoop && node->axis == kStepAxis; }
+bool isSteps(const LoopNode *loop) { return loop->axis == kStepAxis; }
 
 class Steps {
 public:
@@ -35,10 +35,10 @@ private:
     for (const Statement &place : places) {
       if (!loop && !place.loops.empty() && isSteps(place.loops[0]))
         loop = place.loops[0];
-      const bool isCarry = place.leaf->leaf == LeafKind::Carry;
+      const bool isCarry = place.leaf->kind == LeafKind::Carry;
       const bool inStep = loop && place.isInside(loop);
-      broken.require(!isCarry || (place.leaf->target == 1 ? inStep && place.loops.size() == 1
-                                                          : place.loops.empty()),
+      broken.require(!isCarry || (place.leaf->carry == 1 ? inStep && place.loops.size() == 1
+                                                         : place.loops.empty()),
                      "carry 1 stands in the step loop itself, 0 and 2 outside of all loops");
       broken.require(
           isCarry || place.leaf->isBorder() ||
@@ -52,7 +52,13 @@ private:
   }
 
   void verifyCarries() {
-    auto carries = [&](int when) { return bound.statements(LeafKind::Carry, when); };
+    auto carries = [&](int when) {
+      std::vector<const Statement *> found;
+      for (const Statement &place : places)
+        if (place.leaf->carry == when)
+          found.push_back(&place);
+      return found;
+    };
     const std::vector<const Statement *> first = carries(0), each = carries(1), last = carries(2);
     broken.require(first.size() == 1 && first[0]->order < begin,
                    "one carry 0 sets a scan's states, before its steps");
@@ -69,7 +75,7 @@ private:
   const Equation &scan;
   const bool rounds;
   const std::vector<Statement> &places;
-  const TreeNode *loop = nullptr;
+  const LoopNode *loop = nullptr;
   size_t begin = SIZE_MAX, end = 0; // the first and last of the step's statements, but for Carry
   RuleChecker broken;
 };

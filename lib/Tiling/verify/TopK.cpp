@@ -15,28 +15,27 @@ public:
       : bound(bound), schedule(bound.schedule()), e(bound.equation(equation)),
         who("e" + std::to_string(equation)) {
     for (const Statement &statement : bound.statements())
-      if (const TreeNode &leaf = *statement.leaf;
-          leaf.target == equation && leaf.leaf != LeafKind::Stage && leaf.leaf != LeafKind::Carry)
+      if (statement.leaf->equation == equation)
         places.push_back(statement);
   }
 
   std::vector<std::string> run() {
     std::vector<LeafKind> order;
     for (const Statement &p : places)
-      order.push_back(p.leaf->leaf);
+      order.push_back(p.leaf->kind);
     bool sorts = order == std::vector{LeafKind::Sort, LeafKind::Store};
     bool selects =
         order == std::vector{LeafKind::Init, LeafKind::Compute, LeafKind::Combine, LeafKind::Store};
     require(sorts || selects, "is found by init, compute, combine and store, or by sort and store");
     for (const Statement &p : places)
-      for (const TreeNode *loop : p.loops)
+      for (const LoopNode *loop : p.loops)
         if (role(*loop) == Role::Row)
-          require(loop->loop == LoopKind::Block || loop->loop == LoopKind::Seq ||
-                      (selects && loop->loop == LoopKind::Unit),
+          require(loop->kind == LoopKind::Block || loop->kind == LoopKind::Seq ||
+                      (selects && loop->kind == LoopKind::Unit),
                   "has its rows in block, sequential or, for a selection, unit loops");
     if (sorts)
       for (const Statement &p : places)
-        for (const TreeNode *loop : p.loops)
+        for (const LoopNode *loop : p.loops)
           require(role(*loop) == Role::Row, "is sorted inside loops over rows alone");
     if (selects)
       selection();
@@ -55,7 +54,7 @@ private:
               "is found in every row");
   }
 
-  Role role(const TreeNode &loop) const {
+  Role role(const LoopNode &loop) const {
     return loop.axis == kStepAxis ? Role::Row // refused elsewhere
                                   : role(schedule.axes[loop.axis]);
   }
@@ -74,9 +73,9 @@ private:
     const Loops &shared = places[0].loops;
     bool inPlaces = false;
     int64_t placeStep = e.axes[e.numSpatial - 1].extent.isConst(1) ? 1 : 0;
-    for (const TreeNode *loop : shared) {
+    for (const LoopNode *loop : shared) {
       if (role(*loop) == Role::Place) {
-        require(loop->loop == LoopKind::Seq, "finds its places one after another");
+        require(loop->kind == LoopKind::Seq, "finds its places one after another");
         inPlaces = true;
         placeStep = loop->step;
       } else {
@@ -87,7 +86,7 @@ private:
     require(placeStep == 1, "finds every place");
     int64_t searchStep = e.axes[e.numSpatial].extent.isConst(1) ? 1 : 0;
     for (const Statement &p : places) {
-      bool computes = p.leaf->leaf == LeafKind::Compute;
+      bool computes = p.leaf->kind == LeafKind::Compute;
       bool same = p.loops.size() >= shared.size() &&
                   std::equal(shared.begin(), shared.end(), p.loops.begin()) &&
                   (computes || p.loops.size() == shared.size());

@@ -48,7 +48,7 @@ public:
       }
       broken.add(tiling::reuseProblems(bound));
       for (std::span<const TreeNode> phase : phasesOf(schedule.tree)) {
-        if (const TreeNode *loop = tiling::gridScanOf(phase); loop && bound.scan())
+        if (const LoopNode *loop = tiling::gridScanOf(phase); loop && bound.scan())
           verifyGridScan(*loop);
         else
           verifyPhase(phase);
@@ -158,8 +158,8 @@ private:
 
   /// All blocks take a scan's steps together, and every one of them passes each barrier once a step. The states of the
   /// step before lie in memory that this step does not write.
-  void verifyGridScan(const TreeNode &loop) {
-    require(loop.loop == LoopKind::Seq && loop.step == 1 && !rounds,
+  void verifyGridScan(const LoopNode &loop) {
+    require(loop.kind == LoopKind::Seq && loop.step == 1 && !rounds,
             "only a scan has a step loop, and it is sequential");
     rounds = true;
     for (std::span<const TreeNode> phase : phasesOf(loop.children))
@@ -177,38 +177,39 @@ private:
 
   void verifyTree(std::span<const TreeNode> nodes, bool blocksAllowed) {
     for (const TreeNode &node : nodes) {
-      if (!node.isLoop) {
+      if (node.leaf()) {
         // Blocks that do not come here, or come here more often than others, would be waited for in vain.
         require(!node.isBorder(),
                 "barriers stand at the root, where every block passes each of them once");
         continue;
       }
-      std::string who = std::string(name(node.loop)) + " loop over " +
-                        (node.axis == kStepAxis ? "step" : schedule.axes[node.axis].name);
-      if (node.step < 1) { // what follows divides by it
+      const LoopNode &loop = *node.loop();
+      std::string who = std::string(name(loop.kind)) + " loop over " +
+                        (loop.axis == kStepAxis ? "step" : schedule.axes[loop.axis].name);
+      if (loop.step < 1) { // what follows divides by it
         require(false, who + " has a positive step");
         continue;
       }
-      require(node.step <= kLargestStep || node.axis == kStepAxis ||
-                  schedule.axes[node.axis].extent.range(pattern.symbols).max >= node.step,
+      require(loop.step <= kLargestStep || loop.axis == kStepAxis ||
+                  schedule.axes[loop.axis].extent.range(pattern.symbols).max >= loop.step,
               who + " has a step of at most " + std::to_string(kLargestStep) +
                   ", or of what its axis has");
-      require(!node.children.empty(), who + " is not empty");
-      require(node.loop != LoopKind::Block ||
+      require(!loop.children.empty(), who + " is not empty");
+      require(loop.kind != LoopKind::Block ||
                   (blocksAllowed && (nodes.size() == 1 || (path.empty() && isPack(nodes)))),
               "block loops are a chain at the root, or several side by side; " + who + " is not");
-      require(node.axis != kStepAxis || (bound.scan() && node.loop == LoopKind::Seq),
+      require(loop.axis != kStepAxis || (bound.scan() && loop.kind == LoopKind::Seq),
               "only a scan has a step loop, and it is sequential");
-      for (const TreeNode *outer : path) {
-        require(node.loop != outer->loop ||
-                    (node.loop != LoopKind::Unit && node.loop != LoopKind::Lane &&
-                     (node.loop != LoopKind::Block || node.axis != outer->axis)),
+      for (const LoopNode *outer : path) {
+        require(loop.kind != outer->kind ||
+                    (loop.kind != LoopKind::Unit && loop.kind != LoopKind::Lane &&
+                     (loop.kind != LoopKind::Block || loop.axis != outer->axis)),
                 who + " is not inside another one of its kind");
-        require(outer->axis != node.axis || outer->step % node.step == 0,
+        require(outer->axis != loop.axis || outer->step % loop.step == 0,
                 who + " divides the step of the loop around it");
       }
-      path.push_back(&node);
-      verifyTree(node.children, blocksAllowed && node.loop == LoopKind::Block);
+      path.push_back(&loop);
+      verifyTree(loop.children, blocksAllowed && loop.kind == LoopKind::Block);
       path.pop_back();
     }
   }
@@ -218,10 +219,10 @@ private:
     std::vector<int> partOf(bound.equations().size(), -1);
     for (const Statement &statement : bound.statements())
       for (size_t p = 0; p < parts.size(); ++p)
-        if (const TreeNode &leaf = *statement.leaf; leaf.leaf == LeafKind::Compute &&
-                                                    isEquation(leaf.target) &&
-                                                    statement.isInside(&parts[p]))
-          partOf[leaf.target] = static_cast<int>(p);
+        if (const LeafNode &leaf = *statement.leaf; leaf.kind == LeafKind::Compute &&
+                                                    isEquation(leaf.equation) &&
+                                                    statement.isInside(parts[p].loop()))
+          partOf[leaf.equation] = static_cast<int>(p);
     for (int from = 0; from < bound.numEquations(); ++from)
       for (int to = 0; to < bound.numEquations(); ++to)
         for (NodeId read : bound.facts(to).reads) {
@@ -239,42 +240,42 @@ private:
     std::set<int> initialised;
     std::vector<int> computed(bound.equations().size(), 0);
     for (const Statement &statement : bound.statements()) {
-      const TreeNode *leaf = statement.leaf;
+      const LeafNode *leaf = statement.leaf;
       if (leaf->isBorder())
         continue;
-      if (leaf->leaf == LeafKind::Stage) {
-        require(leaf->target >= 0 && leaf->target < static_cast<int>(schedule.operands.size()) &&
-                    schedule.operands[leaf->target].level == MemLevel::Shared,
+      if (leaf->kind == LeafKind::Stage) {
+        require(leaf->operand >= 0 && leaf->operand < static_cast<int>(schedule.operands.size()) &&
+                    schedule.operands[leaf->operand].level == MemLevel::Shared,
                 "stage takes a shared operand");
         continue;
       }
-      if (leaf->leaf == LeafKind::Carry) {
-        require(bound.scan() && leaf->target >= 0 && leaf->target <= 2,
+      if (leaf->kind == LeafKind::Carry) {
+        require(bound.scan() && leaf->carry >= 0 && leaf->carry <= 2,
                 "carry 0, 1 or 2 belongs to a scan");
         continue;
       }
-      if (!isEquation(leaf->target)) {
+      if (!isEquation(leaf->equation)) {
         require(false, "statements name equations of the pattern");
         continue;
       }
-      std::string who = "e" + std::to_string(leaf->target);
-      bool isTopK = bound.equation(leaf->target).kind == EquationKind::Opaque;
-      bool reduces = isTopK || bound.equation(leaf->target).kind == EquationKind::Reduction;
-      if (leaf->leaf == LeafKind::Sort) {
-        ++computed[leaf->target];
+      std::string who = "e" + std::to_string(leaf->equation);
+      bool isTopK = bound.equation(leaf->equation).kind == EquationKind::Opaque;
+      bool reduces = isTopK || bound.equation(leaf->equation).kind == EquationKind::Reduction;
+      if (leaf->kind == LeafKind::Sort) {
+        ++computed[leaf->equation];
         require(isTopK, std::string("only topk is sorted; ") + who + " is none");
-      } else if (leaf->leaf == LeafKind::Correct) {
-        require(!bound.equation(leaf->target).states.empty(),
+      } else if (leaf->kind == LeafKind::Correct) {
+        require(!bound.equation(leaf->equation).states.empty(),
                 "only cascades are corrected; " + who + " is none");
-      } else if (leaf->leaf == LeafKind::Compute) {
-        computed[leaf->target] += leaf->rank == 0;
-        require(!reduces || initialised.count(leaf->target),
+      } else if (leaf->kind == LeafKind::Compute) {
+        computed[leaf->equation] += leaf->rank == 0;
+        require(!reduces || initialised.count(leaf->equation),
                 who + " is initialised before it is computed");
       } else {
         require(reduces,
                 std::string("only reductions have init, combine and store; ") + who + " is none");
-        if (leaf->leaf == LeafKind::Init)
-          initialised.insert(leaf->target);
+        if (leaf->kind == LeafKind::Init)
+          initialised.insert(leaf->equation);
       }
     }
     for (size_t e = 0; e < computed.size(); ++e) {
@@ -317,10 +318,10 @@ private:
     const std::string who = "e" + std::to_string(equation);
     std::vector<std::pair<LeafKind, int>> found, wanted;
     for (const Statement &statement : bound.statements())
-      if (const TreeNode *leaf = statement.leaf;
-          (leaf->leaf == LeafKind::Compute || leaf->leaf == LeafKind::Correct) &&
-          leaf->target == equation)
-        found.push_back({leaf->leaf, leaf->rank});
+      if (const LeafNode *leaf = statement.leaf;
+          (leaf->kind == LeafKind::Compute || leaf->kind == LeafKind::Correct) &&
+          leaf->equation == equation)
+        found.push_back({leaf->kind, leaf->rank});
     if (bound.equation(equation).kind == EquationKind::Opaque)
       return;
     for (int rank = 0; rank <= last; ++rank) {
@@ -337,24 +338,25 @@ private:
 
   /// The list of siblings that holds the equation's statements, corrections directly and computes under Unroll and Lane
   /// loops.
-  bool inOneTile(const std::vector<TreeNode> &nodes, int equation, int last) const {
+  bool inOneTile(std::span<const TreeNode> nodes, int equation, int last) const {
+    const auto isOf = [&](const LeafNode *leaf) { return leaf && leaf->equation == equation; };
     int corrections = 0, computes = 0;
     for (const TreeNode &node : nodes) {
-      corrections += !node.isLoop && node.leaf == LeafKind::Correct && node.target == equation;
-      const TreeNode *inner = &node;
-      while (inner->isLoop && !inner->children.empty() && inner->children[0].isLoop &&
-             (inner->loop == LoopKind::Unroll || inner->loop == LoopKind::Lane))
-        inner = &inner->children[0];
-      if (inner->isLoop && (inner->loop == LoopKind::Unroll || inner->loop == LoopKind::Lane))
-        computes +=
-            std::any_of(inner->children.begin(), inner->children.end(), [&](const TreeNode &leaf) {
-              return !leaf.isLoop && leaf.leaf == LeafKind::Compute && leaf.target == equation;
-            });
+      corrections += isOf(node.leaf(LeafKind::Correct));
+      const auto isVector = [](const LoopNode *loop) {
+        return loop && (loop->kind == LoopKind::Unroll || loop->kind == LoopKind::Lane);
+      };
+      const LoopNode *inner = node.loop();
+      while (isVector(inner) && !inner->children.empty() && inner->children[0].loop())
+        inner = inner->children[0].loop();
+      computes += isVector(inner) &&
+                  std::any_of(inner->children.begin(), inner->children.end(),
+                              [&](const TreeNode &n) { return isOf(n.leaf(LeafKind::Compute)); });
     }
     if (corrections == last + 1 && computes == last + 1)
       return true;
     return std::any_of(nodes.begin(), nodes.end(), [&](const TreeNode &node) {
-      return node.isLoop && inOneTile(node.children, equation, last);
+      return node.loop() && inOneTile(node.children(), equation, last);
     });
   }
 
@@ -391,12 +393,12 @@ Status verifyUnits(const BoundSchedule &bound, const Target &target) {
   if (!broken.none())
     return broken.status(schedule);
   for (const Statement &statement : bound.statements())
-    for (const TreeNode *loop : statement.loops) {
-      const bool isUnit = loop->loop == LoopKind::Unit;
+    for (const LoopNode *loop : statement.loops) {
+      const bool isUnit = loop->kind == LoopKind::Unit;
       const int wanted = isUnit ? schedule.units : schedule.lanes;
-      broken.require(loop->axis < 0 || (!isUnit && loop->loop != LoopKind::Lane) ||
+      broken.require(loop->axis < 0 || (!isUnit && loop->kind != LoopKind::Lane) ||
                          bound.trip(*loop).isConst(wanted),
-                     std::string(name(loop->loop)) + " loop over " +
+                     std::string(name(loop->kind)) + " loop over " +
                          (loop->axis < 0 ? "step" : schedule.axes[loop->axis].name) +
                          " has a round for each of the " + std::to_string(wanted) +
                          (isUnit ? " units" : " lanes"));

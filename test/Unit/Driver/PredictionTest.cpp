@@ -49,7 +49,7 @@ TEST_CASE("the search prices the schedules that are made in the end") {
           const Schedule &schedule = variants.back().schedule;
           keeps = keeps || !schedule.kept.empty();
           for (const TreeNode &node : schedule.tree)
-            counts = counts || (node.isBorder() && !node.isBarrier());
+            counts = counts || node.leaf(LeafKind::Counters);
         }
       }
       return success();

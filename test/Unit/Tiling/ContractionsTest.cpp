@@ -103,9 +103,9 @@ TEST_CASE("candidates: blocks that share halos, the last of which has fewer rows
     bool hasRemainder = false;
     for (const char *name : {"x86-64-v3", "x86-64-v4"})
       for (const auto &candidate : valueOf(bestSchedules(pattern, targetNamed(name))))
-        for (const TreeNode *node = &candidate.schedule.tree[0];
-             node->isLoop && node->loop == LoopKind::Block; node = &node->children[0])
-          hasRemainder |= node->axis == 0 && node->step > 1 && 67 % node->step != 0;
+        for (const LoopNode *block = candidate.schedule.tree[0].loop(LoopKind::Block); block;
+             block = block->children[0].loop(LoopKind::Block))
+          hasRemainder |= block->axis == 0 && block->step > 1 && 67 % block->step != 0;
     CHECK(hasRemainder);
   }
 }

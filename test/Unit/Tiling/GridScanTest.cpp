@@ -78,12 +78,12 @@ Schedule twoPhases(const ExprProgram &pattern) {
   return {};
 }
 
-TreeNode &stepLoop(Schedule &schedule) {
+LoopNode &stepLoop(Schedule &schedule) {
   for (TreeNode &node : schedule.tree)
-    if (node.isLoop && node.axis == kStepAxis)
-      return node;
+    if (LoopNode *loop = node.loop(); loop && loop->axis == kStepAxis)
+      return *loop;
   FAIL("no step loop");
-  return schedule.tree[0];
+  return *schedule.tree[0].loop();
 }
 
 TensorId tensorIn(const Schedule &schedule, const ExprProgram &pattern, const std::string &name) {
@@ -173,25 +173,20 @@ TEST_CASE("rounds: a step without its barrier is refused") {
   Schedule schedule = twoPhases(pattern);
   require(verify(schedule, pattern));
   SECTION("no barrier between sums and what reads them") {
-    std::erase_if(stepLoop(schedule).children, [](const TreeNode &n) { return n.isBarrier(); });
+    std::erase_if(stepLoop(schedule).children,
+                  [](const TreeNode &n) { return n.leaf(LeafKind::Barrier); });
     CHECK(problemsOf(schedule, pattern).find("parts side by side do not read each other") !=
           std::string::npos);
   }
   SECTION("a barrier in a loop that blocks pass differently often") {
-    stepLoop(schedule).children[0].children.push_back({});
-    TreeNode &barrier = stepLoop(schedule).children[0].children.back();
-    barrier.isLoop = false;
-    barrier.leaf = LeafKind::Barrier;
+    stepLoop(schedule).children[0].loop()->children.push_back(LeafNode{LeafKind::Barrier});
     CHECK(problemsOf(schedule, pattern).find("barriers stand at the root") != std::string::npos);
   }
   SECTION("states that are set in no step, and handed on twice") {
-    std::erase_if(schedule.tree,
-                  [](const TreeNode &n) { return n.leaf == LeafKind::Carry && n.target == 0; });
-    TreeNode carry;
-    carry.isLoop = false;
-    carry.leaf = LeafKind::Carry;
-    carry.target = 1;
-    stepLoop(schedule).children.push_back(carry);
+    std::erase_if(schedule.tree, [](const TreeNode &n) {
+      return n.leaf(LeafKind::Carry) && n.leaf()->carry == 0;
+    });
+    stepLoop(schedule).children.push_back(LeafNode{.kind = LeafKind::Carry, .carry = 1});
     const std::string problems = problemsOf(schedule, pattern);
     CHECK(problems.find("one carry 0 sets a scan's states") != std::string::npos);
     CHECK(problems.find("hand their states on without a carry 1") != std::string::npos);
@@ -249,11 +244,12 @@ TEST_CASE("rounds: registers and states where the rules do not allow them are re
   REQUIRE(levelIn(schedule, pattern, "hr") == MemLevel::Register);
   const TensorId h = tensorIn(schedule, pattern, "h");
   SECTION("gates that lie in no register together") {
-    std::function<void(TreeNode &)> inTurn = [&](TreeNode &node) {
-      if (node.isLoop && node.axis >= 0 && schedule.axes[node.axis].name == "g00")
-        node.loop = LoopKind::Seq;
-      for (TreeNode &child : node.children)
-        inTurn(child);
+    std::function<void(LoopNode &)> inTurn = [&](LoopNode &loop) {
+      if (loop.axis >= 0 && schedule.axes[loop.axis].name == "g00")
+        loop.kind = LoopKind::Seq;
+      for (TreeNode &child : loop.children)
+        if (LoopNode *inner = child.loop())
+          inTurn(*inner);
     };
     inTurn(stepLoop(schedule));
     CHECK(problemsOf(schedule, pattern).find("in a register at its own point") !=

@@ -90,7 +90,7 @@ map y [i:n, k:50]
 Schedule withCounters(Schedule schedule) {
   for (TreeNode &node : schedule.tree)
     if (node.isBorder())
-      node.leaf = LeafKind::Counters;
+      node.leaf()->kind = LeafKind::Counters;
   return schedule;
 }
 
@@ -179,16 +179,15 @@ TEST_CASE("counters: a block waits for the tiles that it reads, and no others") 
     // Rows have counters where the product's blocks have rows of their own; its columns are counted together.
     const std::vector<std::span<const TreeNode>> phases = phasesOf(schedule.tree);
     DimExpr rows(1), blocks(1);
-    std::span<const TreeNode> level = phases[0];
-    while (level[0].isLoop && level[0].loop == LoopKind::Block) {
-      const ScheduleAxis &axis = schedule.axes[level[0].axis];
-      const DimExpr trip = ceilDiv(axis.extent, DimExpr(level[0].step));
+    for (const LoopNode *block = phases[0][0].loop(LoopKind::Block); block;
+         block = block->children[0].loop(LoopKind::Block)) {
+      const ScheduleAxis &axis = schedule.axes[block->axis];
+      const DimExpr trip = ceilDiv(axis.extent, DimExpr(block->step));
       blocks = blocks * trip;
       if (axis.in(0)->positions == std::vector<int>{0})
         rows = trip;
-      level = level[0].children;
     }
-    const bool readerHasRows = phases[1][0].isLoop && phases[1][0].loop == LoopKind::Block;
+    const bool readerHasRows = phases[1][0].loop(LoopKind::Block);
     CHECK(counters.sets[0].count == (readerHasRows ? rows : DimExpr(1)));
     CHECK(counters.sets[0].count * counters.sets[0].signals == blocks);
   }
@@ -206,7 +205,7 @@ TEST_CASE("counters: behind a barrier nobody waits for what came before it") {
   size_t borders = 0;
   for (TreeNode &node : schedule.tree)
     if (node.isBorder() && borders++ == 0)
-      node.leaf = LeafKind::Barrier;
+      node.leaf()->kind = LeafKind::Barrier;
   const PhaseSignals counters = tiling::phaseSignals({schedule, pattern});
   REQUIRE(counters.waits.size() == 1);
   CHECK(counters.sets[counters.waits[0].set].phase == 1);
@@ -220,7 +219,7 @@ TEST_CASE("counters: the model decides where they stand") {
     const Schedule schedule =
         valueOf(bestSchedules(pattern, targetNamed(target), {1})).back().schedule;
     return std::count_if(schedule.tree.begin(), schedule.tree.end(),
-                         [](const TreeNode &node) { return node.isBorder() && !node.isBarrier(); });
+                         [](const TreeNode &node) { return node.leaf(LeafKind::Counters); });
   };
   CHECK(countersIn("sm_80") ==
         0); // a single border does not pay for the blocks' counting themselves out
@@ -306,12 +305,11 @@ TEST_CASE("counters: blocks that share sums have no tile to wait for") {
   const ExprProgram pattern = patternFrom(kRows);
   for (Schedule schedule : countedSchedules(pattern, {1})) {
     auto phases = phasesOf(schedule.tree);
-    const TreeNode &outer = phases[0][0];
-    if (!outer.isLoop || outer.loop != LoopKind::Block)
+    if (!phases[0][0].loop(LoopKind::Block))
       continue;
     for (size_t a = 0; a < schedule.axes.size(); ++a)
       if (const AxisUse *use = schedule.axes[a].in(0); use && use->reduction)
-        schedule.tree[0].axis = static_cast<AxisId>(a);
+        schedule.tree[0].loop()->axis = static_cast<AxisId>(a);
     CHECK(tiling::phaseSignals({schedule, pattern}).problems ==
           std::vector<std::string>{"blocks share the sums of e0, which have no tile of their own"});
   }

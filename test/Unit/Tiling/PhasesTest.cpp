@@ -43,7 +43,7 @@ Schedule phasedSchedule(const ExprProgram &pattern, const std::string &target) {
   REQUIRE(!candidates.empty());
   for (TreeNode &node : candidates[0].schedule.tree)
     if (node.isBorder())
-      node.leaf = LeafKind::Barrier;
+      node.leaf()->kind = LeafKind::Barrier;
   return candidates[0].schedule;
 }
 
@@ -221,10 +221,10 @@ TEST_CASE("phases: a barrier that not every block passes once is refused") {
   Schedule schedule = phasedSchedule(pattern, "sim:sm_90");
   require(verify(schedule, pattern));
   auto barrier = std::find_if(schedule.tree.begin(), schedule.tree.end(),
-                              [](const TreeNode &n) { return n.isBarrier(); });
+                              [](const TreeNode &n) { return n.leaf(LeafKind::Barrier); });
   REQUIRE(barrier != schedule.tree.begin());
   TreeNode moved = *barrier;
-  (barrier - 1)->children.push_back(moved);
+  (barrier - 1)->loop()->children.push_back(moved);
   CHECK(problemsOf(schedule, pattern).find("barriers stand at the root") != std::string::npos);
 }
 
@@ -233,7 +233,7 @@ TEST_CASE("phases: a value read before the barrier behind its producer is refuse
   const Schedule good = phasedSchedule(pattern, "sim:sm_90");
   std::vector<size_t> barriers;
   for (size_t i = 0; i < good.tree.size(); ++i)
-    if (good.tree[i].isBarrier())
+    if (good.tree[i].leaf(LeafKind::Barrier))
       barriers.push_back(i);
   REQUIRE(barriers.size() == 3);
 
