@@ -132,8 +132,8 @@ void BufferTable::addParams() {
 bool BufferTable::placeTile(TensorId tensor, SharedTile &tile) const {
   const std::optional<Loops> around = tiling::loopsOfEdge(view.bound, tensor);
   if (view.bound.readersOf(tensor).empty() || !around) {
-    writer.problem("edge " + view.tensor(tensor).name +
-                   " has no statement that writes or reads it");
+    writer.problem("edge ", view.tensor(tensor).name,
+                   " shared has statements that write and read it, given none");
     return false;
   }
   tile.whole = false;
@@ -151,7 +151,8 @@ void BufferTable::addShared(const Tensor &tensor, TensorId id) {
   if ((view.scan && !view.inGridScan) || tile.producer < 0) {
     const DimExpr total = numElements(tensor.shape);
     if (!total.isConst())
-      return writer.problem("edge " + tensor.name + " cannot be shared: its size is symbolic");
+      return writer.problem("edge ", tensor.name, " shared has a constant size, given ", total,
+                            "; make it global");
     elements = total.constValue();
   } else {
     if (!placeTile(id, tile))
@@ -159,7 +160,8 @@ void BufferTable::addShared(const Tensor &tensor, TensorId id) {
     for (const auto &[axis, size] : tile.axes)
       elements *= size;
     if (elements == 0)
-      return writer.problem("edge " + tensor.name + " cannot be shared: its tile is symbolic");
+      return writer.problem("edge ", tensor.name, " shared has a tile of constant size, given a ",
+                            "symbolic one; tile the loops around maker and readers");
   }
   tile.buffer = writer.addBuffer({.name = tensor.name + ".shared",
                                   .level = MemLevel::Shared,
@@ -187,7 +189,7 @@ BufferId BufferTable::memoryOf(TensorId tensor) const {
 bool BufferTable::shapeAccumulator(int equation) {
   const Loops *path = view.bound.loopsOf(equation);
   if (!path) {
-    writer.problem("no compute statement for e" + std::to_string(equation));
+    writer.problem("e", equation, " is computed by one statement, given 0");
     return false;
   }
   Accumulator &acc = accumulators[equation];
@@ -213,8 +215,7 @@ bool BufferTable::shapeAccumulator(int equation) {
       continue;
     const int64_t tile = view.tile(loop.axis, std::span(*path).first(i));
     if (tile == 0) {
-      writer.problem("unroll loop over " + view.schedule.axes[loop.axis].name +
-                     " needs a constant trip");
+      writer.problem(loop, " has a constant trip, given a symbolic one; tile a loop around it");
       return false;
     }
     const int64_t trip = (tile + loop.step - 1) / loop.step;

@@ -8,7 +8,7 @@ EquationLowering::EquationLowering(LoweringParts &parts, int number)
       e(view.equation(number)), acc(buffers.accumulators[static_cast<size_t>(number)]) {}
 
 void EquationLowering::refuse(const char *statement) {
-  writer.problem("e" + std::to_string(number) + " has no " + statement + " statement");
+  writer.problem("e", number, " has the statements of its kind, given ", statement);
 }
 
 void EquationLowering::init(Stmts &) { refuse("init"); }
@@ -49,7 +49,8 @@ bool EquationLowering::mergesUnits() {
   if (!acc.unitsReduce || writer.units == 1)
     return false;
   if (!acc.dims.empty())
-    writer.problem("a reduction over units cannot keep several accumulators a lane");
+    writer.problem("e", number, ", which units sum together, has one accumulator a lane, given ",
+                   "unroll loops over axes that it keeps; make them seq");
   return acc.dims.empty();
 }
 

@@ -19,7 +19,7 @@ Stmt accumulateStmt(BufferId buffer, std::vector<NodeId> indices, Monoid monoid,
 }
 
 KernelWriter::KernelWriter(const ScheduleView &view)
-    : units(view.schedule.units), lanes(view.schedule.lanes) {
+    : units(view.schedule.units), lanes(view.schedule.lanes), bound(view.bound) {
   kernel.name = view.schedule.name;
   kernel.symbols = view.symbols;
   kernel.units = units;

@@ -1,6 +1,7 @@
 #pragma once
 #include "Tiling/lower/Lower.h"
 #include "Tiling/lower/ScheduleView.h"
+#include "Tiling/schedule/Message.h"
 
 #include <functional>
 
@@ -23,8 +24,10 @@ public:
   const int units, lanes;
   std::vector<std::string> problems;
 
-  /// Remembers why the schedule has no kernel; the first one that is found ends no lowering.
-  void problem(std::string text) { problems.push_back(std::move(text)); }
+  /// Remembers why the schedule has no kernel, in pieces of a message; the first one that is found ends no lowering.
+  template <typename... Pieces> void problem(const Pieces &...pieces) {
+    problems.push_back(tiling::message(bound, pieces...));
+  }
 
   VarId newVar(const std::string &name, LoopKind kind, IndexRange range);
   BufferId addBuffer(GirBuffer buffer);
@@ -48,6 +51,9 @@ public:
   void guarded(NodeId predicate, Stmts statements, Stmts &result);
   /// Spreads [0, total) over units and lanes (on a CPU, over vectors). `emit` gets the flat position.
   void cooperative(NodeId total, const std::function<Stmts(NodeId)> &emit, Stmts &result);
+
+private:
+  const tiling::BoundSchedule &bound;
 };
 
 } // namespace fusec::lowering

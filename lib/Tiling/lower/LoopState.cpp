@@ -84,9 +84,8 @@ NodeId LoopState::trip(const LoopNode &node) {
   if (outermost)
     return body.dim(ceilDiv(whole, DimExpr(node.step)));
   if (tile % node.step != 0)
-    writer.problem("loop " + std::string(name(node.kind)) + " " +
-                   view.schedule.axes[node.axis].name + ":" + std::to_string(node.step) +
-                   " does not divide the " + std::to_string(tile) + " around it");
+    writer.problem(node, " has a step that divides that of the loop around it, ", tile, ", given ",
+                   node.step);
   if (node.kind != LoopKind::Seq || (whole.divisibleBy(tile, view.symbols) && !unitsPastEnd))
     return body.index(tile / node.step);
   // The last tile of an outer loop is cut at the extent.
@@ -200,9 +199,8 @@ std::vector<NodeId> LoopState::partIndex(const Accumulator &accumulator, NodeId 
       if (loop.node->axis == axis && loop.node->kind == LoopKind::Unroll && seen++ == ordinal)
         index = body.axis(loop.var);
     if (index == kNoNode) {
-      writer.problem("a statement of e" + std::to_string(accumulator.equation) +
-                     " lacks the unroll loop over " + view.schedule.axes[axis].name +
-                     " that its accumulator is indexed by");
+      writer.problem("all statements of e", accumulator.equation, " stand in unroll loops over ",
+                     view.schedule.axes[axis], " as its compute does, given one that does not");
       index = body.index(0);
     }
     indices.push_back(index);

@@ -2,6 +2,7 @@
 
 #include "Support/Diag.h"
 #include "Tiling/lower/PhaseLowering.h"
+#include "Tiling/schedule/Message.h"
 #include "Tiling/schedule/PersistentReads.h"
 
 #include <algorithm>
@@ -76,9 +77,10 @@ Result<LoweredKernel> lowerAndRewrite(const ExprProgram &pattern, const Schedule
         done.count({numberOf(lowered, kept.read), kept.from ? numberOf(lowered, *kept.from) : 0,
                     kept.level}) == 0)
       errors.push_back({Diag::BadIr, "schedule " + schedule.name,
-                        "keep " + print(kept.read) + ": its threads have not had the value, or " +
+                        print(kept) + " is of a value that its threads have had and that " +
                             std::string(name(kept.level)) +
-                            " memory has no room for it; without this line they read it"});
+                            " memory has room for, given another one or no room; without this line "
+                            "they read it"});
   if (!errors.empty())
     return errors;
   return lowered;

@@ -98,7 +98,7 @@ void PersistentValues::unrollOverRegisters(Stmt &loop, const std::string &axis) 
     return;
   loop.loop = writer.kernel.vars[loop.var].kind = LoopKind::Unroll;
   if (body[loop.trip].op != ScalarOp::Const)
-    writer.problem("what is held in registers needs constant trips of " + axis);
+    writer.problem("registers are kept in loops with constant trips, given one over axis ", axis);
 }
 
 } // namespace fusec::lowering

@@ -77,7 +77,7 @@ NodeId ReadLowering::readPacked(const Operand &operand, size_t index) {
 
 NodeId ReadLowering::readStaged(const Operand &operand, const StagedOperand &stage) {
   if (stage.buffer < 0) {
-    writer.problem("operand " + operand.name + " is used before it is staged");
+    writer.problem(operand, " is staged before e", operand.equation, " reads it, given behind it");
     return body.index(0);
   }
   std::vector<NodeId> digits;

@@ -17,7 +17,9 @@ void StageLowering::stage(size_t index, Stmts &result) {
   tile.extents =
       tiling::stagedExtents(view.schedule, e, operand, [&](AxisId a) { return loops.tile(a); });
   if (std::count(tile.extents.begin(), tile.extents.end(), 0) != 0)
-    return writer.problem("the tile of operand " + operand.name + " has no constant size");
+    return writer.problem(operand,
+                          " has a tile of constant size, given a symbolic one; put loops over "
+                          "its axes around its stage");
   for (size_t d = 0; d < operand.digits.size(); ++d)
     if (const int dimension = operand.digits[d].index; dimension >= 0)
       stage.bases[d] = lowestIndex(operand.equation, indexOperands(e.body[read])[dimension]);
@@ -73,8 +75,8 @@ void StageLowering::checkCovers(const Tile &tile) {
       continue;
     if (std::none_of(operand.digits.begin(), operand.digits.end(),
                      [&](const LayoutDigit &digit) { return digit.axis == a; }))
-      writer.problem("operand " + operand.name + " varies with axis " + view.schedule.axes[a].name +
-                     " inside its tile, but has no digit for it");
+      writer.problem(operand, " has a digit of each axis that its tile spans, given none of ",
+                     view.schedule.axes[a]);
   }
 }
 

@@ -139,7 +139,8 @@ public:
     const DimExpr &length = e.axes[e.numSpatial].extent;
     const std::optional<int64_t> padded = tiling::paddedLength(length, view.symbols);
     if (!padded)
-      return writer.problem("e" + std::to_string(number) + " has no bound on the elements to sort");
+      return writer.problem("sort e", number, " takes rows of a bounded length, given ", length,
+                            "; init, compute, combine and store need no bound");
     auto add = [&](const std::string &suffix, DType type) {
       return writer.addBuffer({.name = view.tensor(e.outputs[1]).name + suffix,
                                .level = MemLevel::Shared,
@@ -156,7 +157,7 @@ public:
 
   void store(Stmts &result) override {
     if (indices < 0)
-      return writer.problem("e" + std::to_string(number) + " is stored before it is sorted");
+      return writer.problem("store e", number, " stands behind its sort, given before it");
     const AxisId rank = view.bound.axisOf(number, e.numSpatial - 1);
     auto emit = [&](NodeId flat) {
       loops.overrides[rank] = flat;

@@ -83,8 +83,8 @@ void TreeLowering::lowerLoop(const LoopNode &node, Stmts &result) {
   const std::string axis = isStep ? "step" : parts.view.schedule.axes[node.axis].name;
   const NodeId trip = loops.trip(node);
   if (isConstantTrip(node.kind) && body[trip].op != ScalarOp::Const)
-    return parts.writer.problem("a " + std::string(name(node.kind)) + " loop over " + axis +
-                                " needs a constant trip");
+    return parts.writer.problem(
+        node, " has a constant trip, given a symbolic one; tile a loop around it");
   Stmt loop = parts.writer.loop(node.kind, trip, axis);
   loops.path.push_back({&node, loop.var});
 

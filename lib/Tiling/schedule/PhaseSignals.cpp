@@ -12,6 +12,7 @@
 
 #include "Gir/Scope.h"
 #include "Support/OptValues.h"
+#include "Tiling/schedule/Message.h"
 #include "fusec/bundle_format.h"
 
 #include <algorithm>
@@ -219,7 +220,7 @@ public:
     if (!hasCounters(schedule.tree))
       return {};
     if (bound.scan())
-      return failed("a scan's steps have barriers between them");
+      return failed("a scan's phases have barriers between them, given counters");
     for (size_t reader = 0; reader < parts.size(); ++reader)
       for (size_t maker = 0; maker < reader; ++maker)
         if (parts[maker].phase < parts[reader].phase &&
@@ -238,7 +239,10 @@ public:
     for (Need &need : needs)
       addWait(need, setOf.at(need.maker));
     if (countingSteps() > double(kMostCountingSteps) / 2)
-      return failed("blocks are too many to prove that each counter gets what it waits for");
+      return failed(
+          message(bound, "counters stand where at most ", kMostCountingSteps / 2,
+                  " steps prove that each gets what is waited for, given more blocks; put a "
+                  "barrier in their place"));
     return std::move(result);
   }
 
@@ -318,8 +322,9 @@ private:
       const LoopNode &block = *parts[need.maker].blocks[k];
       const AxisUse *use = bound.use(block.axis, maker);
       if (use && use->reduction) {
-        result.problems.push_back("blocks share the sums of e" + std::to_string(maker) +
-                                  ", which have no tile of their own");
+        result.problems.push_back(message(bound, "counters are raised by blocks with tiles of e",
+                                          maker, " of their own, given ", block,
+                                          ", which sums over it"));
         return;
       }
       std::optional<Bounds> tiles;

@@ -1,8 +1,9 @@
-#include "Tiling/schedule/BoundSchedule.h"
+#include "Tiling/schedule/Message.h"
 
 #include "Support/WholeText.h"
 
 #include <algorithm>
+#include <ranges>
 #include <set>
 
 namespace fusec {
@@ -15,42 +16,30 @@ constexpr std::string_view kLeafNames[] = {"init",  "compute", "combine", "store
 constexpr std::string_view kLoopNames[] = {"block", "unit", "lane", "seq", "unroll"};
 
 std::string axisName(const Schedule &schedule, AxisId axis) {
-  return axis == kStepAxis ? "step" : schedule.axes[axis].name;
+  return axis < 0 ? "step" : nameToText(schedule.axes[axis].name);
 }
 
-std::string digitText(const Schedule &schedule, const LayoutDigit &digit) {
-  std::string text =
-      digit.index >= 0 ? "[" + std::to_string(digit.index) + "]" : axisName(schedule, digit.axis);
-  if (digit.divide != 1)
-    text += "/" + std::to_string(digit.divide);
-  if (digit.modulus != 0)
-    text += "%" + std::to_string(digit.modulus);
-  return text;
+/// The words that a text may have at a place; of many the first ones.
+std::string oneOf(const auto &list) {
+  constexpr size_t kMostTold = 12;
+  std::string words;
+  for (size_t i = 0; i < std::size(list) && i <= kMostTold; ++i)
+    words += (i == 0 ? "" : ", ") + (i == kMostTold ? "..." : nameToText(list[i]));
+  return words.empty() ? "none" : words;
 }
 
 void printTree(const Schedule &schedule, const std::vector<TreeNode> &nodes, int indent,
                std::string &out) {
   for (const TreeNode &node : nodes) {
     out.append(indent * 2, ' ');
-    if (const LoopNode *loop = node.loop()) {
-      out += kLoopNames[static_cast<int>(loop->kind)];
-      out += " " + axisName(schedule, loop->axis) + ":" + std::to_string(loop->step) + " {\n";
-      printTree(schedule, loop->children, indent + 1, out);
-      out.append(indent * 2, ' ');
-      out += "}\n";
+    if (const LeafNode *leaf = node.leaf()) {
+      out += print(schedule, *leaf) + "\n";
       continue;
     }
-    const LeafNode &leaf = *node.leaf();
-    out += kLeafNames[static_cast<int>(leaf.kind)];
-    if (leaf.kind == LeafKind::Stage)
-      out += " " + schedule.operands[leaf.operand].name;
-    else if (leaf.kind == LeafKind::Carry)
-      out += " " + std::to_string(leaf.carry);
-    else if (!leaf.isBorder())
-      out += " e" + std::to_string(leaf.equation);
-    if (leaf.kind == LeafKind::Correct || leaf.rank > 0)
-      out += " rank " + std::to_string(leaf.rank);
-    out += "\n";
+    out += print(schedule, *node.loop()) + " {\n";
+    printTree(schedule, node.loop()->children, indent + 1, out);
+    out.append(indent * 2, ' ');
+    out += "}\n";
   }
 }
 
@@ -78,12 +67,12 @@ public:
       else if (in.accept("keep"))
         FUSEC_CHECK(parseKept());
       else
-        return in.error("expected 'axis', 'operand', 'edge', 'keep' or 'tree'");
+        return unexpected("'axis', 'operand', 'edge', 'keep' or 'tree'");
     }
     for (TensorId t : tiling::valuesInside(pattern)) // none is taken for granted
       if (const std::string &value = pattern.tensors[t].name; leveled.count(t) == 0)
-        return in.error("no level is given for " + value + ": expected 'edge " + value +
-                        "' and register, shared or global");
+        return in.error("expected 'edge " + nameToText(value) +
+                        "' and its level, register, shared or global; found no line for it");
     FUSEC_CHECK(in.expect("tree"));
     FUSEC_CHECK(in.expect("{"));
     FUSEC_CHECK(parseTree(schedule.tree, 0));
@@ -93,10 +82,24 @@ public:
   }
 
 private:
+  Diagnostic unexpected(const std::string &expected) const {
+    return in.error("expected " + expected + ", found '" + std::string(in.peek().text) + "'");
+  }
+
+  /// The place of the last one in the list that is called so.
+  Result<int> placeOf(const std::string &name, const char *what, const auto &list,
+                      auto nameOf) const {
+    const auto names = std::views::transform(list, nameOf);
+    for (size_t i = list.size(); i-- > 0;)
+      if (names[i] == name)
+        return static_cast<int>(i);
+    return in.error(what + (" (" + oneOf(names)) + "), found '" + name + "'");
+  }
+
   Result<int> number() {
     FUSEC_TRY(int64_t value, in.integer());
     if (value < INT32_MIN || value > INT32_MAX)
-      return in.error("the number " + std::to_string(value) + " is out of range");
+      return in.error("expected a number of 32 bits, found " + std::to_string(value));
     return static_cast<int>(value);
   }
 
@@ -112,12 +115,13 @@ private:
       FUSEC_TRY(int last, equationRef());
       rewrite.count = last - rewrite.first + 1;
       if (rewrite.count < 1)
-        return in.error("equations are named in their order: e" + std::to_string(rewrite.first) +
-                        " to e" + std::to_string(last));
+        return in.error("expected equations in their order, found e" +
+                        std::to_string(rewrite.first) + " to e" + std::to_string(last));
     }
     std::optional<ExprProgram> next = rewritten(pattern, {rewrite});
     if (!next)
-      return in.error("alternative '" + print(rewrite) + "' does not apply to the pattern");
+      return in.error("expected an alternative that applies to the pattern, found '" +
+                      print(rewrite) + "'");
     schedule.via.push_back(std::move(rewrite));
     pattern = std::move(*next);
     return success();
@@ -156,7 +160,8 @@ private:
     const Equation &first = *scheduledEquations(pattern)[axis.uses[0].equations[0]];
     for (int position : axis.uses[0].positions) {
       if (position < 0 || position >= static_cast<int>(first.axes.size()))
-        return in.error("axis position " + std::to_string(position) + " does not exist");
+        return in.error("axis " + nameToText(axis.name) + ": expected a position below " +
+                        std::to_string(first.axes.size()) + ", found " + std::to_string(position));
       axis.extent = axis.extent * first.axes[position].extent;
     }
     schedule.axes.push_back(std::move(axis));
@@ -167,10 +172,9 @@ private:
     FUSEC_TRY(std::string name, in.nameText());
     if (name == "step")
       return AxisId{kStepAxis};
-    for (size_t a = 0; a < schedule.axes.size(); ++a)
-      if (schedule.axes[a].name == name)
-        return static_cast<AxisId>(a);
-    return in.error("unknown axis '" + name + "'");
+    FUSEC_TRY(const int axis,
+              placeOf(name, "expected an axis or step", schedule.axes, &ScheduleAxis::name));
+    return static_cast<AxisId>(axis);
   }
 
   Result<ReadPlace> readRef() {
@@ -239,26 +243,27 @@ private:
     for (MemLevel level : {MemLevel::Register, MemLevel::Shared, MemLevel::Global})
       if (in.accept(name(level)))
         return level;
-    return in.error("expected register, shared or global");
+    return unexpected("register, shared or global");
   }
 
   Status parseEdge() {
     FUSEC_TRY(std::string tensor, in.nameText());
     const std::vector<TensorId> inside = tiling::valuesInside(pattern);
-    const auto t = std::find_if(inside.begin(), inside.end(),
-                                [&](TensorId i) { return pattern.tensors[i].name == tensor; });
-    if (t == inside.end())
-      return in.error("there is no value '" + tensor + "' inside the kernel");
+    auto nameOf = [&](TensorId t) { return pattern.tensors[t].name; };
+    FUSEC_TRY(const int place,
+              placeOf(tensor, "expected a value inside the kernel", inside, nameOf));
+    const TensorId t = inside[place];
     FUSEC_TRY(MemLevel level, parseLevel());
-    if (!leveled.insert(*t).second)
-      return in.error("edge " + tensor + " has one level, here is another");
-    tiling::setLevel(schedule, *t, level);
+    if (!leveled.insert(t).second)
+      return in.error("expected one level of edge " + nameToText(tensor) + ", found " +
+                      std::string(name(level)) + " behind another");
+    tiling::setLevel(schedule, t, level);
     return success();
   }
 
   Status parseTree(std::vector<TreeNode> &nodes, int depth) {
     if (depth > kMaxDepth)
-      return in.error("loops are nested more than " + std::to_string(kMaxDepth) + " deep");
+      return in.error("expected loops at most " + std::to_string(kMaxDepth) + " deep, found more");
     while (!in.accept("}")) {
       FUSEC_TRY(std::string word, in.identifier());
       const auto kindIn = [&](const auto &names) {
@@ -276,7 +281,8 @@ private:
         FUSEC_TRY(const LeafNode leaf, parseLeaf(static_cast<LeafKind>(kind)));
         nodes.emplace_back(leaf);
       } else {
-        return in.error("expected a loop or a statement, found '" + word + "'");
+        return in.error("expected a loop (" + oneOf(kLoopNames) + ") or a statement (" +
+                        oneOf(kLeafNames) + "), found '" + word + "'");
       }
     }
     return success();
@@ -288,11 +294,8 @@ private:
       FUSEC_TRY(leaf.carry, number());
     } else if (kind == LeafKind::Stage) {
       FUSEC_TRY(std::string operand, in.nameText());
-      for (size_t o = 0; o < schedule.operands.size(); ++o)
-        if (schedule.operands[o].name == operand)
-          leaf.operand = static_cast<int>(o);
-      if (leaf.operand < 0)
-        return in.error("unknown operand '" + operand + "'");
+      FUSEC_TRY(leaf.operand,
+                placeOf(operand, "expected an operand", schedule.operands, &Operand::name));
     } else if (!leaf.isBorder()) {
       FUSEC_TRY(leaf.equation, equationRef());
     }
@@ -310,6 +313,39 @@ private:
 };
 
 } // namespace
+
+std::string print(const Schedule &schedule, const LayoutDigit &digit) {
+  std::string text =
+      digit.index >= 0 ? "[" + std::to_string(digit.index) + "]" : axisName(schedule, digit.axis);
+  if (digit.divide != 1)
+    text += "/" + std::to_string(digit.divide);
+  if (digit.modulus != 0)
+    text += "%" + std::to_string(digit.modulus);
+  return text;
+}
+
+std::string print(const Schedule &schedule, const LoopNode &loop) {
+  return std::string(kLoopNames[static_cast<int>(loop.kind)]) + " " +
+         axisName(schedule, loop.axis) + ":" + std::to_string(loop.step);
+}
+
+std::string print(const Schedule &schedule, const LeafNode &leaf) {
+  std::string out(kLeafNames[static_cast<int>(leaf.kind)]);
+  if (leaf.kind == LeafKind::Stage)
+    out += " " + nameToText(schedule.operands[leaf.operand].name);
+  else if (leaf.kind == LeafKind::Carry)
+    out += " " + std::to_string(leaf.carry);
+  else if (!leaf.isBorder())
+    out += " e" + std::to_string(leaf.equation);
+  if (leaf.kind == LeafKind::Correct || leaf.rank > 0)
+    out += " rank " + std::to_string(leaf.rank);
+  return out;
+}
+
+std::string print(const ReusedRead &kept) {
+  return "keep " + print(kept.read) + " " + std::string(name(kept.level)) + " from " +
+         (kept.from ? print(*kept.from) : "store");
+}
 
 std::string print(const ReadPlace &place) {
   return "e" + std::to_string(place.equation) + ".r" + std::to_string(place.read) +
@@ -342,7 +378,7 @@ std::string print(const Schedule &schedule, const ExprProgram &original) {
     out += "  operand " + nameToText(operand.name) + " e" + std::to_string(operand.equation) +
            ".r" + std::to_string(operand.read) + " " + std::string(name(operand.level)) + " (";
     for (size_t i = 0; i < operand.digits.size(); ++i)
-      out += (i ? ", " : "") + digitText(schedule, operand.digits[i]);
+      out += (i ? ", " : "") + print(schedule, operand.digits[i]);
     out += ")";
     if (operand.padElements != 0)
       out += " pad " + std::to_string(operand.padElements);
@@ -356,8 +392,7 @@ std::string print(const Schedule &schedule, const ExprProgram &original) {
     out += "  edge " + nameToText(pattern.tensors[tensor].name) + " " + std::string(name(level)) +
            "\n";
   for (const ReusedRead &kept : schedule.kept)
-    out += "  keep " + print(kept.read) + " " + std::string(name(kept.level)) + " from " +
-           (kept.from ? print(*kept.from) : "store") + "\n";
+    out += "  " + print(kept) + "\n";
   out += "  tree {\n";
   printTree(schedule, schedule.tree, 2, out);
   return out + "  }\n}\n";

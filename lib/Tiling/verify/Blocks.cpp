@@ -10,6 +10,7 @@
 #include "Tiling/verify/Rules.h"
 
 #include "Tiling/schedule/PhaseSignals.h"
+#include "Tiling/verify/RuleChecker.h"
 
 #include <algorithm>
 
@@ -43,7 +44,7 @@ bool readsOwn(const Equation &maker, const std::vector<int> &made, const Equatio
 } // namespace
 
 std::vector<std::string> blockProblems(const BoundSchedule &bound) {
-  std::vector<std::string> problems;
+  RuleChecker broken(bound);
   std::vector<Place> places;
   for (const Statement &statement : bound.statements())
     if (statement.leaf->kind == LeafKind::Compute && statement.leaf->rank == 0) {
@@ -64,10 +65,10 @@ std::vector<std::string> blockProblems(const BoundSchedule &bound) {
           readsOwn(bound.equation(maker.equation), made->positions, bound.equation(reader.equation),
                    taken->positions, read))
         continue;
-      problems.push_back("what blocks along " + bound.schedule().axes[block->axis].name +
-                         " make of e" + std::to_string(maker.equation) +
-                         " no other block reads in the phase; e" + std::to_string(reader.equation) +
-                         " does");
+      broken.require(false, "of e", maker.equation,
+                     " a block reads in the same phase only what it makes itself, given e",
+                     reader.equation, ", which reads what other blocks make along ", *block,
+                     "; put a barrier between them");
     }
   };
   const std::vector<int> phaseOf = bound.phaseOfEquations();
@@ -81,9 +82,8 @@ std::vector<std::string> blockProblems(const BoundSchedule &bound) {
             std::count(outputs.begin(), outputs.end(), t) != 0)
           check(maker, reader, read);
       }
-  for (std::string &rule : phaseSignals(bound).problems)
-    problems.push_back(std::move(rule));
-  return problems;
+  broken.add(phaseSignals(bound).problems);
+  return broken.list();
 }
 
 } // namespace fusec::tiling

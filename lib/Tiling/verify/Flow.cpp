@@ -23,10 +23,10 @@ bool repeats(const LoopNode &loop) {
   return loop.kind == LoopKind::Block || loop.kind == LoopKind::Seq;
 }
 
-class Flow {
+class Flow : RuleChecker {
 public:
   explicit Flow(const BoundSchedule &bound)
-      : bound(bound), schedule(bound.schedule()), places(bound.statements()) {}
+      : RuleChecker(bound), schedule(bound.schedule()), places(bound.statements()) {}
 
   std::vector<std::string> run() {
     for (const Statement &place : places)
@@ -37,7 +37,7 @@ public:
     for (int e = 0; e < bound.numEquations(); ++e)
       for (NodeId read : bound.facts(e).reads)
         verifyRead(e, read);
-    return broken.list();
+    return list();
   }
 
   /// Values that every reader finds in the registers in which they are made; what nobody reads is none.
@@ -56,10 +56,10 @@ public:
                            (bound.equation(maker).kind == EquationKind::Map ||
                             bound.equation(maker).kind == EquationKind::Reduction);
         if (plain)
-          readsRegister(*makes[0], *reads[0], reader, read, maker, "");
+          readsRegister(*makes[0], *reads[0], reader, read, maker);
         auto it = fits.emplace(t, true).first;
-        it->second = it->second && plain && broken.none();
-        broken = {};
+        it->second = it->second && plain && none();
+        clear();
       }
     for (const Equation *e : bound.equations()) {
       for (TensorId t : e->opaqueInputs)
@@ -74,8 +74,6 @@ public:
   }
 
 private:
-  void require(bool holds, std::string rule) { broken.require(holds, std::move(rule)); }
-
   bool isStaged(int equation, NodeId read) const {
     return bound.operand(equation, bound.facts(equation).ordinalOf(read)) != nullptr;
   }
@@ -83,10 +81,6 @@ private:
   bool reduces(const LoopNode &loop, int equation) const {
     const AxisUse *use = bound.use(loop.axis, equation);
     return use && use->reduction;
-  }
-  std::string nameOf(const LoopNode &loop) const {
-    return std::string(name(loop.kind)) + " loop over " +
-           (loop.axis == kStepAxis ? "step" : schedule.axes[loop.axis].name);
   }
 
   void verifyCopies(const Statement &place) {
@@ -100,13 +94,12 @@ private:
         copies *= std::min((tile->second.constValue() - 1) / loop->step + 1, kMaxCopies + 1);
       tile->second = DimExpr(loop->step);
     }
-    require(copies <= kMaxCopies,
-            "unroll loops make at most " + std::to_string(kMaxCopies) + " copies of a statement");
+    require(copies <= kMaxCopies, "unroll loops make at most ", kMaxCopies,
+            " copies of a statement, given more of ", place);
   }
 
   void verifyEquation(int e) {
     const Equation &equation = bound.equation(e);
-    const std::string who = "e" + std::to_string(e);
     const std::vector<const Statement *> computes = bound.statements(LeafKind::Compute, e);
     if (computes.empty())
       return;
@@ -119,32 +112,34 @@ private:
     const Statement &compute = *computes[0];
     bool shared = false; // partial results in several lanes or units
     for (const LoopNode *loop : compute.loops) {
-      require(loop->kind != LoopKind::Block || !reduces(*loop, e),
-              "blocks do not share a reduction; " + nameOf(*loop) + " of " + who + " is reduced");
+      require(loop->kind != LoopKind::Block || !reduces(*loop, e), "blocks share no sum, given ",
+              *loop, " around ", *compute.leaf, ", which sums over it; make it seq");
       shared =
           shared ||
           ((loop->kind == LoopKind::Lane || (loop->kind == LoopKind::Unit && schedule.units > 1)) &&
            reduces(*loop, e));
     }
-    require(!shared || bound.has(LeafKind::Combine, e),
-            who + " sums over lanes or units and has a combine");
+    require(!shared || bound.has(LeafKind::Combine, e), "e", e,
+            ", which lanes or units sum together, has a combine, given none");
     const bool leaves = std::any_of(equation.outputs.begin(), equation.outputs.end(),
                                     [&](TensorId t) { return bound.level(t) == MemLevel::Global; });
-    require(!leaves || bound.has(LeafKind::Store, e),
-            who + " has a store, or an edge level for its result");
+    require(!leaves || bound.has(LeafKind::Store, e), "e", e,
+            " has a store, or its result an edge in register or shared, given neither");
     size_t last = computes.back()->order;
     for (LeafKind leaf : {LeafKind::Combine, LeafKind::Store}) {
       const std::vector<const Statement *> found = bound.statements(leaf, e);
-      require(found.size() <= 1, who + " is combined and stored once");
       for (const Statement *place : found) {
-        require(place->order > last,
-                who + " is initialised, computed, combined and stored in this order");
+        require(found.size() <= 1, *place->leaf, " stands once, given ", found);
+        require(place->order > last, "e", e,
+                " has init, compute, combine and store in this order, given ", *place->leaf,
+                " earlier");
         last = place->order;
       }
     }
     const std::vector<const Statement *> inits = bound.statements(LeafKind::Init, e);
-    require(inits.size() == 1 && inits[0]->order < compute.order,
-            who + " is initialised once, before it is computed");
+    require(inits.size() == 1 && inits[0]->order < compute.order, "one init e", e,
+            " stands before ", *compute.leaf, ", given ", inits,
+            inits.size() == 1 ? ", behind it" : "");
     for (const Statement &place : places) {
       const LeafKind leaf = place.leaf->kind;
       if (place.leaf->equation != e || leaf == LeafKind::Correct)
@@ -156,7 +151,7 @@ private:
       }
       if (leaf != LeafKind::Compute || place.leaf->rank > 0)
         sameRegister(compute, place, leaf == LeafKind::Store || leaf == LeafKind::Compute,
-                     leaf != LeafKind::Compute, "the statements of " + who);
+                     leaf != LeafKind::Compute);
     }
   }
 
@@ -167,9 +162,9 @@ private:
       const AxisUse *use = axis.in(e);
       if (!use || (use->reduction && !reduction) || axis.extent.isConst(1))
         continue;
-      require(bound.tile(static_cast<AxisId>(a), place.loops).isConst(1),
-              "the loops around e" + std::to_string(e) + " take every element of " + axis.name +
-                  ", the innermost has step 1");
+      require(bound.tile(static_cast<AxisId>(a), place.loops).isConst(1), "the loops around ",
+              *place.leaf, " take every element of ", axis, ", the innermost with step 1, given ",
+              innermost(place.loops, static_cast<AxisId>(a)));
     }
   }
 
@@ -192,9 +187,8 @@ private:
            std::any_of(bound.equation(e).outputs.begin(), bound.equation(e).outputs.end(),
                        [&](TensorId t) { return bound.level(t) == MemLevel::Global; }));
       const AxisUse *use = bound.use(loop->axis, e);
-      require(!parallel || (use && !use->reduction), "one thread stores an element of e" +
-                                                         std::to_string(e) + "; in the " +
-                                                         nameOf(*loop) + " several do");
+      require(!parallel || (use && !use->reduction), "one thread stores an element of e", e,
+              ", given several at ", *place.leaf, " in ", *loop, "; store it outside of that loop");
     }
   }
 
@@ -202,7 +196,7 @@ private:
   /// unrolled ones but those over axes of which it names an element, and (`onLanes`) on the same lanes and units; past
   /// the reduced loops where `past`.
   void sameRegister(const Statement &compute, const Statement &place, bool onLanes, bool past,
-                    const std::string &who, const std::set<AxisId> &named = {}) {
+                    const std::set<AxisId> &named = {}) {
     const int e = compute.leaf->equation;
     using Key =
         std::tuple<AxisId, LoopKind, int64_t, int64_t>; // step, and that of the loop around it
@@ -224,14 +218,15 @@ private:
     };
     for (const LoopNode *loop : compute.loops) {
       const bool reduced = reduces(*loop, e);
-      require(reduced || !repeats(*loop) || place.isInside(loop),
-              who + " stand in one " + nameOf(*loop) + ", as their register does");
-      require(!reduced || !past || !place.isInside(loop),
-              "the " + nameOf(*loop) + " that sums e" + std::to_string(e) +
-                  " ends before other statements take its result");
+      require(reduced || !repeats(*loop) || place.isInside(loop), *place.leaf,
+              " has a register of ", *compute.leaf, " and stands in the same ", *loop,
+              ", given inside ", place.loops);
+      require(!reduced || !past || !place.isInside(loop), *loop, ", which sums e", e,
+              ", ends before ", *place.leaf, " or begins behind it, given around it");
     }
-    require(held(compute) == held(place),
-            who + " stand in the same unroll, lane and unit loops, as their register does");
+    require(held(compute) == held(place), *place.leaf, " has a register of ", *compute.leaf,
+            " and stands in the same unroll, lane and unit loops, given inside ", place.loops,
+            ", and compute inside ", compute.loops);
   }
 
   /// True if the read's index along `position` of its maker is the reader's own value of the same schedule axis.
@@ -260,8 +255,6 @@ private:
     if (maker < 0 || maker == reader)
       return;
     const Equation &made = bound.equation(maker);
-    const std::string who =
-        "e" + std::to_string(reader) + " reads what e" + std::to_string(maker) + " makes";
     const Statement *compute = nullptr, *last = nullptr;
     for (const Statement &place : places) {
       const LeafKind leaf = place.leaf->kind;
@@ -280,58 +273,70 @@ private:
           (stages ? bound.facts(reader).reads[schedule.operands[place.leaf->operand].read] != read
                   : place.leaf->kind != LeafKind::Compute))
         continue;
-      require(last->order < place.order, who + " after it is made");
+      require(last->order < place.order, *place.leaf, ", which reads ", nameOf(t),
+              ", stands behind ", *last->leaf, ", given before it");
       for (const LoopNode *loop : last->loops)
         if (repeats(*loop) && place.isInside(loop))
-          ownTurn(*loop, reader, read, maker, who);
+          ownTurn(*loop, reader, read, maker);
       // A level above registers without a store: one is made of the register, in front of the reader.
       const bool held = level == MemLevel::Register ||
                         (level == MemLevel::Shared && made.kind == EquationKind::Reduction &&
                          !bound.has(LeafKind::Store, maker));
       if (!compute || !held)
         continue;
-      readsRegister(*compute, place, reader, read, maker, who);
+      readsRegister(*compute, place, reader, read, maker);
       if (level != MemLevel::Register && isFirstReader(place, t))
         oneWriter(place, maker); // where that store will stand
     }
   }
 
+  const std::string &nameOf(TensorId t) const { return bound.program().tensors[t].name; }
+
   void readsRegister(const Statement &compute, const Statement &place, int reader, NodeId read,
-                     int maker, const std::string &who) {
+                     int maker) {
     const Equation &made = bound.equation(maker);
-    require(made.kind != EquationKind::Map || made.outputs.size() == 1,
-            who + " in a register, which holds one result");
+    const std::string &value = nameOf(bound.equation(reader).body[read].index);
+    require(made.kind != EquationKind::Map || made.outputs.size() == 1, "edge ", value,
+            " is a register, which holds one result, given e", maker, " with ",
+            made.outputs.size());
     std::set<AxisId> named;
     for (int p = 0; p < made.numSpatial; ++p) {
       const AxisId a = bound.axisOf(maker, p);
       const bool isNamed = a >= 0 && namedElement(bound, maker, a, reader, read).has_value();
       if (isNamed)
         named.insert(a);
-      require(isNamed || made.axes[p].extent.isConst(1) || readsOwn(reader, read, maker, p),
-              who + " in a register at its own point");
+      require(isNamed || made.axes[p].extent.isConst(1) || readsOwn(reader, read, maker, p), "e",
+              reader, " reads ", value, " of e", maker,
+              " in a register, at its own point, given another one at index ", p,
+              "; a value that others read is shared or global");
     }
-    sameRegister(compute, place, true, true, who + " in a register; both", named);
+    sameRegister(compute, place, true, true, named);
   }
 
   /// Blocks run in any order and turns one after the other: of a value that each makes a part of, a statement in the
   /// same loop reads that part.
-  void ownTurn(const LoopNode &loop, int reader, NodeId read, int maker, const std::string &who) {
+  void ownTurn(const LoopNode &loop, int reader, NodeId read, int maker) {
     const AxisUse *use = bound.use(loop.axis, maker);
     if (!use)
       return; // each block or turn makes all of it
     bool own = !use->reduction;
     for (int position : use->positions)
       own = own && readsOwn(reader, read, maker, position);
-    require(own, who + " in its own turn of the " + nameOf(loop));
+    require(own, "e", reader, " reads of e", maker, " inside ", loop,
+            " what the same turn makes, given what others make; end that loop between them");
   }
 
-  const BoundSchedule &bound;
   const Schedule &schedule;
   const std::vector<Statement> &places;
-  RuleChecker broken;
 };
 
 } // namespace
+
+const LoopNode *innermost(const Loops &loops, AxisId axis) {
+  const auto found = std::find_if(loops.rbegin(), loops.rend(),
+                                  [&](const LoopNode *loop) { return loop->axis == axis; });
+  return found == loops.rend() ? nullptr : *found;
+}
 
 std::vector<TensorId> readInRegisters(const BoundSchedule &bound) {
   return Flow(bound).readInRegisters();

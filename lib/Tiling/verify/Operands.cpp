@@ -10,35 +10,33 @@ namespace fusec::tiling {
 
 namespace {
 
-class Operands {
+class Operands : RuleChecker {
 public:
   explicit Operands(const BoundSchedule &bound)
-      : bound(bound), schedule(bound.schedule()), symbols(bound.program().symbols) {}
+      : RuleChecker(bound), schedule(bound.schedule()), symbols(bound.program().symbols) {}
 
   std::vector<std::string> run() {
     for (size_t o = 0; o < schedule.operands.size(); ++o)
       verifyOperand(static_cast<int>(o));
-    return broken.list();
+    return list();
   }
 
 private:
-  void require(bool holds, std::string rule) { broken.require(holds, std::move(rule)); }
-
   /// Packed: digits of an axis, from the fastest on, are its number in a mixed radix, so that no two elements share a
   /// place. Staged: each digit is a whole axis or index, and stands once.
   void verifyOperand(int o) {
     const Operand &operand = schedule.operands[o];
     const Equation &e = bound.equation(operand.equation);
-    const std::string who = "operand " + operand.name;
     std::set<int> indices;
     std::map<AxisId, std::vector<LayoutDigit>> digits;
     for (const LayoutDigit &digit : operand.digits) {
       if (digit.index >= 0)
-        require(indices.insert(digit.index).second, who + " has each index of its tensor once");
+        require(indices.insert(digit.index).second, operand, " has each index once, given ", digit,
+                " twice");
       else
         digits[digit.axis].push_back(digit);
       require(operand.level == MemLevel::Global || (digit.divide == 1 && digit.modulus == 0),
-              who + " is staged by whole axes");
+              operand, " is staged by whole axes or indices, given ", digit);
     }
     if (operand.level == MemLevel::Global) {
       const uint64_t needed = neededAxes(operand);
@@ -47,25 +45,28 @@ private:
             a >= 0 && (needed >> p & 1) != 0)
           digits[a];
       for (auto &[axis, list] : digits)
-        require(axis >= 0 && isRadix(list, schedule.axes[axis].extent),
-                who + " keeps every element along " +
-                    (axis >= 0 ? schedule.axes[axis].name : "step") + " at a place of its own");
+        require(axis >= 0 && isRadix(list, schedule.axes[axis].extent), operand,
+                " keeps every element along ", LayoutDigit{axis},
+                " at a place of its own, as n/16 and n%16 do, given ", list);
       return;
     }
     const std::vector<const Statement *> stages = bound.statements(LeafKind::Stage, o);
-    require(stages.size() == 1, who + " is staged once");
+    require(stages.size() == 1, operand, " is staged once, given ", stages);
     for (const Statement *stage : stages) {
       require(std::none_of(stage->loops.begin(), stage->loops.end(),
                            [&](const LoopNode *loop) {
                              return loop->kind == LoopKind::Lane || loop->kind == LoopKind::Unit;
                            }),
-              who + " is staged by all units and lanes together");
+              operand, " is staged outside of unit and lane loops, by all of them together, given ",
+              *stage);
       for (const Statement *compute : bound.statements(LeafKind::Compute, operand.equation))
         require(stage->order < compute->order &&
                     std::all_of(
                         stage->loops.begin(), stage->loops.end(),
                         [&](const LoopNode *loop) { return compute->isInside(loop); }),
-                who + " is staged in front of what reads it, in loops around both");
+                operand, " is staged in front of ", *compute->leaf,
+                ", in loops around both, given ", *stage,
+                stage->order < compute->order ? "" : ", behind it");
       for (const Statement *compute : bound.statements(LeafKind::Compute, operand.equation))
         staysInTile(operand, *stage, *compute);
     }
@@ -89,10 +90,11 @@ private:
           std::all_of(compute.loops.begin(), compute.loops.end(), [&](const LoopNode *loop) {
             return !isOver(loop) || loop->kind == LoopKind::Seq || loop->kind == LoopKind::Block;
           });
-      require(first == compute.loops.end() || isCut ||
-                  schedule.axes[a].extent.divisibleBy((*first)->step, symbols),
-              "the tile of " + operand.name + " ends with " + schedule.axes[a].name +
-                  ", and the loops inside of it touch no more: they divide it");
+      const LoopNode *outer = first == compute.loops.end() ? nullptr : *first;
+      require(!outer || isCut || schedule.axes[a].extent.divisibleBy(outer->step, symbols),
+              "loops inside the tile of ", operand, " have steps that divide the extent of ",
+              schedule.axes[a], ", ", schedule.axes[a].extent, ", given ", outer, " around ",
+              *compute.leaf, "; or put a loop over it around ", *stage.leaf);
     }
   }
 
@@ -113,10 +115,8 @@ private:
     return !list.empty() && (covered == 0 || (extent.isConst() && extent.constValue() <= covered));
   }
 
-  const BoundSchedule &bound;
   const Schedule &schedule;
   const std::vector<Symbol> &symbols;
-  RuleChecker broken;
 };
 
 } // namespace

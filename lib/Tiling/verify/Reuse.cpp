@@ -5,10 +5,14 @@
 #include "Tiling/schedule/GridScan.h"
 #include "Tiling/schedule/PersistentReads.h"
 #include "Tiling/schedule/Phases.h"
+#include "Tiling/verify/RuleChecker.h"
 
 #include <algorithm>
 
 namespace fusec::tiling {
+
+static constexpr const char *kConstantTrips =
+    "is done as often as a constant says, given sizes that are none";
 
 std::string obstacleInGridScan(const BoundSchedule &bound, const ReadPlace &place,
                                const Loops &loops) {
@@ -19,24 +23,26 @@ std::string obstacleInGridScan(const BoundSchedule &bound, const ReadPlace &plac
   auto isAround = [&](auto &&matches) { return std::any_of(loops.begin(), loops.end(), matches); };
   if (!scan || !isAround([](const LoopNode *loop) { return loop->axis == kStepAxis; }) ||
       !bound.gridScan())
-    return "stands in rounds";
+    return "stands in rounds, given none around it";
   if (!e.states.empty() || e.kind == EquationKind::Opaque || e.kind == EquationKind::Scatter)
-    return "is of a map or a sum";
+    return message(bound, "is of a map or a sum, given e", place.equation, ", which is neither");
   if (isPreviousState(*scan, tensor) || isNextState(*scan, tensor) || bound.producer(tensor) >= 0)
-    return "finds what no step writes";
+    return message(bound, "finds what no step writes, given ",
+                   bound.program().tensors[tensor].name);
   for (NodeId id : e.body.reachable(read.args))
     if (const ScalarOp op = e.body[id].op;
         op == ScalarOp::Step || op == ScalarOp::Read || op == ScalarOp::ReadIf)
-      return "finds the same in each step";
+      return "finds the same in each step, given an index that the step or another read makes";
   if (const Operand *operand = bound.operand(place.equation, place.read);
       operand && operand->level == MemLevel::Shared)
-    return "is no operand's that is staged";
+    return message(bound, "is not staged, given ", *operand);
   for (LoopKind kind : {LoopKind::Unit, LoopKind::Lane})
     if (!isAround([&](const LoopNode *loop) { return loop->kind == kind; }) &&
         (kind == LoopKind::Lane || bound.schedule().units > 1))
-      return "is done by each unit and lane for itself";
+      return message(bound, "is done by each unit and lane for itself, given no ", name(kind),
+                     " loop around it");
   if (persistentElements(bound, place, loops) == 0)
-    return "is done so many times as a constant says";
+    return kConstantTrips;
   return "";
 }
 
@@ -46,35 +52,38 @@ namespace {
 std::string obstacleAcross(const BoundSchedule &bound, const ReusedRead &kept) {
   const Schedule &schedule = bound.schedule();
   if (kept.level != MemLevel::Register)
-    return "lies in registers";
+    return message(bound, "lies in registers, given ", kept.level);
   const std::optional<FlatAccess> access = plainAccess(bound, kept.read),
                                   first = plainAccess(bound, *kept.from);
   const TensorId tensor = bound.tensor(kept.read);
   if (!access || !first || bound.tensor(*kept.from) != tensor ||
       access->constant != first->constant)
-    return "is what a map or a sum reads of one tensor at equal places, not staged";
+    return message(bound,
+                   "is what maps or sums read of one tensor at equal places, not staged, given ",
+                   bound.program().tensors[tensor].name, " and ",
+                   bound.program().tensors[bound.tensor(*kept.from)].name, " there");
   if (const ReusedRead *before = bound.reuse(*kept.from); before && isPersistent(schedule, *before))
-    return "comes from a read that is done, not held itself";
+    return message(bound, "comes from a read that is done, not held itself, given ", *before);
   const std::vector<int> starts = phaseStarts(schedule);
   auto phaseOf = [&](int equation) {
     return std::upper_bound(starts.begin(), starts.end(), equation) - starts.begin();
   };
   if (const int producer = bound.producer(tensor);
       producer >= 0 && phaseOf(producer) >= phaseOf(kept.from->equation))
-    return "has been made in a phase before";
+    return message(bound, "has been made in a phase before, given e", producer, " behind it");
   const Loops *loops = loopsAround(bound, kept.read.equation),
               *same = loopsAround(bound, kept.from->equation);
-  if (!loops || !same || loops->size() != same->size() || !areShared(schedule, *loops))
-    return "is walked by the same loops over blocks, units and lanes";
+  auto alike = [](const LoopNode *a, const LoopNode *b) {
+    return a->kind == b->kind && a->step == b->step && a->axis >= 0 && b->axis >= 0;
+  };
+  if (!loops || !same || !std::ranges::equal(*loops, *same, alike) || !areShared(schedule, *loops))
+    return message(bound, "is walked by the same loops over blocks, units and lanes, given ",
+                   loops ? *loops : Loops(), ", and ", same ? *same : Loops());
   const Equation &e = bound.equation(kept.read.equation),
                  &from = bound.equation(kept.from->equation);
   std::vector<std::pair<AxisId, AxisId>> pairs;
-  for (size_t i = 0; i < loops->size(); ++i) {
-    const LoopNode &a = *(*loops)[i], &b = *(*same)[i];
-    if (a.kind != b.kind || a.step != b.step || a.axis < 0 || b.axis < 0)
-      return "is walked by the same loops over blocks, units and lanes";
-    pairs.emplace_back(a.axis, b.axis);
-  }
+  for (size_t i = 0; i < loops->size(); ++i)
+    pairs.emplace_back((*loops)[i]->axis, (*same)[i]->axis);
   for (const auto &[a, b] : pairs) {
     const ScheduleAxis &axis = schedule.axes[static_cast<size_t>(a)],
                        &other = schedule.axes[static_cast<size_t>(b)];
@@ -84,34 +93,32 @@ std::string obstacleAcross(const BoundSchedule &bound, const ReusedRead &kept) {
     });
     if (!use || !used || !paired || axis.extent != other.extent ||
         runsOf(e, *access, use->positions) != runsOf(from, *first, used->positions))
-      return "is walked by loops over the same elements";
+      return message(bound, "is walked by loops over the same elements, given ", axis, " and ",
+                     other);
   }
   if (!haveConstantTrips(bound, kept.read, *loops))
-    return "is done so many times as a constant says";
+    return kConstantTrips;
   return "";
 }
 
 /// The rules of reads that are held which the schedule breaks.
-std::vector<std::string> persistentReadProblems(const BoundSchedule &bound) {
+void checkPersistentReads(const BoundSchedule &bound, RuleChecker &broken) {
   const Schedule &schedule = bound.schedule();
-  std::vector<std::string> problems;
   if (!hasPersistentReads(schedule))
-    return problems;
+    return;
   for (const ReusedRead &kept : schedule.kept) {
     if (!isPersistent(schedule, kept))
       continue;
     if (*kept.from != kept.read) {
-      if (const std::string why = obstacleAcross(bound, kept); !why.empty())
-        problems.push_back("what keep " + print(kept.read) + " holds from phase to phase " + why);
+      const std::string why = obstacleAcross(bound, kept);
+      broken.require(why.empty(), "what ", kept, " holds from phase to phase ", why);
       continue;
     }
     const Loops *loops = bound.loopsOf(kept.read.equation);
-    const std::string why =
-        loops ? obstacleInGridScan(bound, kept.read, *loops) : "stands in rounds";
-    if (!why.empty())
-      problems.push_back("what keep " + print(kept.read) + " holds from round to round " + why);
+    const std::string why = loops ? obstacleInGridScan(bound, kept.read, *loops)
+                                  : "stands in rounds, given no compute of its equation";
+    broken.require(why.empty(), "what ", kept, " holds from round to round ", why);
   }
-  return problems;
 }
 
 } // namespace
@@ -125,20 +132,18 @@ std::vector<std::string> reuseProblems(const BoundSchedule &bound) {
     return place.rank >= 0 && place.rank <= std::max(0, lastRank(e)) && place.read >= 0 &&
            place.read < static_cast<int>(bound.facts(place.equation).reads.size());
   };
-  std::vector<std::string> problems;
+  RuleChecker broken(bound);
   for (const ReusedRead &kept : schedule.kept) {
-    const std::string who = "keep " + print(kept.read);
-    if (!exists(kept.read) || (kept.from && !exists(*kept.from)))
-      problems.push_back(who + " names reads of equations");
-    if (kept.level == MemLevel::Global)
-      problems.push_back(who + " says register or shared");
-    if (std::count_if(schedule.kept.begin(), schedule.kept.end(),
-                      [&](const ReusedRead &other) { return other.read == kept.read; }) != 1)
-      problems.push_back(who + " stands once");
+    broken.require(exists(kept.read) && (!kept.from || exists(*kept.from)), kept,
+                   " names reads that equations have, given ",
+                   exists(kept.read) && kept.from ? *kept.from : kept.read, ", which none has");
+    broken.require(kept.level != MemLevel::Global, kept, " is in register or shared, given global");
+    const auto lines = std::ranges::count(schedule.kept, kept.read, &ReusedRead::read);
+    broken.require(lines == 1, "keep ", kept.read, " stands once, given ", lines, " times");
   }
-  if (problems.empty())
-    problems = persistentReadProblems(bound);
-  return problems;
+  if (broken.none())
+    checkPersistentReads(bound, broken);
+  return broken.list();
 }
 
 } // namespace fusec::tiling

@@ -22,14 +22,13 @@ bool hasOwnElements(const Equation &scatter, int position) {
 
 std::vector<std::string> scatterProblems(const BoundSchedule &bound) {
   const Schedule &schedule = bound.schedule();
-  RuleChecker broken;
+  RuleChecker broken(bound);
   for (const Statement &place : bound.statements()) {
     if (place.leaf->kind != LeafKind::Compute)
       continue;
     const Equation &e = bound.equation(place.leaf->equation);
     if (e.kind != EquationKind::Scatter)
       continue;
-    const std::string who = "e" + std::to_string(place.leaf->equation);
     std::vector<int> order; // axes of points that may meet, outermost first
     AxisId last = -1;
     for (const LoopNode *loop : place.loops) {
@@ -38,17 +37,18 @@ std::vector<std::string> scatterProblems(const BoundSchedule &bound) {
             return e.axes[position].extent.isConst(1) || hasOwnElements(e, position);
           }))
         continue;
-      broken.require(loop->kind == LoopKind::Seq || loop->kind == LoopKind::Unroll ||
-                         (loop->kind == LoopKind::Unit && schedule.units == 1),
-                     "points of " + who + " that may go to one element go there in turn; in the " +
-                         std::string(name(loop->kind)) + " loop over " +
-                         schedule.axes[loop->axis].name + " they do not");
+      broken.require(
+          loop->kind == LoopKind::Seq || loop->kind == LoopKind::Unroll ||
+              (loop->kind == LoopKind::Unit && schedule.units == 1),
+          "points of e", place.leaf->equation,
+          " that may go to one element go there in turn, in seq and unroll loops, given ", *loop);
       if (loop->axis != last)
         order.insert(order.end(), use->positions.begin(), use->positions.end());
       last = loop->axis;
     }
-    broken.require(std::is_sorted(order.begin(), order.end(), std::less_equal<>()),
-                   "points of " + who + " that may go to one element go there in their order");
+    broken.require(std::is_sorted(order.begin(), order.end(), std::less_equal<>()), "points of e",
+                   place.leaf->equation,
+                   " that may go to one element go there in the order of its axes, given ", place);
   }
   return broken.list();
 }

@@ -11,10 +11,10 @@ namespace {
 
 bool isSteps(const LoopNode *loop) { return loop->axis == kStepAxis; }
 
-class Steps {
+class Steps : RuleChecker {
 public:
   explicit Steps(const BoundSchedule &bound)
-      : bound(bound), scan(*bound.scan()), rounds(bound.gridScan() != nullptr),
+      : RuleChecker(bound), scan(*bound.scan()), rounds(bound.gridScan() != nullptr),
         places(bound.statements()) {}
 
   std::vector<std::string> run() {
@@ -23,10 +23,9 @@ public:
     // Carry statements of a block's own steps move states from memory to memory.
     for (size_t c = 0; !rounds && c < scan.carries.size(); ++c)
       for (const TensorId t : {scan.carries[c].previous, scan.carries[c].next})
-        broken.require(bound.level(t) != MemLevel::Register,
-                       "what a step hands to the next one lies in memory, " +
-                           bound.program().tensors[t].name + " too");
-    return broken.list();
+        require(bound.level(t) != MemLevel::Register, "edge ", bound.program().tensors[t].name,
+                ", which a step hands to the next one, is shared or global, given register");
+    return list();
   }
 
 private:
@@ -37,13 +36,13 @@ private:
         loop = place.loops[0];
       const bool isCarry = place.leaf->kind == LeafKind::Carry;
       const bool inStep = loop && place.isInside(loop);
-      broken.require(!isCarry || (place.leaf->carry == 1 ? inStep && place.loops.size() == 1
-                                                         : place.loops.empty()),
-                     "carry 1 stands in the step loop itself, 0 and 2 outside of all loops");
-      broken.require(
-          isCarry || place.leaf->isBorder() ||
-              (inStep && std::count_if(place.loops.begin(), place.loops.end(), isSteps) == 1),
-          "the statements of a scan stand in one step loop, at the root");
+      require(!isCarry || (place.leaf->carry == 1 ? inStep && place.loops.size() == 1
+                                                  : place.loops.empty()),
+              "carry 1 stands in the step loop itself, 0 and 2 outside of all loops, given ",
+              place);
+      require(isCarry || place.leaf->isBorder() ||
+                  (inStep && std::count_if(place.loops.begin(), place.loops.end(), isSteps) == 1),
+              "the statements of a scan stand in one step loop, at the root, given ", place);
       if (!isCarry && inStep) {
         begin = std::min(begin, place.order);
         end = place.order;
@@ -60,24 +59,24 @@ private:
       return found;
     };
     const std::vector<const Statement *> first = carries(0), each = carries(1), last = carries(2);
-    broken.require(first.size() == 1 && first[0]->order < begin,
-                   "one carry 0 sets a scan's states, before its steps");
-    broken.require(rounds ? each.empty() : each.size() == 1 && each[0]->order > end,
-                   rounds ? "steps that blocks share hand their states on without a carry 1"
-                          : "one carry 1 hands a scan's states on, at the end of a step");
+    require(first.size() == 1 && first[0]->order < begin,
+            "one carry 0 sets a scan's states, before its steps, given ", first);
+    require(rounds ? each.empty() : each.size() == 1 && each[0]->order > end,
+            rounds ? "steps that blocks take together hand their states on without a carry 1"
+                   : "one carry 1 hands a scan's states on, at the end of a step",
+            ", given ", each);
     const bool leaves = std::any_of(scan.carries.begin(), scan.carries.end(),
                                     [](const ScanCarry &carry) { return carry.final >= 0; });
-    broken.require(last.empty() ? !leaves : last.size() == 1 && last[0]->order > end,
-                   "one carry 2 takes the last states of a scan, after its steps");
+    require(last.empty() ? !leaves : last.size() == 1 && last[0]->order > end,
+            leaves ? "one carry 2 takes" : "at most one carry 2 takes",
+            " the last states of a scan, after its steps, given ", last);
   }
 
-  const BoundSchedule &bound;
   const Equation &scan;
   const bool rounds;
   const std::vector<Statement> &places;
   const LoopNode *loop = nullptr;
   size_t begin = SIZE_MAX, end = 0; // the first and last of the step's statements, but for Carry
-  RuleChecker broken;
 };
 
 } // namespace

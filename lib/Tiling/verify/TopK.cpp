@@ -9,49 +9,58 @@ namespace {
 
 enum class Role { Row, Place, Searched };
 
-class Rules {
+class Rules : RuleChecker {
 public:
   Rules(const BoundSchedule &bound, int equation)
-      : bound(bound), schedule(bound.schedule()), e(bound.equation(equation)),
-        who("e" + std::to_string(equation)) {
+      : RuleChecker(bound), schedule(bound.schedule()), e(bound.equation(equation)),
+        number(equation) {
     for (const Statement &statement : bound.statements())
       if (statement.leaf->equation == equation)
         places.push_back(statement);
   }
 
   std::vector<std::string> run() {
-    std::vector<LeafKind> order;
+    std::vector<const LeafNode *> given;
     for (const Statement &p : places)
-      order.push_back(p.leaf->kind);
-    bool sorts = order == std::vector{LeafKind::Sort, LeafKind::Store};
-    bool selects =
-        order == std::vector{LeafKind::Init, LeafKind::Compute, LeafKind::Combine, LeafKind::Store};
-    require(sorts || selects, "is found by init, compute, combine and store, or by sort and store");
+      given.push_back(p.leaf);
+    auto are = [&](std::initializer_list<LeafKind> order) {
+      return std::ranges::equal(given, order, {}, &LeafNode::kind);
+    };
+    const bool sorts = are({LeafKind::Sort, LeafKind::Store});
+    const bool selects =
+        are({LeafKind::Init, LeafKind::Compute, LeafKind::Combine, LeafKind::Store});
+    require(sorts || selects,
+            "is found by init, compute, combine and store, or by sort and store, given ", given);
     for (const Statement &p : places)
       for (const LoopNode *loop : p.loops)
         if (role(*loop) == Role::Row)
-          require(loop->kind == LoopKind::Block || loop->kind == LoopKind::Seq ||
-                      (selects && loop->kind == LoopKind::Unit),
-                  "has its rows in block, sequential or, for a selection, unit loops");
+          require(
+              loop->kind == LoopKind::Block || loop->kind == LoopKind::Seq ||
+                  (selects && loop->kind == LoopKind::Unit),
+              "has its rows in block and seq loops and, where it is computed, unit loops, given ",
+              *loop);
     if (sorts)
       for (const Statement &p : places)
         for (const LoopNode *loop : p.loops)
-          require(role(*loop) == Role::Row, "is sorted inside loops over rows alone");
+          require(role(*loop) == Role::Row, "is sorted inside loops over rows alone, given ",
+                  *loop);
     if (selects)
       selection();
     for (const Statement &p : places)
       everyRow(p);
-    return broken.list();
+    return list();
   }
 
 private:
-  void require(bool holds, const std::string &rule) { broken.require(holds, who + " " + rule); }
+  template <typename... Pieces> void require(bool holds, const Pieces &...rule) {
+    RuleChecker::require(holds, "e", number, " ", rule...);
+  }
 
   void everyRow(const Statement &place) {
-    for (size_t a = 0; a < schedule.axes.size(); ++a)
-      require(role(schedule.axes[a]) != Role::Row ||
-                  bound.tile(static_cast<AxisId>(a), place.loops).isConst(1),
-              "is found in every row");
+    for (AxisId a = 0; a < std::ssize(schedule.axes); ++a)
+      require(role(schedule.axes[a]) != Role::Row || bound.tile(a, place.loops).isConst(1),
+              "is found in every row of ", schedule.axes[a],
+              ", the innermost loop with step 1, given ", innermost(place.loops, a));
   }
 
   Role role(const LoopNode &loop) const {
@@ -72,39 +81,45 @@ private:
     // All four statements share the loops over rows and places; below them the row is searched by compute.
     const Loops &shared = places[0].loops;
     bool inPlaces = false;
-    int64_t placeStep = e.axes[e.numSpatial - 1].extent.isConst(1) ? 1 : 0;
+    const LoopNode *inner = nullptr;
+    auto covers = [&](int axis) {
+      return inner ? inner->step == 1 : e.axes[axis].extent.isConst(1);
+    };
     for (const LoopNode *loop : shared) {
       if (role(*loop) == Role::Place) {
-        require(loop->kind == LoopKind::Seq, "finds its places one after another");
+        require(loop->kind == LoopKind::Seq,
+                "finds its places one after another, in seq loops, given ", *loop);
         inPlaces = true;
-        placeStep = loop->step;
+        inner = loop;
       } else {
-        require(role(*loop) == Role::Row, "is searched inside its passes");
-        require(!inPlaces, "has its rows around its places");
+        require(role(*loop) == Role::Row, "is searched inside its passes, by compute alone, given ",
+                *loop);
+        require(!inPlaces, "has its rows around its places, given ", shared);
       }
     }
-    require(placeStep == 1, "finds every place");
-    int64_t searchStep = e.axes[e.numSpatial].extent.isConst(1) ? 1 : 0;
+    require(covers(e.numSpatial - 1), "finds every place, the innermost loop with step 1, given ",
+            inner);
+    inner = nullptr;
     for (const Statement &p : places) {
       bool computes = p.leaf->kind == LeafKind::Compute;
       bool same = p.loops.size() >= shared.size() &&
                   std::equal(shared.begin(), shared.end(), p.loops.begin()) &&
                   (computes || p.loops.size() == shared.size());
-      require(same, "has init, combine and store of a pass side by side");
+      require(same, "has init, combine and store of a pass side by side, compute inside, given ",
+              p);
       for (size_t i = shared.size(); same && computes && i < p.loops.size(); ++i) {
-        require(role(*p.loops[i]) == Role::Searched, "searches one row in a pass");
-        searchStep = p.loops[i]->step;
+        inner = p.loops[i];
+        require(role(*inner) == Role::Searched, "searches one row in a pass, given ", inner);
       }
     }
-    require(searchStep == 1, "looks at every element");
+    require(covers(e.numSpatial), "looks at every element, the innermost loop with step 1, given ",
+            inner);
   }
 
-  const BoundSchedule &bound;
   const Schedule &schedule;
   const Equation &e;
-  std::string who;
+  const int number;
   std::vector<Statement> places;
-  RuleChecker broken;
 };
 
 } // namespace

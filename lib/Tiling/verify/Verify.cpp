@@ -23,76 +23,77 @@ namespace {
 constexpr int64_t kLargestStep = 1 << 15; // beyond the extent
 constexpr int64_t kLargestPad = 1024;
 
-class Verifier {
+class Verifier : tiling::RuleChecker {
 public:
   explicit Verifier(const BoundSchedule &bound)
-      : bound(bound), schedule(bound.schedule()), pattern(bound.program()) {}
+      : RuleChecker(bound), schedule(bound.schedule()), pattern(bound.program()) {}
 
   Status run() {
-    require(schedule.units >= 1 && schedule.lanes >= 1, "units and lanes are positive");
+    require(std::min(schedule.units, schedule.lanes) >= 1, "units and lanes are at least 1, given ",
+            std::min(schedule.units, schedule.lanes));
     std::set<std::string> names;
     for (const ScheduleAxis &axis : schedule.axes) {
-      require(names.insert(axis.name).second, "no two axes are called " + axis.name);
+      require(names.insert(axis.name).second, axis, " is declared once, given two of that name");
       verifyAxis(axis);
     }
     verifyCoverage();
-    if (broken.none()) { // the rest looks axes up
+    if (none()) { // the rest looks axes up
       for (const Operand &operand : schedule.operands)
         verifyOperand(operand);
       std::set<TensorId> levels;
       for (const EdgeLevel &edge : schedule.edges) {
-        const std::string who = "edge " + pattern.tensors[edge.tensor].name;
-        require(pattern.tensors[edge.tensor].kind == TensorKind::Temp,
-                who + " is a value inside the pattern");
-        require(levels.insert(edge.tensor).second, who + " has one level");
+        const std::string &name = pattern.tensors[edge.tensor].name;
+        require(pattern.tensors[edge.tensor].kind == TensorKind::Temp, "edge ", name,
+                " is a value inside the pattern, given one that crosses its border");
+        require(levels.insert(edge.tensor).second, "edge ", name, " has one level, given ",
+                edge.level, " as well");
       }
-      broken.add(tiling::reuseProblems(bound));
+      add(tiling::reuseProblems(bound));
       for (std::span<const TreeNode> phase : phasesOf(schedule.tree)) {
         if (const LoopNode *loop = tiling::gridScanOf(phase); loop && bound.scan())
           verifyGridScan(*loop);
         else
           verifyPhase(phase);
       }
-      broken.add(tiling::stepProblems(bound));
+      add(tiling::stepProblems(bound));
       verifyLeaves();
       verifyPhases();
     }
-    if (broken.none()) { // the statements name what exists
-      broken.add(tiling::operandProblems(bound));
-      broken.add(tiling::flowProblems(bound));
-      broken.add(tiling::blockProblems(bound));
-      broken.add(tiling::scatterProblems(bound));
+    if (none()) { // the statements name what exists
+      add(tiling::operandProblems(bound));
+      add(tiling::flowProblems(bound));
+      add(tiling::blockProblems(bound));
+      add(tiling::scatterProblems(bound));
     }
-    return broken.status(schedule);
+    return status();
   }
 
 private:
-  void require(bool holds, const std::string &rule) { broken.require(holds, rule); }
-
   bool isEquation(int e) const { return e >= 0 && e < bound.numEquations(); }
 
   void verifyAxis(const ScheduleAxis &axis) {
-    std::string who = "axis " + axis.name;
     std::set<int> seen;
-    require(!axis.uses.empty(), who + " stands for axes of an equation");
+    require(!axis.uses.empty(), axis, " stands for axes of equations, given none");
     for (const AxisUse &use : axis.uses) {
-      require(!use.equations.empty() && !use.positions.empty(),
-              who + " stands for axes of an equation");
+      require(!use.equations.empty() && !use.positions.empty(), axis,
+              " stands for axes of equations, given none");
       for (int e : use.equations) {
-        require(isEquation(e), who + " names an equation of the pattern");
-        require(seen.insert(e).second, who + " is one thing in each equation");
+        require(isEquation(e), axis, " names equations that exist, given e", e);
+        require(seen.insert(e).second, axis, " names each equation once, given e", e, " twice");
         DimExpr extent(1);
         for (int position : use.positions) {
           bool exists = isEquation(e) && position >= 0 &&
                         position < static_cast<int>(bound.equation(e).axes.size());
-          require(exists, who + " names axes that exist");
+          require(exists, axis, " names positions that e", e, " has, given ", position);
           if (!exists)
             return;
-          require((position >= bound.equation(e).numSpatial) == use.reduction,
-                  who + " is of one kind, spatial or reduced");
+          require((position >= bound.equation(e).numSpatial) == use.reduction, axis, " is ",
+                  use.reduction ? "spatial (" : "reduction (", position, ") of e", e,
+                  ", given the other kind");
           extent = extent * bound.equation(e).axes[position].extent;
         }
-        require(extent == axis.extent, who + " has one extent in all its equations");
+        require(extent == axis.extent, axis, " has the extent ", axis.extent,
+                " in all its equations, given ", extent, " in e", e);
       }
     }
   }
@@ -108,50 +109,59 @@ private:
               ++stands[position];
       for (size_t i = 0; i < stands.size(); ++i)
         require(stands[i] == 1 || (stands[i] == 0 && bound.equation(e).axes[i].extent.isConst(1)),
-                "axis " + std::to_string(i) + " of e" + std::to_string(e) +
-                    " stands in one axis of the schedule");
+                "axis ", i, " of e", e, ", extent ", bound.equation(e).axes[i].extent,
+                ", stands in one axis of the schedule, given ", stands[i]);
     }
   }
 
   void verifyOperand(const Operand &operand) {
-    std::string who = "operand " + operand.name;
+    const ReadPlace place{operand.equation, 0, operand.read};
     if (!isEquation(operand.equation))
-      return require(false, who + " belongs to an equation of the pattern");
+      return require(false, operand, " is of an equation that exists, given ", place);
     const Equation &e = bound.equation(operand.equation);
     const std::vector<NodeId> &reads = bound.facts(operand.equation).reads;
     if (operand.read < 0 || operand.read >= static_cast<int>(reads.size()))
-      return require(false, who + " is a read of its equation");
-    require(operand.level != MemLevel::Register, who + " is shared or global");
-    require(!operand.digits.empty(), who + " has a layout");
-    require(operand.padElements >= 0 && operand.padElements <= kLargestPad,
-            who + " is padded by 0 to " + std::to_string(kLargestPad) + " elements");
+      return require(false, operand, " is one of ", reads.size(), " reads from r0 on, given ",
+                     place);
+    require(operand.level != MemLevel::Register, operand, " is shared or global, given register");
+    require(!operand.digits.empty(), operand, " has digits, given none");
+    require(operand.padElements >= 0 && operand.padElements <= kLargestPad, operand,
+            " is padded by 0 to ", kLargestPad, " elements, given pad ", operand.padElements);
     const Tensor &tensor = pattern.tensors[e.body[reads[operand.read]].index];
     size_t rank = tensor.shape.size();
     for (const LayoutDigit &digit : operand.digits) {
-      require(digit.divide >= 1 && digit.modulus >= 0, who + " divides by positive numbers");
-      require(digit.index >= 0 ? digit.index < static_cast<int>(rank) : digit.axis >= 0,
-              who + " has digits of axes, or of indices that the tensor has");
-      require((digit.index >= 0) == (operand.digits[0].index >= 0),
-              who + " has digits of one kind");
+      require(digit.divide >= 1 && digit.modulus >= 0, operand,
+              " has digits with positive numbers behind / and %, given ", digit);
+      require(digit.index >= 0 ? digit.index < static_cast<int>(rank) : digit.axis >= 0, operand,
+              " has digits of axes, or of the ", rank, " indices from [0] on, given ", digit);
+      require((digit.index >= 0) == (operand.digits[0].index >= 0), operand,
+              " has digits of axes alone or of indices alone, given ", operand.digits[0], " and ",
+              digit);
       require(digit.index >= 0 || digit.axis < 0 || schedule.axes[digit.axis].in(operand.equation),
-              who + " has digits of its equation's axes");
+              operand, " has digits of axes of e", operand.equation, ", given ", digit);
     }
     if (operand.level == MemLevel::Global) {
-      require(tensor.kind == TensorKind::Constant && operand.digits[0].index < 0,
-              who + " is a constant repacked by axes");
-      require(flatAccess(e, reads[operand.read], pattern).has_value(),
-              who + " is read at affine addresses");
+      require(tensor.kind == TensorKind::Constant && operand.digits[0].index < 0, operand,
+              " is global, a constant repacked by digits of axes, given ", operand.digits, " of ",
+              tensor.name, tensor.kind == TensorKind::Constant ? "" : ", which is no constant",
+              "; a copy in a block's memory is shared");
+      require(flatAccess(e, reads[operand.read], pattern).has_value(), operand,
+              " repacks what is read at affine addresses, given ", place,
+              ", whose are not; leave it out");
     } else if (operand.digits[0].index >= 0) {
       bool padded = e.body[reads[operand.read]].op == ScalarOp::ReadIf;
-      require(operand.digits.size() == rank, who + " has a digit for every index");
-      require(!padded || paddingBounds(e, reads[operand.read], pattern),
-              who + " is padded by constants");
+      require(operand.digits.size() == rank, operand, " has a digit for each of the ", rank,
+              " indices, given ", operand.digits);
+      require(!padded || paddingBounds(e, reads[operand.read], pattern), operand,
+              " copies by indices what constants bound, given ", place,
+              " with other bounds; give it digits of axes");
     }
   }
 
   void verifyPhase(std::span<const TreeNode> phase) {
     verifyTree(phase, true);
-    require(!phase.empty(), "every phase has statements");
+    ++phases;
+    require(!phase.empty(), "every phase has statements, given none in phase ", phases);
     if (isPack(phase))
       verifyParts(phase);
   }
@@ -160,7 +170,7 @@ private:
   /// step before lie in memory that this step does not write.
   void verifyGridScan(const LoopNode &loop) {
     require(loop.kind == LoopKind::Seq && loop.step == 1 && !rounds,
-            "only a scan has a step loop, and it is sequential");
+            "steps of blocks stand in one seq step:1, given ", loop, rounds ? " as well" : "");
     rounds = true;
     for (std::span<const TreeNode> phase : phasesOf(loop.children))
       verifyPhase(phase);
@@ -168,45 +178,46 @@ private:
     std::set<TensorId> states;
     for (const ScanCarry &carry : scan.carries)
       require(states.insert(carry.next).second,
-              "states of steps that blocks share are values of their own");
+              "steps that blocks take together give each state a value of its own, given ",
+              pattern.tensors[carry.next].name, " for two; take all steps inside each block");
     for (const ScanCarry &carry : scan.carries)
-      require(bound.level(carry.previous) == MemLevel::Global,
-              "what blocks share from step to step lies in device memory, " +
-                  pattern.tensors[carry.previous].name + " too");
+      require(bound.level(carry.previous) == MemLevel::Global, "edge ",
+              pattern.tensors[carry.previous].name,
+              ", which blocks share from step to step, is global, given ",
+              bound.level(carry.previous));
   }
 
   void verifyTree(std::span<const TreeNode> nodes, bool blocksAllowed) {
     for (const TreeNode &node : nodes) {
-      if (node.leaf()) {
+      if (const LeafNode *leaf = node.leaf()) {
         // Blocks that do not come here, or come here more often than others, would be waited for in vain.
-        require(!node.isBorder(),
-                "barriers stand at the root, where every block passes each of them once");
+        require(!leaf->isBorder(), *leaf,
+                " stands at the root or in the step loop there, given inside ", path);
         continue;
       }
       const LoopNode &loop = *node.loop();
-      std::string who = std::string(name(loop.kind)) + " loop over " +
-                        (loop.axis == kStepAxis ? "step" : schedule.axes[loop.axis].name);
       if (loop.step < 1) { // what follows divides by it
-        require(false, who + " has a positive step");
+        require(false, loop, " has a step of at least 1, given ", loop.step);
         continue;
       }
       require(loop.step <= kLargestStep || loop.axis == kStepAxis ||
                   schedule.axes[loop.axis].extent.range(pattern.symbols).max >= loop.step,
-              who + " has a step of at most " + std::to_string(kLargestStep) +
-                  ", or of what its axis has");
-      require(!loop.children.empty(), who + " is not empty");
+              loop, " has a step of at most ", kLargestStep, ", or its axis' extent, given ",
+              loop.step);
+      require(!loop.children.empty(), loop, " has statements inside, given none");
       require(loop.kind != LoopKind::Block ||
                   (blocksAllowed && (nodes.size() == 1 || (path.empty() && isPack(nodes)))),
-              "block loops are a chain at the root, or several side by side; " + who + " is not");
+              "block loops are a chain at the root, or several side by side, given ", loop,
+              nodes.size() > 1 ? " beside others" : "", ", loops around it: ", path);
       require(loop.axis != kStepAxis || (bound.scan() && loop.kind == LoopKind::Seq),
-              "only a scan has a step loop, and it is sequential");
+              "only a scan has steps, in a seq loop, given ", loop, bound.scan() ? "" : " without");
       for (const LoopNode *outer : path) {
         require(loop.kind != outer->kind ||
                     (loop.kind != LoopKind::Unit && loop.kind != LoopKind::Lane &&
                      (loop.kind != LoopKind::Block || loop.axis != outer->axis)),
-                who + " is not inside another one of its kind");
-        require(outer->axis != loop.axis || outer->step % loop.step == 0,
-                who + " divides the step of the loop around it");
+                loop, " is not inside another one of its kind, given ", *outer, " around it");
+        require(outer->axis != loop.axis || outer->step % loop.step == 0, loop,
+                " has a step that divides that of ", *outer, " around it, given ", loop.step);
       }
       path.push_back(&loop);
       verifyTree(loop.children, blocksAllowed && loop.kind == LoopKind::Block);
@@ -230,8 +241,9 @@ private:
           const bool reads = std::count(bound.equation(from).outputs.begin(),
                                         bound.equation(from).outputs.end(), t) != 0;
           require(!reads || partOf[from] < 0 || partOf[to] < 0 || partOf[from] == partOf[to],
-                  "parts side by side do not read each other's values; e" + std::to_string(to) +
-                      " reads that of e" + std::to_string(from));
+                  "parts side by side do not read each other's values, given e", to,
+                  ", which reads ", pattern.tensors[t].name, " of e", from,
+                  "; put a barrier between them");
         }
   }
 
@@ -244,45 +256,46 @@ private:
       if (leaf->isBorder())
         continue;
       if (leaf->kind == LeafKind::Stage) {
-        require(leaf->operand >= 0 && leaf->operand < static_cast<int>(schedule.operands.size()) &&
-                    schedule.operands[leaf->operand].level == MemLevel::Shared,
-                "stage takes a shared operand");
+        const bool exists = leaf->operand >= 0 && leaf->operand < std::ssize(schedule.operands);
+        const Operand *operand = exists ? &schedule.operands[leaf->operand] : nullptr;
+        require(exists && operand->level == MemLevel::Shared,
+                "a stage takes an operand that is shared, given ", operand);
         continue;
       }
       if (leaf->kind == LeafKind::Carry) {
         require(bound.scan() && leaf->carry >= 0 && leaf->carry <= 2,
-                "carry 0, 1 or 2 belongs to a scan");
+                "a scan has carry 0, 1 and 2, given ", leaf, bound.scan() ? "" : " without one");
         continue;
       }
-      if (!isEquation(leaf->equation)) {
-        require(false, "statements name equations of the pattern");
+      const int e = leaf->equation;
+      if (!isEquation(e)) {
+        require(false, "statements name equations that exist, given ", leaf);
         continue;
       }
-      std::string who = "e" + std::to_string(leaf->equation);
-      bool isTopK = bound.equation(leaf->equation).kind == EquationKind::Opaque;
-      bool reduces = isTopK || bound.equation(leaf->equation).kind == EquationKind::Reduction;
+      bool isTopK = bound.equation(e).kind == EquationKind::Opaque;
+      bool reduces = isTopK || bound.equation(e).kind == EquationKind::Reduction;
       if (leaf->kind == LeafKind::Sort) {
-        ++computed[leaf->equation];
-        require(isTopK, std::string("only topk is sorted; ") + who + " is none");
+        ++computed[e];
+        require(isTopK, "only a topk is sorted, given ", leaf, ", which is none");
       } else if (leaf->kind == LeafKind::Correct) {
-        require(!bound.equation(leaf->equation).states.empty(),
-                "only cascades are corrected; " + who + " is none");
+        require(!bound.equation(e).states.empty(), "only cascades are corrected, given ", leaf,
+                ", which is none");
       } else if (leaf->kind == LeafKind::Compute) {
-        computed[leaf->equation] += leaf->rank == 0;
-        require(!reduces || initialised.count(leaf->equation),
-                who + " is initialised before it is computed");
+        computed[e] += leaf->rank == 0;
+        require(!reduces || initialised.count(e), "init e", e, " stands before ", leaf,
+                ", given none there");
       } else {
-        require(reduces,
-                std::string("only reductions have init, combine and store; ") + who + " is none");
+        require(reduces, "only reductions and topk have init, combine and store, given ", leaf,
+                ", which is none");
         if (leaf->kind == LeafKind::Init)
-          initialised.insert(leaf->equation);
+          initialised.insert(e);
       }
     }
-    for (size_t e = 0; e < computed.size(); ++e) {
-      require(computed[e] == 1, "e" + std::to_string(e) + " is computed by one statement");
+    for (int e = 0; e < bound.numEquations(); ++e) {
+      require(computed[e] == 1, "e", e, " is computed by one statement, given ", computed[e]);
       cascadeOrder(e);
       if (bound.equation(e).kind == EquationKind::Opaque)
-        broken.add(tiling::topKProblems(bound, e));
+        add(tiling::topKProblems(bound, e));
     }
   }
 
@@ -290,24 +303,29 @@ private:
   /// device memory, and its producer's phase comes first. Inside a phase a block reads only what it makes itself
   /// (Flow.cpp, Blocks.cpp).
   void verifyPhases() {
-    if (bound.phases().size() == 1 || !broken.none())
+    if (bound.phases().size() == 1 || !none())
       return;
     require(!bound.scan() || rounds,
-            "a scan runs in one phase, or all phases of a step stand in its loop");
+            "a scan runs in one phase, or all phases of a step stand in seq step:1, given ", phases,
+            " at the root");
     const std::vector<int> phaseOf = bound.phaseOfEquations();
-    for (int p = 0; p < static_cast<int>(bound.phases().size()); ++p)
+    for (int p = 0; p < std::ssize(bound.phases()); ++p)
       for (int e : tiling::equationsIn(bound.phases()[p], schedule))
-        require(phaseOf[e] == p, "the statements of e" + std::to_string(e) + " stand in one phase");
+        require(phaseOf[e] == p, "the statements of e", e, " stand in phase ", phaseOf[e] + 1,
+                " with its compute, given some in phase ", p + 1);
     for (int reader = 0; reader < bound.numEquations(); ++reader)
       for (NodeId read : bound.facts(reader).reads) {
         const TensorId t = bound.equation(reader).body[read].index;
         const int maker = bound.producer(t);
         if (maker < 0 || phaseOf[maker] == phaseOf[reader])
           continue;
-        const std::string who =
-            "e" + std::to_string(reader) + " reads what e" + std::to_string(maker) + " makes";
-        require(phaseOf[maker] < phaseOf[reader], who + " behind the barrier after it");
-        require(bound.level(t) == MemLevel::Global, who + " across a barrier, from device memory");
+        const std::string &name = pattern.tensors[t].name;
+        require(phaseOf[maker] < phaseOf[reader], "e", reader, " reads ", name,
+                " in a phase behind that of e", maker, ", which makes it, given phase ",
+                phaseOf[reader] + 1, " before phase ", phaseOf[maker] + 1);
+        require(bound.level(t) == MemLevel::Global, "edge ", name,
+                " is global, since it crosses a barrier from e", maker, " to e", reader, ", given ",
+                bound.level(t));
       }
   }
 
@@ -315,13 +333,13 @@ private:
   void cascadeOrder(int equation) {
     const bool cascades = !bound.equation(equation).states.empty();
     const int last = std::max(0, lastRank(bound.equation(equation)));
-    const std::string who = "e" + std::to_string(equation);
-    std::vector<std::pair<LeafKind, int>> found, wanted;
+    std::vector<const LeafNode *> found;
+    std::vector<std::pair<LeafKind, int>> wanted;
     for (const Statement &statement : bound.statements())
       if (const LeafNode *leaf = statement.leaf;
           (leaf->kind == LeafKind::Compute || leaf->kind == LeafKind::Correct) &&
           leaf->equation == equation)
-        found.push_back({leaf->kind, leaf->rank});
+        found.push_back(leaf);
     if (bound.equation(equation).kind == EquationKind::Opaque)
       return;
     for (int rank = 0; rank <= last; ++rank) {
@@ -329,11 +347,14 @@ private:
       if (cascades)
         wanted.push_back({LeafKind::Correct, rank + 1});
     }
-    require(found == wanted, who + " computes and corrects its ranks one after the other");
+    auto ranked = [](const LeafNode *leaf) { return std::pair(leaf->kind, leaf->rank); };
+    require(std::ranges::equal(found, wanted, {}, ranked), "e", equation,
+            cascades ? " has a compute of each rank up to " : " has one compute, of rank ", last,
+            cascades ? ", behind each a correct of the next rank, given " : ", given ", found);
     if (cascades)
-      require(inOneTile(schedule.tree, equation, last),
-              who +
-                  " has its ranks in one tile, corrections outside of the loops over its vectors");
+      require(inOneTile(schedule.tree, equation, last), "e", equation,
+              " has its corrects side by side, each behind unroll or lane loops with the compute "
+              "before it, given others");
   }
 
   /// The list of siblings that holds the equation's statements, corrections directly and computes under Unroll and Lane
@@ -360,50 +381,40 @@ private:
     });
   }
 
-  const BoundSchedule &bound;
   const Schedule &schedule;
   const ExprProgram &pattern;
   Loops path;
+  int phases = 0;      // seen so far
   bool rounds = false; // a scan's steps hold phases
-  tiling::RuleChecker broken;
 };
 
-Status brokenRule(const Schedule &schedule, const std::string &rule) {
-  return Diagnostic{Diag::BadIr, "schedule " + schedule.name, "broken rule: " + rule};
-}
-
 Status verify(const BoundSchedule &bound) {
-  return bound.exists() ? Verifier(bound).run()
-                        : brokenRule(bound.schedule(), "its alternatives apply to the pattern");
+  tiling::RuleChecker broken(bound);
+  broken.require(bound.exists(), "via names alternatives that apply to the pattern, given others");
+  return broken.none() ? Verifier(bound).run() : broken.status();
 }
 
-/// Verifies that blocks of the target have such units and lanes, and that each of these takes one round of the loops
+/// Requires that blocks of the target have such units and lanes, and that each of these takes one round of the loops
 /// over them.
-Status verifyUnits(const BoundSchedule &bound, const Target &target) {
+void verifyUnits(const BoundSchedule &bound, const Target &target, tiling::RuleChecker &broken) {
   const Schedule &schedule = bound.schedule();
-  tiling::RuleChecker broken;
-  broken.require(schedule.units <= target.maxUnits,
-                 "a block of " + target.name + " has " +
-                     (target.maxUnits == 1 ? "one unit"
-                                           : "1 to " + std::to_string(target.maxUnits) + " units") +
-                     ", given " + std::to_string(schedule.units));
-  broken.require(schedule.lanes == target.lanes,
-                 "a unit of " + target.name + " has " + std::to_string(target.lanes) +
-                     " lanes, given " + std::to_string(schedule.lanes));
+  broken.require(schedule.units <= target.maxUnits, "a block of ", target.name, " has ",
+                 target.maxUnits == 1 ? "one unit"
+                                      : "1 to " + std::to_string(target.maxUnits) + " units",
+                 ", given ", schedule.units);
+  broken.require(schedule.lanes == target.lanes, "a unit of ", target.name, " has ", target.lanes,
+                 " lanes, given ", schedule.lanes);
   if (!broken.none())
-    return broken.status(schedule);
+    return;
   for (const Statement &statement : bound.statements())
     for (const LoopNode *loop : statement.loops) {
       const bool isUnit = loop->kind == LoopKind::Unit;
       const int wanted = isUnit ? schedule.units : schedule.lanes;
-      broken.require(loop->axis < 0 || (!isUnit && loop->kind != LoopKind::Lane) ||
-                         bound.trip(*loop).isConst(wanted),
-                     std::string(name(loop->kind)) + " loop over " +
-                         (loop->axis < 0 ? "step" : schedule.axes[loop->axis].name) +
-                         " has a round for each of the " + std::to_string(wanted) +
-                         (isUnit ? " units" : " lanes"));
+      const DimExpr trip = bound.trip(*loop);
+      broken.require(
+          loop->axis < 0 || (!isUnit && loop->kind != LoopKind::Lane) || trip.isConst(wanted), loop,
+          " has a round for each of the ", wanted, isUnit ? " units" : " lanes", ", given ", trip);
     }
-  return broken.status(schedule);
 }
 
 } // namespace
@@ -415,15 +426,17 @@ Status verify(const Schedule &schedule, const ExprProgram &pattern) {
 Status verify(const Schedule &schedule, const ExprProgram &pattern, const Target &target) {
   const BoundSchedule bound(schedule, pattern);
   FUSEC_CHECK(verify(bound));
-  if (tiling::hasTooManyAxes(schedule, target))
-    return brokenRule(schedule,
-                      "on a CPU it has " + std::to_string(tiling::kMostAxes) + " axes at most");
-  FUSEC_CHECK(verifyUnits(bound, target));
-  if (tiling::hasPersistentReads(schedule) && !tiling::isResident(bound, target))
-    return brokenRule(schedule, "rounds and phases hold values where " + target.name +
-                                    " holds all blocks at once, with their registers and shared "
-                                    "memory, and has a barrier for them");
-  return success();
+  tiling::RuleChecker broken(bound);
+  broken.require(!tiling::hasTooManyAxes(schedule, target), "on a CPU it has ", tiling::kMostAxes,
+                 " axes at most, given ", schedule.axes.size());
+  if (broken.none())
+    verifyUnits(bound, target, broken);
+  if (broken.none())
+    broken.require(!tiling::hasPersistentReads(schedule) || tiling::isResident(bound, target),
+                   "reads are kept from round to round and phase to phase where ", target.name,
+                   " holds all blocks at once, with their registers and shared memory, and has a "
+                   "barrier for them, given more blocks or no barrier; leave those keep lines out");
+  return broken.status();
 }
 
 } // namespace fusec

@@ -62,9 +62,10 @@ TEST_CASE("a rule that a chosen schedule breaks is a bug, one that a user wrote 
 TEST_CASE("so it is with what shows when the schedule is lowered") {
   Searched s("x86-64-v3", kRows);
   s.schedule().kept = {{{1, 0, 0}, MemLevel::Register, ReadPlace{0, 0, 0}}};
-  s.refuses([&] { return lowerToGir(s.program, s.target); }, Diag::BadIr,
-            "keep e1.r0: its threads have not had the value, or register memory has no room for "
-            "it; without this line they read it");
+  s.refuses(
+      [&] { return lowerToGir(s.program, s.target); }, Diag::BadIr,
+      "keep e1.r0 register from e0.r0 is of a value that its threads have had and that register "
+      "memory has room for, given another one or no room; without this line they read it");
 }
 
 TEST_CASE("so it is with blocks that have no room") {

@@ -180,7 +180,9 @@ TEST_CASE("rounds: a step without its barrier is refused") {
   }
   SECTION("a barrier in a loop that blocks pass differently often") {
     stepLoop(schedule).children[0].loop()->children.push_back(LeafNode{LeafKind::Barrier});
-    CHECK(problemsOf(schedule, pattern).find("barriers stand at the root") != std::string::npos);
+    CHECK(problemsOf(schedule, pattern)
+              .find("barrier stands at the root or in the step loop there, given inside block ") !=
+          std::string::npos);
   }
   SECTION("states that are set in no step, and handed on twice") {
     std::erase_if(schedule.tree, [](const TreeNode &n) {
@@ -194,7 +196,7 @@ TEST_CASE("rounds: a step without its barrier is refused") {
   SECTION("a value of the step in one block's own memory") {
     const tiling::ScheduledProgram scheduled(pattern, schedule.via);
     schedule.edges.push_back({scheduled.equations[0]->outputs[0], MemLevel::Shared});
-    CHECK(problemsOf(schedule, pattern).find("across a barrier, from device memory") !=
+    CHECK(problemsOf(schedule, pattern).find("crosses a barrier from e0 to e1, given shared") !=
           std::string::npos);
   }
 }
@@ -252,20 +254,24 @@ TEST_CASE("rounds: registers and states where the rules do not allow them are re
           inTurn(*inner);
     };
     inTurn(stepLoop(schedule));
-    CHECK(problemsOf(schedule, pattern).find("in a register at its own point") !=
+    CHECK(problemsOf(schedule, pattern)
+              .find("in a register, at its own point, given another one at index ") !=
           std::string::npos);
   }
   SECTION("a state in one block's own memory") {
     tiling::setLevel(schedule, h, MemLevel::Shared);
-    CHECK(problemsOf(schedule, pattern).find("lies in device memory, h too") != std::string::npos);
+    CHECK(problemsOf(schedule, pattern)
+              .find("edge h, which blocks share from step to step, is global, given shared") !=
+          std::string::npos);
   }
   SECTION("a state of a block that takes all steps, in a register") {
     for (Schedule &own : valueOf(candidateSchedules(pattern, targetNamed("sim:sm_90")))) {
       if (own.name != "scan")
         continue;
       tiling::setLevel(own, tensorIn(own, pattern, "h.next"), MemLevel::Register);
-      CHECK(problemsOf(own, pattern).find("hands to the next one lies in memory, h.next too") !=
-            std::string::npos);
+      CHECK(problemsOf(own, pattern)
+                .find("edge h.next, which a step hands to the next one, is shared or global, given "
+                      "register") != std::string::npos);
     }
   }
 }
@@ -280,7 +286,8 @@ TEST_CASE("rounds: sums that other blocks make are refused in the same phase") {
     if (phasesOf(tiling::gridScanOf(phasesOf(schedule.tree)[1])->children).size() > 1)
       continue;
     require(verify(schedule, pattern));
-    CHECK(problemsOf(schedule, other).find("no other block reads in the phase") !=
+    CHECK(problemsOf(schedule, other)
+              .find("a block reads in the same phase only what it makes itself") !=
           std::string::npos);
   }
   for (const Schedule &schedule : roundsOfLayers(other, target)) {
@@ -324,7 +331,9 @@ end
   const ExprProgram apart = layer("%g.next"), pattern = layer("%h.next");
   for (const Schedule &schedule : roundsOfLayers(apart, target)) {
     require(verify(schedule, apart));
-    CHECK(problemsOf(schedule, pattern).find("are values of their own") != std::string::npos);
+    CHECK(problemsOf(schedule, pattern)
+              .find("give each state a value of its own, given h.next for two") !=
+          std::string::npos);
   }
   // A block's own steps copy it to both.
   const std::vector<TensorValue> inputs = randomInputs(pattern, {});

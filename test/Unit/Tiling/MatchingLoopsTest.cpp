@@ -208,7 +208,7 @@ TEST_CASE("held across: units past the end of an axis have no constant number of
     }
     const Status status = verify(schedule, pattern);
     REQUIRE(!status.ok());
-    CHECK(status.errors()[0].text.find("as a constant says") != std::string::npos);
+    CHECK(status.errors()[0].text.find("as often as a constant says") != std::string::npos);
   }
 }
 

@@ -129,5 +129,6 @@ TEST_CASE("packs: parts that read each other's values are refused") {
   Status status = verify(*pack, chained);
   REQUIRE(!status.ok());
   CHECK(status.errors()[0].text ==
-        "broken rule: parts side by side do not read each other's values; e1 reads that of e0");
+        "broken rule: parts side by side do not read each other's values, given e1, which reads x "
+        "of e0; put a barrier between them");
 }

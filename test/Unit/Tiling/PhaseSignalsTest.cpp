@@ -3,6 +3,7 @@
 #include "Tiling/schedule/PhaseSignals.h"
 #include "Candidates.h"
 #include "Gir/Walk.h"
+#include "Tiling/schedule/Message.h"
 #include "Tiling/search/JoinPhases.h"
 
 #include <algorithm>
@@ -311,7 +312,9 @@ TEST_CASE("counters: blocks that share sums have no tile to wait for") {
       if (const AxisUse *use = schedule.axes[a].in(0); use && use->reduction)
         schedule.tree[0].loop()->axis = static_cast<AxisId>(a);
     CHECK(tiling::phaseSignals({schedule, pattern}).problems ==
-          std::vector<std::string>{"blocks share the sums of e0, which have no tile of their own"});
+          std::vector<std::string>{
+              "counters are raised by blocks with tiles of e0 of their own, given " +
+              print(schedule, *schedule.tree[0].loop()) + ", which sums over it"});
   }
 }
 
@@ -324,5 +327,6 @@ TEST_CASE("counters: more blocks than are counted one by one need barriers") {
   for (const Schedule &schedule : countedSchedules(pattern, {1}))
     CHECK(tiling::phaseSignals({schedule, pattern}).problems ==
           std::vector<std::string>{
-              "blocks are too many to prove that each counter gets what it waits for"});
+              "counters stand where at most 1048576 steps prove that each gets what is waited for, "
+              "given more blocks; put a barrier in their place"});
 }

@@ -225,7 +225,9 @@ TEST_CASE("phases: a barrier that not every block passes once is refused") {
   REQUIRE(barrier != schedule.tree.begin());
   TreeNode moved = *barrier;
   (barrier - 1)->loop()->children.push_back(moved);
-  CHECK(problemsOf(schedule, pattern).find("barriers stand at the root") != std::string::npos);
+  CHECK(problemsOf(schedule, pattern)
+            .find("barrier stands at the root or in the step loop there, given inside block ") !=
+        std::string::npos);
 }
 
 TEST_CASE("phases: a value read before the barrier behind its producer is refused") {
@@ -244,7 +246,8 @@ TEST_CASE("phases: a value read before the barrier behind its producer is refuse
     std::rotate(begin + static_cast<long>(barriers[1] - barriers[0] - 1),
                 begin + static_cast<long>(barriers[1]) - 1,
                 begin + static_cast<long>(barriers[1])); // e1, barrier, e0
-    CHECK(problemsOf(schedule, pattern).find("reads what e0 makes behind the barrier after it") !=
+    CHECK(problemsOf(schedule, pattern)
+              .find("in a phase behind that of e0, which makes it, given phase 1 before phase 2") !=
           std::string::npos);
   }
   SECTION("no barrier") {
@@ -252,7 +255,7 @@ TEST_CASE("phases: a value read before the barrier behind its producer is refuse
     Schedule schedule = good;
     schedule.tree.erase(schedule.tree.begin() + static_cast<long>(barriers[0]));
     CHECK(problemsOf(schedule, pattern)
-              .find("parts side by side do not read each other's values; e1 reads that of e0") !=
+              .find("parts side by side do not read each other's values, given e1, which reads ") !=
           std::string::npos);
   }
   SECTION("a value in a block's own memory") {
@@ -260,8 +263,8 @@ TEST_CASE("phases: a value read before the barrier behind its producer is refuse
     schedule.edges.push_back(
         {std::get<Equation>(pattern.items[0].value).outputs[0], MemLevel::Shared});
     CHECK(problemsOf(schedule, pattern)
-              .find("reads what e0 makes across a barrier, from device "
-                    "memory") != std::string::npos);
+              .find("is global, since it crosses a barrier from e0 to e1, given shared") !=
+          std::string::npos);
   }
 }
 
@@ -289,7 +292,7 @@ map y [i:n, j:50]
       INFO(print(schedule, own));
       require(verify(schedule, own));
       CHECK(problemsOf(schedule, other)
-                .find("what blocks along m make of e0 no other block reads in "
-                      "the phase; e1 does") != std::string::npos);
+                .find("of e0 a block reads in the same phase only what it makes itself, given e1, "
+                      "which reads what other blocks make along block m:") != std::string::npos);
     }
 }

@@ -147,14 +147,16 @@ TEST_CASE("what a list says is done or refused") {
     auto lowered = lowerAndRewrite(pattern, schedule, pattern.symbols, on);
     return lowered.ok() ? "" : lowered.errors().front().text;
   };
-  const std::string no =
-      "keep e1.r0: its threads have not had the value, or register memory has no room for it; "
-      "without this line they read it";
+  auto no = [](const std::string &from) {
+    return "keep e1.r0 register from " + from +
+           " is of a value that its threads have had and that register memory has room for, given "
+           "another one or no room; without this line they read it";
+  };
   const std::string line = "  keep e1.r0 register from e0.r0\n";
   CHECK(refusal(rows(pattern, line), target) == "");
-  CHECK(refusal(rows(pattern, line, "64"), target) == no); // other loops
-  CHECK(refusal(rows(pattern, "  keep e1.r0 register from store\n"), target) == no);
-  CHECK(refusal(rows(pattern, line), targetNamed("x86-64-v3")) == no);
+  CHECK(refusal(rows(pattern, line, "64"), target) == no("e0.r0")); // other loops
+  CHECK(refusal(rows(pattern, "  keep e1.r0 register from store\n"), target) == no("store"));
+  CHECK(refusal(rows(pattern, line), targetNamed("x86-64-v3")) == no("e0.r0"));
   auto broken = [&](const std::string &list) {
     Schedule schedule = rows(pattern, "");
     const std::string text = print(schedule, pattern);
@@ -163,12 +165,15 @@ TEST_CASE("what a list says is done or refused") {
     TextReader in(edited, "schedule");
     return format(verify(valueOf(parseSchedule(in, pattern)), pattern).errors().front());
   };
-  CHECK(broken("  keep e1.r7 register from store\n").find("names reads of equations") !=
+  CHECK(broken("  keep e1.r7 register from store\n")
+            .find("names reads that equations have, given e1.r7, which none has") !=
         std::string::npos);
-  CHECK(broken("  keep e1.r0 global from store\n").find("says register or shared") !=
+  CHECK(broken("  keep e1.r0 global from store\n").find("is in register or shared, given global") !=
         std::string::npos);
-  CHECK(broken("  keep e1.r0 register from e1.r0\n").find("stands in rounds") != std::string::npos);
-  CHECK(broken(line + line).find("stands once") != std::string::npos);
+  CHECK(
+      broken("  keep e1.r0 register from e1.r0\n").find("stands in rounds, given none around it") !=
+      std::string::npos);
+  CHECK(broken(line + line).find("stands once, given 2 times") != std::string::npos);
 }
 
 TEST_CASE("a raised edge stays where the schedule puts it, unless it is kept") {

@@ -37,12 +37,17 @@ map y [i:8, j:32]
     } }
   }
 })");
-  const std::string several = "; in the lane loop over j several do";
-  rows.breaks("edge r register", "edge r shared", "one thread stores an element of e1" + several);
-  rows.breaks("edge r register", "edge r global", "one thread stores an element of e1" + several);
-  rows.breaks("store e0", "lane j:1 { store e0 }", "one thread stores an element of e0" + several);
+  const std::string several = ", given several at ",
+                    where = " in lane j:1; store it outside of that loop";
+  rows.breaks("edge r register", "edge r shared",
+              "one thread stores an element of e1" + several + "compute e1" + where);
+  rows.breaks("edge r register", "edge r global",
+              "one thread stores an element of e1" + several + "compute e1" + where);
+  rows.breaks("store e0", "lane j:1 { store e0 }",
+              "one thread stores an element of e0" + several + "store e0" + where);
   // Without a store, the one that is made stands in the lanes that read first.
-  rows.breaks("store e0", "", "one thread stores an element of e0" + several);
+  rows.breaks("store e0", "",
+              "one thread stores an element of e0" + several + "compute e1" + where);
   // Outside of loops over lanes all of them make a value, and one stores it.
   const std::string outside = rows.edited("lane j:1 { compute e1", "compute e1 lane j:1 {");
   const Case stored(program, outside.c_str());
@@ -85,9 +90,12 @@ map z [i:8, j:64]
     } }
   }
 })");
-  const std::string several = "; in the block loop over j several do";
-  rows.breaks("edge t shared", "edge t global", "one thread stores an element of e0" + several);
-  rows.breaks("edge s shared", "edge s global", "one thread stores an element of e1" + several);
+  const std::string several = ", given several at ",
+                    where = " in block j:32; store it outside of that loop";
+  rows.breaks("edge t shared", "edge t global",
+              "one thread stores an element of e0" + several + "compute e0" + where);
+  rows.breaks("edge s shared", "edge s global",
+              "one thread stores an element of e1" + several + "store e1" + where);
 }
 
 /// The store that an edge above registers asks for stands in front of whoever reads first, in the order of the tree.
@@ -125,5 +133,6 @@ TEST_CASE("a raised edge is stored in front of its first reader") {
   // Where the first reader stands on several lanes, so would the store.
   rows.breaks("compute e1\n      compute e2\n      lane j:1 { compute e3 }",
               "lane j:1 { compute e3 } compute e1 compute e2",
-              "one thread stores an element of e0; in the lane loop over j several do");
+              "one thread stores an element of e0, given several at compute e3 in lane j:1; store "
+              "it outside of that loop");
 }

@@ -167,15 +167,27 @@ TEST_CASE("topk: a schedule that breaks a rule is refused") {
     INFO(text);
     CHECK(text.find("broken rule: e0 " + rule) != std::string::npos);
   };
-  breaks(refusal("select", "combine e0", ""), "is found by init, compute, combine and store");
-  breaks(refusal("sort", "store e0", ""), "is found by init, compute, combine and store");
-  breaks(refusal("select", "seq place:1", "unroll place:1"), "finds its places one after another");
-  breaks(refusal("select", "seq place:1", "seq place:2"), "finds every place");
-  breaks(refusal("sort", "seq row:1", "seq row:2"), "is found in every row");
-  breaks(refusal("sort", "seq row:1", "unroll row:1"), "has its rows in block, sequential");
-  breaks(refusal("sort", "seq row:1", "seq place:1"), "is sorted inside loops over rows alone");
-  breaks(refusal("select", "lane j:1", "lane place:1"), "searches one row in a pass");
-  CHECK(refusal("sort", "  axis place spatial (1) of e0 # extent 5\n", "")
-            .find("broken rule: axis 1 of e0 stands in one axis of the schedule") !=
-        std::string::npos);
+  breaks(refusal("select", "combine e0", ""),
+         "is found by init, compute, combine and store, or by sort and store, given init e0, "
+         "compute e0, store e0");
+  breaks(refusal("sort", "store e0", ""),
+         "is found by init, compute, combine and store, or by sort and store, given sort e0");
+  breaks(refusal("select", "seq place:1", "unroll place:1"),
+         "finds its places one after another, in seq loops, given unroll place:1");
+  breaks(refusal("select", "seq place:1", "seq place:2"),
+         "finds every place, the innermost loop with step 1, given seq place:2");
+  breaks(refusal("sort", "seq row:1", "seq row:2"),
+         "is found in every row of axis row, the innermost loop with step 1, given seq row:2");
+  breaks(refusal("sort", "seq row:1", "unroll row:1"),
+         "has its rows in block and seq loops and, where it is computed, unit loops, given unroll "
+         "row:1");
+  breaks(refusal("sort", "seq row:1", "seq place:1"),
+         "is sorted inside loops over rows alone, given seq place:1");
+  breaks(refusal("select", "lane j:1", "lane place:1"),
+         "searches one row in a pass, given lane place:1");
+  CHECK(
+      refusal("sort", "  axis place spatial (1) of e0 # extent 5\n", "")
+          .find(
+              "broken rule: axis 1 of e0, extent 5, stands in one axis of the schedule, given 0") !=
+      std::string::npos);
 }

@@ -84,67 +84,84 @@ constexpr const char *kTurnedSchedule = R"(schedule s units 1 lanes 16 {
 
 TEST_CASE("verify: partial sums of lanes are combined, and the result leaves registers") {
   const Case row(kRow, kRowSchedule);
-  row.breaks("combine e0", "", "e0 sums over lanes or units and has a combine");
-  row.breaks("edge t register", "edge t global", "e0 has a store, or an edge level for its result");
-  row.breaks("combine e0", "combine e0 combine e0", "e0 is combined and stored once");
+  row.breaks("combine e0", "", "e0, which lanes or units sum together, has a combine, given none");
+  row.breaks("edge t register", "edge t global",
+             "e0 has a store, or its result an edge in register or shared, given neither");
+  row.breaks("combine e0", "combine e0 combine e0",
+             "combine e0 stands once, given combine e0 in block i:1, combine e0 in block i:1");
   row.breaks("combine e0\n      compute e1", "compute e1\n      combine e0",
-             "e1 reads what e0 makes after it is made");
-  row.breaks("init e0", "", "e0 is initialised before it is computed");
-  row.breaks("tree {", "operand a e0.r0 shared (k/2) tree {", "operand a is staged by whole axes");
-  row.breaks("tree {", "operand a e0.r0 shared (k) tree {", "operand a is staged once");
+             "compute e1, which reads t, stands behind combine e0, given before it");
+  row.breaks("init e0", "", "init e0 stands before compute e0, given none there");
+  row.breaks("tree {", "operand a e0.r0 shared (k/2) tree {",
+             "operand a is staged by whole axes or indices, given k/2");
+  row.breaks("tree {", "operand a e0.r0 shared (k) tree {", "operand a is staged once, given none");
   const std::string staged = "operand a e0.r0 shared (k) tree {";
   row.breaks("tree {\n    block i:1 {\n      init e0\n      seq k:64 { unroll k:16 { lane k:1 {",
              staged + " block i:1 { init e0 seq k:64 { unroll k:16 { lane k:1 { stage a",
-             "operand a is staged by all units and lanes together");
+             "operand a is staged outside of unit and lane loops, by all of them together, given "
+             "stage a in block i:1, seq k:64, unroll k:16, lane k:1");
   row.breaks(
       "init e0\n      seq k:64 { unroll k:16 { lane k:1 { compute e0 } } }\n      combine e0",
       "seq k:64 { init e0 unroll k:16 { lane k:1 { compute e0 } } combine e0 }",
-      "the seq loop over k that sums e0 ends before other statements take its result");
+      "seq k:64, which sums e0, ends before combine e0 or begins behind it, given around it");
   row.breaks("lane k:1 { compute e0 }", "lane k:1 { init e0 compute e0 }",
-             "e0 is initialised once, before it is computed");
+             "one init e0 stands before compute e0, given init e0 in block i:1, init e0 in block "
+             "i:1, seq k:64, unroll k:16, lane k:1");
 }
 
 TEST_CASE("verify: an accumulator is a register of the loops around its statements") {
   const Case matrix(kProduct, kProductSchedule, "w");
+  const std::string same = " has a register of compute e0 and stands in the same unroll, lane and "
+                           "unit loops, given inside ";
+  const std::string inTile = "block m:3, block n:32, ";
   matrix.breaks("unroll", "seq",
-                "the statements of e0 stand in one seq loop over m, as their register does");
+                "init e0 has a register of compute e0 and stands in the same seq m:1, given inside "
+                "block m:3, block n:32, seq m:1, seq n:16, lane n:1");
   matrix.breaks("unroll n:16 { lane n:1 { compute e1", "seq n:16 { lane n:1 { compute e1",
-                "e1 reads what e0 makes in a register; both stand in the same unroll, lane and "
-                "unit loops, as their register does");
-  matrix.breaks("{ compute e0 }", "{ compute e0 compute e1 }", "e1 is computed by one statement");
+                "compute e1" + same + inTile +
+                    "unroll m:1, seq n:16, lane n:1, and compute inside " + inTile +
+                    "seq k:1, unroll m:1, unroll n:16, lane n:1");
+  matrix.breaks("{ compute e0 }", "{ compute e0 compute e1 }",
+                "e1 is computed by one statement, given 2");
   matrix.breaks("unroll m:1 { unroll n:16 { lane n:1 { compute e1",
                 "unroll m:1 { lane n:2 { unroll n:1 { compute e1",
-                "e1 reads what e0 makes in a register; both stand in the same unroll, lane and "
-                "unit loops, as their register does");
+                "compute e1" + same + inTile +
+                    "unroll m:1, lane n:2, unroll n:1, and compute inside " + inTile +
+                    "seq k:1, unroll m:1, unroll n:16, lane n:1");
   matrix.breaks("{ unroll m:1 { unroll n:16 { lane n:1 { compute e0",
                 "{ unroll m:1 { lane n:1 { unroll n:1 { compute e0",
-                "the statements of e0 stand in the same unroll, lane and unit loops, as their "
-                "register does");
+                "init e0" + same + inTile +
+                    "unroll m:1, unroll n:16, lane n:1, and compute inside " + inTile +
+                    "seq k:1, unroll m:1, lane n:1, unroll n:1");
   matrix.breaks("block m:3", "block k:6",
-                "what blocks along k make of e0 no other block reads in the phase; e1 does");
+                "of e0 a block reads in the same phase only what it makes itself, given e1, which "
+                "reads what other blocks make along block k:6; put a barrier between them");
 }
 
 TEST_CASE("verify: loops take every element") {
   const Case matrix(kProduct, kProductSchedule, "w");
   matrix.breaks("lane n:1", "lane n:16",
-                "the loops around e0 take every element of n, the innermost has step 1");
+                "the loops around compute e0 take every element of axis n, the innermost with step "
+                "1, given lane n:16");
 }
 
 TEST_CASE("verify: packed elements have places of their own") {
   const Case matrix(kProduct, kProductSchedule, "w");
   const std::string places = "operand w keeps every element along ";
-  matrix.breaks("(n/16, k, n%16)", "(n/16, n%16)", places + "k at a place of its own");
-  matrix.breaks("(n/16, k, n%16)", "(n/16, k)", places + "n at a place of its own");
-  matrix.breaks("(n/16, k, n%16)", "(n/16, k, n%8)", places + "n at a place of its own");
-  matrix.breaks("(n/16, k, n%16)", "(k, n%16)", places + "n at a place of its own");
+  const std::string own = " at a place of its own, as n/16 and n%16 do, given ";
+  matrix.breaks("(n/16, k, n%16)", "(n/16, n%16)", places + "k" + own + "none");
+  matrix.breaks("(n/16, k, n%16)", "(n/16, k)", places + "n" + own + "n/16");
+  matrix.breaks("(n/16, k, n%16)", "(n/16, k, n%8)", places + "n" + own + "n/16, n%8");
+  matrix.breaks("(n/16, k, n%16)", "(k, n%16)", places + "n" + own + "n%16");
 }
 
 TEST_CASE("verify: tiles have sizes that can be counted") {
   const Case row(kRow, kRowSchedule);
   row.breaks("seq k:64", "seq k:4611686018427387904",
-             "seq loop over k has a step of at most 32768, or of what its axis has");
+             "seq k:4611686018427387904 has a step of at most 32768, or its axis' extent, given "
+             "4611686018427387904");
   row.breaks("tree {", "operand a e0.r0 shared (k) pad -3 tree {",
-             "operand a is padded by 0 to 1024 elements");
+             "operand a is padded by 0 to 1024 elements, given pad -3");
 }
 
 TEST_CASE("verify: what is summed stays in the tile that is staged") {
@@ -163,22 +180,26 @@ TEST_CASE("verify: what is summed stays in the tile that is staged") {
                      tiles + " } } }")
                         .c_str());
   matrix.breaks(tiles, body,
-                "the tile of b ends with n, and the loops inside of it touch no more: they divide "
-                "it");
+                "loops inside the tile of operand b have steps that divide the extent of axis n, "
+                "20, given unroll n:16 around compute e0; or put a loop over it around stage b");
 }
 
 TEST_CASE("verify: what another block makes lies behind a barrier") {
   const Case turned(kTurned, kTurnedSchedule);
   turned.breaks("} }\n    barrier\n    block i:16 { lane", "} lane",
-                "what blocks along i make of e0 no other block reads in the phase; e1 does");
+                "of e0 a block reads in the same phase only what it makes itself, given e1, which "
+                "reads what other blocks make along block i:16; put a barrier between them");
   turned.breaks("block i:16 { lane i:1 { compute e0 } }\n    barrier\n    block i:16 { lane i:1 {",
                 "seq i:16 { lane i:1 { compute e0 } lane i:1 {",
-                "e1 reads what e0 makes in its own turn of the seq loop over i");
+                "e1 reads of e0 inside seq i:16 what the same turn makes, given what others make; "
+                "end that loop between them");
 }
 
 TEST_CASE("verify: what is written out is bounded") {
   const Case row(kRow, kRowSchedule);
-  row.breaks("seq k:64", "seq k:32768", "unroll loops make at most 256 copies of a statement");
+  row.breaks("seq k:64", "seq k:32768",
+             "unroll loops make at most 256 copies of a statement, given more of compute e0 in "
+             "block i:1, seq k:32768, unroll k:16, lane k:1");
 }
 
 TEST_CASE("verify: points of a scatter that may meet go to their element in order") {
@@ -198,26 +219,30 @@ scatter y [i:6, k:5, j:40] assign base %b
   axis k spatial (1) of e0
   tree { block j:32 { seq i:2 { seq i:1 { seq k:1 { unit j:16 { lane j:1 { compute e0 } } } } } } }
 })");
-  const std::string turns = "points of e0 that may go to one element go there in turn; in the ";
-  rows.breaks("{ seq i:2", "{ block i:2", turns + "block loop over i they do not");
-  rows.breaks("unit j:16 { lane j:1 {", "unit k:1 { lane j:1 {",
-              turns + "unit loop over k they do not");
+  const std::string turns =
+      "points of e0 that may go to one element go there in turn, in seq and unroll loops, given ";
+  rows.breaks("{ seq i:2", "{ block i:2", turns + "block i:2");
+  rows.breaks("unit j:16 { lane j:1 {", "unit k:1 { lane j:1 {", turns + "unit k:1");
   rows.breaks("seq k:1 { unit j:16 { lane j:1", "seq j:16 { unit j:1 { lane k:1",
-              turns + "lane loop over k they do not");
-  const std::string order = "points of e0 that may go to one element go there in their order";
-  rows.breaks("seq i:1 { seq k:1", "seq k:1 { seq i:1", order);
-  rows.breaks("seq i:2 { seq i:1 { seq k:1", "seq k:1 { seq i:2 { seq i:1", order);
+              turns + "lane k:1");
+  const std::string order = "points of e0 that may go to one element go there in the order of its "
+                            "axes, given compute e0 in block j:32, ";
+  rows.breaks("seq i:1 { seq k:1", "seq k:1 { seq i:1",
+              order + "seq i:2, seq k:1, seq i:1, unit j:16, lane j:1");
+  rows.breaks("seq i:2 { seq i:1 { seq k:1", "seq k:1 { seq i:2 { seq i:1",
+              order + "seq k:1, seq i:2, seq i:1, unit j:16, lane j:1");
 }
 
 TEST_CASE("schedules: numbers and nesting beyond all bounds do not parse") {
   const Case row(kRow, kRowSchedule);
-  CHECK(row.error("units 1", "units 4294967297") == "the number 4294967297 is out of range");
+  CHECK(row.error("units 1", "units 4294967297") ==
+        "expected a number of 32 bits, found 4294967297");
   CHECK(row.error("spatial (0)", "spatial (4294967296)") ==
-        "the number 4294967296 is out of range");
+        "expected a number of 32 bits, found 4294967296");
   std::string deep;
   for (int i = 0; i < 200000; ++i)
     deep += "seq k:64 {";
-  CHECK(row.error("seq k:64 {", deep) == "loops are nested more than 64 deep");
+  CHECK(row.error("seq k:64 {", deep) == "expected loops at most 64 deep, found more");
 }
 
 /// A row's sum that a map along rows reads in loops of its own: from shared memory, once it is stored there.
@@ -244,8 +269,8 @@ map y [i:8]
   }
 })");
   rows.breaks("store e0", "",
-              "e1 reads what e0 makes in a register; both stand in one seq loop over i, "
-              "as their register does");
+              "compute e1 has a register of compute e0 and stands in the same seq i:4, given "
+              "inside lane j:1");
 }
 
 TEST_CASE("verify: blocks do not share a sum") {
@@ -264,25 +289,27 @@ reduction y [i:40; k:96] sum f32
     block i:1 { init e0 seq k:16 { lane k:1 { compute e0 } } combine e0 store e0 }
   }
 })");
-  sum.breaks("block i:1 {", "block k:48 {",
-             "blocks do not share a reduction; block loop over k of e0 is reduced");
+  sum.breaks(
+      "block i:1 {", "block k:48 {",
+      "blocks share no sum, given block k:48 around compute e0, which sums over it; make it seq");
 }
 
 TEST_CASE("verify: blocks along an axis are counted by one loop") {
   const Case turned(kTurned, kTurnedSchedule);
-  turned.breaks("lane i:1", "block i:1", "block loop over i is not inside another one of its kind");
+  turned.breaks("lane i:1", "block i:1",
+                "block i:1 is not inside another one of its kind, given block i:16 around it");
 }
 
 TEST_CASE("verify: a value has one level, which is written down") {
   const Case row(kRow, kRowSchedule);
   CHECK(row.error("edge t register", "edge t register edge t register") ==
-        "edge t has one level, here is another");
+        "expected one level of edge t, found register behind another");
   CHECK(row.error("edge t register", "edge t global edge t shared") ==
-        "edge t has one level, here is another");
+        "expected one level of edge t, found shared behind another");
   CHECK(row.error("edge t register", "") ==
-        "no level is given for t: expected 'edge t' and register, shared or global");
+        "expected 'edge t' and its level, register, shared or global; found no line for it");
   CHECK(row.error("edge t register", "edge x shared edge t register") ==
-        "there is no value 'x' inside the kernel");
+        "expected a value inside the kernel (t), found 'x'");
   Schedule twice = scheduleFrom(row.text, row.pattern);
   twice.edges.push_back(twice.edges[0]);
   CHECK_FALSE(verify(twice, row.pattern).ok());
@@ -325,23 +352,26 @@ end
     carry 2
   }
 })");
-  const std::string set = "one carry 0 sets a scan's states, before its steps";
-  const std::string next = "one carry 1 hands a scan's states on, at the end of a step";
-  const std::string taken = "one carry 2 takes the last states of a scan, after its steps";
-  sums.breaks("carry 0", "", set);
-  sums.breaks("carry 0", "carry 0 carry 0", set);
-  sums.breaks("carry 2", "carry 2 carry 0", set);
-  sums.breaks("carry 1", "", next);
-  sums.breaks("carry 1", "carry 1 carry 1", next);
+  const std::string set = "one carry 0 sets a scan's states, before its steps, given ";
+  const std::string at = " outside of all loops", steps = " in seq step:1";
+  const std::string next = "one carry 1 hands a scan's states on, at the end of a step, given ";
+  const std::string taken = "one carry 2 takes the last states of a scan, after its steps, given ";
+  sums.breaks("carry 0", "", set + "none");
+  sums.breaks("carry 0", "carry 0 carry 0", set + "carry 0" + at + ", carry 0" + at);
+  sums.breaks("carry 2", "carry 2 carry 0", set + "carry 0" + at + ", carry 0" + at);
+  sums.breaks("carry 1", "", next + "none");
+  sums.breaks("carry 1", "carry 1 carry 1", next + "carry 1" + steps + ", carry 1" + steps);
   sums.breaks("{ seq j:16 { lane j:1 { compute e0 } } carry 1",
-              "{ carry 1 seq j:16 { lane j:1 { compute e0 } }", next);
-  sums.breaks("carry 2", "", taken);
-  sums.breaks("carry 0", "carry 0 carry 2", taken);
-  const std::string places = "carry 1 stands in the step loop itself, 0 and 2 outside of all loops";
-  sums.breaks("carry 1", "seq j:32 { carry 1 }", places);
-  sums.breaks("carry 2", "seq j:32 { carry 2 }", places);
-  const std::string loop = "the statements of a scan stand in one step loop, at the root";
+              "{ carry 1 seq j:16 { lane j:1 { compute e0 } }", next + "carry 1" + steps);
+  sums.breaks("carry 2", "", taken + "none");
+  sums.breaks("carry 0", "carry 0 carry 2", taken + "carry 2" + at + ", carry 2" + at);
+  const std::string places =
+      "carry 1 stands in the step loop itself, 0 and 2 outside of all loops, given ";
+  sums.breaks("carry 1", "seq j:32 { carry 1 }", places + "carry 1" + steps + ", seq j:32");
+  sums.breaks("carry 2", "seq j:32 { carry 2 }", places + "carry 2 in seq j:32");
+  const std::string loop =
+      "the statements of a scan stand in one step loop, at the root, given compute e0 in ";
   sums.breaks("seq step:1 { seq j:16 { lane j:1 { compute e0 } }",
-              "seq j:16 { lane j:1 { compute e0 } } seq step:1 {", loop);
-  sums.breaks("seq j:16", "seq step:1", loop);
+              "seq j:16 { lane j:1 { compute e0 } } seq step:1 {", loop + "seq j:16, lane j:1");
+  sums.breaks("seq j:16", "seq step:1", loop + "seq step:1, seq step:1, lane j:1");
 }
