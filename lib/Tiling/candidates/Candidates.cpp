@@ -8,24 +8,24 @@
 
 namespace fusec::tiling {
 
-Candidates plainCandidates(const ExprProgram &pattern, const Target &target,
+Candidates plainCandidates(const ScheduledProgram &program, const Target &target,
                            const WorkMeter &meter) {
-  if (scanOf(pattern))
-    return scanCandidates(pattern, target);
-  std::vector<const Equation *> equations = scheduledEquations(pattern);
+  if (program.scan)
+    return scanCandidates(program, target);
+  const std::vector<const Equation *> &equations = program.equations;
   const Equation &first = *equations[0];
   const bool finished = equations.size() == 2 && finishesReduction(first, *equations[1]) &&
-                        pattern.tensors[first.outputs[0]].kind == TensorKind::Temp;
+                        program.program.tensors[first.outputs[0]].kind == TensorKind::Temp;
   if ((equations.size() > 1 && !finished) || !first.states.empty()) {
-    Candidates out = sharedWalkCandidates(pattern, target);
+    Candidates out = sharedWalkCandidates(program, target);
     // Contractions need tiles, which a nest among others has not.
     if (std::none_of(equations.begin(), equations.end(),
                      [](const Equation *e) { return isContraction(*e); }))
-      for (Schedule &schedule : stitchCandidates(pattern, target, meter))
+      for (Schedule &schedule : stitchCandidates(program, target, meter))
         out.push_back(std::move(schedule));
     return out;
   }
-  View view = makeView(pattern, target, 0, equations.size() == 2 ? 1 : -1);
+  View view = makeView(program, target, 0, equations.size() == 2 ? 1 : -1);
   switch (first.kind) {
   case EquationKind::Map: return mapCandidates(view);
   case EquationKind::Scatter: return scatterCandidates(view);

@@ -11,24 +11,24 @@ class WorkMeter;
 namespace fusec::tiling {
 
 using Candidates = std::vector<Schedule>;
-/// Schedules of the pattern as it is, packs apart. `meter`: of the pattern.
-Candidates plainCandidates(const ExprProgram &pattern, const Target &target,
+/// Schedules of the program, packs apart. `meter`: of the program.
+Candidates plainCandidates(const ScheduledProgram &program, const Target &target,
                            const WorkMeter &meter);
 Candidates mapCandidates(const View &view);
 Candidates reductionCandidates(const View &view);
 Candidates cpuContractionCandidates(const View &view);
 /// `leastDepth`: steps of k between two barriers, at least.
 Candidates gpuContractionCandidates(const View &view, int64_t leastDepth = 1);
-Candidates scanCandidates(const ExprProgram &pattern, const Target &target);
+Candidates scanCandidates(const ScheduledProgram &program, const Target &target);
 /// None where an equation of a step cannot be spread over blocks.
-Candidates gridScanCandidates(const ExprProgram &pattern, const Target &target);
+Candidates gridScanCandidates(const ScheduledProgram &program, const Target &target);
 Candidates scatterCandidates(const View &view);
 Candidates topKCandidates(const View &view);
 /// For a contraction and reductions of its rows that share its walk; none for others.
-Candidates sharedWalkCandidates(const ExprProgram &pattern, const Target &target);
+Candidates sharedWalkCandidates(const ScheduledProgram &program, const Target &target);
 /// None where an equation is neither a map nor a reduction, or has no elements, or (on a GPU, without common rows) more
 /// outputs than one block is for.
-Candidates stitchCandidates(const ExprProgram &pattern, const Target &target,
+Candidates stitchCandidates(const ScheduledProgram &program, const Target &target,
                             const WorkMeter &meter);
 /// On a CPU: windows of few taps over padded rows that a tile holds whole, their lanes along the row: where padding
 /// begins is known for each lane and tap. None where that is not so.

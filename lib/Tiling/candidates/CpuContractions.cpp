@@ -24,8 +24,7 @@ constexpr int64_t kPanel = 16; // floats of a packed panel's row: one layout for
 class CpuContraction {
 public:
   CpuContraction(const View &view, RegisterTile tile, const Roles &roles)
-      : view(view), tile(tile), roles(roles), reads(readInfos(view)),
-        b(view, "mm", 1, view.target->lanes) {}
+      : view(view), tile(tile), roles(roles), b(view, "mm", 1, view.target->lanes) {}
 
   Schedule build() {
     b.registerEdges();
@@ -75,7 +74,7 @@ private:
     std::vector<std::pair<int64_t, size_t>> order;
     for (size_t g = 0; g < view.reduction.size(); ++g) {
       int64_t stride = INT64_MAX;
-      for (const ReadInfo &read : reads)
+      for (const ReadInfo &read : view.reads)
         if (!read.dependsOn(view.spatial[roles.lane]))
           stride = std::min(stride, read.stride(view.reduction[g]).value_or(INT64_MAX - 1));
       order.push_back({stride, g});
@@ -96,7 +95,7 @@ private:
   void chooseBlocks() {
     int64_t columns = tile.vectors * b.schedule.lanes;
     int64_t rowBytes = 0;
-    for (const ReadInfo &read : reads)
+    for (const ReadInfo &read : view.reads)
       rowBytes = std::max(rowBytes, reductionSize() * read.elementBytes);
     constexpr int64_t kOperandBytes = 256 << 10;
     columnsPerBlock = columns;
@@ -176,7 +175,7 @@ private:
   std::vector<TreeNode> stages() {
     std::vector<TreeNode> out;
     const std::vector<int> &lane = view.spatial[roles.lane];
-    for (const ReadInfo &read : reads) {
+    for (const ReadInfo &read : view.reads) {
       std::optional<int64_t> laneStride = read.stride(lane);
       if (padded(read)) {
         stageIndices(read, out);
@@ -194,7 +193,7 @@ private:
   /// Whether a block copies what it reads, with the padding written out.
   bool padded(const ReadInfo &read) const {
     return !read.constant && read.guarded &&
-           paddingBounds(view.equation(), read.node, *view.pattern);
+           paddingBounds(view.equation(), read.node, view.program->program);
   }
 
   bool dependsOnReduction(const ReadInfo &read) const {
@@ -297,7 +296,7 @@ private:
   /// The boxes of all padded operands for which they are known.
   Boxes boxes(int64_t columns, int64_t step) const {
     Boxes all;
-    for (const ReadInfo &read : reads)
+    for (const ReadInfo &read : view.reads)
       if (const auto extents = padded(read) ? boxOf(read, columns, step) : std::nullopt) {
         const int64_t elements = std::accumulate(extents->begin(), extents->end(), int64_t{1},
                                                  std::multiplies<int64_t>());
@@ -326,7 +325,6 @@ private:
   const View &view;
   RegisterTile tile;
   Roles roles;
-  std::vector<ReadInfo> reads;
   ScheduleBuilder b;
   std::vector<AxisId> blockAxes, reduced;
   AxisId m = -1, n = -1;
@@ -338,9 +336,9 @@ private:
 /// A matrix that no layout can be chosen for and whose elements are used once each, in a row along the summed axis:
 /// lanes along that axis read it as it lies, lanes along the output would gather. Not for batches of matrices: the keys
 /// of GPT-2's attention took twice as long so.
-static bool sumsAlongMemory(const View &view, const std::vector<ReadInfo> &reads) {
+static bool sumsAlongMemory(const View &view) {
   return view.spatial.size() == 1 &&
-         std::any_of(reads.begin(), reads.end(), [&](const ReadInfo &r) {
+         std::any_of(view.reads.begin(), view.reads.end(), [&](const ReadInfo &r) {
            return !r.constant && r.stride(view.reduction.back()) == 1 &&
                   view.opt(view.spatial[0]) > 1 && r.dependsOn(view.spatial[0]);
          });
@@ -350,11 +348,10 @@ Candidates cpuContractionCandidates(const View &view) {
   Candidates out;
   if (view.spatial.empty())
     return reductionCandidates(view);
-  std::vector<ReadInfo> reads = readInfos(view);
-  Roles roles = rolesOf(view, reads);
+  Roles roles = rolesOf(view);
   int64_t rows = roles.row >= 0 ? view.opt(view.spatial[roles.row]) : 1;
   int64_t columns = view.opt(view.spatial[roles.lane]);
-  if ((rows == 1 || columns == 1) && sumsAlongMemory(view, reads))
+  if ((rows == 1 || columns == 1) && sumsAlongMemory(view))
     return reductionCandidates(view);
   // Without rows only taps use again what a block copies to write its padding out: depthwise convolutions with strides
   // of 2 that read the image itself take 0.4 to 0.7 of the time.
@@ -362,7 +359,7 @@ Candidates cpuContractionCandidates(const View &view) {
     if (Candidates windows = windowCandidates(view); !windows.empty())
       return windows;
   constexpr size_t kCandidates = 3;
-  for (RegisterTile tile : registerTiles(view, reads, roles)) {
+  for (RegisterTile tile : registerTiles(view, roles)) {
     if (out.size() == kCandidates)
       break;
     out.push_back(CpuContraction(view, tile, roles).build());

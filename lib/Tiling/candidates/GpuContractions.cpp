@@ -37,7 +37,7 @@ uint64_t slidingAxes(const View &view, const ReadInfo &read) {
 class GpuContraction {
 public:
   GpuContraction(const View &view, BlockTile tile, Staging staging)
-      : view(view), tile(tile), staging(staging), reads(readInfos(view)),
+      : view(view), tile(tile), staging(staging),
         b(view, staging == Staging::Boxes ? "mm-boxes" : "mm", 256 / view.target->lanes,
           view.target->lanes),
         sharedLeft(view.target->sharedBytesPerBlock) {}
@@ -86,7 +86,7 @@ private:
   void assignRoles() {
     const std::vector<int> &lane = view.spatial.back();
     auto used = [&](const std::vector<int> &group, bool onLanes) {
-      return std::any_of(reads.begin(), reads.end(), [&](const ReadInfo &r) {
+      return std::any_of(view.reads.begin(), view.reads.end(), [&](const ReadInfo &r) {
         return r.dependsOn(lane) == onLanes && r.dependsOn(group);
       });
     };
@@ -115,7 +115,7 @@ private:
   bool walkWindows(std::vector<int64_t> &steps) const {
     const Equation &e = view.equation();
     uint64_t sliding = 0;
-    for (const ReadInfo &read : reads)
+    for (const ReadInfo &read : view.reads)
       sliding |= slidingAxes(view, read);
     const std::vector<int> &positions = b.positionsOf(k);
     auto first =
@@ -152,21 +152,21 @@ private:
   /// Stage statements of a step of k. Operands that no longer fit the block's memory are read where they are.
   std::optional<std::vector<TreeNode>> stages(int64_t depth) {
     std::vector<TreeNode> out;
-    for (const ReadInfo &read : reads) {
+    for (const ReadInfo &read : view.reads) {
       bool reduces = std::any_of(view.reduction.begin(), view.reduction.end(),
                                  [&](const auto &g) { return read.dependsOn(g); });
       bool onColumns = read.dependsOn(b.positionsOf(n));
       bool onRows = m >= 0 && read.dependsOn(b.positionsOf(m));
-      const bool madeHere = view.pattern->tensors[read.tensor].kind == TensorKind::Temp;
+      const bool madeHere = view.tensor(read.tensor).kind == TensorKind::Temp;
       if (!reduces || onColumns == onRows || madeHere)
         continue;
       std::vector<LayoutDigit> digits = {{k}, {onColumns ? n : m}};
       bool box = staging == Staging::Boxes && slidingAxes(view, read) != 0;
       if (box) {
-        if (read.guarded && !paddingBounds(view.equation(), read.node, *view.pattern))
+        if (read.guarded && !paddingBounds(view.equation(), read.node, view.program->program))
           return std::nullopt;
         digits.clear();
-        for (size_t d = 0; d < view.pattern->tensors[read.tensor].shape.size(); ++d)
+        for (size_t d = 0; d < view.tensor(read.tensor).shape.size(); ++d)
           digits.push_back({-1, static_cast<int>(d)});
       }
       int operand = b.stage(read, digits, box ? 0 : 1);
@@ -190,8 +190,7 @@ private:
           return a == k ? depth : a == n ? columnTile : a == m ? rowTile : 1;
         });
     extents.back() += operand.padElements;
-    const Scalar &read = view.equation().body[readsOf(view.equation())[operand.read]];
-    int64_t bytes = sizeInBytes(view.pattern->tensors[read.index].type);
+    int64_t bytes = view.reads[operand.read].elementBytes;
     for (int64_t extent : extents)
       bytes *= extent;
     return bytes;
@@ -208,7 +207,6 @@ private:
   const View &view;
   BlockTile tile;
   Staging staging;
-  std::vector<ReadInfo> reads;
   ScheduleBuilder b;
   int64_t sharedLeft;
   std::vector<std::vector<int>> rows, columns;
@@ -222,9 +220,8 @@ private:
 /// A matrix, whose rows lie along the sum, times a vector: tiles of one row leave most of a device idle, and threads
 /// along the sum read the matrix as it lies.
 static bool sumsRowsOfMatrix(const View &view) {
-  const std::vector<ReadInfo> reads = readInfos(view);
   return view.spatial.size() == 1 &&
-         std::any_of(reads.begin(), reads.end(), [&](const ReadInfo &read) {
+         std::any_of(view.reads.begin(), view.reads.end(), [&](const ReadInfo &read) {
            return read.stride(view.reduction.back()) == 1 && read.dependsOn(view.spatial[0]);
          });
 }

@@ -21,7 +21,6 @@
 //
 // A CPU's block makes some vectors along the last axis, weights in panels, so that a core finds its part of them in its
 // own cache in each step.
-#include "Support/OptValues.h"
 #include "Tiling/candidates/Candidates.h"
 #include "Tiling/candidates/LoopTemplates.h"
 #include "Tiling/schedule/GridScan.h"
@@ -50,9 +49,9 @@ struct StepParts {
 
 /// The dimensions that a map reads by its axes longer than 1, in their order: at its own point, whatever the indices of
 /// the others. None where an axis has no such dimension.
-std::vector<int> ownDims(const ExprProgram &pattern, const Equation &map, NodeId read) {
+std::vector<int> ownDims(const ExprProgram &program, const Equation &map, NodeId read) {
   const Scalar &node = map.body[read];
-  const Shape &shape = pattern.tensors[node.index].shape;
+  const Shape &shape = program.tensors[node.index].shape;
   const std::vector<NodeId> indices = indexOperands(node);
   std::vector<int> dims;
   for (size_t a = 0; a < map.axes.size(); ++a) {
@@ -79,8 +78,8 @@ bool areAll(const std::vector<int> &dims, const Shape &shape) {
 }
 
 /// `withSums`: maps may be of one part with reductions; else with maps alone.
-StepParts partsOfStep(const ExprProgram &pattern, bool withSums) {
-  const std::vector<const Equation *> equations = scheduledEquations(pattern);
+StepParts partsOfStep(const ScheduledProgram &program, bool withSums) {
+  const std::vector<const Equation *> &equations = program.equations;
   StepParts step;
   step.phases.assign(equations.size(), 0);
   step.points.resize(equations.size());
@@ -88,7 +87,7 @@ StepParts partsOfStep(const ExprProgram &pattern, bool withSums) {
   for (size_t e = 0; e < equations.size(); ++e) {
     step.parts.push_back(static_cast<int>(e));
     std::map<size_t, std::vector<int>> own; // makers, and the dimensions read by the own axes
-    for (NodeId read : readsOf(*equations[e])) {
+    for (NodeId read : program.facts[e].reads) {
       const TensorId t = equations[e]->body[read].index;
       auto found = makers.find(t);
       if (found == makers.end())
@@ -96,10 +95,10 @@ StepParts partsOfStep(const ExprProgram &pattern, bool withSums) {
       const size_t maker = found->second;
       std::vector<int> dims;
       if (equations[e]->kind == EquationKind::Map)
-        dims = ownDims(pattern, *equations[e], read);
+        dims = ownDims(program.program, *equations[e], read);
       bool isOwn = false;
       if (equations[maker]->kind == EquationKind::Map)
-        isOwn = !dims.empty() && areAll(dims, pattern.tensors[t].shape);
+        isOwn = !dims.empty() && areAll(dims, program.program.tensors[t].shape);
       else if (withSums && equations[maker]->kind == EquationKind::Reduction)
         isOwn = !dims.empty() && (step.points[maker].empty() || step.points[maker] == dims) &&
                 own.try_emplace(maker, dims).first->second == dims;
@@ -124,9 +123,9 @@ StepParts partsOfStep(const ExprProgram &pattern, bool withSums) {
 class GridScanBuilder {
 public:
   /// `each`: outputs that a unit of a GPU makes of a sum at once, vectors of them that a block does on a CPU.
-  GridScanBuilder(const ExprProgram &pattern, const Target &target, int64_t each)
-      : pattern(pattern), target(target), each(each), vectorLanes(target.vectorLanes),
-        equations(scheduledEquations(pattern)) {
+  GridScanBuilder(const ScheduledProgram &program, const Target &target, int64_t each)
+      : program(program), target(target), each(each), vectorLanes(target.vectorLanes),
+        equations(program.equations) {
     schedule.name = "rounds";
     schedule.units = target.unitsOf(256);
     schedule.lanes = target.lanes;
@@ -154,13 +153,13 @@ public:
     }
     schedule.tree = {LeafNode{.kind = LeafKind::Carry, .carry = 0}, LeafNode{LeafKind::Barrier},
                      std::move(loop)};
-    const std::vector<ScanCarry> &carries = scanOf(pattern)->carries;
+    const std::vector<ScanCarry> &carries = program.scan->carries;
     if (std::any_of(carries.begin(), carries.end(),
                     [](const ScanCarry &carry) { return carry.final >= 0; })) {
       schedule.tree.push_back(LeafNode{LeafKind::Barrier});
       schedule.tree.push_back(LeafNode{.kind = LeafKind::Carry, .carry = 2});
     }
-    for (TensorId t : readInRegisters(BoundSchedule(schedule, pattern)))
+    for (TensorId t : readInRegisters(BoundSchedule(schedule, program)))
       setLevel(schedule, t, MemLevel::Register);
     return std::move(schedule);
   }
@@ -276,15 +275,14 @@ private:
   }
 
   int64_t vectorsAlong(AxisId x) const {
-    const std::vector<int64_t> symbols = optValues(pattern.symbols);
-    const int64_t extent = schedule.axes[x].extent.evaluate(symbols).value_or(INT32_MAX);
+    const int64_t extent = schedule.axes[x].extent.evaluate(program.symbols).value_or(INT32_MAX);
     return std::max<int64_t>(1, roundUp(extent, schedule.lanes) / schedule.lanes);
   }
 
   /// Elements of a sum's result that belong to one point of the maps that read it, such as an LSTM cell's gates; many
   /// where their number is symbolic.
   int64_t ofPoint(int e, const std::vector<int> &points) const {
-    const View view = makeView(pattern, target, e, -1, points);
+    const View view = makeView(program, target, e, -1, points);
     int64_t elements = 1;
     for (const std::vector<int> &group : view.spatial) {
       const DimExpr extent = view.extent(group);
@@ -299,7 +297,7 @@ private:
   /// where there are registers for it.
   std::vector<TreeNode> columns(int e, int64_t vectors, const std::vector<int> &points,
                                 const std::vector<AxisId> &axes) {
-    View view = makeView(pattern, target, e, -1, points);
+    View view = makeView(program, target, e, -1, points);
     if (view.reduction.empty() || (view.spatial.empty() && points.empty()))
       return {};
     const size_t others = points.empty() ? 0 : view.spatial.size();
@@ -352,7 +350,7 @@ private:
   /// of the states, and all that belong to `each` points. `x`: the axis of the points, which has loops around.
   std::vector<TreeNode> rows(int e, const std::vector<int> &points, AxisId x) {
     constexpr int64_t kMostSums = 32; // at once, in registers
-    const View view = makeView(pattern, target, e, -1, points);
+    const View view = makeView(program, target, e, -1, points);
     if (view.reduction.empty() || (view.spatial.empty() && points.empty()))
       return {};
     ScheduleBuilder b(view, "rows", schedule.units, schedule.lanes);
@@ -394,7 +392,7 @@ private:
   /// an LSTM, would read it again.
   std::vector<TreeNode> stages(ScheduleBuilder &b, AxisId m) {
     std::vector<TreeNode> out;
-    for (const ReadInfo &read : readInfos(b.view)) {
+    for (const ReadInfo &read : b.view.reads) {
       if (read.constant || read.guarded || read.dependsOn(b.positionsOf(m)))
         continue;
       std::vector<LayoutDigit> digits;
@@ -406,8 +404,7 @@ private:
         }
       if (digits.empty() || !elements.isConst() || elements.constValue() > stageable)
         continue;
-      const int64_t bytes =
-          elements.constValue() * sizeInBytes(b.view.pattern->tensors[read.tensor].type);
+      const int64_t bytes = elements.constValue() * read.elementBytes;
       if (bytes > stageable)
         continue;
       stageable -= bytes;
@@ -417,11 +414,11 @@ private:
     return out;
   }
 
-  const ExprProgram &pattern;
+  const ScheduledProgram &program;
   const Target &target;
   const int64_t each;
   const bool vectorLanes;
-  const std::vector<const Equation *> equations;
+  const std::vector<const Equation *> &equations;
   Schedule schedule;
   static constexpr int64_t kMostStaged =
       16 << 10;          // bytes of a block: the rest is for what rounds hold
@@ -430,17 +427,17 @@ private:
 
 } // namespace
 
-Candidates gridScanCandidates(const ExprProgram &pattern, const Target &target) {
+Candidates gridScanCandidates(const ScheduledProgram &program, const Target &target) {
   constexpr size_t kMostEquations =
       80; // a block finds its part among those of a phase by tests in each other
-  const size_t count = scheduledEquations(pattern).size();
+  const size_t count = program.equations.size();
   if (count == 0 || count > kMostEquations)
     return {};
   std::set<TensorId> states;
-  for (const ScanCarry &carry : scanOf(pattern)->carries)
+  for (const ScanCarry &carry : program.scan->carries)
     if (!states.insert(carry.next).second)
       return {};
-  const StepParts apart = partsOfStep(pattern, false), together = partsOfStep(pattern, true);
+  const StepParts apart = partsOfStep(program, false), together = partsOfStep(program, true);
   Candidates out;
   for (int64_t each :
        target.vectorLanes ? std::vector<int64_t>{8, 4} : std::vector<int64_t>{1, 4, 8}) {
@@ -450,7 +447,7 @@ Candidates gridScanCandidates(const ExprProgram &pattern, const Target &target) 
       if ((step == &apart && found && target.vectorLanes) ||
           (step == &together && together.parts == apart.parts))
         continue;
-      if (std::optional<Schedule> s = GridScanBuilder(pattern, target, each).run(*step)) {
+      if (std::optional<Schedule> s = GridScanBuilder(program, target, each).run(*step)) {
         out.push_back(std::move(*s));
         found = true;
       }

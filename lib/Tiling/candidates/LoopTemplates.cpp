@@ -115,7 +115,7 @@ Schedule columnLoops(const View &view, int64_t maxVectors) {
     auto known = [&](const ReadInfo &read, const std::vector<int> &group) {
       return view.extent(group).isConst() && read.stride(group).has_value();
     };
-    for (const ReadInfo &read : readInfos(view)) {
+    for (const ReadInfo &read : view.reads) {
       if (!read.constant || !read.access || read.guarded || !read.dependsOn(last) ||
           (read.axes & ~own) != 0 || view.reduction.empty() || !known(read, last))
         continue;

@@ -9,9 +9,8 @@ namespace fusec::tiling {
 namespace {
 
 /// A read whose addresses jump along the lanes although another axis is contiguous: a transposition.
-const ReadInfo *transposedRead(const View &view, const std::vector<ReadInfo> &reads,
-                               size_t &contiguousGroup) {
-  for (const ReadInfo &read : reads) {
+const ReadInfo *transposedRead(const View &view, size_t &contiguousGroup) {
+  for (const ReadInfo &read : view.reads) {
     std::optional<int64_t> last = read.stride(view.spatial.back());
     if (!last || *last == 0 || *last == 1 || read.guarded)
       continue;
@@ -133,8 +132,8 @@ Schedule cpuTranspose(const View &view, size_t contiguousGroup, bool alongOutput
 }
 
 /// Reads whose elements do not lie side by side along an axis.
-auto columnsOf(const std::vector<ReadInfo> &reads, const std::vector<int> &along) {
-  return std::count_if(reads.begin(), reads.end(), [&](const ReadInfo &read) {
+auto columnsOf(const View &view, const std::vector<int> &along) {
+  return std::count_if(view.reads.begin(), view.reads.end(), [&](const ReadInfo &read) {
     const std::optional<int64_t> stride = read.stride(along);
     return stride != 0 && stride != 1;
   });
@@ -180,22 +179,19 @@ Candidates mapCandidates(const View &view) {
         view.opt(groups[groups.size() - 2]) >= core.rowsToFill)
       out.push_back(cpuMap(view, int(runElements / view.target->lanes), core.rowsToFill));
     size_t group = 0;
-    if (const std::vector<ReadInfo> reads = readInfos(view);
-        !groups.empty() && transposedRead(view, reads, group)) {
+    if (!groups.empty() && transposedRead(view, group)) {
       // Where memory takes longest the first one is chosen: that with fewer accesses to turn.
-      const bool outputFirst =
-          columnsOf(reads, groups.back()) < columnsOf(reads, groups[group]) + 1;
+      const bool outputFirst = columnsOf(view, groups.back()) < columnsOf(view, groups[group]) + 1;
       for (bool alongOutput : {outputFirst, !outputFirst})
         for (int64_t turns : {int64_t{view.target->lanes}, int64_t{view.target->lanes} / 2})
-          if (reads.size() > 1 || !alongOutput)
+          if (view.reads.size() > 1 || !alongOutput)
             out.push_back(cpuTranspose(view, group, alongOutput, turns));
     }
     return out;
   }
   if (!view.spatial.empty()) {
     size_t group = 0;
-    std::vector<ReadInfo> reads = readInfos(view);
-    if (const ReadInfo *read = transposedRead(view, reads, group))
+    if (const ReadInfo *read = transposedRead(view, group))
       out.push_back(gpuTranspose(view, *read, group));
   }
   out.push_back(gpuMap(view, 4));

@@ -121,14 +121,14 @@ Schedule columnReduction(const View &view, int unroll, int threads) {
 
 /// Rows too short for the lanes of a unit: the block copies its rows into shared memory as they lie, and each lane
 /// reduces one from there. Read directly, every step of every lane would touch another sector.
-Schedule shortRows(const View &view, const std::vector<ReadInfo> &reads, int threads) {
+Schedule shortRows(const View &view, int threads) {
   int lanes = view.target->lanes, units = threads / lanes;
   ScheduleBuilder b(view, "short-rows", units, lanes);
   b.registerEdges();
   AxisId k = b.addReduction("k", {view.reduction.back()});
   AxisId x = b.addSpatial("x", view.spatial);
   std::vector<TreeNode> tile;
-  for (const ReadInfo &read : reads)
+  for (const ReadInfo &read : view.reads)
     if (read.stride(view.reduction.back()) == 1 && !read.guarded)
       tile.push_back(LeafNode{.kind = LeafKind::Stage, .operand = b.stage(read, {{x}, {k}}, 1)});
   auto overLanes = [&](TreeNode leaf) {
@@ -147,8 +147,8 @@ Schedule shortRows(const View &view, const std::vector<ReadInfo> &reads, int thr
 }
 
 /// The spatial group along which lies what is reduced elsewhere: means of channels that lie innermost. -1: none.
-int contiguousSpatial(const View &view, const std::vector<ReadInfo> &reads) {
-  for (const ReadInfo &read : reads)
+int contiguousSpatial(const View &view) {
+  for (const ReadInfo &read : view.reads)
     for (size_t g = 0; g < view.spatial.size(); ++g)
       if (read.stride(view.spatial[g]) == 1 && read.dependsOn(view.reduction.back()))
         return static_cast<int>(g);
@@ -243,16 +243,16 @@ int evenVectors(const View &view) {
   return static_cast<int>((vectors + tiles - 1) / tiles);
 }
 
-bool readsPadding(const std::vector<ReadInfo> &reads) {
-  return std::any_of(reads.begin(), reads.end(),
+bool readsPadding(const View &view) {
+  return std::any_of(view.reads.begin(), view.reads.end(),
                      [](const ReadInfo &r) { return r.guarded && !r.constant; });
 }
 
 /// Vectors of the last axis that a tile of columns takes on a CPU, the best of equals first. Windows have their row's
 /// ends at the same lanes of the same tiles, as constants, where no tile has less than another.
-std::vector<int> columnVectors(const View &view, const std::vector<ReadInfo> &reads) {
+std::vector<int> columnVectors(const View &view) {
   const std::vector<int> some = {1, 4};
-  if (view.spatial.empty() || !view.extent(view.spatial.back()).isConst() || !readsPadding(reads))
+  if (view.spatial.empty() || !view.extent(view.spatial.back()).isConst() || !readsPadding(view))
     return some;
   std::vector<int> vectors = {evenVectors(view)};
   std::copy_if(some.begin(), some.end(), std::back_inserter(vectors),
@@ -268,16 +268,15 @@ int64_t outputsOf(const View &view) {
 }
 
 /// Bytes of a row in shared memory; 0 where rows are long, of unknown length or not the only reduced axis.
-int64_t shortRowBytes(const View &view, const std::vector<ReadInfo> &reads) {
+int64_t shortRowBytes(const View &view) {
   constexpr int64_t kLongest = 64;
   if (view.target->vectorLanes || view.reduction.size() != 1 || view.spatial.empty() ||
       !view.extent(view.reduction.back()).isConst() || view.opt(view.reduction.back()) > kLongest)
     return 0;
   int64_t bytes = 0;
-  for (const ReadInfo &read : reads)
+  for (const ReadInfo &read : view.reads)
     if (read.stride(view.reduction.back()) == 1 && !read.guarded)
-      bytes += (view.opt(view.reduction.back()) + 1) *
-               sizeInBytes(view.pattern->tensors[read.tensor].type);
+      bytes += (view.opt(view.reduction.back()) + 1) * read.elementBytes;
   return bytes;
 }
 
@@ -285,16 +284,15 @@ int64_t shortRowBytes(const View &view, const std::vector<ReadInfo> &reads) {
 
 Candidates windowCandidates(const View &view) {
   constexpr int64_t kTapsWritten = 8; // Emitter::isShort
-  const std::vector<ReadInfo> reads = readInfos(view);
   const auto atMost = [&](const std::vector<int> &group, int64_t most) {
     return view.extent(group).isConst() && view.opt(group) <= most;
   };
   Candidates out;
-  if (readsPadding(reads) && !view.spatial.empty() &&
+  if (readsPadding(view) && !view.spatial.empty() &&
       atMost(view.spatial.back(), int64_t{kMostVectors} * view.target->lanes) &&
       std::all_of(view.reduction.begin(), view.reduction.end(),
                   [&](const auto &group) { return atMost(group, kTapsWritten); }))
-    for (const int vectors : columnVectors(view, reads))
+    for (const int vectors : columnVectors(view))
       out.push_back(columnReduction(view, vectors, 1));
   return out;
 }
@@ -302,9 +300,8 @@ Candidates windowCandidates(const View &view) {
 Candidates reductionCandidates(const View &view) {
   Candidates out;
   bool contiguousRow = false;
-  const std::vector<ReadInfo> reads = readInfos(view);
   if (!view.reduction.empty())
-    for (const ReadInfo &read : reads)
+    for (const ReadInfo &read : view.reads)
       contiguousRow = contiguousRow || read.stride(view.reduction.back()) == 1;
   const bool vectorLanes = view.target->vectorLanes;
   if (contiguousRow && view.opt(view.reduction.back()) * 2 >= view.target->lanes) {
@@ -318,23 +315,22 @@ Candidates reductionCandidates(const View &view) {
   constexpr int64_t kSharedBytes = 32 * 1024;
   // GPU: small blocks spread few outputs over more multiprocessors.
   bool few = outputsOf(view) < 4096;
-  if (int64_t bytes = shortRowBytes(view, reads); bytes > 0)
+  if (int64_t bytes = shortRowBytes(view); bytes > 0)
     for (int threads : {256, 64})
       if (threads * bytes <= kSharedBytes && (threads == 256 || few))
-        out.push_back(shortRows(view, reads, threads));
-  if (const int g = vectorLanes || view.reduction.empty() ? -1 : contiguousSpatial(view, reads);
-      g >= 0)
+        out.push_back(shortRows(view, threads));
+  if (const int g = vectorLanes || view.reduction.empty() ? -1 : contiguousSpatial(view); g >= 0)
     for (int threads : {256, 1024})
       for (int unroll : {1, 4})
         if (view.opt(view.reduction.back()) * view.target->lanes >= threads) // all units have some
           out.push_back(tiledColumns(view, g, unroll, threads));
-  if (const int g = vectorLanes && !view.reduction.empty() ? contiguousSpatial(view, reads) : -1;
+  if (const int g = vectorLanes && !view.reduction.empty() ? contiguousSpatial(view) : -1;
       g >= 0 && g + 1 < static_cast<int>(view.spatial.size()) &&
       view.opt(view.spatial[static_cast<size_t>(g)]) * 2 > view.target->lanes)
     for (const int64_t turns : turnsOf(view))
       out.push_back(turnedColumns(view, g, turns));
   if (vectorLanes) {
-    for (const int vectors : columnVectors(view, reads))
+    for (const int vectors : columnVectors(view))
       out.push_back(columnReduction(view, vectors, 1));
     return out;
   }

@@ -31,11 +31,11 @@ bool slides(const View &view, const ReadInfo &read, const std::vector<int> &rows
   });
 }
 
-TermCost termCost(const View &view, const std::vector<ReadInfo> &reads, const Roles &roles) {
+TermCost termCost(const View &view, const Roles &roles) {
   const Equation &e = view.equation();
   TermCost cost{std::max<int64_t>(1, sizeInBytes(e.accumulateType) / 4),
                 isFloat(e.accumulateType) ? 1 : 2, 0, false};
-  for (const ReadInfo &read : reads)
+  for (const ReadInfo &read : view.reads)
     if (read.dependsOn(view.spatial.back())) {
       cost.columnBytes = std::max(cost.columnBytes, read.elementBytes);
       cost.slidingRows |= roles.row >= 0 && slides(view, read, view.spatial[roles.row]);
@@ -44,13 +44,13 @@ TermCost termCost(const View &view, const std::vector<ReadInfo> &reads, const Ro
 }
 
 /// Rows whose distance is a multiple of a way's size share one set of the first cache.
-int64_t maxRows(const View &view, const std::vector<ReadInfo> &reads, const Roles &roles) {
+int64_t maxRows(const View &view, const Roles &roles) {
   constexpr int64_t kMost = 14;
   const int64_t ways = view.target->core.firstCacheWays;
   const int64_t wayBytes = view.target->memory.front().capacityBytes / ways;
   if (roles.row < 0)
     return kMost;
-  for (const ReadInfo &read : reads) {
+  for (const ReadInfo &read : view.reads) {
     std::optional<int64_t> stride = read.stride(view.spatial[roles.row]);
     if (!read.dependsOn(view.spatial[roles.lane]) && stride && *stride != 0 &&
         *stride * read.elementBytes % wayBytes == 0)
@@ -61,12 +61,12 @@ int64_t maxRows(const View &view, const std::vector<ReadInfo> &reads, const Role
 
 } // namespace
 
-Roles rolesOf(const View &view, const std::vector<ReadInfo> &reads) {
+Roles rolesOf(const View &view) {
   Roles roles;
   roles.lane = static_cast<int>(view.spatial.size()) - 1;
   const std::vector<int> &lane = view.spatial[roles.lane];
   for (int g = roles.lane - 1; g >= 0; --g) {
-    bool reused = std::any_of(reads.begin(), reads.end(), [&](const ReadInfo &r) {
+    bool reused = std::any_of(view.reads.begin(), view.reads.end(), [&](const ReadInfo &r) {
       return r.dependsOn(lane) && !r.dependsOn(view.spatial[g]);
     });
     if (roles.row < 0 && reused)
@@ -78,13 +78,12 @@ Roles rolesOf(const View &view, const std::vector<ReadInfo> &reads) {
   return roles;
 }
 
-std::vector<RegisterTile> registerTiles(const View &view, const std::vector<ReadInfo> &reads,
-                                        const Roles &roles) {
+std::vector<RegisterTile> registerTiles(const View &view, const Roles &roles) {
   const Target &target = *view.target;
-  const TermCost term = termCost(view, reads, roles);
+  const TermCost term = termCost(view, roles);
   const int64_t rowsTotal = roles.row >= 0 ? view.opt(view.spatial[roles.row]) : 1;
   const int64_t columnsTotal = view.opt(view.spatial[roles.lane]);
-  const int64_t most = maxRows(view, reads, roles);
+  const int64_t most = maxRows(view, roles);
   std::vector<std::pair<double, RegisterTile>> ranked;
   int64_t vectorsTotal = (columnsTotal + target.lanes - 1) / target.lanes;
   for (int64_t rows = 1; rows <= most; ++rows)

@@ -12,7 +12,7 @@ struct Roles {
   std::vector<int> blocks; // other spatial groups
 };
 
-Roles rolesOf(const View &view, const std::vector<ReadInfo> &reads);
+Roles rolesOf(const View &view);
 
 struct RegisterTile {
   int64_t rows, vectors;
@@ -21,7 +21,6 @@ struct RegisterTile {
 /// Tiles that fit the register file with accumulators, vector operands and one broadcast, or, where a window slides
 /// along rows, with the vectors that its taps share: best first by the time of one step of k over the whole M x N
 /// domain: fma and load ports, and waste at the edges.
-std::vector<RegisterTile> registerTiles(const View &view, const std::vector<ReadInfo> &reads,
-                                        const Roles &roles);
+std::vector<RegisterTile> registerTiles(const View &view, const Roles &roles);
 
 } // namespace fusec::tiling

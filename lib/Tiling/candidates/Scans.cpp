@@ -13,9 +13,9 @@ namespace fusec::tiling {
 
 namespace {
 
-Schedule scanSchedule(const ExprProgram &pattern, const Target &target, int64_t vectors,
+Schedule scanSchedule(const ScheduledProgram &program, const Target &target, int64_t vectors,
                       int units) {
-  const Equation &scan = *scanOf(pattern);
+  const Equation &scan = *program.scan;
   Schedule schedule;
   schedule.name = "scan";
   schedule.units = units;
@@ -25,10 +25,11 @@ Schedule scanSchedule(const ExprProgram &pattern, const Target &target, int64_t 
     if (std::any_of(schedule.edges.begin(), schedule.edges.end(),
                     [&](const EdgeLevel &e) { return e.tensor == tensor; }))
       return;
-    DimExpr elements = numElements(pattern.tensors[tensor].shape);
+    DimExpr elements = numElements(program.program.tensors[tensor].shape);
     if (!elements.isConst())
       return;
-    int64_t bytes = roundUp(elements.constValue() * sizeInBytes(pattern.tensors[tensor].type), 128);
+    int64_t bytes =
+        roundUp(elements.constValue() * sizeInBytes(program.program.tensors[tensor].type), 128);
     if (bytes > budget)
       return;
     budget -= bytes;
@@ -46,7 +47,7 @@ Schedule scanSchedule(const ExprProgram &pattern, const Target &target, int64_t 
         place(t);
   LoopNode step = ScheduleBuilder::loop(LoopKind::Seq, kStepAxis, 1);
   for (size_t i = 0; i < scan.scanBody.size(); ++i) {
-    View view = makeView(pattern, target, static_cast<int>(i), -1);
+    View view = makeView(program, target, static_cast<int>(i), -1);
     Schedule piece;
     if (scan.scanBody[i].kind == EquationKind::Map)
       piece = mapLoops(view, units, 1);
@@ -63,14 +64,14 @@ Schedule scanSchedule(const ExprProgram &pattern, const Target &target, int64_t 
 
 } // namespace
 
-Candidates scanCandidates(const ExprProgram &pattern, const Target &target) {
+Candidates scanCandidates(const ScheduledProgram &program, const Target &target) {
   Candidates out;
   if (target.vectorLanes)
-    out = {scanSchedule(pattern, target, 8, 1), scanSchedule(pattern, target, 4, 1)};
+    out = {scanSchedule(program, target, 8, 1), scanSchedule(program, target, 4, 1)};
   else
-    out = {scanSchedule(pattern, target, 1, 1024 / target.lanes),
-           scanSchedule(pattern, target, 1, 256 / target.lanes)};
-  for (Schedule &rounds : gridScanCandidates(pattern, target))
+    out = {scanSchedule(program, target, 1, 1024 / target.lanes),
+           scanSchedule(program, target, 1, 256 / target.lanes)};
+  for (Schedule &rounds : gridScanCandidates(program, target))
     out.push_back(std::move(rounds));
   return out;
 }

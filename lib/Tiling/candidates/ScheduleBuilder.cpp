@@ -1,7 +1,5 @@
 #include "Tiling/candidates/ScheduleBuilder.h"
 
-#include "Support/OptValues.h"
-
 #include <algorithm>
 
 namespace fusec::tiling {
@@ -18,10 +16,9 @@ DimExpr View::extent(const std::vector<int> &group) const {
 }
 
 int64_t View::opt(const std::vector<int> &group) const {
-  const std::vector<int64_t> values = optValues(pattern->symbols);
   constexpr int64_t kMost =
       int64_t{1} << 24; // beyond it sizes no longer change a choice, and products stay small
-  return std::clamp<int64_t>(extent(group).evaluate(values).value_or(kMost), 1, kMost);
+  return std::clamp<int64_t>(extent(group).evaluate(program->symbols).value_or(kMost), 1, kMost);
 }
 
 namespace {
@@ -48,17 +45,16 @@ uint64_t directAxes(const Equation &e) {
   return mask;
 }
 
-std::vector<std::vector<int>> mergeGroups(const std::vector<const Equation *> &equations,
-                                          const ExprProgram &pattern, int begin, int end,
-                                          const std::vector<int> &without) {
+std::vector<std::vector<int>> mergeGroups(const std::vector<const EquationFacts *> &equations,
+                                          int begin, int end, const std::vector<int> &without) {
   std::vector<std::vector<int>> groups;
   for (int p = begin; p < end; ++p) {
-    if (equations[0]->axes[p].extent.isConst(1) ||
+    if (equations[0]->equation.axes[p].extent.isConst(1) ||
         std::count(without.begin(), without.end(), p) != 0)
       continue;
     bool joins = !groups.empty() && groups.back().back() == p - 1;
-    for (const Equation *e : equations)
-      joins = joins && mergeable(*e, pattern, p - 1);
+    for (const EquationFacts *facts : equations)
+      joins = joins && mergeable(*facts, p - 1);
     if (joins)
       groups.back().push_back(p);
     else
@@ -69,29 +65,44 @@ std::vector<std::vector<int>> mergeGroups(const std::vector<const Equation *> &e
 
 } // namespace
 
-bool mergeable(const Equation &e, const ExprProgram &pattern, int p) {
-  uint64_t pair = uint64_t{3} << p;
-  if (directAxes(e) & pair)
+bool mergeable(const EquationFacts &facts, int p) {
+  const DimExpr &extent = facts.equation.axes[p + 1].extent;
+  const uint64_t pair = uint64_t{3} << p;
+  if (directAxes(facts.equation) & pair)
     return false;
-  for (NodeId read : readsOf(e)) {
-    if ((axisDependence(e.body, read) & pair) == 0)
-      continue;
-    std::optional<FlatAccess> access = flatAccess(e, read, pattern);
-    if (!access || access->stride[p] != access->stride[p + 1] * e.axes[p + 1].extent)
+  for (size_t r = 0; r < facts.reads.size(); ++r)
+    if (const std::optional<FlatAccess> &access = facts.accesses[r];
+        (facts.axes[facts.reads[r]] & pair) != 0 &&
+        (!access || access->stride[p] != access->stride[p + 1] * extent))
       return false;
-  }
   return true;
 }
 
-View makeView(const ExprProgram &pattern, const Target &target, int first, int finish,
+static std::vector<ReadInfo> readInfos(const View &view) {
+  const EquationFacts &facts = view.program->facts[view.first];
+  std::vector<ReadInfo> infos;
+  for (size_t r = 0; r < facts.reads.size(); ++r) {
+    const NodeId id = facts.reads[r];
+    const Scalar &node = facts.equation.body[id];
+    const Tensor &tensor = view.tensor(node.index);
+    infos.push_back({static_cast<int>(r), id, node.index, sizeInBytes(tensor.type),
+                     node.op == ScalarOp::ReadIf, tensor.kind == TensorKind::Constant,
+                     facts.axes[id], facts.accesses[r]});
+  }
+  return infos;
+}
+
+View makeView(const ScheduledProgram &program, const Target &target, int first, int finish,
               const std::vector<int> &without) {
-  View view{&pattern, &target, scheduledEquations(pattern), first, finish, {}, {}};
-  std::vector<const Equation *> both = {view.equations[first]};
+  View view{&program, &target, first, finish, {}, {}, {}};
+  const EquationFacts &own = program.facts[first];
+  std::vector<const EquationFacts *> both = {&own};
   if (finish >= 0)
-    both.push_back(view.equations[finish]);
+    both.push_back(&program.facts[finish]);
   const Equation &e = view.equation();
-  view.spatial = mergeGroups(both, pattern, 0, e.numSpatial, without);
-  view.reduction = mergeGroups({&e}, pattern, e.numSpatial, static_cast<int>(e.axes.size()), {});
+  view.spatial = mergeGroups(both, 0, e.numSpatial, without);
+  view.reduction = mergeGroups({&own}, e.numSpatial, static_cast<int>(e.axes.size()), {});
+  view.reads = readInfos(view);
   return view;
 }
 
@@ -103,25 +114,6 @@ std::optional<int64_t> ReadInfo::stride(const std::vector<int> &group) const {
   if (!access || !access->stride[group.back()].isConst())
     return std::nullopt;
   return access->stride[group.back()].constValue();
-}
-
-std::vector<ReadInfo> readInfos(const View &view) {
-  const Equation &e = view.equation();
-  std::vector<ReadInfo> infos;
-  for (NodeId id : readsOf(e)) {
-    const Scalar &node = e.body[id];
-    ReadInfo info;
-    info.ordinal = static_cast<int>(infos.size());
-    info.node = id;
-    info.tensor = node.index;
-    info.elementBytes = sizeInBytes(view.pattern->tensors[node.index].type);
-    info.guarded = node.op == ScalarOp::ReadIf;
-    info.constant = view.pattern->tensors[node.index].kind == TensorKind::Constant;
-    info.axes = axisDependence(e.body, id);
-    info.access = flatAccess(e, id, *view.pattern);
-    infos.push_back(std::move(info));
-  }
-  return infos;
 }
 
 ScheduleBuilder::ScheduleBuilder(const View &view, std::string name, int units, int lanes)
@@ -182,8 +174,7 @@ LeafNode ScheduleBuilder::finishLeaf() const {
 }
 
 void ScheduleBuilder::registerEdges() {
-  if (view.finish >= 0 &&
-      view.pattern->tensors[view.equation().outputs[0]].kind == TensorKind::Temp)
+  if (view.finish >= 0 && view.tensor(view.equation().outputs[0]).kind == TensorKind::Temp)
     schedule.edges.push_back({view.equation().outputs[0], MemLevel::Register});
 }
 

@@ -1,31 +1,9 @@
 #pragma once
 // Pieces from which the generators of candidate schedules are put together. Internal to Tiling.
 #include "Target/Target.h"
-#include "Tiling/schedule/FlatAccess.h"
-#include "Tiling/schedule/Schedule.h"
+#include "Tiling/schedule/BoundSchedule.h"
 
 namespace fusec::tiling {
-
-/// The pattern as the generators see it: one equation (or a reduction and the map that finishes it), its axes
-/// merged where all addresses allow, axes of extent 1 dropped.
-struct View {
-  const ExprProgram *pattern;
-  const Target *target;
-  std::vector<const Equation *> equations;
-  int first = 0;                           // the equation that is tiled: index into `equations`
-  int finish = -1;                         // the map after a reduction, or -1
-  std::vector<std::vector<int>> spatial;   // merged groups of axis positions, outermost first
-  std::vector<std::vector<int>> reduction; // of `first`
-
-  const Equation &equation() const { return *equations[first]; }
-  DimExpr extent(const std::vector<int> &group) const;
-  /// Extent at the symbols' opt values.
-  int64_t opt(const std::vector<int> &group) const;
-};
-/// Groups of `first` (and `finish`): see View. The axis positions in `without` are in no group: loops of the caller's
-/// run over them.
-View makeView(const ExprProgram &pattern, const Target &target, int first, int finish,
-              const std::vector<int> &without = {});
 
 /// One read of the tiled equation.
 struct ReadInfo {
@@ -41,7 +19,28 @@ struct ReadInfo {
   /// Element stride of the group's fastest axis; nullopt when unknown or symbolic.
   std::optional<int64_t> stride(const std::vector<int> &group) const;
 };
-std::vector<ReadInfo> readInfos(const View &view);
+
+/// The program as the generators see it: one equation (or a reduction and the map that finishes it), its axes
+/// merged where all addresses allow, axes of extent 1 dropped.
+struct View {
+  const ScheduledProgram *program;
+  const Target *target;
+  int first = 0;                           // the equation that is tiled
+  int finish = -1;                         // the map after a reduction, or -1
+  std::vector<std::vector<int>> spatial;   // merged groups of axis positions, outermost first
+  std::vector<std::vector<int>> reduction; // of `first`
+  std::vector<ReadInfo> reads;             // its own
+
+  const Equation &equation() const { return *program->equations[first]; }
+  const Tensor &tensor(TensorId t) const { return program->program.tensors[t]; }
+  DimExpr extent(const std::vector<int> &group) const;
+  /// Extent at the symbols' opt values.
+  int64_t opt(const std::vector<int> &group) const;
+};
+/// Groups of `first` (and `finish`): see View. The axis positions in `without` are in no group: loops of the caller's
+/// run over them.
+View makeView(const ScheduledProgram &program, const Target &target, int first, int finish,
+              const std::vector<int> &without = {});
 
 /// Schedule under construction.
 class ScheduleBuilder {
@@ -76,7 +75,7 @@ public:
 };
 
 /// True if neighbouring axes p and p+1 can be walked as one in every read of the equation.
-bool mergeable(const Equation &e, const ExprProgram &pattern, int p);
+bool mergeable(const EquationFacts &facts, int p);
 int64_t roundUp(int64_t value, int64_t multiple);
 
 } // namespace fusec::tiling

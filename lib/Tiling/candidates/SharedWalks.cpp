@@ -49,8 +49,8 @@ bool isTile(const TreeNode &node) {
 class SharedWalkBuilder {
 public:
   SharedWalkBuilder(const View &view, const SharedWalk &walk, int own, Schedule &schedule)
-      : equations(view.equations), walk(walk), own(own), schedule(schedule), target(*view.target),
-        isFactor(own == walk.factor) {}
+      : equations(view.program->equations), walk(walk), own(own), schedule(schedule),
+        target(*view.target), isFactor(own == walk.factor) {}
 
   /// False where the contraction's loops take some of its axes together with columns, or lanes along them, or have no
   /// place for it.
@@ -204,11 +204,11 @@ private:
 
 } // namespace
 
-Candidates sharedWalkCandidates(const ExprProgram &pattern, const Target &target) {
-  const std::optional<SharedWalk> walk = sharedWalk(scheduledEquations(pattern));
+Candidates sharedWalkCandidates(const ScheduledProgram &program, const Target &target) {
+  const std::optional<SharedWalk> walk = sharedWalk(program.equations);
   if (!walk)
     return {};
-  const View view = makeView(pattern, target, walk->contraction, walk->finish);
+  const View view = makeView(program, target, walk->contraction, walk->finish);
   if (!sharesFactor(view.equation()))
     return {};
   std::vector<int> others = walk->rows;

@@ -6,24 +6,15 @@
 
 namespace fusec::tiling {
 
-StitchPlacement::StitchPlacement(const ExprProgram &pattern)
-    : pattern(pattern), equations(scheduledEquations(pattern)) {
-  for (const Equation *e : equations) {
-    std::vector<TensorId> &own = reads.emplace_back();
-    for (NodeId read : readsOf(*e))
-      own.push_back(e->body[read].index);
-  }
-}
-
 void StitchPlacement::place(const FusedNest &nest, size_t i, Schedule &schedule) {
-  const Equation &e = *equations[nest.equations[i]];
+  const Equation &e = *program.equations[nest.equations[i]];
   std::vector<int> inner;
   for (int p : nest.dims[i])
     if (p < e.numSpatial)
       inner.push_back(p);
   for (TensorId t : e.outputs) {
     MemLevel &level = levels[t] = MemLevel::Global;
-    if (pattern.tensors[t].kind != TensorKind::Temp || !isRead(t))
+    if (program.program.tensors[t].kind != TensorKind::Temp || !isRead(t))
       continue;
     const bool registers = e.outputs.size() == 1 || !e.states.empty();
     if (registers && (inner.empty() || staysIn(nest, t))) {
@@ -34,7 +25,7 @@ void StitchPlacement::place(const FusedNest &nest, size_t i, Schedule &schedule)
         elements = elements * e.axes[p].extent;
       int64_t bytes =
           elements.isConst()
-              ? roundUp(elements.constValue() * sizeInBytes(pattern.tensors[t].type), 128)
+              ? roundUp(elements.constValue() * sizeInBytes(program.program.tensors[t].type), 128)
               : INT64_MAX;
       if (bytes > sharedLeft)
         continue;
@@ -47,22 +38,21 @@ void StitchPlacement::place(const FusedNest &nest, size_t i, Schedule &schedule)
 
 /// True if no equation outside of the nest reads the tensor.
 bool StitchPlacement::staysIn(const FusedNest &nest, TensorId t) const {
-  for (size_t e = 0; e < equations.size(); ++e)
-    if (readsTensor(e, t) &&
+  for (size_t e = 0; e < program.facts.size(); ++e)
+    if (reads(program.facts[e], t) &&
         std::count(nest.equations.begin(), nest.equations.end(), static_cast<int>(e)) == 0)
       return false;
   return true;
 }
 
 bool StitchPlacement::isRead(TensorId t) const {
-  for (size_t e = 0; e < equations.size(); ++e)
-    if (readsTensor(e, t))
-      return true;
-  return false;
+  return std::any_of(program.facts.begin(), program.facts.end(),
+                     [&](const EquationFacts &facts) { return reads(facts, t); });
 }
 
-bool StitchPlacement::readsTensor(size_t e, TensorId t) const {
-  return std::find(reads[e].begin(), reads[e].end(), t) != reads[e].end();
+bool StitchPlacement::reads(const EquationFacts &facts, TensorId t) {
+  return std::any_of(facts.reads.begin(), facts.reads.end(),
+                     [&](NodeId read) { return facts.equation.body[read].index == t; });
 }
 
 } // namespace fusec::tiling

@@ -1,7 +1,7 @@
 #pragma once
 // Where a stitched block keeps what its equations hand to each other.
 #include "Tiling/candidates/FusedNests.h"
-#include "Tiling/schedule/Schedule.h"
+#include "Tiling/schedule/BoundSchedule.h"
 
 #include <map>
 
@@ -9,11 +9,11 @@ namespace fusec::tiling {
 
 class StitchPlacement {
 public:
-  explicit StitchPlacement(const ExprProgram &pattern);
+  explicit StitchPlacement(const ScheduledProgram &program) : program(program) {}
 
   int64_t sharedLeft = 0; // bytes of the block's own memory, for each row that it has at once
 
-  /// Levels of the values that member i of the nest makes and the pattern keeps to itself, as edges of the schedule:
+  /// Levels of the values that member i of the nest makes and the program keeps to itself, as edges of the schedule:
   /// registers for one value a row and for what the nest alone reads, then the block's memory while there is room.
   void place(const FusedNest &nest, size_t i, Schedule &schedule);
   /// The level of a value that a placed member makes.
@@ -22,11 +22,9 @@ public:
 private:
   bool staysIn(const FusedNest &nest, TensorId t) const;
   bool isRead(TensorId t) const;
-  bool readsTensor(size_t e, TensorId t) const;
+  static bool reads(const EquationFacts &facts, TensorId t);
 
-  const ExprProgram &pattern;
-  std::vector<const Equation *> equations;
-  std::vector<std::vector<TensorId>> reads; // of each equation
+  const ScheduledProgram &program;
   std::map<TensorId, MemLevel> levels;
 };
 

@@ -15,7 +15,6 @@
 // without common rows run in one block, which has all that they make: right for what is smaller than a launch.
 #include "Expr/Cascade.h"
 #include "Expr/Rows.h"
-#include "Support/OptValues.h"
 #include "Tiling/candidates/Candidates.h"
 #include "Tiling/candidates/FusedNests.h"
 #include "Tiling/candidates/LoopTemplates.h"
@@ -51,10 +50,10 @@ struct StitchShape {
 
 class Stitch {
 public:
-  Stitch(const ExprProgram &pattern, const Target &target, const WorkMeter &meter,
+  Stitch(const ScheduledProgram &program, const Target &target, const WorkMeter &meter,
          std::vector<int> rowPositions, StitchShape shape)
-      : pattern(pattern), target(target), meter(meter), equations(scheduledEquations(pattern)),
-        rowPositions(std::move(rowPositions)), shape(shape), levels(pattern) {}
+      : program(program), target(target), meter(meter), equations(program.equations),
+        rowPositions(std::move(rowPositions)), shape(shape), levels(program) {}
 
   Schedule build() {
     const int units = target.unitsOf(shape.threads);
@@ -192,7 +191,7 @@ private:
       bool joins = true;
       for (size_t e = 0; e < nest.equations.size(); ++e)
         joins = joins && nest.dims[e][i] == nest.dims[e][i - 1] + 1 &&
-                mergeable(*equations[nest.equations[e]], pattern, nest.dims[e][i - 1]);
+                mergeable(program.facts[nest.equations[e]], nest.dims[e][i - 1]);
       if (joins)
         groups.back().push_back(i);
       else
@@ -251,7 +250,7 @@ private:
 
   /// A reduction that keeps spatial axes inside a row, or has nothing to reduce.
   void addColumns(int e, std::vector<TreeNode> &row) {
-    View view = makeView(pattern, target, e, -1, rowPositions);
+    View view = makeView(program, target, e, -1, rowPositions);
     Schedule piece;
     std::map<AxisId, AxisId> same;
     if (shape.owner == RowOwner::Lane) {
@@ -293,14 +292,13 @@ private:
   }
 
   int64_t optOf(const DimExpr &extent) const {
-    const std::vector<int64_t> values = optValues(pattern.symbols);
-    return std::max<int64_t>(1, extent.evaluate(values).value_or(1));
+    return std::max<int64_t>(1, extent.evaluate(program.symbols).value_or(1));
   }
 
-  const ExprProgram &pattern;
+  const ScheduledProgram &program;
   const Target &target;
   const WorkMeter &meter;
-  std::vector<const Equation *> equations;
+  const std::vector<const Equation *> &equations;
   std::vector<int> rowPositions;
   StitchShape shape;
   NestShape nestShape{};
@@ -314,30 +312,25 @@ private:
 namespace {
 
 /// On a GPU so many outputs keep several blocks busy: one block is no kernel for them.
-bool outgrowsBlock(const Equation &e, const ExprProgram &pattern) {
+bool outgrowsBlock(const Equation &e, const std::vector<int64_t> &symbols) {
   constexpr int64_t kOutputs = 4096;
-  const std::vector<int64_t> values = optValues(pattern.symbols);
   int64_t outputs = 1;
   for (int p = 0; p < e.numSpatial; ++p)
-    outputs = std::min(outputs * e.axes[p].extent.evaluate(values).value_or(1), kOutputs);
+    outputs = std::min(outputs * e.axes[p].extent.evaluate(symbols).value_or(1), kOutputs);
   return outputs >= kOutputs;
 }
 
 /// Memory that the rows walk lies along them, not inside them: neighbours share its sectors.
-bool haveNeighbouringRows(const std::vector<const Equation *> &equations,
-                          const std::vector<int> &rows, const ExprProgram &pattern) {
+bool haveNeighbouringRows(const ScheduledProgram &program, const std::vector<int> &rows) {
   uint64_t ofRows = 0;
   for (int p : rows)
     ofRows |= uint64_t{1} << p;
   const auto last = static_cast<size_t>(rows.back());
-  for (const Equation *e : equations)
-    for (NodeId read : readsOf(*e)) {
-      if ((axisDependence(e->body, read) & ~ofRows) == 0)
-        continue;
-      const std::optional<FlatAccess> access = flatAccess(*e, read, pattern);
-      if (access && access->stride[last].isConst(1))
+  for (const EquationFacts &facts : program.facts)
+    for (size_t r = 0; r < facts.reads.size(); ++r)
+      if (const std::optional<FlatAccess> &access = facts.accesses[r];
+          access && (facts.axes[facts.reads[r]] & ~ofRows) != 0 && access->stride[last].isConst(1))
         return true;
-    }
   return false;
 }
 
@@ -349,9 +342,9 @@ bool isEmpty(const Equation &e) {
 
 } // namespace
 
-Candidates stitchCandidates(const ExprProgram &pattern, const Target &target,
+Candidates stitchCandidates(const ScheduledProgram &program, const Target &target,
                             const WorkMeter &meter) {
-  const std::vector<const Equation *> equations = scheduledEquations(pattern);
+  const std::vector<const Equation *> &equations = program.equations;
   for (const Equation *e : equations)
     if ((e->kind != EquationKind::Map && e->kind != EquationKind::Reduction) || isEmpty(*e))
       return {};
@@ -367,7 +360,7 @@ Candidates stitchCandidates(const ExprProgram &pattern, const Target &target,
   }
   const bool cascades = std::any_of(equations.begin(), equations.end(),
                                     [](const Equation *e) { return !e->states.empty(); });
-  if (units && !cascades && !rows.empty() && haveNeighbouringRows(equations, rows, pattern))
+  if (units && !cascades && !rows.empty() && haveNeighbouringRows(program, rows))
     for (int threads : {kThreads, 4 * kThreads})
       shapes.push_back({RowOwner::Lane, std::nullopt, threads});
   // A cascade runs along its reduced axes alone.
@@ -376,11 +369,11 @@ Candidates stitchCandidates(const ExprProgram &pattern, const Target &target,
       return {};
   if (rows.empty() && units)
     for (const Equation *e : equations)
-      if (outgrowsBlock(*e, pattern))
+      if (outgrowsBlock(*e, program.symbols))
         return {};
   Candidates out;
   for (const StitchShape &shape : shapes)
-    out.push_back(Stitch(pattern, target, meter, rows, shape).build());
+    out.push_back(Stitch(program, target, meter, rows, shape).build());
   return out;
 }
 

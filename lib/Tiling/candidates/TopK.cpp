@@ -28,7 +28,7 @@ TopKAxes addAxes(ScheduleBuilder &b) {
   axes.searched = b.addReduction("j", {{e.numSpatial}});
   // An output that nobody reads takes no memory.
   for (TensorId t : e.outputs)
-    if (b.view.pattern->tensors[t].kind == TensorKind::Temp)
+    if (b.view.tensor(t).kind == TensorKind::Temp)
       b.schedule.edges.push_back({t, MemLevel::Register});
   return axes;
 }
@@ -93,8 +93,8 @@ Schedule sorting(const View &view, int64_t padded) {
   return b.schedule;
 }
 
-int64_t scratchBytes(const Equation &e, const ExprProgram &pattern, int64_t padded) {
-  DType key = sortKeyType(pattern.tensors[e.opaqueInputs[0]].type);
+int64_t scratchBytes(const View &view, int64_t padded) {
+  DType key = sortKeyType(view.tensor(view.equation().opaqueInputs[0]).type);
   return padded * (sizeInBytes(key) + sizeInBytes(DType::I32));
 }
 
@@ -105,8 +105,9 @@ Candidates topKCandidates(const View &view) {
   Candidates out = {selection(view, false)};
   if (view.target->blocksHaveUnits())
     out.push_back(selection(view, true));
-  std::optional<int64_t> padded = paddedLength(e.axes[e.numSpatial].extent, view.pattern->symbols);
-  if (padded && scratchBytes(e, *view.pattern, *padded) <= view.target->sharedBytesPerBlock)
+  std::optional<int64_t> padded =
+      paddedLength(e.axes[e.numSpatial].extent, view.program->program.symbols);
+  if (padded && scratchBytes(view, *padded) <= view.target->sharedBytesPerBlock)
     out.push_back(sorting(view, *padded));
   return out;
 }

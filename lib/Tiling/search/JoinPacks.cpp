@@ -32,18 +32,19 @@ namespace {
 
 constexpr size_t kMostPacks = 2; // of those that the parts' counts rank best
 
-/// Positions of equations that values of the pattern connect, in order of their first one.
-std::vector<std::vector<int>> partsOf(const std::vector<const Equation *> &equations) {
+/// Positions of equations that values of the program connect, in order of their first one.
+std::vector<std::vector<int>> partsOf(const std::vector<EquationFacts> &equations) {
   std::vector<int> part(equations.size());
   std::iota(part.begin(), part.end(), 0);
   std::map<TensorId, size_t> makers;
   for (size_t e = 0; e < equations.size(); ++e) {
-    for (NodeId read : readsOf(*equations[e]))
-      if (auto maker = makers.find(equations[e]->body[read].index); maker != makers.end()) {
+    const Equation &equation = equations[e].equation;
+    for (NodeId read : equations[e].reads)
+      if (auto maker = makers.find(equation.body[read].index); maker != makers.end()) {
         const int other = part[maker->second], own = part[e];
         std::replace(part.begin(), part.end(), std::max(other, own), std::min(other, own));
       }
-    for (TensorId t : equations[e]->outputs)
+    for (TensorId t : equation.outputs)
       makers[t] = e;
   }
   std::map<int, std::vector<int>> groups;
@@ -184,10 +185,10 @@ Result<std::optional<PricedSchedule>> candidateOf(const Pack &pack, const std::v
 
 } // namespace
 
-Result<PricedSchedules> packCandidates(const ExprProgram &pattern, const Target &target,
+Result<PricedSchedules> packCandidates(const ScheduledProgram &program, const Target &target,
                                        PartScheduleCache *known) {
-  const std::vector<const Equation *> equations = scheduledEquations(pattern);
-  if (scanOf(pattern) || equations.size() < 2)
+  const std::vector<const Equation *> &equations = program.equations;
+  if (program.scan || equations.size() < 2)
     return PricedSchedules{};
   for (const Equation *e : equations) {
     if (e->kind != EquationKind::Map && e->kind != EquationKind::Reduction)
@@ -196,9 +197,10 @@ Result<PricedSchedules> packCandidates(const ExprProgram &pattern, const Target 
       if (axis.extent.isConst(0))
         return PricedSchedules{};
   }
-  std::vector<std::vector<int>> groups = partsOf(equations);
+  std::vector<std::vector<int>> groups = partsOf(program.facts);
   if (groups.size() < 2)
     return PricedSchedules{};
+  const ExprProgram &pattern = program.program;
   std::vector<Part> parts;
   for (std::vector<int> &group : groups) {
     Part part;
@@ -243,7 +245,6 @@ Result<PricedSchedules> packCandidates(const ExprProgram &pattern, const Target 
   std::stable_sort(packs.begin(), packs.end(),
                    [](const Pack &a, const Pack &b) { return a.seconds < b.seconds; });
   PricedSchedules out;
-  const ScheduledProgram program(pattern);
   WorkMeter meter(program, target);
   for (size_t p = 0; p < std::min(kMostPacks, packs.size()); ++p) {
     FUSEC_TRY(std::optional<PricedSchedule> made, candidateOf(packs[p], parts, meter, target));

@@ -111,7 +111,7 @@ private:
   /// The value of one equation, which makes nothing else, for others in the same phase; or a state of a block's own
   /// steps.
   bool isEdge(TensorId t) const {
-    const Equation *scan = scanOf(program);
+    const Equation *scan = bound.scan();
     if (scan && !inGridScan && (isPreviousState(*scan, t) || isNextState(*scan, t)))
       return true;
     const int e = bound.producer(t);
@@ -133,7 +133,7 @@ private:
 
   /// A block's part of it has a size that is known: what is no row of blocks is constant. Of a scan's steps it has all.
   bool hasKnownPart(const Schedule &schedule, TensorId t) const {
-    if (scanOf(program) && !inGridScan)
+    if (bound.scan() && !inGridScan)
       return numElements(program.tensors[static_cast<size_t>(t)].shape).isConst();
     const int e = bound.producer(t);
     for (size_t a = 0; a < schedule.axes.size(); ++a)

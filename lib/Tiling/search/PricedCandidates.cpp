@@ -36,16 +36,16 @@ std::vector<PricedSchedule *> fastestOfUnits(PricedSchedules &all) {
 Result<PricedSchedules> ownCandidates(const ExprProgram &pattern, const Target &target,
                                       PartScheduleCache *known) {
   // Parts that do not need each other gain nothing from being one block's work.
-  FUSEC_TRY(PricedSchedules out, packCandidates(pattern, target, known));
+  const ScheduledProgram program(pattern);
+  FUSEC_TRY(PricedSchedules out, packCandidates(program, target, known));
   if (!out.empty())
     return out;
-  const ScheduledProgram program(pattern);
   WorkMeter meter(program, target);
   auto price = [&](Schedule schedule) {
     std::vector<cost::Counts> phases = meter.phases(schedule);
     out.push_back(priced(std::move(schedule), std::move(phases), target));
   };
-  for (Schedule &schedule : plainCandidates(pattern, target, meter)) {
+  for (Schedule &schedule : plainCandidates(program, target, meter)) {
     if (hasTooManyAxes(schedule, target))
       continue;
     std::optional<Schedule> holding =
