@@ -263,7 +263,7 @@ private:
       return;
     std::vector<LayoutDigit> digits;
     for (size_t d = 0; d < extents->size(); ++d)
-      digits.push_back({-1, static_cast<int>(d)});
+      digits.push_back({{}, static_cast<int>(d)});
     out.push_back(LeafNode{.kind = LeafKind::Stage, .operand = b.stage(read, digits, 0)});
   }
 
@@ -327,7 +327,7 @@ private:
   Roles roles;
   ScheduleBuilder b;
   std::vector<AxisId> blockAxes, reduced;
-  AxisId m = -1, n = -1;
+  AxisId m, n;
   int64_t rowsPerBlock = 1, columnsPerBlock = 1, lastBlockStep = 1, stagedBytes = 0;
 };
 

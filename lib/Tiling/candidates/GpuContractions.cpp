@@ -167,9 +167,9 @@ private:
           return std::nullopt;
         digits.clear();
         for (size_t d = 0; d < view.tensor(read.tensor).shape.size(); ++d)
-          digits.push_back({-1, static_cast<int>(d)});
+          digits.push_back({{}, static_cast<int>(d)});
       }
-      int operand = b.stage(read, digits, box ? 0 : 1);
+      const OperandIndex operand = b.stage(read, digits, box ? 0 : 1);
       int64_t bytes = roundUp(stagedBytes(operand, depth), 128);
       if (bytes == 0 || bytes > sharedLeft) {
         if (box)
@@ -183,7 +183,7 @@ private:
     return out;
   }
 
-  int64_t stagedBytes(int index, int64_t depth) const {
+  int64_t stagedBytes(OperandIndex index, int64_t depth) const {
     const Operand &operand = b.schedule.operands[index];
     std::vector<int64_t> extents =
         stagedExtents(b.schedule, view.equation(), operand, [&](AxisId a) -> int64_t {
@@ -211,7 +211,7 @@ private:
   int64_t sharedLeft;
   std::vector<std::vector<int>> rows, columns;
   std::vector<LoopNode> around;
-  AxisId n = -1, k = -1, m = -1;
+  AxisId n, k, m;
   int64_t rowTile = 1, columnTile = 1; // elements of m and n a block
 };
 

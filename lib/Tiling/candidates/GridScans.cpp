@@ -194,7 +194,7 @@ private:
              {own.begin() + std::ptrdiff_t(first), own.begin() + std::ptrdiff_t(end)},
              {map}});
       }
-      axes.push_back(static_cast<AxisId>(schedule.axes.size()));
+      axes.push_back(AxisId(schedule.axes.size()));
       schedule.axes.push_back(std::move(axis));
     }
     return axes;
@@ -264,7 +264,7 @@ private:
     if (vectorLanes)
       return columns(e, each, {}, {});
     stageable = kMostStaged;
-    std::vector<TreeNode> nodes = rows(e, {}, -1);
+    std::vector<TreeNode> nodes = rows(e, {}, AxisId());
     if (nodes.empty())
       return {};
     const auto last =
@@ -397,7 +397,7 @@ private:
         continue;
       std::vector<LayoutDigit> digits;
       DimExpr elements(1);
-      for (AxisId a = 0; a < static_cast<AxisId>(b.schedule.axes.size()); ++a)
+      for (AxisId a{0}; a < AxisId(b.schedule.axes.size()); ++a)
         if (read.dependsOn(b.positionsOf(a))) {
           digits.push_back({a});
           elements = elements * b.schedule.axes[a].extent;

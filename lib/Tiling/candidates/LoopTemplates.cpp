@@ -9,16 +9,16 @@ namespace fusec::tiling {
 std::vector<TreeNode> spliceLoops(Schedule &into, Schedule piece, const std::string &suffix,
                                   const std::map<AxisId, AxisId> &same) {
   std::vector<AxisId> numbers;
-  int operandBase = static_cast<int>(into.operands.size());
+  const size_t operandsBefore = into.operands.size();
   for (size_t a = 0; a < piece.axes.size(); ++a) {
     ScheduleAxis &axis = piece.axes[a];
-    if (auto it = same.find(static_cast<AxisId>(a)); it != same.end()) {
+    if (auto it = same.find(AxisId(a)); it != same.end()) {
       numbers.push_back(it->second);
       std::vector<AxisUse> &uses = into.axes[it->second].uses;
       uses.insert(uses.end(), axis.uses.begin(), axis.uses.end());
       continue;
     }
-    numbers.push_back(static_cast<AxisId>(into.axes.size()));
+    numbers.push_back(AxisId(into.axes.size()));
     axis.name += suffix;
     into.axes.push_back(std::move(axis));
   }
@@ -33,8 +33,8 @@ std::vector<TreeNode> spliceLoops(Schedule &into, Schedule piece, const std::str
       if (LoopNode *loop = node.loop()) {
         loop->axis = numbers[loop->axis];
         renumber(loop->children);
-      } else if (node.leaf(LeafKind::Stage)) {
-        node.leaf()->operand += operandBase;
+      } else if (LeafNode *leaf = node.leaf(); leaf->operand >= 0) {
+        leaf->operand = OperandIndex(operandsBefore + size_t{leaf->operand});
       }
     }
   };
@@ -238,7 +238,7 @@ Schedule tileLoops(const View &view, int units, int unroll) {
 
 Schedule rowLaneLoops(const View &view, int units, int unroll) {
   ScheduleBuilder b(view, "row-lanes", units, view.target->lanes);
-  const AxisId rows = 0;
+  const AxisId rows{0};
   b.schedule.axes.push_back({"rows", {}, DimExpr(1)});
   std::vector<LoopNode> walk, around;
   for (size_t g = 0; g < view.reduction.size(); ++g)

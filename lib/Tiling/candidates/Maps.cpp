@@ -46,7 +46,7 @@ Schedule cpuMap(const View &view, int unroll, int64_t rowsAtOnce) {
   } else {
     int64_t rowElements = view.opt(groups.back());
     std::vector<LoopNode> inner;
-    AxisId rowAxis = -1;
+    AxisId rowAxis;
     for (size_t g = 0; g + 1 < groups.size(); ++g) {
       AxisId axis = b.addSpatial("i" + std::to_string(g), {groups[g]});
       bool last = g + 2 == groups.size();
@@ -152,7 +152,7 @@ Schedule gpuTranspose(const View &view, const ReadInfo &read, size_t contiguousG
   AxisId x = b.addSpatial("x", {view.spatial.back()});
   loops.push_back(ScheduleBuilder::loop(LoopKind::Block, p, lanes));
   loops.push_back(ScheduleBuilder::loop(LoopKind::Block, x, lanes));
-  int operand = b.stage(read, {{p}, {x}}, 1);
+  const OperandIndex operand = b.stage(read, {{p}, {x}}, 1);
   TreeNode compute = ScheduleBuilder::nest({ScheduleBuilder::loop(LoopKind::Unit, p, lanes / units),
                                             ScheduleBuilder::loop(LoopKind::Unroll, p, 1),
                                             ScheduleBuilder::loop(LoopKind::Lane, x, 1)},

@@ -141,13 +141,13 @@ static ScheduleAxis makeAxis(const View &view, const std::string &name, bool red
 
 AxisId ScheduleBuilder::addSpatial(const std::string &name, std::vector<std::vector<int>> groups) {
   schedule.axes.push_back(makeAxis(view, name, false, groups));
-  return static_cast<AxisId>(schedule.axes.size() - 1);
+  return AxisId(schedule.axes.size() - 1);
 }
 
 AxisId ScheduleBuilder::addReduction(const std::string &name,
                                      std::vector<std::vector<int>> groups) {
   schedule.axes.push_back(makeAxis(view, name, true, groups));
-  return static_cast<AxisId>(schedule.axes.size() - 1);
+  return AxisId(schedule.axes.size() - 1);
 }
 
 TreeNode ScheduleBuilder::nest(std::vector<LoopNode> loops, std::vector<TreeNode> children) {
@@ -178,7 +178,8 @@ void ScheduleBuilder::registerEdges() {
     schedule.edges.push_back({view.equation().outputs[0], MemLevel::Register});
 }
 
-int ScheduleBuilder::stage(const ReadInfo &read, std::vector<LayoutDigit> digits, int64_t pad) {
+OperandIndex ScheduleBuilder::stage(const ReadInfo &read, std::vector<LayoutDigit> digits,
+                                    int64_t pad) {
   Operand operand;
   operand.name = "s" + std::to_string(schedule.operands.size());
   operand.equation = view.first;
@@ -187,7 +188,7 @@ int ScheduleBuilder::stage(const ReadInfo &read, std::vector<LayoutDigit> digits
   operand.digits = std::move(digits);
   operand.padElements = pad;
   schedule.operands.push_back(std::move(operand));
-  return static_cast<int>(schedule.operands.size() - 1);
+  return OperandIndex(schedule.operands.size() - 1);
 }
 
 } // namespace fusec::tiling

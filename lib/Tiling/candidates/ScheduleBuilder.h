@@ -71,7 +71,7 @@ public:
   /// Level entries of the pattern's internal edges (Register).
   void registerEdges();
   /// Adds a Shared operand over the given axes and returns its index.
-  int stage(const ReadInfo &read, std::vector<LayoutDigit> digits, int64_t pad);
+  OperandIndex stage(const ReadInfo &read, std::vector<LayoutDigit> digits, int64_t pad);
 };
 
 /// True if neighbouring axes p and p+1 can be walked as one in every read of the equation.

@@ -35,6 +35,7 @@ enum class RowOwner : uint8_t { Unit, Block, Lane };
 /// sums; Units (on a GPU): a lane for each, and all units share what it sums.
 enum class ColumnSums : uint8_t { Lane, Unit, Units };
 constexpr int kThreads = 256; // of a block on a GPU
+constexpr AxisId kRows{0};
 
 /// How one nest's loops are made.
 struct NestShape {
@@ -74,14 +75,14 @@ public:
     std::vector<LoopNode> around; // loops over the rows
     if (oneBlock) {
     } else if (!target.blocksHaveUnits()) {
-      around = {ScheduleBuilder::loop(LoopKind::Block, 0, rowsPerBlock()),
-                ScheduleBuilder::loop(LoopKind::Seq, 0, 1)};
+      around = {ScheduleBuilder::loop(LoopKind::Block, kRows, rowsPerBlock()),
+                ScheduleBuilder::loop(LoopKind::Seq, kRows, 1)};
     } else if (shape.owner == RowOwner::Unit) {
-      around = {ScheduleBuilder::loop(LoopKind::Block, 0, units),
-                ScheduleBuilder::loop(LoopKind::Unit, 0, 1),
-                ScheduleBuilder::loop(LoopKind::Seq, 0, 1)};
+      around = {ScheduleBuilder::loop(LoopKind::Block, kRows, units),
+                ScheduleBuilder::loop(LoopKind::Unit, kRows, 1),
+                ScheduleBuilder::loop(LoopKind::Seq, kRows, 1)};
     } else {
-      around = {ScheduleBuilder::loop(LoopKind::Block, 0, rowsAtOnce)};
+      around = {ScheduleBuilder::loop(LoopKind::Block, kRows, rowsAtOnce)};
     }
     auto treeOf = [&](std::vector<TreeNode> row) {
       return around.empty() ? std::move(row)
@@ -148,7 +149,7 @@ private:
   /// A statement about each of the rows that lanes own, or about the only one.
   TreeNode overRows(TreeNode leaf) const {
     return shape.owner == RowOwner::Lane
-               ? ScheduleBuilder::nest({ScheduleBuilder::loop(LoopKind::Lane, 0, 1)},
+               ? ScheduleBuilder::nest({ScheduleBuilder::loop(LoopKind::Lane, kRows, 1)},
                                        {std::move(leaf)})
                : leaf;
   }
@@ -224,7 +225,7 @@ private:
       loops.push_back(ScheduleBuilder::loop(LoopKind::Unit, x, vector));
     if (vector > wide)
       loops.push_back(ScheduleBuilder::loop(LoopKind::Unroll, x, wide));
-    loops.push_back(ScheduleBuilder::loop(LoopKind::Lane, rowsOnLanes ? 0 : x, 1));
+    loops.push_back(ScheduleBuilder::loop(LoopKind::Lane, rowsOnLanes ? kRows : x, 1));
     return loops;
   }
 
@@ -245,7 +246,7 @@ private:
       same->equations.push_back(nest.equations[e]);
     }
     schedule.axes.push_back(std::move(axis));
-    return static_cast<AxisId>(schedule.axes.size() - 1);
+    return AxisId(schedule.axes.size() - 1);
   }
 
   /// A reduction that keeps spatial axes inside a row, or has nothing to reduce.
@@ -255,7 +256,7 @@ private:
     std::map<AxisId, AxisId> same;
     if (shape.owner == RowOwner::Lane) {
       piece = rowLaneLoops(view, pieceUnits, nestShape.unroll);
-      same = {{0, 0}};
+      same = {{kRows, kRows}};
     } else if (view.spatial.empty())
       piece = valueLoops(view, pieceUnits, nestShape.unroll);
     else if (nestShape.sums == ColumnSums::Unit)
@@ -275,7 +276,8 @@ private:
 
   int64_t rowsPerBlock() const {
     constexpr int64_t kBlocks = 16; // enough for several cores
-    constexpr int64_t kRows = 8; // one is written while the next is computed (Gir/DelayStores.cpp)
+    constexpr int64_t kRowsAtLeast =
+        8; // one is written while the next is computed (Gir/DelayStores.cpp)
     int64_t rows = 1, longest = 1;
     for (int p : rowPositions)
       rows *= optOf(equations[0]->axes[p].extent);
@@ -287,7 +289,7 @@ private:
           elements = std::min<int64_t>(elements * optOf(e->axes[p].extent), int64_t{1} << 24);
       longest = std::max(longest, elements);
     }
-    return std::clamp<int64_t>(std::max(target.core.elementsPerBlock / longest, kRows), 1,
+    return std::clamp<int64_t>(std::max(target.core.elementsPerBlock / longest, kRowsAtLeast), 1,
                                std::max<int64_t>(1, rows / kBlocks));
   }
 

@@ -12,7 +12,7 @@ namespace {
 
 /// Axes of a schedule of topk. A row is a point of all spatial axes but the last one.
 struct TopKAxes {
-  AxisId row = -1; // -1: the operand has one row
+  AxisId row{}; // -1: the operand has one row
   AxisId place, searched;
 };
 

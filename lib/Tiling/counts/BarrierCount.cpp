@@ -160,7 +160,7 @@ private:
 
   /// The element's flat address gives the lane, and where there are several the unit, as its lowest digits.
   bool isOwn(int equation, TensorId t, const FlatAccess &address) const {
-    AxisId axis = -1;
+    AxisId axis;
     for (const LoopNode *loop : path)
       if (loop->kind == LoopKind::Lane && loop->step == 1)
         axis = loop->axis;
@@ -229,8 +229,7 @@ private:
     const LoopNode *lanes = laneLoop();
     const AxisUse *use = lanes ? bound.use(lanes->axis, equation) : nullptr;
     return use && !use->reduction && bound.equation(equation).kind == EquationKind::Reduction &&
-           !schedule.axes[static_cast<size_t>(lanes->axis)].extent.divisibleBy(schedule.lanes,
-                                                                               pattern.symbols);
+           !schedule.axes[lanes->axis].extent.divisibleBy(schedule.lanes, pattern.symbols);
   }
 
   const LoopNode *laneLoop() const {

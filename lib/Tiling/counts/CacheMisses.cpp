@@ -38,7 +38,7 @@ struct Touch {
   Place place;
   double elementBytes;
   uint64_t axes;          // of the schedule that its address depends on
-  AxisId contiguous = -1; // without strides: axis along which it lies without gaps
+  AxisId contiguous{};    // without strides: axis along which it lies without gaps
   bool isWritten = false; // by the statement
   /// The strides of its address, ascending; empty if that is no sum, or the layout names axes of its own.
   std::vector<Stride> strides = {};
@@ -109,7 +109,7 @@ private:
       const std::vector<NodeId> &reads = bound.facts(leaf.equation).reads;
       for (size_t r = 0; r < reads.size(); ++r) {
         if (const Operand *operand = bound.operand(leaf.equation, static_cast<int>(r)))
-          out.push_back(ofOperand(static_cast<int>(operand - schedule.operands.data())));
+          out.push_back(ofOperand(OperandIndex(operand - schedule.operands.data())));
         else if (bound.level(e.body[reads[r]].index) != MemLevel::Register)
           out.push_back(ofRead(leaf.equation, static_cast<int>(r)));
       }
@@ -128,7 +128,7 @@ private:
   void addStrides(Touch &touch, int equation, const std::vector<DimExpr> &stride) const {
     for (size_t a = 0; a < schedule.axes.size(); ++a)
       if (touch.axes >> a & 1)
-        addStrides(touch, static_cast<AxisId>(a), equation, stride);
+        addStrides(touch, AxisId(a), equation, stride);
     std::sort(touch.strides.begin(), touch.strides.end());
   }
 
@@ -180,11 +180,11 @@ private:
     return touch;
   }
 
-  Touch ofOperand(int ordinal) const {
-    const Operand &operand = schedule.operands[ordinal];
+  Touch ofOperand(OperandIndex number) const {
+    const Operand &operand = schedule.operands[number];
     Touch touch = ofRead(operand.equation, operand.read);
     if (operand.level == MemLevel::Shared)
-      touch.place = -2 - ordinal;
+      touch.place = -2 - number.value();
     if (operand.digits.back().index < 0) {
       touch.contiguous = operand.digits.back().axis;
       touch.strides.clear();
@@ -228,7 +228,7 @@ private:
     for (size_t a = 0; a < schedule.axes.size(); ++a) {
       if (!(touch.axes >> a & 1))
         continue;
-      if (static_cast<AxisId>(a) == touch.contiguous)
+      if (AxisId(a) == touch.contiguous)
         run = double(tiles[a]);
       else
         elements *= double(tiles[a]);
@@ -240,7 +240,7 @@ private:
   double bytesOf(const Touch &touch) const {
     const double bytes = touch.strides.empty() ? alongAxes(touch) : alongStrides(touch);
     // A block's own buffers are used again and again.
-    if (auto staged = storage.operands.find(-2 - touch.place); touch.place < 0)
+    if (auto staged = storage.operands.find(OperandIndex(-2 - touch.place)); touch.place < 0)
       return staged == storage.operands.end() ? 0 : std::min(bytes, staged->second);
     if (auto edge = storage.edges.find(touch.place); edge != storage.edges.end())
       return std::min(bytes, edge->second);
@@ -303,7 +303,7 @@ private:
     if (const double all = sum(each); all <= capacity) {
       double stays = 0;
       for (const auto &[place, amount] : each)
-        if (steps || !(amount.axes >> loop.axis & 1) || takesPlace(place, amount))
+        if (steps || !(amount.axes >> loop.axis.value() & 1) || takesPlace(place, amount))
           stays += amount.bytes;
       bytes = stays + trip * (all - stays);
     } else {

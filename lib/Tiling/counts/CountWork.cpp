@@ -187,7 +187,7 @@ private:
                          : known.neededBeside(found, compute.rank);
   }
 
-  void stage(int index, double times) {
+  void stage(OperandIndex index, double times) {
     const Operand &operand = schedule.operands[index];
     const EquationFacts &reader = bound.facts(operand.equation);
     const std::vector<int64_t> extents =
@@ -237,7 +237,7 @@ private:
     const Equation &e = known.equation;
     const std::vector<bool> needed = evaluatedAt(node);
     const double opsBefore = counts.vectorOps, loadsBefore = counts.vectorLoads;
-    AxisId laneAxis = -1;
+    AxisId laneAxis;
     bool lanes = hasLanes(laneAxis);
     const std::optional<LanePattern> written =
         vectorLanes && lanes ? lanePattern(bound, node.equation, loops) : std::nullopt;
@@ -287,7 +287,7 @@ private:
   /// Adds stores of an equation's values at its own points. A GPU pays for sectors.
   void addStores(int equation, double times) {
     const Equation &e = bound.equation(equation);
-    AxisId laneAxis = -1;
+    AxisId laneAxis;
     const AxisUse *use =
         hasLanes(laneAxis) && target.vectorLanes ? bound.use(laneAxis, equation) : nullptr;
     bool sideBySide = true;

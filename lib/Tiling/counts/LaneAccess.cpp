@@ -73,7 +73,7 @@ bool lanesLieApart(const BoundSchedule &bound, ReadOrdinal read, AxisId laneAxis
   if (const Operand *operand = bound.operand(read.equation, read.read)) {
     if (!staged || operand->level != MemLevel::Shared)
       return false;
-    const auto extents = staged->find(static_cast<int>(operand - bound.schedule().operands.data()));
+    const auto extents = staged->find(OperandIndex(operand - bound.schedule().operands.data()));
     if (extents == staged->end())
       return false;
     const std::optional<int64_t> stride = stagedStride(bound, *operand, extents->second, position);
@@ -201,7 +201,7 @@ std::optional<LanePattern> lanePattern(const BoundSchedule &bound, int equation,
                                        const Loops &loops) {
   // What Emitter::emitSeq writes out: few iterations of few statements, about four for each of the innermost loop.
   constexpr double kShortSeq = 8, kMostWritten = 600.0 / 4;
-  AxisId axis = -1;
+  AxisId axis;
   for (const LoopNode *loop : loops)
     if (loop->kind == LoopKind::Lane)
       axis = loop->axis;

@@ -12,7 +12,7 @@ namespace fusec::tiling {
 constexpr double kStoreCyclesALane = 1.5;
 
 /// Extents of the tiles of Shared operands (stagedExtents), by the operands' position in the schedule.
-using StagedExtents = std::map<int, std::vector<int64_t>>;
+using StagedExtents = std::map<OperandIndex, std::vector<int64_t>>;
 
 double elementsOf(const std::vector<int64_t> &extents);
 

@@ -339,7 +339,7 @@ private:
     if (e.kind == EquationKind::Reduction) {
       bounds = Bounds::Reduction;
       const uint64_t axes = bound.facts(equation).decidingAxes(read.read);
-      const AxisId lane = loops.hasLanes() ? loops.laneAxis() : -1;
+      const AxisId lane = loops.hasLanes() ? loops.laneAxis() : AxisId();
       const AxisUse *use = bound.use(lane, equation);
       for (size_t i = 0; use && i < use->positions.size(); ++i)
         if (axes >> use->positions[i] & 1)

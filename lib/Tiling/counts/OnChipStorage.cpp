@@ -59,8 +59,8 @@ public:
     out.registersPerThread =
         kRegistersForAddresses + *std::max_element(registers.begin(), registers.end());
     out.sharedBytes += lanePartials + kept.sharedBytes;
-    for (int o = 0; o < static_cast<int>(schedule.operands.size()); ++o)
-      if (const auto stages = bound.statements(LeafKind::Stage, o);
+    for (OperandIndex o{0}; o < OperandIndex(schedule.operands.size()); ++o)
+      if (const auto stages = bound.stages(o);
           !stages.empty() && !isStoreElided(bound, schedule.operands[o]))
         out.sharedBytes += out.operands[o] = stagedBytes(schedule.operands[o], stages[0]->loops);
     for (const EdgeLevel &edge : schedule.edges)
@@ -178,7 +178,7 @@ private:
     double elements = 1;
     for (size_t a = 0; a < schedule.axes.size(); ++a)
       if (const AxisUse *use = schedule.axes[a].in(producer); use && !use->reduction)
-        elements *= double(bound.valueOf(bound.tile(static_cast<AxisId>(a), *around)));
+        elements *= double(bound.valueOf(bound.tile(AxisId(a), *around)));
     return double(bound.bytesOf(tensor)) * elements;
   }
 

@@ -15,8 +15,8 @@ struct OnChipStorage {
   /// Bytes of `edges` and `operands`, and for what units exchange, all of it at once; in a pack those of the part that
   /// has most.
   double sharedBytes = 0;
-  std::map<TensorId, double> edges; // bytes of inner values in shared memory
-  std::map<int, double> operands;   // bytes of staged ones
+  std::map<TensorId, double> edges;        // bytes of inner values in shared memory
+  std::map<OperandIndex, double> operands; // bytes of staged ones
 };
 OnChipStorage storageOf(const BoundSchedule &bound);
 

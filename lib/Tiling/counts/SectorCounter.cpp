@@ -263,7 +263,7 @@ std::vector<LaneGroup> SectorCounter::sampledLanes() const {
 
 /// Axes of the equation that lanes go along, as bits.
 uint64_t SectorCounter::positionsOfLanes() const {
-  const AxisId lane = loops.hasLanes() ? loops.laneAxis() : -1;
+  const AxisId lane = loops.hasLanes() ? loops.laneAxis() : AxisId();
   const AxisUse *use = bound.use(lane, ordinal);
   uint64_t bits = 0;
   for (size_t i = 0; use && i < use->positions.size(); ++i)

@@ -83,7 +83,7 @@ private:
       for (size_t i = use ? use->positions.size() : 0; i-- > 0;) {
         const int position = use->positions[i];
         const int64_t extent = std::max<int64_t>(1, bound.valueOf(equation.axes[position].extent));
-        places.push_back({static_cast<AxisId>(a), position, inner, i > 0 ? extent : 0});
+        places.push_back({AxisId(a), position, inner, i > 0 ? extent : 0});
         inner *= extent;
       }
     }

@@ -98,7 +98,7 @@ void BufferTable::addParams() {
     if (!params.needed[t])
       continue;
     const Tensor &tensor = view.program.tensors[t];
-    KernelParam param{static_cast<TensorId>(t), -1};
+    KernelParam param{static_cast<TensorId>(t)};
     GirBuffer buffer{.name = tensor.name, .type = tensor.type, .shape = tensor.shape};
     buffer.written = params.written[t];
     buffer.scratch = buffer.written && tensor.kind == TensorKind::Temp;
@@ -116,7 +116,7 @@ void BufferTable::addParams() {
     packedOperands[o] = addParam({.name = operand.name,
                                   .type = view.tensor(tensor).type,
                                   .shape = packedShape(view.schedule, operand)},
-                                 {tensor, static_cast<int>(o)});
+                                 {tensor, OperandIndex(o)});
   }
   if (!view.scan)
     return;
@@ -138,7 +138,7 @@ bool BufferTable::placeTile(TensorId tensor, SharedTile &tile) const {
   }
   tile.whole = false;
   tile.depth = around->size() - view.inGridScan; // the step's loop is none of a phase's
-  for (AxisId a = 0; a < static_cast<AxisId>(view.schedule.axes.size()); ++a)
+  for (AxisId a{0}; a < AxisId(view.schedule.axes.size()); ++a)
     if (const AxisUse *use = view.use(a, tile.producer); use && !use->reduction)
       tile.axes.push_back({a, view.tile(a, *around)});
   return true;

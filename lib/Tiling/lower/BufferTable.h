@@ -24,7 +24,7 @@ struct Accumulator {
   Shape shape;                              // trips of these loops, then `parts` where several
   // Partial results of a reduction that Combine folds, one for each iteration of the Unroll loop over a reduced axis.
   // Each is a chain of dependent operations, so that one's latency hides behind the others.
-  AxisId partsAxis = -1;
+  AxisId partsAxis;
   int64_t parts = 1;
   bool perLane = false;
   bool lanesReduce = false, unitsReduce = false;

@@ -128,7 +128,7 @@ NodeId LoopState::outputIndex(int equation, size_t output) {
   auto addTerm = [&](NodeId value, int position) {
     flat = writer.add(flat, writer.mul(value, body.dim(strides[position])));
   };
-  for (AxisId a = 0; a < static_cast<AxisId>(view.schedule.axes.size()); ++a) {
+  for (AxisId a{0}; a < AxisId(view.schedule.axes.size()); ++a) {
     const AxisUse *use = view.use(a, equation);
     if (!use || use->reduction)
       continue;

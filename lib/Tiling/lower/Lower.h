@@ -11,7 +11,7 @@ namespace fusec {
 /// internal tensors whose edge level is Global), or the packed copy of a constant operand.
 struct KernelParam {
   TensorId tensor = -1;
-  int operand = -1; // index into Schedule::operands when packed
+  OperandIndex operand{}; // when packed
   int64_t copies =
       1; // of the tensor, one behind the other: states of which one is read and one written
 };

@@ -15,7 +15,7 @@ Schedule withStores(Schedule schedule, const ScheduledProgram &program) {
     const Loops *made = maker < 0 ? nullptr : bound.loopsOf(maker);
     const auto reader =
         std::find_if(bound.statements().begin(), bound.statements().end(),
-                     [&](const Statement &s) { return bound.readsValue(*s.leaf, edge.tensor); });
+                     [&](const Statement &s) { return readsValue(bound, *s.leaf, edge.tensor); });
     if (edge.level == MemLevel::Register || !made || reader == bound.statements().end() ||
         bound.equation(maker).kind != EquationKind::Reduction || bound.has(LeafKind::Store, maker))
       continue;

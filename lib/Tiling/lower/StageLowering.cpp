@@ -6,7 +6,7 @@
 
 namespace fusec::lowering {
 
-void StageLowering::stage(size_t index, Stmts &result) {
+void StageLowering::stage(OperandIndex index, Stmts &result) {
   const Operand &operand = view.schedule.operands[index];
   const Equation &e = view.equation(operand.equation);
   const NodeId read = view.bound.node(operand);

@@ -8,7 +8,7 @@ namespace fusec::lowering {
 class StageLowering {
 public:
   explicit StageLowering(LoweringParts &parts) : parts(parts) {}
-  void stage(size_t operand, Stmts &result);
+  void stage(OperandIndex operand, Stmts &result);
 
 private:
   using Digits = std::vector<NodeId>;

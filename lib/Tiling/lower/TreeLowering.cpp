@@ -187,7 +187,7 @@ void TreeLowering::lowerLeaf(const LeafNode &leaf, Stmts &result) {
   case LeafKind::Combine: return equations[equation]->combine(result);
   case LeafKind::Sort: return equations[equation]->sort(result);
   case LeafKind::Store: return equations[equation]->store(result);
-  case LeafKind::Stage: return stages.stage(static_cast<size_t>(leaf.operand), result);
+  case LeafKind::Stage: return stages.stage(leaf.operand, result);
   case LeafKind::Carry: return parts.steps.carry(leaf.carry, result);
   case LeafKind::Compute:
   case LeafKind::Barrier:

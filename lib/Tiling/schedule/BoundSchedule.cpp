@@ -145,11 +145,18 @@ void BoundSchedule::note() {
     }
 }
 
-std::vector<const Statement *> BoundSchedule::statements(LeafKind kind, int about) const {
+std::vector<const Statement *> BoundSchedule::statements(LeafKind kind, int equation) const {
   std::vector<const Statement *> found;
   for (const Statement &statement : all)
-    if (const LeafNode &leaf = *statement.leaf;
-        leaf.kind == kind && (kind == LeafKind::Stage ? leaf.operand : leaf.equation) == about)
+    if (statement.leaf->kind == kind && statement.leaf->equation == equation)
+      found.push_back(&statement);
+  return found;
+}
+
+std::vector<const Statement *> BoundSchedule::stages(OperandIndex operand) const {
+  std::vector<const Statement *> found;
+  for (const Statement &statement : all)
+    if (statement.leaf->operand == operand)
       found.push_back(&statement);
   return found;
 }
@@ -210,11 +217,6 @@ std::vector<TensorId> BoundSchedule::valuesReadBy(const LeafNode &leaf) const {
   return values;
 }
 
-bool BoundSchedule::readsValue(const LeafNode &leaf, TensorId value) const {
-  const std::vector<TensorId> values = valuesReadBy(leaf);
-  return std::find(values.begin(), values.end(), value) != values.end();
-}
-
 std::vector<std::span<const TreeNode>> BoundSchedule::parts(size_t phase) const {
   const std::span<const TreeNode> nodes = allPhases[phase];
   if (!isPack(nodes))
@@ -234,6 +236,11 @@ std::vector<int> BoundSchedule::phaseOfEquations() const {
     else if (statement.leaf->kind == LeafKind::Compute || statement.leaf->kind == LeafKind::Sort)
       phases[static_cast<size_t>(statement.leaf->equation)] = borders;
   return phases;
+}
+
+bool readsValue(const BoundSchedule &bound, const LeafNode &leaf, TensorId value) {
+  const std::vector<TensorId> values = bound.valuesReadBy(leaf);
+  return std::find(values.begin(), values.end(), value) != values.end();
 }
 
 static bool runsOver(const BoundSchedule &bound, int equation, LoopKind kind, bool reduced) {

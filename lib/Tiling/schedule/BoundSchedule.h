@@ -126,8 +126,10 @@ public:
   const Schedule &schedule() const { return bound; }
   /// All statements in their order, each with its loops.
   const std::vector<Statement> &statements() const { return all; }
-  /// Finds those of one kind about one equation, or Stage's of one operand.
-  std::vector<const Statement *> statements(LeafKind kind, int about) const;
+  /// Finds those of one kind about one equation.
+  std::vector<const Statement *> statements(LeafKind kind, int equation) const;
+  /// Finds those that copy a tile of an operand.
+  std::vector<const Statement *> stages(OperandIndex operand) const;
   bool has(LeafKind kind, int equation) const { return !statements(kind, equation).empty(); }
   /// The loops around an equation's first Compute; null where it has none.
   const Loops *loopsOf(int equation) const;
@@ -158,7 +160,6 @@ public:
   }
   /// The tensors that a statement reads, or copies a tile of.
   std::vector<TensorId> valuesReadBy(const LeafNode &leaf) const;
-  bool readsValue(const LeafNode &leaf, TensorId value) const;
 
   /// The loop at the root in which all blocks take the scan's steps together; null where it has none.
   const LoopNode *gridScan() const { return stepLoop; }
@@ -182,6 +183,8 @@ private:
   std::vector<std::span<const TreeNode>> allPhases;
   const LoopNode *stepLoop = nullptr;
 };
+
+bool readsValue(const BoundSchedule &bound, const LeafNode &leaf, TensorId value);
 
 /// True if several threads side by side, lanes or units, each have a part of what an equation reduces to: among the
 /// loops around its Compute, one of that kind runs over a reduced axis of it.

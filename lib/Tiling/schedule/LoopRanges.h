@@ -64,7 +64,7 @@ private:
   std::vector<Loop> loops;                       // by axis, the outer ones first
   std::vector<std::pair<AxisId, double>> counts; // by axis
   bool lanes = false, units = false;
-  AxisId axisOfLanes = -1;
+  AxisId axisOfLanes;
   int64_t stepOfLanes = 1;
 };
 

@@ -88,8 +88,8 @@ AxisId axisOf(const Schedule &schedule, int equation, int position) {
   for (size_t a = 0; a < schedule.axes.size(); ++a)
     if (const AxisUse *use = schedule.axes[a].in(equation);
         use && std::count(use->positions.begin(), use->positions.end(), position) != 0)
-      return static_cast<AxisId>(a);
-  return -1;
+      return AxisId(a);
+  return {};
 }
 
 } // namespace tiling

@@ -6,13 +6,32 @@
 
 #include <algorithm>
 #include <compare>
+#include <concepts>
 #include <optional>
 #include <span>
 #include <variant>
 
 namespace fusec {
 
-using AxisId = int32_t;
+/// A number of one kind: made of an integer explicitly, it indexes a vector as it is, and is no number of another kind.
+template <typename Kind> class Index {
+public:
+  constexpr Index() = default; // -1: none
+  template <std::integral T>
+  constexpr explicit Index(T number) : number(static_cast<int>(number)) {}
+  template <std::same_as<size_t> T> constexpr operator T() const { return static_cast<T>(number); }
+  constexpr int value() const { return number; }
+  Index &operator++() { return ++number, *this; }
+  auto operator<=>(const Index &) const = default;
+  bool operator==(const Index &) const = default;
+  constexpr auto operator<=>(int other) const { return number <=> other; }
+  constexpr bool operator==(int other) const { return number == other; }
+
+private:
+  int number = -1;
+};
+using AxisId = Index<struct ScheduleAxis>;  // -1: none, or kStepAxis
+using OperandIndex = Index<struct Operand>; // in Schedule::operands
 
 /// What a schedule's axis stands for in some of the pattern's equations.
 struct AxisUse {
@@ -42,7 +61,7 @@ struct ScheduleAxis {
 /// A digit of an operand's layout or staging buffer: (axis floordiv divide) mod modulus (0 = no mod), or with
 /// `index` >= 0 the read's index expression of that dimension instead of an axis.
 struct LayoutDigit {
-  AxisId axis = -1;
+  AxisId axis{};
   int index = -1;
   int64_t divide = 1;
   int64_t modulus = 0;
@@ -111,7 +130,7 @@ struct TreeNode;
 /// covers the extent; the innermost has step 1. A scan's step is the loop with axis == kStepAxis.
 struct LoopNode {
   LoopKind kind = LoopKind::Seq;
-  AxisId axis = -1;
+  AxisId axis{};
   int64_t step = 1;
   std::vector<TreeNode> children = {};
 };
@@ -119,10 +138,10 @@ struct LoopNode {
 /// A statement.
 struct LeafNode {
   LeafKind kind = LeafKind::Compute;
-  int equation = -1; // of none: Stage, Carry, Barrier, Counters
-  int operand = -1;  // Stage alone
-  int carry = -1;    // Carry alone: 0 sets the states, 1 hands them on, 2 takes the last ones
-  int rank = 0;      // Compute and Correct of a cascade
+  int equation = -1;      // of none: Stage, Carry, Barrier, Counters
+  OperandIndex operand{}; // Stage alone
+  int carry = -1;         // Carry alone: 0 sets the states, 1 hands them on, 2 takes the last ones
+  int rank = 0;           // Compute and Correct of a cascade
 
   /// Between two phases.
   bool isBorder() const { return kind == LeafKind::Barrier || kind == LeafKind::Counters; }
@@ -159,7 +178,7 @@ struct TreeNode {
 private:
   std::variant<LoopNode, LeafNode> value;
 };
-constexpr AxisId kStepAxis = -2;
+constexpr AxisId kStepAxis{-2};
 
 /// Several block loops side by side: parts that do not need each other and share one grid, each with blocks of its own.
 bool isPack(std::span<const TreeNode> nodes);

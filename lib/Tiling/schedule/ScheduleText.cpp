@@ -171,10 +171,10 @@ private:
   Result<AxisId> axisRef() {
     FUSEC_TRY(std::string name, in.nameText());
     if (name == "step")
-      return AxisId{kStepAxis};
+      return kStepAxis;
     FUSEC_TRY(const int axis,
               placeOf(name, "expected an axis or step", schedule.axes, &ScheduleAxis::name));
-    return static_cast<AxisId>(axis);
+    return AxisId(axis);
   }
 
   Result<ReadPlace> readRef() {
@@ -294,8 +294,9 @@ private:
       FUSEC_TRY(leaf.carry, number());
     } else if (kind == LeafKind::Stage) {
       FUSEC_TRY(std::string operand, in.nameText());
-      FUSEC_TRY(leaf.operand,
+      FUSEC_TRY(const int place,
                 placeOf(operand, "expected an operand", schedule.operands, &Operand::name));
+      leaf.operand = OperandIndex(place);
     } else if (!leaf.isBorder()) {
       FUSEC_TRY(leaf.equation, equationRef());
     }

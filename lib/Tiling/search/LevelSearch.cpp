@@ -141,7 +141,7 @@ private:
         if (!schedule.axes[a].extent.isConst() &&
             std::none_of(schedule.tree.begin(), schedule.tree.end(), [&](const TreeNode &node) {
               const LoopNode *block = node.loop(LoopKind::Block);
-              return block && block->axis == static_cast<AxisId>(a);
+              return block && block->axis == AxisId(a);
             }))
           return false;
     return true;

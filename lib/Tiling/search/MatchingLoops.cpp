@@ -115,13 +115,13 @@ std::optional<MatchedLoops> matchLoops(const BoundSchedule &bound, const ExprPro
           for (const LoopNode *loop : *loops) {
             const auto at = std::find_if(axes->begin(), axes->end(),
                                          [&](const auto &a) { return a.first == loop->axis; });
-            nest.push_back(ScheduleBuilder::loop(
-                loop->kind, static_cast<AxisId>(at - axes->begin()), loop->step));
+            nest.push_back(
+                ScheduleBuilder::loop(loop->kind, AxisId(at - axes->begin()), loop->step));
           }
           for (const auto &[axis, positions] : *axes)
             out.schedule.axes.push_back({"x" + std::to_string(out.schedule.axes.size()),
                                          {{false, positions, {0}}},
-                                         before.axes[static_cast<size_t>(axis)].extent});
+                                         before.axes[axis].extent});
           out.schedule.tree = {ScheduleBuilder::nest(
               std::move(nest), {ScheduleBuilder::leaf(LeafKind::Compute, 0)})};
         }

@@ -162,9 +162,9 @@ private:
       const AxisUse *use = axis.in(e);
       if (!use || (use->reduction && !reduction) || axis.extent.isConst(1))
         continue;
-      require(bound.tile(static_cast<AxisId>(a), place.loops).isConst(1), "the loops around ",
-              *place.leaf, " take every element of ", axis, ", the innermost with step 1, given ",
-              innermost(place.loops, static_cast<AxisId>(a)));
+      require(bound.tile(AxisId(a), place.loops).isConst(1), "the loops around ", *place.leaf,
+              " take every element of ", axis, ", the innermost with step 1, given ",
+              innermost(place.loops, AxisId(a)));
     }
   }
 
@@ -175,7 +175,7 @@ private:
 
   bool isFirstReader(const Statement &place, TensorId t) const {
     return std::none_of(places.begin(), places.begin() + place.order,
-                        [&](const Statement &before) { return bound.readsValue(*before.leaf, t); });
+                        [&](const Statement &before) { return readsValue(bound, *before.leaf, t); });
   }
 
   /// Threads side by side store elements of their own at `place`: what each of them has, one alone would have to.

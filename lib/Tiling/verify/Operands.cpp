@@ -17,14 +17,14 @@ public:
 
   std::vector<std::string> run() {
     for (size_t o = 0; o < schedule.operands.size(); ++o)
-      verifyOperand(static_cast<int>(o));
+      verifyOperand(OperandIndex(o));
     return list();
   }
 
 private:
   /// Packed: digits of an axis, from the fastest on, are its number in a mixed radix, so that no two elements share a
   /// place. Staged: each digit is a whole axis or index, and stands once.
-  void verifyOperand(int o) {
+  void verifyOperand(OperandIndex o) {
     const Operand &operand = schedule.operands[o];
     const Equation &e = bound.equation(operand.equation);
     std::set<int> indices;
@@ -50,7 +50,7 @@ private:
                 " at a place of its own, as n/16 and n%16 do, given ", list);
       return;
     }
-    const std::vector<const Statement *> stages = bound.statements(LeafKind::Stage, o);
+    const std::vector<const Statement *> stages = bound.stages(o);
     require(stages.size() == 1, operand, " is staged once, given ", stages);
     for (const Statement *stage : stages) {
       require(std::none_of(stage->loops.begin(), stage->loops.end(),

@@ -85,8 +85,7 @@ std::string obstacleAcross(const BoundSchedule &bound, const ReusedRead &kept) {
   for (size_t i = 0; i < loops->size(); ++i)
     pairs.emplace_back((*loops)[i]->axis, (*same)[i]->axis);
   for (const auto &[a, b] : pairs) {
-    const ScheduleAxis &axis = schedule.axes[static_cast<size_t>(a)],
-                       &other = schedule.axes[static_cast<size_t>(b)];
+    const ScheduleAxis &axis = schedule.axes[a], &other = schedule.axes[b];
     const AxisUse *use = axis.in(kept.read.equation), *used = other.in(kept.from->equation);
     const bool paired = std::all_of(pairs.begin(), pairs.end(), [&, a = a, b = b](const auto &p) {
       return (p.first == a) == (p.second == b);

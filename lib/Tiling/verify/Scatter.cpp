@@ -30,7 +30,7 @@ std::vector<std::string> scatterProblems(const BoundSchedule &bound) {
     if (e.kind != EquationKind::Scatter)
       continue;
     std::vector<int> order; // axes of points that may meet, outermost first
-    AxisId last = -1;
+    AxisId last;
     for (const LoopNode *loop : place.loops) {
       const AxisUse *use = bound.use(loop->axis, place.leaf->equation);
       if (!use || std::all_of(use->positions.begin(), use->positions.end(), [&](int position) {

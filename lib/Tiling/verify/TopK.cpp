@@ -57,7 +57,7 @@ private:
   }
 
   void everyRow(const Statement &place) {
-    for (AxisId a = 0; a < std::ssize(schedule.axes); ++a)
+    for (AxisId a{0}; a < std::ssize(schedule.axes); ++a)
       require(role(schedule.axes[a]) != Role::Row || bound.tile(a, place.loops).isConst(1),
               "is found in every row of ", schedule.axes[a],
               ", the innermost loop with step 1, given ", innermost(place.loops, a));

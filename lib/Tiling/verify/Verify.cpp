@@ -256,7 +256,8 @@ private:
       if (leaf->isBorder())
         continue;
       if (leaf->kind == LeafKind::Stage) {
-        const bool exists = leaf->operand >= 0 && leaf->operand < std::ssize(schedule.operands);
+        const bool exists =
+            leaf->operand >= 0 && leaf->operand < OperandIndex(schedule.operands.size());
         const Operand *operand = exists ? &schedule.operands[leaf->operand] : nullptr;
         require(exists && operand->level == MemLevel::Shared,
                 "a stage takes an operand that is shared, given ", operand);

@@ -310,7 +310,7 @@ TEST_CASE("counters: blocks that share sums have no tile to wait for") {
       continue;
     for (size_t a = 0; a < schedule.axes.size(); ++a)
       if (const AxisUse *use = schedule.axes[a].in(0); use && use->reduction)
-        schedule.tree[0].loop()->axis = static_cast<AxisId>(a);
+        schedule.tree[0].loop()->axis = AxisId(a);
     CHECK(tiling::phaseSignals({schedule, pattern}).problems ==
           std::vector<std::string>{
               "counters are raised by blocks with tiles of e0 of their own, given " +
