@@ -64,31 +64,23 @@ Result<PricedSchedules> ownCandidates(const ExprProgram &pattern, const Target &
   return out;
 }
 
-/// Schedules of what the alternatives `via` made of a pattern, `made` by the last of them.
-static Result<PricedSchedules> pricedCandidates(const RewrittenPattern &made,
-                                                const std::vector<Rewrite> &via,
-                                                const Target &target, PartScheduleCache *known) {
-  FUSEC_TRY(PricedSchedules all, ownCandidates(made.program, target, known));
-  if (!made.phaseStarts.empty()) {
-    FUSEC_TRY(PricedSchedules phased,
-              joinedPhases(made.program, target, made.phaseStarts, [&](const ExprProgram &part) {
-                return ownCandidates(part, target, known);
-              }));
-    append(all, std::move(phased));
+/// Adds schedules of the pattern, which an alternative has made behind those of `via`, and of what others make of it.
+static Status addRewritten(const RewrittenPattern &pattern, std::vector<Rewrite> via,
+                           const Target &target, PartScheduleCache *known, PricedSchedules &all) {
+  via.push_back(pattern.rewrite);
+  FUSEC_TRY(PricedSchedules own, ownCandidates(pattern.program, target, known));
+  if (!pattern.phaseStarts.empty()) {
+    FUSEC_TRY(PricedSchedules phased, joinedPhases(pattern.program, target, pattern.phaseStarts,
+                                                   [&](const ExprProgram &part) {
+                                                     return ownCandidates(part, target, known);
+                                                   }));
+    append(own, std::move(phased));
   }
-  for (PricedSchedule &candidate : all)
+  for (PricedSchedule &candidate : own)
     candidate.schedule.via = via;
-  return all;
-}
-
-/// Adds schedules of what an alternative made behind those of `via`, and of what others make of that.
-static Status appendAll(const RewrittenPattern &made, std::vector<Rewrite> via,
-                        const Target &target, PartScheduleCache *known, PricedSchedules &all) {
-  via.push_back(made.rewrite);
-  FUSEC_TRY(PricedSchedules own, pricedCandidates(made, via, target, known));
   append(all, std::move(own));
-  for (const RewrittenPattern &next : alternativesBehind(made, target))
-    FUSEC_CHECK(appendAll(next, via, target, known, all));
+  for (const RewrittenPattern &next : alternativesBehind(pattern, target))
+    FUSEC_CHECK(addRewritten(next, via, target, known, all));
   return success();
 }
 
@@ -97,8 +89,8 @@ Result<PricedSchedules> pricedCandidates(const ExprProgram &pattern, const Targe
   FUSEC_TRY(PricedSchedules all, ownCandidates(pattern, target, known));
   if (!thorough && !all.empty())
     return all;
-  for (const RewrittenPattern &made : applicableAlternatives(pattern, target))
-    FUSEC_CHECK(appendAll(made, {}, target, known, all));
+  for (const RewrittenPattern &other : applicableAlternatives(pattern, target))
+    FUSEC_CHECK(addRewritten(other, {}, target, known, all));
   return all;
 }
 
