@@ -105,8 +105,9 @@ def check(tree, files):
                 found.append(Problem(where, int(line), f"clang cannot compile it: {text} [{name}]"))
             elif where in files and not (size and size[1] in large) and not text.startswith("no header providing"):
                 found.append(Problem(where, int(line), f"{text} [{name}]"))
-        if run.returncode and not found and "error" in run.stderr:
-            found.append(Problem(unit, 0, run.stderr.strip().splitlines()[-1]))
+        if run.returncode and not found:
+            told = run.stderr.strip().splitlines() or ["nothing said"]
+            found.append(Problem(unit, 0, f"clang-tidy ended with {run.returncode}: {told[-1]}"))
         return found
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:

@@ -93,7 +93,7 @@ private:
   }
 
   /// The accumulators of an equation. Of a cascade's, those of another set of points and those that they stood on
-  /// before (lower/CascadeLowering.h) are free when the threads' states have met.
+  /// before (lower/CascadeLowering.cpp) are free when the threads' states have met.
   void hold(int equation, double elements, DType type, std::vector<HeldRegisters> &held) const {
     const Equation &e = bound.equation(equation);
     const LiveRange values = live.closeOverLoops(accumulatorRange(equation, true));

@@ -174,8 +174,9 @@ private:
   }
 
   bool isFirstReader(const Statement &place, TensorId t) const {
-    return std::none_of(places.begin(), places.begin() + place.order,
-                        [&](const Statement &before) { return readsValue(bound, *before.leaf, t); });
+    return std::none_of(places.begin(), places.begin() + place.order, [&](const Statement &before) {
+      return readsValue(bound, *before.leaf, t);
+    });
   }
 
   /// Threads side by side store elements of their own at `place`: what each of them has, one alone would have to.
