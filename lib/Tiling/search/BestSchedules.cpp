@@ -136,9 +136,9 @@ Result<PricedSchedules> allowedCandidates(const ExprProgram &pattern, const Targ
 /// A contraction whose tiles may be cut pays for its checks in code size and branches: a variant for symbols that are
 /// multiples of 16 goes without.
 Result<std::optional<ScheduleVariant>> alignedVariant(const ScheduleVariant &best,
+                                                      const BoundSchedule &bound,
                                                       const ExprProgram &pattern,
                                                       const Target &target, bool thorough) {
-  const BoundSchedule bound(best.schedule, pattern);
   std::optional<ScheduleVariant> aligned;
   if (scanOf(pattern) || bound.phases().size() > 1 || !sharesFactor(bound.equation(0)))
     return aligned;
@@ -183,12 +183,12 @@ Result<std::vector<ScheduleVariant>> bestSchedules(const ExprProgram &pattern, c
     best.ofUnits[candidate->schedule.units] = {candidate->seconds, candidate->phases};
   best.schedule = std::move(chosen.schedule);
   best.seconds = chosen.seconds;
-  const Prediction prediction =
-      predictionOf(chosen.phases, chosen.seconds, {best.schedule, pattern}, target);
+  const BoundSchedule bound(best.schedule, pattern);
+  const Prediction prediction = predictionOf(chosen.phases, chosen.seconds, bound, target);
   best.bytes = prediction.readBytes + prediction.writtenBytes;
   std::vector<ScheduleVariant> variants;
   FUSEC_TRY(std::optional<ScheduleVariant> aligned,
-            alignedVariant(best, pattern, target, how.thorough));
+            alignedVariant(best, bound, pattern, target, how.thorough));
   if (aligned)
     variants.push_back(std::move(*aligned));
   variants.push_back(std::move(best));

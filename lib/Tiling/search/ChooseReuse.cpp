@@ -12,7 +12,6 @@
 #include "Tiling/search/ChooseReuse.h"
 
 #include "Cost/Occupancy.h"
-#include "Expr/Cascade.h"
 #include "Tiling/counts/CountWork.h"
 #include "Tiling/lower/Lower.h"
 #include "Tiling/schedule/PersistentReads.h"
@@ -42,7 +41,7 @@ bool mayKeep(const BoundSchedule &bound) {
   for (const EquationFacts &facts : bound.facts()) {
     const Equation &e = facts.equation;
     for (NodeId read : facts.reads)
-      fetched[e.body[read].index] += 1 + std::max(0, lastRank(e));
+      fetched[e.body[read].index] += static_cast<int>(facts.neededOfRank.size());
     stored.insert(e.outputs.begin(), e.outputs.end());
   }
   for (const EdgeLevel &edge : schedule.edges)
