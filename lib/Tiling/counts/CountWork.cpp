@@ -376,12 +376,12 @@ std::vector<cost::Counts> WorkMeter::residentPhases(const BoundSchedule &bound) 
   }
   const PersistentStorage all = allPersistentStorage(bound);
   for (const PhasePart &part : partsOf(bound)) {
-    const ScheduledProgram program(part.pattern);
-    const BoundSchedule boundPart(part.schedule, program);
+    const ScheduledProgram ofPart(part.pattern);
+    const BoundSchedule phase(part.schedule, ofPart);
     Traffic own = compulsoryTraffic(part.pattern);
-    discountPersistentReads(boundPart, std::vector<bool>(part.pattern.items.size(), true), own);
-    counts.push_back(phaseCounts(boundPart, target, own));
-    counts.back().registersPerThread += all.registers - allPersistentStorage(boundPart).registers;
+    discountPersistentReads(phase, std::vector<bool>(part.pattern.items.size(), true), own);
+    counts.push_back(phaseCounts(phase, target, own));
+    counts.back().registersPerThread += all.registers - allPersistentStorage(phase).registers;
   }
   for (size_t phase = 0; const TreeNode &node : bound.schedule().tree)
     if (node.isBorder())

@@ -57,33 +57,32 @@ struct MultiPhaseSchedule {
 
   std::vector<int> starts; // the first equation of each phase
 
-  /// Adds a phase, `own` its part of the pattern. False where its alternatives leave others nothing to do.
-  bool add(PricedSchedule phase, const ExprProgram &own, const std::string &suffix) {
-    Schedule &part = phase.schedule, &schedule = whole.schedule;
+  /// Adds a candidate as a phase of the pattern's `part`. False where its alternatives leave others nothing to do.
+  bool add(PricedSchedule candidate, ExprProgram part, const std::string &suffix) {
+    Schedule &phase = candidate.schedule, &schedule = whole.schedule;
     starts.push_back(equations);
-    ExprProgram made = own; // what the phase's alternatives make of its part
-    for (Rewrite rewrite : part.via) {
+    for (Rewrite rewrite : phase.via) {
       assert(rewrite.count == 0 && "the alternatives of a phase are about all of it");
       const Rewrite ofPart = rewrite;
       rewrite.first = equations;
-      rewrite.count = static_cast<int>(made.items.size());
+      rewrite.count = static_cast<int>(part.items.size());
       std::optional<ExprProgram> next = rewritten(pattern, {rewrite});
       if (!next)
         return false;
       pattern = std::move(*next);
-      made = *rewritten(made, {ofPart});
+      part = *rewritten(part, {ofPart});
       schedule.via.push_back(std::move(rewrite));
     }
-    for (const EdgeLevel &edge : part.edges)
-      levels.emplace_back(made.tensors[edge.tensor].name, edge.level);
-    schedule.lanes = part.lanes;
-    renumberEquations(part, [&](int equation) { return equation + equations; });
-    equations += static_cast<int>(made.items.size());
+    for (const EdgeLevel &edge : phase.edges)
+      levels.emplace_back(part.tensors[edge.tensor].name, edge.level);
+    schedule.lanes = phase.lanes;
+    renumberEquations(phase, [&](int equation) { return equation + equations; });
+    equations += static_cast<int>(part.items.size());
     if (!schedule.tree.empty())
       schedule.tree.push_back(LeafNode{LeafKind::Barrier});
-    for (TreeNode &node : spliceLoops(schedule, std::move(part), suffix))
+    for (TreeNode &node : spliceLoops(schedule, std::move(phase), suffix))
       schedule.tree.push_back(std::move(node));
-    whole.phases.insert(whole.phases.end(), phase.phases.begin(), phase.phases.end());
+    whole.phases.insert(whole.phases.end(), candidate.phases.begin(), candidate.phases.end());
     return true;
   }
 

@@ -55,15 +55,15 @@ public:
   std::optional<PricedSchedule> run() {
     if (start.phases.size() != 1 && !inGridScan)
       return std::nullopt;
-    const Schedule lowest = withAllLow(start.schedule);
-    const bool differs = lowest.edges.size() != start.schedule.edges.size();
+    const Schedule low = withAllLow(start.schedule);
+    const bool differs = low.edges.size() != start.schedule.edges.size();
     bool better = std::any_of(start.phases.begin(), start.phases.end(),
                               [&](const cost::Counts &phase) { return starves(phase); });
     PricedSchedule best = start;
-    if (differs && canMakeRoom(lowest))
-      if (std::optional<PricedSchedule> found = untilRoom(priced(lowest));
-          found && found->seconds < best.seconds) {
-        best = std::move(*found);
+    if (differs && canMakeRoom(low))
+      if (std::optional<PricedSchedule> candidate = untilRoom(priced(low));
+          candidate && candidate->seconds < best.seconds) {
+        best = std::move(*candidate);
         better = true;
       }
     while (better) {
@@ -71,8 +71,9 @@ public:
       for (const TensorId t : raisable(best.schedule))
         if (std::optional<Schedule> raised = withRaised(best.schedule, t);
             raised && hasRoom(*raised) && count < kMostPriced)
-          if (PricedSchedule next = priced(std::move(*raised)); next.seconds < best.seconds) {
-            best = std::move(next);
+          if (PricedSchedule candidate = priced(std::move(*raised));
+              candidate.seconds < best.seconds) {
+            best = std::move(candidate);
             better = true;
           }
     }
@@ -205,28 +206,28 @@ private:
   }
 
   /// Raises until the block's memory suffices: what costs least for each byte that the block has too little.
-  std::optional<PricedSchedule> untilRoom(PricedSchedule now) {
-    for (double over = excess(now.schedule); over > 0; over = excess(now.schedule)) {
-      std::optional<PricedSchedule> next;
+  std::optional<PricedSchedule> untilRoom(PricedSchedule low) {
+    for (double over = excess(low.schedule); over > 0; over = excess(low.schedule)) {
+      std::optional<PricedSchedule> best;
       double least = std::numeric_limits<double>::infinity();
-      for (const TensorId t : raisable(now.schedule)) {
-        if (levelOf(now.schedule, t) != MemLevel::Shared || count >= kMostPriced)
+      for (const TensorId t : raisable(low.schedule)) {
+        if (levelOf(low.schedule, t) != MemLevel::Shared || count >= kMostPriced)
           continue;
-        std::optional<Schedule> raised = withRaised(now.schedule, t);
+        std::optional<Schedule> raised = withRaised(low.schedule, t);
         const double freed = raised ? std::min(over, over - excess(*raised)) : 0;
         if (freed <= 0)
           continue;
-        PricedSchedule tried = priced(std::move(*raised));
-        if (const double price = (tried.seconds - now.seconds) / freed; price < least) {
+        PricedSchedule candidate = priced(std::move(*raised));
+        if (const double price = (candidate.seconds - low.seconds) / freed; price < least) {
           least = price;
-          next = std::move(tried);
+          best = std::move(candidate);
         }
       }
-      if (!next)
+      if (!best)
         return std::nullopt;
-      now = std::move(*next);
+      low = std::move(*best);
     }
-    return now;
+    return low;
   }
 
   const PricedSchedule &start;

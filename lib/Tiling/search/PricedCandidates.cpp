@@ -56,9 +56,9 @@ Result<PricedSchedules> ownCandidates(const ExprProgram &pattern, const Target &
   }
   PricedSchedules raised;
   for (const PricedSchedule *candidate : fastestOfUnits(out))
-    if (std::optional<PricedSchedule> faster = withFasterLevels(*candidate, target, meter)) {
-      faster->schedule.name += "-raised";
-      raised.push_back(std::move(*faster));
+    if (std::optional<PricedSchedule> best = withFasterLevels(*candidate, target, meter)) {
+      best->schedule.name += "-raised";
+      raised.push_back(std::move(*best));
     }
   append(out, std::move(raised));
   return out;
