@@ -50,6 +50,9 @@ PLANTED = [
      "A has 26 functions of the class or that change it: over 25"),
     ("lib/Graph/Bad.h", "class A {\n  int x;\n};\n" + "".join(f"void f{i}(A &a);\n" for i in range(26)),
      "A has 26 functions of the class or that change it: over 25"),
+    ("lib/Graph/Bad.h", "class B {\n" + "".join(f"  void f{i}();\n" for i in range(20)) + "};\nclass A : public B {\n" +
+     "".join(f"  void f{i}();\n" for i in range(14, 26)) + "};\n",
+     "A has 26 functions of the class or that change it: over 25"),
     ("lib/Graph/Bad.cpp", "class A {\n  int x;\n};\n" + "\n".join(
         f"void f{i}(A &a) {{\n" + "  a = A();\n" * 78 + "}" for i in range(10)) + "\n",
      "A has 803 lines of the class over all its files: over 800"),
@@ -57,6 +60,8 @@ PLANTED = [
     ("lib/Graph/Bad.h", "void f(int a, int b, int c, int d, std::map<int, int> e, int g, int h);\n",
      "f has 7 parameters: over 6"),
     ("scripts/checks/large-code.txt", "fusec::Gone methods 30 a table\n", "fusec::Gone does not exist"),
+    ("scripts/checks/large-code.txt", "Large methods 40 a table\n",
+     "Large: 30 functions of the class or that change it; 40 lets"),
     ("scripts/checks/large-code.txt", "fusec::Gone because\n", "expected: name methods|lines|function|parameters"),
     ("lib/Graph/README.md", "| word | " + "x" * 120 + " |\n", "a row over 120 columns"),
     ("lib/Graph/README.md", "x" * 121 + "\n", "over 120 columns"),
@@ -99,6 +104,8 @@ def cleanTree():
         "README.md": "# fusec\n",
         "lib/README.md": LISTS,
         "lib/Graph/Lists.h": "struct Op {};\n",
+        "lib/Graph/Large.h": "struct Large {\n" + "".join(f"  void f{i}();\n" for i in range(30)) + "};\n",
+        "scripts/checks/large-code.txt": "Large methods 30 a table\n",
         "lib/Graph/Comment.h": "// Op is listed.\n// Of a longer comment only the first line counts.\n",
         ".clang-format": "BasedOnStyle: LLVM\n",
         "lib/Graph/Graph.h": '#pragma once\n#include "Support/Result.h"\n',
