@@ -34,9 +34,11 @@ target_compile_options(fusecFlags INTERFACE
   $<$<CXX_COMPILER_ID:Clang>:-Wno-deprecated-declarations>)
 target_link_options(fusecFlags INTERFACE -Wl,--gc-sections)
 if(FUSEC_SANITIZE)
-  # vptr needs RTTI, which LLVM's classes do not have.
+  # vptr needs RTTI, which LLVM's classes do not have. gcc 12 then sees operator new of one of them and operator delete
+  # of its base as a wrong pair.
   set(sanitizers -fsanitize=address,undefined -fno-sanitize=vptr -fno-sanitize-recover=all)
-  target_compile_options(fusecFlags INTERFACE ${sanitizers} -O1 -fno-omit-frame-pointer)
+  target_compile_options(fusecFlags INTERFACE ${sanitizers} -O1 -fno-omit-frame-pointer
+    $<$<CXX_COMPILER_ID:GNU>:-Wno-mismatched-new-delete>)
   target_link_options(fusecFlags INTERFACE ${sanitizers})
   set(FUSEC_STATIC_TOOLS OFF)
 endif()
