@@ -239,13 +239,6 @@ std::vector<bool> Body::neededBeside(const std::vector<NodeId> &atHand,
   return needed;
 }
 
-std::vector<NodeId> operandsInTextOrder(const Scalar &s) {
-  std::vector<NodeId> order = s.args;
-  if (s.op == ScalarOp::ReadIf)
-    std::rotate(order.begin() + 1, order.begin() + 2, order.end());
-  return order;
-}
-
 std::optional<AffineForm> affineForm(const Body &body, NodeId id, int numAxes) {
   AffineForm form;
   form.coefficients.assign(static_cast<size_t>(numAxes), DimExpr(0));

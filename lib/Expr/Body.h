@@ -107,8 +107,6 @@ private:
   mutable std::vector<bool> rangeKnown;
   mutable std::vector<IndexRange> rangeCacheAxes; // the axisRanges that the cache was made with
 };
-/// Operands in the order of their text (a ReadIf prints predicate, indices, else-value).
-std::vector<NodeId> operandsInTextOrder(const Scalar &s);
 
 /// sum of coefficient[a] * axis a + rest, where `rest` (kNoNode = 0) holds no axis. Coefficients are DimExpr,
 /// so that symbolic strides work.
@@ -132,16 +130,13 @@ struct BodyNames {
 };
 std::string print(const Body &body, const std::vector<NodeId> &roots, const BodyNames &names,
                   int indent);
-/// Inverse: reads lets and `count` comma-separated roots.
+/// The names of leaves for BodyReader (BodyText.h), which reads such text.
 struct BodyParser {
   std::function<std::optional<int32_t>(std::string_view)> axis;
   std::function<std::optional<std::pair<int32_t, DType>>(std::string_view)>
       tensor; // name without '%'
   const std::vector<Symbol> *symbols;
-  std::vector<DType> rootTypes;
   std::optional<DType> stateType = std::nullopt; // of state(i) and part(i), in a cascade
 };
-Result<std::vector<NodeId>> parseBody(TextReader &in, Body &body, const BodyParser &names,
-                                      size_t count);
 
 } // namespace fusec

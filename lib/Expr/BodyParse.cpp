@@ -225,20 +225,4 @@ Result<NodeId> BodyReader::call(const std::string &word, Context context) {
   return make(*op, type, std::move(args));
 }
 
-Result<std::vector<NodeId>> parseBody(TextReader &in, Body &body, const BodyParser &names,
-                                      size_t count) {
-  BodyReader reader(in, body, names);
-  FUSEC_CHECK(reader.readLets());
-  std::vector<NodeId> roots;
-  for (size_t i = 0; i < count; ++i) {
-    if (i > 0)
-      FUSEC_CHECK(in.expect(","));
-    FUSEC_TRY(NodeId root,
-              reader.expression(i < names.rootTypes.size() ? std::optional(names.rootTypes[i])
-                                                           : std::nullopt));
-    roots.push_back(root);
-  }
-  return roots;
-}
-
 } // namespace fusec

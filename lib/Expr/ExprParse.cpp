@@ -127,8 +127,7 @@ private:
                          return std::nullopt;
                        return std::make_pair(it->second, program.tensors[it->second].type);
                      },
-                     &program.symbols,
-                     {}};
+                     &program.symbols};
     const bool isCascade = e.kind == EquationKind::Reduction && e.monoid == Monoid::Cascade;
     if (isCascade)
       names.stateType = e.accumulateType;

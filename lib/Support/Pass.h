@@ -1,5 +1,5 @@
 #pragma once
-// Every IR that has a verifier and a text has its passes in such a list, which runPasses (RunPasses.h) runs.
+// A list of passes: each IR with a verifier and a text has one, and runPasses (RunPasses.h) runs it.
 #include "Support/Result.h"
 
 #include <functional>
@@ -9,7 +9,7 @@
 
 namespace fusec {
 
-/// One change of a program, which verifies before and after it.
+/// One change of a program that verifies before it and has to verify behind it.
 template <typename IR> struct Pass {
   std::string_view name; // what users call it
   std::string_view summary;

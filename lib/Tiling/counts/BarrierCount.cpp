@@ -243,7 +243,7 @@ private:
     Summary sum;
     statement = &node;
     if (node.kind == LeafKind::Stage) {
-      add(sum, placeOf(static_cast<size_t>(node.operand)), true, false);
+      add(sum, placeOf(node.operand), true, false);
       return sum;
     }
     if (node.kind == LeafKind::Carry)

@@ -32,9 +32,7 @@ static void collect(const std::vector<TreeNode> &nodes, Loops &loops,
 }
 
 int equationOf(const LeafNode &leaf, const Schedule &schedule) {
-  return leaf.kind == LeafKind::Stage
-             ? schedule.operands[static_cast<size_t>(leaf.operand)].equation
-             : leaf.equation;
+  return leaf.kind == LeafKind::Stage ? schedule.operands[leaf.operand].equation : leaf.equation;
 }
 
 std::set<int> equationsIn(std::span<const TreeNode> nodes, const Schedule &schedule) {
@@ -132,7 +130,7 @@ void BoundSchedule::note() {
       continue; // refused by verify
     int64_t elements = valueOf(tile(*loop));
     if (loop->axis >= 0 && (loop->kind == LoopKind::Seq || loop->kind == LoopKind::Block))
-      elements = std::min(elements, valueOf(bound.axes[static_cast<size_t>(loop->axis)].extent));
+      elements = std::min(elements, valueOf(bound.axes[loop->axis].extent));
     known.trip = std::ceil(double(elements) / double(loop->step));
   }
   for (std::span<const TreeNode> phase : phasesOf(bound.tree))
@@ -182,14 +180,14 @@ std::vector<const Loops *> BoundSchedule::readersOf(TensorId tensor) const {
 DimExpr BoundSchedule::tile(const LoopNode &loop) const {
   if (const auto known = around.find(&loop); known != around.end() && known->second.loop)
     return DimExpr(known->second.loop->step);
-  return loop.axis == kStepAxis ? scan()->steps : bound.axes[static_cast<size_t>(loop.axis)].extent;
+  return loop.axis == kStepAxis ? scan()->steps : bound.axes[loop.axis].extent;
 }
 
 DimExpr BoundSchedule::tile(AxisId axis, std::span<const LoopNode *const> loops) const {
   for (size_t i = loops.size(); i-- > 0;)
     if (loops[i]->axis == axis)
       return DimExpr(loops[i]->step);
-  return bound.axes[static_cast<size_t>(axis)].extent;
+  return bound.axes[axis].extent;
 }
 
 const Operand *BoundSchedule::operand(int equation, int read) const {
@@ -208,7 +206,7 @@ const ReusedRead *BoundSchedule::reuse(const ReadPlace &place) const {
 std::vector<TensorId> BoundSchedule::valuesReadBy(const LeafNode &leaf) const {
   std::vector<TensorId> values;
   if (leaf.kind == LeafKind::Stage) {
-    const Operand &staged = bound.operands[static_cast<size_t>(leaf.operand)];
+    const Operand &staged = bound.operands[leaf.operand];
     values.push_back(tensor(staged));
   } else if (leaf.kind == LeafKind::Compute || leaf.kind == LeafKind::Sort) {
     for (NodeId read : facts(leaf.equation).reads)

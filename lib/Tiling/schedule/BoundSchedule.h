@@ -156,7 +156,7 @@ public:
   }
   /// What a schedule's axis is in an equation; null where that does not have it, and of a scan's step.
   const AxisUse *use(AxisId axis, int equation) const {
-    return axis < 0 ? nullptr : bound.axes[static_cast<size_t>(axis)].in(equation);
+    return axis < 0 ? nullptr : bound.axes[axis].in(equation);
   }
   /// The tensors that a statement reads, or copies a tile of.
   std::vector<TensorId> valuesReadBy(const LeafNode &leaf) const;

@@ -169,7 +169,7 @@ std::optional<FlatAccess> plainAccess(const BoundSchedule &bound, const ReadPlac
 
 bool haveConstantTrips(const BoundSchedule &bound, const ReadPlace &place, const Loops &loops) {
   for (const LoopNode *loop : loopsOfPersistent(bound, place, loops)) {
-    const DimExpr &extent = bound.schedule().axes[static_cast<size_t>(loop->axis)].extent;
+    const DimExpr &extent = bound.schedule().axes[loop->axis].extent;
     // Loops in order end with the axis, and units past its end have nothing to do.
     auto isCut = [&](const LoopNode *tile) {
       return !(extent.isConst() && extent.constValue() % tile->step == 0);

@@ -108,11 +108,9 @@ schedulesOf(const ExprProgram &part, std::vector<TensorId> made, const Target &t
   out->part = part;
   out->made = std::move(made);
   FUSEC_TRY(PricedSchedules all, ownCandidates(part, target));
-  for (PricedSchedule &candidate : all) {
-    const std::vector<TreeNode> &tree = candidate.schedule.tree;
-    if (tree.size() == 1 && tree[0].loop(LoopKind::Block))
+  for (PricedSchedule &candidate : all)
+    if (onlyBlockLoop(candidate.schedule.tree))
       out->schedules.push_back(std::move(candidate));
-  }
   return out;
 }
 
