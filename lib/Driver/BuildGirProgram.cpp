@@ -102,13 +102,13 @@ private:
       for (const KernelParam &param : kernel.params) {
         if (param.operand >= 0)
           choice.arguments.push_back(packer.packed(gir, step.arguments[param.tensor],
-                                                   scheduled.program, variant.schedule,
+                                                   scheduled.expr, variant.schedule,
                                                    static_cast<size_t>(param.operand)));
         else if (param.tensor < pattern.numArguments)
           choice.arguments.push_back(step.arguments[param.tensor]);
         else
           choice.arguments.push_back(workspaceTensor(
-              workspace, copied(scheduled.program.tensors[param.tensor], param), step.name));
+              workspace, copied(scheduled.expr.tensors[param.tensor], param), step.name));
       }
       launch.variants.push_back(std::move(choice));
     }

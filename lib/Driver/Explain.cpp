@@ -223,7 +223,7 @@ private:
                 ExplainedKernel &kernel) const {
     const ScheduleNames names = modelNames.of(step, pattern, schedule);
     const tiling::BoundSchedule bound(schedule, pattern.program);
-    const std::vector<const Equation *> &parts = bound.equations();
+    const std::vector<const Equation *> &parts = bound.program.equations;
     std::vector<std::vector<TensorId>> reads;
     for (const Equation *e : parts)
       reads.push_back(tensorsRead(*e));
@@ -257,7 +257,7 @@ private:
         continue;
       const auto again = static_cast<size_t>(kept.read.equation),
                  first = static_cast<size_t>(kept.from->equation);
-      kernel.held.push_back({names.tensors[static_cast<size_t>(bound.tensor(kept.read))],
+      kernel.held.push_back({names.tensors[static_cast<size_t>(bound.program.tensorOf(kept.read))],
                              names.equations[first].name, names.equations[again].name});
     }
   }
@@ -265,7 +265,7 @@ private:
   /// What stands between the phases in which equations are computed; phases of a round count like those of the root.
   class Borders {
   public:
-    explicit Borders(const tiling::BoundSchedule &bound) : phaseOf(bound.phaseOfEquations()) {
+    explicit Borders(const tiling::BoundSchedule &bound) : phaseOf(phaseOfEquations(bound)) {
       for (const tiling::Statement &place : bound.statements())
         if (place.leaf->isBorder())
           isBarrier.push_back(place.leaf->kind == LeafKind::Barrier);
@@ -321,7 +321,7 @@ private:
       return std::string(name(*kept));
     const MemLevel level = bound.level(tensor);
     if (level == MemLevel::Register && state.target.kind != TargetKind::Cpu) {
-      if (bound.schedule().units > 1 && tiling::sharesReduction(bound, maker, LoopKind::Unit))
+      if (bound.schedule.units > 1 && tiling::sharesReduction(bound, maker, LoopKind::Unit))
         return "shared";
       if (tiling::sharesReduction(bound, maker, LoopKind::Lane))
         return "shuffle";

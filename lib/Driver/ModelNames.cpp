@@ -81,7 +81,7 @@ ScheduleNames ModelNames::of(const PlanStep &launch, const Pattern &pattern,
     out.equations.push_back(
         {translated(found.equations, e->name), nodes ? *nodes : std::vector<std::string>()});
   }
-  for (const Tensor &tensor : scheduled.program.tensors)
+  for (const Tensor &tensor : scheduled.expr.tensors)
     out.tensors.push_back(translated(found.tensors, tensor.name));
   return out;
 }
@@ -112,7 +112,7 @@ std::string ScheduleNames::comments(const Schedule &schedule, const ExprProgram 
   for (size_t e = 0; e < list.size(); ++e) {
     out += "# e" + std::to_string(e) + " = " + nameToText(equations[e].name);
     for (TensorId t : list[e]->outputs)
-      out += ", " + nameToText(scheduled.program.tensors[t].name) + " = " + nameToText(tensors[t]);
+      out += ", " + nameToText(scheduled.expr.tensors[t].name) + " = " + nameToText(tensors[t]);
     out += "\n";
   }
   return out;

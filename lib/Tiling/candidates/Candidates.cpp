@@ -15,7 +15,7 @@ Candidates plainCandidates(const ScheduledProgram &program, const Target &target
   const std::vector<const Equation *> &equations = program.equations;
   const Equation &first = *equations[0];
   const bool finished = equations.size() == 2 && finishesReduction(first, *equations[1]) &&
-                        program.program.tensors[first.outputs[0]].kind == TensorKind::Temp;
+                        program.expr.tensors[first.outputs[0]].kind == TensorKind::Temp;
   if ((equations.size() > 1 && !finished) || !first.states.empty()) {
     Candidates out = sharedWalkCandidates(program, target);
     // Contractions need tiles, which a nest among others has not.

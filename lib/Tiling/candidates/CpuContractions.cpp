@@ -193,7 +193,7 @@ private:
   /// Whether a block copies what it reads, with the padding written out.
   bool padded(const ReadInfo &read) const {
     return !read.constant && read.guarded &&
-           paddingBounds(view.equation(), read.node, view.program->program);
+           paddingBounds(view.equation(), read.node, view.program->expr);
   }
 
   bool dependsOnReduction(const ReadInfo &read) const {

@@ -163,7 +163,7 @@ private:
       std::vector<LayoutDigit> digits = {{k}, {onColumns ? n : m}};
       bool box = staging == Staging::Boxes && slidingAxes(view, read) != 0;
       if (box) {
-        if (read.guarded && !paddingBounds(view.equation(), read.node, view.program->program))
+        if (read.guarded && !paddingBounds(view.equation(), read.node, view.program->expr))
           return std::nullopt;
         digits.clear();
         for (size_t d = 0; d < view.tensor(read.tensor).shape.size(); ++d)

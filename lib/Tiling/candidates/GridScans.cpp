@@ -95,10 +95,10 @@ StepParts partsOfStep(const ScheduledProgram &program, bool withSums) {
       const size_t maker = found->second;
       std::vector<int> dims;
       if (equations[e]->kind == EquationKind::Map)
-        dims = ownDims(program.program, *equations[e], read);
+        dims = ownDims(program.expr, *equations[e], read);
       bool isOwn = false;
       if (equations[maker]->kind == EquationKind::Map)
-        isOwn = !dims.empty() && areAll(dims, program.program.tensors[t].shape);
+        isOwn = !dims.empty() && areAll(dims, program.expr.tensors[t].shape);
       else if (withSums && equations[maker]->kind == EquationKind::Reduction)
         isOwn = !dims.empty() && (step.points[maker].empty() || step.points[maker] == dims) &&
                 own.try_emplace(maker, dims).first->second == dims;

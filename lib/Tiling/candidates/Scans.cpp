@@ -25,11 +25,11 @@ Schedule scanSchedule(const ScheduledProgram &program, const Target &target, int
     if (std::any_of(schedule.edges.begin(), schedule.edges.end(),
                     [&](const EdgeLevel &e) { return e.tensor == tensor; }))
       return;
-    DimExpr elements = numElements(program.program.tensors[tensor].shape);
+    DimExpr elements = numElements(program.expr.tensors[tensor].shape);
     if (!elements.isConst())
       return;
     int64_t bytes =
-        roundUp(elements.constValue() * sizeInBytes(program.program.tensors[tensor].type), 128);
+        roundUp(elements.constValue() * sizeInBytes(program.expr.tensors[tensor].type), 128);
     if (bytes > budget)
       return;
     budget -= bytes;

@@ -32,7 +32,7 @@ struct View {
   std::vector<ReadInfo> reads;             // its own
 
   const Equation &equation() const { return *program->equations[first]; }
-  const Tensor &tensor(TensorId t) const { return program->program.tensors[t]; }
+  const Tensor &tensor(TensorId t) const { return program->expr.tensors[t]; }
   DimExpr extent(const std::vector<int> &group) const;
   /// Extent at the symbols' opt values.
   int64_t opt(const std::vector<int> &group) const;

@@ -14,7 +14,7 @@ void StitchPlacement::place(const FusedNest &nest, size_t i, Schedule &schedule)
       inner.push_back(p);
   for (TensorId t : e.outputs) {
     MemLevel &level = levels[t] = MemLevel::Global;
-    if (program.program.tensors[t].kind != TensorKind::Temp || !isRead(t))
+    if (program.expr.tensors[t].kind != TensorKind::Temp || !isRead(t))
       continue;
     const bool registers = e.outputs.size() == 1 || !e.states.empty();
     if (registers && (inner.empty() || staysIn(nest, t))) {
@@ -25,7 +25,7 @@ void StitchPlacement::place(const FusedNest &nest, size_t i, Schedule &schedule)
         elements = elements * e.axes[p].extent;
       int64_t bytes =
           elements.isConst()
-              ? roundUp(elements.constValue() * sizeInBytes(program.program.tensors[t].type), 128)
+              ? roundUp(elements.constValue() * sizeInBytes(program.expr.tensors[t].type), 128)
               : INT64_MAX;
       if (bytes > sharedLeft)
         continue;

@@ -106,7 +106,7 @@ Candidates topKCandidates(const View &view) {
   if (view.target->blocksHaveUnits())
     out.push_back(selection(view, true));
   std::optional<int64_t> padded =
-      paddedLength(e.axes[e.numSpatial].extent, view.program->program.symbols);
+      paddedLength(e.axes[e.numSpatial].extent, view.program->expr.symbols);
   if (padded && scratchBytes(view, *padded) <= view.target->sharedBytesPerBlock)
     out.push_back(sorting(view, *padded));
   return out;

@@ -35,9 +35,9 @@ struct Summary {
 class Barriers {
 public:
   Barriers(const BoundSchedule &bound, std::span<const TreeNode> nodes)
-      : bound(bound), schedule(bound.schedule()), nodes(nodes), pattern(bound.program()),
+      : bound(bound), schedule(bound.schedule), nodes(nodes), pattern(bound.program.expr),
         scan(bound.scan()) {
-    for (const EquationFacts &of : bound.facts())
+    for (const EquationFacts &of : bound.program.facts)
       made.insert(of.equation.outputs.begin(), of.equation.outputs.end());
     for (size_t c = 0; scan && c < scan->carries.size(); ++c)
       made.insert(scan->carries[c].previous);

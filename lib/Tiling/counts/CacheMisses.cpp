@@ -47,7 +47,7 @@ struct Touch {
 class Cache {
 public:
   Cache(const BoundSchedule &bound, const OnChipStorage &storage, double lineBytes)
-      : bound(bound), schedule(bound.schedule()), pattern(bound.program()), storage(storage),
+      : bound(bound), schedule(bound.schedule), pattern(bound.program.expr), storage(storage),
         lineBytes(lineBytes), scan(bound.scan()) {
     assert(schedule.axes.size() <= kMostAxes);
     for (const ScheduleAxis &axis : schedule.axes)
@@ -346,9 +346,9 @@ double stagedBytes(const BoundSchedule &bound, const Traffic &traffic) {
   std::map<TensorId, bool> only;
   for (int e = 0; e < bound.numEquations(); ++e)
     for (int r = 0; r < static_cast<int>(bound.facts(e).reads.size()); ++r) {
-      const TensorId t = bound.tensor({e, 0, r});
+      const TensorId t = bound.program.tensorOf({e, 0, r});
       const Operand *operand = bound.operand(e, r);
-      const bool isArgument = bound.program().tensors[t].kind == TensorKind::Input;
+      const bool isArgument = bound.program.tensor(t).kind == TensorKind::Input;
       bool &staged = only.try_emplace(t, isArgument).first->second;
       staged = staged && operand && operand->level == MemLevel::Shared;
     }

@@ -20,10 +20,10 @@ struct GridScanPart {
 };
 std::vector<GridScanPart> partsOfGridScan(const BoundSchedule &bound) {
   std::vector<GridScanPart> parts;
-  const Schedule &schedule = bound.schedule();
+  const Schedule &schedule = bound.schedule;
   for (std::span<const TreeNode> nodes : phasesOf(bound.gridScan()->children)) {
     const std::set<int> inside = equationsIn(nodes, schedule);
-    GridScanPart part{{}, bound.program(), schedule};
+    GridScanPart part{{}, bound.program.expr, schedule};
     part.schedule.tree.assign(nodes.begin(), nodes.end());
     part.program.items.clear();
     std::set<TensorId> made, read, leaves;
@@ -55,11 +55,11 @@ std::vector<GridScanPart> partsOfGridScan(const BoundSchedule &bound) {
 
 /// What copies the initial states.
 cost::Counts carryCounts(const BoundSchedule &bound) {
-  const Schedule &schedule = bound.schedule();
+  const Schedule &schedule = bound.schedule;
   cost::Counts counts;
   counts.unitsPerBlock = schedule.units;
   for (const ScanCarry &carry : bound.scan()->carries) {
-    const Tensor &init = bound.program().tensors[carry.init];
+    const Tensor &init = bound.program.tensor(carry.init);
     const double elements = double(bound.valueOf(numElements(init.shape)));
     counts.readBytes += elements * sizeInBytes(init.type);
     counts.vectorLoads += 2 * std::ceil(elements / (schedule.units * schedule.lanes));
@@ -85,7 +85,7 @@ void addFetching(const cost::Counts &held, const cost::Counts &anew, const cost:
 
 std::vector<cost::Counts> gridScanCounts(const BoundSchedule &bound, const Target &target) {
   const double steps = double(bound.valueOf(bound.scan()->steps));
-  const bool holds = hasPersistentReads(bound.schedule());
+  const bool holds = hasPersistentReads(bound.schedule);
   const PersistentStorage all = allPersistentStorage(bound);
   std::vector<cost::Counts> counts = {carryCounts(bound)};
   for (const GridScanPart &part : partsOfGridScan(bound)) {
@@ -127,7 +127,7 @@ bool areResident(const std::vector<cost::Counts> &phases, const Target &target) 
 }
 
 bool isResident(const BoundSchedule &bound, const Target &target) {
-  return areResident(WorkMeter(bound.context(), target).residentPhases(bound), target);
+  return areResident(WorkMeter(bound.program, target).residentPhases(bound), target);
 }
 
 /// Whether one of these equations reads the tensor and does not find it held.
@@ -137,7 +137,7 @@ static bool readsAnew(const BoundSchedule &bound, const std::vector<bool> &own, 
          own[static_cast<size_t>(e)] && r < static_cast<int>(bound.facts(e).reads.size()); ++r) {
       const ReadPlace place{e, 0, r};
       const ReusedRead *kept = bound.reuse(place);
-      if (bound.tensor(place) == tensor && !(kept && isPersistent(bound.schedule(), *kept)))
+      if (bound.program.tensorOf(place) == tensor && !(kept && isPersistent(bound.schedule, *kept)))
         return true;
     }
   return false;
@@ -148,12 +148,12 @@ cost::Counts discountPersistentReads(const BoundSchedule &bound, const std::vect
   cost::Counts taken;
   std::set<TensorId> found;
   for (const PersistentRead &held : persistentReads(bound)) {
-    const TensorId t = bound.tensor(held.kept.read);
+    const TensorId t = bound.program.tensorOf(held.kept.read);
     if (!found.insert(t).second || readsAnew(bound, own, t))
       continue;
     double &bytes = traffic.readOf[static_cast<size_t>(t)];
     taken.readBytes += bytes;
-    if (bound.program().tensors[static_cast<size_t>(t)].kind == TensorKind::Constant)
+    if (bound.program.tensor(t).kind == TensorKind::Constant)
       taken.constantBytes += bytes;
     traffic.readBytes -= bytes;
     bytes = 0;

@@ -24,7 +24,7 @@ namespace {
 class Counter {
 public:
   Counter(const BoundSchedule &bound, const Target &target, const Traffic *traffic)
-      : bound(bound), schedule(bound.schedule()), pattern(bound.program()), target(target) {
+      : bound(bound), schedule(bound.schedule), pattern(bound.program.expr), target(target) {
     counts.unitsPerBlock = 1;
     if (isPack(schedule.tree))
       walkParts();
@@ -36,8 +36,8 @@ public:
   /// Counts parts side by side on a GPU, each of which counts so much alone.
   Counter(const BoundSchedule &bound, const Target &target, const Traffic &traffic,
           const std::vector<cost::Counts> &parts)
-      : counts(cost::sideBySide(parts)), bound(bound), schedule(bound.schedule()),
-        pattern(bound.program()), target(target) {
+      : counts(cost::sideBySide(parts)), bound(bound), schedule(bound.schedule),
+        pattern(bound.program.expr), target(target) {
     addTraffic(traffic);
     addFromMemory();
   }
@@ -51,8 +51,8 @@ private:
     for (size_t t = 0; t < pattern.tensors.size(); ++t) {
       const Tensor &tensor = pattern.tensors[t];
       if (goesOut(static_cast<TensorId>(t))) {
-        counts.writtenBytes += bound.allBytesOf(static_cast<TensorId>(t));
-        counts.readBytes += bound.allBytesOf(static_cast<TensorId>(t));
+        counts.writtenBytes += bound.program.allBytesOf(static_cast<TensorId>(t));
+        counts.readBytes += bound.program.allBytesOf(static_cast<TensorId>(t));
       }
       if (tensor.kind == TensorKind::Constant)
         counts.constantBytes += traffic.readOf[t];
@@ -97,9 +97,10 @@ private:
       }
       for (TensorId t : writes) {
         const bool comesBack = goesOut(t);
-        parts[p].writtenBytes +=
-            comesBack || pattern.tensors[t].kind != TensorKind::Temp ? bound.allBytesOf(t) : 0;
-        parts[p].readBytes += comesBack ? bound.allBytesOf(t) : 0;
+        parts[p].writtenBytes += comesBack || pattern.tensors[t].kind != TensorKind::Temp
+                                     ? bound.program.allBytesOf(t)
+                                     : 0;
+        parts[p].readBytes += comesBack ? bound.program.allBytesOf(t) : 0;
       }
     }
     cost::takeTurns(counts, parts, target);
@@ -358,8 +359,8 @@ cost::Counts tiling::phaseCounts(const BoundSchedule &bound, const Target &targe
 
 std::vector<cost::Counts> WorkMeter::phases(const BoundSchedule &bound) {
   std::vector<cost::Counts> counts = residentPhases(bound);
-  if (hasPersistentReads(bound.schedule()) && !areResident(counts, target)) {
-    const Schedule anew = withoutPersistentReads(bound.schedule());
+  if (hasPersistentReads(bound.schedule) && !areResident(counts, target)) {
+    const Schedule anew = withoutPersistentReads(bound.schedule);
     return residentPhases(BoundSchedule(anew, about));
   }
   return counts;
@@ -371,7 +372,7 @@ std::vector<cost::Counts> WorkMeter::residentPhases(const BoundSchedule &bound) 
     return gridScanCounts(bound, target);
   if (bound.phases().size() == 1) {
     if (!traffic)
-      traffic = compulsoryTraffic(about.program);
+      traffic = compulsoryTraffic(about.expr);
     return {phaseCounts(bound, target, *traffic)};
   }
   const PersistentStorage all = allPersistentStorage(bound);
@@ -383,7 +384,7 @@ std::vector<cost::Counts> WorkMeter::residentPhases(const BoundSchedule &bound) 
     counts.push_back(phaseCounts(phase, target, own));
     counts.back().registersPerThread += all.registers - allPersistentStorage(phase).registers;
   }
-  for (size_t phase = 0; const TreeNode &node : bound.schedule().tree)
+  for (size_t phase = 0; const TreeNode &node : bound.schedule.tree)
     if (node.isBorder())
       counts[++phase].waits = node.leaf(LeafKind::Counters) != nullptr;
   cost::applyWorstOccupancy(counts);
@@ -395,7 +396,7 @@ cost::Counts WorkMeter::pack(const Schedule &schedule, const std::vector<cost::C
   if (target.nearestIsCache)
     return phases(schedule).front();
   if (!traffic)
-    traffic = compulsoryTraffic(about.program);
+    traffic = compulsoryTraffic(about.expr);
   return Counter(BoundSchedule(schedule, about), target, *traffic, parts).counts;
 }
 
@@ -404,7 +405,7 @@ cost::Counts WorkMeter::instructions(const Schedule &schedule) const {
 }
 
 std::vector<cost::Counts> countWork(const BoundSchedule &bound, const Target &target) {
-  return WorkMeter(bound.context(), target).phases(bound);
+  return WorkMeter(bound.program, target).phases(bound);
 }
 
 } // namespace fusec

@@ -17,7 +17,7 @@ double elementsOf(const std::vector<int64_t> &extents) {
 double loadsOfStage(const BoundSchedule &bound, const Operand &operand,
                     const std::vector<int64_t> &extents) {
   const EquationFacts &reader = bound.facts(operand.equation);
-  const double elements = elementsOf(extents), vectors = elements / bound.schedule().lanes;
+  const double elements = elementsOf(extents), vectors = elements / bound.schedule.lanes;
   // Places that no formula names are gathers, which are counted by themselves.
   const bool oneByOne =
       !copyOrder(bound, operand, extents).sideBySide && reader.accesses[operand.read];
@@ -35,7 +35,7 @@ static double turnsAlong(const BoundSchedule &bound, int equation, const Loops &
     const AxisUse *use = bound.use(loop->axis, equation);
     if (loop->kind == LoopKind::Unroll && loop->step == 1 && use &&
         sideBySide(use->positions.back()))
-      return std::min(bound.optTrip(*loop), double(bound.schedule().lanes));
+      return std::min(bound.optTrip(*loop), double(bound.schedule.lanes));
   }
   return 1;
 }
@@ -58,7 +58,7 @@ double turnsRead(const BoundSchedule &bound, ReadOrdinal read, AxisId laneAxis,
     return 1;
   // Lanes that lie closer are not read in rows.
   const DimExpr &distance = access->stride[lanes->positions.back()];
-  if (distance.isConst() && std::abs(distance.constValue()) <= bound.schedule().lanes / 2)
+  if (distance.isConst() && std::abs(distance.constValue()) <= bound.schedule.lanes / 2)
     return 1;
   return turnsAlong(bound, read.equation, loops,
                     [&](int position) { return access->stride[position].isConst(1); });
@@ -73,7 +73,7 @@ bool lanesLieApart(const BoundSchedule &bound, ReadOrdinal read, AxisId laneAxis
   if (const Operand *operand = bound.operand(read.equation, read.read)) {
     if (!staged || operand->level != MemLevel::Shared)
       return false;
-    const auto extents = staged->find(OperandIndex(operand - bound.schedule().operands.data()));
+    const auto extents = staged->find(OperandIndex(operand - bound.schedule.operands.data()));
     if (extents == staged->end())
       return false;
     const std::optional<int64_t> stride = stagedStride(bound, *operand, extents->second, position);
@@ -152,8 +152,8 @@ std::optional<double> LanePattern::loads(NodeId read, int64_t lanes) const {
 
   std::vector<NodeId> roots = indices;
   roots.insert(roots.end(), tests->begin(), tests->end());
-  PointEvaluator values(facts.equation.body, roots, 1, bound.symbols());
-  const std::vector<int64_t> strides = bound.stridesOf(s.index);
+  PointEvaluator values(facts.equation.body, roots, 1, bound.program.symbols);
+  const std::vector<int64_t> strides = bound.program.stridesOf(s.index);
   std::vector<int64_t> extents;
   int64_t elements = 1;
   for (int position : positions) {

@@ -54,7 +54,7 @@ private:
       visit(node.args[1], guards);
       inside.push_back(node.args[0]);
     }
-    if (bound.level(node.index) == MemLevel::Register && bound.producer(node.index) >= 0)
+    if (bound.level(node.index) == MemLevel::Register && bound.program.producer(node.index) >= 0)
       return;
     // What an address has beside its axes may be read too: a row that a constant index names.
     if (const auto &access = bound.facts(equation).accesses[ordinal];
@@ -103,13 +103,13 @@ double vectorShare(const AccessContext &context, const Operand &operand, const L
       std::any_of(operand.digits.begin(), operand.digits.end(), [&](const LayoutDigit &digit) {
         return digit.index >= 0 || digit.axis == loops.laneAxis();
       });
-  return varies ? 1 : 1.0 / context.bound.schedule().lanes;
+  return varies ? 1 : 1.0 / context.bound.schedule.lanes;
 }
 
 class RequestCounter {
 public:
   RequestCounter(const BoundSchedule &bound, const Target &target, Effort effort)
-      : bound(bound), schedule(bound.schedule()), pattern(bound.program()),
+      : bound(bound), schedule(bound.schedule), pattern(bound.program.expr),
         context{bound, target.vectorLanes, effort}, scan(bound.scan()) {
     steps.count = scan ? bound.valueOf(scan->steps) : 1;
   }
@@ -200,8 +200,8 @@ private:
 
   void write(const SectorCounter &here, const Equation &e, size_t output, const ScanPlace &place) {
     const TensorId t = e.outputs[output];
-    addWritten(moved,
-               here.write(here.addressOf(outputAccess(e, output), t, place), bound.bytesOf(t)));
+    addWritten(moved, here.write(here.addressOf(outputAccess(e, output), t, place),
+                                 bound.program.bytesOf(t)));
   }
 
   void storeOutputs(int equation, const LoopRanges &loops) {
@@ -209,7 +209,7 @@ private:
     const SectorCounter here = meter(equation, loops, Bounds::All);
     for (size_t o = 0; o < e.outputs.size(); ++o) {
       const TensorId t = e.outputs[o];
-      const double bytes = here.threads(true) * double(bound.bytesOf(t));
+      const double bytes = here.threads(true) * double(bound.program.bytesOf(t));
       if (isStoreElided(bound, t)) {
         storeKept(t, bytes, 1);
         continue;
@@ -231,7 +231,7 @@ private:
   /// A thread that keeps in shared memory what it stores writes it there and, where it is stored at all, reads it back.
   void storeKept(TensorId t, double bytes, double accesses) {
     const bool kept = std::ranges::any_of(schedule.kept, [&](const ReusedRead &k) {
-      return !k.from && k.level == MemLevel::Shared && bound.tensor(k.read) == t;
+      return !k.from && k.level == MemLevel::Shared && bound.program.tensorOf(k.read) == t;
     });
     if (kept)
       moved.sharedBytes += accesses * bytes;
@@ -246,7 +246,7 @@ private:
 
   void readOpaque(const FlatAccess &access, const SectorCounter &here, const Equation &e) {
     const TensorId t = e.opaqueInputs[0];
-    addRead(moved, here.read(here.addressOf(access, t, {}), bound.bytesOf(t)));
+    addRead(moved, here.read(here.addressOf(access, t, {}), bound.program.bytesOf(t)));
   }
 
   /// `rank`: of the Compute statement that reads; -1: another one.
@@ -292,7 +292,7 @@ private:
   double threadBytes(const ReadPlace &place, const LoopRanges &loops) const {
     const bool map = bound.equation(place.equation).kind == EquationKind::Map;
     const SectorCounter here = meter(place.equation, loops, map ? Bounds::All : Bounds::Reduction);
-    return double(bound.bytesOf(bound.tensor(place))) * here.threads(false);
+    return double(bound.program.bytesOf(bound.program.tensorOf(place))) * here.threads(false);
   }
 
   void compute(const LeafNode &node, const LoopRanges &loops) {
@@ -357,7 +357,7 @@ private:
     const Equation &e = bound.equation(operand.equation);
     const NodeId read = bound.facts(operand.equation).reads[operand.read];
     const double part = inCommon(operand.equation, read, loops);
-    const int64_t bytes = bound.bytesOf(e.body[read].index);
+    const int64_t bytes = bound.program.bytesOf(e.body[read].index);
     // A map's points beyond the extents are not computed; a sum's tile is, where it may be cut.
     const bool map = e.kind == EquationKind::Map;
     const SectorCounter here =
@@ -372,7 +372,7 @@ private:
 
   /// Where the tree has no store of a sum that is kept in shared memory, the lowering puts it before the first reader.
   void storeForReader(TensorId tensor, const LoopRanges &loops) {
-    const int producer = bound.producer(tensor);
+    const int producer = bound.program.producer(tensor);
     if (producer < 0 || bound.level(tensor) != MemLevel::Shared ||
         bound.equation(producer).kind != EquationKind::Reduction ||
         bound.has(LeafKind::Store, producer) || !stored.insert(producer).second)

@@ -15,11 +15,11 @@ namespace {
 class Storage {
 public:
   explicit Storage(const BoundSchedule &bound)
-      : bound(bound), schedule(bound.schedule()), statements(bound.statements()),
+      : bound(bound), schedule(bound.schedule), statements(bound.statements()),
         whole(bound.scan() && !bound.gridScan()) {
     std::map<const LoopNode *, LiveRange> repeated;
     for (const Statement &statement : statements) {
-      for (TensorId value : bound.valuesReadBy(*statement.leaf))
+      for (TensorId value : valuesReadBy(bound, *statement.leaf))
         readingLeaves[value].push_back(statement.order);
       for (const LoopNode *loop : statement.loops)
         if (repeats(*loop))
@@ -40,7 +40,7 @@ public:
         continue;
       const bool reduces = equation.kind == EquationKind::Reduction;
       const DType type =
-          reduces ? equation.accumulateType : bound.program().tensors[equation.outputs[0]].type;
+          reduces ? equation.accumulateType : bound.program.tensor(equation.outputs[0]).type;
       if (reduces || bound.level(equation.outputs[0]) == MemLevel::Register)
         hold(e, copies(e, *loops), type, held);
       if (reduces && schedule.units > 1 && bound.has(LeafKind::Combine, e) &&
@@ -163,15 +163,15 @@ private:
     double elements = 1;
     for (size_t d = 0; d < extents.size(); ++d)
       elements *= double(extents[d] + (d + 1 == extents.size() ? operand.padElements : 0));
-    return elements * double(bound.bytesOf(bound.tensor(operand)));
+    return elements * double(bound.program.bytesOf(bound.program.tensorOf(operand)));
   }
 
   /// The tile of an inner value below the loops that its producer and its readers have in common; units and lanes share
   /// one.
   double edgeBytes(TensorId tensor) const {
-    const int producer = bound.producer(tensor);
+    const int producer = bound.program.producer(tensor);
     if (whole || producer < 0)
-      return bound.allBytesOf(tensor);
+      return bound.program.allBytesOf(tensor);
     const std::optional<Loops> around = loopsOfEdge(bound, tensor);
     if (!around)
       return 0;
@@ -179,7 +179,7 @@ private:
     for (size_t a = 0; a < schedule.axes.size(); ++a)
       if (const AxisUse *use = schedule.axes[a].in(producer); use && !use->reduction)
         elements *= double(bound.valueOf(bound.tile(AxisId(a), *around)));
-    return double(bound.bytesOf(tensor)) * elements;
+    return double(bound.program.bytesOf(tensor)) * elements;
   }
 
   const BoundSchedule &bound;
@@ -193,7 +193,7 @@ private:
 } // namespace
 
 OnChipStorage storageOf(const BoundSchedule &bound) {
-  const Schedule &schedule = bound.schedule();
+  const Schedule &schedule = bound.schedule;
   OnChipStorage out = Storage(bound).run();
   if (!isPack(schedule.tree))
     return out;
@@ -202,7 +202,7 @@ OnChipStorage storageOf(const BoundSchedule &bound) {
   out.registersPerThread = out.sharedBytes = 0;
   for (const TreeNode &tree : schedule.tree) {
     part.tree = {tree};
-    const OnChipStorage own = Storage(BoundSchedule(part, bound.context())).run();
+    const OnChipStorage own = Storage(BoundSchedule(part, bound.program)).run();
     out.registersPerThread = std::max(out.registersPerThread, own.registersPerThread);
     out.sharedBytes = std::max(out.sharedBytes, own.sharedBytes);
   }

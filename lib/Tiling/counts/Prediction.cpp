@@ -15,13 +15,11 @@ using namespace tiling;
 /// Bytes of the values inside the pattern that have no place on chip.
 static double handedBytes(const BoundSchedule &bound) {
   double bytes = 0;
-  for (size_t i = 0; i < bound.program().tensors.size(); ++i) {
+  for (size_t i = 0; i < bound.program.expr.tensors.size(); ++i) {
     const auto t = static_cast<TensorId>(i);
-    const bool onChip =
-        bound.level(t) != MemLevel::Global &&
-        !(bound.scan() && outlivesStep(*bound.scan(), t, bound.gridScan() != nullptr));
-    if (bound.program().tensors[i].kind == TensorKind::Temp && !onChip)
-      bytes += bound.allBytesOf(t);
+    const bool onChip = bound.level(t) != MemLevel::Global && !outlivesStep(bound, t);
+    if (bound.program.tensor(t).kind == TensorKind::Temp && !onChip)
+      bytes += bound.program.allBytesOf(t);
   }
   return bytes;
 }
@@ -41,7 +39,7 @@ Prediction predictionOf(const std::vector<cost::Counts> &phases, double seconds,
   // where it has room.
   const double handed = handedBytes(bound);
   if (constants + handed <= double(target.memory.end()[-2].capacityBytes)) {
-    const Traffic once = compulsoryTraffic(bound.program());
+    const Traffic once = compulsoryTraffic(bound.program.expr);
     prediction.readBytes = once.readBytes + handed;
     prediction.writtenBytes = once.writtenBytes + handed;
   }
@@ -59,14 +57,14 @@ std::optional<StepReads> readsOfStep(const BoundSchedule &bound, const Target &t
     return std::nullopt;
   std::set<TensorId> initial; // states that no step reads again
   for (const ScanCarry &carry : scan->carries)
-    if (bound.program().tensors[carry.init].kind == TensorKind::Constant)
+    if (bound.program.tensor(carry.init).kind == TensorKind::Constant)
       initial.insert(carry.init);
-  for (const EquationFacts &facts : bound.facts())
+  for (const EquationFacts &facts : bound.program.facts)
     for (NodeId read : facts.reads)
       initial.erase(facts.equation.body[read].index);
   double once = 0;
   for (TensorId t : initial)
-    once += bound.allBytesOf(t);
+    once += bound.program.allBytesOf(t);
   StepReads reads;
   reads.steps = bound.valueOf(scan->steps);
   std::array<double, cost::kLevels> bytes{};

@@ -55,9 +55,8 @@ double sampledPlace(int64_t sample, int64_t samples, double places) {
 
 SectorCounter::SectorCounter(const AccessContext &context, int number, const LoopRanges &loops,
                              Bounds bounds)
-    : context(context), bound(context.bound), schedule(bound.schedule()),
-      facts(bound.facts(number)), equation(facts.equation), ordinal(number), loops(loops),
-      bounds(bounds) {
+    : context(context), bound(context.bound), schedule(bound.schedule), facts(bound.facts(number)),
+      equation(facts.equation), ordinal(number), loops(loops), bounds(bounds) {
   for (const Axis &axis : equation.axes)
     extents.push_back(bound.valueOf(axis.extent));
 }
@@ -129,7 +128,7 @@ bool SectorCounter::isLinear(const std::vector<int64_t> &strides, AxisId axis) c
 
 Address SectorCounter::addressOf(const FlatAccess &access, TensorId tensor,
                                  const ScanPlace &place) const {
-  const int64_t row = bound.valueOf(numElements(bound.program().tensors[tensor].shape));
+  const int64_t row = bound.valueOf(numElements(bound.program.tensor(tensor).shape));
   Address address;
   address.constant = bound.valueOf(access.constant);
   std::vector<std::pair<NodeId, int64_t>> ofStep;
@@ -143,7 +142,7 @@ Address SectorCounter::addressOf(const FlatAccess &access, TensorId tensor,
       roots.push_back(rest.value);
     }
   if (!ofStep.empty() || place.rows > 1) {
-    PointEvaluator values(equation.body, roots, 1, bound.symbols());
+    PointEvaluator values(equation.body, roots, 1, bound.program.symbols);
     const std::vector<int64_t> origin(equation.axes.size(), 0);
     address.beside.push_back(residuesOver(loops.stepRange(), context.effort, [&](int64_t step) {
       values.at(origin, step);
@@ -274,15 +273,15 @@ uint64_t SectorCounter::positionsOfLanes() const {
 AccessCount SectorCounter::sampled(const std::vector<NodeId> &indices, TensorId tensor,
                                    const std::vector<NodeId> &guards, bool writers,
                                    const ScanPlace &stepPlace) const {
-  const Tensor &info = bound.program().tensors[tensor];
-  const int64_t bytes = bound.bytesOf(tensor);
-  const std::vector<int64_t> strides = bound.stridesOf(tensor);
+  const Tensor &info = bound.program.tensor(tensor);
+  const int64_t bytes = bound.program.bytesOf(tensor);
+  const std::vector<int64_t> strides = bound.program.stridesOf(tensor);
   const int64_t row = bound.valueOf(numElements(info.shape));
   const std::vector<NodeId> tests = knownTests(equation.body, guards);
   std::vector<NodeId> roots = indices;
   roots.insert(roots.end(), tests.begin(), tests.end());
-  PointEvaluator values(equation.body, roots, longestSide(info.shape, bound.symbols()),
-                        bound.symbols());
+  PointEvaluator values(equation.body, roots, longestSide(info.shape, bound.program.symbols),
+                        bound.program.symbols);
 
   const std::vector<std::pair<AxisId, double>> around = axesAroundLanes();
   double combinations = 1;
@@ -335,8 +334,8 @@ AccessCount SectorCounter::sampled(const std::vector<NodeId> &indices, TensorId 
 AccessCount straightCopy(const AccessContext &context, TensorId tensor, double times,
                          const ScanPlace &place) {
   const BoundSchedule &bound = context.bound;
-  const int64_t elements = bound.valueOf(numElements(bound.program().tensors[tensor].shape));
-  const int64_t bytes = bound.bytesOf(tensor), lanes = bound.schedule().lanes;
+  const int64_t elements = bound.valueOf(numElements(bound.program.tensor(tensor).shape));
+  const int64_t bytes = bound.program.bytesOf(tensor), lanes = bound.schedule.lanes;
   AccessCount asked{times * double(elements * bytes)};
   if (context.vectorLanes)
     return asked;
@@ -356,7 +355,7 @@ Address packedAddress(const BoundSchedule &bound, const Operand &operand) {
   std::vector<int64_t> strides(operand.digits.size(), 1);
   for (size_t d = operand.digits.size(); d-- > 1;) {
     const LayoutDigit &digit = operand.digits[d];
-    const int64_t whole = bound.valueOf(bound.schedule().axes[digit.axis].extent);
+    const int64_t whole = bound.valueOf(bound.schedule.axes[digit.axis].extent);
     strides[d - 1] = strides[d] * (digit.modulus != 0 ? digit.modulus
                                                       : (whole + digit.divide - 1) / digit.divide);
   }
@@ -384,7 +383,8 @@ AccessCount SectorCounter::read(NodeId read, const std::vector<NodeId> &guards) 
   const ScanPlace place = readPlace(bound, node.index);
   if (const std::optional<FlatAccess> &access = facts.accesses[facts.ordinalOf(read)];
       guards.empty() && access)
-    return additive(addressOf(*access, node.index, place), bound.bytesOf(node.index), false);
+    return additive(addressOf(*access, node.index, place), bound.program.bytesOf(node.index),
+                    false);
   return sampled(indexOperands(node), node.index, guards, false, place);
 }
 
@@ -409,7 +409,7 @@ std::vector<ScanPlace> writtenPlaces(const BoundSchedule &bound, TensorId t) {
     if (output.perStep != t)
       continue;
     const int64_t first = std::max<int64_t>(0, output.first);
-    const int64_t rows = bound.valueOf(bound.program().tensors[output.stacked].shape[0]);
+    const int64_t rows = bound.valueOf(bound.program.tensor(output.stacked).shape[0]);
     places.push_back({{first, std::clamp<int64_t>(rows, 0, std::max<int64_t>(0, steps - first))},
                       -first,
                       std::max<int64_t>(1, rows)});

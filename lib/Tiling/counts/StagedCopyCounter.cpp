@@ -14,13 +14,13 @@ class StagedCopyCounter {
 public:
   StagedCopyCounter(const AccessContext &context, const Operand &operand,
                     const std::vector<GuardedRead> &reads, const LoopRanges &loops)
-      : context(context), bound(context.bound), schedule(bound.schedule()),
-        pattern(bound.program()), operand(operand), reads(reads),
+      : context(context), bound(context.bound), schedule(bound.schedule),
+        pattern(bound.program.expr), operand(operand), reads(reads),
         facts(bound.facts(operand.equation)), equation(facts.equation), loops(loops),
         read(facts.reads[operand.read]), tensor(pattern.tensors[equation.body[read].index]),
         access(facts.accesses[operand.read]),
         boxed(!operand.digits.empty() && operand.digits[0].index >= 0),
-        strides(bound.stridesOf(equation.body[read].index)), digits(operand.digits.size()),
+        strides(bound.program.stridesOf(equation.body[read].index)), digits(operand.digits.size()),
         inside(operand.digits.size(), true), point(equation.axes.size()) {
     extents =
         stagedExtents(schedule, equation, operand, [&](AxisId axis) { return loops.tile(axis); });
@@ -38,8 +38,8 @@ public:
     if (boxed)
       findBounds();
     else if (!access || reads.size() != 1 || !reads[0].guards.empty())
-      general.emplace(equation.body, rootsOfReads(), longestSide(tensor.shape, bound.symbols()),
-                      bound.symbols());
+      general.emplace(equation.body, rootsOfReads(),
+                      longestSide(tensor.shape, bound.program.symbols), bound.program.symbols);
   }
 
   StagedCopy run() {
@@ -98,7 +98,7 @@ private:
                  readsData(equation.body, indexOperands(equation.body[r.read]));
       roots.insert(roots.end(), tests.back().begin(), tests.back().end());
       Terms address;
-      const std::vector<int64_t> from = bound.stridesOf(equation.body[r.read].index);
+      const std::vector<int64_t> from = bound.program.stridesOf(equation.body[r.read].index);
       for (NodeId index : indexOperands(equation.body[r.read])) {
         address.emplace_back(index, from[address.size()]);
         roots.push_back(index);

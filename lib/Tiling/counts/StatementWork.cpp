@@ -28,7 +28,7 @@ void addCascadeWork(const BoundSchedule &bound, const CountedLeaf &statement,
     double merge = 3 * states;
     for (int rank = 1; rank <= lastRank(cascade); ++rank)
       merge += 2 * correctionWeight(cascade, rank);
-    counts.vectorOps += times * merge * std::log2(double(bound.schedule().lanes));
+    counts.vectorOps += times * merge * std::log2(double(bound.schedule.lanes));
   } else {
     counts.vectorLoads += times * states;
   }
@@ -36,8 +36,8 @@ void addCascadeWork(const BoundSchedule &bound, const CountedLeaf &statement,
 
 void addTopKWork(const BoundSchedule &bound, const CountedLeaf &statement, bool vectorLanes,
                  cost::Counts &counts) {
-  const Schedule &schedule = bound.schedule();
-  const ExprProgram &pattern = bound.program();
+  const Schedule &schedule = bound.schedule;
+  const ExprProgram &pattern = bound.program.expr;
   const auto &[leaf, loops, times] = statement;
   const Equation &e = bound.equation(leaf.equation);
   double words = double(sizeInBytes(sortKeyType(pattern.tensors[e.opaqueInputs[0]].type))) / 4;

@@ -12,12 +12,12 @@ namespace {
 /// Finds the tensors that are parameters of the kernel as they are: those in device memory that a statement touches.
 class ParamFinder {
 public:
-  explicit ParamFinder(const ScheduleView &view)
-      : needed(view.program.tensors.size(), false), written(needed), view(view) {
-    for (size_t e = 0; e < view.equations.size(); ++e)
+  explicit ParamFinder(const BoundSchedule &bound)
+      : needed(bound.program.expr.tensors.size(), false), written(needed), bound(bound) {
+    for (size_t e = 0; e < bound.program.equations.size(); ++e)
       addEquation(static_cast<int>(e));
-    if (view.scan)
-      addScan(*view.scan);
+    if (bound.scan())
+      addScan(*bound.scan());
   }
 
   std::vector<bool> needed, written; // one a tensor
@@ -30,22 +30,22 @@ private:
     written[tensor] = written[tensor] || writes;
   }
   void addIfGlobal(TensorId tensor, bool writes) {
-    if (view.bound.level(tensor) == MemLevel::Global)
+    if (bound.level(tensor) == MemLevel::Global)
       add(tensor, writes);
   }
 
   void addEquation(int number) {
-    const Equation &e = view.equation(number);
-    const std::vector<NodeId> &reads = view.bound.facts(number).reads;
+    const Equation &e = bound.equation(number);
+    const std::vector<NodeId> &reads = bound.facts(number).reads;
     for (size_t r = 0; r < reads.size(); ++r) {
       auto isPacked = [&](const Operand &o) {
         return o.level == MemLevel::Global && o.equation == number && o.read == static_cast<int>(r);
       };
-      if (std::none_of(view.schedule.operands.begin(), view.schedule.operands.end(), isPacked))
+      if (std::none_of(bound.schedule.operands.begin(), bound.schedule.operands.end(), isPacked))
         addIfGlobal(e.body[reads[r]].index, false);
     }
     // A staged element is evaluated from the tensors themselves, with all reads inside its indices and predicate.
-    for (const Operand &operand : view.schedule.operands)
+    for (const Operand &operand : bound.schedule.operands)
       if (operand.level == MemLevel::Shared && operand.equation == number)
         for (NodeId id : e.body.reachable({reads[operand.read]}))
           if (std::find(reads.begin(), reads.end(), id) != reads.end())
@@ -67,23 +67,23 @@ private:
       add(output.stacked, true);
       needed[output.perStep] = false; // lives in its slice of the stacked tensor
     }
-    if (view.inGridScan)
+    if (bound.gridScan())
       for (const ScanCarry &carry : scan.carries)
         needed[carry.next] = false; // lives in the half of the state that is written
   }
 
-  const ScheduleView &view;
+  const BoundSchedule &bound;
 };
 
 } // namespace
 
-BufferTable::BufferTable(const ScheduleView &view, KernelWriter &writer)
-    : accumulators(view.equations.size()), staged(view.schedule.operands.size()), view(view),
-      writer(writer) {
+BufferTable::BufferTable(const BoundSchedule &bound, KernelWriter &writer)
+    : accumulators(bound.program.equations.size()), staged(bound.schedule.operands.size()),
+      bound(bound), writer(writer) {
   addParams();
-  for (const EdgeLevel &edge : view.schedule.edges)
+  for (const EdgeLevel &edge : bound.schedule.edges)
     if (edge.level == MemLevel::Shared)
-      addShared(view.tensor(edge.tensor), edge.tensor);
+      addShared(bound.program.tensor(edge.tensor), edge.tensor);
 }
 
 BufferId BufferTable::addParam(GirBuffer buffer, KernelParam param) {
@@ -93,62 +93,62 @@ BufferId BufferTable::addParam(GirBuffer buffer, KernelParam param) {
 }
 
 void BufferTable::addParams() {
-  const ParamFinder params(view);
-  for (size_t t = 0; t < view.program.tensors.size(); ++t) {
+  const ParamFinder params(bound);
+  for (size_t t = 0; t < bound.program.expr.tensors.size(); ++t) {
     if (!params.needed[t])
       continue;
-    const Tensor &tensor = view.program.tensors[t];
+    const Tensor &tensor = bound.program.tensor(t);
     KernelParam param{static_cast<TensorId>(t)};
     GirBuffer buffer{.name = tensor.name, .type = tensor.type, .shape = tensor.shape};
     buffer.written = params.written[t];
     buffer.scratch = buffer.written && tensor.kind == TensorKind::Temp;
-    if (view.inGridScan && tiling::isPreviousState(*view.scan, param.tensor)) {
+    if (bound.gridScan() && tiling::isPreviousState(*bound.scan(), param.tensor)) {
       param.copies = 2;
       buffer.shape.insert(buffer.shape.begin(), DimExpr(param.copies));
     }
     globals[param.tensor] = addParam(std::move(buffer), param);
   }
-  for (size_t o = 0; o < view.schedule.operands.size(); ++o) {
-    const Operand &operand = view.schedule.operands[o];
+  for (size_t o = 0; o < bound.schedule.operands.size(); ++o) {
+    const Operand &operand = bound.schedule.operands[o];
     if (operand.level != MemLevel::Global)
       continue;
-    const TensorId tensor = view.bound.tensor(operand);
+    const TensorId tensor = bound.program.tensorOf(operand);
     packedOperands[o] = addParam({.name = operand.name,
-                                  .type = view.tensor(tensor).type,
-                                  .shape = packedShape(view.schedule, operand)},
+                                  .type = bound.program.tensor(tensor).type,
+                                  .shape = packedShape(bound.schedule, operand)},
                                  {tensor, OperandIndex(o)});
   }
-  if (!view.scan)
+  if (!bound.scan())
     return;
-  for (const ScanOutput &output : view.scan->scanOutputs)
+  for (const ScanOutput &output : bound.scan()->scanOutputs)
     globals[output.perStep] = globals.at(output.stacked);
-  if (view.inGridScan)
-    for (const ScanCarry &carry : view.scan->carries)
+  if (bound.gridScan())
+    for (const ScanCarry &carry : bound.scan()->carries)
       globals[carry.next] = globals.at(carry.previous);
 }
 
 /// Sets a tile's place from the loops that its Store (of a map, its Compute) has in common with all statements that
 /// read it. False, with a problem noted, if one of them is missing.
 bool BufferTable::placeTile(TensorId tensor, SharedTile &tile) const {
-  const std::optional<Loops> around = tiling::loopsOfEdge(view.bound, tensor);
-  if (view.bound.readersOf(tensor).empty() || !around) {
-    writer.problem("edge ", view.tensor(tensor).name,
+  const std::optional<Loops> around = tiling::loopsOfEdge(bound, tensor);
+  if (readersOf(bound, tensor).empty() || !around) {
+    writer.problem("edge ", bound.program.tensor(tensor).name,
                    " shared has statements that write and read it, given none");
     return false;
   }
   tile.whole = false;
-  tile.depth = around->size() - view.inGridScan; // the step's loop is none of a phase's
-  for (AxisId a{0}; a < AxisId(view.schedule.axes.size()); ++a)
-    if (const AxisUse *use = view.use(a, tile.producer); use && !use->reduction)
-      tile.axes.push_back({a, view.tile(a, *around)});
+  tile.depth = around->size() - (bound.gridScan() ? 1 : 0); // the step's loop is none of a phase's
+  for (AxisId a{0}; a < AxisId(bound.schedule.axes.size()); ++a)
+    if (const AxisUse *use = bound.use(a, tile.producer); use && !use->reduction)
+      tile.axes.push_back({a, constantTile(bound, a, *around)});
   return true;
 }
 
 void BufferTable::addShared(const Tensor &tensor, TensorId id) {
   SharedTile tile;
-  tile.producer = view.bound.producer(id);
+  tile.producer = bound.program.producer(id);
   int64_t elements = 1;
-  if ((view.scan && !view.inGridScan) || tile.producer < 0) {
+  if ((bound.scan() && !bound.gridScan()) || tile.producer < 0) {
     const DimExpr total = numElements(tensor.shape);
     if (!total.isConst())
       return writer.problem("edge ", tensor.name, " shared has a constant size, given ", total,
@@ -187,19 +187,19 @@ BufferId BufferTable::memoryOf(TensorId tensor) const {
 }
 
 bool BufferTable::shapeAccumulator(int equation) {
-  const Loops *path = view.bound.loopsOf(equation);
+  const Loops *path = bound.loopsOf(equation);
   if (!path) {
     writer.problem("e", equation, " is computed by one statement, given 0");
     return false;
   }
   Accumulator &acc = accumulators[equation];
   acc.equation = equation;
-  acc.lanesReduce = tiling::sharesReduction(view.bound, equation, LoopKind::Lane);
-  acc.unitsReduce = tiling::sharesReduction(view.bound, equation, LoopKind::Unit);
-  acc.lanesKeep = tiling::lanesKeep(view.bound, equation);
-  const Equation &e = view.equation(equation);
+  acc.lanesReduce = tiling::sharesReduction(bound, equation, LoopKind::Lane);
+  acc.unitsReduce = tiling::sharesReduction(bound, equation, LoopKind::Unit);
+  acc.lanesKeep = tiling::lanesKeep(bound, equation);
+  const Equation &e = bound.equation(equation);
   const bool folds = e.kind == EquationKind::Reduction && !isTupleMonoid(e.monoid) &&
-                     view.bound.has(LeafKind::Combine, equation);
+                     bound.has(LeafKind::Combine, equation);
   std::map<AxisId, int> ordinals;
   std::vector<std::pair<std::pair<AxisId, int>, int64_t>> dims;
   for (size_t i = 0; i < path->size(); ++i) {
@@ -209,11 +209,11 @@ bool BufferTable::shapeAccumulator(int equation) {
                   (loop.kind == LoopKind::Unit && loop.axis != kStepAxis);
     if (loop.axis == kStepAxis)
       continue;
-    const AxisUse *use = view.use(loop.axis, equation);
+    const AxisUse *use = bound.use(loop.axis, equation);
     const bool isReduced = use && use->reduction;
     if (loop.kind != LoopKind::Unroll || (isReduced && !folds))
       continue;
-    const int64_t tile = view.tile(loop.axis, std::span(*path).first(i));
+    const int64_t tile = constantTile(bound, loop.axis, std::span(*path).first(i));
     if (tile == 0) {
       writer.problem(loop, " has a constant trip, given a symbolic one; tile a loop around it");
       return false;
@@ -238,8 +238,8 @@ bool BufferTable::shapeAccumulator(int equation) {
 
 BufferId BufferTable::addRegister(const Accumulator &accumulator, const std::string &suffix,
                                   DType type) {
-  const TensorId result = view.equation(accumulator.equation).outputs[0];
-  return writer.addBuffer({.name = view.tensor(result).name + suffix,
+  const TensorId result = bound.equation(accumulator.equation).outputs[0];
+  return writer.addBuffer({.name = bound.program.tensor(result).name + suffix,
                            .level = MemLevel::Register,
                            .type = type,
                            .shape = accumulator.shape,

@@ -43,7 +43,7 @@ struct StagedOperand {
 /// registers and staged operands come with the statements that need them.
 class BufferTable {
 public:
-  BufferTable(const ScheduleView &view, KernelWriter &writer);
+  BufferTable(const BoundSchedule &bound, KernelWriter &writer);
 
   BufferId global(TensorId tensor) const;
   BufferId packed(size_t operand) const { return packedOperands.at(operand); }
@@ -66,7 +66,7 @@ private:
   void addShared(const Tensor &tensor, TensorId id);
   bool placeTile(TensorId tensor, SharedTile &tile) const;
 
-  const ScheduleView &view;
+  const BoundSchedule &bound;
   KernelWriter &writer;
   std::map<TensorId, BufferId> globals;
   std::map<size_t, BufferId> packedOperands;

@@ -79,7 +79,7 @@ public:
   void combine(Stmts &result) override {
     if (acc.lanesReduce)
       combineLanes(result);
-    if (mergesUnits())
+    if (mergesUnits(acc, writer))
       combineUnits(result);
   }
 
@@ -152,8 +152,9 @@ private:
     Stmt fold = writer.loop(LoopKind::Seq, body.index(writer.units), "fold");
     std::vector<BufferId> partials; // one a state
     for (BufferId state : acc.states)
-      partials.push_back(addPartials(writer.kernel.buffers[state].name, e.accumulateType));
-    unit.body = atPartials(body.axis(unit.var), [&](const std::vector<NodeId> &at) {
+      partials.push_back(
+          addPartials(acc, writer.kernel.buffers[state].name, e.accumulateType, writer));
+    unit.body = atPartials(acc, body.axis(unit.var), writer, [&](const std::vector<NodeId> &at) {
       Stmts stores;
       for (size_t s = 0; s < partials.size(); ++s)
         stores.push_back(storeStmt(partials[s], at, read(acc.states[s])));
@@ -171,7 +172,7 @@ private:
     };
     const NodeId folded = body.axis(fold.var);
     if (acc.lanesKeep)
-      fold.body = atPartials(folded, merge);
+      fold.body = atPartials(acc, folded, writer, merge);
     else
       fold.body.push_back(writer.laneLoop(merge({folded})));
     result.push_back(std::move(fold));

@@ -1,11 +1,13 @@
 #include "Tiling/lower/EquationLowering.h"
 
+#include "Tiling/schedule/GridScan.h"
+
 namespace fusec::lowering {
 
 EquationLowering::EquationLowering(LoweringParts &parts, int number)
-    : view(parts.view), writer(parts.writer), buffers(parts.buffers), loops(parts.loops),
+    : bound(parts.bound), writer(parts.writer), buffers(parts.buffers), loops(parts.loops),
       steps(parts.steps), reads(parts.reads), body(parts.writer.body), number(number),
-      e(view.equation(number)), acc(buffers.accumulators[static_cast<size_t>(number)]) {}
+      e(bound.equation(number)), acc(buffers.accumulators[static_cast<size_t>(number)]) {}
 
 void EquationLowering::refuse(const char *statement) {
   writer.problem("e", number, " has the statements of its kind, given ", statement);
@@ -23,7 +25,7 @@ void EquationLowering::guarded(Bounds bounds, Stmts statements, Stmts &result) {
 
 void EquationLowering::storeResult(size_t output, NodeId value, Stmts &result) {
   const TensorId tensor = e.outputs[output];
-  const Tensor &info = view.tensor(tensor);
+  const Tensor &info = bound.program.tensor(tensor);
   value = body.cast(info.type, value);
   if (const SharedTile *tile = buffers.shared(tensor)) {
     std::vector<NodeId> own;
@@ -33,28 +35,31 @@ void EquationLowering::storeResult(size_t output, NodeId value, Stmts &result) {
         tile->whole ? loops.outputIndex(number, output) : loops.tileIndex(*tile, number, own);
     result.push_back(storeStmt(tile->buffer, {index}, value));
   }
-  if (view.bound.level(tensor) == MemLevel::Global || view.outlivesStep(tensor))
+  if (bound.level(tensor) == MemLevel::Global || tiling::outlivesStep(bound, tensor))
     steps.store(tensor, loops.outputIndex(number, output), value, result);
 }
 
 void EquationLowering::store(Stmts &result) {
   Stmts statements;
   for (size_t o = 0; o < acc.outputs.size() && o < e.outputs.size(); ++o)
-    if (view.bound.level(e.outputs[o]) != MemLevel::Register || view.outlivesStep(e.outputs[o]))
+    if (bound.level(e.outputs[o]) != MemLevel::Register ||
+        tiling::outlivesStep(bound, e.outputs[o]))
       storeResult(o, reads.readRegister(acc, acc.outputs[o]), statements);
   guarded(Bounds::Spatial, std::move(statements), result);
 }
 
-bool EquationLowering::mergesUnits() {
+bool mergesUnits(const Accumulator &acc, KernelWriter &writer) {
   if (!acc.unitsReduce || writer.units == 1)
     return false;
   if (!acc.dims.empty())
-    writer.problem("e", number, ", which units sum together, has one accumulator a lane, given ",
+    writer.problem("e", acc.equation,
+                   ", which units sum together, has one accumulator a lane, given ",
                    "unroll loops over axes that it keeps; make them seq");
   return acc.dims.empty();
 }
 
-BufferId EquationLowering::addPartials(const std::string &name, DType type) {
+BufferId addPartials(const Accumulator &acc, const std::string &name, DType type,
+                     KernelWriter &writer) {
   Shape shape = {DimExpr(writer.units)};
   if (acc.lanesKeep)
     shape.push_back(DimExpr(writer.lanes));
@@ -64,12 +69,12 @@ BufferId EquationLowering::addPartials(const std::string &name, DType type) {
                            .shape = std::move(shape)});
 }
 
-Stmts EquationLowering::atPartials(NodeId unit,
-                                   const std::function<Stmts(const std::vector<NodeId> &)> &emit) {
+Stmts atPartials(const Accumulator &acc, NodeId unit, KernelWriter &writer,
+                 const std::function<Stmts(const std::vector<NodeId> &)> &emit) {
   if (!acc.lanesKeep)
     return emit({unit});
   Stmt lanes = writer.laneLoop({});
-  lanes.body = emit({unit, body.axis(lanes.var)});
+  lanes.body = emit({unit, writer.body.axis(lanes.var)});
   return {std::move(lanes)};
 }
 
@@ -80,16 +85,15 @@ class MapLowering final : public EquationLowering {
 public:
   MapLowering(LoweringParts &parts, int number) : EquationLowering(parts, number) {
     const TensorId result = e.outputs[0];
-    const bool isKept =
-        view.bound.level(result) == MemLevel::Register || view.isStoredTwice(number);
-    if (isKept && buffers.shapeAccumulator(number))
-      acc.outputs.push_back(buffers.addRegister(acc, ".acc", view.tensor(result).type));
+    if ((bound.level(result) == MemLevel::Register || isStoredTwice()) &&
+        buffers.shapeAccumulator(number))
+      acc.outputs.push_back(buffers.addRegister(acc, ".acc", bound.program.tensor(result).type));
   }
 
   void compute(int, Stmts &result) override {
     Stmts statements;
     for (size_t o = 0; o < e.outputs.size(); ++o) {
-      const DType type = view.tensor(e.outputs[o]).type;
+      const DType type = bound.program.tensor(e.outputs[o]).type;
       NodeId point = body.cast(type, value(e.results[o]));
       if (o < acc.outputs.size()) {
         statements.push_back(storeStmt(acc.outputs[o], loops.registerIndex(acc), point));
@@ -99,6 +103,16 @@ public:
     }
     guarded(Bounds::All, std::move(statements), result);
   }
+
+private:
+  /// The value goes to several places, and is computed once.
+  bool isStoredTwice() const {
+    const TensorId t = e.outputs[0];
+    return tiling::outlivesStep(bound, t) &&
+           (bound.level(t) == MemLevel::Shared ||
+            (bound.gridScan() && tiling::isStacked(*bound.scan(), t) &&
+             tiling::isNextState(*bound.scan(), t)));
+  }
 };
 
 /// A scatter: each point updates the element that its indices name, if there is one.
@@ -107,7 +121,7 @@ public:
   using EquationLowering::EquationLowering;
 
   void compute(int, Stmts &result) override {
-    const Shape &shape = view.tensor(e.outputs[0]).shape;
+    const Shape &shape = bound.program.tensor(e.outputs[0]).shape;
     NodeId exists = e.scatterPredicate == kNoNode ? kNoNode : value(e.scatterPredicate);
     std::vector<NodeId> indices;
     for (NodeId index : e.scatterIndex)
@@ -135,7 +149,7 @@ public:
 } // namespace
 
 std::unique_ptr<EquationLowering> lowerEquation(LoweringParts &parts, int number) {
-  const Equation &e = parts.view.equation(number);
+  const Equation &e = parts.bound.equation(number);
   switch (e.kind) {
   case EquationKind::Scatter: return std::make_unique<ScatterLowering>(parts, number);
   case EquationKind::Opaque: return lowerTopK(parts, number);

@@ -7,12 +7,12 @@ namespace fusec::lowering {
 
 /// What all statements of one kernel are made with; each part uses those above it.
 struct LoweringParts {
-  LoweringParts(const tiling::BoundSchedule &bound, const std::vector<Symbol> &symbols)
-      : view(bound, symbols), writer(view), buffers(view, writer), loops(view, writer),
-        steps(view, writer, buffers, loops), persistent(view, writer, loops),
-        reads(view, writer, buffers, loops, steps, persistent) {}
+  LoweringParts(const BoundSchedule &bound, const std::vector<Symbol> &symbols)
+      : bound(bound), writer(bound, symbols), buffers(bound, writer), loops(bound, writer),
+        steps(bound, writer, buffers, loops), persistent(bound, writer, loops),
+        reads(bound, writer, buffers, loops, steps, persistent) {}
 
-  const ScheduleView view;
+  const BoundSchedule &bound;
   KernelWriter writer;
   BufferTable buffers;
   LoopState loops;
@@ -41,14 +41,9 @@ protected:
   /// Puts one value of the equation where its edge level says, and where later steps and the stack find it.
   void storeResult(size_t output, NodeId value, Stmts &result);
   void guarded(Bounds bounds, Stmts statements, Stmts &result);
-  /// True if units have partial results that Combine has to merge.
-  bool mergesUnits();
-  BufferId addPartials(const std::string &name, DType type);
-  /// `emit` gets the place of a unit's partial results, of each lane's where lanes keep values of their own.
-  Stmts atPartials(NodeId unit, const std::function<Stmts(const std::vector<NodeId> &)> &emit);
   void refuse(const char *statement);
 
-  const ScheduleView &view;
+  const BoundSchedule &bound;
   KernelWriter &writer;
   BufferTable &buffers;
   LoopState &loops;
@@ -59,6 +54,15 @@ protected:
   const Equation &e;
   Accumulator &acc;
 };
+
+/// True if units have partial results in the accumulator that Combine has to merge.
+bool mergesUnits(const Accumulator &acc, KernelWriter &writer);
+/// Shared memory for the partial results of all units.
+BufferId addPartials(const Accumulator &acc, const std::string &name, DType type,
+                     KernelWriter &writer);
+/// `emit` gets the place of a unit's partial results, of each lane's where lanes keep values of their own.
+Stmts atPartials(const Accumulator &acc, NodeId unit, KernelWriter &writer,
+                 const std::function<Stmts(const std::vector<NodeId> &)> &emit);
 
 /// The lowering of the equation, by its kind.
 std::unique_ptr<EquationLowering> lowerEquation(LoweringParts &parts, int number);

@@ -23,16 +23,16 @@ void FoldLowering::combine(Stmts &result) {
     reduce.indexBuffer = index;
     result.push_back(std::move(reduce));
   }
-  if (!mergesUnits())
+  if (!mergesUnits(acc, writer))
     return;
   auto addPartialsOf = [&](BufferId buffer) {
     const GirBuffer &kept = writer.kernel.buffers[buffer];
-    return addPartials(kept.name, kept.type);
+    return addPartials(acc, kept.name, kept.type, writer);
   };
   const BufferId values = addPartialsOf(folded);
   const BufferId indexes = index >= 0 ? addPartialsOf(index) : -1;
   Stmt unit = writer.loop(LoopKind::Unit, body.index(writer.units), "unit");
-  unit.body = atPartials(body.axis(unit.var), [&](const std::vector<NodeId> &place) {
+  unit.body = atPartials(acc, body.axis(unit.var), writer, [&](const std::vector<NodeId> &place) {
     Stmts stores = {storeStmt(values, place, writer.read(folded, indices))};
     if (indexes >= 0)
       stores.push_back(storeStmt(indexes, place, writer.read(index, indices)));
@@ -41,7 +41,7 @@ void FoldLowering::combine(Stmts &result) {
   result.push_back(std::move(unit));
   reset(result);
   Stmt fold = writer.loop(LoopKind::Seq, body.index(writer.units), "fold");
-  fold.body = atPartials(body.axis(fold.var), [&](const std::vector<NodeId> &place) {
+  fold.body = atPartials(acc, body.axis(fold.var), writer, [&](const std::vector<NodeId> &place) {
     Stmt merge = accumulateStmt(folded, indices, monoid, writer.read(values, place));
     if (indexes >= 0) {
       merge.indexBuffer = index;
@@ -58,7 +58,7 @@ namespace {
 class ReductionLowering final : public FoldLowering {
 public:
   ReductionLowering(LoweringParts &parts, int number)
-      : FoldLowering(parts, number, parts.view.equation(number).monoid) {
+      : FoldLowering(parts, number, parts.bound.equation(number).monoid) {
     if (!buffers.shapeAccumulator(number))
       return;
     acc.outputs.push_back(folded = buffers.addRegister(acc, ".acc", e.accumulateType));

@@ -18,13 +18,19 @@ Stmt accumulateStmt(BufferId buffer, std::vector<NodeId> indices, Monoid monoid,
   return s;
 }
 
-KernelWriter::KernelWriter(const ScheduleView &view)
-    : units(view.schedule.units), lanes(view.schedule.lanes), bound(view.bound) {
-  kernel.name = view.schedule.name;
-  kernel.symbols = view.symbols;
+int64_t constantTile(const BoundSchedule &bound, AxisId axis,
+                     std::span<const LoopNode *const> loops) {
+  const DimExpr tile = bound.tile(axis, loops);
+  return tile.isConst() ? tile.constValue() : 0;
+}
+
+KernelWriter::KernelWriter(const BoundSchedule &bound, const std::vector<Symbol> &symbols)
+    : units(bound.schedule.units), lanes(bound.schedule.lanes), bound(bound) {
+  kernel.name = bound.schedule.name;
+  kernel.symbols = symbols;
   kernel.units = units;
   kernel.lanes = lanes;
-  body.symbolTable = view.symbols;
+  body.symbolTable = symbols;
 }
 
 VarId KernelWriter::newVar(const std::string &name, LoopKind kind, IndexRange range) {

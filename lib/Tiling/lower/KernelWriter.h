@@ -1,21 +1,26 @@
 #pragma once
 #include "Tiling/lower/Lower.h"
-#include "Tiling/lower/ScheduleView.h"
 #include "Tiling/schedule/Message.h"
 
 #include <functional>
 
 namespace fusec::lowering {
 
+using tiling::BoundSchedule, tiling::Loops;
 using Stmts = std::vector<Stmt>;
 
 Stmt storeStmt(BufferId buffer, std::vector<NodeId> indices, NodeId value);
 Stmt accumulateStmt(BufferId buffer, std::vector<NodeId> indices, Monoid monoid, NodeId value);
 
+/// Elements of the axis below these loops; 0 if they are no constant.
+int64_t constantTile(const BoundSchedule &bound, AxisId axis,
+                     std::span<const LoopNode *const> loops);
+
 /// The kernel that is being made, and how its variables, buffers, expressions and statements are put together.
 class KernelWriter {
 public:
-  explicit KernelWriter(const ScheduleView &view);
+  /// `symbols`: what is known of the program's.
+  KernelWriter(const BoundSchedule &bound, const std::vector<Symbol> &symbols);
   KernelWriter(const KernelWriter &) = delete;
 
   LoweredKernel out;
@@ -53,7 +58,7 @@ public:
   void cooperative(NodeId total, const std::function<Stmts(NodeId)> &emit, Stmts &result);
 
 private:
-  const tiling::BoundSchedule &bound;
+  const BoundSchedule &bound;
 };
 
 } // namespace fusec::lowering

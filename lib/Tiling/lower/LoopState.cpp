@@ -35,15 +35,15 @@ bool LoopState::isClamped(AxisId axis) const {
 
 NodeId LoopState::clampedValue(AxisId axis) {
   const NodeId value = axisValue(axis);
-  return isClamped(axis) ? writer.min(value, body.dim(view.extent(axis) - DimExpr(1))) : value;
+  return isClamped(axis) ? writer.min(value, body.dim(extent(axis) - DimExpr(1))) : value;
 }
 
 NodeId LoopState::equationAxis(int equation, int position) {
-  const AxisId a = view.bound.axisOf(equation, position);
+  const AxisId a = bound.axisOf(equation, position);
   if (a < 0)
     return body.index(0);
-  const AxisUse &use = *view.use(a, equation);
-  const std::vector<Axis> &axes = view.equation(equation).axes;
+  const AxisUse &use = *bound.use(a, equation);
+  const std::vector<Axis> &axes = bound.equation(equation).axes;
   NodeId value = use.reduction ? axisValue(a) : clampedValue(a);
   DimExpr inner(1);
   const size_t place =
@@ -59,7 +59,7 @@ NodeId LoopState::equationAxis(int equation, int position) {
 
 int64_t LoopState::tile(AxisId axis, size_t depth) const {
   const Loops around = nodes();
-  return view.tile(axis, std::span(around).first(depth));
+  return constantTile(bound, axis, std::span(around).first(depth));
 }
 
 bool LoopState::onLanes(AxisId axis) const {
@@ -70,14 +70,14 @@ bool LoopState::onLanes(AxisId axis) const {
 
 NodeId LoopState::trip(const LoopNode &node) {
   if (node.axis == kStepAxis)
-    return body.dim(view.scan->steps);
-  const DimExpr &whole = view.extent(node.axis);
+    return body.dim(bound.scan()->steps);
+  const DimExpr &whole = extent(node.axis);
   bool outermost = true, unitsPastEnd = false; // units of the last block that have nothing to do
   int64_t tile = 0;
   for (const PathLoop &loop : path)
     if (loop.node->axis == node.axis) {
       if (loop.node->kind == LoopKind::Unit && !outermost)
-        unitsPastEnd = !whole.divisibleBy(tile, view.symbols);
+        unitsPastEnd = !whole.divisibleBy(tile, writer.kernel.symbols);
       outermost = false;
       tile = loop.node->step;
     }
@@ -86,7 +86,8 @@ NodeId LoopState::trip(const LoopNode &node) {
   if (tile % node.step != 0)
     writer.problem(node, " has a step that divides that of the loop around it, ", tile, ", given ",
                    node.step);
-  if (node.kind != LoopKind::Seq || (whole.divisibleBy(tile, view.symbols) && !unitsPastEnd))
+  if (node.kind != LoopKind::Seq ||
+      (whole.divisibleBy(tile, writer.kernel.symbols) && !unitsPastEnd))
     return body.index(tile / node.step);
   // The last tile of an outer loop is cut at the extent.
   const NodeId left = writer.sub(body.dim(whole), axisValue(node.axis));
@@ -100,9 +101,9 @@ NodeId LoopState::trip(const LoopNode &node) {
 NodeId LoopState::inBounds(int equation, Bounds bounds) {
   NodeId predicate = kNoNode;
   for (AxisId a : checked) {
-    const AxisUse *use = view.use(a, equation);
+    const AxisUse *use = bound.use(a, equation);
     if (use && (bounds == Bounds::All || use->reduction == (bounds == Bounds::Reduced)))
-      predicate = body.logicalAnd(predicate, writer.less(axisValue(a), body.dim(view.extent(a))));
+      predicate = body.logicalAnd(predicate, writer.less(axisValue(a), body.dim(extent(a))));
   }
   return predicate;
 }
@@ -111,25 +112,25 @@ NodeId LoopState::laneMask(int equation, uint64_t axes) {
   NodeId predicate = kNoNode;
   if (!clampSpatial)
     return predicate;
-  for (size_t p = 0; p < view.equation(equation).axes.size(); ++p) {
-    const AxisId a = view.bound.axisOf(equation, static_cast<int>(p));
-    if (a < 0 || view.use(a, equation)->reduction || !(axes >> p & 1) || checked.count(a) == 0 ||
+  for (size_t p = 0; p < bound.equation(equation).axes.size(); ++p) {
+    const AxisId a = bound.axisOf(equation, static_cast<int>(p));
+    if (a < 0 || bound.use(a, equation)->reduction || !(axes >> p & 1) || checked.count(a) == 0 ||
         !onLanes(a))
       continue;
-    predicate = body.logicalAnd(predicate, writer.less(axisValue(a), body.dim(view.extent(a))));
+    predicate = body.logicalAnd(predicate, writer.less(axisValue(a), body.dim(extent(a))));
   }
   return predicate;
 }
 
 NodeId LoopState::outputIndex(int equation, size_t output) {
-  const Equation &e = view.equation(equation);
-  const std::vector<DimExpr> strides = stridesOf(view.tensor(e.outputs[output]).shape);
+  const Equation &e = bound.equation(equation);
+  const std::vector<DimExpr> strides = stridesOf(bound.program.tensor(e.outputs[output]).shape);
   NodeId flat = body.index(0);
   auto addTerm = [&](NodeId value, int position) {
     flat = writer.add(flat, writer.mul(value, body.dim(strides[position])));
   };
-  for (AxisId a{0}; a < AxisId(view.schedule.axes.size()); ++a) {
-    const AxisUse *use = view.use(a, equation);
+  for (AxisId a{0}; a < AxisId(bound.schedule.axes.size()); ++a) {
+    const AxisUse *use = bound.use(a, equation);
     if (!use || use->reduction)
       continue;
     const std::vector<int> &positions = use->positions;
@@ -153,18 +154,18 @@ NodeId LoopState::tileIndex(const SharedTile &tile, int equation,
     if (size == 1)
       continue;
     NodeId inside = body.index(0); // element of the axis, counted from the tile's origin
-    const std::vector<int> &positions = view.use(a, tile.producer)->positions;
+    const std::vector<int> &positions = bound.use(a, tile.producer)->positions;
     // Past the extent a reduction reads the last element again, as its indices say: nothing wrote those behind it.
-    const AxisUse *use = view.use(a, equation);
+    const AxisUse *use = bound.use(a, equation);
     const bool clamped = use && !use->reduction && isClamped(a);
     const bool own = !clamped && std::all_of(positions.begin(), positions.end(), [&](int p) {
-      return view.bound.axisOf(equation, p) == a && indices[p] == equationAxis(equation, p);
+      return bound.axisOf(equation, p) == a && indices[p] == equationAxis(equation, p);
     });
     if (own) {
       inside = axisOffset(a, tile.depth);
     } else {
       for (int p : positions) {
-        const DimExpr &extent = view.equation(tile.producer).axes[p].extent;
+        const DimExpr &extent = bound.equation(tile.producer).axes[p].extent;
         inside = writer.add(writer.mul(inside, body.dim(extent)), indices[p]);
       }
       for (size_t i = 0; i < tile.depth; ++i)
@@ -200,7 +201,7 @@ std::vector<NodeId> LoopState::partIndex(const Accumulator &accumulator, NodeId 
         index = body.axis(loop.var);
     if (index == kNoNode) {
       writer.problem("all statements of e", accumulator.equation, " stand in unroll loops over ",
-                     view.schedule.axes[axis], " as its compute does, given one that does not");
+                     bound.schedule.axes[axis], " as its compute does, given one that does not");
       index = body.index(0);
     }
     indices.push_back(index);

@@ -22,7 +22,7 @@ using NamedElements = std::map<AxisId, NodeId>;
 /// that follow from them.
 class LoopState {
 public:
-  LoopState(const ScheduleView &view, KernelWriter &writer) : view(view), writer(writer) {}
+  LoopState(const BoundSchedule &bound, KernelWriter &writer) : bound(bound), writer(writer) {}
 
   std::vector<PathLoop> path; // outermost first
   std::set<AxisId> checked;   // axes that may run past their extent
@@ -46,6 +46,7 @@ public:
   int64_t tile(AxisId axis, size_t depth) const;
   int64_t tile(AxisId axis) const { return tile(axis, path.size()); }
   bool onLanes(AxisId axis) const;
+  const DimExpr &extent(AxisId axis) const { return bound.schedule.axes[axis].extent; }
   /// Trip count of a loop below the current ones.
   NodeId trip(const LoopNode &node);
 
@@ -67,7 +68,7 @@ public:
                                 const NamedElements &named = {});
 
 private:
-  const ScheduleView &view;
+  const BoundSchedule &bound;
   KernelWriter &writer;
   Body &body = writer.body;
 };

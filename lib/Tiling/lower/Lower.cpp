@@ -2,18 +2,51 @@
 
 #include "Support/Diag.h"
 #include "Tiling/lower/PhaseLowering.h"
-#include "Tiling/schedule/Message.h"
 #include "Tiling/schedule/PersistentReads.h"
 
 #include <algorithm>
 
 namespace fusec {
 
+using namespace tiling;
+
+/// The schedule with the stores that edge levels ask for: an edge above registers needs the values in memory before the
+/// first statement that reads them. If the tree has no Store of the reduction that makes them, puts one in front of
+/// that statement, under loops like its own.
+static Schedule withStores(Schedule schedule, const ScheduledProgram &program) {
+  for (const EdgeLevel &edge : schedule.edges) {
+    const BoundSchedule bound(schedule, program);
+    const int maker = bound.program.producer(edge.tensor);
+    const Loops *made = maker < 0 ? nullptr : bound.loopsOf(maker);
+    const auto reader =
+        std::find_if(bound.statements().begin(), bound.statements().end(),
+                     [&](const Statement &s) { return readsValue(bound, *s.leaf, edge.tensor); });
+    if (edge.level == MemLevel::Register || !made || reader == bound.statements().end() ||
+        bound.equation(maker).kind != EquationKind::Reduction || bound.has(LeafKind::Store, maker))
+      continue;
+    const Loops &loops = reader->loops;
+    const size_t common = commonLoops(loops, *made);
+    TreeNode store = LeafNode{LeafKind::Store, maker};
+    for (size_t i = loops.size(); i-- > common;)
+      store = LoopNode{loops[i]->kind, loops[i]->axis, loops[i]->step, {std::move(store)}};
+    std::vector<TreeNode> *siblings = &schedule.tree;
+    auto towardsReader = [&](size_t depth) {
+      return std::find_if(siblings->begin(), siblings->end(), [&](const TreeNode &node) {
+        return depth < loops.size() ? node.loop() == loops[depth] : node.leaf() == reader->leaf;
+      });
+    };
+    for (size_t i = 0; i < common; ++i)
+      siblings = &towardsReader(i)->loop()->children;
+    siblings->insert(towardsReader(common), std::move(store));
+  }
+  return schedule;
+}
+
 Result<LoweredKernel> lowerSchedule(const ExprProgram &pattern, const Schedule &schedule,
                                     const std::vector<Symbol> &symbols) {
-  const tiling::ScheduledProgram program(pattern, schedule.via);
-  const Schedule stored = lowering::withStores(schedule, program);
-  const tiling::BoundSchedule bound(stored, program);
+  const ScheduledProgram program(pattern, schedule.via);
+  const Schedule stored = withStores(schedule, program);
+  const BoundSchedule bound(stored, program);
   lowering::LoweringParts parts(bound, symbols);
   lowering::PhaseLowering phases(parts);
   if (parts.writer.problems.empty())
@@ -64,7 +97,7 @@ Result<LoweredKernel> lowerAndRewrite(const ExprProgram &pattern, const Schedule
   NumberedReads numbered;
   numbered.wanted.emplace();
   for (const ReusedRead &kept : schedule.kept)
-    if (!tiling::isPersistent(schedule, kept))
+    if (!isPersistent(schedule, kept))
       numbered.wanted->insert({numberOf(lowered, kept.read),
                                kept.from ? numberOf(lowered, *kept.from) : 0, kept.level});
   RewriteLimits limits = rewriteLimits(target);
@@ -73,7 +106,7 @@ Result<LoweredKernel> lowerAndRewrite(const ExprProgram &pattern, const Schedule
   const std::set<KeptRead> done = keptEverywhere(numbered);
   Diagnostics errors;
   for (const ReusedRead &kept : schedule.kept)
-    if (!tiling::isPersistent(schedule, kept) &&
+    if (!isPersistent(schedule, kept) &&
         done.count({numberOf(lowered, kept.read), kept.from ? numberOf(lowered, *kept.from) : 0,
                     kept.level}) == 0)
       errors.push_back({Diag::BadIr, "schedule " + schedule.name,

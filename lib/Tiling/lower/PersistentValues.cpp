@@ -7,13 +7,13 @@
 namespace fusec::lowering {
 
 void PersistentValues::begin() {
-  reads = tiling::persistentReads(view.bound);
+  reads = tiling::persistentReads(bound);
   if (!reads.empty())
     writer.kernel.resident = writer.newVar("resident", LoopKind::Seq, {0, 1, std::nullopt});
 }
 
 bool PersistentValues::areReadIn(std::span<const TreeNode> nodes) const {
-  const std::set<int> inside = tiling::equationsIn(nodes, view.schedule);
+  const std::set<int> inside = tiling::equationsIn(nodes, bound.schedule);
   return std::any_of(reads.begin(), reads.end(), [&](const tiling::PersistentRead &read) {
     return inside.count(read.kept.read.equation) + inside.count(read.kept.from->equation) != 0;
   });
@@ -28,7 +28,7 @@ const tiling::PersistentRead *PersistentValues::find(const ReadPlace &place) con
 
 NodeId PersistentValues::element(const tiling::PersistentRead &read, const ReadPlace &place) {
   const bool inRegisters = read.kept.level == MemLevel::Register;
-  const Loops numbering = tiling::loopsOfPersistent(view.bound, place, loops.nodes());
+  const Loops numbering = tiling::loopsOfPersistent(bound, place, loops.nodes());
   NodeId flat = body.index(0), unit = kNoNode, lane = kNoNode;
   auto addDigit = [&](NodeId value, int64_t size) {
     flat = writer.add(writer.mul(flat, body.index(size)), value);
@@ -53,7 +53,7 @@ NodeId PersistentValues::element(const tiling::PersistentRead &read, const ReadP
     addDigit(lane, writer.lanes);
     size *= int64_t{writer.units} * writer.lanes;
   }
-  const DType type = view.equation(place.equation).body[view.bound.node(place)].type;
+  const DType type = bound.equation(place.equation).body[bound.program.nodeOf(place)].type;
   const BufferId buffer = bufferOf(read, type, size);
   return writer.read(buffer, {flat});
 }
@@ -73,8 +73,8 @@ BufferId PersistentValues::bufferOf(const tiling::PersistentRead &read, DType ty
 }
 
 void PersistentValues::fill(ReadLowering &lowering, int equation, Stmts &result) {
-  const Equation &e = view.equation(equation);
-  const std::vector<NodeId> &nodes = view.bound.facts(equation).reads;
+  const Equation &e = bound.equation(equation);
+  const std::vector<NodeId> &nodes = bound.facts(equation).reads;
   const bool reduces = e.kind == EquationKind::Reduction;
   Stmts statements;
   loops.clampSpatial = reduces;

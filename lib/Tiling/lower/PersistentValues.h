@@ -21,8 +21,8 @@ class ReadLowering;
 ///   phase (c: 32) { if eq(resident, 1) { .. { %held[k] = %x[..]  %sum[] sum= %held[k] } } else { .. } }
 class PersistentValues {
 public:
-  PersistentValues(const ScheduleView &view, KernelWriter &writer, LoopState &loops)
-      : view(view), writer(writer), loops(loops) {}
+  PersistentValues(const BoundSchedule &bound, KernelWriter &writer, LoopState &loops)
+      : bound(bound), writer(writer), loops(loops) {}
 
   /// What becomes of persistent reads: they read memory, are fetched into where they are kept, or come from there.
   enum class Mode : uint8_t { Off, Fill, Use } mode = Mode::Off;
@@ -44,7 +44,7 @@ public:
 private:
   BufferId bufferOf(const tiling::PersistentRead &read, DType type, int64_t size);
 
-  const ScheduleView &view;
+  const BoundSchedule &bound;
   KernelWriter &writer;
   LoopState &loops;
   Body &body = writer.body;

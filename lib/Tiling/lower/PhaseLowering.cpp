@@ -12,18 +12,19 @@ using Mode = PersistentValues::Mode;
 
 void PhaseLowering::lowerAll() {
   GirKernel &kernel = writer.kernel;
-  if (!view.scan && view.equations.size() == 1 && view.equations[0]->kind == EquationKind::Scatter)
-    kernel.phases.push_back(copyOfBase(*view.equations[0]));
+  if (!bound.scan() && bound.program.equations.size() == 1 &&
+      bound.program.equations[0]->kind == EquationKind::Scatter)
+    kernel.phases.push_back(copyOfBase(*bound.program.equations[0]));
   addCounters();
   std::vector<bool> waits = {false};
-  for (const TreeNode &node : view.schedule.tree)
+  for (const TreeNode &node : bound.schedule.tree)
     if (node.isBorder())
       waits.push_back(node.leaf(LeafKind::Counters) != nullptr);
   PersistentValues &persistent = parts.persistent;
-  if (!view.scan)
+  if (!bound.scan())
     persistent.begin();
   size_t number = 0;
-  for (std::span<const TreeNode> phase : phasesOf(view.schedule.tree)) {
+  for (std::span<const TreeNode> phase : phasesOf(bound.schedule.tree)) {
     if (const LoopNode *loop = tiling::gridScanOf(phase)) {
       lowerGridScan(*loop);
     } else {
@@ -40,7 +41,7 @@ void PhaseLowering::lowerAll() {
 Phase PhaseLowering::copyOfBase(const Equation &scatter) {
   constexpr int64_t kPerLane = 16;
   const int64_t chunk = int64_t{writer.units} * writer.lanes * kPerLane;
-  const DimExpr total = numElements(view.tensor(scatter.outputs[0]).shape);
+  const DimExpr total = numElements(bound.program.tensor(scatter.outputs[0]).shape);
   Phase phase;
   const VarId block = writer.newVar("copy", LoopKind::Block, {0, INT64_MAX, std::nullopt});
   phase.blocks.push_back({block, ceilDiv(total, DimExpr(chunk))});
@@ -74,9 +75,9 @@ void PhaseLowering::lowerGridScan(const LoopNode &loop) {
     phases.push_back(std::move(fill));
   }
   Rounds rounds;
-  rounds.count = view.scan->steps;
-  rounds.var = parts.steps.gridStep =
-      writer.newVar("step", LoopKind::Seq, rangeOfExtent(view.scan->steps, view.symbols));
+  rounds.count = bound.scan()->steps;
+  rounds.var = parts.steps.gridStep = writer.newVar(
+      "step", LoopKind::Seq, rangeOfExtent(bound.scan()->steps, writer.kernel.symbols));
   rounds.first = phases.size();
   for (std::span<const TreeNode> phase : inside) {
     persistent.mode = persistent.reads.empty() ? Mode::Off : Mode::Use;
@@ -92,9 +93,9 @@ Phase PhaseLowering::lowerPhase(std::span<const TreeNode> level, std::optional<s
     return lowerParts(level, number);
   Phase phase;
   while (const LoopNode *node = onlyBlockLoop(level)) {
-    const DimExpr trip = view.bound.trip(*node);
-    const VarId var = writer.newVar(view.schedule.axes[node->axis].name, LoopKind::Block,
-                                    rangeOfExtent(trip, view.symbols));
+    const DimExpr trip = bound.trip(*node);
+    const VarId var = writer.newVar(bound.schedule.axes[node->axis].name, LoopKind::Block,
+                                    rangeOfExtent(trip, writer.kernel.symbols));
     phase.blocks.push_back({var, trip});
     parts.loops.path.push_back({node, var});
     level = node->children;
@@ -128,14 +129,14 @@ Phase PhaseLowering::lowerParts(std::span<const TreeNode> nodes, std::optional<s
     Loops chain;
     for (const LoopNode *node = part.loop(); node; node = onlyBlockLoop(node->children)) {
       chain.push_back(node);
-      blocks = blocks * view.bound.trip(*node);
+      blocks = blocks * bound.trip(*node);
     }
     chains.push_back(std::move(chain));
     ends.push_back(ends.empty() ? blocks : ends.back() + blocks);
   }
   Phase phase;
   const VarId var =
-      writer.newVar("part", LoopKind::Block, rangeOfExtent(ends.back(), view.symbols));
+      writer.newVar("part", LoopKind::Block, rangeOfExtent(ends.back(), writer.kernel.symbols));
   phase.blocks.push_back({var, ends.back()});
   std::vector<Stmts> lowered;
   for (size_t p = 0; p < nodes.size(); ++p) {
@@ -154,9 +155,9 @@ void PhaseLowering::enterPart(std::span<const LoopNode *const> chain, NodeId blo
   for (size_t i = 0; i < chain.size(); ++i) {
     DimExpr inner(1);
     for (const LoopNode *node : chain.subspan(i + 1))
-      inner = inner * view.bound.trip(*node);
+      inner = inner * bound.trip(*node);
     const NodeId value =
-        view.bound.trip(*chain[i]).isConst(1) ? body.index(0) : writer.div(block, body.dim(inner));
+        bound.trip(*chain[i]).isConst(1) ? body.index(0) : writer.div(block, body.dim(inner));
     block = writer.mod(block, body.dim(inner));
     parts.loops.path.push_back({chain[i], -1, value});
   }
@@ -180,7 +181,7 @@ Stmts PhaseLowering::chooseBy(NodeId block, std::span<const DimExpr> ends,
 }
 
 void PhaseLowering::addCounters() {
-  signals = tiling::phaseSignals(view.bound);
+  signals = tiling::phaseSignals(bound);
   for (const tiling::SignalSet &set : signals.sets) {
     std::string name = "done" + std::to_string(set.phase);
     if (set.part > 0)
@@ -212,7 +213,8 @@ void PhaseLowering::waitForTiles(const tiling::SignalWait &wait, Stmts &result) 
     Stmt loop;
     loop.kind = StmtKind::Loop;
     loop.trip = writer.add(writer.sub(last, first), body.index(1));
-    loop.var = writer.newVar("tile", LoopKind::Seq, rangeOfExtent(set.trips[i], view.symbols));
+    loop.var =
+        writer.newVar("tile", LoopKind::Seq, rangeOfExtent(set.trips[i], writer.kernel.symbols));
     row = writer.add(row, writer.add(first, body.axis(loop.var)));
     rows.push_back(std::move(loop));
   }

@@ -26,7 +26,7 @@ private:
 
   LoweringParts &parts;
   TreeLowering tree;
-  const ScheduleView &view = parts.view;
+  const BoundSchedule &bound = parts.bound;
   KernelWriter &writer = parts.writer;
   Body &body = parts.writer.body;
   tiling::PhaseSignals signals;

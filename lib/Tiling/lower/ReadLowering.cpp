@@ -6,7 +6,7 @@ namespace fusec::lowering {
 
 NodeId ReadLowering::value(int equation, NodeId root, const std::vector<BufferId> *parts) {
   const Accumulator &acc = buffers.accumulators[equation];
-  return body.import(view.equation(equation).body, root,
+  return body.import(bound.equation(equation).body, root,
                      [&](const Scalar &copied, NodeId original) -> NodeId {
                        switch (copied.op) {
                        case ScalarOp::Axis: return loops.equationAxis(equation, copied.index);
@@ -24,17 +24,17 @@ NodeId ReadLowering::readRegister(const Accumulator &accumulator, BufferId buffe
 }
 
 NodeId ReadLowering::readTensor(int equation, NodeId original, const Scalar &copied) {
-  const int ordinal = view.bound.facts(equation).ordinalOf(original);
+  const int ordinal = bound.facts(equation).ordinalOf(original);
   const bool isElementwise = loops.overrides.empty();
   if (persistent.mode == PersistentValues::Mode::Use && computeRank >= 0 && isElementwise)
     if (const ReadPlace place{equation, 0, ordinal};
         const tiling::PersistentRead *read = persistent.find(place))
       return persistent.element(*read, place);
   const ReadPlace place{equation, computeRank, ordinal};
-  const Operand *operand = view.bound.operand(equation, ordinal);
+  const Operand *operand = bound.operand(equation, ordinal);
   if (!operand || !isElementwise)
     return numbered(place, readMemory(equation, original, copied));
-  const auto index = static_cast<size_t>(operand - view.schedule.operands.data());
+  const auto index = static_cast<size_t>(operand - bound.schedule.operands.data());
   return numbered(place, operand->level == MemLevel::Global
                              ? readPacked(*operand, index)
                              : readStaged(*operand, buffers.staged[index]));
@@ -66,9 +66,9 @@ NodeId ReadLowering::readPacked(const Operand &operand, size_t index) {
     digits.push_back(value);
   }
   const BufferId buffer = buffers.packed(index);
-  const NodeId flat = writer.flatIndex(packedShape(view.schedule, operand), digits);
+  const NodeId flat = writer.flatIndex(packedShape(bound.schedule, operand), digits);
   const NodeId mask = loops.laneMask(
-      operand.equation, view.bound.facts(operand.equation).axes[view.bound.node(operand)]);
+      operand.equation, bound.facts(operand.equation).axes[bound.program.nodeOf(operand)]);
   if (mask == kNoNode)
     return writer.read(buffer, {flat});
   const DType type = writer.kernel.buffers[buffer].type;
@@ -87,7 +87,7 @@ NodeId ReadLowering::readStaged(const Operand &operand, const StagedOperand &sta
       digits.push_back(loops.axisOffset(digit.axis, stage.depth));
       continue;
     }
-    const Scalar &read = view.equation(operand.equation).body[view.bound.node(operand)];
+    const Scalar &read = bound.equation(operand.equation).body[bound.program.nodeOf(operand)];
     const NodeId here = value(operand.equation, indexOperands(read)[digit.index]);
     digits.push_back(writer.sub(here, stage.bases[d]));
   }
@@ -98,38 +98,38 @@ NodeId ReadLowering::readStaged(const Operand &operand, const StagedOperand &sta
 NodeId ReadLowering::readProducer(int producer, int equation, NodeId original,
                                   const Scalar &copied) {
   const Accumulator &acc = buffers.accumulators[producer];
-  const std::vector<TensorId> &outputs = view.equation(producer).outputs;
+  const std::vector<TensorId> &outputs = bound.equation(producer).outputs;
   const auto output = std::find(outputs.begin(), outputs.end(), copied.index) - outputs.begin();
   NamedElements named;
   for (auto [axis, ordinal] : acc.dims)
     if (const std::optional<int64_t> element =
-            tiling::namedElement(view.bound, producer, axis, equation, original))
+            tiling::namedElement(bound, producer, axis, equation, original))
       named[axis] = body.index(*element);
   NodeId value = readRegister(acc, acc.outputs.at(output), named);
-  value = body.cast(view.tensor(copied.index).type, value);
+  value = body.cast(bound.program.tensor(copied.index).type, value);
   if (copied.op != ScalarOp::ReadIf)
     return value;
   return body.select(copied.args[0], value, copied.args[1]);
 }
 
 NodeId ReadLowering::readMemory(int equation, NodeId original, const Scalar &copied) {
-  const Equation &e = view.equation(equation);
+  const Equation &e = bound.equation(equation);
   const TensorId tensor = copied.index;
-  const Tensor &info = view.tensor(tensor);
-  if (const int producer = view.bound.producer(tensor);
-      producer >= 0 && view.bound.level(tensor) == MemLevel::Register)
+  const Tensor &info = bound.program.tensor(tensor);
+  if (const int producer = bound.program.producer(tensor);
+      producer >= 0 && bound.level(tensor) == MemLevel::Register)
     return readProducer(producer, equation, original, copied);
   const BufferId buffer = buffers.memoryOf(tensor);
   NodeId flat;
   if (const SharedTile *tile = buffers.shared(tensor); tile && !tile->whole)
     flat = loops.tileIndex(*tile, equation, indexOperands(copied));
-  else if (const auto access = flatAccess(e, original, view.program))
+  else if (const auto access = flatAccess(e, original, bound.program.expr))
     flat = address(equation, *access);
   else
     flat = writer.flatIndex(info.shape, indexOperands(copied));
   NodeId predicate = copied.op == ScalarOp::ReadIf ? copied.args[0] : kNoNode;
-  predicate = body.logicalAnd(predicate,
-                              loops.laneMask(equation, view.bound.facts(equation).axes[original]));
+  predicate =
+      body.logicalAnd(predicate, loops.laneMask(equation, bound.facts(equation).axes[original]));
   flat = steps.readAddress(tensor, buffer, flat);
   if (predicate == kNoNode)
     return body.read(buffer, info.type, {flat});
@@ -140,7 +140,7 @@ NodeId ReadLowering::readMemory(int equation, NodeId original, const Scalar &cop
 
 /// Axes that the schedule fuses are a single term where the address runs over them without a gap.
 NodeId ReadLowering::address(int equation, const FlatAccess &access) {
-  const Equation &e = view.equation(equation);
+  const Equation &e = bound.equation(equation);
   NodeId flat = body.dim(access.constant);
   auto addTerm = [&](NodeId value, const DimExpr &stride) {
     if (!stride.isConst(0))
@@ -150,10 +150,10 @@ NodeId ReadLowering::address(int equation, const FlatAccess &access) {
     addTerm(value(equation, rest.value), rest.stride);
   std::vector<bool> done(e.axes.size(), false);
   for (size_t p = 0; p < e.axes.size(); ++p) {
-    const AxisId a = view.bound.axisOf(equation, static_cast<int>(p));
+    const AxisId a = bound.axisOf(equation, static_cast<int>(p));
     if (done[p] || a < 0)
       continue;
-    const AxisUse &use = *view.use(a, equation);
+    const AxisUse &use = *bound.use(a, equation);
     const std::vector<int> &members = use.positions;
     bool contiguous = true;
     for (size_t i = 0; i + 1 < members.size(); ++i)

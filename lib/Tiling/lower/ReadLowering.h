@@ -8,9 +8,9 @@ namespace fusec::lowering {
 /// at the address that the loops give.
 class ReadLowering {
 public:
-  ReadLowering(const ScheduleView &view, KernelWriter &writer, BufferTable &buffers,
+  ReadLowering(const BoundSchedule &bound, KernelWriter &writer, BufferTable &buffers,
                LoopState &loops, StepValues &steps, PersistentValues &persistent)
-      : view(view), writer(writer), buffers(buffers), loops(loops), steps(steps),
+      : bound(bound), writer(writer), buffers(buffers), loops(loops), steps(steps),
         persistent(persistent) {}
 
   int computeRank = -1; // of the Compute statement that is being lowered
@@ -30,7 +30,7 @@ private:
   NodeId readStaged(const Operand &operand, const StagedOperand &stage);
   NodeId numbered(const ReadPlace &place, NodeId node);
 
-  const ScheduleView &view;
+  const BoundSchedule &bound;
   KernelWriter &writer;
   BufferTable &buffers;
   LoopState &loops;

@@ -7,15 +7,21 @@
 namespace fusec::lowering {
 
 void StageLowering::stage(OperandIndex index, Stmts &result) {
-  const Operand &operand = view.schedule.operands[index];
-  const Equation &e = view.equation(operand.equation);
-  const NodeId read = view.bound.node(operand);
-  Tile tile{operand, e, read, view.tensor(e.body[read].index), {}, {}, parts.buffers.staged[index]};
+  const Operand &operand = bound.schedule.operands[index];
+  const Equation &e = bound.equation(operand.equation);
+  const NodeId read = bound.program.nodeOf(operand);
+  Tile tile{operand,
+            e,
+            read,
+            bound.program.tensor(e.body[read].index),
+            {},
+            {},
+            parts.buffers.staged[index]};
   StagedOperand &stage = tile.stage;
   stage.depth = loops.path.size();
   stage.bases.assign(operand.digits.size(), kNoNode);
   tile.extents =
-      tiling::stagedExtents(view.schedule, e, operand, [&](AxisId a) { return loops.tile(a); });
+      tiling::stagedExtents(bound.schedule, e, operand, [&](AxisId a) { return loops.tile(a); });
   if (std::count(tile.extents.begin(), tile.extents.end(), 0) != 0)
     return writer.problem(operand,
                           " has a tile of constant size, given a symbolic one; put loops over "
@@ -28,7 +34,7 @@ void StageLowering::stage(OperandIndex index, Stmts &result) {
   if (stage.buffer < 0)
     addBuffer(tile);
 
-  tile.order = tiling::copyOrder(view.bound, operand, tile.extents).digits;
+  tile.order = tiling::copyOrder(bound, operand, tile.extents).digits;
   writer.units == 1 ? copyByDigits(tile, result) : copyFlat(tile, result);
 }
 
@@ -45,18 +51,18 @@ void StageLowering::addBuffer(const Tile &tile) {
 
 /// The least value of an affine index expression over the tile below the current loops.
 NodeId StageLowering::lowestIndex(int equation, NodeId index) {
-  const Equation &e = view.equation(equation);
+  const Equation &e = bound.equation(equation);
   const int numAxes = static_cast<int>(e.axes.size());
   const std::optional<AffineForm> form = affineForm(e.body, index, numAxes);
   NodeId lowest = body.dim(form->constant);
   if (form->rest != kNoNode)
     lowest = writer.add(lowest, reads.value(equation, form->rest));
   for (int p = 0; p < numAxes; ++p) {
-    const AxisId a = view.bound.axisOf(equation, p);
+    const AxisId a = bound.axisOf(equation, p);
     if (form->coefficients[p].isConst(0) || a < 0)
       continue;
     const std::optional<tiling::PositionTile> part =
-        tiling::positionTile(e, view.use(a, equation)->positions, p, loops.tile(a));
+        tiling::positionTile(e, bound.use(a, equation)->positions, p, loops.tile(a));
     NodeId value = part->fromZero ? body.index(0) : loops.equationAxis(equation, p);
     if (form->coefficients[p].constValue() < 0) // the last one is lowest
       value = writer.add(value, body.index(part->size - 1));
@@ -68,22 +74,22 @@ NodeId StageLowering::lowestIndex(int equation, NodeId index) {
 /// Every axis that the operand depends on must be fixed where it is staged, or one of its digits.
 void StageLowering::checkCovers(const Tile &tile) {
   const Operand &operand = tile.operand;
-  const uint64_t axes = view.bound.facts(operand.equation).axes[tile.read];
+  const uint64_t axes = bound.facts(operand.equation).axes[tile.read];
   for (size_t p = 0; p < tile.equation.axes.size(); ++p) {
-    const AxisId a = view.bound.axisOf(operand.equation, static_cast<int>(p));
+    const AxisId a = bound.axisOf(operand.equation, static_cast<int>(p));
     if (!(axes >> p & 1) || a < 0 || loops.tile(a) == 1)
       continue;
     if (std::none_of(operand.digits.begin(), operand.digits.end(),
                      [&](const LayoutDigit &digit) { return digit.axis == a; }))
       writer.problem(operand, " has a digit of each axis that its tile spans, given none of ",
-                     view.schedule.axes[a]);
+                     bound.schedule.axes[a]);
   }
 }
 
 /// The element of the tensor at the place that the digits are indices of, if it lies inside of the tensor.
 NodeId StageLowering::boxElement(const Tile &tile, const Digits &digits) {
   const Scalar &read = tile.equation.body[tile.read];
-  const auto bounds = paddingBounds(tile.equation, tile.read, view.program);
+  const auto bounds = paddingBounds(tile.equation, tile.read, bound.program.expr);
   const bool padded = read.op == ScalarOp::ReadIf;
   std::vector<NodeId> indices(digits.size());
   NodeId inside = kNoNode;
@@ -111,8 +117,8 @@ NodeId StageLowering::axesElement(const Tile &tile, const Digits &digits, NodeId
     const AxisId a = tile.operand.digits[d].axis;
     const NodeId position = writer.add(loops.axisOffset(a, 0), digits[d]);
     loops.overrides[a] = position;
-    if (!view.extent(a).divisibleBy(tile.extents[d], view.symbols))
-      inside = body.logicalAnd(inside, writer.less(position, body.dim(view.extent(a))));
+    if (!loops.extent(a).divisibleBy(tile.extents[d], writer.kernel.symbols))
+      inside = body.logicalAnd(inside, writer.less(position, body.dim(loops.extent(a))));
   }
   const NodeId value = reads.value(tile.operand.equation, tile.read);
   loops.overrides.clear();

@@ -32,7 +32,7 @@ private:
   void copyFlat(const Tile &tile, Stmts &result);
 
   LoweringParts &parts;
-  const ScheduleView &view = parts.view;
+  const BoundSchedule &bound = parts.bound;
   KernelWriter &writer = parts.writer;
   LoopState &loops = parts.loops;
   ReadLowering &reads = parts.reads;

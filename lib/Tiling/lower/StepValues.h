@@ -8,9 +8,9 @@ namespace fusec::lowering {
 /// lies in its tensor and nowhere else.
 class StepValues {
 public:
-  StepValues(const ScheduleView &view, KernelWriter &writer, const BufferTable &buffers,
+  StepValues(const BoundSchedule &bound, KernelWriter &writer, const BufferTable &buffers,
              LoopState &loops)
-      : view(view), writer(writer), buffers(buffers), loops(loops) {}
+      : bound(bound), writer(writer), buffers(buffers), loops(loops) {}
 
   VarId gridStep = -1; // counts the steps of a grid scan
 
@@ -28,7 +28,7 @@ private:
   NodeId halfOf(TensorId state, bool written);
   void storeStacked(const ScanOutput &to, NodeId element, NodeId value, Stmts &result);
 
-  const ScheduleView &view;
+  const BoundSchedule &bound;
   KernelWriter &writer;
   const BufferTable &buffers;
   LoopState &loops;

@@ -15,15 +15,15 @@ class TopKLowering : public FoldLowering {
 public:
   /// `other`: what the second pair of registers holds.
   TopKLowering(LoweringParts &parts, int number, const std::string &other)
-      : FoldLowering(parts, number, Monoid::ArgMax), operand(view.tensor(e.opaqueInputs[0])),
-        keyType(sortKeyType(operand.type)),
+      : FoldLowering(parts, number, Monoid::ArgMax),
+        operand(bound.program.tensor(e.opaqueInputs[0])), keyType(sortKeyType(operand.type)),
         // Index arithmetic in 32 bits has twice the lanes a vector.
-        indexType(operand.shape.back().range(view.symbols).max <= INT32_MAX ? DType::I32
-                                                                            : DType::I64),
+        indexType(operand.shape.back().range(writer.kernel.symbols).max <= INT32_MAX ? DType::I32
+                                                                                     : DType::I64),
         largest(e.opaqueAttributes.at("largest") != 0), x(buffers.global(e.opaqueInputs[0])) {
     acc.equation = number;
     auto add = [&](const std::string &suffix, DType type) {
-      return writer.addBuffer({.name = view.tensor(e.outputs[1]).name + suffix,
+      return writer.addBuffer({.name = bound.program.tensor(e.outputs[1]).name + suffix,
                                .level = MemLevel::Register,
                                .type = type,
                                .shape = {}});
@@ -54,7 +54,7 @@ protected:
     loops.clampSpatial = false;
     const NodeId values[] = {writer.read(x, {from}), place};
     for (size_t o : {0, 1}) // an output that nobody reads has no memory
-      if (view.bound.level(e.outputs[o]) != MemLevel::Register)
+      if (bound.level(e.outputs[o]) != MemLevel::Register)
         storeResult(o, values[o], statements);
     return statements;
   }
@@ -90,8 +90,8 @@ protected:
 class TopKSelection final : public TopKLowering {
 public:
   TopKSelection(LoweringParts &parts, int number) : TopKLowering(parts, number, "found") {
-    acc.lanesReduce = tiling::sharesReduction(view.bound, number, LoopKind::Lane);
-    acc.unitsReduce = tiling::sharesReduction(view.bound, number, LoopKind::Unit);
+    acc.lanesReduce = tiling::sharesReduction(bound, number, LoopKind::Lane);
+    acc.unitsReduce = tiling::sharesReduction(bound, number, LoopKind::Unit);
   }
 
   /// Before the first element everything is still to be found; later what comes behind the last one found.
@@ -137,12 +137,12 @@ public:
 
   void sort(Stmts &result) override {
     const DimExpr &length = e.axes[e.numSpatial].extent;
-    const std::optional<int64_t> padded = tiling::paddedLength(length, view.symbols);
+    const std::optional<int64_t> padded = tiling::paddedLength(length, writer.kernel.symbols);
     if (!padded)
       return writer.problem("sort e", number, " takes rows of a bounded length, given ", length,
                             "; init, compute, combine and store need no bound");
     auto add = [&](const std::string &suffix, DType type) {
-      return writer.addBuffer({.name = view.tensor(e.outputs[1]).name + suffix,
+      return writer.addBuffer({.name = bound.program.tensor(e.outputs[1]).name + suffix,
                                .level = MemLevel::Shared,
                                .type = type,
                                .shape = {DimExpr(*padded)}});
@@ -158,14 +158,14 @@ public:
   void store(Stmts &result) override {
     if (indices < 0)
       return writer.problem("store e", number, " stands behind its sort, given before it");
-    const AxisId rank = view.bound.axisOf(number, e.numSpatial - 1);
+    const AxisId rank = bound.axisOf(number, e.numSpatial - 1);
     auto emit = [&](NodeId flat) {
       loops.overrides[rank] = flat;
       Stmts statements = put(writer.read(indices, {flat}));
       loops.overrides.clear();
       return statements;
     };
-    writer.cooperative(body.dim(view.extent(rank)), emit, result);
+    writer.cooperative(body.dim(loops.extent(rank)), emit, result);
   }
 
 private:
@@ -214,7 +214,7 @@ private:
 } // namespace
 
 std::unique_ptr<EquationLowering> lowerTopK(LoweringParts &parts, int number) {
-  if (parts.view.bound.has(LeafKind::Sort, number))
+  if (parts.bound.has(LeafKind::Sort, number))
     return std::make_unique<TopKSort>(parts, number);
   return std::make_unique<TopKSelection>(parts, number);
 }

@@ -49,7 +49,7 @@ bool isWalkedByLanes(std::span<const TreeNode> nodes, AxisId axis) {
 } // namespace
 
 TreeLowering::TreeLowering(LoweringParts &parts) : parts(parts) {
-  for (size_t e = 0; e < parts.view.equations.size(); ++e)
+  for (size_t e = 0; e < parts.bound.program.equations.size(); ++e)
     equations.push_back(lowerEquation(parts, static_cast<int>(e)));
 }
 
@@ -80,7 +80,7 @@ void TreeLowering::lowerAll(std::span<const TreeNode> nodes, Stmts &result) {
 void TreeLowering::lowerLoop(const LoopNode &node, Stmts &result) {
   Body &body = parts.writer.body;
   const bool isStep = node.axis == kStepAxis;
-  const std::string axis = isStep ? "step" : parts.view.schedule.axes[node.axis].name;
+  const std::string axis = isStep ? "step" : parts.bound.schedule.axes[node.axis].name;
   const NodeId trip = loops.trip(node);
   if (isConstantTrip(node.kind) && body[trip].op != ScalarOp::Const)
     return parts.writer.problem(
@@ -93,7 +93,7 @@ void TreeLowering::lowerLoop(const LoopNode &node, Stmts &result) {
                          return l.node->axis == node.axis;
                        }) == 1;
   const bool runsPast = !isStep && isFirst && isConstantTrip(node.kind) &&
-                        parts.view.extent(node.axis) != DimExpr(body[trip].imm * node.step) &&
+                        parts.loops.extent(node.axis) != DimExpr(body[trip].imm * node.step) &&
                         loops.checked.insert(node.axis).second;
   lowerChildren(node.children, loop.body);
   parts.persistent.unrollOverRegisters(loop, axis);
@@ -119,7 +119,7 @@ std::vector<AxisId> TreeLowering::axesCutHere() const {
     if (i + 1 < path.size() && loop.kind != LoopKind::Block)
       break;
     if (stepsOverTiles(loop) && loops.checked.count(loop.axis) == 0 &&
-        !parts.view.extent(loop.axis).divisibleBy(loop.step, parts.view.symbols))
+        !parts.loops.extent(loop.axis).divisibleBy(loop.step, parts.writer.kernel.symbols))
       cut.push_back(loop.axis);
     if (loop.kind != LoopKind::Block)
       break;
@@ -168,7 +168,7 @@ void TreeLowering::lowerBothVersions(std::span<const TreeNode> nodes,
     const int64_t tile = loops.tile(a);
     const NodeId end = writer.add(loops.axisValue(a), writer.body.index(tile));
     choice.predicate = writer.body.logicalAnd(
-        choice.predicate, writer.atMost(end, writer.body.dim(parts.view.extent(a))));
+        choice.predicate, writer.atMost(end, writer.body.dim(parts.loops.extent(a))));
   }
   lowerAll(nodes, choice.body);
   lowerChecked(choice.elseBody);
@@ -201,7 +201,7 @@ void TreeLowering::lowerCompute(const LeafNode &compute, Stmts &result) {
   if (persistent.mode == Mode::Fill)
     return persistent.fill(parts.reads, compute.equation, result);
   parts.reads.computeRank = compute.rank;
-  if (persistent.mode == Mode::Use && !parts.view.scan) {
+  if (persistent.mode == Mode::Use && !parts.bound.scan()) {
     persistent.mode = Mode::Fill;
     persistent.fill(parts.reads, compute.equation, result);
     persistent.mode = Mode::Use;

@@ -87,37 +87,37 @@ static std::vector<EquationFacts> factsOf(const ExprProgram &program) {
 
 ScheduledProgram::ScheduledProgram(const ExprProgram &pattern, const std::vector<Rewrite> &via)
     : made(via.empty() ? std::nullopt : rewritten(pattern, via)), exists(via.empty() || made),
-      program(made ? *made : pattern), scan(scanOf(program)),
-      equations(scheduledEquations(program)), facts(factsOf(program)),
-      symbols(optValues(program.symbols)) {}
+      expr(made ? *made : pattern), scan(scanOf(expr)), equations(scheduledEquations(expr)),
+      facts(factsOf(expr)), symbols(optValues(expr.symbols)) {}
 
-std::vector<int64_t> ProgramView::stridesOf(TensorId t) const {
+std::vector<int64_t> ScheduledProgram::stridesOf(TensorId t) const {
   std::vector<int64_t> strides;
-  for (const DimExpr &stride : fusec::stridesOf(program().tensors[t].shape))
+  for (const DimExpr &stride : fusec::stridesOf(tensor(t).shape))
     strides.push_back(valueOf(stride));
   return strides;
 }
 
-int ProgramView::producer(TensorId tensor) const {
-  for (size_t e = 0; e < equations().size(); ++e)
-    if (std::ranges::count(equations()[e]->outputs, tensor) != 0)
+int ScheduledProgram::producer(TensorId tensor) const {
+  for (size_t e = 0; e < equations.size(); ++e)
+    if (std::ranges::count(equations[e]->outputs, tensor) != 0)
       return static_cast<int>(e);
   return -1;
 }
 
 BoundSchedule::BoundSchedule(const Schedule &schedule, const ExprProgram &pattern)
-    : ProgramView(std::make_unique<ScheduledProgram>(pattern, schedule.via)), bound(schedule) {
+    : own(std::make_unique<ScheduledProgram>(pattern, schedule.via)), schedule(schedule),
+      program(*own) {
   note();
 }
 
 BoundSchedule::BoundSchedule(const Schedule &schedule, const ScheduledProgram &program)
-    : ProgramView(program), bound(schedule) {
+    : schedule(schedule), program(program) {
   note();
 }
 
 void BoundSchedule::note() {
   Loops loops;
-  collect(bound.tree, loops, all);
+  collect(schedule.tree, loops, all);
   for (const Statement &statement : all)
     for (size_t i = 0; i < statement.loops.size(); ++i) {
       Around &known = around[statement.loops[i]];
@@ -130,10 +130,10 @@ void BoundSchedule::note() {
       continue; // refused by verify
     int64_t elements = valueOf(tile(*loop));
     if (loop->axis >= 0 && (loop->kind == LoopKind::Seq || loop->kind == LoopKind::Block))
-      elements = std::min(elements, valueOf(bound.axes[loop->axis].extent));
+      elements = std::min(elements, valueOf(schedule.axes[loop->axis].extent));
     known.trip = std::ceil(double(elements) / double(loop->step));
   }
-  for (std::span<const TreeNode> phase : phasesOf(bound.tree))
+  for (std::span<const TreeNode> phase : phasesOf(schedule.tree))
     if (const LoopNode *loop = gridScanOf(phase)) {
       stepLoop = loop;
       for (std::span<const TreeNode> ofStep : phasesOf(loop->children))
@@ -166,13 +166,13 @@ const Loops *BoundSchedule::loopsOf(int equation) const {
   return compute == all.end() ? nullptr : &compute->loops;
 }
 
-std::vector<const Loops *> BoundSchedule::readersOf(TensorId tensor) const {
+std::vector<const Loops *> readersOf(const BoundSchedule &bound, TensorId tensor) {
   std::vector<const Loops *> readers;
-  for (int e = 0; e < numEquations(); ++e)
-    if (const auto &reads = facts(e).reads;
+  for (int e = 0; e < bound.numEquations(); ++e)
+    if (const auto &reads = bound.facts(e).reads;
         std::any_of(reads.begin(), reads.end(),
-                    [&](NodeId read) { return equation(e).body[read].index == tensor; }))
-      if (const Loops *loops = loopsOf(e))
+                    [&](NodeId read) { return bound.equation(e).body[read].index == tensor; }))
+      if (const Loops *loops = bound.loopsOf(e))
         readers.push_back(loops);
   return readers;
 }
@@ -180,55 +180,44 @@ std::vector<const Loops *> BoundSchedule::readersOf(TensorId tensor) const {
 DimExpr BoundSchedule::tile(const LoopNode &loop) const {
   if (const auto known = around.find(&loop); known != around.end() && known->second.loop)
     return DimExpr(known->second.loop->step);
-  return loop.axis == kStepAxis ? scan()->steps : bound.axes[loop.axis].extent;
+  return loop.axis == kStepAxis ? scan()->steps : schedule.axes[loop.axis].extent;
 }
 
 DimExpr BoundSchedule::tile(AxisId axis, std::span<const LoopNode *const> loops) const {
   for (size_t i = loops.size(); i-- > 0;)
     if (loops[i]->axis == axis)
       return DimExpr(loops[i]->step);
-  return bound.axes[axis].extent;
+  return schedule.axes[axis].extent;
 }
 
 const Operand *BoundSchedule::operand(int equation, int read) const {
-  const auto found = std::find_if(bound.operands.begin(), bound.operands.end(), [&](const auto &o) {
-    return o.equation == equation && o.read == read;
-  });
-  return found == bound.operands.end() ? nullptr : &*found;
+  const auto found =
+      std::find_if(schedule.operands.begin(), schedule.operands.end(),
+                   [&](const auto &o) { return o.equation == equation && o.read == read; });
+  return found == schedule.operands.end() ? nullptr : &*found;
 }
 
 const ReusedRead *BoundSchedule::reuse(const ReadPlace &place) const {
-  const auto found = std::find_if(bound.kept.begin(), bound.kept.end(),
+  const auto found = std::find_if(schedule.kept.begin(), schedule.kept.end(),
                                   [&](const ReusedRead &kept) { return kept.read == place; });
-  return found == bound.kept.end() ? nullptr : &*found;
+  return found == schedule.kept.end() ? nullptr : &*found;
 }
 
-std::vector<TensorId> BoundSchedule::valuesReadBy(const LeafNode &leaf) const {
+std::vector<TensorId> valuesReadBy(const BoundSchedule &bound, const LeafNode &leaf) {
   std::vector<TensorId> values;
   if (leaf.kind == LeafKind::Stage) {
-    const Operand &staged = bound.operands[leaf.operand];
-    values.push_back(tensor(staged));
+    values.push_back(bound.program.tensorOf(bound.schedule.operands[leaf.operand]));
   } else if (leaf.kind == LeafKind::Compute || leaf.kind == LeafKind::Sort) {
-    for (NodeId read : facts(leaf.equation).reads)
-      values.push_back(equation(leaf.equation).body[read].index);
+    for (NodeId read : bound.facts(leaf.equation).reads)
+      values.push_back(bound.equation(leaf.equation).body[read].index);
   }
   return values;
 }
 
-std::vector<std::span<const TreeNode>> BoundSchedule::parts(size_t phase) const {
-  const std::span<const TreeNode> nodes = allPhases[phase];
-  if (!isPack(nodes))
-    return {nodes};
-  std::vector<std::span<const TreeNode>> parts;
-  for (size_t part = 0; part < nodes.size(); ++part)
-    parts.push_back(nodes.subspan(part, 1));
-  return parts;
-}
-
-std::vector<int> BoundSchedule::phaseOfEquations() const {
-  std::vector<int> phases(equations().size(), 0);
+std::vector<int> phaseOfEquations(const BoundSchedule &bound) {
+  std::vector<int> phases(bound.program.equations.size(), 0);
   int borders = 0;
-  for (const Statement &statement : all)
+  for (const Statement &statement : bound.statements())
     if (statement.leaf->isBorder())
       ++borders;
     else if (statement.leaf->kind == LeafKind::Compute || statement.leaf->kind == LeafKind::Sort)
@@ -237,7 +226,7 @@ std::vector<int> BoundSchedule::phaseOfEquations() const {
 }
 
 bool readsValue(const BoundSchedule &bound, const LeafNode &leaf, TensorId value) {
-  const std::vector<TensorId> values = bound.valuesReadBy(leaf);
+  const std::vector<TensorId> values = valuesReadBy(bound, leaf);
   return std::find(values.begin(), values.end(), value) != values.end();
 }
 

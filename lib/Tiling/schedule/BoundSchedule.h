@@ -49,73 +49,50 @@ struct EquationFacts {
 };
 
 /// What alternatives make of a pattern, as its schedules see it: found once for all of them. The pattern outlives it.
-struct ScheduledProgram {
-  explicit ScheduledProgram(const ExprProgram &pattern, const std::vector<Rewrite> &via = {});
-  ScheduledProgram(const ScheduledProgram &) = delete;
-
-private:
+class ScheduledProgram {
   const std::optional<ExprProgram> made;
 
 public:
+  explicit ScheduledProgram(const ExprProgram &pattern, const std::vector<Rewrite> &via = {});
+  ScheduledProgram(const ScheduledProgram &) = delete;
+
   const bool
       exists; // false where an alternative does not apply; the program is then the pattern itself
-  const ExprProgram &program;
+  const ExprProgram &expr;
   const Equation *const scan;                    // the program's only item, or null
   const std::vector<const Equation *> equations; // scheduledEquations
   const std::vector<EquationFacts> facts;        // one an equation
   const std::vector<int64_t> symbols;            // their opt values
-};
 
-/// The half of a bound schedule that its program answers.
-class ProgramView {
-public:
-  bool exists() const { return about->exists; }
-  const ScheduledProgram &context() const { return *about; }
-  const ExprProgram &program() const { return about->program; }
-  /// The program's scan; null where it has none.
-  const Equation *scan() const { return about->scan; }
-  const std::vector<const Equation *> &equations() const { return about->equations; }
-  int numEquations() const { return static_cast<int>(about->equations.size()); }
-  const Equation &equation(int e) const { return *about->equations[static_cast<size_t>(e)]; }
-  const std::vector<EquationFacts> &facts() const { return about->facts; }
-  const EquationFacts &facts(int e) const { return about->facts[static_cast<size_t>(e)]; }
-
-  /// Opt values of the program's symbols, and a size at them.
-  const std::vector<int64_t> &symbols() const { return about->symbols; }
-  int64_t valueOf(const DimExpr &size) const { return size.evaluate(symbols()).value_or(1); }
+  const Tensor &tensor(TensorId t) const { return expr.tensors[static_cast<size_t>(t)]; }
+  /// A size at the symbols' opt values.
+  int64_t valueOf(const DimExpr &size) const { return size.evaluate(symbols).value_or(1); }
   /// Elements between neighbours along each dimension of a tensor.
   std::vector<int64_t> stridesOf(TensorId t) const;
   /// Bytes of one element of a tensor, and of all.
-  int64_t bytesOf(TensorId t) const { return sizeInBytes(program().tensors[t].type); }
+  int64_t bytesOf(TensorId t) const { return sizeInBytes(tensor(t).type); }
   double allBytesOf(TensorId t) const {
-    return double(valueOf(numElements(program().tensors[t].shape))) * double(bytesOf(t));
+    return double(valueOf(numElements(tensor(t).shape))) * double(bytesOf(t));
   }
 
   /// The equation that makes a tensor; -1: none of them.
   int producer(TensorId tensor) const;
   /// A read's node in its equation's body, and the tensor that it reads.
-  NodeId node(const ReadPlace &place) const {
-    return facts(place.equation).reads[static_cast<size_t>(place.read)];
+  NodeId nodeOf(const ReadPlace &place) const {
+    return facts[static_cast<size_t>(place.equation)].reads[static_cast<size_t>(place.read)];
   }
-  TensorId tensor(const ReadPlace &place) const {
-    return equation(place.equation).body[node(place)].index;
+  TensorId tensorOf(const ReadPlace &place) const {
+    return equations[static_cast<size_t>(place.equation)]->body[nodeOf(place)].index;
   }
   /// Finds both of an operand's read.
-  NodeId node(const Operand &o) const { return node({o.equation, 0, o.read}); }
-  TensorId tensor(const Operand &o) const { return tensor({o.equation, 0, o.read}); }
-
-protected:
-  explicit ProgramView(std::unique_ptr<const ScheduledProgram> made)
-      : own(std::move(made)), about(own.get()) {}
-  explicit ProgramView(const ScheduledProgram &program) : about(&program) {}
-
-private:
-  std::unique_ptr<const ScheduledProgram> own;
-  const ScheduledProgram *about;
+  NodeId nodeOf(const Operand &o) const { return nodeOf({o.equation, 0, o.read}); }
+  TensorId tensorOf(const Operand &o) const { return tensorOf({o.equation, 0, o.read}); }
 };
 
 /// A schedule and its program, made once a candidate and never changed. Schedule, and pattern or program, outlive it.
-class BoundSchedule : public ProgramView {
+class BoundSchedule {
+  const std::unique_ptr<const ScheduledProgram> own; // where nobody else has it
+
 public:
   /// Binds to what the schedule's alternatives make of the pattern.
   BoundSchedule(const Schedule &schedule, const ExprProgram &pattern);
@@ -123,7 +100,16 @@ public:
   BoundSchedule(const Schedule &schedule, const ScheduledProgram &program);
   BoundSchedule(const BoundSchedule &) = delete;
 
-  const Schedule &schedule() const { return bound; }
+  const Schedule &schedule;
+  const ScheduledProgram &program;
+
+  int numEquations() const { return static_cast<int>(program.equations.size()); }
+  const Equation &equation(int e) const { return *program.equations[static_cast<size_t>(e)]; }
+  const EquationFacts &facts(int e) const { return program.facts[static_cast<size_t>(e)]; }
+  /// The program's scan; null where it has none.
+  const Equation *scan() const { return program.scan; }
+  int64_t valueOf(const DimExpr &size) const { return program.valueOf(size); }
+
   /// All statements in their order, each with its loops.
   const std::vector<Statement> &statements() const { return all; }
   /// Finds those of one kind about one equation.
@@ -133,8 +119,6 @@ public:
   bool has(LeafKind kind, int equation) const { return !statements(kind, equation).empty(); }
   /// The loops around an equation's first Compute; null where it has none.
   const Loops *loopsOf(int equation) const;
-  /// The loops around the Computes of the equations that read a tensor.
-  std::vector<const Loops *> readersOf(TensorId tensor) const;
   /// Elements of its axis that a loop steps over: what the loop around it over that axis leaves of the extent.
   DimExpr tile(const LoopNode &loop) const;
   /// Elements of an axis below these loops.
@@ -145,35 +129,28 @@ public:
   double optTrip(const LoopNode &loop) const { return around.at(&loop).trip; }
 
   /// Level of a value inside the program; what is no edge lies in device memory.
-  MemLevel level(TensorId tensor) const { return levelOf(bound, tensor); }
+  MemLevel level(TensorId tensor) const { return levelOf(schedule, tensor); }
   /// The operand that stands for an equation's read, or null.
   const Operand *operand(int equation, int read) const;
   /// What the schedule says of a read that is not done; null where it is done.
   const ReusedRead *reuse(const ReadPlace &place) const;
   /// The schedule's axis that stands for an axis of an equation; -1 for one of extent 1 without a loop.
   AxisId axisOf(int equation, int position) const {
-    return tiling::axisOf(bound, equation, position);
+    return tiling::axisOf(schedule, equation, position);
   }
   /// What a schedule's axis is in an equation; null where that does not have it, and of a scan's step.
   const AxisUse *use(AxisId axis, int equation) const {
-    return axis < 0 ? nullptr : bound.axes[axis].in(equation);
+    return axis < 0 ? nullptr : schedule.axes[axis].in(equation);
   }
-  /// The tensors that a statement reads, or copies a tile of.
-  std::vector<TensorId> valuesReadBy(const LeafNode &leaf) const;
 
   /// The loop at the root in which all blocks take the scan's steps together; null where it has none.
   const LoopNode *gridScan() const { return stepLoop; }
   /// The kernel's phases, those of a grid scan's step in the place of its loop.
   const std::vector<std::span<const TreeNode>> &phases() const { return allPhases; }
-  /// The parts that the blocks of a phase are of: several side by side, or all of it.
-  std::vector<std::span<const TreeNode>> parts(size_t phase) const;
-  /// Numbers the phases in which the equations are computed.
-  std::vector<int> phaseOfEquations() const;
 
 private:
   void note();
 
-  const Schedule &bound;
   std::vector<Statement> all;
   struct Around {
     const LoopNode *loop = nullptr; // around a loop, over its axis
@@ -184,6 +161,12 @@ private:
   const LoopNode *stepLoop = nullptr;
 };
 
+/// Numbers the phases in which the equations are computed.
+std::vector<int> phaseOfEquations(const BoundSchedule &bound);
+/// The loops around the Computes of the equations that read a tensor.
+std::vector<const Loops *> readersOf(const BoundSchedule &bound, TensorId tensor);
+/// The tensors that a statement reads, or copies a tile of.
+std::vector<TensorId> valuesReadBy(const BoundSchedule &bound, const LeafNode &leaf);
 bool readsValue(const BoundSchedule &bound, const LeafNode &leaf, TensorId value);
 
 /// True if several threads side by side, lanes or units, each have a part of what an equation reduces to: among the

@@ -1,7 +1,5 @@
 #include "Tiling/schedule/GridScan.h"
 
-#include "Tiling/schedule/Schedule.h"
-
 #include <algorithm>
 
 namespace fusec::tiling {
@@ -45,8 +43,9 @@ std::vector<std::pair<TensorId, TensorId>> carriedStates(const Equation &scan, i
   return copies;
 }
 
-bool outlivesStep(const Equation &scan, TensorId t, bool inGridScan) {
-  return isStacked(scan, t) || (inGridScan && isNextState(scan, t));
+bool outlivesStep(const BoundSchedule &bound, TensorId t) {
+  const Equation *scan = bound.scan();
+  return scan && (isStacked(*scan, t) || (bound.gridScan() && isNextState(*scan, t)));
 }
 
 } // namespace fusec::tiling

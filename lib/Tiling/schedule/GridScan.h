@@ -18,6 +18,6 @@ bool isStacked(const Equation &scan, TensorId t);
 std::vector<std::pair<TensorId, TensorId>> carriedStates(const Equation &scan, int when);
 /// The value leaves its step by device memory, at whatever level the step itself reads it: it is stacked, or a state
 /// that rounds hand on. A step loop inside one block moves states by its Carry statements, from where they lie.
-bool outlivesStep(const Equation &scan, TensorId t, bool inGridScan);
+bool outlivesStep(const BoundSchedule &bound, TensorId t);
 
 } // namespace fusec::tiling

@@ -17,7 +17,7 @@ int64_t ceilOf(int64_t a, int64_t b) { return (a + b - 1) / b; }
 } // namespace
 
 LoopRanges::LoopRanges(const BoundSchedule &bound, const Loops &path, StepRange steps)
-    : schedule(bound.schedule()), steps(steps) {
+    : schedule(bound.schedule), steps(steps) {
   extents.reserve(schedule.axes.size());
   for (const ScheduleAxis &axis : schedule.axes)
     extents.push_back(bound.valueOf(axis.extent));

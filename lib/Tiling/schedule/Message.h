@@ -32,14 +32,14 @@ private:
   void add(std::string_view words) { text += words; }
   void add(std::integral auto number) { text += std::to_string(number); }
   void add(MemLevel level) { text += name(level); }
-  void add(const DimExpr &size) { text += size.str(bound.program().symbols); }
+  void add(const DimExpr &size) { text += size.str(bound.program.expr.symbols); }
   void add(const ScheduleAxis &axis) { text += "axis " + nameToText(axis.name); }
   void add(const Operand &operand) { text += "operand " + nameToText(operand.name); }
   void add(const ReadPlace &place) { text += print(place); }
   void add(const ReusedRead &kept) { text += print(kept); }
-  void add(const LayoutDigit &digit) { text += print(bound.schedule(), digit); }
-  void add(const LoopNode &loop) { text += print(bound.schedule(), loop); }
-  void add(const LeafNode &leaf) { text += print(bound.schedule(), leaf); }
+  void add(const LayoutDigit &digit) { text += print(bound.schedule, digit); }
+  void add(const LoopNode &loop) { text += print(bound.schedule, loop); }
+  void add(const LeafNode &leaf) { text += print(bound.schedule, leaf); }
   void add(const Statement &statement) {
     add(*statement.leaf);
     statement.loops.empty() ? add(" outside of all loops") : (add(" in "), add(statement.loops));

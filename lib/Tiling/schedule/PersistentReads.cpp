@@ -37,7 +37,8 @@ Schedule withoutPersistentReads(Schedule schedule) {
 }
 
 Loops loopsOfPersistent(const BoundSchedule &bound, const ReadPlace &place, const Loops &loops) {
-  const uint64_t axes = bound.facts(place.equation).axes[static_cast<size_t>(bound.node(place))];
+  const uint64_t axes =
+      bound.facts(place.equation).axes[static_cast<size_t>(bound.program.nodeOf(place))];
   Loops out;
   for (const LoopNode *loop : loops) {
     const AxisUse *use = bound.use(loop->axis, place.equation);
@@ -59,7 +60,7 @@ int64_t persistentElements(const BoundSchedule &bound, const ReadPlace &place, c
 }
 
 static DType typeOf(const BoundSchedule &bound, const ReadPlace &place) {
-  return bound.equation(place.equation).body[bound.node(place)].type;
+  return bound.equation(place.equation).body[bound.program.nodeOf(place)].type;
 }
 
 double persistentRegisters(const BoundSchedule &bound, const PersistentRead &held) {
@@ -67,13 +68,13 @@ double persistentRegisters(const BoundSchedule &bound, const PersistentRead &hel
 }
 
 double persistentSharedBytes(const BoundSchedule &bound, const PersistentRead &held) {
-  return double(held.elements * sizeInBytes(typeOf(bound, held.kept.read))) *
-         bound.schedule().units * bound.schedule().lanes;
+  return double(held.elements * sizeInBytes(typeOf(bound, held.kept.read))) * bound.schedule.units *
+         bound.schedule.lanes;
 }
 
 std::vector<PersistentRead> persistentReads(const BoundSchedule &bound) {
   std::vector<PersistentRead> out;
-  const Schedule &schedule = bound.schedule();
+  const Schedule &schedule = bound.schedule;
   if (!hasPersistentReads(schedule))
     return out;
   if (!bound.scan()) {
@@ -90,7 +91,7 @@ std::vector<PersistentRead> persistentReads(const BoundSchedule &bound) {
     return out;
   }
   for (size_t phase = 0; phase < bound.phases().size(); ++phase)
-    for (std::span<const TreeNode> part : bound.parts(phase)) {
+    for (std::span<const TreeNode> part : sideBySide(bound.phases()[phase])) {
       std::map<MemLevel, int> numbers;
       const std::set<int> inside = equationsIn(part, schedule);
       for (const ReusedRead &kept : schedule.kept)
@@ -133,7 +134,7 @@ PersistentStorage allPersistentStorage(const BoundSchedule &bound) {
 
 const Loops *loopsAround(const BoundSchedule &bound, int equation) {
   const Loops *loops = bound.loopsOf(equation);
-  for (std::span<const TreeNode> phase : phasesOf(bound.schedule().tree))
+  for (std::span<const TreeNode> phase : phasesOf(bound.schedule.tree))
     if (loops && isPack(phase) &&
         std::any_of(phase.begin(), phase.end(),
                     [&](const TreeNode &part) { return part.loop() == loops->front(); }))
@@ -158,7 +159,8 @@ Runs runsOf(const Equation &e, const FlatAccess &access, std::span<const int> po
 
 std::optional<FlatAccess> plainAccess(const BoundSchedule &bound, const ReadPlace &place) {
   const Equation &e = bound.equation(place.equation);
-  if (place.rank != 0 || !e.states.empty() || e.body[bound.node(place)].op != ScalarOp::Read ||
+  if (place.rank != 0 || !e.states.empty() ||
+      e.body[bound.program.nodeOf(place)].op != ScalarOp::Read ||
       (e.kind != EquationKind::Map && e.kind != EquationKind::Reduction) ||
       bound.operand(place.equation, place.read))
     return std::nullopt;
@@ -169,7 +171,7 @@ std::optional<FlatAccess> plainAccess(const BoundSchedule &bound, const ReadPlac
 
 bool haveConstantTrips(const BoundSchedule &bound, const ReadPlace &place, const Loops &loops) {
   for (const LoopNode *loop : loopsOfPersistent(bound, place, loops)) {
-    const DimExpr &extent = bound.schedule().axes[loop->axis].extent;
+    const DimExpr &extent = bound.schedule.axes[loop->axis].extent;
     // Loops in order end with the axis, and units past its end have nothing to do.
     auto isCut = [&](const LoopNode *tile) {
       return !(extent.isConst() && extent.constValue() % tile->step == 0);

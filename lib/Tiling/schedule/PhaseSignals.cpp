@@ -186,8 +186,8 @@ struct Part {
 std::vector<Part> partsOfPhases(const BoundSchedule &bound) {
   std::vector<Part> parts;
   for (size_t p = 0; p < bound.phases().size(); ++p)
-    for (size_t number = 0; std::span<const TreeNode> nodes : bound.parts(p)) {
-      parts.push_back({p, number++, {}, equationsIn(nodes, bound.schedule())});
+    for (size_t number = 0; std::span<const TreeNode> nodes : sideBySide(bound.phases()[p])) {
+      parts.push_back({p, number++, {}, equationsIn(nodes, bound.schedule)});
       while (const LoopNode *block = onlyBlockLoop(nodes)) {
         parts.back().blocks.push_back(block);
         nodes = block->children;
@@ -207,7 +207,7 @@ struct Need {
 class Finder {
 public:
   explicit Finder(const BoundSchedule &bound)
-      : bound(bound), schedule(bound.schedule()), pattern(bound.program()),
+      : bound(bound), schedule(bound.schedule), pattern(bound.program.expr),
         parts(partsOfPhases(bound)) {
     for (const TreeNode &node : schedule.tree)
       if (node.isBorder()) {
@@ -260,7 +260,7 @@ private:
   }
 
   double optOf(const DimExpr &size) const {
-    return double(size.evaluate(bound.symbols()).value_or(INT64_MAX));
+    return double(size.evaluate(bound.program.symbols).value_or(INT64_MAX));
   }
 
   /// An upper bound of the statements that Gir/VerifyCounters.cpp visits in the phase with the most, over all its
@@ -307,7 +307,7 @@ private:
     need.tiles.resize(parts[maker].blocks.size());
     for (int r : parts[reader].equations)
       for (NodeId read : bound.facts(r).reads)
-        if (const int m = bound.producer(bound.equation(r).body[read].index);
+        if (const int m = bound.program.producer(bound.equation(r).body[read].index);
             parts[maker].equations.count(m) != 0)
           take(need, m, r, read);
     if (!need.isFirst)

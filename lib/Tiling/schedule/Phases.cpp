@@ -40,8 +40,8 @@ std::vector<int> phaseStarts(const Schedule &schedule) {
 }
 
 std::vector<PhasePart> partsOf(const BoundSchedule &bound) {
-  const Schedule &schedule = bound.schedule();
-  const ExprProgram &pattern = bound.program();
+  const Schedule &schedule = bound.schedule;
+  const ExprProgram &pattern = bound.program.expr;
   const std::vector<std::span<const TreeNode>> phases = phasesOf(schedule.tree);
   if (phases.size() == 1)
     return {{pattern, schedule}};

@@ -52,12 +52,10 @@ std::optional<MemLevel> reusedLevel(const BoundSchedule &bound, int equation, Te
 
 /// One of an equation's several values that nothing needs, as the maximum beside its place.
 static bool isUnread(const BoundSchedule &bound, TensorId tensor) {
-  const int producer = bound.producer(tensor);
+  const int producer = bound.program.producer(tensor);
   if (producer < 0 || bound.equation(producer).outputs.size() < 2)
     return false;
-  if (bound.scan() && outlivesStep(*bound.scan(), tensor, true))
-    return false;
-  return std::ranges::none_of(bound.facts(), [&](const EquationFacts &facts) {
+  return std::ranges::none_of(bound.program.facts, [&](const EquationFacts &facts) {
     const Equation &e = facts.equation;
     return e.base == tensor ||
            std::count(e.opaqueInputs.begin(), e.opaqueInputs.end(), tensor) != 0 ||
@@ -67,16 +65,17 @@ static bool isUnread(const BoundSchedule &bound, TensorId tensor) {
 }
 
 bool isStoreElided(const BoundSchedule &bound, TensorId tensor) {
-  if (bound.program().tensors[tensor].kind != TensorKind::Temp)
+  if (bound.program.tensor(tensor).kind != TensorKind::Temp)
+    return false;
+  // Values that are stacked or go on to the next step.
+  if (const Equation *scan = bound.scan();
+      scan &&
+      (isStacked(*scan, tensor) || isNextState(*scan, tensor) || isPreviousState(*scan, tensor)))
     return false;
   if (isUnread(bound, tensor))
     return true;
-  if (bound.schedule().kept.empty())
+  if (bound.schedule.kept.empty())
     return false;
-  if (const Equation *scan = bound.scan()) { // values that are stacked or go on to the next step
-    if (outlivesStep(*scan, tensor, true) || isPreviousState(*scan, tensor))
-      return false;
-  }
   std::vector<ReadPlace> places;
   for (int e = 0; e < bound.numEquations(); ++e) {
     const Equation &equation = bound.equation(e);
@@ -88,8 +87,8 @@ bool isStoreElided(const BoundSchedule &bound, TensorId tensor) {
         if (const Scalar &s = equation.body[id];
             (s.op == ScalarOp::Read || s.op == ScalarOp::ReadIf) && s.index == tensor)
           return false;
-    for (const Operand &operand : bound.schedule().operands) // staged from the tensor
-      if (operand.equation == e && bound.tensor(operand) == tensor)
+    for (const Operand &operand : bound.schedule.operands) // staged from the tensor
+      if (operand.equation == e && bound.program.tensorOf(operand) == tensor)
         return false;
     const std::vector<ReadPlace> own =
         readPlaces(bound, e, [&](int, const Scalar &read) { return read.index == tensor; });
@@ -105,7 +104,7 @@ bool isStoreElided(const BoundSchedule &bound, const Operand &operand) {
 
 ReuseStorage reuseStorage(const BoundSchedule &bound) {
   ReuseStorage out;
-  const Schedule &schedule = bound.schedule();
+  const Schedule &schedule = bound.schedule;
   if (schedule.kept.empty())
     return out;
   for (const PersistentStorage &held : persistentStorage(bound)) {
@@ -118,10 +117,10 @@ ReuseStorage reuseStorage(const BoundSchedule &bound) {
   std::map<Source, std::vector<const ReusedRead *>> places;
   for (const ReusedRead &kept : schedule.kept)
     if (!isPersistent(schedule, kept))
-      places[{kept.from, kept.from ? -1 : bound.tensor(kept.read)}].push_back(&kept);
+      places[{kept.from, kept.from ? -1 : bound.program.tensorOf(kept.read)}].push_back(&kept);
   for (const auto &[source, users] : places) {
     const auto &[from, tensor] = source;
-    const int equation = from ? from->equation : bound.producer(tensor);
+    const int equation = from ? from->equation : bound.program.producer(tensor);
     const Statement *origin = nullptr;
     if (!from && equation >= 0)
       origin = statementOf(bound, LeafKind::Store, equation, 0);
@@ -139,7 +138,8 @@ ReuseStorage reuseStorage(const BoundSchedule &bound) {
         common = std::min(common, commonLoops(loops, reader->loops));
       }
     const uint64_t axes =
-        from ? bound.facts(equation).axes[static_cast<size_t>(bound.node(*from))] : ~uint64_t{0};
+        from ? bound.facts(equation).axes[static_cast<size_t>(bound.program.nodeOf(*from))]
+             : ~uint64_t{0};
     double elements = 1;
     for (size_t i = common; i < loops.size(); ++i) {
       const LoopNode &loop = *loops[i];
@@ -147,8 +147,8 @@ ReuseStorage reuseStorage(const BoundSchedule &bound) {
       if ((loop.kind == LoopKind::Seq || loop.kind == LoopKind::Unroll) && use && use->meets(axes))
         elements *= bound.optTrip(loop);
     }
-    const TensorId kept = from ? bound.tensor(*from) : tensor;
-    const auto bytes = double(sizeInBytes(bound.program().tensors[kept].type));
+    const TensorId kept = from ? bound.program.tensorOf(*from) : tensor;
+    const auto bytes = double(sizeInBytes(bound.program.tensor(kept).type));
     if (users.front()->level == MemLevel::Register)
       out.registers.push_back({elements * std::max(1.0, bytes / 4), !from, std::move(leaves)});
     else

@@ -13,6 +13,15 @@ bool isPack(std::span<const TreeNode> nodes) {
          });
 }
 
+std::vector<std::span<const TreeNode>> sideBySide(std::span<const TreeNode> phase) {
+  if (!isPack(phase))
+    return {phase};
+  std::vector<std::span<const TreeNode>> parts;
+  for (size_t part = 0; part < phase.size(); ++part)
+    parts.push_back(phase.subspan(part, 1));
+  return parts;
+}
+
 const LoopNode *onlyBlockLoop(std::span<const TreeNode> nodes) {
   return nodes.size() == 1 ? nodes[0].loop(LoopKind::Block) : nullptr;
 }

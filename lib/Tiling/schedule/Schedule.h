@@ -182,6 +182,8 @@ constexpr AxisId kStepAxis{-2};
 
 /// Several block loops side by side: parts that do not need each other and share one grid, each with blocks of its own.
 bool isPack(std::span<const TreeNode> nodes);
+/// The parts that the blocks of a phase are of: several side by side, or all of it.
+std::vector<std::span<const TreeNode>> sideBySide(std::span<const TreeNode> phase);
 
 /// The loop over blocks that these nodes are; null where they are none, or several.
 const LoopNode *onlyBlockLoop(std::span<const TreeNode> nodes);

@@ -355,7 +355,7 @@ std::string print(const ReadPlace &place) {
 
 std::string print(const Schedule &schedule, const ExprProgram &original) {
   const tiling::ScheduledProgram scheduled(original, schedule.via);
-  const ExprProgram &pattern = scheduled.program;
+  const ExprProgram &pattern = scheduled.expr;
   std::string out = "schedule " + nameToText(schedule.name) + " units " +
                     std::to_string(schedule.units) + " lanes " + std::to_string(schedule.lanes) +
                     " {\n";

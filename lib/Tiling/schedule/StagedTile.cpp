@@ -60,9 +60,9 @@ std::vector<int64_t> stagedExtents(const Schedule &schedule, const Equation &equ
 
 CopyOrder copyOrder(const BoundSchedule &bound, const Operand &operand,
                     const std::vector<int64_t> &extents) {
-  const TensorId tensor = bound.tensor(operand);
+  const TensorId tensor = bound.program.tensorOf(operand);
   const std::optional<FlatAccess> &access = bound.facts(operand.equation).accesses[operand.read];
-  const auto rank = static_cast<int>(bound.program().tensors[tensor].shape.size());
+  const auto rank = static_cast<int>(bound.program.tensor(tensor).shape.size());
   CopyOrder order;
   size_t fastest = 0;
   for (size_t d = 0; d < operand.digits.size(); ++d) {
@@ -88,7 +88,7 @@ CopyOrder copyOrder(const BoundSchedule &bound, const Operand &operand,
 }
 
 std::optional<Loops> loopsOfEdge(const BoundSchedule &bound, TensorId tensor) {
-  const int producer = bound.producer(tensor);
+  const int producer = bound.program.producer(tensor);
   const auto stores = bound.statements(LeafKind::Store, producer);
   const Loops *own = bound.equation(producer).kind == EquationKind::Reduction && !stores.empty()
                          ? &stores[0]->loops
@@ -99,7 +99,7 @@ std::optional<Loops> loopsOfEdge(const BoundSchedule &bound, TensorId tensor) {
   while (common < own->size() && (*own)[common]->kind != LoopKind::Unit &&
          (*own)[common]->kind != LoopKind::Lane)
     ++common;
-  for (const Loops *reader : bound.readersOf(tensor))
+  for (const Loops *reader : readersOf(bound, tensor))
     common = std::min(common, commonLoops(*own, *reader));
   return Loops(own->begin(), own->begin() + static_cast<ptrdiff_t>(common));
 }
@@ -107,7 +107,7 @@ std::optional<Loops> loopsOfEdge(const BoundSchedule &bound, TensorId tensor) {
 std::optional<int64_t> stagedStride(const BoundSchedule &bound, const Operand &operand,
                                     const std::vector<int64_t> &extents, int position) {
   const Equation &equation = bound.equation(operand.equation);
-  const std::vector<NodeId> indices = indexOperands(equation.body[bound.node(operand)]);
+  const std::vector<NodeId> indices = indexOperands(equation.body[bound.program.nodeOf(operand)]);
   int64_t stride = 0, inner = 1;
   for (size_t d = operand.digits.size(); d-- > 0;) {
     const LayoutDigit &digit = operand.digits[d];

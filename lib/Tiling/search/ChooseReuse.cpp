@@ -30,7 +30,7 @@ namespace {
 
 /// Some value is fetched twice, or stored and fetched: else a lowering would find nothing to keep.
 bool mayKeep(const BoundSchedule &bound) {
-  const Schedule &schedule = bound.schedule();
+  const Schedule &schedule = bound.schedule;
   if (std::count_if(bound.statements().begin(), bound.statements().end(),
                     [](const Statement &s) { return s.leaf->kind == LeafKind::Compute; }) < 2)
     return false;
@@ -38,7 +38,7 @@ bool mayKeep(const BoundSchedule &bound) {
     return true;
   std::map<TensorId, int> fetched;
   std::set<TensorId> stored;
-  for (const EquationFacts &facts : bound.facts()) {
+  for (const EquationFacts &facts : bound.program.facts) {
     const Equation &e = facts.equation;
     for (NodeId read : facts.reads)
       fetched[e.body[read].index] += static_cast<int>(facts.neededOfRank.size());
@@ -119,7 +119,7 @@ std::optional<Schedule> withPersistentReads(const Schedule &schedule, WorkMeter 
   PersistentStorage before; // of the phases before
   for (size_t phase = 0; phase < bound.phases().size(); ++phase) {
     PersistentStorage most = before;
-    for (std::span<const TreeNode> part : bound.parts(phase)) {
+    for (std::span<const TreeNode> part : sideBySide(bound.phases()[phase])) {
       PersistentStorage here = before;
       for (int equation : equationsIn(part, schedule)) {
         const Loops *loops = bound.loopsOf(equation);

@@ -198,7 +198,7 @@ Result<PricedSchedules> packCandidates(const ScheduledProgram &program, const Ta
   std::vector<std::vector<int>> groups = partsOf(program.facts);
   if (groups.size() < 2)
     return PricedSchedules{};
-  const ExprProgram &pattern = program.program;
+  const ExprProgram &pattern = program.expr;
   std::vector<Part> parts;
   for (std::vector<int> &group : groups) {
     Part part;

@@ -48,8 +48,8 @@ constexpr size_t kMostPriced = 48;
 class LevelSearch {
 public:
   LevelSearch(const PricedSchedule &start, const Target &target, WorkMeter &meter)
-      : start(start), bound(start.schedule, meter.program()), program(bound.program()),
-        target(target), inGridScan(bound.gridScan() != nullptr), phases(bound.phaseOfEquations()),
+      : start(start), bound(start.schedule, meter.program()), program(bound.program.expr),
+        target(target), inGridScan(bound.gridScan() != nullptr), phases(phaseOfEquations(bound)),
         meter(meter) {}
 
   std::optional<PricedSchedule> run() {
@@ -115,7 +115,7 @@ private:
     const Equation *scan = bound.scan();
     if (scan && !inGridScan && (isPreviousState(*scan, t) || isNextState(*scan, t)))
       return true;
-    const int e = bound.producer(t);
+    const int e = bound.program.producer(t);
     if (e < 0 || program.tensors[static_cast<size_t>(t)].kind != TensorKind::Temp ||
         bound.equation(e).outputs.size() != 1 || !bound.equation(e).states.empty())
       return false;
@@ -136,7 +136,7 @@ private:
   bool hasKnownPart(const Schedule &schedule, TensorId t) const {
     if (bound.scan() && !inGridScan)
       return numElements(program.tensors[static_cast<size_t>(t)].shape).isConst();
-    const int e = bound.producer(t);
+    const int e = bound.program.producer(t);
     for (size_t a = 0; a < schedule.axes.size(); ++a)
       if (const AxisUse *use = schedule.axes[a].in(e); use && !use->reduction)
         if (!schedule.axes[a].extent.isConst() &&
@@ -176,7 +176,7 @@ private:
         return std::nullopt;
     } else {
       // A sum comes to device memory by a statement of its own.
-      const int e = bound.producer(t);
+      const int e = bound.program.producer(t);
       if (e >= 0 && bound.equation(e).kind == EquationKind::Reduction &&
           !BoundSchedule(raised, meter.program()).has(LeafKind::Store, e))
         return std::nullopt;

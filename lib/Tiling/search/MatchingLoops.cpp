@@ -74,9 +74,9 @@ std::optional<AlikeAxes> alikeAxes(const BoundSchedule &before, int equation, co
 std::optional<MatchedLoops> matchLoops(const BoundSchedule &bound, const ExprProgram &map) {
   const Schedule nothing; // says of the map that all is read from memory
   const BoundSchedule boundMap(nothing, map);
-  if (boundMap.equations().size() != 1 || boundMap.equation(0).kind != EquationKind::Map)
+  if (boundMap.program.equations.size() != 1 || boundMap.equation(0).kind != EquationKind::Map)
     return std::nullopt;
-  const Schedule &before = bound.schedule();
+  const Schedule &before = bound.schedule;
   const Equation &e = boundMap.equation(0);
   MatchedLoops out;
   out.schedule.name = "map";
@@ -91,10 +91,11 @@ std::optional<MatchedLoops> matchLoops(const BoundSchedule &bound, const ExprPro
     for (int f = 0; f < static_cast<int>(bound.facts(equation).reads.size()); ++f)
       for (int r = 0; r < static_cast<int>(boundMap.facts(0).reads.size()); ++r) {
         const ReadPlace source{equation, 0, f}, reader{0, 0, r};
-        const Tensor &tensor = map.tensors[boundMap.tensor(reader)],
-                     &sourceTensor = bound.program().tensors[bound.tensor(source)];
+        const Tensor &tensor = map.tensors[boundMap.program.tensorOf(reader)],
+                     &sourceTensor = bound.program.tensor(bound.program.tensorOf(source));
         // What that phase makes itself it need not read from memory: its own loops decide where it finds that.
-        if (tensor.name != sourceTensor.name || bound.producer(bound.tensor(source)) >= 0)
+        if (tensor.name != sourceTensor.name ||
+            bound.program.producer(bound.program.tensorOf(source)) >= 0)
           continue;
         const std::optional<FlatAccess> access = plainAccess(boundMap, reader),
                                         first = plainAccess(bound, source);

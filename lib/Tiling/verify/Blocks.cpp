@@ -71,7 +71,7 @@ std::vector<std::string> blockProblems(const BoundSchedule &bound) {
                      "; put a barrier between them");
     }
   };
-  const std::vector<int> phaseOf = bound.phaseOfEquations();
+  const std::vector<int> phaseOf = phaseOfEquations(bound);
   for (const Place &reader : places)
     for (NodeId read : bound.facts(reader.equation).reads)
       for (const Place &maker : places) {

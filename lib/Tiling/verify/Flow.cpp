@@ -26,7 +26,7 @@ bool repeats(const LoopNode &loop) {
 class Flow : RuleChecker {
 public:
   explicit Flow(const BoundSchedule &bound)
-      : RuleChecker(bound), schedule(bound.schedule()), places(bound.statements()) {}
+      : RuleChecker(bound), schedule(bound.schedule), places(bound.statements()) {}
 
   std::vector<std::string> run() {
     for (const Statement &place : places)
@@ -46,7 +46,7 @@ public:
     for (int reader = 0; reader < bound.numEquations(); ++reader)
       for (NodeId read : bound.facts(reader).reads) {
         const TensorId t = bound.equation(reader).body[read].index;
-        const int maker = bound.producer(t);
+        const int maker = bound.program.producer(t);
         if (maker < 0)
           continue;
         const std::vector<const Statement *> makes = bound.statements(LeafKind::Compute, maker),
@@ -61,7 +61,7 @@ public:
         it->second = it->second && plain && none();
         clear();
       }
-    for (const Equation *e : bound.equations()) {
+    for (const Equation *e : bound.program.equations) {
       for (TensorId t : e->opaqueInputs)
         fits.erase(t);
       fits.erase(e->base);
@@ -252,7 +252,7 @@ private:
   /// stand in; from a register it is read in the loops that it was made in.
   void verifyRead(int reader, NodeId read) {
     const TensorId t = bound.equation(reader).body[read].index;
-    const int maker = bound.producer(t);
+    const int maker = bound.program.producer(t);
     if (maker < 0 || maker == reader)
       return;
     const Equation &made = bound.equation(maker);
@@ -291,7 +291,7 @@ private:
     }
   }
 
-  const std::string &nameOf(TensorId t) const { return bound.program().tensors[t].name; }
+  const std::string &nameOf(TensorId t) const { return bound.program.tensor(t).name; }
 
   void readsRegister(const Statement &compute, const Statement &place, int reader, NodeId read,
                      int maker) {

@@ -13,7 +13,7 @@ namespace {
 class Operands : RuleChecker {
 public:
   explicit Operands(const BoundSchedule &bound)
-      : RuleChecker(bound), schedule(bound.schedule()), symbols(bound.program().symbols) {}
+      : RuleChecker(bound), schedule(bound.schedule), symbols(bound.program.expr.symbols) {}
 
   std::vector<std::string> run() {
     for (size_t o = 0; o < schedule.operands.size(); ++o)
@@ -100,7 +100,7 @@ private:
 
   /// Axes of the equation that the operand's read depends on, as bits.
   uint64_t neededAxes(const Operand &operand) const {
-    return bound.facts(operand.equation).axes[bound.node(operand)];
+    return bound.facts(operand.equation).axes[bound.program.nodeOf(operand)];
   }
 
   static bool isRadix(std::vector<LayoutDigit> list, const DimExpr &extent) {

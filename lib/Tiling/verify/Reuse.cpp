@@ -17,7 +17,7 @@ static constexpr const char *kConstantTrips =
 std::string obstacleInGridScan(const BoundSchedule &bound, const ReadPlace &place,
                                const Loops &loops) {
   const Equation &e = bound.equation(place.equation);
-  const Scalar &read = e.body[bound.node(place)];
+  const Scalar &read = e.body[bound.program.nodeOf(place)];
   const TensorId tensor = read.index;
   const Equation *scan = bound.scan();
   auto isAround = [&](auto &&matches) { return std::any_of(loops.begin(), loops.end(), matches); };
@@ -26,9 +26,9 @@ std::string obstacleInGridScan(const BoundSchedule &bound, const ReadPlace &plac
     return "stands in rounds, given none around it";
   if (!e.states.empty() || e.kind == EquationKind::Opaque || e.kind == EquationKind::Scatter)
     return message(bound, "is of a map or a sum, given e", place.equation, ", which is neither");
-  if (isPreviousState(*scan, tensor) || isNextState(*scan, tensor) || bound.producer(tensor) >= 0)
-    return message(bound, "finds what no step writes, given ",
-                   bound.program().tensors[tensor].name);
+  if (isPreviousState(*scan, tensor) || isNextState(*scan, tensor) ||
+      bound.program.producer(tensor) >= 0)
+    return message(bound, "finds what no step writes, given ", bound.program.tensor(tensor).name);
   for (NodeId id : e.body.reachable(read.args))
     if (const ScalarOp op = e.body[id].op;
         op == ScalarOp::Step || op == ScalarOp::Read || op == ScalarOp::ReadIf)
@@ -38,7 +38,7 @@ std::string obstacleInGridScan(const BoundSchedule &bound, const ReadPlace &plac
     return message(bound, "is not staged, given ", *operand);
   for (LoopKind kind : {LoopKind::Unit, LoopKind::Lane})
     if (!isAround([&](const LoopNode *loop) { return loop->kind == kind; }) &&
-        (kind == LoopKind::Lane || bound.schedule().units > 1))
+        (kind == LoopKind::Lane || bound.schedule.units > 1))
       return message(bound, "is done by each unit and lane for itself, given no ", name(kind),
                      " loop around it");
   if (persistentElements(bound, place, loops) == 0)
@@ -50,25 +50,25 @@ namespace {
 
 /// Why a read that is kept from one of an earlier phase cannot be; empty where it can.
 std::string obstacleAcross(const BoundSchedule &bound, const ReusedRead &kept) {
-  const Schedule &schedule = bound.schedule();
+  const Schedule &schedule = bound.schedule;
   if (kept.level != MemLevel::Register)
     return message(bound, "lies in registers, given ", kept.level);
   const std::optional<FlatAccess> access = plainAccess(bound, kept.read),
                                   first = plainAccess(bound, *kept.from);
-  const TensorId tensor = bound.tensor(kept.read);
-  if (!access || !first || bound.tensor(*kept.from) != tensor ||
+  const TensorId tensor = bound.program.tensorOf(kept.read);
+  if (!access || !first || bound.program.tensorOf(*kept.from) != tensor ||
       access->constant != first->constant)
     return message(bound,
                    "is what maps or sums read of one tensor at equal places, not staged, given ",
-                   bound.program().tensors[tensor].name, " and ",
-                   bound.program().tensors[bound.tensor(*kept.from)].name, " there");
+                   bound.program.tensor(tensor).name, " and ",
+                   bound.program.tensor(bound.program.tensorOf(*kept.from)).name, " there");
   if (const ReusedRead *before = bound.reuse(*kept.from); before && isPersistent(schedule, *before))
     return message(bound, "comes from a read that is done, not held itself, given ", *before);
   const std::vector<int> starts = phaseStarts(schedule);
   auto phaseOf = [&](int equation) {
     return std::upper_bound(starts.begin(), starts.end(), equation) - starts.begin();
   };
-  if (const int producer = bound.producer(tensor);
+  if (const int producer = bound.program.producer(tensor);
       producer >= 0 && phaseOf(producer) >= phaseOf(kept.from->equation))
     return message(bound, "has been made in a phase before, given e", producer, " behind it");
   const Loops *loops = loopsAround(bound, kept.read.equation),
@@ -102,7 +102,7 @@ std::string obstacleAcross(const BoundSchedule &bound, const ReusedRead &kept) {
 
 /// The rules of reads that are held which the schedule breaks.
 void checkPersistentReads(const BoundSchedule &bound, RuleChecker &broken) {
-  const Schedule &schedule = bound.schedule();
+  const Schedule &schedule = bound.schedule;
   if (!hasPersistentReads(schedule))
     return;
   for (const ReusedRead &kept : schedule.kept) {
@@ -123,7 +123,7 @@ void checkPersistentReads(const BoundSchedule &bound, RuleChecker &broken) {
 } // namespace
 
 std::vector<std::string> reuseProblems(const BoundSchedule &bound) {
-  const Schedule &schedule = bound.schedule();
+  const Schedule &schedule = bound.schedule;
   auto exists = [&](const ReadPlace &place) {
     if (place.equation < 0 || place.equation >= bound.numEquations())
       return false;

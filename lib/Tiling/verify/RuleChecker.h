@@ -28,7 +28,7 @@ public:
   Status status() const {
     Diagnostics errors;
     for (const std::string &rule : rules)
-      errors.push_back({Diag::BadIr, "schedule " + bound.schedule().name, "broken rule: " + rule});
+      errors.push_back({Diag::BadIr, "schedule " + bound.schedule.name, "broken rule: " + rule});
     if (errors.empty())
       return success();
     return errors;

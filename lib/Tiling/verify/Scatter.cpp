@@ -21,7 +21,7 @@ bool hasOwnElements(const Equation &scatter, int position) {
 }
 
 std::vector<std::string> scatterProblems(const BoundSchedule &bound) {
-  const Schedule &schedule = bound.schedule();
+  const Schedule &schedule = bound.schedule;
   RuleChecker broken(bound);
   for (const Statement &place : bound.statements()) {
     if (place.leaf->kind != LeafKind::Compute)

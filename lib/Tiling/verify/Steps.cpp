@@ -23,7 +23,7 @@ public:
     // Carry statements of a block's own steps move states from memory to memory.
     for (size_t c = 0; !rounds && c < scan.carries.size(); ++c)
       for (const TensorId t : {scan.carries[c].previous, scan.carries[c].next})
-        require(bound.level(t) != MemLevel::Register, "edge ", bound.program().tensors[t].name,
+        require(bound.level(t) != MemLevel::Register, "edge ", bound.program.tensor(t).name,
                 ", which a step hands to the next one, is shared or global, given register");
     return list();
   }

@@ -12,7 +12,7 @@ enum class Role { Row, Place, Searched };
 class Rules : RuleChecker {
 public:
   Rules(const BoundSchedule &bound, int equation)
-      : RuleChecker(bound), schedule(bound.schedule()), e(bound.equation(equation)),
+      : RuleChecker(bound), schedule(bound.schedule), e(bound.equation(equation)),
         number(equation) {
     for (const Statement &statement : bound.statements())
       if (statement.leaf->equation == equation)

@@ -26,7 +26,7 @@ constexpr int64_t kLargestPad = 1024;
 class Verifier : tiling::RuleChecker {
 public:
   explicit Verifier(const BoundSchedule &bound)
-      : RuleChecker(bound), schedule(bound.schedule()), pattern(bound.program()) {}
+      : RuleChecker(bound), schedule(bound.schedule), pattern(bound.program.expr) {}
 
   Status run() {
     require(std::min(schedule.units, schedule.lanes) >= 1, "units and lanes are at least 1, given ",
@@ -227,7 +227,7 @@ private:
 
   /// Parts run in no order: what one makes, no other one reads.
   void verifyParts(std::span<const TreeNode> parts) {
-    std::vector<int> partOf(bound.equations().size(), -1);
+    std::vector<int> partOf(bound.program.equations.size(), -1);
     for (const Statement &statement : bound.statements())
       for (size_t p = 0; p < parts.size(); ++p)
         if (const LeafNode &leaf = *statement.leaf; leaf.kind == LeafKind::Compute &&
@@ -250,7 +250,7 @@ private:
   /// Every equation is computed once, reductions after their accumulators were set; operands are staged.
   void verifyLeaves() {
     std::set<int> initialised;
-    std::vector<int> computed(bound.equations().size(), 0);
+    std::vector<int> computed(bound.program.equations.size(), 0);
     for (const Statement &statement : bound.statements()) {
       const LeafNode *leaf = statement.leaf;
       if (leaf->isBorder())
@@ -309,7 +309,7 @@ private:
     require(!bound.scan() || rounds,
             "a scan runs in one phase, or all phases of a step stand in seq step:1, given ", phases,
             " at the root");
-    const std::vector<int> phaseOf = bound.phaseOfEquations();
+    const std::vector<int> phaseOf = phaseOfEquations(bound);
     for (int p = 0; p < std::ssize(bound.phases()); ++p)
       for (int e : tiling::equationsIn(bound.phases()[p], schedule))
         require(phaseOf[e] == p, "the statements of e", e, " stand in phase ", phaseOf[e] + 1,
@@ -317,7 +317,7 @@ private:
     for (int reader = 0; reader < bound.numEquations(); ++reader)
       for (NodeId read : bound.facts(reader).reads) {
         const TensorId t = bound.equation(reader).body[read].index;
-        const int maker = bound.producer(t);
+        const int maker = bound.program.producer(t);
         if (maker < 0 || phaseOf[maker] == phaseOf[reader])
           continue;
         const std::string &name = pattern.tensors[t].name;
@@ -391,14 +391,15 @@ private:
 
 Status verify(const BoundSchedule &bound) {
   tiling::RuleChecker broken(bound);
-  broken.require(bound.exists(), "via names alternatives that apply to the pattern, given others");
+  broken.require(bound.program.exists,
+                 "via names alternatives that apply to the pattern, given others");
   return broken.none() ? Verifier(bound).run() : broken.status();
 }
 
 /// Requires that blocks of the target have such units and lanes, and that each of these takes one round of the loops
 /// over them.
 void verifyUnits(const BoundSchedule &bound, const Target &target, tiling::RuleChecker &broken) {
-  const Schedule &schedule = bound.schedule();
+  const Schedule &schedule = bound.schedule;
   broken.require(schedule.units <= target.maxUnits, "a block of ", target.name, " has ",
                  target.maxUnits == 1 ? "one unit"
                                       : "1 to " + std::to_string(target.maxUnits) + " units",

@@ -58,7 +58,7 @@ TEST_CASE(
         const ExprProgram &pattern = target.plan.patterns[p].program;
         const Schedule &schedule = target.schedules[p].back().schedule;
         const tiling::BoundSchedule bound(schedule, pattern);
-        if (bound.equations().size() < 3 || bound.phases().size() > 1)
+        if (bound.program.equations.size() < 3 || bound.phases().size() > 1)
           continue;
         auto lowered = lowerAndRewrite(pattern, schedule, state.program.symbols, target.target);
         REQUIRE(lowered.ok());

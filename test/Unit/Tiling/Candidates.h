@@ -81,7 +81,7 @@ inline std::vector<TensorValue> runKernel(const LoweredKernel &lowered, const Ex
                                           const std::vector<int64_t> &symbols,
                                           const GirInterpreterOptions &options = {}) {
   const tiling::ScheduledProgram scheduled(original, schedule.via);
-  const ExprProgram &pattern = scheduled.program;
+  const ExprProgram &pattern = scheduled.expr;
   std::vector<std::vector<uint8_t>> memory;
   auto dimsOf = [&](TensorId id) {
     std::vector<int64_t> dims;

@@ -88,7 +88,7 @@ LoopNode &stepLoop(Schedule &schedule) {
 
 TensorId tensorIn(const Schedule &schedule, const ExprProgram &pattern, const std::string &name) {
   const tiling::ScheduledProgram scheduled(pattern, schedule.via);
-  const std::vector<Tensor> &tensors = scheduled.program.tensors;
+  const std::vector<Tensor> &tensors = scheduled.expr.tensors;
   for (size_t t = 0; t < tensors.size(); ++t)
     if (tensors[t].name == name)
       return static_cast<TensorId>(t);

@@ -155,11 +155,10 @@ TEST_CASE("held: only what is the same in each step, and read in rounds") {
   const Schedule schedule = holding(pattern)[0];
   const tiling::BoundSchedule bound(schedule, pattern);
   int seen = 0;
-  for (int e = 0; e < static_cast<int>(bound.equations().size()); ++e) {
+  for (int e = 0; e < static_cast<int>(bound.program.equations.size()); ++e) {
     for (int r = 0; r < static_cast<int>(bound.facts(e).reads.size()); ++r) {
       const ReadPlace place{e, 0, r};
-      const std::string name =
-          bound.program().tensors[static_cast<size_t>(bound.tensor(place))].name;
+      const std::string name = bound.program.tensor(bound.program.tensorOf(place)).name;
       const std::string problems = problemsWith(schedule, pattern, place);
       INFO(name << ": " << problems);
       const std::string rule = name == "q"   ? ""
