@@ -19,8 +19,7 @@ Candidates plainCandidates(const ScheduledProgram &program, const Target &target
   if ((equations.size() > 1 && !finished) || !first.states.empty()) {
     Candidates out = sharedWalkCandidates(program, target);
     // Contractions need tiles, which a nest among others has not.
-    if (std::none_of(equations.begin(), equations.end(),
-                     [](const Equation *e) { return isContraction(*e); }))
+    if (std::ranges::none_of(equations, [](const Equation *e) { return isContraction(*e); }))
       for (Schedule &schedule : stitchCandidates(program, target, meter))
         out.push_back(std::move(schedule));
     return out;

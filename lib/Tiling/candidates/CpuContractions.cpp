@@ -79,8 +79,7 @@ private:
           stride = std::min(stride, read.stride(view.reduction[g]).value_or(INT64_MAX - 1));
       order.push_back({stride, g});
     }
-    std::stable_sort(order.begin(), order.end(),
-                     [](auto &a, auto &b) { return a.first > b.first; });
+    std::ranges::stable_sort(order, [](auto &a, auto &b) { return a.first > b.first; });
     for (const auto &[stride, g] : order)
       reduced.push_back(b.addReduction("k" + std::to_string(g), {view.reduction[g]}));
   }
@@ -197,8 +196,8 @@ private:
   }
 
   bool dependsOnReduction(const ReadInfo &read) const {
-    return std::any_of(view.reduction.begin(), view.reduction.end(),
-                       [&](const auto &group) { return read.dependsOn(group); });
+    return std::ranges::any_of(view.reduction,
+                               [&](const auto &group) { return read.dependsOn(group); });
   }
 
   void packConstant(const ReadInfo &read) {
@@ -337,8 +336,7 @@ private:
 /// lanes along that axis read it as it lies, lanes along the output would gather. Not for batches of matrices: the keys
 /// of GPT-2's attention took twice as long so.
 static bool sumsAlongMemory(const View &view) {
-  return view.spatial.size() == 1 &&
-         std::any_of(view.reads.begin(), view.reads.end(), [&](const ReadInfo &r) {
+  return view.spatial.size() == 1 && std::ranges::any_of(view.reads, [&](const ReadInfo &r) {
            return !r.constant && r.stride(view.reduction.back()) == 1 &&
                   view.opt(view.spatial[0]) > 1 && r.dependsOn(view.spatial[0]);
          });

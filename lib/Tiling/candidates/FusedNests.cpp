@@ -50,7 +50,7 @@ private:
     std::vector<int> dims;
     for (size_t p = 0; p < e.axes.size(); ++p)
       if (!e.axes[p].extent.isConst(1) &&
-          std::count(rowPositions.begin(), rowPositions.end(), static_cast<int>(p)) == 0)
+          std::ranges::count(rowPositions, static_cast<int>(p)) == 0)
         dims.push_back(static_cast<int>(p));
     return dims;
   }
@@ -77,7 +77,7 @@ private:
       auto it = producers.find(read.index);
       if (it == producers.end())
         continue;
-      auto member = std::find(nest.equations.begin(), nest.equations.end(), it->second.equation);
+      auto member = std::ranges::find(nest.equations, it->second.equation);
       if (member == nest.equations.end())
         continue;
       const Equation &producer = *equations[*member];

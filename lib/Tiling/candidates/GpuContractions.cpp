@@ -86,7 +86,7 @@ private:
   void assignRoles() {
     const std::vector<int> &lane = view.spatial.back();
     auto used = [&](const std::vector<int> &group, bool onLanes) {
-      return std::any_of(view.reads.begin(), view.reads.end(), [&](const ReadInfo &r) {
+      return std::ranges::any_of(view.reads, [&](const ReadInfo &r) {
         return r.dependsOn(lane) == onLanes && r.dependsOn(group);
       });
     };
@@ -118,8 +118,7 @@ private:
     for (const ReadInfo &read : view.reads)
       sliding |= slidingAxes(view, read);
     const std::vector<int> &positions = b.positionsOf(k);
-    auto first =
-        std::find_if(positions.begin(), positions.end(), [&](int p) { return sliding >> p & 1; });
+    auto first = std::ranges::find_if(positions, [&](int p) { return sliding >> p & 1; });
     if (first == positions.end())
       return false;
     steps = {1};
@@ -153,8 +152,8 @@ private:
   std::optional<std::vector<TreeNode>> stages(int64_t depth) {
     std::vector<TreeNode> out;
     for (const ReadInfo &read : view.reads) {
-      bool reduces = std::any_of(view.reduction.begin(), view.reduction.end(),
-                                 [&](const auto &g) { return read.dependsOn(g); });
+      bool reduces =
+          std::ranges::any_of(view.reduction, [&](const auto &g) { return read.dependsOn(g); });
       bool onColumns = read.dependsOn(b.positionsOf(n));
       bool onRows = m >= 0 && read.dependsOn(b.positionsOf(m));
       const bool madeHere = view.tensor(read.tensor).kind == TensorKind::Temp;
@@ -220,8 +219,7 @@ private:
 /// A matrix, whose rows lie along the sum, times a vector: tiles of one row leave most of a device idle, and threads
 /// along the sum read the matrix as it lies.
 static bool sumsRowsOfMatrix(const View &view) {
-  return view.spatial.size() == 1 &&
-         std::any_of(view.reads.begin(), view.reads.end(), [&](const ReadInfo &read) {
+  return view.spatial.size() == 1 && std::ranges::any_of(view.reads, [&](const ReadInfo &read) {
            return read.stride(view.reduction.back()) == 1 && read.dependsOn(view.spatial[0]);
          });
 }

@@ -74,7 +74,7 @@ bool areAll(const std::vector<int> &dims, const Shape &shape) {
   size_t longer = 0;
   for (const DimExpr &extent : shape)
     longer += !extent.isConst(1);
-  return dims.size() == longer && std::is_sorted(dims.begin(), dims.end());
+  return dims.size() == longer && std::ranges::is_sorted(dims);
 }
 
 /// `withSums`: maps may be of one part with reductions; else with maps alone.
@@ -110,7 +110,7 @@ StepParts partsOfStep(const ScheduledProgram &program, bool withSums) {
       if (step.phases[maker] != step.phases[e])
         continue;
       const int from = step.parts[e], to = step.parts[maker];
-      std::replace(step.parts.begin(), step.parts.end(), std::max(from, to), std::min(from, to));
+      std::ranges::replace(step.parts, std::max(from, to), std::min(from, to));
       if (equations[maker]->kind == EquationKind::Reduction)
         step.points[maker] = std::move(dims);
     }
@@ -133,7 +133,7 @@ public:
 
   /// The schedule; nullopt where an equation cannot be spread over blocks.
   std::optional<Schedule> run(const StepParts &step) {
-    const int last = *std::max_element(step.phases.begin(), step.phases.end());
+    const int last = *std::ranges::max_element(step.phases);
     LoopNode loop = ScheduleBuilder::loop(LoopKind::Seq, kStepAxis, 1);
     for (int phase = 0; phase <= last; ++phase) {
       if (phase > 0)
@@ -154,8 +154,7 @@ public:
     schedule.tree = {LeafNode{.kind = LeafKind::Carry, .carry = 0}, LeafNode{LeafKind::Barrier},
                      std::move(loop)};
     const std::vector<ScanCarry> &carries = program.scan->carries;
-    if (std::any_of(carries.begin(), carries.end(),
-                    [](const ScanCarry &carry) { return carry.final >= 0; })) {
+    if (std::ranges::any_of(carries, [](const ScanCarry &carry) { return carry.final >= 0; })) {
       schedule.tree.push_back(LeafNode{LeafKind::Barrier});
       schedule.tree.push_back(LeafNode{.kind = LeafKind::Carry, .carry = 2});
     }
@@ -267,8 +266,7 @@ private:
     std::vector<TreeNode> nodes = rows(e, {}, AxisId());
     if (nodes.empty())
       return {};
-    const auto last =
-        std::find_if(nodes.begin(), nodes.end(), [](const TreeNode &n) { return !isStage(n); });
+    const auto last = std::ranges::find_if(nodes, [](const TreeNode &n) { return !isStage(n); });
     std::vector<TreeNode> stages(nodes.begin(), last), inside(last, nodes.end());
     const AxisId m = inside.front().loop()->axis;
     return {inBlock(m, std::move(stages), std::move(inside))};
@@ -324,11 +322,12 @@ private:
     if (atOnce) {
       // What is summed at once lies side by side: one run of addresses, and no lines that share a cache's set.
       for (Operand &operand : piece.operands)
-        std::stable_partition(
-            operand.digits.begin(), operand.digits.end() - 1, [&](const LayoutDigit &digit) {
-              return std::none_of(around.begin(), around.end(),
-                                  [&](const LoopNode &loop) { return loop.axis == digit.axis; });
-            });
+        std::stable_partition(operand.digits.begin(), operand.digits.end() - 1,
+                              [&](const LayoutDigit &digit) {
+                                return std::ranges::none_of(around, [&](const LoopNode &loop) {
+                                  return loop.axis == digit.axis;
+                                });
+                              });
       unroll(inside, around);
     } else if (!around.empty())
       inside = {ScheduleBuilder::nest(std::move(around), std::move(inside))};

@@ -303,11 +303,11 @@ TreeNode rankByRank(std::vector<LoopNode> loops, const std::vector<std::vector<L
   auto nestOf = [](std::vector<LoopNode> around, const std::vector<LeafNode> &leaves) {
     return ScheduleBuilder::nest(std::move(around), {leaves.begin(), leaves.end()});
   };
-  if (std::all_of(computes[0].begin(), computes[0].end(), [&](const LeafNode &compute) {
+  if (std::ranges::all_of(computes[0], [&](const LeafNode &compute) {
         return equations[compute.equation]->states.empty();
       }))
     return nestOf(std::move(loops), computes[0]);
-  auto tile = std::find_if(loops.begin(), loops.end(), [](const LoopNode &loop) {
+  auto tile = std::ranges::find_if(loops, [](const LoopNode &loop) {
     return loop.kind == LoopKind::Unroll || loop.kind == LoopKind::Lane;
   });
   const std::vector<LoopNode> vectors(tile, loops.end());

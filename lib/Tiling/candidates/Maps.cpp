@@ -133,7 +133,7 @@ Schedule cpuTranspose(const View &view, size_t contiguousGroup, bool alongOutput
 
 /// Reads whose elements do not lie side by side along an axis.
 auto columnsOf(const View &view, const std::vector<int> &along) {
-  return std::count_if(view.reads.begin(), view.reads.end(), [&](const ReadInfo &read) {
+  return std::ranges::count_if(view.reads, [&](const ReadInfo &read) {
     const std::optional<int64_t> stride = read.stride(along);
     return stride != 0 && stride != 1;
   });

@@ -244,8 +244,8 @@ int evenVectors(const View &view) {
 }
 
 bool readsPadding(const View &view) {
-  return std::any_of(view.reads.begin(), view.reads.end(),
-                     [](const ReadInfo &r) { return r.guarded && !r.constant; });
+  return std::ranges::any_of(view.reads,
+                             [](const ReadInfo &r) { return r.guarded && !r.constant; });
 }
 
 /// Vectors of the last axis that a tile of columns takes on a CPU, the best of equals first. Windows have their row's
@@ -255,8 +255,8 @@ std::vector<int> columnVectors(const View &view) {
   if (view.spatial.empty() || !view.extent(view.spatial.back()).isConst() || !readsPadding(view))
     return some;
   std::vector<int> vectors = {evenVectors(view)};
-  std::copy_if(some.begin(), some.end(), std::back_inserter(vectors),
-               [&](int v) { return v != vectors.front(); });
+  std::ranges::copy_if(some, std::back_inserter(vectors),
+                       [&](int v) { return v != vectors.front(); });
   return vectors;
 }
 
@@ -290,8 +290,8 @@ Candidates windowCandidates(const View &view) {
   Candidates out;
   if (readsPadding(view) && !view.spatial.empty() &&
       atMost(view.spatial.back(), int64_t{kMostVectors} * view.target->lanes) &&
-      std::all_of(view.reduction.begin(), view.reduction.end(),
-                  [&](const auto &group) { return atMost(group, kTapsWritten); }))
+      std::ranges::all_of(view.reduction,
+                          [&](const auto &group) { return atMost(group, kTapsWritten); }))
     for (const int vectors : columnVectors(view))
       out.push_back(columnReduction(view, vectors, 1));
   return out;

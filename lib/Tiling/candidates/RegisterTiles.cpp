@@ -20,14 +20,14 @@ struct TermCost {
 bool slides(const View &view, const ReadInfo &read, const std::vector<int> &rows) {
   const Equation &e = view.equation();
   const std::vector<NodeId> indices = indexOperands(e.body[read.node]);
-  return std::any_of(indices.begin(), indices.end(), [&](NodeId index) {
+  return std::ranges::any_of(indices, [&](NodeId index) {
     const auto form = affineForm(e.body, index, static_cast<int>(e.axes.size()));
     auto moves = [&](const std::vector<int> &group) {
-      return std::any_of(group.begin(), group.end(), [&](int position) {
+      return std::ranges::any_of(group, [&](int position) {
         return !form->coefficients[static_cast<size_t>(position)].isConst(0);
       });
     };
-    return form && moves(rows) && std::any_of(view.reduction.begin(), view.reduction.end(), moves);
+    return form && moves(rows) && std::ranges::any_of(view.reduction, moves);
   });
 }
 
@@ -66,7 +66,7 @@ Roles rolesOf(const View &view) {
   roles.lane = static_cast<int>(view.spatial.size()) - 1;
   const std::vector<int> &lane = view.spatial[roles.lane];
   for (int g = roles.lane - 1; g >= 0; --g) {
-    bool reused = std::any_of(view.reads.begin(), view.reads.end(), [&](const ReadInfo &r) {
+    bool reused = std::ranges::any_of(view.reads, [&](const ReadInfo &r) {
       return r.dependsOn(lane) && !r.dependsOn(view.spatial[g]);
     });
     if (roles.row < 0 && reused)
@@ -107,8 +107,7 @@ std::vector<RegisterTile> registerTiles(const View &view, const Roles &roles) {
           double((rowsTotal + rows - 1) / rows) * double((vectorsTotal + vectors - 1) / vectors);
       ranked.push_back({tiles * cycles, {rows, vectors}});
     }
-  std::stable_sort(ranked.begin(), ranked.end(),
-                   [](const auto &a, const auto &b) { return a.first < b.first; });
+  std::ranges::stable_sort(ranked, [](const auto &a, const auto &b) { return a.first < b.first; });
   std::vector<RegisterTile> out;
   for (const auto &entry : ranked)
     out.push_back(entry.second);

@@ -22,8 +22,7 @@ Schedule scanSchedule(const ScheduledProgram &program, const Target &target, int
   schedule.lanes = target.lanes;
   int64_t budget = target.sharedBytesPerBlock;
   auto place = [&](TensorId tensor) {
-    if (std::any_of(schedule.edges.begin(), schedule.edges.end(),
-                    [&](const EdgeLevel &e) { return e.tensor == tensor; }))
+    if (std::ranges::any_of(schedule.edges, [&](const EdgeLevel &e) { return e.tensor == tensor; }))
       return;
     DimExpr elements = numElements(program.expr.tensors[tensor].shape);
     if (!elements.isConst())
@@ -38,8 +37,8 @@ Schedule scanSchedule(const ScheduledProgram &program, const Target &target, int
   for (const ScanCarry &carry : scan.carries)
     place(carry.previous);
   auto isStacked = [&](TensorId t) {
-    return std::any_of(scan.scanOutputs.begin(), scan.scanOutputs.end(),
-                       [&](const ScanOutput &o) { return o.perStep == t; });
+    return std::ranges::any_of(scan.scanOutputs,
+                               [&](const ScanOutput &o) { return o.perStep == t; });
   };
   for (const Equation &e : scan.scanBody)
     for (TensorId t : e.outputs)

@@ -49,8 +49,7 @@ std::vector<std::vector<int>> mergeGroups(const std::vector<const EquationFacts 
                                           int begin, int end, const std::vector<int> &without) {
   std::vector<std::vector<int>> groups;
   for (int p = begin; p < end; ++p) {
-    if (equations[0]->equation.axes[p].extent.isConst(1) ||
-        std::count(without.begin(), without.end(), p) != 0)
+    if (equations[0]->equation.axes[p].extent.isConst(1) || std::ranges::count(without, p) != 0)
       continue;
     bool joins = !groups.empty() && groups.back().back() == p - 1;
     for (const EquationFacts *facts : equations)
@@ -107,7 +106,7 @@ View makeView(const ScheduledProgram &program, const Target &target, int first, 
 }
 
 bool ReadInfo::dependsOn(const std::vector<int> &group) const {
-  return std::any_of(group.begin(), group.end(), [&](int p) { return axes >> p & 1; });
+  return std::ranges::any_of(group, [&](int p) { return axes >> p & 1; });
 }
 
 std::optional<int64_t> ReadInfo::stride(const std::vector<int> &group) const {

@@ -37,8 +37,8 @@ namespace {
 bool holds(const TreeNode &node, LeafKind kind, int equation) {
   if (const LeafNode *leaf = node.leaf())
     return leaf->kind == kind && leaf->equation == equation;
-  return std::any_of(node.children().begin(), node.children().end(),
-                     [&](const TreeNode &child) { return holds(child, kind, equation); });
+  return std::ranges::any_of(node.children(),
+                             [&](const TreeNode &child) { return holds(child, kind, equation); });
 }
 
 bool isTile(const TreeNode &node) {
@@ -68,7 +68,7 @@ private:
   int axisFor(int position) const {
     const Equation &e = *equations[own], &contraction = *equations[walk.contraction];
     if (isFactor) {
-      auto place = std::find(walk.factorAxes.begin(), walk.factorAxes.end(), position);
+      auto place = std::ranges::find(walk.factorAxes, position);
       return place == walk.factorAxes.end() ? -1
                                             : static_cast<int>(place - walk.factorAxes.begin());
     }
@@ -90,7 +90,7 @@ private:
         continue;
       if (mine.positions.size() != use->positions.size())
         return false;
-      auto same = std::find_if(axis.uses.begin(), axis.uses.end(), [&](const AxisUse &u) {
+      auto same = std::ranges::find_if(axis.uses, [&](const AxisUse &u) {
         return u.reduction == mine.reduction && u.positions == mine.positions;
       });
       if (same == axis.uses.end())
@@ -217,8 +217,8 @@ Candidates sharedWalkCandidates(const ScheduledProgram &program, const Target &t
   Candidates out;
   for (Schedule &schedule : target.vectorLanes ? cpuContractionCandidates(view)
                                                : gpuContractionCandidates(view, target.lanes))
-    if (std::all_of(others.begin(), others.end(),
-                    [&](int own) { return SharedWalkBuilder(view, *walk, own, schedule).join(); }))
+    if (std::ranges::all_of(
+            others, [&](int own) { return SharedWalkBuilder(view, *walk, own, schedule).join(); }))
       out.push_back(std::move(schedule));
   return out;
 }

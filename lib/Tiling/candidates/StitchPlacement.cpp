@@ -39,20 +39,19 @@ void StitchPlacement::place(const FusedNest &nest, size_t i, Schedule &schedule)
 /// True if no equation outside of the nest reads the tensor.
 bool StitchPlacement::staysIn(const FusedNest &nest, TensorId t) const {
   for (size_t e = 0; e < program.facts.size(); ++e)
-    if (reads(program.facts[e], t) &&
-        std::count(nest.equations.begin(), nest.equations.end(), static_cast<int>(e)) == 0)
+    if (reads(program.facts[e], t) && std::ranges::count(nest.equations, static_cast<int>(e)) == 0)
       return false;
   return true;
 }
 
 bool StitchPlacement::isRead(TensorId t) const {
-  return std::any_of(program.facts.begin(), program.facts.end(),
-                     [&](const EquationFacts &facts) { return reads(facts, t); });
+  return std::ranges::any_of(program.facts,
+                             [&](const EquationFacts &facts) { return reads(facts, t); });
 }
 
 bool StitchPlacement::reads(const EquationFacts &facts, TensorId t) {
-  return std::any_of(facts.reads.begin(), facts.reads.end(),
-                     [&](NodeId read) { return facts.equation.body[read].index == t; });
+  return std::ranges::any_of(facts.reads,
+                             [&](NodeId read) { return facts.equation.body[read].index == t; });
 }
 
 } // namespace fusec::tiling

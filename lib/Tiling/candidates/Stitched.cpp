@@ -122,8 +122,7 @@ private:
       shapes.insert(shapes.end(), {{4, ColumnSums::Unit}, {1, ColumnSums::Unit}});
     if (nest.columns && shape.owner == RowOwner::Block && pieceUnits > 1)
       shapes.insert(shapes.end(), {{4, ColumnSums::Units}, {1, ColumnSums::Units}});
-    if (std::any_of(nest.equations.begin(), nest.equations.end(),
-                    [&](int e) { return !equations[e]->states.empty(); }))
+    if (std::ranges::any_of(nest.equations, [&](int e) { return !equations[e]->states.empty(); }))
       shapes.push_back({8}); // fewer corrections
     const Schedule before = schedule;
     Schedule best;
@@ -173,8 +172,8 @@ private:
         continue;
       row.push_back(ScheduleBuilder::leaf(LeafKind::Init, e));
       combines.push_back(ScheduleBuilder::leaf(LeafKind::Combine, e));
-      if (std::any_of(equations[e]->outputs.begin(), equations[e]->outputs.end(),
-                      [&](TensorId t) { return levels.of(t) != MemLevel::Register; }))
+      if (std::ranges::any_of(equations[e]->outputs,
+                              [&](TensorId t) { return levels.of(t) != MemLevel::Register; }))
         combines.push_back(overRows(ScheduleBuilder::leaf(LeafKind::Store, e)));
     }
     row.push_back(rankByRank(loopsOver(nest), computes, equations));
@@ -238,7 +237,7 @@ private:
       use.reduction = equations[nest.equations[e]]->kind == EquationKind::Reduction;
       for (size_t i : group)
         use.positions.push_back(nest.dims[e][i]);
-      auto same = std::find_if(axis.uses.begin(), axis.uses.end(), [&](const AxisUse &u) {
+      auto same = std::ranges::find_if(axis.uses, [&](const AxisUse &u) {
         return u.reduction == use.reduction && u.positions == use.positions;
       });
       if (same == axis.uses.end())
@@ -284,8 +283,7 @@ private:
     for (const Equation *e : equations) {
       int64_t elements = 1;
       for (size_t p = 0; p < e->axes.size(); ++p)
-        if (std::find(rowPositions.begin(), rowPositions.end(), static_cast<int>(p)) ==
-            rowPositions.end())
+        if (std::ranges::find(rowPositions, static_cast<int>(p)) == rowPositions.end())
           elements = std::min<int64_t>(elements * optOf(e->axes[p].extent), int64_t{1} << 24);
       longest = std::max(longest, elements);
     }
@@ -338,8 +336,7 @@ bool haveNeighbouringRows(const ScheduledProgram &program, const std::vector<int
 
 /// Has an axis of no elements: there is nothing to save, and tiles have no size.
 bool isEmpty(const Equation &e) {
-  return std::any_of(e.axes.begin(), e.axes.end(),
-                     [](const Axis &axis) { return axis.extent.isConst(0); });
+  return std::ranges::any_of(e.axes, [](const Axis &axis) { return axis.extent.isConst(0); });
 }
 
 } // namespace
@@ -360,8 +357,8 @@ Candidates stitchCandidates(const ScheduledProgram &program, const Target &targe
                                             : StitchShape{RowOwner::Block, std::nullopt};
     shapes.push_back(widest);
   }
-  const bool cascades = std::any_of(equations.begin(), equations.end(),
-                                    [](const Equation *e) { return !e->states.empty(); });
+  const bool cascades =
+      std::ranges::any_of(equations, [](const Equation *e) { return !e->states.empty(); });
   if (units && !cascades && !rows.empty() && haveNeighbouringRows(program, rows))
     for (int threads : {kThreads, 4 * kThreads})
       shapes.push_back({RowOwner::Lane, std::nullopt, threads});

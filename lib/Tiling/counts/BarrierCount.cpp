@@ -78,8 +78,7 @@ private:
       if (loop->kind == LoopKind::Unit || loop->kind == LoopKind::Lane)
         return false;
       const AxisUse *use = bound.use(loop->axis, equation);
-      if (loop->step == 1 && use &&
-          std::count(use->positions.begin(), use->positions.end(), position) != 0)
+      if (loop->step == 1 && use && std::ranges::count(use->positions, position) != 0)
         return true;
     }
     return false;
@@ -97,9 +96,9 @@ private:
   }
   bool conflict(const std::vector<Access> &before, const std::vector<Access> &after,
                 bool otherIteration) const {
-    return std::any_of(before.begin(), before.end(), [&](const Access &a) {
-      return std::any_of(after.begin(), after.end(),
-                         [&](const Access &b) { return conflict(a, b, otherIteration); });
+    return std::ranges::any_of(before, [&](const Access &a) {
+      return std::ranges::any_of(after,
+                                 [&](const Access &b) { return conflict(a, b, otherIteration); });
     });
   }
 
@@ -165,7 +164,7 @@ private:
       if (loop->kind == LoopKind::Lane && loop->step == 1)
         axis = loop->axis;
     const bool units =
-        schedule.units == 1 || std::any_of(path.begin(), path.end(), [&](const LoopNode *loop) {
+        schedule.units == 1 || std::ranges::any_of(path, [&](const LoopNode *loop) {
           return loop->kind == LoopKind::Unit && loop->axis == axis && loop->step == schedule.lanes;
         });
     const AxisUse *use = bound.use(axis, equation);
@@ -180,13 +179,14 @@ private:
       run = run * axes[p].extent;
     }
     for (size_t p = 0; p < axes.size(); ++p)
-      if (std::count(use->positions.begin(), use->positions.end(), static_cast<int>(p)) == 0 &&
+      if (std::ranges::count(use->positions, static_cast<int>(p)) == 0 &&
           !axes[p].extent.isConst(1) && !isOfThreads(address.stride[p]) &&
           !isOne(t, equation, static_cast<int>(p)))
         return false;
     return isOfThreads(address.constant) && isOfThreads(stepOf(t)) &&
-           std::all_of(address.rests.begin(), address.rests.end(),
-                       [&](const FlatAccess::Rest &rest) { return isOfThreads(rest.stride); });
+           std::ranges::all_of(address.rests, [&](const FlatAccess::Rest &rest) {
+             return isOfThreads(rest.stride);
+           });
   }
 
   /// True if addresses that lie so many elements apart belong to the same thread.

@@ -129,7 +129,7 @@ private:
     for (size_t a = 0; a < schedule.axes.size(); ++a)
       if (touch.axes >> a & 1)
         addStrides(touch, AxisId(a), equation, stride);
-    std::sort(touch.strides.begin(), touch.strides.end());
+    std::ranges::sort(touch.strides);
   }
 
   void addStrides(Touch &touch, AxisId axis, int equation,
@@ -273,8 +273,7 @@ private:
 
   double ofChildren(std::span<const TreeNode> nodes) {
     const double all = sum(touched(nodes));
-    if (all <= capacity ||
-        std::none_of(nodes.begin(), nodes.end(), [](const TreeNode &n) { return n.loop(); }))
+    if (all <= capacity || std::ranges::none_of(nodes, [](const TreeNode &n) { return n.loop(); }))
       return all;
     double apart = 0;
     for (size_t n = 0; n < nodes.size(); ++n) {

@@ -102,11 +102,9 @@ private:
     for (NodeId test : tests) {
       const std::vector<Leaf> used = leavesOf({test});
       auto known = [&](const Leaf &leaf) {
-        return std::any_of(leaves.begin(), leaves.end(),
-                           [&](const Leaf &l) { return l.node == leaf.node; });
+        return std::ranges::any_of(leaves, [&](const Leaf &l) { return l.node == leaf.node; });
       };
-      if (!used.empty() && !tiling::readsData(body, {test}) &&
-          std::all_of(used.begin(), used.end(), known))
+      if (!used.empty() && !tiling::readsData(body, {test}) && std::ranges::all_of(used, known))
         own.push_back(test);
     }
     return own;
@@ -183,7 +181,7 @@ private:
         constant += c * (leaf.extent - 1);
       terms.push_back({std::abs(c), leaf.extent});
     }
-    std::sort(terms.begin(), terms.end());
+    std::ranges::sort(terms);
     IndexSet made{true, constant, terms.empty() ? 1 : terms[0].first, 1, {}};
     for (auto [c, extent] : terms) {
       // A copy of the progression every c: a longer progression where the copies touch.
@@ -220,7 +218,7 @@ private:
         return false;
       const int64_t v = value[index];
       if (v >= 0 && v < dimension &&
-          std::all_of(tests.begin(), tests.end(), [&](NodeId t) { return value[t] != 0; }))
+          std::ranges::all_of(tests, [&](NodeId t) { return value[t] != 0; }))
         found.push_back(v);
       more = false;
       for (size_t digit = 0; digit < leaves.size() && !more; ++digit) {
@@ -231,7 +229,7 @@ private:
           place = 0;
       }
     }
-    std::sort(found.begin(), found.end());
+    std::ranges::sort(found);
     found.erase(std::unique(found.begin(), found.end()), found.end());
     set = fromList(std::move(found));
     return true;
@@ -262,7 +260,7 @@ double unionSize(const std::vector<IndexSet> &sets, int64_t dimension) {
   bool placed = true;
   std::vector<IndexSet> seen;
   for (const IndexSet &set : sets) {
-    if (set.count == 0 || std::find(seen.begin(), seen.end(), set) != seen.end())
+    if (set.count == 0 || std::ranges::find(seen, set) != seen.end())
       continue;
     seen.push_back(set);
     placed = placed && set.placed;
@@ -273,7 +271,7 @@ double unionSize(const std::vector<IndexSet> &sets, int64_t dimension) {
     else
       sum += double(set.count);
   }
-  std::sort(intervals.begin(), intervals.end());
+  std::ranges::sort(intervals);
   int64_t covered = INT64_MIN;
   for (auto [from, to] : intervals) {
     from = std::max(from, covered);
@@ -333,8 +331,8 @@ private:
       double elements = 0;
       std::vector<IndexSet> sets = reader.touched(id, pattern.tensors[t].shape, elements);
       TensorReads &of = reads[t];
-      if (std::find(of.distinct.begin(), of.distinct.end(), sets) != of.distinct.end() &&
-          std::all_of(sets.begin(), sets.end(), [](const IndexSet &s) { return s.placed; }))
+      if (std::ranges::find(of.distinct, sets) != of.distinct.end() &&
+          std::ranges::all_of(sets, [](const IndexSet &s) { return s.placed; }))
         continue;
       of.sum += elements;
       of.distinct.push_back(std::move(sets));

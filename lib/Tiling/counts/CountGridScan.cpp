@@ -119,8 +119,7 @@ std::vector<cost::Counts> gridScanCounts(const BoundSchedule &bound, const Targe
 }
 
 bool areResident(const std::vector<cost::Counts> &phases, const Target &target) {
-  return cost::joinsPhases(target) &&
-         std::all_of(phases.begin(), phases.end(), [&](const cost::Counts &phase) {
+  return cost::joinsPhases(target) && std::ranges::all_of(phases, [&](const cost::Counts &phase) {
            return phase.registersPerThread <= target.vectorRegisters &&
                   double(cost::residentBlocks(phase, target)) >= phase.blocks;
          });

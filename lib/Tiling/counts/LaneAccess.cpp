@@ -102,7 +102,7 @@ LanePattern::LanePattern(const BoundSchedule &bound, int equation, std::vector<i
     case ScalarOp::Part:
     case ScalarOp::Read:
     case ScalarOp::ReadIf: constants.push_back(false); break;
-    default: constants.push_back(std::all_of(s.args.begin(), s.args.end(), known));
+    default: constants.push_back(std::ranges::all_of(s.args, known));
     }
 }
 
@@ -112,12 +112,10 @@ bool LanePattern::isSum(NodeId id) const {
     return true;
   const Scalar &s = facts.equation.body[id];
   const bool adds = s.op == ScalarOp::Add || s.op == ScalarOp::Sub;
-  const bool scales =
-      s.op == ScalarOp::Mul && std::any_of(s.args.begin(), s.args.end(), [this](NodeId a) {
-        return facts.equation.body[a].op == ScalarOp::Const;
-      });
-  return (adds || scales) &&
-         std::all_of(s.args.begin(), s.args.end(), [this](NodeId a) { return isSum(a); });
+  const bool scales = s.op == ScalarOp::Mul && std::ranges::any_of(s.args, [this](NodeId a) {
+                        return facts.equation.body[a].op == ScalarOp::Const;
+                      });
+  return (adds || scales) && std::ranges::all_of(s.args, [this](NodeId a) { return isSum(a); });
 }
 
 /// The parts of a conjunction that differ between lanes; nullopt where such a part is not known. What all lanes share
@@ -143,8 +141,7 @@ std::optional<std::vector<NodeId>> LanePattern::testsOfLanes(NodeId predicate) c
 std::optional<double> LanePattern::loads(NodeId read, int64_t lanes) const {
   const Scalar &s = facts.equation.body[read];
   const std::vector<NodeId> indices = indexOperands(s);
-  const bool sums =
-      std::all_of(indices.begin(), indices.end(), [this](NodeId i) { return isSum(i); });
+  const bool sums = std::ranges::all_of(indices, [this](NodeId i) { return isSum(i); });
   const auto tests =
       s.op == ScalarOp::ReadIf ? testsOfLanes(s.args[0]) : std::optional(std::vector<NodeId>{});
   if (!sums || !tests)
@@ -183,7 +180,7 @@ std::optional<double> LanePattern::loads(NodeId read, int64_t lanes) const {
         place += values[indices[d]] * strides[d];
       places.push_back(place);
     }
-    std::sort(places.begin(), places.end());
+    std::ranges::sort(places);
     int64_t windows = 0;
     for (size_t i = 0, begin = 0; i < places.size(); ++i)
       if (i == 0 || places[i] >= places[begin] + lanes) {

@@ -99,10 +99,9 @@ void addCopy(MemoryRequests &moved, const AccessContext &context, TensorId from,
 double vectorShare(const AccessContext &context, const Operand &operand, const LoopRanges &loops) {
   if (!context.vectorLanes || !loops.hasLanes())
     return 1;
-  const bool varies =
-      std::any_of(operand.digits.begin(), operand.digits.end(), [&](const LayoutDigit &digit) {
-        return digit.index >= 0 || digit.axis == loops.laneAxis();
-      });
+  const bool varies = std::ranges::any_of(operand.digits, [&](const LayoutDigit &digit) {
+    return digit.index >= 0 || digit.axis == loops.laneAxis();
+  });
   return varies ? 1 : 1.0 / context.bound.schedule.lanes;
 }
 
@@ -167,7 +166,7 @@ private:
 
   void stage(const Operand &operand, const LoopRanges &loops) {
     const LiveReads all(bound, operand.equation, rootsOf(bound.equation(operand.equation)), true);
-    if (std::count(all.operands.begin(), all.operands.end(), &operand) == 0)
+    if (std::ranges::count(all.operands, &operand) == 0)
       return; // not read, as its copies are not
     const NodeId read = bound.facts(operand.equation).reads[operand.read];
     const LiveReads reads(bound, operand.equation, {read}, false);

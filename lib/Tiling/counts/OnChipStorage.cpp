@@ -56,8 +56,7 @@ public:
     for (const ReuseStorage::Value &value : kept.registers)
       held.push_back({live.closeOverLoops(keptRange(value)), value.registersPerThread});
     const std::vector<double> registers = heldAt(held, pointOf(statements.size()));
-    out.registersPerThread =
-        kRegistersForAddresses + *std::max_element(registers.begin(), registers.end());
+    out.registersPerThread = kRegistersForAddresses + *std::ranges::max_element(registers);
     out.sharedBytes += lanePartials + kept.sharedBytes;
     for (OperandIndex o{0}; o < OperandIndex(schedule.operands.size()); ++o)
       if (const auto stages = bound.stages(o);
@@ -106,7 +105,7 @@ private:
     }
     const std::vector<int> ranks = stateRanks(e);
     const auto others =
-        double(ranks.size() + ranks.size() - std::count(ranks.begin(), ranks.end(), lastRank(e)));
+        double(ranks.size() + ranks.size() - std::ranges::count(ranks, lastRank(e)));
     held.push_back({values, registers * double(ranks.size())});
     held.push_back({live.closeOverLoops(accumulatorRange(equation, false)), registers * others});
   }
@@ -117,7 +116,7 @@ private:
     const std::vector<TensorId> &outputs = bound.equation(equation).outputs;
     const bool isMap = bound.equation(equation).kind != EquationKind::Reduction;
     const bool handsOn = values && (!bound.has(LeafKind::Store, equation) ||
-                                    std::any_of(outputs.begin(), outputs.end(), [&](TensorId t) {
+                                    std::ranges::any_of(outputs, [&](TensorId t) {
                                       return bound.level(t) == MemLevel::Register;
                                     }));
     LiveRange range;

@@ -42,8 +42,8 @@ template <typename At> Residues residuesOver(StepRange steps, Effort effort, con
 } // namespace
 
 double different(std::vector<int64_t> &sectors) {
-  if (!std::is_sorted(sectors.begin(), sectors.end()))
-    std::sort(sectors.begin(), sectors.end());
+  if (!std::ranges::is_sorted(sectors))
+    std::ranges::sort(sectors);
   return double(std::unique(sectors.begin(), sectors.end()) - sectors.begin());
 }
 
@@ -309,7 +309,7 @@ AccessCount SectorCounter::sampled(const std::vector<NodeId> &indices, TensorId 
         if (loops.hasLanes() && loops.laneAxis() >= 0)
           moveTo(point, loops.laneAxis(), group.first + lane * loops.laneStep());
         values.at(point.axes, point.step);
-        if (std::any_of(tests.begin(), tests.end(), [&](NodeId t) { return values[t] == 0; }))
+        if (std::ranges::any_of(tests, [&](NodeId t) { return values[t] == 0; }))
           continue;
         int64_t address = stepPlace.row(point.step) * row;
         for (size_t d = 0; d < indices.size(); ++d)

@@ -142,9 +142,8 @@ private:
           continue;
         const auto part = positionTile(equation, schedule.axes[a].in(operand.equation)->positions,
                                        static_cast<int>(p), loops.tile(a));
-        const auto place = std::find_if(places.begin(), places.end(), [&](const Place &at) {
-          return at.position == static_cast<int>(p);
-        });
+        const auto place = std::ranges::find_if(
+            places, [&](const Place &at) { return at.position == static_cast<int>(p); });
         int64_t value = part && part->fromZero ? 0 : place->of(origin[a]);
         if (factor < 0 && part)
           value += part->size - 1;
@@ -218,7 +217,7 @@ private:
 
   /// `ordinal` < 0: the one read, whose address is affine.
   std::optional<int64_t> inTile(int ordinal) {
-    if (std::find(inside.begin(), inside.end(), false) != inside.end())
+    if (std::ranges::find(inside, false) != inside.end())
       return std::nullopt;
     if (ordinal < 0)
       return std::inner_product(flat.begin(), flat.end(), point.begin(), constant);

@@ -42,7 +42,7 @@ void addTopKWork(const BoundSchedule &bound, const CountedLeaf &statement, bool 
   const Equation &e = bound.equation(leaf.equation);
   double words = double(sizeInBytes(sortKeyType(pattern.tensors[e.opaqueInputs[0]].type))) / 4;
   double width = double(schedule.units) * schedule.lanes;
-  bool selects = std::any_of(loops.begin(), loops.end(), [&](const LoopNode *loop) {
+  bool selects = std::ranges::any_of(loops, [&](const LoopNode *loop) {
     const AxisUse *use = bound.use(loop->axis, statement.leaf.equation);
     return use && use->positions.back() == e.numSpatial - 1;
   });
@@ -53,9 +53,9 @@ void addTopKWork(const BoundSchedule &bound, const CountedLeaf &statement, bool 
     return;
   case LeafKind::Combine: {
     counts.vectorOps += times * 10 * words * std::log2(schedule.lanes);
-    bool overUnits = schedule.units > 1 &&
-                     std::none_of(loops.begin(), loops.end(),
-                                  [](const LoopNode *l) { return l->kind == LoopKind::Unit; });
+    bool overUnits = schedule.units > 1 && std::ranges::none_of(loops, [](const LoopNode *l) {
+                       return l->kind == LoopKind::Unit;
+                     });
     if (overUnits) {
       counts.vectorOps += times * 6 * words * schedule.units;
       counts.barriers += times * 2;

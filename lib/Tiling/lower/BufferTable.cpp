@@ -41,14 +41,14 @@ private:
       auto isPacked = [&](const Operand &o) {
         return o.level == MemLevel::Global && o.equation == number && o.read == static_cast<int>(r);
       };
-      if (std::none_of(bound.schedule.operands.begin(), bound.schedule.operands.end(), isPacked))
+      if (std::ranges::none_of(bound.schedule.operands, isPacked))
         addIfGlobal(e.body[reads[r]].index, false);
     }
     // A staged element is evaluated from the tensors themselves, with all reads inside its indices and predicate.
     for (const Operand &operand : bound.schedule.operands)
       if (operand.level == MemLevel::Shared && operand.equation == number)
         for (NodeId id : e.body.reachable({reads[operand.read]}))
-          if (std::find(reads.begin(), reads.end(), id) != reads.end())
+          if (std::ranges::find(reads, id) != reads.end())
             addIfGlobal(e.body[id].index, false);
     for (TensorId t : e.outputs)
       addIfGlobal(t, true);
@@ -226,7 +226,7 @@ bool BufferTable::shapeAccumulator(int equation) {
       acc.parts = trip;
     }
   }
-  std::sort(dims.begin(), dims.end());
+  std::ranges::sort(dims);
   for (const auto &[key, trip] : dims) {
     acc.dims.push_back(key);
     acc.shape.push_back(DimExpr(trip));

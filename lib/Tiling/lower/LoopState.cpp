@@ -46,8 +46,7 @@ NodeId LoopState::equationAxis(int equation, int position) {
   const std::vector<Axis> &axes = bound.equation(equation).axes;
   NodeId value = use.reduction ? axisValue(a) : clampedValue(a);
   DimExpr inner(1);
-  const size_t place =
-      std::find(use.positions.begin(), use.positions.end(), position) - use.positions.begin();
+  const size_t place = std::ranges::find(use.positions, position) - use.positions.begin();
   for (size_t i = place + 1; i < use.positions.size(); ++i)
     inner = inner * axes[use.positions[i]].extent;
   if (!inner.isConst(1))
@@ -63,7 +62,7 @@ int64_t LoopState::tile(AxisId axis, size_t depth) const {
 }
 
 bool LoopState::onLanes(AxisId axis) const {
-  return std::any_of(path.begin(), path.end(), [&](const PathLoop &l) {
+  return std::ranges::any_of(path, [&](const PathLoop &l) {
     return l.node->axis == axis && l.node->kind == LoopKind::Lane;
   });
 }
@@ -158,7 +157,7 @@ NodeId LoopState::tileIndex(const SharedTile &tile, int equation,
     // Past the extent a reduction reads the last element again, as its indices say: nothing wrote those behind it.
     const AxisUse *use = bound.use(a, equation);
     const bool clamped = use && !use->reduction && isClamped(a);
-    const bool own = !clamped && std::all_of(positions.begin(), positions.end(), [&](int p) {
+    const bool own = !clamped && std::ranges::all_of(positions, [&](int p) {
       return bound.axisOf(equation, p) == a && indices[p] == equationAxis(equation, p);
     });
     if (own) {

@@ -18,9 +18,9 @@ static Schedule withStores(Schedule schedule, const ScheduledProgram &program) {
     const BoundSchedule bound(schedule, program);
     const int maker = bound.program.producer(edge.tensor);
     const Loops *made = maker < 0 ? nullptr : bound.loopsOf(maker);
-    const auto reader =
-        std::find_if(bound.statements().begin(), bound.statements().end(),
-                     [&](const Statement &s) { return readsValue(bound, *s.leaf, edge.tensor); });
+    const auto reader = std::ranges::find_if(bound.statements(), [&](const Statement &s) {
+      return readsValue(bound, *s.leaf, edge.tensor);
+    });
     if (edge.level == MemLevel::Register || !made || reader == bound.statements().end() ||
         bound.equation(maker).kind != EquationKind::Reduction || bound.has(LeafKind::Store, maker))
       continue;
@@ -87,7 +87,7 @@ std::set<KeptRead> keptEverywhere(const NumberedReads &numbered) {
 }
 
 static int64_t numberOf(const LoweredKernel &lowered, const ReadPlace &place) {
-  const auto it = std::find(lowered.reads.begin(), lowered.reads.end(), place);
+  const auto it = std::ranges::find(lowered.reads, place);
   return it == lowered.reads.end() ? 0 : it - lowered.reads.begin() + 1;
 }
 

@@ -14,13 +14,13 @@ void PersistentValues::begin() {
 
 bool PersistentValues::areReadIn(std::span<const TreeNode> nodes) const {
   const std::set<int> inside = tiling::equationsIn(nodes, bound.schedule);
-  return std::any_of(reads.begin(), reads.end(), [&](const tiling::PersistentRead &read) {
+  return std::ranges::any_of(reads, [&](const tiling::PersistentRead &read) {
     return inside.count(read.kept.read.equation) + inside.count(read.kept.from->equation) != 0;
   });
 }
 
 const tiling::PersistentRead *PersistentValues::find(const ReadPlace &place) const {
-  const auto it = std::find_if(reads.begin(), reads.end(), [&](const tiling::PersistentRead &read) {
+  const auto it = std::ranges::find_if(reads, [&](const tiling::PersistentRead &read) {
     return read.kept.read == place || read.kept.from == place;
   });
   return it == reads.end() ? nullptr : &*it;
@@ -40,7 +40,7 @@ NodeId PersistentValues::element(const tiling::PersistentRead &read, const ReadP
       unit = loops.value(loop);
     if (node.kind == LoopKind::Lane)
       lane = loops.value(loop);
-    if (std::count(numbering.begin(), numbering.end(), &node) == 0)
+    if (std::ranges::count(numbering, &node) == 0)
       continue;
     addDigit(loops.value(loop), (loops.tile(node.axis, i) + node.step - 1) / node.step);
     if (inRegisters && node.kind == LoopKind::Seq)

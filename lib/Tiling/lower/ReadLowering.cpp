@@ -48,7 +48,7 @@ NodeId ReadLowering::numbered(const ReadPlace &place, NodeId node) {
       writer.kernel.buffers[s.index].level == MemLevel::Register)
     return node;
   std::vector<ReadPlace> &places = writer.out.reads;
-  auto it = std::find(places.begin(), places.end(), place);
+  auto it = std::ranges::find(places, place);
   if (it == places.end())
     it = places.insert(it, place);
   s.imm = it - places.begin() + 1;
@@ -99,7 +99,7 @@ NodeId ReadLowering::readProducer(int producer, int equation, NodeId original,
                                   const Scalar &copied) {
   const Accumulator &acc = buffers.accumulators[producer];
   const std::vector<TensorId> &outputs = bound.equation(producer).outputs;
-  const auto output = std::find(outputs.begin(), outputs.end(), copied.index) - outputs.begin();
+  const auto output = std::ranges::find(outputs, copied.index) - outputs.begin();
   NamedElements named;
   for (auto [axis, ordinal] : acc.dims)
     if (const std::optional<int64_t> element =

@@ -22,7 +22,7 @@ void StageLowering::stage(OperandIndex index, Stmts &result) {
   stage.bases.assign(operand.digits.size(), kNoNode);
   tile.extents =
       tiling::stagedExtents(bound.schedule, e, operand, [&](AxisId a) { return loops.tile(a); });
-  if (std::count(tile.extents.begin(), tile.extents.end(), 0) != 0)
+  if (std::ranges::count(tile.extents, 0) != 0)
     return writer.problem(operand,
                           " has a tile of constant size, given a symbolic one; put loops over "
                           "its axes around its stage");
@@ -79,8 +79,8 @@ void StageLowering::checkCovers(const Tile &tile) {
     const AxisId a = bound.axisOf(operand.equation, static_cast<int>(p));
     if (!(axes >> p & 1) || a < 0 || loops.tile(a) == 1)
       continue;
-    if (std::none_of(operand.digits.begin(), operand.digits.end(),
-                     [&](const LayoutDigit &digit) { return digit.axis == a; }))
+    if (std::ranges::none_of(operand.digits,
+                             [&](const LayoutDigit &digit) { return digit.axis == a; }))
       writer.problem(operand, " has a digit of each axis that its tile spans, given none of ",
                      bound.schedule.axes[a]);
   }

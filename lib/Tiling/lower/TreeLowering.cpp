@@ -13,7 +13,7 @@ bool isConstantTrip(LoopKind kind) {
 }
 
 bool hasSeqLoop(std::span<const TreeNode> nodes, AxisId axis) {
-  return std::any_of(nodes.begin(), nodes.end(), [&](const TreeNode &n) {
+  return std::ranges::any_of(nodes, [&](const TreeNode &n) {
     const LoopNode *seq = n.loop(LoopKind::Seq);
     return (seq && seq->axis == axis) || hasSeqLoop(n.children(), axis);
   });
@@ -22,7 +22,7 @@ bool hasSeqLoop(std::span<const TreeNode> nodes, AxisId axis) {
 /// True if the first loop over `axis` below `nodes` has a constant trip and no loop inside that ends at the extent, as
 /// a unit's loop over its rows does.
 bool nextLoopIsConstantTrip(std::span<const TreeNode> nodes, AxisId axis) {
-  return std::any_of(nodes.begin(), nodes.end(), [&](const TreeNode &n) {
+  return std::ranges::any_of(nodes, [&](const TreeNode &n) {
     const LoopNode *loop = n.loop();
     if (!loop || loop->axis != axis)
       return nextLoopIsConstantTrip(n.children(), axis);
@@ -32,14 +32,14 @@ bool nextLoopIsConstantTrip(std::span<const TreeNode> nodes, AxisId axis) {
 }
 
 bool hasCombine(std::span<const TreeNode> nodes) {
-  return std::any_of(nodes.begin(), nodes.end(), [](const TreeNode &n) {
+  return std::ranges::any_of(nodes, [](const TreeNode &n) {
     return n.leaf(LeafKind::Combine) || hasCombine(n.children());
   });
 }
 
 /// True if no other loops run over the axis.
 bool isWalkedByLanes(std::span<const TreeNode> nodes, AxisId axis) {
-  return std::all_of(nodes.begin(), nodes.end(), [&](const TreeNode &n) {
+  return std::ranges::all_of(nodes, [&](const TreeNode &n) {
     const LoopNode *loop = n.loop();
     return !loop || ((loop->axis != axis || loop->kind == LoopKind::Lane) &&
                      isWalkedByLanes(loop->children, axis));
@@ -89,11 +89,11 @@ void TreeLowering::lowerLoop(const LoopNode &node, Stmts &result) {
   loops.path.push_back({&node, loop.var});
 
   // A constant-trip loop that is the first one over its axis may cover more than the extent.
-  const bool isFirst = std::count_if(loops.path.begin(), loops.path.end(), [&](const PathLoop &l) {
+  const bool isFirst = std::ranges::count_if(loops.path, [&](const PathLoop &l) {
                          return l.node->axis == node.axis;
                        }) == 1;
   const bool runsPast = !isStep && isFirst && isConstantTrip(node.kind) &&
-                        parts.loops.extent(node.axis) != DimExpr(body[trip].imm * node.step) &&
+                        loops.extent(node.axis) != DimExpr(body[trip].imm * node.step) &&
                         loops.checked.insert(node.axis).second;
   lowerChildren(node.children, loop.body);
   parts.persistent.unrollOverRegisters(loop, axis);
@@ -119,7 +119,7 @@ std::vector<AxisId> TreeLowering::axesCutHere() const {
     if (i + 1 < path.size() && loop.kind != LoopKind::Block)
       break;
     if (stepsOverTiles(loop) && loops.checked.count(loop.axis) == 0 &&
-        !parts.loops.extent(loop.axis).divisibleBy(loop.step, parts.writer.kernel.symbols))
+        !loops.extent(loop.axis).divisibleBy(loop.step, parts.writer.kernel.symbols))
       cut.push_back(loop.axis);
     if (loop.kind != LoopKind::Block)
       break;
@@ -135,7 +135,7 @@ void TreeLowering::lowerChildren(std::span<const TreeNode> nodes, Stmts &result)
     return lowerAll(nodes, result);
   // A GPU's lanes ask for themselves where units combine what they have: a second version of that would have barriers
   // and buffers of its own.
-  const auto byLanes = std::find_if(cut.begin(), cut.end(), [&](AxisId a) {
+  const auto byLanes = std::ranges::find_if(cut, [&](AxisId a) {
     return parts.writer.units > 1 && hasCombine(nodes) && isWalkedByLanes(nodes, a);
   });
   if (byLanes != cut.end()) {
@@ -158,8 +158,7 @@ void TreeLowering::lowerBothVersions(std::span<const TreeNode> nodes,
       loops.checked.erase(a);
   };
   // Inside of the version for cut tiles, a third one would only save the checks of one axis in a rare tile.
-  if (std::any_of(loops.checked.begin(), loops.checked.end(),
-                  [&](AxisId a) { return checkedByLanes.count(a) == 0; }))
+  if (std::ranges::any_of(loops.checked, [&](AxisId a) { return checkedByLanes.count(a) == 0; }))
     return lowerChecked(result);
   KernelWriter &writer = parts.writer;
   Stmt choice;
@@ -167,8 +166,8 @@ void TreeLowering::lowerBothVersions(std::span<const TreeNode> nodes,
   for (AxisId a : cut) {
     const int64_t tile = loops.tile(a);
     const NodeId end = writer.add(loops.axisValue(a), writer.body.index(tile));
-    choice.predicate = writer.body.logicalAnd(
-        choice.predicate, writer.atMost(end, writer.body.dim(parts.loops.extent(a))));
+    choice.predicate = writer.body.logicalAnd(choice.predicate,
+                                              writer.atMost(end, writer.body.dim(loops.extent(a))));
   }
   lowerAll(nodes, choice.body);
   lowerChecked(choice.elseBody);

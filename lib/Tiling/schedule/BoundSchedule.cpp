@@ -15,7 +15,7 @@ size_t commonLoops(const Loops &a, const Loops &b) {
 }
 
 bool Statement::isInside(const LoopNode *loop) const {
-  return std::find(loops.begin(), loops.end(), loop) != loops.end();
+  return std::ranges::find(loops, loop) != loops.end();
 }
 
 static void collect(const std::vector<TreeNode> &nodes, Loops &loops,
@@ -60,7 +60,7 @@ std::vector<bool> EquationFacts::neededBeside(const std::vector<NodeId> &atHand,
 }
 
 int EquationFacts::ordinalOf(NodeId read) const {
-  return static_cast<int>(std::find(reads.begin(), reads.end(), read) - reads.begin());
+  return static_cast<int>(std::ranges::find(reads, read) - reads.begin());
 }
 
 uint64_t EquationFacts::decidingAxes(NodeId read) const {
@@ -70,7 +70,7 @@ uint64_t EquationFacts::decidingAxes(NodeId read) const {
     if (reads[r] == read || (accesses[r] && accesses[r]->rests.empty()))
       continue;
     const std::vector<NodeId> inside = body.reachable(indexOperands(body[reads[r]]));
-    if (std::find(inside.begin(), inside.end(), read) != inside.end())
+    if (std::ranges::find(inside, read) != inside.end())
       found |= axes[reads[r]];
   }
   return found;
@@ -160,7 +160,7 @@ std::vector<const Statement *> BoundSchedule::stages(OperandIndex operand) const
 }
 
 const Loops *BoundSchedule::loopsOf(int equation) const {
-  const auto compute = std::find_if(all.begin(), all.end(), [&](const Statement &statement) {
+  const auto compute = std::ranges::find_if(all, [&](const Statement &statement) {
     return statement.leaf->kind == LeafKind::Compute && statement.leaf->equation == equation;
   });
   return compute == all.end() ? nullptr : &compute->loops;
@@ -169,9 +169,8 @@ const Loops *BoundSchedule::loopsOf(int equation) const {
 std::vector<const Loops *> readersOf(const BoundSchedule &bound, TensorId tensor) {
   std::vector<const Loops *> readers;
   for (int e = 0; e < bound.numEquations(); ++e)
-    if (const auto &reads = bound.facts(e).reads;
-        std::any_of(reads.begin(), reads.end(),
-                    [&](NodeId read) { return bound.equation(e).body[read].index == tensor; }))
+    if (const auto &reads = bound.facts(e).reads; std::ranges::any_of(
+            reads, [&](NodeId read) { return bound.equation(e).body[read].index == tensor; }))
       if (const Loops *loops = bound.loopsOf(e))
         readers.push_back(loops);
   return readers;
@@ -191,15 +190,14 @@ DimExpr BoundSchedule::tile(AxisId axis, std::span<const LoopNode *const> loops)
 }
 
 const Operand *BoundSchedule::operand(int equation, int read) const {
-  const auto found =
-      std::find_if(schedule.operands.begin(), schedule.operands.end(),
-                   [&](const auto &o) { return o.equation == equation && o.read == read; });
+  const auto found = std::ranges::find_if(
+      schedule.operands, [&](const auto &o) { return o.equation == equation && o.read == read; });
   return found == schedule.operands.end() ? nullptr : &*found;
 }
 
 const ReusedRead *BoundSchedule::reuse(const ReadPlace &place) const {
-  const auto found = std::find_if(schedule.kept.begin(), schedule.kept.end(),
-                                  [&](const ReusedRead &kept) { return kept.read == place; });
+  const auto found = std::ranges::find_if(
+      schedule.kept, [&](const ReusedRead &kept) { return kept.read == place; });
   return found == schedule.kept.end() ? nullptr : &*found;
 }
 
@@ -227,7 +225,7 @@ std::vector<int> phaseOfEquations(const BoundSchedule &bound) {
 
 bool readsValue(const BoundSchedule &bound, const LeafNode &leaf, TensorId value) {
   const std::vector<TensorId> values = valuesReadBy(bound, leaf);
-  return std::find(values.begin(), values.end(), value) != values.end();
+  return std::ranges::find(values, value) != values.end();
 }
 
 static bool runsOver(const BoundSchedule &bound, int equation, LoopKind kind, bool reduced) {

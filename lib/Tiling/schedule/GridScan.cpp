@@ -6,18 +6,17 @@ namespace fusec::tiling {
 
 const LoopNode *gridScanOf(std::span<const TreeNode> phase) {
   const LoopNode *loop = phase.size() == 1 ? phase[0].loop() : nullptr;
-  const bool spread =
-      loop && loop->axis == kStepAxis &&
-      std::any_of(loop->children.begin(), loop->children.end(), [](const TreeNode &node) {
-        return node.isBorder() || node.loop(LoopKind::Block);
-      });
+  const bool spread = loop && loop->axis == kStepAxis &&
+                      std::ranges::any_of(loop->children, [](const TreeNode &node) {
+                        return node.isBorder() || node.loop(LoopKind::Block);
+                      });
   return spread ? loop : nullptr;
 }
 
 bool hasGridScan(const Schedule &schedule) {
   const std::vector<std::span<const TreeNode>> phases = phasesOf(schedule.tree);
-  return std::any_of(phases.begin(), phases.end(),
-                     [](std::span<const TreeNode> phase) { return gridScanOf(phase) != nullptr; });
+  return std::ranges::any_of(
+      phases, [](std::span<const TreeNode> phase) { return gridScanOf(phase) != nullptr; });
 }
 
 bool isPreviousState(const Equation &scan, TensorId t) {

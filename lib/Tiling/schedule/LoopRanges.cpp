@@ -58,15 +58,15 @@ double LoopRanges::allIterations() const {
 }
 
 double LoopRanges::iterations(AxisId axis) const {
-  const auto at = std::find_if(counts.begin(), counts.end(),
-                               [&](const auto &count) { return count.first == axis; });
+  const auto at =
+      std::ranges::find_if(counts, [&](const auto &count) { return count.first == axis; });
   assert(at != counts.end() && "the axis has a loop here");
   return at->second;
 }
 
 std::span<const LoopRanges::Loop> LoopRanges::loopsOver(AxisId axis) const {
   const auto isOver = [&](const Loop &loop) { return loop.axis == axis; };
-  const auto begin = std::find_if(loops.begin(), loops.end(), isOver);
+  const auto begin = std::ranges::find_if(loops, isOver);
   return {begin, std::find_if_not(begin, loops.end(), isOver)};
 }
 

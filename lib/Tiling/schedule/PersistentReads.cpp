@@ -12,19 +12,18 @@ namespace fusec::tiling {
 bool isPersistent(const Schedule &schedule, const ReusedRead &kept) {
   if (!kept.from || *kept.from == kept.read || kept.from->equation < 0)
     return kept.from.has_value();
-  if (std::none_of(schedule.tree.begin(), schedule.tree.end(),
-                   [](const TreeNode &node) { return node.isBorder(); }) ||
+  if (std::ranges::none_of(schedule.tree, [](const TreeNode &node) { return node.isBorder(); }) ||
       hasGridScan(schedule))
     return false;
   const std::vector<int> starts = phaseStarts(schedule);
-  return std::any_of(starts.begin(), starts.end(), [&](int start) {
+  return std::ranges::any_of(starts, [&](int start) {
     return kept.from->equation < start && start <= kept.read.equation;
   });
 }
 
 bool hasPersistentReads(const Schedule &schedule) {
-  return std::any_of(schedule.kept.begin(), schedule.kept.end(),
-                     [&](const ReusedRead &kept) { return isPersistent(schedule, kept); });
+  return std::ranges::any_of(schedule.kept,
+                             [&](const ReusedRead &kept) { return isPersistent(schedule, kept); });
 }
 
 Schedule withoutPersistentReads(Schedule schedule) {
@@ -82,7 +81,7 @@ std::vector<PersistentRead> persistentReads(const BoundSchedule &bound) {
     for (const ReusedRead &kept : schedule.kept)
       if (const Loops *loops = bound.loopsOf(kept.read.equation);
           loops && isPersistent(schedule, kept)) {
-        auto place = std::find(places.begin(), places.end(), *kept.from);
+        auto place = std::ranges::find(places, *kept.from);
         if (place == places.end())
           place = places.insert(place, *kept.from);
         out.push_back({kept, 0, static_cast<int>(place - places.begin()),
@@ -135,9 +134,9 @@ PersistentStorage allPersistentStorage(const BoundSchedule &bound) {
 const Loops *loopsAround(const BoundSchedule &bound, int equation) {
   const Loops *loops = bound.loopsOf(equation);
   for (std::span<const TreeNode> phase : phasesOf(bound.schedule.tree))
-    if (loops && isPack(phase) &&
-        std::any_of(phase.begin(), phase.end(),
-                    [&](const TreeNode &part) { return part.loop() == loops->front(); }))
+    if (loops && isPack(phase) && std::ranges::any_of(phase, [&](const TreeNode &part) {
+          return part.loop() == loops->front();
+        }))
       return nullptr;
   return loops;
 }
@@ -194,8 +193,7 @@ bool haveConstantTrips(const BoundSchedule &bound, const ReadPlace &place, const
 
 bool areShared(const Schedule &schedule, const Loops &loops) {
   auto has = [&](LoopKind kind) {
-    return std::any_of(loops.begin(), loops.end(),
-                       [&](const LoopNode *loop) { return loop->kind == kind; });
+    return std::ranges::any_of(loops, [&](const LoopNode *loop) { return loop->kind == kind; });
   };
   return has(LoopKind::Lane) && (schedule.units == 1 || has(LoopKind::Unit));
 }

@@ -59,8 +59,7 @@ public:
 private:
   bool hasAxis(NodeId id) const {
     const std::vector<NodeId> all = out.reachable({id});
-    return std::any_of(all.begin(), all.end(),
-                       [&](NodeId n) { return out[n].op == ScalarOp::Axis; });
+    return std::ranges::any_of(all, [&](NodeId n) { return out[n].op == ScalarOp::Axis; });
   }
 
   /// The tile that the block loop over a schedule's axis leaves to one block. It is whole even where the extent cuts
@@ -248,7 +247,7 @@ public:
 
 private:
   static bool hasCounters(std::span<const TreeNode> nodes) {
-    return std::any_of(nodes.begin(), nodes.end(), [](const TreeNode &node) {
+    return std::ranges::any_of(nodes, [](const TreeNode &node) {
       return node.leaf(LeafKind::Counters) || hasCounters(node.children());
     });
   }
@@ -373,7 +372,7 @@ private:
     SignalSet set{part.phase, part.part, {}, {}, 1, 1};
     for (size_t k = 0; k < part.blocks.size(); ++k) {
       const DimExpr trip = bound.trip(*part.blocks[k]);
-      const bool matters = std::any_of(needs.begin(), needs.end(), [&](const Need &need) {
+      const bool matters = std::ranges::any_of(needs, [&](const Need &need) {
         return need.maker == maker && need.tiles[k].has_value();
       });
       if (matters && mostOf(set.count * trip) <= room) {

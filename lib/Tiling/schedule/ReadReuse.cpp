@@ -29,7 +29,7 @@ std::vector<ReadPlace> readPlaces(const BoundSchedule &bound, int equation,
 
 /// Nobody reads any more: the first of them to go was served by the store.
 bool areKept(const BoundSchedule &bound, const std::vector<ReadPlace> &places) {
-  return !places.empty() && std::all_of(places.begin(), places.end(), [&](const ReadPlace &place) {
+  return !places.empty() && std::ranges::all_of(places, [&](const ReadPlace &place) {
     return bound.reuse(place) != nullptr;
   });
 }
@@ -57,10 +57,9 @@ static bool isUnread(const BoundSchedule &bound, TensorId tensor) {
     return false;
   return std::ranges::none_of(bound.program.facts, [&](const EquationFacts &facts) {
     const Equation &e = facts.equation;
-    return e.base == tensor ||
-           std::count(e.opaqueInputs.begin(), e.opaqueInputs.end(), tensor) != 0 ||
-           std::any_of(facts.reads.begin(), facts.reads.end(),
-                       [&](NodeId read) { return e.body[read].index == tensor; });
+    return e.base == tensor || std::ranges::count(e.opaqueInputs, tensor) != 0 ||
+           std::ranges::any_of(facts.reads,
+                               [&](NodeId read) { return e.body[read].index == tensor; });
   });
 }
 
@@ -79,8 +78,7 @@ bool isStoreElided(const BoundSchedule &bound, TensorId tensor) {
   std::vector<ReadPlace> places;
   for (int e = 0; e < bound.numEquations(); ++e) {
     const Equation &equation = bound.equation(e);
-    if (std::count(equation.opaqueInputs.begin(), equation.opaqueInputs.end(), tensor) != 0 ||
-        equation.base == tensor)
+    if (std::ranges::count(equation.opaqueInputs, tensor) != 0 || equation.base == tensor)
       return false;
     for (int rank = 1; !equation.states.empty() && rank <= lastRank(equation); ++rank)
       for (NodeId id : equation.body.reachable(correctionsOfRank(equation, rank)))

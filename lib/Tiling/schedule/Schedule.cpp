@@ -8,7 +8,7 @@
 namespace fusec {
 
 bool isPack(std::span<const TreeNode> nodes) {
-  return nodes.size() > 1 && std::all_of(nodes.begin(), nodes.end(), [](const TreeNode &node) {
+  return nodes.size() > 1 && std::ranges::all_of(nodes, [](const TreeNode &node) {
            return node.loop(LoopKind::Block) != nullptr;
          });
 }
@@ -28,7 +28,7 @@ const LoopNode *onlyBlockLoop(std::span<const TreeNode> nodes) {
 
 const AxisUse *ScheduleAxis::in(int equation) const {
   for (const AxisUse &use : uses)
-    if (std::find(use.equations.begin(), use.equations.end(), equation) != use.equations.end())
+    if (std::ranges::find(use.equations, equation) != use.equations.end())
       return &use;
   return nullptr;
 }
@@ -96,7 +96,7 @@ std::vector<TensorId> valuesInside(const ExprProgram &pattern) {
 AxisId axisOf(const Schedule &schedule, int equation, int position) {
   for (size_t a = 0; a < schedule.axes.size(); ++a)
     if (const AxisUse *use = schedule.axes[a].in(equation);
-        use && std::count(use->positions.begin(), use->positions.end(), position) != 0)
+        use && std::ranges::count(use->positions, position) != 0)
       return AxisId(a);
   return {};
 }

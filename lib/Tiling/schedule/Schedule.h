@@ -41,8 +41,8 @@ struct AxisUse {
 
   /// Whether one of its axes is among these (bits: axes of the equation).
   bool meets(uint64_t axes) const {
-    return std::any_of(positions.begin(), positions.end(),
-                       [&](int position) { return (axes >> position & 1) != 0; });
+    return std::ranges::any_of(positions,
+                               [&](int position) { return (axes >> position & 1) != 0; });
   }
 };
 

@@ -77,7 +77,7 @@ public:
     FUSEC_CHECK(in.expect("{"));
     FUSEC_CHECK(parseTree(schedule.tree, 0));
     FUSEC_CHECK(in.expect("}"));
-    std::sort(schedule.kept.begin(), schedule.kept.end());
+    std::ranges::sort(schedule.kept);
     return std::move(schedule);
   }
 

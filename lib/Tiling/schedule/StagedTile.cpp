@@ -7,7 +7,7 @@ namespace fusec::tiling {
 std::optional<PositionTile> positionTile(const Equation &equation,
                                          const std::vector<int> &positions, int position,
                                          int64_t tile) {
-  auto here = std::find(positions.begin(), positions.end(), position);
+  auto here = std::ranges::find(positions, position);
   int64_t inner = 1; // steps of the fused axis that keep the position where it is
   for (auto p = here + 1; p != positions.end(); ++p) {
     if (!equation.axes[*p].extent.isConst())

@@ -19,7 +19,7 @@ namespace {
 /// Loops and staged operands as a tiling expression.
 void describe(const Schedule &schedule, const std::vector<TreeNode> &nodes, std::string &out) {
   auto isTold = [](const TreeNode &node) { return node.loop() || node.leaf(LeafKind::Stage); };
-  const auto told = std::count_if(nodes.begin(), nodes.end(), isTold);
+  const auto told = std::ranges::count_if(nodes, isTold);
   const char *before = told > 1 ? "(" : " ";
   for (const TreeNode &node : nodes) {
     if (!isTold(node))
@@ -126,7 +126,7 @@ Result<PricedSchedules> allowedCandidates(const ExprProgram &pattern, const Targ
   auto holds = [](const PricedSchedule &candidate) {
     return hasPersistentReads(candidate.schedule);
   };
-  if (how.alwaysHolds && !phaseStarts.empty() && std::any_of(all.begin(), all.end(), holds))
+  if (how.alwaysHolds && !phaseStarts.empty() && std::ranges::any_of(all, holds))
     std::erase_if(all, [&](const PricedSchedule &candidate) { return !holds(candidate); });
   if (how.thorough)
     FUSEC_CHECK(chooseReuseOfFastest(all, pattern, target, how.known != nullptr));

@@ -31,8 +31,9 @@ namespace {
 /// Some value is fetched twice, or stored and fetched: else a lowering would find nothing to keep.
 bool mayKeep(const BoundSchedule &bound) {
   const Schedule &schedule = bound.schedule;
-  if (std::count_if(bound.statements().begin(), bound.statements().end(),
-                    [](const Statement &s) { return s.leaf->kind == LeafKind::Compute; }) < 2)
+  if (std::ranges::count_if(bound.statements(), [](const Statement &s) {
+        return s.leaf->kind == LeafKind::Compute;
+      }) < 2)
     return false;
   if (bound.scan()) // its states are stored in one step and fetched in the next one
     return true;
@@ -47,10 +48,9 @@ bool mayKeep(const BoundSchedule &bound) {
   for (const EdgeLevel &edge : schedule.edges)
     if (edge.level == MemLevel::Register)
       fetched.erase(edge.tensor);
-  const bool staged =
-      std::any_of(schedule.operands.begin(), schedule.operands.end(),
-                  [](const Operand &operand) { return operand.level == MemLevel::Shared; });
-  return staged || std::any_of(fetched.begin(), fetched.end(), [&](const auto &entry) {
+  const bool staged = std::ranges::any_of(
+      schedule.operands, [](const Operand &operand) { return operand.level == MemLevel::Shared; });
+  return staged || std::ranges::any_of(fetched, [&](const auto &entry) {
            return entry.second > 1 || stored.count(entry.first) != 0;
          });
 }
@@ -60,8 +60,8 @@ bool mayKeep(const BoundSchedule &bound) {
 Status chooseReadReuse(Schedule &schedule, const ExprProgram &pattern,
                        const std::vector<Symbol> &symbols, const Target &target) {
   std::vector<ReusedRead> held;
-  std::copy_if(schedule.kept.begin(), schedule.kept.end(), std::back_inserter(held),
-               [&](const ReusedRead &kept) { return isPersistent(schedule, kept); });
+  std::ranges::copy_if(schedule.kept, std::back_inserter(held),
+                       [&](const ReusedRead &kept) { return isPersistent(schedule, kept); });
   schedule.kept = std::move(held);
   RewriteLimits limits = rewriteLimits(target);
   if (limits.registers == 0 || !mayKeep({schedule, pattern}))
@@ -82,7 +82,7 @@ Status chooseReadReuse(Schedule &schedule, const ExprProgram &pattern,
     for (const KeptRead &k : kept)
       schedule.kept.push_back(
           {place(k.read), k.level, k.from == 0 ? std::nullopt : std::optional(place(k.from))});
-    std::sort(schedule.kept.begin(), schedule.kept.end());
+    std::ranges::sort(schedule.kept);
     return success();
   }
 }
@@ -149,7 +149,7 @@ std::optional<Schedule> withPersistentReads(const Schedule &schedule, WorkMeter 
   }
   if (!hasPersistentReads(out))
     return std::nullopt;
-  std::sort(out.kept.begin(), out.kept.end());
+  std::ranges::sort(out.kept);
   return out;
 }
 

@@ -42,7 +42,7 @@ std::vector<std::vector<int>> partsOf(const std::vector<EquationFacts> &equation
     for (NodeId read : equations[e].reads)
       if (auto maker = makers.find(equation.body[read].index); maker != makers.end()) {
         const int other = part[maker->second], own = part[e];
-        std::replace(part.begin(), part.end(), std::max(other, own), std::min(other, own));
+        std::ranges::replace(part, std::max(other, own), std::min(other, own));
       }
     for (TensorId t : equation.outputs)
       makers[t] = e;
@@ -166,7 +166,7 @@ Result<std::optional<PricedSchedule>> candidateOf(const Pack &pack, const std::v
     renumberEquations(
         schedule, [&](int equation) { return parts[p].equations[static_cast<size_t>(equation)]; });
     for (EdgeLevel edge : schedule.edges) {
-      const auto at = std::find(known.made.begin(), known.made.end(), edge.tensor);
+      const auto at = std::ranges::find(known.made, edge.tensor);
       edge.tensor = parts[p].made[static_cast<size_t>(at - known.made.begin())];
       out.edges.push_back(edge);
     }
@@ -174,7 +174,7 @@ Result<std::optional<PricedSchedule>> candidateOf(const Pack &pack, const std::v
     for (TreeNode &node : spliceLoops(out, std::move(schedule), "." + std::to_string(p)))
       out.tree.push_back(std::move(node));
   }
-  std::sort(out.kept.begin(), out.kept.end());
+  std::ranges::sort(out.kept);
   if (out.axes.size() > kMostAxes)
     return std::optional<PricedSchedule>();
   const cost::Counts all = meter.pack(out, counts);
@@ -240,8 +240,8 @@ Result<PricedSchedules> packCandidates(const ScheduledProgram &program, const Ta
     for (const Target *place : {&std::as_const(share), &target})
       if (std::optional<Pack> pack = packOf(parts, u, *place, target))
         packs.push_back(std::move(*pack));
-  std::stable_sort(packs.begin(), packs.end(),
-                   [](const Pack &a, const Pack &b) { return a.seconds < b.seconds; });
+  std::ranges::stable_sort(packs,
+                           [](const Pack &a, const Pack &b) { return a.seconds < b.seconds; });
   PricedSchedules out;
   WorkMeter meter(program, target);
   for (size_t p = 0; p < std::min(kMostPacks, packs.size()); ++p) {

@@ -103,7 +103,7 @@ struct MultiPhaseSchedule {
       from.equation += starts[fromPhase];
       schedule.kept.push_back({read, MemLevel::Register, from});
     }
-    std::sort(schedule.kept.begin(), schedule.kept.end());
+    std::ranges::sort(schedule.kept);
     const ScheduledProgram program(pattern);
     whole.phases = WorkMeter(program, target).residentPhases({schedule, program});
     if (!areResident(whole.phases, target))
@@ -143,9 +143,8 @@ std::vector<PersistentBetween> walkAlike(std::vector<PricedSchedule> &phases,
       if (std::optional<MatchedLoops> walk = matchLoops(bound, parts[p])) {
         for (const auto &[read, from] : walk->held) {
           // What that one holds itself comes from the phase that has read it.
-          const auto held = std::find_if(out.begin(), out.end(), [&](const PersistentBetween &h) {
-            return h.phase == before && h.read == from;
-          });
+          const auto held = std::ranges::find_if(
+              out, [&](const PersistentBetween &h) { return h.phase == before && h.read == from; });
           out.push_back(held == out.end()
                             ? PersistentBetween{p, before, read, from}
                             : PersistentBetween{p, held->fromPhase, read, held->from});

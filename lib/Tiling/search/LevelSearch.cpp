@@ -57,8 +57,8 @@ public:
       return std::nullopt;
     const Schedule low = withAllLow(start.schedule);
     const bool differs = low.edges.size() != start.schedule.edges.size();
-    bool better = std::any_of(start.phases.begin(), start.phases.end(),
-                              [&](const cost::Counts &phase) { return starves(phase); });
+    bool better = std::ranges::any_of(start.phases,
+                                      [&](const cost::Counts &phase) { return starves(phase); });
     PricedSchedule best = start;
     if (differs && canMakeRoom(low))
       if (std::optional<PricedSchedule> candidate = untilRoom(priced(low));
@@ -140,7 +140,7 @@ private:
     for (size_t a = 0; a < schedule.axes.size(); ++a)
       if (const AxisUse *use = schedule.axes[a].in(e); use && !use->reduction)
         if (!schedule.axes[a].extent.isConst() &&
-            std::none_of(schedule.tree.begin(), schedule.tree.end(), [&](const TreeNode &node) {
+            std::ranges::none_of(schedule.tree, [&](const TreeNode &node) {
               const LoopNode *block = node.loop(LoopKind::Block);
               return block && block->axis == AxisId(a);
             }))
@@ -195,7 +195,7 @@ private:
         setLevel(raised, t, MemLevel::Global);
         freed.push_back(over - excess(raised));
       }
-    std::sort(freed.begin(), freed.end(), std::greater<>());
+    std::ranges::sort(freed, std::greater<>());
     double left = over;
     size_t prices = 1; // the schedule itself
     for (size_t turn = 0; turn < freed.size() && left > 0; ++turn) {

@@ -29,7 +29,7 @@ using AlikeAxes = std::vector<std::pair<AxisId, std::vector<int>>>;
 /// Whether the addresses of `from`, which stands at `equation`, and of the map move alike along all of the axes.
 bool areAlike(const BoundSchedule &before, int equation, const AddressedRead &from,
               const AddressedRead &map, const AlikeAxes &axes) {
-  return std::all_of(axes.begin(), axes.end(), [&](const auto &alike) {
+  return std::ranges::all_of(axes, [&](const auto &alike) {
     const AxisUse &use = *before.use(alike.first, equation);
     return runsOf(map.equation, map.access, alike.second) ==
            runsOf(from.equation, from.access, use.positions);
@@ -45,7 +45,7 @@ std::optional<AlikeAxes> alikeAxes(const BoundSchedule &before, int equation, co
       left.push_back(static_cast<int>(p));
   AlikeAxes out;
   for (const LoopNode *loop : loops) {
-    if (std::any_of(out.begin(), out.end(), [&](const auto &o) { return o.first == loop->axis; }))
+    if (std::ranges::any_of(out, [&](const auto &o) { return o.first == loop->axis; }))
       continue;
     const AxisUse *use = before.use(loop->axis, equation);
     if (!use)
@@ -61,7 +61,7 @@ std::optional<AlikeAxes> alikeAxes(const BoundSchedule &before, int equation, co
       }
     if (found.empty())
       return std::nullopt;
-    std::erase_if(left, [&](int p) { return std::count(found.begin(), found.end(), p) != 0; });
+    std::erase_if(left, [&](int p) { return std::ranges::count(found, p) != 0; });
     out.emplace_back(loop->axis, std::move(found));
   }
   if (!left.empty())
@@ -102,8 +102,7 @@ std::optional<MatchedLoops> matchLoops(const BoundSchedule &bound, const ExprPro
         if (!access || !first || access->constant != first->constant ||
             !haveConstantTrips(bound, source, *loops))
           continue;
-        if (std::any_of(out.held.begin(), out.held.end(),
-                        [&](const auto &h) { return h.first == reader; }))
+        if (std::ranges::any_of(out.held, [&](const auto &h) { return h.first == reader; }))
           continue;
         const AddressedRead made{from, *first}, asked{e, *access};
         if (axes && !areAlike(bound, equation, made, asked, *axes))

@@ -49,9 +49,8 @@ std::vector<std::string> blockProblems(const BoundSchedule &bound) {
   for (const Statement &statement : bound.statements())
     if (statement.leaf->kind == LeafKind::Compute && statement.leaf->rank == 0) {
       places.push_back({statement.leaf->equation, {}});
-      std::copy_if(statement.loops.begin(), statement.loops.end(),
-                   std::back_inserter(places.back().blocks),
-                   [](const LoopNode *loop) { return loop->kind == LoopKind::Block; });
+      std::ranges::copy_if(statement.loops, std::back_inserter(places.back().blocks),
+                           [](const LoopNode *loop) { return loop->kind == LoopKind::Block; });
     }
   auto check = [&](const Place &maker, const Place &reader, NodeId read) {
     for (const LoopNode *block : maker.blocks) {
@@ -59,8 +58,7 @@ std::vector<std::string> blockProblems(const BoundSchedule &bound) {
                     *taken = bound.use(block->axis, reader.equation);
       if (!made)
         continue;
-      const bool shared =
-          std::find(reader.blocks.begin(), reader.blocks.end(), block) != reader.blocks.end();
+      const bool shared = std::ranges::find(reader.blocks, block) != reader.blocks.end();
       if (shared && taken && !made->reduction && !taken->reduction &&
           readsOwn(bound.equation(maker.equation), made->positions, bound.equation(reader.equation),
                    taken->positions, read))
@@ -79,7 +77,7 @@ std::vector<std::string> blockProblems(const BoundSchedule &bound) {
         const TensorId t = bound.equation(reader.equation).body[read].index;
         if (maker.equation != reader.equation &&
             phaseOf[maker.equation] == phaseOf[reader.equation] &&
-            std::count(outputs.begin(), outputs.end(), t) != 0)
+            std::ranges::count(outputs, t) != 0)
           check(maker, reader, read);
       }
   broken.add(phaseSignals(bound).problems);

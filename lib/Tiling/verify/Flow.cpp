@@ -121,8 +121,8 @@ private:
     }
     require(!shared || bound.has(LeafKind::Combine, e), "e", e,
             ", which lanes or units sum together, has a combine, given none");
-    const bool leaves = std::any_of(equation.outputs.begin(), equation.outputs.end(),
-                                    [&](TensorId t) { return bound.level(t) == MemLevel::Global; });
+    const bool leaves = std::ranges::any_of(
+        equation.outputs, [&](TensorId t) { return bound.level(t) == MemLevel::Global; });
     require(!leaves || bound.has(LeafKind::Store, e), "e", e,
             " has a store, or its result an edge in register or shared, given neither");
     size_t last = computes.back()->order;
@@ -169,8 +169,8 @@ private:
   }
 
   bool isInMemory(int e) const {
-    return std::any_of(bound.equation(e).outputs.begin(), bound.equation(e).outputs.end(),
-                       [&](TensorId t) { return bound.level(t) != MemLevel::Register; });
+    return std::ranges::any_of(bound.equation(e).outputs,
+                               [&](TensorId t) { return bound.level(t) != MemLevel::Register; });
   }
 
   bool isFirstReader(const Statement &place, TensorId t) const {
@@ -185,8 +185,8 @@ private:
       const bool parallel =
           loop->kind == LoopKind::Lane || (loop->kind == LoopKind::Unit && schedule.units > 1) ||
           (loop->kind == LoopKind::Block &&
-           std::any_of(bound.equation(e).outputs.begin(), bound.equation(e).outputs.end(),
-                       [&](TensorId t) { return bound.level(t) == MemLevel::Global; }));
+           std::ranges::any_of(bound.equation(e).outputs,
+                               [&](TensorId t) { return bound.level(t) == MemLevel::Global; }));
       const AxisUse *use = bound.use(loop->axis, e);
       require(!parallel || (use && !use->reduction), "one thread stores an element of e", e,
               ", given several at ", *place.leaf, " in ", *loop, "; store it outside of that loop");
@@ -214,7 +214,7 @@ private:
           keys.push_back({loop->axis, loop->kind, loop->step, around[loop->axis]});
         around[loop->axis] = loop->step;
       }
-      std::sort(keys.begin(), keys.end());
+      std::ranges::sort(keys);
       return keys;
     };
     for (const LoopNode *loop : compute.loops) {
@@ -244,8 +244,8 @@ private:
       return false;
     const std::vector<int> &made = bound.use(a, maker)->positions;
     const std::vector<int> &here = bound.use(a, reader)->positions;
-    return std::find(made.begin(), made.end(), position) - made.begin() ==
-           std::find(here.begin(), here.end(), index.index) - here.begin();
+    return std::ranges::find(made, position) - made.begin() ==
+           std::ranges::find(here, index.index) - here.begin();
   }
 
   /// What one equation makes and another reads is made before, and by the same block and turn of the loops that both

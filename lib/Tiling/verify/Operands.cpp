@@ -53,20 +53,20 @@ private:
     const std::vector<const Statement *> stages = bound.stages(o);
     require(stages.size() == 1, operand, " is staged once, given ", stages);
     for (const Statement *stage : stages) {
-      require(std::none_of(stage->loops.begin(), stage->loops.end(),
-                           [&](const LoopNode *loop) {
-                             return loop->kind == LoopKind::Lane || loop->kind == LoopKind::Unit;
-                           }),
+      require(std::ranges::none_of(stage->loops,
+                                   [&](const LoopNode *loop) {
+                                     return loop->kind == LoopKind::Lane ||
+                                            loop->kind == LoopKind::Unit;
+                                   }),
               operand, " is staged outside of unit and lane loops, by all of them together, given ",
               *stage);
       for (const Statement *compute : bound.statements(LeafKind::Compute, operand.equation))
-        require(stage->order < compute->order &&
-                    std::all_of(
-                        stage->loops.begin(), stage->loops.end(),
-                        [&](const LoopNode *loop) { return compute->isInside(loop); }),
-                operand, " is staged in front of ", *compute->leaf,
-                ", in loops around both, given ", *stage,
-                stage->order < compute->order ? "" : ", behind it");
+        require(
+            stage->order < compute->order &&
+                std::ranges::all_of(
+                    stage->loops, [&](const LoopNode *loop) { return compute->isInside(loop); }),
+            operand, " is staged in front of ", *compute->leaf, ", in loops around both, given ",
+            *stage, stage->order < compute->order ? "" : ", behind it");
       for (const Statement *compute : bound.statements(LeafKind::Compute, operand.equation))
         staysInTile(operand, *stage, *compute);
     }
@@ -82,14 +82,12 @@ private:
     for (int p = 0; p < e.numSpatial; ++p) {
       const AxisId a = bound.axisOf(operand.equation, p);
       auto isOver = [&](const LoopNode *loop) { return loop->axis == a; };
-      if (a < 0 || (needed >> p & 1) == 0 ||
-          std::any_of(stage.loops.begin(), stage.loops.end(), isOver))
+      if (a < 0 || (needed >> p & 1) == 0 || std::ranges::any_of(stage.loops, isOver))
         continue;
-      const auto first = std::find_if(compute.loops.begin(), compute.loops.end(), isOver);
-      const bool isCut =
-          std::all_of(compute.loops.begin(), compute.loops.end(), [&](const LoopNode *loop) {
-            return !isOver(loop) || loop->kind == LoopKind::Seq || loop->kind == LoopKind::Block;
-          });
+      const auto first = std::ranges::find_if(compute.loops, isOver);
+      const bool isCut = std::ranges::all_of(compute.loops, [&](const LoopNode *loop) {
+        return !isOver(loop) || loop->kind == LoopKind::Seq || loop->kind == LoopKind::Block;
+      });
       const LoopNode *outer = first == compute.loops.end() ? nullptr : *first;
       require(!outer || isCut || schedule.axes[a].extent.divisibleBy(outer->step, symbols),
               "loops inside the tile of ", operand, " have steps that divide the extent of ",
@@ -104,8 +102,8 @@ private:
   }
 
   static bool isRadix(std::vector<LayoutDigit> list, const DimExpr &extent) {
-    std::sort(list.begin(), list.end(),
-              [](const LayoutDigit &a, const LayoutDigit &b) { return a.divide < b.divide; });
+    std::ranges::sort(
+        list, [](const LayoutDigit &a, const LayoutDigit &b) { return a.divide < b.divide; });
     int64_t covered = 1; // 0: all
     for (const LayoutDigit &digit : list) {
       if (digit.divide != covered || (digit.modulus != 0 && digit.modulus > INT64_MAX / covered))

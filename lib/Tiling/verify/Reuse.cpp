@@ -20,7 +20,7 @@ std::string obstacleInGridScan(const BoundSchedule &bound, const ReadPlace &plac
   const Scalar &read = e.body[bound.program.nodeOf(place)];
   const TensorId tensor = read.index;
   const Equation *scan = bound.scan();
-  auto isAround = [&](auto &&matches) { return std::any_of(loops.begin(), loops.end(), matches); };
+  auto isAround = [&](auto &&matches) { return std::ranges::any_of(loops, matches); };
   if (!scan || !isAround([](const LoopNode *loop) { return loop->axis == kStepAxis; }) ||
       !bound.gridScan())
     return "stands in rounds, given none around it";
@@ -87,9 +87,8 @@ std::string obstacleAcross(const BoundSchedule &bound, const ReusedRead &kept) {
   for (const auto &[a, b] : pairs) {
     const ScheduleAxis &axis = schedule.axes[a], &other = schedule.axes[b];
     const AxisUse *use = axis.in(kept.read.equation), *used = other.in(kept.from->equation);
-    const bool paired = std::all_of(pairs.begin(), pairs.end(), [&, a = a, b = b](const auto &p) {
-      return (p.first == a) == (p.second == b);
-    });
+    const bool paired = std::ranges::all_of(
+        pairs, [&, a = a, b = b](const auto &p) { return (p.first == a) == (p.second == b); });
     if (!use || !used || !paired || axis.extent != other.extent ||
         runsOf(e, *access, use->positions) != runsOf(from, *first, used->positions))
       return message(bound, "is walked by loops over the same elements, given ", axis, " and ",

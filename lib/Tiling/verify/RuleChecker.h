@@ -18,7 +18,7 @@ public:
   }
   void add(const std::vector<std::string> &more) {
     for (const std::string &rule : more)
-      if (std::count(rules.begin(), rules.end(), rule) == 0)
+      if (std::ranges::count(rules, rule) == 0)
         rules.push_back(rule);
   }
   bool none() const { return rules.empty(); }

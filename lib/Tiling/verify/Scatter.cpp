@@ -15,7 +15,7 @@
 namespace fusec::tiling {
 
 bool hasOwnElements(const Equation &scatter, int position) {
-  return std::any_of(scatter.scatterIndex.begin(), scatter.scatterIndex.end(), [&](NodeId id) {
+  return std::ranges::any_of(scatter.scatterIndex, [&](NodeId id) {
     return scatter.body[id].op == ScalarOp::Axis && scatter.body[id].index == position;
   });
 }
@@ -33,7 +33,7 @@ std::vector<std::string> scatterProblems(const BoundSchedule &bound) {
     AxisId last;
     for (const LoopNode *loop : place.loops) {
       const AxisUse *use = bound.use(loop->axis, place.leaf->equation);
-      if (!use || std::all_of(use->positions.begin(), use->positions.end(), [&](int position) {
+      if (!use || std::ranges::all_of(use->positions, [&](int position) {
             return e.axes[position].extent.isConst(1) || hasOwnElements(e, position);
           }))
         continue;
@@ -46,7 +46,7 @@ std::vector<std::string> scatterProblems(const BoundSchedule &bound) {
         order.insert(order.end(), use->positions.begin(), use->positions.end());
       last = loop->axis;
     }
-    broken.require(std::is_sorted(order.begin(), order.end(), std::less_equal<>()), "points of e",
+    broken.require(std::ranges::is_sorted(order, std::less_equal<>()), "points of e",
                    place.leaf->equation,
                    " that may go to one element go there in the order of its axes, given ", place);
   }

@@ -41,7 +41,7 @@ private:
               "carry 1 stands in the step loop itself, 0 and 2 outside of all loops, given ",
               place);
       require(isCarry || place.leaf->isBorder() ||
-                  (inStep && std::count_if(place.loops.begin(), place.loops.end(), isSteps) == 1),
+                  (inStep && std::ranges::count_if(place.loops, isSteps) == 1),
               "the statements of a scan stand in one step loop, at the root, given ", place);
       if (!isCarry && inStep) {
         begin = std::min(begin, place.order);
@@ -65,8 +65,8 @@ private:
             rounds ? "steps that blocks take together hand their states on without a carry 1"
                    : "one carry 1 hands a scan's states on, at the end of a step",
             ", given ", each);
-    const bool leaves = std::any_of(scan.carries.begin(), scan.carries.end(),
-                                    [](const ScanCarry &carry) { return carry.final >= 0; });
+    const bool leaves =
+        std::ranges::any_of(scan.carries, [](const ScanCarry &carry) { return carry.final >= 0; });
     require(last.empty() ? !leaves : last.size() == 1 && last[0]->order > end,
             leaves ? "one carry 2 takes" : "at most one carry 2 takes",
             " the last states of a scan, after its steps, given ", last);

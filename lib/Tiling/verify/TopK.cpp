@@ -72,9 +72,7 @@ private:
     const AxisUse &use = axis.uses[0];
     if (use.reduction)
       return Role::Searched;
-    return std::count(use.positions.begin(), use.positions.end(), e.numSpatial - 1) != 0
-               ? Role::Place
-               : Role::Row;
+    return std::ranges::count(use.positions, e.numSpatial - 1) != 0 ? Role::Place : Role::Row;
   }
 
   void selection() {

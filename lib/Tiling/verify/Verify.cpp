@@ -238,8 +238,7 @@ private:
       for (int to = 0; to < bound.numEquations(); ++to)
         for (NodeId read : bound.facts(to).reads) {
           const TensorId t = bound.equation(to).body[read].index;
-          const bool reads = std::count(bound.equation(from).outputs.begin(),
-                                        bound.equation(from).outputs.end(), t) != 0;
+          const bool reads = std::ranges::count(bound.equation(from).outputs, t) != 0;
           require(!reads || partOf[from] < 0 || partOf[to] < 0 || partOf[from] == partOf[to],
                   "parts side by side do not read each other's values, given e", to,
                   ", which reads ", pattern.tensors[t].name, " of e", from,
@@ -371,13 +370,13 @@ private:
       const LoopNode *inner = node.loop();
       while (isVector(inner) && !inner->children.empty() && inner->children[0].loop())
         inner = inner->children[0].loop();
-      computes += isVector(inner) &&
-                  std::any_of(inner->children.begin(), inner->children.end(),
-                              [&](const TreeNode &n) { return isOf(n.leaf(LeafKind::Compute)); });
+      computes += isVector(inner) && std::ranges::any_of(inner->children, [&](const TreeNode &n) {
+                    return isOf(n.leaf(LeafKind::Compute));
+                  });
     }
     if (corrections == last + 1 && computes == last + 1)
       return true;
-    return std::any_of(nodes.begin(), nodes.end(), [&](const TreeNode &node) {
+    return std::ranges::any_of(nodes, [&](const TreeNode &node) {
       return node.loop() && inOneTile(node.children(), equation, last);
     });
   }
