@@ -57,8 +57,8 @@ private:
         const EquationFacts &known = bound.facts(leaf.equation);
         for (TensorId t : known.equation.outputs)
           narrowScope(t, statement.loops);
-        for (NodeId read : known.reads)
-          narrowScope(known.equation.body[read].index, statement.loops);
+        for (TensorId t : known.tensors)
+          narrowScope(t, statement.loops);
       }
   }
 
@@ -228,7 +228,7 @@ private:
   bool isAskedByLanes(int equation) const {
     const LoopNode *lanes = laneLoop();
     const AxisUse *use = lanes ? bound.use(lanes->axis, equation) : nullptr;
-    return use && !use->reduction && bound.equation(equation).kind == EquationKind::Reduction &&
+    return use && !use->reduction && bound.facts(equation).reduces() &&
            !schedule.axes[lanes->axis].extent.divisibleBy(schedule.lanes, pattern.symbols);
   }
 
@@ -252,8 +252,7 @@ private:
         node.kind == LeafKind::Correct)
       return sum;
     const EquationFacts &known = bound.facts(node.equation);
-    const Equation &e = known.equation;
-    if (e.kind == EquationKind::Opaque)
+    if (known.form == EquationForm::TopK)
       return sum;
     if (node.kind == LeafKind::Combine) {
       if (schedule.units > 1 && sharesReduction(bound, node.equation, LoopKind::Unit)) {
@@ -284,13 +283,13 @@ private:
         continue;
       }
       // What a thread has made in the same loop over lanes it keeps, or has in its own order of execution.
-      const TensorId t = e.body[known.reads[r]].index;
+      const TensorId t = known.tensors[r];
       const auto maker = madeIn.find(t);
       if (isInMemory(t) &&
           (maker == madeIn.end() || maker->second != laneLoop() || isAskedByLanes(node.equation)))
         add(sum, t, false, isOwnRead(node.equation, r));
     }
-    if (e.kind == EquationKind::Map)
+    if (known.form == EquationForm::Map)
       write(sum, node.equation);
     return sum;
   }
@@ -310,7 +309,7 @@ private:
   bool isOwnRead(int equation, size_t read) const {
     const EquationFacts &known = bound.facts(equation);
     const std::optional<FlatAccess> &access = known.accesses[read];
-    return access && isOwn(equation, known.equation.body[known.reads[read]].index, *access);
+    return access && isOwn(equation, known.tensors[read], *access);
   }
 
   const BoundSchedule &bound;

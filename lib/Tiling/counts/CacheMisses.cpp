@@ -106,18 +106,18 @@ private:
       return out;
     const Equation &e = bound.equation(leaf.equation);
     if (leaf.kind == LeafKind::Compute) {
-      const std::vector<NodeId> &reads = bound.facts(leaf.equation).reads;
-      for (size_t r = 0; r < reads.size(); ++r) {
+      const std::vector<TensorId> &tensors = bound.facts(leaf.equation).tensors;
+      for (size_t r = 0; r < tensors.size(); ++r) {
         if (const Operand *operand = bound.operand(leaf.equation, static_cast<int>(r)))
           out.push_back(ofOperand(OperandIndex(operand - schedule.operands.data())));
-        else if (bound.level(e.body[reads[r]].index) != MemLevel::Register)
+        else if (bound.level(tensors[r]) != MemLevel::Register)
           out.push_back(ofRead(leaf.equation, static_cast<int>(r)));
       }
       for (TensorId t : e.opaqueInputs)
         out.push_back(
             {t, double(sizeInBytes(pattern.tensors[t].type)), axesOf(leaf.equation, ~uint64_t{0})});
     }
-    if (leaf.kind == LeafKind::Store || e.kind != EquationKind::Reduction)
+    if (leaf.kind == LeafKind::Store || !bound.facts(leaf.equation).reduces())
       for (TensorId t : e.outputs)
         if (bound.level(t) != MemLevel::Register || pattern.tensors[t].kind == TensorKind::Output)
           out.push_back(ofResult(leaf.equation, t));
@@ -157,7 +157,7 @@ private:
     Touch touch{t, double(sizeInBytes(pattern.tensors[t].type)),
                 axesOf(equation, (uint64_t{1} << e.numSpatial) - 1),
                 bound.axisOf(equation, e.numSpatial - 1), true};
-    if (e.kind == EquationKind::Map || e.kind == EquationKind::Reduction)
+    if (bound.facts(equation).isPlain() || bound.facts(equation).reduces())
       addStrides(touch, equation, stridesOf(pattern.tensors[t].shape));
     return touch;
   }
@@ -166,7 +166,7 @@ private:
   Touch ofRead(int equation, int read) const {
     const EquationFacts &reader = bound.facts(equation);
     const NodeId node = reader.reads[read];
-    const TensorId t = reader.equation.body[node].index;
+    const TensorId t = reader.tensors[read];
     Touch touch{t, double(sizeInBytes(pattern.tensors[t].type)),
                 axesOf(equation, reader.axes[node])};
     if (const std::optional<FlatAccess> &access = reader.accesses[read]) {

@@ -33,8 +33,8 @@ std::vector<GridScanPart> partsOfGridScan(const BoundSchedule &bound) {
       part.program.items.push_back({bound.equation(e)});
       if (own)
         made.insert(bound.equation(e).outputs.begin(), bound.equation(e).outputs.end());
-      for (NodeId id : bound.facts(e).reads)
-        (own ? read : leaves).insert(bound.equation(e).body[id].index);
+      const std::vector<TensorId> &tensors = bound.facts(e).tensors;
+      (own ? read : leaves).insert(tensors.begin(), tensors.end());
     }
     for (const ScanCarry &carry : bound.scan()->carries)
       leaves.insert(carry.next);

@@ -85,8 +85,8 @@ private:
       std::set<TensorId> reads, writes;
       for (int equation : computedBy[p]) {
         const Equation &e = bound.equation(equation);
-        for (NodeId read : bound.facts(equation).reads)
-          reads.insert(e.body[read].index);
+        const std::vector<TensorId> &tensors = bound.facts(equation).tensors;
+        reads.insert(tensors.begin(), tensors.end());
         reads.insert(e.opaqueInputs.begin(), e.opaqueInputs.end());
         writes.insert(e.outputs.begin(), e.outputs.end());
       }
@@ -214,26 +214,28 @@ private:
   }
 
   void leaf(const LeafNode &node, double times) {
-    const bool vectorLanes = target.vectorLanes;
     if (node.kind == LeafKind::Stage)
       return stage(node.operand, times);
     if (!computedBy.empty() && (node.kind == LeafKind::Compute || node.kind == LeafKind::Sort))
       computedBy.back().insert(node.equation);
-    const Equation *about = node.equation >= 0 ? &bound.equation(node.equation) : nullptr;
-    if (about && about->kind == EquationKind::Opaque)
-      return addTopKWork(bound, {node, loops, times}, vectorLanes, counts);
+    const EquationForm form =
+        node.equation < 0 ? EquationForm::Scan : bound.facts(node.equation).form;
+    if (form == EquationForm::TopK)
+      return addTopKWork(bound, {node, loops, times}, target.vectorLanes, counts);
+    if (node.kind == LeafKind::Compute)
+      return compute(node, times);
     if (node.kind == LeafKind::Store)
       return addStores(node.equation, times);
-    if (about && !about->states.empty() && node.kind != LeafKind::Compute)
+    if (form == EquationForm::Cascade)
       return addCascadeWork(bound, {node, loops, times}, counts);
-    if (node.kind == LeafKind::Combine) {
+    if (node.kind == LeafKind::Combine)
       counts.vectorOps += 10 * times;
-      return;
-    }
-    if (node.kind != LeafKind::Compute) {
+    else
       counts.vectorLoads += times;
-      return;
-    }
+  }
+
+  void compute(const LeafNode &node, double times) {
+    const bool vectorLanes = target.vectorLanes;
     const EquationFacts &known = bound.facts(node.equation);
     const Equation &e = known.equation;
     const std::vector<bool> needed = evaluatedAt(node);
@@ -268,12 +270,12 @@ private:
       if (double weight = needed[id] ? weightOf(e.body.nodes[id].op) : 0;
           weight > 0 && !(written && written->isConstant(static_cast<NodeId>(id))))
         counts.vectorOps += times * weight * shared(node.equation, known.axes[id]);
-    if (e.kind != EquationKind::Reduction)
+    if (!known.reduces())
       addStores(node.equation, times);
     else if (isProduct(e) && !isFloat(e.accumulateType))
       counts.vectorOps += times; // the sum, which is no part of the product
     counts.rowsAtOnce = std::max(counts.rowsAtOnce, rowsAtOnce(laneAxis));
-    if (!target.hidesLatency() && e.kind == EquationKind::Reduction)
+    if (!target.hidesLatency() && known.reduces())
       counts.stalls += std::max(
           0.0, chainSlots(node.equation, e, times) -
                    std::max(counts.vectorOps - opsBefore, counts.vectorLoads - loadsBefore));

@@ -114,7 +114,7 @@ public:
   }
 
   MemoryRequests run() {
-    if (!scan && bound.numEquations() == 1 && bound.equation(0).kind == EquationKind::Scatter)
+    if (!scan && bound.numEquations() == 1 && bound.facts(0).form == EquationForm::Scatter)
       addCopy(moved, context, bound.equation(0).base, bound.equation(0).outputs[0], 1, {});
     for (const Statement &statement : bound.statements())
       leaf(*statement.leaf, LoopRanges(bound, statement.loops, stepsOf(*statement.leaf)));
@@ -127,7 +127,7 @@ private:
   /// A map is computed where it is stored: not at all in a step whose value its one place does not take.
   StepRange stepsOf(const LeafNode &leaf) const {
     if (!scan || leaf.kind != LeafKind::Compute ||
-        bound.equation(leaf.equation).kind != EquationKind::Map)
+        bound.facts(leaf.equation).form != EquationForm::Map)
       return steps;
     const TensorId t = bound.equation(leaf.equation).outputs[0];
     const std::vector<ScanPlace> places = writtenPlaces(bound, t);
@@ -183,7 +183,7 @@ private:
       return;
     double bytes =
         double(sizeInBytes(e.accumulateType)) * std::max<double>(1, double(e.states.size()));
-    if (e.kind == EquationKind::Reduction && isArgMonoid(e.monoid))
+    if (bound.facts(equation).reduces() && isArgMonoid(e.monoid))
       bytes += 8;
     const double lanes = schedule.lanes, written = lanesKeep(bound, equation) ? lanes : 1;
     moved.sharedBytes +=
@@ -239,11 +239,12 @@ private:
   void store(int equation, const LoopRanges &loops) {
     storeOutputs(equation, loops);
     const Equation &e = bound.equation(equation);
-    if (e.kind == EquationKind::Opaque) // the element that was found
-      readOpaque(outputAccess(e, 0), meter(equation, loops, Bounds::All), e);
+    if (bound.facts(equation).form == EquationForm::TopK) // the element that was found
+      readRow(outputAccess(e, 0), meter(equation, loops, Bounds::All), e);
   }
 
-  void readOpaque(const FlatAccess &access, const SectorCounter &here, const Equation &e) {
+  /// A read of topk's operand.
+  void readRow(const FlatAccess &access, const SectorCounter &here, const Equation &e) {
     const TensorId t = e.opaqueInputs[0];
     addRead(moved, here.read(here.addressOf(access, t, {}), bound.program.bytesOf(t)));
   }
@@ -289,7 +290,7 @@ private:
 
   /// An element for each time that a thread does the statement.
   double threadBytes(const ReadPlace &place, const LoopRanges &loops) const {
-    const bool map = bound.equation(place.equation).kind == EquationKind::Map;
+    const bool map = bound.facts(place.equation).form == EquationForm::Map;
     const SectorCounter here = meter(place.equation, loops, map ? Bounds::All : Bounds::Reduction);
     return double(bound.program.bytesOf(bound.program.tensorOf(place))) * here.threads(false);
   }
@@ -297,19 +298,26 @@ private:
   void compute(const LeafNode &node, const LoopRanges &loops) {
     const int equation = node.equation;
     const Equation &e = bound.equation(equation);
-    if (e.kind == EquationKind::Opaque) {
+    const EquationForm form = bound.facts(equation).form;
+    if (form == EquationForm::TopK) {
       FlatAccess row;
       row.stride = stridesOf(pattern.tensors[e.opaqueInputs[0]].shape);
       row.stride.back() = DimExpr(0);
       row.stride.push_back(DimExpr(1));
       row.stride.resize(e.axes.size(), DimExpr(0));
-      return readOpaque(row, meter(equation, loops, Bounds::Reduction), e);
+      return readRow(row, meter(equation, loops, Bounds::Reduction), e);
     }
     readAll(equation, resultsOfRank(e, node.rank), node.rank, loops);
-    if (e.kind == EquationKind::Map)
-      return storeOutputs(equation, loops);
-    if (e.kind == EquationKind::Reduction)
-      return;
+    if (form == EquationForm::Map)
+      storeOutputs(equation, loops);
+    else if (form == EquationForm::Scatter)
+      update(node, loops);
+  }
+
+  /// A scatter's points go where data says.
+  void update(const LeafNode &node, const LoopRanges &loops) {
+    const int equation = node.equation;
+    const Equation &e = bound.equation(equation);
     // Asked whether it lies inside, and again where it is stored.
     if (context.effort == Effort::Thorough) {
       std::vector<NodeId> tested = e.scatterIndex;
@@ -318,11 +326,11 @@ private:
       readAll(equation, tested, node.rank, loops);
     }
     const TensorId t = e.outputs[0];
-    const AccessCount update =
+    const AccessCount written =
         meter(equation, loops, Bounds::All).write(e.scatterIndex, t, e.scatterPredicate);
-    addWritten(moved, update);
+    addWritten(moved, written);
     if (e.combiner != Combiner::Assign)
-      addRead(moved, update);
+      addRead(moved, written);
   }
 
   /// Part of a read that is left where unrolled copies of the statement do it once.
@@ -335,7 +343,7 @@ private:
   void readMemory(int equation, const GuardedRead &read, const LoopRanges &loops) {
     const Equation &e = bound.equation(equation);
     Bounds bounds = Bounds::All;
-    if (e.kind == EquationKind::Reduction) {
+    if (bound.facts(equation).reduces()) {
       bounds = Bounds::Reduction;
       const uint64_t axes = bound.facts(equation).decidingAxes(read.read);
       const AxisId lane = loops.hasLanes() ? loops.laneAxis() : AxisId();
@@ -358,7 +366,7 @@ private:
     const double part = inCommon(operand.equation, read, loops);
     const int64_t bytes = bound.program.bytesOf(e.body[read].index);
     // A map's points beyond the extents are not computed; a sum's tile is, where it may be cut.
-    const bool map = e.kind == EquationKind::Map;
+    const bool map = bound.facts(operand.equation).form == EquationForm::Map;
     const SectorCounter here =
         meter(operand.equation, loops, map ? Bounds::All : Bounds::Reduction);
     if (operand.level == MemLevel::Shared) {
@@ -373,8 +381,8 @@ private:
   void storeForReader(TensorId tensor, const LoopRanges &loops) {
     const int producer = bound.program.producer(tensor);
     if (producer < 0 || bound.level(tensor) != MemLevel::Shared ||
-        bound.equation(producer).kind != EquationKind::Reduction ||
-        bound.has(LeafKind::Store, producer) || !stored.insert(producer).second)
+        !bound.facts(producer).reduces() || bound.has(LeafKind::Store, producer) ||
+        !stored.insert(producer).second)
       return;
     storeOutputs(producer, loops);
   }

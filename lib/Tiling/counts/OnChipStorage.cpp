@@ -36,9 +36,9 @@ public:
     for (int e = 0; e < bound.numEquations(); ++e) {
       const Equation &equation = bound.equation(e);
       const Loops *loops = bound.loopsOf(e);
-      if (!loops || equation.kind == EquationKind::Opaque)
+      if (!loops || bound.facts(e).form == EquationForm::TopK)
         continue;
-      const bool reduces = equation.kind == EquationKind::Reduction;
+      const bool reduces = bound.facts(e).reduces();
       const DType type =
           reduces ? equation.accumulateType : bound.program.tensor(equation.outputs[0]).type;
       if (reduces || bound.level(equation.outputs[0]) == MemLevel::Register)
@@ -97,9 +97,9 @@ private:
     const Equation &e = bound.equation(equation);
     const LiveRange values = live.closeOverLoops(accumulatorRange(equation, true));
     const double registers = elements * double(registersFor(1, type));
-    if (e.states.empty()) {
+    if (bound.facts(equation).form != EquationForm::Cascade) {
       held.push_back({values, registers});
-      if (e.kind == EquationKind::Reduction && isArgMonoid(e.monoid))
+      if (bound.facts(equation).reduces() && isArgMonoid(e.monoid))
         held.push_back({values, elements * double(registersFor(1, DType::I64))});
       return;
     }
@@ -114,7 +114,7 @@ private:
   /// is read: by a Store, and by those that need it where it stays in registers or no Store puts it elsewhere.
   LiveRange accumulatorRange(int equation, bool values) const {
     const std::vector<TensorId> &outputs = bound.equation(equation).outputs;
-    const bool isMap = bound.equation(equation).kind != EquationKind::Reduction;
+    const bool isMap = !bound.facts(equation).reduces();
     const bool handsOn = values && (!bound.has(LeafKind::Store, equation) ||
                                     std::ranges::any_of(outputs, [&](TensorId t) {
                                       return bound.level(t) == MemLevel::Register;
@@ -141,8 +141,8 @@ private:
   /// over the first reduced one where a Combine folds them.
   double copies(int equation, const Loops &loops) const {
     const Equation &e = bound.equation(equation);
-    const bool folds =
-        e.states.empty() && !isTupleMonoid(e.monoid) && bound.has(LeafKind::Combine, equation);
+    const bool folds = bound.facts(equation).form != EquationForm::Cascade &&
+                       !isTupleMonoid(e.monoid) && bound.has(LeafKind::Combine, equation);
     double product = 1;
     for (const LoopNode *loop : loops) {
       if (loop->kind != LoopKind::Unroll || loop->axis < 0)

@@ -60,8 +60,8 @@ std::optional<StepReads> readsOfStep(const BoundSchedule &bound, const Target &t
     if (bound.program.tensor(carry.init).kind == TensorKind::Constant)
       initial.insert(carry.init);
   for (const EquationFacts &facts : bound.program.facts)
-    for (NodeId read : facts.reads)
-      initial.erase(facts.equation.body[read].index);
+    for (TensorId t : facts.tensors)
+      initial.erase(t);
   double once = 0;
   for (TensorId t : initial)
     once += bound.program.allBytesOf(t);

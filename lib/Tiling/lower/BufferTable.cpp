@@ -198,7 +198,7 @@ bool BufferTable::shapeAccumulator(int equation) {
   acc.unitsReduce = tiling::sharesReduction(bound, equation, LoopKind::Unit);
   acc.lanesKeep = tiling::lanesKeep(bound, equation);
   const Equation &e = bound.equation(equation);
-  const bool folds = e.kind == EquationKind::Reduction && !isTupleMonoid(e.monoid) &&
+  const bool folds = bound.facts(equation).reduces() && !isTupleMonoid(e.monoid) &&
                      bound.has(LeafKind::Combine, equation);
   std::map<AxisId, int> ordinals;
   std::vector<std::pair<std::pair<AxisId, int>, int64_t>> dims;

@@ -149,14 +149,14 @@ public:
 } // namespace
 
 std::unique_ptr<EquationLowering> lowerEquation(LoweringParts &parts, int number) {
-  const Equation &e = parts.bound.equation(number);
-  switch (e.kind) {
-  case EquationKind::Scatter: return std::make_unique<ScatterLowering>(parts, number);
-  case EquationKind::Opaque: return lowerTopK(parts, number);
-  case EquationKind::Reduction:
-    return e.states.empty() ? lowerReduction(parts, number) : lowerCascade(parts, number);
-  case EquationKind::Map:
-  case EquationKind::Scan: break; // none of the equations of a scan's step is one
+  using tiling::EquationForm;
+  switch (parts.bound.facts(number).form) {
+  case EquationForm::Scatter: return std::make_unique<ScatterLowering>(parts, number);
+  case EquationForm::TopK: return lowerTopK(parts, number);
+  case EquationForm::Reduction: return lowerReduction(parts, number);
+  case EquationForm::Cascade: return lowerCascade(parts, number);
+  case EquationForm::Map:
+  case EquationForm::Scan: break; // none of the equations of a scan's step is one
   }
   return std::make_unique<MapLowering>(parts, number);
 }

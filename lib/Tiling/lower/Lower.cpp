@@ -22,7 +22,7 @@ static Schedule withStores(Schedule schedule, const ScheduledProgram &program) {
       return readsValue(bound, *s.leaf, edge.tensor);
     });
     if (edge.level == MemLevel::Register || !made || reader == bound.statements().end() ||
-        bound.equation(maker).kind != EquationKind::Reduction || bound.has(LeafKind::Store, maker))
+        !bound.facts(maker).reduces() || bound.has(LeafKind::Store, maker))
       continue;
     const Loops &loops = reader->loops;
     const size_t common = commonLoops(loops, *made);

@@ -73,9 +73,8 @@ BufferId PersistentValues::bufferOf(const tiling::PersistentRead &read, DType ty
 }
 
 void PersistentValues::fill(ReadLowering &lowering, int equation, Stmts &result) {
-  const Equation &e = bound.equation(equation);
   const std::vector<NodeId> &nodes = bound.facts(equation).reads;
-  const bool reduces = e.kind == EquationKind::Reduction;
+  const bool reduces = bound.facts(equation).reduces();
   Stmts statements;
   loops.clampSpatial = reduces;
   for (size_t r = 0; r < nodes.size(); ++r) {

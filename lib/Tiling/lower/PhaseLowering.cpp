@@ -12,9 +12,9 @@ using Mode = PersistentValues::Mode;
 
 void PhaseLowering::lowerAll() {
   GirKernel &kernel = writer.kernel;
-  if (!bound.scan() && bound.program.equations.size() == 1 &&
-      bound.program.equations[0]->kind == EquationKind::Scatter)
-    kernel.phases.push_back(copyOfBase(*bound.program.equations[0]));
+  if (!bound.scan() && bound.numEquations() == 1 &&
+      bound.facts(0).form == tiling::EquationForm::Scatter)
+    kernel.phases.push_back(copyOfBase(bound.equation(0)));
   addCounters();
   std::vector<bool> waits = {false};
   for (const TreeNode &node : bound.schedule.tree)

@@ -45,10 +45,24 @@ std::set<int> equationsIn(std::span<const TreeNode> nodes, const Schedule &sched
   return found;
 }
 
+static EquationForm formOf(const Equation &equation) {
+  switch (equation.kind) {
+  case EquationKind::Map: return EquationForm::Map;
+  case EquationKind::Reduction:
+    return equation.states.empty() ? EquationForm::Reduction : EquationForm::Cascade;
+  case EquationKind::Opaque: return EquationForm::TopK;
+  case EquationKind::Scatter: return EquationForm::Scatter;
+  case EquationKind::Scan: break;
+  }
+  return EquationForm::Scan;
+}
+
 EquationFacts::EquationFacts(const Equation &equation, const ExprProgram &program)
-    : equation(equation), reads(readsOf(equation)) {
-  for (NodeId read : reads)
+    : equation(equation), form(formOf(equation)), reads(readsOf(equation)) {
+  for (NodeId read : reads) {
+    tensors.push_back(equation.body[read].index);
     accesses.push_back(flatAccess(equation, read, program));
+  }
   const Body &body = equation.body;
   axes = axisDependences(body, static_cast<NodeId>(body.nodes.size()) - 1);
   for (int rank = 0; rank <= std::max(0, lastRank(equation)); ++rank)
@@ -57,6 +71,10 @@ EquationFacts::EquationFacts(const Equation &equation, const ExprProgram &progra
 
 std::vector<bool> EquationFacts::neededBeside(const std::vector<NodeId> &atHand, int rank) const {
   return equation.body.neededBeside(atHand, resultsOfRank(equation, rank));
+}
+
+bool EquationFacts::takesWhole(TensorId tensor) const {
+  return equation.base == tensor || std::ranges::count(equation.opaqueInputs, tensor) != 0;
 }
 
 int EquationFacts::ordinalOf(NodeId read) const {
@@ -169,8 +187,7 @@ const Loops *BoundSchedule::loopsOf(int equation) const {
 std::vector<const Loops *> readersOf(const BoundSchedule &bound, TensorId tensor) {
   std::vector<const Loops *> readers;
   for (int e = 0; e < bound.numEquations(); ++e)
-    if (const auto &reads = bound.facts(e).reads; std::ranges::any_of(
-            reads, [&](NodeId read) { return bound.equation(e).body[read].index == tensor; }))
+    if (std::ranges::count(bound.facts(e).tensors, tensor) != 0)
       if (const Loops *loops = bound.loopsOf(e))
         readers.push_back(loops);
   return readers;
@@ -202,14 +219,11 @@ const ReusedRead *BoundSchedule::reuse(const ReadPlace &place) const {
 }
 
 std::vector<TensorId> valuesReadBy(const BoundSchedule &bound, const LeafNode &leaf) {
-  std::vector<TensorId> values;
-  if (leaf.kind == LeafKind::Stage) {
-    values.push_back(bound.program.tensorOf(bound.schedule.operands[leaf.operand]));
-  } else if (leaf.kind == LeafKind::Compute || leaf.kind == LeafKind::Sort) {
-    for (NodeId read : bound.facts(leaf.equation).reads)
-      values.push_back(bound.equation(leaf.equation).body[read].index);
-  }
-  return values;
+  if (leaf.kind == LeafKind::Stage)
+    return {bound.program.tensorOf(bound.schedule.operands[leaf.operand])};
+  if (leaf.kind == LeafKind::Compute || leaf.kind == LeafKind::Sort)
+    return bound.facts(leaf.equation).tensors;
+  return {};
 }
 
 std::vector<int> phaseOfEquations(const BoundSchedule &bound) {

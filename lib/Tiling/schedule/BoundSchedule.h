@@ -30,16 +30,28 @@ int equationOf(const LeafNode &leaf, const Schedule &schedule);
 /// The equations that statements among the nodes or in their loops are about.
 std::set<int> equationsIn(std::span<const TreeNode> nodes, const Schedule &schedule);
 
-/// What every schedule's prediction asks of an equation, found once for all schedules of its pattern.
+/// Decides which statements an equation has, in a scan's step too. A Scan has none: schedules are about its step.
+enum class EquationForm : uint8_t { Map, Reduction, Cascade, TopK, Scatter, Scan };
+
+/// What is asked of an equation again and again, found once for all schedules of its pattern.
 struct EquationFacts {
   explicit EquationFacts(const Equation &equation, const ExprProgram &program);
 
   const Equation &equation;
+  EquationForm form;
   std::vector<NodeId> reads;                       // readsOf
+  std::vector<TensorId> tensors;                   // that they read
   std::vector<std::optional<FlatAccess>> accesses; // of each of `reads`
   std::vector<uint64_t> axes;                      // axisDependences of all nodes
   std::vector<std::vector<bool>> neededOfRank;     // nodes that the Compute of a rank evaluates
 
+  /// A map, or a reduction to one state.
+  bool isPlain() const { return form == EquationForm::Map || form == EquationForm::Reduction; }
+  bool reduces() const { return form == EquationForm::Reduction || form == EquationForm::Cascade; }
+  /// Ranks of its states, each with a Compute; one of what is no cascade.
+  int ranks() const { return static_cast<int>(neededOfRank.size()); }
+  /// It needs all of a tensor, whatever its points read: a scatter's base, the operand of topk.
+  bool takesWhole(TensorId tensor) const;
   /// Nodes that the Compute of a rank evaluates where the values of these reads are at hand.
   std::vector<bool> neededBeside(const std::vector<NodeId> &atHand, int rank) const;
   /// Position of a read in `reads`.
@@ -82,7 +94,7 @@ public:
     return facts[static_cast<size_t>(place.equation)].reads[static_cast<size_t>(place.read)];
   }
   TensorId tensorOf(const ReadPlace &place) const {
-    return equations[static_cast<size_t>(place.equation)]->body[nodeOf(place)].index;
+    return facts[static_cast<size_t>(place.equation)].tensors[static_cast<size_t>(place.read)];
   }
   /// Finds both of an operand's read.
   NodeId nodeOf(const Operand &o) const { return nodeOf({o.equation, 0, o.read}); }

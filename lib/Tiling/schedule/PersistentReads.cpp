@@ -158,9 +158,8 @@ Runs runsOf(const Equation &e, const FlatAccess &access, std::span<const int> po
 
 std::optional<FlatAccess> plainAccess(const BoundSchedule &bound, const ReadPlace &place) {
   const Equation &e = bound.equation(place.equation);
-  if (place.rank != 0 || !e.states.empty() ||
+  if (place.rank != 0 || !bound.facts(place.equation).isPlain() ||
       e.body[bound.program.nodeOf(place)].op != ScalarOp::Read ||
-      (e.kind != EquationKind::Map && e.kind != EquationKind::Reduction) ||
       bound.operand(place.equation, place.read))
     return std::nullopt;
   const std::optional<FlatAccess> &access =

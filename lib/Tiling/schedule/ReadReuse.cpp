@@ -19,7 +19,7 @@ std::vector<ReadPlace> readPlaces(const BoundSchedule &bound, int equation,
   const Equation &e = bound.equation(equation);
   const std::vector<NodeId> &reads = bound.facts(equation).reads;
   std::vector<ReadPlace> places;
-  for (int rank = 0; rank <= std::max(0, lastRank(e)); ++rank)
+  for (int rank = 0; rank < bound.facts(equation).ranks(); ++rank)
     for (NodeId id : e.body.reachable(resultsOfRank(e, rank)))
       for (size_t r = 0; r < reads.size(); ++r)
         if (reads[r] == id && matches(static_cast<int>(r), e.body[id]))
@@ -56,10 +56,7 @@ static bool isUnread(const BoundSchedule &bound, TensorId tensor) {
   if (producer < 0 || bound.equation(producer).outputs.size() < 2)
     return false;
   return std::ranges::none_of(bound.program.facts, [&](const EquationFacts &facts) {
-    const Equation &e = facts.equation;
-    return e.base == tensor || std::ranges::count(e.opaqueInputs, tensor) != 0 ||
-           std::ranges::any_of(facts.reads,
-                               [&](NodeId read) { return e.body[read].index == tensor; });
+    return facts.takesWhole(tensor) || std::ranges::count(facts.tensors, tensor) != 0;
   });
 }
 
@@ -77,10 +74,10 @@ bool isStoreElided(const BoundSchedule &bound, TensorId tensor) {
     return false;
   std::vector<ReadPlace> places;
   for (int e = 0; e < bound.numEquations(); ++e) {
-    const Equation &equation = bound.equation(e);
-    if (std::ranges::count(equation.opaqueInputs, tensor) != 0 || equation.base == tensor)
+    if (bound.facts(e).takesWhole(tensor))
       return false;
-    for (int rank = 1; !equation.states.empty() && rank <= lastRank(equation); ++rank)
+    const Equation &equation = bound.equation(e);
+    for (int rank = 1; rank < bound.facts(e).ranks(); ++rank)
       for (NodeId id : equation.body.reachable(correctionsOfRank(equation, rank)))
         if (const Scalar &s = equation.body[id];
             (s.op == ScalarOp::Read || s.op == ScalarOp::ReadIf) && s.index == tensor)

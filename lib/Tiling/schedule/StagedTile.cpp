@@ -90,9 +90,8 @@ CopyOrder copyOrder(const BoundSchedule &bound, const Operand &operand,
 std::optional<Loops> loopsOfEdge(const BoundSchedule &bound, TensorId tensor) {
   const int producer = bound.program.producer(tensor);
   const auto stores = bound.statements(LeafKind::Store, producer);
-  const Loops *own = bound.equation(producer).kind == EquationKind::Reduction && !stores.empty()
-                         ? &stores[0]->loops
-                         : bound.loopsOf(producer);
+  const Loops *own = bound.facts(producer).reduces() && !stores.empty() ? &stores[0]->loops
+                                                                        : bound.loopsOf(producer);
   if (!own)
     return std::nullopt;
   size_t common = 0;

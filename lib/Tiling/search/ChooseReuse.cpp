@@ -40,10 +40,9 @@ bool mayKeep(const BoundSchedule &bound) {
   std::map<TensorId, int> fetched;
   std::set<TensorId> stored;
   for (const EquationFacts &facts : bound.program.facts) {
-    const Equation &e = facts.equation;
-    for (NodeId read : facts.reads)
-      fetched[e.body[read].index] += static_cast<int>(facts.neededOfRank.size());
-    stored.insert(e.outputs.begin(), e.outputs.end());
+    for (TensorId t : facts.tensors)
+      fetched[t] += facts.ranks();
+    stored.insert(facts.equation.outputs.begin(), facts.equation.outputs.end());
   }
   for (const EdgeLevel &edge : schedule.edges)
     if (edge.level == MemLevel::Register)

@@ -39,8 +39,8 @@ std::vector<std::vector<int>> partsOf(const std::vector<EquationFacts> &equation
   std::map<TensorId, size_t> makers;
   for (size_t e = 0; e < equations.size(); ++e) {
     const Equation &equation = equations[e].equation;
-    for (NodeId read : equations[e].reads)
-      if (auto maker = makers.find(equation.body[read].index); maker != makers.end()) {
+    for (TensorId t : equations[e].tensors)
+      if (auto maker = makers.find(t); maker != makers.end()) {
         const int other = part[maker->second], own = part[e];
         std::ranges::replace(part, std::max(other, own), std::min(other, own));
       }

@@ -117,18 +117,17 @@ private:
       return true;
     const int e = bound.program.producer(t);
     if (e < 0 || program.tensors[static_cast<size_t>(t)].kind != TensorKind::Temp ||
-        bound.equation(e).outputs.size() != 1 || !bound.equation(e).states.empty())
+        bound.equation(e).outputs.size() != 1 || bound.facts(e).form == EquationForm::Cascade)
       return false;
     if (!scan)
       return true;
     bool read = false;
     for (int reader = 0; reader < bound.numEquations(); ++reader)
-      for (NodeId id : bound.facts(reader).reads)
-        if (bound.equation(reader).body[id].index == t) {
-          if (phases[reader] != phases[e])
-            return false;
-          read = true;
-        }
+      if (std::ranges::count(bound.facts(reader).tensors, t) != 0) {
+        if (phases[reader] != phases[e])
+          return false;
+        read = true;
+      }
     return read;
   }
 
@@ -177,7 +176,7 @@ private:
     } else {
       // A sum comes to device memory by a statement of its own.
       const int e = bound.program.producer(t);
-      if (e >= 0 && bound.equation(e).kind == EquationKind::Reduction &&
+      if (e >= 0 && bound.facts(e).reduces() &&
           !BoundSchedule(raised, meter.program()).has(LeafKind::Store, e))
         return std::nullopt;
       setLevel(raised, t, MemLevel::Global);

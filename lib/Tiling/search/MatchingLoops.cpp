@@ -74,7 +74,7 @@ std::optional<AlikeAxes> alikeAxes(const BoundSchedule &before, int equation, co
 std::optional<MatchedLoops> matchLoops(const BoundSchedule &bound, const ExprProgram &map) {
   const Schedule nothing; // says of the map that all is read from memory
   const BoundSchedule boundMap(nothing, map);
-  if (boundMap.program.equations.size() != 1 || boundMap.equation(0).kind != EquationKind::Map)
+  if (boundMap.program.equations.size() != 1 || boundMap.facts(0).form != EquationForm::Map)
     return std::nullopt;
   const Schedule &before = bound.schedule;
   const Equation &e = boundMap.equation(0);

@@ -32,7 +32,7 @@ public:
     for (const Statement &place : places)
       verifyCopies(place);
     for (int e = 0; e < bound.numEquations(); ++e)
-      if (bound.equation(e).kind != EquationKind::Opaque)
+      if (bound.facts(e).form != EquationForm::TopK)
         verifyEquation(e);
     for (int e = 0; e < bound.numEquations(); ++e)
       for (NodeId read : bound.facts(e).reads)
@@ -53,8 +53,7 @@ public:
                                              reads = bound.statements(LeafKind::Compute, reader);
         const bool plain = makes.size() == 1 && reads.size() == 1 &&
                            bound.equation(maker).outputs.size() == 1 && !isStaged(reader, read) &&
-                           (bound.equation(maker).kind == EquationKind::Map ||
-                            bound.equation(maker).kind == EquationKind::Reduction);
+                           (bound.facts(maker).isPlain() || bound.facts(maker).reduces());
         if (plain)
           readsRegister(*makes[0], *reads[0], reader, read, maker);
         auto it = fits.emplace(t, true).first;
@@ -105,9 +104,9 @@ private:
       return;
     for (const Statement *compute : computes)
       covers(*compute, e, true);
-    if (equation.kind == EquationKind::Map && isInMemory(e))
+    if (bound.facts(e).form == EquationForm::Map && isInMemory(e))
       oneWriter(*computes[0], e);
-    if (equation.kind != EquationKind::Reduction)
+    if (!bound.facts(e).reduces())
       return;
     const Statement &compute = *computes[0];
     bool shared = false; // partial results in several lanes or units
@@ -255,7 +254,6 @@ private:
     const int maker = bound.program.producer(t);
     if (maker < 0 || maker == reader)
       return;
-    const Equation &made = bound.equation(maker);
     const Statement *compute = nullptr, *last = nullptr;
     for (const Statement &place : places) {
       const LeafKind leaf = place.leaf->kind;
@@ -281,7 +279,7 @@ private:
           ownTurn(*loop, reader, read, maker);
       // A level above registers without a store: one is made of the register, in front of the reader.
       const bool held = level == MemLevel::Register ||
-                        (level == MemLevel::Shared && made.kind == EquationKind::Reduction &&
+                        (level == MemLevel::Shared && bound.facts(maker).reduces() &&
                          !bound.has(LeafKind::Store, maker));
       if (!compute || !held)
         continue;
@@ -297,8 +295,8 @@ private:
                      int maker) {
     const Equation &made = bound.equation(maker);
     const std::string &value = nameOf(bound.equation(reader).body[read].index);
-    require(made.kind != EquationKind::Map || made.outputs.size() == 1, "edge ", value,
-            " is a register, which holds one result, given e", maker, " with ",
+    require(bound.facts(maker).form != EquationForm::Map || made.outputs.size() == 1, "edge ",
+            value, " is a register, which holds one result, given e", maker, " with ",
             made.outputs.size());
     std::set<AxisId> named;
     for (int p = 0; p < made.numSpatial; ++p) {

@@ -76,7 +76,7 @@ private:
   /// constant trip go that do not divide it, are summed all the same, and never stored.
   void staysInTile(const Operand &operand, const Statement &stage, const Statement &compute) {
     const Equation &e = bound.equation(operand.equation);
-    if (e.kind != EquationKind::Reduction)
+    if (!bound.facts(operand.equation).reduces())
       return;
     const uint64_t needed = neededAxes(operand);
     for (int p = 0; p < e.numSpatial; ++p) {

@@ -1,7 +1,6 @@
 // The rules of reads that are not done, since their threads have the values.
 #include "Tiling/verify/Rules.h"
 
-#include "Expr/Cascade.h"
 #include "Tiling/schedule/GridScan.h"
 #include "Tiling/schedule/PersistentReads.h"
 #include "Tiling/schedule/Phases.h"
@@ -24,7 +23,7 @@ std::string obstacleInGridScan(const BoundSchedule &bound, const ReadPlace &plac
   if (!scan || !isAround([](const LoopNode *loop) { return loop->axis == kStepAxis; }) ||
       !bound.gridScan())
     return "stands in rounds, given none around it";
-  if (!e.states.empty() || e.kind == EquationKind::Opaque || e.kind == EquationKind::Scatter)
+  if (!bound.facts(place.equation).isPlain())
     return message(bound, "is of a map or a sum, given e", place.equation, ", which is neither");
   if (isPreviousState(*scan, tensor) || isNextState(*scan, tensor) ||
       bound.program.producer(tensor) >= 0)
@@ -126,9 +125,9 @@ std::vector<std::string> reuseProblems(const BoundSchedule &bound) {
   auto exists = [&](const ReadPlace &place) {
     if (place.equation < 0 || place.equation >= bound.numEquations())
       return false;
-    const Equation &e = bound.equation(place.equation);
-    return place.rank >= 0 && place.rank <= std::max(0, lastRank(e)) && place.read >= 0 &&
-           place.read < static_cast<int>(bound.facts(place.equation).reads.size());
+    const EquationFacts &facts = bound.facts(place.equation);
+    return place.rank >= 0 && place.rank < facts.ranks() && place.read >= 0 &&
+           place.read < static_cast<int>(facts.reads.size());
   };
   RuleChecker broken(bound);
   for (const ReusedRead &kept : schedule.kept) {

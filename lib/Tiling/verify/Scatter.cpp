@@ -27,7 +27,7 @@ std::vector<std::string> scatterProblems(const BoundSchedule &bound) {
     if (place.leaf->kind != LeafKind::Compute)
       continue;
     const Equation &e = bound.equation(place.leaf->equation);
-    if (e.kind != EquationKind::Scatter)
+    if (bound.facts(place.leaf->equation).form != EquationForm::Scatter)
       continue;
     std::vector<int> order; // axes of points that may meet, outermost first
     AxisId last;

@@ -1,6 +1,5 @@
 // The rules of a schedule. A dump edited by hand passes here before it is lowered.
 #include "Tiling/verify/Verify.h"
-#include "Expr/Cascade.h"
 #include "Support/Diag.h"
 #include "Tiling/counts/CountWork.h"
 #include "Tiling/schedule/FlatAccess.h"
@@ -15,7 +14,7 @@
 
 namespace fusec {
 
-using tiling::BoundSchedule, tiling::Loops, tiling::Statement;
+using tiling::BoundSchedule, tiling::EquationForm, tiling::Loops, tiling::Statement;
 
 namespace {
 
@@ -127,7 +126,7 @@ private:
     require(!operand.digits.empty(), operand, " has digits, given none");
     require(operand.padElements >= 0 && operand.padElements <= kLargestPad, operand,
             " is padded by 0 to ", kLargestPad, " elements, given pad ", operand.padElements);
-    const Tensor &tensor = pattern.tensors[e.body[reads[operand.read]].index];
+    const Tensor &tensor = bound.program.tensor(bound.program.tensorOf(operand));
     size_t rank = tensor.shape.size();
     for (const LayoutDigit &digit : operand.digits) {
       require(digit.divide >= 1 && digit.modulus >= 0, operand,
@@ -234,16 +233,13 @@ private:
                                                     isEquation(leaf.equation) &&
                                                     statement.isInside(parts[p].loop()))
           partOf[leaf.equation] = static_cast<int>(p);
-    for (int from = 0; from < bound.numEquations(); ++from)
-      for (int to = 0; to < bound.numEquations(); ++to)
-        for (NodeId read : bound.facts(to).reads) {
-          const TensorId t = bound.equation(to).body[read].index;
-          const bool reads = std::ranges::count(bound.equation(from).outputs, t) != 0;
-          require(!reads || partOf[from] < 0 || partOf[to] < 0 || partOf[from] == partOf[to],
+    for (int to = 0; to < bound.numEquations(); ++to)
+      for (TensorId t : bound.facts(to).tensors)
+        if (const int from = bound.program.producer(t); from >= 0)
+          require(partOf[from] < 0 || partOf[to] < 0 || partOf[from] == partOf[to],
                   "parts side by side do not read each other's values, given e", to,
                   ", which reads ", pattern.tensors[t].name, " of e", from,
                   "; put a barrier between them");
-        }
   }
 
   /// Every equation is computed once, reductions after their accumulators were set; operands are staged.
@@ -272,14 +268,14 @@ private:
         require(false, "statements name equations that exist, given ", leaf);
         continue;
       }
-      bool isTopK = bound.equation(e).kind == EquationKind::Opaque;
-      bool reduces = isTopK || bound.equation(e).kind == EquationKind::Reduction;
+      const bool isTopK = bound.facts(e).form == EquationForm::TopK;
+      const bool reduces = isTopK || bound.facts(e).reduces();
       if (leaf->kind == LeafKind::Sort) {
         ++computed[e];
         require(isTopK, "only a topk is sorted, given ", leaf, ", which is none");
       } else if (leaf->kind == LeafKind::Correct) {
-        require(!bound.equation(e).states.empty(), "only cascades are corrected, given ", leaf,
-                ", which is none");
+        require(bound.facts(e).form == EquationForm::Cascade, "only cascades are corrected, given ",
+                leaf, ", which is none");
       } else if (leaf->kind == LeafKind::Compute) {
         computed[e] += leaf->rank == 0;
         require(!reduces || initialised.count(e), "init e", e, " stands before ", leaf,
@@ -293,9 +289,10 @@ private:
     }
     for (int e = 0; e < bound.numEquations(); ++e) {
       require(computed[e] == 1, "e", e, " is computed by one statement, given ", computed[e]);
-      cascadeOrder(e);
-      if (bound.equation(e).kind == EquationKind::Opaque)
+      if (bound.facts(e).form == EquationForm::TopK)
         add(tiling::topKProblems(bound, e));
+      else
+        computeOrder(e);
     }
   }
 
@@ -314,8 +311,7 @@ private:
         require(phaseOf[e] == p, "the statements of e", e, " stand in phase ", phaseOf[e] + 1,
                 " with its compute, given some in phase ", p + 1);
     for (int reader = 0; reader < bound.numEquations(); ++reader)
-      for (NodeId read : bound.facts(reader).reads) {
-        const TensorId t = bound.equation(reader).body[read].index;
+      for (TensorId t : bound.facts(reader).tensors) {
         const int maker = bound.program.producer(t);
         if (maker < 0 || phaseOf[maker] == phaseOf[reader])
           continue;
@@ -329,10 +325,11 @@ private:
       }
   }
 
-  /// A cascade's statements follow each other in one tile, each Compute in loops of its own over the tile's vectors.
-  void cascadeOrder(int equation) {
-    const bool cascades = !bound.equation(equation).states.empty();
-    const int last = std::max(0, lastRank(bound.equation(equation)));
+  /// A cascade's statements follow each other in one tile, each Compute in loops of its own over the tile's vectors;
+  /// others have one Compute.
+  void computeOrder(int equation) {
+    const bool cascades = bound.facts(equation).form == EquationForm::Cascade;
+    const int last = bound.facts(equation).ranks() - 1;
     std::vector<const LeafNode *> found;
     std::vector<std::pair<LeafKind, int>> wanted;
     for (const Statement &statement : bound.statements())
@@ -340,8 +337,6 @@ private:
           (leaf->kind == LeafKind::Compute || leaf->kind == LeafKind::Correct) &&
           leaf->equation == equation)
         found.push_back(leaf);
-    if (bound.equation(equation).kind == EquationKind::Opaque)
-      return;
     for (int rank = 0; rank <= last; ++rank) {
       wanted.push_back({LeafKind::Compute, rank});
       if (cascades)
