@@ -67,13 +67,13 @@ static std::optional<ExprProgram> runOne(const ExprProgram &pattern, const Rewri
   if (alternative == alternatives().end())
     return std::nullopt;
   if (rewrite.count == 0)
-    return alternative->run(pattern, rewrite.choice);
+    return alternative->apply(pattern, rewrite.choice);
   const auto size = static_cast<int64_t>(pattern.items.size());
   const int64_t first = rewrite.first, last = first + rewrite.count;
   if (first < 0 || last <= first || last > size ||
       !std::all_of(pattern.items.begin(), pattern.items.end(), isMapOrReduction))
     return std::nullopt;
-  std::optional<ExprProgram> part = alternative->run(
+  std::optional<ExprProgram> part = alternative->apply(
       partOfPattern(pattern, static_cast<int>(first), static_cast<int>(last)), rewrite.choice);
   if (!part)
     return std::nullopt;
@@ -99,7 +99,7 @@ std::optional<ExprProgram> rewritten(const ExprProgram &pattern,
 static void appendApplicable(const Alternative &a, const ExprProgram &pattern, const Target &target,
                              std::vector<RewrittenPattern> &found) {
   for (int64_t choice : a.choices ? a.choices(pattern, target) : std::vector<int64_t>{0})
-    if (std::optional<ExprProgram> program = a.run(pattern, choice)) {
+    if (std::optional<ExprProgram> program = a.apply(pattern, choice)) {
       assert(isSound(*program) && "an alternative leaves a program that verifies");
       found.push_back({{std::string(a.name), choice}, std::move(*program), {}});
       if (a.phaseStarts)

@@ -14,7 +14,7 @@ struct Alternative {
   /// alternative has no parameter.
   std::vector<int64_t> (*choices)(const ExprProgram &pattern, const Target &target);
   /// The rewritten pattern; nullopt where it does not apply with this parameter (0: none).
-  std::optional<ExprProgram> (*run)(const ExprProgram &pattern, int64_t choice);
+  std::optional<ExprProgram> (*apply)(const ExprProgram &pattern, int64_t choice);
   /// The equations of a rewritten pattern in front of which all blocks may have to wait for each other, since they run
   /// on more or on fewer blocks than those before. Null: there are none.
   std::vector<int> (*phaseStarts)(const ExprProgram &pattern, const ExprProgram &made) = nullptr;

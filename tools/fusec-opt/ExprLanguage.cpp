@@ -24,7 +24,7 @@ Status runAlternative(ExprProgram &program, const std::string &name) {
                     [](const Item &i) { return std::holds_alternative<Equation>(i.value); });
     std::optional<ExprProgram> next;
     if (isPattern)
-      next = a.run(program, std::atoll(parameter.c_str()));
+      next = a.apply(program, std::atoll(parameter.c_str()));
     if (!next)
       return Diagnostic{Diag::BadOption, "--passes",
                         "alternative '" + name + "' does not apply to the program"};

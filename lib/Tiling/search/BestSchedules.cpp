@@ -5,7 +5,7 @@
 #include "Tiling/schedule/GridScan.h"
 #include "Tiling/schedule/PersistentReads.h"
 #include "Tiling/search/ChooseReuse.h"
-#include "Tiling/search/JoinPhases.h"
+#include "Tiling/search/PhaseCandidates.h"
 
 #include <algorithm>
 #include <numeric>

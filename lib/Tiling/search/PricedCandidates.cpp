@@ -5,8 +5,8 @@
 #include "Tiling/schedule/GridScan.h"
 #include "Tiling/search/ChooseReuse.h"
 #include "Tiling/search/JoinPacks.h"
-#include "Tiling/search/JoinPhases.h"
 #include "Tiling/search/LevelSearch.h"
+#include "Tiling/search/PhaseCandidates.h"
 
 namespace fusec::tiling {
 

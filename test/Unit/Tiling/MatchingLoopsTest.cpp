@@ -3,7 +3,7 @@
 #include "Tiling/counts/CountWork.h"
 #include "Tiling/counts/MemoryRequests.h"
 #include "Tiling/schedule/PersistentReads.h"
-#include "Tiling/search/JoinPhases.h"
+#include "Tiling/search/PhaseCandidates.h"
 #include "Tiling/verify/Verify.h"
 
 #include <algorithm>

@@ -4,7 +4,7 @@
 #include "Candidates.h"
 #include "Gir/Walk.h"
 #include "Tiling/schedule/Message.h"
-#include "Tiling/search/JoinPhases.h"
+#include "Tiling/search/PhaseCandidates.h"
 
 #include <algorithm>
 

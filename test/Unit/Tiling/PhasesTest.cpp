@@ -2,7 +2,7 @@
 #include "Tiling/schedule/Phases.h"
 #include "Candidates.h"
 #include "Tiling/counts/CountWork.h"
-#include "Tiling/search/JoinPhases.h"
+#include "Tiling/search/PhaseCandidates.h"
 #include "Tiling/verify/Verify.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-#include "Tiling/search/JoinPhases.h"
+#include "Tiling/search/PhaseCandidates.h"
 
 #include "Expr/PatternPart.h"
 #include "Tiling/candidates/LoopTemplates.h"
