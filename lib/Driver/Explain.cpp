@@ -8,7 +8,6 @@
 #include "Tiling/lower/Lower.h"
 #include "Tiling/schedule/BoundSchedule.h"
 #include "Tiling/schedule/FlatAccess.h"
-#include "Tiling/schedule/GridScan.h"
 #include "Tiling/schedule/PersistentReads.h"
 #include "Tiling/schedule/ReadReuse.h"
 #include "Tiling/schedule/Schedule.h"

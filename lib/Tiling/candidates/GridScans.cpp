@@ -1,4 +1,4 @@
-// Schedules of scans whose steps all blocks take together (schedule/GridScan.h).
+// Schedules of scans whose steps all blocks take together (schedule/Schedule.h).
 //
 // The equations of a step fall into phases, and those of a phase into parts that stand side by side, each with blocks
 // of its own: maps that only read each other's element at their own place, with them the sums that they read at their
@@ -23,7 +23,6 @@
 // own cache in each step.
 #include "Tiling/candidates/Candidates.h"
 #include "Tiling/candidates/LoopTemplates.h"
-#include "Tiling/schedule/GridScan.h"
 #include "Tiling/schedule/Schedule.h"
 #include "Tiling/verify/Rules.h"
 

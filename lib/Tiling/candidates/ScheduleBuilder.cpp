@@ -25,7 +25,7 @@ namespace {
 
 /// Axes that the equation uses other than in the addresses of its reads.
 uint64_t directAxes(const Equation &e) {
-  std::vector<NodeId> pending = rootsOf(e);
+  std::vector<NodeId> pending = bodyRoots(e);
   std::vector<bool> seen(e.body.nodes.size(), false);
   uint64_t mask = 0;
   while (!pending.empty()) {

@@ -4,8 +4,6 @@
 // between their uses, is not known before the kernel is made: of kernels with such buffers this is the least there are.
 #include "Tiling/counts/CountWork.h"
 
-#include "Tiling/schedule/GridScan.h"
-
 #include <algorithm>
 #include <set>
 
@@ -35,8 +33,7 @@ struct Summary {
 class Barriers {
 public:
   Barriers(const BoundSchedule &bound, std::span<const TreeNode> nodes)
-      : bound(bound), schedule(bound.schedule), nodes(nodes), pattern(bound.program.expr),
-        scan(bound.scan()) {
+      : bound(bound), schedule(bound.schedule), nodes(nodes), scan(bound.scan()) {
     for (const EquationFacts &of : bound.program.facts)
       made.insert(of.equation.outputs.begin(), of.equation.outputs.end());
     for (size_t c = 0; scan && c < scan->carries.size(); ++c)
@@ -159,10 +156,8 @@ private:
 
   /// The element's flat address gives the lane, and where there are several the unit, as its lowest digits.
   bool isOwn(int equation, TensorId t, const FlatAccess &address) const {
-    AxisId axis;
-    for (const LoopNode *loop : path)
-      if (loop->kind == LoopKind::Lane && loop->step == 1)
-        axis = loop->axis;
+    const LoopNode *lanes = innermost(path, LoopKind::Lane);
+    const AxisId axis = lanes && lanes->step == 1 ? lanes->axis : AxisId();
     const bool units =
         schedule.units == 1 || std::ranges::any_of(path, [&](const LoopNode *loop) {
           return loop->kind == LoopKind::Unit && loop->axis == axis && loop->step == schedule.lanes;
@@ -191,14 +186,15 @@ private:
 
   /// True if addresses that lie so many elements apart belong to the same thread.
   bool isOfThreads(const DimExpr &elements) const {
-    return elements.divisibleBy(int64_t{schedule.units} * schedule.lanes, pattern.symbols);
+    return elements.divisibleBy(int64_t{schedule.units} * schedule.lanes,
+                                bound.program.expr.symbols);
   }
 
   /// Elements from where a value of the scan's step lies to where the next step's does.
   DimExpr stepOf(TensorId t) const {
     const bool stacked = scan && bound.level(t) == MemLevel::Global && !scan->steps.isConst(1) &&
                          isStacked(*scan, t);
-    return stacked ? numElements(pattern.tensors[static_cast<size_t>(t)].shape) : DimExpr(0);
+    return stacked ? numElements(bound.program.tensor(t).shape) : DimExpr(0);
   }
 
   void add(Summary &sum, Place place, bool write, bool own) const {
@@ -215,10 +211,10 @@ private:
     const Equation &e = bound.equation(equation);
     for (TensorId t : e.outputs)
       if (isInMemory(t)) {
-        FlatAccess address{stridesOf(pattern.tensors[static_cast<size_t>(t)].shape), {}, {}};
+        FlatAccess address{stridesOf(bound.program.tensor(t).shape), {}, {}};
         address.stride.resize(e.axes.size(), DimExpr(0));
         add(sum, t, true, isOwn(equation, t, address));
-        if (const LoopNode *lanes = laneLoop())
+        if (const LoopNode *lanes = innermost(path, LoopKind::Lane))
           madeIn[t] = lanes;
       }
   }
@@ -226,17 +222,11 @@ private:
   /// A sum whose lanes have one each, the last of them beyond the extent: each read asks for itself, and finds in
   /// memory what was made beside it.
   bool isAskedByLanes(int equation) const {
-    const LoopNode *lanes = laneLoop();
+    const LoopNode *lanes = innermost(path, LoopKind::Lane);
     const AxisUse *use = lanes ? bound.use(lanes->axis, equation) : nullptr;
     return use && !use->reduction && bound.facts(equation).reduces() &&
-           !schedule.axes[lanes->axis].extent.divisibleBy(schedule.lanes, pattern.symbols);
-  }
-
-  const LoopNode *laneLoop() const {
-    const auto lanes = std::find_if(path.rbegin(), path.rend(), [](const LoopNode *loop) {
-      return loop->kind == LoopKind::Lane;
-    });
-    return lanes == path.rend() ? nullptr : *lanes;
+           !schedule.axes[lanes->axis].extent.divisibleBy(schedule.lanes,
+                                                          bound.program.expr.symbols);
   }
 
   Summary leaf(const LeafNode &node, double times) {
@@ -286,7 +276,8 @@ private:
       const TensorId t = known.tensors[r];
       const auto maker = madeIn.find(t);
       if (isInMemory(t) &&
-          (maker == madeIn.end() || maker->second != laneLoop() || isAskedByLanes(node.equation)))
+          (maker == madeIn.end() || maker->second != innermost(path, LoopKind::Lane) ||
+           isAskedByLanes(node.equation)))
         add(sum, t, false, isOwnRead(node.equation, r));
     }
     if (known.form == EquationForm::Map)
@@ -315,7 +306,6 @@ private:
   const BoundSchedule &bound;
   const Schedule &schedule;
   const std::span<const TreeNode> nodes;
-  const ExprProgram &pattern;
   const Equation *const scan;
   std::set<TensorId> made;
   std::map<TensorId, const LoopNode *> madeIn; // the loop over lanes

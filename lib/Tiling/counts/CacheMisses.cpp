@@ -47,8 +47,8 @@ struct Touch {
 class Cache {
 public:
   Cache(const BoundSchedule &bound, const OnChipStorage &storage, double lineBytes)
-      : bound(bound), schedule(bound.schedule), pattern(bound.program.expr), storage(storage),
-        lineBytes(lineBytes), scan(bound.scan()) {
+      : bound(bound), schedule(bound.schedule), storage(storage), lineBytes(lineBytes),
+        scan(bound.scan()) {
     assert(schedule.axes.size() <= kMostAxes);
     for (const ScheduleAxis &axis : schedule.axes)
       tiles.push_back(bound.valueOf(axis.extent));
@@ -98,8 +98,7 @@ private:
     }
     if (leaf.kind == LeafKind::Carry) {
       for (const ScanCarry &carry : scan->carries)
-        out.push_back(
-            {carry.previous, double(sizeInBytes(pattern.tensors[carry.previous].type)), 0});
+        out.push_back({carry.previous, double(bound.program.bytesOf(carry.previous)), 0});
       return out;
     }
     if (leaf.kind != LeafKind::Compute && leaf.kind != LeafKind::Store)
@@ -114,12 +113,12 @@ private:
           out.push_back(ofRead(leaf.equation, static_cast<int>(r)));
       }
       for (TensorId t : e.opaqueInputs)
-        out.push_back(
-            {t, double(sizeInBytes(pattern.tensors[t].type)), axesOf(leaf.equation, ~uint64_t{0})});
+        out.push_back({t, double(bound.program.bytesOf(t)), axesOf(leaf.equation, ~uint64_t{0})});
     }
     if (leaf.kind == LeafKind::Store || !bound.facts(leaf.equation).reduces())
       for (TensorId t : e.outputs)
-        if (bound.level(t) != MemLevel::Register || pattern.tensors[t].kind == TensorKind::Output)
+        if (bound.level(t) != MemLevel::Register ||
+            bound.program.tensor(t).kind == TensorKind::Output)
           out.push_back(ofResult(leaf.equation, t));
     return out;
   }
@@ -154,11 +153,11 @@ private:
 
   Touch ofResult(int equation, TensorId t) const {
     const Equation &e = bound.equation(equation);
-    Touch touch{t, double(sizeInBytes(pattern.tensors[t].type)),
+    Touch touch{t, double(bound.program.bytesOf(t)),
                 axesOf(equation, (uint64_t{1} << e.numSpatial) - 1),
                 bound.axisOf(equation, e.numSpatial - 1), true};
     if (bound.facts(equation).isPlain() || bound.facts(equation).reduces())
-      addStrides(touch, equation, stridesOf(pattern.tensors[t].shape));
+      addStrides(touch, equation, stridesOf(bound.program.tensor(t).shape));
     return touch;
   }
 
@@ -167,8 +166,7 @@ private:
     const EquationFacts &reader = bound.facts(equation);
     const NodeId node = reader.reads[read];
     const TensorId t = reader.tensors[read];
-    Touch touch{t, double(sizeInBytes(pattern.tensors[t].type)),
-                axesOf(equation, reader.axes[node])};
+    Touch touch{t, double(bound.program.bytesOf(t)), axesOf(equation, reader.axes[node])};
     if (const std::optional<FlatAccess> &access = reader.accesses[read]) {
       uint64_t positions = 0;
       for (size_t p = 0; p < access->stride.size(); ++p)
@@ -244,8 +242,9 @@ private:
       return staged == storage.operands.end() ? 0 : std::min(bytes, staged->second);
     if (auto edge = storage.edges.find(touch.place); edge != storage.edges.end())
       return std::min(bytes, edge->second);
-    return std::min(bytes, double(bound.valueOf(numElements(pattern.tensors[touch.place].shape))) *
-                               touch.elementBytes);
+    return std::min(bytes,
+                    double(bound.valueOf(numElements(bound.program.tensor(touch.place).shape))) *
+                        touch.elementBytes);
   }
 
   void collect(std::span<const TreeNode> nodes, Bytes &bytes) const {
@@ -315,7 +314,6 @@ private:
 
   const BoundSchedule &bound;
   const Schedule &schedule;
-  const ExprProgram &pattern;
   const OnChipStorage &storage;
   double capacity = 0;
   const double lineBytes;

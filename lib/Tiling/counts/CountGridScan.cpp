@@ -1,6 +1,5 @@
-// Counts of scans whose steps all blocks take together (schedule/GridScan.h), and of what resident blocks hold.
+// Counts of scans whose steps all blocks take together (schedule/Schedule.h), and of what resident blocks hold.
 #include "Tiling/counts/CountWork.h"
-#include "Tiling/schedule/GridScan.h"
 #include "Tiling/schedule/PersistentReads.h"
 
 #include <algorithm>

@@ -24,7 +24,7 @@ namespace {
 class Counter {
 public:
   Counter(const BoundSchedule &bound, const Target &target, const Traffic *traffic)
-      : bound(bound), schedule(bound.schedule), pattern(bound.program.expr), target(target) {
+      : bound(bound), schedule(bound.schedule), target(target) {
     counts.unitsPerBlock = 1;
     if (isPack(schedule.tree))
       walkParts();
@@ -36,8 +36,7 @@ public:
   /// Counts parts side by side on a GPU, each of which counts so much alone.
   Counter(const BoundSchedule &bound, const Target &target, const Traffic &traffic,
           const std::vector<cost::Counts> &parts)
-      : counts(cost::sideBySide(parts)), bound(bound), schedule(bound.schedule),
-        pattern(bound.program.expr), target(target) {
+      : counts(cost::sideBySide(parts)), bound(bound), schedule(bound.schedule), target(target) {
     addTraffic(traffic);
     addFromMemory();
   }
@@ -48,8 +47,8 @@ private:
     counts.constantBytes = 0;
     counts.readBytes = traffic.readBytes;
     counts.writtenBytes = traffic.writtenBytes;
-    for (size_t t = 0; t < pattern.tensors.size(); ++t) {
-      const Tensor &tensor = pattern.tensors[t];
+    for (size_t t = 0; t < bound.program.expr.tensors.size(); ++t) {
+      const Tensor &tensor = bound.program.tensor(t);
       if (goesOut(static_cast<TensorId>(t))) {
         counts.writtenBytes += bound.program.allBytesOf(static_cast<TensorId>(t));
         counts.readBytes += bound.program.allBytesOf(static_cast<TensorId>(t));
@@ -92,12 +91,12 @@ private:
       }
       for (TensorId t : reads) {
         parts[p].readBytes += traffic.readOf[t];
-        if (pattern.tensors[t].kind == TensorKind::Constant)
+        if (bound.program.tensor(t).kind == TensorKind::Constant)
           parts[p].constantBytes += traffic.readOf[t];
       }
       for (TensorId t : writes) {
         const bool comesBack = goesOut(t);
-        parts[p].writtenBytes += comesBack || pattern.tensors[t].kind != TensorKind::Temp
+        parts[p].writtenBytes += comesBack || bound.program.tensor(t).kind != TensorKind::Temp
                                      ? bound.program.allBytesOf(t)
                                      : 0;
         parts[p].readBytes += comesBack ? bound.program.allBytesOf(t) : 0;
@@ -119,7 +118,7 @@ private:
 
   /// A value inside the pattern that has no place closer: it goes to device memory and comes back.
   bool goesOut(TensorId t) const {
-    return pattern.tensors[t].kind == TensorKind::Temp && !bound.scan() &&
+    return bound.program.tensor(t).kind == TensorKind::Temp && !bound.scan() &&
            !isStoreElided(bound, t) && bound.level(t) == MemLevel::Global;
   }
 
@@ -165,15 +164,6 @@ private:
           loop->kind == LoopKind::Unroll && use && !use->meets(axes))
         factor /= bound.optTrip(*loop);
     return factor;
-  }
-
-  bool hasLanes(AxisId &axis) const {
-    for (const LoopNode *loop : loops)
-      if (loop->kind == LoopKind::Lane) {
-        axis = loop->axis;
-        return true;
-      }
-    return false;
   }
 
   /// Nodes that a Compute evaluates. What lies in a layout of its own is found without the indices of the read, and
@@ -240,26 +230,26 @@ private:
     const Equation &e = known.equation;
     const std::vector<bool> needed = evaluatedAt(node);
     const double opsBefore = counts.vectorOps, loadsBefore = counts.vectorLoads;
-    AxisId laneAxis;
-    bool lanes = hasLanes(laneAxis);
+    const LoopNode *lanes = innermost(loops, LoopKind::Lane);
+    const AxisId laneAxis = lanes ? lanes->axis : AxisId();
     const std::optional<LanePattern> written =
         vectorLanes && lanes ? lanePattern(bound, node.equation, loops) : std::nullopt;
     for (size_t r = 0; r < known.reads.size(); ++r) {
       const NodeId read = known.reads[r];
       if (!needed[read])
         continue;
-      const ReusedRead *kept = bound.reuse({node.equation, node.rank, static_cast<int>(r)});
+      const ReadPlace place{node.equation, node.rank, static_cast<int>(r)};
+      const ReusedRead *kept = bound.reuse(place);
       if (kept && kept->level == MemLevel::Register)
         continue;
       double loads = times * shared(node.equation, known.axes[read]);
-      const ReadOrdinal ordinal{node.equation, static_cast<int>(r)};
-      if (!lanes || !lanesLieApart(bound, ordinal, laneAxis, vectorLanes ? &staged : nullptr)) {
+      if (!lanes || !lanesLieApart(bound, place, laneAxis, vectorLanes ? &staged : nullptr)) {
         counts.vectorLoads += loads;
       } else if (const auto vectors =
                      written ? written->loads(read, schedule.lanes) : std::nullopt) {
         counts.vectorLoads += *vectors * loads;
         counts.vectorOps += *vectors * loads; // shuffles
-      } else if (const double turns = vectorLanes ? turnsRead(bound, ordinal, laneAxis, loops) : 1;
+      } else if (const double turns = vectorLanes ? turnsRead(bound, place, laneAxis, loops) : 1;
                  turns > 1) {
         addColumns(loads, turns);
       } else {
@@ -290,16 +280,15 @@ private:
   /// Adds stores of an equation's values at its own points. A GPU pays for sectors.
   void addStores(int equation, double times) {
     const Equation &e = bound.equation(equation);
-    AxisId laneAxis;
-    const AxisUse *use =
-        hasLanes(laneAxis) && target.vectorLanes ? bound.use(laneAxis, equation) : nullptr;
+    const LoopNode *lanes = target.vectorLanes ? innermost(loops, LoopKind::Lane) : nullptr;
+    const AxisUse *use = lanes ? bound.use(lanes->axis, equation) : nullptr;
     bool sideBySide = true;
     for (int a = use ? use->positions.back() + 1 : e.numSpatial; a < e.numSpatial; ++a)
       sideBySide = sideBySide && bound.valueOf(e.axes[a].extent) == 1;
     const double turns = sideBySide ? 1 : turnsStored(bound, equation, loops);
     for (TensorId t : e.outputs) {
       const bool staysWithThread =
-          pattern.tensors[t].kind == TensorKind::Temp && bound.level(t) == MemLevel::Register;
+          bound.program.tensor(t).kind == TensorKind::Temp && bound.level(t) == MemLevel::Register;
       if (sideBySide || staysWithThread) {
         counts.vectorLoads += times;
       } else if (turns > 1) {
@@ -343,7 +332,6 @@ private:
 
   const BoundSchedule &bound;
   const Schedule &schedule;
-  const ExprProgram &pattern;
   const Target &target;
   Loops loops;          // around the statement
   StagedExtents staged; // of the operands met so far

@@ -48,7 +48,7 @@ double turnsStored(const BoundSchedule &bound, int equation, const Loops &loops)
   return turnsAlong(bound, equation, loops, [&](int position) { return position == last; });
 }
 
-double turnsRead(const BoundSchedule &bound, ReadOrdinal read, AxisId laneAxis,
+double turnsRead(const BoundSchedule &bound, const ReadPlace &read, AxisId laneAxis,
                  const Loops &loops) {
   const EquationFacts &facts = bound.facts(read.equation);
   const std::optional<FlatAccess> &access = facts.accesses[read.read];
@@ -64,7 +64,7 @@ double turnsRead(const BoundSchedule &bound, ReadOrdinal read, AxisId laneAxis,
                     [&](int position) { return access->stride[position].isConst(1); });
 }
 
-bool lanesLieApart(const BoundSchedule &bound, ReadOrdinal read, AxisId laneAxis,
+bool lanesLieApart(const BoundSchedule &bound, const ReadPlace &read, AxisId laneAxis,
                    const StagedExtents *staged) {
   const AxisUse *use = bound.use(laneAxis, read.equation);
   if (!use)
@@ -198,10 +198,8 @@ std::optional<LanePattern> lanePattern(const BoundSchedule &bound, int equation,
                                        const Loops &loops) {
   // What Emitter::emitSeq writes out: few iterations of few statements, about four for each of the innermost loop.
   constexpr double kShortSeq = 8, kMostWritten = 600.0 / 4;
-  AxisId axis;
-  for (const LoopNode *loop : loops)
-    if (loop->kind == LoopKind::Lane)
-      axis = loop->axis;
+  const LoopNode *lanes = innermost(loops, LoopKind::Lane);
+  const AxisId axis = lanes ? lanes->axis : AxisId();
   const AxisUse *use = bound.use(axis, equation);
   if (!use)
     return std::nullopt;

@@ -20,19 +20,15 @@ double elementsOf(const std::vector<int64_t> &extents);
 double loadsOfStage(const BoundSchedule &bound, const Operand &operand,
                     const std::vector<int64_t> &extents);
 
-/// One read of an equation, both by position.
-struct ReadOrdinal {
-  int equation, read;
-};
-
 /// Turns of an Unroll loop around the lanes that lie side by side, where a leaf's loops have one: of what lanes that
 /// lie apart store, or of a read, they make rows of memory that shuffles turn (Codegen/Turns.cpp). 1 where none do.
 double turnsStored(const BoundSchedule &bound, int equation, const Loops &loops);
-double turnsRead(const BoundSchedule &bound, ReadOrdinal read, AxisId laneAxis, const Loops &loops);
+double turnsRead(const BoundSchedule &bound, const ReadPlace &read, AxisId laneAxis,
+                 const Loops &loops);
 
 /// Whether lanes along the axis find what they read neither at one place nor side by side. `staged`: null where the
 /// distance does not matter in buffers, as in a GPU's shared memory, which serves all lanes at once.
-bool lanesLieApart(const BoundSchedule &bound, ReadOrdinal read, AxisId laneAxis,
+bool lanesLieApart(const BoundSchedule &bound, const ReadPlace &read, AxisId laneAxis,
                    const StagedExtents *staged);
 
 /// What a CPU's vectors along an axis of a schedule hold where all iterations along it are written out: which of an

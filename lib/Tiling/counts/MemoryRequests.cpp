@@ -3,7 +3,6 @@
 #include "Expr/Cascade.h"
 #include "Support/OptValues.h"
 #include "Tiling/counts/StagedCopyCounter.h"
-#include "Tiling/schedule/GridScan.h"
 #include "Tiling/schedule/PersistentReads.h"
 #include "Tiling/schedule/ReadReuse.h"
 
@@ -108,8 +107,8 @@ double vectorShare(const AccessContext &context, const Operand &operand, const L
 class RequestCounter {
 public:
   RequestCounter(const BoundSchedule &bound, const Target &target, Effort effort)
-      : bound(bound), schedule(bound.schedule), pattern(bound.program.expr),
-        context{bound, target.vectorLanes, effort}, scan(bound.scan()) {
+      : bound(bound), schedule(bound.schedule), context{bound, target.vectorLanes, effort},
+        scan(bound.scan()) {
     steps.count = scan ? bound.valueOf(scan->steps) : 1;
   }
 
@@ -165,7 +164,7 @@ private:
   }
 
   void stage(const Operand &operand, const LoopRanges &loops) {
-    const LiveReads all(bound, operand.equation, rootsOf(bound.equation(operand.equation)), true);
+    const LiveReads all(bound, operand.equation, bodyRoots(bound.equation(operand.equation)), true);
     if (std::ranges::count(all.operands, &operand) == 0)
       return; // not read, as its copies are not
     const NodeId read = bound.facts(operand.equation).reads[operand.read];
@@ -192,7 +191,7 @@ private:
 
   FlatAccess outputAccess(const Equation &e, size_t output) const {
     FlatAccess access;
-    access.stride = stridesOf(pattern.tensors[e.outputs[output]].shape);
+    access.stride = stridesOf(bound.program.tensor(e.outputs[output]).shape);
     access.stride.resize(e.axes.size(), DimExpr(0));
     return access;
   }
@@ -301,7 +300,7 @@ private:
     const EquationForm form = bound.facts(equation).form;
     if (form == EquationForm::TopK) {
       FlatAccess row;
-      row.stride = stridesOf(pattern.tensors[e.opaqueInputs[0]].shape);
+      row.stride = stridesOf(bound.program.tensor(e.opaqueInputs[0]).shape);
       row.stride.back() = DimExpr(0);
       row.stride.push_back(DimExpr(1));
       row.stride.resize(e.axes.size(), DimExpr(0));
@@ -389,7 +388,6 @@ private:
 
   const BoundSchedule &bound;
   const Schedule &schedule;
-  const ExprProgram &pattern;
   const AccessContext context;
   const Equation *scan;
   StepRange steps;

@@ -3,7 +3,6 @@
 #include "Cost/LaunchTime.h"
 #include "Tiling/counts/CompulsoryTraffic.h"
 #include "Tiling/counts/CountWork.h"
-#include "Tiling/schedule/GridScan.h"
 
 #include <array>
 #include <set>

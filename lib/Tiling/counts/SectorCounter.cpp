@@ -6,7 +6,6 @@
 // the 32 residues after all of them are found axis by axis.
 #include "Tiling/counts/SectorCounter.h"
 
-#include "Tiling/schedule/GridScan.h"
 #include "Tiling/schedule/PointEvaluator.h"
 
 #include <algorithm>

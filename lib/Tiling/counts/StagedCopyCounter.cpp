@@ -14,14 +14,14 @@ class StagedCopyCounter {
 public:
   StagedCopyCounter(const AccessContext &context, const Operand &operand,
                     const std::vector<GuardedRead> &reads, const LoopRanges &loops)
-      : context(context), bound(context.bound), schedule(bound.schedule),
-        pattern(bound.program.expr), operand(operand), reads(reads),
-        facts(bound.facts(operand.equation)), equation(facts.equation), loops(loops),
-        read(facts.reads[operand.read]), tensor(pattern.tensors[equation.body[read].index]),
+      : context(context), bound(context.bound), schedule(bound.schedule), operand(operand),
+        reads(reads), facts(bound.facts(operand.equation)), equation(facts.equation), loops(loops),
+        read(facts.reads[operand.read]), tensor(bound.program.tensor(facts.tensors[operand.read])),
         access(facts.accesses[operand.read]),
         boxed(!operand.digits.empty() && operand.digits[0].index >= 0),
-        strides(bound.program.stridesOf(equation.body[read].index)), digits(operand.digits.size()),
-        inside(operand.digits.size(), true), point(equation.axes.size()) {
+        strides(bound.program.stridesOf(facts.tensors[operand.read])),
+        digits(operand.digits.size()), inside(operand.digits.size(), true),
+        point(equation.axes.size()) {
     extents =
         stagedExtents(schedule, equation, operand, [&](AxisId axis) { return loops.tile(axis); });
     for (const LayoutDigit &digit : operand.digits)
@@ -112,7 +112,7 @@ private:
     const Scalar &node = equation.body[read];
     std::optional<std::vector<IndexBounds>> padding;
     if (node.op == ScalarOp::ReadIf)
-      padding = paddingBounds(equation, read, pattern);
+      padding = paddingBounds(equation, read, bound.program.expr);
     for (size_t d = 0; d < tensor.shape.size(); ++d)
       bounds.push_back(padding ? std::pair{bound.valueOf((*padding)[d].lower),
                                            bound.valueOf((*padding)[d].upper)}
@@ -158,7 +158,8 @@ private:
     const int64_t begin = group * schedule.lanes;
     const int64_t end = std::min(total, begin + schedule.lanes);
     for (size_t r = 0; r < (general ? reads.size() : 1); ++r) {
-      const Tensor &from = general ? pattern.tensors[equation.body[reads[r].read].index] : tensor;
+      const Tensor &from =
+          general ? bound.program.tensor(equation.body[reads[r].read].index) : tensor;
       const auto size = static_cast<int64_t>(sizeInBytes(from.type));
       touched.clear();
       startAt(begin);
@@ -234,7 +235,6 @@ private:
   const AccessContext &context;
   const BoundSchedule &bound;
   const Schedule &schedule;
-  const ExprProgram &pattern;
   const Operand &operand;
   const std::vector<GuardedRead> &reads;
   const EquationFacts &facts;

@@ -37,10 +37,9 @@ void addCascadeWork(const BoundSchedule &bound, const CountedLeaf &statement,
 void addTopKWork(const BoundSchedule &bound, const CountedLeaf &statement, bool vectorLanes,
                  cost::Counts &counts) {
   const Schedule &schedule = bound.schedule;
-  const ExprProgram &pattern = bound.program.expr;
   const auto &[leaf, loops, times] = statement;
   const Equation &e = bound.equation(leaf.equation);
-  double words = double(sizeInBytes(sortKeyType(pattern.tensors[e.opaqueInputs[0]].type))) / 4;
+  double words = double(sizeInBytes(sortKeyType(bound.program.tensor(e.opaqueInputs[0]).type))) / 4;
   double width = double(schedule.units) * schedule.lanes;
   bool selects = std::ranges::any_of(loops, [&](const LoopNode *loop) {
     const AxisUse *use = bound.use(loop->axis, statement.leaf.equation);
@@ -53,17 +52,14 @@ void addTopKWork(const BoundSchedule &bound, const CountedLeaf &statement, bool 
     return;
   case LeafKind::Combine: {
     counts.vectorOps += times * 10 * words * std::log2(schedule.lanes);
-    bool overUnits = schedule.units > 1 && std::ranges::none_of(loops, [](const LoopNode *l) {
-                       return l->kind == LoopKind::Unit;
-                     });
-    if (overUnits) {
+    if (schedule.units > 1 && !innermost(loops, LoopKind::Unit)) {
       counts.vectorOps += times * 6 * words * schedule.units;
       counts.barriers += times * 2;
     }
     return;
   }
   case LeafKind::Sort: {
-    int64_t padded = *paddedLength(e.axes[e.numSpatial].extent, pattern.symbols);
+    int64_t padded = *paddedLength(e.axes[e.numSpatial].extent, bound.program.expr.symbols);
     counts.unitsPerBlock = std::max(counts.unitsPerBlock, double(schedule.units));
     counts.vectorOps += times * std::ceil(double(padded) / width) * 10 * words;
     counts.barriers += times;

@@ -1,6 +1,5 @@
 #include "Tiling/lower/BufferTable.h"
 
-#include "Tiling/schedule/GridScan.h"
 #include "Tiling/schedule/StagedTile.h"
 
 #include <algorithm>

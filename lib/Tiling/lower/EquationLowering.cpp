@@ -1,7 +1,5 @@
 #include "Tiling/lower/EquationLowering.h"
 
-#include "Tiling/schedule/GridScan.h"
-
 namespace fusec::lowering {
 
 EquationLowering::EquationLowering(LoweringParts &parts, int number)

@@ -55,6 +55,24 @@ protected:
   Accumulator &acc;
 };
 
+/// What lanes, units and Unroll loops have folded into one register by a monoid, perhaps with an index beside it.
+class FoldLowering : public EquationLowering {
+public:
+  FoldLowering(LoweringParts &parts, int number, Monoid monoid)
+      : EquationLowering(parts, number), monoid(monoid) {}
+  void combine(Stmts &result) override;
+
+protected:
+  /// Sets the registers to the neutral element.
+  virtual void reset(Stmts &result) = 0;
+
+  const Monoid monoid;
+  BufferId folded = -1, index = -1;
+
+private:
+  void foldParts(Stmts &result);
+};
+
 /// True if units have partial results in the accumulator that Combine has to merge.
 bool mergesUnits(const Accumulator &acc, KernelWriter &writer);
 /// Shared memory for the partial results of all units.

@@ -1,4 +1,4 @@
-#include "Tiling/lower/FoldLowering.h"
+#include "Tiling/lower/EquationLowering.h"
 
 namespace fusec::lowering {
 

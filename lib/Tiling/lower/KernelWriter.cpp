@@ -11,6 +11,15 @@ Stmt storeStmt(BufferId buffer, std::vector<NodeId> indices, NodeId value) {
   return s;
 }
 
+Stmt ifStmt(NodeId predicate, Stmts body, Stmts elseBody) {
+  Stmt s;
+  s.kind = StmtKind::If;
+  s.predicate = predicate;
+  s.body = std::move(body);
+  s.elseBody = std::move(elseBody);
+  return s;
+}
+
 Stmt accumulateStmt(BufferId buffer, std::vector<NodeId> indices, Monoid monoid, NodeId value) {
   Stmt s = storeStmt(buffer, std::move(indices), value);
   s.kind = StmtKind::Accumulate;
@@ -79,11 +88,7 @@ void KernelWriter::guarded(NodeId predicate, Stmts statements, Stmts &result) {
       result.push_back(std::move(s));
     return;
   }
-  Stmt branch;
-  branch.kind = StmtKind::If;
-  branch.predicate = predicate;
-  branch.body = std::move(statements);
-  result.push_back(std::move(branch));
+  result.push_back(ifStmt(predicate, std::move(statements)));
 }
 
 void KernelWriter::cooperative(NodeId total, const std::function<Stmts(NodeId)> &emit,

@@ -10,6 +10,7 @@ using tiling::BoundSchedule, tiling::Loops;
 using Stmts = std::vector<Stmt>;
 
 Stmt storeStmt(BufferId buffer, std::vector<NodeId> indices, NodeId value);
+Stmt ifStmt(NodeId predicate, Stmts body, Stmts elseBody = {});
 Stmt accumulateStmt(BufferId buffer, std::vector<NodeId> indices, Monoid monoid, NodeId value);
 
 /// Elements of the axis below these loops; 0 if they are no constant.

@@ -86,9 +86,13 @@ std::set<KeptRead> keptEverywhere(const NumberedReads &numbered) {
   return out;
 }
 
-static int64_t numberOf(const LoweredKernel &lowered, const ReadPlace &place) {
-  const auto it = std::ranges::find(lowered.reads, place);
-  return it == lowered.reads.end() ? 0 : it - lowered.reads.begin() + 1;
+/// What the schedule says of a read, by the numbers that reads have in the kernel.
+static KeptRead keptRead(const LoweredKernel &lowered, const ReusedRead &kept) {
+  auto numberOf = [&](const ReadPlace &place) -> int64_t {
+    const auto it = std::ranges::find(lowered.reads, place);
+    return it == lowered.reads.end() ? 0 : it - lowered.reads.begin() + 1;
+  };
+  return {numberOf(kept.read), kept.from ? numberOf(*kept.from) : 0, kept.level};
 }
 
 Result<LoweredKernel> lowerAndRewrite(const ExprProgram &pattern, const Schedule &schedule,
@@ -96,19 +100,16 @@ Result<LoweredKernel> lowerAndRewrite(const ExprProgram &pattern, const Schedule
   FUSEC_TRY(LoweredKernel lowered, lowerSchedule(pattern, schedule, symbols));
   NumberedReads numbered;
   numbered.wanted.emplace();
-  for (const ReusedRead &kept : schedule.kept)
-    if (!isPersistent(schedule, kept))
-      numbered.wanted->insert({numberOf(lowered, kept.read),
-                               kept.from ? numberOf(lowered, *kept.from) : 0, kept.level});
+  const std::vector<ReusedRead> within = withoutPersistentReads(schedule).kept;
+  for (const ReusedRead &kept : within)
+    numbered.wanted->insert(keptRead(lowered, kept));
   RewriteLimits limits = rewriteLimits(target);
   limits.numbered = &numbered;
   lowered.rules = rewrite(lowered.kernel, limits);
   const std::set<KeptRead> done = keptEverywhere(numbered);
   Diagnostics errors;
-  for (const ReusedRead &kept : schedule.kept)
-    if (!isPersistent(schedule, kept) &&
-        done.count({numberOf(lowered, kept.read), kept.from ? numberOf(lowered, *kept.from) : 0,
-                    kept.level}) == 0)
+  for (const ReusedRead &kept : within)
+    if (done.count(keptRead(lowered, kept)) == 0)
       errors.push_back({Diag::BadIr, "schedule " + schedule.name,
                         print(kept) + " is of a value that its threads have had and that " +
                             std::string(name(kept.level)) +

@@ -1,7 +1,5 @@
 #include "Tiling/lower/PhaseLowering.h"
 
-#include "Tiling/schedule/GridScan.h"
-
 namespace fusec::lowering {
 
 namespace {
@@ -170,14 +168,10 @@ Stmts PhaseLowering::chooseBy(NodeId block, std::span<const DimExpr> ends,
   if (statements.size() == 1)
     return std::move(statements[0]);
   const size_t half = statements.size() / 2;
-  Stmt choice;
-  choice.kind = StmtKind::If;
-  choice.predicate = writer.less(block, body.dim(ends[half - 1]));
-  choice.body = chooseBy(block, ends.first(half), statements.first(half));
-  choice.elseBody = chooseBy(block, ends.subspan(half), statements.subspan(half));
-  Stmts result;
-  result.push_back(std::move(choice));
-  return result;
+  const NodeId isBefore = writer.less(block, body.dim(ends[half - 1]));
+  Stmts before = chooseBy(block, ends.first(half), statements.first(half));
+  Stmts behind = chooseBy(block, ends.subspan(half), statements.subspan(half));
+  return {ifStmt(isBefore, std::move(before), std::move(behind))};
 }
 
 void PhaseLowering::addCounters() {

@@ -1,7 +1,5 @@
 #include "Tiling/lower/StepValues.h"
 
-#include "Tiling/schedule/GridScan.h"
-
 namespace fusec::lowering {
 
 NodeId StepValues::step() {

@@ -1,5 +1,5 @@
 #include "Expr/SortKey.h"
-#include "Tiling/lower/FoldLowering.h"
+#include "Tiling/lower/EquationLowering.h"
 #include "Tiling/schedule/TopK.h"
 
 namespace fusec::lowering {
@@ -97,13 +97,11 @@ public:
   /// Before the first element everything is still to be found; later what comes behind the last one found.
   void init(Stmts &result) override {
     const NodeId place = loops.equationAxis(number, e.numSpatial - 1);
-    Stmt first;
-    first.kind = StmtKind::If;
-    first.predicate = body.binary(ScalarOp::Eq, place, body.index(0));
-    first.body = {storeStmt(otherKey, {}, body.constantInt(keyType, largestKey(keyType))),
-                  storeStmt(otherIndex, {}, body.constantInt(indexType, -1))};
-    first.elseBody = {storeStmt(otherKey, {}, get(folded)), storeStmt(otherIndex, {}, get(index))};
-    result.push_back(std::move(first));
+    const NodeId isFirst = body.binary(ScalarOp::Eq, place, body.index(0));
+    Stmts nothing = {storeStmt(otherKey, {}, body.constantInt(keyType, largestKey(keyType))),
+                     storeStmt(otherIndex, {}, body.constantInt(indexType, -1))};
+    Stmts last = {storeStmt(otherKey, {}, get(folded)), storeStmt(otherIndex, {}, get(index))};
+    result.push_back(ifStmt(isFirst, std::move(nothing), std::move(last)));
     reset(result);
   }
 

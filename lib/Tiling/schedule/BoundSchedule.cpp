@@ -2,7 +2,6 @@
 
 #include "Expr/Cascade.h"
 #include "Support/OptValues.h"
-#include "Tiling/schedule/GridScan.h"
 
 #include <algorithm>
 #include <cmath>
@@ -12,6 +11,23 @@ namespace fusec::tiling {
 size_t commonLoops(const Loops &a, const Loops &b) {
   return static_cast<size_t>(std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first -
                              a.begin());
+}
+
+template <typename T>
+static const LoopNode *innermostWith(std::span<const LoopNode *const> loops, T LoopNode::*field,
+                                     T value) {
+  for (size_t i = loops.size(); i-- > 0;)
+    if (loops[i]->*field == value)
+      return loops[i];
+  return nullptr;
+}
+
+const LoopNode *innermost(std::span<const LoopNode *const> loops, LoopKind kind) {
+  return innermostWith(loops, &LoopNode::kind, kind);
+}
+
+const LoopNode *innermost(std::span<const LoopNode *const> loops, AxisId axis) {
+  return innermostWith(loops, &LoopNode::axis, axis);
 }
 
 bool Statement::isInside(const LoopNode *loop) const {
@@ -200,10 +216,8 @@ DimExpr BoundSchedule::tile(const LoopNode &loop) const {
 }
 
 DimExpr BoundSchedule::tile(AxisId axis, std::span<const LoopNode *const> loops) const {
-  for (size_t i = loops.size(); i-- > 0;)
-    if (loops[i]->axis == axis)
-      return DimExpr(loops[i]->step);
-  return schedule.axes[axis].extent;
+  const LoopNode *loop = innermost(loops, axis);
+  return loop ? DimExpr(loop->step) : schedule.axes[axis].extent;
 }
 
 const Operand *BoundSchedule::operand(int equation, int read) const {
@@ -235,6 +249,11 @@ std::vector<int> phaseOfEquations(const BoundSchedule &bound) {
     else if (statement.leaf->kind == LeafKind::Compute || statement.leaf->kind == LeafKind::Sort)
       phases[static_cast<size_t>(statement.leaf->equation)] = borders;
   return phases;
+}
+
+bool outlivesStep(const BoundSchedule &bound, TensorId t) {
+  const Equation *scan = bound.scan();
+  return scan && (isStacked(*scan, t) || (bound.gridScan() && isNextState(*scan, t)));
 }
 
 bool readsValue(const BoundSchedule &bound, const LeafNode &leaf, TensorId value) {

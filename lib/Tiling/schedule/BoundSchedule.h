@@ -15,6 +15,9 @@ namespace fusec::tiling {
 using Loops = std::vector<const LoopNode *>;
 /// How many loops two statements have in common.
 size_t commonLoops(const Loops &a, const Loops &b);
+/// The innermost of these loops that is of a kind, or over an axis; null where there is none.
+const LoopNode *innermost(std::span<const LoopNode *const> loops, LoopKind kind);
+const LoopNode *innermost(std::span<const LoopNode *const> loops, AxisId axis);
 
 /// A statement and the loops around it.
 struct Statement {
@@ -179,6 +182,9 @@ std::vector<int> phaseOfEquations(const BoundSchedule &bound);
 std::vector<const Loops *> readersOf(const BoundSchedule &bound, TensorId tensor);
 /// The tensors that a statement reads, or copies a tile of.
 std::vector<TensorId> valuesReadBy(const BoundSchedule &bound, const LeafNode &leaf);
+/// The value leaves its step by device memory, at whatever level the step itself reads it: it is stacked, or a state
+/// that rounds hand on. A step loop inside one block moves states by its Carry statements, from where they lie.
+bool outlivesStep(const BoundSchedule &bound, TensorId t);
 bool readsValue(const BoundSchedule &bound, const LeafNode &leaf, TensorId value);
 
 /// True if several threads side by side, lanes or units, each have a part of what an equation reduces to: among the

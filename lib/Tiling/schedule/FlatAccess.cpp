@@ -4,11 +4,9 @@
 
 namespace fusec {
 
-std::vector<NodeId> rootsOf(const Equation &equation) { return bodyRoots(equation); }
-
 std::vector<NodeId> readsOf(const Equation &equation) {
   std::vector<NodeId> out;
-  for (NodeId id : equation.body.reachable(rootsOf(equation))) {
+  for (NodeId id : equation.body.reachable(bodyRoots(equation))) {
     ScalarOp op = equation.body[id].op;
     if (op == ScalarOp::Read || op == ScalarOp::ReadIf)
       out.push_back(id);

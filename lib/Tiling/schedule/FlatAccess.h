@@ -9,8 +9,6 @@ namespace fusec {
 
 /// Nodes of all Read and ReadIf of an equation's body that its results (or scatter nodes) reach, in node order.
 std::vector<NodeId> readsOf(const Equation &equation);
-/// Roots of everything the equation evaluates.
-std::vector<NodeId> rootsOf(const Equation &equation);
 
 /// Row-major strides of a shape in elements.
 std::vector<DimExpr> stridesOf(const Shape &shape);

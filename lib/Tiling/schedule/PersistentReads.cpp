@@ -1,7 +1,6 @@
 #include "Tiling/schedule/PersistentReads.h"
 
 #include "Gir/Liveness.h"
-#include "Tiling/schedule/GridScan.h"
 #include "Tiling/schedule/Phases.h"
 
 #include <algorithm>
@@ -27,11 +26,10 @@ bool hasPersistentReads(const Schedule &schedule) {
 }
 
 Schedule withoutPersistentReads(Schedule schedule) {
-  std::vector<ReusedRead> kept;
-  for (const ReusedRead &k : schedule.kept)
-    if (!isPersistent(schedule, k))
-      kept.push_back(k);
-  schedule.kept = std::move(kept);
+  std::vector<ReusedRead> within;
+  std::ranges::copy_if(schedule.kept, std::back_inserter(within),
+                       [&](const ReusedRead &kept) { return !isPersistent(schedule, kept); });
+  schedule.kept = std::move(within);
   return schedule;
 }
 
@@ -191,10 +189,8 @@ bool haveConstantTrips(const BoundSchedule &bound, const ReadPlace &place, const
 }
 
 bool areShared(const Schedule &schedule, const Loops &loops) {
-  auto has = [&](LoopKind kind) {
-    return std::ranges::any_of(loops, [&](const LoopNode *loop) { return loop->kind == kind; });
-  };
-  return has(LoopKind::Lane) && (schedule.units == 1 || has(LoopKind::Unit));
+  return innermost(loops, LoopKind::Lane) &&
+         (schedule.units == 1 || innermost(loops, LoopKind::Unit));
 }
 
 } // namespace fusec::tiling

@@ -1,7 +1,7 @@
 #pragma once
 // Values that threads hold from round to round and from phase to phase.
 //
-// Where a scan's blocks take its steps together (GridScan.h), a thread reads the same weights in each of them. Where
+// Where a scan's blocks take its steps together (Schedule.h), a thread reads the same weights in each of them. Where
 // all blocks are resident (Gir/ResidentGrid.h) it reads them once, in front of the rounds, into its registers or into
 // shared memory that no other thread touches:
 //

@@ -206,8 +206,7 @@ struct Need {
 class Finder {
 public:
   explicit Finder(const BoundSchedule &bound)
-      : bound(bound), schedule(bound.schedule), pattern(bound.program.expr),
-        parts(partsOfPhases(bound)) {
+      : bound(bound), schedule(bound.schedule), parts(partsOfPhases(bound)) {
     for (const TreeNode &node : schedule.tree)
       if (node.isBorder()) {
         firstSideBySide.push_back(node.leaf(LeafKind::Counters) ? firstSideBySide.back()
@@ -294,15 +293,16 @@ private:
   }
 
   int64_t mostOf(const DimExpr &count) const {
-    const int64_t last = rangeOfExtent(count, pattern.symbols).max;
+    const int64_t last = rangeOfExtent(count, bound.program.expr.symbols).max;
     return last == INT64_MAX ? last : last + 1;
   }
 
   void find(size_t maker, size_t reader) {
     Need need{maker, reader, {}, {}, true};
-    need.bounds.symbolTable = pattern.symbols;
+    need.bounds.symbolTable = bound.program.expr.symbols;
     for (const LoopNode *block : parts[reader].blocks)
-      need.bounds.axisRanges.push_back(rangeOfExtent(bound.trip(*block), pattern.symbols));
+      need.bounds.axisRanges.push_back(
+          rangeOfExtent(bound.trip(*block), bound.program.expr.symbols));
     need.tiles.resize(parts[maker].blocks.size());
     for (int r : parts[reader].equations)
       for (NodeId read : bound.facts(r).reads)
@@ -400,7 +400,6 @@ private:
 
   const BoundSchedule &bound;
   const Schedule &schedule;
-  const ExprProgram &pattern;
   const std::vector<Part> parts;
   std::vector<size_t> firstSideBySide = {0}; // of each phase: the first one that no barrier ends
   std::vector<Need> needs;

@@ -1,7 +1,6 @@
 #include "Tiling/schedule/ReadReuse.h"
 
 #include "Expr/Cascade.h"
-#include "Tiling/schedule/GridScan.h"
 #include "Tiling/schedule/PersistentReads.h"
 
 #include <algorithm>

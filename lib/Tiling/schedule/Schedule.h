@@ -215,6 +215,21 @@ Result<Schedule> parseSchedule(TextReader &in, const ExprProgram &pattern);
 
 namespace tiling {
 
+// A grid scan: all blocks take a scan's steps together. The step loop stands at the root and holds phases, with
+// device-wide barriers between them and between the steps (a kernel's rounds, Gir.h). States lie in device memory,
+// twice: a step reads the one half and writes the other, so that no block overwrites what another one still reads.
+
+/// The step loop of such a scan if this phase of the root is one; nullptr else.
+const LoopNode *gridScanOf(std::span<const TreeNode> phase);
+bool hasGridScan(const Schedule &schedule);
+
+/// What a step finds of a state, what it makes of it, and a value of each step that the scan stacks.
+bool isPreviousState(const Equation &scan, TensorId t);
+bool isNextState(const Equation &scan, TensorId t);
+bool isStacked(const Equation &scan, TensorId t);
+/// From where to where a Carry statement copies states. 0: previous = init; 1: previous = next; 2: final = previous.
+std::vector<std::pair<TensorId, TensorId>> carriedStates(const Equation &scan, int when);
+
 /// Level of an edge; what is none lies in device memory.
 MemLevel levelOf(const Schedule &schedule, TensorId tensor);
 

@@ -2,7 +2,6 @@
 
 #include "Expr/transforms/Profile.h"
 #include "Tiling/counts/Prediction.h"
-#include "Tiling/schedule/GridScan.h"
 #include "Tiling/schedule/PersistentReads.h"
 #include "Tiling/search/ChooseReuse.h"
 #include "Tiling/search/PhaseCandidates.h"

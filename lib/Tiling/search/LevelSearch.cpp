@@ -26,7 +26,6 @@
 #include "Tiling/counts/CountWork.h"
 #include "Tiling/counts/OnChipStorage.h"
 #include "Tiling/schedule/FlatAccess.h"
-#include "Tiling/schedule/GridScan.h"
 #include "Tiling/schedule/Schedule.h"
 #include "Tiling/verify/Verify.h"
 

@@ -2,7 +2,6 @@
 
 #include "Tiling/candidates/Candidates.h"
 #include "Tiling/counts/CountWork.h"
-#include "Tiling/schedule/GridScan.h"
 #include "Tiling/search/ChooseReuse.h"
 #include "Tiling/search/JoinPacks.h"
 #include "Tiling/search/LevelSearch.h"

@@ -6,7 +6,7 @@
 //
 // Blocks split the points of e0 by its axis 0, and each reads the rows that it made. A value whose equation has no axis
 // among those of the blocks is made by each block for itself. A scan's states are read in the half that its step does
-// not write (schedule/GridScan.h).
+// not write (schedule/Schedule.h).
 #include "Tiling/verify/Rules.h"
 
 #include "Tiling/schedule/PhaseSignals.h"
@@ -72,14 +72,12 @@ std::vector<std::string> blockProblems(const BoundSchedule &bound) {
   const std::vector<int> phaseOf = phaseOfEquations(bound);
   for (const Place &reader : places)
     for (NodeId read : bound.facts(reader.equation).reads)
-      for (const Place &maker : places) {
-        const std::vector<TensorId> &outputs = bound.equation(maker.equation).outputs;
-        const TensorId t = bound.equation(reader.equation).body[read].index;
+      for (const Place &maker : places)
         if (maker.equation != reader.equation &&
             phaseOf[maker.equation] == phaseOf[reader.equation] &&
-            std::ranges::count(outputs, t) != 0)
+            bound.program.producer(bound.equation(reader.equation).body[read].index) ==
+                maker.equation)
           check(maker, reader, read);
-      }
   broken.add(phaseSignals(bound).problems);
   return broken.list();
 }

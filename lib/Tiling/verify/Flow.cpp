@@ -331,12 +331,6 @@ private:
 
 } // namespace
 
-const LoopNode *innermost(const Loops &loops, AxisId axis) {
-  const auto found = std::find_if(loops.rbegin(), loops.rend(),
-                                  [&](const LoopNode *loop) { return loop->axis == axis; });
-  return found == loops.rend() ? nullptr : *found;
-}
-
 std::vector<TensorId> readInRegisters(const BoundSchedule &bound) {
   return Flow(bound).readInRegisters();
 }

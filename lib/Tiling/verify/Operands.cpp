@@ -53,11 +53,7 @@ private:
     const std::vector<const Statement *> stages = bound.stages(o);
     require(stages.size() == 1, operand, " is staged once, given ", stages);
     for (const Statement *stage : stages) {
-      require(std::ranges::none_of(stage->loops,
-                                   [&](const LoopNode *loop) {
-                                     return loop->kind == LoopKind::Lane ||
-                                            loop->kind == LoopKind::Unit;
-                                   }),
+      require(!innermost(stage->loops, LoopKind::Lane) && !innermost(stage->loops, LoopKind::Unit),
               operand, " is staged outside of unit and lane loops, by all of them together, given ",
               *stage);
       for (const Statement *compute : bound.statements(LeafKind::Compute, operand.equation))
@@ -82,7 +78,7 @@ private:
     for (int p = 0; p < e.numSpatial; ++p) {
       const AxisId a = bound.axisOf(operand.equation, p);
       auto isOver = [&](const LoopNode *loop) { return loop->axis == a; };
-      if (a < 0 || (needed >> p & 1) == 0 || std::ranges::any_of(stage.loops, isOver))
+      if (a < 0 || (needed >> p & 1) == 0 || innermost(stage.loops, a))
         continue;
       const auto first = std::ranges::find_if(compute.loops, isOver);
       const bool isCut = std::ranges::all_of(compute.loops, [&](const LoopNode *loop) {

@@ -1,7 +1,6 @@
 // The rules of reads that are not done, since their threads have the values.
 #include "Tiling/verify/Rules.h"
 
-#include "Tiling/schedule/GridScan.h"
 #include "Tiling/schedule/PersistentReads.h"
 #include "Tiling/schedule/Phases.h"
 #include "Tiling/verify/RuleChecker.h"
@@ -19,9 +18,7 @@ std::string obstacleInGridScan(const BoundSchedule &bound, const ReadPlace &plac
   const Scalar &read = e.body[bound.program.nodeOf(place)];
   const TensorId tensor = read.index;
   const Equation *scan = bound.scan();
-  auto isAround = [&](auto &&matches) { return std::ranges::any_of(loops, matches); };
-  if (!scan || !isAround([](const LoopNode *loop) { return loop->axis == kStepAxis; }) ||
-      !bound.gridScan())
+  if (!scan || !innermost(loops, kStepAxis) || !bound.gridScan())
     return "stands in rounds, given none around it";
   if (!bound.facts(place.equation).isPlain())
     return message(bound, "is of a map or a sum, given e", place.equation, ", which is neither");
@@ -36,8 +33,7 @@ std::string obstacleInGridScan(const BoundSchedule &bound, const ReadPlace &plac
       operand && operand->level == MemLevel::Shared)
     return message(bound, "is not staged, given ", *operand);
   for (LoopKind kind : {LoopKind::Unit, LoopKind::Lane})
-    if (!isAround([&](const LoopNode *loop) { return loop->kind == kind; }) &&
-        (kind == LoopKind::Lane || bound.schedule.units > 1))
+    if (!innermost(loops, kind) && (kind == LoopKind::Lane || bound.schedule.units > 1))
       return message(bound, "is done by each unit and lane for itself, given no ", name(kind),
                      " loop around it");
   if (persistentElements(bound, place, loops) == 0)

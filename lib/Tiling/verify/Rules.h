@@ -19,9 +19,6 @@ std::vector<TensorId> readInRegisters(const BoundSchedule &bound);
 /// next one without a barrier or a counter (Blocks.cpp).
 std::vector<std::string> blockProblems(const BoundSchedule &bound);
 
-/// The innermost of these loops over an axis; null where there is none.
-const LoopNode *innermost(const Loops &loops, AxisId axis);
-
 /// Whether points of a scatter that differ along this axis go to elements of their own, whatever else they are.
 bool hasOwnElements(const Equation &scatter, int position);
 

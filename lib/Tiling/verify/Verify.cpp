@@ -3,7 +3,6 @@
 #include "Support/Diag.h"
 #include "Tiling/counts/CountWork.h"
 #include "Tiling/schedule/FlatAccess.h"
-#include "Tiling/schedule/GridScan.h"
 #include "Tiling/schedule/PersistentReads.h"
 #include "Tiling/schedule/Schedule.h"
 #include "Tiling/verify/RuleChecker.h"
@@ -24,8 +23,7 @@ constexpr int64_t kLargestPad = 1024;
 
 class Verifier : tiling::RuleChecker {
 public:
-  explicit Verifier(const BoundSchedule &bound)
-      : RuleChecker(bound), schedule(bound.schedule), pattern(bound.program.expr) {}
+  explicit Verifier(const BoundSchedule &bound) : RuleChecker(bound), schedule(bound.schedule) {}
 
   Status run() {
     require(std::min(schedule.units, schedule.lanes) >= 1, "units and lanes are at least 1, given ",
@@ -41,8 +39,8 @@ public:
         verifyOperand(operand);
       std::set<TensorId> levels;
       for (const EdgeLevel &edge : schedule.edges) {
-        const std::string &name = pattern.tensors[edge.tensor].name;
-        require(pattern.tensors[edge.tensor].kind == TensorKind::Temp, "edge ", name,
+        const std::string &name = bound.program.tensor(edge.tensor).name;
+        require(bound.program.tensor(edge.tensor).kind == TensorKind::Temp, "edge ", name,
                 " is a value inside the pattern, given one that crosses its border");
         require(levels.insert(edge.tensor).second, "edge ", name, " has one level, given ",
                 edge.level, " as well");
@@ -144,14 +142,14 @@ private:
               " is global, a constant repacked by digits of axes, given ", operand.digits, " of ",
               tensor.name, tensor.kind == TensorKind::Constant ? "" : ", which is no constant",
               "; a copy in a block's memory is shared");
-      require(flatAccess(e, reads[operand.read], pattern).has_value(), operand,
+      require(flatAccess(e, reads[operand.read], bound.program.expr).has_value(), operand,
               " repacks what is read at affine addresses, given ", place,
               ", whose are not; leave it out");
     } else if (operand.digits[0].index >= 0) {
       bool padded = e.body[reads[operand.read]].op == ScalarOp::ReadIf;
       require(operand.digits.size() == rank, operand, " has a digit for each of the ", rank,
               " indices, given ", operand.digits);
-      require(!padded || paddingBounds(e, reads[operand.read], pattern), operand,
+      require(!padded || paddingBounds(e, reads[operand.read], bound.program.expr), operand,
               " copies by indices what constants bound, given ", place,
               " with other bounds; give it digits of axes");
     }
@@ -178,10 +176,10 @@ private:
     for (const ScanCarry &carry : scan.carries)
       require(states.insert(carry.next).second,
               "steps that blocks take together give each state a value of its own, given ",
-              pattern.tensors[carry.next].name, " for two; take all steps inside each block");
+              bound.program.tensor(carry.next).name, " for two; take all steps inside each block");
     for (const ScanCarry &carry : scan.carries)
       require(bound.level(carry.previous) == MemLevel::Global, "edge ",
-              pattern.tensors[carry.previous].name,
+              bound.program.tensor(carry.previous).name,
               ", which blocks share from step to step, is global, given ",
               bound.level(carry.previous));
   }
@@ -200,7 +198,8 @@ private:
         continue;
       }
       require(loop.step <= kLargestStep || loop.axis == kStepAxis ||
-                  schedule.axes[loop.axis].extent.range(pattern.symbols).max >= loop.step,
+                  schedule.axes[loop.axis].extent.range(bound.program.expr.symbols).max >=
+                      loop.step,
               loop, " has a step of at most ", kLargestStep, ", or its axis' extent, given ",
               loop.step);
       require(!loop.children.empty(), loop, " has statements inside, given none");
@@ -238,7 +237,7 @@ private:
         if (const int from = bound.program.producer(t); from >= 0)
           require(partOf[from] < 0 || partOf[to] < 0 || partOf[from] == partOf[to],
                   "parts side by side do not read each other's values, given e", to,
-                  ", which reads ", pattern.tensors[t].name, " of e", from,
+                  ", which reads ", bound.program.tensor(t).name, " of e", from,
                   "; put a barrier between them");
   }
 
@@ -315,7 +314,7 @@ private:
         const int maker = bound.program.producer(t);
         if (maker < 0 || phaseOf[maker] == phaseOf[reader])
           continue;
-        const std::string &name = pattern.tensors[t].name;
+        const std::string &name = bound.program.tensor(t).name;
         require(phaseOf[maker] < phaseOf[reader], "e", reader, " reads ", name,
                 " in a phase behind that of e", maker, ", which makes it, given phase ",
                 phaseOf[reader] + 1, " before phase ", phaseOf[maker] + 1);
@@ -377,7 +376,6 @@ private:
   }
 
   const Schedule &schedule;
-  const ExprProgram &pattern;
   Loops path;
   int phases = 0;      // seen so far
   bool rounds = false; // a scan's steps hold phases

@@ -1,5 +1,4 @@
 // Scans whose steps all blocks take together: right, counted as they run, and refused without their barriers.
-#include "Tiling/schedule/GridScan.h"
 #include "Candidates.h"
 #include "Cost/Cost.h"
 #include "Tiling/counts/CountWork.h"

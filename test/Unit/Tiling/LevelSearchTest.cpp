@@ -3,7 +3,6 @@
 #include "Candidates.h"
 #include "Tiling/counts/OnChipStorage.h"
 #include "Tiling/counts/Prediction.h"
-#include "Tiling/schedule/GridScan.h"
 #include "Tiling/schedule/Schedule.h"
 #include "Tiling/verify/Verify.h"
 

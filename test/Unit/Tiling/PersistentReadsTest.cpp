@@ -3,7 +3,6 @@
 #include "Candidates.h"
 #include "Tiling/counts/CountWork.h"
 #include "Tiling/counts/MemoryRequests.h"
-#include "Tiling/schedule/GridScan.h"
 #include "Tiling/verify/Verify.h"
 
 #include <algorithm>
