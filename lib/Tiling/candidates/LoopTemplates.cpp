@@ -1,7 +1,5 @@
 #include "Tiling/candidates/LoopTemplates.h"
 
-#include "Tiling/candidates/Candidates.h"
-
 #include <algorithm>
 
 namespace fusec::tiling {

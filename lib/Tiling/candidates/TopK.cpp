@@ -4,8 +4,6 @@
 #include "Tiling/candidates/Candidates.h"
 #include "Tiling/candidates/ScheduleBuilder.h"
 
-#include <cmath>
-
 namespace fusec::tiling {
 
 namespace {

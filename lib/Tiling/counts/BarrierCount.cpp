@@ -211,9 +211,7 @@ private:
     const Equation &e = bound.equation(equation);
     for (TensorId t : e.outputs)
       if (isInMemory(t)) {
-        FlatAccess address{stridesOf(bound.program.tensor(t).shape), {}, {}};
-        address.stride.resize(e.axes.size(), DimExpr(0));
-        add(sum, t, true, isOwn(equation, t, address));
+        add(sum, t, true, isOwn(equation, t, outputAccess(e, bound.program.tensor(t))));
         if (const LoopNode *lanes = innermost(path, LoopKind::Lane))
           madeIn[t] = lanes;
       }

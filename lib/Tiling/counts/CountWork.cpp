@@ -181,9 +181,7 @@ private:
   void stage(OperandIndex index, double times) {
     const Operand &operand = schedule.operands[index];
     const EquationFacts &reader = bound.facts(operand.equation);
-    const std::vector<int64_t> extents =
-        stagedExtents(schedule, reader.equation, operand,
-                      [&](AxisId axis) { return bound.valueOf(bound.tile(axis, loops)); });
+    const std::vector<int64_t> extents = stagedExtents(bound, operand, loops);
     staged[index] = extents;
     const double loadAndStore = 2, copies = times * elementsOf(extents) /
                                             (double(schedule.units) * double(schedule.lanes));

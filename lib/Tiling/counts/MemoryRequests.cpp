@@ -7,7 +7,6 @@
 #include "Tiling/schedule/ReadReuse.h"
 
 #include <algorithm>
-#include <cmath>
 #include <set>
 
 namespace fusec {
@@ -189,17 +188,10 @@ private:
         loops.allIterations() * bytes * schedule.units * (written + schedule.units * lanes);
   }
 
-  FlatAccess outputAccess(const Equation &e, size_t output) const {
-    FlatAccess access;
-    access.stride = stridesOf(bound.program.tensor(e.outputs[output]).shape);
-    access.stride.resize(e.axes.size(), DimExpr(0));
-    return access;
-  }
-
   void write(const SectorCounter &here, const Equation &e, size_t output, const ScanPlace &place) {
     const TensorId t = e.outputs[output];
-    addWritten(moved, here.write(here.addressOf(outputAccess(e, output), t, place),
-                                 bound.program.bytesOf(t)));
+    const Address address = here.addressOf(outputAccess(e, bound.program.tensor(t)), t, place);
+    addWritten(moved, here.affine(address, bound.program.bytesOf(t), true));
   }
 
   void storeOutputs(int equation, const LoopRanges &loops) {
@@ -239,13 +231,14 @@ private:
     storeOutputs(equation, loops);
     const Equation &e = bound.equation(equation);
     if (bound.facts(equation).form == EquationForm::TopK) // the element that was found
-      readRow(outputAccess(e, 0), meter(equation, loops, Bounds::All), e);
+      readRow(outputAccess(e, bound.program.tensor(e.outputs[0])),
+              meter(equation, loops, Bounds::All), e);
   }
 
   /// A read of topk's operand.
   void readRow(const FlatAccess &access, const SectorCounter &here, const Equation &e) {
     const TensorId t = e.opaqueInputs[0];
-    addRead(moved, here.read(here.addressOf(access, t, {}), bound.program.bytesOf(t)));
+    addRead(moved, here.affine(here.addressOf(access, t, {}), bound.program.bytesOf(t), false));
   }
 
   /// `rank`: of the Compute statement that reads; -1: another one.
@@ -373,7 +366,7 @@ private:
           part * vectorShare(context, operand, loops) * here.threads(map) * double(bytes);
       return;
     }
-    addRead(moved, here.read(packedAddress(bound, operand), bytes), part);
+    addRead(moved, here.affine(packedAddress(bound, operand), bytes, false), part);
   }
 
   /// Where the tree has no store of a sum that is kept in shared memory, the lowering puts it before the first reader.

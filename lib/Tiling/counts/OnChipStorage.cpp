@@ -2,6 +2,7 @@
 
 #include "Expr/Cascade.h"
 #include "Gir/Liveness.h"
+#include "Tiling/counts/LaneAccess.h"
 #include "Tiling/schedule/ReadReuse.h"
 #include "Tiling/schedule/StagedTile.h"
 
@@ -156,13 +157,9 @@ private:
   }
 
   double stagedBytes(const Operand &operand, const Loops &loops) const {
-    const std::vector<int64_t> extents =
-        stagedExtents(schedule, bound.equation(operand.equation), operand,
-                      [&](AxisId axis) { return bound.valueOf(bound.tile(axis, loops)); });
-    double elements = 1;
-    for (size_t d = 0; d < extents.size(); ++d)
-      elements *= double(extents[d] + (d + 1 == extents.size() ? operand.padElements : 0));
-    return elements * double(bound.program.bytesOf(bound.program.tensorOf(operand)));
+    std::vector<int64_t> extents = stagedExtents(bound, operand, loops);
+    extents.back() += operand.padElements;
+    return elementsOf(extents) * double(bound.program.bytesOf(bound.program.tensorOf(operand)));
   }
 
   /// The tile of an inner value below the loops that its producer and its readers have in common; units and lanes share

@@ -1,6 +1,5 @@
 #include "Tiling/counts/Prediction.h"
 
-#include "Cost/LaunchTime.h"
 #include "Tiling/counts/CompulsoryTraffic.h"
 #include "Tiling/counts/CountWork.h"
 

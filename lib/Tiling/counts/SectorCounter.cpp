@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 namespace fusec::tiling {
 
@@ -195,7 +194,7 @@ Residues SectorCounter::residues(const Address &address, int64_t bytes) const {
   return shares;
 }
 
-AccessCount SectorCounter::additive(const Address &address, int64_t bytes, bool writers) const {
+AccessCount SectorCounter::affine(const Address &address, int64_t bytes, bool writers) const {
   AccessCount asked{threads(writers) * double(bytes), 0};
   if (context.vectorLanes && loops.hasLanes()) { // a vector, or one element for all lanes
     const AxisId axis = loops.laneAxis();
@@ -373,22 +372,13 @@ Address packedAddress(const BoundSchedule &bound, const Operand &operand) {
   return address;
 }
 
-AccessCount SectorCounter::read(const Address &address, int64_t bytes) const {
-  return additive(address, bytes, false);
-}
-
 AccessCount SectorCounter::read(NodeId read, const std::vector<NodeId> &guards) const {
   const Scalar &node = equation.body[read];
   const ScanPlace place = readPlace(bound, node.index);
   if (const std::optional<FlatAccess> &access = facts.accesses[facts.ordinalOf(read)];
       guards.empty() && access)
-    return additive(addressOf(*access, node.index, place), bound.program.bytesOf(node.index),
-                    false);
+    return affine(addressOf(*access, node.index, place), bound.program.bytesOf(node.index), false);
   return sampled(indexOperands(node), node.index, guards, false, place);
-}
-
-AccessCount SectorCounter::write(const Address &address, int64_t bytes) const {
-  return additive(address, bytes, true);
 }
 
 AccessCount SectorCounter::write(const std::vector<NodeId> &indices, TensorId tensor,

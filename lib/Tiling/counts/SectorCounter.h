@@ -76,12 +76,12 @@ public:
   /// `loops`: around a statement of the equation.
   SectorCounter(const AccessContext &context, int number, const LoopRanges &loops, Bounds bounds);
 
-  /// Every thread that runs the statement reads.
-  AccessCount read(const Address &address, int64_t bytes) const;
+  /// Every thread that runs the statement reads; of writers one a block where it has no lanes, one a unit where it has
+  /// units.
+  AccessCount affine(const Address &address, int64_t bytes, bool writers) const;
   /// A read of the equation's body, where all of `guards` hold.
   AccessCount read(NodeId read, const std::vector<NodeId> &guards) const;
-  /// One thread of the block writes where the statement has no lanes, one a unit where it has units.
-  AccessCount write(const Address &address, int64_t bytes) const;
+  /// A write where a predicate holds, if there is one.
   AccessCount write(const std::vector<NodeId> &indices, TensorId tensor, NodeId predicate) const;
   /// Threads that run the statement (or those of them that write), summed over blocks and iterations.
   double threads(bool writers) const;
@@ -97,7 +97,6 @@ private:
   bool stops(AxisId axis) const;
   double points(AxisId axis) const;
   double others(bool writers) const;
-  AccessCount additive(const Address &address, int64_t bytes, bool writers) const;
   AccessCount sampled(const std::vector<NodeId> &indices, TensorId tensor,
                       const std::vector<NodeId> &guards, bool writers,
                       const ScanPlace &place) const;

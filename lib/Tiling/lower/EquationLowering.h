@@ -84,7 +84,6 @@ Stmts atPartials(const Accumulator &acc, NodeId unit, KernelWriter &writer,
 
 /// The lowering of the equation, by its kind.
 std::unique_ptr<EquationLowering> lowerEquation(LoweringParts &parts, int number);
-std::unique_ptr<EquationLowering> lowerReduction(LoweringParts &parts, int number);
 std::unique_ptr<EquationLowering> lowerCascade(LoweringParts &parts, int number);
 std::unique_ptr<EquationLowering> lowerTopK(LoweringParts &parts, int number);
 

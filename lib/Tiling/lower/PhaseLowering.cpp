@@ -2,11 +2,7 @@
 
 namespace fusec::lowering {
 
-namespace {
-
 using Mode = PersistentValues::Mode;
-
-} // namespace
 
 void PhaseLowering::lowerAll() {
   GirKernel &kernel = writer.kernel;

@@ -6,17 +6,12 @@
 
 namespace fusec::lowering {
 
+using Mode = PersistentValues::Mode;
+
 namespace {
 
 bool isConstantTrip(LoopKind kind) {
   return kind == LoopKind::Unit || kind == LoopKind::Lane || kind == LoopKind::Unroll;
-}
-
-bool hasSeqLoop(std::span<const TreeNode> nodes, AxisId axis) {
-  return std::ranges::any_of(nodes, [&](const TreeNode &n) {
-    const LoopNode *seq = n.loop(LoopKind::Seq);
-    return (seq && seq->axis == axis) || hasSeqLoop(n.children(), axis);
-  });
 }
 
 /// True if the first loop over `axis` below `nodes` has a constant trip and no loop inside that ends at the extent, as
@@ -27,22 +22,18 @@ bool nextLoopIsConstantTrip(std::span<const TreeNode> nodes, AxisId axis) {
     if (!loop || loop->axis != axis)
       return nextLoopIsConstantTrip(n.children(), axis);
     return isConstantTrip(loop->kind) &&
-           (loop->kind != LoopKind::Unit || !hasSeqLoop(loop->children, axis));
-  });
-}
-
-bool hasCombine(std::span<const TreeNode> nodes) {
-  return std::ranges::any_of(nodes, [](const TreeNode &n) {
-    return n.leaf(LeafKind::Combine) || hasCombine(n.children());
+           (loop->kind != LoopKind::Unit || !anyNode(loop->children, [&](const TreeNode &inner) {
+              const LoopNode *seq = inner.loop(LoopKind::Seq);
+              return seq && seq->axis == axis;
+            }));
   });
 }
 
 /// True if no other loops run over the axis.
 bool isWalkedByLanes(std::span<const TreeNode> nodes, AxisId axis) {
-  return std::ranges::all_of(nodes, [&](const TreeNode &n) {
-    const LoopNode *loop = n.loop();
-    return !loop || ((loop->axis != axis || loop->kind == LoopKind::Lane) &&
-                     isWalkedByLanes(loop->children, axis));
+  return !anyNode(nodes, [&](const TreeNode &node) {
+    const LoopNode *loop = node.loop();
+    return loop && loop->axis == axis && loop->kind != LoopKind::Lane;
   });
 }
 
@@ -56,7 +47,6 @@ TreeLowering::TreeLowering(LoweringParts &parts) : parts(parts) {
 /// Where threads keep persistent values, the statements exist twice: for a grid of which all blocks are resident, and
 /// for any other.
 void TreeLowering::lowerBlock(std::span<const TreeNode> nodes, Stmts &result) {
-  using Mode = PersistentValues::Mode;
   Mode &mode = parts.persistent.mode;
   if (mode == Mode::Off)
     return lowerChildren(nodes, result);
@@ -136,7 +126,8 @@ void TreeLowering::lowerChildren(std::span<const TreeNode> nodes, Stmts &result)
   // A GPU's lanes ask for themselves where units combine what they have: a second version of that would have barriers
   // and buffers of its own.
   const auto byLanes = std::ranges::find_if(cut, [&](AxisId a) {
-    return parts.writer.units > 1 && hasCombine(nodes) && isWalkedByLanes(nodes, a);
+    return parts.writer.units > 1 && isWalkedByLanes(nodes, a) &&
+           anyNode(nodes, [](const TreeNode &n) { return n.leaf(LeafKind::Combine); });
   });
   if (byLanes != cut.end()) {
     loops.checked.insert(*byLanes);
@@ -195,7 +186,6 @@ void TreeLowering::lowerLeaf(const LeafNode &leaf, Stmts &result) {
 }
 
 void TreeLowering::lowerCompute(const LeafNode &compute, Stmts &result) {
-  using Mode = PersistentValues::Mode;
   PersistentValues &persistent = parts.persistent;
   if (persistent.mode == Mode::Fill)
     return persistent.fill(parts.reads, compute.equation, result);

@@ -1,7 +1,5 @@
 #include "Tiling/schedule/FlatAccess.h"
 
-#include <algorithm>
-
 namespace fusec {
 
 std::vector<NodeId> readsOf(const Equation &equation) {
@@ -44,6 +42,12 @@ std::optional<FlatAccess> flatAccess(const Equation &equation, NodeId read,
       out.rests.push_back({form->rest, strides[d]});
   }
   return out;
+}
+
+FlatAccess outputAccess(const Equation &equation, const Tensor &output) {
+  FlatAccess access{stridesOf(output.shape), {}, {}};
+  access.stride.resize(equation.axes.size(), DimExpr(0));
+  return access;
 }
 
 std::vector<uint64_t> axisDependences(const Body &body, NodeId last) {

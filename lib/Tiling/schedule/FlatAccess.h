@@ -27,6 +27,9 @@ struct FlatAccess {
 std::optional<FlatAccess> flatAccess(const Equation &equation, NodeId read,
                                      const ExprProgram &program);
 
+/// The address at which an output of the equation has the value of a point.
+FlatAccess outputAccess(const Equation &equation, const Tensor &output);
+
 /// Bit a set iff node `id` depends on axis a (equations have at most 64 axes).
 uint64_t axisDependence(const Body &body, NodeId id);
 /// The axisDependence of every node up to `last`, at the cost of one.

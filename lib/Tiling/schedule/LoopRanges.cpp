@@ -10,11 +10,7 @@
 
 namespace fusec::tiling {
 
-namespace {
-
-int64_t ceilOf(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
-} // namespace
+static int64_t ceilOf(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 LoopRanges::LoopRanges(const BoundSchedule &bound, const Loops &path, StepRange steps)
     : schedule(bound.schedule), steps(steps) {

@@ -26,10 +26,8 @@ bool hasPersistentReads(const Schedule &schedule) {
 }
 
 Schedule withoutPersistentReads(Schedule schedule) {
-  std::vector<ReusedRead> within;
-  std::ranges::copy_if(schedule.kept, std::back_inserter(within),
-                       [&](const ReusedRead &kept) { return !isPersistent(schedule, kept); });
-  schedule.kept = std::move(within);
+  std::erase_if(schedule.kept,
+                [&](const ReusedRead &kept) { return isPersistent(schedule, kept); });
   return schedule;
 }
 

@@ -16,7 +16,6 @@
 #include "fusec/bundle_format.h"
 
 #include <algorithm>
-#include <functional>
 #include <map>
 #include <set>
 
@@ -215,7 +214,7 @@ public:
   }
 
   PhaseSignals run() {
-    if (!hasCounters(schedule.tree))
+    if (!anyNode(schedule.tree, [](const TreeNode &n) { return n.leaf(LeafKind::Counters); }))
       return {};
     if (bound.scan())
       return failed("a scan's phases have barriers between them, given counters");
@@ -245,12 +244,6 @@ public:
   }
 
 private:
-  static bool hasCounters(std::span<const TreeNode> nodes) {
-    return std::ranges::any_of(nodes, [](const TreeNode &node) {
-      return node.leaf(LeafKind::Counters) || hasCounters(node.children());
-    });
-  }
-
   static PhaseSignals failed(std::string why) {
     PhaseSignals none;
     none.problems.push_back(std::move(why));

@@ -53,12 +53,9 @@ ScalarValue PointEvaluator::data(const Scalar &read) const {
   return {number, static_cast<double>(number)};
 }
 
-std::vector<NodeId> knownTests(const Body &body, const std::vector<NodeId> &predicates) {
-  std::vector<NodeId> known;
-  for (NodeId predicate : predicates)
-    if (!readsData(body, {predicate}))
-      known.push_back(predicate);
-  return known;
+std::vector<NodeId> knownTests(const Body &body, std::vector<NodeId> predicates) {
+  std::erase_if(predicates, [&](NodeId predicate) { return readsData(body, {predicate}); });
+  return predicates;
 }
 
 bool readsData(const Body &body, const std::vector<NodeId> &nodes, uint64_t axes) {

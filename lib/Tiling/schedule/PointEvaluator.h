@@ -26,7 +26,7 @@ private:
 };
 
 /// The predicates that no data decides.
-std::vector<NodeId> knownTests(const Body &body, const std::vector<NodeId> &predicates);
+std::vector<NodeId> knownTests(const Body &body, std::vector<NodeId> predicates);
 /// A read is among what the nodes are computed from; with `axes` one that depends on such an axis of the equation.
 bool readsData(const Body &body, const std::vector<NodeId> &nodes, uint64_t axes = ~uint64_t{0});
 /// Bound of an index that comes from data.

@@ -1,7 +1,5 @@
 #include "Tiling/schedule/Schedule.h"
 
-#include "Tiling/schedule/FlatAccess.h"
-
 #include <algorithm>
 #include <set>
 

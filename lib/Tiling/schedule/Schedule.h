@@ -188,6 +188,12 @@ std::vector<std::span<const TreeNode>> sideBySide(std::span<const TreeNode> phas
 /// The loop over blocks that these nodes are; null where they are none, or several.
 const LoopNode *onlyBlockLoop(std::span<const TreeNode> nodes);
 
+/// Whether that holds for one of the nodes, or of those below them.
+template <typename Holds> bool anyNode(std::span<const TreeNode> nodes, const Holds &holds) {
+  return std::ranges::any_of(
+      nodes, [&](const TreeNode &node) { return holds(node) || anyNode(node.children(), holds); });
+}
+
 /// How one pattern runs on one kind of target.
 struct Schedule {
   std::string name; // pattern's name and a suffix

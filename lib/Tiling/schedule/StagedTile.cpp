@@ -58,6 +58,12 @@ std::vector<int64_t> stagedExtents(const Schedule &schedule, const Equation &equ
   return extents;
 }
 
+std::vector<int64_t> stagedExtents(const BoundSchedule &bound, const Operand &operand,
+                                   const Loops &loops) {
+  return stagedExtents(bound.schedule, bound.equation(operand.equation), operand,
+                       [&](AxisId axis) { return bound.valueOf(bound.tile(axis, loops)); });
+}
+
 CopyOrder copyOrder(const BoundSchedule &bound, const Operand &operand,
                     const std::vector<int64_t> &extents) {
   const TensorId tensor = bound.program.tensorOf(operand);

@@ -25,6 +25,10 @@ std::optional<PositionTile> positionTile(const Equation &equation,
 std::vector<int64_t> stagedExtents(const Schedule &schedule, const Equation &equation,
                                    const Operand &operand, const TileOf &tileOf);
 
+/// The extents inside these loops at the symbols' opt values.
+std::vector<int64_t> stagedExtents(const BoundSchedule &bound, const Operand &operand,
+                                   const Loops &loops);
+
 /// The order in which a Stage's lanes go through a tile: digits, the fastest first. That is one that lies side by side
 /// in memory, else the innermost of several elements; the others follow from the inside out. `extents`: stagedExtents.
 struct CopyOrder {

@@ -52,14 +52,6 @@ std::string describe(const Schedule &schedule) {
 
 } // namespace
 
-Result<std::vector<Schedule>> candidateSchedules(const ExprProgram &pattern, const Target &target) {
-  FUSEC_TRY(PricedSchedules all, pricedCandidates(pattern, target, nullptr));
-  std::vector<Schedule> schedules;
-  for (PricedSchedule &candidate : all)
-    schedules.push_back(std::move(candidate.schedule));
-  return schedules;
-}
-
 std::optional<Symbol> multiplesOf(Symbol symbol, int64_t divisor) {
   using Wide = __int128;
   const Wide common = Wide{symbol.divisor} / std::gcd(symbol.divisor, divisor) * divisor;

@@ -29,10 +29,6 @@ std::optional<Symbol> multiplesOf(Symbol symbol, int64_t divisor);
 /// The symbols where the variant's guards hold.
 std::vector<Symbol> guardedSymbols(const ScheduleVariant &variant, std::vector<Symbol> symbols);
 
-/// All schedules that Tiling knows for a pattern on a target, unranked, those of the pattern as it is first, then those
-/// of its alternatives (Expr/Alternatives.h); none where no single kernel can hold it.
-Result<std::vector<Schedule>> candidateSchedules(const ExprProgram &pattern, const Target &target);
-
 struct ScheduleSearch {
   /// Lives from call to call on the target: the threads of a pack are then taken to keep what those of its parts do.
   PartScheduleCache *known = nullptr;

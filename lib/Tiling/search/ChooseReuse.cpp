@@ -30,7 +30,6 @@ namespace {
 
 /// Some value is fetched twice, or stored and fetched: else a lowering would find nothing to keep.
 bool mayKeep(const BoundSchedule &bound) {
-  const Schedule &schedule = bound.schedule;
   if (std::ranges::count_if(bound.statements(), [](const Statement &s) {
         return s.leaf->kind == LeafKind::Compute;
       }) < 2)
@@ -44,11 +43,12 @@ bool mayKeep(const BoundSchedule &bound) {
       fetched[t] += facts.ranks();
     stored.insert(facts.equation.outputs.begin(), facts.equation.outputs.end());
   }
-  for (const EdgeLevel &edge : schedule.edges)
+  for (const EdgeLevel &edge : bound.schedule.edges)
     if (edge.level == MemLevel::Register)
       fetched.erase(edge.tensor);
-  const bool staged = std::ranges::any_of(
-      schedule.operands, [](const Operand &operand) { return operand.level == MemLevel::Shared; });
+  const bool staged = std::ranges::any_of(bound.schedule.operands, [](const Operand &operand) {
+    return operand.level == MemLevel::Shared;
+  });
   return staged || std::ranges::any_of(fetched, [&](const auto &entry) {
            return entry.second > 1 || stored.count(entry.first) != 0;
          });
@@ -58,10 +58,8 @@ bool mayKeep(const BoundSchedule &bound) {
 
 Status chooseReadReuse(Schedule &schedule, const ExprProgram &pattern,
                        const std::vector<Symbol> &symbols, const Target &target) {
-  std::vector<ReusedRead> held;
-  std::ranges::copy_if(schedule.kept, std::back_inserter(held),
-                       [&](const ReusedRead &kept) { return isPersistent(schedule, kept); });
-  schedule.kept = std::move(held);
+  std::erase_if(schedule.kept,
+                [&](const ReusedRead &kept) { return !isPersistent(schedule, kept); });
   RewriteLimits limits = rewriteLimits(target);
   if (limits.registers == 0 || !mayKeep({schedule, pattern}))
     return success();

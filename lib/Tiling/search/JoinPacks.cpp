@@ -20,7 +20,6 @@
 #include "Tiling/search/ChooseReuse.h"
 
 #include <algorithm>
-#include <functional>
 #include <map>
 #include <numeric>
 #include <optional>

@@ -25,7 +25,6 @@
 
 #include "Tiling/counts/CountWork.h"
 #include "Tiling/counts/OnChipStorage.h"
-#include "Tiling/schedule/FlatAccess.h"
 #include "Tiling/schedule/Schedule.h"
 #include "Tiling/verify/Verify.h"
 
@@ -94,8 +93,7 @@ private:
 
   PricedSchedule priced(Schedule schedule) {
     ++count;
-    std::vector<cost::Counts> phases = meter.phases(schedule);
-    return tiling::priced(std::move(schedule), std::move(phases), target);
+    return tiling::priced(std::move(schedule), meter, target);
   }
 
   double excess(const Schedule &schedule) const {

@@ -14,6 +14,11 @@ PricedSchedule priced(Schedule schedule, std::vector<cost::Counts> phases, const
   return {std::move(schedule), std::move(phases), seconds};
 }
 
+PricedSchedule priced(Schedule schedule, WorkMeter &meter, const Target &target) {
+  std::vector<cost::Counts> phases = meter.phases(schedule);
+  return priced(std::move(schedule), std::move(phases), target);
+}
+
 static void append(PricedSchedules &list, PricedSchedules more) {
   list.insert(list.end(), std::make_move_iterator(more.begin()),
               std::make_move_iterator(more.end()));
@@ -40,18 +45,14 @@ Result<PricedSchedules> ownCandidates(const ExprProgram &pattern, const Target &
   if (!out.empty())
     return out;
   WorkMeter meter(program, target);
-  auto price = [&](Schedule schedule) {
-    std::vector<cost::Counts> phases = meter.phases(schedule);
-    out.push_back(priced(std::move(schedule), std::move(phases), target));
-  };
   for (Schedule &schedule : plainCandidates(program, target, meter)) {
     if (hasTooManyAxes(schedule, target))
       continue;
     std::optional<Schedule> holding =
         hasGridScan(schedule) ? withPersistentReads(schedule, meter, target) : std::nullopt;
-    price(std::move(schedule));
+    out.push_back(priced(std::move(schedule), meter, target));
     if (holding)
-      price(std::move(*holding));
+      out.push_back(priced(std::move(*holding), meter, target));
   }
   PricedSchedules raised;
   for (const PricedSchedule *candidate : fastestOfUnits(out))

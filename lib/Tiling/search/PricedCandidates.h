@@ -8,6 +8,7 @@
 #include <memory>
 
 namespace fusec {
+class WorkMeter;
 
 namespace tiling {
 
@@ -18,8 +19,9 @@ struct PricedSchedule {
   double seconds = 0;
 };
 using PricedSchedules = std::vector<PricedSchedule>;
-/// A schedule whose phases count so much.
+/// A schedule whose phases count so much, or as the meter of its program counts.
 PricedSchedule priced(Schedule schedule, std::vector<cost::Counts> phases, const Target &target);
+PricedSchedule priced(Schedule schedule, WorkMeter &meter, const Target &target);
 
 } // namespace tiling
 

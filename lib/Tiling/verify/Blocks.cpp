@@ -12,17 +12,9 @@
 #include "Tiling/schedule/PhaseSignals.h"
 #include "Tiling/verify/RuleChecker.h"
 
-#include <algorithm>
-
 namespace fusec::tiling {
 
 namespace {
-
-/// An equation and the loops over blocks around it.
-struct Place {
-  int equation;
-  std::vector<const LoopNode *> blocks;
-};
 
 /// True if the read takes, of what the maker has along the axes `made`, what belongs to the reader's own place along
 /// the axes `taken`, which are as long; an axis of extent 1 has one place.
@@ -45,39 +37,35 @@ bool readsOwn(const Equation &maker, const std::vector<int> &made, const Equatio
 
 std::vector<std::string> blockProblems(const BoundSchedule &bound) {
   RuleChecker broken(bound);
-  std::vector<Place> places;
+  std::vector<const Statement *> computes;
   for (const Statement &statement : bound.statements())
-    if (statement.leaf->kind == LeafKind::Compute && statement.leaf->rank == 0) {
-      places.push_back({statement.leaf->equation, {}});
-      std::ranges::copy_if(statement.loops, std::back_inserter(places.back().blocks),
-                           [](const LoopNode *loop) { return loop->kind == LoopKind::Block; });
-    }
-  auto check = [&](const Place &maker, const Place &reader, NodeId read) {
-    for (const LoopNode *block : maker.blocks) {
-      const AxisUse *made = bound.use(block->axis, maker.equation),
-                    *taken = bound.use(block->axis, reader.equation);
-      if (!made)
+    if (statement.leaf->kind == LeafKind::Compute && statement.leaf->rank == 0)
+      computes.push_back(&statement);
+  auto check = [&](const Statement &from, const Statement &to, NodeId read) {
+    const int maker = from.leaf->equation, reader = to.leaf->equation;
+    for (const LoopNode *block : from.loops) {
+      const AxisUse *made = bound.use(block->axis, maker), *taken = bound.use(block->axis, reader);
+      if (block->kind != LoopKind::Block || !made)
         continue;
-      const bool shared = std::ranges::find(reader.blocks, block) != reader.blocks.end();
-      if (shared && taken && !made->reduction && !taken->reduction &&
-          readsOwn(bound.equation(maker.equation), made->positions, bound.equation(reader.equation),
-                   taken->positions, read))
+      if (to.isInside(block) && taken && !made->reduction && !taken->reduction &&
+          readsOwn(bound.equation(maker), made->positions, bound.equation(reader), taken->positions,
+                   read))
         continue;
-      broken.require(false, "of e", maker.equation,
-                     " a block reads in the same phase only what it makes itself, given e",
-                     reader.equation, ", which reads what other blocks make along ", *block,
+      broken.require(false, "of e", maker,
+                     " a block reads in the same phase only what it makes itself, given e", reader,
+                     ", which reads what other blocks make along ", *block,
                      "; put a barrier between them");
     }
   };
   const std::vector<int> phaseOf = phaseOfEquations(bound);
-  for (const Place &reader : places)
-    for (NodeId read : bound.facts(reader.equation).reads)
-      for (const Place &maker : places)
-        if (maker.equation != reader.equation &&
-            phaseOf[maker.equation] == phaseOf[reader.equation] &&
-            bound.program.producer(bound.equation(reader.equation).body[read].index) ==
-                maker.equation)
-          check(maker, reader, read);
+  for (const Statement *reader : computes)
+    for (NodeId read : bound.facts(reader->leaf->equation).reads)
+      for (const Statement *maker : computes) {
+        const int from = maker->leaf->equation, to = reader->leaf->equation;
+        if (from != to && phaseOf[from] == phaseOf[to] &&
+            bound.program.producer(bound.equation(to).body[read].index) == from)
+          check(*maker, *reader, read);
+      }
   broken.add(phaseSignals(bound).problems);
   return broken.list();
 }

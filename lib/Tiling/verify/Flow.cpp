@@ -2,7 +2,6 @@
 // Compute, and whoever sets, folds, stores or reads it stands in the same ones.
 #include "Tiling/verify/Rules.h"
 
-#include "Tiling/schedule/FlatAccess.h"
 #include "Tiling/schedule/Schedule.h"
 #include "Tiling/schedule/StagedTile.h"
 #include "Tiling/verify/RuleChecker.h"
@@ -52,7 +51,8 @@ public:
         const std::vector<const Statement *> makes = bound.statements(LeafKind::Compute, maker),
                                              reads = bound.statements(LeafKind::Compute, reader);
         const bool plain = makes.size() == 1 && reads.size() == 1 &&
-                           bound.equation(maker).outputs.size() == 1 && !isStaged(reader, read) &&
+                           bound.equation(maker).outputs.size() == 1 &&
+                           !bound.operand(reader, bound.facts(reader).ordinalOf(read)) &&
                            (bound.facts(maker).isPlain() || bound.facts(maker).reduces());
         if (plain)
           readsRegister(*makes[0], *reads[0], reader, read, maker);
@@ -73,10 +73,6 @@ public:
   }
 
 private:
-  bool isStaged(int equation, NodeId read) const {
-    return bound.operand(equation, bound.facts(equation).ordinalOf(read)) != nullptr;
-  }
-
   bool reduces(const LoopNode &loop, int equation) const {
     const AxisUse *use = bound.use(loop.axis, equation);
     return use && use->reduction;

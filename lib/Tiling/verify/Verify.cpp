@@ -1,6 +1,5 @@
 // The rules of a schedule. A dump edited by hand passes here before it is lowered.
 #include "Tiling/verify/Verify.h"
-#include "Support/Diag.h"
 #include "Tiling/counts/CountWork.h"
 #include "Tiling/schedule/FlatAccess.h"
 #include "Tiling/schedule/PersistentReads.h"

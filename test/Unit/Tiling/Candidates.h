@@ -33,6 +33,17 @@ inline ExprProgram patternFrom(const std::string &text) { return parse(text); }
 
 inline Target targetNamed(const std::string &name) { return valueOf(lookupTarget(name)); }
 
+/// All schedules that Tiling knows for a pattern on a target, unranked, those of the pattern as it is first, then those
+/// of its alternatives (Expr/Alternatives.h); none where no single kernel can hold it.
+inline Result<std::vector<Schedule>> candidateSchedules(const ExprProgram &pattern,
+                                                        const Target &target) {
+  FUSEC_TRY(tiling::PricedSchedules all, tiling::pricedCandidates(pattern, target));
+  std::vector<Schedule> schedules;
+  for (tiling::PricedSchedule &candidate : all)
+    schedules.push_back(std::move(candidate.schedule));
+  return schedules;
+}
+
 /// A kernel as the driver makes it from a schedule, rewritten as for a GPU whatever the target.
 inline LoweredKernel kernelOf(const ExprProgram &pattern, const Schedule &schedule) {
   require(verify(schedule, pattern));
