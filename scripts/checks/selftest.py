@@ -53,6 +53,9 @@ PLANTED = [
     ("lib/Graph/Bad.h", "class B {\n" + "".join(f"  void f{i}();\n" for i in range(20)) + "};\nclass A : public B {\n" +
      "".join(f"  void f{i}();\n" for i in range(14, 26)) + "};\n",
      "A has 26 functions of the class or that change it: over 25"),
+    ("lib/Graph/Bad.cpp", "class A {\n" + "".join(f"  void f{i}(const int &a, int = 0);\n" for i in range(26)) +
+     "};\nvoid A::f0(const int &, int b) {}\n",
+     "A has 26 functions of the class or that change it: over 25"),
     ("lib/Graph/Bad.cpp", "class A {\n  int x;\n};\n" + "\n".join(
         f"void f{i}(A &a) {{\n" + "  a = A();\n" * 78 + "}" for i in range(10)) + "\n",
      "A has 803 lines of the class over all its files: over 800"),

@@ -43,6 +43,11 @@ def parameters(signature):
     return [part.strip() for part in parts if part.strip()]
 
 
+def type_of(parameter):
+    """Of "const Loops &loops = {}": constLoops&, as where the parameter has no name."""
+    return re.sub(r"\s", "", re.sub(r"(?<=[\s&*>])\w+$", "", re.sub(r"\s*=.*", "", parameter)))
+
+
 def scope_of(tag):
     """What ctags calls __anon and a number, a namespace without a name, is the file's own."""
     return re.sub(r"__anon\w+", f"({tag['path']})", tag.get("scope", ""))
@@ -90,7 +95,7 @@ def measure(tags):
                 if len(own or known) == 1:
                     owners |= own or known
         for owner in owners:
-            types = tuple(re.sub(r"\s*=.*|\s", "", part) for part in given)
+            types = tuple(map(type_of, given))
             methods[owner].add((tag["name"], types))
             isInside = any(body["path"] == tag["path"] and body["line"] <= tag["line"] <= body["end"]
                            for body in classes[owner])
