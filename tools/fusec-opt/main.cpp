@@ -11,6 +11,7 @@
 #include "Reference/GraphInterpreter.h"
 #include "Support/NamedText.h"
 #include "Support/Text.h"
+#include "Tiling/candidates/SearchChoices.h"
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
@@ -202,7 +203,8 @@ int runTool(int argc, char **argv) {
   app.add_flag("--constant-initializers", line.constantInitialisers,
                "as of fusec: a model's initializers that are inputs too become constants");
   app.add_flag("--no-fold", line.noFold, "import a model without folding constants");
-  app.add_flag("--list-passes", line.listPasses, "print the passes of every IR");
+  app.add_flag("--list-passes", line.listPasses,
+               "print the passes of every IR, and what schedules are chosen from");
   app.set_version_flag("--version", "fusec-opt " FUSEC_VERSION);
   try {
     app.parse(argc, argv);
@@ -219,6 +221,9 @@ int runTool(int argc, char **argv) {
       for (const PassHelp &p : l.passes())
         std::printf("%s: %s - %s\n", std::string(l.name).c_str(), p.name.c_str(),
                     p.summary.c_str());
+    for (const auto &[kind, name, summary] : tiling::kSearchChoices)
+      std::printf("schedule: %s - %s: %s\n", std::string(name).c_str(), std::string(kind).c_str(),
+                  std::string(summary).c_str());
     return 0;
   }
   if (line.file.empty()) {

@@ -38,8 +38,8 @@ class GpuContraction {
 public:
   GpuContraction(const View &view, BlockTile tile, Staging staging)
       : view(view), tile(tile), staging(staging),
-        b(view, staging == Staging::Boxes ? "mm-boxes" : "mm", 256 / view.target->lanes,
-          view.target->lanes),
+        b(view, staging == Staging::Boxes ? GeneratorName("mm-boxes") : GeneratorName("mm"),
+          256 / view.target->lanes, view.target->lanes),
         sharedLeft(view.target->sharedBytesPerBlock) {}
 
   /// nullopt where no read slides a window of constant size over memory that a block has room for.

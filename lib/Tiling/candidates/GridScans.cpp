@@ -125,7 +125,7 @@ public:
   GridScanBuilder(const ScheduledProgram &program, const Target &target, int64_t each)
       : program(program), target(target), each(each), vectorLanes(target.vectorLanes),
         equations(program.equations) {
-    schedule.name = "rounds";
+    schedule.name = GeneratorName("rounds");
     schedule.units = target.unitsOf(256);
     schedule.lanes = target.lanes;
   }
@@ -351,7 +351,7 @@ private:
     const View view = makeView(program, target, e, -1, points);
     if (view.reduction.empty() || (view.spatial.empty() && points.empty()))
       return {};
-    ScheduleBuilder b(view, "rows", schedule.units, schedule.lanes);
+    ScheduleBuilder b(view, schedule.units, schedule.lanes);
     const AxisId m =
         b.addSpatial("m", points.empty() ? view.spatial : std::vector<std::vector<int>>{points});
     if (!points.empty() && ofPoint(e, points) * each > kMostSums)

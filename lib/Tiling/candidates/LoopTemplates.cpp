@@ -42,7 +42,7 @@ std::vector<TreeNode> spliceLoops(Schedule &into, Schedule piece, const std::str
 
 Schedule mapLoops(const View &view, int units, int unroll) {
   int lanes = view.target->lanes;
-  ScheduleBuilder b(view, "map", units, lanes);
+  ScheduleBuilder b(view, units, lanes);
   TreeNode compute = ScheduleBuilder::leaf(LeafKind::Compute, view.first);
   if (view.spatial.empty()) {
     b.schedule.tree = {compute};
@@ -75,7 +75,7 @@ Schedule mapLoops(const View &view, int units, int unroll) {
 Schedule columnLoops(const View &view, int64_t maxVectors) {
   constexpr int64_t kPanel = 16;
   int lanes = view.target->lanes;
-  ScheduleBuilder b(view, "piece", 1, lanes);
+  ScheduleBuilder b(view, 1, lanes);
   std::vector<LoopNode> around, reduce;
   std::vector<std::pair<AxisId, const std::vector<int> *>> outer;
   for (size_t g = 0; g + 1 < view.spatial.size(); ++g) {
@@ -151,7 +151,7 @@ Schedule rowLoops(const View &view, int units) {
   if (view.reduction.empty())
     return view.spatial.empty() ? columnLoops(view, 1) : laneLoops(view, units);
   int lanes = view.target->lanes;
-  ScheduleBuilder b(view, "piece", units, lanes);
+  ScheduleBuilder b(view, units, lanes);
   std::vector<LoopNode> reduce;
   for (size_t g = 0; g < view.reduction.size(); ++g) {
     AxisId k = b.addReduction("k" + std::to_string(g), {view.reduction[g]});
@@ -179,7 +179,7 @@ Schedule rowLoops(const View &view, int units) {
 
 Schedule laneLoops(const View &view, int units) {
   int lanes = view.target->lanes;
-  ScheduleBuilder b(view, "lanes", units, lanes);
+  ScheduleBuilder b(view, units, lanes);
   std::vector<LoopNode> walk;
   for (size_t g = 0; g < view.reduction.size(); ++g)
     walk.push_back(ScheduleBuilder::loop(
@@ -214,7 +214,7 @@ std::vector<LoopNode> sharedByUnits(const View &view, AxisId k, int units, int u
 
 Schedule tileLoops(const View &view, int units, int unroll) {
   const int lanes = view.target->lanes;
-  ScheduleBuilder b(view, "tile", units, lanes);
+  ScheduleBuilder b(view, units, lanes);
   std::vector<LoopNode> walk;
   for (size_t g = 0; g + 1 < view.reduction.size(); ++g)
     walk.push_back(ScheduleBuilder::loop(
@@ -235,7 +235,7 @@ Schedule tileLoops(const View &view, int units, int unroll) {
 }
 
 Schedule rowLaneLoops(const View &view, int units, int unroll) {
-  ScheduleBuilder b(view, "row-lanes", units, view.target->lanes);
+  ScheduleBuilder b(view, units, view.target->lanes);
   const AxisId rows{0};
   b.schedule.axes.push_back({"rows", {}, DimExpr(1)});
   std::vector<LoopNode> walk, around;
@@ -271,7 +271,7 @@ Schedule rowLaneLoops(const View &view, int units, int unroll) {
 
 Schedule valueLoops(const View &view, int units, int unroll) {
   int lanes = view.target->lanes;
-  ScheduleBuilder b(view, "value", units, lanes);
+  ScheduleBuilder b(view, units, lanes);
   std::vector<LoopNode> loops;
   for (size_t g = 0; g + 1 < view.reduction.size(); ++g)
     loops.push_back(ScheduleBuilder::loop(

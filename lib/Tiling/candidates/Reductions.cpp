@@ -14,7 +14,8 @@ namespace {
 Schedule rowReduction(const View &view, int unroll, bool wholeBlock) {
   const Target &target = *view.target;
   int lanes = target.lanes, units = target.unitsOf(256);
-  ScheduleBuilder b(view, wholeBlock ? "block-row" : "row", units, lanes);
+  ScheduleBuilder b(view, wholeBlock ? GeneratorName("block-row") : GeneratorName("row"), units,
+                    lanes);
   b.registerEdges();
   std::vector<AxisId> outer;
   for (size_t g = 0; g + 1 < view.reduction.size(); ++g)

@@ -17,7 +17,7 @@ Schedule scanSchedule(const ScheduledProgram &program, const Target &target, int
                       int units) {
   const Equation &scan = *program.scan;
   Schedule schedule;
-  schedule.name = "scan";
+  schedule.name = GeneratorName("scan");
   schedule.units = units;
   schedule.lanes = target.lanes;
   int64_t budget = target.sharedBytesPerBlock;
@@ -82,7 +82,8 @@ Candidates scatterCandidates(const View &view) {
   int lanes = view.target->lanes, units = view.target->unitsOf(256);
   Candidates out;
   for (bool vectors : {true, false}) {
-    ScheduleBuilder b(view, vectors ? "scatter" : "scatter-rows", units, lanes);
+    ScheduleBuilder b(view, vectors ? GeneratorName("scatter") : GeneratorName("scatter-rows"),
+                      units, lanes);
     std::vector<LoopNode> blocks, ordered, inner;
     bool usedLanes = false;
     for (size_t p = e.axes.size(); p-- > 0;) {

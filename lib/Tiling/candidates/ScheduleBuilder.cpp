@@ -115,11 +115,14 @@ std::optional<int64_t> ReadInfo::stride(const std::vector<int> &group) const {
   return access->stride[group.back()].constValue();
 }
 
-ScheduleBuilder::ScheduleBuilder(const View &view, std::string name, int units, int lanes)
-    : view(view) {
-  schedule.name = std::move(name);
+ScheduleBuilder::ScheduleBuilder(const View &view, int units, int lanes) : view(view) {
   schedule.units = units;
   schedule.lanes = lanes;
+}
+
+ScheduleBuilder::ScheduleBuilder(const View &view, GeneratorName name, int units, int lanes)
+    : ScheduleBuilder(view, units, lanes) {
+  schedule.name = name;
 }
 
 static ScheduleAxis makeAxis(const View &view, const std::string &name, bool reduction,

@@ -1,6 +1,7 @@
 #pragma once
 // Pieces from which the generators of candidate schedules are put together. Internal to Tiling.
 #include "Target/Target.h"
+#include "Tiling/candidates/SearchChoices.h"
 #include "Tiling/schedule/BoundSchedule.h"
 
 namespace fusec::tiling {
@@ -45,7 +46,9 @@ View makeView(const ScheduledProgram &program, const Target &target, int first, 
 /// Schedule under construction.
 class ScheduleBuilder {
 public:
-  ScheduleBuilder(const View &view, std::string name, int units, int lanes);
+  /// Begins a part of a schedule, whose loops are to be spliced into it.
+  ScheduleBuilder(const View &view, int units, int lanes);
+  ScheduleBuilder(const View &view, GeneratorName name, int units, int lanes);
   Schedule schedule;
   const View &view;
 

@@ -59,10 +59,10 @@ public:
   Schedule build() {
     const int units = target.unitsOf(shape.threads);
     const bool oneBlock = rowPositions.empty();
-    schedule.name = oneBlock                                     ? "one-block"
-                    : shape.owner == RowOwner::Lane              ? "stitch-lanes"
-                    : shape.owner == RowOwner::Unit && units > 1 ? "stitch-units"
-                                                                 : "stitch";
+    schedule.name = oneBlock                                     ? GeneratorName("one-block")
+                    : shape.owner == RowOwner::Lane              ? GeneratorName("stitch-lanes")
+                    : shape.owner == RowOwner::Unit && units > 1 ? GeneratorName("stitch-units")
+                                                                 : GeneratorName("stitch");
     schedule.units = units;
     schedule.lanes = target.lanes;
     if (!oneBlock)

@@ -52,7 +52,8 @@ Schedule selection(const View &view, bool wholeBlock) {
   const Equation &e = view.equation();
   bool unitARow = target.blocksHaveUnits() && !wholeBlock && e.numSpatial > 1;
   int lanes = target.lanes, units = unitARow || wholeBlock ? 256 / lanes : 1;
-  ScheduleBuilder b(view, wholeBlock ? "select-block" : "select", units, lanes);
+  ScheduleBuilder b(view, wholeBlock ? GeneratorName("select-block") : GeneratorName("select"),
+                    units, lanes);
   TopKAxes axes = addAxes(b);
   std::vector<LoopNode> search;
   if (wholeBlock)

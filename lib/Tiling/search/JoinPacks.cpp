@@ -153,7 +153,8 @@ Result<std::optional<PricedSchedule>> candidateOf(const Pack &pack, const std::v
                                                   WorkMeter &meter, const Target &target) {
   Schedule out;
   std::vector<cost::Counts> counts;
-  out.name = "pack-" + std::to_string(parts.size());
+  out.name = GeneratorName("pack");
+  out.name += "-" + std::to_string(parts.size());
   out.units = pack.units;
   for (size_t p = 0; p < parts.size(); ++p) {
     const PartSchedules &known = *parts[p].known;

@@ -79,7 +79,7 @@ std::optional<MatchedLoops> matchLoops(const BoundSchedule &bound, const ExprPro
   const Schedule &before = bound.schedule;
   const Equation &e = boundMap.equation(0);
   MatchedLoops out;
-  out.schedule.name = "map";
+  out.schedule.name = GeneratorName("map");
   out.schedule.units = before.units;
   out.schedule.lanes = before.lanes;
   for (int equation = bound.numEquations() - 1; equation >= 0; --equation) {

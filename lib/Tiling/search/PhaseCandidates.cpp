@@ -165,7 +165,7 @@ std::optional<MultiPhaseSchedule> joined(const ExprProgram &pattern,
                                          const Target &target) {
   std::optional<MultiPhaseSchedule> joining(std::in_place);
   joining->pattern = pattern;
-  joining->whole.schedule.name = "phases";
+  joining->whole.schedule.name = GeneratorName("phases");
   joining->whole.schedule.units = phases.front().schedule.units;
   for (size_t p = 0; p < phases.size(); ++p)
     if (!joining->add(std::move(phases[p]), parts[p], "p" + std::to_string(p)))
