@@ -132,7 +132,8 @@ bool BufferTable::placeTile(TensorId tensor, SharedTile &tile) const {
   const std::optional<Loops> around = tiling::loopsOfEdge(bound, tensor);
   if (readersOf(bound, tensor).empty() || !around) {
     writer.problem("edge ", bound.program.tensor(tensor).name,
-                   " shared has statements that write and read it, given none");
+                   " shared has a statement that writes it and one of each reader, given ",
+                   around ? "no reader" : "some without");
     return false;
   }
   tile.whole = false;
@@ -156,11 +157,13 @@ void BufferTable::addShared(const Tensor &tensor, TensorId id) {
   } else {
     if (!placeTile(id, tile))
       return;
-    for (const auto &[axis, size] : tile.axes)
+    for (const auto &[axis, size] : tile.axes) {
       elements *= size;
-    if (elements == 0)
-      return writer.problem("edge ", tensor.name, " shared has a tile of constant size, given a ",
-                            "symbolic one; tile the loops around maker and readers");
+      if (size == 0)
+        return writer.problem("edge ", tensor.name, " shared has a tile of constant size, given a ",
+                              "symbolic one along ", bound.schedule.axes[axis],
+                              "; tile the loops around maker and readers");
+    }
   }
   tile.buffer = writer.addBuffer({.name = tensor.name + ".shared",
                                   .level = MemLevel::Shared,
@@ -214,7 +217,8 @@ bool BufferTable::shapeAccumulator(int equation) {
       continue;
     const int64_t tile = constantTile(bound, loop.axis, std::span(*path).first(i));
     if (tile == 0) {
-      writer.problem(loop, " has a constant trip, given a symbolic one; tile a loop around it");
+      writer.problem(loop, " has a constant trip, given ", bound.trip(loop),
+                     "; tile a loop around it");
       return false;
     }
     const int64_t trip = (tile + loop.step - 1) / loop.step;

@@ -8,7 +8,8 @@ EquationLowering::EquationLowering(LoweringParts &parts, int number)
       e(bound.equation(number)), acc(buffers.accumulators[static_cast<size_t>(number)]) {}
 
 void EquationLowering::refuse(const char *statement) {
-  writer.problem("e", number, " has the statements of its kind, given ", statement);
+  writer.problem("e", number, " has the statements of its kind of equation, given ", statement,
+                 "; leave it out");
 }
 
 void EquationLowering::init(Stmts &) { refuse("init"); }
@@ -50,9 +51,9 @@ bool mergesUnits(const Accumulator &acc, KernelWriter &writer) {
   if (!acc.unitsReduce || writer.units == 1)
     return false;
   if (!acc.dims.empty())
-    writer.problem("e", acc.equation,
-                   ", which units sum together, has one accumulator a lane, given ",
-                   "unroll loops over axes that it keeps; make them seq");
+    writer.problem(
+        "e", acc.equation, ", which units sum together, has one accumulator a lane, given ",
+        "unroll loops over ", writer.bound.schedule.axes[acc.dims[0].first], "; make them seq");
   return acc.dims.empty();
 }
 

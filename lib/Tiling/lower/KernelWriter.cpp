@@ -34,7 +34,7 @@ int64_t constantTile(const BoundSchedule &bound, AxisId axis,
 }
 
 KernelWriter::KernelWriter(const BoundSchedule &bound, const std::vector<Symbol> &symbols)
-    : units(bound.schedule.units), lanes(bound.schedule.lanes), bound(bound) {
+    : bound(bound), units(bound.schedule.units), lanes(bound.schedule.lanes) {
   kernel.name = bound.schedule.name;
   kernel.symbols = symbols;
   kernel.units = units;

@@ -24,6 +24,7 @@ public:
   KernelWriter(const BoundSchedule &bound, const std::vector<Symbol> &symbols);
   KernelWriter(const KernelWriter &) = delete;
 
+  const BoundSchedule &bound;
   LoweredKernel out;
   GirKernel &kernel = out.kernel;
   Body &body = out.kernel.body;
@@ -57,9 +58,6 @@ public:
   void guarded(NodeId predicate, Stmts statements, Stmts &result);
   /// Spreads [0, total) over units and lanes (on a CPU, over vectors). `emit` gets the flat position.
   void cooperative(NodeId total, const std::function<Stmts(NodeId)> &emit, Stmts &result);
-
-private:
-  const BoundSchedule &bound;
 };
 
 } // namespace fusec::lowering

@@ -200,7 +200,7 @@ std::vector<NodeId> LoopState::partIndex(const Accumulator &accumulator, NodeId 
         index = body.axis(loop.var);
     if (index == kNoNode) {
       writer.problem("all statements of e", accumulator.equation, " stand in unroll loops over ",
-                     bound.schedule.axes[axis], " as its compute does, given one that does not");
+                     bound.schedule.axes[axis], " as its compute does, given one in ", nodes());
       index = body.index(0);
     }
     indices.push_back(index);

@@ -112,9 +112,9 @@ Result<LoweredKernel> lowerAndRewrite(const ExprProgram &pattern, const Schedule
     if (done.count(keptRead(lowered, kept)) == 0)
       errors.push_back({Diag::BadIr, "schedule " + schedule.name,
                         print(kept) + " is of a value that its threads have had and that " +
-                            std::string(name(kept.level)) +
-                            " memory has room for, given another one or no room; without this line "
-                            "they read it"});
+                            std::string(name(kept.level)) + " memory has room for, given " +
+                            (numbered.lackedRoom ? "no room" : "another one") +
+                            "; without this line they read it"});
   if (!errors.empty())
     return errors;
   return lowered;

@@ -22,10 +22,11 @@ void StageLowering::stage(OperandIndex index, Stmts &result) {
   stage.bases.assign(operand.digits.size(), kNoNode);
   tile.extents =
       tiling::stagedExtents(bound.schedule, e, operand, [&](AxisId a) { return loops.tile(a); });
-  if (std::ranges::count(tile.extents, 0) != 0)
-    return writer.problem(operand,
-                          " has a tile of constant size, given a symbolic one; put loops over "
-                          "its axes around its stage");
+  if (const auto none = std::find(tile.extents.begin(), tile.extents.end(), 0);
+      none != tile.extents.end())
+    return writer.problem(operand, " has a tile of constant size, given a symbolic one along ",
+                          operand.digits[static_cast<size_t>(none - tile.extents.begin())],
+                          "; put a loop over it around its stage");
   for (size_t d = 0; d < operand.digits.size(); ++d)
     if (const int dimension = operand.digits[d].index; dimension >= 0)
       stage.bases[d] = lowestIndex(operand.equation, indexOperands(e.body[read])[dimension]);

@@ -73,8 +73,8 @@ void TreeLowering::lowerLoop(const LoopNode &node, Stmts &result) {
   const std::string axis = isStep ? "step" : parts.bound.schedule.axes[node.axis].name;
   const NodeId trip = loops.trip(node);
   if (isConstantTrip(node.kind) && body[trip].op != ScalarOp::Const)
-    return parts.writer.problem(
-        node, " has a constant trip, given a symbolic one; tile a loop around it");
+    return parts.writer.problem(node, " has a constant trip, given ", parts.bound.trip(node),
+                                "; tile a loop around it");
   Stmt loop = parts.writer.loop(node.kind, trip, axis);
   loops.path.push_back({&node, loop.var});
 

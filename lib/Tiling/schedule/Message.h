@@ -39,6 +39,7 @@ private:
   void add(const ReusedRead &kept) { text += print(kept); }
   void add(const LayoutDigit &digit) { text += print(bound.schedule, digit); }
   void add(const LoopNode &loop) { text += print(bound.schedule, loop); }
+  void add(const Rewrite &via) { text += print(via); }
   void add(const LeafNode &leaf) { text += print(bound.schedule, leaf); }
   void add(const Statement &statement) {
     add(*statement.leaf);

@@ -106,6 +106,8 @@ private:
   Status parseRewrite() {
     Rewrite rewrite;
     FUSEC_TRY(rewrite.alternative, in.nameText());
+    FUSEC_CHECK(placeOf(rewrite.alternative, "expected an alternative", alternatives(),
+                        &Alternative::name));
     if (in.peek().kind == TextReader::Kind::Integer) {
       FUSEC_TRY(rewrite.choice, in.integer());
     }

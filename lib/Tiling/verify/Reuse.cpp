@@ -10,7 +10,7 @@
 namespace fusec::tiling {
 
 static constexpr const char *kConstantTrips =
-    "is done as often as a constant says, given sizes that are none";
+    "is done as often as a constant says, given symbolic sizes in ";
 
 std::string obstacleInGridScan(const BoundSchedule &bound, const ReadPlace &place,
                                const Loops &loops) {
@@ -37,7 +37,7 @@ std::string obstacleInGridScan(const BoundSchedule &bound, const ReadPlace &plac
       return message(bound, "is done by each unit and lane for itself, given no ", name(kind),
                      " loop around it");
   if (persistentElements(bound, place, loops) == 0)
-    return kConstantTrips;
+    return message(bound, kConstantTrips, loops);
   return "";
 }
 
@@ -90,7 +90,7 @@ std::string obstacleAcross(const BoundSchedule &bound, const ReusedRead &kept) {
                      other);
   }
   if (!haveConstantTrips(bound, kept.read, *loops))
-    return kConstantTrips;
+    return message(bound, kConstantTrips, *loops);
   return "";
 }
 

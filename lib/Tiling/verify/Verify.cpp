@@ -84,8 +84,8 @@ private:
           if (!exists)
             return;
           require((position >= bound.equation(e).numSpatial) == use.reduction, axis, " is ",
-                  use.reduction ? "spatial (" : "reduction (", position, ") of e", e,
-                  ", given the other kind");
+                  use.reduction ? "spatial (" : "reduction (", position, ") of e", e, ", given ",
+                  use.reduction ? "reduction" : "spatial");
           extent = extent * bound.equation(e).axes[position].extent;
         }
         require(extent == axis.extent, axis, " has the extent ", axis.extent,
@@ -328,50 +328,39 @@ private:
   void computeOrder(int equation) {
     const bool cascades = bound.facts(equation).form == EquationForm::Cascade;
     const int last = bound.facts(equation).ranks() - 1;
-    std::vector<const LeafNode *> found;
+    std::vector<const Statement *> found;
     std::vector<std::pair<LeafKind, int>> wanted;
     for (const Statement &statement : bound.statements())
       if (const LeafNode *leaf = statement.leaf;
           (leaf->kind == LeafKind::Compute || leaf->kind == LeafKind::Correct) &&
           leaf->equation == equation)
-        found.push_back(leaf);
+        found.push_back(&statement);
     for (int rank = 0; rank <= last; ++rank) {
       wanted.push_back({LeafKind::Compute, rank});
       if (cascades)
         wanted.push_back({LeafKind::Correct, rank + 1});
     }
-    auto ranked = [](const LeafNode *leaf) { return std::pair(leaf->kind, leaf->rank); };
-    require(std::ranges::equal(found, wanted, {}, ranked), "e", equation,
+    auto ranked = [](const Statement *s) { return std::pair(s->leaf->kind, s->leaf->rank); };
+    const bool inOrder = std::ranges::equal(found, wanted, {}, ranked);
+    require(inOrder, "e", equation,
             cascades ? " has a compute of each rank up to " : " has one compute, of rank ", last,
             cascades ? ", behind each a correct of the next rank, given " : ", given ", found);
-    if (cascades)
-      require(inOneTile(schedule.tree, equation, last), "e", equation,
+    for (const Statement *statement : found)
+      require(!cascades || !inOrder || isInTile(*statement, found.back()->loops), "e", equation,
               " has its corrects side by side, each behind unroll or lane loops with the compute "
-              "before it, given others");
+              "before it, given ",
+              statement, ", and ", found.back());
   }
 
-  /// The list of siblings that holds the equation's statements, corrections directly and computes under Unroll and Lane
-  /// loops.
-  bool inOneTile(std::span<const TreeNode> nodes, int equation, int last) const {
-    const auto isOf = [&](const LeafNode *leaf) { return leaf && leaf->equation == equation; };
-    int corrections = 0, computes = 0;
-    for (const TreeNode &node : nodes) {
-      corrections += isOf(node.leaf(LeafKind::Correct));
-      const auto isVector = [](const LoopNode *loop) {
-        return loop && (loop->kind == LoopKind::Unroll || loop->kind == LoopKind::Lane);
-      };
-      const LoopNode *inner = node.loop();
-      while (isVector(inner) && !inner->children.empty() && inner->children[0].loop())
-        inner = inner->children[0].loop();
-      computes += isVector(inner) && std::ranges::any_of(inner->children, [&](const TreeNode &n) {
-                    return isOf(n.leaf(LeafKind::Compute));
-                  });
-    }
-    if (corrections == last + 1 && computes == last + 1)
-      return true;
-    return std::ranges::any_of(nodes, [&](const TreeNode &node) {
-      return node.loop() && inOneTile(node.children(), equation, last);
-    });
+  /// Whether a cascade's statement is of the tile whose corrects stand in these loops: a correct in them, a compute in
+  /// unroll and lane loops inside of them.
+  static bool isInTile(const Statement &statement, const Loops &tile) {
+    const size_t around = tiling::commonLoops(statement.loops, tile);
+    const std::span inside = std::span(statement.loops).subspan(around);
+    return around == tile.size() && inside.empty() == (statement.leaf->kind == LeafKind::Correct) &&
+           std::all_of(inside.begin(), inside.end(), [](const LoopNode *loop) {
+             return loop->kind == LoopKind::Unroll || loop->kind == LoopKind::Lane;
+           });
   }
 
   const Schedule &schedule;
@@ -382,8 +371,8 @@ private:
 
 Status verify(const BoundSchedule &bound) {
   tiling::RuleChecker broken(bound);
-  broken.require(bound.program.exists,
-                 "via names alternatives that apply to the pattern, given others");
+  broken.require(bound.program.exists, "via names alternatives that apply to the pattern, given ",
+                 bound.schedule.via);
   return broken.none() ? Verifier(bound).run() : broken.status();
 }
 

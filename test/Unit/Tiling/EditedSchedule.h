@@ -42,6 +42,16 @@ struct Case {
     CHECK(found);
   }
 
+  /// The error of a text that keeps all rules and has no kernel.
+  std::string unlowered(const std::string &from, const std::string &to) const {
+    INFO(from << " -> " << to);
+    const Schedule schedule = scheduleFrom(edited(from, to), pattern);
+    require(verify(schedule, pattern));
+    Result<LoweredKernel> lowered = lowerSchedule(pattern, schedule, pattern.symbols);
+    REQUIRE(!lowered.ok());
+    return lowered.errors().front().text;
+  }
+
   /// The error of a text that does not parse.
   std::string error(const std::string &from, const std::string &to) const {
     INFO(from << " -> " << to);

@@ -147,16 +147,18 @@ TEST_CASE("what a list says is done or refused") {
     auto lowered = lowerAndRewrite(pattern, schedule, pattern.symbols, on);
     return lowered.ok() ? "" : lowered.errors().front().text;
   };
-  auto no = [](const std::string &from) {
+  auto no = [](const std::string &from, const std::string &given) {
     return "keep e1.r0 register from " + from +
-           " is of a value that its threads have had and that register memory has room for, given "
-           "another one or no room; without this line they read it";
+           " is of a value that its threads have had and that register memory has room for, "
+           "given " +
+           given + "; without this line they read it";
   };
   const std::string line = "  keep e1.r0 register from e0.r0\n";
   CHECK(refusal(rows(pattern, line), target) == "");
-  CHECK(refusal(rows(pattern, line, "64"), target) == no("e0.r0")); // other loops
-  CHECK(refusal(rows(pattern, "  keep e1.r0 register from store\n"), target) == no("store"));
-  CHECK(refusal(rows(pattern, line), targetNamed("x86-64-v3")) == no("e0.r0"));
+  CHECK(refusal(rows(pattern, line, "64"), target) == no("e0.r0", "another one")); // other loops
+  CHECK(refusal(rows(pattern, "  keep e1.r0 register from store\n"), target) ==
+        no("store", "another one"));
+  CHECK(refusal(rows(pattern, line), targetNamed("x86-64-v3")) == no("e0.r0", "no room"));
   auto broken = [&](const std::string &list) {
     Schedule schedule = rows(pattern, "");
     const std::string text = print(schedule, pattern);

@@ -273,6 +273,90 @@ map y [i:8]
               "inside lane j:1");
 }
 
+TEST_CASE("verify: a cascade's statements are of one tile") {
+  const Case rows(R"(expr rows
+tensor %x: f32[4,64] input
+tensor %a: f32[4] output
+tensor %b: f32[4] output
+inputs (%x)
+outputs (%a, %b)
+reduction c [i:4; k:64] cascade f32
+  %a = max %x[i, k]
+  %b = sum exp(sub(%x[i, k], state(0)))
+  correct 1 = mul(part(1), exp(sub(part(0), state(0))))
+)",
+                  R"(schedule s units 1 lanes 16 {
+  axis i spatial (0) of e0
+  axis k reduction (1) of e0
+  tree {
+    block i:1 {
+      init e0
+      seq k:32 {
+        unroll k:16 { lane k:1 { compute e0 } }
+        correct e0 rank 1
+        unroll k:16 { lane k:1 { compute e0 rank 1 } }
+        correct e0 rank 2
+      }
+      combine e0
+      store e0
+    }
+  }
+})");
+  const std::string tile =
+      "e0 has its corrects side by side, each behind unroll or lane loops with "
+      "the compute before it, given ";
+  const std::string last = ", and correct e0 rank 2 in block i:1, seq k:32";
+  rows.breaks("correct e0 rank 1", "unroll k:16 { correct e0 rank 1 }",
+              tile + "correct e0 rank 1 in block i:1, seq k:32, unroll k:16" + last);
+  rows.breaks("unroll k:16 { lane k:1 { compute e0 rank 1",
+              "seq k:16 { lane k:1 { compute e0 rank 1",
+              tile + "compute e0 rank 1 in block i:1, seq k:32, seq k:16, lane k:1" + last);
+}
+
+TEST_CASE("lowering: what registers and a block's memory hold has a constant size") {
+  const Case rows("expr rows\n" + kSymbols + R"(tensor %x: f32[n,24] input
+tensor %t: f32[n,24] temp
+tensor %y: f32[n] output
+inputs (%x)
+outputs (%y)
+map t [i:n, k:24]
+  %t = mul(%x[i, k], 2.0)
+reduction y [i:n; k:24] sum f32
+  %y = mul(%t[i, k], %x[i, k])
+)",
+                  R"(schedule s units 1 lanes 16 {
+  axis i spatial (0) of e0, e1
+  axis k spatial (1) of e0 and reduction (1) of e1
+  operand a e1.r1 shared (i, k)
+  edge t shared
+  tree {
+    seq i:4 { stage a seq i:1 {
+      seq k:16 { lane k:1 { compute e0 } }
+      init e1 seq k:16 { lane k:1 { compute e1 } } combine e1 store e1
+    } }
+  }
+})");
+  CHECK(rows.unlowered("seq i:4 { stage a seq i:1 {", "stage a seq i:4 { seq i:1 {") ==
+        "operand a has a tile of constant size, given a symbolic one along i; put a loop over it "
+        "around its stage");
+  CHECK(rows.unlowered("seq i:4 { stage a", "unroll i:4 { stage a") ==
+        "unroll i:4 has a constant trip, given floordiv(n + 3, 4); tile a loop around it");
+  const std::string map = "seq i:1 {\n      seq k:16 { lane k:1 { compute e0 } }";
+  CHECK(rows.unlowered("seq i:4 { stage a " + map,
+                       "seq i:4 { " + map + " } } seq i:4 { stage a seq i:1 {") ==
+        "edge t shared has a tile of constant size, given a symbolic one along axis i; tile the "
+        "loops around maker and readers");
+}
+
+TEST_CASE("verify: alternatives apply to the pattern") {
+  const Case row(kRow, kRowSchedule);
+  Schedule schedule = scheduleFrom(row.text, row.pattern);
+  schedule.via = {{"defer-division"}, {"wavefront"}};
+  CHECK(verify(schedule, row.pattern).errors().front().text ==
+        "broken rule: via names alternatives that apply to the pattern, given defer-division, "
+        "wavefront");
+}
+
 TEST_CASE("verify: blocks do not share a sum") {
   const Case sum(R"(expr sum
 tensor %x: f32[40,96] input
