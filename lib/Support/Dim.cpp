@@ -30,6 +30,7 @@ DimExpr::DimExpr(int64_t value) {
   constexpr int64_t kFirst = -1, kCount = 1026;
   static const std::vector<std::shared_ptr<const Node>> small = [&] {
     std::vector<std::shared_ptr<const Node>> nodes;
+    nodes.reserve(kCount);
     for (int64_t i = 0; i < kCount; ++i)
       nodes.push_back(make(kFirst + i));
     return nodes;
