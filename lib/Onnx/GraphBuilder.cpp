@@ -61,9 +61,9 @@ Status GraphBuilder::header(const onnx::ModelProto &model) {
     return bad("the model does not say which operator set it uses (opset_import)");
   for (const auto &o : model.opset_import()) {
     std::string domain = o.domain() == "ai.onnx" ? "" : o.domain();
-    if (o.version() < 1 || (domain.empty() && o.version() > 28))
+    if (o.version() < 1 || (domain.empty() && o.version() > kNewestOpset))
       return bad("opset " + std::to_string(o.version()) + " of domain '" + o.domain() +
-                 "' is not known; 1 to 28 are supported");
+                 "' is not known; 1 to " + std::to_string(kNewestOpset) + " are supported");
     int version = static_cast<int>(std::min<int64_t>(o.version(), INT32_MAX));
     if (int first = opsets.emplace(domain, version).first->second; first != version)
       return bad("domain '" + domain + "' is imported twice, as opset " + std::to_string(first) +

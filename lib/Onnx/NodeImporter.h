@@ -173,6 +173,9 @@ private:
   std::vector<std::string> used;
 };
 
+/// The newest opset of ONNX's own domain that is read.
+constexpr int kNewestOpset = 28;
+
 /// One operator of a family: the ONNX name, the opset versions it is served for, its operand counts (-1:
 /// any number) and the function that makes Graph nodes of it.
 struct OpRow {

@@ -15,7 +15,8 @@ CHECK = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "check")
 TIDY_RULES = os.path.join(os.path.dirname(CHECK), "..", ".clang-tidy")
 
 # Of the clean tree: a tick list with an example.
-LISTS = "### As `Op`\n- [ ] `lib/Graph/Lists.h`: there\n" + "".join(f"- lib/{stage}\n" for stage in STAGES)
+LISTS = "### As `Op`\n- [ ] `lib/Graph/Lists.h`: there\n- [ ] `lib/Gir/ops`: each\n"
+LISTS += "".join(f"- lib/{stage}\n" for stage in STAGES)
 
 # What is written where, and a part of the line that must come back.
 PLANTED = [
@@ -82,6 +83,8 @@ PLANTED = [
     ("lib/README.md", LISTS.replace("Lists.h`", "Gone.h`"), "lib/README.md:2: lib/Graph/Gone.h does not exist"),
     ("lib/README.md", LISTS.replace("`Op`", "`Other`"), "lib/Graph/Lists.h does not name Other"),
     ("lib/Graph/Unlisted.h", "struct Op {};\n", "lib/Graph/Unlisted.h names Op, and the list lacks it"),
+    ("lib/README.md", LISTS.replace("`lib/Gir/ops`", "all"), "lib/Gir/ops/One.h names Op, and the list lacks it"),
+    ("lib/README.md", LISTS.replace("lib/Gir/ops`", "lib/Expr`"), "lib/Expr does not name Op"),
     ("lib/README.md", LISTS + "## Words\n" + "| a | b |\n" * 41 + "## More\n", "41 words: more than 40"),
     ("README.md", "see [there](lib/Nowhere)\n", "names lib/Nowhere, which does not exist"),
     ("lib/Support/Diagnostics.def", 'FUSEC_DIAG(A, "E1234", Usage, "x")\n', "E1234 has no test under test/"),
@@ -107,6 +110,7 @@ def cleanTree():
         "README.md": "# fusec\n",
         "lib/README.md": LISTS,
         "lib/Graph/Lists.h": "struct Op {};\n",
+        "lib/Gir/ops/One.h": "struct One : Op {};\n",
         "lib/Graph/Large.h": "struct Large {\n" + "".join(f"  void f{i}();\n" for i in range(30)) + "};\n",
         "scripts/checks/large-code.txt": "Large methods 30 a table\n",
         "lib/Graph/Comment.h": "// Op is listed.\n// Of a longer comment only the first line counts.\n",

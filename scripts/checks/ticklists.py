@@ -1,5 +1,6 @@
 """The tick lists of lib/README.md are those of the examples in their headings: what they name exists, each place that
-begins an item names the example, and no other source under lib/ does but in comments. The glossary is short."""
+begins an item names the example (of a folder, some file there), and no other source under lib/ does but in comments.
+The glossary is short."""
 
 import re
 
@@ -34,13 +35,13 @@ def check(tree):
         if not examples:
             continue
         for path in PATH.findall(line):
-            if path not in tree.files and not any(file.startswith(path.rstrip("/") + "/") for file in tree.files):
+            if not below(tree, path):
                 problems.append(Problem(PAGE, number, f"{path} does not exist"))
         item = ITEM.match(line)
-        if item and item[1] in tree.files:
-            places.add(item[1])
-            places.update(path for path in PATH.findall(line.split(":")[0]))
-            if not names(tree.text(item[1]), examples):
+        if item and item[1] and (files := below(tree, item[1])):
+            for path in PATH.findall(line.split(":")[0]):
+                places.update(below(tree, path))
+            if not any(names(tree.text(file), examples) for file in files):
                 problems.append(Problem(PAGE, number, f"{item[1]} does not name {' or '.join(examples)}"))
     close()
     glossary = re.search(r"^## Words\n(.*?)^## ", tree.text(PAGE), re.DOTALL | re.MULTILINE)
@@ -48,6 +49,11 @@ def check(tree):
     if count > MOST_WORDS:
         problems.append(Problem(PAGE, 0, f"{count} words: more than {MOST_WORDS} nobody learns"))
     return problems
+
+
+def below(tree, path):
+    """The file, or all files of the folder."""
+    return [file for file in tree.files if file == path or file.startswith(path.rstrip("/") + "/")]
 
 
 def names(text, examples):

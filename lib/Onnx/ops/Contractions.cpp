@@ -111,11 +111,11 @@ Status einsum(NodeImporter &n) {
 }
 
 constexpr OpRow kRows[] = {
-    {"Einsum", 12, 28, 1, -1, 1, einsum},
-    {"Gemm", 1, 28, 2, 3, 1, gemm},
-    {"MatMul", 1, 28, 2, 2, 1, sameOperator},
-    {"MatMulInteger", 10, 28, 2, 4, 1, sameOperator},
-    {"QLinearMatMul", 10, 28, 8, 8, 1, sameOperator},
+    {"Einsum", 12, kNewestOpset, 1, -1, 1, einsum},
+    {"Gemm", 1, kNewestOpset, 2, 3, 1, gemm},
+    {"MatMul", 1, kNewestOpset, 2, 2, 1, sameOperator},
+    {"MatMulInteger", 10, kNewestOpset, 2, 4, 1, sameOperator},
+    {"QLinearMatMul", 10, kNewestOpset, 8, 8, 1, sameOperator},
 };
 
 } // namespace

@@ -236,10 +236,11 @@ Status scan(NodeImporter &n) {
 }
 
 constexpr OpRow kRows[] = {
-    {"If", 1, 28, 1, 1, -1, ifOp, "both branches make equal shapes, or the condition is constant"},
-    {"Loop", 1, 28, 2, -1, -1, loop,
+    {"If", 1, kNewestOpset, 1, 1, -1, ifOp,
+     "both branches make equal shapes, or the condition is constant"},
+    {"Loop", 1, kNewestOpset, 2, -1, -1, loop,
      "carried values keep their shape; scan outputs need a fixed trip count", 0b11},
-    {"Scan", 9, 28, 1, -1, -1, scan},
+    {"Scan", 9, kNewestOpset, 1, -1, -1, scan},
 };
 
 } // namespace

@@ -64,9 +64,9 @@ Status bitCast(NodeImporter &n) {
 }
 
 constexpr OpRow kRows[] = {
-    {"BitCast", 26, 28, 1, 1, 1, bitCast},
-    {"Cast", 1, 28, 1, 1, 1, cast},
-    {"CastLike", 15, 28, 2, 2, 1, cast},
+    {"BitCast", 26, kNewestOpset, 1, 1, 1, bitCast},
+    {"Cast", 1, kNewestOpset, 1, 1, 1, cast},
+    {"CastLike", 15, kNewestOpset, 2, 2, 1, cast},
 };
 
 } // namespace

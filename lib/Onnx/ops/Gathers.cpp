@@ -100,16 +100,16 @@ Status tensorScatter(NodeImporter &n) {
 }
 
 constexpr OpRow kRows[] = {
-    {"Compress", 9, 28, 2, 2, 1, compress, "constant condition"},
-    {"Gather", 1, 28, 2, 2, 1, gather},
-    {"GatherElements", 11, 28, 2, 2, 1, gatherElements},
-    {"GatherND", 11, 28, 2, 2, 1, sameOperator},
-    {"NonZero", 9, 28, 1, 1, 1, nonZero, "constant operand"},
+    {"Compress", 9, kNewestOpset, 2, 2, 1, compress, "constant condition"},
+    {"Gather", 1, kNewestOpset, 2, 2, 1, gather},
+    {"GatherElements", 11, kNewestOpset, 2, 2, 1, gatherElements},
+    {"GatherND", 11, kNewestOpset, 2, 2, 1, sameOperator},
+    {"NonZero", 9, kNewestOpset, 1, 1, 1, nonZero, "constant operand"},
     {"Scatter", 9, 10, 3, 3, 1, scatterElements},
-    {"ScatterElements", 11, 28, 3, 3, 1, scatterElements},
-    {"ScatterND", 11, 28, 3, 3, 1, sameOperator},
-    {"TensorScatter", 24, 28, 2, 3, 1, tensorScatter},
-    {"TopK", 1, 28, 1, 2, 2, topK, "k known at compile time or declared"},
+    {"ScatterElements", 11, kNewestOpset, 3, 3, 1, scatterElements},
+    {"ScatterND", 11, kNewestOpset, 3, 3, 1, sameOperator},
+    {"TensorScatter", 24, kNewestOpset, 2, 3, 1, tensorScatter},
+    {"TopK", 1, kNewestOpset, 1, 2, 2, topK, "k known at compile time or declared"},
 };
 
 } // namespace

@@ -175,14 +175,15 @@ Status window(NodeImporter &n) {
 }
 
 constexpr OpRow kRows[] = {
-    {"BlackmanWindow", 17, 28, 1, 1, 1, window, "size known at compile time or declared"},
-    {"Constant", 1, 28, 0, 0, 1, constant},
-    {"ConstantOfShape", 9, 28, 1, 1, 1, constantOfShape, "shape known at compile time or declared"},
-    {"EyeLike", 9, 28, 1, 1, 1, eyeLike},
-    {"HammingWindow", 17, 28, 1, 1, 1, window, "size known at compile time or declared"},
-    {"HannWindow", 17, 28, 1, 1, 1, window, "size known at compile time or declared"},
-    {"OneHot", 9, 28, 3, 3, 1, oneHot, "depth known at compile time or declared"},
-    {"Range", 11, 28, 3, 3, 1, range, "length known at compile time or declared"},
+    {"BlackmanWindow", 17, kNewestOpset, 1, 1, 1, window, "size known at compile time or declared"},
+    {"Constant", 1, kNewestOpset, 0, 0, 1, constant},
+    {"ConstantOfShape", 9, kNewestOpset, 1, 1, 1, constantOfShape,
+     "shape known at compile time or declared"},
+    {"EyeLike", 9, kNewestOpset, 1, 1, 1, eyeLike},
+    {"HammingWindow", 17, kNewestOpset, 1, 1, 1, window, "size known at compile time or declared"},
+    {"HannWindow", 17, kNewestOpset, 1, 1, 1, window, "size known at compile time or declared"},
+    {"OneHot", 9, kNewestOpset, 3, 3, 1, oneHot, "depth known at compile time or declared"},
+    {"Range", 11, kNewestOpset, 3, 3, 1, range, "length known at compile time or declared"},
 };
 
 } // namespace

@@ -224,12 +224,12 @@ Status spaceToDepth(NodeImporter &n) {
 }
 
 constexpr OpRow kRows[] = {
-    {"Col2Im", 18, 28, 3, 3, 1, col2Im, "constant block shape"},
-    {"DepthToSpace", 1, 28, 1, 1, 1, sameOperator},
-    {"GridSample", 16, 28, 2, 2, 1, gridSample},
-    {"Resize", 10, 28, 1, 4, 1, resize,
+    {"Col2Im", 18, kNewestOpset, 3, 3, 1, col2Im, "constant block shape"},
+    {"DepthToSpace", 1, kNewestOpset, 1, 1, 1, sameOperator},
+    {"GridSample", 16, kNewestOpset, 2, 2, 1, gridSample},
+    {"Resize", 10, kNewestOpset, 1, 4, 1, resize,
      "scales or sizes known at compile time, or a declared output"},
-    {"SpaceToDepth", 1, 28, 1, 1, 1, spaceToDepth},
+    {"SpaceToDepth", 1, kNewestOpset, 1, 1, 1, spaceToDepth},
     {"Upsample", 7, 9, 1, 2, 1, upsample, "constant scales, or a declared output"},
 };
 

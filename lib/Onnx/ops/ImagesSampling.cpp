@@ -94,8 +94,8 @@ Status roiAlign(NodeImporter &n) {
 }
 
 constexpr OpRow kRows[] = {
-    {"AffineGrid", 20, 28, 2, 2, 1, affineGrid, "size known at compile time or declared"},
-    {"RoiAlign", 10, 28, 3, 3, 1, roiAlign},
+    {"AffineGrid", 20, kNewestOpset, 2, 2, 1, affineGrid, "size known at compile time or declared"},
+    {"RoiAlign", 10, kNewestOpset, 3, 3, 1, roiAlign},
 };
 
 } // namespace

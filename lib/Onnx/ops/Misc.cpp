@@ -14,9 +14,9 @@ Status loss(NodeImporter &n) {
 }
 
 constexpr OpRow kRows[] = {
-    {"Det", 11, 28, 1, 1, 1, sameOperator},
-    {"NegativeLogLikelihoodLoss", 12, 28, 2, 3, 1, loss},
-    {"SoftmaxCrossEntropyLoss", 12, 28, 2, 3, 2, loss},
+    {"Det", 11, kNewestOpset, 1, 1, 1, sameOperator},
+    {"NegativeLogLikelihoodLoss", 12, kNewestOpset, 2, 3, 1, loss},
+    {"SoftmaxCrossEntropyLoss", 12, kNewestOpset, 2, 3, 2, loss},
 };
 
 } // namespace

@@ -312,19 +312,19 @@ Status trilu(NodeImporter &n) {
 }
 
 constexpr OpRow kRows[] = {
-    {"Concat", 1, 28, 1, -1, 1, concat},
-    {"Expand", 8, 28, 2, 2, 1, expand, "shape known at compile time or declared"},
-    {"Flatten", 1, 28, 1, 1, 1, flatten},
-    {"Reshape", 1, 28, 1, 2, 1, reshape, "shape known at compile time or declared"},
-    {"ReverseSequence", 10, 28, 2, 2, 1, sameOperator},
-    {"Shape", 1, 28, 1, 1, 1, shape},
-    {"Size", 1, 28, 1, 1, 1, sameOperator},
-    {"Split", 2, 28, 1, 2, -1, split, "sizes known at compile time or declared"},
-    {"Squeeze", 1, 28, 1, 2, 1, squeeze, "constant axes"},
-    {"Tile", 6, 28, 2, 2, 1, tile, "repeats known at compile time or declared"},
-    {"Transpose", 1, 28, 1, 1, 1, transpose},
-    {"Trilu", 14, 28, 1, 2, 1, trilu},
-    {"Unsqueeze", 1, 28, 1, 2, 1, unsqueeze, "constant axes"},
+    {"Concat", 1, kNewestOpset, 1, -1, 1, concat},
+    {"Expand", 8, kNewestOpset, 2, 2, 1, expand, "shape known at compile time or declared"},
+    {"Flatten", 1, kNewestOpset, 1, 1, 1, flatten},
+    {"Reshape", 1, kNewestOpset, 1, 2, 1, reshape, "shape known at compile time or declared"},
+    {"ReverseSequence", 10, kNewestOpset, 2, 2, 1, sameOperator},
+    {"Shape", 1, kNewestOpset, 1, 1, 1, shape},
+    {"Size", 1, kNewestOpset, 1, 1, 1, sameOperator},
+    {"Split", 2, kNewestOpset, 1, 2, -1, split, "sizes known at compile time or declared"},
+    {"Squeeze", 1, kNewestOpset, 1, 2, 1, squeeze, "constant axes"},
+    {"Tile", 6, kNewestOpset, 2, 2, 1, tile, "repeats known at compile time or declared"},
+    {"Transpose", 1, kNewestOpset, 1, 1, 1, transpose},
+    {"Trilu", 14, kNewestOpset, 1, 2, 1, trilu},
+    {"Unsqueeze", 1, kNewestOpset, 1, 2, 1, unsqueeze, "constant axes"},
 };
 
 } // namespace

@@ -119,14 +119,14 @@ Status meanVariance(NodeImporter &n) {
 
 constexpr OpRow kRows[] = {
     {"BatchNormalization", 1, 13, 5, 5, 5, batchNorm, "inference only"},
-    {"BatchNormalization", 14, 28, 5, 5, 3, batchNorm},
-    {"GroupNormalization", 18, 28, 3, 3, 1, groupNorm},
-    {"InstanceNormalization", 1, 28, 3, 3, 1, instanceNorm},
-    {"LRN", 1, 28, 1, 1, 1, sameOperator},
-    {"LayerNormalization", 17, 28, 2, 3, 3, layerNorm},
-    {"LpNormalization", 1, 28, 1, 1, 1, lpNorm},
-    {"MeanVarianceNormalization", 9, 28, 1, 1, 1, meanVariance},
-    {"RMSNormalization", 23, 28, 2, 2, 1, layerNorm},
+    {"BatchNormalization", 14, kNewestOpset, 5, 5, 3, batchNorm},
+    {"GroupNormalization", 18, kNewestOpset, 3, 3, 1, groupNorm},
+    {"InstanceNormalization", 1, kNewestOpset, 3, 3, 1, instanceNorm},
+    {"LRN", 1, kNewestOpset, 1, 1, 1, sameOperator},
+    {"LayerNormalization", 17, kNewestOpset, 2, 3, 3, layerNorm},
+    {"LpNormalization", 1, kNewestOpset, 1, 1, 1, lpNorm},
+    {"MeanVarianceNormalization", 9, kNewestOpset, 1, 1, 1, meanVariance},
+    {"RMSNormalization", 23, kNewestOpset, 2, 2, 1, layerNorm},
 };
 
 } // namespace

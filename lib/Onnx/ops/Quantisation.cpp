@@ -65,9 +65,9 @@ template <Domain domain> Status quantize(NodeImporter &n) {
 }
 
 constexpr OpRow kRows[] = {
-    {"DequantizeLinear", 10, 28, 2, 3, 1, dequantize<Domain::Onnx>},
-    {"DynamicQuantizeLinear", 11, 28, 1, 1, 3, sameOperator},
-    {"QuantizeLinear", 10, 28, 2, 3, 1, quantize<Domain::Onnx>, "to integer types"},
+    {"DequantizeLinear", 10, kNewestOpset, 2, 3, 1, dequantize<Domain::Onnx>},
+    {"DynamicQuantizeLinear", 11, kNewestOpset, 1, 1, 3, sameOperator},
+    {"QuantizeLinear", 10, kNewestOpset, 2, 3, 1, quantize<Domain::Onnx>, "to integer types"},
 };
 
 constexpr OpRow kMicrosoftRows[] = {

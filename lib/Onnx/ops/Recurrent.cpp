@@ -82,9 +82,9 @@ Status gru(NodeImporter &n) { return recurrent(n, {OpKind::GRU, {"Sigmoid", "Tan
 Status rnn(NodeImporter &n) { return recurrent(n, {OpKind::RNN, {"Tanh"}}); }
 
 constexpr OpRow kRows[] = {
-    {"GRU", 3, 28, 3, 6, 2, gru},
-    {"LSTM", 1, 28, 3, 8, 3, lstm},
-    {"RNN", 1, 28, 3, 6, 2, rnn},
+    {"GRU", 3, kNewestOpset, 3, 6, 2, gru},
+    {"LSTM", 1, kNewestOpset, 3, 8, 3, lstm},
+    {"RNN", 1, kNewestOpset, 3, 6, 2, rnn},
 };
 
 } // namespace

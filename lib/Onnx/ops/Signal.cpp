@@ -249,8 +249,8 @@ constexpr const char *kKnown = "fixed length of a transform, known at compile ti
 
 constexpr OpRow kRows[] = {
     {"DFT", 17, 19, 1, 2, 1, dft, kKnown},
-    {"DFT", 20, 28, 1, 3, 1, dft, kKnown},
-    {"STFT", 17, 28, 2, 4, 1, stft, kKnown},
+    {"DFT", 20, kNewestOpset, 1, 3, 1, dft, kKnown},
+    {"STFT", 17, kNewestOpset, 2, 4, 1, stft, kKnown},
 };
 
 } // namespace

@@ -187,9 +187,11 @@ Status centerCropPad(NodeImporter &n) {
 }
 
 constexpr OpRow kRows[] = {
-    {"CenterCropPad", 18, 28, 2, 2, 1, centerCropPad, "sizes known at compile time or declared"},
-    {"Pad", 1, 28, 1, 4, 1, pad, "pads known at compile time, or the output's shape declared"},
-    {"Slice", 1, 28, 1, 5, 1, slice,
+    {"CenterCropPad", 18, kNewestOpset, 2, 2, 1, centerCropPad,
+     "sizes known at compile time or declared"},
+    {"Pad", 1, kNewestOpset, 1, 4, 1, pad,
+     "pads known at compile time, or the output's shape declared"},
+    {"Slice", 1, kNewestOpset, 1, 5, 1, slice,
      "bounds that follow from constants and shapes; negative steps over fixed sizes"},
 };
 

@@ -174,7 +174,7 @@ Status tfIdf(NodeImporter &n) {
 }
 
 constexpr OpRow kRows[] = {
-    {"TfIdfVectorizer", 9, 28, 1, 1, 1, tfIdf, "numbers; rows of known length"},
+    {"TfIdfVectorizer", 9, kNewestOpset, 1, 1, 1, tfIdf, "numbers; rows of known length"},
 };
 
 } // namespace

@@ -127,11 +127,11 @@ Status causalConv(NodeImporter &n) {
 }
 
 constexpr OpRow kRows[] = {
-    {"Attention", 23, 28, 3, 7, 4, attention},
-    {"CausalConvWithState", 27, 28, 2, 4, 2, causalConv},
-    {"LinearAttention", 27, 28, 3, 6, 2, linearAttention,
+    {"Attention", 23, kNewestOpset, 3, 7, 4, attention},
+    {"CausalConvWithState", 27, kNewestOpset, 2, 4, 2, causalConv},
+    {"LinearAttention", 27, kNewestOpset, 3, 6, 2, linearAttention,
      "a Scan over the tokens; packed sizes are fixed"},
-    {"RotaryEmbedding", 23, 28, 3, 4, 1, rotaryEmbedding},
+    {"RotaryEmbedding", 23, kNewestOpset, 3, 4, 1, rotaryEmbedding},
 };
 
 constexpr OpRow kPreviewRows[] = {

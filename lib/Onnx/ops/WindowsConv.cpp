@@ -88,10 +88,10 @@ Status convTranspose(NodeImporter &n) {
 }
 
 constexpr OpRow kRows[] = {
-    {"Conv", 1, 28, 2, 3, 1, conv, "fixed weight shape"},
-    {"ConvInteger", 10, 28, 2, 4, 1, convInteger, "fixed weight shape"},
-    {"ConvTranspose", 1, 28, 2, 3, 1, convTranspose, "fixed weight shape"},
-    {"QLinearConv", 10, 28, 8, 9, 1, qlinearConv, "fixed weight shape"},
+    {"Conv", 1, kNewestOpset, 2, 3, 1, conv, "fixed weight shape"},
+    {"ConvInteger", 10, kNewestOpset, 2, 4, 1, convInteger, "fixed weight shape"},
+    {"ConvTranspose", 1, kNewestOpset, 2, 3, 1, convTranspose, "fixed weight shape"},
+    {"QLinearConv", 10, kNewestOpset, 8, 9, 1, qlinearConv, "fixed weight shape"},
 };
 
 } // namespace

@@ -78,13 +78,13 @@ Status maxUnpool(NodeImporter &n) {
 }
 
 constexpr OpRow kRows[] = {
-    {"AveragePool", 1, 28, 1, 1, 1, pool},
-    {"GlobalAveragePool", 1, 28, 1, 1, 1, sameOperator},
-    {"GlobalLpPool", 1, 28, 1, 1, 1, globalLpPool},
-    {"GlobalMaxPool", 1, 28, 1, 1, 1, sameOperator},
-    {"LpPool", 1, 28, 1, 1, 1, lpPool},
-    {"MaxPool", 1, 28, 1, 1, 2, pool},
-    {"MaxUnpool", 9, 28, 2, 3, 1, maxUnpool, "fixed shapes"},
+    {"AveragePool", 1, kNewestOpset, 1, 1, 1, pool},
+    {"GlobalAveragePool", 1, kNewestOpset, 1, 1, 1, sameOperator},
+    {"GlobalLpPool", 1, kNewestOpset, 1, 1, 1, globalLpPool},
+    {"GlobalMaxPool", 1, kNewestOpset, 1, 1, 1, sameOperator},
+    {"LpPool", 1, kNewestOpset, 1, 1, 1, lpPool},
+    {"MaxPool", 1, kNewestOpset, 1, 1, 2, pool},
+    {"MaxUnpool", 9, kNewestOpset, 2, 3, 1, maxUnpool, "fixed shapes"},
 };
 
 } // namespace

@@ -23,7 +23,7 @@ for row in re.findall(r"^FUSEC_OP\((.*?)\)(?: //[^\n]*)?$", text, re.MULTILINE |
     words = "".join(re.findall(r'"([^"]*)"', row)).split()
     if not onnx.defs.has(op):
         continue
-    schema = onnx.defs.get_schema(op, 28)
+    schema = onnx.defs.get_schema(op)
     for word in words:
         name, form = word.split(":", 1)
         kind, _, value = form.partition("=")
