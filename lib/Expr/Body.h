@@ -14,7 +14,8 @@ enum class ScalarOp : uint8_t {
 #include "Expr/ScalarOps.def"
 };
 std::string_view mnemonic(ScalarOp op);
-int arity(ScalarOp op); // -1: variadic
+/// The number of operands; -1: any number.
+int arity(ScalarOp op);
 
 using NodeId = int32_t;
 constexpr NodeId kNoNode = -1;
@@ -22,23 +23,28 @@ constexpr NodeId kNoNode = -1;
 /// One scalar operation of a Body.
 struct Scalar {
   ScalarOp op;
-  DType type;               // result type
-  std::vector<NodeId> args; // earlier nodes of the same Body
-  int32_t index =
-      0; // Axis: axis or loop variable; Read, ReadIf: tensor or buffer; State, Part: state
-  int64_t imm = 0; // Const of an integer or bool type; reads of a kernel: their numbers
-  double fimm = 0; // Const of a float type (exactly representable in `type`)
-  DimExpr dim;     // Dim
+  /// The type of the result.
+  DType type;
+  /// Earlier nodes of the same Body.
+  std::vector<NodeId> args;
+  /// The axis or loop variable of Axis, the tensor or buffer of Read and ReadIf, the state of State and Part.
+  int32_t index = 0;
+  /// The value of a Const of an integer or bool type, or the number of a kernel's read.
+  int64_t imm = 0;
+  /// The value of a Const of a float type, which has it exactly.
+  double fimm = 0;
+  /// The value of Dim.
+  DimExpr dim;
   bool operator==(const Scalar &) const = default;
 };
 
 /// Inclusive bounds of an integer node.
 struct IndexRange {
   int64_t min = INT64_MIN, max = INT64_MAX;
-  std::optional<DimExpr>
-      extent; // of a leaf: its values are < extent, where that says more than `max`
+  /// What a leaf's values are below, where that says more than `max`.
+  std::optional<DimExpr> extent;
 };
-/// Range of an axis that runs over [0, extent): numeric bounds under the symbols' ranges and, where the extent
+/// The range of an axis that runs over [0, extent): numeric bounds under the symbols' ranges and, where the extent
 /// is symbolic, the extent itself, so that divisions by it fold too.
 IndexRange rangeOfExtent(const DimExpr &extent, const std::vector<Symbol> &symbols);
 
@@ -54,36 +60,43 @@ class Body {
 public:
   std::vector<Scalar> nodes;
 
-  /// Ranges of axes for the simplifier; index = axis. Must be set before the axes are used in divisions.
+  /// The range of each axis for the simplifier. Must be set before the axes are used in divisions.
   std::vector<IndexRange> axisRanges;
-  std::vector<Symbol> symbolTable; // ranges of symbols
+  /// The symbols, for their ranges.
+  std::vector<Symbol> symbolTable;
   IndexRange stepRange{0, INT64_MAX, std::nullopt};
 
   NodeId add(Scalar s);
   /// Hash-conses without simplifying: for the text parser, which must give back what was printed.
   NodeId addExact(Scalar s);
-  NodeId find(const Scalar &s) const; // kNoNode when there is no such node
+  /// The node that is equal; kNoNode: there is none.
+  NodeId find(const Scalar &s) const;
   const Scalar &operator[](NodeId id) const { return nodes[id]; }
 
-  NodeId constant(DType t, double v);     // floats (rounded to t), or integers of exact value
-  NodeId constantInt(DType t, int64_t v); // integers and bool
+  /// A number, rounded to t where that is a float type. An integer type must have it.
+  NodeId constant(DType t, double v);
+  /// A number of an integer or bool type.
+  NodeId constantInt(DType t, int64_t v);
   NodeId index(int64_t v) { return constantInt(DType::I64, v); }
   NodeId axis(int32_t a);
   NodeId step();
   NodeId state(int32_t s, DType t);
   NodeId part(int32_t s, DType t);
-  NodeId dim(const DimExpr &d); // Const when d is constant
+  /// A Const where d is constant.
+  NodeId dim(const DimExpr &d);
   NodeId read(int32_t tensor, DType t, std::vector<NodeId> indices);
   NodeId readIf(int32_t tensor, DType t, NodeId predicate, NodeId otherwise,
                 std::vector<NodeId> indices);
   NodeId unary(ScalarOp op, NodeId a);
-  NodeId binary(ScalarOp op, NodeId a, NodeId b); // comparisons give bool
+  /// Comparisons give bool.
+  NodeId binary(ScalarOp op, NodeId a, NodeId b);
   NodeId fma(NodeId a, NodeId b, NodeId c);
   NodeId select(NodeId predicate, NodeId then, NodeId otherwise);
-  NodeId cast(DType to, NodeId a); // no node when the type is already `to`
+  /// `a` itself where it has the type.
+  NodeId cast(DType to, NodeId a);
   NodeId castSat(DType to, NodeId a);
-  NodeId logicalAnd(NodeId a,
-                    NodeId b); // bool; kNoNode means "true" on either side and as the result
+  /// A bool. kNoNode means true, as an operand and as the result.
+  NodeId logicalAnd(NodeId a, NodeId b);
 
   /// Copies node `root` of `from` into this body. `leaf` is asked for every Axis, Step, State, Part, Read and ReadIf
   /// (with its operands already copied) and returns the replacement, or kNoNode to copy it as it is.
@@ -101,21 +114,22 @@ public:
 
 private:
   void rehash();
-  std::vector<NodeId> slots; // open-addressing table over `nodes`; size a power of two
-  size_t hashedNodes = 0;    // nodes[0, hashedNodes) are in `slots`
+  /// An open-addressing table over `nodes`. Its size is a power of two.
+  std::vector<NodeId> slots;
+  size_t hashedNodes = 0; // nodes[0, hashedNodes) are in `slots`
   mutable std::vector<IndexRange> rangeCache;
   mutable std::vector<bool> rangeKnown;
   mutable std::vector<IndexRange> rangeCacheAxes; // the axisRanges that the cache was made with
 };
 
-/// sum of coefficient[a] * axis a + rest, where `rest` (kNoNode = 0) holds no axis. Coefficients are DimExpr,
-/// so that symbolic strides work.
+/// The sum of coefficients[a] * axis a, `rest` and `constant`. Coefficients are DimExpr, so that symbolic strides work.
 struct AffineForm {
   std::vector<DimExpr> coefficients; // one per axis
-  NodeId rest = kNoNode;             // i64 node without Axis leaves, or kNoNode
-  DimExpr constant;                  // added to rest
+  /// An i64 node without Axis leaves; kNoNode: 0.
+  NodeId rest = kNoNode;
+  DimExpr constant;
 };
-/// nullopt when the node is not affine in the axes (divisions, reads, products of axes).
+/// The node as such a sum; nullopt where it is not affine in the axes (divisions, reads, products of axes).
 std::optional<AffineForm> affineForm(const Body &body, NodeId id, int numAxes);
 
 /// Bodies print as nested calls; a node used more than once is bound by `let`: "let t0 = add(%x[i, j], 1.5);
@@ -126,17 +140,19 @@ struct BodyNames {
   std::function<std::string(int32_t)> axis;   // "i"
   std::function<std::string(int32_t)> tensor; // "%x"
   const std::vector<Symbol> *symbols;
-  std::vector<DType> rootTypes; // what the context asks for, where it is known
+  /// The types that the context asks for, where they are known.
+  std::vector<DType> rootTypes;
 };
 std::string print(const Body &body, const std::vector<NodeId> &roots, const BodyNames &names,
                   int indent);
 /// The names of leaves for BodyReader (BodyText.h), which reads such text.
 struct BodyParser {
   std::function<std::optional<int32_t>(std::string_view)> axis;
-  std::function<std::optional<std::pair<int32_t, DType>>(std::string_view)>
-      tensor; // name without '%'
+  /// Takes the name without '%'.
+  std::function<std::optional<std::pair<int32_t, DType>>(std::string_view)> tensor;
   const std::vector<Symbol> *symbols;
-  std::optional<DType> stateType = std::nullopt; // of state(i) and part(i), in a cascade
+  /// The type of state(i) and part(i) in a cascade.
+  std::optional<DType> stateType = std::nullopt;
 };
 
 } // namespace fusec

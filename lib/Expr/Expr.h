@@ -25,8 +25,10 @@ struct Axis {
 /// and this combination is the monoid of the whole, with the neutral elements of its parts. Example: the maximum and
 /// the sum of e^(x - maximum), where the sum's correction is part(1) * exp(part(0) - state(0)).
 struct CascadeState {
-  Monoid monoid = Monoid::Sum; // of one value
-  NodeId correction = kNoNode; // kNoNode: results[s] uses no state
+  /// Folds one value.
+  Monoid monoid = Monoid::Sum;
+  /// kNoNode where results[s] uses no state.
+  NodeId correction = kNoNode;
 };
 
 enum class Combiner : uint8_t { Assign, Add, Mul, Min, Max };
@@ -47,10 +49,11 @@ struct ScanCarry {
 /// A tensor that the body writes once a step, stacked along a new leading axis of `stacked`.
 struct ScanOutput {
   TensorId perStep;
-  TensorId stacked; // [count, perStep...]; step t goes to index t, or steps-1-t when reversed
-  /// Not -1: the step of the first value that is stacked. Step t then goes to index t - first, steps that have no index
-  /// there go nowhere, `count` is any number up to steps - first (else it is `steps`), the scan is not reversed, and
-  /// nothing else reads perStep.
+  /// Has the shape [count, perStep...]. Step t goes to index t, or steps-1-t when reversed.
+  TensorId stacked;
+  /// The step of the first value that is stacked; -1: every step is, and `count` is `steps`. Step t goes to index
+  /// t - first, and steps that have no index there go nowhere. `count` is any number up to steps - first, the scan is
+  /// not reversed, and nothing else reads perStep.
   int64_t first = -1;
 };
 
@@ -61,10 +64,9 @@ struct ScanOutput {
 /// Reduction: out[s...] = monoid over the reduction axes of results[0](s..., r...). Accumulated in
 ///            `accumulateType`, in lexicographic order of r as far as bits are concerned in the interpreter.
 ///            Sum of a product of two floats accumulates by fma (not in cascades). A domain with an empty reduction
-///            gives the
-///            neutral element. Arg monoids: results = {value, index (i64)}, two outputs likewise; a NaN wins over
-///            numbers. Cascades: results = one for each state, the outputs are the last states; those in front of
-///            them are only carried.
+///            gives the neutral element. Arg monoids: results = {value, index (i64)}, two outputs likewise; a NaN wins
+///            over numbers. Cascades: results = one for each state, the outputs are the last states; those in front
+///            of them are only carried.
 /// Scan:      for step in 0..steps: the equations of `scanBody`, which use Step for the iteration.
 ///            `outputs` = the carries' finals (those present), then the stacked tensors; no axes.
 /// Scatter:   out = base; then for every point s of the domain in lexicographic order:
@@ -73,31 +75,41 @@ struct ScanOutput {
 ///            the axes stand for is said there.
 struct Equation {
   EquationKind kind = EquationKind::Map;
-  std::string name;                   // unique in its program
-  std::vector<std::string> onnxNodes; // the model's nodes that it stands for (reports and messages)
+  /// Unique in its program.
+  std::string name;
+  /// The model's nodes that it stands for, as reports and messages name them.
+  std::vector<std::string> onnxNodes;
   std::vector<Axis> axes;
   int numSpatial = 0;
   std::vector<TensorId> outputs;
   Body body;
   std::vector<NodeId> results;
 
-  Monoid monoid = Monoid::Sum;       // Reduction
-  DType accumulateType = DType::F32; // Reduction
-  std::vector<CascadeState> states;  // Reduction by Monoid::Cascade
+  // Reduction
+  Monoid monoid = Monoid::Sum;
+  DType accumulateType = DType::F32;
+  std::vector<CascadeState> states;
 
-  TensorId base = -1;                   // Scatter
-  std::vector<NodeId> scatterIndex;     // Scatter: one i64 node per output dimension
-  NodeId scatterPredicate = kNoNode;    // Scatter: kNoNode = always
-  Combiner combiner = Combiner::Assign; // Scatter
+  // Scatter
+  TensorId base = -1;
+  /// An i64 node for each dimension of the output.
+  std::vector<NodeId> scatterIndex;
+  /// kNoNode where every point goes to the output.
+  NodeId scatterPredicate = kNoNode;
+  Combiner combiner = Combiner::Assign;
 
-  DimExpr steps;         // Scan
-  bool reversed = false; // Scan: stacked outputs run backwards (bodies see Step already reversed)
-  std::vector<ScanCarry> carries;      // Scan
-  std::vector<ScanOutput> scanOutputs; // Scan
-  std::vector<Equation> scanBody;      // Scan: Map, Reduction
+  // Scan
+  DimExpr steps;
+  /// Whether stacked outputs run backwards. The body sees Step reversed already.
+  bool reversed = false;
+  std::vector<ScanCarry> carries;
+  std::vector<ScanOutput> scanOutputs;
+  /// Maps and reductions.
+  std::vector<Equation> scanBody;
 
-  std::string opaque;                 // Opaque
-  std::vector<TensorId> opaqueInputs; // Opaque
+  // Opaque
+  std::string opaque;
+  std::vector<TensorId> opaqueInputs;
   std::map<std::string, int64_t> opaqueAttributes;
 
   int numReduction() const { return static_cast<int>(axes.size()) - numSpatial; }
@@ -119,16 +131,26 @@ struct Control {
   enum class Kind : uint8_t { If, Loop } kind = Kind::If;
   std::string name;
   std::vector<std::string> onnxNodes;
-  TensorId condition = -1;                      // If: bool []; Loop: initial condition or -1 (true)
-  std::vector<Item> thenItems;                  // If: then; Loop: body
-  std::vector<Item> elseItems;                  // If: else
-  std::vector<TensorId> thenYields, elseYields; // If: values for `results`
-  std::vector<TensorId> results;                // If: outputs; Loop: final carried values
+  /// A bool []: which list If runs, or whether Loop begins. -1: Loop does.
+  TensorId condition = -1;
+  /// What If runs where the condition holds, or the body of Loop.
+  std::vector<Item> thenItems;
+  /// What If runs where it does not.
+  std::vector<Item> elseItems;
+  /// The values for `results` of each list of If.
+  std::vector<TensorId> thenYields, elseYields;
+  /// The outputs of If, or what Loop carries at the end.
+  std::vector<TensorId> results;
+
   // Loop
-  TensorId tripCount = -1;     // i64 [] or -1 (no bound)
-  TensorId iteration = -1;     // i64 [] that the body reads
-  TensorId nextCondition = -1; // bool [] that the body writes, or -1 (always true)
-  std::vector<TensorId> carriedInit, carriedIn, carriedOut; // equally long as results
+  /// An i64 []: iterations at most; -1: there is no bound.
+  TensorId tripCount = -1;
+  /// An i64 [] that the body reads: the number of the iteration.
+  TensorId iteration = -1;
+  /// A bool [] that the body writes: whether another iteration follows; -1: it does.
+  TensorId nextCondition = -1;
+  /// What is carried, in the order of the results: the first values, what the body reads and what it writes.
+  std::vector<TensorId> carriedInit, carriedIn, carriedOut;
 };
 
 struct Item {
@@ -141,20 +163,22 @@ struct ExprProgram {
   std::string name;
   std::vector<Symbol> symbols;
   std::vector<Tensor> tensors;
-  std::vector<TensorId> inputs,
-      outputs;             // in the model's order; an input may also be an output's value
-  std::vector<Item> items; // in execution order
+  /// In the model's order. An input may also be an output's value.
+  std::vector<TensorId> inputs, outputs;
+  /// In the order in which they run.
+  std::vector<Item> items;
 
   TensorId addTensor(Tensor t);
 };
 
-/// Text, parser and verifier; same contract as for Graph.
+/// The text form, with Graph's contract (Graph/Graph.h).
 std::string print(const ExprProgram &program, ConstantStore *store);
 Result<ExprProgram> parseExpr(std::string_view text, const std::string &fileName,
                               const ConstantStore &store);
+/// Checks every rule of this header, as Graph's verifier does.
 Status verify(const ExprProgram &program);
-/// One equation alone, with axes and tensors by position instead of by name: equal for equations that differ
-/// in names only. Plan signatures hash this.
+/// The text of one equation with positions of axes and tensors in place of their names: equal for equations that differ
+/// in names only. Plan signatures hash it.
 std::string canonicalText(const Equation &equation, const ExprProgram &program);
 
 } // namespace fusec

@@ -12,17 +12,19 @@
 
 namespace fusec {
 
-/// One row of Ops.def. Semantics are those of the newest ONNX opset that fusec reads (28), in one
-/// normalised form: the importer turns older forms and attributes that became inputs into it.
+/// One row of Ops.def. Semantics are those of the newest ONNX opset that fusec reads, in one normalised form: the
+/// importer turns older forms and attributes that became inputs into it.
 enum class OpKind : uint16_t {
 #define FUSEC_OP(name, ...) name,
 #include "Graph/Ops.def"
 };
 struct OpInfo {
   std::string_view name;
-  int minInputs, maxInputs; // maxInputs -1: variadic
+  /// A maximum of -1: any number.
+  int minInputs, maxInputs;
   int minOutputs, maxOutputs;
-  std::string_view attributes; // OpAttributes.h reads them
+  /// Their text, which OpAttributes.h reads.
+  std::string_view attributes;
 };
 constexpr size_t kNumOpKinds = 0
 #define FUSEC_OP(...) +1
@@ -44,14 +46,17 @@ struct TypedShape {
 
 /// A tensor in SSA form: defined once, by a graph input, a constant or a node output.
 struct Value {
-  std::string name; // ONNX name; unique within its graph and the graphs around it
+  /// The ONNX name. Unique within its graph and the graphs around it.
+  std::string name;
   DType type = DType::F32;
   Shape shape;
-  ConstantRef constant; // set iff the value is a constant; constants are readable in every region
+  /// Set if and only if the value is a constant. Constants are readable in every region.
+  ConstantRef constant;
   /// Elements (row-major) of a small integer or bool tensor that depends on symbols only, such as the result of
   /// Shape; empty when not known. An annotation: the value still has its producer.
   std::vector<DimExpr> known;
-  ConstantRef defaultValue = nullptr; // of a graph input that a run may leave out: what it is then
+  /// What a graph input is where a run leaves it out; null: no run may.
+  ConstantRef defaultValue = nullptr;
 };
 
 struct Region;
@@ -59,14 +64,18 @@ struct Region;
 /// One operation. `attributes` holds only those named in Ops.def, all present (defaults filled in).
 struct Node {
   OpKind op;
-  std::string name;             // ONNX node name, or "<OpType>_<index>" where the model gives none
-  std::string onnxOp;           // op type in the model, for messages
-  std::vector<ValueId> inputs;  // kNoValue where an optional one is absent
-  std::vector<ValueId> outputs; // likewise
+  /// The ONNX node's name, or "<OpType>_<index>" where the model gives none.
+  std::string name;
+  /// The model's type of operator, for messages.
+  std::string onnxOp;
+  /// kNoValue where an optional one is absent.
+  std::vector<ValueId> inputs, outputs;
   std::map<std::string, Attribute> attributes;
-  std::vector<Region> regions; // If: then, else; Loop and Scan: body
+  /// Then and else of If, the body of Loop and Scan.
+  std::vector<Region> regions;
 
-  int64_t intAttr(std::string_view key) const; // asserts presence and type
+  // An attribute that must be there, of that type.
+  int64_t intAttr(std::string_view key) const;
   double floatAttr(std::string_view key) const;
   const std::string &stringAttr(std::string_view key) const;
   const std::vector<int64_t> &intsAttr(std::string_view key) const;
@@ -78,8 +87,8 @@ struct Node {
 /// A list of nodes in topological order. Values of all regions live in the one table of Graph; a region
 /// may read values of the regions around it (constants excepted) only when it lists them in `captures`.
 struct Region {
-  std::vector<ValueId>
-      inputs; // the graph's inputs; If: none; Loop: iteration, condition, carried...
+  /// The graph's inputs, or iteration, condition and carried values of Loop. A branch of If has none.
+  std::vector<ValueId> inputs;
   std::vector<ValueId> captures; // sorted
   std::vector<Node> nodes;
   std::vector<ValueId> outputs;
@@ -97,10 +106,10 @@ struct Graph {
   Value &value(ValueId id) { return values[id]; }
 };
 
-/// "f32[batch,3]", the spelling of types in the text form and in messages.
+/// The spelling of types in the text form and in messages: "f32[batch,3]".
 std::string typeText(const Value &v, const std::vector<Symbol> &symbols);
 
-/// Text form. Constants of at most 16 elements are printed in full, larger ones by digest: their bytes go
+/// Prints the text form. Constants of at most 16 elements are printed in full, larger ones by digest: their bytes go
 /// to `store` (print) and come from it (parse). print(parse(print(g))) == print(g).
 std::string print(const Graph &graph, ConstantStore *store);
 Result<Graph> parseGraph(std::string_view text, const std::string &fileName,
