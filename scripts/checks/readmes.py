@@ -9,6 +9,9 @@ MOST_WORDS = 900  # of a stage, without the bars of tables
 TOP_LEVEL = set("CMakeLists.txt CMakePresets.json LICENSE README.md include lib models scripts test tools".split())
 # A link of a page, or a path that it quotes.
 POINTER = re.compile(r"\]\((?!https?:|#)([^)#]+)\)|`((?:lib|scripts|include|tools)/[\w./-]+)`")
+PAGE = re.compile(r"((lib(/\w+)*|scripts|models|tools/\w+)/)?[A-Z]+\.md")
+# A source by its name or the end of its path.
+SOURCE = re.compile(r"`([\w./-]*\w\.(?:h|cpp|def|fbs))`")
 
 
 def check(tree):
@@ -33,19 +36,22 @@ def check(tree):
         if not re.search(rf"\blib/{stage}\b", stages):
             problems.append(Problem("lib/README.md", 0, f"does not name lib/{stage}"))
     for page in tree.files:
-        if re.fullmatch(r"((lib|scripts|models|tools/\w+)/)?[A-Z]+\.md", page):
+        if PAGE.fullmatch(page):
             problems += pointerProblems(tree, page)
     return problems
 
 
 def pointerProblems(tree, page):
-    """What a page points at must be there: links by its own folder, quoted paths by the project's."""
+    """What a page points at must be there: links by its own folder, quoted paths by the project's, sources by name."""
     for number, line in tree.lines(page):
         for match in POINTER.finditer(line):
             target = os.path.join(os.path.dirname(page), match[1]) if match[1] else match[2]
             target = os.path.normpath(target)
             if not any(path == target or path.startswith(target + "/") for path in tree.files):
                 yield Problem(page, number, f"names {target}, which does not exist")
+        for name in SOURCE.findall(POINTER.sub("", line)):
+            if not any(f"/{path}".endswith(f"/{name}") for path in tree.files):
+                yield Problem(page, number, f"names {name}, which does not exist")
 
 
 def stageProblems(tree, stage):

@@ -1,7 +1,8 @@
 """The tick lists of lib/README.md are those of the examples in their headings: what they name exists, each place that
 begins an item names the example (of a folder, some file there), and no other source under lib/ does but in comments.
-The glossary is short."""
+The glossary is short, and what it quotes is a word of the sources or the name of one."""
 
+import os
 import re
 
 from common import Problem
@@ -48,6 +49,12 @@ def check(tree):
     count = len(re.findall(r"^\| (?!word \|)", glossary[1], re.MULTILINE)) if glossary else 0
     if count > MOST_WORDS:
         problems.append(Problem(PAGE, 0, f"{count} words: more than {MOST_WORDS} nobody learns"))
+    sources = tree.sources("lib/")
+    stems = {os.path.basename(path).split(".")[0] for path in sources}
+    for cell in re.findall(r"^\|([^|]*)\|", glossary[1], re.MULTILINE) if glossary else ():
+        for word in WORD.findall(cell):
+            if word not in stems and not any(names(tree.text(path), [word]) for path in sources):
+                problems.append(Problem(PAGE, 0, f"the glossary has {word}, which no source under lib/ names"))
     return problems
 
 

@@ -15,7 +15,7 @@
 //   seq k:1 { unroll m:1 { .. compute e1 } }
 //   unroll m:1 { combine e0 } unroll m:1 { .. compute e2 }
 //
-// What the columns share of the terms (transforms/SharedFactor.cpp) is made in front of each of a GPU's steps:
+// What the columns share of the terms (Expr/transforms/SharedFactor.cpp) is made in front of each of a GPU's steps:
 //
 //   seq k:32 { stage s0 unit m:1 { unroll m:1 { lane k:1 { compute e1 } } } unit m:1 { .. } }
 //
