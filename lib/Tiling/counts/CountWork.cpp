@@ -364,7 +364,7 @@ std::vector<cost::Counts> WorkMeter::residentPhases(const BoundSchedule &bound) 
     return {phaseCounts(bound, target, *traffic)};
   }
   const PersistentStorage all = allPersistentStorage(bound);
-  for (const PhasePart &part : partsOf(bound)) {
+  for (const PhaseSchedule &part : schedulesOfPhases(bound)) {
     const ScheduledProgram ofPart(part.pattern);
     const BoundSchedule phase(part.schedule, ofPart);
     Traffic own = compulsoryTraffic(part.pattern);

@@ -20,7 +20,7 @@
 namespace fusec::tiling {
 
 /// True if the value survives phases or steps; false if it is reused within one phase. `schedule` may be a single phase
-/// cut out by partsOf: equation numbers outside of it then count as other phases.
+/// cut out by schedulesOfPhases: equation numbers outside of it then count as other phases.
 bool isPersistent(const Schedule &schedule, const ReusedRead &kept);
 bool hasPersistentReads(const Schedule &schedule);
 /// The schedule whose rounds and phases read everything anew.

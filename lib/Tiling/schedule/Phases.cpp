@@ -39,7 +39,7 @@ std::vector<int> phaseStarts(const Schedule &schedule) {
   return starts;
 }
 
-std::vector<PhasePart> partsOf(const BoundSchedule &bound) {
+std::vector<PhaseSchedule> schedulesOfPhases(const BoundSchedule &bound) {
   const Schedule &schedule = bound.schedule;
   const ExprProgram &pattern = bound.program.expr;
   const std::vector<std::span<const TreeNode>> phases = phasesOf(schedule.tree);
@@ -48,9 +48,9 @@ std::vector<PhasePart> partsOf(const BoundSchedule &bound) {
   std::vector<int> bounds = phaseStarts(schedule);
   bounds.insert(bounds.begin(), 0);
   bounds.push_back(static_cast<int>(pattern.items.size()));
-  std::vector<PhasePart> parts;
+  std::vector<PhaseSchedule> parts;
   for (size_t p = 0; p < phases.size(); ++p) {
-    PhasePart part{partOfPattern(pattern, bounds[p], bounds[p + 1]), schedule};
+    PhaseSchedule part{partOfPattern(pattern, bounds[p], bounds[p + 1]), schedule};
     part.schedule.tree.assign(phases[p].begin(), phases[p].end());
     renumberEquations(part.schedule, [&](int equation) { return equation - bounds[p]; });
     std::erase_if(part.schedule.edges, [&](const EdgeLevel &edge) { // of the other phases

@@ -12,11 +12,11 @@ namespace fusec::tiling {
 std::vector<int> phaseStarts(const Schedule &schedule);
 
 /// One phase of a schedule as a schedule of its own.
-struct PhasePart {
+struct PhaseSchedule {
   ExprProgram pattern;
   Schedule schedule;
 };
-std::vector<PhasePart> partsOf(const BoundSchedule &bound);
+std::vector<PhaseSchedule> schedulesOfPhases(const BoundSchedule &bound);
 
 /// Gives equations other numbers.
 void renumberEquations(Schedule &schedule, const std::function<int(int)> &number);

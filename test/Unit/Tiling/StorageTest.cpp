@@ -93,7 +93,7 @@ TEST_CASE("Shared memory of candidates is estimated within a fifth of the alloca
       };
       for (const Schedule &schedule : valueOf(candidateSchedules(pattern, target))) {
         double estimate = 0; // phases follow each other
-        for (const tiling::PhasePart &part : tiling::partsOf({schedule, pattern})) {
+        for (const tiling::PhaseSchedule &part : tiling::schedulesOfPhases({schedule, pattern})) {
           const tiling::ScheduledProgram program(part.pattern);
           estimate = std::max(estimate, tiling::storageOf({part.schedule, program}).sharedBytes);
         }
