@@ -65,7 +65,7 @@ TEST_CASE("so it is with what shows when the schedule is lowered") {
   s.refuses(
       [&] { return lowerToGir(s.program, s.target); }, Diag::BadIr,
       "keep e1.r0 register from e0.r0 is of a value that its threads have had and that register "
-      "memory has room for, given another one or no room; without this line they read it");
+      "memory has room for, given no room; without this line they read it");
 }
 
 TEST_CASE("so it is with blocks that have no room") {
