@@ -62,7 +62,14 @@ public:
       return "all";
     Equation map = copyEquation(program, e, read, *view, naturalOrder(view->at.size()));
     map.outputs = {view->tensor}; // any: the text needs one
-    return canonicalText(map, program);
+    std::string text = canonicalText(map, program);
+    // which is equal for maps that differ in tensors and symbols too: those pick other elements
+    for (const Scalar &s : map.body.nodes)
+      if (isRead(s))
+        text += " " + std::to_string(s.index);
+      else if (s.op == ScalarOp::Dim)
+        text += " " + s.dim.str(program.symbols);
+    return text;
   }
 
 private:

@@ -94,6 +94,33 @@ TEST_CASE("rows that a gather picks are picked once") {
   CHECK(body(made, 1) == "%y0 = mul(%x.shared[i, k], %wy0[k, j])");
 }
 
+TEST_CASE("rows of other indices are other copies") {
+  // Equal but for the tensor that holds the indices, or for a size that is added to them.
+  const auto products = [](const std::vector<std::string> &rows) {
+    std::string text = "expr p\nsymbol a = 1..9 opt 2 divisor 1\nsymbol b = 1..9 opt 2 divisor 1\n"
+                       "tensor %x: f32[40,16] input\ntensor %first: i64[12] input\n"
+                       "tensor %second: i64[12] input\ntensor %sizes: f32[a,b] input\n";
+    std::string equations, inputs = "%x, %first, %second, %sizes", outputs;
+    for (size_t i = 0; i < rows.size(); ++i) {
+      const std::string y = "y" + std::to_string(i);
+      text += "tensor %" + y + ": f32[12,8] output\ntensor %w" + y + ": f32[16,8] input\n";
+      equations += "reduction " + y + " [i:12, j:8; k:16] sum f32\n  %" + y +
+                   " = mul(%x[min(max(0, " + rows[i] + "), 39), k], %w" + y + "[k, j])\n";
+      inputs += ", %w" + y;
+      outputs += (i ? ", %" : "%") + y;
+    }
+    return parse(text + "inputs (" + inputs + ")\noutputs (" + outputs + ")\n" + equations);
+  };
+  CHECK(names(products({"%first[i]", "%second[i]"})) == "");
+  CHECK(names(products({"%first[i] + dim(a)", "%first[i] + dim(b)"})) == "");
+  for (const auto &[one, other] : {std::pair("%first[i]", "%second[i]"),
+                                   std::pair("%first[i] + dim(a)", "%first[i] + dim(b)")}) {
+    const ExprProgram program = products({one, other, one, other});
+    CHECK(names(program) == "x.shared: y0 y2;x.shared2: y1 y3;");
+    withAll(program);
+  }
+}
+
 TEST_CASE("nothing is shared that lies in order, is read once, or by one equation") {
   const auto two = [](const std::string &axes, const std::string &first,
                       const std::string &second) {
