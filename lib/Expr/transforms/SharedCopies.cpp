@@ -63,7 +63,7 @@ public:
     Equation map = copyEquation(program, e, read, *view, naturalOrder(view->at.size()));
     map.outputs = {view->tensor}; // any: the text needs one
     std::string text = canonicalText(map, program);
-    // which is equal for maps that differ in tensors and symbols too: those pick other elements
+    // Maps that differ in tensors or symbols alone have one canonical text, but pick other elements.
     for (const Scalar &s : map.body.nodes)
       if (isRead(s))
         text += " " + std::to_string(s.index);
