@@ -235,11 +235,11 @@ public:
     }
     for (Need &need : needs)
       addWait(need, setOf.at(need.maker));
-    if (countingSteps() > double(kMostCountingSteps) / 2)
-      return failed(
-          message(bound, "counters stand where at most ", kMostCountingSteps / 2,
-                  " steps prove that each gets what is waited for, given more blocks; put a "
-                  "barrier in their place"));
+    if (const double steps = countingSteps(); steps > double(kMostCountingSteps) / 2)
+      return failed(message(bound, "counters stand where at most ", kMostCountingSteps / 2,
+                            " steps prove that each gets what is waited for, given ",
+                            static_cast<int64_t>(std::min(steps, 9e18)),
+                            "; put a barrier in their place"));
     return std::move(result);
   }
 

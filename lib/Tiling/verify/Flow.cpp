@@ -314,11 +314,14 @@ private:
     const AxisUse *use = bound.use(loop.axis, maker);
     if (!use)
       return; // each block or turn makes all of it
-    bool own = !use->reduction;
+    auto requireOwn = [&](bool own, auto... given) {
+      require(own, "e", reader, " reads of e", maker, " inside ", loop,
+              " what the same turn makes, given ", given..., "; end that loop between them");
+    };
+    requireOwn(!use->reduction, "a sum of which each turn makes a part");
     for (int position : use->positions)
-      own = own && readsOwn(reader, read, maker, position);
-    require(own, "e", reader, " reads of e", maker, " inside ", loop,
-            " what the same turn makes, given what others make; end that loop between them");
+      requireOwn(readsOwn(reader, read, maker, position), "what other turns make along its index ",
+                 position);
   }
 
   const Schedule &schedule;

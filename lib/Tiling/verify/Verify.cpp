@@ -399,6 +399,21 @@ void verifyUnits(const BoundSchedule &bound, const Target &target, tiling::RuleC
     }
 }
 
+/// What keeps the target from holding all blocks of the schedule at once.
+std::string notResident(const BoundSchedule &bound, const Target &target) {
+  if (!cost::joinsPhases(target))
+    return "no such barrier";
+  for (const cost::Counts &phase : WorkMeter(bound.program, target).residentPhases(bound)) {
+    if (phase.registersPerThread > target.vectorRegisters)
+      return tiling::message(bound, static_cast<int64_t>(phase.registersPerThread),
+                             " registers a thread, of which it has ", target.vectorRegisters);
+    if (const int64_t held = cost::residentBlocks(phase, target); double(held) < phase.blocks)
+      return tiling::message(bound, static_cast<int64_t>(phase.blocks),
+                             " blocks, of which it holds ", held);
+  }
+  return {};
+}
+
 } // namespace
 
 Status verify(const Schedule &schedule, const ExprProgram &pattern) {
@@ -413,11 +428,12 @@ Status verify(const Schedule &schedule, const ExprProgram &pattern, const Target
                  " axes at most, given ", schedule.axes.size());
   if (broken.none())
     verifyUnits(bound, target, broken);
-  if (broken.none())
-    broken.require(!tiling::hasPersistentReads(schedule) || tiling::isResident(bound, target),
+  if (broken.none() && tiling::hasPersistentReads(schedule))
+    broken.require(tiling::isResident(bound, target),
                    "reads are kept from round to round and phase to phase where ", target.name,
                    " holds all blocks at once, with their registers and shared memory, and has a "
-                   "barrier for them, given more blocks or no barrier; leave those keep lines out");
+                   "barrier for them, given ",
+                   notResident(bound, target), "; leave those keep lines out");
   return broken.status();
 }
 

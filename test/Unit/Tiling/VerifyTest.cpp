@@ -191,7 +191,8 @@ TEST_CASE("verify: what another block makes lies behind a barrier") {
                 "reads what other blocks make along block i:16; put a barrier between them");
   turned.breaks("block i:16 { lane i:1 { compute e0 } }\n    barrier\n    block i:16 { lane i:1 {",
                 "seq i:16 { lane i:1 { compute e0 } lane i:1 {",
-                "e1 reads of e0 inside seq i:16 what the same turn makes, given what others make; "
+                "e1 reads of e0 inside seq i:16 what the same turn makes, given what other turns "
+                "make along its index 0; "
                 "end that loop between them");
 }
 
