@@ -71,6 +71,8 @@ void TreeLowering::lowerLoop(const LoopNode &node, Stmts &result) {
   Body &body = parts.writer.body;
   const bool isStep = node.axis == kStepAxis;
   const std::string axis = isStep ? "step" : parts.bound.schedule.axes[node.axis].name;
+  if (endsInOneCutRound(node))
+    return lowerWholeAndCutRounds(node, result);
   const NodeId trip = loops.trip(node);
   if (isConstantTrip(node.kind) && body[trip].op != ScalarOp::Const)
     return parts.writer.problem(node, " has a constant trip, given ", parts.bound.trip(node),
@@ -99,6 +101,43 @@ bool TreeLowering::stepsOverTiles(const LoopNode &loop) const {
          nextLoopIsConstantTrip(loop.children, loop.axis);
 }
 
+/// True for a GPU's loop of nothing but sums, each of one result a lane, over all of an axis of which one round, the
+/// last, may be cut. A round that is a tile of products has several reads anyhow, and few registers left; CPUs guess
+/// which round it is and read ahead.
+bool TreeLowering::endsInOneCutRound(const LoopNode &loop) const {
+  const bool onlySums = !anyNode(loop.children, [&](const TreeNode &n) {
+    return n.leaf() ? n.leaf()->kind != LeafKind::Compute : n.loop()->axis != loop.axis;
+  });
+  return parts.writer.units > 1 && loop.kind == LoopKind::Seq && onlySums && stepsOverTiles(loop) &&
+         parts.persistent.mode == Mode::Off && !inCutTile() &&
+         !loops.extent(loop.axis).divisibleBy(loop.step, parts.writer.kernel.symbols) &&
+         std::ranges::none_of(loops.path,
+                              [&](const PathLoop &l) { return l.node->axis == loop.axis; });
+}
+
+/// The rounds over whole tiles, and behind them the one that may be cut. A round that had to ask which it is would hold
+/// back its reads until the answer is known: AMD's back end has one of them on its way then, in place of several.
+void TreeLowering::lowerWholeAndCutRounds(const LoopNode &node, Stmts &result) {
+  KernelWriter &writer = parts.writer;
+  const DimExpr &extent = loops.extent(node.axis);
+  const DimExpr whole = floorDiv(extent, DimExpr(node.step));
+  if (!whole.isConst(0)) {
+    Stmt loop =
+        writer.loop(node.kind, writer.body.dim(whole), parts.bound.schedule.axes[node.axis].name);
+    loops.path.push_back({&node, loop.var});
+    lowerAll(node.children, loop.body);
+    loops.path.pop_back();
+    result.push_back(std::move(loop));
+  }
+  Stmts last;
+  loops.path.push_back({&node, -1, writer.body.dim(whole)});
+  lowerCut(node.children, {node.axis}, last);
+  loops.path.pop_back();
+  const NodeId isLeft =
+      writer.less(writer.body.dim(whole * DimExpr(node.step)), writer.body.dim(extent));
+  writer.guarded(extent.isConst() ? kNoNode : isLeft, std::move(last), result);
+}
+
 /// Axes whose tile below the innermost loop may be cut at the extent, and of which that is not yet known. Block loops
 /// come in chains that are all asked at the innermost.
 std::vector<AxisId> TreeLowering::axesCutHere() const {
@@ -115,6 +154,11 @@ std::vector<AxisId> TreeLowering::axesCutHere() const {
       break;
   }
   return cut;
+}
+
+/// True inside of the version for cut tiles: another one would only save the checks of one axis in a rare tile.
+bool TreeLowering::inCutTile() const {
+  return std::ranges::any_of(loops.checked, [&](AxisId a) { return checkedByLanes.count(a) == 0; });
 }
 
 /// Statements of one tree level. If the loop around them steps over tiles that may be cut at the extent, they are made
@@ -142,15 +186,8 @@ void TreeLowering::lowerChildren(std::span<const TreeNode> nodes, Stmts &result)
 
 void TreeLowering::lowerBothVersions(std::span<const TreeNode> nodes,
                                      const std::vector<AxisId> &cut, Stmts &result) {
-  auto lowerChecked = [&](Stmts &into) {
-    loops.checked.insert(cut.begin(), cut.end());
-    lowerAll(nodes, into);
-    for (AxisId a : cut)
-      loops.checked.erase(a);
-  };
-  // Inside of the version for cut tiles, a third one would only save the checks of one axis in a rare tile.
-  if (std::ranges::any_of(loops.checked, [&](AxisId a) { return checkedByLanes.count(a) == 0; }))
-    return lowerChecked(result);
+  if (inCutTile())
+    return lowerCut(nodes, cut, result);
   KernelWriter &writer = parts.writer;
   Stmt choice;
   choice.kind = StmtKind::If;
@@ -161,8 +198,16 @@ void TreeLowering::lowerBothVersions(std::span<const TreeNode> nodes,
                                               writer.atMost(end, writer.body.dim(loops.extent(a))));
   }
   lowerAll(nodes, choice.body);
-  lowerChecked(choice.elseBody);
+  lowerCut(nodes, cut, choice.elseBody);
   result.push_back(std::move(choice));
+}
+
+void TreeLowering::lowerCut(std::span<const TreeNode> nodes, const std::vector<AxisId> &cut,
+                            Stmts &result) {
+  loops.checked.insert(cut.begin(), cut.end());
+  lowerAll(nodes, result);
+  for (AxisId a : cut)
+    loops.checked.erase(a);
 }
 
 void TreeLowering::lowerLeaf(const LeafNode &leaf, Stmts &result) {

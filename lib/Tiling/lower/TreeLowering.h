@@ -19,8 +19,12 @@ private:
   void lowerCompute(const LeafNode &compute, Stmts &result);
   std::vector<AxisId> axesCutHere() const;
   bool stepsOverTiles(const LoopNode &loop) const;
+  bool endsInOneCutRound(const LoopNode &loop) const;
+  void lowerWholeAndCutRounds(const LoopNode &node, Stmts &result);
+  bool inCutTile() const;
   void lowerBothVersions(std::span<const TreeNode> nodes, const std::vector<AxisId> &cut,
                          Stmts &result);
+  void lowerCut(std::span<const TreeNode> nodes, const std::vector<AxisId> &cut, Stmts &result);
 
   LoweringParts &parts;
   LoopState &loops = parts.loops;
