@@ -1,18 +1,15 @@
 // The C API: checks arguments, finds the objects behind handles, keeps exceptions inside.
+#include "Runtime/ApiHandles.h"
 #include "Runtime/Calibrate.h"
-#include "Runtime/Context.h"
-#include "Runtime/Error.h"
-#include "Runtime/Handles.h"
 #include "Runtime/Structs.h"
 #include "fusec/bundle_format.h"
 
 #include <cstring>
-#include <new>
 
 using namespace fusec;
 using namespace fusec::rt;
 
-namespace {
+namespace fusec::rt {
 
 // Never destroyed: handles stay checkable in atexit handlers.
 Handles<Model, 0x4d> &models() {
@@ -24,41 +21,9 @@ Handles<Context, 0x43> &contexts() {
   return *table;
 }
 
-template <typename F> fusert_status guarded(F f) {
-  try {
-    return f();
-  } catch (const std::bad_alloc &) {
-    return fail(FUSERT_NO_MEMORY, "out of memory");
-  } catch (const std::exception &e) {
-    return fail(FUSERT_INTERNAL, e.what());
-  } catch (...) {
-    return fail(FUSERT_INTERNAL, "unknown exception");
-  }
-}
+} // namespace fusec::rt
 
-template <typename F> fusert_status withModel(fusert_model handle, F f) {
-  return guarded([&]() -> fusert_status {
-    std::shared_ptr<Model> m = models().get(handle);
-    if (!m)
-      return fail(FUSERT_INVALID_HANDLE, "not a loaded model");
-    return f(m);
-  });
-}
-
-template <typename F> fusert_status withContext(fusert_context handle, F f) {
-  return guarded([&]() -> fusert_status {
-    std::shared_ptr<Context> c = contexts().get(handle);
-    if (!c)
-      return fail(FUSERT_INVALID_HANDLE, "not a context");
-    if (c->busy.exchange(true, std::memory_order_acquire))
-      return fail(FUSERT_BUSY, "the context is in use by another call");
-    struct Release {
-      std::atomic<bool> &busy;
-      ~Release() { busy.store(false, std::memory_order_release); }
-    } release{c->busy};
-    return f(*c);
-  });
-}
+namespace {
 
 template <typename Open>
 fusert_status load(const fusert_load_options *given, fusert_model *out, const std::string &where,
@@ -85,36 +50,6 @@ fusert_status load(const fusert_load_options *given, fusert_model *out, const st
   if (status == FUSERT_OK)
     *out = models().add(std::move(m));
   return status;
-}
-
-fusert_status valueInfo(const bundle::Value &v, const Model::ValueText &text,
-                        fusert_value_info *out) {
-  fusert_value_info info{};
-  info.name = v.name.c_str();
-  info.type = static_cast<fusert_dtype>(v.type);
-  info.rank = static_cast<int32_t>(v.shape.size());
-  info.dims = text.dims.data();
-  info.has_default = v.weight >= 0;
-  return writeInfo(info, out);
-}
-
-uint64_t codeBytes(const bundle::Program &program) {
-  uint64_t bytes = 0;
-  for (const bundle::Image &i : program.images)
-    bytes += i.code.size();
-  return bytes;
-}
-
-size_t countSteps(const std::vector<bundle::Step> &steps) {
-  size_t n = steps.size();
-  for (const bundle::Step &s : steps)
-    n += countSteps(s.thenSteps) + countSteps(s.elseSteps);
-  return n;
-}
-
-fusert_status noSuch(const char *what, size_t index) {
-  return fail(FUSERT_INVALID_ARGUMENT,
-              std::string("there is no ") + what + " number " + std::to_string(index));
 }
 
 } // namespace
@@ -166,84 +101,6 @@ fusert_status fusert_unload(fusert_model model) {
     if (!models().remove(model))
       return fail(FUSERT_INVALID_HANDLE, "not a loaded model");
     return FUSERT_OK;
-  });
-}
-
-fusert_status fusert_get_model_info(fusert_model model, fusert_model_info *out) {
-  return withModel(model, [&](const std::shared_ptr<Model> &m) {
-    fusert_model_info info{};
-    info.name = m->content.name.c_str();
-    info.producer = m->content.producer.c_str();
-    info.target = m->program ? m->program->target.c_str() : "";
-    info.inputs = m->content.inputs.size();
-    info.outputs = m->content.outputs.size();
-    info.symbols = m->content.symbols.size();
-    info.programs = m->content.programs.size();
-    for (const bundle::Weight &w : m->content.weights)
-      info.weight_bytes += static_cast<uint64_t>(w.sizeBytes);
-    if (m->program) {
-      info.kernels = m->program->kernels.size();
-      info.steps = countSteps(m->program->steps);
-      info.code_bytes = codeBytes(*m->program);
-    }
-    return writeInfo(info, out);
-  });
-}
-
-fusert_status fusert_get_input_info(fusert_model model, size_t index, fusert_value_info *info) {
-  return withModel(model, [&](const std::shared_ptr<Model> &m) {
-    return index < m->content.inputs.size()
-               ? valueInfo(m->content.inputs[index], m->inputTexts[index], info)
-               : noSuch("input", index);
-  });
-}
-
-fusert_status fusert_get_output_info(fusert_model model, size_t index, fusert_value_info *info) {
-  return withModel(model, [&](const std::shared_ptr<Model> &m) {
-    return index < m->content.outputs.size()
-               ? valueInfo(m->content.outputs[index], m->outputTexts[index], info)
-               : noSuch("output", index);
-  });
-}
-
-fusert_status fusert_get_symbol_info(fusert_model model, size_t index, fusert_symbol_info *out) {
-  return withModel(model, [&](const std::shared_ptr<Model> &m) {
-    if (index >= m->content.symbols.size())
-      return noSuch("symbol", index);
-    const Symbol &s = m->content.symbols[index];
-    return writeInfo(fusert_symbol_info{0, s.name.c_str(), s.min, s.opt, s.max, s.divisor}, out);
-  });
-}
-
-fusert_status fusert_get_program_info(fusert_model model, size_t index, fusert_program_info *out) {
-  return withModel(model, [&](const std::shared_ptr<Model> &m) {
-    if (index >= m->content.programs.size())
-      return noSuch("program", index);
-    const bundle::Program &p = m->content.programs[index];
-    fusert_program_info info{};
-    info.target = p.target.c_str();
-    info.kernels = p.kernels.size();
-    info.steps = countSteps(p.steps);
-    info.images = p.images.size();
-    info.code_bytes = codeBytes(p);
-    return writeInfo(info, out);
-  });
-}
-
-fusert_status fusert_get_image_info(fusert_model model, size_t program, size_t index,
-                                    fusert_image_info *out) {
-  return withModel(model, [&](const std::shared_ptr<Model> &m) {
-    static const char *const formats[] = {"elf", "cubin", "ptx", "code object"};
-    if (program >= m->content.programs.size())
-      return noSuch("program", program);
-    const bundle::Program &p = m->content.programs[program];
-    if (index >= p.images.size())
-      return noSuch("image", index);
-    fusert_image_info info{};
-    info.format = formats[static_cast<int>(p.images[index].kind)];
-    info.bytes = p.images[index].code.size();
-    info.min_driver = p.images[index].minDriver;
-    return writeInfo(info, out);
   });
 }
 
