@@ -190,7 +190,24 @@ typedef struct {
   const char *target;
   size_t kernels, steps, images;
   uint64_t code_bytes;
+  size_t variants; /* of all launches: one of each runs */
 } fusert_program_info;
+
+/* A kernel that a launch may run. Of its variants, which follow each other, the first runs whose guards hold under the
+ * shapes set; the last has none. */
+typedef struct {
+  size_t struct_size;
+  const char *step; /* the launch */
+  const char *kernel;
+  const char *guards; /* "batch*seq >= 16 and seq % 16 = 0"; "" for none */
+} fusert_variant_info;
+
+/* What a run needs beside the weights, in bytes. */
+typedef struct {
+  size_t struct_size;
+  uint64_t workspace_bytes; /* intermediates: what fusert_workspace_bytes says of a context */
+  uint64_t input_bytes, output_bytes;
+} fusert_memory_info;
 
 /* One form of a program's code: the first that the device loads is taken. */
 typedef struct {
@@ -213,6 +230,12 @@ FUSERT_API fusert_status fusert_get_program_info(fusert_model model, size_t inde
                                                  fusert_program_info *info);
 FUSERT_API fusert_status fusert_get_image_info(fusert_model model, size_t program, size_t index,
                                                fusert_image_info *info);
+FUSERT_API fusert_status fusert_get_variant_info(fusert_model model, size_t program, size_t index,
+                                                 fusert_variant_info *info);
+/* Under these values of the symbols, in their order. */
+FUSERT_API fusert_status fusert_get_memory_info(fusert_model model, size_t program,
+                                                const int64_t *symbols, size_t count,
+                                                fusert_memory_info *info);
 FUSERT_API size_t fusert_dtype_bytes(fusert_dtype type); /* 0 when unknown */
 
 /* ---- Contexts ---- */

@@ -61,6 +61,9 @@ struct Guard {
   int64_t modulus = 0;
 };
 
+/// For people: "batch*seq >= 16 and seq % 16 = 0"; "" for none.
+std::string guardWords(const std::vector<Guard> &guards, const std::vector<Symbol> &symbols);
+
 struct Variant {
   int32_t kernel = 0;
   std::vector<Guard> guards;

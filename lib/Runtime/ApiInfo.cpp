@@ -1,5 +1,7 @@
 // The part of the C API that tells what a bundle holds.
 #include "Runtime/ApiHandles.h"
+#include "Runtime/DimBounds.h"
+#include "Runtime/ExecPlan.h"
 #include "Runtime/Structs.h"
 
 using namespace fusec;
@@ -93,6 +95,7 @@ fusert_status fusert_get_program_info(fusert_model model, size_t index, fusert_p
     info.steps = countSteps(p.steps);
     info.images = p.images.size();
     info.code_bytes = codeBytes(p);
+    info.variants = m->variants[index].size();
     return writeInfo(info, out);
   });
 }
@@ -110,6 +113,46 @@ fusert_status fusert_get_image_info(fusert_model model, size_t program, size_t i
     info.format = formats[static_cast<int>(p.images[index].kind)];
     info.bytes = p.images[index].code.size();
     info.min_driver = p.images[index].minDriver;
+    return writeInfo(info, out);
+  });
+}
+
+fusert_status fusert_get_variant_info(fusert_model model, size_t program, size_t index,
+                                      fusert_variant_info *out) {
+  return withModel(model, [&](const std::shared_ptr<Model> &m) {
+    if (program >= m->content.programs.size())
+      return noSuch("program", program);
+    if (index >= m->variants[program].size())
+      return noSuch("variant", index);
+    const Model::VariantText &variant = m->variants[program][index];
+    const std::vector<bundle::Kernel> &kernels = m->content.programs[program].kernels;
+    return writeInfo(
+        fusert_variant_info{0, variant.step->name.c_str(),
+                            kernels[static_cast<size_t>(variant.variant->kernel)].symbol.c_str(),
+                            variant.guards.c_str()},
+        out);
+  });
+}
+
+fusert_status fusert_get_memory_info(fusert_model model, size_t program, const int64_t *symbols,
+                                     size_t count, fusert_memory_info *out) {
+  return withModel(model, [&](const std::shared_ptr<Model> &m) -> fusert_status {
+    if (program >= m->content.programs.size())
+      return noSuch("program", program);
+    if (!symbols && count > 0)
+      return nullArgument("symbols");
+    const std::vector<int64_t> values(symbols, symbols + count);
+    if (std::string problem = checkSymbols(values, m->content.symbols); !problem.empty())
+      return fail(FUSERT_INVALID_ARGUMENT, problem);
+    const bundle::Program &p = m->content.programs[program];
+    ExecPlan plan;
+    FUSERT_TRY(plan.build(p, values));
+    fusert_memory_info info{};
+    info.workspace_bytes = plan.workspaceBytes;
+    for (int32_t t : p.inputs)
+      info.input_bytes += plan.tensorBytes[static_cast<size_t>(t)];
+    for (int32_t t : p.outputs)
+      info.output_bytes += plan.tensorBytes[static_cast<size_t>(t)];
     return writeInfo(info, out);
   });
 }

@@ -81,7 +81,7 @@ fusert_status Context::setSymbols(std::vector<int64_t> values) {
   if (plan && values == symbols)
     return FUSERT_OK;
   auto fresh = std::make_unique<ExecPlan>();
-  FUSERT_TRY(fresh->build(*model, values));
+  FUSERT_TRY(fresh->build(*model->program, values));
   plan = std::move(fresh);
   symbols = std::move(values);
   callerWorkspace = nullptr;

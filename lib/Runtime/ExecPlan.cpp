@@ -19,8 +19,7 @@ bool holds(const bundle::Guard &g, const std::vector<int64_t> &symbols) {
 
 } // namespace
 
-fusert_status ExecPlan::build(const Model &model, const std::vector<int64_t> &symbols) {
-  const bundle::Program &program = *model.program;
+fusert_status ExecPlan::build(const bundle::Program &program, const std::vector<int64_t> &symbols) {
   symbolValues = symbols;
   tensorBytes.clear();
   for (const bundle::Tensor &t : program.tensors) {
@@ -37,11 +36,16 @@ fusert_status ExecPlan::build(const Model &model, const std::vector<int64_t> &sy
   stagingBytes = 0;
   FUSERT_TRY(buildNodes(program, program.steps, nodes));
 
+  // What other variants alone than the chosen ones would use needs no memory.
+  std::vector<bool> isIdle;
+  for (const std::vector<Use> &ofTensor : uses)
+    isIdle.push_back(ofTensor.empty());
+  markUsed(nodes, isIdle);
   std::vector<MemoryRequest> requests;
   std::vector<int32_t> owner;
   for (size_t t = 0; t < program.tensors.size(); ++t) {
     const bundle::Tensor &x = program.tensors[t];
-    if (x.kind != bundle::TensorKind::Temp || x.firstStep < 0)
+    if (x.kind != bundle::TensorKind::Temp || x.firstStep < 0 || isIdle[t])
       continue;
     requests.push_back({tensorBytes[t], x.firstStep, x.lastStep});
     owner.push_back(static_cast<int32_t>(t));
@@ -54,6 +58,24 @@ fusert_status ExecPlan::build(const Model &model, const std::vector<int64_t> &sy
     tempOffsets[owner[i]] = static_cast<int64_t>(stagingBytes + plan->offsets[i]);
   workspaceBytes = stagingBytes + plan->totalBytes;
   return FUSERT_OK;
+}
+
+void ExecPlan::markUsed(const std::vector<Node> &list, std::vector<bool> &isIdle) const {
+  auto use = [&](int32_t tensor) {
+    if (tensor >= 0)
+      isIdle[static_cast<size_t>(tensor)] = false;
+  };
+  for (const Node &node : list) {
+    for (int32_t tensor : {node.condition, node.tripCount, node.iteration, node.nextCondition})
+      use(tensor);
+    for (const auto *copies : {&node.before, &node.thenCopies, &node.elseCopies, &node.after})
+      for (const Copy &copy : *copies) {
+        use(copy.from);
+        use(copy.to);
+      }
+    markUsed(node.thenNodes, isIdle);
+    markUsed(node.elseNodes, isIdle);
+  }
 }
 
 fusert_status ExecPlan::buildNodes(const bundle::Program &program,

@@ -22,7 +22,7 @@ public:
   };
 
   /// Replaces what was there; on failure the object is unusable.
-  fusert_status build(const Model &model, const std::vector<int64_t> &symbols);
+  fusert_status build(const bundle::Program &program, const std::vector<int64_t> &symbols);
   /// Sets the addresses of temporaries (null base: forget them) and constants.
   void bindWorkspace(const Model &model, void *base);
   void setAddress(int32_t tensor, void *p) {
@@ -44,6 +44,8 @@ private:
   struct Use {
     int32_t launch, index;
   };
+  /// Clears the mark of each tensor that the nodes use.
+  void markUsed(const std::vector<Node> &list, std::vector<bool> &isIdle) const;
   fusert_status buildNodes(const bundle::Program &program, const std::vector<bundle::Step> &steps,
                            std::vector<Node> &out);
   fusert_status buildLaunch(const bundle::Program &program, const bundle::Step &step, Node &node);

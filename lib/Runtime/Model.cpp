@@ -116,6 +116,17 @@ void Model::describe() {
   };
   side(content.inputs, inputTexts);
   side(content.outputs, outputTexts);
+  for (const bundle::Program &p : content.programs)
+    describe(p.steps, variants.emplace_back());
+}
+
+void Model::describe(const std::vector<bundle::Step> &steps, std::vector<VariantText> &out) const {
+  for (const bundle::Step &step : steps) {
+    for (const bundle::Variant &variant : step.variants)
+      out.push_back({&step, &variant, bundle::guardWords(variant.guards, content.symbols)});
+    describe(step.thenSteps, out);
+    describe(step.elseSteps, out);
+  }
 }
 
 } // namespace fusec::rt

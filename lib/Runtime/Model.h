@@ -44,11 +44,18 @@ public:
     std::vector<fusert_dim> dims;
   };
   std::vector<ValueText> inputTexts, outputTexts;
+  struct VariantText {
+    const bundle::Step *step;
+    const bundle::Variant *variant;
+    std::string guards;
+  };
+  std::vector<std::vector<VariantText>> variants; // of each program
 
 private:
   fusert_status choose(const char *target);
   fusert_status loadBest(const DeviceKind &kind, int32_t ordinal);
   void describe();
+  void describe(const std::vector<bundle::Step> &steps, std::vector<VariantText> &out) const;
 };
 
 } // namespace fusec::rt

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
+#include <map>
+#include <optional>
 
 namespace fusert {
 
@@ -16,11 +18,87 @@ std::string join(const List &list, const char *separator, Text text) {
   return out;
 }
 
+/// What a run needs at some sizes.
+struct SizedMemory {
+  std::vector<int64_t> sizes; // of the symbols
+  fusert_memory_info bytes;
+};
+
+/// Launches that choose between the same variants.
+struct Choice {
+  std::vector<Session::Variant> variants; // of the first of them
+  size_t launches = 1;
+};
+
+/// A program and what is told of it.
+struct Told : Session::Program {
+  std::vector<SizedMemory> memory;
+  std::vector<Choice> choices; // between several variants
+};
+
+std::vector<Choice> choicesOf(const Session::Program &program) {
+  std::vector<Choice> out;
+  std::map<std::string, size_t> known;
+  std::vector<Session::Variant> open;
+  for (const Session::Variant &variant : program.variants) {
+    open.push_back(variant);
+    if (!variant.guards.empty())
+      continue;
+    const auto [at, isNew] =
+        known.emplace(join(open, ",", [](const auto &v) { return v.kernel; }), out.size());
+    if (open.size() > 1 && isNew)
+      out.push_back({open});
+    else if (open.size() > 1)
+      ++out[at->second].launches;
+    open.clear();
+  }
+  return out;
+}
+
+/// The sizes that memory is told for: those tuned for, the largest where all are bounded, and those given.
+std::vector<std::vector<int64_t>> sizesToTell(const Session &s,
+                                              const std::vector<std::string> &dims) {
+  std::vector<std::vector<int64_t>> list = {s.sizesOf({})};
+  if (std::none_of(s.symbols.begin(), s.symbols.end(),
+                   [](const auto &x) { return x.max == INT64_MAX; })) {
+    list.emplace_back();
+    for (const Session::SymbolRange &x : s.symbols)
+      list.back().push_back(x.max / x.divisor * x.divisor);
+  }
+  if (!dims.empty())
+    list.push_back(s.sizesOf(dims));
+  std::vector<std::vector<int64_t>> out;
+  for (std::vector<int64_t> &sizes : list)
+    if (std::find(out.begin(), out.end(), sizes) == out.end())
+      out.push_back(std::move(sizes));
+  return out;
+}
+
+/// Nothing where nobody asked about these sizes and no machine has so much memory: a range may end far off.
+std::optional<fusert_memory_info> memoryAt(const Session &s, size_t program,
+                                           const std::vector<int64_t> &sizes,
+                                           const std::vector<std::string> &dims) {
+  try {
+    return s.memoryOf(program, sizes);
+  } catch (const ToolError &) {
+    if (!dims.empty() && sizes == s.sizesOf(dims))
+      throw;
+    return std::nullopt;
+  }
+}
+
 /// The programs that --target leaves: all of them without it.
-std::vector<Session::Program> chosen(const Session &s) {
-  std::vector<Session::Program> out = s.programs;
+std::vector<Told> chosen(const Session &s, const std::vector<std::string> &dims) {
   const std::string target = s.info.target;
-  std::erase_if(out, [&](const auto &p) { return !target.empty() && p.target != target; });
+  std::vector<Told> out;
+  for (size_t p = 0; p < s.programs.size(); ++p) {
+    if (!target.empty() && s.programs[p].target != target)
+      continue;
+    out.push_back({s.programs[p], {}, choicesOf(s.programs[p])});
+    for (std::vector<int64_t> &sizes : sizesToTell(s, dims))
+      if (const std::optional<fusert_memory_info> bytes = memoryAt(s, p, sizes, dims))
+        out.back().memory.push_back({std::move(sizes), *bytes});
+  }
   return out;
 }
 
@@ -44,7 +122,26 @@ std::string jsonValues(const std::vector<Session::Value> &values) {
   return "[" + join(values, ",", value) + "]";
 }
 
-std::string jsonProgram(const Session::Program &p) {
+std::string jsonMemory(const Session &s, const SizedMemory &m) {
+  std::string sizes;
+  for (size_t i = 0; i < m.sizes.size(); ++i)
+    sizes += (i ? "," : "") + jsonString(s.symbols[i].name) + ":" + std::to_string(m.sizes[i]);
+  return "{\"sizes\":{" + sizes +
+         "},\"workspace_bytes\":" + std::to_string(m.bytes.workspace_bytes) +
+         ",\"input_bytes\":" + std::to_string(m.bytes.input_bytes) +
+         ",\"output_bytes\":" + std::to_string(m.bytes.output_bytes) + "}";
+}
+
+std::string jsonChoice(const Choice &c) {
+  auto variant = [](const Session::Variant &v) {
+    return "{\"kernel\":" + jsonString(v.kernel) + ",\"guards\":" + jsonString(v.guards) + "}";
+  };
+  return "{\"step\":" + jsonString(c.variants[0].step) +
+         ",\"launches\":" + std::to_string(c.launches) + ",\"variants\":[" +
+         join(c.variants, ",", variant) + "]}";
+}
+
+std::string jsonProgram(const Session &s, const Told &p) {
   auto image = [](const Session::Image &i) {
     return "{\"format\":" + jsonString(i.format) + ",\"bytes\":" + std::to_string(i.bytes) +
            ",\"min_driver\":" + std::to_string(i.minDriver) + "}";
@@ -53,7 +150,9 @@ std::string jsonProgram(const Session::Program &p) {
          ",\"steps\":" + std::to_string(p.steps) +
          ",\"code_bytes\":" + std::to_string(p.codeBytes) +
          ",\"min_driver\":" + std::to_string(minDriver(p)) + ",\"images\":[" +
-         join(p.images, ",", image) + "]}";
+         join(p.images, ",", image) + "],\"memory\":[" +
+         join(p.memory, ",", [&](const SizedMemory &m) { return jsonMemory(s, m); }) +
+         "],\"choices\":[" + join(p.choices, ",", jsonChoice) + "]}";
 }
 
 bool isOpen(const Session::SymbolRange &x) { return x.max == INT64_MAX; }
@@ -66,7 +165,30 @@ std::string symbolText(const Session::SymbolRange &x) {
   return x.divisor > 1 ? out + ", multiples of " + std::to_string(x.divisor) : out;
 }
 
-void printJson(const Session &s) {
+/// "memory at batch=2, seq=37: 123 bytes of intermediates, 4 of inputs, 5 of outputs"
+std::string memoryText(const Session &s, const SizedMemory &m) {
+  std::string sizes;
+  for (size_t i = 0; i < m.sizes.size(); ++i)
+    sizes += (i ? ", " : " at ") + printable(s.symbols[i].name) + "=" + std::to_string(m.sizes[i]);
+  return "  memory" + sizes + ": " + std::to_string(m.bytes.workspace_bytes) +
+         " bytes of intermediates, " + std::to_string(m.bytes.input_bytes) + " of inputs, " +
+         std::to_string(m.bytes.output_bytes) + " of outputs";
+}
+
+/// "3 launches like mm: k_a_v0 where seq >= 45, else k_a"
+std::string choiceText(const Choice &c) {
+  std::string out = "  " + std::to_string(c.launches) +
+                    (c.launches == 1 ? " launch, " : " launches like ") +
+                    printable(c.variants[0].step) + ":";
+  for (size_t v = 0; v < c.variants.size(); ++v) {
+    const Session::Variant &variant = c.variants[v];
+    out += (v ? ", else " : " ") + printable(variant.kernel) +
+           (variant.guards.empty() ? "" : " where " + printable(variant.guards));
+  }
+  return out;
+}
+
+void printJson(const Session &s, const std::vector<Told> &programs) {
   auto symbol = [](const Session::SymbolRange &x) {
     return "{\"name\":" + jsonString(x.name) + ",\"min\":" + std::to_string(x.min) +
            ",\"opt\":" + std::to_string(x.opt) +
@@ -79,7 +201,7 @@ void printJson(const Session &s) {
               jsonValues(s.inputs).c_str(), jsonValues(s.outputs).c_str(),
               join(s.symbols, ",", symbol).c_str(),
               static_cast<unsigned long long>(s.info.weight_bytes),
-              join(chosen(s), ",", jsonProgram).c_str());
+              join(programs, ",", [&](const Told &p) { return jsonProgram(s, p); }).c_str());
 }
 
 void printValues(const char *side, const std::vector<Session::Value> &values) {
@@ -103,8 +225,9 @@ std::string imageText(const Session::Image &image) {
 
 int info(const InfoOptions &options) {
   Session s(options.session, Session::Use::Info);
+  const std::vector<Told> programs = chosen(s, options.session.dims);
   if (options.json) {
-    printJson(s);
+    printJson(s, programs);
     return 0;
   }
   std::printf("model %s, made by %s, %llu bytes of weights\n", printable(s.info.name).c_str(),
@@ -114,11 +237,15 @@ int info(const InfoOptions &options) {
   printValues("output", s.outputs);
   for (const Session::SymbolRange &x : s.symbols)
     std::printf("%s\n", symbolText(x).c_str());
-  for (const Session::Program &p : chosen(s)) {
+  for (const Told &p : programs) {
     std::printf("program %s: %zu kernels, %zu steps, %llu bytes of code",
                 printable(p.target).c_str(), p.kernels, p.steps,
                 static_cast<unsigned long long>(p.codeBytes));
     std::printf("%s%s\n", p.images.empty() ? "" : ": ", join(p.images, ", ", imageText).c_str());
+    for (const SizedMemory &m : p.memory)
+      std::printf("%s\n", memoryText(s, m).c_str());
+    for (const Choice &c : p.choices)
+      std::printf("%s\n", choiceText(c).c_str());
   }
   return 0;
 }

@@ -182,20 +182,25 @@ void Session::readPrograms() {
     fusert_program_info p{};
     p.struct_size = sizeof p;
     require(fusert_get_program_info(model, i, &p));
-    programs.push_back({p.target, p.kernels, p.steps, p.code_bytes, {}});
+    programs.push_back({p.target, p.kernels, p.steps, p.code_bytes, {}, {}});
     for (size_t j = 0; j < p.images; ++j) {
       fusert_image_info image{};
       image.struct_size = sizeof image;
       require(fusert_get_image_info(model, i, j, &image));
       programs.back().images.push_back({image.format, image.bytes, image.min_driver});
     }
+    for (size_t j = 0; j < p.variants; ++j) {
+      fusert_variant_info variant{};
+      variant.struct_size = sizeof variant;
+      require(fusert_get_variant_info(model, i, j, &variant));
+      programs.back().variants.push_back({variant.step, variant.kernel, variant.guards});
+    }
   }
 }
 
-void Session::setShapes(const SessionOptions &options,
-                        const std::map<std::string, HostTensor> &files) {
+std::map<std::string, int64_t> Session::givenDims(const std::vector<std::string> &dims) const {
   std::map<std::string, int64_t> given;
-  for (const std::string &text : options.dims) {
+  for (const std::string &text : dims) {
     auto [name, value] = splitPair(text, "--dim", symbols);
     if (std::none_of(symbols.begin(), symbols.end(),
                      [&, &n = name](const SymbolRange &s) { return s.name == n; }))
@@ -205,6 +210,22 @@ void Session::setShapes(const SessionOptions &options,
       throw ToolError(Diag::BadOption, "--dim " + text,
                       "the dimension '" + name + "' is given twice");
   }
+  return given;
+}
+
+std::vector<int64_t> Session::sizesOf(const std::vector<std::string> &dims) const {
+  const std::map<std::string, int64_t> given = givenDims(dims);
+  std::vector<int64_t> sizes;
+  for (const SymbolRange &s : symbols) {
+    const auto at = given.find(s.name);
+    sizes.push_back(at == given.end() ? s.opt : at->second);
+  }
+  return sizes;
+}
+
+void Session::setShapes(const SessionOptions &options,
+                        const std::map<std::string, HostTensor> &files) {
+  std::map<std::string, int64_t> given = givenDims(options.dims);
   if (symbols.empty())
     return;
   const bool shapesKnown = std::all_of(inputs.begin(), inputs.end(), [&](const Value &v) {
@@ -301,6 +322,13 @@ size_t Session::workspaceBytes() const {
   size_t bytes = 0;
   require(fusert_workspace_bytes(context, &bytes));
   return bytes;
+}
+
+fusert_memory_info Session::memoryOf(size_t program, const std::vector<int64_t> &sizes) const {
+  fusert_memory_info memory{};
+  memory.struct_size = sizeof memory;
+  require(fusert_get_memory_info(model, program, sizes.data(), sizes.size(), &memory));
+  return memory;
 }
 
 std::string Session::counters() const {

@@ -58,11 +58,15 @@ public:
     uint64_t bytes;
     int32_t minDriver; // 12040 is 12.4, 0 any
   };
+  struct Variant {
+    std::string step, kernel, guards; // guards: in words, empty for none
+  };
   struct Program {
     std::string target;
     size_t kernels, steps;
     uint64_t codeBytes;
     std::vector<Image> images;
+    std::vector<Variant> variants; // of all launches, one after the other
   };
   fusert_model_info info{};
   std::vector<Value> inputs, outputs;
@@ -72,11 +76,16 @@ public:
   void run(); // with the inputs that the constructor left in the context's own buffers
   HostTensor output(size_t index) const;
   size_t workspaceBytes() const;
+  /// What a run of a program of this number needs at these sizes.
+  fusert_memory_info memoryOf(size_t program, const std::vector<int64_t> &sizes) const;
+  /// The values of --dim options; symbols that they do not name have those that the model was tuned for.
+  std::vector<int64_t> sizesOf(const std::vector<std::string> &dims) const;
   std::string counters() const;
 
 private:
   void load(const SessionOptions &options, Use use);
   void readPrograms();
+  std::map<std::string, int64_t> givenDims(const std::vector<std::string> &dims) const;
   void setShapes(const SessionOptions &options, const std::map<std::string, HostTensor> &files);
   void fillInputs(const SessionOptions &options, const std::map<std::string, HostTensor> &files);
   fusert_model model = 0;

@@ -39,6 +39,12 @@ void addCommon(CLI::App *command, SessionOptions &o, bool inputs) {
                     "check the digests of the code alone, not those of the weights");
   command->add_option("--public-key", o.publicKey,
                       "file with an Ed25519 key: refuse a bundle that is not signed by it");
+  command
+      ->add_option("--dim", o.dims,
+                   inputs ? "NAME=VALUE of a symbolic dimension"
+                          : "NAME=VALUE of a symbolic dimension: what memory a run needs there")
+      ->allow_extra_args(false)
+      ->option_text("TEXT (repeatable)");
   if (!inputs)
     return;
   command->add_option("--device", o.device, "number of the GPU")
@@ -54,9 +60,6 @@ void addCommon(CLI::App *command, SessionOptions &o, bool inputs) {
       ->add_option("--random", o.random,
                    "seed for the inputs that no file gives (bench: 1 where none is given)")
       ->check(fusec::tools::numberFrom(0));
-  command->add_option("--dim", o.dims, "NAME=VALUE of a symbolic dimension")
-      ->allow_extra_args(false)
-      ->option_text("TEXT (repeatable)");
   command->add_option("--threads", o.threads, "threads that run (default: all)")
       ->check(fusec::tools::numberFrom(1));
   command->add_flag("--counters", o.counters, "count (sim) or time (CPU) each kernel");
