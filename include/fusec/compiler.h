@@ -44,7 +44,9 @@ struct Options {
   std::string decisions; // file of plan and schedules to follow instead of searching
   /// File that takes plan and schedules, "-": `print`; no output: all that is made.
   std::string emitDecisions;
-  std::string page;      // file that takes the page of explain()
+  std::string page; // file that takes the page of explain()
+  /// Sizes that explain() predicts for: "batch=2,seq=37"; what it does not name is as kernels are tuned for it.
+  std::vector<std::string> at;
   std::string ptxasPath; // empty: targets of NVIDIA get PTX only; "none": the same, by wish
   std::string minDriver; // CUDA version of the oldest driver to load it: "12.4"; empty: any
   /// Kernels of GPUs end with an error where they would wait for each other for ever, and each launch is waited for, so

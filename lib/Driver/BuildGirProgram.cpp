@@ -1,7 +1,10 @@
 #include "Driver/State.h"
 #include "Gir/Passes.h"
 #include "Support/Diag.h"
+#include "Support/OptValues.h"
 #include "Support/RunPasses.h"
+#include "Support/TunedSizes.h"
+#include "Support/TypeText.h"
 #include "Support/UniqueNames.h"
 #include "Tiling/lower/Lower.h"
 #include "Tiling/schedule/BoundSchedule.h"
@@ -25,7 +28,7 @@ public:
       : program(program), state(state), observer(observer) {
     gir.name = program.name;
     gir.target = state.target.name;
-    gir.symbols = program.symbols;
+    gir.symbols = tunedFor(program.symbols, optValues(program.symbols));
     gir.tensors = program.tensors;
     gir.inputs = program.inputs;
     gir.outputs = program.outputs;
@@ -46,12 +49,20 @@ private:
   Status buildKernels(size_t p) {
     const Pattern &pattern = state.plan.patterns[p];
     built.emplace_back();
+    std::map<std::string, BuiltKernel> made; // by all that a kernel depends on
     for (const ScheduleVariant &variant : state.schedules[p]) {
+      const std::vector<Symbol> symbols = guardedSymbols(variant, program.symbols);
+      std::string key = print(variant.schedule, pattern.program);
+      for (const Symbol &symbol : symbols)
+        key += symbolText(symbol);
+      if (auto known = made.find(key); known != made.end()) {
+        built.back().push_back(known->second);
+        continue;
+      }
       std::map<std::string, KernelParam> params; // by the buffer's name: passes drop unused ones
       auto lower = [&]() -> Result<GirKernel> {
         FUSEC_TRY(LoweredKernel lowered,
-                  lowerAndRewrite(pattern.program, variant.schedule,
-                                  guardedSymbols(variant, program.symbols), state.target));
+                  lowerAndRewrite(pattern.program, variant.schedule, symbols, state.target));
         lowered.kernel.name = pattern.program.name;
         if (&variant != &state.schedules[p].back())
           lowered.kernel.name += "_v" + std::to_string(&variant - state.schedules[p].data());
@@ -67,6 +78,7 @@ private:
         used.push_back(params.at(kernel.buffers[static_cast<size_t>(b)].name));
       gir.kernels.push_back(std::move(kernel));
       built.back().push_back({static_cast<int>(gir.kernels.size() - 1), std::move(used)});
+      made.emplace(std::move(key), built.back().back());
     }
     return success();
   }
@@ -88,8 +100,7 @@ private:
     const Pattern &pattern = state.plan.patterns[step.pattern];
     ExecStep launch;
     launch.name = step.name;
-    std::map<std::string, TensorId>
-        workspace; // name of the pattern's temp -> tensor of this launch
+    Workspace workspace;
     for (size_t v = 0; v < built[step.pattern].size(); ++v) {
       const BuiltKernel &kernel = built[step.pattern][v];
       const ScheduleVariant &variant = state.schedules[step.pattern][v];
@@ -97,8 +108,7 @@ private:
       nodes[kernel.kernel].add(step.onnxNodes);
       LaunchVariant choice;
       choice.kernel = kernel.kernel;
-      for (auto [symbol, divisor] : variant.divisors)
-        choice.guards.push_back({DimExpr::symbol(symbol), divisor});
+      choice.guards = variant.guards;
       for (const KernelParam &param : kernel.params) {
         if (param.operand >= 0)
           choice.arguments.push_back(packer.packed(gir, step.arguments[param.tensor],
@@ -121,15 +131,21 @@ private:
     return tensor;
   }
 
-  TensorId workspaceTensor(std::map<std::string, TensorId> &workspace, Tensor temp,
-                           const std::string &launch) {
-    auto [it, isNew] = workspace.emplace(temp.name, static_cast<TensorId>(gir.tensors.size()));
-    if (isNew) {
-      temp.name = launch + "." + temp.name;
-      temp.kind = TensorKind::Temp;
-      gir.tensors.push_back(std::move(temp));
-    }
-    return it->second;
+  /// Tensors of a launch, by the pattern's temp: variants of it share them where they agree on type and shape.
+  using Workspace = std::map<std::string, std::vector<TensorId>>;
+
+  TensorId workspaceTensor(Workspace &workspace, Tensor temp, const std::string &launch) {
+    std::vector<TensorId> &same = workspace[temp.name];
+    for (TensorId known : same)
+      if (gir.tensors[known].type == temp.type && gir.tensors[known].shape == temp.shape)
+        return known;
+    temp.name = launch + "." + temp.name;
+    if (!same.empty())
+      temp.name += "." + std::to_string(same.size());
+    temp.kind = TensorKind::Temp;
+    gir.tensors.push_back(std::move(temp));
+    same.push_back(static_cast<TensorId>(gir.tensors.size() - 1));
+    return same.back();
   }
 
   Result<ExecStep> buildControl(const PlanStep &step) {

@@ -229,6 +229,8 @@ Result<CompileOptions> pipelineOptions(const Options &given) {
 Result<CompileReport> run(const Options &given) {
   if (!given.page.empty())
     return Diagnostic{Diag::BadOption, "--html=" + given.page, "is made by explain alone"};
+  if (!given.at.empty())
+    return Diagnostic{Diag::BadOption, "--at " + given.at[0], "is told by explain alone"};
   FUSEC_TRY(CompileOptions options, pipelineOptions(given));
   return fusec::compile(options);
 }
@@ -277,7 +279,7 @@ Explanation explain(const Options &given) {
     }
     std::vector<ExplainedTarget> targets;
     pipeline->inspect = [&](const CompileState &state) -> Status {
-      FUSEC_TRY(targets, fusec::explain(state, given.input, pipeline->import.dims));
+      FUSEC_TRY(targets, fusec::explain(state, given.input, given.at));
       return success();
     };
     Result<CompileReport> report = fusec::compile(*pipeline);

@@ -4,7 +4,9 @@
 
 #include "Driver/Sections.h"
 #include "Support/Diag.h"
+#include "Support/OptValues.h"
 #include "Support/WholeText.h"
+#include "Tiling/search/SizeVariants.h"
 #include "Tiling/verify/Verify.h"
 
 #include <algorithm>
@@ -15,7 +17,7 @@ namespace fusec {
 namespace {
 
 constexpr char kProducer[] = "fusec " FUSEC_VERSION;
-constexpr std::string_view kMagic = "# fusec decisions 2\n";
+constexpr std::string_view kMagic = "# fusec decisions 3\n";
 constexpr std::string_view kAnyMagic = "# fusec decisions ";
 constexpr double kLargestNumber = 1e18;
 constexpr std::string_view kRemedy =
@@ -240,8 +242,8 @@ std::string printSchedule(size_t pattern, const ScheduleVariant &variant, const 
     out = names.of(*launch, plan.patterns[pattern], variant.schedule)
               .comments(variant.schedule, plan.patterns[pattern].program);
   out += "pattern " + std::to_string(pattern) + " {";
-  for (auto [symbol, divisor] : variant.divisors)
-    out += " " + std::to_string(symbol) + ":" + std::to_string(divisor);
+  for (const Guard &guard : variant.guards)
+    out += " " + guardText(guard, plan.patterns[pattern].program.symbols);
   return out + " } " + print(variant.schedule, plan.patterns[pattern].program);
 }
 
@@ -254,15 +256,13 @@ Result<size_t> parseSchedule(TextReader &in, TargetState &state) {
   ScheduleVariant variant;
   FUSEC_CHECK(in.expect("{"));
   while (!in.accept("}")) {
-    FUSEC_TRY(int64_t symbol, in.integer());
-    FUSEC_CHECK(in.expect(":"));
-    FUSEC_TRY(int64_t divisor, in.integer());
-    if (symbol < 0 || symbol >= static_cast<int64_t>(pattern.symbols.size()) || divisor < 1)
-      return in.error("no such guard");
-    if (const Symbol &s = pattern.symbols[static_cast<size_t>(symbol)]; !multiplesOf(s, divisor))
-      return in.error("no size that '" + s.name + "' may have is a multiple of " +
-                      std::to_string(divisor));
-    variant.divisors.push_back({static_cast<SymbolId>(symbol), divisor});
+    FUSEC_TRY(Guard guard, parseGuard(in, pattern.symbols));
+    if (guard.modulus > 0 && guard.value.op() == DimExpr::Op::Symbol)
+      if (const Symbol &s = pattern.symbols[static_cast<size_t>(guard.value.symbolId())];
+          !multiplesOf(s, guard.modulus))
+        return in.error("no size that '" + s.name + "' may have is a multiple of " +
+                        std::to_string(guard.modulus));
+    variant.guards.push_back(std::move(guard));
   }
   FUSEC_TRY(variant.schedule, parseSchedule(in, pattern));
   state.schedules[static_cast<size_t>(p)].push_back(std::move(variant));
@@ -286,7 +286,13 @@ Status verifySchedule(size_t pattern, const Schedule &schedule, const TargetStat
 Status checkSchedules(TextReader &in, const TargetState &state) {
   for (size_t p = 0; p < state.schedules.size(); ++p) {
     const std::vector<ScheduleVariant> &variants = state.schedules[p];
-    const auto first = std::ranges::find_if(variants, [](auto &v) { return v.divisors.empty(); });
+    const std::vector<Symbol> &symbols = state.plan.patterns[p].program.symbols;
+    for (const ScheduleVariant &variant : variants)
+      if (const auto one = wrongSizeOne(variant, symbols))
+        return in.error("pattern " + std::to_string(p) + " has a schedule that takes " +
+                        symbols[static_cast<size_t>(*one)].name +
+                        " to be 1, and its guards do not say so");
+    const auto first = std::ranges::find_if(variants, [](auto &v) { return v.guards.empty(); });
     if (first == variants.end())
       return in.error("pattern " + std::to_string(p) + " has no schedule without guards");
     if (first + 1 != variants.end())
@@ -304,8 +310,9 @@ std::string decisionsText(const ExprProgram &model, const TargetState &state) {
   const ModelNames names(program);
   for (size_t p = 0; p < state.plan.patterns.size(); ++p) {
     const Pattern &pattern = state.plan.patterns[p];
-    const Prediction prediction =
-        predict({state.schedules[p].back().schedule, pattern.program}, state.target);
+    const ScheduleVariant &atOpt =
+        variantAt(state.schedules[p], optValues(pattern.program.symbols));
+    const Prediction prediction = predict({atOpt.schedule, pattern.program}, state.target);
     out += "kernel " + pattern.program.name + " launches " + std::to_string(launches[p]) +
            " reads " + wholeText(prediction.readBytes) + " writes " +
            wholeText(prediction.writtenBytes) + " seconds " + floatToText(prediction.seconds) +

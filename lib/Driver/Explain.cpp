@@ -4,6 +4,8 @@
 #include "Driver/TargetSearch.h"
 #include "Fusion/CutPattern.h"
 #include "Fusion/QuickSeconds.h"
+#include "Support/OptValues.h"
+#include "Support/TunedSizes.h"
 #include "Tiling/counts/CountWork.h"
 #include "Tiling/lower/Lower.h"
 #include "Tiling/schedule/BoundSchedule.h"
@@ -11,6 +13,7 @@
 #include "Tiling/schedule/PersistentReads.h"
 #include "Tiling/schedule/ReadReuse.h"
 #include "Tiling/schedule/Schedule.h"
+#include "Tiling/search/SizeVariants.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -32,9 +35,9 @@ std::string tellingName(const std::string &graph, const std::filesystem::path &f
 class Explainer {
 public:
   Explainer(const CompileState &compiled, const std::filesystem::path &path,
-            const TargetState &state, const std::map<std::string, Symbol> &given)
+            const TargetState &state, const std::vector<std::string> &sizes)
       : path(path), program(programOf(compiled.program, state)), uncomposed(compiled.uncomposed),
-        state(state), given(given), launches(countLaunches(state.plan)), modelNames(program),
+        state(state), sizes(sizes), launches(countLaunches(state.plan)), modelNames(program),
         oracle(state.oracle ? state.oracle
                             : std::make_shared<PatternOracle>(state.target, PlanOptions())) {
     countUses(program.items, uses);
@@ -49,12 +52,23 @@ public:
     out.onCpu = state.target.kind == TargetKind::Cpu;
     out.cores = state.target.cores;
     out.flopsPerSec = state.target.flopsPerSec * (out.onCpu ? out.cores : 1);
-    for (const Symbol &s : program.symbols) {
-      out.sizes.emplace_back(s.name, s.opt);
-      if (s.max == Symbol().max)
-        out.withoutRange.push_back(s.name);
-      else if (s.opt == s.min && s.min < s.max && given.count(s.name) == 0)
-        out.atSmallest.emplace_back(s.name, std::to_string(s.min) + ".." + std::to_string(s.max));
+    const std::vector<std::vector<int64_t>> tuned = tunedSizes(program.symbols);
+    const std::vector<int64_t> typical = optValues(program.symbols);
+    for (size_t s = 0; s < program.symbols.size(); ++s) {
+      const Symbol &symbol = program.symbols[s];
+      out.sizes.emplace_back(symbol.name, typical[s]);
+      if (std::any_of(tuned.begin(), tuned.end(),
+                      [&](const auto &values) { return values[s] != typical[s]; }))
+        out.withoutSize.emplace_back(symbol.name, symbol.max == Symbol().max
+                                                      ? "MIN..MAX"
+                                                      : std::to_string(symbol.min) + ".." +
+                                                            std::to_string(symbol.max));
+    }
+    for (const std::vector<int64_t> &values : tuned)
+      out.tuned.push_back(predictAt(state, values));
+    for (const std::string &text : sizes) {
+      FUSEC_TRY(const std::vector<int64_t> values, parseSizes(text, program.symbols, "--at"));
+      out.asked.push_back(predictAt(state, values));
     }
     FUSEC_TRY(alone, measureAlone(program, &movedAlone));
     out.unfused = total(alone);
@@ -64,7 +78,7 @@ public:
     }
     for (size_t p = 0; p < state.plan.patterns.size(); ++p) {
       const Pattern &pattern = state.plan.patterns[p];
-      const ScheduleVariant &variant = state.schedules[p].back();
+      const ScheduleVariant &variant = chosen(p);
       predictions.push_back(predict({variant.schedule, pattern.program}, state.target));
       moved.push_back(
           movedBytes({variant.schedule, pattern.program}, state.target, tiling::Effort::Thorough));
@@ -83,6 +97,11 @@ public:
   }
 
 private:
+  /// The variant that runs at the symbols' opt values.
+  const ScheduleVariant &chosen(size_t pattern) const {
+    return variantAt(state.schedules[pattern], optValues(program.symbols));
+  }
+
   void addApart() {
     for (const CrossKernelValue &value : state.plan.crossKernelValues)
       out.apart.push_back({program.tensors[value.tensor].name, value.producer, value.consumer,
@@ -186,9 +205,9 @@ private:
           pattern.program.tensors[argumentOf(pattern, a)].kind == TensorKind::Output;
       (written ? kernel.outputs : kernel.inputs).push_back(program.tensors[step.arguments[a]].name);
     }
-    addEdges(step, pattern, state.schedules[p].back().schedule, kernel);
-    addHeld(step, pattern, state.schedules[p].back().schedule, kernel);
-    addRecomputed(step, pattern, state.schedules[p].back().schedule, kernel);
+    addEdges(step, pattern, chosen(p).schedule, kernel);
+    addHeld(step, pattern, chosen(p).schedule, kernel);
+    addRecomputed(step, pattern, chosen(p).schedule, kernel);
     kernel.prediction = predictions[p];
     kernel.moved = moved[p];
     kernel.barriers = barriers[p];
@@ -202,10 +221,12 @@ private:
       add(kernel.unfused, alone[name]);
       add(kernel.unfusedMoved, movedAlone[name]);
     }
-    for (const ScheduleVariant &variant : state.schedules[p])
+    for (const ScheduleVariant &variant : state.schedules[p]) {
       kernel.schedules.push_back(modelNames.withNames(print(variant.schedule, pattern.program),
                                                       variant.schedule.via, step, pattern));
-    const ScheduleVariant &last = state.schedules[p].back();
+      kernel.guards.push_back(guardWords(variant.guards, program.symbols));
+    }
+    const ScheduleVariant &last = chosen(p);
     kernel.considered = last.considered;
     for (size_t c = 0; c < kernel.considered.size(); ++c)
       kernel.considered[c].name = modelNames.withNames(std::move(kernel.considered[c].name),
@@ -349,7 +370,7 @@ private:
   const ExprProgram &program;
   const std::optional<ExprProgram> &uncomposed;
   const TargetState &state;
-  const std::map<std::string, Symbol> &given;
+  const std::vector<std::string> &sizes;
   const std::vector<int> launches;
   const ModelNames modelNames;
   const std::shared_ptr<PatternOracle> oracle;
@@ -368,10 +389,10 @@ private:
 } // namespace
 
 Result<std::vector<ExplainedTarget>> explain(const CompileState &state, const std::string &path,
-                                             const std::map<std::string, Symbol> &given) {
+                                             const std::vector<std::string> &sizes) {
   std::vector<ExplainedTarget> targets;
   for (const TargetState &target : state.targets) {
-    FUSEC_TRY(ExplainedTarget explained, Explainer(state, path, target, given).run());
+    FUSEC_TRY(ExplainedTarget explained, Explainer(state, path, target, sizes).run());
     targets.push_back(std::move(explained));
   }
   return targets;

@@ -1,6 +1,7 @@
 #pragma once
 #include "Driver/Decisions.h"
 #include "Driver/Resources.h"
+#include "Driver/SizedPrediction.h"
 #include "Tiling/counts/MemoryRequests.h"
 #include "Tiling/counts/Prediction.h"
 
@@ -49,7 +50,8 @@ struct ExplainedKernel {
   Sums unfused;                       // its equations, a kernel each
   MemoryRequests unfusedMoved;        // what the unfused kernels' instructions ask for
   std::vector<std::string> schedules; // text, one a variant
-  // The search logs of the last variant (ScheduleVariant); empty if the plan was not searched.
+  std::vector<std::string> guards;    // of each of these, in words; empty: none
+  // The search logs of the variant that the figures are for; empty if the plan was not searched.
   search::Log considered;
   std::vector<search::Log> consideredOfPhases;
 };
@@ -62,9 +64,11 @@ struct ExplainedTarget {
   int cores = 0;                                      // that the figures are for
   double flopsPerSec = 0;                             // of all of them
   std::vector<std::pair<std::string, int64_t>> sizes; // of symbols, which all figures are for
-  std::vector<std::string> withoutRange;              // of these symbols, nobody said how large
-  /// Nor of these, which the model bounds: names, and "1..64". Figures are for the smallest size.
-  std::vector<std::pair<std::string, std::string>> atSmallest;
+  /// Symbols for which nobody favours a size: names and ranges, "1..64" or, without one, "MIN..MAX".
+  std::vector<std::pair<std::string, std::string>> withoutSize;
+  std::vector<SizedPrediction>
+      tuned; // at the sizes that kernels are tuned for, where these are several
+  std::vector<SizedPrediction> asked;   // at the sizes that the user asks about
   std::vector<ExplainedKernel> kernels; // in launch order
   Sums totals, unfused;
   /// The sums without vertical composition; absent where a dump holds the composed equations.
@@ -81,9 +85,9 @@ struct ExplainedTarget {
 };
 
 /// The plan of every target beside the plans in which every equation is a kernel of its own, composed and not. `state`
-/// holds plan and schedules, `path` is that of the model or dump, `given` the sizes that the user spoke of.
+/// holds plan and schedules, `path` is that of the model or dump, `sizes` are texts for parseSizes.
 Result<std::vector<ExplainedTarget>> explain(const CompileState &state, const std::string &path,
-                                             const std::map<std::string, Symbol> &given);
+                                             const std::vector<std::string> &sizes);
 
 std::string explanationText(const std::vector<ExplainedTarget> &targets);
 /// One object a line, a line for each target.

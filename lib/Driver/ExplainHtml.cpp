@@ -235,7 +235,8 @@ function details(k, i) {
   part.append(...values('Values from other kernels', t.apart.filter(a => a.to === i), 'from'),
               ...values('Values for other kernels', t.apart.filter(a => a.from === i), 'to'));
   k.schedules.forEach((s, v) => part.append(
-    el('h2', {}, k.schedules.length > 1 ? 'Schedule, variant ' + (v + 1) : 'Schedule'),
+    el('h2', {}, 'Schedule' + (k.schedules.length > 1 ? ', variant ' + (v + 1) : '') +
+       (k.guards[v] ? ', where ' + k.guards[v] : '')),
     el('pre', {}, s.join('\n'))));
   part.append(...considered('Schedules considered', k.considered),
               ...k.considered_of_phases.flatMap((list, p) => considered('Schedules considered ' +
@@ -253,12 +254,12 @@ function select(i) {
 }
 function show() {
   by('title').textContent = t.model + (t.graph ? ' (graph ' + t.graph + ')' : '');
-  const wanted = [...t.without_range.map(s => [s, 'MIN..MAX']), ...Object.entries(t.at_smallest)];
+  const wanted = Object.entries(t.without_size);
   const machine = t.cores_assumed ?
     'for ' + t.cores_assumed + ' cores of together ' + Math.round(t.flops_per_s / 1e9) + ' Gflop/s. ' : '';
   by('sizes').textContent = machine +
     Object.entries(t.symbols).map(([s, n]) => s + ' = ' + n).join(', ') +
-    (wanted.length ? '; to predict for sizes of yours, give' +
+    (wanted.length ? '; to favour sizes of yours, give' +
        wanted.map(([s, range]) => " --dim '" + s + '=' + range + ":SIZE'").join('') : '');
   by('tabs').replaceChildren(...Object.keys(views).flatMap(name =>
     [el('button', {'aria-selected': name === tab, id: 'tab-' + name,

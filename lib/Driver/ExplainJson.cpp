@@ -95,7 +95,8 @@ std::string kernel(const ExplainedKernel &k) {
          ",\"barriers\":" + barriersText(k.barriers) + ",\"each_step\":" + stepReads(k.stepReads) +
          ",\"unfused\":" + sums(k.unfused) + ",\"unfused_moved\":" + movedText(k.unfusedMoved) +
          ",\"rules\":" + names(k.rules) + ",\"schedules\":" + list(k.schedules, lines) +
-         ",\"considered\":" + list(k.considered, evaluation) + ",\"considered_of_phases\":" +
+         ",\"guards\":" + names(k.guards) + ",\"considered\":" + list(k.considered, evaluation) +
+         ",\"considered_of_phases\":" +
          list(k.consideredOfPhases,
               [&](const search::Log &phase) { return list(phase, evaluation); }) +
          "}";
@@ -123,10 +124,27 @@ std::string sizesOf(const ExplainedTarget &t) {
   return out;
 }
 
+/// {"sizes":{"batch":2},"predicted_s":1e-05,"kernels":[{"name":"k_0123456789abcdef","launches":2,"variant":0,
+/// "predicted_s":5e-06}]}
+std::string sized(const ExplainedTarget &t, const SizedPrediction &p) {
+  std::string sizes;
+  for (size_t s = 0; s < p.symbols.size(); ++s)
+    sizes += (s ? "," : "") + jsonString(t.sizes[s].first) + ":" + std::to_string(p.symbols[s]);
+  return "{\"sizes\":{" + sizes + "},\"predicted_s\":" + floatToText(p.seconds) + ",\"kernels\":" +
+         list(p.kernels,
+              [](const SizedPrediction::Kernel &k) {
+                return "{\"name\":" + jsonString(k.name) +
+                       ",\"launches\":" + std::to_string(k.launches) +
+                       ",\"variant\":" + std::to_string(k.variant) +
+                       ",\"predicted_s\":" + floatToText(k.seconds) + "}";
+              }) +
+         "}";
+}
+
 /// "seq":"1..64"
 std::string rangesOf(const ExplainedTarget &t) {
   std::string out;
-  for (const auto &[symbol, range] : t.atSmallest)
+  for (const auto &[symbol, range] : t.withoutSize)
     out += (out.empty() ? "" : ",") + jsonString(symbol) + ":" + jsonString(range);
   return out;
 }
@@ -149,9 +167,10 @@ std::string explanationJson(const std::vector<ExplainedTarget> &targets) {
            ",\"target\":" + jsonString(t.target) +
            ",\"cores_assumed\":" + (t.onCpu ? std::to_string(t.cores) : "null") +
            ",\"flops_per_s\":" + floatToText(t.flopsPerSec) + ",\"symbols\":{" + sizesOf(t) +
-           "},\"levels\":{" + levelsOf(t) + "},\"without_range\":" + names(t.withoutRange) +
-           ",\"at_smallest\":{" + rangesOf(t) + "},\"totals\":" + sums(t.totals) +
-           ",\"unfused\":" + sums(t.unfused) +
+           "},\"levels\":{" + levelsOf(t) + "},\"without_size\":{" + rangesOf(t) +
+           "},\"tuned\":" + list(t.tuned, [&](const SizedPrediction &p) { return sized(t, p); }) +
+           ",\"at\":" + list(t.asked, [&](const SizedPrediction &p) { return sized(t, p); }) +
+           ",\"totals\":" + sums(t.totals) + ",\"unfused\":" + sums(t.unfused) +
            ",\"uncomposed\":" + (t.uncomposed ? sums(*t.uncomposed) : "null") +
            ",\"kernels\":" + list(t.kernels, kernel) + ",\"apart\":" +
            list(t.apart, [&](const ExplainedTarget::Between &b) { return between(t, b); }) +

@@ -114,12 +114,13 @@ void addConsidered(const search::Log &considered, std::string &out) {
 }
 
 void addSchedules(const ExplainedKernel &kernel, std::string &out) {
-  out += "     schedule   ";
-  for (size_t v = 0; v < kernel.schedules.size(); ++v)
-    out += (v ? ", then " : "") + oneLine(scheduleName(kernel.schedules[v]));
-  if (kernel.schedules.size() > 1)
-    out += " (the first where its dimensions are multiples of the lanes)";
-  out += "\n";
+  for (size_t v = 0; v < kernel.schedules.size(); ++v) {
+    out += v ? "                " : "     schedule   ";
+    out += oneLine(scheduleName(kernel.schedules[v]));
+    if (!kernel.guards[v].empty())
+      out += " where " + oneLine(kernel.guards[v]) + ", else";
+    out += "\n";
+  }
   addConsidered(kernel.considered, out);
   for (size_t p = 0; p < kernel.consideredOfPhases.size(); ++p) {
     out += "     phase      " + std::to_string(p + 1) + ", as a kernel of its own\n";
@@ -232,17 +233,23 @@ std::string apartText(const ExplainedTarget &target) {
 
 /// How to say what sizes matter, where nobody has.
 std::string rangeHint(const ExplainedTarget &target) {
-  std::string what, options;
-  for (const std::string &symbol : target.withoutRange) {
-    what += (what.empty() ? "" : ", ") + oneLine(symbol) + " has no range";
-    options += " --dim '" + oneLine(symbol) + "=MIN..MAX:SIZE'";
-  }
-  for (const auto &[symbol, range] : target.atSmallest) {
-    what += (what.empty() ? "" : ", ") + oneLine(symbol) + " is taken as its smallest";
+  std::string options;
+  for (const auto &[symbol, range] : target.withoutSize)
     options += " --dim '" + oneLine(symbol) + "=" + range + ":SIZE'";
+  return options.empty() ? "" : "hint: to favour sizes of yours, give" + options + "\n";
+}
+
+/// "  batch=2, seq=12: 34.5 us", a line for each.
+std::string sizedText(const ExplainedTarget &target, const std::string &what,
+                      const std::vector<SizedPrediction> &list) {
+  std::string out = list.empty() ? "" : "predicted at " + what + ":\n";
+  for (const SizedPrediction &p : list) {
+    out += "  ";
+    for (size_t s = 0; s < p.symbols.size(); ++s)
+      out += (s ? ", " : "") + oneLine(target.sizes[s].first) + "=" + std::to_string(p.symbols[s]);
+    out += ": " + cost::secondsText(p.seconds) + "\n";
   }
-  return what.empty() ? ""
-                      : "hint: " + what + "; to predict for a size of yours, give" + options + "\n";
+  return out;
 }
 
 } // namespace
@@ -291,7 +298,9 @@ std::string explanationText(const std::vector<ExplainedTarget> &targets) {
            " of the bytes\n" +
            (target.uncomposed ? "uncomposed: " + sumsText(*target.uncomposed) + "\n" : "") +
            "predicted for one run" + machineText(target) + sizesText(target) + hostText(target) +
-           "\n" + rangeHint(target) + levelsText(target) + "\n";
+           "\n" + sizedText(target, "the sizes that kernels are tuned for", target.tuned) +
+           sizedText(target, "the sizes asked for", target.asked) + rangeHint(target) +
+           levelsText(target) + "\n";
     std::map<std::string, size_t> firstOf;
     for (size_t k = 0; k < target.kernels.size(); ++k)
       out += kernelText(target, k, firstOf);

@@ -1,5 +1,7 @@
 #include "Driver/PatternOracle.h"
 
+#include "Tiling/search/SizeVariants.h"
+
 namespace fusec {
 
 Result<std::vector<ScheduleVariant>> PatternOracle::ask(const Pattern &pattern,
@@ -47,7 +49,13 @@ Result<KernelTime> PatternOracle::time(const Pattern &pattern) {
 }
 
 Result<std::vector<ScheduleVariant>> PatternOracle::schedules(const Pattern &pattern) {
-  return ask(pattern, pattern.phaseStarts, {nullptr, mode.blocksWait, true, mode.alwaysHolds});
+  const ScheduleSearch how{nullptr, mode.blocksWait, true, mode.alwaysHolds};
+  return sizeVariants(pattern.program, target,
+                      [&](const ExprProgram &sized) -> Result<std::vector<ScheduleVariant>> {
+                        if (&sized == &pattern.program)
+                          return ask(pattern, pattern.phaseStarts, how);
+                        return bestSchedules(sized, target, pattern.phaseStarts, how);
+                      });
 }
 
 Result<std::vector<ScheduleVariant>> PatternOracle::unrestrictedSchedules(const Pattern &pattern) {

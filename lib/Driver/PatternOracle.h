@@ -25,7 +25,8 @@ public:
 
   int64_t thoroughEquations() const { return thorough.spent(); } // of the patterns so far
   int64_t cursoryAnswers() const { return cursory; }             // behind the budget's end
-  int64_t searches() const { return searched; }                  // not answered from memory
+  /// Questions that were not answered from memory, those for further sizes of a pattern aside.
+  int64_t searches() const { return searched; }
 
 private:
   /// Schedules are long, with all that was considered: the latest ones are kept.

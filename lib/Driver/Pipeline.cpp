@@ -11,12 +11,15 @@
 #include "Reference/GraphInterpreter.h"
 #include "Support/AtOnce.h"
 #include "Support/Diag.h"
+#include "Support/JsonText.h"
 #include "Support/RunPasses.h"
+#include "Support/TunedSizes.h"
 
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <sstream>
 
 namespace fusec {
@@ -135,8 +138,32 @@ private:
       state.graph = Graph();
   }
 
+  /// "batch of 1 and 8", of each symbol that kernels are tuned for several sizes of.
+  void noteTunedSizes() {
+    std::string told;
+    const std::vector<std::vector<int64_t>> tuned = tunedSizes(state.program.symbols);
+    for (size_t s = 0; s < state.program.symbols.size(); ++s) {
+      std::set<int64_t> sizes;
+      for (const std::vector<int64_t> &values : tuned)
+        sizes.insert(values[s]);
+      if (sizes.size() < 2)
+        continue;
+      told += (told.empty() ? "" : ", ") + oneLine(state.program.symbols[s].name) + " of ";
+      for (auto size = sizes.begin(); size != sizes.end(); ++size)
+        told += (size == sizes.begin()            ? ""
+                 : std::next(size) == sizes.end() ? " and "
+                                                  : ", ") +
+                std::to_string(*size);
+    }
+    if (!told.empty())
+      report.notes.push_back("kernels are tuned for " + told +
+                             ", since no option says which sizes matter; --dim "
+                             "NAME=MIN..MAX:SIZE favours one");
+  }
+
   Status plan() {
     dropGraph();
+    noteTunedSizes();
     FUSEC_CHECK(searchEachTarget([this](TargetState &target) {
       const ExprProgram own = state.program; // a body notes the ranges that it is asked for
       return planTarget(own, options.plan, target);

@@ -2,8 +2,9 @@
 
 #include "Driver/Decisions.h"
 #include "Driver/PatternOracle.h"
+#include "Driver/SizedPrediction.h"
 #include "Support/Diag.h"
-#include "Tiling/counts/Prediction.h"
+#include "Support/OptValues.h"
 
 namespace fusec {
 
@@ -94,14 +95,9 @@ Status lowerToGir(const ExprProgram &model, TargetState &target, const PassObser
 }
 
 double predictedSeconds(const TargetState &target) {
-  const std::vector<int> launches = countLaunches(target.plan);
-  double seconds = 0;
-  for (size_t p = 0; p < launches.size(); ++p)
-    seconds += launches[p] *
-               predict({target.schedules[p].back().schedule, target.plan.patterns[p].program},
-                       target.target)
-                   .seconds;
-  return seconds;
+  if (target.plan.patterns.empty())
+    return 0;
+  return predictAt(target, optValues(target.plan.patterns[0].program.symbols)).seconds;
 }
 
 } // namespace fusec

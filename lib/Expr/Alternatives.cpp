@@ -3,6 +3,7 @@
 #include "Expr/Cascade.h"
 #include "Expr/Concatenate.h"
 #include "Expr/PatternPart.h"
+#include "Expr/SizeOne.h"
 #include "Expr/transforms/Walk.h"
 
 #include <algorithm>
@@ -41,6 +42,8 @@ const std::vector<Alternative> &alternatives() {
        onCpus, copyOperands, copyOperandsStarts},
       {"wavefront", "scans and what lies between them as one scan, one behind the other", nullptr,
        wavefront},
+      {kSizeOne, "the symbol of this number, from 1, as the constant 1; for guarded variants alone",
+       [](const ExprProgram &, const Target &) { return std::vector<int64_t>{}; }, sizeOne},
   };
   return list;
 }

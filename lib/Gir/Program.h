@@ -2,16 +2,11 @@
 #include "Expr/Tensor.h"
 #include "Gir/Gir.h"
 #include "Gir/PackedConstant.h"
+#include "Support/Guard.h"
 
 #include <map>
 
 namespace fusec {
-
-/// A test on symbols that guards a kernel variant: `value` >= 0, or `value` mod `modulus` == 0 when modulus > 0.
-struct Guard {
-  DimExpr value;
-  int64_t modulus = 0;
-};
 
 /// One choice for a launch: taken when all guards hold. The last variant of a launch has none.
 struct LaunchVariant {

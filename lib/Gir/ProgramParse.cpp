@@ -144,7 +144,7 @@ private:
       if (!in.accept("else")) {
         FUSEC_CHECK(in.expect("when"));
         do {
-          FUSEC_TRY(Guard g, guard());
+          FUSEC_TRY(Guard g, parseGuard(in, program.symbols));
           v.guards.push_back(std::move(g));
         } while (in.peekIs("("));
       }
@@ -157,23 +157,6 @@ private:
       s.variants.push_back(std::move(v));
     }
     return success();
-  }
-
-  /// "(value >= 0)" or "(value % modulus == 0)"
-  Result<Guard> guard() {
-    Guard g;
-    FUSEC_CHECK(in.expect("("));
-    FUSEC_TRY(g.value, DimExpr::parse(in.rawUntil(">%"), program.symbols));
-    if (in.accept("%")) {
-      FUSEC_TRY(g.modulus, in.integer());
-      FUSEC_CHECK(in.expect("="));
-    } else {
-      FUSEC_CHECK(in.expect(">"));
-    }
-    FUSEC_CHECK(in.expect("="));
-    FUSEC_CHECK(in.expect("0"));
-    FUSEC_CHECK(in.expect(")"));
-    return g;
   }
 
   TextReader &in;

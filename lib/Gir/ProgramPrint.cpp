@@ -123,8 +123,7 @@ private:
     for (const LaunchVariant &v : s.variants) {
       out += space + (v.guards.empty() ? "  else" : "  when");
       for (const Guard &g : v.guards)
-        out += " (" + g.value.str(program.symbols) +
-               (g.modulus > 0 ? " % " + std::to_string(g.modulus) + " == 0)" : " >= 0)");
+        out += " " + guardText(g, program.symbols);
       out += " @" + nameToText(program.kernels[v.kernel].name) + list(v.arguments) + "\n";
     }
     out += space + "}";

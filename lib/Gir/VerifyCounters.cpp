@@ -197,10 +197,9 @@ std::string valuesText(const std::vector<Symbol> &symbols, const std::vector<int
 /// Half the way back to `opt`.
 std::vector<int64_t> nearer(const std::vector<int64_t> &values,
                             const std::vector<Symbol> &symbols) {
-  std::vector<int64_t> half;
+  std::vector<int64_t> half = optValues(symbols);
   for (size_t i = 0; i < symbols.size(); ++i)
-    half.push_back(symbols[i].opt +
-                   (values[i] - symbols[i].opt) / 2 / symbols[i].divisor * symbols[i].divisor);
+    half[i] += (values[i] - half[i]) / 2 / symbols[i].divisor * symbols[i].divisor;
   return half;
 }
 

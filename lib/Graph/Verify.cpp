@@ -1,5 +1,6 @@
 #include "Graph/CheckOperator.h"
 #include "Support/Diag.h"
+#include "Support/TunedSizes.h"
 
 #include <algorithm>
 #include <unordered_set>
@@ -39,7 +40,8 @@ private:
     for (const Symbol &s : g.symbols) {
       if (s.name.empty() || !names.insert(s.name).second)
         fail("symbol '" + s.name + "'", "names of symbols are unique and not empty");
-      if (s.min < 0 || s.min > s.opt || s.opt > s.max || s.divisor < 1)
+      const int64_t opt = kindOf(s) ? s.min : s.opt;
+      if (s.min < 0 || s.min > opt || opt > s.max || s.divisor < 1)
         fail("symbol '" + s.name + "'",
              "the range must be 0 <= min <= opt <= max with divisor >= 1");
     }

@@ -2,6 +2,7 @@
 #include "Onnx/DimTools.h"
 #include "Onnx/Tensors.h"
 #include "Support/Diag.h"
+#include "Support/TunedSizes.h"
 
 #include <numeric>
 
@@ -82,6 +83,7 @@ DimExpr GraphBuilder::sizeNamed(const std::string &name) {
   if (auto known = sizes.find(name); known != sizes.end())
     return known->second;
   Symbol s;
+  s.opt = static_cast<int64_t>(SymbolKind::Any);
   if (auto range = options.dims.find(name); range != options.dims.end())
     s = range->second;
   if (auto implied = memory.implied.find(name); implied != memory.implied.end())
@@ -117,7 +119,8 @@ static bool roundToDivisor(Symbol &s) {
   if (rest && __builtin_add_overflow(s.min, s.divisor - rest, &s.min))
     return false;
   s.max -= s.max == INT64_MAX ? 0 : s.max % s.divisor;
-  s.opt = std::max(s.min, std::min(s.max, s.opt) / s.divisor * s.divisor);
+  if (!kindOf(s))
+    s.opt = std::max(s.min, std::min(s.max, s.opt) / s.divisor * s.divisor);
   return s.min <= s.max;
 }
 

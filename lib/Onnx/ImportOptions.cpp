@@ -1,6 +1,7 @@
 #include "Onnx/Import.h"
 #include "Support/Diag.h"
 
+#include "Support/TunedSizes.h"
 #include "Support/WholeText.h"
 
 namespace fusec {
@@ -37,11 +38,12 @@ Status parseDimOption(std::string_view text, ImportOptions &options) {
     size_t colon = upper.find(':');
     if (!parseSize(range.substr(0, dots), s.min) || !parseSize(upper.substr(0, colon), s.max))
       return bad();
-    s.opt = s.max;
+    s.opt = static_cast<int64_t>(SymbolKind::Any);
     if (colon != std::string_view::npos && !parseSize(upper.substr(colon + 1), s.opt))
       return bad();
   }
-  if (s.min > s.opt || s.opt > s.max)
+  const int64_t opt = kindOf(s) ? s.max : s.opt;
+  if (s.min > opt || opt > s.max)
     return bad();
   if (!options.dims.emplace(s.name, s).second)
     return badOption(where, "the dimension is given twice");

@@ -3,13 +3,8 @@
 
 namespace fusec {
 
-/// The values that kernels are tuned for, by symbol: for DimExpr::evaluate.
-inline std::vector<int64_t> optValues(const std::vector<Symbol> &symbols) {
-  std::vector<int64_t> values;
-  values.reserve(symbols.size());
-  for (const Symbol &s : symbols)
-    values.push_back(s.opt);
-  return values;
-}
+/// The values that kernels are tuned for, by symbol: for DimExpr::evaluate. Where the user favours none, a typical size
+/// of the symbol's kind (TunedSizes.h).
+std::vector<int64_t> optValues(const std::vector<Symbol> &symbols);
 
 } // namespace fusec

@@ -1,5 +1,7 @@
 #include "Support/TypeText.h"
 
+#include "Support/TunedSizes.h"
+
 namespace fusec {
 
 Result<DType> parseElementType(TextReader &in) {
@@ -51,7 +53,15 @@ Result<Symbol> parseSymbol(TextReader &in) {
   FUSEC_CHECK(in.expect(".."));
   FUSEC_TRY(s.max, in.integer());
   FUSEC_CHECK(in.expect("opt"));
-  FUSEC_TRY(s.opt, in.integer());
+  if (in.peek().kind == TextReader::Kind::Identifier) {
+    FUSEC_TRY(const std::string word, in.identifier());
+    const std::optional<SymbolKind> kind = parseSymbolKind(word);
+    if (!kind)
+      return in.error("'" + word + "' is no size and no kind of symbol");
+    s.opt = static_cast<int64_t>(*kind);
+  } else {
+    FUSEC_TRY(s.opt, in.integer());
+  }
   FUSEC_CHECK(in.expect("divisor"));
   FUSEC_TRY(s.divisor, in.integer());
   return s;
@@ -68,7 +78,8 @@ Result<std::vector<Symbol>> parseSymbols(TextReader &in) {
 
 std::string symbolText(const Symbol &s) {
   return nameToText(s.name) + " = " + std::to_string(s.min) + ".." + std::to_string(s.max) +
-         " opt " + std::to_string(s.opt) + " divisor " + std::to_string(s.divisor);
+         " opt " + (kindOf(s) ? std::string(name(*kindOf(s))) : std::to_string(s.opt)) +
+         " divisor " + std::to_string(s.divisor);
 }
 
 } // namespace fusec

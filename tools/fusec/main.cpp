@@ -341,6 +341,11 @@ int runTool(int argc, char **argv) {
                       "make the machine code too and say what it takes on a GPU: registers, "
                       "spills, shared bytes, barriers, what the assembler remarks");
   explained->add_option("--ptxas", line.ptxas, "ptxas to use for that; 'none' for PTX only");
+  explained
+      ->add_option("--at", line.compile.at,
+                   "predict at these sizes too, by the variants that run there: batch=2,seq=37")
+      ->allow_extra_args(false)
+      ->option_text("TEXT (repeatable)");
   explained->add_option("--html", line.compile.page,
                         "write a page to click through into this file");
   CLI::App *diffed = app.add_subcommand(

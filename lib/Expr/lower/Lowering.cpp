@@ -1,5 +1,6 @@
 #include "Expr/lower/Lowering.h"
 
+#include "Graph/SymbolKinds.h"
 #include "Support/Diag.h"
 
 #include <cassert>
@@ -41,7 +42,7 @@ Lowering::Lowering(const Graph &graph)
     : graph(graph), isRounded(roundedValues(graph)), items(&program.items),
       tensorOf(graph.values.size(), -1), isOutput(graph.values.size()) {
   program.name = graph.name;
-  program.symbols = graph.symbols;
+  program.symbols = withKinds(graph);
   // Values keep the names of the model; temps get what is left.
   for (const Value &v : graph.values)
     names.insert(v.name);

@@ -1,6 +1,8 @@
 #include "Tiling/search/BestSchedules.h"
 
 #include "Expr/transforms/Profile.h"
+#include "Support/OptValues.h"
+#include "Support/TunedSizes.h"
 #include "Tiling/counts/Prediction.h"
 #include "Tiling/schedule/PersistentReads.h"
 #include "Tiling/search/ChooseReuse.h"
@@ -67,9 +69,14 @@ std::optional<Symbol> multiplesOf(Symbol symbol, int64_t divisor) {
 }
 
 std::vector<Symbol> guardedSymbols(const ScheduleVariant &variant, std::vector<Symbol> symbols) {
-  for (auto [symbol, divisor] : variant.divisors)
-    if (std::optional<Symbol> guarded = multiplesOf(symbols[symbol], divisor))
-      symbols[symbol] = std::move(*guarded);
+  symbols = tunedFor(symbols, optValues(symbols));
+  for (const Guard &guard : variant.guards) {
+    if (guard.modulus == 0 || guard.value.op() != DimExpr::Op::Symbol)
+      continue;
+    Symbol &symbol = symbols[guard.value.symbolId()];
+    if (std::optional<Symbol> guarded = multiplesOf(symbol, guard.modulus))
+      symbol = std::move(*guarded);
+  }
   return symbols;
 }
 
@@ -133,22 +140,25 @@ Result<std::optional<ScheduleVariant>> alignedVariant(const ScheduleVariant &bes
   std::optional<ScheduleVariant> aligned;
   if (scanOf(pattern) || bound.phases().size() > 1 || !sharesFactor(bound.equation(0)))
     return aligned;
-  std::vector<Symbol> symbols = pattern.symbols;
-  std::vector<std::pair<SymbolId, int64_t>> divisors;
+  std::vector<Symbol> symbols = tunedFor(pattern.symbols, optValues(pattern.symbols));
+  std::vector<Guard> guards;
   for (const ScheduleAxis &axis : best.schedule.axes) {
     std::vector<SymbolId> used;
     axis.extent.collectSymbols(used);
+    // The length of a batch of texts is more likely such a multiple.
+    std::stable_partition(used.begin(), used.end(),
+                          [&](SymbolId s) { return symbols[s].opt % 16 == 0; });
     for (SymbolId s : used)
       if (std::optional<Symbol> multiple = multiplesOf(symbols[s], 16);
-          multiple && symbols[s].divisor % 16 != 0) {
-        divisors.push_back({s, 16});
+          multiple && symbols[s].divisor % 16 != 0 && !axis.extent.divisibleBy(16, symbols)) {
+        guards.push_back({DimExpr::symbol(s), 16});
         symbols[s] = std::move(*multiple);
       }
   }
-  if (divisors.empty())
+  if (guards.empty())
     return aligned;
   aligned = best;
-  aligned->divisors = std::move(divisors);
+  aligned->guards = std::move(guards);
   if (thorough)
     FUSEC_CHECK(chooseReadReuse(aligned->schedule, pattern, symbols, target));
   return aligned;

@@ -1,6 +1,7 @@
 #pragma once
 #include "Cost/LaunchTime.h"
 #include "Search/Choose.h"
+#include "Support/Guard.h"
 #include "Support/Result.h"
 #include "Target/Target.h"
 #include "Tiling/schedule/Schedule.h"
@@ -11,9 +12,10 @@
 
 namespace fusec {
 
-/// A pattern's schedule for one set of symbol values. The last variant of a pattern has no guards.
+/// A pattern's schedule for some values of the symbols: of its variants the first whose guards hold runs. The last one
+/// has no guards.
 struct ScheduleVariant {
-  std::vector<std::pair<SymbolId, int64_t>> divisors; // guards: symbol is a multiple of
+  std::vector<Guard> guards;
   Schedule schedule;
   double seconds = 0;                              // predicted, at the symbols' opt values
   double bytes = 0;                                // of device memory, as Prediction has them
@@ -26,7 +28,7 @@ struct ScheduleVariant {
 
 /// The symbol where it is a multiple of `divisor` too, with the nearest such `opt`; nullopt where no value is.
 std::optional<Symbol> multiplesOf(Symbol symbol, int64_t divisor);
-/// The symbols where the variant's guards hold.
+/// What is known of the symbols where the variant's guards hold: of which numbers they are multiples.
 std::vector<Symbol> guardedSymbols(const ScheduleVariant &variant, std::vector<Symbol> symbols);
 
 struct ScheduleSearch {

@@ -62,7 +62,7 @@ graph = targets[0]["graph"]
 assert seen["title"] == targets[0]["model"] + (f" (graph {graph})" if graph else "")
 for symbol, size in targets[0]["symbols"].items():
     assert f"{symbol} = {size}" in seen["sizes"], seen["sizes"]
-wanted = {**dict.fromkeys(targets[0]["without_range"], "MIN..MAX"), **targets[0]["at_smallest"]}
+wanted = targets[0]["without_size"]
 for symbol, sizes in wanted.items():
     assert f"--dim '{symbol}={sizes}:SIZE'" in seen["sizes"], seen["sizes"]
 assert bool(seen["sizes"]) == bool(targets[0]["symbols"])

@@ -1,0 +1,61 @@
+#include "Driver/SizedPrediction.h"
+
+#include "Driver/Decisions.h"
+#include "Support/Diag.h"
+#include "Support/NamedText.h"
+#include "Support/OptValues.h"
+#include "Support/WholeText.h"
+#include "Tiling/search/SizeVariants.h"
+
+#include <algorithm>
+
+namespace fusec {
+
+SizedPrediction predictAt(const TargetState &target, const std::vector<int64_t> &symbols) {
+  SizedPrediction out;
+  out.symbols = symbols;
+  const std::vector<int> launches = countLaunches(target.plan);
+  for (size_t p = 0; p < launches.size(); ++p) {
+    const ExprProgram pattern = tunedFor(target.plan.patterns[p].program, symbols);
+    const std::vector<ScheduleVariant> &variants = target.schedules[p];
+    const ScheduleVariant &chosen = variantAt(variants, symbols);
+    const double seconds = predict({chosen.schedule, pattern}, target.target).seconds;
+    out.kernels.push_back(
+        {pattern.name, launches[p], static_cast<size_t>(&chosen - variants.data()), seconds});
+    out.seconds += launches[p] * seconds;
+  }
+  return out;
+}
+
+Result<std::vector<int64_t>> parseSizes(const std::string &text, const std::vector<Symbol> &symbols,
+                                        const std::string &option) {
+  std::vector<std::string> names;
+  for (const Symbol &s : symbols)
+    names.push_back(s.name);
+  std::vector<int64_t> values = optValues(symbols);
+  auto bad = [&](const std::string &why) {
+    return Diagnostic{Diag::BadOption, option + " " + text, why};
+  };
+  for (std::string rest = text; !rest.empty();) {
+    // A name may hold commas itself.
+    const auto parts = splitNamed(rest, names);
+    if (!parts)
+      return bad("expected NAME=SIZE,NAME=SIZE...");
+    const auto &[name, behind] = *parts;
+    const auto at = std::find(names.begin(), names.end(), name);
+    if (at == names.end())
+      return bad("the model has no symbolic dimension '" + name + "'");
+    const size_t comma = std::min(behind.find(','), behind.size());
+    const Symbol &symbol = symbols[static_cast<size_t>(at - names.begin())];
+    const auto size = wholeNumber<int64_t>(behind.substr(0, comma));
+    if (!size || *size < symbol.min || *size > symbol.max || *size % symbol.divisor != 0)
+      return bad("'" + name + "' is a size of " + std::to_string(symbol.min) + " to " +
+                 std::to_string(symbol.max) +
+                 (symbol.divisor > 1 ? ", a multiple of " + std::to_string(symbol.divisor) : ""));
+    values[static_cast<size_t>(at - names.begin())] = *size;
+    rest = behind.substr(std::min(comma + 1, behind.size()));
+  }
+  return values;
+}
+
+} // namespace fusec

@@ -1,0 +1,124 @@
+#include "Support/TunedSizes.h"
+
+#include "Support/OptValues.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace fusec {
+
+namespace {
+
+using Values = std::vector<int64_t>;
+
+constexpr std::string_view kNames[] = {"any", "batch", "length", "image"};
+
+/// Sizes of a kind, ascending, and the one among them that plans are made for.
+struct KindSizes {
+  Values sizes;
+  size_t typical;
+};
+
+/// A batch is tuned for many rows too where nothing else makes rows of it.
+KindSizes sizesOf(SymbolKind kind, const std::vector<Symbol> &symbols) {
+  const bool isAlone = std::all_of(symbols.begin(), symbols.end(),
+                                   [](const Symbol &s) { return kindOf(s) == SymbolKind::Batch; });
+  switch (kind) {
+  case SymbolKind::Batch: return isAlone ? KindSizes{{1, 8, 64}, 1} : KindSizes{{1, 8}, 0};
+  case SymbolKind::Image: return {{64, 224, 320}, 1};
+  default: return {{1, 16, 128, 512}, 2};
+  }
+}
+
+/// The value nearest to `wanted`, larger rather than smaller, that the symbol may have.
+int64_t fitted(const Symbol &symbol, int64_t wanted) {
+  const int64_t least = symbol.min / symbol.divisor + (symbol.min % symbol.divisor != 0),
+                most = symbol.max / symbol.divisor,
+                near = wanted / symbol.divisor + (wanted % symbol.divisor != 0);
+  return std::min(std::max(near, least), most) * symbol.divisor;
+}
+
+int64_t typical(const std::vector<Symbol> &symbols, size_t s) {
+  const std::optional<SymbolKind> kind = kindOf(symbols[s]);
+  if (!kind)
+    return symbols[s].opt;
+  const KindSizes own = sizesOf(*kind, symbols);
+  return fitted(symbols[s], own.sizes[own.typical]);
+}
+
+/// What the symbols `own`, which are of one kind, are together.
+std::vector<Values> together(const std::vector<Symbol> &symbols, const std::vector<size_t> &own,
+                             SymbolKind kind) {
+  std::vector<Values> out;
+  auto add = [&](auto size) {
+    out.emplace_back();
+    for (size_t s : own)
+      out.back().push_back(fitted(symbols[s], size(s)));
+  };
+  Values sizes = sizesOf(kind, symbols).sizes;
+  // The end of a range is a size that is used; a far one is there for safety.
+  int64_t end = 0;
+  for (size_t s : own)
+    end = std::max(end, symbols[s].max);
+  if (end >= 2 * sizes.back() && end <= 8 * sizes.back())
+    sizes.push_back(end);
+  for (int64_t size : sizes)
+    add([&](size_t) { return size; });
+  if (kind == SymbolKind::Length && own.size() > 1)
+    for (size_t one : own) {
+      add([&](size_t s) { return s == one ? sizes.front() : typical(symbols, s); });
+      add([&](size_t s) { return s == one ? typical(symbols, s) : sizes.front(); });
+    }
+  return out;
+}
+
+} // namespace
+
+std::string_view name(SymbolKind kind) { return kNames[-1 - static_cast<int64_t>(kind)]; }
+
+std::optional<SymbolKind> parseSymbolKind(std::string_view word) {
+  const auto at = std::find(std::begin(kNames), std::end(kNames), word);
+  if (at == std::end(kNames))
+    return std::nullopt;
+  return static_cast<SymbolKind>(-1 - (at - std::begin(kNames)));
+}
+
+std::vector<int64_t> optValues(const std::vector<Symbol> &symbols) {
+  Values values;
+  values.reserve(symbols.size());
+  for (size_t s = 0; s < symbols.size(); ++s)
+    values.push_back(typical(symbols, s));
+  return values;
+}
+
+std::vector<std::vector<int64_t>> tunedSizes(const std::vector<Symbol> &symbols) {
+  std::vector<Values> all = {optValues(symbols)};
+  for (SymbolKind kind :
+       {SymbolKind::Any, SymbolKind::Batch, SymbolKind::Length, SymbolKind::Image}) {
+    std::vector<size_t> own;
+    for (size_t s = 0; s < symbols.size(); ++s)
+      if (kindOf(symbols[s]) == kind)
+        own.push_back(s);
+    if (own.empty())
+      continue;
+    std::vector<Values> next;
+    for (const Values &before : all)
+      for (const Values &sizes : together(symbols, own, kind)) {
+        next.push_back(before);
+        for (size_t i = 0; i < own.size(); ++i)
+          next.back()[own[i]] = sizes[i];
+      }
+    all = std::move(next);
+  }
+  std::sort(all.begin(), all.end());
+  all.erase(std::unique(all.begin(), all.end()), all.end());
+  return all.size() > 1 ? all : std::vector<Values>();
+}
+
+std::vector<Symbol> tunedFor(std::vector<Symbol> symbols, const std::vector<int64_t> &values) {
+  for (size_t s = 0; s < symbols.size(); ++s)
+    symbols[s].opt = values[s];
+  return symbols;
+}
+
+} // namespace fusec

@@ -1,0 +1,34 @@
+#pragma once
+#include "Support/Dim.h"
+
+#include <string_view>
+
+namespace fusec {
+
+/// What a symbol is to a model whose user favours no size of it: which sizes kernels are tuned for follows from that
+/// and from its range alone. It stands in the place of Symbol::opt, as a word in texts: "n = 1..512 opt length divisor
+/// 1".
+enum class SymbolKind : int64_t {
+  Any = -1, // in a graph, where nobody has looked (Graph/SymbolKinds.h)
+  Batch = -2,
+  Length = -3,
+  Image = -4 // height or width
+};
+std::string_view name(SymbolKind kind); // "any", "batch", ...
+std::optional<SymbolKind> parseSymbolKind(std::string_view word);
+/// nullopt where the user favours a size.
+inline std::optional<SymbolKind> kindOf(const Symbol &symbol) {
+  if (symbol.opt >= 0)
+    return std::nullopt;
+  return static_cast<SymbolKind>(symbol.opt);
+}
+
+/// Sizes that kernels are tuned for, ascending: each has a value for every symbol. Symbols of one kind take theirs
+/// together: an image is square, a question as long as its answer; kinds combine freely. Where several are lengths, one
+/// at a time is short too, as when a token is decoded behind a long past. None where there would be one alone.
+std::vector<std::vector<int64_t>> tunedSizes(const std::vector<Symbol> &symbols);
+
+/// The symbols with these values as what they are tuned for.
+std::vector<Symbol> tunedFor(std::vector<Symbol> symbols, const std::vector<int64_t> &values);
+
+} // namespace fusec

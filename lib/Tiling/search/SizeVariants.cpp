@@ -1,0 +1,333 @@
+// Variants for sizes. A product [n,k] x [k,m] whose n is tuned for 1, 16, 128 and 512 asks for its best schedule at
+// each of these; they may be four, or the same one three times. What each would take at all of these sizes, and at
+// those half way between, makes a table; of it a few schedules are enough, and a tree of tests that tells them apart:
+//
+//   n:        1     4     16    45    128   256   512   1024
+//   rows      2     8     33    93    264   529   1057  2115     us
+//   mm 4      7     7     27    80    225   450   900   1800
+//   mm 16     20    20    20    60    150   300   600   1200
+//
+//   n >= 8: "mm 16"
+//   n >= 2: "mm 4"
+//   "rows"
+//
+// Where a symbol may be 1, what is best there may be a schedule of the pattern with this 1 written in
+// (Expr/transforms/SizeOne.cpp): its guards let no other size through.
+//
+// Tests speak of what schedules feel: the extents of the pattern's axes, and the product of those that are symbolic, as
+// batch*length is for the rows of a product.
+#include "Tiling/search/SizeVariants.h"
+
+#include "Cost/Cost.h"
+#include "Expr/SizeOne.h"
+#include "Support/OptValues.h"
+#include "Support/TunedSizes.h"
+#include "Tiling/counts/CountWork.h"
+#include "Tiling/search/SizeChoice.h"
+#include "Tiling/verify/Verify.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <set>
+
+namespace fusec {
+
+using namespace tiling;
+
+namespace {
+
+using Values = std::vector<int64_t>;
+
+void addFeature(const DimExpr &feature, std::vector<DimExpr> &list) {
+  if (!feature.isConst() && std::find(list.begin(), list.end(), feature) == list.end())
+    list.push_back(feature);
+}
+
+void addExtents(const Equation &e, std::vector<DimExpr> &list) {
+  for (const Axis &axis : e.axes)
+    addFeature(axis.extent, list);
+  addFeature(e.steps, list);
+  for (const Equation &inner : e.scanBody)
+    addExtents(inner, list);
+}
+
+void addProducts(const Equation &e, std::vector<DimExpr> &list) {
+  DimExpr product(1);
+  for (int axis = 0; axis < e.numSpatial; ++axis)
+    if (!e.axes[static_cast<size_t>(axis)].extent.isConst())
+      product = product * e.axes[static_cast<size_t>(axis)].extent;
+  addFeature(product, list);
+  for (const Equation &inner : e.scanBody)
+    addProducts(inner, list);
+}
+
+/// What tests speak of: extents, then products.
+std::vector<DimExpr> featuresOf(const ExprProgram &pattern, size_t &extents) {
+  std::vector<DimExpr> list;
+  for (const Item &item : pattern.items)
+    addExtents(std::get<Equation>(item.value), list);
+  extents = list.size();
+  for (const Item &item : pattern.items)
+    addProducts(std::get<Equation>(item.value), list);
+  return list;
+}
+
+Values valuesOf(const std::vector<DimExpr> &features, const Values &symbols) {
+  Values values;
+  for (const DimExpr &feature : features)
+    values.push_back(feature.evaluate(symbols).value_or(0));
+  return values;
+}
+
+/// Half way by the ratio, as near as the symbol comes to it.
+int64_t middle(const Symbol &symbol, int64_t low, int64_t high) {
+  const auto wanted = static_cast<int64_t>(std::llround(std::sqrt(double(low) * double(high))));
+  const int64_t multiple = wanted / symbol.divisor * symbol.divisor;
+  return std::clamp(multiple, low, high);
+}
+
+bool isAtMost(const Values &a, const Values &b) {
+  return std::equal(a.begin(), a.end(), b.begin(), [](int64_t x, int64_t y) { return x <= y; });
+}
+
+/// The tuned sizes, those half way between neighbours, and one beyond the largest.
+std::vector<Values> sizesAround(const ExprProgram &pattern) {
+  const std::vector<Values> tuned = tunedSizes(pattern.symbols);
+  std::vector<Values> sizes = tuned;
+  auto add = [&](auto value) {
+    sizes.emplace_back();
+    for (size_t s = 0; s < pattern.symbols.size(); ++s)
+      sizes.back().push_back(value(s));
+  };
+  for (const Values &low : tuned)
+    for (const Values &high : tuned) {
+      auto between = [&](const Values &other) {
+        return other != low && other != high && isAtMost(low, other) && isAtMost(other, high);
+      };
+      if (low != high && isAtMost(low, high) && std::none_of(tuned.begin(), tuned.end(), between))
+        add([&](size_t s) { return middle(pattern.symbols[s], low[s], high[s]); });
+    }
+  add([&](size_t s) {
+    const Symbol &symbol = pattern.symbols[s];
+    int64_t largest = 0;
+    for (const Values &values : tuned)
+      largest = std::max(largest, values[s]);
+    return largest <= symbol.max / 2 ? 2 * largest : symbol.max / symbol.divisor * symbol.divisor;
+  });
+  return sizes;
+}
+
+/// Drops those that look alike to the pattern's extents; the symbols' opt values first.
+std::vector<Values> different(const std::vector<Values> &sizes, const ExprProgram &pattern,
+                              const std::vector<DimExpr> &extents) {
+  std::vector<Values> out;
+  std::set<Values> seen;
+  auto add = [&](const Values &values) {
+    if (seen.insert(valuesOf(extents, values)).second)
+      out.push_back(values);
+  };
+  add(optValues(pattern.symbols));
+  for (const Values &values : sizes)
+    add(values);
+  return out;
+}
+
+/// Prices schedules at one size.
+class SizePricer {
+public:
+  SizePricer(const ExprProgram &pattern, const Values &symbols, const Target &target)
+      : pattern(tunedFor(pattern, symbols)), target(target) {}
+
+  /// Infinite where the schedule's alternatives do not apply.
+  double seconds(const Schedule &schedule) {
+    for (const Rewrite &rewrite : schedule.via)
+      if (const auto one = symbolOfSizeOne(rewrite);
+          one && pattern.symbols[static_cast<size_t>(*one)].opt != 1)
+        return std::numeric_limits<double>::infinity();
+    auto at = std::find_if(programs.begin(), programs.end(),
+                           [&](const auto &known) { return known->via == schedule.via; });
+    if (at == programs.end())
+      at = programs.insert(at, std::make_unique<Program>(pattern, schedule.via, target));
+    if (!(*at)->scheduled.exists)
+      return std::numeric_limits<double>::infinity();
+    return cost::latency((*at)->meter.phases(schedule), target);
+  }
+
+private:
+  struct Program {
+    Program(const ExprProgram &pattern, const std::vector<Rewrite> &via, const Target &target)
+        : via(via), scheduled(pattern, via), meter(scheduled, target) {}
+    const std::vector<Rewrite> via;
+    const ScheduledProgram scheduled;
+    WorkMeter meter;
+  };
+  const ExprProgram pattern;
+  const Target &target;
+  std::vector<std::unique_ptr<Program>> programs;
+};
+
+/// Symbols that are 1 at these values, where some equation has no other symbolic size in its result: a product of one
+/// row, then, and not of rows whose number is another symbol.
+std::vector<Rewrite> sizesOne(const ExprProgram &pattern, const Values &symbols) {
+  std::vector<Rewrite> rewrites;
+  std::set<SymbolId> ones;
+  for (size_t s = 0; s < symbols.size(); ++s)
+    if (const Rewrite one{std::string(kSizeOne), static_cast<int64_t>(s) + 1};
+        symbols[s] == 1 && rewritten(pattern, {one})) {
+      rewrites.push_back(one);
+      ones.insert(static_cast<SymbolId>(s));
+    }
+  for (const Item &item : pattern.items) {
+    const auto &e = std::get<Equation>(item.value);
+    std::vector<SymbolId> used;
+    for (int axis = 0; axis < e.numSpatial; ++axis)
+      e.axes[static_cast<size_t>(axis)].extent.collectSymbols(used);
+    if (!used.empty() && std::includes(ones.begin(), ones.end(), used.begin(), used.end()))
+      return rewrites;
+  }
+  return {};
+}
+
+/// A schedule's variants as those of the pattern that these alternatives have not rewritten.
+Result<std::vector<ScheduleVariant>> behind(const std::vector<Rewrite> &rewrites,
+                                            Result<std::vector<ScheduleVariant>> found) {
+  if (found.ok())
+    for (ScheduleVariant &variant : *found)
+      variant.schedule.via.insert(variant.schedule.via.begin(), rewrites.begin(), rewrites.end());
+  return found;
+}
+
+/// Tests that let a symbol's value 1 through alone.
+std::vector<Guard> isOne(SymbolId symbol, const std::vector<Symbol> &symbols) {
+  const DimExpr size = DimExpr::symbol(symbol);
+  std::vector<Guard> guards = {{DimExpr(1) - size}};
+  if (symbols[static_cast<size_t>(symbol)].min < 1)
+    guards.push_back({size - DimExpr(1)});
+  return guards;
+}
+
+bool isRightForAll(const Schedule &schedule) {
+  return std::none_of(schedule.via.begin(), schedule.via.end(),
+                      [](const Rewrite &rewrite) { return symbolOfSizeOne(rewrite).has_value(); });
+}
+
+/// The guards of a leaf, and those without which its schedule would be wrong.
+std::vector<Guard> guardsOf(const Schedule &schedule, const std::vector<Guard> &path,
+                            const std::vector<Symbol> &symbols) {
+  std::vector<Guard> guards;
+  std::set<SymbolId> ones;
+  for (const Rewrite &rewrite : schedule.via)
+    if (const auto one = symbolOfSizeOne(rewrite)) {
+      ones.insert(*one);
+      for (Guard &guard : isOne(*one, symbols))
+        guards.push_back(std::move(guard));
+    }
+  for (const Guard &guard : path) {
+    std::vector<SymbolId> used;
+    guard.value.collectSymbols(used);
+    if (!std::includes(ones.begin(), ones.end(), used.begin(), used.end()))
+      guards.push_back(guard);
+  }
+  return guards;
+}
+
+/// A tree as a list of guarded schedules, the first of which that holds is taken. What one side of a cut has tested
+/// need not be tested for the other.
+void addVariants(const SizeTree &tree, const std::vector<DimExpr> &features,
+                 const std::vector<std::vector<ScheduleVariant>> &found,
+                 const std::vector<Symbol> &symbols, std::vector<Guard> path,
+                 std::vector<ScheduleVariant> &out) {
+  if (tree.isLeaf()) {
+    out.push_back(found[static_cast<size_t>(tree.schedule)].back());
+    out.back().guards = guardsOf(out.back().schedule, path, symbols);
+    return;
+  }
+  const DimExpr beyond = features[tree.feature] - DimExpr(tree.threshold);
+  const bool lowFirst = tree.children[0].leaves() < tree.children[1].leaves();
+  std::vector<Guard> first = path;
+  first.push_back({lowFirst ? DimExpr(-1) - beyond : beyond});
+  addVariants(tree.children[lowFirst ? 0 : 1], features, found, symbols, std::move(first), out);
+  addVariants(tree.children[lowFirst ? 1 : 0], features, found, symbols, std::move(path), out);
+}
+
+} // namespace
+
+ExprProgram tunedFor(const ExprProgram &pattern, const std::vector<int64_t> &symbols) {
+  ExprProgram out = pattern;
+  out.symbols = tunedFor(std::move(out.symbols), symbols);
+  return out;
+}
+
+std::optional<SymbolId> wrongSizeOne(const ScheduleVariant &variant,
+                                     const std::vector<Symbol> &symbols) {
+  for (const Rewrite &rewrite : variant.schedule.via)
+    if (const auto one = symbolOfSizeOne(rewrite))
+      for (const Guard &guard : isOne(*one, symbols))
+        if (std::find(variant.guards.begin(), variant.guards.end(), guard) == variant.guards.end())
+          return one;
+  return std::nullopt;
+}
+
+const ScheduleVariant &variantAt(const std::vector<ScheduleVariant> &variants,
+                                 const std::vector<int64_t> &symbols) {
+  for (const ScheduleVariant &variant : variants)
+    if (allHold(variant.guards, symbols))
+      return variant;
+  return variants.back();
+}
+
+Result<std::vector<ScheduleVariant>> sizeVariants(const ExprProgram &pattern, const Target &target,
+                                                  const BestSchedulesAt &best) {
+  FUSEC_TRY(std::vector<ScheduleVariant> own, best(pattern));
+  const std::vector<Values> tuned = tunedSizes(pattern.symbols);
+  size_t numExtents = 0;
+  const std::vector<DimExpr> features = featuresOf(pattern, numExtents);
+  if (own.empty() || tuned.empty() || features.empty())
+    return own;
+  const std::vector<DimExpr> extents(features.begin(),
+                                     features.begin() + static_cast<std::ptrdiff_t>(numExtents));
+  std::vector<std::vector<ScheduleVariant>> found = {std::move(own)}; // different ones
+  auto add = [&](Result<std::vector<ScheduleVariant>> there) -> Status {
+    if (!there.ok() || there->empty())
+      return there.ok() ? success() : Status(there.errors());
+    const Schedule &schedule = there->back().schedule;
+    const std::string text = print(schedule, pattern);
+    const bool isKnown = std::any_of(found.begin(), found.end(), [&](const auto &known) {
+      return print(known.back().schedule, pattern) == text;
+    });
+    if (!isKnown && verify(schedule, pattern, target).ok())
+      found.push_back(std::move(*there));
+    return success();
+  };
+  for (const Values &values : different(tuned, pattern, extents)) {
+    if (const std::vector<Rewrite> ones = sizesOne(pattern, values); !ones.empty())
+      FUSEC_CHECK(add(behind(ones, best(*rewritten(tunedFor(pattern, values), ones)))));
+    if (values == optValues(pattern.symbols))
+      continue;
+    FUSEC_CHECK(add(best(tunedFor(pattern, values))));
+  }
+  if (found.size() == 1)
+    return std::move(found[0]);
+
+  SizeTable table;
+  table.seconds.resize(found.size());
+  for (const Values &values : different(sizesAround(pattern), pattern, extents)) {
+    SizePricer pricer(pattern, values, target);
+    table.features.push_back(valuesOf(features, values));
+    for (size_t s = 0; s < found.size(); ++s)
+      table.seconds[s].push_back(pricer.seconds(found[s].back().schedule));
+  }
+  const SizeTree tree = sizeTree(table, fewestSchedules(table));
+  // One schedule keeps what saves its bounds checks; several are code enough.
+  if (tree.isLeaf() && isRightForAll(found[static_cast<size_t>(tree.schedule)].back().schedule))
+    return std::move(found[static_cast<size_t>(tree.schedule)]);
+  std::vector<ScheduleVariant> variants;
+  addVariants(tree, features, found, pattern.symbols, {}, variants);
+  if (!variants.back().guards.empty()) // right for one size alone
+    variants.push_back(found[0].back());
+  return variants;
+}
+
+} // namespace fusec

@@ -1,0 +1,127 @@
+// Guarded schedules for several sizes: each is right wherever its guards let it run, and together they are nearly as
+// fast as what a search for each size alone finds.
+#include "Tiling/search/SizeVariants.h"
+#include "Candidates.h"
+#include "Cost/Cost.h"
+#include "Expr/SizeOne.h"
+#include "Support/TunedSizes.h"
+#include "Tiling/counts/Prediction.h"
+
+#include <set>
+
+using namespace fusec;
+using namespace fusec::test;
+
+namespace {
+
+const std::string kRows = "symbol n = 1..99999 opt length divisor 1\n";
+const std::string kBatches = "symbol b = 1..999 opt batch divisor 1\n" + kRows;
+
+std::vector<ScheduleVariant> variantsOf(const ExprProgram &pattern, const Target &target) {
+  return valueOf(sizeVariants(
+      pattern, target, [&](const ExprProgram &sized) { return bestSchedules(sized, target); }));
+}
+
+double secondsAt(const ExprProgram &pattern, const Schedule &schedule, const Target &target,
+                 const std::vector<int64_t> &sizes) {
+  const ExprProgram sized = tunedFor(pattern, sizes);
+  return predict({schedule, sized}, target).seconds;
+}
+
+/// Runs at each size the variant that its guards choose.
+void checkVariants(const std::string &text, const std::vector<std::vector<int64_t>> &sizes,
+                   size_t atLeast, double tolerance = 0) {
+  const ExprProgram pattern = patternFrom(text);
+  for (const char *name : {"x86-64-v3", "sim:sm_80"}) {
+    const Target target = targetNamed(name);
+    const std::vector<ScheduleVariant> variants = variantsOf(pattern, target);
+    CHECK(variants.size() >= atLeast);
+    REQUIRE(variants.back().guards.empty());
+    for (size_t v = 0; v + 1 < variants.size(); ++v)
+      CHECK(!variants[v].guards.empty());
+    for (const ScheduleVariant &variant : variants)
+      CHECK(!wrongSizeOne(variant, pattern.symbols));
+    for (const std::vector<int64_t> &size : sizes) {
+      const ScheduleVariant &chosen = variantAt(variants, size);
+      INFO(name << " " << guardWords(chosen.guards, pattern.symbols) << " at " << size.back()
+                << "\n"
+                << print(chosen.schedule, pattern));
+      const std::vector<TensorValue> inputs = randomInputs(pattern, size);
+      CHECK(difference(runSchedule(pattern, chosen.schedule, inputs, size),
+                       valueOf(evaluate(pattern, inputs)), tolerance) == "");
+    }
+  }
+}
+
+const std::string kProduct =
+    ProgramText("p", kRows)
+        .input("a", "n,40")
+        .input("b", "40,72")
+        .reduction("c", "i:n, j:72; k:40", "sum", "mul(%a[i, k], %b[k, j])");
+const std::string kLayers =
+    ProgramText("p", kBatches)
+        .input("a", "b,n,96")
+        .input("w", "96,64")
+        .reduction("c", "h:b, i:n, j:64; k:96", "sum", "mul(%a[h, i, k], %w[k, j])")
+        .map("y", "h:b, i:n, j:64", "max(%c[h, i, j], 0)");
+
+} // namespace
+
+TEST_CASE("size variants: a product of a few rows and of many") {
+  checkVariants(kProduct, {{1}, {2}, {3}, {7}, {16}, {17}, {37}, {128}, {200}}, 2);
+}
+
+TEST_CASE("size variants: rows of a batch of texts") {
+  checkVariants(kLayers, {{1, 1}, {1, 2}, {2, 1}, {3, 5}, {1, 37}, {8, 16}, {2, 128}}, 2);
+}
+
+TEST_CASE("size variants: what a variant takes to be 1 is guarded, also where 0 is allowed") {
+  std::string text = ProgramText("p", kRows)
+                         .input("a", "n,1024")
+                         .input("b", "1024,1024")
+                         .reduction("c", "i:n, j:1024; k:1024", "sum", "mul(%a[i, k], %b[k, j])");
+  text.replace(text.find("1..99999"), 8, "0..99999");
+  const ExprProgram pattern = patternFrom(text);
+  bool isFound = false;
+  for (const char *name : {"x86-64-v3", "sm_80", "gfx90a"})
+    for (ScheduleVariant variant : variantsOf(pattern, targetNamed(name)))
+      for (const Rewrite &rewrite : variant.schedule.via)
+        if (symbolOfSizeOne(rewrite)) {
+          isFound = true;
+          CHECK(allHold(variant.guards, {1}));
+          CHECK(!allHold(variant.guards, {0}));
+          CHECK(!allHold(variant.guards, {2}));
+          CHECK(!wrongSizeOne(variant, pattern.symbols));
+          variant.guards.pop_back();
+          CHECK(wrongSizeOne(variant, pattern.symbols) == 0);
+        }
+  CHECK(isFound);
+}
+
+TEST_CASE("size variants: no size that kernels are tuned for is much slower than it could be") {
+  for (const std::string &text : {kProduct, kLayers})
+    for (const char *name : {"x86-64-v3", "sm_80", "gfx90a"}) {
+      const ExprProgram pattern = patternFrom(text);
+      const Target target = targetNamed(name);
+      const std::vector<ScheduleVariant> variants = variantsOf(pattern, target);
+      std::set<std::string> different;
+      for (const ScheduleVariant &variant : variants)
+        different.insert(print(variant.schedule, pattern));
+      CHECK(different.size() <= 8); // with and without bounds checks
+      for (const std::vector<int64_t> &sizes : tunedSizes(pattern.symbols)) {
+        const ScheduleVariant best =
+            valueOf(bestSchedules(tunedFor(pattern, sizes), target)).back();
+        INFO(name << " at " << sizes.back() << "\n" << text);
+        CHECK(secondsAt(pattern, variantAt(variants, sizes).schedule, target, sizes) <=
+              1.101 * best.seconds);
+      }
+    }
+}
+
+TEST_CASE("size variants: maps of all sizes are one kernel") {
+  const std::string text =
+      ProgramText("p", kRows).input("a", "n,64").map("y", "i:n, j:64", "neg(%a[i, j])");
+  const ExprProgram pattern = patternFrom(text);
+  for (const char *name : {"x86-64-v3", "sm_80"})
+    CHECK(variantsOf(pattern, targetNamed(name)).size() <= 2);
+}
