@@ -40,7 +40,8 @@
  *     use it have that as `min_runtime`;
  *   - the kernel ABI below only grows: hooks and codes at the end, further parameters for kernels that a new field of
  *     the manifest marks.
- * Runtime versions: 2 knows inputs with a default value (Value.weight), bundles without one need 1.
+ * Runtime versions: 2 knows inputs with a default value (Value.weight), 3 rules of sizes (Manifest.inferred and rules);
+ * bundles without either need 1.
  * Not promised: that a newer compiler writes the same bytes, that an older runtime loads a newer bundle, that images of
  * simulated GPUs (sim:...) run under another version than their own, and how long a GPU's driver loads an image.
  * models/bundles/ holds a bundle of each format version, which a test loads and runs.
@@ -56,7 +57,7 @@ extern "C" {
 
 #define FUSEC_BUNDLE_MAGIC "FUSECBDL" /* 8 bytes, no terminator */
 #define FUSEC_FORMAT_VERSION 1u
-#define FUSEC_RUNTIME_VERSION 2u     /* what `min_runtime` is compared with */
+#define FUSEC_RUNTIME_VERSION 3u     /* what `min_runtime` is compared with */
 #define FUSEC_ENDIAN_TAG 0x01020304u /* reads differently on a big-endian machine */
 #define FUSEC_SECTION_ALIGN 4096u
 #define FUSEC_WEIGHT_ALIGN 64u

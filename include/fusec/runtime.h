@@ -174,6 +174,25 @@ typedef struct {
   int64_t min, opt, max, divisor; /* max INT64_MAX: open */
 } fusert_symbol_info;
 
+/* A name that the model has for sizes of its inputs, and which follows from the symbols. */
+typedef struct {
+  size_t struct_size;
+  const char *name;
+  const char *value; /* "80", "past + seq" */
+} fusert_inferred_info;
+
+/* What a node of the model asks of sizes: of symbols and of inferred ones. */
+typedef struct {
+  size_t struct_size;
+  const char *rule;   /* "b = c", "n is a multiple of 2" */
+  const char *node;   /* of the model */
+  const char *op;     /* the node's operator */
+  const char *reason; /* what must be so for it, in words */
+  /* 1: shapes that fit the inputs' dimensions are tested for it when they are set; 0: these are as they are for it */
+  int32_t tested;
+  int32_t reserved;
+} fusert_size_rule_info;
+
 typedef struct {
   size_t struct_size;
   const char *name, *producer;
@@ -182,6 +201,7 @@ typedef struct {
   size_t inputs, outputs, symbols, kernels, steps;
   uint64_t weight_bytes, code_bytes;
   size_t programs; /* of the whole bundle */
+  size_t inferred, size_rules;
 } fusert_model_info;
 
 /* One program of the bundle, loaded or not. */
@@ -226,6 +246,10 @@ FUSERT_API fusert_status fusert_get_output_info(fusert_model model, size_t index
                                                 fusert_value_info *info);
 FUSERT_API fusert_status fusert_get_symbol_info(fusert_model model, size_t index,
                                                 fusert_symbol_info *info);
+FUSERT_API fusert_status fusert_get_inferred_info(fusert_model model, size_t index,
+                                                  fusert_inferred_info *info);
+FUSERT_API fusert_status fusert_get_size_rule_info(fusert_model model, size_t index,
+                                                   fusert_size_rule_info *info);
 FUSERT_API fusert_status fusert_get_program_info(fusert_model model, size_t index,
                                                  fusert_program_info *info);
 FUSERT_API fusert_status fusert_get_image_info(fusert_model model, size_t program, size_t index,
@@ -269,7 +293,8 @@ typedef struct {
 } fusert_shape;
 
 /* Shapes of all inputs, in order; those with a default value have fixed ones. Needed once where a dimension is
- * symbolic; allowed again at any time. A failed call leaves the shapes as they were. */
+ * symbolic; allowed again at any time. A failed call leaves the shapes as they were. Shapes that a node of the model
+ * cannot take are refused with its name, the sizes, and the dimensions of inputs that they come from. */
 FUSERT_API fusert_status fusert_set_shapes(fusert_context context, const fusert_shape *shapes,
                                            size_t count);
 /* The same by the symbols' values, in the order of the model's symbols. */

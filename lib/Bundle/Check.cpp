@@ -364,6 +364,31 @@ Status values(const Model &model, const std::vector<Value> &list, const char *si
   return success();
 }
 
+Status sizeRules(const Model &model, std::set<std::string> &names) {
+  if (model.inferred.size() > kMaxValues || model.rules.size() > kMaxValues)
+    return bad("rules of sizes", "too many");
+  for (const InferredDim &s : model.inferred) {
+    const std::string place = "inferred size '" + s.name + "'";
+    if (!usableName(s.name) || !names.insert(s.name).second)
+      return bad(place, "the name is empty, longer than 64 KiB, holds a zero byte or stands twice");
+    if (!s.value.valid(model.symbols.size()))
+      return bad(place, "its value is malformed");
+    for (const InferredDim::Place &p : s.places)
+      if (p.input < 0 || static_cast<size_t>(p.input) >= model.inputs.size() || p.axis < 0 ||
+          static_cast<size_t>(p.axis) >= model.inputs[p.input].shape.size())
+        return bad(place, "it stands where no input has a dimension");
+  }
+  const size_t all = model.symbols.size() + model.inferred.size();
+  for (const DimRule &r : model.rules) {
+    if (r.kind > fusec::SizeRule::Kind::AtLeast || !r.left.valid(all) || !r.right.valid(all))
+      return bad("rule of node '" + r.node + "'", "it is malformed");
+    for (const std::string *text : {&r.node, &r.op, &r.text})
+      if (text->find('\0') != std::string::npos)
+        return bad("rule of node '" + r.node + "'", "it holds a zero byte");
+  }
+  return success();
+}
+
 } // namespace
 
 bool isSimTarget(std::string_view target) { return target.substr(0, 4) == "sim:"; }
@@ -378,6 +403,7 @@ Status check(const Model &model) {
     if (s.min < 0 || s.min > s.opt || s.opt > s.max || s.divisor < 1)
       return bad(place, "needs 0 <= min <= opt <= max and a divisor >= 1");
   }
+  FUSEC_CHECK(sizeRules(model, names));
   FUSEC_CHECK(values(model, model.inputs, "input"));
   FUSEC_CHECK(values(model, model.outputs, "output"));
   for (const Weight &w : model.weights)

@@ -145,6 +145,16 @@ Result<DecodedManifest> decodeManifest(const uint8_t *bytes, size_t size,
   each(m->symbols(), [&](const fb::Symbol *s) {
     out.model.symbols.push_back({text(s->name()), s->min(), s->opt(), s->max(), s->divisor()});
   });
+  each(m->inferred(), [&](const fb::InferredDim *s) {
+    InferredDim size{text(s->name()), expr(s->value()), {}};
+    each(s->places(), [&](const fb::Place *p) { size.places.push_back({p->input(), p->axis()}); });
+    out.model.inferred.push_back(std::move(size));
+  });
+  each(m->rules(), [&](const fb::DimRule *r) {
+    out.model.rules.push_back({static_cast<fusec::SizeRule::Kind>(r->kind()), expr(r->left()),
+                               expr(r->right()), text(r->node()), text(r->op()), text(r->text()),
+                               r->tested()});
+  });
   out.model.inputs = values(m->inputs());
   out.model.outputs = values(m->outputs());
   each(m->weights(), [&](const fb::Weight *w) {

@@ -24,8 +24,11 @@ public:
       weights.emplace_back(r.offset, r.size, static_cast<uint8_t>(r.type));
     auto weightList = fb.CreateVectorOfStructs(weights);
     auto programs = list<fb::Program>(m.programs, [&](const Program &p) { return program(p); });
+    auto inferredList = m.inferred.empty() ? 0 : inferred(m.inferred);
+    auto ruleList = m.rules.empty() ? 0 : rules(m.rules);
     auto name = fb.CreateString(m.name), producer = fb.CreateString(m.producer);
-    return fb::CreateManifest(fb, name, producer, symbols, inputs, outputs, weightList, programs);
+    return fb::CreateManifest(fb, name, producer, symbols, inputs, outputs, weightList, programs,
+                              inferredList, ruleList);
   }
 
 private:
@@ -69,6 +72,27 @@ private:
   }
   auto exprList(const std::vector<DimCode> &dims) {
     return list<fb::Expr>(dims, [&](const DimCode &d) { return expr(d); });
+  }
+  flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<fb::InferredDim>>>
+  inferred(const std::vector<InferredDim> &in) {
+    return list<fb::InferredDim>(in, [&](const InferredDim &s) {
+      std::vector<fb::Place> places;
+      for (const InferredDim::Place &p : s.places)
+        places.emplace_back(p.input, p.axis);
+      auto name = fb.CreateString(s.name);
+      auto value = expr(s.value);
+      return fb::CreateInferredDim(fb, name, value, fb.CreateVectorOfStructs(places));
+    });
+  }
+  flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<fb::DimRule>>>
+  rules(const std::vector<DimRule> &in) {
+    return list<fb::DimRule>(in, [&](const DimRule &r) {
+      auto left = expr(r.left), right = expr(r.right);
+      auto node = fb.CreateString(r.node), op = fb.CreateString(r.op),
+           text = fb.CreateString(r.text);
+      return fb::CreateDimRule(fb, static_cast<fb::DimRuleKind>(r.kind), left, right, node, op,
+                               text, r.tested);
+    });
   }
   flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<fb::Value>>>
   values(const std::vector<Value> &in) {

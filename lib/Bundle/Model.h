@@ -2,6 +2,7 @@
 #include "Bundle/DimCode.h"
 #include "Support/DType.h"
 #include "Support/Dim.h"
+#include "Support/SizeRules.h"
 
 #include <cstdint>
 #include <string>
@@ -20,6 +21,25 @@ struct Value {
   std::vector<DimCode> shape;
   /// The default value of an input that a run may leave out: index into Model::weights; -1: none.
   int32_t weight = -1;
+};
+
+/// A name of the model for sizes of inputs that are `value`, over the symbols.
+struct InferredDim {
+  struct Place {
+    int32_t input = 0, axis = 0; // an input of the model
+  };
+  std::string name;
+  DimCode value;
+  std::vector<Place> places;
+};
+
+/// What sizes must fulfil for a node of the model: SizeRule of Support/SizeRules.h. The sides speak of the symbols
+/// and, with the numbers behind these, of the inferred sizes.
+struct DimRule {
+  fusec::SizeRule::Kind kind = fusec::SizeRule::Kind::Equal;
+  DimCode left, right;
+  std::string node, op, text;
+  bool tested = false;
 };
 
 struct Tensor {
@@ -129,6 +149,8 @@ struct Model {
   std::string name;
   std::string producer; // "fusec 0.1.0"
   std::vector<Symbol> symbols;
+  std::vector<InferredDim> inferred;
+  std::vector<DimRule> rules;
   std::vector<Value> inputs, outputs;
   std::vector<Weight> weights;
   std::vector<Program> programs;

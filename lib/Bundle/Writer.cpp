@@ -179,7 +179,8 @@ Layout layOut(const Model &model, WeightPlaces weights, const SecretKey *key) {
   const auto &in = model.inputs;
   const bool defaults =
       std::any_of(in.begin(), in.end(), [](const Value &v) { return v.weight >= 0; });
-  h.min_runtime = defaults ? 2 : 1;
+  const bool hasRules = !model.inferred.empty() || !model.rules.empty();
+  h.min_runtime = hasRules ? 3 : defaults ? 2 : 1;
   h.endian_tag = FUSEC_ENDIAN_TAG;
   h.pointer_bytes = 8;
   h.section_count = static_cast<uint32_t>(out.sections.size());

@@ -133,6 +133,23 @@ bundle::Program bundleProgram(const TargetState &target, std::map<Hash128, int32
   return program;
 }
 
+void addSizeRules(const CompileState &state, bundle::Model &model) {
+  const GirProgram &gir = state.targets[0].gir;
+  std::map<std::string, int32_t> inputs;
+  for (size_t i = 0; i < gir.inputs.size(); ++i)
+    inputs.emplace(gir.tensors[gir.inputs[i]].name, static_cast<int32_t>(i));
+  for (const InferredSize &size : state.sizeRules.inferred) {
+    bundle::InferredDim out{size.name, bundle::DimCode(size.value), {}};
+    for (const InferredSize::Place &place : size.places)
+      if (auto input = inputs.find(place.input); input != inputs.end())
+        out.places.push_back({input->second, static_cast<int32_t>(place.axis)});
+    model.inferred.push_back(std::move(out));
+  }
+  for (const SizeRule &rule : state.sizeRules.rules)
+    model.rules.push_back({rule.kind, bundle::DimCode(rule.left), bundle::DimCode(rule.right),
+                           rule.node, rule.op, rule.text, rule.tested});
+}
+
 BundleModel bundleModel(const CompileState &state) {
   const GirProgram &first = state.targets[0].gir;
   BundleModel made;
@@ -140,6 +157,7 @@ BundleModel bundleModel(const CompileState &state) {
   model.name = first.name;
   model.producer = "fusec " FUSEC_VERSION;
   model.symbols = first.symbols;
+  addSizeRules(state, model);
   auto value = [&](TensorId t) {
     return bundle::Value{first.tensors[t].name, first.tensors[t].type,
                          dimCodes(first.tensors[t].shape)};

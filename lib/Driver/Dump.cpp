@@ -1,6 +1,7 @@
 // Dump files. The first line names the stage and the targets; sections start with "=== name target". A dump holds all
 // that the rest of the pipeline needs: graph and expr one section, plan and schedule the equations and one section a
 // target on top, gir one section a target, and the decisions that the bundle tells (none in kernels written by hand).
+// Rules of sizes are the last section, where there are any and they do not stand in the graph.
 #include "Driver/Decisions.h"
 #include "Driver/Sections.h"
 #include "Support/Diag.h"
@@ -44,6 +45,10 @@ std::vector<std::string> targetsOf(std::string_view text) {
 
 } // namespace
 
+static const std::vector<Symbol> &symbolsOf(Stage stage, const CompileState &state) {
+  return stage == Stage::Gir ? state.targets.front().gir.symbols : state.program.symbols;
+}
+
 std::string printSchedules(const TargetState &state, const ExprProgram &program,
                            const std::function<bool(size_t pattern)> &wanted) {
   const std::vector<const PlanStep *> first = firstLaunches(state.plan);
@@ -86,6 +91,8 @@ std::string dumpStage(Stage stage, const CompileState &state, ConstantStore *sto
       out += section("gir", target.target.name, print(target.gir, store));
     }
   }
+  if (!state.sizeRules.empty())
+    out += section("sizes", "", sizeRulesText(state.sizeRules, symbolsOf(stage, state)));
   return out;
 }
 
@@ -184,6 +191,8 @@ Status loadDump(std::string_view text, const std::string &fileName,
       target->decisions = s.text;
     } else if (s.what == "gir" && !s.target.empty()) {
       FUSEC_TRY(target->gir, parseGirProgram(in, store));
+    } else if (s.what == "sizes") {
+      FUSEC_TRY(state.sizeRules, parseSizeRules(in, symbolsOf(stage, state)));
     } else {
       return in.error("unknown section '" + s.what + "'");
     }
@@ -214,6 +223,8 @@ Status verifyState(Stage stage, const CompileState &state) {
     return verify(state.graph);
   if (stage != Stage::Gir)
     FUSEC_CHECK(verify(state.program));
+  if (std::string fault = faultOf(state.sizeRules, symbolsOf(stage, state)); !fault.empty())
+    return Diagnostic{Diag::BadIr, "rules of sizes", fault};
   for (const TargetState &target : state.targets) {
     if (stage == Stage::Plan || stage == Stage::Schedule)
       FUSEC_CHECK(verify(target.plan, programOf(state.program, target)));

@@ -37,7 +37,8 @@ public:
   Explainer(const CompileState &compiled, const std::filesystem::path &path,
             const TargetState &state, const std::vector<std::string> &sizes)
       : path(path), program(programOf(compiled.program, state)), uncomposed(compiled.uncomposed),
-        state(state), sizes(sizes), launches(countLaunches(state.plan)), modelNames(program),
+        sizeRules(compiled.sizeRules), state(state), sizes(sizes),
+        launches(countLaunches(state.plan)), modelNames(program),
         oracle(state.oracle ? state.oracle
                             : std::make_shared<PatternOracle>(state.target, PlanOptions())) {
     countUses(program.items, uses);
@@ -70,6 +71,7 @@ public:
       FUSEC_TRY(const std::vector<int64_t> values, parseSizes(text, program.symbols, "--at"));
       out.asked.push_back(predictAt(state, values));
     }
+    addSizeRules();
     FUSEC_TRY(alone, measureAlone(program, &movedAlone));
     out.unfused = total(alone);
     if (uncomposed) {
@@ -97,6 +99,15 @@ public:
   }
 
 private:
+  void addSizeRules() {
+    for (const InferredSize &s : sizeRules.inferred)
+      out.inferred.emplace_back(s.name, s.value.str(program.symbols));
+    const std::vector<Symbol> names = sizeRules.allNames(program.symbols);
+    for (const SizeRule &r : sizeRules.rules)
+      out.sizeRules.push_back({ruleText(r.kind, r.left.str(names), r.right.str(names)), r.node,
+                               r.op, r.text, r.tested});
+  }
+
   /// The variant that runs at the symbols' opt values.
   const ScheduleVariant &chosen(size_t pattern) const {
     return variantAt(state.schedules[pattern], optValues(program.symbols));
@@ -369,6 +380,7 @@ private:
   const std::filesystem::path path;
   const ExprProgram &program;
   const std::optional<ExprProgram> &uncomposed;
+  const SizeRules &sizeRules;
   const TargetState &state;
   const std::vector<std::string> &sizes;
   const std::vector<int> launches;

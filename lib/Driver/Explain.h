@@ -68,7 +68,13 @@ struct ExplainedTarget {
   std::vector<std::pair<std::string, std::string>> withoutSize;
   std::vector<SizedPrediction>
       tuned; // at the sizes that kernels are tuned for, where these are several
-  std::vector<SizedPrediction> asked;   // at the sizes that the user asks about
+  std::vector<SizedPrediction> asked; // at the sizes that the user asks about
+  struct SizeRule {
+    std::string rule, node, op, reason; // "b = c"
+    bool tested = false;                // when shapes are set
+  };
+  std::vector<std::pair<std::string, std::string>> inferred; // sizes that follow from symbols
+  std::vector<SizeRule> sizeRules;
   std::vector<ExplainedKernel> kernels; // in launch order
   Sums totals, unfused;
   /// The sums without vertical composition; absent where a dump holds the composed equations.

@@ -149,6 +149,20 @@ std::string rangesOf(const ExplainedTarget &t) {
   return out;
 }
 
+/// "b":"c"
+std::string inferredOf(const ExplainedTarget &t) {
+  std::string out;
+  for (const auto &[name, value] : t.inferred)
+    out += (out.empty() ? "" : ",") + jsonString(name) + ":" + jsonString(value);
+  return out;
+}
+
+std::string sizeRule(const ExplainedTarget::SizeRule &r) {
+  return "{\"rule\":" + jsonString(r.rule) + ",\"node\":" + jsonString(r.node) +
+         ",\"op\":" + jsonString(r.op) + ",\"reason\":" + jsonString(r.reason) +
+         ",\"tested\":" + (r.tested ? "true" : "false") + "}";
+}
+
 /// "register":"a vector register",...
 std::string levelsOf(const ExplainedTarget &t) {
   std::string out;
@@ -168,7 +182,8 @@ std::string explanationJson(const std::vector<ExplainedTarget> &targets) {
            ",\"cores_assumed\":" + (t.onCpu ? std::to_string(t.cores) : "null") +
            ",\"flops_per_s\":" + floatToText(t.flopsPerSec) + ",\"symbols\":{" + sizesOf(t) +
            "},\"levels\":{" + levelsOf(t) + "},\"without_size\":{" + rangesOf(t) +
-           "},\"tuned\":" + list(t.tuned, [&](const SizedPrediction &p) { return sized(t, p); }) +
+           "},\"inferred\":{" + inferredOf(t) + "},\"size_rules\":" + list(t.sizeRules, sizeRule) +
+           ",\"tuned\":" + list(t.tuned, [&](const SizedPrediction &p) { return sized(t, p); }) +
            ",\"at\":" + list(t.asked, [&](const SizedPrediction &p) { return sized(t, p); }) +
            ",\"totals\":" + sums(t.totals) + ",\"unfused\":" + sums(t.unfused) +
            ",\"uncomposed\":" + (t.uncomposed ? sums(*t.uncomposed) : "null") +

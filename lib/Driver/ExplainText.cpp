@@ -252,6 +252,17 @@ std::string sizedText(const ExplainedTarget &target, const std::string &what,
   return out;
 }
 
+/// What nodes ask of sizes: what follows from it, and what is tested.
+std::string sizeRulesText(const ExplainedTarget &target) {
+  std::string out;
+  for (const auto &[name, value] : target.inferred)
+    out += "inferred: " + oneLine(name) + " is " + oneLine(value) + "\n";
+  for (const ExplainedTarget::SizeRule &r : target.sizeRules)
+    out += (r.tested ? "tested when shapes are set: " : "follows: ") + oneLine(r.rule) + ", node " +
+           oneLine(r.node) + " (" + oneLine(r.op) + "): " + oneLine(r.reason) + "\n";
+  return out;
+}
+
 } // namespace
 
 std::string bytesText(double bytes) {
@@ -300,7 +311,7 @@ std::string explanationText(const std::vector<ExplainedTarget> &targets) {
            "predicted for one run" + machineText(target) + sizesText(target) + hostText(target) +
            "\n" + sizedText(target, "the sizes that kernels are tuned for", target.tuned) +
            sizedText(target, "the sizes asked for", target.asked) + rangeHint(target) +
-           levelsText(target) + "\n";
+           sizeRulesText(target) + levelsText(target) + "\n";
     std::map<std::string, size_t> firstOf;
     for (size_t k = 0; k < target.kernels.size(); ++k)
       out += kernelText(target, k, firstOf);

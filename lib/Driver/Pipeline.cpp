@@ -124,6 +124,7 @@ private:
   }
 
   Status lowerToExpr() {
+    state.sizeRules = state.graph.sizeRules;
     FUSEC_TRY(state.program,
               lowerProgram(state.graph, true, observePasses(Stage::Expr, options, report)));
     if (options.inspect) {

@@ -49,6 +49,7 @@ Status readPlan(TextReader &in, const ExprProgram &program, TargetState &target)
 /// The model on its way through the compiler; later stages fill their part.
 struct CompileState {
   Graph graph;
+  SizeRules sizeRules; // of the graph, over the symbols that all later stages have too
   ExprProgram program;
   /// `program` without vertical composition, to be compared with.
   std::optional<ExprProgram> uncomposed;

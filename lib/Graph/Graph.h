@@ -2,6 +2,7 @@
 #include "Graph/Constant.h"
 #include "Support/DType.h"
 #include "Support/Dim.h"
+#include "Support/SizeRules.h"
 #include "Support/TypeText.h"
 
 #include <map>
@@ -98,6 +99,7 @@ struct Region {
 struct Graph {
   std::string name;
   std::vector<Symbol> symbols;
+  SizeRules sizeRules; // what nodes ask of the symbols
   std::vector<Value> values;
   Region body;
 

@@ -18,6 +18,7 @@ public:
     FUSEC_CHECK(in.expect("graph"));
     FUSEC_TRY(graph.name, in.nameText());
     FUSEC_TRY(graph.symbols, parseSymbols(in));
+    FUSEC_TRY(graph.sizeRules, parseSizeRules(in, graph.symbols));
     while (in.accept("constant"))
       FUSEC_CHECK(constant());
     while (in.accept("input")) {

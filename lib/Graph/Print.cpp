@@ -4,6 +4,7 @@
 
 // graph main
 // symbol batch = 1..64 opt 8 divisor 1
+// inferred and rule: SizeRules.h
 // constant %w = f32[2,2] {1.0, 2.0, 3.0, 4.0}
 // constant %big = f32[768,768] digest "00112233445566778899aabbccddeeff"
 // input %x: f32[batch,2]
@@ -29,6 +30,7 @@ public:
     out = "graph " + nameToText(graph.name) + "\n";
     for (const Symbol &s : graph.symbols)
       out += "symbol " + symbolText(s) + "\n";
+    out += sizeRulesText(graph.sizeRules, graph.symbols);
     for (const Value &v : graph.values)
       if (v.constant)
         out += "constant %" + nameToText(v.name) + " = " + constantText(v.constant) + "\n";

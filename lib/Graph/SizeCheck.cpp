@@ -62,7 +62,10 @@ Shape reducedShape(const Shape &in, const std::vector<int64_t> &axes, bool keep)
 }
 
 bool SizeCheck::same(const DimExpr &a, const DimExpr &b) const {
-  return equality == Equality::Exact ? a == b : sameSize(a, b, symbols);
+  if (equality == Equality::Exact)
+    return a == b;
+  return sameSize(a, b, symbols) ||
+         (!mustDiffer(a, b) && seenTo(SizeRule::Kind::Equal, a, b, "", Need::Tested));
 }
 
 bool SizeCheck::same(const Shape &a, const Shape &b) const {
@@ -85,7 +88,17 @@ Diagnostic SizeCheck::unequal(const DimExpr &a, const DimExpr &b, const std::str
 }
 
 Status SizeCheck::sameDim(const DimExpr &a, const DimExpr &b, const std::string &what) const {
-  if (same(a, b))
+  if (same(a, b) ||
+      (!mustDiffer(a, b) && seenTo(SizeRule::Kind::Equal, a, b, what + " must be equal")))
+    return success();
+  return unequal(a, b, what);
+}
+
+Status SizeCheck::sameCount(const DimExpr &a, const DimExpr &b) const {
+  const std::string what = "the numbers of elements";
+  if (sameSize(a, b, symbols) ||
+      (!mustDiffer(a, b) &&
+       seenTo(SizeRule::Kind::Equal, a, b, what + " must be equal", Need::Tested)))
     return success();
   return unequal(a, b, what);
 }
@@ -108,36 +121,84 @@ Status SizeCheck::sameShape(const Shape &given, const Shape &wanted,
                             const std::string &text) const {
   if (same(given, wanted))
     return success();
+  bool fits = given.size() == wanted.size();
+  for (size_t d = 0; fits && d < given.size(); ++d)
+    fits = same(given[d], wanted[d]) || !mustDiffer(given[d], wanted[d]);
+  for (size_t d = 0; fits && d < given.size(); ++d)
+    fits = same(given[d], wanted[d]) || seenTo(SizeRule::Kind::Equal, given[d], wanted[d], text);
+  if (fits)
+    return success();
   return unlike(given, wanted, text);
 }
 
 Diagnostic SizeCheck::indivisible(const DimExpr &size, int64_t divisor,
                                   const std::string &what) const {
-  std::string text =
-      what + " must be a multiple of " + std::to_string(divisor) + "; it is " + size.str(symbols);
+  const std::string rule = what + " must be a multiple of " + std::to_string(divisor),
+                    text = rule + "; it is " + size.str(symbols);
   if (size.isConst())
     return misfit({Misfit::Kind::Operands, text});
-  return misfit({Misfit::Kind::Indivisible, text + ", which may be none", {size}, divisor});
+  return misfit({Misfit::Kind::Indivisible, text + ", which may be none", {size}, divisor, rule});
 }
 
 Status SizeCheck::multiple(const DimExpr &size, int64_t divisor, const std::string &what) const {
-  if (size.divisibleBy(divisor, symbols))
+  if (size.divisibleBy(divisor, symbols) ||
+      (!size.isConst() && seenTo(SizeRule::Kind::Multiple, size, divisor,
+                                 what + " must be a multiple of " + std::to_string(divisor))))
     return success();
   return indivisible(size, divisor, what);
 }
 
 Diagnostic SizeCheck::tooSmall(const DimExpr &size, int64_t least, const std::string &what) const {
-  std::string text =
-      what + " must be at least " + std::to_string(least) + "; it is " + size.str(symbols);
+  const std::string rule = what + " must be at least " + std::to_string(least),
+                    text = rule + "; it is " + size.str(symbols);
   if (size.range(symbols).max < least)
     return misfit({Misfit::Kind::Operands, text});
-  return misfit({Misfit::Kind::TooSmall, text + ", which may be less", {size}, least});
+  return misfit({Misfit::Kind::TooSmall, text + ", which may be less", {size}, least, rule});
 }
 
 Status SizeCheck::atLeast(const DimExpr &size, int64_t least, const std::string &what) const {
-  if (size.range(symbols).min >= least)
+  const DimExpr::Range range = size.range(symbols);
+  if (range.min >= least ||
+      (range.max >= least &&
+       seenTo(SizeRule::Kind::AtLeast, size, least,
+              what + " must be at least " + std::to_string(least), Need::Tested)))
     return success();
   return tooSmall(size, least, what);
+}
+
+Status SizeCheck::noLess(const DimExpr &size, const DimExpr &least, const std::string &text) const {
+  const DimExpr::Range room = (size - least).range(symbols);
+  if (room.min >= 0 ||
+      (room.max >= 0 && seenTo(SizeRule::Kind::AtLeast, size, least, text, Need::Tested)))
+    return success();
+  if (room.max < 0)
+    return misfit({Misfit::Kind::Operands, text});
+  return misfit({Misfit::Kind::NotFixed,
+                 text + "; these are " + size.str(symbols) + " and " + least.str(symbols),
+                 {size, least}});
+}
+
+/// The size of two that are not 1 for all symbols, where one of them may be 1 for some.
+Result<DimExpr> SizeCheck::broadcast(const DimExpr &a, const DimExpr &b) const {
+  const std::string what = "the sizes to broadcast together";
+  if (same(a, b))
+    return a;
+  auto mayBeOne = [&](const DimExpr &d) {
+    const DimExpr::Range r = d.range(symbols);
+    return r.min <= 1 && r.max >= 1;
+  };
+  const bool first = mayBeOne(a), second = mayBeOne(b);
+  const DimExpr &one = first ? a : b, &other = first ? b : a;
+  if (first != second && other.isConst() &&
+      seenTo(SizeRule::Kind::Broadcast, one, other, what + " must be equal, or the first of them 1",
+             Need::Tested))
+    return other;
+  if ((first || second) && !mustDiffer(a, b) &&
+      seenTo(SizeRule::Kind::Equal, a, b, what + " must be equal where neither is fixed",
+             Need::Likely))
+    return a;
+  FUSEC_CHECK(sameDim(a, b, what));
+  return a;
 }
 
 Result<Shape> SizeCheck::broadcast(const std::vector<const Shape *> &shapes) const {
@@ -149,10 +210,11 @@ Result<Shape> SizeCheck::broadcast(const std::vector<const Shape *> &shapes) con
     for (size_t d = 0; d < s->size(); ++d) {
       DimExpr &size = out[rank - s->size() + d];
       const DimExpr &own = (*s)[d];
-      if (size.isConst(1))
+      if (size.isConst(1)) {
         size = own;
-      else if (!own.isConst(1))
-        FUSEC_CHECK(sameDim(size, own, "the sizes to broadcast together"));
+      } else if (!own.isConst(1)) {
+        FUSEC_TRY(size, broadcast(size, own));
+      }
     }
   return out;
 }
@@ -208,7 +270,8 @@ Status SizeCheck::quantParameter(const Shape &given, const DimExpr &count,
 Status SizeCheck::sideParameter(const Shape &given, const Shape &product, bool rows,
                                 const std::string &name) const {
   if (given.size() >= 2) {
-    auto all = broadcast({&given, &product});
+    // Only if it is this form are its sizes asked for.
+    auto all = SizeCheck(symbols, equality, report).broadcast({&given, &product});
     if (all.ok() && same(*all, product) && given[given.size() - (rows ? 1 : 2)].isConst(1))
       return success();
   } else if (product.size() >= 2) {
@@ -224,6 +287,8 @@ Result<DimExpr> SizeCheck::windowCount(const DimExpr &size, int64_t extent, int6
     return misfit({Misfit::Kind::Operands, "the window of " + std::to_string(extent) +
                                                " is larger than the padded size " +
                                                padded.str(symbols)});
+  FUSEC_CHECK(noLess(padded, DimExpr(extent),
+                     "the padded size must hold the window of " + std::to_string(extent)));
   if (!ceilMode)
     return floorDiv(room, DimExpr(stride)) + DimExpr(1);
   // A window that would start in the padding at the end does not count.
@@ -233,7 +298,7 @@ Result<DimExpr> SizeCheck::windowCount(const DimExpr &size, int64_t extent, int6
 
 /// min(v, bound), simplified where the ranges decide.
 static DimExpr smaller(const DimExpr &v, const DimExpr &bound, const std::vector<Symbol> &symbols) {
-  if (v.isConst(INT64_MAX))
+  if (v.isConst() && v.constValue() > int64_t(1) << 60)
     return bound;
   auto r = (bound - v).range(symbols);
   if (r.min >= 0)
@@ -249,40 +314,46 @@ static DimExpr atLeastZero(const DimExpr &v, const std::vector<Symbol> &symbols)
   return r.max <= 0 ? DimExpr(0) : max(v, DimExpr(0));
 }
 
-/// A start or end for a positive step, counted from the front and not below 0; nullopt when its sign is not known.
-static std::optional<DimExpr> fromFront(const DimExpr &v, const DimExpr &size,
-                                        const std::vector<Symbol> &symbols) {
-  if (v.isConst() && v.constValue() < -(int64_t(1) << 60))
-    return DimExpr(0);
+static bool isFarInFront(const DimExpr &v) {
+  return v.isConst() && v.constValue() < -(int64_t(1) << 60);
+}
+
+/// A start or end counted from the front.
+static DimExpr fromFront(const DimExpr &v, const DimExpr &size,
+                         const std::vector<Symbol> &symbols) {
   auto r = v.range(symbols);
   if (r.min >= 0)
     return v;
   if (r.max < 0)
-    return atLeastZero(v + size, symbols);
-  // The sign varies with the symbols: v + size >= 0 in all cases of interest would still be two forms.
-  return std::nullopt;
+    return v + size;
+  const DimExpr isNegative = floorDiv(v, DimExpr(int64_t(1) << 62)) * DimExpr(-1); // 1 or 0
+  return v + isNegative * size;
 }
 
 Result<SliceBounds> SizeCheck::slice(const DimExpr &size, const DimExpr &start, const DimExpr &end,
                                      int64_t step) const {
   if (step == 0)
     return misfit({Misfit::Kind::Value, "a step is 0"});
-  const Shape all{size, start, end};
+  auto place = [&](const DimExpr &v) {
+    return isFarInFront(v) ? DimExpr(0) : atLeastZero(fromFront(v, size, symbols), symbols);
+  };
   if (step > 0) {
-    auto first = fromFront(start, size, symbols), last = fromFront(end, size, symbols);
-    if (!first || !last)
-      return misfit({Misfit::Kind::NotFixed,
-                     "whether a start or an end counts from the end depends on sizes that are not "
-                     "fixed",
-                     all});
-    last = smaller(*last, size, symbols);
+    const DimExpr first = place(start), last = smaller(place(end), size, symbols);
     // A start beyond the end leaves nothing, clamped or not; not clamped, the size stands in the length once.
-    DimExpr length = atLeastZero(*last - *first, symbols);
-    return SliceBounds{smaller(*first, size, symbols), *last,
+    DimExpr length = atLeastZero(last - first, symbols);
+    return SliceBounds{smaller(first, size, symbols), last,
                        step == 1 ? length : ceilDiv(length, DimExpr(step))};
   }
-  if (!isStatic(all))
-    return misfit({Misfit::Kind::NotFixed, "a negative step needs a fixed size", all});
+  if (!isStatic({size, start, end})) {
+    const DimExpr back = size - DimExpr(1), first = smaller(place(start), back, symbols);
+    const DimExpr stop = isFarInFront(end) ? DimExpr(-1) : fromFront(end, size, symbols);
+    const DimExpr last =
+        smaller(stop.range(symbols).min >= -1 ? stop : max(stop, DimExpr(-1)), back, symbols);
+    const DimExpr length = atLeastZero(first - last, symbols);
+    const int64_t by = step == INT64_MIN ? INT64_MAX : -step;
+    return SliceBounds{atLeastZero(first, symbols), last,
+                       by == 1 ? length : ceilDiv(length, DimExpr(by))};
+  }
   // By the operator's text the start is clamped to [0, size-1] and the end to [-1, size-1].
   auto backward = [s = size.constValue()](int64_t v, int64_t low) {
     return std::clamp<int64_t>(v < 0 ? std::max(v, -s - 1) + s : v, low, s - 1);

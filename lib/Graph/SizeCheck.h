@@ -1,5 +1,6 @@
 #pragma once
 #include "Graph/Graph.h"
+#include "Graph/SizeSolver.h"
 
 #include <functional>
 #include <map>
@@ -22,8 +23,11 @@ struct Misfit {
   std::string text;
   Shape sizes = {};
   int64_t number = 0;
+  std::string rule = {}; // Indivisible, TooSmall: what must be so, as a SizeRule has it
 };
 using Report = std::function<Diagnostic(const Misfit &)>;
+/// Asked about what only some symbols fulfil: true where that is seen to. A rule comes without a node.
+using Require = std::function<bool(const SizeRule &rule, Need need)>;
 
 /// Values of all symbols within their ranges: the smallest, the likely and some others.
 std::vector<std::vector<int64_t>> sampleSymbols(const std::vector<Symbol> &symbols);
@@ -63,8 +67,10 @@ public:
   /// passes have rewritten may have lost their normal form: Sampled.
   enum class Equality { Exact, Sampled };
 
-  SizeCheck(const std::vector<Symbol> &symbols, Equality equality, Report report)
-      : symbols(symbols), equality(equality), report(std::move(report)) {}
+  SizeCheck(const std::vector<Symbol> &symbols, Equality equality, Report report,
+            Require require = {})
+      : symbols(symbols), equality(equality), report(std::move(report)),
+        require(std::move(require)) {}
 
   const std::vector<Symbol> &symbols;
 
@@ -76,19 +82,25 @@ public:
 
   /// "`what` must be equal: ..."
   Status sameDim(const DimExpr &a, const DimExpr &b, const std::string &what) const;
+  /// "the numbers of elements must be equal: ..." Shapes of one number of elements are rarely one expression, even
+  /// where a model says both.
+  Status sameCount(const DimExpr &a, const DimExpr &b) const;
   /// `text` says what `given` must be.
   Status sameShape(const Shape &given, const Shape &wanted, const std::string &text) const;
   /// "`what` must be a multiple of ..."
   Status multiple(const DimExpr &size, int64_t divisor, const std::string &what) const;
   /// "`what` must be at least ..."
   Status atLeast(const DimExpr &size, int64_t least, const std::string &what) const;
+  /// `text` says that `size` has to be `least` at least.
+  Status noLess(const DimExpr &size, const DimExpr &least, const std::string &text) const;
   // What these report, for callers that have found that it does not hold.
   Diagnostic unequal(const DimExpr &a, const DimExpr &b, const std::string &what) const;
   Diagnostic unlike(const Shape &given, const Shape &wanted, const std::string &text) const;
   Diagnostic indivisible(const DimExpr &size, int64_t divisor, const std::string &what) const;
   Diagnostic tooSmall(const DimExpr &size, int64_t least, const std::string &what) const;
 
-  /// numpy's rule: sizes are equal or 1, aligned at the last axis.
+  /// numpy's rule: sizes are equal or 1, aligned at the last axis. A size beside a fixed one may be 1 in some runs; of
+  /// two that are not fixed equal ones are assumed.
   Result<Shape> broadcast(const std::vector<const Shape *> &shapes) const;
   /// `from` broadcasts to `to` and leaves it as it is.
   Status broadcastsTo(const Shape &from, const Shape &to, const std::string &text) const;
@@ -116,8 +128,15 @@ public:
   Result<Shape> resized(const Shape &in, const ResizeSizes &how) const;
 
 private:
+  bool seenTo(SizeRule::Kind kind, const DimExpr &left, const DimExpr &right, std::string text,
+              Need need = Need::Solved) const {
+    return require && require({kind, left, right, {}, {}, std::move(text)}, need);
+  }
+  Result<DimExpr> broadcast(const DimExpr &a, const DimExpr &b) const;
+
   Equality equality;
   Report report;
+  Require require;
 };
 
 } // namespace fusec

@@ -6,7 +6,7 @@
 #include <unordered_set>
 
 // The rules, in the order in which they are checked:
-//  1. names of symbols and values are not empty and unique; symbol ranges are ordered;
+//  1. names of symbols, inferred sizes and values are not empty and unique; symbol ranges are ordered;
 //  2. a constant's type and shape are those of its value; `known` has one entry an element;
 //  3. every value is defined once: constant, region input or node output; before its uses;
 //  4. a region reads outer values only through its sorted, exact captures;
@@ -45,6 +45,8 @@ private:
         fail("symbol '" + s.name + "'",
              "the range must be 0 <= min <= opt <= max with divisor >= 1");
     }
+    if (std::string fault = faultOf(g.sizeRules, g.symbols); !fault.empty())
+      fail("rules of sizes", fault);
   }
 
   void checkValues() {

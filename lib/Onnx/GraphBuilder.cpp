@@ -4,13 +4,16 @@
 #include "Support/Diag.h"
 #include "Support/TunedSizes.h"
 
-#include <numeric>
+#include <algorithm>
 
 namespace fusec {
 
 GraphBuilder::GraphBuilder(const std::string &path, const ImportOptions &options,
                            ImportMemory &memory)
-    : options(options), path(path), files(path, options.outputPath), memory(memory) {}
+    : options(options), path(path), files(path, options.outputPath), memory(memory) {
+  memory.sizes.beginRound();
+  graph.symbols = memory.sizes.symbols();
+}
 
 Result<Graph> GraphBuilder::run(onnx::ModelProto &model) {
   FUSEC_CHECK(header(model));
@@ -45,6 +48,7 @@ Result<Graph> GraphBuilder::run(onnx::ModelProto &model) {
   FUSEC_CHECK(graphOutputs(proto, scope));
   FUSEC_CHECK(markOutputs());
   warnOfDefaultInputs();
+  settleSizes();
   frame = nullptr;
   computeCaptures(graph);
   return std::move(graph);
@@ -84,19 +88,63 @@ DimExpr GraphBuilder::sizeNamed(const std::string &name) {
     return known->second;
   Symbol s;
   s.opt = static_cast<int64_t>(SymbolKind::Any);
-  if (auto range = options.dims.find(name); range != options.dims.end())
+  const auto range = options.dims.find(name);
+  if (range != options.dims.end())
     s = range->second;
-  if (auto implied = memory.implied.find(name); implied != memory.implied.end())
-    s = implied->second;
   s.name = name;
   if (s.min == s.max)
     return sizes.emplace(name, s.min).first->second;
-  graph.symbols.push_back(std::move(s));
-  return sizes.emplace(name, DimExpr::symbol(static_cast<SymbolId>(graph.symbols.size() - 1)))
-      .first->second;
+  const SymbolId id = solver().symbol(s, range != options.dims.end());
+  if (static_cast<size_t>(id) == graph.symbols.size())
+    graph.symbols.push_back(std::move(s));
+  return sizes.emplace(name, solver().valueOf(id)).first->second;
 }
 
-std::optional<std::string> GraphBuilder::noteImpliedBound(const DimExpr &a, const DimExpr &b) {
+void GraphBuilder::settleSizes() {
+  std::vector<bool> isLeft(graph.symbols.size(), false);
+  for (const auto &[name, size] : sizes)
+    for (SymbolId s : symbolsOf({size}))
+      isLeft[static_cast<size_t>(s)] = true;
+  std::vector<SymbolId> newIds(graph.symbols.size());
+  std::vector<Symbol> left;
+  std::vector<InferredSize> inferred;
+  for (size_t s = 0; s < graph.symbols.size(); ++s)
+    if (isLeft[s]) {
+      newIds[s] = static_cast<SymbolId>(left.size());
+      left.push_back(graph.symbols[s]);
+    }
+  std::set<std::string> inputs;
+  for (ValueId id : graph.body.inputs)
+    inputs.insert(graph.value(id).name);
+  for (size_t s = 0; s < graph.symbols.size(); ++s) {
+    if (isLeft[s])
+      continue;
+    const DimExpr value = solver().valueOf(static_cast<SymbolId>(s));
+    const std::set<SymbolId> used = symbolsOf({value});
+    newIds[s] = -1; // of an input that has become a constant
+    if (!std::all_of(used.begin(), used.end(),
+                     [&](SymbolId u) { return isLeft[static_cast<size_t>(u)]; }))
+      continue;
+    const std::string &name = graph.symbols[s].name;
+    newIds[s] = static_cast<SymbolId>(left.size() + inferred.size());
+    inferred.push_back({name, value, dimPlaces[name]});
+    std::erase_if(inferred.back().places,
+                  [&](const InferredSize::Place &p) { return !inputs.count(p.input); });
+  }
+  graph.sizeRules = solver().rules(newIds, std::move(inferred));
+  if (left.size() == graph.symbols.size())
+    return;
+  graph.symbols = std::move(left);
+  const auto renumbered = [&](SymbolId s) {
+    return std::optional(DimExpr::symbol(newIds[static_cast<size_t>(s)]));
+  };
+  for (Value &v : graph.values)
+    for (auto *list : {&v.shape, &v.known})
+      for (DimExpr &d : *list)
+        d = d.substitute(renumbered);
+}
+
+std::optional<std::string> GraphBuilder::boundAdvice(const DimExpr &a, const DimExpr &b) const {
   for (auto [bounded, plain] : {std::pair(&a, &b), std::pair(&b, &a)}) {
     if (bounded->op() != DimExpr::Op::Min || plain->op() != DimExpr::Op::Symbol)
       continue;
@@ -108,46 +156,8 @@ std::optional<std::string> GraphBuilder::noteImpliedBound(const DimExpr &a, cons
     if (options.dims.count(name))
       return "the model allows at most " + std::to_string(bound) + " for " + name +
              "; pass a --dim range within that";
-    noteImplied(*plain, [&](Symbol &s) { s.max = std::min(s.max, bound); });
   }
   return std::nullopt;
-}
-
-/// Multiples of the divisor only: the range shrinks to them. False where none is left.
-static bool roundToDivisor(Symbol &s) {
-  int64_t rest = s.min % s.divisor;
-  if (rest && __builtin_add_overflow(s.min, s.divisor - rest, &s.min))
-    return false;
-  s.max -= s.max == INT64_MAX ? 0 : s.max % s.divisor;
-  if (!kindOf(s))
-    s.opt = std::max(s.min, std::min(s.max, s.opt) / s.divisor * s.divisor);
-  return s.min <= s.max;
-}
-
-bool GraphBuilder::noteImplied(const DimExpr &size, const std::function<void(Symbol &)> &restrict) {
-  if (size.op() != DimExpr::Op::Symbol)
-    return false;
-  const Symbol &now = graph.symbols[static_cast<size_t>(size.symbolId())];
-  Symbol s = now;
-  restrict(s);
-  bool narrower = s.min != now.min || s.max != now.max || s.divisor != now.divisor;
-  if (!narrower || !roundToDivisor(s))
-    return false;
-  memory.implied[s.name] = std::move(s);
-  foundBound = true;
-  return true;
-}
-
-bool GraphBuilder::noteImpliedMin(const DimExpr &size, int64_t least) {
-  return noteImplied(size, [&](Symbol &s) { s.min = std::max(s.min, least); });
-}
-
-bool GraphBuilder::noteImpliedDivisor(const DimExpr &size, int64_t divisor) {
-  return noteImplied(size, [&](Symbol &s) {
-    int64_t common;
-    if (!__builtin_mul_overflow(s.divisor / std::gcd(s.divisor, divisor), divisor, &common))
-      s.divisor = common;
-  });
 }
 
 DeclaredType GraphBuilder::readType(const onnx::TypeProto &type) {

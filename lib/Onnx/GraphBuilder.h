@@ -1,4 +1,5 @@
 #pragma once
+#include "Graph/SizeSolver.h"
 #include "Onnx/FileReader.h"
 #include "Onnx/Import.h"
 #include "Onnx/NodeImporter.h"
@@ -52,7 +53,7 @@ struct ImportFrame {
 struct ImportMemory {
   /// What reading a tensor gave, by its (sparse: by its values') message, which the data may have left then.
   std::unordered_map<const onnx::TensorProto *, Result<ConstantRef>> tensors;
-  std::map<std::string, Symbol> implied; // ranges of symbols that the model's own nodes imply
+  SizeSolver sizes; // what the model's own nodes imply of these
   /// Inputs whose default value has to be known at compile time: what asks for it, in words.
   std::map<std::string, std::string> fixedInputs;
   bool allFixed = false;              // so are all inputs with a default value
@@ -98,15 +99,12 @@ public:
   const DeclaredType *declaredType(const std::string &name) const;
   /// Gives a value that an operator made up the name of the model's tensor.
   void nameValue(ValueId id, const std::string &name);
-  /// Two dims that must be equal and are n and min(n, c), as where positions are sliced from a table of c
-  /// rows: notes that n is at most c. The import is then repeated under that bound. Returns advice where
-  /// the user's own range contradicts.
-  std::optional<std::string> noteImpliedBound(const DimExpr &a, const DimExpr &b);
-  /// Notes that a size must be at least `least`, or a multiple of `divisor`, so that the import is repeated; false if
-  /// the size is no plain symbol or the range that the user gave has no such value.
-  bool noteImpliedMin(const DimExpr &size, int64_t least);
-  bool noteImpliedDivisor(const DimExpr &size, int64_t divisor);
-  bool foundBound = false;
+  /// Advice where two dims must be equal and are n and min(n, c), as where positions are sliced from a table of c rows,
+  /// and the user's own range of n goes beyond c.
+  std::optional<std::string> boundAdvice(const DimExpr &a, const DimExpr &b) const;
+  /// What the nodes ask of sizes. Where that determines some, the import is repeated with what they are.
+  SizeSolver &solver() { return memory.sizes; }
+  bool foundContradiction = false; // between what several nodes ask of sizes
   /// Value `id` has to be known at compile time, as `who` says. Where it is not, and would be if inputs had their
   /// default values in every run, these are noted. The import is then to be repeated.
   void needsConstant(ValueId id, const std::string &who);
@@ -168,7 +166,8 @@ private:
   /// An input or output of the main graph, under its own name.
   ValueId mainValue(const std::string &name, DType type, Shape shape);
   Status graphOutputs(const onnx::GraphProto &proto, const NameScope &scope);
-  bool noteImplied(const DimExpr &size, const std::function<void(Symbol &)> &restrict);
+  /// Leaves the symbols that sizes hang on, and the rules that the nodes made of them.
+  void settleSizes();
   bool contradicts(const DeclaredType &declared, const Value &value) const;
   std::string declaredText(const DeclaredType &declared) const;
   /// Warns of types and shapes that the nodes around the current frame contradict.
@@ -231,6 +230,8 @@ private:
   /// Values whose elements would be known but for the limit on expressions, and the symbols in these.
   std::unordered_map<ValueId, std::set<SymbolId>> symbolsBeyondLimit;
   std::map<std::string, DimExpr> sizes; // of the names that inputs have for them
+  std::map<std::string, std::vector<InferredSize::Place>>
+      dimPlaces; // where inputs have these names
   /// What --shape says in place of a name of the file; nothing where it says several things.
   std::map<std::string, std::optional<DimExpr>> givenSizes;
   int64_t untold = 0;      // warnings of declarations beyond those that are told

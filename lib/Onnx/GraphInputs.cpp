@@ -271,6 +271,7 @@ Result<Shape> GraphBuilder::givenShape(const onnx::TypeProto_Tensor &type, const
                  "' is neither a size nor a name (letters, digits, _); a range is given to a name: "
                  "--shape " +
                  name + ":[b,...] --dim b=1..4");
+    dimPlaces[symbol].push_back({name, static_cast<int64_t>(shape.size())});
     shape.push_back(sizeNamed(symbol));
     replaceSize(type, shape);
   }
@@ -315,6 +316,7 @@ Result<Shape> GraphBuilder::declaredShape(const onnx::ValueInfoProto &input,
       while (dimNames.count(symbol))
         symbol += "_";
     }
+    dimPlaces[symbol].push_back({input.name(), static_cast<int64_t>(shape.size())});
     shape.push_back(sizeNamed(symbol));
   }
   return shape;

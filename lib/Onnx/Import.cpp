@@ -81,10 +81,9 @@ Result<Graph> importOnnx(const std::string &path, const ImportOptions &options,
   }
   ImportMemory memory;
   Result<Graph> imported = Diagnostics{};
-  // Each repetition tightens the bound of a symbol or takes inputs for constants; a model has few of the one, and those
-  // of the other mostly show at once.
-  constexpr int kMostRounds = 16;
-  for (int round = 0;; ++round) {
+  // Each repetition knows more of the sizes or takes inputs for constants: most of both shows at once.
+  constexpr int kMostRounds = 16, kMostSizeRounds = 100;
+  for (int round = 0, sizeRounds = 0;; ++round) {
     GraphBuilder builder(path, options, memory);
     imported = builder.run(model);
     if (warnings)
@@ -92,7 +91,18 @@ Result<Graph> importOnnx(const std::string &path, const ImportOptions &options,
     // What nodes imply does not help where an input or an initialiser was refused.
     if (!imported.ok() && !builder.usable)
       break;
-    if (round < kMostRounds && (builder.foundFixed || (!imported.ok() && builder.foundBound)))
+    if (!imported.ok() && builder.foundContradiction) {
+      // In the next round the sizes would not tell any more which nodes contradict each other.
+      std::erase_if(imported.errors(),
+                    [](const Diagnostic &d) { return d.id != Diag::ShapeMismatch; });
+      break;
+    }
+    const bool foundSizes = memory.sizes.endRound();
+    if (foundSizes && sizeRounds++ == kMostSizeRounds)
+      return Diagnostic{Diag::LimitExceeded, path,
+                        "what the nodes ask of sizes is not settled in " +
+                            std::to_string(kMostSizeRounds) + " passes; fix sizes with --dim"};
+    if (foundSizes || (round < kMostRounds && builder.foundFixed))
       continue;
     // Default values may matter in ways that no single operand tells, such as the sizes of two branches.
     const bool settled = imported.ok() ? !builder.foundFixed

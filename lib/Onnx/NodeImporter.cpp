@@ -96,6 +96,9 @@ Result<std::vector<ValueId>> NodeImporter::emit(OpKind op, std::vector<ValueId> 
   node.regions = std::move(regions);
   FUSEC_TRY(std::vector<TypedShape> types, inferTypes(builder.graph, node, shapes, sizes()));
   types.resize(std::min(types.size(), count));
+  for (TypedShape &t : types)
+    for (DimExpr &d : t.shape)
+      d = builder.solver().unified(d);
   FUSEC_CHECK(checkSizes(types));
   std::vector<ValueId> ids;
   for (TypedShape &t : types)
@@ -114,6 +117,8 @@ Result<std::vector<ValueId>> NodeImporter::emit(OpKind op, std::vector<ValueId> 
     builder.noteBeyondLimit(node, elements.value_or(Shape()));
   } else {
     Value &v = g.value(ids[0]);
+    for (DimExpr &e : *elements)
+      e = builder.solver().canonical(e);
     if (ConstantRef c = constantFromElements(v.type, v.shape, *elements))
       return std::vector<ValueId>{builder.constantValue(std::move(c))};
     v.known = std::move(*elements);
@@ -241,6 +246,14 @@ Result<std::vector<int64_t>> NodeImporter::axes(const std::vector<int64_t> &list
   if (std::adjacent_find(out.begin(), out.end()) != out.end())
     return fail(Diag::BadAttribute, "an axis is given twice");
   return out;
+}
+
+void NodeImporter::mayBeEmpty(size_t i, int64_t axis) const {
+  const std::vector<ValueId> &given = graph().body.inputs;
+  if (!has(i) || rank(i) <= axis || std::find(given.begin(), given.end(), id(i)) == given.end())
+    return;
+  if (const DimExpr &size = shape(i)[static_cast<size_t>(axis)]; size.op() == DimExpr::Op::Symbol)
+    builder.solver().mayBeZero(size.symbolId());
 }
 
 Status NodeImporter::oneElement(size_t i, const std::string &text) const {

@@ -138,6 +138,8 @@ public:
   Status sameDim(const DimExpr &a, const DimExpr &b, const std::string &what) const {
     return sizes().sameDim(a, b, what);
   }
+  /// Input `i` is put in front of what the node makes: if it is the model's, its size along the axis may be 0.
+  void mayBeEmpty(size_t i, int64_t axis) const;
   /// Input `i` has one element; `text` says so.
   Status oneElement(size_t i, const std::string &text) const;
   /// Input `i`, where there is one, is a scale or a zero point: one number, or one for each of `count`.
@@ -152,6 +154,8 @@ public:
   Diagnostic unreadAttribute(const std::string &key) const;
 
 private:
+  /// Asks the model's sizes for what this node needs; false where that cannot be had.
+  bool require(SizeRule rule, Need need) const;
   /// What the rule of an operator, or another check of sizes, found.
   Diagnostic say(const Misfit &m) const;
   Attributes withOwn(OpKind op, Attributes attrs);

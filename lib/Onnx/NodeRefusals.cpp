@@ -96,8 +96,15 @@ Diagnostic NodeImporter::unsupported(std::string text) const {
 }
 
 SizeCheck NodeImporter::sizes() const {
-  return SizeCheck(symbols(), SizeCheck::Equality::Exact,
-                   [this](const Misfit &m) { return say(m); });
+  return SizeCheck(
+      symbols(), SizeCheck::Equality::Exact, [this](const Misfit &m) { return say(m); },
+      [this](const SizeRule &rule, Need need) { return require(rule, need); });
+}
+
+bool NodeImporter::require(SizeRule rule, Need need) const {
+  rule.node = nodeName;
+  rule.op = opType;
+  return builder.solver().require(rule, need) == SizeSolver::Answer::Holds;
 }
 
 Diagnostic NodeImporter::say(const Misfit &m) const {
@@ -106,8 +113,12 @@ Diagnostic NodeImporter::say(const Misfit &m) const {
   case Misfit::Kind::Attribute: return fail(Diag::BadAttribute, m.text);
   case Misfit::Kind::Value: return fail(Diag::BadOperand, m.text);
   case Misfit::Kind::Unequal: return openSizes(m.text, m.sizes[0], m.sizes[1]);
-  case Misfit::Kind::Indivisible: builder.noteImpliedDivisor(m.sizes[0], m.number); break;
-  case Misfit::Kind::TooSmall: builder.noteImpliedMin(m.sizes[0], m.number); break;
+  case Misfit::Kind::Indivisible:
+    require({SizeRule::Kind::Multiple, m.sizes[0], m.number, "", "", m.rule}, Need::Solved);
+    break;
+  case Misfit::Kind::TooSmall:
+    require({SizeRule::Kind::AtLeast, m.sizes[0], m.number, "", "", m.rule}, Need::Solved);
+    break;
   case Misfit::Kind::NotFixed: break;
   }
   return needsFixed(m.text, m.sizes);
@@ -115,7 +126,12 @@ Diagnostic NodeImporter::say(const Misfit &m) const {
 
 Diagnostic NodeImporter::openSizes(std::string text, const DimExpr &a, const DimExpr &b) const {
   text += a.str(symbols()) + " and " + b.str(symbols());
-  if (auto advice = builder.noteImpliedBound(a, b))
+  const SizeSolver &solver = builder.solver();
+  if (sizes().mustDiffer(solver.canonical(a), solver.canonical(b))) {
+    builder.foundContradiction = true;
+    return mismatch(text + solver.reasons({a, b}));
+  }
+  if (auto advice = builder.boundAdvice(a, b))
     return undecided(text + "; " + *advice);
   text += " may differ";
   const bool isSymbol = a.op() == DimExpr::Op::Symbol;

@@ -45,7 +45,15 @@ public:
     // Plain symbols first, so that dims such as 2*n of other inputs can be checked.
     for (bool solve : {false, true})
       for (size_t i = 0; i < inputs.size(); ++i)
-        FUSEC_CHECK(bindInput(body.inputs[i], inputs[i], solve));
+        if (Status bound = bindInput(body.inputs[i], inputs[i], solve); !bound.ok()) {
+          const std::string rule =
+              brokenRule(graph.sizeRules, graph.symbols, sizesOf(inputs), true);
+          return rule.empty() ? bound.errors()
+                              : Diagnostics{{Diag::ShapeMismatch, graph.name, rule}};
+        }
+    if (std::string rule = brokenRule(graph.sizeRules, graph.symbols, sizesOf(inputs), false);
+        !rule.empty())
+      return Diagnostic{Diag::ShapeMismatch, graph.name, rule};
     for (size_t i = 0; i < inputs.size(); ++i)
       values[index(body.inputs[i])] = std::make_shared<TensorValue>(inputs[i]);
 
@@ -86,6 +94,31 @@ private:
       slot = std::make_shared<TensorValue>(toTensorValue(*graph.value(v).constant));
     assert(slot && "use before definition: the graph was not verified");
     return slot;
+  }
+
+  /// The symbols and inferred sizes as the inputs have them; what no input has alone as it follows from the others.
+  std::vector<RunSize> sizesOf(const std::vector<TensorValue> &inputs) const {
+    std::vector<RunSize> sizes(graph.symbols.size() + graph.sizeRules.inferred.size());
+    auto take = [&](size_t size, size_t input, size_t axis) {
+      if (axis < inputs[input].dims.size() && sizes[size].place.empty())
+        sizes[size] = {
+            inputs[input].dims[axis],
+            dimensionText(graph.value(graph.body.inputs[input]).name, static_cast<int64_t>(axis))};
+    };
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const Value &v = graph.value(graph.body.inputs[i]);
+      for (size_t d = 0; d < v.shape.size(); ++d)
+        if (v.shape[d].op() == DimExpr::Op::Symbol)
+          take(static_cast<size_t>(v.shape[d].symbolId()), i, d);
+      for (size_t k = 0; k < graph.sizeRules.inferred.size(); ++k)
+        for (const InferredSize::Place &p : graph.sizeRules.inferred[k].places)
+          if (p.input == v.name)
+            take(graph.symbols.size() + k, i, static_cast<size_t>(p.axis));
+    }
+    for (size_t s = 0; s < graph.symbols.size(); ++s)
+      if (!sizes[s].value)
+        sizes[s].value = binder.values()[s];
+    return sizes;
   }
 
   Status bindInput(ValueId id, const TensorValue &t, bool solve) {

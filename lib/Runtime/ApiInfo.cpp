@@ -1,7 +1,7 @@
 // The part of the C API that tells what a bundle holds.
 #include "Runtime/ApiHandles.h"
-#include "Runtime/DimBounds.h"
 #include "Runtime/ExecPlan.h"
+#include "Runtime/SizeTests.h"
 #include "Runtime/Structs.h"
 
 using namespace fusec;
@@ -48,6 +48,8 @@ fusert_status fusert_get_model_info(fusert_model model, fusert_model_info *out) 
     info.outputs = m->content.outputs.size();
     info.symbols = m->content.symbols.size();
     info.programs = m->content.programs.size();
+    info.inferred = m->content.inferred.size();
+    info.size_rules = m->content.rules.size();
     for (const bundle::Weight &w : m->content.weights)
       info.weight_bytes += static_cast<uint64_t>(w.sizeBytes);
     if (m->program) {
@@ -81,6 +83,29 @@ fusert_status fusert_get_symbol_info(fusert_model model, size_t index, fusert_sy
       return noSuch("symbol", index);
     const Symbol &s = m->content.symbols[index];
     return writeInfo(fusert_symbol_info{0, s.name.c_str(), s.min, s.opt, s.max, s.divisor}, out);
+  });
+}
+
+fusert_status fusert_get_inferred_info(fusert_model model, size_t index,
+                                       fusert_inferred_info *out) {
+  return withModel(model, [&](const std::shared_ptr<Model> &m) {
+    if (index >= m->content.inferred.size())
+      return noSuch("inferred size", index);
+    return writeInfo(fusert_inferred_info{0, m->content.inferred[index].name.c_str(),
+                                          m->inferredTexts[index].c_str()},
+                     out);
+  });
+}
+
+fusert_status fusert_get_size_rule_info(fusert_model model, size_t index,
+                                        fusert_size_rule_info *out) {
+  return withModel(model, [&](const std::shared_ptr<Model> &m) {
+    if (index >= m->content.rules.size())
+      return noSuch("rule of sizes", index);
+    const bundle::DimRule &r = m->content.rules[index];
+    return writeInfo(fusert_size_rule_info{0, m->ruleTexts[index].c_str(), r.node.c_str(),
+                                           r.op.c_str(), r.text.c_str(), r.tested, 0},
+                     out);
   });
 }
 
@@ -142,11 +167,12 @@ fusert_status fusert_get_memory_info(fusert_model model, size_t program, const i
     if (!symbols && count > 0)
       return nullArgument("symbols");
     const std::vector<int64_t> values(symbols, symbols + count);
-    if (std::string problem = checkSymbols(values, m->content.symbols); !problem.empty())
-      return fail(FUSERT_INVALID_ARGUMENT, problem);
+    const Admission admission = admit(m->content, values);
+    if (!admission.problem.empty())
+      return fail(FUSERT_INVALID_ARGUMENT, admission.problem);
     const bundle::Program &p = m->content.programs[program];
     ExecPlan plan;
-    FUSERT_TRY(plan.build(p, values));
+    FUSERT_TRY(plan.build(p, values, admission.runs));
     fusert_memory_info info{};
     info.workspace_bytes = plan.workspaceBytes;
     for (int32_t t : p.inputs)

@@ -4,6 +4,7 @@
 #include "Runtime/Error.h"
 #include "Runtime/Executor.h"
 #include "Runtime/FpEnvironment.h"
+#include "Runtime/SizeTests.h"
 
 #include <algorithm>
 #include <cstring>
@@ -70,18 +71,23 @@ fusert_status Context::setShapes(const fusert_shape *shapes, size_t count) {
   std::string problem;
   std::optional<std::vector<int64_t>> solved =
       solveSymbols(exprs, dims, places, model->content.symbols, problem);
-  if (!solved)
-    return fail(FUSERT_INVALID_ARGUMENT, problem);
+  if (!solved) {
+    // The node that needs them to fit says more than that they do not.
+    const std::string rule =
+        brokenRule(model->content, sizesFromDims(model->content, dims), Rules::All);
+    return fail(FUSERT_INVALID_ARGUMENT, rule.empty() ? problem : rule);
+  }
   return setSymbols(std::move(*solved));
 }
 
 fusert_status Context::setSymbols(std::vector<int64_t> values) {
-  if (std::string problem = checkSymbols(values, model->content.symbols); !problem.empty())
-    return fail(FUSERT_INVALID_ARGUMENT, problem);
   if (plan && values == symbols)
     return FUSERT_OK;
+  const Admission admission = admit(model->content, values);
+  if (!admission.problem.empty())
+    return fail(FUSERT_INVALID_ARGUMENT, admission.problem);
   auto fresh = std::make_unique<ExecPlan>();
-  FUSERT_TRY(fresh->build(*model->program, values));
+  FUSERT_TRY(fresh->build(*model->program, values, admission.runs));
   plan = std::move(fresh);
   symbols = std::move(values);
   callerWorkspace = nullptr;

@@ -134,6 +134,13 @@ std::optional<std::vector<int64_t>> solveSymbols(const std::vector<const DimCode
   return values;
 }
 
+std::vector<int64_t> withoutZeros(std::vector<int64_t> values, const std::vector<Symbol> &symbols) {
+  for (size_t s = 0; s < symbols.size(); ++s)
+    if (values[s] == 0)
+      values[s] = symbols[s].min;
+  return values;
+}
+
 std::string checkSymbols(const std::vector<int64_t> &values, const std::vector<Symbol> &symbols) {
   for (size_t s = 0; s < symbols.size(); ++s) {
     const Symbol &x = symbols[s];

@@ -22,5 +22,7 @@ std::optional<std::vector<int64_t>> solveSymbols(const std::vector<const bundle:
                                                  std::string &problem);
 /// Empty when every value obeys its symbol's range and divisor.
 std::string checkSymbols(const std::vector<int64_t> &values, const std::vector<Symbol> &symbols);
+/// The values with the smallest allowed ones in place of zeros.
+std::vector<int64_t> withoutZeros(std::vector<int64_t> values, const std::vector<Symbol> &symbols);
 
 } // namespace fusec::rt

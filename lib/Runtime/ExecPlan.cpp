@@ -19,7 +19,8 @@ bool holds(const bundle::Guard &g, const std::vector<int64_t> &symbols) {
 
 } // namespace
 
-fusert_status ExecPlan::build(const bundle::Program &program, const std::vector<int64_t> &symbols) {
+fusert_status ExecPlan::build(const bundle::Program &program, const std::vector<int64_t> &symbols,
+                              bool runs) {
   symbolValues = symbols;
   tensorBytes.clear();
   for (const bundle::Tensor &t : program.tensors) {
@@ -34,7 +35,8 @@ fusert_status ExecPlan::build(const bundle::Program &program, const std::vector<
   launches.clear();
   nodes.clear();
   stagingBytes = 0;
-  FUSERT_TRY(buildNodes(program, program.steps, nodes));
+  if (runs)
+    FUSERT_TRY(buildNodes(program, program.steps, nodes));
 
   // What other variants alone than the chosen ones would use needs no memory.
   std::vector<bool> isIdle;

@@ -21,8 +21,9 @@ public:
     std::vector<Copy> before, thenCopies, elseCopies, after;
   };
 
-  /// Replaces what was there; on failure the object is unusable.
-  fusert_status build(const bundle::Program &program, const std::vector<int64_t> &symbols);
+  /// Replaces what was there; on failure the object is unusable. Where all outputs are empty nothing `runs`.
+  fusert_status build(const bundle::Program &program, const std::vector<int64_t> &symbols,
+                      bool runs);
   /// Sets the addresses of temporaries (null base: forget them) and constants.
   void bindWorkspace(const Model &model, void *base);
   void setAddress(int32_t tensor, void *p) {

@@ -118,6 +118,13 @@ void Model::describe() {
   side(content.outputs, outputTexts);
   for (const bundle::Program &p : content.programs)
     describe(p.steps, variants.emplace_back());
+  std::vector<Symbol> names = content.symbols;
+  for (const bundle::InferredDim &s : content.inferred) {
+    inferredTexts.push_back(s.value.str(content.symbols));
+    names.push_back({s.name});
+  }
+  for (const bundle::DimRule &r : content.rules)
+    ruleTexts.push_back(ruleText(r.kind, r.left.str(names), r.right.str(names)));
 }
 
 void Model::describe(const std::vector<bundle::Step> &steps, std::vector<VariantText> &out) const {

@@ -49,7 +49,8 @@ public:
     const bundle::Variant *variant;
     std::string guards;
   };
-  std::vector<std::vector<VariantText>> variants; // of each program
+  std::vector<std::vector<VariantText>> variants;    // of each program
+  std::vector<std::string> inferredTexts, ruleTexts; // of values and of rules
 
 private:
   fusert_status choose(const char *target);

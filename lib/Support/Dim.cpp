@@ -184,6 +184,24 @@ static void reduceByConstant(Polynomial &quotient, Polynomial &rest, int64_t &c)
   }
 }
 
+/// (floordiv(a, c) + k) / d, rounded down, is (a + k*c) / (c*d).
+static std::optional<DimExpr> dividedOnce(const Polynomial &sum, int64_t divisor) {
+  const bool hasConstant = sum.size() == 2 && sum[1].atoms.empty();
+  if ((sum.size() != 1 && !hasConstant) || sum[0].atoms.size() != 1 || sum[0].coefficient != 1)
+    return std::nullopt;
+  const DimExpr &inner = sum[0].atoms[0];
+  if (inner.op() != DimExpr::Op::FloorDiv || !inner.operands()[1].isConst() ||
+      inner.operands()[1].constValue() <= 0)
+    return std::nullopt;
+  const int64_t first = inner.operands()[1].constValue(),
+                constant = hasConstant ? sum[1].coefficient : 0;
+  const Wide both = static_cast<Wide>(first) * divisor, more = static_cast<Wide>(first) * constant;
+  if (!fits(both) || !fits(more))
+    return std::nullopt;
+  return floorDiv(inner.operands()[0] + DimExpr(static_cast<int64_t>(more)),
+                  DimExpr(static_cast<int64_t>(both)));
+}
+
 DimExpr floorDiv(const DimExpr &a, const DimExpr &b) {
   if (b.isConst(0))
     return DimBuilder::make(DimExpr::Op::FloorDiv, {a, b});
@@ -206,15 +224,9 @@ DimExpr floorDiv(const DimExpr &a, const DimExpr &b) {
     return dim::fromPolynomial(d.quotient) + rest;
   if (rest.isConst() && divisor.isConst()) // 0 < rest < divisor
     return dim::fromPolynomial(d.quotient) + floorDiv(rest, divisor);
-  bool nested = rest.op() == DimExpr::Op::FloorDiv && divisor.isConst() &&
-                divisor.constValue() > 0 && rest.operands()[1].isConst() &&
-                rest.operands()[1].constValue() > 0;
-  if (nested) {
-    Wide both = static_cast<Wide>(rest.operands()[1].constValue()) * divisor.constValue();
-    if (fits(both))
-      return dim::fromPolynomial(d.quotient) +
-             floorDiv(rest.operands()[0], static_cast<int64_t>(both));
-  }
+  if (divisor.isConst() && divisor.constValue() > 0)
+    if (auto once = dividedOnce(d.rest, divisor.constValue()))
+      return dim::fromPolynomial(d.quotient) + *once;
   return dim::fromPolynomial(d.quotient) + DimBuilder::make(DimExpr::Op::FloorDiv, {rest, divisor});
 }
 

@@ -195,11 +195,20 @@ void printJson(const Session &s, const std::vector<Told> &programs) {
            ",\"max\":" + (isOpen(x) ? "null" : std::to_string(x.max)) +
            ",\"divisor\":" + std::to_string(x.divisor) + "}";
   };
+  auto inferred = [](const Session::Inferred &x) {
+    return "{\"name\":" + jsonString(x.name) + ",\"value\":" + jsonString(x.value) + "}";
+  };
+  auto rule = [](const Session::SizeRule &x) {
+    return "{\"rule\":" + jsonString(x.rule) + ",\"node\":" + jsonString(x.node) +
+           ",\"op\":" + jsonString(x.op) + ",\"reason\":" + jsonString(x.reason) +
+           ",\"tested\":" + (x.tested ? "true" : "false") + "}";
+  };
   std::printf("{\"name\":%s,\"producer\":%s,\"inputs\":%s,\"outputs\":%s,\"symbols\":[%s],"
-              "\"weight_bytes\":%llu,\"programs\":[%s]}\n",
+              "\"inferred\":[%s],\"size_rules\":[%s],\"weight_bytes\":%llu,\"programs\":[%s]}\n",
               jsonString(s.info.name).c_str(), jsonString(s.info.producer).c_str(),
               jsonValues(s.inputs).c_str(), jsonValues(s.outputs).c_str(),
-              join(s.symbols, ",", symbol).c_str(),
+              join(s.symbols, ",", symbol).c_str(), join(s.inferred, ",", inferred).c_str(),
+              join(s.sizeRules, ",", rule).c_str(),
               static_cast<unsigned long long>(s.info.weight_bytes),
               join(programs, ",", [&](const Told &p) { return jsonProgram(s, p); }).c_str());
 }
@@ -237,6 +246,12 @@ int info(const InfoOptions &options) {
   printValues("output", s.outputs);
   for (const Session::SymbolRange &x : s.symbols)
     std::printf("%s\n", symbolText(x).c_str());
+  for (const Session::Inferred &x : s.inferred)
+    std::printf("inferred %s: %s\n", printable(x.name).c_str(), printable(x.value).c_str());
+  for (const Session::SizeRule &x : s.sizeRules)
+    std::printf("%s: %s, node %s (%s): %s\n", x.tested ? "tested" : "follows",
+                printable(x.rule).c_str(), printable(x.node).c_str(), printable(x.op).c_str(),
+                printable(x.reason).c_str());
   for (const Told &p : programs) {
     std::printf("program %s: %zu kernels, %zu steps, %llu bytes of code",
                 printable(p.target).c_str(), p.kernels, p.steps,

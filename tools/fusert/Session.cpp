@@ -160,12 +160,7 @@ void Session::load(const SessionOptions &options, Use use) {
                   : fusert_get_output_info(model, i - info.inputs, &v));
     (input ? inputs : outputs).push_back(describe(v));
   }
-  for (size_t i = 0; i < info.symbols; ++i) {
-    fusert_symbol_info s{};
-    s.struct_size = sizeof s;
-    require(fusert_get_symbol_info(model, i, &s));
-    symbols.push_back({s.name, s.min, s.opt, s.max, s.divisor});
-  }
+  readSizes();
   readPrograms();
   if (use == Use::Info)
     return;
@@ -175,6 +170,27 @@ void Session::load(const SessionOptions &options, Use use) {
   create.counters = options.counters;
   create.sim_seed = options.simSeed;
   require(fusert_context_create(model, &create, &context));
+}
+
+void Session::readSizes() {
+  for (size_t i = 0; i < info.symbols; ++i) {
+    fusert_symbol_info s{};
+    s.struct_size = sizeof s;
+    require(fusert_get_symbol_info(model, i, &s));
+    symbols.push_back({s.name, s.min, s.opt, s.max, s.divisor});
+  }
+  for (size_t i = 0; i < info.inferred; ++i) {
+    fusert_inferred_info s{};
+    s.struct_size = sizeof s;
+    require(fusert_get_inferred_info(model, i, &s));
+    inferred.push_back({s.name, s.value});
+  }
+  for (size_t i = 0; i < info.size_rules; ++i) {
+    fusert_size_rule_info r{};
+    r.struct_size = sizeof r;
+    require(fusert_get_size_rule_info(model, i, &r));
+    sizeRules.push_back({r.rule, r.node, r.op, r.reason, r.tested != 0});
+  }
 }
 
 void Session::readPrograms() {
@@ -198,23 +214,36 @@ void Session::readPrograms() {
   }
 }
 
-std::map<std::string, int64_t> Session::givenDims(const std::vector<std::string> &dims) const {
-  std::map<std::string, int64_t> given;
+std::map<std::string, int64_t> Session::givenSizes(const std::vector<std::string> &dims) const {
+  std::vector<Inferred> names = inferred;
+  for (const SymbolRange &s : symbols)
+    names.push_back({s.name, s.name});
+  std::map<std::string, int64_t> given, bySymbol;
   for (const std::string &text : dims) {
-    auto [name, value] = splitPair(text, "--dim", symbols);
-    if (std::none_of(symbols.begin(), symbols.end(),
-                     [&, &n = name](const SymbolRange &s) { return s.name == n; }))
+    auto [name, value] = splitPair(text, "--dim", names);
+    const auto size = std::find_if(names.begin(), names.end(),
+                                   [&, &n = name](const Inferred &s) { return s.name == n; });
+    if (size == names.end())
       throw ToolError(Diag::BadRunInput, "--dim " + text,
                       "the model has no symbolic dimension '" + name + "'" + listed(symbols));
-    if (!given.emplace(name, parseInteger(value, "--dim")).second)
+    const int64_t number = parseInteger(value, "--dim");
+    if (!given.emplace(name, number).second)
       throw ToolError(Diag::BadOption, "--dim " + text,
                       "the dimension '" + name + "' is given twice");
+    const bool isSymbol = std::any_of(symbols.begin(), symbols.end(),
+                                      [&](const SymbolRange &s) { return s.name == size->value; });
+    const bool fits = isSymbol ? bySymbol.emplace(size->value, number).first->second == number
+                               : size->value == std::to_string(number);
+    if (!fits)
+      throw ToolError(Diag::BadRunInput, "--dim " + text,
+                      "in this model '" + name + "' is '" + size->value +
+                          (isSymbol ? "', which is given another size" : "'"));
   }
-  return given;
+  return bySymbol;
 }
 
 std::vector<int64_t> Session::sizesOf(const std::vector<std::string> &dims) const {
-  const std::map<std::string, int64_t> given = givenDims(dims);
+  const std::map<std::string, int64_t> given = givenSizes(dims);
   std::vector<int64_t> sizes;
   for (const SymbolRange &s : symbols) {
     const auto at = given.find(s.name);
@@ -225,8 +254,8 @@ std::vector<int64_t> Session::sizesOf(const std::vector<std::string> &dims) cons
 
 void Session::setShapes(const SessionOptions &options,
                         const std::map<std::string, HostTensor> &files) {
-  std::map<std::string, int64_t> given = givenDims(options.dims);
-  if (symbols.empty())
+  std::map<std::string, int64_t> given = givenSizes(options.dims);
+  if (symbols.empty() && sizeRules.empty())
     return;
   const bool shapesKnown = std::all_of(inputs.begin(), inputs.end(), [&](const Value &v) {
     return v.hasDefault || files.count(v.name);

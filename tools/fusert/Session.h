@@ -53,6 +53,13 @@ public:
     std::string name;
     int64_t min, opt, max, divisor;
   };
+  struct Inferred {
+    std::string name, value; // "80", "past + seq"
+  };
+  struct SizeRule {
+    std::string rule, node, op, reason;
+    bool tested;
+  };
   struct Image {
     std::string format;
     uint64_t bytes;
@@ -71,6 +78,8 @@ public:
   fusert_model_info info{};
   std::vector<Value> inputs, outputs;
   std::vector<SymbolRange> symbols;
+  std::vector<Inferred> inferred; // sizes of inputs that follow from these
+  std::vector<SizeRule> sizeRules;
   std::vector<Program> programs; // all of the bundle
 
   void run(); // with the inputs that the constructor left in the context's own buffers
@@ -84,8 +93,10 @@ public:
 
 private:
   void load(const SessionOptions &options, Use use);
+  void readSizes();
   void readPrograms();
-  std::map<std::string, int64_t> givenDims(const std::vector<std::string> &dims) const;
+  /// Sizes of --dim options by the names of symbols.
+  std::map<std::string, int64_t> givenSizes(const std::vector<std::string> &dims) const;
   void setShapes(const SessionOptions &options, const std::map<std::string, HostTensor> &files);
   void fillInputs(const SessionOptions &options, const std::map<std::string, HostTensor> &files);
   fusert_model model = 0;

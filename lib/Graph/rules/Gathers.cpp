@@ -29,15 +29,13 @@ Status within(const OpCheck &c, size_t axis) {
   FUSEC_CHECK(indices(c, c.shape(0)[axis]));
   for (size_t d = 0; d < c.shape(0).size(); ++d) {
     const DimExpr &size = c.shape(0)[d], &count = c.shape(1)[d];
-    const DimExpr::Range left = (size - count).range(c.graph.symbols);
-    if (d == axis || left.min >= 0)
+    if (d == axis)
       continue;
-    FUSEC_CHECK(c.expect(left.max >= 0, "the indices reach beyond the data"));
-    return c.sizes.misfit({Misfit::Kind::NotFixed,
-                           "along axis " + std::to_string(d) + " the data has " +
-                               size.str(c.graph.symbols) + " entries and the indices " +
-                               count.str(c.graph.symbols) + ", which may be more",
-                           {size, count}});
+    FUSEC_CHECK(c.expect((size - count).range(c.graph.symbols).max >= 0,
+                         "the indices reach beyond the data"));
+    FUSEC_CHECK(c.sizes.noLess(size, count,
+                               "along axis " + std::to_string(d) +
+                                   " the data must have as many entries as the indices"));
   }
   return success();
 }

@@ -16,13 +16,10 @@ Status shapeOperand(const OpCheck &c, size_t i) {
   return c.exactRank(i, 1);
 }
 
-/// The output's shape is the target. Shapes of one number of elements are rarely one expression, even where a model
-/// says both.
+/// The output's shape is the target.
 Result<Types> reshape(const OpCheck &c) {
   FUSEC_CHECK(shapeOperand(c, 1));
-  const DimExpr from = numElements(c.shape(0)), to = numElements(c.outShape());
-  if (!sameSize(from, to, c.graph.symbols))
-    return c.sizes.unequal(from, to, "the numbers of elements");
+  FUSEC_CHECK(c.sizes.sameCount(numElements(c.shape(0)), numElements(c.outShape())));
   return one(c.type(0), c.outShape());
 }
 

@@ -104,8 +104,9 @@ Status OpCheck::exactRank(size_t i, int64_t wanted) const {
 }
 
 Status OpCheck::oneNumber(size_t i) const {
-  return expect(!has(i) || numElements(shape(i)).isConst(1),
-                "operand " + std::to_string(i) + " must have one element");
+  return has(i) ? sizes.sameShape({numElements(shape(i))}, {DimExpr(1)},
+                                  "operand " + std::to_string(i) + " must have one element")
+                : success();
 }
 
 Status OpCheck::shapeIs(size_t i, const Shape &expected, const std::string &text) const {
@@ -264,9 +265,32 @@ static Diagnostic plainly(const Graph &graph, const Misfit &m) {
   return {Diag::BadIr, "", std::move(text)};
 }
 
+/// Whether it holds in runs, as far as sampled symbols tell that fulfil all that runs are tested for. A pass may have
+/// put two operators, each with a test, together.
+static bool isTested(const Graph &graph, const SizeRule &asked) {
+  std::vector<const SizeRule *> tests;
+  for (const SizeRule &rule : graph.sizeRules.rules)
+    if (rule.tested)
+      tests.push_back(&rule);
+  for (std::vector<int64_t> &values : sampleSymbols(graph.symbols)) {
+    const std::vector<int64_t> symbols = values;
+    for (const InferredSize &size : graph.sizeRules.inferred)
+      values.push_back(size.value.evaluate(symbols).value_or(-1));
+    auto holdsHere = [&](const SizeRule &rule) {
+      return holds(rule.kind, rule.left.evaluate(values), rule.right.evaluate(values));
+    };
+    if (std::all_of(tests.begin(), tests.end(), [&](auto *rule) { return holdsHere(*rule); }) &&
+        !holdsHere(asked))
+      return false;
+  }
+  return true;
+}
+
 Status checkOperator(const Graph &graph, const Node &node) {
-  SizeCheck sizes(graph.symbols, SizeCheck::Equality::Sampled,
-                  [&](const Misfit &m) { return plainly(graph, m); });
+  SizeCheck sizes(
+      graph.symbols, SizeCheck::Equality::Sampled,
+      [&](const Misfit &m) { return plainly(graph, m); },
+      [&](const SizeRule &asked, Need) { return isTested(graph, asked); });
   std::vector<Shape> outShapes;
   for (ValueId v : node.outputs)
     outShapes.push_back(v == kNoValue ? Shape() : graph.value(v).shape);

@@ -128,8 +128,7 @@ private:
         "the number of query heads must be a multiple of that of keys and values";
     if (groups < 1 || heads % groups)
       return n.mismatch(multiple);
-    if (n.shapeOf(v)[1] != DimExpr(groups))
-      return n.mismatch(multiple, {n.shapeOf(v)[1]}, {DimExpr(groups)});
+    FUSEC_CHECK(n.sizes().sameShape({n.shapeOf(v)[1]}, {DimExpr(groups)}, multiple));
     times = heads / groups;
     if (n.has(4) != n.has(5))
       return n.fail(Diag::BadGraph, "past_key and past_value must be given together");
@@ -140,8 +139,8 @@ private:
         const char *fit = "past keys and values must fit the new ones";
         if (n.type(i) != n.type(0) || past.size() != 4)
           return n.mismatch(fit);
-        if (past[0] != s[0] || past[1] != s[1] || past[3] != s[3])
-          return n.mismatch(fit, {past[0], past[1], past[3]}, {s[0], s[1], s[3]});
+        FUSEC_CHECK(n.sizes().sameShape({past[0], past[1], past[3]}, {s[0], s[1], s[3]}, fit));
+        n.mayBeEmpty(i, 2);
         now = c.concat({n.id(i), now}, 2);
       }
     }
@@ -168,8 +167,7 @@ private:
     const char *lengths = "nonpad_kv_seqlen must be one i64 for each batch entry";
     if (n.type(6) != DType::I64)
       return n.mismatch(lengths);
-    if (n.shape(6) != Shape{n.shapeOf(q)[0]})
-      return n.mismatch(lengths, n.shape(6), {n.shapeOf(q)[0]});
+    FUSEC_CHECK(n.sizes().sameShape(n.shape(6), {n.shapeOf(q)[0]}, lengths));
     if (n.opset() >= 25 && (n.has(4) || n.wants(1) || n.wants(2)))
       return n.fail(Diag::BadGraph,
                     "nonpad_kv_seqlen is for a cache that is kept outside of the operator, without "

@@ -43,9 +43,8 @@ Result<ValueId> alignedSecond(NodeImporter &n) {
   int64_t axis = n.attrInt("axis", -1);
   n.ignore("consumed_inputs");
   if (!broadcast) {
-    if (n.shape(0) != n.shape(1))
-      return n.mismatch("operands must have equal shapes where broadcast is not set", n.shape(1),
-                        n.shape(0));
+    FUSEC_CHECK(n.sizes().sameShape(n.shape(1), n.shape(0),
+                                    "operands must have equal shapes where broadcast is not set"));
     return n.id(1);
   }
   if (!n.hasAttribute("axis"))

@@ -141,9 +141,8 @@ Status fusedConv(NodeImporter &n) {
   FUSEC_CHECK(checkFloats(n));
   FUSEC_CHECK(standard(n, "Conv"));
   if (n.has(3) && n.wants(0)) {
-    if (n.shape(3) != n.shapeOf(n.results[0]))
-      return n.mismatch("the summand must have the convolution's shape", n.shape(3),
-                        n.shapeOf(n.results[0]));
+    FUSEC_CHECK(n.sizes().sameShape(n.shape(3), n.shapeOf(n.results[0]),
+                                    "the summand must have the convolution's shape"));
     FUSEC_TRY(ValueId sum, Compose(n).binary(OpKind::Add, n.results[0], n.id(3)));
     n.result(0, sum);
   }

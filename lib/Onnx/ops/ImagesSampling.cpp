@@ -12,8 +12,7 @@ Result<Shape> gridSizes(NodeImporter &n, size_t rank) {
   const std::string text = "the size must be a vector of " + std::to_string(rank + 2) + " i64";
   if (n.type(1) != DType::I64)
     return n.mismatch(text);
-  if (const Shape wanted{DimExpr(static_cast<int64_t>(rank + 2))}; n.shape(1) != wanted)
-    return n.mismatch(text, n.shape(1), wanted);
+  FUSEC_CHECK(n.sizes().sameShape(n.shape(1), {DimExpr(static_cast<int64_t>(rank + 2))}, text));
   if (auto size = n.known(1)) {
     FUSEC_CHECK(n.sameDim(n.shape(0)[0], (*size)[0], "batch sizes"));
     for (const DimExpr &d : *size)

@@ -89,8 +89,9 @@ private:
     }
     if (corrected) {
       const DimExpr &last = n.shape(5)[2];
-      if (last != heads && !last.isConst(1))
-        return n.mismatch("beta must have one entry, or one a key head", {last}, {heads});
+      if (!last.isConst(1))
+        FUSEC_CHECK(
+            n.sizes().sameShape({last}, {heads}, "beta must have one entry, or one a key head"));
       unpack(5, {last});
     }
     return success();
@@ -126,8 +127,7 @@ private:
                                typeText(DType::F32, state, n.symbols()) + ", of any float type";
       if (!isFloat(n.type(3)))
         return n.mismatch(text);
-      if (n.shape(3) != state)
-        return n.mismatch(text, n.shape(3), state);
+      FUSEC_CHECK(n.sizes().sameShape(n.shape(3), state, text));
       return c.cast(n.id(3), DType::F32);
     }
     return c.filled(DType::F32, 0, state);

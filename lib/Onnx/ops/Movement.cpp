@@ -48,28 +48,28 @@ Result<Shape> reshapeTarget(NodeImporter &n, const std::vector<DimExpr> &wanted,
   if (rest) {
     auto size = exactQuotient(in, out, n.symbols());
     auto missing = missingDivisor(in, out);
+    const DimExpr others = numElements(out);
     out[*rest] = size.value_or(DimExpr(-1));
     if (size)
       return out;
     std::string target = "the target shape " + typeText(n.type(0), out, n.symbols());
-    if (missing)
-      return n.sizes().indivisible(missing->first, missing->second, "for " + target + " one size");
     if (isStatic(in) && isStatic(out))
       return n.mismatch("the operand's elements do not divide into " + target);
-    return n.needsFixed("whether the operand fits " + target + " depends on open sizes", in, out);
-  }
-  if (sameSize(numElements(in), numElements(out), n.symbols()))
+    if (missing && missing->first.op() == DimExpr::Op::Symbol)
+      return n.sizes().indivisible(missing->first, missing->second, "for " + target + " one size");
+    out[*rest] = floorDiv(numElements(in), others); // that the numbers agree is the operator's rule
     return out;
-  if (isStatic(in) && isStatic(out))
+  }
+  if (isStatic(in) && isStatic(out) && numElements(in) != numElements(out))
     return n.mismatch("the target shape " + typeText(n.type(0), out, n.symbols()) +
                       " has another number of elements");
   // n/2 stands for half of n only where n is even.
-  for (const DimExpr &d : out)
-    if (auto part = truncatedSymbol(d))
-      return n.sizes().indivisible(part->first, part->second, "what the target shape divides");
-  return n.needsFixed("whether the operand fits the target shape " +
-                          typeText(n.type(0), out, n.symbols()) + " depends on open sizes",
-                      in, out);
+  if (!sameSize(numElements(in), numElements(out), n.symbols()))
+    for (const DimExpr &d : out)
+      if (auto part = truncatedSymbol(d);
+          part && !part->first.divisibleBy(part->second, n.symbols()))
+        return n.sizes().indivisible(part->first, part->second, "what the target shape divides");
+  return out;
 }
 
 Status reshape(NodeImporter &n) {
@@ -166,6 +166,8 @@ Status transpose(NodeImporter &n) {
 Status concat(NodeImporter &n) {
   FUSEC_TRY(int64_t axis,
             n.axis(n.opset() < 4 ? n.attrInt("axis", 1) : n.attrInt("axis"), n.rank(0)));
+  for (size_t i = 0; i < n.numInputs() && n.numInputs() > 1; ++i)
+    n.mayBeEmpty(i, axis); // a cache is, in the first step of decoding
   return n.finish(OpKind::Concat, n.ids(), {{"axis", axis}});
 }
 

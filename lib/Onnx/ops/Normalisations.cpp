@@ -79,8 +79,11 @@ Status groupNorm(NodeImporter &n) {
   int64_t groups = n.attrInt("num_groups");
   if (n.rank(0) < 3)
     return n.mismatch("the data must have rank 3 or more");
-  if (!n.shape(0)[1].isConst())
+  if (!n.shape(0)[1].isConst()) {
+    if (n.opset() >= 21 && n.rank(1) == 1 && n.shape(1)[0].isConst())
+      FUSEC_CHECK(n.sameDim(n.shape(0)[1], n.shape(1)[0], "the channels of data and scale"));
     return n.needsFixed("the number of channels must be fixed", {n.shape(0)[1]});
+  }
   int64_t channels = n.shape(0)[1].constValue();
   if (groups < 1 || channels % groups)
     return n.fail(Diag::BadAttribute, "num_groups must divide the number of channels");

@@ -78,9 +78,8 @@ private:
     steps = total = n.shape(0)[1];
     FUSEC_TRY(Quantisation x, q8.parameters(3, 6, n.type(0)));
     FUSEC_CHECK(q8.floats(2));
-    if (n.shape(2) != Shape{columns})
-      return n.mismatch("the bias must have one value for each column of the weights", n.shape(2),
-                        {columns});
+    FUSEC_CHECK(n.sizes().sameShape(n.shape(2), {columns},
+                                    "the bias must have one value for each column of the weights"));
     FUSEC_CHECK(q8.floats(4));
     FUSEC_CHECK(n.quantParameter(4, columns));
     FUSEC_CHECK(q8.bytes(7, n.type(1)));
@@ -100,8 +99,8 @@ private:
     const char *text = "past must be [2, batch, num_heads, past length, head size]";
     if (past.size() != 5)
       return n.mismatch(text);
-    if (const Shape wanted{2, batch, numHeads, past[3], headSize}; past != wanted)
-      return n.mismatch(text, past, wanted);
+    FUSEC_CHECK(n.sizes().sameShape(past, {2, batch, numHeads, past[3], headSize}, text));
+    n.mayBeEmpty(8, 3);
     for (int64_t i = 0; i < 2; ++i) {
       ValueId &now = i == 0 ? k : v;
       ValueId old = n.reshape(c.slice(n.id(8), 0, i, 1), {past[1], past[2], past[3], past[4]});

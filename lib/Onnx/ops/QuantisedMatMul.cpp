@@ -14,11 +14,10 @@ namespace {
 /// A bias along the columns of the product of inputs 0 and 1, which has one where input 1 is a vector.
 Status checkBias(NodeImporter &n, size_t i, const Shape &product) {
   FUSEC_CHECK(Quantised(n).floats(i));
-  if (const Shape wanted{n.rank(1) == 1 ? DimExpr(1) : product.back()};
-      n.has(i) && n.shape(i) != wanted)
-    return n.mismatch("the bias must have one value for each column of the product", n.shape(i),
-                      wanted);
-  return success();
+  if (!n.has(i))
+    return success();
+  return n.sizes().sameShape(n.shape(i), {n.rank(1) == 1 ? DimExpr(1) : product.back()},
+                             "the bias must have one value for each column of the product");
 }
 
 /// A parameter of one number has no axes, so that it does not widen what it is multiplied with.
@@ -156,8 +155,7 @@ Status qGemm(NodeImporter &n) {
     const char *text = "the summand must be i32 and broadcast to the product's shape";
     if (n.type(6) != DType::I32)
       return n.mismatch(text);
-    if (all != shape)
-      return n.mismatch(text, all, shape);
+    FUSEC_CHECK(n.sizes().sameShape(all, shape, text));
   }
   if (n.has(8) && !n.has(7))
     return n.unsupported("a zero point of the output without its scale");

@@ -49,11 +49,10 @@ std::vector<Axes> axesFromDeclared(NodeImporter &n, bool keep) {
 ///   where(all(axes in sets[0]), reduce(x, sets[0]), where(..., reduce(x, sets.back())))
 Status reduceByChoice(NodeImporter &n, const std::vector<Axes> &sets) {
   const char *text = "the axes must be as many as the declared output lacks";
-  const Shape wanted{DimExpr(static_cast<int64_t>(sets[0].size()))};
   if (n.type(1) != DType::I64)
     return n.mismatch(text);
-  if (n.shape(1) != wanted)
-    return n.mismatch(text, n.shape(1), wanted);
+  FUSEC_CHECK(
+      n.sizes().sameShape(n.shape(1), {DimExpr(static_cast<int64_t>(sets[0].size()))}, text));
   Compose c(n);
   auto number = [&](int64_t v) { return Compose(n).integer(v); };
   const OpKind op = *parseOpKind(n.op());

@@ -225,8 +225,9 @@ Status stft(NodeImporter &n) {
   for (int64_t length : lengths) {
     if (length < 1)
       return n.fail(Diag::BadOperand, "frame_length is " + std::to_string(length));
-    if (const Shape wanted{DimExpr(length)}; n.has(2) && n.shape(2) != wanted)
-      return n.mismatch("the window must have frame_length numbers", n.shape(2), wanted);
+    if (n.has(2))
+      FUSEC_CHECK(n.sizes().sameShape(n.shape(2), {DimExpr(length)},
+                                      "the window must have frame_length numbers"));
     FUSEC_TRY(DimExpr count, frameCount(n, length));
     FUSEC_TRY(ValueId x, frames(n, count, length));
     if (n.has(2)) {

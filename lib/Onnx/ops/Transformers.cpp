@@ -85,22 +85,20 @@ Status causalConv(NodeImporter &n) {
     return n.needsFixed("the weights must have a fixed shape", w);
   if (!w[1].isConst(1) || w[2].constValue() < 1)
     return n.mismatch(layout);
-  if (w[0] != x[1])
-    return n.mismatch(layout, {x[1]}, {w[0]});
+  FUSEC_CHECK(n.sizes().sameShape({x[1]}, {w[0]}, layout));
   if (n.has(2) && n.type(2) != n.type(0))
     return n.mismatch("the bias must be [C] and of x's type");
-  if (n.has(2) && n.shape(2) != Shape{w[0]})
-    return n.mismatch("the bias must be [C]", n.shape(2), {w[0]});
+  if (n.has(2))
+    FUSEC_CHECK(n.sizes().sameShape(n.shape(2), {w[0]}, "the bias must be [C]"));
   int64_t channels = w[0].constValue(), kernel = w[2].constValue();
   Shape state{x[0], x[1], DimExpr(kernel - 1)};
   ValueId past;
   if (n.has(3)) {
     past = n.id(3);
-    if (const std::string text = "the state must be " + typeText(n.type(0), state, n.symbols());
-        n.type(3) != n.type(0))
+    const std::string text = "the state must be " + typeText(n.type(0), state, n.symbols());
+    if (n.type(3) != n.type(0))
       return n.mismatch(text);
-    else if (n.shape(3) != state)
-      return n.mismatch(text, n.shape(3), state);
+    FUSEC_CHECK(n.sizes().sameShape(n.shape(3), state, text));
   } else {
     past = c.filled(n.type(0), 0, state);
   }

@@ -3,14 +3,47 @@
 #include "Onnx/Windows.h"
 #include "Support/Diag.h"
 
+#include <limits>
+
 // Pools over x [N, C, spatial...].
 
 namespace fusec {
 namespace {
 
+/// A pool whose pads hang on sizes: they are no elements of a maximum, and none that a mean counts, if it does not
+/// count pads.
+Status openPool(NodeImporter &n, OpKind op, const PoolForm &form) {
+  const DType type = n.type(0);
+  if (op == OpKind::MaxPool) {
+    if (n.wants(1))
+      return n.needsFixed("auto_pad with a stride and indices needs fixed spatial sizes",
+                          n.shape(0));
+    const double least =
+        isFloat(type) ? -std::numeric_limits<double>::infinity() : (isSigned(type) ? -128.0 : 0.0);
+    if (!isFloat(type) && sizeInBytes(type) != 1)
+      return n.unsupported("auto_pad with a stride over integers whose sizes are not fixed");
+    FUSEC_TRY(ValueId x, padOpenAxes(n, n.id(0), form.window, n.scalarValue(type, least)));
+    return n.finish(op, {x}, form.attributes());
+  }
+  FUSEC_TRY(ValueId x, padOpenAxes(n, n.id(0), form.window, kNoValue));
+  if (n.attrInt("count_include_pad", 0) != 0)
+    return n.finish(op, {x}, form.attributes());
+  Compose c(n);
+  Attributes all = form.attributes();
+  all.emplace("count_include_pad", int64_t(1));
+  FUSEC_TRY(ValueId ones, padOpenAxes(n, c.filled(type, 1, n.shape(0)), form.window, kNoValue));
+  FUSEC_TRY(ValueId sum, n.emitOne(op, {x}, all));
+  FUSEC_TRY(ValueId counted, n.emitOne(op, {ones}, std::move(all)));
+  FUSEC_TRY(ValueId mean, c.binary(OpKind::Div, sum, counted));
+  n.result(0, mean);
+  return success();
+}
+
 Status pool(NodeImporter &n) {
-  FUSEC_TRY(PoolForm form, readPool(n, n.shape(0)));
-  return n.finish(*parseOpKind(n.op()), {n.id(0)}, form.attributes());
+  FUSEC_TRY(PoolForm form, readPool(n, n.shape(0), OpenPads::Served));
+  const OpKind op = *parseOpKind(n.op());
+  return form.window.open.empty() ? n.finish(op, {n.id(0)}, form.attributes())
+                                  : openPool(n, op, form);
 }
 
 /// p was a float in opset 1.
@@ -35,8 +68,7 @@ Status maxUnpool(NodeImporter &n) {
   const char *text = "data of rank 3 or more and i64 indices of its shape are needed";
   if (n.rank(0) < 3 || n.type(1) != DType::I64)
     return n.mismatch(text);
-  if (n.shape(1) != n.shape(0))
-    return n.mismatch(text, n.shape(1), n.shape(0));
+  FUSEC_CHECK(n.sizes().sameShape(n.shape(1), n.shape(0), text));
   if (!n.hasAttribute("kernel_shape"))
     return n.fail(Diag::BadAttribute, "attribute 'kernel_shape' is missing");
   const Shape in = n.shape(0);

@@ -42,7 +42,7 @@ def fields(value):
     elif isinstance(value, dict):
         for key, item in value.items():
             yield key
-            if key not in ("symbols", "without_size", "sizes", "levels"):
+            if key not in ("symbols", "without_size", "sizes", "inferred", "levels"):
                 yield from fields(item)
 
 

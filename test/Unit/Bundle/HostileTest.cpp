@@ -136,6 +136,28 @@ TEST_CASE("names, types and shapes") {
              [](Model &m, Program &) { m.inputs[0].name = std::string("a\0b", 3); });
   refusedAdd("needs 0 <= min <= opt <= max", [](Model &m, Program &) { m.symbols[0].min = 200; });
   refusedAdd("divisor >= 1", [](Model &m, Program &) { m.symbols[0].divisor = 0; });
+  const InferredDim good{"k", DimCode::symbol(0), {{0, 0}}};
+  auto inferred = [&](const std::string &text, const std::function<void(InferredDim &)> &edit) {
+    refusedAdd(text, [&](Model &m, Program &) {
+      m.inferred = {good};
+      edit(m.inferred[0]);
+    });
+  };
+  inferred("stands twice", [](InferredDim &s) { s.name = "n"; });
+  inferred("its value is malformed", [](InferredDim &s) { s.value = DimCode::symbol(1); });
+  inferred("where no input has a dimension", [](InferredDim &s) { s.places[0].input = 9; });
+  inferred("where no input has a dimension", [](InferredDim &s) { s.places[0].axis = 1; });
+  inferred("where no input has a dimension", [](InferredDim &s) { s.places[0].axis = -1; });
+  auto rule = [&](const std::string &text, const std::function<void(DimRule &)> &edit) {
+    refusedAdd(text, [&](Model &m, Program &) {
+      m.rules = {{fusec::SizeRule::Kind::Equal, DimCode::symbol(0), DimCode(1), "", "", "", true}};
+      edit(m.rules[0]);
+    });
+  };
+  rule("malformed", [](DimRule &r) { r.left = DimCode::symbol(1); });
+  rule("malformed", [](DimRule &r) { r.right.code.clear(); });
+  rule("malformed", [](DimRule &r) { r.kind = static_cast<fusec::SizeRule::Kind>(9); });
+  rule("zero byte", [](DimRule &r) { r.text = std::string("a\0b", 3); });
   refusedAdd("unknown element type",
              [](Model &, Program &p) { p.tensors[2].type = static_cast<DType>(255); });
   refusedAdd("rank 65", [](Model &, Program &p) { p.tensors[2].shape.assign(65, 1); });

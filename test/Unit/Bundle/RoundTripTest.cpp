@@ -71,6 +71,35 @@ TEST_CASE("what is written is read back") {
   CHECK((read->weights[0].bytes - file.data()) % 4096 == 0);
 }
 
+TEST_CASE("rules of sizes are read back, and need a runtime that knows them") {
+  Model m = addModel();
+  auto neededRuntime = [](const std::vector<uint8_t> &file) {
+    fusec_bundle_header header;
+    std::memcpy(&header, file.data(), sizeof header);
+    return header.min_runtime;
+  };
+  CHECK(neededRuntime(*writeBundle(m)) == 1);
+  m.inferred = {{"k", DimCode(DimExpr::symbol(0) * DimExpr(2)), {{1, 0}}}};
+  m.rules = {{fusec::SizeRule::Kind::Multiple, DimCode::symbol(1), DimCode(4), "half", "Split",
+              "it must", true}};
+  std::vector<uint8_t> file = *writeBundle(m);
+  CHECK(neededRuntime(file) == 3);
+  Result<Model> read = readBundle(file.data(), file.size(), Verify::Full, "b");
+  REQUIRE(read.ok());
+  REQUIRE(read->inferred.size() == 1);
+  CHECK(read->inferred[0].name == "k");
+  CHECK(read->inferred[0].value.str(read->symbols) == "n*2");
+  REQUIRE(read->inferred[0].places.size() == 1);
+  CHECK(read->inferred[0].places[0].input == 1);
+  REQUIRE(read->rules.size() == 1);
+  const DimRule &r = read->rules[0];
+  CHECK(r.kind == fusec::SizeRule::Kind::Multiple);
+  CHECK(r.left == DimCode::symbol(1));
+  CHECK(r.right == DimCode(4));
+  CHECK(r.node + r.op + r.text == "halfSplitit must");
+  CHECK(r.tested);
+}
+
 TEST_CASE("the same model gives the same bytes; equal weights are stored once") {
   CHECK(*writeBundle(richModel()) == *writeBundle(richModel()));
   Model m = constantModel(kWeight);

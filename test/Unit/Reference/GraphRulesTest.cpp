@@ -225,3 +225,34 @@ TEST_CASE("a slice backwards starts at an element and may end before the first")
             {floats({0}, {})})
             .dims == std::vector<int64_t>{0});
 }
+
+TEST_CASE("a run that breaks a rule of sizes is refused by the node's name") {
+  ConstantStore store;
+  auto g = parseGraph("graph g\n"
+                      "symbol n = 1..99 opt 1 divisor 1\n"
+                      "symbol m = 1..99 opt 1 divisor 1\n"
+                      "inferred k = [n] of (\"z\" 0)\n"
+                      "rule equal [n, k] by \"sum\" \"Add\" \"they must be equal\"\n"
+                      "rule tested broadcast [m, 3] by \"add\" \"Add\" \"one or three\"\n"
+                      "input %x: f32[n,3]\n"
+                      "input %y: f32[m]\n"
+                      "input %z: f32[n,1]\n"
+                      "%s: f32[n,3] = Add(%x, %z) @sum\n"
+                      "%r: f32[n,3] = Add(%s, %y) @add\n"
+                      "return %r\n",
+                      "t", store);
+  INFO((g.ok() ? "" : format(g.errors()[0])));
+  REQUIRE(g.ok());
+  auto said = [&](int64_t n, int64_t m, int64_t k) {
+    auto out = evaluate(*g, {TensorValue(DType::F32, {n, 3}), TensorValue(DType::F32, {m}),
+                             TensorValue(DType::F32, {k, 1})});
+    return out.ok() ? std::string() : out.errors()[0].text;
+  };
+  CHECK(said(4, 3, 4) == "");
+  CHECK(said(4, 1, 4) == "");
+  CHECK(said(4, 2, 4) ==
+        "node 'add' (Add): one or three: 'm' is 2 (dimension 0 of input 'y') and 3");
+  CHECK(said(4, 3, 5) ==
+        "node 'sum' (Add): they must be equal: 'n' is 4 (dimension 0 of input 'x') "
+        "and 'k' is 5 (dimension 0 of input 'z')");
+}

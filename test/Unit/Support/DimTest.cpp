@@ -90,6 +90,8 @@ TEST_CASE("equal expressions have equal normal forms") {
   CHECK(floorDiv(n() * seq() * 768, n() * seq()) == DimExpr(768));
   CHECK(floorDiv((n() + 1) * seq(), n() + 1) == seq());
   CHECK(floorDiv(floorDiv(n(), 4), 8) == floorDiv(n(), 32));
+  CHECK(floorDiv(floorDiv(n() + 1, 2) + 1, 2) == floorDiv(n() + 3, 4));
+  CHECK(floorDiv(floorDiv(n(), 2) - seq() * 0 - 1, 3) == floorDiv(n() - 2, 6));
   CHECK(floorDiv(n() * 9, 8) == n() + floorDiv(n(), 8));
   CHECK(floorDiv(n() * 6 + 5, 4) == n() + floorDiv(n() + 2, 2));
   CHECK(ceilDiv(n(), 8) == floorDiv(n() + 7, 8));

@@ -1,0 +1,90 @@
+#pragma once
+#include "Support/DimSolve.h"
+#include "Support/SizeRules.h"
+
+#include <map>
+
+namespace fusec {
+
+/// How a rule has to hold for what stands on it.
+enum class Need {
+  Solved, // shapes take it for granted
+  Likely, // likewise; but there is another way, less likely, to fulfil what the node needs
+  Tested  // shapes stand as they are: a test is enough
+};
+
+/// What the nodes of a model ask of its sizes. What determines a symbol, or narrows its range, is solved: from then on
+/// canonical() writes sizes over the symbols that are left. The rest is kept, to be tested when shapes are set.
+///
+/// A model is imported in rounds: what one of them finds may decide more in the next one, whose sizes are canonical
+/// from the inputs on. Where a node leaves a choice (two sizes to broadcast together are equal or one is 1) the likely
+/// way is assumed, and only when all that must be so is found; what must be so afterwards takes the assumptions back.
+class SizeSolver {
+public:
+  enum class Answer {
+    Holds, // as it is, or now that it is solved, or by a test
+    Never,
+    Open // it neither determines a symbol, nor can shapes stand as they are while it is merely tested
+  };
+
+  /// The symbols by id, with the ranges as they were found to be.
+  const std::vector<Symbol> &symbols() const { return now.symbols; }
+  /// The id of a name; a new one gets this range. `given`: by the user.
+  SymbolId symbol(const Symbol &range, bool given);
+
+  /// A size of which the user does not speak may be 0, and not 1 at least, from the next round on.
+  void mayBeZero(SymbolId id);
+
+  DimExpr canonical(const DimExpr &size) const;
+  /// canonical(), and of sizes that are equal for all values of their symbol, though not as expressions, the first one.
+  DimExpr unified(const DimExpr &size);
+  /// The one size that is left for a symbol, or the symbol's expression.
+  DimExpr valueOf(SymbolId id) const { return canonical(DimExpr::symbol(id)); }
+
+  Answer require(const SizeRule &rule, Need need);
+  /// Why sizes are what canonical() says: "; b is 3 by node 'conv' (Conv)", once for each; "" where nothing is known.
+  std::string reasons(const Shape &sizes) const;
+
+  void beginRound();
+  /// Whether something was found that the next round has to begin with.
+  bool endRound();
+
+  /// What the last round leaves, where the symbols are numbered as `newIds` says and `inferred` are behind them. A
+  /// symbol that is gone has -1, and no rule.
+  SizeRules rules(const std::vector<SymbolId> &newIds, std::vector<InferredSize> inferred) const;
+
+private:
+  struct State {
+    std::vector<Symbol> symbols;
+    std::map<SymbolId, DimExpr> replaced;           // by expressions over symbols that are not
+    std::vector<std::pair<DimExpr, DimExpr>> parts; // of sizes, and what they are: that is tested
+    std::vector<SizeRule> found; // what determined a symbol or narrowed its range
+    std::vector<SizeRule> tests; // that come of these
+  };
+  static DimExpr canonical(const State &state, const DimExpr &size);
+  static void renewParts(State &state);
+  Answer apply(State &state, const SizeRule &rule) const;
+  Answer applyEqual(State &state, const SizeRule &rule, const DimExpr &left,
+                    const DimExpr &right) const;
+  Answer applyPart(State &state, SizeRule rule, const DimEquation &equation) const;
+  Answer applyLeast(State &state, const SizeRule &rule, const DimExpr &size, int64_t least) const;
+  Answer applyMultiple(State &state, const SizeRule &rule, const DimExpr &size,
+                       int64_t divisor) const;
+  Answer applyBroadcast(State &state, const SizeRule &rule, const DimExpr &left,
+                        const DimExpr &right) const;
+  Answer replace(State &state, const SizeRule &rule, SymbolId symbol, const DimExpr &value) const;
+  Answer narrow(State &state, SymbolId symbol, int64_t min, int64_t max, int64_t divisor) const;
+  void test(const SizeRule &rule);
+  void replay();
+
+  State now;
+  std::vector<Symbol> first;     // the symbols as they were added
+  std::vector<bool> given;       // by the user
+  std::vector<SizeRule> forced;  // all that is not assumed, in the order in which it was found
+  std::vector<SizeRule> pending; // assumptions of this round
+  std::vector<SizeRule> roundTests;
+  std::vector<DimExpr> divided; // what unified() has given that is no polynomial
+  bool hasAssumed = false, foundForced = false, startsAnew = false;
+};
+
+} // namespace fusec

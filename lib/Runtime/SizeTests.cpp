@@ -1,0 +1,123 @@
+#include "Runtime/SizeTests.h"
+
+#include "Runtime/DimBounds.h"
+
+#include <algorithm>
+
+namespace fusec::rt {
+
+using bundle::DimCode;
+
+namespace {
+
+/// Where inputs have a size as a dimension of its own: the first of these places, or nothing.
+std::optional<bundle::InferredDim::Place> placeOf(const bundle::Model &model, size_t size) {
+  if (size >= model.symbols.size()) {
+    const auto &places = model.inferred[size - model.symbols.size()].places;
+    return places.empty() ? std::nullopt : std::optional(places.front());
+  }
+  const DimCode own = DimCode::symbol(static_cast<SymbolId>(size));
+  for (size_t i = 0; i < model.inputs.size(); ++i) {
+    const auto &shape = model.inputs[i].shape;
+    if (auto at = std::find(shape.begin(), shape.end(), own); at != shape.end())
+      return bundle::InferredDim::Place{static_cast<int32_t>(i),
+                                        static_cast<int32_t>(at - shape.begin())};
+  }
+  return std::nullopt;
+}
+
+bool isComputable(const DimCode &code, const Sizes &sizes) {
+  return std::all_of(code.code.begin(), code.code.end(),
+                     [&](const auto &i) { return i.op != DimCode::Op::Symbol || sizes[i.value]; });
+}
+
+std::optional<int64_t> evaluate(const DimCode &code, const Sizes &sizes) {
+  if (!isComputable(code, sizes))
+    return std::nullopt;
+  std::vector<int64_t> values;
+  for (const std::optional<int64_t> &size : sizes)
+    values.push_back(size.value_or(0));
+  return code.evaluate(values);
+}
+
+RuleSide sideOf(const bundle::Model &model, const DimCode &code, const Sizes &sizes) {
+  std::vector<Symbol> names = model.symbols;
+  for (const bundle::InferredDim &s : model.inferred)
+    names.push_back({s.name});
+  RuleSide side;
+  side.text = code.str(names);
+  side.isConst = code.isConst();
+  side.value = evaluate(code, sizes);
+  for (const DimCode::Instr &i : code.code) {
+    if (i.op != DimCode::Op::Symbol)
+      continue;
+    const auto size = static_cast<size_t>(i.value);
+    const std::string &name = names[size].name;
+    if (std::find(side.sizes.begin(), side.sizes.end(), name) != side.sizes.end())
+      continue;
+    const auto place = placeOf(model, size);
+    side.sizes.push_back(name);
+    side.values.push_back(sizes[size]);
+    side.places.push_back(place ? dimensionText(model.inputs[place->input].name, place->axis) : "");
+  }
+  return side;
+}
+
+} // namespace
+
+Sizes sizesFromDims(const bundle::Model &model, const std::vector<int64_t> &dims) {
+  std::vector<size_t> first; // of each input's dims
+  size_t next = 0;
+  for (const bundle::Value &input : model.inputs) {
+    first.push_back(next);
+    next += input.shape.size();
+  }
+  Sizes sizes(model.symbols.size() + model.inferred.size());
+  for (size_t s = 0; s < sizes.size(); ++s)
+    if (auto place = placeOf(model, s))
+      sizes[s] = dims[first[place->input] + static_cast<size_t>(place->axis)];
+  return sizes;
+}
+
+Sizes sizesFromSymbols(const bundle::Model &model, const std::vector<int64_t> &values) {
+  Sizes sizes(values.begin(), values.end());
+  for (const bundle::InferredDim &s : model.inferred)
+    sizes.push_back(s.value.evaluate(values));
+  return sizes;
+}
+
+std::string brokenRule(const bundle::Model &model, const Sizes &sizes, Rules which) {
+  for (const bundle::DimRule &rule : model.rules) {
+    if (!rule.tested && (which == Rules::Tested || !isComputable(rule.left, sizes) ||
+                         !isComputable(rule.right, sizes)))
+      continue;
+    if (!holds(rule.kind, evaluate(rule.left, sizes), evaluate(rule.right, sizes)))
+      return fusec::brokenRule(rule.node, rule.op, rule.text, sideOf(model, rule.left, sizes),
+                               sideOf(model, rule.right, sizes));
+  }
+  return "";
+}
+
+/// Whether none of them has an element.
+static bool isEmpty(const std::vector<bundle::Value> &list, const std::vector<int64_t> &symbols) {
+  return std::all_of(list.begin(), list.end(), [&](const bundle::Value &v) {
+    return bundle::evaluateElements(v.type, v.shape, symbols) == 0;
+  });
+}
+
+Admission admit(const bundle::Model &model, const std::vector<int64_t> &values) {
+  Admission out{checkSymbols(values, model.symbols)};
+  out.runs = out.problem.empty() || !isEmpty(model.outputs, values) ||
+             !checkSymbols(withoutZeros(values, model.symbols), model.symbols).empty();
+  if (!out.runs)
+    out.problem.clear();
+  if (!out.problem.empty() || !model.rules.empty()) {
+    const std::string rule = brokenRule(model, sizesFromSymbols(model, values),
+                                        out.problem.empty() ? Rules::Tested : Rules::All);
+    if (!rule.empty())
+      out.problem = rule;
+  }
+  return out;
+}
+
+} // namespace fusec::rt

@@ -1,0 +1,201 @@
+#include "Support/SizeRules.h"
+#include "Support/Text.h"
+#include "Support/TypeText.h"
+
+#include <set>
+
+namespace fusec {
+
+static constexpr std::string_view kKinds[] = {"equal", "broadcast", "multiple", "least"};
+
+std::vector<Symbol> SizeRules::allNames(const std::vector<Symbol> &symbols) const {
+  std::vector<Symbol> all = symbols;
+  for (const InferredSize &size : inferred)
+    all.push_back({size.name});
+  return all;
+}
+
+bool holds(SizeRule::Kind kind, std::optional<int64_t> left, std::optional<int64_t> right) {
+  if (!left || !right)
+    return false;
+  switch (kind) {
+  case SizeRule::Kind::Equal: return *left == *right;
+  case SizeRule::Kind::Broadcast: return *left == *right || *left == 1;
+  case SizeRule::Kind::Multiple: return *right > 0 && *left % *right == 0;
+  case SizeRule::Kind::AtLeast: return *left >= *right;
+  }
+  return false;
+}
+
+std::string ruleText(SizeRule::Kind kind, const std::string &left, const std::string &right) {
+  switch (kind) {
+  case SizeRule::Kind::Equal: return left + " = " + right;
+  case SizeRule::Kind::Broadcast: return left + " is " + right + " or 1";
+  case SizeRule::Kind::Multiple: return left + " is a multiple of " + right;
+  case SizeRule::Kind::AtLeast: return left + " is at least " + right;
+  }
+  return "";
+}
+
+std::string dimensionText(const std::string &input, int64_t axis) {
+  return "dimension " + std::to_string(axis) + " of input '" + input + "'";
+}
+
+/// "'n' is 4", and where that is from.
+static std::string valueText(const std::string &name, std::optional<int64_t> value,
+                             const std::string &place) {
+  return "'" + name + "' is " + (value ? std::to_string(*value) : "not computable") + place;
+}
+
+static std::string sideText(const RuleSide &side) {
+  if (side.isConst)
+    return side.text;
+  const bool isName = side.sizes.size() == 1 && side.sizes[0] == side.text;
+  std::string from;
+  for (size_t i = 0; i < side.sizes.size(); ++i) {
+    const std::string &place = side.places[i];
+    if (isName) {
+      from = place;
+      continue;
+    }
+    from += from.empty() ? "" : ", ";
+    from += valueText(side.sizes[i], side.values[i], place.empty() ? "" : ", " + place);
+  }
+  return valueText(side.text, side.value, from.empty() ? "" : " (" + from + ")");
+}
+
+std::string brokenRule(const std::string &node, const std::string &op, const std::string &text,
+                       const RuleSide &left, const RuleSide &right) {
+  return "node '" + node + "' (" + op + "): " + text + ": " + sideText(left) + " and " +
+         sideText(right);
+}
+
+std::string brokenRule(const SizeRules &rules, const std::vector<Symbol> &symbols,
+                       const std::vector<RunSize> &sizes, bool all) {
+  const std::vector<Symbol> names = rules.allNames(symbols);
+  std::vector<int64_t> values;
+  for (const RunSize &size : sizes)
+    values.push_back(size.value.value_or(0));
+  auto side = [&](const DimExpr &e) {
+    RuleSide s{e.str(names), e.isConst(), e.evaluate(values), {}, {}, {}};
+    std::vector<SymbolId> used;
+    e.collectSymbols(used);
+    for (SymbolId id : used) {
+      const auto at = static_cast<size_t>(id);
+      s.sizes.push_back(names[at].name);
+      s.values.push_back(sizes[at].value);
+      s.places.push_back(sizes[at].place);
+      if (!sizes[at].value)
+        s.value = std::nullopt;
+    }
+    return s;
+  };
+  for (const SizeRule &rule : rules.rules) {
+    const RuleSide left = side(rule.left), right = side(rule.right);
+    if (!rule.tested && (!all || !left.value || !right.value))
+      continue;
+    if (!holds(rule.kind, left.value, right.value))
+      return brokenRule(rule.node, rule.op, rule.text, left, right);
+  }
+  return "";
+}
+
+std::string sizeRulesText(const SizeRules &rules, const std::vector<Symbol> &symbols) {
+  std::string out;
+  for (const InferredSize &size : rules.inferred) {
+    out += "inferred " + nameToText(size.name) + " = [" + size.value.str(symbols) + "] of (";
+    for (size_t i = 0; i < size.places.size(); ++i)
+      out += (i ? ", " : "") + quoted(size.places[i].input) + " " +
+             std::to_string(size.places[i].axis);
+    out += ")\n";
+  }
+  const std::vector<Symbol> names = rules.allNames(symbols);
+  for (const SizeRule &rule : rules.rules)
+    out += std::string(rule.tested ? "rule tested " : "rule ") +
+           std::string(kKinds[static_cast<int>(rule.kind)]) + " [" + rule.left.str(names) + ", " +
+           rule.right.str(names) + "] by " + quoted(rule.node) + " " + quoted(rule.op) + " " +
+           quoted(rule.text) + "\n";
+  return out;
+}
+
+static Result<InferredSize> parseInferred(TextReader &in, const std::vector<Symbol> &symbols) {
+  InferredSize size;
+  FUSEC_TRY(size.name, in.nameText());
+  FUSEC_CHECK(in.expect("="));
+  FUSEC_CHECK(in.expect("["));
+  FUSEC_TRY(size.value, parseDim(in, "]", symbols));
+  FUSEC_CHECK(in.expect("]"));
+  FUSEC_CHECK(in.expect("of"));
+  FUSEC_CHECK(in.expect("("));
+  FUSEC_TRY(size.places, in.list(")", [&]() -> Result<InferredSize::Place> {
+    InferredSize::Place place;
+    FUSEC_TRY(place.input, in.string());
+    FUSEC_TRY(place.axis, in.integer());
+    return place;
+  }));
+  return size;
+}
+
+static Result<SizeRule> parseRule(TextReader &in, const std::vector<Symbol> &names) {
+  SizeRule rule;
+  rule.tested = in.accept("tested");
+  FUSEC_TRY(std::string word, in.identifier());
+  size_t kind = 0;
+  while (kind < std::size(kKinds) && kKinds[kind] != word)
+    ++kind;
+  if (kind == std::size(kKinds))
+    return in.error("'" + word + "' is no kind of rule");
+  rule.kind = static_cast<SizeRule::Kind>(kind);
+  FUSEC_CHECK(in.expect("["));
+  FUSEC_TRY(Shape sides, parseDims(in, "]", names));
+  if (sides.size() != 2)
+    return in.error("a rule has two sides");
+  rule.left = sides[0];
+  rule.right = sides[1];
+  FUSEC_CHECK(in.expect("by"));
+  FUSEC_TRY(rule.node, in.string());
+  FUSEC_TRY(rule.op, in.string());
+  FUSEC_TRY(rule.text, in.string());
+  return rule;
+}
+
+Result<SizeRules> parseSizeRules(TextReader &in, const std::vector<Symbol> &symbols) {
+  SizeRules rules;
+  while (in.accept("inferred")) {
+    FUSEC_TRY(InferredSize size, parseInferred(in, symbols));
+    rules.inferred.push_back(std::move(size));
+  }
+  const std::vector<Symbol> names = rules.allNames(symbols);
+  while (in.accept("rule")) {
+    FUSEC_TRY(SizeRule rule, parseRule(in, names));
+    rules.rules.push_back(std::move(rule));
+  }
+  return rules;
+}
+
+std::string faultOf(const SizeRules &rules, const std::vector<Symbol> &symbols) {
+  std::set<std::string_view> names;
+  for (const Symbol &s : symbols)
+    names.insert(s.name);
+  const size_t all = symbols.size() + rules.inferred.size();
+  auto exists = [](const DimExpr &e, size_t count) {
+    std::vector<SymbolId> used;
+    e.collectSymbols(used);
+    return used.empty() || (used.front() >= 0 && static_cast<size_t>(used.back()) < count);
+  };
+  for (const InferredSize &size : rules.inferred) {
+    if (size.name.empty() || !names.insert(size.name).second)
+      return "inferred size '" + size.name + "': names of sizes are unique and not empty";
+    if (!exists(size.value, symbols.size()))
+      return "inferred size '" + size.name + "' hangs on a symbol that there is not";
+    for (const InferredSize::Place &place : size.places)
+      if (place.axis < 0)
+        return "inferred size '" + size.name + "' is of an axis that there is not";
+  }
+  for (const SizeRule &rule : rules.rules)
+    if (!exists(rule.left, all) || !exists(rule.right, all))
+      return "the rule of node '" + rule.node + "' is on a symbol that there is not";
+  return "";
+}
+
+} // namespace fusec

@@ -1,0 +1,170 @@
+"""Sizes that nodes need to agree: size_rules.py FUSEC FUSERT FOLDER
+Compiles models whose sizes are all symbolic, and compares runs at several sizes with ONNX Runtime:
+what it refuses is refused, with the node's name."""
+
+import json
+import pathlib
+import subprocess
+import sys
+
+import numpy as np
+import onnx
+import onnxruntime
+from onnx import TensorProto, helper, numpy_helper
+
+fusec, fusert = sys.argv[1:3]
+folder = pathlib.Path(sys.argv[3])
+folder.mkdir(parents=True, exist_ok=True)
+node = helper.make_node
+rng = np.random.default_rng(1)
+
+
+def floats(*shape):
+    return rng.standard_normal(shape, dtype=np.float32)
+
+
+def model(nodes, inputs, constants=(), outputs=("y",)):
+    infos = [helper.make_tensor_value_info(k, TensorProto.FLOAT, v) for k, v in inputs.items()]
+    made = [helper.make_tensor_value_info(k, TensorProto.FLOAT, None) for k in outputs]
+    data = [numpy_helper.from_array(np.array(v), k) for k, v in dict(constants).items()]
+    graph = helper.make_graph(nodes, "g", infos, made, data)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+
+
+def call(*command):
+    result = subprocess.run([str(c) for c in command], capture_output=True, text=True)
+    return result.returncode, (result.stdout + result.stderr).strip()
+
+
+def outputs(command, given):
+    """What a run gives, or says. Its outputs lie in a folder."""
+    out = folder / "out"
+    for old in out.glob("*.npy"):
+        old.unlink()
+    command = [*command, "--output-dir", out]
+    for name, value in given.items():
+        np.save(folder / f"{name}.npy", value)
+        command += ["--input", f"{name}={folder}/{name}.npy"]
+    code, text = call(*command)
+    if code:
+        return text
+    return [np.load(out / f"{name}.npy") for name in names]
+
+
+def agree(a, b):
+    return len(a) == len(b) and all(x.shape == y.shape and np.allclose(x, y, 1e-4, 1e-4) for x, y in zip(a, b))
+
+
+def show(what, path, sizes, target):
+    """One line for each run: which sizes, and whether it agrees, or what is said."""
+    session = onnxruntime.InferenceSession(path, options)
+    for values in sizes:
+        given = {i.name: floats(*(values[d] if isinstance(d, str) else d for d in i.shape))
+                 for i in session.get_inputs()}
+        try:
+            right = session.run(None, given)
+        except Exception:
+            right = None
+        made = outputs([fusert, "run", bundle, "--target", target], given)
+        if isinstance(made, str):
+            verdict = made + ("" if right is None else " (ONNX Runtime takes it)")
+        else:
+            verdict = "accepted by fusert alone" if right is None else "right" if agree(made, right) else "wrong"
+        run = " ".join(f"{k}={v}" for k, v in values.items())
+        print(f"{what}, {run}: {verdict}")
+
+
+options = onnxruntime.SessionOptions()
+options.log_severity_level = 4
+CASES = {
+    "product": (
+        model([node("MatMul", ["A", "B"], ["y"], name="mm")], {"A": ("a", "b"), "B": ("c", "d")}),
+        [dict(a=3, b=5, c=5, d=2), dict(a=3, b=6, c=5, d=2), dict(a=1, b=1, c=1, d=1)]),
+    "channels": (
+        model([node("Conv", ["x", "w"], ["y"], name="conv")], {"x": ("n", "c", "h", 5)}, {"w": floats(2, 3, 3, 3)}),
+        [dict(n=2, c=3, h=4), dict(n=2, c=4, h=4)]),
+    "broadcast to 4": (
+        model([node("Add", ["x", "w"], ["y"], name="add")], {"x": (2, "s", 3)}, {"w": floats(4, 3)}),
+        [dict(s=4), dict(s=1), dict(s=3)]),
+    "broadcast": (
+        model([node("Mul", ["x", "z"], ["y"], name="mul")], {"x": ("n", 3), "z": ("m", 3)}),
+        [dict(n=4, m=4), dict(n=1, m=1), dict(n=0, m=0), dict(n=4, m=3), dict(n=4, m=1)]),
+    "one is 1 for another node": (
+        model([node("Mul", ["x", "z"], ["p"], name="mul"), node("Squeeze", ["z", "zero"], ["q"], name="squeeze"),
+               node("Add", ["p", "q"], ["y"])], {"x": ("n", 3), "z": ("m", 3)}, {"zero": [0]}),
+        [dict(n=4, m=1), dict(n=4, m=4)]),
+    "cache": (
+        model([node("Concat", ["past", "x"], ["all"], axis=1), node("Mul", ["all", "mask"], ["y"], name="masked")],
+              {"past": ("batch", "past_length", 2), "x": ("rows", "length", 2), "mask": ("masks", "total", 1)}),
+        [dict(batch=2, past_length=3, rows=2, length=1, masks=2, total=4),
+         dict(batch=2, past_length=0, rows=2, length=3, masks=2, total=3),
+         dict(batch=2, past_length=3, rows=2, length=1, masks=2, total=5),
+         dict(batch=2, past_length=3, rows=1, length=1, masks=2, total=4)]),
+    "reshape": (
+        model([node("Reshape", ["x", "to"], ["r"], name="reshape"), node("Exp", ["r"], ["y"])],
+              {"x": ("n", "k")}, {"to": [-1, 12]}),
+        [dict(n=4, k=6), dict(n=3, k=5), dict(n=1, k=12)]),
+    "factor": (
+        model([node("Shape", ["x"], ["s"]), node("ReduceProd", ["s"], ["all"], keepdims=1),
+               node("Expand", ["z", "all"], ["y"], name="expand")], {"x": ("s10", "s21"), "z": ("s21",)}),
+        [dict(s10=1, s21=7), dict(s10=2, s21=7)]),
+    "thirds": (
+        model([node("Shape", ["x"], ["s"], end=1), node("Div", ["s", "three"], ["third"]),
+               node("Concat", ["third", "three", "rest"], ["to"], axis=0),
+               node("Reshape", ["x", "to"], ["r"], name="reshape"), node("Exp", ["r"], ["y"])],
+              {"x": ("h", "w")}, {"three": [3], "rest": [-1]}),
+        [dict(h=6, w=5), dict(h=3, w=1), dict(h=7, w=5)]),
+    "halves": (
+        model([node("MaxPool", ["x"], ["p"], name="pool", kernel_shape=[2, 2], strides=[2, 2]),
+               node("MaxPool", ["p"], ["q"], name="again", kernel_shape=[2, 2], strides=[2, 2]),
+               node("Resize", ["q", "", "twice"], ["r"], mode="nearest", coordinate_transformation_mode="asymmetric",
+                    nearest_mode="floor"),
+               node("Concat", ["p", "r"], ["y"], axis=1, name="join")],
+              {"x": (1, 2, "h", "w")}, {"twice": np.array([1, 1, 2, 2], np.float32)}),
+        [dict(h=8, w=12), dict(h=4, w=5), dict(h=6, w=4)]),
+    "windows": (
+        model([node("Conv", ["x", "w"], ["c"], name="first", strides=[2, 2]),
+               node("Conv", ["c", "w"], ["y"], name="second", strides=[2, 2])],
+              {"x": (1, 2, "h", 9)}, {"w": floats(2, 2, 3, 3)}),
+        [dict(h=9), dict(h=7), dict(h=6)]),
+    "padded windows": (
+        model([node("Conv", ["x", "w"], ["c"], auto_pad="SAME_UPPER", strides=[2, 3]),
+               node("MaxPool", ["c"], ["m"], auto_pad="SAME_LOWER", kernel_shape=[3, 2], strides=[2, 2]),
+               node("AveragePool", ["c"], ["a"], auto_pad="SAME_LOWER", kernel_shape=[3, 2], strides=[2, 2]),
+               node("Add", ["m", "a"], ["y"], name="add")],
+              {"x": (1, 2, "h", "w")}, {"w": floats(2, 2, 3, 5)}),
+        [dict(h=9, w=7), dict(h=8, w=12), dict(h=1, w=1), dict(h=11, w=3)]),
+    "linear resize": (
+        model([node("Resize", ["x", "", "by"], ["y"], mode="linear")],
+              {"x": (1, 1, "h", "w")}, {"by": np.array([1, 1, 1.5, 0.6], np.float32)}),
+        [dict(h=4, w=5), dict(h=1, w=9)]),
+    "resize to a size": (
+        model([node("Resize", ["x", "", "", "to"], ["y"], mode="cubic",
+                    coordinate_transformation_mode="align_corners")],
+              {"x": (1, 1, "h", "w")}, {"to": [1, 1, 6, 4]}),
+        [dict(h=4, w=5), dict(h=9, w=2)]),
+    "backwards": (
+        model([node("Slice", ["x", "from", "to", "axes", "steps"], ["y"], name="slice")], {"x": ("n", "m")},
+              {"from": [-1, 3], "to": [-(1 << 40), -(1 << 40)], "axes": [0, 1], "steps": [-1, -2]}),
+        [dict(n=4, m=6), dict(n=1, m=2), dict(n=3, m=1)]),
+    "from either end": (
+        model([node("Shape", ["x"], ["s"], end=1), node("Sub", ["s", "five"], ["from"]),
+               node("Slice", ["x", "from", "most", "zero"], ["y"])], {"x": ("n", 3)},
+              {"five": [5], "most": [1 << 40], "zero": [0]}),
+        [dict(n=7), dict(n=5), dict(n=4), dict(n=2)]),
+}
+for what, (made, sizes) in CASES.items():
+    path, bundle = folder / "m.onnx", folder / "b"
+    onnx.save(made, path)
+    names = [o.name for o in made.graph.output]
+    code, text = call(fusec, path, "-o", bundle, "--target=x86-64-v3,sim:sm_90")
+    if code:
+        print(f"{what}: {text}".replace(f"{folder}/", ""))
+        continue
+    facts = json.loads(call(fusert, "info", bundle, "--json")[1])
+    for size in facts["inferred"]:
+        print(f"{what}: {size['name']} is {size['value']}")
+    for rule in facts["size_rules"]:
+        print(f"{what}: {rule['rule']} {'is tested' if rule['tested'] else 'follows'}: {rule['node']}")
+    show(what, path, sizes, "x86-64-v3")
+    show(f"{what} on sim", path, sizes[:1], "sim:sm_90")

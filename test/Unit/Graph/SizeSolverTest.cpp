@@ -1,0 +1,246 @@
+// What nodes ask of sizes determines symbols, narrows them or is tested.
+#include "Graph/SizeSolver.h"
+#include "Graph/Graph.h"
+#include "Support/DimSolve.h"
+#include "Support/TunedSizes.h"
+
+#include <catch2/catch_test_macros.hpp>
+
+using namespace fusec;
+using Answer = SizeSolver::Answer;
+using Kind = SizeRule::Kind;
+
+namespace {
+
+/// A solver over these names, each of at least 1.
+struct Sizes {
+  SizeSolver solver;
+  explicit Sizes(const std::vector<std::string> &names) {
+    for (const std::string &name : names)
+      solver.symbol({name}, false);
+    solver.beginRound();
+  }
+  DimExpr dim(const std::string &text) const {
+    auto parsed = DimExpr::parse(text, solver.symbols());
+    REQUIRE(parsed.ok());
+    return *parsed;
+  }
+  Answer ask(Kind kind, const std::string &left, const std::string &right,
+             Need need = Need::Solved) {
+    return solver.require({kind, dim(left), dim(right), "node", "Op", "so it must be"}, need);
+  }
+  Answer equal(const std::string &left, const std::string &right, Need need = Need::Solved) {
+    return ask(Kind::Equal, left, right, need);
+  }
+  std::string value(const std::string &text) const {
+    return solver.canonical(dim(text)).str(solver.symbols());
+  }
+  const Symbol &symbol(const std::string &name) const {
+    return solver.symbols()[static_cast<size_t>(dim(name).symbolId())];
+  }
+};
+
+} // namespace
+
+TEST_CASE("an equality that determines a size replaces it everywhere") {
+  Sizes s({"a", "b", "c", "past", "seq", "total"});
+  CHECK(s.equal("b", "c") == Answer::Holds);
+  CHECK(s.value("c*2 + a") == "a + b*2"); // the name that comes first stays
+  CHECK(s.equal("total", "past + seq") == Answer::Holds);
+  CHECK(s.value("total - past") == "seq");
+  CHECK(s.equal("2*b", "128") == Answer::Holds);
+  CHECK(s.value("c") == "64");
+  CHECK(s.equal("c", "64") == Answer::Holds);
+  CHECK(s.equal("b", "65") == Answer::Never);
+  CHECK(s.solver.reasons({s.dim("c")}) == ", where c is 64 by node 'node' (Op)");
+}
+
+TEST_CASE("factors that are never 0 cancel") {
+  Sizes s({"s10", "s21", "n", "m", "k"});
+  CHECK(s.equal("s10*s21", "s21") == Answer::Holds);
+  CHECK(s.value("s10") == "1");
+  CHECK(s.equal("n*m*6", "n*k*3") == Answer::Holds);
+  CHECK(s.value("k") == "m*2");
+  CHECK(s.equal("3*n", "128") == Answer::Never);
+  CHECK(s.equal("n + m", "1") == Answer::Never); // 2 is the least
+}
+
+TEST_CASE("what determines nothing stays open, and is tested where shapes can stand") {
+  Sizes s({"n", "m", "k"});
+  CHECK(s.equal("n*m", "k*k") == Answer::Open);
+  CHECK(s.equal("2*n", "3*m") == Answer::Open);
+  CHECK(s.equal("n*m", "k*k", Need::Tested) == Answer::Holds);
+  CHECK(s.ask(Kind::Broadcast, "n", "12", Need::Tested) == Answer::Holds);
+  CHECK(s.ask(Kind::AtLeast, "n*m", "4", Need::Tested) == Answer::Holds);
+  CHECK_FALSE(s.solver.endRound());
+  const SizeRules rules = s.solver.rules({0, 1, 2}, {});
+  REQUIRE(rules.rules.size() == 3);
+  for (const SizeRule &rule : rules.rules)
+    CHECK(rule.tested);
+  CHECK(rules.rules[1].kind == Kind::Broadcast);
+}
+
+TEST_CASE("a test that the rest decides is none") {
+  Sizes s({"n", "m"});
+  CHECK(s.ask(Kind::Broadcast, "n", "12", Need::Tested) == Answer::Holds);
+  CHECK(s.equal("n", "12") == Answer::Holds);
+  const SizeRules rules = s.solver.rules({1, 0}, {});
+  REQUIRE(rules.rules.size() == 1);
+  CHECK_FALSE(rules.rules[0].tested);
+}
+
+TEST_CASE("ranges meet, and a size of one value is that") {
+  Sizes s({"free"});
+  const SymbolId a = s.solver.symbol({"a", 2, 4, 64, 1}, true),
+                 b = s.solver.symbol({"b", 16, 32, 256, 1}, true);
+  CHECK(s.solver.require({Kind::Equal, DimExpr::symbol(a), DimExpr::symbol(b), "", "", ""},
+                         Need::Solved) == Answer::Holds);
+  CHECK(s.symbol("a").min == 16);
+  CHECK(s.symbol("a").max == 64);
+  CHECK(s.equal("a", "65") == Answer::Never);
+  CHECK(s.ask(Kind::Multiple, "b", "64") == Answer::Holds);
+  CHECK(s.value("b + free") == "free + 64");
+  // A value that is no plain size narrows what it hangs on.
+  Sizes t({"n", "m"});
+  CHECK(t.equal("m", "n - 3") == Answer::Holds);
+  CHECK(t.value("n") == "m + 3");
+  CHECK(t.ask(Kind::AtLeast, "2*m - 5", "6") == Answer::Holds);
+  CHECK(t.symbol("m").min == 6);
+}
+
+TEST_CASE("the size that stays is tuned for what the user favours of the other") {
+  const auto any = static_cast<int64_t>(SymbolKind::Any);
+  for (const int64_t favoured : {int64_t(32), any}) {
+    Sizes s({});
+    const SymbolId a = s.solver.symbol({"a", 1, any}, false),
+                   b = s.solver.symbol({"b", 1, favoured, 250, 1}, true);
+    CHECK(s.solver.require({Kind::Equal, DimExpr::symbol(a), DimExpr::symbol(b), "", "", ""},
+                           Need::Solved) == Answer::Holds);
+    CHECK(s.symbol("a").opt == favoured);
+    CHECK(s.symbol("a").max == 250);
+    CHECK(s.ask(Kind::Multiple, "a", "5") == Answer::Holds);
+    CHECK(s.symbol("a").opt == (favoured == any ? any : 30));
+  }
+}
+
+TEST_CASE("a table of rows bounds a size, but not one that the user speaks of") {
+  Sizes s({"n"});
+  CHECK(s.equal("min(n, 512)", "n") == Answer::Holds);
+  CHECK(s.symbol("n").max == 512);
+  const SymbolId m = s.solver.symbol({"m", 1, 1, 1000, 1}, true);
+  const DimExpr e = DimExpr::symbol(m);
+  CHECK(s.solver.require({Kind::Equal, min(e, DimExpr(512)), e, "", "", ""}, Need::Solved) ==
+        Answer::Open);
+}
+
+TEST_CASE("assumptions wait for what must be, and go when more of it is found") {
+  Sizes s({"a", "b"});
+  CHECK(s.equal("a", "b", Need::Likely) == Answer::Holds);
+  CHECK(s.value("b") == "b");
+  CHECK(s.solver.endRound());
+  CHECK(s.value("b") == "a");
+  s.solver.beginRound();
+  CHECK(s.equal("b", "1") == Answer::Holds); // of the sizes to broadcast this one is 1
+  CHECK(s.value("a") == "1");
+  CHECK(s.solver.endRound());
+  CHECK(s.value("a") == "a");
+  CHECK(s.value("b") == "1");
+  Sizes t({"a", "b"});
+  CHECK(t.equal("a", "b", Need::Likely) == Answer::Holds);
+  CHECK(t.equal("b", "1") == Answer::Holds);
+  CHECK(t.solver.endRound());
+  CHECK(t.value("a") == "a");
+  CHECK(t.value("b") == "1");
+}
+
+TEST_CASE("rules have texts that read back") {
+  const std::string text = "inferred b = [a*2] of (\"x\" 1, \"odd \\\"name\" 0)\n"
+                           "rule equal [b, a*2] by \"mm\" \"MatMul\" \"the sizes must be equal\"\n"
+                           "rule tested broadcast [a, 12] by \"add\" \"Add\" \"so\"\n"
+                           "rule tested multiple [a, 4] by \"\" \"Split\" \"so\"\n"
+                           "rule least [a + b, 7] by \"n\" \"TopK\" \"so\"\n";
+  const std::vector<Symbol> symbols{{"a"}};
+  ConstantStore store;
+  const std::string head = "graph g\nsymbol a = 1..9 opt 1 divisor 1\n",
+                    tail = "input %x: f32[a]\nreturn %x\n";
+  auto g = parseGraph(head + text + tail, "t", store);
+  INFO((g.ok() ? "" : format(g.errors()[0])));
+  REQUIRE(g.ok());
+  CHECK(sizeRulesText(g->sizeRules, g->symbols) == text);
+  for (const char *bad : {"inferred a = [a] of ()\n", "rule equal [a, q] by \"\" \"\" \"\"\n",
+                          "rule most [a, 1] by \"\" \"\" \"\"\n",
+                          "rule equal [a] by \"\" \"\" \"\"\n", "inferred b = [b] of ()\n"})
+    CHECK_FALSE(parseGraph(head + bad + tail, "t", store).ok());
+}
+
+TEST_CASE("a broken rule names the node, both sizes and where they come from") {
+  SizeRules rules;
+  rules.inferred = {{"c", DimExpr::symbol(0), {}}};
+  rules.rules = {{Kind::Equal, DimExpr::symbol(0), DimExpr::symbol(1), "mm", "MatMul",
+                  "the sizes to sum over must be equal"}};
+  const std::vector<Symbol> symbols{{"b"}};
+  CHECK(brokenRule(rules, symbols, {{5, "dimension 1 of input 'A'"}, {5, ""}}, true) == "");
+  CHECK(brokenRule(rules, symbols, {{5, "dimension 1 of input 'A'"}, {6, ""}}, true) ==
+        "node 'mm' (MatMul): the sizes to sum over must be equal: 'b' is 5 (dimension 1 of input "
+        "'A') and 'c' is 6");
+  CHECK(brokenRule(rules, symbols, {{5, ""}, {6, ""}}, false) == "");
+  rules.rules[0].right = DimExpr::symbol(1) * DimExpr(2) + DimExpr::symbol(0);
+  rules.rules[0].tested = true;
+  CHECK(brokenRule(rules, symbols, {{5, ""}, {INT64_MAX, ""}}, false) ==
+        "node 'mm' (MatMul): the sizes to sum over must be equal: 'b' is 5 and 'b + c*2' is not "
+        "computable ('b' is 5, 'c' is 9223372036854775807)");
+}
+
+TEST_CASE("remainders tell which sizes are equal") {
+  Sizes s({"h", "w"});
+  auto unified = [&](const std::string &text) {
+    return s.solver.unified(s.dim(text)).str(s.solver.symbols());
+  };
+  CHECK(unified("floordiv(h + 1, 2)") == "floordiv(h + 1, 2)");
+  CHECK(unified("floordiv(h - 1 - mod(h - 1, 2), 2) + 1") == "floordiv(h + 1, 2)");
+  CHECK(unified("floordiv(h, 2)") == "floordiv(h, 2)");
+  CHECK(s.equal("floordiv(h + 1, 2)", "floordiv(h, 2)") == Answer::Holds);
+  CHECK(s.symbol("h").divisor == 2);
+  CHECK(s.value("floordiv(h, 2)*2 + 1") == "h + 1");
+  CHECK(s.equal("floordiv(h, 8)*8", "h") == Answer::Holds);
+  CHECK(s.symbol("h").divisor == 8);
+  CHECK(s.value("floordiv(h, 4)*4*w") == "h*w");
+  CHECK(s.value("floordiv(floordiv(h, 2), 2)") == "floordiv(h, 4)");
+  CHECK(s.equal("floordiv(w, 2)*2 + 1", "w") == Answer::Open); // odd ones
+  CHECK(s.equal("floordiv(w, 2)", "floordiv(w + 4, 2)") == Answer::Never);
+}
+
+TEST_CASE("a size that has to be large enough bounds what it is made of") {
+  Sizes s({"h", "w"});
+  CHECK(s.ask(Kind::AtLeast, "floordiv(floordiv(h - 3, 2) - 2, 2) + 1", "1", Need::Tested) ==
+        Answer::Holds);
+  CHECK(s.symbol("h").min == 7);
+  CHECK(s.ask(Kind::AtLeast, "floordiv(h, 2) + w", "9", Need::Tested) == Answer::Holds);
+  CHECK(s.symbol("h").min == 7);
+}
+
+TEST_CASE("a part of sizes that hangs on itself is what it has to be, and tested") {
+  Sizes s({"h", "w"});
+  CHECK(s.equal("floordiv(h, 2)", "floordiv(h, 4)*2") == Answer::Holds);
+  CHECK(s.value("floordiv(h, 2)*w + 1") == "w*floordiv(h, 4)*2 + 1");
+  CHECK(s.equal("floordiv(h, 4)", "floordiv(h, 8)*2") == Answer::Holds);
+  CHECK(s.value("floordiv(h, 2)") == "floordiv(h, 8)*4");
+  CHECK(s.equal("floordiv(w + 1, 2)", "1") == Answer::Holds);
+  CHECK(s.value("floordiv(w + 1, 2)") == "1");
+  CHECK(s.solver.endRound());
+  const SizeRules rules = s.solver.rules({0, 1}, {});
+  REQUIRE(rules.rules.size() == 3);
+  for (const SizeRule &rule : rules.rules)
+    CHECK(rule.tested);
+  CHECK(s.equal("h", "12") == Answer::Holds); // of which no size is left to be another
+  CHECK(s.value("floordiv(h, 2)") == "6");
+}
+
+TEST_CASE("sizes that always are large enough need no test") {
+  Sizes s({"h"});
+  CHECK(s.ask(Kind::AtLeast, "h - mod(h + 1, 2) + 2", "3", Need::Tested) == Answer::Holds);
+  CHECK_FALSE(s.solver.endRound());
+  CHECK(s.solver.rules({0}, {}).rules.empty());
+  CHECK(s.ask(Kind::AtLeast, "h - mod(h + 1, 2) + 2", "4", Need::Tested) == Answer::Holds);
+  CHECK(s.solver.rules({0}, {}).rules.size() == 1);
+}
