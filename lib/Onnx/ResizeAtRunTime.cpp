@@ -2,8 +2,13 @@
 #include "Onnx/Compose.h"
 #include "Support/Diag.h"
 
+#include <algorithm>
+#include <cmath>
+
 namespace fusec {
 namespace {
+
+constexpr int64_t kLargestSize = int64_t(1) << 40;
 
 /// Formulas over f64, in which positions are computed where they are known at compile time too.
 class Numbers {
@@ -11,6 +16,15 @@ public:
   explicit Numbers(NodeImporter &n) : n(n), c(n) {}
 
   ValueId number(double v) { return c.scalar(DType::F64, v); }
+  /// How long axis `axis` of a value is, an i64.
+  ValueId length(ValueId x, size_t axis) {
+    const DimExpr &d = n.shapeOf(x)[axis];
+    if (d.isConst())
+      return c.integer(d.constValue());
+    const auto a = static_cast<int64_t>(axis);
+    return n.reshape(take(n.emitOne(OpKind::Shape, {x}, {{"start", a}, {"end", a + 1}})), {});
+  }
+  ValueId size(ValueId x, size_t axis) { return c.cast(length(x, axis), DType::F64); }
   ValueId add(ValueId a, ValueId b) { return binary(OpKind::Add, a, b); }
   ValueId sub(ValueId a, ValueId b) { return binary(OpKind::Sub, a, b); }
   ValueId mul(ValueId a, ValueId b) { return binary(OpKind::Mul, a, b); }
@@ -40,31 +54,39 @@ private:
 
 class Resizer {
 public:
-  Resizer(NodeImporter &n, const ResizeForm &form, const Shape &out)
-      : n(n), c(n), f(n), form(form), out(out), type(n.type(0)),
-        t(!isFloat(type) || form.mode == "nearest" ? type
-          : type == DType::F64                     ? DType::F64
-                                                   : DType::F32),
-        result(c.cast(n.id(0), t)) {}
+  /// Numbers are those of the data; integers are interpolated in f64 and truncated at the end.
+  Resizer(NodeImporter &n, ValueId x, const ResizeForm &form, const Shape &out)
+      : n(n), c(n), f(n), form(form), out(out), type(n.typeOf(x)),
+        t(form.mode == "nearest"                 ? type
+          : type == DType::F64 || !isFloat(type) ? DType::F64
+                                                 : DType::F32),
+        result(c.cast(x, t)) {}
 
-  Status axis(size_t axis, ValueId scale, ValueId begin, ValueId end) {
-    const int64_t in = n.shapeOf(result)[axis].constValue(), made = out[axis].constValue();
-    const double last = static_cast<double>(in - 1);
-    const ValueId x = position(static_cast<double>(in), static_cast<double>(made),
-                               c.cast(c.iota(DimExpr(made)), DType::F64), scale, begin, end);
+  /// `scale`: nothing where it is the ratio of the sizes. `stretch`: by how much the filter is wider than the
+  /// input's elements are apart, as antialiasing makes it.
+  void axis(size_t axis, ValueId scale, ValueId begin, ValueId end, double stretch = 1) {
+    const ValueId places = c.iota(out[axis]);
+    in = f.size(result, axis);
+    made = f.size(places, 0);
+    last = f.plus(in, -1);
+    lastIndex = n.shapeOf(result)[axis].isConst()
+                    ? c.integer(n.shapeOf(result)[axis].constValue() - 1)
+                    : f.binary(OpKind::Sub, f.length(result, axis), c.integer(1));
+    if (scale == kNoValue)
+      scale = f.div(made, in);
+    const ValueId x = position(c.cast(places, DType::F64), scale, begin, end);
     if (form.mode == "nearest")
-      result = gathered(axis, nearest(x), in);
+      result = gathered(axis, nearest(x));
     else
-      result = interpolated(axis, x, in);
+      result = interpolated(axis, x, stretch);
     if (!form.isCrop())
-      return success();
+      return;
     ValueId here = f.binary(OpKind::And, f.compare(OpKind::GreaterOrEqual, x, 0),
-                            f.compare(OpKind::LessOrEqual, x, last));
+                            f.binary(OpKind::LessOrEqual, x, last));
     Shape column(out.size() - axis, DimExpr(1));
     column[0] = out[axis];
     here = n.reshape(here, std::move(column));
     inside = inside == kNoValue ? here : f.binary(OpKind::And, inside, here);
-    return success();
   }
 
   void finish() {
@@ -75,25 +97,25 @@ public:
 
 private:
   /// Where the places `i` of the output lie on the input.
-  ValueId position(double in, double made, ValueId i, ValueId scale, ValueId begin, ValueId end) {
-    const ValueId width = f.times(scale, in), one = f.compare(OpKind::Equal, width, 1);
+  ValueId position(ValueId i, ValueId scale, ValueId begin, ValueId end) {
+    const ValueId width = f.mul(scale, in), one = f.compare(OpKind::Equal, width, 1);
     const ValueId gaps = f.plus(width, -1);
     if (form.transform == "align_corners")
-      return f.where(one, f.number(0), f.div(f.times(i, in - 1), gaps));
+      return f.where(one, f.number(0), f.div(f.mul(i, last), gaps));
     if (form.transform == "asymmetric")
       return f.div(i, scale);
     if (form.isCrop()) {
-      const ValueId span = f.times(f.sub(end, begin), in - 1);
+      const ValueId span = f.mul(f.sub(end, begin), last);
       const ValueId inner = f.where(one, f.times(span, 0.5), f.div(f.mul(i, span), gaps));
-      return f.add(inner, f.times(begin, in - 1));
+      return f.add(inner, f.mul(begin, last));
     }
-    if (form.transform == "pytorch_half_pixel" && made == 1)
-      return f.times(i, 0);
     const ValueId centre = f.div(f.plus(i, 0.5), scale), half = f.plus(centre, -0.5);
     if (form.transform == "tf_half_pixel_for_nn")
       return centre;
     if (form.transform == "half_pixel_symmetric")
-      return f.add(f.times(f.sub(f.number(1), f.div(f.number(made), width)), in / 2), half);
+      return f.add(f.mul(f.sub(f.number(1), f.div(made, width)), f.times(in, 0.5)), half);
+    if (form.transform == "pytorch_half_pixel")
+      return f.where(f.compare(OpKind::Equal, made, 1), f.times(i, 0), half);
     return half;
   }
 
@@ -106,9 +128,8 @@ private:
     return f.add(low, f.fromBool(f.compare(op, ratio, form.nearest == "ceil" ? 0 : 0.5)));
   }
 
-  ValueId gathered(size_t axis, ValueId place, int64_t in) {
-    auto number = [&](int64_t v) { return Compose(n).integer(v); };
-    const ValueId at = c.like(OpKind::Clip, {c.cast(place, DType::I64), number(0), number(in - 1)});
+  ValueId gathered(size_t axis, ValueId place) {
+    const ValueId at = c.like(OpKind::Clip, {c.cast(place, DType::I64), c.integer(0), lastIndex});
     return c.like(OpKind::Gather, {result, at}, {{"axis", static_cast<int64_t>(axis)}});
   }
 
@@ -125,17 +146,20 @@ private:
                    f.where(f.compare(OpKind::Less, d, 2), far, f.number(0)));
   }
 
-  ValueId interpolated(size_t axis, ValueId x, int64_t in) {
+  ValueId interpolated(size_t axis, ValueId x, double stretch) {
     const bool cubic = form.mode == "cubic";
+    const int first = static_cast<int>(std::floor(-(cubic ? 2.0 : 1.0) / stretch)) + 1;
     const ValueId base = f.plus(f.unary(OpKind::Ceil, x), -1), ratio = f.sub(x, base);
     std::vector<ValueId> places, weights;
     ValueId all = kNoValue;
-    for (int tap = cubic ? -1 : 0; tap <= (cubic ? 2 : 1); ++tap) {
-      ValueId place = f.plus(base, tap), w = weight(f.sub(f.number(tap), ratio));
+    for (int tap = first; tap <= 1 - first; ++tap) {
+      ValueId distance = f.sub(f.number(tap), ratio);
+      if (stretch != 1)
+        distance = f.times(distance, stretch);
+      ValueId place = f.plus(base, tap), w = weight(distance);
       if (form.excludeOutside) {
-        ValueId within =
-            f.binary(OpKind::And, f.compare(OpKind::GreaterOrEqual, place, 0),
-                     f.compare(OpKind::LessOrEqual, place, static_cast<double>(in - 1)));
+        ValueId within = f.binary(OpKind::And, f.compare(OpKind::GreaterOrEqual, place, 0),
+                                  f.binary(OpKind::LessOrEqual, place, last));
         w = f.where(within, w, f.number(0));
       }
       places.push_back(place);
@@ -148,7 +172,7 @@ private:
     ValueId sum = kNoValue;
     for (size_t k = 0; k < places.size(); ++k) {
       ValueId share = n.reshape(c.cast(f.div(weights[k], whole), t), column);
-      ValueId term = f.mul(gathered(axis, places[k], in), share);
+      ValueId term = f.mul(gathered(axis, places[k]), share);
       sum = sum == kNoValue ? term : f.add(sum, term);
     }
     return sum;
@@ -161,6 +185,8 @@ private:
   const Shape &out;
   DType type, t;
   ValueId result, inside = kNoValue;
+  // The sizes of the axis at hand, and where its last element is.
+  ValueId in = kNoValue, made = kNoValue, last = kNoValue, lastIndex = kNoValue;
 };
 
 /// "the scales are a run-time value; they", of some of the operands.
@@ -221,12 +247,10 @@ Status resizeByValues(NodeImporter &n, const ResizeForm &form, const ResizeOpera
                       const std::vector<size_t> &open) {
   const size_t count = form.axes.size();
   const Shape in = n.shape(0);
-  if (form.mode != "nearest" && (form.antialias || !isFloat(n.type(0))))
-    return n.needsConstant(runTimeValues(operands, open) + " must be constant " +
-                               (form.antialias
-                                    ? "with antialias, where the number of elements that count "
-                                      "hangs on them"
-                                    : "where integers are interpolated"),
+  if (form.mode != "nearest" && form.antialias)
+    return n.needsConstant(runTimeValues(operands, open) +
+                               " must be constant with antialias, where the number of elements "
+                               "that count hangs on them",
                            open);
   const std::optional<Shape> shape = outputShape(n, form, operands);
   if (!shape) {
@@ -238,19 +262,15 @@ Status resizeByValues(NodeImporter &n, const ResizeForm &form, const ResizeOpera
                            missing);
   }
   const Shape &out = *shape;
-  Shape kept = out, resized;
+  Shape kept = out;
   for (int64_t a : form.axes) {
     const auto d = static_cast<size_t>(a);
     if (in[d].isConst(0))
       return n.mismatch("an axis to resize is empty");
-    resized.insert(resized.end(), {in[d], out[d]});
+    if (out[d].isConst() && (out[d].constValue() < 0 || out[d].constValue() > kLargestSize))
+      return n.fail(Diag::BadOperand, "an output size is out of range");
     kept[d] = in[d];
   }
-  if (!isStatic(resized))
-    return n.needsFixed("the axes to resize must have fixed sizes", resized);
-  for (const DimExpr &d : resized)
-    if (d.constValue() < 0 || d.constValue() > int64_t(1) << 40)
-      return n.fail(Diag::BadOperand, "an output size is out of range");
   if (kept != in)
     return n.mismatch("the declared output has other sizes off the axes to resize", kept, in);
   auto idOf = [&](std::optional<size_t> i) { return i ? n.id(*i) : kNoValue; };
@@ -264,28 +284,97 @@ Status resizeByValues(NodeImporter &n, const ResizeForm &form, const ResizeOpera
   Numbers f(n);
   ValueId keep = kNoValue; // the common scale of all axes
   auto ratio = [&](size_t i) {
-    return f.div(f.element(sizes, i),
-                 f.number(static_cast<double>(in[static_cast<size_t>(form.axes[i])].constValue())));
+    return f.div(f.element(sizes, i), f.size(n.id(0), static_cast<size_t>(form.axes[i])));
   };
   if (sizes != kNoValue && form.isKeepingAspect())
     for (size_t i = 0; i < count; ++i)
       keep = keep == kNoValue ? ratio(i)
                               : f.binary(form.policy == "not_larger" ? OpKind::Min : OpKind::Max,
                                          keep, ratio(i));
-  Resizer resizer(n, form, out);
+  Resizer resizer(n, n.id(0), form, out);
   for (size_t i = 0; i < count; ++i) {
     const ValueId scale = keep != kNoValue     ? keep
                           : scales != kNoValue ? f.element(scales, i)
                                                : ratio(i);
     const ValueId begin = roi == kNoValue ? kNoValue : f.element(roi, i),
                   end = roi == kNoValue ? kNoValue : f.element(roi, i + count);
-    FUSEC_CHECK(resizer.axis(static_cast<size_t>(form.axes[i]), scale, begin, end));
+    resizer.axis(static_cast<size_t>(form.axes[i]), scale, begin, end);
   }
   resizer.finish();
   return success();
 }
 
+/// size * scale, rounded down: a float is a whole number times a power of 2.
+std::optional<DimExpr> scaled(const DimExpr &size, double scale) {
+  int exponent = 0;
+  double part = std::frexp(scale, &exponent);
+  while (part != std::floor(part) && exponent > -62) {
+    part *= 2;
+    --exponent;
+  }
+  if (part != std::floor(part) || exponent > 40)
+    return std::nullopt;
+  const DimExpr product = size * DimExpr(static_cast<int64_t>(part));
+  return exponent < 0 ? floorDiv(product, DimExpr(int64_t(1) << -exponent))
+                      : product * DimExpr(int64_t(1) << exponent);
+}
+
 } // namespace
+
+Status resizeOpenSizes(NodeImporter &n, ValueId x, const ResizeForm &form, const ConstantRef &roi,
+                       const ConstantRef &scales, const std::optional<Shape> &sizes) {
+  const Shape in = n.shapeOf(x);
+  Shape out = in;
+  const size_t count = form.axes.size();
+  auto valueOf = [](const ConstantRef &c, size_t i) { return c->floatAt(static_cast<int64_t>(i)); };
+  auto hasCount = [](const ConstantRef &c, size_t wanted) {
+    return static_cast<size_t>(c->numElements()) == wanted;
+  };
+  if (sizes ? sizes->size() != count : !hasCount(scales, count))
+    return n.mismatch(sizes ? "one size for each axis is needed"
+                            : "one scale for each axis is needed");
+  if (form.isCrop() && (!roi || !hasCount(roi, 2 * count)))
+    return n.mismatch("tf_crop_and_resize needs a roi with two values for each axis");
+  if (sizes && form.isKeepingAspect())
+    return n.needsFixed("sizes that keep the ratio of the sides need axes of fixed sizes", in);
+  for (size_t i = 0; i < count; ++i) {
+    const auto d = static_cast<size_t>(form.axes[i]);
+    if (sizes) {
+      out[d] = (*sizes)[i];
+      continue;
+    }
+    const double scale = valueOf(scales, i);
+    if (!(scale > 0) || !std::isfinite(scale))
+      return n.fail(Diag::BadOperand, "a scale must be positive and finite");
+    const double part = form.isCrop() ? valueOf(roi, i + count) - valueOf(roi, i) : 1;
+    const auto size = scaled(in[d], scale * part);
+    if (!size)
+      return n.needsFixed("with a scale of " + std::to_string(scale) +
+                              " the axes to resize must have fixed sizes",
+                          {in[d]});
+    out[d] = *size;
+  }
+  constexpr double kMostTaps = 64;
+  Numbers f(n);
+  Resizer resizer(n, x, form, out);
+  for (size_t i = 0; i < count; ++i) {
+    const auto d = static_cast<size_t>(form.axes[i]);
+    const bool isWhole = !form.isCrop() || (valueOf(roi, i) == 0 && valueOf(roi, i + count) == 1);
+    if (isWhole && (sizes ? out[d] == in[d] : valueOf(scales, i) == 1))
+      continue;
+    const bool stretches = form.antialias && form.mode != "nearest";
+    const double stretch = stretches && scales ? std::min(valueOf(scales, i), 1.0) : 1;
+    if (stretches && (!scales || 4 / stretch > kMostTaps))
+      return n.needsFixed("with antialias the number of elements that count hangs on sizes that "
+                          "must be fixed",
+                          {in[d], out[d]});
+    resizer.axis(d, scales ? f.number(valueOf(scales, i)) : kNoValue,
+                 form.isCrop() ? f.number(valueOf(roi, i)) : kNoValue,
+                 form.isCrop() ? f.number(valueOf(roi, i + count)) : kNoValue, stretch);
+  }
+  resizer.finish();
+  return success();
+}
 
 std::vector<size_t> openOperands(const NodeImporter &n, const ResizeForm &form,
                                  const ResizeOperands &operands) {

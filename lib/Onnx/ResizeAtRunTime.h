@@ -31,4 +31,9 @@ std::vector<size_t> openOperands(const NodeImporter &n, const ResizeForm &form,
 Status resizeAtRunTime(NodeImporter &n, const ResizeForm &form, const ResizeOperands &operands,
                        const std::vector<size_t> &open);
 
+/// A Resize of `x` by these scales, or to these sizes, where sizes are not fixed: positions and weights are computed as
+/// above, from the sizes of a run.
+Status resizeOpenSizes(NodeImporter &n, ValueId x, const ResizeForm &form, const ConstantRef &roi,
+                       const ConstantRef &scales, const std::optional<Shape> &sizes);
+
 } // namespace fusec

@@ -1,5 +1,7 @@
 #include "Onnx/Windows.h"
 
+#include "Onnx/Compose.h"
+#include "Onnx/GraphBuilder.h"
 #include "Support/Diag.h"
 
 #include <algorithm>
@@ -10,7 +12,8 @@ Attributes Window::attributes() const {
   return {{"kernel_shape", kernel}, {"strides", strides}, {"dilations", dilations}, {"pads", pads}};
 }
 
-Result<Window> readWindow(NodeImporter &n, std::vector<int64_t> kernel, const Shape &spatial) {
+Result<Window> readWindow(NodeImporter &n, std::vector<int64_t> kernel, const Shape &spatial,
+                          OpenPads openPads) {
   constexpr int64_t kLargest = int64_t(1) << 31, kMostTaps = int64_t(1) << 24;
   size_t rank = spatial.size();
   Window w;
@@ -49,6 +52,7 @@ Result<Window> readWindow(NodeImporter &n, std::vector<int64_t> kernel, const Sh
   }
   if (autoPad != "SAME_UPPER" && autoPad != "SAME_LOWER")
     return bad("auto_pad is '" + autoPad + "'; NOTSET, VALID, SAME_UPPER or SAME_LOWER is needed");
+  w.moreAtEnd = autoPad == "SAME_UPPER";
   for (size_t i = 0; i < rank; ++i) {
     int64_t extent = (w.kernel[i] - 1) * w.dilations[i] + 1, total;
     if (spatial[i].isConst()) {
@@ -57,14 +61,59 @@ Result<Window> readWindow(NodeImporter &n, std::vector<int64_t> kernel, const Sh
       total = std::max<int64_t>((out - 1) * w.strides[i] + extent - in, 0);
     } else if (w.strides[i] == 1) {
       total = extent - 1;
+    } else if (openPads == OpenPads::Served) {
+      w.open.push_back(i);
+      total = 0;
     } else {
       return n.needsFixed("auto_pad with a stride needs fixed spatial sizes", spatial);
     }
     int64_t smaller = total / 2;
-    w.pads[i] = autoPad == "SAME_UPPER" ? smaller : total - smaller;
+    w.pads[i] = w.moreAtEnd ? smaller : total - smaller;
     w.pads[rank + i] = total - w.pads[i];
   }
   return w;
+}
+
+Result<ValueId> padOpenAxes(NodeImporter &n, ValueId x, const Window &w, ValueId fill) {
+  Compose c(n);
+  const size_t rank = n.shapeOf(x).size();
+  auto axisOf = [](size_t open) { return static_cast<int64_t>(open) + 2; };
+  auto number = [&](int64_t v) { return n.intsValue({v}); };
+  std::vector<ValueId> starts, ends;
+  std::vector<int64_t> axes, pads(2 * rank, 0);
+  for (size_t open : w.open) {
+    const int64_t axis = axisOf(open), stride = w.strides[open],
+                  extent = (w.kernel[open] - 1) * w.dilations[open] + 1;
+    // One window for each multiple of the stride: of all ways to write that number this is the first one.
+    n.graphBuilder().solver().unified(
+        ceilDiv(n.shapeOf(x)[static_cast<size_t>(axis)], DimExpr(stride)));
+    // The last window begins at the last multiple of the stride, `rest` in front of the last element.
+    FUSEC_TRY(ValueId size, n.emitOne(OpKind::Shape, {x}, {{"start", axis}, {"end", axis + 1}}));
+    FUSEC_TRY(ValueId last, c.binary(OpKind::Sub, size, number(1)));
+    FUSEC_TRY(ValueId rest, n.emitOne(OpKind::Mod, {last, number(stride)}, {{"fmod", int64_t(0)}}));
+    FUSEC_TRY(ValueId beyond, c.binary(OpKind::Sub, number(extent - 1), rest));
+    FUSEC_TRY(ValueId total, c.binary(OpKind::Max, beyond, number(0)));
+    FUSEC_TRY(ValueId begin, c.binary(OpKind::Div, total, number(2)));
+    if (!w.moreAtEnd) {
+      FUSEC_TRY(begin, c.binary(OpKind::Sub, total, begin));
+    }
+    // Pads as large as any are, of which a part is read.
+    FUSEC_TRY(ValueId start, c.binary(OpKind::Sub, number(extent - 1), begin));
+    FUSEC_TRY(ValueId reach, c.binary(OpKind::Sub, last, rest));
+    FUSEC_TRY(ValueId length, c.binary(OpKind::Add, reach, number(extent)));
+    FUSEC_TRY(ValueId end, c.binary(OpKind::Add, start, length));
+    pads[static_cast<size_t>(axis)] = pads[rank + static_cast<size_t>(axis)] = extent - 1;
+    axes.push_back(axis);
+    starts.push_back(start);
+    ends.push_back(end);
+  }
+  std::vector<ValueId> operands{x};
+  if (fill != kNoValue)
+    operands.insert(operands.end(), {kNoValue, fill});
+  FUSEC_TRY(ValueId padded, n.emitOne(OpKind::Pad, std::move(operands),
+                                      {{"mode", std::string("constant")}, {"pads", pads}}));
+  return n.emitOne(OpKind::SliceDynamic,
+                   {padded, c.concat(starts, 0), c.concat(ends, 0), n.intsValue(axes)});
 }
 
 Attributes PoolForm::attributes() const {
@@ -73,13 +122,13 @@ Attributes PoolForm::attributes() const {
   return a;
 }
 
-Result<PoolForm> readPool(NodeImporter &n, const Shape &in) {
+Result<PoolForm> readPool(NodeImporter &n, const Shape &in, OpenPads openPads) {
   if (in.size() < 3)
     return n.mismatch("the data must have rank 3 or more");
   if (!n.hasAttribute("kernel_shape"))
     return n.fail(Diag::BadAttribute, "attribute 'kernel_shape' is missing");
   Shape spatial(in.begin() + 2, in.end());
-  FUSEC_TRY(Window w, readWindow(n, n.attrInts("kernel_shape"), spatial));
+  FUSEC_TRY(Window w, readWindow(n, n.attrInts("kernel_shape"), spatial, openPads));
   int64_t ceilMode = n.attrInt("ceil_mode", 0) != 0;
   return PoolForm{std::move(w), ceilMode};
 }

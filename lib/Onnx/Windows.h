@@ -7,12 +7,22 @@ namespace fusec {
 struct Window {
   std::vector<int64_t> kernel, strides, dilations;
   std::vector<int64_t> pads; // begins, then ends
+  /// Spatial axes whose pads hang on their size, which is not fixed: padOpenAxes() makes them.
+  std::vector<size_t> open;
+  bool moreAtEnd = true; // of two pads of which one is larger by 1
   Attributes attributes() const;
 };
 
+/// Whether the caller makes pads that hang on sizes.
+enum class OpenPads { Refused, Served };
+
 /// Reads strides, dilations, pads and auto_pad; `kernel` are the sizes of the window. auto_pad is resolved
 /// with the sizes of `spatial`.
-Result<Window> readWindow(NodeImporter &n, std::vector<int64_t> kernel, const Shape &spatial);
+Result<Window> readWindow(NodeImporter &n, std::vector<int64_t> kernel, const Shape &spatial,
+                          OpenPads openPads = OpenPads::Refused);
+
+/// x with `fill` (0 where it is absent) around its open axes, as far as the windows reach.
+Result<ValueId> padOpenAxes(NodeImporter &n, ValueId x, const Window &window, ValueId fill);
 
 /// A pool over x [N, C, spatial...].
 struct PoolForm {
@@ -22,6 +32,6 @@ struct PoolForm {
 };
 
 /// Reads the attributes that all pools have; `in` is the shape of x.
-Result<PoolForm> readPool(NodeImporter &n, const Shape &in);
+Result<PoolForm> readPool(NodeImporter &n, const Shape &in, OpenPads openPads = OpenPads::Refused);
 
 } // namespace fusec

@@ -66,6 +66,14 @@ Status finishResize(NodeImporter &n, ResizeForm f, ConstantRef roi, ConstantRef 
       factors.push_back(s >= 1 && s < 1 << 30 && s == std::floor(s) ? static_cast<int64_t>(s) : 0);
     }
     x = repeatOpenAxes(n, f, scales, factors);
+    for (size_t i = 0; i < f.axes.size(); ++i)
+      if (!n.shapeOf(x)[static_cast<size_t>(f.axes[i])].isConst() &&
+          scales->floatAt(static_cast<int64_t>(i)) != 1)
+        return resizeOpenSizes(n, x, f, roi, scales, std::nullopt);
+  } else if (sizes) {
+    for (int64_t a : f.axes)
+      if (!n.shapeOf(x)[static_cast<size_t>(a)].isConst())
+        return resizeOpenSizes(n, x, f, roi, nullptr, Shape(sizes->begin(), sizes->end()));
   }
   std::vector<ValueId> in{x, roi ? n.constantValue(roi) : kNoValue};
   if (sizes) {
@@ -134,7 +142,6 @@ Status resize(NodeImporter &n) {
   const ConstantRef roi = crops ? n.in(1).constant : nullptr;
   if (bySizes) {
     auto sizes = n.ints(3);
-    auto declared = n.declared(0);
     // Sizes that are each a multiple of the operand's are scales.
     if (auto known = n.known(3); !sizes && known && known->size() == f.axes.size()) {
       std::vector<uint8_t> factors;
@@ -149,6 +156,9 @@ Status resize(NodeImporter &n) {
             makeConstant(DType::F32, {static_cast<int64_t>(known->size())}, std::move(factors)),
             std::nullopt);
     }
+    if (auto known = n.known(3); !sizes && known && known->size() == f.axes.size())
+      return resizeOpenSizes(n, n.id(0), f, roi, nullptr, *known);
+    auto declared = n.declared(0);
     if (!sizes && declared && declared->shape.size() == n.shape(0).size() &&
         isStatic(declared->shape) && !f.isKeepingAspect()) {
       sizes.emplace();

@@ -34,6 +34,16 @@ Status applySlice(NodeImporter &n, const SliceSpec &spec, std::vector<ValueId> d
     return n.finish(
         OpKind::Slice, {n.id(0)},
         {{"starts", starts}, {"ends", ends}, {"axes", spec.axes}, {"steps", spec.steps}});
+  // Before opset 10 bounds were attributes.
+  if (n.opset() < 10) {
+    auto values = [&](const std::vector<std::optional<DimExpr>> &list) {
+      std::vector<int64_t> numbers;
+      for (const auto &v : list)
+        numbers.push_back(v->constValue());
+      return n.intsValue(numbers);
+    };
+    dynamicInputs = {n.id(0), values(spec.starts), values(spec.ends), n.intsValue(spec.axes)};
+  }
   return n.finish(OpKind::SliceDynamic, std::move(dynamicInputs));
 }
 

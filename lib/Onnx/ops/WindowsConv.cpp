@@ -22,8 +22,12 @@ Result<std::vector<int64_t>> kernelOf(NodeImporter &n, size_t w) {
 /// Weights at operand `w`.
 Status convolution(NodeImporter &n, OpKind op, size_t w) {
   FUSEC_TRY(std::vector<int64_t> kernel, kernelOf(n, w));
-  FUSEC_TRY(Window window, readWindow(n, std::move(kernel), spatialOf(n.shape(0))));
+  const OpenPads openPads = op == OpKind::Conv ? OpenPads::Served : OpenPads::Refused;
+  FUSEC_TRY(Window window, readWindow(n, std::move(kernel), spatialOf(n.shape(0)), openPads));
   std::vector<ValueId> in = n.ids();
+  if (!window.open.empty()) {
+    FUSEC_TRY(in[0], padOpenAxes(n, in[0], window, kNoValue));
+  }
   if (op == OpKind::Conv) // com.microsoft's FusedConv has one more
     in.resize(n.has(2) ? 3 : 2);
   return n.finish(op, std::move(in), window.attributes());
