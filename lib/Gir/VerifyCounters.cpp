@@ -13,18 +13,24 @@
 #include <map>
 #include <set>
 #include <tuple>
+#include <unordered_set>
 
 namespace fusec {
 namespace {
 
 bool counts(const Stmt &s) { return s.kind == StmtKind::Signal || s.kind == StmtKind::Wait; }
 
-bool holdsCounting(const Stmt &s) {
-  bool found = counts(s);
-  for (const auto *list : {&s.body, &s.elseBody})
-    for (const Stmt &inner : *list)
-      found = found || holdsCounting(inner);
-  return found;
+using Counting = std::unordered_set<const Stmt *>;
+
+/// Adds the statements that count and those that hold some; true if there are any.
+bool findCounting(const std::vector<Stmt> &stmts, Counting &found) {
+  const size_t before = found.size();
+  for (const Stmt &s : stmts) {
+    const bool inBody = findCounting(s.body, found), inElse = findCounting(s.elseBody, found);
+    if (counts(s) || inBody || inElse)
+      found.insert(&s);
+  }
+  return found.size() > before;
 }
 
 class CounterVerifier {
@@ -37,12 +43,16 @@ public:
   std::vector<std::string> run() {
     for (const GirCounters &c : kernel.counters)
       sizes.push_back(c.count.evaluate(symbols).value_or(0));
-    need(!kernel.phases[0].waiting, "the first phase waits for nothing");
-    need(!kernel.rounds || kernel.counters.empty(), "a kernel with rounds has no counters");
+    need(!kernel.phases[0].waiting,
+         [&] { return std::string("the first phase waits for nothing"); });
+    need(!kernel.rounds || kernel.counters.empty(),
+         [&] { return std::string("a kernel with rounds has no counters"); });
     places();
-    for (phase = 0; problems.empty() && phase < static_cast<int>(kernel.phases.size()); ++phase) {
+    for (const Phase &p : kernel.phases) {
+      if (!problems.empty() || !findCounting(p.body, counting))
+        continue;
       steps = 0;
-      blocks(kernel.phases[static_cast<size_t>(phase)], 0);
+      blocks(p, 0);
       uncounted = uncounted || steps >= mostSteps;
     }
     return std::move(problems);
@@ -52,10 +62,13 @@ public:
 private:
   static constexpr size_t kMostProblems = 4;
 
-  void need(bool holds, const std::string &rule) {
-    if (!holds && problems.size() < kMostProblems &&
-        std::find(problems.begin(), problems.end(), rule) == problems.end())
-      problems.push_back(rule);
+  /// `rule` makes the rule's text, where it is broken.
+  template <typename Rule> void need(bool holds, const Rule &rule) {
+    if (holds || problems.size() >= kMostProblems)
+      return;
+    std::string text = rule();
+    if (std::find(problems.begin(), problems.end(), text) == problems.end())
+      problems.push_back(std::move(text));
   }
 
   std::string named(const Stmt &s) const {
@@ -69,7 +82,8 @@ private:
         if (s.kind != StmtKind::Signal)
           return;
         int &from = signalPhase[static_cast<size_t>(s.counter)];
-        need(from < 0 || from == p, "all signals of " + named(s) + " stand in one phase");
+        need(from < 0 || from == p,
+             [&] { return "all signals of " + named(s) + " stand in one phase"; });
         from = p;
       });
     for (int p = 0; p < static_cast<int>(kernel.phases.size()); ++p)
@@ -78,7 +92,7 @@ private:
           return;
         const int from = signalPhase[static_cast<size_t>(s.counter)];
         need(from >= 0 && from < p,
-             "a wait for " + named(s) + " stands in a phase behind its signals");
+             [&] { return "a wait for " + named(s) + " stands in a phase behind its signals"; });
       });
   }
 
@@ -98,7 +112,7 @@ private:
 
   void list(const std::vector<Stmt> &stmts) {
     for (const Stmt &s : stmts) {
-      if (!holdsCounting(s))
+      if (counting.count(&s) == 0)
         continue;
       ++steps;
       if (counts(s)) {
@@ -107,7 +121,8 @@ private:
       }
       const std::optional<int64_t> decides =
           valueOf(s.kind == StmtKind::Loop ? s.trip : s.predicate);
-      need(decides.has_value(), "no data decides how often counters rise");
+      need(decides.has_value(),
+           [&] { return std::string("no data decides how often counters rise"); });
       if (s.kind == StmtKind::If)
         list(decides.value_or(1) ? s.body : s.elseBody);
       for (int64_t i = 0; s.kind == StmtKind::Loop && i < decides.value_or(0) && steps < mostSteps;
@@ -122,25 +137,31 @@ private:
     std::vector<int64_t> at;
     for (NodeId root : exprRoots(s)) {
       const std::optional<int64_t> value = valueOf(root);
-      need(value.has_value(), "no data decides which counter of " + named(s) + " is meant");
+      need(value.has_value(),
+           [&] { return "no data decides which counter of " + named(s) + " is meant"; });
       at.push_back(value.value_or(0));
     }
     const int64_t size = sizes[static_cast<size_t>(s.counter)];
     std::map<int64_t, int64_t> &counted = signals[static_cast<size_t>(s.counter)];
     if (s.kind == StmtKind::Signal) {
-      need(at[0] >= 0 && at[0] < size, "signals rise counters that exist: " + named(s) + "[" +
-                                           std::to_string(at[0]) + "] of " + std::to_string(size));
+      need(at[0] >= 0 && at[0] < size, [&] {
+        return "signals rise counters that exist: " + named(s) + "[" + std::to_string(at[0]) +
+               "] of " + std::to_string(size);
+      });
       ++counted[at[0]];
       return;
     }
     if (at[0] > at[1] || !seen.insert({s.counter, at[0], at[1], at[2]}).second)
       return;
-    need(at[0] >= 0 && at[1] < size, "waits name counters that exist: " + named(s) + "[" +
-                                         std::to_string(at[1]) + "] of " + std::to_string(size));
+    need(at[0] >= 0 && at[1] < size, [&] {
+      return "waits name counters that exist: " + named(s) + "[" + std::to_string(at[1]) + "] of " +
+             std::to_string(size);
+    });
     for (int64_t i = at[0]; i <= at[1] && problems.empty(); ++i)
-      need(counted[i] == at[2], "a wait is for all signals of its counter: " + named(s) + "[" +
-                                    std::to_string(i) + "] gets " + std::to_string(counted[i]) +
-                                    ", waited for are " + std::to_string(at[2]));
+      need(counted[i] == at[2], [&] {
+        return "a wait is for all signals of its counter: " + named(s) + "[" + std::to_string(i) +
+               "] gets " + std::to_string(counted[i]) + ", waited for are " + std::to_string(at[2]);
+      });
   }
 
   const GirKernel &kernel;
@@ -151,7 +172,7 @@ private:
   std::vector<int> signalPhase;
   std::vector<std::map<int64_t, int64_t>> signals; // counter -> how many
   std::set<std::tuple<CounterId, int64_t, int64_t, int64_t>> seen;
-  int phase = 0;
+  Counting counting; // in the phases that were looked at
   int64_t steps = 0;
   bool uncounted = false;
   std::vector<std::string> problems;
