@@ -12,6 +12,8 @@
 #include "Support/OptValues.h"
 
 #include <algorithm>
+#include <array>
+#include <cassert>
 #include <map>
 
 namespace fusec {
@@ -20,8 +22,8 @@ namespace {
 class MeetingFinder {
 public:
   MeetingFinder(const GirKernel &kernel, const Phase &phase, BufferId buffer)
-      : kernel(kernel), phase(phase), buffer(buffer), values(kernel.vars.size()) {
-    opt = optValues(kernel.symbols);
+      : kernel(kernel), phase(phase), buffer(buffer), opt(optValues(kernel.symbols)),
+        values(kernel.vars.size()), integers(kernel, opt) {
     for (const Scalar &s : kernel.body.nodes) {
       bool below = (s.op == ScalarOp::Read || s.op == ScalarOp::ReadIf) && s.index == buffer;
       for (NodeId a : s.args)
@@ -139,12 +141,14 @@ private:
     return sum;
   }
 
-  std::optional<int64_t> valueOf(NodeId id) const { return integerValue(kernel, id, values, opt); }
+  std::optional<int64_t> valueOf(NodeId id) const { return integers.at(id, values); }
 
   const GirKernel &kernel;
   const Phase &phase;
   const BufferId buffer;
-  std::vector<int64_t> opt, extents, values;      // values: of the loop variables
+  const std::vector<int64_t> opt;
+  std::vector<int64_t> extents, values; // values: of the loop variables
+  const IntegerValues integers;
   std::multimap<int64_t, int64_t> stores;         // element -> block
   std::vector<std::pair<int64_t, int64_t>> reads; // element, block
   std::vector<bool> reaches;                      // node -> a read of the buffer is at or below it
@@ -173,28 +177,33 @@ Scope scopeOf(const Exchange &exchange) {
   return exchange.samePattern ? Scope::Lane : Scope::Unit;
 }
 
-std::optional<int64_t> integerValue(const GirKernel &kernel, NodeId id,
-                                    const std::vector<int64_t> &vars,
-                                    const std::vector<int64_t> &symbols) {
+IntegerValues::IntegerValues(const GirKernel &kernel, const std::vector<int64_t> &symbols)
+    : kernel(kernel) {
+  for (const Scalar &s : kernel.body.nodes)
+    sizes.push_back(s.op == ScalarOp::Dim ? s.dim.evaluate(symbols) : std::nullopt);
+}
+
+std::optional<int64_t> IntegerValues::at(NodeId id, const std::vector<int64_t> &vars) const {
   const Scalar &s = kernel.body[id];
   if (isFloat(s.type))
     return std::nullopt;
   switch (s.op) {
   case ScalarOp::Const: return s.imm;
   case ScalarOp::Axis: return vars[static_cast<size_t>(s.index)];
-  case ScalarOp::Dim: return s.dim.evaluate(symbols);
+  case ScalarOp::Dim: return sizes[static_cast<size_t>(id)];
   case ScalarOp::Read:
   case ScalarOp::ReadIf: return std::nullopt;
   default: break;
   }
-  std::vector<ScalarValue> args;
-  for (NodeId a : s.args) {
-    std::optional<int64_t> value = integerValue(kernel, a, vars, symbols);
+  std::array<ScalarValue, 3> args{};
+  assert(s.args.size() <= args.size());
+  for (size_t i = 0; i < s.args.size(); ++i) {
+    const std::optional<int64_t> value = at(s.args[i], vars);
     if (!value)
       return std::nullopt;
-    args.push_back({*value, 0});
+    args[i] = {*value, 0};
   }
-  std::optional<ScalarValue> result =
+  const std::optional<ScalarValue> result =
       evaluateScalar(s.op, s.type, kernel.body[s.args.back()].type, args.data());
   return result ? std::optional(result->i) : std::nullopt;
 }

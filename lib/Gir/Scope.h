@@ -36,9 +36,17 @@ constexpr int64_t kMostCountingSteps = 1 << 21;
 /// The rules of counters that the kernel breaks (VerifyCounters.cpp). Its statements have been verified.
 std::vector<std::string> counterProblems(const GirKernel &kernel);
 
-/// An integer expression at these values of loop variables and symbols; nullopt where data decides.
-std::optional<int64_t> integerValue(const GirKernel &kernel, NodeId id,
-                                    const std::vector<int64_t> &vars,
-                                    const std::vector<int64_t> &symbols);
+/// Integer expressions of a kernel at values of the symbols. Sizes are computed once: checks go through millions of
+/// iterations.
+class IntegerValues {
+public:
+  IntegerValues(const GirKernel &kernel, const std::vector<int64_t> &symbols);
+  /// At these values of loop variables; nullopt where data decides.
+  std::optional<int64_t> at(NodeId id, const std::vector<int64_t> &vars) const;
+
+private:
+  const GirKernel &kernel;
+  std::vector<std::optional<int64_t>> sizes; // of nodes that are Dim
+};
 
 } // namespace fusec

@@ -37,8 +37,8 @@ class CounterVerifier {
 public:
   CounterVerifier(const GirKernel &kernel, std::vector<int64_t> symbols, int64_t mostSteps)
       : kernel(kernel), symbols(std::move(symbols)), mostSteps(mostSteps),
-        values(kernel.vars.size()), signalPhase(kernel.counters.size(), -1),
-        signals(kernel.counters.size()) {}
+        integers(kernel, this->symbols), values(kernel.vars.size()),
+        signalPhase(kernel.counters.size(), -1), signals(kernel.counters.size()) {}
 
   std::vector<std::string> run() {
     for (const GirCounters &c : kernel.counters)
@@ -106,9 +106,7 @@ private:
     }
   }
 
-  std::optional<int64_t> valueOf(NodeId id) const {
-    return integerValue(kernel, id, values, symbols);
-  }
+  std::optional<int64_t> valueOf(NodeId id) const { return integers.at(id, values); }
 
   void list(const std::vector<Stmt> &stmts) {
     for (const Stmt &s : stmts) {
@@ -167,6 +165,7 @@ private:
   const GirKernel &kernel;
   const std::vector<int64_t> symbols;
   const int64_t mostSteps;
+  const IntegerValues integers;
   std::vector<int64_t> values; // of loop variables
   std::vector<int64_t> sizes;  // of each set of counters, as all of these
   std::vector<int> signalPhase;
