@@ -105,6 +105,24 @@ TEST_CASE("a million runs") {
   CHECK(bad == 0);
 }
 
+TEST_CASE("sizes that change back and forth") {
+  Loaded l(2);
+  std::vector<float> x(1000, 1.f), y(1000), s(1);
+  int bad = 0, round = 0;
+  const int64_t sizes[] = {1, 1000, 64, 7, 0, 65};
+  flat(10000, [&] {
+    const int64_t n = sizes[round++ % std::size(sizes)];
+    const fusert_shape shapes[] = {{1, &n}, {1, &n}};
+    const size_t bytes = static_cast<size_t>(n) * sizeof(float);
+    fusert_buffer inputs[] = {{x.data(), bytes}, {x.data(), bytes}},
+                  outputs[] = {{y.data(), bytes}, {s.data(), sizeof(float)}};
+    bad += fusert_set_shapes(l.context, shapes, 2) != FUSERT_OK;
+    bad += fusert_run(l.context, inputs, 2, outputs, 2) != FUSERT_OK;
+    bad += s[0] != 3.f * float(n);
+  });
+  CHECK(bad == 0);
+}
+
 TEST_CASE("thousands of loads, contexts and failures") {
   const std::vector<uint8_t> bytes = *writeBundle(addModel());
   std::vector<uint8_t> damaged = bytes;
