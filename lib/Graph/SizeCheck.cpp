@@ -166,14 +166,13 @@ Status SizeCheck::atLeast(const DimExpr &size, int64_t least, const std::string 
   return tooSmall(size, least, what);
 }
 
-Status SizeCheck::noLess(const DimExpr &size, const DimExpr &least, const std::string &text) const {
+Status SizeCheck::noLess(const DimExpr &size, const DimExpr &least, const std::string &text,
+                         Need need) const {
   const DimExpr::Range room = (size - least).range(symbols);
-  if (room.min >= 0 ||
-      (room.max >= 0 && seenTo(SizeRule::Kind::AtLeast, size, least, text, Need::Tested)))
+  if ((room.min >= 0 && (need != Need::Noted || room.min == room.max)) ||
+      (room.max >= 0 && seenTo(SizeRule::Kind::AtLeast, size, least, text, need)) || room.min >= 0)
     return success();
-  if (room.max < 0)
-    return misfit({Misfit::Kind::Operands, text});
-  return misfit({Misfit::Kind::NotFixed,
+  return misfit({room.max < 0 ? Misfit::Kind::Operands : Misfit::Kind::NotFixed,
                  text + "; these are " + size.str(symbols) + " and " + least.str(symbols),
                  {size, least}});
 }

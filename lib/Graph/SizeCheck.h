@@ -92,7 +92,8 @@ public:
   /// "`what` must be at least ..."
   Status atLeast(const DimExpr &size, int64_t least, const std::string &what) const;
   /// `text` says that `size` has to be `least` at least.
-  Status noLess(const DimExpr &size, const DimExpr &least, const std::string &text) const;
+  Status noLess(const DimExpr &size, const DimExpr &least, const std::string &text,
+                Need need = Need::Tested) const;
   // What these report, for callers that have found that it does not hold.
   Diagnostic unequal(const DimExpr &a, const DimExpr &b, const std::string &what) const;
   Diagnostic unlike(const Shape &given, const Shape &wanted, const std::string &text) const;

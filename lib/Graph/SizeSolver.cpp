@@ -290,21 +290,25 @@ void SizeSolver::test(const SizeRule &rule) {
 SizeSolver::Answer SizeSolver::require(const SizeRule &rule, Need need) {
   if (isTooLarge(rule.left) || isTooLarge(rule.right))
     return Answer::Open;
+  const bool isEnough = need != Need::Solved && need != Need::Likely; // a test
   State next = now;
   Answer answer = apply(next, rule);
   if (answer == Answer::Never)
     return answer;
   // Sizes that nothing takes for granted are not written otherwise.
-  if (need == Need::Tested && next.parts.size() != now.parts.size())
+  if (isEnough && next.parts.size() != now.parts.size())
     answer = Answer::Open;
   if (answer == Answer::Open) {
-    if (need != Need::Tested)
+    if (!isEnough)
       return answer;
     test(rule);
     return Answer::Holds;
   }
-  if (next.found.size() == now.found.size())
+  if (next.found.size() == now.found.size()) {
+    if (need == Need::Noted)
+      roundNotes.push_back(rule);
     return answer;
+  }
   if (need == Need::Likely) {
     pending.push_back(rule);
     return answer;
@@ -345,6 +349,7 @@ void SizeSolver::beginRound() {
   pending.clear();
   divided.clear();
   roundTests.clear();
+  roundNotes.clear();
   foundForced = false;
 }
 
@@ -412,6 +417,12 @@ SizeRules SizeSolver::rules(const std::vector<SymbolId> &newIds,
       if (!decided)
         add(std::move(rule));
     }
+  for (SizeRule note : roundNotes) {
+    note.left = canonical(note.left);
+    note.right = canonical(note.right);
+    if (!(note.left - note.right).isConst())
+      add(std::move(note));
+  }
   return out;
 }
 

@@ -10,7 +10,8 @@ namespace fusec {
 enum class Need {
   Solved, // shapes take it for granted
   Likely, // likewise; but there is another way, less likely, to fulfil what the node needs
-  Tested  // shapes stand as they are: a test is enough
+  Tested, // shapes stand as they are: a test is enough
+  Noted // likewise; where ranges fulfil it, it says why a size of 0, which they leave out, is none
 };
 
 /// What the nodes of a model ask of its sizes. What determines a symbol, or narrows its range, is solved: from then on
@@ -82,7 +83,7 @@ private:
   std::vector<bool> given;       // by the user
   std::vector<SizeRule> forced;  // all that is not assumed, in the order in which it was found
   std::vector<SizeRule> pending; // assumptions of this round
-  std::vector<SizeRule> roundTests;
+  std::vector<SizeRule> roundTests, roundNotes;
   std::vector<DimExpr> divided; // what unified() has given that is no polynomial
   bool hasAssumed = false, foundForced = false, startsAnew = false;
 };

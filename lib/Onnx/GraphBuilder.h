@@ -3,6 +3,7 @@
 #include "Onnx/FileReader.h"
 #include "Onnx/Import.h"
 #include "Onnx/NodeImporter.h"
+#include "Onnx/Ramps.h"
 #include "Support/Diag.h"
 
 #include "onnx-ml.pb.h"
@@ -104,6 +105,9 @@ public:
   std::optional<std::string> boundAdvice(const DimExpr &a, const DimExpr &b) const;
   /// What the nodes ask of sizes. Where that determines some, the import is repeated with what they are.
   SizeSolver &solver() { return memory.sizes; }
+  Ramps ramps; // integers that nodes make of sizes, where there are too many to know each
+  /// Whether the node at hand may be one that a run leaves out.
+  bool isConditional() const { return frame->region != &graph.body; }
   bool foundContradiction = false; // between what several nodes ask of sizes
   /// Value `id` has to be known at compile time, as `who` says. Where it is not, and would be if inputs had their
   /// default values in every run, these are noted. The import is then to be repeated.

@@ -128,6 +128,8 @@ Result<std::vector<ValueId>> NodeImporter::emit(OpKind op, std::vector<ValueId> 
       ids[i] = builder.constantValue((*folded)[i]);
     return ids;
   }
+  if (const auto ramp = followRamp(g, builder.ramps, node))
+    builder.ramps.emplace(ids[0], *ramp);
   builder.frame->region->nodes.push_back(std::move(node));
   return ids;
 }

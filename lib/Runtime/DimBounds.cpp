@@ -141,11 +141,12 @@ std::vector<int64_t> withoutZeros(std::vector<int64_t> values, const std::vector
   return values;
 }
 
-std::string checkSymbols(const std::vector<int64_t> &values, const std::vector<Symbol> &symbols) {
+std::string checkSymbols(const std::vector<int64_t> &values, const std::vector<Symbol> &symbols,
+                         const std::function<std::string(size_t)> &placeOf) {
   for (size_t s = 0; s < symbols.size(); ++s) {
     const Symbol &x = symbols[s];
     if (values[s] < x.min || values[s] > x.max || values[s] % x.divisor != 0)
-      return "'" + x.name + "' is " + std::to_string(values[s]) + ", allowed are " +
+      return "'" + x.name + "' is " + std::to_string(values[s]) + placeOf(s) + ", allowed are " +
              std::to_string(x.min) +
              (x.max == INT64_MAX ? " and more" : " to " + std::to_string(x.max)) +
              (x.divisor > 1 ? " in multiples of " + std::to_string(x.divisor) : "");

@@ -1,7 +1,10 @@
 #pragma once
 #include "Bundle/DimCode.h"
 
+#include <functional>
 #include <optional>
+#include <string>
+#include <vector>
 
 namespace fusec::rt {
 
@@ -20,8 +23,9 @@ std::optional<std::vector<int64_t>> solveSymbols(const std::vector<const bundle:
                                                  const std::vector<std::string> &places,
                                                  const std::vector<Symbol> &symbols,
                                                  std::string &problem);
-/// Empty when every value obeys its symbol's range and divisor.
-std::string checkSymbols(const std::vector<int64_t> &values, const std::vector<Symbol> &symbols);
+/// Empty when every value obeys its symbol's range and divisor. `placeOf`: what to say behind the value of a symbol.
+std::string checkSymbols(const std::vector<int64_t> &values, const std::vector<Symbol> &symbols,
+                         const std::function<std::string(size_t)> &placeOf);
 /// The values with the smallest allowed ones in place of zeros.
 std::vector<int64_t> withoutZeros(std::vector<int64_t> values, const std::vector<Symbol> &symbols);
 

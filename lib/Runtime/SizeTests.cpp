@@ -106,14 +106,21 @@ static bool isEmpty(const std::vector<bundle::Value> &list, const std::vector<in
 }
 
 Admission admit(const bundle::Model &model, const std::vector<int64_t> &values) {
-  Admission out{checkSymbols(values, model.symbols)};
+  auto check = [&](const std::vector<int64_t> &all) {
+    return checkSymbols(all, model.symbols, [&](size_t symbol) {
+      const auto place = placeOf(model, symbol);
+      return place ? " (" + dimensionText(model.inputs[place->input].name, place->axis) + ")" : "";
+    });
+  };
+  Admission out{check(values)};
+  // Rules that hold within the ranges say why others do not fit.
+  const Rules which = out.problem.empty() ? Rules::Tested : Rules::All;
   out.runs = out.problem.empty() || !isEmpty(model.outputs, values) ||
-             !checkSymbols(withoutZeros(values, model.symbols), model.symbols).empty();
+             !check(withoutZeros(values, model.symbols)).empty();
   if (!out.runs)
     out.problem.clear();
   if (!out.problem.empty() || !model.rules.empty()) {
-    const std::string rule = brokenRule(model, sizesFromSymbols(model, values),
-                                        out.problem.empty() ? Rules::Tested : Rules::All);
+    const std::string rule = brokenRule(model, sizesFromSymbols(model, values), which);
     if (!rule.empty())
       out.problem = rule;
   }

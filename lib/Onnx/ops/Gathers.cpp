@@ -1,7 +1,10 @@
+#include "Onnx/GraphBuilder.h"
 #include "Onnx/OpTable.h"
 #include "Support/Diag.h"
 
-// Gather, scatter, ordering. Constant indices are checked here; run-time ones where they are read.
+#include <algorithm>
+
+// Gather, scatter, ordering. Indices that follow from sizes are checked here, the data's where they are read.
 
 namespace fusec {
 namespace {
@@ -20,10 +23,50 @@ Status checkIndices(NodeImporter &n, int64_t axis) {
   return success();
 }
 
+/// Pairs of an index and a larger one, between which all are: constants in one pair, other known ones each in its own.
+std::vector<std::pair<DimExpr, DimExpr>> endsOfIndices(NodeImporter &n) {
+  constexpr size_t kMostPairs = 16;
+  std::vector<std::pair<DimExpr, DimExpr>> ends;
+  std::optional<std::pair<int64_t, int64_t>> constants;
+  for (const DimExpr &e : n.peek(1).value_or(Shape())) {
+    if (!e.isConst()) {
+      ends.emplace_back(e, e);
+      continue;
+    }
+    const int64_t v = e.constValue();
+    constants = constants ? std::pair(std::min(constants->first, v), std::max(constants->second, v))
+                          : std::pair(v, v);
+  }
+  if (constants)
+    ends.emplace_back(constants->first, constants->second);
+  const GraphBuilder &builder = n.graphBuilder();
+  if (ends.empty())
+    if (const auto ramp = rampOf(n.graph(), builder.ramps, n.id(1)))
+      ends.push_back(endsOf(*ramp, n.shape(1)));
+  return ends.size() <= kMostPairs ? ends : decltype(ends)();
+}
+
+/// So do those that follow from sizes, in every run: a table of positions bounds the length of a text.
+Status requireIndices(NodeImporter &n, int64_t axis) {
+  // A run that leaves the node out may have any sizes.
+  if (n.graphBuilder().isConditional())
+    return success();
+  const DimExpr size = n.shape(0)[static_cast<size_t>(axis)];
+  const std::string text =
+      "axis " + std::to_string(axis) + " of the data must be as long as the indices reach";
+  for (const auto &[least, largest] : endsOfIndices(n)) {
+    FUSEC_CHECK(n.sizes().noLess(size, largest + DimExpr(1), text, Need::Noted));
+    if (least.range(n.symbols()).min < 0) // counts from the end
+      FUSEC_CHECK(n.sizes().noLess(size, least * DimExpr(-1), text, Need::Noted));
+  }
+  return success();
+}
+
 /// Gather, GatherElements and ScatterElements.
 Status indexed(NodeImporter &n, OpKind op) {
   FUSEC_TRY(int64_t axis, n.axis(n.attrInt("axis", 0), n.rank(0)));
   FUSEC_CHECK(checkIndices(n, axis));
+  FUSEC_CHECK(requireIndices(n, axis));
   return n.finish(op, n.ids(), {{"axis", axis}});
 }
 Status gather(NodeImporter &n) { return indexed(n, OpKind::Gather); }

@@ -1,5 +1,6 @@
 #include "Onnx/Compose.h"
 #include "Onnx/DimTools.h"
+#include "Onnx/GraphBuilder.h"
 #include "Onnx/OpTable.h"
 #include "Support/Diag.h"
 
@@ -20,6 +21,24 @@ Status finishShaped(NodeImporter &n, OpKind op, Shape out) {
   if (ValueId operand = n.shapeOperand(out); operand != kNoValue)
     in.push_back(operand);
   return n.finish(op, std::move(in), {}, {std::move(out)});
+}
+
+/// A size of the target that is 0 in a run copies one of the operand too, which then has to be 0 itself.
+Status requireNoCopy(NodeImporter &n, const std::vector<DimExpr> &wanted) {
+  const Shape in = n.shape(0);
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    if (wanted[i].isConst())
+      continue;
+    if (i < in.size())
+      if (const DimExpr times = floorDiv(wanted[i], in[i]);
+          times.isConst() && times * in[i] == wanted[i])
+        continue; // they are 0 together
+    const DimExpr least = i < in.size() ? min(in[i], DimExpr(1)) : DimExpr(1);
+    FUSEC_CHECK(n.sizes().noLess(wanted[i], least,
+                                 "a size of the target shape may be 0 only where the operand's is",
+                                 Need::Noted));
+  }
+  return success();
 }
 
 /// The target dims of a Reshape: 0 copies a dim, -1 takes what is left.
@@ -49,6 +68,9 @@ Result<Shape> reshapeTarget(NodeImporter &n, const std::vector<DimExpr> &wanted,
     auto size = exactQuotient(in, out, n.symbols());
     auto missing = missingDivisor(in, out);
     const DimExpr others = numElements(out);
+    if (!n.graphBuilder().isConditional())
+      FUSEC_CHECK(n.sizes().noLess(
+          others, DimExpr(1), "beside -1 the target shape must have no size of 0", Need::Noted));
     out[*rest] = size.value_or(DimExpr(-1));
     if (size)
       return out;
@@ -82,6 +104,8 @@ Status reshape(NodeImporter &n) {
     if (!n.has(1) || n.type(1) != DType::I64 || n.rank(1) != 1)
       return n.mismatch("the target shape must be a vector of i64");
     if (auto wanted = n.known(1)) {
+      if (!allowZero && !n.graphBuilder().isConditional())
+        FUSEC_CHECK(requireNoCopy(n, *wanted));
       FUSEC_TRY(out, reshapeTarget(n, *wanted, allowZero));
     } else if (auto declared = n.declared(0);
                declared && n.shape(1)[0].isConst(static_cast<int64_t>(declared->shape.size())) &&

@@ -31,6 +31,11 @@ def model(nodes, inputs, constants=(), outputs=("y",)):
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
 
 
+def branch(op, data, places, name):
+    made = helper.make_tensor_value_info(name, TensorProto.FLOAT, None)
+    return helper.make_graph([node(op, [data, places], [name], name=f"{name} part")], name, [], [made])
+
+
 def call(*command):
     result = subprocess.run([str(c) for c in command], capture_output=True, text=True)
     return result.returncode, (result.stdout + result.stderr).strip()
@@ -152,6 +157,41 @@ CASES = {
                node("Slice", ["x", "from", "most", "zero"], ["y"])], {"x": ("n", 3)},
               {"five": [5], "most": [1 << 40], "zero": [0]}),
         [dict(n=7), dict(n=5), dict(n=4), dict(n=2)]),
+    "positions": (
+        model([node("Shape", ["past"], ["p"], start=1, end=2), node("Shape", ["x"], ["l"], start=1, end=2),
+               node("Add", ["p", "l"], ["all"]), node("Squeeze", ["p"], ["first"]), node("Squeeze", ["all"], ["end"]),
+               node("Range", ["first", "end", "one"], ["range"]), node("Add", ["range", "two"], ["places"]),
+               node("Unsqueeze", ["places", "zero"], ["row"]),
+               node("Gather", ["table", "row"], ["rows"], name="positions"),
+               node("Concat", ["past", "x"], ["joined"], axis=1), node("ReduceSum", ["joined", "axis"], ["sum"]),
+               node("Add", ["rows", "sum"], ["y"], name="add")],
+              {"past": (1, "past_length", 2), "x": (1, "length", 2)},
+              {"table": floats(12, 2), "one": 1, "two": 2, "zero": [0], "axis": [1]}),
+        [dict(past_length=4, length=3), dict(past_length=0, length=10), dict(past_length=9, length=1),
+         dict(past_length=0, length=11), dict(past_length=9, length=2)]),
+    "constant indices": (
+        model([node("Gather", ["x", "places"], ["y"], name="pick")], {"x": ("n", 3)}, {"places": [3, -5]}),
+        [dict(n=5), dict(n=4), dict(n=0)]),
+    "indices of a branch": (
+        model([node("Shape", ["x"], ["n"], end=1), node("Greater", ["n", "three"], ["large"]),
+               node("Squeeze", ["large"], ["condition"]),
+               node("If", ["condition"], ["y"], then_branch=branch("Gather", "x", "three", "then"),
+                    else_branch=branch("Gather", "x", "none", "else"))],
+              {"x": ("n", 3)}, {"three": [3], "none": [0]}),
+        [dict(n=5), dict(n=2)]),
+    "what is left of nothing": (
+        model([node("Shape", ["x"], ["s"]), node("Slice", ["s", "zero", "two", "zero"], ["lead"]),
+               node("ReduceProd", ["lead"], ["rows"]), node("Concat", ["rows", "rest"], ["to"], axis=0),
+               node("Reshape", ["x", "to"], ["r"], name="reshape"), node("Exp", ["r"], ["y"])],
+              {"x": ("b", "l", 4)}, {"zero": [0], "two": [2], "rest": [-1]}),
+        [dict(b=2, l=3), dict(b=0, l=3)]),
+    "nothing": (
+        model([node("Shape", ["x"], ["s"]), node("Slice", ["s", "zero", "one", "zero"], ["b"]),
+               node("Slice", ["s", "one", "two", "zero"], ["l"]), node("Mul", ["l", "four"], ["row"]),
+               node("Concat", ["row", "b"], ["to"], axis=0), node("Reshape", ["x", "to"], ["r"], name="reshape"),
+               node("Exp", ["r"], ["y"])],
+              {"x": ("b", "l", 4)}, {"zero": [0], "one": [1], "two": [2], "four": [4]}),
+        [dict(b=2, l=3), dict(b=2, l=0), dict(b=0, l=3)]),
 }
 for what, (made, sizes) in CASES.items():
     path, bundle = folder / "m.onnx", folder / "b"

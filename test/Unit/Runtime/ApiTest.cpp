@@ -326,7 +326,8 @@ TEST_CASE("misuse gives defined errors") {
   CHECK(fusert_set_symbols(l.context, nullptr, SIZE_MAX) == FUSERT_INVALID_ARGUMENT);
   CHECK(l.setLength(-1) == FUSERT_INVALID_ARGUMENT);
   CHECK(l.setLength((1 << 20) + 1) == FUSERT_INVALID_ARGUMENT);
-  CHECK(std::string(fusert_last_error()) == "'n' is 1048577, allowed are 0 to 1048576");
+  CHECK(std::string(fusert_last_error()) ==
+        "'n' is 1048577 (dimension 0 of input 'x'), allowed are 0 to 1048576");
   REQUIRE(l.setLength(4) == FUSERT_OK);
   CHECK(fusert_run(l.context, nullptr, 1, nullptr, 0) == FUSERT_INVALID_ARGUMENT);
   CHECK(std::string(fusert_last_error()) == "inputs is null, given with a count of 1 instead of 0");
