@@ -380,7 +380,7 @@ Status sizeRules(const Model &model, std::set<std::string> &names) {
   }
   const size_t all = model.symbols.size() + model.inferred.size();
   for (const DimRule &r : model.rules) {
-    if (r.kind > fusec::SizeRule::Kind::AtLeast || !r.left.valid(all) || !r.right.valid(all))
+    if (r.kind > fusec::SizeRule::Kind::Either || !r.left.valid(all) || !r.right.valid(all))
       return bad("rule of node '" + r.node + "'", "it is malformed");
     for (const std::string *text : {&r.node, &r.op, &r.text})
       if (text->find('\0') != std::string::npos)

@@ -177,24 +177,48 @@ Status SizeCheck::noLess(const DimExpr &size, const DimExpr &least, const std::s
                  {size, least}});
 }
 
-/// The size of two that are not 1 for all symbols, where one of them may be 1 for some.
-Result<DimExpr> SizeCheck::broadcast(const DimExpr &a, const DimExpr &b) const {
-  const std::string what = "the sizes to broadcast together";
+/// Whether `size` is the larger one of `part` and others.
+static bool isLargestOf(const DimExpr &size, const DimExpr &part) {
+  return size.op() == DimExpr::Op::Max &&
+         std::any_of(size.operands().begin(), size.operands().end(),
+                     [&](const DimExpr &o) { return o == part || isLargestOf(o, part); });
+}
+
+/// Whether one symbol at least decides about both: a run that fits all else then hardly makes one of them 1 alone.
+static bool hangTogether(const DimExpr &a, const DimExpr &b) {
+  std::vector<SymbolId> first, second;
+  a.collectSymbols(first);
+  b.collectSymbols(second);
+  return std::find_first_of(first.begin(), first.end(), second.begin(), second.end()) !=
+         first.end();
+}
+
+static bool mayBeOne(const DimExpr &size, const std::vector<Symbol> &symbols) {
+  const DimExpr::Range r = size.range(symbols);
+  return r.min <= 1 && r.max >= 1;
+}
+
+/// The size of two that are not 1 for all symbols, where one of them may be 1 for some. `toFirst`: it has to be `a`.
+Result<DimExpr> SizeCheck::broadcast(const DimExpr &a, const DimExpr &b, bool toFirst) const {
+  const std::string what = "the sizes to broadcast together", rule = what + " must be equal";
   if (same(a, b))
     return a;
-  auto mayBeOne = [&](const DimExpr &d) {
-    const DimExpr::Range r = d.range(symbols);
-    return r.min <= 1 && r.max >= 1;
-  };
-  const bool first = mayBeOne(a), second = mayBeOne(b);
+  const bool first = !toFirst && mayBeOne(a, symbols) && !isLargestOf(a, b);
+  const bool second = mayBeOne(b, symbols) && (toFirst || !isLargestOf(b, a));
+  const bool isCase =
+      a.op() == DimExpr::Op::Max || b.op() == DimExpr::Op::Max || !hangTogether(a, b);
   const DimExpr &one = first ? a : b, &other = first ? b : a;
-  if (first != second && other.isConst() &&
-      seenTo(SizeRule::Kind::Broadcast, one, other, what + " must be equal, or the first of them 1",
-             Need::Tested))
+  if (first != second && (isCase || other.isConst()) &&
+      seenTo(SizeRule::Kind::Broadcast, one, other, rule + ", or the first of them 1",
+             other.isConst() ? Need::Tested : Need::Case))
     return other;
+  if (first && second && isCase && !mustDiffer(a, b) &&
+      seenTo(SizeRule::Kind::Either, a, b, rule + ", or one of them 1", Need::Case)) {
+    const DimExpr larger = max(a, b), less = min(a, b);
+    return less.range(symbols).min > 0 ? larger : larger * min(less, DimExpr(1));
+  }
   if ((first || second) && !mustDiffer(a, b) &&
-      seenTo(SizeRule::Kind::Equal, a, b, what + " must be equal where neither is fixed",
-             Need::Likely))
+      seenTo(SizeRule::Kind::Equal, a, b, rule + " where neither is fixed", Need::Likely))
     return a;
   FUSEC_CHECK(sameDim(a, b, what));
   return a;
@@ -212,15 +236,23 @@ Result<Shape> SizeCheck::broadcast(const std::vector<const Shape *> &shapes) con
       if (size.isConst(1)) {
         size = own;
       } else if (!own.isConst(1)) {
-        FUSEC_TRY(size, broadcast(size, own));
+        FUSEC_TRY(size, broadcast(size, own, false));
       }
     }
   return out;
 }
 
 Status SizeCheck::broadcastsTo(const Shape &from, const Shape &to, const std::string &text) const {
-  FUSEC_TRY(Shape both, broadcast({&to, &from}));
-  return sameShape(to, both, text);
+  Shape reached = to;
+  for (size_t d = 0; d < from.size() && from.size() <= to.size(); ++d) {
+    DimExpr &size = reached[to.size() - from.size() + d];
+    if (!from[d].isConst(1) && !size.isConst(1)) {
+      FUSEC_TRY(size, broadcast(size, from[d], true));
+    } else if (!from[d].isConst(1)) {
+      size = from[d];
+    }
+  }
+  return sameShape(to, from.size() <= to.size() ? reached : from, text);
 }
 
 Result<Shape> SizeCheck::matMul(const Shape &a, const Shape &b) const {

@@ -100,8 +100,9 @@ public:
   Diagnostic indivisible(const DimExpr &size, int64_t divisor, const std::string &what) const;
   Diagnostic tooSmall(const DimExpr &size, int64_t least, const std::string &what) const;
 
-  /// numpy's rule: sizes are equal or 1, aligned at the last axis. A size beside a fixed one may be 1 in some runs; of
-  /// two that are not fixed equal ones are assumed.
+  /// numpy's rule: sizes are equal or 1, aligned at the last axis. Which of them are 1 may be for a run to say: the
+  /// result is the larger one then. Where that leads nowhere, and of sizes that hang on each other, equal ones are
+  /// assumed.
   Result<Shape> broadcast(const std::vector<const Shape *> &shapes) const;
   /// `from` broadcasts to `to` and leaves it as it is.
   Status broadcastsTo(const Shape &from, const Shape &to, const std::string &text) const;
@@ -133,7 +134,7 @@ private:
               Need need = Need::Solved) const {
     return require && require({kind, left, right, {}, {}, std::move(text)}, need);
   }
-  Result<DimExpr> broadcast(const DimExpr &a, const DimExpr &b) const;
+  Result<DimExpr> broadcast(const DimExpr &a, const DimExpr &b, bool toFirst) const;
 
   Equality equality;
   Report report;

@@ -275,6 +275,14 @@ SizeSolver::Answer SizeSolver::apply(State &state, const SizeRule &rule) const {
   case SizeRule::Kind::Broadcast: return applyBroadcast(state, rule, left, right);
   case SizeRule::Kind::Multiple: return applyMultiple(state, rule, left, right.constValue());
   case SizeRule::Kind::AtLeast: return applyLeast(state, rule, left - right, 0);
+  case SizeRule::Kind::Either: // what is never 1 is what the other one has to be, or 1
+    if (right.isConst(1))
+      return Answer::Holds;
+    if (left.range(state.symbols).min > 1)
+      return applyBroadcast(state, rule, right, left);
+    return left == right || left.isConst(1) || right.range(state.symbols).min > 1
+               ? applyBroadcast(state, rule, left, right)
+               : Answer::Open;
   }
   return Answer::Open;
 }
@@ -288,8 +296,9 @@ void SizeSolver::test(const SizeRule &rule) {
 }
 
 SizeSolver::Answer SizeSolver::require(const SizeRule &rule, Need need) {
-  if (isTooLarge(rule.left) || isTooLarge(rule.right))
+  if (isTooLarge(rule.left) || isTooLarge(rule.right) || (need == Need::Case && !servesCases))
     return Answer::Open;
+  servedCase |= need == Need::Case;
   const bool isEnough = need != Need::Solved && need != Need::Likely; // a test
   State next = now;
   Answer answer = apply(next, rule);
@@ -345,7 +354,13 @@ std::string SizeSolver::reasons(const Shape &sizes) const {
   return text;
 }
 
+void SizeSolver::assumeEquality() {
+  *this = SizeSolver();
+  servesCases = false;
+}
+
 void SizeSolver::beginRound() {
+  servedCase = false;
   pending.clear();
   divided.clear();
   roundTests.clear();

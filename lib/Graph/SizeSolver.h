@@ -11,6 +11,7 @@ enum class Need {
   Solved, // shapes take it for granted
   Likely, // likewise; but there is another way, less likely, to fulfil what the node needs
   Tested, // shapes stand as they are: a test is enough
+  Case,   // likewise, where shapes serve more than the likely way, which may lead nowhere
   Noted // likewise; where ranges fulfil it, it says why a size of 0, which they leave out, is none
 };
 
@@ -18,8 +19,9 @@ enum class Need {
 /// canonical() writes sizes over the symbols that are left. The rest is kept, to be tested when shapes are set.
 ///
 /// A model is imported in rounds: what one of them finds may decide more in the next one, whose sizes are canonical
-/// from the inputs on. Where a node leaves a choice (two sizes to broadcast together are equal or one is 1) the likely
-/// way is assumed, and only when all that must be so is found; what must be so afterwards takes the assumptions back.
+/// from the inputs on. Where a node leaves a choice (two sizes to broadcast together are equal or one is 1), shapes
+/// serve all of it first. Where a later node then asks what no symbol solves, everything begins anew and the likely way
+/// is assumed, when all that must be so is found; what must be so afterwards takes the assumptions back.
 class SizeSolver {
 public:
   enum class Answer {
@@ -45,6 +47,11 @@ public:
   Answer require(const SizeRule &rule, Need need);
   /// Why sizes are what canonical() says: "; b is 3 by node 'conv' (Conv)", once for each; "" where nothing is known.
   std::string reasons(const Shape &sizes) const;
+
+  /// Whether shapes of this round serve a choice; a round that failed may then go better when equality is assumed.
+  bool hasCases() const { return servedCase; }
+  /// Forgets all, and from then on serves no choice.
+  void assumeEquality();
 
   void beginRound();
   /// Whether something was found that the next round has to begin with.
@@ -86,6 +93,7 @@ private:
   std::vector<SizeRule> roundTests, roundNotes;
   std::vector<DimExpr> divided; // what unified() has given that is no polynomial
   bool hasAssumed = false, foundForced = false, startsAnew = false;
+  bool servesCases = true, servedCase = false;
 };
 
 } // namespace fusec

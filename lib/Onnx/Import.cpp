@@ -91,18 +91,26 @@ Result<Graph> importOnnx(const std::string &path, const ImportOptions &options,
     // What nodes imply does not help where an input or an initialiser was refused.
     if (!imported.ok() && !builder.usable)
       break;
-    if (!imported.ok() && builder.foundContradiction) {
+    const bool isContradiction = !imported.ok() && builder.foundContradiction;
+    const bool foundSizes = !isContradiction && memory.sizes.endRound();
+    const bool isEndless = foundSizes && sizeRounds++ == kMostSizeRounds;
+    const bool goesOn = foundSizes || (round < kMostRounds && builder.foundFixed);
+    if (memory.sizes.hasCases() && (isContradiction || isEndless || (!imported.ok() && !goesOn))) {
+      memory.sizes.assumeEquality();
+      sizeRounds = 0;
+      continue;
+    }
+    if (isContradiction) {
       // In the next round the sizes would not tell any more which nodes contradict each other.
       std::erase_if(imported.errors(),
                     [](const Diagnostic &d) { return d.id != Diag::ShapeMismatch; });
       break;
     }
-    const bool foundSizes = memory.sizes.endRound();
-    if (foundSizes && sizeRounds++ == kMostSizeRounds)
+    if (isEndless)
       return Diagnostic{Diag::LimitExceeded, path,
                         "what the nodes ask of sizes is not settled in " +
                             std::to_string(kMostSizeRounds) + " passes; fix sizes with --dim"};
-    if (foundSizes || (round < kMostRounds && builder.foundFixed))
+    if (goesOn)
       continue;
     // Default values may matter in ways that no single operand tells, such as the sizes of two branches.
     const bool settled = imported.ok() ? !builder.foundFixed

@@ -19,6 +19,7 @@ bool holds(SizeRule::Kind kind, std::optional<int64_t> left, std::optional<int64
   case SizeRule::Kind::Broadcast: return *left == *right || *left == 1;
   case SizeRule::Kind::Multiple: return *right > 0 && *left % *right == 0;
   case SizeRule::Kind::AtLeast: return *left >= *right;
+  case SizeRule::Kind::Either: return *left == *right || *left == 1 || *right == 1;
   }
   return false;
 }
@@ -29,6 +30,7 @@ std::string ruleText(SizeRule::Kind kind, const std::string &left, const std::st
   case SizeRule::Kind::Broadcast: return left + " is " + right + " or 1";
   case SizeRule::Kind::Multiple: return left + " is a multiple of " + right;
   case SizeRule::Kind::AtLeast: return left + " is at least " + right;
+  case SizeRule::Kind::Either: return left + " is " + right + ", or one of them is 1";
   }
   return "";
 }

@@ -11,7 +11,8 @@ struct SizeRule {
     Equal,     // left == right
     Broadcast, // left is right or 1
     Multiple,  // left is a multiple of right
-    AtLeast    // left >= right
+    AtLeast,   // left >= right
+    Either     // left == right, or one of them is 1
   };
   Kind kind = Kind::Equal;
   DimExpr left, right; // over SizeRules::allNames()
@@ -47,7 +48,7 @@ struct SizeRules {
 /// Whether the rule holds for values of its sides; one that overflows has none.
 bool holds(SizeRule::Kind kind, std::optional<int64_t> left, std::optional<int64_t> right);
 
-/// "b = c", "m is n or 1".
+/// "b = c", "m is 4 or 1".
 std::string ruleText(SizeRule::Kind kind, const std::string &left, const std::string &right);
 
 /// One side of a rule in a run that breaks it.

@@ -5,7 +5,7 @@
 
 namespace fusec {
 
-static constexpr std::string_view kKinds[] = {"equal", "broadcast", "multiple", "least"};
+static constexpr std::string_view kKinds[] = {"equal", "broadcast", "multiple", "least", "either"};
 
 std::string sizeRulesText(const SizeRules &rules, const std::vector<Symbol> &symbols) {
   std::string out;

@@ -93,7 +93,20 @@ CASES = {
         [dict(s=4), dict(s=1), dict(s=3)]),
     "broadcast": (
         model([node("Mul", ["x", "z"], ["y"], name="mul")], {"x": ("n", 3), "z": ("m", 3)}),
-        [dict(n=4, m=4), dict(n=1, m=1), dict(n=0, m=0), dict(n=4, m=3), dict(n=4, m=1)]),
+        [dict(n=4, m=1), dict(n=4, m=4), dict(n=1, m=5), dict(n=1, m=1), dict(n=0, m=0), dict(n=4, m=3)]),
+    "broadcast in a row": (
+        model([node("Add", ["x", "z"], ["a"], name="add"), node("Mul", ["a", "x"], ["b"]),
+               node("MatMul", ["b", "w"], ["c"], name="product"),
+               node("Where", ["mask", "c", "zero"], ["d"], name="where"),
+               node("ReduceSum", ["d", "one"], ["y"], keepdims=0)],
+              {"x": ("n", 2, 3), "z": ("m", 1, 3), "w": ("k", 3, "c")},
+              {"mask": np.array([[[True, False, True]]]), "zero": np.float32(0), "one": [1]}),
+        [dict(n=1, m=3, k=1, c=3), dict(n=4, m=1, k=4, c=3), dict(n=1, m=1, k=2, c=1), dict(n=2, m=2, k=1, c=3),
+         dict(n=4, m=4, k=2, c=3), dict(n=4, m=1, k=1, c=2)]),
+    "one that has to be equal elsewhere": (
+        model([node("Add", ["x", "z"], ["a"], name="add"), node("MatMul", ["a", "w"], ["y"], name="product")],
+              {"x": (2, "n"), "z": (1, "m"), "w": ("n", 3)}),
+        [dict(n=4, m=4), dict(n=4, m=1)]),
     "one is 1 for another node": (
         model([node("Mul", ["x", "z"], ["p"], name="mul"), node("Squeeze", ["z", "zero"], ["q"], name="squeeze"),
                node("Add", ["p", "q"], ["y"])], {"x": ("n", 3), "z": ("m", 3)}, {"zero": [0]}),
@@ -103,6 +116,7 @@ CASES = {
               {"past": ("batch", "past_length", 2), "x": ("rows", "length", 2), "mask": ("masks", "total", 1)}),
         [dict(batch=2, past_length=3, rows=2, length=1, masks=2, total=4),
          dict(batch=2, past_length=0, rows=2, length=3, masks=2, total=3),
+         dict(batch=2, past_length=3, rows=2, length=1, masks=1, total=1),
          dict(batch=2, past_length=3, rows=2, length=1, masks=2, total=5),
          dict(batch=2, past_length=3, rows=1, length=1, masks=2, total=4)]),
     "reshape": (

@@ -153,6 +153,31 @@ TEST_CASE("assumptions wait for what must be, and go when more of it is found") 
   CHECK(t.value("b") == "1");
 }
 
+TEST_CASE("a choice is served until equality is assumed") {
+  Sizes s({"a", "b", "c"});
+  CHECK(s.ask(Kind::Either, "a", "b", Need::Case) == Answer::Holds);
+  CHECK(s.ask(Kind::Broadcast, "c", "max(a, b)", Need::Case) == Answer::Holds);
+  CHECK(s.solver.hasCases());
+  CHECK_FALSE(s.solver.endRound());
+  CHECK(s.value("b") == "b");
+  CHECK(s.solver.rules({0, 1, 2}, {}).rules.size() == 2);
+  s.solver.beginRound();
+  CHECK_FALSE(s.solver.hasCases());
+  // What another node says of one of them decides.
+  CHECK(s.ask(Kind::Either, "a", "b", Need::Case) == Answer::Holds);
+  CHECK(s.ask(Kind::AtLeast, "b", "2", Need::Tested) == Answer::Holds);
+  CHECK(s.equal("a", "7") == Answer::Holds);
+  CHECK(s.ask(Kind::Either, "a", "b", Need::Case) == Answer::Holds);
+  CHECK(s.value("b") == "7");
+  s.solver.assumeEquality();
+  CHECK(s.solver.symbols().empty());
+  s.solver.symbol({"a"}, false);
+  s.solver.symbol({"b"}, false);
+  s.solver.beginRound();
+  CHECK(s.ask(Kind::Either, "a", "b", Need::Case) == Answer::Open);
+  CHECK_FALSE(s.solver.hasCases());
+}
+
 TEST_CASE("what ranges fulfil is noted for sizes beyond them") {
   Sizes s({"a", "b"});
   CHECK(s.ask(Kind::AtLeast, "a*b", "1", Need::Noted) == Answer::Holds);
@@ -172,7 +197,8 @@ TEST_CASE("rules have texts that read back") {
                            "rule equal [b, a*2] by \"mm\" \"MatMul\" \"the sizes must be equal\"\n"
                            "rule tested broadcast [a, 12] by \"add\" \"Add\" \"so\"\n"
                            "rule tested multiple [a, 4] by \"\" \"Split\" \"so\"\n"
-                           "rule least [a + b, 7] by \"n\" \"TopK\" \"so\"\n";
+                           "rule least [a + b, 7] by \"n\" \"TopK\" \"so\"\n"
+                           "rule tested either [a, b] by \"add\" \"Add\" \"so\"\n";
   const std::vector<Symbol> symbols{{"a"}};
   ConstantStore store;
   const std::string head = "graph g\nsymbol a = 1..9 opt 1 divisor 1\n",

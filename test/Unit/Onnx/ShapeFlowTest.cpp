@@ -91,13 +91,20 @@ TEST_CASE("sizes that have to agree are one from the inputs on") {
   CHECK(g->symbols.size() == 3);
 }
 
-TEST_CASE("of two sizes to broadcast equal ones are assumed where nothing else is known") {
+TEST_CASE("which of two sizes to broadcast is 1 is for a run to say, or they are equal") {
   ModelMaker m;
   m.input("a", {"n"}).input("b", {"k"}).output("y");
   m.node("Add", {"a", "b"}, {"y"});
   auto g = m.import();
-  REQUIRE(outcome(g) == "f32[n]\n");
-  CHECK(rules(*g).find("rule equal [n, k]") != std::string::npos);
+  REQUIRE(outcome(g) == "f32[max(n, k)]\n");
+  CHECK(rules(*g).find("rule tested either [n, k]") == 0);
+  ModelMaker summed; // what is summed over has the size of one of them
+  summed.input("a", {"n"}).input("b", {"k"}).input("w", {"n", 2}).output("y");
+  summed.node("Add", {"a", "b"}, {"s"});
+  summed.node("MatMul", {"s", "w"}, {"y"});
+  auto assumed = summed.import();
+  REQUIRE(outcome(assumed) == "f32[2]\n");
+  CHECK(rules(*assumed).find("rule equal [n, k]") != std::string::npos);
   ModelMaker other; // one of them has to be 1
   other.input("a", {"n", 2}).input("b", {"k", 2}).output("y").output("z").ints("zero", {0});
   other.node("Add", {"a", "b"}, {"y"});
