@@ -59,6 +59,16 @@ inline Wide ceilDivide(Wide a, Wide b) { return -floorDivide(-a, b); }
 inline Wide floorModulo(Wide a, Wide b) { return a - floorDivide(a, b) * b; }
 inline bool fits(Wide v) { return v >= INT64_MIN && v <= INT64_MAX; }
 
+/// Inclusive bounds, which saturate at +-kWideLimit.
+struct WideRange {
+  Wide min, max;
+};
+WideRange addRanges(WideRange a, WideRange b);
+WideRange multiplyRanges(WideRange a, WideRange b);
+/// Legal values never divide by zero, so zero is left out of the divisor's range.
+WideRange divideRanges(WideRange a, WideRange b, Wide (*divide)(Wide, Wide));
+WideRange moduloRange(WideRange a, WideRange b);
+
 /// Product of atoms with a coefficient; no atoms: a constant.
 struct Term {
   std::vector<DimExpr> atoms; // sorted by structurallyLess

@@ -9,6 +9,51 @@
 namespace fusec {
 
 using dim::Wide;
+using dim::WideRange;
+
+namespace dim {
+
+static Wide clampWide(std::optional<Wide> v, bool negative) {
+  return v ? *v : negative ? 1 - dim::kWideLimit : dim::kWideLimit - 1;
+}
+WideRange addRanges(WideRange a, WideRange b) {
+  return {clampWide(dim::add(a.min, b.min), a.min < 0),
+          clampWide(dim::add(a.max, b.max), a.max < 0)};
+}
+WideRange multiplyRanges(WideRange a, WideRange b) {
+  WideRange r{dim::kWideLimit, -dim::kWideLimit};
+  for (Wide x : {a.min, a.max})
+    for (Wide y : {b.min, b.max}) {
+      Wide v = clampWide(dim::multiply(x, y), (x < 0) != (y < 0));
+      r = {std::min(r.min, v), std::max(r.max, v)};
+    }
+  return r;
+}
+
+WideRange divideRanges(WideRange a, WideRange b, Wide (*divide)(Wide, Wide)) {
+  WideRange r{dim::kWideLimit, -dim::kWideLimit};
+  for (Wide y : {b.min, b.max, Wide(-1), Wide(1)}) {
+    if (y == 0 || y < b.min || y > b.max)
+      continue;
+    for (Wide x : {a.min, a.max}) {
+      Wide v = divide(x, y);
+      r = {std::min(r.min, v), std::max(r.max, v)};
+    }
+  }
+  return r.min > r.max ? WideRange{INT64_MIN, INT64_MAX} : r;
+}
+
+WideRange moduloRange(WideRange a, WideRange b) {
+  bool unchanged = a.min >= 0 && b.min > 0 && a.max < b.min;
+  if (unchanged)
+    return a;
+  WideRange r{b.min < 0 ? b.min + 1 : 0, b.max > 0 ? b.max - 1 : 0};
+  if (a.min >= 0 && b.min > 0)
+    r.max = std::min(r.max, a.max);
+  return r;
+}
+
+} // namespace dim
 
 namespace {
 
@@ -46,49 +91,103 @@ std::optional<Wide> evaluateWide(const DimExpr &e, const std::vector<int64_t> &s
   return value;
 }
 
-struct WideRange {
-  Wide min, max;
+/// A sum as one of fractions: floordiv(a, c) is a / c and a rest. What several quotients have in common cancels.
+class SumOfFractions {
+public:
+  bool add(const DimExpr &e, Wide num, Wide den, int depth = 0) {
+    constexpr int kMostDepth = 8;
+    for (const dim::Term &t : dim::polynomial(e)) {
+      const Wide factor = num * t.coefficient; // of 24 bits or fewer, and 63
+      if (t.atoms.empty()) {
+        rest.push_back({factor, factor, den});
+        continue;
+      }
+      const DimExpr &atom = t.atoms[0];
+      const bool isQuotient = t.atoms.size() == 1 && atom.op() == DimExpr::Op::FloorDiv &&
+                              atom.operands()[1].isConst() && depth < kMostDepth;
+      const int64_t divisor = isQuotient ? atom.operands()[1].constValue() : 0;
+      if (divisor < 1 || divisor > kLargest || den * divisor > kLargest) {
+        terms.push_back({t.atoms, factor, den});
+        continue;
+      }
+      const Wide end = -factor * (divisor - 1);
+      rest.push_back({std::min<Wide>(end, 0), std::max<Wide>(end, 0), den * divisor});
+      if (factor > kLargest || factor < -kLargest ||
+          !add(atom.operands()[0], factor, den * divisor, depth + 1))
+        return false;
+    }
+    return true;
+  }
+
+  /// Nothing where denominators have too much in common.
+  std::optional<WideRange> range(const std::vector<Symbol> &symbols) const;
+
+private:
+  static constexpr int64_t kLargest = int64_t(1) << 24;
+  struct Part {
+    std::vector<DimExpr> atoms;
+    Wide num, den;
+  };
+  struct Rest {
+    Wide min, max, den;
+  };
+  std::vector<Part> terms;
+  std::vector<Rest> rest;
 };
 
-Wide clampWide(std::optional<Wide> v, bool negative) {
-  return v ? *v : negative ? 1 - dim::kWideLimit : dim::kWideLimit - 1;
-}
-WideRange addRanges(WideRange a, WideRange b) {
-  return {clampWide(dim::add(a.min, b.min), a.min < 0),
-          clampWide(dim::add(a.max, b.max), a.max < 0)};
-}
-WideRange multiplyRanges(WideRange a, WideRange b) {
-  WideRange r{dim::kWideLimit, -dim::kWideLimit};
-  for (Wide x : {a.min, a.max})
-    for (Wide y : {b.min, b.max}) {
-      Wide v = clampWide(dim::multiply(x, y), (x < 0) != (y < 0));
-      r = {std::min(r.min, v), std::max(r.max, v)};
-    }
-  return r;
-}
+WideRange wideRange(const DimExpr &e, const std::vector<Symbol> &symbols);
 
-/// Legal values never divide by zero, so zero is left out of the divisor's range.
-WideRange divideRanges(WideRange a, WideRange b, Wide (*divide)(Wide, Wide)) {
-  WideRange r{dim::kWideLimit, -dim::kWideLimit};
-  for (Wide y : {b.min, b.max, Wide(-1), Wide(1)}) {
-    if (y == 0 || y < b.min || y > b.max)
-      continue;
-    for (Wide x : {a.min, a.max}) {
-      Wide v = divide(x, y);
-      r = {std::min(r.min, v), std::max(r.max, v)};
-    }
+std::optional<WideRange> SumOfFractions::range(const std::vector<Symbol> &symbols) const {
+  Wide common = 1;
+  auto widen = [&](Wide den) {
+    common = common / std::gcd(static_cast<int64_t>(common), static_cast<int64_t>(den)) * den;
+    return common <= kLargest;
+  };
+  for (const Part &p : terms)
+    if (!widen(p.den))
+      return std::nullopt;
+  for (const Rest &r : rest)
+    if (!widen(r.den))
+      return std::nullopt;
+  std::vector<Part> merged;
+  for (const Part &p : terms) {
+    const std::optional<Wide> num = dim::multiply(p.num, common / p.den);
+    const auto same = std::find_if(merged.begin(), merged.end(),
+                                   [&](const Part &o) { return o.atoms == p.atoms; });
+    if (!num)
+      return std::nullopt;
+    if (same == merged.end())
+      merged.push_back({p.atoms, *num, common});
+    else
+      same->num += *num;
   }
-  return r.min > r.max ? WideRange{INT64_MIN, INT64_MAX} : r;
+  WideRange sum{0, 0};
+  for (const Rest &r : rest)
+    sum =
+        dim::addRanges(sum, dim::multiplyRanges({r.min, r.max}, {common / r.den, common / r.den}));
+  for (const Part &p : merged) {
+    WideRange r{p.num, p.num};
+    for (const DimExpr &atom : p.atoms)
+      if (p.num != 0)
+        r = dim::multiplyRanges(r, wideRange(atom, symbols));
+    sum = dim::addRanges(sum, r);
+  }
+  return WideRange{dim::ceilDivide(sum.min, common), dim::floorDivide(sum.max, common)};
 }
 
-WideRange moduloRange(WideRange a, WideRange b) {
-  bool unchanged = a.min >= 0 && b.min > 0 && a.max < b.min;
-  if (unchanged)
-    return a;
-  WideRange r{b.min < 0 ? b.min + 1 : 0, b.max > 0 ? b.max - 1 : 0};
-  if (a.min >= 0 && b.min > 0)
-    r.max = std::min(r.max, a.max);
-  return r;
+/// Whether fractions may say more of a sum than its terms do.
+bool hasQuotients(const DimExpr &e) {
+  if (e.op() != DimExpr::Op::Add || DimBuilder::isRaw(e) || e.operands().size() > 8)
+    return false;
+  int open = 0;
+  bool found = false;
+  for (const DimExpr &t : e.operands()) {
+    open += !t.isConst();
+    found = found || t.op() == DimExpr::Op::FloorDiv ||
+            (t.op() == DimExpr::Op::Mul && t.operands().size() == 2 &&
+             t.operands()[0].op() == DimExpr::Op::FloorDiv);
+  }
+  return found && open > 1;
 }
 
 WideRange wideRange(const DimExpr &e, const std::vector<Symbol> &symbols) {
@@ -105,17 +204,21 @@ WideRange wideRange(const DimExpr &e, const std::vector<Symbol> &symbols) {
   for (size_t i = 1; i < e.operands().size(); ++i) {
     WideRange n = wideRange(e.operands()[i], symbols);
     switch (e.op()) {
-    case Op::Add: r = addRanges(r, n); break;
-    case Op::Mul: r = multiplyRanges(r, n); break;
-    case Op::FloorDiv: r = divideRanges(r, n, dim::floorDivide); break;
-    case Op::CeilDiv: r = divideRanges(r, n, dim::ceilDivide); break;
-    case Op::Mod: r = moduloRange(r, n); break;
+    case Op::Add: r = dim::addRanges(r, n); break;
+    case Op::Mul: r = dim::multiplyRanges(r, n); break;
+    case Op::FloorDiv: r = dim::divideRanges(r, n, dim::floorDivide); break;
+    case Op::CeilDiv: r = dim::divideRanges(r, n, dim::ceilDivide); break;
+    case Op::Mod: r = dim::moduloRange(r, n); break;
     case Op::Min: r = {std::min(r.min, n.min), std::min(r.max, n.max)}; break;
     case Op::Max: r = {std::max(r.min, n.min), std::max(r.max, n.max)}; break;
     case Op::Const:
     case Op::Symbol: break;
     }
   }
+  if (hasQuotients(e))
+    if (SumOfFractions sum; sum.add(e, 1, 1))
+      if (const auto tighter = sum.range(symbols))
+        r = {std::max(r.min, tighter->min), std::min(r.max, tighter->max)};
   return r;
 }
 

@@ -238,3 +238,18 @@ TEST_CASE("sums of many symbols cancel, and products of such sums stay as writte
   CHECK(product.evaluate(std::vector<int64_t>(180, 2)) == 120 * 120 * 120);
   CHECK((sumOf(0, 3) * sumOf(3, 3)).operands().size() == 9);
 }
+
+TEST_CASE("quotients of one size cancel in bounds") {
+  const std::vector<Symbol> sizes = {{"s", 1, 1, INT64_MAX, 1}};
+  const DimExpr s = DimExpr::symbol(0);
+  auto range = [&](const DimExpr &e) {
+    const auto r = e.range(sizes);
+    return std::pair(r.min, r.max);
+  };
+  CHECK(range(floorDiv(s, 2) - floorDiv(s, 4) * DimExpr(2)) == std::pair<int64_t, int64_t>(0, 1));
+  CHECK(range(s - floorDiv(s, 3) * DimExpr(3)) == std::pair<int64_t, int64_t>(0, 2));
+  CHECK(range(floorDiv(s, 8) * DimExpr(-8) + s + DimExpr(5)) == std::pair<int64_t, int64_t>(5, 12));
+  CHECK(range(floorDiv(floorDiv(s + DimExpr(1), 2) + DimExpr(1), 2) * DimExpr(4) - s).first == 0);
+  // What is not one size stays as wide as it was.
+  CHECK(range(floorDiv(s, 2) - floorDiv(s * s, 4) * DimExpr(2)).first == INT64_MIN);
+}
