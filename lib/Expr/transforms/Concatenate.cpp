@@ -31,8 +31,11 @@
 namespace fusec {
 namespace {
 
+/// An equation that writes nothing has no part in a whole.
 bool isSuitable(const Equation &e) {
-  return e.numSpatial > 0 && e.outputs.size() == 1 &&
+  const bool isEmpty = std::any_of(e.axes.begin(), e.axes.begin() + e.numSpatial,
+                                   [](const Axis &a) { return a.extent.isConst(0); });
+  return e.numSpatial > 0 && !isEmpty && e.outputs.size() == 1 &&
          (e.kind == EquationKind::Map ||
           (e.kind == EquationKind::Reduction && !isTupleMonoid(e.monoid)));
 }
